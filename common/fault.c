@@ -19,13 +19,15 @@ static void text_append(char *text, size_t room, const char *more)
 }
 
 /* Makes "sentence" or "sentence: more". It is composed elsewhere first, because `more` and
- * arguments may point into why->text. */
+ * arguments may point into why->text. A sentence that is too long, by a path most often, is cut
+ * rather than the reason behind it. */
 static __attribute__((format(printf, 3, 0))) void text_make(struct fault *why, const char *more,
                                                             const char *format, va_list args)
 {
     char text[sizeof(why->text)];
+    size_t kept = more ? 2 + strnlen(more, sizeof(text) / 2) : 0;
 
-    vsnprintf(text, sizeof(text), format, args);
+    vsnprintf(text, sizeof(text) - kept, format, args);
     if (more) {
         text_append(text, sizeof(text), ": ");
         text_append(text, sizeof(text), more);

@@ -438,8 +438,8 @@ ML_EXPORT int ml_pool_left(ml_pool *pool, size_t *left, size_t *longest);
  * by themselves, without copies if the caller's memory is of ml_alloc too. Otherwise the target's
  * library carries out the operations in a thread of its own, which a window has: it blocks all
  * signals, sleeps while there is nothing to do, and ends with the window. All atomic operations and
- * signals of a window are carried out by processors, or all by devices: if it is RDMA between all
- * of its ranks, over one device of each host and one rail. An atomic operation whose device or link
+ * signals of a window are carried out by processors, or all by devices: if RDMA connects all of its
+ * ranks, over one device of each host and one rail. An atomic operation whose device or link
  * fails is ML_ERR_LINK; it was carried out once, or not at all.
  */
 typedef struct ml_window ml_window;

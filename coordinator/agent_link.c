@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "coordinator/agent_link.h"
 
-#include "common/address.h"
 #include "common/clock.h"
-#include "common/frame.h"
+#include "common/net/address.h"
+#include "common/net/frame.h"
 #include "common/text/parsed_json.h"
 #include "common/text/text_json.h"
 #include "coordinator/protocol.h"

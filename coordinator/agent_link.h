@@ -8,8 +8,8 @@
 #ifndef COORDINATOR_AGENT_LINK_H
 #define COORDINATOR_AGENT_LINK_H
 
-#include "common/auth.h"
 #include "common/fault.h"
+#include "common/net/auth.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "coordinator/client.h"
 
-#include "common/address.h"
 #include "common/clock.h"
+#include "common/net/address.h"
 #include "common/text/parsed_json.h"
 #include "coordinator/protocol.h"
 

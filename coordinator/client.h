@@ -6,9 +6,9 @@
 #ifndef COORDINATOR_CLIENT_H
 #define COORDINATOR_CLIENT_H
 
-#include "common/auth.h"
 #include "common/fault.h"
-#include "common/frame.h"
+#include "common/net/auth.h"
+#include "common/net/frame.h"
 
 #include <stdbool.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * protocol.h: the frames between ranks or agents and the coordinator (doc/protocol.md,
- * "Coordinator"). They are framed as in common/frame.h. A connection begins with the handshake of
- * common/auth.h, for the purpose "rank" or "agent".
+ * "Coordinator"). They are framed as in common/net/frame.h. A connection begins with the handshake
+ * of common/net/auth.h, for the purpose "rank" or "agent".
  */
 #ifndef COORDINATOR_PROTOCOL_H
 #define COORDINATOR_PROTOCOL_H

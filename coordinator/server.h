@@ -7,9 +7,9 @@
 #ifndef COORDINATOR_SERVER_H
 #define COORDINATOR_SERVER_H
 
-#include "common/address.h"
-#include "common/auth.h"
 #include "common/fault.h"
+#include "common/net/address.h"
+#include "common/net/auth.h"
 #include "coordinator/server_events.h"
 
 #include <stdbool.h>

@@ -14,10 +14,10 @@
 #ifndef COORDINATOR_SERVER_STATE_H
 #define COORDINATOR_SERVER_STATE_H
 
-#include "common/address.h"
-#include "common/auth.h"
 #include "common/fault.h"
-#include "common/frame.h"
+#include "common/net/address.h"
+#include "common/net/auth.h"
+#include "common/net/frame.h"
 #include "coordinator/names.h"
 #include "coordinator/server_events.h"
 

@@ -3,8 +3,8 @@
 
 #include "common/log.h"
 #include "common/status.h"
-#include "launcher/process/install_path.h"
-#include "launcher/text/command_words.h"
+#include "launcher/base/process/install_path.h"
+#include "launcher/base/text/command_words.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/subcommand.h"
 
-#include "launcher/attach/attach_command.h"
-#include "launcher/batch/batch.h"
-#include "launcher/detach/logs_command.h"
+#include "launcher/ask/query_command.h"
+#include "launcher/commands/attach_command.h"
+#include "launcher/commands/batch/batch.h"
+#include "launcher/commands/exec_command.h"
+#include "launcher/commands/logs_command.h"
 #include "launcher/env_command.h"
-#include "launcher/exec/exec_command.h"
-#include "launcher/metrics/metrics_command.h"
-#include "launcher/query/query_command.h"
-#include "launcher/sync/sync_command.h"
-#include "launcher/top/top_command.h"
-#include "launcher/verify/verify_command.h"
+#include "launcher/tools/metrics/metrics_command.h"
+#include "launcher/tools/sync/sync_command.h"
+#include "launcher/tools/top/top_command.h"
+#include "launcher/tools/verify/verify_command.h"
 
 #include <stddef.h>
 #include <string.h>

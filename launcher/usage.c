@@ -4,7 +4,7 @@
 #include "config.h"
 
 #include "common/build_id.h"
-#include "launcher/options/option_help.h"
+#include "launcher/input/options/option_help.h"
 #include "launcher/subcommand.h"
 
 #include <stdbool.h>

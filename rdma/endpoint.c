@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "rdma/endpoint.h"
 
-#include "rdma/pairing/rail_match.h"
 #include "rdma/rail.h"
 #include "rdma/rail_check.h"
 #include "rdma/rails.h"
 #include "rdma/reorder.h"
 #include "rdma/uc_loss.h"
+#include "rdma/verbs/rail_match.h"
 #include "rdma/watch.h"
 #include "rdma/zero_copy.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "rdma/rail.h"
 
-#include "rdma/pairing/rail_fit.h"
 #include "rdma/verbs/explain.h"
+#include "rdma/verbs/rail_fit.h"
 #include "rdma/verbs/region.h"
 
 #include <arpa/inet.h>

@@ -25,8 +25,8 @@
 
 #include "common/fault.h"
 #include "common/rdma_choice.h"
-#include "rdma/pairing/rail_end.h"
 #include "rdma/verbs/memory.h"
+#include "rdma/verbs/rail_end.h"
 
 #include <stdbool.h>
 

@@ -8,7 +8,7 @@
 #define RDMA_RDMA_TABLE_H
 
 #include "rdma/endpoint.h"
-#include "rdma/onesided/reach.h"
+#include "rdma/rma/reach.h"
 
 struct reach_table {
     int (*open)(struct reach **out, const struct reach_config *c, struct fault *why);
@@ -24,10 +24,8 @@ struct reach_table {
     int (*get)(struct reach *r, int peer, void *into, size_t size, uint64_t offset,
                struct fault *why);
     bool (*own)(struct reach *r, int self);
-    int (*fetch_add)(struct reach *r, int peer, uint64_t offset, uint64_t add, uint64_t *old,
-                     struct fault *why);
-    int (*compare_swap)(struct reach *r, int peer, uint64_t offset, uint64_t expected,
-                        uint64_t wanted, uint64_t *old, struct fault *why);
+    int (*change)(struct reach *r, int peer, const struct work_change *change, uint64_t offset,
+                  uint64_t *old, struct fault *why);
     int (*flush)(struct reach *r, int peer, struct fault *why);
     int (*start)(struct reach *r, struct work *w, struct fault *why);
     void (*await)(struct reach *r, const _Atomic bool *done);

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/agent/accept.h"
 
-#include "common/address.h"
-#include "common/job_file.h"
+#include "common/net/address.h"
+#include "common/net/job_file.h"
 #include "common/status.h"
 #include "common/text/text_json.h"
 #include "launcher/agent/agent.h"
-#include "launcher/agent/answer/job_name.h"
 #include "launcher/agent/coordination.h"
 #include "launcher/agent/host/descendants_linux.h"
 #include "launcher/agent/host/guard.h"
 #include "launcher/agent/host/lost_device_linux.h"
 #include "launcher/agent/host/own_address.h"
 #include "launcher/agent/host/place_linux.h"
+#include "launcher/agent/queries/job_name.h"
 #include "launcher/agent/rank/binding_hwloc.h"
 #include "launcher/agent/rank/hook.h"
 #include "launcher/agent/rank_input.h"
@@ -20,8 +20,8 @@
 #include "launcher/agent/rank_output.h"
 #include "launcher/agent/rank_pty.h"
 #include "launcher/agent/report.h"
-#include "launcher/process/install_path.h"
-#include "launcher/protocol/agent_protocol.h"
+#include "launcher/base/process/install_path.h"
+#include "launcher/wire/protocol/agent_protocol.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

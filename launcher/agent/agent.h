@@ -17,16 +17,16 @@
 #ifndef LAUNCHER_AGENT_AGENT_H
 #define LAUNCHER_AGENT_AGENT_H
 
-#include "launcher/agent/answer/probe_run.h"
 #include "launcher/agent/host/cgroup_linux.h"
 #include "launcher/agent/host/job_directory.h"
 #include "launcher/agent/host/rank_record.h"
+#include "launcher/agent/queries/probe_run.h"
 #include "launcher/agent/rank/failure_cause_linux.h"
 #include "launcher/agent/rank/rank_environment.h"
 #include "launcher/agent/rank/received_files.h"
 #include "launcher/agent/rank/spawn.h"
-#include "launcher/protocol/frame_stream.h"
-#include "launcher/protocol/job_message.h"
+#include "launcher/wire/protocol/frame_stream.h"
+#include "launcher/wire/protocol/job_message.h"
 
 #include <event2/event.h>
 #include <sys/resource.h>

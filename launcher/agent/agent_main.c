@@ -5,8 +5,8 @@
 #include "common/status.h"
 #include "launcher/agent/host/guard.h"
 #include "launcher/agent/worker.h"
-#include "launcher/process/loop_memory.h"
-#include "launcher/protocol/agent_protocol.h"
+#include "launcher/base/process/loop_memory.h"
+#include "launcher/wire/protocol/agent_protocol.h"
 
 #include <fcntl.h>
 #include <signal.h>

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/agent/coordination.h"
 
-#include "common/address.h"
+#include "common/net/address.h"
 #include "common/text/text_json.h"
 #include "coordinator/agent_link.h"
 #include "coordinator/names.h"
 #include "coordinator/server.h"
 #include "launcher/agent/agent.h"
 #include "launcher/agent/report.h"
-#include "launcher/protocol/agent_protocol.h"
+#include "launcher/wire/protocol/agent_protocol.h"
 
 #include <stdio.h>
 #include <stdlib.h>

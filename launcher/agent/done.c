@@ -12,7 +12,7 @@
 #include "launcher/agent/rank_output.h"
 #include "launcher/agent/report.h"
 #include "launcher/agent/stop.h"
-#include "launcher/protocol/agent_protocol.h"
+#include "launcher/wire/protocol/agent_protocol.h"
 
 #include <event2/event.h>
 #include <signal.h>

@@ -3,7 +3,7 @@
 
 #include "launcher/agent/agent.h"
 #include "launcher/agent/report.h"
-#include "launcher/protocol/agent_protocol.h"
+#include "launcher/wire/protocol/agent_protocol.h"
 
 #include <errno.h>
 #include <event2/event.h>

@@ -3,10 +3,10 @@
 
 #include "common/text/text_json.h"
 #include "launcher/agent/agent.h"
-#include "launcher/agent/answer/rank_counts.h"
 #include "launcher/agent/host/lost_device_linux.h"
+#include "launcher/agent/queries/rank_counts.h"
 #include "launcher/agent/rank/core_file.h"
-#include "launcher/protocol/agent_protocol.h"
+#include "launcher/wire/protocol/agent_protocol.h"
 
 #include <signal.h>
 #include <sys/wait.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/agent/start.h"
 
-#include "common/address.h"
 #include "common/clock.h"
+#include "common/net/address.h"
 #include "common/status.h"
 #include "common/text/parsed_json.h"
 #include "launcher/agent/accept.h"
@@ -19,7 +19,7 @@
 #include "launcher/agent/reap.h"
 #include "launcher/agent/report.h"
 #include "launcher/agent/stop.h"
-#include "launcher/protocol/agent_protocol.h"
+#include "launcher/wire/protocol/agent_protocol.h"
 
 #include <errno.h>
 #include <event2/event.h>

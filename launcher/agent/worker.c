@@ -8,12 +8,12 @@
 #include "common/text/text_json.h"
 #include "launcher/agent/accept.h"
 #include "launcher/agent/agent.h"
-#include "launcher/agent/answer/answer.h"
-#include "launcher/agent/answer/look_process.h"
 #include "launcher/agent/coordination.h"
 #include "launcher/agent/done.h"
 #include "launcher/agent/host/guard.h"
 #include "launcher/agent/host/own_address.h"
+#include "launcher/agent/queries/answer.h"
+#include "launcher/agent/queries/look_process.h"
 #include "launcher/agent/rank_input.h"
 #include "launcher/agent/rank_output.h"
 #include "launcher/agent/rank_pty.h"
@@ -22,7 +22,7 @@
 #include "launcher/agent/start.h"
 #include "launcher/agent/stop.h"
 #include "launcher/agent/sync/sync_process.h"
-#include "launcher/protocol/agent_protocol.h"
+#include "launcher/wire/protocol/agent_protocol.h"
 
 #include <event2/event.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/pmix/pass.h"
 
-#include "launcher/protocol/pmix_protocol.h"
+#include "launcher/wire/protocol/pmix_protocol.h"
 
 #include <arpa/inet.h>
 #include <stdlib.h>

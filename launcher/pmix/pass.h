@@ -7,7 +7,7 @@
 #define LAUNCHER_PMIX_PASS_H
 
 #include "common/fault.h"
-#include "common/frame.h"
+#include "common/net/frame.h"
 #include "launcher/pmix/hop.h"
 #include "launcher/pmix/served_job.h"
 

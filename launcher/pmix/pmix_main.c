@@ -10,7 +10,7 @@
 #include "launcher/pmix/hop.h"
 #include "launcher/pmix/published.h"
 #include "launcher/pmix/serve.h"
-#include "launcher/protocol/pmix_protocol.h"
+#include "launcher/wire/protocol/pmix_protocol.h"
 
 #include <dlfcn.h>
 #include <errno.h>

@@ -7,7 +7,7 @@
 #include "launcher/pmix/job_info.h"
 #include "launcher/pmix/pass.h"
 #include "launcher/pmix/published.h"
-#include "launcher/protocol/pmix_protocol.h"
+#include "launcher/wire/protocol/pmix_protocol.h"
 
 #include <arpa/inet.h>
 #include <stdio.h>

@@ -11,7 +11,7 @@
 #ifndef LAUNCHER_PMIX_SERVE_H
 #define LAUNCHER_PMIX_SERVE_H
 
-#include "common/frame.h"
+#include "common/net/frame.h"
 #include "launcher/pmix/served_job.h"
 
 /* Starts to serve, and keeps `job`, which must stay. `fd` is the socket to the agent.

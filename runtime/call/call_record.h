@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * call_record.h: the record of a call (common/record/rank_calls.h) while it is under way. A record
+ * call_record.h: the record of a call (common/rank_calls.h) while it is under way. A record
  * may be written over meanwhile, by a later call on another group or thread; then what is known
  * later of the earlier call is dropped. The agent reads records once the process has ended, so
  * their order in the program is enough, and fences are for the compiler alone.

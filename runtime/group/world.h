@@ -5,8 +5,8 @@
 #ifndef RUNTIME_GROUP_WORLD_H
 #define RUNTIME_GROUP_WORLD_H
 
-#include "common/auth.h"
-#include "common/job_file.h"
+#include "common/net/auth.h"
+#include "common/net/job_file.h"
 
 #include <limits.h>
 #include <stdbool.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* calls_file.h: the file with a rank's calls (common/record/rank_calls.h), for the rank. Any thread
+/* calls_file.h: the file with a rank's calls (common/rank_calls.h), for the rank. Any thread
  * may use it. */
 #ifndef RUNTIME_PROCESS_CALLS_FILE_H
 #define RUNTIME_PROCESS_CALLS_FILE_H
 
-#include "common/record/call_clock.h"
+#include "common/call_clock.h"
 
 #include <stdbool.h>
 #include <stddef.h>

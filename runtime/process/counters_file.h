@@ -3,7 +3,7 @@
 #ifndef RUNTIME_PROCESS_COUNTERS_FILE_H
 #define RUNTIME_PROCESS_COUNTERS_FILE_H
 
-#include "common/record/rank_counters.h"
+#include "common/rank_counters.h"
 
 /* Makes the file of the rank whose job directory is `dir`. NULL if that is not possible: the rank
  * does without. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/steps/algorithm_table.h"
 
-#include "common/record/rank_counters.h"
+#include "common/rank_counters.h"
 #include "common/text/number.h"
 #include "runtime/group/world.h"
 #include "runtime/steps/hierarchy.h"

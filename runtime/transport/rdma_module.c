@@ -19,7 +19,7 @@ static struct {
 /* Beside this module (an installation, a copy in a cache), or in the build tree. */
 static int rdma_module_find(char path[PATH_MAX], struct fault *why)
 {
-    static const char *const places[] = {"", "../../rdma/.libs/"};
+    static const char *const places[] = {"", "../../rdma/"};
     const char *slash;
     Dl_info self;
 
@@ -32,10 +32,11 @@ static int rdma_module_find(char path[PATH_MAX], struct fault *why)
         if (access(path, F_OK) == 0)
             return 0;
     }
-    return fault_set(why, ML_ERR_DEVICE,
-                     "this mlaunch was built without RDMA: there is no " ENDPOINT_MODULE
-                     " beside its runtime; build it with libibverbs's headers, or use "
-                     "--backend tcp");
+    return fault_set(
+        why, ML_ERR_DEVICE,
+        "this mlaunch was built without RDMA, or not as a whole: there is no " ENDPOINT_MODULE
+        " beside its runtime; build all of it (./bootstrap) with "
+        "libibverbs's headers, or use --backend tcp");
 }
 
 static int rdma_module_load(struct fault *why)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/transport/rdma_wiring.h"
 
-#include "common/frame.h"
-#include "common/job_file.h"
+#include "common/net/frame.h"
+#include "common/net/job_file.h"
 #include "common/text/number.h"
 
 #include <jansson.h>

@@ -2,13 +2,13 @@
 /*
  * tcp_mesh.h: how the members of a group that talk over TCP connect. Each listens and tells the
  * others where (exchange.h), and the lower of two ranks connects to the higher one. All handshakes
- * (common/auth.h, purpose "mesh") run at once in one poll() loop. The thread that joins the group
- * calls these functions.
+ * (common/net/auth.h, purpose "mesh") run at once in one poll() loop. The thread that joins the
+ * group calls these functions.
  */
 #ifndef RUNTIME_TRANSPORT_TCP_MESH_H
 #define RUNTIME_TRANSPORT_TCP_MESH_H
 
-#include "common/address.h"
+#include "common/net/address.h"
 #include "runtime/group/group.h"
 
 struct tcp_mesh;

@@ -8,8 +8,8 @@
 #ifndef RUNTIME_TRANSPORT_TCP_SEAL_H
 #define RUNTIME_TRANSPORT_TCP_SEAL_H
 
-#include "common/auth.h"
 #include "common/fault.h"
+#include "common/net/auth.h"
 
 #include <sys/types.h>
 #include <sys/uio.h>

@@ -4,8 +4,8 @@
 #ifndef RUNTIME_TRANSPORT_TCP_WIRE_H
 #define RUNTIME_TRANSPORT_TCP_WIRE_H
 
-#include "common/address.h"
-#include "common/auth.h"
+#include "common/net/address.h"
+#include "common/net/auth.h"
 #include "runtime/group/group.h"
 
 /*

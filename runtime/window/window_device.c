@@ -134,13 +134,17 @@ static int device_connect(struct window *w, struct fault *why)
     return rc;
 }
 
+enum { CAN_REACH = 1, CAN_OWN = 2 };
+
 /* Two ranks use their devices only if both can. A packet to a queue pair that is not connected
- * would be lost, but when this returns, all are. */
+ * would be lost, but when this returns, all are. The numbers are the devices' only if those of all
+ * ranks can carry out all operations on their parts. */
 static int device_agree(struct window *w, struct fault *why)
 {
     struct group *g = w->group;
     size_t ranks = (size_t)g->size;
     unsigned char *can = calloc(ranks, 1), *could = calloc(ranks, 1);
+    bool owns = w->reach && w->verbs->own(w->reach, g->rank), all_own = true;
     struct task t = {.kind = CALL_ALL_TO_ALL,
                      .name = "window_create",
                      .in = can,
@@ -151,14 +155,19 @@ static int device_agree(struct window *w, struct fault *why)
 
     rc = can && could ? 0 : fault_set(why, ML_ERR_MEMORY, "out of memory");
     for (int i = 0; i < g->size && !rc; i++)
-        can[i] = w->reach && w->verbs->has(w->reach, i);
+        can[i] = (i != g->rank && w->reach && w->verbs->has(w->reach, i) ? CAN_REACH : 0) |
+                 (owns ? CAN_OWN : 0);
     if (!rc)
         rc = task_run(g, &t, why);
     for (int i = 0; i < g->size && !rc; i++) {
-        w->has_device[i] = can[i] && could[i];
-        if (can[i] && !could[i])
+        w->has_device[i] = can[i] & could[i] & CAN_REACH;
+        if ((can[i] & CAN_REACH) && !w->has_device[i])
             w->verbs->remove(w->reach, i);
+        all_own = all_own && (could[i] & CAN_OWN);
     }
+    w->has_device_numbers = !rc && all_own;
+    if (!rc && owns && !all_own)
+        w->verbs->remove(w->reach, g->rank);
     free(can);
     free(could);
     return rc;
@@ -170,27 +179,6 @@ static void device_guard(const struct window *w, void (*each)(int fd))
 
     for (int i = 0; i < count; i++)
         each(fds[i]);
-}
-
-/* The numbers are the devices' only if those of all ranks can. */
-static int device_share_numbers(struct window *w, struct fault *why)
-{
-    struct group *g = w->group;
-    unsigned char can = w->reach && w->verbs->own(w->reach, g->rank);
-    unsigned char *all = calloc((size_t)g->size, 1);
-    struct task t = {.kind = CALL_ALL_GATHER,
-                     .name = "window_create",
-                     .in = &can,
-                     .out = all,
-                     .count = 1,
-                     .root = -1};
-    int rc = all ? task_run(g, &t, why) : fault_set(why, ML_ERR_MEMORY, "out of memory");
-
-    w->has_device_numbers = !rc && !memchr(all, 0, (size_t)g->size);
-    if (!rc && can && !w->has_device_numbers)
-        w->verbs->remove(w->reach, g->rank);
-    free(all);
-    return rc;
 }
 
 int window_device_open(struct window *w, void *memory, struct fault *why)
@@ -208,9 +196,7 @@ int window_device_open(struct window *w, void *memory, struct fault *why)
     if (w->reach)
         device_guard(w, fork_guard_add);
     rc = device_connect(w, why);
-    if (!rc)
-        rc = device_agree(w, why);
-    return rc ? rc : device_share_numbers(w, why);
+    return rc ? rc : device_agree(w, why);
 }
 
 void window_device_close(struct window *w)
@@ -350,25 +336,18 @@ int window_device_start_get(struct window *w, void *into, size_t size, int from,
 
 /* --- numbers ---------------------------------------------------------------------------------- */
 
-int window_device_fetch_add(struct window *w, int at, size_t offset, uint64_t add, uint64_t *old,
-                            struct fault *why)
+int window_device_change(struct window *w, int at, const struct work_change *change, size_t offset,
+                         uint64_t *old, struct fault *why)
 {
-    return device_end(w, w->verbs->fetch_add(w->reach, at, offset, add, old, why), why);
-}
-
-int window_device_compare_swap(struct window *w, int at, size_t offset, uint64_t expected,
-                               uint64_t wanted, uint64_t *old, struct fault *why)
-{
-    int rc = w->verbs->compare_swap(w->reach, at, offset, expected, wanted, old, why);
-
-    return device_end(w, rc, why);
+    return device_end(w, w->verbs->change(w->reach, at, change, offset, old, why), why);
 }
 
 int window_device_add_own(struct window *w, size_t offset, uint64_t add, struct fault *why)
 {
+    const struct work_change change = {.kind = WORK_ADD, .value = add};
     uint64_t old;
 
-    return w->verbs->fetch_add(w->reach, w->group->rank, offset, add, &old, why);
+    return w->verbs->change(w->reach, w->group->rank, &change, offset, &old, why);
 }
 
 /* --- flush ------------------------------------------------------------------------------------ */

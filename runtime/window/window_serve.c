@@ -679,7 +679,6 @@ int window_serve_start(struct window *w, struct fault *why)
         err = quiet_thread_start(&w->thread, 0, serve_main, w);
         rc = err ? fault_os(why, ML_ERR_SYSTEM, err, "cannot start a thread for a window") : 0;
     }
-    w->has_thread = !rc;
     if (!rc) {
         pthread_setname_np(w->thread, "mlaunch"); /* as ps -T and debuggers show it */
         return 0;
@@ -708,18 +707,16 @@ static void serve_free_batches(struct window_peer *p)
 
 void window_serve_end(struct window *w)
 {
-    if (!w->has_thread)
+    if (!w->peers)
         return;
     window_turn_end(&w->turn);
     pthread_join(w->thread, NULL);
-    w->has_thread = false;
 }
 
 void window_serve_stop(struct window *w)
 {
     if (!w->peers)
         return;
-    window_serve_end(w);
     transfer_drop(w->group);
     w->group->waiting.waker = -1;
     window_turn_close(&w->turn);

@@ -71,8 +71,8 @@ struct window_peer {
 /* Starts the window's thread, which serves the other ranks and learns of deaths. A group of one
  * needs none. ML_ERR_MEMORY, ML_ERR_SYSTEM, and the errors of a call. */
 int window_serve_start(struct window *w, struct fault *why);
-/* Ends the thread: nothing is served, and no death noticed, any more. The rest goes with
- * window_serve_stop. Both take a window that has not been started. */
+/* First the thread ends: nothing is served, and no death noticed, any more; then the rest goes.
+ * Both take a window that has not been started. */
 void window_serve_end(struct window *w);
 void window_serve_stop(struct window *w);
 

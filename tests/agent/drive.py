@@ -3,9 +3,9 @@
 """drive.py AGENT CASE: speaks the launcher's side of doc/protocol.md to one agent, without mlaunch.
 
 The cases are the functions of *_cases.py without parameters; the doc string of each says what it
-shows. `--list` prints them. drive.py exits 0, or prints what was expected and what came. The cases
-look for processes that carry the mark of the agent's job directory, and in /tmp and /dev/shm for
-what the agent should have removed.
+shows. `--list start` prints those of start_cases.py. drive.py exits 0, or prints what was expected
+and what came. The cases look for processes that carry the mark of the agent's job directory, and in
+/tmp and /dev/shm for what the agent should have removed.
 """
 import inspect
 import sys
@@ -26,9 +26,10 @@ CASES = {name: case for module in MODULES for name, case in vars(module).items()
 
 
 def main():
-    if sys.argv[1:] == ["--list"]:
+    if sys.argv[1:2] == ["--list"]:
         for name, case in CASES.items():
-            print(f"{name} {case.__doc__}")
+            if case.__module__ == sys.argv[2] + "_cases":
+                print(f"{name} {case.__doc__}")
         return 0
     try:
         CASES[sys.argv[2]]()

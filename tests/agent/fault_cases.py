@@ -11,29 +11,44 @@ from harness import *
 
 
 def channel_end():
-    """the channel's end: everything is gone within 3 s"""
-    a = end_by(lambda a: a.close())
+    """the channel's end ends everything; the worker does it, at the latest in five attempts"""
+    is_late = channel_closed(end_by(lambda a: a.close()))
+    for _ in range(4):
+        if not is_late:
+            return
+        a = Agent()
+        a.start(SLEEPER)
+        up(a, 1)
+        a.close()
+        a.check_gone()
+        is_late = channel_closed(a)
+    expect(not is_late, "the worker was killed each time")
+
+
+def channel_closed(a):
+    """True: the guard killed the worker, as that was slow, or the machine too busy."""
     a.wait_exit(None)
-    # A sanitized worker may be too slow for its guard, which then kills it.
-    late = SLOW > 1 and "killed by signal 9 (Killed); its ranks are ended" in a.stderr()
-    expect(a.process.returncode == (125 if late else 1), a.stderr())
+    expect("has been silent" not in a.stderr(), a.stderr())
+    is_late = "killed by signal 9 (Killed); its ranks are ended" in a.stderr()
+    expect(a.process.returncode == (125 if is_late else 1), a.stderr())
+    return is_late
 
 
 def worker_killed():
-    """the worker is killed with SIGKILL: everything is gone within 3 s, with a sentence"""
+    """the worker is killed with SIGKILL: its guard ends everything, with a sentence"""
     a = end_by(lambda a: os.kill(a.worker(), signal.SIGKILL))
     a.wait_exit(125)
     expect("worker (pid" in a.stderr() and "killed by signal 9" in a.stderr(), a.stderr())
 
 
 def guard_killed():
-    """the guard is killed with SIGKILL: all is gone within 3 s, LOST says so, DONE follows"""
+    """the guard is killed with SIGKILL: the worker ends all, LOST says so, DONE follows"""
     a = end_by(lambda a: a.process.kill())
     expect("guard process" in a.wait(LOST)["text"], f"{a.frames[-5:]}")
     a.wait(DONE)
     worker = a.worker()
     a.send(BYE)
-    wait_for(lambda: not alive(worker), 3 * SLOW, "the worker's end")
+    wait_for(lambda: not alive(worker), "the worker's end")
 
 
 def worker_stopped():
@@ -45,7 +60,7 @@ def worker_stopped():
     worker = a.worker()
     os.kill(worker, signal.SIGSTOP)
     a.close()
-    a.check_gone(3.0 * SLOW)
+    a.check_gone()
     a.wait_exit(125)
 
 
@@ -55,7 +70,7 @@ def silence():
     a.start(SLEEPER)
     b.start(SLEEPER)
     b.send(PAUSE)
-    wait_for(lambda: a.pump(0.05) or a.at_eof, 15, "the agent's end")
+    wait_for(lambda: a.pump(0.05) or a.at_eof, "the agent's end")
     a.wait_exit(1)
     a.check_gone(0)
     expect(b.process.poll() is None and b.left(), "the paused one has ended too")
@@ -97,12 +112,12 @@ def chaos():
                 a.process.kill()
             elif fault == "kill":
                 a.send(KILL)
-            a.check_gone(3.0 * SLOW)
+            a.check_gone()
             if not a.at_eof and fault in ("kill", "stop"):
                 a.finish()
             a.close()
-            a.process.wait(timeout=5 * SLOW)
-            wait_for(lambda: not alive(worker), 3 * SLOW, "the worker's end")
+            a.process.wait(timeout=HANG_S)
+            wait_for(lambda: not alive(worker), "the worker's end")
         except (Failure, subprocess.TimeoutExpired) as failure:
             raise Failure(f"seed {seed}, round {i}, {fault} after {moment:.3f} s: "
                           f"{failure}") from failure

@@ -13,7 +13,7 @@ import sys
 import time
 
 HEADER = os.path.join(os.path.dirname(os.path.abspath(__file__)),
-                      "../../launcher/protocol/agent_protocol.h")
+                      "../../launcher/wire/protocol/agent_protocol.h")
 
 
 def enumerators(path):
@@ -35,6 +35,10 @@ globals().update({name.split("_", 1)[1]: value for name, value in PROTOCOL.items
 WINDOW = PROTOCOL["AGENT_OUTPUT_WINDOW"]
 EXTRA = PROTOCOL["AGENT_OUTPUT_EXTRA"]
 SLOW = 5 if os.environ.get("SANITIZE", "no") != "no" else 1
+# Seconds after which something does not happen any more. They end a hang only: on a busy machine
+# all may take long, and what happens is what is judged.
+HANG_S = 60
+BEAT_S = 2
 
 
 class Failure(Exception):
@@ -46,11 +50,11 @@ def expect(condition, text):
         raise Failure(text)
 
 
-def wait_for(what, seconds, text):
+def wait_for(what, text):
     """Polls; for what has no event to wait for, such as the end of somebody else's process."""
-    end = time.monotonic() + seconds
+    end = time.monotonic() + HANG_S
     while not what():
-        expect(time.monotonic() < end, f"not within {seconds} s: {text}")
+        expect(time.monotonic() < end, f"not within {HANG_S} s: {text}")
         select.select([], [], [], 0.01)
 
 
@@ -87,6 +91,7 @@ class Agent:
         self.taken = {}
         self.credit = credit
         self.at_eof = False
+        self.beats = 0  # that are not answered yet
 
     def send(self, kind, payload=b""):
         if isinstance(payload, dict):
@@ -103,6 +108,9 @@ class Agent:
                 self.cost += cost
                 if self.credit:
                     self.send(CREDIT, struct.pack(">I", cost))
+        elif kind == PONG and self.beats:
+            self.beats -= 1
+            return
         elif kind == STDIN_CREDIT:
             rank, count = struct.unpack(">II", payload)
             self.taken[rank] = self.taken.get(rank, 0) + count
@@ -141,20 +149,26 @@ class Agent:
             payload, self.data = self.data[8:8 + size], self.data[8 + size:]
             self.note(kind, payload)
 
-    def until(self, what, text, seconds=20 * SLOW):
-        end = time.monotonic() + seconds
+    def until(self, what, text):
+        end = time.monotonic() + HANG_S
+        beat = time.monotonic() + BEAT_S
         while not what():
             left = end - time.monotonic()
-            expect(left > 0, f"not within {seconds} s: {text}; frames {self.kinds()[-20:]} "
+            # Like mlaunch, because the agent ends at 10 s of silence.
+            if self.pids and not self.at_eof and time.monotonic() > beat:
+                self.send(PING)
+                self.beats += 1
+                beat += BEAT_S
+            expect(left > 0, f"not within {HANG_S} s: {text}; frames {self.kinds()[-20:]} "
                              f"exited {self.exited} stderr {self.stderr()!r}")
             self.pump(min(left, 0.2))
 
     def kinds(self):
         return [k for k, _ in self.frames]
 
-    def wait(self, kind, seconds=20 * SLOW):
+    def wait(self, kind):
         """The first frame of this kind, as JSON if it is."""
-        self.until(lambda: kind in self.kinds() or self.at_eof, f"frame {kind}", seconds)
+        self.until(lambda: kind in self.kinds() or self.at_eof, f"frame {kind}")
         expect(kind in self.kinds(),
                f"the agent ended without frame {kind}: {self.kinds()} {self.stderr()!r}")
         payload = next(p for k, p in self.frames if k == kind)
@@ -205,8 +219,8 @@ class Agent:
         self.wait_exit(0)
         return done
 
-    def wait_exit(self, status, seconds=5 * SLOW):
-        got = self.process.wait(timeout=seconds)
+    def wait_exit(self, status):
+        got = self.process.wait(timeout=HANG_S)
         expect(status is None or got == status,
                f"the agent's status is {got}, not {status}: {self.stderr()!r}")
         expect("Sanitizer" not in self.stderr(), self.stderr())
@@ -232,7 +246,7 @@ class Agent:
                 pass
         return found
 
-    def check_gone(self, seconds=3.0):
+    def check_gone(self, seconds=HANG_S):
         end = time.monotonic() + seconds
         while self.left() or self.directories():
             expect(time.monotonic() < end,
@@ -306,6 +320,7 @@ def end_by(how):
     with open(path) as f:
         pid = int(f.read())
     how(a)
-    a.check_gone(3.0 * SLOW)
-    expect(not alive(pid), "the daemon is alive")
+    a.check_gone()
+    # A process that is about to end has no environment any more, by which left() finds it.
+    wait_for(lambda: not alive(pid), "the daemon's end")
     return a

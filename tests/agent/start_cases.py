@@ -44,7 +44,7 @@ def build():
 def by_hand():
     """a person at a terminal gets a sentence"""
     master, slave = os.openpty()
-    p = subprocess.run([sys.argv[1]], stdin=slave, capture_output=True, text=True, timeout=10)
+    p = subprocess.run([sys.argv[1]], stdin=slave, capture_output=True, text=True, timeout=HANG_S)
     os.close(master)
     expect(p.returncode == 125 and "mlaunch starts this program" in p.stderr, f"{p}")
 
@@ -154,7 +154,7 @@ def many():
             continue
         a = Agent()
         a.prepare(*[("true",)] * n)
-        a.wait(DONE, 60 * SLOW)
+        a.wait(DONE)
         expect(len(a.exited) == n and all(e.get("status") == 0 for e in a.exited.values()),
                f"{len(a.exited)} of {n}")
         a.finish()

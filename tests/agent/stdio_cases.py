@@ -36,7 +36,7 @@ def output():
             a.send(CREDIT, struct.pack(">I", a.cost - acknowledged))
             acknowledged = a.cost
         return DONE in a.kinds()
-    a.until(check, "all output", 60 * SLOW)
+    a.until(check, "all output")
     expect(got == [size] * n, f"{got} instead of {size} each")
     a.finish()
 
@@ -49,7 +49,7 @@ def blocked():
     for i in range(3):
         a.frames = []
         a.send(PING)
-        a.wait(PONG, 1 * SLOW)
+        a.wait(PONG)
     expect(a.cost <= WINDOW, "more than the window allows")
     with open(f"/proc/{a.worker() if HELLO in a.kinds() else a.process.pid}/status") as f:
         rss = next(int(x.split()[1]) for x in f if x.startswith("VmRSS"))
@@ -91,7 +91,7 @@ def grandchild():
     a = Agent()
     a.start(sh("(read x < /dev/zero; sleep 1000) & (echo later >&2; exec sleep 1000) & echo up"),
             SLEEPER)
-    a.until(lambda: 0 in a.exited, "rank 0 has ended", 5 * SLOW)
+    a.until(lambda: 0 in a.exited, "rank 0 has ended")
     expect(a.output[0, 1] == b"up\n", f"{a.output}")
     a.until(lambda: a.output.get((0, 2)) == b"later\n", "what was written later")
     a.send(STOP, struct.pack(">II", signal.SIGTERM, 2000))
@@ -128,5 +128,5 @@ def resize_malformed():
     a = Agent()
     a.start(SLEEPER, pty={"rank": 0, "rows": 24, "columns": 80, "term": ""})
     a.send(RESIZE, struct.pack(">I", 24))
-    a.wait_exit(1, 20 * SLOW)
+    a.wait_exit(1)
     a.check_gone()

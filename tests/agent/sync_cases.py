@@ -8,7 +8,7 @@ import threading
 
 from harness import *
 
-WIRE = enumerators(os.path.join(os.path.dirname(HEADER), "../tree/sync_wire.h"))
+WIRE = enumerators(os.path.join(os.path.dirname(HEADER), "../../tools/tree/sync_wire.h"))
 SECRET = "cd" * 32
 FLOOD = 300  # more than a host lets wait (launcher/agent/sync/sync_link.c)
 BLOCK = WIRE["SYNC_BLOCK_MOST"]
@@ -42,8 +42,8 @@ class Copier(Agent):
                and p[0] == WIRE["SYNC_" + kind]]
         return [p for p in all if not said or said.items() <= json.loads(p).items()]
 
-    def report(self, kind, seconds=20, **said):
-        self.until(lambda: self.reports(kind, **said), f"{kind} {said}", seconds * SLOW)
+    def report(self, kind, **said):
+        self.until(lambda: self.reports(kind, **said), f"{kind} {said}")
         return self.reports(kind, **said)[-1]
 
     def link(self, round, previous=-1, next=-1, address=""):
@@ -63,7 +63,7 @@ class Copier(Agent):
 
     def end(self):
         self.close()
-        self.process.wait(5 * SLOW)
+        self.process.wait(HANG_S)
         shutil.rmtree(self.top)
 
 
@@ -144,7 +144,7 @@ class Tap:
 def linked(first, last, round, address=None):
     first.link(round, next=last.number, address=address or last.address)
     for c in (first, last):
-        c.report("LINKED", 4, round=round)  # less than a stranger may take for the handshake
+        c.report("LINKED", round=round)
 
 
 def sync_strangers():
@@ -162,6 +162,8 @@ def sync_strangers():
                 frame(1, b"[" * 60000), struct.pack(">IBBH", 1 << 30, 1, 1, 0)):
         strangers.append(connect(last.address, lie))
     linked(first, last, 1)
+    silent = strangers[:20]
+    expect(len(select.select(silent, [], [], 0)[0]) < 20, "it was linked once they had been cut")
     strangers += [connect(last.address) for _ in range(20)]  # while files come
     copy(first, last, 1)
     last.link(2, previous=0)
@@ -194,7 +196,7 @@ def sync_impostors():
     expect(not last.reports("LINKED", round=2), "an impostor was let in")
     linked(first, last, 2)
     copy(first, last, 2)
-    replay.settimeout(5)
+    replay.settimeout(HANG_S)
     try:
         while replay.recv(65536):
             pass
@@ -221,6 +223,6 @@ def sync_changed():
         last.report(ends)
         expect(last.file() is None, "the changed file is there")
         # It is removed behind the report.
-        wait_for(lambda: os.listdir(last.top) == [], 5, f"{last.top} is empty")
+        wait_for(lambda: os.listdir(last.top) == [], f"{last.top} is empty")
         first.end()
         last.end()

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # The environments that batch systems give their jobs, in data/*.env. The first line of each says
 # what mlaunch makes of it, or how it refuses. @DIR@ is the folder of the node files.
+TEST_TIER=quick
 . "${0%/*}/../lib/test.sh"
 here=$SOURCE/tests/batch/data
 

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # mlaunch batch: what it writes, what it refuses, and how it submits. examples/batch/ is what it
 # writes for the commands in commands.txt there.
+TEST_TIER=quick
 . "${0%/*}/../lib/test.sh"
 here=$SOURCE/examples/batch
 mkdir "$T/bin"

@@ -4,6 +4,7 @@
 # their node, whose memory and CPU time sstat tells. Slurm knows a step's processes by descent here,
 # in slurm-cgroup.t by cgroups.
 # shellcheck disable=SC2154 # mark, job and out are set in slurm.sh
+TEST_TIER=full
 TEST_LIMIT=300
 . "${0%/*}/../lib/test.sh"
 [ "$SANITIZE" = no ] || skip_all "Slurm accounts for sanitized processes as for others"
@@ -72,7 +73,7 @@ diag "$(on_login sstat -a -P -j "$job" --format=JobID,Nodelist,MaxRSS,AveCPU)"
 
 on_login scancel "$job"
 ends CANCELLED '143:0|125:0|0:15' "scancel"
-no_survivors "and nothing is left" "$mark" 10
+no_survivors "and nothing is left" "$mark" 60
 if [ -n "${with_cgroups:-}" ]; then
     steps() { find "/sys/fs/cgroup/freezer/$SLURM_CGROUPS" -type d -name 'step_*'; }
     wait_for '[ -z "$(steps)" ]' 20

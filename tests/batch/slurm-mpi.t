@@ -3,6 +3,7 @@
 # MPI programs of both kinds in a Slurm job. srun serves PMI and PMIx, too: a rank must meet the
 # server of mlaunch, not srun's.
 # shellcheck disable=SC2154 # out: of slurm.sh
+TEST_TIER=full
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../lib/hosts.sh"
 . "${0%/*}/../lib/slurm.sh"

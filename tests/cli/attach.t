@@ -3,6 +3,7 @@
 # mlaunch attach: a command in a rank's directory and environment, on a terminal or not, here and
 # on another host, by the job's user alone; and --gdb, with and without a terminal.
 # shellcheck disable=SC2154 # status: of test.sh
+TEST_TIER=quick
 TEST_LIMIT=180
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/job.sh"
@@ -60,7 +61,7 @@ attach attached 1 -- sh -c 'touch "$0/on"; while [ ! -e "$0/go" ]; do sleep 0.02
     "$T" > "$T/over" &
 beside=$!
 wait_for '[ -e "$T/on" ]' 20
-kill "$launcher"
+must kill "$launcher"
 wait "$launcher"
 touch "$T/go"
 wait "$beside"
@@ -83,7 +84,7 @@ if command -v gdbserver > /dev/null && [ "$SANITIZE" = no ]; then
 [1] ran" "… to its end" sort "$T/out"
 fi
 if command -v tmux > /dev/null && [ "$SANITIZE" = no ]; then
-    export TMUX_TMPDIR=$T
+    export TMUX_TMPDIR=$SHORT
     unset TMUX
     tmux_end() { tmux kill-server 2> /dev/null; }
     at_exit tmux_end
@@ -107,6 +108,6 @@ if command -v tmux > /dev/null && [ "$SANITIZE" = no ]; then
     check_output "[0] ran
 [1] ran" "… which run when gdb continues them" sh -c 'tr -d "\r" < "$0" | grep "ran$" | sort' "$T/out"
     for pane in $(panes); do tmux send-keys -t "$pane" quit Enter; done
-    wait_for '[ -z "$(panes)" ]' 10 || fail "the windows close with gdb"
+    wait_for '[ -z "$(panes)" ]' 60 || fail "the windows close with gdb"
 fi
 done_testing

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # mlaunch bench --compare and --vary: saved results and settings side by side, and which differences
 # are more than noise.
+TEST_TIER=quick
 TEST_LIMIT=120
 . "${0%/*}/../lib/test.sh"
 
@@ -76,7 +77,7 @@ check_error 2 "with 'MLAUNCH_ALGO=no', ended with status 2" "a run that fails en
 "$MLAUNCH" bench -n 2 --sizes 8 --stress 1000000 --vary 'A=1|2' > "$T/long" 2>&1 &
 pid=$!
 wait_for "pgrep -P $pid > /dev/null" 20
-kill -TERM $pid
+must kill -TERM $pid
 wait $pid
 check_output 143 "a signal goes to the run" echo $?
 done_testing

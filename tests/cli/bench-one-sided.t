@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # mlaunch bench put, get, atomic and transfer: right over shared memory and TCP, and reported in the
 # table, as CSV and as JSON.
+TEST_TIER=quick
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/bench.sh"
 

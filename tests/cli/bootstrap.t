@@ -1,17 +1,20 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # ./bootstrap configures its build folder once: again only when another --prefix is asked for, and
-# not because a later command names none. `check` adds up the checks of all its parts, compiles for
-# the sanitizers behind the tests, and fails if anything did. The tools are stand-ins.
+# not because a later command names none. `demo` makes what it needs. `check` runs the quick tests;
+# `check --all` adds up the checks of all its parts, compiles for the sanitizers behind the tests,
+# and fails if anything did. Sources that cannot be written are built elsewhere; a path that
+# configure refuses is named. The tools are stand-ins.
+TEST_TIER=quick
 TEST_LIMIT=240
 . "${0%/*}/../lib/test.sh"
 
 mkdir "$T/tree" "$T/bin"
 cp "$SOURCE/bootstrap" "$T/tree/"
 cd "$T/tree" || exit 1
-printf '#!/bin/sh\necho "$@" >> ../configured\n: > Makefile\n' > configure
+printf '#!/bin/sh\necho "$@" >> ../configured\necho "CMOCKA_LIBS = -l" > Makefile\n' > configure
 printf '#!/bin/sh\necho "$@" >> "%s"\n' "$T/made" > "$T/bin/make"
-for tool in cc autoconf automake libtoolize pkg-config; do
+for tool in cc autoconf automake pkg-config; do
     printf '#!/bin/sh\n' > "$T/bin/$tool"
 done
 chmod +x configure "$T"/bin/*
@@ -28,6 +31,12 @@ check_output "-q --prefix=$T/one" "keeps the prefix" tail -n +2 configured
 check_no_match ' clean$| install$' "$T/made" "compiles nothing anew and installs nothing"
 check "another prefix" ./bootstrap --prefix="$T/two" build
 check_output "-q --prefix=$T/two" "is configured" tail -n +3 configured
+: > "$T/made"
+check_status 1 "a demo without its programs fails" ./bootstrap demo
+check_match ' demo$' "$T/made" "it makes no more than it needs"
+check_no_match ' all$' "$T/made" "… and not all"
+check "a build goes on" ./bootstrap
+check_match ' all$' "$T/made" "with all the rest"
 
 # What is run, and how nice, is in $T/made; a command with $BROKEN in it fails.
 cat > "$T/bin/make" << 'SH'
@@ -40,30 +49,70 @@ case "$*" in
 *check*) printf '# PASS: 3\n# SKIP: 1\n' ;;
 esac
 SH
-mkdir -p tests/vm
+mkdir -p tests/vm tests/lib
 printf '#!/bin/sh\n' > tests/vm/prepare
-chmod +x tests/vm/prepare
+printf '#!/bin/sh\n%s\n' '[ "$4" != "$LATE" ] || echo "$4 16"' > tests/lib/tier
+chmod +x tests/vm/prepare tests/lib/tier
 # The pulse's sleep outlives it.
-sed -i 's/^needs_check="/needs_check=$needs_build others="/; s/\(needs_compile=\).*/\1$needs_build/
+sed -i 's/^\(needs_check[_a-z]*\)="/\1=$needs_build others="/; s/\(needs_compile=\).*/\1$needs_build/
     s/sleep 20/sleep 1/' bootstrap
 export MADE=$T/made
 : > "$MADE"
-check "a whole check" ./bootstrap check
-check_match '^19 passed, 0 failed, 5 skipped$' "$OUT" "has the sum of its parts"
+check "a check" ./bootstrap check
+check_match '^4 passed, 0 failed, 1 skipped$' "$OUT" "has the sum of its parts"
+check_match "^nice $(nice) .*-C build check-quick " "$MADE" "of the quick tests alone"
+check_no_match 'build-check' "$MADE" "in the folder of the build"
+check_status 1 "a quick test that fails" env BROKEN="-k -C build check-quick" ./bootstrap check
+check_match '^1 passed, 1 failed, 0 skipped$' "$OUT" "has no second try"
+: > "$MADE"
+check "a whole check" ./bootstrap check --all
+check_match '^21 passed, 0 failed, 5 skipped$' "$OUT" "has the sum of its parts"
 cp "$MADE" "$T/first"
 check_match "^nice $(nice) .*build-check/gcc check " "$T/first" "tests have the usual priority"
 check_match '^nice 19 -C build-check/asan -s -j' "$T/first" "a build behind them has the least"
 check_output "build tests" "the sanitized tests come after their build" awk '
     /asan .* TESTS=$/ { printf "build " }
     /asan check-asan/ { print "tests" }' "$T/first"
-check_status 1 "a build that fails" env BROKEN="build-check/tsan -s -j" ./bootstrap check
+check_status 1 "a build that fails" env BROKEN="build-check/tsan -s -j" ./bootstrap check --all
 check_match '^bootstrap: failed: build with the thread sanitizer; ' "$OUT" "is named at the end"
 check_match 'tests with the thread sanitizer: not run, because the build failed' "$OUT" \
     "… its tests are not run"
-check_match '^15 passed, 1 failed, ' "$OUT" "… and the others are"
-check_status 1 "the first build fails" env BROKEN="build-check/gcc -s -j" ./bootstrap check
-check_match 'failed: build with gcc -Werror; 8 of 9 parts were not run; ' "$OUT" "nothing else is run"
-check_status 1 "checks that fail behind the tests" env BROKEN=check-static ./bootstrap check
+check_match '^17 passed, 1 failed, ' "$OUT" "… and the others are"
+check_status 1 "the first build fails" env BROKEN="build-check/gcc -s -j" ./bootstrap check --all
+check_match 'failed: build with gcc -Werror; 9 of 10 parts were not run; ' "$OUT" "nothing else is run"
+check_status 1 "checks that fail behind the tests" env BROKEN=check-static ./bootstrap check --all
 check_match '^bootstrap: failed: static checks: 1 .logs in build-check/gcc/tests.; ' "$OUT" \
     "are named, too"
+check_status 1 "a quick test that is not" env LATE=a.t ./bootstrap check --all
+check_match '^bootstrap: .* a.t used 16 s of a processor: ' "$OUT" "is named"
+check_match '^20 passed, 1 failed, ' "$OUT" "and counts as a failure"
+check_status 1 "--all without check" ./bootstrap demo --all
+check_match '--all goes with check only' "$ERR" "is refused"
+
+# Elsewhere.
+cp -r "$T/tree" "$T/a tree"
+check_status 1 "a path with a blank" "$T/a tree/bootstrap"
+check_match "configure refuses .*: $T/a tree$" "$ERR" "is refused, and shown"
+mkdir "$T/place"
+cd "$T/place" || exit 1
+rm -rf "$T/tree/build" "$T/tree/configured" "$T/configured"
+if unshare --mount -- true 2> /dev/null; then
+    # read_only COMMAND…: where the sources cannot be written.
+    read_only() {
+        unshare --mount -- sh -c 'mount --bind "$0" "$0" && mount -o remount,bind,ro "$0" && "$@"' \
+            "$T/tree" "$@"
+    }
+    check_status 1 "sources that cannot be written" read_only env -C "$T/tree" ./bootstrap
+    check_match "please call $T/tree/bootstrap from a folder that can" "$ERR" "say how"
+    check "… another folder" read_only "$T/tree/bootstrap" --prefix "$T/one"
+    check_output "-q --prefix=$T/one" "is what they are built in" cat configured
+    # autoreconf's files go beside its input, so that it gets a copy.
+    mv "$T/tree/configure" "$T/made.configure"
+    printf '#!/bin/sh\ncp "%s" configure\n' "$T/made.configure" > "$T/bin/autoreconf"
+    chmod +x "$T/bin/autoreconf"
+    rm -r configured build
+    check "… without a configure" read_only "$T/tree/bootstrap"
+    check "they are copied first" test -x build/source/configure
+    check_output "-q" "and configured there" cat configured
+fi
 done_testing

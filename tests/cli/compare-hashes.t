@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # --compare-hashes: the first run writes hashes, later ones are compared with them, and the first
 # call and rank that differ are named.
+TEST_TIER=quick
 . "${0%/*}/../lib/test.sh"
 R=$BUILD/tests/cli/recorder
 ml() { "$MLAUNCH" -n 4 --compare-hashes "$T/hashes" "$@"; }

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # --detach and `mlaunch logs`: a job goes on in the background, outlives its terminal, and leaves a
 # log; what fails before its ranks run is said at once.
+TEST_TIER=quick
 . "${0%/*}/../lib/test.sh"
 LOGS=$XDG_STATE_HOME/mlaunch/logs
 NAME=test-detach-$$

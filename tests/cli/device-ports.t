@@ -3,14 +3,15 @@
 # RDMA devices with several ports, from the hosts' answers to what the ranks find. Such devices are
 # made up (probe-stand-in); that a rank opens the port it is told is tests/unit/test_port's and
 # test_rails'.
+TEST_TIER=quick
 . "${0%/*}/../lib/test.sh"
 grep -q '^#define HAVE_RDMA' "$BUILD/config.h" || skip_all "built without RDMA"
 
 # An installation of its own, in which the stand-in is mlaunch-probe.
 mkdir "$T/inst"
 cp "$AGENT" "$T/inst/"
-ln -s "$BUILD"/runtime/.libs/{libmlaunch.so.0,mlaunch-runtime.so} \
-    "$BUILD/rdma/.libs/mlaunch-rdma.so" "$SOURCE/runtime/python" "$T/inst/"
+ln -s "$BUILD"/runtime/{libmlaunch.so.0,mlaunch-runtime.so} \
+    "$BUILD/rdma/mlaunch-rdma.so" "$SOURCE/runtime/python" "$T/inst/"
 cp "$TEST_LIB/probe-stand-in" "$T/inst/mlaunch-probe"
 export PROBE_FABRIC=$T/fabric.json
 # shellcheck disable=SC2016

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # The examples: results that are known from elsewhere, and the same for any number of ranks, bit for
 # bit.
+TEST_TIER=quick
 . "${0%/*}/../lib/test.sh"
 
 EXAMPLES=$BUILD/examples

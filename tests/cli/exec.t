@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # mlaunch exec: a command once on each host; equal outputs are printed once, and a host that cannot
 # be reached, fails or dies does not disturb the others.
+TEST_TIER=quick
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../lib/hosts.sh"
 . "${0%/*}/../fault/fault.sh"
@@ -71,7 +72,7 @@ ranks() { survivors "$MARK" | grep -c "[^c] sleep $1 *\$"; }
 while read -r signal number; do
     exec_start "$ALL" -- sh -c 'echo begun; exec sleep 1234'
     wait_for '[ "$(ranks 1234)" = 3 ]' 30
-    kill -$signal "$mlaunch"
+    must kill -$signal "$mlaunch"
     wait "$mlaunch"
     status=$?
     ended $((128 + number)) "SIG$signal is the exit status"
@@ -81,7 +82,7 @@ done <<< "INT 2
 TERM 15"
 exec_start "$ALL" -- sleep 1234
 wait_for '[ "$(ranks 1234)" = 3 ]' 30
-kill -KILL "$mlaunch"
+must kill -KILL "$mlaunch"
 wait "$mlaunch" 2> /dev/null
 no_failure "nothing is left after SIGKILL of mlaunch exec"
 
@@ -89,8 +90,8 @@ no_failure "nothing is left after SIGKILL of mlaunch exec"
 exec_start "$ALL" -- sh -c '[ "$(uname -n)" = "$0" ] && exec sleep 4321
     until [ -e "$1" ]; do sleep 0.05; done; echo on' "$H2" "$T/go"
 wait_for '[ "$(ranks 4321)" = 1 ]' 30
-kill -KILL "$(init_of "$H2")"
-wait_for '[ "$(ranks 4321)" = 0 ]' 10
+must kill -KILL "$(init_of "$H2")"
+wait_for '[ "$(ranks 4321)" = 0 ]' 60
 touch "$T/go"
 wait "$mlaunch"
 status=$?

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Programs for torchrun, Lightning, Accelerate, JAX and MLX find each other by their own rules
 # (frameworks.py), on this host and on two others.
+TEST_TIER=quick
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../lib/hosts.sh"
 command -v python3 > /dev/null || skip_all "no python3 here"

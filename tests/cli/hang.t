@@ -3,6 +3,7 @@
 # Where the ranks of a job are that hangs: one report of all hosts with --stall, and before
 # --timeout ends the ranks; for programs that use the library and others; mlaunch ps --stacks says
 # the same. A debugger that hangs does not hold the job up.
+TEST_TIER=full
 TEST_LIMIT=120
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../lib/hosts.sh"
@@ -105,7 +106,7 @@ env PATH="$T/bin:$PATH" "${JOB[@]}" --timeout 1 -n 1 -- sleep 300 2> "$T/err" &
 mlaunch=$!
 set +m
 wait_for '[ -e "$T/debugged" ]' 20
-kill -INT "$mlaunch"
+must kill -INT "$mlaunch"
 wait "$mlaunch"
 status=$?
 job_judge 130 "Ctrl-C ends the job meanwhile" "mlaunch --timeout"

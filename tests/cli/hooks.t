@@ -3,6 +3,7 @@
 # shellcheck disable=SC2154 # mlaunch, status: of fault.sh and test.sh
 # --prolog and --epilog: once a host, before its ranks and after them; what fails is named with its
 # output, and nothing is left.
+TEST_TIER=quick
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../lib/hosts.sh"
 . "${0%/*}/../fault/fault.sh"
@@ -29,7 +30,7 @@ job_says 125 "host $H2: the prolog exited with status 3: no /data here" \
     --prolog "[ \$MLAUNCH_HOST = $H1 ] || { echo 'no /data here' >&2; exit 3; }" -- \
     sh -c "touch $T/seen/rank"
 same_text "" "$(ls "$T/seen/rank" 2> /dev/null)" "then no rank starts"
-wait_for '[ -e "$T/seen/after" ]' 10
+wait_for '[ -e "$T/seen/after" ]' 60
 same_text "$H1 0 1" "$(seen after)" "the epilog runs where the prolog had succeeded"
 job_says 125 "the prolog was killed by signal 9" "a prolog that is killed" "${BOTH[@]}" \
     --prolog 'kill -9 $$' -- true
@@ -57,7 +58,7 @@ no_rest() {
 for signal in INT KILL; do
     forget
     zoo_start 2 --grace 1 --epilog "$(note after)"
-    kill -$signal "$mlaunch"
+    must kill -$signal "$mlaunch"
     wait "$mlaunch" 2> /dev/null
     wait_for '[ "$(seen after | grep -c .)" = 2 ]' "$(slow 20)"
     same_text 2 "$(seen after | grep -c .)" "the epilog runs after SIG$signal to mlaunch"
@@ -66,7 +67,7 @@ done
 
 job_start "${BOTH[@]}" --grace 1 --prolog "$(note before); sleep 3333" -- true
 wait_for '[ "$(seen before | grep -c .)" = 2 ]' "$(slow 20)"
-kill -INT "$mlaunch"
+must kill -INT "$mlaunch"
 wait "$mlaunch"
 same_text 130 $? "SIGINT ends a prolog"
 no_rest "and nothing of it is left"

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # mlaunch hosts: the hosts as a table and as a hostfile that says the same again. What --probe finds
 # is tests/rdma/wiring.t's.
+TEST_TIER=quick
 . "${0%/*}/../lib/test.sh"
 
 check_output "HOST       SLOTS  ADDRESSES

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # mlaunch info: hosts side by side, what differs is marked, a host that can't be reached is named
 # beside the others; many hosts in groups; recorded machines of three makers.
+TEST_TIER=quick
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/recorded.sh"
 

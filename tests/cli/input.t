@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Standard input: to rank 0, to one rank, to all, to none; end of file; slow and absent readers; a
 # terminal.
+TEST_TIER=quick
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/job.sh"
 

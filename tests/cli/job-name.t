@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # shellcheck disable=SC2154,SC2034 # mlaunch, status: of fault.sh and test.sh; JOB is used there
 # --name: a job is shown and ended by its name, and one job of a user has it at a time.
+TEST_TIER=quick
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../fault/fault.sh"
 

@@ -4,6 +4,7 @@
 # than the job's. Expected: the job is ended and the answer is about it, status 0; what is forged is
 # the answer only for a job that this user doesn't have.
 # shellcheck disable=SC2154 # mlaunch: of fault.sh
+TEST_TIER=quick
 TEST_LIMIT=60
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../lib/inside.sh"

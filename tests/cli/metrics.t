@@ -3,6 +3,7 @@
 # mlaunch metrics: a page that promtool accepts, of this machine, of a job and of recorded machines;
 # what --command may add; the file for node_exporter; the HTTP endpoint and its bad clients; and
 # Debian's Prometheus, which scrapes a run.
+TEST_TIER=quick
 TEST_LIMIT=120
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/recorded.sh"
@@ -155,7 +156,7 @@ for root in /sys/fs/cgroup/memory /sys/fs/cgroup/cpuacct /sys/fs/cgroup; do
     fi
 done
 for file in memory.limit_in_bytes memory.max; do
-    { echo 1G > "${groups[0]}/$file"; } 2> /dev/null
+    [ "${#groups[@]}" = 0 ] || { echo 1G > "${groups[0]}/$file"; } 2> /dev/null
 done
 mkfifo "$T/hold"
 # shellcheck disable=SC2016 # the shell's own
@@ -214,7 +215,7 @@ check "a file" wait_for '[ -s "$T/collector/mlaunch.prom" ]' 20
 first=$(stat -c %i "$T/collector/mlaunch.prom")
 check "… is replaced" wait_for '[ "$(stat -c %i "$T/collector/mlaunch.prom")" != "$first" ]' 20
 check_output "644" "… which others may read" stat -c %a "$T/collector/mlaunch.prom"
-kill "$WRITER"
+must kill "$WRITER"
 wait "$WRITER" 2> /dev/null
 lint "it" "$T/collector/mlaunch.prom"
 
@@ -296,13 +297,13 @@ s = socket.create_server(("127.0.0.1", 0)); print(s.getsockname()[1])')
     check_output "41" "… and has the command's" ask mlaunch_gpu_temperature_celsius
     check "… whose histogram it understands" wait_for \
         '[ -n "$(ask "histogram_quantile(0.5, mlaunch_rank_wait_seconds_bucket{job_id=\"$id\"})")" ]' 10
-    kill "$PROMETHEUS"
+    must kill "$PROMETHEUS"
     wait "$PROMETHEUS" 2> /dev/null
 else
     skip "Prometheus scrapes it" "no Prometheus here"
 fi
 
-kill "$SERVER"
+must kill "$SERVER"
 wait "$SERVER"
 check_output "0" "the endpoint ends well" echo $?
 echo > "$T/hold"

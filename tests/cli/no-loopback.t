@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # A network namespace whose loopback interface is down, as a new one is: the sentence says so, and
 # blames no peer.
+TEST_TIER=quick
 . "${0%/*}/../lib/test.sh"
 unshare --net -- true 2> /dev/null || skip_all "needs network namespaces, and so root"
 

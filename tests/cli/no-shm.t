@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # A host without /dev/shm, as a chroot may be: the sentence names what is missing.
+TEST_TIER=quick
 . "${0%/*}/../lib/test.sh"
 unshare --mount -- true 2> /dev/null || skip_all "needs mount namespaces, and so root"
 

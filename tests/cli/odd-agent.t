@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # An agent that is missing, is another program, is silent or breaks the protocol: mlaunch says which
 # and why, and ends.
+TEST_TIER=quick
 TEST_LIMIT=300
 . "${0%/*}/../lib/test.sh"
 

@@ -6,7 +6,7 @@ Each line of SCRIPT is one of: `wait TEXT` (until it has appeared since the last
 (with \\n, \\x03 …), `signal NAME`, `stopped` (until the command has been stopped), `touch FILE`,
 `size ROWS COLUMNS`, `raw` (until the terminal is in raw mode), `modes` (until it has the modes
 again that it had at first). What appears goes to stdout. The status is the command's (128 + N for
-signal N), or 99 if something did not happen within 20 seconds.
+signal N), or 99 if something did not happen within a minute.
 """
 import fcntl
 import os
@@ -18,7 +18,7 @@ import sys
 import termios
 import time
 
-LIMIT = 20
+LIMIT = 60  # ends a hang only
 
 
 class Terminal:

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # What mlaunch prints before it starts anything: help, version, refusals with status 125, and the
 # plan.
+TEST_TIER=quick
 . "${0%/*}/../lib/test.sh"
 plan() { "$MLAUNCH" --dry-run "$@"; }
 full_disk() { "$@" > /dev/full; }

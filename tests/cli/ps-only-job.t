@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Within a PID namespace of its own, as in a container that shares /tmp: ps --stacks without an id
 # takes the only live job there, and ps shows jobs elsewhere with -v alone, as JSON, too.
+TEST_TIER=quick
 . "${0%/*}/../lib/test.sh"
 contain() { unshare --pid --fork --kill-child --mount-proc -- "$@"; }
 contain true 2> /dev/null || skip_all "needs PID namespaces, and so root"

@@ -3,6 +3,7 @@
 # mlaunch ps and kill over SSH: all hosts at once; one that can't be reached is named. The hosts
 # share /tmp and have PID namespaces of their own, so each host sees the others' job directories,
 # which it must not touch.
+TEST_TIER=quick
 TEST_LIMIT=120
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../lib/hosts.sh"

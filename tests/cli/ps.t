@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # mlaunch ps, kill and clean on this machine: running jobs are shown, a job is ended from another
 # terminal, dead jobs' leftovers are removed, and live jobs and look-alikes are not touched.
+TEST_TIER=quick
 TEST_LIMIT=180
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/job.sh"
@@ -30,9 +31,18 @@ agent_kill() {
     local agent guard
     agent=$(agent_pid)
     guard=$(guard_pid)
-    kill -STOP "$agent" "$guard"
-    kill -KILL "$agent" "$guard"
+    must kill -STOP "$agent" "$guard"
+    must kill -KILL "$agent" "$guard"
 }
+
+# Prints a frame as gdb does, in a function named after the process that it is asked about.
+mkdir "$T/bin"
+cat > "$T/bin/gdb" << 'SH'
+#!/bin/sh
+while [ "$1" != -p ]; do shift; done
+echo "#0  0x1 in process_$2 () at stand-in.c:7"
+SH
+chmod +x "$T/bin/gdb"
 
 # ps.
 job_begin -n 3 -- sh -c 'sleep 300 & exec sleep 301'
@@ -76,14 +86,16 @@ check_error 125 "unexpected argument" "two jobs" "$MLAUNCH" ps "$ID" "$ID"
 check "ps --stacks" "$MLAUNCH" ps "$ID" --stacks
 check_match "^rank 1 on host .*, pid [0-9]+ \(sleep\):" "$OUT" "… names each process"
 check_match "nanosleep" "$OUT" "… and where it waits"
+check_output 6 "… of which a debugger says more" sh -c 'PATH=$1:$PATH "$MLAUNCH" ps "$2" --stacks |
+    grep -c " in process_[0-9]* () at stand-in.c:7$"' sh "$T/bin" "$ID"
 # shellcheck disable=SC2046
-kill -STOP $(ps_json '" ".join(str(r["pid"]) for r in job["ranks"])')
+must kill -STOP $(ps_json '" ".join(str(r["pid"]) for r in job["ranks"])')
 # A signal takes effect when its process runs.
 wait_for '[ "$(ps_json "job[\"state\"]")" = stopped ]' 20
 check_output stopped "all ranks stopped" ps_json 'job["state"]'
 check_output "['T', 'T', 'T']" "… each" ps_json '[r["state"] for r in job["ranks"]]'
 # shellcheck disable=SC2046
-kill -CONT $(ps_json '" ".join(str(r["pid"]) for r in job["ranks"])')
+must kill -CONT $(ps_json '" ".join(str(r["pid"]) for r in job["ranks"])')
 
 # clean does not touch live jobs; kill ends them.
 run "$MLAUNCH" clean "$ID"
@@ -139,7 +151,7 @@ check_output "nothing to remove of job $dead: it is alive, or has left nothing" 
 check_output "nothing to remove of job $ID: it is alive, or has left nothing" \
     "clean of a live job" "$MLAUNCH" clean "$ID"
 check_output live "… which lives" ps_json 'job["state"]'
-kill "$same"
+must kill "$same"
 run "$MLAUNCH" kill "$ID"
 wait "$PID"
 status=$?
@@ -170,7 +182,7 @@ check_match "^rank 0 on host .* waits in barrier, call 1, for ranks? .*2, called
     "$T/waits" "--stacks: which call a rank waits in, for whom, and on which line"
 check_no_match "^rank 2 on host .* waits in" "$T/waits" "… and who waits in none"
 check_no_match "^deadlock" "$T/waits" "… which is no deadlock"
-kill -TERM "$PID"
+must kill -TERM "$PID"
 wait "$PID"
 
 # All wait for ever, each for the next rank's message.
@@ -199,7 +211,7 @@ print([int(w) for w in wait[\"text\"].split() if len(w) > 3 and w.isdigit()],
 check_output "job job_name user name host_rank host_count size command directory state started_at \
 age_s agent_pid guard_pid ranks_alive processes cpu_percent memory_bytes ranks" \
     "its members stand in the documented order" ps_json '" ".join(job)'
-kill -TERM "$PID"
+must kill -TERM "$PID"
 wait "$PID"
 
 # The time in which the others wait is the subject.

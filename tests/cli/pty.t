@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # --pty: a rank with a terminal of its own, with and without a terminal at mlaunch; its size, keys
 # and signals; the other ranks' lines; the modes of mlaunch's terminal, however the job ends.
+TEST_TIER=full
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/job.sh"
 
@@ -84,7 +85,8 @@ modes' "${JOB[@]}" -n 2 --pty -- sh -c 'if [ $MLAUNCH_RANK = 0 ]; then printf "f
         until [ -e "$0/gone" ]; do sleep 0.02; done
     else until [ -e "$0/go" ]; do sleep 0.02; done; echo second; echo third; fi' "$T"
 job_judge 0 "another rank's lines: on their own, with a label" "on a terminal"
-check_match '^first> .$' "$T/out" "… not behind a prompt"
+# On a busy machine a line about connecting was there before, and has been removed.
+check_match $'(^|\033\\[K)first> .$' "$T/out" "… not behind a prompt"
 
 # Job control works in the rank's shell; Ctrl-Z stops its program only.
 keep terminal 'raw

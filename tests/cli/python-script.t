@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # A Python script may be named like a program, as for torchrun and mlx.launch. Any other program
 # that cannot be executed is an error that says what to type.
+TEST_TIER=quick
 . "${0%/*}/../lib/test.sh"
 command -v python3 > /dev/null || skip_all "no python3 here"
 cd "$T" || exit 1
@@ -42,7 +43,7 @@ check_error 127 'prog: not found in PATH, but there is a \./prog: write \./prog'
     "a program here, which PATH does not name" job prog
 check_error 126 '\./prog: Permission denied; make it executable: chmod \+x \./prog' "not executable" job ./prog
 check_error 126 '\./other: it is a directory' "a directory" job ./other
-check_error 127 'other: not found in PATH \([^;]*\)$' "which is no program" job other
+check_error 127 'other: not found in PATH \([^;]*$' "which is no program" job other
 printf '\x7fELF' > foreign
 chmod +x foreign
 check_error 126 "\./foreign: it is no program for this host's processor, $(uname -m); build it there" \

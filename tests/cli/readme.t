@@ -3,6 +3,7 @@
 # Every command of README.md's blocks works as it is typed, in a shell that has evaluated what
 # `mlaunch env` prints, with nothing installed. The hosts a and b are network namespaces; kubectl
 # and sbatch are stand-ins. Commands that need RDMA are not run.
+TEST_TIER=full
 TEST_LIMIT=180
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../lib/hosts.sh"

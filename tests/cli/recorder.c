@@ -3,7 +3,8 @@
  * recorder: ranks that make a few calls, and part.
  *
  *     recorder well           calls of every kind, in the world and in halves of it
- *     recorder differ         in call 4 rank 2 broadcasts, the others all_reduce
+ *     recorder differ         in call 4 rank 2 broadcasts, the others all_reduce, which they are
+ *                             about to begin by then
  *     recorder late           rank 1 never makes call 4, and says "late"
  *     recorder killed         rank 1 is killed before call 1004, when it has heard from the others
  *                             that they are about to begin it
@@ -64,24 +65,30 @@ static void well(ml_group *g)
     check(ml_barrier(g));
 }
 
+/* Returns on `odd` when all others are about to begin their next call. */
+static void await_others(ml_group *g, int odd)
+{
+    if (ml_rank(g) != odd)
+        check(ml_send(g, v, 8, odd));
+    for (int i = 0; ml_rank(g) == odd && i < ml_size(g); i++)
+        if (i != odd)
+            check(ml_recv(g, v, 8, i));
+}
+
 static void part(ml_group *g, const char *how)
 {
-    int me = ml_rank(g);
+    int odd = strcmp(how, "differ") == 0 ? 2 : 1;
 
     begin(g, strcmp(how, "killed") == 0 ? 1003 : 3);
-    if (strcmp(how, "differ") == 0 && me == 2)
+    await_others(g, odd);
+    if (ml_rank(g) == odd && strcmp(how, "differ") == 0)
         check(ml_broadcast(g, v, sizeof(v), 2));
-    if (strcmp(how, "late") == 0 && me == 1) {
+    if (ml_rank(g) == odd && strcmp(how, "late") == 0) {
         puts("late");
         fflush(stdout);
         pause();
     }
-    if (strcmp(how, "killed") == 0 && me != 1)
-        check(ml_send(g, v, 8, 1));
-    for (int i = 0; strcmp(how, "killed") == 0 && me == 1 && i < ml_size(g); i++)
-        if (i != me)
-            check(ml_recv(g, v, 8, i));
-    if (strcmp(how, "killed") == 0 && me == 1)
+    if (ml_rank(g) == odd && strcmp(how, "killed") == 0)
         raise(SIGKILL);
     begin(g, 1);
 }

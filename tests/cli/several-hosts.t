@@ -3,6 +3,7 @@
 # Jobs over several hosts: which part is named when a rank, an agent or a host fails; stdin, signals
 # and pauses reach ranks on other hosts; local and remote hosts in one job. Nothing is left
 # anywhere.
+TEST_TIER=quick
 TEST_LIMIT=150
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../lib/hosts.sh"
@@ -28,11 +29,6 @@ job_end() {
     cp "$T/err" "$ERR"
 }
 milliseconds() { echo $((${EPOCHREALTIME/./} / 1000)); }
-in_time() { # in_time NAME SINCE LIMIT
-    local took=$(($(milliseconds) - $2))
-    if [ "$took" -lt "$3" ] || [ "$SANITIZE" != no ]; then pass "$1"; else fail "$1" \
-        "took $took ms"; fi
-}
 
 job_prints "[0] $H1
 [1] $H1
@@ -92,11 +88,11 @@ job_start -H "$H1,$H2" -- sh -c \
 has_said ready 2
 kill -TSTP "$mlaunch"
 is_stopped() { [ "$(sed 's/.*) //; s/ .*//' "/proc/$mlaunch/stat")" = T ]; }
-check "Ctrl-Z stops mlaunch" wait_for is_stopped 10
+check "Ctrl-Z stops mlaunch" wait_for is_stopped 60
 # A shell whose child was stopped between vfork and exec waits for it in state D.
 ranks_state() { for pid in $(survivors "$MARK" | cut -d' ' -f1); do sed 's/.*) //; s/ .*//' \
     "/proc/$pid/stat"; done | sort -u | tr -d 'D\n'; }
-check "… and the ranks on both hosts" wait_for '[ "$(ranks_state)" = T ]' 10
+check "… and the ranks on both hosts" wait_for '[ "$(ranks_state)" = T ]' 60
 : > "$T/go"
 since=$(milliseconds)
 wait_for "[ \$((\$(milliseconds) - $since)) -gt 12000 ]" 20
@@ -108,14 +104,13 @@ check_output 2 "… and so do the ranks" grep -c 'went on' "$T/out"
 # An agent that goes away; more of that, and lost hosts, in tests/fault.
 job_start -H "$ALL" -- sh -c 'echo ready; sleep 60'
 has_said ready 3
-since=$(milliseconds)
 worker=$(sed -n 's/.*"event":"connected".*"host":"'"$H2"'","pid":\([0-9]*\).*/\1/p' "$EVENTS")
 netns exec "$H2" kill -KILL "$worker"
 job_end
-in_time "an agent that is killed is noticed at once" "$since" 4000
 skip_emulated "qemu-user knows no child subreapers: the guard does not find the ranks" \
     "an agent's worker is killed" ||
     job_judge 125 "an agent's worker is killed" "mlaunch -H …, kill -KILL the worker on $H2"
 check_match "^mlaunch: host $H2 was lost: " "$T/err" "its host is named"
+check_no_match 'nothing was heard' "$T/err" "… as its end was seen, before any silence"
 
 done_testing

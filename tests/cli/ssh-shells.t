@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # The agent starts under any login shell, whatever the shell's start-up files print. If the shell
 # runs nothing, mlaunch says so.
+TEST_TIER=quick
 TEST_LIMIT=120
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../lib/hosts.sh"
@@ -15,11 +16,11 @@ shell_set() { sed "s|^\(root:.*:\)[^:]*$|\1$1|" /etc/passwd > "$T/passwd" &&
 odd="$T/it's a \"dir\" with \$HOME; \`x\` !! \\n *? #% ü"
 mkdir "$odd"
 cp "$AGENT" "$odd/mlaunch-agent"
-cp -r "$BUILD/runtime/.libs/libmlaunch.so.0" "$BUILD/runtime/.libs/mlaunch-runtime.so" \
+cp -r "$BUILD/runtime/libmlaunch.so.0" "$BUILD/runtime/mlaunch-runtime.so" \
     "$SOURCE/runtime/python" "$odd"
 
 netns exec "$H1" cp /etc/passwd /run/passwd
-netns exec "$H1" mount --bind /run/passwd /etc/passwd
+must netns exec "$H1" mount --bind /run/passwd /etc/passwd
 for shell in sh dash bash zsh tcsh csh fish ksh mksh; do
     path=$(command -v "$shell") || continue
     shell_set "$path"
@@ -31,8 +32,8 @@ done
 shell_set /bin/bash
 home=$(awk -F: '$3 == 0 { print $6; exit }' /etc/passwd)
 printf 'echo Welcome to %s; echo "Have a lot of fun" >&2; seq 1000\n' "$H1" > "$T/bashrc"
-netns exec "$H1" sh -c \
-    "[ -e $home/.bashrc ] || : > $home/.bashrc; mount --bind $T/bashrc $home/.bashrc"
+must netns exec "$H1" sh -c \
+    "[ -e $home/.bashrc ] || : > $home/.bashrc && mount --bind $T/bashrc $home/.bashrc"
 check_output "quiet" "start-up files that print" ml -- echo quiet
 printf 'yes | head -c 1000000\n' > "$T/bashrc"
 check_error 125 "host $H1: .*start-up files print endlessly" "… endlessly" ml -- true

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # How the agent gets to a host: it is found in one of its places, or else copied over SFTP,
 # completely or not at all. If it can't be copied, the reason is said.
+TEST_TIER=quick
 TEST_LIMIT=120
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../lib/hosts.sh"
@@ -13,8 +14,8 @@ NETNS_PRIVATE="$home $BUILD" \
 mkdir "$NETNS_DIR/bin" # the hosts' /run/netns-hosts/bin, in their $PATH
 build=$("$MLAUNCH" --version | sed -n 's/.*build \([0-9a-f]*\).*/\1/p')
 cache=$home/.cache/mlaunch/$build-$(uname -m)
-shim=$(readlink -f "$BUILD/runtime/.libs/libmlaunch.so.0")
-module=$(readlink -f "$BUILD/runtime/.libs/mlaunch-runtime.so")
+shim=$BUILD/runtime/libmlaunch.so.0
+module=$BUILD/runtime/mlaunch-runtime.so
 python=$BUILD/runtime/python/mlaunch
 
 ml() { "$MLAUNCH" --ssh-config "$NETNS_SSH_CONFIG" "$@"; }
@@ -147,29 +148,28 @@ check_output 7 "… leave seven files, without those of RDMA and PMIx" on "$H1" 
 mkdir "$T/mixed"
 mkdir "$T/mixed/python"
 cp -rL "$python" "$T/mixed/python"
-cp "$MLAUNCH" "$shim" "$module" "$BUILD/launcher/bench/mlaunch-bench" \
-    "$BUILD/launcher/.libs/mlaunch-ssh.so" "$T/mixed"
-mv "$T/mixed/${shim##*/}" "$T/mixed/libmlaunch.so.0"
+cp "$MLAUNCH" "$shim" "$module" "$BUILD/launcher/tools/bench/mlaunch-bench" \
+    "$BUILD/launcher/mlaunch-ssh.so" "$T/mixed"
 sed "s/$build/0123456789abcdef/g" "$AGENT" > "$T/mixed/mlaunch-agent"
 chmod +x "$T/mixed/mlaunch-agent"
 check_error 125 "host $H2: .*/mixed/mlaunch-agent is not of this mlaunch's build $build" \
     "files of two builds here" \
     "$T/mixed/mlaunch" --ssh-config "$NETNS_SSH_CONFIG" -H "$H2" -n 1 -- true
-on "$H2" sh -c "mkdir -p $home/.cache && mount -t tmpfs -o size=64k tmpfs $home/.cache"
+must on "$H2" sh -c "mkdir -p $home/.cache && mount -t tmpfs -o size=64k tmpfs $home/.cache"
 check_error 125 "host $H2: .*cannot copy .*: the disk is full" "a full disk" ml -H "$H2" -n 1 \
     -- true
 check_output "" "… on which no half file stays" \
     on "$H2" find "$cache" -type f ! '(' -name libmlaunch.so.0 -size "$(stat -Lc %s "$shim")c" ')'
-on "$H2" umount "$home/.cache"
-on "$H2" sh -c "chmod 700 $home; mount -t tmpfs -o noexec tmpfs $home/.cache"
+must on "$H2" umount "$home/.cache"
+must on "$H2" sh -c "chmod 700 $home && mount -t tmpfs -o noexec tmpfs $home/.cache"
 check_error 125 "host $H2: .*does not run there .*noexec" "a home mounted noexec" ml -H "$H2" -n 1 \
     -- true
-on "$H2" umount "$home/.cache"
-on "$H2" mount -t tmpfs -o ro tmpfs "$home/.cache"
+must on "$H2" umount "$home/.cache"
+must on "$H2" mount -t tmpfs -o ro tmpfs "$home/.cache"
 check_error 125 "host $H2: cannot make the directory $home/.cache/mlaunch" \
     "a home that can't be written" \
     ml -H "$H2" -n 1 -- true
-on "$H2" umount "$home/.cache"
+must on "$H2" umount "$home/.cache"
 printf '#!/bin/sh\necho riscv64\n' > "$NETNS_DIR/bin/uname"
 chmod +x "$NETNS_DIR/bin/uname"
 check_error 125 "host $H2: .*the host is riscv64, this machine $(uname -m)" "another architecture" \
@@ -181,7 +181,7 @@ rm "$NETNS_DIR/bin/uname"
     sed 's/^Subsystem.*//' "$NETNS_DIR/sshd_config"
 } > "$NETNS_DIR/nosftp"
 on "$H2" /usr/sbin/sshd -f /run/netns-hosts/nosftp
-wait_for 'on "$H2" ss -Hltn "sport = :2200" | grep -q .' 10
+wait_for 'on "$H2" ss -Hltn "sport = :2200" | grep -q .' 60
 sed "s/^Host \*/Host nosftp\n  HostName $A2\n  HostKeyAlias $H2\n  Port 2200\n&/" \
     "$NETNS_SSH_CONFIG" > "$T/config"
 check_error 125 "host nosftp: .*sshd offers no SFTP" "an sshd without SFTP" \

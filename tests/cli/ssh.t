@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Hosts over SSH: what ssh_config says is done, and everything that can go wrong on the way has its
 # own sentence; if one host fails, all that fail are named and nothing runs.
+TEST_TIER=full
 TEST_LIMIT=120
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../lib/hosts.sh"
@@ -14,7 +15,7 @@ listen() {
     : > "$out"
     "$TEST_LIB/listener.py" "$@" > "$out" 2>&1 &
     at_exit kill $!
-    wait_for "[ -s '$out' ]" 10
+    wait_for "[ -s '$out' ]" 60
     PORT=$(cat "$out")
 }
 LISTENERS=0
@@ -24,13 +25,13 @@ listen other && OTHER=$PORT
 listen drop && DROP=$PORT
 listen drop 2 "$A1" 22 && DROP2=$PORT
 
-ssh-keygen -q -t ed25519 -N '' -f "$T/strange_key"
-ssh-keygen -q -t ed25519 -N 'secret' -f "$T/locked_key"
+ssh-keygen -q -t ed25519 -N '' -f "$SHORT/strange_key"
+ssh-keygen -q -t ed25519 -N 'secret' -f "$SHORT/locked_key"
 cp "$NETNS_KEY" "$T/my_locked_key"
 ssh-keygen -q -p -P '' -N secret -f "$T/my_locked_key" > "$T/.keygen"
 cp "$NETNS_KEY.pub" "$T/my_locked_key.pub"
 : > "$T/empty"
-read -r type key _ < "$T/strange_key.pub"
+read -r type key _ < "$SHORT/strange_key.pub"
 echo "changed $type $key" > "$T/changed"
 read -r type key _ < "$NETNS_DIR/host_key.pub"
 {
@@ -88,8 +89,8 @@ Host *negated
 Host stranger
     HostName $A1
     HostKeyAlias $H1
-    IdentityFile $T/strange_key
-    IdentityFile $T/locked_key
+    IdentityFile $SHORT/strange_key
+    IdentityFile $SHORT/locked_key
 Host locked
     HostName $A1
     HostKeyAlias $H1
@@ -217,11 +218,11 @@ for h in refused new unknown-name stranger; do
     check_match "host $h: " "$ERR" "… and $h is named, like all that fail"
 done
 check_no_match "host ($H1|$H2): " "$ERR" "… but none that didn't"
-no_survivors "… and nothing runs anywhere" "$mark" 5
+no_survivors "… and nothing runs anywhere" "$mark" 60
 check "… or ever did" test ! -e "$T/ran"
 
 # ssh-agent: needs no passphrase; IdentitiesOnly asks it only for a named file that does.
-eval "$(ssh-agent -s)" > "$T/.agent"
+eval "$(ssh-agent -s -a "$SHORT/agent")" > "$T/.agent"
 at_exit kill "$SSH_AGENT_PID"
 ssh-add -q "$NETNS_KEY" 2> "$T/.agent"
 check_host agent-only "the ssh-agent's key" "$H1"

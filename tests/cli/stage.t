@@ -3,6 +3,7 @@
 # --stage: hosts without the directory that holds the program get a copy of it, which is whole, runs
 # there, and is gone afterwards however the job ends.
 # shellcheck disable=SC2154 # here: of stage.sh
+TEST_TIER=quick
 TEST_LIMIT=180
 . "${0%/*}/stage.sh"
 
@@ -103,7 +104,7 @@ chmod +x waits
 "$MLAUNCH" --ssh-config "$NETNS_SSH_CONFIG" --stage -H "$H1" -n 1 --output raw -- ./waits > "$T/up" 2> "$ERR" &
 job=$!
 wait_for 'grep -q up "$T/up"' 20 && pass "a job runs" || fail "a job runs"
-kill -KILL $job
+must kill -KILL $job
 wait $job 2> /dev/null
 wait_for '[ -z "$(left)" ]' 20 && pass "mlaunch is killed, and nothing is left" || fail "nothing is left" "$(left)"
 
@@ -116,16 +117,16 @@ copying() {
 "$MLAUNCH" --ssh-config "$NETNS_SSH_CONFIG" --stage -H "$H1" -n 1 --output raw -- ./large > "$OUT" 2> "$ERR" &
 job=$!
 wait_for copying 20 && pass "a copy is under way" || fail "a copy is under way"
-kill -KILL $job
+must kill -KILL $job
 wait $job 2> /dev/null
 wait_for '[ -z "$(left)" ]' 20 && pass "… and nothing is left of a part" || fail "nothing is left" "$(left)"
 
 # A host whose /tmp cannot take the program.
-netns exec "$H2" mount -t tmpfs -o size=1m tmpfs /tmp
+must netns exec "$H2" "$TEST_LIB/cover" /tmp size=1m
 check_error 125 "^mlaunch: host $H2: --stage copies 200.0 MB to /tmp, where only [0-9.]+ [KM]B are free: make room there" \
     "a host without room" ml --stage -H "$H1,$H2" -n 2 -- ./large
 check_match "^mlaunch: 1 of 2 hosts failed; nothing was started" "$ERR" "… ends the job"
-netns exec "$H2" mount -o remount,noexec /tmp
+must netns exec "$H2" mount -o remount,noexec /tmp
 check_error 125 "^mlaunch: host $H2: --stage copies the program to /tmp, which is mounted noexec there: remount" \
     "a host that executes nothing in /tmp" ml --stage -H "$H2" -n 1 -- ./a.out
 check_output "" "… and nothing is left" left

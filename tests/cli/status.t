@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # mlaunch status: which hosts are online, why another is not, the jobs on them, and --watch.
+TEST_TIER=quick
 TEST_LIMIT=120
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../lib/hosts.sh"
 . "${0%/*}/job.sh"
-hosts_up 2
+NETNS_PRIVATE=/tmp hosts_up 2 # whatever other jobs have left in /tmp
 
 look() { "$MLAUNCH" status --ssh-config "$NETNS_SSH_CONFIG" "$@"; }
 check "two hosts" look -H "$H1,$H2"
@@ -33,12 +34,12 @@ wait "$PID"
 "$MLAUNCH" --name "left.$$" --ssh-config "$NETNS_SSH_CONFIG" -H "$H2" -- sleep 301 > "$T/job.out" 2>&1 \
     < /dev/null &
 PID=$!
-inside() { netns exec "$@"; }
-wait_for 'inside "$H2" pgrep -fx "(.*qemu-.* )?sleep 301" > "$T/sleep"' 20
+wait_for 'netns exec "$H2" pgrep -fx "(.*qemu-.* )?sleep 301" > "$T/sleep"' 20
+must kill -STOP "$PID" # it would end by itself
 # shellcheck disable=SC2046 # pids
-inside "$H2" sh -c 'all="$(pgrep -x mlaunch-agent) $(pgrep -fx "(.*qemu-.* )?sleep 301")"
-    kill -STOP $all; kill -KILL $(pgrep -x mlaunch-agent)'
-kill -KILL "$PID"
+must netns exec "$H2" sh -c 'all="$(pgrep -x mlaunch-agent) $(pgrep -fx "(.*qemu-.* )?sleep 301")"
+    kill -STOP $all && kill -KILL $(pgrep -x mlaunch-agent)'
+must kill -KILL "$PID"
 { wait "$PID"; } 2> /dev/null
 check "what a dead job has left" look -H "$H1,$H2"
 check_match "^$H1 +online .* 0 live$" "$OUT" "… is nothing on one host"
@@ -58,7 +59,7 @@ PID=$!
 check "--watch looks again and again" wait_for \
     '[ "$(grep -c ", every 1 s: 2 of 2 hosts online$" "$T/watch")" -ge 3 ]' 30
 check_no_match $'\033' "$T/watch" "… without escapes, as stdout is no terminal"
-kill "$PID"
+must kill "$PID"
 wait "$PID"
 check_output 143 "… until it is ended" echo "$?"
 check_status 130 "--watch on a terminal, until Ctrl-C" "$SOURCE/tests/cli/on_terminal.py" \

@@ -3,6 +3,7 @@
 # Another user has taken the name of this user's directory in /tmp, by whatever can be made there.
 # Expected: jobs run all the same; ps, kill and clean find them; nothing is left.
 # shellcheck disable=SC2154 # mlaunch: of fault.sh
+TEST_TIER=quick
 TEST_LIMIT=60
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../lib/inside.sh"

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # mlaunch top: views as text, of jobs on hosts over SSH; the live view in tmux: keys, sizes, a host
 # that is lost and comes back, a job that is ended; on a terminal that counts what is written.
+TEST_TIER=full
 TEST_LIMIT=200
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../lib/hosts.sh"
@@ -24,7 +25,7 @@ check_error 125 'mlaunch top has no -n: --batch N prints N views' "an option of 
 if "$MLAUNCH" --version | grep -q ' +ncurses'; then CURSES=yes; else CURSES=no; fi
 
 # --- as text
-cat > "$T/job.py" << 'END'
+cat > "$SHORT/job.py" << 'END'
 import array, mlaunch, os, sys
 w = mlaunch.init()
 x = array.array("f", [1.0] * 4000)
@@ -32,15 +33,15 @@ stop = array.array("f", [0.0])
 while not stop[0]:
     for i in range(10):
         w.all_reduce(x)
-    stop[0] = w.rank == 0 and os.path.exists(sys.argv[1])
+    stop[0] = w.rank == 0 and os.path.exists(sys.argv[2])
     w.broadcast(stop)
 if w.rank == 3:
-    open(sys.argv[2]).read()
+    open(sys.argv[3]).read()
 w.barrier()
 END
 mkfifo "$T/hold"
 "${JOB[@]}" "${STRANGER[@]}" --ssh-config "$NETNS_SSH_CONFIG" --name "top.$$" -H "$H1,$H2" -n 4 \
-    --local net -- python3 "$T/job.py" "$T/stop" "$T/hold" $'\033[31mred\nline' \
+    --local net -- python3 "$SHORT/job.py" $'\033[31mred\nline' "$T/stop" "$T/hold" \
     > "$T/job.out" 2> "$T/job.err" < /dev/null &
 JOB_PID=$!
 wait_for '[ "$(grep -c "\"started\"" "$EVENTS" 2> /dev/null)" = 4 ]' 30
@@ -91,7 +92,7 @@ fi
 
 # --- live
 if command -v tmux > /dev/null; then
-    export TMUX_TMPDIR=$T LC_ALL=C.UTF-8
+    export TMUX_TMPDIR=$SHORT LC_ALL=C.UTF-8
     unset TMUX
     tmux_end() { tmux kill-server 2> /dev/null; }
     at_exit tmux_end

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # --trace: all ranks' calls in one file, which viewers' parsers accept, on one time axis although the
 # hosts' clocks differ; and the probes for perf and bpftrace.
+TEST_TIER=quick
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../lib/hosts.sh"
 . "$SOURCE/tests/llm/npm.sh"
@@ -47,7 +48,7 @@ check "has an empty trace" python3 -c 'import json, sys
 assert json.load(open(sys.argv[1]))["traceEvents"] == []' "$T/trace"
 
 if grep -q '^#define HAVE_SYS_SDT_H 1' "$BUILD/config.h"; then
-    readelf -n "$BUILD/runtime/.libs/mlaunch-runtime.so" > "$T/notes"
+    readelf -n "$BUILD/runtime/mlaunch-runtime.so" > "$T/notes"
     for probe in call_begin call_end; do
         check "the probe mlaunch:$probe is in the library" \
             python3 -c 'import re, sys

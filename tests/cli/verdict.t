@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # What is said at the end of a job, and where: the rank that failed and its last words, once, below
 # all output.
+TEST_TIER=quick
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/job.sh"
 
@@ -126,7 +127,7 @@ check_output 4 "--output DIR has everything" \
     > "$T/screen" 2>&1 &
 mlaunch=$!
 wait_for '[ "$(grep -c ready "$T/screen")" -eq 2 ]' 20
-kill -TERM "$mlaunch"
+must kill -TERM "$mlaunch"
 run eval 'wait "$mlaunch"'
 job_judge 143 "SIGTERM" "mlaunch"
 check_match "^mlaunch: ended by SIGTERM \\(from pid $$, .*\\): SIGKILL in 5 s" "$T/screen" \

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # --wrap: some ranks run under another command, which takes part in nothing else.
+TEST_TIER=quick
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/job.sh"
 

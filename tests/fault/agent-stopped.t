@@ -4,6 +4,7 @@
 # fails and names the host; here, nothing is left; for the other host mlaunch says which command
 # ends the ranks there, and that command does.
 # shellcheck disable=SC2154 # mlaunch, status: of fault.sh
+TEST_TIER=full
 TEST_LIMIT=150
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../lib/hosts.sh"
@@ -23,7 +24,7 @@ agent_stop() {
 
 zoo_start 4
 agent_stop localhost
-zoo_end 125 20 "both processes here"
+zoo_end 125 "both processes here"
 check_match "^mlaunch: host localhost was lost: nothing was heard from its agent for 10 s$" "$ERR" \
     "… named"
 
@@ -35,5 +36,5 @@ check_output 125 "both processes on a host: status 125" echo $?
 check_match "; if the agent has been stopped, mlaunch kill $(job_id) -H $H1 ends its ranks$" \
     "$T/err" "… what to do is said"
 check "… that command" "$MLAUNCH" kill "$(job_id)" -H "$H1" --ssh-config "$NETNS_SSH_CONFIG"
-nothing_left "… leaves nothing" 5
+nothing_left "… leaves nothing"
 done_testing

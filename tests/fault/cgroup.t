@@ -4,6 +4,7 @@
 # ended, whatever it did to its environment and its parents. Expected: one group a job, removed with
 # the job; mlaunch clean removes a dead job's.
 # shellcheck disable=SC2154 # mlaunch: of fault.sh
+TEST_TIER=quick
 TEST_LIMIT=150
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/fault.sh"
@@ -43,9 +44,9 @@ check_status 127 "what can't be started there is told as ever" job -n 2 -- ./nos
 cgroup_job
 check_output 6 "all of them are in it" sh -c "cat '$(groups "$ID")'/cgroup.procs | wc -l"
 mkdir "$(groups "$ID")/of-a-rank"
-kill -TERM "$mlaunch"
+must kill -TERM "$mlaunch"
 wait "$mlaunch"
-nothing_left "the job ends" 3
+nothing_left "the job ends"
 check_output "" "its group is gone, with a group that a rank has made in it" groups "$ID"
 check_output 0 "… and the strays" strays
 

@@ -5,6 +5,7 @@
 # agents. Expected: removed and listed. What is alive, another user's, young, or only looks alike
 # stays.
 # shellcheck disable=SC2154 # mlaunch: of fault.sh
+TEST_TIER=quick
 TEST_LIMIT=180
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../lib/inside.sh"
@@ -53,8 +54,8 @@ if as_ordinary true 2> /dev/null; then
     # job alone.
     worker=$(sed -n 's/.*"connected".*"pid":\([0-9]*\).*/\1/p' "$user_events" | head -n 1)
     guard=$(awk '{ print $4 }' "/proc/$worker/stat")
-    kill -STOP "$worker" "$guard"
-    kill -KILL "$worker" "$guard"
+    must kill -STOP "$worker" "$guard"
+    must kill -KILL "$worker" "$guard"
     wait "$user" 2> /dev/null
     user_dirs=$(find "/tmp/mlaunch-$INSIDE_USER" -mindepth 1 -maxdepth 1 | sort)
 fi
@@ -138,12 +139,12 @@ if [ -n "${user_live:-}" ]; then
     check_output 1 "… removes his dead one" sh -c \
         "find '/tmp/mlaunch-$INSIDE_USER' -mindepth 1 -maxdepth 1 | wc -l"
     check "… and not his live one" kill -0 "$user_live"
-    kill -TERM "$user_live"
+    must kill -TERM "$user_live"
     wait "$user_live"
 else
     skip "another user's jobs" "no other user may be taken on here"
 fi
-kill "$same" "$odd"
-kill -TERM "$live"
+must kill "$same" "$odd"
+must kill -TERM "$live"
 wait "$live"
 done_testing

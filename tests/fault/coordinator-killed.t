@@ -4,6 +4,7 @@
 # of the job's processes there are killed. Expected: that host is named each time, though the others
 # notice the coordinator's end first.
 # shellcheck disable=SC2154 # mlaunch: of fault.sh
+TEST_TIER=quick
 TEST_LIMIT=200
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../lib/hosts.sh"
@@ -36,7 +37,7 @@ for what in worker guard both all; do
             run "$MLAUNCH" clean --ssh-config "$NETNS_SSH_CONFIG" -H "$H1"
     done
     check_output "$times" "$what: the host is named, $times of $times times" echo "$named"
-    nothing_left "$what: nothing is left" 5
+    nothing_left "$what: nothing is left"
 done
 
 done_testing

@@ -3,6 +3,7 @@
 # Which failure is named: a rank that ends in the middle of a collective, in every way; that never
 # joins; that leaves early. Expected: the sentence names the cause, never a consequence; others'
 # calls return within 1 s.
+TEST_TIER=quick
 TEST_LIMIT=180
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../lib/hosts.sh"

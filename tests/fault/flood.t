@@ -5,6 +5,7 @@
 # and to the port of a rank's own listener; as the job's own user and as another one. Expected: the
 # job goes on and ends as it should.
 # shellcheck disable=SC2154 # mlaunch: of fault.sh
+TEST_TIER=full
 TEST_LIMIT=300
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/fault.sh"
@@ -53,7 +54,7 @@ job_end() {
     status=$?
     flood_end
     if [ "$status" -eq 0 ]; then pass "$name"; else fail "$name" "status $status: $(cat "$T/err")"; fi
-    nothing_left "$name: nothing is left" 3
+    nothing_left "$name: nothing is left"
 }
 
 # flood_coordinator USER COUNT…: the ranks that wait for the flood do so before ml_init.

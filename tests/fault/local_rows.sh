@@ -7,20 +7,20 @@
 local_rows() {
     local process
     zoo_start 4
-    kill -KILL "$mlaunch"
-    zoo_end 137 3 "mlaunch is killed"
+    must kill -KILL "$mlaunch"
+    zoo_end 137 "mlaunch is killed"
     for process in worker guard; do
         zoo_start 4 --grace 1
         agent_kill localhost $process || fail "there is such a process"
-        zoo_end 125 5 "the $process is killed"
+        zoo_end 125 "the $process is killed"
         check_match "^mlaunch: host localhost was lost: " "$ERR" "the $process is killed: named"
     done
     zoo_start 4 --grace 1
-    kill -INT "$mlaunch"
-    zoo_end 130 5 "Ctrl-C"
+    must kill -INT "$mlaunch"
+    zoo_end 130 "Ctrl-C"
     zoo_start 4 --grace 1
-    kill -KILL "$(sed -n 's/.*"event":"started".*"rank":1,.*"pid":\([0-9]*\).*/\1/p' "$EVENTS")"
-    zoo_end 137 5 "a rank is killed"
+    must kill -KILL "$(sed -n 's/.*"event":"started".*"rank":1,.*"pid":\([0-9]*\).*/\1/p' "$EVENTS")"
+    zoo_end 137 "a rank is killed"
     check_match "^mlaunch: rank 1 on host .* was killed by signal 9 \(Killed\)$" "$ERR" \
         "a rank is killed: named"
     job_status 0 "a good end" -n 1 -- sh -c \

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Launches in a row of 64 short ranks, 20 here and 1,000 in check-long; and one of 1,024 ranks.
 # Expected: each ends with 0 within its time, and nothing is left.
+TEST_TIER=full
 TEST_LIMIT=120
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/fault.sh"
@@ -19,7 +20,7 @@ done
 if [ "$bad" -eq 0 ]; then pass "$ROUNDS launches of 64 ranks"; else
     fail "$ROUNDS launches of 64 ranks" "$bad failed"
 fi
-nothing_left "nothing is left of them" 3
+nothing_left "nothing is left of them"
 job_status 0 "1,024 ranks" -n 1024 --oversubscribe -- true
 
 # The descriptor limit.

@@ -4,6 +4,7 @@
 # SSH hosts. Expected: mlaunch ends, and nothing is left: no process, no job directory, no shared
 # memory. SEED=… repeats a run.
 # shellcheck disable=SC2154 # mlaunch: of fault.sh
+TEST_TIER=full
 TEST_LIMIT=120
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../lib/hosts.sh"
@@ -67,7 +68,7 @@ for ((round = 1; round <= ROUNDS; round++)); do
         continue
     fi
     wait "$mlaunch" 2> /dev/null
-    nothing_left "$what" 5
+    nothing_left "$what"
 done
 
 done_testing

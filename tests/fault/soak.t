@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # Many short jobs beside a long one, over SSH on namespace hosts (soak.sh): nothing grows.
+TEST_TIER=quick
 TEST_LIMIT=240
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../lib/hosts.sh"

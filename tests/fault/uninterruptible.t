@@ -4,6 +4,7 @@
 # same, says which process that is and why; mlaunch clean finds it later, and says so too, until it
 # is gone.
 # shellcheck disable=SC2154 # mlaunch: of fault.sh
+TEST_TIER=quick
 TEST_LIMIT=120
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../lib/inside.sh"
@@ -27,15 +28,11 @@ job_start -H localhost --grace 1 -n 2 -- sh -c \
 wait_for 'grep -q asked "$T/fuse"' 20
 ID=$(job_id)
 pid=$(pgrep -fx "cat $T/silent/file")
-begin=${EPOCHREALTIME/./}
 kill -TERM "$mlaunch"
 run eval 'wait "$mlaunch"'
-took=$(((${EPOCHREALTIME/./} - begin) / 1000))
 cp "$T/err" "$ERR"
 check_output 143 "mlaunch ends, with SIGTERM's status" echo "$status"
-if [ $took -lt $(($(slow 8) * 1000)) ]; then pass "… within the grace and a moment"; else
-    fail "… within the grace and a moment" "$took ms"
-fi
+check_no_match "was lost" "$T/err" "… as its agent gives up, and not because the agent does not answer"
 check_match "process $pid could not be ended: pid $pid \(cat\) is in uninterruptible sleep" \
     "$T/err" "it names the process and says why"
 check_output D "it still is there" sh -c "sed 's/.*) //; s/ .*//' /proc/$pid/stat"
@@ -44,5 +41,5 @@ check_error 1 "job $ID: process $pid \(cat\) is left: pid $pid \(cat\) is in uni
 kill "$fuse"
 wait_for '! kill -0 "$pid" 2> /dev/null' 20
 check "once the system lets it go" "$MLAUNCH" clean "$ID"
-nothing_left "nothing is left" 3
+nothing_left "nothing is left"
 done_testing

@@ -84,7 +84,7 @@ static bool part_is(const char *part)
         return rank && strcmp(rank, part + 4) == 0;
     if (strcmp(part, "guard") == 0)
         return strcmp(name, "mlaunch-agent") == 0;
-    return strcmp(name, part) == 0 || (strncmp(name, "lt-", 3) == 0 && !strcmp(name + 3, part));
+    return strcmp(name, part) == 0;
 }
 
 static void plan_read(void)

@@ -5,6 +5,7 @@
 # (fail_calls.c). Expected of each run: the test may fail, but the product does not crash, hang, or
 # lose memory, which the address sanitizer sees (walk_unit.py). In check-long every call fails once;
 # otherwise a sample of them.
+TEST_TIER=full
 TEST_LIMIT=600
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../lib/inside.sh"
@@ -21,7 +22,7 @@ mapfile -t programs < <(find "$BUILD/tests/unit" -type f -name "test_*" ! -name 
 readelf --debug-dump=aranges "${programs[0]}" 2> /dev/null | grep -q 'Address  *Length' ||
     skip_all "the programs do not say which source their code is from (gcc -g does)"
 
-export T FAIL_CALLS=$BUILD/tests/inject/.libs/fail_calls.so
+export T FAIL_CALLS=$BUILD/tests/inject/fail_calls.so
 export ASAN_OPTIONS=verify_asan_link_order=0:abort_on_error=1 # it comes second
 # What the loader keeps for good; behind fail_calls.so the sanitizer does not see who asked.
 echo leak:ld-linux > "$T/leaks"

@@ -36,25 +36,30 @@ inside() {
     MLAUNCH_TEST_INSIDE=1 "${make[@]}" bash -c '
         user=$1 container=$2 file=$3 source=$(realpath "$SOURCE") build=$(realpath "$BUILD")
         shift 3
-        mount -t tmpfs -o mode=0755 tmpfs /mnt && mkdir /mnt/source /mnt/build &&
-            mkdir -m 1777 /mnt/tmp &&
-            mount --bind "$SOURCE" /mnt/source && mount --bind "$BUILD" /mnt/build || exit 1
+        # A build may have links to its sources, so they lie to each other as outside.
+        common=$source
+        until [[ $build/ = "$common"/* ]]; do common=${common%/*}; done
+        SOURCE=/mnt/tree${source#"$common"} BUILD=/mnt/tree${build#"$common"}
+        # What /mnt, /tmp or /dev/shm may cover is reached by its descriptor.
+        exec 3< "$source" 4< "$build" &&
+            mount -t tmpfs -o mode=0755 tmpfs /mnt && mkdir -m 1777 /mnt/tmp &&
+            mkdir -p "$SOURCE" && mount --no-canonicalize --bind /proc/self/fd/3 "$SOURCE" &&
+            mkdir -p "$BUILD" && mount --no-canonicalize --bind /proc/self/fd/4 "$BUILD" &&
+            exec 3<&- 4<&- || exit 1
         if [ -n "$container" ]; then
             mount --bind /mnt/tmp /tmp && mount -t tmpfs -o mode=1777 tmpfs /dev/shm || exit 1
-            # A build contains its own path, which may lie below a directory that has just been
-            # covered.
-            for dir in source build; do
-                [ -d "${!dir}" ] || { mkdir -p "${!dir}" && mount --bind "/mnt/$dir" "${!dir}"; } || exit 1
-            done
         fi
-        cd / && export SOURCE=/mnt/source
-        # A build inside the sources may have links to them, so it stays there.
-        case $build in "$source"/*) BUILD=/mnt/source/${build#"$source"/} ;; *) BUILD=/mnt/build ;; esac
-        export BUILD
+        # A build contains its own path, which may lie below a directory that has just been covered.
+        for dir in source build; do
+            inside=${dir^^}
+            [ -d "${!dir}" ] || { mkdir -p "${!dir}" && mount --bind "${!inside}" "${!dir}"; } ||
+                exit 1
+        done
+        cd / && export SOURCE BUILD
         unset XDG_CONFIG_HOME TMPDIR
         export HOME=/mnt/tmp
         [ -z "$user" ] || set -- setpriv --reuid="$user" --regid="$user" --clear-groups --
-        "$@" bash "/mnt/source/$file"' inside "${is_user:+$INSIDE_USER}" "$is_container" \
+        "$@" bash "$SOURCE/$file"' inside "${is_user:+$INSIDE_USER}" "$is_container" \
         "${file#"$(realpath "$SOURCE")"/}"
     exit
 }

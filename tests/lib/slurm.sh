@@ -34,7 +34,7 @@ SlurmctldHost=$H1($A1)
 SlurmUser=root
 SlurmdUser=root
 AuthType=auth/munge
-AuthInfo=socket=$SLURM_DIR/munge.socket
+AuthInfo=socket=$SHORT/munge.socket
 CredType=cred/munge
 StateSaveLocation=$SLURM_DIR/state
 SlurmdSpoolDir=$SLURM_DIR/spool.%n
@@ -75,16 +75,16 @@ slurm_up() {
     SLURM_CONF=$SLURM_DIR/slurm.conf
     export SLURM_CONF
     mkdir -m 755 "$SLURM_DIR" "$SLURM_DIR/state"
-    chmod 711 "$T"
+    chmod 711 "$T" "$SHORT"
     head -c 1024 /dev/urandom > "$SLURM_DIR/munge.key"
     chmod 600 "$SLURM_DIR/munge.key"
     slurm_conf_write "$1"
     [ -z "${SLURM_CGROUPS:-}" ] || slurm_cgroups_mount
     daemon "$H1" munged --foreground --force --key-file="$SLURM_DIR/munge.key" \
-        --socket="$SLURM_DIR/munge.socket" \
+        --socket="$SHORT/munge.socket" \
         --pid-file="$SLURM_DIR/munged.pid" --log-file="$SLURM_DIR/munged.log" \
         --seed-file="$SLURM_DIR/munged.seed"
-    wait_for '[ -S "$SLURM_DIR/munge.socket" ]' 20 || slurm_failed "munged"
+    wait_for '[ -S "$SHORT/munge.socket" ]' 20 || slurm_failed "munged"
     daemon "$H1" slurmctld -D -f "$SLURM_CONF"
     for ((i = 1; i <= $1; i++)); do
         eval "daemon \"\$N$i\" slurmd -D -f \"$SLURM_CONF\""
@@ -121,7 +121,7 @@ slurm_cgroups_mount() {
     for controller in freezer memory cpuacct; do
         for node in $NETNS_HOSTS; do
             mkdir "/sys/fs/cgroup/$controller/$SLURM_CGROUPS/$node"
-            netns exec "$node" mount --bind "/sys/fs/cgroup/$controller/$SLURM_CGROUPS/$node" \
+            must netns exec "$node" mount --bind "/sys/fs/cgroup/$controller/$SLURM_CGROUPS/$node" \
                 "/sys/fs/cgroup/$controller"
         done
     done
@@ -158,6 +158,16 @@ ends() {
         diag_file "$out"
     fi
 }
+
+# nothing_left NAME: neither a rank of the last job nor the job itself.
+nothing_left() {
+    no_survivors "$1: no rank is left" "$mark" 60
+    wait_for '[ -z "$(on_login squeue -h -j $job 2> /dev/null)" ]' 20
+    check_output "" "$1: nothing of it is in the queue" on_login squeue -h -j "$job" -t R,CG
+}
+# Slurm signals all processes of a job at once, so mlaunch may see its agents end first.
+# shellcheck disable=SC2034 # for `ends`
+by_signal='143:0|125:0|0:15'
 
 # A mark for the next job, in $mark; `running COMMAND N`: N processes with it have that command
 # line.

@@ -17,8 +17,9 @@
 # check-long.
 #
 # Here for use: $SOURCE, $BUILD (absolute), $MLAUNCH, $AGENT, $SANITIZE (no, or a list), $T (a
-# private directory, removed at the end), $OUT, $ERR and $status (files and status of the last
-# command that a check ran), is_long (true in check-long), STRANGER (see below).
+# private directory, removed at the end), $SHORT (another, or the same: its path is short whatever
+# $TMPDIR is), $OUT, $ERR and $status (files and status of the last command that a check ran),
+# is_long (true in check-long), must (below), STRANGER (see below).
 set -u
 
 TEST_LIB=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -41,6 +42,8 @@ AGENT=$BUILD/launcher/agent/mlaunch-agent
 export SOURCE BUILD SANITIZE CC MLAUNCH AGENT
 
 T=$(mktemp -d "${TMPDIR:-/tmp}/mlaunch-test.XXXXXX") || exit 1
+SHORT=$T # for sockets, whose paths have at most 107 bytes, and for what is shown shortened
+[ "${#T}" -le 60 ] || SHORT=$(mktemp -d /tmp/mlaunch-test.XXXXXX) || exit 1
 OUT=$T/.out
 ERR=$T/.err
 : > "$OUT"
@@ -88,7 +91,7 @@ test_end() {
         echo "Bail out! ended before done_testing, status $code"
         [ "$code" -ne 0 ] || code=1
     fi
-    rm -rf "$T"
+    rm -rf "$T" "$SHORT"
     exit "$code"
 }
 trap test_end EXIT
@@ -119,6 +122,13 @@ done_testing() {
     TEST_DONE=1
     [ "$TEST_FAILED" -eq 0 ]
     exit
+}
+
+# must COMMAND…: what the checks rest on, like a mount or a kill; the file ends here if it fails.
+must() {
+    "$@" && return 0
+    echo "Bail out! status $?: $*"
+    exit 1
 }
 
 # run COMMAND…: sets $status, fills $OUT and $ERR.

@@ -3,6 +3,7 @@
 # The lock-free parts as litmus tests (doc/notes/memory-order.md): herd7 tries all executions that
 # C11 (the model RC11) or AArch64 allows. Each file says what must never happen (~exists), or what
 # can (exists) and is the reason for a stronger access. A data race would be a flag of the model's.
+TEST_TIER=full
 . "${0%/*}/../lib/test.sh"
 command -v herd7 > /dev/null || skip_all "no herd7 (herdtools7)"
 

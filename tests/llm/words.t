@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # llm's words: they are listed, and any other is refused.
+TEST_TIER=quick
 . "${0%/*}/../lib/test.sh"
 llm=$BUILD/examples/llm/llm
 

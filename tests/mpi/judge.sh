@@ -16,7 +16,7 @@ all_right() {
 # nothing_left NAME MARK: no process of a job, and nothing in /dev/shm that was not there.
 segments() { find /dev/shm -mindepth 1 -maxdepth 1 | sort; }
 nothing_left() {
-    no_survivors "$1: no process is left" "$2" 10
+    no_survivors "$1: no process is left" "$2" 60
     check_output "$SEGMENTS" "$1: no segment is left" segments
 }
 SEGMENTS=$(segments)

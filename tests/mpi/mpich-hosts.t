@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # Programs of MPICH on several hosts: the ranks learn of each other through the hosts' agents.
+TEST_TIER=full
 . "${0%/*}/../lib/test.sh"
 . "$SOURCE/tests/mpi/mpich.sh"
 . "${0%/*}/../lib/hosts.sh"

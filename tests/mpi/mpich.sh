@@ -13,7 +13,7 @@ if [ -z "${MPICH_IS_ALONE:-}" ] && unshare -m ${ALONE:-} true 2> /dev/null; then
     exit "$status"
 fi
 if [ -n "${MPICH_IS_ALONE:-}" ]; then
-    mount -t tmpfs none /dev/shm || skip_all "no mounts of our own here"
+    "$TEST_LIB/cover" /dev/shm mode=1777 || skip_all "no mounts of our own here"
     [ -z "${ALONE:-}" ] || ip link set lo up
 fi
 MPI=$T/mpi_program

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # Programs of MPICH start unmodified on one host, as one job, and end as other programs do.
+TEST_TIER=full
 . "${0%/*}/../lib/test.sh"
 ALONE=-n
 . "$SOURCE/tests/mpi/mpich.sh"

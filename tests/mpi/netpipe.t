@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # NetPIPE as Debian builds it with MPICH, unmodified: ping-pong of a few sizes over two hosts, with
 # its own check of the data, and on this host.
+TEST_TIER=full
 . "${0%/*}/../lib/test.sh"
 command -v NPmpich2 > /dev/null || skip_all "no NetPIPE here (netpipe-mpich2)"
 . "$SOURCE/tests/mpi/mpich.sh"
@@ -26,7 +27,7 @@ check_no_match "bytes.*[Ff]ail" "$ERR" "… of any size"
 
 # A host without MPICH gets the program and its library.
 library=$(ldconfig -p | awk '$1 == "libmpich.so.12" { print $NF; exit }')
-netns exec "$H2" mount --bind /dev/null "$library"
+must netns exec "$H2" mount --bind /dev/null "$library"
 check_status 127 "a host without the library" over -H "$H1,$H2" -n 2 --cwd "$T" NPmpich2 -u 64
 check "… with --stage-libs" over --stage-libs -v -H "$H1,$H2" -n 2 --cwd "$T" \
     NPmpich2 -u 65539 -p 0 -n 5 -o np.out

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # Programs of Open MPI on several hosts: the hosts' PMIx servers meet through their agents.
+TEST_TIER=full
 . "${0%/*}/../lib/test.sh"
 . "$SOURCE/tests/mpi/openmpi.sh"
 . "${0%/*}/../lib/hosts.sh"

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # Programs of Open MPI start unmodified on one host, as one job, and end as other programs do.
+TEST_TIER=full
 . "${0%/*}/../lib/test.sh"
 . "$SOURCE/tests/mpi/openmpi.sh"
 
@@ -123,16 +124,17 @@ job=$!
 wait_for 'grep -q "rank 1 of 2" "$OUT"' 20
 guard=$(pgrep -P "$job" -x mlaunch-agent)
 worker=$(pgrep -P "$guard" -x mlaunch-agent)
-kill -9 "$job" "$guard" "$worker"
+must kill -9 "$job" "$guard" "$worker"
 wait "$job" 2> "$T/wait"
-no_survivors "mlaunch and its agent were killed: no process is left" "$mark" 10
+no_survivors "mlaunch and its agent were killed: no process is left" "$mark" 60
 check "mlaunch clean" "$MLAUNCH" clean
 check_output "$SEGMENTS" "removes the segments" segments
 
 # munge proves whose a rank is: with it a rank that only says so is refused.
 if [ -n "${OPENMPI_IS_ALONE:-}" ] && command -v munged > "$T/which"; then
     security() { check_output "$1" "$2" "$MLAUNCH" --mpi pmix sh -c 'echo $PMIX_SECURITY_MODE'; }
-    mount -t tmpfs none /run && mkdir -m 755 /run/munge
+    must "$TEST_LIB/cover" /run mode=755
+    must mkdir -m 755 /run/munge
     chmod 711 "$T"
     head -c 1024 /dev/urandom > "$T/munge.key"
     chmod 600 "$T/munge.key"
@@ -150,19 +152,19 @@ if [ -n "${OPENMPI_IS_ALONE:-}" ] && command -v munged > "$T/which"; then
     check_match 'Unreachable' "$ERR" "is refused"
     check "what the user says about it" "$MLAUNCH" -n 2 -x PMIX_MCA_psec=native "$MPI"
     all_right 2 "is obeyed"
-    kill "$munged"
+    must kill "$munged"
     wait "$munged"
     security native "a munged that has ended is not asked"
-    umount /run
+    must umount -l /run
 else
     skip "munge" "needs root and munged"
 fi
 
 if [ -n "${OPENMPI_IS_ALONE:-}" ]; then
     library=$(ldd "$BUILD/launcher/pmix/mlaunch-pmix" | awk '$1 == "libpmix.so.2" { print $3 }')
-    mount --bind /dev/null "$(realpath "$library")"
+    must mount --bind /dev/null "$(realpath "$library")"
     check_error 125 'loading shared libraries: .*libpmix.so.2: .*Debian.s package is libpmix2' \
         "a host without libpmix is refused" timeout 20 "$MLAUNCH" -n 2 "$MPI"
-    umount "$(realpath "$library")"
+    must umount "$(realpath "$library")"
 fi
 done_testing

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # The answers to PMI-1, command by command; and whatever a rank writes instead ends in a sentence
 # that names it.
+TEST_TIER=quick
 . "${0%/*}/../lib/test.sh"
 command -v python3 > /dev/null || skip_all "no python3 here"
 speak() { timeout 20 "$MLAUNCH" --output raw "$@"; }

@@ -14,7 +14,6 @@ import sys
 
 RPM = {"": "mlaunch", "libs": "libmlaunch0", "devel": "libmlaunch-dev", "llm": "mlaunch-llm",
        "-n python3-%{name}": "python3-mlaunch"}
-NOWHERE = "no package, on purpose"
 
 
 def debian_patterns(debian):
@@ -23,8 +22,6 @@ def debian_patterns(debian):
         for line in path.read_text().split("\n"):
             if line:
                 yield path.stem, line
-    for line in (debian / "not-installed").read_text().split():
-        yield NOWHERE, line
     # The units are moved to where dh_installsystemd takes them.
     for pattern, package in re.findall(r"mv debian/tmp/(\S+) debian/([^.]+)\.",
                                        (debian / "rules").read_text()):
@@ -46,7 +43,6 @@ def rpm_patterns(spec):
                 line = line.replace(macro, place)
             # Pages are compressed when the package is made.
             yield package, re.sub(r"(/man/.*\.\d)\*$", r"\1", line)
-    yield NOWHERE, "usr/lib/*.la"
 
 
 def fits(name, pattern):

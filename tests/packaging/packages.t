@@ -4,6 +4,7 @@
 # lintian finds nothing; a fresh Debian installs them and what they need, an ordinary user there
 # runs jobs and builds programs, and a purge leaves nothing. The fresh Debian is a directory, in
 # namespaces of its own; no service is started in it.
+TEST_TIER=full
 TEST_LIMIT=240
 . "${0%/*}/../lib/test.sh"
 is_long || skip_all "only in check-long: it builds the packages and fetches a Debian"

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # A language model over RDMA, on three hosts that are virtual machines (llm.sh).
+TEST_TIER=full
 TEST_LIMIT=300
 . "${0%/*}/../lib/test.sh"
 . "$SOURCE/tests/rdma/vms.sh"

@@ -5,7 +5,7 @@
 run_in_vms() {
     local n=$1 script=$2
     shift 2
-    [ -e "$BUILD/rdma/.libs/mlaunch-rdma.so" ] || skip_all "built without RDMA"
+    [ -e "$BUILD/rdma/mlaunch-rdma.so" ] || skip_all "built without RDMA"
     if ! "$SOURCE/tests/vm/prepare" > "$T/prepare" 2>&1; then
         # Where tests are compulsory, a missing qemu is a failure.
         [ -z "${CI:-}" ] || { fail "tests/vm/prepare" "$(cat "$T/prepare")"; done_testing; }

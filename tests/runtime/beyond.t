@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # A message of more than 4 GiB, in a few MiB of memory (beyond.c); over RDMA: tests/rdma/mesh.sh, in
 # check-long.
+TEST_TIER=full
 TEST_LIMIT=300
 . "${0%/*}/../lib/test.sh"
 

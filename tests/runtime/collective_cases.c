@@ -818,3 +818,28 @@ struct collective_case case_random(uint64_t *state, int ranks, size_t most_bytes
     c.count = next(state, most / element_size(&c) + 2);
     return c;
 }
+
+/* ---- the diagonal ---- */
+
+struct collective_case case_diagonal(int i, int round, int ranks)
+{
+    static const size_t counts[] = {0, 1, 3, 67, 1000, 5003};
+    int turn = i / CASE_CALLS, step = turn + i + round;
+    struct collective_case c = {.call = (enum case_call)(i % CASE_CALLS),
+                                .type = (ml_type)(turn % TYPES),
+                                .op = (ml_op)(step % OPS),
+                                .count = counts[(turn + round) % 6],
+                                .root = step % ranks,
+                                .place = (enum case_place)(step % PLACES),
+                                .seed = (unsigned)step};
+
+    while (!case_is_valid(c.type, c.op))
+        c.op = (ml_op)((c.op + 1) % OPS);
+    /* Behind all types: elements of the program, one of them longer than a cell of the mesh. */
+    if (turn >= TYPES && c.call <= CASE_EXCLUSIVE_SCAN) {
+        c.element = (turn + round) % 2 ? 24 : 5000;
+        c.count = c.element == 24 ? 1000 : 7;
+        c.is_commutative = turn % 2;
+    }
+    return c;
+}

@@ -2,7 +2,7 @@
 /*
  * collective_cases.h: compares every collective call with a plain reference, which each rank
  * computes itself, because it knows the inputs of all ranks. Used on the real library
- * (collectives.c) and on the algorithms alone (tests/unit/runtime/collective/test_collectives.c).
+ * (collectives.c) and on the algorithms alone (mesh/thread_mesh.h).
  */
 #ifndef TESTS_RUNTIME_COLLECTIVE_CASES_H
 #define TESTS_RUNTIME_COLLECTIVE_CASES_H
@@ -90,6 +90,13 @@ int case_same_bits(const struct subject *s, const struct collective_case *c);
 /* Draws a case from `state`, and advances it. Ranks that start with the same state draw the same
  * case. */
 struct collective_case case_random(uint64_t *state, int ranks, size_t most_bytes);
+
+/* Case `i` of the diagonal, a short way through the matrix of calls × types × operations × sizes ×
+ * places: in each round each reduction meets each type, each operation, each place and an operator
+ * of the program of either kind, and each movement each place. Other rounds join others of these;
+ * so `round` is what differs from algorithm to algorithm. */
+enum { DIAGONAL_CASES = 16 * CASE_CALLS };
+struct collective_case case_diagonal(int i, int round, int ranks);
 
 bool case_is_valid(ml_type type, ml_op op);
 size_t case_type_size(ml_type type);

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * collectives [--long | --huge | --around SIZE | [--alloc] [--started] --random SEED CASES]: the
- * program of one rank. It compares all collectives, types and operations, with many sizes, in place
- * and not, with a plain reference. With --around, only with SIZE and its neighbours, in bytes; with
- * --alloc, buffers are in memory of ml_alloc; with --started, calls are made in both forms,
- * blocking and started, beside others in flight. Each failing case is a line on stderr, and rank 0
- * prints a summary; the status is 1 if anything failed on any rank.
+ * collectives [--long | --huge | --around SIZE | --diagonal ALGORITHMS… |
+ * [--alloc] [--started] --random SEED CASES]: the program of one rank. It compares all collectives,
+ * types and operations, with many sizes, in place and not, with a plain reference. With --around,
+ * only with SIZE and its neighbours, in bytes; with --diagonal, only those of case_diagonal, once
+ * with each of ALGORITHMS as MLAUNCH_ALGO; with --alloc, buffers are in memory of ml_alloc; with
+ * --started, calls are made in both forms, blocking and started, beside others in flight. Each
+ * failing case is a line on stderr, and rank 0 prints a summary; the status is 1 if anything failed
+ * on any rank.
  */
 #include "tests/runtime/collective_cases.h"
 #include "tests/runtime/started_calls.h"
@@ -148,6 +150,23 @@ static void around_cases(size_t size)
     }
 }
 
+/* MLAUNCH_ALGO is read when a rank joins the job, so it leaves and joins again. */
+static void diagonal_cases(struct subject *s, char *const *algorithms)
+{
+    for (int round = 0; algorithms[round]; round++) {
+        setenv("MLAUNCH_ALGO", algorithms[round], 1);
+        if (ml_finalize() || ml_init(&s->group)) {
+            fprintf(stderr, "collectives: %s\n", ml_error());
+            exit(1);
+        }
+        for (int i = 0; i < DIAGONAL_CASES; i++) {
+            struct collective_case c = case_diagonal(i, round, s->size);
+
+            count_result(case_run(s, &c));
+        }
+    }
+}
+
 /* Beyond 4 GiB, where a 32-bit count of bytes overflows. */
 static void huge_cases(void)
 {
@@ -234,6 +253,8 @@ int main(int argc, char **argv)
         huge_cases();
     else if (argc == 3 && strcmp(argv[1], "--around") == 0)
         around_cases(strtoull(argv[2], NULL, 10));
+    else if (argc > 2 && strcmp(argv[1], "--diagonal") == 0)
+        diagonal_cases(&s, argv + 2);
     else
         every_case();
 

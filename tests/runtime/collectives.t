@@ -1,108 +1,52 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Collectives × types × ops × sizes × ranks × backends against a plain reference (collectives.c): in
-# place and not, misaligned, the same bits on all ranks; and sequences of random calls.
-TEST_LIMIT=300
+# A diagonal through collectives × types × ops × sizes × places (case_diagonal), over each transport
+# that this machine has alone, and over two hosts: once for each algorithm of the library's table.
+# The whole matrix is in collectives_*.t, the algorithms without transports in
+# tests/unit/runtime/collective/test_collectives.c.
+# shellcheck disable=SC2154 # variables of collectives.sh
+TEST_TIER=quick
 . "${0%/*}/../lib/test.sh"
+. "${0%/*}/collectives.sh"
 
-PROGRAM=$BUILD/tests/runtime/collectives
-long=()
-cases=40
-ranks="1 2 3 4"
-secure_ranks="2 3"
-if [ "$SANITIZE" != no ]; then
-    cases=15
-    ranks=3
-    secure_ranks=2
-fi
-if is_long; then
-    long=(--long)
-    cases=2000
-    ranks="1 2 3 4 7"
-    secure_ranks="2 3"
-fi
+# refusal ALGORITHMS WORDS: what the library says behind WORDS when it refuses MLAUNCH_ALGO.
+refusal() { MLAUNCH_ALGO=$1 "$MLAUNCH" -n 1 -- "$PROGRAM" 2>&1 | sed -n "s/.*$2//p" | head -n 1; }
 
-# calls NAME MLAUNCH-OPTION… -- ARGUMENT…: no failure on any rank.
-calls() {
-    local name=$1
-    shift
-    run "$MLAUNCH" "${@/#--program/$PROGRAM}"
-    # shellcheck disable=SC2154
-    if [ "$status" -eq 0 ] && grep -q ', 0 failures$' "$OUT"; then
-        pass "$name ($(sed 's/.*: //' "$OUT"))"
-    else
-        fail "$name"
-        diag_run "$MLAUNCH" "$@"
-    fi
-}
-
-for n in $ranks; do
-    calls "shm, $n ranks" -n $n --oversubscribe --output raw --backend shm -- --program "${long[@]}"
-    calls "tcp, $n ranks" -n $n --oversubscribe --output raw --backend tcp --local net -- \
-        --program "${long[@]}"
+# In round i each call has the algorithm of that number, and again its first behind its last.
+rounds=()
+declare -A known
+most=0
+names=$(refusal nothing 'with a call of ')
+for call in ${names//,/}; do
+    known[$call]=$(refusal "$call:?" "it has: ")
+    # shellcheck disable=SC2086
+    set -- ${known[$call]}
+    [ $# -le "$most" ] || most=$#
 done
-
-# The limits of the records of --secure: a message's header of 32 bytes is in its first one.
-secure=(--oversubscribe --output raw --backend tcp --local net --secure --)
-for n in $secure_ranks; do
-    calls "tcp --secure, $n ranks" -n $n "${secure[@]}" --program "${long[@]}"
-    [ $n = 2 ] || is_long || continue
-    for size in $((16384 - 32)) 16384 $((2 * 16384 - 32)) $((16 * 16384)); do
-        calls "tcp --secure, $n ranks, around $size bytes" -n $n "${secure[@]}" --program --around \
-            $size
+for ((i = 0; i < most; i++)); do
+    for call in "${!known[@]}"; do
+        IFS=', ' read -ra names <<< "${known[$call]}"
+        rounds[i]+=,$call:${names[i % ${#names[@]}]}
     done
+    rounds[i]=${rounds[i]#,}
+done
+check "the table has calls with several algorithms" test "${#known[@]}" -gt 1 -a "$most" -gt 1
+diag "$(printf '%s\n' "${rounds[@]}")"
+
+calls "shm, 4 ranks" -n 4 "${shm[@]}" --program --diagonal "${rounds[@]}"
+calls "tcp, 3 ranks" -n 3 "${tcp[@]}" --program --diagonal "${rounds[@]}"
+calls "tcp --secure, 2 ranks" -n 2 "${secure[@]}" --program --diagonal "${rounds[@]}"
+# Two agents here, that mlaunch takes for two hosts: shared memory in each, TCP between them.
+hosts=(--agent-command "sh -c 'shift; exec \"\$@\"' sh {host}" --output raw)
+for where in a:2,b:2 a:1,b:3; do
+    calls "hosts $where, shm and tcp" -H $where "${hosts[@]}" -- --program --diagonal "${rounds[@]}"
 done
 
-# The algorithms that the table keeps for larger groups.
-MLAUNCH_ALGO=all_reduce:ring,all_gather:ring,broadcast:binomial,reduce:direct
-export MLAUNCH_ALGO+=,reduce_scatter:direct
-calls "shm, 4 ranks, other algorithms" -n 4 --oversubscribe --output raw --backend shm -- --program
-MLAUNCH_ALGO=all_reduce:flat,all_gather:bruck,broadcast:scatter,reduce:binomial,reduce_scatter:flat
-calls "tcp, 3 ranks, other algorithms" -n 3 --oversubscribe --output raw --backend tcp --local net \
-    -- --program
-export MLAUNCH_ALGO=all_reduce:shared
-calls "shm, 3 ranks, each a piece" -n 3 --oversubscribe --output raw --backend shm -- --program
-calls "tcp, 2 ranks, where nothing is shared" -n 2 --oversubscribe --output raw --backend tcp \
-    --local net -- --program --random 7 30
-export MLAUNCH_ALGO=all_reduce:rign
+# Slips in MLAUNCH_ALGO.
 check_error 1 "MLAUNCH_ALGO: all_reduce has no algorithm 'rign'; it has: direct, doubling, flat, hierarchical, leaders, ring, shared, shared-flat" \
-    "a slip in MLAUNCH_ALGO is said at ml_init" "$MLAUNCH" -n 2 -- "$PROGRAM"
-unset MLAUNCH_ALGO
-calls "3 ranks, an algorithm for each size" -n 3 --oversubscribe --output raw --backend tcp --local \
-    net -x MLAUNCH_ALGO=all_reduce:doubling@..512,ring@2K.. -- --program
+    "a slip in MLAUNCH_ALGO is said at ml_init" env MLAUNCH_ALGO=all_reduce:rign \
+    "$MLAUNCH" -n 2 -- "$PROGRAM"
 check_error 1 "MLAUNCH_ALGO of rank 1 on host localhost differs from that of rank 0 on host localhost: all ranks need the same" \
     "ranks with different algorithms don't begin" "$MLAUNCH" -n 1 -- "$PROGRAM" : -n 1 -x \
     MLAUNCH_ALGO=all_reduce:ring "$PROGRAM"
-
-seeds=$((RANDOM * 32768 + RANDOM))
-[ "$SANITIZE" != no ] && ! is_long || seeds+=" 1"
-for seed in $seeds; do
-    calls "random calls, shm, 5 ranks, seed $seed" -n 5 --oversubscribe --output raw --backend shm \
-        -- --program --random $seed $cases
-    calls "random calls, tcp, 3 ranks, seed $seed" -n 3 --oversubscribe --output raw --backend tcp \
-        --local net -- --program --random $seed $cases
-    calls "random calls, tcp --secure, 4 ranks, seed $seed" -n 4 "${secure[@]}" --program \
-        --random $seed $cases
-    calls "started and not, tcp --secure, 3 ranks, seed $seed" -n 3 "${secure[@]}" --program \
-        --started --random $seed $cases
-    calls "started and not, shm, 4 ranks, seed $seed" -n 4 --oversubscribe --output raw \
-        --backend shm -- --program --started --random $seed $cases
-    calls "started and not, tcp, 3 ranks, seed $seed" -n 3 --oversubscribe --output raw \
-        --backend tcp --local net -- --program --started --random $seed $cases
-done
-calls "random calls in memory of ml_alloc, shm, 3 ranks" -n 3 --oversubscribe --output raw \
-    --backend shm -- --program --alloc --random 3 $cases
-calls "random calls in memory of ml_alloc, tcp, 3 ranks" -n 3 --oversubscribe --output raw \
-    --backend tcp --local net -- --program --alloc --random 3 $cases
-if is_long; then
-    if [ "$(awk '/^MemAvailable/ { print int($2 / 1048576) }' /proc/meminfo)" -ge 14 ] &&
-        [ "$SANITIZE" = no ]; then
-        calls "beyond 4 GiB, shm" -n 2 --output raw --backend shm -- --program --huge
-        calls "beyond 4 GiB, tcp" -n 2 --output raw --backend tcp --local net -- --program --huge
-    else
-        skip "beyond 4 GiB" "needs 14 GiB of memory, and no sanitizer"
-    fi
-    calls "random calls, shm, 64 ranks" -n 64 --oversubscribe --output raw --backend shm -- \
-        --program --random 64 100
-fi
 done_testing

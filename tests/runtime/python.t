@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # The Python module: it can be imported in ranks, every call (python_calls.py), slips
 # (python_slips.py), errors, abort; with numpy where there is one.
+TEST_TIER=quick
 . "${0%/*}/../lib/test.sh"
 
 command -v python3 > /dev/null || skip_all "no python3 here"
@@ -74,7 +75,7 @@ check_output "PYTHONPATH is unset" "nothing is put there when nothing is injecte
     'echo PYTHONPATH is ${PYTHONPATH-unset}'
 if [ "$SANITIZE" = no ]; then
     check_output "1" "a script that was started otherwise is a group of one" \
-        env PYTHONPATH="$SOURCE/runtime/python" LD_LIBRARY_PATH="$BUILD/runtime/.libs" \
+        env PYTHONPATH="$SOURCE/runtime/python" LD_LIBRARY_PATH="$BUILD/runtime" \
         "$PYTHON" -c 'import mlaunch; print(mlaunch.init().size)'
 fi
 done_testing

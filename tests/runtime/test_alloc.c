@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_alloc.c: ml_alloc and ml_free, at any time, in any thread, in forked children, and as the
- * buffers of every call. */
+ * buffers of every call.
+ * TEST_TIER=quick */
 #include "tests/runtime/test_job.h"
 
 #include <pthread.h>

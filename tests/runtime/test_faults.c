@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_faults.c: death, departure, mismatched calls, stalls and aborts, as the remaining ranks see
- * them. */
+ * them.
+ * TEST_TIER=quick */
 #include "tests/runtime/test_job.h"
 
 #include <dirent.h>

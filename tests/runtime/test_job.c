@@ -2,7 +2,7 @@
 #include "tests/runtime/test_job.h"
 
 #include "common/clock.h"
-#include "common/job_file.h"
+#include "common/net/job_file.h"
 #include "coordinator/server.h"
 
 #include <dirent.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_late_failures.c: after ml_init a program takes away what the runtime might still want to
- * open. Calls on groups that exist go on, and what needs more says so: no rank sleeps for ever. */
+ * open. Calls on groups that exist go on, and what needs more says so: no rank sleeps for ever.
+ * TEST_TIER=quick */
 #include "tests/runtime/test_job.h"
 
 #include <dirent.h>

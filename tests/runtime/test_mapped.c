@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_mapped.c: all_reduce of long vectors in memory of ml_alloc, which ranks of a host read in
- * each other's memory: when they do so, when they can't, and what happens to the memory. */
+ * each other's memory: when they do so, when they can't, and what happens to the memory.
+ * TEST_TIER=quick */
 #include "tests/runtime/test_job.h"
 
 #include <dirent.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_messages.c: point-to-point calls over every kind of link, in every pattern that programs
- * use. */
+ * use.
+ * TEST_TIER=quick */
 #include "tests/runtime/test_job.h"
 
 #include <errno.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_operators.c: reductions by operators of the program: what is refused, what an operator must
- * not do, and how it ends when one never returns. What they compute is in collective_cases.c. */
+ * not do, and how it ends when one never returns. What they compute is in collective_cases.c.
+ * TEST_TIER=quick */
 #include "tests/runtime/test_job.h"
 
 #include <setjmp.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_requests.c: calls that are started: progress without calls, order, failures, the end. */
+/* test_requests.c: calls that are started: progress without calls, order, failures, the end.
+ * TEST_TIER=quick */
 #include "tests/runtime/test_job.h"
 
 #include <dirent.h>

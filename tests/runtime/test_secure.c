@@ -3,11 +3,11 @@
  * test_secure.c: two ranks on two hosts, and something on the network between them. Here that is a
  * process which passes bytes on between the two, records them, and may change them. It gets the
  * connection because this program has a connect() of its own, which the library uses too.
- */
+ * TEST_TIER=quick */
 #include "tests/runtime/test_job.h"
 
-#include "common/frame.h"
-#include "common/job_file.h"
+#include "common/net/frame.h"
+#include "common/net/job_file.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>

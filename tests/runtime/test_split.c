@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_split.c: groups of a group: order, nesting, several at once, in one thread and in
- * several. */
+ * several.
+ * TEST_TIER=quick */
 #include "tests/runtime/test_job.h"
 
 #include <pthread.h>

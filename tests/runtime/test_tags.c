@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_tags.c: messages with tags over every kind of link: which receive gets which message, what
- * waits for what, and how it ends when a peer dies, leaves or makes another call. */
+ * waits for what, and how it ends when a peer dies, leaves or makes another call.
+ * TEST_TIER=quick */
 #include "tests/runtime/test_job.h"
 
 #include <sched.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_window.c: windows: what each call does, over shared memory, TCP and both. */
+/* test_window.c: windows: what each call does, over shared memory, TCP and both.
+ * TEST_TIER=quick */
 #include "common/clock.h"
 #include "tests/runtime/test_job.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_world.c: which process is a rank, when, and how often: init, finalize, claims, generations,
- * forks. */
+ * forks.
+ * TEST_TIER=quick */
 #include "tests/runtime/test_job.h"
 
 #include <arpa/inet.h>

@@ -3,6 +3,7 @@
 # mlaunch.Pool and mlaunch.Transfer (transfer_calls.py): what is put arrives, bit by bit, over
 # shared memory and TCP; full pools, double releases, threads, dead ranks. The long form moves 500
 # MB as well.
+TEST_TIER=full
 . "${0%/*}/../lib/test.sh"
 
 command -v python3 > /dev/null || skip_all "no python3 here"

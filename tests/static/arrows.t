@@ -1,121 +1,204 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Who may include whom (the map in CONTRIBUTING.md): a line for each room. A room may always include
-# its own headers, common/ and the generated headers.
+# The order of the house: the list of rooms below, from below to above. A room includes its own
+# headers, those of common/, the generated ones, and of the rooms before it those that its line
+# names. The map in CONTRIBUTING.md has the same list.
+TEST_TIER=quick
 . "${0%/*}/../lib/test.sh"
 cd "$SOURCE" || exit 1
 
-# room FOLDER OTHER…: the files of FOLDER include only files of FOLDER, common/ and the others,
-# which are folders or single headers.
+declare -A listed group_of granted
+last=""
+: > "$T/arrows"
+: > "$T/map"
+
+# header FOLDER HEADER WHY: the files of FOLDER include HEADER, but nothing else of its room.
+header() {
+    granted[$1]+=" $2"
+    [ -n "${3:-}" ] || fail "$0 says why $1 includes $2"
+}
+
+# room FOLDER OTHER…: the files of FOLDER include only files of FOLDER, common/ and the others.
 room() {
-    local folder=$1 line path other bad="" always="common common/text"
-    [ "$folder" != common/text ] || always=""
+    local folder=$1 group=$1 line path other used=" " bad="" below="common common/text common/net"
     shift
-    rooms[$folder]=1
+    case $folder in common/text) below="" ;; common) below="common/text" ;; esac
+    listed[$folder]=1
+    # The folders of launcher/ are groups of rooms.
+    if [[ $folder =~ ^launcher/[^/]* ]]; then group=${BASH_REMATCH[0]}; fi
+    if [ "$group" != "$last" ] && [[ " ${group_of[*]} " = *" $group "* ]]; then
+        bad="the rooms of $group follow each other"$'\n'
+    fi
+    group_of[$folder]=$group last=$group
+    for other in "$@" ${granted[$folder]:-}; do
+        [ -n "${listed[${other%/*.h}]:-}" ] || bad+="$other is not below $folder"$'\n'
+    done
     while IFS= read -r line; do
         path=${line##*:}
         case $path in config.h | build-id.h) continue ;; esac
-        for other in "$folder" $always "$@"; do
-            [ "${path%/*}" = "$other" ] || [ "$path" = "$other" ] && continue 2
+        [ "${path%/*}" != "$folder" ] || continue
+        echo "$folder ${path%/*}" >> "$T/arrows"
+        for other in $below "$@" ${granted[$folder]:-}; do
+            [ "${path%/*}" = "$other" ] || [ "$path" = "$other" ] || continue
+            used+="$other "
+            continue 2
         done
         bad+="${line%:*}: includes $path"$'\n'
-    done < <(grep -n -E '^ *# *include *"' "$folder"/*.[ch] | sed -E 's/^([^:]*:[0-9]*):.*"(.*)".*/\1:\2/')
-    if [ -z "$bad" ]; then pass "$folder includes only: $*"; else fail "$folder includes only: $*" "$bad"; fi
+    done < <(grep -n -E '^ *# *include *"' "$folder"/*.[ch] 2> /dev/null |
+        sed -E 's/^([^:]*:[0-9]*):.*"(.*)".*/\1:\2/')
+    [ -d "$folder" ] || used=" $* ${granted[$folder]:-} " # as rdma/ of a source without it
+    for other in "$@" ${granted[$folder]:-}; do
+        case $used in *" $other "*) ;; *) bad+="no file of $folder includes $other"$'\n' ;; esac
+    done
+    other="$* ${granted[$folder]:-}"
+    if [ -z "$bad" ]; then pass "$folder includes only: $other"; else fail "$folder includes only: $other" "$bad"; fi
+    # As the map has it: without the part's name, which is that of the room, too.
+    echo "$folder/|$(echo " $other" | sed -E "s, ${folder%%/*}/, ,g; s/ +/ /g; s/^ //; s/ $//")" >> "$T/map"
 }
-declare -A rooms
 
 l=launcher
-room common
+b=$l/base i=$l/input w=$l/wire r=$l/run c=$l/commands t=$l/tools a=$l/agent
 room common/text
-room common/record
+room common
+room common/net
+
+room rdma/verbs
+room rdma/rma rdma/verbs
+room rdma rdma/verbs rdma/rma
+room rdma/probe rdma/verbs
+
 room coordinator
 
-room $l/text
-room $l/process $l/text
-room $l/protocol
-room $l/loader
-room $l/tree
-room $l/hosts $l/text
-room $l/options $l/text
-room $l/debug $l/text
-room $l/plan $l/debug $l/hosts $l/options $l/process $l/stage $l/text
-room $l/channel $l/hosts $l/process $l/protocol $l/text
-room $l/stage $l/channel $l/loader $l/process $l/protocol $l/text
-room $l/ssh $l/channel $l/hosts $l/process $l/protocol $l/text
-room $l/stdio $l/plan $l/process $l/protocol $l/text
-room $l/wiring
-room $l/draw $l/text $l/wiring
-room $l/record common/record $l/plan $l/text
-room $l/hang $l/plan $l/stdio
-room $l/job $l/channel $l/debug $l/hang $l/plan $l/process $l/protocol $l/record \
-    common/record $l/stage $l/stdio $l/text $l/wiring
-room $l/detach $l/job $l/options $l/plan $l/text
-room $l/exec $l/job $l/options $l/plan $l/text
-room $l/query $l/channel $l/detach $l/draw $l/hang $l/hosts $l/options $l/plan $l/process \
-    $l/protocol $l/text $l/wiring
-room $l/attach $l/job $l/options $l/plan $l/process $l/query $l/text
-room $l/sync $l/channel $l/hosts $l/options $l/plan $l/process $l/protocol $l/query $l/text \
-    $l/tree $l/wiring
-room $l/metrics $l/hosts $l/options $l/process $l/query $l/text
-room $l/top $l/hang $l/process $l/query $l/text
-room $l/verify $l/hosts $l/query $l/text
-room $l/pmix $l/protocol/pmix_protocol.h
-room $l/batch $l/options $l/process $l/text
-room $l/bench $l/bench/link/link_bench.h $l/bench/transfer/transfer_bench.h $l/options $l/process \
-    $l/text
-room $l/bench/compare $l/bench $l/text
-room $l/bench/link $l/bench $l/text
-room $l/bench/transfer $l/bench
-room $l $l/attach $l/batch $l/bench $l/bench/compare $l/channel $l/detach $l/exec $l/hosts $l/job \
-    $l/metrics $l/options $l/plan $l/process $l/protocol $l/query $l/stdio $l/sync $l/text \
-    $l/top $l/verify $l/wiring
+room $b/text
+room $b/process
+room $b/loader
 
-a=launcher/agent
-room $a/host common/record
-room $a/rank $a/host $l/loader $l/protocol
-room $a/facts $a/host $l/process
+room $i/options $b/text
+room $i/hosts $b/text
+room $i/values $b/text $b/process $b/loader
+room $i/plan $b/text $b/process $i/options $i/hosts $i/values
+
+room $w/protocol $b/process
+room $w/channel $b/text $b/process $i/hosts $w/protocol
+room $w/ssh $b/text $b/process $i/hosts $w/protocol $w/channel
+
+room $r/stacks
+room $r/rdma_topology
+room $r/record $i/plan
+room $r/stdio $b/text $b/process $i/plan $w/protocol
+room $r/attempt $b/text $i/values $i/plan $w/protocol $w/channel $r/stacks $r/rdma_topology \
+    $r/record $r/stdio
+room $r/job $b/text $b/process $i/values $i/plan $w/protocol $w/channel $r/record $r/stdio \
+    $r/attempt
+
+room $l/ask $b/text $b/process $i/options $i/hosts $i/plan $w/protocol $w/channel
+
+room $c/draw $b/text $r/rdma_topology
+room $c/batch $b/text $i/options
+room $c $b/text $b/process $i/options $i/hosts $i/plan $r/stacks $r/rdma_topology $r/attempt \
+    $r/job $l/ask $c/draw
+
+room $t/tree
+room $t/sync $b/text $i/options $i/plan $w/protocol $w/channel $r/rdma_topology $l/ask $t/tree
+room $t/metrics $b/text $b/process $i/options $l/ask
+room $t/top $b/text $b/process $r/stacks $l/ask
+room $t/verify $b/text $l/ask
+room $t/bench/command $b/text $b/process $i/options
+room $t/bench/compare $b/text $t/bench/command
+room $t/bench/measure $t/bench/command
+room $t/bench/link $b/text $t/bench/command $t/bench/measure
+room $t/bench/program $b/text $t/bench/command $t/bench/measure $t/bench/link
+
+room $a/host
 room $a/stack $a/host
-room $a/answer common/record $a/facts $a/host $a/stack $l/process $l/protocol
-room $a/mpi $l/loader $l/process $l/protocol
-room $a/sync $a/host $l/process $l/protocol $l/tree rdma/rdma_table.h rdma/endpoint_module.h
-room $a $a/answer $a/host $a/mpi $a/rank $a/sync $l/process $l/protocol coordinator common/record
+room $a/facts $b/text $b/process $a/host
+room $a/rank $b/loader $w/protocol $a/host
+room $a/mpi $b/process $b/loader $w/protocol
+room $a/queries $b/text $b/process $w/protocol $a/host $a/stack $a/facts
+header $a/sync rdma/endpoint_module.h "opens mlaunch-rdma.so, and knows only its table"
+room $a/sync $b/process $w/protocol $t/tree $a/host
+room $a coordinator $b/process $w/protocol $a/host $a/rank $a/mpi $a/queries $a/sync
 
-room runtime/process common/record
+header $l/pmix $w/protocol/pmix_protocol.h "the frames between it and the agent"
+room $l/pmix
+
+room $l $b/text $b/process $i/options $i/plan $r/attempt $r/job $l/ask $c/batch $c $t/sync \
+    $t/metrics $t/top $t/verify $t/bench/command $t/bench/compare
+
+room runtime/process
 room runtime/kernel
-room runtime/group runtime/kernel runtime/process coordinator/client.h coordinator/protocol.h
-room runtime/transport runtime/group runtime/kernel runtime/process rdma/rdma_table.h \
-    rdma/endpoint_module.h coordinator/protocol.h
-room runtime/steps common/record runtime/group runtime/kernel
-room runtime/collective runtime/steps runtime/transport runtime/group runtime/kernel runtime/process
-room runtime/call runtime/collective runtime/group runtime/kernel runtime/process common/record
-room runtime/window runtime/call runtime/transport runtime/group runtime/process
-room runtime runtime/call runtime/collective runtime/steps runtime/transport runtime/window \
-    runtime/group runtime/process coordinator/client.h coordinator/protocol.h
-
-if [ -d rdma ]; then
-    room rdma/verbs
-    room rdma/pairing rdma/verbs
-    room rdma/onesided rdma/pairing rdma/verbs
-    room rdma/probe rdma/verbs
-    room rdma rdma/onesided rdma/pairing rdma/verbs
-fi
+header runtime/group coordinator/client.h "the ranks' client, not the service"
+header runtime/group coordinator/protocol.h "the ranks' client, not the service"
+room runtime/group runtime/process runtime/kernel
+header runtime/transport coordinator/protocol.h "the frames, not the service"
+header runtime/transport rdma/endpoint_module.h "opens mlaunch-rdma.so, and knows only its table"
+header runtime/transport rdma/rdma_table.h "opens mlaunch-rdma.so, and knows only its table"
+room runtime/transport runtime/process runtime/kernel runtime/group
+room runtime/steps runtime/kernel runtime/group
+room runtime/collective runtime/process runtime/kernel runtime/group runtime/transport runtime/steps
+room runtime/call runtime/process runtime/kernel runtime/group runtime/collective
+room runtime/window runtime/process runtime/group runtime/transport runtime/call
+header runtime coordinator/protocol.h "the ranks' client, not the service"
+room runtime runtime/process runtime/group runtime/transport runtime/steps runtime/collective \
+    runtime/call runtime/window
 
 room examples
-e=examples/llm
-room $e/model
-room $e/compute $e/model
-room $e/steps $e/compute $e/model
-room $e/text $e/model/gguf.h $e/model/gguf_value.h
-room $e/serve $e/steps $e/text $e/model
-room $e $e/model $e/compute $e/steps $e/text $e/serve
+room examples/llm/model
+room examples/llm/compute examples/llm/model
+room examples/llm/steps examples/llm/model examples/llm/compute
+header examples/llm/text examples/llm/model/gguf.h "the file's keys, not the model"
+room examples/llm/text
+room examples/llm/serve examples/llm/model examples/llm/steps examples/llm/text
+room examples/llm examples/llm/steps examples/llm/text examples/llm/serve
 
 # No folder is without a line, and none is too full to be surveyed.
 while IFS= read -r folder; do
-    [ -n "${rooms[$folder]:-}" ] || [ -z "$(find "$folder" -maxdepth 1 -name '*.[ch]')" ] ||
-        fail "$folder has a line in $0"
-done < <(find common coordinator examples launcher runtime rdma -type d)
-while IFS= read -r folder; do
     n=$(find "$folder" -maxdepth 1 -name '*.[ch]' | wc -l)
-    if [ "$n" -le 26 ]; then pass "$folder has at most 26 files"; else fail "$folder has at most 26 files" "$n"; fi
-done < <(find common coordinator examples launcher runtime rdma -type d ! -name python)
+    [ "$n" -gt 0 ] || continue
+    [ -n "${listed[$folder]:-}" ] || fail "$folder has a line in $0"
+    [ "$n" -le 26 ] || fail "$folder has at most 26 files" "$n"
+done < <(find common coordinator examples launcher runtime rdma -type d)
+pass "every folder was looked at"
+
+for folder in "${!group_of[@]}"; do echo "$folder ${group_of[$folder]}"; done > "$T/groups"
+awk 'NR == FNR { group[$1] = $2; next } { print group[$1], group[$2] }' "$T/groups" "$T/arrows" |
+    awk '$1 != $2' | sort -u > "$T/group-arrows"
+sort -u "$T/arrows" -o "$T/arrows"
+
+# no_circle NAME FILE: the arrows of FILE close none.
+no_circle() {
+    local circle
+    if circle=$(tsort "$2" 2>&1 > /dev/null); then pass "$1 include each other in no circle"; else
+        fail "$1 include each other in no circle" "$circle"
+    fi
+}
+no_circle "rooms" "$T/arrows"
+no_circle "groups" "$T/group-arrows"
+
+# floors FILE: the longest way down to common/.
+floors() {
+    grep -v ' common' "$1" | awk '
+        { a[NR] = $1; b[NR] = $2 }
+        END {
+            for (again = 1; again && round < NR; round++)
+                for (i = again = 0; ++i <= NR;)
+                    if (floor[a[i]] < floor[b[i]] + 1) { floor[a[i]] = floor[b[i]] + 1; again = 1 }
+            for (room in floor) if (floor[room] > most) most = floor[room]
+            print most + 1
+        }'
+}
+
+# at_most NUMBER WHAT FIGURE: the house is no higher and no more tangled than it has been.
+at_most() {
+    if [ "$3" -gt 1 ] && [ "$3" -le "$1" ]; then pass "at most $1 $2: $3"; else fail "at most $1 $2" "$3"; fi
+}
+at_most 8 "floors of rooms above common/" "$(floors "$T/arrows")"
+at_most 8 "floors of groups and other rooms above common/" "$(floors "$T/group-arrows")"
+at_most 150 "arrows between groups and other rooms" "$(wc -l < "$T/group-arrows")"
+
+# The map: the same rooms in the same order, with the same includes.
+sed -n '/^## The map of the code/,/^## How to add/p' CONTRIBUTING.md |
+    sed -nE 's/^\| ([a-z_/]+\/) \|.*\| ?([^|]*) \|$/\1|\2/p' | sed 's/ *$//' > "$T/map-there"
+check "the map in CONTRIBUTING.md has the rooms, their order and their includes" \
+    diff "$T/map-there" "$T/map"
 done_testing

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # What the binaries export and need: strangers' programs see ml_* alone, and a host needs nothing
 # but libc.
+TEST_TIER=quick
 . "${0%/*}/../lib/test.sh"
 
 # needed FILE: its shared libraries, a line each, without the sanitizers' own.
@@ -18,8 +19,8 @@ needs_only() {
 }
 libc='libc\.so\.6|ld-linux.*'
 
-shim=$(find "$BUILD" -path '*/.libs/libmlaunch.so.0' | head -n 1)
-if [ -n "$shim" ]; then
+shim=$BUILD/runtime/libmlaunch.so.0
+if [ -e "$shim" ]; then
     nm -D --defined-only "$shim" | awk '$2 != "A" { print $3 }' | sed 's/@.*//' |
         sort -u > "$T/exports"
     check_no_match '^(ml[^_]|m[^l]|[^m])' "$T/exports" "libmlaunch.so.0 exports only ml_*"
@@ -34,14 +35,14 @@ if [ -n "$shim" ]; then
 else
     fail "libmlaunch.so.0 is built"
 fi
-module=$(find "$BUILD" -path '*/.libs/mlaunch-runtime.so' | head -n 1)
-if [ -n "$module" ]; then
+module=$BUILD/runtime/mlaunch-runtime.so
+if [ -e "$module" ]; then
     needs_only "$module" "$libc|libm\\.so\\.6"
 else
     fail "mlaunch-runtime.so is built"
 fi
-verbs=$(find "$BUILD" -path '*/.libs/mlaunch-rdma.so' | head -n 1)
-if [ -n "$verbs" ]; then
+verbs=$BUILD/rdma/mlaunch-rdma.so
+if [ -e "$verbs" ]; then
     check_output mlaunch_rdma_table "mlaunch-rdma.so exports its table alone" \
         sh -c "nm -D --defined-only '$verbs' | awk '\$2 != \"A\" { print \$3 }'"
     needs_only "$verbs" "$libc|libibverbs\\.so\\.1"
@@ -52,7 +53,7 @@ check "the agent is built" test -x "$AGENT"
 needs_only "$AGENT" "$libc|libm\\.so\\.6"
 
 # Our libraries' prefixes are not ours to define: a second ssh_connect would shadow theirs.
-nm --defined-only "$BUILD"/.libs/*.a "$BUILD"/rdma/.libs/*.o 2> /dev/null |
+nm --defined-only "$BUILD"/lib*.a 2> /dev/null |
     awk '$2 ~ /[TDBR]/ { print $3 }' > "$T/defined"
 check_match '^plan_create$' "$T/defined" "our own names are looked at"
 check_no_match '^(ssh|sftp|ini|hwloc|json|event|evbuffer|crypto|randombytes|sodium|ibv|PMI)_' \
@@ -61,6 +62,6 @@ check_no_match '^(ssh|sftp|ini|hwloc|json|event|evbuffer|crypto|randombytes|sodi
 
 # A local job doesn't wait until libcrypto is loaded.
 needs_only "$MLAUNCH" "$libc|libm\\.so\\.6"
-needed "$(find "$BUILD" -path '*/.libs/mlaunch-ssh.so' | head -n 1)" > "$T/needed"
+needed "$BUILD/launcher/mlaunch-ssh.so" > "$T/needed"
 check_match '^libssh' "$T/needed" "SSH is in a module of its own"
 done_testing

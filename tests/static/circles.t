@@ -3,6 +3,7 @@
 # No files use each other in a circle. A file is a .c with its .h. Neither their includes close a
 # circle, nor the names that they use of each other: by their objects, and of functions that headers
 # define.
+TEST_TIER=quick
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/symbols.sh"
 cd "$BUILD" || exit 1

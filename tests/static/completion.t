@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # The completions of zsh and fish are what doc/completion/generate makes of --help, and complete.
+TEST_TIER=quick
 . "${0%/*}/../lib/test.sh"
 folder=$SOURCE/doc/completion
 for file in zsh:_mlaunch fish:mlaunch.fish; do

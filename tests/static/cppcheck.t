@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # cppcheck finds no error, warning or leak.
+TEST_TIER=full
 TEST_LIMIT=900
 . "${0%/*}/../lib/test.sh"
 cd "$SOURCE" || exit 1

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # clang-format has nothing to say.
+TEST_TIER=quick
 . "${0%/*}/../lib/test.sh"
 cd "$SOURCE" || exit 1
 command -v clang-format > /dev/null || skip_all "no clang-format here"

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # Every header compiles alone; the public one also as strict C11 and as C++.
+TEST_TIER=full
 . "${0%/*}/../lib/test.sh"
 cd "$SOURCE" || exit 1
 

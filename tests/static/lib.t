@@ -2,11 +2,15 @@
 # SPDX-License-Identifier: MIT
 # The test library itself: a failing check fails, a hang and a process left behind are failures in
 # words.
+TEST_TIER=quick
 . "${0%/*}/../lib/test.sh"
 
 script() {
     printf '%s\n' "#!/usr/bin/env bash" "$1" ". '$SOURCE/tests/lib/test.sh'" "$2" > "$T/inner.t"
-    env -u MLAUNCH_TEST_MARK -u MLAUNCH_TEST_LONG SANITIZE=no bash "$T/inner.t"
+    env -u MLAUNCH_TEST_MARK -u MLAUNCH_TEST_LONG SANITIZE=no bash "$T/inner.t" > "$T/all"
+    set -- $?
+    grep -v '^# used [0-9]* s of a processor in [0-9]* s$' "$T/all"
+    return "$1"
 }
 
 check_output $'ok 1 - a\n1..1' "a check passes" script '' 'check a true; done_testing'
@@ -16,7 +20,7 @@ check_status 1 "a file that ends early fails" script '' 'check a true'
 check_match '^Bail out! ended before' "$OUT" "and says so"
 check_status 124 "a hang ends" script TEST_LIMIT=1 'check a sleep 100; done_testing'
 check_match '^Bail out! no end after 1 seconds' "$OUT" "and says so"
-check_status 1 "a process left behind fails the file" script '' \
+check_status 1 "a process left behind fails the file" script 'export MLAUNCH_TEST_PATIENCE=2' \
     'setsid sleep 100 > /dev/null & check a true; done_testing'
 check_match '^Bail out! left processes' "$OUT" "and says so"
 check_match 'pid [0-9]+: sleep 100' "$OUT" "and names it"
@@ -26,4 +30,25 @@ check_output "$(printf 'ok 1 - a\nok 2 - b\n1..2')" "statuses and stderr are com
 check "wait_for waits" script '' \
     '(read -r -t 0.2 <> <(:); touch "$T/x") & wait_for "test -e $T/x" 5 && pass a; done_testing'
 check_status 1 "wait_for gives up" script '' 'check a wait_for false 1; done_testing'
+
+# What a test used of a processor, by itself and by its children, is the last line.
+check "work" script '' 'i=0; while [ "$i" -lt 300000 ]; do i=$((i + 1)); done
+    check a sh -c "i=0; while [ \$i -lt 1500000 ]; do i=\$((i + 1)); done"; done_testing'
+check_match '^# used [1-9][0-9]* s of a processor in [0-9]* s$' "$T/all" "is measured"
+
+# Tiers.
+tier() { env -C "$T" "$SOURCE/tests/lib/tier" "$@"; }
+mkdir -p "$T/tests/unit" "$T/logs"
+echo '# TEST_TIER=quick' > "$T/a.t"
+echo 'TEST_TIER=full' > "$T/b.t"
+echo '/* A program. TEST_TIER=full */' > "$T/c.c"
+echo > "$T/d.t"
+echo > "$T/tests/unit/e.c"
+all=(a.t b.t c d.t tests/unit/e)
+check_output $'a.t\ntests/unit/e' "unit tests are quick" tier quick "${all[@]}"
+check_output $'b.t\nc' "some are not" tier full "${all[@]}"
+check_output d.t "one does not say" tier none "${all[@]}"
+echo '# used 16 s of a processor in 20 s' > "$T/logs/a.log"
+echo '# used 15 s of a processor in 20 s' > "$T/logs/b.log"
+check_output "a.t 16" "what used too much is found" tier late 15 "$T/logs" a.t b.t
 done_testing

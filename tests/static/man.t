@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # The man pages are clean, and help, mlaunch(1) and bash completion know the same options.
+TEST_TIER=full
 . "${0%/*}/../lib/test.sh"
 
 if command -v mandoc > /dev/null; then
@@ -86,7 +87,7 @@ while IFS= read -r option; do
     check_match "(^|[^-[:alnum:]])$option([^-[:alnum:]]|\$)" "$completion" "completion has $option"
 done < "$T/metrics_help"
 # Every metric that the launcher's source names is in the page, and the other way.
-grep -ohE '"mlaunch_[a-z0-9_]+"' "$SOURCE"/launcher/metrics/*.c | tr -d '"' |
+grep -ohE '"mlaunch_[a-z0-9_]+"' "$SOURCE"/launcher/tools/metrics/*.c | tr -d '"' |
     grep -vE '^mlaunch_(gpu|local)_$' | sort -u > "$T/metrics"
 grep -oE '^\.It Va mlaunch_[a-z0-9_]+' "$SOURCE/doc/mlaunch-metrics.1" | cut -d ' ' -f 3 |
     sort -u > "$T/metrics_listed"

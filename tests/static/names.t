@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # No name exists twice in the product, so that a backtrace, a search or an editor's list says which
 # is meant: file names, exported functions and variables, and tags of structs, unions and enums.
+TEST_TIER=quick
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/symbols.sh"
 cd "$SOURCE" || exit 1

@@ -3,6 +3,7 @@
 # doc/prometheus and doc/grafana: Prometheus' own tool checks the configuration and the rules, and
 # tries the rules on made-up series; the dashboard's expressions are PromQL and name metrics that
 # there are. Long form: its JSON fits Grafana's schema (npm's @grafana/schema).
+TEST_TIER=full
 . "${0%/*}/../lib/test.sh"
 cd "$SOURCE/doc" || exit 1
 command -v promtool > /dev/null || skip_all "no promtool here"
@@ -73,7 +74,7 @@ check "the dashboard's expressions" promtool check rules "$T/expressions.yml"
 cat grafana/mlaunch.json prometheus/*.yml | grep -oE '\bmlaunch_[a-z0-9_]+' |
     sed -E 's/_(bucket|sum|count)$//' | sort -u > "$T/used"
 {
-    grep -ohE '"mlaunch_[a-z0-9_]+"' "$SOURCE"/launcher/metrics/*.c | tr -d '"'
+    grep -ohE '"mlaunch_[a-z0-9_]+"' "$SOURCE"/launcher/tools/metrics/*.c | tr -d '"'
     grep -oE 'TYPE mlaunch_gpu_[a-z_]+' prometheus/nvidia-gpus | cut -d ' ' -f 2
 } | sort -u > "$T/known"
 check_output "" "… name metrics that there are" comm -23 "$T/used" "$T/known"

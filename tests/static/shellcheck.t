@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # The shell linter has nothing to say about any script, bootstrap as POSIX sh.
+TEST_TIER=full
 . "${0%/*}/../lib/test.sh"
 cd "$SOURCE" || exit 1
 command -v shellcheck > /dev/null || skip_all "no shellcheck here"

@@ -14,7 +14,6 @@ symbols() {
         {
             file = $1
             sub(/:.*/, "", file)
-            sub(/\.libs\//, "", file)
             sub(/[^\/]*-/, "", file)
             sub(/o$/, "c", file)
         }

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # What every file of the project has, and what none has.
+TEST_TIER=quick
 . "${0%/*}/../lib/test.sh"
 cd "$SOURCE" || exit 1
 

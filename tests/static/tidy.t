@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # clang-tidy (.clang-tidy) has nothing to say about any file, compiled as the build compiles it. Its
 # analyzer, which takes nine tenths of the time, belongs to the long form.
+TEST_TIER=full
 TEST_LIMIT=1500
 . "${0%/*}/../lib/test.sh"
 command -v clang-tidy > /dev/null || skip_all "no clang-tidy here"

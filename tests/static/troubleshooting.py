@@ -15,29 +15,37 @@ DOCUMENT = "doc/troubleshooting.md"
 # The words in this section are other programs': they are not compared.
 FOREIGN = "What other tools say"
 
-# Every message of these rooms has an entry. A new message's entry goes into this section.
+# Every message of these rooms, and of files with these beginnings, has an entry. A new message's
+# entry goes into this section.
 SECTIONS = {
     "common": "The data between ranks",
     "coordinator": "The data between ranks",
     "examples/llm": "A served language model",
     "launcher/agent": "The start of ranks",
-    "launcher/agent/answer": "What runs and what was left",
+    "launcher/agent/queries": "What runs and what was left",
     "launcher/agent/mpi": "MPI programs",
     "launcher/agent/sync": "Files for every host",
-    "launcher/channel": "Agents on the hosts",
-    "launcher/detach": "Jobs in the background",
-    "launcher/exec": "A command on every host",
-    "launcher/job": "The course of a job",
-    "launcher/loader": "The start of ranks",
+    "launcher/wire/channel": "Agents on the hosts",
+    "launcher/commands/log": "Jobs in the background",
+    "launcher/run/job/detach": "Jobs in the background",
+    "launcher/run/job/detached": "Jobs in the background",
+    "launcher/run/job/job_log": "Jobs in the background",
+    "launcher/run/job/log": "Jobs in the background",
+    "launcher/commands/exec": "A command on every host",
+    "launcher/run/attempt": "The course of a job",
+    "launcher/run/attempt/file_feed": "The start of ranks",
+    "launcher/run/job": "The course of a job",
+    "launcher/base/loader": "The start of ranks",
     "launcher/pmix": "MPI programs",
-    "launcher/process": "Agents on the hosts",
-    "launcher/protocol": "Agents on the hosts",
-    "launcher/ssh": "Hosts and SSH",
-    "launcher/stage": "The start of ranks",
-    "launcher/stdio": "Output and input",
-    "launcher/sync": "Files for every host",
-    "launcher/tree": "Files for every host",
-    "launcher/wiring": "RDMA devices and wiring",
+    "launcher/base/process": "Agents on the hosts",
+    "launcher/wire/protocol": "Agents on the hosts",
+    "launcher/wire/ssh": "Hosts and SSH",
+    "launcher/base/text/program_path": "Agents on the hosts",
+    "launcher/input/values/staged": "The start of ranks",
+    "launcher/run/stdio": "Output and input",
+    "launcher/tools/sync": "Files for every host",
+    "launcher/tools/tree": "Files for every host",
+    "launcher/run/rdma_topology": "RDMA devices and wiring",
     "rdma": "RDMA devices and wiring",
     "runtime": "The data between ranks",
 }
@@ -62,6 +70,11 @@ INTERNAL = {
     "… of … bytes in all…": "names a call",
     ", in parts of other sizes: … and … bytes": "ends a sentence",
     "mlaunch: summary: … of … rank… ended, …": "is no failure",
+    # A fault that the user has asked for.
+    "--chaos: … … stopped for ….… s (SIGSTOP)": "says all itself",
+    "--chaos: none of the ranks to … runs now": "says all itself",
+    "--chaos: the connection to host … is cut": "says all itself",
+    "--chaos: there is no connection to host … to cut now": "says all itself",
     # A caller replaces them, or they follow from an end that has its own sentence.
     "time-out": "callers say what has not come in time",
     "closed by mlaunch": "the job is ending",
@@ -129,7 +142,7 @@ def told_messages():
     """(path, text) of each message that needs an entry: (line, section)."""
     told = {}
     for path in messages.sources(messages.FOLDERS, (".c",)):
-        sections = [s for s in SECTIONS if str(path).startswith(s + "/")]
+        sections = [s for s in SECTIONS if str(path).startswith((s + "/", s + "_", s + "."))]
         if not sections:
             continue
         found = [(line, text) for line, _, text in messages.messages_in(path)]

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # doc/troubleshooting.md and the messages of the sources agree, and a difference is found: a message
 # without an entry, an entry without a message, one that fits everything.
+TEST_TIER=quick
 . "${0%/*}/../lib/test.sh"
 cd "$SOURCE" || exit 1
 command -v python3 > /dev/null || skip_all "there is no python3"
@@ -40,15 +41,15 @@ END
     pass "$name"
 }
 
-differs "a message whose words change" launcher/ssh/remote_socket.c 'refused the connection; is sshd' \
-    'refuses the connection; is sshd' "launcher/ssh/remote_socket.c:" \
+differs "a message whose words change" launcher/wire/ssh/remote_socket.c 'refused the connection; is sshd' \
+    'refuses the connection; is sshd' "launcher/wire/ssh/remote_socket.c:" \
     '## Hosts and SSH' "### \`… refuses the connection; is sshd running there, and on that port?\`" \
     "doc/troubleshooting.md:" "no message has the words \`… refused the connection; is sshd"
 differs "an entry whose words change" doc/troubleshooting.md 'its host key has changed: …' \
     'its host key was changed: …' "no message has the words \`its host key was changed: …\`" \
-    "launcher/ssh/remote_host_key.c:"
+    "launcher/wire/ssh/remote_host_key.c:"
 differs "an entry that is removed" doc/troubleshooting.md "\`--stage: cannot read …\`, " "" \
-    "launcher/stage/staged_file.c:" '## The start of ranks' "### \`--stage: cannot read …\`"
+    "launcher/input/values/staged_file.c:" '## The start of ranks' "### \`--stage: cannot read …\`"
 differs "a sentence of a table that changes" rdma/verbs/explain.c 'cannot register memory' \
     'cannot pin this memory' "rdma/verbs/explain.c:" "### \`cannot pin this memory\`"
 differs "an entry that fits everything" doc/troubleshooting.md '### `was killed by signal … (…)`' \

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Whatever links a host has in a tree, mlaunch sync writes and deletes nothing outside of it. What
 # cannot be written (read-only, no room) is a sentence with host and path, and hurts no other host.
+TEST_TIER=quick
 TEST_LIMIT=120
 . "${0%/*}/trees.sh"
 sync_hosts_up 2
@@ -48,14 +49,14 @@ check "a second name in place of a temporary file" sync -H "$H1,$H2" "$S"
 untouched "… is not written to"
 
 head -c 3000000 /dev/urandom > "$S/big"
-on "$H1" sh -c "mkdir -p $D/small && mount -t tmpfs -o size=1m tmpfs $D/small"
+must on "$H1" sh -c "mkdir -p $D/small && mount -t tmpfs -o size=1m tmpfs $D/small"
 on "$H2" mkdir "$D/small"
 check_error 1 "host $H1: cannot write $D/small/src/big: No space left on device" "a full disk" \
     sync -H "$H1,$H2" --to "$D/small" "$S"
 check_output "sub top" "… all else has come, and nothing is left of the file" on "$H1" \
     sh -c "echo \$(ls -A $D/small/src)"
 same_tree "… and the other host has all" "$S" "$D/small/src" "$H2"
-on "$H1" mount -o remount,ro "$D/small"
+must on "$H1" mount -o remount,ro "$D/small"
 touch "$S/top"
 check_error 1 "host $H1: cannot write $D/small/src/top: Read-only file system" \
     "a read-only target" sync -H "$H1,$H2" --to "$D/small" "$S"

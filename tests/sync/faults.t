@@ -2,24 +2,17 @@
 # SPDX-License-Identifier: MIT
 # mlaunch sync is interrupted: the next run goes on where it was. A host dies meanwhile: it is
 # named, and the others get all. Where hosts cannot reach each other, mlaunch itself feeds them.
+TEST_TIER=quick
 TEST_LIMIT=150
 . "${0%/*}/trees.sh"
-command -v tc > /dev/null || skip_all "needs tc"
-sync_hosts_up 4
-
-S=$D/src
-mkdir "$S"
-head -c 16000000 /dev/urandom > "$S/big"
+big_source 4 16000000
 for i in 1 2 3; do echo $i > "$S/$i"; done
-part=$S/$(temporary_of big)
-# has_part HOST BYTES
-has_part() { [ "$(on "$1" stat -c %s "$part" 2> /dev/null || echo 0)" -ge "$2" ]; }
 
 slow 60 "$H1" "$H2" "$H3" "$H4"
 "$MLAUNCH" sync --ssh-config "$NETNS_SSH_CONFIG" -q -H "$ALL" "$S" > "$OUT" 2>&1 &
 pid=$!
 wait_for "has_part $H4 4000000" 20 || fail "the last host gets the file"
-kill -KILL $pid
+must kill -KILL $pid
 { wait $pid; } 2> /dev/null
 pass "mlaunch is killed in the middle of a file"
 check_output "1 2 3" "files that were complete are there" on "$H4" sh -c "echo \$(ls $S)"
@@ -31,9 +24,9 @@ print(*{'yes' if h['bytes'] < 13000000 else h['bytes'] for h in json.load(open('
 same_tree "the tree is the same" "$S" "$S" "$H1" "$H2" "$H3" "$H4"
 
 # What was there is not trusted.
-on "$H2" sh -c "head -c 5000000 $S/big > $part && printf X | dd of=$part bs=1 seek=3000000 \
+on "$H2" sh -c "head -c 5000000 $S/big > $PART && printf X | dd of=$PART bs=1 seek=3000000 \
     conv=notrunc status=none && rm $S/big"
-on "$H3" sh -c "head -c 5000000 $S/big > $part && rm $S/big"
+on "$H3" sh -c "head -c 5000000 $S/big > $PART && rm $S/big"
 check "a part that is damaged" sync -H "$ALL" "$S"
 same_tree "the tree is the same" "$S" "$S" "$H2" "$H3"
 
@@ -47,10 +40,10 @@ wait_for "has_part $H3 3000000" 20 || fail "the third host gets the file"
 copying=$(on "$H3" sh -c 'for p in /proc/[0-9]*; do
     [ "$(readlink "$p/exe")" != '"$(readlink -f "$AGENT")"' ] || echo "${p##*/}"; done' |
     sort -n | tail -1)
-on "$H3" kill -STOP "$copying"
+must on "$H3" kill -STOP "$copying"
 wait_for "grep -q 'host $H3 has taken nothing for 1 s' $T/err" 20 ||
     fail "it is named" "$(cat "$T/err")"
-on "$H3" kill -CONT "$copying"
+must on "$H3" kill -CONT "$copying"
 slow 1000 "$H1" "$H2" "$H3" "$H4"
 wait $pid
 check_output 0 "a host that stops is named, and waited for" echo $?
@@ -65,7 +58,7 @@ pid=$!
 wait_for "has_part $H3 3000000" 20 || fail "the third host gets the file"
 check_output "$before" "until all of a file has come, the old one is there" \
     on "$H3" sh -c "sha256sum < $S/big"
-netns kill "$H2"
+must netns kill "$H2"
 wait_for "grep -q 'host $H2:' $T/err" 20 || fail "the dead host is noticed"
 slow 1000 "$H1" "$H3" "$H4"
 wait $pid

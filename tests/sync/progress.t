@@ -3,14 +3,11 @@
 # While mlaunch sync copies, a line on the terminal says how much has come, how fast, and how long
 # it will take; it fits the terminal, whose size may change, and is gone at the end. Where there is
 # no terminal, there is no such line.
+TEST_TIER=quick
 TEST_LIMIT=60
 . "${0%/*}/trees.sh"
-command -v tc > /dev/null || skip_all "needs tc"
-sync_hosts_up 2
+big_source 2 12000000
 
-S=$D/src
-mkdir "$S"
-head -c 12000000 /dev/urandom > "$S/big"
 slow 40 "$H1" "$H2"
 SEEN=$T/seen   # all that came to the terminal
 SHOWN=$T/shown # the same, a line each time that one was written anew
@@ -27,8 +24,7 @@ size 24 30
 wait MB/s
 wait MB/s
 size 24 20
-wait left
-wait left
+wait %, 0:
 size 24 10
 wait %
 wait %'

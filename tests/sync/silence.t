@@ -3,16 +3,11 @@
 # mlaunch sync while packets vanish and nothing is closed: a host's cable is pulled in the middle of
 # a file; two hosts no longer reach each other. The first is named in time, and has no half file
 # under a file's name; the second ones get all.
+TEST_TIER=full
 TEST_LIMIT=150
 . "${0%/*}/trees.sh"
-command -v tc > /dev/null || skip_all "needs tc"
-sync_hosts_up 4
+big_source 4 16000000
 
-S=$D/src
-mkdir "$S"
-head -c 16000000 /dev/urandom > "$S/big"
-part=$S/$(temporary_of big)
-has_part() { [ "$(on "$1" stat -c %s "$part" 2> /dev/null || echo 0)" -ge "$2" ]; }
 agents() { on "$1" sh -c 'for p in /proc/[0-9]*; do
     [ "$(readlink "$p/exe")" != '"$(readlink -f "$AGENT")"' ] || echo "${p##*/}"; done'; }
 # begin OPTION…: a copy to all hosts, of whose file the last one has a part.
@@ -28,17 +23,14 @@ before=$(sha256sum < "$S/big")
 printf X | dd of="$S/big" conv=notrunc status=none
 begin
 netns cut "$H2"
-cut=${EPOCHREALTIME/./}
 slow 1000 "$H1" "$H3" "$H4"
 wait $pid
 status=$?
-took=$(((${EPOCHREALTIME/./} - cut) / 1000000))
 check_output 1 "a cable is pulled: the status is 1" echo "$status"
 check_match "^mlaunch: error: host $H2: nothing was heard from its agent for 10 s" "$T/err" \
     "… the host is named"
 check_output 1 "… once, and no other" grep -c ': error: ' "$T/err"
 check_match " to 3 of 4 hosts " "$T/out" "… and so is how many have all"
-if [ "$took" -le 20 ]; then pass "… within 20 s"; else fail "… within 20 s" "$took s"; fi
 same_tree "… and the others have all" "$S" "$S" "$H1" "$H3" "$H4"
 check_output "$before" "there the old file is still the old one" on "$H2" sh -c "sha256sum < $S/big"
 wait_for "[ -z \"\$(agents $H2)\" ]" 20 || fail "its agent ends" "$(agents "$H2")"

@@ -43,6 +43,18 @@ temporary_of() {
     python3 -c 'import hashlib, sys
 print(".mlaunch-sync." + hashlib.blake2b(sys.argv[1].encode(), digest_size=16).hexdigest()[:16])' "$1"
 }
+# big_source HOSTS BYTES: so many hosts, and the directory $S with a file `big`, whose temporary
+# file is $PART. Needs tc, which `slow` uses.
+big_source() {
+    command -v tc > /dev/null || skip_all "needs tc"
+    sync_hosts_up "$1"
+    S=$D/src
+    mkdir "$S"
+    head -c "$2" /dev/urandom > "$S/big"
+    PART=$S/$(temporary_of big)
+}
+# has_part HOST BYTES: as much of `big` has come.
+has_part() { [ "$(on "$1" stat -c %s "$PART" 2> /dev/null || echo 0)" -ge "$2" ]; }
 # slow MBIT HOST…: that is all that gets to each of them.
 slow() {
     local rate=$1 h

@@ -7,7 +7,7 @@
 #include "launcher/agent/facts/facts_modules.h"
 #include "launcher/agent/facts/facts_rdma_linux.h"
 #include "launcher/agent/facts/facts_system_linux.h"
-#include "launcher/process/file_sum.h"
+#include "launcher/base/process/file_sum.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -3,8 +3,8 @@
 
 #include "common/clock.h"
 #include "common/text/text_json.h"
-#include "launcher/process/program_path.h"
-#include "launcher/process/stream_child.h"
+#include "launcher/base/process/stream_child.h"
+#include "launcher/base/text/program_path.h"
 
 #include <poll.h>
 #include <stdint.h>

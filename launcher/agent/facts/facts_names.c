@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/agent/facts/facts_names.h"
 
-#include "common/address.h"
+#include "common/net/address.h"
 #include "common/text/text_json.h"
 
 #include <netdb.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/agent/facts/facts_reach.h"
 
-#include "common/address.h"
 #include "common/clock.h"
+#include "common/net/address.h"
 #include "common/text/text_json.h"
 
 #include <errno.h>

@@ -3,7 +3,7 @@
 #ifndef LAUNCHER_AGENT_HOST_OWN_ADDRESS_H
 #define LAUNCHER_AGENT_HOST_OWN_ADDRESS_H
 
-#include "common/address.h"
+#include "common/net/address.h"
 
 /* The address by which SSH has reached this host; "" without SSH. Ignores an SSH_CONNECTION that a
  * batch system or another launcher has brought along from another host. */

@@ -5,7 +5,7 @@
 #ifndef LAUNCHER_AGENT_HOST_PLACE_LINUX_H
 #define LAUNCHER_AGENT_HOST_PLACE_LINUX_H
 
-#include "common/job_file.h"
+#include "common/net/job_file.h"
 
 enum place {
     PLACE_HERE,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/agent/host/rank_record.h"
 
-#include "common/record/call_clock.h"
+#include "common/call_clock.h"
 
 #include <fcntl.h>
 #include <stdio.h>

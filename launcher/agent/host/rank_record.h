@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* rank_record.h: reads what a rank's runtime has recorded of its calls
- * (common/record/rank_calls.h), once the rank has ended. */
+ * (common/rank_calls.h), once the rank has ended. */
 #ifndef LAUNCHER_AGENT_HOST_RANK_RECORD_H
 #define LAUNCHER_AGENT_HOST_RANK_RECORD_H
 
-#include "common/record/rank_calls.h"
+#include "common/rank_calls.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/agent/mpi/mpi_program.h"
 
-#include "launcher/loader/loader_closure.h"
+#include "launcher/base/loader/loader_closure.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,11 +3,11 @@
 
 #include "common/text/parsed_json.h"
 #include "common/text/signal_text.h"
-#include "launcher/process/install_path.h"
-#include "launcher/process/last_words.h"
-#include "launcher/process/stream_child.h"
-#include "launcher/protocol/frame_stream.h"
-#include "launcher/protocol/pmix_protocol.h"
+#include "launcher/base/process/install_path.h"
+#include "launcher/base/process/last_words.h"
+#include "launcher/base/process/stream_child.h"
+#include "launcher/wire/protocol/frame_stream.h"
+#include "launcher/wire/protocol/pmix_protocol.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -255,8 +255,10 @@ int pmix_helper_start(struct stream_child *out, const char *dir, const char *sec
 {
     char path[PATH_MAX], mark[PATH_MAX], psec[256], *argv[] = {path, NULL}, **env;
     size_t count = 0;
-    int rc = install_path_find(path, INSTALL_PMIX, NULL);
+    int rc = install_path_find(path, INSTALL_PMIX, why);
 
+    if (rc == ML_ERR_STATE)
+        return rc;
     if (rc)
         return fault_set(why, rc,
                          "mlaunch-pmix, which serves programs of Open MPI and PMIx, is missing: "

@@ -11,7 +11,7 @@
 #define LAUNCHER_AGENT_MPI_PMIX_HELPER_H
 
 #include "common/fault.h"
-#include "launcher/process/stream_child.h"
+#include "launcher/base/process/stream_child.h"
 
 #include <jansson.h>
 #include <stdbool.h>

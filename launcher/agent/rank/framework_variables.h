@@ -8,7 +8,7 @@
 #define LAUNCHER_AGENT_RANK_FRAMEWORK_VARIABLES_H
 
 #include "launcher/agent/rank/variable_list.h"
-#include "launcher/protocol/job_message.h"
+#include "launcher/wire/protocol/job_message.h"
 
 struct framework_config {
     const struct job_message *job;

@@ -4,7 +4,7 @@
 #include "common/text/signal_text.h"
 #include "launcher/agent/rank/rank_environment.h"
 #include "launcher/agent/rank/variable_list.h"
-#include "launcher/protocol/agent_protocol.h"
+#include "launcher/wire/protocol/agent_protocol.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -7,7 +7,7 @@
 #define LAUNCHER_AGENT_RANK_HOOK_H
 
 #include "launcher/agent/rank/spawn.h"
-#include "launcher/protocol/job_message.h"
+#include "launcher/wire/protocol/job_message.h"
 
 #include <event2/event.h>
 

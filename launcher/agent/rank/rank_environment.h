@@ -8,7 +8,7 @@
 #define LAUNCHER_AGENT_RANK_RANK_ENVIRONMENT_H
 
 #include "common/fault.h"
-#include "launcher/protocol/job_message.h"
+#include "launcher/wire/protocol/job_message.h"
 
 struct variable_list;
 struct rank_environment; /* of all ranks of one app */

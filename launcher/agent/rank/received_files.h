@@ -6,7 +6,7 @@
 #define LAUNCHER_AGENT_RANK_RECEIVED_FILES_H
 
 #include "common/fault.h"
-#include "launcher/protocol/job_message.h"
+#include "launcher/wire/protocol/job_message.h"
 
 #include <jansson.h>
 #include <stdbool.h>

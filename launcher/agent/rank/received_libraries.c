@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/agent/rank/received_libraries.h"
 
-#include "launcher/loader/loader_closure.h"
+#include "launcher/base/loader/loader_closure.h"
 
 #include <gnu/libc-version.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 #define LAUNCHER_AGENT_RANK_RECEIVED_LIBRARIES_H
 
 #include "common/fault.h"
-#include "launcher/protocol/job_message.h"
+#include "launcher/wire/protocol/job_message.h"
 
 #include <stdbool.h>
 

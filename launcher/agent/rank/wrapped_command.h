@@ -3,7 +3,7 @@
 #ifndef LAUNCHER_AGENT_RANK_WRAPPED_COMMAND_H
 #define LAUNCHER_AGENT_RANK_WRAPPED_COMMAND_H
 
-#include "launcher/protocol/job_message.h"
+#include "launcher/wire/protocol/job_message.h"
 
 /* The words of the rank's wrap with its number and its host in place of {rank} and {host}, then
  * `program` and the arguments of its app; NULL-terminated. A Python script that is not executable

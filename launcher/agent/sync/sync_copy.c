@@ -2,7 +2,7 @@
 #include "launcher/agent/sync/sync_copy.h"
 
 #include "common/text/text_json.h"
-#include "launcher/tree/sync_wire.h"
+#include "launcher/tools/tree/sync_wire.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -81,6 +81,7 @@ int sync_copy_open(struct sync_copy *c, struct fault *why)
 
     if (home && chdir(home)) /* for a --to that is no absolute path */
         home = NULL;
+    tree_place_allow_depth();
     c->places = calloc((size_t)c->order->root_count, sizeof(*c->places));
     c->block = malloc(SYNC_BLOCK_MOST);
     if (!c->places || !c->block)

@@ -5,9 +5,9 @@
 #define LAUNCHER_AGENT_SYNC_SYNC_COPY_H
 
 #include "launcher/agent/sync/sync_control.h"
-#include "launcher/tree/sync_wire.h"
-#include "launcher/tree/tree_list.h"
-#include "launcher/tree/tree_place.h"
+#include "launcher/tools/tree/sync_wire.h"
+#include "launcher/tools/tree/tree_list.h"
+#include "launcher/tools/tree/tree_place.h"
 
 struct sync_copy {
     struct sync_control *control;

@@ -6,9 +6,9 @@
 #include "launcher/agent/sync/sync_copy.h"
 #include "launcher/agent/sync/sync_link.h"
 #include "launcher/agent/sync/sync_stream.h"
-#include "launcher/tree/git_state.h"
-#include "launcher/tree/packed.h"
-#include "launcher/tree/sync_wire.h"
+#include "launcher/tools/tree/git_state.h"
+#include "launcher/tools/tree/packed.h"
+#include "launcher/tools/tree/sync_wire.h"
 
 #include <sodium.h>
 #include <unistd.h>

@@ -2,7 +2,7 @@
 #include "launcher/agent/sync/sync_guest.h"
 
 #include "common/clock.h"
-#include "launcher/tree/sync_wire.h"
+#include "launcher/tools/tree/sync_wire.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -9,7 +9,7 @@
 #ifndef LAUNCHER_AGENT_SYNC_SYNC_GUEST_H
 #define LAUNCHER_AGENT_SYNC_SYNC_GUEST_H
 
-#include "common/address.h"
+#include "common/net/address.h"
 #include "launcher/agent/sync/sync_order.h"
 
 enum sync_guest_state {

@@ -3,7 +3,7 @@
 
 #include "common/clock.h"
 #include "launcher/agent/host/own_address.h"
-#include "launcher/tree/sync_wire.h"
+#include "launcher/tools/tree/sync_wire.h"
 
 #include <errno.h>
 #include <poll.h>

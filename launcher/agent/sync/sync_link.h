@@ -4,7 +4,7 @@
 #ifndef LAUNCHER_AGENT_SYNC_SYNC_LINK_H
 #define LAUNCHER_AGENT_SYNC_SYNC_LINK_H
 
-#include "common/address.h"
+#include "common/net/address.h"
 #include "launcher/agent/sync/sync_control.h"
 #include "launcher/agent/sync/sync_guest.h"
 #include "launcher/agent/sync/sync_rdma.h"

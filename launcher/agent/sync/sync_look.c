@@ -2,8 +2,8 @@
 #include "launcher/agent/sync/sync_look.h"
 
 #include "launcher/agent/sync/sync_remove.h"
-#include "launcher/tree/packed.h"
-#include "launcher/tree/sync_wire.h"
+#include "launcher/tools/tree/packed.h"
+#include "launcher/tools/tree/sync_wire.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,7 +2,7 @@
 #include "launcher/agent/sync/sync_order.h"
 
 #include "common/text/parsed_json.h"
-#include "launcher/tree/tree_list.h"
+#include "launcher/tools/tree/tree_list.h"
 
 #include <sodium.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
 #ifndef LAUNCHER_AGENT_SYNC_SYNC_ORDER_H
 #define LAUNCHER_AGENT_SYNC_SYNC_ORDER_H
 
-#include "common/auth.h"
+#include "common/net/auth.h"
 #include "common/rdma_choice.h"
 #include "common/text/port_name.h"
 

@@ -3,7 +3,7 @@
 
 #include "launcher/agent/host/worker_child_linux.h"
 #include "launcher/agent/sync/sync_engine.h"
-#include "launcher/protocol/agent_protocol.h"
+#include "launcher/wire/protocol/agent_protocol.h"
 
 #include <errno.h>
 #include <signal.h>

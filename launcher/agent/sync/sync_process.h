@@ -8,7 +8,7 @@
 #define LAUNCHER_AGENT_SYNC_SYNC_PROCESS_H
 
 #include "common/fault.h"
-#include "launcher/protocol/frame_stream.h"
+#include "launcher/wire/protocol/frame_stream.h"
 
 struct event_base;
 struct sync_process;

@@ -2,10 +2,10 @@
 #include "launcher/agent/sync/sync_rdma.h"
 
 #include "common/clock.h"
-#include "common/frame.h"
-#include "launcher/process/install_path.h"
-#include "launcher/tree/packed.h"
-#include "launcher/tree/sync_wire.h"
+#include "common/net/frame.h"
+#include "launcher/base/process/install_path.h"
+#include "launcher/tools/tree/packed.h"
+#include "launcher/tools/tree/sync_wire.h"
 #include "rdma/endpoint_module.h"
 
 #include <errno.h>
@@ -60,8 +60,11 @@ static int endpoint_create(struct sync_rdma *r, const struct sync_rdma_config *c
                                            .peer = c->peer,
                                            .peer_name = r->name};
     char path[PATH_MAX];
+    int rc = install_path_find(path, INSTALL_RDMA, why);
 
-    if (install_path_find(path, INSTALL_RDMA, NULL))
+    if (rc == ML_ERR_STATE)
+        return rc;
+    if (rc)
         return fault_set(why, ML_ERR_DEVICE, "its mlaunch was built without RDMA");
     for (int i = 0; i < c->rails->count; i++)
         ports[i] = c->rails->ports[i];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/agent/sync/sync_remove.h"
 
-#include "launcher/tree/tree_exclude.h"
+#include "launcher/tools/tree/tree_exclude.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -103,30 +103,66 @@ int sync_remove_visit(struct sync_copy *c,
     return rc;
 }
 
-void sync_remove_tree(struct sync_copy *c, int root, int fd, const char *name, const char *path)
+/* There is one path for all calls of tree_remove(), since a path in each would be more than the
+ * stack holds in a deep tree. */
+struct removal {
+    struct sync_copy *copy;
+    int root;
+    bool is_too_deep;
+    char path[TREE_PATH_MOST + 1 + sizeof(((struct dirent *)0)->d_name)]; /* of what is removed */
+};
+
+/* Removes r->path, which is `name` in `fd`, and returns whether it is gone. What has failed in it
+ * was reported, and what is excluded stays: then its directory need not be named. */
+static bool tree_remove(struct removal *r, int fd, const char *name)
 {
-    char inner[TREE_PATH_MOST + 1];
+    struct sync_copy *c = r->copy;
+    size_t end = strlen(r->path);
     const struct dirent *n;
+    bool is_kept = false;
+    int err;
     DIR *d;
 
     if (unlinkat(fd, name, 0) == 0) {
         c->deleted++;
-        return;
+        return true;
     }
     if (errno != EISDIR && errno != EPERM) {
-        sync_copy_fail(c, "delete", root, path, errno, NULL);
-        return;
+        sync_copy_fail(c, "delete", r->root, r->path, errno, NULL);
+        return false;
     }
     d = directory_open(fd, name);
+    err = d ? 0 : errno;
     while (d && (n = name_next(d))) {
-        if ((size_t)snprintf(inner, sizeof(inner), "%s/%s", path, n->d_name) < sizeof(inner) &&
-            !tree_exclude_has(c->order->exclude, inner, n->d_type == DT_DIR))
-            sync_remove_tree(c, root, dirfd(d), n->d_name, inner);
+        snprintf(r->path + end, sizeof(r->path) - end, "/%s", n->d_name);
+        if (tree_exclude_has(c->order->exclude, r->path, n->d_type == DT_DIR))
+            is_kept = true;
+        else if (strlen(r->path) > TREE_PATH_MOST)
+            is_kept = r->is_too_deep = true;
+        else
+            is_kept |= !tree_remove(r, dirfd(d), n->d_name);
     }
+    r->path[end] = '\0';
     if (d)
         closedir(d);
-    if (unlinkat(fd, name, AT_REMOVEDIR) == 0)
+    if (unlinkat(fd, name, AT_REMOVEDIR) == 0) {
         c->deleted++;
-    else if (errno != ENOTEMPTY || !c->order->exclude[0]) /* else it holds what is excluded */
-        sync_copy_fail(c, "delete", root, path, errno, NULL);
+        return true;
+    }
+    if (!is_kept)
+        sync_copy_fail(c, "delete", r->root, r->path, err ? err : errno, NULL);
+    return false;
+}
+
+void sync_remove_tree(struct sync_copy *c, int root, int fd, const char *name, const char *path)
+{
+    struct removal r = {.copy = c, .root = root};
+    char text[80];
+
+    snprintf(r.path, sizeof(r.path), "%s", path);
+    if (tree_remove(&r, fd, name) || !r.is_too_deep)
+        return;
+    snprintf(text, sizeof(text), "it has a path of more than %d bytes in it; delete it there",
+             TREE_PATH_MOST);
+    sync_copy_fail(c, "delete", root, path, 0, text);
 }

@@ -2,7 +2,7 @@
 #include "launcher/agent/sync/sync_settle.h"
 
 #include "launcher/agent/sync/sync_remove.h"
-#include "launcher/tree/sync_wire.h"
+#include "launcher/tools/tree/sync_wire.h"
 
 #include <errno.h>
 #include <fcntl.h>

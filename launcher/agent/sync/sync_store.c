@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/agent/sync/sync_store.h"
 
-#include "launcher/tree/sync_wire.h"
+#include "launcher/tools/tree/sync_wire.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -4,8 +4,8 @@
 #include "launcher/agent/sync/sync_look.h"
 #include "launcher/agent/sync/sync_settle.h"
 #include "launcher/agent/sync/sync_store.h"
-#include "launcher/tree/packed.h"
-#include "launcher/tree/sync_wire.h"
+#include "launcher/tools/tree/packed.h"
+#include "launcher/tools/tree/sync_wire.h"
 
 #include <stdlib.h>
 #include <string.h>

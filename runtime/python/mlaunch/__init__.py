@@ -146,7 +146,7 @@ def _library():
     # In a build folder this file is a link to the source.
     places = [os.path.join(os.path.dirname(file), beside, name)
               for file in (os.path.abspath(__file__), os.path.realpath(__file__))
-              for beside in ("../..", "../../.libs", "../../../../lib")] + [name]
+              for beside in ("../..", "../../../../lib")] + [name]
     for place in places:
         if os.path.sep not in place or os.path.exists(place):
             try:

@@ -4,8 +4,8 @@
  * Each line of the input is a frame for the acceptor and the connector: two digits of its type,
  * then its payload, in which @ is replaced by this build's id.
  */
-#include "common/auth.h"
 #include "common/build_id.h"
+#include "common/net/auth.h"
 
 #include <stdlib.h>
 #include <string.h>

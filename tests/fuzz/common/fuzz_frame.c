@@ -3,7 +3,7 @@
  * fuzz_frame.c: any bytes as a stream of frames. The first byte sets the size of the pieces in
  * which they arrive, which must make no difference.
  */
-#include "common/frame.h"
+#include "common/net/frame.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  * fuzz_job_file.c: any bytes as a job.json, which may be another user's. What is accepted is
  * terminated and in range, and is the same after it was written to a file and read back.
  */
-#include "common/job_file.h"
+#include "common/net/job_file.h"
 
 #include <stdint.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  * fuzz_text.c: any bytes as the short texts that come from other hosts: an address with its port, a
  * device's port, and a sentence for the terminal.
  */
-#include "common/address.h"
+#include "common/net/address.h"
 #include "common/text/port_name.h"
 #include "common/text/printable.h"
 

@@ -5,7 +5,7 @@
  */
 #include "launcher/agent/rank/framework_variables.h"
 #include "launcher/agent/rank/rank_environment.h"
-#include "launcher/protocol/job_message.h"
+#include "launcher/wire/protocol/job_message.h"
 
 #include <stdint.h>
 #include <stdlib.h>

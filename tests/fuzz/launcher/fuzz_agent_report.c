@@ -4,8 +4,8 @@
  * Each line of the input is a frame: two digits of its type, then its payload. Of what is accepted
  * each text is terminated and each number in range.
  */
-#include "launcher/protocol/agent_protocol.h"
-#include "launcher/protocol/agent_report.h"
+#include "launcher/wire/protocol/agent_protocol.h"
+#include "launcher/wire/protocol/agent_report.h"
 
 #include <stdlib.h>
 #include <string.h>

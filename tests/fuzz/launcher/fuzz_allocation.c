@@ -4,8 +4,8 @@
  * follows an empty line is the file of hosts, which a value @ names.
  */
 #include "common/log.h"
-#include "launcher/hosts/allocation.h"
-#include "launcher/hosts/host_list_parse.h"
+#include "launcher/input/hosts/allocation.h"
+#include "launcher/input/hosts/host_list_parse.h"
 
 #include <stdint.h>
 #include <stdio.h>

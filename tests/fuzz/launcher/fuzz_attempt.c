@@ -5,11 +5,11 @@
  * (script_channel.h). Once all channels have ended the run is over, with an exit status.
  */
 #include "common/log.h"
-#include "launcher/job/attempt.h"
-#include "launcher/options/options_load.h"
-#include "launcher/plan/plan_create.h"
-#include "launcher/stdio/input.h"
-#include "launcher/stdio/output.h"
+#include "launcher/input/options/options_load.h"
+#include "launcher/input/plan/plan_create.h"
+#include "launcher/run/attempt/attempt.h"
+#include "launcher/run/stdio/input.h"
+#include "launcher/run/stdio/output.h"
 #include "tests/fuzz/launcher/script_channel.h"
 
 #include <event2/event.h>

@@ -3,8 +3,8 @@
  * fuzz_batch.c: lines as words of `mlaunch batch`, in which \x1f stands for a newline. In the
  * script that is made, the batch system reads no line behind the head as an option.
  */
-#include "launcher/batch/batch_options.h"
-#include "launcher/batch/batch_script.h"
+#include "launcher/commands/batch/batch_options.h"
+#include "launcher/commands/batch/batch_script.h"
 
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* fuzz_config_file.c: any bytes as a configuration file. */
-#include "launcher/options/config_file.h"
+#include "launcher/input/options/config_file.h"
 
 #include <stdint.h>
 #include <stdlib.h>

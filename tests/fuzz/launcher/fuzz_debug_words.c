@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* fuzz_debug_words.c: any bytes as a value of --chaos and of --wrap. */
-#include "launcher/debug/chaos_plan.h"
-#include "launcher/debug/rank_wrap.h"
+#include "launcher/input/values/chaos_plan.h"
+#include "launcher/input/values/rank_wrap.h"
 
 #include <stdint.h>
 #include <stdlib.h>

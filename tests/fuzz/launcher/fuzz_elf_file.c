@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* fuzz_elf_file.c: any file as a program, whose needed libraries are read. */
-#include "launcher/loader/elf_file.h"
+#include "launcher/base/loader/elf_file.h"
 
 #include <stdint.h>
 #include <stdio.h>

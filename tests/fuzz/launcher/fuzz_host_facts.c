@@ -2,7 +2,7 @@
 /* fuzz_host_facts.c: any bytes as an agent's answer about its host: what is refused has a sentence,
  * and what is accepted keeps its bounds. */
 #include "common/text/parsed_json.h"
-#include "launcher/verify/host_facts.h"
+#include "launcher/tools/verify/host_facts.h"
 
 #include <stdint.h>
 #include <stdlib.h>

@@ -3,8 +3,8 @@
  * list chooses among these. */
 #include "common/log.h"
 #include "common/text/utf8.h"
-#include "launcher/hosts/host_list_finish.h"
-#include "launcher/hosts/host_list_parse.h"
+#include "launcher/input/hosts/host_list_finish.h"
+#include "launcher/input/hosts/host_list_parse.h"
 
 #include <jansson.h>
 #include <stdint.h>

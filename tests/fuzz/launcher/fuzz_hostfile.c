@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* fuzz_hostfile.c: any bytes as a hostfile, JSON or text; what is accepted obeys the contract. */
 #include "common/log.h"
-#include "launcher/hosts/hostfile.h"
-#include "launcher/text/string_list.h"
+#include "launcher/base/text/string_list.h"
+#include "launcher/input/hosts/hostfile.h"
 
 #include <stdint.h>
 #include <stdlib.h>

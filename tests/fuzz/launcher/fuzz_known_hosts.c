@@ -3,7 +3,7 @@
  * fuzz_known_hosts.c: any bytes as a known_hosts file. Whatever it holds, the list of host key
  * algorithms ends with the default ones and has no empty name.
  */
-#include "launcher/ssh/remote_host_key.h"
+#include "launcher/wire/ssh/remote_host_key.h"
 
 #include <stdint.h>
 #include <stdio.h>

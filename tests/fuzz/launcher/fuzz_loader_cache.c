@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* fuzz_loader_cache.c: any file as /etc/ld.so.cache. */
-#include "launcher/loader/loader_cache.h"
+#include "launcher/base/loader/loader_cache.h"
 
 #include <stdint.h>
 #include <stdio.h>

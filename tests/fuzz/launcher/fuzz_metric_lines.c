@@ -3,10 +3,10 @@
  * both comes a page that has nothing but lines of metrics; and what is accepted is accepted
  * again. */
 #include "common/text/parsed_json.h"
-#include "launcher/metrics/metric_hosts.h"
-#include "launcher/metrics/metric_jobs.h"
-#include "launcher/metrics/metric_lines.h"
-#include "launcher/metrics/metric_page.h"
+#include "launcher/tools/metrics/metric_hosts.h"
+#include "launcher/tools/metrics/metric_jobs.h"
+#include "launcher/tools/metrics/metric_lines.h"
+#include "launcher/tools/metrics/metric_page.h"
 
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* fuzz_node_list.c: any bytes as Slurm's list of nodes, and as its list of numbers a node. */
-#include "launcher/hosts/node_list.h"
+#include "launcher/input/hosts/node_list.h"
 
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* fuzz_options.c: lines as words of a command line; lines with MLAUNCH_OPT_ as the environment. */
-#include "launcher/options/options_load.h"
+#include "launcher/input/options/options_load.h"
 
 #include <stdint.h>
 #include <stdlib.h>

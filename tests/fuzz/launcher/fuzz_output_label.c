@@ -6,7 +6,7 @@
  *   0: it ends    1: it is shown if that is due    2: a long piece without a newline
  *   3 and more: so many of the bytes that follow are written
  */
-#include "launcher/stdio/output_label.h"
+#include "launcher/run/stdio/output_label.h"
 
 #include <stdint.h>
 #include <stdio.h>

@@ -6,9 +6,9 @@
  * control a terminal.
  */
 #include "common/log.h"
-#include "launcher/process/install_path.h"
-#include "launcher/query/query_command.h"
-#include "launcher/verify/verify_command.h"
+#include "launcher/ask/query_command.h"
+#include "launcher/base/process/install_path.h"
+#include "launcher/tools/verify/verify_command.h"
 #include "tests/fuzz/launcher/script_channel.h"
 
 #include <stdio.h>

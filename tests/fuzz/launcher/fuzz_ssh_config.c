@@ -4,7 +4,7 @@
  * wrote it. Files with the word exec or include are left out: they would run commands and read
  * other files.
  */
-#include "launcher/ssh/remote_config_file.h"
+#include "launcher/wire/ssh/remote_config_file.h"
 
 #include <ctype.h>
 #include <stdint.h>

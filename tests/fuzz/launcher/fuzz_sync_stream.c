@@ -6,8 +6,8 @@
  * long, get the right hash.
  */
 #include "launcher/agent/sync/sync_stream.h"
-#include "launcher/tree/packed.h"
-#include "launcher/tree/sync_wire.h"
+#include "launcher/tools/tree/packed.h"
+#include "launcher/tools/tree/sync_wire.h"
 
 #include <event2/buffer.h>
 #include <fcntl.h>

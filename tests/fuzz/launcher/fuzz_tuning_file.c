@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* fuzz_tuning_file.c: any bytes as a file for --tuning; what is accepted fits into a variable. */
 #include "common/log.h"
-#include "launcher/plan/tuning_file.h"
+#include "launcher/input/plan/tuning_file.h"
 
 #include <stdint.h>
 #include <stdio.h>

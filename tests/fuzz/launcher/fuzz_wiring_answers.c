@@ -2,7 +2,7 @@
 /* fuzz_wiring_answers.c: any bytes as the answers of two hosts' probes, {"devices": [answer],
  * "tries": [answer], "stated": bool}: what is refused has a sentence, and of what is accepted every
  * index is in range and a wiring or a sentence follows. */
-#include "launcher/wiring/wiring_survey.h"
+#include "launcher/run/rdma_topology/wiring_survey.h"
 
 #include <stdint.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 #include "tests/fuzz/launcher/script_channel.h"
 
 #include "common/build_id.h"
-#include "launcher/channel/agent_channel.h"
+#include "launcher/wire/channel/agent_channel.h"
 
 #include <event2/event.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * script_channel.h: a stand-in for launcher/channel/agent_channel.c. What the agents send is a
+ * script_channel.h: a stand-in for launcher/wire/channel/agent_channel.c. What the agents send is a
  * script, of which each line is a step:
  *   0 … 3, two digits, payload   that host's agent sends a frame of that type; in the payload @ is
  *                                replaced by this build's id

@@ -6,8 +6,8 @@
  * that is ! makes this side's port fail. The verbs are stand-ins.
  */
 #include "rdma/endpoint.h"
-#include "rdma/pairing/rail_match.h"
 #include "rdma/rdma_table.h"
+#include "rdma/verbs/rail_match.h"
 #include "runtime/group/link.h"
 #include "runtime/group/news.h"
 #include "runtime/group/world.h"

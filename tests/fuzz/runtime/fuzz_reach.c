@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * fuzz_reach.c: any bytes as what the peer of a window publishes of its RDMA devices
- * (rdma/onesided/). The first byte of the input says how many of them are missing, or, from 128 on,
+ * (rdma/rma/). The first byte of the input says how many of them are missing, or, from 128 on,
  * are too many; the others change what the peer published, each by exclusive or. What is left as it
  * was connects, and a put arrives. The verbs are stand-ins.
  */
-#include "rdma/onesided/reach.h"
-#include "rdma/pairing/rail_end.h"
+#include "rdma/rma/reach.h"
+#include "rdma/verbs/rail_end.h"
 #include "tests/unit/rdma/mock_verbs.h"
 
 #include <stdlib.h>

@@ -86,6 +86,7 @@ static void talk(struct window *w, int fd, const uint8_t *at, const uint8_t *end
         if (wanted[WANTED + i])
             abort();
     window_turn_give(&w->turn, false);
+    window_serve_end(w);
     window_serve_stop(w);
 }
 

@@ -42,6 +42,10 @@ static void test_cut(void **state)
     assert_memory_equal(why.text, "here: xxx", 9);
     fault_os(&why, ML_ERR_SYSTEM, ENOENT, "%s", text);
     assert_int_equal(strlen(why.text), sizeof(why.text) - 1);
+    assert_string_equal(why.text + strcspn(why.text, ":"), ": No such file or directory");
+    fault_wrap(&why, "%s", text); /* each has half of the room */
+    assert_int_equal(strlen(why.text), sizeof(why.text) - 1);
+    assert_int_equal(strcspn(why.text, ":"), sizeof(why.text) / 2 - 3);
 }
 
 static void test_nobody_asks(void **state)

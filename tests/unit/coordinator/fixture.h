@@ -7,9 +7,9 @@
 #ifndef TESTS_UNIT_COORDINATOR_FIXTURE_H
 #define TESTS_UNIT_COORDINATOR_FIXTURE_H
 
-#include "common/address.h"
-#include "common/auth.h"
-#include "common/frame.h"
+#include "common/net/address.h"
+#include "common/net/auth.h"
+#include "common/net/frame.h"
 #include "coordinator/client.h"
 #include "coordinator/server.h"
 

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/* address.h: numeric IPv4 and IPv6 addresses, as text "a.b.c.d:port" or "[v6]:port", and their
+ * sockets. */
+#ifndef COMMON_NET_ADDRESS_H
+#define COMMON_NET_ADDRESS_H
+
+#include "common/fault.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+enum { ADDRESS_TEXT = 64 }; /* bytes of the longest "[address%scope]:port", terminated */
+
+struct address {
+    struct sockaddr_storage storage;
+    socklen_t length;
+};
+
+bool address_is_literal(const char *text); /* a numeric IPv4 or IPv6 address, nothing else */
+bool address_is_loopback(const char *ip);  /* 127.0.0.0/8 or ::1, as text */
+
+/* Numeric addresses only: no name server is ever asked. address_parse takes "addr:port",
+ * address_make the two parts. ML_ERR_ARGUMENT. */
+int address_parse(struct address *out, const char *text, struct fault *why);
+int address_make(struct address *out, const char *ip, uint16_t port, struct fault *why);
+void address_format(const struct address *a, char out[ADDRESS_TEXT]); /* with its port */
+void address_format_ip(const struct address *a, char out[ADDRESS_TEXT]);
+
+/* Stores the local address that the system would use to reach `peer_ip`. Sends nothing. */
+int address_towards(const char *peer_ip, char out[ADDRESS_TEXT], struct fault *why);
+
+/* Opens a listening TCP socket on `ip`, non-blocking and close-on-exec, and stores its address in
+ * *bound. port 0: any. ML_ERR_SYSTEM names address and port; ML_ERR_ARGUMENT: a wildcard address,
+ * which is refused. */
+int address_listen(const char *ip, uint16_t port, int backlog, int *fd, struct address *bound,
+                   struct fault *why);
+
+/* address_connect_start begins a non-blocking connect. *fd is close-on-exec with TCP_NODELAY and
+ * keep-alives; it is connected once it is writable and its SO_ERROR is 0. address_connect waits for
+ * that until deadline_ms (clock_ms). ML_ERR_PEER, ML_ERR_TIMEOUT, or ML_ERR_SYSTEM: this host's
+ * loopback interface is down. */
+int address_connect_start(const struct address *to, int *fd, struct fault *why);
+int address_connect(const struct address *to, int64_t deadline_ms, int *fd, struct fault *why);
+
+/* Accepts a connection: a non-blocking socket, close-on-exec, with TCP_NODELAY and keep-alives.
+ * Returns -1 with errno on failure. */
+int address_accept(int listener);
+
+/* True if the error of a socket means that the other side had accepted the connection, and then
+ * closed it. */
+bool address_is_dropped(int err);
+
+/* True if address_accept() failed for want of descriptors or memory. The connection stays queued,
+ * so the listener stays readable. */
+bool address_is_exhausted(int err);
+
+#endif

@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: MIT */
+#include "common/net/job_file.h"
+
+#include "common/text/number.h"
+#include "common/text/parsed_json.h"
+#include "common/text/text_json.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <limits.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { FILE_LIMIT = 65536, SECRET_TEXT = 2 * AUTH_SECRET + 1 };
+
+enum job_file_kind { TEXT, INT, BOOL, WIDE }; /* char[], int, bool, int64_t or uint64_t */
+
+struct job_file_member {
+    const char *name;
+    enum job_file_kind kind;
+    size_t offset, size;
+};
+
+#define MEMBER(field, kind)                                                                        \
+    {                                                                                              \
+#field, kind, offsetof(struct job_file, field), sizeof(((struct job_file *)NULL)->field)   \
+    }
+
+static const struct job_file_member members[] = {
+    MEMBER(job, TEXT),
+    MEMBER(name, TEXT),
+    MEMBER(host, TEXT),
+    MEMBER(host_rank, INT),
+    MEMBER(hosts, INT),
+    MEMBER(size, INT),
+    MEMBER(backend, TEXT),
+    MEMBER(local_net, BOOL),
+    MEMBER(secure, BOOL),
+    MEMBER(coordinator, TEXT),
+    MEMBER(bind_ip, TEXT),
+    MEMBER(starting_port, INT),
+    MEMBER(init_timeout_ms, INT),
+    MEMBER(stall_ms, INT),
+    MEMBER(agent_pid, WIDE),
+    MEMBER(agent_start_time, WIDE),
+    MEMBER(guard_pid, WIDE),
+    MEMBER(guard_start_time, WIDE),
+    MEMBER(pid_namespace, WIDE),
+    MEMBER(boot, TEXT),
+    MEMBER(node, TEXT),
+    MEMBER(grace_ms, INT),
+    MEMBER(command, TEXT),
+    MEMBER(started_at, WIDE),
+};
+enum { MEMBERS = sizeof(members) / sizeof(members[0]) };
+
+bool job_file_is_name(const char *name)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+    static const char others[] = "0123456789._-";
+    size_t length = strlen(name);
+
+    if (length == 0 || length >= JOB_NAME || !strchr(letters, name[0]))
+        return false;
+    for (; *name; name++) {
+        if (!strchr(letters, *name) && !strchr(others, *name))
+            return false;
+    }
+    return true;
+}
+
+static json_t *get_member(const struct job_file *j, const struct job_file_member *m)
+{
+    const char *at = (const char *)j + m->offset;
+    int64_t wide;
+    int number;
+
+    switch (m->kind) {
+    case TEXT:
+        return text_json(at);
+    case INT:
+        memcpy(&number, at, sizeof(number));
+        return json_integer(number);
+    case BOOL:
+        return json_boolean(*(const bool *)at);
+    case WIDE:
+        memcpy(&wide, at, sizeof(wide));
+        return json_integer(wide);
+    }
+    return NULL;
+}
+
+static bool set_member(struct job_file *j, const struct job_file_member *m, const json_t *value)
+{
+    char *at = (char *)j + m->offset;
+    int64_t wide = json_integer_value(value);
+    int number = (int)wide;
+
+    switch (m->kind) {
+    case TEXT:
+        if (!json_is_string(value) || json_string_length(value) >= m->size)
+            return false;
+        memcpy(at, json_string_value(value), json_string_length(value) + 1);
+        return true;
+    case INT:
+        if (!json_is_integer(value) || wide < 0 || wide > INT_MAX)
+            return false;
+        memcpy(at, &number, sizeof(number));
+        return true;
+    case BOOL:
+        if (!json_is_boolean(value))
+            return false;
+        *(bool *)at = json_is_true(value);
+        return true;
+    case WIDE:
+        if (!json_is_integer(value) || wide < 0)
+            return false;
+        memcpy(at, &wide, sizeof(wide));
+        return true;
+    }
+    return false;
+}
+
+static int make_path(char out[PATH_MAX], const char *dir, const char *name, struct fault *why)
+{
+    int size = snprintf(out, PATH_MAX, "%s/%s", dir, name);
+
+    if (size < 0 || size >= PATH_MAX)
+        return fault_set(why, ML_ERR_SYSTEM, "the path of the job directory is too long");
+    return 0;
+}
+
+/* The file gets its name last, so that it is never seen incomplete. */
+static int write_file(const char *dir, const char *name, const char *text, struct fault *why)
+{
+    char path[PATH_MAX], temporary[PATH_MAX];
+    size_t size = strlen(text), done = 0;
+    int fd, rc;
+
+    rc = make_path(path, dir, name, why);
+    if (rc)
+        return rc;
+    if (snprintf(temporary, sizeof(temporary), "%s.new", path) >= (int)sizeof(temporary))
+        return fault_set(why, ML_ERR_SYSTEM, "the path of the job directory is too long");
+    unlink(temporary);
+    fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return fault_os(why, ML_ERR_SYSTEM, errno, "cannot write %.200s", temporary);
+    while (done < size) {
+        ssize_t n = write(fd, text + done, size - done);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0) {
+            rc = fault_os(why, ML_ERR_SYSTEM, errno, "cannot write %.200s", temporary);
+            break;
+        }
+        done += (size_t)n;
+    }
+    close(fd);
+    /* An older file is exchanged, not replaced: ext4 takes replacing as a request to write to the
+     * disk at once, and the end of the job would wait for that when it removes the file. */
+    if (!rc && renameat2(AT_FDCWD, temporary, AT_FDCWD, path, RENAME_EXCHANGE) &&
+        rename(temporary, path))
+        rc = fault_os(why, ML_ERR_SYSTEM, errno, "cannot write %.200s", path);
+    unlink(temporary);
+    return rc;
+}
+
+/* Reads at most `limit` - 1 bytes and terminates them. Closes `fd`. */
+static int read_all(int fd, const char *path, char *out, size_t limit, struct fault *why)
+{
+    size_t size = 0;
+    ssize_t n = 1;
+    int rc = 0;
+
+    while (size < limit && n != 0) {
+        n = read(fd, out + size, limit - size);
+        if (n < 0 && errno != EINTR) {
+            rc = fault_os(why, ML_ERR_SYSTEM, errno, "cannot read %.200s", path);
+            break;
+        }
+        if (n > 0)
+            size += (size_t)n;
+    }
+    close(fd);
+    if (rc)
+        return rc;
+    if (size == limit)
+        return fault_set(why, ML_ERR_SYSTEM, "%.200s is too long", path);
+    out[size] = '\0';
+    return 0;
+}
+
+/* Sets *size if the file is a regular one; closes it otherwise. */
+static int size_find(size_t *size, int fd, const char *path, struct fault *why)
+{
+    struct stat st;
+
+    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode)) {
+        *size = (size_t)st.st_size;
+        return 0;
+    }
+    close(fd);
+    return fault_set(why, ML_ERR_SYSTEM, "%.200s is not a plain file", path);
+}
+
+static int file_open(int *fd, char path[PATH_MAX], const char *dir, const char *name,
+                     struct fault *why)
+{
+    int rc = make_path(path, dir, name, why);
+
+    if (rc)
+        return rc;
+    *fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+    return *fd < 0 ? fault_os(why, ML_ERR_SYSTEM, errno, "cannot read %.200s", path) : 0;
+}
+
+static int read_file(const char *dir, const char *name, char *out, size_t limit, struct fault *why)
+{
+    char path[PATH_MAX];
+    int fd, rc = file_open(&fd, path, dir, name, why);
+
+    return rc ? rc : read_all(fd, path, out, limit, why);
+}
+
+int job_file_write(const char *dir, const struct job_file *j, const uint8_t secret[AUTH_SECRET],
+                   struct fault *why)
+{
+    char text[SECRET_TEXT];
+    json_t *object = json_object();
+    char *dump = NULL;
+    int rc;
+
+    for (int i = 0; i < MEMBERS; i++) {
+        if (json_object_set_new(object, members[i].name, get_member(j, &members[i])))
+            goto memory;
+    }
+    dump = json_dumps(object, JSON_INDENT(2));
+    if (!dump)
+        goto memory;
+    hex_write(text, secret, AUTH_SECRET);
+    rc = write_file(dir, "secret", text, why);
+    explicit_bzero(text, sizeof(text));
+    if (!rc)
+        rc = write_file(dir, "job.json", dump, why);
+    free(dump);
+    json_decref(object);
+    return rc;
+memory:
+    json_decref(object);
+    return fault_set(why, ML_ERR_MEMORY, "out of memory");
+}
+
+int job_file_parse(const char *name, const char *text, struct job_file *out, struct fault *why)
+{
+    struct job_file j = {0};
+    json_error_t error;
+    json_t *object = parsed_json(text, strlen(text), 0, &error);
+    int rc = 0;
+
+    if (!json_is_object(object))
+        rc = fault_set(why, ML_ERR_SYSTEM, "%.220s is malformed: %s", name,
+                       object ? "not an object" : error.text);
+    for (int i = 0; i < MEMBERS && !rc; i++) {
+        const json_t *value = json_object_get(object, members[i].name);
+
+        if (!value && strcmp(members[i].name, "name") == 0)
+            continue; /* builds before there were names */
+        if (!set_member(&j, &members[i], value))
+            rc = fault_set(why, ML_ERR_SYSTEM, "%.220s: \"%s\" is missing or malformed", name,
+                           members[i].name);
+    }
+    json_decref(object);
+    if (!rc)
+        *out = j;
+    return rc;
+}
+
+int job_file_read(const char *dir, struct job_file *out, uint8_t secret[AUTH_SECRET],
+                  struct fault *why)
+{
+    char hex[SECRET_TEXT + 1], name[256], *text;
+    uint8_t bytes[AUTH_SECRET];
+    int rc;
+
+    rc = read_file(dir, "secret", hex, sizeof(hex), why);
+    if (rc)
+        return rc;
+    if (!hex_parse(hex, bytes, AUTH_SECRET))
+        return fault_set(why, ML_ERR_SYSTEM, "%.200s/secret is malformed", dir);
+    text = malloc(FILE_LIMIT);
+    if (!text)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    rc = read_file(dir, "job.json", text, FILE_LIMIT, why);
+    snprintf(name, sizeof(name), "%.200s/job.json", dir);
+    if (!rc)
+        rc = job_file_parse(name, text, out, why);
+    if (!rc)
+        memcpy(secret, bytes, AUTH_SECRET);
+    explicit_bzero(hex, sizeof(hex));
+    explicit_bzero(bytes, sizeof(bytes));
+    free(text);
+    return rc;
+}
+
+int job_file_json(json_t **out, const char *dir, const char *name, size_t limit, struct fault *why)
+{
+    char path[PATH_MAX], *text = NULL;
+    json_error_t error;
+    size_t size = 0;
+    int fd, rc = file_open(&fd, path, dir, name, why);
+
+    if (rc)
+        return rc;
+    rc = size_find(&size, fd, path, why);
+    if (rc)
+        return rc;
+    if (size <= limit)
+        text = malloc(size + 2); /* room for a byte that it must not have, and for the zero */
+    if (!text) {
+        close(fd);
+        return size <= limit ? fault_set(why, ML_ERR_MEMORY, "out of memory")
+                             : fault_set(why, ML_ERR_SYSTEM, "%.200s is too long", path);
+    }
+    rc = read_all(fd, path, text, size + 2, why);
+    if (!rc)
+        *out = parsed_json(text, strlen(text), 0, &error);
+    free(text);
+    if (!rc && !*out)
+        rc = fault_set(why, ML_ERR_SYSTEM, "%.200s is malformed: %s", path, error.text);
+    return rc;
+}
+
+int job_file_look(int dir_fd, struct job_file *out, struct fault *why)
+{
+    int fd = openat(dir_fd, "job.json", O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+    size_t size;
+    char *text;
+    int rc;
+
+    if (fd < 0)
+        return fault_os(why, ML_ERR_SYSTEM, errno, "cannot read its job.json");
+    rc = size_find(&size, fd, "its job.json", why);
+    if (rc)
+        return rc;
+    text = malloc(FILE_LIMIT);
+    if (!text) {
+        close(fd);
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    }
+    rc = read_all(fd, "its job.json", text, FILE_LIMIT, why);
+    if (!rc)
+        rc = job_file_parse("its job.json", text, out, why);
+    free(text);
+    return rc;
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * job_file.h: JOB_DIR/job.json and JOB_DIR/secret, which an agent writes for the ranks on its host
+ * and for `mlaunch ps`. They hold what is not in the ranks' environment. The directory has mode
+ * 0700, the files 0600.
+ */
+#ifndef COMMON_NET_JOB_FILE_H
+#define COMMON_NET_JOB_FILE_H
+
+#include "common/fault.h"
+#include "common/net/auth.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { JOB_NAME = 41 }; /* bytes for the longest name of a job, terminated */
+
+struct job_file {
+    char job[AUTH_JOB];   /* job id */
+    char name[JOB_NAME];  /* --name, or "" */
+    char host[256];       /* this host's name in the hostfile */
+    int host_rank;        /* this host's index in the job, from 0 */
+    int hosts;            /* number of hosts */
+    int size;             /* number of ranks */
+    char backend[8];      /* "tcp", "shm" or "rdma"; never "auto" */
+    bool local_net;       /* --local net: ranks of one host use the network as well */
+    bool secure;          /* --secure: connections between ranks are encrypted */
+    char coordinator[64]; /* "addr:port"; "" with --backend none */
+    char bind_ip[64];     /* where this host's ranks listen */
+    int starting_port;    /* rank r listens on starting_port + 1 + r; 0: any port */
+    int init_timeout_ms;  /* how long ml_init waits for the other ranks */
+    int stall_ms;         /* MLAUNCH_STALL */
+    int64_t agent_pid;    /* of the agent's worker; its start time shows whether the job is alive */
+    uint64_t agent_start_time; /* field 22 of /proc/PID/stat */
+    int64_t guard_pid;
+    uint64_t guard_start_time;
+    /* Where these pids are valid: /tmp may be shared by containers and survive a reboot. */
+    uint64_t pid_namespace; /* inode of /proc/self/ns/pid */
+    char boot[40];          /* the kernel's boot_id */
+    char node[72];          /* the system's host name */
+    int grace_ms;           /* --grace */
+    char command[256];      /* the command line, for ps */
+    int64_t started_at;     /* seconds since 1970 */
+};
+
+/* Whether `name` may be that of a job: letters, digits and . _ -, a letter first, so that no id of
+ * a job is one. */
+bool job_file_is_name(const char *name);
+
+/* Write both files into `dir` (under a temporary name, then renamed), and read them. ML_ERR_SYSTEM
+ * names a missing or malformed file. */
+int job_file_write(const char *dir, const struct job_file *j, const uint8_t secret[AUTH_SECRET],
+                   struct fault *why);
+int job_file_read(const char *dir, struct job_file *out, uint8_t secret[AUTH_SECRET],
+                  struct fault *why);
+
+/* Reads another file of the directory, which holds JSON; *out is the caller's. ML_ERR_SYSTEM if it
+ * is missing, malformed, no regular file or longer than `limit`. */
+int job_file_json(json_t **out, const char *dir, const char *name, size_t limit, struct fault *why);
+
+/* Reads only job.json of a directory that may belong to another user or build, or may be no job
+ * directory at all. ML_ERR_SYSTEM, also if the file is not a regular one. */
+int job_file_look(int dir_fd, struct job_file *out, struct fault *why);
+
+/* Parses the text of a job.json; `name` is the file's name, for sentences. */
+int job_file_parse(const char *name, const char *text, struct job_file *out, struct fault *why);
+
+#endif

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: MIT */
+#include "launcher/agent/queries/answer_clean_files.h"
+
+#include "common/text/text_json.h"
+#include "launcher/agent/host/cgroup_linux.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    OLD_S = 900,        /* a file that was not touched for so long is not being made now */
+    STALE_EMPTY_S = 60, /* an agent that has made a directory writes to it at once */
+    RANDOM_DIGITS = 16, /* at the end of a partial copy's name: remote_stage.c */
+};
+
+struct sweep {
+    const struct job_survey *survey;
+    const struct answer_question *query;
+    json_t *removed, *left;
+};
+
+static void sweep_report(const struct sweep *w, const char *kind, const char *job, const char *path,
+                         int err)
+{
+    json_t *one = json_object();
+
+    json_object_set_new(one, "kind", json_string(kind));
+    json_object_set_new(one, "job", text_json(job));
+    json_object_set_new(one, "path", text_json(path));
+    json_object_set_new(one, "text", text_json(err ? strerror(err) : ""));
+    json_array_append_new(err ? w->left : w->removed, one);
+}
+
+static bool is_old(const struct stat *st, int seconds)
+{
+    time_t now = time(NULL);
+
+    return st->st_mtime < now - seconds && st->st_ctime < now - seconds;
+}
+
+/* Opens a directory that this user owns; NULL otherwise. */
+static DIR *directory_open_own(const char *path)
+{
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    struct stat st;
+    DIR *dir = NULL;
+
+    if (fd >= 0 && fstat(fd, &st) == 0 && st.st_uid == geteuid())
+        dir = fdopendir(fd);
+    if (!dir && fd >= 0)
+        close(fd);
+    return dir;
+}
+
+/* --- segments --------------------------------------------------------------------------------- */
+
+/* Whether the name is "mlaunch-UID-JOB.HOST.…", of any run of the job. Any host's number matches a
+ * job whose file cannot be read. */
+static bool segment_is_of(const char *name, const struct job_survey_job *j)
+{
+    char prefix[128], host[16] = "";
+
+    if (j->state != JOB_SURVEY_UNREADABLE)
+        snprintf(host, sizeof(host), "%d.", j->file.host_rank);
+    snprintf(prefix, sizeof(prefix), "mlaunch-%u-%s.%s", (unsigned)j->user, j->file.job, host);
+    return strncmp(name, prefix, strlen(prefix)) == 0;
+}
+
+/* True if its job is dead, or if it is old and its job has no directory any more: ranks that have
+ * just made a segment open it within the time that they wait for each other. */
+static bool segment_is_left_over(const struct sweep *w, const char *name, const struct stat *st)
+{
+    bool is_dead = false;
+
+    for (int i = 0; i < w->survey->job_count; i++) {
+        const struct job_survey_job *j = &w->survey->jobs[i];
+
+        if (j->user != geteuid() || !segment_is_of(name, j))
+            continue;
+        if (j->state != JOB_SURVEY_STALE)
+            return false;
+        is_dead = true;
+    }
+    return is_dead || is_old(st, OLD_S);
+}
+
+static void segments_sweep(const struct sweep *w)
+{
+    DIR *shm = opendir("/dev/shm");
+    char prefix[32], path[512], job[AUTH_JOB];
+    struct dirent *entry;
+    struct stat st;
+
+    if (!shm)
+        return;
+    snprintf(prefix, sizeof(prefix), "mlaunch-%u-", (unsigned)geteuid());
+    while ((entry = readdir(shm))) {
+        const char *name = entry->d_name;
+
+        if (strncmp(name, prefix, strlen(prefix)) != 0 ||
+            fstatat(dirfd(shm), name, &st, AT_SYMLINK_NOFOLLOW) ||
+            (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)) || st.st_uid != geteuid() ||
+            !segment_is_left_over(w, name, &st))
+            continue;
+        job_survey_id(name + strlen(prefix), job);
+        if (!job_survey_is_asked_id(w->survey, job, w->query->job))
+            continue;
+        snprintf(path, sizeof(path), "/dev/shm/%s", name);
+        if (!w->query->dry_run)
+            job_directory_segment_remove(path);
+        sweep_report(w, "segment", job, path,
+                     !w->query->dry_run && access(path, F_OK) == 0 ? EACCES : 0);
+    }
+    closedir(shm);
+}
+
+/* --- directories ------------------------------------------------------------------------------ */
+
+static bool has_processes_left(const struct sweep *w, const char *job)
+{
+    size_t i;
+    const json_t *one;
+
+    json_array_foreach(w->left, i, one)
+    {
+        const char *kind = json_string_value(json_object_get(one, "kind"));
+        const char *id = json_string_value(json_object_get(one, "job"));
+
+        if (kind && id && strcmp(kind, "process") == 0 && strcmp(id, job) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* True if an agent made it and was killed before it wrote anything. */
+static bool is_abandoned(const struct job_survey_job *j)
+{
+    DIR *dir = directory_open_own(j->dir);
+    struct dirent *entry;
+    bool is_empty = true;
+    struct stat st;
+
+    if (!dir)
+        return false;
+    while ((entry = readdir(dir)))
+        is_empty &= strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0;
+    is_empty = is_empty && fstat(dirfd(dir), &st) == 0 && is_old(&st, STALE_EMPTY_S);
+    closedir(dir);
+    return is_empty;
+}
+
+static void directories_sweep(const struct sweep *w)
+{
+    for (int i = 0; i < w->survey->job_count; i++) {
+        const struct job_survey_job *j = &w->survey->jobs[i];
+        bool is_dead = j->state == JOB_SURVEY_STALE ||
+                       (j->state == JOB_SURVEY_UNREADABLE && !*w->query->job && is_abandoned(j));
+
+        if (!is_dead || j->user != geteuid() || has_processes_left(w, j->file.job) ||
+            !job_survey_is_asked(j, w->query->job))
+            continue;
+        if (!w->query->dry_run)
+            job_directory_remove(j->dir);
+        sweep_report(w, "directory", j->file.job, j->dir,
+                     !w->query->dry_run && access(j->dir, F_OK) == 0 ? EBUSY : 0);
+    }
+}
+
+/* --- control groups --------------------------------------------------------------------------- */
+
+/* True if its job is dead. A job without a directory may be one of an agent with another /tmp, as a
+ * container has: its group may be about to get its ranks, unless the user has named the job. */
+static bool group_is_left_over(const struct sweep *w, const char *path, const char *dir)
+{
+    struct stat st;
+
+    for (int i = 0; i < w->survey->job_count; i++) {
+        if (strcmp(w->survey->jobs[i].dir, dir) == 0)
+            return w->survey->jobs[i].state == JOB_SURVEY_STALE;
+    }
+    return *w->query->job || (stat(path, &st) == 0 && is_old(&st, OLD_S));
+}
+
+/* A group that still has processes stays: those that could be ended have been. */
+static void group_sweep(const char *path, const char *name, void *arg)
+{
+    const struct sweep *w = arg;
+    char dir[JOB_DIRECTORY_PATH], job[AUTH_JOB];
+    size_t user = job_directory_user_length(name);
+
+    if (name[user] != '-' ||
+        snprintf(dir, sizeof(dir), "%s/%.*s/%s", w->query->base, (int)user, name,
+                 name + user + 1) >= (int)sizeof(dir) ||
+        !group_is_left_over(w, path, dir))
+        return;
+    job_survey_id(dir, job);
+    if (!job_survey_is_asked_id(w->survey, job, w->query->job))
+        return;
+    if (w->query->dry_run || cgroup_remove(path, 0))
+        sweep_report(w, "cgroup", job, path, 0);
+}
+
+static void groups_sweep(const struct sweep *w)
+{
+    char prefix[32];
+
+    snprintf(prefix, sizeof(prefix), "mlaunch-%u", (unsigned)geteuid());
+    cgroup_each(prefix, geteuid(), group_sweep, (void *)(uintptr_t)w);
+}
+
+/* --- partial copies --------------------------------------------------------------------------- */
+
+/* ".NAME.0123456789abcdef" */
+static bool is_partial_copy(const char *name)
+{
+    const char *digits = strrchr(name, '.');
+
+    return name[0] == '.' && digits && digits > name && strlen(digits + 1) == RANDOM_DIGITS &&
+           strspn(digits + 1, "0123456789abcdef") == RANDOM_DIGITS;
+}
+
+static void copies_sweep_in(const struct sweep *w, const char *path)
+{
+    DIR *dir = directory_open_own(path);
+    struct dirent *entry;
+    char file[4096];
+    struct stat st;
+
+    while (dir && (entry = readdir(dir))) {
+        if (!is_partial_copy(entry->d_name) ||
+            fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode) ||
+            !is_old(&st, OLD_S))
+            continue;
+        snprintf(file, sizeof(file), "%s/%s", path, entry->d_name);
+        sweep_report(w, "file", "", file,
+                     !w->query->dry_run && unlinkat(dirfd(dir), entry->d_name, 0) ? errno : 0);
+    }
+    if (dir)
+        closedir(dir);
+}
+
+/* ~/.cache/mlaunch/BUILD-PROCESSOR/ */
+static void copies_sweep(const struct sweep *w)
+{
+    const char *home = getenv("HOME");
+    char cache[2048], build[2400];
+    struct dirent *entry;
+    DIR *dir;
+
+    if (!home || snprintf(cache, sizeof(cache), "%s/.cache/mlaunch", home) >= (int)sizeof(cache))
+        return;
+    dir = directory_open_own(cache);
+    while (dir && (entry = readdir(dir))) {
+        if (entry->d_name[0] == '.')
+            continue;
+        snprintf(build, sizeof(build), "%s/%s", cache, entry->d_name);
+        copies_sweep_in(w, build);
+    }
+    if (dir)
+        closedir(dir);
+}
+
+void answer_clean_files_sweep(const struct job_survey *s, const struct answer_question *q,
+                              json_t *removed, json_t *left)
+{
+    const struct sweep w = {s, q, removed, left};
+
+    segments_sweep(&w);
+    groups_sweep(&w);
+    directories_sweep(&w);
+    if (!*q->job)
+        copies_sweep(&w);
+}

@@ -1,0 +1,447 @@
+/* SPDX-License-Identifier: MIT */
+#include "launcher/agent/queries/job_survey.h"
+
+#include "common/text/number.h"
+#include "launcher/agent/host/cgroup_linux.h"
+#include "launcher/agent/host/place_linux.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { RANKS_FILE_LIMIT = 32 << 20 };
+
+static const char job_dir_name[] = "MLAUNCH_JOB_DIR=", rank_name[] = "MLAUNCH_RANK=";
+
+const char *job_survey_state_word(enum job_survey_state state)
+{
+    static const char *const words[] = {"live", "stale", "elsewhere", "unreadable"};
+
+    return words[state];
+}
+
+void job_survey_id(const char *dir, char out[AUTH_JOB])
+{
+    const char *name = strrchr(dir, '/');
+
+    snprintf(out, AUTH_JOB, "%s", name ? name + 1 : dir);
+    out[strcspn(out, ".")] = '\0';
+}
+
+/* --- jobs ------------------------------------------------------------------------------------- */
+
+/* A job.json can name any pid, so a process of another user is never taken for its agent. */
+static bool agent_lives(const struct job_survey *s, const struct job_survey_job *j, int64_t pid,
+                        uint64_t start_time)
+{
+    const struct process *p;
+    uid_t user;
+
+    if (pid <= 0 || pid > INT_MAX)
+        return false;
+    p = process_list_find(&s->processes, (pid_t)pid);
+    return p && !p->has_ended && p->start_time == start_time && process_user(p->pid, &user) &&
+           user == j->user;
+}
+
+static void job_judge(const struct job_survey *s, struct job_survey_job *j)
+{
+    const struct job_file *f = &j->file;
+
+    switch (place_compare(f, &s->here)) {
+    case PLACE_ELSEWHERE:
+        j->state = JOB_SURVEY_ELSEWHERE;
+        return;
+    case PLACE_PAST:
+        j->state = JOB_SURVEY_STALE;
+        return;
+    case PLACE_HERE:
+        j->worker_lives = agent_lives(s, j, f->agent_pid, f->agent_start_time);
+        j->guard_lives = agent_lives(s, j, f->guard_pid, f->guard_start_time);
+        j->state = j->worker_lives || j->guard_lives ? JOB_SURVEY_LIVE : JOB_SURVEY_STALE;
+    }
+}
+
+static int job_add(struct job_survey *s, int parent_fd, const char *parent, const char *name,
+                   uid_t user, struct fault *why)
+{
+    int fd = openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    struct job_survey_job *more, *j;
+    struct fault unread = {0};
+    struct stat st;
+
+    if (fd < 0)
+        return 0; /* the job has just ended, or this is no directory */
+    more = realloc(s->jobs, ((size_t)s->job_count + 1) * sizeof(*more));
+    if (!more) {
+        close(fd);
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    }
+    s->jobs = more;
+    j = &s->jobs[s->job_count];
+    *j = (struct job_survey_job){.user = user, .state = JOB_SURVEY_UNREADABLE};
+    if (fstat(fd, &st) == 0 && st.st_uid == user &&
+        snprintf(j->dir, sizeof(j->dir), "%s/%s", parent, name) < (int)sizeof(j->dir)) {
+        s->job_count++;
+        if (job_file_look(fd, &j->file, &unread)) {
+            snprintf(j->why, sizeof(j->why), "%.250s", unread.text);
+            job_survey_id(j->dir, j->file.job);
+        }
+    }
+    close(fd);
+    return 0;
+}
+
+/* Adds the jobs of one user, if nobody else can have written to the directory. */
+static int user_add(struct job_survey *s, const char *parent, struct fault *why)
+{
+    int fd = open(parent, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), rc = 0;
+    struct dirent *entry;
+    struct stat st;
+    DIR *dir;
+
+    if (fd < 0)
+        return 0;
+    if (fstat(fd, &st) || (st.st_mode & 022) || !(dir = fdopendir(fd))) {
+        close(fd);
+        return 0;
+    }
+    while (!rc && (entry = readdir(dir))) {
+        if (entry->d_name[0] != '.')
+            rc = job_add(s, dirfd(dir), parent, entry->d_name, st.st_uid, why);
+    }
+    closedir(dir);
+    return rc;
+}
+
+static int compare_jobs(const void *a, const void *b)
+{
+    const struct job_survey_job *x = a, *y = b;
+
+    if (x->file.started_at != y->file.started_at)
+        return x->file.started_at < y->file.started_at ? -1 : 1;
+    return strcmp(x->dir, y->dir);
+}
+
+static int jobs_find(struct job_survey *s, const char *base, struct fault *why)
+{
+    DIR *dir = opendir(base);
+    char parent[JOB_DIRECTORY_PATH];
+    struct dirent *entry;
+    int rc = 0;
+
+    if (!dir)
+        return fault_os(why, ML_ERR_SYSTEM, errno, "cannot look into %s", base);
+    while (!rc && (entry = readdir(dir))) {
+        const char *name = entry->d_name;
+        size_t length = job_directory_user_length(name);
+
+        if (length && !name[length] &&
+            snprintf(parent, sizeof(parent), "%s/%s", base, name) < (int)sizeof(parent))
+            rc = user_add(s, parent, why);
+    }
+    closedir(dir);
+    if (!rc && s->job_count)
+        qsort(s->jobs, (size_t)s->job_count, sizeof(*s->jobs), compare_jobs);
+    return rc;
+}
+
+/* --- processes -------------------------------------------------------------------------------- */
+
+static const char *value_of(const char *environment, size_t size, const char *name)
+{
+    size_t length = strlen(name);
+
+    for (const char *at = environment; at < environment + size; at += strlen(at) + 1) {
+        if (strncmp(at, name, length) == 0)
+            return at + length;
+    }
+    return NULL;
+}
+
+static int job_of_dir(const struct job_survey *s, const char *dir)
+{
+    for (int i = 0; i < s->job_count; i++) {
+        if (strcmp(s->jobs[i].dir, dir) == 0)
+            return i;
+    }
+    return -1;
+}
+
+/* Whether it is a path like "/tmp/mlaunch-0/…", which only mlaunch uses. */
+static bool is_job_dir(const char *dir, const char *base)
+{
+    size_t length = strlen(base);
+
+    return strncmp(dir, base, length) == 0 && strncmp(dir + length, "/mlaunch-", 9) == 0 &&
+           !strstr(dir, "/../") && strlen(dir) < JOB_DIRECTORY_PATH;
+}
+
+/* Whether the directory does not exist in the process's view, whose root directory may differ from
+ * this process's. False for a process of another pid namespace: its job's agent may live there. */
+static bool is_gone_for(const struct job_survey *s, pid_t pid, const char *dir)
+{
+    char path[JOB_DIRECTORY_PATH + 64];
+    struct stat st;
+
+    snprintf(path, sizeof(path), "/proc/%d/ns/pid", (int)pid);
+    if (stat(path, &st) || st.st_ino != s->here.pid_namespace)
+        return false;
+    snprintf(path, sizeof(path), "/proc/%d/root/", (int)pid);
+    if (access(path, X_OK))
+        return false;
+    snprintf(path, sizeof(path), "/proc/%d/root%s", (int)pid, dir);
+    return lstat(path, &st) != 0 && errno == ENOENT;
+}
+
+static int owner_set(struct job_survey *s, size_t i, const char *dir, const char *rank,
+                     struct fault *why)
+{
+    struct job_survey_owner *o = &s->owners[i];
+    int64_t number;
+
+    o->job = job_of_dir(s, dir);
+    o->is_marked = true;
+    o->is_orphan = o->job < 0 && is_gone_for(s, s->processes.list[i].pid, dir);
+    if (rank && number_parse(rank, 0, INT_MAX, &number))
+        o->rank = (int)number;
+    o->mark = strdup(dir);
+    return o->mark ? 0 : fault_set(why, ML_ERR_MEMORY, "out of memory");
+}
+
+/* Finds its job by its environment or, if that has been emptied, by its control group. */
+static int process_judge(struct job_survey *s, const char *base, size_t i, struct fault *why)
+{
+    pid_t pid = s->processes.list[i].pid;
+    char group_dir[JOB_DIRECTORY_PATH];
+    const char *dir = NULL;
+    size_t size = 0;
+    char *environment = process_environment(pid, &size);
+    int rc = 0;
+
+    if (environment)
+        dir = value_of(environment, size, job_dir_name);
+    if (dir && is_job_dir(dir, base))
+        rc = owner_set(s, i, dir, value_of(environment, size, rank_name), why);
+    else if (cgroup_job_dir(pid, base, group_dir, sizeof(group_dir)))
+        rc = owner_set(s, i, group_dir, NULL, why);
+    free(environment);
+    return rc;
+}
+
+/* Agents may themselves be marked, if they were started within a job. */
+static void agents_note(struct job_survey *s)
+{
+    for (int i = 0; i < s->job_count; i++) {
+        const struct job_survey_job *j = &s->jobs[i];
+        const int64_t pids[] = {j->worker_lives ? j->file.agent_pid : 0,
+                                j->guard_lives ? j->file.guard_pid : 0};
+
+        for (int k = 0; k < 2; k++) {
+            const struct process *p =
+                pids[k] ? process_list_find(&s->processes, (pid_t)pids[k]) : NULL;
+            struct job_survey_owner *o = p ? &s->owners[p - s->processes.list] : NULL;
+
+            if (!o)
+                continue;
+            o->job = i;
+            o->rank = -1;
+            o->is_agent = true;
+            o->is_orphan = false;
+        }
+    }
+}
+
+/* A process without a mark belongs to the job of its next ancestor that is marked or an agent. */
+static void descendants_note(struct job_survey *s)
+{
+    for (size_t i = 0; i < s->processes.count; i++) {
+        const struct process *p = &s->processes.list[i];
+
+        if (s->owners[i].job >= 0 || s->owners[i].is_marked)
+            continue;
+        for (size_t steps = 0; p && steps < s->processes.count; steps++) {
+            const struct job_survey_owner *o = &s->owners[p - s->processes.list];
+
+            if (o->is_marked || o->is_agent) {
+                s->owners[i].job = o->job;
+                s->owners[i].rank = o->rank;
+                s->owners[i].is_orphan = o->is_orphan;
+                break;
+            }
+            p = process_list_find(&s->processes, p->parent);
+        }
+    }
+}
+
+static int owners_find(struct job_survey *s, const char *base, struct fault *why)
+{
+    int rc = 0;
+
+    s->owners = calloc(s->processes.count + 1, sizeof(*s->owners));
+    if (!s->owners)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    for (size_t i = 0; i < s->processes.count; i++)
+        s->owners[i].job = s->owners[i].rank = -1;
+    for (size_t i = 0; i < s->processes.count && !rc; i++) {
+        if (!s->processes.list[i].has_ended)
+            rc = process_judge(s, base, i, why);
+    }
+    agents_note(s);
+    descendants_note(s);
+    return rc;
+}
+
+/* Reads the directories before the processes, so that a job that begins meanwhile does not look
+ * dead. A job that ends meanwhile may. */
+int job_survey_open(struct job_survey **out, const char *base, struct fault *why)
+{
+    struct job_survey *s = calloc(1, sizeof(*s));
+    int rc;
+
+    if (!s)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    place_write(&s->here);
+    rc = jobs_find(s, base, why);
+    if (!rc)
+        rc = process_list_read(&s->processes, why);
+    for (int i = 0; i < s->job_count && !rc; i++) {
+        if (!s->jobs[i].why[0])
+            job_judge(s, &s->jobs[i]);
+    }
+    if (!rc)
+        rc = owners_find(s, base, why);
+    if (rc)
+        job_survey_close(s);
+    else
+        *out = s;
+    return rc;
+}
+
+void job_survey_close(struct job_survey *s)
+{
+    if (!s)
+        return;
+    for (size_t i = 0; s->owners && i < s->processes.count; i++)
+        free(s->owners[i].mark);
+    free(s->owners);
+    free(s->jobs);
+    process_list_free(&s->processes);
+    free(s);
+}
+
+bool job_survey_is_asked(const struct job_survey_job *j, const char *job)
+{
+    return !*job || strcmp(j->file.job, job) == 0 || strcmp(j->file.name, job) == 0;
+}
+
+bool job_survey_is_asked_id(const struct job_survey *s, const char *id, const char *job)
+{
+    if (!*job || strcmp(id, job) == 0)
+        return true;
+    for (int i = 0; i < s->job_count; i++)
+        if (s->jobs[i].user == geteuid() && strcmp(s->jobs[i].file.job, id) == 0 &&
+            job_survey_is_asked(&s->jobs[i], job))
+            return true;
+    return false;
+}
+
+bool job_survey_is_below(const struct job_survey *s, const struct process *p, pid_t ancestor)
+{
+    for (size_t steps = 0; p && steps <= s->processes.count; steps++) {
+        if (p->pid == ancestor)
+            return true;
+        p = process_list_find(&s->processes, p->parent);
+    }
+    return false;
+}
+
+/* --- ranks ------------------------------------------------------------------------------------ */
+
+/* Whether the rank's first process lives. Without a mark of its own, it must be the worker's child:
+ * that can only be the rank or, if the rank has ended and its pid was reused, an orphan that the
+ * worker has inherited. */
+static bool rank_lives(const struct job_survey *s, int job, const struct job_survey_rank *r)
+{
+    const struct process *p = process_list_find(&s->processes, r->pid);
+    const struct job_survey_owner *o;
+
+    if (!p || p->has_ended)
+        return false;
+    o = &s->owners[p - s->processes.list];
+    if (o->job != job)
+        return false;
+    return o->is_marked ? o->rank == r->rank
+                        : s->jobs[job].worker_lives && p->parent == s->jobs[job].file.agent_pid;
+}
+
+static FILE *ranks_open(const struct job_survey_job *j, struct fault *why)
+{
+    int dir = open(j->dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int fd = dir < 0
+                 ? -1
+                 : openat(dir, JOB_DIRECTORY_RANKS, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+    int err = errno;
+    struct stat st;
+    FILE *f = NULL;
+
+    if (dir >= 0)
+        close(dir);
+    if (fd >= 0 && (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_size > RANKS_FILE_LIMIT))
+        err = EFBIG;
+    else if (fd >= 0)
+        f = fdopen(fd, "r");
+    if (f)
+        return f;
+    if (fd >= 0)
+        close(fd);
+    fault_os(why, ML_ERR_SYSTEM, err, "cannot read its list of ranks");
+    return NULL;
+}
+
+static int compare_ranks(const void *a, const void *b)
+{
+    const struct job_survey_rank *x = a, *y = b;
+
+    return (x->rank > y->rank) - (x->rank < y->rank);
+}
+
+int job_survey_ranks(const struct job_survey *s, int job, struct job_survey_rank **out, int *count,
+                     struct fault *why)
+{
+    FILE *f = ranks_open(&s->jobs[job], why);
+    struct job_survey_rank *list = NULL;
+    size_t used = 0, room = 0;
+    int rank, pid;
+
+    if (!f)
+        return ML_ERR_SYSTEM;
+    while (fscanf(f, "%10d %10d", &rank, &pid) == 2 && rank >= 0 && pid > 0) {
+        if (used == room) {
+            struct job_survey_rank *more = realloc(list, (room * 2 + 64) * sizeof(*more));
+
+            if (!more) {
+                free(list);
+                fclose(f);
+                return fault_set(why, ML_ERR_MEMORY, "out of memory");
+            }
+            list = more;
+            room = room * 2 + 64;
+        }
+        list[used] = (struct job_survey_rank){.rank = rank, .pid = pid};
+        list[used].lives = rank_lives(s, job, &list[used]);
+        used++;
+    }
+    fclose(f);
+    if (used)
+        qsort(list, used, sizeof(*list), compare_ranks);
+    *out = list;
+    *count = (int)used;
+    return 0;
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * query_command.h: what the subcommands that ask hosts share: reading their options, finding the
+ * hosts, asking the question, --json.
+ */
+#ifndef LAUNCHER_ASK_QUERY_COMMAND_H
+#define LAUNCHER_ASK_QUERY_COMMAND_H
+
+#include "launcher/ask/query.h"
+#include "launcher/base/text/string_list.h"
+
+#include <limits.h>
+#include <stdbool.h>
+
+enum job_word { JOB_WORD_NONE, JOB_WORD_OPTIONAL, JOB_WORD_NEEDED };
+
+/* An option that only some of these subcommands have. */
+struct query_flag {
+    const char *name, *help;
+    char letter;                /* or 0 */
+    const char *argument;       /* its name in --help; NULL: the option takes none */
+    const char *otherwise;      /* its value if it is given without a number; NULL: it needs one */
+    const char *value;          /* filled in: NULL: not given; "": given, without an argument */
+    struct string_list *values; /* NULL, or a list that gets the values of all times it is given */
+};
+
+/* An option that people know from programs like this one: a sentence that says what to do here. */
+struct query_hint {
+    const char *word; /* with its dashes */
+    const char *text;
+};
+
+struct query_command {
+    const char *name;
+    const char *usage;      /* the first lines of --help */
+    enum job_word job_word; /* whether the subcommand takes a JOB */
+    const char *const
+        *job_options;          /* of a job, which mean the same here; ends with NULL; or NULL */
+    struct string_list *words; /* of a subcommand that takes other words: gets them; or NULL */
+    struct query_flag *flags;  /* in the order of --help; ends with a NULL name */
+    const struct query_hint *hints; /* ends with a NULL word; or NULL */
+    int timeout_ms;                 /* for one host's answer */
+    const char *lists[3]; /* the answer's members that are lists of objects; ends with NULL */
+    const char *word;     /* a member that is a string, or NULL */
+    json_t *more;         /* what --json prints beside the answers, the caller's; or NULL */
+
+    /* Filled in by query_command_open. */
+    const char *job;  /* or "" */
+    char *chosen_job; /* what query_command_choose() has stored, or NULL */
+    bool json;        /* --json was given */
+    int verbose;
+    bool is_done; /* --help: nothing more to do */
+    struct options *options;
+    struct plan *plan;             /* has nothing but the hosts and how to start their agents */
+    const struct host_list *hosts; /* the plan's */
+    char **passed;                 /* the words of options that a job has, too */
+
+    /* Filled in by query_command_ask_rounds; one for each host. */
+    struct query_answer *answers;
+};
+
+/* The whole of a subcommand that asks all hosts one question. `question` returns what to ask; NULL:
+ * the options do not go together, for a reason in `why`. `conclude` prints the answers and returns
+ * the exit status. Returns mlaunch's exit status; what went wrong has been printed. */
+int query_command_main(struct query_command *c, int argc, char *const *argv,
+                       json_t *(*question)(struct query_command *c, struct fault *why),
+                       int (*conclude)(const struct query_command *c));
+
+/* The same step by step. argv[0] is the subcommand's own name. ML_ERR_ARGUMENT with a sentence for
+ * the user. To be closed after a failure, too. */
+int query_command_open(struct query_command *c, int argc, char *const *argv, struct fault *why);
+/* Makes `job` the JOB, as if it had been given. ML_ERR_MEMORY. */
+int query_command_choose(struct query_command *c, const char *job, struct fault *why);
+
+/* Asks all hosts one question, which it takes over, in place of what was asked before. */
+int query_command_ask(struct query_command *c, json_t *question, struct fault *why);
+int query_command_ask_rounds(struct query_command *c, const struct query_rounds *rounds,
+                             struct fault *why);
+
+/* How the agents are reached. */
+struct query_channel {
+    struct channel_config config; /* valid as long as this, options and plan */
+    char agent[PATH_MAX];
+};
+/* `p` is made of `o`. ML_ERR_SYSTEM: the agent of this build is not there. */
+int query_command_channel(struct query_channel *out, const struct options *o, const struct plan *p,
+                          struct fault *why);
+void query_command_close(struct query_command *c);
+
+/* The value of a flag, NULL if it was not given. Valid as long as argv. */
+const char *query_command_flag(const struct query_command *c, const char *name);
+
+/* Prints all answers as JSON to standard output. */
+void query_command_print_json(const struct query_command *c);
+
+/* Reports each host that failed, and returns how many did. */
+int query_command_report_failed(const struct query_command *c);
+
+/* The subcommands, each in a file of its name; struct subcommand says what they take and return. */
+int ps_run(int argc, char **argv);
+int kill_run(int argc, char **argv);
+int clean_run(int argc, char **argv);
+int hosts_run(int argc, char **argv);
+
+#endif

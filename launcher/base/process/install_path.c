@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: MIT */
+#include "launcher/base/process/install_path.h"
+
+#include "config.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#ifdef HAVE_PMIX
+static const bool with_pmix = true;
+#else
+static const bool with_pmix = false;
+#endif
+#ifdef HAVE_RDMA
+static const bool with_rdma = true;
+#else
+static const bool with_rdma = false;
+#endif
+
+/* Relative places start from the running program's directory, which is launcher/ or launcher/agent/
+ * in a build tree. They come first, because a build must never use another one's installed
+ * files. */
+static const char *const agent_places[] = {
+    "mlaunch-agent",         "agent/mlaunch-agent",          "../libexec/mlaunch/mlaunch-agent",
+    "mlaunch/mlaunch-agent", PKGLIBEXECDIR "/mlaunch-agent", NULL};
+static const char *const shim_places[] = {"libmlaunch.so.0",
+                                          "../runtime/libmlaunch.so.0",
+                                          "../../runtime/libmlaunch.so.0",
+                                          "../lib/libmlaunch.so.0",
+                                          "../../lib/libmlaunch.so.0",
+                                          LIBDIR "/libmlaunch.so.0",
+                                          NULL};
+static const char *const runtime_places[] = {"mlaunch-runtime.so",
+                                             "../runtime/mlaunch-runtime.so",
+                                             "../../runtime/mlaunch-runtime.so",
+                                             "../lib/mlaunch/mlaunch-runtime.so",
+                                             "../../lib/mlaunch/mlaunch-runtime.so",
+                                             PKGLIBDIR "/mlaunch-runtime.so",
+                                             NULL};
+static const char *const rdma_places[] = {"mlaunch-rdma.so",
+                                          "../rdma/mlaunch-rdma.so",
+                                          "../../rdma/mlaunch-rdma.so",
+                                          "../lib/mlaunch/mlaunch-rdma.so",
+                                          "../../lib/mlaunch/mlaunch-rdma.so",
+                                          PKGLIBDIR "/mlaunch-rdma.so",
+                                          NULL};
+static const char *const probe_places[] = {"mlaunch-probe",
+                                           "../rdma/probe/mlaunch-probe",
+                                           "../../rdma/probe/mlaunch-probe",
+                                           "../bin/mlaunch-probe",
+                                           "../../bin/mlaunch-probe",
+                                           BINDIR "/mlaunch-probe",
+                                           NULL};
+/* The package mlaunch, in the directory that is put into PYTHONPATH. */
+#define PYTHON(file)                                                                               \
+    {                                                                                              \
+        "python/mlaunch/" file, "../runtime/python/mlaunch/" file,                                 \
+            "../../runtime/python/mlaunch/" file, "../share/mlaunch/python/mlaunch/" file,         \
+            "../../share/mlaunch/python/mlaunch/" file, PKGDATADIR "/python/mlaunch/" file, NULL   \
+    }
+static const char *const module_places[] = PYTHON("__init__.py");
+static const char *const torch_places[] = PYTHON("torch.py");
+static const char *const transfer_places[] = PYTHON("transfer.py");
+
+static const char *const bench_places[] = {BENCH_PROGRAM,
+                                           "tools/bench/" BENCH_PROGRAM,
+                                           "../tools/bench/" BENCH_PROGRAM,
+                                           "../libexec/mlaunch/" BENCH_PROGRAM,
+                                           PKGLIBEXECDIR "/" BENCH_PROGRAM,
+                                           NULL};
+
+static const char *const pmix_places[] = {"mlaunch-pmix",
+                                          "../pmix/mlaunch-pmix",
+                                          "pmix/mlaunch-pmix",
+                                          "../libexec/mlaunch/mlaunch-pmix",
+                                          PKGLIBEXECDIR "/mlaunch-pmix",
+                                          NULL};
+
+static const char *const ssh_places[] = {"mlaunch-ssh.so", "../lib/mlaunch/mlaunch-ssh.so",
+                                         PKGLIBDIR "/mlaunch-ssh.so", NULL};
+
+/* mlaunch-uninstalled.pc comes before mlaunch.pc, as in pkg-config: the latter is for the
+ * installation that the build is to become. */
+static const char *const mlaunch_places[] = {"mlaunch", BINDIR "/mlaunch", NULL};
+static const char *const man_places[] = {"../doc/man/man1", "../share/man/man1", MANDIR "/man1",
+                                         NULL};
+static const char *const pkg_config_places[] = {"../runtime/mlaunch-uninstalled.pc",
+                                                "../lib/pkgconfig/mlaunch.pc",
+                                                PKGCONFIGDIR "/mlaunch.pc", NULL};
+
+static const struct {
+    const char *const *places;
+    int mode;
+} parts[] = {
+    [INSTALL_AGENT] = {agent_places, X_OK},     [INSTALL_SHIM] = {shim_places, R_OK},
+    [INSTALL_RUNTIME] = {runtime_places, R_OK}, [INSTALL_MODULE] = {module_places, R_OK},
+    [INSTALL_TORCH] = {torch_places, R_OK},     [INSTALL_TRANSFER] = {transfer_places, R_OK},
+    [INSTALL_RDMA] = {rdma_places, R_OK},       [INSTALL_PROBE] = {probe_places, X_OK},
+    [INSTALL_BENCH] = {bench_places, X_OK},     [INSTALL_PMIX] = {pmix_places, X_OK},
+    [INSTALL_SSH] = {ssh_places, R_OK},         [INSTALL_MLAUNCH] = {mlaunch_places, X_OK},
+    [INSTALL_MAN] = {man_places, R_OK},         [INSTALL_PKG_CONFIG] = {pkg_config_places, R_OK},
+};
+
+static int program_directory(char out[PATH_MAX], struct fault *why)
+{
+    ssize_t n = readlink("/proc/self/exe", out, PATH_MAX - 1);
+
+    if (n < 0)
+        return fault_os(why, ML_ERR_SYSTEM, errno, "cannot read /proc/self/exe");
+    out[n] = '\0';
+    *strrchr(out, '/') = '\0'; /* the kernel gives an absolute path */
+    return 0;
+}
+
+/* A build without PMIx or RDMA will not make these. */
+static bool is_of_this_build(enum install_part part)
+{
+    return (part != INSTALL_PMIX || with_pmix) &&
+           ((part != INSTALL_RDMA && part != INSTALL_PROBE) || with_rdma);
+}
+
+/* Whether the running program lies in a build folder: in launcher/ or launcher/agent/. */
+static bool is_build_folder(const char *dir)
+{
+    char path[PATH_MAX + 64];
+
+    snprintf(path, sizeof(path), "%s/../config.status", dir);
+    if (access(path, F_OK) == 0)
+        return true;
+    snprintf(path, sizeof(path), "%s/../../config.status", dir);
+    return access(path, F_OK) == 0;
+}
+
+static int missing_say(enum install_part part, const char *dir, struct fault *why)
+{
+    const char *place = parts[part].places[0];
+    const char *name = strncmp(place, "../", 3) == 0 ? strrchr(place, '/') + 1 : place;
+
+    if (is_of_this_build(part) && is_build_folder(dir))
+        return fault_set(why, ML_ERR_STATE,
+                         "%s is not built yet: ./bootstrap in mlaunch's source builds all of it",
+                         name);
+    return fault_set(why, ML_ERR_SYSTEM,
+                     "%s is missing: searched beside %s and in the places of the installation; "
+                     "install mlaunch as a whole",
+                     name, dir);
+}
+
+/* The first of the places at which there is such a file, as the place names it. */
+static int file_find(char path[PATH_MAX + 64], enum install_part part, struct fault *why)
+{
+    const char *const *place = parts[part].places; /* at least one */
+    char dir[PATH_MAX];
+    int rc = program_directory(dir, why);
+
+    if (rc)
+        return rc;
+    do {
+        if (**place == '/' && is_build_folder(dir))
+            continue; /* of another build */
+        if (**place == '/')
+            snprintf(path, PATH_MAX + 64, "%s", *place);
+        else
+            snprintf(path, PATH_MAX + 64, "%s/%s", dir, *place);
+        if (access(path, parts[part].mode) == 0)
+            return 0;
+    } while (*++place);
+    return missing_say(part, dir, why);
+}
+
+static int path_resolve(char out[PATH_MAX], const char *path, struct fault *why)
+{
+    return realpath(path, out) ? 0 : fault_os(why, ML_ERR_SYSTEM, errno, "%s", path);
+}
+
+int install_path_find(char out[PATH_MAX], enum install_part part, struct fault *why)
+{
+    char path[PATH_MAX + 64];
+    int rc = file_find(path, part, why);
+
+    return rc ? rc : path_resolve(out, path, why);
+}
+
+int install_path_find_directory(char out[PATH_MAX], enum install_part part, struct fault *why)
+{
+    char path[PATH_MAX + 64];
+    int rc = file_find(path, part, why);
+
+    if (rc)
+        return rc;
+    *strrchr(path, '/') = '\0'; /* each place has one */
+    if (part == INSTALL_MODULE) /* the directory of the package, not the one in it */
+        *strrchr(path, '/') = '\0';
+    return path_resolve(out, path, why);
+}

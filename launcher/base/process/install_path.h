@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/* install_path.h: finds the other files of this build from the running mlaunch or agent. */
+#ifndef LAUNCHER_BASE_PROCESS_INSTALL_PATH_H
+#define LAUNCHER_BASE_PROCESS_INSTALL_PATH_H
+
+#include "common/fault.h"
+
+#include <limits.h>
+
+enum install_part {
+    INSTALL_AGENT,    /* mlaunch-agent */
+    INSTALL_SHIM,     /* libmlaunch.so.0, to be preloaded */
+    INSTALL_RUNTIME,  /* mlaunch-runtime.so, opened by the shim */
+    INSTALL_MODULE,   /* mlaunch/__init__.py, the Python package */
+    INSTALL_TORCH,    /* mlaunch/torch.py, likewise */
+    INSTALL_TRANSFER, /* mlaunch/transfer.py, likewise */
+    INSTALL_RDMA,     /* mlaunch-rdma.so, opened by the runtime; missing in a build without RDMA */
+    INSTALL_PROBE,    /* mlaunch-probe, likewise */
+    INSTALL_BENCH,    /* the program of `mlaunch bench`, which jobs name without a path */
+    INSTALL_PMIX,     /* mlaunch-pmix, a child of the agent; missing in a build without libpmix */
+    INSTALL_SSH,      /* mlaunch-ssh.so, which mlaunch opens when a host needs SSH */
+    INSTALL_MLAUNCH,  /* the command mlaunch */
+    INSTALL_MAN,      /* the tree of man pages */
+    INSTALL_PKG_CONFIG, /* what pkg-config reads */
+};
+#define BENCH_PROGRAM "mlaunch-bench"
+
+/* Finds it relative to /proc/self/exe: in the same directory (files that were copied to a host), in
+ * the build tree, or in an installation (moved or not). The path is absolute and without links.
+ * ML_ERR_SYSTEM names the file and where it was searched for; ML_ERR_STATE says that it belongs to
+ * this build and is not made yet, as after `./bootstrap demo`. */
+int install_path_find(char out[PATH_MAX], enum install_part part, struct fault *why);
+
+/* Finds the directory that a search path names for it. The file itself may be a link there. */
+int install_path_find_directory(char out[PATH_MAX], enum install_part part, struct fault *why);
+
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/* batch_options.h: the options of mlaunch batch. */
+#ifndef LAUNCHER_COMMANDS_BATCH_BATCH_OPTIONS_H
+#define LAUNCHER_COMMANDS_BATCH_BATCH_OPTIONS_H
+
+#include "launcher/base/text/string_list.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum batch_system { BATCH_SLURM, BATCH_PBS, BATCH_LSF, BATCH_SGE };
+
+struct batch_options {
+    enum batch_system system;
+    bool help, submit;
+    int nodes, ntasks, ntasks_per_node;                        /* 0: not given */
+    int64_t time_s;                                            /* 0: not given */
+    char *partition, *account, *job_name, *output, *pe, *file; /* job_name is never NULL */
+    struct string_list extra;
+    struct string_list words; /* of run: options, --, program, arguments */
+};
+
+/* argv[0] is "batch". Checks the options of run as well. ML_ERR_ARGUMENT, ML_ERR_MEMORY. Call
+ * batch_options_clear() in either case. */
+int batch_options_parse(struct batch_options *out, int argc, char *const *argv, struct fault *why);
+void batch_options_clear(struct batch_options *b);
+
+/* Prints to stdout. */
+void batch_options_print_help(void);
+
+#endif

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+#include "launcher/input/hosts/allocation.h"
+
+#include "common/log.h"
+#include "launcher/base/text/environment.h"
+#include "launcher/base/text/string_list.h"
+#include "launcher/base/text/text_file.h"
+#include "launcher/input/hosts/allocation_system.h"
+#include "launcher/input/hosts/host_list_finish.h"
+#include "launcher/input/hosts/host_name.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const struct allocation_system *const systems[] = {&allocation_slurm, &allocation_system_pbs,
+                                                          &allocation_lsf, &allocation_system_sge};
+
+static int system_read(struct host_list **out, const struct allocation_system *s,
+                       char *const *environment, struct fault *why)
+{
+    const char *job = environment_find(environment, s->job_variable);
+    struct host_list *l = NULL;
+    char shown[TEXT_SHOWN], *source = NULL;
+    int rc;
+
+    rc = job && *job ? string_format(&source, why, "%s job %s", s->name, text_show(shown, job))
+                     : string_format(&source, why, "the %s allocation", s->name);
+    if (!rc)
+        rc = host_list_create(&l, source, why);
+    if (!rc)
+        rc = s->read(l, environment, why);
+    free(source);
+    rc = host_list_finish(out, l, rc, why);
+    return rc ? fault_wrap(why, "cannot read the hosts of this %s allocation", s->name) : 0;
+}
+
+int allocation_read(struct host_list **out, char *const *environment, struct fault *why)
+{
+    *out = NULL;
+    for (size_t i = 0; i < sizeof(systems) / sizeof(*systems); i++)
+        if (allocation_system_find(environment, systems[i]->variables, NULL))
+            return system_read(out, systems[i], environment, why);
+    return 0;
+}
+
+static const struct host *host_find(const struct host_list *l, const struct host *h)
+{
+    for (int i = 0; i < l->count; i++)
+        if ((h->is_local && l->hosts[i].is_local) || host_name_is_same(h->name, l->hosts[i].name))
+            return &l->hosts[i];
+    return NULL;
+}
+
+int allocation_match(struct host_list *l, char *const *environment, struct fault *why)
+{
+    struct host_list *given = NULL;
+    struct fault ignored;
+    int rc = 0;
+
+    /* The user named the hosts, so an unreadable allocation is no reason to refuse them. */
+    if (allocation_read(&given, environment, &ignored)) {
+        log_warn("%s; using the hosts of %s anyway", ignored.text, l->source);
+        return 0;
+    }
+    for (int i = 0; given && i < l->count && !rc; i++) {
+        const struct host *h = host_find(given, &l->hosts[i]);
+
+        if (!h && l->hosts[i].spare)
+            rc = fault_set(why, ML_ERR_ARGUMENT,
+                           "--spare-hosts: host %s is outside the allocation (%s); name hosts of "
+                           "the allocation, which then get no ranks until they are needed",
+                           l->hosts[i].name, given->source);
+        else if (!h)
+            log_warn("%s: host %s is outside the allocation (%s); using it anyway", l->source,
+                     l->hosts[i].name, given->source);
+        else if (h->node && !l->hosts[i].node)
+            rc = string_copy(&l->hosts[i].node, h->node, why);
+    }
+    host_list_destroy(given);
+    return rc;
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+#include "launcher/input/plan/plan.h"
+
+#include "launcher/base/text/string_list.h"
+
+#include <stdlib.h>
+
+struct host *plan_host(const struct plan *p, int index)
+{
+    return &p->list->hosts[p->hosts[index]];
+}
+
+void plan_keep_rank(struct plan *p, int rank)
+{
+    const struct planned_rank kept = p->ranks[rank];
+
+    p->hosts[0] = p->hosts[kept.host];
+    p->host_count = 1;
+    p->spare_count = p->spares_left = 0;
+    p->ranks[0] = (struct planned_rank){.app = kept.app, .wrap = kept.wrap};
+    p->size = 1;
+    p->apps[kept.app].ranks = 1;
+}
+
+void plan_destroy(struct plan *p)
+{
+    if (!p)
+        return;
+    for (int i = 0; i < p->app_count; i++) {
+        strings_free(p->apps[i].argv);
+        strings_free(p->apps[i].env);
+        free(p->apps[i].cwd);
+    }
+    staged_list_clear(&p->files);
+    for (int i = 0; i < p->wrap_count; i++)
+        rank_wrap_clear(&p->wraps[i]);
+    free(p->wraps);
+    free(p->chaos);
+    host_list_destroy(p->list);
+    free(p->apps);
+    free(p->hosts);
+    free(p->ranks);
+    free(p->backend_reason);
+    free(p->rdma_device);
+    free(p->cwd);
+    free(p->output_dir);
+    free(p->ssh_config);
+    free(p->agent);
+    strings_free(p->agent_command);
+    free(p->events);
+    free(p->record);
+    free(p->trace);
+    free(p->compare_hashes);
+    free(p->prolog);
+    free(p->epilog);
+    free(p->name);
+    free(p);
+}

@@ -1,0 +1,541 @@
+/* SPDX-License-Identifier: MIT */
+#include "launcher/input/plan/plan_create.h"
+
+#include "config.h"
+
+#include "common/log.h"
+#include "common/text/number.h"
+#include "common/text/utf8.h"
+#include "launcher/base/process/install_path.h"
+#include "launcher/base/text/environment.h"
+#include "launcher/base/text/string_list.h"
+#include "launcher/base/text/text_file.h"
+#include "launcher/input/plan/agent_way.h"
+#include "launcher/input/plan/backend.h"
+#include "launcher/input/plan/placement.h"
+#include "launcher/input/plan/plan_debug.h"
+#include "launcher/input/plan/plan_hosts.h"
+#include "launcher/input/plan/plan_spares.h"
+#include "launcher/input/plan/tuning_file.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { STALL_S = 30, STALL_LIMIT_S = 1 << 20 };
+
+#ifdef HAVE_HWLOC
+static const bool can_bind = true;
+#else
+static const bool can_bind = false;
+#endif
+
+/* A relative --cwd is relative to the caller's directory, on other hosts too. */
+static int app_set_cwd(struct app *a, const char *cwd, const struct plan *p, struct fault *why)
+{
+    if (!cwd)
+        return 0;
+    if (!utf8_is_valid(cwd))
+        return fault_set(why, ML_ERR_ARGUMENT, "--cwd must be UTF-8");
+    if (*cwd != '/' && !*p->cwd)
+        return fault_set(
+            why, ML_ERR_ARGUMENT,
+            "--cwd %s is relative to this directory, which was removed or has a name that is "
+            "not UTF-8; give a path that begins with '/'",
+            cwd);
+    return *cwd == '/' ? string_copy(&a->cwd, cwd, why)
+                       : string_format(&a->cwd, why, "%s/%s", p->cwd, cwd);
+}
+
+static int app_set_env(struct app *a, const struct app_options *from, char *const *environment,
+                       struct fault *why)
+{
+    struct string_list env = {0};
+    int rc = 0;
+
+    for (size_t i = 0; i < from->env_files.count && !rc; i++)
+        if ((rc = environment_read(&env, from->env_files.items[i], why)))
+            fault_wrap(why, "--env-file");
+    for (size_t i = 0; i < from->env.count && !rc; i++)
+        if ((rc = environment_add(&env, from->env.items[i], environment, why)))
+            fault_wrap(why, "-x");
+    if (!rc)
+        rc = string_list_release(&env, &a->env, why);
+    string_list_clear(&env);
+    return rc;
+}
+
+/* The words go to the agents as JSON, which is UTF-8. */
+static int words_check(char *const *argv, struct fault *why)
+{
+    char shown[TEXT_SHOWN];
+
+    for (int i = 0; argv[i]; i++)
+        if (!utf8_is_valid(argv[i]))
+            return fault_set(why, ML_ERR_ARGUMENT,
+                             i ? "argument %d of %s must be UTF-8"
+                               : "the program's name must be UTF-8",
+                             i, text_show(shown, argv[0]));
+    return 0;
+}
+
+static int app_create(struct plan *p, const struct app_options *from, char *const *environment,
+                      struct fault *why)
+{
+    struct app *a = &p->apps[p->app_count++];
+    struct string_list argv = {0};
+    int rc = words_check(from->argv, why);
+
+    if (!rc)
+        rc = string_list_add_all(&argv, from->argv, why);
+    if (!rc)
+        rc = string_list_release(&argv, &a->argv, why);
+    string_list_clear(&argv);
+    if (!rc)
+        rc = app_set_cwd(a, from->cwd, p, why);
+    a->ranks = from->np;
+    return rc ? rc : app_set_env(a, from, environment, why);
+}
+
+static int apps_create(struct plan *p, const struct options *o, char *const *environment,
+                       struct fault *why)
+{
+    int rc = 0;
+
+    p->apps = calloc((size_t)o->app_count, sizeof(*p->apps));
+    if (!p->apps)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    for (int i = 0; i < o->app_count && !rc; i++)
+        rc = app_create(p, &o->apps[i], environment, why);
+    return rc;
+}
+
+/* True for this machine alone, because nothing names a host. */
+static bool is_here(const struct plan *p, const struct options *o)
+{
+    return !o->hosts && !o->hostfile && p->list->count == 1 && p->list->hosts[0].is_local;
+}
+
+/* With ':' each program needs its own -n, except on this machine alone, where the default is 1.
+ * *np: the sum; 0 if the hosts decide. */
+static int ranks_count(struct plan *p, const struct options *o, int *np, struct fault *why)
+{
+    int64_t sum = 0;
+
+    for (int i = 0; i < p->app_count; i++) {
+        struct app *a = &p->apps[i];
+
+        if (!a->ranks && p->app_count > 1) {
+            if (!is_here(p, o))
+                return fault_set(why, ML_ERR_ARGUMENT,
+                                 "program %d (%s) has no -n: with ':' each program needs its own",
+                                 i + 1, o->apps[i].argv[0]);
+            a->ranks = 1;
+        }
+        sum += a->ranks;
+    }
+    if (sum > PLACEMENT_LIMIT)
+        return fault_set(why, ML_ERR_ARGUMENT, "%lld ranks are more than mlaunch can start (%d)",
+                         (long long)sum, PLACEMENT_LIMIT);
+    *np = (int)sum;
+    return 0;
+}
+
+/* Fills in p->ranks and p->hosts. host_of[r] is the index into the list for rank r. */
+static int ranks_number(struct plan *p, const int *host_of, struct fault *why)
+{
+    int *used =
+        calloc((size_t)p->list->count, sizeof(*used)); /* index in p->hosts, + 1; 0: unused */
+    int *next = calloc((size_t)p->list->count, sizeof(*next)); /* the next local rank */
+    int app = 0, left = p->apps[0].ranks;
+
+    p->hosts = calloc((size_t)p->list->count, sizeof(*p->hosts));
+    p->ranks = calloc((size_t)p->size, sizeof(*p->ranks));
+    if (!used || !next || !p->hosts || !p->ranks) {
+        free(used);
+        free(next);
+        return fault_set(why, ML_ERR_MEMORY, "out of memory for %d ranks", p->size);
+    }
+    for (int r = 0; r < p->size; r++) {
+        int h = host_of[r];
+
+        if (!used[h]) {
+            p->hosts[p->host_count++] = h;
+            used[h] = p->host_count;
+        }
+        while (left == 0)
+            left = p->apps[++app].ranks;
+        left--;
+        p->ranks[r] =
+            (struct planned_rank){.host = used[h] - 1, .local_rank = next[h]++, .app = app};
+    }
+    free(used);
+    free(next);
+    return 0;
+}
+
+/* As placement_make(), without the spare hosts. */
+static int hosts_place(int **host_of, struct plan *p, const struct placement *how,
+                       struct fault *why)
+{
+    struct host_list *all = p->list, others = {.source = all->source};
+    int *index = calloc((size_t)all->count, sizeof(*index)), rc;
+
+    others.hosts = calloc((size_t)all->count, sizeof(*others.hosts));
+    if (!index || !others.hosts) {
+        rc = fault_set(why, ML_ERR_MEMORY, "out of memory");
+        goto out;
+    }
+    for (int i = 0; i < all->count; i++) {
+        if (!all->hosts[i].spare) {
+            index[others.count] = i;
+            others.hosts[others.count++] = all->hosts[i]; /* what it points to stays the list's */
+        }
+    }
+    rc = placement_make(host_of, &p->size, &others, how, why);
+    for (int r = 0; !rc && r < p->size; r++)
+        (*host_of)[r] = index[(*host_of)[r]];
+out:
+    free(index);
+    free(others.hosts);
+    return rc;
+}
+
+static int ranks_place(struct plan *p, const struct options *o, struct fault *why)
+{
+    struct placement how = {
+        .ppn = o->ppn, .oversubscribe = o->oversubscribe, .by_host = o->map_by == MAP_BY_HOST};
+    int *host_of = NULL, rc = ranks_count(p, o, &how.np, why);
+
+    p->is_np_here =
+        !rc && o->np_here && !how.np && !how.ppn && is_here(p, o) && !p->list->hosts[0].slots;
+    if (p->is_np_here)
+        how.np = p->apps[0].ranks = o->np_here;
+    if (!rc)
+        rc = hosts_place(&host_of, p, &how, why);
+    if (rc)
+        return rc;
+    if (!how.np)
+        p->apps[0].ranks = p->size;
+    rc = ranks_number(p, host_of, why);
+    free(host_of);
+    if (!rc)
+        log_debug("placement: %d ranks on %d of the %d hosts (%s), %s", p->size, p->host_count,
+                  p->list->count, p->list->source,
+                  how.by_host ? "dealt out host by host" : "each host filled in turn");
+    return rc;
+}
+
+/* Finds the directory as the user knows it ($PWD, with symbolic links), as other hosts are more
+ * likely to have that path. "" if the directory was removed or its name cannot be sent to the
+ * hosts. */
+static int cwd_find(struct plan *p, struct fault *why)
+{
+    const char *pwd = getenv("PWD");
+    struct stat a, b;
+    char *cwd = NULL;
+    int rc;
+
+    if (!pwd || *pwd != '/' || stat(pwd, &a) || stat(".", &b) || a.st_dev != b.st_dev ||
+        a.st_ino != b.st_ino)
+        pwd = cwd = getcwd(NULL, 0);
+    if (!pwd)
+        log_warn("cannot find the path of this directory (%s); without --cwd, ranks start in the "
+                 "home directory",
+                 strerror(errno));
+    if (pwd && !utf8_is_valid(pwd)) {
+        log_warn("the name of this directory is not UTF-8; without --cwd, ranks start in the home "
+                 "directory");
+        pwd = NULL;
+    }
+    rc = string_copy(&p->cwd, pwd ? pwd : "", why);
+    free(cwd);
+    return rc;
+}
+
+static bool is_in_background(void)
+{
+    return isatty(STDIN_FILENO) && tcgetpgrp(STDIN_FILENO) != getpgrp();
+}
+
+static int stdin_settle(struct plan *p, const char *to, struct fault *why)
+{
+    int64_t rank = 0;
+
+    p->stdin_mode = STDIN_RANK;
+    if (!to && is_in_background())
+        p->stdin_mode = STDIN_NONE;
+    else if (to && strcmp(to, "none") == 0)
+        p->stdin_mode = STDIN_NONE;
+    else if (to && strcmp(to, "all") == 0)
+        p->stdin_mode = STDIN_ALL;
+    else if (to && !number_parse(to, 0, p->size - 1, &rank))
+        return fault_set(why, ML_ERR_ARGUMENT, "--stdin %s: the job's ranks are 0 to %d", to,
+                         p->size - 1);
+    p->stdin_rank = (int)rank;
+    return 0;
+}
+
+/* The rank with the terminal gets the input, unless nobody does. */
+static int pty_settle(struct plan *p, const struct options *o, struct fault *why)
+{
+    p->pty = o->pty;
+    p->pty_rank = o->pty_rank;
+    if (!p->pty)
+        return 0;
+    if (p->pty_rank >= p->size)
+        return fault_set(why, ML_ERR_ARGUMENT, "--pty=%d: the job's ranks are 0 to %d", p->pty_rank,
+                         p->size - 1);
+    if (!o->stdin_to)
+        p->stdin_rank = p->pty_rank;
+    else if (p->stdin_mode == STDIN_ALL ||
+             (p->stdin_mode == STDIN_RANK && p->stdin_rank != p->pty_rank))
+        return fault_set(why, ML_ERR_ARGUMENT,
+                         "--pty gives standard input to rank %d: leave --stdin %s out", p->pty_rank,
+                         o->stdin_to);
+    return 0;
+}
+
+static int output_settle(struct plan *p, const char *output, struct fault *why)
+{
+    p->output = p->size > 1 ? OUTPUT_LABEL : OUTPUT_RAW;
+    if (!output)
+        return 0;
+    p->output = OUTPUT_DIR;
+    if (strcmp(output, "label") == 0)
+        p->output = OUTPUT_LABEL;
+    else if (strcmp(output, "raw") == 0)
+        p->output = OUTPUT_RAW;
+    return p->output == OUTPUT_DIR ? string_copy(&p->output_dir, output, why) : 0;
+}
+
+/* The coordinator listens on port N and rank r on N + 1 + r: all must be ports, and all
+ * different. */
+static int ports_settle(struct plan *p, const struct options *o, struct fault *why)
+{
+    int first = o->starting_port + 1, last = o->starting_port + p->size;
+
+    p->starting_port = o->starting_port;
+    p->port = o->port ? o->port : o->starting_port;
+    if (!o->starting_port)
+        return 0;
+    if (last > 65535)
+        return fault_set(
+            why, ML_ERR_ARGUMENT,
+            "--starting-port %d: %d ranks would listen up to port %d, but 65535 is the last",
+            o->starting_port, p->size, last);
+    if (p->port >= first && p->port <= last)
+        return fault_set(why, ML_ERR_ARGUMENT,
+                         "--port %d is among the ranks' ports, %d to %d (--starting-port %d)",
+                         p->port, first, last, o->starting_port);
+    return 0;
+}
+
+static int bind_settle(struct plan *p, const struct options *o, struct fault *why)
+{
+    if (o->bind != BIND_NONE && !can_bind)
+        return fault_set(why, ML_ERR_ARGUMENT, "--bind-to: this mlaunch was built without hwloc");
+    p->bind = o->bind;
+    return 0;
+}
+
+/* Finds after how many seconds a stalled call is reported: --stall, or the value of MLAUNCH_STALL
+ * that the ranks will have in their environment. */
+static int stall_settle(struct plan *p, const struct options *o, char *const *environment,
+                        struct fault *why)
+{
+    const char *value = environment_find(p->apps[0].env, "MLAUNCH_STALL");
+    char shown[TEXT_SHOWN];
+    int64_t s = STALL_S;
+
+    if (!value)
+        value = environment_find(plan_host(p, 0)->env, "MLAUNCH_STALL");
+    if (!value)
+        value = environment_find(environment, "MLAUNCH_STALL");
+    if (value && !number_parse(value, 1, STALL_LIMIT_S, &s))
+        return fault_set(why, ML_ERR_ARGUMENT,
+                         "MLAUNCH_STALL: '%s' is not a whole number of seconds from 1 to %d",
+                         text_show(shown, value), STALL_LIMIT_S);
+    p->stall_is_asked = o->stall_s > 0;
+    p->stall_s = p->stall_is_asked ? o->stall_s : (int)s;
+    return 0;
+}
+
+/* Stores in *out, for the caller to free, "MLAUNCH_ALGO=..." with the caller's value and behind it
+ * --tuning's: the first that fits a call decides. NULL: there is no --tuning, or no value in it. */
+static int tuning_settle(char **out, const struct plan *p, const struct options *o,
+                         char *const *environment, struct fault *why)
+{
+    bool shares = p->host_count == 1 && !p->local_net;
+    struct tuning_job job = {p->size, p->host_count, shares ? "shm" : p->backend};
+    const char *mine = environment_find(environment, "MLAUNCH_ALGO");
+    char *tuned = NULL;
+    int rc;
+
+    *out = NULL;
+    if (!o->tuning || strcmp(p->backend, "none") == 0)
+        return 0;
+    rc = tuning_file_read(&tuned, o->tuning, &job, why);
+    if (!rc && tuned)
+        rc = string_format(out, why, "MLAUNCH_ALGO=%s%s%s", mine ? mine : "",
+                           mine && *mine ? "," : "", tuned);
+    free(tuned);
+    return rc;
+}
+
+/* Which calls the ranks are to record, for an option that needs more than their last ones. */
+static const char *record_variable(const struct options *o)
+{
+    if (o->compare_hashes)
+        return "MLAUNCH_RECORD=hashes";
+    return o->record || o->trace ? "MLAUNCH_RECORD=all" : NULL;
+}
+
+/* Puts the caller's MLAUNCH_STALL, MLAUNCH_ALGO and MLAUNCH_RECORD before the hostfile's variables,
+ * which win. `algorithms`, `record`: what to put there instead of the caller's, or NULL. */
+static int caller_variables_add(struct host *h, char *const *environment, const char *algorithms,
+                                const char *record, struct fault *why)
+{
+    static const char *const names[] = {"MLAUNCH_STALL", "MLAUNCH_ALGO", "MLAUNCH_RECORD"};
+    struct string_list env = {0};
+    int rc = 0;
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names) && !rc; i++)
+        if (environment_find(environment, names[i]))
+            rc = environment_add(&env, names[i], environment, why);
+    if (!rc && algorithms)
+        rc = string_list_add(&env, algorithms, why); /* the later one wins */
+    if (!rc && record)
+        rc = string_list_add(&env, record, why);
+    if (!rc && env.count == 0)
+        return 0;
+    if (!rc)
+        rc = string_list_add_all(&env, h->env, why);
+    if (!rc) {
+        strings_free(h->env);
+        h->env = NULL;
+        rc = string_list_release(&env, &h->env, why);
+    }
+    string_list_clear(&env);
+    return rc;
+}
+
+static int environment_settle(struct plan *p, const struct options *o, char *const *environment,
+                              struct fault *why)
+{
+    char *algorithms = NULL;
+    int rc = stall_settle(p, o, environment, why);
+
+    if (!rc)
+        rc = tuning_settle(&algorithms, p, o, environment, why);
+    for (int i = 0; i < p->host_count + p->spare_count && !rc; i++)
+        rc =
+            caller_variables_add(plan_host(p, i), environment, algorithms, record_variable(o), why);
+    free(algorithms);
+    return rc;
+}
+
+/* A configuration file may name it for jobs that need it; a job without SSH does not. */
+static int ssh_config_check(const struct plan *p, struct fault *why)
+{
+    for (int i = 0; p->ssh_config && i < p->host_count + p->spare_count; i++)
+        if (plan_host(p, i)->way == HOST_BY_SSH && access(p->ssh_config, R_OK))
+            return fault_os(why, ML_ERR_ARGUMENT, errno, "--ssh-config: cannot read %s",
+                            p->ssh_config);
+    return 0;
+}
+
+/* As a rank on this machine has it. */
+static const char *library_path_of(const struct app *a, char *const *environment)
+{
+    const char *own = environment_find(environment, "LD_LIBRARY_PATH");
+    const char *value = environment_find(a->env, "LD_LIBRARY_PATH");
+
+    return value ? value : own ? own : "";
+}
+
+/* The other hosts get the programs from this machine. That of `mlaunch bench` is the one of their
+ * own copy of mlaunch. */
+static int files_settle(struct plan *p, const struct options *o, char *const *environment,
+                        struct fault *why)
+{
+    bool is_away = false;
+    int rc = 0;
+
+    for (int i = 0; i < p->host_count + p->spare_count; i++)
+        is_away |= plan_host(p, i)->way != HOST_IS_HERE;
+    p->files.is_hashed = !o->dry_run;
+    for (int i = 0; i < p->app_count; i++)
+        p->apps[i].file = -1;
+    for (int i = 0; i < p->app_count && (o->stage || o->stage_libs) && is_away && !rc; i++) {
+        struct app *a = &p->apps[i];
+
+        if (a->ranks == 0 || strcmp(a->argv[0], BENCH_PROGRAM) == 0)
+            continue;
+        rc = staged_list_add_program(&p->files, a->argv[0], a->cwd, &a->file, why);
+        if (!rc && o->stage_libs)
+            rc = staged_list_add_libraries(&p->files, a->file, library_path_of(a, environment),
+                                           a->cwd, why);
+    }
+    return rc;
+}
+
+static int string_copy_if(char **out, const char *text, struct fault *why)
+{
+    return text ? string_copy(out, text, why) : 0;
+}
+
+static int rest_settle(struct plan *p, const struct options *o, struct fault *why)
+{
+    int rc;
+
+    p->compat = !o->no_compat;
+    p->timestamp = o->timestamp;
+    p->buffer = o->buffer;
+    p->timeout_s = o->timeout_s;
+    p->grace_ms = o->grace_ms;
+    p->summary = o->summary;
+    p->continue_on_failure = o->on_failure == FAILURE_CONTINUE;
+    p->eager = o->eager;
+    p->init_timeout_s = o->init_timeout_s;
+    p->ssh_connect_timeout_s = o->ssh_connect_timeout_s;
+    p->dry_run = o->dry_run;
+    p->verbose = o->verbose;
+    if ((rc = string_copy_if(&p->agent, o->agent, why)) ||
+        (rc = string_copy_if(&p->events, o->events, why)) ||
+        (rc = string_copy_if(&p->record, o->record, why)) ||
+        (rc = string_copy_if(&p->trace, o->trace, why)) ||
+        (rc = string_copy_if(&p->compare_hashes, o->compare_hashes, why)) ||
+        (rc = string_copy_if(&p->prolog, o->prolog, why)) ||
+        (rc = string_copy_if(&p->epilog, o->epilog, why)) ||
+        (rc = string_copy_if(&p->name, o->name, why)) ||
+        (rc = string_copy_if(&p->ssh_config, o->ssh_config, why)) ||
+        (rc = bind_settle(p, o, why)) || (rc = stdin_settle(p, o->stdin_to, why)) ||
+        (rc = pty_settle(p, o, why)) || (rc = output_settle(p, o->output, why)))
+        return rc;
+    p->mpi = o->mpi == MPI_AUTO && o->no_compat ? MPI_NONE : o->mpi;
+    return ports_settle(p, o, why);
+}
+
+int plan_create(struct plan **out, const struct options *o, char *const *environment,
+                struct fault *why)
+{
+    struct plan *p = calloc(1, sizeof(*p));
+    int rc;
+
+    if (!p)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    if ((rc = plan_hosts_find(&p->list, o, environment, why)) || (rc = cwd_find(p, why)) ||
+        (rc = apps_create(p, o, environment, why)) || (rc = ranks_place(p, o, why)) ||
+        (rc = plan_spares_settle(p, o, why)) || (rc = plan_debug_settle(p, o, why)) ||
+        (rc = backend_settle(p, o, why)) || (rc = environment_settle(p, o, environment, why)) ||
+        (rc = rest_settle(p, o, why)) || (rc = agent_way_settle(p, o, environment, why)) ||
+        (rc = ssh_config_check(p, why)) || (rc = files_settle(p, o, environment, why))) {
+        plan_destroy(p);
+        return rc;
+    }
+    *out = p;
+    return 0;
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+#include "launcher/input/plan/plan_hosts.h"
+
+#include "launcher/input/hosts/allocation.h"
+#include "launcher/input/hosts/host_list_finish.h"
+#include "launcher/input/hosts/host_list_parse.h"
+#include "launcher/input/hosts/hostfile.h"
+
+/* With -H and --hostfile of one layer, -H chooses among the hosts of the file, as with mpirun. */
+static int named_read(struct host_list **out, const struct options *o,
+                      const struct host_list *spares, struct fault *why)
+{
+    bool has_file = o->hostfile && !(o->hosts && o->hosts_layer > o->hostfile_layer);
+    bool has_list = o->hosts && !(o->hostfile && o->hostfile_layer > o->hosts_layer);
+    struct host_list *list = NULL, *only = NULL;
+    int rc = has_list ? host_list_parse(&only, "--hosts", o->hosts, why) : 0;
+
+    if (!rc && only && spares)
+        rc = host_list_finish_check_apart(only, spares, why);
+    if (!rc && has_file)
+        rc = hostfile_read(&list, o->hostfile, why);
+    if (!rc && list && only)
+        rc = host_list_finish_filter(list, only, spares, why);
+    if (rc) {
+        host_list_destroy(list);
+        host_list_destroy(only);
+        return rc;
+    }
+    *out = list ? list : only;
+    if (list)
+        host_list_destroy(only);
+    return 0;
+}
+
+static int list_read(struct host_list **out, const struct options *o, struct host_list *spares,
+                     char *const *environment, struct fault *why)
+{
+    bool is_named = o->hosts || o->hostfile;
+    int rc;
+
+    *out = NULL;
+    rc = is_named ? named_read(out, o, spares, why) : allocation_read(out, environment, why);
+    if (!rc && !*out)
+        rc = host_list_local(out, why);
+    if (!rc && spares)
+        rc = host_list_finish_spares(*out, spares, why);
+    if (!rc && (is_named || spares))
+        rc = allocation_match(*out, environment, why);
+    return rc;
+}
+
+int plan_hosts_find(struct host_list **out, const struct options *o, char *const *environment,
+                    struct fault *why)
+{
+    struct host_list *list = NULL, *spares = NULL;
+    int rc = 0;
+
+    if (o->spare_hosts)
+        rc = host_list_parse(&spares, "--spare-hosts", o->spare_hosts, why);
+    if (!rc)
+        rc = list_read(&list, o, spares, environment, why);
+    host_list_destroy(spares);
+    if (rc)
+        host_list_destroy(list);
+    else
+        *out = list;
+    return rc;
+}

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+#include "launcher/input/plan/plan_spares.h"
+
+#include "common/log.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The most ranks that a spare host takes. */
+static int room_of(const struct plan *p, const struct host *h)
+{
+    int room = h->slots && !p->oversubscribe ? h->slots : INT_MAX;
+
+    return h->max_slots && h->max_slots < room ? h->max_slots : room;
+}
+
+static int ranks_of(const struct plan *p, int index)
+{
+    int count = 0;
+
+    for (int r = 0; r < p->size; r++)
+        count += p->ranks[r].host == index;
+    return count;
+}
+
+/* Finds the hosts with the fewest and with the most ranks. */
+static int extremes_find(const struct plan *p, int *fewest, int *most, int *most_host,
+                         struct fault *why)
+{
+    int *counts = calloc((size_t)p->host_count, sizeof(*counts));
+
+    if (!counts)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    for (int r = 0; r < p->size; r++)
+        counts[p->ranks[r].host]++;
+    *fewest = *most = counts[0];
+    *most_host = 0;
+    for (int i = 1; i < p->host_count; i++) {
+        if (counts[i] < *fewest)
+            *fewest = counts[i];
+        if (counts[i] > *most) {
+            *most = counts[i];
+            *most_host = i;
+        }
+    }
+    free(counts);
+    return 0;
+}
+
+static int slots_check(const struct plan *p, struct fault *why)
+{
+    int fewest = 0, most = 0, most_host = 0;
+    int rc = extremes_find(p, &fewest, &most, &most_host, why);
+
+    for (int i = p->host_count; !rc && i < p->host_count + p->spare_count; i++) {
+        const struct host *h = plan_host(p, i);
+        int room = room_of(p, h);
+
+        if (room < fewest)
+            rc = fault_set(why, ML_ERR_ARGUMENT,
+                           "--spare-hosts: host %s has %d slot%s, but each of the job's hosts has "
+                           "%d ranks or more; --oversubscribe starts more ranks than slots",
+                           h->name, room, room == 1 ? "" : "s", fewest);
+        else if (room < most)
+            log_warn("--spare-hosts: host %s has %d slot%s, so it cannot take the place of hosts "
+                     "with more ranks, such as %s with %d",
+                     h->name, room, room == 1 ? "" : "s", plan_host(p, most_host)->name, most);
+    }
+    return rc;
+}
+
+int plan_spares_settle(struct plan *p, const struct options *o, struct fault *why)
+{
+    p->restarts = o->restarts;
+    p->oversubscribe = o->oversubscribe;
+    if (!o->spare_hosts)
+        return 0;
+    if (!p->restarts)
+        return fault_set(why, ML_ERR_ARGUMENT,
+                         "--spare-hosts is for jobs that start again after a host was lost: add "
+                         "--restarts N");
+    for (int i = 0; i < p->list->count; i++) {
+        if (p->list->hosts[i].spare) {
+            p->hosts[p->host_count + p->list->hosts[i].spare - 1] = i;
+            p->spare_count++;
+        }
+    }
+    return slots_check(p, why);
+}
+
+void plan_spares_renew(struct plan *p)
+{
+    p->spares_left = p->spare_count;
+}
+
+bool plan_spares_take(struct plan *p, int index)
+{
+    int *spares = p->hosts + p->host_count, ranks = ranks_of(p, index), lost = p->hosts[index];
+
+    for (int i = 0; i < p->spares_left; i++) {
+        if (room_of(p, &p->list->hosts[spares[i]]) < ranks)
+            continue;
+        p->hosts[index] = spares[i];
+        memmove(&spares[i], &spares[i + 1], (size_t)(p->spare_count - i - 1) * sizeof(*spares));
+        spares[p->spare_count - 1] = lost;
+        p->spares_left--;
+        return true;
+    }
+    return false;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/* plan_spares.h: --spare-hosts: hosts that take the places of lost ones in a restart. */
+#ifndef LAUNCHER_INPUT_PLAN_PLAN_SPARES_H
+#define LAUNCHER_INPUT_PLAN_PLAN_SPARES_H
+
+#include "common/fault.h"
+#include "launcher/input/options/options.h"
+#include "launcher/input/plan/plan.h"
+
+#include <stdbool.h>
+
+/* Once the ranks have their hosts: sets p->restarts and puts the spare hosts of p->list behind the
+ * used ones in p->hosts. ML_ERR_ARGUMENT: there are no restarts, or a spare host has fewer slots
+ * than each of the others has ranks. Warns if it has fewer than some. */
+int plan_spares_settle(struct plan *p, const struct options *o, struct fault *why);
+
+/* At the begin of each restart: all spare hosts may be tried. */
+void plan_spares_renew(struct plan *p);
+
+/* Gives the place of host `index`, which cannot be used, to the first spare host that has not been
+ * tried in this restart and has slots for the ranks there. The host that had the place becomes the
+ * last of the spare ones: it may be back in a later restart. Returns false if there is none. */
+bool plan_spares_take(struct plan *p, int index);
+
+#endif

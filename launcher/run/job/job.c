@@ -1,0 +1,674 @@
+/* SPDX-License-Identifier: MIT */
+#include "launcher/run/job/job.h"
+
+#include "common/build_id.h"
+#include "common/clock.h"
+#include "common/log.h"
+#include "common/status.h"
+#include "common/text/rank_list.h"
+#include "launcher/base/process/install_path.h"
+#include "launcher/base/process/mpir.h"
+#include "launcher/input/plan/plan_spares.h"
+#include "launcher/run/attempt/attempt.h"
+#include "launcher/run/attempt/attempt_ladder.h"
+#include "launcher/run/attempt/attempt_pulse.h"
+#include "launcher/run/attempt/job_identity.h"
+#include "launcher/run/job/chaos_clock.h"
+#include "launcher/run/job/restarts.h"
+#include "launcher/run/job/signals.h"
+#include "launcher/run/record/recording.h"
+#include "launcher/run/stdio/events_file.h"
+#include "launcher/run/stdio/input.h"
+#include "launcher/run/stdio/output.h"
+#include "launcher/run/stdio/rank_summary.h"
+#include "launcher/run/stdio/terminal.h"
+#include "launcher/wire/channel/channel.h"
+#include "launcher/wire/protocol/frame_stream.h"
+
+#include <event2/event.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+enum {
+    STATUS_DIFFERS = 1, /* of a job that went well, but not as --compare-hashes has it */
+    /* `timeout -s INT` and others send a signal to mlaunch and to its process group: twice. */
+    SAME_PRESS_MS = 100,
+    /* Once the user or --timeout has asked for the end: output of which so many looks in a row have
+     * seen nothing written is dropped. Looks, not the time, because mlaunch itself may be
+     * stopped. */
+    LOOK_MS = 200,
+    LOOKS = 10,
+};
+
+struct job {
+    struct plan *plan;
+    const char *id;
+    const struct job_watch *watch; /* or NULL */
+    struct event_base *base;
+    struct events_file *events;
+    struct output *output;
+    struct rank_summary *summary; /* NULL: none is asked for */
+    struct recording *recording;  /* NULL: none is asked for */
+    bool differs;                 /* --compare-hashes has found a difference */
+    struct input *input;
+    struct terminal *terminal; /* NULL: no rank has one */
+    struct signals *signals;
+    struct chaos_clock *chaos; /* NULL: none is asked for, or no run has begun */
+    struct event *timeout;
+    struct event *look;  /* whether the output is read */
+    struct event *pause; /* before a restart */
+    bool is_pausing;
+    struct attempt *attempt; /* the run under way, or NULL */
+    bool attempt_ended;
+    bool is_mended; /* spare hosts have taken the places of all that the last run could not use */
+    int newcomer;   /* the place that a spare host took last, since ranks have run; or -1 */
+
+    int end_signals;       /* how many times the user has asked for the end */
+    int end_signal;        /* the signal of the last time */
+    int64_t end_signal_ms; /* and its time, clock_ms() */
+    char ended_by[160];    /* who ended the job, if that must stand at the end of a log; or "" */
+    enum stop_cause cause; /* STOP_NONE, or why no further run will be started */
+    bool is_late;          /* --timeout has passed */
+    bool is_in_a_hurry;    /* output that has not been written yet may be lost */
+    size_t written;        /* bytes of output at the last look */
+    int looks;             /* in a row that have seen no byte written */
+};
+
+/* The most that a host needs: the channel, its bell, its thread's wake-up and SSH's socket; while
+ * connecting also those of ssh-agent, a proxy and the file to be copied. */
+enum { DESCRIPTORS_PER_HOST = 12, DESCRIPTORS_OF_OUR_OWN = 64 };
+
+/* Allows as many descriptors as hosts and files need, and no more: local ranks inherit the limit,
+ * and some programs try every number up to it. */
+static void descriptor_limit_raise(const struct plan *p)
+{
+    rlim_t need = DESCRIPTORS_OF_OUR_OWN + DESCRIPTORS_PER_HOST * (rlim_t)p->host_count +
+                  (rlim_t)p->files.count + (p->output == OUTPUT_DIR ? 2 * (rlim_t)p->size : 0);
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur >= need)
+        return;
+    if (need > limit.rlim_max) {
+        log_warn("this job may need %llu open files, the limit is %llu (ulimit -n)",
+                 (unsigned long long)need, (unsigned long long)limit.rlim_max);
+        need = limit.rlim_max;
+    }
+    log_debug("raising the limit of open files to %llu", (unsigned long long)need);
+    limit.rlim_cur = need;
+    setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+static void on_look(evutil_socket_t fd, short what, void *arg)
+{
+    struct job *j = arg;
+    size_t written = output_written(j->output);
+
+    (void)fd;
+    (void)what;
+    j->looks = output_is_idle(j->output) || written != j->written ? 0 : j->looks + 1;
+    j->written = written;
+    if (j->looks < LOOKS)
+        return;
+    event_del(j->look);
+    j->is_in_a_hurry = true;
+    if (j->attempt)
+        attempt_drop_output(j->attempt);
+}
+
+/* Ends the run; no further one will be started. */
+static void job_stop(struct job *j, enum stop_cause cause, int signal)
+{
+    const struct timeval look = {.tv_usec = LOOK_MS * 1000};
+
+    if (j->cause == STOP_NONE)
+        j->cause = cause;
+    if (cause == STOP_SIGNAL || cause == STOP_TIMEOUT)
+        event_add(j->look, &look);
+    if (j->attempt)
+        attempt_stop(j->attempt, cause, signal);
+}
+
+/* "interrupted" (Ctrl-C), "ended by SIGTERM (from pid 4711, timeout)" */
+static void end_signal_name(char *out, size_t size, int signal, const struct signal_sender *from)
+{
+    char sender[64] = "";
+
+    if (from->is_kernel && signal == SIGHUP)
+        snprintf(sender, sizeof(sender), " (the terminal is gone)");
+    else if (from->pid > 0)
+        snprintf(sender, sizeof(sender), " (from pid %d%s%s)", from->pid, from->name[0] ? ", " : "",
+                 from->name);
+    if (from->is_kernel && signal == SIGINT)
+        snprintf(out, size, "interrupted");
+    else
+        snprintf(out, size, "ended by SIG%s%s", sigabbrev_np(signal), sender);
+}
+
+/* Says what happens to the job now. */
+static void end_say(struct job *j, const char *what, const char *advice)
+{
+    char ladder[128] = "";
+
+    if (j->attempt)
+        attempt_ladder_describe(j->attempt, ladder, sizeof(ladder));
+    output_say(j->output, "%s%s%s%s", what, ladder[0] ? ": " : "", ladder, ladder[0] ? advice : "");
+}
+
+static void kill_say(const struct job *j, const char *name)
+{
+    char ranks[ATTEMPT_LADDER_RANKS];
+    int left = attempt_ladder_ranks(j->attempt, ranks);
+
+    output_say(j->output, "%s, the second signal%s%s", name, left ? ": SIGKILL to " : "", ranks);
+}
+
+static void on_end_signal(struct job *j, int signal, const struct signal_sender *from)
+{
+    char name[sizeof(j->ended_by)];
+    int64_t now = clock_ms();
+
+    if (signal == j->end_signal && now - j->end_signal_ms < SAME_PRESS_MS)
+        return;
+    j->end_signal = signal;
+    j->end_signal_ms = now;
+    j->end_signals++;
+    end_signal_name(name, sizeof(name), signal, from);
+    log_debug("got signal %d, number %d that asks for the end", signal, j->end_signals);
+    if (j->end_signals == 1) {
+        bool has_job = j->is_pausing || (j->attempt && !j->attempt_ended);
+
+        job_stop(j, STOP_SIGNAL, signal);
+        if (!has_job)
+            return;
+        end_say(j, name, from->is_kernel && signal == SIGINT ? "; Ctrl-C again kills at once" : "");
+        if (!from->is_kernel)
+            memcpy(j->ended_by, name, sizeof(name));
+        return;
+    }
+    j->is_in_a_hurry = true;
+    if (j->end_signals == 2 && j->attempt && !j->attempt_ended)
+        kill_say(j, name);
+    if (j->end_signals == 2 && j->attempt)
+        attempt_kill(j->attempt);
+    else if (j->attempt)
+        attempt_give_up(j->attempt);
+}
+
+static void on_paused(void *arg)
+{
+    struct job *j = arg;
+
+    terminal_leave(j->terminal);
+    signals_stop_self();
+    if (j->attempt)
+        attempt_pulse_resume(j->attempt);
+    input_wake(j->input);
+}
+
+static void on_signal(int signal, const struct signal_sender *from, void *arg)
+{
+    struct job *j = arg;
+
+    switch (signal) {
+    case SIGTSTP:
+        if (j->attempt && !j->attempt_ended)
+            attempt_pulse_pause(j->attempt, on_paused, j);
+        else
+            on_paused(j);
+        break;
+    case SIGCONT:
+        if (j->attempt)
+            attempt_pulse_reset_silence(j->attempt);
+        input_wake(j->input);
+        break;
+    case SIGUSR1:
+    case SIGUSR2:
+        if (j->attempt)
+            attempt_signal(j->attempt, signal);
+        break;
+    default:
+        on_end_signal(j, signal, from);
+    }
+}
+
+/* The ranks have been looked at. */
+static void timeout_stop(void *arg)
+{
+    struct job *j = arg;
+    char ranks[ATTEMPT_LADDER_RANKS], text[ATTEMPT_LADDER_RANKS + 200];
+    int left = 0;
+
+    snprintf(j->ended_by, sizeof(j->ended_by), "the job has not ended within %d s (--timeout)",
+             j->plan->timeout_s);
+    if (j->attempt)
+        left = attempt_ladder_ranks(j->attempt, ranks);
+    if (left)
+        snprintf(text, sizeof(text), "%s; %s still %s", j->ended_by, ranks,
+                 left == 1 ? "runs" : "run");
+    else
+        snprintf(text, sizeof(text), "%s", j->ended_by);
+    job_stop(j, STOP_TIMEOUT, SIGTERM);
+    end_say(j, text, "");
+}
+
+static void on_timeout(evutil_socket_t fd, short what, void *arg)
+{
+    struct job *j = arg;
+
+    (void)fd;
+    (void)what;
+    j->is_late = true;
+    if (j->cause != STOP_NONE)
+        job_stop(j, STOP_TIMEOUT, SIGTERM);
+    else if (j->attempt)
+        attempt_look(j->attempt, timeout_stop, j);
+    else
+        timeout_stop(j);
+}
+
+static void on_output_failed(const struct fault *why, void *arg)
+{
+    struct job *j = arg;
+
+    if (why->code == ML_ERR_PEER) { /* as in `mlaunch … | head -1`: no error */
+        job_stop(j, STOP_READER_GONE, SIGPIPE);
+        return;
+    }
+    log_error("%s", why->text);
+    job_stop(j, STOP_OUTPUT_FAILED, SIGTERM);
+}
+
+static void on_credit(int host, uint32_t bytes, void *arg)
+{
+    struct job *j = arg;
+
+    if (j->attempt)
+        attempt_on_credit(j->attempt, host, bytes);
+    if (j->watch)
+        j->watch->on_written(j->watch->arg);
+}
+
+static void on_stdin(int rank, const void *bytes, size_t size, void *arg)
+{
+    struct job *j = arg;
+
+    if (size && ((const char *)bytes)[size - 1] == '\n' && isatty(STDIN_FILENO))
+        output_on_typed_line(j->output);
+    if (j->attempt)
+        attempt_on_stdin(j->attempt, rank, bytes, size);
+}
+
+static void on_size(struct terminal_size size, void *arg)
+{
+    struct job *j = arg;
+
+    if (j->attempt)
+        attempt_on_resize(j->attempt, size);
+}
+
+static bool chaos_signal(int rank, int signal, void *arg)
+{
+    const struct job *j = arg;
+
+    return j->attempt && attempt_signal_rank(j->attempt, rank, signal);
+}
+
+static bool chaos_has_host(const char *host, void *arg)
+{
+    const struct job *j = arg;
+
+    return j->attempt && attempt_has_host(j->attempt, host);
+}
+
+static void chaos_cut(const char *host, void *arg)
+{
+    const struct job *j = arg;
+
+    attempt_cut(j->attempt, host, "its connection was cut by --chaos");
+}
+
+static void chaos_say(const char *text, json_t *event, void *arg)
+{
+    const struct job *j = arg;
+
+    output_say(j->output, "%s", text);
+    if (event)
+        events_file_write(j->events, "chaos", j->id, event);
+}
+
+/* At the first start alone: otherwise no restart could succeed. */
+static void chaos_begin(struct job *j)
+{
+    const struct chaos_job job = {j->plan->size, chaos_signal, chaos_has_host,
+                                  chaos_cut,     chaos_say,    j};
+    struct fault why;
+
+    if (!j->plan->chaos || j->chaos)
+        return;
+    if (chaos_clock_start(&j->chaos, j->base, j->plan->chaos, &job, &why))
+        log_error("--chaos: %s", why.text);
+}
+
+/* The ranks were held, and mlaunch is stopped while the debugger takes them over: the agents expect
+ * its silence until then. */
+static void on_debugger_ready(void *arg)
+{
+    const struct job *j = arg;
+
+    mpir_show();
+    if (j->attempt)
+        attempt_pulse_resume(j->attempt);
+}
+
+/* Shows the ranks to debuggers of parallel programs. */
+static void ranks_show(struct job *j)
+{
+    const struct plan *p = j->plan;
+    struct fault why;
+
+    if (mpir_begin(p->size, &why)) {
+        log_warn("%s", why.text);
+        return;
+    }
+    for (int r = 0; r < p->size; r++)
+        mpir_set(r, plan_host(p, p->ranks[r].host)->name, p->apps[p->ranks[r].app].argv[0],
+                 (int)attempt_rank_pid(j->attempt, r));
+    if (mpir_is_debugged())
+        attempt_pulse_pause(j->attempt, on_debugger_ready, j);
+    else
+        mpir_show();
+}
+
+static void on_attempt_started(void *arg)
+{
+    struct job *j = arg;
+
+    ranks_show(j);
+    chaos_begin(j);
+    if (j->watch)
+        j->watch->on_started(j->watch->arg);
+}
+
+static void on_attempt_end(void *arg)
+{
+    ((struct job *)arg)->attempt_ended = true;
+}
+
+/* Waits until all output has been written, however slow its reader is, unless the user or --timeout
+ * asks for the end meanwhile, or has done so before and nothing is read. */
+static void job_drain(struct job *j)
+{
+    int asked = j->end_signals;
+    bool was_late = j->cause == STOP_TIMEOUT;
+
+    output_finish(j->output);
+    while (!output_is_idle(j->output) && !j->is_in_a_hurry) {
+        event_base_loop(j->base, EVLOOP_ONCE);
+        j->is_in_a_hurry |= j->end_signals != asked || was_late != (j->cause == STOP_TIMEOUT);
+    }
+    event_base_loop(j->base, EVLOOP_NONBLOCK); /* the last write may have failed */
+}
+
+/* Lets a spare host take the place of host `index`, which cannot be used. False: there is none. */
+static bool host_replace(struct job *j, int index)
+{
+    const char *lost = plan_host(j->plan, index)->name, *spare;
+    struct rank_list list = {0};
+    json_t *ranks = json_array();
+    bool is_replaced = plan_spares_take(j->plan, index);
+
+    for (int r = 0; r < j->plan->size; r++) {
+        if (j->plan->ranks[r].host == index) {
+            rank_list_add(&list, r);
+            json_array_append_new(ranks, json_integer(r));
+        }
+    }
+    if (!is_replaced) {
+        output_say(j->output, "no other spare host can take the place of host %s (%s)", lost,
+                   rank_list_end(&list));
+        json_decref(ranks);
+        return false;
+    }
+    j->newcomer = index;
+    spare = plan_host(j->plan, index)->name;
+    output_say(j->output, "host %s was lost; spare host %s takes its place (%s)", lost, spare,
+               rank_list_end(&list));
+    events_file_write(j->events, "replaced", j->id,
+                      json_pack("{s:s, s:s, s:o}", "host", lost, "spare", spare, "moved", ranks));
+    return true;
+}
+
+/* After a restart that could not start the ranks. True: all hosts that failed have been replaced,
+ * so it is worth going on at once. */
+static bool hosts_replace(struct job *j)
+{
+    int failed = 0, replaced = 0;
+
+    /* The old hosts have reached each other before. */
+    if (attempt_wiring_failed(j->attempt) && j->newcomer >= 0)
+        return host_replace(j, j->newcomer);
+    for (int i = 0; i < j->plan->host_count && j->plan->spare_count > 0; i++) {
+        if (attempt_host_failed(j->attempt, i)) {
+            failed++;
+            replaced += host_replace(j, i);
+        }
+    }
+    return failed > 0 && replaced == failed;
+}
+
+static int job_run_once(struct job *j, const struct attempt_config *config,
+                        struct attempt_result *result)
+{
+    struct fault why;
+
+    j->attempt_ended = false;
+    if (attempt_start(&j->attempt, config, &why)) {
+        log_error("%s", why.text);
+        return -1;
+    }
+    while (!j->attempt_ended)
+        event_base_loop(j->base, EVLOOP_ONCE);
+    job_drain(j);
+    attempt_report(j->attempt);
+    /* What the ranks wrote since has hidden it. */
+    if (j->ended_by[0] && output_ends_with(j->output, -1) == 0)
+        output_say(j->output, "%s", j->ended_by);
+    attempt_result(j->attempt, result);
+    if (result->has_failed && result->has_run)
+        mpir_abort("the job has failed");
+    events_file_write(j->events, "finished", j->id, json_pack("{s:i}", "status", result->status));
+    if (result->has_run)
+        j->newcomer = -1;
+    j->is_mended =
+        config->restart > 0 && result->has_failed && !result->has_run && hosts_replace(j);
+    attempt_destroy(j->attempt);
+    j->attempt = NULL;
+    return 0;
+}
+
+static void on_pause_end(evutil_socket_t fd, short what, void *arg)
+{
+    (void)fd;
+    (void)what;
+    ((struct job *)arg)->is_pausing = false;
+}
+
+/* False: the end of the job was asked for meanwhile. */
+static bool job_pause(struct job *j, int ms)
+{
+    const struct timeval t = {ms / 1000, ms % 1000 * 1000};
+
+    j->is_pausing = true;
+    evtimer_add(j->pause, &t);
+    while (j->is_pausing && j->cause == STOP_NONE)
+        event_base_loop(j->base, EVLOOP_ONCE);
+    evtimer_del(j->pause);
+    j->is_pausing = false;
+    return j->cause == STOP_NONE;
+}
+
+/* A job that could not even be started for the first time would fail again. */
+static bool is_worth_a_restart(const struct job *j, const struct attempt_result *result,
+                               const struct restarts *restarts)
+{
+    return j->cause == STOP_NONE && !j->is_late && result->has_failed &&
+           (result->has_run || restarts->count > 0);
+}
+
+static void restart_say(struct job *j, const struct restarts *r, int pause_ms)
+{
+    char when[32] = "";
+
+    if (pause_ms)
+        snprintf(when, sizeof(when), " in %d s", pause_ms / 1000);
+    output_say(j->output, "starting the job again%s (restart %d of %d)", when, r->used, r->most);
+    events_file_write(j->events, "restarted", j->id,
+                      json_pack("{s:i, s:i}", "restart", r->count, "of", r->most));
+}
+
+static int job_run_all(struct job *j)
+{
+    char agent[PATH_MAX];
+    struct channel_config channel = {.ssh_config = j->plan->ssh_config,
+                                     .connect_timeout_ms = j->plan->ssh_connect_timeout_s * 1000,
+                                     .agent = j->plan->agent,
+                                     .local_agent = agent,
+                                     .build = build_id,
+                                     .command = j->plan->agent_command};
+    struct attempt_config config = {.base = j->base,
+                                    .plan = j->plan,
+                                    .job = j->id,
+                                    .channel = &channel,
+                                    .output = j->output,
+                                    .input = j->input,
+                                    .stdin_mode = input_mode(j->plan),
+                                    .events = j->events,
+                                    .summary = j->summary,
+                                    .recording = j->recording,
+                                    .on_started = on_attempt_started,
+                                    .on_end = on_attempt_end,
+                                    .arg = j};
+    struct attempt_result result = {.status = STATUS_OURS};
+    struct restarts restarts = {.most = j->plan->restarts};
+    struct fault why;
+    int pause_ms;
+
+    if (install_path_find(agent, INSTALL_AGENT, &why)) {
+        log_error("%s", why.text);
+        return STATUS_OURS;
+    }
+    while (job_run_once(j, &config, &result) == 0 && is_worth_a_restart(j, &result, &restarts)) {
+        if (j->is_mended) { /* still the same try */
+            output_restart(j->output);
+            continue;
+        }
+        if (!restarts_take(&restarts, result.ran_ms, result.host_failed, &pause_ms))
+            break;
+        config.restart = restarts.count;
+        plan_spares_renew(j->plan);
+        restart_say(j, &restarts, pause_ms);
+        output_restart(j->output);
+        if (!job_pause(j, pause_ms))
+            return attempt_stop_status(j->cause, j->end_signal);
+    }
+    return result.status;
+}
+
+static int job_open(struct job *j, struct fault *why)
+{
+    const struct output_events events = {on_credit, on_output_failed, j};
+    const struct timeval limit = {.tv_sec = j->plan->timeout_s};
+    int rc;
+
+    j->base = event_base_new();
+    if (!j->base)
+        return fault_set(why, ML_ERR_SYSTEM, "cannot make an event loop");
+    rc = events_file_open(&j->events, j->plan->events, j->plan->name, why);
+    if (!rc)
+        rc = recording_open(&j->recording, j->plan, why);
+    if (!rc && j->plan->pty)
+        rc = terminal_open(&j->terminal, j->base, on_size, j, why);
+    if (!rc)
+        rc = output_open(&j->output, j->base, j->plan, j->id, j->terminal, &events, why);
+    if (!rc)
+        rc = input_open(&j->input, j->base, j->plan, input_mode(j->plan), on_stdin, j, why);
+    if (!rc)
+        input_use_terminal(j->input, j->terminal);
+    if (!rc)
+        rc = signals_open(&j->signals, j->base, on_signal, j, why);
+    if (rc)
+        return rc;
+    j->summary = j->plan->summary ? rank_summary_create(j->plan) : NULL;
+    if (j->plan->summary && !j->summary)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    j->look = event_new(j->base, -1, EV_PERSIST, on_look, j);
+    j->pause = evtimer_new(j->base, on_pause_end, j);
+    if (!j->look || !j->pause)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    if (j->plan->timeout_s == 0)
+        return 0;
+    j->timeout = evtimer_new(j->base, on_timeout, j);
+    if (!j->timeout || evtimer_add(j->timeout, &limit))
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    return 0;
+}
+
+/* Only if it does not block: standard error may be the very pipe that nobody reads. */
+static void loss_report(size_t size)
+{
+    struct pollfd p = {.fd = STDERR_FILENO, .events = POLLOUT};
+
+    if (poll(&p, 1, 0) == 1 && (p.revents & POLLOUT))
+        log_warn("output that has not been read is dropped, at most %zu bytes", size);
+}
+
+static void job_close(struct job *j)
+{
+    bool is_lost = j->output && !output_is_idle(j->output);
+    size_t size = is_lost ? output_waiting(j->output) : 0;
+
+    signals_close(j->signals);
+    input_close(j->input);
+    output_close(j->output);
+    terminal_close(j->terminal);
+    if (is_lost)
+        loss_report(size);
+    else if (j->summary)
+        rank_summary_print(j->summary);
+    if (recording_close(j->recording))
+        j->differs = true;
+    events_file_close(j->events);
+    rank_summary_destroy(j->summary);
+    chaos_clock_stop(j->chaos);
+    if (j->timeout)
+        event_free(j->timeout);
+    if (j->look)
+        event_free(j->look);
+    if (j->pause)
+        event_free(j->pause);
+    if (j->base)
+        event_base_free(j->base);
+}
+
+int job_run(struct plan *p, const char *id, const struct job_watch *watch)
+{
+    struct job j = {.plan = p, .id = id, .watch = watch, .newcomer = -1};
+    struct fault why;
+    int status;
+
+    descriptor_limit_raise(p);
+    frame_stream_keep_memory();
+    if (job_open(&j, &why)) {
+        job_close(&j);
+        log_error("%s", why.text);
+        return STATUS_OURS;
+    }
+    status = job_run_all(&j);
+    job_drain(&j);
+    job_close(&j);
+    return status || !j.differs ? status : STATUS_DIFFERS;
+}

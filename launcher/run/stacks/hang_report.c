@@ -1,0 +1,437 @@
+/* SPDX-License-Identifier: MIT */
+#include "launcher/run/stacks/hang_report.h"
+
+#include "common/text/object_field.h"
+#include "common/text/printable.h"
+#include "common/text/rank_list.h"
+#include "common/text/text_json.h"
+#include "common/text/text_stream.h"
+#include "launcher/run/stacks/deadlock.h"
+#include "launcher/run/stacks/stack_view.h"
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    KEY = 1024,
+    LINES_MOST = 40,    /* of groups, in the text */
+    FRAMES_SHOWN = 12,  /* of a stack, in the text */
+    DEADLOCK_NAMED = 8, /* ranks of a circle, in the text */
+    PEERS_MOST = 1024,  /* that a call is said to wait for; its ranks name at most 16 each */
+    LINE = 1024,
+};
+
+/* The report while it is made: groups by a text that says what makes their ranks alike. */
+struct maker {
+    const struct hang_rank *ranks;
+    size_t count;
+    json_t *groups, *by_key;
+};
+
+/* The group of that key with the rank added to it. *is_new: it has just been made. */
+static json_t *group_join(struct maker *m, const char *key, long long rank, bool *is_new)
+{
+    json_t *group = json_object_get(m->by_key, key), *ranks, *last;
+
+    *is_new = !group;
+    if (!group) {
+        group = json_pack("{s:[]}", "ranks");
+        json_object_set(m->by_key, key, group);
+        json_array_append_new(m->groups, group);
+    }
+    ranks = json_object_get(group, "ranks");
+    last = json_array_get(ranks, json_array_size(ranks) - 1);
+    if (!last || json_integer_value(last) != rank)
+        json_array_append_new(ranks, json_integer(rank));
+    return group;
+}
+
+/* --- ranks in calls --------------------------------------------------------------------------- */
+
+static bool list_has(const json_t *list, json_int_t rank)
+{
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        if (json_integer_value(json_array_get(list, i)) == rank)
+            return true;
+    }
+    return false;
+}
+
+static bool sorted_list_has(const json_t *list, json_int_t rank)
+{
+    size_t first = 0, end = json_array_size(list);
+
+    while (first < end) {
+        size_t middle = first + (end - first) / 2;
+        json_int_t found = json_integer_value(json_array_get(list, middle));
+
+        if (found == rank)
+            return true;
+        if (found < rank)
+            first = middle + 1;
+        else
+            end = middle;
+    }
+    return false;
+}
+
+static void peers_add(json_t *list, json_t *peers)
+{
+    json_t *peer;
+    size_t i;
+
+    json_array_foreach(peers, i, peer)
+    {
+        if (json_is_integer(peer) && json_array_size(list) < PEERS_MOST &&
+            !list_has(list, json_integer_value(peer)))
+            json_array_append(list, peer);
+    }
+}
+
+/* Ranks in one collective call of one group are together; of messages, those that wait for the
+ * same. */
+static void wait_key(char key[KEY], const json_t *wait)
+{
+    const char *name = object_field_text(wait, "name");
+
+    if (object_field_whole(wait, "call") > 0)
+        snprintf(key, KEY, "call %lld %lld %.200s", object_field_whole(wait, "group"),
+                 object_field_whole(wait, "call"), *name ? name : object_field_text(wait, "text"));
+    else
+        snprintf(key, KEY, "message %.900s", object_field_text(wait, "text"));
+}
+
+static void stack_set(json_t *group, const struct hang_rank *r)
+{
+    const json_t *process = stack_view_choose(json_object_get(r->said, "stacks"));
+    struct stack_view v;
+
+    stack_view_make(&v, process);
+    if (process && !json_object_get(group, "stack")) {
+        json_object_set_new(group, "host", text_json(r->host));
+        json_object_set_new(group, "pid", json_integer(object_field_whole(process, "pid")));
+        json_object_set_new(group, "place", text_json(v.place));
+        json_object_set(group, "stack", v.frames);
+    }
+    stack_view_clear(&v);
+}
+
+static void wait_add(struct maker *m, const struct hang_rank *r, const json_t *wait)
+{
+    static const char *const copied[] = {"text", "name", "algorithm", "group", "call", "place"};
+    static const char *const as[] = {"text", "call", "algorithm", "group", "number", "at"};
+    char key[KEY];
+    bool is_new;
+    json_t *group;
+
+    wait_key(key, wait);
+    group = group_join(m, key, r->rank, &is_new);
+    if (is_new)
+        json_object_set_new(group, "waits_for", json_array());
+    for (size_t i = 0; i < sizeof(copied) / sizeof(*copied) && is_new; i++)
+        json_object_set(group, as[i], json_object_get(wait, copied[i]));
+    peers_add(json_object_get(group, "waits_for"), json_object_get(wait, "receives_from"));
+    peers_add(json_object_get(group, "waits_for"), json_object_get(wait, "sends_to"));
+    if (!json_object_get(group, "members"))
+        json_object_set(group, "members", json_object_get(wait, "members"));
+    stack_set(group, r);
+}
+
+static int integers_compare(const void *a, const void *b)
+{
+    json_int_t x = *(const json_int_t *)a, y = *(const json_int_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* Ranks of a collective call wait for those that have not come to it, whatever each of them has
+ * named: a rank in the middle of a call waits for one that waits itself. `list` is sorted on
+ * return, without those that are in the call. */
+static json_t *awaited(const json_t *list, const json_t *present)
+{
+    size_t count = json_array_size(list), kept = 0;
+    json_int_t *ranks = calloc(count + 1, sizeof(*ranks));
+    json_t *out = json_array();
+
+    for (size_t i = 0; i < count && ranks; i++) {
+        json_int_t rank = json_integer_value(json_array_get(list, i));
+
+        if (!sorted_list_has(present, rank))
+            ranks[kept++] = rank;
+    }
+    if (kept)
+        qsort(ranks, kept, sizeof(*ranks), integers_compare);
+    for (size_t i = 0; i < kept; i++)
+        json_array_append_new(out, json_integer(ranks[i]));
+    free(ranks);
+    return out;
+}
+
+static json_t *all_ranks(const struct maker *m)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < m->count; i++)
+        json_array_append_new(list, json_integer(m->ranks[i].rank));
+    return list;
+}
+
+static void awaited_settle(const struct maker *m, json_t *group)
+{
+    json_t *present = json_object_get(group, "ranks");
+    json_t *members = json_object_get(group, "members"), *found;
+
+    if (object_field_whole(group, "number") <= 0)
+        return;
+    found = awaited(json_object_get(group, "waits_for"), present);
+    if (json_array_size(found) == 0) { /* on shared memory they wait for all alike */
+        json_t *all = json_is_array(members) ? json_incref(members) : NULL;
+
+        if (!all)
+            all = object_field_whole(group, "group") == 0 ? all_ranks(m) : json_array();
+        json_decref(found);
+        found = awaited(all, present);
+        json_decref(all);
+    }
+    json_object_set_new(group, "waits_for", found);
+    json_object_del(group, "members");
+}
+
+/* --- ranks elsewhere -------------------------------------------------------------------------- */
+
+/* Ranks with equal stacks are together. */
+static void place_add(struct maker *m, const struct hang_rank *r)
+{
+    const json_t *process = stack_view_choose(json_object_get(r->said, "stacks"));
+    bool has_ended = strcmp(object_field_text(r->said, "state"), "ended") == 0, is_new;
+    struct stack_view v;
+    char *key;
+    json_t *group;
+
+    stack_view_make(&v, process);
+    json_array_insert_new(v.frames, 0, json_string(has_ended ? "ended" : v.place));
+    key = json_dumps(v.frames, JSON_COMPACT);
+    group = key ? group_join(m, key, r->rank, &is_new) : NULL;
+    if (group && is_new && has_ended)
+        json_object_set_new(group, "ended", json_true());
+    else if (group && is_new)
+        stack_set(group, r);
+    free(key);
+    stack_view_clear(&v);
+}
+
+static void rank_add(struct maker *m, const struct hang_rank *r)
+{
+    json_t *waits = json_object_get(r->said, "waits"), *wait;
+    size_t i;
+
+    json_array_foreach(waits, i, wait)
+    {
+        wait_add(m, r, wait);
+    }
+    if (json_array_size(waits) == 0)
+        place_add(m, r);
+}
+
+static json_t *deadlock_make(const struct hang_rank *ranks, size_t count)
+{
+    struct deadlock_rank *waiting = calloc(count + 1, sizeof(*waiting));
+    size_t *circle = calloc(count + 1, sizeof(*circle)), length = 0;
+    json_t *out = json_array();
+
+    for (size_t i = 0; i < count && waiting; i++)
+        waiting[i] = (struct deadlock_rank){ranks[i].rank, json_object_get(ranks[i].said, "waits")};
+    if (waiting && circle)
+        length = deadlock_find(waiting, count, circle);
+    for (size_t i = 0; i < length; i++)
+        json_array_append_new(out, json_integer(waiting[circle[i]].rank));
+    free(circle);
+    free(waiting);
+    return out;
+}
+
+static int rank_compare(const void *a, const void *b)
+{
+    const struct hang_rank *x = a, *y = b;
+
+    return (x->rank > y->rank) - (x->rank < y->rank);
+}
+
+void hang_report_sort(struct hang_rank *ranks, size_t count)
+{
+    if (count)
+        qsort(ranks, count, sizeof(*ranks), rank_compare);
+}
+
+json_t *hang_report_make(const struct hang_rank *ranks, size_t count)
+{
+    struct maker m = {ranks, count, json_array(), json_object()};
+    json_t *group;
+    size_t i;
+
+    for (i = 0; i < count; i++)
+        rank_add(&m, &ranks[i]);
+    json_array_foreach(m.groups, i, group)
+    {
+        awaited_settle(&m, group);
+    }
+    json_decref(m.by_key);
+    return json_pack("{s:o, s:o}", "groups", m.groups, "deadlock", deadlock_make(ranks, count));
+}
+
+/* --- in words --------------------------------------------------------------------------------- */
+
+struct report_writer {
+    FILE *to;
+    const char *indent;
+};
+
+/* "0-6,9" */
+static void ranks_write(char out[RANK_LIST_TEXT], const json_t *ranks)
+{
+    struct rank_list list = {0};
+    const char *text = "", *blank;
+
+    for (size_t i = 0; i < json_array_size(ranks); i++) {
+        json_int_t rank = json_integer_value(json_array_get(ranks, i));
+
+        if (rank >= 0 && rank <= INT_MAX)
+            rank_list_add(&list, (int)rank);
+    }
+    if (list.count)
+        text = rank_list_end(&list);
+    blank = strchr(text, ' ');
+    snprintf(out, RANK_LIST_TEXT, "%s", blank ? blank + 1 : text);
+}
+
+/* Writes a newline, the indent and the line, in which nothing controls a terminal. */
+static __attribute__((format(printf, 2, 3))) void line_write(const struct report_writer *w,
+                                                             const char *format, ...)
+{
+    char line[LINE];
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(line, sizeof(line), format, arguments);
+    va_end(arguments);
+    printable_mend(line, "");
+    fprintf(w->to, "\n%s%s", w->indent, line);
+}
+
+/* " #1041 of group 3 (ring) at train.py:17" */
+static void call_write(char *out, size_t size, const json_t *group)
+{
+    const char *algorithm = object_field_text(group, "algorithm"),
+               *at = object_field_text(group, "at");
+    const char *place = object_field_text(group, "place");
+    const char *where = strncmp(place, "in ", 3) == 0 ? place + 3 : "", *slash = strrchr(at, '/');
+    char whose[48] = "";
+
+    if (*at)
+        where = slash ? slash + 1 : at;
+    if (object_field_whole(group, "group") > 0)
+        snprintf(whose, sizeof(whose), " of group %lld", object_field_whole(group, "group"));
+    snprintf(out, size, " #%lld%s%s%.40s%s%s%.180s", object_field_whole(group, "number"), whose,
+             *algorithm ? " (" : "", algorithm, *algorithm ? ")" : "", *where ? " at " : "", where);
+}
+
+static void wait_write(const struct report_writer *w, const json_t *group, const char *ranks,
+                       bool is_one)
+{
+    const json_t *awaited_ranks = json_object_get(group, "waits_for");
+    char call[300], others[RANK_LIST_TEXT];
+
+    if (object_field_whole(group, "number") <= 0) {
+        line_write(w, "%s %s in %s", ranks, is_one ? "waits" : "wait",
+                   object_field_text(group, "text"));
+        return;
+    }
+    call_write(call, sizeof(call), group);
+    ranks_write(others, awaited_ranks);
+    line_write(w, "%s %s in %s%s for %s", ranks, is_one ? "waits" : "wait",
+               *object_field_text(group, "call") ? object_field_text(group, "call")
+                                                 : object_field_text(group, "text"),
+               call, json_array_size(awaited_ranks) > 0 ? others : "each other");
+}
+
+static void group_write(const struct report_writer *w, const json_t *group)
+{
+    const json_t *list = json_object_get(group, "ranks");
+    bool is_one = json_array_size(list) == 1;
+    const char *place = object_field_text(group, "place");
+    char ranks[RANK_LIST_TEXT];
+
+    ranks_write(ranks, list);
+    if (json_object_get(group, "waits_for"))
+        wait_write(w, group, ranks, is_one);
+    else if (json_is_true(json_object_get(group, "ended")))
+        line_write(w, "%s %s ended", ranks, is_one ? "has" : "have");
+    else if (*place)
+        line_write(w, "%s %s %s", ranks, is_one ? "is" : "are", place);
+    else
+        line_write(w, "%s: no stack can be read", ranks);
+}
+
+static void stack_write(const struct report_writer *w, const json_t *group)
+{
+    const json_t *frames = json_object_get(group, "stack");
+    size_t count = json_array_size(frames);
+
+    line_write(w, "stack of rank %lld on host %s (pid %lld):",
+               (long long)json_integer_value(json_array_get(json_object_get(group, "ranks"), 0)),
+               object_field_text(group, "host"), object_field_whole(group, "pid"));
+    for (size_t i = 0; i < count && i < FRAMES_SHOWN; i++)
+        line_write(w, "    %s", json_string_value(json_array_get(frames, i)));
+    if (count > FRAMES_SHOWN)
+        line_write(w, "    … (%zu more)", count - FRAMES_SHOWN);
+}
+
+/* "deadlock: rank 0 waits for rank 1, which waits for rank 2, which waits for rank 0" */
+static void deadlock_write(const struct report_writer *w, const json_t *circle)
+{
+    size_t length = json_array_size(circle);
+
+    if (length == 0)
+        return;
+    fprintf(w->to, "\n%sdeadlock: rank %lld", w->indent,
+            (long long)json_integer_value(json_array_get(circle, 0)));
+    for (size_t i = 1; i <= length && i <= DEADLOCK_NAMED; i++)
+        fprintf(w->to, "%s waits for rank %lld", i > 1 ? ", which" : "",
+                (long long)json_integer_value(json_array_get(circle, i % length)));
+    fputs(length > DEADLOCK_NAMED ? ", and so on in a circle" : "", w->to);
+}
+
+/* A stack of one line says no more than the place. */
+static bool has_more(const json_t *group)
+{
+    return !json_object_get(group, "waits_for") &&
+           json_array_size(json_object_get(group, "stack")) > 1;
+}
+
+char *hang_report_text(const json_t *report, const char *indent, int stacks)
+{
+    json_t *groups = json_object_get(report, "groups"), *group;
+    struct text_stream text;
+    const struct report_writer w = {text_stream_open(&text), indent};
+    size_t i;
+
+    if (!w.to)
+        return NULL;
+    json_array_foreach(groups, i, group)
+    {
+        if (i < LINES_MOST)
+            group_write(&w, group);
+    }
+    if (json_array_size(groups) > LINES_MOST)
+        line_write(&w, "… (%zu more)", json_array_size(groups) - LINES_MOST);
+    deadlock_write(&w, json_object_get(report, "deadlock"));
+    json_array_foreach(groups, i, group)
+    {
+        if (has_more(group) && stacks-- > 0)
+            stack_write(&w, group);
+    }
+    return text_stream_close(w.to, &text);
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+/* bench_options.h: what `mlaunch bench` measures. mlaunch reads the options to refuse mistakes
+ * before anything starts, and each rank reads them again. */
+#ifndef LAUNCHER_TOOLS_BENCH_COMMAND_BENCH_OPTIONS_H
+#define LAUNCHER_TOOLS_BENCH_COMMAND_BENCH_OPTIONS_H
+
+#include "common/fault.h"
+#include "common/mlaunch.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum bench_kind {
+    BENCH_ALL_REDUCE,
+    BENCH_ALL_GATHER,
+    BENCH_REDUCE_SCATTER,
+    BENCH_REDUCE,
+    BENCH_GATHER,
+    BENCH_SCATTER,
+    BENCH_ALL_TO_ALL,
+    BENCH_BROADCAST,
+    BENCH_BARRIER,
+    BENCH_SENDRECV,
+    BENCH_LAT,
+    BENCH_BW,
+    BENCH_PUT,
+    BENCH_GET,
+    BENCH_ATOMIC,
+    BENCH_TRANSFER,
+    BENCH_LINK,
+};
+enum bench_form { BENCH_TABLE, BENCH_CSV, BENCH_JSON };
+enum { BENCH_SIZES = 256 };
+
+struct bench_options {
+    enum bench_kind kind;
+    int64_t sizes[BENCH_SIZES]; /* bytes, as asked for */
+    int size_count;
+    ml_type type;
+    ml_op op;
+    bool check;
+    bool uses_alloc; /* buffers from ml_alloc(), not from malloc() */
+    enum bench_form form;
+    int stress;       /* rounds; 0: off */
+    bool tune;        /* measure every algorithm of the operation */
+    const char *plot; /* files' paths, not owned: words; or NULL */
+    const char *save; /* with --tune */
+    int transfers;    /* of transfer, for each pair and size */
+    bool is_zero_copy;
+    int rounds; /* of link, as all below */
+    double duration_s;
+    bool is_verbose, is_coloured, is_wide;
+    int columns; /* of the terminal that the table must fit; 0: there is none */
+};
+
+/* True if `word` is an option of bench. *takes_value: its value is the next word, or follows
+ * "=". */
+bool bench_options_has(const char *word, bool *takes_value);
+
+/* The option of bench of which `word` may be a slip, a static string; or NULL. */
+const char *bench_options_nearest(const char *word);
+
+/* Parses `words`, NULL-terminated, which must outlive *out. *out is set on success only.
+ * ML_ERR_ARGUMENT. */
+int bench_options_parse(struct bench_options *out, char *const *words, struct fault *why);
+
+/* Static strings, as the command line has them. */
+const char *bench_options_kind_name(enum bench_kind kind);
+const char *bench_options_type_name(ml_type type);
+const char *bench_options_op_name(ml_op op);
+
+size_t bench_options_type_size(ml_type type); /* bytes */
+
+/* True for operations that combine elements, by `op`. */
+bool bench_options_kind_reduces(enum bench_kind kind);
+
+/* True for operations of rank 0 in the memory of rank 1. */
+bool bench_options_kind_is_one_sided(enum bench_kind kind);
+
+#endif

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: MIT */
+#include "launcher/tools/bench/measure/bench_case.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    WINDOW = 64,             /* messages in flight, as in OSU's osu_bw */
+    WINDOW_BYTES = 64 << 20, /* at most, in flight */
+    ALIGNMENT = 4096,
+};
+
+static bool kind_has_shares(enum bench_kind kind)
+{
+    return kind == BENCH_ALL_GATHER || kind == BENCH_REDUCE_SCATTER || kind == BENCH_ALL_TO_ALL ||
+           kind == BENCH_GATHER || kind == BENCH_SCATTER;
+}
+
+static void sizes_set(struct bench_case *c, size_t size)
+{
+    size_t element = bench_options_type_size(c->options->type), parts = 1;
+
+    if (kind_has_shares(c->options->kind))
+        parts = (size_t)c->ranks;
+    c->count = size / element / parts;
+    if (!c->count && size)
+        c->count = 1;
+    c->share = c->count * element;
+    c->bytes = c->share * parts;
+    c->window = WINDOW;
+    while (c->window > 1 && c->bytes * (size_t)c->window > WINDOW_BYTES)
+        c->window /= 2;
+}
+
+static unsigned char *buffer_open(const struct bench_case *c, size_t size)
+{
+    void *memory = NULL;
+
+    if (c->options->uses_alloc)
+        return ml_alloc(size, &memory) ? NULL : memory;
+    return posix_memalign(&memory, ALIGNMENT, size) ? NULL : memory;
+}
+
+static void buffer_close(const struct bench_case *c, unsigned char *memory)
+{
+    if (c->options->uses_alloc)
+        ml_free(memory);
+    else
+        free(memory);
+}
+
+/* Memory of rank 1 that rank 0 reaches. */
+static int window_open(struct bench_case *c, struct fault *why)
+{
+    size_t room = c->bytes < sizeof(uint64_t) ? sizeof(uint64_t) : c->bytes;
+
+    if (ml_window_create(c->world, NULL, room, &c->memory))
+        return fault_set(why, ML_ERR_STATE, "%s", ml_error());
+    c->part = ml_window_memory(c->memory, c->rank, NULL);
+    return 0;
+}
+
+int bench_case_open(struct bench_case *c, const struct bench_options *o, ml_group *world,
+                    size_t size, struct fault *why)
+{
+    size_t room;
+
+    *c = (struct bench_case){
+        .options = o, .world = world, .rank = ml_rank(world), .ranks = ml_size(world)};
+    sizes_set(c, size);
+    room = c->bytes ? c->bytes : 1; /* of atomic, 8 */
+    c->in = buffer_open(c, room);
+    c->out = buffer_open(c, room);
+    if (!c->in || !c->out) {
+        bench_case_close(c);
+        return fault_set(why, ML_ERR_MEMORY, "rank %d: out of memory for two buffers of %zu bytes",
+                         c->rank, room);
+    }
+    if (bench_options_kind_is_one_sided(o->kind) && window_open(c, why)) {
+        bench_case_close(c);
+        return why->code;
+    }
+    return 0;
+}
+
+void bench_case_close(struct bench_case *c)
+{
+    buffer_close(c, c->in);
+    buffer_close(c, c->out);
+    c->in = c->out = NULL;
+    (void)ml_window_free(c->memory); /* an error of it has been seen in a call before */
+    c->memory = NULL;
+}
+
+/* Sends a message there and back; lat is half of the time. */
+static int lat_run(struct bench_case *c)
+{
+    int rc;
+
+    if (c->rank > 1)
+        return 0;
+    if (c->rank == 0) {
+        rc = ml_send(c->world, c->in, c->bytes, 1);
+        return rc ? rc : ml_recv(c->world, c->out, c->bytes, 1);
+    }
+    rc = ml_recv(c->world, c->out, c->bytes, 0);
+    return rc ? rc : ml_send(c->world, c->in, c->bytes, 0);
+}
+
+/* Sends a window of messages one way, and one word back. */
+static int bw_run(struct bench_case *c)
+{
+    int rc = 0, word = 0;
+
+    if (c->rank > 1)
+        return 0;
+    for (int i = 0; i < c->window && !rc; i++)
+        rc = c->rank == 0 ? ml_send(c->world, c->in, c->bytes, 1)
+                          : ml_recv(c->world, c->out, c->bytes, 0);
+    if (rc)
+        return rc;
+    return c->rank == 0 ? ml_recv(c->world, &word, sizeof(word), 1)
+                        : ml_send(c->world, &word, sizeof(word), 0);
+}
+
+/* Puts, and waits until all is in rank 1's memory. */
+static int put_run(struct bench_case *c)
+{
+    int rc = 0;
+
+    for (int i = 0; i < c->window && !rc; i++)
+        rc = ml_put(c->memory, c->in, c->bytes, 1, 0);
+    return rc ? rc : ml_flush(c->memory, 1);
+}
+
+/* A window of gets is in flight at once, all into the same buffer. */
+static int get_run(struct bench_case *c)
+{
+    ml_request *requests[WINDOW] = {NULL};
+    int rc = 0;
+
+    if (c->window == 1)
+        return ml_get(c->memory, c->out, c->bytes, 1, 0);
+    for (int i = 0; i < c->window && !rc; i++)
+        rc = ml_start_get(c->memory, c->out, c->bytes, 1, 0, &requests[i]);
+    for (int i = 0; i < c->window; i++) {
+        int result = ml_wait(requests[i]);
+
+        rc = rc ? rc : result;
+    }
+    return rc;
+}
+
+/* The number that rank 1 had before the last addition goes to `out`. */
+static int atomic_run(struct bench_case *c)
+{
+    int rc = 0;
+
+    for (int i = 0; i < c->window && !rc; i++)
+        rc = ml_fetch_add(c->memory, 1, 0, 1, (uint64_t *)(void *)c->out);
+    return rc;
+}
+
+static int one_sided_run(struct bench_case *c)
+{
+    if (c->rank > 0)
+        return 0;
+    if (c->options->kind == BENCH_PUT)
+        return put_run(c);
+    return c->options->kind == BENCH_GET ? get_run(c) : atomic_run(c);
+}
+
+int bench_case_run(struct bench_case *c)
+{
+    const struct bench_options *o = c->options;
+    int next = (c->rank + 1) % c->ranks, last = (c->rank + c->ranks - 1) % c->ranks;
+
+    switch (o->kind) {
+    case BENCH_ALL_REDUCE:
+        return ml_all_reduce(c->world, c->in, c->out, c->count, o->type, o->op);
+    case BENCH_ALL_GATHER:
+        return ml_all_gather(c->world, c->in, c->out, c->share);
+    case BENCH_REDUCE_SCATTER:
+        return ml_reduce_scatter(c->world, c->in, c->out, c->count, o->type, o->op);
+    case BENCH_REDUCE:
+        return ml_reduce(c->world, c->in, c->out, c->count, o->type, o->op, 0);
+    case BENCH_GATHER:
+        return ml_gather(c->world, c->in, c->out, c->share, 0);
+    case BENCH_SCATTER:
+        return ml_scatter(c->world, c->in, c->out, c->share, 0);
+    case BENCH_ALL_TO_ALL:
+        return ml_all_to_all(c->world, c->in, c->out, c->share);
+    case BENCH_BROADCAST:
+        return ml_broadcast(c->world, c->rank == 0 ? c->in : c->out, c->bytes, 0);
+    case BENCH_BARRIER:
+        return ml_barrier(c->world);
+    case BENCH_SENDRECV:
+        return ml_sendrecv(c->world, c->in, c->bytes, next, c->out, c->bytes, last);
+    case BENCH_LAT:
+        return lat_run(c);
+    case BENCH_BW:
+        return bw_run(c);
+    case BENCH_PUT:
+    case BENCH_GET:
+    case BENCH_ATOMIC:
+        return one_sided_run(c);
+    case BENCH_TRANSFER: /* transfer/ */
+    case BENCH_LINK:     /* link/ */
+        break;
+    }
+    return ML_ERR_ARGUMENT;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/* bench_case.h: an operation at one size: its buffers and the call that is timed. */
+#ifndef LAUNCHER_TOOLS_BENCH_MEASURE_BENCH_CASE_H
+#define LAUNCHER_TOOLS_BENCH_MEASURE_BENCH_CASE_H
+
+#include "launcher/tools/bench/command/bench_options.h"
+
+/* One size, as it is measured: if the ranks of an operation share a buffer out, the size is rounded
+ * down to equal shares of whole elements, of at least one element each. */
+struct bench_case {
+    const struct bench_options *options;
+    ml_group *world;
+    int rank, ranks;
+    size_t bytes; /* of the larger buffer at one rank, in or out, as in NCCL's tests */
+    size_t count; /* elements that the call names: of a share in those operations */
+    size_t share; /* bytes of `count` elements */
+    int window;   /* bw, put, get and atomic: messages a call */
+    unsigned char *in, *out;
+    ml_window *memory;   /* put, get and atomic: what rank 0 reaches of rank 1; or NULL */
+    unsigned char *part; /* this rank's part of it, of the library */
+};
+
+/* Allocates the buffers and leaves them unwritten. ML_ERR_MEMORY, on this rank. */
+int bench_case_open(struct bench_case *c, const struct bench_options *o, ml_group *world,
+                    size_t size, struct fault *why);
+void bench_case_close(struct bench_case *c);
+
+/* Makes the timed call once. Returns its ML_ERR_*. */
+int bench_case_run(struct bench_case *c);
+
+#endif

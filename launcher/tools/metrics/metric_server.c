@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: MIT */
+#include "launcher/tools/metrics/metric_server.h"
+
+#include "common/log.h"
+#include "common/net/address.h"
+#include "common/text/number.h"
+#include "launcher/tools/metrics/metric_scrape.h"
+
+#include <event2/buffer.h>
+#include <event2/bufferevent.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { BACKLOG = 64 };
+
+/*
+ *   READING ──request──▶ WAITING ──page──▶ WRITING ──sent──▶ LEAVING ──its end──▶ gone
+ *      └──────────────an error's answer───────▲
+ *
+ * A connection that is closed before all has been read of it is reset, and the answer may be lost;
+ * so the client closes it first.
+ */
+enum client_state { CLIENT_READING, CLIENT_WAITING, CLIENT_WRITING, CLIENT_LEAVING };
+
+struct metric_client {
+    struct metric_server *server;
+    struct bufferevent *stream;
+    struct event *limit;
+    enum client_state state;
+    bool is_head; /* HEAD: the same answer without the page */
+    struct metric_client *next;
+};
+
+struct metric_server {
+    struct event_base *base;
+    struct event *accepting;
+    int listener; /* or -1 */
+    char address[ADDRESS_TEXT];
+    char *const *argv;
+    struct metric_scrape *scrape; /* or NULL: none is under way */
+    struct metric_client *clients;
+    int count;
+};
+
+static void client_free(struct metric_client *c)
+{
+    struct metric_server *s = c->server;
+    struct metric_client **at = &s->clients;
+
+    while (*at && *at != c)
+        at = &(*at)->next;
+    if (*at) {
+        *at = c->next;
+        if (s->count-- == METRIC_SERVER_CLIENTS)
+            event_add(s->accepting, NULL);
+    }
+    if (c->limit)
+        event_free(c->limit);
+    if (c->stream)
+        bufferevent_free(c->stream);
+    free(c);
+}
+
+static void client_answer(struct metric_client *c, const char *status, const char *type,
+                          const char *text, size_t size)
+{
+    struct evbuffer *to = bufferevent_get_output(c->stream);
+
+    c->state = CLIENT_WRITING;
+    evbuffer_add_printf(to,
+                        "HTTP/1.1 %s\r\nContent-Type: %s; charset=utf-8\r\nContent-Length: "
+                        "%zu\r\nCache-Control: no-store\r\nConnection: close\r\n\r\n",
+                        status, type, size);
+    if (!c->is_head)
+        evbuffer_add(to, text, size);
+    bufferevent_enable(c->stream, EV_WRITE);
+}
+
+static void client_refuse(struct metric_client *c, const char *status, const char *text)
+{
+    char line[640];
+
+    snprintf(line, sizeof(line), "%s\n", text);
+    client_answer(c, status, "text/plain", line, strlen(line));
+}
+
+static void server_on_page(const char *page, size_t size, const struct fault *why, void *arg)
+{
+    struct metric_server *s = arg;
+
+    s->scrape = NULL;
+    if (!page)
+        log_warn("%s", why->text);
+    for (struct metric_client *c = s->clients; c; c = c->next) {
+        if (c->state != CLIENT_WAITING)
+            continue;
+        if (page)
+            client_answer(c, "200 OK", "text/plain; version=0.0.4", page, size);
+        else
+            client_refuse(c, "500 Internal Server Error", why->text);
+    }
+}
+
+static void client_wait(struct metric_client *c)
+{
+    struct metric_server *s = c->server;
+    struct fault why;
+
+    c->state = CLIENT_WAITING;
+    if (!s->scrape && metric_scrape_start(&s->scrape, s->base, s->argv, server_on_page, s, &why)) {
+        log_warn("%s", why.text);
+        client_refuse(c, "500 Internal Server Error", why.text);
+    }
+}
+
+/* `head`: the request up to its empty line. */
+static void client_read_request(struct metric_client *c, char *head)
+{
+    char *method = head, *path, *version;
+
+    head[strcspn(head, "\r\n")] = '\0';
+    path = strchr(method, ' ');
+    version = path ? strchr(path + 1, ' ') : NULL;
+    if (!version || strncmp(version + 1, "HTTP/1.", 7) != 0) {
+        client_refuse(c, "400 Bad Request", "this is not a request of HTTP/1.1");
+        return;
+    }
+    *path++ = *version = '\0';
+    path[strcspn(path, "?")] = '\0';
+    c->is_head = strcmp(method, "HEAD") == 0;
+    if (strcmp(path, "/metrics") != 0)
+        client_refuse(c, "404 Not Found", "the metrics of mlaunch are at /metrics");
+    else if (!c->is_head && strcmp(method, "GET") != 0)
+        client_refuse(c, "405 Method Not Allowed\r\nAllow: GET, HEAD", "only GET and HEAD");
+    else
+        client_wait(c);
+}
+
+static void client_on_readable(struct bufferevent *stream, void *arg)
+{
+    struct metric_client *c = arg;
+    struct evbuffer *from = bufferevent_get_input(stream);
+    size_t size = evbuffer_get_length(from);
+    struct evbuffer_ptr end = evbuffer_search(from, "\r\n\r\n", 4, NULL);
+    char head[METRIC_SERVER_HEAD + 1];
+
+    if (c->state == CLIENT_LEAVING) {
+        evbuffer_drain(from, size);
+        return;
+    }
+    if (end.pos < 0 && size < METRIC_SERVER_HEAD)
+        return;
+    bufferevent_disable(stream, EV_READ);
+    if (end.pos < 0 || end.pos >= METRIC_SERVER_HEAD) {
+        client_refuse(c, "431 Request Header Fields Too Large", "the request is too long");
+        return;
+    }
+    evbuffer_remove(from, head, (size_t)end.pos);
+    head[end.pos] = '\0';
+    client_read_request(c, head);
+}
+
+/* Everything has been sent. */
+static void client_on_writable(struct bufferevent *stream, void *arg)
+{
+    struct metric_client *c = arg;
+
+    if (c->state != CLIENT_WRITING)
+        return;
+    c->state = CLIENT_LEAVING;
+    evbuffer_drain(bufferevent_get_input(stream), METRIC_SERVER_HEAD);
+    shutdown(bufferevent_getfd(stream), SHUT_WR);
+    bufferevent_enable(stream, EV_READ);
+}
+
+static void client_on_end(struct bufferevent *stream, short what, void *arg)
+{
+    (void)stream;
+    (void)what;
+    client_free(arg);
+}
+
+static void client_on_limit(evutil_socket_t fd, short what, void *arg)
+{
+    (void)fd;
+    (void)what;
+    client_free(arg);
+}
+
+static void client_add(struct metric_server *s, int fd)
+{
+    struct timeval limit = {.tv_sec = METRIC_SERVER_CLIENT_S};
+    struct metric_client *c = calloc(1, sizeof(*c));
+
+    if (!c) {
+        close(fd);
+        return;
+    }
+    c->server = s;
+    c->stream = bufferevent_socket_new(s->base, fd, BEV_OPT_CLOSE_ON_FREE);
+    if (!c->stream)
+        close(fd);
+    c->limit = evtimer_new(s->base, client_on_limit, c);
+    if (!c->stream || !c->limit || event_add(c->limit, &limit)) {
+        client_free(c);
+        return;
+    }
+    bufferevent_setcb(c->stream, client_on_readable, client_on_writable, client_on_end, c);
+    bufferevent_setwatermark(c->stream, EV_READ, 0, METRIC_SERVER_HEAD);
+    bufferevent_enable(c->stream, EV_READ);
+    c->next = s->clients;
+    s->clients = c;
+    if (++s->count == METRIC_SERVER_CLIENTS)
+        event_del(s->accepting);
+}
+
+static void server_on_connection(evutil_socket_t listener, short what, void *arg)
+{
+    int fd = address_accept(listener);
+
+    (void)what;
+    if (fd >= 0)
+        client_add(arg, fd);
+}
+
+/* "9764", "127.0.0.1:9764", "[::1]:9764" */
+static int server_listen(struct metric_server *s, const char *where, struct fault *why)
+{
+    char text[ADDRESS_TEXT], ip[ADDRESS_TEXT], *colon;
+    struct address a, bound;
+    int64_t port;
+    int rc;
+
+    snprintf(text, sizeof(text), "%s%s", strchr(where, ':') ? "" : "127.0.0.1:", where);
+    colon = strrchr(text, ':');
+    if (!number_parse(colon + 1, 0, UINT16_MAX, &port) || strlen(where) >= sizeof(text) - 16)
+        return fault_set(why, ML_ERR_ARGUMENT,
+                         "--listen needs PORT or ADDRESS:PORT, and not '%.80s'", where);
+    *colon = '\0';
+    snprintf(ip, sizeof(ip), "%.*s", (int)strcspn(text + (text[0] == '['), "]"),
+             text + (text[0] == '['));
+    rc = address_make(&a, ip, (uint16_t)port, why);
+    if (!rc)
+        rc = address_listen(ip, (uint16_t)port, BACKLOG, &s->listener, &bound, why);
+    if (rc)
+        return fault_wrap(why, "--listen %.80s", where);
+    address_format(&bound, s->address);
+    return 0;
+}
+
+int metric_server_open(struct metric_server **out, struct event_base *base, const char *where,
+                       char *const argv[], struct fault *why)
+{
+    struct metric_server *s = calloc(1, sizeof(*s));
+    int rc;
+
+    if (!s)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    s->base = base;
+    s->argv = argv;
+    s->listener = -1;
+    rc = server_listen(s, where, why);
+    if (rc)
+        goto fail;
+    s->accepting = event_new(base, s->listener, EV_READ | EV_PERSIST, server_on_connection, s);
+    if (!s->accepting || event_add(s->accepting, NULL)) {
+        rc = fault_set(why, ML_ERR_MEMORY, "out of memory");
+        goto fail;
+    }
+    *out = s;
+    return 0;
+fail:
+    metric_server_close(s);
+    return rc;
+}
+
+void metric_server_close(struct metric_server *s)
+{
+    if (!s)
+        return;
+    metric_scrape_cancel(s->scrape);
+    for (struct metric_client *c = s->clients, *next; c; c = next) {
+        next = c->next;
+        client_free(c);
+    }
+    if (s->accepting)
+        event_free(s->accepting);
+    if (s->listener >= 0)
+        close(s->listener);
+    free(s);
+}
+
+const char *metric_server_address(const struct metric_server *s)
+{
+    return s->address;
+}

@@ -1,0 +1,447 @@
+/* SPDX-License-Identifier: MIT */
+#include "launcher/tools/sync/sync_source.h"
+
+#include "common/log.h"
+#include "common/text/utf8.h"
+#include "launcher/base/text/string_list.h"
+#include "launcher/tools/tree/sync_wire.h"
+#include "launcher/tools/tree/tree_exclude.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <search.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* A file of several names. */
+struct source_name {
+    dev_t device;
+    ino_t inode;
+    uint32_t index;
+};
+
+struct scan {
+    struct sync_source *source;
+    char *const *exclude;
+    bool is_hashed;
+    uint8_t *block;
+    void *named; /* tree of tsearch() */
+    uint16_t root;
+    /* Of the entry that is looked at. There is one of each, since a path in each call of
+     * directory_scan() would be more than the stack holds in a deep tree. */
+    char path[TREE_PATH_MOST + 1 + sizeof(((struct dirent *)0)->d_name)];
+    char target[TREE_PATH_MOST + 1];
+};
+
+/* The working directory as the shell calls it, which may go through links that all hosts have. */
+static bool directory_here(char out[PATH_MAX])
+{
+    const char *shell = getenv("PWD");
+    struct stat a, b;
+
+    if (shell && shell[0] == '/' && strlen(shell) < PATH_MAX && stat(shell, &a) == 0 &&
+        stat(".", &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino) {
+        snprintf(out, PATH_MAX, "%s", shell);
+        return true;
+    }
+    return getcwd(out, PATH_MAX) != NULL;
+}
+
+/* Removes "//", "/./" and what is behind the last name. */
+static void path_tidy(char *path)
+{
+    char *to = path;
+    const char *from = path;
+
+    while (*from) {
+        size_t size;
+
+        from += strspn(from, "/");
+        size = strcspn(from, "/");
+        if (size > 0 && !(size == 1 && *from == '.')) {
+            *to++ = '/';
+            memmove(to, from, size);
+            to += size;
+        }
+        from += size;
+    }
+    *to = '\0';
+}
+
+static bool has_parents(const char *path)
+{
+    const char *at = path;
+
+    while ((at = strstr(at, "/..")))
+        if (at[3] == '/' || at[3] == '\0')
+            return true;
+        else
+            at++;
+    return false;
+}
+
+/* Makes `path` absolute and plain. */
+static int path_settle(char out[PATH_MAX], const char *path, struct fault *why)
+{
+    char here[PATH_MAX] = "", real[PATH_MAX];
+    size_t size = strlen(path);
+
+    if (size == 0 || size >= PATH_MAX || !utf8_is_valid(path))
+        return fault_set(why, ML_ERR_ARGUMENT,
+                         "mlaunch sync: a PATH is UTF-8 text of at most %d bytes", PATH_MAX - 1);
+    if (path[0] != '/' && !directory_here(here))
+        return fault_os(why, ML_ERR_SYSTEM, errno, "cannot find the working directory");
+    if ((size_t)snprintf(out, PATH_MAX, "%s/%s", here, path) >= PATH_MAX)
+        return fault_set(why, ML_ERR_ARGUMENT, "mlaunch sync: %s is too long", path);
+    path_tidy(out);
+    /* A link is copied as a link, unless a slash says that what it leads to is meant. */
+    if (out[0] && (has_parents(out) || path[size - 1] == '/')) {
+        if (!realpath(out, real))
+            return fault_os(why, ML_ERR_ARGUMENT, errno, "mlaunch sync: cannot read %s", path);
+        if (has_parents(out))
+            snprintf(out, PATH_MAX, "%s", real);
+        else if (strcmp(strrchr(out, '/'), strrchr(real, '/')) != 0)
+            return fault_set(why, ML_ERR_ARGUMENT,
+                             "mlaunch sync: %s is a symbolic link to %s: name that, or leave out "
+                             "the last slash to copy the link",
+                             path, real);
+    }
+    if (!out[0])
+        return fault_set(why, ML_ERR_ARGUMENT,
+                         "mlaunch sync: / cannot be copied as a whole: name what is in it");
+    return 0;
+}
+
+int sync_source_add(struct sync_source *s, const char *path, const char *to, struct fault *why)
+{
+    char full[PATH_MAX], *slash;
+    struct sync_path *more, *p;
+    struct stat st;
+    int rc = path_settle(full, path, why);
+
+    if (rc)
+        return rc;
+    if (lstat(full, &st))
+        return fault_os(why, ML_ERR_ARGUMENT, errno, "mlaunch sync: cannot read %s", full);
+    more = realloc(s->paths, ((size_t)s->count + 1) * sizeof(*more));
+    if (!more)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    s->paths = more;
+    p = &s->paths[s->count];
+    *p = (struct sync_path){.fd = -1};
+    slash = strrchr(full, '/');
+    rc = string_copy(&p->name, slash + 1, why);
+    *slash = '\0';
+    if (!rc)
+        rc = string_copy(&p->directory, full[0] ? full : "/", why);
+    p->target = to ? to : p->directory;
+    s->count++;
+    for (int i = 0; i < s->count - 1 && !rc; i++)
+        if (strcmp(s->paths[i].name, p->name) == 0 && strcmp(s->paths[i].target, p->target) == 0)
+            rc = fault_set(why, ML_ERR_ARGUMENT,
+                           "mlaunch sync: two PATHs would both become %s in %s on the hosts",
+                           p->name, p->target);
+    return rc;
+}
+
+void sync_source_clear(struct sync_source *s)
+{
+    for (int i = 0; i < s->count; i++) {
+        free(s->paths[i].directory);
+        free(s->paths[i].name);
+        if (s->paths[i].fd >= 0)
+            close(s->paths[i].fd);
+    }
+    free(s->paths);
+    free(s->seen);
+    tree_list_clear(&s->list);
+    sodium_memzero(s->key, sizeof(s->key));
+}
+
+void sync_source_show(const struct sync_source *s, int path, const char *below, bool is_there,
+                      char *out, size_t size)
+{
+    const char *directory = is_there ? s->paths[path].target : s->paths[path].directory;
+
+    snprintf(out, size, "%s%s%s", directory, strcmp(directory, "/") == 0 ? "" : "/", below);
+}
+
+int sync_source_open(const struct sync_source *s, struct tree_place *place, uint32_t index)
+{
+    const struct tree_entry *e = &s->list.entries[index];
+    int root = s->paths[e->root].fd, directory, fd = -1;
+    const char *name;
+
+    if (place->root != root) {
+        tree_place_close(place);
+        tree_place_open(place, root);
+    }
+    directory = tree_place_go(place, e->path, &name);
+    if (directory >= 0)
+        fd = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0 && (errno == ELOOP || errno == ENOTDIR))
+        errno = 0;
+    return fd;
+}
+
+static bool is_seen(const struct sync_seen *seen, const struct stat *st)
+{
+    return S_ISREG(st->st_mode) && st->st_dev == seen->device && st->st_ino == seen->inode &&
+           st->st_ctim.tv_sec == seen->changed.tv_sec &&
+           st->st_ctim.tv_nsec == seen->changed.tv_nsec;
+}
+
+bool sync_source_is_unchanged(const struct sync_source *s, uint32_t index, int fd)
+{
+    const struct tree_entry *e = &s->list.entries[index];
+    struct stat st;
+
+    /* Size and time as well, since the hosts will have those of the list. */
+    return fstat(fd, &st) == 0 && is_seen(&s->seen[index], &st) &&
+           (uint64_t)st.st_size == e->size && st.st_mtim.tv_sec == e->seconds &&
+           st.st_mtim.tv_nsec == (long)e->nanoseconds;
+}
+
+static int named_compare(const void *a, const void *b)
+{
+    const struct source_name *x = a, *y = b;
+
+    if (x->device != y->device)
+        return x->device < y->device ? -1 : 1;
+    return x->inode == y->inode ? 0 : x->inode < y->inode ? -1 : 1;
+}
+
+/* Finds the first name of a file that has several, or remembers this one as the first. */
+static int named_find(struct scan *s, const struct stat *st, struct tree_entry *e,
+                      struct fault *why)
+{
+    struct source_name key = {st->st_dev, st->st_ino, s->source->list.count}, *copy, *const * found;
+
+    if (st->st_nlink < 2)
+        return 0;
+    found = tfind(&key, &s->named, named_compare);
+    if (found && s->source->list.entries[(*found)->index].root == e->root) {
+        e->kind = TREE_OTHER_NAME;
+        e->first = (*found)->index;
+    }
+    copy = found ? NULL : malloc(sizeof(*copy));
+    if (found)
+        return 0;
+    if (copy)
+        *copy = key;
+    if (!copy || !tsearch(copy, &s->named, named_compare)) {
+        free(copy);
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    }
+    return 0;
+}
+
+static int file_hash(struct scan *s, int fd, const char *name, const struct sync_seen *seen,
+                     struct tree_entry *e)
+{
+    int file = openat(fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    int err = file < 0 ? errno : 0;
+    struct tree_hash h;
+    struct stat st;
+
+    e->has_hash = true;
+    if (file >= 0 && (fstat(file, &st) || !is_seen(seen, &st))) {
+        /* Another file has the name by now. It is not read, and is found changed later on, since
+         * no contents have this hash. */
+        randombytes_buf(e->hash, sizeof(e->hash));
+        close(file);
+        return 0;
+    }
+    tree_hash_begin(&h, s->source->key, s->source->list.count);
+    if (!err)
+        err = tree_hash_add_file(&h, file, e->size, s->block);
+    tree_hash_end(&h, e->size, e->hash);
+    if (file >= 0)
+        close(file);
+    return err;
+}
+
+/* Fills in what the kind of file asks for. Returns 0, an errno, or -1: it is left out. */
+static int entry_fill(struct scan *s, int fd, const char *name, const struct stat *st,
+                      struct tree_entry *e)
+{
+    ssize_t n;
+
+    e->root = s->root;
+    e->seconds = st->st_mtim.tv_sec;
+    e->nanoseconds = (uint32_t)st->st_mtim.tv_nsec;
+    if (S_ISDIR(st->st_mode)) {
+        e->kind = TREE_DIRECTORY;
+        e->mode = st->st_mode & 07777;
+    } else if (S_ISLNK(st->st_mode)) {
+        e->kind = TREE_LINK;
+        n = readlinkat(fd, name, s->target, TREE_PATH_MOST);
+        if (n < 0)
+            return errno;
+        s->target[n] = '\0';
+    } else if (S_ISREG(st->st_mode)) {
+        e->kind = TREE_FILE;
+        e->mode = st->st_mode & 01777; /* the copy may belong to another user */
+        e->size = (uint64_t)st->st_size;
+        e->is_sparse = st->st_blocks * 512 < st->st_size;
+        return faccessat(fd, name, R_OK, AT_EACCESS) ? errno : 0;
+    } else {
+        return -1;
+    }
+    return 0;
+}
+
+/* Adds the entry to the list, with what tells this file from others. */
+static int entry_add(struct scan *s, const struct tree_entry *e, const struct sync_seen *seen,
+                     struct fault *why)
+{
+    struct sync_source *source = s->source;
+    struct tree_list *l = &source->list;
+    int rc = tree_list_add(l, e, source->count, why);
+
+    if (rc)
+        return rc;
+    if (source->seen_room < l->count) {
+        struct sync_seen *more = realloc(source->seen, l->room * sizeof(*more));
+
+        if (!more)
+            return fault_set(why, ML_ERR_MEMORY, "out of memory");
+        source->seen = more;
+        source->seen_room = l->room;
+    }
+    source->seen[l->count - 1] = *seen;
+    return 0;
+}
+
+static int name_compare(const struct dirent **a, const struct dirent **b)
+{
+    return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+static int name_is_inside(const struct dirent *e)
+{
+    return strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0 &&
+           strncmp(e->d_name, SYNC_TEMPORARY_START, strlen(SYNC_TEMPORARY_START)) != 0;
+}
+
+/* Adds the entry whose path is s->path. */
+static int entry_scan(struct scan *s, int fd, const char *name, bool *is_directory,
+                      struct fault *why)
+{
+    const struct sync_path *p = &s->source->paths[s->root];
+    struct tree_entry e = {.path = s->path, .target = s->target};
+    struct sync_seen seen;
+    struct stat st;
+    int rc, err;
+
+    s->target[0] = '\0';
+    *is_directory = false;
+    if (fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW))
+        return errno == ENOENT ? 0 /* removed meanwhile */
+                               : fault_os(why, ML_ERR_SYSTEM, errno, "cannot read %s/%s",
+                                          p->directory, s->path);
+    if (tree_exclude_has(s->exclude, s->path, S_ISDIR(st.st_mode)))
+        return 0;
+    if (strlen(s->path) > TREE_PATH_MOST)
+        return fault_set(why, ML_ERR_ARGUMENT,
+                         "%s/%s has a path of more than %d bytes in it: leave it out by --exclude, "
+                         "or name a directory in it as PATH",
+                         p->directory, p->name, TREE_PATH_MOST);
+    seen = (struct sync_seen){st.st_dev, st.st_ino, st.st_ctim};
+    err = entry_fill(s, fd, name, &st, &e);
+    if (err < 0) {
+        log_warn("%s/%s is left out: it is no file, directory or link", p->directory, s->path);
+        return 0;
+    }
+    rc = e.kind == TREE_FILE ? named_find(s, &st, &e, why) : 0;
+    if (!rc && !err && e.kind == TREE_FILE && s->is_hashed)
+        err = file_hash(s, fd, name, &seen, &e);
+    if (!rc && err)
+        rc = fault_os(why, ML_ERR_SYSTEM, err, "cannot read %s/%s", p->directory, s->path);
+    if (!rc) {
+        rc = entry_add(s, &e, &seen, why);
+        if (rc)
+            fault_wrap(why, "%s/%s", p->directory, s->path);
+    }
+    if (!rc && e.kind == TREE_FILE)
+        s->source->bytes += e.size;
+    *is_directory = e.kind == TREE_DIRECTORY;
+    return rc;
+}
+
+/* Adds what is in the directory s->path. It calls itself TREE_DEPTH_MOST times at most, since
+ * longer paths are refused. */
+static int directory_scan(struct scan *s, int fd, const char *name, struct fault *why)
+{
+    int inner = openat(fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), rc = 0;
+    struct dirent **names = NULL;
+    int count = inner < 0 ? -1 : scandirat(inner, ".", &names, name_is_inside, name_compare);
+    size_t end = strlen(s->path);
+
+    if (count < 0)
+        rc = fault_os(why, ML_ERR_SYSTEM, errno, "cannot read %s/%s",
+                      s->source->paths[s->root].directory, s->path);
+    for (int i = 0; i < count; i++) {
+        bool is_directory = false;
+
+        snprintf(s->path + end, sizeof(s->path) - end, "/%s", names[i]->d_name);
+        if (!rc)
+            rc = entry_scan(s, inner, names[i]->d_name, &is_directory, why);
+        if (!rc && is_directory)
+            rc = directory_scan(s, inner, names[i]->d_name, why);
+        free(names[i]);
+    }
+    s->path[end] = '\0';
+    free(names);
+    if (inner >= 0)
+        close(inner);
+    return rc;
+}
+
+/* Adds a PATH with all that is in it. */
+static int path_scan(struct scan *s, struct sync_path *p, struct fault *why)
+{
+    bool is_directory = false;
+    int rc;
+
+    p->fd = open(p->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (p->fd < 0)
+        return fault_os(why, ML_ERR_SYSTEM, errno, "cannot read %s", p->directory);
+    snprintf(s->path, sizeof(s->path), "%s", p->name);
+    rc = entry_scan(s, p->fd, p->name, &is_directory, why);
+    return rc || !is_directory ? rc : directory_scan(s, p->fd, p->name, why);
+}
+
+int sync_source_secret(struct sync_source *s, struct fault *why)
+{
+    if (sodium_init() < 0)
+        return fault_set(why, ML_ERR_SYSTEM, "there is no source of randomness");
+    randombytes_buf(s->key, sizeof(s->key));
+    return 0;
+}
+
+int sync_source_scan(struct sync_source *s, char *const *exclude, bool is_hashed, struct fault *why)
+{
+    struct scan scan = {.source = s, .exclude = exclude, .is_hashed = is_hashed};
+    int rc;
+
+    rc = sync_source_secret(s, why);
+    if (rc)
+        return rc;
+    scan.block = malloc(SYNC_BLOCK_MOST);
+    if (!scan.block)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    tree_place_allow_depth();
+    for (int i = 0; i < s->count && !rc; i++) {
+        scan.root = (uint16_t)i;
+        rc = path_scan(&scan, &s->paths[i], why);
+    }
+    tdestroy(scan.named, free);
+    free(scan.block);
+    return rc;
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+#include "launcher/tools/top/top_batch.h"
+
+#include "common/clock.h"
+#include "launcher/tools/top/top_look.h"
+#include "launcher/tools/top/top_text.h"
+
+#include <event2/event.h>
+#include <stdio.h>
+#include <time.h>
+
+struct top_batch {
+    struct event_base *base;
+    const struct query_command *c;
+    struct top_look *look;
+    struct top_choice choice;
+    int every_s, looks, left;
+    int missing;
+    size_t jobs;
+    int rc;
+    struct fault *why;
+};
+
+static void rows_print(const struct top_batch *b, const struct top_rows *rows)
+{
+    char clock[64] = "", text[TOP_TEXT];
+    time_t now = time(NULL);
+    struct tm local;
+    struct top_moment m = {clock_ns(), clock, b->every_s, &b->choice};
+    struct top_widths widths;
+
+    if (localtime_r(&now, &local))
+        strftime(clock, sizeof(clock), "%F %T", &local);
+    top_text_head(text, rows, &m);
+    puts(text);
+    top_widths_find(&widths, rows);
+    for (size_t i = 0; i < rows->count; i++) {
+        top_text_row(text, &rows->rows[i], &widths, &m);
+        puts(text);
+    }
+}
+
+static int view_print(struct top_batch *b)
+{
+    struct top_rows rows;
+    int rc = top_rows_make(&rows, top_look_hosts(b->look), b->c->hosts->count, &b->choice, b->why);
+
+    if (rc)
+        return rc;
+    rows_print(b, &rows);
+    b->missing = rows.host_count - rows.hosts_known;
+    b->jobs = rows.whole_count;
+    top_rows_clear(&rows);
+    if (--b->left > 0)
+        putchar('\n');
+    else
+        event_base_loopbreak(b->base);
+    if (fflush(stdout)) /* main() reports it */
+        event_base_loopbreak(b->base);
+    return 0;
+}
+
+static void batch_on_change(bool is_whole, void *arg)
+{
+    struct top_batch *b = arg;
+
+    if (!is_whole || b->left == 0 || b->looks++ == 0)
+        return;
+    b->rc = view_print(b);
+    if (b->rc)
+        event_base_loopbreak(b->base);
+}
+
+int top_batch_run(struct event_base *base, const struct query_command *c, int every_s, int views,
+                  enum top_column column, int *missing, size_t *jobs, struct fault *why)
+{
+    struct top_batch b = {.base = base,
+                          .c = c,
+                          .every_s = every_s,
+                          .left = views,
+                          .choice = {.column = column},
+                          .why = why};
+    int rc = top_look_open(&b.look, base, c, every_s, batch_on_change, &b, why);
+
+    if (!rc) {
+        event_base_dispatch(base);
+        rc = b.rc;
+    }
+    top_look_close(b.look);
+    *missing = b.missing;
+    *jobs = b.jobs;
+    return rc;
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/* top_batch.h: views as text, for scripts. */
+#ifndef LAUNCHER_TOOLS_TOP_TOP_BATCH_H
+#define LAUNCHER_TOOLS_TOP_TOP_BATCH_H
+
+#include "launcher/ask/query_command.h"
+#include "launcher/tools/top/top_rows.h"
+
+struct event_base;
+
+/* Prints that many views, one every `every_s`; the first when all hosts have been asked twice, so
+ * that it has rates. *missing: hosts that have failed, and *jobs: those of the last view.
+ * ML_ERR_SYSTEM, ML_ERR_MEMORY. */
+int top_batch_run(struct event_base *base, const struct query_command *c, int every_s, int views,
+                  enum top_column column, int *missing, size_t *jobs, struct fault *why);
+
+#endif

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/* fact_survey.h: asks all hosts for their facts. */
+#ifndef LAUNCHER_TOOLS_VERIFY_FACT_SURVEY_H
+#define LAUNCHER_TOOLS_VERIFY_FACT_SURVEY_H
+
+#include "launcher/ask/query_command.h"
+#include "launcher/tools/verify/host_facts.h"
+
+struct fact_survey {
+    struct query_command *c;
+    const char *sysfs; /* a folder with a folder of recorded files for each host's name; or NULL */
+    const char *file;  /* to be compared; or NULL */
+    const struct string_list *modules; /* of Python, to be compared; or NULL */
+    bool with_jobs;
+
+    /* Filled in; one for each host. */
+    struct host_facts *hosts;
+    double *clock_ahead; /* seconds by which its clock is ahead of ours at least; below 0: behind */
+    double *asked_at;
+    double opened_at; /* seconds since 1970, as asked_at */
+};
+
+/* ML_ERR_MEMORY. */
+int fact_survey_open(struct fact_survey *s, struct fault *why);
+void fact_survey_close(struct fact_survey *s); /* takes one that was never opened */
+
+/* A round of questions (query.h), whose `arg` is the survey. */
+json_t *fact_survey_question(const struct fact_survey *s, int host);
+int fact_survey_take(const struct fact_survey *s, int host, const json_t *said, struct fault *why);
+
+/* Asks for the facts alone, in place of what was asked before. */
+int fact_survey_ask(struct fact_survey *s, struct fault *why);
+
+#endif

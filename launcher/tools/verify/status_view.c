@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: MIT */
+/* status_view.c: `mlaunch status` shows in one view how the hosts are and what runs on them. */
+#include "common/clock.h"
+#include "common/log.h"
+#include "common/status.h"
+#include "common/text/number.h"
+#include "common/text/object_field.h"
+#include "common/text/printable.h"
+#include "launcher/base/text/amount.h"
+#include "launcher/base/text/text_table.h"
+#include "launcher/tools/verify/fact_survey.h"
+#include "launcher/tools/verify/verify_command.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { TIMEOUT_MS = 60000, CELL = 256, WATCH_MOST_S = 86400 };
+
+/* Cursor to the first column of the first line, then clear to the end. */
+static const char screen_clear[] = "\033[H\033[J";
+
+/* "3/4": ports that are active, of all. */
+static void ports_cell(char out[CELL], const struct host_facts *h)
+{
+    int active = 0, all = 0;
+
+    for (int i = 0; i < h->device_count; i++) {
+        all += h->devices[i].port_count;
+        for (int k = 0; k < h->devices[i].port_count; k++)
+            active += h->devices[i].ports[k].is_active;
+    }
+    if (all > 0)
+        snprintf(out, CELL, "%d/%d", active, all);
+    else
+        snprintf(out, CELL, "-");
+}
+
+/* "2 live, 1 stale" */
+static void jobs_cell(char out[CELL], const struct host_facts *h)
+{
+    int live = 0, stale = (int)json_array_size(json_object_get(h->said, "orphans")), unreadable = 0;
+    json_t *job;
+    size_t i, used;
+
+    json_array_foreach(json_object_get(h->said, "jobs"), i, job)
+    {
+        const char *state = object_field_text(job, "state");
+
+        live += strcmp(state, "live") == 0 || strcmp(state, "stopped") == 0;
+        stale += strcmp(state, "stale") == 0;
+        unreadable += strcmp(state, "unreadable") == 0;
+    }
+    used = (size_t)snprintf(out, CELL, "%d live", live);
+    if (stale > 0)
+        used += (size_t)snprintf(out + used, CELL - used, ", %d stale", stale);
+    if (unreadable > 0)
+        snprintf(out + used, CELL - used, ", %d unreadable", unreadable);
+}
+
+static void host_add(struct text_table *t, const char *name, const struct host_facts *h)
+{
+    char up[AMOUNT], load[CELL], used[AMOUNT], memory[CELL], ports[CELL], jobs[CELL];
+
+    amount_age(up, h->uptime_s);
+    snprintf(load, sizeof(load), "%.2f of %lld", h->load, h->cores);
+    amount_size(used, h->memory - h->memory_available);
+    snprintf(memory, sizeof(memory), "%s of %.64s", used, h->text[HOST_MEMORY]);
+    ports_cell(ports, h);
+    jobs_cell(jobs, h);
+    text_table_add(t, (const char *const[]){name, "online", h->uptime_s ? up : "-",
+                                            h->load < 0 ? "-" : load, h->memory > 0 ? memory : "-",
+                                            ports, jobs, NULL});
+}
+
+static void hosts_print(const struct fact_survey *s)
+{
+    static const char *const head[] = {"HOST",   "STATE", "UP",   "LOAD",
+                                       "MEMORY", "RDMA",  "JOBS", NULL};
+    struct text_table *t = text_table_create(head, "llrrrrl");
+
+    for (int i = 0; i < s->c->hosts->count && t; i++) {
+        const char *name = s->c->hosts->hosts[i].name;
+
+        if (s->hosts[i].is_known) {
+            host_add(t, name, &s->hosts[i]);
+        } else {
+            text_table_add(t,
+                           (const char *const[]){name, "offline", "-", "-", "-", "-", "-", NULL});
+            text_table_stress(t);
+        }
+    }
+    if (t)
+        text_table_print(t);
+    text_table_destroy(t);
+    for (int i = 0; i < s->c->hosts->count; i++)
+        if (!s->hosts[i].is_known)
+            printable_print("host %s is offline: %s\n", s->c->hosts->hosts[i].name,
+                            s->c->answers[i].error);
+}
+
+/* What is shown of one job on all its hosts. */
+struct status_job {
+    const char *id;
+    json_t *first; /* as the first host describes it */
+    long long alive;
+    int hosts;
+    char names[CELL];
+    bool is_stale;
+};
+
+static struct status_job *job_find(struct status_job *jobs, size_t *count, json_t *job)
+{
+    const char *id = object_field_text(job, "job");
+
+    for (size_t i = 0; i < *count; i++)
+        if (strcmp(jobs[i].id, id) == 0)
+            return &jobs[i];
+    jobs[*count] = (struct status_job){.id = id, .first = job};
+    return &jobs[(*count)++];
+}
+
+static void job_merge(struct status_job *j, json_t *job, const char *host)
+{
+    size_t used = strlen(j->names);
+
+    snprintf(j->names + used, CELL - used, "%s%s", j->hosts++ ? "," : "", host);
+    j->alive += object_field_whole(job, "ranks_alive");
+    j->is_stale = j->is_stale || strcmp(object_field_text(job, "state"), "stale") == 0;
+}
+
+/* Hardly anything is known of the jobs of other containers and other builds, so they are shown on
+ * demand only. */
+static bool is_shown(const struct query_command *c, const char *state)
+{
+    return c->verbose > 0 || (strcmp(state, "elsewhere") != 0 && strcmp(state, "unreadable") != 0);
+}
+
+/* The caller frees the list, in which a job of several hosts is once. NULL: out of memory. */
+static struct status_job *jobs_gather(const struct fact_survey *s, size_t *count)
+{
+    enum { JOBS_MOST = 4096 }; /* each is compared with all */
+    struct status_job *jobs = calloc(JOBS_MOST + 1, sizeof(*jobs));
+    json_t *job;
+    size_t k;
+
+    *count = 0;
+    for (int i = 0; i < s->c->hosts->count && jobs; i++) {
+        json_array_foreach(json_object_get(s->hosts[i].said, "jobs"), k, job)
+        {
+            if (*count < JOBS_MOST && is_shown(s->c, object_field_text(job, "state")))
+                job_merge(job_find(jobs, count, job), job, s->c->hosts->hosts[i].name);
+        }
+    }
+    return jobs;
+}
+
+static void jobs_print(const struct fact_survey *s)
+{
+    static const char *const head[] = {"JOB",   "USER",  "AGE",     "HOSTS",
+                                       "RANKS", "STATE", "COMMAND", NULL};
+    size_t count;
+    struct status_job *jobs = jobs_gather(s, &count);
+    struct text_table *t = count > 0 ? text_table_create(head, "llrlrll") : NULL;
+
+    for (size_t i = 0; i < count && t; i++) {
+        json_t *j = jobs[i].first;
+        char age[AMOUNT], ranks[AMOUNT * 2], job[128];
+
+        amount_age(age, object_field_whole(j, "age_s"));
+        snprintf(ranks, sizeof(ranks), "%lld/%lld", jobs[i].alive, object_field_whole(j, "size"));
+        if (*object_field_text(j, "job_name"))
+            snprintf(job, sizeof(job), "%s (%s)", jobs[i].id, object_field_text(j, "job_name"));
+        else
+            snprintf(job, sizeof(job), "%s", jobs[i].id);
+        text_table_add(
+            t, (const char *const[]){job, object_field_text(j, "user"), age, jobs[i].names, ranks,
+                                     jobs[i].is_stale ? "stale" : object_field_text(j, "state"),
+                                     object_field_text(j, "command"), NULL});
+        if (jobs[i].is_stale)
+            text_table_stress(t);
+    }
+    if (t) {
+        putchar('\n');
+        text_table_print(t);
+    }
+    text_table_destroy(t);
+    free(jobs);
+}
+
+static int offline_count(const struct fact_survey *s)
+{
+    int count = 0;
+
+    for (int i = 0; i < s->c->hosts->count; i++)
+        count += !s->hosts[i].is_known;
+    return count;
+}
+
+static void view_print(const struct fact_survey *s, int watch_s)
+{
+    char when[64];
+    time_t now = time(NULL);
+    struct tm local;
+
+    if (watch_s && isatty(STDOUT_FILENO))
+        fputs(screen_clear, stdout);
+    if (watch_s && localtime_r(&now, &local) && strftime(when, sizeof(when), "%F %T", &local))
+        printf("%s, every %d s: %d of %d hosts online\n\n", when, watch_s,
+               s->c->hosts->count - offline_count(s), s->c->hosts->count);
+    hosts_print(s);
+    jobs_print(s);
+    if (watch_s && !isatty(STDOUT_FILENO))
+        putchar('\n');
+}
+
+/* Until the time of the next view, or until the reader of stdout has gone. True: he has. */
+static bool reader_wait(int64_t until_ms)
+{
+    struct pollfd out = {.fd = STDOUT_FILENO};
+
+    while (clock_left_ms(until_ms) > 0)
+        if (poll(&out, 1, clock_left_ms(until_ms)) > 0 && out.revents & (POLLERR | POLLNVAL))
+            return true;
+    return false;
+}
+
+static int status_look(struct fact_survey *s, int watch_s, struct fault *why)
+{
+    int rc;
+    int64_t next;
+
+    do {
+        next = clock_ms() + (int64_t)watch_s * 1000;
+        rc = fact_survey_ask(s, why);
+        if (rc)
+            return rc;
+        if (s->c->json)
+            query_command_print_json(s->c);
+        else
+            view_print(s, watch_s);
+        if (fflush(stdout))
+            break; /* main() reports it */
+    } while (watch_s && !reader_wait(next));
+    return 0;
+}
+
+/* Stores the seconds of --watch; 0: not given. */
+static int watch_read(const struct query_command *c, int *out, struct fault *why)
+{
+    const char *text = query_command_flag(c, "watch");
+    int64_t value = 0;
+
+    if (text && !number_parse(text, 1, WATCH_MOST_S, &value))
+        return fault_set(why, ML_ERR_ARGUMENT,
+                         "--watch: '%.80s' is not a number of seconds, from 1 to %d", text,
+                         WATCH_MOST_S);
+    if (text && c->json)
+        return fault_set(why, ML_ERR_ARGUMENT,
+                         "--watch refreshes a view for people; with --json it has no meaning");
+    *out = (int)value;
+    return 0;
+}
+
+int status_run(int argc, char **argv)
+{
+    struct query_flag flags[] = {{.name = "watch",
+                                  .argument = "SECONDS",
+                                  .otherwise = "5",
+                                  .help = "look again every SECONDS (5) until Ctrl-C"},
+                                 {.name = "json", .help = "the answers as JSON"},
+                                 {.name = NULL}};
+    struct query_command c = {
+        .name = "status",
+        .usage = "usage: mlaunch status [OPTIONS]\n\n"
+                 "Shows in one view which of the given hosts are online, their load, memory and\n"
+                 "RDMA ports, and the jobs on them, stale ones included.",
+        .job_word = JOB_WORD_NONE,
+        .flags = flags,
+        .timeout_ms = TIMEOUT_MS};
+    struct fact_survey s = {.c = &c, .with_jobs = true};
+    struct fault why;
+    int rc = query_command_open(&c, argc, argv, &why), watch_s = 0, status = STATUS_OURS;
+
+    if (!rc && c.is_done) {
+        status = 0;
+    } else if (!rc) {
+        rc = watch_read(&c, &watch_s, &why);
+        if (!rc)
+            rc = fact_survey_open(&s, &why);
+        if (!rc)
+            rc = status_look(&s, watch_s, &why);
+        if (!rc && offline_count(&s) == 0)
+            status = 0;
+    }
+    if (rc)
+        log_error("%s", why.text);
+    fact_survey_close(&s);
+    query_command_close(&c);
+    return status;
+}

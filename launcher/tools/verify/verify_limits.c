@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+/* verify_limits.c: whether ranks may use what they need. */
+#include "launcher/base/text/amount.h"
+#include "launcher/tools/verify/verify_groups.h"
+
+/* memlock: what a rank registers with a device for 16 peers, each with rings of its own.
+ * nofile_least, nproc_least: a program with its library's threads and files. */
+static const double memlock_least = 64 << 20, room_least = 64 << 20;
+static const double nofile_least = 256, nproc_least = 256, nofile_of_rank = 4;
+
+/* The ranks of a job that uses all hosts. */
+static double ranks_count(const struct verify *v)
+{
+    double count = 0;
+
+    for (int i = 0; i < v->c.hosts->count; i++)
+        count += v->c.hosts->hosts[i].slots ? v->c.hosts->hosts[i].slots
+                                            : (double)v->survey.hosts[i].cores;
+    return count;
+}
+
+static void bytes_check(struct verify *v, int host, enum finding_kind kind, const char *what,
+                        double bytes, double least)
+{
+    char there[AMOUNT], wanted[AMOUNT];
+
+    if (bytes >= least)
+        return;
+    amount_size(there, bytes);
+    amount_size(wanted, least);
+    finding_add(&v->findings, kind, verify_name(v, host), NULL, "%s %s (at least %s)", what, there,
+                wanted);
+}
+
+static void count_check(struct verify *v, int host, enum finding_kind kind, const char *what,
+                        double count, double least)
+{
+    if (count < least)
+        finding_add(&v->findings, kind, verify_name(v, host), NULL, "%s %.0f (at least %.0f)", what,
+                    count, least);
+}
+
+static void cgroup_check(struct verify *v, int host, const struct host_facts *h)
+{
+    char there[AMOUNT];
+
+    if (h->limits.cgroup_cpus < (double)h->cores)
+        finding_add(&v->findings, FINDING_CGROUP, verify_name(v, host), NULL,
+                    "its control group allows %.1f of its %lld processors", h->limits.cgroup_cpus,
+                    h->cores);
+    if (h->limits.cgroup_memory >= h->memory)
+        return;
+    amount_size(there, h->limits.cgroup_memory);
+    finding_add(&v->findings, FINDING_CGROUP, verify_name(v, host), NULL,
+                "its control group allows %s of its %s of memory", there, h->text[HOST_MEMORY]);
+}
+
+void verify_limits(struct verify *v)
+{
+    double ranks = ranks_count(v), files = nofile_of_rank * ranks;
+
+    for (int i = 0; i < v->c.hosts->count; i++) {
+        const struct host_facts *h = &v->survey.hosts[i];
+        const struct host_limits *l = &h->limits;
+
+        if (!h->is_known)
+            continue;
+        if (h->device_count > 0)
+            bytes_check(v, i, FINDING_MEMLOCK, "a rank may lock", l->memlock, memlock_least);
+        count_check(v, i, FINDING_NOFILE, "the number of open files is limited to", l->nofile,
+                    files > nofile_least ? files : nofile_least);
+        count_check(v, i, FINDING_NPROC, "the number of processes is limited to", l->nproc,
+                    nproc_least);
+        bytes_check(v, i, FINDING_SHM, "/dev/shm has room for", l->shm_free, room_least);
+        bytes_check(v, i, FINDING_TMP, "/tmp has room for", l->tmp_free, room_least);
+        bytes_check(v, i, FINDING_CACHE, "the home directory has room for", l->cache_free,
+                    room_least);
+        cgroup_check(v, i, h);
+        if (l->no_process_read[0])
+            finding_add(&v->findings, FINDING_PROCESS_READ, verify_name(v, i), NULL,
+                        "long messages between its ranks are copied twice, as processes cannot "
+                        "read each other's memory (%s)",
+                        l->no_process_read);
+    }
+}

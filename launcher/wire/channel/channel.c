@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+#include "launcher/wire/channel/channel.h"
+
+#include "launcher/wire/channel/channel_ops.h"
+#include "launcher/wire/channel/command_channel.h"
+#include "launcher/wire/channel/local_channel.h"
+#include "launcher/wire/channel/module_channel.h"
+
+int channel_open(struct channel **out, const struct host *host, const struct channel_config *config,
+                 channel_ready_fn *ready, void *arg, struct fault *why)
+{
+    switch (host->way) {
+    case HOST_IS_HERE:
+        return local_channel_open(out, config, ready, arg, why);
+    case HOST_BY_SSH:
+        return module_channel_open(out, host, config, ready, arg, why);
+    default:
+        return command_channel_open(out, host, config, ready, arg, why);
+    }
+}
+
+int channel_fd(const struct channel *c)
+{
+    return c->fd;
+}
+
+void channel_exit_reason(struct channel *c, char *text, size_t size)
+{
+    c->ops->exit_reason(c, text, size);
+}
+
+void channel_close(struct channel *c)
+{
+    if (c)
+        c->ops->close(c);
+}

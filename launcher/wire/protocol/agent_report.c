@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: MIT */
+#include "launcher/wire/protocol/agent_report.h"
+
+#include "common/status.h"
+#include "common/text/parsed_json.h"
+#include "launcher/wire/protocol/agent_protocol.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+
+static int report_load(json_t **out, const char *name, const struct frame *f, struct fault *why)
+{
+    json_error_t e;
+    json_t *root = parsed_json((const char *)f->payload, f->size, JSON_REJECT_DUPLICATES, &e);
+
+    if (!json_is_object(root)) {
+        json_decref(root);
+        return fault_set(why, ML_ERR_REFUSED, "its agent sent a malformed %s: %s", name,
+                         root ? "no object" : e.text);
+    }
+    *out = root;
+    return 0;
+}
+
+/* Unpacks with json_unpack's format. The caller drops the reference to `root`. */
+#define REPORT_UNPACK(root, name, why, ...)                                                        \
+    (json_unpack(root, __VA_ARGS__)                                                                \
+         ? fault_set(why, ML_ERR_REFUSED, "its agent sent a malformed %s", name)                   \
+         : 0)
+
+static void text_copy(char *out, size_t size, const char *text)
+{
+    snprintf(out, size, "%s", text ? text : "");
+}
+
+int hello_report_parse(struct hello_report *out, const struct frame *f, struct fault *why)
+{
+    const char *build, *arch, *address = "", *guess = "";
+    json_int_t pid = 0;
+    json_t *root;
+    int rc = report_load(&root, "HELLO", f, why);
+
+    if (rc)
+        return rc;
+    rc = REPORT_UNPACK(root, "HELLO", why, "{s:s, s:s, s?s, s?s, s?I}", "build", &build, "arch",
+                       &arch, "address", &address, "guess", &guess, "pid", &pid);
+    if (!rc) {
+        text_copy(out->build, sizeof(out->build), build);
+        text_copy(out->arch, sizeof(out->arch), arch);
+        text_copy(out->address, sizeof(out->address), address);
+        text_copy(out->guess, sizeof(out->guess), guess);
+        out->pid = pid;
+    }
+    json_decref(root);
+    return rc;
+}
+
+int refused_report_parse(struct refused_report *out, const struct frame *f, struct fault *why)
+{
+    const char *text;
+    int status = STATUS_OURS;
+    json_t *root;
+    int rc = report_load(&root, "REFUSED", f, why);
+
+    if (rc)
+        return rc;
+    rc = REPORT_UNPACK(root, "REFUSED", why, "{s:s, s?i}", "text", &text, "status", &status);
+    if (!rc) {
+        text_copy(out->text, sizeof(out->text), text);
+        out->status = status > 0 && status < 256 ? status : STATUS_OURS;
+    }
+    json_decref(root);
+    return rc;
+}
+
+static int rank_check(int rank, int ranks, struct fault *why)
+{
+    return rank < 0 || rank >= ranks
+               ? fault_set(why, ML_ERR_REFUSED, "its agent names rank %d of %d", rank, ranks)
+               : 0;
+}
+
+int started_report_parse(struct started_report *out, const struct frame *f, int ranks,
+                         struct fault *why)
+{
+    json_int_t pid;
+    json_t *root;
+    int rc = report_load(&root, "STARTED", f, why);
+
+    if (rc)
+        return rc;
+    rc = REPORT_UNPACK(root, "STARTED", why, "{s:i, s:I}", "rank", &out->rank, "pid", &pid);
+    if (!rc)
+        rc = rank_check(out->rank, ranks, why);
+    if (!rc && pid <= 0)
+        rc = fault_set(why, ML_ERR_REFUSED, "its agent sent a STARTED without a valid pid");
+    if (!rc)
+        out->pid = pid;
+    json_decref(root);
+    return rc;
+}
+
+/* Sums over a job's ranks must not overflow. */
+static bool usage_is_valid(json_int_t value)
+{
+    return value >= 0 && value < (json_int_t)1 << 50;
+}
+
+static int counted_parse(struct exited_report *out, json_t *counted, struct fault *why)
+{
+    json_int_t calls, bytes, wait, kept;
+
+    if (!counted || json_is_null(counted))
+        return 0;
+    if (json_unpack(counted, "{s:I, s:I, s:I, s:I}", "calls", &calls, "bytes", &bytes, "wait_ms",
+                    &wait, "kept_waiting", &kept) ||
+        !usage_is_valid(calls) || !usage_is_valid(bytes) || !usage_is_valid(wait) ||
+        !usage_is_valid(kept))
+        return fault_set(why, ML_ERR_REFUSED,
+                         "its agent sent an EXITED without valid counts of calls");
+    out->has_counted = true;
+    out->counted = (struct rank_counted){calls, bytes, wait, kept};
+    return 0;
+}
+
+int exited_report_parse(struct exited_report *out, const struct frame *f, int ranks,
+                        struct fault *why)
+{
+    int core = 0, consequence = 0, ended_by_us = 0;
+    const char *error = NULL, *core_file = NULL, *lost = NULL, *message = NULL, *cause = NULL;
+    json_int_t pid = 0, elapsed = 0, user = 0, system = 0, peak = 0;
+    json_t *root;
+    int rc = report_load(&root, "EXITED", f, why);
+
+    if (rc)
+        return rc;
+    memset(out, 0, sizeof(*out));
+    out->status = -1;
+    rc = REPORT_UNPACK(
+        root, "EXITED", why,
+        "{s:i, s?I, s?i, s?i, s?b, s?b, s?b, s?s, s?s, s?s, s?s, s?s, s?{s:I, s:I, s:I, s:I}}",
+        "rank", &out->rank, "pid", &pid, "status", &out->status, "signal", &out->signal, "core",
+        &core, "consequence", &consequence, "ended_by_us", &ended_by_us, "error", &error,
+        "core_file", &core_file, "lost", &lost, "message", &message, "cause", &cause, "usage",
+        "elapsed_ms", &elapsed, "user_ms", &user, "system_ms", &system, "peak_bytes", &peak);
+    if (!rc)
+        rc = rank_check(out->rank, ranks, why);
+    if (!rc && (out->signal < 0 || out->signal > 127 ||
+                (!out->signal && (out->status < 0 || out->status > 255))))
+        rc = fault_set(why, ML_ERR_REFUSED, "its agent sent an EXITED without a valid status");
+    if (!rc && (!usage_is_valid(elapsed) || !usage_is_valid(user) || !usage_is_valid(system) ||
+                !usage_is_valid(peak)))
+        rc = fault_set(why, ML_ERR_REFUSED, "its agent sent an EXITED without a valid usage");
+    if (!rc) {
+        out->pid = pid;
+        out->core = core;
+        out->consequence = consequence;
+        out->ended_by_us = ended_by_us;
+        text_copy(out->error, sizeof(out->error), error);
+        text_copy(out->core_file, sizeof(out->core_file), core_file);
+        text_copy(out->lost, sizeof(out->lost), lost);
+        text_copy(out->message, sizeof(out->message), message);
+        text_copy(out->cause, sizeof(out->cause), cause);
+        out->usage = (struct rank_usage){
+            .elapsed_ms = elapsed, .user_ms = user, .system_ms = system, .peak_bytes = peak};
+        rc = counted_parse(out, json_object_get(root, "counted"), why);
+    }
+    json_decref(root);
+    return rc;
+}
+
+int aborted_report_parse(struct aborted_report *out, const struct frame *f, int ranks,
+                         struct fault *why)
+{
+    const char *text = NULL;
+    int fault = 0;
+    json_t *root;
+    int rc = report_load(&root, "ABORTED", f, why);
+
+    if (rc)
+        return rc;
+    rc = REPORT_UNPACK(root, "ABORTED", why, "{s:i, s:i, s?s, s?b}", "rank", &out->rank, "status",
+                       &out->status, "why", &text, "fault", &fault);
+    if (!rc)
+        rc = rank_check(out->rank, ranks, why);
+    text_copy(out->why, sizeof(out->why), rc ? NULL : text);
+    out->is_fault = fault;
+    json_decref(root);
+    return rc;
+}
+
+static enum log_level level_parse(const json_t *level)
+{
+    static const char *const names[] = {"error", "warn", "info", "debug"};
+
+    if (json_is_integer(level)) {
+        json_int_t n = json_integer_value(level);
+
+        return n >= LOG_ERROR && n <= LOG_DEBUG ? (enum log_level)n : LOG_WARN;
+    }
+    for (int i = 0; json_is_string(level) && i <= LOG_DEBUG; i++) {
+        if (strcmp(json_string_value(level), names[i]) == 0)
+            return (enum log_level)i;
+    }
+    return LOG_WARN;
+}
+
+int note_report_parse(struct note_report *out, const struct frame *f, struct fault *why)
+{
+    const char *text;
+    json_t *root, *level = NULL;
+    int names_host = 0, is_stall = 0;
+    int rc = report_load(&root, "NOTE", f, why);
+
+    if (rc)
+        return rc;
+    rc = REPORT_UNPACK(root, "NOTE", why, "{s?o, s:s, s?b, s?b}", "level", &level, "text", &text,
+                       "names_host", &names_host, "stall", &is_stall);
+    if (!rc) {
+        out->level = level_parse(level);
+        text_copy(out->text, sizeof(out->text), text);
+        out->names_host = names_host;
+        out->is_stall = is_stall;
+    }
+    json_decref(root);
+    return rc;
+}
+
+int ready_report_parse(struct ready_report *out, const struct frame *f,
+                       void (*on_warning)(const char *text, void *arg), void *arg,
+                       struct fault *why)
+{
+    const char *coordinator = "";
+    json_t *root, *warnings = NULL, *warning;
+    int is_pmix = 0;
+    size_t i;
+    int rc = report_load(&root, "READY", f, why);
+
+    if (rc)
+        return rc;
+    rc = REPORT_UNPACK(root, "READY", why, "{s?s, s?o, s?b}", "coordinator", &coordinator,
+                       "warnings", &warnings, "pmix", &is_pmix);
+    if (!rc) {
+        out->is_pmix = is_pmix;
+        text_copy(out->coordinator, sizeof(out->coordinator), coordinator);
+        json_array_foreach(warnings, i, warning)
+        {
+            if (json_is_string(warning))
+                on_warning(json_string_value(warning), arg);
+        }
+    }
+    json_decref(root);
+    return rc;
+}
+
+int done_report_parse(const struct frame *f,
+                      void (*on_survivor)(int64_t pid, const char *text, void *arg), void *arg,
+                      struct fault *why)
+{
+    json_t *root, *survivors = NULL, *survivor;
+    size_t i;
+    int rc = report_load(&root, "DONE", f, why);
+
+    if (rc)
+        return rc;
+    rc = REPORT_UNPACK(root, "DONE", why, "{s?o}", "survivors", &survivors);
+    if (!rc) {
+        json_array_foreach(survivors, i, survivor)
+        {
+            const char *text = "";
+            json_int_t pid = 0;
+
+            if (!json_unpack(survivor, "{s:I, s?s}", "pid", &pid, "text", &text))
+                on_survivor(pid, text, arg);
+        }
+    }
+    json_decref(root);
+    return rc;
+}
+
+int want_report_parse(int *wanted, int *count, const struct frame *f, int files, struct fault *why)
+{
+    json_t *root, *list, *entry;
+    size_t i;
+    int rc = report_load(&root, "WANT", f, why), last = -1;
+
+    if (rc)
+        return rc;
+    rc = REPORT_UNPACK(root, "WANT", why, "{s:o}", "files", &list);
+    if (!rc && !json_is_array(list))
+        rc = fault_set(why, ML_ERR_REFUSED, "its agent sent a malformed WANT");
+    *count = 0;
+    json_array_foreach(rc ? NULL : list, i, entry)
+    {
+        json_int_t index = json_is_integer(entry) ? json_integer_value(entry) : -1;
+
+        if (index <= last || index >= files) {
+            rc = fault_set(why, ML_ERR_REFUSED, "its agent wants a file that does not exist");
+            break;
+        }
+        last = wanted[(*count)++] = (int)index;
+    }
+    json_decref(root);
+    return rc;
+}
+
+int lost_report_parse(struct lost_report *out, const struct frame *f, struct fault *why)
+{
+    const char *name = f->type == AGENT_KILLED ? "KILLED" : "LOST", *found;
+    int cut_off = 0;
+    json_t *root;
+    int rc = report_load(&root, name, f, why);
+
+    if (rc)
+        return rc;
+    rc = REPORT_UNPACK(root, name, why, "{s:s, s?b}", "text", &found, "cut_off", &cut_off);
+    if (!rc) {
+        text_copy(out->text, sizeof(out->text), found);
+        out->is_cut_off = cut_off;
+    }
+    json_decref(root);
+    return rc;
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+/* agent_report.h: parses and checks the JSON of an agent's frames (doc/protocol.md), which come
+ * from another host. */
+#ifndef LAUNCHER_WIRE_PROTOCOL_AGENT_REPORT_H
+#define LAUNCHER_WIRE_PROTOCOL_AGENT_REPORT_H
+
+#include "common/log.h"
+#include "common/net/frame.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct hello_report {
+    char build[64], arch[32], address[64], guess[64];
+    int64_t pid;
+};
+struct ready_report {
+    bool is_pmix;         /* its programs need PMIx */
+    char coordinator[96]; /* "addr:port" or "" */
+};
+struct refused_report {
+    char text[512];
+    int status;
+};
+struct started_report {
+    int rank;
+    int64_t pid;
+};
+/* What a process and the children that it has waited for have used. */
+struct rank_usage {
+    int64_t elapsed_ms, user_ms, system_ms;
+    int64_t peak_bytes; /* of memory that one process held at a time */
+};
+/* What a rank has done with the library. */
+struct rank_counted {
+    int64_t calls, bytes, wait_ms;
+    int64_t kept_waiting; /* calls for all ranks in which it waited for another for long */
+};
+struct exited_report {
+    int rank;
+    int64_t pid;
+    int status; /* valid if signal is 0 */
+    int signal; /* or 0 */
+    bool core, consequence, ended_by_us;
+    char error[256];     /* why it could not be started; "": it was started */
+    char core_file[256]; /* "": unknown */
+    char lost[512];      /* of a consequence: a sentence that names the lost peer; or "" */
+    char message[256];   /* of the exception that ended a PyTorch program; or "" */
+    char cause[256];     /* what the host knows of why it failed; or "" */
+    struct rank_usage usage;
+    bool has_counted; /* it has used the library */
+    struct rank_counted counted;
+};
+struct aborted_report {
+    int rank, status;
+    char why[512]; /* "": none given */
+    bool is_fault; /* `why` continues a sentence: the agent ended the job because of the rank */
+};
+struct note_report {
+    enum log_level level;
+    char text[512];
+    bool names_host; /* the text says which hosts it is about */
+    bool is_stall;   /* it says that a call waits for too long */
+};
+struct lost_report { /* LOST and KILLED */
+    char text[512];
+    bool is_cut_off; /* the host has lost the coordinator, and nothing else */
+};
+
+/* `ranks`: the number of ranks in the job. ML_ERR_REFUSED: the frame is malformed, or its rank is
+ * out of range. */
+int hello_report_parse(struct hello_report *out, const struct frame *f, struct fault *why);
+int refused_report_parse(struct refused_report *out, const struct frame *f, struct fault *why);
+int started_report_parse(struct started_report *out, const struct frame *f, int ranks,
+                         struct fault *why);
+int exited_report_parse(struct exited_report *out, const struct frame *f, int ranks,
+                        struct fault *why);
+int aborted_report_parse(struct aborted_report *out, const struct frame *f, int ranks,
+                         struct fault *why);
+int note_report_parse(struct note_report *out, const struct frame *f, struct fault *why);
+
+/* on_warning is called for each of READY's warnings; on_survivor for each of DONE's survivors. */
+int ready_report_parse(struct ready_report *out, const struct frame *f,
+                       void (*on_warning)(const char *text, void *arg), void *arg,
+                       struct fault *why);
+int done_report_parse(const struct frame *f,
+                      void (*on_survivor)(int64_t pid, const char *text, void *arg), void *arg,
+                      struct fault *why);
+
+/* WANT: stores in `wanted`, which has room for `files` of them, the indices, which rise, and their
+ * number in *count. */
+int want_report_parse(int *wanted, int *count, const struct frame *f, int files, struct fault *why);
+int lost_report_parse(struct lost_report *out, const struct frame *f, struct fault *why);
+
+#endif

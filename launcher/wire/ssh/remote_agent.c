@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: MIT */
+#include "launcher/wire/ssh/remote_agent.h"
+
+#include "common/clock.h"
+#include "common/log.h"
+#include "common/status.h"
+#include "common/text/text_stream.h"
+#include "launcher/wire/protocol/agent_end.h"
+#include "launcher/wire/protocol/agent_protocol.h"
+#include "launcher/wire/ssh/remote_stage.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+
+static const char marker[] = "@mlaunch-agent@\n";
+
+enum { NOISE_MAX = 65536 /* bytes that start-up files may print before the marker */ };
+
+/* What the line has printed when no candidate was right. */
+struct verdict {
+    char tried[16]; /* status of the last candidate, "missing", or "changed": a copy isn't whole */
+    unsigned user;  /* the uid there */
+    char machine[64];
+    char home[3500];
+};
+
+/* Writes a path as a word within the line's single quotes, in octal if it holds a character that
+ * might have a meaning to a shell. */
+static void path_write(FILE *to, const char *path)
+{
+    static const char plain[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._+,@=:-";
+
+    if (path[strspn(path, plain)] == '\0') {
+        fputs(path, to);
+        return;
+    }
+    fputs("\"$(printf %b \"", to);
+    for (; *path; path++) {
+        if (strchr(plain, *path))
+            fputc(*path, to);
+        else
+            fprintf(to, "\\0%03o", (unsigned char)*path);
+    }
+    fputs("\")\"", to);
+}
+
+/* Defines the function `whole`, which is true if the user's copy in $c is as mlaunch has made it:
+ * nobody else can have written to it, and each file has its size and its checksum. With a file that
+ * was cut off, all ranks would die of SIGBUS. A host without cksum is content with the size. There
+ * are no characters in it that csh or fish would change. */
+static void whole_write(FILE *to, const struct channel_config *config)
+{
+    struct remote_stage_size sizes[REMOTE_STAGE_FILES];
+    int count = remote_stage_sizes(sizes, config);
+    char name[REMOTE_STAGE_NAME];
+
+    remote_stage_name(name, config->build);
+    fprintf(to,
+            "c=\"$HOME/.cache/mlaunch/%s\"; whole() { u=$(id -u); "
+            "s=$(LC_ALL=C ls -lnd \"$c/.\" \"$c/..\"",
+            name);
+    for (int i = 0; i < count; i++)
+        fprintf(to, " \"$c/%s\"", sizes[i].name);
+    fputs(" 2>/dev/null | while read -r m l o g z n; do case $m,$o in (????\?-?\?-*,$u) "
+          "case $m,$z,${n##*\"$c\"/} in (d*,.|d*,..",
+          to);
+    for (int i = 0; i < count; i++)
+        fprintf(to, "|-*,%lld,%s", (long long)sizes[i].size, sizes[i].name);
+    fputs(") printf x;; esac;; esac; done); [ \"$s\" = xx", to);
+    for (int i = 0; i < count; i++)
+        fputc('x', to);
+    fputs(" ] || return; set -- $(cd \"$c\" && cksum", to);
+    for (int i = 0; i < count; i++)
+        fprintf(to, " %s", sizes[i].name);
+    fputs(" 2>/dev/null); case \"$*\" in (\"\"|\"", to);
+    for (int i = 0; i < count; i++)
+        fprintf(to, "%s%u %lld %s", i ? " " : "", sizes[i].sum, (long long)sizes[i].size,
+                sizes[i].name);
+    fputs("\") ;; (*) false;; esac; }; ", to);
+}
+
+static int line_make(char **out, const struct channel_config *config, struct fault *why)
+{
+    struct text_stream s;
+    FILE *to = text_stream_open(&s);
+
+    if (!to)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    fprintf(to, "exec /bin/sh -c 'echo %.*s; t=missing; ", (int)sizeof(marker) - 2, marker);
+    if (!config->agent)
+        whole_write(to, config);
+    fputs("for a in ", to);
+    path_write(to, config->agent ? config->agent : config->local_agent);
+    if (!config->agent)
+        fputs(" \"$(command -v mlaunch-agent)\" \"$c/mlaunch-agent\"", to);
+    /* STATUS_NOT_EXECUTABLE and STATUS_NOT_FOUND: it is of another architecture, or a library is
+     * missing. */
+    fprintf(to,
+            "; do [ -x \"$a\" ] || continue; %s\"$a\" --build %s; t=$?; "
+            "case $t in %d|%d|%d) ;; *) exit $t;; esac; done; "
+            "echo none $t $(id -u) \"$(uname -m)\" \"$HOME\"; exit %d'",
+            config->agent ? "" : "case $a in \"$c\"/*) whole || { t=changed; continue; };; esac; ",
+            config->build, AGENT_EXIT_NOT_OURS, STATUS_NOT_EXECUTABLE, STATUS_NOT_FOUND,
+            AGENT_EXIT_NOT_OURS);
+    *out = text_stream_close(to, &s);
+    return *out ? 0 : fault_set(why, ML_ERR_MEMORY, "out of memory");
+}
+
+/* The reason why the command has ended before any agent sent a byte. */
+static int silence_explain(struct remote_agent *a, const char *noise, bool marked,
+                           struct fault *why)
+{
+    struct last_words said = {.size = 0};
+    char words[256], how[350];
+
+    remote_command_reap(&a->command);
+    last_words_line(&a->command.words, words, sizeof(words));
+    if (marked) {
+        agent_end_describe(how, sizeof(how), a->command.status,
+                           *a->command.signal ? a->command.signal : NULL, words);
+        return fault_set(why, ML_ERR_REFUSED, "%s", how);
+    }
+    last_words_add(&said, a->command.words.bytes, a->command.words.size);
+    last_words_add(&said, noise, strlen(noise));
+    last_words_line(&said, words, sizeof(words));
+    return fault_set(
+        why, ML_ERR_REFUSED,
+        "the login shell there did not run what mlaunch sent (ForceCommand, a restricted "
+        "shell?); it ended with status %d%s%s",
+        a->command.status, *words ? " and said: " : "", words);
+}
+
+/* Waits for more bytes and appends them at buf + *used. REMOTE_COMMAND_ENDED: there are no more. */
+static int more_read(struct remote_agent *a, char *buf, size_t room, size_t *used,
+                     struct fault *why)
+{
+    int n;
+
+    while ((n = remote_command_read(&a->command, buf + *used, room - *used, why)) == 0) {
+        int rc = remote_session_wait(a->command.session, why);
+
+        if (rc == ML_ERR_TIMEOUT)
+            fault_set(
+                why, rc,
+                "logged in, but the login shell or the agent sent nothing for too long; do the "
+                "shell's start-up files wait for something?");
+        if (rc)
+            return rc;
+    }
+    if (n > 0)
+        *used += (size_t)n;
+    return n > 0 ? 0 : n;
+}
+
+/* Skips everything up to the marker. The bytes that follow it are moved to the beginning of buf;
+ * *used of them have arrived. */
+static int marker_await(struct remote_agent *a, char *buf, size_t *used, struct fault *why)
+{
+    size_t passed = 0, kept;
+    char *found;
+    int rc;
+
+    while (!(found = memmem(buf, *used, marker, sizeof(marker) - 1))) {
+        if (passed > NOISE_MAX)
+            return fault_set(
+                why, ML_ERR_REFUSED,
+                "the login shell's start-up files print endlessly; they must be quiet without a "
+                "terminal");
+        kept = *used < 1024 ? *used : 1024;
+        passed += *used - kept;
+        memmove(buf, buf + *used - kept, kept);
+        *used = kept;
+        rc = more_read(a, buf, sizeof(a->first) - 1, used, why);
+        if (rc == REMOTE_COMMAND_ENDED) {
+            buf[*used] = '\0';
+            return silence_explain(a, buf, false, why);
+        }
+        if (rc)
+            return rc;
+    }
+    found += sizeof(marker) - 1;
+    *used -= (size_t)(found - buf);
+    memmove(buf, found, *used);
+    return 0;
+}
+
+/* Runs the line. 0: an agent has answered; 1: none is right, for the reasons in *verdict. */
+static int line_run(struct remote_agent *a, struct remote_session *s, const char *line,
+                    struct verdict *verdict, struct fault *why)
+{
+    size_t *used = &a->first_size;
+    int rc = remote_command_start(&a->command, s, line, why);
+
+    *used = 0;
+    if (!rc)
+        rc = marker_await(a, a->first, used, why);
+    while (!rc && (*used == 0 || ((unsigned char)a->first[0] > AGENT_FIRST_BYTE_MAX &&
+                                  !memchr(a->first, '\n', *used)))) {
+        rc = *used < sizeof(a->first) - 1
+                 ? more_read(a, a->first, sizeof(a->first) - 1, used, why)
+                 : fault_set(why, ML_ERR_REFUSED, "the program that answered is not mlaunch-agent");
+        if (rc == REMOTE_COMMAND_ENDED)
+            rc = silence_explain(a, "", true, why);
+    }
+    if (rc || (unsigned char)a->first[0] <= AGENT_FIRST_BYTE_MAX)
+        return rc;
+    a->first[*used] = '\0';
+    if (sscanf(a->first, "none %15s %u %63s %3499[^\n]", verdict->tried, &verdict->user,
+               verdict->machine, verdict->home) != 4)
+        return fault_set(why, ML_ERR_REFUSED,
+                         "the program that answered is not mlaunch-agent: %.100s", a->first);
+    return 1;
+}
+
+/* The reason why the only candidate, that of --agent, is not right. */
+static int named_explain(struct remote_agent *a, const struct verdict *v,
+                         const struct channel_config *config, struct fault *why)
+{
+    char words[200];
+
+    remote_command_reap(&a->command);
+    last_words_line(&a->command.words, words, sizeof(words));
+    if (strcmp(v->tried, "missing") == 0)
+        return fault_set(why, ML_ERR_REFUSED, "there is no program %s, which --agent names",
+                         config->agent);
+    if (atoi(v->tried) == AGENT_EXIT_NOT_OURS)
+        return fault_set(
+            why, ML_ERR_REFUSED,
+            "%s, which --agent names, is another build than this mlaunch (%s); without "
+            "--agent mlaunch copies its own",
+            config->agent, config->build);
+    return fault_set(why, ML_ERR_REFUSED,
+                     "%s, which --agent names, cannot run there: status %s%s%s", config->agent,
+                     v->tried, *words ? ": " : "", words);
+}
+
+static int machine_check(const struct verdict *v, struct fault *why)
+{
+    struct utsname here;
+
+    if (uname(&here) == 0 && strcmp(here.machine, v->machine) != 0)
+        return fault_set(
+            why, ML_ERR_REFUSED,
+            "no agent of this build is there, and mlaunch cannot copy its own: the host is "
+            "%s, this machine %s; install mlaunch there from the same source, or name an "
+            "agent with --agent",
+            v->machine, here.machine);
+    return 0;
+}
+
+static int staged_explain(struct remote_agent *a, const struct verdict *v,
+                          const struct channel_config *config, struct fault *why)
+{
+    char words[200], name[REMOTE_STAGE_NAME];
+
+    remote_stage_name(name, config->build);
+    remote_command_reap(&a->command);
+    last_words_line(&a->command.words, words, sizeof(words));
+    if (strcmp(v->tried, "changed") == 0)
+        return fault_set(why, ML_ERR_REFUSED,
+                         "the agent was copied to %s/.cache/mlaunch/%s, but what is there now is "
+                         "not what was copied, or others may write to it; remove that directory",
+                         v->home, name);
+    return fault_set(
+        why, ML_ERR_REFUSED,
+        "the agent was copied to %s/.cache/mlaunch/%s but does not run there (status %s%s%s); "
+        "is that file system mounted noexec, or does it have another C library?",
+        v->home, name, v->tried, *words ? ": " : "", words);
+}
+
+int remote_agent_start(struct remote_agent *a, struct remote_session *s,
+                       const struct channel_config *config, struct fault *why)
+{
+    struct verdict v = {0};
+    bool is_copied = false;
+    char *line;
+    int rc = line_make(&line, config, why);
+
+    if (rc)
+        return rc;
+    s->wait.deadline_ms = clock_ms() + config->connect_timeout_ms;
+    rc = line_run(a, s, line, &v, why);
+    if (rc == 1 && config->agent) {
+        rc = named_explain(a, &v, config, why);
+    } else if (rc == 1) {
+        log_info("%s: no agent of build %s is there (last status: %s); copying it", s->config->name,
+                 config->build, v.tried);
+        is_copied = true;
+        rc = machine_check(&v, why);
+        if (!rc)
+            rc = remote_stage(s, v.home, v.user,
+                              atoi(v.tried) == AGENT_EXIT_NOT_OURS ||
+                                  strcmp(v.tried, "changed") == 0,
+                              config, why);
+        remote_command_close(&a->command);
+        s->wait.deadline_ms = clock_ms() + config->connect_timeout_ms;
+        if (!rc)
+            rc = line_run(a, s, line, &v, why);
+        if (rc == 1)
+            rc = staged_explain(a, &v, config, why);
+    }
+    if (!rc)
+        log_debug("%s: an agent of this build runs%s", s->config->name,
+                  is_copied ? ", just copied" : "; nothing had to be copied");
+    free(line);
+    return rc;
+}
+
+void remote_agent_close(struct remote_agent *a)
+{
+    remote_command_close(&a->command);
+}

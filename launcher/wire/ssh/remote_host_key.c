@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: MIT */
+#include "launcher/wire/ssh/remote_host_key.h"
+
+#include "common/log.h"
+#include "common/text/text_stream.h"
+#include "launcher/wire/ssh/remote_config_file.h"
+
+#include <errno.h>
+#define LIBSSH_LEGACY_0_4 /* as in remote_session.h */
+#include <libssh/libssh.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char default_algorithms[] =
+    "ssh-ed25519,ecdsa-sha2-nistp256,ecdsa-sha2-nistp384,ecdsa-sha2-nistp521,rsa-sha2-512,"
+    "rsa-sha2-256";
+
+/* What the known_hosts files contain about a host. */
+struct finding {
+    ssh_key key;            /* the one to look for, or NULL */
+    FILE *algorithms;       /* to list those of known keys, or NULL */
+    const char *known_file; /* holds the key, in known_line; NULL: the key is unknown */
+    int known_line;
+    const char *other_file; /* holds another key of the same type, in other_line */
+    int other_line;
+    const char *revoked_file;
+    int revoked_line;
+    int entries; /* about this host */
+};
+
+/* The name under which the key must be known, as known_hosts writes it. */
+static void name_known_as(const struct remote_config *c, bool with_port, char *out, size_t size)
+{
+    if (c->option[REMOTE_HOST_KEY_ALIAS])
+        snprintf(out, size, "%s", c->option[REMOTE_HOST_KEY_ALIAS]);
+    else if (with_port && c->port != 22)
+        snprintf(out, size, "[%s]:%d", c->option[REMOTE_HOSTNAME], c->port);
+    else
+        snprintf(out, size, "%s", c->option[REMOTE_HOSTNAME]);
+}
+
+static void algorithms_add(FILE *to, ssh_key key)
+{
+    switch (ssh_key_type(key)) {
+    case SSH_KEYTYPE_RSA:
+        fputs("rsa-sha2-512,rsa-sha2-256,", to);
+        break;
+    case SSH_KEYTYPE_ED25519:
+    case SSH_KEYTYPE_ECDSA_P256:
+    case SSH_KEYTYPE_ECDSA_P384:
+    case SSH_KEYTYPE_ECDSA_P521:
+        fprintf(to, "%s,", ssh_key_type_to_char(ssh_key_type(key)));
+        break;
+    default: /* types that libssh would not use anyway */
+        break;
+    }
+}
+
+/* Asked as well as libssh, for which a negated pattern that matches is a match: `!b,*` would make b
+ * known. A hashed name is no pattern. The line is cut up. */
+static bool names_match(char *line, const char *name)
+{
+    if (*line == '|')
+        return true;
+    line[strcspn(line, " ")] = '\0';
+    return remote_config_file_list_matches(line, name);
+}
+
+static void line_judge(struct finding *f, const char *name, char *line, const char *file,
+                       int number)
+{
+    struct ssh_knownhosts_entry *entry = NULL;
+    bool revokes = strncmp(line, "@revoked", 8) == 0;
+
+    line[strcspn(line, "\r\n")] = '\0';
+    for (char *p = line; *p; p++)
+        if (*p == '\t')
+            *p = ' ';
+    if (revokes)
+        line += 8;
+    line += strspn(line, " ");
+    if (*line == '#' || *line == '@' || !*line)
+        return;
+    if (ssh_known_hosts_parse_line(name, line, &entry) != SSH_OK)
+        return;
+    if (!names_match(line, name)) {
+        ssh_knownhosts_entry_free(entry);
+        return;
+    }
+    f->entries += !revokes;
+    if (f->algorithms && !revokes)
+        algorithms_add(f->algorithms, entry->publickey);
+    if (f->key && ssh_key_cmp(f->key, entry->publickey, SSH_KEY_CMP_PUBLIC) == 0) {
+        if (!revokes && !f->known_file) {
+            f->known_file = file;
+            f->known_line = number;
+        }
+        if (revokes) {
+            f->revoked_file = file;
+            f->revoked_line = number;
+        }
+    } else if (f->key && !revokes && !f->other_file &&
+               ssh_key_type(f->key) == ssh_key_type(entry->publickey)) {
+        f->other_file = file;
+        f->other_line = number;
+    }
+    ssh_knownhosts_entry_free(entry);
+}
+
+/* A missing file is no error, as with ssh. */
+static int files_search(struct finding *f, const struct remote_config *c, bool with_port,
+                        struct fault *why)
+{
+    char name[300], *line = NULL;
+    size_t room = 0;
+
+    name_known_as(c, with_port, name, sizeof(name));
+    for (size_t i = 0; i < c->known_hosts.count; i++) {
+        const char *file = c->known_hosts.items[i];
+        FILE *from = fopen(file, "re");
+
+        if (!from && errno != ENOENT && errno != ENOTDIR) {
+            free(line);
+            return fault_os(why, ML_ERR_SYSTEM, errno, "cannot read the known hosts in %s", file);
+        }
+        for (int number = 1; from && getline(&line, &room, from) >= 0; number++)
+            line_judge(f, name, line, file, number);
+        if (from)
+            fclose(from);
+    }
+    free(line);
+    return 0;
+}
+
+/* A host on a port other than 22 may be known by its bare name, as with ssh. */
+static int host_search(struct finding *f, const struct remote_config *c, struct fault *why)
+{
+    int rc = files_search(f, c, true, why);
+
+    if (!rc && f->entries == 0 && c->port != 22 && !c->option[REMOTE_HOST_KEY_ALIAS])
+        rc = files_search(f, c, false, why);
+    return rc;
+}
+
+int remote_host_key_algorithms(char **out, const struct remote_config *c, struct fault *why)
+{
+    struct finding f = {0};
+    struct text_stream s;
+    int rc;
+
+    if (c->option[REMOTE_HOST_KEY_ALGORITHMS])
+        return string_copy(out, c->option[REMOTE_HOST_KEY_ALGORITHMS], why);
+    *out = NULL;
+    f.algorithms = text_stream_open(&s);
+    if (!f.algorithms)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    rc = host_search(&f, c, why);
+    fputs(default_algorithms, f.algorithms);
+    *out = text_stream_close(f.algorithms, &s);
+    if (!*out && !rc)
+        rc = fault_set(why, ML_ERR_MEMORY, "out of memory");
+    if (rc)
+        free(*out);
+    return rc;
+}
+
+static int key_refuse(const struct finding *f, const struct remote_config *c, const char *print,
+                      struct fault *why)
+{
+    const char *file =
+        c->known_hosts.count ? c->known_hosts.items[0] : "known_hosts (no file is set)";
+    char name[300], command[200];
+
+    name_known_as(c, true, name, sizeof(name));
+    remote_config_command(c, command, sizeof(command));
+    if (f->revoked_file)
+        return fault_set(why, ML_ERR_REFUSED, "its host key %s is revoked in %s line %d", print,
+                         f->revoked_file, f->revoked_line);
+    if (f->other_file)
+        return fault_set(
+            why, ML_ERR_REFUSED,
+            "its host key has changed: %s line %d has another one for %s than the %s that "
+            "it shows; if the host was installed anew, run ssh-keygen -R '%s' -f %s and "
+            "log in once with ssh; if not, somebody may be in between",
+            f->other_file, f->other_line, name, print, name, f->other_file);
+    return fault_set(
+        why, ML_ERR_REFUSED,
+        "its host key is unknown: %s is not in %s for %s; log in once with `%s` and compare "
+        "the fingerprint",
+        print, file, name, command);
+}
+
+int remote_host_key_check(struct ssh_session_struct *ssh, const struct remote_config *c,
+                          struct fault *why)
+{
+    struct finding f = {0};
+    unsigned char *hash = NULL;
+    size_t size;
+    char *print = NULL;
+    int rc;
+
+    if (ssh_get_server_publickey(ssh, &f.key) != SSH_OK ||
+        ssh_get_publickey_hash(f.key, SSH_PUBLICKEY_HASH_SHA256, &hash, &size) < 0 ||
+        !(print = ssh_get_fingerprint_hash(SSH_PUBLICKEY_HASH_SHA256, hash, size))) {
+        rc = fault_set(why, ML_ERR_REFUSED, "cannot read its host key: %s", ssh_get_error(ssh));
+    } else {
+        rc = host_search(&f, c, why);
+        if (!rc && (!f.known_file || f.revoked_file))
+            rc = key_refuse(&f, c, print, why);
+        else if (!rc)
+            log_debug("%s: host key %s %s is known from %s line %d", c->name,
+                      ssh_key_type_to_char(ssh_key_type(f.key)), print, f.known_file, f.known_line);
+    }
+    ssh_string_free_char(print);
+    ssh_clean_pubkey_hash(&hash);
+    ssh_key_free(f.key);
+    return rc;
+}

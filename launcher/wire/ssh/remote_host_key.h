@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * remote_host_key.h: verifies a host's identity, always as with StrictHostKeyChecking yes: the key
+ * must be in one of the known_hosts files, under HostKeyAlias or the host's name. Certificates of
+ * hosts (@cert-authority) are ignored.
+ */
+#ifndef LAUNCHER_WIRE_SSH_REMOTE_HOST_KEY_H
+#define LAUNCHER_WIRE_SSH_REMOTE_HOST_KEY_H
+
+#include "launcher/wire/ssh/remote_config.h"
+
+struct ssh_session_struct;
+
+/* The algorithms to ask for, those of the known keys first, because otherwise a host that is known
+ * by one key could present another. Freed by the caller. */
+int remote_host_key_algorithms(char **out, const struct remote_config *c, struct fault *why);
+
+/* Checks the key that the server of `ssh` has presented. 0: it is known. ML_ERR_REFUSED: it is
+ * unknown, changed or revoked; `why` names the remedy. */
+int remote_host_key_check(struct ssh_session_struct *ssh, const struct remote_config *c,
+                          struct fault *why);
+
+#endif

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+#include "rdma/verbs/rail_fit.h"
+
+int rail_fit_mtu(const struct port *p, int bytes, uint8_t *out, struct fault *why)
+{
+    enum ibv_mtu mtu = IBV_MTU_256;
+
+    if (!bytes) {
+        *out = (uint8_t)p->attr.active_mtu;
+        return 0;
+    }
+    while (mtu < IBV_MTU_4096 && (128 << mtu) < bytes)
+        mtu = (enum ibv_mtu)(mtu + 1);
+    if (mtu > p->attr.active_mtu)
+        return fault_set(why, ML_ERR_ARGUMENT,
+                         "%s port %d has an active MTU of %d, so --mtu %d is too much", p->device,
+                         p->number, 128 << p->attr.active_mtu, bytes);
+    *out = (uint8_t)mtu;
+    return 0;
+}
+
+static int gids_fit(const struct rail_fit *mine, const struct rail_end *other, struct gid *gid,
+                    struct gid *peer_gid, struct fault *why)
+{
+    const struct port *p = mine->port;
+    struct gid_list ours = {p->gids, p->gid_count, mine->gid_index};
+    struct gid_list theirs = {other->gids, other->gid_count, other->gid_index};
+    int at, peer_at;
+    int score = mine->is_low ? gid_choose(ours, theirs, &at, &peer_at)
+                             : gid_choose(theirs, ours, &peer_at, &at);
+
+    if (score > 0) {
+        *gid = p->gids[at];
+        *peer_gid = other->gids[peer_at];
+        return 0;
+    }
+    if (mine->gid_index >= 0)
+        return fault_set(why, ML_ERR_LINK,
+                         "%s port %d: GID index %d does not exist, or does not fit the GIDs of "
+                         "%s's %s port %d; see `mlaunch-probe`",
+                         p->device, p->number, mine->gid_index, mine->peer, other->device,
+                         other->port);
+    return fault_set(why, ML_ERR_LINK,
+                     "%s port %d and %s's %s port %d have no RoCE addresses in common: give their "
+                     "network devices IPv4 addresses in one subnet",
+                     p->device, p->number, mine->peer, other->device, other->port);
+}
+
+static const char *link_layer_name(uint8_t link_layer)
+{
+    return link_layer == IBV_LINK_LAYER_ETHERNET ? "Ethernet" : "InfiniBand";
+}
+
+int rail_fit(const struct rail_fit *mine, const struct rail_end *other, struct gid *gid,
+             struct gid *peer_gid, struct fault *why)
+{
+    bool is_reliable = mine->kind == QUEUE_PAIR_RC;
+    const struct port *p = mine->port;
+
+    if (other->gid_count < 0 || other->gid_count > GID_MOST)
+        return fault_set(why, ML_ERR_REFUSED, "the description that %s sent of its %s is damaged",
+                         mine->peer, other->device);
+    if (other->link_layer != p->attr.link_layer)
+        return fault_set(why, ML_ERR_LINK,
+                         "%s port %d is %s, and %s's %s port %d is %s: the hostfile's wiring can't "
+                         "be right",
+                         p->device, p->number, link_layer_name(p->attr.link_layer), mine->peer,
+                         other->device, other->port, link_layer_name(other->link_layer));
+    if (other->pair.kind != (uint8_t)mine->kind)
+        return fault_set(why, ML_ERR_LINK,
+                         "%s port %d offers %s, but %s's %s port %d %s: --qp uc, if both have them",
+                         p->device, p->number,
+                         is_reliable ? "reliable connections (RC)"
+                                     : "only unreliable connections (UC)",
+                         mine->peer, other->device, other->port,
+                         is_reliable ? "only unreliable ones (UC)" : "reliable ones (RC)");
+    if (p->attr.link_layer == IBV_LINK_LAYER_ETHERNET)
+        return gids_fit(mine, other, gid, peer_gid, why);
+    return 0;
+}

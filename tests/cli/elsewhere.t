@@ -1,0 +1,70 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# The tests themselves, in other places: a checkout below /tmp, and one in the home directory in a
+# path that is not ASCII, each built by ./bootstrap there, beside a dead job of this user. Twenty
+# files of tests pass in both.
+# shellcheck disable=SC2154 # mlaunch: of fault.sh
+TEST_TIER=full
+TEST_LIMIT=1500
+. "${0%/*}/../lib/test.sh"
+. "${0%/*}/../fault/fault.sh"
+[ "$SANITIZE" = no ] || skip_all "one build of each place is enough"
+
+files=(cli/{run,output,options,ps,status,top,metrics,detach,job-name,exec,hooks,info,hosts}.t
+    cli/{ssh,stage,verify-links,python-script}.t fault/{clean,container}.t runtime/shim.t)
+
+job_start -H localhost -n 1 -- sh -c 'echo ready; exec sleep 3000'
+has_said ready 1
+dead=$(echo /tmp/mlaunch-"$(id -u)"/"$(job_id)".*)
+dead_end() {
+    local pid
+    for pid in $(survivors "$MARK" | cut -d ' ' -f 1); do kill -KILL "$pid"; done
+    rm -rf "$dead"
+}
+at_exit dead_end
+check "an agent is killed" both_kill
+wait "$mlaunch" 2> /dev/null
+check "its job's directory is left" test -e "$dead/job.json"
+
+# place DIR: a checkout, built. Its output is in DIR.log.
+place() {
+    mkdir -p "$1" &&
+        tar -C "$SOURCE" --exclude='./build*' --exclude=./configure --exclude=./.git -cf - . |
+        tar -C "$1" -xf - && cd "$1" && unset MAKEFLAGS && ./bootstrap &&
+        make -C build -s check-scripts-build
+}
+# visit DIR: builds there and runs the files, whose output is in DIR.results.
+visit() {
+    local file
+    (place "$1") > "$1.log" 2>&1 || return 1
+    mkdir "$1.results"
+    for file in "${files[@]}"; do
+        env -u MLAUNCH_TEST_MARK -u TMPDIR BUILD="$1/build" SOURCE="$1" bash "$1/tests/$file" \
+            > "$1.results/${file//\//.}" 2>&1
+    done
+}
+below=$T/checkout home=$(mktemp -d "${HOME:-/}/mlaunch-ü.XXXXXX" 2> /dev/null)
+visited=("$below")
+visit "$below" &
+if [ -n "$home" ]; then
+    at_exit rm -rf "$home"
+    visited+=("$home/checkout")
+    visit "$home/checkout" &
+else
+    skip "in the home directory" "${HOME:-/} cannot be written"
+fi
+wait -n
+wait
+for dir in "${visited[@]}"; do
+    check "$dir: is built" test -d "$dir.results" || diag_file "$dir.log"
+    for file in "${files[@]}"; do
+        log=$dir.results/${file//\//.}
+        if [ -e "$log" ] && ! grep -qE '^(not ok|Bail out)' "$log" && grep -q '^1\.\.' "$log"; then
+            pass "$dir: $file"
+        else
+            fail "$dir: $file" "$(grep -A 20 -E '^(not ok|Bail out)' "$log" | tail -n 40)"
+        fi
+    done
+done
+check "the dead job's directory is still there" test -e "$dead/job.json"
+done_testing

@@ -1,0 +1,8 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Parsers that several programs have take any bytes (fuzz.sh).
+TEST_TIER=full
+TEST_LIMIT=480
+. "${0%/*}/../lib/test.sh"
+. "${0%/*}/fuzz.sh"
+fuzz common 5

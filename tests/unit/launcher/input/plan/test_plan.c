@@ -1,0 +1,601 @@
+/* SPDX-License-Identifier: MIT */
+/* test_plan.c: the host of each rank, the data path and the environment. */
+#include "common/log.h"
+#include "launcher/base/text/environment.h"
+#include "launcher/input/options/options_load.h"
+#include "launcher/input/plan/plan_create.h"
+#include "launcher/input/plan/plan_spares.h"
+
+#include "config.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { WORDS = 32 };
+
+static char *no_environment[] = {NULL};
+
+/* Words are separated by blanks. */
+static int make(struct plan **p, const char *line, char *const *environment, struct fault *why)
+{
+    char copy[1024], *argv[WORDS], *rest = copy;
+    struct options_source from = {1, argv, environment, NULL, NULL};
+    struct options *o = NULL;
+    int rc;
+
+    snprintf(copy, sizeof(copy), "%s", line);
+    argv[0] = (char *)"mlaunch";
+    while (from.argc < WORDS && (argv[from.argc] = strsep(&rest, " ")))
+        from.argc++;
+    *p = NULL;
+    rc = options_load_from(&o, &from, why);
+    if (!rc)
+        rc = plan_create(p, o, environment, why);
+    options_destroy(o);
+    return rc;
+}
+
+static struct plan *made(const char *line)
+{
+    struct plan *p;
+    struct fault why = {0};
+
+    if (make(&p, line, no_environment, &why))
+        fail_msg("%s: %s", line, why.text);
+    return p;
+}
+
+/* "aab": the host of each rank, by the first letter of its name. */
+static void expect_placement(const char *line, const char *expected)
+{
+    struct plan *p = made(line);
+    char got[64] = "";
+
+    assert_in_range(p->size, 1, 60);
+    for (int r = 0; r < p->size; r++)
+        got[r] = plan_host(p, p->ranks[r].host)->name[0];
+    if (strcmp(got, expected) != 0)
+        fail_msg("%s\n  placed: %s\n  expected: %s", line, got, expected);
+    plan_destroy(p);
+}
+
+static void test_placement(void **state)
+{
+    static const struct {
+        const char *line, *placed;
+    } cases[] = {
+        {"p", "l"}, /* localhost */
+        {"-n 3 p", "lll"},
+        {"--ssh-config /nonexistent -n 2 p", "ll"}, /* not needed here */
+        {"--ppn 2 p", "ll"},
+        {"-H a p", "a"},
+        {"-H a,b p", "ab"},
+        {"-H a,a p", "aa"},
+        {"-H a:2,b p", "aab"},
+        {"-H a:2,b:3 p", "aabbb"},
+        {"-H a:2,b:3 -n 4 p", "aabb"},
+        {"-H a:2,b:3 -n 2 p", "aa"},
+        {"-H a:2,b:2 -n 9 --oversubscribe p", "aaaaabbbb"},
+        {"-H a:3,b:1 -n 8 --oversubscribe p", "aaaaaabb"},
+        {"-H a -n 3 p", "aaa"},
+        {"-H a,b,c -n 7 p", "aaabbcc"},
+        {"-H a,b,c -n 2 p", "ab"},
+        {"-H a:1,b,c -n 6 p", "abbbcc"},
+        {"-H a,b:2 -n 6 p", "aaaabb"},
+        {"-H a,b:4 -n 4 p", "aabb"},
+        {"-H a,b --ppn 2 p", "aabb"},
+        {"-H a,b,c --ppn 2 -n 3 p", "aab"},
+        {"-H a:4,b:4 --ppn 2 p", "aabb"},
+        {"-H a:1,b:1 --ppn 2 --oversubscribe p", "aabb"},
+        {"-H a:2,b:3 --map-by host p", "ababb"},
+        {"-H a,b,c -n 7 --map-by host p", "abcabca"},
+        {"-H a:1,b:3 -n 4 --map-by host p", "abbb"},
+        {"-H a:1,b:1 -n 5 --map-by host --oversubscribe p", "ababa"},
+        {"-H a,b --ppn 2 --map-by host p", "abab"},
+        {"-H a:2,b:1 --ppn 2 -n 3 --map-by host p", "aba"},
+        {"-H a:3,b:1 --ppn 3 -n 4 --map-by host p", "abaa"},
+        {"-H a:3,b:3 -n 2 p : -n 2 q", "aaab"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
+        expect_placement(cases[i].line, cases[i].placed);
+}
+
+static const struct {
+    const char *line, *sentence;
+} refused[] = {
+    {"-H a:2,b:2 -n 5 p",
+     "5 ranks are asked for, but the hosts (--hosts) have 4 slots; --oversubscribe"},
+    {"-H a,a -n 3 p", "3 ranks are asked for, but the hosts (--hosts) have 2 slots"},
+    {"-H a,b --ppn 2 -n 5 p", "5 ranks are asked for, but --ppn 2 on 2 hosts makes 4"},
+    {"-H a,b:1 --ppn 2 p", "--ppn 2 asks for 2 ranks on host b, which has 1 slot; --oversubscribe"},
+    {"-H a:4,b:1 --ppn 2 p", "--ppn 2 asks for 2 ranks on host b, which has 1 slot"},
+    {"-H a:2,b,c:1 --ppn 2 --map-by host p",
+     "6 ranks are asked for, but --ppn 2 and the hosts' slots (--hosts) make 5"},
+    {"--ppn 1048576 -H a,b p", "2097152 ranks are more than mlaunch can start (1048576)"},
+    {"-n 1048576 p : -n 1 q", "1048577 ranks are more than mlaunch can start"},
+    {"-H a -n 2 p : q", "program 2 (q) has no -n: with ':' each program needs its own"},
+    {"-H a --hostfile /nonexistent p", "hostfile: /nonexistent: cannot be opened"},
+    {"--hostfile /nonexistent p",
+     "hostfile: /nonexistent: cannot be opened: No such file or directory"},
+    {"--backend shm -H a,b p", "backend shm needs all ranks on one host, but they are on 2 (a, b)"},
+    {"--secure --backend rdma -H a,b p", "data over RDMA is not encrypted; use --backend tcp"},
+    {"--secure --backend none p", "--secure and backend none exclude each other"},
+    {"--backend shm --local net p", "backend shm and --local net exclude each other"},
+    {"-n 4 --stdin 4 p", "--stdin 4: the job's ranks are 0 to 3"},
+    {"-n 4 --pty=4 p", "--pty=4: the job's ranks are 0 to 3"},
+    {"-n 4 --pty --stdin 1 p", "--pty gives standard input to rank 0: leave --stdin 1 out"},
+    {"-n 4 --starting-port 65532 p", "4 ranks would listen up to port 65536"},
+    {"-n 4 --starting-port 7000 --port 7002 p",
+     "--port 7002 is among the ranks' ports, 7001 to 7004"},
+    {"-H a --ssh-config /nonexistent p", "--ssh-config: cannot read /nonexistent: No such file"},
+    {"--env-file /nonexistent p", "--env-file: /nonexistent: cannot be opened"},
+    {"p a\xff", "argument 1 of p must be UTF-8"},
+    {"p\xc0\x80", "the program's name must be UTF-8"},
+    {"-x A=\xed\xa0\x80 p", "-x: A must be UTF-8"},
+    {"--cwd /\xff p", "--cwd must be UTF-8"},
+    {"-H a,b --spare-hosts c p",
+     "--spare-hosts is for jobs that start again after a host was lost: "
+     "add --restarts N"},
+    {"-H a,b --restarts 1 --spare-hosts c,b.net p",
+     "--spare-hosts: host b.net is also one of the job's hosts (--hosts)"},
+    {"-H a,u@b --restarts 1 --spare-hosts v@b p", "--spare-hosts: host b is also one of"},
+    {"-H a:2,b:4 --restarts 1 --spare-hosts c:1 p",
+     "--spare-hosts: host c has 1 slot, but each of the job's hosts has 2 ranks or more"},
+    {"-H a --restarts 1 --spare-hosts c,,d p", "--spare-hosts: entry 2 ('')"},
+    {"-x MLAUNCH_STALL=soon p", "MLAUNCH_STALL: 'soon' is not a whole number of seconds"},
+};
+
+static void test_refused(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(refused) / sizeof(*refused); i++) {
+        struct plan *p;
+        struct fault why = {0};
+        int rc = make(&p, refused[i].line, no_environment, &why);
+
+        if (rc != ML_ERR_ARGUMENT || !strstr(why.text, refused[i].sentence))
+            fail_msg("%s\n  gave %d: %s\n  expected: %s", refused[i].line, rc, why.text,
+                     refused[i].sentence);
+        assert_null(p);
+    }
+}
+
+static void test_numbering(void **state)
+{
+    struct plan *p = made("-H x,a:2,b:2 -n 2 --map-by host p : -n 3 q r");
+
+    (void)state;
+    assert_int_equal(p->size, 5);
+    assert_int_equal(p->host_count, 3);
+    assert_int_equal(p->app_count, 2);
+    assert_int_equal(p->apps[1].ranks, 3);
+    assert_string_equal(p->apps[1].argv[1], "r");
+    assert_int_equal(p->ranks[1].app, 0);
+    assert_int_equal(p->ranks[2].app, 1);
+    assert_int_equal(p->ranks[3].host, 0);
+    assert_int_equal(p->ranks[3].local_rank, 1);
+    assert_int_equal(p->ranks[4].local_rank, 1);
+    plan_destroy(p);
+
+    p = made("-H a:2,b:2 -n 1 p");
+    assert_int_equal(p->host_count, 1);
+    assert_int_equal(p->list->count, 2);
+    plan_destroy(p);
+
+    p = made("p : q"); /* here, without -n, one each */
+    assert_int_equal(p->size, 2);
+    assert_int_equal(p->ranks[1].app, 1);
+    plan_destroy(p);
+}
+
+static void expect_backend(const char *line, const char *backend)
+{
+    struct plan *p = made(line);
+
+    assert_string_equal(p->backend, backend);
+    plan_destroy(p);
+}
+
+static char hostfile[] = "/tmp/test_plan.XXXXXX";
+
+static void write_hostfile(const char *text)
+{
+    FILE *f = fopen(hostfile, "w");
+
+    assert_non_null(f);
+    fputs(text, f);
+    assert_int_equal(fclose(f), 0);
+}
+
+static int last_level;
+static char last_text[512];
+
+static void keep(enum log_level level, const char *text, void *arg)
+{
+    (void)arg;
+    last_level = (int)level;
+    snprintf(last_text, sizeof(last_text), "%s", text);
+}
+
+static int make_hostfile(struct plan **p, const char *options, struct fault *why)
+{
+    char line[256];
+
+    snprintf(line, sizeof(line), "--hostfile %s%s prog", hostfile, options);
+    return make(p, line, no_environment, why);
+}
+
+static void test_backend(void **state)
+{
+    struct fault why;
+    struct plan *p;
+
+    (void)state;
+    expect_backend("-n 2 p", "shm");
+    expect_backend("-n 2 --local net p", "tcp");
+    expect_backend("-H a,b p", "tcp");
+    expect_backend("-H a:2,b:2 -n 2 p", "shm");
+    expect_backend("-n 2 --backend tcp p", "tcp");
+    expect_backend("-n 2 --backend ring p", "tcp");
+    expect_backend("-H a,b --backend none p", "none");
+    expect_backend("-H a,b --secure p", "tcp");
+    expect_backend("-n 2 --secure p", "shm");
+    write_hostfile("{\"backend\": \"ring\", \"hosts\": [{\"ssh\": \"a\"}]}");
+    assert_int_equal(make_hostfile(&p, "", &why), 0);
+    assert_string_equal(p->backend, "tcp");
+    assert_null(p->backend_reason);
+    plan_destroy(p);
+    assert_int_equal(make_hostfile(&p, " --backend auto", &why), 0);
+    assert_string_equal(p->backend, "shm");
+    assert_string_equal(p->backend_reason, "all ranks are on one host");
+    plan_destroy(p);
+#ifdef HAVE_RDMA
+    write_hostfile("{\"backend\": \"jaccl\", \"hosts\": [{\"ssh\": \"a\"}]}");
+    assert_int_equal(make_hostfile(&p, "", &why), 0);
+    assert_string_equal(p->backend, "rdma");
+    plan_destroy(p);
+    /* Without a stated wiring, devices are found when the host is reached; a row without any is
+     * wrong. */
+    assert_int_equal(make_hostfile(&p, " --local net", &why), 0);
+    assert_string_equal(p->backend, "rdma");
+    plan_destroy(p);
+    write_hostfile("{\"backend\": \"jaccl\", \"hosts\": [{\"ssh\": \"a\", \"rdma\": [null]}]}");
+    assert_int_equal(make_hostfile(&p, " --local net", &why), ML_ERR_ARGUMENT);
+    assert_non_null(strstr(why.text, "names no RDMA device of host a"));
+    write_hostfile(
+        "{\"backend\": \"jaccl\", \"hosts\": [{\"ssh\": \"a\", \"rdma\": [null, \"m\"]}, "
+        "{\"ssh\": \"b\", \"rdma\": [[], null]}]}");
+    assert_int_equal(make_hostfile(&p, "", &why), ML_ERR_ARGUMENT);
+    assert_non_null(strstr(why.text, "hosts[1] (b) names no RDMA device towards hosts[0] (a)"));
+#endif
+    write_hostfile("{\"backend\": \"mpi\", \"hosts\": [{\"ssh\": \"a\"}]}");
+    assert_int_equal(make_hostfile(&p, "", &why), ML_ERR_ARGUMENT);
+    assert_non_null(strstr(why.text, "'mpi' is not auto, rdma (jaccl), tcp (ring), shm or none"));
+}
+
+/* A complete matrix is used, or a warning says why not; of an incomplete one only -v speaks. */
+static void test_wiring(void **state)
+{
+    struct fault why;
+    struct plan *p;
+
+    (void)state;
+    log_open("mlaunch", LOG_INFO);
+    log_to(keep, NULL);
+    write_hostfile(
+        "[{\"ssh\": \"a\", \"rdma\": [null, \"m\"]}, {\"ssh\": \"b\", \"rdma\": [\"m\", null]}]");
+    assert_int_equal(make_hostfile(&p, "", &why), 0);
+#ifdef HAVE_RDMA
+    assert_string_equal(p->backend, "rdma");
+    assert_int_equal(last_level, LOG_INFO);
+    assert_string_equal(last_text, "backend rdma: the hostfile's RDMA wiring is complete");
+#else
+    assert_string_equal(p->backend, "tcp");
+    assert_int_equal(last_level, LOG_WARN);
+    assert_non_null(strstr(last_text, "built without RDMA: using tcp"));
+#endif
+    plan_destroy(p);
+    assert_int_equal(make_hostfile(&p, " --secure", &why), 0);
+    assert_string_equal(p->backend, "tcp");
+    assert_true(p->secure);
+    assert_int_equal(last_level, LOG_WARN);
+    plan_destroy(p);
+    write_hostfile(
+        "[{\"ssh\": \"a\", \"rdma\": [null, \"m\"]}, {\"ssh\": \"b\", \"rdma\": [[], null]}]");
+    assert_int_equal(make_hostfile(&p, "", &why), 0);
+    assert_int_equal(last_level, LOG_INFO);
+    assert_string_equal(last_text, "backend tcp: the hosts have no complete RDMA wiring");
+    plan_destroy(p);
+    log_to(NULL, NULL);
+    log_open("mlaunch", LOG_WARN);
+}
+
+/* "ac b d": the hosts in use, and the spare ones in the order in which they would be taken, by the
+ * first letters of their names. */
+static void expect_hosts(const struct plan *p, const char *expected)
+{
+    char got[64] = "";
+    size_t at = 0;
+
+    for (int i = 0; i < p->host_count + p->spare_count; i++) {
+        if (i == p->host_count)
+            got[at++] = ' ';
+        got[at++] = plan_host(p, i)->name[0];
+    }
+    assert_string_equal(got, expected);
+}
+
+static void test_spares(void **state)
+{
+    struct plan *p = made("-H a:1,b:2 --restarts 1 --spare-hosts c:1,d:2 --spare-hosts e p");
+    struct fault why;
+
+    (void)state;
+    assert_int_equal(p->size, 3);
+    expect_hosts(p, "ab cde");
+    assert_false(plan_spares_take(p, 1)); /* in the first run */
+    plan_spares_renew(p);
+    assert_true(plan_spares_take(p, 1)); /* c has too few slots */
+    expect_hosts(p, "ad ceb");
+    assert_true(plan_spares_take(p, 0));
+    expect_hosts(p, "cd eba");
+    assert_true(plan_spares_take(p, 1));
+    expect_hosts(p, "ce bad");
+    assert_false(plan_spares_take(p, 1)); /* all have been tried */
+    plan_spares_renew(p);
+    assert_true(plan_spares_take(p, 1)); /* the lost one may be back */
+    expect_hosts(p, "cb ade");
+    assert_int_equal(p->ranks[2].host, 1);
+    plan_destroy(p);
+
+    p = made("-H a:2,b:2 --restarts 1 --oversubscribe --spare-hosts c:1 p");
+    plan_spares_renew(p);
+    assert_true(plan_spares_take(p, 0));
+    expect_hosts(p, "cb a");
+    plan_destroy(p);
+
+    write_hostfile("a slots=2\nb slots=2 max_slots=2\nu@c slots=2\n");
+    assert_int_equal(make_hostfile(&p, " --restarts 1 --spare-hosts d,b", &why), 0);
+    assert_int_equal(p->size, 4);
+    expect_hosts(p, "ac db");
+    assert_int_equal(plan_host(p, 3)->max_slots, 2); /* as the file says */
+    plan_destroy(p);
+    assert_int_equal(make_hostfile(&p, " -H c --restarts 1 --spare-hosts b,d", &why), 0);
+    expect_hosts(p, "c bd");
+    assert_string_equal(plan_host(p, 0)->user, "u");
+    plan_destroy(p);
+    assert_int_equal(make_hostfile(&p, " --restarts 1 --spare-hosts a,b,c", &why), ML_ERR_ARGUMENT);
+    assert_non_null(strstr(why.text, "--spare-hosts names all hosts ("));
+}
+
+/* A stated wiring must say how the spare hosts are wired. */
+static void test_spares_wiring(void **state)
+{
+    struct fault why;
+    struct plan *p;
+
+    (void)state;
+#ifdef HAVE_RDMA
+    write_hostfile("[{\"ssh\": \"a\", \"rdma\": [null, \"m\", \"m\"]},"
+                   " {\"ssh\": \"b\", \"rdma\": [\"m\", null, \"m\"]},"
+                   " {\"ssh\": \"c\", \"rdma\": [\"m\", \"m\", null]}]");
+    assert_int_equal(make_hostfile(&p, " --restarts 1 --spare-hosts b", &why), 0);
+    assert_string_equal(p->backend, "rdma");
+    expect_hosts(p, "ac b");
+    plan_destroy(p);
+    assert_int_equal(make_hostfile(&p, " --restarts 1 --spare-hosts d", &why), ML_ERR_ARGUMENT);
+    assert_non_null(strstr(why.text, "not how host d is wired to host a: add that, or use"));
+    assert_int_equal(
+        make_hostfile(&p, " --restarts 1 --spare-hosts d --rdma-device m --backend rdma", &why), 0);
+    plan_destroy(p);
+    assert_int_equal(make_hostfile(&p, " --restarts 1 --spare-hosts d --backend tcp", &why), 0);
+    plan_destroy(p);
+    p = made("-H a,b --restarts 1 --spare-hosts c --backend rdma p"); /* the wiring is found */
+    plan_destroy(p);
+#else
+    (void)why;
+    (void)p;
+#endif
+}
+
+static void test_spares_allocation(void **state)
+{
+    static char *environment[] = {(char *)"SLURM_JOB_ID=7", (char *)"SLURM_JOB_NODELIST=n[1-3]",
+                                  (char *)"SLURM_TASKS_PER_NODE=2(x3)", NULL};
+    struct fault why;
+    struct plan *p;
+
+    (void)state;
+    assert_int_equal(make(&p, "--restarts 1 --spare-hosts n2 p", environment, &why), 0);
+    assert_int_equal(p->size, 4);
+    assert_int_equal(p->host_count, 2);
+    assert_string_equal(plan_host(p, 1)->name, "n3");
+    assert_string_equal(plan_host(p, 2)->name, "n2");
+    assert_string_equal(plan_host(p, 2)->node, "n2");
+    plan_destroy(p);
+    assert_int_equal(make(&p, "-H n1 --restarts 1 --spare-hosts n3 p", environment, &why), 0);
+    assert_string_equal(plan_host(p, 1)->node, "n3");
+    plan_destroy(p);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(
+            make(&p, i ? "-H n1 --restarts 1 --spare-hosts x p" : "--restarts 1 --spare-hosts x p",
+                 environment, &why),
+            ML_ERR_ARGUMENT);
+        assert_non_null(strstr(why.text, "--spare-hosts: host x is outside the allocation (Slurm "
+                                         "job 7)"));
+    }
+}
+
+static void test_addresses(void **state)
+{
+    struct fault why;
+    struct plan *p;
+
+    (void)state;
+    write_hostfile(
+        "[{\"ssh\": \"a\", \"ips\": [\"127.0.0.1\"]}, {\"ssh\": \"b\", \"ips\": [\"10.0.0.2\"]}]");
+    assert_int_equal(make_hostfile(&p, "", &why), ML_ERR_ARGUMENT);
+    assert_non_null(
+        strstr(why.text, "hosts[0] (a): ips: 127.0.0.1 is a loopback address, at which b cannot"));
+    assert_int_equal(make_hostfile(&p, " --backend none", &why), 0);
+    plan_destroy(p);
+    write_hostfile(
+        "[{\"ssh\": \"a\", \"ips\": [\"127.0.0.1\"]}, {\"ssh\": \"b\", \"ips\": [\"127.0.0.1\"]}]");
+    assert_int_equal(make_hostfile(&p, "", &why), 0);
+    plan_destroy(p);
+}
+
+static void test_environment(void **state)
+{
+    char *environment[] = {(char *)"HF_TOKEN=t",        (char *)"HF_HOME=/h",
+                           (char *)"MLAUNCH_ALGO=ring", (char *)"MLAUNCH_RANK=9",
+                           (char *)"MLAUNCH_STALL=7",   NULL};
+    struct fault why;
+    struct plan *p;
+
+    (void)state;
+    assert_int_equal(
+        make(&p, "-x HF_* -x A=1 -x A=2 -x HF_HOME=/x -x MLAUNCH_* p", environment, &why), 0);
+    assert_string_equal(environment_find(p->apps[0].env, "HF_TOKEN"), "t");
+    assert_string_equal(environment_find(p->apps[0].env, "HF_HOME"), "/x");
+    assert_string_equal(environment_find(p->apps[0].env, "A"), "2");
+    assert_null(environment_find(p->apps[0].env, "MLAUNCH_RANK"));
+    assert_string_equal(environment_find(p->list->hosts[0].env, "MLAUNCH_ALGO"), "ring");
+    assert_int_equal(p->stall_s, 7);
+    plan_destroy(p);
+
+    assert_int_equal(make(&p, "-x MLAUNCH_STALL=3 p", environment, &why), 0);
+    assert_int_equal(p->stall_s, 3);
+    plan_destroy(p);
+
+    log_to(keep, NULL);
+    assert_int_equal(make(&p, "-x NOT_THERE p", environment, &why), 0);
+    log_to(NULL, NULL);
+    assert_int_equal(last_level, LOG_WARN);
+    assert_non_null(strstr(last_text, "-x NOT_THERE: no such variable in this environment"));
+    assert_null(p->apps[0].env[0]);
+    plan_destroy(p);
+
+    /* MLAUNCH_STALL of the hostfile wins over that of the caller. */
+    write_hostfile("{\"envs\": [\"MLAUNCH_STALL=5\"], \"hosts\": [{\"ssh\": \"a\"}]}");
+    {
+        char line[64];
+
+        snprintf(line, sizeof(line), "--hostfile %s p", hostfile);
+        assert_int_equal(make(&p, line, environment, &why), 0);
+    }
+    assert_int_equal(p->stall_s, 5);
+    assert_string_equal(environment_find(p->list->hosts[0].env, "MLAUNCH_STALL"), "5");
+    plan_destroy(p);
+}
+
+static void test_env_file(void **state)
+{
+    struct fault why;
+    struct plan *p;
+    char line[128];
+
+    (void)state;
+    snprintf(line, sizeof(line), "-x B=x --env-file %s p", hostfile);
+    write_hostfile("# comment\r\n\n  A=1 2 \r\nB=f\nC=\"q\" # no comment\nD=\n");
+    assert_int_equal(make(&p, line, no_environment, &why), 0);
+    assert_string_equal(environment_find(p->apps[0].env, "A"), "1 2");
+    assert_string_equal(environment_find(p->apps[0].env, "B"), "x");
+    assert_string_equal(environment_find(p->apps[0].env, "C"), "\"q\" # no comment");
+    assert_string_equal(environment_find(p->apps[0].env, "D"), "");
+    plan_destroy(p);
+    write_hostfile("A=1\nexport B\n");
+    assert_int_equal(make(&p, line, no_environment, &why), ML_ERR_ARGUMENT);
+    assert_non_null(
+        strstr(why.text, " line 2: a line is NAME=VALUE, as no shell reads it: leave out"));
+    write_hostfile("MLAUNCH_SIZE=1\n");
+    assert_int_equal(make(&p, line, no_environment, &why), ML_ERR_ARGUMENT);
+    assert_non_null(strstr(why.text, " line 1: MLAUNCH_SIZE is set by mlaunch"));
+}
+
+static void test_rest(void **state)
+{
+    struct plan *p =
+        made("-n 2 --stdin all --output /out --timeout 4 --grace 0.5 --on-failure continue "
+             "--restarts 2 --starting-port 7000 --cwd sub p");
+    char cwd[1024];
+
+    (void)state;
+    assert_int_equal(p->stdin_mode, STDIN_ALL);
+    assert_int_equal(p->output, OUTPUT_DIR);
+    assert_string_equal(p->output_dir, "/out");
+    assert_int_equal(p->timeout_s, 4);
+    assert_int_equal(p->grace_ms, 500);
+    assert_true(p->continue_on_failure);
+    assert_int_equal(p->restarts, 2);
+    assert_int_equal(p->port, 7000);
+    assert_int_equal(p->stall_s, 30);
+    assert_true(p->compat);
+    snprintf(cwd, sizeof(cwd), "%s/sub", p->cwd);
+    assert_string_equal(p->apps[0].cwd, cwd);
+    plan_destroy(p);
+
+    p = made("-n 2 p");
+    assert_int_equal(p->output, OUTPUT_LABEL);
+    plan_destroy(p);
+    p = made("p");
+    assert_int_equal(p->output, OUTPUT_RAW);
+    plan_destroy(p);
+    p = made("-n 2 --output raw --stdin 1 --no-compat p");
+    assert_int_equal(p->output, OUTPUT_RAW);
+    assert_int_equal(p->stdin_mode, STDIN_RANK);
+    assert_int_equal(p->stdin_rank, 1);
+    assert_false(p->compat);
+    assert_false(p->pty);
+    assert_int_equal(p->buffer, BUFFER_LINE);
+    plan_destroy(p);
+    p = made("-n 2 --pty=1 --buffer full p");
+    assert_true(p->pty);
+    assert_int_equal(p->pty_rank, 1);
+    assert_int_equal(p->stdin_rank, 1);
+    assert_int_equal(p->buffer, BUFFER_FULL);
+    plan_destroy(p);
+    p = made("-n 2 --stdin none --pty p");
+    assert_true(p->pty);
+    assert_int_equal(p->pty_rank, 0);
+    assert_int_equal(p->stdin_mode, STDIN_NONE);
+    plan_destroy(p);
+}
+
+static int setup(void **state)
+{
+    int fd = mkstemp(hostfile);
+
+    (void)state;
+    return fd < 0 ? -1 : close(fd);
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    return unlink(hostfile);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_placement),     cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_numbering),     cmocka_unit_test(test_backend),
+        cmocka_unit_test(test_wiring),        cmocka_unit_test(test_addresses),
+        cmocka_unit_test(test_environment),   cmocka_unit_test(test_env_file),
+        cmocka_unit_test(test_rest),          cmocka_unit_test(test_spares),
+        cmocka_unit_test(test_spares_wiring), cmocka_unit_test(test_spares_allocation),
+    };
+
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
