@@ -20,8 +20,8 @@
 struct request {
     struct task task;
     struct group *group;
-    struct transfer transfers[2]; /* a message's */
-    int transfer_count;
+    struct message_op ops[2]; /* a message's */
+    int op_count;
     struct tagged_receive receive; /* of a receive by tag, or a probe */
     uint32_t hash_read;            /* of a message, if wanted (task_hash.h) */
     struct recorded recorded;      /* of a message that is under way */

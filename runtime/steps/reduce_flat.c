@@ -45,7 +45,7 @@ int reduce_flat_run(struct pipeline *p, const struct team *m, const struct block
         p->t[n++] =
             recv_from(team_rank(m, from), buffer_at(work, (size_t)from * b->block), mine.size);
     }
-    rc = transfer_run(p->group, p->t, n, why);
+    rc = message_op_run(p->group, p->t, n, why);
     if (!rc)
         reduce_flat_received(&p->group->call, m, mine.size, b->block, buffer_at(in, mine.offset),
                              sum, work);
@@ -65,5 +65,5 @@ int reduce_flat_share(struct pipeline *p, const struct team *m, const struct blo
         p->t[n++] = send_to(team_rank(m, to), buffer_at(out, mine.offset), mine.size);
         p->t[n++] = recv_from(team_rank(m, from), buffer_at(out, theirs.offset), theirs.size);
     }
-    return transfer_run(p->group, p->t, n, why);
+    return message_op_run(p->group, p->t, n, why);
 }

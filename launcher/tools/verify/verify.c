@@ -94,7 +94,7 @@ static int traffic_judge(struct verify *v, struct fault *why)
 {
     struct query_command c = v->c;
     struct fact_survey later = {.c = &c};
-    int rc = verify_links(v, why);
+    int rc = verify_pairs(v, why);
 
     c.answers = NULL;
     if (!rc)

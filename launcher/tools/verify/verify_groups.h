@@ -36,7 +36,7 @@ double verify_device_rate(const struct host_facts *h, const char *port);
 
 /* Makes traffic between all pairs, and adds those that fail or are slow. ML_ERR_MEMORY,
  * ML_ERR_SYSTEM. */
-int verify_links(struct verify *v, struct fault *why);
+int verify_pairs(struct verify *v, struct fault *why);
 /* `later`: the facts of the hosts after the traffic. */
 void verify_counters(struct verify *v, const struct host_facts *later);
 
