@@ -114,8 +114,8 @@ int request_test(struct request *r, bool *done, struct fault *why)
 {
     int rc = request_check(why);
 
-    if (!rc && r->look && !atomic_load_explicit(&r->is_done, memory_order_acquire))
-        r->look(r);
+    if (!rc && r->progress && !atomic_load_explicit(&r->is_done, memory_order_acquire))
+        r->progress(r);
     *done = !rc && atomic_load_explicit(&r->is_done, memory_order_acquire);
     if (!*done || !r->result.code)
         return rc;

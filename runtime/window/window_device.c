@@ -287,11 +287,11 @@ static void device_await(struct request *base)
     device_tell_dropped(w);
 }
 
-static void device_look(struct request *base)
+static void device_progress(struct request *base)
 {
     const struct window *w = ((struct device_request *)base)->window;
 
-    w->rma_table->look(w->rma);
+    w->rma_table->progress(w->rma);
 }
 
 static int device_start(struct window *w, const struct rma_op *op, struct request **out,
@@ -303,7 +303,7 @@ static int device_start(struct window *w, const struct rma_op *op, struct reques
     if (!r)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     r->base.await = device_await;
-    r->base.look = device_look;
+    r->base.progress = device_progress;
     r->window = w;
     r->op = *op;
     r->op.on_done = device_on_done;

@@ -24,7 +24,7 @@ enum pair_trouble {
 struct pair_reference {
     double us, p99_us;         /* of the median way */
     double best;               /* GB/s, of any way in any direction */
-    size_t median_at, best_at; /* the links that have these */
+    size_t median_at, best_at; /* the pairs that have these */
 };
 
 /* The least and the most of a figure in all measurements of a way. */
@@ -62,7 +62,7 @@ void pair_judge_extend(struct verified_way *w);
  * as on a busy machine, and says nothing about the link. */
 bool pair_judge_is_steady(const struct verified_way *w);
 
-/* The class of a way of links[at], itself among it. */
+/* The class of a way of pairs[at], itself among it. */
 void pair_judge_refer(struct pair_reference *out, const struct verified_pair *pairs, size_t count,
                       size_t at, int way);
 
