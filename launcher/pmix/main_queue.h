@@ -17,7 +17,7 @@ enum main_queue_kind {
     MAIN_QUEUE_FENCE,
     MAIN_QUEUE_SPAWN,
     MAIN_QUEUE_JOINED, /* ranks connect to each other, or disconnect: they know each other anyway */
-    MAIN_QUEUE_ASK,    /* a question for forward.h */
+    MAIN_QUEUE_ASK,    /* a question for forwarder.h */
     MAIN_QUEUE_FOUND,  /* what a rank of this host has put, for another host */
 };
 
@@ -27,7 +27,7 @@ struct main_queue_item {
     int status;    /* of an abort, or of what was found */
     uint32_t host; /* to be asked; or which one has asked, and the number of its question */
     uint32_t ask;
-    uint32_t question; /* enum forward_kind */
+    uint32_t question; /* enum forwarder_kind */
     char *bytes;       /* owned */
     size_t size;
     pmix_op_cbfunc_t done;      /* to be called once it has been taken in, or NULL */

@@ -2,7 +2,7 @@
 #include "launcher/pmix/serve.h"
 
 #include "common/text/text_json.h"
-#include "launcher/pmix/forward.h"
+#include "launcher/pmix/forwarder.h"
 #include "launcher/pmix/info_list.h"
 #include "launcher/pmix/job_info.h"
 #include "launcher/pmix/main_queue.h"
@@ -123,7 +123,7 @@ static pmix_status_t on_wanted(const pmix_proc_t *proc, const pmix_info_t info[]
                                pmix_modex_cbfunc_t answer, void *cbdata)
 {
     struct main_queue_item item = {.kind = MAIN_QUEUE_ASK,
-                                   .question = FORWARD_MODEX,
+                                   .question = FORWARDER_MODEX,
                                    .rank = proc->rank,
                                    .answer = answer,
                                    .cbdata = cbdata};
@@ -137,7 +137,7 @@ static pmix_status_t on_wanted(const pmix_proc_t *proc, const pmix_info_t info[]
 }
 
 /* A question to where names are kept: mlaunch-pmix of rank 0's host. */
-static struct main_queue_item name_item(enum forward_kind question, const pmix_proc_t *proc,
+static struct main_queue_item name_item(enum forwarder_kind question, const pmix_proc_t *proc,
                                         void *cbdata)
 {
     return (struct main_queue_item){.kind = MAIN_QUEUE_ASK,
@@ -147,7 +147,7 @@ static struct main_queue_item name_item(enum forward_kind question, const pmix_p
                                     .cbdata = cbdata};
 }
 
-/* Writes a name and a value as FORWARD_PUBLISH has them. False: it cannot be published. */
+/* Writes a name and a value as FORWARDER_PUBLISH has them. False: it cannot be published. */
 static bool publish_pack(char **bytes, size_t *size, const pmix_info_t *info)
 {
     const pmix_value_t *v = &info->value;
@@ -161,7 +161,7 @@ static bool publish_pack(char **bytes, size_t *size, const pmix_info_t *info)
     if (count > FRAME_LIMIT / 2 || !(*bytes = malloc(skip + count)))
         return false;
     memcpy(*bytes, info->key, skip - 1);
-    (*bytes)[skip - 1] = is_text ? FORWARD_TEXT : FORWARD_BYTES;
+    (*bytes)[skip - 1] = is_text ? FORWARDER_TEXT : FORWARDER_BYTES;
     if (count)
         memcpy(*bytes + skip, from, count);
     *size = skip + count;
@@ -178,7 +178,7 @@ static bool is_for_one_look(const pmix_value_t *v)
 static pmix_status_t on_publish(const pmix_proc_t *proc, const pmix_info_t info[], size_t count,
                                 pmix_op_cbfunc_t done, void *cbdata)
 {
-    struct main_queue_item item = name_item(FORWARD_PUBLISH, proc, cbdata);
+    struct main_queue_item item = name_item(FORWARDER_PUBLISH, proc, cbdata);
     const pmix_info_t *named = NULL;
     pmix_status_t status;
     char *bytes = NULL;
@@ -186,7 +186,7 @@ static pmix_status_t on_publish(const pmix_proc_t *proc, const pmix_info_t info[
 
     for (size_t i = 0; i < count; i++) {
         if (PMIX_CHECK_KEY(&info[i], PMIX_PERSISTENCE) && is_for_one_look(&info[i].value))
-            item.question = FORWARD_PUBLISH_ONCE;
+            item.question = FORWARDER_PUBLISH_ONCE;
         if (strncmp(info[i].key, "pmix.", 5) == 0)
             continue;
         if (named)
@@ -212,14 +212,14 @@ static pmix_status_t name_send(const struct main_queue_item *item, char **keys)
 static pmix_status_t on_lookup(const pmix_proc_t *proc, char **keys, const pmix_info_t info[],
                                size_t count, pmix_lookup_cbfunc_t found, void *cbdata)
 {
-    struct main_queue_item item = name_item(FORWARD_LOOKUP, proc, cbdata);
+    struct main_queue_item item = name_item(FORWARDER_LOOKUP, proc, cbdata);
 
-    item.rank = 0; /* of FORWARD_AWAIT: for how many seconds */
+    item.rank = 0; /* of FORWARDER_AWAIT: for how many seconds */
     for (size_t i = 0; i < count; i++) {
         const pmix_value_t *v = &info[i].value;
 
         if (PMIX_CHECK_KEY(&info[i], PMIX_WAIT))
-            item.question = FORWARD_AWAIT;
+            item.question = FORWARDER_AWAIT;
         if (PMIX_CHECK_KEY(&info[i], PMIX_TIMEOUT) && v->type == PMIX_INT && v->data.integer > 0)
             item.rank = (pmix_rank_t)v->data.integer;
     }
@@ -230,7 +230,7 @@ static pmix_status_t on_lookup(const pmix_proc_t *proc, char **keys, const pmix_
 static pmix_status_t on_unpublish(const pmix_proc_t *proc, char **keys, const pmix_info_t info[],
                                   size_t count, pmix_op_cbfunc_t done, void *cbdata)
 {
-    struct main_queue_item item = name_item(FORWARD_UNPUBLISH, proc, cbdata);
+    struct main_queue_item item = name_item(FORWARDER_UNPUBLISH, proc, cbdata);
 
     (void)info, (void)count;
     item.over = done;
@@ -362,10 +362,10 @@ static int item_handle(const struct main_queue_item *item, struct fault *why)
     if (item->kind == MAIN_QUEUE_FENCE)
         return fence_begin(item, why);
     if (item->kind == MAIN_QUEUE_ASK)
-        return forward_ask(item, why);
+        return forwarder_ask(item, why);
     if (item->kind == MAIN_QUEUE_FOUND)
-        return forward_answer(item->host, item->ask, item->status == PMIX_SUCCESS, item->bytes,
-                              item->size, why);
+        return forwarder_answer(item->host, item->ask, item->status == PMIX_SUCCESS, item->bytes,
+                                item->size, why);
     if (!r)
         return 0;
     switch (item->kind) {
@@ -440,14 +440,14 @@ static int fenced_take(const struct frame *f, struct fault *why)
 }
 
 /* libpmix answers once the rank has put what it puts. */
-static int modex_begin(const struct forward_question *q, struct fault *why)
+static int modex_begin(const struct forwarder_question *q, struct fault *why)
 {
     struct main_queue_item *item = malloc(sizeof(*item));
     pmix_proc_t proc;
 
     if (served_job_index(serve.job, q->rank) < 0 || !item) {
         free(item);
-        return forward_answer(q->host, q->number, false, NULL, 0, why);
+        return forwarder_answer(q->host, q->number, false, NULL, 0, why);
     }
     *item = (struct main_queue_item){
         .kind = MAIN_QUEUE_FOUND, .rank = q->rank, .host = q->host, .ask = q->number};
@@ -455,13 +455,13 @@ static int modex_begin(const struct forward_question *q, struct fault *why)
     if (PMIx_server_dmodex_request(&proc, on_found, item) == PMIX_SUCCESS)
         return 0;
     free(item);
-    return forward_answer(q->host, q->number, false, NULL, 0, why);
+    return forwarder_answer(q->host, q->number, false, NULL, 0, why);
 }
 
 /* A question of this host or another. */
-static int question_take(const struct forward_question *q, struct fault *why)
+static int question_take(const struct forwarder_question *q, struct fault *why)
 {
-    return q->kind == FORWARD_MODEX ? modex_begin(q, why) : published_take(q, why);
+    return q->kind == FORWARDER_MODEX ? modex_begin(q, why) : published_take(q, why);
 }
 
 /* What the rank has done last came before its end, and has been taken in. */
@@ -489,7 +489,7 @@ int serve_frame(const struct frame *f, struct fault *why)
     case HELP_FENCED:
         return fenced_take(f, why);
     case HELP_PASSED:
-        return forward_take(f, why);
+        return forwarder_take(f, why);
     case HELP_ENDED:
         return ended_take(f, why);
     default:
@@ -532,7 +532,7 @@ int serve_open(const struct served_job *job, int fd, struct fault *why)
 
     serve.job = job;
     serve.fd = fd;
-    forward_open(job, fd, question_take);
+    forwarder_open(job, fd, question_take);
     serve.ranks = calloc((size_t)job->rank_count, sizeof(*serve.ranks));
     if (!rc && !serve.ranks)
         rc = fault_set(why, ML_ERR_MEMORY, "out of memory");

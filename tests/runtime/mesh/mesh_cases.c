@@ -34,7 +34,7 @@ static void run_operators(const struct subject *s, int *failures)
                     struct collective_case c = {.call = (enum case_call)call,
                                                 .count = counts[n],
                                                 .root = (int)(e + n) % s->size,
-                                                .index = (enum case_place)(i / 2),
+                                                .place = (enum case_place)(i / 2),
                                                 .seed = (unsigned)n,
                                                 .element = sizes[e],
                                                 .is_commutative = i % 2};

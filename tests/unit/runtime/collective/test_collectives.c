@@ -66,7 +66,7 @@ static void note_case(const struct subject *s, const struct collective_case *c)
 {
     const struct group *g = (const struct group *)s->group;
 
-    met->index[c->call][c->index] = true;
+    met->place[c->call][c->place] = true;
     if (c->element) {
         met->operator_is_commutative[c->call][c->is_commutative] = true;
     } else {
@@ -126,7 +126,7 @@ static void test_every_case(void **state)
 {
     (void)state;
     for (int call = 0; call < CASE_CALLS; call++) {
-        check_all(met->index[call], PLACES, "place", call);
+        check_all(met->place[call], PLACES, "place", call);
         if (call > CASE_EXCLUSIVE_SCAN)
             continue;
         check_all(met->type[call], ML_COMPLEX64 + 1, "type", call);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/pmix/forward.h"
+#include "launcher/pmix/forwarder.h"
 
 #include "launcher/wire/protocol/pmix_protocol.h"
 
@@ -18,7 +18,7 @@ enum {
 };
 
 /* A question that is under way. */
-struct forward_ask {
+struct forwarder_ask {
     uint32_t number, host;
     char *name;            /* that is looked up, or NULL */
     pmix_status_t refusal; /* what `over` gets if it cannot be done */
@@ -26,24 +26,24 @@ struct forward_ask {
     pmix_lookup_cbfunc_t found;
     pmix_op_cbfunc_t over;
     void *cbdata;
-    struct forward_ask *next;
+    struct forwarder_ask *next;
 };
 
 /* One for the process, as the server is. */
 static struct {
     const struct served_job *job;
     int fd;
-    int (*question)(const struct forward_question *q, struct fault *why);
-    struct forward_ask *asks;
+    int (*question)(const struct forwarder_question *q, struct fault *why);
+    struct forwarder_ask *asks;
     uint32_t ask_count; /* so far */
-} forward;
+} forwarder;
 
-void forward_open(const struct served_job *job, int fd,
-                  int (*question)(const struct forward_question *q, struct fault *why))
+void forwarder_open(const struct served_job *job, int fd,
+                    int (*question)(const struct forwarder_question *q, struct fault *why))
 {
-    forward.job = job;
-    forward.fd = fd;
-    forward.question = question;
+    forwarder.job = job;
+    forwarder.fd = fd;
+    forwarder.question = question;
 }
 
 /* libpmix copies the bytes on another thread, and then calls this. */
@@ -65,7 +65,7 @@ static char *bytes_copy(const void *bytes, size_t size)
     return copy;
 }
 
-static void modex_finish(const struct forward_ask *ask, bool is_known, const void *bytes,
+static void modex_finish(const struct forwarder_ask *ask, bool is_known, const void *bytes,
                          size_t size)
 {
     char *copy = is_known ? bytes_copy(bytes, size) : NULL;
@@ -75,7 +75,7 @@ static void modex_finish(const struct forward_ask *ask, bool is_known, const voi
 }
 
 /* libpmix copies what it is given within the call. */
-static void lookup_finish(const struct forward_ask *ask, bool is_known, const void *bytes,
+static void lookup_finish(const struct forwarder_ask *ask, bool is_known, const void *bytes,
                           size_t size)
 {
     const size_t skip = NUMBER + 1;
@@ -89,9 +89,9 @@ static void lookup_finish(const struct forward_ask *ask, bool is_known, const vo
         return;
     }
     memcpy(&owner, bytes, NUMBER);
-    PMIX_LOAD_PROCID(&data.proc, forward.job->space, ntohl(owner));
+    PMIX_LOAD_PROCID(&data.proc, forwarder.job->space, ntohl(owner));
     PMIX_LOAD_KEY(data.key, ask->name);
-    if (((const char *)bytes)[NUMBER] == FORWARD_TEXT) {
+    if (((const char *)bytes)[NUMBER] == FORWARDER_TEXT) {
         data.value.type = PMIX_STRING;
         data.value.data.string = value;
     } else {
@@ -102,7 +102,7 @@ static void lookup_finish(const struct forward_ask *ask, bool is_known, const vo
     free(value);
 }
 
-static void ask_finish(struct forward_ask *ask, bool is_known, const void *bytes, size_t size)
+static void ask_finish(struct forwarder_ask *ask, bool is_known, const void *bytes, size_t size)
 {
     if (ask->answer)
         modex_finish(ask, is_known, bytes, size);
@@ -118,7 +118,7 @@ static void ask_finish(struct forward_ask *ask, bool is_known, const void *bytes
 static void answer_take(uint32_t host, uint32_t number, bool is_known, const void *bytes,
                         size_t size)
 {
-    struct forward_ask **at = &forward.asks, *ask;
+    struct forwarder_ask **at = &forwarder.asks, *ask;
 
     while (*at && ((*at)->host != host || (*at)->number != number))
         at = &(*at)->next;
@@ -133,12 +133,12 @@ static void answer_take(uint32_t host, uint32_t number, bool is_known, const voi
 static int words_take(uint32_t host, const uint32_t words[WORDS], const void *bytes, size_t size,
                       struct fault *why)
 {
-    const struct forward_question q = {
-        host, words[WORD_NUMBER], (enum forward_kind)words[WORD_KIND], words[WORD_RANK], bytes,
+    const struct forwarder_question q = {
+        host, words[WORD_NUMBER], (enum forwarder_kind)words[WORD_KIND], words[WORD_RANK], bytes,
         size};
 
-    if (q.kind != FORWARD_ANSWER)
-        return forward.question(&q, why);
+    if (q.kind != FORWARDER_ANSWER)
+        return forwarder.question(&q, why);
     answer_take(host, q.number, q.rank == 0, bytes, size);
     return 0;
 }
@@ -150,7 +150,7 @@ static int words_send(uint32_t host, const uint32_t words[WORDS], const void *by
     char *all;
     int rc;
 
-    if (host == (uint32_t)forward.job->host)
+    if (host == (uint32_t)forwarder.job->host)
         return words_take(host, words, bytes, size, why);
     all = size <= FRAME_LIMIT - sizeof(head) ? malloc(sizeof(head) + size) : NULL;
     if (!all)
@@ -160,46 +160,46 @@ static int words_send(uint32_t host, const uint32_t words[WORDS], const void *by
     memcpy(all, head, sizeof(head));
     if (size)
         memcpy(all + sizeof(head), bytes, size);
-    rc = frame_send(forward.fd, HELPER_PASS, all, (uint32_t)(sizeof(head) + size), -1, why);
+    rc = frame_send(forwarder.fd, HELPER_PASS, all, (uint32_t)(sizeof(head) + size), -1, why);
     free(all);
     return rc;
 }
 
-int forward_ask(const struct main_queue_item *item, struct fault *why)
+int forwarder_ask(const struct main_queue_item *item, struct fault *why)
 {
-    const uint32_t words[] = {item->question, ++forward.ask_count, item->rank};
-    struct forward_ask *ask = malloc(sizeof(*ask));
+    const uint32_t words[] = {item->question, ++forwarder.ask_count, item->rank};
+    struct forwarder_ask *ask = malloc(sizeof(*ask));
 
     if (!ask)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
-    *ask = (struct forward_ask){.number = forward.ask_count,
-                                .host = item->host,
-                                .refusal = item->question == FORWARD_UNPUBLISH ? PMIX_ERR_NOT_FOUND
-                                                                               : PMIX_EXISTS,
-                                .answer = item->answer,
-                                .found = item->found,
-                                .over = item->over,
-                                .cbdata = item->cbdata,
-                                .next = forward.asks};
+    *ask = (struct forwarder_ask){
+        .number = forwarder.ask_count,
+        .host = item->host,
+        .refusal = item->question == FORWARDER_UNPUBLISH ? PMIX_ERR_NOT_FOUND : PMIX_EXISTS,
+        .answer = item->answer,
+        .found = item->found,
+        .over = item->over,
+        .cbdata = item->cbdata,
+        .next = forwarder.asks};
     if (item->found)
         ask->name = strndup(item->bytes, item->size);
     if (item->found && !ask->name) {
         free(ask);
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     }
-    forward.asks = ask;
+    forwarder.asks = ask;
     return words_send(item->host, words, item->bytes, item->size, why);
 }
 
-int forward_answer(uint32_t host, uint32_t number, bool is_known, const void *bytes, size_t size,
-                   struct fault *why)
+int forwarder_answer(uint32_t host, uint32_t number, bool is_known, const void *bytes, size_t size,
+                     struct fault *why)
 {
-    const uint32_t words[] = {FORWARD_ANSWER, number, !is_known};
+    const uint32_t words[] = {FORWARDER_ANSWER, number, !is_known};
 
     return words_send(host, words, bytes, size, why);
 }
 
-int forward_take(const struct frame *f, struct fault *why)
+int forwarder_take(const struct frame *f, struct fault *why)
 {
     uint32_t head[1 + WORDS];
 
@@ -208,7 +208,7 @@ int forward_take(const struct frame *f, struct fault *why)
     memcpy(head, f->payload, sizeof(head));
     for (int i = 0; i < 1 + WORDS; i++)
         head[i] = ntohl(head[i]);
-    if (head[0] >= (uint32_t)forward.job->hosts)
+    if (head[0] >= (uint32_t)forwarder.job->hosts)
         return fault_set(why, ML_ERR_REFUSED, "the agent's PASSED is malformed");
     return words_take(head[0], head + 1, f->payload + sizeof(head), f->size - sizeof(head), why);
 }
