@@ -16,7 +16,7 @@
 enum forwarder_kind {
     FORWARDER_MODEX = 1, /* what has the rank put? */
     FORWARDER_ANSWER,    /* no question */
-    FORWARDER_PUBLISH, /* name, NUL, enum forwarder_value, its bytes: keep it; the rank is its owner */
+    FORWARDER_PUBLISH, /* name, NUL, enum forwarder_value, bytes: keep it; the rank is its owner */
     FORWARDER_PUBLISH_ONCE, /* the same, until it has been looked up */
     FORWARDER_UNPUBLISH,    /* name: forget it */
     FORWARDER_LOOKUP,       /* name: its owner, u32, and value */

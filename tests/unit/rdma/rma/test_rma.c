@@ -338,7 +338,7 @@ static void test_threads(void **state)
 /* --- those that are started ------------------------------------------------------------------- */
 
 struct started {
-    struct rma_op work;
+    struct rma_op op;
     _Atomic bool is_done;
     struct fault why;
 };

@@ -260,7 +260,7 @@ static void scene_close(struct scene *s)
 struct life {
     enum job_round_state state;
     enum job_round_member_state first, others; /* of the first host and of the other ones */
-    int rounds;                                /* that the first host has answered; -1: no survey */
+    int answered;                              /* that the first host has answered; -1: no survey */
     bool first_failed, stop_wanted;
     enum job_round_state ends;
     const char *steps;

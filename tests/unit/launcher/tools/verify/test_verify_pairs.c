@@ -122,7 +122,7 @@ static void verify_machines(const char *driver, const char *rate)
     json_decref(links);
     assert_int_equal(verify_pairs(&v, &why), 0);
     found = v.findings;
-    links = v.links;
+    links = v.pairs;
     for (int i = 0; i < HOSTS; i++)
         host_facts_clear(&facts[i]);
 }
