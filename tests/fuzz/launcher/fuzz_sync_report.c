@@ -23,7 +23,7 @@ static void check(bool is_right)
 static int report_take(struct sync_host *h, const struct frame *f, const struct sync_source *source,
                        struct fault *why)
 {
-    struct sync_link_report link;
+    struct sync_chain_report link;
 
     switch (f->type) {
     case SYNC_READY:
