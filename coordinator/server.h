@@ -36,13 +36,13 @@ const struct address *server_address(const struct server *s);
 void server_close(struct server *s); /* closes all connections; takes NULL */
 
 /* Called by the agent that the coordinator runs in, for its own ranks (other agents use
- * agent_link.h): the first process of `rank`, `pid`, has ended. text: "was killed by signal 9
+ * agent_client.h): the first process of `rank`, `pid`, has ended. text: "was killed by signal 9
  * (Killed) on host b (pid 4711)". */
 void server_rank_exited(struct server *s, int rank, int64_t pid, const char *text);
 
-/* The coordinator's own agent shares in an exchange among all agents (the others use agent_link.h),
- * whose number they have agreed upon. on_exchanged follows, perhaps within the call.
- * ML_ERR_REFUSED: it has come before, or is too large; ML_ERR_MEMORY. */
+/* The coordinator's own agent shares in an exchange among all agents (the others use
+ * agent_client.h), whose number they have agreed upon. on_exchanged follows, perhaps within the
+ * call. ML_ERR_REFUSED: it has come before, or is too large; ML_ERR_MEMORY. */
 int server_share(struct server *s, uint32_t number, const void *bytes, size_t size,
                  struct fault *why);
 /* The coordinator's own agent passes bytes, at least one, to the agent of another host, once that

@@ -2,36 +2,35 @@
 /*
  * rdma_table.h: the interface of mlaunch-rdma.so, the only module that links libibverbs, so that
  * hosts without it can run all other backends. Its one exported function returns a table of the
- * functions of endpoint.h and of reach.h, and of the two of region.h that the allocator calls.
+ * functions of endpoint.h and of rma.h, and of the two of region.h that the allocator calls.
  */
 #ifndef RDMA_RDMA_TABLE_H
 #define RDMA_RDMA_TABLE_H
 
 #include "rdma/endpoint.h"
-#include "rdma/rma/reach.h"
+#include "rdma/rma/rma.h"
 
-struct reach_table {
-    int (*open)(struct reach **out, const struct reach_config *c, struct fault *why);
-    void (*close)(struct reach *r);
-    bool (*add)(struct reach *r, int peer, const struct reach_peer_config *c, struct fault *why);
-    const void *(*publish)(const struct reach *r, int peer, size_t *size);
-    int (*connect)(struct reach *r, int peer, const void *from_peer, size_t size,
-                   struct fault *why);
-    bool (*has)(const struct reach *r, int peer);
-    void (*remove)(struct reach *r, int peer);
-    int (*put)(struct reach *r, int peer, const void *from, size_t size, uint64_t offset,
+struct rma_table {
+    int (*open)(struct rma **out, const struct rma_config *c, struct fault *why);
+    void (*close)(struct rma *r);
+    bool (*add)(struct rma *r, int peer, const struct rma_peer_config *c, struct fault *why);
+    const void *(*publish)(const struct rma *r, int peer, size_t *size);
+    int (*connect)(struct rma *r, int peer, const void *from_peer, size_t size, struct fault *why);
+    bool (*has)(const struct rma *r, int peer);
+    void (*remove)(struct rma *r, int peer);
+    int (*put)(struct rma *r, int peer, const void *from, size_t size, uint64_t offset,
                struct fault *why);
-    int (*get)(struct reach *r, int peer, void *into, size_t size, uint64_t offset,
+    int (*get)(struct rma *r, int peer, void *into, size_t size, uint64_t offset,
                struct fault *why);
-    bool (*own)(struct reach *r, int self);
-    int (*change)(struct reach *r, int peer, const struct work_change *change, uint64_t offset,
+    bool (*own)(struct rma *r, int self);
+    int (*change)(struct rma *r, int peer, const struct rma_change *change, uint64_t offset,
                   uint64_t *old, struct fault *why);
-    int (*flush)(struct reach *r, int peer, struct fault *why);
-    int (*start)(struct reach *r, struct work *w, struct fault *why);
-    void (*await)(struct reach *r, const _Atomic bool *done);
-    void (*look)(struct reach *r);
-    bool (*dropped)(struct reach *r, struct fault *out, int *left);
-    int (*descriptors)(const struct reach *r, int *out, int most);
+    int (*flush)(struct rma *r, int peer, struct fault *why);
+    int (*start)(struct rma *r, struct rma_op *w, struct fault *why);
+    void (*await)(struct rma *r, const _Atomic bool *done);
+    void (*progress)(struct rma *r);
+    bool (*dropped)(struct rma *r, struct fault *out, int *left);
+    int (*descriptors)(const struct rma *r, int *out, int most);
 };
 
 struct endpoint_table {
@@ -65,7 +64,7 @@ struct endpoint_table {
     int (*descriptors)(const struct endpoint *e, int *out, int most);
     void (*memory_add)(void *base, size_t size); /* region.h */
     void (*memory_drop)(void *base);
-    struct reach_table reach;
+    struct rma_table rma;
 };
 
 /* The module's only export. */

@@ -4,7 +4,7 @@
 #include "common/clock.h"
 #include "common/text/text_json.h"
 #include "coordinator/protocol.h"
-#include "runtime/group/news.h"
+#include "runtime/group/coord_events.h"
 #include "runtime/process/fork_guard.h"
 #include "runtime/world_join.h"
 
@@ -22,10 +22,11 @@ void abort_job(int status, const char *why)
         status = 1;
     why = why && *why ? why : "no reason given";
     if (w && w->is_launched)
-        is_heard = news_tell(w->news, COORD_ABORT,
-                             json_pack("{s:i, s:o}", "status", status, "why", text_json(why)),
-                             NULL) == 0 &&
-                   news_await_left(w->news, w->rank, clock_ms() + ANSWER_MS, NULL) == 0;
+        is_heard =
+            coord_events_send(w->coord_events, COORD_ABORT,
+                              json_pack("{s:i, s:o}", "status", status, "why", text_json(why)),
+                              NULL) == 0 &&
+            coord_events_await_left(w->coord_events, w->rank, clock_ms() + ANSWER_MS, NULL) == 0;
     /* Otherwise the launcher prints it. */
     if (!is_heard)
         fprintf(stderr, "mlaunch: ml_abort: %s\n", why);

@@ -158,7 +158,7 @@ static int api_next_place(ml_group *handle, const char *place)
     int rc = check_handle(g, &last);
 
     if (!rc)
-        g->place = place;
+        g->next_site = place;
     return rc;
 }
 
@@ -167,9 +167,9 @@ static void api_take_next(struct group *g, struct task *t)
     if (!g)
         return;
     t->content = g->content;
-    t->place = g->place;
+    t->site = g->next_site;
     g->content = 0;
-    g->place = NULL;
+    g->next_site = NULL;
 }
 
 /* No other rank can send the message while this thread waits for it, so the call would never

@@ -5,11 +5,11 @@
 #include "coordinator/protocol.h"
 #include "runtime/call/progress.h"
 #include "runtime/group/bell.h"
+#include "runtime/group/coord_events.h"
 #include "runtime/group/exchange.h"
 #include "runtime/group/matching.h"
-#include "runtime/group/news.h"
+#include "runtime/group/message_op.h"
 #include "runtime/group/sleeper.h"
-#include "runtime/group/transfer.h"
 #include "runtime/group/world.h"
 #include "runtime/process/peer_memory_linux.h"
 #include "runtime/steps/algorithm_table.h"
@@ -150,7 +150,7 @@ static int open_shm_links(struct bring_up *b, struct fault *why)
             rc = open_shm_link(b, i, is_early, why);
     if (!rc && b->local_count == g->size) {
         g->slots = shm_segment_slot(g->segment, 0);
-        rc = shm_segment_board(&g->board, g->segment, g, why);
+        rc = shm_segment_coll(&g->coll, g->segment, g, why);
     }
     return rc;
 }
@@ -270,7 +270,7 @@ int group_join(struct group **out, struct world *w, uint32_t id, const int *memb
     g->is_window = is_window;
     rc = group_furnish(g, why);
     if (!rc) {
-        news_add(w->news, g);
+        coord_events_add(w->coord_events, g);
         rc = bring_up(&b, why);
     }
     tcp_mesh_close(b.mesh);
@@ -278,7 +278,7 @@ int group_join(struct group **out, struct world *w, uint32_t id, const int *memb
     free(b.uses_net);
     free(b.locals);
     if (rc) {
-        news_break(w->news, g, why);
+        coord_events_break(w->coord_events, g, why);
         group_leave(g);
         return rc;
     }
@@ -295,7 +295,7 @@ void group_leave(struct group *g)
     progress_stop(g);
     w = g->world;
     if (g->inside) /* longjmp() has left a call: what it queued is gone */
-        transfer_drop(g);
+        message_op_drop(g);
     /* While one link is flushed, members may still send messages through the coordinator, which
      * must not reach a link that is closed. */
     for (int i = 0; i < g->size; i++)
@@ -306,11 +306,12 @@ void group_leave(struct group *g)
     matching_close(g);
     /* Last: a link that is being closed may have to break the group (sleeper_ring). */
     if (g->id != COORD_WORLD && g->size > 1)
-        news_tell(w->news, COORD_FREE, json_pack("{s:I}", "group", (json_int_t)g->id), NULL);
+        coord_events_send(w->coord_events, COORD_FREE,
+                          json_pack("{s:I}", "group", (json_int_t)g->id), NULL);
     peer_memory_close(g->peers);
-    free(g->board);
+    free(g->coll);
     shm_segment_close(g->segment);
-    news_remove(w->news, g);
+    coord_events_remove(w->coord_events, g);
     bell_remove(g->waiting.bell, w->dir, w->generation, g->id, w->rank);
     group_destroy(g);
 }

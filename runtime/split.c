@@ -6,7 +6,7 @@
 #include "coordinator/protocol.h"
 #include "runtime/call/call.h"
 #include "runtime/collective/collectives.h"
-#include "runtime/group/news.h"
+#include "runtime/group/coord_events.h"
 #include "runtime/group/world.h"
 #include "runtime/group_join.h"
 #include "runtime/process/claim.h"
@@ -84,15 +84,15 @@ bad:
 
 static int split_ask(struct group *g, int color, int key, struct reply *reply, struct fault *why)
 {
-    struct news *n = g->world->news;
+    struct coord_events *e = g->world->coord_events;
     int rc;
 
     g->exchanges++;
-    rc = news_tell(n, COORD_SPLIT,
-                   json_pack("{s:I, s:I, s:i, s:i}", "group", (json_int_t)g->id, "seq",
-                             (json_int_t)g->exchanges, "color", color, "key", key),
-                   why);
-    return rc ? rc : news_await(n, g, -1, reply, why);
+    rc = coord_events_send(e, COORD_SPLIT,
+                           json_pack("{s:I, s:I, s:i, s:i}", "group", (json_int_t)g->id, "seq",
+                                     (json_int_t)g->exchanges, "color", color, "key", key),
+                           why);
+    return rc ? rc : coord_events_await(e, g, -1, reply, why);
 }
 
 int split_run(struct group *g, int color, int key, bool is_window, struct group **out,

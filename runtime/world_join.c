@@ -7,7 +7,7 @@
 #include "coordinator/protocol.h"
 #include "runtime/call/call.h"
 #include "runtime/call/progress.h"
-#include "runtime/group/news.h"
+#include "runtime/group/coord_events.h"
 #include "runtime/group/wait.h"
 #include "runtime/group_join.h"
 #include "runtime/process/calls_file.h"
@@ -16,7 +16,7 @@
 #include "runtime/process/fork_guard.h"
 #include "runtime/process/stdio_guard.h"
 #include "runtime/steps/algorithm_table.h"
-#include "runtime/transport/shm_offer.h"
+#include "runtime/transport/shm_rendezvous.h"
 #include "runtime/window_join.h"
 
 #include <pthread.h>
@@ -47,7 +47,7 @@ static void world_free(struct world *w)
     group_leave(w->group);
     counters_file_close(w->counters);
     calls_file_close(w->calls);
-    news_close(w->news);
+    coord_events_close(w->coord_events);
     claim_release(w->claim);
     fork_guard_stop();
     for (int i = 0; i < w->hosts && w->host_names; i++)
@@ -82,7 +82,7 @@ static int world_join_alone(struct world *w, struct fault *why)
     if (!w->host_names[0])
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     snprintf(w->job.host, sizeof(w->job.host), "%s", name);
-    rc = news_open(&w->news, NULL, 1, why);
+    rc = coord_events_open(&w->coord_events, NULL, 1, why);
     return rc ? rc : group_join(&w->group, w, COORD_WORLD, &member, 1, false, INT64_MAX, why);
 }
 
@@ -168,17 +168,17 @@ static int world_meet(struct world *w, int64_t deadline_ms, struct fault *why)
                      deadline_ms, why);
     if (rc)
         return rc;
-    rc = news_open(&w->news, c, w->job.size, why);
+    rc = coord_events_open(&w->coord_events, c, w->job.size, why);
     if (rc) {
         client_close(c);
         return rc;
     }
-    rc = news_tell(
-        w->news, COORD_JOIN,
+    rc = coord_events_send(
+        w->coord_events, COORD_JOIN,
         json_pack("{s:I, s:i}", "pid", (json_int_t)getpid(), "timeout_ms", w->job.init_timeout_ms),
         why);
     if (!rc)
-        rc = news_await_welcome(w->news, deadline_ms + ANSWER_MS, &welcome, why);
+        rc = coord_events_await_welcome(w->coord_events, deadline_ms + ANSWER_MS, &welcome, why);
     if (!rc)
         rc = world_read_welcome(w, welcome, why);
     json_decref(welcome);
@@ -241,7 +241,7 @@ static int world_open(struct world **out, struct fault *why)
 
     if (!w)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
-    shm_offer_init();
+    shm_rendezvous_init();
     stdio_guard_begin(held);
     rc = rank ? world_join_job(w, rank, why) : world_join_alone(w, why);
     if (!rank && !rc)
@@ -283,9 +283,10 @@ int world_join_init(struct world **out, bool eager, struct fault *why)
  * others, it has left and not died. */
 static void world_leave(struct world *w)
 {
-    if (!w->is_launched || news_tell(w->news, COORD_LEAVE, json_object(), NULL) != 0)
+    if (!w->is_launched ||
+        coord_events_send(w->coord_events, COORD_LEAVE, json_object(), NULL) != 0)
         return;
-    news_await_left(w->news, w->rank, clock_ms() + LEFT_MS, NULL);
+    coord_events_await_left(w->coord_events, w->rank, clock_ms() + LEFT_MS, NULL);
 }
 
 /* The last chance to notice that the ranks' calls have differed. */
@@ -307,12 +308,12 @@ int world_join_finalize(struct fault *why)
     } else if (--joined.users == 0) {
         joined.current = NULL;
         joined.eager_is_free = false;
-        while ((busy = news_busy_group(w->news)))
+        while ((busy = coord_events_busy_group(w->coord_events)))
             progress_settle(busy); /* before leaving: the other ranks still need this one */
         rc = world_check_group(w->group, why);
         window_join_end();
         world_leave(w);
-        while ((other = news_other_group(w->news, w->group)))
+        while ((other = coord_events_other_group(w->coord_events, w->group)))
             group_leave(other);
         world_free(w);
     }

@@ -26,18 +26,18 @@
 #include "launcher/agent/rank/received_files.h"
 #include "launcher/agent/rank/spawn.h"
 #include "launcher/wire/protocol/frame_stream.h"
-#include "launcher/wire/protocol/job_message.h"
+#include "launcher/wire/protocol/job_spec.h"
 
 #include <event2/event.h>
 #include <sys/resource.h>
 #include <sys/types.h>
 
 struct agent_rank;
-struct coordination;
+struct coordinator_session;
 struct evbuffer;
 struct fault;
 struct hook;
-struct look_process;
+struct stack_child;
 struct lost_device;
 struct pmi;
 struct pmix_helper;
@@ -70,8 +70,8 @@ struct rank_output_window {
     int next; /* index of the rank whose pipes are read first on reopening: all take turns */
 };
 
-/* stop.h */
-struct stop {
+/* ranks_stop.h */
+struct ranks_stop {
     struct event *timer;
     bool is_active;
     bool is_hurried;   /* after KILL: does not wait until output has been read */
@@ -120,11 +120,11 @@ struct agent {
                          RECEIVING (now DONE), once the launcher has read it and closed */
     json_t *warnings; /* what READY will carry: an array of texts */
 
-    struct probe_run probe;    /* runs before the job only */
-    struct sync_process *sync; /* of mlaunch sync, or NULL */
-    struct look_process *look; /* answers what is asked while the job runs; NULL: nothing was */
+    struct probe_run probe;          /* runs before the job only */
+    struct sync_process *sync;       /* of mlaunch sync, or NULL */
+    struct stack_child *stack_child; /* answers what is asked of a job that runs; or NULL */
     struct lost_device *lost_device; /* NULL: the host has no RDMA */
-    struct job_message *job;
+    struct job_spec *job;
     char dir[JOB_DIRECTORY_PATH]; /* "" until it is made */
     char cgroup[CGROUP_PATH];     /* "": there is none */
     int cgroup_fd;                /* or -1 */
@@ -137,7 +137,7 @@ struct agent {
     struct hook *hook;            /* --prolog or --epilog, while it runs; or NULL */
     bool owes_epilog;             /* it is to run once all ranks have ended */
     bool in_epilog;               /* it runs: only KILL and SIGTERM end it */
-    struct coordination *coordination;
+    struct coordinator_session *coordinator_session;
     struct spawn_limits limits;
     struct failure_cause failure_cause;
     cpu_set_t *cpus;          /* per local rank, or NULL */
@@ -155,18 +155,18 @@ struct agent {
     int spawned;               /* the first so many have been started or failed to start */
     int ended;                 /* ranks that no longer run or never will */
     int unreported;            /* ranks in RANK_ENDED */
-    int recorded;              /* ranks whose calls have been sent (report_calls) */
+    int recorded;              /* ranks whose calls have been sent (job_report_calls) */
     struct rank_record record; /* of the next one, while it is open */
     struct rank_output_window window;
-    struct stop stop;
+    struct ranks_stop stop;
     bool is_paused;
     bool drops_output; /* after DROP: once no process is left, output is not waited for */
     struct event *spawn_event, *child_event, *tick_event, *guard_event, *term_event;
-    struct event *check_event; /* done.h */
+    struct event *check_event; /* job_finish.h */
     int silent_ticks;
 };
 
-/* To be called after anything that may have ended the job (done.h). */
+/* To be called after anything that may have ended the job (job_finish.h). */
 static inline void agent_check_soon(struct agent *a)
 {
     event_active(a->check_event, 0, 0);

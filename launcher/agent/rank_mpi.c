@@ -3,11 +3,11 @@
 
 #include "common/text/text_json.h"
 #include "launcher/agent/agent.h"
+#include "launcher/agent/job_report.h"
 #include "launcher/agent/mpi/mpi_command.h"
 #include "launcher/agent/mpi/pmi.h"
 #include "launcher/agent/mpi/pmix_helper.h"
 #include "launcher/agent/rank/received_files.h"
-#include "launcher/agent/report.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,14 +19,14 @@ static void on_abort(int index, int status, void *arg)
     char why[64];
 
     snprintf(why, sizeof(why), "MPI_Abort with code %d", status);
-    report_aborted(&a->ranks[index], status, why);
+    job_report_aborted(&a->ranks[index], status, why);
 }
 
 static void on_fault(int index, const char *text, void *arg)
 {
     struct agent *a = arg;
 
-    report_fault(a, a->ranks[index].job->rank, text);
+    job_report_fault(a, a->ranks[index].job->rank, text);
 }
 
 static void on_note(int index, const char *text, void *arg)
@@ -35,7 +35,7 @@ static void on_note(int index, const char *text, void *arg)
     char line[512];
 
     snprintf(line, sizeof(line), "rank %d %s", a->ranks[index].job->rank, text);
-    report_note(a, "warn", line);
+    job_report_note(a, "warn", line);
 }
 
 static void on_exchange(uint32_t number, const char *pairs, size_t size, void *arg)
@@ -43,8 +43,8 @@ static void on_exchange(uint32_t number, const char *pairs, size_t size, void *a
     struct agent *a = arg;
     struct fault why;
 
-    if (coordination_exchange(a->coordination, number, pairs, size, &why))
-        report_lost(a, why.text);
+    if (coordinator_session_exchange(a->coordinator_session, number, pairs, size, &why))
+        job_report_lost(a, why.text);
 }
 
 static void on_name(int index, const char *what, const char *service, const char *port, void *arg)
@@ -52,8 +52,8 @@ static void on_name(int index, const char *what, const char *service, const char
     struct agent *a = arg;
     struct fault why;
 
-    if (coordination_name(a->coordination, index, what, service, port, &why))
-        report_lost(a, why.text);
+    if (coordinator_session_name(a->coordinator_session, index, what, service, port, &why))
+        job_report_lost(a, why.text);
 }
 
 static void on_exchanged(struct agent *a, uint32_t number, const void *bytes, size_t size)
@@ -63,7 +63,7 @@ static void on_exchanged(struct agent *a, uint32_t number, const void *bytes, si
     if (a->serves_pmix)
         pmix_helper_exchanged(a->pmix, number, bytes, size);
     else if (a->pmi && pmi_exchanged(a->pmi, number, bytes, size, &why))
-        report_lost(a, why.text);
+        job_report_lost(a, why.text);
 }
 
 static void on_named(struct agent *a, int ask, bool is_done, const char *port)
@@ -74,7 +74,7 @@ static void on_named(struct agent *a, int ask, bool is_done, const char *port)
 
 static void on_absent(struct agent *a, int rank)
 {
-    report_fault(a, rank, "has ended, and other ranks wait for it in MPI");
+    job_report_fault(a, rank, "has ended, and other ranks wait for it in MPI");
 }
 
 static void on_passed(struct agent *a, int host, const void *bytes, size_t size)
@@ -83,12 +83,13 @@ static void on_passed(struct agent *a, int host, const void *bytes, size_t size)
         pmix_helper_passed(a->pmix, host, bytes, size);
 }
 
-const struct coordination_events rank_mpi_events = {on_exchanged, on_named, on_absent, on_passed};
+const struct coordinator_session_events rank_mpi_events = {on_exchanged, on_named, on_absent,
+                                                           on_passed};
 
 /* Rank 0's host speaks for the first program, which all or many hosts have. */
 static void warning_add(struct agent *a, int app, const char *library)
 {
-    const struct job_message *job = a->job;
+    const struct job_spec *job = a->job;
     char text[512];
 
     if (job->size == 1 || (app == 0 && job->host != job->host_of[0]))
@@ -110,7 +111,7 @@ static char *library_path_of(const struct agent *a, const struct job_app *p)
 {
     char *libraries = received_files_libraries(a->files, p->file), *path;
 
-    if (asprintf(&path, "%s:%s", job_message_variable(a->job, p, "LD_LIBRARY_PATH"),
+    if (asprintf(&path, "%s:%s", job_spec_variable(a->job, p, "LD_LIBRARY_PATH"),
                  libraries ? libraries : "") < 0)
         path = NULL;
     free(libraries);
@@ -123,11 +124,11 @@ static void app_look(struct agent *a, int app, struct mpi_command *out)
     const char *program = p->file < 0 ? p->argv[0] : received_files_path(a->files, p->file);
     char *library_path = library_path_of(a, p);
     const struct mpi_command_place place = {
-        .path = job_message_variable(a->job, p, "PATH"),
+        .path = job_spec_variable(a->job, p, "PATH"),
         .library_path = library_path ? library_path : "",
-        .python_path = job_message_variable(a->job, p, "PYTHONPATH"),
-        .python_version = job_message_variable(a->job, p, "PYENV_VERSION"),
-        .home = job_message_variable(a->job, p, "HOME"),
+        .python_path = job_spec_variable(a->job, p, "PYTHONPATH"),
+        .python_version = job_spec_variable(a->job, p, "PYENV_VERSION"),
+        .home = job_spec_variable(a->job, p, "HOME"),
         .cwd = a->cwds[app]};
 
     mpi_command_find(out, program, p->argv, &place);
@@ -152,7 +153,7 @@ static bool kind_is_served(enum job_mpi mpi, enum mpi_kind kind)
     return mpi == JOB_MPI_PMI1 || (is_automatic(mpi) && kind != MPI_KIND_OTHER);
 }
 
-static bool app_has_ranks(const struct job_message *job, int app)
+static bool app_has_ranks(const struct job_spec *job, int app)
 {
     for (int i = 0; i < job->rank_count; i++) {
         if (job->ranks[i].app == app)
@@ -204,7 +205,7 @@ static void on_pmix_lost(const char *text, void *arg)
     if (a->mpi_done)
         pmix_fail(a, &why);
     else
-        report_lost(a, text);
+        job_report_lost(a, text);
 }
 
 static void on_pmix_exchange(uint32_t number, const void *bytes, size_t size, void *arg)
@@ -223,9 +224,9 @@ static void on_pmix_pass(uint32_t host, const void *bytes, size_t size, void *ar
     struct fault why;
 
     if (host >= (uint32_t)a->job->hosts || (int)host == a->job->host)
-        report_lost(a, "mlaunch-pmix sent something for a host that is none");
-    else if (coordination_pass(a->coordination, (int)host, bytes, size, &why))
-        report_lost(a, why.text);
+        job_report_lost(a, "mlaunch-pmix sent something for a host that is none");
+    else if (coordinator_session_pass(a->coordinator_session, (int)host, bytes, size, &why))
+        job_report_lost(a, why.text);
 }
 
 /* "0-3,8"; "" without --bind-to. */
@@ -252,7 +253,7 @@ static json_t *cpus_json(const struct agent *a, int local_rank)
 /* HELP_JOB's, without memory NULL. */
 static json_t *pmix_job(const struct agent *a)
 {
-    const struct job_message *job = a->job;
+    const struct job_spec *job = a->job;
     json_t *names = json_array(), *host_of = json_array(), *ranks = json_array();
     json_t *apps = json_array(), *cpus = json_array();
     char space[128];
@@ -278,7 +279,7 @@ static void pmix_start(struct agent *a)
     const struct pmix_helper_events events = {
         on_pmix_ready, on_pmix_exchange, on_pmix_pass, on_abort,
         on_fault,      on_note,          on_pmix_lost, a};
-    const struct job_message *job = a->job;
+    const struct job_spec *job = a->job;
     int *ranks = calloc((size_t)job->rank_count, sizeof(*ranks));
     struct stream_child child;
     struct fault why;
@@ -289,7 +290,7 @@ static void pmix_start(struct agent *a)
     for (int i = 0; ranks && i < job->rank_count; i++)
         ranks[i] = job->ranks[i].rank;
     rc = ranks ? pmix_helper_start(&child, a->dir,
-                                   job_message_variable(job, job->apps, "PMIX_MCA_psec"), &why)
+                                   job_spec_variable(job, job->apps, "PMIX_MCA_psec"), &why)
                : fault_set(&why, ML_ERR_MEMORY, "out of memory");
     if (!rc)
         rc = pmix_helper_open(&a->pmix, a->base, &child, pmix_job(a), ranks, job->rank_count,
@@ -302,7 +303,7 @@ static void pmix_start(struct agent *a)
 
 void rank_mpi_choose(struct agent *a, void (*done)(struct agent *a, const struct fault *failed))
 {
-    const struct job_message *job = a->job;
+    const struct job_spec *job = a->job;
     bool is_pmix = job->mpi == JOB_MPI_PMIX;
     struct fault why;
 
@@ -386,7 +387,7 @@ static bool is_any_served(const struct agent *a)
 int rank_mpi_open(struct agent *a, struct fault *why)
 {
     const struct pmi_events events = {on_exchange, on_name, on_abort, on_fault, on_note, a};
-    const struct job_message *job = a->job;
+    const struct job_spec *job = a->job;
     struct pmi_config config = {.job = job->job,
                                 .restart = job->restart,
                                 .size = job->size,

@@ -5,14 +5,14 @@
 #define LAUNCHER_AGENT_RANK_MPI_H
 
 #include "common/fault.h"
-#include "launcher/agent/coordination.h"
+#include "launcher/agent/coordinator_session.h"
 
 #include <stdbool.h>
 
 struct agent;
 struct agent_rank;
 
-extern const struct coordination_events rank_mpi_events;
+extern const struct coordinator_session_events rank_mpi_events;
 
 /* For JOB, once the directories are chosen and the programs are there: decides how the job is
  * served, by PMIx for all its ranks or by PMI-1, and adds to a->warnings which MPI programs cannot

@@ -2,7 +2,7 @@
 #include "launcher/agent/rank_output.h"
 
 #include "launcher/agent/agent.h"
-#include "launcher/agent/report.h"
+#include "launcher/agent/job_report.h"
 #include "launcher/wire/protocol/agent_protocol.h"
 
 #include <errno.h>
@@ -98,7 +98,7 @@ static void rank_output_is_broken(struct rank_output *o, int error)
 
     snprintf(text, sizeof(text), "what rank %d has written cannot be read: %s", o->rank->job->rank,
              strerror(error));
-    report_lost(o->rank->agent, text);
+    job_report_lost(o->rank->agent, text);
 }
 
 static void on_readable(evutil_socket_t fd, short what, void *arg)

@@ -4,13 +4,13 @@
 #include "common/clock.h"
 #include "common/text/signal_text.h"
 #include "launcher/agent/agent.h"
-#include "launcher/agent/coordination.h"
+#include "launcher/agent/coordinator_session.h"
+#include "launcher/agent/job_report.h"
 #include "launcher/agent/rank/framework_error.h"
 #include "launcher/agent/rank/hook.h"
 #include "launcher/agent/rank_input.h"
 #include "launcher/agent/rank_mpi.h"
 #include "launcher/agent/rank_output.h"
-#include "launcher/agent/report.h"
 
 #include <stdio.h>
 #include <sys/resource.h>
@@ -46,11 +46,11 @@ static void rank_end(struct agent_rank *r, int status, const struct rusage *usag
     framework_error_read(r->message, sizeof(r->message), r->agent->dir, r->job->rank);
     end_describe(r, text, sizeof(text));
     rank_mpi_ended(r, WIFEXITED(status) && WEXITSTATUS(status) == 0);
-    coordination_rank_exited(r->agent->coordination, r->job->rank, r->pid, text);
+    coordinator_session_rank_exited(r->agent->coordinator_session, r->job->rank, r->pid, text);
     rank_input_close(r);
     rank_output_rank_ended(r);
     if (!rank_output_has_due(r))
-        report_exited(r);
+        job_report_exited(r);
     agent_check_soon(r->agent);
 }
 
@@ -62,9 +62,9 @@ void reap_failed_start(struct agent_rank *r, int status, const struct fault *why
              why->text);
     r->agent->ended++;
     rank_mpi_ended(r, false);
-    coordination_rank_exited(r->agent->coordination, r->job->rank, 0, text);
+    coordinator_session_rank_exited(r->agent->coordinator_session, r->job->rank, 0, text);
     rank_input_close(r);
-    report_failed(r, status, why);
+    job_report_failed(r, status, why);
     agent_check_soon(r->agent);
 }
 

@@ -6,21 +6,21 @@
 #include "common/log.h"
 #include "common/status.h"
 #include "common/text/text_json.h"
-#include "launcher/agent/accept.h"
 #include "launcher/agent/agent.h"
-#include "launcher/agent/coordination.h"
-#include "launcher/agent/done.h"
+#include "launcher/agent/coordinator_session.h"
 #include "launcher/agent/host/guard.h"
 #include "launcher/agent/host/own_address.h"
+#include "launcher/agent/job_finish.h"
+#include "launcher/agent/job_prepare.h"
+#include "launcher/agent/job_report.h"
 #include "launcher/agent/queries/answer.h"
-#include "launcher/agent/queries/look_process.h"
+#include "launcher/agent/queries/stack_child.h"
 #include "launcher/agent/rank_input.h"
 #include "launcher/agent/rank_output.h"
 #include "launcher/agent/rank_pty.h"
+#include "launcher/agent/ranks_start.h"
+#include "launcher/agent/ranks_stop.h"
 #include "launcher/agent/reap.h"
-#include "launcher/agent/report.h"
-#include "launcher/agent/start.h"
-#include "launcher/agent/stop.h"
 #include "launcher/agent/sync/sync_process.h"
 #include "launcher/wire/protocol/agent_protocol.h"
 
@@ -56,7 +56,7 @@ static void on_channel_end(const char *why, void *arg)
     rank_output_abandon(a);
     if (a->in_epilog)
         return;
-    stop_start(a, SIGTERM, LOST_GRACE_MS);
+    ranks_stop_begin(a, SIGTERM, LOST_GRACE_MS);
 }
 
 static void on_written(void *arg)
@@ -85,11 +85,11 @@ static void on_guard_end(evutil_socket_t fd, short what, void *arg)
     snprintf(text, sizeof(text),
              "the agent's guard process (pid %d) on host %s was killed; its ranks are ended",
              (int)a->guard, a->job ? a->job->host_name : "(unknown)");
-    report_lost(a, text);
+    job_report_lost(a, text);
     if (a->state == AGENT_HAS_SAID_HELLO || a->state == AGENT_IS_DONE)
         event_base_loopbreak(a->base);
     else
-        stop_start(a, SIGTERM, LOST_GRACE_MS);
+        ranks_stop_begin(a, SIGTERM, LOST_GRACE_MS);
 }
 
 static void on_child(evutil_socket_t fd, short what, void *arg)
@@ -131,14 +131,14 @@ static void on_term(evutil_socket_t fd, short what, void *arg)
         frame_stream_send_json(a->channel, AGENT_KILLED,
                                json_pack("{so}", "text", text_json(text)));
     } else {
-        report_lost(a, getenv("SLURM_STEP_ID")
-                           ? "the agent received SIGTERM, from scancel or by Slurm's time limit"
-                           : "the agent received SIGTERM");
+        job_report_lost(a, getenv("SLURM_STEP_ID")
+                               ? "the agent received SIGTERM, from scancel or by Slurm's time limit"
+                               : "the agent received SIGTERM");
     }
     if (a->state == AGENT_HAS_SAID_HELLO || a->state == AGENT_IS_DONE)
         event_base_loopbreak(a->base);
     else
-        stop_start(a, SIGTERM, grace_ms);
+        ranks_stop_begin(a, SIGTERM, grace_ms);
 }
 
 static uint32_t u32_read(const uint8_t *bytes)
@@ -149,12 +149,12 @@ static uint32_t u32_read(const uint8_t *bytes)
 static void on_job(struct agent *a, const struct frame *f)
 {
     probe_run_close(&a->probe);
-    accept_job(a, (const char *)f->payload, f->size);
+    job_prepare(a, (const char *)f->payload, f->size);
 }
 
 static void on_file(struct agent *a, const struct frame *f)
 {
-    accept_file(a, u32_read(f->payload), f->payload + 4, f->size - 4);
+    job_prepare_file(a, u32_read(f->payload), f->payload + 4, f->size - 4);
 }
 
 static void on_query(struct agent *a, const struct frame *f)
@@ -163,7 +163,7 @@ static void on_query(struct agent *a, const struct frame *f)
         frame_stream_send_json(a->channel, AGENT_ANSWER,
                                answer_make((const char *)f->payload, f->size, &a->probe));
     else
-        look_process_ask(&a->look, a->base, a->channel, f->payload, f->size);
+        stack_child_ask(&a->stack_child, a->base, a->channel, f->payload, f->size);
 }
 
 /* The first order starts the process that carries them out. */
@@ -179,7 +179,7 @@ static void on_sync(struct agent *a, const struct frame *f)
 
 static void on_start(struct agent *a, const struct frame *f)
 {
-    start_job(a, (const char *)f->payload, f->size);
+    ranks_start(a, (const char *)f->payload, f->size);
 }
 
 static void on_stdin(struct agent *a, const struct frame *f)
@@ -207,9 +207,9 @@ static void on_signal(struct agent *a, const struct frame *f)
     if (signal == 0 || signal >= NSIG)
         return;
     if (f->size >= 8)
-        stop_signal_rank(a, (int)u32_read(f->payload + 4), (int)signal);
+        ranks_stop_signal_rank(a, (int)u32_read(f->payload + 4), (int)signal);
     else
-        stop_signal_ranks(a, (int)signal);
+        ranks_stop_signal(a, (int)signal);
 }
 
 static void on_stop(struct agent *a, const struct frame *f)
@@ -220,16 +220,16 @@ static void on_stop(struct agent *a, const struct frame *f)
     if (a->in_epilog)
         return;
     if (f->size >= 12 && u32_read(f->payload + 8)) /* before the ranks end */
-        coordination_tell_waits(a->coordination);
-    stop_start(a, signal > 0 && signal < NSIG ? (int)signal : SIGTERM,
-               grace_ms > INT32_MAX ? INT32_MAX : (int)grace_ms);
+        coordinator_session_tell_waits(a->coordinator_session);
+    ranks_stop_begin(a, signal > 0 && signal < NSIG ? (int)signal : SIGTERM,
+                     grace_ms > INT32_MAX ? INT32_MAX : (int)grace_ms);
 }
 
 static void on_kill(struct agent *a, const struct frame *f)
 {
     (void)f;
     a->is_paused = false;
-    stop_hurry(a);
+    ranks_stop_hurry(a);
 }
 
 static void on_resize(struct agent *a, const struct frame *f)
@@ -251,15 +251,15 @@ static void on_pause(struct agent *a, const struct frame *f)
 {
     (void)f;
     a->is_paused = true;
-    stop_signal_all(a, SIGSTOP);
+    ranks_stop_signal_all(a, SIGSTOP);
 }
 
 static void on_resume(struct agent *a, const struct frame *f)
 {
     (void)f;
     a->is_paused = false;
-    stop_signal_all(a, SIGCONT);
-    start_resume(a);
+    ranks_stop_signal_all(a, SIGCONT);
+    ranks_start_resume(a);
 }
 
 static void on_ping(struct agent *a, const struct frame *f)
@@ -393,8 +393,8 @@ static int events_open(struct agent *a, struct fault *why)
         if (!*events[i].event || event_add(*events[i].event, events[i].timeout))
             return fault_set(why, ML_ERR_SYSTEM, "cannot watch for %s", events[i].name);
     }
-    rc = done_open(a, why);
-    return rc ? rc : stop_open(a, why);
+    rc = job_finish_open(a, why);
+    return rc ? rc : ranks_stop_open(a, why);
 }
 
 static void worker_close(struct agent *a)
@@ -406,11 +406,11 @@ static void worker_close(struct agent *a)
         if (events[i])
             event_free(events[i]);
     }
-    stop_close(a);
+    ranks_stop_close(a);
     probe_run_close(&a->probe);
     sync_process_close(a->sync);
-    look_process_close(a->look);
-    accept_release(a);
+    stack_child_close(a->stack_child);
+    job_prepare_release(a);
     frame_stream_close(a->channel);
     if (a->base)
         event_base_free(a->base);

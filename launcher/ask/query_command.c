@@ -15,7 +15,7 @@
 #include "launcher/input/options/option_help.h"
 #include "launcher/input/options/option_table.h"
 #include "launcher/input/options/options_load.h"
-#include "launcher/input/plan/agent_way.h"
+#include "launcher/input/plan/launch_method.h"
 #include "launcher/input/plan/plan_hosts.h"
 
 #include <ctype.h>
@@ -178,7 +178,7 @@ static int job_word_read(struct command_reader *r, struct fault *why)
     return 0;
 }
 
-static int words_read(struct command_reader *r, struct fault *why)
+static int args_parse(struct command_reader *r, struct fault *why)
 {
     bool is_words = false;
     int rc = 0;
@@ -261,7 +261,7 @@ static int hosts_find(struct query_command *c, struct fault *why)
     c->plan->host_count = c->hosts->count;
     for (int i = 0; i < c->hosts->count; i++)
         c->plan->hosts[i] = i;
-    return agent_way_settle(c->plan, c->options, environ, why);
+    return launch_method_resolve(c->plan, c->options, environ, why);
 }
 
 int query_command_open(struct query_command *c, int argc, char *const *argv, struct fault *why)
@@ -270,7 +270,7 @@ int query_command_open(struct query_command *c, int argc, char *const *argv, str
     int rc;
 
     c->job = "";
-    rc = words_read(&r, why);
+    rc = args_parse(&r, why);
     if (!rc && c->is_done)
         help_print(c);
     else if (!rc)

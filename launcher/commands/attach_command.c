@@ -11,8 +11,8 @@
 #include "launcher/input/options/command_line.h"
 #include "launcher/input/options/options_load.h"
 #include "launcher/input/plan/plan_create.h"
-#include "launcher/run/attempt/job_identity.h"
 #include "launcher/run/job/job.h"
+#include "launcher/run/round/job_identity.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -48,7 +48,7 @@ static int options_take(struct attach *a, int argc, char **argv, struct fault *w
     return i;
 }
 
-static int words_read(struct attach *a, int argc, char **argv, struct fault *why)
+static int args_parse(struct attach *a, int argc, char **argv, struct fault *why)
 {
     int i = options_take(a, argc, argv, why);
     char shown[TEXT_SHOWN];
@@ -170,7 +170,7 @@ int attach_command_run(int argc, char **argv)
     struct plan *p = NULL;
     struct fault why;
     char id[JOB_ID_SIZE];
-    int status = STATUS_OURS, rc = words_read(&a, argc, argv, &why);
+    int status = STATUS_OURS, rc = args_parse(&a, argc, argv, &why);
 
     if (!rc && a.wants_help) {
         help_print();

@@ -223,7 +223,7 @@ static int plan_exec(struct plan *p, bool json)
 }
 
 /* Sorts the words into the own option, which is taken out, and what run reads. */
-static int words_read(struct string_list *words, int argc, char **argv, bool *json, bool *help,
+static int args_parse(struct string_list *words, int argc, char **argv, bool *json, bool *help,
                       struct fault *why)
 {
     int i = 1, rc = string_list_add(words, "mlaunch", why);
@@ -306,7 +306,7 @@ int exec_command_run(int argc, char **argv)
     struct plan *p = NULL;
     struct fault why;
     bool json = false, help = false;
-    int status = STATUS_OURS, rc = words_read(&words, argc, argv, &json, &help, &why);
+    int status = STATUS_OURS, rc = args_parse(&words, argc, argv, &json, &help, &why);
 
     if (!rc && help) {
         help_print();

@@ -2,8 +2,8 @@
 #include "launcher/commands/exec_host.h"
 
 #include "common/status.h"
-#include "launcher/run/attempt/job_identity.h"
 #include "launcher/run/job/job.h"
+#include "launcher/run/round/job_identity.h"
 
 #include <errno.h>
 #include <fcntl.h>

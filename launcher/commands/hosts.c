@@ -6,12 +6,12 @@
 #include "common/text/printable.h"
 #include "launcher/ask/query_command.h"
 #include "launcher/base/text/text_table.h"
-#include "launcher/commands/draw/wiring_drawing.h"
-#include "launcher/commands/draw/wiring_words.h"
+#include "launcher/commands/draw/topology_drawing.h"
+#include "launcher/commands/draw/topology_words.h"
 #include "launcher/input/hosts/hostfile_write.h"
 #include "launcher/input/options/options.h"
-#include "launcher/input/plan/wiring_stated.h"
-#include "launcher/run/rdma_topology/wiring_survey.h"
+#include "launcher/input/plan/topology_stated.h"
+#include "launcher/run/rdma_topology/topology_survey.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@ enum { TIMEOUT_MS = 15000, CELL = 256, HOSTS_IN_A_TABLE = 12 };
 struct hosts {
     struct query_command c;
     const char **names, **addresses;
-    struct wiring_survey *survey; /* or NULL: without --probe */
+    struct topology_survey *survey; /* or NULL: without --probe */
 };
 
 static const char *addresses_cell(char text[CELL], char *const *list)
@@ -53,18 +53,18 @@ static void hosts_print(const struct hosts *h)
         text_table_print(t);
     for (int i = 0; i < h->c.hosts->count; i++)
         log_info("host %s: by %s", h->c.hosts->hosts[i].name,
-                 host_list_way(h->c.hosts->hosts[i].way));
+                 host_list_launch_method(h->c.hosts->hosts[i].launch_method));
     text_table_destroy(t);
 }
 
 /* "10.0.0.1/24 fe80::1" */
-static const char *gids_cell(char text[CELL], const struct wiring_port *p)
+static const char *gids_cell(char text[CELL], const struct topology_port *p)
 {
     size_t used = 0;
 
     text[0] = '\0';
     for (int i = 0; i < p->gid_count && used < CELL; i++) {
-        const struct wiring_gid *g = &p->gids[i];
+        const struct topology_gid *g = &p->gids[i];
 
         used += (size_t)snprintf(text + used, CELL - used, "%s%s", i ? " " : "",
                                  g->ipv4[0] ? g->ipv4 : g->text);
@@ -74,13 +74,13 @@ static const char *gids_cell(char text[CELL], const struct wiring_port *p)
     return text;
 }
 
-static void device_add(struct text_table *t, const char *host, const struct wiring_device *d)
+static void device_add(struct text_table *t, const char *host, const struct topology_device *d)
 {
     if (d->error)
         text_table_add(
             t, (const char *const[]){host, d->name, "-", "fails", "-", "-", d->error, NULL});
     for (int i = 0; i < d->port_count; i++) {
-        const struct wiring_port *p = &d->ports[i];
+        const struct topology_port *p = &d->ports[i];
         char number[CELL], mtu[CELL], gids[CELL];
 
         snprintf(number, sizeof(number), "%d", p->number);
@@ -97,7 +97,7 @@ static void devices_print(const struct hosts *h)
     struct text_table *t = text_table_create(head, "llrllrl");
 
     for (int i = 0; i < h->c.hosts->count && t; i++) {
-        const struct wiring_host *host = wiring_survey_host(h->survey, i);
+        const struct topology_host *host = topology_survey_host(h->survey, i);
 
         for (int k = 0; k < host->device_count; k++)
             device_add(t, h->names[i], &host->devices[k]);
@@ -122,9 +122,9 @@ static const char *entry_cell(char text[CELL], const json_t *entry)
     return text[0] ? text : "-";
 }
 
-static const json_t *wiring_entry(const struct hosts *h, int from, int to)
+static const json_t *topology_entry(const struct hosts *h, int from, int to)
 {
-    return json_array_get(json_array_get(wiring_survey_wiring(h->survey), (size_t)from),
+    return json_array_get(json_array_get(topology_survey_wiring(h->survey), (size_t)from),
                           (size_t)to);
 }
 
@@ -142,7 +142,7 @@ static void matrix_print(const struct hosts *h)
     for (int i = 0; i < count && t; i++) {
         cells[0] = h->names[i];
         for (int j = 0; j < count; j++)
-            cells[j + 1] = entry_cell(text[j], wiring_entry(h, i, j));
+            cells[j + 1] = entry_cell(text[j], topology_entry(h, i, j));
         text_table_add(t, cells);
     }
     if (t)
@@ -151,7 +151,7 @@ static void matrix_print(const struct hosts *h)
 }
 
 /* A matrix if it fits, else one line for each pair. */
-static void wiring_print(const struct hosts *h)
+static void topology_print(const struct hosts *h)
 {
     int count = h->c.hosts->count;
     char there[CELL], back[CELL];
@@ -164,53 +164,53 @@ static void wiring_print(const struct hosts *h)
     for (int i = 0; i < count; i++)
         for (int j = i + 1; j < count; j++)
             printable_print("%s %s - %s %s\n", h->names[i],
-                            entry_cell(there, wiring_entry(h, i, j)), h->names[j],
-                            entry_cell(back, wiring_entry(h, j, i)));
+                            entry_cell(there, topology_entry(h, i, j)), h->names[j],
+                            entry_cell(back, topology_entry(h, j, i)));
 }
 
 static json_t *hosts_question(void *arg, int host, int round)
 {
     const struct hosts *h = arg;
 
-    return wiring_survey_question(h->survey, host, (enum wiring_round)round);
+    return topology_survey_question(h->survey, host, (enum topology_round)round);
 }
 
 static int hosts_answer(void *arg, int host, int round, const json_t *said, struct fault *why)
 {
     const struct hosts *h = arg;
 
-    return wiring_survey_answer(h->survey, host, (enum wiring_round)round, said, why);
+    return topology_survey_answer(h->survey, host, (enum topology_round)round, said, why);
 }
 
 static int hosts_survey_open(struct hosts *h, struct fault *why)
 {
-    const struct wiring_config config = {.names = h->names,
-                                         .count = h->c.hosts->count,
-                                         .source = h->c.hosts->source,
-                                         .rdma = h->c.options->rdma};
+    const struct topology_config config = {.names = h->names,
+                                           .count = h->c.hosts->count,
+                                           .source = h->c.hosts->source,
+                                           .rdma = h->c.options->rdma};
 
-    return wiring_survey_create(&h->survey, &config, why);
+    return topology_survey_create(&h->survey, &config, why);
 }
 
 /* --- picture ---------------------------------------------------------------------------------- */
 
 /* The wiring that was found, or that the hostfile states. */
-static int picture_make(const struct hosts *h, struct wiring_picture *out, struct fault *why)
+static int picture_make(const struct hosts *h, struct topology_picture *out, struct fault *why)
 {
     json_t *stated;
     int rc;
 
     if (h->survey) {
-        *out = (struct wiring_picture){.names = h->names, .count = h->c.hosts->count};
-        return wiring_links_find(wiring_survey_facts(h->survey), &out->links, &out->link_count,
-                                 why);
+        *out = (struct topology_picture){.names = h->names, .count = h->c.hosts->count};
+        return topology_cables_find(topology_survey_facts(h->survey), &out->cables,
+                                    &out->cable_count, why);
     }
-    stated = wiring_stated(h->c.plan);
+    stated = topology_stated(h->c.plan);
     if (!stated)
         return fault_set(why, ML_ERR_ARGUMENT,
                          "--draw: the hosts' wiring is not stated, as a hostfile does; --probe "
                          "finds it");
-    rc = wiring_picture_state(out, stated, h->names, h->c.hosts->count, why);
+    rc = topology_picture_state(out, stated, h->names, h->c.hosts->count, why);
     json_decref(stated);
     return rc;
 }
@@ -219,16 +219,16 @@ static int picture_make(const struct hosts *h, struct wiring_picture *out, struc
 static int hosts_draw(const struct hosts *h, struct fault *why)
 {
     const char *path = query_command_flag(&h->c, "draw");
-    struct wiring_picture p = {0};
+    struct topology_picture p = {0};
     int rc = path ? picture_make(h, &p, why) : 0;
 
     if (path && !rc)
-        rc = wiring_drawing_write(&p, path, why);
+        rc = topology_drawing_write(&p, path, why);
     if (path && !rc && !h->c.json) {
         putchar('\n');
-        wiring_words_print(&p);
+        topology_words_print(&p);
     }
-    wiring_picture_clear(&p);
+    topology_picture_clear(&p);
     return rc;
 }
 
@@ -236,7 +236,7 @@ static int hosts_draw(const struct hosts *h, struct fault *why)
 static int hosts_probe(struct hosts *h, struct fault *why)
 {
     const struct query_rounds rounds = {
-        .count = WIRING_ROUNDS, .question = hosts_question, .take = hosts_answer, .arg = h};
+        .count = TOPOLOGY_ROUNDS, .question = hosts_question, .take = hosts_answer, .arg = h};
     int rc = hosts_survey_open(h, why), culprit = 0;
 
     if (!rc)
@@ -252,7 +252,7 @@ static int hosts_probe(struct hosts *h, struct fault *why)
     rc = hosts_draw(h, why); /* also where a cable is missing, which is an error below */
     if (rc)
         return rc;
-    rc = wiring_survey_conclude(h->survey, &culprit, why);
+    rc = topology_survey_conclude(h->survey, &culprit, why);
     return rc ? fault_wrap(why, "host %s", h->names[culprit]) : 0;
 }
 
@@ -275,13 +275,13 @@ static int hosts_conclude(struct hosts *h, struct fault *why)
 {
     const char *output = query_command_flag(&h->c, "output");
     json_t *file = hostfile_write_json(
-        h->c.hosts, h->survey ? wiring_survey_wiring(h->survey) : NULL, h->addresses);
+        h->c.hosts, h->survey ? topology_survey_wiring(h->survey) : NULL, h->addresses);
     int rc = 0;
 
     if (h->c.json)
         hostfile_write_print(stdout, file);
     else if (h->survey)
-        wiring_print(h);
+        topology_print(h);
     else
         hosts_print(h);
     if (!h->survey)
@@ -323,7 +323,7 @@ int hosts_run(int argc, char **argv)
 
         rc = names_collect(&h, &why);
         if (!rc && draw)
-            rc = wiring_drawing_check(draw, &why);
+            rc = topology_drawing_check(draw, &why);
         if (!rc && query_command_flag(&h.c, "probe"))
             rc = hosts_probe(&h, &why);
         if (!rc)
@@ -331,7 +331,7 @@ int hosts_run(int argc, char **argv)
     }
     if (rc)
         log_error("%s", why.text);
-    wiring_survey_destroy(h.survey);
+    topology_survey_destroy(h.survey);
     free(h.names);
     free(h.addresses);
     query_command_close(&h.c);

@@ -54,7 +54,7 @@ static const char *lines_value(const char *word, char **argv, int argc, int *at)
     return *at + 1 < argc ? argv[++*at] : "";
 }
 
-static int words_read(struct logs_words *w, int argc, char **argv, struct fault *why)
+static int args_parse(struct logs_words *w, int argc, char **argv, struct fault *why)
 {
     char shown[TEXT_SHOWN];
 
@@ -154,7 +154,7 @@ int logs_command_run(int argc, char **argv)
     int status = 0, rc;
     struct fault why;
 
-    rc = words_read(&w, argc, argv, &why);
+    rc = args_parse(&w, argc, argv, &why);
     if (!rc && !w.is_help)
         rc = log_directory_list(&l, &why);
     if (rc) {

@@ -7,7 +7,7 @@
  */
 #include "common/build_id.h"
 #include "common/text/text_json.h"
-#include "launcher/pmix/hop.h"
+#include "launcher/pmix/main_queue.h"
 #include "launcher/pmix/published.h"
 #include "launcher/pmix/serve.h"
 #include "launcher/wire/protocol/pmix_protocol.h"
@@ -120,13 +120,14 @@ static int loop_run(struct frame_reader *reader, struct fault *why)
     int rc = 0;
 
     while (!rc) {
-        struct pollfd p[] = {{.fd = CHANNEL, .events = POLLIN}, {.fd = hop_fd(), .events = POLLIN}};
+        struct pollfd p[] = {{.fd = CHANNEL, .events = POLLIN},
+                             {.fd = main_queue_fd(), .events = POLLIN}};
 
         if (poll(p, 2, published_wait_ms()) < 0)
             continue;
         rc = published_expire(why);
         if (!rc && p[1].revents)
-            rc = serve_hops(why);
+            rc = serve_queue(why);
         if (!rc && p[0].revents)
             rc = frames_read(reader, why);
     }

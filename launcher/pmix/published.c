@@ -12,7 +12,8 @@ enum { ENTRIES_MOST = 4096, BYTES_MOST = 16 << 20, NUMBER = 4 };
 /* A value, or a rank that waits for one. */
 struct published {
     char *name;
-    char *value; /* its owner's rank, 4 bytes, enum pass_value, its bytes; NULL: it is awaited */
+    char *
+        value; /* its owner's rank, 4 bytes, enum forwarder_value, its bytes; NULL: it is awaited */
     size_t size;
     bool is_once;          /* it goes with the first look */
     uint32_t host, number; /* of the question that waits */
@@ -76,7 +77,7 @@ static struct published *entry_add(const char *name, size_t size)
 /* Answers with a value, which goes if it is for one look. */
 static int value_tell(struct published *p, uint32_t host, uint32_t number, struct fault *why)
 {
-    int rc = pass_answer(host, number, true, p->value, p->size, why);
+    int rc = forwarder_answer(host, number, true, p->value, p->size, why);
 
     if (p->is_once)
         entry_remove(p);
@@ -97,7 +98,7 @@ static int waiting_answer(const char *name, struct fault *why)
 }
 
 /* The value follows the name's NUL. */
-static int publish(const struct pass_question *q, const char *name, struct fault *why)
+static int publish(const struct forwarder_question *q, const char *name, struct fault *why)
 {
     size_t skip = strlen(name) + 1, size = q->size > skip ? q->size - skip : 0;
     struct published *p = find(name, true) ? NULL : entry_add(name, NUMBER + size);
@@ -109,49 +110,49 @@ static int publish(const struct pass_question *q, const char *name, struct fault
         p = NULL;
     }
     if (!p)
-        return pass_answer(q->host, q->number, false, NULL, 0, why);
+        return forwarder_answer(q->host, q->number, false, NULL, 0, why);
     memcpy(p->value, &owner, NUMBER);
     if (size)
         memcpy(p->value + NUMBER, q->bytes + skip, size);
-    p->is_once = q->kind == PASS_PUBLISH_ONCE;
-    rc = pass_answer(q->host, q->number, true, NULL, 0, why);
+    p->is_once = q->kind == FORWARDER_PUBLISH_ONCE;
+    rc = forwarder_answer(q->host, q->number, true, NULL, 0, why);
     return rc ? rc : waiting_answer(name, why);
 }
 
-static int look(const struct pass_question *q, const char *name, struct fault *why)
+static int look(const struct forwarder_question *q, const char *name, struct fault *why)
 {
     struct published *p = find(name, true), *waiting;
 
     if (p)
         return value_tell(p, q->host, q->number, why);
-    waiting = q->kind == PASS_AWAIT ? entry_add(name, 0) : NULL;
+    waiting = q->kind == FORWARDER_AWAIT ? entry_add(name, 0) : NULL;
     if (!waiting)
-        return pass_answer(q->host, q->number, false, NULL, 0, why);
+        return forwarder_answer(q->host, q->number, false, NULL, 0, why);
     waiting->host = q->host;
     waiting->number = q->number;
     waiting->until_ms = q->rank ? clock_ms() + (int64_t)q->rank * 1000 : 0;
     return 0;
 }
 
-static int unpublish(const struct pass_question *q, const char *name, struct fault *why)
+static int unpublish(const struct forwarder_question *q, const char *name, struct fault *why)
 {
     struct published *p = find(name, true);
 
     if (p)
         entry_remove(p);
-    return pass_answer(q->host, q->number, p != NULL, NULL, 0, why);
+    return forwarder_answer(q->host, q->number, p != NULL, NULL, 0, why);
 }
 
-int published_take(const struct pass_question *q, struct fault *why)
+int published_take(const struct forwarder_question *q, struct fault *why)
 {
     char *name = strndup(q->bytes, q->size);
     int rc;
 
     if (!name)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
-    if (q->kind == PASS_LOOKUP || q->kind == PASS_AWAIT)
+    if (q->kind == FORWARDER_LOOKUP || q->kind == FORWARDER_AWAIT)
         rc = look(q, name, why);
-    else if (q->kind == PASS_UNPUBLISH)
+    else if (q->kind == FORWARDER_UNPUBLISH)
         rc = unpublish(q, name, why);
     else
         rc = publish(q, name, why);
@@ -179,7 +180,7 @@ int published_expire(struct fault *why)
         next = p->next;
         if (!p->until_ms || p->until_ms > now)
             continue;
-        rc = pass_answer(p->host, p->number, false, NULL, 0, why);
+        rc = forwarder_answer(p->host, p->number, false, NULL, 0, why);
         entry_remove(p);
     }
     return rc;

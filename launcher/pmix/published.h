@@ -7,11 +7,11 @@
 #ifndef LAUNCHER_PMIX_PUBLISHED_H
 #define LAUNCHER_PMIX_PUBLISHED_H
 
-#include "launcher/pmix/pass.h"
+#include "launcher/pmix/forwarder.h"
 
-/* Answers one of PASS_PUBLISH to PASS_AWAIT. Not known: the name is published already, is not
- * published, or there is no room for more. */
-int published_take(const struct pass_question *q, struct fault *why);
+/* Answers one of FORWARDER_PUBLISH to FORWARDER_AWAIT. Not known: the name is published already, is
+ * not published, or there is no room for more. */
+int published_take(const struct forwarder_question *q, struct fault *why);
 
 /* In how many milliseconds published_expire is to be called; -1: never. */
 int published_wait_ms(void);

@@ -2,10 +2,10 @@
 #include "launcher/pmix/serve.h"
 
 #include "common/text/text_json.h"
-#include "launcher/pmix/hop.h"
+#include "launcher/pmix/forwarder.h"
 #include "launcher/pmix/info_list.h"
 #include "launcher/pmix/job_info.h"
-#include "launcher/pmix/pass.h"
+#include "launcher/pmix/main_queue.h"
 #include "launcher/pmix/published.h"
 #include "launcher/wire/protocol/pmix_protocol.h"
 
@@ -46,18 +46,19 @@ static struct {
 
 /* --- on libpmix's threads --------------------------------------------------------------------- */
 
-static pmix_status_t hop_status(const struct hop *h, const void *bytes, size_t size)
+static pmix_status_t item_status(const struct main_queue_item *item, const void *bytes, size_t size)
 {
-    return hop_send(h, bytes, size) ? PMIX_ERR_NOMEM : PMIX_SUCCESS;
+    return main_queue_send(item, bytes, size) ? PMIX_ERR_NOMEM : PMIX_SUCCESS;
 }
 
 /* Which of the two answers is expected when there is no function to be called depends on libpmix's
  * version: 4 accepts either. */
-static pmix_status_t rank_note(enum hop_kind kind, const pmix_proc_t *proc, pmix_op_cbfunc_t done,
-                               void *cbdata)
+static pmix_status_t rank_note(enum main_queue_kind kind, const pmix_proc_t *proc,
+                               pmix_op_cbfunc_t done, void *cbdata)
 {
-    const struct hop h = {.kind = kind, .rank = proc->rank, .done = done, .cbdata = cbdata};
-    pmix_status_t status = hop_status(&h, NULL, 0);
+    const struct main_queue_item item = {
+        .kind = kind, .rank = proc->rank, .done = done, .cbdata = cbdata};
+    pmix_status_t status = item_status(&item, NULL, 0);
 
     return status == PMIX_SUCCESS && !done ? PMIX_OPERATION_SUCCEEDED : status;
 }
@@ -66,14 +67,14 @@ static pmix_status_t on_connected(const pmix_proc_t *proc, void *object, pmix_op
                                   void *cbdata)
 {
     (void)object;
-    return rank_note(HOP_CONNECTED, proc, done, cbdata);
+    return rank_note(MAIN_QUEUE_CONNECTED, proc, done, cbdata);
 }
 
 static pmix_status_t on_finalized(const pmix_proc_t *proc, void *object, pmix_op_cbfunc_t done,
                                   void *cbdata)
 {
     (void)object;
-    return rank_note(HOP_FINALIZED, proc, done, cbdata);
+    return rank_note(MAIN_QUEUE_FINALIZED, proc, done, cbdata);
 }
 
 /* Never answered: the rank waits until the job's end ends it. If it went on, its own end might be
@@ -82,10 +83,11 @@ static pmix_status_t on_abort(const pmix_proc_t *proc, void *object, int status,
                               pmix_proc_t procs[], size_t count, pmix_op_cbfunc_t done,
                               void *cbdata)
 {
-    const struct hop h = {.kind = HOP_ABORT, .rank = proc->rank, .status = status};
+    const struct main_queue_item item = {
+        .kind = MAIN_QUEUE_ABORT, .rank = proc->rank, .status = status};
 
     (void)object, (void)text, (void)procs, (void)count, (void)done, (void)cbdata;
-    return hop_status(&h, NULL, 0);
+    return item_status(&item, NULL, 0);
 }
 
 /* Whether this is a rank of the job, or all. */
@@ -110,40 +112,42 @@ static pmix_status_t on_fence(const pmix_proc_t procs[], size_t count, const pmi
                               size_t info_count, char *bytes, size_t size,
                               pmix_modex_cbfunc_t answer, void *cbdata)
 {
-    const struct hop h = {.kind = HOP_FENCE, .answer = answer, .cbdata = cbdata};
+    const struct main_queue_item item = {
+        .kind = MAIN_QUEUE_FENCE, .answer = answer, .cbdata = cbdata};
 
     (void)info, (void)info_count;
-    return is_whole_job(procs, count) ? hop_status(&h, bytes, size) : PMIX_ERR_NOT_SUPPORTED;
+    return is_whole_job(procs, count) ? item_status(&item, bytes, size) : PMIX_ERR_NOT_SUPPORTED;
 }
 
 static pmix_status_t on_wanted(const pmix_proc_t *proc, const pmix_info_t info[], size_t info_count,
                                pmix_modex_cbfunc_t answer, void *cbdata)
 {
-    struct hop h = {.kind = HOP_ASK,
-                    .question = PASS_MODEX,
-                    .rank = proc->rank,
-                    .answer = answer,
-                    .cbdata = cbdata};
+    struct main_queue_item item = {.kind = MAIN_QUEUE_ASK,
+                                   .question = FORWARDER_MODEX,
+                                   .rank = proc->rank,
+                                   .answer = answer,
+                                   .cbdata = cbdata};
 
     (void)info, (void)info_count;
     if (!is_of_job(proc) || proc->rank >= (pmix_rank_t)serve.job->size ||
         serve.job->host_of[proc->rank] == serve.job->host)
         return PMIX_ERR_NOT_FOUND;
-    h.host = (uint32_t)serve.job->host_of[proc->rank];
-    return hop_status(&h, NULL, 0);
+    item.host = (uint32_t)serve.job->host_of[proc->rank];
+    return item_status(&item, NULL, 0);
 }
 
 /* A question to where names are kept: mlaunch-pmix of rank 0's host. */
-static struct hop name_hop(enum pass_kind question, const pmix_proc_t *proc, void *cbdata)
+static struct main_queue_item name_item(enum forwarder_kind question, const pmix_proc_t *proc,
+                                        void *cbdata)
 {
-    return (struct hop){.kind = HOP_ASK,
-                        .question = question,
-                        .host = (uint32_t)serve.job->host_of[0],
-                        .rank = proc->rank,
-                        .cbdata = cbdata};
+    return (struct main_queue_item){.kind = MAIN_QUEUE_ASK,
+                                    .question = question,
+                                    .host = (uint32_t)serve.job->host_of[0],
+                                    .rank = proc->rank,
+                                    .cbdata = cbdata};
 }
 
-/* Writes a name and a value as PASS_PUBLISH has them. False: it cannot be published. */
+/* Writes a name and a value as FORWARDER_PUBLISH has them. False: it cannot be published. */
 static bool publish_pack(char **bytes, size_t *size, const pmix_info_t *info)
 {
     const pmix_value_t *v = &info->value;
@@ -157,7 +161,7 @@ static bool publish_pack(char **bytes, size_t *size, const pmix_info_t *info)
     if (count > FRAME_LIMIT / 2 || !(*bytes = malloc(skip + count)))
         return false;
     memcpy(*bytes, info->key, skip - 1);
-    (*bytes)[skip - 1] = is_text ? PASS_TEXT : PASS_BYTES;
+    (*bytes)[skip - 1] = is_text ? FORWARDER_TEXT : FORWARDER_BYTES;
     if (count)
         memcpy(*bytes + skip, from, count);
     *size = skip + count;
@@ -174,7 +178,7 @@ static bool is_for_one_look(const pmix_value_t *v)
 static pmix_status_t on_publish(const pmix_proc_t *proc, const pmix_info_t info[], size_t count,
                                 pmix_op_cbfunc_t done, void *cbdata)
 {
-    struct hop h = name_hop(PASS_PUBLISH, proc, cbdata);
+    struct main_queue_item item = name_item(FORWARDER_PUBLISH, proc, cbdata);
     const pmix_info_t *named = NULL;
     pmix_status_t status;
     char *bytes = NULL;
@@ -182,7 +186,7 @@ static pmix_status_t on_publish(const pmix_proc_t *proc, const pmix_info_t info[
 
     for (size_t i = 0; i < count; i++) {
         if (PMIX_CHECK_KEY(&info[i], PMIX_PERSISTENCE) && is_for_one_look(&info[i].value))
-            h.question = PASS_PUBLISH_ONCE;
+            item.question = FORWARDER_PUBLISH_ONCE;
         if (strncmp(info[i].key, "pmix.", 5) == 0)
             continue;
         if (named)
@@ -191,80 +195,80 @@ static pmix_status_t on_publish(const pmix_proc_t *proc, const pmix_info_t info[
     }
     if (!named || !publish_pack(&bytes, &size, named))
         return PMIX_ERR_NOT_SUPPORTED;
-    h.over = done;
-    status = hop_status(&h, bytes, size);
+    item.over = done;
+    status = item_status(&item, bytes, size);
     free(bytes);
     return status;
 }
 
 /* One name at a time here, too. */
-static pmix_status_t name_send(const struct hop *h, char **keys)
+static pmix_status_t name_send(const struct main_queue_item *item, char **keys)
 {
     if (!keys || !keys[0] || !keys[0][0] || keys[1])
         return PMIX_ERR_NOT_SUPPORTED;
-    return hop_status(h, keys[0], strlen(keys[0]));
+    return item_status(item, keys[0], strlen(keys[0]));
 }
 
 static pmix_status_t on_lookup(const pmix_proc_t *proc, char **keys, const pmix_info_t info[],
                                size_t count, pmix_lookup_cbfunc_t found, void *cbdata)
 {
-    struct hop h = name_hop(PASS_LOOKUP, proc, cbdata);
+    struct main_queue_item item = name_item(FORWARDER_LOOKUP, proc, cbdata);
 
-    h.rank = 0; /* of PASS_AWAIT: for how many seconds */
+    item.rank = 0; /* of FORWARDER_AWAIT: for how many seconds */
     for (size_t i = 0; i < count; i++) {
         const pmix_value_t *v = &info[i].value;
 
         if (PMIX_CHECK_KEY(&info[i], PMIX_WAIT))
-            h.question = PASS_AWAIT;
+            item.question = FORWARDER_AWAIT;
         if (PMIX_CHECK_KEY(&info[i], PMIX_TIMEOUT) && v->type == PMIX_INT && v->data.integer > 0)
-            h.rank = (pmix_rank_t)v->data.integer;
+            item.rank = (pmix_rank_t)v->data.integer;
     }
-    h.found = found;
-    return name_send(&h, keys);
+    item.found = found;
+    return name_send(&item, keys);
 }
 
 static pmix_status_t on_unpublish(const pmix_proc_t *proc, char **keys, const pmix_info_t info[],
                                   size_t count, pmix_op_cbfunc_t done, void *cbdata)
 {
-    struct hop h = name_hop(PASS_UNPUBLISH, proc, cbdata);
+    struct main_queue_item item = name_item(FORWARDER_UNPUBLISH, proc, cbdata);
 
     (void)info, (void)count;
-    h.over = done;
-    return name_send(&h, keys);
+    item.over = done;
+    return name_send(&item, keys);
 }
 
 /* Ranks of one job know each other already. */
 static pmix_status_t on_connect(const pmix_proc_t procs[], size_t count, const pmix_info_t info[],
                                 size_t info_count, pmix_op_cbfunc_t done, void *cbdata)
 {
-    const struct hop h = {.kind = HOP_JOINED, .done = done, .cbdata = cbdata};
+    const struct main_queue_item item = {.kind = MAIN_QUEUE_JOINED, .done = done, .cbdata = cbdata};
 
     (void)info, (void)info_count;
     for (size_t i = 0; i < count; i++) {
         if (!is_of_job(&procs[i]))
             return PMIX_ERR_NOT_SUPPORTED;
     }
-    return hop_status(&h, NULL, 0);
+    return item_status(&item, NULL, 0);
 }
 
-/* `arg` is the hop that is to be sent. */
+/* `arg` is the item that is to be sent. */
 static void on_found(pmix_status_t status, char *bytes, size_t size, void *arg)
 {
-    struct hop *h = arg;
+    struct main_queue_item *item = arg;
 
-    h->status = status;
-    hop_status(h, bytes, size);
-    free(h);
+    item->status = status;
+    item_status(item, bytes, size);
+    free(item);
 }
 
 static pmix_status_t on_spawn(const pmix_proc_t *proc, const pmix_info_t info[], size_t info_count,
                               const pmix_app_t apps[], size_t app_count, pmix_spawn_cbfunc_t done,
                               void *cbdata)
 {
-    const struct hop h = {.kind = HOP_SPAWN, .rank = proc->rank};
+    const struct main_queue_item item = {.kind = MAIN_QUEUE_SPAWN, .rank = proc->rank};
 
     (void)info, (void)info_count, (void)apps, (void)app_count, (void)done, (void)cbdata;
-    hop_status(&h, NULL, 0);
+    item_status(&item, NULL, 0);
     return PMIX_ERR_NOT_SUPPORTED;
 }
 
@@ -326,7 +330,7 @@ static int absence_check(struct fault *why)
     return 0;
 }
 
-static int fence_begin(const struct hop *h, struct fault *why)
+static int fence_begin(const struct main_queue_item *item, struct fault *why)
 {
     uint32_t number = htonl(++serve.fence_count);
     struct serve_fence *f = serve.fences;
@@ -335,48 +339,50 @@ static int fence_begin(const struct hop *h, struct fault *why)
 
     while (f < serve.fences + FENCES_MOST && f->number)
         f++;
-    bytes = malloc(NUMBER + h->size);
-    if (f == serve.fences + FENCES_MOST || !bytes || h->size > FRAME_LIMIT - NUMBER) {
+    bytes = malloc(NUMBER + item->size);
+    if (f == serve.fences + FENCES_MOST || !bytes || item->size > FRAME_LIMIT - NUMBER) {
         free(bytes);
-        h->answer(PMIX_ERR_OUT_OF_RESOURCE, NULL, 0, h->cbdata, NULL, NULL);
+        item->answer(PMIX_ERR_OUT_OF_RESOURCE, NULL, 0, item->cbdata, NULL, NULL);
         return 0;
     }
-    *f = (struct serve_fence){serve.fence_count, h->answer, h->cbdata};
+    *f = (struct serve_fence){serve.fence_count, item->answer, item->cbdata};
     memcpy(bytes, &number, NUMBER);
-    if (h->size)
-        memcpy(bytes + NUMBER, h->bytes, h->size);
-    rc = frame_tell(HELPER_FENCE, bytes, NUMBER + h->size, why);
+    if (item->size)
+        memcpy(bytes + NUMBER, item->bytes, item->size);
+    rc = frame_tell(HELPER_FENCE, bytes, NUMBER + item->size, why);
     free(bytes);
     return rc;
 }
 
-static int hop_handle(const struct hop *h, struct fault *why)
+static int item_handle(const struct main_queue_item *item, struct fault *why)
 {
-    int index = served_job_index(serve.job, h->rank);
+    int index = served_job_index(serve.job, item->rank);
     struct serve_rank *r = index < 0 ? NULL : &serve.ranks[index];
 
-    if (h->kind == HOP_FENCE)
-        return fence_begin(h, why);
-    if (h->kind == HOP_ASK)
-        return pass_ask(h, why);
-    if (h->kind == HOP_FOUND)
-        return pass_answer(h->host, h->ask, h->status == PMIX_SUCCESS, h->bytes, h->size, why);
+    if (item->kind == MAIN_QUEUE_FENCE)
+        return fence_begin(item, why);
+    if (item->kind == MAIN_QUEUE_ASK)
+        return forwarder_ask(item, why);
+    if (item->kind == MAIN_QUEUE_FOUND)
+        return forwarder_answer(item->host, item->ask, item->status == PMIX_SUCCESS, item->bytes,
+                                item->size, why);
     if (!r)
         return 0;
-    switch (h->kind) {
-    case HOP_CONNECTED:
+    switch (item->kind) {
+    case MAIN_QUEUE_CONNECTED:
         r->state = SERVE_IN_USE;
         return absence_check(why);
-    case HOP_FINALIZED:
+    case MAIN_QUEUE_FINALIZED:
         r->state = SERVE_FINALIZED;
         return 0;
-    case HOP_ABORT:
+    case MAIN_QUEUE_ABORT:
         return json_tell(HELPER_ABORT,
-                         json_pack("{s:i, s:i}", "rank", (int)h->rank, "status", h->status), why);
-    case HOP_SPAWN:
+                         json_pack("{s:i, s:i}", "rank", (int)item->rank, "status", item->status),
+                         why);
+    case MAIN_QUEUE_SPAWN:
         return json_tell(
             HELPER_NOTE,
-            json_pack("{s:i, s:s}", "rank", (int)h->rank, "text",
+            json_pack("{s:i, s:s}", "rank", (int)item->rank, "text",
                       "called MPI_Comm_spawn, which fails: mlaunch starts all processes of a job "
                       "at once, different programs separated by ':'"),
             why);
@@ -385,16 +391,16 @@ static int hop_handle(const struct hop *h, struct fault *why)
     }
 }
 
-int serve_hops(struct fault *why)
+int serve_queue(struct fault *why)
 {
-    struct hop *h;
+    struct main_queue_item *item;
     int rc = 0;
 
-    while (!rc && (h = hop_take())) {
-        rc = hop_handle(h, why);
-        if (h->done)
-            h->done(PMIX_SUCCESS, h->cbdata);
-        hop_destroy(h);
+    while (!rc && (item = main_queue_take())) {
+        rc = item_handle(item, why);
+        if (item->done)
+            item->done(PMIX_SUCCESS, item->cbdata);
+        main_queue_destroy(item);
     }
     return rc;
 }
@@ -434,27 +440,28 @@ static int fenced_take(const struct frame *f, struct fault *why)
 }
 
 /* libpmix answers once the rank has put what it puts. */
-static int modex_begin(const struct pass_question *q, struct fault *why)
+static int modex_begin(const struct forwarder_question *q, struct fault *why)
 {
-    struct hop *h = malloc(sizeof(*h));
+    struct main_queue_item *item = malloc(sizeof(*item));
     pmix_proc_t proc;
 
-    if (served_job_index(serve.job, q->rank) < 0 || !h) {
-        free(h);
-        return pass_answer(q->host, q->number, false, NULL, 0, why);
+    if (served_job_index(serve.job, q->rank) < 0 || !item) {
+        free(item);
+        return forwarder_answer(q->host, q->number, false, NULL, 0, why);
     }
-    *h = (struct hop){.kind = HOP_FOUND, .rank = q->rank, .host = q->host, .ask = q->number};
+    *item = (struct main_queue_item){
+        .kind = MAIN_QUEUE_FOUND, .rank = q->rank, .host = q->host, .ask = q->number};
     PMIX_LOAD_PROCID(&proc, serve.job->space, q->rank);
-    if (PMIx_server_dmodex_request(&proc, on_found, h) == PMIX_SUCCESS)
+    if (PMIx_server_dmodex_request(&proc, on_found, item) == PMIX_SUCCESS)
         return 0;
-    free(h);
-    return pass_answer(q->host, q->number, false, NULL, 0, why);
+    free(item);
+    return forwarder_answer(q->host, q->number, false, NULL, 0, why);
 }
 
 /* A question of this host or another. */
-static int question_take(const struct pass_question *q, struct fault *why)
+static int question_take(const struct forwarder_question *q, struct fault *why)
 {
-    return q->kind == PASS_MODEX ? modex_begin(q, why) : published_take(q, why);
+    return q->kind == FORWARDER_MODEX ? modex_begin(q, why) : published_take(q, why);
 }
 
 /* What the rank has done last came before its end, and has been taken in. */
@@ -474,7 +481,7 @@ static int ended_take(const struct frame *f, struct fault *why)
 
 int serve_frame(const struct frame *f, struct fault *why)
 {
-    int rc = serve_hops(why);
+    int rc = serve_queue(why);
 
     if (rc)
         return rc;
@@ -482,7 +489,7 @@ int serve_frame(const struct frame *f, struct fault *why)
     case HELP_FENCED:
         return fenced_take(f, why);
     case HELP_PASSED:
-        return pass_take(f, why);
+        return forwarder_take(f, why);
     case HELP_ENDED:
         return ended_take(f, why);
     default:
@@ -521,11 +528,11 @@ int serve_open(const struct served_job *job, int fd, struct fault *why)
                                           .spawn = on_spawn};
     struct info_list l = {0};
     pmix_status_t status;
-    int rc = hop_open(why);
+    int rc = main_queue_open(why);
 
     serve.job = job;
     serve.fd = fd;
-    pass_open(job, fd, question_take);
+    forwarder_open(job, fd, question_take);
     serve.ranks = calloc((size_t)job->rank_count, sizeof(*serve.ranks));
     if (!rc && !serve.ranks)
         rc = fault_set(why, ML_ERR_MEMORY, "out of memory");

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * serve.h: the PMIx server. libpmix talks with the ranks on its own threads, and calls functions of
- * serve.c there, which hand everything over to the main thread (hop.h):
+ * serve.c there, which hand everything over to the main thread (main_queue.h):
  *
- *     ranks ◀──▶ libpmix's threads ──hop──▶ main thread ◀──frames──▶ agent
+ *     ranks ◀──▶ libpmix's threads ─queue─▶ main thread ◀──frames──▶ agent
  *                       ▲───────── answers ──────┘
  *
  * All functions here are called on the main thread.
@@ -23,7 +23,7 @@ int serve_announce(struct fault *why);
 
 /* Handles what the ranks have done, and a frame of the agent. ML_ERR_REFUSED: the frame is
  * malformed; others: the agent is gone. */
-int serve_hops(struct fault *why);
+int serve_queue(struct fault *why);
 int serve_frame(const struct frame *f, struct fault *why);
 
 #endif

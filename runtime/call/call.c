@@ -3,7 +3,7 @@
 
 #include "runtime/call/call_probe.h"
 #include "runtime/call/call_record.h"
-#include "runtime/group/news.h"
+#include "runtime/group/coord_events.h"
 #include "runtime/group/wait.h"
 #include "runtime/group/world.h"
 #include "runtime/kernel/reduce_op.h"
@@ -72,7 +72,7 @@ int call_begin(struct group *g, enum call_kind kind, const char *name, uint64_t 
         g->call.history = call_note(g, &g->call);
     g->call_name = name;
     g->call_algorithm = NULL;
-    g->call_place = NULL; /* the caller sets it, if it knows it */
+    g->call_site = NULL; /* the caller sets it, if it knows it */
     g->recorded = (struct recorded){0};
     if (g->broken.code) {
         *why = g->broken;
@@ -128,7 +128,7 @@ int call_end(struct group *g, int code, struct fault *why)
         return code;
     call_break(g, why);
     /* The coordinator already knows if it was the source of the news. */
-    if (!news_broken(g->world->news, g, NULL))
-        news_break(g->world->news, g, why);
+    if (!coord_events_broken(g->world->coord_events, g, NULL))
+        coord_events_break(g->world->coord_events, g, why);
     return code;
 }

@@ -6,8 +6,8 @@
 #include "runtime/group/group.h"
 
 /* Begins a call: fills g->call, numbers it if it is collective, and resets the account of how long
- * it waits. Fails with g->broken if the group is broken, and breaks it if the news (news.h) say so.
- * Only the thread that the group belongs to, as for call_end. */
+ * it waits. Fails with g->broken if the group is broken, and breaks it if the news (coord_events.h)
+ * say so. Only the thread that the group belongs to, as for call_end. */
 int call_begin(struct group *g, enum call_kind kind, const char *name, uint64_t count, int type,
                int op, int root, struct fault *why);
 /* Ends a call that has returned `code`, and returns `code`. Any but 0 and ML_ERR_ARGUMENT breaks

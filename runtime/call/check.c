@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/call/check.h"
 
-#include "runtime/group/news.h"
+#include "runtime/group/coord_events.h"
 #include "runtime/group/world.h"
 #include "runtime/kernel/combiner.h"
 #include "runtime/kernel/reduce_op.h"
@@ -27,8 +27,8 @@ static int check_left(const struct group *g, struct fault *why)
     fault_set(&left, ML_ERR_MISMATCH,
               "%s has left a call, %s, by longjmp() or a C++ exception, or makes two at once",
               group_describe(g, g->rank, rank), g->inside);
-    if (!news_broken(g->world->news, g, NULL))
-        news_break(g->world->news, g, &left);
+    if (!coord_events_broken(g->world->coord_events, g, NULL))
+        coord_events_break(g->world->coord_events, g, &left);
     return fault_set(why, ML_ERR_STATE,
                      "the group cannot be used: a call on it, %s, has not returned; it was left by "
                      "longjmp() or a C++ exception, or another thread is in it",

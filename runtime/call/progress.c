@@ -6,7 +6,7 @@
 #include "runtime/call/call_record.h"
 #include "runtime/call/task_hash.h"
 #include "runtime/group/bell.h"
-#include "runtime/group/transfer.h"
+#include "runtime/group/message_op.h"
 #include "runtime/group/wait.h"
 #include "runtime/process/fork_guard.h"
 #include "runtime/process/stdio_guard.h"
@@ -117,7 +117,7 @@ static int progress_start_message(struct progress *p, struct request *r, struct 
 {
     int rc = call_begin(p->group, CALL_SEND, r->task.name, 0, 0, 0, -1, why);
 
-    p->group->call_place = r->task.place;
+    p->group->call_site = r->task.site;
     r->recorded = p->group->recorded;
     p->group->recorded = (struct recorded){0};
     task_record(r->recorded, p->group, &r->task);
@@ -129,18 +129,18 @@ static int progress_start_message(struct progress *p, struct request *r, struct 
     if (task_receives_tag(&r->task))
         return matching_post(p->group, &r->receive, why);
     if (r->task.tagged && r->task.to == p->group->rank) {
-        r->transfer_count = 0;
-        return matching_send_self(p->group, &r->transfers[0], why);
+        r->op_count = 0;
+        return matching_send_self(p->group, &r->ops[0], why);
     }
-    return transfer_start(p->group, r->transfers, r->transfer_count, why);
+    return message_op_start(p->group, r->ops, r->op_count, why);
 }
 
 static bool request_is_finished(struct request *r)
 {
     if (task_receives_tag(&r->task) && !matching_is_done(r->group, &r->receive))
         return false;
-    for (int i = 0; i < r->transfer_count; i++)
-        if (!r->transfers[i].done)
+    for (int i = 0; i < r->op_count; i++)
+        if (!r->ops[i].done)
             return false;
     return true;
 }
@@ -190,14 +190,14 @@ static void progress_messages(struct progress *p, struct request *r)
         progress_complete(p, &finished, NULL);
         rc = matching_listen(g, &why);
         if (!rc)
-            rc = transfer_step(g, &w, &why);
+            rc = message_op_step(g, &w, &why);
         if (rc >= 0)
             r = progress_next_message(p);
     }
     g->waiting.waker = -1;
     g->waiting.is_patient = false;
     if (rc < 0) {
-        transfer_drop(g);
+        message_op_drop(g);
         matching_drop(g);
     }
     for (r = p->in_flight.first; r; r = r->next)

@@ -20,8 +20,8 @@
 struct request {
     struct task task;
     struct group *group;
-    struct transfer transfers[2]; /* a message's */
-    int transfer_count;
+    struct message_op ops[2]; /* a message's */
+    int op_count;
     struct tagged_receive receive; /* of a receive by tag, or a probe */
     uint32_t hash_read;            /* of a message, if wanted (task_hash.h) */
     struct recorded recorded;      /* of a message that is under way */
@@ -29,7 +29,7 @@ struct request {
     /* Returns once it is done; NULL: progress_await. */
     void (*await)(struct request *r);
     /* Moves it without waiting, for ml_test; NULL: a thread does. */
-    void (*look)(struct request *r);
+    void (*progress)(struct request *r);
     struct request *next; /* in progress.c's lists */
     struct fault result;  /* of a request that is done; code 0: it succeeded */
     _Atomic bool is_done; /* progress.c does not look at the request once it is true */

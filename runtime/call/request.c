@@ -72,7 +72,7 @@ static int request_create(struct request **out, struct group *g, const struct ta
         in = memcpy(r->copy, in, t->count);
     }
     if (t->kind == CALL_SEND)
-        r->transfer_count = task_transfers(t, in, r->transfers);
+        r->op_count = task_message_ops(t, in, r->ops);
     if (task_receives_tag(t))
         r->receive = task_receive(t);
     else if (t->tagged)
@@ -114,8 +114,8 @@ int request_test(struct request *r, bool *done, struct fault *why)
 {
     int rc = request_check(why);
 
-    if (!rc && r->look && !atomic_load_explicit(&r->is_done, memory_order_acquire))
-        r->look(r);
+    if (!rc && r->progress && !atomic_load_explicit(&r->is_done, memory_order_acquire))
+        r->progress(r);
     *done = !rc && atomic_load_explicit(&r->is_done, memory_order_acquire);
     if (!*done || !r->result.code)
         return rc;

@@ -6,7 +6,7 @@
 #include "runtime/call/check.h"
 #include "runtime/collective/collectives.h"
 #include "runtime/group/matching.h"
-#include "runtime/group/transfer.h"
+#include "runtime/group/message_op.h"
 #include "runtime/group/wait.h"
 #include "runtime/kernel/combiner.h"
 #include "runtime/kernel/reduce_op.h"
@@ -212,23 +212,23 @@ void task_record_found(struct recorded r, const struct group *g, const struct ta
 /* --- running -----------------------------------------------------------------------------------
  */
 
-int task_transfers(const struct task *t, const void *in, struct transfer *transfers)
+int task_message_ops(const struct task *t, const void *in, struct message_op *ops)
 {
     int n = 0;
 
     if (t->to != ML_NOBODY)
-        transfers[n++] = (struct transfer){.what = TRANSFER_SEND,
-                                           .peer = t->to,
-                                           .buf = (void *)(uintptr_t)in,
-                                           .size = t->count,
-                                           .content = t->content,
-                                           .tag = t->tagged ? 1 + (uint32_t)t->tag : 0};
+        ops[n++] = (struct message_op){.what = MESSAGE_OP_SEND,
+                                       .peer = t->to,
+                                       .buf = (void *)(uintptr_t)in,
+                                       .size = t->count,
+                                       .content = t->content,
+                                       .tag = t->tagged ? 1 + (uint32_t)t->tag : 0};
     if (t->from != ML_NOBODY && !t->tagged)
-        transfers[n++] = (struct transfer){.what = TRANSFER_RECV,
-                                           .peer = t->from,
-                                           .buf = t->out,
-                                           .size = t->out_size,
-                                           .content = t->content};
+        ops[n++] = (struct message_op){.what = MESSAGE_OP_RECV,
+                                       .peer = t->from,
+                                       .buf = t->out,
+                                       .size = t->out_size,
+                                       .content = t->content};
     return n;
 }
 
@@ -260,14 +260,14 @@ static int task_match(struct group *g, struct tagged_receive *r, struct fault *w
     while (rc >= 0 && !matching_is_done(g, r)) {
         rc = matching_listen(g, why);
         if (!rc)
-            rc = transfer_step(g, &w, why);
+            rc = message_op_step(g, &w, why);
         if (rc >= 0)
             rc = r->tries ? wait_check(g, why) : matching_check(g, r, why);
     }
     if (rc == ML_ERR_ARGUMENT) {
         matching_withdraw(g, r);
     } else if (rc < 0) {
-        transfer_drop(g);
+        message_op_drop(g);
         matching_drop(g);
     }
     return rc < 0 ? rc : 0;
@@ -278,14 +278,15 @@ static __attribute__((noinline)) int task_exchange_tagged(struct group *g, const
                                                           struct fault *why)
 {
     struct tagged_receive r = {.found = {ML_NOBODY, ML_ANY, 0}};
-    struct transfer give;
+    struct message_op give;
     int rc = 0;
 
     if (task_receives_tag(t)) {
         r = task_receive(t);
         rc = task_match(g, &r, why);
-    } else if (task_transfers(t, t->in, &give)) {
-        rc = t->to == g->rank ? matching_send_self(g, &give, why) : transfer_run(g, &give, 1, why);
+    } else if (task_message_ops(t, t->in, &give)) {
+        rc =
+            t->to == g->rank ? matching_send_self(g, &give, why) : message_op_run(g, &give, 1, why);
     }
     task_record_found(g->recorded, g, &r);
     if (!rc)
@@ -295,7 +296,7 @@ static __attribute__((noinline)) int task_exchange_tagged(struct group *g, const
 
 static int task_exchange(struct group *g, const struct task *t, struct fault *why)
 {
-    struct transfer transfers[2];
+    struct message_op ops[2];
     const void *in = t->in;
 
     if (task_is_in_place(t)) {
@@ -305,7 +306,7 @@ static int task_exchange(struct group *g, const struct task *t, struct fault *wh
             return fault_set(why, ML_ERR_MEMORY, "out of memory");
         in = memcpy(copy, in, t->count);
     }
-    return transfer_run(g, transfers, task_transfers(t, in, transfers), why);
+    return message_op_run(g, ops, task_message_ops(t, in, ops), why);
 }
 
 /* Bytes of a reduction's vector, or of a share of it. */
@@ -394,7 +395,7 @@ int task_run(struct group *g, const struct task *t, struct fault *why)
 {
     int rc = task_begin(g, t, why);
 
-    g->call_place = t->place;
+    g->call_site = t->site;
     if (t->kind == CALL_SEND)
         task_record(g->recorded, g, t);
     if (rc)

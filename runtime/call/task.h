@@ -10,7 +10,7 @@
 #include "runtime/group/group.h"
 
 struct tagged_receive;
-struct transfer;
+struct message_op;
 
 /* Which kind of message with a tag a CALL_SEND is. */
 enum task_tagged { TAGGED_NOT, TAGGED_MESSAGE, TAGGED_PROBE, TAGGED_TRY };
@@ -24,12 +24,12 @@ struct task_shares {
 
 struct task {
     enum call_kind kind;
-    const char *name;  /* "all_reduce", for sentences; a literal */
-    const void *in;    /* what is read */
-    void *out;         /* what is written; a broadcast's buffer */
-    size_t count;      /* elements, or bytes of a share */
-    uint8_t content;   /* what a call that is no reduction moves: 1 + ml_type, or 0 for bytes */
-    const char *place; /* where in the program the call stands, or NULL */
+    const char *name; /* "all_reduce", for sentences; a literal */
+    const void *in;   /* what is read */
+    void *out;        /* what is written; a broadcast's buffer */
+    size_t count;     /* elements, or bytes of a share */
+    uint8_t content;  /* what a call that is no reduction moves: 1 + ml_type, or 0 for bytes */
+    const char *site; /* where in the program the call stands, or NULL */
     ml_type type;
     ml_op op;
     const ml_operator *with;          /* of a reduction: in place of type and op, or NULL */
@@ -57,7 +57,7 @@ int task_run(struct group *g, const struct task *t, struct fault *why);
 
 /* Fills in the transfers (room for 2) of a CALL_SEND whose bytes are at `in`: none of a receive by
  * tag. Returns how many. */
-int task_transfers(const struct task *t, const void *in, struct transfer *transfers);
+int task_message_ops(const struct task *t, const void *in, struct message_op *ops);
 
 /* True if it is a receive by tag, or a probe; what matching.h needs to know of it; and what the
  * program is to know once that is done. */

@@ -15,9 +15,9 @@
 
 #include <string.h>
 
-/* Sends `in` itself rather than its copy in `out`: a peer that reads a share directly (shm_offer.h)
- * is slowed down if that share has just been written. Not if in == out, since rank 0's share
- * arrives there. */
+/* Sends `in` itself rather than its copy in `out`: a peer that reads a share directly
+ * (shm_rendezvous.h) is slowed down if that share has just been written. Not if in == out, since
+ * rank 0's share arrives there. */
 static int all_gather_direct(struct group *g, const void *in, char *out, size_t size,
                              struct fault *why)
 {
@@ -36,12 +36,12 @@ static int all_gather_direct(struct group *g, const void *in, char *out, size_t 
         p.t[n++] = send_to(rank_after(g, -j), mine, size);
         p.t[n++] = recv_from(from, buffer_at(out, (size_t)from * size), size);
     }
-    rc = transfer_start(g, p.t, n, why);
+    rc = message_op_start(g, p.t, n, why);
     if (rc)
         return rc;
     if (mine != place && size)
         memcpy(place, mine, size);
-    return transfer_wait(g, p.t, n, why);
+    return message_op_wait(g, p.t, n, why);
 }
 
 static int all_gather_ring(struct group *g, char *out, size_t size, struct fault *why)
@@ -82,12 +82,12 @@ static int all_gather_bruck(struct group *g, char *out, size_t size, struct faul
         memcpy(blocks, out + (size_t)g->rank * size, size);
     for (; !rc && have < n; have *= 2) {
         size_t more = have < n - have ? have : n - have;
-        struct transfer t[] = {
+        struct message_op t[] = {
             send_to(rank_after(g, -(int)have), blocks, more * size),
             recv_from(rank_after(g, (int)have), blocks + have * size, more * size),
         };
 
-        rc = transfer_run(g, t, 2, why);
+        rc = message_op_run(g, t, 2, why);
     }
     if (rc || !size)
         return rc;
@@ -123,7 +123,7 @@ static struct share_part share_part_of(size_t number, size_t size, int hosts)
 /* The transfers between hosts; at distance 0 there are none, because the share is this rank's own.
  * Returns how many. */
 static int share_part_cross(const struct group *g, char *out, size_t size,
-                            const struct share_part *u, struct transfer *t)
+                            const struct share_part *u, struct message_op *t)
 {
     const struct team *across = &g->hierarchy->across;
     int to = team_rank(across, team_after(across, -u->distance));
@@ -139,7 +139,7 @@ static int share_part_cross(const struct group *g, char *out, size_t size,
 /* The transfers on this host: each rank passes the others the one share of another host's ranks
  * that it has received. Returns how many. */
 static int share_part_hand_out(const struct group *g, char *out, size_t size,
-                               const struct share_part *u, struct transfer *t)
+                               const struct share_part *u, struct message_op *t)
 {
     const struct hierarchy *h = g->hierarchy;
     const int *owners = h->by_host + h->first[team_after(&h->across, u->distance)];
@@ -148,7 +148,7 @@ static int share_part_hand_out(const struct group *g, char *out, size_t size,
 
     for (int j = 1; j < local->size; j++) {
         int to = team_after(local, -j), from = team_after(local, j);
-        int mine = owners[local->place], theirs = owners[from];
+        int mine = owners[local->index], theirs = owners[from];
 
         t[n++] =
             send_to(team_rank(local, to), buffer_at(out, (size_t)mine * size + u->offset), u->size);
@@ -195,20 +195,20 @@ static int host_gather(struct pipeline *p, const char *mine, char *work, size_t 
                        struct fault *why)
 {
     const struct hierarchy *h = p->group->hierarchy;
-    char *ours = buffer_at(work, (size_t)h->first[h->leaders.place] * size);
+    char *ours = buffer_at(work, (size_t)h->first[h->leaders.index] * size);
     int n = 0;
 
     if (size)
         memcpy(ours, mine, size); /* a leader has place 0 */
     for (int i = 1; i < h->local.size; i++)
         p->t[n++] = recv_from(h->local.ranks[i], buffer_at(ours, (size_t)i * size), size);
-    return transfer_run(p->group, p->t, n, why);
+    return message_op_run(p->group, p->t, n, why);
 }
 
 static int hosts_exchange(struct pipeline *p, char *work, size_t size, struct fault *why)
 {
     const struct hierarchy *h = p->group->hierarchy;
-    const int *ours = h->first + h->leaders.place;
+    const int *ours = h->first + h->leaders.index;
     int n = 0;
 
     for (int j = 1; j < h->leaders.size; j++) {
@@ -221,13 +221,13 @@ static int hosts_exchange(struct pipeline *p, char *work, size_t size, struct fa
             recv_from(team_rank(&h->leaders, from), buffer_at(work, (size_t)theirs[0] * size),
                       (size_t)(theirs[1] - theirs[0]) * size);
     }
-    return transfer_run(p->group, p->t, n, why);
+    return message_op_run(p->group, p->t, n, why);
 }
 
 static int all_gather_leaders(struct group *g, char *out, size_t size, struct fault *why)
 {
     const struct hierarchy *h = g->hierarchy;
-    int head = leaders_head(h, h->leaders.place, -1), rc;
+    int head = leaders_head(h, h->leaders.index, -1), rc;
     char *mine = buffer_at(out, (size_t)g->rank * size);
     struct pipeline p;
     void *work;
@@ -244,7 +244,7 @@ static int all_gather_leaders(struct group *g, char *out, size_t size, struct fa
             memcpy(out + (size_t)h->by_host[i] * size, (char *)work + (size_t)i * size, size);
     } else {
         p.t[0] = send_to(head, mine, size);
-        rc = transfer_run(g, p.t, 1, why);
+        rc = message_op_run(g, p.t, 1, why);
     }
     return rc ? rc : leaders_spread(&p, head, out, (size_t)g->size * size, why);
 }

@@ -12,7 +12,7 @@
 /* Fills in the transfers with all peers, which begin with this rank's neighbours. Returns how
  * many. */
 static int shares_exchange(const struct group *g, const char *mine, char *out, const size_t *sizes,
-                           const size_t *offsets, struct transfer *t)
+                           const size_t *offsets, struct message_op *t)
 {
     size_t before = 0;
 
@@ -55,10 +55,10 @@ int all_gather_v_run(struct group *g, const void *in, void *out, const size_t *s
     if (mine == place && in != place && size) /* another rank's share arrives over it */
         memmove(place, in, size);
     n = shares_exchange(g, mine, out, sizes, offsets, p.t);
-    rc = transfer_start(g, p.t, n, why);
+    rc = message_op_start(g, p.t, n, why);
     if (rc)
         return rc;
     if (mine != place && size)
         memcpy(place, mine, size);
-    return transfer_wait(g, p.t, n, why);
+    return message_op_wait(g, p.t, n, why);
 }

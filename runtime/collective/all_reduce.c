@@ -6,7 +6,7 @@
 #include "runtime/steps/algorithm_table.h"
 #include "runtime/steps/leaders.h"
 #include "runtime/steps/reduce_flat.h"
-#include "runtime/transport/shm_board.h"
+#include "runtime/transport/shm_coll.h"
 
 #include <string.h>
 
@@ -22,7 +22,7 @@ enum { FLAT_SEGMENT = 4 << 20 /* bytes */ };
 static int all_reduce_flat(struct group *g, const void *in, void *out, size_t size,
                            struct fault *why)
 {
-    const struct team all = {.size = g->size, .place = g->rank};
+    const struct team all = {.size = g->size, .index = g->rank};
     size_t segment = blocks_part(g, FLAT_SEGMENT), offset = 0;
     struct blocks b;
     struct pipeline p;
@@ -57,7 +57,7 @@ static int all_reduce_leaders(struct group *g, const void *in, void *out, size_t
                               struct fault *why)
 {
     const struct hierarchy *h = g->hierarchy;
-    int head = leaders_head(h, h->leaders.place, -1), rc;
+    int head = leaders_head(h, h->leaders.index, -1), rc;
     struct pipeline p;
     void *work;
 
@@ -83,7 +83,7 @@ int all_reduce_run(struct group *g, const void *in, void *out, size_t size, stru
     rc = algorithm_choose(CALL_ALL_REDUCE, size, g, &algorithm, why);
     if (rc)
         return rc;
-    if (g->call.combiner && g->board && g->call.combiner->unit > g->board->cell_size)
+    if (g->call.combiner && g->coll && g->call.combiner->unit > g->coll->cell_size)
         algorithm = ALGORITHM_FLAT; /* no cell can hold an element */
     switch (algorithm) {
     case ALGORITHM_DOUBLING:

@@ -12,7 +12,7 @@
 
 /* The transfers that bring a chunk of every block from its owner to all ranks. Returns how many. */
 static int direct_share_chunk(const struct reduce_direct *r, size_t chunk, char *out,
-                              struct transfer *t)
+                              struct message_op *t)
 {
     const struct group *g = r->group;
     struct piece mine = blocks_chunk(&r->blocks, g->rank, chunk);

@@ -36,49 +36,49 @@ static int fold_rank(struct fold f, int i)
     return i < f.rest ? 2 * i : i + f.rest;
 }
 
-static int fold_number(struct fold f, int place)
+static int fold_number(struct fold f, int index)
 {
-    return place < 2 * f.rest ? place / 2 : place - f.rest;
+    return index < 2 * f.rest ? index / 2 : index - f.rest;
 }
 
 /* What an odd rank of the first 2 * rest does: sends its vector and waits for the result. */
 static int fold_stand_aside(struct group *g, int peer, const void *in, void *out, size_t size,
                             struct fault *why)
 {
-    struct transfer give = send_to(peer, in, size);
-    struct transfer take = recv_from(peer, out, size);
-    int rc = transfer_run(g, &give, 1, why);
+    struct message_op give = send_to(peer, in, size);
+    struct message_op take = recv_from(peer, out, size);
+    int rc = message_op_run(g, &give, 1, why);
 
-    return rc ? rc : transfer_run(g, &take, 1, why);
+    return rc ? rc : message_op_run(g, &take, 1, why);
 }
 
 int all_reduce_doubling_team(struct group *g, const struct team *m, const void *in, void *out,
                              size_t size, void *work, struct fault *why)
 {
     struct fold f = fold_of(m->size);
-    bool has_odd = m->place < 2 * f.rest; /* the next place, an odd one, stands aside */
-    int number = fold_number(f, m->place), rc = 0;
+    bool has_odd = m->index < 2 * f.rest; /* the next place, an odd one, stands aside */
+    int number = fold_number(f, m->index), rc = 0;
     const void *mine = in;
 
-    if (has_odd && m->place % 2)
-        return fold_stand_aside(g, team_rank(m, m->place - 1), in, out, size, why);
+    if (has_odd && m->index % 2)
+        return fold_stand_aside(g, team_rank(m, m->index - 1), in, out, size, why);
     /* Two buffers in turn: what is being sent must not change before it has left. */
     if (has_odd) {
-        struct transfer take =
-            reduce_from(g, team_rank(m, m->place + 1), (char *)work + size, in, size);
+        struct message_op take =
+            reduce_from(g, team_rank(m, m->index + 1), (char *)work + size, in, size);
 
-        rc = transfer_run(g, &take, 1, why);
+        rc = message_op_run(g, &take, 1, why);
         mine = (char *)work + size;
     }
     for (int k = 0; !rc && k < f.rounds; k++) {
         int peer = team_rank(m, fold_rank(f, number ^ 1 << k));
         char *next = (char *)work + (k % 2 ? size : 0);
-        struct transfer t[] = {
+        struct message_op t[] = {
             send_to(peer, mine, size),
             reduce_from(g, peer, next, mine, size),
         };
 
-        rc = transfer_run(g, t, 2, why);
+        rc = message_op_run(g, t, 2, why);
         mine = next;
     }
     if (rc)
@@ -86,16 +86,16 @@ int all_reduce_doubling_team(struct group *g, const struct team *m, const void *
     if (size)
         memcpy(out, mine, size);
     if (has_odd) {
-        struct transfer give = send_to(team_rank(m, m->place + 1), out, size);
+        struct message_op give = send_to(team_rank(m, m->index + 1), out, size);
 
-        rc = transfer_run(g, &give, 1, why);
+        rc = message_op_run(g, &give, 1, why);
     }
     return rc;
 }
 
 int all_reduce_doubling(struct group *g, const void *in, void *out, size_t size, struct fault *why)
 {
-    const struct team all = {.size = g->size, .place = g->rank};
+    const struct team all = {.size = g->size, .index = g->rank};
     void *work;
     int rc = steps_scratch(g, &work, 2 * size, why);
 

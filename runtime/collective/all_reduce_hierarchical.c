@@ -44,13 +44,13 @@ static int segment_reduce(struct pipeline *p, const char *in, char *out, size_t 
     int rc;
 
     blocks_cut(&local, g, size, h->local.size);
-    block = buffer_at(out, blocks_block(&local, h->local.place).offset);
-    blocks_cut(&across, g, blocks_block(&local, h->local.place).size, h->across.size);
+    block = buffer_at(out, blocks_block(&local, h->local.index).offset);
+    blocks_cut(&across, g, blocks_block(&local, h->local.index).size, h->across.size);
 
     rc = reduce_flat_run(p, &h->local, &local, in, block, work, why);
     if (!rc)
         rc = reduce_flat_run(p, &h->across, &across, block,
-                             buffer_at(block, blocks_block(&across, h->across.place).offset), work,
+                             buffer_at(block, blocks_block(&across, h->across.index).offset), work,
                              why);
     if (!rc)
         rc = reduce_flat_share(p, &h->across, &across, block, why);

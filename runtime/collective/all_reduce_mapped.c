@@ -15,7 +15,7 @@
 #include "runtime/process/peer_memory_linux.h"
 #include "runtime/steps/reduce_order.h"
 #include "runtime/steps/steps.h"
-#include "runtime/transport/shm_board.h"
+#include "runtime/transport/shm_coll.h"
 
 #include <string.h>
 
@@ -35,7 +35,7 @@ struct offer {
     struct alloc_file file;
     struct alloc_place in, out;
 };
-_Static_assert(sizeof(struct offer) <= BOARD_PAYLOAD, "it goes with the call's first post");
+_Static_assert(sizeof(struct offer) <= SHM_COLL_PAYLOAD, "it goes with the call's first post");
 
 static struct offer offer_make(const void *in, const void *out, size_t size)
 {
@@ -49,7 +49,7 @@ static struct offer offer_of(const struct group *g, int rank)
 {
     struct offer o;
 
-    memcpy(&o, shm_board_payload(g->board, rank), sizeof(o));
+    memcpy(&o, shm_coll_payload(g->coll, rank), sizeof(o));
     return o;
 }
 
@@ -89,9 +89,9 @@ static int mapped_agree(struct mapped *m, const void *in, struct fault *why)
     m->in[g->rank] = in;
     m->out[g->rank] = m->mine;
     good = mapped_look(m);
-    rc = shm_board_tell(g->board, &good, sizeof(good), why);
+    rc = shm_coll_tell(g->coll, &good, sizeof(good), why);
     for (int r = 0; r < g->size && !rc; r++) {
-        memcpy(&good, shm_board_payload(g->board, r), sizeof(good));
+        memcpy(&good, shm_coll_payload(g->coll, r), sizeof(good));
         all &= good != 0;
     }
     return rc ? rc : all;
@@ -105,16 +105,16 @@ int all_reduce_mapped_begin(struct mapped *m, struct group *g, const void *in, v
     int made = 0, rc;
 
     if (size < SIZE_LEAST) {
-        shm_board_turn(g->board);
+        shm_coll_turn(g->coll);
         give(context);
-        return shm_board_begin(g->board, NULL, 0, why);
+        return shm_coll_begin(g->coll, NULL, 0, why);
     }
     mine = offer_make(in, out, size);
     *m = (struct mapped){.group = g, .mine = out, .size = size};
-    shm_board_turn(g->board);
+    shm_coll_turn(g->coll);
     if (!mine.is_made)
         give(context);
-    rc = shm_board_begin(g->board, &mine, sizeof(mine), why);
+    rc = shm_coll_begin(g->coll, &mine, sizeof(mine), why);
     if (rc)
         return rc;
     for (int r = 0; r < g->size; r++)
@@ -128,7 +128,7 @@ int all_reduce_mapped_begin(struct mapped *m, struct group *g, const void *in, v
     /* Members that have offered their vectors have not filled their cells yet. */
     if (mine.is_made)
         give(context);
-    return shm_board_round(g->board, why);
+    return shm_coll_round(g->coll, why);
 }
 
 /* --- reducing ----------------------------------------------------------------------------------
@@ -196,19 +196,19 @@ static void mapped_take(const struct mapped *m, size_t n)
 
 int all_reduce_mapped_run(const struct mapped *m, struct fault *why)
 {
-    struct shm_board *b = m->group->board;
+    struct shm_coll *b = m->group->coll;
     size_t chunks = (m->size - 1) / mapped_chunk_size(m) + 1;
     int rc = 0;
 
     for (size_t n = 0; n < chunks && !rc; n++) {
         mapped_reduce(m, n);
-        shm_board_post(b);
+        shm_coll_post(b);
         if (n)
             mapped_take(m, n - 1);
-        rc = shm_board_wait(b, why);
+        rc = shm_coll_wait(b, why);
     }
     if (rc)
         return rc;
     mapped_take(m, chunks - 1);
-    return shm_board_round(b, why); /* until the others have taken theirs */
+    return shm_coll_round(b, why); /* until the others have taken theirs */
 }

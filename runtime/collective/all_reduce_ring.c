@@ -21,7 +21,7 @@ struct ring {
 
 /* The two transfers of a chunk in a turn: turns 0 … n - 2 reduce, turns n - 1 … 2n - 3 pass results
  * on. */
-static void ring_step(const struct ring *r, int turn, size_t chunk, struct transfer *t)
+static void ring_step(const struct ring *r, int turn, size_t chunk, struct message_op *t)
 {
     const struct group *g = r->group;
     int n = g->size, next = rank_after(g, 1), before = rank_after(g, -1);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * all_reduce_shared.c: all_reduce where all members share memory (shm_board.h). Each operand is
+ * all_reduce_shared.c: all_reduce where all members share memory (shm_coll.h). Each operand is
  * copied once, into its rank's cell, and the ranks that reduce it read it there.
  *
  * For short vectors every rank reduces everything itself, in one round. For long ones every rank
@@ -25,7 +25,7 @@
 #include "runtime/kernel/reduce_op.h"
 #include "runtime/steps/reduce_order.h"
 #include "runtime/steps/steps.h"
-#include "runtime/transport/shm_board.h"
+#include "runtime/transport/shm_coll.h"
 
 #include <string.h>
 
@@ -33,7 +33,7 @@
  * to read. */
 struct cells {
     struct operands all;
-    const struct shm_board *board;
+    const struct shm_coll *coll;
     unsigned back;    /* how many turns ago the cells were filled */
     size_t offset;    /* in the cells */
     const char *mine; /* this rank's operand from there on */
@@ -43,9 +43,9 @@ static const char *cells_find(const struct operands *o, int i, size_t offset)
 {
     const struct cells *c = (const struct cells *)o;
 
-    if (i == c->board->group->rank)
+    if (i == c->coll->group->rank)
         return c->mine + offset;
-    return (const char *)shm_board_cell(c->board, i, c->back) + c->offset + offset;
+    return (const char *)shm_coll_cell(c->coll, i, c->back) + c->offset + offset;
 }
 
 /* --- short -------------------------------------------------------------------------------------
@@ -57,14 +57,14 @@ static const char *cells_find(const struct operands *o, int i, size_t offset)
 static int shared_reduce_lines(struct group *g, const void *in, void *out, size_t size,
                                struct fault *why)
 {
-    struct shm_board *b = g->board;
+    struct shm_coll *b = g->coll;
     reduce_fn *reduce_them = reduce_op(g->call.type, g->call.op);
     size_t count = size / reduce_type_size(g->call.type);
     const void *own = in != out || g->size == 2 ? in : NULL, *left = NULL;
-    int rc = shm_board_begin(b, in, size, why);
+    int rc = shm_coll_begin(b, in, size, why);
 
     for (int r = 0; r < g->size && !rc && size; r++) {
-        const void *right = own && r == g->rank ? own : shm_board_payload(b, r);
+        const void *right = own && r == g->rank ? own : shm_coll_payload(b, r);
 
         if (r)
             reduce_them(out, left, right, count);
@@ -75,7 +75,7 @@ static int shared_reduce_lines(struct group *g, const void *in, void *out, size_
 
 /* A vector from which this rank's next cell is to be filled. */
 struct whole {
-    const struct shm_board *board;
+    const struct shm_coll *coll;
     const char *in;
     size_t size;
     size_t cell; /* bytes */
@@ -86,15 +86,15 @@ static void whole_give(const void *context)
     const struct whole *w = context;
 
     if (w->size)
-        memcpy(shm_board_cell(w->board, w->board->group->rank, 0), w->in,
+        memcpy(shm_coll_cell(w->coll, w->coll->group->rank, 0), w->in,
                w->size < w->cell ? w->size : w->cell);
 }
 
 static int shared_reduce_cells(struct group *g, const void *in, void *out, size_t size,
                                struct fault *why)
 {
-    struct shm_board *b = g->board;
-    struct cells cells = {.all = {cells_find, g->size}, .board = b};
+    struct shm_coll *b = g->coll;
+    struct cells cells = {.all = {cells_find, g->size}, .coll = b};
     struct whole rest = {b, in, size, blocks_part(g, b->cell_size)};
     struct mapped m;
     int rc = all_reduce_mapped_begin(&m, g, in, out, size, whole_give, &rest, why);
@@ -109,9 +109,9 @@ static int shared_reduce_cells(struct group *g, const void *in, void *out, size_
             break;
         rest.in += n;
         rest.size -= n;
-        shm_board_turn(b);
+        shm_coll_turn(b);
         whole_give(&rest);
-        rc = shm_board_round(b, why);
+        rc = shm_coll_round(b, why);
     }
     return rc;
 }
@@ -120,8 +120,9 @@ int all_reduce_shared_flat(struct group *g, const void *in, void *out, size_t si
                            struct fault *why)
 {
     /* What lies on a line is aligned to 8 bytes only, and an operator may need more. */
-    return size <= BOARD_PAYLOAD && !g->call.combiner ? shared_reduce_lines(g, in, out, size, why)
-                                                      : shared_reduce_cells(g, in, out, size, why);
+    return size <= SHM_COLL_PAYLOAD && !g->call.combiner
+               ? shared_reduce_lines(g, in, out, size, why)
+               : shared_reduce_cells(g, in, out, size, why);
 }
 
 /* --- long --------------------------------------------------------------------------------------
@@ -129,7 +130,7 @@ int all_reduce_shared_flat(struct group *g, const void *in, void *out, size_t si
 
 /* A vector that passes through the cells. */
 struct passage {
-    struct shm_board *board;
+    struct shm_coll *coll;
     const char *in;
     char *out;
     size_t size, cells; /* in bytes; in cells that they fill */
@@ -139,7 +140,7 @@ struct passage {
 /* Returns the offset of cell `n` in the vector, and cuts it into the ranks' pieces. */
 static size_t passage_cut(const struct passage *p, size_t n, struct blocks *pieces)
 {
-    const struct group *g = p->board->group;
+    const struct group *g = p->coll->group;
     size_t offset = n * p->cell, left = p->size - offset;
 
     blocks_cut(pieces, g, left < p->cell ? left : p->cell, g->size);
@@ -149,11 +150,11 @@ static size_t passage_cut(const struct passage *p, size_t n, struct blocks *piec
 /* Fills this rank's cell with its operands of the others' pieces, which are all that they read. */
 static void passage_give(const struct passage *p, size_t n)
 {
-    const struct shm_board *b = p->board;
+    const struct shm_coll *b = p->coll;
     struct blocks pieces;
     const char *in = buffer_at(p->in, passage_cut(p, n, &pieces));
     struct piece mine = blocks_block(&pieces, b->group->rank);
-    unsigned char *cell = shm_board_cell(b, b->group->rank, 0);
+    unsigned char *cell = shm_coll_cell(b, b->group->rank, 0);
     size_t behind = mine.offset + mine.size;
 
     if (mine.offset)
@@ -166,11 +167,11 @@ static void passage_give(const struct passage *p, size_t n)
  * cell) and for itself (in `out`). */
 static void passage_reduce(const struct passage *p, size_t n, unsigned back)
 {
-    const struct shm_board *b = p->board;
+    const struct shm_coll *b = p->coll;
     struct blocks pieces;
     size_t offset = passage_cut(p, n, &pieces);
     struct piece mine = blocks_block(&pieces, b->group->rank);
-    char *sum = (char *)shm_board_cell(b, b->group->rank, back) + mine.offset;
+    char *sum = (char *)shm_coll_cell(b, b->group->rank, back) + mine.offset;
     struct cells cells = {
         {cells_find, b->group->size}, b, back, mine.offset, buffer_at(p->in, offset + mine.offset)};
 
@@ -184,7 +185,7 @@ static void passage_reduce(const struct passage *p, size_t n, unsigned back)
  * cell at once. */
 static void passage_take(const struct passage *p, size_t n, unsigned back)
 {
-    const struct group *g = p->board->group;
+    const struct group *g = p->coll->group;
     struct blocks pieces;
     char *out = buffer_at(p->out, passage_cut(p, n, &pieces));
 
@@ -193,7 +194,7 @@ static void passage_take(const struct passage *p, size_t n, unsigned back)
         struct piece theirs = blocks_block(&pieces, from);
 
         if (theirs.size)
-            memcpy(out + theirs.offset, shm_board_cell(p->board, from, back) + theirs.offset,
+            memcpy(out + theirs.offset, shm_coll_cell(p->coll, from, back) + theirs.offset,
                    theirs.size);
     }
 }
@@ -205,17 +206,17 @@ static int passage_round(const struct passage *p, size_t n, struct fault *why)
     int rc = 0;
 
     if (n < p->cells) {
-        shm_board_turn(p->board);
+        shm_coll_turn(p->coll);
         passage_give(p, n);
     }
     if (n <= p->cells) {
         passage_reduce(p, n - 1, 1 - late);
-        shm_board_post(p->board);
+        shm_coll_post(p->coll);
     }
     if (n >= 2)
         passage_take(p, n - 2, 2 - late);
     if (n <= p->cells)
-        rc = shm_board_wait(p->board, why);
+        rc = shm_coll_wait(p->coll, why);
     return rc;
 }
 
@@ -226,13 +227,13 @@ static void passage_give_first(const void *context)
 
 int all_reduce_shared(struct group *g, const void *in, void *out, size_t size, struct fault *why)
 {
-    struct passage p = {.board = g->board, .in = in, .out = out, .size = size};
+    struct passage p = {.coll = g->coll, .in = in, .out = out, .size = size};
     struct mapped m;
     int rc;
 
     if (!size)
-        return shm_board_begin(g->board, NULL, 0, why);
-    p.cell = blocks_part(g, p.board->cell_size);
+        return shm_coll_begin(g->coll, NULL, 0, why);
+    p.cell = blocks_part(g, p.coll->cell_size);
     p.cells = size / p.cell + (size % p.cell != 0);
     rc = all_reduce_mapped_begin(&m, g, in, out, size, passage_give_first, &p, why);
     if (rc > 0)

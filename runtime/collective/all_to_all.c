@@ -15,7 +15,7 @@ enum { CHUNK = 256 << 10 /* bytes */ };
 /* Exchanges the chunk of `part` bytes that begins `skip` bytes into every block. aside: room for
  * the copies, or NULL. */
 static int chunk_exchange(struct group *g, const char *in, char *out, size_t size, size_t skip,
-                          size_t part, struct transfer *t, char *aside, struct fault *why)
+                          size_t part, struct message_op *t, char *aside, struct fault *why)
 {
     int n = 0;
 
@@ -33,7 +33,7 @@ static int chunk_exchange(struct group *g, const char *in, char *out, size_t siz
         t[n++] = send_to(to, source, part);
         t[n++] = recv_from(from, buffer_at(out, (size_t)from * size + skip), part);
     }
-    return transfer_run(g, t, n, why);
+    return message_op_run(g, t, n, why);
 }
 
 int all_to_all_run(struct group *g, const void *in, void *out, size_t size, struct fault *why)

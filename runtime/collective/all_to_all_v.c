@@ -73,5 +73,5 @@ int all_to_all_v_run(struct group *g, const void *in, const size_t *in_sizes,
         p.t[2 * (away - 1)] = recv_from(r, target, out_sizes[r]);
         p.t[2 * (back - 1) + 1] = send_to(r, source, in_sizes[r]);
     }
-    return transfer_run(g, p.t, 2 * (g->size - 1), why);
+    return message_op_run(g, p.t, 2 * (g->size - 1), why);
 }

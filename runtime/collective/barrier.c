@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* barrier.c: one round on the board (shm_board.h) where all members share memory, else messages. */
+/* barrier.c: one round on the board (shm_coll.h) where all members share memory, else messages. */
 #include "runtime/collective/collectives.h"
 
 #include "runtime/steps/algorithm_table.h"
 #include "runtime/steps/leaders.h"
 #include "runtime/steps/steps.h"
-#include "runtime/transport/shm_board.h"
+#include "runtime/transport/shm_coll.h"
 
 /* --- dissemination -----------------------------------------------------------------------------
  * In round k every rank signals the one 2^k behind it and waits for the one 2^k before it. After
@@ -18,12 +18,12 @@ static int barrier_dissemination(struct group *g, const struct team *m, struct f
     int rc = 0;
 
     for (int distance = 1; !rc && distance < m->size; distance *= 2) {
-        struct transfer t[] = {
+        struct message_op t[] = {
             send_to(team_rank(m, team_after(m, distance)), NULL, 0),
             recv_from(team_rank(m, team_after(m, -distance)), NULL, 0),
         };
 
-        rc = transfer_run(g, t, 2, why);
+        rc = message_op_run(g, t, 2, why);
     }
     return rc;
 }
@@ -37,7 +37,7 @@ static int barrier_dissemination(struct group *g, const struct team *m, struct f
 static int barrier_leaders(struct group *g, struct fault *why)
 {
     const struct hierarchy *h = g->hierarchy;
-    int head = leaders_head(h, h->leaders.place, -1), n = 0, rc;
+    int head = leaders_head(h, h->leaders.index, -1), n = 0, rc;
     struct pipeline p;
 
     rc = pipeline_open(&p, g, h->local.size + 1, NULL, 0, why);
@@ -46,11 +46,11 @@ static int barrier_leaders(struct group *g, struct fault *why)
     if (g->rank != head) {
         p.t[n++] = send_to(head, NULL, 0);
         p.t[n++] = recv_from(head, NULL, 0);
-        return transfer_run(g, p.t, n, why);
+        return message_op_run(g, p.t, n, why);
     }
     for (int i = 1; i < h->local.size; i++)
         p.t[n++] = recv_from(h->local.ranks[i], NULL, 0);
-    rc = transfer_run(g, p.t, n, why);
+    rc = message_op_run(g, p.t, n, why);
     if (!rc)
         rc = barrier_dissemination(g, &h->leaders, why);
     return rc ? rc : leaders_spread(&p, head, NULL, 0, why);
@@ -58,12 +58,12 @@ static int barrier_leaders(struct group *g, struct fault *why)
 
 int barrier_run(struct group *g, struct fault *why)
 {
-    const struct team all = {.size = g->size, .place = g->rank};
+    const struct team all = {.size = g->size, .index = g->rank};
     enum algorithm algorithm;
     int rc;
 
-    if (g->board)
-        return shm_board_begin(g->board, NULL, 0, why);
+    if (g->coll)
+        return shm_coll_begin(g->coll, NULL, 0, why);
     if (g->size == 1)
         return 0;
     rc = algorithm_choose(CALL_BARRIER, 0, g, &algorithm, why);

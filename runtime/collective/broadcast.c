@@ -26,12 +26,12 @@ static int broadcast_binomial(struct group *g, void *buf, size_t size, int root,
         bit *= 2;
     if (me) {
         p.t[0] = recv_from((me - bit + root) % n, buf, size);
-        rc = transfer_run(g, p.t, 1, why);
+        rc = message_op_run(g, p.t, 1, why);
     }
     for (bit /= 2; bit; bit /= 2)
         if (me + bit < n)
             p.t[count++] = send_to((me + bit + root) % n, buf, size);
-    return rc || !count ? rc : transfer_run(g, p.t, count, why);
+    return rc || !count ? rc : message_op_run(g, p.t, count, why);
 }
 
 /* The i-th receiver, from 0, is rank root + 1 + i. */
@@ -42,7 +42,7 @@ static int receiver_rank(const struct group *g, int root, int i)
 
 /* The root's transfers for one chunk of every receiver's block. Returns how many. */
 static int scatter_send(struct group *g, const struct blocks *b, char *buf, int root, size_t chunk,
-                        struct transfer *t)
+                        struct message_op *t)
 {
     for (int i = 0; i < g->size - 1; i++) {
         struct piece p = blocks_chunk(b, i, chunk);
@@ -55,7 +55,7 @@ static int scatter_send(struct group *g, const struct blocks *b, char *buf, int 
 /* A receiver's transfers: the root sends it a chunk of its own block; PIPELINE_DEPTH steps later
  * that chunk has arrived and is exchanged for the others' chunks. Returns how many. */
 static int scatter_receive(struct group *g, const struct blocks *b, char *buf, int root,
-                           size_t step, struct transfer *t)
+                           size_t step, struct message_op *t)
 {
     int me = (g->rank - root - 1 + g->size) % g->size, n = 0;
     struct piece mine = blocks_chunk(b, me, step);
@@ -115,10 +115,10 @@ static void tree_part_find(struct tree_part *t, const struct group *g, int root)
 {
     const struct hierarchy *h = g->hierarchy;
     int hosts = h->leaders.size, first = h->host_of[root], bit = 1;
-    int me = (h->leaders.place - first + hosts) % hosts;
+    int me = (h->leaders.index - first + hosts) % hosts;
 
     t->count = 0;
-    t->from = leaders_head(h, h->leaders.place, root);
+    t->from = leaders_head(h, h->leaders.index, root);
     if (g->rank != t->from)
         return;
     while (bit < hosts && !(me & bit))
@@ -128,7 +128,7 @@ static void tree_part_find(struct tree_part *t, const struct group *g, int root)
         if (me + bit < hosts)
             t->to[t->count++] = leaders_head(h, (me + bit + first) % hosts, root);
     for (int i = 0; i < h->local.size; i++)
-        if (i != h->local.place)
+        if (i != h->local.index)
             t->to[t->count++] = h->local.ranks[i];
 }
 

@@ -4,7 +4,7 @@
  * and out are equal or don't overlap, except that all_gather and gather allow in == out + rank *
  * size. Groups of one rank and empty buffers come here too, and work.
  *
- * Each function sends and receives with transfer.h and returns 0 or an error of it, or
+ * Each function sends and receives with message_op.h and returns 0 or an error of it, or
  * ML_ERR_MEMORY; then the caller breaks the group. Only the thread that the group belongs to may
  * call them. `size` is in bytes, of one rank's share where there are shares. What a reduction does
  * with them is in g->call.

@@ -20,15 +20,15 @@ static int gather_all(struct group *g, const void *in, char *out, size_t size, s
     for (int r = 0; r < g->size; r++)
         if (r != g->rank)
             p.t[n++] = recv_from(r, buffer_at(out, (size_t)r * size), size);
-    return n ? transfer_run(g, p.t, n, why) : 0;
+    return n ? message_op_run(g, p.t, n, why) : 0;
 }
 
 int gather_run(struct group *g, const void *in, void *out, size_t size, int root, struct fault *why)
 {
-    struct transfer give;
+    struct message_op give;
 
     if (g->rank == root)
         return gather_all(g, in, out, size, why);
     give = send_to(root, in, size);
-    return transfer_run(g, &give, 1, why);
+    return message_op_run(g, &give, 1, why);
 }

@@ -15,7 +15,7 @@
 
 /* The transfers that bring a chunk of every block to the root. Returns how many. */
 static int scatter_bring_chunk(const struct reduce_direct *r, size_t chunk, int root, char *out,
-                               struct transfer *t)
+                               struct message_op *t)
 {
     const struct group *g = r->group;
     int n = 0;
@@ -72,23 +72,23 @@ static int reduce_by_scatter(struct group *g, const void *in, void *out, size_t 
 static int reduce_tree(struct group *g, const struct team *m, const void *in, void *out,
                        size_t size, int root, void *work, struct fault *why)
 {
-    int n = m->size, me = (m->place - root + n) % n, bit, rc = 0;
+    int n = m->size, me = (m->index - root + n) % n, bit, rc = 0;
     const void *mine = in;
     void *sum = me ? work : out;
 
     for (bit = 1; !rc && bit < n && !(me & bit); bit *= 2) {
-        struct transfer take;
+        struct message_op take;
 
         if (me + bit >= n)
             continue;
         take = reduce_from(g, team_rank(m, (me + bit + root) % n), sum, mine, size);
-        rc = transfer_run(g, &take, 1, why);
+        rc = message_op_run(g, &take, 1, why);
         mine = sum;
     }
     if (!rc && me) {
-        struct transfer give = send_to(team_rank(m, (me - bit + root) % n), mine, size);
+        struct message_op give = send_to(team_rank(m, (me - bit + root) % n), mine, size);
 
-        rc = transfer_run(g, &give, 1, why);
+        rc = message_op_run(g, &give, 1, why);
     }
     return rc;
 }
@@ -96,7 +96,7 @@ static int reduce_tree(struct group *g, const struct team *m, const void *in, vo
 static int reduce_binomial(struct group *g, const void *in, void *out, size_t size, int root,
                            struct fault *why)
 {
-    const struct team all = {.size = g->size, .place = g->rank};
+    const struct team all = {.size = g->size, .index = g->rank};
     void *work = NULL;
     int rc = g->rank == root ? 0 : steps_scratch(g, &work, size, why);
 
@@ -108,8 +108,8 @@ static int reduce_binomial(struct group *g, const void *in, void *out, size_t si
 static int reduce_in_order(struct group *g, const void *in, void *out, size_t size, int root,
                            struct fault *why)
 {
-    const struct team all = {.size = g->size, .place = g->rank};
-    struct transfer last;
+    const struct team all = {.size = g->size, .index = g->rank};
+    struct message_op last;
     void *work;
     int rc = steps_scratch(g, &work, size, why);
 
@@ -118,7 +118,7 @@ static int reduce_in_order(struct group *g, const void *in, void *out, size_t si
     if (rc || root == 0 || (g->rank != 0 && g->rank != root))
         return rc;
     last = g->rank == 0 ? send_to(root, work, size) : recv_from(0, out, size);
-    return transfer_run(g, &last, 1, why);
+    return message_op_run(g, &last, 1, why);
 }
 
 /* --- leaders -----------------------------------------------------------------------------------
@@ -131,7 +131,7 @@ static int reduce_leaders(struct group *g, const void *in, void *out, size_t siz
                           struct fault *why)
 {
     const struct hierarchy *h = g->hierarchy;
-    int head = leaders_head(h, h->leaders.place, root), rc;
+    int head = leaders_head(h, h->leaders.index, root), rc;
     size_t room = ((size_t)g->size * sizeof(int) + 63) & ~(size_t)63; /* for the heads */
     struct pipeline p;
     struct team heads;

@@ -17,7 +17,7 @@
 static int reduce_scatter_flat(struct group *g, const void *in, void *out, size_t size,
                                struct fault *why)
 {
-    const struct team all = {.size = g->size, .place = g->rank};
+    const struct team all = {.size = g->size, .index = g->rank};
     struct pipeline p;
     struct blocks b;
     void *work;

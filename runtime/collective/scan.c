@@ -23,13 +23,13 @@ static int scan_from(struct group *g, int first, const void *mine, void *out, si
     for (int distance = 1; !rc && distance < g->size - first; distance *= 2, round++) {
         int above = g->rank + distance, below = g->rank - distance, n = 0;
         char *next = buffer_at(work, round % 2 ? size : 0);
-        struct transfer t[2];
+        struct message_op t[2];
 
         if (above < g->size)
             t[n++] = send_to(above, mine, size);
         if (below >= first)
             t[n++] = reduce_from(g, below, next, mine, size);
-        rc = transfer_run(g, t, n, why);
+        rc = message_op_run(g, t, n, why);
         if (below >= first)
             mine = next;
     }
@@ -48,7 +48,7 @@ int scan_run(struct group *g, const void *in, void *out, size_t size, struct fau
 
 int exclusive_scan_run(struct group *g, const void *in, void *out, size_t size, struct fault *why)
 {
-    struct transfer t[2];
+    struct message_op t[2];
     void *work, *before;
     int rc = steps_scratch(g, &work, 3 * size, why), n = 0;
 
@@ -59,6 +59,6 @@ int exclusive_scan_run(struct group *g, const void *in, void *out, size_t size, 
         t[n++] = send_to(g->rank + 1, in, size);
     if (g->rank > 0)
         t[n++] = recv_from(g->rank - 1, before, size);
-    rc = transfer_run(g, t, n, why);
+    rc = message_op_run(g, t, n, why);
     return rc || g->rank == 0 ? rc : scan_from(g, 1, before, out, size, work, why);
 }

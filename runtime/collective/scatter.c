@@ -18,7 +18,7 @@ static int scatter_all(struct group *g, const char *in, void *out, size_t size, 
         if (r != g->rank)
             p.t[n++] = send_to(r, buffer_at(in, (size_t)r * size), size);
     if (n)
-        rc = transfer_run(g, p.t, n, why);
+        rc = message_op_run(g, p.t, n, why);
     if (!rc && out != mine && size) /* after the sends: out may lie over rank 0's share */
         memcpy(out, mine, size);
     return rc;
@@ -27,10 +27,10 @@ static int scatter_all(struct group *g, const char *in, void *out, size_t size, 
 int scatter_run(struct group *g, const void *in, void *out, size_t size, int root,
                 struct fault *why)
 {
-    struct transfer take;
+    struct message_op take;
 
     if (g->rank == root)
         return scatter_all(g, in, out, size, why);
     take = recv_from(root, out, size);
-    return transfer_run(g, &take, 1, why);
+    return message_op_run(g, &take, 1, why);
 }

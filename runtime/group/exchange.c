@@ -2,7 +2,7 @@
 #include "runtime/group/exchange.h"
 
 #include "coordinator/protocol.h"
-#include "runtime/group/news.h"
+#include "runtime/group/coord_events.h"
 #include "runtime/group/world.h"
 
 #include <arpa/inet.h>
@@ -41,7 +41,8 @@ static int exchange_tell(struct group *g, const struct blob *mine, int count, st
             memcpy(at, mine[i].bytes, mine[i].size);
         at += mine[i].size;
     }
-    rc = news_tell_bytes(g->world->news, COORD_EXCHANGE, payload, (uint32_t)size, why);
+    rc = coord_events_send_bytes(g->world->coord_events, COORD_EXCHANGE, payload, (uint32_t)size,
+                                 why);
     free(payload);
     return rc;
 }
@@ -92,7 +93,7 @@ static int exchange_blobs(struct exchange **out, struct group *g, const struct b
     g->exchanges++;
     rc = exchange_tell(g, mine, count, why);
     if (!rc)
-        rc = news_await(g->world->news, g, deadline_ms, &reply, why);
+        rc = coord_events_await(g->world->coord_events, g, deadline_ms, &reply, why);
     if (!rc) {
         x->payload = reply.payload;
         rc = exchange_parse(x, g->size, reply.payload, reply.size, why);

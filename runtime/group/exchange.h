@@ -12,10 +12,10 @@ struct blob {
 
 struct exchange; /* the answer: one blob of each member */
 
-/* Collective over g, which must have been added to news (news_add). Returns once all members have
+/* Collective over g, which must have been added by coord_events_add. Returns once all members have
  * called it; with an empty blob it is a barrier. Not for groups of one, which the coordinator need
- * not know. Fails as news_await, or with ML_ERR_MEMORY, ML_ERR_REFUSED. The thread that uses g
- * calls it. deadline_ms: in clock_ms. */
+ * not know. Fails as coord_events_await, or with ML_ERR_MEMORY, ML_ERR_REFUSED. The thread that
+ * uses g calls it. deadline_ms: in clock_ms. */
 int exchange_run(struct exchange **out, struct group *g, struct blob mine, int64_t deadline_ms,
                  struct fault *why);
 /* As exchange_run, with another blob for each member: `mine` has g->size of them. */

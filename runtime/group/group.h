@@ -113,7 +113,7 @@ struct waiting_state {
     int64_t spread_ns;     /* when this rank last moved to another processor */
     int64_t call_wait_ns;  /* how long the call under way has waited */
     int64_t looked_ms;     /* when news were last read at the beginning of a call */
-    uint32_t news_seen;    /* the serial number of the news up to which this thread has looked */
+    uint32_t events_seen;  /* the serial number of the news up to which this thread has looked */
     bool is_stall_told;    /* COORD_WAITING was sent for this call */
     bool has_waited;       /* in this call, for more than some us */
     bool is_patient;       /* no thread waits for what is under way, so it can't be a stall */
@@ -133,7 +133,8 @@ struct awaited_tag {
     int from, tag;
 };
 
-/* What the coordinator sent for the group. Only news.c uses it, under its lock, in any thread. */
+/* What the coordinator sent for the group. Only coord_events.c uses it, under its lock, in any
+ * thread. */
 struct inbox {
     struct fault broken; /* code != 0: the coordinator said BROKEN */
     struct reply reply;
@@ -152,7 +153,7 @@ struct group {
     struct call call;           /* the call under way */
     const char *call_name;      /* "all_reduce" */
     const char *call_algorithm; /* "ring"; NULL: the call has no choice of algorithms */
-    const char *call_place; /* where in the program it stands, as ml_next_place has said, or NULL */
+    const char *call_site; /* where in the program it stands, as ml_next_place has said, or NULL */
     struct recorded recorded;          /* of the call under way */
     uint64_t record_next, record_past; /* records that are taken for the next calls */
     uint32_t calls;                    /* collective calls so far */
@@ -164,14 +165,14 @@ struct group {
 
     /* Links, made by group_join.c: */
     struct link **links;  /* per rank of the group, its own included */
-    struct link **active; /* links on which something is queued (transfer.c) */
+    struct link **active; /* links on which something is queued (message_op.c) */
     int active_count;
     bool is_window; /* a window's: it has few messages, and needs little shared memory for them */
     bool uses_tcp;  /* some members talk over TCP; the same value on every member */
     struct hierarchy *hierarchy; /* hierarchy.h, or NULL */
     struct shm_segment *segment; /* shared with the group's members on this host, or NULL */
     struct sleeper_slot *slots;  /* by rank, if all members share memory; else NULL */
-    struct shm_board *board;     /* if all members share memory, else NULL */
+    struct shm_coll *coll;       /* if all members share memory, else NULL */
     int *peer_bells;             /* per rank: its bell (sleeper.c), or -1: not opened */
     struct peer_memory *peers;   /* the members' memory of ml_alloc; NULL: not needed so far */
 
@@ -181,10 +182,10 @@ struct group {
     /* progress.c: what was started. While under_way is not 0 the group belongs to its thread. */
     struct progress *progress; /* NULL: nothing was started so far */
     _Atomic unsigned under_way;
-    const char *inside; /* api.c: the blocking call that has not returned, or NULL */
-    uint8_t content;    /* api.c: that of the next task, as ml_next_type has set it */
-    const char *place;  /* api.c: that of the next task, as ml_next_place has set it, or NULL */
-    int sent_itself;    /* messages to this rank itself, less those received: of all calls so far */
+    const char *inside;    /* api.c: the blocking call that has not returned, or NULL */
+    uint8_t content;       /* api.c: that of the next task, as ml_next_type has set it */
+    const char *next_site; /* api.c: that of the next task, as ml_next_place has set it, or NULL */
+    int sent_itself; /* messages to this rank itself, less those received: of all calls so far */
 
     struct waiting_state waiting;
     struct inbox inbox;

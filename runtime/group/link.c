@@ -20,9 +20,9 @@ void link_init(struct link *l, const struct link_ops *ops, struct group *g, int 
         l->counters = counters_file_links(g->world->counters, g->host_of[peer], ops->name);
 }
 
-static void link_pop(struct transfer **first, struct transfer ***end)
+static void link_pop(struct message_op **first, struct message_op ***end)
 {
-    struct transfer *t = *first;
+    struct message_op *t = *first;
 
     *first = t->next;
     if (!*first)
@@ -46,8 +46,8 @@ void link_pop_recv(struct link *l)
 }
 
 /* The bytes of an element that has not all come are kept in c->parts. */
-static void link_take_elements(const struct link *l, struct transfer *t, const unsigned char *from,
-                               size_t size)
+static void link_take_elements(const struct link *l, struct message_op *t,
+                               const unsigned char *from, size_t size)
 {
     const struct combiner *c = l->group->call.combiner;
     size_t element = c->with.size, n;
@@ -70,17 +70,17 @@ static void link_take_elements(const struct link *l, struct transfer *t, const u
     }
 }
 
-void link_take(const struct link *l, struct transfer *t, const void *from, size_t size)
+void link_take(const struct link *l, struct message_op *t, const void *from, size_t size)
 {
     unsigned char *to = (unsigned char *)t->buf + t->moved;
 
     if (!size)
         return; /* an empty message's buffers may be NULL */
-    if (t->what == TRANSFER_REDUCE && l->group->call.combiner) {
+    if (t->what == MESSAGE_OP_REDUCE && l->group->call.combiner) {
         link_take_elements(l, t, from, size);
         return;
     }
-    if (t->what == TRANSFER_REDUCE) {
+    if (t->what == MESSAGE_OP_REDUCE) {
         const struct call *c = &l->group->call;
         const unsigned char *with = (const unsigned char *)t->with + t->moved;
         reduce_fn *reduce_them = reduce_op(c->type, c->op);

@@ -2,7 +2,7 @@
 /*
  * link.h: an ordered two-way channel between this rank and one other rank of one group, as
  * transports (runtime/transport/) implement it, and the messages that are queued on it. Callers
- * that only send and receive use transfer.h.
+ * that only send and receive use message_op.h.
  *
  * Each group owns its links, so groups never wait for each other and need no locks between them:
  * one thread at a time uses a group's links. Messages between two ranks match in the order in which
@@ -23,38 +23,38 @@ struct json_t;
 struct link_counters;
 struct message;
 
-enum transfer_what {
-    TRANSFER_SEND,   /* buf → peer */
-    TRANSFER_RECV,   /* peer → buf */
-    TRANSFER_REDUCE, /* buf[i] = with[i] op incoming[i], or incoming[i] op with[i] */
-    TRANSFER_LISTEN, /* of matching.c: looks at the next message, for a receive from this rank; */
-    TRANSFER_LISTEN_ANY, /* only for receives from any rank */
+enum message_op_what {
+    MESSAGE_OP_SEND,   /* buf → peer */
+    MESSAGE_OP_RECV,   /* peer → buf */
+    MESSAGE_OP_REDUCE, /* buf[i] = with[i] op incoming[i], or incoming[i] op with[i] */
+    MESSAGE_OP_LISTEN, /* of matching.c: looks at the next message, for a receive from this rank; */
+    MESSAGE_OP_LISTEN_ANY, /* only for receives from any rank */
 };
 
 /* One message to or from one peer. The caller owns the struct and its buffers, and leaves both
- * alone from transfer_start until the transfer is done. */
-struct transfer {
-    enum transfer_what what;
+ * alone from message_op_start until the transfer is done. */
+struct message_op {
+    enum message_op_what what;
     int peer;            /* rank in the group; may be this rank itself */
-    void *buf;           /* not written for TRANSFER_SEND */
-    const void *with;    /* TRANSFER_REDUCE: the other operand; may equal buf */
-    bool incoming_first; /* TRANSFER_REDUCE: the incoming operand is the left one */
+    void *buf;           /* not written for MESSAGE_OP_SEND */
+    const void *with;    /* MESSAGE_OP_REDUCE: the other operand; may equal buf */
+    bool incoming_first; /* MESSAGE_OP_REDUCE: the incoming operand is the left one */
     size_t size;         /* bytes, the same on both sides */
     uint8_t content;     /* a CALL_SEND's, as struct task has it */
     uint32_t tag;        /* a CALL_SEND's: 1 + its tag; 0: it has none */
     /* kept by the link: */
     size_t
-        moved; /* bytes of payload so far; of a TRANSFER_REDUCE whole elements, unless an operator
+        moved; /* bytes of payload so far; of a MESSAGE_OP_REDUCE whole elements, unless an operator
                    * of the program combines them */
     bool header_moved;
     bool done;
-    struct transfer *next; /* the link's queue */
+    struct message_op *next; /* the link's queue */
 };
 
 /* True if it only looks for messages with tags. */
-static inline bool transfer_listens(const struct transfer *t)
+static inline bool message_op_listens(const struct message_op *t)
 {
-    return t->what == TRANSFER_LISTEN || t->what == TRANSFER_LISTEN_ANY;
+    return t->what == MESSAGE_OP_LISTEN || t->what == MESSAGE_OP_LISTEN_ANY;
 }
 
 /* What a transport implements. All of it is called by the one thread that uses the group. */
@@ -93,10 +93,10 @@ struct link_ops {
 struct link {
     const struct link_ops *ops;
     struct group *group;
-    int peer;                            /* rank in the group */
-    struct link_counters *counters;      /* rank_counters.h, or NULL */
-    struct transfer *sends, **sends_end; /* queues of what is in flight */
-    struct transfer *recvs, **recvs_end;
+    int peer;                              /* rank in the group */
+    struct link_counters *counters;        /* rank_counters.h, or NULL */
+    struct message_op *sends, **sends_end; /* queues of what is in flight */
+    struct message_op *recvs, **recvs_end;
     bool active;      /* in g->active: something is queued */
     bool reads_ahead; /* set by its user, who always has a receive queued: what comes behind a short
                        * message may be taken with it */
@@ -109,7 +109,7 @@ struct link {
 /* True if only receives from any rank wait for the peer. */
 static inline bool link_waits_for_any(const struct link *l)
 {
-    return !l->sends && l->recvs && l->recvs->what == TRANSFER_LISTEN_ANY;
+    return !l->sends && l->recvs && l->recvs->what == MESSAGE_OP_LISTEN_ANY;
 }
 
 /* For transports. */
@@ -118,6 +118,6 @@ void link_pop_send(struct link *l); /* marks the first send done and removes it 
 void link_pop_recv(struct link *l); /* the first receive */
 /* Copies the next `size` bytes of payload into t's buffer, or reduces them into it (then whole
  * elements, or any bytes for an operator of the program), and advances t->moved. */
-void link_take(const struct link *l, struct transfer *t, const void *from, size_t size);
+void link_take(const struct link *l, struct message_op *t, const void *from, size_t size);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/group/matching.h"
 
-#include "runtime/group/news.h"
-#include "runtime/group/transfer.h"
+#include "runtime/group/coord_events.h"
+#include "runtime/group/message_op.h"
 #include "runtime/group/world.h"
 
 #include <stdlib.h>
@@ -11,14 +11,14 @@
 #define EARLY_MOST ((size_t)64 << 20) /* bytes of early messages; mlaunch.h names it */
 
 struct early_message {
-    struct transfer t; /* into payload */
-    bool is_taken;     /* by a receive, which waits until it is complete */
+    struct message_op t; /* into payload */
+    bool is_taken;       /* by a receive, which waits until it is complete */
     struct early_message *next;
     unsigned char payload[];
 };
 
 struct listener {
-    struct transfer t;
+    struct message_op t;
     bool is_queued;
     bool is_left;        /* the message that comes next is left unread, */
     struct message left; /* with this header */
@@ -64,7 +64,7 @@ static int matching_no_memory(const struct group *g, size_t size, struct fault *
 static void listener_remove(struct link *l)
 {
     struct listener *x = &l->group->matching->listeners[l->peer];
-    struct transfer **at = &l->recvs;
+    struct message_op **at = &l->recvs;
 
     if (!x->is_queued)
         return;
@@ -81,13 +81,13 @@ static void listener_queue(struct link *l)
     struct listener *x = &l->group->matching->listeners[l->peer];
 
     if (!x->is_queued && !l->recvs) {
-        x->t = (struct transfer){.peer = l->peer, .tag = MESSAGE_LISTENER};
-        x->t.what = TRANSFER_LISTEN;
-        transfer_queue(l->group, &x->t);
+        x->t = (struct message_op){.peer = l->peer, .tag = MESSAGE_LISTENER};
+        x->t.what = MESSAGE_OP_LISTEN;
+        message_op_queue(l->group, &x->t);
         x->is_queued = true;
         x->is_left = false;
     }
-    x->t.what = x->named ? TRANSFER_LISTEN : TRANSFER_LISTEN_ANY;
+    x->t.what = x->named ? MESSAGE_OP_LISTEN : MESSAGE_OP_LISTEN_ANY;
 }
 
 /* A message is not for the listener. */
@@ -120,7 +120,8 @@ int matching_listen(struct group *g, struct fault *why)
             listener_remove(l);
             continue;
         }
-        if (l->gone == PEER_DEAD && x->is_left && news_peer(g->world->news, g->members[peer], why))
+        if (l->gone == PEER_DEAD && x->is_left &&
+            coord_events_peer(g->world->coord_events, g->members[peer], why))
             return why->code;
         listener_queue(l);
         sources++;
@@ -202,7 +203,7 @@ static void receive_remove(struct group *g, struct tagged_receive *r)
 }
 
 /* The message of `t` has come for r. */
-static int receive_match(struct group *g, struct tagged_receive *r, const struct transfer *t,
+static int receive_match(struct group *g, struct tagged_receive *r, const struct message_op *t,
                          struct fault *why)
 {
     int tag = (int)(t->tag - 1), from = g->members[t->peer], me = g->members[g->rank];
@@ -240,7 +241,7 @@ static bool early_has_room(const struct matching *m, size_t size)
 }
 
 /* Makes room for the message of `t`. NULL: out of memory. */
-static struct early_message *early_add(struct matching *m, const struct transfer *t)
+static struct early_message *early_add(struct matching *m, const struct message_op *t)
 {
     struct early_message *e = malloc(sizeof(*e) + t->size);
 
@@ -269,7 +270,7 @@ static void early_remove(struct matching *m, struct early_message *e)
     free(e);
 }
 
-static int early_refuse(const struct group *g, const struct transfer *t, struct fault *why)
+static int early_refuse(const struct group *g, const struct message_op *t, struct fault *why)
 {
     return fault_set(
         why, ML_ERR_MEMORY,
@@ -283,7 +284,7 @@ static int early_refuse(const struct group *g, const struct transfer *t, struct 
  */
 
 /* Puts t before all receives of the link: its message is the next one. */
-static void matching_put_first(struct link *l, struct transfer *t)
+static void matching_put_first(struct link *l, struct message_op *t)
 {
     t->next = l->recvs;
     l->recvs = t;
@@ -294,12 +295,12 @@ static int matching_divert(struct link *l, const struct message *came, struct fa
 {
     struct group *g = l->group;
     struct matching *m = matching_of(g);
-    struct transfer t = {.what = TRANSFER_RECV,
-                         .peer = l->peer,
-                         .size = came->size,
-                         .content = came->type,
-                         .tag = (uint32_t)came->root + 1};
-    bool listens = transfer_listens(l->recvs);
+    struct message_op t = {.what = MESSAGE_OP_RECV,
+                           .peer = l->peer,
+                           .size = came->size,
+                           .content = came->type,
+                           .tag = (uint32_t)came->root + 1};
+    bool listens = message_op_listens(l->recvs);
     struct tagged_receive *r;
     struct early_message *e;
     int rc;
@@ -337,19 +338,19 @@ int matching_find(struct link *l, const struct message *came, struct fault *why)
     struct group *g = l->group;
 
     for (;;) {
-        const struct transfer *t = l->recvs;
+        const struct message_op *t = l->recvs;
         int rc;
 
         if (message_is_wanted(g, came, t)) /* it was behind a listener */
             return 1;
         if (message_has_tag(came))
             return matching_divert(l, came, why);
-        if (!transfer_listens(t)) {
+        if (!message_op_listens(t)) {
             rc = message_check(g, came, t, why);
             return rc ? rc : 1;
         }
         /* The peer is in a collective call, which it had to begin after its messages. */
-        if (t->what == TRANSFER_LISTEN && came->kind != CALL_SEND)
+        if (t->what == MESSAGE_OP_LISTEN && came->kind != CALL_SEND)
             return message_check(g, came, t, why);
         listener_leave(l, came);
         if (!l->recvs)
@@ -385,7 +386,7 @@ bool matching_is_done(struct group *g, struct tagged_receive *r)
     if (!r->early)
         return r->is_done = r->t.done;
     if (!r->early->t.done) {
-        transfer_activate(g->links[r->found.from]);
+        message_op_activate(g->links[r->found.from]);
         return false;
     }
     if (r->found.size)
@@ -397,7 +398,7 @@ bool matching_is_done(struct group *g, struct tagged_receive *r)
 int matching_check(const struct group *g, const struct tagged_receive *r, struct fault *why)
 {
     const struct listener *x;
-    struct transfer t;
+    struct message_op t;
 
     if (r->is_matched || r->tries || (r->from == ML_ANY && g->size > 1))
         return 0;
@@ -410,11 +411,12 @@ int matching_check(const struct group *g, const struct tagged_receive *r, struct
         return 0;
     if (!message_has_tag(&x->left))
         return message_check(g, &x->left, &x->t, why);
-    t = (struct transfer){.peer = r->from, .size = x->left.size, .tag = (uint32_t)x->left.root + 1};
+    t = (struct message_op){
+        .peer = r->from, .size = x->left.size, .tag = (uint32_t)x->left.root + 1};
     return early_refuse(g, &t, why);
 }
 
-int matching_send_self(struct group *g, const struct transfer *t, struct fault *why)
+int matching_send_self(struct group *g, const struct message_op *t, struct fault *why)
 {
     struct matching *m = matching_of(g);
     struct tagged_receive *r = m ? receive_find(m, g->rank, (int)(t->tag - 1)) : NULL;

@@ -29,7 +29,7 @@ struct tagged_receive {
     /* kept by matching.c: */
     ml_status found; /* once is_matched */
     bool is_matched, is_done, has_looked;
-    struct transfer t;           /* the message comes into buf, */
+    struct message_op t;         /* the message comes into buf, */
     struct early_message *early; /* or it had come before the receive */
     struct tagged_receive *next;
 };
@@ -49,7 +49,7 @@ static inline int matching_accept(struct link *l, const struct message *came, st
 /* Begins r. In error, as matching_accept, r is forgotten. */
 int matching_post(struct group *g, struct tagged_receive *r, struct fault *why);
 
-/* Prepares the links for the receives that are not matched; call it before each transfer_step.
+/* Prepares the links for the receives that are not matched; call it before each message_op_step.
  * ML_ERR_PEER: one of them can't be matched any more. */
 int matching_listen(struct group *g, struct fault *why);
 
@@ -61,9 +61,9 @@ bool matching_is_done(struct group *g, struct tagged_receive *r);
 int matching_check(const struct group *g, const struct tagged_receive *r, struct fault *why);
 
 /* A message with a tag to this rank itself. */
-int matching_send_self(struct group *g, const struct transfer *t, struct fault *why);
+int matching_send_self(struct group *g, const struct message_op *t, struct fault *why);
 
-/* Forgets r, or all receives of a group that broke (after transfer_drop). */
+/* Forgets r, or all receives of a group that broke (after message_op_drop). */
 void matching_withdraw(struct group *g, struct tagged_receive *r);
 void matching_drop(struct group *g);
 

@@ -141,7 +141,7 @@ static bool message_has_any_content(const struct message *came, const struct mes
     return memcmp(&same, want, sizeof(same)) == 0;
 }
 
-int message_check(const struct group *g, const struct message *came, const struct transfer *t,
+int message_check(const struct group *g, const struct message *came, const struct message_op *t,
                   struct fault *why)
 {
     struct message want;
@@ -158,11 +158,11 @@ bool message_has_tag(const struct message *m)
            m->count == m->size && m->size <= SIZE_MAX / 2 && !m->seq && !m->op && !m->history;
 }
 
-int message_types_differ(const struct group *g, const struct transfer *t, uint8_t content,
+int message_types_differ(const struct group *g, const struct message_op *t, uint8_t content,
                          struct fault *why)
 {
     const struct call call = {.kind = CALL_SEND};
-    struct transfer other = *t;
+    struct message_op other = *t;
     struct message came, want;
 
     other.content = content;
@@ -174,7 +174,7 @@ int message_types_differ(const struct group *g, const struct transfer *t, uint8_
 int message_check_early(const struct group *g, const struct message *came, int peer,
                         struct fault *why)
 {
-    struct transfer t = {.size = came->size};
+    struct message_op t = {.size = came->size};
     struct message want;
 
     if (came->magic == MESSAGE_MAGIC &&

@@ -27,7 +27,7 @@ enum { MESSAGE_MAGIC = 0x4d };
 #define MESSAGE_LISTENER UINT32_MAX
 
 /* The header of `t`, as its sender writes it and its receiver expects it. */
-static inline void message_fill(struct message *m, const struct call *c, const struct transfer *t)
+static inline void message_fill(struct message *m, const struct call *c, const struct message_op *t)
 {
     m->count = c->kind == CALL_SEND ? t->size : c->count;
     m->seq = c->seq;
@@ -42,7 +42,7 @@ static inline void message_fill(struct message *m, const struct call *c, const s
 
 /* True if the header that came is the one that its receiver `t` expects. */
 static inline bool message_is_wanted(const struct group *g, const struct message *came,
-                                     const struct transfer *t)
+                                     const struct message_op *t)
 {
     struct message want;
 
@@ -54,13 +54,13 @@ static inline bool message_is_wanted(const struct group *g, const struct message
 bool message_has_tag(const struct message *m);
 
 /* Fails with ML_ERR_MISMATCH: the message of `t` has another type than its receiver's content. */
-int message_types_differ(const struct group *g, const struct transfer *t, uint8_t content,
+int message_types_differ(const struct group *g, const struct message_op *t, uint8_t content,
                          struct fault *why);
 
 /* Compares the header that came from t->peer with what its receiver `t` expects. Content whose type
  * one side does not say fits every type. Returns 0, ML_ERR_MISMATCH naming both calls, or
  * ML_ERR_LINK if the bytes are no header at all. */
-int message_check(const struct group *g, const struct message *came, const struct transfer *t,
+int message_check(const struct group *g, const struct message *came, const struct message_op *t,
                   struct fault *why);
 
 /* The same for a header from rank `peer` that nothing waits for. Returns 0 if it may belong to a

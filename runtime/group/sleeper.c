@@ -2,8 +2,8 @@
 #include "runtime/group/sleeper.h"
 
 #include "runtime/group/bell.h"
+#include "runtime/group/coord_events.h"
 #include "runtime/group/group.h"
-#include "runtime/group/news.h"
 #include "runtime/group/world.h"
 #include "runtime/process/stdio_guard.h"
 
@@ -41,5 +41,5 @@ void sleeper_ring(struct sleeper_slot *slot, struct group *g, int rank)
         return;
     /* No other rank will ring now, so the coordinator has to wake the sleeper. */
     fault_wrap(&why, "%s: cannot wake rank %d", group_describe(g, g->rank, who), g->members[rank]);
-    news_break(g->world->news, g, &why);
+    coord_events_break(g->world->coord_events, g, &why);
 }

@@ -5,9 +5,9 @@
 #include "common/text/text_json.h"
 #include "coordinator/protocol.h"
 #include "runtime/group/bell.h"
+#include "runtime/group/coord_events.h"
 #include "runtime/group/link.h"
 #include "runtime/group/message.h"
-#include "runtime/group/news.h"
 #include "runtime/group/wait_note.h"
 #include "runtime/group/wait_spread_linux.h"
 #include "runtime/group/world.h"
@@ -55,7 +55,7 @@ static int wait_give_up(const struct group *g, const struct link *l, struct faul
     const struct fault *reason = l->ops->reason ? l->ops->reason(l) : NULL;
     char who[GROUP_MEMBER_TEXT];
 
-    if (news_peer(g->world->news, g->members[l->peer], why) != PEER_PRESENT)
+    if (coord_events_peer(g->world->coord_events, g->members[l->peer], why) != PEER_PRESENT)
         return ML_ERR_PEER;
     if (reason) {
         fault_set(why, reason->code, "%s", reason->text);
@@ -113,7 +113,7 @@ static int wait_take_mail(struct group *g, struct fault *why)
     json_t *word;
     int from, rc = 0;
 
-    while (!rc && (word = news_mail(g->world->news, g, &from))) {
+    while (!rc && (word = coord_events_mail(g->world->coord_events, g, &from))) {
         for (int i = 0; i < g->size && !rc; i++)
             if (g->members[i] == from && g->links[i] && g->links[i]->ops->on_relayed)
                 rc = g->links[i]->ops->on_relayed(g->links[i], word, why);
@@ -124,14 +124,14 @@ static int wait_take_mail(struct group *g, struct fault *why)
 
 int wait_take_news(struct group *g, struct fault *why)
 {
-    struct news *n = g->world->news;
-    uint32_t serial = news_serial(n);
+    struct coord_events *n = g->world->coord_events;
+    uint32_t serial = coord_events_serial(n);
     int rc;
 
-    if (serial == g->waiting.news_seen)
+    if (serial == g->waiting.events_seen)
         return 0;
-    g->waiting.news_seen = serial;
-    rc = news_broken(n, g, why);
+    g->waiting.events_seen = serial;
+    rc = coord_events_broken(n, g, why);
     if (rc)
         return rc;
     for (int i = 0; i < g->size; i++) {
@@ -139,7 +139,7 @@ int wait_take_news(struct group *g, struct fault *why)
 
         if (i == g->rank || !l || l->gone)
             continue;
-        l->gone = news_peer(n, g->members[i], NULL);
+        l->gone = coord_events_peer(n, g->members[i], NULL);
         if (l->gone)
             l->gone_at = clock_ms();
     }
@@ -158,7 +158,7 @@ int wait_read_news(struct group *g, struct fault *why)
     now = (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
     if (now - g->waiting.looked_ms >= LOOK_MS) {
         g->waiting.looked_ms = now;
-        news_read(g->world->news, g);
+        coord_events_read(g->world->coord_events, g);
     }
     return wait_take_news(g, why);
 }
@@ -190,7 +190,7 @@ static const char *wait_name(const struct group *g, char text[WAIT_NOTE_TAG])
     for (int i = 0; i < g->active_count; i++) {
         const struct link *l = g->active[i];
 
-        if (l->sends || (l->recvs && !transfer_listens(l->recvs)))
+        if (l->sends || (l->recvs && !message_op_listens(l->recvs)))
             return g->call_name;
     }
     return wait_note_tag(text, g, false) ? text : g->call_name;
@@ -198,8 +198,8 @@ static const char *wait_name(const struct group *g, char text[WAIT_NOTE_TAG])
 
 static void wait_report_stall(struct group *g)
 {
-    char signature[MESSAGE_TEXT], place[WAIT_NOTE_PLACE], name[WAIT_NOTE_TAG];
-    struct transfer any = {.size = g->call.count};
+    char signature[MESSAGE_TEXT], site[WAIT_NOTE_SITE], name[WAIT_NOTE_TAG];
+    struct message_op any = {.size = g->call.count};
     struct message m;
     json_t *peers = json_array();
 
@@ -208,13 +208,13 @@ static void wait_report_stall(struct group *g)
             json_array_append_new(peers, json_integer(g->members[g->active[i]->peer]));
     message_fill(&m, &g->call, &any);
     message_describe(&m, signature);
-    wait_note_place(place, g);
+    wait_note_site(site, g);
     /* If sending fails, the coordinator is lost, which the wait itself will notice. */
-    news_tell(g->world->news, COORD_WAITING,
-              json_pack("{s:I, s:I, s:s, s:s, s:o, s:o}", "group", (json_int_t)g->id, "seq",
-                        (json_int_t)g->call.seq, "call", wait_name(g, name), "signature", signature,
-                        "place", text_json(place), "peers", peers),
-              NULL);
+    coord_events_send(g->world->coord_events, COORD_WAITING,
+                      json_pack("{s:I, s:I, s:s, s:s, s:o, s:o}", "group", (json_int_t)g->id, "seq",
+                                (json_int_t)g->call.seq, "call", wait_name(g, name), "signature",
+                                signature, "place", text_json(site), "peers", peers),
+                      NULL);
     wait_note_leave(g, signature);
     g->waiting.is_stall_told = true;
 }
@@ -225,7 +225,8 @@ void wait_over(struct group *g)
         return;
     g->waiting.is_stall_told = false;
     wait_note_remove(g);
-    news_tell(g->world->news, COORD_MOVING, json_pack("{s:I}", "group", (json_int_t)g->id), NULL);
+    coord_events_send(g->world->coord_events, COORD_MOVING,
+                      json_pack("{s:I}", "group", (json_int_t)g->id), NULL);
 }
 
 /* --- sleep ------------------------------------------------------------------------------------ */
@@ -254,14 +255,14 @@ static int wait_gather(struct group *g, int count)
 
 static int wait_sleep(struct group *g, int timeout_ms, struct fault *why)
 {
-    struct news *n = g->world->news;
+    struct coord_events *n = g->world->coord_events;
     int count, rc = 0;
 
     g->waiting.polls[0] = (struct pollfd){.fd = g->waiting.bell, .events = POLLIN};
-    g->waiting.polls[1] = (struct pollfd){.fd = news_fd(n), .events = POLLIN};
+    g->waiting.polls[1] = (struct pollfd){.fd = coord_events_fd(n), .events = POLLIN};
     g->waiting.polls[2] = (struct pollfd){.fd = g->waiting.waker, .events = POLLIN};
     count = wait_gather(g, 3);
-    if (count > 0 && news_serial(n) == g->waiting.news_seen)
+    if (count > 0 && coord_events_serial(n) == g->waiting.events_seen)
         rc = poll(g->waiting.polls, (nfds_t)count, timeout_ms);
     else
         g->waiting.polls[0].revents = g->waiting.polls[1].revents = 0;
@@ -272,7 +273,7 @@ static int wait_sleep(struct group *g, int timeout_ms, struct fault *why)
     if (rc > 0 && g->waiting.polls[0].revents)
         bell_silence(g->waiting.bell);
     if (rc > 0 && g->waiting.polls[1].revents)
-        news_read(n, g);
+        coord_events_read(n, g);
     return 0;
 }
 
@@ -349,7 +350,7 @@ bool wait_spin(struct group *g, struct waiting *w)
 
 int wait_step(struct group *g, struct waiting *w, struct fault *why)
 {
-    const uint32_t seen = g->waiting.news_seen;
+    const uint32_t seen = g->waiting.events_seen;
     int64_t deadline;
     int rc;
 
@@ -360,7 +361,7 @@ int wait_step(struct group *g, struct waiting *w, struct fault *why)
     rc = wait_take_news(g, why);
     /* Another thread may have read them after the links were looked at; what a dead rank sent
      * before may have come in between. */
-    if (rc || g->waiting.news_seen != seen)
+    if (rc || g->waiting.events_seen != seen)
         return rc;
     rc = wait_check_links(g, &deadline, why);
     if (rc)

@@ -57,11 +57,11 @@ static void wait_note_messages(char text[TEXT], const struct group *g)
     for (int i = 0; i < g->active_count; i++) {
         const struct link *l = g->active[i];
 
-        for (const struct transfer *t = l->recvs; t && named < MESSAGES_NAMED; t = t->next)
-            if (!transfer_listens(t))
+        for (const struct message_op *t = l->recvs; t && named < MESSAGES_NAMED; t = t->next)
+            if (!message_op_listens(t))
                 at = wait_note_append(text, at, "%srecv of %zu bytes from rank %d",
                                       named++ ? ", " : "", t->size, g->members[l->peer]);
-        for (const struct transfer *t = l->sends; t && named < MESSAGES_NAMED; t = t->next)
+        for (const struct message_op *t = l->sends; t && named < MESSAGES_NAMED; t = t->next)
             at = wait_note_append(text, at, "%ssend of %zu bytes to rank %d", named++ ? ", " : "",
                                   t->size, g->members[l->peer]);
     }
@@ -93,15 +93,15 @@ static json_t *wait_note_peers(const struct group *g, bool is_receiving)
     return list;
 }
 
-void wait_note_place(char out[WAIT_NOTE_PLACE], const struct group *g)
+void wait_note_site(char out[WAIT_NOTE_SITE], const struct group *g)
 {
-    const char *place = g->call_place ? g->call_place : "";
-    size_t length = strlen(place);
-    bool is_long = length >= WAIT_NOTE_PLACE;
+    const char *site = g->call_site ? g->call_site : "";
+    size_t length = strlen(site);
+    bool is_long = length >= WAIT_NOTE_SITE;
 
     if (is_long)
-        place += length - (WAIT_NOTE_PLACE - sizeof("..."));
-    snprintf(out, WAIT_NOTE_PLACE, "%s%s", is_long ? "..." : "", place);
+        site += length - (WAIT_NOTE_SITE - sizeof("..."));
+    snprintf(out, WAIT_NOTE_SITE, "%s%s", is_long ? "..." : "", site);
 }
 
 bool wait_note_tag(char out[WAIT_NOTE_TAG], const struct group *g, bool names_rank)
@@ -124,7 +124,7 @@ bool wait_note_tag(char out[WAIT_NOTE_TAG], const struct group *g, bool names_ra
 
 void wait_note_leave(const struct group *g, const char *signature)
 {
-    char path[PATH], text[TEXT + WAIT_NOTE_PLACE + 16] = "", place[WAIT_NOTE_PLACE], *note;
+    char path[PATH], text[TEXT + WAIT_NOTE_SITE + 16] = "", site[WAIT_NOTE_SITE], *note;
     size_t at;
     json_t *said;
     int fd;
@@ -133,13 +133,13 @@ void wait_note_leave(const struct group *g, const char *signature)
         wait_note_collective(text, g, signature);
     else
         wait_note_messages(text, g);
-    wait_note_place(place, g);
+    wait_note_site(site, g);
     at = strlen(text);
-    if (place[0])
-        snprintf(text + at, sizeof(text) - at, ", called at %s", place);
+    if (site[0])
+        snprintf(text + at, sizeof(text) - at, ", called at %s", site);
     said = json_pack("{s:o, s:s, s:s, s:o, s:I, s:I, s:o, s:o, s:I}", "text", text_json(text),
                      "name", g->call_name, "algorithm", g->call_algorithm ? g->call_algorithm : "",
-                     "place", text_json(place), "group", (json_int_t)g->id, "call",
+                     "place", text_json(site), "group", (json_int_t)g->id, "call",
                      (json_int_t)g->call.seq, "receives_from", wait_note_peers(g, true), "sends_to",
                      wait_note_peers(g, false), "since", (json_int_t)time(NULL));
     wait_note_members(said, g);

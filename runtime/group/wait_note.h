@@ -17,8 +17,8 @@ void wait_note_leave(const struct group *g, const char *signature);
 void wait_note_remove(const struct group *g);
 
 /* Where in the program the call stands, cut off at its beginning if it is long, or "". */
-enum { WAIT_NOTE_PLACE = 128 };
-void wait_note_place(char out[WAIT_NOTE_PLACE], const struct group *g);
+enum { WAIT_NOTE_SITE = 128 };
+void wait_note_site(char out[WAIT_NOTE_SITE], const struct group *g);
 
 /* "recv_tag of tag 7 from rank 5", "probe of any tag from any rank": g->awaited; the rank's number
  * only if it `names_rank`. False, and the text is empty: no such call waits. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* world.h: the job as this process sees it while it holds its rank. world_join.c fills it before
- * ml_init returns; after that it does not change and any thread may read it (news.h has a lock of
- * its own). */
+ * ml_init returns; after that it does not change and any thread may read it (coord_events.h has a
+ * lock of its own). */
 #ifndef RUNTIME_GROUP_WORLD_H
 #define RUNTIME_GROUP_WORLD_H
 
@@ -15,7 +15,7 @@
 struct calls_file;
 struct claim;
 struct group;
-struct news;
+struct coord_events;
 struct rank_counters;
 
 struct world {
@@ -30,7 +30,7 @@ struct world {
     char **host_names; /* per host */
     bool is_crowded;   /* this host has more ranks than processors: spinning takes others' time */
     struct claim *claim;
-    struct news *news;
+    struct coord_events *coord_events;
     struct rank_counters *counters; /* rank_counters.h, or NULL */
     struct calls_file *calls;       /* calls_file.h, or NULL */
     struct group *group;            /* all ranks */

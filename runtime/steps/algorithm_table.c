@@ -268,7 +268,7 @@ const uint8_t *algorithm_sum(void)
 static unsigned group_media(const struct group *g)
 {
     const struct hierarchy *h = g->hierarchy;
-    unsigned media = g->board ? SHM : g->uses_tcp ? TCP : RDMA;
+    unsigned media = g->coll ? SHM : g->uses_tcp ? TCP : RDMA;
 
     return media | (h ? HOSTS : 0) | (h && h->is_even ? EVEN : 0);
 }

@@ -42,21 +42,21 @@ static void teams_make(struct hierarchy *h, const struct group *g, int hosts, in
 
     h->local = (struct team){.ranks = h->by_host + h->first[mine],
                              .size = h->first[mine + 1] - h->first[mine]};
-    while (h->local.ranks[h->local.place] != g->rank)
-        h->local.place++;
+    while (h->local.ranks[h->local.index] != g->rank)
+        h->local.index++;
     for (int i = 0; i < hosts; i++) {
         int size = h->first[i + 1] - h->first[i];
 
         most = size > most ? size : most;
         leaders[i] = h->by_host[h->first[i]];
     }
-    h->leaders = (struct team){.ranks = leaders, .size = hosts, .place = mine};
+    h->leaders = (struct team){.ranks = leaders, .size = hosts, .index = mine};
     h->is_even = most * hosts == g->size;
     if (!h->is_even)
         return;
     for (int i = 0; i < hosts; i++)
-        across[i] = h->by_host[h->first[i] + h->local.place];
-    h->across = (struct team){.ranks = across, .size = hosts, .place = mine};
+        across[i] = h->by_host[h->first[i] + h->local.index];
+    h->across = (struct team){.ranks = across, .size = hosts, .index = mine};
 }
 
 int hierarchy_find(struct hierarchy **out, const struct group *g, struct fault *why)

@@ -13,19 +13,19 @@
 
 struct group;
 
-/* Some of the group's ranks, in the same order on each; this rank is ranks[place]. */
+/* Some of the group's ranks, in the same order on each; this rank is ranks[index]. */
 struct team {
     const int *ranks; /* NULL: all ranks of the group */
-    int size, place;
+    int size, index;
 };
 
 struct hierarchy {
     struct team local; /* the ranks of this host */
     struct team
-        leaders; /* one for each host; place is this host's, even if this rank is no leader */
+        leaders; /* one for each host; index is this host's, even if this rank is no leader */
     struct team across; /* the ranks in this rank's place on each host, by host; only if is_even */
     bool is_even;       /* equally many ranks on each host */
-    const int *host_of; /* for each rank its host's place in `leaders` */
+    const int *host_of; /* for each rank its host's index in `leaders` */
     const int *by_host; /* all ranks, host by host; local.size of each if is_even */
     const int *first;   /* for each host where it begins in by_host; one more is the end */
     int ranks[];
@@ -35,16 +35,16 @@ struct hierarchy {
  * rank on each. It is the same on all ranks but for the places. ML_ERR_MEMORY. */
 int hierarchy_find(struct hierarchy **out, const struct group *g, struct fault *why);
 
-/* The group's rank at `place`. */
-static inline int team_rank(const struct team *m, int place)
+/* The group's rank at `index`. */
+static inline int team_rank(const struct team *m, int index)
 {
-    return m->ranks ? m->ranks[place] : place;
+    return m->ranks ? m->ranks[index] : index;
 }
 
-/* The place `distance` (>= -size) after this rank's, around the ring. */
+/* The index `distance` (>= -size) after this rank's, around the ring. */
 static inline int team_after(const struct team *m, int distance)
 {
-    return (m->place + distance + m->size) % m->size;
+    return (m->index + distance + m->size) % m->size;
 }
 
 #endif

@@ -19,7 +19,7 @@ void *reduce_direct_chunk(const struct reduce_direct *r, size_t chunk, size_t *s
     return buffer_at(r->sum, chunk % r->window * r->blocks.chunk);
 }
 
-int reduce_direct_step(const struct reduce_direct *r, size_t step, struct transfer *t)
+int reduce_direct_step(const struct reduce_direct *r, size_t step, struct message_op *t)
 {
     const struct group *g = r->group;
     int n = 0;

@@ -30,7 +30,7 @@ struct reduce_direct {
 size_t reduce_direct_window(const struct group *g);
 
 /* Fills in the transfers of a step, at most 2 * (n - 1). Returns how many. */
-int reduce_direct_step(const struct reduce_direct *r, size_t step, struct transfer *t);
+int reduce_direct_step(const struct reduce_direct *r, size_t step, struct message_op *t);
 
 /* Chunk c of my block is complete before step c + reduce_direct_lag(). */
 size_t reduce_direct_lag(const struct group *g);

@@ -11,7 +11,7 @@ int reduce_flat_open(struct pipeline *p, struct group *g, const struct blocks *b
 
 struct received {
     struct operands all;
-    int place; /* this rank's */
+    int index; /* this rank's */
     const char *mine, *work;
     size_t step;
 };
@@ -20,13 +20,13 @@ static const char *received_find(const struct operands *o, int i, size_t offset)
 {
     const struct received *c = (const struct received *)o;
 
-    return (i == c->place ? c->mine : c->work + (size_t)i * c->step) + offset;
+    return (i == c->index ? c->mine : c->work + (size_t)i * c->step) + offset;
 }
 
 void reduce_flat_received(const struct call *call, const struct team *m, size_t size, size_t step,
                           const void *mine, void *sum, const char *work)
 {
-    struct received c = {{received_find, m->size}, m->place, mine, work, step};
+    struct received c = {{received_find, m->size}, m->index, mine, work, step};
 
     reduce_order_run(&c.all, call, sum, size);
 }
@@ -34,7 +34,7 @@ void reduce_flat_received(const struct call *call, const struct team *m, size_t 
 int reduce_flat_run(struct pipeline *p, const struct team *m, const struct blocks *b,
                     const void *in, void *sum, void *work, struct fault *why)
 {
-    struct piece mine = blocks_block(b, m->place);
+    struct piece mine = blocks_block(b, m->index);
     int n = 0, rc;
 
     for (int j = 1; j < m->size; j++) {
@@ -45,7 +45,7 @@ int reduce_flat_run(struct pipeline *p, const struct team *m, const struct block
         p->t[n++] =
             recv_from(team_rank(m, from), buffer_at(work, (size_t)from * b->block), mine.size);
     }
-    rc = transfer_run(p->group, p->t, n, why);
+    rc = message_op_run(p->group, p->t, n, why);
     if (!rc)
         reduce_flat_received(&p->group->call, m, mine.size, b->block, buffer_at(in, mine.offset),
                              sum, work);
@@ -55,7 +55,7 @@ int reduce_flat_run(struct pipeline *p, const struct team *m, const struct block
 int reduce_flat_share(struct pipeline *p, const struct team *m, const struct blocks *b, void *out,
                       struct fault *why)
 {
-    struct piece mine = blocks_block(b, m->place);
+    struct piece mine = blocks_block(b, m->index);
     int n = 0;
 
     for (int j = 1; j < m->size; j++) {
@@ -65,5 +65,5 @@ int reduce_flat_share(struct pipeline *p, const struct team *m, const struct blo
         p->t[n++] = send_to(team_rank(m, to), buffer_at(out, mine.offset), mine.size);
         p->t[n++] = recv_from(team_rank(m, from), buffer_at(out, theirs.offset), theirs.size);
     }
-    return transfer_run(p->group, p->t, n, why);
+    return message_op_run(p->group, p->t, n, why);
 }

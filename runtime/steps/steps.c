@@ -94,26 +94,26 @@ int steps_scratch(struct group *g, void **work, size_t size, struct fault *why)
 int pipeline_open(struct pipeline *p, struct group *g, int most, void **work, size_t size,
                   struct fault *why)
 {
-    size_t step = (size_t)most * sizeof(struct transfer);
-    size_t transfers = round_up(PIPELINE_DEPTH * step, LINE);
+    size_t step = (size_t)most * sizeof(struct message_op);
+    size_t ops = round_up(PIPELINE_DEPTH * step, LINE);
     void *all;
-    int rc = steps_scratch(g, &all, transfers + size, why);
+    int rc = steps_scratch(g, &all, ops + size, why);
 
     if (rc)
         return rc;
     memset(p, 0, sizeof(*p));
     p->group = g;
     for (int i = 0; i < PIPELINE_DEPTH; i++)
-        p->steps[i] = (struct transfer *)((char *)all + (size_t)i * step);
+        p->steps[i] = (struct message_op *)((char *)all + (size_t)i * step);
     p->t = p->steps[0];
     if (work)
-        *work = (char *)all + transfers;
+        *work = (char *)all + ops;
     return 0;
 }
 
 int pipeline_step(struct pipeline *p, int n, struct fault *why)
 {
-    int rc = n ? transfer_start(p->group, p->t, n, why) : 0;
+    int rc = n ? message_op_start(p->group, p->t, n, why) : 0;
 
     if (rc)
         return rc;
@@ -121,7 +121,7 @@ int pipeline_step(struct pipeline *p, int n, struct fault *why)
     p->next = (p->next + 1) % PIPELINE_DEPTH;
     p->t = p->steps[p->next];
     n = p->started[p->next];
-    return n ? transfer_wait(p->group, p->t, n, why) : 0;
+    return n ? message_op_wait(p->group, p->t, n, why) : 0;
 }
 
 int pipeline_close(struct pipeline *p, struct fault *why)

@@ -10,7 +10,7 @@
 #define RUNTIME_STEPS_STEPS_H
 
 #include "runtime/group/group.h"
-#include "runtime/group/transfer.h"
+#include "runtime/group/message_op.h"
 
 /* buf + offset; NULL + 0 is NULL. A buffer of no bytes may be NULL, and C leaves NULL + 0
  * undefined. */
@@ -19,28 +19,28 @@ static inline char *buffer_at(const void *buf, size_t offset)
     return offset ? (char *)(uintptr_t)buf + offset : (char *)(uintptr_t)buf;
 }
 
-static inline struct transfer send_to(int peer, const void *buf, size_t size)
+static inline struct message_op send_to(int peer, const void *buf, size_t size)
 {
-    return (struct transfer){
-        .what = TRANSFER_SEND, .peer = peer, .buf = (void *)(uintptr_t)buf, .size = size};
+    return (struct message_op){
+        .what = MESSAGE_OP_SEND, .peer = peer, .buf = (void *)(uintptr_t)buf, .size = size};
 }
 
-static inline struct transfer recv_from(int peer, void *buf, size_t size)
+static inline struct message_op recv_from(int peer, void *buf, size_t size)
 {
-    return (struct transfer){.what = TRANSFER_RECV, .peer = peer, .buf = buf, .size = size};
+    return (struct message_op){.what = MESSAGE_OP_RECV, .peer = peer, .buf = buf, .size = size};
 }
 
 /* into = with op what arrives; if the peer's rank is the lower one, what arrives is the left
  * operand. */
-static inline struct transfer reduce_from(const struct group *g, int peer, void *into,
-                                          const void *with, size_t size)
+static inline struct message_op reduce_from(const struct group *g, int peer, void *into,
+                                            const void *with, size_t size)
 {
-    return (struct transfer){.what = TRANSFER_REDUCE,
-                             .peer = peer,
-                             .buf = into,
-                             .with = with,
-                             .incoming_first = peer < g->rank,
-                             .size = size};
+    return (struct message_op){.what = MESSAGE_OP_REDUCE,
+                               .peer = peer,
+                               .buf = into,
+                               .with = with,
+                               .incoming_first = peer < g->rank,
+                               .size = size};
 }
 
 /* The rank `distance` (>= -size) after this one, around the ring. */
@@ -87,8 +87,8 @@ struct piece blocks_chunk(const struct blocks *b, int block, size_t chunk);
 enum { PIPELINE_DEPTH = 2 };
 struct pipeline {
     struct group *group;
-    struct transfer *t; /* where to put the next step's transfers */
-    struct transfer *steps[PIPELINE_DEPTH];
+    struct message_op *t; /* where to put the next step's transfers */
+    struct message_op *steps[PIPELINE_DEPTH];
     int started[PIPELINE_DEPTH];
     int next;
 };
@@ -99,7 +99,7 @@ struct pipeline {
 int pipeline_open(struct pipeline *p, struct group *g, int most, void **work, size_t size,
                   struct fault *why);
 /* Starts the n transfers in p->t, and waits for the step PIPELINE_DEPTH - 1 before it. Errors as
- * from transfer_wait. */
+ * from message_op_wait. */
 int pipeline_step(struct pipeline *p, int n, struct fault *why);
 /* Waits for the steps that are still in flight. */
 int pipeline_close(struct pipeline *p, struct fault *why);

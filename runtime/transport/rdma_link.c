@@ -8,10 +8,10 @@
 
 #include "common/clock.h"
 #include "coordinator/protocol.h"
+#include "runtime/group/coord_events.h"
 #include "runtime/group/group.h"
 #include "runtime/group/matching.h"
 #include "runtime/group/message.h"
-#include "runtime/group/news.h"
 #include "runtime/group/wait.h"
 #include "runtime/group/world.h"
 #include "runtime/process/fork_guard.h"
@@ -35,7 +35,7 @@ enum {
 
 struct rdma_link {
     struct link base;
-    const struct endpoint_table *verbs;
+    const struct endpoint_table *rdma;
     struct endpoint *endpoint;
     /* Zero-copy. Messages of this side are counted when they begin, those of the peer when they are
      * complete. */
@@ -60,10 +60,10 @@ static size_t smaller(size_t a, size_t b)
 
 /* Sends the first chunk of a message: its header, and what else has room there. False: no slot is
  * free. */
-static bool rdma_link_begin(struct rdma_link *s, struct transfer *t)
+static bool rdma_link_begin(struct rdma_link *s, struct message_op *t)
 {
     size_t room, size = 0;
-    unsigned char *slot = s->verbs->slot(s->endpoint, &room);
+    unsigned char *slot = s->rdma->slot(s->endpoint, &room);
     struct message m;
 
     if (!slot)
@@ -72,26 +72,26 @@ static bool rdma_link_begin(struct rdma_link *s, struct transfer *t)
     memcpy(slot, &m, sizeof(m));
     /* One with a tag is not announced: its receiver does not know when one comes, and counts only
      * the others. */
-    if (!s->verbs->begin(s->endpoint, t->tag ? s->begun ^ UNCOUNTED : s->begun, t->buf, t->size))
+    if (!s->rdma->begin(s->endpoint, t->tag ? s->begun ^ UNCOUNTED : s->begun, t->buf, t->size))
         size = smaller(t->size, room - sizeof(m));
     if (size)
         memcpy(slot + sizeof(m), t->buf, size);
-    s->verbs->send(s->endpoint, sizeof(m) + size);
+    s->rdma->send(s->endpoint, sizeof(m) + size);
     s->begun += !t->tag;
     t->header_moved = true;
     t->moved = size;
     return true;
 }
 
-static bool rdma_link_has_gone(const struct transfer *t)
+static bool rdma_link_has_gone(const struct message_op *t)
 {
     return t->header_moved && t->moved == t->size;
 }
 
 /* The first send that has not gone entirely, or NULL. */
-static struct transfer *rdma_link_to_send(const struct rdma_link *s)
+static struct message_op *rdma_link_to_send(const struct rdma_link *s)
 {
-    struct transfer *t = s->base.sends;
+    struct message_op *t = s->base.sends;
 
     for (int i = 0; t && i < s->unread; i++)
         t = t->next;
@@ -99,7 +99,7 @@ static struct transfer *rdma_link_to_send(const struct rdma_link *s)
 }
 
 /* 1 if a chunk has gone, 0 if no slot is free. */
-static int rdma_link_send(struct rdma_link *s, struct transfer *t)
+static int rdma_link_send(struct rdma_link *s, struct message_op *t)
 {
     size_t part;
 
@@ -107,13 +107,13 @@ static int rdma_link_send(struct rdma_link *s, struct transfer *t)
         if (!rdma_link_begin(s, t))
             return 0;
     } else {
-        part = s->verbs->part(s->endpoint, t->moved);
+        part = s->rdma->part(s->endpoint, t->moved);
         if (!part)
             return 0;
         t->moved += part;
     }
     if (rdma_link_has_gone(t))
-        s->marks[s->unread++] = s->verbs->mark(s->endpoint);
+        s->marks[s->unread++] = s->rdma->mark(s->endpoint);
     return 1;
 }
 
@@ -122,7 +122,7 @@ static int rdma_link_end_sends(struct rdma_link *s)
 {
     int ended = 0;
 
-    while (ended < s->unread && s->verbs->has_read(s->endpoint, s->marks[ended])) {
+    while (ended < s->unread && s->rdma->has_read(s->endpoint, s->marks[ended])) {
         link_pop_send(&s->base);
         ended++;
     }
@@ -139,14 +139,14 @@ static void rdma_link_announce(struct rdma_link *s)
 
     if ((int32_t)(s->looked - s->received) < 0)
         s->looked = s->received;
-    for (struct transfer *t = s->base.recvs; t && message - s->received < ENDPOINT_AHEAD;
+    for (struct message_op *t = s->base.recvs; t && message - s->received < ENDPOINT_AHEAD;
          message += !t->tag, t = t->next) {
         if (t->tag)
             continue;
         if ((int32_t)(message - s->looked) < 0)
             continue;
-        if (t->what == TRANSFER_RECV && !t->header_moved) {
-            if (!s->verbs->announce(s->endpoint, message, t->buf, t->size))
+        if (t->what == MESSAGE_OP_RECV && !t->header_moved) {
+            if (!s->rdma->announce(s->endpoint, message, t->buf, t->size))
                 return;
             s->announced_end = message + 1;
         }
@@ -157,15 +157,15 @@ static void rdma_link_announce(struct rdma_link *s)
 /* 1 if a chunk was taken, 0 if there is none, ML_ERR_*. */
 static int rdma_link_receive(struct rdma_link *s, struct fault *why)
 {
-    struct transfer *t = s->base.recvs;
+    struct message_op *t = s->base.recvs;
     size_t size, used = 0;
     bool is_direct;
-    const unsigned char *chunk = s->verbs->chunk(s->endpoint, &size, &is_direct);
+    const unsigned char *chunk = s->rdma->chunk(s->endpoint, &size, &is_direct);
     int rc;
 
     if (!chunk)
         return 0;
-    if (is_direct && (!t->header_moved || t->what != TRANSFER_RECV))
+    if (is_direct && (!t->header_moved || t->what != MESSAGE_OP_RECV))
         return fault_set(why, ML_ERR_LINK, "rank %d has written where nothing was announced",
                          s->base.group->members[s->base.peer]);
     if (!t->header_moved) {
@@ -189,7 +189,7 @@ static int rdma_link_receive(struct rdma_link *s, struct fault *why)
         t->moved += size;
     else if (size > used)
         link_take(&s->base, t, chunk + used, size - used);
-    s->verbs->release(s->endpoint);
+    s->rdma->release(s->endpoint);
     if (t->moved == t->size) {
         s->received += !t->tag;
         link_pop_recv(&s->base);
@@ -208,16 +208,17 @@ static int rdma_link_relay(struct rdma_link *s, struct fault *why)
     const struct fault *dropped, *trouble;
     int left, rc = 0;
 
-    while (!rc && s->verbs->control_next(s->endpoint, &w))
-        rc = news_tell(g->world->news, COORD_RELAY,
-                       json_pack("{s:I, s:i, s:{s:i, s:i, s:I, s:I}}", "group", (json_int_t)g->id,
-                                 "to", g->members[s->base.peer], "word", "kind", w.kind, "rail",
-                                 w.rail, "count", (json_int_t)w.count, "out", (json_int_t)w.out),
-                       why);
-    trouble = s->verbs->trouble(s->endpoint);
+    while (!rc && s->rdma->control_next(s->endpoint, &w))
+        rc = coord_events_send(g->world->coord_events, COORD_RELAY,
+                               json_pack("{s:I, s:i, s:{s:i, s:i, s:I, s:I}}", "group",
+                                         (json_int_t)g->id, "to", g->members[s->base.peer], "word",
+                                         "kind", w.kind, "rail", w.rail, "count",
+                                         (json_int_t)w.count, "out", (json_int_t)w.out),
+                               why);
+    trouble = s->rdma->trouble(s->endpoint);
     if (trouble)
         fprintf(stderr, "mlaunch: warning: rank %d: %s\n", g->members[g->rank], trouble->text);
-    while ((dropped = s->verbs->dropped(s->endpoint, &left)))
+    while ((dropped = s->rdma->dropped(s->endpoint, &left)))
         fprintf(stderr, "mlaunch: warning: rank %d: %s; going on over the other %d of its rails\n",
                 g->members[g->rank], dropped->text, left);
     return rc;
@@ -237,7 +238,7 @@ static int rdma_link_on_relayed(struct link *l, json_t *word, struct fault *why)
                          l->group->members[l->peer]);
     w.count = (uint64_t)count;
     w.out = (uint64_t)out;
-    rc = s->verbs->control_take(s->endpoint, &w, why);
+    rc = s->rdma->control_take(s->endpoint, &w, why);
     return rc ? rc : rdma_link_relay(s, why);
 }
 
@@ -246,7 +247,7 @@ static int rdma_link_on_relayed(struct link *l, json_t *word, struct fault *why)
 static int rdma_link_check(struct rdma_link *s, struct fault *why)
 {
     struct group *g = s->base.group;
-    const struct fault *failed = s->verbs->failed(s->endpoint);
+    const struct fault *failed = s->rdma->failed(s->endpoint);
     char who[GROUP_MEMBER_TEXT];
 
     s->base.ended = failed != NULL;
@@ -259,10 +260,10 @@ static int rdma_link_check(struct rdma_link *s, struct fault *why)
 static int rdma_link_progress(struct link *l, struct fault *why)
 {
     struct rdma_link *s = rdma_link_of(l);
-    struct transfer *t;
+    struct message_op *t;
     int moved, rc = 1;
 
-    moved = s->verbs->poll(s->endpoint) > 0;
+    moved = s->rdma->poll(s->endpoint) > 0;
     rc = rdma_link_relay(s, why);
     if (rc)
         return rc;
@@ -291,8 +292,8 @@ static bool rdma_link_look(struct link *l, struct message *m)
     bool is_direct;
     size_t size;
 
-    s->verbs->poll(s->endpoint);
-    chunk = s->verbs->chunk(s->endpoint, &size, &is_direct);
+    s->rdma->poll(s->endpoint);
+    chunk = s->rdma->chunk(s->endpoint, &size, &is_direct);
     if (!chunk || is_direct || size < sizeof(*m))
         return false;
     memcpy(m, chunk, sizeof(*m));
@@ -305,9 +306,9 @@ static int rdma_link_sleep(struct link *l, struct pollfd *p)
 
     if (l->ended)
         return 0;
-    if (s->verbs->sleep(s->endpoint, rdma_link_to_send(s) != NULL, s->unread ? s->marks[0] : 0) < 0)
+    if (s->rdma->sleep(s->endpoint, rdma_link_to_send(s) != NULL, s->unread ? s->marks[0] : 0) < 0)
         return -1;
-    *p = (struct pollfd){.fd = s->verbs->fd(s->endpoint), .events = POLLIN};
+    *p = (struct pollfd){.fd = s->rdma->fd(s->endpoint), .events = POLLIN};
     return 1;
 }
 
@@ -315,7 +316,7 @@ static void rdma_link_wake(struct link *l)
 {
     struct rdma_link *s = rdma_link_of(l);
 
-    s->verbs->wake(s->endpoint);
+    s->rdma->wake(s->endpoint);
 }
 
 static void rdma_link_cancel(struct link *l)
@@ -323,15 +324,15 @@ static void rdma_link_cancel(struct link *l)
     struct rdma_link *s = rdma_link_of(l);
 
     if ((int32_t)(s->announced_end - s->received) > 0 ||
-        !s->verbs->has_read(s->endpoint, s->verbs->mark(s->endpoint)))
-        s->verbs->stop(s->endpoint);
+        !s->rdma->has_read(s->endpoint, s->rdma->mark(s->endpoint)))
+        s->rdma->stop(s->endpoint);
 }
 
 static const struct fault *rdma_link_reason(const struct link *l)
 {
     const struct rdma_link *s = (const struct rdma_link *)l;
 
-    return s->verbs->failed(s->endpoint);
+    return s->rdma->failed(s->endpoint);
 }
 
 /* A send is done when it is in the ring: the queue pair must live until it has arrived. */
@@ -341,12 +342,13 @@ static void rdma_link_flush(struct rdma_link *s)
     int64_t deadline = clock_ms() + FLUSH_MS;
     struct fault why;
 
-    while (!g->broken.code && !s->verbs->flush(s->endpoint, FLUSH_STEP_MS) &&
+    while (!g->broken.code && !s->rdma->flush(s->endpoint, FLUSH_STEP_MS) &&
            clock_ms() < deadline) {
-        news_read(g->world->news, g);
+        coord_events_read(g->world->coord_events, g);
         if (wait_take_news(g, &why) || rdma_link_relay(s, &why))
             return;
-        if (news_peer(g->world->news, g->members[s->base.peer], NULL) != PEER_PRESENT)
+        if (coord_events_peer(g->world->coord_events, g->members[s->base.peer], NULL) !=
+            PEER_PRESENT)
             return; /* it has got what it needed */
     }
 }
@@ -355,12 +357,12 @@ static void rdma_link_close(struct link *l)
 {
     struct rdma_link *s = rdma_link_of(l);
     int fds[DESCRIPTORS];
-    int count = s->verbs->descriptors(s->endpoint, fds, DESCRIPTORS);
+    int count = s->rdma->descriptors(s->endpoint, fds, DESCRIPTORS);
 
     rdma_link_flush(s);
     for (int i = 0; i < count; i++)
         fork_guard_forget(fds[i]);
-    s->verbs->close(s->endpoint);
+    s->rdma->close(s->endpoint);
     free(s);
 }
 
@@ -378,20 +380,20 @@ static const struct link_ops rdma_link_ops = {
     .close = rdma_link_close,
 };
 
-int rdma_link_open(struct link **out, struct group *g, int peer, const struct endpoint_table *verbs,
+int rdma_link_open(struct link **out, struct group *g, int peer, const struct endpoint_table *rdma,
                    struct endpoint *e, struct fault *why)
 {
     struct rdma_link *s = calloc(1, sizeof(*s));
     int fds[DESCRIPTORS], count;
 
     if (!s) {
-        verbs->close(e);
+        rdma->close(e);
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     }
     link_init(&s->base, &rdma_link_ops, g, peer);
-    s->verbs = verbs;
+    s->rdma = rdma;
     s->endpoint = e;
-    count = verbs->descriptors(e, fds, DESCRIPTORS);
+    count = rdma->descriptors(e, fds, DESCRIPTORS);
     for (int i = 0; i < count; i++)
         fork_guard_add(fds[i]);
     *out = &s->base;

@@ -8,7 +8,7 @@
 
 /* Makes a link to `peer` over `e`, which is connected and checked, and which it takes over (also in
  * error). ML_ERR_MEMORY. */
-int rdma_link_open(struct link **out, struct group *g, int peer, const struct endpoint_table *verbs,
+int rdma_link_open(struct link **out, struct group *g, int peer, const struct endpoint_table *rdma,
                    struct endpoint *e, struct fault *why);
 
 #endif

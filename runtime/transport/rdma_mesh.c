@@ -2,20 +2,20 @@
 #include "runtime/transport/rdma_mesh.h"
 
 #include "common/clock.h"
+#include "runtime/group/coord_events.h"
 #include "runtime/group/exchange.h"
-#include "runtime/group/news.h"
 #include "runtime/group/world.h"
 #include "runtime/transport/rdma_link.h"
 #include "runtime/transport/rdma_module.h"
-#include "runtime/transport/rdma_wiring.h"
+#include "runtime/transport/rdma_topology.h"
 
 #include <poll.h>
 #include <stdlib.h>
 
 struct rdma_mesh {
     struct group *group;
-    const struct endpoint_table *verbs;
-    struct rdma_wiring *wiring;
+    const struct endpoint_table *rdma;
+    struct rdma_topology *topology;
     struct endpoint **endpoints; /* per rank of the group; NULL: not needed */
     bool *checked;
 };
@@ -33,15 +33,15 @@ static int rdma_mesh_open_one(struct rdma_mesh *m, int rank, struct fault *why)
 {
     struct group *g = m->group;
     char who[GROUP_MEMBER_TEXT];
-    struct endpoint_config c = {.choice = rdma_wiring_choice(m->wiring),
+    struct endpoint_config c = {.choice = rdma_topology_choice(m->topology),
                                 .tag = rdma_mesh_tag(g),
                                 .rank = g->members[g->rank],
                                 .peer = g->members[rank],
                                 .peer_name = group_describe(g, rank, who)};
-    int rc = rdma_wiring_devices(m->wiring, g->host_of[g->rank], g->host_of[rank], &c.devices,
-                                 &c.device_count, why);
+    int rc = rdma_topology_devices(m->topology, g->host_of[g->rank], g->host_of[rank], &c.devices,
+                                   &c.device_count, why);
 
-    return rc ? rc : m->verbs->open(&m->endpoints[rank], &c, why);
+    return rc ? rc : m->rdma->open(&m->endpoints[rank], &c, why);
 }
 
 int rdma_mesh_open(struct rdma_mesh **out, struct group *g, const bool *needed, struct fault *why)
@@ -54,10 +54,10 @@ int rdma_mesh_open(struct rdma_mesh **out, struct group *g, const bool *needed, 
     m->group = g;
     m->endpoints = calloc((size_t)g->size, sizeof(struct endpoint *));
     m->checked = calloc((size_t)g->size, sizeof(*m->checked));
-    rc = m->endpoints && m->checked ? rdma_module_open(&m->verbs, why)
+    rc = m->endpoints && m->checked ? rdma_module_open(&m->rdma, why)
                                     : fault_set(why, ML_ERR_MEMORY, "out of memory");
     if (!rc)
-        rc = rdma_wiring_read(&m->wiring, g->world->dir, why);
+        rc = rdma_topology_read(&m->topology, g->world->dir, why);
     for (int i = 0; i < g->size && !rc; i++)
         if (needed[i])
             rc = rdma_mesh_open_one(m, i, why);
@@ -75,10 +75,10 @@ void rdma_mesh_close(struct rdma_mesh *m)
         return;
     for (int i = 0; i < m->group->size && m->endpoints; i++)
         if (m->endpoints[i])
-            m->verbs->close(m->endpoints[i]);
+            m->rdma->close(m->endpoints[i]);
     free(m->endpoints);
     free(m->checked);
-    rdma_wiring_destroy(m->wiring);
+    rdma_topology_destroy(m->topology);
     free(m);
 }
 
@@ -96,7 +96,7 @@ static int rdma_mesh_connect(struct rdma_mesh *m, int64_t deadline_ms, struct fa
         size_t size = 0;
 
         if (m->endpoints[i])
-            mine[i].bytes = m->verbs->publish(m->endpoints[i], &size);
+            mine[i].bytes = m->rdma->publish(m->endpoints[i], &size);
         mine[i].size = (uint32_t)size;
     }
     rc = exchange_run_each(&x, g, mine, deadline_ms, why);
@@ -104,7 +104,7 @@ static int rdma_mesh_connect(struct rdma_mesh *m, int64_t deadline_ms, struct fa
     for (int i = 0; i < g->size && !rc; i++) {
         struct blob theirs = exchange_blob(x, i);
 
-        if (m->endpoints[i] && m->verbs->connect(m->endpoints[i], theirs.bytes, theirs.size, why))
+        if (m->endpoints[i] && m->rdma->connect(m->endpoints[i], theirs.bytes, theirs.size, why))
             rc = fault_wrap(why, "%s", group_describe(g, g->rank, who));
     }
     exchange_destroy(x);
@@ -121,7 +121,7 @@ static int rdma_mesh_check_all(struct rdma_mesh *m, int *left, struct fault *why
     for (int i = 0; i < g->size; i++) {
         if (!m->endpoints[i] || m->checked[i])
             continue;
-        if (m->verbs->check(m->endpoints[i], &m->checked[i], why))
+        if (m->rdma->check(m->endpoints[i], &m->checked[i], why))
             return fault_wrap(why, "%s", group_describe(g, g->rank, who));
         *left += !m->checked[i];
     }
@@ -136,42 +136,42 @@ static int rdma_mesh_check_late(struct rdma_mesh *m, struct fault *why)
 
     while (!m->endpoints[i] || m->checked[i])
         i++;
-    m->verbs->check_late(m->endpoints[i], why);
+    m->rdma->check_late(m->endpoints[i], why);
     return fault_wrap(why, "%s", group_describe(g, g->rank, who));
 }
 
 /* Sleeps until one of the unchecked endpoints may have received something. */
 static void rdma_mesh_sleep(struct rdma_mesh *m, struct pollfd *polls, int64_t deadline_ms)
 {
-    struct news *n = m->group->world->news;
+    struct coord_events *e = m->group->world->coord_events;
     int count = 0;
     bool is_ready = false;
 
-    polls[count++] = (struct pollfd){.fd = news_fd(n), .events = POLLIN};
+    polls[count++] = (struct pollfd){.fd = coord_events_fd(e), .events = POLLIN};
     for (int i = 0; i < m->group->size; i++) {
         if (!m->endpoints[i] || m->checked[i])
             continue;
-        is_ready |= m->verbs->sleep(m->endpoints[i], false, 0) < 0;
-        polls[count++] = (struct pollfd){.fd = m->verbs->fd(m->endpoints[i]), .events = POLLIN};
+        is_ready |= m->rdma->sleep(m->endpoints[i], false, 0) < 0;
+        polls[count++] = (struct pollfd){.fd = m->rdma->fd(m->endpoints[i]), .events = POLLIN};
     }
     if (!is_ready)
         poll(polls, (nfds_t)count, clock_left_ms(deadline_ms));
     for (int i = 0; i < m->group->size; i++)
         if (m->endpoints[i] && !m->checked[i])
-            m->verbs->wake(m->endpoints[i]);
+            m->rdma->wake(m->endpoints[i]);
     if (polls[0].revents)
-        news_read(n, m->group);
+        coord_events_read(e, m->group);
 }
 
 /* Fails if the coordinator has said that a member failed or is gone. */
 static int rdma_mesh_hear(struct rdma_mesh *m, struct fault *why)
 {
     struct group *g = m->group;
-    int rc = news_broken(g->world->news, g, why);
+    int rc = coord_events_broken(g->world->coord_events, g, why);
 
     for (int i = 0; i < g->size && !rc; i++)
         if (m->endpoints[i] && !m->checked[i] &&
-            news_peer(g->world->news, g->members[i], why) != PEER_PRESENT)
+            coord_events_peer(g->world->coord_events, g->members[i], why) != PEER_PRESENT)
             rc = ML_ERR_PEER;
     return rc;
 }
@@ -213,7 +213,7 @@ int rdma_mesh_run(struct rdma_mesh *m, int64_t deadline_ms, struct fault *why)
 
         m->endpoints[i] = NULL;
         if (e)
-            rc = rdma_link_open(&g->links[i], g, i, m->verbs, e, why);
+            rc = rdma_link_open(&g->links[i], g, i, m->rdma, e, why);
     }
     return rc;
 }

@@ -19,7 +19,7 @@ static struct {
 /* Beside this module (an installation, a copy in a cache), or in the build tree. */
 static int rdma_module_find(char path[PATH_MAX], struct fault *why)
 {
-    static const char *const places[] = {"", "../../rdma/"};
+    static const char *const places[] = {"", "../rdma/"};
     const char *slash;
     Dl_info self;
 

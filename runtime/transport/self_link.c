@@ -42,7 +42,7 @@ static int self_link_receive_kept(struct self_link *s, struct fault *why)
 
 static int self_link_keep(struct self_link *s, struct fault *why)
 {
-    struct transfer *t = s->base.sends;
+    struct message_op *t = s->base.sends;
     struct kept_message *m = NULL;
 
     if (t->size <= SIZE_MAX - sizeof(*m))

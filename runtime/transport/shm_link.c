@@ -6,7 +6,7 @@
  * is a pair because processors fetch the other line of a pair unasked, so the receiver would take
  * away the line that the sender is writing.
  *
- * A long message of a call that reduces nothing is offered (shm_offer.h): only its header goes
+ * A long message of a call that reduces nothing is offered (shm_rendezvous.h): only its header goes
  * through the ring, and nothing is sent after it until the receiver has answered the offer.
  *
  * Heads, tails and answers are stored with sequential consistency, as sleeper.h requires, and so
@@ -19,7 +19,7 @@
 #include "runtime/group/matching.h"
 #include "runtime/group/message.h"
 #include "runtime/group/world.h"
-#include "runtime/transport/shm_board.h"
+#include "runtime/transport/shm_coll.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -29,10 +29,10 @@ enum {
     GRAIN = 16,            /* pieces of a payload are multiples of it; no element is larger */
     CHUNK = 32 * 1024,     /* bytes after which the other side may begin with its part */
 
-    OFFER_LEAST = 8 * 1024,           /* bytes: below, two copies through the ring cost less */
-    OFFER_ALWAYS = 32 * 1024,         /* below, only if that keeps no rank waiting */
-    OFFER_MOST_ONE_WAY = 1024 * 1024, /* beyond, two processors with a copy each are faster */
-    OFFER_CHUNK = 1024 * 1024,        /* after which other links get their turn */
+    RENDEZVOUS_LEAST = 8 * 1024,           /* bytes: below, two copies through the ring cost less */
+    RENDEZVOUS_ALWAYS = 32 * 1024,         /* below, only if that keeps no rank waiting */
+    RENDEZVOUS_MOST_ONE_WAY = 1024 * 1024, /* beyond, two processors with a copy each are faster */
+    RENDEZVOUS_CHUNK = 1024 * 1024,        /* after which other links get their turn */
 };
 
 struct shm_link {
@@ -113,21 +113,21 @@ static bool shm_link_prefers_ring(const struct shm_link *s)
 
 /* In one direction only, and with a processor for each side, the ring is faster for the longest
  * messages. */
-static bool shm_link_would_offer(const struct shm_link *s, const struct transfer *t)
+static bool shm_link_would_offer(const struct shm_link *s, const struct message_op *t)
 {
     const struct group *g = s->base.group;
 
-    if (t->size < OFFER_LEAST || s->was_refused || call_is_reduction(g->call.kind))
+    if (t->size < RENDEZVOUS_LEAST || s->was_refused || call_is_reduction(g->call.kind))
         return false;
-    if (t->size < OFFER_ALWAYS && shm_link_prefers_ring(s))
+    if (t->size < RENDEZVOUS_ALWAYS && shm_link_prefers_ring(s))
         return false;
-    return t->size <= OFFER_MOST_ONE_WAY || s->base.recvs || g->world->is_crowded;
+    return t->size <= RENDEZVOUS_MOST_ONE_WAY || s->base.recvs || g->world->is_crowded;
 }
 
 /* Offers the payload of the message whose header has just been written. */
-static void shm_link_offer(struct shm_link *s, const struct transfer *t)
+static void shm_link_offer(struct shm_link *s, const struct message_op *t)
 {
-    shm_offer_make(&s->out->offer, s->out_head - sizeof(struct message), t->buf);
+    shm_rendezvous_make(&s->out->rendezvous, s->out_head - sizeof(struct message), t->buf);
     s->is_offering = true;
     s->out_head = shm_link_next_line(s->out_head);
     shm_link_publish(s, &s->out->head, s->out_head);
@@ -136,13 +136,13 @@ static void shm_link_offer(struct shm_link *s, const struct transfer *t)
 /* As shm_link_send, for a message that was offered. */
 static int shm_link_take_answer(struct shm_link *s)
 {
-    struct transfer *t = s->base.sends;
-    enum shm_offer_state state = shm_offer_look(&s->out->offer);
+    struct message_op *t = s->base.sends;
+    enum shm_rendezvous_state state = shm_rendezvous_peek(&s->out->rendezvous);
 
-    if (state == OFFER_OPEN)
+    if (state == RENDEZVOUS_OPEN)
         return 0;
     s->is_offering = false;
-    if (state == OFFER_TAKEN) {
+    if (state == RENDEZVOUS_TAKEN) {
         t->moved = t->size;
         link_pop_send(&s->base);
     } else {
@@ -154,7 +154,7 @@ static int shm_link_take_answer(struct shm_link *s)
 /* 1 if some of the first send was moved, 0 if there is no room. */
 static int shm_link_send(struct shm_link *s)
 {
-    struct transfer *t = s->base.sends;
+    struct message_op *t = s->base.sends;
     size_t room = shm_link_room(s), size;
 
     if (s->is_offering)
@@ -193,7 +193,7 @@ static int shm_link_send(struct shm_link *s)
 
 /* --- receiving -------------------------------------------------------------------------------- */
 
-static void shm_link_copy_out(struct shm_link *s, struct transfer *t, size_t size)
+static void shm_link_copy_out(struct shm_link *s, struct message_op *t, size_t size)
 {
     size_t at = (size_t)s->in_tail & (s->ring_size - 1);
     size_t first = smaller(size, s->ring_size - at);
@@ -218,18 +218,19 @@ static void shm_link_free_room(struct shm_link *s)
 /* True if the message whose header is at in_tail is offered; false if it is in the ring. */
 static bool shm_link_is_offered(const struct shm_link *s, const struct message *m)
 {
-    return m->size >= OFFER_LEAST && shm_offer_look(&s->in->offer) != OFFER_NONE &&
-           atomic_load_explicit(&s->in->offer.position, memory_order_relaxed) == s->in_tail;
+    return m->size >= RENDEZVOUS_LEAST &&
+           shm_rendezvous_peek(&s->in->rendezvous) != RENDEZVOUS_NONE &&
+           atomic_load_explicit(&s->in->rendezvous.position, memory_order_relaxed) == s->in_tail;
 }
 
-static void shm_link_answer(struct shm_link *s, enum shm_offer_state answer)
+static void shm_link_answer(struct shm_link *s, enum shm_rendezvous_state answer)
 {
-    struct transfer *t = s->base.recvs;
+    struct message_op *t = s->base.recvs;
 
-    if (!shm_offer_end(&s->in->offer, answer))
+    if (!shm_rendezvous_end(&s->in->rendezvous, answer))
         return; /* withdrawn: the sender has broken the group, as this rank is about to learn */
     s->is_taking = false;
-    if (answer == OFFER_TAKEN)
+    if (answer == RENDEZVOUS_TAKEN)
         link_pop_recv(&s->base);
     else
         t->moved = 0;
@@ -239,25 +240,26 @@ static void shm_link_answer(struct shm_link *s, enum shm_offer_state answer)
 /* As shm_link_receive, for a message that is offered. */
 static int shm_link_take_offered(struct shm_link *s)
 {
-    struct transfer *t = s->base.recvs;
-    size_t size = smaller(t->size - t->moved, OFFER_CHUNK);
+    struct message_op *t = s->base.recvs;
+    size_t size = smaller(t->size - t->moved, RENDEZVOUS_CHUNK);
 
-    if (shm_offer_look(&s->in->offer) != OFFER_OPEN)
+    if (shm_rendezvous_peek(&s->in->rendezvous) != RENDEZVOUS_OPEN)
         return 0;
-    if (t->what == TRANSFER_REDUCE ||
-        !shm_offer_read(&s->in->offer, (unsigned char *)t->buf + t->moved, t->moved, size)) {
-        shm_link_answer(s, OFFER_REFUSED);
+    if (t->what == MESSAGE_OP_REDUCE ||
+        !shm_rendezvous_read(&s->in->rendezvous, (unsigned char *)t->buf + t->moved, t->moved,
+                             size)) {
+        shm_link_answer(s, RENDEZVOUS_REFUSED);
         return 1;
     }
     t->moved += size;
     if (t->moved == t->size)
-        shm_link_answer(s, OFFER_TAKEN);
+        shm_link_answer(s, RENDEZVOUS_TAKEN);
     return 1;
 }
 
 static int shm_link_receive(struct shm_link *s, struct fault *why)
 {
-    struct transfer *t = s->base.recvs;
+    struct message_op *t = s->base.recvs;
     size_t size;
 
     if (s->is_taking)
@@ -301,11 +303,11 @@ static int shm_link_receive(struct shm_link *s, struct fault *why)
 static bool shm_link_is_missed(const struct shm_link *s, struct message *call)
 {
     const struct link *l = &s->base;
-    const struct shm_board *b = l->group->board;
+    const struct shm_coll *b = l->group->coll;
 
-    if (l->recvs && l->recvs->what == TRANSFER_LISTEN_ANY && !l->sends)
+    if (l->recvs && l->recvs->what == MESSAGE_OP_LISTEN_ANY && !l->sends)
         return false; /* others may send what is awaited */
-    return b && (l->recvs || l->sends) && shm_board_is_ahead(b, l->peer, call);
+    return b && (l->recvs || l->sends) && shm_coll_is_ahead(b, l->peer, call);
 }
 
 /* Called when nothing moved, after the ring was read: what was sent before the peer's end is still
@@ -319,7 +321,7 @@ static int shm_link_look_up(struct shm_link *s, struct fault *why)
         l->ended = true;
     if (!shm_link_is_missed(s, &call) || atomic_load(&s->in->head) != s->in_tail)
         return 0;
-    if (s->is_offering && shm_offer_look(&s->out->offer) != OFFER_OPEN)
+    if (s->is_offering && shm_rendezvous_peek(&s->out->rendezvous) != RENDEZVOUS_OPEN)
         return 0; /* answered just now */
     return message_check(l->group, &call, l->recvs ? l->recvs : l->sends, why);
 }
@@ -362,16 +364,16 @@ static int shm_link_sleep(struct link *l, struct pollfd *p)
     atomic_store(&s->my_slot->is_asleep, 1);
     if (l->recvs && atomic_load(&s->in->head) != s->in_tail)
         return -1;
-    if (s->is_offering && shm_offer_look(&s->out->offer) != OFFER_OPEN)
+    if (s->is_offering && shm_rendezvous_peek(&s->out->rendezvous) != RENDEZVOUS_OPEN)
         return -1;
-    if (s->is_taking && shm_offer_look(&s->in->offer) == OFFER_OPEN)
+    if (s->is_taking && shm_rendezvous_peek(&s->in->rendezvous) == RENDEZVOUS_OPEN)
         return -1;
     if (l->sends && !s->is_offering &&
         s->ring_size - (size_t)(s->out_head - atomic_load(&s->out->tail)) >= LINE)
         return -1;
     if (!l->ended && atomic_load(&s->peer_slot->is_closed))
         return -1;
-    if (l->group->board && shm_board_has_come(l->group->board, l->peer))
+    if (l->group->coll && shm_coll_has_come(l->group->coll, l->peer))
         return -1;
     return shm_link_is_missed(s, &call) ? -1 : 0;
 }
@@ -388,7 +390,7 @@ static void shm_link_cancel(struct link *l)
     struct shm_link *s = shm_link_of(l);
 
     if (s->is_offering)
-        shm_offer_end(&s->out->offer, OFFER_WITHDRAWN);
+        shm_rendezvous_end(&s->out->rendezvous, RENDEZVOUS_WITHDRAWN);
     s->is_offering = s->is_taking = false;
 }
 

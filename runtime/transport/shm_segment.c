@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/transport/shm_segment.h"
 
-#include "runtime/transport/shm_board.h"
+#include "runtime/transport/shm_coll.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +15,7 @@
 
 enum {
     RING_MAX = 1 << 20, /* bytes: no faster beyond that */
-    RING_MIN = 1024,    /* with hundreds of ranks; longer messages are offered (shm_offer.h) */
+    RING_MIN = 1024,    /* with hundreds of ranks; longer messages are offered (shm_rendezvous.h) */
     RING_SMALL = 4096,
     SEGMENT_AIM = 32 << 20, /* bytes, which all rings together should not exceed */
     CELL_MAX = 256 << 10,   /* bytes: a rank's two and what it reads fit in a second-level cache */
@@ -52,7 +52,7 @@ static size_t shm_segment_cell_size_for(int count)
 {
     size_t size = CELL_MAX;
 
-    while (size > CELL_MIN && (size_t)count * BOARD_CELLS * size > CELLS_AIM)
+    while (size > CELL_MIN && (size_t)count * SHM_COLL_CELLS * size > CELLS_AIM)
         size /= 2;
     return size;
 }
@@ -65,12 +65,12 @@ static size_t shm_segment_ring_stride(size_t ring_size)
 /* Offsets in a part: cells first, as they are whole pages, then lines, then rings. */
 static size_t shm_segment_lines_offset(const struct shm_segment *s)
 {
-    return BOARD_CELLS * s->cell_size;
+    return SHM_COLL_CELLS * s->cell_size;
 }
 
 static size_t shm_segment_rings_offset(const struct shm_segment *s)
 {
-    return shm_segment_lines_offset(s) + BOARD_LINES * sizeof(struct board_line);
+    return shm_segment_lines_offset(s) + SHM_COLL_LINES * sizeof(struct shm_coll_line);
 }
 
 static size_t whole_pages(size_t size)
@@ -280,10 +280,10 @@ size_t shm_segment_ring_size(const struct shm_segment *s)
     return s->ring_size;
 }
 
-int shm_segment_board(struct shm_board **out, struct shm_segment *s, struct group *g,
-                      struct fault *why)
+int shm_segment_coll(struct shm_coll **out, struct shm_segment *s, struct group *g,
+                     struct fault *why)
 {
-    struct shm_board *b = calloc(1, sizeof(*b));
+    struct shm_coll *b = calloc(1, sizeof(*b));
 
     if (!b)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * shm_segment.h: the memory that a group's members on one host share: a head with a slot for each
- * member, and a part for each with its cells and lines on the board (shm_board.h) and its rings,
- * one to each other member.
+ * member, and a part for each with its cells and lines on the board (shm_coll.h) and its rings, one
+ * to each other member.
  *
  *     ├ head, slot 0 … ┼ part 0: cells, lines, ring 0→1, ring 0→2 … ┼ part 1: … ring 1→0 … ┼
  *
@@ -24,7 +24,7 @@
 #include "common/fault.h"
 #include "runtime/group/sleeper.h"
 #include "runtime/process/processor.h"
-#include "runtime/transport/shm_offer.h"
+#include "runtime/transport/shm_rendezvous.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -35,7 +35,7 @@
 struct shm_ring {
     _Alignas(PROCESSOR_LINE) _Atomic uint64_t head; /* written up to here, by the sender */
     _Alignas(PROCESSOR_LINE) _Atomic uint64_t tail; /* read up to here, by the receiver */
-    struct shm_offer offer; /* the message under way that isn't in the ring */
+    struct shm_rendezvous rendezvous; /* the message under way that isn't in the ring */
     _Alignas(PROCESSOR_LINE) unsigned char bytes[];
 };
 
@@ -63,8 +63,8 @@ size_t shm_segment_ring_size(const struct shm_segment *s); /* bytes; a power of 
 /* The board of g, whose members all share s and have the same indices in both; to be freed with
  * free(). ML_ERR_MEMORY. */
 struct group;
-struct shm_board;
-int shm_segment_board(struct shm_board **out, struct shm_segment *s, struct group *g,
-                      struct fault *why);
+struct shm_coll;
+int shm_segment_coll(struct shm_coll **out, struct shm_segment *s, struct group *g,
+                     struct fault *why);
 
 #endif

@@ -49,7 +49,7 @@ static struct tcp_link *tcp_link_of(struct link *l)
 }
 
 /* Where the payload goes on. That of an empty message may be NULL, to which C adds nothing. */
-static void *tcp_link_place(const struct transfer *t)
+static void *tcp_link_place(const struct message_op *t)
 {
     return t->moved ? (char *)t->buf + t->moved : t->buf;
 }
@@ -81,7 +81,7 @@ static int tcp_link_failed(struct tcp_link *s)
 static int tcp_link_gather(struct tcp_link *s, struct message headers[TOGETHER],
                            struct iovec part[2 * TOGETHER])
 {
-    const struct transfer *t = s->base.sends;
+    const struct message_op *t = s->base.sends;
     int n = tcp_link_parts(part, &s->out_header, s->out_header_moved, tcp_link_place(t),
                            t->size - t->moved);
     size_t size = t->size - t->moved;
@@ -99,7 +99,7 @@ static int tcp_link_gather(struct tcp_link *s, struct message headers[TOGETHER],
 static void tcp_link_sent(struct tcp_link *s, const struct message headers[TOGETHER], size_t n)
 {
     for (int i = 1;; i++) {
-        struct transfer *t = s->base.sends;
+        struct message_op *t = s->base.sends;
         size_t header = sizeof(s->out_header) - s->out_header_moved, size = t->size - t->moved;
 
         header = header < n ? header : n;
@@ -121,7 +121,7 @@ static void tcp_link_sent(struct tcp_link *s, const struct message headers[TOGET
 /* > 0: something was sent, and the socket may take more. */
 static int tcp_link_send(struct tcp_link *s)
 {
-    struct transfer *t = s->base.sends;
+    struct message_op *t = s->base.sends;
     struct message headers[TOGETHER];
     struct iovec part[2 * TOGETHER];
     struct msghdr m = {.msg_iov = part};
@@ -148,7 +148,7 @@ static int tcp_link_send(struct tcp_link *s)
 
 /* Reduces the whole elements among the `size` bytes at the start of the bounce buffer; keeps the
  * rest. */
-static void tcp_link_reduce(struct tcp_link *s, struct transfer *t, size_t size)
+static void tcp_link_reduce(struct tcp_link *s, struct message_op *t, size_t size)
 {
     const struct call *c = &s->base.group->call;
     size_t whole = c->combiner ? size : size - size % reduce_type_size(c->type);
@@ -161,10 +161,10 @@ static void tcp_link_reduce(struct tcp_link *s, struct transfer *t, size_t size)
 }
 
 /* Where the next bytes of the payload go, and how many at most. */
-static void *tcp_link_target(struct tcp_link *s, const struct transfer *t, size_t *size)
+static void *tcp_link_target(struct tcp_link *s, const struct message_op *t, size_t *size)
 {
     *size = t->size - t->moved;
-    if (t->what != TRANSFER_REDUCE)
+    if (t->what != MESSAGE_OP_REDUCE)
         return tcp_link_place(t);
     *size -= s->bounce_have;
     if (*size > BOUNCE - s->bounce_have)
@@ -172,14 +172,14 @@ static void *tcp_link_target(struct tcp_link *s, const struct transfer *t, size_
     return s->bounce + s->bounce_have;
 }
 
-static int tcp_link_take(struct tcp_link *s, struct transfer *t, size_t n, struct fault *why);
+static int tcp_link_take(struct tcp_link *s, struct message_op *t, size_t n, struct fault *why);
 
 /* The message whose header has come is not that of `t`, in whose place the next `n` bytes are: puts
  * them where they belong. More messages of that kind may be among them, but not the end of t's. */
-static int tcp_link_divert(struct tcp_link *s, const struct transfer *t, size_t n,
+static int tcp_link_divert(struct tcp_link *s, const struct message_op *t, size_t n,
                            struct fault *why)
 {
-    const void *from = t->what == TRANSFER_REDUCE ? s->bounce : tcp_link_place(t);
+    const void *from = t->what == MESSAGE_OP_REDUCE ? s->bounce : tcp_link_place(t);
     unsigned char *copy = malloc(n + 1); /* also where there is nothing to copy */
     size_t used = 0, size;
     int rc = 0;
@@ -189,7 +189,7 @@ static int tcp_link_divert(struct tcp_link *s, const struct transfer *t, size_t 
     if (n)
         memcpy(copy, from, n);
     do {
-        struct transfer *next = s->base.recvs;
+        struct message_op *next = s->base.recvs;
         size_t header = sizeof(s->in_header) - s->in_header_moved, part = n - used;
 
         if (header) {
@@ -200,7 +200,7 @@ static int tcp_link_divert(struct tcp_link *s, const struct transfer *t, size_t 
             continue;
         }
         part = part < next->size - next->moved ? part : next->size - next->moved;
-        if (next->what == TRANSFER_REDUCE)
+        if (next->what == MESSAGE_OP_REDUCE)
             memcpy(tcp_link_target(s, next, &size), copy + used, part);
         else if (part)
             memcpy(tcp_link_place(next), copy + used, part);
@@ -212,7 +212,7 @@ static int tcp_link_divert(struct tcp_link *s, const struct transfer *t, size_t 
 }
 
 /* Handles `n` bytes that have arrived: first of the header, then of the payload. */
-static int tcp_link_take(struct tcp_link *s, struct transfer *t, size_t n, struct fault *why)
+static int tcp_link_take(struct tcp_link *s, struct message_op *t, size_t n, struct fault *why)
 {
     size_t header = sizeof(s->in_header) - s->in_header_moved;
     int rc;
@@ -230,7 +230,7 @@ static int tcp_link_take(struct tcp_link *s, struct transfer *t, size_t n, struc
         if (s->base.recvs != t)
             return tcp_link_divert(s, t, n, why);
     }
-    if (t->what == TRANSFER_REDUCE)
+    if (t->what == MESSAGE_OP_REDUCE)
         tcp_link_reduce(s, t, s->bounce_have + n);
     else
         t->moved += n;
@@ -309,7 +309,7 @@ static ssize_t tcp_link_read(struct tcp_link *s, struct iovec *part, int n)
  * is read past its expected size; elsewhere the next message stays in the socket. */
 static int tcp_link_receive(struct tcp_link *s, struct fault *why)
 {
-    struct transfer *t = s->base.recvs;
+    struct message_op *t = s->base.recvs;
     struct iovec part[3];
     size_t size;
     ssize_t came;
@@ -321,7 +321,7 @@ static int tcp_link_receive(struct tcp_link *s, struct fault *why)
             return why->code;
         return s->base.recvs != NULL || s->in_header_moved < sizeof(s->in_header);
     }
-    if (t->what == TRANSFER_REDUCE && !s->bounce) {
+    if (t->what == MESSAGE_OP_REDUCE && !s->bounce) {
         s->bounce = malloc(BOUNCE);
         if (!s->bounce)
             return fault_set(why, ML_ERR_MEMORY, "out of memory");

@@ -4,7 +4,7 @@
 #include "common/clock.h"
 #include "coordinator/protocol.h"
 #include "runtime/group/bell.h"
-#include "runtime/group/news.h"
+#include "runtime/group/coord_events.h"
 #include "runtime/group/world.h"
 #include "runtime/process/fork_guard.h"
 #include "runtime/transport/tcp_link.h"
@@ -20,10 +20,10 @@
 #include <sys/socket.h>
 
 enum {
-    BACKLOG = 1024,  /* all lower ranks may connect at once */
-    STRANGERS = 64,  /* accepted connections without a proof yet, besides one a peer */
-    NEWS_MS = 1000,  /* for the coordinator to report that a peer has ended */
-    POLLS_FIXED = 3, /* listener, coordinator, bell */
+    BACKLOG = 1024,         /* all lower ranks may connect at once */
+    STRANGERS = 64,         /* accepted connections without a proof yet, besides one a peer */
+    COORD_EVENTS_MS = 1000, /* for the coordinator to report that a peer has ended */
+    POLLS_FIXED = 3,        /* listener, coordinator, bell */
 };
 
 struct tcp_mesh {
@@ -243,13 +243,13 @@ static int tcp_mesh_link(struct tcp_mesh *m, struct tcp_wire *w, struct fault *w
 static int tcp_mesh_check_news(struct tcp_mesh *m, struct fault *why)
 {
     struct group *g = m->group;
-    struct news *n = g->world->news;
+    struct coord_events *n = g->world->coord_events;
     int rc;
 
-    news_read(n, g);
-    rc = news_broken(n, g, why);
+    coord_events_read(n, g);
+    rc = coord_events_broken(n, g, why);
     for (int i = 0; i < g->size && !rc; i++)
-        if (m->needed[i] && news_peer(n, g->members[i], why) != PEER_PRESENT)
+        if (m->needed[i] && coord_events_peer(n, g->members[i], why) != PEER_PRESENT)
             rc = ML_ERR_PEER;
     return rc;
 }
@@ -259,12 +259,13 @@ static int tcp_mesh_check_news(struct tcp_mesh *m, struct fault *why)
 static int tcp_mesh_failed(struct tcp_mesh *m, const struct tcp_wire *w, const struct fault *mine,
                            struct fault *why)
 {
-    int64_t deadline_ms = clock_ms() + NEWS_MS;
+    int64_t deadline_ms = clock_ms() + COORD_EVENTS_MS;
     int left;
 
     do {
-        struct pollfd p[2] = {{.fd = news_fd(m->group->world->news), .events = POLLIN},
-                              {.fd = m->group->waiting.bell, .events = POLLIN}};
+        struct pollfd p[2] = {
+            {.fd = coord_events_fd(m->group->world->coord_events), .events = POLLIN},
+            {.fd = m->group->waiting.bell, .events = POLLIN}};
         int rc = tcp_mesh_check_news(m, why);
 
         if (rc)
@@ -328,7 +329,7 @@ static int tcp_mesh_poll(struct tcp_mesh *m, int64_t deadline_ms, struct fault *
     int rc, count = POLLS_FIXED;
 
     p[0] = (struct pollfd){.fd = m->listener, .events = POLLIN};
-    p[1] = (struct pollfd){.fd = news_fd(m->group->world->news), .events = POLLIN};
+    p[1] = (struct pollfd){.fd = coord_events_fd(m->group->world->coord_events), .events = POLLIN};
     p[2] = (struct pollfd){.fd = m->group->waiting.bell, .events = POLLIN};
     for (int i = 0; i < m->wire_count; i++) {
         const struct tcp_wire *w = &m->wires[i];

@@ -21,8 +21,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct reach;
-struct reach_table;
+struct rma;
+struct rma_table;
 struct window_peer;
 
 struct window {
@@ -31,15 +31,15 @@ struct window {
     struct window_peer *peers; /* per rank, for those whose part is served (window_serve.c) */
     unsigned served_count;     /* how many they are */
     void *owned;               /* this rank's part, if the library has allocated it */
-    const struct reach_table *verbs; /* window_device.c's */
-    struct reach *reach;             /* the devices; NULL: none */
-    bool *has_device;                /* per rank: devices put and get; NULL: no rank's do */
-    bool has_device_numbers;         /* devices carry out all atomic operations and signals */
-    _Atomic uint64_t told;           /* then: the numbers that the others have been told of */
-    struct window_turn turn;         /* which thread has the group */
-    unsigned events;                 /* frames that came, and orders that were done */
-    pthread_t thread;                /* window_serve.c's */
-    _Atomic int broken;              /* the code of `why`, or 0 */
+    const struct rma_table *rma_table; /* window_device.c's */
+    struct rma *rma;                   /* the devices; NULL: none */
+    bool *has_device;                  /* per rank: devices put and get; NULL: no rank's do */
+    bool has_device_numbers;           /* devices carry out all atomic operations and signals */
+    _Atomic uint64_t told;             /* then: the numbers that the others have been told of */
+    struct window_turn turn;           /* which thread has the group */
+    unsigned events;                   /* frames that came, and orders that were done */
+    pthread_t thread;                  /* window_serve.c's */
+    _Atomic int broken;                /* the code of `why`, or 0 */
     struct fault why;    /* what every call returns once it is broken; then never changed */
     struct window *next; /* window.c: of those that live, or that are gone */
 };

@@ -8,7 +8,7 @@
 #include "runtime/group/world.h"
 #include "runtime/process/fork_guard.h"
 #include "runtime/transport/rdma_module.h"
-#include "runtime/transport/rdma_wiring.h"
+#include "runtime/transport/rdma_topology.h"
 #include "runtime/window/window_signal_linux.h"
 
 #include <stddef.h>
@@ -63,15 +63,15 @@ static void device_complain(const struct window *w, const struct fault *why)
                 w->group->members[w->group->rank], why->text);
 }
 
-static bool device_add(struct window *w, struct rdma_wiring *wiring, int rank, struct fault *why)
+static bool device_add(struct window *w, struct rdma_topology *wiring, int rank, struct fault *why)
 {
     const struct group *g = w->group;
     char who[GROUP_MEMBER_TEXT];
-    struct reach_peer_config c = {.rank = g->members[rank], .name = group_describe(g, rank, who)};
+    struct rma_peer_config c = {.rank = g->members[rank], .name = group_describe(g, rank, who)};
 
-    return rdma_wiring_devices(wiring, g->host_of[g->rank], g->host_of[rank], &c.devices,
-                               &c.device_count, why) == 0 &&
-           w->verbs->add(w->reach, rank, &c, why);
+    return rdma_topology_devices(wiring, g->host_of[g->rank], g->host_of[rank], &c.devices,
+                                 &c.device_count, why) == 0 &&
+           w->rma_table->add(w->rma, rank, &c, why);
 }
 
 /* Opens the devices and makes the queue pairs. */
@@ -79,29 +79,29 @@ static int device_prepare(struct window *w, void *memory, struct fault *why)
 {
     const struct group *g = w->group;
     const struct endpoint_table *table;
-    struct reach_config c = {.peers = g->size,
-                             .rank = g->members[g->rank],
-                             .memory = memory,
-                             .size = w->parts[g->rank].size,
-                             .check = device_check,
-                             .arg = w};
-    struct rdma_wiring *wiring = NULL;
+    struct rma_config c = {.peers = g->size,
+                           .rank = g->members[g->rank],
+                           .memory = memory,
+                           .size = w->parts[g->rank].size,
+                           .check = device_check,
+                           .arg = w};
+    struct rdma_topology *wiring = NULL;
     int rc = rdma_module_open(&table, why);
 
     if (!rc)
-        rc = rdma_wiring_read(&wiring, g->world->dir, why);
+        rc = rdma_topology_read(&wiring, g->world->dir, why);
     if (rc)
         return rc;
-    w->verbs = &table->reach;
-    c.choice = rdma_wiring_choice(wiring);
-    rc = w->verbs->open(&w->reach, &c, why);
+    w->rma_table = &table->rma;
+    c.choice = rdma_topology_choice(wiring);
+    rc = w->rma_table->open(&w->rma, &c, why);
     for (int i = 0; i < g->size && !rc; i++) {
         struct fault reason = {0};
 
         if (device_is_needed(w, i) && !device_add(w, wiring, i, &reason))
             device_complain(w, &reason);
     }
-    rdma_wiring_destroy(wiring);
+    rdma_topology_destroy(wiring);
     return rc;
 }
 
@@ -115,19 +115,19 @@ static int device_connect(struct window *w, struct fault *why)
 
     if (!mine)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
-    for (int i = 0; i < g->size && w->reach; i++) {
+    for (int i = 0; i < g->size && w->rma; i++) {
         size_t size;
 
-        mine[i].bytes = w->verbs->publish(w->reach, i, &size);
+        mine[i].bytes = w->rma_table->publish(w->rma, i, &size);
         mine[i].size = (uint32_t)size;
     }
     rc = exchange_run_each(&x, g, mine, -1, why);
     free(mine);
-    for (int i = 0; i < g->size && !rc && w->reach; i++) {
+    for (int i = 0; i < g->size && !rc && w->rma; i++) {
         struct blob theirs = exchange_blob(x, i);
         struct fault reason = {0};
 
-        if (w->verbs->connect(w->reach, i, theirs.bytes, theirs.size, &reason))
+        if (w->rma_table->connect(w->rma, i, theirs.bytes, theirs.size, &reason))
             device_complain(w, &reason);
     }
     exchange_destroy(x);
@@ -144,7 +144,7 @@ static int device_agree(struct window *w, struct fault *why)
     struct group *g = w->group;
     size_t ranks = (size_t)g->size;
     unsigned char *can = calloc(ranks, 1), *could = calloc(ranks, 1);
-    bool owns = w->reach && w->verbs->own(w->reach, g->rank), all_own = true;
+    bool owns = w->rma && w->rma_table->own(w->rma, g->rank), all_own = true;
     struct task t = {.kind = CALL_ALL_TO_ALL,
                      .name = "window_create",
                      .in = can,
@@ -155,19 +155,19 @@ static int device_agree(struct window *w, struct fault *why)
 
     rc = can && could ? 0 : fault_set(why, ML_ERR_MEMORY, "out of memory");
     for (int i = 0; i < g->size && !rc; i++)
-        can[i] = (i != g->rank && w->reach && w->verbs->has(w->reach, i) ? CAN_REACH : 0) |
+        can[i] = (i != g->rank && w->rma && w->rma_table->has(w->rma, i) ? CAN_REACH : 0) |
                  (owns ? CAN_OWN : 0);
     if (!rc)
         rc = task_run(g, &t, why);
     for (int i = 0; i < g->size && !rc; i++) {
         w->has_device[i] = can[i] & could[i] & CAN_REACH;
         if ((can[i] & CAN_REACH) && !w->has_device[i])
-            w->verbs->remove(w->reach, i);
+            w->rma_table->remove(w->rma, i);
         all_own = all_own && (could[i] & CAN_OWN);
     }
     w->has_device_numbers = !rc && all_own;
     if (!rc && owns && !all_own)
-        w->verbs->remove(w->reach, g->rank);
+        w->rma_table->remove(w->rma, g->rank);
     free(can);
     free(could);
     return rc;
@@ -175,7 +175,7 @@ static int device_agree(struct window *w, struct fault *why)
 
 static void device_guard(const struct window *w, void (*each)(int fd))
 {
-    int fds[DESCRIPTORS], count = w->verbs->descriptors(w->reach, fds, DESCRIPTORS);
+    int fds[DESCRIPTORS], count = w->rma_table->descriptors(w->rma, fds, DESCRIPTORS);
 
     for (int i = 0; i < count; i++)
         each(fds[i]);
@@ -193,7 +193,7 @@ int window_device_open(struct window *w, void *memory, struct fault *why)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     if (device_prepare(w, memory, &reason))
         device_complain(w, &reason);
-    if (w->reach)
+    if (w->rma)
         device_guard(w, fork_guard_add);
     rc = device_connect(w, why);
     return rc ? rc : device_agree(w, why);
@@ -201,12 +201,12 @@ int window_device_open(struct window *w, void *memory, struct fault *why)
 
 void window_device_close(struct window *w)
 {
-    if (w->reach) {
+    if (w->rma) {
         device_guard(w, fork_guard_forget);
-        w->verbs->close(w->reach);
+        w->rma_table->close(w->rma);
     }
     free(w->has_device);
-    w->reach = NULL;
+    w->rma = NULL;
     w->has_device = NULL;
 }
 
@@ -235,7 +235,7 @@ static void device_tell_dropped(struct window *w)
     struct fault dropped;
     int left;
 
-    while (w->verbs->dropped(w->reach, &dropped, &left))
+    while (w->rma_table->dropped(w->rma, &dropped, &left))
         fprintf(stderr, "mlaunch: warning: rank %d: %s; going on over the other %d of its rails\n",
                 w->group->members[w->group->rank], dropped.text, left);
 }
@@ -249,13 +249,13 @@ static int device_end(struct window *w, int rc, struct fault *why)
 int window_device_put(struct window *w, const void *from, size_t size, int to, size_t offset,
                       struct fault *why)
 {
-    return device_end(w, w->verbs->put(w->reach, to, from, size, offset, why), why);
+    return device_end(w, w->rma_table->put(w->rma, to, from, size, offset, why), why);
 }
 
 int window_device_get(struct window *w, void *into, size_t size, int from, size_t offset,
                       struct fault *why)
 {
-    return device_end(w, w->verbs->get(w->reach, from, into, size, offset, why), why);
+    return device_end(w, w->rma_table->get(w->rma, from, into, size, offset, why), why);
 }
 
 /* --- those that are started ------------------------------------------------------------------- */
@@ -264,13 +264,13 @@ int window_device_get(struct window *w, void *into, size_t size, int from, size_
 struct device_request {
     struct request base;
     struct window *window;
-    struct work work;
+    struct rma_op op;
 };
 
-static void device_on_done(struct work *work, const struct fault *why)
+static void device_on_done(struct rma_op *op, const struct fault *why)
 {
     struct device_request *r =
-        (struct device_request *)((char *)work - offsetof(struct device_request, work));
+        (struct device_request *)((char *)op - offsetof(struct device_request, op));
 
     if (why) {
         r->base.result = *why;
@@ -283,18 +283,18 @@ static void device_await(struct request *base)
 {
     struct window *w = ((struct device_request *)base)->window;
 
-    w->verbs->await(w->reach, &base->is_done);
+    w->rma_table->await(w->rma, &base->is_done);
     device_tell_dropped(w);
 }
 
-static void device_look(struct request *base)
+static void device_progress(struct request *base)
 {
     const struct window *w = ((struct device_request *)base)->window;
 
-    w->verbs->look(w->reach);
+    w->rma_table->progress(w->rma);
 }
 
-static int device_start(struct window *w, const struct work *work, struct request **out,
+static int device_start(struct window *w, const struct rma_op *op, struct request **out,
                         struct fault *why)
 {
     struct device_request *r = calloc(1, sizeof(*r));
@@ -303,11 +303,11 @@ static int device_start(struct window *w, const struct work *work, struct reques
     if (!r)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     r->base.await = device_await;
-    r->base.look = device_look;
+    r->base.progress = device_progress;
     r->window = w;
-    r->work = *work;
-    r->work.on_done = device_on_done;
-    rc = w->verbs->start(w->reach, &r->work, why);
+    r->op = *op;
+    r->op.on_done = device_on_done;
+    rc = w->rma_table->start(w->rma, &r->op, why);
     if (!rc) {
         *out = &r->base;
         return 0;
@@ -319,35 +319,35 @@ static int device_start(struct window *w, const struct work *work, struct reques
 int window_device_start_put(struct window *w, const void *from, size_t size, int to, size_t offset,
                             struct request **out, struct fault *why)
 {
-    struct work work = {
+    struct rma_op op = {
         .peer = to, .local = (unsigned char *)(uintptr_t)from, .size = size, .offset = offset};
 
-    return device_start(w, &work, out, why);
+    return device_start(w, &op, out, why);
 }
 
 int window_device_start_get(struct window *w, void *into, size_t size, int from, size_t offset,
                             struct request **out, struct fault *why)
 {
-    struct work work = {
+    struct rma_op op = {
         .is_get = true, .peer = from, .local = into, .size = size, .offset = offset};
 
-    return device_start(w, &work, out, why);
+    return device_start(w, &op, out, why);
 }
 
 /* --- numbers ---------------------------------------------------------------------------------- */
 
-int window_device_change(struct window *w, int at, const struct work_change *change, size_t offset,
+int window_device_change(struct window *w, int at, const struct rma_change *change, size_t offset,
                          uint64_t *old, struct fault *why)
 {
-    return device_end(w, w->verbs->change(w->reach, at, change, offset, old, why), why);
+    return device_end(w, w->rma_table->change(w->rma, at, change, offset, old, why), why);
 }
 
 int window_device_add_own(struct window *w, size_t offset, uint64_t add, struct fault *why)
 {
-    const struct work_change change = {.kind = WORK_ADD, .value = add};
+    const struct rma_change change = {.kind = RMA_ADD, .value = add};
     uint64_t old;
 
-    return w->verbs->change(w->reach, w->group->rank, &change, offset, &old, why);
+    return w->rma_table->change(w->rma, w->group->rank, &change, offset, &old, why);
 }
 
 /* --- flush ------------------------------------------------------------------------------------ */
@@ -358,7 +358,7 @@ int window_device_flush(struct window *w, int to, struct fault *why)
 
     for (int i = 0; i < w->group->size && !rc; i++)
         if ((to == ML_ALL || to == i) && window_device_has(w, i))
-            rc = device_end(w, w->verbs->flush(w->reach, i, why), why);
+            rc = device_end(w, w->rma_table->flush(w->rma, i, why), why);
     return rc;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * window_device.h: parts of a window that this host's RDMA devices read and write by themselves
- * (rdma/rma/reach.h). Whether a pair of ranks uses its devices is decided when the window is
+ * (rdma/rma/rma.h). Whether a pair of ranks uses its devices is decided when the window is
  * made, for both of them alike; if it does not, its puts and gets are requests (window_ask.h).
  *
  * Numbers are changed either all by devices, or all by processors (has_device_numbers). They are
@@ -14,7 +14,7 @@
 #include "runtime/window/window.h"
 
 struct request;
-struct work_change;
+struct rma_change;
 
 /* Connects this rank's devices to those of the others, if the job uses RDMA; `memory` is this
  * rank's part. Collective, after window_parts_find. A device that refuses is no error, but the
@@ -44,7 +44,7 @@ int window_device_start_get(struct window *w, void *into, size_t size, int from,
 int window_device_flush(struct window *w, int to, struct fault *why);
 
 /* For windows with has_device_numbers. at: any rank. They wake nobody. Any thread. */
-int window_device_change(struct window *w, int at, const struct work_change *change, size_t offset,
+int window_device_change(struct window *w, int at, const struct rma_change *change, size_t offset,
                          uint64_t *old, struct fault *why);
 /* Adds to a number of this rank, for the window's thread: does not break the window in error. */
 int window_device_add_own(struct window *w, size_t offset, uint64_t add, struct fault *why);

@@ -22,7 +22,7 @@ static int number_ring(struct window *w, int at, size_t offset, struct fault *wh
     return 0;
 }
 
-static int number_change(struct window *w, int at, const struct work_change *change, size_t offset,
+static int number_change(struct window *w, int at, const struct rma_change *change, size_t offset,
                          uint64_t *old, struct fault *why)
 {
     uint64_t before;
@@ -34,7 +34,7 @@ static int number_change(struct window *w, int at, const struct work_change *cha
         return rc;
     if (old)
         *old = before;
-    if (change->kind == WORK_SWAP && before != change->expected)
+    if (change->kind == RMA_SWAP && before != change->expected)
         return 0;
     return number_ring(w, at, offset, why);
 }
@@ -42,7 +42,7 @@ static int number_change(struct window *w, int at, const struct work_change *cha
 int window_number_fetch_add(struct window *w, int at, size_t offset, uint64_t add, uint64_t *old,
                             struct fault *why)
 {
-    const struct work_change change = {.kind = WORK_ADD, .value = add};
+    const struct rma_change change = {.kind = RMA_ADD, .value = add};
 
     return number_change(w, at, &change, offset, old, why);
 }
@@ -50,7 +50,7 @@ int window_number_fetch_add(struct window *w, int at, size_t offset, uint64_t ad
 int window_number_compare_swap(struct window *w, int at, size_t offset, uint64_t expected,
                                uint64_t wanted, uint64_t *old, struct fault *why)
 {
-    const struct work_change change = {.kind = WORK_SWAP, .value = wanted, .expected = expected};
+    const struct rma_change change = {.kind = RMA_SWAP, .value = wanted, .expected = expected};
 
     return number_change(w, at, &change, offset, old, why);
 }

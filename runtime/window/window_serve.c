@@ -4,8 +4,8 @@
 #include "common/clock.h"
 #include "common/quiet_thread.h"
 #include "runtime/call/call.h"
-#include "runtime/group/news.h"
-#include "runtime/group/transfer.h"
+#include "runtime/group/coord_events.h"
+#include "runtime/group/message_op.h"
 #include "runtime/group/wait.h"
 #include "runtime/group/world.h"
 #include "runtime/window/window_device.h"
@@ -40,26 +40,27 @@ static struct window_order *order_list_take(struct order_list *l)
 }
 
 /* The frame, and the bytes that follow it. Returns how many transfers that makes. */
-static int serve_fill(struct transfer out[2], struct window_frame *f, const void *bytes, int peer)
+static int serve_fill(struct message_op out[2], struct window_frame *f, const void *bytes, int peer)
 {
-    out[0] = (struct transfer){.what = TRANSFER_SEND, .peer = peer, .buf = f, .size = sizeof(*f)};
+    out[0] =
+        (struct message_op){.what = MESSAGE_OP_SEND, .peer = peer, .buf = f, .size = sizeof(*f)};
     if (!window_frame_is_followed(f)) {
         if (bytes && f->size)
             memcpy(f->bytes, bytes, (size_t)f->size);
         return 1;
     }
-    out[1] = (struct transfer){.what = TRANSFER_SEND,
-                               .peer = peer,
-                               .buf = (void *)(uintptr_t)bytes,
-                               .size = (size_t)f->size};
+    out[1] = (struct message_op){.what = MESSAGE_OP_SEND,
+                                 .peer = peer,
+                                 .buf = (void *)(uintptr_t)bytes,
+                                 .size = (size_t)f->size};
     return 2;
 }
 
 /* Sent by the next step, or with what is sent next. */
-static void serve_queue(struct window *w, struct transfer *out, int n)
+static void serve_queue(struct window *w, struct message_op *out, int n)
 {
     for (int i = 0; i < n; i++)
-        transfer_queue(w->group, &out[i]);
+        message_op_queue(w->group, &out[i]);
 }
 
 /* --- the end of orders ------------------------------------------------------------------------ */
@@ -90,7 +91,7 @@ static int serve_fail(struct window *w, const struct fault *why)
 {
     struct group *g = w->group;
 
-    transfer_drop(g);
+    message_op_drop(g);
     window_break(w, why);
     for (int i = 0; i < g->size; i++) {
         order_list_fail(w, &w->peers[i].sent);
@@ -144,7 +145,7 @@ static int serve_start_order(struct window *w, struct window_peer *p, struct win
         order_list_add(&p->sent, o);
     }
     if (!waits)
-        return transfer_start(w->group, o->out, n, why);
+        return message_op_start(w->group, o->out, n, why);
     serve_queue(w, o->out, n);
     return 0;
 }
@@ -263,8 +264,8 @@ static int serve_await(struct window *w, int peer, void *to, size_t size, struct
 {
     struct window_peer *p = &w->peers[peer];
 
-    p->came = (struct transfer){.what = TRANSFER_RECV, .peer = peer, .buf = to, .size = size};
-    return transfer_start(w->group, &p->came, 1, why);
+    p->came = (struct message_op){.what = MESSAGE_OP_RECV, .peer = peer, .buf = to, .size = size};
+    return message_op_start(w->group, &p->came, 1, why);
 }
 
 static int serve_await_frame(struct window *w, int peer, struct fault *why)
@@ -504,7 +505,7 @@ static int serve_check_peers(struct window *w, struct fault *why)
     for (int i = 0; i < g->size; i++)
         if (i != g->rank && !w->peers[i].is_served && g->links[i]->gone &&
             !atomic_load(&own->has_left[i])) {
-            news_peer(g->world->news, g->members[i], why);
+            coord_events_peer(g->world->coord_events, g->members[i], why);
             return ML_ERR_PEER;
         }
     return 0;
@@ -537,7 +538,7 @@ int window_serve_step(struct window *w, struct waiting *waiting)
     if (!rc)
         rc = serve_all(w, &why);
     if (!rc && events == w->events) {
-        rc = transfer_step(w->group, waiting, &why);
+        rc = message_op_step(w->group, waiting, &why);
         if (rc >= 0)
             rc = serve_all(w, &why);
     }
@@ -554,7 +555,7 @@ int window_serve_look(struct window *w, struct waiting *waiting)
         return w->why.code;
     rc = wait_read_news(w->group, &why);
     if (!rc)
-        rc = transfer_start(w->group, NULL, 0, &why);
+        rc = message_op_start(w->group, NULL, 0, &why);
     if (rc >= 0)
         rc = serve_all(w, &why);
     if (rc < 0)
@@ -683,7 +684,7 @@ int window_serve_start(struct window *w, struct fault *why)
         pthread_setname_np(w->thread, "mlaunch"); /* as ps -T and debuggers show it */
         return 0;
     }
-    transfer_drop(g);
+    message_op_drop(g);
     free(w->peers);
     w->peers = NULL;
     g->waiting.waker = -1;
@@ -717,7 +718,7 @@ void window_serve_stop(struct window *w)
 {
     if (!w->peers)
         return;
-    transfer_drop(w->group);
+    message_op_drop(w->group);
     w->group->waiting.waker = -1;
     window_turn_close(&w->turn);
     for (int i = 0; i < w->group->size; i++)

@@ -34,7 +34,7 @@ struct window_order {
     bool may_wait;              /* it may go with the next one, as long as a reply is awaited */
     struct window_batch *batch; /* what `from` points to; owned; NULL: memory of the caller */
     bool is_own;                /* nobody waits for it; freed at its end */
-    struct transfer out[2];     /* the frame and its bytes */
+    struct message_op out[2];   /* the frame and its bytes */
     struct window_order *next;
 };
 
@@ -45,14 +45,14 @@ struct order_list {
 /* What this rank answers. */
 struct window_reply {
     struct window_frame frame;
-    struct transfer out[2];
+    struct message_op out[2];
 };
 
 /* A rank whose part is served, and that is served this rank's part. Who has the turn uses it. */
 struct window_peer {
     bool is_served; /* false: its part is direct, or it is this rank */
     struct window_frame in;
-    struct transfer came;    /* `in`, or the bytes that follow it */
+    struct message_op came;  /* `in`, or the bytes that follow it */
     bool brings_bytes;       /* `came` is the latter */
     struct order_list sent;  /* frames without a reply that are on their way out */
     struct order_list asked; /* frames that a reply will come for */

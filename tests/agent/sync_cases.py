@@ -10,7 +10,7 @@ from harness import *
 
 WIRE = enumerators(os.path.join(os.path.dirname(HEADER), "../../tools/tree/sync_wire.h"))
 SECRET = "cd" * 32
-FLOOD = 300  # more than a host lets wait (launcher/agent/sync/sync_link.c)
+FLOOD = 300  # more than a host lets wait (launcher/agent/sync/sync_chain.c)
 BLOCK = WIRE["SYNC_BLOCK_MOST"]
 CONTENTS = bytes(range(256)) * 4096
 

@@ -5,7 +5,7 @@
 # grow, are found, and nothing else is. A program stands in for mlaunch-bench on the hosts: it
 # sends the same traffic, and then prints the figures of this test, so that the machine's load
 # changes nothing. Real figures are for verify-traffic.t; which of them are bad is for
-# test_verify_links.c.
+# test_verify_pairs.c.
 TEST_TIER=full
 TEST_LIMIT=120
 . "${0%/*}/../lib/test.sh"

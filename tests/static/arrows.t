@@ -87,16 +87,16 @@ room $r/stacks
 room $r/rdma_topology
 room $r/record $i/plan
 room $r/stdio $b/text $b/process $i/plan $w/protocol
-room $r/attempt $b/text $i/values $i/plan $w/protocol $w/channel $r/stacks $r/rdma_topology \
+room $r/round $b/text $i/values $i/plan $w/protocol $w/channel $r/stacks $r/rdma_topology \
     $r/record $r/stdio
 room $r/job $b/text $b/process $i/values $i/plan $w/protocol $w/channel $r/record $r/stdio \
-    $r/attempt
+    $r/round
 
 room $l/ask $b/text $b/process $i/options $i/hosts $i/plan $w/protocol $w/channel
 
 room $c/draw $b/text $r/rdma_topology
 room $c/batch $b/text $i/options
-room $c $b/text $b/process $i/options $i/hosts $i/plan $r/stacks $r/rdma_topology $r/attempt \
+room $c $b/text $b/process $i/options $i/hosts $i/plan $r/stacks $r/rdma_topology $r/round \
     $r/job $l/ask $c/draw
 
 room $t/tree
@@ -107,8 +107,8 @@ room $t/verify $b/text $l/ask
 room $t/bench/command $b/text $b/process $i/options
 room $t/bench/compare $b/text $t/bench/command
 room $t/bench/measure $t/bench/command
-room $t/bench/link $b/text $t/bench/command $t/bench/measure
-room $t/bench/program $b/text $t/bench/command $t/bench/measure $t/bench/link
+room $t/bench/pair $b/text $t/bench/command $t/bench/measure
+room $t/bench/program $b/text $t/bench/command $t/bench/measure $t/bench/pair
 
 room $a/host
 room $a/stack $a/host
@@ -123,7 +123,7 @@ room $a coordinator $b/process $w/protocol $a/host $a/rank $a/mpi $a/queries $a/
 header $l/pmix $w/protocol/pmix_protocol.h "the frames between it and the agent"
 room $l/pmix
 
-room $l $b/text $b/process $i/options $i/plan $r/attempt $r/job $l/ask $c/batch $c $t/sync \
+room $l $b/text $b/process $i/options $i/plan $r/round $r/job $l/ask $c/batch $c $t/sync \
     $t/metrics $t/top $t/verify $t/bench/command $t/bench/compare
 
 room runtime/process

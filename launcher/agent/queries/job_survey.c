@@ -3,7 +3,7 @@
 
 #include "common/text/number.h"
 #include "launcher/agent/host/cgroup_linux.h"
-#include "launcher/agent/host/place_linux.h"
+#include "launcher/agent/host/pid_domain_linux.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -54,14 +54,14 @@ static void job_judge(const struct job_survey *s, struct job_survey_job *j)
 {
     const struct job_file *f = &j->file;
 
-    switch (place_compare(f, &s->here)) {
-    case PLACE_ELSEWHERE:
+    switch (pid_domain_compare(f, &s->here)) {
+    case PID_DOMAIN_ELSEWHERE:
         j->state = JOB_SURVEY_ELSEWHERE;
         return;
-    case PLACE_PAST:
+    case PID_DOMAIN_PAST:
         j->state = JOB_SURVEY_STALE;
         return;
-    case PLACE_HERE:
+    case PID_DOMAIN_HERE:
         j->worker_lives = agent_lives(s, j, f->agent_pid, f->agent_start_time);
         j->guard_lives = agent_lives(s, j, f->guard_pid, f->guard_start_time);
         j->state = j->worker_lives || j->guard_lives ? JOB_SURVEY_LIVE : JOB_SURVEY_STALE;
@@ -307,7 +307,7 @@ int job_survey_open(struct job_survey **out, const char *base, struct fault *why
 
     if (!s)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
-    place_write(&s->here);
+    pid_domain_write(&s->here);
     rc = jobs_find(s, base, why);
     if (!rc)
         rc = process_list_read(&s->processes, why);

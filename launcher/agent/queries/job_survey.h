@@ -48,7 +48,7 @@ struct job_survey_owner {
 };
 
 struct job_survey {
-    struct job_file here; /* only the members that place_linux.h sets */
+    struct job_file here; /* only the members that pid_domain_linux.h sets */
     struct job_survey_job *jobs;
     int job_count;
     struct process_list processes;

@@ -7,7 +7,7 @@
 #define LAUNCHER_AGENT_RANK_BINDING_HWLOC_H
 
 #include "common/fault.h"
-#include "launcher/wire/protocol/job_message.h"
+#include "launcher/wire/protocol/job_spec.h"
 
 #include <sched.h>
 

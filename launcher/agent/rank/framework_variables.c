@@ -25,7 +25,7 @@ enum {
     JAX_PORT = PORT_LAST - JAX_STEP + 1,
 };
 
-static unsigned job_hash(const struct job_message *job)
+static unsigned job_hash(const struct job_spec *job)
 {
     unsigned hash = 2166136261U; /* FNV-1a */
 
@@ -35,7 +35,7 @@ static unsigned job_hash(const struct job_message *job)
     return hash + (unsigned)job->restart;
 }
 
-int framework_port(const struct job_message *job, int index)
+int framework_port(const struct job_spec *job, int index)
 {
     int first = job->starting_port + 1 +
                 job->size; /* within the range that the user has opened in a firewall */
@@ -50,14 +50,14 @@ int framework_port(const struct job_message *job, int index)
     return first + index;
 }
 
-static bool is_listened_on(const struct job_message *job, int port)
+static bool is_listened_on(const struct job_spec *job, int port)
 {
     return port == job->port || (job->starting_port > 0 && port >= job->starting_port &&
                                  port - job->starting_port <= job->size);
 }
 
 /* JAX's port: as above, in the range that JAX can express, of which the job may have all. */
-static int jax_port(const struct job_message *job)
+static int jax_port(const struct job_spec *job)
 {
     int port = JAX_PORT + (int)(job_hash(job) % JAX_STEP);
 
@@ -70,7 +70,7 @@ static int jax_port(const struct job_message *job)
  * the launcher knows. */
 static void master_address(const struct framework_config *c, char *out, size_t size)
 {
-    const struct job_message *job = c->job;
+    const struct job_spec *job = c->job;
     const char *colon = strrchr(c->coordinator, ':');
     const char *ip = job->addresses ? job->addresses[0] : "";
     bool is_bracketed = c->coordinator[0] == '[';
@@ -86,7 +86,7 @@ static void master_address(const struct framework_config *c, char *out, size_t s
         snprintf(out, size, "%s", job->peers[0] ? job->peers[0] : job->host_names[0]);
 }
 
-static void torchrun_add(struct variable_list *l, const struct job_message *job, const char *master)
+static void torchrun_add(struct variable_list *l, const struct job_spec *job, const char *master)
 {
     variable_list_set(l, "WORLD_SIZE=%d", job->size);
     variable_list_set(l, "LOCAL_WORLD_SIZE=%d", job->rank_count);
@@ -103,7 +103,7 @@ static void torchrun_add(struct variable_list *l, const struct job_message *job,
 }
 
 /* Whether neighbours are joined, by rank, but not every two hosts: JACCL's ring, not its mesh. */
-static bool is_ring_only(const struct job_message *job)
+static bool is_ring_only(const struct job_spec *job)
 {
     bool is_mesh = true;
 
@@ -125,7 +125,7 @@ static bool is_ring_only(const struct job_message *job)
 /* MLX takes the first of NCCL, its ring and JACCL that finds its variables. */
 static void mlx_add(struct variable_list *l, const struct framework_config *c, const char *master)
 {
-    const struct job_message *job = c->job;
+    const struct job_spec *job = c->job;
     const char *open = strchr(master, ':') ? "[" : "", *close = *open ? "]" : "";
     int jaccl = framework_port(job, JACCL_PORTS);
 
@@ -149,7 +149,7 @@ static void mlx_add(struct variable_list *l, const struct framework_config *c, c
 /* JAX takes OMPI_MCA_orte_hnp_uri for the sign of mpirun, the address in it for its coordinator's,
  * and 61440 and the job number's middle 12 bits for the port. Newer versions prefer
  * JAX_COORDINATOR_PORT. */
-static void mpirun_add(struct variable_list *l, const struct job_message *job, const char *master)
+static void mpirun_add(struct variable_list *l, const struct job_spec *job, const char *master)
 {
     int port = jax_port(job);
 
@@ -220,7 +220,7 @@ static bool list_has(const json_t *list, const char *text)
 
 /* One entry of MLX's device matrix: null on the same host, a name, or the list of rails. MLX opens
  * devices, so ports are left out and each device is listed once. */
-static json_t *devices_between(const struct job_message *job, int from, int to)
+static json_t *devices_between(const struct job_spec *job, int from, int to)
 {
     json_t *entry = json_array_get(json_array_get(job->wiring, (size_t)job->host_of[from]),
                                    (size_t)job->host_of[to]);
@@ -247,12 +247,12 @@ static json_t *devices_between(const struct job_message *job, int from, int to)
 }
 
 /* Of plain processes (backend none) the wiring alone tells which way their data goes. */
-static bool is_over_rdma(const struct job_message *job)
+static bool is_over_rdma(const struct job_spec *job)
 {
     return job->wiring && (strcmp(job->backend, "rdma") == 0 || strcmp(job->backend, "none") == 0);
 }
 
-char *framework_ibv_devices(const struct job_message *job)
+char *framework_ibv_devices(const struct job_spec *job)
 {
     json_t *matrix = is_over_rdma(job) ? json_array() : NULL;
     char *text;
@@ -269,7 +269,7 @@ char *framework_ibv_devices(const struct job_message *job)
     return text;
 }
 
-char *framework_ring_hosts(const struct job_message *job)
+char *framework_ring_hosts(const struct job_spec *job)
 {
     json_t *list = is_over_rdma(job) ? NULL : json_array();
     int *next = calloc((size_t)job->hosts, sizeof(*next)); /* ports given out on each host */

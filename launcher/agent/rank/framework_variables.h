@@ -8,10 +8,10 @@
 #define LAUNCHER_AGENT_RANK_FRAMEWORK_VARIABLES_H
 
 #include "launcher/agent/rank/variable_list.h"
-#include "launcher/wire/protocol/job_message.h"
+#include "launcher/wire/protocol/job_spec.h"
 
 struct framework_config {
-    const struct job_message *job;
+    const struct job_spec *job;
     const char *coordinator; /* "addr:port" or "" */
     const char *ibv_devices; /* file of framework_ibv_devices, or NULL */
     const char *ring_hosts;  /* file of framework_ring_hosts, or NULL */
@@ -28,11 +28,11 @@ bool framework_variables_is_identity(const char *variable);
 /* A port that is announced to programs (MASTER_PORT is `index` 0; there are more): the same on all
  * hosts without any message between them, outside of the kernel's ephemeral range, and none that
  * mlaunch listens on. */
-int framework_port(const struct job_message *job, int index);
+int framework_port(const struct job_spec *job, int index);
 
 /* The files for MLX as JSON: device names, [rank][rank], and addresses by rank. The caller frees
  * the result. NULL: the job's data goes another way, an address is unknown, or out of memory. */
-char *framework_ibv_devices(const struct job_message *job);
-char *framework_ring_hosts(const struct job_message *job);
+char *framework_ibv_devices(const struct job_spec *job);
+char *framework_ring_hosts(const struct job_spec *job);
 
 #endif

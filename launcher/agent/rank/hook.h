@@ -7,7 +7,7 @@
 #define LAUNCHER_AGENT_RANK_HOOK_H
 
 #include "launcher/agent/rank/spawn.h"
-#include "launcher/wire/protocol/job_message.h"
+#include "launcher/wire/protocol/job_spec.h"
 
 #include <event2/event.h>
 
@@ -17,7 +17,7 @@ struct hook;
 
 struct hook_config {
     struct event_base *base;
-    const struct job_message *job;
+    const struct job_spec *job;
     const char *name;    /* "prolog" or "epilog" */
     const char *command; /* for sh -c */
     const char *cwd, *job_dir;

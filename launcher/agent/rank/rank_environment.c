@@ -159,7 +159,7 @@ static const char *const scrubbed[] = {
 enum { SCRUBBED = sizeof(scrubbed) / sizeof(scrubbed[0]) };
 
 struct rank_environment {
-    const struct job_message *job;
+    const struct job_spec *job;
     struct variable_list list; /* the first `kept` are for all ranks */
     size_t kept;
     bool serves_pmi, is_attached;
@@ -235,7 +235,7 @@ static void open_mpi_add(struct variable_list *l, const char *segments, bool is_
         variable_list_set_default(l, "OMPI_MCA_mpi_oversubscribe=1");
 }
 
-void rank_environment_add_job(struct variable_list *l, const struct job_message *job,
+void rank_environment_add_job(struct variable_list *l, const struct job_spec *job,
                               const char *job_dir)
 {
     variable_list_set(l, "MLAUNCH_JOB_DIR=%s", job_dir);
@@ -273,7 +273,7 @@ static void attached_add(struct rank_environment *e, const struct rank_environme
 
 static void common_add(struct rank_environment *e, const struct rank_environment_config *c)
 {
-    const struct job_message *job = c->job;
+    const struct job_spec *job = c->job;
     struct framework_config frameworks = {.job = job,
                                           .coordinator = c->coordinator,
                                           .ibv_devices = c->ibv_devices,

@@ -8,13 +8,13 @@
 #define LAUNCHER_AGENT_RANK_RANK_ENVIRONMENT_H
 
 #include "common/fault.h"
-#include "launcher/wire/protocol/job_message.h"
+#include "launcher/wire/protocol/job_spec.h"
 
 struct variable_list;
 struct rank_environment; /* of all ranks of one app */
 
 struct rank_environment_config {
-    const struct job_message *job;
+    const struct job_spec *job;
     const struct job_app *app;
     const char *const *inherited; /* NULL-terminated: the agent's environ */
     bool is_attached; /* `inherited` is another rank's environment, and stays as it is */
@@ -32,7 +32,7 @@ struct rank_environment_config {
 };
 
 /* Adds what all processes of a job on a host have in common: MLAUNCH_JOB, MLAUNCH_SIZE, ... */
-void rank_environment_add_job(struct variable_list *l, const struct job_message *job,
+void rank_environment_add_job(struct variable_list *l, const struct job_spec *job,
                               const char *job_dir);
 
 int rank_environment_create(struct rank_environment **out,

@@ -19,7 +19,7 @@ struct received_file {
 };
 
 struct received_files {
-    const struct job_message *job;
+    const struct job_spec *job;
     struct received_file *files; /* as many as job->files */
     int next;                    /* the file that comes, or its number if none does */
     int fd;                      /* of that one, or -1 */
@@ -28,7 +28,7 @@ struct received_files {
 };
 
 /* Whether a rank of this host runs the copy of the app's program. */
-static bool app_is_copied(const struct job_message *job, int app)
+static bool app_is_copied(const struct job_spec *job, int app)
 {
     for (int i = 0; i < job->rank_count && job->apps[app].file >= 0; i++)
         if (job->ranks[i].app == app)
@@ -66,7 +66,7 @@ static int file_prepare(struct received_files *r, int index, const char *parent,
 static int app_prepare(struct received_files *r, const struct job_app *app, const char *dir,
                        const char *cwd, struct fault *why)
 {
-    const struct job_message *job = r->job;
+    const struct job_spec *job = r->job;
     bool *is_wanted = calloc((size_t)job->file_count, sizeof(*is_wanted));
     char parent[512];
     int rc;
@@ -180,7 +180,7 @@ static int files_prepare(struct received_files *r, const char *dir, char *const 
     return rc ? rc : next_open(r, why);
 }
 
-int received_files_open(struct received_files **out, const struct job_message *job, const char *dir,
+int received_files_open(struct received_files **out, const struct job_spec *job, const char *dir,
                         char *const *cwds, struct fault *why)
 {
     struct received_files *r;

@@ -6,7 +6,7 @@
 #define LAUNCHER_AGENT_RANK_RECEIVED_FILES_H
 
 #include "common/fault.h"
-#include "launcher/wire/protocol/job_message.h"
+#include "launcher/wire/protocol/job_spec.h"
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -20,7 +20,7 @@ struct received_files;
  * directory of each app's ranks, or NULL. *out stays NULL if there are none. ML_ERR_SYSTEM: the
  * file system of `dir` has no room for them, or executes nothing; ML_ERR_REFUSED: they need a newer
  * glibc. */
-int received_files_open(struct received_files **out, const struct job_message *job, const char *dir,
+int received_files_open(struct received_files **out, const struct job_spec *job, const char *dir,
                         char *const *cwds, struct fault *why);
 void received_files_close(struct received_files *r); /* takes NULL, leaves the files */
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 struct library_offer {
-    const struct job_message *job;
+    const struct job_spec *job;
     int program; /* index into the job's files */
     bool *is_wanted;
 };
@@ -48,9 +48,8 @@ static int glibc_check(const struct job_copy *f, struct fault *why)
         f->name, f->glibc, own);
 }
 
-int received_libraries_find(bool *is_wanted, const struct job_message *job,
-                            const struct job_app *app, const char *dir, const char *cwd,
-                            struct fault *why)
+int received_libraries_find(bool *is_wanted, const struct job_spec *job, const struct job_app *app,
+                            const char *dir, const char *cwd, struct fault *why)
 {
     struct library_offer offer = {.job = job, .program = app->file, .is_wanted = is_wanted};
     struct elf_file program;
@@ -61,7 +60,7 @@ int received_libraries_find(bool *is_wanted, const struct job_message *job,
 
     if (!job->files[app->file].needed)
         return 0;
-    config.library_path = job_message_variable(job, app, "LD_LIBRARY_PATH");
+    config.library_path = job_spec_variable(job, app, "LD_LIBRARY_PATH");
     file_describe(&program, &job->files[app->file]);
     rc = loader_closure_create(&closure, &config, why);
     loader_closure_destroy(closure);

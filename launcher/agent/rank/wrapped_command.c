@@ -31,7 +31,7 @@ static size_t words_count(const char *const *words)
     return count;
 }
 
-char **wrapped_command_create(const struct job_message *job, const struct job_rank *rank,
+char **wrapped_command_create(const struct job_spec *job, const struct job_rank *rank,
                               const char *program, const char *cwd)
 {
     const char *const *words = (const char *const *)job->wraps[rank->wrap];

@@ -3,8 +3,8 @@
 
 #include "common/clock.h"
 #include "common/text/text_json.h"
+#include "launcher/agent/sync/sync_chain.h"
 #include "launcher/agent/sync/sync_copy.h"
-#include "launcher/agent/sync/sync_link.h"
 #include "launcher/agent/sync/sync_stream.h"
 #include "launcher/tools/tree/git_state.h"
 #include "launcher/tools/tree/packed.h"
@@ -62,17 +62,18 @@ static void progress_report(struct sync_copy *copy, struct said *said)
 }
 
 /* Passes bytes of the stream on and takes them in. 1: another place in the chain has come. */
-static int bytes_handle(struct sync_link *link, struct sync_stream *stream, struct sync_copy *copy,
-                        const uint8_t *bytes, size_t count, struct fault *why)
+static int bytes_handle(struct sync_chain *chain, struct sync_stream *stream,
+                        struct sync_copy *copy, const uint8_t *bytes, size_t count,
+                        struct fault *why)
 {
     struct sync_control *c = copy->control;
     bool is_fed = c->place.is_fed;
     uint8_t packed[4];
-    int rc = sync_link_write(link, c, bytes, count, why);
+    int rc = sync_chain_write(chain, c, bytes, count, why);
 
     if (rc)
         return rc;
-    link->is_next = false;
+    chain->is_next = false;
     rc = sync_stream_take(stream, bytes, count, why);
     if (!rc && is_fed) {
         packed_put(packed, count, 4);
@@ -82,7 +83,7 @@ static int bytes_handle(struct sync_link *link, struct sync_stream *stream, stru
 }
 
 /* Runs until the chain breaks, or another place in it comes. */
-static void round_run(struct sync_copy *copy, struct sync_link *link, struct sync_stream *stream)
+static void round_run(struct sync_copy *copy, struct sync_chain *chain, struct sync_stream *stream)
 {
     struct sync_control *c = copy->control;
     uint32_t round = c->place.round;
@@ -92,22 +93,22 @@ static void round_run(struct sync_copy *copy, struct sync_link *link, struct syn
 
     while (!sync_stream_has_ended(stream)) {
         size_t count;
-        int rc = sync_link_read(link, c, chunk, sizeof(chunk),
-                                said.at == copy->at ? -1 : said.due_ms, &count, &why);
+        int rc = sync_chain_read(chain, c, chunk, sizeof(chunk),
+                                 said.at == copy->at ? -1 : said.due_ms, &count, &why);
 
         if (!rc && count > 0)
-            rc = bytes_handle(link, stream, copy, chunk, count, &why);
+            rc = bytes_handle(chain, stream, copy, chunk, count, &why);
         if (rc < 0)
-            cut_report(c, round, link->is_next, &why);
+            cut_report(c, round, chain->is_next, &why);
         if (rc || c->has_moved)
             return;
         progress_report(copy, &said);
     }
-    if (sync_link_idle(link, c, &why))
-        cut_report(c, round, link->is_next, &why);
+    if (sync_chain_idle(chain, c, &why))
+        cut_report(c, round, chain->is_next, &why);
 }
 
-static void chain_run(struct sync_copy *copy, struct sync_link *link, struct fault *why)
+static void chain_run(struct sync_copy *copy, struct sync_chain *chain, struct fault *why)
 {
     struct sync_control *c = copy->control;
     struct sync_stream *stream = NULL;
@@ -117,21 +118,22 @@ static void chain_run(struct sync_copy *copy, struct sync_link *link, struct fau
     while (!c->has_moved)
         sync_control_wait(c, -1, 0, -1);
     round = c->place.round;
-    rc = sync_link_make(link, c, copy->order, why);
+    rc = sync_chain_make(chain, c, copy->order, why);
     if (rc > 0)
         return;
     if (rc) {
-        cut_report(c, round, link->is_next, why);
+        cut_report(c, round, chain->is_next, why);
         return;
     }
     if (sync_stream_open(&stream, copy, round, why)) {
         cut_report(c, round, false, why);
         return;
     }
-    sync_control_send_json(c, SYNC_LINKED,
-                           json_pack("{sI so*}", "round", (json_int_t)round, "tcp",
-                                     link->over_tcp.code ? text_json(link->over_tcp.text) : NULL));
-    round_run(copy, link, stream);
+    sync_control_send_json(
+        c, SYNC_LINKED,
+        json_pack("{sI so*}", "round", (json_int_t)round, "tcp",
+                  chain->over_tcp.code ? text_json(chain->over_tcp.text) : NULL));
+    round_run(copy, chain, stream);
     sync_stream_close(stream);
 }
 
@@ -140,7 +142,7 @@ _Noreturn void sync_engine_run(int fd)
     char address[ADDRESS_TEXT] = "";
     struct sync_control control;
     struct sync_order order = {0};
-    struct sync_link link;
+    struct sync_chain chain;
     struct sync_copy copy = {.control = &control, .order = &order};
     struct fault why = {0};
     json_t *git = NULL;
@@ -160,12 +162,12 @@ _Noreturn void sync_engine_run(int fd)
             sync_control_wait(&control, -1, 0, -1);
     }
     /* Without a listener mlaunch itself feeds this host. */
-    if (!order.is_git && sync_link_open(&link, &order, address, &why))
+    if (!order.is_git && sync_chain_open(&chain, &order, address, &why))
         address[0] = '\0';
     sync_control_send_json(&control, SYNC_READY,
                            json_pack("{ss so*}", "address", address, "git", git));
     while (order.is_git) /* there is nothing to be copied */
         sync_control_wait(&control, -1, 0, -1);
     for (;;)
-        chain_run(&copy, &link, &why);
+        chain_run(&copy, &chain, &why);
 }

@@ -24,7 +24,7 @@ enum { CONTROL_SIZE = 18, PART = 4096 };
 enum step { AWAITS_ENDS, AWAITS_CONNECTED, CHECKS, AGREED, LEAVES, REFUSED };
 
 struct sync_rdma {
-    const struct endpoint_table *verbs;
+    const struct endpoint_table *rdma;
     struct endpoint *endpoint; /* NULL: `why` says why it cannot be opened */
     struct frame_reader *reader;
     char name[160]; /* of the other host, for sentences */
@@ -68,9 +68,9 @@ static int endpoint_create(struct sync_rdma *r, const struct sync_rdma_config *c
         return fault_set(why, ML_ERR_DEVICE, "its mlaunch was built without RDMA");
     for (int i = 0; i < c->rails->count; i++)
         ports[i] = c->rails->ports[i];
-    if (endpoint_module_open(&r->verbs, path, why))
+    if (endpoint_module_open(&r->rdma, path, why))
         return why->code;
-    return r->verbs->open(&r->endpoint, &config, why);
+    return r->rdma->open(&r->endpoint, &config, why);
 }
 
 /* --- what the two hosts say to each other ----------------------------------------------------- */
@@ -86,7 +86,7 @@ static int frame_put(struct sync_rdma *r, int type, const void *bytes, size_t si
 static int ends_put(struct sync_rdma *r, struct fault *why)
 {
     size_t size;
-    const void *ends = r->verbs->publish(r->endpoint, &size);
+    const void *ends = r->rdma->publish(r->endpoint, &size);
 
     return frame_put(r, SYNC_RDMA_ENDS, ends, size, why);
 }
@@ -114,7 +114,7 @@ static int on_ends(struct sync_rdma *r, const struct frame *f, struct fault *why
 {
     int rc;
 
-    if (!r->endpoint || r->verbs->connect(r->endpoint, f->payload, f->size, &r->why))
+    if (!r->endpoint || r->rdma->connect(r->endpoint, f->payload, f->size, &r->why))
         return agreement_leave(r, why);
     if (r->is_receiver) {
         rc = frame_put(r, SYNC_RDMA_CONNECTED, NULL, 0, why);
@@ -141,7 +141,7 @@ static int on_control(struct sync_rdma *r, const struct frame *f, struct fault *
                                          .count = packed_get(f->payload + 2, 8),
                                          .out = packed_get(f->payload + 10, 8)};
 
-    return r->verbs->control_take(r->endpoint, &control, why);
+    return r->rdma->control_take(r->endpoint, &control, why);
 }
 
 static int frame_take(struct sync_rdma *r, const struct frame *f, struct fault *why)
@@ -194,7 +194,7 @@ static int controls_put(struct sync_rdma *r, struct fault *why)
     uint8_t bytes[CONTROL_SIZE];
     int rc = 0;
 
-    while (!rc && r->verbs->control_next(r->endpoint, &control)) {
+    while (!rc && r->rdma->control_next(r->endpoint, &control)) {
         bytes[0] = (uint8_t)control.kind;
         bytes[1] = (uint8_t)control.rail;
         packed_put(bytes + 2, control.count, 8);
@@ -211,7 +211,7 @@ static int check_go_on(struct sync_rdma *r, struct fault *why)
     int rc = 0;
 
     if (!r->has_checked) {
-        if (r->verbs->check(r->endpoint, &r->has_checked, &r->why))
+        if (r->rdma->check(r->endpoint, &r->has_checked, &r->why))
             return agreement_leave(r, why);
         if (r->has_checked)
             rc = frame_put(r, SYNC_RDMA_CHECKED, NULL, 0, why);
@@ -222,7 +222,7 @@ static int check_go_on(struct sync_rdma *r, struct fault *why)
         if (r->has_checked)
             fault_set(&r->why, ML_ERR_LINK, "nothing comes through to %s over RDMA", r->name);
         else
-            r->verbs->check_late(r->endpoint, &r->why);
+            r->rdma->check_late(r->endpoint, &r->why);
         rc = agreement_leave(r, why);
     }
     return rc;
@@ -258,7 +258,7 @@ void sync_rdma_close(struct sync_rdma *r)
     if (!r)
         return;
     if (r->endpoint)
-        r->verbs->close(r->endpoint);
+        r->rdma->close(r->endpoint);
     frame_reader_destroy(r->reader);
     free(r);
 }
@@ -284,10 +284,10 @@ bool sync_rdma_arm(struct sync_rdma *r, bool is_full, struct pollfd polls[SYNC_R
     polls[1] = (struct pollfd){.fd = -1};
     if (!is_live)
         return true;
-    polls[1] = (struct pollfd){.fd = r->verbs->fd(r->endpoint), .events = POLLIN};
+    polls[1] = (struct pollfd){.fd = r->rdma->fd(r->endpoint), .events = POLLIN};
     if (r->step == CHECKS && (*deadline_ms < 0 || r->deadline_ms < *deadline_ms))
         *deadline_ms = r->deadline_ms;
-    return r->verbs->sleep(r->endpoint, is_full, 0) == 0;
+    return r->rdma->sleep(r->endpoint, is_full, 0) == 0;
 }
 
 /* What has come before a failure is still read. */
@@ -297,12 +297,12 @@ static int end_look(struct sync_rdma *r, struct fault *why)
     bool is_direct;
     size_t size;
 
-    r->verbs->poll(r->endpoint);
-    if (r->verbs->chunk(r->endpoint, &size, &is_direct))
+    r->rdma->poll(r->endpoint);
+    if (r->rdma->chunk(r->endpoint, &size, &is_direct))
         return 0;
     if (r->is_closed)
         return fault_set(why, ML_ERR_PEER, "the connection was closed");
-    failed = r->verbs->failed(r->endpoint);
+    failed = r->rdma->failed(r->endpoint);
     return failed ? fault_set(why, failed->code, "%s", failed->text) : 0;
 }
 
@@ -312,7 +312,7 @@ int sync_rdma_handle(struct sync_rdma *r, const struct pollfd polls[SYNC_RDMA_PO
     int rc = 0;
 
     if (polls[1].fd >= 0)
-        r->verbs->wake(r->endpoint);
+        r->rdma->wake(r->endpoint);
     if (polls[0].revents)
         rc = frames_take(r, why);
     if (!rc && r->step == CHECKS)
@@ -332,11 +332,11 @@ size_t sync_rdma_read(struct sync_rdma *r, void *bytes, size_t size)
     const void *chunk;
     bool is_direct;
 
-    r->verbs->poll(r->endpoint);
-    while ((chunk = r->verbs->chunk(r->endpoint, &part, &is_direct)) && part <= size - used) {
+    r->rdma->poll(r->endpoint);
+    while ((chunk = r->rdma->chunk(r->endpoint, &part, &is_direct)) && part <= size - used) {
         memcpy((char *)bytes + used, chunk, part);
         used += part;
-        r->verbs->release(r->endpoint);
+        r->rdma->release(r->endpoint);
     }
     return used;
 }
@@ -346,12 +346,12 @@ size_t sync_rdma_write(struct sync_rdma *r, const void *bytes, size_t size)
     size_t used = 0, room;
     void *slot;
 
-    r->verbs->poll(r->endpoint);
-    while (used < size && (slot = r->verbs->slot(r->endpoint, &room))) {
+    r->rdma->poll(r->endpoint);
+    while (used < size && (slot = r->rdma->slot(r->endpoint, &room))) {
         size_t part = size - used < room ? size - used : room;
 
         memcpy(slot, (const char *)bytes + used, part);
-        r->verbs->send(r->endpoint, part);
+        r->rdma->send(r->endpoint, part);
         used += part;
     }
     return used;

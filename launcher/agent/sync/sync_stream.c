@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/agent/sync/sync_stream.h"
 
-#include "launcher/agent/sync/sync_look.h"
+#include "launcher/agent/sync/sync_compare.h"
 #include "launcher/agent/sync/sync_settle.h"
 #include "launcher/agent/sync/sync_store.h"
 #include "launcher/tools/tree/packed.h"
@@ -92,7 +92,7 @@ static int on_list_end(struct sync_stream *s, const struct frame *f, struct faul
         return fault_set(why, ML_ERR_REFUSED,
                          "the list of files is not the one that mlaunch has sent");
     s->state = LOOKED;
-    return sync_look_run(s->copy, s->round, why);
+    return sync_compare_run(s->copy, s->round, why);
 }
 
 static int on_go(struct sync_stream *s, const struct frame *f, struct fault *why)

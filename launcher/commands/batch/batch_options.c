@@ -198,7 +198,7 @@ static int run_read(struct batch_reader *r, struct fault *why)
     return rc;
 }
 
-static int words_read(struct batch_reader *r, struct fault *why)
+static int args_parse(struct batch_reader *r, struct fault *why)
 {
     struct string_list *words = &r->out->words;
     int rc = 0;
@@ -326,7 +326,7 @@ int batch_options_parse(struct batch_options *out, int argc, char *const *argv, 
     *out = (struct batch_options){0};
     rc = system_read(&r, why);
     if (!rc && !out->help)
-        rc = words_read(&r, why);
+        rc = args_parse(&r, why);
     if (rc || out->help)
         return rc;
     rc = run_check(out, why);

@@ -70,14 +70,14 @@ int host_list_local(struct host_list **out, struct fault *why)
     return rc;
 }
 
-const char *host_list_way(enum host_way way)
+const char *host_list_launch_method(enum launch_method launch_method)
 {
-    static const char *const names[] = {[HOST_BY_SSH] = "SSH",
-                                        [HOST_IS_HERE] = "this machine",
-                                        [HOST_BY_SRUN] = "srun",
-                                        [HOST_BY_COMMAND] = "--agent-command"};
+    static const char *const names[] = {[LAUNCH_METHOD_SSH] = "SSH",
+                                        [LAUNCH_METHOD_LOCAL] = "this machine",
+                                        [LAUNCH_METHOD_SRUN] = "srun",
+                                        [LAUNCH_METHOD_COMMAND] = "--agent-command"};
 
-    return names[way];
+    return names[launch_method];
 }
 
 bool host_list_has_wire(const struct host *from, int to)

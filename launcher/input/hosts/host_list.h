@@ -13,21 +13,26 @@ enum {
 };
 
 /* How the host's agent is started. */
-enum host_way { HOST_BY_SSH, HOST_IS_HERE, HOST_BY_SRUN, HOST_BY_COMMAND };
+enum launch_method {
+    LAUNCH_METHOD_SSH,
+    LAUNCH_METHOD_LOCAL,
+    LAUNCH_METHOD_SRUN,
+    LAUNCH_METHOD_COMMAND
+};
 
 struct host {
-    char *name;        /* as ssh and ml_host() have it: without user, port, slots and brackets */
-    char *user;        /* or NULL */
-    int port;          /* 0: that of ssh_config, or 22 */
-    bool is_local;     /* this machine: needs no SSH */
-    enum host_way way; /* set by agent_way.h */
-    char *node;        /* its name in the Slurm job that mlaunch runs in; else NULL */
-    int slots;         /* 0: unstated */
-    int max_slots;     /* the most ranks, with --oversubscribe too; 0: any number */
-    int spare;         /* its place in --spare-hosts, from 1; 0: it is no spare */
-    char **ips;        /* NULL-terminated literal addresses; may be empty */
-    char **env;        /* NULL-terminated NAME=VALUE of the hostfile; the later one wins */
-    char *cwd;         /* or NULL */
+    char *name;    /* as ssh and ml_host() have it: without user, port, slots and brackets */
+    char *user;    /* or NULL */
+    int port;      /* 0: that of ssh_config, or 22 */
+    bool is_local; /* this machine: needs no SSH */
+    enum launch_method launch_method; /* set by launch_method.h */
+    char *node;    /* its name in the Slurm job that mlaunch runs in; else NULL */
+    int slots;     /* 0: unstated */
+    int max_slots; /* the most ranks, with --oversubscribe too; 0: any number */
+    int spare;     /* its place in --spare-hosts, from 1; 0: it is no spare */
+    char **ips;    /* NULL-terminated literal addresses; may be empty */
+    char **env;    /* NULL-terminated NAME=VALUE of the hostfile; the later one wins */
+    char *cwd;     /* or NULL */
     /* rdma[j] holds the names of the devices towards host j, NULL-terminated, maybe none. rdma is
      * NULL if nothing is stated about the host. */
     char ***rdma;
@@ -56,8 +61,8 @@ int host_list_add(struct host_list *l, struct host *h, struct fault *why);
 /* Frees the contents of a host that is in no list. */
 void host_list_clear_host(struct host *h);
 
-/* Returns the name of the way, for messages: "SSH", "srun". */
-const char *host_list_way(enum host_way way);
+/* Returns the name of the method, for messages: "SSH", "srun". */
+const char *host_list_launch_method(enum launch_method launch_method);
 
 /* True if the host states an RDMA device towards host `to` of its list. */
 bool host_list_has_wire(const struct host *from, int to);

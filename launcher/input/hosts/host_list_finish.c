@@ -67,7 +67,7 @@ static char *const *wire_of(const struct host *h, int to)
 
 /* Entries i and f = first[i] are one host: their wiring towards other hosts, and that of other
  * hosts towards them, must be the same. */
-static int wiring_check(const struct host_list *l, const int *first, int i, struct fault *why)
+static int topology_check(const struct host_list *l, const int *first, int i, struct fault *why)
 {
     const struct host *hosts = l->hosts;
     int f = first[i];
@@ -183,7 +183,7 @@ static int repeated_merge(struct host_list *l, struct fault *why)
             continue;
         rc = entry_check(l, first, i, why);
         if (!rc && wired)
-            rc = wiring_check(l, first, i, why);
+            rc = topology_check(l, first, i, why);
         if (!rc && slots > SLOTS_LIMIT)
             rc = fault_set(why, ML_ERR_ARGUMENT, "host %s has more than %d slots in all", a->name,
                            SLOTS_LIMIT);

@@ -10,8 +10,8 @@
 #include "launcher/base/text/environment.h"
 #include "launcher/base/text/string_list.h"
 #include "launcher/base/text/text_file.h"
-#include "launcher/input/plan/agent_way.h"
 #include "launcher/input/plan/backend.h"
+#include "launcher/input/plan/launch_method.h"
 #include "launcher/input/plan/placement.h"
 #include "launcher/input/plan/plan_debug.h"
 #include "launcher/input/plan/plan_hosts.h"
@@ -441,7 +441,7 @@ static int environment_settle(struct plan *p, const struct options *o, char *con
 static int ssh_config_check(const struct plan *p, struct fault *why)
 {
     for (int i = 0; p->ssh_config && i < p->host_count + p->spare_count; i++)
-        if (plan_host(p, i)->way == HOST_BY_SSH && access(p->ssh_config, R_OK))
+        if (plan_host(p, i)->launch_method == LAUNCH_METHOD_SSH && access(p->ssh_config, R_OK))
             return fault_os(why, ML_ERR_ARGUMENT, errno, "--ssh-config: cannot read %s",
                             p->ssh_config);
     return 0;
@@ -465,7 +465,7 @@ static int files_settle(struct plan *p, const struct options *o, char *const *en
     int rc = 0;
 
     for (int i = 0; i < p->host_count + p->spare_count; i++)
-        is_away |= plan_host(p, i)->way != HOST_IS_HERE;
+        is_away |= plan_host(p, i)->launch_method != LAUNCH_METHOD_LOCAL;
     p->files.is_hashed = !o->dry_run;
     for (int i = 0; i < p->app_count; i++)
         p->apps[i].file = -1;
@@ -531,7 +531,7 @@ int plan_create(struct plan **out, const struct options *o, char *const *environ
         (rc = apps_create(p, o, environment, why)) || (rc = ranks_place(p, o, why)) ||
         (rc = plan_spares_settle(p, o, why)) || (rc = plan_debug_settle(p, o, why)) ||
         (rc = backend_settle(p, o, why)) || (rc = environment_settle(p, o, environment, why)) ||
-        (rc = rest_settle(p, o, why)) || (rc = agent_way_settle(p, o, environment, why)) ||
+        (rc = rest_settle(p, o, why)) || (rc = launch_method_resolve(p, o, environment, why)) ||
         (rc = ssh_config_check(p, why)) || (rc = files_settle(p, o, environment, why))) {
         plan_destroy(p);
         return rc;

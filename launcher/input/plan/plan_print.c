@@ -103,7 +103,7 @@ static void print_host(const struct plan *p, int index)
         printable_print("spare host: %s", h->name);
     else
         printable_print("host %d: %s", index, h->name);
-    printable_print(" (%s", host_list_way(h->way));
+    printable_print(" (%s", host_list_launch_method(h->launch_method));
     if (h->user)
         printable_print(", user %s", h->user);
     if (h->port)

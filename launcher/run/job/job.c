@@ -9,14 +9,14 @@
 #include "launcher/base/process/install_path.h"
 #include "launcher/base/process/mpir.h"
 #include "launcher/input/plan/plan_spares.h"
-#include "launcher/run/attempt/attempt.h"
-#include "launcher/run/attempt/attempt_ladder.h"
-#include "launcher/run/attempt/attempt_pulse.h"
-#include "launcher/run/attempt/job_identity.h"
 #include "launcher/run/job/chaos_clock.h"
 #include "launcher/run/job/restarts.h"
 #include "launcher/run/job/signals.h"
 #include "launcher/run/record/recording.h"
+#include "launcher/run/round/escalation.h"
+#include "launcher/run/round/heartbeat.h"
+#include "launcher/run/round/job_identity.h"
+#include "launcher/run/round/job_round.h"
 #include "launcher/run/stdio/events_file.h"
 #include "launcher/run/stdio/input.h"
 #include "launcher/run/stdio/output.h"
@@ -37,11 +37,11 @@ enum {
     STATUS_DIFFERS = 1, /* of a job that went well, but not as --compare-hashes has it */
     /* `timeout -s INT` and others send a signal to mlaunch and to its process group: twice. */
     SAME_PRESS_MS = 100,
-    /* Once the user or --timeout has asked for the end: output of which so many looks in a row have
-     * seen nothing written is dropped. Looks, not the time, because mlaunch itself may be
+    /* Once the user or --timeout has asked for the end: output of which so many checks in a row
+     * have seen nothing written is dropped. Checks, not the time, because mlaunch itself may be
      * stopped. */
-    LOOK_MS = 200,
-    LOOKS = 10,
+    READER_CHECK_MS = 200,
+    READER_CHECKS = 10,
 };
 
 struct job {
@@ -59,11 +59,11 @@ struct job {
     struct signals *signals;
     struct chaos_clock *chaos; /* NULL: none is asked for, or no run has begun */
     struct event *timeout;
-    struct event *look;  /* whether the output is read */
-    struct event *pause; /* before a restart */
+    struct event *reader_check; /* whether the output is read */
+    struct event *pause;        /* before a restart */
     bool is_pausing;
-    struct attempt *attempt; /* the run under way, or NULL */
-    bool attempt_ended;
+    struct job_round *round; /* the run under way, or NULL */
+    bool round_ended;
     bool is_mended; /* spare hosts have taken the places of all that the last run could not use */
     int newcomer;   /* the place that a spare host took last, since ranks have run; or -1 */
 
@@ -74,8 +74,8 @@ struct job {
     enum stop_cause cause; /* STOP_NONE, or why no further run will be started */
     bool is_late;          /* --timeout has passed */
     bool is_in_a_hurry;    /* output that has not been written yet may be lost */
-    size_t written;        /* bytes of output at the last look */
-    int looks;             /* in a row that have seen no byte written */
+    size_t written;        /* bytes of output at the last check */
+    int reader_checks;     /* in a row that have seen no byte written */
 };
 
 /* The most that a host needs: the channel, its bell, its thread's wake-up and SSH's socket; while
@@ -102,34 +102,35 @@ static void descriptor_limit_raise(const struct plan *p)
     setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-static void on_look(evutil_socket_t fd, short what, void *arg)
+static void on_reader_check(evutil_socket_t fd, short what, void *arg)
 {
     struct job *j = arg;
     size_t written = output_written(j->output);
 
     (void)fd;
     (void)what;
-    j->looks = output_is_idle(j->output) || written != j->written ? 0 : j->looks + 1;
+    j->reader_checks =
+        output_is_idle(j->output) || written != j->written ? 0 : j->reader_checks + 1;
     j->written = written;
-    if (j->looks < LOOKS)
+    if (j->reader_checks < READER_CHECKS)
         return;
-    event_del(j->look);
+    event_del(j->reader_check);
     j->is_in_a_hurry = true;
-    if (j->attempt)
-        attempt_drop_output(j->attempt);
+    if (j->round)
+        job_round_drop_output(j->round);
 }
 
 /* Ends the run; no further one will be started. */
 static void job_stop(struct job *j, enum stop_cause cause, int signal)
 {
-    const struct timeval look = {.tv_usec = LOOK_MS * 1000};
+    const struct timeval reader_check = {.tv_usec = READER_CHECK_MS * 1000};
 
     if (j->cause == STOP_NONE)
         j->cause = cause;
     if (cause == STOP_SIGNAL || cause == STOP_TIMEOUT)
-        event_add(j->look, &look);
-    if (j->attempt)
-        attempt_stop(j->attempt, cause, signal);
+        event_add(j->reader_check, &reader_check);
+    if (j->round)
+        job_round_stop(j->round, cause, signal);
 }
 
 /* "interrupted" (Ctrl-C), "ended by SIGTERM (from pid 4711, timeout)" */
@@ -151,17 +152,18 @@ static void end_signal_name(char *out, size_t size, int signal, const struct sig
 /* Says what happens to the job now. */
 static void end_say(struct job *j, const char *what, const char *advice)
 {
-    char ladder[128] = "";
+    char escalation[128] = "";
 
-    if (j->attempt)
-        attempt_ladder_describe(j->attempt, ladder, sizeof(ladder));
-    output_say(j->output, "%s%s%s%s", what, ladder[0] ? ": " : "", ladder, ladder[0] ? advice : "");
+    if (j->round)
+        escalation_describe(j->round, escalation, sizeof(escalation));
+    output_say(j->output, "%s%s%s%s", what, escalation[0] ? ": " : "", escalation,
+               escalation[0] ? advice : "");
 }
 
 static void kill_say(const struct job *j, const char *name)
 {
-    char ranks[ATTEMPT_LADDER_RANKS];
-    int left = attempt_ladder_ranks(j->attempt, ranks);
+    char ranks[ESCALATION_RANKS];
+    int left = escalation_ranks(j->round, ranks);
 
     output_say(j->output, "%s, the second signal%s%s", name, left ? ": SIGKILL to " : "", ranks);
 }
@@ -179,7 +181,7 @@ static void on_end_signal(struct job *j, int signal, const struct signal_sender 
     end_signal_name(name, sizeof(name), signal, from);
     log_debug("got signal %d, number %d that asks for the end", signal, j->end_signals);
     if (j->end_signals == 1) {
-        bool has_job = j->is_pausing || (j->attempt && !j->attempt_ended);
+        bool has_job = j->is_pausing || (j->round && !j->round_ended);
 
         job_stop(j, STOP_SIGNAL, signal);
         if (!has_job)
@@ -190,12 +192,12 @@ static void on_end_signal(struct job *j, int signal, const struct signal_sender 
         return;
     }
     j->is_in_a_hurry = true;
-    if (j->end_signals == 2 && j->attempt && !j->attempt_ended)
+    if (j->end_signals == 2 && j->round && !j->round_ended)
         kill_say(j, name);
-    if (j->end_signals == 2 && j->attempt)
-        attempt_kill(j->attempt);
-    else if (j->attempt)
-        attempt_give_up(j->attempt);
+    if (j->end_signals == 2 && j->round)
+        job_round_kill(j->round);
+    else if (j->round)
+        job_round_give_up(j->round);
 }
 
 static void on_paused(void *arg)
@@ -204,8 +206,8 @@ static void on_paused(void *arg)
 
     terminal_leave(j->terminal);
     signals_stop_self();
-    if (j->attempt)
-        attempt_pulse_resume(j->attempt);
+    if (j->round)
+        heartbeat_resume(j->round);
     input_wake(j->input);
 }
 
@@ -215,20 +217,20 @@ static void on_signal(int signal, const struct signal_sender *from, void *arg)
 
     switch (signal) {
     case SIGTSTP:
-        if (j->attempt && !j->attempt_ended)
-            attempt_pulse_pause(j->attempt, on_paused, j);
+        if (j->round && !j->round_ended)
+            heartbeat_pause(j->round, on_paused, j);
         else
             on_paused(j);
         break;
     case SIGCONT:
-        if (j->attempt)
-            attempt_pulse_reset_silence(j->attempt);
+        if (j->round)
+            heartbeat_reset_silence(j->round);
         input_wake(j->input);
         break;
     case SIGUSR1:
     case SIGUSR2:
-        if (j->attempt)
-            attempt_signal(j->attempt, signal);
+        if (j->round)
+            job_round_signal(j->round, signal);
         break;
     default:
         on_end_signal(j, signal, from);
@@ -239,13 +241,13 @@ static void on_signal(int signal, const struct signal_sender *from, void *arg)
 static void timeout_stop(void *arg)
 {
     struct job *j = arg;
-    char ranks[ATTEMPT_LADDER_RANKS], text[ATTEMPT_LADDER_RANKS + 200];
+    char ranks[ESCALATION_RANKS], text[ESCALATION_RANKS + 200];
     int left = 0;
 
     snprintf(j->ended_by, sizeof(j->ended_by), "the job has not ended within %d s (--timeout)",
              j->plan->timeout_s);
-    if (j->attempt)
-        left = attempt_ladder_ranks(j->attempt, ranks);
+    if (j->round)
+        left = escalation_ranks(j->round, ranks);
     if (left)
         snprintf(text, sizeof(text), "%s; %s still %s", j->ended_by, ranks,
                  left == 1 ? "runs" : "run");
@@ -264,8 +266,8 @@ static void on_timeout(evutil_socket_t fd, short what, void *arg)
     j->is_late = true;
     if (j->cause != STOP_NONE)
         job_stop(j, STOP_TIMEOUT, SIGTERM);
-    else if (j->attempt)
-        attempt_look(j->attempt, timeout_stop, j);
+    else if (j->round)
+        job_round_report_stacks(j->round, timeout_stop, j);
     else
         timeout_stop(j);
 }
@@ -286,8 +288,8 @@ static void on_credit(int host, uint32_t bytes, void *arg)
 {
     struct job *j = arg;
 
-    if (j->attempt)
-        attempt_on_credit(j->attempt, host, bytes);
+    if (j->round)
+        job_round_on_credit(j->round, host, bytes);
     if (j->watch)
         j->watch->on_written(j->watch->arg);
 }
@@ -298,37 +300,37 @@ static void on_stdin(int rank, const void *bytes, size_t size, void *arg)
 
     if (size && ((const char *)bytes)[size - 1] == '\n' && isatty(STDIN_FILENO))
         output_on_typed_line(j->output);
-    if (j->attempt)
-        attempt_on_stdin(j->attempt, rank, bytes, size);
+    if (j->round)
+        job_round_on_stdin(j->round, rank, bytes, size);
 }
 
 static void on_size(struct terminal_size size, void *arg)
 {
     struct job *j = arg;
 
-    if (j->attempt)
-        attempt_on_resize(j->attempt, size);
+    if (j->round)
+        job_round_on_resize(j->round, size);
 }
 
 static bool chaos_signal(int rank, int signal, void *arg)
 {
     const struct job *j = arg;
 
-    return j->attempt && attempt_signal_rank(j->attempt, rank, signal);
+    return j->round && job_round_signal_rank(j->round, rank, signal);
 }
 
 static bool chaos_has_host(const char *host, void *arg)
 {
     const struct job *j = arg;
 
-    return j->attempt && attempt_has_host(j->attempt, host);
+    return j->round && job_round_has_host(j->round, host);
 }
 
 static void chaos_cut(const char *host, void *arg)
 {
     const struct job *j = arg;
 
-    attempt_cut(j->attempt, host, "its connection was cut by --chaos");
+    job_round_cut(j->round, host, "its connection was cut by --chaos");
 }
 
 static void chaos_say(const char *text, json_t *event, void *arg)
@@ -360,8 +362,8 @@ static void on_debugger_ready(void *arg)
     const struct job *j = arg;
 
     mpir_show();
-    if (j->attempt)
-        attempt_pulse_resume(j->attempt);
+    if (j->round)
+        heartbeat_resume(j->round);
 }
 
 /* Shows the ranks to debuggers of parallel programs. */
@@ -376,14 +378,14 @@ static void ranks_show(struct job *j)
     }
     for (int r = 0; r < p->size; r++)
         mpir_set(r, plan_host(p, p->ranks[r].host)->name, p->apps[p->ranks[r].app].argv[0],
-                 (int)attempt_rank_pid(j->attempt, r));
+                 (int)job_round_rank_pid(j->round, r));
     if (mpir_is_debugged())
-        attempt_pulse_pause(j->attempt, on_debugger_ready, j);
+        heartbeat_pause(j->round, on_debugger_ready, j);
     else
         mpir_show();
 }
 
-static void on_attempt_started(void *arg)
+static void on_round_started(void *arg)
 {
     struct job *j = arg;
 
@@ -393,9 +395,9 @@ static void on_attempt_started(void *arg)
         j->watch->on_started(j->watch->arg);
 }
 
-static void on_attempt_end(void *arg)
+static void on_round_end(void *arg)
 {
-    ((struct job *)arg)->attempt_ended = true;
+    ((struct job *)arg)->round_ended = true;
 }
 
 /* Waits until all output has been written, however slow its reader is, unless the user or --timeout
@@ -449,10 +451,10 @@ static bool hosts_replace(struct job *j)
     int failed = 0, replaced = 0;
 
     /* The old hosts have reached each other before. */
-    if (attempt_wiring_failed(j->attempt) && j->newcomer >= 0)
+    if (job_round_topology_failed(j->round) && j->newcomer >= 0)
         return host_replace(j, j->newcomer);
     for (int i = 0; i < j->plan->host_count && j->plan->spare_count > 0; i++) {
-        if (attempt_host_failed(j->attempt, i)) {
+        if (job_round_host_failed(j->round, i)) {
             failed++;
             replaced += host_replace(j, i);
         }
@@ -460,24 +462,24 @@ static bool hosts_replace(struct job *j)
     return failed > 0 && replaced == failed;
 }
 
-static int job_run_once(struct job *j, const struct attempt_config *config,
-                        struct attempt_result *result)
+static int job_run_once(struct job *j, const struct job_round_config *config,
+                        struct job_round_result *result)
 {
     struct fault why;
 
-    j->attempt_ended = false;
-    if (attempt_start(&j->attempt, config, &why)) {
+    j->round_ended = false;
+    if (job_round_start(&j->round, config, &why)) {
         log_error("%s", why.text);
         return -1;
     }
-    while (!j->attempt_ended)
+    while (!j->round_ended)
         event_base_loop(j->base, EVLOOP_ONCE);
     job_drain(j);
-    attempt_report(j->attempt);
+    job_round_report(j->round);
     /* What the ranks wrote since has hidden it. */
     if (j->ended_by[0] && output_ends_with(j->output, -1) == 0)
         output_say(j->output, "%s", j->ended_by);
-    attempt_result(j->attempt, result);
+    job_round_result(j->round, result);
     if (result->has_failed && result->has_run)
         mpir_abort("the job has failed");
     events_file_write(j->events, "finished", j->id, json_pack("{s:i}", "status", result->status));
@@ -485,8 +487,8 @@ static int job_run_once(struct job *j, const struct attempt_config *config,
         j->newcomer = -1;
     j->is_mended =
         config->restart > 0 && result->has_failed && !result->has_run && hosts_replace(j);
-    attempt_destroy(j->attempt);
-    j->attempt = NULL;
+    job_round_destroy(j->round);
+    j->round = NULL;
     return 0;
 }
 
@@ -512,7 +514,7 @@ static bool job_pause(struct job *j, int ms)
 }
 
 /* A job that could not even be started for the first time would fail again. */
-static bool is_worth_a_restart(const struct job *j, const struct attempt_result *result,
+static bool is_worth_a_restart(const struct job *j, const struct job_round_result *result,
                                const struct restarts *restarts)
 {
     return j->cause == STOP_NONE && !j->is_late && result->has_failed &&
@@ -539,20 +541,20 @@ static int job_run_all(struct job *j)
                                      .local_agent = agent,
                                      .build = build_id,
                                      .command = j->plan->agent_command};
-    struct attempt_config config = {.base = j->base,
-                                    .plan = j->plan,
-                                    .job = j->id,
-                                    .channel = &channel,
-                                    .output = j->output,
-                                    .input = j->input,
-                                    .stdin_mode = input_mode(j->plan),
-                                    .events = j->events,
-                                    .summary = j->summary,
-                                    .recording = j->recording,
-                                    .on_started = on_attempt_started,
-                                    .on_end = on_attempt_end,
-                                    .arg = j};
-    struct attempt_result result = {.status = STATUS_OURS};
+    struct job_round_config config = {.base = j->base,
+                                      .plan = j->plan,
+                                      .job = j->id,
+                                      .channel = &channel,
+                                      .output = j->output,
+                                      .input = j->input,
+                                      .stdin_mode = input_mode(j->plan),
+                                      .events = j->events,
+                                      .summary = j->summary,
+                                      .recording = j->recording,
+                                      .on_started = on_round_started,
+                                      .on_end = on_round_end,
+                                      .arg = j};
+    struct job_round_result result = {.status = STATUS_OURS};
     struct restarts restarts = {.most = j->plan->restarts};
     struct fault why;
     int pause_ms;
@@ -573,7 +575,7 @@ static int job_run_all(struct job *j)
         restart_say(j, &restarts, pause_ms);
         output_restart(j->output);
         if (!job_pause(j, pause_ms))
-            return attempt_stop_status(j->cause, j->end_signal);
+            return job_round_stop_status(j->cause, j->end_signal);
     }
     return result.status;
 }
@@ -605,9 +607,9 @@ static int job_open(struct job *j, struct fault *why)
     j->summary = j->plan->summary ? rank_summary_create(j->plan) : NULL;
     if (j->plan->summary && !j->summary)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
-    j->look = event_new(j->base, -1, EV_PERSIST, on_look, j);
+    j->reader_check = event_new(j->base, -1, EV_PERSIST, on_reader_check, j);
     j->pause = evtimer_new(j->base, on_pause_end, j);
-    if (!j->look || !j->pause)
+    if (!j->reader_check || !j->pause)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     if (j->plan->timeout_s == 0)
         return 0;
@@ -646,8 +648,8 @@ static void job_close(struct job *j)
     chaos_clock_stop(j->chaos);
     if (j->timeout)
         event_free(j->timeout);
-    if (j->look)
-        event_free(j->look);
+    if (j->reader_check)
+        event_free(j->reader_check);
     if (j->pause)
         event_free(j->pause);
     if (j->base)

@@ -11,7 +11,7 @@
 #include "launcher/input/plan/plan.h"
 #include "launcher/tools/sync/sync_report.h"
 #include "launcher/tools/sync/sync_session.h"
-#include "launcher/tools/sync/sync_wiring.h"
+#include "launcher/tools/sync/sync_topology.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -94,7 +94,7 @@ static int hosts_take(struct sync_run *r, struct fault *why)
     if (!r->hosts)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     for (int i = 0; i < list->count && !rc; i++) {
-        if (list->hosts[i].way == HOST_IS_HERE && !has_target) {
+        if (list->hosts[i].launch_method == LAUNCH_METHOD_LOCAL && !has_target) {
             log_info("host %s: is this machine", list->hosts[i].name);
             continue;
         }
@@ -123,7 +123,7 @@ static int session_run(struct sync_run *r, uint64_t *lost, struct fault *why)
     if (rc || r->count == 0)
         return rc;
     if (!r->settings.is_comparing)
-        rc = sync_wiring_find(&r->settings.wiring, &r->c, why);
+        rc = sync_topology_find(&r->settings.wiring, &r->c, why);
     if (rc)
         return rc;
     r->settings.rdma = r->c.options->rdma;
@@ -203,7 +203,7 @@ int sync_command_run(int argc, char **argv)
                                           "has already is not copied again.",
                                  .job_word = JOB_WORD_NONE,
                                  .words = &r.paths,
-                                 .job_options = sync_wiring_options,
+                                 .job_options = sync_topology_options,
                                  .timeout_ms = TIMEOUT_MS,
                                  .flags = flags,
                                  .hints = hints};

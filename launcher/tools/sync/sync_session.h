@@ -20,7 +20,7 @@ struct sync_settings {
     bool is_checksum, is_delete, is_git, shows_progress;
     int stall_ms;         /* after which a host that does not go on is named */
     char *const *exclude; /* ends with NULL */
-    json_t *wiring;       /* sync_wiring.h; or NULL */
+    json_t *wiring;       /* sync_topology.h; or NULL */
     struct rdma_choice rdma;
 };
 

@@ -2,7 +2,7 @@
 #include "launcher/tools/top/top_batch.h"
 
 #include "common/clock.h"
-#include "launcher/tools/top/top_look.h"
+#include "launcher/tools/top/top_sampler.h"
 #include "launcher/tools/top/top_text.h"
 
 #include <event2/event.h>
@@ -12,9 +12,9 @@
 struct top_batch {
     struct event_base *base;
     const struct query_command *c;
-    struct top_look *look;
+    struct top_sampler *sampler;
     struct top_choice choice;
-    int every_s, looks, left;
+    int every_s, samples, left;
     int missing;
     size_t jobs;
     int rc;
@@ -43,7 +43,8 @@ static void rows_print(const struct top_batch *b, const struct top_rows *rows)
 static int view_print(struct top_batch *b)
 {
     struct top_rows rows;
-    int rc = top_rows_make(&rows, top_look_hosts(b->look), b->c->hosts->count, &b->choice, b->why);
+    int rc =
+        top_rows_make(&rows, top_sampler_hosts(b->sampler), b->c->hosts->count, &b->choice, b->why);
 
     if (rc)
         return rc;
@@ -64,7 +65,7 @@ static void batch_on_change(bool is_whole, void *arg)
 {
     struct top_batch *b = arg;
 
-    if (!is_whole || b->left == 0 || b->looks++ == 0)
+    if (!is_whole || b->left == 0 || b->samples++ == 0)
         return;
     b->rc = view_print(b);
     if (b->rc)
@@ -80,13 +81,13 @@ int top_batch_run(struct event_base *base, const struct query_command *c, int ev
                           .left = views,
                           .choice = {.column = column},
                           .why = why};
-    int rc = top_look_open(&b.look, base, c, every_s, batch_on_change, &b, why);
+    int rc = top_sampler_open(&b.sampler, base, c, every_s, batch_on_change, &b, why);
 
     if (!rc) {
         event_base_dispatch(base);
         rc = b.rc;
     }
-    top_look_close(b.look);
+    top_sampler_close(b.sampler);
     *missing = b.missing;
     *jobs = b.jobs;
     return rc;

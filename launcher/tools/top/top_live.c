@@ -4,8 +4,8 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "launcher/tools/top/top_kill.h"
-#include "launcher/tools/top/top_look.h"
 #include "launcher/tools/top/top_picture.h"
+#include "launcher/tools/top/top_sampler.h"
 #include "launcher/tools/top/top_screen.h"
 
 #include <event2/event.h>
@@ -27,7 +27,7 @@ struct top_live {
     struct event_base *base;
     const struct query_command *c;
     int every_s, signal;
-    struct top_look *look;
+    struct top_sampler *sampler;
     struct top_screen *screen;
     struct top_view view;
     struct top_rows rows;
@@ -78,8 +78,8 @@ static void live_draw(struct top_live *l, bool is_anew)
 static int rows_renew(struct top_live *l)
 {
     struct top_rows rows;
-    int rc =
-        top_rows_make(&rows, top_look_hosts(l->look), l->c->hosts->count, &l->view.choice, l->why);
+    int rc = top_rows_make(&rows, top_sampler_hosts(l->sampler), l->c->hosts->count,
+                           &l->view.choice, l->why);
 
     if (rc) {
         live_fail(l, rc);
@@ -228,7 +228,7 @@ static int events_add(struct top_live *l)
 static void live_end(struct top_live *l)
 {
     top_kill_close(l->kill);
-    top_look_close(l->look);
+    top_sampler_close(l->sampler);
     log_to(NULL, NULL);
     top_screen_close(l->screen);
     for (int i = 0; i < SIGNALS; i++)
@@ -255,7 +255,7 @@ int top_live_run(struct event_base *base, const struct query_command *c, int eve
     rc = top_screen_open(&l.screen, why);
     if (!rc) {
         log_to(live_on_log, &l);
-        rc = top_look_open(&l.look, base, c, every_s, live_on_change, &l, why);
+        rc = top_sampler_open(&l.sampler, base, c, every_s, live_on_change, &l, why);
     }
     if (!rc)
         rc = events_add(&l);

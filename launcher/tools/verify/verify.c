@@ -94,7 +94,7 @@ static int traffic_judge(struct verify *v, struct fault *why)
 {
     struct query_command c = v->c;
     struct fact_survey later = {.c = &c};
-    int rc = verify_links(v, why);
+    int rc = verify_pairs(v, why);
 
     c.answers = NULL;
     if (!rc)
@@ -116,8 +116,8 @@ static void json_print(const struct verify *v)
     for (int i = 0; i < v->c.hosts->count; i++)
         json_array_append_new(hosts, text_json(verify_name(v, i)));
     root = json_pack("{so so}", "hosts", hosts, "findings", finding_json(&v->findings));
-    if (v->links)
-        json_object_set(root, "links", v->links);
+    if (v->pairs)
+        json_object_set(root, "links", v->pairs);
     text = json_dumps(root, JSON_INDENT(2));
     printable_print("%s\n", text ? text : "{}");
     free(text);
@@ -180,7 +180,7 @@ static void verify_close(struct verify *v)
         json_decref(v->failed[i]);
     for (int i = 0; v->resolved && i < v->c.hosts->count; i++)
         json_decref(v->resolved[i]);
-    json_decref(v->links);
+    json_decref(v->pairs);
     free(v->failed);
     free(v->resolved);
     free(v->ports);

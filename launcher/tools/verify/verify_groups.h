@@ -13,7 +13,7 @@ struct verify {
     int *ports;        /* TCP ports on which the hosts listen, for the connections; 0: none */
     json_t **failed;   /* of each host: the connections that failed; or NULL */
     json_t **resolved; /* of each host: what the names of all mean there; or NULL */
-    json_t *links;     /* the figures of each pair: an array; NULL: there was no traffic */
+    json_t *pairs;     /* the figures of each pair: an array; NULL: there was no traffic */
 };
 
 static inline const char *verify_name(const struct verify *v, int host)
@@ -36,7 +36,7 @@ double verify_device_rate(const struct host_facts *h, const char *port);
 
 /* Makes traffic between all pairs, and adds those that fail or are slow. ML_ERR_MEMORY,
  * ML_ERR_SYSTEM. */
-int verify_links(struct verify *v, struct fault *why);
+int verify_pairs(struct verify *v, struct fault *why);
 /* `later`: the facts of the hosts after the traffic. */
 void verify_counters(struct verify *v, const struct host_facts *later);
 

@@ -24,11 +24,11 @@ static const char *address_of(const struct verify *v, int host, const char *towa
 
     if (h->ips && h->ips[0])
         return h->ips[0];
-    if (h->way == HOST_BY_SRUN || h->way == HOST_BY_COMMAND)
+    if (h->launch_method == LAUNCH_METHOD_SRUN || h->launch_method == LAUNCH_METHOD_COMMAND)
         return a->guess;
     if (a->address[0])
         return a->address;
-    if (h->way == HOST_IS_HERE && address_towards(towards, own, NULL) == 0)
+    if (h->launch_method == LAUNCH_METHOD_LOCAL && address_towards(towards, own, NULL) == 0)
         return own;
     return a->guess;
 }

@@ -113,10 +113,10 @@ static void on_opened(evutil_socket_t fd, short what, void *arg)
         channel_end(a, why.text);
 }
 
-static const char *const way_names[] = {[HOST_BY_SSH] = "over SSH",
-                                        [HOST_IS_HERE] = "on this machine",
-                                        [HOST_BY_SRUN] = "by srun",
-                                        [HOST_BY_COMMAND] = "by --agent-command"};
+static const char *const method_names[] = {[LAUNCH_METHOD_SSH] = "over SSH",
+                                           [LAUNCH_METHOD_LOCAL] = "on this machine",
+                                           [LAUNCH_METHOD_SRUN] = "by srun",
+                                           [LAUNCH_METHOD_COMMAND] = "by --agent-command"};
 
 int agent_channel_open(struct agent_channel **out, struct event_base *base, int host,
                        const struct host *to, const struct channel_config *config,
@@ -141,7 +141,8 @@ int agent_channel_open(struct agent_channel **out, struct event_base *base, int 
         rc = fault_os(why, ML_ERR_SYSTEM, errno, "cannot open a channel");
         goto fail;
     }
-    log_debug("host %s: opening a channel to its agent %s", to->name, way_names[to->way]);
+    log_debug("host %s: opening a channel to its agent %s", to->name,
+              method_names[to->launch_method]);
     rc = channel_open(&a->channel, to, config, on_channel_ready, a, why);
     if (rc)
         goto fail;

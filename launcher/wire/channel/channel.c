@@ -9,10 +9,10 @@
 int channel_open(struct channel **out, const struct host *host, const struct channel_config *config,
                  channel_ready_fn *ready, void *arg, struct fault *why)
 {
-    switch (host->way) {
-    case HOST_IS_HERE:
+    switch (host->launch_method) {
+    case LAUNCH_METHOD_LOCAL:
         return local_channel_open(out, config, ready, arg, why);
-    case HOST_BY_SSH:
+    case LAUNCH_METHOD_SSH:
         return module_channel_open(out, host, config, ready, arg, why);
     default:
         return command_channel_open(out, host, config, ready, arg, why);

@@ -14,8 +14,9 @@
 
 #include <stddef.h>
 
-/* Opens the carrier that host->way asks for. `config` and `host` must outlive the channel. Returns
- * an error only for what fails at once; everything else is reported through `ready`. */
+/* Opens the carrier that host->launch_method asks for. `config` and `host` must outlive the
+ * channel. Returns an error only for what fails at once; everything else is reported through
+ * `ready`. */
 int channel_open(struct channel **out, const struct host *host, const struct channel_config *config,
                  channel_ready_fn *ready, void *arg, struct fault *why);
 

@@ -250,8 +250,9 @@ static int argv_make(struct command_channel *c, const struct host *host, struct 
     int rc;
 
     c->agent = c->config->agent ? c->config->agent : c->config->local_agent;
-    rc = host->way == HOST_BY_SRUN ? srun_command_words(&words, host, environ, why)
-                                   : command_words_fill(&words, c->config->command, gaps, why);
+    rc = host->launch_method == LAUNCH_METHOD_SRUN
+             ? srun_command_words(&words, host, environ, why)
+             : command_words_fill(&words, c->config->command, gaps, why);
     if (!rc)
         rc = string_list_add(&words, c->agent, why);
     if (!rc)
@@ -265,7 +266,7 @@ static int argv_make(struct command_channel *c, const struct host *host, struct 
         words.items[0] = path;
         rc = string_list_release(&words, &c->argv, why);
     }
-    if (!rc && host->way == HOST_BY_SRUN)
+    if (!rc && host->launch_method == LAUNCH_METHOD_SRUN)
         rc = srun_command_environment(&c->environment, environ, why);
     string_list_clear(&words);
     return rc;

@@ -10,9 +10,10 @@
 #include "launcher/input/hosts/host_list.h"
 #include "launcher/wire/channel/channel_config.h"
 
-/* Starts srun (host->way is HOST_BY_SRUN) or the command of `config`, followed by the agent's path
- * and arguments. Ready with the agent's first byte. `config` must outlive the channel. Returns
- * ML_ERR_REFUSED if there is no such program, ML_ERR_SYSTEM if it cannot be executed. */
+/* Starts srun (host->launch_method is LAUNCH_METHOD_SRUN) or the command of `config`, followed by
+ * the agent's path and arguments. Ready with the agent's first byte. `config` must outlive the
+ * channel. Returns ML_ERR_REFUSED if there is no such program, ML_ERR_SYSTEM if it cannot be
+ * executed. */
 int command_channel_open(struct channel **out, const struct host *host,
                          const struct channel_config *config, channel_ready_fn *ready, void *arg,
                          struct fault *why);

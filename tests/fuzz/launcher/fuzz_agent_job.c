@@ -5,7 +5,7 @@
  */
 #include "launcher/agent/rank/framework_variables.h"
 #include "launcher/agent/rank/rank_environment.h"
-#include "launcher/wire/protocol/job_message.h"
+#include "launcher/wire/protocol/job_spec.h"
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void check_ranks(const struct job_message *m)
+static void check_ranks(const struct job_spec *m)
 {
     for (int i = 0; i < m->rank_count; i++) {
         const struct job_rank *r = &m->ranks[i];
@@ -43,7 +43,7 @@ static void check_ranks(const struct job_message *m)
         abort();
 }
 
-static void check_environment(const struct job_message *m)
+static void check_environment(const struct job_spec *m)
 {
     static const char *const inherited[] = {"PATH=/bin", "RANK=1", NULL};
     struct rank_environment_config config = {.job = m,
@@ -68,14 +68,14 @@ static void check_environment(const struct job_message *m)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct job_message *m = NULL;
+    struct job_spec *m = NULL;
     struct fault why = {0};
 
-    if (job_message_parse(&m, (const char *)data, size, &why) == 0) {
+    if (job_spec_decode(&m, (const char *)data, size, &why) == 0) {
         check_ranks(m);
         if (m->size < 4096)
             check_environment(m);
-        job_message_destroy(m);
+        job_spec_destroy(m);
     } else if (m || why.code >= 0 || !why.text[0]) {
         abort();
     }

@@ -8,8 +8,8 @@
 #include "rdma/endpoint.h"
 #include "rdma/rdma_table.h"
 #include "rdma/verbs/rail_match.h"
+#include "runtime/group/coord_events.h"
 #include "runtime/group/link.h"
-#include "runtime/group/news.h"
 #include "runtime/group/world.h"
 #include "runtime/transport/rdma_link.h"
 #include "tests/unit/rdma/mock_verbs.h"
@@ -97,7 +97,8 @@ static struct group *group_of(struct world *w)
     struct fault why;
 
     *w = (struct world){.size = 2, .hosts = 2, .host_of = host_of, .host_names = names};
-    if (news_open(&w->news, NULL, 2, &why) || group_create(&g, w, 0, members, 2, &why))
+    if (coord_events_open(&w->coord_events, NULL, 2, &why) ||
+        group_create(&g, w, 0, members, 2, &why))
         abort();
     return g;
 }
@@ -143,7 +144,7 @@ static void link_use(struct endpoint *mine, struct endpoint *theirs, char *lines
     g->broken.code = ML_ERR_LINK; /* so that close does not wait for a flush */
     l->ops->close(l);
     group_destroy(g);
-    news_close(w.news);
+    coord_events_close(w.coord_events);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -10,9 +10,9 @@
  * the header that comes next, every other byte for itself.
  */
 #include "common/build_id.h"
+#include "runtime/group/coord_events.h"
 #include "runtime/group/message.h"
-#include "runtime/group/news.h"
-#include "runtime/group/transfer.h"
+#include "runtime/group/message_op.h"
 #include "runtime/group/world.h"
 #include "runtime/transport/tcp_link.h"
 #include "runtime/transport/tcp_wire.h"
@@ -23,7 +23,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { TRANSFERS = 4 };
+enum { MESSAGE_OPS = 4 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -38,7 +38,8 @@ static struct group *group_of(struct world *w)
     *w = (struct world){.job = {.job = "job", .size = 2}, .secret = {1}, .size = 2, .hosts = 2};
     w->host_of = host_of;
     w->host_names = names;
-    if (news_open(&w->news, NULL, 2, &why) || group_create(&g, w, 0, members, 2, &why))
+    if (coord_events_open(&w->coord_events, NULL, 2, &why) ||
+        group_create(&g, w, 0, members, 2, &why))
         abort();
     return g;
 }
@@ -109,7 +110,7 @@ static void shake(const struct group *g, bool accepts, const int pair[2], const 
 /* --- messages --------------------------------------------------------------------------------- */
 
 /* A receive, or NULL, as its sender would announce it. */
-static void header_send(const struct group *g, int fd, const struct transfer *t)
+static void header_send(const struct group *g, int fd, const struct message_op *t)
 {
     struct message m;
 
@@ -124,25 +125,25 @@ static void talk(struct group *g, const int pair[2], bool reads_ahead, const uin
 {
     float sums[3] = {1, 2, 3};
     char bytes[2][5];
-    struct transfer t[TRANSFERS] = {
-        {.what = TRANSFER_RECV, .peer = 1, .buf = bytes[0], .size = sizeof(bytes[0])},
-        {.what = TRANSFER_REDUCE, .peer = 1, .buf = sums, .with = sums, .size = sizeof(sums)},
-        {.what = TRANSFER_RECV, .peer = 1},
-        {.what = TRANSFER_RECV, .peer = 1, .buf = bytes[1], .size = sizeof(bytes[1])}};
+    struct message_op t[MESSAGE_OPS] = {
+        {.what = MESSAGE_OP_RECV, .peer = 1, .buf = bytes[0], .size = sizeof(bytes[0])},
+        {.what = MESSAGE_OP_REDUCE, .peer = 1, .buf = sums, .with = sums, .size = sizeof(sums)},
+        {.what = MESSAGE_OP_RECV, .peer = 1},
+        {.what = MESSAGE_OP_RECV, .peer = 1, .buf = bytes[1], .size = sizeof(bytes[1])}};
     struct message m;
     struct fault why = {0};
     int rc = 1, headers = 0;
 
     g->call = (struct call){.count = 3, .kind = CALL_ALL_REDUCE, .type = ML_FLOAT32, .op = ML_SUM};
     if (tcp_link_open(&g->links[1], g, 1, pair[0], NULL, &why) ||
-        transfer_start(g, t, TRANSFERS, &why))
+        message_op_start(g, t, MESSAGE_OPS, &why))
         abort();
     g->links[1]->reads_ahead = reads_ahead;
     for (int i = 1; at < end && rc >= 0; at++, i++) {
         if (*at == 'h' && !reads_ahead)
             header_send(g, pair[1], g->links[1]->recvs);
         else if (*at == 'h')
-            header_send(g, pair[1], headers < TRANSFERS ? &t[headers++] : NULL);
+            header_send(g, pair[1], headers < MESSAGE_OPS ? &t[headers++] : NULL);
         else
             send(pair[1], at, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
         if (reads_ahead && i % 64 && at + 1 < end)
@@ -153,7 +154,7 @@ static void talk(struct group *g, const int pair[2], bool reads_ahead, const uin
     }
     if (rc < 0 && (why.code >= 0 || !why.text[0]))
         abort();
-    transfer_drop(g);
+    message_op_drop(g);
     g->links[1]->ops->close(g->links[1]);
     g->links[1] = NULL;
 }
@@ -175,6 +176,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         shake(g, data[0] == 'a', pair, data + 1, data + size);
     close(pair[1]);
     group_destroy(g);
-    news_close(w.news);
+    coord_events_close(w.coord_events);
     return 0;
 }

@@ -5,9 +5,9 @@
  * frames consist of, and the bytes behind them; the headers of messages are added, as other targets
  * take any of these.
  */
+#include "runtime/group/coord_events.h"
 #include "runtime/group/message.h"
-#include "runtime/group/news.h"
-#include "runtime/group/transfer.h"
+#include "runtime/group/message_op.h"
 #include "runtime/group/wait.h"
 #include "runtime/group/world.h"
 #include "runtime/transport/tcp_link.h"
@@ -33,7 +33,8 @@ static struct group *group_of(struct world *w, int fd)
     *w = (struct world){.job = {.job = "job", .size = 2}, .size = 2, .hosts = 2};
     w->host_of = host_of;
     w->host_names = names;
-    if (news_open(&w->news, NULL, 2, &why) || group_create(&g, w, 0, members, 2, &why) ||
+    if (coord_events_open(&w->coord_events, NULL, 2, &why) ||
+        group_create(&g, w, 0, members, 2, &why) ||
         tcp_link_open(&g->links[1], g, 1, fd, NULL, &why))
         abort();
     return g;
@@ -42,7 +43,7 @@ static struct group *group_of(struct world *w, int fd)
 /* Sends what the rank waits for next, as far as there is input. Returns how much was used. */
 static size_t message_send(const struct group *g, int fd, const uint8_t *at, size_t left)
 {
-    const struct transfer *t = g->links[1]->recvs;
+    const struct message_op *t = g->links[1]->recvs;
     struct message m;
 
     if (!t)
@@ -116,6 +117,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     g->links[1] = NULL;
     close(pair[1]);
     group_destroy(g);
-    news_close(world.news);
+    coord_events_close(world.coord_events);
     return 0;
 }

@@ -2,23 +2,23 @@
 #include "tests/runtime/mesh/thread_mesh.h"
 
 #include "runtime/collective/collectives.h"
+#include "runtime/group/message_op.h"
 #include "runtime/group/sleeper.h"
-#include "runtime/group/transfer.h"
 #include "runtime/group/wait.h"
 #include "runtime/kernel/combiner.h"
 #include "runtime/kernel/reduce_op.h"
 #include "runtime/steps/hierarchy.h"
-#include "runtime/transport/shm_board.h"
+#include "runtime/transport/shm_coll.h"
 
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- the mesh: transfer_* of runtime/group/transfer.h ---- */
+/* ---- the mesh: transfer_* of runtime/group/message_op.h ---- */
 
 struct letter {
-    struct transfer *t;
+    struct message_op *t;
     struct call call;
     struct letter *next;
 };
@@ -33,7 +33,7 @@ static struct {
 
 static _Thread_local struct fault thread_fault;
 
-static void queue_add(struct queue *q, struct transfer *t, const struct call *c)
+static void queue_add(struct queue *q, struct message_op *t, const struct call *c)
 {
     struct letter *l = calloc(1, sizeof(*l));
 
@@ -58,9 +58,9 @@ static void queue_remove(struct queue *q)
     free(l);
 }
 
-static void deliver(const struct transfer *from, struct transfer *to, const struct call *c)
+static void deliver(const struct message_op *from, struct message_op *to, const struct call *c)
 {
-    if (to->what == TRANSFER_RECV) {
+    if (to->what == MESSAGE_OP_RECV) {
         if (from->size)
             memcpy(to->buf, from->buf, from->size);
     } else if (c->combiner) {
@@ -106,13 +106,13 @@ static int mesh_move(struct group *g, bool *moved)
     return 0;
 }
 
-int transfer_start(struct group *g, struct transfer *t, int n, struct fault *why)
+int message_op_start(struct group *g, struct message_op *t, int n, struct fault *why)
 {
     (void)why;
     pthread_mutex_lock(&mesh.lock);
     for (int i = 0; i < n; i++) {
         t[i].done = false;
-        if (t[i].what == TRANSFER_SEND)
+        if (t[i].what == MESSAGE_OP_SEND)
             queue_add(&mesh.sends[g->rank][t[i].peer], &t[i], &g->call);
         else
             queue_add(&mesh.recvs[t[i].peer][g->rank], &t[i], &g->call);
@@ -122,7 +122,7 @@ int transfer_start(struct group *g, struct transfer *t, int n, struct fault *why
     return 0;
 }
 
-static bool all_done(const struct transfer *t, int n)
+static bool all_done(const struct message_op *t, int n)
 {
     for (int i = 0; i < n; i++)
         if (!t[i].done)
@@ -130,7 +130,7 @@ static bool all_done(const struct transfer *t, int n)
     return true;
 }
 
-int transfer_wait(struct group *g, struct transfer *t, int n, struct fault *why)
+int message_op_wait(struct group *g, struct message_op *t, int n, struct fault *why)
 {
     int rc = 0;
 
@@ -148,14 +148,14 @@ int transfer_wait(struct group *g, struct transfer *t, int n, struct fault *why)
     return rc ? fault_set(why, rc, "%s: the calls don't match", g->call_name) : 0;
 }
 
-int transfer_run(struct group *g, struct transfer *t, int n, struct fault *why)
+int message_op_run(struct group *g, struct message_op *t, int n, struct fault *why)
 {
-    int rc = transfer_start(g, t, n, why);
+    int rc = message_op_start(g, t, n, why);
 
-    return rc ? rc : transfer_wait(g, t, n, why);
+    return rc ? rc : message_op_wait(g, t, n, why);
 }
 
-/* ---- the board: what shm_board.c needs of the library ---- */
+/* ---- the board: what shm_coll.c needs of the library ---- */
 
 enum { CELL = 4096 /* so that vectors take many turns */ };
 
@@ -184,10 +184,11 @@ void wait_moved(struct group *g, struct waiting *w)
 }
 
 /* Makes a board in memory that the threads share, if MLAUNCH_ALGO needs one. */
-static void *board_make(struct shm_board *b, int ranks)
+static void *coll_make(struct shm_coll *b, int ranks)
 {
     const char *algorithms = getenv("MLAUNCH_ALGO");
-    size_t lines = BOARD_LINES * sizeof(struct board_line), each = lines + BOARD_CELLS * CELL;
+    size_t lines = SHM_COLL_LINES * sizeof(struct shm_coll_line),
+           each = lines + SHM_COLL_CELLS * CELL;
     size_t all = (size_t)ranks * each;
     unsigned char *memory;
 
@@ -197,7 +198,7 @@ static void *board_make(struct shm_board *b, int ranks)
     if (!memory)
         abort();
     memset(memory, 0, all);
-    *b = (struct shm_board){
+    *b = (struct shm_coll){
         .lines = memory, .cells = memory + lines, .stride = each, .cell_size = CELL};
     return memory;
 }
@@ -397,7 +398,7 @@ static const char *do_error(void)
 /* ---- running ---- */
 
 struct rank {
-    struct shm_board board;
+    struct shm_coll coll;
     pthread_t thread;
     struct group group;
     int host_of[MESH_RANKS];
@@ -439,8 +440,8 @@ int mesh_run(int size, void (*body)(const struct subject *s, int *failures))
 {
     static struct rank ranks[MESH_RANKS];
     static struct sleeper_slot slots[MESH_RANKS];
-    struct shm_board board;
-    void *memory = board_make(&board, size);
+    struct shm_coll coll;
+    void *memory = coll_make(&coll, size);
     int failures = 0;
 
     memset(ranks, 0, sizeof(ranks));
@@ -450,9 +451,9 @@ int mesh_run(int size, void (*body)(const struct subject *s, int *failures))
         ranks[i].group.slots = slots;
         hosts_make(&ranks[i].group, ranks[i].host_of);
         if (memory) {
-            ranks[i].board = board;
-            ranks[i].board.group = &ranks[i].group;
-            ranks[i].group.board = &ranks[i].board;
+            ranks[i].coll = coll;
+            ranks[i].coll.group = &ranks[i].group;
+            ranks[i].group.coll = &ranks[i].coll;
         }
         ranks[i].body = body;
         if (pthread_create(&ranks[i].thread, NULL, rank_main, &ranks[i]) != 0)

@@ -2,7 +2,7 @@
 #include "tests/unit/coordinator/fixture.h"
 
 #include "common/clock.h"
-#include "coordinator/agent_link.h"
+#include "coordinator/agent_client.h"
 #include "coordinator/protocol.h"
 
 #include <arpa/inet.h>
@@ -61,7 +61,7 @@ static void on_control(evutil_socket_t fd, short what, void *arg)
 {
     struct fixture *f = arg;
     char line[512], command[16];
-    struct agent_link_events link_events = {on_lost, NULL, NULL, NULL, f};
+    struct agent_client_events link_events = {on_lost, NULL, NULL, NULL, f};
     struct fault why;
     int rank = 0, pid = 0, at = 0;
     ssize_t n = recv(fd, line, sizeof(line) - 1, 0);
@@ -74,17 +74,17 @@ static void on_control(evutil_socket_t fd, short what, void *arg)
     if (strcmp(command, "exited") == 0)
         server_rank_exited(f->server, rank, pid, line + at);
     else if (strcmp(command, "tell") == 0)
-        agent_link_exited(f->link, rank, pid, line + at);
+        agent_client_exited(f->link, rank, pid, line + at);
     else if (strcmp(command, "waits") == 0)
         server_tell_waits(f->server);
     else if (strcmp(command, "link") == 0)
-        assert_int_equal(agent_link_open(&f->link, f->base, f->address, "job", fixture_secret, rank,
-                                         PATIENCE_MS, &link_events, &why),
+        assert_int_equal(agent_client_open(&f->link, f->base, f->address, "job", fixture_secret,
+                                           rank, PATIENCE_MS, &link_events, &why),
                          0);
     else if (strcmp(command, "quit") == 0)
         event_base_loopbreak(f->base);
     if (strcmp(command, "unlink") == 0 || strcmp(command, "quit") == 0) {
-        agent_link_close(f->link);
+        agent_client_close(f->link);
         f->link = NULL;
     }
 }

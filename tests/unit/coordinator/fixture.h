@@ -22,14 +22,14 @@ enum { PATIENCE_MS = 20000, RANKS_MAX = 64, HOST_PID = 1000, FIXTURE_HOSTS = 4 }
 extern const uint8_t fixture_secret[AUTH_SECRET];
 extern const char *const fixture_names[FIXTURE_HOSTS]; /* of the hosts: "a" to "d" */
 
-struct agent_link;
+struct agent_client;
 struct event;
 struct event_base;
 
 struct fixture {
     struct event_base *base;
     struct server *server;
-    struct agent_link *link;
+    struct agent_client *link;
     pthread_t thread;
     int control[2]; /* [0] the test's end, [1] the loop's */
     struct event *on_control;

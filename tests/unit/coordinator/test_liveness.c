@@ -95,7 +95,7 @@ static void test_abort(void **state)
     fixture_stop(f);
 }
 
-static void test_agent_link(void **state)
+static void test_agent_client(void **state)
 {
     struct fixture *f = fixture_start_joined(4, 0);
 
@@ -139,7 +139,7 @@ int main(void)
         cmocka_unit_test(test_child_holds_the_claim),
         cmocka_unit_test(test_leave),
         cmocka_unit_test(test_abort),
-        cmocka_unit_test(test_agent_link),
+        cmocka_unit_test(test_agent_client),
         cmocka_unit_test(test_lost_host),
     };
 

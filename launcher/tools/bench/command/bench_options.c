@@ -531,7 +531,7 @@ static int kind_refuse(const char *word, bool is_second, struct fault *why)
         near ? "?" : "");
 }
 
-static int words_read(struct reading *r, char *const *words, struct fault *why)
+static int args_parse(struct reading *r, char *const *words, struct fault *why)
 {
     bool has_kind = false;
     int rc = 0;
@@ -557,7 +557,7 @@ int bench_options_parse(struct bench_options *out, char *const *words, struct fa
     struct bench_options o = {
         .type = ML_FLOAT32, .op = ML_SUM, .transfers = 3, .rounds = 1, .duration_s = 0.1};
     struct reading r = {.out = &o, .first = 8, .last = 64 << 20, .factor = 2};
-    int rc = words_read(&r, words, why);
+    int rc = args_parse(&r, words, why);
 
     if (!rc)
         rc = sizes_list(&r, why);

@@ -21,7 +21,7 @@ bool compare_command_is(int argc, char *const *argv)
     return false;
 }
 
-static int words_read(const char *paths[2], enum bench_form *form, int argc, char *const *argv,
+static int args_parse(const char *paths[2], enum bench_form *form, int argc, char *const *argv,
                       struct fault *why)
 {
     int count = 0;
@@ -122,7 +122,7 @@ int compare_command_run(int argc, char *const *argv)
     const char *paths[2] = {NULL, NULL};
     struct fault why;
     bool is_worse = false;
-    int rc = words_read(paths, &form, argc, argv, &why);
+    int rc = args_parse(paths, &form, argc, argv, &why);
 
     if (!rc)
         rc = files_compare(paths, form, &is_worse, &why);

@@ -55,7 +55,7 @@ bool vary_command_is(int argc, char *const *argv)
     return false;
 }
 
-static int words_read(struct varying *v, int argc, char *const *argv, struct fault *why)
+static int args_parse(struct varying *v, int argc, char *const *argv, struct fault *why)
 {
     int rc = 0;
 
@@ -252,7 +252,7 @@ int vary_command_run(int argc, char *const *argv)
     int status = 0, rc = v ? 0 : fault_set(&why, ML_ERR_MEMORY, "out of memory");
 
     if (!rc)
-        rc = words_read(v, argc, argv, &why);
+        rc = args_parse(v, argc, argv, &why);
     if (!rc)
         rc = runs_read(v, &why);
     if (!rc)

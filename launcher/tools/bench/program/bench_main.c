@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* bench_main.c: mlaunch-bench, the program that `mlaunch bench` runs. Rank 0 prints. */
 #include "launcher/base/text/result_file.h"
-#include "launcher/tools/bench/link/link_bench.h"
 #include "launcher/tools/bench/measure/bench_report.h"
 #include "launcher/tools/bench/measure/measure.h"
+#include "launcher/tools/bench/pair/pair_bench.h"
 #include "launcher/tools/bench/program/plot.h"
 #include "launcher/tools/bench/program/transfer_bench.h"
 #include "launcher/tools/bench/program/tune.h"
@@ -99,7 +99,7 @@ int main(int argc, char **argv)
         return rc ? STATUS_FAILED : 0;
     }
     if (!rc && o.kind == BENCH_LINK) {
-        rc = link_bench_run(&o, &world, &errors, &why);
+        rc = pair_bench_run(&o, &world, &errors, &why);
         if (rc)
             failure_print(world, rc, &why);
         return rc ? STATUS_FAILED : errors ? STATUS_ERRORS : 0;

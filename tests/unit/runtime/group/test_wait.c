@@ -9,10 +9,10 @@
 #include "common/clock.h"
 #include "coordinator/protocol.h"
 #include "runtime/group/bell.h"
+#include "runtime/group/coord_events.h"
 #include "runtime/group/link.h"
 #include "runtime/group/message.h"
-#include "runtime/group/news.h"
-#include "runtime/group/transfer.h"
+#include "runtime/group/message_op.h"
 #include "runtime/group/world.h"
 
 #include <fcntl.h>
@@ -34,7 +34,8 @@ enum {
     MS = 1000 * 1000,
 };
 
-/* --- the stand-in for news.c ------------------------------------------------------------------ */
+/* --- the stand-in for coord_events.c
+ * ------------------------------------------------------------------ */
 
 static struct {
     uint32_t serial;
@@ -46,63 +47,63 @@ static struct {
     uint8_t told[8]; /* types of messages to the coordinator */
     int told_count;
     json_t *last; /* of the last one */
-} news;
+} coord_events;
 
-int news_fd(const struct news *n)
+int coord_events_fd(const struct coord_events *n)
 {
     (void)n;
-    return news.fd[0];
+    return coord_events.fd[0];
 }
 
-uint32_t news_serial(const struct news *n)
+uint32_t coord_events_serial(const struct coord_events *n)
 {
     (void)n;
-    return news.serial;
+    return coord_events.serial;
 }
 
-void news_read(struct news *n, const struct group *reader)
+void coord_events_read(struct coord_events *n, const struct group *reader)
 {
     char byte;
 
     (void)n, (void)reader;
-    news.reads++;
-    if (read(news.fd[0], &byte, 1) == 1)
-        news.serial++;
+    coord_events.reads++;
+    if (read(coord_events.fd[0], &byte, 1) == 1)
+        coord_events.serial++;
 }
 
-int news_broken(struct news *n, const struct group *g, struct fault *why)
+int coord_events_broken(struct coord_events *n, const struct group *g, struct fault *why)
 {
     (void)n, (void)g;
-    if (news.broken.code)
-        *why = news.broken;
-    return news.broken.code;
+    if (coord_events.broken.code)
+        *why = coord_events.broken;
+    return coord_events.broken.code;
 }
 
-enum peer_state news_peer(struct news *n, int rank, struct fault *why)
+enum peer_state coord_events_peer(struct coord_events *n, int rank, struct fault *why)
 {
     (void)n;
     assert_int_equal(rank, PEER);
-    if (news.peer != PEER_PRESENT)
+    if (coord_events.peer != PEER_PRESENT)
         fault_set(why, ML_ERR_PEER, "rank %d is gone", rank);
-    return news.peer;
+    return coord_events.peer;
 }
 
-json_t *news_mail(struct news *n, struct group *g, int *from)
+json_t *coord_events_mail(struct coord_events *n, struct group *g, int *from)
 {
-    json_t *word = news.mail;
+    json_t *word = coord_events.mail;
 
     (void)n, (void)g;
     *from = PEER;
-    news.mail = NULL;
+    coord_events.mail = NULL;
     return word;
 }
 
-int news_tell(struct news *n, uint8_t type, json_t *payload, struct fault *why)
+int coord_events_send(struct coord_events *n, uint8_t type, json_t *payload, struct fault *why)
 {
     (void)n, (void)why;
-    news.told[news.told_count++] = type;
-    json_decref(news.last);
-    news.last = payload;
+    coord_events.told[coord_events.told_count++] = type;
+    json_decref(coord_events.last);
+    coord_events.last = payload;
     return 0;
 }
 
@@ -114,7 +115,7 @@ struct fixture {
     char *host_names[1];
     struct group *group;
     struct link link; /* to the peer */
-    struct transfer receive;
+    struct message_op receive;
     int sleeps, wakes, heard;
     enum { SLEEP_ON, SLEEP_RING, SLEEP_READY, SLEEP_READABLE, SLEEP_NEWS } sleep;
     int pipe[2];
@@ -134,7 +135,7 @@ static int link_sleep(struct link *l, struct pollfd *p)
         *p = (struct pollfd){.fd = f->pipe[0], .events = POLLIN};
         return 1;
     case SLEEP_NEWS:
-        assert_int_equal(write(news.fd[1], "", 1), 1);
+        assert_int_equal(write(coord_events.fd[1], "", 1), 1);
         return 0;
     case SLEEP_READY:
         return -1;
@@ -165,7 +166,7 @@ static int set_up(void **state)
     struct fault why = {0};
 
     f = calloc(1, sizeof(*f));
-    memset(&news, 0, sizeof(news));
+    memset(&coord_events, 0, sizeof(coord_events));
     ops = (struct link_ops){
         .name = "test", .sleep = link_sleep, .wake = link_wake, .on_relayed = link_on_relayed};
     assert_non_null(f);
@@ -177,7 +178,7 @@ static int set_up(void **state)
     f->world.size = PEER + 1;
     f->world.host_of = f->host_of;
     f->world.host_names = f->host_names;
-    assert_int_equal(pipe2(news.fd, O_CLOEXEC | O_NONBLOCK), 0);
+    assert_int_equal(pipe2(coord_events.fd, O_CLOEXEC | O_NONBLOCK), 0);
     assert_int_equal(pipe2(f->pipe, O_CLOEXEC | O_NONBLOCK), 0);
     assert_int_equal(group_create(&f->group, &f->world, 9, members, 2, &why), 0);
     assert_int_equal(bell_make(&f->group->waiting.bell, f->world.dir, 1, 9, ME, &why), 0);
@@ -189,7 +190,7 @@ static int set_up(void **state)
                                    .root = -1};
     f->group->call_name = "all_reduce";
     /* One receive is queued. */
-    f->receive = (struct transfer){.what = TRANSFER_RECV, .peer = 1, .size = 8};
+    f->receive = (struct message_op){.what = MESSAGE_OP_RECV, .peer = 1, .size = 8};
     f->link = (struct link){.ops = &ops, .group = f->group, .peer = 1, .recvs = &f->receive};
     f->link.active = true;
     f->group->links[1] = &f->link;
@@ -203,10 +204,10 @@ static int tear_down(void **state)
 {
     (void)state;
     for (int i = 0; i < 2; i++) {
-        close(news.fd[i]);
+        close(coord_events.fd[i]);
         close(f->pipe[i]);
     }
-    json_decref(news.last);
+    json_decref(coord_events.last);
     bell_remove(f->group->waiting.bell, f->world.dir, 1, 9, ME);
     group_destroy(f->group);
     assert_int_equal(rmdir(f->world.dir), 0); /* nothing is left in it */
@@ -311,7 +312,7 @@ static void test_bell(void **state)
     assert_int_equal(f->sleeps, 1);
     assert_int_equal(f->wakes, 1);
     assert_int_equal(poll(&bell, 1, 0), 0); /* it has been silenced */
-    assert_int_equal(news.reads, 0);
+    assert_int_equal(coord_events.reads, 0);
 }
 
 static void test_link_wakes(void **state)
@@ -349,10 +350,10 @@ static void test_death(void **state)
     struct fault why = {0};
 
     (void)state;
-    news.peer = PEER_DEAD;
+    coord_events.peer = PEER_DEAD;
     f->sleep = SLEEP_NEWS; /* the coordinator's message ends the sleep */
     assert_int_equal(step(&w, &why), 0);
-    assert_int_equal(news.reads, 1);
+    assert_int_equal(coord_events.reads, 1);
     assert_int_equal(step(&w, &why), 0); /* the links are looked at once more */
     assert_int_equal(step(&w, &why), ML_ERR_PEER);
     assert_string_equal(why.text, "rank 5 is gone");
@@ -364,13 +365,13 @@ static void test_death(void **state)
 static int link_progress(struct link *l, struct fault *why)
 {
     (void)why;
-    if (news.peer == PEER_DEAD) {
+    if (coord_events.peer == PEER_DEAD) {
         l->recvs = NULL;
         f->receive.done = true;
         return 1;
     }
-    news.peer = PEER_DEAD;
-    news.serial++;
+    coord_events.peer = PEER_DEAD;
+    coord_events.serial++;
     return 0;
 }
 
@@ -383,7 +384,7 @@ static void test_death_after_message(void **state)
     ops.progress = link_progress;
     spin(&w);
     while (!f->receive.done)
-        assert_in_range(transfer_step(f->group, &w, &why), 0, 1);
+        assert_in_range(message_op_step(f->group, &w, &why), 0, 1);
     assert_int_equal(f->sleeps, 0);
 }
 
@@ -397,8 +398,8 @@ static void test_drain(void **state)
 
     (void)state;
     ops.drain_ms = 50;
-    news.peer = PEER_DEAD;
-    news.serial++;
+    coord_events.peer = PEER_DEAD;
+    coord_events.serial++;
     while (!rc)
         rc = step(&w, &why);
     assert_int_equal(rc, ML_ERR_PEER);
@@ -435,10 +436,10 @@ static void test_broken(void **state)
     struct fault why = {0};
 
     (void)state;
-    fault_set(&news.broken, ML_ERR_MISMATCH, "the calls don't match");
+    fault_set(&coord_events.broken, ML_ERR_MISMATCH, "the calls don't match");
     f->sleep = SLEEP_READY;
     assert_int_equal(step(&w, &why), 0); /* nothing new was said: the serial is the same */
-    news.serial++;
+    coord_events.serial++;
     assert_int_equal(step(&w, &why), ML_ERR_MISMATCH);
     assert_string_equal(why.text, "the calls don't match");
 }
@@ -448,8 +449,8 @@ static void test_relayed(void **state)
     struct fault why = {0};
 
     (void)state;
-    news.serial++;
-    news.mail = json_integer(17);
+    coord_events.serial++;
+    coord_events.mail = json_integer(17);
     assert_int_equal(wait_take_news(f->group, &why), 0);
     assert_int_equal(f->heard, 1);
 }
@@ -462,13 +463,13 @@ static void test_read(void **state)
     (void)state;
     for (int i = 0; i < 100; i++)
         assert_int_equal(wait_read_news(f->group, &why), 0);
-    assert_true(news.reads >= 1);
-    assert_true(news.reads < 50);
-    news.reads = 0;
+    assert_true(coord_events.reads >= 1);
+    assert_true(coord_events.reads < 50);
+    coord_events.reads = 0;
     f->world.is_launched = false;
     f->group->waiting.looked_ms = 0;
     assert_int_equal(wait_read_news(f->group, &why), 0);
-    assert_int_equal(news.reads, 0);
+    assert_int_equal(coord_events.reads, 0);
 }
 
 /* --- stalls ----------------------------------------------------------------------------------- */
@@ -498,7 +499,7 @@ static void test_stall(void **state)
     int64_t begin = clock_ms();
 
     (void)state;
-    f->group->call_place = "train.py:17";
+    f->group->call_site = "train.py:17";
     /* Each sleep ends by itself when the stall is due. The report is followed by a sleep without
      * end. */
     while (!f->group->waiting.is_stall_told) {
@@ -509,28 +510,30 @@ static void test_stall(void **state)
     f->sleep = SLEEP_RING;
     for (int i = 0; i < 3; i++)
         assert_int_equal(step(&w, &why), 0);
-    assert_int_equal(news.told_count, 1);
-    assert_int_equal(news.told[0], COORD_WAITING);
-    assert_int_equal(json_integer_value(json_object_get(news.last, "group")), 9);
-    assert_int_equal(json_integer_value(json_object_get(news.last, "seq")), 7);
-    assert_string_equal(json_string_value(json_object_get(news.last, "call")), "all_reduce");
-    assert_string_equal(json_string_value(json_object_get(news.last, "signature")),
+    assert_int_equal(coord_events.told_count, 1);
+    assert_int_equal(coord_events.told[0], COORD_WAITING);
+    assert_int_equal(json_integer_value(json_object_get(coord_events.last, "group")), 9);
+    assert_int_equal(json_integer_value(json_object_get(coord_events.last, "seq")), 7);
+    assert_string_equal(json_string_value(json_object_get(coord_events.last, "call")),
+                        "all_reduce");
+    assert_string_equal(json_string_value(json_object_get(coord_events.last, "signature")),
                         "all_reduce of 1000 float32 (sum)");
-    assert_int_equal(json_array_size(json_object_get(news.last, "peers")), 1);
-    assert_int_equal(json_integer_value(json_array_get(json_object_get(news.last, "peers"), 0)),
-                     PEER);
-    assert_string_equal(json_string_value(json_object_get(news.last, "place")), "train.py:17");
+    assert_int_equal(json_array_size(json_object_get(coord_events.last, "peers")), 1);
+    assert_int_equal(
+        json_integer_value(json_array_get(json_object_get(coord_events.last, "peers"), 0)), PEER);
+    assert_string_equal(json_string_value(json_object_get(coord_events.last, "place")),
+                        "train.py:17");
     assert_note(
         "{\"text\":\"all_reduce of 1000 float32 (sum), call 7, for rank 5, called at train.py:17\","
         "\"name\":\"all_reduce\",\"algorithm\":\"\",\"place\":\"train.py:17\",\"group\":9,"
         "\"call\":7,\"receives_from\":[5],\"sends_to\":[]}");
 
     wait_moved(f->group, &w);
-    assert_int_equal(news.told_count, 2);
-    assert_int_equal(news.told[1], COORD_MOVING);
+    assert_int_equal(coord_events.told_count, 2);
+    assert_int_equal(coord_events.told[1], COORD_MOVING);
     assert_note("");
     wait_over(f->group); /* has nothing more to say */
-    assert_int_equal(news.told_count, 2);
+    assert_int_equal(coord_events.told_count, 2);
 }
 
 static struct message arrived;
@@ -590,10 +593,10 @@ static void test_patient(void **state)
     assert_int_equal(step(&w, &why), 0);
     w.since_ns -= 2000ll * MS;
     assert_int_equal(step(&w, &why), 0);
-    assert_int_equal(news.told_count, 0);
+    assert_int_equal(coord_events.told_count, 0);
     f->group->waiting.is_patient = false;
     assert_int_equal(step(&w, &why), 0);
-    assert_int_equal(news.told_count, 1);
+    assert_int_equal(coord_events.told_count, 1);
     wait_over(f->group);
 }
 

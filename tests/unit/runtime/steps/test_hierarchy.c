@@ -49,9 +49,9 @@ static void check_rank(const int *host_of, int size, int rank, bool is_even)
     assert_int_equal(hierarchy_find(&h, &g, &why), 0);
     assert_non_null(h);
     check_team(&h->local, host_of, host_of[rank], size);
-    assert_int_equal(h->local.place, place[rank]);
+    assert_int_equal(h->local.index, place[rank]);
     check_team(&h->leaders, place, 0, size);
-    assert_int_equal(host_of[team_rank(&h->leaders, h->leaders.place)], host_of[rank]);
+    assert_int_equal(host_of[team_rank(&h->leaders, h->leaders.index)], host_of[rank]);
     assert_int_equal(h->is_even, is_even);
     for (int host = 0; host < h->leaders.size; host++) {
         assert_int_equal(h->first[host], at);
@@ -63,7 +63,7 @@ static void check_rank(const int *host_of, int size, int rank, bool is_even)
     assert_int_equal(at, size);
     if (is_even) {
         assert_int_equal(h->across.size, h->leaders.size);
-        assert_int_equal(team_rank(&h->across, h->across.place), rank);
+        assert_int_equal(team_rank(&h->across, h->across.index), rank);
         for (int host = 0; host < h->across.size; host++) {
             assert_int_equal(h->host_of[team_rank(&h->across, host)], host);
             assert_int_equal(place[team_rank(&h->across, host)], place[rank]);

@@ -18,22 +18,22 @@ static const char *names[] = {"a", "b"};
 static const char *addresses[] = {"10.0.0.1", "fe80::2"};
 static int host_of[] = {0, 0, 1};
 
-static struct job_message plain(void)
+static struct job_spec plain(void)
 {
-    return (struct job_message){.job = "j1",
-                                .restart = 1,
-                                .restarts = 3,
-                                .size = 3,
-                                .hosts = 2,
-                                .host = 0,
-                                .host_names = names,
-                                .host_of = host_of,
-                                .addresses = addresses,
-                                .backend = "tcp",
-                                .compat = true,
-                                .bind_ip = "",
-                                .peers = none,
-                                .rank_count = 2};
+    return (struct job_spec){.job = "j1",
+                             .restart = 1,
+                             .restarts = 3,
+                             .size = 3,
+                             .hosts = 2,
+                             .host = 0,
+                             .host_names = names,
+                             .host_of = host_of,
+                             .addresses = addresses,
+                             .backend = "tcp",
+                             .compat = true,
+                             .bind_ip = "",
+                             .peers = none,
+                             .rank_count = 2};
 }
 
 static void is(const struct variable_list *l, const char *name, const char *value)
@@ -47,7 +47,7 @@ static void is(const struct variable_list *l, const char *name, const char *valu
 static void torchrun(void **state)
 {
     static const struct job_rank rank = {.rank = 1, .local_rank = 1};
-    struct job_message job = plain();
+    struct job_spec job = plain();
     struct framework_config config = {.job = &job, .coordinator = "10.0.0.1:4000"};
     struct variable_list l = {0};
 
@@ -75,7 +75,7 @@ static void torchrun(void **state)
 /* As JAX computes them: the port is 61440 and the low 12 bits of the job number / 4096. */
 static void jax(void **state)
 {
-    struct job_message job = plain();
+    struct job_spec job = plain();
     struct framework_config config = {.job = &job, .coordinator = "10.0.0.1:4000"};
     struct variable_list l = {0};
     unsigned number, port;
@@ -113,7 +113,7 @@ static void jax(void **state)
 
 static void ports_are_nobodys(void **state)
 {
-    struct job_message job = plain();
+    struct job_spec job = plain();
 
     (void)state;
     for (int i = 0; i < 200; i++) {
@@ -149,7 +149,7 @@ static void mlx_goes_the_jobs_way(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        struct job_message job = plain();
+        struct job_spec job = plain();
         char *ring, *devices;
 
         job.backend = cases[i].backend;
@@ -185,7 +185,7 @@ static void jaccl_ring(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        struct job_message job = plain();
+        struct job_spec job = plain();
         struct framework_config config = {
             .job = &job, .coordinator = "10.0.0.1:4000", .ibv_devices = "/tmp/j/ibv_devices.json"};
         struct variable_list l = {0};
@@ -202,7 +202,7 @@ static void jaccl_ring(void **state)
 
 static void files_for_mlx(void **state)
 {
-    struct job_message job = plain();
+    struct job_spec job = plain();
     char expected[200], *text;
     int port = framework_port(&job, 3);
 

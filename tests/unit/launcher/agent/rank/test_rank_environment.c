@@ -29,7 +29,7 @@ static int host_of[] = {0, 0, 1};
 static struct job_rank rank_1 = {.rank = 1, .local_rank = 1, .app = 0};
 
 struct fixture {
-    struct job_message job;
+    struct job_spec job;
     struct job_app app;
     struct rank_environment_config config;
 };

@@ -25,7 +25,7 @@ struct fixture {
     struct job_copy files[3];
     struct job_app apps[3];
     struct job_rank ranks[2];
-    struct job_message job;
+    struct job_spec job;
     struct received_files *received;
 };
 
@@ -58,12 +58,12 @@ static int setup(void **state)
         f->apps[i].file = i;
     }
     f->ranks[1].app = 1;
-    f->job = (struct job_message){.files = f->files,
-                                  .file_count = 3,
-                                  .apps = f->apps,
-                                  .app_count = 3,
-                                  .ranks = f->ranks,
-                                  .rank_count = 2};
+    f->job = (struct job_spec){.files = f->files,
+                               .file_count = 3,
+                               .apps = f->apps,
+                               .app_count = 3,
+                               .ranks = f->ranks,
+                               .rank_count = 2};
     assert_int_equal(received_files_open(&f->received, &f->job, f->dir, NULL, &why), 0);
     *state = f;
     return 0;

@@ -49,7 +49,7 @@ static void on_ready(struct channel *c, const struct fault *why, void *arg)
 static int fixture_open(struct fixture *f, const char *program, const char *script,
                         struct fault *why)
 {
-    *f = (struct fixture){.host = {.name = (char *)"h", .way = HOST_BY_COMMAND},
+    *f = (struct fixture){.host = {.name = (char *)"h", .launch_method = LAUNCH_METHOD_COMMAND},
                           .words = {(char *)program, (char *)"-c", (char *)script, NULL}};
     f->config = (struct channel_config){
         .connect_timeout_ms = 10000, .agent = "/the/agent", .build = "b1", .command = f->words};

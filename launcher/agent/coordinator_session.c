@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: MIT */
+#include "launcher/agent/coordinator_session.h"
+
+#include "common/net/address.h"
+#include "common/text/text_json.h"
+#include "coordinator/agent_client.h"
+#include "coordinator/names.h"
+#include "coordinator/server.h"
+#include "launcher/agent/agent.h"
+#include "launcher/agent/job_report.h"
+#include "launcher/wire/protocol/agent_protocol.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct coordinator_session {
+    struct agent *agent;
+    struct server *server;
+    struct agent_client *client;
+    struct coordinator_session_events events;
+    struct names names;         /* of the only host, if it has no server */
+    char address[ADDRESS_TEXT]; /* of the coordinator on another host */
+};
+
+static void on_abort(int rank, int status, const char *why, void *arg)
+{
+    struct coordinator_session *c = arg;
+
+    frame_stream_send_json(
+        c->agent->channel, AGENT_ABORTED,
+        json_pack("{si si so}", "rank", rank, "status", status, "why", text_json(why ? why : "")));
+}
+
+static void on_stall(const char *text, void *arg)
+{
+    struct coordinator_session *c = arg;
+
+    frame_stream_send_json(c->agent->channel, AGENT_NOTE,
+                           json_pack("{ss so sb sb}", "level", "warn", "text", text_json(text),
+                                     "names_host", 1, "stall", 1));
+}
+
+static void on_refused(const char *text, void *arg)
+{
+    struct coordinator_session *c = arg;
+
+    job_report_note(c->agent, "warn", text);
+}
+
+/* Once this host's ranks have ended, the agent needs the coordinator no longer. */
+static void on_lost(const char *text, void *arg)
+{
+    struct coordinator_session *c = arg;
+
+    if (c->agent->state == AGENT_IS_RUNNING && c->agent->ended < c->agent->job->rank_count)
+        job_report_cut_off(c->agent, text);
+}
+
+static void on_exchanged(uint32_t number, const void *bytes, size_t size, void *arg)
+{
+    struct coordinator_session *c = arg;
+
+    c->events.on_exchanged(c->agent, number, bytes, size);
+}
+
+static void on_named(int ask, bool is_done, const char *port, void *arg)
+{
+    struct coordinator_session *c = arg;
+
+    c->events.on_named(c->agent, ask, is_done, port);
+}
+
+static void on_absent(int rank, void *arg)
+{
+    struct coordinator_session *c = arg;
+
+    c->events.on_absent(c->agent, rank);
+}
+
+static void on_passed(int host, const void *bytes, size_t size, void *arg)
+{
+    struct coordinator_session *c = arg;
+
+    c->events.on_passed(c->agent, host, bytes, size);
+}
+
+static int service_open(struct coordinator_session *c, char *address, struct fault *why)
+{
+    const struct job_spec *job = c->agent->job;
+    struct server_config config = {.job = job->job,
+                                   .secret = job->secret,
+                                   .size = job->size,
+                                   .hosts = job->hosts,
+                                   .host_of = job->host_of,
+                                   .host_names = job->host_names,
+                                   .stall_ms = job->stall_ms,
+                                   .bind_ip = c->agent->bind_ip,
+                                   .port = (uint16_t)job->port};
+    struct server_events events = {on_abort,  on_stall,  on_refused, on_exchanged,
+                                   on_absent, on_passed, c};
+    int rc = server_open(&c->server, c->agent->base, &config, &events, why);
+
+    if (!rc)
+        address_format(server_address(c->server), address);
+    return rc;
+}
+
+int coordinator_session_open(struct coordinator_session **out, struct agent *a,
+                             const struct coordinator_session_events *events, char *address,
+                             struct fault *why)
+{
+    const struct job_spec *job = a->job;
+    struct coordinator_session *c = calloc(1, sizeof(*c));
+    int rc = 0;
+
+    address[0] = '\0';
+    if (!c)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    c->agent = a;
+    c->events = *events;
+    if (job->host_of[0] == job->host && strcmp(job->backend, "none") != 0)
+        rc = service_open(c, address, why);
+    else if (job->host_of[0] == job->host && job->hosts > 1 && job->mpi != JOB_MPI_NONE)
+        service_open(c, address, why); /* if this fails, the first exchange does */
+    if (rc) {
+        coordinator_session_close(c);
+        return rc;
+    }
+    *out = c;
+    return 0;
+}
+
+static int coordinator_session_join(struct coordinator_session *c, struct fault *why)
+{
+    const struct agent_client_events events = {on_lost, on_exchanged, on_named, on_passed, c};
+    const struct job_spec *job = c->agent->job;
+
+    if (c->server || c->client || !c->address[0])
+        return 0;
+    return agent_client_open(&c->client, c->agent->base, c->address, job->job, job->secret,
+                             job->host, job->init_timeout_ms, &events, why);
+}
+
+int coordinator_session_connect(struct coordinator_session *c, const char *address,
+                                struct fault *why)
+{
+    const struct job_spec *job = c->agent->job;
+
+    if (!c->server)
+        snprintf(c->address, sizeof(c->address), "%s", address);
+    return strcmp(job->backend, "none") == 0 ? 0 : coordinator_session_join(c, why);
+}
+
+/* Sees to it that an exchange with other hosts is possible. */
+static int coordinator_session_need(struct coordinator_session *c, struct fault *why)
+{
+    if (!c->server && !c->client && !c->address[0])
+        return fault_set(why, ML_ERR_SYSTEM,
+                         "the hosts cannot exchange anything: the agent of "
+                         "rank 0 could not listen for the others");
+    return coordinator_session_join(c, why);
+}
+
+int coordinator_session_exchange(struct coordinator_session *c, uint32_t number, const void *bytes,
+                                 size_t size, struct fault *why)
+{
+    int rc = coordinator_session_need(c, why);
+
+    if (rc)
+        return rc;
+    if (c->server)
+        return server_share(c->server, number, bytes, size, why);
+    agent_client_share(c->client, number, bytes, size);
+    return 0;
+}
+
+int coordinator_session_pass(struct coordinator_session *c, int host, const void *bytes,
+                             size_t size, struct fault *why)
+{
+    int rc = coordinator_session_need(c, why);
+
+    if (rc)
+        return rc;
+    if (c->server)
+        return server_pass(c->server, host, bytes, size, why);
+    agent_client_pass(c->client, host, bytes, size);
+    return 0;
+}
+
+int coordinator_session_name(struct coordinator_session *c, int ask, const char *what,
+                             const char *service, const char *port, struct fault *why)
+{
+    bool is_alone = c->agent->job->hosts == 1 && !c->server, is_done;
+    int rc = is_alone ? 0 : coordinator_session_need(c, why);
+
+    if (rc)
+        return rc;
+    if (c->client) {
+        agent_client_name(c->client, ask, what, service, port);
+        return 0;
+    }
+    is_done = is_alone ? names_take(&c->names, what, service, &port)
+                       : server_name(c->server, what, service, &port);
+    c->events.on_named(c->agent, ask, is_done, is_done && port ? port : "");
+    return 0;
+}
+
+void coordinator_session_rank_exited(struct coordinator_session *c, int rank, pid_t pid,
+                                     const char *text)
+{
+    if (c->server)
+        server_rank_exited(c->server, rank, pid, text);
+    else if (c->client)
+        agent_client_exited(c->client, rank, pid, text);
+}
+
+void coordinator_session_tell_waits(struct coordinator_session *c)
+{
+    if (c && c->server)
+        server_tell_waits(c->server);
+}
+
+void coordinator_session_close(struct coordinator_session *c)
+{
+    if (!c)
+        return;
+    server_close(c->server);
+    agent_client_close(c->client);
+    names_clear(&c->names);
+    free(c);
+}

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: MIT */
+#include "launcher/agent/job_finish.h"
+
+#include "common/text/text_json.h"
+#include "launcher/agent/agent.h"
+#include "launcher/agent/host/descendants_linux.h"
+#include "launcher/agent/host/guard.h"
+#include "launcher/agent/job_prepare.h"
+#include "launcher/agent/job_report.h"
+#include "launcher/agent/rank/hook.h"
+#include "launcher/agent/rank_input.h"
+#include "launcher/agent/rank_mpi.h"
+#include "launcher/agent/rank_output.h"
+#include "launcher/agent/ranks_stop.h"
+#include "launcher/wire/protocol/agent_protocol.h"
+
+#include <event2/event.h>
+#include <signal.h>
+#include <stdio.h>
+#include <unistd.h>
+
+enum { CGROUP_WAIT_MS = 200 };
+
+/* EXITED is sent only after the rank's last output. */
+static void ranks_report(struct agent *a)
+{
+    for (int i = 0; i < a->spawned && a->unreported > 0; i++) {
+        if (a->ranks[i].state == RANK_ENDED && !rank_output_has_due(&a->ranks[i]))
+            job_report_exited(&a->ranks[i]);
+    }
+}
+
+static json_t *survivors_describe(struct agent *a)
+{
+    struct process_list found = {0};
+    json_t *list = json_array();
+
+    if (descendants_find(&found, a->dir[0] ? a->dir : NULL, a->guard_fd >= 0 ? a->guard : 0, NULL))
+        return list;
+    for (size_t i = 0; i < found.count; i++) {
+        char text[160];
+
+        descendants_describe(&found.list[i], text, sizeof(text));
+        json_array_append_new(
+            list, json_pack("{si so}", "pid", (int)found.list[i].pid, "text", text_json(text)));
+    }
+    process_list_free(&found);
+    return list;
+}
+
+/* Treats ranks that outlive SIGKILL as ended by it. */
+static void ranks_give_up(struct agent *a)
+{
+    char text[128];
+    size_t dropped;
+
+    for (int i = 0; i < a->spawned; i++) {
+        struct agent_rank *r = &a->ranks[i];
+
+        if (r->state == RANK_RUNNING) {
+            r->status = SIGKILL;
+            r->state = RANK_ENDED;
+            a->unreported++;
+            rank_input_close(r);
+        }
+    }
+    dropped = rank_output_close_all(a);
+    if (dropped) {
+        snprintf(text, sizeof(text),
+                 "%zu bytes that ranks have written, and nobody has read, are dropped", dropped);
+        job_report_note(a, "warn", text);
+    }
+    for (int i = 0; i < a->spawned; i++) {
+        if (a->ranks[i].state == RANK_ENDED)
+            job_report_exited(&a->ranks[i]);
+    }
+}
+
+/* Cleans up and sends DONE. Takes over `survivors`. */
+static void job_end(struct agent *a, json_t *survivors)
+{
+    a->state = AGENT_IS_DONE;
+    event_del(a->stop.timer);
+    rank_output_close_all(a);
+    cgroup_remove(a->cgroup, CGROUP_WAIT_MS);
+    a->cgroup[0] = '\0';
+    if (a->dir[0]) {
+        job_directory_sweep_shm(a->dir);
+        job_directory_remove(a->dir);
+    }
+    /* Without memory or descriptors something is left, which the guard removes afterwards. */
+    if (!a->dir[0] || access(a->dir, F_OK) != 0)
+        guard_tell(a->guard_fd, "", "");
+    a->dir[0] = '\0';
+    frame_stream_send_json(a->channel, AGENT_DONE, json_pack("{so}", "survivors", survivors));
+    if (frame_stream_has_ended(a->channel))
+        event_base_loopbreak(a->base);
+}
+
+static void on_epilog_end(const struct fault *failed, const char *output, void *arg)
+{
+    struct agent *a = arg;
+
+    if (failed || output[0])
+        job_report_note(a, failed ? "warn" : "info", failed ? failed->text : output);
+    hook_close(a->hook);
+    a->hook = NULL;
+    a->in_epilog = false;
+    agent_check_soon(a);
+}
+
+/* Starts the epilog if it is to run. True: it runs now; what it leaves is ended afterwards. */
+static bool epilog_start(struct agent *a)
+{
+    /* Linux kills what is born into a group once its cgroup.kill was used. */
+    struct hook_config epilog = {
+        .name = "epilog", .command = a->job->epilog, .cgroup = -1, .on_end = on_epilog_end};
+    struct fault why;
+
+    if (!a->owes_epilog || a->stop.has_given_up)
+        return false;
+    a->owes_epilog = false;
+    ranks_stop_end(a);
+    a->in_epilog = job_prepare_hook(a, &epilog, &why) == 0;
+    if (!a->in_epilog)
+        job_report_note(a, "warn", why.text);
+    return a->in_epilog;
+}
+
+static void job_check(struct agent *a)
+{
+    json_t *survivors;
+
+    if (a->state == AGENT_IS_DONE || !a->job)
+        return;
+    if (a->hook && !a->stop.has_given_up)
+        return; /* its end leads here again */
+    /* Once the job is being stopped, no more ranks are started. */
+    if (a->ended < (a->stop.is_active ? a->spawned : a->job->rank_count) && !a->stop.has_given_up)
+        return;
+    rank_mpi_finish(a);
+    if (descendants_exist() && !a->stop.has_given_up) {
+        if (!a->stop.is_active)
+            ranks_stop_begin(a, SIGTERM, a->job->grace_ms);
+        return;
+    }
+    if (!a->stop.has_given_up && !a->drops_output && !rank_output_finish(a))
+        return; /* more output is read first, which calls agent_check_soon again */
+    if (!a->stop.has_given_up && !job_report_calls(a))
+        return; /* on_written (worker.c) leads here again */
+    if (epilog_start(a))
+        return;
+    survivors = a->stop.has_given_up ? survivors_describe(a) : json_array();
+    if (a->stop.has_given_up || a->drops_output)
+        ranks_give_up(a);
+    job_end(a, survivors);
+}
+
+static void on_check(evutil_socket_t fd, short what, void *arg)
+{
+    struct agent *a = arg;
+
+    (void)fd, (void)what;
+    ranks_report(a);
+    job_check(a);
+}
+
+int job_finish_open(struct agent *a, struct fault *why)
+{
+    a->check_event = event_new(a->base, -1, 0, on_check, a);
+    return a->check_event ? 0 : fault_set(why, ML_ERR_MEMORY, "out of memory for an event");
+}

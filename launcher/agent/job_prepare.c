@@ -1,0 +1,493 @@
+/* SPDX-License-Identifier: MIT */
+#include "launcher/agent/job_prepare.h"
+
+#include "common/net/address.h"
+#include "common/net/job_file.h"
+#include "common/status.h"
+#include "common/text/text_json.h"
+#include "launcher/agent/agent.h"
+#include "launcher/agent/coordinator_session.h"
+#include "launcher/agent/host/descendants_linux.h"
+#include "launcher/agent/host/guard.h"
+#include "launcher/agent/host/lost_device_linux.h"
+#include "launcher/agent/host/own_address.h"
+#include "launcher/agent/host/pid_domain_linux.h"
+#include "launcher/agent/job_report.h"
+#include "launcher/agent/queries/job_name.h"
+#include "launcher/agent/rank/binding_hwloc.h"
+#include "launcher/agent/rank/hook.h"
+#include "launcher/agent/rank_input.h"
+#include "launcher/agent/rank_mpi.h"
+#include "launcher/agent/rank_output.h"
+#include "launcher/agent/rank_pty.h"
+#include "launcher/base/process/install_path.h"
+#include "launcher/wire/protocol/agent_protocol.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    DESCRIPTORS_PER_RANK = 4,
+    DESCRIPTORS_FOR_US = 64, /* channel, loop, the coordinator's first connections and others */
+};
+
+static __attribute__((format(printf, 2, 3))) void warning_add(struct agent *a, const char *format,
+                                                              ...)
+{
+    char text[1024];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    json_array_append_new(a->warnings, text_json(text));
+}
+
+static int ranks_create(struct agent *a, struct fault *why)
+{
+    a->ranks = calloc((size_t)a->job->rank_count, sizeof(*a->ranks));
+    if (!a->ranks)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    for (int i = 0; i < a->job->rank_count; i++) {
+        struct agent_rank *r = &a->ranks[i];
+
+        r->agent = a;
+        r->job = &a->job->ranks[i];
+        r->pty = -1;
+        if (job_spec_has_stdin(a->job, r->job->rank)) {
+            int rc = rank_input_create(r, why);
+
+            if (rc)
+                return fault_wrap(why, "rank %d", r->job->rank);
+        }
+    }
+    return 0;
+}
+
+/* Checked here, because otherwise the 300th rank fails with "too many open files". */
+static int descriptors_check(struct agent *a, struct fault *why)
+{
+    struct rlimit limit;
+    rlim_t needed = (rlim_t)a->job->rank_count * DESCRIPTORS_PER_RANK + DESCRIPTORS_FOR_US;
+
+    if (strcmp(a->job->backend, "none") != 0 && a->job->host_of[0] == a->job->host)
+        needed += (rlim_t)a->job->size; /* the coordinator has a connection to every rank */
+    if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur >= needed)
+        return 0;
+    return fault_set(why, ML_ERR_SYSTEM,
+                     "%d ranks need %llu open files, but the limit is %llu: raise it (ulimit -Hn, "
+                     "/etc/security/limits.conf) or use more hosts",
+                     a->job->rank_count, (unsigned long long)needed,
+                     (unsigned long long)limit.rlim_cur);
+}
+
+/* Checked here, because only rank 0's host listens before the ranks do: otherwise the others' wrong
+ * addresses are found one after the other. An address that is not the hostfile's is a right one. */
+static int address_check(const char *ip, struct fault *why)
+{
+    char own[256];
+
+    if (own_address_is_here(ip))
+        return 0;
+    own_address_list(own, sizeof(own));
+    return fault_set(why, ML_ERR_ARGUMENT,
+                     "\"ips\" in the hostfile: %s is none of this host's addresses (it has %s)", ip,
+                     own[0] ? own : "none but loopback");
+}
+
+static int address_choose(struct agent *a, struct fault *why)
+{
+    const struct job_spec *job = a->job;
+
+    snprintf(a->bind_ip, sizeof(a->bind_ip), "%s", job->bind_ip);
+    if (job->bind_ip[0])
+        return address_check(a->bind_ip, why);
+    if (job->peers[0])
+        return address_towards(job->peers[0], a->bind_ip, why);
+    snprintf(a->bind_ip, sizeof(a->bind_ip), "127.0.0.1");
+    return 0;
+}
+
+static bool is_directory(const char *path)
+{
+    struct stat st;
+
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode) && access(path, X_OK) == 0;
+}
+
+static const char *home_directory(void)
+{
+    const char *path = getenv("HOME");
+
+    return path && is_directory(path) ? path : "/";
+}
+
+/* A directory that the user has named for this app must exist. Stores its path in *out. */
+static int directory_named(const struct job_spec *job, const char *path, char **out,
+                           struct fault *why)
+{
+    char *full = NULL;
+
+    if (path[0] == '/')
+        full = strdup(path);
+    else if (asprintf(&full, "%s/%s", job->cwd, path) < 0)
+        full = NULL;
+    if (!full)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    *out = full;
+    return is_directory(full) ? 0
+                              : fault_os(why, ML_ERR_SYSTEM, errno ? errno : ENOTDIR,
+                                         "cannot use the working directory %s", full);
+}
+
+static int directories_choose(struct agent *a, struct fault *why)
+{
+    const struct job_spec *job = a->job;
+    bool is_there = is_directory(job->cwd), is_needed = false;
+
+    a->cwds = calloc((size_t)job->app_count, sizeof(*a->cwds));
+    if (!a->cwds)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    for (int i = 0; i < job->app_count; i++) {
+        const char *named = job->apps[i].cwd[0] ? job->apps[i].cwd : job->host_cwd;
+        int rc = 0;
+
+        errno = 0;
+        if (named[0])
+            rc = directory_named(job, named, &a->cwds[i], why);
+        else
+            a->cwds[i] = strdup(is_there ? job->cwd : home_directory());
+        if (rc)
+            return rc;
+        if (!a->cwds[i])
+            return fault_set(why, ML_ERR_MEMORY, "out of memory");
+        is_needed |= !named[0];
+    }
+    if (is_needed && !is_there && job->cwd[0])
+        warning_add(a, "there is no directory %s: its ranks start in %s", job->cwd,
+                    home_directory());
+    return 0;
+}
+
+static int shim_find(struct agent *a, struct fault *why)
+{
+    char shim[PATH_MAX], runtime[PATH_MAX], module[PATH_MAX];
+    int rc;
+
+    if (strcmp(a->job->backend, "none") == 0)
+        return 0;
+    rc = install_path_find(shim, INSTALL_SHIM, why);
+    if (!rc)
+        rc = install_path_find(runtime, INSTALL_RUNTIME, why); /* the shim will look for it */
+    if (!rc)
+        rc = install_path_find_directory(module, INSTALL_MODULE, why);
+    if (rc)
+        return rc;
+    if (strpbrk(shim, ": "))
+        return fault_set(
+            why, ML_ERR_SYSTEM,
+            "%s cannot be preloaded: the loader accepts neither ':' nor blanks in a path; "
+            "install mlaunch elsewhere",
+            shim);
+    snprintf(a->shim, sizeof(a->shim), "%s", shim);
+    if (!strchr(module, ':')) /* PYTHONPATH cannot name a path with a colon */
+        snprintf(a->modules, sizeof(a->modules), "%s", module);
+    return 0;
+}
+
+/* A job names the program of `mlaunch bench` without a path: it is the one of this build, which is
+ * installed beside the agent. */
+static int bench_find(struct agent *a, struct fault *why)
+{
+    for (int i = 0; i < a->job->app_count; i++) {
+        int rc;
+
+        if (strcmp(a->job->apps[i].argv[0], BENCH_PROGRAM) != 0)
+            continue;
+        rc = install_path_find(a->bench, INSTALL_BENCH, why);
+        if (rc)
+            return rc;
+        a->job->apps[i].argv[0] = a->bench;
+    }
+    return 0;
+}
+
+static int bindings_choose(struct agent *a, struct fault *why)
+{
+    bool shared = false;
+    int rc;
+
+    if (a->job->bind == JOB_BIND_NONE)
+        return 0;
+    a->cpus = calloc((size_t)a->job->rank_count, sizeof(*a->cpus));
+    if (!a->cpus)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    rc = binding_find(a->cpus, a->job->rank_count, a->job->bind, &shared, why);
+    if (!rc && shared)
+        warning_add(a,
+                    a->job->bind == JOB_BIND_HWTHREAD
+                        ? "it has fewer hardware threads than ranks: some ranks share one"
+                        : "it has fewer cores than ranks: some ranks are bound to the same core");
+    return rc;
+}
+
+/* Writes rdma.json, which tells the ranks' runtime which devices reach which hosts. */
+static int topology_describe(struct agent *a, struct fault *why)
+{
+    json_t *root;
+    char *text;
+    int rc;
+
+    if (strcmp(a->job->backend, "rdma") != 0 || !a->job->wiring)
+        return 0;
+    root = json_pack("{s:O, s:i, s:i, s:i, s:i}", "wiring", a->job->wiring, "port",
+                     a->job->rdma.port, "gid_index", a->job->rdma.gid_index, "mtu",
+                     a->job->rdma.mtu, "qp", a->job->rdma.qp);
+    text = root ? json_dumps(root, JSON_COMPACT) : NULL;
+    json_decref(root);
+    if (!text)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    rc = job_directory_write(a->dir, "rdma.json", text, why);
+    free(text);
+    return rc;
+}
+
+int job_prepare_write_file(struct agent *a, const char *coordinator, struct fault *why)
+{
+    const struct job_spec *job = a->job;
+    struct job_file file = {.host_rank = job->host,
+                            .hosts = job->hosts,
+                            .size = job->size,
+                            .local_net = job->local_net,
+                            .secure = job->secure,
+                            .starting_port = job->starting_port,
+                            .init_timeout_ms = job->init_timeout_ms,
+                            .stall_ms = job->stall_ms,
+                            .agent_pid = getpid(),
+                            .agent_start_time = descendants_start_time(getpid()),
+                            .guard_pid = a->guard,
+                            .guard_start_time = descendants_start_time(a->guard),
+                            .grace_ms = job->grace_ms,
+                            .started_at = time(NULL)};
+
+    pid_domain_write(&file);
+    snprintf(file.job, sizeof(file.job), "%s", job->job);
+    snprintf(file.name, sizeof(file.name), "%s", job->name);
+    snprintf(file.host, sizeof(file.host), "%s", job->host_name);
+    snprintf(file.backend, sizeof(file.backend), "%s", job->backend);
+    snprintf(file.coordinator, sizeof(file.coordinator), "%s",
+             strcmp(job->backend, "none") == 0 ? "" : coordinator);
+    snprintf(file.bind_ip, sizeof(file.bind_ip), "%s", a->bind_ip);
+    snprintf(file.command, sizeof(file.command), "%s", job->command);
+    snprintf(a->coordinator, sizeof(a->coordinator), "%s", coordinator);
+    return job_file_write(a->dir, &file, job->secret, why);
+}
+
+static int directory_make(struct agent *a, struct fault *why)
+{
+    const struct job_spec *job = a->job;
+    int rc = job_directory_create(a->dir, "/tmp", job->job, job->host, why);
+
+    if (rc) {
+        a->dir[0] = '\0';
+        return rc;
+    }
+    cgroup_create(a->cgroup, a->dir); /* optional: without one, ending the job is more work */
+    a->cgroup_fd = cgroup_open(a->cgroup);
+    guard_tell(a->guard_fd, a->dir, a->cgroup);
+    return 0;
+}
+
+static int files_open(struct agent *a, struct fault *why)
+{
+    return received_files_open(&a->files, a->job, a->dir, a->cwds, why);
+}
+
+static int coordinator_open(struct agent *a, struct fault *why)
+{
+    char address[ADDRESS_TEXT];
+    int lock = -1,
+        rc = coordinator_session_open(&a->coordinator_session, a, &rank_mpi_events, address, why);
+
+    if (!rc && a->job->name[0])
+        rc = job_name_claim(&lock, a->dir, a->job->job, a->job->name, why);
+    if (rc)
+        return rc;
+    rc = job_prepare_write_file(a, address, why);
+    if (lock >= 0)
+        close(lock);
+    return rc;
+}
+
+/* Everything that can fail on this host, in the order in which a reader would check it. */
+static int job_set_up(struct agent *a, struct fault *why)
+{
+    static int (*const steps[])(struct agent * a, struct fault * why) = {
+        ranks_create, descriptors_check, address_choose,    directories_choose,
+        shim_find,    bench_find,        bindings_choose,   directory_make,
+        files_open,   coordinator_open,  topology_describe,
+    };
+    int rc = 0;
+
+    for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]) && !rc; i++)
+        rc = steps[i](a, why);
+    return rc;
+}
+
+static void job_refuse(struct agent *a, const struct fault *why)
+{
+    job_prepare_release(a);
+    a->is_refused = true;
+    frame_stream_send_json(
+        a->channel, AGENT_REFUSED,
+        json_pack("{so si}", "text", text_json(why->text), "status", STATUS_OURS));
+}
+
+static void on_mpi_ready(struct agent *a, const struct fault *failed)
+{
+    if (failed) {
+        a->state = AGENT_IS_DONE; /* nothing more is expected */
+        job_refuse(a, failed);
+        return;
+    }
+    a->state = AGENT_IS_READY;
+    frame_stream_send_json(a->channel, AGENT_READY,
+                           json_pack("{ss sO sb}", "coordinator", a->coordinator, "warnings",
+                                     a->warnings, "pmix", (int)rank_mpi_is_pmix(a)));
+}
+
+static void mpi_prepare(struct agent *a)
+{
+    a->owes_epilog = a->job->epilog[0] != '\0';
+    rank_mpi_choose(a, on_mpi_ready);
+}
+
+static void on_prolog_end(const struct fault *failed, const char *output, void *arg)
+{
+    struct agent *a = arg;
+
+    if (!failed && output[0])
+        job_report_note(a, "info", output);
+    hook_close(a->hook);
+    a->hook = NULL;
+    if (a->stop.is_active)
+        agent_check_soon(a);
+    else if (failed)
+        on_mpi_ready(a, failed);
+    else
+        mpi_prepare(a);
+}
+
+int job_prepare_hook(struct agent *a, struct hook_config *hook, struct fault *why)
+{
+    hook->base = a->base;
+    hook->job = a->job;
+    hook->cwd = a->cwds[0];
+    hook->job_dir = a->dir;
+    hook->limits = &a->limits;
+    hook->arg = a;
+    return hook_start(&a->hook, hook, why);
+}
+
+/* The programs of --stage are there now. */
+static void job_complete(struct agent *a)
+{
+    struct hook_config prolog = {.name = "prolog",
+                                 .command = a->job->prolog,
+                                 .cgroup = a->cgroup_fd,
+                                 .on_end = on_prolog_end};
+    struct fault why;
+
+    a->state = AGENT_IS_PREPARING;
+    if (!a->job->prolog[0])
+        mpi_prepare(a);
+    else if (job_prepare_hook(a, &prolog, &why))
+        on_mpi_ready(a, &why);
+}
+
+void job_prepare_file(struct agent *a, uint32_t index, const void *bytes, size_t size)
+{
+    uint32_t taken = htonl((uint32_t)size);
+    struct fault why = {0};
+
+    if (a->stop.is_active)
+        return;
+    if (received_files_add(a->files, index, bytes, size, &why)) {
+        a->state = AGENT_IS_DONE; /* what the launcher has sent until it reads this is ignored */
+        job_refuse(a, &why);
+        return;
+    }
+    frame_stream_send(a->channel, AGENT_FILE_CREDIT, &taken, sizeof(taken));
+    if (received_files_are_whole(a->files))
+        job_complete(a);
+}
+
+void job_prepare(struct agent *a, const char *text, size_t size)
+{
+    struct fault why = {0};
+    int rc = job_spec_decode(&a->job, text, size, &why);
+
+    a->warnings = json_array();
+    if (!rc)
+        rc = job_set_up(a, &why);
+    if (rc) {
+        job_refuse(a, &why);
+    } else if (received_files_are_whole(a->files)) {
+        job_complete(a);
+    } else {
+        a->state = AGENT_IS_RECEIVING;
+        frame_stream_send_json(a->channel, AGENT_WANT,
+                               json_pack("{so}", "files", received_files_wanted(a->files)));
+    }
+}
+
+void job_prepare_release(struct agent *a)
+{
+    coordinator_session_close(a->coordinator_session);
+    a->coordinator_session = NULL;
+    json_decref(a->warnings);
+    a->warnings = NULL;
+    hook_close(a->hook);
+    a->hook = NULL;
+    rank_mpi_close(a);
+    received_files_close(a->files);
+    a->files = NULL;
+    lost_device_end(a->lost_device);
+    a->lost_device = NULL;
+    if (!a->job)
+        return;
+    for (int i = 0; a->ranks && i < a->job->rank_count; i++) {
+        rank_input_close(&a->ranks[i]);
+        rank_output_close(&a->ranks[i]);
+        rank_pty_close(&a->ranks[i]);
+    }
+    for (int i = 0; i < a->job->app_count; i++) {
+        if (a->cwds)
+            free(a->cwds[i]);
+        if (a->environments)
+            rank_environment_destroy(a->environments[i]);
+    }
+    free(a->cwds);
+    free(a->environments);
+    free(a->ranks);
+    free(a->cpus);
+    if (a->cgroup_fd >= 0)
+        close(a->cgroup_fd);
+    a->cgroup_fd = -1;
+    cgroup_remove(a->cgroup, 0);
+    a->cgroup[0] = '\0';
+    if (a->dir[0])
+        job_directory_remove(a->dir);
+    job_spec_destroy(a->job);
+    a->job = NULL;
+    a->ranks = NULL;
+    a->dir[0] = '\0';
+}

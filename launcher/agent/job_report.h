@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/* job_report.h: frames that the agent sends by itself while a job runs. */
+#ifndef LAUNCHER_AGENT_JOB_REPORT_H
+#define LAUNCHER_AGENT_JOB_REPORT_H
+
+#include "common/fault.h"
+
+#include <stdbool.h>
+
+struct agent;
+struct agent_rank;
+
+/* A line for the user; `level` is "error", "warn" or "info". */
+void job_report_note(struct agent *a, const char *level, const char *text);
+
+/* The job cannot continue as it should. */
+void job_report_lost(struct agent *a, const char *text);
+void job_report_cut_off(struct agent *a, const char *text); /* LOST, too: from the coordinator */
+
+/* The rank has aborted the job; `why` is a sentence about "it". Or the job cannot go on because of
+ * it; `text` continues a sentence that begins with the rank. */
+void job_report_aborted(struct agent_rank *r, int status, const char *why);
+void job_report_fault(struct agent *a, int rank, const char *text);
+
+/* How a rank has ended; to be called after its output has been sent. */
+void job_report_exited(struct agent_rank *r);
+
+/* A rank could not be started; `status` is 125, 126 or 127. */
+void job_report_failed(struct agent_rank *r, int status, const struct fault *why);
+
+/* Sends what the ranks, all of which have ended, have recorded of their calls: all calls where all
+ * are kept, and the last ones if the job has failed. False: it goes on once the channel has taken
+ * what it has, and is to be called again then. */
+bool job_report_calls(struct agent *a);
+
+#endif

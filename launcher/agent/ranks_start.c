@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: MIT */
+#include "launcher/agent/ranks_start.h"
+
+#include "common/clock.h"
+#include "common/net/address.h"
+#include "common/status.h"
+#include "common/text/parsed_json.h"
+#include "launcher/agent/agent.h"
+#include "launcher/agent/coordinator_session.h"
+#include "launcher/agent/host/lost_device_linux.h"
+#include "launcher/agent/host/process_linux.h"
+#include "launcher/agent/job_prepare.h"
+#include "launcher/agent/job_report.h"
+#include "launcher/agent/rank/framework_variables.h"
+#include "launcher/agent/rank/wrapped_command.h"
+#include "launcher/agent/rank_input.h"
+#include "launcher/agent/rank_mpi.h"
+#include "launcher/agent/rank_output.h"
+#include "launcher/agent/rank_pty.h"
+#include "launcher/agent/ranks_stop.h"
+#include "launcher/agent/reap.h"
+#include "launcher/wire/protocol/agent_protocol.h"
+
+#include <errno.h>
+#include <event2/event.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+extern char **environ;
+
+enum { RANKS_PER_TURN = 8, FAILED_GRACE_MS = 1000 };
+
+/* Writes `text` to a file of the job directory, frees it and stores the file's path in *path, which
+ * the caller frees. *path stays NULL if `text` is. */
+static int file_for_ranks(struct agent *a, const char *name, char *text, char **path,
+                          struct fault *why)
+{
+    int rc;
+
+    *path = NULL;
+    if (!text)
+        return 0;
+    rc = job_directory_write(a->dir, name, text, why);
+    free(text);
+    if (!rc && asprintf(path, "%s/%s", a->dir, name) < 0) {
+        *path = NULL;
+        rc = fault_set(why, ML_ERR_MEMORY, "out of memory");
+    }
+    return rc;
+}
+
+/* What ranks inherit: the agent's own environment, or in *joined, which the caller frees, that of
+ * the process that the rank joins. */
+static int environment_find(const struct agent *a, char ***joined, struct fault *why)
+{
+    *joined = NULL;
+    if (!a->job->attach.pid)
+        return 0;
+    *joined = process_variables(a->job->attach.pid);
+    return *joined ? 0
+                   : fault_set(why, ML_ERR_SYSTEM,
+                               "cannot read the environment of rank %d (pid %d): it has ended, or "
+                               "runs as another user",
+                               a->job->attach.rank, a->job->attach.pid);
+}
+
+static int environments_create(struct agent *a, const char *coordinator, struct fault *why)
+{
+    const struct job_spec *job = a->job;
+    bool is_none = strcmp(job->backend, "none") == 0; /* MPI's coordinator is not for ranks */
+    char *devices = NULL, *ring = NULL, **joined;
+    int rc = environment_find(a, &joined, why);
+
+    if (rc)
+        return rc;
+
+    a->environments = calloc((size_t)job->app_count, sizeof(*a->environments));
+    if (!a->environments)
+        rc = fault_set(why, ML_ERR_MEMORY, "out of memory");
+    if (!rc && job->compat)
+        rc = file_for_ranks(a, "ibv_devices.json", framework_ibv_devices(job), &devices, why);
+    if (!rc && job->compat)
+        rc = file_for_ranks(a, "ring_hosts.json", framework_ring_hosts(job), &ring, why);
+    for (int i = 0; i < job->app_count && !rc; i++) {
+        char *libraries = received_files_libraries(a->files, job->apps[i].file);
+        struct rank_environment_config config = {
+            .job = job,
+            .app = &job->apps[i],
+            .inherited = (const char *const *)(joined ? joined : environ),
+            .is_attached = joined != NULL,
+            .job_dir = a->dir,
+            .coordinator = is_none ? "" : coordinator,
+            .shim = a->shim[0] ? a->shim : NULL,
+            .modules = a->modules[0] ? a->modules : NULL,
+            .cwd = a->cwds[i],
+            .ibv_devices = devices,
+            .ring_hosts = ring,
+            .libraries = libraries,
+            .serves_pmi = rank_mpi_is_served(a, i),
+            .serves_pmix = a->serves_pmix,
+            .segments = a->segments};
+
+        rc = rank_environment_create(&a->environments[i], &config, why);
+        free(libraries);
+    }
+    process_variables_free(joined);
+    free(devices);
+    free(ring);
+    return rc;
+}
+
+/* [0] is read from, [1] written to. Of a terminal there are in[1] and out[0], its master end. */
+struct pipes {
+    int in[2], out[2], err[2];
+};
+
+static void pipes_close(struct pipes *p)
+{
+    int *all[] = {&p->in[0], &p->in[1], &p->out[0], &p->out[1], &p->err[0], &p->err[1]};
+
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+        if (*all[i] >= 0)
+            close(*all[i]);
+        *all[i] = -1;
+    }
+}
+
+static int pipes_open(struct pipes *p, bool has_input, struct fault *why)
+{
+    *p = (struct pipes){{-1, -1}, {-1, -1}, {-1, -1}};
+    if ((has_input && pipe2(p->in, O_CLOEXEC)) || pipe2(p->out, O_CLOEXEC) ||
+        pipe2(p->err, O_CLOEXEC)) {
+        int err = errno;
+
+        pipes_close(p);
+        return fault_os(why, ML_ERR_SYSTEM, err, "cannot make its pipes");
+    }
+    return 0;
+}
+
+/* Hands the agent's ends over to the loop. Each is closed once, whatever fails. */
+static int pipes_hand_over(struct agent_rank *r, struct pipes *p, struct fault *why)
+{
+    int in = p->in[1], out = p->out[0], err = p->err[0];
+    int rc, input_rc;
+
+    p->in[1] = p->out[0] = p->err[0] = -1;
+    input_rc = in >= 0 ? rank_input_open(r, in, why) : 0;
+    rc = rank_output_open(r, out, err, why);
+    return rc ? rc : input_rc;
+}
+
+/* Opens the rank's pipes, or its terminal, and fills in its ends. */
+static int streams_open(struct agent_rank *r, struct pipes *p, struct spawn *s, struct fault *why)
+{
+    bool has_input = r->in.kept != NULL;
+    int rc;
+
+    if (r->agent->job->pty.rank == r->job->rank) {
+        *p = (struct pipes){{-1, -1}, {-1, -1}, {-1, -1}};
+        rc = rank_pty_open(r, &p->out[0], has_input ? &p->in[1] : NULL, why);
+        s->in = s->out = s->err = r->pty;
+        s->is_terminal = true;
+        return rc;
+    }
+    rc = pipes_open(p, has_input, why);
+    s->in = p->in[0] >= 0 ? p->in[0] : STDIN_FILENO; /* the agent's is /dev/null */
+    s->out = p->out[1];
+    s->err = p->err[1];
+    return rc;
+}
+
+/* Puts the command of a rank's --wrap before its own, in *argv, which the caller destroys. */
+static int command_wrap(const struct agent_rank *r, struct spawn *s, char ***argv,
+                        struct fault *why)
+{
+    if (r->job->wrap < 0)
+        return 0;
+    *argv = wrapped_command_create(r->agent->job, r->job, s->program, s->cwd);
+    if (!*argv)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    s->argv = (const char *const *)*argv;
+    s->program = s->argv[0];
+    return 0;
+}
+
+static int rank_spawn(struct agent_rank *r, int *status, struct fault *why)
+{
+    struct agent *a = r->agent;
+    struct rank_environment *e = a->environments[r->job->app];
+    const char *path = rank_environment_get(e, "PATH");
+    const struct job_app *app = &a->job->apps[r->job->app];
+    struct spawn s = {.argv = app->argv,
+                      .program =
+                          app->file < 0 ? app->argv[0] : received_files_path(a->files, app->file),
+                      .path = path ? path : "/usr/local/bin:/usr/bin:/bin",
+                      .cwd = a->cwds[r->job->app],
+                      .cpus = a->cpus ? &a->cpus[r->job->local_rank] : NULL,
+                      .limits = &a->limits,
+                      .cgroup = a->cgroup_fd,
+                      .is_held = r->job->is_held,
+                      .kept = -1};
+    struct pipes pipes;
+    char **wrapped = NULL;
+    int rc;
+
+    *status = STATUS_OURS;
+    rc = streams_open(r, &pipes, &s, why);
+    if (rc)
+        return rc;
+    rc = rank_mpi_socket(r, &s.kept, why);
+    if (rc) {
+        pipes_close(&pipes);
+        return rc;
+    }
+    s.env = rank_environment_of(e, r->job, s.out, s.kept, rank_mpi_variables(r));
+    /* The process that the agent starts is not the program: --eager must not take it for it. */
+    s.pid_text = r->job->wrap < 0 ? rank_environment_pid_text(e) : NULL;
+    rc =
+        s.env ? command_wrap(r, &s, &wrapped, why) : fault_set(why, ML_ERR_MEMORY, "out of memory");
+    if (!rc)
+        rc = spawn_process(&r->pid, &s, status, why);
+    wrapped_command_destroy(wrapped);
+    if (!rc) {
+        r->state = RANK_RUNNING;
+        r->started_ms = clock_ms();
+        rc = pipes_hand_over(r, &pipes, why);
+        if (rc)
+            kill(-r->pid, SIGKILL);
+    }
+    pipes_close(&pipes);
+    if (s.kept >= 0)
+        close(s.kept);
+    return rc;
+}
+
+static void spawn_next(struct agent *a)
+{
+    struct agent_rank *r = &a->ranks[a->spawned];
+    struct fault why = {0};
+    int status;
+
+    a->spawned++;
+    if (rank_spawn(r, &status, &why)) {
+        reap_failed_start(r, status, &why);
+        return;
+    }
+    job_directory_add_rank(a->dir, a->job->attach.pid ? a->job->attach.rank : r->job->rank,
+                           r->pid); /* as its environment has it */
+    frame_stream_send_json(a->channel, AGENT_STARTED,
+                           json_pack("{si si}", "rank", r->job->rank, "pid", (int)r->pid));
+}
+
+static void on_spawn(evutil_socket_t fd, short what, void *arg)
+{
+    struct agent *a = arg;
+
+    (void)fd, (void)what;
+    for (int i = 0; i < RANKS_PER_TURN; i++) {
+        if (a->spawned == a->job->rank_count || a->stop.is_active || a->is_paused ||
+            a->state != AGENT_IS_RUNNING)
+            break;
+        spawn_next(a);
+    }
+    ranks_start_resume(a);
+    agent_check_soon(a);
+}
+
+void ranks_start_resume(struct agent *a)
+{
+    static const struct timeval now = {0, 0};
+
+    if (a->state == AGENT_IS_RUNNING && a->spawn_event && a->spawned < a->job->rank_count &&
+        !a->stop.is_active && !a->is_paused)
+        event_add(a->spawn_event, &now);
+}
+
+static int job_begin(struct agent *a, struct fault *why)
+{
+    int rc = environments_create(a, a->coordinator, why);
+
+    failure_cause_begin(&a->failure_cause);
+    a->lost_device = lost_device_begin("/sys");
+    if (!rc)
+        rc = rank_mpi_open(a, why);
+    if (!rc)
+        rc = coordinator_session_connect(a->coordinator_session, a->coordinator, why);
+    if (rc)
+        return rc;
+    a->spawn_event = evtimer_new(a->base, on_spawn, a);
+    return a->spawn_event ? 0 : fault_set(why, ML_ERR_MEMORY, "out of memory");
+}
+
+static void job_fail(struct agent *a, const struct fault *why)
+{
+    job_report_lost(a, why->text);
+    ranks_stop_begin(a, SIGTERM, FAILED_GRACE_MS);
+}
+
+static void on_mpi_ready(struct agent *a, const struct fault *failed)
+{
+    struct fault why = {0};
+
+    if (failed)
+        job_fail(a, failed);
+    else if (job_begin(a, &why))
+        job_fail(a, &why);
+    else
+        on_spawn(-1, 0, a);
+}
+
+void ranks_start(struct agent *a, const char *text, size_t size)
+{
+    json_t *start = parsed_json(text, size, 0, NULL);
+    const char *coordinator = json_string_value(json_object_get(start, "coordinator"));
+    bool is_pmix = json_is_true(json_object_get(start, "pmix"));
+    struct fault why = {0};
+    int rc = 0;
+
+    a->state = AGENT_IS_RUNNING;
+    if (!coordinator || strlen(coordinator) >= ADDRESS_TEXT)
+        rc = fault_set(&why, ML_ERR_REFUSED, "the launcher's START is invalid");
+    else if (strcmp(coordinator, a->coordinator) != 0) /* rank 0's host has written it before */
+        rc = job_prepare_write_file(a, coordinator, &why);
+    json_decref(start);
+    if (rc)
+        job_fail(a, &why);
+    else
+        rank_mpi_agree(a, is_pmix, on_mpi_ready);
+}

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: MIT */
+#include "launcher/agent/ranks_stop.h"
+
+#include "common/clock.h"
+#include "launcher/agent/agent.h"
+#include "launcher/agent/host/descendants_linux.h"
+#include "launcher/agent/rank_pty.h"
+#include "launcher/agent/reap.h"
+
+#include <event2/event.h>
+#include <signal.h>
+
+enum {
+    PASS_MS = 20,      /* between two rounds of SIGKILL */
+    GIVE_UP_MS = 1200, /* after the first round: what is still there cannot be killed */
+};
+
+static void timer_set(struct agent *a, int64_t at)
+{
+    int ms = clock_left_ms(at);
+    struct timeval time = {ms / 1000, (ms % 1000) * 1000};
+
+    event_add(a->stop.timer, &time);
+}
+
+void ranks_stop_signal_rank(struct agent *a, int rank, int signal)
+{
+    for (int i = 0; i < a->spawned; i++) {
+        if (a->ranks[i].job->rank == rank && a->ranks[i].state == RANK_RUNNING)
+            kill(-a->ranks[i].pid, signal);
+    }
+}
+
+void ranks_stop_signal(struct agent *a, int signal)
+{
+    for (int i = 0; i < a->spawned; i++) {
+        /* The pid stays the rank's until it is reaped, which only this process does. */
+        if (a->ranks[i].state == RANK_RUNNING)
+            kill(-a->ranks[i].pid, signal);
+    }
+}
+
+/* Signals all descendants. Returns how many there are, -1 without /proc. */
+static int descendants_count_signalled(struct agent *a, int signal, int second)
+{
+    struct process_list found = {0};
+    pid_t except = a->guard_fd >= 0 ? a->guard : 0;
+    int count;
+
+    if (descendants_find(&found, a->dir[0] ? a->dir : NULL, except, NULL))
+        return -1;
+    descendants_signal(&found, signal);
+    if (second)
+        descendants_signal(&found, second);
+    count = (int)found.count;
+    process_list_free(&found);
+    return count;
+}
+
+void ranks_stop_signal_all(struct agent *a, int signal)
+{
+    if (descendants_count_signalled(a, signal, 0) < 0)
+        ranks_stop_signal(a, signal);
+}
+
+/* Signals the ranks and the descendants that have left their process groups. Returns how many there
+ * were, 0 if that is unknown. */
+static int everyone_signal(struct agent *a, int signal)
+{
+    int count;
+
+    /* A rank that has ended by itself before must not be reported as ended by the agent. */
+    reap_all(a);
+    for (int i = 0; i < a->spawned; i++)
+        a->ranks[i].is_signalled |= a->ranks[i].state == RANK_RUNNING;
+    if (signal == SIGKILL)
+        cgroup_kill(a->cgroup);
+    else if (signal == SIGTERM)
+        rank_pty_hang_up(a);
+    if (!descendants_exist())
+        return 0;
+    /* A stopped process handles no signal, hence SIGCONT. */
+    count = descendants_count_signalled(a, signal, signal == SIGKILL ? 0 : SIGCONT);
+    if (count >= 0)
+        return count;
+    ranks_stop_signal(a, signal);
+    return 0;
+}
+
+/* Sends SIGKILL to all. The time until the agent gives up begins with the first round that was
+ * really sent, which may be late, and begins anew after each round that finds fewer processes: on a
+ * busy machine a thousand processes end slowly. */
+static void everyone_kill(struct agent *a)
+{
+    struct ranks_stop *s = &a->stop;
+    int count = everyone_signal(a, SIGKILL);
+    int64_t give_up_at = clock_ms() + GIVE_UP_MS;
+
+    if (s->fewest >= 0 && count >= s->fewest)
+        return;
+    s->fewest = count;
+    if (s->give_up_at < give_up_at)
+        s->give_up_at = give_up_at;
+}
+
+static void escalation_step(struct agent *a)
+{
+    struct ranks_stop *s = &a->stop;
+    int64_t now = clock_ms();
+    bool is_needed = true; /* another step */
+
+    if (now >= s->kill_at) {
+        everyone_kill(a);
+        is_needed = descendants_exist() || s->is_hurried;
+        s->has_given_up = is_needed && clock_ms() >= s->give_up_at;
+    } else if (s->term_at >= 0 && now >= s->term_at) {
+        s->term_at = -1;
+        everyone_signal(a, SIGTERM);
+    }
+    /* If no process is left, their output may still be on its way, however long its reader
+     * takes. */
+    if (s->has_given_up)
+        s->is_active = false;
+    else if (now < s->kill_at)
+        timer_set(a, s->term_at >= 0 ? s->term_at : s->kill_at);
+    else if (is_needed)
+        timer_set(a, now + PASS_MS);
+    agent_check_soon(a);
+}
+
+static void on_timer(evutil_socket_t fd, short what, void *arg)
+{
+    struct agent *a = arg;
+
+    (void)fd, (void)what;
+    if (a->stop.is_active)
+        escalation_step(a);
+}
+
+int ranks_stop_open(struct agent *a, struct fault *why)
+{
+    a->stop.timer = evtimer_new(a->base, on_timer, a);
+    return a->stop.timer ? 0 : fault_set(why, ML_ERR_MEMORY, "out of memory for the timer");
+}
+
+void ranks_stop_close(struct agent *a)
+{
+    if (a->stop.timer)
+        event_free(a->stop.timer);
+    a->stop.timer = NULL;
+}
+
+void ranks_stop_end(struct agent *a)
+{
+    event_del(a->stop.timer);
+    a->stop.is_active = false;
+}
+
+void ranks_stop_hurry(struct agent *a)
+{
+    int64_t now = clock_ms();
+
+    /* The time until giving up begins here, even if SIGKILL was sent long ago. */
+    if (!a->stop.is_hurried && a->stop.is_active && a->stop.give_up_at < now + GIVE_UP_MS)
+        a->stop.give_up_at = now + GIVE_UP_MS;
+    a->stop.is_hurried = true;
+    ranks_stop_begin(a, SIGKILL, 0);
+}
+
+void ranks_stop_begin(struct agent *a, int signal, int grace_ms)
+{
+    struct ranks_stop *s = &a->stop;
+    int64_t now = clock_ms();
+    int64_t kill_at = signal == SIGKILL ? now : now + grace_ms;
+    bool is_polite = signal != SIGKILL && grace_ms > 0;
+
+    if (s->has_given_up)
+        return;
+    if (!s->is_active || kill_at < s->kill_at) {
+        s->kill_at = kill_at;
+        s->give_up_at = kill_at + GIVE_UP_MS;
+        s->fewest = -1;
+        s->term_at = is_polite && signal != SIGTERM ? now + grace_ms / 2 : -1;
+    }
+    s->is_active = true;
+    if (is_polite)
+        everyone_signal(a, signal);
+    escalation_step(a);
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ranks_stop.h: the sequence of signals that ends ranks and all their descendants:
+ *
+ *     first signal ──half the grace──▶ SIGTERM ──grace──▶ SIGKILL, repeated ──▶ none is left
+ *
+ * If the first signal is SIGTERM, SIGKILL comes next. A second start can only make the sequence
+ * faster.
+ */
+#ifndef LAUNCHER_AGENT_RANKS_STOP_H
+#define LAUNCHER_AGENT_RANKS_STOP_H
+
+#include "common/fault.h"
+
+struct agent;
+
+/* Makes the timer. ML_ERR_MEMORY. */
+int ranks_stop_open(struct agent *a, struct fault *why);
+void ranks_stop_close(struct agent *a);
+
+/* Starts the sequence; `signal` has been sent when it returns. SIGKILL, or no grace: at once. */
+void ranks_stop_begin(struct agent *a, int signal, int grace_ms);
+
+/* Ends the sequence, because nothing of what it was for is left. */
+void ranks_stop_end(struct agent *a);
+
+/* For KILL: sends SIGKILL and does not wait until output has been read. */
+void ranks_stop_hurry(struct agent *a);
+
+/* For SIGNAL: sends to the ranks' process groups, not to descendants outside of them. */
+void ranks_stop_signal(struct agent *a, int signal);
+void ranks_stop_signal_rank(struct agent *a, int rank, int signal); /* if it runs here */
+
+/* For PAUSE and RESUME: sends to the ranks and all their descendants. */
+void ranks_stop_signal_all(struct agent *a, int signal);
+
+#endif

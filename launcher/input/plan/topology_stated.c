@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+#include "launcher/input/plan/topology_stated.h"
+
+static const char *first_device(const struct host *h)
+{
+    for (int i = 0; h->rdma && i < h->rdma_count; i++)
+        if (h->rdma[i] && h->rdma[i][0])
+            return h->rdma[i][0];
+    return NULL;
+}
+
+/* --rdma-device: one device everywhere. */
+static json_t *uniform_row(const struct plan *p, int host)
+{
+    json_t *row = json_array();
+
+    for (int i = 0; i < p->host_count; i++)
+        json_array_append_new(row, i == host && !p->local_net ? json_null()
+                                                              : json_pack("[s]", p->rdma_device));
+    return row;
+}
+
+static json_t *name_list(char *const *names)
+{
+    json_t *array = json_array();
+
+    for (; *names; names++)
+        json_array_append_new(array, json_string(*names));
+    return array;
+}
+
+static json_t *host_row(const struct plan *p, int host)
+{
+    const struct host *h = plan_host(p, host);
+    json_t *row = json_array();
+
+    for (int i = 0; i < p->host_count; i++) {
+        int column = p->hosts[i];
+        bool is_wired = i != host && h->rdma && column < h->rdma_count && h->rdma[column];
+
+        /* --local net: its first device joins ranks of one host. */
+        if (i == host && p->local_net && first_device(h)) {
+            json_array_append_new(row, json_pack("[s]", first_device(h)));
+            continue;
+        }
+        json_array_append_new(row, is_wired ? name_list(h->rdma[column]) : json_null());
+    }
+    return row;
+}
+
+json_t *topology_stated(const struct plan *p)
+{
+    json_t *matrix;
+
+    for (int i = 0; i < p->host_count && !p->rdma_device; i++) {
+        if (!plan_host(p, i)->rdma)
+            return NULL;
+    }
+    matrix = json_array();
+    for (int i = 0; i < p->host_count; i++)
+        json_array_append_new(matrix, p->rdma_device ? uniform_row(p, i) : host_row(p, i));
+    return matrix;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * topology_survey.h: finds out which RDMA ports lead from host to host. Each host's agent is asked
+ * twice: which devices it has, and, once all hosts' devices are known, which ports of other hosts
+ * they reach. The wiring follows from the answers: one that the hostfile states is verified, else
+ * it is found. This part knows names only; verbs are used by mlaunch-probe, on the hosts.
+ */
+#ifndef LAUNCHER_RUN_RDMA_TOPOLOGY_TOPOLOGY_SURVEY_H
+#define LAUNCHER_RUN_RDMA_TOPOLOGY_TOPOLOGY_SURVEY_H
+
+#include "common/fault.h"
+#include "launcher/run/rdma_topology/topology_answers.h"
+#include "launcher/run/rdma_topology/topology_config.h"
+
+#include <jansson.h>
+
+struct topology_survey;
+struct topology_facts; /* topology_end.h */
+
+/* ML_ERR_MEMORY. What the config points to must outlive the survey. */
+int topology_survey_create(struct topology_survey **out, const struct topology_config *c,
+                           struct fault *why);
+void topology_survey_destroy(struct topology_survey *s); /* takes NULL */
+
+enum topology_round { TOPOLOGY_DESCRIBE, TOPOLOGY_TRY, TOPOLOGY_ROUNDS };
+
+/* The QUERY for that host, owned by the caller. TOPOLOGY_TRY only once all hosts have answered
+ * TOPOLOGY_DESCRIBE. */
+json_t *topology_survey_question(const struct topology_survey *s, int host,
+                                 enum topology_round round);
+/* That host's ANSWER. ML_ERR_REFUSED: it is malformed. ML_ERR_DEVICE: a device that the stated
+ * wiring names can't be used. The sentence does not name the host. */
+int topology_survey_answer(struct topology_survey *s, int host, enum topology_round round,
+                           const json_t *answer, struct fault *why);
+
+/* The host's devices, once it has answered TOPOLOGY_DESCRIBE; the survey's. */
+const struct topology_host *topology_survey_host(const struct topology_survey *s, int host);
+
+/* What all answers say, valid as long as the survey. */
+const struct topology_facts *topology_survey_facts(const struct topology_survey *s);
+
+/* To be called once all hosts have answered both questions: settles the wiring, logs each link with
+ * the reasons for what was chosen (-v), and warns of links that are hardly meant. On failure *host
+ * is the host that the sentence is about. */
+int topology_survey_conclude(struct topology_survey *s, int *host, struct fault *why);
+
+/* Once concluded: [host][host]: list of devices in the order in which both ends pair them, or null.
+ * With the port ("x:2") where the device has several active ones. The survey's. */
+json_t *topology_survey_wiring(const struct topology_survey *s);
+
+#endif

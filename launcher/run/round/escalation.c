@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT */
+#include "launcher/run/round/escalation.h"
+
+#include "common/clock.h"
+#include "common/log.h"
+#include "common/text/rank_list.h"
+#include "launcher/run/round/job_round_state.h"
+
+#include <event2/event.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+int escalation_ranks(const struct job_round *r, char out[ESCALATION_RANKS])
+{
+    struct rank_list list = {0};
+
+    out[0] = '\0';
+    for (int i = 0; r->has_run && i < r->plan->size; i++) {
+        if (!r->ranks[i].ended)
+            rank_list_add(&list, i);
+    }
+    if (list.count == 1)
+        snprintf(out, ESCALATION_RANKS, "rank %d on host %.256s", list.last,
+                 plan_host(r->plan, r->plan->ranks[list.last].host)->name);
+    else if (list.count > 1)
+        snprintf(out, ESCALATION_RANKS, "%s", rank_list_end(&list));
+    return list.count;
+}
+
+/* The agents send SIGTERM so long after the first signal; 0: they don't. */
+static int term_after_ms(const struct job_round *r)
+{
+    return r->stop_signal == SIGTERM || r->stop_signal == SIGKILL ? 0 : r->stop_grace_ms / 2;
+}
+
+static void step_set(struct job_round *r, int after_ms)
+{
+    int left = clock_left_ms(r->stop_ms + after_ms);
+    const struct timeval t = {left / 1000, left % 1000 * 1000};
+
+    evtimer_add(r->escalation, &t);
+}
+
+void escalation_start(struct job_round *r)
+{
+    r->stop_ms = clock_ms();
+    r->is_past_term = term_after_ms(r) == 0;
+    /* The user of `mlaunch ... | head` has gone away, and is not told. */
+    if (r->cause != STOP_READER_GONE && r->stop_signal != SIGKILL && r->stop_grace_ms > 0)
+        step_set(r, r->is_past_term ? r->stop_grace_ms : term_after_ms(r));
+}
+
+void escalation_on_step(evutil_socket_t fd, short what, void *arg)
+{
+    struct job_round *r = arg;
+    bool is_last = r->is_past_term;
+    double after_s = (is_last ? r->stop_grace_ms : term_after_ms(r)) / 1000.0;
+    char ranks[ESCALATION_RANKS];
+
+    (void)fd;
+    (void)what;
+    r->is_past_term = true;
+    if (r->state != JOB_ROUND_STOPPING || r->is_hurried || r->ranks_left == 0)
+        return;
+    escalation_ranks(r, ranks);
+    log_warn("%s %s not ended %g s after SIG%s: %s%s", ranks, r->ranks_left == 1 ? "has" : "have",
+             after_s, sigabbrev_np(r->stop_signal), is_last ? "SIGKILL" : "SIGTERM",
+             is_last ? " (--grace)" : "");
+    if (!is_last)
+        step_set(r, r->stop_grace_ms);
+}
+
+/* In tenths. */
+static double seconds_until(const struct job_round *r, int after_ms)
+{
+    int tenths = (clock_left_ms(r->stop_ms + after_ms) + 50) / 100;
+
+    return tenths / 10.0;
+}
+
+void escalation_describe(const struct job_round *r, char *out, size_t size)
+{
+    char term[48] = "";
+
+    out[0] = '\0';
+    if (r->state != JOB_ROUND_STOPPING || r->is_hurried ||
+        clock_left_ms(r->stop_ms + r->stop_grace_ms) == 0)
+        return;
+    if (!r->is_past_term)
+        snprintf(term, sizeof(term), "SIGTERM in %g s, ", seconds_until(r, term_after_ms(r)));
+    snprintf(out, size, "%sSIGKILL in %g s; --grace changes that", term,
+             seconds_until(r, r->stop_grace_ms));
+}

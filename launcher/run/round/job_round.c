@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: MIT */
+#include "launcher/run/round/job_round.h"
+
+#include "common/clock.h"
+#include "common/log.h"
+#include "common/status.h"
+#include "launcher/run/rdma_topology/topology_survey.h"
+#include "launcher/run/record/divergence.h"
+#include "launcher/run/round/escalation.h"
+#include "launcher/run/round/file_feed.h"
+#include "launcher/run/round/hang_watch.h"
+#include "launcher/run/round/heartbeat.h"
+#include "launcher/run/round/job_round_frames.h"
+#include "launcher/run/round/job_round_phases.h"
+#include "launcher/run/round/job_round_state.h"
+#include "launcher/run/round/job_round_steps.h"
+#include "launcher/run/stdio/events_file.h"
+#include "launcher/run/stdio/output.h"
+#include "launcher/run/stdio/progress_line.h"
+#include "launcher/wire/channel/agent_channel.h"
+#include "launcher/wire/protocol/agent_protocol.h"
+
+#include <event2/event.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { READER_GONE_GRACE_MS = 1000 };
+
+static void member_open(struct job_round *r, int host)
+{
+    const struct agent_channel_events events = {job_round_frames_on_frame, job_round_frames_on_end,
+                                                r};
+    struct job_round_member *m = &r->members[host];
+    struct fault why;
+    int rc;
+
+    m->round = r;
+    m->host = plan_host(r->plan, host);
+    m->status = STATUS_OURS;
+    rc = agent_channel_open(&m->channel, r->config.base, host, m->host, r->config.channel, &events,
+                            &why);
+    if (rc)
+        job_round_frames_on_end(host, why.text, r);
+}
+
+/* For the hang watch. */
+static bool member_ask(int host, json_t *question, void *arg)
+{
+    struct job_round *r = arg;
+    struct job_round_member *m = &r->members[host];
+
+    if (m->state != MEMBER_STARTED) {
+        json_decref(question);
+        return false;
+    }
+    agent_channel_send_json(m->channel, LAUNCH_QUERY, question);
+    return true;
+}
+
+static int job_round_prepare(struct job_round *r, struct fault *why)
+{
+    const struct timeval beat = {AGENT_HEARTBEAT_MS / 1000, AGENT_HEARTBEAT_MS % 1000 * 1000};
+    struct event_base *base = r->config.base;
+    const struct hang_watch_config hang = {
+        base, r->plan, r->config.job, r->config.output, r->config.events, member_ask, r};
+    int rc = job_identity_make(&r->identity, r->config.job, r->config.restart, why);
+
+    if (!rc)
+        rc = call_log_create(&r->calls, r->plan->size, why);
+    if (rc)
+        return rc;
+    r->members = calloc((size_t)r->plan->host_count, sizeof(*r->members));
+    r->ranks = calloc((size_t)r->plan->size, sizeof(*r->ranks));
+    r->heartbeat = event_new(base, -1, EV_PERSIST, heartbeat_on_timer, r);
+    r->deadline = evtimer_new(base, job_round_phases_on_deadline, r);
+    r->pause_limit = evtimer_new(base, heartbeat_on_pause_limit, r);
+    r->escalation = evtimer_new(base, escalation_on_step, r);
+    if (!r->members || !r->ranks || !r->heartbeat || !r->deadline || !r->pause_limit ||
+        !r->escalation || evtimer_add(r->heartbeat, &beat))
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    rc = hang_watch_create(&r->hang, &hang, why);
+    if (rc)
+        return rc;
+    return progress_line_start(&r->progress, base, r->config.output, r->plan->host_count, why);
+}
+
+int job_round_start(struct job_round **out, const struct job_round_config *config,
+                    struct fault *why)
+{
+    struct job_round *r = calloc(1, sizeof(*r));
+    int rc;
+
+    if (!r)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    r->config = *config;
+    r->plan = config->plan;
+    r->ranks_left = r->plan->size;
+    r->beat_ms = clock_ms();
+    r->began_ns = clock_ns();
+    r->status = STATUS_OURS;
+    rc = job_round_prepare(r, why);
+    if (rc) {
+        job_round_destroy(r);
+        return rc;
+    }
+    *out = r;
+    for (int i = 0; i < r->plan->host_count; i++)
+        member_open(r, i);
+    job_round_phases_advance(r);
+    return 0;
+}
+
+void job_round_destroy(struct job_round *r)
+{
+    if (!r)
+        return;
+    for (int i = 0; r->members && i < r->plan->host_count; i++) {
+        file_feed_destroy(r->members[i].feed);
+        agent_channel_close(r->members[i].channel);
+    }
+    hang_watch_destroy(r->hang);
+    call_log_destroy(r->calls);
+    topology_survey_destroy(r->survey);
+    json_decref(r->wiring);
+    free(r->names);
+    progress_line_stop(r->progress);
+    if (r->heartbeat)
+        event_free(r->heartbeat);
+    if (r->deadline)
+        event_free(r->deadline);
+    if (r->pause_limit)
+        event_free(r->pause_limit);
+    if (r->escalation)
+        event_free(r->escalation);
+    job_identity_wipe(&r->identity);
+    free(r->members);
+    free(r->ranks);
+    free(r);
+}
+
+int job_round_stop_status(enum stop_cause cause, int signal)
+{
+    static const int statuses[] = {[STOP_TIMEOUT] = STATUS_TIMEOUT,
+                                   [STOP_READER_GONE] = STATUS_SIGNAL + SIGPIPE,
+                                   [STOP_OUTPUT_FAILED] = STATUS_OURS};
+
+    return cause == STOP_SIGNAL ? STATUS_SIGNAL + signal : statuses[cause];
+}
+
+void job_round_result(const struct job_round *r, struct job_round_result *out)
+{
+    if (r->cause != STOP_NONE)
+        out->status = job_round_stop_status(r->cause, r->stop_signal);
+    else
+        out->status = r->has_run ? r->failure.status : r->status;
+    out->has_run = r->has_run;
+    out->ran_ms = r->has_run ? clock_ms() - r->start_ms : 0;
+    out->host_failed = !r->has_run || r->failure.rank < 0;
+    out->has_failed = r->cause == STOP_NONE && !r->failure.is_killed &&
+                      (!r->has_run || r->failure.blame != BLAME_NONE);
+}
+
+bool job_round_host_failed(const struct job_round *r, int index)
+{
+    return !r->has_run && r->members[index].failed;
+}
+
+bool job_round_topology_failed(const struct job_round *r)
+{
+    return r->topology_failed;
+}
+
+/* Says where the ranks' calls have parted, if they have and the job has failed or took too long. */
+static void divergence_report(const struct job_round *r)
+{
+    struct divergence d;
+    bool has_failed = r->cause == STOP_TIMEOUT || (r->cause == STOP_NONE && !r->failure.is_killed &&
+                                                   r->failure.blame >= BLAME_CONSEQUENCE);
+
+    if (!has_failed || !divergence_find(&d, r->calls))
+        return;
+    output_say(r->config.output, "%s", d.text);
+    events_file_write(r->config.events, "diverged", r->identity.id,
+                      json_pack("{s:s, s:I, s:I, s:O}", "text", d.text, "group",
+                                (json_int_t)d.group, "call", (json_int_t)d.call, "ranks", d.ranks));
+    divergence_clear(&d);
+}
+
+void job_round_report(const struct job_round *r)
+{
+    struct output *o = r->config.output;
+    char words[1024] = "";
+    const char *file = NULL;
+    bool are_above = false;
+
+    divergence_report(r);
+    if (r->cause != STOP_NONE || r->failure.blame == BLAME_NONE)
+        return;
+    if (r->plan->leaves_exit && r->failure.rank >= 0 && r->failure.status < STATUS_OURS)
+        return;
+    if (r->failure.is_killed && output_ends_with(o, -1) > 0)
+        return; /* said before, and still to be seen */
+    if (r->failure.rank >= 0) {
+        file = output_last_words(o, r->failure.rank, words, sizeof(words));
+        are_above = r->plan->size == 1 || output_ends_with(o, r->failure.rank) >= strlen(words);
+    }
+    output_say(o, "%s", r->failure.text);
+    if (file && !words[0])
+        output_say(o, "%s is empty", file);
+    else if (file)
+        output_say(o, "the end of %s:\n%s", file, words);
+    else if (words[0] && !are_above)
+        output_say(o, "its last words on standard error:\n%s", words);
+}
+
+void job_round_stop(struct job_round *r, enum stop_cause cause, int signal)
+{
+    int grace_ms = r->plan->grace_ms;
+
+    if (r->stop_wanted)
+        return;
+    if (cause == STOP_READER_GONE && grace_ms > READER_GONE_GRACE_MS)
+        grace_ms = READER_GONE_GRACE_MS; /* the user of `mlaunch … | head` is waiting for us */
+    r->cause = cause;
+    job_round_phases_want_stop(r, signal, grace_ms);
+    job_round_phases_advance(r);
+}
+
+void job_round_report_stacks(struct job_round *r, void (*done)(void *arg), void *arg)
+{
+    if (r->state == JOB_ROUND_RUNNING && !r->paused)
+        hang_watch_report(r->hang, done, arg);
+    else
+        done(arg);
+}
+
+void job_round_kill(struct job_round *r)
+{
+    if (r->state != JOB_ROUND_STOPPING)
+        return;
+    for (int i = 0; i < r->plan->host_count; i++) {
+        if (r->members[i].state < MEMBER_DONE)
+            agent_channel_send(r->members[i].channel, LAUNCH_KILL, NULL, 0);
+    }
+    r->is_hurried = true;
+    job_round_steps_set_deadline(r, JOB_ROUND_STOP_MARGIN_MS);
+}
+
+void job_round_drop_output(struct job_round *r)
+{
+    if (r->state != JOB_ROUND_STOPPING)
+        return;
+    log_debug("job %s: nobody reads its output, which is dropped", r->identity.id);
+    for (int i = 0; i < r->plan->host_count; i++) {
+        if (r->members[i].state < MEMBER_DONE)
+            agent_channel_send(r->members[i].channel, LAUNCH_DROP, NULL, 0);
+    }
+    r->is_hurried = true;
+}
+
+void job_round_give_up(struct job_round *r)
+{
+    job_round_phases_expire(r);
+}
+
+static bool member_is_running(const struct job_round_member *m)
+{
+    return m->state == MEMBER_STARTED;
+}
+
+void job_round_signal(struct job_round *r, int signal)
+{
+    const uint32_t word = (uint32_t)signal;
+
+    for (int i = 0; i < r->plan->host_count; i++) {
+        if (member_is_running(&r->members[i]))
+            agent_channel_send_words(r->members[i].channel, LAUNCH_SIGNAL, &word, 1);
+    }
+}
+
+bool job_round_signal_rank(struct job_round *r, int rank, int signal)
+{
+    const uint32_t words[2] = {(uint32_t)signal, (uint32_t)rank};
+    struct job_round_member *m = &r->members[r->plan->ranks[rank].host];
+
+    if (!r->ranks[rank].pid || r->ranks[rank].ended || !member_is_running(m))
+        return false;
+    agent_channel_send_words(m->channel, LAUNCH_SIGNAL, words, 2);
+    return true;
+}
+
+int64_t job_round_rank_pid(const struct job_round *r, int rank)
+{
+    return r->ranks[rank].pid;
+}
+
+/* NULL: no host of that name runs ranks. */
+static struct job_round_member *member_find(const struct job_round *r, const char *host)
+{
+    for (int i = 0; i < r->plan->host_count; i++) {
+        struct job_round_member *m = &r->members[i];
+
+        if (strcmp(m->host->name, host) == 0 && member_is_running(m))
+            return m;
+    }
+    return NULL;
+}
+
+bool job_round_has_host(const struct job_round *r, const char *host)
+{
+    return member_find(r, host) != NULL;
+}
+
+void job_round_cut(struct job_round *r, const char *host, const char *why)
+{
+    struct job_round_member *m = member_find(r, host);
+
+    if (m)
+        agent_channel_cut(m->channel, why);
+}
+
+void job_round_on_stdin(struct job_round *r, int rank, const void *bytes, size_t size)
+{
+    struct job_round_member *m = &r->members[r->plan->ranks[rank].host];
+
+    if (member_is_running(m))
+        agent_channel_send_tagged(m->channel, LAUNCH_STDIN, (uint32_t)rank, bytes, size);
+}
+
+void job_round_on_resize(struct job_round *r, struct terminal_size size)
+{
+    struct job_round_member *m = &r->members[r->plan->ranks[r->plan->pty_rank].host];
+    const uint32_t words[] = {size.rows, size.columns};
+
+    if (member_is_running(m))
+        agent_channel_send_words(m->channel, LAUNCH_RESIZE, words, 2);
+}
+
+void job_round_on_credit(struct job_round *r, int host, uint32_t bytes)
+{
+    struct job_round_member *m = &r->members[host];
+
+    /* What an earlier run of the job has left to be written is no credit for this one. */
+    if (bytes > m->unacknowledged)
+        bytes = (uint32_t)m->unacknowledged;
+    m->unacknowledged -= bytes;
+    if (bytes && m->state < MEMBER_GONE)
+        agent_channel_send_words(m->channel, LAUNCH_CREDIT, &bytes, 1);
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/* job_round_config.h: what the runs of a job share, and why a run may be ended from outside. */
+#ifndef LAUNCHER_RUN_ROUND_JOB_ROUND_CONFIG_H
+#define LAUNCHER_RUN_ROUND_JOB_ROUND_CONFIG_H
+
+#include "launcher/input/plan/plan.h"
+
+struct channel_config;
+struct event_base;
+struct events_file;
+struct input;
+struct output;
+struct rank_summary;
+struct recording;
+
+/* Borrowed: everything in it must outlive the run. */
+struct job_round_config {
+    struct event_base *base;
+    const struct plan *plan;
+    const struct channel_config *channel;
+    struct output *output;
+    struct input *input;
+    enum stdin_mode stdin_mode;
+    struct events_file *events;
+    struct rank_summary *summary;  /* or NULL */
+    struct recording *recording;   /* or NULL */
+    const char *job;               /* the job's id */
+    int restart;                   /* how many runs came before */
+    void (*on_started)(void *arg); /* called once, on the loop: all ranks have started */
+    /* Called once, on the loop: the run is over. It may be destroyed after the loop has
+     * returned. */
+    void (*on_end)(void *arg);
+    void *arg;
+};
+
+enum stop_cause { STOP_NONE, STOP_SIGNAL, STOP_TIMEOUT, STOP_READER_GONE, STOP_OUTPUT_FAILED };
+
+#endif

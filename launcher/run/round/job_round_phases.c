@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: MIT */
+#include "launcher/run/round/job_round_phases.h"
+
+#include "common/log.h"
+#include "launcher/run/rdma_topology/topology_survey.h"
+#include "launcher/run/round/job_round_steps.h"
+#include "launcher/run/stdio/output.h"
+
+#include <event2/event.h>
+#include <signal.h>
+
+/*
+ *                      all sent HELLO          all sent READY
+ *   CONNECTING ───────────────────▶ PREPARING ─────────────▶ RUNNING ─────────┐
+ *       │                               │                       │ a failure   │ all sent DONE
+ *       │ all answered, some failed;    │                       │ or a stop   │ or are lost
+ *       │ or a stop                     │                       ▼             │
+ *       │                               │                    STOPPING         │
+ *       │                               │     all DONE or lost; │             │
+ *       │                               │     or too late       │             │
+ *       └───────────────────────────────┴─────────▶ LEAVING ◀───┴─────────────┘
+ *                                                      │ all channels have ended; or too late
+ *                                                      ▼
+ *                                                    ENDED
+ *
+ * DESCRIBING and TRYING lie between CONNECTING and PREPARING, with the same ways out. They ask the
+ * hosts for their RDMA devices and let them try the links; without the rdma backend there is no
+ * survey, and both are passed at once.
+ */
+static const struct job_round_transition transitions[] = {
+    {JOB_ROUND_CONNECTING, ROUND_EVENT_READY, JOB_ROUND_DESCRIBING, job_round_steps_describe},
+    {JOB_ROUND_CONNECTING, ROUND_EVENT_FAILED, JOB_ROUND_LEAVING, job_round_steps_report},
+    {JOB_ROUND_CONNECTING, ROUND_EVENT_STOP, JOB_ROUND_LEAVING, job_round_steps_abandon},
+    {JOB_ROUND_DESCRIBING, ROUND_EVENT_READY, JOB_ROUND_TRYING, job_round_steps_try},
+    {JOB_ROUND_DESCRIBING, ROUND_EVENT_FAILED, JOB_ROUND_LEAVING, job_round_steps_report_rdma},
+    {JOB_ROUND_DESCRIBING, ROUND_EVENT_STOP, JOB_ROUND_LEAVING, job_round_steps_abandon},
+    {JOB_ROUND_TRYING, ROUND_EVENT_READY, JOB_ROUND_PREPARING, job_round_steps_prepare},
+    {JOB_ROUND_TRYING, ROUND_EVENT_FAILED, JOB_ROUND_LEAVING, job_round_steps_report_rdma},
+    {JOB_ROUND_TRYING, ROUND_EVENT_STOP, JOB_ROUND_LEAVING, job_round_steps_abandon},
+    {JOB_ROUND_PREPARING, ROUND_EVENT_READY, JOB_ROUND_RUNNING, job_round_steps_start},
+    {JOB_ROUND_PREPARING, ROUND_EVENT_FAILED, JOB_ROUND_LEAVING, job_round_steps_report},
+    {JOB_ROUND_PREPARING, ROUND_EVENT_STOP, JOB_ROUND_LEAVING, job_round_steps_abandon},
+    {JOB_ROUND_RUNNING, ROUND_EVENT_STOP, JOB_ROUND_STOPPING, job_round_steps_stop},
+    {JOB_ROUND_RUNNING, ROUND_EVENT_DONE, JOB_ROUND_LEAVING, job_round_steps_bye},
+    {JOB_ROUND_STOPPING, ROUND_EVENT_DONE, JOB_ROUND_LEAVING, job_round_steps_bye},
+    {JOB_ROUND_STOPPING, ROUND_EVENT_LATE, JOB_ROUND_LEAVING, job_round_steps_give_up},
+    {JOB_ROUND_LEAVING, ROUND_EVENT_GONE, JOB_ROUND_ENDED, job_round_steps_end},
+    {JOB_ROUND_LEAVING, ROUND_EVENT_LATE, JOB_ROUND_ENDED, job_round_steps_end},
+};
+
+const struct job_round_transition *job_round_phases_find(enum job_round_state state,
+                                                         enum job_round_event event)
+{
+    for (size_t i = 0; i < sizeof(transitions) / sizeof(*transitions); i++) {
+        if (transitions[i].state == state && transitions[i].event == event)
+            return &transitions[i];
+    }
+    return NULL;
+}
+
+/* Has the host not yet done what the state waits for? Hosts that failed before the start are not
+ * waited for until all leave. */
+static bool is_awaited(const struct job_round *r, const struct job_round_member *m)
+{
+    static const enum job_round_member_state awaited[JOB_ROUND_STATES] = {
+        [JOB_ROUND_CONNECTING] = MEMBER_CONNECTED, [JOB_ROUND_PREPARING] = MEMBER_PREPARED,
+        [JOB_ROUND_RUNNING] = MEMBER_DONE,         [JOB_ROUND_STOPPING] = MEMBER_DONE,
+        [JOB_ROUND_LEAVING] = MEMBER_GONE,
+    };
+
+    if (m->failed && r->state < JOB_ROUND_RUNNING)
+        return false;
+    if (r->state == JOB_ROUND_DESCRIBING || r->state == JOB_ROUND_TRYING)
+        return r->survey &&
+               m->answered <
+                   (r->state == JOB_ROUND_DESCRIBING ? TOPOLOGY_DESCRIBE : TOPOLOGY_TRY) + 1;
+    return m->state < awaited[r->state];
+}
+
+static enum job_round_event current_event(const struct job_round *r)
+{
+    bool is_waiting = false, failed = false;
+
+    for (int i = 0; i < r->plan->host_count; i++) {
+        is_waiting = is_waiting || is_awaited(r, &r->members[i]);
+        failed = failed || r->members[i].failed;
+    }
+    switch (r->state) {
+    case JOB_ROUND_CONNECTING:
+    case JOB_ROUND_DESCRIBING:
+    case JOB_ROUND_TRYING:
+    case JOB_ROUND_PREPARING:
+        if (r->stop_wanted)
+            return ROUND_EVENT_STOP;
+        if (is_waiting)
+            return ROUND_EVENT_NONE;
+        return failed ? ROUND_EVENT_FAILED : ROUND_EVENT_READY;
+    case JOB_ROUND_RUNNING:
+        if (!is_waiting)
+            return ROUND_EVENT_DONE;
+        return r->stop_wanted ? ROUND_EVENT_STOP : ROUND_EVENT_NONE;
+    case JOB_ROUND_STOPPING:
+        return is_waiting ? ROUND_EVENT_NONE : ROUND_EVENT_DONE;
+    case JOB_ROUND_LEAVING:
+        return is_waiting ? ROUND_EVENT_NONE : ROUND_EVENT_GONE;
+    default:
+        return ROUND_EVENT_NONE;
+    }
+}
+
+/* False: the event does not end the present state. */
+static bool transition_take(struct job_round *r, enum job_round_event event)
+{
+    static const char *const states[JOB_ROUND_STATES] = {
+        "connecting",        "looking for RDMA devices",
+        "trying RDMA links", "preparing",
+        "running",           "stopping",
+        "leaving",           "ended"};
+    static const char *const events[ROUND_EVENTS] = {"nothing",
+                                                     "all hosts are ready for the next step",
+                                                     "some hosts have failed",
+                                                     "the job must end",
+                                                     "no rank is left",
+                                                     "all channels have ended",
+                                                     "the deadline has passed"};
+    const struct job_round_transition *t = job_round_phases_find(r->state, event);
+
+    if (!t)
+        return false;
+    log_debug("job %s: from %s to %s: %s", r->identity.id, states[t->state], states[t->next],
+              events[event]);
+    r->state = t->next;
+    evtimer_del(r->deadline);
+    t->action(r);
+    return true;
+}
+
+void job_round_phases_advance(struct job_round *r)
+{
+    enum job_round_event event;
+
+    /* An action sends frames, and a send may find that its channel has ended, which leads back
+     * here: the loop of the outer call takes the next transition. */
+    if (r->is_advancing)
+        return;
+    r->is_advancing = true;
+    while ((event = current_event(r)) != ROUND_EVENT_NONE && transition_take(r, event))
+        ;
+    r->is_advancing = false;
+}
+
+void job_round_phases_expire(struct job_round *r)
+{
+    transition_take(r, ROUND_EVENT_LATE);
+    job_round_phases_advance(r);
+}
+
+static void members_fail_late(struct job_round *r)
+{
+    enum job_round_state state = r->state;
+
+    /* The first failure may end the state. */
+    for (int i = 0; i < r->plan->host_count && r->state == state; i++)
+        if (is_awaited(r, &r->members[i]))
+            job_round_steps_fail_late(r, &r->members[i]);
+}
+
+void job_round_phases_on_deadline(evutil_socket_t fd, short what, void *arg)
+{
+    struct job_round *r = arg;
+
+    (void)fd;
+    (void)what;
+    /* As long as the reader of our output takes nothing, the agents keep what the ranks have
+     * written and cannot send DONE, even if all ranks have ended. */
+    if ((r->state == JOB_ROUND_RUNNING || (r->state == JOB_ROUND_STOPPING && !r->is_hurried)) &&
+        !output_is_idle(r->config.output)) {
+        log_debug("job %s: waiting for the reader of its output", r->identity.id);
+        job_round_steps_set_deadline(r, JOB_ROUND_STOP_MARGIN_MS);
+        return;
+    }
+    if (r->state < JOB_ROUND_STOPPING && r->paused)
+        job_round_steps_set_deadline(r, JOB_ROUND_STOP_MARGIN_MS); /* an agent's time has stopped */
+    else if (r->state < JOB_ROUND_STOPPING)
+        members_fail_late(r);
+    else
+        job_round_phases_expire(r);
+}
+
+void job_round_phases_want_stop(struct job_round *r, int signal, int grace_ms)
+{
+    r->stop_wanted = true;
+    r->stop_signal = signal;
+    r->stop_grace_ms = grace_ms;
+}
+
+void job_round_phases_on_failure(struct job_round *r, bool others_may_go_on)
+{
+    bool go_on = others_may_go_on && r->plan->continue_on_failure;
+
+    if (r->state == JOB_ROUND_RUNNING && r->failure.blame != BLAME_NONE && !go_on &&
+        !r->stop_wanted)
+        job_round_phases_want_stop(r, SIGTERM, r->plan->grace_ms);
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * job_round_state.h: the state of one run of a job, shared by the job_round_* files. Each includes
+ * only those below it:
+ *
+ *   job_round.c          start, end, and the requests from outside
+ *   job_round_frames.c   what the agents send
+ *   job_round_phases.c   the life cycle: which event leads from which state to which
+ *   job_round_steps.c    what is done on each of these transitions
+ *   escalation.c   the signals that end the ranks, as the user is told of them
+ *   heartbeat.c    heartbeats and pauses
+ */
+#ifndef LAUNCHER_RUN_ROUND_JOB_ROUND_STATE_H
+#define LAUNCHER_RUN_ROUND_JOB_ROUND_STATE_H
+
+#include "launcher/run/record/clock_offset.h"
+#include "launcher/run/round/first_failure.h"
+#include "launcher/run/round/job_identity.h"
+#include "launcher/run/round/job_round_config.h"
+
+#include <jansson.h>
+
+struct agent_channel;
+struct call_log;
+struct file_feed;
+struct hang_watch;
+struct progress_line;
+struct topology_survey;
+
+enum job_round_state {
+    JOB_ROUND_CONNECTING,
+    JOB_ROUND_DESCRIBING, /* this and the next only with the rdma backend (topology_survey.h) */
+    JOB_ROUND_TRYING,
+    JOB_ROUND_PREPARING,
+    JOB_ROUND_RUNNING,
+    JOB_ROUND_STOPPING,
+    JOB_ROUND_LEAVING,
+    JOB_ROUND_ENDED,
+    JOB_ROUND_STATES,
+};
+
+/* How far one host has come. */
+enum job_round_member_state {
+    MEMBER_OPENING,
+    MEMBER_CONNECTED,
+    MEMBER_PREPARED,
+    MEMBER_STARTED,
+    MEMBER_DONE,
+    MEMBER_GONE,
+};
+
+/* One of the job's hosts. */
+struct job_round_member {
+    struct job_round *round;
+    const struct host *host;
+    struct agent_channel *channel; /* owned; NULL if it could not be opened */
+    enum job_round_member_state state;
+    bool failed;      /* before the start */
+    char reason[768]; /* of the failure, a sentence */
+    char address[64]; /* where SSH reached the host, or "" */
+    int status;   /* mlaunch's exit status if this host's failure is reported: 125, 126 or 127 */
+    int answered; /* rounds of the wiring survey that the host has answered */
+    int pings;    /* PONGs that are still expected */
+    struct file_feed *feed;    /* sends the host the files of --stage; NULL: it wants none */
+    size_t unacknowledged;     /* bytes of its OUTPUT without a CREDIT */
+    bool is_cut;               /* a NOTE was left out */
+    struct clock_offset clock; /* measured only if its ranks' calls are written */
+};
+
+struct job_round_rank {
+    int64_t pid;
+    bool ended, aborted;
+    bool is_closed[2]; /* its stdout and stderr have ended */
+};
+
+struct job_round {
+    struct job_round_config config;
+    const struct plan *plan;
+    struct job_identity identity;
+    enum job_round_state state;
+    struct job_round_member *members; /* one per host of the plan */
+    struct job_round_rank *ranks;     /* one per rank */
+    int ranks_started, ranks_left;    /* that have started, that have not ended */
+    char coordinator[96];             /* address, from the READY of rank 0's host */
+    bool is_pmix;                     /* a host's programs need PMIx, so all hosts serve it */
+    struct progress_line *progress;
+    struct hang_watch *hang;
+    struct topology_survey *survey; /* NULL: the hosts are not asked about RDMA */
+    const char **names;             /* of the hosts, for the survey */
+    json_t *wiring;                 /* the RDMA matrix, or NULL */
+    bool topology_failed;           /* two hosts do not reach each other; one of them has failed */
+    struct event *heartbeat, *deadline, *pause_limit, *escalation;
+    int64_t began_ns; /* clock_ns() */
+    int64_t beat_ms;  /* time of the last heartbeat, clock_ms() */
+
+    enum stop_cause cause;
+    int stop_signal, stop_grace_ms;
+    int64_t stop_ms;   /* when STOP was sent, clock_ms() */
+    bool is_past_term; /* the ranks have got a SIGTERM since, or get none before SIGKILL */
+    bool stop_wanted;
+    struct first_failure failure;
+    struct call_log *calls; /* that the ranks have made last */
+    bool has_run;           /* the ranks were started */
+    int64_t start_ms;       /* then, clock_ms() */
+    int status;             /* mlaunch's exit status if they never were */
+
+    bool is_advancing; /* inside job_round_phases_advance */
+    bool is_hurried;   /* after job_round_kill or job_round_drop_output: output is not waited for */
+    bool paused;
+    void (*on_paused)(void *arg); /* NULL: no pause is being confirmed */
+    void *paused_arg;
+};
+
+#endif

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: MIT */
+#include "launcher/run/round/job_round_steps.h"
+
+#include "common/clock.h"
+#include "common/log.h"
+#include "common/text/text_json.h"
+#include "launcher/input/plan/topology_stated.h"
+#include "launcher/run/rdma_topology/topology_survey.h"
+#include "launcher/run/round/escalation.h"
+#include "launcher/run/round/hang_watch.h"
+#include "launcher/run/round/job_round_state.h"
+#include "launcher/run/round/job_spec_encode.h"
+#include "launcher/run/stdio/events_file.h"
+#include "launcher/run/stdio/input.h"
+#include "launcher/run/stdio/output.h"
+#include "launcher/run/stdio/progress_line.h"
+#include "launcher/wire/channel/agent_channel.h"
+#include "launcher/wire/protocol/agent_protocol.h"
+
+#include <event2/event.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    LEAVE_MS = 3000,  /* how long agents may take to go after BYE or end of file */
+    LIMIT_LEAST = 10, /* seconds for a step before the start, however short --init-timeout is */
+};
+
+void job_round_steps_set_deadline(struct job_round *r, int ms)
+{
+    const struct timeval t = {ms / 1000, ms % 1000 * 1000};
+
+    evtimer_add(r->deadline, &t);
+}
+
+/* Seconds that a host has for one step before the start. */
+static int step_limit_s(const struct job_round *r)
+{
+    return r->plan->init_timeout_s > LIMIT_LEAST ? r->plan->init_timeout_s : LIMIT_LEAST;
+}
+
+/* For READY, which comes after the prolog. */
+static int prepare_limit_s(const struct job_round *r)
+{
+    return step_limit_s(r) + (r->plan->prolog ? HOOK_LIMIT_S : 0);
+}
+
+/* For DONE, which comes after the epilog. */
+static int done_limit_ms(const struct job_round *r, int grace_ms)
+{
+    return grace_ms + JOB_ROUND_STOP_MARGIN_MS + (r->plan->epilog ? HOOK_LIMIT_S * 1000 : 0);
+}
+
+void job_round_steps_fail_late(struct job_round *r, struct job_round_member *m)
+{
+    char text[160];
+
+    if (r->state == JOB_ROUND_RUNNING)
+        snprintf(text, sizeof(text),
+                 "its ranks have ended, but its agent has not said within %d s that nothing of the "
+                 "job is left",
+                 done_limit_ms(r, r->plan->grace_ms) / 1000);
+    else
+        snprintf(text, sizeof(text), "its agent has not %s within %d s",
+                 r->state == JOB_ROUND_PREPARING ? "prepared the job"
+                                                 : "answered about its RDMA devices",
+                 r->state == JOB_ROUND_PREPARING ? prepare_limit_s(r) : step_limit_s(r));
+    agent_channel_fail(m->channel, text);
+}
+
+void job_round_steps_await_done(struct job_round *r)
+{
+    job_round_steps_set_deadline(r, done_limit_ms(r, r->plan->grace_ms));
+}
+
+void job_round_steps_await_ready(struct job_round *r)
+{
+    job_round_steps_set_deadline(r, prepare_limit_s(r) * 1000);
+}
+
+static int survey_open(struct job_round *r, struct fault *why)
+{
+    const struct plan *p = r->plan;
+    struct topology_config config = {.count = p->host_count,
+                                     .source = p->rdma_device ? "--rdma-device" : p->list->source,
+                                     .stated = r->wiring,
+                                     .local_net = p->local_net,
+                                     .rdma = p->rdma};
+
+    r->names = calloc((size_t)p->host_count, sizeof(*r->names));
+    if (!r->names)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    for (int i = 0; i < p->host_count; i++)
+        r->names[i] = r->members[i].host->name;
+    config.names = r->names;
+    return topology_survey_create(&r->survey, &config, why);
+}
+
+static void survey_ask(struct job_round *r, enum topology_round round)
+{
+    for (int i = 0; i < r->plan->host_count && r->survey; i++)
+        agent_channel_send_json(r->members[i].channel, LAUNCH_QUERY,
+                                topology_survey_question(r->survey, i, round));
+    if (r->survey)
+        job_round_steps_set_deadline(r, step_limit_s(r) * 1000);
+}
+
+/* Bad wiring is thus reported before anything runs, and links that no hostfile states are found. */
+void job_round_steps_describe(struct job_round *r)
+{
+    const struct plan *p = r->plan;
+    struct fault why;
+
+    progress_line_stop(r->progress);
+    r->progress = NULL;
+    r->wiring = topology_stated(p);
+    if (strcmp(p->backend, "rdma") != 0 || (p->host_count == 1 && !p->local_net))
+        return;
+    log_debug("job %s: asking the hosts for their RDMA devices", r->identity.id);
+    if (survey_open(r, &why)) {
+        log_error("%s", why.text);
+        r->stop_wanted = true;
+    }
+    survey_ask(r, TOPOLOGY_DESCRIBE);
+}
+
+void job_round_steps_try(struct job_round *r)
+{
+    survey_ask(r, TOPOLOGY_TRY);
+}
+
+void job_round_steps_prepare(struct job_round *r)
+{
+    const char **addresses = calloc((size_t)r->plan->host_count, sizeof(*addresses));
+    struct fault why = {0};
+    int rc = 0;
+
+    if (!addresses)
+        rc = fault_set(&why, ML_ERR_MEMORY, "out of memory");
+    for (int i = 0; i < r->plan->host_count && !rc; i++)
+        addresses[i] = r->members[i].address;
+    for (int i = 0; i < r->plan->host_count && !rc; i++) {
+        char *text = NULL;
+
+        rc = job_spec_encode(&text, r->plan, &r->identity, i, addresses, r->wiring,
+                             r->config.stdin_mode, &why);
+        if (!rc)
+            log_debug("host %s: sending its JOB, %zu bytes", r->members[i].host->name,
+                      strlen(text));
+        if (!rc)
+            agent_channel_send(r->members[i].channel, LAUNCH_JOB, text, strlen(text));
+        job_spec_encode_destroy(text);
+    }
+    free(addresses);
+    job_round_steps_await_ready(r);
+    if (rc) {
+        log_error("%s", why.text);
+        r->stop_wanted = true;
+    }
+}
+
+void job_round_steps_start(struct job_round *r)
+{
+    const char *name = r->plan->name;
+    char command[256];
+
+    r->has_run = true;
+    r->start_ms = clock_ms();
+    job_spec_encode_command_line(command, sizeof(command), r->plan);
+    log_info("job %s%s%s%s: %d rank%s on %d host%s: %s", r->identity.id, name ? " (" : "",
+             name ? name : "", name ? ")" : "", r->plan->size, r->plan->size == 1 ? "" : "s",
+             r->plan->host_count, r->plan->host_count == 1 ? "" : "s", command);
+    events_file_write(r->config.events, "launched", r->identity.id,
+                      json_pack("{s:i, s:i, s:s}", "ranks", r->plan->size, "hosts",
+                                r->plan->host_count, "command", command));
+    log_debug("job %s: starting the ranks; their coordinator is at %s", r->identity.id,
+              r->coordinator);
+    for (int i = 0; i < r->plan->host_count; i++) {
+        r->members[i].state = MEMBER_STARTED;
+        agent_channel_send_json(
+            r->members[i].channel, LAUNCH_START,
+            json_pack("{s:s, s:b}", "coordinator", r->coordinator, "pmix", (int)r->is_pmix));
+    }
+    input_start(r->config.input);
+    hang_watch_begin(r->hang);
+}
+
+void job_round_steps_stop(struct job_round *r)
+{
+    const uint32_t words[] = {(uint32_t)r->stop_signal, (uint32_t)r->stop_grace_ms,
+                              r->cause == STOP_TIMEOUT};
+
+    hang_watch_end(r->hang);
+    log_info("stopping the job: signal %d, SIGKILL after %d ms", r->stop_signal, r->stop_grace_ms);
+    events_file_write(
+        r->config.events, "stopped", r->identity.id,
+        json_pack("{s:i, s:i}", "signal", r->stop_signal, "grace_ms", r->stop_grace_ms));
+    for (int i = 0; i < r->plan->host_count; i++) {
+        if (r->members[i].state < MEMBER_DONE)
+            agent_channel_send_words(r->members[i].channel, LAUNCH_STOP, words, 3);
+    }
+    escalation_start(r);
+    if (r->cause == STOP_NONE)
+        output_fold_others(r->config.output, r->failure.rank);
+    job_round_steps_set_deadline(r, done_limit_ms(r, r->stop_grace_ms));
+}
+
+void job_round_steps_bye(struct job_round *r)
+{
+    for (int i = 0; i < r->plan->host_count; i++)
+        agent_channel_send(r->members[i].channel, LAUNCH_BYE, NULL, 0);
+    job_round_steps_set_deadline(r, LEAVE_MS);
+}
+
+static void channels_shut(struct job_round *r)
+{
+    progress_line_stop(r->progress);
+    r->progress = NULL;
+    job_round_steps_set_deadline(r, LEAVE_MS);
+    for (int i = 0; i < r->plan->host_count; i++) {
+        if (r->members[i].state < MEMBER_GONE)
+            agent_channel_shut(r->members[i].channel);
+    }
+}
+
+void job_round_steps_report(struct job_round *r)
+{
+    int failed = 0;
+
+    progress_line_stop(r->progress);
+    r->progress = NULL;
+    for (int i = 0; i < r->plan->host_count; i++) {
+        const struct job_round_member *m = &r->members[i];
+
+        if (!m->failed)
+            continue;
+        if (failed++ == 0)
+            r->status = m->status;
+        output_say(r->config.output, "host %s: %s", m->host->name, m->reason);
+        events_file_write(
+            r->config.events, "lost", r->identity.id,
+            json_pack("{s:s, s:o}", "host", m->host->name, "text", text_json(m->reason)));
+    }
+    if (r->plan->host_count > 1)
+        output_say(r->config.output, "%d of %d hosts failed; nothing was started", failed,
+                   r->plan->host_count);
+    channels_shut(r);
+}
+
+void job_round_steps_report_rdma(struct job_round *r)
+{
+    job_round_steps_report(r);
+    if (r->survey)
+        output_say(r->config.output, "--backend tcp runs the job without RDMA");
+}
+
+void job_round_steps_abandon(struct job_round *r)
+{
+    channels_shut(r);
+}
+
+void job_round_steps_give_up(struct job_round *r)
+{
+    for (int i = 0; i < r->plan->host_count; i++) {
+        if (r->members[i].state < MEMBER_DONE)
+            log_error("host %s: its agent has not ended the ranks in time; processes of job %s "
+                      "may be left there",
+                      r->members[i].host->name, r->identity.id);
+    }
+    channels_shut(r);
+}
+
+void job_round_steps_end(struct job_round *r)
+{
+    hang_watch_end(r->hang);
+    evtimer_del(r->heartbeat);
+    evtimer_del(r->pause_limit);
+    evtimer_del(r->escalation);
+    r->config.on_end(r->config.arg);
+}

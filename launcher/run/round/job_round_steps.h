@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/* job_round_steps.h: what is done when a run goes from one state to the next
+ * (job_round_phases.c). */
+#ifndef LAUNCHER_RUN_ROUND_JOB_ROUND_STEPS_H
+#define LAUNCHER_RUN_ROUND_JOB_ROUND_STEPS_H
+
+#include <stdbool.h>
+
+struct job_round;
+struct job_round_member;
+
+void job_round_steps_describe(struct job_round *r); /* asks the hosts for their RDMA devices */
+void job_round_steps_try(struct job_round *r);      /* asks them which other devices these reach */
+void job_round_steps_prepare(struct job_round *r);  /* sends each host its JOB */
+void job_round_steps_start(struct job_round *r);    /* starts the ranks */
+void job_round_steps_stop(struct job_round *r); /* sends STOP to the agents that still have ranks */
+void job_round_steps_bye(struct job_round *r);  /* nothing runs any more: lets the agents go */
+void job_round_steps_report(struct job_round *r); /* before the start: prints each failed host */
+void job_round_steps_report_rdma(struct job_round *r); /* the same, where RDMA is at fault */
+void job_round_steps_abandon(
+    struct job_round *r); /* before the start: the job is no longer wanted */
+void job_round_steps_give_up(struct job_round *r); /* an agent has not ended its ranks in time */
+void job_round_steps_end(struct job_round *r);     /* calls on_end */
+
+/* The deadline of a state before STOPPING has passed, and the state depends on this host: it fails,
+ * which may end the state. */
+void job_round_steps_fail_late(struct job_round *r, struct job_round_member *m);
+
+/* All ranks have ended: sets the time in which the agents must say DONE. */
+void job_round_steps_await_done(struct job_round *r);
+
+/* How long beyond the grace period an agent may take to report that its ranks have ended. */
+enum { JOB_ROUND_STOP_MARGIN_MS = 10000 };
+
+/* Sets the current state's deadline. Entering another state clears it. */
+void job_round_steps_set_deadline(struct job_round *r, int ms);
+/* Sets it for READY, anew while a host takes files. */
+void job_round_steps_await_ready(struct job_round *r);
+
+#endif

@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: MIT */
+#include "launcher/run/round/job_spec_encode.h"
+
+#include "common/net/address.h"
+#include "common/text/number.h"
+#include "launcher/base/text/command_words.h"
+#include "launcher/run/stdio/terminal.h"
+#include "launcher/wire/protocol/job_spec.h"
+
+#include <jansson.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Where other ranks reach a host: the address in the hostfile, or else where SSH reached it. */
+static const char *address_of(const struct plan *p, int host, const char *const *addresses)
+{
+    const struct host *h = plan_host(p, host);
+
+    return h->ips && h->ips[0] ? h->ips[0] : addresses[host];
+}
+
+/* File names and environments are bytes, and JSON has no way to hold text that is not UTF-8: then
+ * this fails, the array is replaced by NULL, and job_spec_encode() refuses the plan. */
+static int text_append(json_t *array, const char *text)
+{
+    return json_array_append_new(array, json_string(text));
+}
+
+static json_t *texts_json(char *const *list)
+{
+    json_t *array = json_array();
+
+    for (; list && *list; list++) {
+        if (text_append(array, *list)) {
+            json_decref(array);
+            return NULL;
+        }
+    }
+    return array;
+}
+
+/* The other hosts' addresses, by whose routes the agent finds its own. Loopback addresses come
+ * last: they mean something else on another host. */
+static json_t *peers_json(const struct plan *p, int host, const char *const *addresses)
+{
+    json_t *array = json_array();
+
+    for (int loopback = 0; loopback < 2; loopback++) {
+        for (int i = 0; i < p->host_count; i++) {
+            const char *address = address_of(p, i, addresses);
+
+            if (i != host && address[0] && address_is_loopback(address) == loopback)
+                text_append(array, address);
+        }
+    }
+    return array;
+}
+
+/* The address to listen on: that of the hostfile, or else where SSH reached the host. The host's
+ * own routes may not show that, for the other hosts' addresses may be unknown. "": the agent
+ * decides; a loopback address only means that a tunnel was used. */
+static const char *bind_address(const struct plan *p, int host, const char *const *addresses)
+{
+    const struct host *h = plan_host(p, host);
+    const char *address = address_of(p, host, addresses);
+
+    if (h->ips && h->ips[0])
+        return address;
+    if (p->host_count == 1)
+        return "";
+    for (int i = 0; i < p->host_count && address_is_loopback(address); i++) {
+        const char *other = address_of(p, i, addresses);
+
+        if (other[0] && !address_is_loopback(other))
+            return "";
+    }
+    return address;
+}
+
+/* Names that are not UTF-8 are left out: such a library is not copied. */
+static void needs_add(json_t *file, const struct elf_file *elf)
+{
+    json_t *needed = json_array();
+
+    for (int i = 0; i < elf->count; i++)
+        text_append(needed, elf->needed[i]);
+    json_object_set_new(file, "needed", needed);
+    json_object_set_new(file, "run_path", json_string(elf->run_path));
+    json_object_set_new(file, "inherited", json_boolean(elf->is_inherited));
+    json_object_set_new(file, "glibc", json_string(elf->glibc));
+}
+
+static json_t *files_json(const struct plan *p)
+{
+    json_t *array = json_array();
+
+    for (int i = 0; i < p->files.count; i++) {
+        const struct staged_file *f = &p->files.files[i];
+        char hash[2 * JOB_COPY_HASH + 1];
+        json_t *file;
+
+        hex_write(hash, f->hash, sizeof(f->hash));
+        file = json_pack("{s:s, s:I, s:s, s:b}", "name", f->name, "size", (json_int_t)f->size,
+                         "hash", hash, "executable", f->is_executable);
+        if (f->beside >= 0)
+            json_object_set_new(file, "beside", json_integer(f->beside));
+        if (f->elf)
+            needs_add(file, f->elf);
+        json_array_append_new(array, file);
+    }
+    return array;
+}
+
+/* Whether the host gets copies of the plan's files: this machine has them. */
+static bool is_staged(const struct plan *p, int host)
+{
+    return p->files.count > 0 && plan_host(p, host)->launch_method != LAUNCH_METHOD_LOCAL;
+}
+
+static json_t *apps_json(const struct plan *p, int host)
+{
+    json_t *array = json_array();
+
+    for (int i = 0; i < p->app_count; i++) {
+        const struct app *a = &p->apps[i];
+        json_t *app = json_pack("{s:o, s:o, s:s}", "argv", texts_json(a->argv), "env",
+                                texts_json(a->env), "cwd", a->cwd ? a->cwd : "");
+
+        if (is_staged(p, host) && a->file >= 0)
+            json_object_set_new(app, "file", json_integer(a->file));
+        if (json_array_append_new(array, app)) {
+            json_decref(array);
+            return NULL;
+        }
+    }
+    return array;
+}
+
+/* The words of all wraps (--wrap). */
+static json_t *wraps_json(const struct plan *p)
+{
+    json_t *array = json_array();
+
+    for (int i = 0; i < p->wrap_count; i++) {
+        if (json_array_append_new(array, texts_json(p->wraps[i].words))) {
+            json_decref(array);
+            return NULL;
+        }
+    }
+    return array;
+}
+
+static json_t *rank_json(const struct plan *p, int rank)
+{
+    const struct planned_rank *r = &p->ranks[rank];
+    json_t *one =
+        json_pack("{s:i, s:i, s:i}", "rank", rank, "local_rank", r->local_rank, "app", r->app);
+
+    if (r->wrap)
+        json_object_set_new(one, "wrap", json_integer(r->wrap - p->wraps));
+    if (r->is_held)
+        json_object_set_new(one, "held", json_true());
+    return one;
+}
+
+static json_t *ranks_json(const struct plan *p, int host)
+{
+    json_t *array = json_array();
+
+    for (int i = 0; i < p->size; i++) {
+        if (p->ranks[i].host == host)
+            json_array_append_new(array, rank_json(p, i));
+    }
+    return array;
+}
+
+static json_t *host_names_json(const struct plan *p)
+{
+    json_t *array = json_array();
+
+    for (int i = 0; i < p->host_count; i++)
+        text_append(array, plan_host(p, i)->name);
+    return array;
+}
+
+static json_t *host_indices_json(const struct plan *p)
+{
+    json_t *array = json_array();
+
+    for (int i = 0; i < p->size; i++)
+        json_array_append_new(array, json_integer(p->ranks[i].host));
+    return array;
+}
+
+static json_t *host_addresses_json(const struct plan *p, const char *const *addresses)
+{
+    json_t *array = json_array();
+
+    for (int i = 0; i < p->host_count; i++)
+        text_append(array, address_of(p, i, addresses));
+    return array;
+}
+
+void job_spec_encode_command_line(char *out, size_t size, const struct plan *p)
+{
+    FILE *to;
+    size_t at;
+
+    memset(out, 0, size);
+    to = fmemopen(out, size - 1, "w");
+    for (int i = 0; to && i < p->app_count; i++) {
+        fputs(i ? " : " : "", to);
+        for (int j = 0; p->apps[i].argv[j]; j++) {
+            fputs(j ? " " : "", to);
+            command_words_quote(to, p->apps[i].argv[j]);
+        }
+    }
+    if (to)
+        fclose(to);
+    /* The last character may have been cut, and JSON could not hold the rest of it. A line that is
+     * whole ends with ASCII, as all other words are quoted. */
+    for (at = strlen(out); at > 0 && (out[at - 1] & 0xc0) == 0x80; at--)
+        ;
+    if (at > 0 && out[at - 1] & 0x80)
+        at--;
+    out[at] = '\0';
+}
+
+static json_t *pty_json(const struct plan *p)
+{
+    struct terminal_size size = terminal_find_size();
+    const char *term = getenv("TERM");
+
+    return json_pack("{s:i, s:i, s:i, s:s}", "rank", p->pty_rank, "rows", size.rows, "columns",
+                     size.columns, "term", term && job_spec_is_term(term) ? term : "");
+}
+
+/* Everything but the secret. */
+static json_t *request_json(const struct plan *p, const struct job_identity *identity, int host,
+                            const char *const *addresses, json_t *wiring,
+                            enum stdin_mode stdin_mode)
+{
+    static const char *const stdin_names[] = {"none", "all", "rank"};
+    static const char *const mpi_names[] = {[MPI_AUTO] = "auto",
+                                            [MPI_AUTO_ASKED] = "auto-asked",
+                                            [MPI_PMI1] = "pmi1",
+                                            [MPI_PMIX] = "pmix",
+                                            [MPI_NONE] = "none"};
+    static const char *const bind_names[] = {"none",    "hwthread", "core",
+                                             "l3cache", "socket",   "numa"};
+    static const char *const buffer_names[] = {"line", "full", "none"};
+    const struct host *h = plan_host(p, host);
+    char command[256];
+    json_t *root, *more;
+
+    job_spec_encode_command_line(command, sizeof(command), p);
+    root = json_pack("{s:s, s:i, s:i, s:i, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "job",
+                     identity->id, "size", p->size, "hosts", p->host_count, "host", host,
+                     "host_name", h->name, "host_names", host_names_json(p), "host_of",
+                     host_indices_json(p), "addresses", host_addresses_json(p, addresses), "peers",
+                     peers_json(p, host, addresses), "env", texts_json(h->env), "apps",
+                     apps_json(p, host), "ranks", ranks_json(p, host));
+    more = json_pack(
+        "{s:s, s:b, s:b, s:b, s:s, s:i, s:i, s:i, s:i, s:i, s:b, s:s, s:s, s:i, s:i, s:i}",
+        "backend", p->backend, "local_net", p->local_net, "secure", p->secure, "compat", p->compat,
+        "bind_ip", bind_address(p, host, addresses), "port", p->port, "starting_port",
+        p->starting_port, "init_timeout_ms", p->init_timeout_s * 1000, "stall_ms",
+        p->stall_s * 1000, "grace_ms", p->grace_ms, "eager", p->eager, "bind", bind_names[p->bind],
+        "stdin", stdin_names[stdin_mode], "stdin_rank", p->stdin_rank, "restart", identity->restart,
+        "restarts", p->restarts);
+    if (!root || !more || json_object_update(root, more) ||
+        json_object_set_new(root, "rdma",
+                            json_pack("{s:i, s:i, s:i, s:i}", "port", p->rdma.port, "gid_index",
+                                      p->rdma.gid_index, "mtu", p->rdma.mtu, "qp", p->rdma.qp)) ||
+        json_object_set_new(root, "command", json_string(command)) ||
+        json_object_set_new(root, "name", json_string(p->name ? p->name : "")) ||
+        json_object_set_new(root, "buffer", json_string(buffer_names[p->buffer])) ||
+        json_object_set_new(root, "mpi", json_string(mpi_names[p->mpi])) ||
+        json_object_set_new(root, "cwd", json_string(p->cwd ? p->cwd : "")) ||
+        json_object_set_new(root, "host_cwd", json_string(h->cwd ? h->cwd : "")) ||
+        json_object_set_new(root, "prolog", json_string(p->prolog ? p->prolog : "")) ||
+        json_object_set_new(root, "epilog", json_string(p->epilog ? p->epilog : "")) ||
+        (is_staged(p, host) && json_object_set_new(root, "files", files_json(p))) ||
+        (p->wrap_count && json_object_set_new(root, "wraps", wraps_json(p))) ||
+        (p->attach_pid && json_object_set_new(root, "attach",
+                                              json_pack("{s:i, s:i}", "pid", p->attach_pid, "rank",
+                                                        p->attach_rank))) ||
+        (p->pty && json_object_set_new(root, "pty", pty_json(p))) ||
+        (wiring && json_object_set(root, "wiring", wiring))) {
+        json_decref(root);
+        root = NULL;
+    }
+    json_decref(more);
+    return root;
+}
+
+int job_spec_encode(char **out, const struct plan *p, const struct job_identity *identity, int host,
+                    const char *const *addresses, json_t *wiring, enum stdin_mode stdin_mode,
+                    struct fault *why)
+{
+    json_t *root = request_json(p, identity, host, addresses, wiring, stdin_mode);
+    char *text = root ? json_dumps(root, JSON_COMPACT) : NULL;
+    char secret[2 * AUTH_SECRET + 1], *with_secret = NULL;
+
+    json_decref(root);
+    if (!text)
+        return fault_set(why, ML_ERR_ARGUMENT,
+                         "arguments, environment and directories must be UTF-8 text");
+    /* The secret is put in front by hand: the JSON library would leave copies of it in memory. */
+    hex_write(secret, identity->secret, AUTH_SECRET);
+    if (asprintf(&with_secret, "{\"secret\":\"%s\",%s", secret, text + 1) < 0)
+        with_secret = NULL;
+    sodium_memzero(secret, sizeof(secret));
+    free(text);
+    if (!with_secret)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    *out = with_secret;
+    return 0;
+}
+
+void job_spec_encode_destroy(char *text)
+{
+    if (text)
+        sodium_memzero(text, strlen(text));
+    free(text);
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/* job_spec_encode.h: the JSON text of LAUNCH_JOB, one host's share of a plan (doc/protocol.md,
+ * "Launcher and agent"). */
+#ifndef LAUNCHER_RUN_ROUND_JOB_SPEC_ENCODE_H
+#define LAUNCHER_RUN_ROUND_JOB_SPEC_ENCODE_H
+
+#include "launcher/input/plan/plan.h"
+#include "launcher/run/round/job_identity.h"
+
+#include <jansson.h>
+
+/* addresses: where SSH reached each host of the plan, "" if unknown. wiring: the RDMA matrix, or
+ * NULL. stdin_mode: see input_mode(). *out holds the secret; the caller frees it with
+ * job_spec_encode_destroy(), which wipes it. ML_ERR_ARGUMENT: something is not UTF-8;
+ * ML_ERR_MEMORY. */
+int job_spec_encode(char **out, const struct plan *p, const struct job_identity *identity, int host,
+                    const char *const *addresses, json_t *wiring, enum stdin_mode stdin_mode,
+                    struct fault *why);
+void job_spec_encode_destroy(char *text); /* takes NULL */
+
+/* The programs and their arguments in one line, quoted as a shell reads them, and cut off after a
+ * character so that it has at most size - 1 bytes. */
+void job_spec_encode_command_line(char *out, size_t size, const struct plan *p);
+
+#endif

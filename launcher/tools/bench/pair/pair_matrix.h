@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT */
+/* pair_matrix.h: prints the latencies or bandwidths of all pairs as a matrix, in which worse ones
+ * stand out: by a mark, and on a terminal by colour too. */
+#ifndef LAUNCHER_TOOLS_BENCH_PAIR_PAIR_MATRIX_H
+#define LAUNCHER_TOOLS_BENCH_PAIR_PAIR_MATRIX_H
+
+#include "launcher/tools/bench/pair/pair_result.h"
+
+/* Prints nothing if nothing was measured. */
+void pair_matrix_print(const struct pair_result *r, bool is_latency);
+
+#endif

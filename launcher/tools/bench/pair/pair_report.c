@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: MIT */
+#include "launcher/tools/bench/pair/pair_report.h"
+
+#include "launcher/tools/bench/measure/bench_report.h"
+#include "launcher/tools/bench/pair/pair_matrix.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char *const way_names[PAIR_WAYS] = {"latency", "there", "back", "both"};
+
+/* "all", or the number of a rail. Returns `text`. */
+static const char *rail_text(const struct pair_row *row, char text[16])
+{
+    if (row->rail == PAIR_ALL_RAILS)
+        strcpy(text, "all");
+    else
+        snprintf(text, 16, "%d", row->rail);
+    return text;
+}
+
+/* 10^6 messages per second, one way. */
+static double messages_of(const struct pair_row *row)
+{
+    double us = row->ways[PAIR_THERE].typical;
+
+    return us > 0 ? 1 / us : 0;
+}
+
+static double typical_gbps(const struct pair_row *row, enum pair_way way)
+{
+    return pair_result_gbps(row, way, row->ways[way].typical);
+}
+
+/* --- table ------------------------------------------------------------------------------------ */
+
+enum table_value {
+    VALUE_RAIL,
+    VALUE_BYTES,
+    VALUE_MIN,
+    VALUE_TYPICAL,
+    VALUE_MEAN,
+    VALUE_STDEV,
+    VALUE_P99,
+    VALUE_P999,
+    VALUE_MAX,
+    VALUE_THERE,
+    VALUE_BACK,
+    VALUE_BOTH,
+    VALUE_PEAK,
+    VALUE_MESSAGES,
+    VALUE_ERRORS,
+    VALUES,
+};
+
+/* In the order of the table. Where a terminal is too narrow those with the greatest `leaves` are
+ * left out first; 0: never. */
+static const struct table_column {
+    const char *title;
+    int width, leaves;
+} columns[VALUES] = {
+    [VALUE_RAIL] = {"rail", 4, 0},     [VALUE_BYTES] = {"#bytes", 9, 0},
+    [VALUE_MIN] = {"t_min", 9, 5},     [VALUE_TYPICAL] = {"t_typical", 9, 0},
+    [VALUE_MEAN] = {"t_avg", 9, 9},    [VALUE_STDEV] = {"t_stdev", 9, 8},
+    [VALUE_P99] = {"99%", 9, 2},       [VALUE_P999] = {"99.9%", 9, 4},
+    [VALUE_MAX] = {"t_max", 9, 3},     [VALUE_THERE] = {"BW there", 8, 0},
+    [VALUE_BACK] = {"BW back", 8, 0},  [VALUE_BOTH] = {"BW both", 8, 1},
+    [VALUE_PEAK] = {"BW peak", 8, 7},  [VALUE_MESSAGES] = {"Mmsg/s", 8, 6},
+    [VALUE_ERRORS] = {"errors", 6, 0},
+};
+enum { LEAVES_MOST = 9, NAME_LEAST = 8 };
+
+/* The rail is left out on a terminal if it is "all" in each row. */
+static bool column_is_shown(const struct pair_result *r, int limit, int column)
+{
+    return columns[column].leaves <= limit &&
+           (column != VALUE_RAIL || r->has_rails || !r->options->columns);
+}
+
+/* Of all columns but the names. */
+static int values_width(const struct pair_result *r, int limit)
+{
+    int width = 0;
+
+    for (int i = 0; i < VALUES; i++) {
+        if (column_is_shown(r, limit, i))
+            width += 1 + columns[i].width;
+    }
+    return width;
+}
+
+/* Of the longest name, and of "# from". On a terminal, less if not even the columns that are never
+ * left out would have room beside it. */
+static int name_width(const struct pair_result *r)
+{
+    int width = 6, room = (r->options->columns - 1 - values_width(r, 0)) / 2;
+
+    for (int i = 0; i < r->end_count; i++)
+        if ((int)strlen(r->ends[i].name) > width)
+            width = (int)strlen(r->ends[i].name);
+    if (r->options->columns && width > room)
+        width = room > NAME_LEAST ? room : NAME_LEAST;
+    return width;
+}
+
+/* A name that is too long loses its middle: "gpu-no..e-17". */
+static void name_print(const char *name, int width)
+{
+    int size = (int)strlen(name), begin = (width - 2) / 2;
+
+    if (size <= width)
+        printf("%-*s ", width, name);
+    else
+        printf("%.*s..%s ", begin, name, name + size - (width - 2 - begin));
+}
+
+/* Columns with a greater `leaves` than this are left out. */
+static int table_limit(const struct pair_result *r)
+{
+    int limit = LEAVES_MOST;
+
+    for (; r->options->columns && limit > 0; limit--) {
+        if (2 * name_width(r) + 1 + values_width(r, limit) <= r->options->columns)
+            break;
+    }
+    return limit;
+}
+
+static void table_begin(const struct pair_result *r)
+{
+    int pairs = r->end_count * (r->end_count - 1) / 2, limit = table_limit(r);
+
+    bench_report_heading(r->options, &r->setup);
+    printf(": %d %s in %d %s\n"
+           "# latencies in us (half of there and back), bandwidths in GB/s (10^9 bytes)\n",
+           pairs, pairs == 1 ? "pair" : "pairs", r->turns, r->turns == 1 ? "turn" : "turns");
+    if (limit < LEAVES_MOST)
+        puts("# (some columns are left out: --wide, --csv and --json have all)");
+    printf("# %-*s %-*s", name_width(r) - 2, "from", name_width(r), "to");
+    for (int i = 0; i < VALUES; i++) {
+        if (column_is_shown(r, limit, i))
+            printf(" %*s", columns[i].width, columns[i].title);
+    }
+    puts("");
+}
+
+static double value_of(const struct pair_row *row, int column)
+{
+    const struct time_summary *l = &row->ways[PAIR_LATENCY];
+
+    switch (column) {
+    case VALUE_MIN:
+        return l->min;
+    case VALUE_TYPICAL:
+        return l->typical;
+    case VALUE_MEAN:
+        return l->mean;
+    case VALUE_STDEV:
+        return l->stdev;
+    case VALUE_P99:
+        return l->p99;
+    case VALUE_P999:
+        return l->p999;
+    case VALUE_MAX:
+        return l->max;
+    case VALUE_THERE:
+        return typical_gbps(row, PAIR_THERE);
+    case VALUE_BACK:
+        return typical_gbps(row, PAIR_BACK);
+    case VALUE_BOTH:
+        return typical_gbps(row, PAIR_BOTH);
+    case VALUE_PEAK:
+        return pair_result_gbps(row, PAIR_THERE, row->ways[PAIR_THERE].min);
+    default:
+        return messages_of(row);
+    }
+}
+
+static void value_print(const struct pair_result *r, const struct pair_row *row, int column)
+{
+    int width = columns[column].width;
+    char rail[16];
+
+    if (column == VALUE_RAIL)
+        printf(" %*s", width, rail_text(row, rail));
+    else if (column == VALUE_BYTES)
+        printf(" %*zu", width, row->bytes);
+    else if (column == VALUE_ERRORS && r->options->check)
+        printf(" %*" PRIu64, width, row->errors);
+    else if (column == VALUE_ERRORS)
+        printf(" %*s", width, "-");
+    else
+        printf(" %*.*f", width, column < VALUE_THERE ? 2 : 3, value_of(row, column));
+}
+
+static void table_row(const struct pair_result *r, const struct pair_row *row)
+{
+    int limit = table_limit(r);
+
+    name_print(r->ends[row->from].name, name_width(r));
+    name_print(r->ends[row->to].name, name_width(r));
+    for (int i = 0; i < VALUES; i++) {
+        if (column_is_shown(r, limit, i))
+            value_print(r, row, i);
+    }
+    puts("");
+}
+
+/* --- CSV -------------------------------------------------------------------------------------- */
+
+static void csv_text(const char *text)
+{
+    if (strpbrk(text, ",\"")) {
+        putchar('"');
+        for (; *text; text++)
+            printf(*text == '"' ? "\"\"" : "%c", *text);
+        putchar('"');
+    } else {
+        fputs(text, stdout);
+    }
+}
+
+/* Round 0 stands for all. */
+static void csv_begin_row(const struct pair_result *r, const struct pair_row *row, int round)
+{
+    char rail[16];
+
+    csv_text(r->ends[row->from].name);
+    putchar(',');
+    csv_text(r->ends[row->to].name);
+    printf(",%s,%zu,%d", rail_text(row, rail), row->bytes, round);
+}
+
+static void csv_row(const struct pair_result *r, const struct pair_row *row)
+{
+    const struct time_summary *l = &row->ways[PAIR_LATENCY];
+
+    for (int i = 0; r->options->is_verbose && i < r->options->rounds; i++) {
+        const double *us = row->rounds[i];
+
+        csv_begin_row(r, row, i + 1);
+        printf(",,%.3f,,,,,,%.6f,%.6f,%.6f,,,,%s,%s\n", us[PAIR_LATENCY],
+               pair_result_gbps(row, PAIR_THERE, us[PAIR_THERE]),
+               pair_result_gbps(row, PAIR_BACK, us[PAIR_BACK]),
+               pair_result_gbps(row, PAIR_BOTH, us[PAIR_BOTH]), r->setup.backend, r->setup.date);
+    }
+    csv_begin_row(r, row, 0);
+    printf(",%.3f,%.3f,%.3f,%.3f,%.3f,%.3f,%.3f,%.6f,%.6f,%.6f,%.6f,%.6f,", l->min, l->typical,
+           l->mean, l->stdev, l->p99, l->p999, l->max, typical_gbps(row, PAIR_THERE),
+           typical_gbps(row, PAIR_BACK), typical_gbps(row, PAIR_BOTH),
+           pair_result_gbps(row, PAIR_THERE, row->ways[PAIR_THERE].min), messages_of(row));
+    if (r->options->check)
+        printf("%" PRIu64, row->errors);
+    printf(",%s,%s\n", r->setup.backend, r->setup.date);
+}
+
+/* --- JSON ------------------------------------------------------------------------------------- */
+
+static void json_text(const char *text)
+{
+    putchar('"');
+    for (; *text; text++)
+        printf(strchr("\"\\", *text) ? "\\%c" : "%c", *text);
+    putchar('"');
+}
+
+/* Bandwidths are least where times are greatest. */
+static void json_way(const struct pair_row *row, enum pair_way way)
+{
+    const struct time_summary *t = &row->ways[way];
+
+    if (way == PAIR_LATENCY)
+        printf("\"latency_us\": {\"min\": %.3f, \"p25\": %.3f, \"typical\": %.3f, \"mean\": %.3f, "
+               "\"stdev\": %.3f, \"p75\": %.3f, \"p99\": %.3f, \"p99_9\": %.3f, \"max\": %.3f, "
+               "\"count\": %.0f}",
+               t->min, t->p25, t->typical, t->mean, t->stdev, t->p75, t->p99, t->p999, t->max,
+               t->count);
+    else
+        printf("\"%s_GBps\": {\"peak\": %.6f, \"p25\": %.6f, \"typical\": %.6f, \"mean\": %.6f, "
+               "\"p75\": %.6f, \"count\": %.0f}",
+               way_names[way], pair_result_gbps(row, way, t->min),
+               pair_result_gbps(row, way, t->p75), pair_result_gbps(row, way, t->typical),
+               pair_result_gbps(row, way, t->mean), pair_result_gbps(row, way, t->p25), t->count);
+}
+
+static void json_rounds(const struct pair_result *r, const struct pair_row *row)
+{
+    printf(", \"rounds\": [");
+    for (int i = 0; i < r->options->rounds; i++) {
+        const double *us = row->rounds[i];
+
+        printf("%s{\"latency_us\": %.3f, \"there_GBps\": %.6f, \"back_GBps\": %.6f, "
+               "\"both_GBps\": %.6f}",
+               i ? ", " : "", us[PAIR_LATENCY], pair_result_gbps(row, PAIR_THERE, us[PAIR_THERE]),
+               pair_result_gbps(row, PAIR_BACK, us[PAIR_BACK]),
+               pair_result_gbps(row, PAIR_BOTH, us[PAIR_BOTH]));
+    }
+    printf("]");
+}
+
+static void json_row(const struct pair_result *r, const struct pair_row *row, bool is_first)
+{
+    printf(is_first ? "\n  {\"from\": " : ",\n  {\"from\": ");
+    json_text(r->ends[row->from].name);
+    printf(", \"to\": ");
+    json_text(r->ends[row->to].name);
+    if (row->rail == PAIR_ALL_RAILS)
+        printf(", \"rail\": null");
+    else
+        printf(", \"rail\": %d", row->rail);
+    if (row->ports[0][0] && row->ports[1][0]) {
+        printf(", \"from_port\": ");
+        json_text(row->ports[0]);
+        printf(", \"to_port\": ");
+        json_text(row->ports[1]);
+    }
+    printf(", \"bytes\": %zu, ", row->bytes);
+    for (int way = 0; way < PAIR_WAYS; way++) {
+        json_way(row, (enum pair_way)way);
+        printf(", ");
+    }
+    printf("\"messages_per_s\": %.0f, \"errors\": ", messages_of(row) * 1e6);
+    if (r->options->check)
+        printf("%" PRIu64, row->errors);
+    else
+        printf("null");
+    if (r->options->is_verbose)
+        json_rounds(r, row);
+    printf("}");
+}
+
+/* --- all -------------------------------------------------------------------------------------- */
+
+void pair_report_begin(const struct pair_result *r)
+{
+    if (r->options->form == BENCH_TABLE)
+        table_begin(r);
+    else if (r->options->form == BENCH_CSV)
+        puts("from,to,rail,bytes,round,t_min,t_typical,t_avg,t_stdev,t_99,t_99_9,t_max,there_GBps,"
+             "back_GBps,both_GBps,peak_GBps,Mmsg_per_s,errors,backend,date");
+    else
+        bench_report_begin(r->options, &r->setup);
+    fflush(stdout);
+}
+
+void pair_report_round(const struct pair_result *r, const struct pair_row *row, int round)
+{
+    const double *us = row->rounds[round];
+
+    if (!r->options->is_verbose || r->options->form != BENCH_TABLE)
+        return;
+    printf("#   %s > %s, %zu bytes, round %d of %d: t_typical %.2f, BW there %.3f, back %.3f, both "
+           "%.3f\n",
+           r->ends[row->from].name, r->ends[row->to].name, row->bytes, round + 1,
+           r->options->rounds, us[PAIR_LATENCY], pair_result_gbps(row, PAIR_THERE, us[PAIR_THERE]),
+           pair_result_gbps(row, PAIR_BACK, us[PAIR_BACK]),
+           pair_result_gbps(row, PAIR_BOTH, us[PAIR_BOTH]));
+    fflush(stdout);
+}
+
+void pair_report_add(const struct pair_result *r, const struct pair_row *row, bool is_first)
+{
+    if (r->options->form == BENCH_TABLE)
+        table_row(r, row);
+    else if (r->options->form == BENCH_CSV)
+        csv_row(r, row);
+    else
+        json_row(r, row, is_first);
+    fflush(stdout);
+}
+
+void pair_report_end(const struct pair_result *r)
+{
+    if (r->options->form == BENCH_TABLE) {
+        pair_matrix_print(r, true);
+        pair_matrix_print(r, false);
+    } else if (r->options->form == BENCH_JSON) {
+        puts("]}");
+    }
+    fflush(stdout);
+}

@@ -1,0 +1,611 @@
+/* SPDX-License-Identifier: MIT */
+#include "launcher/wire/protocol/job_spec.h"
+
+#include "common/net/job_file.h"
+#include "common/text/number.h"
+#include "common/text/parsed_json.h"
+
+#include <limits.h>
+#include <sodium.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SIZE_MAX_RANKS = 1 << 20, TERM_MAX = 64 };
+
+enum field_kind { FIELD_STRING, FIELD_INT, FIELD_BOOL };
+
+struct field {
+    const char *name;
+    enum field_kind kind;
+    size_t offset;
+    int min, max; /* FIELD_INT */
+};
+
+#define AT(member) offsetof(struct job_spec, member)
+#define PORT_MAX   65535
+#define MS_MAX     2147483647
+
+static const struct field fields[] = {
+    {"job", FIELD_STRING, AT(job), 0, 0},
+    {"host_name", FIELD_STRING, AT(host_name), 0, 0},
+    {"backend", FIELD_STRING, AT(backend), 0, 0},
+    {"bind_ip", FIELD_STRING, AT(bind_ip), 0, 0},
+    {"command", FIELD_STRING, AT(command), 0, 0},
+    {"cwd", FIELD_STRING, AT(cwd), 0, 0},
+    {"host_cwd", FIELD_STRING, AT(host_cwd), 0, 0},
+    {"prolog", FIELD_STRING, AT(prolog), 0, 0},
+    {"epilog", FIELD_STRING, AT(epilog), 0, 0},
+    {"name", FIELD_STRING, AT(name), 0, 0},
+    {"size", FIELD_INT, AT(size), 1, SIZE_MAX_RANKS},
+    {"hosts", FIELD_INT, AT(hosts), 1, SIZE_MAX_RANKS},
+    {"host", FIELD_INT, AT(host), 0, SIZE_MAX_RANKS},
+    {"port", FIELD_INT, AT(port), 0, PORT_MAX},
+    {"starting_port", FIELD_INT, AT(starting_port), 0, PORT_MAX},
+    {"init_timeout_ms", FIELD_INT, AT(init_timeout_ms), 0, MS_MAX},
+    {"stall_ms", FIELD_INT, AT(stall_ms), 0, MS_MAX},
+    {"grace_ms", FIELD_INT, AT(grace_ms), 0, MS_MAX},
+    {"stdin_rank", FIELD_INT, AT(stdin_rank), 0, SIZE_MAX_RANKS},
+    {"restart", FIELD_INT, AT(restart), 0, INT_MAX},
+    {"restarts", FIELD_INT, AT(restarts), 0, INT_MAX},
+    {"local_net", FIELD_BOOL, AT(local_net), 0, 0},
+    {"secure", FIELD_BOOL, AT(secure), 0, 0},
+    {"compat", FIELD_BOOL, AT(compat), 0, 0},
+    {"eager", FIELD_BOOL, AT(eager), 0, 0},
+};
+
+static int member_refuse(struct fault *why, const char *what, const char *name)
+{
+    return fault_set(why, ML_ERR_REFUSED, "the launcher's JOB is invalid: \"%s\" %s", name, what);
+}
+
+static int out_of_memory(struct fault *why)
+{
+    return fault_set(why, ML_ERR_MEMORY, "out of memory while reading the job");
+}
+
+static int field_read(struct job_spec *m, const struct field *f, struct fault *why)
+{
+    char *at = (char *)m + f->offset;
+    const json_t *value = json_object_get(m->root, f->name);
+    json_int_t number;
+
+    switch (f->kind) {
+    case FIELD_STRING:
+        if (!json_is_string(value))
+            return member_refuse(why, "is not a string", f->name);
+        *(const char **)(void *)at = json_string_value(value);
+        return 0;
+    case FIELD_BOOL:
+        if (!json_is_boolean(value))
+            return member_refuse(why, "is not true or false", f->name);
+        *(bool *)(void *)at = json_is_true(value);
+        return 0;
+    case FIELD_INT:
+        if (!json_is_integer(value))
+            return member_refuse(why, "is not a whole number", f->name);
+        number = json_integer_value(value);
+        if (number < f->min || number > f->max)
+            return member_refuse(why, "is out of range", f->name);
+        *(int *)(void *)at = (int)number;
+        return 0;
+    }
+    return 0;
+}
+
+/* Stores in *out the index of the member's value in `words` (NULL-terminated). */
+static int word_read(const json_t *root, const char *name, const char *const *words, int *out,
+                     struct fault *why)
+{
+    const char *text = json_string_value(json_object_get(root, name));
+
+    for (int i = 0; text && words[i]; i++) {
+        if (strcmp(text, words[i]) == 0) {
+            *out = i;
+            return 0;
+        }
+    }
+    return member_refuse(why, "is not one of its words", name);
+}
+
+/* Reads an array of strings into a NULL-terminated list. `is_env`: each must be NAME=VALUE. */
+static int strings_read(const char ***out, const json_t *array, const char *name, bool is_env,
+                        struct fault *why)
+{
+    size_t count = json_array_size(array);
+    const char **list;
+
+    if (!json_is_array(array))
+        return member_refuse(why, "is not a list", name);
+    list = calloc(count + 1, sizeof(*list));
+    if (!list)
+        return out_of_memory(why);
+    for (size_t i = 0; i < count; i++) {
+        const char *text = json_string_value(json_array_get(array, i));
+
+        if (!text || (is_env && (text[0] == '=' || !strchr(text, '=')))) {
+            free(list);
+            return member_refuse(why,
+                                 is_env ? "holds something that is not NAME=VALUE"
+                                        : "holds something that is not a string",
+                                 name);
+        }
+        list[i] = text;
+    }
+    *out = list;
+    return 0;
+}
+
+static int member_int(const json_t *object, const char *name, int max, int *out)
+{
+    const json_t *value = json_object_get(object, name);
+
+    if (!json_is_integer(value) || json_integer_value(value) < 0 || json_integer_value(value) > max)
+        return -1;
+    *out = (int)json_integer_value(value);
+    return 0;
+}
+
+static int hosts_read(struct job_spec *m, struct fault *why)
+{
+    const json_t *of = json_object_get(m->root, "host_of");
+    const json_t *names = json_object_get(m->root, "host_names");
+    const json_t *addresses = json_object_get(m->root, "addresses");
+    int rc;
+
+    if (m->host >= m->hosts)
+        return member_refuse(why, "is out of range", "host");
+    if (json_array_size(names) != (size_t)m->hosts)
+        return member_refuse(why, "does not have one name for each host", "host_names");
+    if (json_array_size(of) != (size_t)m->size)
+        return member_refuse(why, "does not have one entry for each rank", "host_of");
+    rc = strings_read(&m->host_names, names, "host_names", false, why);
+    if (!rc && addresses) {
+        if (json_array_size(addresses) != (size_t)m->hosts)
+            return member_refuse(why, "does not have one entry for each host", "addresses");
+        rc = strings_read(&m->addresses, addresses, "addresses", false, why);
+    }
+    if (rc)
+        return rc;
+    m->host_of = calloc((size_t)m->size, sizeof(*m->host_of));
+    if (!m->host_of)
+        return out_of_memory(why);
+    for (int i = 0; i < m->size; i++) {
+        const json_t *host = json_array_get(of, (size_t)i);
+
+        if (!json_is_integer(host) || json_integer_value(host) < 0 ||
+            json_integer_value(host) >= m->hosts)
+            return member_refuse(why, "names a host that does not exist", "host_of");
+        m->host_of[i] = (int)json_integer_value(host);
+    }
+    return 0;
+}
+
+/* The name becomes part of a path. */
+static bool file_name_is_valid(const char *name)
+{
+    return name && name[0] && strlen(name) <= NAME_MAX && !strchr(name, '/') &&
+           strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
+}
+
+/* What --stage-libs says of a program or library. */
+static int file_needs_read(struct job_copy *f, const json_t *object, struct fault *why)
+{
+    const json_t *needed = json_object_get(object, "needed");
+    const char *run_path = json_string_value(json_object_get(object, "run_path"));
+    const char *glibc = json_string_value(json_object_get(object, "glibc"));
+    int rc;
+
+    f->run_path = run_path ? run_path : "";
+    f->glibc = glibc ? glibc : "";
+    f->is_inherited = json_is_true(json_object_get(object, "inherited"));
+    if (!needed)
+        return 0;
+    rc = strings_read(&f->needed, needed, "needed", false, why);
+    for (const char **name = f->needed; !rc && *name; name++)
+        if (strlen(*name) > NAME_MAX)
+            rc = member_refuse(why, "names a library by too many letters", "needed");
+    return rc;
+}
+
+/* `index`: its own. A library comes behind its program. */
+static int file_read(struct job_copy *files, int index, const json_t *object, struct fault *why)
+{
+    struct job_copy *f = &files[index];
+    const char *hash = json_string_value(json_object_get(object, "hash"));
+    const json_t *size = json_object_get(object, "size");
+    const json_t *executable = json_object_get(object, "executable");
+
+    f->name = json_string_value(json_object_get(object, "name"));
+    if (!file_name_is_valid(f->name))
+        return member_refuse(why, "has a file without a valid name", "files");
+    if (!json_is_integer(size) || json_integer_value(size) < 0)
+        return member_refuse(why, "has a file without a valid size", "files");
+    if (!hash || !hex_parse(hash, f->hash, sizeof(f->hash)))
+        return member_refuse(why, "has a file without a valid hash", "files");
+    if (!json_is_boolean(executable))
+        return member_refuse(why, "does not say whether a file is executable", "files");
+    f->size = (uint64_t)json_integer_value(size);
+    f->is_executable = json_is_true(executable);
+    f->beside = -1;
+    if (json_object_get(object, "beside") &&
+        (member_int(object, "beside", index - 1, &f->beside) || files[f->beside].beside >= 0))
+        return member_refuse(why, "has a library without a program", "files");
+    return file_needs_read(f, object, why);
+}
+
+/* Reads what the launcher can send; without the member it is nothing. */
+static int files_read(struct job_spec *m, struct fault *why)
+{
+    const json_t *array = json_object_get(m->root, "files");
+    size_t count = json_array_size(array);
+
+    if (!array)
+        return 0;
+    if (count == 0 || count > JOB_COPIES_MOST)
+        return member_refuse(why, "is not a list of files", "files");
+    m->files = calloc(count, sizeof(*m->files));
+    if (!m->files)
+        return out_of_memory(why);
+    m->file_count = (int)count;
+    for (size_t i = 0; i < count; i++) {
+        int rc = file_read(m->files, (int)i, json_array_get(array, i), why);
+
+        if (rc)
+            return rc;
+    }
+    return 0;
+}
+
+static int app_read(const struct job_spec *m, struct job_app *a, const json_t *object,
+                    struct fault *why)
+{
+    int rc = strings_read(&a->argv, json_object_get(object, "argv"), "argv", false, why);
+
+    if (!rc)
+        rc = strings_read(&a->env, json_object_get(object, "env"), "env", true, why);
+    if (rc)
+        return rc;
+    if (!a->argv[0] || !a->argv[0][0])
+        return member_refuse(why, "names no program", "argv");
+    a->file = -1;
+    if (json_object_get(object, "file") && member_int(object, "file", m->file_count - 1, &a->file))
+        return member_refuse(why, "names a file that does not exist", "file");
+    a->cwd = json_string_value(json_object_get(object, "cwd"));
+    return a->cwd ? 0 : member_refuse(why, "is not a string", "cwd");
+}
+
+static int apps_read(struct job_spec *m, struct fault *why)
+{
+    const json_t *array = json_object_get(m->root, "apps");
+    size_t count = json_array_size(array);
+
+    if (count == 0)
+        return member_refuse(why, "is not a list of programs", "apps");
+    m->apps = calloc(count, sizeof(*m->apps));
+    if (!m->apps)
+        return out_of_memory(why);
+    m->app_count = (int)count;
+    for (size_t i = 0; i < count; i++) {
+        int rc = app_read(m, &m->apps[i], json_array_get(array, i), why);
+
+        if (rc)
+            return rc;
+    }
+    return 0;
+}
+
+/* Whether rank i belongs to this host and no other rank has its number or local rank. `seen`: the
+ * local ranks so far. */
+static bool rank_is_valid(const struct job_spec *m, int i, bool *seen)
+{
+    const struct job_rank *r = &m->ranks[i];
+
+    if (m->host_of[r->rank] != m->host || seen[r->local_rank])
+        return false;
+    seen[r->local_rank] = true;
+    for (int j = 0; j < i; j++) {
+        if (m->ranks[j].rank == r->rank)
+            return false;
+    }
+    return true;
+}
+
+/* Without the member there are none. */
+static int wraps_read(struct job_spec *m, struct fault *why)
+{
+    const json_t *array = json_object_get(m->root, "wraps");
+    size_t count = json_array_size(array);
+
+    if (!array)
+        return 0;
+    if (count == 0)
+        return member_refuse(why, "is not a list of commands", "wraps");
+    m->wraps = calloc(count, sizeof(*m->wraps));
+    if (!m->wraps)
+        return out_of_memory(why);
+    for (size_t i = 0; i < count; i++) {
+        int rc = strings_read(&m->wraps[i], json_array_get(array, i), "wraps", false, why);
+
+        if (rc)
+            return rc;
+        m->wrap_count++;
+        if (!m->wraps[i][0] || !m->wraps[i][0][0])
+            return member_refuse(why, "names no program", "wraps");
+    }
+    return 0;
+}
+
+/* How the rank is debugged: no member says that it is not. */
+static int rank_debug_read(const struct job_spec *m, struct job_rank *r, const json_t *object)
+{
+    const json_t *held = json_object_get(object, "held");
+
+    r->wrap = -1;
+    r->is_held = json_is_true(held);
+    if (held && !json_is_boolean(held))
+        return -1;
+    return json_object_get(object, "wrap") ? member_int(object, "wrap", m->wrap_count - 1, &r->wrap)
+                                           : 0;
+}
+
+static int ranks_read(struct job_spec *m, struct fault *why)
+{
+    const json_t *array = json_object_get(m->root, "ranks");
+    size_t count = json_array_size(array);
+    bool *seen;
+    int rc = 0;
+
+    if (count == 0 || count > (size_t)m->size)
+        return member_refuse(why, "is not a list of this host's ranks", "ranks");
+    m->ranks = calloc(count, sizeof(*m->ranks));
+    seen = calloc(count, sizeof(*seen));
+    if (!m->ranks || !seen) {
+        free(seen);
+        return out_of_memory(why);
+    }
+    m->rank_count = (int)count;
+    for (size_t i = 0; i < count && !rc; i++) {
+        const json_t *object = json_array_get(array, i);
+        struct job_rank *r = &m->ranks[i];
+
+        if (member_int(object, "rank", m->size - 1, &r->rank) ||
+            member_int(object, "local_rank", (int)count - 1, &r->local_rank) ||
+            member_int(object, "app", m->app_count - 1, &r->app) || !rank_is_valid(m, (int)i, seen))
+            rc = member_refuse(why, "holds a rank that is not of this host, or twice", "ranks");
+        else if (rank_debug_read(m, r, object))
+            rc = member_refuse(why, "holds a rank with an invalid \"wrap\" or \"held\"", "ranks");
+    }
+    free(seen);
+    return rc;
+}
+
+/* Checks the RDMA matrix: a square of lists of device names, or of nulls. */
+static int topology_read(struct job_spec *m, struct fault *why)
+{
+    json_t *wiring = json_object_get(m->root, "wiring");
+    size_t i, j, k;
+    json_t *row, *entry, *device;
+
+    if (!wiring || json_is_null(wiring))
+        return 0;
+    if (json_array_size(wiring) != (size_t)m->hosts)
+        return member_refuse(why, "does not have one row for each host", "wiring");
+    json_array_foreach(wiring, i, row)
+    {
+        if (json_array_size(row) != (size_t)m->hosts)
+            return member_refuse(why, "has a row of another length", "wiring");
+        json_array_foreach(row, j, entry)
+        {
+            if (!json_is_null(entry) && !json_is_array(entry))
+                return member_refuse(why, "holds something that is not a list of devices",
+                                     "wiring");
+            json_array_foreach(entry, k, device)
+            {
+                if (!json_is_string(device))
+                    return member_refuse(why, "holds something that is not a device", "wiring");
+            }
+        }
+    }
+    m->wiring = wiring;
+    return 0;
+}
+
+/* Reads the user's choices for all RDMA ports; without the member there are none. */
+static int rdma_read(struct job_spec *m, struct fault *why)
+{
+    const json_t *rdma = json_object_get(m->root, "rdma");
+
+    m->rdma.gid_index = -1;
+    if (!rdma)
+        return 0;
+    if (json_unpack((json_t *)(uintptr_t)rdma, "{s?i, s?i, s?i, s?i}", "port", &m->rdma.port,
+                    "gid_index", &m->rdma.gid_index, "mtu", &m->rdma.mtu, "qp", &m->rdma.qp) ||
+        m->rdma.port < 0 || m->rdma.port > 255 || m->rdma.gid_index < -1 ||
+        m->rdma.gid_index > 255 || m->rdma.mtu < 0 || m->rdma.mtu > 4096 || m->rdma.qp < 0 ||
+        m->rdma.qp > RDMA_PAIRS_UC)
+        return member_refuse(why, "is invalid", "rdma");
+    return 0;
+}
+
+bool job_spec_is_term(const char *text)
+{
+    static const char allowed[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_+.";
+
+    return strlen(text) < TERM_MAX && strspn(text, allowed) == strlen(text);
+}
+
+/* Reads which rank gets a terminal; without the member none does. */
+static int pty_read(struct job_spec *m, struct fault *why)
+{
+    const json_t *pty = json_object_get(m->root, "pty");
+
+    m->pty = (struct job_pty){.rank = -1, .term = ""};
+    if (!pty)
+        return 0;
+    if (json_unpack((json_t *)(uintptr_t)pty, "{s:i, s:i, s:i, s:s}", "rank", &m->pty.rank, "rows",
+                    &m->pty.rows, "columns", &m->pty.columns, "term", &m->pty.term) ||
+        m->pty.rank < 0 || m->pty.rank >= m->size || m->pty.rows < 1 || m->pty.rows > UINT16_MAX ||
+        m->pty.columns < 1 || m->pty.columns > UINT16_MAX || !job_spec_is_term(m->pty.term))
+        return member_refuse(why, "is invalid", "pty");
+    return 0;
+}
+
+/* Without the member the job joins no other. */
+static int attach_read(struct job_spec *m, struct fault *why)
+{
+    const json_t *attach = json_object_get(m->root, "attach");
+
+    if (!attach)
+        return 0;
+    if (member_int(attach, "pid", INT_MAX, &m->attach.pid) || m->attach.pid < 2 || m->size != 1 ||
+        member_int(attach, "rank", SIZE_MAX_RANKS, &m->attach.rank))
+        return member_refuse(why, "is invalid", "attach");
+    return 0;
+}
+
+/* The job's id becomes part of file names. */
+static bool job_id_is_valid(const char *id)
+{
+    static const char allowed[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_";
+
+    return id[0] && strlen(id) < AUTH_JOB && strspn(id, allowed) == strlen(id);
+}
+
+static int words_read(struct job_spec *m, struct fault *why)
+{
+    static const char *const backends[] = {"tcp", "shm", "rdma", "none", NULL};
+    static const char *const binds[] = {"none",   "hwthread", "core", "l3cache",
+                                        "socket", "numa",     NULL};
+    static const char *const stdins[] = {"none", "all", "rank", NULL};
+    static const char *const buffers[] = {"line", "full", "none", NULL};
+    static const char *const mpis[] = {"auto", "auto-asked", "pmi1", "pmix", "none", NULL};
+    int backend, bind, mode, buffer, mpi;
+    int rc = word_read(m->root, "backend", backends, &backend, why);
+
+    if (!rc)
+        rc = word_read(m->root, "bind", binds, &bind, why);
+    if (!rc)
+        rc = word_read(m->root, "stdin", stdins, &mode, why);
+    if (!rc)
+        rc = word_read(m->root, "buffer", buffers, &buffer, why);
+    if (!rc)
+        rc = word_read(m->root, "mpi", mpis, &mpi, why);
+    if (rc)
+        return rc;
+    m->buffer = (enum job_buffer)buffer;
+    m->bind = (enum job_bind)bind;
+    m->mpi = (enum job_mpi)mpi;
+    m->stdin_mode = (enum job_stdin)mode;
+    return 0;
+}
+
+static int message_read(struct job_spec *m, struct fault *why)
+{
+    const char *secret = json_string_value(json_object_get(m->root, "secret"));
+    int rc = 0;
+
+    for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]) && !rc; i++)
+        rc = field_read(m, &fields[i], why);
+    if (!rc)
+        rc = words_read(m, why);
+    if (rc)
+        return rc;
+    if (!job_id_is_valid(m->job))
+        return member_refuse(why, "is not an id", "job");
+    if (m->name[0] && !job_file_is_name(m->name))
+        return member_refuse(why, "is not a name", "name");
+    if (!secret || !hex_parse(secret, m->secret, sizeof(m->secret)))
+        return member_refuse(why, "is not 64 hexadecimal digits", "secret");
+    rc = strings_read(&m->env, json_object_get(m->root, "env"), "env", true, why);
+    if (!rc)
+        rc = strings_read(&m->peers, json_object_get(m->root, "peers"), "peers", false, why);
+    if (!rc)
+        rc = hosts_read(m, why);
+    if (!rc)
+        rc = files_read(m, why);
+    if (!rc)
+        rc = apps_read(m, why);
+    if (!rc)
+        rc = wraps_read(m, why);
+    if (!rc)
+        rc = ranks_read(m, why);
+    if (!rc)
+        rc = topology_read(m, why);
+    if (!rc)
+        rc = rdma_read(m, why);
+    if (!rc)
+        rc = pty_read(m, why);
+    if (!rc)
+        rc = attach_read(m, why);
+    return rc;
+}
+
+int job_spec_decode(struct job_spec **out, const char *text, size_t size, struct fault *why)
+{
+    json_error_t error;
+    struct job_spec *m = calloc(1, sizeof(*m));
+    int rc;
+
+    if (!m)
+        return out_of_memory(why);
+    m->root = parsed_json(text, size, JSON_REJECT_DUPLICATES, &error);
+    if (!m->root)
+        rc = fault_set(why, ML_ERR_REFUSED, "the launcher's JOB is not JSON: %s", error.text);
+    else
+        rc = message_read(m, why);
+    if (rc) {
+        job_spec_destroy(m);
+        return rc;
+    }
+    *out = m;
+    return 0;
+}
+
+void job_spec_destroy(struct job_spec *m)
+{
+    if (!m)
+        return;
+    for (int i = 0; i < m->app_count; i++) {
+        free(m->apps[i].argv);
+        free(m->apps[i].env);
+    }
+    free(m->apps);
+    for (int i = 0; i < m->wrap_count; i++)
+        free(m->wraps[i]);
+    free(m->wraps);
+    for (int i = 0; i < m->file_count; i++)
+        free(m->files[i].needed);
+    free(m->files);
+    free(m->ranks);
+    free(m->host_of);
+    free(m->host_names);
+    free(m->addresses);
+    free(m->peers);
+    free(m->env);
+    sodium_memzero(m->secret, sizeof(m->secret));
+    json_decref(m->root);
+    free(m);
+}
+
+const char *job_spec_variable(const struct job_spec *m, const struct job_app *app, const char *name)
+{
+    const char **lists[] = {app->env, m->env};
+    const char *value = NULL, *own = getenv(name);
+    size_t length = strlen(name);
+
+    for (size_t i = 0; i < 2 && !value; i++) {
+        for (const char **entry = lists[i]; *entry; entry++) {
+            if (strncmp(*entry, name, length) == 0 && (*entry)[length] == '=')
+                value = *entry + length + 1;
+        }
+    }
+    return value ? value : own ? own : "";
+}
+
+bool job_spec_has_stdin(const struct job_spec *m, int rank)
+{
+    return m->stdin_mode == JOB_STDIN_ALL ||
+           (m->stdin_mode == JOB_STDIN_RANK && m->stdin_rank == rank);
+}

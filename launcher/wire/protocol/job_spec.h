@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * job_spec.h: LAUNCH_JOB, parsed and checked: the host's part of a job (doc/protocol.md, "Launcher
+ * and agent"). A launcher of this build always sends a valid one. The checks are for damaged
+ * channels and fuzzers, and let all other code rely on every index.
+ */
+#ifndef LAUNCHER_WIRE_PROTOCOL_JOB_SPEC_H
+#define LAUNCHER_WIRE_PROTOCOL_JOB_SPEC_H
+
+#include "common/fault.h"
+#include "common/net/auth.h"
+#include "common/rdma_choice.h"
+#include "launcher/base/process/job_copy.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum job_bind {
+    JOB_BIND_NONE,
+    JOB_BIND_HWTHREAD,
+    JOB_BIND_CORE,
+    JOB_BIND_L3CACHE,
+    JOB_BIND_SOCKET,
+    JOB_BIND_NUMA
+};
+enum job_buffer { JOB_BUFFER_LINE, JOB_BUFFER_FULL, JOB_BUFFER_NONE };
+/* JOB_MPI_AUTO_ASKED: the user has written --mpi auto. */
+enum job_mpi { JOB_MPI_AUTO, JOB_MPI_AUTO_ASKED, JOB_MPI_PMI1, JOB_MPI_PMIX, JOB_MPI_NONE };
+enum job_stdin { JOB_STDIN_NONE, JOB_STDIN_ALL, JOB_STDIN_RANK };
+
+/* The rank that gets a terminal. */
+struct job_pty {
+    int rank;          /* -1: none */
+    int rows, columns; /* 1 to 65535 */
+    const char *term;  /* TERM for the ranks, or "" */
+};
+
+/* A file that the launcher sends on request (--stage). */
+struct job_copy {
+    const char *name; /* a file name without directory */
+    uint64_t size;    /* bytes */
+    uint8_t hash[JOB_COPY_HASH];
+    bool is_executable;
+    int beside; /* index into files: it is a library of that program, and lies beside it; or -1 */
+    /* With --stage-libs, of programs and libraries: */
+    const char **needed;  /* NULL-terminated: the libraries that it needs; NULL: not known */
+    const char *run_path; /* where it wants them to be looked for, or "" */
+    bool is_inherited;    /* run_path holds for what they need, too (DT_RPATH) */
+    const char *glibc;    /* the version of glibc that it needs, or "" */
+};
+
+/* The process of another job that this job's one rank joins: it gets its environment. */
+struct job_attach {
+    int pid;  /* 0: none */
+    int rank; /* its rank in its job */
+};
+
+struct job_app {
+    const char **argv; /* NULL-terminated, at least the program */
+    const char **env;  /* NULL-terminated NAME=VALUE */
+    const char *cwd;   /* "" or a directory that must exist */
+    int file;          /* index into files: the program is that file's copy; or -1 */
+};
+
+struct job_rank {
+    int rank, local_rank;
+    int app;      /* index into apps */
+    int wrap;     /* index into wraps, or -1 */
+    bool is_held; /* it is stopped at its first instruction */
+};
+
+struct job_spec {
+    json_t *root; /* owns all strings */
+    const char *job;
+    int restart;  /* how many runs of the job came before */
+    int restarts; /* how many there may be: --restarts */
+    uint8_t secret[AUTH_SECRET];
+    int size, hosts, host;
+    const char *host_name;
+    const char **host_names; /* hosts of them */
+    int *host_of;            /* size of them */
+    const char **addresses;  /* per host, "" where unknown; NULL: the launcher has not sent them */
+    const char *backend;     /* "tcp", "shm", "rdma" or "none" */
+    bool local_net, secure, compat, eager;
+    const char *bind_ip; /* or "" */
+    const char **peers;  /* NULL-terminated */
+    int port, starting_port;
+    int init_timeout_ms, stall_ms, grace_ms;
+    enum job_bind bind;
+    enum job_mpi mpi; /* how MPI programs are served */
+    const char *command;
+    enum job_buffer buffer; /* of the ranks' standard output */
+    enum job_stdin stdin_mode;
+    int stdin_rank;
+    struct job_pty pty;
+    struct job_attach attach;
+    const char **env;            /* NULL-terminated */
+    const char *cwd, *host_cwd;  /* or "" */
+    const char *prolog, *epilog; /* commands for sh -c, or "" */
+    const char *name;            /* --name, or "" */
+    json_t *wiring;              /* [host][host][device], or NULL */
+    struct rdma_choice rdma;
+    struct job_copy *files;
+    int file_count;
+    struct job_app *apps;
+    int app_count;
+    const char ***wraps; /* each NULL-terminated, at least a program: goes before a rank's own */
+    int wrap_count;
+    struct job_rank *ranks; /* those of this host */
+    int rank_count;
+};
+
+/* Parses and checks. ML_ERR_REFUSED names the invalid member. */
+int job_spec_decode(struct job_spec **out, const char *text, size_t size, struct fault *why);
+void job_spec_destroy(struct job_spec *m); /* wipes the secret; takes NULL */
+
+/* Whether `text` may be the value of TERM, by which programs look for a file: a short name. */
+bool job_spec_is_term(const char *text);
+
+/* A variable as the user has set it for the ranks of this program, or as this process has it; or
+ * "". */
+const char *job_spec_variable(const struct job_spec *m, const struct job_app *app,
+                              const char *name);
+
+/* Whether `rank` of this job gets stdin. */
+bool job_spec_has_stdin(const struct job_spec *m, int rank);
+
+#endif

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT */
+#include "rdma/rma/rma_port.h"
+
+#include "rdma/verbs/explain.h"
+#include "rdma/verbs/rail_fit.h"
+#include "rdma/verbs/region.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { READS_MOST = 16 /* under way; more do not make a link faster */ };
+
+static struct explain_place rma_port_place(const struct rma_port *p)
+{
+    return (struct explain_place){.device = p->port->device, .port = p->port->number};
+}
+
+static void rma_port_unblock(int fd)
+{
+    fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
+}
+
+static uint8_t reads_of(int offered)
+{
+    return (uint8_t)(offered < 1 ? 1 : offered > READS_MOST ? READS_MOST : offered);
+}
+
+static int rma_port_ask(struct rma_port *p, struct fault *why)
+{
+    struct explain_place at = rma_port_place(p);
+    struct ibv_device_attr attr;
+    int err = ibv_query_device(p->port->context, &attr);
+
+    if (err)
+        return explain(why, EXPLAIN_PORT, err, &at);
+    p->reads_in = reads_of(attr.max_qp_rd_atom);
+    p->reads_out = reads_of(attr.max_qp_init_rd_atom);
+    p->has_atomics = attr.atomic_cap != IBV_ATOMIC_NONE;
+    return 0;
+}
+
+static int rma_port_register(struct rma_port *p, const struct rma_part *part,
+                             const struct bounce_pool *b, struct fault *why)
+{
+    struct explain_place at = rma_port_place(p);
+
+    p->domain = ibv_alloc_pd(p->port->context);
+    if (!p->domain)
+        return explain(why, EXPLAIN_DOMAIN, errno, &at);
+    p->channel = ibv_create_comp_channel(p->port->context);
+    if (!p->channel)
+        return explain(why, EXPLAIN_QUEUE, errno, &at);
+    rma_port_unblock(p->channel->fd);
+    rma_port_unblock(p->port->context->async_fd);
+    p->bounce = ibv_reg_mr(p->domain, b->bytes, BOUNCE_POOL_SIZE, IBV_ACCESS_LOCAL_WRITE);
+    if (!p->bounce)
+        return explain(why, EXPLAIN_MEMORY, errno, &at);
+    if (!part->size)
+        return 0;
+    p->part = ibv_reg_mr(p->domain, part->memory, part->size,
+                         IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
+                             (p->has_atomics ? IBV_ACCESS_REMOTE_ATOMIC : 0));
+    return p->part ? 0 : explain(why, EXPLAIN_MEMORY, errno, &at);
+}
+
+int rma_port_open(struct rma_port **out, const char *name, const struct rdma_choice *choice,
+                  const struct rma_part *part, const struct bounce_pool *b, struct fault *why)
+{
+    struct rma_port *p = calloc(1, sizeof(*p));
+    int rc;
+
+    if (!p)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    snprintf(p->name, sizeof(p->name), "%s", name);
+    rc = port_open(&p->port, name, choice->port, why);
+    if (!rc)
+        rc = rail_fit_mtu(p->port, choice->mtu, &p->mtu, why);
+    if (!rc)
+        rc = rma_port_ask(p, why);
+    if (!rc)
+        rc = rma_port_register(p, part, b, why);
+    if (rc) {
+        rma_port_close(p);
+        return rc;
+    }
+    *out = p;
+    return 0;
+}
+
+void rma_port_close(struct rma_port *p)
+{
+    if (!p)
+        return;
+    if (p->part)
+        ibv_dereg_mr(p->part);
+    if (p->bounce)
+        ibv_dereg_mr(p->bounce);
+    if (p->channel)
+        ibv_destroy_comp_channel(p->channel);
+    if (p->domain) {
+        region_forget(p->domain);
+        ibv_dealloc_pd(p->domain);
+    }
+    port_close(p->port);
+    free(p);
+}
+
+void rma_port_poll_device(struct rma_port *p)
+{
+    struct ibv_async_event event;
+
+    while (ibv_get_async_event(p->port->context, &event) == 0) {
+        bool is_port =
+            event.event_type == IBV_EVENT_PORT_ERR && event.element.port_num == p->port->number;
+        bool is_device = event.event_type == IBV_EVENT_DEVICE_FATAL;
+
+        ibv_ack_async_event(&event);
+        if (p->failed.code || (!is_port && !is_device))
+            continue;
+        fault_set(&p->failed, ML_ERR_DEVICE, "%s port %d %s", p->port->device, p->port->number,
+                  is_port ? "has gone down: look at its cable and its network device (ip link)"
+                          : "has failed: the device is lost, see the kernel's log");
+    }
+}

@@ -1,0 +1,540 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/group/coord_events.h"
+
+#include "common/clock.h"
+#include "common/text/parsed_json.h"
+#include "common/text/text_json.h"
+#include "coordinator/protocol.h"
+#include "runtime/group/bell.h"
+#include "runtime/process/fork_guard.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct peer {
+    enum peer_state state;
+    char *text; /* if it is dead: who, where, how */
+};
+
+struct mail {
+    struct mail *next;
+    int from;
+    json_t *word;
+};
+
+struct coord_events {
+    pthread_mutex_t lock; /* over all of the below and the groups' inboxes */
+    struct client *client;
+    struct fault lost;    /* code != 0: the connection is gone */
+    _Atomic bool is_lost; /* the same, for threads without the lock */
+    struct group *groups;
+    struct peer *peers; /* per world rank */
+    int size;
+    json_t *welcome;
+    struct fault failed; /* why the coordinator refused this rank */
+    _Atomic uint32_t serial;
+};
+
+int coord_events_open(struct coord_events **out, struct client *c, int size, struct fault *why)
+{
+    struct coord_events *e = calloc(1, sizeof(*e));
+
+    if (e)
+        e->peers = calloc((size_t)size, sizeof(*e->peers));
+    if (!e || !e->peers) {
+        free(e);
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    }
+    pthread_mutex_init(&e->lock, NULL);
+    e->client = c;
+    e->size = size;
+    if (c)
+        fork_guard_add(client_fd(c));
+    *out = e;
+    return 0;
+}
+
+void coord_events_close(struct coord_events *e)
+{
+    if (!e)
+        return;
+    if (e->client) {
+        fork_guard_forget(client_fd(e->client));
+        client_close(e->client);
+    }
+    for (int i = 0; i < e->size; i++)
+        free(e->peers[i].text);
+    free(e->peers);
+    json_decref(e->welcome);
+    pthread_mutex_destroy(&e->lock);
+    free(e);
+}
+
+/* A lost connection would be readable for ever. */
+int coord_events_fd(const struct coord_events *e)
+{
+    return e->client && !atomic_load(&e->is_lost) ? client_fd(e->client) : -1;
+}
+
+uint32_t coord_events_serial(const struct coord_events *e)
+{
+    return atomic_load_explicit(&e->serial, memory_order_acquire);
+}
+
+void coord_events_add(struct coord_events *e, struct group *g)
+{
+    pthread_mutex_lock(&e->lock);
+    g->inbox.next = e->groups;
+    e->groups = g;
+    pthread_mutex_unlock(&e->lock);
+}
+
+void coord_events_remove(struct coord_events *e, struct group *g)
+{
+    struct group **at;
+
+    pthread_mutex_lock(&e->lock);
+    for (at = &e->groups; *at; at = &(*at)->inbox.next) {
+        if (*at == g) {
+            *at = g->inbox.next;
+            break;
+        }
+    }
+    free(g->inbox.reply.payload);
+    g->inbox.reply.payload = NULL;
+    for (struct mail *m = g->inbox.mail, *after; m; m = after) {
+        after = m->next;
+        json_decref(m->word);
+        free(m);
+    }
+    g->inbox.mail = NULL;
+    pthread_mutex_unlock(&e->lock);
+}
+
+struct group *coord_events_other_group(struct coord_events *e, const struct group *than)
+{
+    struct group *g;
+
+    pthread_mutex_lock(&e->lock);
+    for (g = e->groups; g && g == than; g = g->inbox.next)
+        continue;
+    pthread_mutex_unlock(&e->lock);
+    return g;
+}
+
+struct group *coord_events_busy_group(struct coord_events *e)
+{
+    struct group *g;
+
+    pthread_mutex_lock(&e->lock);
+    for (g = e->groups; g && !group_is_busy(g); g = g->inbox.next)
+        continue;
+    pthread_mutex_unlock(&e->lock);
+    return g;
+}
+
+static struct group *coord_events_group(struct coord_events *e, uint32_t id)
+{
+    struct group *g = e->groups;
+
+    while (g && g->id != id)
+        g = g->inbox.next;
+    return g;
+}
+
+static void coord_events_keep_reply(struct coord_events *e, uint32_t group, uint32_t seq,
+                                    const struct frame *f)
+{
+    struct group *g = coord_events_group(e, group);
+    void *copy;
+
+    if (!g)
+        return;
+    copy = malloc((size_t)f->size + 1);
+    if (!copy) {
+        fault_set(&g->inbox.broken, ML_ERR_MEMORY, "out of memory for the coordinator's answer");
+        return;
+    }
+    memcpy(copy, f->payload, f->size);
+    ((char *)copy)[f->size] = '\0';
+    free(g->inbox.reply.payload);
+    g->inbox.reply = (struct reply){seq, copy, f->size};
+    /* cppcheck-suppress memleak ; g->inbox.reply owns it */
+}
+
+static void coord_events_on_exchanged(struct coord_events *e, const struct frame *f)
+{
+    uint32_t head[2];
+
+    if (f->size < sizeof(head))
+        return;
+    memcpy(head, f->payload, sizeof(head));
+    coord_events_keep_reply(e, ntohl(head[0]), ntohl(head[1]), f);
+}
+
+/* Every error has a sentence. */
+static const char *coord_events_sentence(const char *text, const char *otherwise)
+{
+    return text && *text ? text : otherwise;
+}
+
+static void coord_events_on_peer(struct coord_events *e, json_t *j, enum peer_state state)
+{
+    int rank = -1;
+    const char *text = NULL;
+
+    if (json_unpack(j, "{s:i, s?s}", "rank", &rank, "text", &text) != 0 || rank < 0 ||
+        rank >= e->size || e->peers[rank].state != PEER_PRESENT)
+        return;
+    e->peers[rank].state = state;
+    e->peers[rank].text = text && *text ? strdup(text) : NULL;
+}
+
+static void coord_events_on_broken(struct coord_events *e, json_t *j)
+{
+    int group = -1, code = 0;
+    const char *text = "";
+    struct group *g;
+
+    if (json_unpack(j, "{s:i, s:i, s:s}", "group", &group, "code", &code, "text", &text) != 0)
+        return;
+    g = coord_events_group(e, (uint32_t)group);
+    if (g && !g->inbox.broken.code)
+        fault_set(
+            &g->inbox.broken, code < 0 ? code : ML_ERR_PEER, "%s",
+            coord_events_sentence(text, "the coordinator ended the group and said no reason"));
+}
+
+static void coord_events_on_failed(struct coord_events *e, json_t *j)
+{
+    int code = 0;
+    const char *text = "";
+
+    json_unpack(j, "{s?i, s?s}", "code", &code, "text", &text);
+    fault_set(&e->failed, code < 0 ? code : ML_ERR_REFUSED, "%s",
+              coord_events_sentence(text, "the coordinator refuses this rank"));
+}
+
+static void coord_events_on_splitted(struct coord_events *e, json_t *j, const struct frame *f)
+{
+    int parent = -1, seq = 0;
+
+    if (json_unpack(j, "{s:i, s:i}", "parent", &parent, "seq", &seq) == 0)
+        coord_events_keep_reply(e, (uint32_t)parent, (uint32_t)seq, f);
+}
+
+static void coord_events_on_relayed(struct coord_events *e, json_t *j)
+{
+    int group = -1, from = -1;
+    json_t *word;
+    struct mail *m, **end;
+    struct group *g;
+
+    if (json_unpack(j, "{s:i, s:i, s:o}", "group", &group, "from", &from, "word", &word) != 0)
+        return;
+    g = coord_events_group(e, (uint32_t)group);
+    if (!g)
+        return;
+    m = calloc(1, sizeof(*m));
+    if (!m) {
+        fault_set(&g->inbox.broken, ML_ERR_MEMORY, "out of memory for a message from rank %d",
+                  from);
+        return;
+    }
+    m->from = from;
+    m->word = json_incref(word);
+    for (end = &g->inbox.mail; *end; end = &(*end)->next)
+        continue;
+    *end = m;
+}
+
+/* A frame that does not parse is dropped: a thread that waits for it ends by the coordinator's next
+ * frame, or by its end. Types that this build does not know are ignored. Without memory for a frame
+ * nothing is known of the peers any more. */
+static int coord_events_take_frame(struct coord_events *e, const struct frame *f, struct fault *why)
+{
+    json_error_t error;
+    json_t *j;
+
+    if (f->type == COORD_EXCHANGED) {
+        coord_events_on_exchanged(e, f);
+        return 0;
+    }
+    j = parsed_json((const char *)f->payload, f->size, 0, &error);
+    if (!j && json_error_code(&error) == json_error_out_of_memory)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory for the coordinator's news");
+    switch (f->type) {
+    case COORD_DEAD:
+        coord_events_on_peer(e, j, PEER_DEAD);
+        break;
+    case COORD_LEFT:
+        coord_events_on_peer(e, j, PEER_LEFT);
+        break;
+    case COORD_BROKEN:
+        coord_events_on_broken(e, j);
+        break;
+    case COORD_SPLITTED:
+        coord_events_on_splitted(e, j, f);
+        break;
+    case COORD_WELCOME:
+        if (!e->welcome)
+            e->welcome = json_incref(j);
+        break;
+    case COORD_FAILED:
+        coord_events_on_failed(e, j);
+        break;
+    case COORD_RELAYED:
+        coord_events_on_relayed(e, j);
+        break;
+    default:
+        break;
+    }
+    json_decref(j);
+    return 0;
+}
+
+static void coord_events_read_locked(struct coord_events *e, const struct group *reader)
+{
+    struct frame f;
+    struct fault why = {0};
+    bool any = false;
+    int rc;
+
+    if (!e->client || e->lost.code)
+        return;
+    while ((rc = client_poll(e->client, &f, &why)) > 0) {
+        rc = coord_events_take_frame(e, &f, &why);
+        if (rc < 0)
+            break;
+        any = true;
+    }
+    if (rc < 0) {
+        fault_set(&e->lost, rc == ML_ERR_MEMORY ? rc : ML_ERR_PEER, "%s", why.text);
+        atomic_store(&e->is_lost, true);
+        any = true;
+    }
+    if (!any)
+        return;
+    atomic_fetch_add_explicit(&e->serial, 1, memory_order_release);
+    for (struct group *g = e->groups; g; g = g->inbox.next)
+        if (g != reader && g->waiting.bell >= 0)
+            bell_ring(g->waiting.bell);
+}
+
+void coord_events_read(struct coord_events *e, const struct group *reader)
+{
+    pthread_mutex_lock(&e->lock);
+    coord_events_read_locked(e, reader);
+    pthread_mutex_unlock(&e->lock);
+}
+
+static int coord_events_broken_locked(const struct coord_events *e, const struct group *g,
+                                      struct fault *why)
+{
+    const struct fault *f = g->inbox.broken.code ? &g->inbox.broken : &e->lost;
+
+    if (f->code && why)
+        *why = *f;
+    return f->code;
+}
+
+int coord_events_broken(struct coord_events *e, const struct group *g, struct fault *why)
+{
+    int rc;
+
+    pthread_mutex_lock(&e->lock);
+    rc = coord_events_broken_locked(e, g, why);
+    pthread_mutex_unlock(&e->lock);
+    return rc;
+}
+
+static enum peer_state coord_events_peer_locked(const struct coord_events *e, int rank,
+                                                struct fault *why)
+{
+    const struct peer *p = &e->peers[rank];
+
+    if (p->state == PEER_LEFT)
+        fault_set(why, ML_ERR_PEER, "rank %d has left the job (ml_finalize)", rank);
+    else if (p->state == PEER_DEAD && !p->text)
+        fault_set(why, ML_ERR_PEER, "rank %d is gone", rank);
+    else if (p->state == PEER_DEAD && strncmp(p->text, "rank ", 5) == 0)
+        fault_set(why, ML_ERR_PEER, "%s", p->text);
+    else if (p->state == PEER_DEAD)
+        fault_set(why, ML_ERR_PEER, "rank %d %s", rank, p->text);
+    return p->state;
+}
+
+enum peer_state coord_events_peer(struct coord_events *e, int rank, struct fault *why)
+{
+    enum peer_state state;
+
+    pthread_mutex_lock(&e->lock);
+    state = coord_events_peer_locked(e, rank, why);
+    pthread_mutex_unlock(&e->lock);
+    return state;
+}
+
+json_t *coord_events_mail(struct coord_events *e, struct group *g, int *from)
+{
+    struct mail *m;
+    json_t *word = NULL;
+
+    pthread_mutex_lock(&e->lock);
+    m = g->inbox.mail;
+    if (m) {
+        word = m->word;
+        *from = m->from;
+        g->inbox.mail = m->next;
+    }
+    pthread_mutex_unlock(&e->lock);
+    free(m);
+    return word;
+}
+
+int coord_events_send_bytes(struct coord_events *e, uint8_t type, const void *payload,
+                            uint32_t size, struct fault *why)
+{
+    int rc;
+
+    if (!e->client)
+        return 0;
+    pthread_mutex_lock(&e->lock);
+    if (e->lost.code) {
+        if (why)
+            *why = e->lost;
+        rc = e->lost.code;
+    } else {
+        rc = client_send(e->client, type, payload, size, why);
+    }
+    pthread_mutex_unlock(&e->lock);
+    return rc;
+}
+
+int coord_events_send(struct coord_events *e, uint8_t type, json_t *payload, struct fault *why)
+{
+    char *text = json_dumps(payload, JSON_COMPACT);
+    int rc;
+
+    json_decref(payload);
+    if (!text)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    rc = coord_events_send_bytes(e, type, text, (uint32_t)strlen(text), why);
+    free(text);
+    return rc;
+}
+
+void coord_events_break(struct coord_events *e, const struct group *g, const struct fault *why)
+{
+    if (g->size > 1)
+        coord_events_send(e, COORD_BREAK,
+                          json_pack("{s:I, s:i, s:o}", "group", (json_int_t)g->id, "code",
+                                    why->code, "text", text_json(why->text)),
+                          NULL);
+}
+
+/* Sleeps until the coordinator or another thread has news, at most until deadline_ms (-1: without
+ * end). */
+static int coord_events_sleep(struct coord_events *e, const struct group *g, int64_t deadline_ms,
+                              struct fault *why)
+{
+    struct pollfd p[2] = {{.fd = coord_events_fd(e), .events = POLLIN},
+                          {.fd = g ? g->waiting.bell : -1, .events = POLLIN}};
+    int rc = poll(p, 2, deadline_ms < 0 ? -1 : clock_left_ms(deadline_ms));
+
+    if (rc < 0 && errno != EINTR)
+        return fault_os(why, ML_ERR_SYSTEM, errno, "poll");
+    if (g && p[1].revents)
+        bell_silence(g->waiting.bell);
+    if (rc == 0)
+        return fault_set(why, ML_ERR_TIMEOUT, "no answer from the coordinator in time");
+    return 0;
+}
+
+/* 1: out is filled; 0: not yet; otherwise the code for which it will never come. */
+static int coord_events_take_reply(struct coord_events *e, struct group *g, struct reply *out,
+                                   struct fault *why)
+{
+    int rc;
+
+    pthread_mutex_lock(&e->lock);
+    coord_events_read_locked(e, g);
+    rc = 0;
+    if (g->inbox.reply.payload && g->inbox.reply.seq == g->exchanges) {
+        *out = g->inbox.reply;
+        g->inbox.reply = (struct reply){0};
+        rc = 1;
+    }
+    if (!rc)
+        rc = coord_events_broken_locked(e, g, why);
+    /* The coordinator sends in order: if the answer had been complete before that member went, it
+     * would be here. */
+    for (int i = 0; i < g->size && !rc; i++)
+        if (coord_events_peer_locked(e, g->members[i], why) != PEER_PRESENT)
+            rc = ML_ERR_PEER;
+    pthread_mutex_unlock(&e->lock);
+    return rc;
+}
+
+int coord_events_await(struct coord_events *e, struct group *g, int64_t deadline_ms,
+                       struct reply *out, struct fault *why)
+{
+    for (;;) {
+        int rc = coord_events_take_reply(e, g, out, why);
+
+        if (rc != 0)
+            return rc > 0 ? 0 : rc;
+        rc = coord_events_sleep(e, g, deadline_ms, why);
+        if (rc)
+            return rc;
+    }
+}
+
+int coord_events_await_welcome(struct coord_events *e, int64_t deadline_ms, json_t **welcome,
+                               struct fault *why)
+{
+    for (;;) {
+        struct fault bad;
+        json_t *j;
+        int rc;
+
+        pthread_mutex_lock(&e->lock);
+        coord_events_read_locked(e, NULL);
+        j = json_incref(e->welcome);
+        bad = e->failed.code ? e->failed : e->lost;
+        pthread_mutex_unlock(&e->lock);
+        if (j) {
+            *welcome = j;
+            return 0;
+        }
+        if (bad.code) {
+            *why = bad;
+            return bad.code;
+        }
+        rc = coord_events_sleep(e, NULL, deadline_ms, why);
+        if (rc)
+            return rc;
+    }
+}
+
+int coord_events_await_left(struct coord_events *e, int rank, int64_t deadline_ms,
+                            struct fault *why)
+{
+    for (;;) {
+        int rc;
+
+        pthread_mutex_lock(&e->lock);
+        coord_events_read_locked(e, NULL);
+        rc = e->peers[rank].state == PEER_LEFT ? 1 : e->lost.code;
+        pthread_mutex_unlock(&e->lock);
+        if (rc)
+            return rc > 0 ? 0 : fault_set(why, rc, "lost the job's coordinator");
+        rc = coord_events_sleep(e, NULL, deadline_ms, why);
+        if (rc)
+            return rc;
+    }
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * coord_events.h: what the coordinator tells this process, kept for the groups that it concerns.
+ * Whichever thread waits reads for all of them, counts the frames (coord_events_serial) and rings
+ * the bells of the other groups. Any thread may call any function, but a group's inbox is emptied
+ * only by the thread that uses the group.
+ */
+#ifndef RUNTIME_GROUP_COORD_EVENTS_H
+#define RUNTIME_GROUP_COORD_EVENTS_H
+
+#include "common/fault.h"
+#include "coordinator/client.h"
+#include "runtime/group/group.h"
+
+#include <jansson.h>
+
+struct coord_events;
+
+/* Takes over the connection `c`, but not in error. NULL: this process was not launched, and has no
+ * coordinator. ML_ERR_MEMORY. */
+int coord_events_open(struct coord_events **out, struct client *c, int size, struct fault *why);
+void coord_events_close(struct coord_events *e); /* takes NULL */
+
+int coord_events_fd(const struct coord_events *
+                        e); /* to poll: readable when coord_events_read is due; -1: none, or lost */
+uint32_t coord_events_serial(const struct coord_events *e); /* changes with each frame */
+
+/* A group gets its news from coord_events_add until coord_events_remove. */
+void coord_events_add(struct coord_events *e, struct group *g);
+void coord_events_remove(struct coord_events *e, struct group *g);
+struct group *coord_events_other_group(struct coord_events *e,
+                                       const struct group *than); /* any other one, or NULL */
+struct group *coord_events_busy_group(
+    struct coord_events *e); /* one on which something that was started is under way, or NULL */
+
+/* Reads the frames that have arrived, without waiting. `reader` (or NULL) is the caller's group,
+ * whose bell is not rung. */
+void coord_events_read(struct coord_events *e, const struct group *reader);
+
+/* 0, or the code and the sentence with which the coordinator broke g or was lost. */
+int coord_events_broken(struct coord_events *e, const struct group *g, struct fault *why);
+
+/* The state of a world rank; unless it is PEER_PRESENT, `why` gets ML_ERR_PEER. */
+enum peer_state coord_events_peer(struct coord_events *e, int rank, struct fault *why);
+
+/* The oldest JSON object that a member of g sent through the coordinator (COORD_RELAY), to be
+ * released by the caller; *from: its world rank. NULL: there is none. */
+json_t *coord_events_mail(struct coord_events *e, struct group *g, int *from);
+
+/* Sends the coordinator a frame: JSON, whose reference is taken over (NULL: there was no memory for
+ * it), or bytes. 0 without a coordinator; ML_ERR_PEER once it is lost. */
+int coord_events_send(struct coord_events *e, uint8_t type, json_t *payload, struct fault *why);
+int coord_events_send_bytes(struct coord_events *e, uint8_t type, const void *payload,
+                            uint32_t size, struct fault *why);
+
+/* Breaks g: every call of all its members fails with `why` from now on. */
+void coord_events_break(struct coord_events *e, const struct group *g, const struct fault *why);
+
+/* Waits for the reply to g's exchange or split number g->exchanges; the caller frees out->payload.
+ * ML_ERR_PEER if a member is gone, the code with which g was broken, ML_ERR_TIMEOUT at deadline_ms
+ * (clock_ms; -1: never). */
+int coord_events_await(struct coord_events *e, struct group *g, int64_t deadline_ms,
+                       struct reply *out, struct fault *why);
+
+/* Wait for the answer to JOIN (WELCOME, to be released by the caller; FAILED is returned as a
+ * fault), and for the answer to LEAVE or ABORT (LEFT). ML_ERR_TIMEOUT at deadline_ms. */
+int coord_events_await_welcome(struct coord_events *e, int64_t deadline_ms, json_t **welcome,
+                               struct fault *why);
+int coord_events_await_left(struct coord_events *e, int rank, int64_t deadline_ms,
+                            struct fault *why);
+
+#endif

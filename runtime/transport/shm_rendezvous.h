@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * shm_rendezvous.h: a long message that its receiver reads straight from the sender's memory
+ * (process_vm_readv), one copy instead of two. Its header goes through the ring (shm_link.c) as any
+ * other; the offer beside the ring says where the payload is. If the kernel doesn't allow this
+ * (Yama's ptrace_scope, seccomp, another user), the receiver refuses the offer and the payload
+ * follows through the ring.
+ *
+ * A sender whose call fails may have its buffer back at once: it withdraws the offer, and what was
+ * read of it then is discarded. So each offer ends by one atomic step of one side.
+ */
+#ifndef RUNTIME_TRANSPORT_SHM_RENDEZVOUS_H
+#define RUNTIME_TRANSPORT_SHM_RENDEZVOUS_H
+
+#include "runtime/process/processor.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum shm_rendezvous_state {
+    RENDEZVOUS_NONE,
+    RENDEZVOUS_OPEN,
+    RENDEZVOUS_TAKEN,
+    RENDEZVOUS_REFUSED,
+    RENDEZVOUS_WITHDRAWN
+};
+
+/* In the segment, beside each ring. The sender writes it while it is not open. */
+struct shm_rendezvous {
+    _Alignas(PROCESSOR_LINE) _Atomic uint32_t state;
+    int32_t pid;
+    /* Of its header in the ring. Atomic, as a receiver may look for an offer of another message
+     * while the next one is made; neither position is then the one that it looks for. */
+    _Atomic uint64_t position;
+    uint64_t address; /* of the payload, and of the cookie, in the sender's memory */
+    uint64_t cookie_address;
+    uint64_t cookie;
+};
+
+/* Prepares the offers of this process. To be called whenever it joins a world, before it has links:
+ * a forked child is another process. */
+void shm_rendezvous_init(void);
+
+/* For the sender. The offer is open for the receiver once the ring's head has passed `position`. */
+void shm_rendezvous_make(struct shm_rendezvous *o, uint64_t position, const void *payload);
+
+enum shm_rendezvous_state shm_rendezvous_peek(const struct shm_rendezvous *o);
+
+/* For the receiver: copies `size` bytes from `offset` of the payload. False: it can't be read. */
+bool shm_rendezvous_read(const struct shm_rendezvous *o, void *to, size_t offset, size_t size);
+
+/* Ends the offer. False: the other side has already ended it. */
+bool shm_rendezvous_end(struct shm_rendezvous *o, enum shm_rendezvous_state how);
+
+#endif

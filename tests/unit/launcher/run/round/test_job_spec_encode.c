@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: MIT */
+/* test_job_spec_encode.c: what JOB has for each host, above all the addresses. */
+#include "launcher/run/round/job_spec_encode.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <jansson.h>
+
+#include <cmocka.h>
+
+static char *no_texts[] = {NULL};
+static char *argv[] = {"prog", "arg", NULL};
+static char *app_env[] = {"A=1", NULL};
+
+/* Two hosts of one rank each. */
+struct scene {
+    struct host hosts[2];
+    struct host_list list;
+    int used[2];
+    struct planned_rank ranks[2];
+    struct app app;
+    struct plan plan;
+    struct job_identity identity;
+    const char *addresses[2];
+};
+
+static void scene_set(struct scene *s)
+{
+    struct fault why;
+
+    memset(s, 0, sizeof(*s));
+    s->hosts[0] = (struct host){.name = "here", .is_local = true, .ips = no_texts, .env = no_texts};
+    s->hosts[1] = (struct host){.name = "b", .ips = no_texts, .env = no_texts};
+    s->list = (struct host_list){.hosts = s->hosts, .count = 2};
+    s->used[1] = 1;
+    s->ranks[1].host = 1;
+    s->app = (struct app){.argv = argv, .env = app_env, .ranks = 2};
+    s->plan = (struct plan){.list = &s->list,
+                            .hosts = s->used,
+                            .host_count = 2,
+                            .ranks = s->ranks,
+                            .size = 2,
+                            .apps = &s->app,
+                            .app_count = 1,
+                            .backend = "tcp",
+                            .cwd = "/w",
+                            .grace_ms = 5000};
+    s->addresses[0] = "";
+    s->addresses[1] = "10.0.0.2";
+    assert_int_equal(job_identity_make(&s->identity, "1ngk8fs-q4z7cd", 0, &why), 0);
+}
+
+static json_t *message_of(struct scene *s, int host)
+{
+    struct fault why;
+    char *text;
+    json_t *root;
+
+    if (job_spec_encode(&text, &s->plan, &s->identity, host, s->addresses, NULL, STDIN_RANK, &why))
+        fail_msg("%s", why.text);
+    root = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
+    assert_non_null(root);
+    job_spec_encode_destroy(text);
+    return root;
+}
+
+static void assert_addresses(struct scene *s, int host, const char *bind_ip, const char *first_peer)
+{
+    json_t *m = message_of(s, host);
+    const char *peer = json_string_value(json_array_get(json_object_get(m, "peers"), 0));
+
+    assert_string_equal(json_string_value(json_object_get(m, "bind_ip")), bind_ip);
+    assert_string_equal(peer ? peer : "", first_peer);
+    json_decref(m);
+}
+
+static void test_members(void **state)
+{
+    struct scene s;
+    json_t *m;
+
+    (void)state;
+    scene_set(&s);
+    m = message_of(&s, 1);
+    assert_string_equal(json_string_value(json_object_get(m, "job")), s.identity.id);
+    assert_int_equal(strlen(json_string_value(json_object_get(m, "secret"))), 64);
+    assert_int_equal(json_integer_value(json_object_get(m, "size")), 2);
+    assert_int_equal(json_integer_value(json_object_get(m, "host")), 1);
+    assert_string_equal(json_string_value(json_object_get(m, "host_name")), "b");
+    assert_int_equal(json_array_size(json_object_get(m, "ranks")), 1);
+    assert_string_equal(json_string_value(json_object_get(m, "command")), "prog arg");
+    assert_null(json_object_get(m, "wiring"));
+    json_decref(m);
+}
+
+static void test_addresses(void **state)
+{
+    static char *ips[] = {"192.168.7.1", NULL};
+    struct scene s;
+
+    (void)state;
+    scene_set(&s);
+    assert_addresses(&s, 0, "", "10.0.0.2"); /* the agent finds its own address by the route to b */
+    assert_addresses(&s, 1, "10.0.0.2", ""); /* where SSH reached it */
+    s.hosts[0].ips = ips;
+    assert_addresses(&s, 0, "192.168.7.1", "10.0.0.2");
+    assert_addresses(&s, 1, "10.0.0.2", "192.168.7.1");
+    s.addresses[1] = "127.0.0.1"; /* through a tunnel: of no use to other hosts */
+    assert_addresses(&s, 1, "", "192.168.7.1");
+    s.plan.host_count = 1;
+    s.plan.size = 1;
+    s.hosts[0].ips = no_texts;
+    assert_addresses(&s, 0, "", "");
+}
+
+static void test_not_text(void **state)
+{
+    static char *odd[] = {"prog", "caf\xe9", NULL};
+    struct scene s;
+    struct fault why;
+    char *text;
+
+    (void)state;
+    scene_set(&s);
+    s.app.argv = odd;
+    assert_int_equal(
+        job_spec_encode(&text, &s.plan, &s.identity, 0, s.addresses, NULL, STDIN_NONE, &why),
+        ML_ERR_ARGUMENT);
+    assert_non_null(strstr(why.text, "UTF-8"));
+}
+
+/* The command is cut off for ps, but not in the middle of a character. */
+static void test_long_command(void **state)
+{
+    char word[400];
+    char *words[] = {"x", word, NULL};
+    struct scene s;
+    json_t *m;
+
+    (void)state;
+    for (size_t i = 0; i + 2 < sizeof(word); i += 2)
+        memcpy(word + i, "é", 3);
+    scene_set(&s);
+    s.app.argv = words;
+    m = message_of(&s, 0);
+    assert_true(json_string_length(json_object_get(m, "command")) > 200);
+    json_decref(m);
+}
+
+static void test_identity(void **state)
+{
+    struct job_identity a, b;
+    char id[JOB_ID_SIZE], other[JOB_ID_SIZE];
+    struct fault why;
+
+    (void)state;
+    assert_int_equal(job_identity_name(id, &why), 0);
+    assert_int_equal(job_identity_name(other, &why), 0);
+    assert_int_equal(strlen(id), 14);
+    assert_int_equal(strspn(id, "0123456789abcdefghijklmnopqrstuvwxyz-"), 14);
+    assert_string_not_equal(id, other);
+    assert_int_equal(job_identity_make(&a, id, 0, &why), 0);
+    assert_int_equal(job_identity_make(&b, id, 1, &why), 0);
+    assert_string_equal(a.id, b.id);
+    assert_memory_not_equal(a.secret, b.secret, sizeof(a.secret));
+    job_identity_wipe(&a);
+    memset(&b, 0, sizeof(b));
+    assert_memory_equal(a.secret, b.secret, sizeof(a.secret));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_members),  cmocka_unit_test(test_addresses),
+        cmocka_unit_test(test_not_text), cmocka_unit_test(test_long_command),
+        cmocka_unit_test(test_identity),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
