@@ -31,6 +31,17 @@ struct endpoint_config {
     const char *peer_name; /* "rank 3 on host b", copied */
 };
 
+/* A tag from a job's name and what tells its endpoints apart: FNV-1a. */
+static inline uint64_t endpoint_tag(const char *job, uint64_t number)
+{
+    const uint64_t prime = 1099511628211U;
+    uint64_t tag = 1469598103934665603U;
+
+    for (; *job; job++)
+        tag = (tag ^ (unsigned char)*job) * prime;
+    return (tag ^ number) * prime;
+}
+
 /* Opens the rails. ML_ERR_DEVICE, ML_ERR_LINK, ML_ERR_MEMORY or ML_ERR_ARGUMENT name the device. */
 int endpoint_open(struct endpoint **out, const struct endpoint_config *c, struct fault *why);
 void endpoint_close(struct endpoint *e); /* takes NULL */

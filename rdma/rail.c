@@ -7,7 +7,6 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,11 +27,7 @@ enum { SENT_CHUNK = 1, SENT_CREDIT, SENT_KEEPALIVE, SENT_ANNOUNCEMENT };
 
 struct explain_place rail_place(const struct rail *r)
 {
-    return (struct explain_place){.device = r->port ? r->port->device : NULL,
-                                  .port = r->port ? r->port->number : 0,
-                                  .gid = gid_is_zero(&r->gid) ? NULL : &r->gid,
-                                  .peer_gid = gid_is_zero(&r->peer_gid) ? NULL : &r->peer_gid,
-                                  .peer = r->peer};
+    return port_place(r->port, &r->gid, &r->peer_gid, r->peer);
 }
 
 static void rail_fail(struct rail *r, enum explain_step step, int err)
@@ -79,9 +74,8 @@ static int queues_create(struct rail *r, struct fault *why)
     r->receives = ibv_create_cq(r->port->context, depth, NULL, r->channel, 0);
     if (!r->receives)
         return explain(why, EXPLAIN_QUEUE, errno, &at);
-    fcntl(r->channel->fd, F_SETFL, fcntl(r->channel->fd, F_GETFL) | O_NONBLOCK);
-    fcntl(r->port->context->async_fd, F_SETFL,
-          fcntl(r->port->context->async_fd, F_GETFL) | O_NONBLOCK);
+    port_unblock(r->channel->fd);
+    port_unblock(r->port->context->async_fd);
     return 0;
 }
 
@@ -168,40 +162,22 @@ void rail_close(struct rail *r)
 
 void rail_publish(const struct rail *r, struct rail_end *out)
 {
-    memset(out, 0, sizeof(*out));
-    out->pair = (struct queue_pair_end){.number = r->pair.qp->qp_num,
-                                        .psn = r->pair.psn,
-                                        .lid = r->port->attr.lid,
-                                        .mtu = r->mtu,
-                                        .kind = (uint8_t)r->pair.kind};
+    const struct rail_fit mine = {.port = r->port, .mtu = r->mtu, .gid_index = r->gid_index};
+
+    rail_fit_publish(&mine, &r->pair, out);
     out->address = (uintptr_t)r->memory.bytes;
     out->key = r->memory.region->rkey;
-    out->gid_index = r->gid_index;
-    out->link_layer = r->port->attr.link_layer;
-    out->gid_count = r->port->gid_count;
-    memcpy(out->gids, r->port->gids, sizeof(out->gids));
-    memcpy(out->device, r->port->device, sizeof(out->device));
-    out->port = r->port->number;
 }
 
 int rail_connect(struct rail *r, const struct rail_end *other, bool is_low, struct fault *why)
 {
-    struct queue_pair_end end = other->pair;
     struct rail_fit mine = {.port = r->port,
-                            .kind = r->pair.kind,
+                            .mtu = r->mtu,
                             .gid_index = r->gid_index,
                             .peer = r->peer,
                             .is_low = is_low};
-    struct explain_place at;
-    int rc = rail_fit(&mine, other, &r->gid, &r->peer_gid, why);
+    int rc = rail_fit_connect(&mine, &r->pair, other, &r->gid, &r->peer_gid, why);
 
-    if (rc)
-        return rc;
-    end.gid = r->peer_gid;
-    if (r->mtu < end.mtu)
-        end.mtu = r->mtu;
-    at = rail_place(r);
-    rc = queue_pair_connect(&r->pair, r->port, &r->gid, &end, &at, why);
     if (rc)
         return rc;
     r->peer_address = other->address;
@@ -555,24 +531,5 @@ void rail_disarm(struct rail *r)
             r->send_events++;
         else
             r->receive_events++;
-    }
-}
-
-void rail_poll_device(struct rail *r)
-{
-    struct ibv_async_event event;
-
-    while (ibv_get_async_event(r->port->context, &event) == 0) {
-        bool is_port =
-            event.event_type == IBV_EVENT_PORT_ERR && event.element.port_num == r->port->number;
-        bool is_device = event.event_type == IBV_EVENT_DEVICE_FATAL;
-
-        ibv_ack_async_event(&event);
-        if (r->failed.code || (!is_port && !is_device))
-            continue;
-        fault_set(&r->failed, ML_ERR_DEVICE, "%s port %d, the link to %s, %s", r->port->device,
-                  r->port->number, r->peer,
-                  is_port ? "has gone down: look at its cable and its network device (ip link)"
-                          : "has failed: the device is lost, see the kernel's log");
     }
 }

@@ -131,9 +131,6 @@ void rail_release(struct rail *r);
 void rail_arm(struct rail *r, bool sends);
 /* Takes the events off the channel. */
 void rail_disarm(struct rail *r);
-/* Reads the device's own events: fails the rail if its port went down or the device is lost. */
-void rail_poll_device(struct rail *r);
-
 /* Reports the consumed chunks to the peer again: on UC the last report may have been lost. */
 void rail_repeat_credit(struct rail *r);
 /* UC: the peer said some time ago that it had sent `sent` chunks over this rail. Fails the rail

@@ -55,7 +55,7 @@ static bool watch_handle(struct watch *w, struct rails *s, int fd)
         if (fd == s->all[i]->channel->fd)
             rail_disarm(s->all[i]);
         else if (fd == s->all[i]->port->context->async_fd)
-            rail_poll_device(s->all[i]);
+            port_poll(s->all[i]->port, s->all[i]->peer, &s->all[i]->failed);
     }
     return false;
 }

@@ -6,21 +6,10 @@
 #include "rdma/verbs/region.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 enum { READS_MOST = 16 /* under way; more do not make a link faster */ };
-
-static struct explain_place rma_port_place(const struct rma_port *p)
-{
-    return (struct explain_place){.device = p->port->device, .port = p->port->number};
-}
-
-static void rma_port_unblock(int fd)
-{
-    fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
-}
 
 static uint8_t reads_of(int offered)
 {
@@ -29,7 +18,7 @@ static uint8_t reads_of(int offered)
 
 static int rma_port_ask(struct rma_port *p, struct fault *why)
 {
-    struct explain_place at = rma_port_place(p);
+    struct explain_place at = port_place(p->port, NULL, NULL, NULL);
     struct ibv_device_attr attr;
     int err = ibv_query_device(p->port->context, &attr);
 
@@ -44,7 +33,7 @@ static int rma_port_ask(struct rma_port *p, struct fault *why)
 static int rma_port_register(struct rma_port *p, const struct rma_part *part,
                              const struct bounce_pool *b, struct fault *why)
 {
-    struct explain_place at = rma_port_place(p);
+    struct explain_place at = port_place(p->port, NULL, NULL, NULL);
 
     p->domain = ibv_alloc_pd(p->port->context);
     if (!p->domain)
@@ -52,8 +41,8 @@ static int rma_port_register(struct rma_port *p, const struct rma_part *part,
     p->channel = ibv_create_comp_channel(p->port->context);
     if (!p->channel)
         return explain(why, EXPLAIN_QUEUE, errno, &at);
-    rma_port_unblock(p->channel->fd);
-    rma_port_unblock(p->port->context->async_fd);
+    port_unblock(p->channel->fd);
+    port_unblock(p->port->context->async_fd);
     p->bounce = ibv_reg_mr(p->domain, b->bytes, BOUNCE_POOL_SIZE, IBV_ACCESS_LOCAL_WRITE);
     if (!p->bounce)
         return explain(why, EXPLAIN_MEMORY, errno, &at);
@@ -105,22 +94,4 @@ void rma_port_close(struct rma_port *p)
     }
     port_close(p->port);
     free(p);
-}
-
-void rma_port_poll_device(struct rma_port *p)
-{
-    struct ibv_async_event event;
-
-    while (ibv_get_async_event(p->port->context, &event) == 0) {
-        bool is_port =
-            event.event_type == IBV_EVENT_PORT_ERR && event.element.port_num == p->port->number;
-        bool is_device = event.event_type == IBV_EVENT_DEVICE_FATAL;
-
-        ibv_ack_async_event(&event);
-        if (p->failed.code || (!is_port && !is_device))
-            continue;
-        fault_set(&p->failed, ML_ERR_DEVICE, "%s port %d %s", p->port->device, p->port->number,
-                  is_port ? "has gone down: look at its cable and its network device (ip link)"
-                          : "has failed: the device is lost, see the kernel's log");
-    }
 }

@@ -44,7 +44,4 @@ int rma_port_open(struct rma_port **out, const char *name, const struct rdma_cho
                   const struct rma_part *part, const struct bounce_pool *b, struct fault *why);
 void rma_port_close(struct rma_port *p); /* after its queue pairs; takes NULL and half-open ports */
 
-/* Reads the device's own events: sets `failed` if its port went down or the device is lost. */
-void rma_port_poll_device(struct rma_port *p);
-
 #endif

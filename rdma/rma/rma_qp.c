@@ -20,11 +20,7 @@ enum {
 
 static struct explain_place rma_qp_place(const struct rma_qp *q)
 {
-    return (struct explain_place){.device = q->port->port->device,
-                                  .port = q->port->port->number,
-                                  .gid = gid_is_zero(&q->gid) ? NULL : &q->gid,
-                                  .peer_gid = gid_is_zero(&q->peer_gid) ? NULL : &q->peer_gid,
-                                  .peer = q->peer};
+    return port_place(q->port->port, &q->gid, &q->peer_gid, q->peer);
 }
 
 /* --- bring-up --------------------------------------------------------------------------------- */
@@ -73,45 +69,23 @@ void rma_qp_close(struct rma_qp *q)
 void rma_qp_publish(const struct rma_qp *q, int gid_index, struct rail_end *out)
 {
     const struct rma_port *p = q->port;
+    const struct rail_fit mine = {.port = p->port, .mtu = p->mtu, .gid_index = gid_index};
 
-    memset(out, 0, sizeof(*out));
-    out->pair = (struct queue_pair_end){.number = q->pair.qp->qp_num,
-                                        .psn = q->pair.psn,
-                                        .lid = p->port->attr.lid,
-                                        .mtu = p->mtu,
-                                        .kind = (uint8_t)q->pair.kind,
-                                        .reads = p->reads_in};
+    rail_fit_publish(&mine, &q->pair, out);
     out->address = p->part ? (uintptr_t)p->part->addr : 0;
     out->key = p->part ? p->part->rkey : 0;
-    out->gid_index = gid_index;
-    out->link_layer = p->port->attr.link_layer;
-    out->gid_count = p->port->gid_count;
-    memcpy(out->gids, p->port->gids, sizeof(out->gids));
-    memcpy(out->device, p->port->device, sizeof(out->device));
-    out->port = p->port->number;
 }
 
 int rma_qp_connect(struct rma_qp *q, const struct rail_end *other, int gid_index, bool is_low,
                    struct fault *why)
 {
-    struct queue_pair_end end = other->pair;
     struct rail_fit mine = {.port = q->port->port,
-                            .kind = q->pair.kind,
+                            .mtu = q->port->mtu,
                             .gid_index = gid_index,
                             .peer = q->peer,
                             .is_low = is_low};
-    struct explain_place at;
-    int rc = rail_fit(&mine, other, &q->gid, &q->peer_gid, why);
+    int rc = rail_fit_connect(&mine, &q->pair, other, &q->gid, &q->peer_gid, why);
 
-    if (rc)
-        return rc;
-    end.gid = q->peer_gid;
-    if (q->port->mtu < end.mtu)
-        end.mtu = q->port->mtu;
-    if (end.reads < q->pair.reads_out)
-        q->pair.reads_out = end.reads ? end.reads : 1;
-    at = rma_qp_place(q);
-    rc = queue_pair_connect(&q->pair, q->port->port, &q->gid, &end, &at, why);
     if (rc)
         return rc;
     q->address = other->address;

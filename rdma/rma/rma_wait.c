@@ -64,7 +64,7 @@ static void rma_handle(struct rma *r, int fd)
         if (fd == port->channel->fd)
             rma_port_disarm(port);
         else if (fd == port->port->context->async_fd)
-            rma_port_poll_device(port);
+            port_poll(port->port, NULL, &port->failed);
     }
 }
 

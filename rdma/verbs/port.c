@@ -2,9 +2,9 @@
 #include "rdma/verbs/port.h"
 
 #include "rdma/verbs/device.h"
-#include "rdma/verbs/explain.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <ifaddrs.h>
 #include <netinet/in.h>
 #include <stdio.h>
@@ -160,4 +160,42 @@ void port_close(struct port *p)
         return;
     device_close(p->context);
     free(p);
+}
+
+void port_unblock(int fd)
+{
+    fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
+}
+
+void port_poll(const struct port *p, const char *peer, struct fault *failed)
+{
+    struct ibv_async_event event;
+
+    while (ibv_get_async_event(p->context, &event) == 0) {
+        bool is_port =
+            event.event_type == IBV_EVENT_PORT_ERR && event.element.port_num == p->number;
+        bool is_device = event.event_type == IBV_EVENT_DEVICE_FATAL;
+        const char *what = is_port
+                               ? "has gone down: look at its cable and its network device (ip link)"
+                               : "has failed: the device is lost, see the kernel's log";
+
+        ibv_ack_async_event(&event);
+        if (failed->code || (!is_port && !is_device))
+            continue;
+        if (peer)
+            fault_set(failed, ML_ERR_DEVICE, "%s port %d, the link to %s, %s", p->device, p->number,
+                      peer, what);
+        else
+            fault_set(failed, ML_ERR_DEVICE, "%s port %d %s", p->device, p->number, what);
+    }
+}
+
+struct explain_place port_place(const struct port *p, const struct gid *gid,
+                                const struct gid *peer_gid, const char *peer)
+{
+    return (struct explain_place){.device = p ? p->device : NULL,
+                                  .port = p ? p->number : 0,
+                                  .gid = gid && !gid_is_zero(gid) ? gid : NULL,
+                                  .peer_gid = peer_gid && !gid_is_zero(peer_gid) ? peer_gid : NULL,
+                                  .peer = peer};
 }

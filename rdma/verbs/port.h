@@ -5,6 +5,7 @@
 
 #include "common/fault.h"
 #include "common/text/port_name.h"
+#include "rdma/verbs/explain.h"
 #include "rdma/verbs/gid.h"
 
 #include <infiniband/verbs.h>
@@ -26,6 +27,17 @@ struct port {
  * ML_ERR_ARGUMENT, ML_ERR_MEMORY. */
 int port_open(struct port **out, const char *name, int number, struct fault *why);
 void port_close(struct port *p); /* takes NULL */
+
+/* Reads the device's events. If the port has gone down, or the device has failed, sets *failed,
+ * unless that has a code already. `peer`: where the port's link leads, for the sentence; or NULL. */
+void port_poll(const struct port *p, const char *peer, struct fault *failed);
+
+/* Reads of the descriptor of events do not wait from now on. */
+void port_unblock(int fd);
+
+/* A place on the port, for explain(). The GIDs are those of a queue pair; zeros if it has none. */
+struct explain_place port_place(const struct port *p, const struct gid *gid,
+                                const struct gid *peer_gid, const char *peer);
 
 /* Reads the entries of a port's GID table that are set, at most `most` of them. Returns how many,
  * or -1 with errno. */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "rdma/verbs/rail_fit.h"
 
+#include <string.h>
+
 int rail_fit_mtu(const struct port *p, int bytes, uint8_t *out, struct fault *why)
 {
     enum ibv_mtu mtu = IBV_MTU_256;
@@ -51,10 +53,11 @@ static const char *link_layer_name(uint8_t link_layer)
     return link_layer == IBV_LINK_LAYER_ETHERNET ? "Ethernet" : "InfiniBand";
 }
 
-int rail_fit(const struct rail_fit *mine, const struct rail_end *other, struct gid *gid,
-             struct gid *peer_gid, struct fault *why)
+static int ends_fit(const struct rail_fit *mine, enum queue_pair_kind kind,
+                    const struct rail_end *other, struct gid *gid, struct gid *peer_gid,
+                    struct fault *why)
 {
-    bool is_reliable = mine->kind == QUEUE_PAIR_RC;
+    bool is_reliable = kind == QUEUE_PAIR_RC;
     const struct port *p = mine->port;
 
     if (other->gid_count < 0 || other->gid_count > GID_MOST)
@@ -66,7 +69,7 @@ int rail_fit(const struct rail_fit *mine, const struct rail_end *other, struct g
                          "be right",
                          p->device, p->number, link_layer_name(p->attr.link_layer), mine->peer,
                          other->device, other->port, link_layer_name(other->link_layer));
-    if (other->pair.kind != (uint8_t)mine->kind)
+    if (other->pair.kind != (uint8_t)kind)
         return fault_set(why, ML_ERR_LINK,
                          "%s port %d offers %s, but %s's %s port %d %s: --qp uc, if both have them",
                          p->device, p->number,
@@ -77,4 +80,42 @@ int rail_fit(const struct rail_fit *mine, const struct rail_end *other, struct g
     if (p->attr.link_layer == IBV_LINK_LAYER_ETHERNET)
         return gids_fit(mine, other, gid, peer_gid, why);
     return 0;
+}
+
+void rail_fit_publish(const struct rail_fit *mine, const struct queue_pair *q, struct rail_end *out)
+{
+    const struct port *p = mine->port;
+
+    memset(out, 0, sizeof(*out));
+    out->pair = (struct queue_pair_end){.number = q->qp->qp_num,
+                                        .psn = q->psn,
+                                        .lid = p->attr.lid,
+                                        .mtu = mine->mtu,
+                                        .kind = (uint8_t)q->kind,
+                                        .reads = q->reads_in};
+    out->gid_index = mine->gid_index;
+    out->link_layer = p->attr.link_layer;
+    out->gid_count = p->gid_count;
+    memcpy(out->gids, p->gids, sizeof(out->gids));
+    memcpy(out->device, p->device, sizeof(out->device));
+    out->port = p->number;
+}
+
+int rail_fit_connect(const struct rail_fit *mine, struct queue_pair *q,
+                     const struct rail_end *other, struct gid *gid, struct gid *peer_gid,
+                     struct fault *why)
+{
+    struct queue_pair_end end = other->pair;
+    struct explain_place at;
+    int rc = ends_fit(mine, q->kind, other, gid, peer_gid, why);
+
+    if (rc)
+        return rc;
+    end.gid = *peer_gid;
+    if (mine->mtu < end.mtu)
+        end.mtu = mine->mtu;
+    if (end.reads < q->reads_out)
+        q->reads_out = end.reads ? end.reads : 1;
+    at = port_place(mine->port, gid, peer_gid, mine->peer);
+    return queue_pair_connect(q, mine->port, gid, &end, &at, why);
 }

@@ -20,24 +20,16 @@ struct rdma_mesh {
     bool *checked;
 };
 
-static uint64_t rdma_mesh_tag(const struct group *g)
-{
-    uint64_t tag = 1469598103934665603U; /* FNV-1a of job, generation and group */
-
-    for (const char *c = g->world->job.job; *c; c++)
-        tag = (tag ^ (unsigned char)*c) * 1099511628211U;
-    return ((tag ^ g->world->generation) * 1099511628211U ^ g->id) * 1099511628211U;
-}
-
 static int rdma_mesh_open_one(struct rdma_mesh *m, int rank, struct fault *why)
 {
     struct group *g = m->group;
     char who[GROUP_MEMBER_TEXT];
-    struct endpoint_config c = {.choice = rdma_topology_choice(m->topology),
-                                .tag = rdma_mesh_tag(g),
-                                .rank = g->members[g->rank],
-                                .peer = g->members[rank],
-                                .peer_name = group_describe(g, rank, who)};
+    struct endpoint_config c = {
+        .choice = rdma_topology_choice(m->topology),
+        .tag = endpoint_tag(g->world->job.job, (uint64_t)g->world->generation << 32 | g->id),
+        .rank = g->members[g->rank],
+        .peer = g->members[rank],
+        .peer_name = group_describe(g, rank, who)};
     int rc = rdma_topology_devices(m->topology, g->host_of[g->rank], g->host_of[rank], &c.devices,
                                    &c.device_count, why);
 

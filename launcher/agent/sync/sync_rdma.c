@@ -39,23 +39,13 @@ struct sync_rdma {
 
 /* --- opening ---------------------------------------------------------------------------------- */
 
-/* The same at both ends, and another one in each round and each run. */
-static uint64_t tag_make(const struct sync_rdma_config *c)
-{
-    uint64_t tag = 1469598103934665603U; /* FNV-1a */
-
-    for (const char *p = c->order->job; *p; p++)
-        tag = (tag ^ (unsigned char)*p) * 1099511628211U;
-    return (tag ^ c->round) * 1099511628211U;
-}
-
 static int endpoint_create(struct sync_rdma *r, const struct sync_rdma_config *c, struct fault *why)
 {
     const char *ports[RDMA_RAILS];
     const struct endpoint_config config = {.devices = ports,
                                            .device_count = c->rails->count,
                                            .choice = c->order->rdma,
-                                           .tag = tag_make(c),
+                                           .tag = endpoint_tag(c->order->job, c->round),
                                            .rank = c->order->host,
                                            .peer = c->peer,
                                            .peer_name = r->name};
