@@ -24,7 +24,7 @@ done
 for mode in copy zerocopy; do
     for way in "-n 2" "-n 3 --backend tcp --local net"; do
         # shellcheck disable=SC2086
-        bench transfer $way --mode $mode --size 1,100001 --count 4 --check md5
+        bench transfer $way --mode $mode --size 1,100001 --count 4 --check hash
         ends 0 "transfer $way --mode $mode runs"
         check_match '^# successful (8|48), failed 0, [0-9.]+ MB/s, [0-9.]+ s$' "$T/result" \
             "… and all transfers are right"
@@ -37,7 +37,7 @@ r = json.load(open(sys.argv[1]))["results"][0]
 print(r["from"], r["to"], r["bytes"], r["count"], r["mode"], r["check"], r["successful"],
       r["failed"], r["MBps"] > 0)' "$T/result"
 bench transfer -n 2 --size 1M --count 2 --csv
-check_match '^transfer,0,1,1048576,2,copy,md5,2,0,[0-9.]+,[0-9.]+$' "$T/result" "as CSV"
+check_match '^transfer,0,1,1048576,2,copy,hash,2,0,[0-9.]+,[0-9.]+$' "$T/result" "as CSV"
 bench put -n 3 --sizes 64,4K
 check_match '^# +bytes +count +min +typical +p99 +bw +msg/s +errors$' "$T/result" "perftest's words"
 bench get -n 2 --sizes 64 --csv

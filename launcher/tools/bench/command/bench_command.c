@@ -224,7 +224,7 @@ void bench_command_print_help(void)
          "  -o, --op OP               sum (default), prod, min, max, and, or, xor\n"
          "      --memory plain|alloc  buffers of malloc (default) or of ml_alloc\n"
          "      --check               compare the results with the right ones; status 1 if\n"
-         "                            they differ; of transfer md5 (default) or none\n"
+         "                            they differ; of transfer hash (default) or none\n"
          "      --mode copy|zerocopy  transfer: from the program's own memory (default) or\n"
          "                            from the pool's\n"
          "      --count N             transfer: N of each size (default 3)\n"

@@ -158,16 +158,16 @@ static int set_memory(struct reading *r, const char *name, const char *value, st
                : value_refuse(name, value, "plain or alloc", why);
 }
 
-/* The values that --check may have, or may not. */
+/* The values that --check may have; md5 is the name that hash once had. */
 static bool is_check(const char *word)
 {
-    return strcmp(word, "md5") == 0 || strcmp(word, "none") == 0;
+    return strcmp(word, "hash") == 0 || strcmp(word, "md5") == 0 || strcmp(word, "none") == 0;
 }
 
 static int set_check(struct reading *r, const char *name, const char *value, struct fault *why)
 {
     if (value && !is_check(value))
-        return value_refuse(name, value, "md5 or none", why);
+        return value_refuse(name, value, "hash or none", why);
     r->out->check = true;
     if (value) {
         r->is_unchecked = strcmp(value, "none") == 0;

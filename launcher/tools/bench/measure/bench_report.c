@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/tools/bench/measure/bench_report.h"
 
+#include "common/text/text_json.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -172,72 +174,76 @@ static void csv_row(const struct bench_options *o, const struct bench_setup *s,
 }
 
 /* With --stress: all rounds, and the numbers of the outliers. */
-static void json_rounds(const struct bench_result *r)
+static void json_add_rounds(json_t *row, const struct bench_result *r)
 {
-    const char *comma = "";
+    json_t *rounds = json_array(), *outliers = json_array();
 
-    printf(", \"rounds_us\": [");
-    for (int i = 0; i < r->iterations; i++)
-        printf("%s%.3f", i ? ", " : "", r->us[i]);
-    printf("], \"outliers\": [");
     for (int i = 0; i < r->iterations; i++) {
-        if (times_median(r, i) < outlier)
-            continue;
-        printf("%s%d", comma, i + 1);
-        comma = ", ";
+        json_array_append_new(rounds, json_real(r->us[i]));
+        if (times_median(r, i) >= outlier)
+            json_array_append_new(outliers, json_integer(i + 1));
     }
-    printf("]");
+    json_object_set_new(row, "rounds_us", rounds);
+    json_object_set_new(row, "outliers", outliers);
 }
 
-static void json_row(const struct bench_options *o, const struct bench_result *r, bool is_first)
+static json_t *json_figure(bool is_known, double figure)
 {
-    printf("%s\n  {\"bytes\": %zu, \"count\": %zu, \"iterations\": %d, \"time_us_min\": %.3f, "
-           "\"time_us_p25\": %.3f, \"time_us_med\": %.3f, \"time_us_p75\": %.3f, \"time_us_p99\": "
-           "%.3f, ",
-           is_first ? "" : ",", r->bytes, r->count, r->iterations, r->min_us, r->p25_us,
-           r->median_us, r->p75_us, r->p99_us);
-    if (has_bandwidth(o))
-        printf("\"algbw_GBps\": %.6f, \"busbw_GBps\": %.6f, ", r->algorithm_gbps, r->bus_gbps);
-    else
-        printf("\"algbw_GBps\": null, \"busbw_GBps\": null, ");
-    printf("\"errors\": ");
-    if (o->check)
-        printf("%" PRIu64, r->errors);
-    else
-        printf("null");
+    return is_known && isfinite(figure) ? json_real(figure) : json_null();
+}
+
+static json_t *json_row(const struct bench_options *o, const struct bench_result *r)
+{
+    json_t *row = json_pack("{sI sI si sf sf sf sf sf so so so}", "bytes", (json_int_t)r->bytes,
+                            "count", (json_int_t)r->count, "iterations", r->iterations,
+                            "time_us_min", r->min_us, "time_us_p25", r->p25_us, "time_us_med",
+                            r->median_us, "time_us_p75", r->p75_us, "time_us_p99", r->p99_us,
+                            "algbw_GBps", json_figure(has_bandwidth(o), r->algorithm_gbps),
+                            "busbw_GBps", json_figure(has_bandwidth(o), r->bus_gbps), "errors",
+                            o->check ? json_integer((json_int_t)r->errors) : json_null());
+
     if (bench_options_kind_is_one_sided(o->kind))
-        printf(", \"messages_per_s\": %.0f", r->messages_per_s);
+        json_object_set_new(row, "messages_per_s", json_integer((json_int_t)r->messages_per_s));
     if (o->stress)
-        json_rounds(r);
-    printf("}");
+        json_add_rounds(row, r);
+    return row;
 }
 
-/* Prints a string of JSON. It has no control characters (bench_setup_add_hosts). */
-static void json_text(const char *name, const char *text)
+static json_t *json_setup(const struct bench_options *o, const struct bench_setup *s)
 {
-    printf("\"%s\": \"", name);
-    for (; *text; text++)
-        printf(strchr("\"\\", *text) ? "\\%c" : "%c", *text);
-    printf("\", ");
+    json_t *hosts = json_array();
+
+    for (int i = 0; i < s->host_count; i++)
+        json_array_append_new(hosts, json_pack("{so si}", "host", text_json(s->hosts[i].name),
+                                               "ranks", s->hosts[i].ranks));
+    return json_pack("{ss ss si ss ss ss sb so ss so ss ss}", "op",
+                     bench_options_kind_name(o->kind), "type", type_of(o), "ranks", s->ranks,
+                     "reduction", reduction_of(o), "backend", s->backend, "local", local_of(s),
+                     "secure", s->secure, "hosts", hosts, "memory", s->memory, "algorithm",
+                     text_json(s->algorithm), "version", s->version, "date", s->date);
 }
 
-static void json_begin(const struct bench_options *o, const struct bench_setup *s)
+void bench_report_json_begin(const struct bench_options *o, const struct bench_setup *s)
 {
-    printf("{\"op\": \"%s\", \"type\": \"%s\", \"ranks\": %d, \"reduction\": \"%s\", \"backend\": "
-           "\"%s\", \"local\": \"%s\", \"secure\": %s, \"hosts\": [",
-           bench_options_kind_name(o->kind), type_of(o), s->ranks, reduction_of(o), s->backend,
-           local_of(s), s->secure ? "true" : "false");
-    for (int i = 0; i < s->host_count; i++) {
-        printf(i ? ", {" : "{");
-        json_text("host", s->hosts[i].name);
-        printf("\"ranks\": %d}", s->hosts[i].ranks);
-    }
-    printf("], ");
-    json_text("memory", s->memory);
-    json_text("algorithm", s->algorithm);
-    json_text("version", s->version);
-    json_text("date", s->date);
-    printf("\"results\": [");
+    json_t *setup = json_setup(o, s);
+    char *text = json_dumps(setup, 0);
+
+    if (text)
+        printf("%.*s, \"results\": [", (int)strlen(text) - 1, text); /* the brace comes later */
+    free(text);
+    json_decref(setup);
+}
+
+void bench_report_json_add(json_t *row, bool is_first)
+{
+    fputs(is_first ? "\n  " : ",\n  ", stdout);
+    json_dumpf(row, stdout, JSON_REAL_PRECISION(9));
+    json_decref(row);
+}
+
+void bench_report_json_end(void)
+{
+    puts("]}");
 }
 
 void bench_report_begin(const struct bench_options *o, const struct bench_setup *s)
@@ -252,7 +258,7 @@ void bench_report_begin(const struct bench_options *o, const struct bench_setup 
                bench_options_kind_is_one_sided(o->kind) && !o->stress ? ",messages_per_s" : "",
                CSV_SETUP);
     else
-        json_begin(o, s);
+        bench_report_json_begin(o, s);
     fflush(stdout);
 }
 
@@ -264,7 +270,7 @@ void bench_report_add(const struct bench_options *o, const struct bench_setup *s
     else if (o->form == BENCH_CSV)
         (o->stress ? csv_rounds : csv_row)(o, s, r);
     else
-        json_row(o, r, is_first);
+        bench_report_json_add(json_row(o, r), is_first);
     fflush(stdout);
 }
 
@@ -273,6 +279,6 @@ void bench_report_end(const struct bench_options *o, const struct bench_result *
     if (o->form == BENCH_TABLE)
         table_end(o, all, count);
     else if (o->form == BENCH_JSON)
-        puts("]}");
+        bench_report_json_end();
     fflush(stdout);
 }

@@ -7,9 +7,16 @@
 #include "launcher/tools/bench/measure/bench_setup.h"
 #include "launcher/tools/bench/measure/measure.h"
 
+#include <jansson.h>
+
 /* Prints lines of comment that say with what is measured, without the end of the last. Needs the
  * hosts' names in `s`, as all below do. */
 void bench_report_heading(const struct bench_options *o, const struct bench_setup *s);
+
+/* The parts of JSON: the setup, rows of results, which are freed, and the end. */
+void bench_report_json_begin(const struct bench_options *o, const struct bench_setup *s);
+void bench_report_json_add(json_t *row, bool is_first);
+void bench_report_json_end(void);
 
 /* Prints what comes before the results. */
 void bench_report_begin(const struct bench_options *o, const struct bench_setup *s);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/tools/bench/pair/pair_report.h"
 
+#include "common/text/text_json.h"
 #include "launcher/tools/bench/measure/bench_report.h"
 #include "launcher/tools/bench/pair/pair_matrix.h"
 
@@ -8,7 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const way_names[PAIR_WAYS] = {"latency", "there", "back", "both"};
+static const char *const way_names[PAIR_WAYS] = {"latency_us", "there_GBps", "back_GBps",
+                                                 "both_GBps"};
 
 /* "all", or the number of a rail. Returns `text`. */
 static const char *rail_text(const struct pair_row *row, char text[16])
@@ -26,6 +28,12 @@ static double messages_of(const struct pair_row *row)
     double us = row->ways[PAIR_THERE].typical;
 
     return us > 0 ? 1 / us : 0;
+}
+
+/* A time as that way's value: a latency itself, or the bandwidth. */
+static double way_value(const struct pair_row *row, int way, double us)
+{
+    return way == PAIR_LATENCY ? us : pair_result_gbps(row, (enum pair_way)way, us);
 }
 
 static double typical_gbps(const struct pair_row *row, enum pair_way way)
@@ -257,77 +265,55 @@ static void csv_row(const struct pair_result *r, const struct pair_row *row)
 
 /* --- JSON ------------------------------------------------------------------------------------- */
 
-static void json_text(const char *text)
-{
-    putchar('"');
-    for (; *text; text++)
-        printf(strchr("\"\\", *text) ? "\\%c" : "%c", *text);
-    putchar('"');
-}
-
 /* Bandwidths are least where times are greatest. */
-static void json_way(const struct pair_row *row, enum pair_way way)
+static json_t *json_way(const struct pair_row *row, enum pair_way way)
 {
     const struct time_summary *t = &row->ways[way];
 
     if (way == PAIR_LATENCY)
-        printf("\"latency_us\": {\"min\": %.3f, \"p25\": %.3f, \"typical\": %.3f, \"mean\": %.3f, "
-               "\"stdev\": %.3f, \"p75\": %.3f, \"p99\": %.3f, \"p99_9\": %.3f, \"max\": %.3f, "
-               "\"count\": %.0f}",
-               t->min, t->p25, t->typical, t->mean, t->stdev, t->p75, t->p99, t->p999, t->max,
-               t->count);
-    else
-        printf("\"%s_GBps\": {\"peak\": %.6f, \"p25\": %.6f, \"typical\": %.6f, \"mean\": %.6f, "
-               "\"p75\": %.6f, \"count\": %.0f}",
-               way_names[way], pair_result_gbps(row, way, t->min),
-               pair_result_gbps(row, way, t->p75), pair_result_gbps(row, way, t->typical),
-               pair_result_gbps(row, way, t->mean), pair_result_gbps(row, way, t->p25), t->count);
+        return json_pack("{sf sf sf sf sf sf sf sf sf sI}", "min", t->min, "p25", t->p25, "typical",
+                         t->typical, "mean", t->mean, "stdev", t->stdev, "p75", t->p75, "p99",
+                         t->p99, "p99_9", t->p999, "max", t->max, "count", (json_int_t)t->count);
+    return json_pack("{sf sf sf sf sf sI}", "peak", pair_result_gbps(row, way, t->min), "p25",
+                     pair_result_gbps(row, way, t->p75), "typical",
+                     pair_result_gbps(row, way, t->typical), "mean",
+                     pair_result_gbps(row, way, t->mean), "p75", pair_result_gbps(row, way, t->p25),
+                     "count", (json_int_t)t->count);
 }
 
-static void json_rounds(const struct pair_result *r, const struct pair_row *row)
+static json_t *json_rounds(const struct pair_result *r, const struct pair_row *row)
 {
-    printf(", \"rounds\": [");
+    json_t *rounds = json_array();
+
     for (int i = 0; i < r->options->rounds; i++) {
-        const double *us = row->rounds[i];
+        json_t *round = json_object();
 
-        printf("%s{\"latency_us\": %.3f, \"there_GBps\": %.6f, \"back_GBps\": %.6f, "
-               "\"both_GBps\": %.6f}",
-               i ? ", " : "", us[PAIR_LATENCY], pair_result_gbps(row, PAIR_THERE, us[PAIR_THERE]),
-               pair_result_gbps(row, PAIR_BACK, us[PAIR_BACK]),
-               pair_result_gbps(row, PAIR_BOTH, us[PAIR_BOTH]));
+        for (int way = 0; way < PAIR_WAYS; way++)
+            json_object_set_new(round, way_names[way],
+                                json_real(way_value(row, way, row->rounds[i][way])));
+        json_array_append_new(rounds, round);
     }
-    printf("]");
+    return rounds;
 }
 
-static void json_row(const struct pair_result *r, const struct pair_row *row, bool is_first)
+static json_t *json_row(const struct pair_result *r, const struct pair_row *row)
 {
-    printf(is_first ? "\n  {\"from\": " : ",\n  {\"from\": ");
-    json_text(r->ends[row->from].name);
-    printf(", \"to\": ");
-    json_text(r->ends[row->to].name);
-    if (row->rail == PAIR_ALL_RAILS)
-        printf(", \"rail\": null");
-    else
-        printf(", \"rail\": %d", row->rail);
-    if (row->ports[0][0] && row->ports[1][0]) {
-        printf(", \"from_port\": ");
-        json_text(row->ports[0]);
-        printf(", \"to_port\": ");
-        json_text(row->ports[1]);
-    }
-    printf(", \"bytes\": %zu, ", row->bytes);
-    for (int way = 0; way < PAIR_WAYS; way++) {
-        json_way(row, (enum pair_way)way);
-        printf(", ");
-    }
-    printf("\"messages_per_s\": %.0f, \"errors\": ", messages_of(row) * 1e6);
-    if (r->options->check)
-        printf("%" PRIu64, row->errors);
-    else
-        printf("null");
+    bool has_ports = row->ports[0][0] && row->ports[1][0];
+    json_t *all =
+        json_pack("{so so so so* so* sI}", "from", text_json(r->ends[row->from].name), "to",
+                  text_json(r->ends[row->to].name), "rail",
+                  row->rail == PAIR_ALL_RAILS ? json_null() : json_integer(row->rail), "from_port",
+                  has_ports ? text_json(row->ports[0]) : NULL, "to_port",
+                  has_ports ? text_json(row->ports[1]) : NULL, "bytes", (json_int_t)row->bytes);
+
+    for (int way = 0; way < PAIR_WAYS; way++)
+        json_object_set_new(all, way_names[way], json_way(row, (enum pair_way)way));
+    json_object_set_new(all, "messages_per_s", json_integer((json_int_t)(messages_of(row) * 1e6)));
+    json_object_set_new(all, "errors",
+                        r->options->check ? json_integer((json_int_t)row->errors) : json_null());
     if (r->options->is_verbose)
-        json_rounds(r, row);
-    printf("}");
+        json_object_set_new(all, "rounds", json_rounds(r, row));
+    return all;
 }
 
 /* --- all -------------------------------------------------------------------------------------- */
@@ -340,7 +326,7 @@ void pair_report_begin(const struct pair_result *r)
         puts("from,to,rail,bytes,round,t_min,t_typical,t_avg,t_stdev,t_99,t_99_9,t_max,there_GBps,"
              "back_GBps,both_GBps,peak_GBps,Mmsg_per_s,errors,backend,date");
     else
-        bench_report_begin(r->options, &r->setup);
+        bench_report_json_begin(r->options, &r->setup);
     fflush(stdout);
 }
 
@@ -366,7 +352,7 @@ void pair_report_add(const struct pair_result *r, const struct pair_row *row, bo
     else if (r->options->form == BENCH_CSV)
         csv_row(r, row);
     else
-        json_row(r, row, is_first);
+        bench_report_json_add(json_row(r, row), is_first);
     fflush(stdout);
 }
 
@@ -376,7 +362,7 @@ void pair_report_end(const struct pair_result *r)
         pair_matrix_print(r, true);
         pair_matrix_print(r, false);
     } else if (r->options->form == BENCH_JSON) {
-        puts("]}");
+        bench_report_json_end();
     }
     fflush(stdout);
 }

@@ -28,7 +28,7 @@ static const char *mode_of(const struct bench_options *o)
 
 static const char *check_of(const struct bench_options *o)
 {
-    return o->check ? "md5" : "none";
+    return o->check ? "hash" : "none";
 }
 
 static void report_begin(const struct bench_options *o, const struct bench_setup *s)
@@ -42,7 +42,7 @@ static void report_begin(const struct bench_options *o, const struct bench_setup
     } else if (o->form == BENCH_CSV) {
         puts("op,from,to,bytes,count,mode,check,successful,failed,MBps,seconds");
     } else {
-        bench_report_begin(o, s);
+        bench_report_json_begin(o, s);
     }
     fflush(stdout);
 }
@@ -59,11 +59,12 @@ static void report_add(const struct bench_options *o, const struct transfer_row 
                r->to, r->bytes, r->count, mode_of(o), check_of(o), good, r->failed, row_mbps(r),
                r->seconds);
     else
-        printf("%s\n  {\"from\": %d, \"to\": %d, \"bytes\": %zu, \"count\": %" PRIu64
-               ", \"mode\": \"%s\", \"check\": \"%s\", \"successful\": %" PRIu64
-               ", \"failed\": %" PRIu64 ", \"MBps\": %.3f, \"seconds\": %.6f}",
-               is_first ? "" : ",", r->from, r->to, r->bytes, r->count, mode_of(o), check_of(o),
-               good, r->failed, row_mbps(r), r->seconds);
+        bench_report_json_add(
+            json_pack("{si si sI sI ss ss sI sI sf sf}", "from", r->from, "to", r->to, "bytes",
+                      (json_int_t)r->bytes, "count", (json_int_t)r->count, "mode", mode_of(o),
+                      "check", check_of(o), "successful", (json_int_t)good, "failed",
+                      (json_int_t)r->failed, "MBps", row_mbps(r), "seconds", r->seconds),
+            is_first);
     fflush(stdout);
 }
 
@@ -72,8 +73,8 @@ static void report_end(const struct bench_options *o, const struct transfer_row 
     if (o->form == BENCH_TABLE)
         printf("# successful %" PRIu64 ", failed %" PRIu64 ", %.1f MB/s, %.4f s\n",
                all->count - all->failed, all->failed, row_mbps(all), all->seconds);
-    else
-        bench_report_end(o, NULL, 0);
+    else if (o->form == BENCH_JSON)
+        bench_report_json_end();
     fflush(stdout);
 }
 

@@ -3,8 +3,8 @@
 
 #include "common/clock.h"
 #include "launcher/tools/bench/measure/measure.h"
-#include "launcher/tools/bench/program/md5.h"
 
+#include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,6 +15,7 @@ enum {
     DIGEST = 16,   /* of what comes, by its producer */
     LANDING = 4096 /* what comes */
 };
+enum { DIGEST_SIZE = crypto_generichash_BYTES };
 
 int transfer_memory_open(struct transfer_memory *m, const struct bench_options *o, ml_group *world,
                          size_t size, struct fault *why)
@@ -61,6 +62,11 @@ static void transfer_fill(unsigned char *data, size_t size, int number)
     }
 }
 
+static void digest_make(unsigned char out[DIGEST_SIZE], const unsigned char *data, size_t size)
+{
+    crypto_generichash(out, DIGEST_SIZE, data, size, NULL, 0);
+}
+
 static int transfer_send(struct transfer_memory *m, int to, double *seconds)
 {
     int64_t begin = clock_ns();
@@ -77,14 +83,14 @@ static int transfer_send(struct transfer_memory *m, int to, double *seconds)
 
 int transfer_pair_produce(struct transfer_memory *m, int to, double *seconds)
 {
-    unsigned char *source = m->data ? m->data : m->block, digest[MD5_SIZE];
+    unsigned char *source = m->data ? m->data : m->block, digest[DIGEST_SIZE];
     double first = 0; /* not told: both sides touch each other's memory for the first time */
     int rc = transfer_send(m, to, &first);
 
     for (int i = 0; i < m->options->transfers && !rc; i++) {
         transfer_fill(source, m->size, i);
         if (m->options->check) {
-            md5_sum(digest, source, m->size);
+            digest_make(digest, source, m->size);
             rc = ml_put(m->window, digest, sizeof(digest), to, DIGEST);
         }
         if (!rc)
@@ -96,7 +102,7 @@ int transfer_pair_produce(struct transfer_memory *m, int to, double *seconds)
 static int transfer_receive(struct transfer_memory *m, int from, bool check, uint64_t *failed)
 {
     const unsigned char *got = m->part + LANDING;
-    unsigned char digest[MD5_SIZE];
+    unsigned char digest[DIGEST_SIZE];
     int rc = ml_wait_signal(m->window, ARRIVED, ++m->arrived, -1);
 
     if (rc)
@@ -107,7 +113,7 @@ static int transfer_receive(struct transfer_memory *m, int from, bool check, uin
     if (rc)
         return rc;
     if (check) {
-        md5_sum(digest, got, m->size);
+        digest_make(digest, got, m->size);
         *failed += memcmp(digest, m->part + DIGEST, sizeof(digest)) != 0;
     }
     return ml_put_signal(m->window, NULL, 0, from, 0, ANSWERED, 1);

@@ -157,11 +157,12 @@ static void test_link(void **state)
     assert_int_equal(o.sizes[0], 100 << 20);
     o = parsed("transfer --mode zerocopy --count 7 --size 1M --check none");
     assert_true(!o.check && o.is_zero_copy && o.transfers == 7 && o.sizes[0] == 1 << 20);
+    assert_true(parsed("transfer --check hash --size 1").check);
     assert_true(parsed("transfer --check md5 --size 1").check);
     assert_false(parsed("transfer --check=none").check);
     assert_false(parsed("transfer --no-check").check);
     assert_true(parsed("all_reduce --check").check);
-    refused("transfer --check=sha1", "'sha1' is not md5 or none");
+    refused("transfer --check=sha1", "'sha1' is not hash or none");
     refused("transfer --mode gpu", "'gpu' is not copy or zerocopy");
     refused("transfer --count 0", "is not a number of transfers");
     refused("transfer --sizes 0", "at least one byte");
