@@ -16,7 +16,8 @@ void last_words_add(struct last_words *w, const char *bytes, size_t size)
     }
     kept = sizeof(w->bytes) - size < w->size ? sizeof(w->bytes) - size : w->size;
     memmove(w->bytes, w->bytes + w->size - kept, kept);
-    memcpy(w->bytes + kept, bytes, size);
+    if (size)
+        memcpy(w->bytes + kept, bytes, size);
     w->size = kept + size;
 }
 
@@ -61,4 +62,22 @@ void last_words_line(const struct last_words *w, char *text, size_t size)
         memcpy(text, line, n + 1);
     else
         memcpy(text, line + n - (size - 1), size);
+}
+
+void last_words_text(const struct last_words *w, char *text, size_t size)
+{
+    size_t take = w->size < size - 1 ? w->size : size - 1;
+    const char *from = w->bytes + w->size - take, *newline;
+
+    if (w->size == sizeof(w->bytes) || take < w->size) {
+        newline = memchr(from, '\n', take); /* leaves out the first line, which may be cut */
+        if (newline && newline + 1 < from + take) {
+            take -= (size_t)(newline + 1 - from);
+            from = newline + 1;
+        }
+    }
+    memcpy(text, from, take);
+    while (take > 0 && text[take - 1] == '\n')
+        take--;
+    text[take] = '\0';
 }

@@ -3,10 +3,10 @@
 
 #include "common/log.h"
 #include "common/text/printable.h"
+#include "launcher/base/process/last_words.h"
 #include "launcher/run/stdio/output_dir.h"
 #include "launcher/run/stdio/output_fold.h"
 #include "launcher/run/stdio/output_label.h"
-#include "launcher/run/stdio/output_tail.h"
 #include "launcher/run/stdio/writer.h"
 #include "launcher/wire/protocol/agent_protocol.h"
 
@@ -53,8 +53,8 @@ struct output {
     struct output_file out, err;
     struct output_file *err_file; /* &err, or &out if both are the same */
     struct output_dir *dir;       /* or NULL */
-    struct output_tail *tail;
-    struct output_fold *fold; /* NULL: every line is written */
+    struct last_words **words; /* of each rank; NULL: it has written nothing to standard error */
+    struct output_fold *fold;  /* NULL: every line is written */
     struct event *fold_end;
     struct lane lanes[3];  /* standard output, standard error, directory */
     struct lane *err_lane; /* where standard error goes: its own lane or the first */
@@ -486,12 +486,12 @@ int output_open(struct output **out, struct event_base *base, const struct plan 
     pthread_mutex_init(&o->lock, NULL);
     o->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     o->written = calloc((size_t)p->host_count, sizeof(*o->written));
-    o->tail = output_tail_create(p->size);
+    o->words = calloc((size_t)p->size, sizeof(*o->words));
     o->is_unfinished = calloc(2 * (size_t)p->size, sizeof(*o->is_unfinished));
     o->end_source = SOURCE_OWN;
     if (o->bell >= 0)
         o->on_bell = event_new(base, o->bell, EV_READ | EV_PERSIST, on_bell, o);
-    if (!o->written || !o->tail || !o->is_unfinished || !o->on_bell ||
+    if (!o->written || !o->words || !o->is_unfinished || !o->on_bell ||
         event_add(o->on_bell, NULL)) {
         rc = fault_os(why, ML_ERR_SYSTEM, errno, "cannot prepare the output");
         goto fail;
@@ -522,7 +522,8 @@ void output_close(struct output *o)
     for (int i = 0; i < 3; i++)
         lane_close(&o->lanes[i]);
     output_dir_close(o->dir);
-    output_tail_destroy(o->tail);
+    output_restart(o);
+    free(o->words);
     output_fold_destroy(o->fold);
     if (o->fold_end)
         event_free(o->fold_end);
@@ -555,12 +556,21 @@ void output_fold_others(struct output *o, int failed)
     evtimer_add(o->fold_end, &limit);
 }
 
+/* Most ranks write nothing there. Where memory is short, the last words will be missing. */
+static void words_note(struct output *o, int rank, const char *bytes, size_t size)
+{
+    if (!o->words[rank])
+        o->words[rank] = calloc(1, sizeof(**o->words));
+    if (o->words[rank])
+        last_words_add(o->words[rank], bytes, size);
+}
+
 void output_write(struct output *o, int host, int rank, int stream, const void *bytes, size_t size)
 {
     struct lane *lane = lane_of(o, rank, stream);
 
     if (stream == 2)
-        output_tail_note(o->tail, rank, bytes, size);
+        words_note(o, rank, bytes, size);
     if (stream == 2 && o->fold && output_fold_hold(o->fold, rank, bytes, size)) {
         acknowledge(o, host, size);
         return;
@@ -662,7 +672,10 @@ bool output_is_idle(struct output *o)
 
 void output_restart(struct output *o)
 {
-    output_tail_forget(o->tail);
+    for (int i = 0; o->words && i < o->ranks; i++) {
+        free(o->words[i]);
+        o->words[i] = NULL;
+    }
 }
 
 size_t output_ends_with(struct output *o, int rank)
@@ -678,6 +691,8 @@ size_t output_ends_with(struct output *o, int rank)
 
 const char *output_last_words(struct output *o, int rank, char *text, size_t size)
 {
-    output_tail_text(o->tail, rank, text, size);
+    static const struct last_words nothing;
+
+    last_words_text(o->words[rank] ? o->words[rank] : &nothing, text, size);
     return o->dir ? output_dir_file(o->dir, rank, 2)->name : NULL;
 }

@@ -5,6 +5,7 @@
 #include "common/log.h"
 #include "common/net/address.h"
 #include "common/text/text_stream.h"
+#include "launcher/base/text/command_words.h"
 #include "launcher/wire/ssh/remote_resolve.h"
 
 #include <errno.h>
@@ -29,19 +30,6 @@ static bool config_has_proxy(const struct remote_config *c)
     return option_or_none(c, REMOTE_PROXY_COMMAND) || option_or_none(c, REMOTE_PROXY_JUMP);
 }
 
-/* Writes 'text' as one word for /bin/sh. */
-static void shell_quote(FILE *to, const char *text)
-{
-    fputc('\'', to);
-    for (; *text; text++) {
-        if (*text == '\'')
-            fputs("'\\''", to);
-        else
-            fputc(*text, to);
-    }
-    fputc('\'', to);
-}
-
 /* The command that `ssh -J` would run for [user@]host[:port][,…]: ssh to the last jump host,
  * through the others. It uses the user's configuration, checks host keys as strictly as mlaunch
  * does, and never asks for anything. */
@@ -59,7 +47,7 @@ static int jump_command(char **out, const struct remote_config *c, const char *j
     fputs("SSH_ASKPASS_REQUIRE=never exec ssh -o BatchMode=yes -o StrictHostKeyChecking=yes", to);
     if (c->file) {
         fputs(" -F ", to);
-        shell_quote(to, c->file);
+        command_words_quote(to, c->file);
     }
     if (last)
         fprintf(to, " -J '%.*s'", (int)(last - jumps), jumps);

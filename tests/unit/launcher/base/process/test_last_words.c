@@ -47,6 +47,26 @@ static void test_only_the_end_is_kept(void **state)
     assert_null(strstr(text, "bcd"));
 }
 
+/* The first line that is shown is a whole one, if another follows. */
+static void test_text(void **state)
+{
+    struct last_words w = {.size = 0};
+    char text[12];
+
+    (void)state;
+    last_words_text(&w, text, sizeof(text));
+    assert_string_equal(text, "");
+    last_words_add(&w, "one\ntwo\n", 8);
+    last_words_text(&w, text, sizeof(text));
+    assert_string_equal(text, "one\ntwo");
+    last_words_add(&w, "three\n\n", 7);
+    last_words_text(&w, text, sizeof(text));
+    assert_string_equal(text, "three");
+    last_words_add(&w, "a line that is long", 19);
+    last_words_text(&w, text, sizeof(text));
+    assert_string_equal(text, "hat is long");
+}
+
 static void test_read(void **state)
 {
     struct last_words w = {.size = 0};
@@ -71,6 +91,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_line),
         cmocka_unit_test(test_only_the_end_is_kept),
+        cmocka_unit_test(test_text),
         cmocka_unit_test(test_read),
     };
 
