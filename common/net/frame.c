@@ -4,6 +4,7 @@
 #include "common/clock.h"
 #include "common/net/address.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -35,10 +36,9 @@ struct frame_reader {
 
 void frame_header(uint8_t out[FRAME_HEADER], uint8_t type, uint32_t size)
 {
-    out[0] = (uint8_t)(size >> 24);
-    out[1] = (uint8_t)(size >> 16);
-    out[2] = (uint8_t)(size >> 8);
-    out[3] = (uint8_t)size;
+    const uint32_t bytes = htonl(size);
+
+    memcpy(out, &bytes, sizeof(bytes));
     out[4] = FRAME_VERSION;
     out[5] = type;
     out[6] = 0;

@@ -2,6 +2,7 @@
 #include "common/text/number.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,6 +42,18 @@ bool number_parse_size(const char *text, size_t length, int64_t max, int64_t *ou
         return false;
     *out = value << shift;
     return true;
+}
+
+const char *number_size(char out[NUMBER_SIZE], uint64_t bytes)
+{
+    static const char *const units[] = {"bytes", "KB", "MB", "GB", "TB", "PB", "EB"};
+    double number = (double)bytes;
+    int unit = 0;
+
+    for (; number >= 1000 && unit < 6; unit++)
+        number /= 1000;
+    snprintf(out, NUMBER_SIZE, unit ? "%.1f %s" : "%.0f %s", number, units[unit]);
+    return out;
 }
 
 void hex_write(char *out, const uint8_t *bytes, size_t size)

@@ -5,6 +5,7 @@
 #include "launcher/agent/job_report.h"
 #include "launcher/wire/protocol/agent_protocol.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <event2/event.h>
 #include <fcntl.h>
@@ -23,15 +24,6 @@ enum {
         1 << 20, /* bytes in the stream that the channel does not take: heartbeats wait there too */
     OUTPUT_HEADER = 5,
 };
-
-static void header_write(uint8_t out[OUTPUT_HEADER], int rank, uint8_t stream)
-{
-    out[0] = (uint8_t)(rank >> 24);
-    out[1] = (uint8_t)(rank >> 16);
-    out[2] = (uint8_t)(rank >> 8);
-    out[3] = (uint8_t)rank;
-    out[4] = stream;
-}
 
 /* Stops or starts to read from all pipes, beginning with rank `next`. */
 static void window_set(struct agent *a, bool is_closed)
@@ -82,9 +74,11 @@ static void rank_output_end(struct rank_output *o)
 static void rank_output_send(struct rank_output *o, const char *bytes, size_t size)
 {
     struct agent *a = o->rank->agent;
+    uint32_t rank = htonl((uint32_t)o->rank->job->rank);
     uint8_t header[OUTPUT_HEADER];
 
-    header_write(header, o->rank->job->rank, o->stream);
+    memcpy(header, &rank, sizeof(rank));
+    header[sizeof(rank)] = (uint8_t)o->stream;
     frame_stream_send_parts(a->channel, AGENT_OUTPUT, header, sizeof(header), bytes, size);
     a->window.unacknowledged += agent_output_cost(size);
     o->due -= size < o->due ? size : o->due;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/agent/rank/received_files.h"
 
+#include "common/text/number.h"
 #include "launcher/agent/rank/received_libraries.h"
 
 #include <errno.h>
@@ -98,22 +99,9 @@ static void same_find(struct received_files *r)
     }
 }
 
-/* The number of bytes, with its unit. */
-static const char *size_show(char text[32], uint64_t size)
-{
-    static const char *const units[] = {"bytes", "KB", "MB", "GB", "TB"};
-    double number = (double)size;
-    int unit = 0;
-
-    for (; number >= 1000 && unit < 4; unit++)
-        number /= 1000;
-    snprintf(text, 32, unit ? "%.1f %s" : "%.0f %s", number, units[unit]);
-    return text;
-}
-
 static int room_check(const struct received_files *r, const char *dir, struct fault *why)
 {
-    char needs[32], has[32];
+    char needs[NUMBER_SIZE], has[NUMBER_SIZE];
     struct statvfs fs;
     uint64_t needed = 0, room;
 
@@ -131,7 +119,7 @@ static int room_check(const struct received_files *r, const char *dir, struct fa
     if (needed > room)
         return fault_set(why, ML_ERR_SYSTEM,
                          "--stage copies %s to /tmp, where only %s are free: make room there",
-                         size_show(needs, needed), size_show(has, room));
+                         number_size(needs, needed), number_size(has, room));
     return 0;
 }
 

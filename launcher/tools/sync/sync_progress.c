@@ -2,6 +2,7 @@
 #include "launcher/tools/sync/sync_progress.h"
 
 #include "common/clock.h"
+#include "common/text/number.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -17,18 +18,6 @@ enum {
 void sync_progress_open(struct sync_progress *p, bool is_wanted)
 {
     *p = (struct sync_progress){.is_shown = is_wanted && isatty(STDERR_FILENO)};
-}
-
-const char *sync_progress_size(char text[32], uint64_t bytes)
-{
-    static const char *const units[] = {"bytes", "KB", "MB", "GB", "TB", "PB", "EB"};
-    double number = (double)bytes;
-    int unit = 0;
-
-    for (; number >= 1000 && unit < 6; unit++)
-        number /= 1000;
-    snprintf(text, 32, unit ? "%.1f %s" : "%.0f %s", number, units[unit]);
-    return text;
 }
 
 /* "3:05", "2:03:05" */
@@ -52,9 +41,9 @@ void sync_progress_text(char out[SYNC_PROGRESS], uint64_t at, uint64_t total, in
     /* Beyond a week it is no more than a guess. */
     if (per_s > 0 && (double)(total - at) / per_s < LONG_S)
         time_text(left, (int64_t)((double)(total - at) / per_s + 0.999));
-    sync_progress_size(done, at);
-    sync_progress_size(all, total);
-    sync_progress_size(rate, (uint64_t)per_s);
+    number_size(done, at);
+    number_size(all, total);
+    number_size(rate, (uint64_t)per_s);
     snprintf(forms[0], SYNC_PROGRESS, "%s of %s, %d %%, %s/s, %s left", done, all, percent, rate,
              left);
     snprintf(forms[1], SYNC_PROGRESS, "%d %%, %s/s, %s left", percent, rate, left);

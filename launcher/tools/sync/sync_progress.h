@@ -23,7 +23,4 @@ enum { SYNC_PROGRESS = 160 };
 void sync_progress_text(char out[SYNC_PROGRESS], uint64_t at, uint64_t total, int64_t past_ms,
                         int columns);
 
-/* "1.5 GB" */
-const char *sync_progress_size(char text[32], uint64_t bytes);
-
 #endif

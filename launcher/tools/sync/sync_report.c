@@ -3,9 +3,9 @@
 
 #include "common/log.h"
 #include "common/status.h"
+#include "common/text/number.h"
 #include "common/text/printable.h"
 #include "common/text/text_json.h"
-#include "launcher/tools/sync/sync_progress.h"
 #include "launcher/tools/tree/git_state.h"
 #include "launcher/tools/tree/sync_wire.h"
 
@@ -214,9 +214,8 @@ static void summary_print(const struct sync_outcome *o, int equal)
         return;
     }
     printf("%llu file%s, %s, to %d of %d hosts in %.1f s (%s/s)", (unsigned long long)files,
-           files == 1 ? "" : "s", sync_progress_size(size, bytes), equal, o->count,
-           (double)o->ms / 1000,
-           sync_progress_size(rate, o->ms > 0 ? bytes * 1000 / (uint64_t)o->ms : bytes));
+           files == 1 ? "" : "s", number_size(size, bytes), equal, o->count, (double)o->ms / 1000,
+           number_size(rate, o->ms > 0 ? bytes * 1000 / (uint64_t)o->ms : bytes));
     if (deleted)
         printf(", %llu deleted", (unsigned long long)deleted);
     putchar('\n');

@@ -103,11 +103,22 @@ static void test_parse_size(void **state)
     }
 }
 
+static void test_size(void **state)
+{
+    char text[NUMBER_SIZE];
+
+    (void)state;
+    assert_string_equal(number_size(text, 999), "999 bytes");
+    assert_string_equal(number_size(text, 3440000), "3.4 MB");
+    assert_string_equal(number_size(text, UINT64_MAX), "18.4 EB");
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_parse),
         cmocka_unit_test(test_parse_size),
+        cmocka_unit_test(test_size),
         cmocka_unit_test(test_hex),
     };
 
