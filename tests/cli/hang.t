@@ -4,7 +4,6 @@
 # --timeout ends the ranks; for programs that use the library and others; mlaunch ps --stacks says
 # the same. A debugger that hangs does not hold the job up.
 TEST_TIER=full
-TEST_LIMIT=120
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../lib/hosts.sh"
 . "${0%/*}/job.sh"
@@ -31,7 +30,7 @@ PY
 : > "$EVENTS"
 "${JOB[@]}" --stall "$(longer 1)" -H "$H1,$H2" -n 4 -- "$PYTHON" "$T/train.py" "$T/go" > "$T/out" 2> "$T/err" &
 mlaunch=$!
-wait_for 'grep -q "\"stalled\"" "$EVENTS"' 60
+wait_for 'grep -q "\"stalled\"" "$EVENTS"'
 "$MLAUNCH" ps --ssh-config "$NETNS_SSH_CONFIG" -H "$H1,$H2" --stacks "$(job_id)" > "$T/ps" 2>&1
 : > "$T/go"
 wait "$mlaunch"
@@ -105,7 +104,7 @@ set -m
 env PATH="$T/bin:$PATH" "${JOB[@]}" --timeout 1 -n 1 -- sleep 300 2> "$T/err" &
 mlaunch=$!
 set +m
-wait_for '[ -e "$T/debugged" ]' 20
+wait_for '[ -e "$T/debugged" ]'
 must kill -INT "$mlaunch"
 wait "$mlaunch"
 status=$?

@@ -4,7 +4,6 @@
 # --on-failure, --restarts, --timeout, the ladder of the grace, several programs, environment and
 # directory, --events. After each job nothing is left.
 TEST_TIER=quick
-TEST_LIMIT=120
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/job.sh"
 

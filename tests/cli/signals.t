@@ -20,7 +20,7 @@ print("ready", flush=True)
 while True: os.read(told, 1)'
 
 # has_said TEXT N: waits until N lines of $T/out have TEXT.
-has_said() { wait_for "[ \"\$(grep -c '$1' '$T/out')\" -ge $2 ]" 20; }
+has_said() { wait_for "[ \"\$(grep -c '$1' '$T/out')\" -ge $2 ]"; }
 
 # job_signalled "STEP…" RANKS ARGUMENT…: starts a job in the background, waits until all have said
 # "ready", then sends it signals by name; a number waits until so many ranks have got one.
@@ -110,7 +110,7 @@ set -m
 READY="$T/ready" "$MLAUNCH" --agent "$T/slow-agent" -n 1 -- true 2> "$T/err" &
 mlaunch=$!
 set +m
-wait_for '[ -s "$T/ready" ]' 60
+wait_for '[ -s "$T/ready" ]'
 # With the thread sanitizer, which holds signals back, one in 150 was lost; in 500 runs without it
 # none was.
 case $SANITIZE in *thread*) (sleep 4 && kill -INT "$mlaunch") 2> /dev/null & ;; esac
@@ -125,10 +125,10 @@ set -m
 mlaunch=$!
 set +m
 has_said ready 1
-wait_for 'grep -qs pipe "/proc/$mlaunch/task/"*/wchan' 60
+wait_for 'grep -qs pipe "/proc/$mlaunch/task/"*/wchan'
 # Beyond what mlaunch and the agent keep in memory it stays in the rank's pipe.
 rank=$(sed -n 's/.*"event":"started".*"pid":\([0-9]*\).*/\1/p' "$EVENTS" | tail -n 1)
-wait_for '[ "$(sed -n "s/^wchar: //p" "/proc/$rank/io")" -gt $(((4 << 20) + (128 << 10))) ]' 20
+wait_for '[ "$(sed -n "s/^wchar: //p" "/proc/$rank/io")" -gt $(((4 << 20) + (128 << 10))) ]'
 kill -INT "$mlaunch"
 has_said 'ended by SIGINT' 1
 kill -TERM "$mlaunch"
@@ -146,10 +146,10 @@ unread_start() { # OPTION…: both streams full, and nobody reads standard error
     "${JOB[@]}" "$@" -n 2 -- sh -c 'yes & exec yes >&2' > "$T/out" 2> "$T/full" &
     mlaunch=$!
     set +m
-    wait_for 'grep -qs pipe "/proc/$mlaunch/task/"*/wchan' 60
+    wait_for 'grep -qs pipe "/proc/$mlaunch/task/"*/wchan'
 }
 unread_end() { # STATUS NAME
-    wait_for '! kill -0 $mlaunch 2> /dev/null' 60 || diag "it waits for its reader"
+    wait_for '! kill -0 $mlaunch 2> /dev/null' || diag "it waits for its reader"
     kill -KILL "$mlaunch" 2> /dev/null
     run eval 'wait "$mlaunch"'
     exec 8>&-
@@ -169,7 +169,7 @@ set -m
 mlaunch=$!
 set +m
 has_said ready 1
-wait_for 'grep -qs pipe "/proc/$mlaunch/task/"*/wchan' 60
+wait_for 'grep -qs pipe "/proc/$mlaunch/task/"*/wchan'
 kill -TERM "$mlaunch"
 slow_read='import os, select, sys
 got = 0
@@ -215,21 +215,21 @@ rank=$(cat "$T/rank")
 far=$(cat "$T/far")
 state_of() { sed 's/.*) //; s/ .*//' "/proc/$1/stat" 2> /dev/null; }
 kill -TSTP "$mlaunch"
-if wait_for '[ "$(state_of "$mlaunch")" = T ] && [ "$(state_of "$rank")" = T ]' 60; then
+if wait_for '[ "$(state_of "$mlaunch")" = T ] && [ "$(state_of "$rank")" = T ]'; then
     pass "SIGTSTP: mlaunch and its rank are stopped"
 else
     fail "SIGTSTP: mlaunch and its rank are stopped" "mlaunch $(state_of \
         "$mlaunch"), rank $(state_of "$rank")"
 fi
-wait_for '[ "$(state_of "$far")" = T ]' 60
+wait_for '[ "$(state_of "$far")" = T ]'
 check_output T "SIGTSTP: so is a process in a session of its own" state_of "$far"
 kill -CONT "$mlaunch"
-if wait_for '[ "$(state_of "$mlaunch")" != T ] && [ "$(state_of "$rank")" != T ]' 60; then
+if wait_for '[ "$(state_of "$mlaunch")" != T ] && [ "$(state_of "$rank")" != T ]'; then
     pass "SIGCONT: both go on"
 else
     fail "SIGCONT: both go on"
 fi
-if wait_for '[ "$(state_of "$far")" != T ]' 60; then pass "SIGCONT: so does that process"; else \
+if wait_for '[ "$(state_of "$far")" != T ]'; then pass "SIGCONT: so does that process"; else \
     fail "SIGCONT: so does that process"; fi
 run eval 'kill -TERM "$mlaunch"; wait "$mlaunch"'
 job_judge 143 "and it can be ended" "TERM"
@@ -243,7 +243,7 @@ mlaunch=$!
 set +m
 has_said ready 2
 kill -KILL "$mlaunch"
-no_survivors "SIGKILL of mlaunch: no rank is left" "$MARK" 60
+no_survivors "SIGKILL of mlaunch: no rank is left" "$MARK"
 wait "$mlaunch" 2> /dev/null
 
 done_testing

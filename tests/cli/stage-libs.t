@@ -4,7 +4,6 @@
 # to the hosts that lack them, and only there; parts of glibc never do.
 # shellcheck disable=SC2154 # here: of stage.sh
 TEST_TIER=quick
-TEST_LIMIT=120
 . "${0%/*}/stage.sh"
 sizes() { cat "$@" | wc -c; }
 

@@ -14,4 +14,4 @@ ml() { "$MLAUNCH" --ssh-config "$NETNS_SSH_CONFIG" "$@"; }
 touch "$T/begin"
 files_now() { find /tmp/mlaunch-"$(id -u)"* -path '*/files/*' -newer "$T/begin" 2> /dev/null || :; }
 # Those of jobs of other tests, which run beside this one, go soon.
-left() { wait_for '[ -z "$(files_now)" ]' 10; files_now; }
+left() { wait_for '[ -z "$(files_now)" ]'; files_now; }

@@ -4,7 +4,6 @@
 # there, and is gone afterwards however the job ends.
 # shellcheck disable=SC2154 # here: of stage.sh
 TEST_TIER=quick
-TEST_LIMIT=180
 . "${0%/*}/stage.sh"
 
 # counted N NAME REGEX: so many lines of $OUT match.
@@ -103,10 +102,10 @@ printf '#!/bin/sh\necho up\nexec sleep 100\n' > waits
 chmod +x waits
 "$MLAUNCH" --ssh-config "$NETNS_SSH_CONFIG" --stage -H "$H1" -n 1 --output raw -- ./waits > "$T/up" 2> "$ERR" &
 job=$!
-wait_for 'grep -q up "$T/up"' 20 && pass "a job runs" || fail "a job runs"
+wait_for 'grep -q up "$T/up"' && pass "a job runs" || fail "a job runs"
 must kill -KILL $job
 wait $job 2> /dev/null
-wait_for '[ -z "$(left)" ]' 20 && pass "mlaunch is killed, and nothing is left" || fail "nothing is left" "$(left)"
+wait_for '[ -z "$(left)" ]' && pass "mlaunch is killed, and nothing is left" || fail "nothing is left" "$(left)"
 
 # The copy is cut in its middle: mlaunch is stopped once the file is there and not whole.
 copying() {
@@ -116,10 +115,10 @@ copying() {
 }
 "$MLAUNCH" --ssh-config "$NETNS_SSH_CONFIG" --stage -H "$H1" -n 1 --output raw -- ./large > "$OUT" 2> "$ERR" &
 job=$!
-wait_for copying 20 && pass "a copy is under way" || fail "a copy is under way"
+wait_for copying && pass "a copy is under way" || fail "a copy is under way"
 must kill -KILL $job
 wait $job 2> /dev/null
-wait_for '[ -z "$(left)" ]' 20 && pass "… and nothing is left of a part" || fail "nothing is left" "$(left)"
+wait_for '[ -z "$(left)" ]' && pass "… and nothing is left of a part" || fail "nothing is left" "$(left)"
 
 # A host whose /tmp cannot take the program.
 must netns exec "$H2" "$TEST_LIB/cover" /tmp size=1m

@@ -5,7 +5,6 @@
 # the job; mlaunch clean removes a dead job's.
 # shellcheck disable=SC2154 # mlaunch: of fault.sh
 TEST_TIER=quick
-TEST_LIMIT=150
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/fault.sh"
 
@@ -33,7 +32,7 @@ cgroup_job() {
     job_start -H localhost -n 2 -- sh -c "$STRAY"
     has_said ready 2 || diag "$(cat "$T/err")"
     ID=$(job_id)
-    wait_for '[ "$(strays)" -ge 4 ]' 20
+    wait_for '[ "$(strays)" -ge 4 ]'
 }
 
 keep job -n 2 -- sed -n 's/^0:://p' /proc/self/cgroup

@@ -5,7 +5,6 @@
 # host takes the place of a lost one. All hosts are this machine, but their agents are started by a
 # script, which refuses that for host b while $T/down exists.
 TEST_TIER=full
-TEST_LIMIT=200
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../cli/job.sh"
 

@@ -38,7 +38,7 @@ ssh host1 mkfifo /run/late
 come() {
     local pid
     pid=$(sed -n 's/^pid //p' "$OUT")
-    wait_for "grep -q poll /proc/$pid/wchan" 60 || diag "rank 0 does not sleep"
+    wait_for "grep -q poll /proc/$pid/wchan" || diag "rank 0 does not sleep"
     ssh host1 'echo > /run/late'
 }
 # shellcheck disable=SC2016 # the rank's shell expands it
@@ -81,7 +81,7 @@ check_error 1 'rank 0 on host host0: rxe_p1 port 1: GID index 1 does not exist, 
     "an address that goes away before ml_init is named by its GID index" \
     broken "ip addr del 10.78.1.1/24 dev p1; while ! grep -q '^0000:0000:0000:0000:0000:0000:0000:0000$' $gid; do :; done" --gid-index 1
 ip addr add 10.78.1.1/24 dev p1
-wait_for "grep -q ffff: $gid" 20
+wait_for "grep -q ffff: $gid"
 next "the next job after all that"
 
 # --- without a wiring it is found
