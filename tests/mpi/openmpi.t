@@ -119,7 +119,7 @@ check "a server that does not end" "$MLAUNCH" -n 2 --mpi pmix -x "$mark" sh -c \
 nothing_left "a server that does not end" "$mark"
 
 # What a killed agent leaves of Open MPI's segments belongs to the job.
-"$MLAUNCH" -n 2 -x "$mark" "$MPI" stay > "$OUT" 2> "$ERR" &
+"$MLAUNCH" --name "stay.$$" -n 2 -x "$mark" "$MPI" stay > "$OUT" 2> "$ERR" &
 job=$!
 wait_for 'grep -q "rank 1 of 2" "$OUT"'
 guard=$(pgrep -P "$job" -x mlaunch-agent)
@@ -127,7 +127,7 @@ worker=$(pgrep -P "$guard" -x mlaunch-agent)
 must kill -9 "$job" "$guard" "$worker"
 wait "$job" 2> "$T/wait"
 no_survivors "mlaunch and its agent were killed: no process is left" "$mark"
-check "mlaunch clean" "$MLAUNCH" clean
+check "mlaunch clean" "$MLAUNCH" clean "stay.$$"
 check_output "$SEGMENTS" "removes the segments" segments
 
 # munge proves whose a rank is: with it a rank that only says so is refused.
