@@ -38,7 +38,7 @@ job_signalled() {
     for step in $steps; do
         case $step in
         [0-9]*) has_said 'got SIG' "$step" ;;
-        *) kill -"$step" "$mlaunch" ;;
+        *) must kill -"$step" "$mlaunch" ;;
         esac
     done
     wait "$mlaunch"
@@ -70,7 +70,7 @@ check_match "^mlaunch: ended by SIGTERM \\(from pid $$, [^)]+\\): SIGKILL in 5 s
 timeout 1000 "${JOB[@]}" -n 1 -- sh -c 'echo ready; exec sleep 60' > "$T/out" 2> "$T/err" &
 mlaunch=$!
 has_said ready 1
-kill -TERM "$mlaunch"
+must kill -TERM "$mlaunch"
 run eval 'wait "$mlaunch"'
 job_judge 143 "timeout(1)" "timeout mlaunch"
 check_match '^mlaunch: ended by SIGTERM \(from pid [0-9]+, timeout\)' "$T/err" "… is named"
@@ -92,7 +92,7 @@ nohup "${JOB[@]}" -n 1 -- sh -c 'echo ready; read -r x < '"$T"'/go; echo "goes o
 mlaunch=$!
 set +m
 has_said ready 1
-kill -HUP "$mlaunch"
+must kill -HUP "$mlaunch"
 echo now > "$T/go"
 run eval 'wait "$mlaunch"'
 job_judge 0 "nohup: SIGHUP does nothing" "nohup"
@@ -114,7 +114,8 @@ wait_for '[ -s "$T/ready" ]'
 # With the thread sanitizer, which holds signals back, one in 150 was lost; in 500 runs without it
 # none was.
 case $SANITIZE in *thread*) (sleep 4 && kill -INT "$mlaunch") 2> /dev/null & ;; esac
-run eval 'kill -INT "$mlaunch"; wait "$mlaunch"'
+must kill -INT "$mlaunch"
+run eval 'wait "$mlaunch"'
 job_judge 130 "Ctrl-C while it connects" "INT"
 
 # A reader that doesn't read delays the end of a job; a second signal ends it at once.
@@ -129,9 +130,9 @@ wait_for 'grep -qs pipe "/proc/$mlaunch/task/"*/wchan'
 # Beyond what mlaunch and the agent keep in memory it stays in the rank's pipe.
 rank=$(sed -n 's/.*"event":"started".*"pid":\([0-9]*\).*/\1/p' "$EVENTS" | tail -n 1)
 wait_for '[ "$(sed -n "s/^wchar: //p" "/proc/$rank/io")" -gt $(((4 << 20) + (128 << 10))) ]'
-kill -INT "$mlaunch"
+must kill -INT "$mlaunch"
 has_said 'ended by SIGINT' 1
-kill -TERM "$mlaunch"
+must kill -TERM "$mlaunch"
 run eval 'wait "$mlaunch"'
 exec 8>&-
 job_judge 130 "twice Ctrl-C while nobody reads the output" "INT, TERM"
@@ -156,7 +157,7 @@ unread_end() { # STATUS NAME
     job_judge "$1" "$2" "mlaunch"
 }
 unread_start
-kill -TERM "$mlaunch"
+must kill -TERM "$mlaunch"
 unread_end 143 "SIGTERM while nobody reads standard error"
 unread_start --timeout 1
 unread_end 124 "--timeout while nobody reads standard error"
@@ -170,7 +171,7 @@ mlaunch=$!
 set +m
 has_said ready 1
 wait_for 'grep -qs pipe "/proc/$mlaunch/task/"*/wchan'
-kill -TERM "$mlaunch"
+must kill -TERM "$mlaunch"
 slow_read='import os, select, sys
 got = 0
 while got < 400000 and select.select([8], [], [], 60)[0]:
@@ -214,7 +215,7 @@ has_said ready 1
 rank=$(cat "$T/rank")
 far=$(cat "$T/far")
 state_of() { sed 's/.*) //; s/ .*//' "/proc/$1/stat" 2> /dev/null; }
-kill -TSTP "$mlaunch"
+must kill -TSTP "$mlaunch"
 if wait_for '[ "$(state_of "$mlaunch")" = T ] && [ "$(state_of "$rank")" = T ]'; then
     pass "SIGTSTP: mlaunch and its rank are stopped"
 else
@@ -223,7 +224,7 @@ else
 fi
 wait_for '[ "$(state_of "$far")" = T ]'
 check_output T "SIGTSTP: so is a process in a session of its own" state_of "$far"
-kill -CONT "$mlaunch"
+must kill -CONT "$mlaunch"
 if wait_for '[ "$(state_of "$mlaunch")" != T ] && [ "$(state_of "$rank")" != T ]'; then
     pass "SIGCONT: both go on"
 else
@@ -231,7 +232,8 @@ else
 fi
 if wait_for '[ "$(state_of "$far")" != T ]'; then pass "SIGCONT: so does that process"; else \
     fail "SIGCONT: so does that process"; fi
-run eval 'kill -TERM "$mlaunch"; wait "$mlaunch"'
+must kill -TERM "$mlaunch"
+run eval 'wait "$mlaunch"'
 job_judge 143 "and it can be ended" "TERM"
 
 # mlaunch killed: its agent ends the ranks.
@@ -242,7 +244,7 @@ set -m
 mlaunch=$!
 set +m
 has_said ready 2
-kill -KILL "$mlaunch"
+must kill -KILL "$mlaunch"
 no_survivors "SIGKILL of mlaunch: no rank is left" "$MARK"
 wait "$mlaunch" 2> /dev/null
 

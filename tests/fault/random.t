@@ -23,29 +23,29 @@ wait_microseconds() {
     while [ "${EPOCHREALTIME/./}" -lt "$end" ]; do read -r -t 0.005 <> <(:); done
 }
 
-# strike FAULT HOST
+# strike FAULT HOST: fails if there is no such process yet, or no more. mlaunch, which is a child,
+# can be sent signals until it is waited for.
 strike() {
     case $1 in
-    head) kill -KILL "$mlaunch" ;;
-    INT | TERM | HUP) kill -"$1" "$mlaunch" ;;
+    head) must kill -KILL "$mlaunch" ;;
+    INT | TERM | HUP) must kill -"$1" "$mlaunch" ;;
     twice)
-        kill -INT "$mlaunch"
+        must kill -INT "$mlaunch"
         wait_microseconds 120000
-        kill -TERM "$mlaunch"
+        must kill -TERM "$mlaunch"
         ;;
     rank)
         local pid
         pid=$("$SOURCE/tests/fault/look.py" left "$EVENTS" "$MARK" |
             sed -n 's/^process \([0-9]*\): [^ ]*faulty zoo.*/\1/p' | head -n 1)
-        [ -n "$pid" ] && kill -KILL "$pid"
+        [ -n "$pid" ] && kill -KILL "$pid" 2> /dev/null
         ;;
-    *) # before it has connected there is no such process
-        agent_kill "$2" "$1"
-        ;;
-    esac 2> /dev/null
+    *) agent_kill "$2" "$1" ;;
+    esac
 }
 
 places=("localhost" "$H1,$H2" "localhost,$H1")
+struck=0
 faults=(head INT TERM HUP twice rank worker guard sshd)
 for ((round = 1; round <= ROUNDS; round++)); do
     place=${places[RANDOM % 3]}
@@ -55,19 +55,20 @@ for ((round = 1; round <= ROUNDS; round++)); do
     moment=$((RANDOM * 20)) # microseconds: 0 to 0.65 s
     job_start -H "$place" -n 4 --oversubscribe -- "$FAULTY" zoo $CHILDREN
     wait_microseconds $moment
-    strike "$fault" "$host"
     what="round $round: $fault at $((moment / 1000)) ms, $place"
     # A fault that came too early hits nothing and leaves the job running; the job is then ended by
     # SIGTERM.
+    if strike "$fault" "$host"; then struck=$((struck + 1)); else what+=", which hits nothing"; fi
     wait_microseconds 20000
-    [ "$fault" = head ] || kill -TERM "$mlaunch" 2> /dev/null
+    [ "$fault" = head ] || must kill -TERM "$mlaunch"
     if ! wait_for '! kill -0 "$mlaunch" 2> /dev/null'; then
         fail "$what" "mlaunch has not ended"
-        kill -KILL "$mlaunch"
+        must kill -KILL "$mlaunch"
         continue
     fi
     wait "$mlaunch" 2> /dev/null
     nothing_left "$what"
 done
+check "half of the faults have hit something" test $((struck * 2)) -ge "$ROUNDS"
 
 done_testing

@@ -68,7 +68,7 @@ for pause in 8 16 30; do
     wait_for 'grep -q "in $pause s" "$T/err"' 90
     read -r -t $((pause - 1)) <> <(:) &
     over=$!
-    kill -TERM "$mlaunch"
+    must kill -TERM "$mlaunch"
     run eval 'wait "$mlaunch"'
     kill "$over" 2> /dev/null && is_early=yes && break
 done

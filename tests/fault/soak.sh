@@ -72,8 +72,8 @@ soak_job() {
     if [ -n "$number" ]; then
         has_said ready "$number"
         case $kind in
-        worker) agent_kill "${SOAK_HOSTS%% *}" worker ;;
-        *) kill -"$kind" "$mlaunch" ;;
+        worker) must agent_kill "${SOAK_HOSTS%% *}" worker ;;
+        *) must kill -"$kind" "$mlaunch" ;;
         esac
     fi
     wait "$mlaunch" 2> /dev/null
@@ -124,7 +124,7 @@ soak() {
         fail "$rounds short jobs ended as they should" "$bad did not"
     fi
     wait_for 'long_look > "$T/long.after"; long_has_not_grown'
-    kill -TERM $long
+    must kill -TERM $long
     wait $long 2> /dev/null
     status=$?
     [ $status = 143 ] && pass "the long job ran until SIGTERM, $(grep -c failures "$T/long") times"

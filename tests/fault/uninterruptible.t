@@ -27,7 +27,7 @@ job_start -H localhost --grace 1 -n 2 -- sh -c \
 wait_for 'grep -q asked "$T/fuse"'
 ID=$(job_id)
 pid=$(pgrep -fx "cat $T/silent/file")
-kill -TERM "$mlaunch"
+must kill -TERM "$mlaunch"
 run eval 'wait "$mlaunch"'
 cp "$T/err" "$ERR"
 check_output 143 "mlaunch ends, with SIGTERM's status" echo "$status"
@@ -37,7 +37,7 @@ check_match "process $pid could not be ended: pid $pid \(cat\) is in uninterrupt
 check_output D "it still is there" sh -c "sed 's/.*) //; s/ .*//' /proc/$pid/stat"
 check_error 1 "job $ID: process $pid \(cat\) is left: pid $pid \(cat\) is in uninterruptible sleep" "clean finds it, and says why it stays" \
     "$MLAUNCH" clean "$ID"
-kill "$fuse"
+must kill "$fuse"
 wait_for '! kill -0 "$pid" 2> /dev/null'
 check "once the system lets it go" "$MLAUNCH" clean "$ID"
 nothing_left "nothing is left"

@@ -56,7 +56,7 @@ lose() {
     waiting=$!
     wait_for "queue_is 1"
     begin=${EPOCHREALTIME/./}
-    "$@"
+    must "$@"
     wait "$streaming" "$waiting"
     diag "$name: clients were told after $(((${EPOCHREALTIME/./} - begin) / 1000)) ms"
     check_match "$words.*\"unavailable_error\".*503" "$T/stream" "$name: the stream is told"
@@ -68,10 +68,10 @@ lose() {
         "! serve_has_ended && serve_answers && [ \"\$(answer)\" = '$known' ]"
     diag "$name: healthy again after $(((${EPOCHREALTIME/./} - begin) / 1000)) ms"
 }
-# The process of the rank in a host, by its name there.
+# The process of the rank in a host, by its name there; fails if there is none.
 rank_kill() { netns exec "$1" sh -c 'for f in /proc/[0-9]*/exe; do
-    [ "$(readlink "$f")" = "$0" ] && f=${f%/exe} && kill -KILL "${f#/proc/}"
-done; true' "$LLM"; }
+    [ "$(readlink "$f")" = "$0" ] && f=${f%/exe} && kill -KILL "${f#/proc/}" && found=1
+done; [ -n "$found" ]' "$LLM"; }
 
 lose "a rank is killed" "rank 1 was killed by signal 9 \\(Killed\\) on host $H2" rank_kill "$H2"
 check_output "$H1 $H2" "a rank is killed: the ranks are where they were" places
