@@ -721,7 +721,7 @@ static void dying(struct job *j, int rank)
         rc = call_once(w, rank);
     REQUIRE(rc == ML_ERR_PEER);
     REQUIRE_TEXT(ml_error(), "rank 2");
-    REQUIRE(job_now_ms() - begin < NOTICED_MS);
+    REQUIRE_WITHIN(begin, NOTICED_MS);
     if (dying_in != FREE) {
         REQUIRE(ml_put(w, &rc, sizeof(rc), rank, 0) == ML_ERR_PEER);
         REQUIRE(ml_window_free(w) == ML_ERR_PEER);
