@@ -151,10 +151,22 @@ check_error 125 'malformed ANSWER: "found" is not a string' "mlaunch kill: a num
     asks '{"found": 1}' kill JOB
 check "mlaunch ps: a good one" asks '{"jobs": [], "orphans": []}' ps
 
-# The time grows with the jobs, not with their square.
-run env ODD=many-jobs timeout 30 "$MLAUNCH" ps -v --agent "$SOURCE/tests/cli/odd-agent.py"
+# The time grows with the jobs, not with their square. many JOBS: sets $used to the milliseconds of
+# a processor that all processes needed.
+many() {
+    local TIMEFORMAT='%U %S'
+    export ODD=many-jobs JOBS=$1
+    { time run "$MLAUNCH" ps -v --agent "$SOURCE/tests/cli/odd-agent.py"; } 2> "$T/used"
+    used=$(awk '{ print int(($1 + $2) * 1000) }' "$T/used")
+    unset ODD JOBS
+}
+many 3000
+few=$used
+many 30000
 shows "mlaunch ps -v: 30,000 jobs" "$status" = 0
 check_match '^job 29999:' "$OUT" "… and each is shown"
+shows "… in less than 30 times the time of 3,000 ($used ms and $few ms of a processor)" \
+    "$used" -lt $((few * 30))
 
 # Every step of an agent has an end, though it answers PING.
 slow_check 125 'host localhost: nothing was heard from its agent for 10 s' "it says nothing" silent
