@@ -5,9 +5,9 @@
  * Rank 0 has all state of all requests. The other ranks carry out the steps that it sends, so a
  * client that leaves, or a request that is cancelled, never concerns them.
  */
-#include "examples/llm/llm_bench.h"
-#include "examples/llm/llm_generate.h"
-#include "examples/llm/llm_serve.h"
+#include "llm_bench.h"
+#include "llm_generate.h"
+#include "llm_serve.h"
 
 #include <errno.h>
 #include <stdio.h>

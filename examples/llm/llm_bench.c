@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "examples/llm/llm_bench.h"
+#include "llm_bench.h"
 
-#include "examples/llm/llm_run.h"
+#include "llm_run.h"
 
 #include <jansson.h>
 #include <stdio.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "examples/llm/llm_generate.h"
+#include "llm_generate.h"
 
-#include "examples/llm/llm_run.h"
-#include "examples/llm/text/text_out.h"
-#include "examples/llm/text/tokenizer.h"
+#include "llm_run.h"
+#include "text/text_out.h"
+#include "text/tokenizer.h"
 
 #include <errno.h>
 #include <jansson.h>

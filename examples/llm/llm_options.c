@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "examples/llm/llm_options.h"
+#include "llm_options.h"
 
-#include "common/text/number.h"
-
+#include <ctype.h>
 #include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
@@ -17,10 +16,24 @@ struct llm_option {
     int (*set)(struct llm_options *o, const char *name, const char *value);
 };
 
+bool llm_options_number(const char *text, int64_t least, int64_t most, int64_t *out)
+{
+    char *end;
+    long long value;
+
+    errno = 0;
+    value = strtoll(text, &end, 10);
+    /* strtoll() takes blanks and signs, too. */
+    if (!isdigit((unsigned char)*text) || *end || errno || value < least || value > most)
+        return false;
+    *out = value;
+    return true;
+}
+
 static int number_set(const char *name, const char *value, int64_t least, int64_t most,
                       int64_t *out)
 {
-    if (number_parse(value, least, most, out))
+    if (llm_options_number(value, least, most, out))
         return 0;
     fprintf(stderr, "llm: --%s: '%s' is not a whole number from %lld to %lld\n", name, value,
             (long long)least, (long long)most);

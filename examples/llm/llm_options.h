@@ -3,7 +3,7 @@
 #ifndef LLM_LLM_OPTIONS_H
 #define LLM_LLM_OPTIONS_H
 
-#include "examples/llm/steps/sampler.h"
+#include "steps/sampler.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,5 +30,9 @@ enum { LLM_EXIT_LOST = 1, LLM_EXIT_USAGE = 2 };
  * error, which it prints. llm_options_free frees what o points to. */
 int llm_options_read(struct llm_options *o, enum llm_word_set word, int argc, char **argv);
 void llm_options_free(struct llm_options *o);
+
+/* Reads a text that is one whole number from `least`, which is not negative, to `most`. False: it
+ * is not, and *out is unchanged. */
+bool llm_options_number(const char *text, int64_t least, int64_t most, int64_t *out);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "examples/llm/llm_run.h"
+#include "llm_run.h"
 
-#include "examples/llm/steps/step_worker.h"
+#include "steps/step_worker.h"
 
 #include <stdio.h>
 #include <string.h>

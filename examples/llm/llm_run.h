@@ -3,8 +3,8 @@
 #ifndef LLM_LLM_RUN_H
 #define LLM_LLM_RUN_H
 
-#include "examples/llm/llm_options.h"
-#include "examples/llm/steps/lead.h"
+#include "llm_options.h"
+#include "steps/lead.h"
 
 /* Rank 0's work with an open model. Returns the exit status. */
 typedef int llm_run_fn(struct lead *l, const struct llm_options *o);

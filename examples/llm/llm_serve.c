@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "examples/llm/llm_serve.h"
+#include "llm_serve.h"
 
-#include "common/text/number.h"
-#include "examples/llm/llm_run.h"
-#include "examples/llm/serve/link_speed.h"
-#include "examples/llm/serve/service.h"
-#include "examples/llm/steps/step_worker.h"
+#include "llm_options.h"
+#include "llm_run.h"
+#include "serve/link_speed.h"
+#include "serve/service.h"
+#include "steps/step_worker.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -45,7 +45,7 @@ static const char serve_help[] =
 
 static int number_option(const char *name, const char *text, int64_t min, int64_t max, int64_t *out)
 {
-    if (number_parse(text, min, max, out))
+    if (llm_options_number(text, min, max, out))
         return 0;
     fprintf(stderr, "llm serve: --%s must be a number from %lld to %lld, not '%s'\n", name,
             (long long)min, (long long)max, text);

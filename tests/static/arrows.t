@@ -2,9 +2,11 @@
 # SPDX-License-Identifier: MIT
 # The order of the house: the list of rooms below, from below to above. A room includes its own
 # headers, those of common/, the generated ones, and of the rooms before it those that its line
-# names. The map in CONTRIBUTING.md has the same list.
+# names. The map in CONTRIBUTING.md has the same list. The examples have nothing of common/: they
+# include <mlaunch.h>, as it is installed, and are compiled where nothing else can be found.
 TEST_TIER=quick
 . "${0%/*}/../lib/test.sh"
+. "${0%/*}/includes.sh"
 cd "$SOURCE" || exit 1
 
 declare -A listed group_of granted
@@ -22,7 +24,7 @@ header() {
 room() {
     local folder=$1 group=$1 line path other used=" " bad="" below="common common/text common/net"
     shift
-    case $folder in common/text) below="" ;; common) below="common/text" ;; esac
+    case $folder in common/text) below="" ;; common) below="common/text" ;; examples*) below="" ;; esac
     listed[$folder]=1
     # The folders of launcher/ are groups of rooms.
     if [[ $folder =~ ^launcher/[^/]* ]]; then group=${BASH_REMATCH[0]}; fi
@@ -44,8 +46,7 @@ room() {
             continue 2
         done
         bad+="${line%:*}: includes $path"$'\n'
-    done < <(grep -n -E '^ *# *include *"' "$folder"/*.[ch] 2> /dev/null |
-        sed -E 's/^([^:]*:[0-9]*):.*"(.*)".*/\1:\2/')
+    done < <(includes "$folder"/*.[ch])
     [ -d "$folder" ] || used=" $* ${granted[$folder]:-} " # as rdma/ of a source without it
     for other in "$@" ${granted[$folder]:-}; do
         case $used in *" $other "*) ;; *) bad+="no file of $folder includes $other"$'\n' ;; esac

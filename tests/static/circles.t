@@ -5,16 +5,20 @@
 # define.
 TEST_TIER=quick
 . "${0%/*}/../lib/test.sh"
+. "${0%/*}/includes.sh"
 . "${0%/*}/symbols.sh"
 cd "$BUILD" || exit 1
 
 folders="common coordinator examples/llm launcher rdma runtime"
 
 # "runtime/a runtime/b": a.c or a.h includes b.h.
-includes() {
+file_includes() {
+    local files
+    cd "$SOURCE" || exit 1
     # shellcheck disable=SC2086
-    (cd "$SOURCE" && grep -rE --include='*.[ch]' '^ *# *include *"[a-z_]+/' $folders) |
-        sed -E 's/^([^:]*)\.[ch]:.*"(.*)\.h".*/\1 \2/' | awk '$1 != $2' | sort -u
+    mapfile -t files < <(find $folders -name '*.[ch]')
+    includes "${files[@]}" | sed -nE 's/^([^:]*)\.[ch]:[0-9]*:(.*\/.*)\.h$/\1 \2/p' |
+        awk '$1 != $2' | sort -u
 }
 
 # "runtime/a runtime/b": a.o lacks a name that b.o defines.
@@ -56,7 +60,7 @@ check_circles() {
     fi
 }
 
-includes > "$T/includes"
+(file_includes) > "$T/includes"
 check_circles "the includes between files" 500 "$T/includes"
 objects > "$T/objects"
 (inlines) > "$T/inlines"

@@ -8,12 +8,15 @@ cd "$SOURCE" || exit 1
 
 read -ra flags < <(env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -s --no-print-directory -C "$BUILD" \
     print-flags | tail -n 1)
+# examples/llm names its headers as seen from the including file.
+llm=(-Iexamples/llm -Iexamples/llm/serve -I"$BUILD/include")
 # compile FILE…: with the arguments' types checked.
 compile() {
     local copies
     mapfile -t copies < <(python3 "$SOURCE/tests/static/json_types.py" "$T" "$@")
     [ "${#copies[@]}" -eq $# ] &&
-        "$CC" -fsyntax-only -I. -I"$BUILD" -D_GNU_SOURCE -std=gnu11 "${flags[@]}" "${copies[@]}"
+        "$CC" -fsyntax-only -I. -I"$BUILD" "${llm[@]}" -D_GNU_SOURCE -std=gnu11 "${flags[@]}" \
+            "${copies[@]}"
 }
 rooms=(common coordinator examples launcher runtime rdma tests)
 [ -x "$BUILD/launcher/pmix/mlaunch-pmix" ] || rooms+=(--exclude-dir=pmix)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "examples/llm/compute/activation_buffer.h"
+#include "activation_buffer.h"
 
-#include "examples/llm/compute/block_values.h"
+#include "block_values.h"
 
 #include <stdlib.h>
 #include <string.h>

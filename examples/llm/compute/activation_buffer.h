@@ -3,7 +3,7 @@
 #ifndef LLM_COMPUTE_ACTIVATION_BUFFER_H
 #define LLM_COMPUTE_ACTIVATION_BUFFER_H
 
-#include "examples/llm/compute/llm_kernels.h"
+#include "llm_kernels.h"
 
 /* Room for `count` vectors of up to `columns` numbers. 0, or -1: out of memory. */
 int activation_buffer_open(struct activation *a, uint32_t count, uint32_t columns);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "examples/llm/compute/attention.h"
+#include "attention.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -6,7 +6,7 @@
 #ifndef LLM_COMPUTE_ATTENTION_H
 #define LLM_COMPUTE_ATTENTION_H
 
-#include "examples/llm/compute/llm_kernels.h"
+#include "llm_kernels.h"
 
 struct attention_cache {
     uint16_t *keys, *values;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "examples/llm/compute/block_values.h"
+#include "block_values.h"
 
-#include "examples/llm/compute/half_float.h"
+#include "half_float.h"
 
 static void q8_0_read(const uint8_t *block, struct block_values *out)
 {

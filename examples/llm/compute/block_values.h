@@ -16,7 +16,7 @@
 #ifndef LLM_COMPUTE_BLOCK_VALUES_H
 #define LLM_COMPUTE_BLOCK_VALUES_H
 
-#include "examples/llm/model/gguf_type.h"
+#include "../model/gguf_type.h"
 
 enum { BLOCK_VALUES = 32, BLOCK_SUPER = 256 };
 

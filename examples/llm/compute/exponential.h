@@ -4,7 +4,7 @@
 #ifndef LLM_COMPUTE_EXPONENTIAL_H
 #define LLM_COMPUTE_EXPONENTIAL_H
 
-#include "examples/llm/compute/half_float.h"
+#include "half_float.h"
 
 #include <math.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "examples/llm/compute/llm_kernels.h"
+#include "llm_kernels.h"
 
 #if defined(__x86_64__)
 #include <cpuid.h>

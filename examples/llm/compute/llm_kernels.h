@@ -9,7 +9,7 @@
 #ifndef LLM_COMPUTE_LLM_KERNELS_H
 #define LLM_COMPUTE_LLM_KERNELS_H
 
-#include "examples/llm/model/model_weights.h"
+#include "../model/model_weights.h"
 
 /* Vectors that matrices are multiplied with. */
 struct activation {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* llm_kernels_any.c: the kernels in plain C, for any CPU; the others are tested against them. */
-#include "examples/llm/compute/block_values.h"
-#include "examples/llm/compute/exponential.h"
-#include "examples/llm/compute/llm_kernels.h"
+#include "block_values.h"
+#include "exponential.h"
+#include "llm_kernels.h"
 
 #include <math.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "examples/llm/compute/llm_kernels_x86.h"
+#include "llm_kernels_x86.h"
 
 #if defined(__x86_64__)
 EXPONENTIAL_KERNELS(KERNEL_TARGET, x86)

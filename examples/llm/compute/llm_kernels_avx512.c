@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #define KERNEL_VNNI
-#include "examples/llm/compute/llm_kernels_x86.h"
+#include "llm_kernels_x86.h"
 
 #if defined(__x86_64__)
 EXPONENTIAL_KERNELS(KERNEL_TARGET, x86)

@@ -23,9 +23,9 @@
 #ifndef LLM_COMPUTE_LLM_KERNELS_X86_H
 #define LLM_COMPUTE_LLM_KERNELS_X86_H
 
-#include "examples/llm/compute/block_values.h"
-#include "examples/llm/compute/exponential.h"
-#include "examples/llm/compute/llm_kernels.h"
+#include "block_values.h"
+#include "exponential.h"
+#include "llm_kernels.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>

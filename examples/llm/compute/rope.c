@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "examples/llm/compute/rope.h"
+#include "rope.h"
 
 #include <math.h>
 #include <stdlib.h>

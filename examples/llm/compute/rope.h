@@ -4,7 +4,7 @@
 #ifndef LLM_COMPUTE_ROPE_H
 #define LLM_COMPUTE_ROPE_H
 
-#include "examples/llm/model/model_shape.h"
+#include "../model/model_shape.h"
 
 struct rope {
     uint32_t pairs;

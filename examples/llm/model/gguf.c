@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include "examples/llm/model/gguf.h"
-
-#include "common/text/printable.h"
+#include "gguf.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,6 +43,20 @@ struct gguf {
     uint64_t hash;
 };
 
+void gguf_sentence(char *error, size_t size, const char *path, const char *format, va_list args)
+{
+    size_t length = strlen(path);
+    const char *shown = length > PATH_SHOWN ? path + length - PATH_SHOWN : path;
+    int used = snprintf(error, size, "%s%s: ", shown == path ? "" : "...", shown);
+
+    if (used < 0 || (size_t)used >= size)
+        return;
+    vsnprintf(error + used, size - (size_t)used, format, args);
+    for (char *at = error + used; *at; at++)
+        if (*at < ' ' || *at > '~')
+            *at = '?';
+}
+
 /* Where the sentence of a failure goes. */
 struct report {
     const char *path;
@@ -58,20 +69,11 @@ static bool report_set(const struct report *r, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 static bool report_set(const struct report *r, const char *format, ...)
 {
-    size_t length = strlen(r->path);
-    const char *shown = length > PATH_SHOWN ? r->path + length - PATH_SHOWN : r->path;
     va_list args;
-    int used;
 
-    if (r->size == 0)
-        return false;
-    used = snprintf(r->text, r->size, "%s%s: ", shown == r->path ? "" : "...", shown);
-    if (used >= 0 && (size_t)used < r->size) {
-        va_start(args, format);
-        vsnprintf(r->text + used, r->size - (size_t)used, format, args);
-        va_end(args);
-    }
-    printable_mend(r->text, "");
+    va_start(args, format);
+    gguf_sentence(r->text, r->size, r->path, format, args);
+    va_end(args);
     return false;
 }
 

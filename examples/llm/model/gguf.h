@@ -15,9 +15,10 @@
 #ifndef LLM_MODEL_GGUF_H
 #define LLM_MODEL_GGUF_H
 
-#include "examples/llm/model/gguf_type.h"
-#include "examples/llm/model/gguf_value.h"
+#include "gguf_type.h"
+#include "gguf_value.h"
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -43,13 +44,18 @@ struct gguf_fingerprint {
     uint64_t hash;
 };
 
-/* NULL: `error` has a sentence, without a newline, that is safe for a terminal. */
+/* NULL: `error` has a sentence (gguf_sentence). */
 struct gguf *gguf_open(const char *path, char *error, size_t size);
 void gguf_close(struct gguf *g); /* takes NULL */
 
 /* The path as gguf_open() was given it. */
 const char *gguf_path(const struct gguf *g);
 struct gguf_fingerprint gguf_fingerprint(const struct gguf *g);
+
+/* Writes the file's name and, behind it, the sentence of a failure, in which all that is not
+ * printable ASCII becomes '?': it may hold names out of the file, and goes to a terminal. */
+void gguf_sentence(char *error, size_t size, const char *path, const char *format, va_list args)
+    __attribute__((format(printf, 4, 0)));
 
 /* The value of a key. False: there is no such key, or it is of another kind; then *out is
  * unchanged. A number is any integer that is not negative, or a boolean; a real is any number. */

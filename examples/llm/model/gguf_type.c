@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "examples/llm/model/gguf_type.h"
+#include "gguf_type.h"
 
 #include <stddef.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "examples/llm/model/gguf_value.h"
+#include "gguf_value.h"
 
 #include <endian.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "examples/llm/model/model_shape.h"
+#include "model_shape.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
 #ifndef LLM_MODEL_MODEL_SHAPE_H
 #define LLM_MODEL_MODEL_SHAPE_H
 
-#include "examples/llm/model/gguf.h"
+#include "gguf.h"
 
 enum model_architecture { MODEL_LLAMA, MODEL_QWEN2, MODEL_QWEN3 };
 

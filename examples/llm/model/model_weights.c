@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "examples/llm/model/model_weights.h"
+#include "model_weights.h"
 
 #include <inttypes.h>
 #include <stdio.h>

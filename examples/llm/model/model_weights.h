@@ -16,8 +16,8 @@
 #ifndef LLM_MODEL_MODEL_WEIGHTS_H
 #define LLM_MODEL_MODEL_WEIGHTS_H
 
-#include "examples/llm/model/model_shape.h"
-#include "examples/llm/model/share.h"
+#include "model_shape.h"
+#include "share.h"
 
 /* A matrix, or a part of one, as it lies in the file: y = W x, where x has `columns` numbers and y
  * `rows`. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "examples/llm/model/share.h"
+#include "share.h"
 
 static uint32_t share_begin(uint32_t total, uint32_t rank, uint32_t ranks)
 {

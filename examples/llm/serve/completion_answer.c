@@ -1,38 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-#include "examples/llm/serve/completion_answer.h"
+#include "completion_answer.h"
 
-#include "common/text/text_json.h"
+#include "../text/characters.h"
 
 #include <inttypes.h>
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* A text of the model's: any bytes, but almost always UTF-8. What is not becomes U+FFFD. */
-static json_t *model_text(const char *text, size_t length)
+json_t *answer_text(const char *text, size_t length)
 {
-    json_t *value = json_stringn(length ? text : "", length);
-    char *plain;
-    size_t at = 0, to = 0;
+    size_t size = 0;
+    char *plain = characters_mend(text, length, &size);
+    json_t *value = plain ? json_stringn(plain, size) : NULL;
 
-    if (value)
-        return value;
-    plain = malloc(3 * length + 1);
-    while (plain && at < length) {
-        size_t size = 4;
-
-        if (size > length - at)
-            size = length - at;
-        do { /* the character at `at`, if there is one of this size */
-            value = json_stringn(text + at, size);
-        } while (!value && --size);
-        memcpy(plain + to, size ? text + at : "\xef\xbf\xbd", size ? size : 3);
-        to += size ? size : 3;
-        at += size ? size : 1;
-        json_decref(value);
-    }
-    value = plain ? json_stringn(plain, to) : NULL;
     free(plain);
     return value;
 }
@@ -53,8 +34,8 @@ static json_t *head_json(const struct answer_head *head, bool is_chunk)
     snprintf(id, sizeof(id), "%s-%016" PRIx64, head->is_chat ? "chatcmpl" : "cmpl", head->id);
     if (head->is_chat)
         object = is_chunk ? "chat.completion.chunk" : "chat.completion";
-    return json_pack("{s:s, s:s, s:I, s:o}", "id", id, "object", object, "created",
-                     (json_int_t)head->created, "model", text_json(head->model));
+    return json_pack("{s:s, s:s, s:I, s:s}", "id", id, "object", object, "created",
+                     (json_int_t)head->created, "model", head->model);
 }
 
 static json_t *usage_json(const struct answer_head *head, const struct ticket_news *news)
@@ -103,7 +84,7 @@ static json_t *choices_json(const char *name, json_t *content, const struct tick
 char *answer_whole(const struct answer_head *head, const char *text, size_t length,
                    const struct ticket_news *news)
 {
-    json_t *all = head_json(head, false), *content = model_text(text, length);
+    json_t *all = head_json(head, false), *content = answer_text(text, length);
 
     if (head->is_chat)
         content = json_pack("{s:s, s:o}", "role", "assistant", "content", content);
@@ -125,7 +106,7 @@ char *answer_first(const struct answer_head *head)
 
 char *answer_chunk(const struct answer_head *head, const char *text, size_t length)
 {
-    json_t *all = head_json(head, true), *content = model_text(text, length);
+    json_t *all = head_json(head, true), *content = answer_text(text, length);
 
     if (head->is_chat)
         content = json_pack("{s:o}", "content", content);
@@ -170,8 +151,9 @@ static const char *error_type(int status)
 
 char *answer_error(int status, const char *message, const char *param)
 {
-    return dump(json_pack("{s:{s:o, s:s, s:s?, s:i}}", "error", "message", text_json(message),
-                          "type", error_type(status), "param", param, "code", status));
+    return dump(json_pack("{s:{s:o, s:s, s:s?, s:i}}", "error", "message",
+                          answer_text(message, strlen(message)), "type", error_type(status),
+                          "param", param, "code", status));
 }
 
 char *answer_too_long(uint32_t prompt_count, uint32_t context)

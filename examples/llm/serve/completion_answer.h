@@ -6,18 +6,23 @@
 #ifndef LLM_SERVE_COMPLETION_ANSWER_H
 #define LLM_SERVE_COMPLETION_ANSWER_H
 
-#include "examples/llm/serve/queue.h"
+#include "queue.h"
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+/* A JSON string. Each byte that is not UTF-8 becomes U+FFFD: a model may say such, and a sentence
+ * that was cut may end with some. NULL: no memory. */
+json_t *answer_text(const char *text, size_t length);
 
 /* What all JSON texts of one answer say. */
 struct answer_head {
     bool is_chat;
     uint64_t id;
-    int64_t created; /* seconds since 1970 */
-    const char *model;
+    int64_t created;       /* seconds since 1970 */
+    const char *model;     /* UTF-8 */
     uint32_t prompt_count; /* tokens */
 };
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "examples/llm/serve/completion_request.h"
-
-#include "common/text/parsed_json.h"
+#include "completion_request.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -359,7 +357,7 @@ int completion_request_read(struct completion_request *out, bool is_chat, const 
         .is_chat = is_chat,
         .sampling = {.temperature = 1, .top_p = 1},
     };
-    out->root = parsed_json(body, size, 0, &error);
+    out->root = json_loadb(body, size, 0, &error);
     if (!out->root)
         return refuse(problem, NULL, "the body is not JSON: line %d column %d: %s", error.line,
                       error.column, error.text);

@@ -7,7 +7,7 @@
 #ifndef LLM_SERVE_COMPLETION_REQUEST_H
 #define LLM_SERVE_COMPLETION_REQUEST_H
 
-#include "examples/llm/steps/sampler.h"
+#include "../steps/sampler.h"
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "examples/llm/serve/completions.h"
+#include "completions.h"
 
-#include "common/clock.h"
-#include "examples/llm/serve/completion_answer.h"
-#include "examples/llm/serve/completion_request.h"
-#include "examples/llm/serve/prompt_tokens.h"
-#include "examples/llm/serve/reply.h"
+#include "../steps/monotonic.h"
+#include "completion_answer.h"
+#include "completion_request.h"
+#include "prompt_tokens.h"
+#include "reply.h"
 
 #include <event2/buffer.h>
 #include <event2/keyvalq_struct.h>
@@ -129,7 +129,7 @@ static struct ticket *ticket_make(const struct completion_request *r, int32_t *t
     t->order.sampling = r->sampling;
     t->order.seed = r->seed;
     if (!r->has_seed && getrandom(&t->order.seed, sizeof(t->order.seed), 0) < 0)
-        t->order.seed = (uint64_t)clock_ns();
+        t->order.seed = (uint64_t)monotonic_ns();
     t->order.stops = calloc(COMPLETION_STOPS_MOST, sizeof(char *));
     for (uint32_t i = 0; t->order.stops && i < r->stop_count; i++) {
         t->order.stops[i] = strdup(r->stops[i]);
@@ -162,7 +162,7 @@ static void completion_start(struct completions *all, struct evhttp_request *req
     c->wants_usage = r->include_usage;
     c->head = (struct answer_head){r->is_chat, all->next_id++, time(NULL), all->config.model,
                                    ticket->order.prompt_count};
-    c->put_ns = clock_ns();
+    c->put_ns = monotonic_ns();
     ticket->owner = c;
     refusal = queue_put(all->config.queue, ticket);
     if (refusal) {
@@ -347,7 +347,7 @@ static void news_count(struct completion *c, const struct ticket_news *news)
 {
     struct metrics *m = c->all->config.metrics;
     uint32_t more = news->tokens - c->tokens;
-    double all_s = (double)(clock_ns() - news->put_ns) / 1e9;
+    double all_s = (double)(monotonic_ns() - news->put_ns) / 1e9;
 
     m->answer_tokens += more;
     if (!c->tokens && news->tokens) {
@@ -400,7 +400,7 @@ struct completions *completions_open(const struct completions_config *config)
         return NULL;
     all->config = *config;
     if (getrandom(&all->next_id, sizeof(all->next_id), 0) < 0)
-        all->next_id = (uint64_t)clock_ns();
+        all->next_id = (uint64_t)monotonic_ns();
     all->changed = event_new(config->base, queue_fd(config->queue), EV_READ | EV_PERSIST,
                              completions_on_changed, all);
     if (!all->changed || event_add(all->changed, NULL)) {
@@ -438,9 +438,10 @@ json_t *completions_list(const struct completions *all)
     json_t *list = json_array();
 
     for (const struct completion *c = all->first; c; c = c->next)
-        json_array_append_new(
-            list, json_pack("{s:f, s:I, s:I, s:b}", "age_s", (double)(clock_ns() - c->put_ns) / 1e9,
-                            "prompt_tokens", (json_int_t)c->head.prompt_count, "answer_tokens",
-                            (json_int_t)c->tokens, "stream", c->is_stream));
+        json_array_append_new(list,
+                              json_pack("{s:f, s:I, s:I, s:b}", "age_s",
+                                        (double)(monotonic_ns() - c->put_ns) / 1e9, "prompt_tokens",
+                                        (json_int_t)c->head.prompt_count, "answer_tokens",
+                                        (json_int_t)c->tokens, "stream", c->is_stream));
     return list;
 }

@@ -6,10 +6,10 @@
 #ifndef LLM_SERVE_COMPLETIONS_H
 #define LLM_SERVE_COMPLETIONS_H
 
-#include "examples/llm/model/gguf.h"
-#include "examples/llm/serve/metrics.h"
-#include "examples/llm/serve/queue.h"
-#include "examples/llm/text/tokenizer.h"
+#include "../model/gguf.h"
+#include "../text/tokenizer.h"
+#include "metrics.h"
+#include "queue.h"
 
 #include <event2/event.h>
 #include <event2/http.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include "examples/llm/serve/engine.h"
+#include "engine.h"
 
-#include "common/quiet_thread.h"
-#include "examples/llm/text/text_out.h"
+#include "../text/text_out.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -286,6 +286,8 @@ struct engine *engine_start(const struct engine_config *config)
 {
     struct engine *e = calloc(1, sizeof(*e));
     uint32_t context = lead_context(config->lead);
+    sigset_t all, before;
+    int rc;
 
     if (!e)
         return NULL;
@@ -299,7 +301,12 @@ struct engine *engine_start(const struct engine_config *config)
         if (!e->slots[i].held)
             goto fail;
     }
-    if (quiet_thread_start(&e->thread, 0, engine_run, e))
+    /* A thread begins with its creator's mask, and signals are for the loop's thread. */
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    rc = pthread_create(&e->thread, NULL, engine_run, e);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (rc)
         goto fail;
     return e;
 fail:

@@ -18,9 +18,9 @@
 #ifndef LLM_SERVE_ENGINE_H
 #define LLM_SERVE_ENGINE_H
 
-#include "examples/llm/serve/queue.h"
-#include "examples/llm/steps/lead.h"
-#include "examples/llm/text/tokenizer.h"
+#include "../steps/lead.h"
+#include "../text/tokenizer.h"
+#include "queue.h"
 
 struct engine;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "examples/llm/serve/http.h"
+#include "http.h"
 
-#include "common/clock.h"
+#include "../steps/monotonic.h"
 
 #include <errno.h>
 #include <event2/buffer.h>
@@ -71,7 +71,7 @@ static void connection_limit(struct http_connection *c, int64_t now_ms)
 static void http_look(evutil_socket_t fd, short what, void *arg)
 {
     struct http *h = arg;
-    int64_t now_ms = clock_ms();
+    int64_t now_ms = monotonic_ms();
 
     (void)fd;
     (void)what;
@@ -93,7 +93,7 @@ static struct bufferevent *http_on_connection(struct event_base *base, void *arg
     connections_forget(h);
     if (h->count <= HTTP_CONNECTIONS_MOST) {
         bufferevent_incref(bev);
-        h->connections[h->count++] = (struct http_connection){bev, clock_ms(), false};
+        h->connections[h->count++] = (struct http_connection){bev, monotonic_ms(), false};
     }
     if (h->count >= HTTP_CONNECTIONS_MOST)
         evconnlistener_disable(h->listener);
@@ -118,7 +118,7 @@ static void request_on_complete(struct evhttp_request *request, void *arg)
 
     if (c) {
         c->has_request = false;
-        c->since_ms = clock_ms();
+        c->since_ms = monotonic_ms();
     }
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "examples/llm/serve/link_speed.h"
+#include "link_speed.h"
 
-#include "common/clock.h"
+#include "../steps/monotonic.h"
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -22,18 +22,18 @@ static int link_measure(ml_group *world, int peer, char *out, char *in, struct l
     int rc = 0;
 
     for (int i = 0; i < ROUNDS && !rc; i++) {
-        begin = clock_ns();
+        begin = monotonic_ns();
         rc = ml_sendrecv(world, out, 8, peer, in, 8, peer);
-        times[i] = clock_ns() - begin;
+        times[i] = monotonic_ns() - begin;
     }
     if (rc)
         return rc;
     qsort(times, ROUNDS, sizeof(times[0]), by_time);
     for (int i = 0; i < LONG_ROUNDS && !rc; i++) {
-        begin = clock_ns();
+        begin = monotonic_ns();
         rc = ml_sendrecv(world, out, LONG_SIZE, peer, in, LONG_SIZE, peer);
-        if (clock_ns() - begin < best)
-            best = clock_ns() - begin;
+        if (monotonic_ns() - begin < best)
+            best = monotonic_ns() - begin;
     }
     speed->latency_us = (double)times[MIDDLE] / 1e3;
     speed->gigabytes_in_s = best ? (double)LONG_SIZE / (double)best : 0;

@@ -3,7 +3,7 @@
 #ifndef LLM_SERVE_LINK_SPEED_H
 #define LLM_SERVE_LINK_SPEED_H
 
-#include "common/mlaunch.h"
+#include <mlaunch.h>
 
 struct link_speed {
     double latency_us;     /* both ranks send 8 bytes and receive them, the median of some */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "examples/llm/serve/prompt_tokens.h"
+#include "prompt_tokens.h"
 
-#include "examples/llm/text/chat.h"
+#include "../text/chat.h"
 
 #include <stdio.h>
 #include <stdlib.h>

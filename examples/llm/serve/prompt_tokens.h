@@ -4,9 +4,9 @@
 #ifndef LLM_SERVE_PROMPT_TOKENS_H
 #define LLM_SERVE_PROMPT_TOKENS_H
 
-#include "examples/llm/model/gguf.h"
-#include "examples/llm/serve/completion_request.h"
-#include "examples/llm/text/tokenizer.h"
+#include "../model/gguf.h"
+#include "../text/tokenizer.h"
+#include "completion_request.h"
 
 /* Stores those that fit into `room`, and in *count how many there are, at least one. Returns 0, or
  * -1 and *problem. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "examples/llm/serve/queue.h"
+#include "queue.h"
 
-#include "common/clock.h"
+#include "../steps/monotonic.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -149,7 +149,7 @@ enum queue_refusal queue_put(struct queue *q, struct ticket *t)
     } else {
         t->state->is_waiting = true;
         t->state->next = NULL;
-        t->state->news.put_ns = clock_ns();
+        t->state->news.put_ns = monotonic_ns();
         if (q->waiting)
             q->waiting_last->state->next = t;
         else
@@ -216,7 +216,7 @@ void queue_stop(struct queue *q, int grace_ms)
 {
     pthread_mutex_lock(&q->lock);
     if (!q->is_stopping)
-        q->stop_ms = clock_ms() + grace_ms;
+        q->stop_ms = monotonic_ms() + grace_ms;
     if (!q->reason[0])
         snprintf(q->reason, sizeof(q->reason), "the server is stopping");
     q->is_stopping = true;
@@ -268,7 +268,8 @@ void queue_reason(struct queue *q, char reason[QUEUE_REASON_ROOM])
 
 struct ticket *queue_take(struct queue *q, int wait_ms)
 {
-    const struct timespec until = clock_after(wait_ms * INT64_C(1000000));
+    const int64_t second = 1000000000, end = monotonic_ns() + wait_ms * INT64_C(1000000);
+    const struct timespec until = {.tv_sec = end / second, .tv_nsec = end % second};
     struct ticket *t;
 
     pthread_mutex_lock(&q->lock);
@@ -279,7 +280,7 @@ struct ticket *queue_take(struct queue *q, int wait_ms)
     if (t) {
         waiting_remove(q, t);
         q->running_count++;
-        t->state->news.taken_ns = clock_ns();
+        t->state->news.taken_ns = monotonic_ns();
     }
     pthread_mutex_unlock(&q->lock);
     return t;
@@ -328,7 +329,7 @@ void queue_count(struct queue *q, struct ticket *t)
 
     pthread_mutex_lock(&q->lock);
     news->tokens++;
-    news->last_ns = clock_ns();
+    news->last_ns = monotonic_ns();
     if (!news->first_ns)
         news->first_ns = news->last_ns;
     pthread_mutex_unlock(&q->lock);
@@ -373,8 +374,8 @@ bool queue_is_stopping(struct queue *q)
     bool is_stopping;
 
     pthread_mutex_lock(&q->lock);
-    is_stopping =
-        q->is_stopping && (q->waiting_count + q->running_count == 0 || clock_ms() >= q->stop_ms);
+    is_stopping = q->is_stopping &&
+                  (q->waiting_count + q->running_count == 0 || monotonic_ms() >= q->stop_ms);
     pthread_mutex_unlock(&q->lock);
     return is_stopping;
 }

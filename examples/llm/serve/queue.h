@@ -14,7 +14,7 @@
 #ifndef LLM_SERVE_QUEUE_H
 #define LLM_SERVE_QUEUE_H
 
-#include "examples/llm/steps/sampler.h"
+#include "../steps/sampler.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -53,7 +53,7 @@ struct ticket_news {
     enum ticket_end end;
     uint32_t tokens;                             /* generated, up to now */
     uint32_t reused;                             /* tokens of the prompt that needed no computing */
-    int64_t put_ns, taken_ns, first_ns, last_ns; /* clock_ns(); 0: not yet; last: of tokens */
+    int64_t put_ns, taken_ns, first_ns, last_ns; /* monotonic_ns(); 0: not yet; last: of tokens */
 };
 
 enum queue_refusal { QUEUE_ACCEPTED, QUEUE_FULL, QUEUE_CLOSED };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "examples/llm/serve/reply.h"
+#include "reply.h"
 
 #include <event2/buffer.h>
 #include <event2/bufferevent.h>

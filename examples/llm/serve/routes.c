@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "examples/llm/serve/routes.h"
+#include "routes.h"
 
-#include "examples/llm/serve/completion_answer.h"
-#include "examples/llm/serve/dashboard_html.h"
-#include "examples/llm/serve/reply.h"
+#include "completion_answer.h"
+#include "dashboard_html.inc"
+#include "reply.h"
 
 #include <event2/keyvalq_struct.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
 #ifndef LLM_SERVE_ROUTES_H
 #define LLM_SERVE_ROUTES_H
 
-#include "examples/llm/serve/service_status.h"
+#include "service_status.h"
 
 /* Answers, or lets the completions answer later. */
 void routes_request(struct service_facts *f, struct evhttp_request *request);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "examples/llm/serve/service.h"
+#include "service.h"
 
-#include "common/clock.h"
-#include "examples/llm/serve/routes.h"
+#include "../steps/monotonic.h"
+#include "../text/characters.h"
+#include "routes.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -27,7 +28,7 @@ struct service {
     struct event_base *base;
     struct event *sigterm, *sigint, *deadline, *look;
     struct tokenizer *tokenizer;
-    char model[256];
+    char *model;
     int64_t flushed_ms; /* when it ends although bytes still wait */
     bool is_engine_stuck;
 };
@@ -46,7 +47,7 @@ static void service_flush(void *arg)
 
     http_stop_listening(s->facts.http);
     event_del(s->deadline);
-    s->flushed_ms = clock_ms() + FLUSH_MS;
+    s->flushed_ms = monotonic_ms() + FLUSH_MS;
     timer_set(s->look, 0);
 }
 
@@ -56,7 +57,7 @@ static void service_on_look(evutil_socket_t fd, short what, void *arg)
 
     (void)fd;
     (void)what;
-    if (http_is_flushed(s->facts.http) || clock_ms() >= s->flushed_ms)
+    if (http_is_flushed(s->facts.http) || monotonic_ms() >= s->flushed_ms)
         event_base_loopbreak(s->base);
     else
         timer_set(s->look, LOOK_MS);
@@ -93,15 +94,14 @@ static void service_on_request(struct evhttp_request *request, void *arg)
 }
 
 /* "/models/Qwen3-0.6B-Q8_0.gguf": Qwen3-0.6B-Q8_0 */
-static void model_name(char *out, size_t size, const char *path)
+static char *model_name(const char *path)
 {
-    const char *slash = strrchr(path, '/');
-    char *dot;
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    size_t length = strlen(name), end = strlen(".gguf");
 
-    snprintf(out, size, "%s", slash ? slash + 1 : path);
-    dot = strrchr(out, '.');
-    if (dot && dot > out && strcmp(dot, ".gguf") == 0)
-        *dot = '\0';
+    if (length > end && strcmp(name + length - end, ".gguf") == 0)
+        length -= end;
+    return characters_mend(name, length, &length);
 }
 
 static int service_events(struct service *s)
@@ -154,13 +154,12 @@ static int service_open(struct service *s, const struct service_config *config, 
     f->slots = lead_slots(config->lead);
     f->context = lead_context(config->lead);
     f->started = time(NULL);
-    model_name(s->model, sizeof(s->model), config->path);
-    f->model = s->model;
     s->tokenizer = tokenizer_new(lead_gguf(config->lead), error, size);
     if (!s->tokenizer)
         return -1;
     snprintf(error, size, "out of memory");
-    if (service_events(s))
+    f->model = s->model = model_name(config->path);
+    if (!s->model || service_events(s))
         return -1;
     f->http = http_open(s->base, config->host, config->port, service_on_request, s, error, size);
     if (!f->http)
@@ -185,6 +184,7 @@ static void service_close(struct service *s)
     if (s->base)
         event_base_free(s->base);
     tokenizer_free(s->tokenizer);
+    free(s->model);
     free(s);
 }
 

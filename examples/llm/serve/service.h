@@ -9,8 +9,8 @@
 #ifndef LLM_SERVE_SERVICE_H
 #define LLM_SERVE_SERVICE_H
 
-#include "examples/llm/serve/link_speed.h"
-#include "examples/llm/steps/lead.h"
+#include "../steps/lead.h"
+#include "link_speed.h"
 
 #include <stdint.h>
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#include "examples/llm/serve/service_status.h"
+#include "service_status.h"
 
-#include "common/clock.h"
-#include "common/text/text_json.h"
+#include "../steps/monotonic.h"
+#include "completion_answer.h"
 
 #include <jansson.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 /* How often mlaunch has started this job again. */
@@ -39,13 +40,13 @@ static json_t *health_json(const struct service_facts *f, int *status)
     const char *is = state(f, reason);
     bool is_ok = is[0] == 'o';
     json_t *all =
-        json_pack("{s:b, s:s, s:i, s:i, s:o, s:i, s:i, s:i, s:i}", "ok", is_ok, "status", is,
-                  "world_size", ml_size(f->world), "rank", 0, "model", text_json(f->model),
-                  "queue_max", (int)queue_most(f->queue), "queue_size", (int)queue_size(f->queue),
-                  "slots", (int)f->slots, "slots_busy", (int)queue_running(f->queue));
+        json_pack("{s:b, s:s, s:i, s:i, s:s, s:i, s:i, s:i, s:i}", "ok", is_ok, "status", is,
+                  "world_size", ml_size(f->world), "rank", 0, "model", f->model, "queue_max",
+                  (int)queue_most(f->queue), "queue_size", (int)queue_size(f->queue), "slots",
+                  (int)f->slots, "slots_busy", (int)queue_running(f->queue));
 
     if (reason[0])
-        json_object_set_new(all, "error", text_json(reason));
+        json_object_set_new(all, "error", answer_text(reason, strlen(reason)));
     *status = is_ok ? 200 : 503;
     return all;
 }
@@ -63,8 +64,8 @@ char *service_status_queue(const struct service_facts *f)
 
 char *service_status_models(const struct service_facts *f)
 {
-    return dump(json_pack("{s:s, s:[{s:o, s:s, s:I, s:s}]}", "object", "list", "data", "id",
-                          text_json(f->model), "object", "model", "created", (json_int_t)f->started,
+    return dump(json_pack("{s:s, s:[{s:s, s:s, s:I, s:s}]}", "object", "list", "data", "id",
+                          f->model, "object", "model", "created", (json_int_t)f->started,
                           "owned_by", "llm"));
 }
 
@@ -91,12 +92,11 @@ static json_t *ranks_json(const struct service_facts *f, bool is_alive)
     for (int rank = 0; rank < ml_size(f->world); rank++) {
         const char *host = ml_host(f->world, rank);
 
-        json_array_append_new(list, json_pack("{s:i, s:o, s:s, s:s, s:f, s:f}", "rank", rank,
-                                              "host", text_json(host ? host : ""), "role",
-                                              rank ? "worker" : "coordinator", "state",
-                                              is_alive ? "ok" : "lost", "latency_us",
-                                              f->links[rank].latency_us, "gigabytes_per_sec",
-                                              f->links[rank].gigabytes_in_s));
+        json_array_append_new(
+            list, json_pack("{s:i, s:s, s:s, s:s, s:f, s:f}", "rank", rank, "host",
+                            host ? host : "", "role", rank ? "worker" : "coordinator", "state",
+                            is_alive ? "ok" : "lost", "latency_us", f->links[rank].latency_us,
+                            "gigabytes_per_sec", f->links[rank].gigabytes_in_s));
     }
     return list;
 }
@@ -113,7 +113,7 @@ char *service_status_all(const struct service_facts *f)
     json_object_set_new(all, "answer_tokens", json_integer((json_int_t)m->answer_tokens));
     json_object_set_new(all, "prompt_tokens", json_integer((json_int_t)m->prompt_tokens));
     json_object_set_new(all, "reused_tokens", json_integer((json_int_t)m->reused_tokens));
-    json_object_set_new(all, "clock_s", json_real((double)(clock_ms() % 1000000000) / 1e3));
+    json_object_set_new(all, "clock_s", json_real((double)(monotonic_ms() % 1000000000) / 1e3));
     json_object_set_new(all, "uptime_s", json_integer(time(NULL) - f->started));
     json_object_set_new(all, "restarts", json_integer(restarts()));
     return dump(all);

@@ -4,15 +4,15 @@
 #ifndef LLM_SERVE_SERVICE_STATUS_H
 #define LLM_SERVE_SERVICE_STATUS_H
 
-#include "examples/llm/serve/completions.h"
-#include "examples/llm/serve/engine.h"
-#include "examples/llm/serve/http.h"
-#include "examples/llm/serve/link_speed.h"
-#include "examples/llm/serve/metrics.h"
-#include "examples/llm/serve/queue.h"
+#include "completions.h"
+#include "engine.h"
+#include "http.h"
+#include "link_speed.h"
+#include "metrics.h"
+#include "queue.h"
 
 struct service_facts {
-    const char *model;
+    const char *model; /* UTF-8 */
     ml_group *world;
     uint32_t slots, context;
     int64_t started; /* seconds since 1970 */

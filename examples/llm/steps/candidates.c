@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "examples/llm/steps/candidates.h"
+#include "candidates.h"
 
-#include "examples/llm/compute/exponential.h"
+#include "../compute/exponential.h"
 
 #include <math.h>
 #include <stdbool.h>

@@ -1,21 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-#include "examples/llm/steps/forward.h"
+#include "forward.h"
+
+#include "monotonic.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { DEFAULT_CONTEXT = 4096, MOST_SLOTS = 1024 };
-
-double forward_clock(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
 
 /* --- open and close ----------------------------------------------------------------------------
  */
@@ -151,10 +144,10 @@ static int forward_sum(struct forward *f, uint32_t n)
     size_t count = (size_t)n * f->shape.width;
 
     if (f->ranks > 1) {
-        double begin = forward_clock();
+        double begin = monotonic_s();
         int rc = ml_all_reduce(f->group, f->part, f->part, count, ML_FLOAT32, ML_SUM);
 
-        f->times.collectives_s += forward_clock() - begin;
+        f->times.collectives_s += monotonic_s() - begin;
         if (rc)
             return rc;
     }
@@ -292,11 +285,11 @@ static void matrix_read(const struct llm_matrix *m, void *data)
 double forward_read(struct forward *f)
 {
     static volatile uint64_t result; /* so that the reading isn't optimised away */
-    double begin = forward_clock();
+    double begin = monotonic_s();
     uint64_t total = 0;
 
     model_weights_visit(&f->weights, &f->shape, matrix_read, &total);
     result = total;
     (void)result;
-    return forward_clock() - begin;
+    return monotonic_s() - begin;
 }

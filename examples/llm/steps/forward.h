@@ -7,13 +7,14 @@
 #ifndef LLM_STEPS_FORWARD_H
 #define LLM_STEPS_FORWARD_H
 
-#include "common/mlaunch.h"
-#include "examples/llm/compute/activation_buffer.h"
-#include "examples/llm/compute/attention.h"
-#include "examples/llm/compute/block_values.h"
-#include "examples/llm/compute/rope.h"
-#include "examples/llm/steps/candidates.h"
-#include "examples/llm/steps/llm_row.h"
+#include "../compute/activation_buffer.h"
+#include "../compute/attention.h"
+#include "../compute/block_values.h"
+#include "../compute/rope.h"
+#include "candidates.h"
+#include "llm_row.h"
+
+#include <mlaunch.h>
 
 struct forward {
     ml_group *group;
@@ -53,7 +54,5 @@ int forward_rows(struct forward *f, const struct llm_row *rows, uint32_t n,
 
 /* Reads this rank's weights once; returns the seconds it took. */
 double forward_read(struct forward *f);
-
-double forward_clock(void);
 
 #endif

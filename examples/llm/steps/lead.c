@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include "examples/llm/steps/lead.h"
+#include "lead.h"
 
-#include "examples/llm/steps/step.h"
+#include "monotonic.h"
+#include "step.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -145,7 +146,7 @@ void lead_times_clear(struct lead *l)
 int lead_rows(struct lead *l, const struct llm_row *rows, uint32_t n, struct candidates *out)
 {
     struct step s = {.kind = STEP_ROWS, .rows = n};
-    double begin = forward_clock();
+    double begin = monotonic_s();
     int rc;
 
     if (n < 1 || n > LLM_MOST_ROWS)
@@ -156,7 +157,7 @@ int lead_rows(struct lead *l, const struct llm_row *rows, uint32_t n, struct can
     rc = step_share(l, &s);
     if (!rc)
         rc = step_compute(l, &s, out);
-    l->forward.times.total_s += forward_clock() - begin;
+    l->forward.times.total_s += monotonic_s() - begin;
     l->forward.times.steps++;
     l->forward.times.rows += n;
     return rc;
@@ -222,12 +223,12 @@ int lead_calls(struct lead *l, double *seconds)
         return 0;
     for (int i = 0; i < CALLS_ROUNDS && !rc; i++) {
         struct step s = {.kind = STEP_CALLS};
-        double begin = forward_clock();
+        double begin = monotonic_s();
 
         rc = step_share(l, &s);
         if (!rc)
             rc = step_calls(l);
-        rounds[i] = forward_clock() - begin;
+        rounds[i] = monotonic_s() - begin;
     }
     if (rc)
         return rc;

@@ -24,10 +24,11 @@
 #ifndef LLM_STEPS_LEAD_H
 #define LLM_STEPS_LEAD_H
 
-#include "common/mlaunch.h"
-#include "examples/llm/model/gguf.h"
-#include "examples/llm/steps/candidates.h"
-#include "examples/llm/steps/llm_row.h"
+#include "../model/gguf.h"
+#include "candidates.h"
+#include "llm_row.h"
+
+#include <mlaunch.h>
 
 struct lead;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "examples/llm/steps/sampler.h"
+#include "sampler.h"
 
 #include <math.h>
 

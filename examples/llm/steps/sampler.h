@@ -7,7 +7,7 @@
 #ifndef LLM_STEPS_SAMPLER_H
 #define LLM_STEPS_SAMPLER_H
 
-#include "examples/llm/steps/candidates.h"
+#include "candidates.h"
 
 struct sampler_settings {
     double temperature; /* 0: always the best token */

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-#include "examples/llm/steps/step.h"
+#include "step.h"
+
+#include "monotonic.h"
 
 #include <string.h>
 
 int step_share(struct lead *l, struct step *s)
 {
-    double begin = forward_clock();
+    double begin = monotonic_s();
     int rc;
 
     if (l->forward.ranks == 1)
@@ -14,7 +16,7 @@ int step_share(struct lead *l, struct step *s)
 
     /* The others' waiting for a step says nothing about the network. */
     if (!l->rank)
-        l->forward.times.collectives_s += forward_clock() - begin;
+        l->forward.times.collectives_s += monotonic_s() - begin;
     return rc;
 }
 
@@ -38,13 +40,13 @@ int step_compute(struct lead *l, const struct step *s, struct candidates *out)
 {
     struct forward *f = &l->forward;
     int wanted = forward_rows(f, s->row, s->rows, l->own), rc = 0;
-    double begin = forward_clock();
+    double begin = monotonic_s();
 
     if (wanted <= 0)
         return wanted;
     if (f->ranks > 1) {
         rc = ml_gather(f->group, l->own, l->all, (size_t)wanted * sizeof(*l->own), 0);
-        f->times.collectives_s += forward_clock() - begin;
+        f->times.collectives_s += monotonic_s() - begin;
     } else {
         memcpy(l->all, l->own, (size_t)wanted * sizeof(*l->own));
     }

@@ -7,7 +7,7 @@
 #ifndef LLM_STEPS_STEP_H
 #define LLM_STEPS_STEP_H
 
-#include "examples/llm/steps/forward.h"
+#include "forward.h"
 
 enum step_kind {
     STEP_NOTHING, /* a sign of life */

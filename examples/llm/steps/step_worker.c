@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "examples/llm/steps/step_worker.h"
+#include "step_worker.h"
 
-#include "examples/llm/steps/step.h"
+#include "step.h"
 
 int step_worker_run(struct lead *l)
 {

@@ -3,7 +3,7 @@
 #ifndef LLM_STEPS_STEP_WORKER_H
 #define LLM_STEPS_STEP_WORKER_H
 
-#include "examples/llm/steps/lead.h"
+#include "lead.h"
 
 /* Returns 0 after rank 0's lead_end, or the library's negative error. */
 int step_worker_run(struct lead *l);

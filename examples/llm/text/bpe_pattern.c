@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "examples/llm/text/bpe_pattern.h"
+#include "bpe_pattern.h"
 
 #include <stdint.h>
 #include <stdlib.h>

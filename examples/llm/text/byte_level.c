@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "examples/llm/text/byte_level.h"
+#include "byte_level.h"
 
 #include <stdbool.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "examples/llm/text/chat.h"
+#include "chat.h"
 
-#include "examples/llm/text/text_error.h"
+#include "text_error.h"
 
 #include <stdint.h>
 #include <stdlib.h>

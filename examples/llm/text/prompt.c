@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "examples/llm/text/prompt.h"
+#include "prompt.h"
 
 #include <stdlib.h>
 #include <string.h>

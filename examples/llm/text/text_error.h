@@ -3,13 +3,12 @@
 #ifndef LLM_TEXT_TEXT_ERROR_H
 #define LLM_TEXT_TEXT_ERROR_H
 
-#include "examples/llm/model/gguf.h"
+#include "../model/gguf.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Writes "model.gguf: " and the text into `error`, safe for a terminal. Returns false, so that
- * callers can return it. */
+/* As gguf_sentence(). Returns false, so that callers can return it. */
 bool text_error(char *error, size_t size, const struct gguf *g, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 

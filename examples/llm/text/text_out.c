@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "examples/llm/text/text_out.h"
+#include "text_out.h"
 
-#include "common/text/utf8.h"
+#include "characters.h"
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -58,78 +58,47 @@ void text_out_free(struct text_out *o)
     free(o);
 }
 
-/* Room for so many bytes more, and a NUL. */
+/* Room for so many bytes more. */
 static bool room_make(struct text_out *o, size_t more)
 {
     char *larger;
 
-    if (o->length + more < o->room)
+    if (o->length + more <= o->room)
         return true;
-    larger = realloc(o->held, 2 * (o->length + more) + 1);
+    larger = realloc(o->held, 2 * (o->length + more));
     if (!larger) {
         o->has_failed = true;
         return false;
     }
     o->held = larger;
-    o->room = 2 * (o->length + more) + 1;
+    o->room = 2 * (o->length + more);
     return true;
-}
-
-/* The bytes of the character that begins with `first`; 0: none does. */
-static size_t character_size(unsigned char first)
-{
-    return first < 0x80   ? 1
-           : first < 0xc2 ? 0
-           : first < 0xe0 ? 2
-           : first < 0xf0 ? 3
-           : first < 0xf5 ? 4
-                          : 0;
-}
-
-/* Whether these bytes can still become a character. */
-static bool is_beginning(const char *text, size_t length)
-{
-    unsigned char first = (unsigned char)text[0], second;
-
-    if (length >= character_size(first))
-        return false;
-    for (size_t i = 1; i < length; i++) {
-        if (((unsigned char)text[i] & 0xc0) != 0x80)
-            return false;
-    }
-    if (length < 2)
-        return true;
-    second = (unsigned char)text[1];
-    return !(first == 0xe0 && second < 0xa0) && !(first == 0xed && second > 0x9f) &&
-           !(first == 0xf0 && second < 0x90) && !(first == 0xf4 && second > 0x8f);
 }
 
 /* Moves `whole` behind the characters that are complete, and replaces bytes that can become
  * none. */
-static bool characters_complete(struct text_out *o, bool is_end)
+static bool whole_advance(struct text_out *o, bool is_end)
 {
-    uint32_t code;
-
     while (o->whole < o->length) {
-        size_t left = o->length - o->whole, used;
+        char *at = o->held + o->whole;
+        size_t left = o->length - o->whole, size, n = characters_read(at, left, &size);
 
-        o->held[o->length] = '\0';
-        used = utf8_read(o->held + o->whole, &code);
-        if (used > 0) {
-            o->whole += used;
+        if (n && n == size) {
+            o->whole += n;
             continue;
         }
-        if (!is_end && is_beginning(o->held + o->whole, left))
-            return true;
+        if (!is_end && n == left)
+            return true; /* more of it may come */
         /* One U+FFFD for as much of a character as there is, as Unicode recommends. */
-        for (used = 1; used < left && is_beginning(o->held + o->whole, used + 1);)
-            used++;
+        if (!n)
+            n = 1;
         if (!room_make(o, 3))
             return false;
-        memmove(o->held + o->whole + 3, o->held + o->whole + used, left - used);
-        memcpy(o->held + o->whole, "\xef\xbf\xbd", 3);
+        at = o->held + o->whole;
+        memmove(at + 3, at + n, left - n);
+        memcpy(at, CHARACTERS_UNKNOWN, 3);
         o->whole += 3;
-        o->length += 3 - used;
+        o->length += 3 - n;
     }
     return true;
 }
@@ -196,7 +165,7 @@ bool text_out_add(struct text_out *o, const char *bytes, size_t length, const ch
         return false;
     memcpy(o->held + o->length, bytes, length);
     o->length += length;
-    if (!characters_complete(o, false))
+    if (!whole_advance(o, false))
         return false;
     stop = stop_find(o);
     o->has_stopped = stop != SIZE_MAX;
@@ -209,7 +178,7 @@ bool text_out_add(struct text_out *o, const char *bytes, size_t length, const ch
 void text_out_end(struct text_out *o, const char **ready, size_t *ready_length)
 {
     given_forget(o);
-    characters_complete(o, true);
+    whole_advance(o, true);
     text_give(o, o->has_stopped ? 0 : o->whole, ready, ready_length);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "examples/llm/text/token_merge.h"
+#include "token_merge.h"
 
 #include <stdlib.h>
 

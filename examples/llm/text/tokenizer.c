@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#include "examples/llm/text/tokenizer.h"
+#include "tokenizer.h"
 
-#include "common/text/utf8.h"
-#include "examples/llm/text/text_error.h"
-#include "examples/llm/text/token_list.h"
-#include "examples/llm/text/tokenizer_bpe.h"
-#include "examples/llm/text/tokenizer_spm.h"
-#include "examples/llm/text/vocabulary.h"
+#include "characters.h"
+#include "text_error.h"
+#include "token_list.h"
+#include "tokenizer_bpe.h"
+#include "tokenizer_spm.h"
+#include "vocabulary.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -88,36 +88,6 @@ static int32_t special_at(const struct tokenizer *t, const char *text, size_t le
 
 /* --- Text between them ------------------------------------------------------------------------ */
 
-/* A terminated copy in which each byte that is not UTF-8 is U+FFFD. */
-static char *mended_copy(const char *text, size_t length, size_t *size)
-{
-    char *out = malloc(3 * length + 1), *at = out;
-    char character[5] = {0};
-    uint32_t code;
-
-    if (!out)
-        return NULL;
-    for (size_t i = 0; i < length;) {
-        size_t left = length - i, used;
-
-        /* utf8_read() wants a terminated text. */
-        memcpy(character, text + i, left < 4 ? left : 4);
-        if (left < 4)
-            character[left] = '\0';
-        used = utf8_read(character, &code);
-        if (used == 0) {
-            at = mempcpy(at, "\xef\xbf\xbd", 3);
-            i++;
-            continue;
-        }
-        at = mempcpy(at, text + i, used);
-        i += used;
-    }
-    *at = '\0';
-    *size = (size_t)(at - out);
-    return out;
-}
-
 static bool fragment_encode(struct encoding *e, const char *text, size_t length)
 {
     const struct tokenizer *t = e->t;
@@ -127,7 +97,7 @@ static bool fragment_encode(struct encoding *e, const char *text, size_t length)
 
     if (length == 0)
         return true;
-    copy = mended_copy(text, length, &size);
+    copy = characters_mend(text, length, &size);
     if (!copy)
         return false;
     if (t->bpe)

@@ -9,8 +9,8 @@
 #ifndef LLM_TEXT_TOKENIZER_H
 #define LLM_TEXT_TOKENIZER_H
 
-#include "examples/llm/model/gguf.h"
-#include "examples/llm/text/prompt.h"
+#include "../model/gguf.h"
+#include "prompt.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include "examples/llm/text/tokenizer_bpe.h"
+#include "tokenizer_bpe.h"
 
-#include "examples/llm/text/bpe_pattern.h"
-#include "examples/llm/text/byte_level.h"
-#include "examples/llm/text/text_error.h"
-#include "examples/llm/text/token_merge.h"
+#include "bpe_pattern.h"
+#include "byte_level.h"
+#include "text_error.h"
+#include "token_merge.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -5,9 +5,9 @@
 #ifndef LLM_TEXT_TOKENIZER_BPE_H
 #define LLM_TEXT_TOKENIZER_BPE_H
 
-#include "examples/llm/model/gguf.h"
-#include "examples/llm/text/token_list.h"
-#include "examples/llm/text/vocabulary.h"
+#include "../model/gguf.h"
+#include "token_list.h"
+#include "vocabulary.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "examples/llm/text/tokenizer_spm.h"
+#include "tokenizer_spm.h"
 
-#include "examples/llm/text/token_merge.h"
+#include "token_merge.h"
 
 #include <stdio.h>
 #include <stdlib.h>

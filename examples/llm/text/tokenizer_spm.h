@@ -5,8 +5,8 @@
 #ifndef LLM_TEXT_TOKENIZER_SPM_H
 #define LLM_TEXT_TOKENIZER_SPM_H
 
-#include "examples/llm/text/token_list.h"
-#include "examples/llm/text/vocabulary.h"
+#include "token_list.h"
+#include "vocabulary.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include "examples/llm/text/vocabulary.h"
+#include "vocabulary.h"
 
-#include "examples/llm/text/byte_level.h"
-#include "examples/llm/text/text_error.h"
+#include "byte_level.h"
+#include "text_error.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 #ifndef LLM_TEXT_VOCABULARY_H
 #define LLM_TEXT_VOCABULARY_H
 
-#include "examples/llm/model/gguf.h"
+#include "../model/gguf.h"
 
 #include <stdbool.h>
 #include <stddef.h>
