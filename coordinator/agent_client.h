@@ -38,15 +38,15 @@ int agent_client_open(struct agent_client **out, struct event_base *base, const 
                       const char *job, const uint8_t secret[AUTH_SECRET], int host, int timeout_ms,
                       const struct agent_client_events *events, struct fault *why);
 /* Reports the end of a rank, as server_rank_exited does. */
-void agent_client_exited(struct agent_client *l, int rank, int64_t pid, const char *text);
+void agent_client_exited(struct agent_client *c, int rank, int64_t pid, const char *text);
 /* Shares in an exchange, as server_share does. */
-void agent_client_share(struct agent_client *l, uint32_t number, const void *bytes, size_t size);
+void agent_client_share(struct agent_client *c, uint32_t number, const void *bytes, size_t size);
 /* Passes bytes to the agent of that host, as server_pass does. */
-void agent_client_pass(struct agent_client *l, int host, const void *bytes, size_t size);
+void agent_client_pass(struct agent_client *c, int host, const void *bytes, size_t size);
 /* Asks for a name, as server_name does; `ask` comes back in the answer. `port` may be NULL. */
-void agent_client_name(struct agent_client *l, int ask, const char *what, const char *service,
+void agent_client_name(struct agent_client *c, int ask, const char *what, const char *service,
                        const char *port);
 /* Closes the connection after an attempt to write what is still to be sent. Takes NULL. */
-void agent_client_close(struct agent_client *l);
+void agent_client_close(struct agent_client *c);
 
 #endif

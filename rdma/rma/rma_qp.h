@@ -15,7 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct rma_op; /* rma_qps.h */
+struct rma_op;
 
 struct slice {
     struct rma_op *op; /* waits for it; NULL: a put whose bytes were copied */
@@ -48,7 +48,7 @@ struct rma_qp {
     int64_t give_up_ms;  /* and when the device has had time enough to return everything */
 };
 
-/* Makes the queue pair on `p`, which must outlive the queue pair. ML_ERR_DEVICE, ML_ERR_MEMORY.
+/* Makes the queue pair on `p`, which must outlive it. ML_ERR_DEVICE, ML_ERR_MEMORY.
  * With QUEUE_PAIR_AUTO the caller has to look whether it is RC. */
 int rma_qp_open(struct rma_qp **out, struct rma_port *p, enum queue_pair_kind kind,
                 const char *peer, struct fault *why);

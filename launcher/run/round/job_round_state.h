@@ -7,8 +7,8 @@
  *   job_round_frames.c   what the agents send
  *   job_round_phases.c   the life cycle: which event leads from which state to which
  *   job_round_steps.c    what is done on each of these transitions
- *   escalation.c   the signals that end the ranks, as the user is told of them
- *   heartbeat.c    heartbeats and pauses
+ *   escalation.c         the signals that end the ranks, as the user is told of them
+ *   heartbeat.c          heartbeats and pauses
  */
 #ifndef LAUNCHER_RUN_ROUND_JOB_ROUND_STATE_H
 #define LAUNCHER_RUN_ROUND_JOB_ROUND_STATE_H
