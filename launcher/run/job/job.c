@@ -14,9 +14,9 @@
 #include "launcher/run/job/signals.h"
 #include "launcher/run/record/recording.h"
 #include "launcher/run/round/escalation.h"
-#include "launcher/run/round/heartbeat.h"
 #include "launcher/run/round/job_identity.h"
 #include "launcher/run/round/job_round.h"
+#include "launcher/run/round/round_pause.h"
 #include "launcher/run/stdio/events_file.h"
 #include "launcher/run/stdio/input.h"
 #include "launcher/run/stdio/output.h"
@@ -207,7 +207,7 @@ static void on_paused(void *arg)
     terminal_leave(j->terminal);
     signals_stop_self();
     if (j->round)
-        heartbeat_resume(j->round);
+        round_pause_end(j->round);
     input_wake(j->input);
 }
 
@@ -218,13 +218,13 @@ static void on_signal(int signal, const struct signal_sender *from, void *arg)
     switch (signal) {
     case SIGTSTP:
         if (j->round && !j->round_ended)
-            heartbeat_pause(j->round, on_paused, j);
+            round_pause_begin(j->round, on_paused, j);
         else
             on_paused(j);
         break;
     case SIGCONT:
         if (j->round)
-            heartbeat_reset_silence(j->round);
+            job_round_reset_silence(j->round);
         input_wake(j->input);
         break;
     case SIGUSR1:
@@ -363,7 +363,7 @@ static void on_debugger_ready(void *arg)
 
     mpir_show();
     if (j->round)
-        heartbeat_resume(j->round);
+        round_pause_end(j->round);
 }
 
 /* Shows the ranks to debuggers of parallel programs. */
@@ -380,7 +380,7 @@ static void ranks_show(struct job *j)
         mpir_set(r, plan_host(p, p->ranks[r].host)->name, p->apps[p->ranks[r].app].argv[0],
                  (int)job_round_rank_pid(j->round, r));
     if (mpir_is_debugged())
-        heartbeat_pause(j->round, on_debugger_ready, j);
+        round_pause_begin(j->round, on_debugger_ready, j);
     else
         mpir_show();
 }

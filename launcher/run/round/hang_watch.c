@@ -3,7 +3,6 @@
 
 #include "common/clock.h"
 #include "common/log.h"
-#include "common/text/parsed_json.h"
 #include "launcher/run/stacks/hang_report.h"
 #include "launcher/run/stdio/events_file.h"
 #include "launcher/run/stdio/output.h"
@@ -313,20 +312,16 @@ void hang_watch_stalled(struct hang_watch *w)
     watch_check(w);
 }
 
-bool hang_watch_answer(struct hang_watch *w, int host, const void *text, size_t size)
+void hang_watch_answer(struct hang_watch *w, int host, json_t *answer)
 {
-    json_t *answer = parsed_json(text, size, 0, NULL);
-    json_t *ask = json_object_get(answer, "ask");
-    bool is_object = json_is_object(answer);
     bool is_error = json_object_get(answer, "error"); /* a busy agent says just that */
 
-    if (is_object && w->awaited[host] && (is_error || json_integer_value(ask) == w->asked)) {
-        w->awaited[host] = false;
-        w->answers[host] = json_incref(answer);
-        watch_check(w);
-    }
-    json_decref(answer);
-    return is_object;
+    if (!w->awaited[host] ||
+        (!is_error && json_integer_value(json_object_get(answer, "ask")) != w->asked))
+        return;
+    w->awaited[host] = false;
+    w->answers[host] = json_incref(answer);
+    watch_check(w);
 }
 
 void hang_watch_lost(struct hang_watch *w, int host)

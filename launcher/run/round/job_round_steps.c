@@ -14,7 +14,7 @@
 #include "launcher/run/stdio/input.h"
 #include "launcher/run/stdio/output.h"
 #include "launcher/run/stdio/progress_line.h"
-#include "launcher/wire/channel/agent_channel.h"
+#include "launcher/wire/channel/agent_session.h"
 #include "launcher/wire/protocol/agent_protocol.h"
 
 #include <event2/event.h>
@@ -97,19 +97,28 @@ static int survey_open(struct job_round *r, struct fault *why)
     return topology_survey_create(&r->survey, &config, why);
 }
 
-static void survey_ask(struct job_round *r, enum topology_round round)
+/* Each round of questions has its time. */
+static json_t *survey_question(void *arg, int host, int round)
 {
-    for (int i = 0; i < r->plan->host_count && r->survey; i++)
-        agent_channel_send_json(r->members[i].channel, LAUNCH_QUERY,
-                                topology_survey_question(r->survey, i, round));
-    if (r->survey)
-        job_round_steps_set_deadline(r, step_limit_s(r) * 1000);
+    struct job_round *r = arg;
+
+    job_round_steps_set_deadline(r, step_limit_s(r) * 1000);
+    return topology_survey_question(r->survey, host, round);
+}
+
+static int survey_answer(void *arg, int host, int round, const json_t *said, struct fault *why)
+{
+    struct job_round *r = arg;
+
+    return topology_survey_answer(r->survey, host, round, said, why);
 }
 
 /* Bad wiring is thus reported before anything runs, and links that no hostfile states are found. */
-void job_round_steps_describe(struct job_round *r)
+void job_round_steps_survey(struct job_round *r)
 {
     const struct plan *p = r->plan;
+    const struct query_rounds rounds = {
+        .count = TOPOLOGY_ROUNDS, .question = survey_question, .take = survey_answer, .arg = r};
     struct fault why;
 
     progress_line_stop(r->progress);
@@ -121,13 +130,9 @@ void job_round_steps_describe(struct job_round *r)
     if (survey_open(r, &why)) {
         log_error("%s", why.text);
         r->stop_wanted = true;
+        return;
     }
-    survey_ask(r, TOPOLOGY_DESCRIBE);
-}
-
-void job_round_steps_try(struct job_round *r)
-{
-    survey_ask(r, TOPOLOGY_TRY);
+    agent_session_ask_rounds(r->session, &rounds);
 }
 
 void job_round_steps_prepare(struct job_round *r)
@@ -160,6 +165,19 @@ void job_round_steps_prepare(struct job_round *r)
     }
 }
 
+/* An agent whose processes have both been stopped cannot end its ranks by itself. The one on this
+ * machine is sent SIGCONT when its channel is closed. */
+static void advice_give(struct job_round *r, int host)
+{
+    struct job_round_member *m = &r->members[host];
+
+    if (m->host->launch_method != LAUNCH_METHOD_LOCAL &&
+        asprintf(&m->advice,
+                 "; if the agent has been stopped, mlaunch kill %s -H %s ends its ranks",
+                 r->identity.id, m->host->name) >= 0)
+        agent_session_advise(r->session, host, m->advice);
+}
+
 void job_round_steps_start(struct job_round *r)
 {
     const char *name = r->plan->name;
@@ -178,6 +196,7 @@ void job_round_steps_start(struct job_round *r)
               r->coordinator);
     for (int i = 0; i < r->plan->host_count; i++) {
         r->members[i].state = MEMBER_STARTED;
+        advice_give(r, i);
         agent_channel_send_json(
             r->members[i].channel, LAUNCH_START,
             json_pack("{s:s, s:b}", "coordinator", r->coordinator, "pmix", (int)r->is_pmix));
@@ -208,8 +227,7 @@ void job_round_steps_stop(struct job_round *r)
 
 void job_round_steps_bye(struct job_round *r)
 {
-    for (int i = 0; i < r->plan->host_count; i++)
-        agent_channel_send(r->members[i].channel, LAUNCH_BYE, NULL, 0);
+    agent_session_bye(r->session);
     job_round_steps_set_deadline(r, LEAVE_MS);
 }
 
@@ -274,7 +292,6 @@ void job_round_steps_give_up(struct job_round *r)
 void job_round_steps_end(struct job_round *r)
 {
     hang_watch_end(r->hang);
-    evtimer_del(r->heartbeat);
     evtimer_del(r->pause_limit);
     evtimer_del(r->escalation);
     r->config.on_end(r->config.arg);

@@ -13,23 +13,14 @@
 const char *const sync_topology_options[] = {"backend",   "rdma-device", "rdma-port",
                                              "gid-index", "mtu",         NULL};
 
-static json_t *survey_question(void *arg, int host, int round)
-{
-    return topology_survey_question(arg, host, (enum topology_round)round);
-}
-
-static int survey_answer(void *arg, int host, int round, const json_t *said, struct fault *why)
-{
-    return topology_survey_answer(arg, host, (enum topology_round)round, said, why);
-}
-
 /* Asks all hosts, and tries what they have. */
 static int survey_run(json_t **out, struct query_command *c, const char **names, struct fault *why)
 {
     const struct topology_config config = {
         .names = names, .count = c->hosts->count, .rdma = c->options->rdma};
-    struct query_rounds rounds = {
-        .count = TOPOLOGY_ROUNDS, .question = survey_question, .take = survey_answer};
+    struct query_rounds rounds = {.count = TOPOLOGY_ROUNDS,
+                                  .question = topology_survey_question,
+                                  .take = topology_survey_answer};
     struct topology_survey *survey = NULL;
     int rc = topology_survey_create(&survey, &config, why), culprit = 0;
 
