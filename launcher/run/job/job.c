@@ -245,7 +245,7 @@ static void timeout_stop(void *arg)
     int left = 0;
 
     snprintf(j->ended_by, sizeof(j->ended_by), "the job has not ended within %d s (--timeout)",
-             j->plan->timeout_s);
+             j->plan->options->timeout_ms / 1000);
     if (j->round)
         left = escalation_ranks(j->round, ranks);
     if (left)
@@ -535,9 +535,10 @@ static void restart_say(struct job *j, const struct restarts *r, int pause_ms)
 static int job_run_all(struct job *j)
 {
     char agent[PATH_MAX];
-    struct channel_config channel = {.ssh_config = j->plan->ssh_config,
-                                     .connect_timeout_ms = j->plan->ssh_connect_timeout_s * 1000,
-                                     .agent = j->plan->agent,
+    struct channel_config channel = {.ssh_config = j->plan->options->ssh_config,
+                                     .connect_timeout_ms =
+                                         j->plan->options->ssh_connect_timeout_s * 1000,
+                                     .agent = j->plan->options->agent,
                                      .local_agent = agent,
                                      .build = build_id,
                                      .command = j->plan->agent_command};
@@ -555,7 +556,7 @@ static int job_run_all(struct job *j)
                                       .on_end = on_round_end,
                                       .arg = j};
     struct job_round_result result = {.status = STATUS_OURS};
-    struct restarts restarts = {.most = j->plan->restarts};
+    struct restarts restarts = {.most = j->plan->job.restarts};
     struct fault why;
     int pause_ms;
 
@@ -583,13 +584,13 @@ static int job_run_all(struct job *j)
 static int job_open(struct job *j, struct fault *why)
 {
     const struct output_events events = {on_credit, on_output_failed, j};
-    const struct timeval limit = {.tv_sec = j->plan->timeout_s};
+    const struct timeval limit = {.tv_sec = j->plan->options->timeout_ms / 1000};
     int rc;
 
     j->base = event_base_new();
     if (!j->base)
         return fault_set(why, ML_ERR_SYSTEM, "cannot make an event loop");
-    rc = events_file_open(&j->events, j->plan->events, j->plan->name, why);
+    rc = events_file_open(&j->events, j->plan->options->events, j->plan->job.name, why);
     if (!rc)
         rc = recording_open(&j->recording, j->plan, why);
     if (!rc && j->plan->pty)
@@ -604,14 +605,14 @@ static int job_open(struct job *j, struct fault *why)
         rc = signals_open(&j->signals, j->base, on_signal, j, why);
     if (rc)
         return rc;
-    j->summary = j->plan->summary ? rank_summary_create(j->plan) : NULL;
-    if (j->plan->summary && !j->summary)
+    j->summary = j->plan->options->summary ? rank_summary_create(j->plan) : NULL;
+    if (j->plan->options->summary && !j->summary)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     j->reader_check = event_new(j->base, -1, EV_PERSIST, on_reader_check, j);
     j->pause = evtimer_new(j->base, on_pause_end, j);
     if (!j->reader_check || !j->pause)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
-    if (j->plan->timeout_s == 0)
+    if (j->plan->options->timeout_ms == 0)
         return 0;
     j->timeout = evtimer_new(j->base, on_timeout, j);
     if (!j->timeout || evtimer_add(j->timeout, &limit))
