@@ -39,7 +39,7 @@ ends COMPLETED 0:0 "requeue: it runs again"
 check_match '^again' "$out" "and knows it"
 
 job=$limited out=$T/job.$limited mark=$limited_mark
-wait_for ended 120
+wait_for '[[ $(< "$out") = *[Tt][Ii][Mm][Ee]\ [Ll][Ii][Mm][Ii][Tt]* ]]' 180 # scontrol would be busy
 ends TIMEOUT "$by_signal" "a time limit strikes"
 check_match "DUE TO TIME LIMIT|by scancel or Slurm's time limit" "$out" "the job's output tells"
 nothing_left "time limit"
