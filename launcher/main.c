@@ -28,7 +28,7 @@ static int plan_run(const struct options *o, struct plan *p)
     struct job_watch watch;
     struct fault why;
 
-    if (p->dry_run) {
+    if (o->dry_run) {
         plan_print(p);
         return 0;
     }

@@ -3,7 +3,6 @@
 # mlaunch bench: every operation is right and is reported in the table, as CSV and as JSON;
 # bandwidths are NCCL's; nonsense is refused before anything starts.
 TEST_TIER=full
-TEST_LIMIT=240
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/bench.sh"
 

@@ -11,7 +11,7 @@ contain true 2> /dev/null || skip_all "needs PID namespaces, and so root"
 outside=$!
 outside_end() { kill $outside; }
 at_exit outside_end
-wait_for '[ -s "$T/outside" ]' 30
+wait_for '[ -s "$T/outside" ]'
 
 cat > "$T/inside" << 'SH'
 job() {

@@ -126,7 +126,7 @@ check_output 4 "--output DIR has everything" \
 "${JOB[@]}" -n 2 -- sh -c 'trap "echo bye; exit" TERM; echo ready; while :; do sleep 0.02; done' \
     > "$T/screen" 2>&1 &
 mlaunch=$!
-wait_for '[ "$(grep -c ready "$T/screen")" -eq 2 ]' 20
+wait_for '[ "$(grep -c ready "$T/screen")" -eq 2 ]'
 must kill -TERM "$mlaunch"
 run eval 'wait "$mlaunch"'
 job_judge 143 "SIGTERM" "mlaunch"

@@ -4,7 +4,6 @@
 # all hosts, is provoked, and is then the only one. The hosts share this machine's memory and
 # processors, so they differ in nothing unless a file in one of them is covered.
 TEST_TIER=quick
-TEST_LIMIT=180
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/recorded.sh"
 . "${0%/*}/verify.sh"

@@ -7,7 +7,6 @@
 # changes nothing. Real figures are for verify-traffic.t; which of them are bad is for
 # test_verify_pairs.c.
 TEST_TIER=full
-TEST_LIMIT=120
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../lib/hosts.sh"
 . "${0%/*}/recorded.sh"

@@ -5,7 +5,6 @@
 # the second is shaped, by classes that a packet filter chooses. A busy machine makes figures worse,
 # so each is compared with the bound that load cannot cross; the findings are for verify-links.t.
 TEST_TIER=full
-TEST_LIMIT=240
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../lib/hosts.sh"
 . "${0%/*}/verify.sh"

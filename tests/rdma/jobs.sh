@@ -55,5 +55,5 @@ rail_remove() {
 }
 port_up() {
     ip link set p1 up
-    wait_for 'grep -q ACTIVE /sys/class/infiniband/rxe_p1/ports/1/state' 20
+    wait_for 'grep -q ACTIVE /sys/class/infiniband/rxe_p1/ports/1/state'
 }

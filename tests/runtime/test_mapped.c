@@ -24,7 +24,7 @@
 
 #include <cmocka.h>
 
-enum { COUNT = 300007 /* float32: some chunks, the last one ragged */, NOTICED_MS = 1000 };
+enum { COUNT = 300007 /* float32: some chunks, the last one ragged */ };
 
 static const struct job_config two = {.size = 2};
 static const struct job_config three = {.size = 3};

@@ -3,7 +3,6 @@
 # DistributedDataParallel over the backend mlaunch and over gloo (torch_ddp.py), on two hosts.
 # shellcheck disable=SC2154 # variables of torch.sh
 TEST_TIER=full
-TEST_LIMIT=240
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/torch.sh"
 . "${0%/*}/../lib/hosts.sh"

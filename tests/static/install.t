@@ -3,7 +3,6 @@
 # What is installed works from where it is installed: a job, an example built through pkg-config,
 # and the layout that packagers see.
 TEST_TIER=quick
-TEST_LIMIT=300
 . "${0%/*}/../lib/test.sh"
 
 check "make install" make -C "$BUILD" -s install DESTDIR="$T/dest"

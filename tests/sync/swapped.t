@@ -5,7 +5,6 @@
 # and the file in whose place it stands is one that has changed. The command that starts the agent
 # makes the swap: by then the scan has ended, and no file was opened for its contents.
 TEST_TIER=quick
-TEST_LIMIT=120
 . "${0%/*}/trees.sh"
 
 other() { "$@"; }
