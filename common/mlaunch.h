@@ -184,7 +184,7 @@ ML_EXPORT int ml_exclusive_scan(ml_group *g, const void *in, void *out, size_t c
 typedef void ml_operator_fn(void *inout, const void *in, size_t count, void *context);
 typedef struct {
     ml_operator_fn *function;
-    size_t size;        /* of an element, in bytes */
+    size_t size;        /* an element's, in bytes */
     int is_commutative; /* not 0: a op b is b op a */
     void *context;      /* what the function gets as its last argument */
 } ml_operator;

@@ -214,7 +214,7 @@ static pmix_status_t on_lookup(const pmix_proc_t *proc, char **keys, const pmix_
 {
     struct main_queue_item item = name_item(FORWARDER_LOOKUP, proc, cbdata);
 
-    item.rank = 0; /* of FORWARDER_AWAIT: for how many seconds */
+    item.rank = 0; /* in FORWARDER_AWAIT, for how many seconds */
     for (size_t i = 0; i < count; i++) {
         const pmix_value_t *v = &info[i].value;
 
@@ -312,8 +312,8 @@ static int rank_fault(int index, const char *text, struct fault *why)
         why);
 }
 
-/* A rank that has ended without PMIx_Finalize() is missing in all that the others do by PMIx. That
- * of a rank which failed is reported by itself. */
+/* A rank that has ended without PMIx_Finalize() is missing in all that the others do by PMIx. (If a
+ * rank failed, that is reported elsewhere.) */
 static int absence_check(struct fault *why)
 {
     bool is_in_use = false;

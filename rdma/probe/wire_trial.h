@@ -31,7 +31,7 @@ struct wire_trial_target {
     bool is_ethernet;
     struct gid gid, peer_gid; /* Ethernet */
     uint16_t lid;             /* InfiniBand */
-    uint32_t number;          /* of its queue pair */
+    uint32_t number;          /* its queue pair's */
     int mtu;                  /* bytes, the smaller of both ports' */
     int group;                /* one linked member is enough; < 0: nobody waits for this target */
     int host, row;            /* the caller's */

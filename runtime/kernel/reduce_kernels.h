@@ -119,7 +119,7 @@ INLINE float float_prod(float a, float b)
     return nan_first(a, a * b);
 }
 
-/* Of equal operands (0 and -0) the left one. */
+/* If both are equal (0 and -0), the left one. */
 INLINE float float_min(float a, float b)
 {
     uint32_t mask = -(uint32_t)(b < a);

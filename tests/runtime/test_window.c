@@ -549,7 +549,7 @@ static int entries(const char *path)
     return n;
 }
 
-/* Of the library's shared memory: the C library's own come and go. */
+/* Counts mappings of the library's shared memory, because the C library's own come and go. */
 static int mappings(void)
 {
     FILE *f = fopen("/proc/self/maps", "r");

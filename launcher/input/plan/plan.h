@@ -47,7 +47,7 @@ struct plan {
      * the next one first. */
     int *hosts;
     int host_count, spare_count;
-    int spares_left; /* of the spare ones, the first so many have not been tried in this restart */
+    int spares_left; /* the first spares that this restart has not tried yet */
     bool oversubscribe;
     struct planned_rank *ranks; /* .host is an index into `hosts` above */
     int size;
@@ -67,7 +67,7 @@ struct plan {
     char *output_dir; /* or the pattern of output_dir.h */
     bool timestamp;
     bool summary;            /* --summary */
-    enum buffer_mode buffer; /* of the ranks' standard output */
+    enum buffer_mode buffer; /* the ranks' standard output */
     enum stdin_mode stdin_mode;
     int stdin_rank;
     bool pty;      /* a rank gets a terminal of its own: */

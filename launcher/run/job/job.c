@@ -34,7 +34,7 @@
 #include <unistd.h>
 
 enum {
-    STATUS_DIFFERS = 1, /* of a job that went well, but not as --compare-hashes has it */
+    STATUS_DIFFERS = 1, /* the job went well, but not as --compare-hashes has it */
     /* `timeout -s INT` and others send a signal to mlaunch and to its process group: twice. */
     SAME_PRESS_MS = 100,
     /* Once the user or --timeout has asked for the end: output of which so many checks in a row

@@ -14,7 +14,7 @@
  * have come, a call is in its place. */
 enum { LATE_MOST = RANK_CALLS_LAST };
 
-/* Of a rank: calls that may have to be sorted in before others. */
+/* A rank's calls that may have to be sorted in before others. */
 struct pending_calls {
     struct rank_call *calls; /* owned */
     size_t count, room;

@@ -12,7 +12,7 @@ enum { FRAME = 512, FRAMES_MOST = 64 };
 
 /* A line of a stack, in pieces that point into it. */
 struct stack_frame {
-    const char *name, *file; /* of the function; of its source, or of its library */
+    const char *name, *file; /* the function's; its source's or its library's */
     int name_length, file_length;
     bool has_source;
 };

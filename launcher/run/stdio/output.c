@@ -31,7 +31,7 @@ enum {
 
 /* The hosts of chunks that are not to be acknowledged. */
 enum {
-    HOST_NONE = -1 /* of mlaunch itself */,
+    HOST_NONE = -1 /* mlaunch itself */,
     HOST_ANSWERED = -2 /* a rank's, acknowledged before */
 };
 

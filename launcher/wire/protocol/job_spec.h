@@ -91,7 +91,7 @@ struct job_spec {
     enum job_bind bind;
     enum job_mpi mpi; /* how MPI programs are served */
     const char *command;
-    enum job_buffer buffer; /* of the ranks' standard output */
+    enum job_buffer buffer; /* the ranks' standard output */
     enum job_stdin stdin_mode;
     int stdin_rank;
     struct job_pty pty;
@@ -108,7 +108,7 @@ struct job_spec {
     int app_count;
     const char ***wraps; /* each NULL-terminated, at least a program: goes before a rank's own */
     int wrap_count;
-    struct job_rank *ranks; /* those of this host */
+    struct job_rank *ranks; /* this host's */
     int rank_count;
 };
 

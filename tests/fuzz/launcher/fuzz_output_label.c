@@ -25,7 +25,7 @@ struct scene {
     struct output_file file;
     int64_t at_ns;
     int long_pieces;
-    size_t counts[256]; /* of each byte that was written */
+    size_t counts[256]; /* how many were written, by byte */
 };
 
 static void on_failed(int err, const struct output_file *file, void *arg)

@@ -44,7 +44,7 @@ static struct {
     int lose;         /* how many of the peer's first datagrams are lost */
     bool is_narrow;   /* long datagrams are lost both ways */
     bool is_silent;   /* the peer sends nothing */
-    uint64_t its_tag; /* of the peer's datagrams; 0: the same as ours */
+    uint64_t its_tag; /* in the peer's datagrams; 0: the same as ours */
     bool heard[2];    /* by the peer */
 } mock;
 

@@ -46,7 +46,7 @@ static struct {
     json_t *mail;
     uint8_t told[8]; /* types of messages to the coordinator */
     int told_count;
-    json_t *last; /* of the last one */
+    json_t *last; /* the last one */
 } coord_events;
 
 int coord_events_fd(const struct coord_events *n)

@@ -31,9 +31,9 @@ struct scene {
     struct writer *writer;
     struct output_buffer buffer;
     struct output_file file;
-    int reader; /* of the pipe; -1: closed */
+    int reader; /* the pipe's; -1: closed */
 
-    pthread_mutex_t lock; /* of what follows, which the writer's thread notes */
+    pthread_mutex_t lock; /* for what follows, which the writer's thread notes */
     pthread_cond_t noted;
     size_t written[2]; /* bytes of each host that were acknowledged */
     int chunks, silences, failures, err;
