@@ -89,7 +89,7 @@ struct agent_rank {
     pid_t pid;
     int64_t started_ms;  /* clock_ms */
     int status;          /* as waitpid gives it, from RANK_ENDED on */
-    struct rusage usage; /* from then on, too, and elapsed_ms */
+    struct rusage usage; /* from then on, as elapsed_ms is */
     int64_t elapsed_ms;
     bool is_signalled; /* the agent has sent it a signal to end it */
     bool is_broken;    /* its runtime has reported that a peer died */
@@ -153,7 +153,7 @@ struct agent {
     struct rank_environment **environments; /* per app, from START on */
 
     struct agent_rank *ranks;  /* job->rank_count of them */
-    int spawned;               /* the first so many have been started or failed to start */
+    int spawned;               /* the first this many ranks have been started or failed to start */
     int ended;                 /* ranks that no longer run or never will */
     int unreported;            /* ranks in RANK_ENDED */
     int recorded;              /* ranks whose calls have been sent (job_report_calls) */

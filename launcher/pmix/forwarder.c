@@ -9,7 +9,7 @@
 
 enum { NUMBER = 4 };
 
-/* The words in front of the bytes. In a frame the other host's number stands before them. */
+/* The words in front of the bytes. In a frame the other host's number is in front of them. */
 enum {
     WORD_KIND,
     WORD_NUMBER, /* the question's, by the host that asks */

@@ -33,7 +33,7 @@ struct main_queue_item {
     pmix_op_cbfunc_t done;      /* to be called once it has been taken in, or NULL */
     pmix_modex_cbfunc_t answer; /* for a fence, or with what a rank has put */
     pmix_lookup_cbfunc_t found; /* with what was published */
-    pmix_op_cbfunc_t over;      /* what was to be published is, or is not */
+    pmix_op_cbfunc_t over;      /* whether the publishing has succeeded */
     void *cbdata;               /* for each of them */
     struct main_queue_item *next;
 };

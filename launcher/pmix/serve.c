@@ -201,7 +201,7 @@ static pmix_status_t on_publish(const pmix_proc_t *proc, const pmix_info_t info[
     return status;
 }
 
-/* One name at a time here, too. */
+/* Here also, one name at a time. */
 static pmix_status_t name_send(const struct main_queue_item *item, char **keys)
 {
     if (!keys || !keys[0] || !keys[0][0] || keys[1])
@@ -251,7 +251,7 @@ static pmix_status_t on_connect(const pmix_proc_t procs[], size_t count, const p
     return item_status(&item, NULL, 0);
 }
 
-/* `arg` is the item that is to be sent. */
+/* `arg` is the item to send. */
 static void on_found(pmix_status_t status, char *bytes, size_t size, void *arg)
 {
     struct main_queue_item *item = arg;

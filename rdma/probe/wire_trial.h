@@ -56,7 +56,7 @@ int wire_trial_add_port(struct wire_trial *w, int port, uint32_t *number, struct
 
 /* Both ends have heard each other. */
 bool wire_trial_is_linked(const struct wire_trial_target *t);
-/* The same with the longest datagrams, too. */
+/* The same with the longest datagrams as well. */
 bool wire_trial_is_whole(const struct wire_trial_target *t);
 
 /*

@@ -29,7 +29,7 @@ struct task {
     void *out;        /* what is written; a broadcast's buffer */
     size_t count;     /* elements, or bytes of a share */
     uint8_t content;  /* what a call that is no reduction moves: 1 + ml_type, or 0 for bytes */
-    const char *site; /* where in the program the call stands, or NULL */
+    const char *site; /* where in the program the call is, or NULL */
     ml_type type;
     ml_op op;
     const ml_operator *with;          /* for a reduction, in place of type and op; or NULL */

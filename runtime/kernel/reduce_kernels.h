@@ -53,7 +53,7 @@ typedef double ANYWHERE any_f64;
 
 /* Defines name_any, name_avx2 and name_avx512. `omp simd` (-fopenmp-simd, without the OpenMP
  * library) tells gcc and clang at any level of optimisation that the iterations are independent.
- * That holds for out == a and out == b, too. */
+ * That also holds for out == a and out == b. */
 #if defined(__x86_64__)
 #define REDUCE_LOOP(name, element, combine)                                                        \
     REDUCE_LOOP_FOR(, name##_any, element, combine)                                                \
@@ -103,7 +103,7 @@ INLINE float nan_first(float a, float result)
                          (bits_of_float(result) & ~mask));
 }
 
-/* The arithmetic of float32, in which float16, bfloat16 and complex64 are computed, too. */
+/* The arithmetic of float32, in which float16, bfloat16 and complex64 are also computed. */
 INLINE float float_sum(float a, float b)
 {
     return nan_first(a, a + b);

@@ -213,7 +213,7 @@ static bool open_length(struct seal_in *i)
     return i->length > 0 && i->length <= TCP_SEAL_RECORD;
 }
 
-/* Opens a record straight into the caller's memory if it fits there. *came: so many bytes did. */
+/* Opens a record straight into the caller's memory if it fits there. *came: the number of bytes. */
 static bool open_body(struct seal_in *i, const struct iovec *part, size_t *came)
 {
     bool fits = part->iov_len >= i->length;

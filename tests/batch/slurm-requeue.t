@@ -27,7 +27,7 @@ requeued=$job requeued_out=$out requeued_mark=$mark # Slurm would wait two minut
 
 job=$requeued out=$requeued_out mark=$requeued_mark
 # Its start can't be set while the nodes still report the end of the run before: Slurm refuses that
-# in words.
+# with a message.
 if wait_for '[ "$(job_field "$job" JobState)" = PENDING ]'; then
     no_survivors "requeue: nothing of the first run is left" "$mark" 0
 else

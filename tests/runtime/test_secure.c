@@ -41,7 +41,7 @@ static const struct job_config secure = {.size = 2, .hosts = 2, .backend = "tcp"
 enum mischief { NOTHING, FLIP, LEAVE_OUT, REPEAT, SWAP, CUT };
 
 /* What is done to the bytes [at, at + length) that follow the handshake, in one direction. SWAP:
- * they change places with as many that follow. CUT: the connection ends there. */
+ * they change places with the same number that follow. CUT: the connection ends there. */
 struct deed {
     enum mischief what;
     int from; /* rank whose data it is done to */

@@ -293,7 +293,7 @@ static void test_many(void **state)
 }
 
 /* With a limit on the size of files ml_alloc's memory is in none, so no other process can map it:
- * on one host, too, each part is served. */
+ * even on one host, each part is served. */
 static void limit_files(void)
 {
     struct rlimit limit = {1 << 30, 1 << 30};

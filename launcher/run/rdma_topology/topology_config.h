@@ -14,7 +14,7 @@ struct topology_config {
     int count;
     const char *source; /* where `stated` is from: "hostfile h.json" */
     json_t *stated;     /* [host][host]: list of devices ("x", "x:2") or null; NULL: not stated */
-    bool local_net;     /* ranks of one host meet over a device, too */
+    bool local_net;     /* ranks of one host also meet over a device */
     struct rdma_choice rdma;
 };
 

@@ -11,7 +11,7 @@
 
 enum { CLOCK_OFFSET_TRIPS = 8 /* the shortest is a measurement */ };
 
-/* A measurement: at our time `at_ns` the other clock was so much ahead, give or take half of
+/* A measurement: at our time `at_ns` the other clock was `ahead_ns` ahead, give or take half of
  * `round_ns`. */
 struct clock_trip {
     int64_t at_ns, ahead_ns, round_ns;

@@ -49,7 +49,7 @@ static int directories_make(const char *path, struct fault *why)
     return rc;
 }
 
-/* The name can be any that SSH takes, "..", too. */
+/* The name can be any that SSH takes, even "..". */
 static void host_put(FILE *to, const char *name)
 {
     for (const char *c = name; *c; c++)

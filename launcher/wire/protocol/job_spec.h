@@ -47,7 +47,7 @@ struct job_copy {
     /* With --stage-libs, of programs and libraries: */
     const char **needed;  /* NULL-terminated: the libraries that it needs; NULL: not known */
     const char *run_path; /* where it wants them to be looked for, or "" */
-    bool is_inherited;    /* run_path holds for what they need, too (DT_RPATH) */
+    bool is_inherited;    /* run_path also holds for what they need (DT_RPATH) */
     const char *glibc;    /* the version of glibc that it needs, or "" */
 };
 

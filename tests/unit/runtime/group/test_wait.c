@@ -406,7 +406,7 @@ static void test_drain(void **state)
     assert_true(clock_ms() - begin >= 50);
     assert_true(f->sleeps >= 1);
 
-    /* Unless its end has come, too. */
+    /* Unless its end has also come. */
     f->link.ended = true;
     f->link.gone_at = clock_ms() + 1000;
     assert_int_equal(step(&w, &why), ML_ERR_PEER);

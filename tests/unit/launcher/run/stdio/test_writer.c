@@ -116,7 +116,7 @@ static int scene_open(void **state)
     return 0;
 }
 
-/* After a failed assertion, too: the writer's thread uses the scene. */
+/* Also after a failed assertion: the writer's thread uses the scene. */
 static int scene_close(void **state)
 {
     struct scene *s = *state;
@@ -265,7 +265,7 @@ static void test_nonblocking(void **state)
     free(got);
 }
 
-/* Chunks of mlaunch itself are acknowledged to no host; an empty chunk is passed on, too. */
+/* Chunks of mlaunch itself are acknowledged to no host; even an empty chunk is passed on. */
 static void test_acknowledged(void **state)
 {
     struct scene *s = *state;
