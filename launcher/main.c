@@ -40,7 +40,7 @@ static int plan_run(const struct options *o, struct plan *p)
     return o->detach ? detached_job_run(o, p, id) : job_run(p, id, p->gdb ? &watch : NULL);
 }
 
-/* Otherwise there would be as many jobs. */
+/* Otherwise each process of the outer launcher would start a job of its own. */
 static int outer_check(struct fault *why)
 {
     struct outer_launcher outer;
@@ -54,8 +54,7 @@ static int outer_check(struct fault *why)
                      outer.name, outer.size, outer.size, outer.size_variable);
 }
 
-/* Of a job of mlaunch-bench: what can be checked before it starts, and how many ranks it has if
- * nobody said so. */
+/* Checks a job of mlaunch-bench before it starts, and warns if the number of ranks is a default. */
 static int bench_check(const struct plan *p, struct fault *why)
 {
     const struct app *a = &p->apps[0];

@@ -3,7 +3,7 @@
  * whose agent is gone does, as long as it has its directory. */
 #include "launcher/agent/queries/job_survey.h"
 
-#include "launcher/agent/host/place_linux.h"
+#include "launcher/agent/host/pid_domain_linux.h"
 
 #include <setjmp.h>
 #include <signal.h>
@@ -44,7 +44,7 @@ static bool job_begin(char dir[JOB_DIRECTORY_PATH], pid_t agent)
     struct process p;
     struct fault why;
 
-    place_write(&file);
+    pid_domain_write(&file);
     if (!process_read(&p, agent) || job_directory_create(dir, base, "job", 0, &why))
         return false;
     file.agent_start_time = p.start_time;
