@@ -173,7 +173,7 @@ static int hosts_survey_open(struct hosts *h, struct fault *why)
     const struct topology_config config = {.names = h->names,
                                            .count = h->c.hosts->count,
                                            .source = h->c.hosts->source,
-                                           .rdma = h->c.options->rdma};
+                                           .rdma = h->c.options->job.rdma};
 
     return topology_survey_create(&h->survey, &config, why);
 }

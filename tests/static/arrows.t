@@ -53,7 +53,7 @@ room() {
     done
     other="$* ${granted[$folder]:-}"
     if [ -z "$bad" ]; then pass "$folder includes only: $other"; else fail "$folder includes only: $other" "$bad"; fi
-    # As the map has it: without the part's name, which is that of the room, too.
+    # As the map has it: without the part's name, which is also the room's.
     echo "$folder/|$(echo " $other" | sed -E "s, ${folder%%/*}/, ,g; s/ +/ /g; s/^ //; s/ $//")" >> "$T/map"
 }
 
@@ -124,7 +124,7 @@ header $l/pmix $w/protocol/pmix_protocol.h "the frames between it and the agent"
 room $l/pmix
 
 room $l $b/text $b/process $i/options $i/plan $r/round $r/job $l/ask $c/batch $c $t/sync \
-    $t/metrics $t/top $t/verify $t/bench/command $t/bench/compare
+    $t/metrics $t/verify $t/bench/command $t/bench/compare
 
 room runtime/process
 room runtime/kernel

@@ -54,7 +54,7 @@ static void answers_clear(struct hang_watch *w)
 
 static void silence_await(struct hang_watch *w, int64_t since_ms)
 {
-    int left = clock_left_ms(since_ms + (int64_t)w->config.plan->stall_s * 1000);
+    int left = clock_left_ms(since_ms + w->config.plan->job.stall_ms);
     const struct timeval t = {left / 1000, left % 1000 * 1000 + 1000};
 
     if (w->config.plan->stall_is_asked)
@@ -96,7 +96,7 @@ static void report_say(struct hang_watch *w, const json_t *report)
 
     if (w->cause == HANG_SILENCE)
         log_warn("no rank has written anything or begun a call for %d s (--stall)",
-                 w->config.plan->stall_s);
+                 w->config.plan->job.stall_ms / 1000);
     if (text)
         output_say(w->config.output, "where the ranks are:%s", text);
     free(text);
@@ -237,7 +237,7 @@ static void on_deadline(evutil_socket_t fd, short what, void *arg)
 static void on_silence(evutil_socket_t fd, short what, void *arg)
 {
     struct hang_watch *w = arg;
-    int64_t until_ms = w->moved_ms + (int64_t)w->config.plan->stall_s * 1000;
+    int64_t until_ms = w->moved_ms + w->config.plan->job.stall_ms;
 
     (void)fd, (void)what;
     if (clock_left_ms(until_ms) > 0) {

@@ -214,7 +214,7 @@ void job_round_report(const struct job_round *r)
 
 void job_round_stop(struct job_round *r, enum stop_cause cause, int signal)
 {
-    int grace_ms = r->plan->grace_ms;
+    int grace_ms = r->plan->job.grace_ms;
 
     if (r->stop_wanted)
         return;

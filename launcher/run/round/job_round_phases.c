@@ -191,5 +191,5 @@ void job_round_phases_on_failure(struct job_round *r, bool others_may_go_on)
 
     if (r->state == JOB_ROUND_RUNNING && r->failure.blame != BLAME_NONE && !go_on &&
         !r->stop_wanted)
-        job_round_phases_want_stop(r, SIGTERM, r->plan->grace_ms);
+        job_round_phases_want_stop(r, SIGTERM, r->plan->job.grace_ms);
 }

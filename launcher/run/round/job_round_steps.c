@@ -37,19 +37,21 @@ void job_round_steps_set_deadline(struct job_round *r, int ms)
 /* Seconds that a host has for one step before the start. */
 static int step_limit_s(const struct job_round *r)
 {
-    return r->plan->init_timeout_s > LIMIT_LEAST ? r->plan->init_timeout_s : LIMIT_LEAST;
+    int asked_s = r->plan->job.init_timeout_ms / 1000;
+
+    return asked_s > LIMIT_LEAST ? asked_s : LIMIT_LEAST;
 }
 
 /* For READY, which comes after the prolog. */
 static int prepare_limit_s(const struct job_round *r)
 {
-    return step_limit_s(r) + (r->plan->prolog ? HOOK_LIMIT_S : 0);
+    return step_limit_s(r) + (r->plan->job.prolog ? HOOK_LIMIT_S : 0);
 }
 
 /* For DONE, which comes after the epilog. */
 static int done_limit_ms(const struct job_round *r, int grace_ms)
 {
-    return grace_ms + JOB_ROUND_STOP_MARGIN_MS + (r->plan->epilog ? HOOK_LIMIT_S * 1000 : 0);
+    return grace_ms + JOB_ROUND_STOP_MARGIN_MS + (r->plan->job.epilog ? HOOK_LIMIT_S * 1000 : 0);
 }
 
 void job_round_steps_fail_late(struct job_round *r, struct job_round_member *m)
@@ -60,7 +62,7 @@ void job_round_steps_fail_late(struct job_round *r, struct job_round_member *m)
         snprintf(text, sizeof(text),
                  "its ranks have ended, but its agent has not said within %d s that nothing of the "
                  "job is left",
-                 done_limit_ms(r, r->plan->grace_ms) / 1000);
+                 done_limit_ms(r, r->plan->job.grace_ms) / 1000);
     else
         snprintf(text, sizeof(text), "its agent has not %s within %d s",
                  r->state == JOB_ROUND_PREPARING ? "prepared the job"
@@ -71,7 +73,7 @@ void job_round_steps_fail_late(struct job_round *r, struct job_round_member *m)
 
 void job_round_steps_await_done(struct job_round *r)
 {
-    job_round_steps_set_deadline(r, done_limit_ms(r, r->plan->grace_ms));
+    job_round_steps_set_deadline(r, done_limit_ms(r, r->plan->job.grace_ms));
 }
 
 void job_round_steps_await_ready(struct job_round *r)
@@ -85,8 +87,8 @@ static int survey_open(struct job_round *r, struct fault *why)
     struct topology_config config = {.count = p->host_count,
                                      .source = p->rdma_device ? "--rdma-device" : p->list->source,
                                      .stated = r->wiring,
-                                     .local_net = p->local_net,
-                                     .rdma = p->rdma};
+                                     .local_net = p->job.local_net,
+                                     .rdma = p->job.rdma};
 
     r->names = calloc((size_t)p->host_count, sizeof(*r->names));
     if (!r->names)
@@ -124,7 +126,7 @@ void job_round_steps_survey(struct job_round *r)
     progress_line_stop(r->progress);
     r->progress = NULL;
     r->wiring = topology_stated(p);
-    if (strcmp(p->backend, "rdma") != 0 || (p->host_count == 1 && !p->local_net))
+    if (strcmp(p->backend, "rdma") != 0 || (p->host_count == 1 && !p->job.local_net))
         return;
     log_debug("job %s: asking the hosts for their RDMA devices", r->identity.id);
     if (survey_open(r, &why)) {
@@ -180,7 +182,7 @@ static void advice_give(struct job_round *r, int host)
 
 void job_round_steps_start(struct job_round *r)
 {
-    const char *name = r->plan->name;
+    const char *name = r->plan->job.name;
     char command[256];
 
     r->has_run = true;

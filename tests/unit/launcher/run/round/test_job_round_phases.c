@@ -113,7 +113,7 @@ void job_round_steps_set_deadline(struct job_round *r, int ms)
     deadline_ms = ms;
 }
 
-/* The output, too: it is idle or not. */
+/* The same for output: it is idle or not. */
 static bool is_idle;
 
 bool output_is_idle(struct output *o)
@@ -237,7 +237,7 @@ static void scene_open(struct scene *s, enum job_round_state state,
     s->base = event_base_new();
     s->plan.host_count = HOSTS;
     s->plan.size = HOSTS;
-    s->plan.grace_ms = 700;
+    s->plan.job.grace_ms = 700;
     s->r.plan = s->r.config.plan = &s->plan;
     s->r.members = s->members;
     s->r.state = state;
