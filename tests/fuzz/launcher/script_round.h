@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * script_round.h: a run of a job on the hosts a, b and c, of which a has two ranks, b and c one. Its
- * agents are a script (script_channel.h), its output goes nowhere.
+ * script_round.h: a run of a job on the hosts a, b and c, of which a has two ranks, b and c one.
+ * Its agents are a script (script_channel.h), its output goes nowhere.
  */
 #ifndef TESTS_FUZZ_SCRIPT_ROUND_H
 #define TESTS_FUZZ_SCRIPT_ROUND_H
