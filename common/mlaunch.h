@@ -184,7 +184,7 @@ ML_EXPORT int ml_exclusive_scan(ml_group *g, const void *in, void *out, size_t c
 typedef void ml_operator_fn(void *inout, const void *in, size_t count, void *context);
 typedef struct {
     ml_operator_fn *function;
-    size_t size;        /* of an element, in bytes */
+    size_t size;        /* an element's, in bytes */
     int is_commutative; /* not 0: a op b is b op a */
     void *context;      /* what the function gets as its last argument */
 } ml_operator;
@@ -231,9 +231,9 @@ ML_EXPORT int ml_all_to_all_v(ml_group *g, const void *in, const size_t *in_size
  * ML_ERR_ARGUMENT: there is no such type. */
 ML_EXPORT int ml_next_type(ml_group *g, ml_type type);
 
-/* Says where in the program the next call on g stands, "train.py:17": warnings of a stall and
- * `mlaunch ps --stacks` show it. For bindings to other languages. The text must stay valid until
- * the call is done; NULL takes it back. Not collective. */
+/* Says where in the program the next call on g is, for instance "train.py:17"; warnings of a stall
+ * and `mlaunch ps --stacks` show it. For bindings to other languages. The text must stay valid
+ * until the call is done; NULL takes it back. Not collective. */
 ML_EXPORT int ml_next_place(ml_group *g, const char *place);
 
 /* Point to point. Without tags, the calls between two ranks match in order, and their sizes must be

@@ -38,7 +38,7 @@ static int plan_run(const struct options *o, struct plan *p)
     return o->detach ? detached_job_run(o, p, id) : job_run(p, id, p->gdb ? &watch : NULL);
 }
 
-/* Otherwise there would be as many jobs. */
+/* Otherwise each process of the outer launcher would start a job of its own. */
 static int outer_check(struct fault *why)
 {
     struct outer_launcher outer;
@@ -59,7 +59,7 @@ struct bench_job {
     int file_words;
 };
 
-/* What can be checked before the job starts. */
+/* Checks the job before it starts, and warns if the number of ranks is a default. */
 static int bench_check(const struct bench_job *b, const struct plan *p, struct fault *why)
 {
     bool is_here = plan_host(p, p->ranks[0].host)->is_local && !p->apps[0].cwd;

@@ -19,8 +19,8 @@ struct coordinator_session {
     struct server *server;
     struct agent_client *client;
     struct coordinator_session_events events;
-    struct names names;         /* of the only host, if it has no server */
-    char address[ADDRESS_TEXT]; /* of the coordinator on another host */
+    struct names names;         /* for a single host that has no server */
+    char address[ADDRESS_TEXT]; /* the coordinator's, if it is on another host */
 };
 
 static void on_abort(int rank, int status, const char *why, void *arg)

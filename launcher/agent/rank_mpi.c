@@ -147,8 +147,9 @@ static bool is_automatic(enum mpi_mode mpi)
     return mpi == MPI_AUTO || mpi == MPI_AUTO_ASKED;
 }
 
-/* Whether the ranks of a program get a socket. Programs in which no MPI library is found get one,
- * too: scripts and interpreters may start or load MPI, and static programs name no library. */
+/* Whether the ranks of a program get a socket. Programs in which no MPI library is found also get
+ * one, because scripts and interpreters may start or load MPI, and static programs name no
+ * library. */
 static bool kind_is_served(enum mpi_mode mpi, enum mpi_kind kind)
 {
     return mpi == MPI_PMI1 || (is_automatic(mpi) && kind != MPI_KIND_OTHER);

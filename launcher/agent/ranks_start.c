@@ -113,7 +113,7 @@ static int environments_create(struct agent *a, const char *coordinator, struct 
     return rc;
 }
 
-/* [0] is read from, [1] written to. Of a terminal there are in[1] and out[0], its master end. */
+/* [0] is read from, [1] written to. A terminal has in[1] and out[0] only, its master end. */
 struct pipes {
     int in[2], out[2], err[2];
 };

@@ -35,7 +35,7 @@
 
 enum {
     LOST_GRACE_MS = 1000, /* without a launcher or a guard: from SIGTERM to SIGKILL */
-    TICK_MS = 500,        /* of the watch for a silent launcher */
+    TICK_MS = 500,        /* the watch for a silent launcher */
     STATUS_LOST = 1,
 };
 

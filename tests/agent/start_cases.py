@@ -132,7 +132,7 @@ def directories():
 
 
 def malformed():
-    """frames and jobs that make no sense end the agent, or are refused in words"""
+    """frames and jobs that make no sense end the agent, or are refused with a message"""
     for bad, word in (({"ranks": []}, "ranks"), ({"secret": "xyz"}, "secret"),
                       ({"job": "../../etc"}, "job"),
                       ({"size": -1}, "size"), ({"host_of": [5]}, "host_of")):

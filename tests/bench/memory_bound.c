@@ -7,8 +7,8 @@
  *     copy      each rank reads its vector and writes one as long: a memcpy of BYTES
  *     give      what other ranks must get from each rank, 2 (RANKS - 1) / RANKS of BYTES (NCCL's
  *               bus bytes), is written where they can read it, in pieces that stay in a cache
- *     take      as many bytes are read from there by another core
- *     bound     copy and take: one core does both, and neither can be avoided
+ *     take the same number of bytes is read from there by another core bound     copy and take: one
+ *     core does both, and neither can be avoided
  *
  * RANKS must not exceed the number of cores.
  */

@@ -67,7 +67,7 @@ exec_start() {
     mlaunch=$!
     set +m
 }
-# How many run `sleep` by now: the shell before it and the other hosts' have these words, too.
+# How many run `sleep` by now: the shell before it and the other hosts' also have these words.
 ranks() { survivors "$MARK" | grep -c "[^c] sleep $1 *\$"; }
 while read -r signal number; do
     exec_start "$ALL" -- sh -c 'echo begun; exec sleep 1234'

@@ -45,7 +45,7 @@ check_status 1 "kill finds no job of the name then" "$MLAUNCH" kill "$NAME"
 check "all runs of one job have the name" sh -c '"$MLAUNCH" --name "$1" --restarts 1 -- \
     sh -c "exit \$((1 - MLAUNCH_RESTART))"' sh "$NAME"
 
-# Of several jobs that begin at once, one gets the name.
+# If several jobs begin at once, one gets the name.
 for i in 1 2 3; do
     "$MLAUNCH" --name "$NAME" --grace 1 -- sh -c "touch $T/ran.$i; exec sleep 1000" 2> "$T/race.$i" &
     pids[i]=$!

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # MPIR: a debugger that starts mlaunch, stripped or not, gets the table of ranks while each of them
-# is stopped before its first instruction; and one that attaches later finds it, too.
+# is stopped before its first instruction; and one that attaches later also finds it.
 TEST_TIER=full
 . "${0%/*}/../lib/test.sh"
 command -v gdb > /dev/null || skip_all "there is no gdb here"

@@ -123,7 +123,7 @@ wait $!
 check_match 'some lines of -v are left out' "$T/read" "lines of -vv are left out"
 shows "… all but 1 MiB" "$(stat -c %s "$T/read")" -le 2000000
 
-# --events has a text, too, that had to be cut inside a character.
+# --events also has a text that had to be cut inside a character.
 while read -r way event member; do
     run odd "long-$way" --events "$T/events" < /dev/null
     check_match "\"event\":\"$event\".*\"$member\":\"é+[?]\"" "$T/events" \

@@ -23,7 +23,7 @@ while True: os.read(told, 1)'
 has_said() { wait_for "[ \"\$(grep -c '$1' '$T/out')\" -ge $2 ]"; }
 
 # job_signalled "STEP…" RANKS ARGUMENT…: starts a job in the background, waits until all have said
-# "ready", then sends it signals by name; a number waits until so many ranks have got one.
+# "ready", then sends it signals by name; a number waits until this many ranks have got one.
 job_signalled() {
     local mlaunch step steps=$1 ranks=$2
     shift 2

@@ -144,7 +144,7 @@ check_output 0 "four jobs at once on a host that has nothing: $(cat "$T"/job?)" 
 check_output 7 "… leave seven files, without those of RDMA and PMIx" on "$H1" sh -c \
     "find $cache -type f | grep -vcE 'mlaunch-(rdma|probe|pmix)'"
 
-# What stands in the way of a copy.
+# What prevents a copy.
 mkdir "$T/mixed"
 mkdir "$T/mixed/python"
 cp -rL "$python" "$T/mixed/python"

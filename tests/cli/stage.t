@@ -6,7 +6,7 @@
 TEST_TIER=quick
 . "${0%/*}/stage.sh"
 
-# counted N NAME REGEX: so many lines of $OUT match.
+# counted N NAME REGEX: N lines of $OUT match.
 counted() {
     local n
     n=$(grep -cE -- "$3" "$OUT")

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # mlaunch verify about recorded machines: those in order give no finding; each kind of finding about
-# RDMA devices, and about what is to be the same on all hosts, is the only one.
+# RDMA devices, and about what must be the same on all hosts, is the only one.
 TEST_TIER=quick
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/recorded.sh"

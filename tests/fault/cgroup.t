@@ -61,7 +61,7 @@ check "clean" "$MLAUNCH" clean "$ID"
 check_output 0 "they are ended" strays
 check_output "" "the group is removed" groups "$ID"
 
-# An agent with another /tmp, as in a container, has just made it. This clean has its own, too, and
+# An agent with another /tmp, as in a container, has just made it. This clean also has its own, and
 # its own processes, so that it touches no job of other tests.
 apart=(unshare --mount --pid --fork --mount-proc)
 if "${apart[@]}" true 2> "$T/why"; then

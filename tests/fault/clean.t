@@ -49,7 +49,7 @@ if as_ordinary true 2> /dev/null; then
     user_job 324
     user_live=$user
     user_job 325
-    # The other user's agent, with its guard, is killed, too: this user's clean must leave that dead
+    # The other user's agent is also killed, with its guard: this user's clean must leave that dead
     # job alone.
     worker=$(sed -n 's/.*"connected".*"pid":\([0-9]*\).*/\1/p' "$user_events" | head -n 1)
     guard=$(awk '{ print $4 }' "/proc/$worker/stat")

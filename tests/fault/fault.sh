@@ -12,7 +12,7 @@ FAULTY=$BUILD/tests/fault/faulty
 CHILDREN=100
 is_long && CHILDREN=1000
 WHERE=(-H localhost) # where the ranks run
-# In mlaunch's own environment, too, because local agents inherit it.
+# Also in mlaunch's own environment, because local agents inherit it.
 JOB=(env "$MARK" "${JOB[@]}")
 
 # Until N lines of the ranks have TEXT, or mlaunch has ended.

@@ -49,7 +49,7 @@ long_agents() {
     done
 }
 
-# Half as much again and 1 MB are left to the allocator; a leak of 30 minutes is more. A sanitizer
+# The allocator may take half as much again and 1 MB; a leak of 30 minutes is more. A sanitizer
 # keeps what is freed, so that memory says nothing there. A connection that is open for a moment is
 # no leak: the caller looks again.
 long_has_not_grown() {

@@ -33,8 +33,8 @@ walk() {
     diag "$(cat "$OUT")"
 }
 
-# walk_ends PART: from one call on there is nothing more. The address sanitizer's own threads need
-# memory, too.
+# walk_ends PART: from one call on there is nothing more. The address sanitizer's own threads also
+# need memory.
 walk_ends() {
     [ "$SANITIZE" != no ] || walk "$1" malloc after $STEPS
     walk "$1" open after $STEPS

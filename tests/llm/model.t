@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # llm's arithmetic: what it expects after each token is what llama.cpp expects, in all architectures
 # and types, whatever number of ranks there is and however they are connected; and what it cannot
-# read it refuses in words.
+# read it refuses with a message.
 TEST_TIER=full
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/npm.sh"
@@ -106,7 +106,7 @@ r = json.load(open(sys.argv[1]))
 assert r["gen_tokens"] == 8 and r["world_size"] == 1 and r["tokens_per_sec"] > 0
 assert r["memory_bound"]["bytes_per_token"] > 100000 and r["prefill"]["tokens_per_sec"] > 0' "$T/report"
 
-# --- refused in words ---
+# --- refused with a message ---
 
 once=("$llm" generate --tokens 1 --prompt-tokens 1 --model)
 # refused PATTERN LABEL OPTION-OF-TINY…

@@ -2,7 +2,8 @@
 /*
  * zero_copy: what long messages between memory of ml_alloc may do, and what they must not do.
  *
- *   passed SIZE ROUNDS  each rank sends SIZE bytes to the next rank and receives as many from the
+ *   passed SIZE ROUNDS  each rank sends SIZE bytes to the next rank and receives the same number
+ *   from the
  *                       previous one, other bytes in every round, all compared; then prints how
  *                       long the longest round took. Rank 0 prints "running" on stdout after the
  *                       third round.

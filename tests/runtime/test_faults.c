@@ -288,7 +288,7 @@ static void other_count(struct job *j, int rank)
     expect_broken(w, ML_ERR_MISMATCH, "all_reduce of 8 float32 (sum)");
 }
 
-/* A call without bytes must match, too. */
+/* Even a call without bytes must match. */
 static void zero_count(struct job *j, int rank)
 {
     float v[8] = {0};

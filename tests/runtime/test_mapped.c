@@ -498,7 +498,7 @@ static void test_forks(void **state)
     job_do(&three, forks);
 }
 
-/* Memory that the program has locked or made read-only is free, too, once it is given back. */
+/* Once it is given back, even memory that the program has locked or made read-only is free. */
 static void locked(struct job *j, int rank)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);

@@ -45,8 +45,8 @@ static const struct unlike_call {
     enum kind kind;
     const char *name; /* as errors have it */
     size_t count;
-    int root; /* of calls with sizes: the rank whose block is twice as long; with an operator of the
-               * program: bytes of an element */
+    int root; /* for calls with sizes, the rank whose block is twice as long; with an operator of
+               * the program, bytes of an element */
     ml_type type;
     ml_op op; /* with an operator of the program: whether it is commutative */
 } calls[] = {

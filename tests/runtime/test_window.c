@@ -293,7 +293,7 @@ static void test_many(void **state)
 }
 
 /* With a limit on the size of files ml_alloc's memory is in none, so no other process can map it:
- * on one host, too, each part is served. */
+ * even on one host, each part is served. */
 static void limit_files(void)
 {
     struct rlimit limit = {1 << 30, 1 << 30};
@@ -549,7 +549,7 @@ static int entries(const char *path)
     return n;
 }
 
-/* Of the library's shared memory: the C library's own come and go. */
+/* Counts mappings of the library's shared memory, because the C library's own come and go. */
 static int mappings(void)
 {
     FILE *f = fopen("/proc/self/maps", "r");

@@ -53,7 +53,7 @@ room() {
     done
     other="$* ${granted[$folder]:-}"
     if [ -z "$bad" ]; then pass "$folder includes only: $other"; else fail "$folder includes only: $other" "$bad"; fi
-    # As the map has it: without the part's name, which is that of the room, too.
+    # As the map has it: without the part's name, which is also the room's.
     echo "$folder/|$(echo " $other" | sed -E "s, ${folder%%/*}/, ,g; s/ +/ /g; s/^ //; s/ $//")" >> "$T/map"
 }
 

@@ -39,7 +39,7 @@ check_match '--hostfile' "$T/help" "--help speaks"
 grep -oE -- '(^|[ ,[|])--?[a-zA-Z][a-z-]*' "$T/help" | tr -d ' ,[|' | grep -v '^-vv' |
     sort -u > "$T/options"
 check "help names many options" test "$(wc -l < "$T/options")" -gt 20
-# In the page an option stands as `.It Fl n , Fl Fl np`; as plain text it reads --np.
+# In the page an option is written `.It Fl n , Fl Fl np`; as plain text it reads --np.
 page mlaunch.1 > "$T/page"
 completion=$SOURCE/doc/completion/mlaunch
 while IFS= read -r option; do

@@ -53,7 +53,7 @@ ESCAPES = {"n": " ", "t": " ", '"': '"', "\\": "\\", "'": "'"}
 
 
 def text_of(parts):
-    """Strings and macros that stand side by side, as one text."""
+    """Strings and macros side by side, as one text."""
     raw = ""
     for kind, value in parts:
         if kind == "string":

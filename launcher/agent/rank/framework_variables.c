@@ -247,7 +247,7 @@ static json_t *devices_between(const struct job_spec *job, int from, int to)
     return first;
 }
 
-/* Of plain processes (backend none) the wiring alone tells which way their data goes. */
+/* For plain processes (backend none) the wiring alone tells which way their data goes. */
 static bool is_over_rdma(const struct job_spec *job)
 {
     return job->wiring && (strcmp(job->backend, "rdma") == 0 || strcmp(job->backend, "none") == 0);

@@ -134,7 +134,7 @@ static const char *const scrubbed[] = {
     "OMPI_MCA_orte_top_session_dir",
     "OMPI_MCA_shmem_RUNTIME_QUERY_hint",
     "PRTE_LAUNCHED",
-    /* those of a Slurm task, not of its job */
+    /* a Slurm task's variables, not its job's */
     "SLURM_PROCID",
     "SLURM_LOCALID",
     "SLURM_NODEID",
@@ -290,7 +290,7 @@ static void common_add(struct rank_environment *e, const struct rank_environment
     }
     if (job->pty.term && job->pty.term[0])
         variable_list_set(l, "TERM=%s",
-                          job->pty.term); /* of the user's terminal, also on other hosts */
+                          job->pty.term); /* the user's terminal's, also on other hosts */
     users_add(e, job->env);
     users_add(e, c->app->env);
     variable_list_set(l, "PWD=%s", c->cwd);

@@ -182,7 +182,7 @@ static int file_find(char path[PATH_MAX + 64], enum install_part part, struct fa
         return rc;
     do {
         if (**place == '/' && is_build_folder(dir))
-            continue; /* of another build */
+            continue; /* it is from another build */
         if (**place == '/')
             snprintf(path, PATH_MAX + 64, "%s", *place);
         else

@@ -450,8 +450,8 @@ static const char *library_path_of(const struct app *a, char *const *environment
     return value ? value : own ? own : "";
 }
 
-/* The other hosts get the programs from this machine. That of `mlaunch bench` is the one of their
- * own copy of mlaunch. */
+/* The other hosts get the programs from this machine, but mlaunch-bench from their own copy of
+ * mlaunch. */
 static int files_settle(struct plan *p, const struct options *o, char *const *environment,
                         struct fault *why)
 {

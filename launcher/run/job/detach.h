@@ -18,10 +18,10 @@
 #include <stdint.h>
 
 struct detach {
-    const char *id, *name; /* of the job; name: or NULL */
+    const char *id, *name; /* the job's; name may be NULL */
     struct job_log log;
     int to_parent; /* in the background: tells that the ranks have started; or -1 */
-    int pid;       /* of the one in the background, in the other */
+    int pid;       /* the background process's, in the one in the foreground */
     int64_t start_ms;
 };
 

@@ -34,12 +34,11 @@
 #include <unistd.h>
 
 enum {
-    STATUS_DIFFERS = 1, /* of a job that went well, but not as --compare-hashes has it */
+    STATUS_DIFFERS = 1, /* the job went well, but not as --compare-hashes has it */
     /* `timeout -s INT` and others send a signal to mlaunch and to its process group: twice. */
     SAME_PRESS_MS = 100,
-    /* Once the user or --timeout has asked for the end: output of which so many checks in a row
-     * have seen nothing written is dropped. Checks, not the time, because mlaunch itself may be
-     * stopped. */
+    /* Once the user or --timeout has asked for the end, pending output is dropped after this many
+     * checks without progress. Checks, not the time, because mlaunch itself may be stopped. */
     READER_CHECK_MS = 200,
     READER_CHECKS = 10,
 };
@@ -70,7 +69,7 @@ struct job {
     int end_signals;       /* how many times the user has asked for the end */
     int end_signal;        /* the signal of the last time */
     int64_t end_signal_ms; /* and its time, clock_ms() */
-    char ended_by[160];    /* who ended the job, if that must stand at the end of a log; or "" */
+    char ended_by[160];    /* who ended the job, if that must be at the end of a log; or "" */
     enum stop_cause cause; /* STOP_NONE, or why no further run will be started */
     bool is_late;          /* --timeout has passed */
     bool is_in_a_hurry;    /* output that has not been written yet may be lost */

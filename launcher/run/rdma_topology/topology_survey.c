@@ -16,8 +16,8 @@ enum { WAIT_MS = 5000 };
 struct topology_survey {
     struct topology_facts facts;
     json_t **devices;            /* each host's, as it has sent them, for the other hosts */
-    uint64_t tag;                /* of this survey's datagrams */
-    struct topology_rail *rails; /* of all pairs of hosts */
+    uint64_t tag;                /* in this survey's datagrams */
+    struct topology_rail *rails; /* for all pairs of hosts */
     size_t rail_count, rail_room;
     json_t *wiring; /* [host][host] */
 };

@@ -10,11 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A group takes its records in blocks, and those of two groups alternate. Once so many later ones
- * have come, a call is in its place. */
+/* A group takes its records in blocks, and those of two groups alternate. After this many later
+ * ones, none comes that belongs before a call. */
 enum { LATE_MOST = RANK_CALLS_LAST };
 
-/* Of a rank: calls that may have to be sorted in before others. */
+/* A rank's calls that may have to be sorted in before others. */
 struct pending_calls {
     struct rank_call *calls; /* owned */
     size_t count, room;
@@ -97,7 +97,7 @@ static int call_compare(const void *a, const void *b)
     return x->number < y->number ? -1 : x->number > y->number;
 }
 
-/* The calls go on without their hashes. */
+/* The calls continue without their hashes. */
 static void hashes_take(struct hash_file *h, int rank, struct pending_calls *p, size_t count)
 {
     hash_file_add(h, rank, p->run, p->calls, count);

@@ -11,7 +11,7 @@
 
 struct remote_wait {
     int wake;            /* an eventfd that stays readable once the channel is being closed */
-    int64_t deadline_ms; /* of clock_ms */
+    int64_t deadline_ms; /* on clock_ms */
 };
 
 /* Waits for poll() `events` on fd (-1: only for the deadline). 0: they have come. ML_ERR_TIMEOUT:

@@ -113,7 +113,7 @@ void job_round_steps_set_deadline(struct job_round *r, int ms)
     deadline_ms = ms;
 }
 
-/* The output, too: it is idle or not. */
+/* The same for output: it is idle or not. */
 static bool is_idle;
 
 bool output_is_idle(struct output *o)

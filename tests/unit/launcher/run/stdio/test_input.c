@@ -82,7 +82,7 @@ static void end_input(struct scene *s)
     s->writer = -1;
 }
 
-/* After a failed assertion, too: the input's thread reads standard input. */
+/* Also after a failed assertion: the input's thread reads standard input. */
 static int scene_close(void **state)
 {
     struct scene *s = *state;
