@@ -3,7 +3,7 @@
 #include "common/log.h"
 #include "common/outer_launcher.h"
 #include "common/status.h"
-#include "launcher/base/process/loop_memory.h"
+#include "launcher/base/process/program_main.h"
 #include "launcher/base/text/string_list.h"
 #include "launcher/commands/gdb_windows.h"
 #include "launcher/input/options/options_load.h"
@@ -17,21 +17,9 @@
 #include "launcher/tools/bench/compare/vary_command.h"
 #include "launcher/usage.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-
-/* Flushes stdout, so that a full disk is reported as a failure. */
-static int output_flush(void)
-{
-    if (fflush(stdout) == 0 && !ferror(stdout))
-        return 0;
-    log_error("cannot write to stdout: %s", strerror(errno));
-    return STATUS_OURS;
-}
 
 static int plan_run(const struct options *o, struct plan *p)
 {
@@ -40,7 +28,7 @@ static int plan_run(const struct options *o, struct plan *p)
     struct job_watch watch;
     struct fault why;
 
-    if (p->dry_run) {
+    if (o->dry_run) {
         plan_print(p);
         return 0;
     }
@@ -155,10 +143,10 @@ static int help_main(int argc, char **argv)
 {
     const char *name = argc > 2 ? argv[2] : "run";
     const struct subcommand *command = subcommand_find(name);
-    char *words[] = {(char *)name, (char *)"--help", NULL};
+    char *words[] = {argv[0], (char *)name, (char *)"--help", NULL};
 
     if (command)
-        return command->run(2, words);
+        return subcommand_run(command, 3, words);
     if (strcmp(name, "bench") == 0) {
         bench_command_print_help();
         return 0;
@@ -171,40 +159,21 @@ static int help_main(int argc, char **argv)
     return STATUS_OURS;
 }
 
-/* No file or socket of mlaunch's may get the number of a standard descriptor that the caller has
- * closed. Writing to a directory fails, as writing to the closed stdout would have. */
-static void standard_descriptors_open(void)
+static int command_run(int argc, char **argv)
 {
-    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
-        int opened = fd;
+    const char *word = argc > 1 ? argv[1] : "";
+    const struct subcommand *command = subcommand_find(word);
 
-        if (fcntl(fd, F_GETFD) < 0)
-            opened =
-                fd == STDOUT_FILENO ? open("/", O_RDONLY | O_DIRECTORY) : open("/dev/null", O_RDWR);
-        if (opened >= 0 && opened != fd) { /* there is no /dev/null */
-            dup2(opened, fd);
-            close(opened);
-        }
-    }
+    if (command)
+        return subcommand_run(command, argc, argv);
+    if (strcmp(word, "bench") == 0)
+        return bench_main(argc, argv);
+    if (strcmp(word, "help") == 0)
+        return help_main(argc, argv);
+    return launch_main(argc, argv, false);
 }
 
 int main(int argc, char **argv)
 {
-    const char *word = argc > 1 ? argv[1] : "";
-    const struct subcommand *command = subcommand_find(word);
-    int status;
-
-    standard_descriptors_open();
-    signal(SIGCHLD, SIG_DFL); /* a caller that ignores it would hide the status of children */
-    log_open("mlaunch", LOG_WARN);
-    loop_memory_prepare();
-    if (command)
-        status = command->run(argc - 1, argv + 1);
-    else if (strcmp(word, "bench") == 0)
-        status = bench_main(argc, argv);
-    else if (strcmp(word, "help") == 0)
-        status = help_main(argc, argv);
-    else
-        status = launch_main(argc, argv, false);
-    return status ? status : output_flush();
+    return program_main(argc, argv, command_run);
 }

@@ -81,9 +81,9 @@ static int environments_create(struct agent *a, const char *coordinator, struct 
     a->environments = calloc((size_t)job->app_count, sizeof(*a->environments));
     if (!a->environments)
         rc = fault_set(why, ML_ERR_MEMORY, "out of memory");
-    if (!rc && job->compat)
+    if (!rc && job->options.compat)
         rc = file_for_ranks(a, "ibv_devices.json", framework_ibv_devices(job), &devices, why);
-    if (!rc && job->compat)
+    if (!rc && job->options.compat)
         rc = file_for_ranks(a, "ring_hosts.json", framework_ring_hosts(job), &ring, why);
     for (int i = 0; i < job->app_count && !rc; i++) {
         char *libraries = received_files_libraries(a->files, job->apps[i].file);

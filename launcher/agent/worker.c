@@ -127,7 +127,7 @@ static void on_term(evutil_socket_t fd, short what, void *arg)
 
     (void)fd, (void)what;
     if (is_killed_by_user(a, text, sizeof(text))) {
-        grace_ms = a->job->grace_ms;
+        grace_ms = a->job->options.grace_ms;
         frame_stream_send_json(a->channel, AGENT_KILLED,
                                json_pack("{so}", "text", text_json(text)));
     } else {

@@ -251,6 +251,7 @@ static int hosts_find(struct query_command *c, struct fault *why)
     c->plan = calloc(1, sizeof(*c->plan));
     if (!c->plan)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    c->plan->options = c->options;
     rc = plan_hosts_find(&c->plan->list, c->options, environ, why);
     if (rc)
         return rc;

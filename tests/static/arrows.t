@@ -124,7 +124,7 @@ header $l/pmix $w/protocol/pmix_protocol.h "the frames between it and the agent"
 room $l/pmix
 
 room $l $b/text $b/process $i/options $i/plan $r/round $r/job $l/ask $c/batch $c $t/sync \
-    $t/metrics $t/top $t/verify $t/bench/command $t/bench/compare
+    $t/metrics $t/verify $t/bench/command $t/bench/compare
 
 room runtime/process
 room runtime/kernel

@@ -8,6 +8,7 @@ TEST_TIER=quick
 check "make install" make -C "$BUILD" -s install DESTDIR="$T/dest"
 root=$T/dest$(sed -n 's/^prefix = //p' "$BUILD/Makefile")
 for file in bin/mlaunch libexec/mlaunch/mlaunch-agent libexec/mlaunch/mlaunch-bench \
+    libexec/mlaunch/mlaunch-top \
     lib/libmlaunch.so.0 lib/libmlaunch.a lib/mlaunch/mlaunch-runtime.so \
     share/mlaunch/python/mlaunch/__init__.py \
     share/mlaunch/python/mlaunch/torch.py share/mlaunch/python/mlaunch/transfer.py \

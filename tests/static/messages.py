@@ -26,7 +26,6 @@ SPEAKERS = {
     "join_refuse",
     "log_error",
     "log_warn",
-    "member_distrust",
     "coord_events_break",
     "output_say",
     "pmi_client_fail",

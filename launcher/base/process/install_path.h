@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* install_path.h: finds the other files of this build from the running mlaunch or agent. */
+/* install_path.h: finds the other files of this build from the running program. */
 #ifndef LAUNCHER_BASE_PROCESS_INSTALL_PATH_H
 #define LAUNCHER_BASE_PROCESS_INSTALL_PATH_H
 
@@ -18,6 +18,7 @@ enum install_part {
     INSTALL_PROBE,    /* mlaunch-probe, likewise */
     INSTALL_BENCH,    /* the program of `mlaunch bench`, which jobs name without a path */
     INSTALL_PMIX,     /* mlaunch-pmix, a child of the agent; missing in a build without libpmix */
+    INSTALL_TOP,      /* the program of `mlaunch top` */
     INSTALL_SSH,      /* mlaunch-ssh.so, which mlaunch opens when a host needs SSH */
     INSTALL_MLAUNCH,  /* the command mlaunch */
     INSTALL_MAN,      /* the tree of man pages */

@@ -50,6 +50,8 @@ void job_round_stop(struct job_round *r, enum stop_cause cause, int signal);
 /* Reports where the ranks are, if they run, and then calls `done`: within some seconds, perhaps at
  * once, and not at all if the job is stopped meanwhile or ends. */
 void job_round_report_stacks(struct job_round *r, void (*done)(void *arg), void *arg);
+/* Restarts the clocks that watch for silent agents, after mlaunch itself could not listen. */
+void job_round_reset_silence(struct job_round *r);
 void job_round_kill(
     struct job_round *r); /* a run that is being stopped: SIGKILL to all ranks, now */
 /* A run that is being stopped: what the ranks have written is not waited for. */

@@ -264,8 +264,8 @@ static int lane_open(struct lane *lane, struct output *o, const struct plan *p, 
     lane->buffer.bytes = malloc(OUTPUT_BUFFER);
     if (!lane->buffer.bytes)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
-    if (for_ranks && (with_rank || p->timestamp))
-        rc = output_label_create(&lane->label, 2 * p->size, with_rank, p->timestamp, why);
+    if (for_ranks && (with_rank || p->options->timestamp))
+        rc = output_label_create(&lane->label, 2 * p->size, with_rank, p->options->timestamp, why);
     if (rc)
         return rc;
     rc = writer_open(&lane->writer, &ops, why);
@@ -482,7 +482,7 @@ int output_open(struct output **out, struct event_base *base, const struct plan 
     o->ranks = p->size;
     o->hosts = p->host_count;
     o->pty_rank = p->pty ? p->pty_rank : -1;
-    o->with_time = p->timestamp;
+    o->with_time = p->options->timestamp;
     pthread_mutex_init(&o->lock, NULL);
     o->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     o->written = calloc((size_t)p->host_count, sizeof(*o->written));

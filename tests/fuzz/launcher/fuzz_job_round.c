@@ -128,13 +128,12 @@ static struct plan *plan_of(const char *backend)
                     NULL};
     char *environment[] = {NULL};
     struct options_source from = {10, argv, environment, NULL, NULL};
-    struct options *o;
+    static struct options *o; /* the plan is made of them */
     struct plan *p;
     struct fault why;
 
     if (options_load_from(&o, &from, &why) || plan_create(&p, o, environment, &why))
         abort();
-    options_destroy(o);
     return p;
 }
 

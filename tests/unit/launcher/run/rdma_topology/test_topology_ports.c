@@ -137,7 +137,7 @@ static json_t *device_tries(const struct trial_question *q, const char *device,
     return c.tries;
 }
 
-static json_t *tries_of(const struct topology_survey *s, int host, const struct port_spec *p)
+static json_t *tries_of(struct topology_survey *s, int host, const struct port_spec *p)
 {
     json_t *question = topology_survey_question(s, host, TOPOLOGY_TRY), *list = json_array(),
            *device;
