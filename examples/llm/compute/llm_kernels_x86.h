@@ -45,7 +45,7 @@ enum {
     LANES = 8,
     PARTS_MOST = 8,
     CACHE_LINE = 64,
-    ROWS_AHEAD = 8192, /* of quantized rows, what is fetched in advance, in bytes */
+    ROWS_AHEAD = 8192, /* quantized rows: what is fetched in advance, in bytes */
     ROW_AHEAD = 2048,  /* the same of rows of floats */
 };
 
@@ -273,8 +273,8 @@ KERNEL_INLINE size_t tile_ahead(size_t rows, size_t stride)
     return stride * (ahead > rows ? ahead : rows);
 }
 
-/* y[v * y_stride + r] of `rows` rows from `row` on and `vectors` vectors from number `vector` on.
- * */
+/* y[v * y_stride + r] of `rows` rows from `row` on and `vectors` vectors from number `vector`
+ * on. */
 KERNEL_INLINE void tile_sum(const enum gguf_type type, const int rows, const int vectors,
                             const uint8_t *row, size_t stride, size_t ahead,
                             const struct activation *a, size_t vector, float *y, size_t y_stride)

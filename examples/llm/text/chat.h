@@ -2,9 +2,9 @@
 /*
  * chat.h: a conversation as the text that a model was trained with.
  *
- * A model's file has a template in the language Jinja. Here its family is recognised by what stands
- * in it, and the text is written as the template would: byte for byte, or not at all. The families:
- * ChatML (plain, Qwen2, Qwen2.5, Qwen3, SmolLM2), Llama 3 (3 and 3.1 to 3.3), Zephyr (TinyLlama).
+ * A model's file has a template in the language Jinja. Here its family is recognised by its text,
+ * and the text is written as the template would: byte for byte, or not at all. The families: ChatML
+ * (plain, Qwen2, Qwen2.5, Qwen3, SmolLM2), Llama 3 (3 and 3.1 to 3.3), Zephyr (TinyLlama).
  */
 #ifndef LLM_TEXT_CHAT_H
 #define LLM_TEXT_CHAT_H

@@ -20,7 +20,7 @@ struct pair_row {
     int rail;             /* from 0; PAIR_ALL_RAILS: as the library uses them */
     const char *ports[2]; /* at `from` and `to`, with RDMA and one rail; else "" */
     size_t bytes;
-    struct time_summary ways[PAIR_WAYS]; /* of all rounds */
+    struct time_summary ways[PAIR_WAYS]; /* over all rounds */
     double (*rounds)[PAIR_WAYS];         /* owned: the medians of each round, us */
     uint64_t errors;
 };
@@ -40,7 +40,7 @@ struct pair_row *pair_result_add(struct pair_result *r, int from, int to, int ra
 /* NULL: there is none. */
 const struct pair_row *pair_result_find(const struct pair_result *r, int from, int to, int rail,
                                         size_t bytes);
-void pair_result_clear(struct pair_result *r); /* also of zeros */
+void pair_result_clear(struct pair_result *r); /* takes zeros */
 
 /* GB/s (10^9 bytes) of a row at the time that a message takes; of both ways the sum. 0: none. */
 double pair_result_gbps(const struct pair_row *row, enum pair_way way, double us);
