@@ -2,86 +2,88 @@
 # SPDX-License-Identifier: MIT
 """Prints the sentences of comments and documents that have a turn of phrase which we avoid.
 
-words.py FILE...: one line each, FILE:LINE: rule: sentence.
+words.py FILE…: one line for each, FILE:LINE: what to write: the sentence.
 
-A comment of C is read whole, and so are lines of # in scripts; a document without its examples. A
-sentence ends at a full stop, a blank line, a table's cell or a list's item.
+Read are comments of C, lines of # in scripts, docstrings, and documents without their examples. A
+sentence ends at a full stop, a blank line, a row of a table, or where the next item of a list or
+the next macro of a man page begins.
 """
 import re
 import sys
 
-# What the rules are for is said in CONTRIBUTING.md ("Prose").
 RULES = (
-    ("begins with Of", re.compile(r"(Only|That|Those|And|But|Also)? ?[Oo]f (?!course\b)", 0)),
+    ("begin with the subject, not with Of", re.compile(r"(Only |That )?[Oo]f (?!course\b)")),
+    ("this many, or the name of the number", re.compile(r"(?<!, )\bso (many|much)\b(?! that\b)")),
+    ("continue, or resume", re.compile(r"\b(go|goes|gone|going|went) on with\b")),
+    (
+        "is, or is written",
+        re.compile(
+            r"\bst(ands?|ood) (above|alone|at|before|behind|below|beside|first|here|in(?! for\b)"
+            r"|just|last|on|still|there|up)\b"
+        ),
+    ),
 )
+
+SENTENCE_END = re.compile(
+    r"[.!?][)\"'`*]*\s+(?=[A-Z`*(\"'])|\n[ \t]*(?=\n)|\n(?= *([*-]|\d+\.) )|\Z"
+)
+C_TOKEN = re.compile(r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|/\*.*?\*/|//[^\n]*', re.S)
+
+
+def blank(match):
+    """The same lines without their text, so that line numbers stay."""
+    return re.sub(r"[^\n]", " ", match[0])
 
 
 def c_comments(text):
-    """Comments of C: (offset, text), consecutive // lines and strings left out."""
-    token = re.compile(r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|/\*.*?\*/|//[^\n]*', re.S)
-    for match in token.finditer(text):
+    for match in C_TOKEN.finditer(text):
         if match[0].startswith("/*"):
-            body = match[0][2:-2]
-            yield match.start(), re.sub(r"(?m)^[ \t]*\*", lambda m: " " * len(m[0]), "  " + body)
+            yield match.start(), re.sub(r"(?m)^[ \t]*\*", blank, "  " + match[0][2:-2])
         elif match[0].startswith("//"):
-            yield match.start(), match[0].replace("//", "  ", 1)
+            yield match.start(), "  " + match[0][2:]
 
 
-def hash_comments(text):
-    """Comments of scripts: whole lines that begin with #, joined, and those behind code."""
+def script_comments(text):
     for match in re.finditer(r"(?m)(?:^[ \t]*#(?!!).*\n?)+", text):
-        yield match.start(), re.sub(r"(?m)^[ \t]*#+", lambda m: " " * len(m[0]), match[0])
-    for match in re.finditer(r"(?m)^[ \t]*[^#\s].*?  ?# (?=[A-Z])(.*)$", text):
+        marks = r"(?m)^[ \t]*#+ ?(SPDX|shellcheck).*$|^[ \t]*#+"
+        yield match.start(), re.sub(marks, blank, match[0])
+    for match in re.finditer(r"(?m)^[^#\n]*\S +# (?=[A-Za-z])(.*)$", text):
         yield match.start(1), match[1]
-
-
-def docstrings(text):
     for match in re.finditer(r'"""(.*?)"""', text, re.S):
         yield match.start(1), match[1]
 
 
-def blank(match):
-    return re.sub(r"[^\n]", " ", match[0])
-
-
 def markdown(text):
-    text = re.sub(r"(?ms)^ *```.*?^ *```", blank, text)
-    text = re.sub(r"(?m)^    .*$", blank, text) if "    " in text else text
+    text = re.sub(r"(?ms)^ *```.*?^ *```|(?<=\n\n)(?:    [^\n]*\n|\n(?=    ))+", blank, text)
     for match in re.finditer(r"[^|]+", text):
-        yield match.start(), re.sub(r"(?m)^ *(?:[*-]|[0-9]+\.) ", lambda m: "\n" + m[0][1:], match[0]) \
-            if False else match[0]
+        yield match.start(), match[0]
 
 
-def roff(text):
-    text = re.sub(r"(?ms)^\.(?:EX|nf|TS).*?^\.(?:EE|fi|TE)", blank, text)
-    text = re.sub(r"(?m)^\.\\\".*$", blank, text)
-    text = re.sub(r"\\f[A-Z]|\\&", lambda m: "", text)
-    text = re.sub(r"(?m)^\.(?:TP|PP|SH|SS|IP|RS|RE|P|TH|TQ|LP).*$", blank, text)
-    text = re.sub(r"(?m)^\.(?:BR?I?|IR?B?|R[BI]) ", "", text)
-    yield 0, text
-
-
-def sentences(text):
-    """(offset, sentence) for each sentence of a text."""
-    start = 0
-    for match in re.finditer(r"(?<=[.!?])(?<!e\.g\.)(?<!i\.e\.)[)\"'`*]*\s+(?=[A-Z`*(\"'])|\n[ \t]*(?=\n)|\n *(?=(?:[*-]|[0-9]+\.) )|\Z", text):
-        part = text[start:match.start()]
-        if part.strip():
-            yield start + len(part) - len(part.lstrip()), " ".join(part.split())
-        start = match.end()
+def man_page(text):
+    """Macros of words and marks are part of the sentence, all others end it."""
+    text = re.sub(r"(?ms)^\.Bd.*?^\.Ed", blank, text)
+    words = "Ar|Cm|Dv|Dq|Ev|Fa|Fl|Fn|Ic|Li|Nm|No|Pa|Po|Pc|Pq|Ql|Va|Vt|Xr"
+    yield 0, re.sub(rf"(?m)^\.(?!{words}).*$", blank, text)
 
 
 def prose(path, text):
-    if re.search(r"\.[ch]$|\.map$", path):
-        yield from c_comments(text)
-    elif re.search(r"\.md$", path):
-        yield from markdown(text)
-    elif re.search(r"\.[1-8]$", path):
-        yield from roff(text)
-    else:
-        yield from hash_comments(text)
-        if path.endswith(".py") or text.startswith("#!/usr/bin/env python"):
-            yield from docstrings(text)
+    if re.search(r"\.([ch]|map)$", path):
+        return c_comments(text)
+    if path.endswith(".md"):
+        return markdown(text)
+    if re.search(r"\.[1-8]$", path):
+        return man_page(text)
+    return script_comments(text)
+
+
+def sentences(text):
+    """(offset, sentence), each on one line."""
+    start = 0
+    for end in SENTENCE_END.finditer(text):
+        part = text[start : end.end()]
+        if part.strip():
+            yield start + len(part) - len(part.lstrip()), " ".join(part.split())
+        start = end.end()
 
 
 def main():
@@ -90,8 +92,10 @@ def main():
             text = file.read()
         for at, part in prose(path, text):
             for offset, sentence in sentences(part):
-                line = text.count("\n", 0, at) + part.count("\n", 0, offset) + 1
-                print(f"{path}:{line}: {sentence}")
+                for number, (remedy, rule) in enumerate(RULES):
+                    if rule.match(sentence) if number == 0 else rule.search(sentence):
+                        line = text.count("\n", 0, at) + part.count("\n", 0, offset) + 1
+                        print(f"{path}:{line}: {remedy}: {sentence[:120]}")
 
 
 if __name__ == "__main__":

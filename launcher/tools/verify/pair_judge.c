@@ -9,11 +9,10 @@ static const double latency_most = 2.1; /* times the median */
 /* As a share of the best. TCP and emulated RDMA take processors, and busy ones halve the bandwidth
  * easily. */
 static const double bandwidth_least = 0.93, busy_bandwidth_least = 0.5;
-static const double rate_least = 0.9; /* as a share of the rate of the ports */
-static const double uneven_most = 3;  /* the 99th percentile: times the median of the way */
-static const double busy_uneven_most =
-    10;                              /* and this, times the class's 99th percentiles' median */
-static const double steady_most = 2; /* times the least figure of a way */
+static const double rate_least = 0.9;      /* as a share of the rate of the ports */
+static const double uneven_most = 3;       /* the 99th percentile: times the median of the way */
+static const double busy_uneven_most = 10; /* and times the median 99th percentile of the class */
+static const double steady_most = 2;       /* times the least figure of a way */
 
 bool pair_judge_is_alike(const struct verified_pair *a, const struct verified_way *way,
                          const struct verified_pair *b, const struct verified_way *other)

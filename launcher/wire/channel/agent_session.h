@@ -38,7 +38,7 @@ struct query_rounds {
     bool goes_on; /* with the other hosts if one has ended; else the last round was this */
     /* The question for a host, which the session takes over. */
     json_t *(*question)(void *arg, int host, int round);
-    /* Called with a host's answer, which stays the session's. A failure ends that host's channel. */
+    /* Called with a host's answer, which stays the session's. A failure ends its channel. */
     int (*take)(void *arg, int host, int round, const json_t *said, struct fault *why);
     void *arg;
 };
