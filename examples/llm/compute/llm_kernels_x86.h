@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * llm_kernels_x86.h: the kernels in x86's vectors of 256 bits, for the file that includes it:
- * llm_kernels_avx2.c, and llm_kernels_avx512.c, which defines KERNEL_VNNI: one instruction then
+ * llm_kernels_x86.h: the kernels in x86's vectors of 256 bits, for the file that includes it,
+ * llm_kernels_avx2.c or llm_kernels_avx512.c. The latter defines KERNEL_VNNI. One instruction then
  * does what takes three with AVX2 (products of bytes, added up by fours), and there are 32
  * registers. Vectors of 512 bits would be no faster: memory is the limit.
  *

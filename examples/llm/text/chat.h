@@ -28,9 +28,9 @@ struct chat_options {
     bool is_unanswered; /* ends behind the last message: add_generation_prompt is false */
 };
 
-/* Writes into `out`, which begins as {0} and is freed by prompt_free(). False: `error` has a
- * sentence: the file has no template, or one of no family that is here, or the messages are not
- * what the family takes. */
+/* Writes into `out`, which begins as {0} and is freed by prompt_free(). False: `error` says that
+ * the file has no template, or one of no family that is here, or that the messages are not what the
+ * family takes. */
 bool chat_render(const struct gguf *g, const struct chat_message *messages, size_t count,
                  const struct chat_options *options, struct prompt *out, char *error, size_t size);
 

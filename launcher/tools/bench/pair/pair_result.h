@@ -52,7 +52,7 @@ bool pair_result_cell(const struct pair_result *r, int from, int to, bool is_lat
 /* The size at which the matrix of latencies or of bandwidths is measured: the least or greatest. */
 size_t pair_result_cell_bytes(const struct pair_result *r, bool is_latency);
 
-/* How much worse a value of a matrix is than the best one: 0: less than 1.1 times, then 1.5, 2.1
+/* How much worse a value of a matrix is than the best one. 0: less than 1.1 times, then 1.5, 2.1
  * and 4 times; 4: worse. */
 enum { PAIR_GRADES = 5 };
 int pair_result_grade(double value, double best, bool is_latency);
