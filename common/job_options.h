@@ -9,7 +9,7 @@
 #include <stdbool.h>
 
 enum bind_mode { BIND_NONE, BIND_HWTHREAD, BIND_CORE, BIND_L3CACHE, BIND_SOCKET, BIND_NUMA };
-/* Of the ranks' standard output. */
+/* How the ranks' standard output is buffered. */
 enum buffer_mode { BUFFER_LINE, BUFFER_FULL, BUFFER_NONE };
 /* How MPI programs are served. MPI_AUTO_ASKED: auto, and the user has written it. */
 enum mpi_mode { MPI_AUTO, MPI_AUTO_ASKED, MPI_PMI1, MPI_PMIX, MPI_NONE };
@@ -36,7 +36,7 @@ struct job_options {
     int init_timeout_ms, stall_ms, grace_ms;
     int restarts;          /* how many there may be */
     char *prolog, *epilog; /* commands for sh -c, once a host; see `name` */
-    char *name;            /* of the job; NULL, or "" in an agent: none */
+    char *name;            /* the job's; NULL, or "" in an agent: none */
     struct rdma_choice rdma;
 };
 

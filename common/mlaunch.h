@@ -180,7 +180,8 @@ ML_EXPORT int ml_exclusive_scan(ml_group *g, const void *in, void *out, size_t c
  * The struct is read only until the call, started or not, has returned; what `context` points to
  * must stay until it is done. Memory: some 64 KiB and an element for each rank during the call; a
  * reduce_scatter that is not commutative needs as much as `in` has.
- * ML_ERR_ARGUMENT: no operator, no function, or size is 0. */
+ * ML_ERR_ARGUMENT: no operator, no function, or size is 0.
+ */
 typedef void ml_operator_fn(void *inout, const void *in, size_t count, void *context);
 typedef struct {
     ml_operator_fn *function;
@@ -382,7 +383,8 @@ ML_EXPORT void ml_free(void *memory);
  *
  * ml_pool_create makes a pool of `size` bytes, rounded up to a multiple of `alignment`, which is a
  * power of two up to a page, or 0 for 64. ml_pool_destroy frees its memory with all blocks; no
- * call may be using them; NULL is ignored. Errors: ML_ERR_ARGUMENT, ML_ERR_MEMORY. */
+ * call may be using them; NULL is ignored. Errors: ML_ERR_ARGUMENT, ML_ERR_MEMORY.
+ */
 typedef struct ml_pool ml_pool;
 ML_EXPORT int ml_pool_create(size_t size, size_t alignment, ml_pool **out);
 ML_EXPORT void ml_pool_destroy(ml_pool *pool);

@@ -8,7 +8,8 @@
  * kind. There are two kinds, silent ones and those whose handshake has begun. The silent ones go
  * first, unless the others are more than half of what may be pending, so strangers who send a HELLO
  * (there is no secret in it) cannot leave those who have just connected without the time to send
- * theirs. */
+ * theirs.
+ */
 #include "coordinator/server_state.h"
 
 #include <netinet/in.h>

@@ -16,7 +16,7 @@ struct query_run {
     struct query_answer *answers;
     int *answered; /* rounds, by each host */
     int count, timeout_ms;
-    struct event *deadline; /* of the host that was asked last */
+    struct event *deadline; /* for the host that was asked last */
     bool is_over;
 };
 

@@ -21,7 +21,7 @@ struct query_answer {
 };
 
 /* Asks all of `hosts`; *out has an answer for each, in their order, and is freed with query_free().
- * A host that cannot be reached has an answer, too: its `error`. Each host has at most `timeout_ms`
+ * A host that cannot be reached also has an answer: its `error`. Each host has at most `timeout_ms`
  * to answer once it is reached. Blocks until all have answered or failed; call it with no other
  * event loop running. ML_ERR_MEMORY. */
 int query_run(struct query_answer **out, const struct host_list *hosts,

@@ -2,7 +2,8 @@
 /*
  * memory.h: a rail's registered memory: the ring of slots that the peer writes into, the ring that
  * this side sends from, two places for keep-alives, and places for announcements (rail.h). The
- * device reads and writes no memory of the user but what ml_alloc allocated (region.h). */
+ * device reads and writes no memory of the user but what ml_alloc allocated (region.h).
+ */
 #ifndef RDMA_VERBS_MEMORY_H
 #define RDMA_VERBS_MEMORY_H
 

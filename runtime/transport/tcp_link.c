@@ -4,7 +4,8 @@
  * system call, straight from and to the caller's memory. Several short messages also go by one. The
  * sizes of the socket's buffers are left to the kernel, which lets them grow to megabytes; setting
  * them would limit that to net.core.wmem_max, a fraction. With --secure the same bytes go through
- * tcp_seal.c. */
+ * tcp_seal.c.
+ */
 #include "runtime/transport/tcp_link.h"
 
 #include "runtime/group/group.h"

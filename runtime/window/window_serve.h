@@ -6,7 +6,8 @@
  *
  * A rank has at most SERVE_CREDITS frames without a reply at each other rank, which has room for
  * that many replies, and so always continues to read. Two ranks that send each other much can't
- * block. */
+ * block.
+ */
 #ifndef RUNTIME_WINDOW_WINDOW_SERVE_H
 #define RUNTIME_WINDOW_WINDOW_SERVE_H
 

@@ -65,7 +65,7 @@ def exec_errors():
         with open(f"{t}/{name}", "w") as f:
             f.write(text)
         os.chmod(f"{t}/{name}", mode)
-    os.mkdir(f"{t}/closed", 0)  # of no effect on root
+    os.mkdir(f"{t}/closed", 0)  # has no effect on root
     a = Agent()
     a.start(("no-such-program",), ("/no/such/program",), (f"{t}/data",), (f"{t}/orphan",),
             (f"{t}/script", "arg"), ("./script", "x"), ("data",), cwd=t,

@@ -32,7 +32,7 @@ fi
 # revoked"), which is why Slurm would wait.
 since=$EPOCHSECONDS
 wait_for '[ "$EPOCHSECONDS" -gt "$since" ]'
-# Its start can't be set while the nodes still report that end: Slurm refuses that in words.
+# Its start can't be set while the nodes still report that end: Slurm refuses that with a message.
 wait_for 'on_login scontrol update JobId="$job" StartTime=now 2> "$T/update"' ||
     fail "requeue: it may start" "$(cat "$T/update")"
 ends COMPLETED 0:0 "requeue: it runs again"

@@ -10,7 +10,7 @@ NAME=test-detach-$$
 # mlaunch_of ID: the pid of the mlaunch in the background.
 mlaunch_of() { sed -n 's/.*"pid": \([0-9]*\).*/\1/p' "$T/json"; }
 ended() { wait_for "! \"\$MLAUNCH\" logs --json | grep -A4 '$1' | grep -q '\"running\": true'"; }
-# clean [OPTION…]: the logs here, and nothing of other dead jobs: this agent finds none.
+# clean [OPTION…]: the logs here, and nothing of other dead jobs, because this agent finds none.
 clean() {
     ODD='{"removed": [], "left": []}' "$MLAUNCH" clean --agent "$SOURCE/tests/cli/odd-agent.py" "$@"
 }

@@ -33,7 +33,8 @@ stalls() {
     done
 }
 # last_words REGEX COMMAND…: a job whose --timeout strikes. mlaunch waits for an agent only 1 s
-# longer than the agent for a debugger, which a busy machine may not keep: hence five attempts.
+# longer than the agent for a debugger, which a busy machine may not keep, so there are five
+# attempts.
 last_words() {
     local i
     for i in 1 2 3 4 5; do

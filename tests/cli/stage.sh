@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: MIT
-# stage.sh: for the tests of --stage: two hosts, in which the working directory, $here, is empty.
+# stage.sh: two hosts for the tests of --stage, in which the working directory, $here, is empty.
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../lib/hosts.sh"
 . "${0%/*}/job.sh"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# --summary: what ranks and hosts have used; and what the host knows of why a rank failed: memory
-# that ran out, a file system without free space.
+# --summary: what ranks and hosts have used; and what the host knows of why a rank failed (memory
+# that ran out, a file system without free space).
 TEST_TIER=quick
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../lib/hosts.sh"

@@ -31,7 +31,7 @@ printf '#!/bin/sh\n"%s/real" "$@" | python3 "%s/figures.py"\n' "$T" "$T" > "$T/s
 chmod +x "$T/stand-in"
 cat > "$T/figures.py" << END
 import json, sys
-text = sys.stdin.read() # of rank 0 alone
+text = sys.stdin.read() # rank 0 alone
 if text:
     answer = json.loads(text)
     figures = {"us": 20, "there": 1, "back": 1, "errors": 0}

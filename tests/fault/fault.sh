@@ -1,8 +1,8 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: MIT
 # fault.sh: for tests that start a job of ranks that are hard to end (faulty.c), do it some harm,
-# and then look everywhere for what is left (look.py): processes, agents, job directories, shared
-# memory; here and on namespace hosts.
+# and then look everywhere for what is left (look.py), here and on namespace hosts, whether
+# processes, agents, job directories or shared memory.
 #
 #     zoo_start 4                   in the background, on "${WHERE[@]}"; returns once all ranks are up
 #     agent_kill "$H1" worker

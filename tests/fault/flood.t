@@ -98,8 +98,8 @@ flood_stay() {
     job_end
 }
 
-# flood_rank USER COUNT…: a rank's listener is there while a group is joined: in ml_init, and in
-# each ml_split.
+# flood_rank USER COUNT…: a rank's listener is there while a group is joined, in ml_init and in each
+# ml_split.
 flood_rank() {
     local user=$1 count run
     shift

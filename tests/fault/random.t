@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # Random faults at random moments of start, run and stop: 20 (200 in check-long), on local and on
-# SSH hosts. Expected: mlaunch ends, and nothing is left: no process, no job directory, no shared
+# SSH hosts. Expected: mlaunch ends, and nothing is left, be it a process, a job directory or shared
 # memory. SEED=… repeats a run.
 # shellcheck disable=SC2154 # mlaunch: of fault.sh
 TEST_TIER=full

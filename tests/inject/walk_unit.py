@@ -27,7 +27,7 @@ OTHERS = re.compile(r"\b(getpwuid(_r)?|event_base_dispatch|bufferevent_setwaterm
 REPORT = re.compile(r"(Sanitizer: (?!detected memory)|runtime error:).*")
 GROUPS = ("malloc", "fork", "open", "read", "write", "mmap", "poll")
 INTERRUPTED = ("read", "write", "poll")
-MOST_INTERRUPTIONS = 100 # of one program, whose calls to wait may have no end
+MOST_INTERRUPTIONS = 100 # one program's, whose calls to wait may have no end
 SHORT = {"read": (1, 7), "write": (1, 7)}
 
 

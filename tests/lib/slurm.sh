@@ -133,7 +133,7 @@ slurm_failed() {
     exit 1
 }
 
-# job_field JOB FIELD: of scontrol: JobState, ExitCode, …
+# job_field JOB FIELD: a field of scontrol, such as JobState or ExitCode.
 job_field() { on_login scontrol -o show job "$1" | tr ' ' '\n' | sed -n "s/^$2=//p" | head -n 1; }
 
 # batch ARG…: what mlaunch batch writes, submitted. Sets $job. Its output goes to $out,

@@ -209,7 +209,8 @@ check_no_match() {
 
 # is_emulated: the test runs under qemu-user (tests/arm64/check).
 is_emulated() { [ -n "${MLAUNCH_TEST_EMULATED:-}" ]; }
-# skip_emulated REASON NAME…: there, skips these checks; elsewhere it is false, and they are made:
+# skip_emulated REASON NAME…: there, skips these checks; elsewhere it is false, and they are made,
+# as in
 #     skip_emulated "qemu-user knows no child subreapers" "a daemon is ended" || check …
 skip_emulated() {
     local name

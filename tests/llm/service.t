@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # llm.service: systemd finds nothing wrong with the unit, and its command does as a service of
-# systemd must: with nothing but systemd's environment, as the unit's user and in /, it serves, ends
+# systemd must. With nothing but systemd's environment, as the unit's user and in /, it serves, ends
 # on SIGTERM to its first process with a status that the unit calls success, and leaves nothing. No
 # systemd is started here: one in namespaces still changes /tmp and /dev of the whole machine.
 # shellcheck disable=SC2154 # serve_status: of server.sh

@@ -9,7 +9,7 @@ COLLECTIVES=$BUILD/tests/runtime/collectives
 UNTIL_FAILURE=$BUILD/tests/rdma/until_failure
 HELLO=$BUILD/examples/hello
 export MLAUNCH_STALL=20
-cases=30 # of random collectives
+cases=30 # for random collectives
 if is_long; then cases=100; fi
 
 # next NAME: a job on all three hosts works after whatever came before.

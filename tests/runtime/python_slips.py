@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The slips of one rank's program, which the Python module refuses with a message, and what an
-Error is: it can be copied, pickled and sent from a worker, and its traceback shows one frame of the module.
+Error is: it can be copied, pickled and sent from a worker, and its traceback shows one frame of the
+module.
 
 python_slips.py types: ranks whose data has other types.
 """

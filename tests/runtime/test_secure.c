@@ -3,7 +3,8 @@
  * test_secure.c: two ranks on two hosts, and something on the network between them. Here that is a
  * process which passes bytes on between the two, records them, and may change them. It gets the
  * connection because this program has a connect() of its own, which the library uses too.
- * TEST_TIER=quick */
+ * TEST_TIER=quick
+ */
 #include "tests/runtime/test_job.h"
 
 #include "common/net/frame.h"

@@ -4,7 +4,8 @@
  * One rank makes one of them and the others make the other one, each pair in a new group. All ranks
  * must get the mismatch: from that call, or, where it had nothing to wait for, from the next one.
  * The same where the calls move data and only its types differ, if ml_next_type has said them.
- * TEST_TIER=full */
+ * TEST_TIER=full
+ */
 #include "tests/runtime/test_job.h"
 
 #include <pthread.h>

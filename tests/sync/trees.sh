@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: MIT
-# trees.sh: for the tests of mlaunch sync: hosts on which $D is a directory of their own.
+# trees.sh: hosts for the tests of mlaunch sync, on which $D is a directory of their own.
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../lib/hosts.sh"
 

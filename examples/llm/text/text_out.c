@@ -58,7 +58,7 @@ void text_out_free(struct text_out *o)
     free(o);
 }
 
-/* Room for so many bytes more. */
+/* Makes room for this many more bytes. */
 static bool room_make(struct text_out *o, size_t more)
 {
     char *larger;

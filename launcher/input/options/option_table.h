@@ -31,8 +31,8 @@ struct option {
     enum option_scope scope;
     option_setter *set;
     size_t field;                      /* offset in struct options or struct app_options */
-    int64_t min, max;                  /* of set_number */
-    const struct named_value *choices; /* of set_choice, ends with a NULL word */
+    int64_t min, max;                  /* for set_number */
+    const struct named_value *choices; /* for set_choice, ends with a NULL word */
 };
 
 /* All options of run, in the order of --help. A row with `help` alone is a heading; a row without

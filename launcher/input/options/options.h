@@ -66,7 +66,7 @@ struct options {
     bool detach, json; /* --json: with --detach */
     int ssh_connect_timeout_s;
     int verbose; /* -1 quiet, 0, 1 (-v), 2 (-vv) */
-    int layer;   /* of the setting that is being applied */
+    int layer;   /* the setting's that is being applied */
     int np_here; /* ranks if nothing says how many, on this machine alone; no user sets it */
 };
 

@@ -49,7 +49,7 @@ struct plan {
      * the next one first. */
     int *hosts;
     int host_count, spare_count;
-    int spares_left; /* of the spare ones, the first so many have not been tried in this restart */
+    int spares_left; /* the first spares that this restart has not tried yet */
     bool oversubscribe;
     struct planned_rank *ranks; /* .host is an index into `hosts` above */
     int size;

@@ -29,8 +29,9 @@ struct detach {
  * threads. ML_ERR_SYSTEM, in the parent. */
 int detach_start(struct detach *d, bool *is_parent, struct fault *why);
 
-/* In the parent: waits until all ranks have started, and returns -1, or until the other has ended:
- * then prints its log and returns its exit status. Signals that ask for the end are passed on. */
+/* In the parent: waits until all ranks have started, and returns -1, or until the other has ended;
+ * then it prints its log and returns its exit status. Signals that ask for the end are passed
+ * on. */
 int detach_await(struct detach *d);
 
 /* In the background, with a struct detach: all ranks have started; more has been written. */

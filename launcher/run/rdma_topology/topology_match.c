@@ -97,8 +97,8 @@ static int match_stated(const struct topology_facts *f, int i, int j, struct end
 struct candidate {
     struct topology_end end;
     const char *device;
-    double gigabits,
-        fastest; /* its own; over the best link to the other host, -1: it reaches none */
+    double gigabits; /* the port's rate */
+    double fastest;  /* the rate of its best link to the other host; -1: none */
 };
 
 static int compare_candidates(const void *a, const void *b)

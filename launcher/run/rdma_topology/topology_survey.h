@@ -43,7 +43,7 @@ const struct topology_facts *topology_survey_facts(const struct topology_survey 
  * is the host that the sentence is about. */
 int topology_survey_conclude(struct topology_survey *s, int *host, struct fault *why);
 
-/* Once concluded: [host][host]: list of devices in the order in which both ends pair them, or null.
+/* Once concluded, [host][host]: list of devices in the order in which both ends pair them, or null.
  * With the port ("x:2") where the device has several active ones. The survey's. */
 json_t *topology_survey_wiring(const struct topology_survey *s);
 

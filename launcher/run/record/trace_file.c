@@ -27,7 +27,7 @@ struct trace_rank {
     struct trace_row *rows; /* owned */
     int row_count;
     uint64_t bytes; /* all calls so far */
-    json_t *counts; /* how many messages there were, by the beginning of their arrows' names */
+    json_t *counts; /* messages so far, by the prefix of their arrows' names */
 };
 
 struct trace_file {

@@ -30,7 +30,7 @@ struct hang_watch {
     struct hang_watch_config config;
     enum hang_state state;
     enum hang_cause cause;
-    struct event *deadline; /* of COUNTING and SAMPLING */
+    struct event *deadline; /* for COUNTING and SAMPLING */
     struct event *silence;
     int64_t moved_ms;  /* when a rank last wrote something, clock_ms */
     bool has_reported; /* since then */

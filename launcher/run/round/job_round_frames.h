@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* job_round_frames.h: what the agents of a run send, and what follows from it: the events of the
+/* job_round_frames.h: what the agents of a run send, and what follows from it, as events of the
  * round's session (agent_session.h). host: the index in the plan; arg: the round. */
 #ifndef LAUNCHER_RUN_ROUND_JOB_ROUND_FRAMES_H
 #define LAUNCHER_RUN_ROUND_JOB_ROUND_FRAMES_H

@@ -56,7 +56,7 @@ struct job_round_member {
     struct agent_channel *channel; /* the session's; NULL if it could not be opened */
     enum job_round_member_state state;
     bool failed;      /* before the start */
-    char reason[768]; /* of the failure, a sentence */
+    char reason[768]; /* why it failed, a sentence */
     char address[64]; /* where SSH reached the host, or "" */
     char *advice;     /* what to do if its agent is silent, or NULL */
     int status; /* mlaunch's exit status if this host's failure is reported: 125, 126 or 127 */
@@ -86,7 +86,7 @@ struct job_round {
     struct progress_line *progress;
     struct hang_watch *hang;
     struct topology_survey *survey; /* NULL: the hosts are not asked about RDMA */
-    const char **names;             /* of the hosts, for the survey */
+    const char **names;             /* the hosts', for the survey */
     json_t *wiring;                 /* the RDMA matrix, or NULL */
     bool topology_failed;           /* two hosts do not reach each other; one of them has failed */
     struct event *deadline, *pause_limit, *escalation;

@@ -113,8 +113,7 @@ static size_t output_read(int fd, char text[OUTPUT_MOST])
     return n > 0 ? (size_t)n : 0;
 }
 
-/* The first line that says "error:", or else the first one, without what stands before the
- * sentence. */
+/* The first line that says "error:", or else the first one, without what precedes the sentence. */
 static void error_keep(struct pair_run *r, char *text)
 {
     static const char mark[] = "error: ", name[] = "mlaunch: ";

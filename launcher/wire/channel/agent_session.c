@@ -28,7 +28,7 @@ struct agent_session {
     struct session_member *agents;
     int count;
     struct query_rounds rounds;
-    int round; /* of `rounds`; beyond the last: none is under way */
+    int round; /* in `rounds`; beyond the last: none is under way */
     struct event *pulse;
     int64_t pulse_ms; /* time of the last heartbeat, clock_ms() */
     bool is_silence_expected;

@@ -34,7 +34,7 @@ struct job_copy {
     /* With --stage-libs, of programs and libraries: */
     const char **needed;  /* NULL-terminated: the libraries that it needs; NULL: not known */
     const char *run_path; /* where it wants them to be looked for, or "" */
-    bool is_inherited;    /* run_path holds for what they need, too (DT_RPATH) */
+    bool is_inherited;    /* run_path also holds for what they need (DT_RPATH) */
     const char *glibc;    /* the version of glibc that it needs, or "" */
 };
 
@@ -84,7 +84,7 @@ struct job_spec {
     int app_count;
     const char ***wraps; /* each NULL-terminated, at least a program: goes before a rank's own */
     int wrap_count;
-    struct job_rank *ranks; /* those of this host */
+    struct job_rank *ranks; /* this host's */
     int rank_count;
 };
 

@@ -9,7 +9,8 @@
  * final), Include, quotes, tokens and ${VARIABLES} have the meaning of ssh_config(5). Keywords
  * without a place in enum remote_option are skipped. Two keywords never have an effect:
  * StrictHostKeyChecking (it is always `yes` here) and ConnectTimeout (mlaunch has an option of its
- * own). */
+ * own).
+ */
 #ifndef LAUNCHER_WIRE_SSH_REMOTE_CONFIG_FILE_H
 #define LAUNCHER_WIRE_SSH_REMOTE_CONFIG_FILE_H
 

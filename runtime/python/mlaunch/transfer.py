@@ -227,7 +227,7 @@ class _Data:
 
     def __init__(self):
         self.type, self.shape = b"", ()
-        self.holds = contextlib.ExitStack()  # of the caller's buffer, until the bytes are copied
+        self.holds = contextlib.ExitStack()  # the caller's buffer's, until the bytes are copied
 
     def __enter__(self):
         return self

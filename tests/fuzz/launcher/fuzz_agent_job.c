@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * fuzz_agent_job.c: any bytes as LAUNCH_JOB. If the message is accepted, no index is out of range,
- * and the ranks' environments and files can be made from it. */
+ * and the ranks' environments and files can be made from it.
+ */
 #include "launcher/agent/rank/framework_variables.h"
 #include "launcher/agent/rank/rank_environment.h"
 #include "launcher/wire/protocol/job_spec.h"

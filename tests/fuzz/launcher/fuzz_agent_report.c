@@ -2,7 +2,8 @@
 /*
  * fuzz_agent_report.c: any bytes as the reports of an agent, whose host may be broken or hostile.
  * Each line of the input is a frame: two digits of its type, then its payload. In what is accepted,
- * each text is terminated and each number in range. */
+ * each text is terminated and each number in range.
+ */
 #include "launcher/wire/protocol/agent_protocol.h"
 #include "launcher/wire/protocol/agent_report.h"
 

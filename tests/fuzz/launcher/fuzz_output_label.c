@@ -4,7 +4,8 @@
  * first byte of the input sets the labels and the kind of file. Then each step is a byte, whose low
  * bits choose the stream and whose high bits what happens to it:
  *   0: it ends    1: it is shown if that is due    2: a long piece without a newline
- *   3 and more: that many of the bytes that follow are written */
+ *   3 and more: that many of the bytes that follow are written
+ */
 #include "launcher/run/stdio/output_label.h"
 
 #include <stdint.h>

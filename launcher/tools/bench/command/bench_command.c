@@ -78,7 +78,7 @@ static int words_sort(struct string_list *run, struct string_list *bench, char *
         int values =
             is_bench ? takes_value && !strchr(word, '=') : command_line_arguments(word, *words);
 
-        /* Of NCCL's tests: rounds to warm up. Not a list of hosts here, as srun has it. */
+        /* NCCL's tests: rounds to warm up. Not a list of hosts here, as srun has it. */
         if (strcmp(word, "-w") == 0)
             values = -1;
         if (values < 0) {

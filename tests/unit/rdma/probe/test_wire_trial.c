@@ -2,7 +2,8 @@
 /*
  * test_wire_trial.c: where datagrams are sent on InfiniBand, and what is known after a trial if
  * they are lost, longer than the path allows, another job's, or not answered. The verbs are mocks:
- * the peer answers as soon as something is sent to it. */
+ * the peer answers as soon as something is sent to it.
+ */
 #include "rdma/probe/wire_trial.h"
 
 #include <errno.h>

@@ -2,7 +2,8 @@
 /*
  * The diagonal of the collective calls, on a mesh of threads: every call with every algorithm that
  * the table has for it, and with every type. Another test is that each is met. All of them at many
- * sizes: tests/runtime/mesh; over the real transports: tests/runtime/collectives.t. */
+ * sizes: tests/runtime/mesh; over the real transports: tests/runtime/collectives.t.
+ */
 #include "common/rank_counters.h"
 #include "runtime/steps/algorithm_table.h"
 #include "tests/runtime/mesh/mesh_cases.h"

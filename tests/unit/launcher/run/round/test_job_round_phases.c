@@ -122,7 +122,7 @@ bool output_is_idle(struct output *o)
     return is_idle;
 }
 
-/* The session, too: agents have answered about RDMA or not. */
+/* The same for the session: agents have answered about RDMA or not. */
 static struct session_agent agents[HOSTS];
 
 const struct session_agent *agent_session_agent(const struct agent_session *s, int host)
@@ -257,7 +257,7 @@ static void scene_close(struct scene *s)
 /* Puts a run into a state and advances it. */
 struct life {
     enum job_round_state state;
-    enum job_round_member_state first, others; /* of the first host and of the other ones */
+    enum job_round_member_state first, others; /* the first host's and the other ones' */
     bool is_awaited;                           /* the first host's answer about RDMA */
     bool first_failed, stop_wanted;
     enum job_round_state ends;
