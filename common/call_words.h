@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* call_words.h: a recorded call in words. */
+/* call_words.h: a recorded call as a text. */
 #ifndef COMMON_CALL_WORDS_H
 #define COMMON_CALL_WORDS_H
 

@@ -180,11 +180,12 @@ ML_EXPORT int ml_exclusive_scan(ml_group *g, const void *in, void *out, size_t c
  * The struct is read only until the call, started or not, has returned; what `context` points to
  * must stay until it is done. Memory: some 64 KiB and an element for each rank during the call; a
  * reduce_scatter that is not commutative needs as much as `in` has.
- * ML_ERR_ARGUMENT: no operator, no function, or size is 0. */
+ * ML_ERR_ARGUMENT: no operator, no function, or size is 0.
+ */
 typedef void ml_operator_fn(void *inout, const void *in, size_t count, void *context);
 typedef struct {
     ml_operator_fn *function;
-    size_t size;        /* of an element, in bytes */
+    size_t size;        /* an element's, in bytes */
     int is_commutative; /* not 0: a op b is b op a */
     void *context;      /* what the function gets as its last argument */
 } ml_operator;
@@ -231,9 +232,9 @@ ML_EXPORT int ml_all_to_all_v(ml_group *g, const void *in, const size_t *in_size
  * ML_ERR_ARGUMENT: there is no such type. */
 ML_EXPORT int ml_next_type(ml_group *g, ml_type type);
 
-/* Says where in the program the next call on g stands, "train.py:17": warnings of a stall and
- * `mlaunch ps --stacks` show it. For bindings to other languages. The text must stay valid until
- * the call is done; NULL takes it back. Not collective. */
+/* Says where in the program the next call on g is, for instance "train.py:17"; warnings of a stall
+ * and `mlaunch ps --stacks` show it. For bindings to other languages. The text must stay valid
+ * until the call is done; NULL takes it back. Not collective. */
 ML_EXPORT int ml_next_place(ml_group *g, const char *place);
 
 /* Point to point. Without tags, the calls between two ranks match in order, and their sizes must be
@@ -382,7 +383,8 @@ ML_EXPORT void ml_free(void *memory);
  *
  * ml_pool_create makes a pool of `size` bytes, rounded up to a multiple of `alignment`, which is a
  * power of two up to a page, or 0 for 64. ml_pool_destroy frees its memory with all blocks; no
- * call may be using them; NULL is ignored. Errors: ML_ERR_ARGUMENT, ML_ERR_MEMORY. */
+ * call may be using them; NULL is ignored. Errors: ML_ERR_ARGUMENT, ML_ERR_MEMORY.
+ */
 typedef struct ml_pool ml_pool;
 ML_EXPORT int ml_pool_create(size_t size, size_t alignment, ml_pool **out);
 ML_EXPORT void ml_pool_destroy(ml_pool *pool);

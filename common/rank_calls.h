@@ -34,20 +34,21 @@ enum {
 
 struct rank_call {
     uint64_t start, end; /* ticks (call_clock.h), to mlaunch ns of its clock; end 0: under way */
-    uint64_t count;      /* of a collective call as struct call has it; bytes that are sent, or that
+    uint64_t count;      /* a collective call's as struct call has it; bytes that are sent, or that
                           * an operator of the program combines */
     /* Bytes of a message that come, or may come while it is under way. With MLAUNCH_RECORD=hashes
      * those of what the call has read and, the lower half, written (task_hash.h). */
     uint64_t received;
-    uint32_t number; /* of the rank's records, from 1, modulo 2^32; 0: it is not whole */
-    uint32_t seq;   /* of the group's collective calls, from 1; of a message, its tag and 1, or 0 */
-    uint32_t group; /* the coordinator's number of it */
-    uint32_t thread;        /* differs between the rank's threads */
-    int32_t to;             /* world rank: a call's root, or who gets the message */
-    int32_t from;           /* world rank: whose message it is */
+    uint32_t number; /* among the rank's records, from 1, modulo 2^32; 0: it is not whole */
+    uint32_t seq;    /* among the group's collective calls, from 1; for a message, its tag and 1, or
+                     * 0 */
+    uint32_t group;  /* the coordinator's number of it */
+    uint32_t thread; /* differs between the rank's threads */
+    int32_t to;      /* world rank: a call's root, or who gets the message */
+    int32_t from;    /* world rank: whose message it is */
     uint8_t kind, type, op; /* enum call_kind; ml_type and ml_op of a reduction; op 1: a probe */
     uint8_t failed;         /* an error was returned */
-    uint16_t generation;    /* of the world: how often the rank has joined */
+    uint16_t generation;    /* the world's: how often the rank has joined */
     uint16_t unused;
 };
 _Static_assert(sizeof(struct rank_call) == 64, "a cache line");

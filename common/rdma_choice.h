@@ -12,7 +12,7 @@ enum rdma_choice_pairs { RDMA_PAIRS_OFFERED /* RC, else UC */, RDMA_PAIRS_RC, RD
 struct rdma_choice {
     int port;      /* from 1; 0: not chosen */
     int gid_index; /* -1: not chosen */
-    int mtu;       /* of the path, bytes; 0: not chosen */
+    int mtu;       /* the path's, bytes; 0: not chosen */
     int qp;        /* enum rdma_choice_pairs */
 };
 

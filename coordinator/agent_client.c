@@ -66,9 +66,8 @@ static bool agent_client_is_connected(const struct agent_client *c)
     return getpeername(bufferevent_getfd(c->stream), (struct sockaddr *)&peer, &size) == 0;
 }
 
-/* An attempt has failed. Before the agent is admitted that may be the fault of strangers who
- * connect to the coordinator, too: it closes connections without a proof, or its system drops
- * requests. */
+/* An attempt has failed. Before the agent is admitted, strangers who connect to the coordinator may
+ * also cause this: it closes connections without a proof, or its system drops requests. */
 static void agent_client_try_again(struct agent_client *c, const char *reason)
 {
     static const struct timeval pause = {.tv_usec = CONNECT_AGAIN_MS * 1000};

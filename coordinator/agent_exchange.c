@@ -30,7 +30,7 @@ struct agent_share {
 struct agent_exchange {
     uint32_t number;
     int come;    /* hosts that have brought theirs */
-    size_t size; /* of all bytes so far */
+    size_t size; /* bytes so far */
     struct agent_exchange *next;
     struct agent_share shares[]; /* one for each host */
 };

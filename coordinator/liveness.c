@@ -97,7 +97,7 @@ static void on_rank_closed(struct connection *c)
         return;
     }
     m->state = MEMBER_DYING;
-    /* No report is to be expected after ml_abort, or after the end of the first process. */
+    /* No report comes after ml_abort, or after the end of the first process. */
     if (m->abort_text || g->server->ranks[c->rank].has_exited || member_start_timer(m))
         member_die(m);
 }

@@ -5,8 +5,8 @@
  * They are kept by the address that they come from, and the address that holds the most of them
  * loses one first, so a flood from one address costs that address. What ranks of that address
  * share with the flood is time: their connection is pushed out only after all older ones of its
- * kind. Of the two kinds, silent ones and those whose handshake has begun, the silent ones go
- * first, unless the others are more than half of what may be pending: so strangers who send a HELLO
+ * kind. There are two kinds, silent ones and those whose handshake has begun. The silent ones go
+ * first, unless the others are more than half of what may be pending, so strangers who send a HELLO
  * (there is no secret in it) cannot leave those who have just connected without the time to send
  * theirs.
  */

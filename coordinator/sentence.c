@@ -27,8 +27,8 @@ void sentence_add_rank(const struct server *s, char *out, size_t size, int rank)
     sentence_add(out, size, "rank %d on host %s", rank, s->host_names[s->host_of[rank]]);
 }
 
-/* Appends what stands before item i of n: a comma, "and", or, after `named` items, how many more
- * there are. True: the list is complete. */
+/* Appends what separates item i of n from the one before it: a comma, "and", or, after `named`
+ * items, how many more there are. True: the list is complete. */
 static bool separator_add(char *out, size_t size, int i, int n, int named, bool with_and)
 {
     if (i == named && n > named) {

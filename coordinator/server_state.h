@@ -116,7 +116,7 @@ struct server_wait {
 struct server_seat {
     int rank; /* world rank */
     bool has_freed;
-    uint8_t *blobs; /* of the pending EXCHANGE, each with its length; NULL: not come yet */
+    uint8_t *blobs; /* the pending EXCHANGE, each rank's with its length; NULL: not come yet */
     uint32_t blob_count;
     bool has_split;
     int color, key;
@@ -177,7 +177,7 @@ struct server {
     int (*on_frame)(struct connection *c, const struct frame *f, struct fault *why);
     void (*on_agent)(struct connection *c); /* an agent is admitted: agent_exchange_on_agent */
     void (*on_closed)(struct connection *c, enum connection_state was);
-    int pending_count; /* of all sources */
+    int pending_count; /* from all sources */
     unsigned refused;
 };
 

@@ -28,7 +28,7 @@ struct totals {
     int64_t sum[CLUSTERS][MEASURES];
     int64_t count[CLUSTERS];
     int64_t moved;                      /* flowers that changed their cluster */
-    int64_t squares;                    /* of the distances, in (mm / SCALE)^2 */
+    int64_t squares;                    /* the distances', in (mm / SCALE)^2 */
     int64_t species[CLUSTERS][SPECIES]; /* how many of each species are in each cluster */
     int64_t checksum;                   /* over each flower's cluster */
 };

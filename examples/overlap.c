@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-enum { BUCKETS_MOST = 1024, CHECKED = 997 /* every so many values one is checked */ };
+enum { BUCKETS_MOST = 1024, CHECKED = 997 /* one of this many values is checked */ };
 
 struct job {
     ml_group *world;

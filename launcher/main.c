@@ -3,8 +3,9 @@
 #include "common/log.h"
 #include "common/outer_launcher.h"
 #include "common/status.h"
-#include "launcher/base/process/loop_memory.h"
-#include "launcher/base/text/string_list.h"
+#include "common/text/number.h"
+#include "launcher/base/process/program_main.h"
+#include "launcher/base/text/result_file.h"
 #include "launcher/commands/gdb_windows.h"
 #include "launcher/input/options/options_load.h"
 #include "launcher/input/plan/plan_create.h"
@@ -12,26 +13,11 @@
 #include "launcher/run/job/job.h"
 #include "launcher/run/round/job_identity.h"
 #include "launcher/subcommand.h"
-#include "launcher/tools/bench/command/bench_command.h"
-#include "launcher/tools/bench/compare/compare_command.h"
-#include "launcher/tools/bench/compare/vary_command.h"
 #include "launcher/usage.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
-#include <stdio.h>
+#include <limits.h>
 #include <string.h>
 #include <unistd.h>
-
-/* Flushes stdout, so that a full disk is reported as a failure. */
-static int output_flush(void)
-{
-    if (fflush(stdout) == 0 && !ferror(stdout))
-        return 0;
-    log_error("cannot write to stdout: %s", strerror(errno));
-    return STATUS_OURS;
-}
 
 static int plan_run(const struct options *o, struct plan *p)
 {
@@ -40,7 +26,7 @@ static int plan_run(const struct options *o, struct plan *p)
     struct job_watch watch;
     struct fault why;
 
-    if (p->dry_run) {
+    if (o->dry_run) {
         plan_print(p);
         return 0;
     }
@@ -52,7 +38,7 @@ static int plan_run(const struct options *o, struct plan *p)
     return o->detach ? detached_job_run(o, p, id) : job_run(p, id, p->gdb ? &watch : NULL);
 }
 
-/* Otherwise there would be as many jobs. */
+/* Otherwise each process of the outer launcher would start a job of its own. */
 static int outer_check(struct fault *why)
 {
     struct outer_launcher outer;
@@ -66,15 +52,21 @@ static int outer_check(struct fault *why)
                      outer.name, outer.size, outer.size, outer.size_variable);
 }
 
-/* Of a job of mlaunch-bench: what can be checked before it starts, and how many ranks it has if
- * nobody said so. */
-static int bench_check(const struct plan *p, struct fault *why)
+/* What mlaunch bench says of its job, beside the command line. */
+struct bench_job {
+    int ranks;          /* if nothing says how many */
+    char *const *files; /* options, each with the path that it gives: rank 0 will write these */
+    int file_words;
+};
+
+/* Checks the job before it starts, and warns if the number of ranks is a default. */
+static int bench_check(const struct bench_job *b, const struct plan *p, struct fault *why)
 {
-    const struct app *a = &p->apps[0];
+    bool is_here = plan_host(p, p->ranks[0].host)->is_local && !p->apps[0].cwd;
     int rc = 0;
 
-    if (plan_host(p, p->ranks[0].host)->is_local && !a->cwd)
-        rc = bench_command_check_files(a->argv + 1, why);
+    for (int i = 0; is_here && i < b->file_words && !rc; i += 2)
+        rc = result_file_check(b->files[i], b->files[i + 1], why);
     if (!rc && p->is_np_here)
         log_warn("measuring with %d ranks on this machine; -n or hosts (-H, --hostfile) say "
                  "otherwise",
@@ -82,7 +74,7 @@ static int bench_check(const struct plan *p, struct fault *why)
     return rc;
 }
 
-static int options_run(const struct options *o, bool is_bench)
+static int options_run(const struct options *o, const struct bench_job *bench)
 {
     struct plan *p = NULL;
     struct fault why;
@@ -94,8 +86,8 @@ static int options_run(const struct options *o, bool is_bench)
         rc = detached_job_check(o, &why);
     if (!rc)
         rc = plan_create(&p, o, environ, &why);
-    if (!rc && is_bench)
-        rc = bench_check(p, &why);
+    if (!rc && bench)
+        rc = bench_check(bench, p, &why);
     if (rc)
         log_error("%s", why.text);
     status = rc ? STATUS_OURS : plan_run(o, p);
@@ -103,7 +95,8 @@ static int options_run(const struct options *o, bool is_bench)
     return status;
 }
 
-static int launch_main(int argc, char **argv, bool is_bench)
+/* `bench` may be NULL. */
+static int launch_main(int argc, char **argv, const struct bench_job *bench)
 {
     struct options *o = NULL;
     struct fault why;
@@ -113,42 +106,32 @@ static int launch_main(int argc, char **argv, bool is_bench)
         log_error("%s", why.text);
         return STATUS_OURS;
     }
-    if (is_bench && o->app_count == 1)
-        o->np_here = bench_command_ranks(o->apps[0].argv + 1);
+    o->np_here = bench ? bench->ranks : 0;
     if (o->action == OPTIONS_HELP)
         usage_print_help();
     else if (o->action == OPTIONS_VERSION)
         usage_print_version();
     else
-        status = options_run(o, is_bench);
+        status = options_run(o, bench);
     options_destroy(o);
     return status;
 }
 
-/* Runs mlaunch-bench as a job, or compares what such jobs have printed. */
-static int bench_main(int argc, char **argv)
+/* mlaunch bench-job RANKS [OPTION FILE]... run ..., as mlaunch bench makes it
+ * (launcher/tools/bench/command/bench_command.h). Sets *run to the index of "run". */
+static bool bench_job_read(struct bench_job *out, int *run, int argc, char **argv)
 {
-    struct fault why;
-    char **words = NULL;
-    int count = 0, status;
+    int64_t ranks;
+    int at = 3;
 
-    if (argc > 2 && (strcmp(argv[2], "--help") == 0 || strcmp(argv[2], "-h") == 0)) {
-        bench_command_print_help();
-        return 0;
-    }
-    if (compare_command_is(argc, argv))
-        return compare_command_run(argc, argv);
-    if (vary_command_is(argc, argv))
-        return vary_command_run(argc, argv);
-    if (bench_command_words(&words, argc, argv, &why)) {
-        log_error("%s", why.text);
-        return STATUS_OURS;
-    }
-    while (words[count])
-        count++;
-    status = launch_main(count, words, true);
-    strings_free(words);
-    return status;
+    if (argc <= at || strcmp(argv[1], "bench-job") != 0 ||
+        !number_parse(argv[2], 1, INT_MAX, &ranks))
+        return false;
+    while (at < argc && strcmp(argv[at], "run") != 0)
+        at += 2;
+    *out = (struct bench_job){(int)ranks, argv + 3, at - 3};
+    *run = at;
+    return at < argc;
 }
 
 /* mlaunch help [COMMAND] is --help, or that of the command. */
@@ -156,14 +139,10 @@ static int help_main(int argc, char **argv)
 {
     const char *name = argc > 2 ? argv[2] : "run";
     const struct subcommand *command = subcommand_find(name);
-    char *words[] = {(char *)name, (char *)"--help", NULL};
+    char *words[] = {argv[0], (char *)name, (char *)"--help", NULL};
 
     if (command)
-        return command->run(2, words);
-    if (strcmp(name, "bench") == 0) {
-        bench_command_print_help();
-        return 0;
-    }
+        return subcommand_run(command, 3, words);
     if (strcmp(name, "run") == 0) {
         usage_print_help();
         return 0;
@@ -172,40 +151,23 @@ static int help_main(int argc, char **argv)
     return STATUS_OURS;
 }
 
-/* No file or socket of mlaunch's may get the number of a standard descriptor that the caller has
- * closed. Writing to a directory fails, as writing to the closed stdout would have. */
-static void standard_descriptors_open(void)
+static int command_run(int argc, char **argv)
 {
-    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
-        int opened = fd;
+    const char *word = argc > 1 ? argv[1] : "";
+    const struct subcommand *command = subcommand_find(word);
+    struct bench_job bench;
+    int run;
 
-        if (fcntl(fd, F_GETFD) < 0)
-            opened =
-                fd == STDOUT_FILENO ? open("/", O_RDONLY | O_DIRECTORY) : open("/dev/null", O_RDWR);
-        if (opened >= 0 && opened != fd) { /* there is no /dev/null */
-            dup2(opened, fd);
-            close(opened);
-        }
-    }
+    if (command)
+        return subcommand_run(command, argc, argv);
+    if (strcmp(word, "help") == 0)
+        return help_main(argc, argv);
+    if (bench_job_read(&bench, &run, argc, argv))
+        return launch_main(argc - run, argv + run, &bench);
+    return launch_main(argc, argv, NULL);
 }
 
 int main(int argc, char **argv)
 {
-    const char *word = argc > 1 ? argv[1] : "";
-    const struct subcommand *command = subcommand_find(word);
-    int status;
-
-    standard_descriptors_open();
-    signal(SIGCHLD, SIG_DFL); /* a caller that ignores it would hide the status of children */
-    log_open("mlaunch", LOG_WARN);
-    loop_memory_prepare();
-    if (command)
-        status = command->run(argc - 1, argv + 1);
-    else if (strcmp(word, "bench") == 0)
-        status = bench_main(argc, argv);
-    else if (strcmp(word, "help") == 0)
-        status = help_main(argc, argv);
-    else
-        status = launch_main(argc, argv, false);
-    return status ? status : output_flush();
+    return program_main(argc, argv, command_run);
 }

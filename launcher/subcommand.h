@@ -3,16 +3,23 @@
 #ifndef LAUNCHER_SUBCOMMAND_H
 #define LAUNCHER_SUBCOMMAND_H
 
+#include "launcher/base/process/install_path.h"
+#include "launcher/base/process/program_main.h"
+
 struct subcommand {
     const char *name;
-    /* argv[0] is the name. Prints errors itself and returns the exit status for mlaunch. */
-    int (*run)(int argc, char **argv);
-    const char *help; /* for mlaunch --help */
+    const char *help;          /* for mlaunch --help */
+    program_run *run;          /* argv[0] is the name; NULL: mlaunch becomes `program` */
+    enum install_part program; /* if `run` is NULL */
 };
 
 extern const struct subcommand subcommand_table[]; /* a NULL name ends it */
 
 /* NULL: there is none of that name. */
 const struct subcommand *subcommand_find(const char *name);
+
+/* Runs it; argv[1] is the name. Returns the exit status. argv, the environment, the pid and open
+ * descriptors stay as they are for a program that mlaunch becomes. */
+int subcommand_run(const struct subcommand *s, int argc, char **argv);
 
 #endif

@@ -111,8 +111,8 @@ int endpoint_poll(struct endpoint *e);
 const struct fault *endpoint_failed(const struct endpoint *e);
 
 /* To sleep: endpoint_sleep, poll endpoint_fd for POLLIN, endpoint_wake. endpoint_sleep returns -1
- * if something has arrived and the caller must not sleep. `sends`: the caller waits for a slot,
- * too; mark: it also waits until that mark has been read (0: it does not). */
+ * if something has arrived and the caller must not sleep. `sends`: the caller also waits for a
+ * slot; mark: it waits until that mark has been read (0: it does not). */
 int endpoint_fd(const struct endpoint *e);
 int endpoint_sleep(struct endpoint *e, bool sends, uint64_t mark);
 void endpoint_wake(struct endpoint *e);

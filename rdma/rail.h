@@ -11,7 +11,7 @@
  *   chunks taken: how many of the peer's chunks this side has consumed, which frees their slots
  *       (credit). A side with nothing to send writes zero bytes, without the data bit, to say so.
  *   index: counts the chunks of this rail. A gap shows that a chunk was lost.
- *   number: counts the chunks of all rails to the peer, so that a chunk of a lost rail can be sent
+ *   number counts the chunks of all rails to the peer, so that a chunk of a lost rail can be sent
  *       again over another one.
  *   direct, with data: the chunk went to the memory that the receiver had announced, not into the
  *       slot (zero_copy.h).

@@ -21,7 +21,7 @@ struct uc_loss_rail {
 };
 struct uc_loss {
     struct uc_loss_rail of[RDMA_RAILS];
-    bool any_control; /* control messages are to be sent */
+    bool any_control; /* there are control messages to send */
 };
 
 /* To be called after each second of sleep. Fails rails on which chunks were lost. */

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 enum {
-    KEEPALIVE_SECONDS = 2, /* of sleep between two keep-alives */
+    KEEPALIVE_SECONDS = 2, /* sleep between two keep-alives */
     TICK_SECONDS = 1,
     EVENTS = 2 * RDMA_RAILS + 1,
 };

@@ -191,7 +191,7 @@ static int algorithms_compare(const struct group *g, const struct exchange *x, s
     return 0;
 }
 
-/* Waits until all members are connected. Those of the world also compare how they choose
+/* Waits until all members are connected. The world's members also compare how they choose
  * algorithms, which is a process's choice, and so the same in all of its groups. */
 static int members_meet(struct bring_up *b, struct fault *why)
 {

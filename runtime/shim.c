@@ -153,7 +153,7 @@ static __attribute__((constructor)) void shim_set_buffer(void)
 }
 
 /* --eager: connects to the other ranks before main(), but only in the process that the agent itself
- * started: its children inherit the variable, but have other pids. */
+ * started, because its children inherit the variable, but have other pids. */
 static __attribute__((constructor)) void shim_load_eagerly(void)
 {
     const char *eager = getenv("MLAUNCH_EAGER");

@@ -30,9 +30,9 @@ enum {
 
 /* The identity that the connecting side claims. All of it is covered by the HMAC. */
 struct auth_identity {
-    char purpose[AUTH_PURPOSE]; /* of the connection: "rank", "agent" or "mesh" */
+    char purpose[AUTH_PURPOSE]; /* the connection's: "rank", "agent" or "mesh" */
     int32_t rank;               /* world rank; for an agent the index of its host */
-    uint32_t generation;        /* of the rank; 0 for agents */
+    uint32_t generation;        /* the rank's; 0 for agents */
     uint32_t group;             /* group id for mesh connections; else 0 */
 };
 

@@ -32,7 +32,7 @@ struct job_file {
     int starting_port;    /* rank r listens on starting_port + 1 + r; 0: any port */
     int init_timeout_ms;  /* how long ml_init waits for the other ranks */
     int stall_ms;         /* MLAUNCH_STALL */
-    int64_t agent_pid;    /* of the agent's worker; its start time shows whether the job is alive */
+    int64_t agent_pid;    /* the agent's worker; its start time shows whether the job is alive */
     uint64_t agent_start_time; /* field 22 of /proc/PID/stat */
     int64_t guard_pid;
     uint64_t guard_start_time;

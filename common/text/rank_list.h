@@ -11,7 +11,7 @@ enum { RANK_LIST_TEXT = 256 };
 /* Begins as {0}. */
 struct rank_list {
     int count;
-    int first, last; /* of the range that the next rank may continue */
+    int first, last; /* the range that the next rank may continue */
     size_t size;
     bool is_cut;
     char text[RANK_LIST_TEXT];

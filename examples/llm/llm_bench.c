@@ -17,7 +17,7 @@ struct llm_measures {
     size_t prompt_tokens;
     uint32_t tokens;
     struct lead_times prefill, decode;
-    uint64_t bytes; /* of weights that all ranks read for a token */
+    uint64_t bytes; /* the weights' that all ranks read for a token */
     double read_s;  /* that reading them takes, and nothing else */
     double calls_s; /* that the calls of a token take, when no rank waits for another's computing */
 };

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_TOKENS = 1 << 24, OPTIONS = 13, FIRST = 256 /* of getopt_long's values */ };
+enum { MOST_TOKENS = 1 << 24, OPTIONS = 13, FIRST = 256 /* getopt_long's first value */ };
 
 struct llm_option {
     const char *name, *argument, *help;
@@ -23,7 +23,7 @@ bool llm_options_number(const char *text, int64_t least, int64_t most, int64_t *
 
     errno = 0;
     value = strtoll(text, &end, 10);
-    /* strtoll() takes blanks and signs, too. */
+    /* strtoll() also takes blanks and signs. */
     if (!isdigit((unsigned char)*text) || *end || errno || value < least || value > most)
         return false;
     *out = value;

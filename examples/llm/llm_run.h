@@ -20,8 +20,8 @@ int llm_run_open(struct lead **out, ml_group *world, const char *path,
                  const struct lead_options *options, const char *program);
 
 /* Computes tokens[0 … count - 1] at the positions from `first` on. *last gets what may follow the
- * last one, and each[i], unless each is NULL, what may follow token i. 0, or the library's error.
- * */
+ * last one, and each[i], unless each is NULL, what may follow token i. 0, or the library's
+ * error. */
 int llm_run_prompt(struct lead *l, const int32_t *tokens, size_t count, uint32_t first,
                    struct candidates *last, struct candidates *each);
 

@@ -89,12 +89,12 @@ struct agent_rank {
     pid_t pid;
     int64_t started_ms;  /* clock_ms */
     int status;          /* as waitpid gives it, from RANK_ENDED on */
-    struct rusage usage; /* from then on, too, and elapsed_ms */
+    struct rusage usage; /* from then on, as elapsed_ms is */
     int64_t elapsed_ms;
     bool is_signalled; /* the agent has sent it a signal to end it */
     bool is_broken;    /* its runtime has reported that a peer died */
     char lost[512];    /* the runtime's sentence about that, or "" */
-    char message[256]; /* of the exception that ended a PyTorch program, or "" */
+    char message[256]; /* the exception that ended a PyTorch program, or "" */
     struct rank_output out[2];
     struct rank_input in;
     int pty; /* the rank's end of its terminal, or -1 */
@@ -121,7 +121,7 @@ struct agent {
     json_t *warnings; /* what READY will carry: an array of texts */
 
     struct probe_run probe;          /* runs before the job only */
-    struct sync_process *sync;       /* of mlaunch sync, or NULL */
+    struct sync_process *sync;       /* mlaunch sync's, or NULL */
     struct stack_child *stack_child; /* answers what is asked of a job that runs; or NULL */
     struct lost_device *lost_device; /* NULL: the host has no RDMA */
     struct job_spec *job;
@@ -131,7 +131,8 @@ struct agent {
     char bind_ip[64];
     char coordinator[64];         /* its address, as written to job.json */
     char shim[4096];              /* "": nothing is injected */
-    char modules[4096];           /* that of the package mlaunch; "": PYTHONPATH is left as it is */
+    char modules[4096];           /* the package mlaunch's directory; "": PYTHONPATH is left as it
+                                   * is */
     char bench[4096];             /* mlaunch-bench's path, if the job names it */
     struct received_files *files; /* NULL: the job has none for this host */
     struct hook *hook;            /* --prolog or --epilog, while it runs; or NULL */
@@ -152,11 +153,11 @@ struct agent {
     struct rank_environment **environments; /* per app, from START on */
 
     struct agent_rank *ranks;  /* job->rank_count of them */
-    int spawned;               /* the first so many have been started or failed to start */
+    int spawned;               /* the first this many ranks have been started or failed to start */
     int ended;                 /* ranks that no longer run or never will */
     int unreported;            /* ranks in RANK_ENDED */
     int recorded;              /* ranks whose calls have been sent (job_report_calls) */
-    struct rank_record record; /* of the next one, while it is open */
+    struct rank_record record; /* the next one, while it is open */
     struct rank_output_window window;
     struct ranks_stop stop;
     bool is_paused;

@@ -19,8 +19,8 @@ struct coordinator_session {
     struct server *server;
     struct agent_client *client;
     struct coordinator_session_events events;
-    struct names names;         /* of the only host, if it has no server */
-    char address[ADDRESS_TEXT]; /* of the coordinator on another host */
+    struct names names;         /* for a single host that has no server */
+    char address[ADDRESS_TEXT]; /* the coordinator's, if it is on another host */
 };
 
 static void on_abort(int rank, int status, const char *why, void *arg)
@@ -94,9 +94,9 @@ static int service_open(struct coordinator_session *c, char *address, struct fau
                                    .hosts = job->hosts,
                                    .host_of = job->host_of,
                                    .host_names = job->host_names,
-                                   .stall_ms = job->stall_ms,
+                                   .stall_ms = job->options.stall_ms,
                                    .bind_ip = c->agent->bind_ip,
-                                   .port = (uint16_t)job->port};
+                                   .port = (uint16_t)job->options.port};
     struct server_events events = {on_abort,  on_stall,  on_refused, on_exchanged,
                                    on_absent, on_passed, c};
     int rc = server_open(&c->server, c->agent->base, &config, &events, why);
@@ -121,7 +121,7 @@ int coordinator_session_open(struct coordinator_session **out, struct agent *a,
     c->events = *events;
     if (job->host_of[0] == job->host && strcmp(job->backend, "none") != 0)
         rc = service_open(c, address, why);
-    else if (job->host_of[0] == job->host && job->hosts > 1 && job->mpi != JOB_MPI_NONE)
+    else if (job->host_of[0] == job->host && job->hosts > 1 && job->options.mpi != MPI_NONE)
         service_open(c, address, why); /* if this fails, the first exchange does */
     if (rc) {
         coordinator_session_close(c);
@@ -139,7 +139,7 @@ static int coordinator_session_join(struct coordinator_session *c, struct fault 
     if (c->server || c->client || !c->address[0])
         return 0;
     return agent_client_open(&c->client, c->agent->base, c->address, job->job, job->secret,
-                             job->host, job->init_timeout_ms, &events, why);
+                             job->host, job->options.init_timeout_ms, &events, why);
 }
 
 int coordinator_session_connect(struct coordinator_session *c, const char *address,

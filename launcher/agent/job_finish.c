@@ -114,7 +114,7 @@ static bool epilog_start(struct agent *a)
 {
     /* Linux kills what is born into a group once its cgroup.kill was used. */
     struct hook_config epilog = {
-        .name = "epilog", .command = a->job->epilog, .cgroup = -1, .on_end = on_epilog_end};
+        .name = "epilog", .command = a->job->options.epilog, .cgroup = -1, .on_end = on_epilog_end};
     struct fault why;
 
     if (!a->owes_epilog || a->stop.has_given_up)
@@ -141,7 +141,7 @@ static void job_check(struct agent *a)
     rank_mpi_finish(a);
     if (descendants_exist() && !a->stop.has_given_up) {
         if (!a->stop.is_active)
-            ranks_stop_begin(a, SIGTERM, a->job->grace_ms);
+            ranks_stop_begin(a, SIGTERM, a->job->options.grace_ms);
         return;
     }
     if (!a->stop.has_given_up && !a->drops_output && !rank_output_finish(a))

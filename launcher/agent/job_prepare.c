@@ -225,15 +225,15 @@ static int bindings_choose(struct agent *a, struct fault *why)
     bool shared = false;
     int rc;
 
-    if (a->job->bind == JOB_BIND_NONE)
+    if (a->job->options.bind == BIND_NONE)
         return 0;
     a->cpus = calloc((size_t)a->job->rank_count, sizeof(*a->cpus));
     if (!a->cpus)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
-    rc = binding_find(a->cpus, a->job->rank_count, a->job->bind, &shared, why);
+    rc = binding_find(a->cpus, a->job->rank_count, a->job->options.bind, &shared, why);
     if (!rc && shared)
         warning_add(a,
-                    a->job->bind == JOB_BIND_HWTHREAD
+                    a->job->options.bind == BIND_HWTHREAD
                         ? "it has fewer hardware threads than ranks: some ranks share one"
                         : "it has fewer cores than ranks: some ranks are bound to the same core");
     return rc;
@@ -249,8 +249,8 @@ static int topology_describe(struct agent *a, struct fault *why)
     if (strcmp(a->job->backend, "rdma") != 0 || !a->job->wiring)
         return 0;
     root = json_pack("{s:O, s:i, s:i, s:i, s:i}", "wiring", a->job->wiring, "port",
-                     a->job->rdma.port, "gid_index", a->job->rdma.gid_index, "mtu",
-                     a->job->rdma.mtu, "qp", a->job->rdma.qp);
+                     a->job->options.rdma.port, "gid_index", a->job->options.rdma.gid_index, "mtu",
+                     a->job->options.rdma.mtu, "qp", a->job->options.rdma.qp);
     text = root ? json_dumps(root, JSON_COMPACT) : NULL;
     json_decref(root);
     if (!text)
@@ -266,21 +266,21 @@ int job_prepare_write_file(struct agent *a, const char *coordinator, struct faul
     struct job_file file = {.host_rank = job->host,
                             .hosts = job->hosts,
                             .size = job->size,
-                            .local_net = job->local_net,
-                            .secure = job->secure,
-                            .starting_port = job->starting_port,
-                            .init_timeout_ms = job->init_timeout_ms,
-                            .stall_ms = job->stall_ms,
+                            .local_net = job->options.local_net,
+                            .secure = job->options.secure,
+                            .starting_port = job->options.starting_port,
+                            .init_timeout_ms = job->options.init_timeout_ms,
+                            .stall_ms = job->options.stall_ms,
                             .agent_pid = getpid(),
                             .agent_start_time = descendants_start_time(getpid()),
                             .guard_pid = a->guard,
                             .guard_start_time = descendants_start_time(a->guard),
-                            .grace_ms = job->grace_ms,
+                            .grace_ms = job->options.grace_ms,
                             .started_at = time(NULL)};
 
     pid_domain_write(&file);
     snprintf(file.job, sizeof(file.job), "%s", job->job);
-    snprintf(file.name, sizeof(file.name), "%s", job->name);
+    snprintf(file.name, sizeof(file.name), "%s", job->options.name);
     snprintf(file.host, sizeof(file.host), "%s", job->host_name);
     snprintf(file.backend, sizeof(file.backend), "%s", job->backend);
     snprintf(file.coordinator, sizeof(file.coordinator), "%s",
@@ -317,8 +317,8 @@ static int coordinator_open(struct agent *a, struct fault *why)
     int lock = -1,
         rc = coordinator_session_open(&a->coordinator_session, a, &rank_mpi_events, address, why);
 
-    if (!rc && a->job->name[0])
-        rc = job_name_claim(&lock, a->dir, a->job->job, a->job->name, why);
+    if (!rc && a->job->options.name[0])
+        rc = job_name_claim(&lock, a->dir, a->job->job, a->job->options.name, why);
     if (rc)
         return rc;
     rc = job_prepare_write_file(a, address, why);
@@ -366,7 +366,7 @@ static void on_mpi_ready(struct agent *a, const struct fault *failed)
 
 static void mpi_prepare(struct agent *a)
 {
-    a->owes_epilog = a->job->epilog[0] != '\0';
+    a->owes_epilog = a->job->options.epilog[0] != '\0';
     rank_mpi_choose(a, on_mpi_ready);
 }
 
@@ -401,13 +401,13 @@ int job_prepare_hook(struct agent *a, struct hook_config *hook, struct fault *wh
 static void job_complete(struct agent *a)
 {
     struct hook_config prolog = {.name = "prolog",
-                                 .command = a->job->prolog,
+                                 .command = a->job->options.prolog,
                                  .cgroup = a->cgroup_fd,
                                  .on_end = on_prolog_end};
     struct fault why;
 
     a->state = AGENT_IS_PREPARING;
-    if (!a->job->prolog[0])
+    if (!a->job->options.prolog[0])
         mpi_prepare(a);
     else if (job_prepare_hook(a, &prolog, &why))
         on_mpi_ready(a, &why);

@@ -15,7 +15,7 @@ void job_report_note(struct agent *a, const char *level, const char *text);
 
 /* The job cannot continue as it should. */
 void job_report_lost(struct agent *a, const char *text);
-void job_report_cut_off(struct agent *a, const char *text); /* LOST, too: from the coordinator */
+void job_report_cut_off(struct agent *a, const char *text); /* also LOST, from the coordinator */
 
 /* The rank has aborted the job; `why` is a sentence about "it". Or the job cannot go on because of
  * it; `text` continues a sentence that begins with the rank. */
@@ -29,8 +29,8 @@ void job_report_exited(struct agent_rank *r);
 void job_report_failed(struct agent_rank *r, int status, const struct fault *why);
 
 /* Sends what the ranks, all of which have ended, have recorded of their calls: all calls where all
- * are kept, and the last ones if the job has failed. False: it goes on once the channel has taken
- * what it has, and is to be called again then. */
+ * are kept, and the last ones if the job has failed. False: the channel must first take what it
+ * has; call again then. */
 bool job_report_calls(struct agent *a);
 
 #endif

@@ -135,22 +135,24 @@ static void app_look(struct agent *a, int app, struct mpi_command *out)
     free(library_path);
     if (out->kind == MPI_KIND_OTHER)
         warning_add(a, app, out->library);
-    if (a->job->mpi == JOB_MPI_AUTO_ASKED && out->kind == MPI_KIND_NONE && out->is_interpreter) {
+    if (a->job->options.mpi == MPI_AUTO_ASKED && out->kind == MPI_KIND_NONE &&
+        out->is_interpreter) {
         out->kind = MPI_KIND_PMIX;
         out->is_certain = true;
     }
 }
 
-static bool is_automatic(enum job_mpi mpi)
+static bool is_automatic(enum mpi_mode mpi)
 {
-    return mpi == JOB_MPI_AUTO || mpi == JOB_MPI_AUTO_ASKED;
+    return mpi == MPI_AUTO || mpi == MPI_AUTO_ASKED;
 }
 
-/* Whether the ranks of a program get a socket. Programs in which no MPI library is found get one,
- * too: scripts and interpreters may start or load MPI, and static programs name no library. */
-static bool kind_is_served(enum job_mpi mpi, enum mpi_kind kind)
+/* Whether the ranks of a program get a socket. Programs in which no MPI library is found also get
+ * one, because scripts and interpreters may start or load MPI, and static programs name no
+ * library. */
+static bool kind_is_served(enum mpi_mode mpi, enum mpi_kind kind)
 {
-    return mpi == JOB_MPI_PMI1 || (is_automatic(mpi) && kind != MPI_KIND_OTHER);
+    return mpi == MPI_PMI1 || (is_automatic(mpi) && kind != MPI_KIND_OTHER);
 }
 
 static bool app_has_ranks(const struct job_spec *job, int app)
@@ -304,7 +306,7 @@ static void pmix_start(struct agent *a)
 void rank_mpi_choose(struct agent *a, void (*done)(struct agent *a, const struct fault *failed))
 {
     const struct job_spec *job = a->job;
-    bool is_pmix = job->mpi == JOB_MPI_PMIX;
+    bool is_pmix = job->options.mpi == MPI_PMIX;
     struct fault why;
 
     a->mpi_done = done;
@@ -320,13 +322,13 @@ void rank_mpi_choose(struct agent *a, void (*done)(struct agent *a, const struct
 
         if (!app_has_ranks(job, i))
             continue;
-        if (is_automatic(job->mpi))
+        if (is_automatic(job->options.mpi))
             app_look(a, i, &found);
         is_pmix |= found.kind == MPI_KIND_PMIX;
         a->needs_pmix |= found.kind == MPI_KIND_PMIX && found.is_certain;
-        a->serves_pmi[i] = kind_is_served(job->mpi, found.kind);
+        a->serves_pmi[i] = kind_is_served(job->options.mpi, found.kind);
     }
-    a->needs_pmix |= job->mpi == JOB_MPI_PMIX;
+    a->needs_pmix |= job->options.mpi == MPI_PMIX;
     if (is_pmix)
         pmix_start(a);
     else

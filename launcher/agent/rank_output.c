@@ -163,7 +163,7 @@ void rank_output_close(struct agent_rank *r)
     }
 }
 
-/* Of a terminal, poll() first fetches what the kernel has not passed on yet. */
+/* On a terminal, poll() first fetches what the kernel has not passed on yet. */
 static size_t pipe_bytes(const struct rank_output *o)
 {
     int n = 0;

@@ -15,7 +15,7 @@
 struct agent;
 struct agent_rank;
 
-/* Takes over the reading ends of a new rank's pipes, also on failure: ML_ERR_MEMORY. err -1: there
+/* Takes over the reading ends of a new rank's pipes, also on failure (ML_ERR_MEMORY). err -1: there
  * is none, as `out` is the rank's terminal. */
 int rank_output_open(struct agent_rank *r, int out, int err, struct fault *why);
 void rank_output_close(struct agent_rank *r);

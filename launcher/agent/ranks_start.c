@@ -81,9 +81,9 @@ static int environments_create(struct agent *a, const char *coordinator, struct 
     a->environments = calloc((size_t)job->app_count, sizeof(*a->environments));
     if (!a->environments)
         rc = fault_set(why, ML_ERR_MEMORY, "out of memory");
-    if (!rc && job->compat)
+    if (!rc && job->options.compat)
         rc = file_for_ranks(a, "ibv_devices.json", framework_ibv_devices(job), &devices, why);
-    if (!rc && job->compat)
+    if (!rc && job->options.compat)
         rc = file_for_ranks(a, "ring_hosts.json", framework_ring_hosts(job), &ring, why);
     for (int i = 0; i < job->app_count && !rc; i++) {
         char *libraries = received_files_libraries(a->files, job->apps[i].file);
@@ -113,7 +113,7 @@ static int environments_create(struct agent *a, const char *coordinator, struct 
     return rc;
 }
 
-/* [0] is read from, [1] written to. Of a terminal there are in[1] and out[0], its master end. */
+/* [0] is read from, [1] written to. A terminal has in[1] and out[0] only, its master end. */
 struct pipes {
     int in[2], out[2], err[2];
 };

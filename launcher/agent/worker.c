@@ -35,7 +35,7 @@
 
 enum {
     LOST_GRACE_MS = 1000, /* without a launcher or a guard: from SIGTERM to SIGKILL */
-    TICK_MS = 500,        /* of the watch for a silent launcher */
+    TICK_MS = 500,        /* the watch for a silent launcher */
     STATUS_LOST = 1,
 };
 
@@ -127,7 +127,7 @@ static void on_term(evutil_socket_t fd, short what, void *arg)
 
     (void)fd, (void)what;
     if (is_killed_by_user(a, text, sizeof(text))) {
-        grace_ms = a->job->grace_ms;
+        grace_ms = a->job->options.grace_ms;
         frame_stream_send_json(a->channel, AGENT_KILLED,
                                json_pack("{so}", "text", text_json(text)));
     } else {

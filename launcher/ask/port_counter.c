@@ -23,7 +23,7 @@ static const struct known_counter {
     {PORT_COUNTER_PACKETS_SENT, "sent_pkts", 1},
 };
 
-/* The first one that a driver has of them stands. */
+/* The first one that a driver has is taken. */
 bool port_counter_read(const json_t *counters, enum port_counter which, double *out)
 {
     for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++) {

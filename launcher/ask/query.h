@@ -7,10 +7,9 @@
 #define LAUNCHER_ASK_QUERY_H
 
 #include "launcher/input/hosts/host_list.h"
-#include "launcher/wire/channel/channel.h"
+#include "launcher/wire/channel/agent_session.h"
 
 #include <jansson.h>
-#include <stdbool.h>
 
 /* The answer of one host. */
 struct query_answer {
@@ -21,19 +20,8 @@ struct query_answer {
     char error[768];  /* why it failed, a sentence */
 };
 
-/* What to ask. The next round begins once all hosts have answered the last or failed. */
-struct query_rounds {
-    int count;
-    bool goes_on; /* with the other hosts if one has failed; else the last round was this */
-    /* The question for a host, which the query takes over. */
-    json_t *(*question)(void *arg, int host, int round);
-    /* Called with a host's answer, which stays the query's. A failure makes the host fail. */
-    int (*take)(void *arg, int host, int round, const json_t *said, struct fault *why);
-    void *arg;
-};
-
 /* Asks all of `hosts`; *out has an answer for each, in their order, and is freed with query_free().
- * A host that cannot be reached has an answer, too: its `error`. Each host has at most `timeout_ms`
+ * A host that cannot be reached also has an answer: its `error`. Each host has at most `timeout_ms`
  * to answer once it is reached. Blocks until all have answered or failed; call it with no other
  * event loop running. ML_ERR_MEMORY. */
 int query_run(struct query_answer **out, const struct host_list *hosts,

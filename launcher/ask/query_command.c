@@ -231,7 +231,7 @@ static void help_print(const struct query_command *c)
         option_help_print(option_table_find(*name));
 }
 
-/* Spare hosts, which only a configuration can name here, are asked, too; but not beside hosts that
+/* Spare hosts, which only a configuration can name here, are also asked, but not beside hosts that
  * the command line names. */
 static void spares_settle(struct options *o)
 {
@@ -251,6 +251,7 @@ static int hosts_find(struct query_command *c, struct fault *why)
     c->plan = calloc(1, sizeof(*c->plan));
     if (!c->plan)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    c->plan->options = c->options;
     rc = plan_hosts_find(&c->plan->list, c->options, environ, why);
     if (rc)
         return rc;
@@ -400,8 +401,7 @@ int query_command_main(struct query_command *c, int argc, char *const *argv,
     if (!rc && c->is_done) {
         status = 0;
     } else if (!rc) {
-        rc = fault_set(&why, ML_ERR_MEMORY,
-                       "out of memory"); /* of a question that gives no reason */
+        rc = fault_set(&why, ML_ERR_MEMORY, "out of memory"); /* the question gives no reason */
         asked = question(c, &why);
         if (asked)
             rc = query_command_ask(c, asked, &why);
@@ -437,7 +437,7 @@ void query_command_print_json(const struct query_command *c)
         json_array_append_new(all, one);
     }
     json_object_update(root, c->more);
-    /* Mended again: another host has chosen the keys, too. */
+    /* Mended again: another host has also chosen the keys. */
     text = json_dumps(root, JSON_INDENT(2));
     printable_print("%s\n", text ? text : "{}");
     free(text);

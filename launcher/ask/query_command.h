@@ -32,11 +32,10 @@ struct query_hint {
 
 struct query_command {
     const char *name;
-    const char *usage;      /* the first lines of --help */
-    enum job_word job_word; /* whether the subcommand takes a JOB */
-    const char *const
-        *job_options;          /* of a job, which mean the same here; ends with NULL; or NULL */
-    struct string_list *words; /* of a subcommand that takes other words: gets them; or NULL */
+    const char *usage;              /* the first lines of --help */
+    enum job_word job_word;         /* whether the subcommand takes a JOB */
+    const char *const *job_options; /* a job's, which mean the same here; ends with NULL; or NULL */
+    struct string_list *words; /* for a subcommand that takes other words: gets them; or NULL */
     struct query_flag *flags;  /* in the order of --help; ends with a NULL name */
     const struct query_hint *hints; /* ends with a NULL word; or NULL */
     int timeout_ms;                 /* for one host's answer */
@@ -53,7 +52,7 @@ struct query_command {
     struct options *options;
     struct plan *plan;             /* has nothing but the hosts and how to start their agents */
     const struct host_list *hosts; /* the plan's */
-    char **passed;                 /* the words of options that a job has, too */
+    char **passed;                 /* the words of options that a job also has */
 
     /* Filled in by query_command_ask_rounds; one for each host. */
     struct query_answer *answers;
@@ -67,7 +66,7 @@ int query_command_main(struct query_command *c, int argc, char *const *argv,
                        int (*conclude)(const struct query_command *c));
 
 /* The same step by step. argv[0] is the subcommand's own name. ML_ERR_ARGUMENT with a sentence for
- * the user. To be closed after a failure, too. */
+ * the user. Close it even after a failure. */
 int query_command_open(struct query_command *c, int argc, char *const *argv, struct fault *why);
 /* Makes `job` the JOB, as if it had been given. ML_ERR_MEMORY. */
 int query_command_choose(struct query_command *c, const char *job, struct fault *why);

@@ -80,7 +80,7 @@ static int options_settle(struct options *o, struct fault *why)
                        : o->ppn > 1                           ? "--ppn"
                        : o->output                            ? "--output"
                        : o->stdin_to                          ? "--stdin"
-                       : o->name                              ? "--name"
+                       : o->job.name                          ? "--name"
                        : o->detach                            ? "--detach"
                        : o->wraps.count || o->gdb || o->chaos ? "--wrap, --gdb or --chaos"
                        : o->apps[0].cwd                       ? "--cwd"

@@ -263,7 +263,7 @@ static int options_settle(struct options *o, struct fault *why)
                        : o->compare_hashes ? "--compare-hashes"
                        : o->timestamp      ? "--timestamp"
                        : o->summary        ? "--summary"
-                       : o->name           ? "--name"
+                       : o->job.name       ? "--name"
                        : o->detach         ? "--detach"
                                            : NULL;
 
@@ -323,7 +323,7 @@ int exec_command_run(int argc, char **argv)
     }
     if (rc) {
         log_error("%s", why.text);
-    } else if (p->dry_run) {
+    } else if (o->dry_run) {
         plan_print(p);
         status = 0;
     } else {

@@ -163,7 +163,7 @@ static bool are_equal(const struct exec_output *o, int a, int b, int what)
            is_same_text(x->streams[what - 1].held, y->streams[what - 1].held);
 }
 
-/* What mlaunch itself had to say of the host stands in its standard error. */
+/* What mlaunch itself had to say about the host is in its standard error. */
 static bool is_worth_a_line(int status)
 {
     return status > 0 && status < STATUS_OURS;
@@ -231,7 +231,7 @@ int exec_output_print(struct exec_output *o, struct fault *why)
     return rc ? rc : groups_print(o, 0, why);
 }
 
-/* JSON has no byte 0; it becomes '?', too. */
+/* JSON has no byte 0; it also becomes '?'. */
 static json_t *stream_json(const struct host_stream *s)
 {
     size_t size = evbuffer_get_length(s->held);

@@ -11,13 +11,13 @@
 
 /* All borrowed: for as long as the job runs. */
 struct gdb_windows {
-    const struct options *options; /* by which `mlaunch attach` finds the hosts, too */
+    const struct options *options; /* by which `mlaunch attach` also finds the hosts */
     const struct plan *plan;
     const char *id; /* the job's */
     bool has_begun; /* after a restart the old session's windows are there still */
 };
 
-/* Of a plan with --gdb; for job_run. `w` must outlive the job. */
+/* For job_run, if the plan has --gdb. `w` must outlive the job. */
 struct job_watch gdb_windows_watch(struct gdb_windows *w);
 
 #endif

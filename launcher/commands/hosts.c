@@ -168,26 +168,12 @@ static void topology_print(const struct hosts *h)
                             entry_cell(back, topology_entry(h, j, i)));
 }
 
-static json_t *hosts_question(void *arg, int host, int round)
-{
-    const struct hosts *h = arg;
-
-    return topology_survey_question(h->survey, host, (enum topology_round)round);
-}
-
-static int hosts_answer(void *arg, int host, int round, const json_t *said, struct fault *why)
-{
-    const struct hosts *h = arg;
-
-    return topology_survey_answer(h->survey, host, (enum topology_round)round, said, why);
-}
-
 static int hosts_survey_open(struct hosts *h, struct fault *why)
 {
     const struct topology_config config = {.names = h->names,
                                            .count = h->c.hosts->count,
                                            .source = h->c.hosts->source,
-                                           .rdma = h->c.options->rdma};
+                                           .rdma = h->c.options->job.rdma};
 
     return topology_survey_create(&h->survey, &config, why);
 }
@@ -235,9 +221,11 @@ static int hosts_draw(const struct hosts *h, struct fault *why)
 /* Finds the wiring that there is; a wiring that the hostfile states is ignored. */
 static int hosts_probe(struct hosts *h, struct fault *why)
 {
-    const struct query_rounds rounds = {
-        .count = TOPOLOGY_ROUNDS, .question = hosts_question, .take = hosts_answer, .arg = h};
     int rc = hosts_survey_open(h, why), culprit = 0;
+    const struct query_rounds rounds = {.count = TOPOLOGY_ROUNDS,
+                                        .question = topology_survey_question,
+                                        .take = topology_survey_answer,
+                                        .arg = h->survey};
 
     if (!rc)
         rc = query_command_ask_rounds(&h->c, &rounds, why);

@@ -60,7 +60,7 @@ static void text_print(struct view_text *t, bool is_last)
     t->used = kept;
 }
 
-/* From where the file stands to its end. */
+/* From the file's position to its end. */
 static int part_copy(int fd, struct view_text *t)
 {
     ssize_t n;

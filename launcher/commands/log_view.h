@@ -10,7 +10,7 @@
 
 struct log_view {
     const char *path;
-    int64_t lines;     /* so many at the end; -1: all */
+    int64_t lines;     /* the number of lines at the end; -1: all */
     bool follows;      /* until the job has ended */
     bool is_printable; /* what could control a terminal is replaced */
 };

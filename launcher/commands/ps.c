@@ -87,7 +87,7 @@ static void waits_print(const char *host, json_t *rank)
 /* A rank of a job that is shown. */
 struct found_rank {
     const char *host, *job;
-    json_int_t number; /* of the job, in the order in which the hosts named them */
+    json_int_t number; /* the job's, in the order in which the hosts named them */
     json_t *rank;
 };
 struct found_ranks {

@@ -9,10 +9,10 @@
 
 enum { NUMBER = 4 };
 
-/* The words in front of the bytes. In a frame the other host's number stands before them. */
+/* The words in front of the bytes. In a frame the other host's number is in front of them. */
 enum {
     WORD_KIND,
-    WORD_NUMBER, /* of the question, by the host that asks */
+    WORD_NUMBER, /* the question's, by the host that asks */
     WORD_RANK,   /* in an answer: 0 if it is known */
     WORDS
 };

@@ -10,7 +10,7 @@
 
 /* One for the process: most callbacks of libpmix carry no argument of ours. */
 static struct {
-    pthread_mutex_t lock; /* of the list */
+    pthread_mutex_t lock; /* for the list */
     struct main_queue_item *first, **last;
     int pipe[2];
 } queue = {.lock = PTHREAD_MUTEX_INITIALIZER, .last = &queue.first};

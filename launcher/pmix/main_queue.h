@@ -24,16 +24,16 @@ enum main_queue_kind {
 struct main_queue_item {
     enum main_queue_kind kind;
     pmix_rank_t rank;
-    int status;    /* of an abort, or of what was found */
+    int status;    /* an abort's, or what was found */
     uint32_t host; /* to be asked; or which one has asked, and the number of its question */
     uint32_t ask;
     uint32_t question; /* enum forwarder_kind */
     char *bytes;       /* owned */
     size_t size;
     pmix_op_cbfunc_t done;      /* to be called once it has been taken in, or NULL */
-    pmix_modex_cbfunc_t answer; /* of a fence, or with what a rank has put */
+    pmix_modex_cbfunc_t answer; /* for a fence, or with what a rank has put */
     pmix_lookup_cbfunc_t found; /* with what was published */
-    pmix_op_cbfunc_t over;      /* what was to be published is, or is not */
+    pmix_op_cbfunc_t over;      /* whether the publishing has succeeded */
     void *cbdata;               /* for each of them */
     struct main_queue_item *next;
 };

@@ -16,7 +16,7 @@ struct published {
         value; /* its owner's rank, 4 bytes, enum forwarder_value, its bytes; NULL: it is awaited */
     size_t size;
     bool is_once;          /* it goes with the first look */
-    uint32_t host, number; /* of the question that waits */
+    uint32_t host, number; /* the question that waits */
     int64_t until_ms;      /* for how long; 0: for ever */
     struct published *next;
 };
@@ -25,7 +25,7 @@ struct published {
 static struct {
     struct published *first;
     int count;
-    size_t size; /* of all names and values */
+    size_t size; /* all names and values */
 } published;
 
 static struct published *find(const char *name, bool is_value)

@@ -13,7 +13,7 @@
  * not published, or there is no room for more. */
 int published_take(const struct forwarder_question *q, struct fault *why);
 
-/* In how many milliseconds published_expire is to be called; -1: never. */
+/* Milliseconds until published_expire must be called; -1: never. */
 int published_wait_ms(void);
 /* Answers the ranks that have waited long enough. */
 int published_expire(struct fault *why);

@@ -201,7 +201,7 @@ static pmix_status_t on_publish(const pmix_proc_t *proc, const pmix_info_t info[
     return status;
 }
 
-/* One name at a time here, too. */
+/* Here also, one name at a time. */
 static pmix_status_t name_send(const struct main_queue_item *item, char **keys)
 {
     if (!keys || !keys[0] || !keys[0][0] || keys[1])
@@ -214,7 +214,7 @@ static pmix_status_t on_lookup(const pmix_proc_t *proc, char **keys, const pmix_
 {
     struct main_queue_item item = name_item(FORWARDER_LOOKUP, proc, cbdata);
 
-    item.rank = 0; /* of FORWARDER_AWAIT: for how many seconds */
+    item.rank = 0; /* in FORWARDER_AWAIT, for how many seconds */
     for (size_t i = 0; i < count; i++) {
         const pmix_value_t *v = &info[i].value;
 
@@ -251,7 +251,7 @@ static pmix_status_t on_connect(const pmix_proc_t procs[], size_t count, const p
     return item_status(&item, NULL, 0);
 }
 
-/* `arg` is the item that is to be sent. */
+/* `arg` is the item to send. */
 static void on_found(pmix_status_t status, char *bytes, size_t size, void *arg)
 {
     struct main_queue_item *item = arg;
@@ -312,8 +312,8 @@ static int rank_fault(int index, const char *text, struct fault *why)
         why);
 }
 
-/* A rank that has ended without PMIx_Finalize() is missing in all that the others do by PMIx. That
- * of a rank which failed is reported by itself. */
+/* A rank that has ended without PMIx_Finalize() is missing in all that the others do by PMIx. (If a
+ * rank failed, that is reported elsewhere.) */
 static int absence_check(struct fault *why)
 {
     bool is_in_use = false;

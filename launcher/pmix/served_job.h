@@ -22,7 +22,7 @@ struct served_job {
     int size, hosts, host, app_count;
     char **names; /* per host, each another one, of letters that PMIx's expressions have */
     int *host_of; /* per rank */
-    struct served_rank *ranks; /* those of this host */
+    struct served_rank *ranks; /* this host's */
     int rank_count;
 };
 

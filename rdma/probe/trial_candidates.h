@@ -14,7 +14,7 @@ enum { TRIAL_CANDIDATES = 1024 };
 struct trial_candidates {
     struct wire_trial_target targets[TRIAL_CANDIDATES];
     int count, groups;
-    json_t *tries; /* of each target, as the answer holds it; the caller's */
+    json_t *tries; /* for each target, as the answer holds it; the caller's */
 };
 
 /* For the device of that name of the host that was asked. */

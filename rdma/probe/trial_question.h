@@ -39,7 +39,7 @@ struct trial_question {
     const json_t *wiring;     /* [host][host]: list of names or null; NULL: not stated */
     int port, gid_index, mtu; /* the user's choice; 0, -1, 0: none */
     int wait_ms;
-    uint64_t tag; /* of this trial's datagrams */
+    uint64_t tag; /* in this trial's datagrams */
 };
 
 /* Takes over `root`, which may be NULL. */

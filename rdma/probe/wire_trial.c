@@ -13,7 +13,7 @@
 #include <sys/mman.h>
 
 enum {
-    RECEIVES = 64, /* of each port */
+    RECEIVES = 64, /* per port */
     SENDS = 256,
     LONGEST = 4096,
     ROUTE_HEADER = 40, /* before each received datagram */

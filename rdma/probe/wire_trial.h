@@ -31,7 +31,7 @@ struct wire_trial_target {
     bool is_ethernet;
     struct gid gid, peer_gid; /* Ethernet */
     uint16_t lid;             /* InfiniBand */
-    uint32_t number;          /* of its queue pair */
+    uint32_t number;          /* its queue pair's */
     int mtu;                  /* bytes, the smaller of both ports' */
     int group;                /* one linked member is enough; < 0: nobody waits for this target */
     int host, row;            /* the caller's */
@@ -56,7 +56,7 @@ int wire_trial_add_port(struct wire_trial *w, int port, uint32_t *number, struct
 
 /* Both ends have heard each other. */
 bool wire_trial_is_linked(const struct wire_trial_target *t);
-/* The same with the longest datagrams, too. */
+/* The same with the longest datagrams as well. */
 bool wire_trial_is_whole(const struct wire_trial_target *t);
 
 /*

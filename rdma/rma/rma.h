@@ -38,7 +38,7 @@ struct rma_config {
     int peers; /* numbered from 0 by the caller */
     int rank;  /* this one's world rank */
     void *memory;
-    size_t size; /* of this rank's part, which the peers may read and write until rma_close */
+    size_t size; /* this rank's part, which the peers may read and write until rma_close */
     struct rdma_choice choice;
     /* Asked now and then while a call waits; returns why the window is broken (ML_ERR_*), or 0. */
     int (*check)(void *arg, struct fault *why);

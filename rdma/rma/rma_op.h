@@ -17,7 +17,7 @@ struct rma_change {
 
 struct rma_op {
     bool is_get;
-    struct rma_change change; /* of the 8 bytes that a get reads */
+    struct rma_change change; /* to the 8 bytes that a get reads */
     int peer;
     unsigned char *local; /* not written by a put */
     size_t size;

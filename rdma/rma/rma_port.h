@@ -19,11 +19,11 @@
 #include <stdint.h>
 
 struct rma_port {
-    struct rma_port *next; /* of the same window */
+    struct rma_port *next; /* the same window's */
     struct port *port;
     char name[PORT_DEVICE]; /* as the caller named it: "mlx5_0:2" */
     struct ibv_pd *domain;
-    struct ibv_comp_channel *channel; /* of the completions of all its queue pairs */
+    struct ibv_comp_channel *channel; /* for the completions of all its queue pairs */
     struct ibv_mr *part;              /* NULL: it is empty */
     struct ibv_mr *bounce;
     uint8_t mtu;                 /* enum ibv_mtu */

@@ -32,16 +32,16 @@ struct rma_qp {
     struct rma_port *port;
     const char *peer; /* "rank 3 on host b"; not owned */
     struct ibv_cq *completions;
-    unsigned events; /* of the channel, to be acknowledged */
+    unsigned events; /* on the channel, to be acknowledged */
     struct queue_pair pair;
     struct gid gid, peer_gid; /* once connected */
-    uint64_t address;         /* of the peer's part */
+    uint64_t address;         /* the peer's part */
     uint32_t key;
     struct slice slices[RMA_QP_DEPTH];
     uint64_t used; /* bit i: slices[i] */
     int under_way; /* given to the device and not returned */
     int gets;      /* reads among them */
-    size_t bytes;  /* of what is under way */
+    size_t bytes;  /* under way */
     bool is_connected;
     struct fault failed; /* code != 0: the queue pair takes nothing more */
     int64_t quiet_ms;    /* if it has failed: from when on (clock_ms) nothing of it may arrive */

@@ -32,7 +32,7 @@ struct rma {
     bool is_watched;      /* a thread sleeps for all of them */
     /* Work that was started (rma_helper.c): */
     unsigned started;      /* not reported yet */
-    struct rma_op *failed; /* those of them that the helper has to report */
+    struct rma_op *failed; /* the failed ones among them, which the helper has to report */
     unsigned callers;      /* threads that move everything while they are in a call */
     unsigned uses;         /* how many have left something under way */
     bool has_helper;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * memory.h: a rail's registered memory: the ring of slots that the peer writes into, the ring that
- * this side sends from, two places for keep-alives, and places for announcements (rail.h). Of the
- * user's memory the device reads and writes only what ml_alloc allocated (region.h).
+ * this side sends from, two places for keep-alives, and places for announcements (rail.h). The
+ * device reads and writes no memory of the user but what ml_alloc allocated (region.h).
  */
 #ifndef RDMA_VERBS_MEMORY_H
 #define RDMA_VERBS_MEMORY_H

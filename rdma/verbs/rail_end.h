@@ -12,7 +12,7 @@
 /* Integers are in the host's byte order: both sides run the same build. */
 struct rail_end {
     struct queue_pair_end pair;
-    uint64_t address;  /* of the rail's memory (memory.h) */
+    uint64_t address;  /* the rail's memory (memory.h) */
     uint32_t key;      /* the remote key of that memory */
     int32_t gid_index; /* chosen by the user, or -1 */
     uint8_t link_layer;

@@ -107,8 +107,8 @@ static struct registration *region_register(struct region *r, struct ibv_pd *dom
     if (!made)
         return NULL;
     made->domain = domain;
-    /* Before Linux 5.12 a fork makes copies of the parent's pages, while the device goes on with
-     * the old ones. There a child gets none of this memory. */
+    /* Before Linux 5.12 a fork makes copies of the parent's pages, while the device keeps the old
+     * ones. There a child gets none of this memory. */
     if (ibv_is_fork_initialized() != IBV_FORK_UNNEEDED)
         madvise(r->range.base, r->range.size, MADV_DONTFORK);
     made->region = for_peers

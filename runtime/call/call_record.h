@@ -15,7 +15,8 @@
 #include <pthread.h>
 
 enum {
-    CALL_RECORD_SHORT = 1024 /* elements or bytes: as many take longer than to read the time */
+    CALL_RECORD_SHORT = 1024 /* elements or bytes; for this many the work takes longer than reading
+                              * the time */
 };
 
 static inline bool call_record_is_kept(struct recorded r)
@@ -23,8 +24,8 @@ static inline bool call_record_is_kept(struct recorded r)
     return r.at && r.at->number == r.number;
 }
 
-/* The number of the next record, which is kept for this group unless so many others have been taken
- * since that the place is theirs. Taking one each time would cost an atomic operation. */
+/* The number of the next record, which is kept for this group unless later records have taken its
+ * place since. Taking one each time would cost an atomic operation. */
 static inline uint64_t call_record_take(struct group *g, struct calls_file *c)
 {
     _Atomic uint64_t *taken = &c->file->taken;

@@ -22,16 +22,16 @@ struct request {
     struct group *group;
     struct message_op ops[2]; /* a message's */
     int op_count;
-    struct tagged_receive receive; /* of a receive by tag, or a probe */
-    uint32_t hash_read;            /* of a message, if wanted (task_hash.h) */
-    struct recorded recorded;      /* of a message that is under way */
+    struct tagged_receive receive; /* a receive by tag, or a probe */
+    uint32_t hash_read;            /* a message's, if wanted (task_hash.h) */
+    struct recorded recorded;      /* for a message that is under way */
     void *copy; /* what a sendrecv in place sends, the task's shares or operator, or NULL; owned */
     /* Returns once it is done; NULL: progress_await. */
     void (*await)(struct request *r);
     /* Moves it without waiting, for ml_test; NULL: a thread does. */
     void (*progress)(struct request *r);
     struct request *next; /* in progress.c's lists */
-    struct fault result;  /* of a request that is done; code 0: it succeeded */
+    struct fault result;  /* once the request is done; code 0: it succeeded */
     _Atomic bool is_done; /* progress.c does not look at the request once it is true */
 };
 

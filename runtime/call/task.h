@@ -30,12 +30,12 @@ struct task {
     void *out;        /* what is written; a broadcast's buffer */
     size_t count;     /* elements, or bytes of a share */
     uint8_t content;  /* what a call that is no reduction moves: 1 + ml_type, or 0 for bytes */
-    const char *site; /* where in the program the call stands, or NULL */
+    const char *site; /* where in the program the call is, or NULL */
     ml_type type;
     ml_op op;
-    const ml_operator *with;          /* of a reduction: in place of type and op, or NULL */
+    const ml_operator *with;          /* for a reduction, in place of type and op; or NULL */
     int root;                         /* or -1 */
-    const struct task_shares *shares; /* of an all_gather_v or all_to_all_v */
+    const struct task_shares *shares; /* for an all_gather_v or all_to_all_v */
     /* CALL_SEND, which is send, recv and sendrecv: sends `count` bytes of `in` to rank `to`, and
      * receives `out_size` bytes from rank `from`. ML_NOBODY: does not. */
     int to;
@@ -45,7 +45,7 @@ struct task {
     enum task_tagged tagged;
     int tag;
     ml_status *status; /* or NULL */
-    int *found;        /* of a probe that does not wait */
+    int *found;        /* for a probe that does not wait */
 };
 
 /* The bytes of a reduction's vector, or of a share of it. */

@@ -12,7 +12,7 @@ static inline bool task_hash_is_wanted(const struct group *g)
     return __builtin_expect(g->world->calls && g->world->calls->has_hashes, 0);
 }
 
-/* Of what the task reads; before it is carried out. */
+/* The hash of what the task reads; called before it is carried out. */
 uint32_t task_hash_read(const struct group *g, const struct task *t);
 /* Puts it, and that of what the task has written, into its record; after it was carried out. */
 void task_hash_note(struct recorded r, const struct group *g, const struct task *t, uint32_t read);

@@ -56,7 +56,7 @@ int all_reduce_doubling_team(struct group *g, const struct team *m, const void *
                              size_t size, void *work, struct fault *why)
 {
     struct fold f = fold_of(m->size);
-    bool has_odd = m->index < 2 * f.rest; /* the next place, an odd one, stands aside */
+    bool has_odd = m->index < 2 * f.rest; /* the next place, an odd one, takes no part */
     int number = fold_number(f, m->index), rc = 0;
     const void *mine = in;
 

@@ -65,7 +65,7 @@ int all_reduce_hierarchical(struct group *g, const void *in, void *out, size_t s
     void *work;
     int rc = hierarchical_open(&p, g, size < segment ? size : segment, &work, why);
 
-    do { /* once at least: empty messages show calls that differ, too */
+    do { /* once at least: empty messages also show calls that differ */
         size_t part = size - offset < segment ? size - offset : segment;
 
         if (!rc)

@@ -19,8 +19,9 @@ struct mapped {
 };
 
 /* Begins a call on the board, as shm_coll_begin, with a turn of the cells. Returns 1 if all members
- * have agreed: then all_reduce_mapped_run does the rest. Returns 0 if all go on with cells: a round
- * is over, before which each member has called `give` to fill its own cell. Or returns an error. */
+ * have agreed: then all_reduce_mapped_run does the rest. Returns 0 if all continue with cells. A
+ * round is over then, before which each member has called `give` to fill its own cell. Or returns
+ * an error. */
 int all_reduce_mapped_begin(struct mapped *m, struct group *g, const void *in, void *out,
                             size_t size, void (*give)(const void *context), const void *context,
                             struct fault *why);

@@ -73,7 +73,7 @@ static int shared_reduce_lines(struct group *g, const void *in, void *out, size_
     return rc;
 }
 
-/* A vector from which this rank's next cell is to be filled. */
+/* A vector that fills this rank's next cell. */
 struct whole {
     const struct shm_coll *coll;
     const char *in;

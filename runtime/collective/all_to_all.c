@@ -51,7 +51,7 @@ int all_to_all_run(struct group *g, const void *in, void *out, size_t size, stru
     rc = pipeline_open(&p, g, 2 * g->size, &aside, in_place ? others * CHUNK : 0, why);
     if (rc)
         return rc;
-    do { /* once at least: empty messages show calls that differ, too */
+    do { /* once at least: empty messages also show calls that differ */
         size_t part = size - done < CHUNK ? size - done : CHUNK;
 
         rc = chunk_exchange(g, in, out, size, done, part, p.t, in_place ? aside : NULL, why);

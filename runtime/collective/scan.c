@@ -14,7 +14,7 @@
 #include <string.h>
 
 /* The scan of the ranks from `first` on, each of which has `mine`. work: room for 2 vectors, in
- * turn: what is being sent must not change before it has left. */
+ * turn, because what is being sent must not change before it has left. */
 static int scan_from(struct group *g, int first, const void *mine, void *out, size_t size,
                      char *work, struct fault *why)
 {

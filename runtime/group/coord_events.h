@@ -47,8 +47,8 @@ enum peer_state coord_events_peer(struct coord_events *e, int rank, struct fault
  * released by the caller; *from: its world rank. NULL: there is none. */
 json_t *coord_events_mail(struct coord_events *e, struct group *g, int *from);
 
-/* Sends the coordinator a frame: JSON, whose reference is taken over (NULL: there was no memory for
- * it), or bytes. 0 without a coordinator; ML_ERR_PEER once it is lost. */
+/* Sends the coordinator a frame of JSON, whose reference is taken over (NULL: there was no memory
+ * for it), or of bytes. 0 without a coordinator; ML_ERR_PEER once it is lost. */
 int coord_events_send(struct coord_events *e, uint8_t type, json_t *payload, struct fault *why);
 int coord_events_send_bytes(struct coord_events *e, uint8_t type, const void *payload,
                             uint32_t size, struct fault *why);

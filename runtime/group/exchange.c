@@ -10,7 +10,7 @@
 #include <string.h>
 
 struct exchange {
-    void *payload; /* of the frame; owned */
+    void *payload; /* the frame's; owned */
     struct blob blobs[];
 };
 

@@ -107,7 +107,7 @@ struct inbox {
     struct fault broken; /* code != 0: the coordinator said BROKEN */
     struct reply reply;
     struct mail *mail;  /* what members sent to this rank through the coordinator, oldest first */
-    struct group *next; /* of all groups of the process */
+    struct group *next; /* among all groups of the process */
 };
 
 /* One thread at a time uses a group: the caller's, or progress.c's while under_way is not 0. The
@@ -121,8 +121,8 @@ struct group {
     struct call call;           /* the call under way */
     const char *call_name;      /* "all_reduce" */
     const char *call_algorithm; /* "ring"; NULL: the call has no choice of algorithms */
-    const char *call_site; /* where in the program it stands, as ml_next_place has said, or NULL */
-    struct recorded recorded;          /* of the call under way */
+    const char *call_site;      /* where in the program it is, as ml_next_place has said, or NULL */
+    struct recorded recorded;   /* the call under way */
     uint64_t record_next, record_past; /* records that are taken for the next calls */
     uint32_t calls;                    /* collective calls so far */
     uint64_t history;                  /* a digest of them; messages carry its low half */

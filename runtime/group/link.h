@@ -27,7 +27,7 @@ enum message_op_what {
     MESSAGE_OP_SEND,   /* buf → peer */
     MESSAGE_OP_RECV,   /* peer → buf */
     MESSAGE_OP_REDUCE, /* buf[i] = with[i] op incoming[i], or incoming[i] op with[i] */
-    MESSAGE_OP_LISTEN, /* of matching.c: looks at the next message, for a receive from this rank; */
+    MESSAGE_OP_LISTEN, /* matching.c: looks at the next message, for a receive from this rank; */
     MESSAGE_OP_LISTEN_ANY, /* only for receives from any rank */
 };
 

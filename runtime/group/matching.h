@@ -34,10 +34,10 @@ struct tagged_receive {
     struct tagged_receive *next;
 };
 
-/* For transports: the header *came of a message has arrived on `l`, which has a receive. Returns
- * 1: the message belongs to the first of l->recvs, which may be another one than before; 0: it must
- * stay unread, and nothing may be queued any more; as message_check ML_ERR_MISMATCH or ML_ERR_LINK;
- * ML_ERR_MEMORY. */
+/* For transports: the header *came of a message has arrived on `l`, which has a receive. Returns 1
+ * if the message belongs to the first of l->recvs, which may be another one than before; 0 if it
+ * must stay unread, and nothing may be queued any more; as message_check ML_ERR_MISMATCH or
+ * ML_ERR_LINK; or ML_ERR_MEMORY. */
 int matching_find(struct link *l, const struct message *came, struct fault *why);
 static inline int matching_accept(struct link *l, const struct message *came, struct fault *why)
 {

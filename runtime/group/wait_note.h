@@ -16,7 +16,7 @@ struct group;
 void wait_note_leave(const struct group *g, const char *signature);
 void wait_note_remove(const struct group *g);
 
-/* Where in the program the call stands, cut off at its beginning if it is long, or "". */
+/* Where in the program the call is, cut off at its beginning if it is long, or "". */
 enum { WAIT_NOTE_SITE = 128 };
 void wait_note_site(char out[WAIT_NOTE_SITE], const struct group *g);
 

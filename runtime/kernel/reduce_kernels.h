@@ -53,7 +53,7 @@ typedef double ANYWHERE any_f64;
 
 /* Defines name_any, name_avx2 and name_avx512. `omp simd` (-fopenmp-simd, without the OpenMP
  * library) tells gcc and clang at any level of optimisation that the iterations are independent.
- * That holds for out == a and out == b, too. */
+ * That also holds for out == a and out == b. */
 #if defined(__x86_64__)
 #define REDUCE_LOOP(name, element, combine)                                                        \
     REDUCE_LOOP_FOR(, name##_any, element, combine)                                                \
@@ -103,7 +103,7 @@ INLINE float nan_first(float a, float result)
                          (bits_of_float(result) & ~mask));
 }
 
-/* The arithmetic of float32, in which float16, bfloat16 and complex64 are computed, too. */
+/* The arithmetic of float32, in which float16, bfloat16 and complex64 are also computed. */
 INLINE float float_sum(float a, float b)
 {
     return nan_first(a, a + b);
@@ -119,7 +119,7 @@ INLINE float float_prod(float a, float b)
     return nan_first(a, a * b);
 }
 
-/* Of equal operands (0 and -0) the left one. */
+/* If both are equal (0 and -0), the left one. */
 INLINE float float_min(float a, float b)
 {
     uint32_t mask = -(uint32_t)(b < a);

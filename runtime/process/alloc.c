@@ -54,8 +54,8 @@ static void alloc_prepare(void)
     (void)pthread_atfork(alloc_before_fork, alloc_after_fork, alloc_in_child);
 }
 
-/* Maps it in the file, if there is one. Private memory is mapped first in any case: the kernel
- * refuses it if there is not so much memory at all, while it allows a file of any size. */
+/* Maps it in the file, if there is one. Private memory is mapped first in any case, because the
+ * kernel refuses it if there is not enough memory at all, while it allows a file of any size. */
 static bool alloc_map(struct alloc_block *b, size_t size)
 {
     void *private = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -98,7 +98,7 @@ out:
     return rc;
 }
 
-/* The pages of an inherited block belong to the parent, too, so they are not freed in the file. */
+/* The pages of an inherited block also belong to the parent, so they are not freed in the file. */
 static void alloc_unmap(const struct alloc_block *b)
 {
     if (b->is_in_file && !b->is_inherited)

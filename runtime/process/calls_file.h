@@ -14,11 +14,11 @@ struct calls_file {
     uint64_t mask;          /* record of call n: n & mask */
     _Atomic uint64_t limit; /* calls from this number on have no record yet */
     size_t mapped;          /* bytes */
-    int fd;                 /* of a file that grows; or -1 */
+    int fd;                 /* for a file that grows; or -1 */
     uint16_t generation;
     bool ticks_are_ns;
-    bool keeps_times; /* of the ends of all calls */
-    bool has_hashes;  /* of the calls' results */
+    bool keeps_times; /* when each call ended */
+    bool has_hashes;  /* a hash of each call's result */
 };
 
 /* Opens the file of the rank whose job directory is `dir`, and goes on behind the calls of an

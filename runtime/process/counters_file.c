@@ -22,7 +22,7 @@ static void *file_map(const char *path, size_t size)
     int fd;
     void *at = MAP_FAILED;
 
-    unlink(path); /* of this process, before it joined again */
+    unlink(path); /* left by this process, before it joined again */
     fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
         return MAP_FAILED;

@@ -14,7 +14,7 @@ void counters_file_close(struct rank_counters *c);
 /* Adds a stretch of waiting. */
 void counters_file_wait(struct call_counters *c, uint64_t ns);
 
-/* Those of the links of that name to a host's ranks; NULL: the name is unknown. */
+/* The counters of the links of that name to a host's ranks; NULL: the name is unknown. */
 struct link_counters *counters_file_links(struct rank_counters *c, int host, const char *name);
 
 #endif

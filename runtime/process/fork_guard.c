@@ -12,9 +12,9 @@ bool fork_guard_is_child;
 static struct {
     pthread_mutex_t lock; /* over all of the below */
     bool is_registered;   /* with pthread_atfork */
-    bool is_holder;       /* of a rank */
+    bool is_holder;       /* it is a rank */
     unsigned long *bits;  /* one per descriptor that forked children must close */
-    size_t words;         /* of bits */
+    size_t words;         /* length of `bits` */
 } guard = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 enum { WORD_BITS = sizeof(unsigned long) * CHAR_BIT };

@@ -26,8 +26,8 @@ int pool_create(struct pool **out, size_t size, size_t alignment, struct fault *
  * pool. Takes NULL. */
 void pool_destroy(struct pool *p);
 
-/* *out: a block of `size` bytes, rounded up to the pool's alignment and at least so much; what is
- * in it is left from before. ML_ERR_MEMORY: no free piece is long enough; the pool is unharmed. */
+/* *out: a block of `size` bytes, rounded up to the pool's alignment or longer; its contents are
+ * left from before. ML_ERR_MEMORY: no free piece is long enough; the pool is unharmed. */
 int pool_take(struct pool *p, size_t size, void **out, struct fault *why);
 
 /* Frees a block; NULL is ignored. ML_ERR_ARGUMENT, and nothing is changed: there is no block that

@@ -16,6 +16,6 @@ def register():
     try:
         import mlaunch.torch  # noqa: F401
     except Exception:  # pylint: disable=broad-except
-        # `import torch` is for other programs, too. Those that want the backend import it
+        # `import torch` also serves other programs. Those that want the backend import it
         # themselves and see what is wrong.
         pass

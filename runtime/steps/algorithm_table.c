@@ -109,7 +109,7 @@ static const struct {
 };
 enum { ROWS = sizeof(table) / sizeof(table[0]) };
 
-/* Without the first, which stands for none. */
+/* Without the first, which means none. */
 static const char *const all_names[RANK_COUNTERS_ALGORITHMS] = RANK_COUNTERS_ALGORITHM_NAMES;
 static const char *const *const names = all_names + 1;
 _Static_assert(ALGORITHMS + 1 == RANK_COUNTERS_ALGORITHMS, "each algorithm has a counter");

@@ -19,7 +19,7 @@
 
 struct reduce_direct {
     struct group *group;
-    struct blocks blocks; /* of `in` */
+    struct blocks blocks; /* how `in` is divided */
     const char *in;
     char *sum;     /* where my block's chunks are reduced */
     size_t window; /* chunks that sum has room for, which are used in turn; SIZE_MAX: all */

@@ -94,8 +94,8 @@ struct pipeline {
 };
 
 /* Opens a pipeline with room for `most` transfers a step. It lies in the group's scratch memory, as
- * do `size` bytes for the caller at *work, 64-byte aligned; work may be NULL. Nothing is to be
- * freed. ML_ERR_MEMORY. */
+ * do `size` bytes for the caller at *work, 64-byte aligned; work may be NULL. There is nothing to
+ * free. ML_ERR_MEMORY. */
 int pipeline_open(struct pipeline *p, struct group *g, int most, void **work, size_t size,
                   struct fault *why);
 /* Starts the n transfers in p->t, and waits for the step PIPELINE_DEPTH - 1 before it. Errors as

@@ -39,7 +39,7 @@ void rdma_topology_destroy(struct rdma_topology *w)
     free(w);
 }
 
-/* MLAUNCH_RAIL, the one rail of each link that is to be used, from 0; -1: all. */
+/* MLAUNCH_RAIL, the only rail of each link to use, from 0; -1: all. */
 static int rail_chosen(void)
 {
     const char *text = getenv("MLAUNCH_RAIL");

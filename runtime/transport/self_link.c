@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A message that was sent before it was to be received. */
+/* A message that was sent before its receive was called. */
 struct kept_message {
     struct kept_message *next;
     struct message header;

@@ -27,7 +27,7 @@ enum { SHM_COLL_LINES = 2, SHM_COLL_CELLS = 4, SHM_COLL_PAYLOAD = 88 };
 
 struct shm_coll_line {
     _Alignas(PROCESSOR_LINE) _Atomic uint64_t at; /* the number of the post, from 1; written last */
-    struct message call;                          /* of a call's first post */
+    struct message call;                          /* a call's first post */
     unsigned char payload[SHM_COLL_PAYLOAD];
 };
 _Static_assert(sizeof(struct shm_coll_line) == PROCESSOR_LINE, "fetched as one");

@@ -31,10 +31,11 @@ enum shm_rendezvous_state {
 struct shm_rendezvous {
     _Alignas(PROCESSOR_LINE) _Atomic uint32_t state;
     int32_t pid;
-    /* Of its header in the ring. Atomic, as a receiver may look for an offer of another message
-     * while the next one is made; neither position is then the one that it looks for. */
+    /* The position of its header in the ring. Atomic, as a receiver may look for an offer of
+     * another message while the next one is made; neither position is then the one that it looks
+     * for. */
     _Atomic uint64_t position;
-    uint64_t address; /* of the payload, and of the cookie, in the sender's memory */
+    uint64_t address; /* where the payload is, and the cookie, in the sender's memory */
     uint64_t cookie_address;
     uint64_t cookie;
 };

@@ -35,7 +35,7 @@ struct shm_segment {
     bool is_named; /* made by this process, and not unlinked yet */
     int count;
     size_t ring_size, cell_size;
-    size_t head_size, part_size, size; /* of the head with its slots, of each part, of all */
+    size_t head_size, part_size, size; /* the head with its slots; each part; all */
     unsigned char *memory;
 };
 

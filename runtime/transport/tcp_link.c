@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * tcp_link.c: messages over a TCP connection. Header and payload are sent and received by one
- * system call, straight from and to the caller's memory; several short messages by one, too. The
+ * system call, straight from and to the caller's memory. Several short messages also go by one. The
  * sizes of the socket's buffers are left to the kernel, which lets them grow to megabytes; setting
  * them would limit that to net.core.wmem_max, a fraction. With --secure the same bytes go through
  * tcp_seal.c.
@@ -26,7 +26,7 @@ enum {
     BOUNCE = 256 * 1024,       /* bytes: what is reduced comes through here, in the L2 cache */
     PART = 512 * 1024,         /* bytes per system call: acknowledgements wait for its lock */
     TOGETHER = 32,             /* messages that are sent by one system call, */
-    TOGETHER_SIZE = 64 * 1024, /* of fewer bytes than this, but for the last one */
+    TOGETHER_SIZE = 64 * 1024, /* and fewer bytes than this, but for the last one */
     AHEAD = 8 * 1024,          /* bytes that are read ahead, behind a message that is shorter */
 };
 
@@ -48,7 +48,7 @@ static struct tcp_link *tcp_link_of(struct link *l)
     return (struct tcp_link *)l;
 }
 
-/* Where the payload goes on. That of an empty message may be NULL, to which C adds nothing. */
+/* Where the payload goes on. An empty message's may be NULL, to which C adds nothing. */
 static void *tcp_link_place(const struct message_op *t)
 {
     return t->moved ? (char *)t->buf + t->moved : t->buf;
@@ -360,8 +360,8 @@ static int tcp_link_progress(struct link *l, struct fault *why)
     struct tcp_link *s = tcp_link_of(l);
     int moved = 0, rc;
 
-    /* Of what was read ahead the user asks for the next message at once; so what it sends in answer
-     * to this one goes with the answer to that. */
+    /* If another message is already buffered, return before sending: its answer and this one's then
+     * share a system call. */
     if (s->ahead_have && l->recvs) {
         moved = tcp_link_receive_all(s, why);
         if (moved < 0 || (moved && s->ahead_have))

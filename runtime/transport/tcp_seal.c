@@ -25,7 +25,7 @@ struct seal_out {
     crypto_secretstream_xchacha20poly1305_state state;
     unsigned char sealed[BUFFER];
     size_t at, size; /* in `sealed`: the socket has taken `at` of `size` bytes */
-    size_t bytes;    /* of the stream, in the record that the socket is taking; 0: none */
+    size_t bytes;    /* the stream's, in the record that the socket is taking; 0: none */
     unsigned char plain[TCP_SEAL_RECORD];
 };
 
@@ -36,7 +36,7 @@ struct seal_in {
     unsigned char key[AUTH_KEY];
     unsigned char sealed[BUFFER];
     size_t at, size; /* in `sealed`: bytes from `at` to `size` are still to be opened */
-    size_t length;   /* of the record in STAGE_BODY */
+    size_t length;   /* the record's, in STAGE_BODY */
     unsigned char plain[TCP_SEAL_RECORD];
     size_t plain_at, plain_size; /* in `plain`: opened, but not wanted yet */
 };
@@ -213,7 +213,7 @@ static bool open_length(struct seal_in *i)
     return i->length > 0 && i->length <= TCP_SEAL_RECORD;
 }
 
-/* Opens a record straight into the caller's memory if it fits there. *came: so many bytes did. */
+/* Opens a record straight into the caller's memory if it fits there. *came: the number of bytes. */
 static bool open_body(struct seal_in *i, const struct iovec *part, size_t *came)
 {
     bool fits = part->iov_len >= i->length;

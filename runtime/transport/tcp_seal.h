@@ -24,8 +24,8 @@ struct tcp_seal;
 int tcp_seal_create(struct tcp_seal **out, const struct auth_keys *keys, struct fault *why);
 void tcp_seal_destroy(struct tcp_seal *s); /* wipes the keys; takes NULL */
 
-/* As sendmsg and recvmsg on `fd` with MSG_DONTWAIT, with bytes of the stream in `part`: at least
- * one, or -1 and errno; 0: the peer has closed its end.
+/* As sendmsg and recvmsg on `fd` with MSG_DONTWAIT, with bytes of the stream in `part`. They return
+ * at least one, or -1 and errno; 0: the peer has closed its end.
  *
  * After -1 with EAGAIN from tcp_seal_send the same bytes must be given again: they may be in a
  * record that the socket has taken in part. They have been sent only once it says so.

@@ -21,12 +21,12 @@ struct tcp_wire {
     int peer; /* rank in the group; -1: accepted, not known yet */
     struct auth *auth;
     struct frame_reader *reader;
-    const unsigned char *out; /* of auth_output, not taken by the socket yet */
+    const unsigned char *out; /* auth_output's, not taken by the socket yet */
     size_t out_size;
     bool has_spoken;     /* it has sent a valid frame; strangers that have not are dropped first */
     bool is_proved;      /* the peer has proved who it is; a last output may be left */
     int64_t deadline_ms; /* clock_ms; of accepted ones */
-    struct address to;   /* of connecting ones */
+    struct address to;   /* where a connecting one goes */
 };
 
 /* Begin a connection; *w is free, except for w->peer and w->to of a connecting one. tcp_wire_accept

@@ -122,8 +122,8 @@ static int ask_start(struct window *w, const struct window_order *o, struct requ
     r->order.why = &r->base.result;
     window_turn_take(&w->turn);
     window_serve_send(w, &r->order);
-    /* The window's thread goes on with it in a moment. Called back at once, it would stand in the
-     * way of the next call, which most often follows. */
+    /* The window's thread continues with it in a moment. If it were called back at once, it would
+     * delay the next call, which usually follows. */
     window_turn_give(&w->turn, false);
     *out = &r->base;
     return 0;

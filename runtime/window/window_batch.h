@@ -13,7 +13,7 @@
 enum { BATCH_ROOM = 4096, BATCH_PUT_MOST = 256 /* bytes of one put */ };
 
 struct window_batch {
-    size_t size; /* of `bytes` */
+    size_t size; /* used in `bytes` */
     unsigned char bytes[BATCH_ROOM];
 };
 

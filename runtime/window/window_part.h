@@ -27,7 +27,7 @@ struct window_part {
     size_t size;
     unsigned char *memory;          /* where this process has it; NULL: it is served, or empty */
     struct window_control *control; /* the same; NULL: it is served */
-    struct alloc_place memory_place, control_place; /* of a direct part of another rank */
+    struct alloc_place memory_place, control_place; /* another rank's direct part */
 };
 
 /* Tells the other ranks of g where this rank's part is (`memory`, `size`; control: that of a

@@ -580,7 +580,7 @@ struct patience {
     struct waiting waiting; /* its spin_ns: 0: sleep at once */
     int64_t came_ns;        /* the last frame */
     int64_t shy_ns;         /* until then it does not spin */
-    int doublings;          /* of SHY_NS */
+    int doublings;          /* how often SHY_NS was doubled */
 };
 
 static void patience_renew(struct patience *p, int64_t now)

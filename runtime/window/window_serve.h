@@ -4,8 +4,9 @@
  * links of the window's group (window_frame.h), and whichever thread of the target has the turn
  * (window_turn.h) carries them out: the window's own thread, as long as the program makes no call.
  *
- * A rank has at most SERVE_CREDITS frames without a reply at each other rank, which has room for as
- * many replies, and so always goes on reading: two ranks that send each other much can't block.
+ * A rank has at most SERVE_CREDITS frames without a reply at each other rank, which has room for
+ * that many replies, and so always continues to read. Two ranks that send each other much can't
+ * block.
  */
 #ifndef RUNTIME_WINDOW_WINDOW_SERVE_H
 #define RUNTIME_WINDOW_WINDOW_SERVE_H
@@ -29,7 +30,7 @@ struct window_order {
     _Atomic bool *done;   /* then the result is in *why */
     struct fault *why;    /* code 0 at first, and in success */
     uint64_t value;       /* the reply's */
-    uint64_t puts;        /* FRAME_FLUSH: as many are complete with the reply */
+    uint64_t puts;        /* FRAME_FLUSH: this many are complete with the reply */
     bool has_reply;
     bool may_wait;              /* it may go with the next one, as long as a reply is awaited */
     struct window_batch *batch; /* what `from` points to; owned; NULL: memory of the caller */
@@ -82,7 +83,7 @@ void window_serve_send(struct window *w, struct window_order *o);
  * step, will send. False: it has to be sent as an order. */
 bool window_serve_put_late(struct window *w, int peer, const void *from, size_t size,
                            uint64_t offset);
-/* The same, if that takes nothing but a copy. Whoever holds the turn's lock may call it, too. */
+/* The same, if that takes nothing but a copy. Any holder of the turn's lock may also call it. */
 bool window_serve_put_along(struct window *w, int peer, const void *from, size_t size,
                             uint64_t offset);
 /* Moves what can be moved, and sleeps if nothing can. < 0: the window is broken. */

@@ -85,7 +85,7 @@ class Agent:
         self.data = b""
         self.frames = []
         self.output = {}
-        self.cost = 0  # of all OUTPUT so far, in bytes of the window
+        self.cost = 0  # all OUTPUT so far, in bytes of the window
         self.exited = {}
         self.pids = {}
         self.taken = {}

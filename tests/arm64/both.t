@@ -4,7 +4,6 @@
 # are those of the build in $MLAUNCH_ARM64 (tests/arm64/check). Both are this machine; the second
 # one runs under qemu-user.
 TEST_TIER=full
-TEST_LIMIT=120
 . "${0%/*}/../lib/test.sh"
 [ -n "${MLAUNCH_ARM64:-}" ] || skip_all "only make check-arm64 makes a build for arm64"
 native=$BUILD arm=$MLAUNCH_ARM64/build

@@ -5,7 +5,6 @@
 # in slurm-cgroup.t by cgroups.
 # shellcheck disable=SC2154 # mark, job and out are set in slurm.sh
 TEST_TIER=full
-TEST_LIMIT=300
 . "${0%/*}/../lib/test.sh"
 [ "$SANITIZE" = no ] || skip_all "Slurm accounts for sanitized processes as for others"
 . "${0%/*}/../lib/hosts.sh"
@@ -35,7 +34,7 @@ memory = bytearray(b\"x\") * (64 << 20)
 while time.process_time() < 3:
     pass
 signal.pause()"'
-wait_for '[ "$(cat "$out" 2> /dev/null | wc -l)" = 4 ] && running "sleep 1002" 2' 30 ||
+wait_for '[ "$(cat "$out" 2> /dev/null | wc -l)" = 4 ] && running "sleep 1002" 2' ||
     fail "ranks start" "$(cat "$out")"
 
 # step_of NODE PID: the number of the step to which Slurm assigns the process.
@@ -67,16 +66,16 @@ used() {
         { kib = $3 + 0 } $3 ~ /M$/ { kib *= 1024 } $3 ~ /G$/ { kib *= 1024 * 1024 }
         kib >= 65536 && $4 != "00:00:00" { print $2 }' | sort | paste -sd' ' -
 }
-wait_for '[ "$(used 2> /dev/null)" = "$N1 $N2" ]' 45
+wait_for '[ "$(used 2> /dev/null)" = "$N1 $N2" ]'
 check_output "$N1 $N2" "sstat tells what the ranks of each node use" used
 diag "$(on_login sstat -a -P -j "$job" --format=JobID,Nodelist,MaxRSS,AveCPU)"
 
 on_login scancel "$job"
 ends CANCELLED '143:0|125:0|0:15' "scancel"
-no_survivors "and nothing is left" "$mark" 60
+no_survivors "and nothing is left" "$mark"
 if [ -n "${with_cgroups:-}" ]; then
     steps() { find "/sys/fs/cgroup/freezer/$SLURM_CGROUPS" -type d -name 'step_*'; }
-    wait_for '[ -z "$(steps)" ]' 20
+    wait_for '[ -z "$(steps)" ]'
     check_output "" "no cgroup of it either" steps
 fi
 done_testing

@@ -4,7 +4,6 @@
 # what a dead one leaves is removed.
 # shellcheck disable=SC2154 # mark, job and out are set in slurm.sh
 TEST_TIER=full
-TEST_LIMIT=240
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../lib/hosts.sh"
 . "${0%/*}/../lib/slurm.sh"
@@ -16,7 +15,7 @@ fresh_mark
 batch --nodes 1 --ntasks 1 --extra --array=1-2 --extra "--nodelist=$N3" --extra \
     "--output=$T/array.%a" -x "$mark" -x SLURM_ARRAY_TASK_ID run --output raw -- \
     sh -c 'echo $MLAUNCH_JOB_DIR; while [ ! -e '"$T"'/end.$SLURM_ARRAY_TASK_ID ]; do sleep 0.1; done; exit $((SLURM_ARRAY_TASK_ID - 1))'
-wait_for '[ -s "$T/array.1" ] && [ -s "$T/array.2" ]' 30 || fail "both start" "$(cat "$T"/array.*)"
+wait_for '[ -s "$T/array.1" ] && [ -s "$T/array.2" ]' || fail "both start" "$(cat "$T"/array.*)"
 array=$job
 
 # A third job of the user's cleans up on that node: what is left of a dead one, whose agent's two
@@ -25,7 +24,7 @@ on_login salloc -Q -n 1 -w "$N3" "$MLAUNCH" --output raw -- sh -c \
     'echo $MLAUNCH_JOB_DIR; setsid sleep 1008 & exec sleep 1009' > "$T/dead.out" 2>&1 &
 pid=$!
 rank_pid() { netns exec "$N3" pgrep -f '^sleep 1009'; }
-wait_for 'rank_pid > /dev/null && [ -s "$T/dead.out" ]' 30
+wait_for 'rank_pid > /dev/null && [ -s "$T/dead.out" ]'
 dead=$(cat "$T/dead.out")
 parent() { netns exec "$N3" ps -o ppid= -p "$1" | tr -d ' '; }
 worker=$(parent "$(rank_pid)")

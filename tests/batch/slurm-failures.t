@@ -4,7 +4,6 @@
 # Expected: the job has failed, its output names who, and nothing is left.
 # shellcheck disable=SC2154 # mark, job and out are set in slurm.sh
 TEST_TIER=full
-TEST_LIMIT=240
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../lib/hosts.sh"
 . "${0%/*}/../lib/slurm.sh"
@@ -23,13 +22,13 @@ check_match "^mlaunch: rank 2 on host $N3 .*killed by signal 11" "$out" \
 
 fresh_mark
 batch --nodes 3 -x "$mark" -- sh -c 'setsid sleep 1002 & sleep 1002'
-wait_for 'running "sleep 1002" 6' 30 || fail "ranks start" "$(survivors "$mark")"
+wait_for 'running "sleep 1002" 6' || fail "ranks start" "$(survivors "$mark")"
 on_login scancel "$job"
 ends CANCELLED "$by_signal" "scancel in mid-run"
 nothing_left "scancel"
 fresh_mark
 batch --nodes 3 -x "$mark" -- sh -c 'trap "" TERM; setsid sleep 1003 & while :; do sleep 1003; done'
-wait_for 'running "sleep 1003" 6' 30 || fail "ranks start" "$(survivors "$mark")"
+wait_for 'running "sleep 1003" 6' || fail "ranks start" "$(survivors "$mark")"
 on_login scancel "$job"
 ends CANCELLED "$by_signal" "scancel of ranks that ignore SIGTERM"
 nothing_left "scancel of the deaf"
@@ -49,30 +48,30 @@ fresh_mark
 on_login salloc -Q -N 2 "$MLAUNCH" -x "$mark" -- sh -c \
     'trap "" TERM; exec sleep 1004' > "$T/srun.out" 2>&1 &
 pid=$!
-wait_for 'running "sleep 1004" 2' 30 || fail "ranks start" "$(survivors "$mark")"
+wait_for 'running "sleep 1004" 2' || fail "ranks start" "$(survivors "$mark")"
 must kill -KILL "$(below "$pid" "nodelist=$N2 ")"
 cut_off() { netns exec "$N2" pgrep -fa 'sleep 1004' || :; }
-wait_for '[ -z "$(cut_off)" ]' 60
+wait_for '[ -z "$(cut_off)" ]'
 check_output "" "an srun is killed: its node's ranks are gone" cut_off
 check_status 125 "the job fails" wait "$pid"
 check_match "^mlaunch: .*host $N2 was lost: srun, which had started its agent, was killed by SIGKILL\$" "$T/srun.out" "naming the host"
-no_survivors "and nothing is left" "$mark" 60
+no_survivors "and nothing is left" "$mark"
 fresh_mark
 on_login salloc -Q -N 2 "$MLAUNCH" -x "$mark" -- sleep 1005 > "$T/mlaunch.out" 2>&1 &
 pid=$!
-wait_for 'running "sleep 1005" 2' 30 || fail "ranks start" "$(survivors "$mark")"
+wait_for 'running "sleep 1005" 2' || fail "ranks start" "$(survivors "$mark")"
 must kill -KILL "$(below "$pid" "^[^ ]*launcher/mlaunch ")"
 wait "$pid"
-no_survivors "mlaunch is killed: nothing is left" "$mark" 60
+no_survivors "mlaunch is killed: nothing is left" "$mark"
 
 # A node dies silently: last, because it doesn't come back.
 fresh_mark
 batch --nodes 3 -x "$mark" -- sleep 1007
-wait_for 'running "sleep 1007" 3' 30 || fail "ranks start" "$(survivors "$mark")"
+wait_for 'running "sleep 1007" 3' || fail "ranks start" "$(survivors "$mark")"
 must netns kill "$N3"
-wait_for '[ -s "$out" ]' 30
+wait_for '[ -s "$out" ]'
 check_match "^mlaunch: .*host $N3 was lost: " "$out" "a node dies: the job's output names it"
-no_survivors "and nothing is left" "$mark" 60
-wait_for '[ "$(job_field "$job" JobState)" != RUNNING ]' 30
+no_survivors "and nothing is left" "$mark"
+wait_for '[ "$(job_field "$job" JobState)" != RUNNING ]'
 check_match "^(FAILED|NODE_FAIL|COMPLETING)" <(job_field "$job" JobState) "and the job has failed"
 done_testing

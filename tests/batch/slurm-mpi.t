@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# MPI programs of both kinds in a Slurm job. srun serves PMI and PMIx, too: a rank must meet the
+# MPI programs of both kinds in a Slurm job. srun also serves PMI and PMIx, so a rank must meet the
 # server of mlaunch, not srun's.
 # shellcheck disable=SC2154 # out: of slurm.sh
 TEST_TIER=full

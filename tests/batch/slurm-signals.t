@@ -4,7 +4,6 @@
 # which a channel is given up.
 # shellcheck disable=SC2154 # mark, job and out are set in slurm.sh
 TEST_TIER=full
-TEST_LIMIT=240
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../lib/hosts.sh"
 . "${0%/*}/../lib/slurm.sh"
@@ -16,7 +15,7 @@ for batch_only in --batch ''; do
     fresh_mark
     batch --nodes 2 -x "$mark" run --output raw -- sh -c \
         'trap "echo \$MLAUNCH_RANK warned; exit 0" USR1; echo ready; while :; do sleep 0.1; done'
-    wait_for '[ "$(grep -c ready "$out" 2> /dev/null)" = 2 ]' 30 ||
+    wait_for '[ "$(grep -c ready "$out" 2> /dev/null)" = 2 ]' ||
         fail "ranks start" "$(cat "$out")"
     # shellcheck disable=SC2086
     on_login scancel $batch_only --signal=USR1 "$job"
@@ -29,17 +28,17 @@ done
 fresh_mark
 batch --nodes 2 -x "$mark" run --output raw -- sh -c \
     'echo ready; while [ ! -e '"$T"'/resumed ]; do sleep 0.1; done; echo went on'
-wait_for '[ "$(grep -c ready "$out" 2> /dev/null)" = 2 ]' 30 || fail "ranks start" "$(cat "$out")"
+wait_for '[ "$(grep -c ready "$out" 2> /dev/null)" = 2 ]' || fail "ranks start" "$(cat "$out")"
 check "a job is suspended" on_login scontrol suspend "$job"
 suspended=$job suspended_out=$out since=$EPOCHSECONDS
 # A shell whose child was stopped between vfork and exec waits for it in state D.
 stopped() { for pid in $(survivors "$mark" | cut -d' ' -f1); do sed 's/.*) //; s/ .*//' \
     "/proc/$pid/stat"; done 2> /dev/null | sort -u | tr -d 'D\n'; }
-wait_for '[ "$(stopped)" = T ]' 20
+wait_for '[ "$(stopped)" = T ]'
 check_output T "all of it is stopped" stopped
 
 job=$suspended out=$suspended_out
-wait_for '[ $((EPOCHSECONDS - since)) -gt 12 ]' 20
+wait_for '[ $((EPOCHSECONDS - since)) -gt 12 ]'
 check "it is resumed" on_login scontrol resume "$job"
 touch "$T/resumed"
 ends COMPLETED 0:0 "and comes to a good end"

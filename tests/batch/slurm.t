@@ -3,7 +3,6 @@
 # mlaunch under a real Slurm: three nodes, a login host that is none of them, and no SSH between
 # them. Job scripts and salloc, where ranks run, what they find.
 TEST_TIER=full
-TEST_LIMIT=240
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../lib/hosts.sh"
 . "${0%/*}/../lib/slurm.sh"

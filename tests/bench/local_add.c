@@ -14,7 +14,7 @@
 
 enum { ROUNDS = 9, CORES_MOST = 1024 };
 
-/* Of all processes. */
+/* Shared by all processes. */
 struct board {
     _Atomic int come; /* at the beginning of rounds, so far */
     double seconds[ROUNDS][CORES_MOST];

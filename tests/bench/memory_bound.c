@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * memory_bound [RANKS (2)] [BYTES (67108864)]: the least time of an all_reduce of BYTES over shared
- * memory on this machine: what memory and the way between the cores take, with no arithmetic and no
- * waiting. All ranks do the same at once. Prints medians in us.
+ * memory on this machine, which is what memory and the way between the cores take, with no
+ * arithmetic and no waiting. All ranks do the same at once. Prints medians in us.
  *
  *     copy      each rank reads its vector and writes one as long: a memcpy of BYTES
  *     give      what other ranks must get from each rank, 2 (RANKS - 1) / RANKS of BYTES (NCCL's
  *               bus bytes), is written where they can read it, in pieces that stay in a cache
- *     take      as many bytes are read from there by another core
- *     bound     copy and take: one core does both, and neither can be avoided
+ *     take the same number of bytes is read from there by another core bound     copy and take: one
+ *     core does both, and neither can be avoided
  *
  * RANKS must not exceed the number of cores.
  */

@@ -23,7 +23,7 @@ static const double budget_us = 100 * 1000;
 
 static int rank;
 static char *mine;          /* rank 0's memory */
-static volatile char *part; /* of this rank */
+static volatile char *part; /* this rank's */
 static int in_flight;
 static size_t bytes;
 

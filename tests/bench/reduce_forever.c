@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* reduce_forever.c: a rank of tests/bench/large_jobs: prints "up" after its first all_reduce, and
- * goes on with all_reduces of 8 bytes until it is ended. */
+ * continues with all_reduces of 8 bytes until it is ended. */
 #include <mlaunch.h>
 
 #include <stdio.h>

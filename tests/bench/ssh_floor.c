@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ssh_floor CONFIG COMMAND HOST…: the least time of a launch over SSH with libssh: to all hosts at
+ * ssh_floor CONFIG COMMAND HOST…: the least time of a launch over SSH with libssh. To all hosts at
  * once, a thread each, connect, log in by key, execute COMMAND and read to its end. There is no
  * agent, plan or job. Prints milliseconds. Host keys are not checked, because the hosts are those
  * that tests/bench/scale makes.

@@ -3,7 +3,6 @@
 # --agent-command: any command that gives a pipe to a program on a host starts an agent there. Here
 # it is nsenter, run by netns-hosts.
 TEST_TIER=quick
-TEST_LIMIT=120
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../lib/hosts.sh"
 hosts_up 2
@@ -70,12 +69,12 @@ begin() {
     "$MLAUNCH" --agent-command "$enter" -H "$H1,$H2" -n 2 --ppn 1 -x "$mark" -- sleep 1000 \
         > "$T/$1.out" 2> "$T/$1.err" &
     pid=$!
-    wait_for "[ \$(survivors '$mark' | grep -c 'sleep 1000') -eq 2 ]" 20 ||
+    wait_for "[ \$(survivors '$mark' | grep -c 'sleep 1000') -eq 2 ]" ||
         fail "$1: ranks start" "$(cat "$T/$1.err")"
 }
 begin killed
 must kill -KILL "$pid"
-no_survivors "mlaunch is killed: nothing is left" "$mark" 60
+no_survivors "mlaunch is killed: nothing is left" "$mark"
 wait "$pid" 2> /dev/null
 enter="sh -c 'echo chatter >&2; exec \"\$@\"' sh $enter"
 begin command
@@ -83,12 +82,12 @@ must kill -KILL "$(pgrep -P "$pid" | head -n 1)"
 check_status 125 "a command is killed: the job fails" wait "$pid"
 check_match "^mlaunch: .*host ($H1|$H2) was lost" "$T/command.err" "naming the host"
 check_no_match "chatter" "$T/command.err" "without what the command said when it started"
-no_survivors "and nothing is left" "$mark" 60
+no_survivors "and nothing is left" "$mark"
 begin host
 must netns kill "$H2"
 check_status 125 "a host dies: the job fails" wait "$pid"
 check_match "^mlaunch: .*host $H2 was lost" "$T/host.err" "naming the host"
-no_survivors "and nothing is left" "$mark" 60
+no_survivors "and nothing is left" "$mark"
 
 # Other tools that give a pipe. Named network namespaces, as in the manual.
 net1=mlt$$a net2=mlt$$b

@@ -4,7 +4,6 @@
 # on another host, by the job's user alone; and --gdb, with and without a terminal.
 # shellcheck disable=SC2154 # status: of test.sh
 TEST_TIER=quick
-TEST_LIMIT=180
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/job.sh"
 terminal() { "$SOURCE/tests/cli/on_terminal.py" "$@"; }
@@ -15,7 +14,7 @@ chmod 755 "$T" "$T/dir"
 "${JOB[@]}" -n 2 --name attached --cwd "$T/dir" -x COLOUR=red -- \
     sh -c 'touch "$0/$MLAUNCH_RANK"; exec sleep 100' "$T" 2> "$T/err" &
 launcher=$!
-wait_for '[ -e "$T/0" ] && [ -e "$T/1" ]' 20
+wait_for '[ -e "$T/0" ] && [ -e "$T/1" ]'
 check_output "$T/dir red 1 2 1" "the rank's directory, variables and ids" \
     attach attached 1 -- sh -c 'echo "$PWD $COLOUR $MLAUNCH_RANK $WORLD_SIZE $RANK"'
 check_output "$(sed -n 's/.*"rank":0,.*"pid":\([0-9]*\).*/\1/p' "$EVENTS" | head -1) 0 localhost" \
@@ -60,7 +59,7 @@ fi
 attach attached 1 -- sh -c 'touch "$0/on"; while [ ! -e "$0/go" ]; do sleep 0.02; done; echo over' \
     "$T" > "$T/over" &
 beside=$!
-wait_for '[ -e "$T/on" ]' 20
+wait_for '[ -e "$T/on" ]'
 must kill "$launcher"
 wait "$launcher"
 touch "$T/go"
@@ -73,7 +72,7 @@ skip_emulated "qemu-user has no ptrace" "--gdb" && done_testing
 if command -v gdbserver > /dev/null && [ "$SANITIZE" = no ]; then
     "${JOB[@]}" -n 2 --name served --gdb 1 -- sh -c 'echo ran' > "$T/out" 2> "$T/err" < /dev/null &
     launcher=$!
-    wait_for 'grep -q "Listening on port" "$T/err"' 20
+    wait_for 'grep -q "Listening on port" "$T/err"'
     port=$(sed -n 's/.*Listening on port //p' "$T/err")
     check_match "rank 1 on host localhost waits for gdb .*attach .* 1 -- gdb -ex 'target remote :PORT'" \
         "$T/err" "--gdb without a terminal: a line says how to connect"
@@ -99,7 +98,7 @@ if command -v tmux > /dev/null && [ "$SANITIZE" = no ]; then
             tmux capture-pane -p -t "$pane" | grep -q '^(gdb) *$' || return 1
         done
     }
-    if wait_for ready 30; then pass "--gdb on a terminal: a window of tmux with gdb for each"; else
+    if wait_for ready; then pass "--gdb on a terminal: a window of tmux with gdb for each"; else
         fail "--gdb on a terminal: a window of tmux with gdb for each" "$(cat "$T/out")"
     fi
     check_no_match ran "$T/out" "… while the ranks are stopped"
@@ -108,6 +107,6 @@ if command -v tmux > /dev/null && [ "$SANITIZE" = no ]; then
     check_output "[0] ran
 [1] ran" "… which run when gdb continues them" sh -c 'tr -d "\r" < "$0" | grep "ran$" | sort' "$T/out"
     for pane in $(panes); do tmux send-keys -t "$pane" quit Enter; done
-    wait_for '[ -z "$(panes)" ]' 60 || fail "the windows close with gdb"
+    wait_for '[ -z "$(panes)" ]' || fail "the windows close with gdb"
 fi
 done_testing

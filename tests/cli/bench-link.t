@@ -3,7 +3,6 @@
 # mlaunch bench link: every pair once, here and between hosts; a slow host stands out in table,
 # matrix and picture; what arrives is checked.
 TEST_TIER=full
-TEST_LIMIT=120
 . "${0%/*}/../lib/test.sh"
 . "$SOURCE/tests/lib/hosts.sh"
 

@@ -6,7 +6,6 @@
 # and fails if anything did. Sources that cannot be written are built elsewhere; a path that
 # configure refuses is named. The tools are stand-ins.
 TEST_TIER=quick
-TEST_LIMIT=240
 . "${0%/*}/../lib/test.sh"
 
 mkdir "$T/tree" "$T/bin"

@@ -17,7 +17,8 @@ said "all 38 calls read and wrote the same as those of $T/hashes" "a run that is
 check_status 0 "is no failure" ml -- "$R" well
 cp "$T/hashes" "$T/well"
 
-# Of rank 1's third call, only what it has got; of rank 2's fifth, too, which comes later.
+# The third call of rank 1 differs in what it has got alone; so does rank 2's fifth, which comes
+# later.
 sed -E '/^(1 0\.1\.0 3|2 0\.1\.0 5) /s/^(.{23}).{3}/\1000/' "$T/well" > "$T/hashes"
 run ml -- "$R" well
 said "this run differs from that of $T/hashes: rank 1 gave the same data to call 3 of the world, broadcast of 4000 bytes from rank 1, and got others; the first of 2 calls that differ" \

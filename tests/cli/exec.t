@@ -67,11 +67,11 @@ exec_start() {
     mlaunch=$!
     set +m
 }
-# How many run `sleep` by now: the shell before it and the other hosts' have these words, too.
+# How many run `sleep` by now: the shell before it and the other hosts' also have these words.
 ranks() { survivors "$MARK" | grep -c "[^c] sleep $1 *\$"; }
 while read -r signal number; do
     exec_start "$ALL" -- sh -c 'echo begun; exec sleep 1234'
-    wait_for '[ "$(ranks 1234)" = 3 ]' 30
+    wait_for '[ "$(ranks 1234)" = 3 ]'
     must kill -$signal "$mlaunch"
     wait "$mlaunch"
     status=$?
@@ -81,7 +81,7 @@ while read -r signal number; do
 done <<< "INT 2
 TERM 15"
 exec_start "$ALL" -- sleep 1234
-wait_for '[ "$(ranks 1234)" = 3 ]' 30
+wait_for '[ "$(ranks 1234)" = 3 ]'
 must kill -KILL "$mlaunch"
 wait "$mlaunch" 2> /dev/null
 no_failure "nothing is left after SIGKILL of mlaunch exec"
@@ -89,9 +89,9 @@ no_failure "nothing is left after SIGKILL of mlaunch exec"
 # A host dies; the others have not ended yet, and do so afterwards.
 exec_start "$ALL" -- sh -c '[ "$(uname -n)" = "$0" ] && exec sleep 4321
     until [ -e "$1" ]; do sleep 0.05; done; echo on' "$H2" "$T/go"
-wait_for '[ "$(ranks 4321)" = 1 ]' 30
+wait_for '[ "$(ranks 4321)" = 1 ]'
 must kill -KILL "$(init_of "$H2")"
-wait_for '[ "$(ranks 4321)" = 0 ]' 60
+wait_for '[ "$(ranks 4321)" = 0 ]'
 touch "$T/go"
 wait "$mlaunch"
 status=$?

@@ -24,10 +24,10 @@ def meet(rank, size, address, port):
             for _ in range(size - 1):
                 listener.accept()[0].close()
         return
-    end = time.monotonic() + 20
+    end = time.monotonic() + 60
     while True:
         try:
-            socket.create_connection((address, port), 20).close()
+            socket.create_connection((address, port), 60).close()
             return
         except ConnectionRefusedError:  # not yet: the stores of all frameworks try again
             if time.monotonic() > end:

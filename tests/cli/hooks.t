@@ -30,7 +30,7 @@ job_says 125 "host $H2: the prolog exited with status 3: no /data here" \
     --prolog "[ \$MLAUNCH_HOST = $H1 ] || { echo 'no /data here' >&2; exit 3; }" -- \
     sh -c "touch $T/seen/rank"
 same_text "" "$(ls "$T/seen/rank" 2> /dev/null)" "then no rank starts"
-wait_for '[ -e "$T/seen/after" ]' 60
+wait_for '[ -e "$T/seen/after" ]'
 same_text "$H1 0 1" "$(seen after)" "the epilog runs where the prolog had succeeded"
 job_says 125 "the prolog was killed by signal 9" "a prolog that is killed" "${BOTH[@]}" \
     --prolog 'kill -9 $$' -- true
@@ -60,13 +60,13 @@ for signal in INT KILL; do
     zoo_start 2 --grace 1 --epilog "$(note after)"
     must kill -$signal "$mlaunch"
     wait "$mlaunch" 2> /dev/null
-    wait_for '[ "$(seen after | grep -c .)" = 2 ]' "$(slow 20)"
+    wait_for '[ "$(seen after | grep -c .)" = 2 ]'
     same_text 2 "$(seen after | grep -c .)" "the epilog runs after SIG$signal to mlaunch"
     no_rest "and nothing is left"
 done
 
 job_start "${BOTH[@]}" --grace 1 --prolog "$(note before); sleep 3333" -- true
-wait_for '[ "$(seen before | grep -c .)" = 2 ]' "$(slow 20)"
+wait_for '[ "$(seen before | grep -c .)" = 2 ]'
 must kill -INT "$mlaunch"
 wait "$mlaunch"
 same_text 130 $? "SIGINT ends a prolog"

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: MIT
 # mlaunch hosts --draw: a wiring that is stated or found, as SVG, for Graphviz and in words.
 TEST_TIER=quick
-TEST_LIMIT=60
 . "${0%/*}/../lib/test.sh"
 grep -q '^#define HAVE_RDMA' "$BUILD/config.h" || skip_all "built without RDMA"
 

@@ -20,7 +20,7 @@ check_error 125 "name" "a name is of one job, not of a configuration" \
 : > "$T/events"
 "$MLAUNCH" -n 2 --grace 1 --name "$NAME" --events "$T/events" -- sleep 1000 > "$T/job.out" 2>&1 &
 mlaunch=$!
-wait_for '[ "$(grep -c started "$T/events")" = 2 ]' 20
+wait_for '[ "$(grep -c started "$T/events")" = 2 ]'
 id=$(sed -n 's/.*"job":"\([^"]*\)".*/\1/p' "$T/events" | head -n 1)
 check_status 1 "each event has the name" grep -v "\"name\":\"$NAME\"" "$T/events"
 check "ps by the name" "$MLAUNCH" ps "$NAME"
@@ -45,12 +45,12 @@ check_status 1 "kill finds no job of the name then" "$MLAUNCH" kill "$NAME"
 check "all runs of one job have the name" sh -c '"$MLAUNCH" --name "$1" --restarts 1 -- \
     sh -c "exit \$((1 - MLAUNCH_RESTART))"' sh "$NAME"
 
-# Of several jobs that begin at once, one gets the name.
+# If several jobs begin at once, one gets the name.
 for i in 1 2 3; do
     "$MLAUNCH" --name "$NAME" --grace 1 -- sh -c "touch $T/ran.$i; exec sleep 1000" 2> "$T/race.$i" &
     pids[i]=$!
 done
-wait_for '[ "$(cat "$T"/race.* | grep -c "runs here under the name")" = 2 ]' 20
+wait_for '[ "$(cat "$T"/race.* | grep -c "runs here under the name")" = 2 ]'
 check_output 1 "of three jobs that begin at once, one runs" sh -c 'ls "$1"/ran.* | wc -l' sh "$T"
 "$MLAUNCH" kill -q "$NAME"
 wait "${pids[@]}"

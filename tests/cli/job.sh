@@ -22,7 +22,7 @@ job_id() { sed -n 's/.*"job":"\([^"]\{1,\}\)".*/\1/p' "$EVENTS" | head -n 1; }
 
 # left_nothing: silent and true if so.
 left_nothing() {
-    if wait_for '[ -z "$(survivors "$MARK")" ] && [ -z "$(job_directories)" ]' 30; then
+    if wait_for '[ -z "$(survivors "$MARK")" ] && [ -z "$(job_directories)" ]'; then
         return 0
     fi
     diag "left behind: $(survivors "$MARK") $(job_directories)"

@@ -4,7 +4,6 @@
 # what --command may add; the file for node_exporter; the HTTP endpoint and its bad clients; and
 # Debian's Prometheus, which scrapes a run.
 TEST_TIER=quick
-TEST_LIMIT=120
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/recorded.sh"
 . "${0%/*}/job.sh"
@@ -166,10 +165,10 @@ sh -c 'until [ "$1" = -- ]; do echo $$ > "$1/cgroup.procs" || exit; shift; done;
     > "$T/job.out" 2> "$T/job.err" < /dev/null &
 JOB_PID=$!
 at_exit end "$JOB_PID"
-wait_for '[ "$(grep -c "\"started\"" "$EVENTS" 2> /dev/null)" = 2 ]' 30
+wait_for '[ "$(grep -c "\"started\"" "$EVENTS" 2> /dev/null)" = 2 ]'
 id=$(job_id)
 stalled() { page && grep -q "^mlaunch_rank_stalled{job_id=\"$id\",rank=\"1\"} 1" "$T/page"; }
-check "a job of which a rank waits" wait_for stalled 30
+check "a job of which a rank waits" wait_for stalled
 lint "its page" "$T/page"
 check_output "2 1 0" "the job and its ranks" echo "$(value "mlaunch_job_ranks_alive{job_id=\"$id\",node=\"localhost\"}")" \
     "$(value "mlaunch_rank_up{job_id=\"$id\",rank=\"0\"}")" \
@@ -211,9 +210,9 @@ mkdir "$T/collector"
 "$MLAUNCH" metrics -o "$T/collector/mlaunch.prom" --every 1 2> "$T/every.err" &
 WRITER=$!
 at_exit end "$WRITER"
-check "a file" wait_for '[ -s "$T/collector/mlaunch.prom" ]' 20
+check "a file" wait_for '[ -s "$T/collector/mlaunch.prom" ]'
 first=$(stat -c %i "$T/collector/mlaunch.prom")
-check "… is replaced" wait_for '[ "$(stat -c %i "$T/collector/mlaunch.prom")" != "$first" ]' 20
+check "… is replaced" wait_for '[ "$(stat -c %i "$T/collector/mlaunch.prom")" != "$first" ]'
 check_output "644" "… which others may read" stat -c %a "$T/collector/mlaunch.prom"
 must kill "$WRITER"
 wait "$WRITER" 2> /dev/null
@@ -223,7 +222,7 @@ lint "it" "$T/collector/mlaunch.prom"
 "$MLAUNCH" metrics --listen 0 --command "sh $T/gpus" > "$T/url" 2> "$T/listen.err" &
 SERVER=$!
 at_exit end "$SERVER"
-check "an endpoint" wait_for 'grep -q /metrics "$T/url"' 20
+check "an endpoint" wait_for 'grep -q /metrics "$T/url"'
 URL=$(cat "$T/url")
 PORT=${URL%/metrics}
 PORT=${PORT##*:}
@@ -291,12 +290,12 @@ s = socket.create_server(("127.0.0.1", 0)); print(s.getsockname()[1])')
     PROMETHEUS=$!
     at_exit end "$PROMETHEUS"
     ask() { python3 "$T/ask.py" "$port" "$1" 2> /dev/null; }
-    check "Prometheus scrapes it" wait_for '[ "$(ask "up{job=\"mlaunch\"}")" = 1 ]' 60
+    check "Prometheus scrapes it" wait_for '[ "$(ask "up{job=\"mlaunch\"}")" = 1 ]'
     check "… and adds up the ranks' calls" wait_for \
-        '[ "$(ask "sum(mlaunch_rank_calls_total{job_id=\"$id\",call=\"all_reduce\"})")" = 100 ]' 10
+        '[ "$(ask "sum(mlaunch_rank_calls_total{job_id=\"$id\",call=\"all_reduce\"})")" = 100 ]'
     check_output "41" "… and has the command's" ask mlaunch_gpu_temperature_celsius
     check "… whose histogram it understands" wait_for \
-        '[ -n "$(ask "histogram_quantile(0.5, mlaunch_rank_wait_seconds_bucket{job_id=\"$id\"})")" ]' 10
+        '[ -n "$(ask "histogram_quantile(0.5, mlaunch_rank_wait_seconds_bucket{job_id=\"$id\"})")" ]'
     must kill "$PROMETHEUS"
     wait "$PROMETHEUS" 2> /dev/null
 else

@@ -4,7 +4,6 @@
 # has, and the build stays visible below directories that are private. All is tried in a network
 # namespace, so that nothing of it is ever in this machine's.
 TEST_TIER=quick
-TEST_LIMIT=60
 . "${0%/*}/../lib/test.sh"
 export NETNS=$TEST_LIB/netns-hosts TMPDIR=$T
 reason=$("$NETNS" usable 2>&1) || skip_all "$reason"

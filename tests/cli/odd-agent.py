@@ -94,7 +94,8 @@ def main():
         elif kind == QUERY and odd.startswith("{"):
             send(ANSWER, json.loads(odd))
         elif kind == QUERY and odd == "many-jobs":
-            send(ANSWER, {"jobs": [{"job": str(i), "ranks": [{"rank": 0}]} for i in range(30000)],
+            jobs = range(int(os.environ["JOBS"]))
+            send(ANSWER, {"jobs": [{"job": str(i), "ranks": [{"rank": 0}]} for i in jobs],
                           "orphans": []})
         elif kind == START and odd == "floods":
             send(STARTED, {"rank": 0, "pid": 1})

@@ -43,7 +43,7 @@ check_match 'rank 1 on host .* has not called ml_init within 1 s' "$ERR" "names 
 
 "$MLAUNCH" --stall 1 -- sh -c 'until [ -e "$0" ]; do sleep 0.05; done' "$T/seen" 2> "$ERR" &
 stalled=$!
-wait_for 'grep -q "no rank has written anything" "$ERR"' 60
+wait_for 'grep -q "no rank has written anything" "$ERR"'
 : > "$T/seen"
 check_match 'no rank has written anything or begun a call for 1 s' "$ERR" "--stall says that nothing moves"
 check "… and ends nobody" wait $stalled

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # Within a PID namespace of its own, as in a container that shares /tmp: ps --stacks without an id
-# takes the only live job there, and ps shows jobs elsewhere with -v alone, as JSON, too.
+# takes the only live job there, and ps shows jobs elsewhere with -v alone, also as JSON.
 TEST_TIER=quick
 . "${0%/*}/../lib/test.sh"
 contain() { unshare --pid --fork --kill-child --mount-proc -- "$@"; }
@@ -11,7 +11,7 @@ contain true 2> /dev/null || skip_all "needs PID namespaces, and so root"
 outside=$!
 outside_end() { kill $outside; }
 at_exit outside_end
-wait_for '[ -s "$T/outside" ]' 30
+wait_for '[ -s "$T/outside" ]'
 
 cat > "$T/inside" << 'SH'
 job() {

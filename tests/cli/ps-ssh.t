@@ -4,7 +4,6 @@
 # share /tmp and have PID namespaces of their own, so each host sees the others' job directories,
 # which it must not touch.
 TEST_TIER=quick
-TEST_LIMIT=120
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../lib/hosts.sh"
 . "${0%/*}/job.sh"
@@ -14,7 +13,7 @@ ask() { "$MLAUNCH" "$1" --ssh-config "$NETNS_SSH_CONFIG" "${@:2}"; }
 "${JOB[@]}" --ssh-config "$NETNS_SSH_CONFIG" -H "$H1,$H2" -n 4 -- sleep 300 > "$T/job.out" \
     2> "$T/job.err" < /dev/null &
 PID=$!
-wait_for '[ "$(grep -c "\"started\"" "$EVENTS")" = 4 ]' 20
+wait_for '[ "$(grep -c "\"started\"" "$EVENTS")" = 4 ]'
 ID=$(sed -n 's/.*"job":"\([^"]\{1,\}\)".*/\1/p' "$EVENTS" | head -n 1)
 check "ps of two hosts" ask ps -H "$H1,$H2"
 check_match "^$ID +root .* $H1 +2/4 +live" "$OUT" "the job on one"

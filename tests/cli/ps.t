@@ -3,7 +3,6 @@
 # mlaunch ps, kill and clean on this machine: running jobs are shown, a job is ended from another
 # terminal, dead jobs' leftovers are removed, and live jobs and look-alikes are not touched.
 TEST_TIER=quick
-TEST_LIMIT=180
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/job.sh"
 
@@ -13,9 +12,9 @@ job_begin() {
     : > "$EVENTS"
     "${JOB[@]}" "$@" > "$T/job.out" 2> "$T/job.err" < /dev/null &
     PID=$!
-    wait_for 'grep -q "\"started\"" "$EVENTS"' 20
+    wait_for 'grep -q "\"started\"" "$EVENTS"'
     ID=$(sed -n 's/.*"job":"\([^"]\{1,\}\)".*/\1/p' "$EVENTS" | head -n 1)
-    wait_for '[ "$(ps_json "len(job[\"ranks\"])")" -ge 1 ]' 20
+    wait_for '[ "$(ps_json "len(job[\"ranks\"])")" -ge 1 ]'
 }
 # ps_json EXPRESSION: Python's, over `job`, what ps says of $ID.
 ps_json() {
@@ -46,10 +45,10 @@ chmod +x "$T/bin/gdb"
 
 # ps.
 job_begin -n 3 -- sh -c 'sleep 300 & exec sleep 301'
-wait_for '[ "$(ps_json "len(job[\"ranks\"])")" = 3 ]' 20
-wait_for '[ "$(ps_json "job[\"processes\"]")" = 6 ]' 20
+wait_for '[ "$(ps_json "len(job[\"ranks\"])")" = 3 ]'
+wait_for '[ "$(ps_json "job[\"processes\"]")" = 6 ]'
 # All have gone through exec.
-wait_for '[ "$(ps_json "\"\".join({r[\"name\"] for r in job[\"ranks\"]})")" = sleep ]' 20
+wait_for '[ "$(ps_json "\"\".join({r[\"name\"] for r in job[\"ranks\"]})")" = sleep ]'
 check "ps lists" "$MLAUNCH" ps
 # With a column of names, if any job on this machine has one.
 head="JOB +USER +AGE +HOST +RANKS +STATE +%CPU +MEM +COMMAND"
@@ -91,7 +90,7 @@ check_output 6 "… of which a debugger says more" sh -c 'PATH=$1:$PATH "$MLAUNC
 # shellcheck disable=SC2046
 must kill -STOP $(ps_json '" ".join(str(r["pid"]) for r in job["ranks"])')
 # A signal takes effect when its process runs.
-wait_for '[ "$(ps_json "job[\"state\"]")" = stopped ]' 20
+wait_for '[ "$(ps_json "job[\"state\"]")" = stopped ]'
 check_output stopped "all ranks stopped" ps_json 'job["state"]'
 check_output "['T', 'T', 'T']" "… each" ps_json '[r["state"] for r in job["ranks"]]'
 # shellcheck disable=SC2046
@@ -116,7 +115,7 @@ check_output 1 "… once" grep -c "" "$T/job.err"
 # Both of an agent's processes are killed at once: what its ranks had started goes on, and clean
 # finds it.
 job_begin -n 2 -- sh -c 'setsid sleep 302 & exec sleep 303'
-wait_for '[ "$(ps_json "job[\"processes\"]")" = 4 ]' 20
+wait_for '[ "$(ps_json "job[\"processes\"]")" = 4 ]'
 dir=$(ps_json 'job["directory"]')
 dead=$ID
 agent_kill
@@ -177,7 +176,7 @@ PYTHON=$(python3 -c 'import sys; print(sys.executable)')
 job_begin -n 3 "${STRANGER[@]}" -- "$PYTHON" "$T/wait.py"
 says_who_waits() { "$MLAUNCH" ps "$ID" --stacks > "$T/waits" &&
     [ "$(grep -c '^rank .* waits in barrier' "$T/waits")" = 2 ]; }
-wait_for says_who_waits 60
+wait_for says_who_waits
 check_match "^rank 0 on host .* waits in barrier, call 1, for ranks? .*2, called at $T/wait.py:5$" \
     "$T/waits" "--stacks: which call a rank waits in, for whom, and on which line"
 check_no_match "^rank 2 on host .* waits in" "$T/waits" "… and who waits in none"
@@ -195,7 +194,7 @@ PY
 job_begin -n 3 "${STRANGER[@]}" -- "$PYTHON" "$T/wait.py"
 says_all_wait() { "$MLAUNCH" ps "$ID" --stacks > "$T/waits" &&
     [ "$(grep -c '^rank . on host .* waits in' "$T/waits")" = 3 ]; }
-wait_for says_all_wait 60
+wait_for says_all_wait
 check_match "^rank 0 on host .* waits in recv of 12345 bytes from rank 1, called at $T/wait.py:4$" "$T/waits" \
     "a message's size and direction"
 check_match "^rank 1 on host .* waits in recv of 12346 bytes from rank 2, called at " "$T/waits" "of each rank"

@@ -18,7 +18,7 @@ check_error 125 "--pty gives standard input to rank 1: leave --stdin all out" "-
 run "$MLAUNCH" --dry-run -n 2 --pty=1 true
 check_match '^terminal: rank 1$' "$OUT" "--dry-run says which rank gets it"
 
-# Without a terminal at mlaunch the rank has one, too. Its output is as it would be on a screen.
+# The rank has one even if mlaunch has none. Its output is as it would be on a screen.
 : > "$T/in"
 check_output $'/dev/pts/24 80\r' "without a terminal: the rank has one, of 24 lines and 80 columns" \
     job_input --pty -- sh -c 'printf "%.9s" "$(tty)"; stty size'

@@ -4,7 +4,6 @@
 # `mlaunch env` prints, with nothing installed. The hosts a and b are network namespaces; kubectl
 # and sbatch are stand-ins. Commands that need RDMA are not run.
 TEST_TIER=full
-TEST_LIMIT=180
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../lib/hosts.sh"
 [ "$SANITIZE" = no ] || skip_all "strangers' programs cannot open a sanitized library by themselves"
@@ -73,7 +72,7 @@ check_error 125 'mlaunch run env' "the program of that name is started otherwise
 sleeper=$!
 sleeper_end() { kill $sleeper 2> /dev/null; }
 at_exit sleeper_end
-wait_for '[ -s "$T/job.out" ]' 30
+wait_for '[ -s "$T/job.out" ]'
 job=$(head -n 1 "$T/job.out")
 
 commands=0

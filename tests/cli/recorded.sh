@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: MIT
-# recorded.sh: recorded machines for a *.t, behind test.sh: the files in which systems with RDMA
-# devices describe themselves, in $T/recorded/HOST.
+# recorded.sh: recorded machines for a *.t, behind test.sh. They are the files in which systems with
+# RDMA devices describe themselves, in $T/recorded/HOST.
 #
 #     record a b              # two equal machines
 #     record_mellanox a mlx5_0 1

@@ -4,7 +4,6 @@
 # --on-failure, --restarts, --timeout, the ladder of the grace, several programs, environment and
 # directory, --events. After each job nothing is left.
 TEST_TIER=quick
-TEST_LIMIT=120
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/job.sh"
 
@@ -107,10 +106,11 @@ mkdir "$T/dir"
 job_prints "$T/dir" "--cwd" -n 1 --cwd "$T/dir" -- pwd
 job_prints "$(pwd -P)" "the caller's directory" -n 1 -- pwd -P
 job_says 125 "no-such-directory" "--cwd that is not there" -n 1 --cwd /no-such-directory -- true
-gone() (mkdir "$T/gone" && cd "$T/gone" && rmdir "$T/gone" && job "$@")
+mkdir "$T/home"
+gone() (mkdir "$T/gone" && cd "$T/gone" && rmdir "$T/gone" && HOME=$T/home job "$@")
 run gone -n 1 -- pwd
 job_judge 0 "the caller's directory is gone" "mlaunch in a directory that is gone"
-check_match "^$HOME\$" "$OUT" "… then it is home"
+check_match "^$T/home\$" "$OUT" "… then it is home"
 check_match "^mlaunch: warning: cannot find the path of this directory \(No such file or directory\); without --cwd, ranks start in the home directory$" "$ERR" \
     "… with a warning"
 run gone -n 1 --cwd etc -- pwd

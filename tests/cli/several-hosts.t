@@ -4,7 +4,6 @@
 # and pauses reach ranks on other hosts; local and remote hosts in one job. Nothing is left
 # anywhere.
 TEST_TIER=quick
-TEST_LIMIT=150
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../lib/hosts.sh"
 . "${0%/*}/job.sh"
@@ -13,7 +12,7 @@ JOB+=(--ssh-config "$NETNS_SSH_CONFIG")
 ALL=$H1,$H2,$H3
 
 # has_said TEXT N: waits until N lines of $T/out have TEXT.
-has_said() { wait_for "[ \"\$(grep -c '$1' '$T/out')\" -ge $2 ]" 20; }
+has_said() { wait_for "[ \"\$(grep -c '$1' '$T/out')\" -ge $2 ]"; }
 # job_start ARGUMENT…: in the background, with the signals of a job in the foreground.
 job_start() {
     : > "$T/out"
@@ -68,7 +67,7 @@ modes' "$MLAUNCH" attach --ssh-config "$NETNS_SSH_CONFIG" -H "$ALL" "$(tail -n 1
     'until stty size | grep -q "31 99"; do sleep 0.02; done; [ "$(uname -n)" = {host} ] &&
     echo "big $MLAUNCH_RANK $WHERE"; read -r x; [ "$x" = ok ]'
 check_match "^big 1 there" "$T/out" "mlaunch attach on another host: the terminal, its size, the environment"
-kill -INT "$mlaunch"
+must kill -INT "$mlaunch"
 job_end
 job_status 125 "--chaos: the connection to another host is cut" -H "$H1,$H2" --chaos "cut $H2" -- sleep 60
 check_match "^mlaunch: host $H2 was lost: its connection was cut by --chaos" "$ERR" "… which is named"
@@ -77,7 +76,7 @@ check_match "^mlaunch: host $H2 was lost: its connection was cut by --chaos" "$E
 job_start -H "$ALL" -- sh -c \
     'trap "echo got INT; exit 0" INT; echo ready; while :; do sleep 0.05; done'
 has_said ready 3
-kill -INT "$mlaunch"
+must kill -INT "$mlaunch"
 job_end
 job_judge 130 "Ctrl-C" "mlaunch -H …, INT"
 check_output 3 "Ctrl-C reaches all hosts" grep -c 'got INT' "$T/out"
@@ -86,17 +85,17 @@ check_output 3 "Ctrl-C reaches all hosts" grep -c 'got INT' "$T/out"
 job_start -H "$H1,$H2" -- sh -c \
     'echo ready; while [ ! -e '"$T"'/go ]; do sleep 0.05; done; echo went on'
 has_said ready 2
-kill -TSTP "$mlaunch"
+must kill -TSTP "$mlaunch"
 is_stopped() { [ "$(sed 's/.*) //; s/ .*//' "/proc/$mlaunch/stat")" = T ]; }
-check "Ctrl-Z stops mlaunch" wait_for is_stopped 60
+check "Ctrl-Z stops mlaunch" wait_for is_stopped
 # A shell whose child was stopped between vfork and exec waits for it in state D.
 ranks_state() { for pid in $(survivors "$MARK" | cut -d' ' -f1); do sed 's/.*) //; s/ .*//' \
     "/proc/$pid/stat"; done | sort -u | tr -d 'D\n'; }
-check "… and the ranks on both hosts" wait_for '[ "$(ranks_state)" = T ]' 60
+check "… and the ranks on both hosts" wait_for '[ "$(ranks_state)" = T ]'
 : > "$T/go"
 since=$(milliseconds)
-wait_for "[ \$((\$(milliseconds) - $since)) -gt 12000 ]" 20
-kill -CONT "$mlaunch"
+wait_for "[ \$((\$(milliseconds) - $since)) -gt 12000 ]"
+must kill -CONT "$mlaunch"
 job_end
 job_judge 0 "after 12 s it goes on to a good end" "mlaunch -H …, TSTP, CONT"
 check_output 2 "… and so do the ranks" grep -c 'went on' "$T/out"
@@ -105,7 +104,7 @@ check_output 2 "… and so do the ranks" grep -c 'went on' "$T/out"
 job_start -H "$ALL" -- sh -c 'echo ready; sleep 60'
 has_said ready 3
 worker=$(sed -n 's/.*"event":"connected".*"host":"'"$H2"'","pid":\([0-9]*\).*/\1/p' "$EVENTS")
-netns exec "$H2" kill -KILL "$worker"
+must netns exec "$H2" kill -KILL "$worker"
 job_end
 skip_emulated "qemu-user knows no child subreapers: the guard does not find the ranks" \
     "an agent's worker is killed" ||

@@ -20,10 +20,10 @@ print("ready", flush=True)
 while True: os.read(told, 1)'
 
 # has_said TEXT N: waits until N lines of $T/out have TEXT.
-has_said() { wait_for "[ \"\$(grep -c '$1' '$T/out')\" -ge $2 ]" 20; }
+has_said() { wait_for "[ \"\$(grep -c '$1' '$T/out')\" -ge $2 ]"; }
 
 # job_signalled "STEP…" RANKS ARGUMENT…: starts a job in the background, waits until all have said
-# "ready", then sends it signals by name; a number waits until so many ranks have got one.
+# "ready", then sends it signals by name; a number waits until this many ranks have got one.
 job_signalled() {
     local mlaunch step steps=$1 ranks=$2
     shift 2
@@ -38,7 +38,7 @@ job_signalled() {
     for step in $steps; do
         case $step in
         [0-9]*) has_said 'got SIG' "$step" ;;
-        *) kill -"$step" "$mlaunch" ;;
+        *) must kill -"$step" "$mlaunch" ;;
         esac
     done
     wait "$mlaunch"
@@ -70,7 +70,7 @@ check_match "^mlaunch: ended by SIGTERM \\(from pid $$, [^)]+\\): SIGKILL in 5 s
 timeout 1000 "${JOB[@]}" -n 1 -- sh -c 'echo ready; exec sleep 60' > "$T/out" 2> "$T/err" &
 mlaunch=$!
 has_said ready 1
-kill -TERM "$mlaunch"
+must kill -TERM "$mlaunch"
 run eval 'wait "$mlaunch"'
 job_judge 143 "timeout(1)" "timeout mlaunch"
 check_match '^mlaunch: ended by SIGTERM \(from pid [0-9]+, timeout\)' "$T/err" "… is named"
@@ -92,7 +92,7 @@ nohup "${JOB[@]}" -n 1 -- sh -c 'echo ready; read -r x < '"$T"'/go; echo "goes o
 mlaunch=$!
 set +m
 has_said ready 1
-kill -HUP "$mlaunch"
+must kill -HUP "$mlaunch"
 echo now > "$T/go"
 run eval 'wait "$mlaunch"'
 job_judge 0 "nohup: SIGHUP does nothing" "nohup"
@@ -110,11 +110,12 @@ set -m
 READY="$T/ready" "$MLAUNCH" --agent "$T/slow-agent" -n 1 -- true 2> "$T/err" &
 mlaunch=$!
 set +m
-wait_for '[ -s "$T/ready" ]' 60
+wait_for '[ -s "$T/ready" ]'
 # With the thread sanitizer, which holds signals back, one in 150 was lost; in 500 runs without it
 # none was.
 case $SANITIZE in *thread*) (sleep 4 && kill -INT "$mlaunch") 2> /dev/null & ;; esac
-run eval 'kill -INT "$mlaunch"; wait "$mlaunch"'
+must kill -INT "$mlaunch"
+run eval 'wait "$mlaunch"'
 job_judge 130 "Ctrl-C while it connects" "INT"
 
 # A reader that doesn't read delays the end of a job; a second signal ends it at once.
@@ -125,13 +126,13 @@ set -m
 mlaunch=$!
 set +m
 has_said ready 1
-wait_for 'grep -qs pipe "/proc/$mlaunch/task/"*/wchan' 60
+wait_for 'grep -qs pipe "/proc/$mlaunch/task/"*/wchan'
 # Beyond what mlaunch and the agent keep in memory it stays in the rank's pipe.
 rank=$(sed -n 's/.*"event":"started".*"pid":\([0-9]*\).*/\1/p' "$EVENTS" | tail -n 1)
-wait_for '[ "$(sed -n "s/^wchar: //p" "/proc/$rank/io")" -gt $(((4 << 20) + (128 << 10))) ]' 20
-kill -INT "$mlaunch"
+wait_for '[ "$(sed -n "s/^wchar: //p" "/proc/$rank/io")" -gt $(((4 << 20) + (128 << 10))) ]'
+must kill -INT "$mlaunch"
 has_said 'ended by SIGINT' 1
-kill -TERM "$mlaunch"
+must kill -TERM "$mlaunch"
 run eval 'wait "$mlaunch"'
 exec 8>&-
 job_judge 130 "twice Ctrl-C while nobody reads the output" "INT, TERM"
@@ -146,17 +147,17 @@ unread_start() { # OPTION…: both streams full, and nobody reads standard error
     "${JOB[@]}" "$@" -n 2 -- sh -c 'yes & exec yes >&2' > "$T/out" 2> "$T/full" &
     mlaunch=$!
     set +m
-    wait_for 'grep -qs pipe "/proc/$mlaunch/task/"*/wchan' 60
+    wait_for 'grep -qs pipe "/proc/$mlaunch/task/"*/wchan'
 }
 unread_end() { # STATUS NAME
-    wait_for '! kill -0 $mlaunch 2> /dev/null' 60 || diag "it waits for its reader"
+    wait_for '! kill -0 $mlaunch 2> /dev/null' || diag "it waits for its reader"
     kill -KILL "$mlaunch" 2> /dev/null
     run eval 'wait "$mlaunch"'
     exec 8>&-
     job_judge "$1" "$2" "mlaunch"
 }
 unread_start
-kill -TERM "$mlaunch"
+must kill -TERM "$mlaunch"
 unread_end 143 "SIGTERM while nobody reads standard error"
 unread_start --timeout 1
 unread_end 124 "--timeout while nobody reads standard error"
@@ -169,8 +170,8 @@ set -m
 mlaunch=$!
 set +m
 has_said ready 1
-wait_for 'grep -qs pipe "/proc/$mlaunch/task/"*/wchan' 60
-kill -TERM "$mlaunch"
+wait_for 'grep -qs pipe "/proc/$mlaunch/task/"*/wchan'
+must kill -TERM "$mlaunch"
 slow_read='import os, select, sys
 got = 0
 while got < 400000 and select.select([8], [], [], 60)[0]:
@@ -214,24 +215,25 @@ has_said ready 1
 rank=$(cat "$T/rank")
 far=$(cat "$T/far")
 state_of() { sed 's/.*) //; s/ .*//' "/proc/$1/stat" 2> /dev/null; }
-kill -TSTP "$mlaunch"
-if wait_for '[ "$(state_of "$mlaunch")" = T ] && [ "$(state_of "$rank")" = T ]' 60; then
+must kill -TSTP "$mlaunch"
+if wait_for '[ "$(state_of "$mlaunch")" = T ] && [ "$(state_of "$rank")" = T ]'; then
     pass "SIGTSTP: mlaunch and its rank are stopped"
 else
     fail "SIGTSTP: mlaunch and its rank are stopped" "mlaunch $(state_of \
         "$mlaunch"), rank $(state_of "$rank")"
 fi
-wait_for '[ "$(state_of "$far")" = T ]' 60
+wait_for '[ "$(state_of "$far")" = T ]'
 check_output T "SIGTSTP: so is a process in a session of its own" state_of "$far"
-kill -CONT "$mlaunch"
-if wait_for '[ "$(state_of "$mlaunch")" != T ] && [ "$(state_of "$rank")" != T ]' 60; then
+must kill -CONT "$mlaunch"
+if wait_for '[ "$(state_of "$mlaunch")" != T ] && [ "$(state_of "$rank")" != T ]'; then
     pass "SIGCONT: both go on"
 else
     fail "SIGCONT: both go on"
 fi
-if wait_for '[ "$(state_of "$far")" != T ]' 60; then pass "SIGCONT: so does that process"; else \
+if wait_for '[ "$(state_of "$far")" != T ]'; then pass "SIGCONT: so does that process"; else \
     fail "SIGCONT: so does that process"; fi
-run eval 'kill -TERM "$mlaunch"; wait "$mlaunch"'
+must kill -TERM "$mlaunch"
+run eval 'wait "$mlaunch"'
 job_judge 143 "and it can be ended" "TERM"
 
 # mlaunch killed: its agent ends the ranks.
@@ -242,8 +244,8 @@ set -m
 mlaunch=$!
 set +m
 has_said ready 2
-kill -KILL "$mlaunch"
-no_survivors "SIGKILL of mlaunch: no rank is left" "$MARK" 60
+must kill -KILL "$mlaunch"
+no_survivors "SIGKILL of mlaunch: no rank is left" "$MARK"
 wait "$mlaunch" 2> /dev/null
 
 done_testing

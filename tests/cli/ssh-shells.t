@@ -3,7 +3,6 @@
 # The agent starts under any login shell, whatever the shell's start-up files print. If the shell
 # runs nothing, mlaunch says so.
 TEST_TIER=quick
-TEST_LIMIT=120
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../lib/hosts.sh"
 hosts_up 1

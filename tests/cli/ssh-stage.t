@@ -3,7 +3,6 @@
 # How the agent gets to a host: it is found in one of its places, or else copied over SFTP,
 # completely or not at all. If it can't be copied, the reason is said.
 TEST_TIER=quick
-TEST_LIMIT=120
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../lib/hosts.sh"
 
@@ -54,7 +53,7 @@ for f in "$AGENT:mlaunch-agent" "$shim:libmlaunch.so.0" "$module:mlaunch-runtime
     check_output "$(sha256sum < "${f%:*}")" "… ${f#*:} is the same, byte by byte" \
         on "$H1" sh -c "sha256sum < $cache/${f#*:}"
 done
-on "$H1" touch -d 2001-01-01 "$cache/mlaunch-agent"
+must on "$H1" touch -d 2001-01-01 "$cache/mlaunch-agent"
 ran_from "$cache/mlaunch-agent" "a second job uses the copy" -v -H "$H1" -n 1
 check_no_match "copying" "$ERR" "… and copies nothing"
 check_output 2001 "… nor touches it" on "$H1" sh -c "date -r $cache/mlaunch-agent +%Y"
@@ -77,8 +76,8 @@ else
 fi
 
 # Another build's files are not used.
-on "$H1" sh -c "mkdir -p ${cache%/*}/0123456789abcdef && echo x > ${cache%/*}/0123456789abcdef/mlaunch-agent"
-on "$H1" sh -c "head -c 1000 $cache/mlaunch-agent > $T/half; rm -r $cache/*; cp $T/half $cache/mlaunch-agent;
+must on "$H1" sh -c "mkdir -p ${cache%/*}/0123456789abcdef && echo x > ${cache%/*}/0123456789abcdef/mlaunch-agent"
+must on "$H1" sh -c "head -c 1000 $cache/mlaunch-agent > $T/half; rm -r $cache/*; cp $T/half $cache/mlaunch-agent;
     chmod 600 $cache/mlaunch-agent"
 check "a broken copy is replaced" ml -H "$H1" -n 1 -- true
 check_output "$(sha256sum < "$AGENT")" "… by a whole one" on "$H1" sh -c \
@@ -87,7 +86,7 @@ check_output x "… and another build's is left alone" on "$H1" cat \
     "${cache%/*}/0123456789abcdef/mlaunch-agent"
 
 # The size alone is not enough: this agent reports another build's id.
-on "$H1" sh -c "printf '#!/bin/sh\nexit 94\n' > $cache/mlaunch-agent; truncate -s $(stat -c %s \
+must on "$H1" sh -c "printf '#!/bin/sh\nexit 94\n' > $cache/mlaunch-agent; truncate -s $(stat -c %s \
     "$AGENT") $cache/mlaunch-agent"
 check "a stranger of the same size is replaced" ml -H "$H1" -n 1 -- true
 
@@ -102,7 +101,7 @@ healed() {
         "echo \$(stat -c '%a %u' $cache $cache/libmlaunch.so.0 $cache/mlaunch-agent)"
 }
 byte_change() {
-    on "$H1" python3 -c '
+    must on "$H1" python3 -c '
 import sys
 with open(sys.argv[1], "r+b") as f:
     f.seek(30000)
@@ -110,29 +109,30 @@ with open(sys.argv[1], "r+b") as f:
     f.seek(30000)
     f.write(bytes([byte ^ 1]))' "$1"
 }
-on "$H1" truncate -s 5000 "$cache/libmlaunch.so.0"
+must on "$H1" truncate -s 5000 "$cache/libmlaunch.so.0"
 healed "a library that was cut off"
 byte_change "$cache/libmlaunch.so.0"
 healed "a library with a byte that has changed"
 byte_change "$cache/mlaunch-agent"
 healed "an agent with a byte that has changed"
-on "$H1" rm "$cache/mlaunch-runtime.so"
+must on "$H1" rm "$cache/mlaunch-runtime.so"
 healed "a copy that lacks a file"
-on "$H1" chmod 777 "$cache/mlaunch-agent"
+must on "$H1" chmod 777 "$cache/mlaunch-agent"
 healed "an agent that others may write to"
-on "$H1" chown 65534 "$cache/libmlaunch.so.0"
+must on "$H1" chown 65534 "$cache/libmlaunch.so.0"
 healed "another user's library"
-on "$H1" sh -c "chmod 777 $cache && tr a b < $shim > $cache/libmlaunch.so.0"
+must on "$H1" chmod 777 "$cache"
+byte_change "$cache/libmlaunch.so.0"
 healed "what lies in a directory that others may write to"
 ml -v -H "$H1" -n 1 -- true > "$OUT" 2> "$ERR"
 check_no_match "copying" "$ERR" "afterwards it is used"
-on "$H1" chown 65534 "$cache"
+must on "$H1" chown 65534 "$cache"
 check_error 125 "host $H1: the directory $cache, .* belongs to another user \(uid 65534\): remove it" \
     "another user's directory" ml -H "$H1" -n 1 -- true
-on "$H1" chown 0 "$cache"
+must on "$H1" chown 0 "$cache"
 
 # Jobs that begin at the same time, on the same host without a copy.
-on "$H1" rm -r "$cache"
+must on "$H1" rm -r "$cache"
 jobs=()
 for i in 1 2 3 4; do
     ml -H "$H1" -n 1 -- true 2> "$T/job$i" &
@@ -144,7 +144,7 @@ check_output 0 "four jobs at once on a host that has nothing: $(cat "$T"/job?)" 
 check_output 7 "… leave seven files, without those of RDMA and PMIx" on "$H1" sh -c \
     "find $cache -type f | grep -vcE 'mlaunch-(rdma|probe|pmix)'"
 
-# What stands in the way of a copy.
+# What prevents a copy.
 mkdir "$T/mixed"
 mkdir "$T/mixed/python"
 cp -rL "$python" "$T/mixed/python"
@@ -180,8 +180,8 @@ rm "$NETNS_DIR/bin/uname"
     echo "Port 2200"
     sed 's/^Subsystem.*//' "$NETNS_DIR/sshd_config"
 } > "$NETNS_DIR/nosftp"
-on "$H2" /usr/sbin/sshd -f /run/netns-hosts/nosftp
-wait_for 'on "$H2" ss -Hltn "sport = :2200" | grep -q .' 60
+must on "$H2" /usr/sbin/sshd -f /run/netns-hosts/nosftp
+wait_for 'on "$H2" ss -Hltn "sport = :2200" | grep -q .'
 sed "s/^Host \*/Host nosftp\n  HostName $A2\n  HostKeyAlias $H2\n  Port 2200\n&/" \
     "$NETNS_SSH_CONFIG" > "$T/config"
 check_error 125 "host nosftp: .*sshd offers no SFTP" "an sshd without SFTP" \

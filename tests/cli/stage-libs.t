@@ -4,7 +4,6 @@
 # to the hosts that lack them, and only there; parts of glibc never do.
 # shellcheck disable=SC2154 # here: of stage.sh
 TEST_TIER=quick
-TEST_LIMIT=120
 . "${0%/*}/stage.sh"
 sizes() { cat "$@" | wc -c; }
 
@@ -62,27 +61,27 @@ library lib/libinner.so.1 inner.c -lm -Wl,--no-as-needed &&
 path="/tmp/mlaunch-$(id -u)/[^/]*/files/0"
 
 check_error 127 "libouter.so.1: cannot open shared object file" "--stage copies no library" \
-    ml --stage -H "$H1" -n 1 -- ./program
-check "with --stage-libs the program starts" ml --stage-libs -v -H "$H1" -n 1 --output raw -- ./program
+    job --stage -H "$H1" -n 1 -- ./program
+check "with --stage-libs the program starts" job --stage-libs -v -H "$H1" -n 1 --output raw -- ./program
 check_match "^outer $path/libouter.so.1\$" "$OUT" "… with a library from beside it"
 check_match "^inner $path/libinner.so.1\$" "$OUT" "… and the one that this needs"
 check_match "^path $path\$" "$OUT" "… which LD_LIBRARY_PATH names"
 check_match "its copy of $(sizes program lib/*) bytes in" "$ERR" "… and nothing else was copied"
 check_no_match warning "$ERR" "… without a warning"
-check_output "" "… and nothing is left" left
+check "… and nothing is left" left_nothing
 check "the user's LD_LIBRARY_PATH" \
-    ml --stage-libs -H "$H1" -n 1 --output raw -x LD_LIBRARY_PATH=/user -- ./program
+    job --stage-libs -H "$H1" -n 1 --output raw -x LD_LIBRARY_PATH=/user -- ./program
 check_match "^path /user:$path\$" "$OUT" "… comes first"
 
 # A host that has one of them.
 netns exec "$H2" mkdir -p "$here/lib"
 netns exec "$H2" tee "$here/lib/libouter.so.1" < lib/libouter.so.1 > /dev/null
-check "a host that has one library" ml --stage-libs -v -H "$H2" -n 1 --output raw -- ./program
+check "a host that has one library" job --stage-libs -v -H "$H2" -n 1 --output raw -- ./program
 check_match "^outer $here/lib/libouter.so.1\$" "$OUT" "… uses its own"
 check_match "^inner $path/libinner.so.1\$" "$OUT" "… and a copy of the other"
 check_match "its copy of $(sizes program lib/libinner.so.1) bytes in" "$ERR" "… which alone is copied"
 check "both hosts and this machine" \
-    ml --stage-libs -H "localhost,$H1,$H2" -n 3 --output raw -- ./program
+    job --stage-libs -H "localhost,$H1,$H2" -n 3 --output raw -- ./program
 check_match "^outer $here/(./)?lib/libouter.so.1\$" "$OUT" "… each with what it lacks"
 if [ "$(grep -c "^inner $path" "$OUT")" = 2 ]; then pass "… twice a copy"; else fail "twice a copy"; fi
 check_match "^path none\$" "$OUT" "… and this machine's ranks as ever"
@@ -91,25 +90,25 @@ check_match "^path none\$" "$OUT" "… and this machine's ranks as ever"
 library only/libouter.so.1 outer.c -Llib -l:libinner.so.1
 "$CC" -o rpath program.c -Lonly -l:libouter.so.1 -Wl,-rpath-link,lib -Wl,--disable-new-dtags \
     -Wl,-rpath,"$here/only:\${ORIGIN}/lib"
-check "DT_RPATH holds for libraries of libraries" ml --stage-libs -H "$H1" -n 1 --output raw -- ./rpath
+check "DT_RPATH holds for libraries of libraries" job --stage-libs -H "$H1" -n 1 --output raw -- ./rpath
 check_match "^inner $path/libinner.so.1\$" "$OUT" "… too"
 "$CC" -o runpath program.c -Lonly -l:libouter.so.1 -Wl,-rpath-link,lib -Wl,--enable-new-dtags \
     -Wl,-rpath,"$here/only:$here/lib"
 check_error 127 "^mlaunch: warning: --stage-libs: libinner.so.1, which libouter.so.1 needs, is not found" \
     "DT_RUNPATH does not, and a library that nothing finds is named" \
-    ml --stage-libs -H "$H1" -n 1 -- ./runpath
+    job --stage-libs -H "$H1" -n 1 -- ./runpath
 check_match "libinner.so.1: cannot open shared object file" "$ERR" "… as the loader says then"
 LD_LIBRARY_PATH=$here/lib check "LD_LIBRARY_PATH of the caller" \
-    ml --stage-libs -H "$H1" -n 1 --output raw -- ./runpath
+    job --stage-libs -H "$H1" -n 1 --output raw -- ./runpath
 check_match "^inner $path/libinner.so.1\$" "$OUT" "… leads to them"
-check "that of -x" ml --stage-libs -H "$H1" -n 1 --output raw -x "LD_LIBRARY_PATH=$here/lib" -- ./runpath
+check "that of -x" job --stage-libs -H "$H1" -n 1 --output raw -x "LD_LIBRARY_PATH=$here/lib" -- ./runpath
 check_match "^inner $path/libinner.so.1\$" "$OUT" "… does, too"
 cp program second
-check "two programs" ml --stage-libs -v -H "$H1" -n 1 --output raw -- ./program : -n 1 ./second
+check "two programs" job --stage-libs -v -H "$H1" -n 1 --output raw -- ./program : -n 1 ./second
 check_match "^inner /tmp/mlaunch-.*/files/0/libinner.so.1" "$OUT" "… the first has its libraries"
 check_match "^inner /tmp/mlaunch-.*/files/[1-9][0-9]*/libinner.so.1" "$OUT" "… the second, too"
 check_match "its copy of $(sizes program lib/*) bytes in" "$ERR" "… of one copy"
-check_output "" "… and nothing is left" left
+check "… and nothing is left" left_nothing
 
 # What cannot be helped.
 echo 'int fresh(void) { return 1; }' > fresh.c
@@ -121,7 +120,7 @@ if library fake/libc.so.6 fresh.c -nostdlib -Wl,--version-script=fresh.map &&
     library lib/libnewer.so.1 newer.c fake/libc.so.6 -nostdlib &&
     "$CC" -o newer main.c -Llib -l:libnewer.so.1 -Wl,--allow-shlib-undefined -Wl,-rpath,"$origin/lib"; then
     check_error 125 "^mlaunch: host $H1: --stage-libs: libnewer.so.1 needs glibc 9.9, and glibc is never copied: this host has [0-9.]*; build" \
-        "a library of a newer system" ml --stage-libs -H "$H1" -n 1 -- ./newer
+        "a library of a newer system" job --stage-libs -H "$H1" -n 1 -- ./newer
 else
     fail "a library of a newer system can be made"
 fi
@@ -132,12 +131,12 @@ cat > static.c << 'C'
 int main(void) { return write(1, "static\n", 7) != 7; }
 C
 "$CC" -static -o static static.c 2> /dev/null &&
-    check_output static "a static program" ml --stage-libs -H "$H1" -n 1 --output raw -- ./static
+    check_output static "a static program" job --stage-libs -H "$H1" -n 1 --output raw -- ./static
 printf '#!/bin/sh\necho script\n' > script
 chmod +x script
-check_output script "a script" ml --stage-libs -H "$H1" -n 1 --output raw -- ./script
+check_output script "a script" job --stage-libs -H "$H1" -n 1 --output raw -- ./script
 
-check "the plan tells" ml --stage-libs --dry-run -H "$H1" -n 1 -- ./program
+check "the plan tells" job --stage-libs --dry-run -H "$H1" -n 1 -- ./program
 check_match "^    copied from ./program \($(sizes program) bytes\)" "$OUT" "what would be copied"
 check_match "^    with .*/lib/libouter.so.1 \($(sizes lib/libouter.so.1) bytes\) to each of them that lacks libouter.so.1" \
     "$OUT" "… and which libraries"

@@ -2,12 +2,11 @@
 # SPDX-License-Identifier: MIT
 # --stage: hosts without the directory that holds the program get a copy of it, which is whole, runs
 # there, and is gone afterwards however the job ends.
-# shellcheck disable=SC2154 # here: of stage.sh
+# shellcheck disable=SC2154 # here, JOB: of stage.sh
 TEST_TIER=quick
-TEST_LIMIT=180
 . "${0%/*}/stage.sh"
 
-# counted N NAME REGEX: so many lines of $OUT match.
+# counted N NAME REGEX: N lines of $OUT match.
 counted() {
     local n
     n=$(grep -cE -- "$3" "$OUT")
@@ -29,16 +28,16 @@ int main(int argc, char **argv)
 C
 "$CC" -o a.out program.c
 check_error 127 "host $H1.*a.out: No such file" "without --stage the host has no such program" \
-    ml -H "$H1" -n 1 -- ./a.out
-check "with it the program runs there" ml --stage -v -H "$H1" -n 1 --output raw -- ./a.out 'one two'
+    job -H "$H1" -n 1 -- ./a.out
+check "with it the program runs there" job --stage -v -H "$H1" -n 1 --output raw -- ./a.out 'one two'
 check_match "^\./a.out\|one two\|/tmp/mlaunch-$(id -u)/[^/]*/files/0/a.out\|$here\$" "$OUT" \
     "… with its words and directory, from the job's own directory"
 check_match "host $H1: has got its copy of $(stat -c %s a.out) bytes in [0-9]+ ms" "$ERR" \
     "… and -v tells what that took"
-check_output "" "… and nothing is left" left
-check "several ranks on two hosts" ml --stage -H "$H1,$H2" -n 4 --ppn 2 --output raw -- ./a.out x
+check "… and nothing is left" left_nothing
+check "several ranks on two hosts" job --stage -H "$H1,$H2" -n 4 --ppn 2 --output raw -- ./a.out x
 counted 4 "… all run" '^./a.out\|x\|/tmp/'
-check "this machine's ranks run the program itself" ml --stage -H "localhost,$H1" -n 2 --output raw -- ./a.out x
+check "this machine's ranks run the program itself" job --stage -H "localhost,$H1" -n 2 --output raw -- ./a.out x
 check_match "\|x\|$here/a.out\|" "$OUT" "… from where it is"
 check_match "\|x\|/tmp/.*/a.out\|" "$OUT" "… and the others' a copy"
 check_output "./a.out|x|$here/a.out|$here" "this machine alone copies nothing" \
@@ -47,26 +46,26 @@ check_output "./a.out|x|$here/a.out|$here" "this machine alone copies nothing" \
 # Programs that are named otherwise, and several of them.
 mkdir bin
 cp a.out bin/mine
-PATH=$here/bin:$PATH check "a program in PATH" ml --stage -H "$H1" -n 1 --output raw -- mine x
+PATH=$here/bin:$PATH check "a program in PATH" job --stage -H "$H1" -n 1 --output raw -- mine x
 check_match '^mine\|x\|/tmp/.*/files/0/mine\|' "$OUT" "… is found here"
 cd /
-check "--cwd says where a program is" ml --stage -H "$H1" -n 1 --cwd "$here" --output raw -- ./a.out x
+check "--cwd says where a program is" job --stage -H "$H1" -n 1 --cwd "$here" --output raw -- ./a.out x
 check_match "^\./a.out\|x\|/tmp/.*\|$here\$" "$OUT" "… here, too"
 cd "$here" || exit 1
 # shellcheck disable=SC2016 # the script expands them
 printf '#!/bin/sh\necho "script $0 $1"\n' > script
 chmod +x script
-check "two programs" ml --stage -H "$H1,$H2" --map-by host -n 2 --output raw -- ./script s : -n 2 ./bin/mine m
+check "two programs" job --stage -H "$H1,$H2" --map-by host -n 2 --output raw -- ./script s : -n 2 ./bin/mine m
 counted 2 "… the first" '^script /tmp/.*/files/0/script s$'
 counted 2 "… and the second" '^./bin/mine\|m\|/tmp/.*/files/1/mine\|'
-check "the same contents twice" ml --stage -v -H "$H1" -n 1 --output raw -- ./a.out : -n 1 ./bin/mine
+check "the same contents twice" job --stage -v -H "$H1" -n 1 --output raw -- ./a.out : -n 1 ./bin/mine
 check_match "its copy of $(stat -c %s a.out) bytes" "$ERR" "… are copied once"
 counted 2 "… and run under both names" '/files/(0/a.out|1/mine)\|'
 printf 'import sys\nprint("python", sys.argv[1])\n' > script.py
 check_output "python x" "a Python script that is not executable" \
-    ml --stage -H "$H1" -n 1 --output raw -- ./script.py x
+    job --stage -H "$H1" -n 1 --output raw -- ./script.py x
 check_output "python y" "… named without a directory" \
-    ml --stage -H "$H1" -n 1 --output raw -- script.py y
+    job --stage -H "$H1" -n 1 --output raw -- script.py y
 
 # A large one arrives whole, and keeps neither side's memory.
 cat > sum.sh << 'S'
@@ -81,53 +80,53 @@ room=1500000 # kB of addresses, of which a sanitizer reserves terabytes
 [ "$SANITIZE" = no ] || room=unlimited
 # shellcheck disable=SC2016 # for the inner shell
 check "200 MB to two hosts" bash -c 'ulimit -v "$0"; exec "$@"' "$room" \
-    "$MLAUNCH" --ssh-config "$NETNS_SSH_CONFIG" --stage -H "$H1,$H2" -n 2 --output raw -- ./large
+    "${JOB[@]}" --stage -H "$H1,$H2" -n 2 --output raw -- ./large
 counted 2 "… arrive whole" "^${sum%% *}"
-check_output "" "… and nothing is left of them" left
+check "… and nothing is left of them" left_nothing
 
 # What is wrong is said before anything starts.
 check_error 125 "^mlaunch: error: --stage: cannot read ./none: No such file or directory" "no such program" \
-    ml --stage -H "$H1" -n 1 -- ./none
+    job --stage -H "$H1" -n 1 -- ./none
 check_error 125 "^mlaunch: error: --stage: there is no program no-such in PATH here" "none in PATH" \
-    ml --stage -H "$H1" -n 1 -- no-such
+    job --stage -H "$H1" -n 1 -- no-such
 check_error 125 "^mlaunch: error: --stage: ./bin is a directory" "a directory" \
-    ml --stage -H "$H1" -n 1 -- ./bin
+    job --stage -H "$H1" -n 1 -- ./bin
 check_error 125 "^mlaunch: error: --stage: ./sum.sh is not executable: chmod" "not executable" \
-    ml --stage -H "$H1" -n 1 -- ./sum.sh
-check "the plan tells" ml --stage --dry-run -H "$H1" -n 1 -- ./a.out
+    job --stage -H "$H1" -n 1 -- ./sum.sh
+check "the plan tells" job --stage --dry-run -H "$H1" -n 1 -- ./a.out
 check_match "^    copied from \./a.out \($(stat -c %s a.out) bytes\) to each host that is not this machine" \
     "$OUT" "what would be copied"
 
 # However it ends, nothing is left.
 printf '#!/bin/sh\necho up\nexec sleep 100\n' > waits
 chmod +x waits
-"$MLAUNCH" --ssh-config "$NETNS_SSH_CONFIG" --stage -H "$H1" -n 1 --output raw -- ./waits > "$T/up" 2> "$ERR" &
+"${JOB[@]}" --stage -H "$H1" -n 1 --output raw -- ./waits > "$T/up" 2> "$ERR" &
 job=$!
-wait_for 'grep -q up "$T/up"' 20 && pass "a job runs" || fail "a job runs"
+wait_for 'grep -q up "$T/up"' && pass "a job runs" || fail "a job runs"
 must kill -KILL $job
 wait $job 2> /dev/null
-wait_for '[ -z "$(left)" ]' 20 && pass "mlaunch is killed, and nothing is left" || fail "nothing is left" "$(left)"
+check "mlaunch is killed, and nothing is left" left_nothing
 
 # The copy is cut in its middle: mlaunch is stopped once the file is there and not whole.
 copying() {
-    local f
-    f=$(find /tmp/mlaunch-"$(id -u)"* -path '*/files/0/large' -size +4k 2> /dev/null)
-    [ -n "$f" ]
+    # shellcheck disable=SC2046 # directories; without one find would look into this one
+    [ -n "$(find $(job_directories) /dev/null -path '*/files/0/large' -size +4k 2> /dev/null)" ]
 }
-"$MLAUNCH" --ssh-config "$NETNS_SSH_CONFIG" --stage -H "$H1" -n 1 --output raw -- ./large > "$OUT" 2> "$ERR" &
+"${JOB[@]}" --stage -H "$H1" -n 1 --output raw -- ./large > "$OUT" 2> "$ERR" &
 job=$!
-wait_for copying 20 && pass "a copy is under way" || fail "a copy is under way"
+wait_for copying && pass "a copy is under way" || fail "a copy is under way"
 must kill -KILL $job
 wait $job 2> /dev/null
-wait_for '[ -z "$(left)" ]' 20 && pass "… and nothing is left of a part" || fail "nothing is left" "$(left)"
+check "… and nothing is left of a part" left_nothing
 
 # A host whose /tmp cannot take the program.
 must netns exec "$H2" "$TEST_LIB/cover" /tmp size=1m
 check_error 125 "^mlaunch: host $H2: --stage copies 200.0 MB to /tmp, where only [0-9.]+ [KM]B are free: make room there" \
-    "a host without room" ml --stage -H "$H1,$H2" -n 2 -- ./large
+    "a host without room" job --stage -H "$H1,$H2" -n 2 -- ./large
 check_match "^mlaunch: 1 of 2 hosts failed; nothing was started" "$ERR" "… ends the job"
 must netns exec "$H2" mount -o remount,noexec /tmp
 check_error 125 "^mlaunch: host $H2: --stage copies the program to /tmp, which is mounted noexec there: remount" \
-    "a host that executes nothing in /tmp" ml --stage -H "$H2" -n 1 -- ./a.out
-check_output "" "… and nothing is left" left
+    "a host that executes nothing in /tmp" job --stage -H "$H2" -n 1 -- ./a.out
+check "… and nothing is left" wait_for \
+    '[ -z "$(netns exec "$H2" find /tmp -path "*/files/*")" ]'
 done_testing

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: MIT
 # mlaunch status: which hosts are online, why another is not, the jobs on them, and --watch.
 TEST_TIER=quick
-TEST_LIMIT=120
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../lib/hosts.sh"
 . "${0%/*}/job.sh"
@@ -15,7 +14,7 @@ check_match "^$H2 +online " "$OUT" "… and the other"
 "${JOB[@]}" --ssh-config "$NETNS_SSH_CONFIG" -H "$H1,$H2" -n 4 -- sleep 300 > "$T/job.out" \
     2> "$T/job.err" < /dev/null &
 PID=$!
-wait_for '[ "$(grep -c "\"started\"" "$EVENTS")" = 4 ]' 20
+wait_for '[ "$(grep -c "\"started\"" "$EVENTS")" = 4 ]'
 ID=$(sed -n 's/.*"job":"\([^"]\{1,\}\)".*/\1/p' "$EVENTS" | head -n 1)
 check "with a job" look -H "$H1,$H2"
 check_match "^$H2 +online .* 1 live" "$OUT" "… which each host counts"
@@ -34,7 +33,7 @@ wait "$PID"
 "$MLAUNCH" --name "left.$$" --ssh-config "$NETNS_SSH_CONFIG" -H "$H2" -- sleep 301 > "$T/job.out" 2>&1 \
     < /dev/null &
 PID=$!
-wait_for 'netns exec "$H2" pgrep -fx "(.*qemu-.* )?sleep 301" > "$T/sleep"' 20
+wait_for 'netns exec "$H2" pgrep -fx "(.*qemu-.* )?sleep 301" > "$T/sleep"'
 must kill -STOP "$PID" # it would end by itself
 # shellcheck disable=SC2046 # pids
 must netns exec "$H2" sh -c 'all="$(pgrep -x mlaunch-agent) $(pgrep -fx "(.*qemu-.* )?sleep 301")"
@@ -57,7 +56,7 @@ check_error 125 'with --json it has no meaning' "--watch with --json" look --wat
     2> "$T/watch.err" &
 PID=$!
 check "--watch looks again and again" wait_for \
-    '[ "$(grep -c ", every 1 s: 2 of 2 hosts online$" "$T/watch")" -ge 3 ]' 30
+    '[ "$(grep -c ", every 1 s: 2 of 2 hosts online$" "$T/watch")" -ge 3 ]'
 check_no_match $'\033' "$T/watch" "… without escapes, as stdout is no terminal"
 must kill "$PID"
 wait "$PID"

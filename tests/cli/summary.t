@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# --summary: what ranks and hosts have used; and what the host knows of why a rank failed: memory
-# that ran out, a file system without free space.
+# --summary: what ranks and hosts have used; and what the host knows of why a rank failed (memory
+# that ran out, a file system without free space).
 TEST_TIER=quick
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../lib/hosts.sh"
@@ -53,7 +53,7 @@ late_is_right() {
 import json, re, sys
 ends = [e for e in map(json.loads, open(sys.argv[1])) if e["event"] == "exited"]
 kept = {e["rank"]: e["kept_waiting"] for e in ends}
-# The first barrier may have been waited for, too.
+# The first barrier may also have been waited for.
 assert 1 <= kept[2] <= 2 and 2 <= kept[1] <= 3 and 3 <= kept[0] <= 4 and 3 <= kept[3] <= 4, kept
 assert all(e["calls"] == 4 and e["wait_seconds"] > 0.2 for e in ends), ends
 last = {int(l.split()[0]): int(l.split()[-2]) for l in open(sys.argv[2]) if re.match(" +[0-3] ", l)}

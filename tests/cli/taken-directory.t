@@ -4,7 +4,6 @@
 # Expected: jobs run all the same; ps, kill and clean find them; nothing is left.
 # shellcheck disable=SC2154 # mlaunch: of fault.sh
 TEST_TIER=quick
-TEST_LIMIT=60
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../lib/inside.sh"
 inside container

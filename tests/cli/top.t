@@ -3,7 +3,6 @@
 # mlaunch top: views as text, of jobs on hosts over SSH; the live view in tmux: keys, sizes, a host
 # that is lost and comes back, a job that is ended; on a terminal that counts what is written.
 TEST_TIER=full
-TEST_LIMIT=200
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../lib/hosts.sh"
 . "${0%/*}/job.sh"
@@ -44,7 +43,7 @@ mkfifo "$T/hold"
     --local net -- python3 "$SHORT/job.py" $'\033[31mred\nline' "$T/stop" "$T/hold" \
     > "$T/job.out" 2> "$T/job.err" < /dev/null &
 JOB_PID=$!
-wait_for '[ "$(grep -c "\"started\"" "$EVENTS" 2> /dev/null)" = 4 ]' 30
+wait_for '[ "$(grep -c "\"started\"" "$EVENTS" 2> /dev/null)" = 4 ]'
 ID=$(job_id)
 hosts=(-H "$H1,$H2")
 # The rates of the job's row and of all its ranks are there.
@@ -53,7 +52,7 @@ busy() {
         [ "$(grep -cE "^ +[0-3] ${H}[12] +[0-9]+ [A-Z] +[0-9]+ +[0-9.]+[KMG] +[0-9.]+k? +[0-9.]+[kMG] +[0-9.]+[kMG] +[0-9]+ python3" "$T/view")" = 4 ]
 }
 H=${H1%1}
-check "a view of two hosts with a job" wait_for busy 60
+check "a view of two hosts with a job" wait_for busy
 check_match '^[0-9-]+ [0-9:]+, every 1 s: 2 of 2 hosts, 1 job, 4 ranks' "$T/view" "… has a head"
 check_match "^$H1 +[0-9]+ +[0-9.]+ +[0-9]+ +[0-9.]+[MG] +[0-9.]+[MG] +- +- +- +- +2$" "$T/view" \
     "… a line for each host"
@@ -70,7 +69,7 @@ stalled() {
     view "${hosts[@]}" --batch "top.$$" > "$T/view" 2> "$T/view.err" &&
         grep -qE '^  ! 0-2 wait in barrier .*for 3$' "$T/view"
 }
-check "who waits for whom, of a job by its name" wait_for stalled 60
+check "who waits for whom, of a job by its name" wait_for stalled
 check_match "^ +1 ${H}[12] .* 100 waits [0-9:]+s? in barrier" "$T/view" "… beside each rank"
 check_match ', 4 ranks \(3 wait\)$' "$T/view" "… and in the head"
 view "${hosts[@]}" --batch --sort wait > "$T/view"
@@ -178,7 +177,7 @@ END
     check_output 143 "… as mlaunch kill does" echo "$?"
     sees "… and it is gone" ', 0 jobs, 0 ranks'
     press q
-    check "q quits" wait_for '[ -e "$T/over" ]' 20
+    check "q quits" wait_for '[ -e "$T/over" ]'
     sees "… with status 0" '^status 0'
     check "… and the terminal's modes are as before" cmp "$T/before" "$T/after"
     check_output "1 0" "… its cursor is seen, and the other screen has gone" \
@@ -204,7 +203,7 @@ check_match 'TERM=unheard-of is not known here.*; mlaunch top --batch writes tex
 
 "${JOB[@]}" -n 200 --oversubscribe -- sleep 300 > "$T/job.out" 2>&1 < /dev/null &
 JOB_PID=$!
-wait_for '[ "$(grep -c "\"started\"" "$EVENTS")" -ge 200 ]' 60
+wait_for '[ "$(grep -c "\"started\"" "$EVENTS")" -ge 200 ]'
 many=$(tail -n 1 "$EVENTS" | sed 's/.*"job":"\([^"]*\)".*/\1/')
 # The first picture has 50 lines. After it, between two silences is at least one refresh.
 cat > "$T/count.py" << 'END'

@@ -57,7 +57,7 @@ ends_with "words that stand just above are not repeated" '^\[1\] bad data$' '^\[
     '^mlaunch: rank 1 on host .* exited with status 3$'
 check_output 1 "… they are there once" grep -c 'bad data' "$T/screen"
 
-# A line that another rank leaves unfinished stands between.
+# A line that another rank leaves unfinished is between them.
 run on_one_screen -n 2 -- sh -c 'cd '"$T"'
     [ $MLAUNCH_RANK = 1 ] || { printf "loss "; : > begun; exec sleep 60; }
     until [ -e begun ]; do sleep 0.02; done; echo "bad data" >&2; exit 3'
@@ -126,7 +126,7 @@ check_output 4 "--output DIR has everything" \
 "${JOB[@]}" -n 2 -- sh -c 'trap "echo bye; exit" TERM; echo ready; while :; do sleep 0.02; done' \
     > "$T/screen" 2>&1 &
 mlaunch=$!
-wait_for '[ "$(grep -c ready "$T/screen")" -eq 2 ]' 20
+wait_for '[ "$(grep -c ready "$T/screen")" -eq 2 ]'
 must kill -TERM "$mlaunch"
 run eval 'wait "$mlaunch"'
 job_judge 143 "SIGTERM" "mlaunch"

@@ -1,10 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# mlaunch verify: each kind of finding about what a host allows, and about what is to be the same on
+# mlaunch verify: each kind of finding about what a host allows, and about what must be the same on
 # all hosts, is provoked, and is then the only one. The hosts share this machine's memory and
 # processors, so they differ in nothing unless a file in one of them is covered.
 TEST_TIER=quick
-TEST_LIMIT=180
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/recorded.sh"
 . "${0%/*}/verify.sh"
@@ -12,7 +11,7 @@ unshare -npm --propagation private --mount-proc --fork true 2> "$T/why" ||
     skip_all "no namespaces here: $(head -n 1 "$T/why")"
 
 # Hosts whose agents a shell starts here in namespaces; it carries ALL out before, and that of b
-# CHANGE, too. What they have in /tmp and /sys/fs/cgroup is their own.
+# also CHANGE. What they have in /tmp and /sys/fs/cgroup is their own.
 export COVER=$TEST_LIB/cover TMPDIR=$T
 cat > "$T/enter" << 'END'
 set -e
@@ -31,7 +30,7 @@ here() {
 export CHANGE='' ALL=''
 faked="$(find /usr/lib -name libfaketime.so.1 2> /dev/null | head -n 1)"
 if [ -n "$faked" ] && [ "$SANITIZE" = no ] && ! is_emulated; then
-    # This host is slow to reach, too.
+    # This host is also slow to reach.
     CHANGE="sleep 6; export LD_PRELOAD=$faked FAKETIME=+90s FAKETIME_DONT_FAKE_MONOTONIC=1 DONT_FAKE_MONOTONIC=1"
     here > "$T/clock" 2>&1
     check_match "^warning .* reach .* host b: its clock is (89|90)\.[0-9] s ahead of this machine's \(at most 1 s\)" \

@@ -7,7 +7,6 @@
 # changes nothing. Real figures are for verify-traffic.t; which of them are bad is for
 # test_verify_pairs.c.
 TEST_TIER=full
-TEST_LIMIT=120
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../lib/hosts.sh"
 . "${0%/*}/recorded.sh"
@@ -32,7 +31,7 @@ printf '#!/bin/sh\n"%s/real" "$@" | python3 "%s/figures.py"\n' "$T" "$T" > "$T/s
 chmod +x "$T/stand-in"
 cat > "$T/figures.py" << END
 import json, sys
-text = sys.stdin.read() # of rank 0 alone
+text = sys.stdin.read() # rank 0 alone
 if text:
     answer = json.loads(text)
     figures = {"us": 20, "there": 1, "back": 1, "errors": 0}

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # mlaunch verify with traffic over real links: all pairs are measured, and what is measured is the
-# link: no more than its bandwidth, no less than its delay. Only what goes from the first host to
-# the second is shaped, by classes that a packet filter chooses. A busy machine makes figures worse,
-# so each is compared with the bound that load cannot cross; the findings are for verify-links.t.
+# link, with no more than its bandwidth and no less than its delay. Only what goes from the first
+# host to the second is shaped, by classes that a packet filter chooses. A busy machine makes
+# figures worse, so each is compared with the bound that load cannot cross; the findings are for
+# verify-links.t.
 TEST_TIER=full
-TEST_LIMIT=240
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../lib/hosts.sh"
 . "${0%/*}/verify.sh"

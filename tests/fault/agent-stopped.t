@@ -5,7 +5,6 @@
 # ends the ranks there, and that command does.
 # shellcheck disable=SC2154 # mlaunch, status: of fault.sh
 TEST_TIER=full
-TEST_LIMIT=150
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../lib/hosts.sh"
 . "${0%/*}/fault.sh"

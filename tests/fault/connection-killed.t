@@ -3,7 +3,6 @@
 # The process of sshd that serves one host's connection is killed. Expected: that host's ranks are
 # gone, the others' as the grace says; the job fails and names the host.
 TEST_TIER=quick
-TEST_LIMIT=120
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../lib/hosts.sh"
 . "${0%/*}/fault.sh"

@@ -3,7 +3,6 @@
 # The failure table's rows for one host, inside a container: pids, /proc, /tmp and /dev/shm of its
 # own. Expected: as outside.
 TEST_TIER=quick
-TEST_LIMIT=150
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../lib/inside.sh"
 inside container

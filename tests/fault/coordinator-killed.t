@@ -5,7 +5,6 @@
 # notice the coordinator's end first.
 # shellcheck disable=SC2154 # mlaunch: of fault.sh
 TEST_TIER=quick
-TEST_LIMIT=200
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../lib/hosts.sh"
 . "${0%/*}/fault.sh"
@@ -34,7 +33,7 @@ for what in worker guard both all; do
         fi
         # Nobody cleans up after both.
         [ "$what" = worker ] || [ "$what" = guard ] ||
-            run "$MLAUNCH" clean --ssh-config "$NETNS_SSH_CONFIG" -H "$H1"
+            run "$MLAUNCH" clean --ssh-config "$NETNS_SSH_CONFIG" -H "$H1" "$(job_id)"
     done
     check_output "$times" "$what: the host is named, $times of $times times" echo "$named"
     nothing_left "$what: nothing is left"

@@ -4,7 +4,6 @@
 # joins; that leaves early. Expected: the sentence names the cause, never a consequence; others'
 # calls return within 1 s.
 TEST_TIER=quick
-TEST_LIMIT=180
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../lib/hosts.sh"
 . "${0%/*}/fault.sh"

@@ -5,7 +5,6 @@
 # gone, on every host.
 # shellcheck disable=SC2154 # mlaunch: of fault.sh
 TEST_TIER=quick
-TEST_LIMIT=120
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../lib/hosts.sh"
 . "${0%/*}/fault.sh"

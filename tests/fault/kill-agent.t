@@ -4,7 +4,6 @@
 # host of two. Expected: that host's ranks and all they have started are gone; the
 # others' as the grace says; the job fails and names the host.
 TEST_TIER=quick
-TEST_LIMIT=150
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../lib/hosts.sh"
 . "${0%/*}/fault.sh"

@@ -5,7 +5,6 @@
 # Expected: gone when mlaunch returns.
 # shellcheck disable=SC2154 # mlaunch: of fault.sh
 TEST_TIER=full
-TEST_LIMIT=150
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../lib/hosts.sh"
 . "${0%/*}/fault.sh"

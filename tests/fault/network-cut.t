@@ -4,7 +4,6 @@
 # the silence; the job fails and names the host; the ranks on the cut-off host are ended there.
 # shellcheck disable=SC2154 # mlaunch: of fault.sh
 TEST_TIER=quick
-TEST_LIMIT=120
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../lib/hosts.sh"
 . "${0%/*}/fault.sh"

@@ -3,7 +3,6 @@
 # The failure table's rows for one host, as an ordinary user: without a control group, without power
 # over others' processes. Expected: as for root.
 TEST_TIER=quick
-TEST_LIMIT=150
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../lib/inside.sh"
 inside user

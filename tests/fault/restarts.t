@@ -5,7 +5,6 @@
 # host takes the place of a lost one. All hosts are this machine, but their agents are started by a
 # script, which refuses that for host b while $T/down exists.
 TEST_TIER=full
-TEST_LIMIT=200
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../cli/job.sh"
 
@@ -69,7 +68,7 @@ for pause in 8 16 30; do
     wait_for 'grep -q "in $pause s" "$T/err"' 90
     read -r -t $((pause - 1)) <> <(:) &
     over=$!
-    kill -TERM "$mlaunch"
+    must kill -TERM "$mlaunch"
     run eval 'wait "$mlaunch"'
     kill "$over" 2> /dev/null && is_early=yes && break
 done

@@ -49,7 +49,7 @@ long_agents() {
     done
 }
 
-# Half as much again and 1 MB are left to the allocator; a leak of 30 minutes is more. A sanitizer
+# The allocator may take half as much again and 1 MB; a leak of 30 minutes is more. A sanitizer
 # keeps what is freed, so that memory says nothing there. A connection that is open for a moment is
 # no leak: the caller looks again.
 long_has_not_grown() {
@@ -72,8 +72,8 @@ soak_job() {
     if [ -n "$number" ]; then
         has_said ready "$number"
         case $kind in
-        worker) agent_kill "${SOAK_HOSTS%% *}" worker ;;
-        *) kill -"$kind" "$mlaunch" ;;
+        worker) must agent_kill "${SOAK_HOSTS%% *}" worker ;;
+        *) must kill -"$kind" "$mlaunch" ;;
         esac
     fi
     wait "$mlaunch" 2> /dev/null
@@ -101,7 +101,7 @@ soak() {
     soak_job 0 compute # copies of the agent, directories that stay
     # What the last job's end has started, such as the end of its sshd, takes its time.
     wait_for 'mv "$T/hosts.before" "$T/hosts.earlier" 2> /dev/null; host_look > "$T/hosts.before"
-        cmp -s "$T/hosts.earlier" "$T/hosts.before"' "$(slow 10)"
+        cmp -s "$T/hosts.earlier" "$T/hosts.before"'
 
     # A shell, so that its ranks meet in ever new generations.
     # shellcheck disable=SC2016
@@ -115,7 +115,7 @@ soak() {
         soak_job ${kinds[rounds % ${#kinds[@]}]} || bad=$((bad + 1))
         rounds=$((rounds + 1))
         if [ $rounds -eq ${#kinds[@]} ]; then
-            wait_for 'grep -qs failures "$T/long"' "$(slow 60)"
+            wait_for 'grep -qs failures "$T/long"'
             long_agents
             long_look > "$T/long.before"
         fi
@@ -123,14 +123,14 @@ soak() {
     if [ $bad -eq 0 ]; then pass "$rounds short jobs ended as they should"; else
         fail "$rounds short jobs ended as they should" "$bad did not"
     fi
-    wait_for 'long_look > "$T/long.after"; long_has_not_grown' "$(slow 10)"
-    kill -TERM $long
+    wait_for 'long_look > "$T/long.after"; long_has_not_grown'
+    must kill -TERM $long
     wait $long 2> /dev/null
     status=$?
     [ $status = 143 ] && pass "the long job ran until SIGTERM, $(grep -c failures "$T/long") times"
     [ $status = 143 ] || fail "the long job ran until SIGTERM" \
         "status $status: $(head -n 5 "$T/long.err")"
-    wait_for 'host_look > "$T/hosts.after"; cmp -s "$T/hosts.before" "$T/hosts.after"' "$(slow 10)"
+    wait_for 'host_look > "$T/hosts.after"; cmp -s "$T/hosts.before" "$T/hosts.after"'
     same "the hosts have what they had" "$T/hosts.before" "$T/hosts.after"
     echo "# the long job's mlaunch and agents: pid, kB, descriptors; at first and at last"
     paste "$T/long.before" "$T/long.after" | sed 's/^/# /'

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: MIT
 # Many short jobs beside a long one, over SSH on namespace hosts (soak.sh): nothing grows.
 TEST_TIER=quick
-TEST_LIMIT=240
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../lib/hosts.sh"
 . "${0%/*}/fault.sh"

@@ -5,7 +5,6 @@
 # is gone.
 # shellcheck disable=SC2154 # mlaunch: of fault.sh
 TEST_TIER=quick
-TEST_LIMIT=120
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../lib/inside.sh"
 inside container
@@ -16,7 +15,7 @@ python3 "$SOURCE/tests/fault/silent_fuse.py" "$T/silent" > "$T/fuse" 2>&1 &
 fuse=$!
 at_exit umount -l "$T/silent"
 at_exit eval "kill $fuse 2> /dev/null"
-wait_for 'grep -q mounted "$T/fuse" || ! kill -0 $fuse 2> /dev/null' 20
+wait_for 'grep -q mounted "$T/fuse" || ! kill -0 $fuse 2> /dev/null'
 grep -q mounted "$T/fuse" || {
     skip "a rank that hangs in the kernel" "no FUSE here: $(tail -n 1 "$T/fuse")"
     TEST_CLEANUP=() # nothing is mounted
@@ -25,10 +24,10 @@ grep -q mounted "$T/fuse" || {
 
 job_start -H localhost --grace 1 -n 2 -- sh -c \
     '[ $MLAUNCH_RANK = 0 ] && exec sleep 300; exec cat '"$T/silent/file"
-wait_for 'grep -q asked "$T/fuse"' 20
+wait_for 'grep -q asked "$T/fuse"'
 ID=$(job_id)
 pid=$(pgrep -fx "cat $T/silent/file")
-kill -TERM "$mlaunch"
+must kill -TERM "$mlaunch"
 run eval 'wait "$mlaunch"'
 cp "$T/err" "$ERR"
 check_output 143 "mlaunch ends, with SIGTERM's status" echo "$status"
@@ -38,8 +37,8 @@ check_match "process $pid could not be ended: pid $pid \(cat\) is in uninterrupt
 check_output D "it still is there" sh -c "sed 's/.*) //; s/ .*//' /proc/$pid/stat"
 check_error 1 "job $ID: process $pid \(cat\) is left: pid $pid \(cat\) is in uninterruptible sleep" "clean finds it, and says why it stays" \
     "$MLAUNCH" clean "$ID"
-kill "$fuse"
-wait_for '! kill -0 "$pid" 2> /dev/null' 20
+must kill "$fuse"
+wait_for '! kill -0 "$pid" 2> /dev/null'
 check "once the system lets it go" "$MLAUNCH" clean "$ID"
 nothing_left "nothing is left"
 done_testing

@@ -184,7 +184,7 @@ static void run_round(void)
     b.size = seed->size;
     for (size_t n = 1 + below(8); n > 0; n--)
         mutate(&b);
-    exact = keep(data, b.size).data; /* of its own, so that a read beyond the end is seen */
+    exact = keep(data, b.size).data; /* a block of its own, so that a read beyond the end is seen */
     run_one(exact, b.size);
     free(exact);
 }

@@ -103,7 +103,7 @@ static void plan_read(void)
     plan.is_ours = part_is(plan.part) && !getenv("MLAUNCH_TEST_FAIL_CODE");
 }
 
-/* Of a unit test's program, once libraries are there: finding out who calls needs them. */
+/* Begins for a unit test's program once libraries are there: finding out who calls needs them. */
 __attribute__((constructor)) static void unit_start(void)
 {
     if (!plan.is_read)

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: MIT
-# inject.sh: calls of the system that fail, one in each run of a job: memory, processes,
-# descriptors, mappings, reading, writing, waiting; in one part of it (fail_calls.c). For a *.t:
+# inject.sh: calls of the system that fail, one in each run of a job, in one part of it (memory,
+# processes, descriptors, mappings, reading, writing, waiting; fail_calls.c). For a *.t:
 #
 #     . "${0%/*}/../lib/test.sh"
 #     . "${0%/*}/inject.sh"
@@ -33,8 +33,8 @@ walk() {
     diag "$(cat "$OUT")"
 }
 
-# walk_ends PART: from one call on there is nothing more. The address sanitizer's own threads need
-# memory, too.
+# walk_ends PART: from one call on there is nothing more. The address sanitizer's own threads also
+# need memory.
 walk_ends() {
     [ "$SANITIZE" != no ] || walk "$1" malloc after $STEPS
     walk "$1" open after $STEPS

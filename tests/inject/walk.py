@@ -21,7 +21,7 @@ import tempfile
 import time
 
 PR_SET_CHILD_SUBREAPER = 36
-LIMIT_S, LEAVE_S = (20, 5) if os.environ.get("SANITIZE", "no") == "no" else (80, 20)
+HANG_S = 60 if os.environ.get("SANITIZE", "no") == "no" else 180
 # A crash of whatever part, a sanitizer's report, and what the ranks' program says of a result.
 CRASH = re.compile(r"Sanitizer|runtime error:|[Aa]ssertion|WRONG|signal (4|6|7|8|11)\b|corrupt")
 SENTENCE = re.compile(r"^mlaunch: \S.* .*|^mlaunch-agent: ", re.M)
@@ -64,7 +64,7 @@ def descendants():
 
 def wait_for_none():
     """The processes that are left after a while; they are ended then."""
-    end = time.monotonic() + LEAVE_S
+    end = time.monotonic() + HANG_S
     reap()
     while children() and time.monotonic() < end:
         time.sleep(0.005)
@@ -107,7 +107,7 @@ class Run:
                 with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=err,
                                       env=environment, start_new_session=True) as job:
                     try:
-                        self.status = job.wait(LIMIT_S)
+                        self.status = job.wait(HANG_S)
                     except subprocess.TimeoutExpired:
                         self.status = None
                         self.hanging = [describe(pid) for pid in descendants()]

@@ -3,7 +3,7 @@
 """walk_unit.py STEPS PROGRAM…: runs each PROGRAM, a unit test's, once for each call that the
 product makes in it, with fail_calls.so, which lets that call fail; and judges each run.
 
-STEPS: "all" calls; a number, about so many of them in all.
+STEPS: "all" calls; a number, about that many of them in all.
 In the environment: FAIL_CALLS, the library; and T, a directory for files of our own.
 
 The test may fail, as its product does what no assertion of it expects. A run is bad if the product
@@ -22,12 +22,12 @@ LIMIT_S = 10 if os.environ.get("SANITIZE", "no") == "no" else 15
 PART = re.compile(r"(^|/)(common|coordinator|examples|launcher|runtime|rdma)/[^.]")
 TEST = re.compile(r"(^|/)tests/")
 # What others do not survive: glibc 2.36 looks up users in a table for which it had no memory, and
-# libevent 2.1.12 goes on with an HTTP request, or a watermark, for which it had none.
+# libevent 2.1.12 continues with an HTTP request, or a watermark, for which it had none.
 OTHERS = re.compile(r"\b(getpwuid(_r)?|event_base_dispatch|bufferevent_setwatermark)\(")
 REPORT = re.compile(r"(Sanitizer: (?!detected memory)|runtime error:).*")
 GROUPS = ("malloc", "fork", "open", "read", "write", "mmap", "poll")
 INTERRUPTED = ("read", "write", "poll")
-MOST_INTERRUPTIONS = 100 # of one program, whose calls to wait may have no end
+MOST_INTERRUPTIONS = 100 # one program's, whose calls to wait may have no end
 SHORT = {"read": (1, 7), "write": (1, 7)}
 
 
@@ -122,7 +122,7 @@ class Program:
         return " < ".join(self.place(where) for where in crash[3:]) if crash else "?"
 
     def faults(self, log, status, said):
-        """What is bad in that run, in words."""
+        """What is bad in that run, as a text."""
         crash = next((line.split() for line in log if line.startswith("crash")), None)
         if crash and (crash[2] == "t" or crash[3:] and OTHERS.search(self.line(crash[3]))):
             return  # the test's own, or glibc's

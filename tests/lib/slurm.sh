@@ -84,12 +84,12 @@ slurm_up() {
         --socket="$SHORT/munge.socket" \
         --pid-file="$SLURM_DIR/munged.pid" --log-file="$SLURM_DIR/munged.log" \
         --seed-file="$SLURM_DIR/munged.seed"
-    wait_for '[ -S "$SHORT/munge.socket" ]' 20 || slurm_failed "munged"
+    wait_for '[ -S "$SHORT/munge.socket" ]' || slurm_failed "munged"
     daemon "$H1" slurmctld -D -f "$SLURM_CONF"
     for ((i = 1; i <= $1; i++)); do
         eval "daemon \"\$N$i\" slurmd -D -f \"$SLURM_CONF\""
     done
-    wait_for '[ "$(on_login sinfo -h -N -t idle -o %N 2> /dev/null | wc -l)" = '"$1"' ]' 60 ||
+    wait_for '[ "$(on_login sinfo -h -N -t idle -o %N 2> /dev/null | wc -l)" = '"$1"' ]' ||
         slurm_failed "the nodes"
 }
 
@@ -109,7 +109,7 @@ slurm_cgroups_remove() {
     for controller in freezer memory cpuacct; do
         controller=/sys/fs/cgroup/$controller/$SLURM_CGROUPS
         [ ! -d "$controller" ] || wait_for \
-            "find '$controller' -depth -type d -exec rmdir {} + 2> /dev/null" 10 ||
+            "find '$controller' -depth -type d -exec rmdir {} + 2> /dev/null" ||
             diag "$controller is left"
     done
 }
@@ -133,7 +133,7 @@ slurm_failed() {
     exit 1
 }
 
-# job_field JOB FIELD: of scontrol: JobState, ExitCode, …
+# job_field JOB FIELD: a field of scontrol, such as JobState or ExitCode.
 job_field() { on_login scontrol -o show job "$1" | tr ' ' '\n' | sed -n "s/^$2=//p" | head -n 1; }
 
 # batch ARG…: what mlaunch batch writes, submitted. Sets $job. Its output goes to $out,
@@ -148,7 +148,7 @@ ended() { case $(job_field "$job" JobState) in COMPLETED | FAILED | CANCELLED | 
 # ends STATE REGEX NAME: the job of the last batch comes to that state and exit code, in scontrol's
 # words.
 ends() {
-    if ! wait_for ended 60; then
+    if ! wait_for ended; then
         fail "$3" "job $job has not ended: $(job_field "$job" JobState) $(job_field "$job" Reason)"
         diag "$(on_login sinfo -N -l)"
     elif [[ "$(job_field "$job" JobState) $(job_field "$job" ExitCode)" =~ ^$1\ ($2)$ ]]; then
@@ -161,8 +161,8 @@ ends() {
 
 # nothing_left NAME: neither a rank of the last job nor the job itself.
 nothing_left() {
-    no_survivors "$1: no rank is left" "$mark" 60
-    wait_for '[ -z "$(on_login squeue -h -j $job 2> /dev/null)" ]' 20
+    no_survivors "$1: no rank is left" "$mark"
+    wait_for '[ -z "$(on_login squeue -h -j $job 2> /dev/null)" ]'
     check_output "" "$1: nothing of it is in the queue" on_login squeue -h -j "$job" -t R,CG
 }
 # Slurm signals all processes of a job at once, so mlaunch may see its agents end first.

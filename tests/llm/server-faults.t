@@ -4,7 +4,6 @@
 # mlaunch's words; the job starts again, the same port answers the same, and nothing is left.
 # shellcheck disable=SC2154 # status, serve_status: of test.sh and server.sh
 TEST_TIER=quick
-TEST_LIMIT=240
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/server.sh"
 
@@ -40,18 +39,18 @@ busy() {
     prompt)
         post_start /v1/completions "@$T/long.json" "$T/heard.waiting"
         clients+=($!)
-        wait_for "busy_is 1" 10
+        wait_for "busy_is 1"
         return ;;
     esac
     post_start /v1/completions '{"prompt":"x","stream":true,'"$endless"'}' "$T/heard.stream"
     clients+=($!)
-    wait_for "grep -q data: '$T/heard.stream'" 10 || return 1
+    wait_for "grep -q data: '$T/heard.stream'" || return 1
     [ "$1" = full ] || return 0
     for i in 1 2; do
         post_start /v1/completions '{"prompt":"x",'"$endless"'}' "$T/heard.waiting$i"
         clients+=($!)
     done
-    wait_for "queue_is 2" 10
+    wait_for "queue_is 2"
 }
 
 # round RANK PHASE
@@ -76,8 +75,8 @@ round() {
         done
     fi
     # The old processes first: until they are gone, the health may be theirs.
-    wait_for "! kill -0 $pid 2> '$T/gone'" 60
-    check "$name: it answers again" wait_for "serve_answers && ranks_are" 60
+    wait_for "! kill -0 $pid 2> '$T/gone'"
+    check "$name: it answers again" wait_for "serve_answers && ranks_are"
     check_output "$known" "$name: the answers are the same" known_answer
 }
 
@@ -90,7 +89,7 @@ begin_rounds() {
 }
 end_rounds() {
     serve_stop
-    no_survivors "$1: nothing is left at the end" "$MARK" 60
+    no_survivors "$1: nothing is left at the end" "$MARK"
 }
 
 begin_rounds "before"
@@ -117,5 +116,5 @@ must kill -KILL "$(rank_pid 1)"
 serve_wait
 check_match 'rank 1 on host localhost .* was killed by signal 9' "$T/serve.err" "mlaunch names the rank"
 check "its status is the rank's" test "$serve_status" = 137
-no_survivors "nothing is left of it" "$MARK" 60
+no_survivors "nothing is left of it" "$MARK"
 done_testing

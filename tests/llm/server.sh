@@ -31,14 +31,14 @@ serve_start() {
     "$MLAUNCH" -x "$MARK" "${options[@]}" -- "$LLM" serve --port "$PORT" "$@" \
         > "$T/serve.out" 2> "$T/serve.err" &
     serve_pid=$!
-    serve_healthy 30 && return
+    serve_healthy && return
     diag_file "$T/serve.err"
     return 1
 }
 # Ends at once when the job has ended.
 serve_answers() { curl -fsS "$URL/health" > "$T/health" 2> "$T/curl.err"; }
 serve_has_ended() { [ -n "$serve_pid" ] && ! kill -0 "$serve_pid" 2> "$T/kill.err"; }
-serve_healthy() { wait_for "serve_answers || serve_has_ended" "$1" && ! serve_has_ended; }
+serve_healthy() { wait_for "serve_answers || serve_has_ended" && ! serve_has_ended; }
 serve_wait() {
     wait "$serve_pid"
     serve_status=$?
@@ -55,7 +55,7 @@ at_exit serve_stop
 post() {
     local path=$1 body=$2
     shift 2
-    curl -sS --max-time 60 "$@" "$URL$path" -H 'Content-Type: application/json' -d "$body"
+    curl -sS "$@" "$URL$path" -H 'Content-Type: application/json' -d "$body"
 }
 # post_start PATH BODY FILE: the same, its output to FILE, in the background as the process $!.
 post_start() {

@@ -4,7 +4,6 @@
 # type, bursts, clients that leave, hostile ones, OpenAI's own client, Prometheus, a browser.
 # shellcheck disable=SC2154 # status, serve_status: of test.sh and server.sh
 TEST_TIER=full
-TEST_LIMIT=300
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/server.sh"
 
@@ -67,7 +66,7 @@ burst() {
             > "$T/burst.$i" 2>&1 &
         pids+=($!)
     done
-    wait_for "queue_is 4" 20 && was_full=yes || was_full=
+    wait_for "queue_is 4" && was_full=yes || was_full=
     wait "${pids[@]}"
     answered=$(cat "$T"/burst.* | grep -c '^200$')
     refused=$(cat "$T"/burst.* | grep -c '^429$')
@@ -75,7 +74,7 @@ burst() {
 burst 5
 check "five at once: all are answered" test "$answered" = 5
 check "meanwhile the queue was full" test -n "$was_full"
-check "then it is empty" wait_for "queue_is 0" 10
+check "then it is empty" wait_for "queue_is 0"
 burst 20
 check "twenty at once: each is answered or refused" test $((answered + refused)) = 20
 check "as many are answered as have room, or more where one ended early" test "$answered" -ge 5
@@ -85,19 +84,19 @@ python3 -c 'import json
 print(json.dumps({"prompt": "the king and the sea " * 4000, "max_tokens": 4}))' > "$T/long.json"
 post_start /v1/completions "@$T/long.json" "$T/leaving.0"
 reading=$!
-check "a long prompt is read" wait_for "busy_is 1" 10
+check "a long prompt is read" wait_for "busy_is 1"
 must kill "$reading"
-check "one that leaves meanwhile frees its slot" wait_for "busy_is 0" 5
+check "one that leaves meanwhile frees its slot" wait_for "busy_is 0"
 post_start /v1/completions '{"prompt":"x","stream":true,'"$endless"'}' "$T/leaving"
 streaming=$!
-wait_for "grep -q data: '$T/leaving'" 10
+wait_for "grep -q data: '$T/leaving'"
 post_start /v1/completions '{"prompt":"x",'"$endless"'}' "$T/leaving.2"
 queued=$!
-wait_for "queue_is 1" 10
+wait_for "queue_is 1"
 must kill "$queued"
-check "one that leaves the queue frees its place" wait_for "queue_is 0" 5
+check "one that leaves the queue frees its place" wait_for "queue_is 0"
 must kill "$streaming"
-check "one that leaves its stream frees its slot" wait_for "busy_is 0" 5
+check "one that leaves its stream frees its slot" wait_for "busy_is 0"
 wait "$reading" "$queued" "$streaming"
 
 serve_stop
@@ -108,7 +107,7 @@ check "a server with several slots" serve_start -n 2 -x MLAUNCH_STALL=2 -- \
 wait_for false 3 # nothing else is to happen
 check_no_match "has not come to" "$T/serve.err" "ranks without work are not reported as stalled"
 check "hostile clients harm nobody" python3 "$SOURCE/tests/llm/hostile_clients.py" "$PORT"
-check "the server is healthy after them" serve_healthy 10
+check "the server is healthy after them" serve_healthy
 # Their own work, which is most of it, would be the same beside a sanitized server.
 is_sanitized() { [ "$SANITIZE" != no ] && ! is_long; }
 if is_sanitized; then
@@ -144,18 +143,18 @@ fi
 # The end, and the same port at once.
 post_start /v1/completions '{"prompt":"x","stream":true,'"$endless"'}' "$T/cut"
 cut=$!
-wait_for "grep -q data: '$T/cut'" 10
+wait_for "grep -q data: '$T/cut'"
 serve_stop
 wait "$cut"
 check_match '"message":"the server is stopping"' "$T/cut" "a stream that is cut says why"
 check_no_match DONE "$T/cut" "and does not look complete"
-no_survivors "nothing is left of it" "$MARK" 60
+no_survivors "nothing is left of it" "$MARK"
 check "it starts again on the same port" serve_start -n 2 -- --model "$T/tiny.gguf"
 check_error 2 "cannot listen on port $PORT of 127.0.0.1: Address already in use; choose" \
     "a second one on its port is refused" \
-    timeout 20 "$MLAUNCH" -n 2 -- "$LLM" serve --model "$T/tiny.gguf" --port "$PORT"
+    "$MLAUNCH" -n 2 -- "$LLM" serve --model "$T/tiny.gguf" --port "$PORT"
 serve_stop
-no_survivors "nothing is left of it either" "$MARK" 60
+no_survivors "nothing is left of it either" "$MARK"
 
 # As a job in the background, by the script `server`.
 export XDG_STATE_HOME=$T/state LLM_NAME=test-llm-$$ LLM MLAUNCH
@@ -172,15 +171,15 @@ check "server restart" "$server" restart
 check "server logs" "$server" logs
 check_match "llm: tiny on http://127.0.0.1:$PORT, 2 ranks" "$OUT" "they have what it said"
 check_output "$LLM_NAME has ended" "server stop" "$server" stop
-no_survivors "nothing is left of it" "$MARK" 60
+no_survivors "nothing is left of it" "$MARK"
 check_error 1 "nowhere.gguf: cannot be opened" "a server that cannot start says why" \
     "$server" start -n 2 -x "$MARK" -- --model "$T/nowhere.gguf" --port "$PORT"
-no_survivors "nothing is left of that" "$MARK" 60
+no_survivors "nothing is left of that" "$MARK"
 
 # Without mlaunch it is a group of one.
 "$LLM" serve --model "$T/tiny.gguf" --port "$PORT" > "$T/alone" 2>&1 &
 alone=$!
-check "without mlaunch it serves alone" serve_healthy 20
+check "without mlaunch it serves alone" serve_healthy
 post /v1/completions '{"prompt":"once upon","max_tokens":100,"temperature":0}' > "$T/one"
 check_match '"world_size":1,' "$T/health" "and says so"
 must kill "$alone"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # llm.service: systemd finds nothing wrong with the unit, and its command does as a service of
-# systemd must: with nothing but systemd's environment, as the unit's user and in /, it serves, ends
+# systemd must. With nothing but systemd's environment, as the unit's user and in /, it serves, ends
 # on SIGTERM to its first process with a status that the unit calls success, and leaves nothing. No
 # systemd is started here: one in namespaces still changes /tmp and /dev of the whole machine.
 # shellcheck disable=SC2154 # serve_status: of server.sh
@@ -48,27 +48,27 @@ unit_start() {
 }
 
 unit_start
-check "the unit's command serves" serve_healthy 30
+check "the unit's command serves" serve_healthy
 diag_file "$T/serve.err"
 check_match '"world_size":2,' "$T/health" "… over two ranks"
 serve_stop
 check "its status on SIGTERM is what the unit calls success" \
     test "$serve_status" = "$(setting SuccessExitStatus)"
-no_survivors "nothing is left of it" "$MARK" 60
+no_survivors "nothing is left of it" "$MARK"
 
 # Killed, as by the kernel when memory is short: the ranks end, and the next start has their port.
 unit_start
-check "it starts again" serve_healthy 30
+check "it starts again" serve_healthy
 must kill -KILL "$serve_pid"
 serve_wait 2> "$T/wait.err"
-no_survivors "nothing is left when mlaunch is killed" "$MARK" 60
+no_survivors "nothing is left when mlaunch is killed" "$MARK"
 unit_start
-check "it starts on the same port" serve_healthy 30
+check "it starts on the same port" serve_healthy
 serve_stop
 
 unit_start --model "$T/nowhere.gguf"
 serve_wait
 check "systemd does not start it again and again without a model" \
     test "$serve_status" = "$(setting RestartPreventExitStatus)"
-no_survivors "nothing is left at the end" "$MARK" 60
+no_survivors "nothing is left at the end" "$MARK"
 done_testing

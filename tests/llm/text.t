@@ -5,7 +5,6 @@
 # vocabularies and templates beside these programs themselves, where npm has them.
 # shellcheck disable=SC2154 # status: of test.sh
 TEST_TIER=quick
-TEST_LIMIT=180
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/npm.sh"
 [ -x "$BUILD/examples/llm/llm" ] || skip_all "built without examples/llm"

@@ -49,7 +49,7 @@ class Comparison:
         self.probe = build + "/tests/llm/text_probe"
         self.folder = folder
         self.npm = npm
-        self.jobs = []  # of text_peer.mjs, with our answers
+        self.jobs = []  # text_peer.mjs's, with our answers
 
     def path(self, name):
         return "%s/%s" % (self.folder, name)

@@ -218,7 +218,7 @@ def plain_bytes(kind, values):
     return b"".join(data[i + 2:i + 4] for i in range(0, len(data), 4))
 
 
-POOL = 1 << 16  # blocks; larger matrices repeat pieces of so many
+POOL = 1 << 16  # blocks; larger matrices repeat pieces of this size
 
 
 def matrix_write(f, r, kind, dims, scale, zero_rows):

@@ -167,12 +167,12 @@ fi
 for size in 4 40 63 64 100 500 800 2000 8000; do
     head -c "$size" "$T/open" > "$T/cut"
     chmod +x "$T/cut"
-    run timeout 10 "$MLAUNCH" -n 2 "$T/cut"
-    [ "$status" -ne 124 ] && [ "$status" -ne 0 ] || fail "a program of $size bytes" "status $status"
+    run "$MLAUNCH" -n 2 "$T/cut"
+    [ "$status" -ne 0 ] || fail "a program of $size bytes" "status $status"
 done
 pass "programs that are cut fail by themselves"
 mkfifo "$T/fifo"
 chmod +x "$T/fifo"
-check_status 126 "a FIFO is not waited for" timeout 10 "$MLAUNCH" -n 2 "$T/fifo"
+check_status 126 "a FIFO is not waited for" "$MLAUNCH" -n 2 "$T/fifo"
 check_status 127 "a program that is missing is said to be" "$MLAUNCH" -n 2 "$T/missing"
 done_testing

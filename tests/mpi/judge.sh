@@ -16,7 +16,7 @@ all_right() {
 # nothing_left NAME MARK: no process of a job, and nothing in /dev/shm that was not there.
 segments() { find /dev/shm -mindepth 1 -maxdepth 1 | sort; }
 nothing_left() {
-    no_survivors "$1: no process is left" "$2" 60
+    no_survivors "$1: no process is left" "$2"
     check_output "$SEGMENTS" "$1: no segment is left" segments
 }
 SEGMENTS=$(segments)
@@ -28,15 +28,15 @@ check_ends() {
         "MPI_Abort gives the status" "$MLAUNCH" -n 3 -x "$mark" "$MPI" abort 7
     nothing_left "MPI_Abort" "$mark"
     check_error 137 'rank 2 on host .* was killed by signal 9' \
-        "a rank killed, others in a barrier" timeout 20 "$MLAUNCH" -n 3 -x "$mark" "$MPI" kill
+        "a rank killed, others in a barrier" "$MLAUNCH" -n 3 -x "$mark" "$MPI" kill
     nothing_left "a rank killed" "$mark"
     check_error 1 'rank 2 on host .* exited with status 0 without calling MPI_Finalize' \
-        "a rank that leaves early is named" timeout 20 "$MLAUNCH" -n 3 -x "$mark" "$MPI" leave
+        "a rank that leaves early is named" "$MLAUNCH" -n 3 -x "$mark" "$MPI" leave
     nothing_left "a rank that leaves" "$mark"
     check_error 1 'rank 2 on host .* other ranks wait for it in MPI_Init, which it has not called' \
-        "a rank without MPI_Init is named" timeout 20 "$MLAUNCH" -n 3 -x "$mark" "$MPI" absent
+        "a rank without MPI_Init is named" "$MLAUNCH" -n 3 -x "$mark" "$MPI" absent
     check_error 137 'rank 1 on host .* was killed by signal 9' "a rank killed before MPI_Init" \
-        timeout 20 "$MLAUNCH" -n 1 "$MPI" : -n 1 sh -c 'kill -9 $$'
+        "$MLAUNCH" -n 1 "$MPI" : -n 1 sh -c 'kill -9 $$'
 }
 
 # check_ends_on_hosts MARK: the same on the second of two hosts; `over` is mlaunch.

@@ -6,7 +6,7 @@ TEST_TIER=full
 . "$SOURCE/tests/mpi/mpich.sh"
 . "${0%/*}/../lib/hosts.sh"
 hosts_up 4
-over() { timeout 60 "$MLAUNCH" --ssh-config "$NETNS_SSH_CONFIG" "$@"; }
+over() { "$MLAUNCH" --ssh-config "$NETNS_SSH_CONFIG" "$@"; }
 
 check_status 42 "2 hosts of 2 ranks" over -H "$H1,$H2" -n 4 "$MPI" together 42
 all_right 4 "are one job"
@@ -33,7 +33,7 @@ mark=$(new_mark hosts)
 check_ends_on_hosts "$mark"
 check_status 42 "started again" over -H "$H1,$H2" -n 2 --restarts 1 "$MPI" first 1 together 42
 check_match 'rank 1 of 2 .*right' "$OUT" "the hosts of the second run are one job"
-check_status 42 "by --agent-command" env TMPDIR="$T" timeout 60 "$MLAUNCH" \
+check_status 42 "by --agent-command" env TMPDIR="$T" "$MLAUNCH" \
     --agent-command "'$TEST_LIB/netns-hosts' exec {host}" -H "$H1,$H2" -n 2 "$MPI" together 42
 all_right 2 "the hosts are one job"
 done_testing

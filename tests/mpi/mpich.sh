@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: MIT
-# mpich.sh: behind test.sh: compiles mpi_program.c with MPICH to $MPI, or skips the whole file. The
+# mpich.sh: after test.sh, compiles mpi_program.c with MPICH to $MPI, or skips the whole file. The
 # file runs in namespaces of its own, unshare's -m and $ALONE: with a /dev/shm where only its jobs
 # leave something, and with ALONE=-n without the network devices that other tests make and remove
 # while MPICH lists them. Without root it runs where it is.

@@ -23,14 +23,14 @@ all_right 2 "whose ranks are one job"
 mark=$(new_mark mpich)
 check_ends "$mark"
 
-check "names are published" timeout 20 "$MLAUNCH" -n 2 "$MPI" names
+check "names are published" "$MLAUNCH" -n 2 "$MPI" names
 check_match 'name: port-of-rank-0' "$OUT" "and found"
 check_match 'unknown name: not found' "$OUT" "not where there is none"
-check "names with --backend none" timeout 20 "$MLAUNCH" -n 2 --backend none "$MPI" names
+check "names with --backend none" "$MLAUNCH" -n 2 --backend none "$MPI" names
 check_match 'name: port-of-rank-0' "$OUT" "are found, too"
 
 check "started again after a failure" \
-    timeout 30 "$MLAUNCH" -n 2 --restarts 1 -x "$mark" "$MPI" first 1
+    "$MLAUNCH" -n 2 --restarts 1 -x "$mark" "$MPI" first 1
 check_match 'rank 1 of 2 .*right' "$OUT" "the ranks of the second run are one job"
 nothing_left "a job that was started again" "$mark"
 

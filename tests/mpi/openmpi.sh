@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: MIT
-# openmpi.sh: behind test.sh: compiles mpi_program.c with Open MPI to $MPI, or skips the whole file.
+# openmpi.sh: after test.sh, compiles mpi_program.c with Open MPI to $MPI, or skips the whole file.
 # The file runs in a mount namespace of its own, with a /dev/shm where only its jobs leave
 # something. Without root it runs where it is.
 [ -x "$BUILD/launcher/pmix/mlaunch-pmix" ] || skip_all "built without libpmix (libpmix-dev)"

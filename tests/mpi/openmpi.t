@@ -22,7 +22,7 @@ all_right 2 "whose ranks are one job"
 check "with MLAUNCH_OPT_MPI" env MLAUNCH_OPT_MPI=pmix "$MLAUNCH" -n 2 sh -c "$MPI; true"
 all_right 2 "likewise"
 
-check "two names of this machine" timeout 30 "$MLAUNCH" --agent-command "env HOST={host} sh -c" \
+check "two names of this machine" "$MLAUNCH" --agent-command "env HOST={host} sh -c" \
     -H a,b -n 4 "$MPI"
 all_right 4 "are two hosts of one job"
 check "--mpi auto serves scripts by PMIx" "$MLAUNCH" -n 2 --mpi auto sh -c "exec $MPI"
@@ -38,7 +38,7 @@ else
     skip "mpi4py" "not here (python3-mpi4py)"
 fi
 if command -v NPopenmpi > "$T/which"; then
-    check "NetPIPE" timeout 60 "$MLAUNCH" -n 2 NPopenmpi -o "$T/netpipe" -n 10 -u 4096
+    check "NetPIPE" "$MLAUNCH" -n 2 NPopenmpi -o "$T/netpipe" -n 10 -u 4096
     check_match '4096' "$T/netpipe" "has measured what it was told to"
 else
     skip "NetPIPE" "not here (netpipe-openmpi)"
@@ -46,7 +46,7 @@ fi
 
 if command -v hpcc > "$T/which"; then
     cp "$SOURCE/tests/mpi/hpccinf.txt" "$T"
-    check "HPC Challenge" timeout 100 "$MLAUNCH" -n 2 --cwd "$T" hpcc
+    check "HPC Challenge" "$MLAUNCH" -n 2 --cwd "$T" hpcc
     check_match '^Success=1$' "$T/hpccoutf.txt" "its programs have run"
     check_match '^CommWorldProcs=2$' "$T/hpccoutf.txt" "its ranks are one job"
     check_no_match 'FAILED|^ *[1-9].* failed residual|ErrorsFraction=.*[1-9]' "$T/hpccoutf.txt" \
@@ -58,7 +58,7 @@ fi
 mark=$(new_mark openmpi)
 check_ends "$mark"
 
-check "names are published" timeout 20 "$MLAUNCH" -n 2 "$MPI" names
+check "names are published" "$MLAUNCH" -n 2 "$MPI" names
 check_match 'name: port-of-rank-0' "$OUT" "and found"
 check_match 'unknown name: not found' "$OUT" "not where there is none"
 # shellcheck disable=SC2046 # words
@@ -71,14 +71,14 @@ published: SUCCESS
 again: EXISTS
 found: value
 withdrawn: SUCCESS
-twice: NOT-FOUND" "PMIx's names" timeout 20 "$MLAUNCH" --output raw "$T/pmix_names"
-check "a rank connects to another's port" timeout 20 "$MLAUNCH" -n 3 "$MPI" connect
+twice: NOT-FOUND" "PMIx's names" "$MLAUNCH" --output raw "$T/pmix_names"
+check "a rank connects to another's port" "$MLAUNCH" -n 3 "$MPI" connect
 check_match 'connected: right' "$OUT" "and they talk"
-check "MPI_Comm_spawn" timeout 20 "$MLAUNCH" -n 2 "$MPI" spawn
+check "MPI_Comm_spawn" "$MLAUNCH" -n 2 "$MPI" spawn
 check_match 'spawn: refused' "$OUT" "is refused"
 check_match 'warning: .*rank 0 called MPI_Comm_spawn, which fails' "$ERR" "with a reason"
 check "started again after a failure" \
-    timeout 30 "$MLAUNCH" -n 2 --restarts 1 -x "$mark" "$MPI" first 1
+    "$MLAUNCH" -n 2 --restarts 1 -x "$mark" "$MPI" first 1
 check_match 'rank 1 of 2 .*right' "$OUT" "the ranks of the second run are one job"
 nothing_left "a job that was started again" "$mark"
 
@@ -97,7 +97,7 @@ for junk in (b"", b"\0", b"\xff" * 100, all_bytes * 20, b"\x7f\xff\xff\xff" * 10
         s.sendall(junk)
 os.execv(sys.argv[1], sys.argv[1:])
 END
-check "ranks that write junk to the server" timeout 20 "$MLAUNCH" -n 2 --mpi pmix \
+check "ranks that write junk to the server" "$MLAUNCH" -n 2 --mpi pmix \
     python3 "$T/junk.py" "$MPI"
 all_right 2 "are one job all the same"
 
@@ -112,22 +112,22 @@ exec sleep 60
 END
 check_error 125 'mlaunch-pmix, which serves ranks 0-1 by PMIx, was killed by signal 9' \
     "a server that is killed ends the job" \
-    timeout 20 "$MLAUNCH" -n 2 --mpi pmix -x "$mark" sh "$T/server" KILL
+    "$MLAUNCH" -n 2 --mpi pmix -x "$mark" sh "$T/server" KILL
 nothing_left "a server that is killed" "$mark"
-check "a server that does not end" timeout 20 "$MLAUNCH" -n 2 --mpi pmix -x "$mark" sh -c \
+check "a server that does not end" "$MLAUNCH" -n 2 --mpi pmix -x "$mark" sh -c \
     'sed "s/exec.*//" "$0" > "$0.$$"; sh "$0.$$" STOP; true' "$T/server"
 nothing_left "a server that does not end" "$mark"
 
 # What a killed agent leaves of Open MPI's segments belongs to the job.
-"$MLAUNCH" -n 2 -x "$mark" "$MPI" stay > "$OUT" 2> "$ERR" &
+"$MLAUNCH" --name "stay.$$" -n 2 -x "$mark" "$MPI" stay > "$OUT" 2> "$ERR" &
 job=$!
-wait_for 'grep -q "rank 1 of 2" "$OUT"' 20
+wait_for 'grep -q "rank 1 of 2" "$OUT"'
 guard=$(pgrep -P "$job" -x mlaunch-agent)
 worker=$(pgrep -P "$guard" -x mlaunch-agent)
 must kill -9 "$job" "$guard" "$worker"
 wait "$job" 2> "$T/wait"
-no_survivors "mlaunch and its agent were killed: no process is left" "$mark" 60
-check "mlaunch clean" "$MLAUNCH" clean
+no_survivors "mlaunch and its agent were killed: no process is left" "$mark"
+check "mlaunch clean" "$MLAUNCH" clean "stay.$$"
 check_output "$SEGMENTS" "removes the segments" segments
 
 # munge proves whose a rank is: with it a rank that only says so is refused.
@@ -143,11 +143,11 @@ if [ -n "${OPENMPI_IS_ALONE:-}" ] && command -v munged > "$T/which"; then
         --pid-file="$T/munged.pid" --log-file="$T/munged.log" --seed-file="$T/munged.seed" \
         > "$T/munged.out" 2>&1 &
     munged=$!
-    wait_for '[ -S /run/munge/munge.socket.2 ]' 20
+    wait_for '[ -S /run/munge/munge.socket.2 ]'
     security munge "where munged runs they prove it"
     check "a program with munge" "$MLAUNCH" -n 2 "$MPI"
     all_right 2 "its ranks are one job"
-    check_status 1 "a rank that does not prove it" timeout 20 "$MLAUNCH" -n 2 --mpi pmix sh -c \
+    check_status 1 "a rank that does not prove it" "$MLAUNCH" -n 2 --mpi pmix sh -c \
         'PMIX_SECURITY_MODE=native PMIX_MCA_psec=native exec "$0"' "$MPI"
     check_match 'Unreachable' "$ERR" "is refused"
     check "what the user says about it" "$MLAUNCH" -n 2 -x PMIX_MCA_psec=native "$MPI"
@@ -164,7 +164,7 @@ if [ -n "${OPENMPI_IS_ALONE:-}" ]; then
     library=$(ldd "$BUILD/launcher/pmix/mlaunch-pmix" | awk '$1 == "libpmix.so.2" { print $3 }')
     must mount --bind /dev/null "$(realpath "$library")"
     check_error 125 'loading shared libraries: .*libpmix.so.2: .*Debian.s package is libpmix2' \
-        "a host without libpmix is refused" timeout 20 "$MLAUNCH" -n 2 "$MPI"
+        "a host without libpmix is refused" "$MLAUNCH" -n 2 "$MPI"
     must umount "$(realpath "$library")"
 fi
 done_testing

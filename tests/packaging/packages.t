@@ -5,7 +5,6 @@
 # runs jobs and builds programs, and a purge leaves nothing. The fresh Debian is a directory, in
 # namespaces of its own; no service is started in it.
 TEST_TIER=full
-TEST_LIMIT=240
 . "${0%/*}/../lib/test.sh"
 is_long || skip_all "only in check-long: it builds the packages and fetches a Debian"
 [ "$SANITIZE" = no ] || skip_all "packages are built without sanitizers"

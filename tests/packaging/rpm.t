@@ -3,7 +3,6 @@
 # The RPM's spec, in check-long: rpmbuild makes the five packages of what make dist makes. On Debian
 # RPM knows nothing of what is installed, so that what the spec requires cannot be tried here.
 TEST_TIER=full
-TEST_LIMIT=120
 . "${0%/*}/../lib/test.sh"
 spec=$SOURCE/packaging/rpm/mlaunch.spec
 is_long || skip_all "only in check-long: it builds the packages"

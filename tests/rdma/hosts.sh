@@ -9,7 +9,7 @@ COLLECTIVES=$BUILD/tests/runtime/collectives
 UNTIL_FAILURE=$BUILD/tests/rdma/until_failure
 HELLO=$BUILD/examples/hello
 export MLAUNCH_STALL=20
-cases=30 # of random collectives
+cases=30 # for random collectives
 if is_long; then cases=100; fi
 
 # next NAME: a job on all three hosts works after whatever came before.
@@ -38,7 +38,7 @@ ssh host1 mkfifo /run/late
 come() {
     local pid
     pid=$(sed -n 's/^pid //p' "$OUT")
-    wait_for "grep -q poll /proc/$pid/wchan" 60 || diag "rank 0 does not sleep"
+    wait_for "grep -q poll /proc/$pid/wchan" || diag "rank 0 does not sleep"
     ssh host1 'echo > /run/late'
 }
 # shellcheck disable=SC2016 # the rank's shell expands it
@@ -81,7 +81,7 @@ check_error 1 'rank 0 on host host0: rxe_p1 port 1: GID index 1 does not exist, 
     "an address that goes away before ml_init is named by its GID index" \
     broken "ip addr del 10.78.1.1/24 dev p1; while ! grep -q '^0000:0000:0000:0000:0000:0000:0000:0000$' $gid; do :; done" --gid-index 1
 ip addr add 10.78.1.1/24 dev p1
-wait_for "grep -q ffff: $gid" 20
+wait_for "grep -q ffff: $gid"
 next "the next job after all that"
 
 # --- without a wiring it is found
@@ -115,15 +115,15 @@ while_running() {
     while [ "$1" != -- ]; do what+=("$1") && shift; done
     HOSTFILE=$T/rails.json watched "${what[@]}" -- 2 ${QP:+--qp "$QP"} --on-failure continue "$@"
 }
+# within MS MOST: promises of a time can be kept only where nothing else runs, as in check-long.
+within() { ! is_long || [ "$1" -le "$2" ]; }
 # went_on MS WHAT: after while_running with `checked`.
 went_on() {
-    local rank ms most=0
-    for rank in 0 1; do
-        ms=$(sed -n "s/^rank $rank: .* rounds, 0 wrong, longest \([0-9]*\) ms$/\1/p" "$OUT")
-        [ "${ms:-99999}" -le "$most" ] || most=${ms:-99999}
-    done
-    if [ "$most" -le "$1" ] && grep -q '^status 0$' "$OUT"; then
-        pass "$2 ($most ms)"
+    local longest
+    mapfile -t longest < <(sed -n 's/^rank [01]: .* rounds, 0 wrong, longest \([0-9]*\) ms$/\1/p' "$OUT" |
+        sort -n)
+    if [ ${#longest[@]} = 2 ] && within "${longest[1]}" "$1" && grep -q '^status 0$' "$OUT"; then
+        pass "$2 (${longest[1]} ms)"
     else
         fail "$2"
         diag_run
@@ -144,12 +144,12 @@ went_on 20000 "two rails over UC, one is cut: the job goes on over the other, no
 mend
 rail_remove
 
-# heard LEAST MOST NAME SED: the smallest number that the sed expression finds in $OUT lies within
-# these bounds, in ms.
+# heard LEAST MOST NAME SED: the sed expression finds a number in $OUT, the smallest of which lies
+# within these bounds, in ms.
 heard() {
     local least=$1 most=$2 name=$3 ms
     ms=$(sed -n "$4" "$OUT" | sort -n | head -n 1)
-    if [ "${ms:--1}" -ge "$least" ] && [ "$ms" -le "$most" ]; then
+    if [ "${ms:--1}" -ge "$least" ] && within "$ms" "$most"; then
         pass "$name ($ms ms)"
     else
         fail "$name (${ms:-none} ms)"
@@ -160,7 +160,7 @@ heard() {
 # --- a rank dies
 run job 3 --on-failure continue -- "$UNTIL_FAILURE" 20000 1 20
 for rank in 0 2; do
-    heard 0 1000 "rank $rank hears of a killed rank within 1 s" \
+    heard 0 1000 "rank $rank hears of a killed rank" \
         "s/^rank $rank: error -5 after \\([0-9]*\\) ms.*rank 1 .*\\(was killed by signal 9\\|has ended without\\).*/\\1/p"
 done
 next "the next job after a killed rank"
@@ -170,7 +170,7 @@ down() { # down COMMAND…: when the job is running
     watched "$@" -- "${RANKS:-2}" ${QP:+--qp "$QP"} --on-failure continue -- "$UNTIL_FAILURE" 5000
 }
 down ip link set p1 down
-heard 0 1000 "a local port that goes down is an error within 1 s" \
+heard 0 1000 "a local port that goes down is an error" \
     's/^rank 0: error -6 after \([0-9]*\) ms, .*rxe_p1.*/\1/p'
 check_match 'rank 0: .*rxe_p1 port 1, the link to rank 1 on host host1, has gone down' "$OUT" \
     "… that names the link"
@@ -228,7 +228,7 @@ assert devices["rxe_p1"]["limits"]["queue_pairs"] > 0
 # --- a far cable is cut silently
 down cut
 for rank in 0 1; do
-    heard 9000 15000 "a far cable that is cut is rank $rank's error in 10 to 15 s" \
+    heard 9000 15000 "a far cable that is cut is rank $rank's error after 10 s" \
         "s/^rank $rank: error -7 after \\([0-9]*\\) ms, .*: rank [01] on host host[01]: the link on rxe_p[01] port 1.*/\\1/p"
 done
 mend
@@ -243,7 +243,7 @@ kill_host2() { timeout 60 ssh host2 \
     'nohup sh -c "echo b > /proc/sysrq-trigger" > /dev/null 2>&1 &' < /dev/null > /dev/null 2>&1 & }
 RANKS=3 down kill_host2
 for rank in 0 1; do
-    heard 0 15000 "a host that dies is rank $rank's error within 15 s, by name" \
+    heard 0 15000 "a host that dies is rank $rank's error, by name" \
         "s/^rank $rank: error -[57] after \\([0-9]*\\) ms, .*host host2.*/\\1/p"
 done
 check "the other hosts' next job" job 2 -- "$HELLO"

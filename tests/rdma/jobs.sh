@@ -1,8 +1,8 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: MIT
 # For scripts on host 0 of virtual machines, behind test.sh: jobs of one rank a host, some of which
-# are read while they run, and faults for them: cables between hosts 0 and 1 that are cut and
-# mended, and a second rail beside them.
+# are read while they run, and faults for them, which are cables between hosts 0 and 1 that are cut
+# and mended, and a second rail beside them.
 
 # job N ARG…: N ranks, one a host, of $HOSTFILE or of all hosts. Their agents come through open
 # connections (tests/vm/guest-init).
@@ -55,5 +55,5 @@ rail_remove() {
 }
 port_up() {
     ip link set p1 up
-    wait_for 'grep -q ACTIVE /sys/class/infiniband/rxe_p1/ports/1/state' 20
+    wait_for 'grep -q ACTIVE /sys/class/infiniband/rxe_p1/ports/1/state'
 }

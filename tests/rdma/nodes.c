@@ -31,7 +31,7 @@ static void pages_tell(char *text, size_t room, const volatile unsigned char *at
         give_up("out of memory");
     for (size_t i = 0; i < count; i++) {
         pages[i] = (void *)(at + i * page);
-        (void)at[i * page]; /* only of a page that is mapped the kernel tells */
+        (void)at[i * page]; /* the kernel tells only about pages that are mapped */
     }
     if (syscall(SYS_move_pages, 0, count, pages, NULL, nodes, 0) != 0)
         give_up("move_pages failed");

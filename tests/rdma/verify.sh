@@ -7,8 +7,8 @@ TEST_LIMIT=880
 . "${0%/*}/jobs.sh"
 
 fit() { timeout -k 5 300 "$MLAUNCH" verify --hostfile "${HOSTFILE:-$RDMA_HOSTFILE}" "$@"; }
-# only REGEX NAME: the only finding of the last command matches, but for clocks: on a busy machine
-# those of emulated ones drift.
+# only REGEX NAME: the only finding of the last command matches, but for clocks, because on a busy
+# machine those of emulated ones drift.
 only() {
     grep -E '^(error|warning|note) ' "$OUT" | grep -v ': its clock is ' > "$T/findings"
     if [ "$(wc -l < "$T/findings")" = 1 ] && grep -qE "$1" "$T/findings"; then

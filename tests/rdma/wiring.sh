@@ -57,14 +57,14 @@ check_match 'port: --rdma-port; .*path MTU 1024: --mtu' "$ERR" "… is taken, an
 # --- what works, but is probably a mistake
 gid1=/sys/class/infiniband/rxe_p0/ports/1/gids/1
 far host1 ip addr del 10.78.1.2/24 dev p0
-wait_for 'ssh host1 "! grep -q :ffff: $gid1"' 20 # the kernel changes GID tables in its own time
+wait_for 'ssh host1 "! grep -q :ffff: $gid1"' # the kernel changes GID tables in its own time
 check "one end has no IPv4 address" job -n 2 --hostfile "$RDMA_HOSTFILE"
 check_match 'warning: host host0: rxe_p1 and rxe_p0 of host host1 meet by link-local addresses .fe80:.* and fe80:.*because rxe_p0 of host host1 has no IPv4' \
     "$ERR" "… is warned of"
 check "… but for a GID index of the user's" job -n 2 --gid-index 0 --hostfile "$RDMA_HOSTFILE"
 check_no_match 'warning' "$ERR" "… which is meant"
 far host1 ip addr add 10.78.1.2/24 dev p0
-wait_for 'ssh host1 "grep -q :ffff: $gid1"' 20
+wait_for 'ssh host1 "grep -q :ffff: $gid1"'
 
 # --- sentences
 refused "addresses that can't meet" \
@@ -99,7 +99,7 @@ refused "no device that is up" \
     'host host0: no RDMA device reaches host host1: here .*rxe_p1 .down.*; there .*rxe_p0 .10.78.1.2/24' \
     --hosts host0,host1
 ip link set p1 up
-wait_for 'grep -q ACTIVE /sys/class/infiniband/rxe_p1/ports/1/state' 20
+wait_for 'grep -q ACTIVE /sys/class/infiniband/rxe_p1/ports/1/state'
 
 # As an ordinary user, of this host alone.
 other() { setpriv --reuid 1000 --clear-groups env HOME=/tmp XDG_CONFIG_HOME=/tmp "$@"; }
@@ -129,8 +129,8 @@ far host1 'ip addr flush dev p0; ip addr flush dev p2; ip addr add 10.99.0.2/24 
 ip addr add 10.99.0.1/24 dev p1
 ip addr add 10.99.0.11/24 dev p2
 gids="$BUILD/rdma/probe/mlaunch-probe | grep -o '\"ipv4\": \"[0-9.]*' | grep -o '[0-9.]*$' | sort | paste -sd ' '"
-wait_for '[ "$(eval "$gids")" = "10.99.0.1 10.99.0.11" ]' 20
-wait_for '[ "$(ssh host1 "$gids")" = "10.99.0.12 10.99.0.2" ]' 20
+wait_for '[ "$(eval "$gids")" = "10.99.0.1 10.99.0.11" ]'
+wait_for '[ "$(ssh host1 "$gids")" = "10.99.0.12 10.99.0.2" ]'
 check "two cables in one subnet" probe --hosts host0,host1 -o "$T/two.json"
 check_output "[[None, ['rxe_p1', 'rxe_p2']], [['rxe_p0', 'rxe_p2'], None]]" \
     "… are told apart by traffic" devices "$T/two.json"

@@ -2,14 +2,15 @@
 /*
  * zero_copy: what long messages between memory of ml_alloc may do, and what they must not do.
  *
- *   passed SIZE ROUNDS  each rank sends SIZE bytes to the next rank and receives as many from the
+ *   passed SIZE ROUNDS  each rank sends SIZE bytes to the next rank and receives the same number
+ *   from the
  *                       previous one, other bytes in every round, all compared; then prints how
  *                       long the longest round took. Rank 0 prints "running" on stdout after the
  *                       third round.
  *   stopped SIZE        two ranks: "running" once rank 1 waits for SIZE bytes and is stopped
  *                       (SIGSTOP). Rank 0 sends them when it has read a line from stdin; then a
- *                       child of rank 1 prints how many of them lie in the receive buffer: only
- *                       the device can have put them there.
+ *                       child of rank 1 prints how many of them lie in the receive buffer, where
+ *                       only the device can have put them.
  *   broken SIZE         three ranks, 1 and 2 on one host: rank 1 gathers SIZE bytes from each. When
  *                       rank 0's begin to arrive, rank 2 is killed; rank 1 prints whether its call
  *                       failed, and whether its memory changed afterwards, while rank 0 had more

@@ -3,7 +3,6 @@
 # A message of more than 4 GiB, in a few MiB of memory (beyond.c); over RDMA: tests/rdma/mesh.sh, in
 # check-long.
 TEST_TIER=full
-TEST_LIMIT=300
 . "${0%/*}/../lib/test.sh"
 
 [ "$SANITIZE" = no ] || skip_all "too slow with a sanitizer"

@@ -291,7 +291,7 @@ static bool reduced_ok(const struct subject *s, const struct collective_case *c,
 
 struct operation {
     bool is_commutative;
-    size_t element, alignment; /* of the buffers that the call was given */
+    size_t element, alignment; /* the buffers that the call was given */
     bool is_misused;
 };
 
@@ -395,7 +395,7 @@ struct buffers {
     char *in, *out;           /* where the call works */
     size_t in_size, out_size; /* 0: this rank does not use it in its role */
     char *in_room, *out_room; /* owned */
-    char *in_copy;            /* of in, to check that it does not change */
+    char *in_copy;            /* a copy of in, to check that it does not change */
     bool is_shared;           /* in lies in out */
 };
 

@@ -49,7 +49,7 @@ enum case_call {
     CASE_EXCLUSIVE_SCAN, /* these have type and op */
     CASE_ALL_GATHER,
     CASE_ALL_TO_ALL,
-    CASE_ALL_GATHER_V, /* of up to 2 * count bytes each */
+    CASE_ALL_GATHER_V, /* up to 2 * count bytes each */
     CASE_ALL_TO_ALL_V,
     CASE_BROADCAST,
     CASE_GATHER,
@@ -73,9 +73,9 @@ struct collective_case {
     size_t count; /* elements, or bytes */
     int root;
     enum case_place place;
-    unsigned seed; /* of the inputs */
-    /* Of reductions by an operator of the program, in place of type and op: bytes of an element, or
-     * 0; and whether it is commutative. */
+    unsigned seed; /* for the inputs */
+    /* For reductions by an operator of the program, in place of type and op: bytes of an element,
+     * or 0; and whether it is commutative. */
     size_t element;
     bool is_commutative;
 };

@@ -4,7 +4,6 @@
 # reference (collectives.c); one that cannot be used there; and one for each size.
 # shellcheck disable=SC2154 # variables of collectives.sh
 TEST_TIER=full
-TEST_LIMIT=300
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/collectives.sh"
 

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: MIT
 # The collectives on two hosts with two ranks each: shared memory within a host, TCP between them.
 TEST_TIER=full
-TEST_LIMIT=240
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../lib/hosts.sh"
 

@@ -3,7 +3,6 @@
 # Calls that differ from rank to rank, on two hosts with two ranks each, whose algorithms may differ
 # by that too: all ranks report the mismatch. Ranks that die in a call: the others hear of it.
 TEST_TIER=full
-TEST_LIMIT=240
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../lib/hosts.sh"
 [ "$SANITIZE" = no ] || skip_all "a sanitized library in python3, over SSH"

@@ -4,7 +4,6 @@
 # transport of one host, blocking and started, and in memory of ml_alloc.
 # shellcheck disable=SC2154 # variables of collectives.sh
 TEST_TIER=quick
-TEST_LIMIT=300
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/collectives.sh"
 

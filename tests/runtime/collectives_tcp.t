@@ -4,7 +4,6 @@
 # place and not, misaligned, the same bits on all ranks.
 # shellcheck disable=SC2154 # variables of collectives.sh
 TEST_TIER=full
-TEST_LIMIT=300
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/collectives.sh"
 

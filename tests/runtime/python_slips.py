@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The slips of one rank's program, which the Python module refuses in words, and what an Error is:
-it can be copied, pickled and sent from a worker, and its traceback shows one frame of the module.
+"""The slips of one rank's program, which the Python module refuses with a message, and what an
+Error is: it can be copied, pickled and sent from a worker, and its traceback shows one frame of the
+module.
 
 python_slips.py types: ranks whose data has other types.
 """
@@ -37,7 +38,7 @@ def refused(parts, call, *arguments, **named):
 
 
 def formats(w):
-    """out has other elements than data, or another size; type= says how both are to be read."""
+    """out has other elements than data, or another size; type= says how to read both."""
     three, all_ = array.array("q", [1, 2, 3]), array.array("d", [0] * 3 * w.size)
     out = array.array("d", [0] * 3)
     differ = ["data", "int64", "out", "float64"]

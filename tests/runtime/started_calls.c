@@ -12,7 +12,7 @@ struct companion {
     ml_request *first, *second; /* the second of a ring: the send, or NULL */
     int64_t *in, *out;
     size_t count;
-    int64_t seed, step; /* out[i] is to be seed + step * i */
+    int64_t seed, step; /* out[i] must become seed + step * i */
 };
 
 static struct {

@@ -223,7 +223,7 @@ void job_open(struct job *j, const struct job_config *config)
     if (!j->config.backend)
         j->config.backend = "shm";
     if (!j->config.init_timeout_ms)
-        j->config.init_timeout_ms = 10000;
+        j->config.init_timeout_ms = 30000;
     for (int i = 0; i < config->size; i++)
         j->host_of[i] = i * j->config.hosts / config->size;
     snprintf(j->id, sizeof(j->id), "test%d-%d", (int)getpid(), count++);

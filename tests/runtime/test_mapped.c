@@ -24,7 +24,7 @@
 
 #include <cmocka.h>
 
-enum { COUNT = 300007 /* float32: some chunks, the last one ragged */, NOTICED_MS = 1000 };
+enum { COUNT = 300007 /* float32: some chunks, the last one ragged */ };
 
 static const struct job_config two = {.size = 2};
 static const struct job_config three = {.size = 3};
@@ -498,7 +498,7 @@ static void test_forks(void **state)
     job_do(&three, forks);
 }
 
-/* Memory that the program has locked or made read-only is free, too, once it is given back. */
+/* Once it is given back, even memory that the program has locked or made read-only is free. */
 static void locked(struct job *j, int rank)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);

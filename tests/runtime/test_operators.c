@@ -152,7 +152,7 @@ static void test_differ(void **state)
 
 struct caller {
     ml_group *group, *other;
-    ml_request **request; /* of the call that runs the operator, or NULL */
+    ml_request **request; /* for the call that runs the operator, or NULL */
     int calls;
 };
 

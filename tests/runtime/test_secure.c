@@ -3,7 +3,8 @@
  * test_secure.c: two ranks on two hosts, and something on the network between them. Here that is a
  * process which passes bytes on between the two, records them, and may change them. It gets the
  * connection because this program has a connect() of its own, which the library uses too.
- * TEST_TIER=quick */
+ * TEST_TIER=quick
+ */
 #include "tests/runtime/test_job.h"
 
 #include "common/net/frame.h"
@@ -41,7 +42,7 @@ static const struct job_config secure = {.size = 2, .hosts = 2, .backend = "tcp"
 enum mischief { NOTHING, FLIP, LEAVE_OUT, REPEAT, SWAP, CUT };
 
 /* What is done to the bytes [at, at + length) that follow the handshake, in one direction. SWAP:
- * they change places with as many that follow. CUT: the connection ends there. */
+ * they change places with the same number that follow. CUT: the connection ends there. */
 struct deed {
     enum mischief what;
     int from; /* rank whose data it is done to */
@@ -50,10 +51,10 @@ struct deed {
 
 /* One direction of the connection. */
 struct flow {
-    int frames; /* of the handshake, still to come */
+    int frames; /* the handshake's, still to come */
     size_t rest, head_size;
     unsigned char head[FRAME_HEADER];
-    size_t offset; /* of the next byte after the handshake */
+    size_t offset; /* the next byte after the handshake */
     unsigned char kept[2 * RECORD];
     size_t kept_size;
 };
@@ -63,7 +64,7 @@ static struct between {
     struct sockaddr_in to; /* where rank 0 wanted to connect */
     uint16_t port, coordinator;
     struct deed deed;
-    struct flow flows[2]; /* of what rank 0 and rank 1 send */
+    struct flow flows[2]; /* what rank 0 and rank 1 send */
     unsigned char tape[2][TAPE];
     size_t tape_size[2];
 } * between;
@@ -254,7 +255,7 @@ static void talk_well(struct job *j, int rank)
     REQUIRE(ml_finalize() == 0);
 }
 
-/* Of a plain connection nothing is noticed, which shows that the process between changes it. */
+/* On a plain connection nothing is noticed, which shows that the process between changes it. */
 static void talk_wrong(struct job *j, int rank)
 {
     ml_group *w;

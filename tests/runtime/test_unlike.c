@@ -4,7 +4,8 @@
  * One rank makes one of them and the others make the other one, each pair in a new group. All ranks
  * must get the mismatch: from that call, or, where it had nothing to wait for, from the next one.
  * The same where the calls move data and only its types differ, if ml_next_type has said them.
- * TEST_TIER=full */
+ * TEST_TIER=full
+ */
 #include "tests/runtime/test_job.h"
 
 #include <pthread.h>
@@ -45,8 +46,8 @@ static const struct unlike_call {
     enum kind kind;
     const char *name; /* as errors have it */
     size_t count;
-    int root; /* of calls with sizes: the rank whose block is twice as long; with an operator of the
-               * program: bytes of an element */
+    int root; /* for calls with sizes, the rank whose block is twice as long; with an operator of
+               * the program, bytes of an element */
     ml_type type;
     ml_op op; /* with an operator of the program: whether it is commutative */
 } calls[] = {

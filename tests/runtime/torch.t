@@ -3,7 +3,6 @@
 # The backend mlaunch of torch.distributed: its calls (torch_calls.py), a death, who is refused.
 # shellcheck disable=SC2154 # variables of torch.sh
 TEST_TIER=full
-TEST_LIMIT=240
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/torch.sh"
 

@@ -4,7 +4,6 @@
 # example of README.md; and the package as torch loads it by itself.
 # shellcheck disable=SC2154 # variables of torch.sh
 TEST_TIER=full
-TEST_LIMIT=240
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/torch.sh"
 

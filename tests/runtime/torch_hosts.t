@@ -3,7 +3,6 @@
 # DistributedDataParallel over the backend mlaunch and over gloo (torch_ddp.py), on two hosts.
 # shellcheck disable=SC2154 # variables of torch.sh
 TEST_TIER=full
-TEST_LIMIT=240
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/torch.sh"
 . "${0%/*}/../lib/hosts.sh"
@@ -14,7 +13,7 @@ each=1
 if is_long; then each=2; fi
 hosts() { "$MLAUNCH" --ssh-config "$NETNS_SSH_CONFIG" -H "$H1,$H2" \
     -x GLOO_SOCKET_IFNAME=eth0 --ppn $each --oversubscribe --output raw -- "$PYTHON" "$DDP" "$1"; }
-losses() { # of four ranks, whose sums may be added up in another order
+losses() { # for four ranks, whose sums may be added up in another order
     awk '{ print $1, substr($2, 1, 9) }' "$1"
 }
 # The gloo of torch 1.13 aborts now and then when its process exits ("terminate called without an

@@ -63,8 +63,12 @@ check_no_match '^(ssh|sftp|ini|hwloc|json|event|evbuffer|crypto|randombytes|sodi
     "$T/defined" \
     "none of them begins like our libraries' names"
 
-# A local job doesn't wait until libcrypto is loaded.
+# A local job doesn't wait until libcrypto is loaded. Nor does it need what only tools use.
 needs_only "$MLAUNCH" "$libc|libm\\.so\\.6"
+for tool in "$BUILD"/launcher/tools/mlaunch-*; do needs_only "$tool" "$libc|libm\\.so\\.6"; done
+nm "$MLAUNCH" 2> /dev/null | awk '{ print $NF }' > "$T/names"
+check_match '^main$' "$T/names" "the names in mlaunch are looked at"
+check_no_match '^(initscr|newterm)$' "$T/names" "mlaunch has no curses"
 needed "$BUILD/launcher/mlaunch-ssh.so" > "$T/needed"
 check_match '^libssh' "$T/needed" "SSH is in a module of its own"
 done_testing

@@ -50,7 +50,7 @@ inlines() {
         awk 'NR == FNR { where[$1] = $2; next } where[$2] != $1 { print $1, where[$2] }' "$T/inline" - | sort -u
 }
 
-# check_circles NAME LEAST FILE: at least so many arrows were found, and they close no circle.
+# check_circles NAME LEAST FILE: at least LEAST arrows were found, and they close no circle.
 check_circles() {
     local circle n
     n=$(wc -l < "$3")

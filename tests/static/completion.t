@@ -37,7 +37,7 @@ zpty -r -m z seen '*ready*'
 zpty -w -n z "$2"$'\t'
 zpty -r -m z seen "*$3*"
 ZSH
-    zshed() { TERM=dumb timeout 20 zsh -f "$T/typed.zsh" "$folder" "mlaunch $1" "$2"; }
+    zshed() { TERM=dumb timeout 60 zsh -f "$T/typed.zsh" "$folder" "mlaunch $1" "$2"; }
     check "zsh: an option of a command" zshed 'ps --sta' --stacks
     check "zsh: a value" zshed '-n 2 --bind-to nu' numa
     check "zsh: a command" zshed 'veri' verify

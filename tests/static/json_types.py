@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """json_types.py FOLDER FILE...: writes copies of C files into FOLDER in which each argument of
-json_pack and json_unpack stands in a _Generic that compiles only if it has the type that the format
+json_pack and json_unpack is in a _Generic that compiles only if it has the type that the format
 wants. Jansson takes them by `...`, where no compiler looks: "b" and "i" write an int, and into a
 bool this overwrites what follows. Prints the copies' names."""
 import os
@@ -15,7 +15,7 @@ PACK = {**dict.fromkeys("bi", ["int", "unsigned"]),
         "s": ["char *", "const char *", "void *"], **dict.fromkeys("oO", ["json_t *"])}
 # The rest of a string's value: its length.
 SIZES = {"%": (["size_t *"], ["size_t"]), "#": ([], ["int", "unsigned"])}
-# Calls, and how many arguments stand before the format.
+# Calls, and how many arguments come before the format.
 CALLS = {"json_unpack": 1, "json_pack": 0, "REPORT_UNPACK": 3}
 STRING = r'"(?:[^"\\]|\\.)*"'
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# The test library itself: a failing check fails, a hang and a process left behind are failures in
-# words.
+# The test library itself: a failing check fails, a hang and a process left behind are failures with
+# a message.
 TEST_TIER=quick
 . "${0%/*}/../lib/test.sh"
 

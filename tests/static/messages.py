@@ -26,7 +26,6 @@ SPEAKERS = {
     "join_refuse",
     "log_error",
     "log_warn",
-    "member_distrust",
     "coord_events_break",
     "output_say",
     "pmi_client_fail",
@@ -54,7 +53,7 @@ ESCAPES = {"n": " ", "t": " ", '"': '"', "\\": "\\", "'": "'"}
 
 
 def text_of(parts):
-    """Strings and macros that stand side by side, as one text."""
+    """Strings and macros side by side, as one text."""
     raw = ""
     for kind, value in parts:
         if kind == "string":

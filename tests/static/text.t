@@ -38,5 +38,23 @@ too_long "lines of documents end at column 100 (but tables and headings)" '\.(md
 too_long "lines of scripts end at column 100 (but quoted text)" \
     '^tests/.*\.(t|sh|py)$|^tests/(bench|lib)/' ".*['\"]"
 
+# words.py reads comments as such; it says what to write instead.
+grep -E '^(common|coordinator|debian|doc|examples|launcher|packaging|rdma|runtime|tests)/|^[^/]*\.md$|^bootstrap$' \
+    "$T/text" | grep -E '\.([chtm]|sh|py|md|inc|map|[1-8])$|^tests/(bench|coverage|fuzz|lib|vm)/[^.]*$|^bootstrap$' > "$T/prose"
+if xargs -a "$T/prose" -d '\n' python3 tests/static/words.py > "$T/found" && [ ! -s "$T/found" ]; then
+    pass "comments and documents have none of the turns of phrase that we avoid"
+else
+    fail "comments and documents have none of the turns of phrase that we avoid" "$(head -n 20 "$T/found")"
+fi
+# A sentence for each rule, in a file of each kind.
+printf '/* Of a job the name. */\nint a; /* so many bytes */\n' > "$T/wrong.c"
+printf '# A rank is gone on with.\n' > "$T/wrong.sh"
+printf 'It is here.  Of ranks, the\nfirst.\n\n    Of an example\n' > "$T/wrong.md"
+printf '.Sh NAME\nThe reason stands in\n.Ql stderr .\n' > "$T/wrong.1"
+printf '/* Of course, so many that it stands for itself. */\n' > "$T/right.c"
+check_output "wrong.c:1 wrong.c:2 wrong.sh:1 wrong.md:1 wrong.1:2" "… which are found where they are" sh -c \
+    'cd "$1" && python3 "$2" wrong.c wrong.sh wrong.md wrong.1 right.c | cut -d: -f 1,2 | tr "\n" " " |
+        sed "s/ \$//"' sh "$T" "$SOURCE/tests/static/words.py"
+
 lacking "no unbounded string functions" '\b(strcat|sprintf|gets)\(' '^(common|coordinator|examples/llm|launcher|runtime|rdma)/.*\.[ch]$'
 done_testing

@@ -104,7 +104,6 @@ INTERNAL = {
     "exec /bin/sh -c 'echo …": "a line for a shell",
     "…; echo none $t $(id -u) …": "a line for a shell",
     'c="$HOME/.cache/mlaunch/…': "a line for a shell",
-    "…; if the agent has been stopped, mlaunch kill … -H … ends its ranks": "follows a message",
 }
 
 

@@ -3,7 +3,6 @@
 # Whatever links a host has in a tree, mlaunch sync writes and deletes nothing outside of it. What
 # cannot be written (read-only, no room) is a sentence with host and path, and hurts no other host.
 TEST_TIER=quick
-TEST_LIMIT=120
 . "${0%/*}/trees.sh"
 sync_hosts_up 2
 

@@ -3,7 +3,6 @@
 # mlaunch sync --check, --dry-run, --checksum, --delete, --exclude and --git: what they find, name,
 # change and leave alone.
 TEST_TIER=quick
-TEST_LIMIT=120
 . "${0%/*}/trees.sh"
 sync_hosts_up 2
 

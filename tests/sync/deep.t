@@ -4,7 +4,6 @@
 # the soft limits of descriptors and of the stack are. A deeper one is refused by a sentence, and
 # --exclude leaves it out; one on a host hurts nothing else.
 TEST_TIER=full
-TEST_LIMIT=300
 . "${0%/*}/trees.sh"
 command -v python3 > /dev/null || skip_all "there is no python3"
 

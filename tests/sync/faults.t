@@ -3,7 +3,6 @@
 # mlaunch sync is interrupted: the next run goes on where it was. A host dies meanwhile: it is
 # named, and the others get all. Where hosts cannot reach each other, mlaunch itself feeds them.
 TEST_TIER=quick
-TEST_LIMIT=150
 . "${0%/*}/trees.sh"
 big_source 4 16000000
 for i in 1 2 3; do echo $i > "$S/$i"; done
@@ -11,7 +10,7 @@ for i in 1 2 3; do echo $i > "$S/$i"; done
 slow 60 "$H1" "$H2" "$H3" "$H4"
 "$MLAUNCH" sync --ssh-config "$NETNS_SSH_CONFIG" -q -H "$ALL" "$S" > "$OUT" 2>&1 &
 pid=$!
-wait_for "has_part $H4 4000000" 20 || fail "the last host gets the file"
+wait_for "has_part $H4 4000000" || fail "the last host gets the file"
 must kill -KILL $pid
 { wait $pid; } 2> /dev/null
 pass "mlaunch is killed in the middle of a file"
@@ -36,12 +35,12 @@ slow 60 "$H1" "$H2" "$H3" "$H4"
 MLAUNCH_STALL=1 "$MLAUNCH" sync --ssh-config "$NETNS_SSH_CONFIG" -H "$ALL" "$S" > "$T/out" \
     2> "$T/err" &
 pid=$!
-wait_for "has_part $H3 3000000" 20 || fail "the third host gets the file"
+wait_for "has_part $H3 3000000" || fail "the third host gets the file"
 copying=$(on "$H3" sh -c 'for p in /proc/[0-9]*; do
     [ "$(readlink "$p/exe")" != '"$(readlink -f "$AGENT")"' ] || echo "${p##*/}"; done' |
     sort -n | tail -1)
 must on "$H3" kill -STOP "$copying"
-wait_for "grep -q 'host $H3 has taken nothing for 1 s' $T/err" 20 ||
+wait_for "grep -q 'host $H3 has taken nothing for 1 s' $T/err" ||
     fail "it is named" "$(cat "$T/err")"
 must on "$H3" kill -CONT "$copying"
 slow 1000 "$H1" "$H2" "$H3" "$H4"
@@ -55,11 +54,11 @@ printf X | dd of="$S/big" conv=notrunc status=none
 slow 60 "$H1" "$H2" "$H3" "$H4"
 "$MLAUNCH" sync --ssh-config "$NETNS_SSH_CONFIG" -H "$ALL" "$S" > "$T/out" 2> "$T/err" &
 pid=$!
-wait_for "has_part $H3 3000000" 20 || fail "the third host gets the file"
+wait_for "has_part $H3 3000000" || fail "the third host gets the file"
 check_output "$before" "until all of a file has come, the old one is there" \
     on "$H3" sh -c "sha256sum < $S/big"
 must netns kill "$H2"
-wait_for "grep -q 'host $H2:' $T/err" 20 || fail "the dead host is noticed"
+wait_for "grep -q 'host $H2:' $T/err" || fail "the dead host is noticed"
 slow 1000 "$H1" "$H3" "$H4"
 wait $pid
 status=$?
@@ -74,7 +73,7 @@ touch "$S/big"
 slow 60 "$H1" "$H3" "$H4"
 "$MLAUNCH" sync --ssh-config "$NETNS_SSH_CONFIG" -H "$H1,$H3,$H4" "$S" > "$T/out" 2> "$T/err" &
 pid=$!
-wait_for "has_part $H4 3000000" 20 || fail "the last host gets the file"
+wait_for "has_part $H4 3000000" || fail "the last host gets the file"
 on "$H1" sh -c 'for p in /proc/[0-9]*; do
     [ "$(readlink "$p/exe")" != '"$(readlink -f "$AGENT")"' ] || kill -KILL "${p##*/}"; done'
 slow 1000 "$H1" "$H3" "$H4"

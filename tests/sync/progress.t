@@ -4,7 +4,6 @@
 # it will take; it fits the terminal, whose size may change, and is gone at the end. Where there is
 # no terminal, there is no such line.
 TEST_TIER=quick
-TEST_LIMIT=60
 . "${0%/*}/trees.sh"
 big_source 2 12000000
 

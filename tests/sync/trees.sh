@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: MIT
-# trees.sh: for the tests of mlaunch sync: hosts on which $D is a directory of their own.
+# trees.sh: hosts for the tests of mlaunch sync, on which $D is a directory of their own.
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../lib/hosts.sh"
 
@@ -10,7 +10,7 @@ sync_hosts_up() {
     NETNS_PRIVATE="$D" hosts_up "$1"
     ALL=${NETNS_HOSTS// /,}
 }
-# sync OPTION…: what it prints is in $SAID, too.
+# sync OPTION…: what it prints is also in $SAID.
 SAID=$T/.said
 sync() {
     "$MLAUNCH" sync --ssh-config "$NETNS_SSH_CONFIG" "$@" | tee "$SAID"
@@ -43,8 +43,8 @@ temporary_of() {
     python3 -c 'import hashlib, sys
 print(".mlaunch-sync." + hashlib.blake2b(sys.argv[1].encode(), digest_size=16).hexdigest()[:16])' "$1"
 }
-# big_source HOSTS BYTES: so many hosts, and the directory $S with a file `big`, whose temporary
-# file is $PART. Needs tc, which `slow` uses.
+# big_source HOSTS BYTES: HOSTS hosts, and the directory $S with a file `big`, whose temporary file
+# is $PART. Needs tc, which `slow` uses.
 big_source() {
     command -v tc > /dev/null || skip_all "needs tc"
     sync_hosts_up "$1"
@@ -53,7 +53,7 @@ big_source() {
     head -c "$2" /dev/urandom > "$S/big"
     PART=$S/$(temporary_of big)
 }
-# has_part HOST BYTES: as much of `big` has come.
+# has_part HOST BYTES: BYTES of `big` have come.
 has_part() { [ "$(on "$1" stat -c %s "$PART" 2> /dev/null || echo 0)" -ge "$2" ]; }
 # slow MBIT HOST…: that is all that gets to each of them.
 slow() {

@@ -3,7 +3,6 @@
 # mlaunch sync gives one, two and four hosts a tree as it is here: contents, modes, times, links,
 # holes, any names; at the same place or elsewhere. What is there already is not copied again.
 TEST_TIER=quick
-TEST_LIMIT=120
 . "${0%/*}/trees.sh"
 sync_hosts_up 4
 

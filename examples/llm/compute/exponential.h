@@ -10,7 +10,7 @@
 
 /* e^x for x from -87 to 88, else the value at the nearer end; the relative error is below 2e-7.
  * x = n ln 2 + r, so e^x = 2^n e^r, and |r| <= ln 2 / 2, where a polynomial of Taylor's does. The
- * addition of 1.5 * 2^23 rounds to an integer, which then stands in the lower bits. */
+ * addition of 1.5 * 2^23 rounds to an integer, which is then in the lower bits. */
 static inline __attribute__((always_inline)) float exponential(float x)
 {
     float n, r, p, shifted;

@@ -16,7 +16,7 @@ struct activation {
     const float *x; /* the numbers; vector v begins at x + v * stride */
     size_t stride;
     uint32_t count;
-    uint32_t columns; /* of each vector */
+    uint32_t columns; /* each vector's */
 
     /* Quantized, each vector behind the other: x = scale * q. */
     bool is_quantized;

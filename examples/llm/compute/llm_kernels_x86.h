@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * llm_kernels_x86.h: the kernels in x86's vectors of 256 bits, for the file that includes it:
- * llm_kernels_avx2.c, and llm_kernels_avx512.c, which defines KERNEL_VNNI: one instruction then
+ * llm_kernels_x86.h: the kernels in x86's vectors of 256 bits, for the file that includes it,
+ * llm_kernels_avx2.c or llm_kernels_avx512.c. The latter defines KERNEL_VNNI. One instruction then
  * does what takes three with AVX2 (products of bytes, added up by fours), and there are 32
  * registers. Vectors of 512 bits would be no faster: memory is the limit.
  *
@@ -45,7 +45,7 @@ enum {
     LANES = 8,
     PARTS_MOST = 8,
     CACHE_LINE = 64,
-    ROWS_AHEAD = 8192, /* of quantized rows, what is fetched in advance, in bytes */
+    ROWS_AHEAD = 8192, /* quantized rows: what is fetched in advance, in bytes */
     ROW_AHEAD = 2048,  /* the same of rows of floats */
 };
 
@@ -273,8 +273,8 @@ KERNEL_INLINE size_t tile_ahead(size_t rows, size_t stride)
     return stride * (ahead > rows ? ahead : rows);
 }
 
-/* y[v * y_stride + r] of `rows` rows from `row` on and `vectors` vectors from number `vector` on.
- * */
+/* y[v * y_stride + r] of `rows` rows from `row` on and `vectors` vectors from number `vector`
+ * on. */
 KERNEL_INLINE void tile_sum(const enum gguf_type type, const int rows, const int vectors,
                             const uint8_t *row, size_t stride, size_t ahead,
                             const struct activation *a, size_t vector, float *y, size_t y_stride)

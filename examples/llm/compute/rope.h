@@ -9,7 +9,7 @@
 struct rope {
     uint32_t pairs;
     bool is_split;
-    double *frequency; /* of each pair: its angle at position 1 */
+    double *frequency; /* for each pair, its angle at position 1 */
 };
 
 /* `divisor`: of each pair's frequency; NULL: none. 0, or -1: out of memory. */

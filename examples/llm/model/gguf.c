@@ -22,7 +22,7 @@ enum {
     VERSION_LEAST = 2,
     VERSION_MOST = 3,
     PATH_SHOWN = 160, /* bytes of a path in a sentence: its end names the file */
-    NAME_SHOWN = 64,  /* and of a key */
+    NAME_SHOWN = 64,  /* the same for a key */
 };
 
 struct gguf_key {

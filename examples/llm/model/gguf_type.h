@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* gguf_type.h: how the numbers of a tensor are stored: in blocks of so many values and bytes. */
+/* gguf_type.h: how the numbers of a tensor are stored, in blocks with a number of values and of
+ * bytes. */
 #ifndef LLM_MODEL_GGUF_TYPE_H
 #define LLM_MODEL_GGUF_TYPE_H
 

@@ -17,7 +17,7 @@ struct model_shape {
     uint32_t head_size;  /* even; heads * head_size need not be the width */
     uint32_t vocabulary; /* tokens */
     uint32_t context;    /* positions that the model was trained for */
-    float epsilon;       /* of the norms */
+    float epsilon;       /* for the norms */
     float rope_base;
     float rope_factor;  /* positions are divided by it */
     bool is_rope_split; /* numbers i and i + head_size / 2 are a pair, else 2 i and 2 i + 1 */

@@ -12,10 +12,10 @@ struct weights_reader {
     struct model_weights *weights;
     const struct gguf *gguf;
     const struct model_shape *shape;
-    char name[GGUF_NAME_ROOM]; /* of the tensor that was looked up last */
+    char name[GGUF_NAME_ROOM]; /* the tensor that was looked up last */
     const struct gguf_tensor *all;
     size_t count;
-    bool *is_used; /* of all, those that belong to the model */
+    bool *is_used; /* for each tensor, whether it belongs to the model */
     char *error;
     size_t size;
 };

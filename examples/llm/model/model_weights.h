@@ -47,8 +47,8 @@ struct model_weights {
 
 /* The weights of `rank` of `ranks`. They point into g, which must stay open. 0, or -1 and a
  * sentence in error: a tensor is missing, unknown, or not as the shape says; or there are more
- * ranks than the model can be divided among. model_weights_close frees what w points to, but not w.
- * */
+ * ranks than the model can be divided among. model_weights_close frees what w points to, but not
+ * w. */
 int model_weights_open(struct model_weights *w, const struct gguf *g, const struct model_shape *s,
                        uint32_t rank, uint32_t ranks, char *error, size_t size);
 void model_weights_close(struct model_weights *w);

@@ -29,9 +29,9 @@ struct completion_message {
 
 struct completion_request {
     bool is_chat;
-    struct completion_message *messages; /* of a chat; at least one */
+    struct completion_message *messages; /* a chat's; at least one */
     uint32_t message_count;
-    const char *prompt; /* of a completion */
+    const char *prompt; /* a completion's */
     bool stream, include_usage, has_seed;
     uint64_t seed;
     uint32_t tokens_most; /* 0: not said */

@@ -18,7 +18,7 @@
 #include <time.h>
 
 enum {
-    TOKENS_OF_TEXT = 16, /* of a completion that names no number: OpenAI's */
+    TOKENS_OF_TEXT = 16, /* for a completion that names no number, as OpenAI's */
     RETRY_MOST_S = 60,
     RETRY_CLOSED_S = 3, /* a job that is started again answers by then */
     CHANGED_AT_ONCE = 64,
@@ -32,7 +32,7 @@ struct completion {
     struct http_reply *reply;
     struct answer_head head;
     bool is_stream, wants_usage, is_begun;
-    struct evbuffer *text; /* of an answer that is sent whole */
+    struct evbuffer *text; /* an answer that is sent whole */
     uint32_t tokens;
     int64_t put_ns, last_ns;
 };
@@ -82,8 +82,8 @@ static void refuse(struct completions *all, struct evhttp_request *request, int 
     refuse_with(all, request, status, answer_error(status, sentence, param), retry_s);
 }
 
-/* Of JSON, with or without parameters. A page of another site cannot send it here unasked, as it
- * could a form. */
+/* Whether its type is JSON, with or without parameters. A page of another site cannot send it here
+ * unasked, as it could a form. */
 static bool is_json(struct evhttp_request *request)
 {
     const char *type =

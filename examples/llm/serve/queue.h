@@ -46,7 +46,7 @@ enum ticket_end {
     TICKET_FAILED  /* nothing more will come: queue_reason() says why */
 };
 
-/* What the loop has not been told yet, and where the ticket stands. */
+/* What the loop has not been told yet, and the state of the ticket. */
 struct ticket_news {
     char *text; /* the caller frees it; NULL: none */
     size_t length;
@@ -60,7 +60,7 @@ enum queue_refusal { QUEUE_ACCEPTED, QUEUE_FULL, QUEUE_CLOSED };
 
 struct queue;
 
-/* most: so many may wait besides those in the engine's slots. NULL: no memory or descriptors. */
+/* most: this many may wait besides those in the engine's slots. NULL: no memory or descriptors. */
 struct queue *queue_open(uint32_t most, uint32_t slots);
 void queue_free(struct queue *q); /* after the engine's end; takes NULL */
 

@@ -17,7 +17,7 @@
 struct service_config {
     ml_group *world;
     struct lead *lead;
-    const char *path; /* of the model */
+    const char *path; /* the model's */
     const struct link_speed *links;
     const char *host;
     uint16_t port;

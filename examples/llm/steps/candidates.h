@@ -17,7 +17,7 @@ struct token_candidate {
 };
 
 struct candidates {
-    uint32_t count; /* of best; 0 only for an empty part */
+    uint32_t count; /* length of best; 0 only for an empty part */
     float maximum;  /* best[0].logit; of an empty part, minus infinity */
     double total;   /* the sum over all tokens of e^(logit - maximum) */
     struct token_candidate best[CANDIDATES_MOST]; /* best first; of equal ones, the lower token */

@@ -28,7 +28,7 @@ struct forward {
     uint32_t ranks;
     struct lead_times times;
 
-    /* Of LLM_MOST_ROWS rows each. */
+    /* LLM_MOST_ROWS rows each. */
     float *x;               /* width: what goes from layer to layer */
     float *y;               /* width: the same after a norm */
     float *part;            /* width: this rank's summand, then the sum; from ml_alloc */

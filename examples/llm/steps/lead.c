@@ -15,7 +15,7 @@ enum { IDLE_MS = 10000, SENTENCE = 400, CALLS_ROUNDS = 31 };
 struct lead_report {
     struct gguf_fingerprint fingerprint;
     uint32_t slots, context;
-    char sentence[SENTENCE]; /* of its failure; "": it has opened the model */
+    char sentence[SENTENCE]; /* why it failed; "": it has opened the model */
 };
 
 /* Says in `error` what is wrong with rank r's report; false: nothing. */

@@ -23,7 +23,7 @@ struct lead_options {
 /* What a rank has done since lead_open or the last lead_times_clear. */
 struct lead_times {
     double total_s;       /* in lead_rows */
-    double collectives_s; /* of it: in the library's calls, waiting for other ranks included */
+    double collectives_s; /* the part of it in the library's calls, waiting for others included */
     uint64_t steps;
     uint64_t rows;
 };

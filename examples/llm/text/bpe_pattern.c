@@ -10,7 +10,7 @@
 
 enum {
     STAGES_MOST = 4,
-    STEPS_MOST = 50 * 1000 * 1000, /* of the matcher, for one word */
+    STEPS_MOST = 50 * 1000 * 1000, /* the matcher's, for one word */
     MEMORY_MOST = 64 * 1024,       /* KiB, for one word */
 };
 

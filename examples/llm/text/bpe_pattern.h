@@ -12,7 +12,7 @@ struct bpe_pattern;
 /* Takes one word; false ends the cutting. */
 typedef bool bpe_word(void *of, const char *text, size_t length);
 
-/* NULL: there is no such pattern here, or memory has ended: then *is_known is true. */
+/* NULL: there is no such pattern here, or memory has ended (then *is_known is true). */
 struct bpe_pattern *bpe_pattern_new(const char *name, size_t length, bool *is_known);
 void bpe_pattern_free(struct bpe_pattern *p); /* takes NULL */
 

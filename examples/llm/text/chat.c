@@ -21,8 +21,8 @@ struct rendering {
     struct prompt *out;
 };
 
-/* A family is that whose marks all stand in the template, and none of whose `strange` do: those
- * belong to models that use the same marks otherwise. */
+/* A template belongs to a family if it contains all of its marks and none of its `strange` ones:
+ * those belong to models that use the same marks otherwise. */
 struct chat_style {
     const char *name;
     const char *marks[6];

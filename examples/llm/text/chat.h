@@ -2,9 +2,9 @@
 /*
  * chat.h: a conversation as the text that a model was trained with.
  *
- * A model's file has a template in the language Jinja. Here its family is recognised by what stands
- * in it, and the text is written as the template would: byte for byte, or not at all. The families:
- * ChatML (plain, Qwen2, Qwen2.5, Qwen3, SmolLM2), Llama 3 (3 and 3.1 to 3.3), Zephyr (TinyLlama).
+ * A model's file has a template in the language Jinja. Here its family is recognised by its text,
+ * and the text is written as the template would: byte for byte, or not at all. The families: ChatML
+ * (plain, Qwen2, Qwen2.5, Qwen3, SmolLM2), Llama 3 (3 and 3.1 to 3.3), Zephyr (TinyLlama).
  */
 #ifndef LLM_TEXT_CHAT_H
 #define LLM_TEXT_CHAT_H
@@ -28,9 +28,9 @@ struct chat_options {
     bool is_unanswered; /* ends behind the last message: add_generation_prompt is false */
 };
 
-/* Writes into `out`, which begins as {0} and is freed by prompt_free(). False: `error` has a
- * sentence: the file has no template, or one of no family that is here, or the messages are not
- * what the family takes. */
+/* Writes into `out`, which begins as {0} and is freed by prompt_free(). False: `error` says that
+ * the file has no template, or one of no family that is here, or that the messages are not what the
+ * family takes. */
 bool chat_render(const struct gguf *g, const struct chat_message *messages, size_t count,
                  const struct chat_options *options, struct prompt *out, char *error, size_t size);
 

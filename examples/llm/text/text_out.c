@@ -58,7 +58,7 @@ void text_out_free(struct text_out *o)
     free(o);
 }
 
-/* Room for so many bytes more. */
+/* Makes room for this many more bytes. */
 static bool room_make(struct text_out *o, size_t more)
 {
     char *larger;
@@ -80,8 +80,8 @@ static bool room_make(struct text_out *o, size_t more)
 static bool whole_advance(struct text_out *o, bool is_end)
 {
     while (o->whole < o->length) {
-        char *at = o->held + o->whole;
-        size_t left = o->length - o->whole, size, n = characters_read(at, left, &size);
+        size_t left = o->length - o->whole, size;
+        size_t n = characters_read(o->held + o->whole, left, &size);
 
         if (n && n == size) {
             o->whole += n;
@@ -94,9 +94,8 @@ static bool whole_advance(struct text_out *o, bool is_end)
             n = 1;
         if (!room_make(o, 3))
             return false;
-        at = o->held + o->whole;
-        memmove(at + 3, at + n, left - n);
-        memcpy(at, CHARACTERS_UNKNOWN, 3);
+        memmove(o->held + o->whole + 3, o->held + o->whole + n, left - n);
+        memcpy(o->held + o->whole, CHARACTERS_UNKNOWN, 3);
         o->whole += 3;
         o->length += 3 - n;
     }

@@ -9,7 +9,7 @@ enum { PARTS_MOST = INT32_MAX / 2 };
 struct merge_pair {
     double order;
     int32_t left, right, token;
-    uint32_t length; /* of both */
+    uint32_t length; /* both together */
 };
 
 bool token_merge_add(struct token_merge *m, const char *text, size_t length, int32_t token)

@@ -69,8 +69,8 @@ static bool special_collect(struct tokenizer *t)
     return true;
 }
 
-/* The longest token that stands here as it is; -1. `is_trusted` bytes were not typed: only there
- * are control tokens recognised. */
+/* The longest token that is here as it is; -1. `is_trusted` bytes were not typed: only there are
+ * control tokens recognised. */
 static int32_t special_at(const struct tokenizer *t, const char *text, size_t length,
                           size_t trusted)
 {
@@ -149,7 +149,7 @@ int64_t tokenizer_encode(const struct tokenizer *t, const char *text, size_t len
     return text_encode(&e, text, length, &all, special ? 0 : 1) ? e.out.count : -1;
 }
 
-/* Its text stands at the beginning, and was not typed. */
+/* Its text is at the beginning, and was not typed. */
 static bool begins_itself(const struct tokenizer *t, const struct prompt *p)
 {
     size_t trusted = p->typed_count > 0 ? p->typed[0].begin : p->length;

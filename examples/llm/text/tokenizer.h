@@ -18,8 +18,8 @@
 
 struct tokenizer;
 
-/* `g` must live as long. NULL: `error` has a sentence: the file's tokenizer is damaged, or of a
- * kind that is not here. */
+/* `g` must live as long. NULL: `error` says that the file's tokenizer is damaged, or of a kind that
+ * is not here. */
 struct tokenizer *tokenizer_new(const struct gguf *g, char *error, size_t size);
 void tokenizer_free(struct tokenizer *t); /* takes NULL */
 

@@ -16,7 +16,7 @@ enum { WAIT_S = 3, THREADS_MOST = 32, ADDRESSES_MOST = 16 };
 struct looked_up {
     char *name; /* NULL: nothing to look up */
     bool is_over;
-    int error; /* of getaddrinfo() */
+    int error; /* from getaddrinfo() */
     struct addrinfo *found;
 };
 

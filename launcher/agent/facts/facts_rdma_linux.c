@@ -43,7 +43,7 @@ static void on_counter(const char *name, void *arg)
         whole_put(f, name, name);
 }
 
-/* Those of a port or, in hw_counters alone, of the whole device. */
+/* The counters of a port or, in hw_counters alone, of the whole device. */
 static json_t *counters_read(const char *folder)
 {
     json_t *counters = json_object();
@@ -80,7 +80,7 @@ struct found_bond {
     int links, up;
 };
 
-/* Those of a bond are named "lower_…" in its folder. */
+/* A bond's links are named "lower_…" in its folder. */
 static void on_lower(const char *name, void *arg)
 {
     struct found_bond *b = arg;

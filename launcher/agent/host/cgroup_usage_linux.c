@@ -133,7 +133,7 @@ static void memory_limit_keep(struct cgroup_limits *l, double bytes)
         least_keep(&l->memory_bytes, bytes);
 }
 
-/* Of the process's group of version 2 and of those above it. */
+/* Reads the limits of the process's group of version 2 and of those above it. */
 static void limits_read_up(struct cgroup_limits *l, pid_t pid)
 {
     char dir[PATH_MAX];

@@ -13,8 +13,8 @@ struct cgroup_limits {
 };
 void cgroup_limits_read(struct cgroup_limits *out, pid_t pid);
 
-/* Of the group that the process is in, with those below; nothing of the host's root group, which is
- * the whole host. */
+/* What the group that the process is in has used, with those below; nothing for the host's root
+ * group, which is the whole host. */
 struct cgroup_usage {
     double cpu_s, memory_bytes;
     int64_t killed; /* as below */

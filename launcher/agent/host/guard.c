@@ -24,7 +24,7 @@
 enum {
     POLITE_MS = 1000,  /* from SIGTERM to SIGKILL */
     GIVE_UP_MS = 2500, /* after this, processes that survive SIGKILL are left to `mlaunch clean` */
-    KILLS = 3,         /* at least so many, however long they take on a busy machine */
+    KILLS = 3,         /* or more, however long they take on a busy machine */
     CGROUP_WAIT_MS = 200,
     PASS_MS = 20,   /* between two passes over /proc */
     HUNG_MS = 1800, /* after the channel's end: a worker that still runs then is hung */

@@ -52,8 +52,8 @@ void job_directory_each_wait(const char *path, int rank, void (*found)(const cha
                              void *arg);
 
 /* Unlinks the segments that the ranks of the directory at `path` have left in /dev/shm (their names
- * begin with "mlaunch-UID-JOB.HOST.XXXXXX."). Those of another run of the job stay: after a restart
- * an agent that was cut off may end beside them. */
+ * begin with "mlaunch-UID-JOB.HOST.XXXXXX."). Another run's stay, because after a restart an agent
+ * that was cut off may end beside them. */
 void job_directory_sweep_shm(const char *path);
 
 /* Removes one of them, or a directory of them, as far as it can. */

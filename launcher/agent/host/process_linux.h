@@ -14,7 +14,7 @@ struct process {
     pid_t pid, parent, group;
     uint64_t start_time;  /* field 22 of stat: together with the pid, identifies a process */
     uint64_t cpu_ticks;   /* user and system time of all its threads, in clock ticks */
-    uint64_t child_ticks; /* that of its children which have ended and were waited for */
+    uint64_t child_ticks; /* the same for its children which have ended and were waited for */
     uint64_t memory;      /* bytes that are resident */
     char state;
     bool has_ended; /* a zombie */

@@ -15,7 +15,7 @@ struct rank_record {
     bool keeps_all;
     bool ticks_are_ns;
     uint64_t made;       /* calls in all */
-    uint64_t next, past; /* of those that are read: the next one, and the one behind the last */
+    uint64_t next, past; /* the next one to be read, and the one behind the last */
     uint64_t mask;
     struct call_moment opened, now;
 };

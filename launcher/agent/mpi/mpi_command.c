@@ -205,7 +205,7 @@ static enum mpi_kind word_find(const char *word, char file[PATH_MAX],
 
     if (kind != MPI_KIND_NONE || !is_python(word, file))
         return kind;
-    /* Of a script the interpreter's path counts, if its first line has it. */
+    /* For a script, look at the interpreter of its #! line. */
     interpreter_line(line, file);
     if (line[0] == '#' && line[2] == '/' && !strstr(line, "env ")) {
         line[2 + strcspn(line + 2, " \t")] = '\0';

@@ -14,7 +14,7 @@ static const struct mpi_library {
     const char *name;
     enum mpi_kind kind;
 } known[] = {
-    /* those of Slurm and Cray, which ask their own launcher, and not by PMI_FD */
+    /* the libraries of Slurm and Cray, which ask their own launcher, and not by PMI_FD */
     {"libpmi.so.0", MPI_KIND_OTHER},      {"libpmi2.so.0", MPI_KIND_OTHER},
     {"libpmix.so.2", MPI_KIND_PMIX},      {"libopen-rte.so.40", MPI_KIND_PMIX},
     {"libmpi.so.40", MPI_KIND_PMIX},     /* Open MPI 3 to 5 */

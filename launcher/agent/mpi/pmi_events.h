@@ -9,8 +9,8 @@
 /* Called from the loop, or from within pmi_rank_ended. `index` counts this host's ranks. No text is
  * valid after the call. None of them may close the pmi. */
 struct pmi_events {
-    /* All ranks of this host have entered the barrier `number`, which counts from 1. `pairs` are to
-     * be joined with those of all other hosts, for pmi_exchanged. Not called with one host. */
+    /* All ranks of this host have entered the barrier `number`, which counts from 1. Joins `pairs`
+     * with those of all other hosts, for pmi_exchanged. Not called with one host. */
     void (*on_exchange)(uint32_t number, const char *pairs, size_t size, void *arg);
     /* Asks for a name of MPI_Publish_name, MPI_Unpublish_name (`port` is NULL in the latter two) or
      * MPI_Lookup_name, to be answered by pmi_named. */

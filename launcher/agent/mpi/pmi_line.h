@@ -19,7 +19,7 @@ struct pmi_line {
 };
 
 /* Splits `text`, which is changed, at its blanks. ML_ERR_REFUSED: a field without '=', without a
- * key or of a key that came before, too many fields, or a control character. */
+ * key or of a repeated key, too many fields, or a control character. */
 int pmi_line_parse(struct pmi_line *out, char *text, struct fault *why);
 
 /* The value of that key, or NULL. */

@@ -35,7 +35,8 @@ struct pmi_client {
     bool has_ended;          /* its first process */
     bool is_in_spawn;        /* within the lines from mcmd=spawn to endcmd */
     const char *name_answer; /* while it waits for a name: the answer's command */
-    int spawns, spawns_at;   /* of MPI_Comm_spawn_multiple: how many, and the number of this one */
+    int spawns, spawns_at;   /* MPI_Comm_spawn_multiple: how many programs, and the number of this
+                              * one */
     int fd;                  /* -1: not open */
     struct event *event;
     struct event *closed; /* it has closed the socket: its end should follow at once */
@@ -49,7 +50,7 @@ struct pmi {
     struct pmi_events events;
     void (*on_line)(struct pmi_client *c, char *text); /* pmi_command_take */
     struct pmi_store *store;
-    char name[PMI_NAME];     /* of the store: MPICH's job id */
+    char name[PMI_NAME];     /* the store's: MPICH's job id */
     char mapping[PMI_VALUE]; /* PMI_process_mapping; "": it is too long */
     int size, hosts;
     size_t put_limit;  /* bytes of pairs a rank */

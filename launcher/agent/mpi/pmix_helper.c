@@ -22,7 +22,7 @@
 extern char **environ;
 
 enum {
-    VARIABLES_MOST = 64, /* of a rank: libpmix 4 sets 17 */
+    VARIABLES_MOST = 64, /* a rank's: libpmix 4 sets 17 */
     NUMBER = 4,          /* bytes of a number */
 };
 

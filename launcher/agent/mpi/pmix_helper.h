@@ -25,8 +25,8 @@ struct pmix_helper;
 /* Called from the loop. No text is valid after the call. None of them may close the helper. */
 struct pmix_helper_events {
     void (*on_ready)(void *arg);
-    /* All ranks of this host have come to the fence `number`, which counts from 1. The bytes are to
-     * be joined with those of all other hosts, for pmix_helper_exchanged. */
+    /* All ranks of this host have come to the fence `number`, which counts from 1. Join the bytes
+     * with those of all other hosts, for pmix_helper_exchanged. */
     void (*on_exchange)(uint32_t number, const void *bytes, size_t size, void *arg);
     /* Bytes, at least one, for the helper of that host: for pmix_helper_passed there. */
     void (*on_pass)(uint32_t host, const void *bytes, size_t size, void *arg);

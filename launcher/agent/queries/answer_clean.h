@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * answer_clean.h: for `mlaunch clean`: removes from this host what this user's dead jobs have left:
- * processes, segments in /dev/shm, control groups, job directories; and partial copies of agents.
- * Processes that belong to a live job, by their directory, parents or children, are never touched,
- * nor is anything of another user.
+ * answer_clean.h: removes, for `mlaunch clean`, from this host what this user's dead jobs have
+ * left: processes, segments in /dev/shm, control groups, job directories; and partial copies of
+ * agents. Processes that belong to a live job, by their directory, parents or children, are never
+ * touched, nor is anything of another user.
  */
 #ifndef LAUNCHER_AGENT_QUERIES_ANSWER_CLEAN_H
 #define LAUNCHER_AGENT_QUERIES_ANSWER_CLEAN_H

@@ -11,9 +11,9 @@
 struct probe_run;
 
 struct answer_question {
-    const char *base; /* of the job directories: "/tmp" */
+    const char *base; /* the folder of the job directories: "/tmp" */
     const char *job;  /* its id; "": all */
-    int host;         /* of a job on several hosts that share /tmp, only this one's part; -1: all */
+    int host;         /* if several hosts share /tmp, only this one's part of a job; -1: all */
     bool stacks, dry_run;
     bool is_brief;  /* stacks only of ranks that don't wait in a call, and of one in each call */
     bool may_debug; /* a debugger may be used for them */

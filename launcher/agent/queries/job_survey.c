@@ -152,6 +152,22 @@ static int jobs_find(struct job_survey *s, const char *base, struct fault *why)
     return rc;
 }
 
+/* Leaves out jobs that only look dead, because they have ended since they were found: an agent ends
+ * after its directory. */
+static void ended_drop(struct job_survey *s)
+{
+    int kept = 0;
+
+    for (int i = 0; i < s->job_count; i++) {
+        const struct job_survey_job *j = &s->jobs[i];
+        bool looks_dead = j->state == JOB_SURVEY_STALE || j->state == JOB_SURVEY_UNREADABLE;
+
+        if (!looks_dead || access(j->dir, F_OK) == 0 || errno != ENOENT)
+            s->jobs[kept++] = *j;
+    }
+    s->job_count = kept;
+}
+
 /* --- processes -------------------------------------------------------------------------------- */
 
 static const char *value_of(const char *environment, size_t size, const char *name)
@@ -299,7 +315,7 @@ static int owners_find(struct job_survey *s, const char *base, struct fault *why
 }
 
 /* Reads the directories before the processes, so that a job that begins meanwhile does not look
- * dead. A job that ends meanwhile may. */
+ * dead. */
 int job_survey_open(struct job_survey **out, const char *base, struct fault *why)
 {
     struct job_survey *s = calloc(1, sizeof(*s));
@@ -315,6 +331,7 @@ int job_survey_open(struct job_survey **out, const char *base, struct fault *why
         if (!s->jobs[i].why[0])
             job_judge(s, &s->jobs[i]);
     }
+    ended_drop(s);
     if (!rc)
         rc = owners_find(s, base, why);
     if (rc)

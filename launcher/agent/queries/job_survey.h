@@ -18,7 +18,7 @@
 enum job_survey_state {
     JOB_SURVEY_LIVE,
     JOB_SURVEY_STALE,
-    JOB_SURVEY_ELSEWHERE,  /* of another pid namespace or machine: its state is unknown here */
+    JOB_SURVEY_ELSEWHERE,  /* in another pid namespace or machine: its state is unknown here */
     JOB_SURVEY_UNREADABLE, /* its job.json is missing, malformed or of another build */
 };
 

@@ -79,18 +79,18 @@ static int places_find(const struct library *l, hwloc_topology_t topology, hwloc
     return count;
 }
 
-int binding_find(cpu_set_t *sets, int count, enum job_bind bind, bool *shared, struct fault *why)
+int binding_find(cpu_set_t *sets, int count, enum bind_mode bind, bool *shared, struct fault *why)
 {
     static cpu_set_t places[CPU_SETSIZE];
     static const struct {
         const char *word;
         hwloc_obj_type_t type;
-    } kinds[] = {[JOB_BIND_HWTHREAD] = {"hwthread", HWLOC_OBJ_PU},
-                 [JOB_BIND_CORE] = {"core", HWLOC_OBJ_CORE},
-                 [JOB_BIND_L3CACHE] = {"l3cache", HWLOC_OBJ_L3CACHE},
-                 [JOB_BIND_SOCKET] = {"socket", HWLOC_OBJ_PACKAGE},
-                 [JOB_BIND_NUMA] = {"numa", HWLOC_OBJ_NUMANODE}};
-    bool one_each = bind == JOB_BIND_CORE || bind == JOB_BIND_HWTHREAD;
+    } kinds[] = {[BIND_HWTHREAD] = {"hwthread", HWLOC_OBJ_PU},
+                 [BIND_CORE] = {"core", HWLOC_OBJ_CORE},
+                 [BIND_L3CACHE] = {"l3cache", HWLOC_OBJ_L3CACHE},
+                 [BIND_SOCKET] = {"socket", HWLOC_OBJ_PACKAGE},
+                 [BIND_NUMA] = {"numa", HWLOC_OBJ_NUMANODE}};
+    bool one_each = bind == BIND_CORE || bind == BIND_HWTHREAD;
     hwloc_topology_t topology;
     struct library l = {0};
     int found = 0;
@@ -119,7 +119,7 @@ int binding_find(cpu_set_t *sets, int count, enum job_bind bind, bool *shared, s
 
 #else
 
-int binding_find(cpu_set_t *sets, int count, enum job_bind bind, bool *shared, struct fault *why)
+int binding_find(cpu_set_t *sets, int count, enum bind_mode bind, bool *shared, struct fault *why)
 {
     (void)sets, (void)count, (void)bind, (void)shared;
     return fault_set(why, ML_ERR_SYSTEM, "--bind-to: this build has no hwloc");

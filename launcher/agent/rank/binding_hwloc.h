@@ -12,10 +12,10 @@
 #include <sched.h>
 
 /* Fills sets[0 … count-1], one for each local rank, with CPUs that this process may use. With
- * JOB_BIND_CORE and JOB_BIND_HWTHREAD, ranks get one core or hardware thread after the other,
+ * BIND_CORE and BIND_HWTHREAD, ranks get one core or hardware thread after the other,
  * beginning again with the first if there are more ranks (*shared is set then); with the others,
  * equal blocks of ranks share the caches, sockets or NUMA nodes.
  * ML_ERR_SYSTEM: libhwloc, or what to bind to, is missing. */
-int binding_find(cpu_set_t *sets, int count, enum job_bind bind, bool *shared, struct fault *why);
+int binding_find(cpu_set_t *sets, int count, enum bind_mode bind, bool *shared, struct fault *why);
 
 #endif

@@ -37,23 +37,24 @@ static unsigned job_hash(const struct job_spec *job)
 
 int framework_port(const struct job_spec *job, int index)
 {
-    int first = job->starting_port + 1 +
+    int first = job->options.starting_port + 1 +
                 job->size; /* within the range that the user has opened in a firewall */
 
-    if (job->starting_port == 0 || first + PORTS_PER_JOB > PORT_LAST) {
+    if (job->options.starting_port == 0 || first + PORTS_PER_JOB > PORT_LAST) {
         unsigned block = job_hash(job) % (PORT_COUNT / PORTS_PER_JOB);
 
         first = PORT_FIRST + (int)block * PORTS_PER_JOB;
     }
-    if (job->port >= first && job->port < first + PORTS_PER_JOB)
-        first = job->port + 1; /* that is the coordinator's */
+    if (job->options.port >= first && job->options.port < first + PORTS_PER_JOB)
+        first = job->options.port + 1; /* that is the coordinator's */
     return first + index;
 }
 
 static bool is_listened_on(const struct job_spec *job, int port)
 {
-    return port == job->port || (job->starting_port > 0 && port >= job->starting_port &&
-                                 port - job->starting_port <= job->size);
+    return port == job->options.port ||
+           (job->options.starting_port > 0 && port >= job->options.starting_port &&
+            port - job->options.starting_port <= job->size);
 }
 
 /* JAX's port: as above, in the range that JAX can express, of which the job may have all. */
@@ -96,7 +97,7 @@ static void torchrun_add(struct variable_list *l, const struct job_spec *job, co
     variable_list_set(l, "ROLE_WORLD_SIZE=%d", job->size);
     variable_list_set(l, "TORCHELASTIC_RUN_ID=%s", job->job);
     variable_list_set(l, "TORCHELASTIC_RESTART_COUNT=%d", job->restart);
-    variable_list_set(l, "TORCHELASTIC_MAX_RESTARTS=%d", job->restarts);
+    variable_list_set(l, "TORCHELASTIC_MAX_RESTARTS=%d", job->options.restarts);
     variable_list_set(l, "TORCHELASTIC_USE_AGENT_STORE=False"); /* rank 0 opens the store */
     variable_list_set_default(l, "MASTER_ADDR=%s", master);
     variable_list_set_default(l, "MASTER_PORT=%d", framework_port(job, MASTER_PORTS));
@@ -246,7 +247,7 @@ static json_t *devices_between(const struct job_spec *job, int from, int to)
     return first;
 }
 
-/* Of plain processes (backend none) the wiring alone tells which way their data goes. */
+/* For plain processes (backend none) the wiring alone tells which way their data goes. */
 static bool is_over_rdma(const struct job_spec *job)
 {
     return job->wiring && (strcmp(job->backend, "rdma") == 0 || strcmp(job->backend, "none") == 0);

@@ -23,7 +23,7 @@ struct hook {
     int fd; /* its output */
     struct event *readable, *limit;
     bool is_late;
-    size_t size; /* of the text */
+    size_t size; /* the text's */
     char text[HOOK_TEXT];
 };
 

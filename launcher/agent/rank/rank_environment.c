@@ -134,7 +134,7 @@ static const char *const scrubbed[] = {
     "OMPI_MCA_orte_top_session_dir",
     "OMPI_MCA_shmem_RUNTIME_QUERY_hint",
     "PRTE_LAUNCHED",
-    /* those of a Slurm task, not of its job */
+    /* a Slurm task's variables, not its job's */
     "SLURM_PROCID",
     "SLURM_LOCALID",
     "SLURM_NODEID",
@@ -198,7 +198,8 @@ static bool is_pmi(const char *variable)
 static void users_add(struct rank_environment *e, const char *const *variables)
 {
     for (; *variables; variables++) {
-        if (!is_identity(*variables, e->job->compat) && !(e->serves_pmi && is_pmi(*variables)))
+        if (!is_identity(*variables, e->job->options.compat) &&
+            !(e->serves_pmi && is_pmi(*variables)))
             variable_list_set(&e->list, "%s", *variables);
     }
 }
@@ -289,16 +290,16 @@ static void common_add(struct rank_environment *e, const struct rank_environment
     }
     if (job->pty.term && job->pty.term[0])
         variable_list_set(l, "TERM=%s",
-                          job->pty.term); /* of the user's terminal, also on other hosts */
+                          job->pty.term); /* the user's terminal's, also on other hosts */
     users_add(e, job->env);
     users_add(e, c->app->env);
     variable_list_set(l, "PWD=%s", c->cwd);
     rank_environment_add_job(l, job, c->job_dir);
     variable_list_set(l, "MLAUNCH_COORDINATOR=%s", c->coordinator);
     variable_list_set(l, "MLAUNCH_BACKEND=%s", job->backend);
-    if (job->buffer != JOB_BUFFER_FULL)
+    if (job->options.buffer != BUFFER_FULL)
         variable_list_set_default(l, "PYTHONUNBUFFERED=1");
-    if (job->compat)
+    if (job->options.compat)
         framework_variables_add(l, &frameworks);
     if (c->serves_pmix)
         open_mpi_add(l, c->segments, job->rank_count > processors());
@@ -347,10 +348,10 @@ static void stdout_describe(struct rank_environment *e, int out)
 {
     struct stat st;
 
-    if (e->job->buffer == JOB_BUFFER_FULL || fstat(out, &st) || !S_ISFIFO(st.st_mode))
+    if (e->job->options.buffer == BUFFER_FULL || fstat(out, &st) || !S_ISFIFO(st.st_mode))
         return;
     variable_list_append(&e->list, "MLAUNCH_STDOUT=%s:%llu:%llu",
-                         e->job->buffer == JOB_BUFFER_NONE ? "none" : "line",
+                         e->job->options.buffer == BUFFER_NONE ? "none" : "line",
                          (unsigned long long)st.st_dev, (unsigned long long)st.st_ino);
 }
 
@@ -366,7 +367,7 @@ char **rank_environment_of(struct rank_environment *e, const struct job_rank *ra
     variable_list_append(l, "MLAUNCH_RANK=%d", rank->rank);
     variable_list_append(l, "MLAUNCH_LOCAL_RANK=%d", rank->local_rank);
     stdout_describe(e, out);
-    if (e->job->compat)
+    if (e->job->options.compat)
         framework_variables_add_rank(l, rank, variable_list_get(l, "MLAUNCH_JOB_DIR"));
     if (pmi >= 0) {
         variable_list_append(l, "PMI_FD=%d", pmi);
@@ -375,7 +376,7 @@ char **rank_environment_of(struct rank_environment *e, const struct job_rank *ra
     }
     for (; pmix && *pmix; pmix++)
         variable_list_set(l, "%s", *pmix);
-    if (e->job->eager && strcmp(e->job->backend, "none") != 0) {
+    if (e->job->options.eager && strcmp(e->job->backend, "none") != 0) {
         char *variable = variable_list_append(l, "MLAUNCH_EAGER=%-12s", "");
 
         e->pid_text = variable ? strchr(variable, '=') + 1 : NULL;

@@ -11,7 +11,7 @@
 #include "launcher/wire/protocol/job_spec.h"
 
 struct variable_list;
-struct rank_environment; /* of all ranks of one app */
+struct rank_environment; /* for all ranks of one app */
 
 struct rank_environment_config {
     const struct job_spec *job;
@@ -27,7 +27,7 @@ struct rank_environment_config {
     const char *ring_hosts;
     const char *libraries; /* directory of copied libraries, for LD_LIBRARY_PATH; or NULL */
     bool serves_pmi;       /* MPICH programs find their launcher by PMI_FD */
-    bool serves_pmix;      /* those of Open MPI find it by what rank_environment_of is given */
+    bool serves_pmix;      /* Open MPI programs find it by what rank_environment_of is given */
     const char *segments;  /* then: a directory for MPI's segments, or "" */
 };
 

@@ -23,7 +23,7 @@ struct received_files {
     const struct job_spec *job;
     struct received_file *files; /* as many as job->files */
     int next;                    /* the file that comes, or its number if none does */
-    int fd;                      /* of that one, or -1 */
+    int fd;                      /* the file that comes, or -1 */
     uint64_t at;                 /* bytes of it that have come */
     crypto_generichash_state hash;
 };

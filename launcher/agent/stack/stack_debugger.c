@@ -22,7 +22,7 @@ enum {
     WORDS = 20,
 };
 
-/* Programs that print stacks; "PID" stands for the process. gdb runs without start-up files,
+/* Programs that print stacks; "PID" becomes the process's number. gdb runs without start-up files,
  * scripts beside the program, and servers for debug information. */
 static const struct debugger {
     const char *words[WORDS];
@@ -86,8 +86,8 @@ static pid_t debugger_start(const struct debugger *d, pid_t pid, int out)
     return err ? -1 : child;
 }
 
-/* Keeps the frames and the titles of threads. What eu-stack says of a frame's source stands in a
- * line of its own, and is added to the frame. */
+/* Keeps the frames and the titles of threads. What eu-stack says of a frame's source is on a line
+ * of its own, and is added to the frame. */
 static void lines_keep(char *text, json_t *lines)
 {
     char *rest = text, *line, joined[1024];

@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Appends to `lines` the lines "Thread 1 (…):" or "TID 4711:" and "#0 …". The process stands still
+/* Appends to `lines` the lines "Thread 1 (…):" or "TID 4711:" and "#0 …". The process is stopped
  * meanwhile. Returns the debugger's name; NULL: none is installed, it may not trace the process, or
  * it was not done by the deadline (clock_ms), at which it is killed. */
 const char *stack_debugger_ask(pid_t pid, int64_t deadline_ms, json_t *lines);

@@ -2,7 +2,7 @@
 /*
  * stack_linux.h: where a process waits: the stacks of its threads, from a debugger if one is
  * installed and permitted; otherwise the system call of its first thread, with the kernel's stack
- * if that may be read. Of Python programs also the stack of their own lines.
+ * if that may be read. For Python programs it adds the stack of their own lines.
  */
 #ifndef LAUNCHER_AGENT_STACK_STACK_LINUX_H
 #define LAUNCHER_AGENT_STACK_STACK_LINUX_H

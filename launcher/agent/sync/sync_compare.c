@@ -16,7 +16,7 @@ enum { REPORT = 64 << 10 };
 
 struct differences {
     struct sync_copy *copy;
-    ino_t *inodes; /* of the files, for their other names; 0: missing */
+    ino_t *inodes; /* the files', for their other names; 0: missing */
     uint8_t report[REPORT];
     size_t used;
 };

@@ -99,7 +99,7 @@ static int connect_step(struct sync_guest *g, struct fault *why)
     return output_send(g, why);
 }
 
-/* Reads what there is, and no more than a part, for others wait, too. */
+/* Reads what there is, and no more than a part, because others wait as well. */
 static int part_read(struct sync_guest *g, struct fault *why)
 {
     uint8_t *at;

@@ -37,7 +37,7 @@ struct sync_order {
 struct sync_rails {
     char name[128]; /* the neighbour's */
     char ports[RDMA_RAILS][PORT_NAME_TEXT];
-    int count; /* 0: none are to be used */
+    int count; /* 0: none should be used */
 };
 
 /* A place in a chain. */
@@ -46,7 +46,7 @@ struct sync_place {
     bool is_fed;                /* by mlaunch, not by another host */
     int previous;               /* host, unless is_fed */
     int next;                   /* host, or -1 */
-    char address[128];          /* of the next one */
+    char address[128];          /* the next host's */
     struct sync_rails from, to; /* the previous host and the next one */
 };
 

@@ -27,14 +27,14 @@ struct sync_rdma {
     const struct endpoint_table *rdma;
     struct endpoint *endpoint; /* NULL: `why` says why it cannot be opened */
     struct frame_reader *reader;
-    char name[160]; /* of the other host, for sentences */
+    char name[160]; /* the other host's, for sentences */
     int fd;         /* the caller's */
     enum step step;
     bool is_receiver;
     bool has_checked, peer_has_checked; /* has the other one's check */
     bool is_closed;                     /* the other host has ended the connection */
-    int64_t deadline_ms;                /* of CHECKS */
-    struct fault why;                   /* of LEAVES and REFUSED */
+    int64_t deadline_ms;                /* for CHECKS */
+    struct fault why;                   /* for LEAVES and REFUSED */
 };
 
 /* --- opening ---------------------------------------------------------------------------------- */

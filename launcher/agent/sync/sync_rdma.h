@@ -13,8 +13,8 @@
  *        │◀─────────── CHECKED ──────────────│
  *
  * The receiver speaks first, since the sender is the first to know that the handshake has ended. If
- * one of them cannot go on, it says NOT and why, and ignores what comes until the other one has
- * said NOT, too: then the stream goes over the TCP connection.
+ * one of them cannot continue, it says NOT and why, and ignores what comes until the other one has
+ * also said NOT. Then the stream goes over the TCP connection.
  */
 #ifndef LAUNCHER_AGENT_SYNC_SYNC_RDMA_H
 #define LAUNCHER_AGENT_SYNC_SYNC_RDMA_H
@@ -46,11 +46,11 @@ enum sync_rdma_state sync_rdma_state(const struct sync_rdma *r);
 const char *sync_rdma_reason(const struct sync_rdma *r);
 
 /*
- * To wait, also while there is nothing to be sent: sync_rdma_arm() sets what is to be polled, and
- * sync_rdma_handle() goes on afterwards. is_full: the caller waits until there is room to send.
- * *deadline_ms (clock_ms; -1: never) becomes earlier if that is necessary. sync_rdma_arm() is false
- * if there is something to do at once. sync_rdma_handle(): ML_ERR_LINK or ML_ERR_DEVICE: RDMA has
- * failed; ML_ERR_PEER: the connection has ended.
+ * To wait, even with nothing to send, call sync_rdma_arm() to fill the poll set, then poll(), then
+ * sync_rdma_handle(). is_full: the caller waits until there is room to send. *deadline_ms
+ * (clock_ms; -1: never) becomes earlier if that is necessary. sync_rdma_arm() is false if there is
+ * something to do at once. sync_rdma_handle(): ML_ERR_LINK or ML_ERR_DEVICE: RDMA has failed;
+ * ML_ERR_PEER: the connection has ended.
  */
 enum { SYNC_RDMA_POLLS = 2 };
 bool sync_rdma_arm(struct sync_rdma *r, bool is_full, struct pollfd polls[SYNC_RDMA_POLLS],

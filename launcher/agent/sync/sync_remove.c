@@ -109,7 +109,7 @@ struct removal {
     struct sync_copy *copy;
     int root;
     bool is_too_deep;
-    char path[TREE_PATH_MOST + 1 + sizeof(((struct dirent *)0)->d_name)]; /* of what is removed */
+    char path[TREE_PATH_MOST + 1 + sizeof(((struct dirent *)0)->d_name)]; /* being removed */
 };
 
 /* Removes r->path, which is `name` in `fd`, and returns whether it is gone. What has failed in it

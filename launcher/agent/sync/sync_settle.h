@@ -6,8 +6,8 @@
 
 #include "launcher/agent/sync/sync_copy.h"
 
-/* Before the files come: deletes what is to be deleted, makes directories. ML_ERR_MEMORY; all else
- * that fails is reported. */
+/* Before the files come: deletes what must be deleted, and makes directories. ML_ERR_MEMORY; all
+ * else that fails is reported. */
 int sync_settle_before(struct sync_copy *c, struct fault *why);
 /* After they have come: links, then modes and times. */
 void sync_settle_after(struct sync_copy *c);

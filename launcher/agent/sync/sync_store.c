@@ -36,8 +36,8 @@ static void store_fail(struct sync_store *s, int err, const char *text)
     unlinkat(s->directory, s->temporary, 0);
 }
 
-/* A file of the temporary name may be anything; only a plain file of the user's own is gone on
- * with. Returns whether s->fd is open; else errno. */
+/* A file of the temporary name may be anything; only a plain file of the user's own is resumed.
+ * Returns whether s->fd is open; else errno. */
 static bool part_open(struct sync_store *s)
 {
     struct stat st;

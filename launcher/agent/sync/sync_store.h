@@ -8,7 +8,7 @@
 
 struct sync_store {
     struct sync_copy *copy;
-    int fd; /* of the temporary file; -1: none is being written */
+    int fd; /* the temporary file; -1: none is being written */
     int directory;
     const char *name; /* the entry's */
     char temporary[SYNC_TEMPORARY];

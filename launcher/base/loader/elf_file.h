@@ -17,7 +17,7 @@ struct elf_file {
     const char *needed[ELF_NEEDED_MOST]; /* names without a slash, or paths */
     const char *run_path;                /* DT_RUNPATH or DT_RPATH: directories with ':' between
                                             them, or "" */
-    bool is_inherited;                   /* it is DT_RPATH, which its libraries are found by, too */
+    bool is_inherited;                   /* it is DT_RPATH, which also serves its libraries */
     char glibc[16];                      /* the newest version of glibc that it needs, or "" */
     char *texts;                         /* owned: needed and run_path */
 };

@@ -17,7 +17,7 @@
 struct loader_search {
     const char *library_path; /* LD_LIBRARY_PATH, or "" */
     const char *cwd;          /* where relative directories begin */
-    uint16_t machine;         /* of this program: others are passed over */
+    uint16_t machine;         /* this program's: others are passed over */
     char usual[96];           /* Debian's name for this kind of machine, "x86_64-linux-gnu" */
     struct loader_cache cache;
 };

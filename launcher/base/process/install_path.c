@@ -21,12 +21,30 @@ static const bool with_rdma = true;
 static const bool with_rdma = false;
 #endif
 
-/* Relative places start from the running program's directory, which is launcher/ or launcher/agent/
- * in a build tree. They come first, because a build must never use another one's installed
- * files. */
-static const char *const agent_places[] = {
-    "mlaunch-agent",         "agent/mlaunch-agent",          "../libexec/mlaunch/mlaunch-agent",
-    "mlaunch/mlaunch-agent", PKGLIBEXECDIR "/mlaunch-agent", NULL};
+/* Relative places start from the running program's directory: launcher/, launcher/agent/ or
+ * launcher/tools/ in a build tree, bin/ or libexec/mlaunch/ in an installation. Those of a build
+ * tree come first, because a build must never use another one's installed files. */
+static const char *const agent_places[] = {"mlaunch-agent",
+                                           "agent/mlaunch-agent",
+                                           "../agent/mlaunch-agent",
+                                           "../libexec/mlaunch/mlaunch-agent",
+                                           "mlaunch/mlaunch-agent",
+                                           PKGLIBEXECDIR "/mlaunch-agent",
+                                           NULL};
+/* A program that mlaunch becomes, or that it or the agent starts. */
+#define PROGRAM(name, folder)                                                                      \
+    {                                                                                              \
+        name, folder "/" name, "../" folder "/" name, "../libexec/mlaunch/" name,                  \
+            PKGLIBEXECDIR "/" name, NULL                                                           \
+    }
+static const char *const bench_places[] = PROGRAM(BENCH_PROGRAM, "tools/bench");
+static const char *const pmix_places[] = PROGRAM("mlaunch-pmix", "pmix");
+static const char *const bench_command_places[] = PROGRAM("mlaunch-bench-command", "tools");
+static const char *const metrics_places[] = PROGRAM("mlaunch-metrics", "tools");
+static const char *const sync_places[] = PROGRAM("mlaunch-sync", "tools");
+static const char *const top_places[] = PROGRAM("mlaunch-top", "tools");
+static const char *const verify_places[] = PROGRAM("mlaunch-verify", "tools");
+
 static const char *const shim_places[] = {"libmlaunch.so.0",
                                           "../runtime/libmlaunch.so.0",
                                           "../../runtime/libmlaunch.so.0",
@@ -66,26 +84,17 @@ static const char *const module_places[] = PYTHON("__init__.py");
 static const char *const torch_places[] = PYTHON("torch.py");
 static const char *const transfer_places[] = PYTHON("transfer.py");
 
-static const char *const bench_places[] = {BENCH_PROGRAM,
-                                           "tools/bench/" BENCH_PROGRAM,
-                                           "../tools/bench/" BENCH_PROGRAM,
-                                           "../libexec/mlaunch/" BENCH_PROGRAM,
-                                           PKGLIBEXECDIR "/" BENCH_PROGRAM,
-                                           NULL};
-
-static const char *const pmix_places[] = {"mlaunch-pmix",
-                                          "../pmix/mlaunch-pmix",
-                                          "pmix/mlaunch-pmix",
-                                          "../libexec/mlaunch/mlaunch-pmix",
-                                          PKGLIBEXECDIR "/mlaunch-pmix",
-                                          NULL};
-
-static const char *const ssh_places[] = {"mlaunch-ssh.so", "../lib/mlaunch/mlaunch-ssh.so",
-                                         PKGLIBDIR "/mlaunch-ssh.so", NULL};
+static const char *const ssh_places[] = {"mlaunch-ssh.so",
+                                         "../mlaunch-ssh.so",
+                                         "../lib/mlaunch/mlaunch-ssh.so",
+                                         "../../lib/mlaunch/mlaunch-ssh.so",
+                                         PKGLIBDIR "/mlaunch-ssh.so",
+                                         NULL};
 
 /* mlaunch-uninstalled.pc comes before mlaunch.pc, as in pkg-config: the latter is for the
  * installation that the build is to become. */
-static const char *const mlaunch_places[] = {"mlaunch", BINDIR "/mlaunch", NULL};
+static const char *const mlaunch_places[] = {"mlaunch", "../../launcher/mlaunch",
+                                             "../../bin/mlaunch", BINDIR "/mlaunch", NULL};
 static const char *const man_places[] = {"../doc/man/man1", "../share/man/man1", MANDIR "/man1",
                                          NULL};
 static const char *const pkg_config_places[] = {"../runtime/mlaunch-uninstalled.pc",
@@ -96,13 +105,25 @@ static const struct {
     const char *const *places;
     int mode;
 } parts[] = {
-    [INSTALL_AGENT] = {agent_places, X_OK},     [INSTALL_SHIM] = {shim_places, R_OK},
-    [INSTALL_RUNTIME] = {runtime_places, R_OK}, [INSTALL_MODULE] = {module_places, R_OK},
-    [INSTALL_TORCH] = {torch_places, R_OK},     [INSTALL_TRANSFER] = {transfer_places, R_OK},
-    [INSTALL_RDMA] = {rdma_places, R_OK},       [INSTALL_PROBE] = {probe_places, X_OK},
-    [INSTALL_BENCH] = {bench_places, X_OK},     [INSTALL_PMIX] = {pmix_places, X_OK},
-    [INSTALL_SSH] = {ssh_places, R_OK},         [INSTALL_MLAUNCH] = {mlaunch_places, X_OK},
-    [INSTALL_MAN] = {man_places, R_OK},         [INSTALL_PKG_CONFIG] = {pkg_config_places, R_OK},
+    [INSTALL_AGENT] = {agent_places, X_OK},
+    [INSTALL_SHIM] = {shim_places, R_OK},
+    [INSTALL_RUNTIME] = {runtime_places, R_OK},
+    [INSTALL_MODULE] = {module_places, R_OK},
+    [INSTALL_TORCH] = {torch_places, R_OK},
+    [INSTALL_TRANSFER] = {transfer_places, R_OK},
+    [INSTALL_RDMA] = {rdma_places, R_OK},
+    [INSTALL_PROBE] = {probe_places, X_OK},
+    [INSTALL_BENCH] = {bench_places, X_OK},
+    [INSTALL_PMIX] = {pmix_places, X_OK},
+    [INSTALL_SSH] = {ssh_places, R_OK},
+    [INSTALL_MLAUNCH] = {mlaunch_places, X_OK},
+    [INSTALL_METRICS] = {metrics_places, X_OK},
+    [INSTALL_SYNC] = {sync_places, X_OK},
+    [INSTALL_TOP] = {top_places, X_OK},
+    [INSTALL_VERIFY] = {verify_places, X_OK},
+    [INSTALL_BENCH_COMMAND] = {bench_command_places, X_OK},
+    [INSTALL_MAN] = {man_places, R_OK},
+    [INSTALL_PKG_CONFIG] = {pkg_config_places, R_OK},
 };
 
 static int program_directory(char out[PATH_MAX], struct fault *why)
@@ -123,7 +144,7 @@ static bool is_of_this_build(enum install_part part)
            ((part != INSTALL_RDMA && part != INSTALL_PROBE) || with_rdma);
 }
 
-/* Whether the running program lies in a build folder: in launcher/ or launcher/agent/. */
+/* Whether the running program lies in a build folder: in launcher/ or a folder of it. */
 static bool is_build_folder(const char *dir)
 {
     char path[PATH_MAX + 64];
@@ -161,7 +182,7 @@ static int file_find(char path[PATH_MAX + 64], enum install_part part, struct fa
         return rc;
     do {
         if (**place == '/' && is_build_folder(dir))
-            continue; /* of another build */
+            continue; /* it is from another build */
         if (**place == '/')
             snprintf(path, PATH_MAX + 64, "%s", *place);
         else

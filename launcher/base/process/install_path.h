@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* install_path.h: finds the other files of this build from the running mlaunch or agent. */
+/* install_path.h: finds the other files of this build from the running program. */
 #ifndef LAUNCHER_BASE_PROCESS_INSTALL_PATH_H
 #define LAUNCHER_BASE_PROCESS_INSTALL_PATH_H
 
@@ -16,12 +16,17 @@ enum install_part {
     INSTALL_TRANSFER, /* mlaunch/transfer.py, likewise */
     INSTALL_RDMA,     /* mlaunch-rdma.so, opened by the runtime; missing in a build without RDMA */
     INSTALL_PROBE,    /* mlaunch-probe, likewise */
-    INSTALL_BENCH,    /* the program of `mlaunch bench`, which jobs name without a path */
+    INSTALL_BENCH,    /* the program of bench's jobs, which they name without a path */
     INSTALL_PMIX,     /* mlaunch-pmix, a child of the agent; missing in a build without libpmix */
-    INSTALL_SSH,      /* mlaunch-ssh.so, which mlaunch opens when a host needs SSH */
-    INSTALL_MLAUNCH,  /* the command mlaunch */
-    INSTALL_MAN,      /* the tree of man pages */
-    INSTALL_PKG_CONFIG, /* what pkg-config reads */
+    INSTALL_METRICS,  /* what mlaunch becomes for `mlaunch metrics` */
+    INSTALL_SYNC,     /* … for sync */
+    INSTALL_TOP,      /* … for top */
+    INSTALL_VERIFY,   /* … for info, status and verify */
+    INSTALL_BENCH_COMMAND, /* … for bench */
+    INSTALL_SSH,           /* mlaunch-ssh.so, which mlaunch opens when a host needs SSH */
+    INSTALL_MLAUNCH,       /* the command mlaunch */
+    INSTALL_MAN,           /* the tree of man pages */
+    INSTALL_PKG_CONFIG,    /* what pkg-config reads */
 };
 #define BENCH_PROGRAM "mlaunch-bench"
 

@@ -114,7 +114,7 @@ char *text_trim(char *text)
 
 static bool char_continues(char c)
 {
-    return ((unsigned char)c & 0xc0) == 0x80; /* of a character in UTF-8 */
+    return ((unsigned char)c & 0xc0) == 0x80; /* a later byte of a character in UTF-8 */
 }
 
 const char *text_show(char out[TEXT_SHOWN], const char *text)

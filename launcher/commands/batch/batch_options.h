@@ -17,7 +17,7 @@ struct batch_options {
     int64_t time_s;                                            /* 0: not given */
     char *partition, *account, *job_name, *output, *pe, *file; /* job_name is never NULL */
     struct string_list extra;
-    struct string_list words; /* of run: options, --, program, arguments */
+    struct string_list words; /* for run: options, --, program, arguments */
 };
 
 /* argv[0] is "batch". Checks the options of run as well. ML_ERR_ARGUMENT, ML_ERR_MEMORY. Call

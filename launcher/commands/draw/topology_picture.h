@@ -7,7 +7,7 @@
 #include "launcher/run/rdma_topology/topology_cables.h"
 
 struct topology_picture {
-    const char *const *names; /* of the hosts; not owned */
+    const char *const *names; /* the hosts'; not owned */
     int count;
     struct topology_cable *cables; /* owned */
     size_t cable_count;
@@ -18,7 +18,7 @@ struct topology_picture {
  * it with topology_picture_clear(). ML_ERR_MEMORY. */
 int topology_picture_state(struct topology_picture *out, const json_t *matrix,
                            const char *const *names, int count, struct fault *why);
-void topology_picture_clear(struct topology_picture *p); /* also of zeros */
+void topology_picture_clear(struct topology_picture *p); /* takes zeros */
 
 /* True if a link joins two hosts both ways. */
 bool topology_picture_joins(const struct topology_picture *p, int i, int j);

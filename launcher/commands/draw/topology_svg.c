@@ -9,8 +9,8 @@
 enum {
     MARGIN = 90,
     RADIUS_LEAST = 170,
-    HOST_ROOM = 130,  /* of the circle's line, for a host */
-    HOST_HEIGHT = 34, /* of its box */
+    HOST_ROOM = 130,  /* from the circle's line, for a host */
+    HOST_HEIGHT = 34, /* its box's */
     LETTER = 8,       /* about as wide, in a host's name */
     NAME_MOST = 24,   /* letters of a name; the title has all */
     RAIL_GAP = 20,    /* between links of the same two hosts */
@@ -127,7 +127,8 @@ static void cable_draw(const struct canvas *c, size_t k)
     const struct topology_picture *p = c->picture;
     const struct topology_cable *l = &p->cables[k];
     int count, rail = rail_of(p, k, &count);
-    double line[4], aside = rail % 2 ? 0.4 : 0.27; /* of labels: so that neighbours' are apart */
+    double line[4], aside = rail % 2 ? 0.4 : 0.27; /* where labels are, so that neighbours' are
+                                                    * apart */
 
     line_place(c, l->from, l->to, (rail - (count - 1) / 2.0) * RAIL_GAP, line);
     fprintf(c->file, "<path class=\"%s\" d=\"M%.1f %.1fL%.1f %.1f\"%s><title>", classes[l->state],

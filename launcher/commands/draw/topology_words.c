@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { STEPS_MOST = 1000000 /* of the search for a ring */ };
+enum { STEPS_MOST = 1000000 /* in the search for a ring */ };
 
 /* --- ring ------------------------------------------------------------------------------------- */
 

@@ -9,7 +9,7 @@
 
 enum {
     HOSTS_LIMIT = 65536,   /* in one list */
-    SLOTS_LIMIT = 1 << 20, /* of one host */
+    SLOTS_LIMIT = 1 << 20, /* on one host */
 };
 
 /* How the host's agent is started. */

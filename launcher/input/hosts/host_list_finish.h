@@ -13,7 +13,7 @@ int host_list_finish(struct host_list **out, struct host_list *l, int rc, struct
 
 /* Leaves of the hosts of a hostfile those that `only`, the list of -H, names, in the hostfile's
  * order. Slots that `only` states replace the hostfile's. ML_ERR_ARGUMENT: one of them is not in
- * it. Those of `spares`, NULL or a list, are left, too, and need not be in it. */
+ * it. Hosts of `spares` (NULL or a list) are left as well, and need not be in it. */
 int host_list_finish_filter(struct host_list *l, const struct host_list *only,
                             const struct host_list *spares, struct fault *why);
 

@@ -58,7 +58,7 @@ static bool typed_is_long(struct typed *t, const char *word)
     return has_two || (length > 1 && (t->option || t->foreign));
 }
 
-/* The letter at `c`, and what stands behind it as its value: "-n4", "-n=4". */
+/* The letter at `c`, and what follows it as its value: "-n4", "-n=4". */
 static void typed_find_letter(struct typed *t, const char *c)
 {
     typed_find(t, c, 1);

@@ -23,7 +23,7 @@ struct foreign {
     enum foreign_argument argument;
     const char *option; /* the name of ours that means the same; or NULL */
     const char *value;  /* what that option gets instead of the argument; or NULL */
-    /* It is refused with these words, which name ours. NULL with `option` NULL, too: it asks for
+    /* It is refused with these words, which name ours. NULL, with `option` also NULL: it asks for
      * what mlaunch does anyway. */
     const char *hint;
     bool is_for_all; /* applies to each of several programs */

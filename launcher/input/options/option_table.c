@@ -64,7 +64,7 @@ static int set_text(struct options *o, struct app_options *app, const struct opt
 }
 
 /* The words of a table: "a, b or c". */
-static void list_choices(char *out, size_t size, const struct option_choice *c)
+static void list_choices(char *out, size_t size, const struct named_value *c)
 {
     size_t n = 0;
 
@@ -85,7 +85,7 @@ static int set_choice(struct options *o, struct app_options *app, const struct o
     char shown[TEXT_SHOWN], list[128];
     bool has_rule = strncmp(value, "ppr:", 4) == 0; /* mpirun's --map-by ppr:2:node */
 
-    for (const struct option_choice *c = spec->choices; c->word; c++) {
+    for (const struct named_value *c = spec->choices; c->word; c++) {
         if (strcmp(c->word, value) != 0)
             continue;
         *(int *)field_of(o, app, spec) = c->value;
@@ -107,6 +107,16 @@ static int set_backend(struct options *o, struct app_options *app, const struct 
         return rc;
     snprintf(was, sizeof(was), "%s", why->text);
     return fault_set(why, rc, "%s; %s", was, hint);
+}
+
+static int set_mpi(struct options *o, struct app_options *app, const struct option *spec,
+                   const char *value, struct fault *why)
+{
+    int rc = set_choice(o, app, spec, value, why);
+
+    if (!rc && o->job.mpi == MPI_AUTO)
+        o->job.mpi = MPI_AUTO_ASKED;
+    return rc;
 }
 
 static int parse_flag(bool *out, const char *value, struct fault *why)
@@ -295,7 +305,7 @@ static int set_seconds(struct options *o, struct app_options *app, const struct 
                          "'%s' is not a time from %" PRId64 " to %" PRId64
                          " seconds, such as 90, 90s, 15m or 2h",
                          text_show(shown, value), spec->min, spec->max);
-    *(int *)field_of(o, app, spec) = (int)(ms / 1000);
+    *(int *)field_of(o, app, spec) = (int)ms;
     return 0;
 }
 
@@ -305,13 +315,11 @@ static int set_grace(struct options *o, struct app_options *app, const struct op
     char shown[TEXT_SHOWN];
     int64_t ms;
 
-    (void)app;
-    (void)spec;
     if (!duration_parse(value, &ms) || ms >= (int64_t)SECONDS_LIMIT * 1000)
         return fault_set(why, ML_ERR_ARGUMENT,
                          "'%s' is not a number of seconds, such as 5, 0.5 or 2m",
                          text_show(shown, value));
-    o->grace_ms = (int)ms;
+    *(int *)field_of(o, app, spec) = (int)ms;
     return 0;
 }
 
@@ -367,32 +375,18 @@ static int set_nothing(struct options *o, struct app_options *app, const struct 
     return 0;
 }
 
-static const struct option_choice backends[] = {
+static const struct named_value backends[] = {
     {"auto", BACKEND_AUTO},  {"tcp", BACKEND_TCP}, {"ring", BACKEND_TCP},  {"rdma", BACKEND_RDMA},
     {"jaccl", BACKEND_RDMA}, {"shm", BACKEND_SHM}, {"none", BACKEND_NONE}, {NULL, 0}};
-static const struct option_choice locals[] = {{"shm", LOCAL_SHM}, {"net", LOCAL_NET}, {NULL, 0}};
-static const struct option_choice queue_pairs[] = {
+static const struct named_value locals[] = {{"shm", LOCAL_SHM}, {"net", LOCAL_NET}, {NULL, 0}};
+static const struct named_value queue_pairs[] = {
     {"auto", RDMA_PAIRS_OFFERED}, {"rc", RDMA_PAIRS_RC}, {"uc", RDMA_PAIRS_UC}, {NULL, 0}};
-static const struct option_choice failures[] = {
+static const struct named_value failures[] = {
     {"stop", FAILURE_STOP}, {"continue", FAILURE_CONTINUE}, {NULL, 0}};
-static const struct option_choice maps[] = {
+static const struct named_value maps[] = {
     {"slot", MAP_BY_SLOT}, {"host", MAP_BY_HOST}, {"node", MAP_BY_HOST}, {NULL, 0}};
-static const struct option_choice buffers[] = {
-    {"line", BUFFER_LINE}, {"full", BUFFER_FULL}, {"none", BUFFER_NONE}, {NULL, 0}};
-static const struct option_choice mpis[] = {{"auto", MPI_AUTO_ASKED},
-                                            {"pmi1", MPI_PMI1},
-                                            {"pmix", MPI_PMIX},
-                                            {"none", MPI_NONE},
-                                            {NULL, 0}};
-static const struct option_choice launchers[] = {
+static const struct named_value launchers[] = {
     {"ssh", LAUNCHER_SSH}, {"srun", LAUNCHER_SRUN}, {"command", LAUNCHER_COMMAND}, {NULL, 0}};
-static const struct option_choice binds[] = {{"none", BIND_NONE},
-                                             {"hwthread", BIND_HWTHREAD},
-                                             {"core", BIND_CORE},
-                                             {"l3cache", BIND_L3CACHE},
-                                             {"socket", BIND_SOCKET},
-                                             {"numa", BIND_NUMA},
-                                             {NULL, 0}};
 
 #define OF(member)     .field = offsetof(struct options, member)
 #define OF_APP(member) .scope = OPTION_APP, .field = offsetof(struct app_options, member)
@@ -419,9 +413,9 @@ const struct option option_table[] = {
      ".err, or one a rank, as 'log-%r': %r rank, %h host, %j job",
      .set = set_output, OF(output)},
     {"timeout", NULL, 0, "SECS", "end the job after SECS (or 90s, 15m, 2h), with status 124",
-     .set = set_seconds, .min = 0, .max = SECONDS_LIMIT, OF(timeout_s)},
+     .set = set_seconds, .min = 0, .max = SECONDS_LIMIT, OF(timeout_ms)},
     {"restarts", NULL, 0, "N", "start the whole job again after a failure, at most N times",
-     .set = set_number, .min = 0, .max = INT_MAX, OF(restarts)},
+     .set = set_number, .min = 0, .max = INT_MAX, OF(job.restarts)},
     {"dry-run", NULL, 0, NULL, "print the plan, start nothing",
      .set = set_flag, OF(dry_run)},
     {"verbose", NULL, 'v', NULL, "print more; -vv (or more of them): what each part does",
@@ -437,7 +431,7 @@ const struct option option_table[] = {
      .set = set_choice, .choices = maps, OF(map_by)},
     {"bind-to", NULL, 0, "none|hwthread|core|l3cache|socket|numa",
      "bind each rank to its share of a host's cores",
-     .set = set_choice, .choices = binds, OF(bind)},
+     .set = set_choice, .choices = job_words_bind, OF(job.bind)},
 
     {.help = "What a rank gets"},
     {"env-file", NULL, 0, "FILE", "NAME=VALUE lines; -x wins over them",
@@ -460,13 +454,13 @@ const struct option option_table[] = {
      .set = set_flag, OF(no_compat)},
     {"mpi", NULL, 0, "auto|pmi1|pmix|none",
      "how MPI programs start; auto: PMIx if they need Open MPI, else PMI-1",
-     .set = set_choice, .choices = mpis, OF(mpi)},
+     .set = set_mpi, .choices = job_words_mpi + 1, OF(job.mpi)},
 
     {.help = "Output"},
     {"buffer", NULL, 0, "line|full|none",
      "when the C library and Python write a rank's output: each line (default), full buffers, "
      "or at once",
-     .set = set_choice, .choices = buffers, OF(buffer)},
+     .set = set_choice, .choices = job_words_buffer, OF(job.buffer)},
     {"timestamp", NULL, 0, NULL, "the time before each line",
      .set = set_flag, OF(timestamp)},
     {"summary", NULL, 0, NULL,
@@ -498,9 +492,9 @@ const struct option option_table[] = {
     {.help = "The end"},
     {"stall", NULL, 0, "SECS",
      "say where all ranks are once a call, or all output, stalls for SECS",
-     .set = set_seconds, .min = 1, .max = STALL_LIMIT_S, OF(stall_s)},
+     .set = set_seconds, .min = 1, .max = STALL_LIMIT_S, OF(job.stall_ms)},
     {"grace", NULL, 0, "SECS", "time between SIGTERM and SIGKILL (5)",
-     .set = set_grace, OF(grace_ms)},
+     .set = set_grace, OF(job.grace_ms)},
     {"on-failure", NULL, 0, "stop|continue",
      "when a rank fails: end the others (default), or let them run",
      .set = set_choice, .choices = failures, OF(on_failure)},
@@ -513,19 +507,19 @@ const struct option option_table[] = {
      "the path between ranks of one host: shared memory, or the network's",
      .set = set_choice, .choices = locals, OF(local)},
     {"secure", NULL, 0, NULL, "encrypt what ranks on different hosts send to each other over TCP",
-     .set = set_flag, OF(secure)},
+     .set = set_flag, OF(job.secure)},
     {"tuning", NULL, 0, "FILE",
      "the algorithms of collective calls that `mlaunch bench --tune --save FILE` has found",
      .set = set_text, OF(tuning)},
     {"eager", NULL, 0, NULL, "connect the ranks before main()",
-     .set = set_flag, OF(eager)},
+     .set = set_flag, OF(job.eager)},
     {"init-timeout", NULL, 0, "SECS", "how long ranks wait for each other (60)",
-     .set = set_seconds, .min = 1, .max = SECONDS_LIMIT, OF(init_timeout_s)},
+     .set = set_seconds, .min = 1, .max = SECONDS_LIMIT, OF(job.init_timeout_ms)},
     {"port", NULL, 0, "N", "the coordinator's port",
-     .set = set_number, .min = 0, .max = 65535, OF(port)},
+     .set = set_number, .min = 0, .max = 65535, OF(job.port)},
     {"starting-port", NULL, 0, "N",
      "the coordinator on N (unless --port), rank r's listener on N+1+r",
-     .set = set_number, .min = 0, .max = 65535, OF(starting_port)},
+     .set = set_number, .min = 0, .max = 65535, OF(job.starting_port)},
 
     {.help = "RDMA"},
     {"rdma-device", NULL, 0, "NAME",
@@ -533,15 +527,15 @@ const struct option option_table[] = {
      .set = set_text, OF(rdma_device)},
     {"rdma-port", NULL, 0, "N",
      "port of the RDMA devices (default: the one that reaches the peer best)",
-     .set = set_number, .min = 1, .max = 255, OF(rdma.port)},
+     .set = set_number, .min = 1, .max = 255, OF(job.rdma.port)},
     {"gid-index", NULL, 0, "N",
      "index in the RDMA ports' GID tables (default: what fits each pair best)",
-     .set = set_number, .min = 0, .max = 255, OF(rdma.gid_index)},
+     .set = set_number, .min = 0, .max = 255, OF(job.rdma.gid_index)},
     {"mtu", NULL, 0, "N", "RDMA path MTU in bytes, at most (default: the smaller of both ports')",
-     .set = set_number, .min = 256, .max = 4096, OF(rdma.mtu)},
+     .set = set_number, .min = 256, .max = 4096, OF(job.rdma.mtu)},
     {"qp", NULL, 0, "auto|rc|uc",
      "RDMA queue pairs: reliable, or unreliable connections; auto: rc where it is offered",
-     .set = set_choice, .choices = queue_pairs, OF(rdma.qp)},
+     .set = set_choice, .choices = queue_pairs, OF(job.rdma.qp)},
 
     {.help = "Reaching the hosts"},
     {"ssh-config", NULL, 0, "FILE", "instead of ~/.ssh/config, as ssh -F",
@@ -555,9 +549,9 @@ const struct option option_table[] = {
      .set = set_text, OF(agent_command)},
     {"prolog", NULL, 0, "CMD",
      "run by sh once on each host before its ranks; none start if it fails",
-     .set = set_text, OF(prolog)},
+     .set = set_text, OF(job.prolog)},
     {"epilog", NULL, 0, "CMD", "run by sh once on each host when its ranks have ended",
-     .set = set_text, OF(epilog)},
+     .set = set_text, OF(job.epilog)},
 
     {.help = "In the background"},
     {"detach", NULL, 0, NULL,
@@ -567,7 +561,7 @@ const struct option option_table[] = {
     {"json", NULL, 0, NULL, "with --detach: print the job's id, name, log and pid as JSON",
      .scope = OPTION_COMMAND, .set = set_flag, OF(json)},
     {"name", NULL, 0, "NAME", "the job's name, for ps, kill and logs; one job at a time has it",
-     .scope = OPTION_COMMAND, .set = set_name, OF(name)},
+     .scope = OPTION_COMMAND, .set = set_name, OF(job.name)},
 
     {.help = "This command"},
     {"config", NULL, 0, "FILE",

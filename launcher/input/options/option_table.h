@@ -15,11 +15,6 @@ enum option_scope {
     OPTION_COMMAND, /* for this command: not in configuration files */
 };
 
-struct option_choice {
-    const char *word;
-    int value;
-};
-
 struct option;
 
 /* Stores `value` in `o`, or in `app` for OPTION_APP. NULL: the option is a flag and was given
@@ -35,9 +30,9 @@ struct option {
     const char *help;         /* NULL: a key of configuration files only */
     enum option_scope scope;
     option_setter *set;
-    size_t field;                        /* offset in struct options or struct app_options */
-    int64_t min, max;                    /* of set_number */
-    const struct option_choice *choices; /* of set_choice, ends with a NULL word */
+    size_t field;                      /* offset in struct options or struct app_options */
+    int64_t min, max;                  /* for set_number */
+    const struct named_value *choices; /* for set_choice, ends with a NULL word */
 };
 
 /* All options of run, in the order of --help. A row with `help` alone is a heading; a row without

@@ -10,9 +10,9 @@ struct options *options_create(void)
     if (o) {
         o->hosts_layer = o->hostfile_layer = o->spare_hosts_layer = -1;
         o->backend = BACKEND_UNSET;
-        o->rdma.gid_index = -1;
-        o->grace_ms = 5000;
-        o->init_timeout_s = 60;
+        o->job.rdma.gid_index = -1;
+        o->job.grace_ms = 5000;
+        o->job.init_timeout_ms = 60000;
         o->ssh_connect_timeout_s = 10;
     }
     return o;
@@ -43,12 +43,12 @@ void options_destroy(struct options *o)
     free(o->record);
     free(o->trace);
     free(o->compare_hashes);
-    free(o->prolog);
-    free(o->epilog);
+    free(o->job.prolog);
+    free(o->job.epilog);
     string_list_clear(&o->wraps);
     free(o->gdb);
     free(o->chaos);
-    free(o->name);
+    free(o->job.name);
     free(o->config);
     free(o->profile);
     free(o);

@@ -7,7 +7,7 @@
 #define LAUNCHER_INPUT_OPTIONS_OPTIONS_H
 
 #include "common/fault.h"
-#include "common/rdma_choice.h"
+#include "common/job_options.h"
 #include "launcher/base/text/string_list.h"
 
 #include <stdbool.h>
@@ -23,13 +23,9 @@ enum backend_choice {
 };
 enum options_action { OPTIONS_RUN, OPTIONS_HELP, OPTIONS_VERSION };
 enum launcher_choice { LAUNCHER_AUTO, LAUNCHER_SSH, LAUNCHER_SRUN, LAUNCHER_COMMAND };
-enum bind_mode { BIND_NONE, BIND_HWTHREAD, BIND_CORE, BIND_L3CACHE, BIND_SOCKET, BIND_NUMA };
 enum local_path { LOCAL_SHM, LOCAL_NET };
 enum map_mode { MAP_BY_SLOT, MAP_BY_HOST };
 enum failure_mode { FAILURE_STOP, FAILURE_CONTINUE };
-/* MPI_AUTO_ASKED: auto, and the user has written it. */
-enum mpi_mode { MPI_AUTO, MPI_AUTO_ASKED, MPI_PMI1, MPI_PMIX, MPI_NONE };
-enum buffer_mode { BUFFER_LINE, BUFFER_FULL, BUFFER_NONE };
 
 /* The options of one of the programs that ':' separates. */
 struct app_options {
@@ -49,35 +45,28 @@ struct options {
     /* The configuration layer of each; the higher one wins. */
     int hosts_layer, hostfile_layer, spare_hosts_layer;
     int ppn; /* 0: not given */
-    bool oversubscribe, no_compat, eager, secure, stage, stage_libs, timestamp, dry_run, summary;
+    bool oversubscribe, no_compat, stage, stage_libs, timestamp, dry_run, summary;
+    /* What the hosts need; plan_create() settles what depends on other options and on hosts. */
+    struct job_options job;
     enum backend_choice backend;
-    enum bind_mode bind;
     enum local_path local;
     enum map_mode map_by;
     enum failure_mode on_failure;
-    enum buffer_mode buffer;
-    enum mpi_mode mpi;
     char *stdin_to; /* "none", "all" or a rank */
     bool pty;
-    int pty_rank;  /* the rank that gets a terminal, if `pty` */
-    char *output;  /* "label", "raw", a directory or a pattern */
-    int timeout_s; /* 0: none */
-    int stall_s;   /* 0: not given */
-    int grace_ms, init_timeout_s, restarts;
-    int port, starting_port; /* 0: any */
+    int pty_rank;   /* the rank that gets a terminal, if `pty` */
+    char *output;   /* "label", "raw", a directory or a pattern */
+    int timeout_ms; /* 0: none */
     char *rdma_device, *tuning;
-    struct rdma_choice rdma;
     enum launcher_choice agent_launcher;
     char *agent_command;
-    char *ssh_config, *agent, *events, *record, *trace, *compare_hashes, *config, *profile, *prolog,
-        *epilog;
+    char *ssh_config, *agent, *events, *record, *trace, *compare_hashes, *config, *profile;
     struct string_list wraps; /* --wrap, as they were written */
     char *gdb, *chaos;
-    char *name;        /* --name */
     bool detach, json; /* --json: with --detach */
     int ssh_connect_timeout_s;
     int verbose; /* -1 quiet, 0, 1 (-v), 2 (-vv) */
-    int layer;   /* of the setting that is being applied */
+    int layer;   /* the setting's that is being applied */
     int np_here; /* ranks if nothing says how many, on this machine alone; no user sets it */
 };
 

@@ -62,11 +62,11 @@ static int auto_choose(struct plan *p, enum backend_choice *choice, struct fault
     bool one = p->host_count == 1;
     bool is_wired = !one && host_list_check_wiring(p->list, NULL) == 0;
     const char *reason = "the hostfile's RDMA wiring is complete";
-    const char *obstacle = !is_built   ? "this mlaunch was built without RDMA"
-                           : p->secure ? "with --secure, data over RDMA would not be encrypted"
-                                       : NULL;
+    const char *obstacle = !is_built       ? "this mlaunch was built without RDMA"
+                           : p->job.secure ? "with --secure, data over RDMA would not be encrypted"
+                                           : NULL;
 
-    *choice = one && !p->local_net ? BACKEND_SHM : BACKEND_TCP;
+    *choice = one && !p->job.local_net ? BACKEND_SHM : BACKEND_TCP;
     if (is_wired && obstacle) {
         log_warn("the hostfile's RDMA wiring is complete, but %s: using %s", obstacle,
                  names[*choice]);
@@ -75,9 +75,9 @@ static int auto_choose(struct plan *p, enum backend_choice *choice, struct fault
         if (is_wired)
             *choice = BACKEND_RDMA;
         else
-            reason = !one            ? "the hosts have no complete RDMA wiring"
-                     : !p->local_net ? "all ranks are on one host"
-                                     : "all ranks are on one host, with --local net";
+            reason = !one                ? "the hosts have no complete RDMA wiring"
+                     : !p->job.local_net ? "all ranks are on one host"
+                                         : "all ranks are on one host, with --local net";
         log_info("backend %s: %s", names[*choice], reason);
     }
     return string_copy(&p->backend_reason, reason, why);
@@ -86,7 +86,7 @@ static int auto_choose(struct plan *p, enum backend_choice *choice, struct fault
 /* With --local net the ranks of one host connect through its first device. */
 static int rdma_local_check(const struct plan *p, struct fault *why)
 {
-    for (int i = 0; i < p->host_count && p->local_net; i++) {
+    for (int i = 0; i < p->host_count && p->job.local_net; i++) {
         const struct host *h = plan_host(p, i);
         bool found = false;
 
@@ -174,7 +174,7 @@ static int shm_check(const struct plan *p, struct fault *why)
             "which uses shared memory inside a host",
             p->host_count, plan_host(p, 0)->name, plan_host(p, 1)->name,
             p->host_count > 2 ? ", ..." : "");
-    if (p->local_net)
+    if (p->job.local_net)
         return fault_set(why, ML_ERR_ARGUMENT, "backend shm and --local net exclude each other");
     return 0;
 }
@@ -213,19 +213,15 @@ int backend_settle(struct plan *p, const struct options *o, struct fault *why)
     enum backend_choice choice = BACKEND_AUTO;
     int rc = 0;
 
-    p->local_net = o->local == LOCAL_NET;
-    p->secure = o->secure;
-    p->rdma = o->rdma;
-    if (o->rdma_device) {
-        rc = device_name_check(o->rdma_device, why);
-        rc = rc ? fault_wrap(why, "--rdma-device")
-                : string_copy(&p->rdma_device, o->rdma_device, why);
-    }
+    p->job.local_net = o->local == LOCAL_NET;
+    p->rdma_device = o->rdma_device;
+    if (p->rdma_device && (rc = device_name_check(p->rdma_device, why)))
+        fault_wrap(why, "--rdma-device");
     if (!rc)
         rc = backend_of_hosts(&choice, p->list, o, why);
     if (!rc && choice == BACKEND_AUTO)
         rc = auto_choose(p, &choice, why);
-    if (!rc && p->secure)
+    if (!rc && p->job.secure)
         rc = secure_check(choice, why);
     if (!rc && choice == BACKEND_SHM)
         rc = shm_check(p, why);

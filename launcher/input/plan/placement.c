@@ -195,7 +195,7 @@ static int rounds_place(int *host_of, int size, const struct host_list *l,
     return 0;
 }
 
-/* max_slots of a hostfile holds with --oversubscribe, too. */
+/* max_slots of a hostfile also holds with --oversubscribe. */
 static int most_check(const int *host_of, int size, const struct host_list *l, struct fault *why)
 {
     int *counts = calloc((size_t)l->count, sizeof(*counts)), rc = 0;

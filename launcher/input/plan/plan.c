@@ -41,18 +41,8 @@ void plan_destroy(struct plan *p)
     free(p->hosts);
     free(p->ranks);
     free(p->backend_reason);
-    free(p->rdma_device);
     free(p->cwd);
     free(p->output_dir);
-    free(p->ssh_config);
-    free(p->agent);
     strings_free(p->agent_command);
-    free(p->events);
-    free(p->record);
-    free(p->trace);
-    free(p->compare_hashes);
-    free(p->prolog);
-    free(p->epilog);
-    free(p->name);
     free(p);
 }

@@ -9,7 +9,6 @@
 #define LAUNCHER_INPUT_PLAN_PLAN_H
 
 #include "common/fault.h"
-#include "common/rdma_choice.h"
 #include "launcher/input/hosts/host_list.h"
 #include "launcher/input/options/options.h"
 #include "launcher/input/values/chaos_plan.h"
@@ -39,15 +38,18 @@ struct planned_rank {
 /* Who debugs the ranks of --gdb: windows on the user's terminal, or whoever connects. */
 enum gdb_mode { GDB_NONE, GDB_WINDOWS, GDB_SERVER };
 enum output_mode { OUTPUT_LABEL, OUTPUT_RAW, OUTPUT_DIR };
-enum stdin_mode { STDIN_NONE, STDIN_ALL, STDIN_RANK };
 
 struct plan {
-    struct host_list *list; /* owned; also holds the hosts that got no rank */
+    const struct options *options; /* it is made of them; they outlive it */
+    /* The options' with what follows from others, from hosts and the environment; their strings. */
+    struct job_options job;
+    const char *rdma_device; /* --rdma-device, or NULL */
+    struct host_list *list;  /* owned; also holds the hosts that got no rank */
     /* Indices into list->hosts: of the used ones, in rank order, and behind them of the spare ones,
      * the next one first. */
     int *hosts;
     int host_count, spare_count;
-    int spares_left; /* of the spare ones, the first so many have not been tried in this restart */
+    int spares_left; /* the first spares that this restart has not tried yet */
     bool oversubscribe;
     struct planned_rank *ranks; /* .host is an index into `hosts` above */
     int size;
@@ -58,42 +60,15 @@ struct plan {
 
     char backend[8];      /* "tcp", "shm", "rdma" or "none" */
     char *backend_reason; /* why "auto" chose it, in one line; else NULL */
-    bool local_net;       /* --local net */
-    bool secure;          /* --secure */
-    bool compat;          /* set the variables of other launchers too */
-    enum mpi_mode mpi;    /* --no-compat turns auto into none */
     char *cwd;            /* the caller's directory, the default on hosts that have it; or "" */
     enum output_mode output;
     char *output_dir; /* or the pattern of output_dir.h */
-    bool timestamp;
-    bool summary;            /* --summary */
-    enum buffer_mode buffer; /* of the ranks' standard output */
-    enum stdin_mode stdin_mode;
-    int stdin_rank;
-    bool pty;      /* a rank gets a terminal of its own: */
-    int pty_rank;  /* this one */
-    int timeout_s; /* 0: none */
-    int grace_ms;
+    bool pty;         /* a rank gets a terminal of its own: */
+    int pty_rank;     /* this one */
     bool continue_on_failure;
-    int restarts;
-    enum bind_mode bind;
-    int port, starting_port; /* 0: any */
-    char *rdma_device;       /* --rdma-device, or NULL */
-    struct rdma_choice rdma;
-    bool eager;
-    int init_timeout_s;
-    int stall_s;               /* --stall, MLAUNCH_STALL, or 30 */
-    bool stall_is_asked;       /* --stall was given */
-    char *ssh_config;          /* --ssh-config, or NULL */
-    int ssh_connect_timeout_s; /* 10 */
-    char *agent;               /* --agent, or NULL */
-    char **agent_command;      /* --agent-command, split into words, or NULL */
-    char *events;              /* --events, or NULL */
-    char *record, *trace;      /* --record, --trace, or NULL */
-    char *compare_hashes;      /* --compare-hashes, or NULL */
-    char *prolog, *epilog;     /* commands for sh -c, once a host; or NULL */
-    char *name;                /* --name, or NULL */
-    struct rank_wrap *wraps;   /* --wrap, and the server of --gdb */
+    bool stall_is_asked;     /* --stall was given */
+    char **agent_command;    /* --agent-command, split into words, or NULL */
+    struct rank_wrap *wraps; /* --wrap, and the server of --gdb */
     int wrap_count;
     enum gdb_mode gdb;
     struct rank_set gdb_ranks;
@@ -101,8 +76,6 @@ struct plan {
     /* mlaunch attach: the process of another job that rank 0 joins, and its rank there; or 0. */
     int attach_pid, attach_rank;
     bool leaves_exit; /* whoever runs the plan says with which status its one rank has exited */
-    bool dry_run;
-    int verbose; /* -1 quiet, 0, 1, 2 */
 };
 
 /* The host that `index` of plan.hosts names, a spare one from host_count on; it belongs to

@@ -264,17 +264,17 @@ static int stdin_settle(struct plan *p, const char *to, struct fault *why)
 {
     int64_t rank = 0;
 
-    p->stdin_mode = STDIN_RANK;
+    p->job.stdin_mode = STDIN_RANK;
     if (!to && is_in_background())
-        p->stdin_mode = STDIN_NONE;
+        p->job.stdin_mode = STDIN_NONE;
     else if (to && strcmp(to, "none") == 0)
-        p->stdin_mode = STDIN_NONE;
+        p->job.stdin_mode = STDIN_NONE;
     else if (to && strcmp(to, "all") == 0)
-        p->stdin_mode = STDIN_ALL;
+        p->job.stdin_mode = STDIN_ALL;
     else if (to && !number_parse(to, 0, p->size - 1, &rank))
         return fault_set(why, ML_ERR_ARGUMENT, "--stdin %s: the job's ranks are 0 to %d", to,
                          p->size - 1);
-    p->stdin_rank = (int)rank;
+    p->job.stdin_rank = (int)rank;
     return 0;
 }
 
@@ -289,9 +289,9 @@ static int pty_settle(struct plan *p, const struct options *o, struct fault *why
         return fault_set(why, ML_ERR_ARGUMENT, "--pty=%d: the job's ranks are 0 to %d", p->pty_rank,
                          p->size - 1);
     if (!o->stdin_to)
-        p->stdin_rank = p->pty_rank;
-    else if (p->stdin_mode == STDIN_ALL ||
-             (p->stdin_mode == STDIN_RANK && p->stdin_rank != p->pty_rank))
+        p->job.stdin_rank = p->pty_rank;
+    else if (p->job.stdin_mode == STDIN_ALL ||
+             (p->job.stdin_mode == STDIN_RANK && p->job.stdin_rank != p->pty_rank))
         return fault_set(why, ML_ERR_ARGUMENT,
                          "--pty gives standard input to rank %d: leave --stdin %s out", p->pty_rank,
                          o->stdin_to);
@@ -313,31 +313,23 @@ static int output_settle(struct plan *p, const char *output, struct fault *why)
 
 /* The coordinator listens on port N and rank r on N + 1 + r: all must be ports, and all
  * different. */
-static int ports_settle(struct plan *p, const struct options *o, struct fault *why)
+static int ports_settle(struct plan *p, struct fault *why)
 {
-    int first = o->starting_port + 1, last = o->starting_port + p->size;
+    int start = p->job.starting_port, first = start + 1, last = start + p->size;
 
-    p->starting_port = o->starting_port;
-    p->port = o->port ? o->port : o->starting_port;
-    if (!o->starting_port)
+    if (!start)
         return 0;
+    if (!p->job.port)
+        p->job.port = start;
     if (last > 65535)
         return fault_set(
             why, ML_ERR_ARGUMENT,
-            "--starting-port %d: %d ranks would listen up to port %d, but 65535 is the last",
-            o->starting_port, p->size, last);
-    if (p->port >= first && p->port <= last)
+            "--starting-port %d: %d ranks would listen up to port %d, but 65535 is the last", start,
+            p->size, last);
+    if (p->job.port >= first && p->job.port <= last)
         return fault_set(why, ML_ERR_ARGUMENT,
                          "--port %d is among the ranks' ports, %d to %d (--starting-port %d)",
-                         p->port, first, last, o->starting_port);
-    return 0;
-}
-
-static int bind_settle(struct plan *p, const struct options *o, struct fault *why)
-{
-    if (o->bind != BIND_NONE && !can_bind)
-        return fault_set(why, ML_ERR_ARGUMENT, "--bind-to: this mlaunch was built without hwloc");
-    p->bind = o->bind;
+                         p->job.port, first, last, start);
     return 0;
 }
 
@@ -358,8 +350,9 @@ static int stall_settle(struct plan *p, const struct options *o, char *const *en
         return fault_set(why, ML_ERR_ARGUMENT,
                          "MLAUNCH_STALL: '%s' is not a whole number of seconds from 1 to %d",
                          text_show(shown, value), STALL_LIMIT_S);
-    p->stall_is_asked = o->stall_s > 0;
-    p->stall_s = p->stall_is_asked ? o->stall_s : (int)s;
+    p->stall_is_asked = o->job.stall_ms > 0;
+    if (!p->stall_is_asked)
+        p->job.stall_ms = (int)s * 1000;
     return 0;
 }
 
@@ -368,7 +361,7 @@ static int stall_settle(struct plan *p, const struct options *o, char *const *en
 static int tuning_settle(char **out, const struct plan *p, const struct options *o,
                          char *const *environment, struct fault *why)
 {
-    bool shares = p->host_count == 1 && !p->local_net;
+    bool shares = p->host_count == 1 && !p->job.local_net;
     struct tuning_job job = {p->size, p->host_count, shares ? "shm" : p->backend};
     const char *mine = environment_find(environment, "MLAUNCH_ALGO");
     char *tuned = NULL;
@@ -440,10 +433,11 @@ static int environment_settle(struct plan *p, const struct options *o, char *con
 /* A configuration file may name it for jobs that need it; a job without SSH does not. */
 static int ssh_config_check(const struct plan *p, struct fault *why)
 {
-    for (int i = 0; p->ssh_config && i < p->host_count + p->spare_count; i++)
-        if (plan_host(p, i)->launch_method == LAUNCH_METHOD_SSH && access(p->ssh_config, R_OK))
+    for (int i = 0; p->options->ssh_config && i < p->host_count + p->spare_count; i++)
+        if (plan_host(p, i)->launch_method == LAUNCH_METHOD_SSH &&
+            access(p->options->ssh_config, R_OK))
             return fault_os(why, ML_ERR_ARGUMENT, errno, "--ssh-config: cannot read %s",
-                            p->ssh_config);
+                            p->options->ssh_config);
     return 0;
 }
 
@@ -456,8 +450,8 @@ static const char *library_path_of(const struct app *a, char *const *environment
     return value ? value : own ? own : "";
 }
 
-/* The other hosts get the programs from this machine. That of `mlaunch bench` is the one of their
- * own copy of mlaunch. */
+/* The other hosts get the programs from this machine, but mlaunch-bench from their own copy of
+ * mlaunch. */
 static int files_settle(struct plan *p, const struct options *o, char *const *environment,
                         struct fault *why)
 {
@@ -482,41 +476,20 @@ static int files_settle(struct plan *p, const struct options *o, char *const *en
     return rc;
 }
 
-static int string_copy_if(char **out, const char *text, struct fault *why)
-{
-    return text ? string_copy(out, text, why) : 0;
-}
-
 static int rest_settle(struct plan *p, const struct options *o, struct fault *why)
 {
     int rc;
 
-    p->compat = !o->no_compat;
-    p->timestamp = o->timestamp;
-    p->buffer = o->buffer;
-    p->timeout_s = o->timeout_s;
-    p->grace_ms = o->grace_ms;
-    p->summary = o->summary;
+    p->job.compat = !o->no_compat;
     p->continue_on_failure = o->on_failure == FAILURE_CONTINUE;
-    p->eager = o->eager;
-    p->init_timeout_s = o->init_timeout_s;
-    p->ssh_connect_timeout_s = o->ssh_connect_timeout_s;
-    p->dry_run = o->dry_run;
-    p->verbose = o->verbose;
-    if ((rc = string_copy_if(&p->agent, o->agent, why)) ||
-        (rc = string_copy_if(&p->events, o->events, why)) ||
-        (rc = string_copy_if(&p->record, o->record, why)) ||
-        (rc = string_copy_if(&p->trace, o->trace, why)) ||
-        (rc = string_copy_if(&p->compare_hashes, o->compare_hashes, why)) ||
-        (rc = string_copy_if(&p->prolog, o->prolog, why)) ||
-        (rc = string_copy_if(&p->epilog, o->epilog, why)) ||
-        (rc = string_copy_if(&p->name, o->name, why)) ||
-        (rc = string_copy_if(&p->ssh_config, o->ssh_config, why)) ||
-        (rc = bind_settle(p, o, why)) || (rc = stdin_settle(p, o->stdin_to, why)) ||
-        (rc = pty_settle(p, o, why)) || (rc = output_settle(p, o->output, why)))
+    if (p->job.bind != BIND_NONE && !can_bind)
+        return fault_set(why, ML_ERR_ARGUMENT, "--bind-to: this mlaunch was built without hwloc");
+    if (p->job.mpi == MPI_AUTO && o->no_compat)
+        p->job.mpi = MPI_NONE;
+    if ((rc = stdin_settle(p, o->stdin_to, why)) || (rc = pty_settle(p, o, why)) ||
+        (rc = output_settle(p, o->output, why)))
         return rc;
-    p->mpi = o->mpi == MPI_AUTO && o->no_compat ? MPI_NONE : o->mpi;
-    return ports_settle(p, o, why);
+    return ports_settle(p, why);
 }
 
 int plan_create(struct plan **out, const struct options *o, char *const *environment,
@@ -527,6 +500,8 @@ int plan_create(struct plan **out, const struct options *o, char *const *environ
 
     if (!p)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    p->options = o;
+    p->job = o->job;
     if ((rc = plan_hosts_find(&p->list, o, environment, why)) || (rc = cwd_find(p, why)) ||
         (rc = apps_create(p, o, environment, why)) || (rc = ranks_place(p, o, why)) ||
         (rc = plan_spares_settle(p, o, why)) || (rc = plan_debug_settle(p, o, why)) ||

@@ -10,7 +10,7 @@
 /* Reads the hosts from --hosts or --hostfile, of which the one set in the higher configuration
  * layer wins; without either from the batch system's allocation; outside of an allocation the list
  * is this machine alone. Warns about named hosts that lie outside the allocation. The hosts of
- * --spare-hosts are in the list, too (host.spare), with what a hostfile or an allocation says about
+ * --spare-hosts are also in the list (host.spare), with what a hostfile or an allocation says about
  * them. *out is the caller's, set on success only. ML_ERR_ARGUMENT, ML_ERR_MEMORY. */
 int plan_hosts_find(struct host_list **out, const struct options *o, char *const *environment,
                     struct fault *why);

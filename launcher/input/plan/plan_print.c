@@ -122,8 +122,10 @@ static void print_host(const struct plan *p, int index)
 
 static const char *stdin_name(const struct plan *p, char text[32])
 {
-    snprintf(text, 32, "rank %d", p->stdin_rank);
-    return p->stdin_mode == STDIN_NONE ? "none" : p->stdin_mode == STDIN_ALL ? "all ranks" : text;
+    snprintf(text, 32, "rank %d", p->job.stdin_rank);
+    return p->job.stdin_mode == STDIN_NONE  ? "none"
+           : p->job.stdin_mode == STDIN_ALL ? "all ranks"
+                                            : text;
 }
 
 /* Prints what the user has chosen, and what is left open until the hosts are reached. */
@@ -137,57 +139,55 @@ static void print_rdma(const struct plan *p)
 
     for (int i = 0; i < p->host_count; i++)
         is_stated |= plan_host(p, i)->rdma != NULL;
-    snprintf(port, sizeof(port), "%d", p->rdma.port);
-    snprintf(gid, sizeof(gid), "%d", p->rdma.gid_index);
-    snprintf(mtu, sizeof(mtu), "%d", p->rdma.mtu);
+    snprintf(port, sizeof(port), "%d", p->job.rdma.port);
+    snprintf(gid, sizeof(gid), "%d", p->job.rdma.gid_index);
+    snprintf(mtu, sizeof(mtu), "%d", p->job.rdma.mtu);
     printable_print("RDMA: devices: %s; port: %s; GID index: %s; MTU: %s; queue pairs: %s\n",
                     p->rdma_device ? p->rdma_device
                     : is_stated    ? "as the hostfile says"
                                    : "found at the start",
-                    p->rdma.port ? port : "what fits each pair best",
-                    p->rdma.gid_index >= 0 ? gid : "what fits each pair best",
-                    p->rdma.mtu ? mtu : "the smaller of both ports'", kinds[p->rdma.qp]);
+                    p->job.rdma.port ? port : "what fits each pair best",
+                    p->job.rdma.gid_index >= 0 ? gid : "what fits each pair best",
+                    p->job.rdma.mtu ? mtu : "the smaller of both ports'", kinds[p->job.rdma.qp]);
 }
 
 static void print_job(const struct plan *p)
 {
-    static const char *const binds[] = {
-        [BIND_NONE] = "none",       [BIND_HWTHREAD] = "hwthread", [BIND_CORE] = "core",
-        [BIND_L3CACHE] = "l3cache", [BIND_SOCKET] = "socket",     [BIND_NUMA] = "numa"};
     char text[32];
 
     printable_print("job: %d rank%s on %d host%s (%s)\n", p->size, p->size == 1 ? "" : "s",
                     p->host_count, p->host_count == 1 ? "" : "s", p->list->source);
     printable_print("backend: %s%s%s%s%s%s\n", p->backend,
-                    p->local_net ? ", also inside a host" : "", p->secure ? ", encrypted" : "",
-                    p->backend_reason ? " (" : "", p->backend_reason ? p->backend_reason : "",
-                    p->backend_reason ? ")" : "");
+                    p->job.local_net ? ", also inside a host" : "",
+                    p->job.secure ? ", encrypted" : "", p->backend_reason ? " (" : "",
+                    p->backend_reason ? p->backend_reason : "", p->backend_reason ? ")" : "");
     if (strcmp(p->backend, "rdma") == 0)
         print_rdma(p);
     printable_print("stdin: %s; output: %s%s%s\n", stdin_name(p, text),
                     p->output == OUTPUT_LABEL ? "label"
                     : p->output == OUTPUT_RAW ? "raw"
                                               : p->output_dir,
-                    p->timestamp ? ", with the time" : "",
-                    p->compat ? "" : "; no variables of other launchers");
+                    p->options->timestamp ? ", with the time" : "",
+                    p->job.compat ? "" : "; no variables of other launchers");
     if (p->pty)
         printable_print("terminal: rank %d\n", p->pty_rank);
-    printable_print("grace: %d.%03d s; init timeout: %d s; timeout: ", p->grace_ms / 1000,
-                    p->grace_ms % 1000, p->init_timeout_s);
-    printable_print(p->timeout_s ? "%d s\n" : "none\n", p->timeout_s);
+    printable_print("grace: %d.%03d s; init timeout: %d s; timeout: ", p->job.grace_ms / 1000,
+                    p->job.grace_ms % 1000, p->job.init_timeout_ms / 1000);
+    printable_print(p->options->timeout_ms ? "%d s\n" : "none\n", p->options->timeout_ms / 1000);
     printable_print("on failure: %s; restarts: %d; binding: %s\n",
-                    p->continue_on_failure ? "continue" : "stop", p->restarts, binds[p->bind]);
-    if (p->name)
-        printable_print("name: %s\n", p->name);
-    if (p->prolog)
-        printable_print("prolog: %s\n", p->prolog);
-    if (p->epilog)
-        printable_print("epilog: %s\n", p->epilog);
-    if (p->port)
-        printable_print("ports: coordinator %d", p->port);
-    if (p->port && p->starting_port)
-        printable_print(", ranks %d-%d", p->starting_port + 1, p->starting_port + p->size);
-    if (p->port)
+                    p->continue_on_failure ? "continue" : "stop", p->job.restarts,
+                    job_words_bind[p->job.bind].word);
+    if (p->job.name)
+        printable_print("name: %s\n", p->job.name);
+    if (p->job.prolog)
+        printable_print("prolog: %s\n", p->job.prolog);
+    if (p->job.epilog)
+        printable_print("epilog: %s\n", p->job.epilog);
+    if (p->job.port)
+        printable_print("ports: coordinator %d", p->job.port);
+    if (p->job.port && p->job.starting_port)
+        printable_print(", ranks %d-%d", p->job.starting_port + 1, p->job.starting_port + p->size);
+    if (p->job.port)
         putchar('\n');
 }
 

@@ -72,11 +72,10 @@ static int slots_check(const struct plan *p, struct fault *why)
 
 int plan_spares_settle(struct plan *p, const struct options *o, struct fault *why)
 {
-    p->restarts = o->restarts;
     p->oversubscribe = o->oversubscribe;
     if (!o->spare_hosts)
         return 0;
-    if (!p->restarts)
+    if (!p->job.restarts)
         return fault_set(why, ML_ERR_ARGUMENT,
                          "--spare-hosts is for jobs that start again after a host was lost: add "
                          "--restarts N");

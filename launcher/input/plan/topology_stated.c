@@ -15,8 +15,8 @@ static json_t *uniform_row(const struct plan *p, int host)
     json_t *row = json_array();
 
     for (int i = 0; i < p->host_count; i++)
-        json_array_append_new(row, i == host && !p->local_net ? json_null()
-                                                              : json_pack("[s]", p->rdma_device));
+        json_array_append_new(
+            row, i == host && !p->job.local_net ? json_null() : json_pack("[s]", p->rdma_device));
     return row;
 }
 
@@ -39,7 +39,7 @@ static json_t *host_row(const struct plan *p, int host)
         bool is_wired = i != host && h->rdma && column < h->rdma_count && h->rdma[column];
 
         /* --local net: its first device joins ranks of one host. */
-        if (i == host && p->local_net && first_device(h)) {
+        if (i == host && p->job.local_net && first_device(h)) {
             json_array_append_new(row, json_pack("[s]", first_device(h)));
             continue;
         }

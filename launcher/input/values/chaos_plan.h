@@ -15,17 +15,17 @@
 enum {
     CHAOS_ACTIONS = 64,
     CHAOS_HOST = 256,              /* bytes of a host's name with its final 0 */
-    CHAOS_MS_LIMIT = 86400 * 1000, /* of every time */
+    CHAOS_MS_LIMIT = 86400 * 1000, /* the most that a time may be */
 };
 
 enum chaos_kind { CHAOS_KILL, CHAOS_STOP, CHAOS_CUT };
 
 struct chaos_action {
     enum chaos_kind kind;
-    struct rank_set ranks; /* of CHAOS_KILL and CHAOS_STOP */
-    char host[CHAOS_HOST]; /* of CHAOS_CUT */
+    struct rank_set ranks; /* for CHAOS_KILL and CHAOS_STOP */
+    char host[CHAOS_HOST]; /* for CHAOS_CUT */
     int after_ms;          /* since all ranks have started */
-    int for_ms;            /* of CHAOS_STOP; at least 1 */
+    int for_ms;            /* for CHAOS_STOP; at least 1 */
 };
 
 struct chaos_plan {

@@ -17,7 +17,7 @@ struct staged_file {
     const char *name; /* the last part of `path` */
     int fd;
     uint64_t size;               /* bytes */
-    uint8_t hash[JOB_COPY_HASH]; /* of its contents */
+    uint8_t hash[JOB_COPY_HASH]; /* its contents' */
     bool is_executable;
     int beside;           /* index of the program of which it is a library; or -1 */
     struct elf_file *elf; /* owned: what it needs (--stage-libs); or NULL */

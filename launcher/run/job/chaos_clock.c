@@ -13,7 +13,7 @@ struct chaos_timer {
     struct chaos_clock *clock;
     const struct chaos_action *action;
     struct event *event;
-    bool is_stopped; /* of CHAOS_STOP: the ranks go on next */
+    bool is_stopped; /* CHAOS_STOP: the ranks continue next */
 };
 
 struct chaos_clock {

@@ -18,10 +18,10 @@
 #include <stdint.h>
 
 struct detach {
-    const char *id, *name; /* of the job; name: or NULL */
+    const char *id, *name; /* the job's; name may be NULL */
     struct job_log log;
     int to_parent; /* in the background: tells that the ranks have started; or -1 */
-    int pid;       /* of the one in the background, in the other */
+    int pid;       /* the background process's, in the one in the foreground */
     int64_t start_ms;
 };
 
@@ -29,8 +29,9 @@ struct detach {
  * threads. ML_ERR_SYSTEM, in the parent. */
 int detach_start(struct detach *d, bool *is_parent, struct fault *why);
 
-/* In the parent: waits until all ranks have started, and returns -1, or until the other has ended:
- * then prints its log and returns its exit status. Signals that ask for the end are passed on. */
+/* In the parent: waits until all ranks have started, and returns -1, or until the other has ended;
+ * then it prints its log and returns its exit status. Signals that ask for the end are passed
+ * on. */
 int detach_await(struct detach *d);
 
 /* In the background, with a struct detach: all ranks have started; more has been written. */

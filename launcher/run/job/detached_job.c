@@ -74,7 +74,7 @@ static void background_say(const struct options *o, const struct detach *d)
 
 int detached_job_run(const struct options *o, struct plan *p, const char *id)
 {
-    struct detach d = {.id = id, .name = p->name};
+    struct detach d = {.id = id, .name = p->job.name};
     const struct job_watch watch = {detach_on_started, detach_on_written, &d};
     bool is_parent = true;
     struct fault why;

@@ -14,9 +14,9 @@
 #include "launcher/run/job/signals.h"
 #include "launcher/run/record/recording.h"
 #include "launcher/run/round/escalation.h"
-#include "launcher/run/round/heartbeat.h"
 #include "launcher/run/round/job_identity.h"
 #include "launcher/run/round/job_round.h"
+#include "launcher/run/round/round_pause.h"
 #include "launcher/run/stdio/events_file.h"
 #include "launcher/run/stdio/input.h"
 #include "launcher/run/stdio/output.h"
@@ -34,12 +34,11 @@
 #include <unistd.h>
 
 enum {
-    STATUS_DIFFERS = 1, /* of a job that went well, but not as --compare-hashes has it */
+    STATUS_DIFFERS = 1, /* the job went well, but not as --compare-hashes has it */
     /* `timeout -s INT` and others send a signal to mlaunch and to its process group: twice. */
     SAME_PRESS_MS = 100,
-    /* Once the user or --timeout has asked for the end: output of which so many checks in a row
-     * have seen nothing written is dropped. Checks, not the time, because mlaunch itself may be
-     * stopped. */
+    /* Once the user or --timeout has asked for the end, pending output is dropped after this many
+     * checks without progress. Checks, not the time, because mlaunch itself may be stopped. */
     READER_CHECK_MS = 200,
     READER_CHECKS = 10,
 };
@@ -70,7 +69,7 @@ struct job {
     int end_signals;       /* how many times the user has asked for the end */
     int end_signal;        /* the signal of the last time */
     int64_t end_signal_ms; /* and its time, clock_ms() */
-    char ended_by[160];    /* who ended the job, if that must stand at the end of a log; or "" */
+    char ended_by[160];    /* who ended the job, if that must be at the end of a log; or "" */
     enum stop_cause cause; /* STOP_NONE, or why no further run will be started */
     bool is_late;          /* --timeout has passed */
     bool is_in_a_hurry;    /* output that has not been written yet may be lost */
@@ -207,7 +206,7 @@ static void on_paused(void *arg)
     terminal_leave(j->terminal);
     signals_stop_self();
     if (j->round)
-        heartbeat_resume(j->round);
+        round_pause_end(j->round);
     input_wake(j->input);
 }
 
@@ -218,13 +217,13 @@ static void on_signal(int signal, const struct signal_sender *from, void *arg)
     switch (signal) {
     case SIGTSTP:
         if (j->round && !j->round_ended)
-            heartbeat_pause(j->round, on_paused, j);
+            round_pause_begin(j->round, on_paused, j);
         else
             on_paused(j);
         break;
     case SIGCONT:
         if (j->round)
-            heartbeat_reset_silence(j->round);
+            job_round_reset_silence(j->round);
         input_wake(j->input);
         break;
     case SIGUSR1:
@@ -245,7 +244,7 @@ static void timeout_stop(void *arg)
     int left = 0;
 
     snprintf(j->ended_by, sizeof(j->ended_by), "the job has not ended within %d s (--timeout)",
-             j->plan->timeout_s);
+             j->plan->options->timeout_ms / 1000);
     if (j->round)
         left = escalation_ranks(j->round, ranks);
     if (left)
@@ -363,7 +362,7 @@ static void on_debugger_ready(void *arg)
 
     mpir_show();
     if (j->round)
-        heartbeat_resume(j->round);
+        round_pause_end(j->round);
 }
 
 /* Shows the ranks to debuggers of parallel programs. */
@@ -380,7 +379,7 @@ static void ranks_show(struct job *j)
         mpir_set(r, plan_host(p, p->ranks[r].host)->name, p->apps[p->ranks[r].app].argv[0],
                  (int)job_round_rank_pid(j->round, r));
     if (mpir_is_debugged())
-        heartbeat_pause(j->round, on_debugger_ready, j);
+        round_pause_begin(j->round, on_debugger_ready, j);
     else
         mpir_show();
 }
@@ -535,9 +534,10 @@ static void restart_say(struct job *j, const struct restarts *r, int pause_ms)
 static int job_run_all(struct job *j)
 {
     char agent[PATH_MAX];
-    struct channel_config channel = {.ssh_config = j->plan->ssh_config,
-                                     .connect_timeout_ms = j->plan->ssh_connect_timeout_s * 1000,
-                                     .agent = j->plan->agent,
+    struct channel_config channel = {.ssh_config = j->plan->options->ssh_config,
+                                     .connect_timeout_ms =
+                                         j->plan->options->ssh_connect_timeout_s * 1000,
+                                     .agent = j->plan->options->agent,
                                      .local_agent = agent,
                                      .build = build_id,
                                      .command = j->plan->agent_command};
@@ -555,7 +555,7 @@ static int job_run_all(struct job *j)
                                       .on_end = on_round_end,
                                       .arg = j};
     struct job_round_result result = {.status = STATUS_OURS};
-    struct restarts restarts = {.most = j->plan->restarts};
+    struct restarts restarts = {.most = j->plan->job.restarts};
     struct fault why;
     int pause_ms;
 
@@ -583,13 +583,13 @@ static int job_run_all(struct job *j)
 static int job_open(struct job *j, struct fault *why)
 {
     const struct output_events events = {on_credit, on_output_failed, j};
-    const struct timeval limit = {.tv_sec = j->plan->timeout_s};
+    const struct timeval limit = {.tv_sec = j->plan->options->timeout_ms / 1000};
     int rc;
 
     j->base = event_base_new();
     if (!j->base)
         return fault_set(why, ML_ERR_SYSTEM, "cannot make an event loop");
-    rc = events_file_open(&j->events, j->plan->events, j->plan->name, why);
+    rc = events_file_open(&j->events, j->plan->options->events, j->plan->job.name, why);
     if (!rc)
         rc = recording_open(&j->recording, j->plan, why);
     if (!rc && j->plan->pty)
@@ -604,14 +604,14 @@ static int job_open(struct job *j, struct fault *why)
         rc = signals_open(&j->signals, j->base, on_signal, j, why);
     if (rc)
         return rc;
-    j->summary = j->plan->summary ? rank_summary_create(j->plan) : NULL;
-    if (j->plan->summary && !j->summary)
+    j->summary = j->plan->options->summary ? rank_summary_create(j->plan) : NULL;
+    if (j->plan->options->summary && !j->summary)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     j->reader_check = event_new(j->base, -1, EV_PERSIST, on_reader_check, j);
     j->pause = evtimer_new(j->base, on_pause_end, j);
     if (!j->reader_check || !j->pause)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
-    if (j->plan->timeout_s == 0)
+    if (j->plan->options->timeout_ms == 0)
         return 0;
     j->timeout = evtimer_new(j->base, on_timeout, j);
     if (!j->timeout || evtimer_add(j->timeout, &limit))

@@ -22,7 +22,7 @@ struct log_entry {
     char id[AUTH_JOB];
     char name[JOB_NAME]; /* or "" */
     bool is_running;
-    int64_t size;       /* of both parts */
+    int64_t size;       /* both parts together */
     int64_t written_ns; /* when the last byte was, since 1970 */
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/run/job/restarts.h"
 
-/* Of the n-th in a row, from 1; none before it. */
+/* The pause before the n-th restart in a row, from 1; none for 0. */
 static int pause_of(int n)
 {
     int pause = n > 0 ? RESTARTS_PAUSE_MS : 0;

@@ -24,8 +24,8 @@ enum {
 /* Begins as {.most = N}. */
 struct restarts {
     int most;
-    int used;         /* of these, since the job last ran well */
-    int count;        /* of all; what ranks find as MLAUNCH_RESTART */
+    int used;         /* since the job last ran well */
+    int count;        /* in all; what ranks find as MLAUNCH_RESTART */
     int hosts_failed; /* runs in a row */
     int ranks_failed; /* fast runs in a row */
 };

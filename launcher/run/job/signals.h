@@ -16,7 +16,7 @@ enum { SIGNAL_SENDER_NAME = 16 };
 struct signal_sender {
     bool is_kernel; /* no process: a key of the terminal (Ctrl-C), or the terminal's end (SIGHUP) */
     int pid;        /* 0: unknown, as for a process of another container */
-    char name[SIGNAL_SENDER_NAME]; /* of its program; "": unknown */
+    char name[SIGNAL_SENDER_NAME]; /* its program's; "": unknown */
 };
 
 /* on_signal is called, on the loop, for SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGCONT, SIGUSR1

@@ -179,7 +179,7 @@ static int port_read(struct topology_port *p, const json_t *object, struct fault
     return r.rc;
 }
 
-/* The name in the object; refused if one of the devices before this one has it, too. */
+/* The name in the object; refused if a device before this one has the same. */
 static void name_read(struct topology_reader *r, char name[PORT_NAME_DEVICE],
                       const struct topology_host *h, int before)
 {

@@ -10,11 +10,11 @@
 
 /* All is kept by reference; of `stated` a reference is taken. */
 struct topology_config {
-    const char *const *names; /* of the hosts */
+    const char *const *names; /* the hosts' */
     int count;
     const char *source; /* where `stated` is from: "hostfile h.json" */
     json_t *stated;     /* [host][host]: list of devices ("x", "x:2") or null; NULL: not stated */
-    bool local_net;     /* ranks of one host meet over a device, too */
+    bool local_net;     /* ranks of one host also meet over a device */
     struct rdma_choice rdma;
 };
 

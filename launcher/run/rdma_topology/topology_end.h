@@ -18,7 +18,7 @@ struct topology_end {
     int host, device; /* indices */
     int port;         /* number; 0: left open, as a hostfile may */
 };
-enum { TOPOLOGY_PORTS = 8 /* of one device, at most */ };
+enum { TOPOLOGY_PORTS = 8 /* on one device, at most */ };
 
 const struct topology_device *topology_end_device(const struct topology_facts *f,
                                                   struct topology_end e);

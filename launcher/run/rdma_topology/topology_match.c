@@ -14,7 +14,7 @@ struct ends {
     struct topology_end mine[RDMA_RAILS], theirs[RDMA_RAILS];
     int mine_count, theirs_count;
     bool joined[RDMA_RAILS][RDMA_RAILS];
-    int match[RDMA_RAILS]; /* of theirs: which of mine; -1: none */
+    int match[RDMA_RAILS]; /* for each of theirs, the index in mine; -1: none */
 };
 
 static enum topology_meeting meeting_of(const struct topology_facts *f, struct topology_end a,
@@ -97,8 +97,8 @@ static int match_stated(const struct topology_facts *f, int i, int j, struct end
 struct candidate {
     struct topology_end end;
     const char *device;
-    double gigabits,
-        fastest; /* its own; over the best link to the other host, -1: it reaches none */
+    double gigabits; /* the port's rate */
+    double fastest;  /* the rate of its best link to the other host; -1: none */
 };
 
 static int compare_candidates(const void *a, const void *b)

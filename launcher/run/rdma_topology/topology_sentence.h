@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* topology_sentence.h: what is wrong with a wiring, in words. Each returns the code that it sets in
- * *why. *host becomes the host that the sentence is about: its name is to be put in front. */
+ * *why. *host becomes the host that the sentence is about; the caller puts its name in front. */
 #ifndef LAUNCHER_RUN_RDMA_TOPOLOGY_TOPOLOGY_SENTENCE_H
 #define LAUNCHER_RUN_RDMA_TOPOLOGY_TOPOLOGY_SENTENCE_H
 
 #include "launcher/run/rdma_topology/topology_end.h"
 
 /* This end, whose port may be left open, was stated to lead to host j and doesn't. Host j's entry
- * for this host has as many ends. */
+ * for this host has the same number of ends. */
 int topology_sentence_astray(const struct topology_facts *f, struct topology_end e, int j,
                              int *host, struct fault *why);
 /* No port of host i reaches host j. */

@@ -16,8 +16,8 @@ enum { WAIT_MS = 5000 };
 struct topology_survey {
     struct topology_facts facts;
     json_t **devices;            /* each host's, as it has sent them, for the other hosts */
-    uint64_t tag;                /* of this survey's datagrams */
-    struct topology_rail *rails; /* of all pairs of hosts */
+    uint64_t tag;                /* in this survey's datagrams */
+    struct topology_rail *rails; /* for all pairs of hosts */
     size_t rail_count, rail_room;
     json_t *wiring; /* [host][host] */
 };
@@ -86,9 +86,9 @@ static json_t *devices_named(const struct topology_survey *s, int host)
     return list;
 }
 
-json_t *topology_survey_question(const struct topology_survey *s, int host,
-                                 enum topology_round round)
+json_t *topology_survey_question(void *survey, int host, int round)
 {
+    const struct topology_survey *s = survey;
     const struct topology_config *c = &s->facts.config;
     json_t *hosts, *inner;
 
@@ -176,9 +176,10 @@ static void tries_log(const struct topology_survey *s, int host)
         }
 }
 
-int topology_survey_answer(struct topology_survey *s, int host, enum topology_round round,
-                           const json_t *answer, struct fault *why)
+int topology_survey_answer(void *survey, int host, int round, const json_t *answer,
+                           struct fault *why)
 {
+    struct topology_survey *s = survey;
     json_t *devices = json_object_get(answer, "devices");
     int rc;
 

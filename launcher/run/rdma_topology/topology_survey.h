@@ -25,13 +25,12 @@ void topology_survey_destroy(struct topology_survey *s); /* takes NULL */
 enum topology_round { TOPOLOGY_DESCRIBE, TOPOLOGY_TRY, TOPOLOGY_ROUNDS };
 
 /* The QUERY for that host, owned by the caller. TOPOLOGY_TRY only once all hosts have answered
- * TOPOLOGY_DESCRIBE. */
-json_t *topology_survey_question(const struct topology_survey *s, int host,
-                                 enum topology_round round);
+ * TOPOLOGY_DESCRIBE. This and the next fit into struct query_rounds; survey: the survey. */
+json_t *topology_survey_question(void *survey, int host, int round);
 /* That host's ANSWER. ML_ERR_REFUSED: it is malformed. ML_ERR_DEVICE: a device that the stated
  * wiring names can't be used. The sentence does not name the host. */
-int topology_survey_answer(struct topology_survey *s, int host, enum topology_round round,
-                           const json_t *answer, struct fault *why);
+int topology_survey_answer(void *survey, int host, int round, const json_t *answer,
+                           struct fault *why);
 
 /* The host's devices, once it has answered TOPOLOGY_DESCRIBE; the survey's. */
 const struct topology_host *topology_survey_host(const struct topology_survey *s, int host);
@@ -44,7 +43,7 @@ const struct topology_facts *topology_survey_facts(const struct topology_survey 
  * is the host that the sentence is about. */
 int topology_survey_conclude(struct topology_survey *s, int *host, struct fault *why);
 
-/* Once concluded: [host][host]: list of devices in the order in which both ends pair them, or null.
+/* Once concluded, [host][host]: list of devices in the order in which both ends pair them, or null.
  * With the port ("x:2") where the device has several active ones. The survey's. */
 json_t *topology_survey_wiring(const struct topology_survey *s);
 

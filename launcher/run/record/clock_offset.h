@@ -9,9 +9,9 @@
 
 #include <stdint.h>
 
-enum { CLOCK_OFFSET_TRIPS = 8 /* of which the shortest is a measurement */ };
+enum { CLOCK_OFFSET_TRIPS = 8 /* the shortest is a measurement */ };
 
-/* A measurement: at our time `at_ns` the other clock was so much ahead, give or take half of
+/* A measurement: at our time `at_ns` the other clock was `ahead_ns` ahead, give or take half of
  * `round_ns`. */
 struct clock_trip {
     int64_t at_ns, ahead_ns, round_ns;
@@ -21,7 +21,7 @@ struct clock_trip {
 struct clock_offset {
     int trips;
     struct clock_trip first, last; /* last: of the last CLOCK_OFFSET_TRIPS, or of those before */
-    struct clock_trip next;        /* of those since */
+    struct clock_trip next;        /* the shortest since */
 };
 
 /* A trip that began and ended at our times; `theirs`: the other host's in between. */

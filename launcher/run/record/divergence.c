@@ -14,7 +14,7 @@ struct made_call {
     int rank;
 };
 
-/* Those of one group: `first` to before `past`. A round is those of one number. */
+/* One group's calls, from `first` to before `past`; those of one number are a round. */
 struct span {
     const struct made_call *first, *past;
 };

@@ -17,7 +17,7 @@ enum { KEY = 96, LINE = 512, HASHES = 17 /* characters of both */ };
 struct hash_file {
     char *path;
     FILE *file;     /* to be written; NULL: to be compared with */
-    json_t *known;  /* of the file: its lines' rest by their beginning; NULL: it is written */
+    json_t *known;  /* the rest of the file's lines, by their key; NULL: the file is written */
     json_t *counts; /* calls so far, by rank and group */
     uint64_t calls, differences;
     uint64_t first_ns; /* when the first difference was */

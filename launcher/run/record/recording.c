@@ -10,11 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A group takes its records in blocks, and those of two groups alternate. Once so many later ones
- * have come, a call is in its place. */
+/* A group takes its records in blocks, and those of two groups alternate. After this many later
+ * ones, none comes that belongs before a call. */
 enum { LATE_MOST = RANK_CALLS_LAST };
 
-/* Of a rank: calls that may have to be sorted in before others. */
+/* A rank's calls that may have to be sorted in before others. */
 struct pending_calls {
     struct rank_call *calls; /* owned */
     size_t count, room;
@@ -53,8 +53,8 @@ static void recording_destroy(struct recording *r)
 {
     trace_file_close(r->tracing);
     hash_file_destroy(r->hashes);
-    file_close(r->record, "--record", r->plan->record);
-    file_close(r->trace, "--trace", r->plan->trace);
+    file_close(r->record, "--record", r->plan->options->record);
+    file_close(r->trace, "--trace", r->plan->options->trace);
     free(r->ranks);
     free(r);
 }
@@ -65,7 +65,7 @@ int recording_open(struct recording **out, const struct plan *p, struct fault *w
     int rc;
 
     *out = NULL;
-    if (!p->record && !p->trace && !p->compare_hashes)
+    if (!p->options->record && !p->options->trace && !p->options->compare_hashes)
         return 0;
     r = calloc(1, sizeof(*r));
     if (!r)
@@ -74,13 +74,13 @@ int recording_open(struct recording **out, const struct plan *p, struct fault *w
     r->ranks = calloc((size_t)p->size, sizeof(*r->ranks));
     rc = r->ranks ? 0 : fault_set(why, ML_ERR_MEMORY, "out of memory");
     if (!rc)
-        rc = file_open(&r->record, "--record", p->record, why);
+        rc = file_open(&r->record, "--record", p->options->record, why);
     if (!rc)
-        rc = file_open(&r->trace, "--trace", p->trace, why);
+        rc = file_open(&r->trace, "--trace", p->options->trace, why);
     if (!rc && r->trace)
         rc = trace_file_open(&r->tracing, r->trace, p->size, why);
-    if (!rc && p->compare_hashes)
-        rc = hash_file_open(&r->hashes, p->compare_hashes, why);
+    if (!rc && p->options->compare_hashes)
+        rc = hash_file_open(&r->hashes, p->options->compare_hashes, why);
     if (rc)
         recording_destroy(r);
     else
@@ -97,7 +97,7 @@ static int call_compare(const void *a, const void *b)
     return x->number < y->number ? -1 : x->number > y->number;
 }
 
-/* The calls go on without their hashes. */
+/* The calls continue without their hashes. */
 static void hashes_take(struct hash_file *h, int rank, struct pending_calls *p, size_t count)
 {
     hash_file_add(h, rank, p->run, p->calls, count);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* recording.h: what a job writes of its ranks' calls: `--record`, `--trace` and
- * `--compare-hashes`. Of all its runs, in files that are opened before the first. */
+ * `--compare-hashes`. All runs of the job go into the same files, which are opened before the
+ * first. */
 #ifndef LAUNCHER_RUN_RECORD_RECORDING_H
 #define LAUNCHER_RUN_RECORD_RECORDING_H
 

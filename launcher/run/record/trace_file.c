@@ -11,7 +11,7 @@
 #include <stdlib.h>
 
 enum {
-    ROWS = 1024, /* of a rank; calls that find none free are left out */
+    ROWS = 1024, /* per rank; calls that find none free are left out */
     FLOW_TEXT = 112,
 };
 
@@ -22,12 +22,12 @@ struct trace_row {
 };
 
 struct trace_rank {
-    int run; /* of the rows and messages below */
+    int run; /* the one that the rows and messages below are from */
     bool is_named;
     struct trace_row *rows; /* owned */
     int row_count;
-    uint64_t bytes; /* of all calls so far */
-    json_t *counts; /* how many messages there were, by the beginning of their arrows' names */
+    uint64_t bytes; /* all calls so far */
+    json_t *counts; /* messages so far, by the prefix of their arrows' names */
 };
 
 struct trace_file {

@@ -21,7 +21,7 @@ void file_feed_destroy(struct file_feed *f); /* takes NULL */
 /* Sends what may be sent now. ML_ERR_SYSTEM: a file cannot be read. */
 int file_feed_send(struct file_feed *f, struct fault *why);
 
-/* The agent has taken so many bytes. ML_ERR_REFUSED: more than were sent. */
+/* The agent has taken `bytes` bytes. ML_ERR_REFUSED: more than were sent. */
 int file_feed_acknowledge(struct file_feed *f, uint32_t bytes, struct fault *why);
 
 uint64_t file_feed_size(const struct file_feed *f);  /* bytes of all its files */

@@ -3,7 +3,6 @@
 
 #include "common/clock.h"
 #include "common/log.h"
-#include "common/text/parsed_json.h"
 #include "launcher/run/stacks/hang_report.h"
 #include "launcher/run/stdio/events_file.h"
 #include "launcher/run/stdio/output.h"
@@ -31,7 +30,7 @@ struct hang_watch {
     struct hang_watch_config config;
     enum hang_state state;
     enum hang_cause cause;
-    struct event *deadline; /* of COUNTING and SAMPLING */
+    struct event *deadline; /* for COUNTING and SAMPLING */
     struct event *silence;
     int64_t moved_ms;  /* when a rank last wrote something, clock_ms */
     bool has_reported; /* since then */
@@ -55,7 +54,7 @@ static void answers_clear(struct hang_watch *w)
 
 static void silence_await(struct hang_watch *w, int64_t since_ms)
 {
-    int left = clock_left_ms(since_ms + (int64_t)w->config.plan->stall_s * 1000);
+    int left = clock_left_ms(since_ms + w->config.plan->job.stall_ms);
     const struct timeval t = {left / 1000, left % 1000 * 1000 + 1000};
 
     if (w->config.plan->stall_is_asked)
@@ -97,7 +96,7 @@ static void report_say(struct hang_watch *w, const json_t *report)
 
     if (w->cause == HANG_SILENCE)
         log_warn("no rank has written anything or begun a call for %d s (--stall)",
-                 w->config.plan->stall_s);
+                 w->config.plan->job.stall_ms / 1000);
     if (text)
         output_say(w->config.output, "where the ranks are:%s", text);
     free(text);
@@ -238,7 +237,7 @@ static void on_deadline(evutil_socket_t fd, short what, void *arg)
 static void on_silence(evutil_socket_t fd, short what, void *arg)
 {
     struct hang_watch *w = arg;
-    int64_t until_ms = w->moved_ms + (int64_t)w->config.plan->stall_s * 1000;
+    int64_t until_ms = w->moved_ms + w->config.plan->job.stall_ms;
 
     (void)fd, (void)what;
     if (clock_left_ms(until_ms) > 0) {
@@ -313,20 +312,16 @@ void hang_watch_stalled(struct hang_watch *w)
     watch_check(w);
 }
 
-bool hang_watch_answer(struct hang_watch *w, int host, const void *text, size_t size)
+void hang_watch_answer(struct hang_watch *w, int host, json_t *answer)
 {
-    json_t *answer = parsed_json(text, size, 0, NULL);
-    json_t *ask = json_object_get(answer, "ask");
-    bool is_object = json_is_object(answer);
     bool is_error = json_object_get(answer, "error"); /* a busy agent says just that */
 
-    if (is_object && w->awaited[host] && (is_error || json_integer_value(ask) == w->asked)) {
-        w->awaited[host] = false;
-        w->answers[host] = json_incref(answer);
-        watch_check(w);
-    }
-    json_decref(answer);
-    return is_object;
+    if (!w->awaited[host] ||
+        (!is_error && json_integer_value(json_object_get(answer, "ask")) != w->asked))
+        return;
+    w->awaited[host] = false;
+    w->answers[host] = json_incref(answer);
+    watch_check(w);
 }
 
 void hang_watch_lost(struct hang_watch *w, int host)

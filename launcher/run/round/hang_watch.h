@@ -38,8 +38,7 @@ void hang_watch_begin(struct hang_watch *w); /* the ranks have been started */
 void hang_watch_moved(struct hang_watch *w); /* a rank has written something */
 /* The coordinator says that a call has waited for too long. */
 void hang_watch_stalled(struct hang_watch *w);
-/* False: the answer is none of an agent's. */
-bool hang_watch_answer(struct hang_watch *w, int host, const void *text, size_t size);
+void hang_watch_answer(struct hang_watch *w, int host, json_t *answer);
 void hang_watch_lost(struct hang_watch *w, int host); /* it will not answer */
 
 /* Makes a report, then calls `done`, at the latest after some seconds, and perhaps at once. */

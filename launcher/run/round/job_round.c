@@ -9,15 +9,15 @@
 #include "launcher/run/round/escalation.h"
 #include "launcher/run/round/file_feed.h"
 #include "launcher/run/round/hang_watch.h"
-#include "launcher/run/round/heartbeat.h"
 #include "launcher/run/round/job_round_frames.h"
 #include "launcher/run/round/job_round_phases.h"
 #include "launcher/run/round/job_round_state.h"
 #include "launcher/run/round/job_round_steps.h"
+#include "launcher/run/round/round_pause.h"
 #include "launcher/run/stdio/events_file.h"
 #include "launcher/run/stdio/output.h"
 #include "launcher/run/stdio/progress_line.h"
-#include "launcher/wire/channel/agent_channel.h"
+#include "launcher/wire/channel/agent_session.h"
 #include "launcher/wire/protocol/agent_protocol.h"
 
 #include <event2/event.h>
@@ -30,41 +30,39 @@ enum { READER_GONE_GRACE_MS = 1000 };
 
 static void member_open(struct job_round *r, int host)
 {
-    const struct agent_channel_events events = {job_round_frames_on_frame, job_round_frames_on_end,
-                                                r};
     struct job_round_member *m = &r->members[host];
-    struct fault why;
-    int rc;
 
     m->round = r;
     m->host = plan_host(r->plan, host);
     m->status = STATUS_OURS;
-    rc = agent_channel_open(&m->channel, r->config.base, host, m->host, r->config.channel, &events,
-                            &why);
-    if (rc)
-        job_round_frames_on_end(host, why.text, r);
+    m->channel = agent_session_reach(r->session, host, m->host);
 }
 
 /* For the hang watch. */
 static bool member_ask(int host, json_t *question, void *arg)
 {
     struct job_round *r = arg;
-    struct job_round_member *m = &r->members[host];
 
-    if (m->state != MEMBER_STARTED) {
+    if (r->members[host].state != MEMBER_STARTED) {
         json_decref(question);
         return false;
     }
-    agent_channel_send_json(m->channel, LAUNCH_QUERY, question);
+    agent_session_ask(r->session, host, question);
     return true;
 }
 
 static int job_round_prepare(struct job_round *r, struct fault *why)
 {
-    const struct timeval beat = {AGENT_HEARTBEAT_MS / 1000, AGENT_HEARTBEAT_MS % 1000 * 1000};
     struct event_base *base = r->config.base;
     const struct hang_watch_config hang = {
         base, r->plan, r->config.job, r->config.output, r->config.events, member_ask, r};
+    const struct agent_session_events events = {.on_hello = job_round_frames_on_hello,
+                                                .on_answer = job_round_frames_on_answer,
+                                                .on_frame = job_round_frames_on_frame,
+                                                .on_pong = job_round_frames_on_pong,
+                                                .on_end = job_round_frames_on_end,
+                                                .on_rounds_end = job_round_frames_on_surveyed,
+                                                .arg = r};
     int rc = job_identity_make(&r->identity, r->config.job, r->config.restart, why);
 
     if (!rc)
@@ -73,14 +71,15 @@ static int job_round_prepare(struct job_round *r, struct fault *why)
         return rc;
     r->members = calloc((size_t)r->plan->host_count, sizeof(*r->members));
     r->ranks = calloc((size_t)r->plan->size, sizeof(*r->ranks));
-    r->heartbeat = event_new(base, -1, EV_PERSIST, heartbeat_on_timer, r);
     r->deadline = evtimer_new(base, job_round_phases_on_deadline, r);
-    r->pause_limit = evtimer_new(base, heartbeat_on_pause_limit, r);
+    r->pause_limit = evtimer_new(base, round_pause_on_limit, r);
     r->escalation = evtimer_new(base, escalation_on_step, r);
-    if (!r->members || !r->ranks || !r->heartbeat || !r->deadline || !r->pause_limit ||
-        !r->escalation || evtimer_add(r->heartbeat, &beat))
+    if (!r->members || !r->ranks || !r->deadline || !r->pause_limit || !r->escalation)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
-    rc = hang_watch_create(&r->hang, &hang, why);
+    rc =
+        agent_session_open(&r->session, base, r->plan->host_count, r->config.channel, &events, why);
+    if (!rc)
+        rc = hang_watch_create(&r->hang, &hang, why);
     if (rc)
         return rc;
     return progress_line_start(&r->progress, base, r->config.output, r->plan->host_count, why);
@@ -97,7 +96,6 @@ int job_round_start(struct job_round **out, const struct job_round_config *confi
     r->config = *config;
     r->plan = config->plan;
     r->ranks_left = r->plan->size;
-    r->beat_ms = clock_ms();
     r->began_ns = clock_ns();
     r->status = STATUS_OURS;
     rc = job_round_prepare(r, why);
@@ -118,16 +116,15 @@ void job_round_destroy(struct job_round *r)
         return;
     for (int i = 0; r->members && i < r->plan->host_count; i++) {
         file_feed_destroy(r->members[i].feed);
-        agent_channel_close(r->members[i].channel);
+        free(r->members[i].advice);
     }
+    agent_session_close(r->session);
     hang_watch_destroy(r->hang);
     call_log_destroy(r->calls);
     topology_survey_destroy(r->survey);
     json_decref(r->wiring);
     free(r->names);
     progress_line_stop(r->progress);
-    if (r->heartbeat)
-        event_free(r->heartbeat);
     if (r->deadline)
         event_free(r->deadline);
     if (r->pause_limit)
@@ -217,7 +214,7 @@ void job_round_report(const struct job_round *r)
 
 void job_round_stop(struct job_round *r, enum stop_cause cause, int signal)
 {
-    int grace_ms = r->plan->grace_ms;
+    int grace_ms = r->plan->job.grace_ms;
 
     if (r->stop_wanted)
         return;
@@ -234,6 +231,11 @@ void job_round_report_stacks(struct job_round *r, void (*done)(void *arg), void 
         hang_watch_report(r->hang, done, arg);
     else
         done(arg);
+}
+
+void job_round_reset_silence(struct job_round *r)
+{
+    agent_session_reset_silence(r->session);
 }
 
 void job_round_kill(struct job_round *r)

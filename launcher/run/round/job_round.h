@@ -39,9 +39,9 @@ bool job_round_host_failed(const struct job_round *r, int index);
  * over RDMA, so that either may be at fault. */
 bool job_round_topology_failed(const struct job_round *r);
 
-/* To be called after on_end, and after output_finish(): says which failure ended the run, with the
- * last words of the rank unless they stand just above; nothing if none did, or if the run was ended
- * from outside. */
+/* Call it after on_end and output_finish(). It says which failure ended the run, with the last
+ * words of the rank unless they are just above; nothing if none did, or if the run was ended from
+ * outside. */
 void job_round_report(const struct job_round *r);
 
 /* Ends the job: the ranks get `signal` at once, SIGTERM after half of the plan's grace period and
@@ -50,6 +50,8 @@ void job_round_stop(struct job_round *r, enum stop_cause cause, int signal);
 /* Reports where the ranks are, if they run, and then calls `done`: within some seconds, perhaps at
  * once, and not at all if the job is stopped meanwhile or ends. */
 void job_round_report_stacks(struct job_round *r, void (*done)(void *arg), void *arg);
+/* Restarts the clocks that watch for silent agents, after mlaunch itself could not listen. */
+void job_round_reset_silence(struct job_round *r);
 void job_round_kill(
     struct job_round *r); /* a run that is being stopped: SIGKILL to all ranks, now */
 /* A run that is being stopped: what the ranks have written is not waited for. */
@@ -71,7 +73,7 @@ void job_round_cut(struct job_round *r, const char *host, const char *why);
 void job_round_on_stdin(struct job_round *r, int rank, const void *bytes, size_t size);
 /* The terminal of --pty has this size now. */
 void job_round_on_resize(struct job_round *r, struct terminal_size size);
-/* Allows the agent of `host`, an index of the plan, so many more bytes of OUTPUT. */
+/* Allows the agent of `host`, an index of the plan, `bytes` more of OUTPUT. */
 void job_round_on_credit(struct job_round *r, int host, uint32_t bytes);
 
 #endif

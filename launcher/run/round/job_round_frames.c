@@ -1,27 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/run/round/job_round_frames.h"
 
-#include "common/build_id.h"
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/status.h"
-#include "common/text/parsed_json.h"
 #include "common/text/text_json.h"
 #include "launcher/run/rdma_topology/topology_survey.h"
 #include "launcher/run/record/call_log.h"
 #include "launcher/run/record/recording.h"
 #include "launcher/run/round/file_feed.h"
 #include "launcher/run/round/hang_watch.h"
-#include "launcher/run/round/heartbeat.h"
 #include "launcher/run/round/job_round_phases.h"
 #include "launcher/run/round/job_round_state.h"
 #include "launcher/run/round/job_round_steps.h"
+#include "launcher/run/round/round_pause.h"
 #include "launcher/run/stdio/events_file.h"
 #include "launcher/run/stdio/input.h"
 #include "launcher/run/stdio/output.h"
 #include "launcher/run/stdio/progress_line.h"
 #include "launcher/run/stdio/rank_summary.h"
-#include "launcher/wire/channel/agent_channel.h"
+#include "launcher/wire/channel/agent_session.h"
 #include "launcher/wire/protocol/agent_protocol.h"
 
 #include <arpa/inet.h>
@@ -77,14 +75,8 @@ void job_round_frames_on_end(int host, const char *text, void *arg)
         job_round_phases_on_failure(r, false);
     }
     hang_watch_lost(r->hang, host);
-    heartbeat_check_paused(r);
+    round_pause_check(r);
     job_round_phases_advance(r);
-}
-
-/* Ends the channel of an agent that sent something invalid: nothing else from it can be trusted. */
-static void member_distrust(struct job_round_member *m, const char *text)
-{
-    agent_channel_fail(m->channel, text);
 }
 
 /* The rank exists and runs on this member's host. */
@@ -93,56 +85,43 @@ static bool is_rank_of(const struct job_round *r, const struct job_round_member 
     return rank < (uint32_t)r->plan->size && &r->members[r->plan->ranks[rank].host] == m;
 }
 
-/* A job may mix processors: of one build all agents and ranks understand each other. */
-static int hello_check(const struct job_round *r, const struct hello_report *h, struct fault *why)
+/* Asks the agent for its time, if the times of its ranks' calls are wanted. Agents here have this
+ * machine's clock. */
+static void time_ask(const struct job_round *r, int host)
 {
+    if (r->config.recording && r->members[host].host->launch_method != LAUNCH_METHOD_LOCAL)
+        agent_session_ask_time(r->session, host);
+}
+
+int job_round_frames_on_hello(int host, const struct hello_report *hello, void *arg,
+                              struct fault *why)
+{
+    struct job_round *r = arg;
+    struct job_round_member *m = &r->members[host];
     struct utsname here;
-    bool is_other, is_build = strcmp(h->build, build_id) == 0;
 
     uname(&here);
-    is_other = strcmp(h->arch, here.machine) != 0;
-    if (is_other && !is_build)
-        return fault_set(why, ML_ERR_REFUSED,
-                         "its mlaunch-agent is build %s for %s, this mlaunch is build %s for %s: "
-                         "install both from the same source",
-                         h->build, h->arch, build_id, here.machine);
-    if (!is_build)
-        return fault_set(why, ML_ERR_REFUSED,
-                         "its mlaunch-agent is build %s, this mlaunch is build %s: install the "
-                         "same on both, or remove it there, and mlaunch copies its own",
-                         h->build, build_id);
-    if (is_other && r->plan->files.count > 0)
+    if (strcmp(hello->arch, here.machine) != 0 && r->plan->files.count > 0)
         return fault_set(why, ML_ERR_REFUSED,
                          "its processor is %s, this machine's is %s, so what --stage copies from "
                          "here does not run there: install the program on each host instead",
-                         h->arch, here.machine);
-    return 0;
-}
-
-static void on_hello(struct job_round *r, struct job_round_member *m, const struct frame *f)
-{
-    struct hello_report hello;
-    struct fault why;
-
-    if (hello_report_parse(&hello, f, &why)) {
-        member_distrust(m, why.text);
-        return;
-    }
+                         hello->arch, here.machine);
     progress_line_step(r->progress);
-    if (hello_check(r, &hello, &why))
-        member_fail(m, why.text);
     /* Only SSH gives an address that is known to work. An agent that was started otherwise guesses
      * its own. */
     snprintf(m->address, sizeof(m->address), "%s",
              m->host->launch_method == LAUNCH_METHOD_SRUN ||
                      m->host->launch_method == LAUNCH_METHOD_COMMAND
-                 ? hello.guess
-                 : hello.address);
+                 ? hello->guess
+                 : hello->address);
     m->state = MEMBER_CONNECTED;
-    heartbeat_ask_time(r, m);
-    log_info("host %s: connected, agent %lld", m->host->name, (long long)hello.pid);
-    events_file_write(r->config.events, "connected", r->identity.id,
-                      json_pack("{s:s, s:I}", "host", m->host->name, "pid", (json_int_t)hello.pid));
+    time_ask(r, host);
+    log_info("host %s: connected, agent %lld", m->host->name, (long long)hello->pid);
+    events_file_write(
+        r->config.events, "connected", r->identity.id,
+        json_pack("{s:s, s:I}", "host", m->host->name, "pid", (json_int_t)hello->pid));
+    job_round_phases_advance(r);
+    return 0;
 }
 
 static void on_warning(const char *text, void *arg)
@@ -152,105 +131,83 @@ static void on_warning(const char *text, void *arg)
     log_warn("host %s: %s", m->host->name, text);
 }
 
-/* Once the last host has answered: checks that all hosts reach each other. */
-static void topology_settle(struct job_round *r)
+static bool has_failed_member(const struct job_round *r)
 {
+    for (int i = 0; i < r->plan->host_count; i++)
+        if (r->members[i].failed)
+            return true;
+    return false;
+}
+
+void job_round_frames_on_surveyed(void *arg)
+{
+    struct job_round *r = arg;
     struct fault why;
     int culprit = 0;
 
-    for (int i = 0; i < r->plan->host_count; i++)
-        if (r->members[i].failed || r->members[i].answered < TOPOLOGY_ROUNDS)
-            return;
-    if (topology_survey_conclude(r->survey, &culprit, &why)) {
+    if (r->state != JOB_ROUND_SURVEYING)
+        return;
+    if (has_failed_member(r)) {
+        log_debug("job %s: not all hosts have answered", r->identity.id);
+    } else if (topology_survey_conclude(r->survey, &culprit, &why)) {
         r->topology_failed = true;
         r->members[culprit].status = STATUS_OURS;
         member_fail(&r->members[culprit], why.text);
-        return;
-    }
-    json_decref(r->wiring);
-    r->wiring = json_incref(topology_survey_wiring(r->survey));
-}
-
-static void on_answer(struct job_round *r, struct job_round_member *m, const struct frame *f)
-{
-    json_t *said = parsed_json((const char *)f->payload, f->size, JSON_REJECT_DUPLICATES, NULL);
-    const char *error = json_string_value(json_object_get(said, "error"));
-    int round = r->state == JOB_ROUND_DESCRIBING ? TOPOLOGY_DESCRIBE : TOPOLOGY_TRY;
-    struct fault why;
-
-    if (!json_is_object(said) || !r->survey || m->answered != round) {
-        member_distrust(m, "its agent sent an unexpected ANSWER");
-    } else if (error) {
-        member_fail(m, error);
-    } else if (topology_survey_answer(r->survey, (int)(m - r->members), (enum topology_round)round,
-                                      said, &why)) {
-        member_fail(m, why.text);
     } else {
-        m->answered++;
-        topology_settle(r);
+        json_decref(r->wiring);
+        r->wiring = json_incref(topology_survey_wiring(r->survey));
     }
-    json_decref(said);
+    job_round_phases_advance(r);
 }
 
 /* Sends the host what it may get now. Each sign that it takes files gives all hosts more time. */
-static void files_send(struct job_round *r, struct job_round_member *m)
+static int files_send(struct job_round *r, struct job_round_member *m, struct fault *why)
 {
-    struct fault why;
+    int rc = r->state == JOB_ROUND_PREPARING ? file_feed_send(m->feed, why) : 0;
 
-    if (file_feed_send(m->feed, &why)) {
-        member_fail(m, why.text);
-        agent_channel_fail(m->channel, why.text);
-    } else if (r->state == JOB_ROUND_PREPARING) { /* still, for a send may find the channel's end */
+    if (!rc && r->state == JOB_ROUND_PREPARING) /* still, for a send may find the channel's end */
         job_round_steps_await_ready(r);
-    }
+    return rc;
 }
 
-static void on_want(struct job_round *r, struct job_round_member *m, const struct frame *f)
+static int on_want(struct job_round *r, struct job_round_member *m, const struct frame *f,
+                   struct fault *why)
 {
     int *wanted = calloc((size_t)r->plan->files.count + 1, sizeof(*wanted)), count = 0, rc;
-    struct fault why;
 
     if (!wanted)
-        rc = fault_set(&why, ML_ERR_MEMORY, "out of memory");
+        rc = fault_set(why, ML_ERR_MEMORY, "out of memory");
     else if (r->state < JOB_ROUND_PREPARING || m->feed ||
              m->host->launch_method == LAUNCH_METHOD_LOCAL)
-        rc = fault_set(&why, ML_ERR_REFUSED, "its agent sent an unexpected WANT");
+        rc = fault_set(why, ML_ERR_REFUSED, "its agent sent an unexpected WANT");
     else
-        rc = want_report_parse(wanted, &count, f, r->plan->files.count, &why);
+        rc = want_report_parse(wanted, &count, f, r->plan->files.count, why);
     if (!rc)
-        rc = file_feed_create(&m->feed, &r->plan->files, m->channel, wanted, count, &why);
+        rc = file_feed_create(&m->feed, &r->plan->files, m->channel, wanted, count, why);
     free(wanted);
-    if (rc)
-        member_distrust(m, why.text);
-    else if (r->state == JOB_ROUND_PREPARING)
-        files_send(r, m);
+    return rc ? rc : files_send(r, m, why);
 }
 
-static void on_file_credit(struct job_round *r, struct job_round_member *m, const struct frame *f)
+static int on_file_credit(struct job_round *r, struct job_round_member *m, const struct frame *f,
+                          struct fault *why)
 {
-    struct fault why;
     uint32_t bytes;
 
-    if (f->size != sizeof(bytes) || !m->feed) {
-        member_distrust(m, "its agent sent an unexpected FILE_CREDIT");
-        return;
-    }
+    if (f->size != sizeof(bytes) || !m->feed)
+        return fault_set(why, ML_ERR_REFUSED, "its agent sent an unexpected FILE_CREDIT");
     memcpy(&bytes, f->payload, sizeof(bytes));
-    if (file_feed_acknowledge(m->feed, ntohl(bytes), &why))
-        member_distrust(m, why.text);
-    else if (r->state == JOB_ROUND_PREPARING)
-        files_send(r, m);
+    if (file_feed_acknowledge(m->feed, ntohl(bytes), why))
+        return why->code;
+    return files_send(r, m, why);
 }
 
-static void on_ready(struct job_round *r, struct job_round_member *m, const struct frame *f)
+static int on_ready(struct job_round *r, struct job_round_member *m, const struct frame *f,
+                    struct fault *why)
 {
     struct ready_report ready;
-    struct fault why;
 
-    if (ready_report_parse(&ready, f, on_warning, m, &why)) {
-        member_distrust(m, why.text);
-        return;
-    }
+    if (ready_report_parse(&ready, f, on_warning, m, why))
+        return why->code;
     if (m == &r->members[r->plan->ranks[0].host])
         snprintf(r->coordinator, sizeof(r->coordinator), "%s", ready.coordinator);
     r->is_pmix |= ready.is_pmix;
@@ -258,35 +215,31 @@ static void on_ready(struct job_round *r, struct job_round_member *m, const stru
         log_info("host %s: has got its copy of %llu bytes in %lld ms", m->host->name,
                  (unsigned long long)file_feed_size(m->feed), (long long)file_feed_age_ms(m->feed));
     m->state = MEMBER_PREPARED;
+    return 0;
 }
 
-static void on_refused(struct job_round *r, struct job_round_member *m, const struct frame *f)
+static int on_refused(struct job_round *r, struct job_round_member *m, const struct frame *f,
+                      struct fault *why)
 {
     struct refused_report refused;
-    struct fault why;
 
     (void)r;
-    if (refused_report_parse(&refused, f, &why)) {
-        member_distrust(m, why.text);
-        return;
-    }
+    if (refused_report_parse(&refused, f, why))
+        return why->code;
     m->status = refused.status;
     member_fail(m, refused.text);
+    return 0;
 }
 
-static void on_started(struct job_round *r, struct job_round_member *m, const struct frame *f)
+static int on_started(struct job_round *r, struct job_round_member *m, const struct frame *f,
+                      struct fault *why)
 {
     struct started_report started;
-    struct fault why;
 
-    if (started_report_parse(&started, f, r->plan->size, &why)) {
-        member_distrust(m, why.text);
-        return;
-    }
-    if (!is_rank_of(r, m, (uint32_t)started.rank)) {
-        member_distrust(m, "its agent reported a rank of another host");
-        return;
-    }
+    if (started_report_parse(&started, f, r->plan->size, why))
+        return why->code;
+    if (!is_rank_of(r, m, (uint32_t)started.rank))
+        return fault_set(why, ML_ERR_REFUSED, "its agent reported a rank of another host");
     r->ranks_started += r->ranks[started.rank].pid == 0;
     r->ranks[started.rank].pid = started.pid;
     log_debug("rank %d on host %s: started, pid %lld", started.rank, m->host->name,
@@ -298,43 +251,43 @@ static void on_started(struct job_round *r, struct job_round_member *m, const st
         r->ranks_started = -1; /* an agent may say it twice */
         r->config.on_started(r->config.arg);
     }
+    return 0;
 }
 
-/* False: the agent sends more than it may, which would fill the memory here. */
-static bool output_is_allowed(struct job_round *r, struct job_round_member *m, uint32_t rank,
-                              int stream, size_t size)
+/* An agent that sends more than it may would fill the memory here. */
+static int output_check(struct job_round *r, struct job_round_member *m, uint32_t rank, int stream,
+                        size_t size, struct fault *why)
 {
     bool *is_closed = &r->ranks[rank].is_closed[stream - 1];
 
     m->unacknowledged += agent_output_cost(size);
-    if (*is_closed) {
-        member_distrust(m, "its agent sent OUTPUT of a stream that had ended");
-        return false;
-    }
-    if (m->unacknowledged > AGENT_OUTPUT_WINDOW) {
-        member_distrust(m, "its agent sent more OUTPUT than it may without CREDIT");
-        return false;
-    }
+    if (*is_closed)
+        return fault_set(why, ML_ERR_REFUSED, "its agent sent OUTPUT of a stream that had ended");
+    if (m->unacknowledged > AGENT_OUTPUT_WINDOW)
+        return fault_set(why, ML_ERR_REFUSED,
+                         "its agent sent more OUTPUT than it may without CREDIT");
     *is_closed = size == 0;
-    return true;
+    return 0;
 }
 
-static void on_output(struct job_round *r, struct job_round_member *m, const struct frame *f)
+static int on_output(struct job_round *r, struct job_round_member *m, const struct frame *f,
+                     struct fault *why)
 {
     uint32_t rank = 0;
+    int rc;
 
     if (f->size >= 5) {
         memcpy(&rank, f->payload, sizeof(rank));
         rank = ntohl(rank);
     }
-    if (f->size < 5 || !is_rank_of(r, m, rank) || f->payload[4] < 1 || f->payload[4] > 2) {
-        member_distrust(m, "its agent sent a malformed OUTPUT");
-        return;
-    }
+    if (f->size < 5 || !is_rank_of(r, m, rank) || f->payload[4] < 1 || f->payload[4] > 2)
+        return fault_set(why, ML_ERR_REFUSED, "its agent sent a malformed OUTPUT");
     hang_watch_moved(r->hang);
-    if (output_is_allowed(r, m, rank, f->payload[4], f->size - 5))
+    rc = output_check(r, m, rank, f->payload[4], f->size - 5, why);
+    if (!rc)
         output_write(r->config.output, (int)(m - r->members), (int)rank, f->payload[4],
                      f->payload + 5, f->size - 5);
+    return rc;
 }
 
 static json_t *usage_json(const struct rank_usage *u)
@@ -372,23 +325,19 @@ static json_t *exited_json(const struct exited_report *e, const char *host)
     return j;
 }
 
-static void on_exited(struct job_round *r, struct job_round_member *m, const struct frame *f)
+static int on_exited(struct job_round *r, struct job_round_member *m, const struct frame *f,
+                     struct fault *why)
 {
     struct exited_report e;
-    struct fault why;
     char text[1024];
     enum blame blame;
 
-    if (exited_report_parse(&e, f, r->plan->size, &why)) {
-        member_distrust(m, why.text);
-        return;
-    }
-    if (!is_rank_of(r, m, (uint32_t)e.rank)) {
-        member_distrust(m, "its agent reported a rank of another host");
-        return;
-    }
+    if (exited_report_parse(&e, f, r->plan->size, why))
+        return why->code;
+    if (!is_rank_of(r, m, (uint32_t)e.rank))
+        return fault_set(why, ML_ERR_REFUSED, "its agent reported a rank of another host");
     if (r->ranks[e.rank].ended)
-        return;
+        return 0;
     events_file_write(r->config.events, "exited", r->identity.id, exited_json(&e, m->host->name));
     rank_summary_add(r->config.summary, &e);
     first_failure_describe(text, sizeof(text), &e, m->host->name);
@@ -405,61 +354,51 @@ static void on_exited(struct job_round *r, struct job_round_member *m, const str
     if (blame == BLAME_CAUSE && r->plan->continue_on_failure && r->ranks_left > 0 &&
         log_level() < LOG_INFO)
         log_warn("%s", text);
+    return 0;
 }
 
-static void on_aborted(struct job_round *r, struct job_round_member *m, const struct frame *f)
+static int on_aborted(struct job_round *r, struct job_round_member *m, const struct frame *f,
+                      struct fault *why)
 {
     struct aborted_report aborted;
-    struct fault why;
     const char *host;
 
-    if (aborted_report_parse(&aborted, f, r->plan->size, &why)) {
-        member_distrust(m, why.text);
-        return;
-    }
+    if (aborted_report_parse(&aborted, f, r->plan->size, why))
+        return why->code;
     /* ml_abort is reported by the coordinator, which runs in rank 0's agent and speaks for the
      * ranks of all hosts. */
-    if (m != &r->members[r->plan->ranks[0].host] && !is_rank_of(r, m, (uint32_t)aborted.rank)) {
-        member_distrust(m, "its agent reported an abort by a rank of another host");
-        return;
-    }
+    if (m != &r->members[r->plan->ranks[0].host] && !is_rank_of(r, m, (uint32_t)aborted.rank))
+        return fault_set(why, ML_ERR_REFUSED,
+                         "its agent reported an abort by a rank of another host");
     host = r->members[r->plan->ranks[aborted.rank].host].host->name;
     if (r->ranks[aborted.rank].aborted)
-        return; /* said before */
+        return 0; /* said before */
     r->ranks[aborted.rank].aborted = true;
     first_failure_aborted(&r->failure, &aborted, host, r->ranks[aborted.rank].pid);
     job_round_phases_on_failure(r, false);
+    return 0;
 }
 
-static void on_stdin_credit(struct job_round *r, struct job_round_member *m, const struct frame *f)
+static int on_stdin_credit(struct job_round *r, struct job_round_member *m, const struct frame *f,
+                           struct fault *why)
 {
     uint32_t words[2];
 
     if (f->size == sizeof(words))
         memcpy(words, f->payload, sizeof(words));
-    if (f->size != sizeof(words) || !is_rank_of(r, m, ntohl(words[0]))) {
-        member_distrust(m, "its agent sent a malformed STDIN_CREDIT");
-        return;
-    }
+    if (f->size != sizeof(words) || !is_rank_of(r, m, ntohl(words[0])))
+        return fault_set(why, ML_ERR_REFUSED, "its agent sent a malformed STDIN_CREDIT");
     input_on_credit(r->config.input, (int)ntohl(words[0]), ntohl(words[1]));
+    return 0;
 }
 
-/* While the ranks run. */
-static void on_stacks(struct job_round *r, struct job_round_member *m, const struct frame *f)
-{
-    if (!hang_watch_answer(r->hang, (int)(m - r->members), f->payload, f->size))
-        member_distrust(m, "its agent sent a malformed ANSWER");
-}
-
-static void on_note(struct job_round *r, struct job_round_member *m, const struct frame *f)
+static int on_note(struct job_round *r, struct job_round_member *m, const struct frame *f,
+                   struct fault *why)
 {
     struct note_report note;
-    struct fault why;
 
-    if (note_report_parse(&note, f, &why)) {
-        member_distrust(m, why.text);
-        return;
-    }
+    if (note_report_parse(&note, f, why))
+        return why->code;
     if (!output_is_behind(r->config.output)) {
         log_at(note.level, "%s%s%s%s", note.names_host ? "" : "host ",
                note.names_host ? "" : m->host->name, note.names_host ? "" : ": ", note.text);
@@ -470,54 +409,35 @@ static void on_note(struct job_round *r, struct job_round_member *m, const struc
     }
     if (note.is_stall && r->state == JOB_ROUND_RUNNING)
         hang_watch_stalled(r->hang);
+    return 0;
 }
 
-/* Parses a frame with which an agent ends the job, and writes `event` to the events file. False:
- * the frame was invalid, or came before the start, so that only the member has failed. */
-static bool end_report_take(struct job_round *r, struct job_round_member *m, const struct frame *f,
-                            const char *event, struct lost_report *lost)
+/* LOST: the agent still works, but can no longer supervise its ranks. KILLED: `mlaunch kill` was
+ * used; nothing has failed, but the job is over. */
+static int on_lost(struct job_round *r, struct job_round_member *m, const struct frame *f,
+                   struct fault *why)
 {
-    struct fault why;
-
-    if (lost_report_parse(lost, f, &why)) {
-        member_distrust(m, why.text);
-        return false;
-    }
-    if (r->state <= JOB_ROUND_PREPARING) {
-        member_fail(m, lost->text);
-        return false;
-    }
-    events_file_write(
-        r->config.events, event, r->identity.id,
-        json_pack("{s:s, s:o}", "host", m->host->name, "text", text_json(lost->text)));
-    return true;
-}
-
-/* LOST: the agent still works, but can no longer supervise its ranks. */
-static void on_lost(struct job_round *r, struct job_round_member *m, const struct frame *f)
-{
+    bool is_killed = f->type == AGENT_KILLED;
     struct lost_report lost;
 
-    if (!end_report_take(r, m, f, "lost", &lost))
-        return;
-    if (lost.is_cut_off)
+    if (lost_report_parse(&lost, f, why))
+        return why->code;
+    if (r->state <= JOB_ROUND_PREPARING) {
+        member_fail(m, lost.text);
+        return 0;
+    }
+    events_file_write(r->config.events, is_killed ? "killed" : "lost", r->identity.id,
+                      json_pack("{s:s, s:o}", "host", m->host->name, "text", text_json(lost.text)));
+    if (is_killed && !r->failure.is_killed)
+        output_say(r->config.output, "%s", lost.text);
+    if (is_killed)
+        first_failure_killed(&r->failure, lost.text);
+    else if (lost.is_cut_off)
         first_failure_cut_off(&r->failure, m->host->name, lost.text);
     else
         first_failure_lost(&r->failure, m->host->name, lost.text);
     job_round_phases_on_failure(r, false);
-}
-
-/* KILLED: `mlaunch kill` was used. Nothing has failed, but the job is over. */
-static void on_killed(struct job_round *r, struct job_round_member *m, const struct frame *f)
-{
-    struct lost_report killed;
-
-    if (!end_report_take(r, m, f, "killed", &killed))
-        return;
-    if (!r->failure.is_killed)
-        output_say(r->config.output, "%s", killed.text);
-    first_failure_killed(&r->failure, killed.text);
-    job_round_phases_on_failure(r, false);
+    return 0;
 }
 
 static void on_survivor(int64_t pid, const char *text, void *arg)
@@ -527,22 +447,21 @@ static void on_survivor(int64_t pid, const char *text, void *arg)
     log_warn("host %s: process %lld could not be ended: %s", m->host->name, (long long)pid, text);
 }
 
-static void on_done(struct job_round *r, struct job_round_member *m, const struct frame *f)
+static int on_done(struct job_round *r, struct job_round_member *m, const struct frame *f,
+                   struct fault *why)
 {
-    struct fault why;
-
-    if (done_report_parse(f, on_survivor, m, &why)) {
-        member_distrust(m, why.text);
-        return;
-    }
+    if (done_report_parse(f, on_survivor, m, why))
+        return why->code;
     for (int i = 0; i < r->plan->size; i++) {
         if (&r->members[r->plan->ranks[i].host] == m)
             rank_end(r, i);
     }
     m->state = MEMBER_DONE;
+    return 0;
 }
 
-static void on_calls(struct job_round *r, struct job_round_member *m, const struct frame *f)
+static int on_calls(struct job_round *r, struct job_round_member *m, const struct frame *f,
+                    struct fault *why)
 {
     struct rank_call *calls; /* a copy, since what comes is not aligned */
     struct calls_head head = {0};
@@ -551,37 +470,19 @@ static void on_calls(struct job_round *r, struct job_round_member *m, const stru
     if (f->size >= sizeof(head))
         memcpy(&head, f->payload, sizeof(head));
     if (f->size < sizeof(head) || (f->size - sizeof(head)) % sizeof(*calls) ||
-        !is_rank_of(r, m, head.rank)) {
-        member_distrust(m, "its agent sent malformed CALLS");
-        return;
-    }
+        !is_rank_of(r, m, head.rank))
+        return fault_set(why, ML_ERR_REFUSED, "its agent sent malformed CALLS");
     size = f->size - sizeof(head);
     calls = malloc(size + 1);
     if (!calls)
-        return;
+        return 0;
     memcpy(calls, f->payload + sizeof(head), size);
     count = size / sizeof(*calls);
     call_log_add(r->calls, (int)head.rank, head.made, calls, count);
     recording_add(r->config.recording, (int)head.rank, r->config.restart, &m->clock, calls, count,
                   head.is_last);
     free(calls);
-}
-
-/* Empty, or the time that the PING had and the agent's. */
-static void on_pong(struct job_round *r, struct job_round_member *m, const struct frame *f)
-{
-    int64_t times[2], now = clock_ns();
-
-    if (m->pings > 0)
-        m->pings--;
-    if (f->size == sizeof(times)) {
-        memcpy(times, f->payload, sizeof(times));
-        if (times[0] > r->began_ns && times[0] <= now)
-            clock_offset_add(&m->clock, times[0], now, times[1]);
-        if (m->clock.trips < CLOCK_OFFSET_TRIPS && m->state < MEMBER_DONE)
-            heartbeat_ask_time(r, m);
-    }
-    heartbeat_check_paused(r);
+    return 0;
 }
 
 /* The states of a member in which each frame is valid. */
@@ -589,11 +490,9 @@ static const struct frame_rule {
     enum agent_frame type;
     const char *name;
     enum job_round_member_state from, to;
-    void (*handle)(struct job_round *r, struct job_round_member *m, const struct frame *f);
+    int (*handle)(struct job_round *r, struct job_round_member *m, const struct frame *f,
+                  struct fault *why);
 } rules[] = {
-    {AGENT_HELLO, "HELLO", MEMBER_OPENING, MEMBER_OPENING, on_hello},
-    {AGENT_ANSWER, "ANSWER", MEMBER_CONNECTED, MEMBER_CONNECTED, on_answer},
-    {AGENT_ANSWER, "ANSWER", MEMBER_STARTED, MEMBER_DONE, on_stacks},
     {AGENT_WANT, "WANT", MEMBER_CONNECTED, MEMBER_CONNECTED, on_want},
     {AGENT_FILE_CREDIT, "FILE_CREDIT", MEMBER_CONNECTED, MEMBER_CONNECTED, on_file_credit},
     {AGENT_READY, "READY", MEMBER_CONNECTED, MEMBER_CONNECTED, on_ready},
@@ -605,33 +504,56 @@ static const struct frame_rule {
     {AGENT_ABORTED, "ABORTED", MEMBER_STARTED, MEMBER_DONE, on_aborted}, /* another host's rank */
     {AGENT_NOTE, "NOTE", MEMBER_OPENING, MEMBER_DONE, on_note},
     {AGENT_LOST, "LOST", MEMBER_OPENING, MEMBER_DONE, on_lost},
-    {AGENT_KILLED, "KILLED", MEMBER_OPENING, MEMBER_DONE, on_killed},
+    {AGENT_KILLED, "KILLED", MEMBER_OPENING, MEMBER_DONE, on_lost},
     {AGENT_DONE, "DONE", MEMBER_STARTED, MEMBER_STARTED, on_done},
     {AGENT_CALLS, "CALLS", MEMBER_STARTED, MEMBER_STARTED, on_calls},
-    {AGENT_PONG, "PONG", MEMBER_OPENING, MEMBER_DONE, on_pong},
 };
 
-void job_round_frames_on_frame(int host, const struct frame *f, void *arg)
+int job_round_frames_on_frame(int host, const struct frame *f, void *arg, struct fault *why)
 {
     struct job_round *r = arg;
     struct job_round_member *m = &r->members[host];
-    char text[80];
+    int rc;
 
     for (size_t i = 0; i < sizeof(rules) / sizeof(*rules); i++) {
         if (rules[i].type == f->type && m->state >= rules[i].from && m->state <= rules[i].to) {
             bool is_data = f->type == AGENT_OUTPUT || f->type == AGENT_STDIN_CREDIT ||
                            f->type == AGENT_FILE_CREDIT;
 
-            if (!is_data && f->type != AGENT_PONG)
-                log_debug("host %s: its agent sent %s", m->host->name, rules[i].name);
-            rules[i].handle(r, m, f);
             if (!is_data)
+                log_debug("host %s: its agent sent %s", m->host->name, rules[i].name);
+            rc = rules[i].handle(r, m, f, why);
+            if (!rc && !is_data)
                 job_round_phases_advance(r);
-            return;
+            return rc;
         }
     }
-    if (m->state == MEMBER_GONE)
-        return;
-    snprintf(text, sizeof(text), "its agent sent a message of type %d out of turn", f->type);
-    member_distrust(m, text);
+    return agent_session_refuse(f, why);
+}
+
+/* While the ranks run: where they are. */
+int job_round_frames_on_answer(int host, json_t *said, void *arg, struct fault *why)
+{
+    struct job_round *r = arg;
+
+    (void)why;
+    hang_watch_answer(r->hang, host, said);
+    return 0;
+}
+
+/* The payload is empty, or the time that the PING had and the agent's. */
+void job_round_frames_on_pong(int host, const struct frame *f, void *arg)
+{
+    struct job_round *r = arg;
+    struct job_round_member *m = &r->members[host];
+    int64_t times[2], now = clock_ns();
+
+    if (f->size == sizeof(times)) {
+        memcpy(times, f->payload, sizeof(times));
+        if (times[0] > r->began_ns && times[0] <= now)
+            clock_offset_add(&m->clock, times[0], now, times[1]);
+        if (m->clock.trips < CLOCK_OFFSET_TRIPS && m->state < MEMBER_DONE)
+            time_ask(r, host);
+    }
+    round_pause_check(r);
 }

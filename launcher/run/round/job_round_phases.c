@@ -2,9 +2,9 @@
 #include "launcher/run/round/job_round_phases.h"
 
 #include "common/log.h"
-#include "launcher/run/rdma_topology/topology_survey.h"
 #include "launcher/run/round/job_round_steps.h"
 #include "launcher/run/stdio/output.h"
+#include "launcher/wire/channel/agent_session.h"
 
 #include <event2/event.h>
 #include <signal.h>
@@ -23,20 +23,17 @@
  *                                                      ▼
  *                                                    ENDED
  *
- * DESCRIBING and TRYING lie between CONNECTING and PREPARING, with the same ways out. They ask the
- * hosts for their RDMA devices and let them try the links; without the rdma backend there is no
- * survey, and both are passed at once.
+ * SURVEYING lies between CONNECTING and PREPARING, with the same ways out. It asks the hosts for
+ * their RDMA devices and lets them try the links; without the rdma backend there is no survey, and
+ * it is passed at once.
  */
 static const struct job_round_transition transitions[] = {
-    {JOB_ROUND_CONNECTING, ROUND_EVENT_READY, JOB_ROUND_DESCRIBING, job_round_steps_describe},
+    {JOB_ROUND_CONNECTING, ROUND_EVENT_READY, JOB_ROUND_SURVEYING, job_round_steps_survey},
     {JOB_ROUND_CONNECTING, ROUND_EVENT_FAILED, JOB_ROUND_LEAVING, job_round_steps_report},
     {JOB_ROUND_CONNECTING, ROUND_EVENT_STOP, JOB_ROUND_LEAVING, job_round_steps_abandon},
-    {JOB_ROUND_DESCRIBING, ROUND_EVENT_READY, JOB_ROUND_TRYING, job_round_steps_try},
-    {JOB_ROUND_DESCRIBING, ROUND_EVENT_FAILED, JOB_ROUND_LEAVING, job_round_steps_report_rdma},
-    {JOB_ROUND_DESCRIBING, ROUND_EVENT_STOP, JOB_ROUND_LEAVING, job_round_steps_abandon},
-    {JOB_ROUND_TRYING, ROUND_EVENT_READY, JOB_ROUND_PREPARING, job_round_steps_prepare},
-    {JOB_ROUND_TRYING, ROUND_EVENT_FAILED, JOB_ROUND_LEAVING, job_round_steps_report_rdma},
-    {JOB_ROUND_TRYING, ROUND_EVENT_STOP, JOB_ROUND_LEAVING, job_round_steps_abandon},
+    {JOB_ROUND_SURVEYING, ROUND_EVENT_READY, JOB_ROUND_PREPARING, job_round_steps_prepare},
+    {JOB_ROUND_SURVEYING, ROUND_EVENT_FAILED, JOB_ROUND_LEAVING, job_round_steps_report_rdma},
+    {JOB_ROUND_SURVEYING, ROUND_EVENT_STOP, JOB_ROUND_LEAVING, job_round_steps_abandon},
     {JOB_ROUND_PREPARING, ROUND_EVENT_READY, JOB_ROUND_RUNNING, job_round_steps_start},
     {JOB_ROUND_PREPARING, ROUND_EVENT_FAILED, JOB_ROUND_LEAVING, job_round_steps_report},
     {JOB_ROUND_PREPARING, ROUND_EVENT_STOP, JOB_ROUND_LEAVING, job_round_steps_abandon},
@@ -70,10 +67,8 @@ static bool is_awaited(const struct job_round *r, const struct job_round_member 
 
     if (m->failed && r->state < JOB_ROUND_RUNNING)
         return false;
-    if (r->state == JOB_ROUND_DESCRIBING || r->state == JOB_ROUND_TRYING)
-        return r->survey &&
-               m->answered <
-                   (r->state == JOB_ROUND_DESCRIBING ? TOPOLOGY_DESCRIBE : TOPOLOGY_TRY) + 1;
+    if (r->state == JOB_ROUND_SURVEYING)
+        return agent_session_agent(r->session, (int)(m - r->members))->is_awaited;
     return m->state < awaited[r->state];
 }
 
@@ -87,8 +82,7 @@ static enum job_round_event current_event(const struct job_round *r)
     }
     switch (r->state) {
     case JOB_ROUND_CONNECTING:
-    case JOB_ROUND_DESCRIBING:
-    case JOB_ROUND_TRYING:
+    case JOB_ROUND_SURVEYING:
     case JOB_ROUND_PREPARING:
         if (r->stop_wanted)
             return ROUND_EVENT_STOP;
@@ -112,10 +106,7 @@ static enum job_round_event current_event(const struct job_round *r)
 static bool transition_take(struct job_round *r, enum job_round_event event)
 {
     static const char *const states[JOB_ROUND_STATES] = {
-        "connecting",        "looking for RDMA devices",
-        "trying RDMA links", "preparing",
-        "running",           "stopping",
-        "leaving",           "ended"};
+        "connecting", "trying RDMA links", "preparing", "running", "stopping", "leaving", "ended"};
     static const char *const events[ROUND_EVENTS] = {"nothing",
                                                      "all hosts are ready for the next step",
                                                      "some hosts have failed",
@@ -200,5 +191,5 @@ void job_round_phases_on_failure(struct job_round *r, bool others_may_go_on)
 
     if (r->state == JOB_ROUND_RUNNING && r->failure.blame != BLAME_NONE && !go_on &&
         !r->stop_wanted)
-        job_round_phases_want_stop(r, SIGTERM, r->plan->grace_ms);
+        job_round_phases_want_stop(r, SIGTERM, r->plan->job.grace_ms);
 }

@@ -8,7 +8,7 @@
  *   job_round_phases.c   the life cycle: which event leads from which state to which
  *   job_round_steps.c    what is done on each of these transitions
  *   escalation.c         the signals that end the ranks, as the user is told of them
- *   heartbeat.c          heartbeats and pauses
+ *   round_pause.c        pauses
  */
 #ifndef LAUNCHER_RUN_ROUND_JOB_ROUND_STATE_H
 #define LAUNCHER_RUN_ROUND_JOB_ROUND_STATE_H
@@ -21,6 +21,7 @@
 #include <jansson.h>
 
 struct agent_channel;
+struct agent_session;
 struct call_log;
 struct file_feed;
 struct hang_watch;
@@ -29,8 +30,7 @@ struct topology_survey;
 
 enum job_round_state {
     JOB_ROUND_CONNECTING,
-    JOB_ROUND_DESCRIBING, /* this and the next only with the rdma backend (topology_survey.h) */
-    JOB_ROUND_TRYING,
+    JOB_ROUND_SURVEYING, /* only with the rdma backend (topology_survey.h) */
     JOB_ROUND_PREPARING,
     JOB_ROUND_RUNNING,
     JOB_ROUND_STOPPING,
@@ -53,14 +53,13 @@ enum job_round_member_state {
 struct job_round_member {
     struct job_round *round;
     const struct host *host;
-    struct agent_channel *channel; /* owned; NULL if it could not be opened */
+    struct agent_channel *channel; /* the session's; NULL if it could not be opened */
     enum job_round_member_state state;
     bool failed;      /* before the start */
-    char reason[768]; /* of the failure, a sentence */
+    char reason[768]; /* why it failed, a sentence */
     char address[64]; /* where SSH reached the host, or "" */
-    int status;   /* mlaunch's exit status if this host's failure is reported: 125, 126 or 127 */
-    int answered; /* rounds of the wiring survey that the host has answered */
-    int pings;    /* PONGs that are still expected */
+    char *advice;     /* what to do if its agent is silent, or NULL */
+    int status; /* mlaunch's exit status if this host's failure is reported: 125, 126 or 127 */
     struct file_feed *feed;    /* sends the host the files of --stage; NULL: it wants none */
     size_t unacknowledged;     /* bytes of its OUTPUT without a CREDIT */
     bool is_cut;               /* a NOTE was left out */
@@ -78,6 +77,7 @@ struct job_round {
     const struct plan *plan;
     struct job_identity identity;
     enum job_round_state state;
+    struct agent_session *session;
     struct job_round_member *members; /* one per host of the plan */
     struct job_round_rank *ranks;     /* one per rank */
     int ranks_started, ranks_left;    /* that have started, that have not ended */
@@ -86,12 +86,11 @@ struct job_round {
     struct progress_line *progress;
     struct hang_watch *hang;
     struct topology_survey *survey; /* NULL: the hosts are not asked about RDMA */
-    const char **names;             /* of the hosts, for the survey */
+    const char **names;             /* the hosts', for the survey */
     json_t *wiring;                 /* the RDMA matrix, or NULL */
     bool topology_failed;           /* two hosts do not reach each other; one of them has failed */
-    struct event *heartbeat, *deadline, *pause_limit, *escalation;
+    struct event *deadline, *pause_limit, *escalation;
     int64_t began_ns; /* clock_ns() */
-    int64_t beat_ms;  /* time of the last heartbeat, clock_ms() */
 
     enum stop_cause cause;
     int stop_signal, stop_grace_ms;

@@ -14,7 +14,7 @@
 #include "launcher/run/stdio/input.h"
 #include "launcher/run/stdio/output.h"
 #include "launcher/run/stdio/progress_line.h"
-#include "launcher/wire/channel/agent_channel.h"
+#include "launcher/wire/channel/agent_session.h"
 #include "launcher/wire/protocol/agent_protocol.h"
 
 #include <event2/event.h>
@@ -37,19 +37,21 @@ void job_round_steps_set_deadline(struct job_round *r, int ms)
 /* Seconds that a host has for one step before the start. */
 static int step_limit_s(const struct job_round *r)
 {
-    return r->plan->init_timeout_s > LIMIT_LEAST ? r->plan->init_timeout_s : LIMIT_LEAST;
+    int asked_s = r->plan->job.init_timeout_ms / 1000;
+
+    return asked_s > LIMIT_LEAST ? asked_s : LIMIT_LEAST;
 }
 
 /* For READY, which comes after the prolog. */
 static int prepare_limit_s(const struct job_round *r)
 {
-    return step_limit_s(r) + (r->plan->prolog ? HOOK_LIMIT_S : 0);
+    return step_limit_s(r) + (r->plan->job.prolog ? HOOK_LIMIT_S : 0);
 }
 
 /* For DONE, which comes after the epilog. */
 static int done_limit_ms(const struct job_round *r, int grace_ms)
 {
-    return grace_ms + JOB_ROUND_STOP_MARGIN_MS + (r->plan->epilog ? HOOK_LIMIT_S * 1000 : 0);
+    return grace_ms + JOB_ROUND_STOP_MARGIN_MS + (r->plan->job.epilog ? HOOK_LIMIT_S * 1000 : 0);
 }
 
 void job_round_steps_fail_late(struct job_round *r, struct job_round_member *m)
@@ -60,7 +62,7 @@ void job_round_steps_fail_late(struct job_round *r, struct job_round_member *m)
         snprintf(text, sizeof(text),
                  "its ranks have ended, but its agent has not said within %d s that nothing of the "
                  "job is left",
-                 done_limit_ms(r, r->plan->grace_ms) / 1000);
+                 done_limit_ms(r, r->plan->job.grace_ms) / 1000);
     else
         snprintf(text, sizeof(text), "its agent has not %s within %d s",
                  r->state == JOB_ROUND_PREPARING ? "prepared the job"
@@ -71,7 +73,7 @@ void job_round_steps_fail_late(struct job_round *r, struct job_round_member *m)
 
 void job_round_steps_await_done(struct job_round *r)
 {
-    job_round_steps_set_deadline(r, done_limit_ms(r, r->plan->grace_ms));
+    job_round_steps_set_deadline(r, done_limit_ms(r, r->plan->job.grace_ms));
 }
 
 void job_round_steps_await_ready(struct job_round *r)
@@ -85,8 +87,8 @@ static int survey_open(struct job_round *r, struct fault *why)
     struct topology_config config = {.count = p->host_count,
                                      .source = p->rdma_device ? "--rdma-device" : p->list->source,
                                      .stated = r->wiring,
-                                     .local_net = p->local_net,
-                                     .rdma = p->rdma};
+                                     .local_net = p->job.local_net,
+                                     .rdma = p->job.rdma};
 
     r->names = calloc((size_t)p->host_count, sizeof(*r->names));
     if (!r->names)
@@ -97,37 +99,42 @@ static int survey_open(struct job_round *r, struct fault *why)
     return topology_survey_create(&r->survey, &config, why);
 }
 
-static void survey_ask(struct job_round *r, enum topology_round round)
+/* Each round of questions has its time. */
+static json_t *survey_question(void *arg, int host, int round)
 {
-    for (int i = 0; i < r->plan->host_count && r->survey; i++)
-        agent_channel_send_json(r->members[i].channel, LAUNCH_QUERY,
-                                topology_survey_question(r->survey, i, round));
-    if (r->survey)
-        job_round_steps_set_deadline(r, step_limit_s(r) * 1000);
+    struct job_round *r = arg;
+
+    job_round_steps_set_deadline(r, step_limit_s(r) * 1000);
+    return topology_survey_question(r->survey, host, round);
+}
+
+static int survey_answer(void *arg, int host, int round, const json_t *said, struct fault *why)
+{
+    struct job_round *r = arg;
+
+    return topology_survey_answer(r->survey, host, round, said, why);
 }
 
 /* Bad wiring is thus reported before anything runs, and links that no hostfile states are found. */
-void job_round_steps_describe(struct job_round *r)
+void job_round_steps_survey(struct job_round *r)
 {
     const struct plan *p = r->plan;
+    const struct query_rounds rounds = {
+        .count = TOPOLOGY_ROUNDS, .question = survey_question, .take = survey_answer, .arg = r};
     struct fault why;
 
     progress_line_stop(r->progress);
     r->progress = NULL;
     r->wiring = topology_stated(p);
-    if (strcmp(p->backend, "rdma") != 0 || (p->host_count == 1 && !p->local_net))
+    if (strcmp(p->backend, "rdma") != 0 || (p->host_count == 1 && !p->job.local_net))
         return;
     log_debug("job %s: asking the hosts for their RDMA devices", r->identity.id);
     if (survey_open(r, &why)) {
         log_error("%s", why.text);
         r->stop_wanted = true;
+        return;
     }
-    survey_ask(r, TOPOLOGY_DESCRIBE);
-}
-
-void job_round_steps_try(struct job_round *r)
-{
-    survey_ask(r, TOPOLOGY_TRY);
+    agent_session_ask_rounds(r->session, &rounds);
 }
 
 void job_round_steps_prepare(struct job_round *r)
@@ -160,9 +167,22 @@ void job_round_steps_prepare(struct job_round *r)
     }
 }
 
+/* An agent whose processes have both been stopped cannot end its ranks by itself. The one on this
+ * machine is sent SIGCONT when its channel is closed. */
+static void advice_give(struct job_round *r, int host)
+{
+    struct job_round_member *m = &r->members[host];
+
+    if (m->host->launch_method != LAUNCH_METHOD_LOCAL &&
+        asprintf(&m->advice,
+                 "; if the agent has been stopped, mlaunch kill %s -H %s ends its ranks",
+                 r->identity.id, m->host->name) >= 0)
+        agent_session_advise(r->session, host, m->advice);
+}
+
 void job_round_steps_start(struct job_round *r)
 {
-    const char *name = r->plan->name;
+    const char *name = r->plan->job.name;
     char command[256];
 
     r->has_run = true;
@@ -178,6 +198,7 @@ void job_round_steps_start(struct job_round *r)
               r->coordinator);
     for (int i = 0; i < r->plan->host_count; i++) {
         r->members[i].state = MEMBER_STARTED;
+        advice_give(r, i);
         agent_channel_send_json(
             r->members[i].channel, LAUNCH_START,
             json_pack("{s:s, s:b}", "coordinator", r->coordinator, "pmix", (int)r->is_pmix));
@@ -208,8 +229,7 @@ void job_round_steps_stop(struct job_round *r)
 
 void job_round_steps_bye(struct job_round *r)
 {
-    for (int i = 0; i < r->plan->host_count; i++)
-        agent_channel_send(r->members[i].channel, LAUNCH_BYE, NULL, 0);
+    agent_session_bye(r->session);
     job_round_steps_set_deadline(r, LEAVE_MS);
 }
 
@@ -274,7 +294,6 @@ void job_round_steps_give_up(struct job_round *r)
 void job_round_steps_end(struct job_round *r)
 {
     hang_watch_end(r->hang);
-    evtimer_del(r->heartbeat);
     evtimer_del(r->pause_limit);
     evtimer_del(r->escalation);
     r->config.on_end(r->config.arg);

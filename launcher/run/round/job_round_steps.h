@@ -9,10 +9,10 @@
 struct job_round;
 struct job_round_member;
 
-void job_round_steps_describe(struct job_round *r); /* asks the hosts for their RDMA devices */
-void job_round_steps_try(struct job_round *r);      /* asks them which other devices these reach */
-void job_round_steps_prepare(struct job_round *r);  /* sends each host its JOB */
-void job_round_steps_start(struct job_round *r);    /* starts the ranks */
+/* Asks the hosts for their RDMA devices, and which other devices these reach. */
+void job_round_steps_survey(struct job_round *r);
+void job_round_steps_prepare(struct job_round *r); /* sends each host its JOB */
+void job_round_steps_start(struct job_round *r);   /* starts the ranks */
 void job_round_steps_stop(struct job_round *r); /* sends STOP to the agents that still have ranks */
 void job_round_steps_bye(struct job_round *r);  /* nothing runs any more: lets the agents go */
 void job_round_steps_report(struct job_round *r); /* before the start: prints each failed host */

@@ -176,31 +176,18 @@ static json_t *ranks_json(const struct plan *p, int host)
     return array;
 }
 
-static json_t *host_names_json(const struct plan *p)
+/* Which hosts there are, how they are reached, and which of them has each rank. */
+static json_t *hosts_json(const struct plan *p, const char *const *addresses)
 {
-    json_t *array = json_array();
+    json_t *names = json_array(), *reached = json_array(), *of = json_array();
 
-    for (int i = 0; i < p->host_count; i++)
-        text_append(array, plan_host(p, i)->name);
-    return array;
-}
-
-static json_t *host_indices_json(const struct plan *p)
-{
-    json_t *array = json_array();
-
+    for (int i = 0; i < p->host_count; i++) {
+        text_append(names, plan_host(p, i)->name);
+        text_append(reached, address_of(p, i, addresses));
+    }
     for (int i = 0; i < p->size; i++)
-        json_array_append_new(array, json_integer(p->ranks[i].host));
-    return array;
-}
-
-static json_t *host_addresses_json(const struct plan *p, const char *const *addresses)
-{
-    json_t *array = json_array();
-
-    for (int i = 0; i < p->host_count; i++)
-        text_append(array, address_of(p, i, addresses));
-    return array;
+        json_array_append_new(of, json_integer(p->ranks[i].host));
+    return json_pack("{s:o, s:o, s:o}", "host_names", names, "addresses", reached, "host_of", of);
 }
 
 void job_spec_encode_command_line(char *out, size_t size, const struct plan *p)
@@ -228,13 +215,15 @@ void job_spec_encode_command_line(char *out, size_t size, const struct plan *p)
     out[at] = '\0';
 }
 
-static json_t *pty_json(const struct plan *p)
+static struct job_pty pty_of(const struct plan *p)
 {
     struct terminal_size size = terminal_find_size();
     const char *term = getenv("TERM");
 
-    return json_pack("{s:i, s:i, s:i, s:s}", "rank", p->pty_rank, "rows", size.rows, "columns",
-                     size.columns, "term", term && job_spec_is_term(term) ? term : "");
+    return (struct job_pty){.rank = p->pty ? p->pty_rank : -1,
+                            .rows = size.rows,
+                            .columns = size.columns,
+                            .term = term && job_spec_is_term(term) ? term : ""};
 }
 
 /* Everything but the secret. */
@@ -242,57 +231,39 @@ static json_t *request_json(const struct plan *p, const struct job_identity *ide
                             const char *const *addresses, json_t *wiring,
                             enum stdin_mode stdin_mode)
 {
-    static const char *const stdin_names[] = {"none", "all", "rank"};
-    static const char *const mpi_names[] = {[MPI_AUTO] = "auto",
-                                            [MPI_AUTO_ASKED] = "auto-asked",
-                                            [MPI_PMI1] = "pmi1",
-                                            [MPI_PMIX] = "pmix",
-                                            [MPI_NONE] = "none"};
-    static const char *const bind_names[] = {"none",    "hwthread", "core",
-                                             "l3cache", "socket",   "numa"};
-    static const char *const buffer_names[] = {"line", "full", "none"};
     const struct host *h = plan_host(p, host);
     char command[256];
-    json_t *root, *more;
+    struct job_spec m = {.job = identity->id,
+                         .restart = identity->restart,
+                         .size = p->size,
+                         .hosts = p->host_count,
+                         .host = host,
+                         .host_name = h->name,
+                         .backend = p->backend,
+                         .options = p->job,
+                         .bind_ip = bind_address(p, host, addresses),
+                         .command = command,
+                         .pty = pty_of(p),
+                         .attach = {p->attach_pid, p->attach_rank},
+                         .cwd = p->cwd,
+                         .host_cwd = h->cwd};
+    json_t *root, *hosts = hosts_json(p, addresses), *lists;
 
+    m.options.stdin_mode = stdin_mode;
     job_spec_encode_command_line(command, sizeof(command), p);
-    root = json_pack("{s:s, s:i, s:i, s:i, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "job",
-                     identity->id, "size", p->size, "hosts", p->host_count, "host", host,
-                     "host_name", h->name, "host_names", host_names_json(p), "host_of",
-                     host_indices_json(p), "addresses", host_addresses_json(p, addresses), "peers",
-                     peers_json(p, host, addresses), "env", texts_json(h->env), "apps",
-                     apps_json(p, host), "ranks", ranks_json(p, host));
-    more = json_pack(
-        "{s:s, s:b, s:b, s:b, s:s, s:i, s:i, s:i, s:i, s:i, s:b, s:s, s:s, s:i, s:i, s:i}",
-        "backend", p->backend, "local_net", p->local_net, "secure", p->secure, "compat", p->compat,
-        "bind_ip", bind_address(p, host, addresses), "port", p->port, "starting_port",
-        p->starting_port, "init_timeout_ms", p->init_timeout_s * 1000, "stall_ms",
-        p->stall_s * 1000, "grace_ms", p->grace_ms, "eager", p->eager, "bind", bind_names[p->bind],
-        "stdin", stdin_names[stdin_mode], "stdin_rank", p->stdin_rank, "restart", identity->restart,
-        "restarts", p->restarts);
-    if (!root || !more || json_object_update(root, more) ||
-        json_object_set_new(root, "rdma",
-                            json_pack("{s:i, s:i, s:i, s:i}", "port", p->rdma.port, "gid_index",
-                                      p->rdma.gid_index, "mtu", p->rdma.mtu, "qp", p->rdma.qp)) ||
-        json_object_set_new(root, "command", json_string(command)) ||
-        json_object_set_new(root, "name", json_string(p->name ? p->name : "")) ||
-        json_object_set_new(root, "buffer", json_string(buffer_names[p->buffer])) ||
-        json_object_set_new(root, "mpi", json_string(mpi_names[p->mpi])) ||
-        json_object_set_new(root, "cwd", json_string(p->cwd ? p->cwd : "")) ||
-        json_object_set_new(root, "host_cwd", json_string(h->cwd ? h->cwd : "")) ||
-        json_object_set_new(root, "prolog", json_string(p->prolog ? p->prolog : "")) ||
-        json_object_set_new(root, "epilog", json_string(p->epilog ? p->epilog : "")) ||
+    root = job_spec_write(&m);
+    lists = json_pack("{s:o, s:o, s:o, s:o}", "peers", peers_json(p, host, addresses), "env",
+                      texts_json(h->env), "apps", apps_json(p, host), "ranks", ranks_json(p, host));
+    if (!root || !hosts || !lists || json_object_update(root, hosts) ||
+        json_object_update(root, lists) ||
         (is_staged(p, host) && json_object_set_new(root, "files", files_json(p))) ||
         (p->wrap_count && json_object_set_new(root, "wraps", wraps_json(p))) ||
-        (p->attach_pid && json_object_set_new(root, "attach",
-                                              json_pack("{s:i, s:i}", "pid", p->attach_pid, "rank",
-                                                        p->attach_rank))) ||
-        (p->pty && json_object_set_new(root, "pty", pty_json(p))) ||
         (wiring && json_object_set(root, "wiring", wiring))) {
         json_decref(root);
         root = NULL;
     }
-    json_decref(more);
+    json_decref(hosts);
+    json_decref(lists);
     return root;
 }
 

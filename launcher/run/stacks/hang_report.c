@@ -17,8 +17,8 @@
 
 enum {
     KEY = 1024,
-    LINES_MOST = 40,    /* of groups, in the text */
-    FRAMES_SHOWN = 12,  /* of a stack, in the text */
+    LINES_MOST = 40,    /* groups in the text */
+    FRAMES_SHOWN = 12,  /* a stack's, in the text */
     DEADLOCK_NAMED = 8, /* ranks of a circle, in the text */
     PEERS_MOST = 1024,  /* that a call is said to wait for; its ranks name at most 16 each */
     LINE = 1024,

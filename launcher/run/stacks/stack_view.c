@@ -12,7 +12,7 @@ enum { FRAME = 512, FRAMES_MOST = 64 };
 
 /* A line of a stack, in pieces that point into it. */
 struct stack_frame {
-    const char *name, *file; /* of the function; of its source, or of its library */
+    const char *name, *file; /* the function's; its source's or its library's */
     int name_length, file_length;
     bool has_source;
 };
@@ -98,8 +98,8 @@ static bool is_libc_source(const char *file)
     return false;
 }
 
-/* Functions of the C library, whose source may be known, too, are called by the names that programs
- * use: read, not __GI___libc_read. */
+/* Functions of the C library, even if their source is known, are called by the names that programs
+ * use (read, not __GI___libc_read). */
 static void libc_settle(struct stack_frame *f)
 {
     static const char *const prefixes[] = {"__GI_", "__libc_", "__"};

@@ -14,7 +14,7 @@ enum { STACK_VIEW_PLACE = 192 };
 struct stack_view {
     json_t *frames; /* texts, the innermost first; owned */
     /* What follows "rank 7 is": "in dataloader.py:88 read", "in the system call read", "running, in
-     * no system call"; "": nothing is known. Of a program's own code, where that can be told. */
+     * no system call"; "": nothing is known. The program's own code, where that can be told. */
     char place[STACK_VIEW_PLACE];
 };
 

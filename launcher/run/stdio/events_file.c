@@ -12,7 +12,7 @@
 struct events_file {
     FILE *file;
     char *path;
-    const char *name; /* of the job, or NULL */
+    const char *name; /* the job's, or NULL */
 };
 
 int events_file_open(struct events_file **out, const char *path, const char *name,

@@ -65,7 +65,7 @@ static bool is_in_background(void)
 
 enum stdin_mode input_mode(const struct plan *p)
 {
-    return is_in_background() ? STDIN_NONE : p->stdin_mode;
+    return is_in_background() ? STDIN_NONE : p->job.stdin_mode;
 }
 
 static void turn_wait(struct input *in)
@@ -208,7 +208,7 @@ int input_open(struct input **out, struct event_base *base, const struct plan *p
     in->send = send;
     in->arg = arg;
     in->mode = mode;
-    in->rank = p->stdin_rank;
+    in->rank = p->job.stdin_rank;
     in->ranks = p->size;
     in->turn = TURN_FULL;
     in->size = -1;

@@ -23,7 +23,7 @@ int input_open(struct input **out, struct event_base *base, const struct plan *p
                enum stdin_mode mode,
                void (*send)(int rank, const void *bytes, size_t size, void *arg), void *arg,
                struct fault *why);
-void input_close(struct input *in); /* ends a blocked read, too; takes NULL */
+void input_close(struct input *in); /* also ends a blocked read; takes NULL */
 
 /* The terminal of --pty, which must outlive the input: it is in raw mode while its rank runs and
  * gets input. NULL: there is none. */

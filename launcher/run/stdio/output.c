@@ -26,12 +26,12 @@ enum { CHUNK_TEXT = 3, CHUNK_PROGRESS, CHUNK_TYPED, CHUNK_FINISH };
 
 enum {
     OWN_WAITING_MAX = 1 << 20,
-    FOLD_MS = 5000, /* how long output may be held back to see whether it is another rank's, too */
+    FOLD_MS = 5000, /* how long output may be held back to see whether it is also another rank's */
 };
 
 /* The hosts of chunks that are not to be acknowledged. */
 enum {
-    HOST_NONE = -1 /* of mlaunch itself */,
+    HOST_NONE = -1 /* mlaunch itself */,
     HOST_ANSWERED = -2 /* a rank's, acknowledged before */
 };
 
@@ -49,7 +49,7 @@ struct output {
     struct output_events events;
     int ranks, hosts;
     int pty_rank;   /* the rank that has a terminal, or -1 */
-    bool with_time; /* before mlaunch's own lines, too */
+    bool with_time; /* also before mlaunch's own lines */
     struct output_file out, err;
     struct output_file *err_file; /* &err, or &out if both are the same */
     struct output_dir *dir;       /* or NULL */
@@ -188,7 +188,7 @@ static struct lane *lane_of(struct output *o, int rank, int stream)
 }
 
 /* Writes what the streams of this lane hold back, where it is time; `end`: all of it, and ends the
- * lines. Returns whether something is to be shown after some more silences. */
+ * lines. Returns whether there will be something to show after some more silences. */
 static bool lane_show_held(struct lane *lane, bool end)
 {
     struct output *o = lane->output;
@@ -264,8 +264,8 @@ static int lane_open(struct lane *lane, struct output *o, const struct plan *p, 
     lane->buffer.bytes = malloc(OUTPUT_BUFFER);
     if (!lane->buffer.bytes)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
-    if (for_ranks && (with_rank || p->timestamp))
-        rc = output_label_create(&lane->label, 2 * p->size, with_rank, p->timestamp, why);
+    if (for_ranks && (with_rank || p->options->timestamp))
+        rc = output_label_create(&lane->label, 2 * p->size, with_rank, p->options->timestamp, why);
     if (rc)
         return rc;
     rc = writer_open(&lane->writer, &ops, why);
@@ -359,7 +359,7 @@ static void waiting_change(struct output *o, bool is_own, size_t more, size_t le
     pthread_mutex_unlock(&o->lock);
 }
 
-/* Keeps account of what stands last in the file of standard error. */
+/* Keeps account of what is last in the file of standard error. */
 static void end_note(struct output *o, int rank, int stream, const char *bytes, size_t size)
 {
     int source = rank < 0 ? SOURCE_OWN : stream_index(rank, stream);
@@ -482,7 +482,7 @@ int output_open(struct output **out, struct event_base *base, const struct plan 
     o->ranks = p->size;
     o->hosts = p->host_count;
     o->pty_rank = p->pty ? p->pty_rank : -1;
-    o->with_time = p->timestamp;
+    o->with_time = p->options->timestamp;
     pthread_mutex_init(&o->lock, NULL);
     o->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     o->written = calloc((size_t)p->host_count, sizeof(*o->written));

@@ -25,8 +25,8 @@ struct output_events {
     void *arg;
 };
 
-/* Makes the files for OUTPUT_DIR, in whose names `job` may stand. Until output_close, mlaunch's log
- * lines are written through here, too. `terminal` is that of --pty, which must outlive the output:
+/* Makes the files for OUTPUT_DIR, whose names may contain `job`. Until output_close, mlaunch's log
+ * lines are also written through here. `terminal` is that of --pty, which must outlive the output:
  * while it is in raw mode, lines that go to a terminal end with "\r\n", but what the rank with the
  * terminal writes is not changed. NULL: there is none. ML_ERR_SYSTEM, ML_ERR_MEMORY. */
 int output_open(struct output **out, struct event_base *base, const struct plan *p, const char *job,

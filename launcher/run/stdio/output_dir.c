@@ -12,9 +12,9 @@
 
 struct output_dir {
     int ranks;
-    int count;                 /* of the files */
+    int count;                 /* files */
     struct output_file *files; /* different ones */
-    char **names;              /* of out and err of rank 0, then of rank 1, … */
+    char **names;              /* out and err of rank 0, then of rank 1, … */
     int *file_of;              /* the index in `files` of each name */
     bool is_shared;
 };
@@ -49,7 +49,7 @@ static int directories_make(const char *path, struct fault *why)
     return rc;
 }
 
-/* The name can be any that SSH takes, "..", too. */
+/* The name can be any that SSH takes, even "..". */
 static void host_put(FILE *to, const char *name)
 {
     for (const char *c = name; *c; c++)

@@ -39,7 +39,7 @@ struct output_file {
     const void *open_line;           /* output_label.c: the unfinished line at its end, or NULL */
     bool shows_progress;             /* output.c: the terminal's last line is a progress line */
     bool is_verbatim;                /* output.c: the bytes are of the rank that has the terminal */
-    const struct terminal *terminal; /* of --pty, or NULL: whether lines need "\r\n" */
+    const struct terminal *terminal; /* for --pty, or NULL: whether lines need "\r\n" */
 };
 
 /* Writes what `b` holds. */

@@ -33,7 +33,7 @@ bool output_fold_hold(struct output_fold *f, int rank, const char *bytes, size_t
 /* Writes all that is held back. From now on nothing is. */
 void output_fold_release(struct output_fold *f);
 
-/* All ranks have ended: releases, and calls `say` for each text that was left out: "ranks 2-7",
+/* All ranks have ended: releases, and calls `say` for each text that was left out, with "ranks 2-7"
  * and the rank that had written the same. Then everything is forgotten. */
 void output_fold_end(struct output_fold *f, void (*say)(const char *ranks, int same_as, void *arg),
                      void *arg);

@@ -76,9 +76,9 @@ static const char *end_text(char out[CELL], const struct rank_end *r)
     return out;
 }
 
-/* How many calls for all ranks had to wait for a rank that came late: as many as any rank has
- * waited in; and if a single rank was late each time, in which all others waited, the sum of those
- * says more, since the late ones take turns. */
+/* Estimates how many calls for all ranks had to wait for a late rank. The number of calls that any
+ * one rank has waited in is a lower bound. If a single rank was late each time, all others waited,
+ * so the sum over all ranks, divided by their number less one, says more. */
 static int64_t late_calls(const struct rank_summary *s)
 {
     int64_t most = 0, sum = 0;

@@ -61,7 +61,7 @@ static const char *const wait_bounds[] = {"1e-05", "0.0001", "0.001", "0.01",
                                           "0.1",   "1",      "10",    "+Inf"};
 enum { WAIT_BOUNDS = sizeof(wait_bounds) / sizeof(*wait_bounds) };
 
-/* Prometheus' buckets have those below in them, too. */
+/* Prometheus' buckets also have those below in them. */
 static void waits_add(struct metric_page *p, const char *job, const char *rank, json_t *call)
 {
     const char *name = object_field_text(call, "call");
@@ -190,7 +190,7 @@ static void rank_add(struct metric_page *p, const char *job, json_t *rank)
     counters_add(p, job, number, json_object_get(rank, "counters"));
 }
 
-/* Only of jobs that live here: what is left of others is in mlaunch_jobs. */
+/* Adds a job if it lives here: what is left of others is in mlaunch_jobs. */
 static void job_add(struct metric_page *p, json_t *job)
 {
     const char *state = object_field_text(job, "state");

@@ -138,7 +138,7 @@ static json_t *family_get(struct metric_reader *r, const char *name)
     return family;
 }
 
-/* That of a sample, which may be a part of a histogram or summary. */
+/* The family of a sample, which may be a part of a histogram or summary. */
 static json_t *family_of_sample(struct metric_reader *r, const char *name)
 {
     for (size_t i = 0; i < sizeof(suffixes) / sizeof(*suffixes); i++) {
@@ -279,7 +279,7 @@ static char *families_write(const struct metric_reader *r)
     return text_stream_close(to, &s);
 }
 
-/* The comments first: a sample's family depends on the types, wherever they stand. */
+/* The comments first, because a sample's family depends on the types, wherever they are. */
 int metric_lines_check(struct metric_lines *out, char *printed, struct fault *why)
 {
     struct metric_lines l = {0};

@@ -23,8 +23,8 @@ struct metric_lines {
 };
 
 /* Checks all lines of `printed`, which it changes. A line is blank, a comment, which is left out
- * unless it is HELP or TYPE, or "name{labels} value" without a time. The same series twice is
- * refused, too. ML_ERR_MEMORY. */
+ * unless it is HELP or TYPE, or "name{labels} value" without a time. The same series twice is also
+ * refused. ML_ERR_MEMORY. */
 int metric_lines_check(struct metric_lines *out, char *printed, struct fault *why);
 
 #endif

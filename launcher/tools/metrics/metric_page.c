@@ -20,7 +20,7 @@ struct metric_page {
     } families[FAMILIES];
     int count;
     char host[LABEL]; /* or "" */
-    bool is_short;    /* of memory */
+    bool is_short;    /* memory has run out */
 };
 
 struct metric_page *metric_page_create(void)

@@ -126,7 +126,7 @@ static int session_run(struct sync_run *r, uint64_t *lost, struct fault *why)
         rc = sync_topology_find(&r->settings.wiring, &r->c, why);
     if (rc)
         return rc;
-    r->settings.rdma = r->c.options->rdma;
+    r->settings.rdma = r->c.options->job.rdma;
     return sync_session_run(r->hosts, r->count, &r->source, &r->settings, &channel.config, lost,
                             why);
 }

@@ -25,8 +25,8 @@ struct sync_feed {
     bool is_checksum;
     enum feed_state state;
     crypto_generichash_state list_hash;
-    uint32_t index; /* of the entry that comes next, or of the file that is being sent */
-    int fd;         /* of that file, or -1 */
+    uint32_t index; /* the entry that comes next, or the file that is being sent */
+    int fd;         /* the file's, or -1 */
     struct tree_place place;
     uint64_t at, start;
     struct tree_hash hash, start_hash;

@@ -35,7 +35,6 @@ static void extras_free(struct sync_host *h)
 
 void sync_host_close(struct sync_host *h)
 {
-    agent_channel_close(h->channel);
     extras_free(h);
     free(h->differs);
     free(h->parts);

@@ -41,8 +41,8 @@ struct sync_extra {
 
 struct sync_host {
     const struct host *host;
-    int place; /* in the list of hosts */
-    struct agent_channel *channel;
+    int place;                     /* in the list of hosts */
+    struct agent_channel *channel; /* the session's; NULL: it could not be opened */
     enum sync_state state;
     char ip[64];             /* for it to listen on */
     char address[128];       /* where it listens; "": nowhere */

@@ -11,7 +11,7 @@
 
 enum {
     FIRST_MS = 500, /* what is over sooner needs no line */
-    COLUMNS = 80,   /* of a terminal that does not say */
+    COLUMNS = 80,   /* for a terminal that does not say */
     LONG_S = 604800,
 };
 

@@ -10,7 +10,7 @@
 struct sync_progress {
     bool is_shown, is_there; /* is_there: there is a line to be removed */
     int64_t begun_ms;
-    uint64_t total; /* of the round it was begun for */
+    uint64_t total; /* for the round it was begun for */
 };
 
 /* Shows nothing unless `is_wanted` and standard error is a terminal. */

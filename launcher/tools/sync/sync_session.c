@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/tools/sync/sync_session.h"
 
-#include "common/build_id.h"
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/text/printable.h"
@@ -9,9 +8,8 @@
 #include "launcher/tools/sync/sync_progress.h"
 #include "launcher/tools/tree/packed.h"
 #include "launcher/tools/tree/sync_wire.h"
-#include "launcher/wire/channel/agent_channel.h"
+#include "launcher/wire/channel/agent_session.h"
 #include "launcher/wire/protocol/agent_protocol.h"
-#include "launcher/wire/protocol/agent_report.h"
 
 #include <event2/event.h>
 #include <signal.h>
@@ -32,7 +30,8 @@ struct session {
     const struct sync_source *source;
     const struct sync_settings *settings;
     struct event_base *base;
-    struct event *heartbeat, *relink, *again;
+    struct agent_session *agents;
+    struct event *relink, *again;
     struct sync_feed *feed;
     struct sync_progress progress;
     char job[32];
@@ -84,13 +83,14 @@ static bool all_have_ended(const struct session *s)
                                                   : SYNC_HOST_DONE);
 }
 
-static void host_lose(struct session *s, int host, const char *text)
+static void on_end(int host, const char *text, void *arg)
 {
+    struct session *s = arg;
     struct sync_host *h = &s->hosts[host];
-    bool was_linked = h->state >= SYNC_HOST_LINKING && h->state != SYNC_HOST_LOST;
+    bool was_linked = h->state >= SYNC_HOST_LINKING;
     bool any = false;
 
-    if (!is_alive(h))
+    if (s->is_over)
         return;
     snprintf(h->lost, sizeof(h->lost), "%s", text);
     printable_mend(h->lost, "");
@@ -119,7 +119,7 @@ static void order_send(struct session *s, int host, uint8_t type, json_t *order)
         sodium_memzero(text, size);
         sodium_memzero(payload, size + 1);
     } else {
-        host_lose(s, host, "out of memory");
+        agent_channel_fail(s->hosts[host].channel, "out of memory");
     }
     free(text);
     free(payload);
@@ -149,29 +149,19 @@ static json_t *order_make(const struct session *s, int host)
     return order;
 }
 
-static void on_hello(struct session *s, int host, const struct frame *f)
+static int on_hello(int host, const struct hello_report *hello, void *arg, struct fault *why)
 {
+    struct session *s = arg;
     struct sync_host *h = &s->hosts[host];
-    struct hello_report hello;
-    struct fault why;
-    char text[256];
 
-    if (hello_report_parse(&hello, f, &why)) {
-        host_lose(s, host, why.text);
-        return;
-    }
-    if (strcmp(hello.build, build_id) != 0) {
-        snprintf(text, sizeof(text), "its mlaunch-agent is build %s, this mlaunch is build %s",
-                 hello.build, build_id);
-        host_lose(s, host, text);
-        return;
-    }
+    (void)why;
     snprintf(h->ip, sizeof(h->ip), "%s",
              h->host->ips && h->host->ips[0] ? h->host->ips[0]
-             : hello.address[0]              ? hello.address
-                                             : hello.guess);
+             : hello->address[0]             ? hello->address
+                                             : hello->guess);
     h->state = SYNC_HOST_BEGUN;
     order_send(s, host, SYNC_BEGIN, order_make(s, host));
+    return 0;
 }
 
 static void on_again(evutil_socket_t fd, short what, void *arg);
@@ -335,25 +325,26 @@ static bool rdma_leave(struct session *s, int host)
     return true;
 }
 
-static void on_cut(struct session *s, int host, const struct frame *f)
+static int on_cut(struct session *s, int host, const struct frame *f, struct fault *why)
 {
     struct sync_link_report r;
     int next;
 
     if (!sync_host_take_link(&r, f) || r.round != s->round)
-        return;
+        return 0;
     next = r.to_next ? host_after(s, host) : -1;
     log_info("host %s: the chain is broken %s%s: %s", s->hosts[host].host->name,
              next >= 0 ? "to host " : "before it", next >= 0 ? s->hosts[next].host->name : "",
              r.text);
     relink_soon(s);
     if (r.is_rdma && rdma_leave(s, next >= 0 ? next : host))
-        return;
+        return 0;
     if (next >= 0 && !s->hosts[next].is_fed &&
         (s->hosts[host].state == SYNC_HOST_LINKING || ++s->hosts[next].cuts >= CUTS_MOST))
         s->hosts[next].is_unreachable = true;
     else if (next < 0 && ++s->hosts[host].cuts > CUTS_MOST + s->count)
-        host_lose(s, host, r.text);
+        return fault_set(why, ML_ERR_PEER, "%s", r.text);
+    return 0;
 }
 
 static void on_progress(struct session *s)
@@ -446,7 +437,7 @@ static int report_take(struct session *s, int host, const struct frame *f, struc
         rc = on_round(s, host, f, why);
         break;
     case SYNC_CUT:
-        on_cut(s, host, f);
+        rc = on_cut(s, host, f, why);
         break;
     case SYNC_CREDIT:
         if (f->size == 4) {
@@ -475,33 +466,18 @@ static int report_take(struct session *s, int host, const struct frame *f, struc
     return rc;
 }
 
-static void on_frame(int host, const struct frame *f, void *arg)
+static int on_frame(int host, const struct frame *f, void *arg, struct fault *why)
 {
     struct session *s = arg;
     struct frame inner = {.type = f->size ? f->payload[0] : 0,
                           .size = f->size ? f->size - 1 : 0,
                           .payload = f->payload + 1};
-    struct fault why;
 
-    if (!is_alive(&s->hosts[host]) || s->is_over)
-        return;
-    if (f->type == AGENT_HELLO && s->hosts[host].state == SYNC_HOST_OPENING)
-        on_hello(s, host, f);
-    else if (f->type == AGENT_SYNC && s->hosts[host].state != SYNC_HOST_OPENING) {
-        if (report_take(s, host, &inner, &why)) {
-            host_lose(s, host, why.text);
-            agent_channel_fail(s->hosts[host].channel, why.text);
-        }
-    } else if (f->type != AGENT_PONG)
-        host_lose(s, host, "its agent sent a message out of turn");
-}
-
-static void on_end(int host, const char *text, void *arg)
-{
-    struct session *s = arg;
-
-    if (!s->is_over)
-        host_lose(s, host, text);
+    if (s->is_over)
+        return 0;
+    if (f->type != AGENT_SYNC || s->hosts[host].state == SYNC_HOST_OPENING)
+        return agent_session_refuse(f, why);
+    return report_take(s, host, &inner, why);
 }
 
 /* How far a host is behind what feeds it, in bytes. */
@@ -540,24 +516,20 @@ static void stall_tell(struct session *s)
              s->hosts[worst].host->name, s->settings->stall_ms / 1000);
 }
 
-static void on_heartbeat(evutil_socket_t fd, short what, void *arg)
+static void on_pulse(void *arg)
 {
-    struct session *s = arg;
-
-    (void)fd;
-    (void)what;
-    on_progress(s); /* when nothing comes, it takes longer */
-    stall_tell(s);
-    for (int i = 0; i < s->count; i++) {
-        if (!s->hosts[i].channel || !is_alive(&s->hosts[i]))
-            continue;
-        agent_channel_send(s->hosts[i].channel, LAUNCH_PING, NULL, 0);
-        agent_channel_check_silence(s->hosts[i].channel, "");
-    }
+    on_progress(arg); /* when nothing comes, it takes longer */
+    stall_tell(arg);
 }
 
-static int session_open(struct session *s, struct fault *why)
+static int session_open(struct session *s, const struct channel_config *config, struct fault *why)
 {
+    const struct agent_session_events events = {.on_hello = on_hello,
+                                                .on_frame = on_frame,
+                                                .on_end = on_end,
+                                                .on_pulse = on_pulse,
+                                                .arg = s};
+    int rc;
     uint8_t random[8];
     char hex[2 * sizeof(random) + 1];
 
@@ -567,23 +539,24 @@ static int session_open(struct session *s, struct fault *why)
     sync_progress_open(&s->progress, s->settings->shows_progress);
     s->base = event_base_new();
     if (s->base) {
-        s->heartbeat = event_new(s->base, -1, EV_PERSIST, on_heartbeat, s);
         s->relink = evtimer_new(s->base, on_relink, s);
         s->again = event_new(s->base, -1, 0, on_again, s);
     }
-    if (!s->base || !s->heartbeat || !s->relink || !s->again)
+    if (!s->base || !s->relink || !s->again)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
-    return sync_feed_open(&s->feed, s->source, s->hosts, s->count, s->settings->is_checksum, why);
+    rc = agent_session_open(&s->agents, s->base, s->count, config, &events, why);
+    return rc ? rc
+              : sync_feed_open(&s->feed, s->source, s->hosts, s->count, s->settings->is_checksum,
+                               why);
 }
 
 static void session_close(struct session *s)
 {
-    struct event *events[] = {s->heartbeat, s->relink, s->again};
+    struct event *events[] = {s->relink, s->again};
 
-    for (int i = 0; i < s->count; i++) {
-        agent_channel_close(s->hosts[i].channel);
+    agent_session_close(s->agents);
+    for (int i = 0; i < s->count; i++)
         s->hosts[i].channel = NULL;
-    }
     for (size_t i = 0; i < sizeof(events) / sizeof(*events); i++)
         if (events[i])
             event_free(events[i]);
@@ -596,9 +569,7 @@ int sync_session_run(struct sync_host *hosts, int count, const struct sync_sourc
                      const struct sync_settings *settings, const struct channel_config *config,
                      uint64_t *lost, struct fault *why)
 {
-    static const struct timeval beat = {.tv_sec = AGENT_HEARTBEAT_MS / 1000};
     struct session *s = calloc(1, sizeof(*s));
-    const struct agent_channel_events events = {on_frame, on_end, s};
     void (*before)(int) = signal(SIGPIPE, SIG_IGN);
     int rc;
 
@@ -608,21 +579,14 @@ int sync_session_run(struct sync_host *hosts, int count, const struct sync_sourc
     s->count = count;
     s->source = source;
     s->settings = settings;
-    rc = session_open(s, why);
+    rc = session_open(s, config, why);
     if (!rc) {
-        struct fault failed;
-
-        evtimer_add(s->heartbeat, &beat);
         for (int i = 0; i < count; i++)
-            if (agent_channel_open(&hosts[i].channel, s->base, i, hosts[i].host, config, &events,
-                                   &failed))
-                host_lose(s, i, failed.text);
+            hosts[i].channel = agent_session_reach(s->agents, i, hosts[i].host);
         if (!s->is_over)
             event_base_dispatch(s->base);
         sync_progress_hide(&s->progress);
-        for (int i = 0; i < count; i++)
-            if (hosts[i].channel && is_alive(&hosts[i]))
-                agent_channel_send(hosts[i].channel, LAUNCH_BYE, NULL, 0);
+        agent_session_bye(s->agents);
         event_base_loop(s->base, EVLOOP_NONBLOCK); /* sends them */
         *lost = sync_feed_lost(s->feed);
     }

@@ -32,7 +32,7 @@ struct scan {
     uint8_t *block;
     void *named; /* tree of tsearch() */
     uint16_t root;
-    /* Of the entry that is looked at. There is one of each, since a path in each call of
+    /* The entry that is looked at. There is one of each, since a path in each call of
      * directory_scan() would be more than the stack holds in a deep tree. */
     char path[TREE_PATH_MOST + 1 + sizeof(((struct dirent *)0)->d_name)];
     char target[TREE_PATH_MOST + 1];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sync_source.h: what is to be copied: the PATHs of this machine with all that is in them. */
+/* sync_source.h: what `mlaunch sync` copies, the PATHs of this machine with all that is in them. */
 #ifndef LAUNCHER_TOOLS_SYNC_SYNC_SOURCE_H
 #define LAUNCHER_TOOLS_SYNC_SYNC_SOURCE_H
 
@@ -13,11 +13,11 @@
 struct sync_path {
     char *directory, *name; /* here */
     const char *target;     /* the directory on the hosts: --to, or that here */
-    int fd;                 /* of the directory, from the scan on; before it -1 */
+    int fd;                 /* the directory's, from the scan on; before it -1 */
 };
 
 /* Which file the scan has seen. It stays here: the hosts only know its size and time, which another
- * file may have, too. */
+ * file may also have. */
 struct sync_seen {
     dev_t device;
     ino_t inode;
@@ -30,7 +30,7 @@ struct sync_source {
     struct tree_list list;
     struct sync_seen *seen; /* for each entry of the list */
     uint32_t seen_room;
-    uint64_t bytes; /* of all files */
+    uint64_t bytes; /* all files together */
     uint8_t key[TREE_KEY];
 };
 

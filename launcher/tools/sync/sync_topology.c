@@ -13,23 +13,14 @@
 const char *const sync_topology_options[] = {"backend",   "rdma-device", "rdma-port",
                                              "gid-index", "mtu",         NULL};
 
-static json_t *survey_question(void *arg, int host, int round)
-{
-    return topology_survey_question(arg, host, (enum topology_round)round);
-}
-
-static int survey_answer(void *arg, int host, int round, const json_t *said, struct fault *why)
-{
-    return topology_survey_answer(arg, host, (enum topology_round)round, said, why);
-}
-
 /* Asks all hosts, and tries what they have. */
 static int survey_run(json_t **out, struct query_command *c, const char **names, struct fault *why)
 {
     const struct topology_config config = {
-        .names = names, .count = c->hosts->count, .rdma = c->options->rdma};
-    struct query_rounds rounds = {
-        .count = TOPOLOGY_ROUNDS, .question = survey_question, .take = survey_answer};
+        .names = names, .count = c->hosts->count, .rdma = c->options->job.rdma};
+    struct query_rounds rounds = {.count = TOPOLOGY_ROUNDS,
+                                  .question = topology_survey_question,
+                                  .take = topology_survey_answer};
     struct topology_survey *survey = NULL;
     int rc = topology_survey_create(&survey, &config, why), culprit = 0;
 
@@ -69,14 +60,11 @@ int sync_topology_find(json_t **out, struct query_command *c, struct fault *why)
 
     if (rc || (choice != BACKEND_RDMA && choice != BACKEND_AUTO) || c->hosts->count < 2)
         return rc;
-    if (c->options->secure) {
+    if (c->options->job.secure) {
         log_info("data goes over TCP: --secure is set, and RDMA cannot be encrypted");
         return 0;
     }
-    if (c->options->rdma_device)
-        rc = string_copy(&c->plan->rdma_device, c->options->rdma_device, why);
-    if (rc)
-        return rc;
+    c->plan->rdma_device = c->options->rdma_device;
     *out = topology_stated(c->plan);
     if (!*out && choice == BACKEND_RDMA && topology_ask(out, c, &none))
         log_warn("data goes over TCP, since no RDMA wiring was found: %s", none.text);

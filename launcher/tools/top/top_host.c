@@ -120,7 +120,7 @@ static int job_read(struct top_job *j, json_t *said, struct fault *why)
     return 0;
 }
 
-/* Of jobs in other containers, and of other builds, hardly anything is known. */
+/* Hardly anything is known about jobs in other containers, and of other builds. */
 static bool is_shown(json_t *job)
 {
     const char *state = object_field_text(job, "state");

@@ -25,7 +25,7 @@ enum top_count {
 enum { TOP_LINK_KINDS = 3 };
 extern const char *const top_link_names[TOP_LINK_KINDS]; /* "shm", "tcp", "rdma" */
 
-/* Of a rank, or of several together. */
+/* What a rank uses, or several together. */
 struct top_use {
     double memory;            /* bytes */
     double rates[TOP_COUNTS]; /* a second */
@@ -55,7 +55,7 @@ enum top_host_count {
     TOP_HOST_CPU,      /* seconds of all processors in which they did something */
     TOP_HOST_SENT,     /* bytes, by the RDMA ports */
     TOP_HOST_RECEIVED, /* likewise */
-    TOP_HOST_ERRORS,   /* of the RDMA ports */
+    TOP_HOST_ERRORS,   /* on the RDMA ports */
     TOP_HOST_COUNTS
 };
 

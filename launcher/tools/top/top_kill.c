@@ -15,7 +15,7 @@
 struct top_kill {
     struct stream_child child;
     struct event *outputs[2];
-    int open; /* of them */
+    int open; /* how many are open */
     struct last_words words;
     top_kill_on_end *on_end;
     void *arg;

@@ -34,7 +34,7 @@ struct top_live {
     struct top_picture picture;
     struct top_kill *kill;
     struct event *signals[SIGNALS], *keys, *gather;
-    pthread_mutex_t lock; /* of `logged`: any thread may log */
+    pthread_mutex_t lock; /* for `logged`: any thread may log */
     char logged[512];
     int rc;
     struct fault *why;
@@ -145,7 +145,7 @@ static void kill_begin(struct top_live *l)
         snprintf(l->view.message, sizeof(l->view.message), "job %s is being ended", l->view.kill);
 }
 
-/* False: nothing more is to be done. */
+/* False: there is nothing more to do. */
 static bool key_take(struct top_live *l, int key)
 {
     size_t page = top_picture_page(l->picture.height);

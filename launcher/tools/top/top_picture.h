@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* top_picture.h: all lines of the terminal, as they are to be; without a terminal. */
+/* top_picture.h: all lines that the terminal should show; needs no terminal. */
 #ifndef LAUNCHER_TOOLS_TOP_TOP_PICTURE_H
 #define LAUNCHER_TOOLS_TOP_TOP_PICTURE_H
 
@@ -9,7 +9,7 @@
 enum top_style {
     TOP_STYLE_PLAIN,
     TOP_STYLE_HEAD,  /* the first and the last line */
-    TOP_STYLE_TITLE, /* of columns */
+    TOP_STYLE_TITLE, /* columns' titles */
     TOP_STYLE_JOB,
     TOP_STYLE_BAD, /* a host that has failed, ranks that wait */
     TOP_STYLE_CURSOR,

@@ -20,7 +20,7 @@ enum top_column {
 };
 extern const char *const top_column_names[TOP_COLUMNS]; /* "rank", "cpu" … */
 
-/* How the rows are wanted. All zero is a choice, too. */
+/* How the rows are wanted. All zero is also a choice. */
 struct top_choice {
     enum top_column column; /* ranks come in order, of other columns the largest first */
     bool is_reversed;
@@ -36,27 +36,27 @@ enum top_row_kind {
     TOP_ROW_BLANK,
     TOP_ROW_RANKS, /* titles */
     TOP_ROW_JOB,
-    TOP_ROW_TEXT, /* of a job: who waits for whom */
+    TOP_ROW_TEXT, /* about a job: who waits for whom */
     TOP_ROW_PART, /* a job's ranks on a folded host */
     TOP_ROW_RANK,
 };
 
 struct top_row {
     enum top_row_kind kind;
-    const struct top_host *host;   /* of a HOST, PART or RANK */
-    const struct top_whole *whole; /* of a JOB, TEXT, PART or RANK */
-    const struct top_rank *rank;   /* of a RANK; of a PART its first */
-    struct top_use use;            /* of a JOB, PART or RANK */
+    const struct top_host *host;   /* for a HOST, PART or RANK */
+    const struct top_whole *whole; /* for a JOB, TEXT, PART or RANK */
+    const struct top_rank *rank;   /* for a RANK; for a PART its first */
+    struct top_use use;            /* for a JOB, PART or RANK */
     int alive, waiting;            /* ranks of a JOB or PART */
     double order;                  /* the larger comes first */
-    char *text;                    /* of a TEXT */
+    char *text;                    /* for a TEXT */
 };
 
 /* A job on all its hosts. */
 struct top_whole {
     const struct top_job *first; /* as the first of its hosts has it */
     const struct top_job **parts;
-    const struct top_host **hosts; /* of the parts */
+    const struct top_host **hosts; /* the parts' */
     size_t part_count;
     bool is_stale;
     struct top_row row; /* the job's */

@@ -16,7 +16,7 @@ struct top_sampler {
     struct event *timer;
     int every_s;
     struct top_host *hosts;
-    bool *is_awaited; /* of each host: since it was asked nothing has come */
+    bool *is_awaited; /* for each host: since it was asked nothing has come */
     int awaited;
     top_sampler_on_change *on_change;
     void *arg;

@@ -40,7 +40,7 @@ __attribute__((format(printf, 3, 4))) static void cell(struct top_line *l, int w
     va_start(args, format);
     vsnprintf(text, sizeof(text), format, args);
     va_end(args);
-    printable_mend(text, ""); /* what was cut, too */
+    printable_mend(text, ""); /* even what was cut */
     pad = wide - width_of(text);
     pad = pad > 0 ? pad : 0;
     if (l->size < TOP_TEXT)
@@ -164,7 +164,7 @@ static void ranks_title(struct top_line *l, const struct top_widths *w)
     cell(l, 0, "WHAT");
 }
 
-/* Of the time of all the ranks. */
+/* The share of the time of all the ranks. */
 static double wait_of(const struct top_row *row)
 {
     int ranks = row->kind == TOP_ROW_RANK ? 1 : row->alive;

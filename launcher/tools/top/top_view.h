@@ -25,8 +25,8 @@ enum top_key {
 enum top_action {
     TOP_DRAW,    /* the view may have changed */
     TOP_REPAINT, /* all of the terminal shall be written again */
-    TOP_FOLD,    /* the rows are to be made anew */
-    TOP_KILL,    /* view->kill is to be ended */
+    TOP_FOLD,    /* the rows must be made anew */
+    TOP_KILL,    /* the job view->kill must be ended */
     TOP_QUIT,
 };
 
@@ -38,7 +38,7 @@ struct top_view {
     size_t cursor, first; /* rows: the chosen one, the uppermost that is seen */
     size_t left;          /* columns that are off to the left */
     char place[512];      /* what the chosen row is; "": none is chosen yet */
-    char kill[256];       /* of TOP_MODE_KILL: the job's id */
+    char kill[256];       /* for TOP_MODE_KILL: the job's id */
     char message[512];    /* until the next key; or "" */
 };
 

@@ -49,7 +49,7 @@ enum sync_difference {
     SYNC_HAS_OTHER_SIZE = 4,
     SYNC_HAS_OTHER_TIME = 8,
     SYNC_HAS_OTHER_MODE = 16,
-    SYNC_HAS_OTHER_CONTENTS = 32, /* of a file, or another target of a link */
+    SYNC_HAS_OTHER_CONTENTS = 32, /* in a file, or another target in a link */
     SYNC_IS_EXTRA = 64,           /* there, but not here */
     /* A file with one of these is sent. */
     SYNC_NEEDS_CONTENTS = SYNC_IS_MISSING | SYNC_HAS_OTHER_KIND | SYNC_HAS_OTHER_SIZE |
@@ -60,13 +60,13 @@ enum {
     SYNC_BLOCK_MOST = 256 << 10, /* bytes of a file in one BLOCK */
     SYNC_FRAME_MOST = 1 << 20,   /* payload of any frame of these */
     SYNC_FEED_WINDOW = 4 << 20,  /* bytes of FEED that may be unacknowledged */
-    SYNC_PART_LEAST = 1 << 20,   /* a part of a file that is smaller is not gone on with */
+    SYNC_PART_LEAST = 1 << 20,   /* a part of a file that is smaller is not resumed */
     SYNC_FAILED_MOST = 20,       /* FAILEDs with a text from one host */
     SYNC_HANDSHAKE_MS = 5000,    /* for a connection from host to host */
     SYNC_RDMA_MS = 5000,         /* for the first bytes over RDMA */
 };
 
-#define SYNC_PURPOSE "sync" /* of the handshake between two hosts */
+#define SYNC_PURPOSE "sync" /* in the handshake between two hosts */
 /* Begins the names of files that have not come as a whole; they are no part of any tree. */
 #define SYNC_TEMPORARY_START ".mlaunch-sync."
 

@@ -23,7 +23,7 @@ enum tree_kind {
 
 enum {
     TREE_PATH_MOST = 4000, /* bytes of a path, or of a link's target */
-    TREE_NAME_MOST = 255,  /* of one name in it */
+    TREE_NAME_MOST = 255,  /* one name in it */
     TREE_ENTRIES_MOST = 50000000,
     TREE_DEPTH_MOST = TREE_PATH_MOST / 2,       /* directories below one another in a path */
     TREE_PACKED_MOST = 80 + 2 * TREE_PATH_MOST, /* bytes of a packed entry */
@@ -34,13 +34,13 @@ struct tree_entry {
     bool is_sparse, has_hash;
     uint16_t root;   /* which PATH it belongs to */
     uint32_t mode;   /* permissions */
-    int64_t seconds; /* of its modification */
+    int64_t seconds; /* when it was modified */
     uint32_t nanoseconds;
-    uint64_t size;           /* of a file */
-    uint32_t first;          /* of TREE_OTHER_NAME: index of the file */
-    uint8_t hash[TREE_HASH]; /* of its contents, if has_hash */
+    uint64_t size;           /* a file's */
+    uint32_t first;          /* for TREE_OTHER_NAME: index of the file */
+    uint8_t hash[TREE_HASH]; /* the contents', if has_hash */
     char *path;              /* "NAME" or "NAME/…", without "." and ".." */
-    char *target;            /* of TREE_LINK, else "" */
+    char *target;            /* for TREE_LINK, else "" */
 };
 
 /* All zero is an empty list. */

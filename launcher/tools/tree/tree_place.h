@@ -11,7 +11,7 @@
 struct tree_place {
     int root;                      /* the directory; not owned */
     int fd;                        /* the one that was gone to last, or -1 */
-    char path[TREE_PATH_MOST + 1]; /* of that one */
+    char path[TREE_PATH_MOST + 1]; /* where that one is */
 };
 
 void tree_place_open(struct tree_place *p, int root);

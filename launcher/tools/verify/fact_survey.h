@@ -10,7 +10,7 @@ struct fact_survey {
     struct query_command *c;
     const char *sysfs; /* a folder with a folder of recorded files for each host's name; or NULL */
     const char *file;  /* to be compared; or NULL */
-    const struct string_list *modules; /* of Python, to be compared; or NULL */
+    const struct string_list *modules; /* Python's, to be compared; or NULL */
     bool with_jobs;
 
     /* Filled in; one for each host. */

@@ -43,10 +43,10 @@ struct host_port {
     char state[32];            /* "ACTIVE", "DOWN", …; "": unknown */
     char physical[32];         /* "LinkUp", "Polling", …; "": unknown */
     char rate[HOST_FACT_NAME]; /* "100 Gb/sec (4X EDR)" */
-    double gigabits;           /* of the rate; 0: unknown */
+    double gigabits;           /* the rate's; 0: unknown */
     bool is_active, is_ethernet;
-    char interface[HOST_FACT_NAME]; /* of a RoCE port; or "" */
-    int mtu;                        /* of the interface; 0: unknown */
+    char interface[HOST_FACT_NAME]; /* a RoCE port's; or "" */
+    int mtu;                        /* the interface's; 0: unknown */
     char bond[HOST_FACT_NAME];      /* that it is or belongs to; or "" */
     int bond_links, bond_links_up;
     char pkey[16];
@@ -58,7 +58,7 @@ struct host_port {
 struct host_device {
     char name[HOST_FACT_NAME], guid[HOST_FACT_NAME], firmware[HOST_FACT_NAME];
     char driver[HOST_FACT_NAME];
-    char speed[HOST_FACT_NAME], speed_most[HOST_FACT_NAME]; /* of its PCIe link; or "" */
+    char speed[HOST_FACT_NAME], speed_most[HOST_FACT_NAME]; /* the PCIe link's; or "" */
     int width, width_most;                                  /* 0: unknown */
     int numa_node;                                          /* -1: unknown */
     char iommu[32];             /* "identity", "DMA", "DMA-FQ"; "": none, or unknown */
@@ -67,7 +67,7 @@ struct host_device {
     int port_count;
 };
 
-/* Of ranks on that host; HUGE_VAL: without limit, or unknown. */
+/* The limits of ranks on that host; HUGE_VAL: without limit, or unknown. */
 struct host_limits {
     double memlock, nofile, nproc, shm_free, tmp_free, cache_free, cgroup_cpus, cgroup_memory;
     char no_process_read[HOST_FACT_TEXT]; /* why ranks can't read each other's memory; or "" */
@@ -89,7 +89,7 @@ struct host_facts {
 };
 
 /* Reads an answer. ML_ERR_REFUSED: a member is malformed, and the sentence says which, but not the
- * host's name. To be cleared after a failure, too. */
+ * host's name. Clear it even after a failure. */
 int host_facts_read(struct host_facts *out, json_t *said, struct fault *why);
 void host_facts_clear(struct host_facts *h);
 

@@ -6,11 +6,12 @@
 #include <string.h>
 
 static const double latency_most = 2.1; /* times the median */
-/* Of the best. TCP and emulated RDMA take processors, and busy ones halve the bandwidth easily. */
+/* As a share of the best. TCP and emulated RDMA take processors, and busy ones halve the bandwidth
+ * easily. */
 static const double bandwidth_least = 0.93, busy_bandwidth_least = 0.5;
-static const double rate_least = 0.9;      /* of that of the ports */
+static const double rate_least = 0.9;      /* as a share of the rate of the ports */
 static const double uneven_most = 3;       /* the 99th percentile: times the median of the way */
-static const double busy_uneven_most = 10; /* and of the 99th percentiles of the class */
+static const double busy_uneven_most = 10; /* and times the median 99th percentile of the class */
 static const double steady_most = 2;       /* times the least figure of a way */
 
 bool pair_judge_is_alike(const struct verified_pair *a, const struct verified_way *way,
@@ -33,7 +34,7 @@ static int figures_compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Of an even number of figures the lower one of the two in the middle. */
+/* If the number of figures is even, the lower one of the two in the middle. */
 static struct placed_figure median(struct placed_figure *list, size_t count)
 {
     qsort(list, count, sizeof(*list), figures_compare);

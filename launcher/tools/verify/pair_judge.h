@@ -16,13 +16,13 @@
 enum pair_trouble {
     PAIR_IS_LATE = 1,
     PAIR_IS_SLOW = 2,       /* beside the others */
-    PAIR_IS_BELOW_RATE = 4, /* of its ports */
+    PAIR_IS_BELOW_RATE = 4, /* what its ports carry */
     PAIR_IS_UNEVEN = 8
 };
 
 /* What a way is judged by. */
 struct pair_reference {
-    double us, p99_us;         /* of the median way */
+    double us, p99_us;         /* the median way's */
     double best;               /* GB/s, of any way in any direction */
     size_t median_at, best_at; /* the pairs that have these */
 };
@@ -35,10 +35,10 @@ struct pair_extent {
 /* One way between two hosts. */
 struct verified_way {
     struct pair_rail rail;
-    struct pair_extent us, p99_us, slower; /* of the slower direction: GB/s; all 0: none yet */
+    struct pair_extent us, p99_us, slower; /* in the slower direction: GB/s; all 0: none yet */
     double rate;                           /* GB/s that its ports carry; 0: unknown */
     unsigned trouble;                      /* enum pair_trouble; 0: none */
-    struct pair_reference against;         /* of `trouble` */
+    struct pair_reference against;         /* for `trouble` */
 };
 
 struct verified_pair {

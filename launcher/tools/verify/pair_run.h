@@ -20,7 +20,7 @@ struct pair_rail {
 
 struct pair_run {
     int a, b;                    /* hosts, set by the caller */
-    const char *backend, *bytes; /* of long messages: "tcp", "256K" */
+    const char *backend, *bytes; /* for long messages: "tcp", "256K" */
     /* Filled in. */
     struct pair_rail rails[RDMA_RAILS + 1];
     int count;

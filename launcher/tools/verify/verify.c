@@ -73,7 +73,7 @@ static int hosts_ask(struct verify *v, struct fault *why)
                                         .take = round_take,
                                         .arg = v};
 
-    query_free(v->c.answers, v->c.hosts->count); /* of leftovers_fix() */
+    query_free(v->c.answers, v->c.hosts->count); /* the answers that leftovers_fix() got */
     v->c.answers = NULL;
     return query_command_ask_rounds(&v->c, &rounds, why);
 }

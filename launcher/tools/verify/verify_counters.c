@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* Of emulated devices: these repeat what busy processors have dropped or answered late. */
+/* Emulated devices' counters: these repeat what busy processors have dropped or answered late. */
 static const char *const emulated_errors[] = {"retry_exceeded_err", "send_err", NULL};
 
 /* Notifications of congestion: sent and received. */

@@ -11,8 +11,8 @@ struct verify {
     struct fact_survey survey;
     struct finding_list findings;
     int *ports;        /* TCP ports on which the hosts listen, for the connections; 0: none */
-    json_t **failed;   /* of each host: the connections that failed; or NULL */
-    json_t **resolved; /* of each host: what the names of all mean there; or NULL */
+    json_t **failed;   /* per host, the connections that failed; or NULL */
+    json_t **resolved; /* per host, what the names of all mean there; or NULL */
     json_t *pairs;     /* the figures of each pair: an array; NULL: there was no traffic */
 };
 

@@ -28,7 +28,7 @@ struct pair_survey {
     int hosts;             /* those that are there */
     struct pair_run *runs; /* room for one group, as the others below */
     struct verified_pair **group;
-    bool *is_used; /* of each host: it is in the group */
+    bool *is_used; /* per host: it is in the group */
 };
 
 /* --- measuring -------------------------------------------------------------------------------- */

@@ -12,7 +12,7 @@
 #include <string.h>
 
 static const double clock_bound_s = 1;
-/* A host is slow if it takes longer than this, and than so many times the median of all. */
+/* A host is slow above both this limit and this multiple of the median of all. */
 static const double connect_bound_s = 5, connect_most = 3;
 
 /* Where others reach the host: as for a job, the hostfile's address comes first. */
@@ -105,7 +105,7 @@ static void pair_check(struct verify *v, int a, int b)
                     there ? there : back);
 }
 
-/* A host whose name is another one's, too. */
+/* A host whose name is also another one's. */
 static int twin_find(const struct verify *v, int host)
 {
     for (int i = 0; i < host; i++)
@@ -155,8 +155,8 @@ static const char *address_text(const json_t *addresses)
 
 /* The hosts on which a name is not found, or means another machine, make one finding each. */
 struct name_trouble {
-    int count, first; /* of hosts */
-    char text[256];   /* of the first */
+    int count, first; /* how many hosts */
+    char text[256];   /* the first one's */
 };
 
 static void trouble_add(struct name_trouble *t, int host, const char *text)

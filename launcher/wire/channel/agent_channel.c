@@ -25,7 +25,7 @@ struct agent_channel {
     const struct host *to;
     struct channel *channel;
     struct frame_stream *frames; /* once the channel is open */
-    int fd;                      /* that of `frames`, for shutdown() */
+    int fd;                      /* the same as in `frames`, for shutdown() */
     int64_t begun_ms;            /* when it began to be opened */
     int64_t heard_ms;            /* when the last frame came */
     bool ended;
@@ -34,7 +34,7 @@ struct agent_channel {
     /* The channel's thread stores its result in `opened` and rings the bell. */
     int bell; /* eventfd */
     struct event *on_bell;
-    pthread_mutex_t lock; /* of `opened` */
+    pthread_mutex_t lock; /* for `opened` */
     struct fault opened;
 };
 

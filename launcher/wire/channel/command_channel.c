@@ -43,7 +43,7 @@ struct command_channel {
     int process; /* a pidfd */
     int wake;    /* eventfd: the channel is being closed */
     pthread_t thread;
-    pthread_mutex_t lock; /* of what follows */
+    pthread_mutex_t lock; /* for what follows */
     pthread_cond_t ended;
     struct last_words words;
     bool has_ended;

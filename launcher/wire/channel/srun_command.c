@@ -70,7 +70,7 @@ static const char *const options[] = {"SRUN_CPUS_PER_TASK",
                                       "SLURM_REQ_SWITCH",
                                       NULL};
 
-/* Those of them that the ranks' programs read: how many threads to start, and on what. */
+/* Those which the ranks' programs read: how many threads to start, and on what. */
 static const char *const kept[] = {"SLURM_CPUS_PER_TASK", "SLURM_GPUS_PER_TASK",
                                    "SLURM_THREADS_PER_CORE", NULL};
 

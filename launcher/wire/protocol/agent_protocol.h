@@ -73,7 +73,7 @@ struct calls_head {
     uint64_t made;    /* calls that the rank has begun in all */
 };
 
-/* What an OUTPUT of so many bytes takes of the window; the end of a stream takes nothing. */
+/* What an OUTPUT of `size` bytes takes of the window; the end of a stream takes nothing. */
 static inline uint32_t agent_output_cost(size_t size)
 {
     return size ? (uint32_t)size + AGENT_OUTPUT_EXTRA : 0;

@@ -30,7 +30,7 @@ struct started_report {
 /* What a process and the children that it has waited for have used. */
 struct rank_usage {
     int64_t elapsed_ms, user_ms, system_ms;
-    int64_t peak_bytes; /* of memory that one process held at a time */
+    int64_t peak_bytes; /* memory that one process held at a time */
 };
 /* What a rank has done with the library. */
 struct rank_counted {
@@ -45,8 +45,8 @@ struct exited_report {
     bool core, consequence, ended_by_us;
     char error[256];     /* why it could not be started; "": it was started */
     char core_file[256]; /* "": unknown */
-    char lost[512];      /* of a consequence: a sentence that names the lost peer; or "" */
-    char message[256];   /* of the exception that ended a PyTorch program; or "" */
+    char lost[512];      /* for a consequence: a sentence that names the lost peer; or "" */
+    char message[256];   /* the exception that ended a PyTorch program; or "" */
     char cause[256];     /* what the host knows of why it failed; or "" */
     struct rank_usage usage;
     bool has_counted; /* it has used the library */

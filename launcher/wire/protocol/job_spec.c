@@ -12,46 +12,68 @@
 
 enum { SIZE_MAX_RANKS = 1 << 20, TERM_MAX = 64 };
 
-enum field_kind { FIELD_STRING, FIELD_INT, FIELD_BOOL };
+enum field_kind { FIELD_STRING, FIELD_INT, FIELD_BOOL, FIELD_WORD };
 
+/* A member of JOB, or of the object `in` in it. */
 struct field {
     const char *name;
     enum field_kind kind;
     size_t offset;
-    int min, max; /* FIELD_INT */
+    int min, max;                    /* FIELD_INT */
+    const struct named_value *words; /* FIELD_WORD */
+    const char *in;
 };
 
-#define AT(member) offsetof(struct job_spec, member)
-#define PORT_MAX   65535
-#define MS_MAX     2147483647
+#define AT(member)     .offset = offsetof(struct job_spec, member)
+#define OPTION(member) AT(options.member)
+#define PORT_MAX       65535
+#define MS_MAX         2147483647
 
+/* clang-format off */
 static const struct field fields[] = {
-    {"job", FIELD_STRING, AT(job), 0, 0},
-    {"host_name", FIELD_STRING, AT(host_name), 0, 0},
-    {"backend", FIELD_STRING, AT(backend), 0, 0},
-    {"bind_ip", FIELD_STRING, AT(bind_ip), 0, 0},
-    {"command", FIELD_STRING, AT(command), 0, 0},
-    {"cwd", FIELD_STRING, AT(cwd), 0, 0},
-    {"host_cwd", FIELD_STRING, AT(host_cwd), 0, 0},
-    {"prolog", FIELD_STRING, AT(prolog), 0, 0},
-    {"epilog", FIELD_STRING, AT(epilog), 0, 0},
-    {"name", FIELD_STRING, AT(name), 0, 0},
+    {"job", FIELD_STRING, AT(job)},
+    {"host_name", FIELD_STRING, AT(host_name)},
+    {"backend", FIELD_STRING, AT(backend)},
+    {"bind_ip", FIELD_STRING, AT(bind_ip)},
+    {"command", FIELD_STRING, AT(command)},
+    {"cwd", FIELD_STRING, AT(cwd)},
+    {"host_cwd", FIELD_STRING, AT(host_cwd)},
+    {"prolog", FIELD_STRING, OPTION(prolog)},
+    {"epilog", FIELD_STRING, OPTION(epilog)},
+    {"name", FIELD_STRING, OPTION(name)},
     {"size", FIELD_INT, AT(size), 1, SIZE_MAX_RANKS},
     {"hosts", FIELD_INT, AT(hosts), 1, SIZE_MAX_RANKS},
     {"host", FIELD_INT, AT(host), 0, SIZE_MAX_RANKS},
-    {"port", FIELD_INT, AT(port), 0, PORT_MAX},
-    {"starting_port", FIELD_INT, AT(starting_port), 0, PORT_MAX},
-    {"init_timeout_ms", FIELD_INT, AT(init_timeout_ms), 0, MS_MAX},
-    {"stall_ms", FIELD_INT, AT(stall_ms), 0, MS_MAX},
-    {"grace_ms", FIELD_INT, AT(grace_ms), 0, MS_MAX},
-    {"stdin_rank", FIELD_INT, AT(stdin_rank), 0, SIZE_MAX_RANKS},
+    {"port", FIELD_INT, OPTION(port), 0, PORT_MAX},
+    {"starting_port", FIELD_INT, OPTION(starting_port), 0, PORT_MAX},
+    {"init_timeout_ms", FIELD_INT, OPTION(init_timeout_ms), 0, MS_MAX},
+    {"stall_ms", FIELD_INT, OPTION(stall_ms), 0, MS_MAX},
+    {"grace_ms", FIELD_INT, OPTION(grace_ms), 0, MS_MAX},
+    {"stdin_rank", FIELD_INT, OPTION(stdin_rank), 0, SIZE_MAX_RANKS},
     {"restart", FIELD_INT, AT(restart), 0, INT_MAX},
-    {"restarts", FIELD_INT, AT(restarts), 0, INT_MAX},
-    {"local_net", FIELD_BOOL, AT(local_net), 0, 0},
-    {"secure", FIELD_BOOL, AT(secure), 0, 0},
-    {"compat", FIELD_BOOL, AT(compat), 0, 0},
-    {"eager", FIELD_BOOL, AT(eager), 0, 0},
+    {"restarts", FIELD_INT, OPTION(restarts), 0, INT_MAX},
+    {"local_net", FIELD_BOOL, OPTION(local_net)},
+    {"secure", FIELD_BOOL, OPTION(secure)},
+    {"compat", FIELD_BOOL, OPTION(compat)},
+    {"eager", FIELD_BOOL, OPTION(eager)},
+    {"bind", FIELD_WORD, OPTION(bind), .words = job_words_bind},
+    {"stdin", FIELD_WORD, OPTION(stdin_mode), .words = job_words_stdin},
+    {"buffer", FIELD_WORD, OPTION(buffer), .words = job_words_buffer},
+    {"mpi", FIELD_WORD, OPTION(mpi), .words = job_words_mpi},
+    {"port", FIELD_INT, OPTION(rdma.port), 0, 255, .in = "rdma"},
+    {"gid_index", FIELD_INT, OPTION(rdma.gid_index), -1, 255, .in = "rdma"},
+    {"mtu", FIELD_INT, OPTION(rdma.mtu), 0, 4096, .in = "rdma"},
+    {"qp", FIELD_INT, OPTION(rdma.qp), 0, RDMA_PAIRS_UC, .in = "rdma"},
+    {"rank", FIELD_INT, AT(pty.rank), 0, SIZE_MAX_RANKS, .in = "pty"},
+    {"rows", FIELD_INT, AT(pty.rows), 1, UINT16_MAX, .in = "pty"},
+    {"columns", FIELD_INT, AT(pty.columns), 1, UINT16_MAX, .in = "pty"},
+    {"term", FIELD_STRING, AT(pty.term), .in = "pty"},
+    {"pid", FIELD_INT, AT(attach.pid), 2, INT_MAX, .in = "attach"},
+    {"rank", FIELD_INT, AT(attach.rank), 0, SIZE_MAX_RANKS, .in = "attach"},
 };
+/* clang-format on */
+
+enum { FIELDS = sizeof(fields) / sizeof(fields[0]) };
 
 static int member_refuse(struct fault *why, const char *what, const char *name)
 {
@@ -63,48 +85,91 @@ static int out_of_memory(struct fault *why)
     return fault_set(why, ML_ERR_MEMORY, "out of memory while reading the job");
 }
 
-static int field_read(struct job_spec *m, const struct field *f, struct fault *why)
+/* Returns what is wrong with the value, or NULL. */
+static const char *value_read(void *at, const struct field *f, const json_t *value)
 {
-    char *at = (char *)m + f->offset;
-    const json_t *value = json_object_get(m->root, f->name);
-    json_int_t number;
+    const char *text = json_string_value(value);
+    json_int_t number = json_integer_value(value);
 
     switch (f->kind) {
     case FIELD_STRING:
-        if (!json_is_string(value))
-            return member_refuse(why, "is not a string", f->name);
-        *(const char **)(void *)at = json_string_value(value);
-        return 0;
+        *(const char **)at = text;
+        return text ? NULL : "is not a string";
     case FIELD_BOOL:
-        if (!json_is_boolean(value))
-            return member_refuse(why, "is not true or false", f->name);
-        *(bool *)(void *)at = json_is_true(value);
-        return 0;
+        *(bool *)at = json_is_true(value);
+        return json_is_boolean(value) ? NULL : "is not true or false";
     case FIELD_INT:
+        *(int *)at = (int)number;
         if (!json_is_integer(value))
-            return member_refuse(why, "is not a whole number", f->name);
-        number = json_integer_value(value);
-        if (number < f->min || number > f->max)
-            return member_refuse(why, "is out of range", f->name);
-        *(int *)(void *)at = (int)number;
-        return 0;
+            return "is not a whole number";
+        return number >= f->min && number <= f->max ? NULL : "is out of range";
+    case FIELD_WORD:
+        for (const struct named_value *w = f->words; text && w->word; w++) {
+            *(int *)at = w->value;
+            if (strcmp(text, w->word) == 0)
+                return NULL;
+        }
+        return "is not one of its words";
+    }
+    return NULL;
+}
+
+/* An object that is not there leaves its members as they are. */
+static int fields_read(struct job_spec *m, struct fault *why)
+{
+    const char *wrong = NULL;
+
+    for (int i = 0; i < FIELDS; i++) {
+        const struct field *f = &fields[i];
+        const json_t *object = f->in ? json_object_get(m->root, f->in) : m->root;
+
+        if (object)
+            wrong = value_read((char *)m + f->offset, f, json_object_get(object, f->name));
+        if (wrong)
+            return member_refuse(why, f->in ? "is invalid" : wrong, f->in ? f->in : f->name);
     }
     return 0;
 }
 
-/* Stores in *out the index of the member's value in `words` (NULL-terminated). */
-static int word_read(const json_t *root, const char *name, const char *const *words, int *out,
-                     struct fault *why)
+static json_t *value_write(const void *at, const struct field *f)
 {
-    const char *text = json_string_value(json_object_get(root, name));
+    const char *text;
 
-    for (int i = 0; text && words[i]; i++) {
-        if (strcmp(text, words[i]) == 0) {
-            *out = i;
-            return 0;
+    switch (f->kind) {
+    case FIELD_STRING:
+        text = *(const char *const *)at;
+        return json_string(text ? text : "");
+    case FIELD_BOOL:
+        return json_boolean(*(const bool *)at);
+    case FIELD_INT:
+        return json_integer(*(const int *)at);
+    case FIELD_WORD:
+        for (const struct named_value *w = f->words; w->word; w++)
+            if (w->value == *(const int *)at)
+                return json_string(w->word);
+    }
+    return NULL;
+}
+
+json_t *job_spec_write(const struct job_spec *m)
+{
+    json_t *root = json_object(), *in;
+
+    for (int i = 0; root && i < FIELDS; i++) {
+        const struct field *f = &fields[i];
+
+        if (f->in && ((strcmp(f->in, "pty") == 0 && m->pty.rank < 0) ||
+                      (strcmp(f->in, "attach") == 0 && !m->attach.pid)))
+            continue;
+        if (f->in && !json_object_get(root, f->in))
+            json_object_set_new(root, f->in, json_object());
+        in = f->in ? json_object_get(root, f->in) : root;
+        if (json_object_set_new(in, f->name, value_write((const char *)m + f->offset, f))) {
+            json_decref(root);
+            root = NULL;
         }
     }
-    return member_refuse(why, "is not one of its words", name);
+    return root;
 }
 
 /* Reads an array of strings into a NULL-terminated list. `is_env`: each must be NAME=VALUE. */
@@ -410,58 +475,12 @@ static int topology_read(struct job_spec *m, struct fault *why)
     return 0;
 }
 
-/* Reads the user's choices for all RDMA ports; without the member there are none. */
-static int rdma_read(struct job_spec *m, struct fault *why)
-{
-    const json_t *rdma = json_object_get(m->root, "rdma");
-
-    m->rdma.gid_index = -1;
-    if (!rdma)
-        return 0;
-    if (json_unpack((json_t *)(uintptr_t)rdma, "{s?i, s?i, s?i, s?i}", "port", &m->rdma.port,
-                    "gid_index", &m->rdma.gid_index, "mtu", &m->rdma.mtu, "qp", &m->rdma.qp) ||
-        m->rdma.port < 0 || m->rdma.port > 255 || m->rdma.gid_index < -1 ||
-        m->rdma.gid_index > 255 || m->rdma.mtu < 0 || m->rdma.mtu > 4096 || m->rdma.qp < 0 ||
-        m->rdma.qp > RDMA_PAIRS_UC)
-        return member_refuse(why, "is invalid", "rdma");
-    return 0;
-}
-
 bool job_spec_is_term(const char *text)
 {
     static const char allowed[] =
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_+.";
 
     return strlen(text) < TERM_MAX && strspn(text, allowed) == strlen(text);
-}
-
-/* Reads which rank gets a terminal; without the member none does. */
-static int pty_read(struct job_spec *m, struct fault *why)
-{
-    const json_t *pty = json_object_get(m->root, "pty");
-
-    m->pty = (struct job_pty){.rank = -1, .term = ""};
-    if (!pty)
-        return 0;
-    if (json_unpack((json_t *)(uintptr_t)pty, "{s:i, s:i, s:i, s:s}", "rank", &m->pty.rank, "rows",
-                    &m->pty.rows, "columns", &m->pty.columns, "term", &m->pty.term) ||
-        m->pty.rank < 0 || m->pty.rank >= m->size || m->pty.rows < 1 || m->pty.rows > UINT16_MAX ||
-        m->pty.columns < 1 || m->pty.columns > UINT16_MAX || !job_spec_is_term(m->pty.term))
-        return member_refuse(why, "is invalid", "pty");
-    return 0;
-}
-
-/* Without the member the job joins no other. */
-static int attach_read(struct job_spec *m, struct fault *why)
-{
-    const json_t *attach = json_object_get(m->root, "attach");
-
-    if (!attach)
-        return 0;
-    if (member_int(attach, "pid", INT_MAX, &m->attach.pid) || m->attach.pid < 2 || m->size != 1 ||
-        member_int(attach, "rank", SIZE_MAX_RANKS, &m->attach.rank))
-        return member_refuse(why, "is invalid", "attach");
-    return 0;
 }
 
 /* The job's id becomes part of file names. */
@@ -473,49 +492,39 @@ static bool job_id_is_valid(const char *id)
     return id[0] && strlen(id) < AUTH_JOB && strspn(id, allowed) == strlen(id);
 }
 
-static int words_read(struct job_spec *m, struct fault *why)
+/* What the table cannot say of single values. */
+static int values_check(const struct job_spec *m, struct fault *why)
 {
     static const char *const backends[] = {"tcp", "shm", "rdma", "none", NULL};
-    static const char *const binds[] = {"none",   "hwthread", "core", "l3cache",
-                                        "socket", "numa",     NULL};
-    static const char *const stdins[] = {"none", "all", "rank", NULL};
-    static const char *const buffers[] = {"line", "full", "none", NULL};
-    static const char *const mpis[] = {"auto", "auto-asked", "pmi1", "pmix", "none", NULL};
-    int backend, bind, mode, buffer, mpi;
-    int rc = word_read(m->root, "backend", backends, &backend, why);
+    int backend = 0;
 
-    if (!rc)
-        rc = word_read(m->root, "bind", binds, &bind, why);
-    if (!rc)
-        rc = word_read(m->root, "stdin", stdins, &mode, why);
-    if (!rc)
-        rc = word_read(m->root, "buffer", buffers, &buffer, why);
-    if (!rc)
-        rc = word_read(m->root, "mpi", mpis, &mpi, why);
-    if (rc)
-        return rc;
-    m->buffer = (enum job_buffer)buffer;
-    m->bind = (enum job_bind)bind;
-    m->mpi = (enum job_mpi)mpi;
-    m->stdin_mode = (enum job_stdin)mode;
+    while (backends[backend] && strcmp(backends[backend], m->backend) != 0)
+        backend++;
+    if (!backends[backend])
+        return member_refuse(why, "is not one of its words", "backend");
+    if (!job_id_is_valid(m->job))
+        return member_refuse(why, "is not an id", "job");
+    if (m->options.name[0] && !job_file_is_name(m->options.name))
+        return member_refuse(why, "is not a name", "name");
+    if (m->pty.rank >= m->size || !job_spec_is_term(m->pty.term))
+        return member_refuse(why, "is invalid", "pty");
+    if (m->attach.pid && m->size != 1)
+        return member_refuse(why, "is invalid", "attach");
     return 0;
 }
 
 static int message_read(struct job_spec *m, struct fault *why)
 {
     const char *secret = json_string_value(json_object_get(m->root, "secret"));
-    int rc = 0;
+    int rc;
 
-    for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]) && !rc; i++)
-        rc = field_read(m, &fields[i], why);
+    m->options.rdma.gid_index = -1;
+    m->pty = (struct job_pty){.rank = -1, .term = ""};
+    rc = fields_read(m, why);
     if (!rc)
-        rc = words_read(m, why);
+        rc = values_check(m, why);
     if (rc)
         return rc;
-    if (!job_id_is_valid(m->job))
-        return member_refuse(why, "is not an id", "job");
-    if (m->name[0] && !job_file_is_name(m->name))
-        return member_refuse(why, "is not a name", "name");
     if (!secret || !hex_parse(secret, m->secret, sizeof(m->secret)))
         return member_refuse(why, "is not 64 hexadecimal digits", "secret");
     rc = strings_read(&m->env, json_object_get(m->root, "env"), "env", true, why);
@@ -533,12 +542,6 @@ static int message_read(struct job_spec *m, struct fault *why)
         rc = ranks_read(m, why);
     if (!rc)
         rc = topology_read(m, why);
-    if (!rc)
-        rc = rdma_read(m, why);
-    if (!rc)
-        rc = pty_read(m, why);
-    if (!rc)
-        rc = attach_read(m, why);
     return rc;
 }
 
@@ -606,6 +609,6 @@ const char *job_spec_variable(const struct job_spec *m, const struct job_app *ap
 
 bool job_spec_has_stdin(const struct job_spec *m, int rank)
 {
-    return m->stdin_mode == JOB_STDIN_ALL ||
-           (m->stdin_mode == JOB_STDIN_RANK && m->stdin_rank == rank);
+    return m->options.stdin_mode == STDIN_ALL ||
+           (m->options.stdin_mode == STDIN_RANK && m->options.stdin_rank == rank);
 }

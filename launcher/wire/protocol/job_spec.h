@@ -8,27 +8,14 @@
 #define LAUNCHER_WIRE_PROTOCOL_JOB_SPEC_H
 
 #include "common/fault.h"
+#include "common/job_options.h"
 #include "common/net/auth.h"
-#include "common/rdma_choice.h"
 #include "launcher/base/process/job_copy.h"
 
 #include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-enum job_bind {
-    JOB_BIND_NONE,
-    JOB_BIND_HWTHREAD,
-    JOB_BIND_CORE,
-    JOB_BIND_L3CACHE,
-    JOB_BIND_SOCKET,
-    JOB_BIND_NUMA
-};
-enum job_buffer { JOB_BUFFER_LINE, JOB_BUFFER_FULL, JOB_BUFFER_NONE };
-/* JOB_MPI_AUTO_ASKED: the user has written --mpi auto. */
-enum job_mpi { JOB_MPI_AUTO, JOB_MPI_AUTO_ASKED, JOB_MPI_PMI1, JOB_MPI_PMIX, JOB_MPI_NONE };
-enum job_stdin { JOB_STDIN_NONE, JOB_STDIN_ALL, JOB_STDIN_RANK };
 
 /* The rank that gets a terminal. */
 struct job_pty {
@@ -47,7 +34,7 @@ struct job_copy {
     /* With --stage-libs, of programs and libraries: */
     const char **needed;  /* NULL-terminated: the libraries that it needs; NULL: not known */
     const char *run_path; /* where it wants them to be looked for, or "" */
-    bool is_inherited;    /* run_path holds for what they need, too (DT_RPATH) */
+    bool is_inherited;    /* run_path also holds for what they need (DT_RPATH) */
     const char *glibc;    /* the version of glibc that it needs, or "" */
 };
 
@@ -74,8 +61,7 @@ struct job_rank {
 struct job_spec {
     json_t *root; /* owns all strings */
     const char *job;
-    int restart;  /* how many runs of the job came before */
-    int restarts; /* how many there may be: --restarts */
+    int restart; /* how many runs of the job came before */
     uint8_t secret[AUTH_SECRET];
     int size, hosts, host;
     const char *host_name;
@@ -83,34 +69,28 @@ struct job_spec {
     int *host_of;            /* size of them */
     const char **addresses;  /* per host, "" where unknown; NULL: the launcher has not sent them */
     const char *backend;     /* "tcp", "shm", "rdma" or "none" */
-    bool local_net, secure, compat, eager;
+    struct job_options options;
     const char *bind_ip; /* or "" */
     const char **peers;  /* NULL-terminated */
-    int port, starting_port;
-    int init_timeout_ms, stall_ms, grace_ms;
-    enum job_bind bind;
-    enum job_mpi mpi; /* how MPI programs are served */
     const char *command;
-    enum job_buffer buffer; /* of the ranks' standard output */
-    enum job_stdin stdin_mode;
-    int stdin_rank;
     struct job_pty pty;
     struct job_attach attach;
-    const char **env;            /* NULL-terminated */
-    const char *cwd, *host_cwd;  /* or "" */
-    const char *prolog, *epilog; /* commands for sh -c, or "" */
-    const char *name;            /* --name, or "" */
-    json_t *wiring;              /* [host][host][device], or NULL */
-    struct rdma_choice rdma;
+    const char **env;           /* NULL-terminated */
+    const char *cwd, *host_cwd; /* or "" */
+    json_t *wiring;             /* [host][host][device], or NULL */
     struct job_copy *files;
     int file_count;
     struct job_app *apps;
     int app_count;
     const char ***wraps; /* each NULL-terminated, at least a program: goes before a rank's own */
     int wrap_count;
-    struct job_rank *ranks; /* those of this host */
+    struct job_rank *ranks; /* this host's */
     int rank_count;
 };
+
+/* Makes the JSON object of those members that are one value each. The rest, and the secret, are for
+ * the caller to add (job_spec_encode.h). NULL: out of memory, or a string is not UTF-8. */
+json_t *job_spec_write(const struct job_spec *m);
 
 /* Parses and checks. ML_ERR_REFUSED names the invalid member. */
 int job_spec_decode(struct job_spec **out, const char *text, size_t size, struct fault *why);

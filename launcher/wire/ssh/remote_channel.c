@@ -100,7 +100,7 @@ static void *channel_run(void *arg)
     int rc = channel_establish(c, &config, &session, &agent, &why);
 
     if (rc == 0)
-        why = (struct fault){0}; /* of attempts that failed before one succeeded */
+        why = (struct fault){0}; /* forget attempts that failed before one succeeded */
     c->ready(&c->base, &why, c->arg);
     if (rc == 0) {
         rc = remote_pump(&agent.command, c->far_fd, agent.first, agent.first_size, &why);

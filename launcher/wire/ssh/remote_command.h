@@ -12,7 +12,7 @@
 struct remote_command {
     struct remote_session *session;
     ssh_channel channel;     /* owned; NULL: not started */
-    struct last_words words; /* of its stderr */
+    struct last_words words; /* from its stderr */
     int status;              /* -1: unknown */
     char signal[16];         /* "KILL", or "" */
     struct ssh_channel_callbacks_struct callbacks;

@@ -23,7 +23,8 @@ struct config_reader {
     struct remote_config *config;
     const char *path;
     int depth;
-    bool applies; /* the current block concerns this host */
+    bool applies;   /* the current block concerns this host */
+    bool is_placed; /* what went wrong is in an included file, and the sentence says where */
 };
 
 /* The next word of a value, with quotes removed in place; *rest moves on. NULL: no more. */
@@ -246,8 +247,7 @@ static int match_line_matches(const struct remote_config *c, char *value, bool *
     return rc;
 }
 
-static int file_read(struct remote_config *c, const char *path, bool must_exist, int depth,
-                     struct fault *why);
+static int file_read(struct config_reader *f, bool must_exist, struct fault *why);
 
 /* The directory that relative names of Include start from. */
 static const char *included_from(const char *path)
@@ -272,8 +272,12 @@ static int include_read(struct config_reader *f, char *value, struct fault *why)
         if (rc)
             return rc;
         if (glob(pattern, GLOB_TILDE, NULL, &found) == 0) {
-            for (size_t i = 0; i < found.gl_pathc && !rc; i++)
-                rc = file_read(f->config, found.gl_pathv[i], false, f->depth + 1, why);
+            for (size_t i = 0; i < found.gl_pathc && !rc; i++) {
+                struct config_reader in = {f->config, found.gl_pathv[i], f->depth + 1, true, false};
+
+                rc = file_read(&in, false, why);
+                f->is_placed = in.is_placed;
+            }
             globfree(&found);
         }
         free(pattern);
@@ -311,23 +315,23 @@ static int line_read(struct config_reader *f, char *line, struct fault *why)
     return keyword_take(f->config, keyword, value, why);
 }
 
-static int file_read(struct remote_config *c, const char *path, bool must_exist, int depth,
-                     struct fault *why)
+static int file_read(struct config_reader *f, bool must_exist, struct fault *why)
 {
-    struct config_reader f = {c, path, depth, true};
-    FILE *stream = fopen(path, "re");
+    FILE *stream = fopen(f->path, "re");
     char *line = NULL;
     size_t room = 0;
     int rc = 0;
 
     if (!stream && (must_exist || errno != ENOENT))
-        return fault_os(why, ML_ERR_ARGUMENT, errno, "cannot read the SSH configuration %s", path);
+        return fault_os(why, ML_ERR_ARGUMENT, errno, "cannot read the SSH configuration %s",
+                        f->path);
     if (!stream)
         return 0;
     for (int number = 1; !rc && getline(&line, &room, stream) >= 0; number++) {
-        rc = line_read(&f, line, why);
-        if (rc && !strstr(why ? why->text : "", " line "))
-            fault_wrap(why, "%s line %d", path, number);
+        rc = line_read(f, line, why);
+        if (rc && !f->is_placed)
+            fault_wrap(why, "%s line %d", f->path, number);
+        f->is_placed = rc != 0;
     }
     free(line);
     fclose(stream);
@@ -414,10 +418,12 @@ static int files_read(struct remote_config *c, struct fault *why)
     if (c->file && strcmp(c->file, "none") == 0)
         return 0;
     if (c->file)
-        return file_read(c, c->file, true, 0, why);
+        return file_read(&(struct config_reader){c, c->file, 0, true, false}, true, why);
     snprintf(path, sizeof(path), "%s/.ssh/config", remote_config_home());
-    rc = file_read(c, path, false, 0, why);
-    return rc ? rc : file_read(c, "/etc/ssh/ssh_config", false, 0, why);
+    rc = file_read(&(struct config_reader){c, path, 0, true, false}, false, why);
+    return rc ? rc
+              : file_read(&(struct config_reader){c, "/etc/ssh/ssh_config", 0, true, false}, false,
+                          why);
 }
 
 /* "user@[::1]" → "::1": user and brackets belong to the hostfile's syntax, not to ssh_config's. */

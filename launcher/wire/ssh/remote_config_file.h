@@ -3,7 +3,7 @@
  * remote_config_file.h: reads ssh_config files as they concern one host.
  *
  * mlaunch reads them itself instead of leaving it to libssh, because libssh 0.10 matches Host
- * against the name that HostName has set, so that a second block about a host is lost; and it knows
+ * against the name that HostName has set, so that a second block about a host is lost; and it has
  * no HostKeyAlias, no IdentitiesOnly, no `Match originalhost`, only one known_hosts file, and no -F
  * for the ssh that ProxyJump runs. Host, Match (all, host, originalhost, user, localuser, exec,
  * final), Include, quotes, tokens and ${VARIABLES} have the meaning of ssh_config(5). Keywords

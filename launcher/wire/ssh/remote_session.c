@@ -15,8 +15,8 @@
 
 enum {
     TRIES = 5, /* connections that sshd may drop before its banner */
-    /* Before the second try, doubled each time, and up to as much again at random: otherwise all
-     * clients that were dropped would come back together. */
+    /* The pause before the second try. It doubles each time, and up to its own length is added at
+     * random, because otherwise all clients that were dropped would come back together. */
     PAUSE_MS = 100,
 };
 

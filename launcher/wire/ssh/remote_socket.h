@@ -11,7 +11,7 @@
 struct remote_socket {
     int fd;                    /* non-blocking; -1: not open */
     struct stream_child proxy; /* pid 0: none */
-    struct last_words words;   /* of the proxy */
+    struct last_words words;   /* the proxy's */
     char where[300];           /* "10.0.0.2 port 22", "the proxy command": for messages */
 };
 

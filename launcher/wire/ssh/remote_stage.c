@@ -53,7 +53,7 @@ struct stage {
     int step_ms;    /* the longest that one request may take */
     char dir[3700]; /* on the host */
     unsigned user;  /* the uid there */
-    bool distrust;  /* replace existing files, too */
+    bool distrust;  /* also replace existing files */
     struct stage_file files[REMOTE_STAGE_FILES];
 };
 

@@ -11,7 +11,7 @@
 
 struct remote_wait {
     int wake;            /* an eventfd that stays readable once the channel is being closed */
-    int64_t deadline_ms; /* of clock_ms */
+    int64_t deadline_ms; /* on clock_ms */
 };
 
 /* Waits for poll() `events` on fd (-1: only for the deadline). 0: they have come. ML_ERR_TIMEOUT:
@@ -19,7 +19,7 @@ struct remote_wait {
  * ML_ERR_SYSTEM: poll() failed. */
 int remote_wait_for(const struct remote_wait *w, int fd, short events, struct fault *why);
 
-/* For library calls without a deadline: until the watch ends, a thread of its own shuts both
+/* For library calls without a deadline. Until the watch ends, a thread of its own shuts both
  * sockets (-1: none) down at the deadline or when the channel is closed, so that the call fails.
  * The sockets must stay open until then. */
 struct remote_watch;

@@ -486,7 +486,7 @@ _get_frame = getattr(sys, "_getframe", None)  # not every Python has it
 
 
 def _say_place(handle):
-    """Says on which line outside this module the next call stands: ps --stacks shows it."""
+    """Says on which line outside this module the next call is, which ps --stacks shows."""
     if not _get_frame:
         return
     frame = _get_frame(4)  # behind this function, _do(), the method and _public()
@@ -837,7 +837,7 @@ class Group:
 
     @_public
     def send(self, data: Buffer, to: int) -> None:
-        """Sends data to rank `to`, whose recv() must have as many bytes.
+        """Sends data to rank `to`, whose recv() must have the same size.
 
         The calls between two ranks match in order. It may return before the receiver has called."""
         to = _integer("to", to)

@@ -122,7 +122,7 @@ def _size(tensor):
 
 
 def _same(tensors, like, what, numel=None):
-    """All have the type of `like` and as many elements, or `numel`."""
+    """All have the type and the number of elements of `like`, or `numel` elements."""
     numel = like.numel() if numel is None else numel
     for tensor in tensors:
         _usable(tensor, what)

@@ -201,7 +201,7 @@ class Pool:
 
 # ---- what is transferred ----
 
-# What stands in the directory of each rank's part, in numbers of 8 bytes:
+# What is in the directory of each rank's part, in numbers of 8 bytes:
 #   bell      grows when another rank has put what this one may wait for
 #   done      grows when another rank has got something from here
 #   waiters   how many threads of all ranks wait for a key of this rank
@@ -223,11 +223,11 @@ _KINDS = ("bytes", "array", "tensor", "object")
 
 
 class _Data:
-    """What is to be put: its bytes' address and size, and how to make the same of them again."""
+    """What to put: its bytes' address and size, and how to make the same of them again."""
 
     def __init__(self):
         self.type, self.shape = b"", ()
-        self.holds = contextlib.ExitStack()  # of the caller's buffer, until the bytes are copied
+        self.holds = contextlib.ExitStack()  # the caller's buffer's, until the bytes are copied
 
     def __enter__(self):
         return self

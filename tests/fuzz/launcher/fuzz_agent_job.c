@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz_agent_job.c: any bytes as LAUNCH_JOB. Of a message that is accepted no index is out of
- * range, and the ranks' environments and files can be made from it.
+ * fuzz_agent_job.c: any bytes as LAUNCH_JOB. If the message is accepted, no index is out of range,
+ * and the ranks' environments and files can be made from it.
  */
 #include "launcher/agent/rank/framework_variables.h"
 #include "launcher/agent/rank/rank_environment.h"

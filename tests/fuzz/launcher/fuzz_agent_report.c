@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * fuzz_agent_report.c: any bytes as the reports of an agent, whose host may be broken or hostile.
- * Each line of the input is a frame: two digits of its type, then its payload. Of what is accepted
+ * Each line of the input is a frame: two digits of its type, then its payload. In what is accepted,
  * each text is terminated and each number in range.
  */
 #include "launcher/wire/protocol/agent_protocol.h"

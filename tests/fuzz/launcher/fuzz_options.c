@@ -31,7 +31,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (o || why.code >= 0 || !*why.text)
             abort();
     } else if (o->action == OPTIONS_RUN) {
-        if (o->app_count < 1 || !o->apps[0].argv[0] || o->grace_ms < 0)
+        if (o->app_count < 1 || !o->apps[0].argv[0] || o->job.grace_ms < 0)
             abort();
     }
     options_destroy(o);

@@ -4,7 +4,7 @@
  * first byte of the input sets the labels and the kind of file. Then each step is a byte, whose low
  * bits choose the stream and whose high bits what happens to it:
  *   0: it ends    1: it is shown if that is due    2: a long piece without a newline
- *   3 and more: so many of the bytes that follow are written
+ *   3 and more: that many of the bytes that follow are written
  */
 #include "launcher/run/stdio/output_label.h"
 
@@ -25,7 +25,7 @@ struct scene {
     struct output_file file;
     int64_t at_ns;
     int long_pieces;
-    size_t counts[256]; /* of each byte that was written */
+    size_t counts[256]; /* how many were written, by byte */
 };
 
 static void on_failed(int err, const struct output_file *file, void *arg)

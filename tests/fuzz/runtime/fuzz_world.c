@@ -34,7 +34,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 struct client {
     const uint8_t *at, *end;
-    uint8_t *payload; /* of the frame that was given last */
+    uint8_t *payload; /* the frame that was given last */
     bool has_given;   /* every other look finds nothing */
 };
 

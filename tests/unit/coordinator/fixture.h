@@ -20,7 +20,7 @@
 enum { PATIENCE_MS = 20000, RANKS_MAX = 64, HOST_PID = 1000, FIXTURE_HOSTS = 4 };
 
 extern const uint8_t fixture_secret[AUTH_SECRET];
-extern const char *const fixture_names[FIXTURE_HOSTS]; /* of the hosts: "a" to "d" */
+extern const char *const fixture_names[FIXTURE_HOSTS]; /* "a" to "d" */
 
 struct agent_client;
 struct event;
@@ -37,7 +37,7 @@ struct fixture {
     int size;
     int host_of[RANKS_MAX];
     struct client *ranks[RANKS_MAX];
-    int split_group; /* of the last split() */
+    int split_group; /* from the last split() */
 };
 
 /* Starts a server for `size` ranks, rank r on host r modulo FIXTURE_HOSTS. fixture_start_joined:

@@ -77,7 +77,7 @@ static void test_oldest_silent_first(void **state)
     assert_ptr_equal(pending_first_out(&server), first);
 }
 
-/* A flood from one address costs that address, though others are older and silent, too. */
+/* A flood from one address costs that address, though others are also silent, and older. */
 static void test_flood_from_one_address(void **state)
 {
     struct connection *rank = add("10.0.0.1"), *other = add("10.0.0.2");

@@ -46,12 +46,12 @@ struct bench_options {
     bool tune;        /* measure every algorithm of the operation */
     const char *plot; /* files' paths, not owned: words; or NULL */
     const char *save; /* with --tune */
-    int transfers;    /* of transfer, for each pair and size */
+    int transfers;    /* for transfer, per pair and size */
     bool is_zero_copy;
-    int rounds; /* of link, as all below */
+    int rounds; /* for link, as all below */
     double duration_s;
     bool is_verbose, is_coloured, is_wide;
-    int columns; /* of the terminal that the table must fit; 0: there is none */
+    int columns; /* the terminal's, which the table must fit; 0: there is none */
 };
 
 /* True if `word` is an option of bench. *takes_value: its value is the next word, or follows

@@ -11,7 +11,7 @@ enum { COMPARISON_MOST = 8 /* settings */ };
 enum comparison_verdict { COMPARISON_NOISE, COMPARISON_BETTER, COMPARISON_WORSE, COMPARISON_NONE };
 
 struct comparison_cell {
-    double middle, low, high;        /* of the values that the verdict looks at */
+    double middle, low, high;        /* the values that the verdict looks at */
     enum comparison_verdict verdict; /* NONE: there is nothing to compare */
     bool is_missing;
 };

@@ -29,7 +29,7 @@ int saved_results_parse(struct saved_results *out, const char *text, size_t size
                         struct fault *why);
 /* The same from a file. */
 int saved_results_read(struct saved_results *out, const char *path, struct fault *why);
-void saved_results_clear(struct saved_results *r); /* also of zeros */
+void saved_results_clear(struct saved_results *r); /* takes zeros */
 
 /* The row of that name, which is probably at index `at`. NULL: there is none. */
 const struct saved_row *saved_results_find(const struct saved_results *r, const char *what, int at);

@@ -37,7 +37,7 @@ static void orders_count(double *ways, int n)
 double two_samples_chance(const double *a, const double *b, int count)
 {
     double ways[TWO_SAMPLES_MOST * TWO_SAMPLES_MOST + 1], some = 0, all = 0;
-    int pairs = count * count, halves = 0; /* of pairs the wrong way round */
+    int pairs = count * count, halves = 0; /* pairs the wrong way round */
 
     for (int i = 0; i < count; i++)
         for (int j = 0; j < count; j++)

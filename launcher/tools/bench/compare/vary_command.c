@@ -22,7 +22,7 @@ enum { RUNS_LEAST = 5 };
 static const double chance_most = 0.01;
 
 struct varying {
-    const char *value, *runs_text; /* of --vary and --runs; NULL: not given */
+    const char *value, *runs_text; /* --vary's and --runs'; NULL: not given */
     enum bench_form form;
     struct string_list words; /* what all runs have in common */
     struct vary_values settings;

@@ -17,6 +17,6 @@ struct vary_values {
  * An empty part stands for no option at all. *out is set on success only; free it with
  * vary_values_clear(). ML_ERR_ARGUMENT. */
 int vary_values_parse(struct vary_values *out, const char *text, struct fault *why);
-void vary_values_clear(struct vary_values *v); /* also of zeros */
+void vary_values_clear(struct vary_values *v); /* takes zeros */
 
 #endif

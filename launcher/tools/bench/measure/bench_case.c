@@ -68,7 +68,7 @@ int bench_case_open(struct bench_case *c, const struct bench_options *o, ml_grou
     *c = (struct bench_case){
         .options = o, .world = world, .rank = ml_rank(world), .ranks = ml_size(world)};
     sizes_set(c, size);
-    room = c->bytes ? c->bytes : 1; /* of atomic, 8 */
+    room = c->bytes ? c->bytes : 1; /* atomic has 8 */
     c->in = buffer_open(c, room);
     c->out = buffer_open(c, room);
     if (!c->in || !c->out) {

@@ -11,7 +11,7 @@ struct bench_case {
     const struct bench_options *options;
     ml_group *world;
     int rank, ranks;
-    size_t bytes; /* of the larger buffer at one rank, in or out, as in NCCL's tests */
+    size_t bytes; /* the larger buffer's at one rank, in or out, as in NCCL's tests */
     size_t count; /* elements that the call names: of a share in those operations */
     size_t share; /* bytes of `count` elements */
     int window;   /* bw, put, get and atomic: messages a call */

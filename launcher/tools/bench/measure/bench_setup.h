@@ -16,7 +16,7 @@ struct bench_setup {
     int ranks, host_count;
     struct bench_host *hosts; /* owned; NULL before bench_setup_add_hosts() */
     char backend[8];          /* "shm" if all ranks share memory, whatever the job's backend */
-    bool local_net;           /* ranks of one host use the network between them, too */
+    bool local_net;           /* ranks of one host also use the network between them */
     bool secure;
     const char *memory;  /* "plain" or "alloc" */
     char *algorithm;     /* owned: the operation's part of MLAUNCH_ALGO, or "auto" */
@@ -33,7 +33,7 @@ int bench_setup_open(struct bench_setup *out, const struct bench_options *o, str
  * order of their first ranks. Does nothing if they are there. ML_ERR_MEMORY. */
 int bench_setup_add_hosts(struct bench_setup *s, const ml_group *world, struct fault *why);
 
-void bench_setup_close(struct bench_setup *s); /* also of zeros */
+void bench_setup_close(struct bench_setup *s); /* takes zeros */
 
 /* Returns "a:2 b:2", owned by the caller; NULL: out of memory. After `most` characters (0: no
  * limit) it ends in the number of the hosts that are left out. */

@@ -56,7 +56,7 @@ static int iterations_choose(struct bench_case *c, int *iterations, struct fault
 }
 
 /* Right after the start of a job its processes still move between processors and its connections
- * are new. So the first size runs as many iterations before it is measured. */
+ * are new. So the first size runs the same number of iterations before it is measured. */
 static int first_warm_up(struct bench_case *c, int iterations, struct fault *why)
 {
     static bool is_warm;

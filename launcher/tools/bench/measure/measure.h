@@ -15,8 +15,9 @@ struct bench_result {
     int iterations;
     double min_us, p25_us, median_us, p75_us, p99_us;
     double algorithm_gbps, bus_gbps; /* 10^9 bytes per second, of the median */
-    double messages_per_s;           /* of one-sided operations, as many as bw has in flight */
-    uint64_t errors;                 /* of all ranks; with --check */
+    double messages_per_s;           /* for one-sided operations, with the same number in flight as
+                                      * bw */
+    uint64_t errors;                 /* on all ranks; with --check */
 };
 
 /* Measures one size; all ranks of the job call it. *out is set on success only; free it with

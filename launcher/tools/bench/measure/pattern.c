@@ -34,7 +34,7 @@ static uint16_t brain_of(unsigned value)
 
 static void element_write(unsigned char out[ELEMENT_MOST], ml_type type, unsigned value)
 {
-    uint64_t whole = value; /* of each type's own size, so that the byte order does not matter */
+    uint64_t whole = value; /* cut to each type's own size, so the byte order does not matter */
     uint16_t two_bytes = type == ML_FLOAT16 ? half_of(value) : brain_of(value);
     uint32_t four_bytes = value;
     float single[2] = {(float)value, 0};

@@ -16,7 +16,7 @@
 /* What the leader of a pair tells rank 0 after each round; all zeros: nothing was measured. */
 struct round_report {
     double errors;
-    double medians[PAIR_WAYS]; /* of the round */
+    double medians[PAIR_WAYS]; /* this round's */
     struct time_summary all[PAIR_WAYS];
 };
 

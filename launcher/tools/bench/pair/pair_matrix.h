@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* pair_matrix.h: prints the latencies or bandwidths of all pairs as a matrix, in which worse ones
- * stand out: by a mark, and on a terminal by colour too. */
+ * are marked, and on a terminal coloured. */
 #ifndef LAUNCHER_TOOLS_BENCH_PAIR_PAIR_MATRIX_H
 #define LAUNCHER_TOOLS_BENCH_PAIR_PAIR_MATRIX_H
 

@@ -86,7 +86,7 @@ static bool column_is_shown(const struct pair_result *r, int limit, int column)
            (column != VALUE_RAIL || r->has_rails || !r->options->columns);
 }
 
-/* Of all columns but the names. */
+/* The width of all columns but the names. */
 static int values_width(const struct pair_result *r, int limit)
 {
     int width = 0;
@@ -98,8 +98,8 @@ static int values_width(const struct pair_result *r, int limit)
     return width;
 }
 
-/* Of the longest name, and of "# from". On a terminal, less if not even the columns that are never
- * left out would have room beside it. */
+/* The length of the longest name, or of "# from". On a terminal, less if not even the columns that
+ * are never left out would have room beside it. */
 static int name_width(const struct pair_result *r)
 {
     int width = 6, room = (r->options->columns - 1 - values_width(r, 0)) / 2;

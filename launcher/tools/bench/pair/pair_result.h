@@ -20,7 +20,7 @@ struct pair_row {
     int rail;             /* from 0; PAIR_ALL_RAILS: as the library uses them */
     const char *ports[2]; /* at `from` and `to`, with RDMA and one rail; else "" */
     size_t bytes;
-    struct time_summary ways[PAIR_WAYS]; /* of all rounds */
+    struct time_summary ways[PAIR_WAYS]; /* over all rounds */
     double (*rounds)[PAIR_WAYS];         /* owned: the medians of each round, us */
     uint64_t errors;
 };
@@ -40,7 +40,7 @@ struct pair_row *pair_result_add(struct pair_result *r, int from, int to, int ra
 /* NULL: there is none. */
 const struct pair_row *pair_result_find(const struct pair_result *r, int from, int to, int rail,
                                         size_t bytes);
-void pair_result_clear(struct pair_result *r); /* also of zeros */
+void pair_result_clear(struct pair_result *r); /* takes zeros */
 
 /* GB/s (10^9 bytes) of a row at the time that a message takes; of both ways the sum. 0: none. */
 double pair_result_gbps(const struct pair_row *row, enum pair_way way, double us);
@@ -52,7 +52,7 @@ bool pair_result_cell(const struct pair_result *r, int from, int to, bool is_lat
 /* The size at which the matrix of latencies or of bandwidths is measured: the least or greatest. */
 size_t pair_result_cell_bytes(const struct pair_result *r, bool is_latency);
 
-/* How much worse a value of a matrix is than the best one: 0: less than 1.1 times, then 1.5, 2.1
+/* How much worse a value of a matrix is than the best one. 0: less than 1.1 times, then 1.5, 2.1
  * and 4 times; 4: worse. */
 enum { PAIR_GRADES = 5 };
 int pair_result_grade(double value, double best, bool is_latency);

@@ -249,7 +249,7 @@ static int way_run(struct pair_round *p, enum pair_way way)
             time_spread_add(&p->times->all[way], us);
         }
     }
-    /* Of the ways with one direction, at the end that received. */
+    /* For the ways with one direction, at the end that received. */
     if (!rc && (way == PAIR_LATENCY || way == PAIR_BOTH || p->leads == (way == PAIR_BACK)))
         message_check(p);
     return rc;

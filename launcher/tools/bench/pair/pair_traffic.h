@@ -11,7 +11,7 @@ enum pair_way { PAIR_LATENCY, PAIR_THERE, PAIR_BACK, PAIR_BOTH, PAIR_WAYS };
 /* The times at the leader, the lower of the two ranks. Latency: half the time of a message there
  * and back. The others: the time of one message in a window of many; of both, of one each way. */
 struct pair_times {
-    struct time_spread all[PAIR_WAYS], round[PAIR_WAYS]; /* of all rounds, of the last one */
+    struct time_spread all[PAIR_WAYS], round[PAIR_WAYS]; /* over all rounds; in the last one */
     uint64_t errors;                                     /* wrong bytes at both, of all rounds */
 };
 

@@ -7,12 +7,12 @@
 
 #include <stdint.h>
 
-enum { TIME_SPREAD_STEPS = 32 /* of each power of two */, TIME_SPREAD_POWERS = 48 /* of ns */ };
+enum { TIME_SPREAD_STEPS = 32 /* per power of two */, TIME_SPREAD_POWERS = 48 /* ns */ };
 
 /* Begins as {0}. */
 struct time_spread {
     uint64_t count;
-    double least_us, most_us, sum, squares; /* of us */
+    double least_us, most_us, sum, squares; /* in us */
     uint32_t steps[TIME_SPREAD_POWERS * TIME_SPREAD_STEPS];
 };
 

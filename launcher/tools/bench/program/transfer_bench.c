@@ -115,7 +115,7 @@ static int size_run(const struct bench_options *o, ml_group *world, size_t bytes
         rc = pair_run(&m, world, &r, why);
         if (!rc && ml_rank(world) == 0)
             report_add(o, &r, all->count == 0);
-        /* Of sizes that differ, the sum is that of all bytes. */
+        /* If sizes differ, the row of the sums has their mean, weighted by count. */
         all->bytes =
             (size_t)(((double)all->bytes * (double)all->count + (double)bytes * (double)r.count) /
                      (double)(all->count + r.count));

@@ -12,7 +12,7 @@
 enum {
     ARRIVED = 0,   /* a signal: transfers that have come to this rank */
     ANSWERED = 8,  /* a signal: twice the transfers of this rank that were answered */
-    DIGEST = 16,   /* of what comes, by its producer */
+    DIGEST = 16,   /* for what comes, by its producer */
     LANDING = 4096 /* what comes */
 };
 enum { DIGEST_SIZE = crypto_generichash_BYTES };

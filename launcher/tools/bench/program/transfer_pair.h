@@ -16,12 +16,12 @@ struct transfer_memory {
     ml_window *window;
     ml_pool *pool;
     unsigned char *part;        /* this rank's of the window */
-    unsigned char *block;       /* of the pool: what is put */
+    unsigned char *block;       /* in the pool: what is put */
     unsigned char *data;        /* the program's own copy, with --mode copy; owned, or NULL */
     uint64_t arrived, answered; /* what this rank's signals have been so far */
 };
 
-/* Collective. Close it after a failure, too. */
+/* Collective. Close it even after a failure. */
 int transfer_memory_open(struct transfer_memory *m, const struct bench_options *o, ml_group *world,
                          size_t size, struct fault *why);
 void transfer_memory_close(struct transfer_memory *m);

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-/* Of this program and the libraries in it, the linker makes these of malloc and realloc. */
+/* The linker makes these of malloc and realloc, in this program and the libraries in it. */
 void *__real_malloc(size_t size);
 void *__real_realloc(void *old, size_t size);
 void *__wrap_malloc(size_t size);

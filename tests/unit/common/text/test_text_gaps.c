@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_text_gaps.c: what stands in a command's words for a host, a rank or a process. */
+/* test_text_gaps.c: the gaps of a command's words, which a host, a rank or a process fills. */
 #include "common/text/text_gaps.h"
 
 #include <setjmp.h>

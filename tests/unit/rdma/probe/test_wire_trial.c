@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * test_wire_trial.c: where datagrams are sent on InfiniBand, and what is known after a trial if
- * they are lost, too long for the path, another job's, or not answered. The verbs are mocks: the
- * peer answers as soon as something is sent to it.
+ * they are lost, longer than the path allows, another job's, or not answered. The verbs are mocks:
+ * the peer answers as soon as something is sent to it.
  */
 #include "rdma/probe/wire_trial.h"
 
@@ -44,7 +44,7 @@ static struct {
     int lose;         /* how many of the peer's first datagrams are lost */
     bool is_narrow;   /* long datagrams are lost both ways */
     bool is_silent;   /* the peer sends nothing */
-    uint64_t its_tag; /* of the peer's datagrams; 0: the same as ours */
+    uint64_t its_tag; /* in the peer's datagrams; 0: the same as ours */
     bool heard[2];    /* by the peer */
 } mock;
 

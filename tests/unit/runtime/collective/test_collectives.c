@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The diagonal of the collective calls, on a mesh of threads: every call with every algorithm that
- * the table has for it, and with every type. That each is met is a test, too. All of them at many
+ * the table has for it, and with every type. Another test is that each is met. All of them at many
  * sizes: tests/runtime/mesh; over the real transports: tests/runtime/collectives.t.
  */
 #include "common/rank_counters.h"

@@ -46,7 +46,7 @@ static struct {
     json_t *mail;
     uint8_t told[8]; /* types of messages to the coordinator */
     int told_count;
-    json_t *last; /* of the last one */
+    json_t *last; /* the last one */
 } coord_events;
 
 int coord_events_fd(const struct coord_events *n)
@@ -406,7 +406,7 @@ static void test_drain(void **state)
     assert_true(clock_ms() - begin >= 50);
     assert_true(f->sleeps >= 1);
 
-    /* Unless its end has come, too. */
+    /* Unless its end has also come. */
     f->link.ended = true;
     f->link.gone_at = clock_ms() + 1000;
     assert_int_equal(step(&w, &why), ML_ERR_PEER);

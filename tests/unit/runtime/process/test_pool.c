@@ -248,7 +248,7 @@ static void test_fragmentation_and_defrag(void **state)
 static void test_against_a_map(void **state)
 {
     enum { UNITS = 512, STEPS = 10000 };
-    static size_t length[UNITS]; /* of the block that begins there; 0: none does */
+    static size_t length[UNITS]; /* the block that begins there; 0: none does */
     struct pool *p = make((size_t)UNITS * 16, 16);
     unsigned random = 1;
 

@@ -25,7 +25,7 @@ extern struct fake fake;
 /* What the engine has done. */
 unsigned fake_steps(void);
 unsigned fake_rows(void);
-unsigned fake_most_slots(void); /* of one step */
+unsigned fake_most_slots(void); /* in one step */
 unsigned fake_ends(void);       /* calls of lead_end */
 void fake_clear(void);
 

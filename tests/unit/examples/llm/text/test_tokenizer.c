@@ -24,7 +24,7 @@ struct wanted {
     float scores[16];
     const char *merges[8];
     int begin, end;              /* -1: no key */
-    int types_less, scores_less; /* so many elements are missing */
+    int types_less, scores_less; /* the number of elements that are missing */
     bool add_begin;
 };
 
@@ -289,7 +289,7 @@ static void typed_not_control(void **state)
     opened_end(&o);
 }
 
-/* A word of a million letters and as many blanks end in time. */
+/* A word of a million letters, and a million blanks, end in time. */
 static void long_texts_end(void **state)
 {
     static char text[1 << 20];

@@ -22,7 +22,7 @@ static struct job_spec plain(void)
 {
     return (struct job_spec){.job = "j1",
                              .restart = 1,
-                             .restarts = 3,
+                             .options.restarts = 3,
                              .size = 3,
                              .hosts = 2,
                              .host = 0,
@@ -30,7 +30,7 @@ static struct job_spec plain(void)
                              .host_of = host_of,
                              .addresses = addresses,
                              .backend = "tcp",
-                             .compat = true,
+                             .options.compat = true,
                              .bind_ip = "",
                              .peers = none,
                              .rank_count = 2};
@@ -93,12 +93,13 @@ static void jax(void **state)
         port = 61440 + number / 4096 % 4096;
         assert_int_equal(strtol(variable_list_get(&l, "JAX_COORDINATOR_PORT"), NULL, 10), port);
         ports[i] = (int)port;
-        job.port = (int)port; /* --port happens to be there */
+        job.options.port = (int)port; /* --port happens to be there */
         variable_list_truncate(&l, 0);
     }
     assert_int_not_equal(ports[0], ports[1]);
     job.size = 1 << 20; /* more than there are ports */
-    for (job.starting_port = 0; job.starting_port <= 1000; job.starting_port += 1000) {
+    for (job.options.starting_port = 0; job.options.starting_port <= 1000;
+         job.options.starting_port += 1000) {
         framework_variables_add(&l, &config);
         assert_in_range(strtol(variable_list_get(&l, "JAX_COORDINATOR_PORT"), NULL, 10), 61440,
                         65535);
@@ -122,16 +123,16 @@ static void ports_are_nobodys(void **state)
 
         snprintf(id, sizeof(id), "job%d", i);
         job.job = id;
-        job.port = job.starting_port = 0;
+        job.options.port = job.options.starting_port = 0;
         first = framework_port(&job, 0);
         assert_in_range(first, 10000, 32767);
-        job.port = first; /* --port happens to be there */
+        job.options.port = first; /* --port happens to be there */
         second = framework_port(&job, 0);
         assert_int_not_equal(second, first);
         assert_int_not_equal(framework_port(&job, 1), first);
     }
-    job.starting_port = 5000; /* ranks listen on 5001 … 5003 */
-    job.port = 5004;
+    job.options.starting_port = 5000; /* ranks listen on 5001 … 5003 */
+    job.options.port = 5004;
     assert_int_equal(framework_port(&job, 0), 5005);
 }
 

@@ -45,7 +45,7 @@ static struct fixture plain(void)
                                 .host_of = host_of,
                                 .addresses = addresses,
                                 .backend = "tcp",
-                                .compat = true,
+                                .options.compat = true,
                                 .bind_ip = "",
                                 .peers = none,
                                 .env = host_env,
@@ -202,7 +202,7 @@ static void no_compat(void **state)
     struct rank_environment *e;
 
     (void)state;
-    f.job.compat = false;
+    f.job.options.compat = false;
     e = created(&f);
     is(e, "MLAUNCH_RANK", "1");
     is(e, "RANK", "99"); /* the user's, then */
@@ -242,7 +242,7 @@ static void eager_has_room_for_a_pid(void **state)
     struct rank_environment *e;
 
     (void)state;
-    f.job.eager = true;
+    f.job.options.eager = true;
     e = created(&f);
     assert_non_null(rank_environment_pid_text(e));
     snprintf(rank_environment_pid_text(e), 12, "%d", 2147483647);

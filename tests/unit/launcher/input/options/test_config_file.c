@@ -131,7 +131,7 @@ static void test_values(void **state)
              "[rdma]\r\ndevice = mlx5_1\r\nport = 2\r\ngid-index = 0\r\nmtu = 1024\r\nqp = uc\r\n");
     assert_int_equal(parse(&o, one, NULL, NULL, plain, &why), 0);
     assert_int_equal(o->apps[0].np, 3);
-    assert_int_equal(o->grace_ms, 500);
+    assert_int_equal(o->job.grace_ms, 500);
     assert_true(o->oversubscribe);
     assert_string_equal(o->apps[0].env.items[0], "A=1");
     assert_string_equal(o->apps[0].env.items[1], "B=x=y");
@@ -141,10 +141,10 @@ static void test_values(void **state)
     assert_int_equal(o->ssh_connect_timeout_s, 3);
     assert_string_equal(o->ssh_config, "/c");
     assert_string_equal(o->rdma_device, "mlx5_1");
-    assert_int_equal(o->rdma.port, 2);
-    assert_int_equal(o->rdma.gid_index, 0);
-    assert_int_equal(o->rdma.mtu, 1024);
-    assert_int_equal(o->rdma.qp, 2);
+    assert_int_equal(o->job.rdma.port, 2);
+    assert_int_equal(o->job.rdma.gid_index, 0);
+    assert_int_equal(o->job.rdma.mtu, 1024);
+    assert_int_equal(o->job.rdma.qp, 2);
     options_destroy(o);
 }
 
@@ -167,11 +167,11 @@ static void test_order(void **state)
     write_file(three, "[defaults]\ngrace = 3\ninit-timeout = 3\nrestarts = 3\nport = 3\n");
     assert_int_equal(parse(&o, one, two, environment, argv, &why), 0);
     assert_int_equal(o->ppn, 1);
-    assert_int_equal(o->timeout_s, 2);
-    assert_int_equal(o->grace_ms, 3000);
-    assert_int_equal(o->init_timeout_s, 4);
-    assert_int_equal(o->restarts, 5);
-    assert_int_equal(o->port, 6);
+    assert_int_equal(o->timeout_ms, 2000);
+    assert_int_equal(o->job.grace_ms, 3000);
+    assert_int_equal(o->job.init_timeout_ms, 4000);
+    assert_int_equal(o->job.restarts, 5);
+    assert_int_equal(o->job.port, 6);
     options_destroy(o);
 }
 

@@ -47,8 +47,8 @@ static void options_describe(char *out, size_t size, const char *line)
     text_print(to, "stdin", o->stdin_to);
     text_print(to, "output", o->output);
     fprintf(to, "%d %d %d %d %d %d %d %d %d %d %d %d\n", o->action, o->ppn, o->oversubscribe,
-            o->backend, o->bind, o->map_by, o->on_failure, o->timeout_s, o->restarts, o->timestamp,
-            o->dry_run, o->verbose);
+            o->backend, o->job.bind, o->map_by, o->on_failure, o->timeout_ms, o->job.restarts,
+            o->timestamp, o->dry_run, o->verbose);
     fclose(to);
     options_destroy(o);
 }

@@ -120,9 +120,9 @@ static void test_defaults(void **state)
     assert_null(o->hosts);
     assert_null(o->hostfile);
     assert_int_equal(o->backend, BACKEND_UNSET);
-    assert_int_equal(o->grace_ms, 5000);
-    assert_int_equal(o->init_timeout_s, 60);
-    assert_int_equal(o->timeout_s, 0);
+    assert_int_equal(o->job.grace_ms, 5000);
+    assert_int_equal(o->job.init_timeout_ms, 60000);
+    assert_int_equal(o->timeout_ms, 0);
     assert_int_equal(o->ssh_connect_timeout_s, 10);
     assert_false(o->no_compat);
     options_destroy(o);
@@ -155,15 +155,15 @@ static void test_every_option(void **state)
         "--spare-hosts|b:2|prog");
     assert_string_equal(o->output, "out/");
     assert_true(o->timestamp);
-    assert_int_equal(o->timeout_s, 9);
-    assert_int_equal(o->grace_ms, 250);
+    assert_int_equal(o->timeout_ms, 9000);
+    assert_int_equal(o->job.grace_ms, 250);
     assert_int_equal(o->on_failure, FAILURE_CONTINUE);
-    assert_int_equal(o->restarts, 3);
+    assert_int_equal(o->job.restarts, 3);
     assert_string_equal(o->spare_hosts, "a,b:2");
-    assert_int_equal(o->bind, BIND_NUMA);
+    assert_int_equal(o->job.bind, BIND_NUMA);
     assert_int_equal(o->map_by, MAP_BY_HOST);
-    assert_true(o->eager);
-    assert_true(o->secure);
+    assert_true(o->job.eager);
+    assert_true(o->job.secure);
     assert_true(o->stage);
     assert_true(o->stage_libs);
     options_destroy(o);
@@ -171,9 +171,9 @@ static void test_every_option(void **state)
     o = parsed(
         "--port|7000|--starting-port|8000|--init-timeout|5|--ssh-config|c|--agent|/a|--dry-run|"
         "--events|e|--hostfile|h|--repeat-hosts|7|--|prog");
-    assert_int_equal(o->port, 7000);
-    assert_int_equal(o->starting_port, 8000);
-    assert_int_equal(o->init_timeout_s, 5);
+    assert_int_equal(o->job.port, 7000);
+    assert_int_equal(o->job.starting_port, 8000);
+    assert_int_equal(o->job.init_timeout_ms, 5000);
     assert_string_equal(o->ssh_config, "c");
     assert_string_equal(o->agent, "/a");
     assert_true(o->dry_run);
@@ -218,7 +218,7 @@ static void test_forms(void **state)
     assert_string_equal(o->hosts, "a,b,");
     options_destroy(o);
     o = parsed("--grace|0|--timeout|0|p");
-    assert_int_equal(o->grace_ms, 0);
+    assert_int_equal(o->job.grace_ms, 0);
     options_destroy(o);
 }
 
@@ -281,7 +281,7 @@ static void test_programs(void **state)
     assert_string_equal(o->apps[0].argv[1], "1");
     assert_string_equal(o->apps[1].argv[0], "b");
     assert_string_equal(o->apps[2].argv[1], "--");
-    assert_int_equal(o->timeout_s, 3);
+    assert_int_equal(o->timeout_ms, 3000);
     options_destroy(o);
 }
 
@@ -301,12 +301,12 @@ static void test_environment(void **state)
 
     (void)state;
     assert_int_equal(parse_line(&o, "--grace|1|a|:|-n|5|b", environment, &why), 0);
-    assert_int_equal(o->init_timeout_s, 7);
+    assert_int_equal(o->job.init_timeout_ms, 7000);
     assert_int_equal(o->apps[0].np, 3);
     assert_int_equal(o->apps[1].np, 5);
     assert_true(o->oversubscribe);
-    assert_int_equal(o->timeout_s, 0);
-    assert_int_equal(o->grace_ms, 1000);
+    assert_int_equal(o->timeout_ms, 0);
+    assert_int_equal(o->job.grace_ms, 1000);
     options_destroy(o);
     assert_int_equal(parse_line(&o, "a", unknown, &why), ML_ERR_ARGUMENT);
     assert_string_equal(why.text,

@@ -39,8 +39,17 @@ static int make(struct plan **p, const char *line, char *const *environment, str
     rc = options_load_from(&o, &from, why);
     if (!rc)
         rc = plan_create(p, o, environment, why);
-    options_destroy(o);
+    if (rc)
+        options_destroy(o);
     return rc;
+}
+
+static void unmake(struct plan *p)
+{
+    struct options *o = p ? (struct options *)(uintptr_t)p->options : NULL;
+
+    plan_destroy(p);
+    options_destroy(o);
 }
 
 static struct plan *made(const char *line)
@@ -64,7 +73,7 @@ static void expect_placement(const char *line, const char *expected)
         got[r] = plan_host(p, p->ranks[r].host)->name[0];
     if (strcmp(got, expected) != 0)
         fail_msg("%s\n  placed: %s\n  expected: %s", line, got, expected);
-    plan_destroy(p);
+    unmake(p);
 }
 
 static void test_placement(void **state)
@@ -185,17 +194,17 @@ static void test_numbering(void **state)
     assert_int_equal(p->ranks[3].host, 0);
     assert_int_equal(p->ranks[3].local_rank, 1);
     assert_int_equal(p->ranks[4].local_rank, 1);
-    plan_destroy(p);
+    unmake(p);
 
     p = made("-H a:2,b:2 -n 1 p");
     assert_int_equal(p->host_count, 1);
     assert_int_equal(p->list->count, 2);
-    plan_destroy(p);
+    unmake(p);
 
     p = made("p : q"); /* here, without -n, one each */
     assert_int_equal(p->size, 2);
     assert_int_equal(p->ranks[1].app, 1);
-    plan_destroy(p);
+    unmake(p);
 }
 
 static void expect_backend(const char *line, const char *backend)
@@ -203,7 +212,7 @@ static void expect_backend(const char *line, const char *backend)
     struct plan *p = made(line);
 
     assert_string_equal(p->backend, backend);
-    plan_destroy(p);
+    unmake(p);
 }
 
 static char hostfile[] = "/tmp/test_plan.XXXXXX";
@@ -254,21 +263,21 @@ static void test_backend(void **state)
     assert_int_equal(make_hostfile(&p, "", &why), 0);
     assert_string_equal(p->backend, "tcp");
     assert_null(p->backend_reason);
-    plan_destroy(p);
+    unmake(p);
     assert_int_equal(make_hostfile(&p, " --backend auto", &why), 0);
     assert_string_equal(p->backend, "shm");
     assert_string_equal(p->backend_reason, "all ranks are on one host");
-    plan_destroy(p);
+    unmake(p);
 #ifdef HAVE_RDMA
     write_hostfile("{\"backend\": \"jaccl\", \"hosts\": [{\"ssh\": \"a\"}]}");
     assert_int_equal(make_hostfile(&p, "", &why), 0);
     assert_string_equal(p->backend, "rdma");
-    plan_destroy(p);
+    unmake(p);
     /* Without a stated wiring, devices are found when the host is reached; a row without any is
      * wrong. */
     assert_int_equal(make_hostfile(&p, " --local net", &why), 0);
     assert_string_equal(p->backend, "rdma");
-    plan_destroy(p);
+    unmake(p);
     write_hostfile("{\"backend\": \"jaccl\", \"hosts\": [{\"ssh\": \"a\", \"rdma\": [null]}]}");
     assert_int_equal(make_hostfile(&p, " --local net", &why), ML_ERR_ARGUMENT);
     assert_non_null(strstr(why.text, "names no RDMA device of host a"));
@@ -304,18 +313,18 @@ static void test_wiring(void **state)
     assert_int_equal(last_level, LOG_WARN);
     assert_non_null(strstr(last_text, "built without RDMA: using tcp"));
 #endif
-    plan_destroy(p);
+    unmake(p);
     assert_int_equal(make_hostfile(&p, " --secure", &why), 0);
     assert_string_equal(p->backend, "tcp");
-    assert_true(p->secure);
+    assert_true(p->job.secure);
     assert_int_equal(last_level, LOG_WARN);
-    plan_destroy(p);
+    unmake(p);
     write_hostfile(
         "[{\"ssh\": \"a\", \"rdma\": [null, \"m\"]}, {\"ssh\": \"b\", \"rdma\": [[], null]}]");
     assert_int_equal(make_hostfile(&p, "", &why), 0);
     assert_int_equal(last_level, LOG_INFO);
     assert_string_equal(last_text, "backend tcp: the hosts have no complete RDMA wiring");
-    plan_destroy(p);
+    unmake(p);
     log_to(NULL, NULL);
     log_open("mlaunch", LOG_WARN);
 }
@@ -356,24 +365,24 @@ static void test_spares(void **state)
     assert_true(plan_spares_take(p, 1)); /* the lost one may be back */
     expect_hosts(p, "cb ade");
     assert_int_equal(p->ranks[2].host, 1);
-    plan_destroy(p);
+    unmake(p);
 
     p = made("-H a:2,b:2 --restarts 1 --oversubscribe --spare-hosts c:1 p");
     plan_spares_renew(p);
     assert_true(plan_spares_take(p, 0));
     expect_hosts(p, "cb a");
-    plan_destroy(p);
+    unmake(p);
 
     write_hostfile("a slots=2\nb slots=2 max_slots=2\nu@c slots=2\n");
     assert_int_equal(make_hostfile(&p, " --restarts 1 --spare-hosts d,b", &why), 0);
     assert_int_equal(p->size, 4);
     expect_hosts(p, "ac db");
     assert_int_equal(plan_host(p, 3)->max_slots, 2); /* as the file says */
-    plan_destroy(p);
+    unmake(p);
     assert_int_equal(make_hostfile(&p, " -H c --restarts 1 --spare-hosts b,d", &why), 0);
     expect_hosts(p, "c bd");
     assert_string_equal(plan_host(p, 0)->user, "u");
-    plan_destroy(p);
+    unmake(p);
     assert_int_equal(make_hostfile(&p, " --restarts 1 --spare-hosts a,b,c", &why), ML_ERR_ARGUMENT);
     assert_non_null(strstr(why.text, "--spare-hosts names all hosts ("));
 }
@@ -392,16 +401,16 @@ static void test_spares_wiring(void **state)
     assert_int_equal(make_hostfile(&p, " --restarts 1 --spare-hosts b", &why), 0);
     assert_string_equal(p->backend, "rdma");
     expect_hosts(p, "ac b");
-    plan_destroy(p);
+    unmake(p);
     assert_int_equal(make_hostfile(&p, " --restarts 1 --spare-hosts d", &why), ML_ERR_ARGUMENT);
     assert_non_null(strstr(why.text, "not how host d is wired to host a: add that, or use"));
     assert_int_equal(
         make_hostfile(&p, " --restarts 1 --spare-hosts d --rdma-device m --backend rdma", &why), 0);
-    plan_destroy(p);
+    unmake(p);
     assert_int_equal(make_hostfile(&p, " --restarts 1 --spare-hosts d --backend tcp", &why), 0);
-    plan_destroy(p);
+    unmake(p);
     p = made("-H a,b --restarts 1 --spare-hosts c --backend rdma p"); /* the wiring is found */
-    plan_destroy(p);
+    unmake(p);
 #else
     (void)why;
     (void)p;
@@ -422,10 +431,10 @@ static void test_spares_allocation(void **state)
     assert_string_equal(plan_host(p, 1)->name, "n3");
     assert_string_equal(plan_host(p, 2)->name, "n2");
     assert_string_equal(plan_host(p, 2)->node, "n2");
-    plan_destroy(p);
+    unmake(p);
     assert_int_equal(make(&p, "-H n1 --restarts 1 --spare-hosts n3 p", environment, &why), 0);
     assert_string_equal(plan_host(p, 1)->node, "n3");
-    plan_destroy(p);
+    unmake(p);
     for (int i = 0; i < 2; i++) {
         assert_int_equal(
             make(&p, i ? "-H n1 --restarts 1 --spare-hosts x p" : "--restarts 1 --spare-hosts x p",
@@ -448,11 +457,11 @@ static void test_addresses(void **state)
     assert_non_null(
         strstr(why.text, "hosts[0] (a): ips: 127.0.0.1 is a loopback address, at which b cannot"));
     assert_int_equal(make_hostfile(&p, " --backend none", &why), 0);
-    plan_destroy(p);
+    unmake(p);
     write_hostfile(
         "[{\"ssh\": \"a\", \"ips\": [\"127.0.0.1\"]}, {\"ssh\": \"b\", \"ips\": [\"127.0.0.1\"]}]");
     assert_int_equal(make_hostfile(&p, "", &why), 0);
-    plan_destroy(p);
+    unmake(p);
 }
 
 static void test_environment(void **state)
@@ -471,12 +480,12 @@ static void test_environment(void **state)
     assert_string_equal(environment_find(p->apps[0].env, "A"), "2");
     assert_null(environment_find(p->apps[0].env, "MLAUNCH_RANK"));
     assert_string_equal(environment_find(p->list->hosts[0].env, "MLAUNCH_ALGO"), "ring");
-    assert_int_equal(p->stall_s, 7);
-    plan_destroy(p);
+    assert_int_equal(p->job.stall_ms, 7000);
+    unmake(p);
 
     assert_int_equal(make(&p, "-x MLAUNCH_STALL=3 p", environment, &why), 0);
-    assert_int_equal(p->stall_s, 3);
-    plan_destroy(p);
+    assert_int_equal(p->job.stall_ms, 3000);
+    unmake(p);
 
     log_to(keep, NULL);
     assert_int_equal(make(&p, "-x NOT_THERE p", environment, &why), 0);
@@ -484,7 +493,7 @@ static void test_environment(void **state)
     assert_int_equal(last_level, LOG_WARN);
     assert_non_null(strstr(last_text, "-x NOT_THERE: no such variable in this environment"));
     assert_null(p->apps[0].env[0]);
-    plan_destroy(p);
+    unmake(p);
 
     /* MLAUNCH_STALL of the hostfile wins over that of the caller. */
     write_hostfile("{\"envs\": [\"MLAUNCH_STALL=5\"], \"hosts\": [{\"ssh\": \"a\"}]}");
@@ -494,9 +503,9 @@ static void test_environment(void **state)
         snprintf(line, sizeof(line), "--hostfile %s p", hostfile);
         assert_int_equal(make(&p, line, environment, &why), 0);
     }
-    assert_int_equal(p->stall_s, 5);
+    assert_int_equal(p->job.stall_ms, 5000);
     assert_string_equal(environment_find(p->list->hosts[0].env, "MLAUNCH_STALL"), "5");
-    plan_destroy(p);
+    unmake(p);
 }
 
 static void test_env_file(void **state)
@@ -513,7 +522,7 @@ static void test_env_file(void **state)
     assert_string_equal(environment_find(p->apps[0].env, "B"), "x");
     assert_string_equal(environment_find(p->apps[0].env, "C"), "\"q\" # no comment");
     assert_string_equal(environment_find(p->apps[0].env, "D"), "");
-    plan_destroy(p);
+    unmake(p);
     write_hostfile("A=1\nexport B\n");
     assert_int_equal(make(&p, line, no_environment, &why), ML_ERR_ARGUMENT);
     assert_non_null(
@@ -531,45 +540,45 @@ static void test_rest(void **state)
     char cwd[1024];
 
     (void)state;
-    assert_int_equal(p->stdin_mode, STDIN_ALL);
+    assert_int_equal(p->job.stdin_mode, STDIN_ALL);
     assert_int_equal(p->output, OUTPUT_DIR);
     assert_string_equal(p->output_dir, "/out");
-    assert_int_equal(p->timeout_s, 4);
-    assert_int_equal(p->grace_ms, 500);
+    assert_int_equal(p->options->timeout_ms, 4000);
+    assert_int_equal(p->job.grace_ms, 500);
     assert_true(p->continue_on_failure);
-    assert_int_equal(p->restarts, 2);
-    assert_int_equal(p->port, 7000);
-    assert_int_equal(p->stall_s, 30);
-    assert_true(p->compat);
+    assert_int_equal(p->job.restarts, 2);
+    assert_int_equal(p->job.port, 7000);
+    assert_int_equal(p->job.stall_ms, 30000);
+    assert_true(p->job.compat);
     snprintf(cwd, sizeof(cwd), "%s/sub", p->cwd);
     assert_string_equal(p->apps[0].cwd, cwd);
-    plan_destroy(p);
+    unmake(p);
 
     p = made("-n 2 p");
     assert_int_equal(p->output, OUTPUT_LABEL);
-    plan_destroy(p);
+    unmake(p);
     p = made("p");
     assert_int_equal(p->output, OUTPUT_RAW);
-    plan_destroy(p);
+    unmake(p);
     p = made("-n 2 --output raw --stdin 1 --no-compat p");
     assert_int_equal(p->output, OUTPUT_RAW);
-    assert_int_equal(p->stdin_mode, STDIN_RANK);
-    assert_int_equal(p->stdin_rank, 1);
-    assert_false(p->compat);
+    assert_int_equal(p->job.stdin_mode, STDIN_RANK);
+    assert_int_equal(p->job.stdin_rank, 1);
+    assert_false(p->job.compat);
     assert_false(p->pty);
-    assert_int_equal(p->buffer, BUFFER_LINE);
-    plan_destroy(p);
+    assert_int_equal(p->job.buffer, BUFFER_LINE);
+    unmake(p);
     p = made("-n 2 --pty=1 --buffer full p");
     assert_true(p->pty);
     assert_int_equal(p->pty_rank, 1);
-    assert_int_equal(p->stdin_rank, 1);
-    assert_int_equal(p->buffer, BUFFER_FULL);
-    plan_destroy(p);
+    assert_int_equal(p->job.stdin_rank, 1);
+    assert_int_equal(p->job.buffer, BUFFER_FULL);
+    unmake(p);
     p = made("-n 2 --stdin none --pty p");
     assert_true(p->pty);
     assert_int_equal(p->pty_rank, 0);
-    assert_int_equal(p->stdin_mode, STDIN_NONE);
-    plan_destroy(p);
+    assert_int_equal(p->job.stdin_mode, STDIN_NONE);
+    unmake(p);
 }
 
 static int setup(void **state)

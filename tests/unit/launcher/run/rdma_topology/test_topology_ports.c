@@ -137,7 +137,7 @@ static json_t *device_tries(const struct trial_question *q, const char *device,
     return c.tries;
 }
 
-static json_t *tries_of(const struct topology_survey *s, int host, const struct port_spec *p)
+static json_t *tries_of(struct topology_survey *s, int host, const struct port_spec *p)
 {
     json_t *question = topology_survey_question(s, host, TOPOLOGY_TRY), *list = json_array(),
            *device;
@@ -254,7 +254,7 @@ static void test_two_peers(void **state)
     assert_says(told[0], "port: those in one subnet;");
     assert_says(told[1], "host a: m port 2 (GID 1, ::ffff:10.2.0.1) to x port 1");
     assert_says(told[2], "port: the only one that is up;");
-    /* The port of a device with only one port may be named, too. */
+    /* The port of a device with only one port may also be named. */
     assert_wiring(3,
                   "[[null,[\"m:1\"],[\"m:2\"]],[[\"x:1\"],null,[\"y\"]],[[\"x\"],[\"y:1\"],null]]",
                   fan, FAN_WIRING);
@@ -445,7 +445,7 @@ static void test_option(void **state)
     ports[0].net = 9;
     assert_wiring(2, "[[null,[\"m\"]],[[\"n\"],null]]", ports, "[[null,[m:2]],[[n:2],null]]");
     assert_false(has_lingered);
-    /* The port is named although no other one is up, because the ranks obey --rdma-port, too. */
+    /* The port is named although no other one is up, because the ranks also obey --rdma-port. */
     memcpy(ports, twin, sizeof(twin));
     ports[1].address = ports[3].address = NULL;
     assert_wiring(2, "[[null,[\"m:1\"]],[[\"n:1\"],null]]", ports, "[[null,[m:1]],[[n:1],null]]");

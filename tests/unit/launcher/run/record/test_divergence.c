@@ -166,7 +166,7 @@ static void test_foreign(void **state)
     expect(NULL, 0);
     add(1, made(200, 9, 3));
     add(2, made(201, 9, 3));
-    expect(NULL, 0); /* of an earlier generation than 0xffff */
+    expect(NULL, 0); /* from an earlier generation than 0xffff */
 }
 
 /* Only the last calls are kept. */

@@ -9,6 +9,7 @@
 
 #include "launcher/run/round/job_round_steps.h"
 #include "launcher/run/stdio/output.h"
+#include "launcher/wire/channel/agent_session.h"
 
 #include <event2/event.h>
 #include <setjmp.h>
@@ -33,16 +34,10 @@ static void note(const char *step)
     snprintf(taken + strlen(taken), sizeof(taken) - strlen(taken), "%s%s", *taken ? " " : "", step);
 }
 
-void job_round_steps_describe(struct job_round *r)
+void job_round_steps_survey(struct job_round *r)
 {
     (void)r;
-    note("describe");
-}
-
-void job_round_steps_try(struct job_round *r)
-{
-    (void)r;
-    note("try");
+    note("survey");
 }
 
 void job_round_steps_prepare(struct job_round *r)
@@ -118,13 +113,22 @@ void job_round_steps_set_deadline(struct job_round *r, int ms)
     deadline_ms = ms;
 }
 
-/* The output, too: it is idle or not. */
+/* The same for output: it is idle or not. */
 static bool is_idle;
 
 bool output_is_idle(struct output *o)
 {
     (void)o;
     return is_idle;
+}
+
+/* The same for the session: agents have answered about RDMA or not. */
+static struct session_agent agents[HOSTS];
+
+const struct session_agent *agent_session_agent(const struct agent_session *s, int host)
+{
+    (void)s;
+    return &agents[host];
 }
 
 /* What is expected of each pair. */
@@ -145,26 +149,19 @@ struct expected {
 
 static const struct expected expected[JOB_ROUND_STATES][ROUND_EVENTS] = {
     [JOB_ROUND_CONNECTING] = {[ROUND_EVENT_NONE] = STAY,
-                              [ROUND_EVENT_READY] = GO(DESCRIBING, describe),
+                              [ROUND_EVENT_READY] = GO(SURVEYING, survey),
                               [ROUND_EVENT_FAILED] = GO(LEAVING, report),
                               [ROUND_EVENT_STOP] = GO(LEAVING, abandon),
                               [ROUND_EVENT_DONE] = STAY,
                               [ROUND_EVENT_GONE] = STAY,
                               [ROUND_EVENT_LATE] = STAY},
-    [JOB_ROUND_DESCRIBING] = {[ROUND_EVENT_NONE] = STAY,
-                              [ROUND_EVENT_READY] = GO(TRYING, try),
-                              [ROUND_EVENT_FAILED] = GO(LEAVING, report_rdma),
-                              [ROUND_EVENT_STOP] = GO(LEAVING, abandon),
-                              [ROUND_EVENT_DONE] = STAY,
-                              [ROUND_EVENT_GONE] = STAY,
-                              [ROUND_EVENT_LATE] = STAY},
-    [JOB_ROUND_TRYING] = {[ROUND_EVENT_NONE] = STAY,
-                          [ROUND_EVENT_READY] = GO(PREPARING, prepare),
-                          [ROUND_EVENT_FAILED] = GO(LEAVING, report_rdma),
-                          [ROUND_EVENT_STOP] = GO(LEAVING, abandon),
-                          [ROUND_EVENT_DONE] = STAY,
-                          [ROUND_EVENT_GONE] = STAY,
-                          [ROUND_EVENT_LATE] = STAY},
+    [JOB_ROUND_SURVEYING] = {[ROUND_EVENT_NONE] = STAY,
+                             [ROUND_EVENT_READY] = GO(PREPARING, prepare),
+                             [ROUND_EVENT_FAILED] = GO(LEAVING, report_rdma),
+                             [ROUND_EVENT_STOP] = GO(LEAVING, abandon),
+                             [ROUND_EVENT_DONE] = STAY,
+                             [ROUND_EVENT_GONE] = STAY,
+                             [ROUND_EVENT_LATE] = STAY},
     [JOB_ROUND_PREPARING] = {[ROUND_EVENT_NONE] = STAY,
                              [ROUND_EVENT_READY] = GO(RUNNING, start),
                              [ROUND_EVENT_FAILED] = GO(LEAVING, report),
@@ -233,13 +230,14 @@ static void scene_open(struct scene *s, enum job_round_state state,
                        enum job_round_member_state members)
 {
     memset(s, 0, sizeof(*s));
+    memset(agents, 0, sizeof(agents));
     taken[0] = '\0';
     deadline_ms = 0;
     is_idle = true;
     s->base = event_base_new();
     s->plan.host_count = HOSTS;
     s->plan.size = HOSTS;
-    s->plan.grace_ms = 700;
+    s->plan.job.grace_ms = 700;
     s->r.plan = s->r.config.plan = &s->plan;
     s->r.members = s->members;
     s->r.state = state;
@@ -259,8 +257,8 @@ static void scene_close(struct scene *s)
 /* Puts a run into a state and advances it. */
 struct life {
     enum job_round_state state;
-    enum job_round_member_state first, others; /* of the first host and of the other ones */
-    int answered;                              /* that the first host has answered; -1: no survey */
+    enum job_round_member_state first, others; /* the first host's and the other ones' */
+    bool is_awaited;                           /* the first host's answer about RDMA */
     bool first_failed, stop_wanted;
     enum job_round_state ends;
     const char *steps;
@@ -268,56 +266,51 @@ struct life {
 
 static const struct life lives[] = {
     /* Nothing happens until the last host has answered. */
-    {JOB_ROUND_CONNECTING, MEMBER_OPENING, MEMBER_CONNECTED, -1, false, false, JOB_ROUND_CONNECTING,
-     ""},
-    {JOB_ROUND_CONNECTING, MEMBER_CONNECTED, MEMBER_OPENING, -1, true, false, JOB_ROUND_CONNECTING,
-     ""},
-    {JOB_ROUND_DESCRIBING, MEMBER_CONNECTED, MEMBER_CONNECTED, 0, false, false,
-     JOB_ROUND_DESCRIBING, ""},
-    {JOB_ROUND_TRYING, MEMBER_CONNECTED, MEMBER_CONNECTED, 1, false, false, JOB_ROUND_TRYING, ""},
-    {JOB_ROUND_PREPARING, MEMBER_CONNECTED, MEMBER_PREPARED, -1, false, false, JOB_ROUND_PREPARING,
-     ""},
-    {JOB_ROUND_RUNNING, MEMBER_STARTED, MEMBER_DONE, -1, false, false, JOB_ROUND_RUNNING, ""},
-    {JOB_ROUND_STOPPING, MEMBER_STARTED, MEMBER_DONE, -1, false, true, JOB_ROUND_STOPPING, ""},
-    {JOB_ROUND_LEAVING, MEMBER_DONE, MEMBER_GONE, -1, false, true, JOB_ROUND_LEAVING, ""},
-    {JOB_ROUND_ENDED, MEMBER_GONE, MEMBER_GONE, -1, true, true, JOB_ROUND_ENDED, ""},
-    /* The survey is passed at once if there is none; else each of its rounds is waited for. */
-    {JOB_ROUND_CONNECTING, MEMBER_CONNECTED, MEMBER_CONNECTED, -1, false, false,
-     JOB_ROUND_PREPARING, "describe try prepare"},
-    {JOB_ROUND_CONNECTING, MEMBER_CONNECTED, MEMBER_CONNECTED, 0, false, false,
-     JOB_ROUND_DESCRIBING, "describe"},
-    {JOB_ROUND_DESCRIBING, MEMBER_CONNECTED, MEMBER_CONNECTED, 1, false, false, JOB_ROUND_TRYING,
-     "try"},
-    {JOB_ROUND_TRYING, MEMBER_CONNECTED, MEMBER_CONNECTED, 2, false, false, JOB_ROUND_PREPARING,
-     "prepare"},
-    {JOB_ROUND_PREPARING, MEMBER_PREPARED, MEMBER_PREPARED, -1, false, false, JOB_ROUND_RUNNING,
+    {JOB_ROUND_CONNECTING, MEMBER_OPENING, MEMBER_CONNECTED, false, false, false,
+     JOB_ROUND_CONNECTING, ""},
+    {JOB_ROUND_CONNECTING, MEMBER_CONNECTED, MEMBER_OPENING, false, true, false,
+     JOB_ROUND_CONNECTING, ""},
+    {JOB_ROUND_SURVEYING, MEMBER_CONNECTED, MEMBER_CONNECTED, true, false, false,
+     JOB_ROUND_SURVEYING, ""},
+    {JOB_ROUND_PREPARING, MEMBER_CONNECTED, MEMBER_PREPARED, false, false, false,
+     JOB_ROUND_PREPARING, ""},
+    {JOB_ROUND_RUNNING, MEMBER_STARTED, MEMBER_DONE, false, false, false, JOB_ROUND_RUNNING, ""},
+    {JOB_ROUND_STOPPING, MEMBER_STARTED, MEMBER_DONE, false, false, true, JOB_ROUND_STOPPING, ""},
+    {JOB_ROUND_LEAVING, MEMBER_DONE, MEMBER_GONE, false, false, true, JOB_ROUND_LEAVING, ""},
+    {JOB_ROUND_ENDED, MEMBER_GONE, MEMBER_GONE, false, true, true, JOB_ROUND_ENDED, ""},
+    /* The survey is passed at once if nobody is asked; else all answers are waited for. */
+    {JOB_ROUND_CONNECTING, MEMBER_CONNECTED, MEMBER_CONNECTED, false, false, false,
+     JOB_ROUND_PREPARING, "survey prepare"},
+    {JOB_ROUND_CONNECTING, MEMBER_CONNECTED, MEMBER_CONNECTED, true, false, false,
+     JOB_ROUND_SURVEYING, "survey"},
+    {JOB_ROUND_SURVEYING, MEMBER_CONNECTED, MEMBER_CONNECTED, false, false, false,
+     JOB_ROUND_PREPARING, "prepare"},
+    {JOB_ROUND_PREPARING, MEMBER_PREPARED, MEMBER_PREPARED, false, false, false, JOB_ROUND_RUNNING,
      "start"},
     /* One failed host ends the run before its start. */
-    {JOB_ROUND_CONNECTING, MEMBER_GONE, MEMBER_CONNECTED, -1, true, false, JOB_ROUND_LEAVING,
+    {JOB_ROUND_CONNECTING, MEMBER_GONE, MEMBER_CONNECTED, false, true, false, JOB_ROUND_LEAVING,
      "report"},
-    {JOB_ROUND_DESCRIBING, MEMBER_CONNECTED, MEMBER_CONNECTED, 0, true, false, JOB_ROUND_LEAVING,
+    {JOB_ROUND_SURVEYING, MEMBER_CONNECTED, MEMBER_CONNECTED, true, true, false, JOB_ROUND_LEAVING,
      "report_rdma"},
-    {JOB_ROUND_TRYING, MEMBER_CONNECTED, MEMBER_CONNECTED, 1, true, false, JOB_ROUND_LEAVING,
-     "report_rdma"},
-    {JOB_ROUND_PREPARING, MEMBER_CONNECTED, MEMBER_PREPARED, -1, true, false, JOB_ROUND_LEAVING,
+    {JOB_ROUND_PREPARING, MEMBER_CONNECTED, MEMBER_PREPARED, false, true, false, JOB_ROUND_LEAVING,
      "report"},
     /* A stop ends it whatever the hosts have answered; a step may come back to the table. */
-    {JOB_ROUND_CONNECTING, MEMBER_OPENING, MEMBER_OPENING, -1, false, true, JOB_ROUND_ENDED,
+    {JOB_ROUND_CONNECTING, MEMBER_OPENING, MEMBER_OPENING, false, false, true, JOB_ROUND_ENDED,
      "abandon abandoned end"},
-    {JOB_ROUND_DESCRIBING, MEMBER_CONNECTED, MEMBER_CONNECTED, 1, false, true, JOB_ROUND_ENDED,
+    {JOB_ROUND_SURVEYING, MEMBER_CONNECTED, MEMBER_CONNECTED, true, false, true, JOB_ROUND_ENDED,
      "abandon abandoned end"},
-    {JOB_ROUND_TRYING, MEMBER_CONNECTED, MEMBER_CONNECTED, 1, true, true, JOB_ROUND_ENDED,
+    {JOB_ROUND_SURVEYING, MEMBER_CONNECTED, MEMBER_CONNECTED, false, true, true, JOB_ROUND_ENDED,
      "abandon abandoned end"},
-    {JOB_ROUND_PREPARING, MEMBER_PREPARED, MEMBER_PREPARED, -1, false, true, JOB_ROUND_ENDED,
+    {JOB_ROUND_PREPARING, MEMBER_PREPARED, MEMBER_PREPARED, false, false, true, JOB_ROUND_ENDED,
      "abandon abandoned end"},
-    {JOB_ROUND_RUNNING, MEMBER_STARTED, MEMBER_STARTED, -1, false, true, JOB_ROUND_STOPPING,
+    {JOB_ROUND_RUNNING, MEMBER_STARTED, MEMBER_STARTED, false, false, true, JOB_ROUND_STOPPING,
      "stop"},
     /* The end, by itself or after a stop; hosts that are gone have nothing left to end. */
-    {JOB_ROUND_RUNNING, MEMBER_DONE, MEMBER_DONE, -1, false, false, JOB_ROUND_LEAVING, "bye"},
-    {JOB_ROUND_RUNNING, MEMBER_GONE, MEMBER_DONE, -1, false, true, JOB_ROUND_LEAVING, "bye"},
-    {JOB_ROUND_STOPPING, MEMBER_DONE, MEMBER_GONE, -1, false, true, JOB_ROUND_LEAVING, "bye"},
-    {JOB_ROUND_RUNNING, MEMBER_GONE, MEMBER_GONE, -1, false, false, JOB_ROUND_ENDED, "bye end"},
-    {JOB_ROUND_LEAVING, MEMBER_GONE, MEMBER_GONE, -1, false, true, JOB_ROUND_ENDED, "end"},
+    {JOB_ROUND_RUNNING, MEMBER_DONE, MEMBER_DONE, false, false, false, JOB_ROUND_LEAVING, "bye"},
+    {JOB_ROUND_RUNNING, MEMBER_GONE, MEMBER_DONE, false, false, true, JOB_ROUND_LEAVING, "bye"},
+    {JOB_ROUND_STOPPING, MEMBER_DONE, MEMBER_GONE, false, false, true, JOB_ROUND_LEAVING, "bye"},
+    {JOB_ROUND_RUNNING, MEMBER_GONE, MEMBER_GONE, false, false, false, JOB_ROUND_ENDED, "bye end"},
+    {JOB_ROUND_LEAVING, MEMBER_GONE, MEMBER_GONE, false, false, true, JOB_ROUND_ENDED, "end"},
 };
 
 static void test_lives(void **state)
@@ -330,9 +323,7 @@ static void test_lives(void **state)
         scene_open(&s, l->state, l->others);
         s.members[0].state = l->first;
         s.members[0].failed = l->first_failed;
-        s.members[0].answered = l->answered;
-        s.members[1].answered = s.members[2].answered = 2;
-        s.r.survey = l->answered < 0 ? NULL : (struct topology_survey *)&s; /* only looked for */
+        agents[0].is_awaited = l->is_awaited;
         s.r.stop_wanted = l->stop_wanted;
         job_round_phases_advance(&s.r);
         if (s.r.state != l->ends || strcmp(taken, l->steps) != 0)
@@ -353,7 +344,7 @@ static void test_expire(void **state)
     (void)state;
     for (int i = 0; i < JOB_ROUND_STATES; i++) {
         scene_open(&s, (enum job_round_state)i, MEMBER_OPENING);
-        s.r.survey = (struct topology_survey *)&s; /* never answered */
+        agents[0].is_awaited = true;
         job_round_phases_expire(&s.r);
         assert_string_equal(taken, steps[i] ? steps[i] : "");
         scene_close(&s);
@@ -398,15 +389,14 @@ static void test_slow_reader(void **state)
  * while the job pauses. */
 static void test_late_hosts(void **state)
 {
-    static const enum job_round_state states[] = {JOB_ROUND_DESCRIBING, JOB_ROUND_TRYING,
-                                                  JOB_ROUND_PREPARING, JOB_ROUND_RUNNING};
+    static const enum job_round_state states[] = {JOB_ROUND_SURVEYING, JOB_ROUND_PREPARING,
+                                                  JOB_ROUND_RUNNING};
     struct scene s;
 
     (void)state;
     for (size_t i = 0; i < sizeof(states) / sizeof(*states); i++) {
         scene_open(&s, states[i], MEMBER_CONNECTED);
-        s.r.survey = (struct topology_survey *)&s; /* it is only not NULL */
-        s.r.members[1].answered = states[i] == JOB_ROUND_DESCRIBING ? 1 : 2;
+        agents[0].is_awaited = agents[2].is_awaited = true;
         s.r.members[1].state = states[i] == JOB_ROUND_RUNNING ? MEMBER_DONE : MEMBER_PREPARED;
         s.r.paused = true;
         job_round_phases_on_deadline(-1, 0, &s.r);

@@ -50,7 +50,7 @@ static void scene_set(struct scene *s)
                             .app_count = 1,
                             .backend = "tcp",
                             .cwd = "/w",
-                            .grace_ms = 5000};
+                            .job = {.grace_ms = 5000}};
     s->addresses[0] = "";
     s->addresses[1] = "10.0.0.2";
     assert_int_equal(job_identity_make(&s->identity, "1ngk8fs-q4z7cd", 0, &why), 0);

@@ -70,8 +70,8 @@ static void input_begin(struct scene *s, enum stdin_mode mode, int rank)
     struct fault why;
 
     s->plan.size = RANKS;
-    s->plan.stdin_mode = mode;
-    s->plan.stdin_rank = rank;
+    s->plan.job.stdin_mode = mode;
+    s->plan.job.stdin_rank = rank;
     assert_int_equal(input_mode(&s->plan), mode);
     assert_int_equal(input_open(&s->input, s->base, &s->plan, mode, on_send, s, &why), 0);
 }
@@ -82,7 +82,7 @@ static void end_input(struct scene *s)
     s->writer = -1;
 }
 
-/* After a failed assertion, too: the input's thread reads standard input. */
+/* Also after a failed assertion: the input's thread reads standard input. */
 static int scene_close(void **state)
 {
     struct scene *s = *state;

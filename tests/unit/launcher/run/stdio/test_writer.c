@@ -31,9 +31,9 @@ struct scene {
     struct writer *writer;
     struct output_buffer buffer;
     struct output_file file;
-    int reader; /* of the pipe; -1: closed */
+    int reader; /* the pipe's; -1: closed */
 
-    pthread_mutex_t lock; /* of what follows, which the writer's thread notes */
+    pthread_mutex_t lock; /* for what follows, which the writer's thread notes */
     pthread_cond_t noted;
     size_t written[2]; /* bytes of each host that were acknowledged */
     int chunks, silences, failures, err;
@@ -116,7 +116,7 @@ static int scene_open(void **state)
     return 0;
 }
 
-/* After a failed assertion, too: the writer's thread uses the scene. */
+/* Also after a failed assertion: the writer's thread uses the scene. */
 static int scene_close(void **state)
 {
     struct scene *s = *state;
@@ -265,7 +265,7 @@ static void test_nonblocking(void **state)
     free(got);
 }
 
-/* Chunks of mlaunch itself are acknowledged to no host; an empty chunk is passed on, too. */
+/* Chunks of mlaunch itself are acknowledged to no host; even an empty chunk is passed on. */
 static void test_acknowledged(void **state)
 {
     struct scene *s = *state;

@@ -116,9 +116,9 @@ static void test_members(void **state)
 
     (void)state;
     assert_int_equal(add(&l, TREE_DIRECTORY, root), 0);
-    e = entry(TREE_OTHER_NAME, inner); /* of a directory */
+    e = entry(TREE_OTHER_NAME, inner); /* another name for a directory */
     assert_int_equal(tree_list_add(&l, &e, 1, NULL), ML_ERR_REFUSED);
-    e.first = 1; /* of itself */
+    e.first = 1; /* another name for itself */
     assert_int_equal(tree_list_add(&l, &e, 1, NULL), ML_ERR_REFUSED);
     assert_int_equal(add(&l, TREE_FILE, "in/a"), 0);
     assert_int_equal(tree_list_add(&l, &e, 1, NULL), 0);

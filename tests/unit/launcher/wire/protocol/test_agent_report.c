@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_agent_report.c: what agents say: understood, or refused in words. */
+/* test_agent_report.c: what agents say: understood, or refused with a message. */
 #include "launcher/wire/protocol/agent_report.h"
 
 #include <setjmp.h>

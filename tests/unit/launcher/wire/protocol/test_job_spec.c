@@ -43,7 +43,7 @@ static void reads_all(void **state)
     if (job_spec_decode(&m, good, strlen(good), &why))
         fail_msg("%s", why.text);
     assert_string_equal(m->job, "j-1");
-    assert_string_equal(m->name, "llm.1");
+    assert_string_equal(m->options.name, "llm.1");
     assert_int_equal(m->secret[31], 0x1f);
     assert_int_equal(m->size, 3);
     assert_int_equal(m->rank_count, 2);
@@ -55,9 +55,9 @@ static void reads_all(void **state)
     assert_null(m->env[2]);
     assert_string_equal(m->apps[0].argv[1], "");
     assert_null(m->apps[0].argv[2]);
-    assert_int_equal(m->bind, JOB_BIND_CORE);
-    assert_int_equal(m->buffer, JOB_BUFFER_NONE);
-    assert_int_equal(m->mpi, JOB_MPI_PMI1);
+    assert_int_equal(m->options.bind, BIND_CORE);
+    assert_int_equal(m->options.buffer, BUFFER_NONE);
+    assert_int_equal(m->options.mpi, MPI_PMI1);
     assert_non_null(m->wiring);
     assert_int_equal(m->pty.rank, 1);
     assert_int_equal(m->pty.rows, 33);

@@ -140,6 +140,7 @@ static void test_syntax(void **state)
     expect_refused("Port 65536\n", "no port");
     expect_refused("Host *\nMatch host\n", "line 2: Match host needs an argument");
     expect_refused("Match tagged x\n", "line 1: mlaunch does not know Match tagged");
+    expect_refused("\nMatch \"a line b\" x\n", "line 2: mlaunch does not know Match a line b");
 }
 
 static void test_match(void **state)

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/* job_options.h: the options of a job that its hosts and ranks need. They travel from mlaunch's
+ * options through the plan to each agent as they are here (job_spec.h has their JSON). */
+#ifndef COMMON_JOB_OPTIONS_H
+#define COMMON_JOB_OPTIONS_H
+
+#include "common/rdma_choice.h"
+
+#include <stdbool.h>
+
+enum bind_mode { BIND_NONE, BIND_HWTHREAD, BIND_CORE, BIND_L3CACHE, BIND_SOCKET, BIND_NUMA };
+/* How the ranks' standard output is buffered. */
+enum buffer_mode { BUFFER_LINE, BUFFER_FULL, BUFFER_NONE };
+/* How MPI programs are served. MPI_AUTO_ASKED: auto, and the user has written it. */
+enum mpi_mode { MPI_AUTO, MPI_AUTO_ASKED, MPI_PMI1, MPI_PMIX, MPI_NONE };
+enum stdin_mode { STDIN_NONE, STDIN_ALL, STDIN_RANK };
+
+/* A value and the word that stands for it, in an option and on the wire. */
+struct named_value {
+    const char *word;
+    int value;
+};
+
+/* A NULL word ends each. The first of job_words_mpi is for the wire alone. */
+extern const struct named_value job_words_bind[], job_words_buffer[], job_words_mpi[],
+    job_words_stdin[];
+
+struct job_options {
+    enum bind_mode bind;
+    enum buffer_mode buffer;
+    enum mpi_mode mpi;
+    enum stdin_mode stdin_mode;
+    int stdin_rank;
+    bool local_net, secure, compat, eager;
+    int port, starting_port; /* 0: any */
+    int init_timeout_ms, stall_ms, grace_ms;
+    int restarts;          /* how many there may be */
+    char *prolog, *epilog; /* commands for sh -c, once a host; see `name` */
+    char *name;            /* the job's; NULL, or "" in an agent: none */
+    struct rdma_choice rdma;
+};
+
+#endif

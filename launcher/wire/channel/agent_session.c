@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: MIT */
+#include "launcher/wire/channel/agent_session.h"
+
+#include "common/build_id.h"
+#include "common/clock.h"
+#include "common/text/parsed_json.h"
+#include "common/text/printable.h"
+#include "launcher/wire/protocol/agent_protocol.h"
+
+#include <event2/event.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+
+enum { GAP_MS = 3000 }; /* a heartbeat that late means that we were stopped, or the machine slept */
+
+struct session_member {
+    struct session_agent seen;
+    const struct host *to;
+    const char *advice;
+    bool is_timed; /* its PINGs ask for its time */
+};
+
+struct agent_session {
+    struct event_base *base;
+    const struct channel_config *config;
+    struct agent_session_events events;
+    struct session_member *agents;
+    int count;
+    struct query_rounds rounds;
+    int round; /* in `rounds`; beyond the last: none is under way */
+    struct event *pulse;
+    int64_t pulse_ms; /* time of the last heartbeat, clock_ms() */
+    bool is_silence_expected;
+};
+
+/* --- rounds ----------------------------------------------------------------------------------- */
+
+static void round_ask(struct agent_session *s, int host)
+{
+    log_debug("host %s: asking, round %d of %d", s->agents[host].to->name, s->round + 1,
+              s->rounds.count);
+    agent_session_ask(s, host, s->rounds.question(s->rounds.arg, host, s->round));
+}
+
+static void round_begin(struct agent_session *s)
+{
+    /* All are awaited before the first is asked: a send may find the end of its channel. */
+    for (int i = 0; i < s->count; i++)
+        s->agents[i].seen.is_awaited = !s->agents[i].seen.has_ended;
+    for (int i = 0; i < s->count; i++)
+        if (s->agents[i].seen.is_awaited && s->agents[i].seen.is_greeted)
+            round_ask(s, i);
+}
+
+bool agent_session_is_asking(const struct agent_session *s)
+{
+    return s->round < s->rounds.count;
+}
+
+/* A host has answered or ended: begins the next round if it was the last one that was awaited. */
+static void rounds_advance(struct agent_session *s)
+{
+    int ended = 0;
+
+    for (int i = 0; i < s->count; i++) {
+        if (s->agents[i].seen.is_awaited)
+            return;
+        ended += s->agents[i].seen.has_ended;
+    }
+    if (!agent_session_is_asking(s))
+        return;
+    s->round++;
+    if (ended == s->count || (ended && !s->rounds.goes_on))
+        s->round = s->rounds.count;
+    if (agent_session_is_asking(s))
+        round_begin(s);
+    else if (s->events.on_rounds_end)
+        s->events.on_rounds_end(s->events.arg);
+}
+
+void agent_session_ask_rounds(struct agent_session *s, const struct query_rounds *rounds)
+{
+    s->rounds = *rounds;
+    s->round = 0;
+    round_begin(s);
+    rounds_advance(s);
+}
+
+/* --- frames ----------------------------------------------------------------------------------- */
+
+int agent_session_refuse(const struct frame *f, struct fault *why)
+{
+    return fault_set(why, ML_ERR_REFUSED, "its agent sent a message of type %d out of turn",
+                     f->type);
+}
+
+/* A job may mix processors: of one build all agents and ranks understand each other. */
+static int build_check(const struct hello_report *h, struct fault *why)
+{
+    struct utsname here;
+
+    if (strcmp(h->build, build_id) == 0)
+        return 0;
+    uname(&here);
+    if (strcmp(h->arch, here.machine) != 0)
+        return fault_set(why, ML_ERR_REFUSED,
+                         "its mlaunch-agent is build %s for %s, this mlaunch is build %s for %s: "
+                         "install both from the same source",
+                         h->build, h->arch, build_id, here.machine);
+    return fault_set(why, ML_ERR_REFUSED,
+                     "its mlaunch-agent is build %s, this mlaunch is build %s: install the "
+                     "same on both, or remove it there, and mlaunch copies its own",
+                     h->build, build_id);
+}
+
+static int on_hello(struct agent_session *s, int host, const struct frame *f, struct fault *why)
+{
+    struct session_member *a = &s->agents[host];
+    struct hello_report hello;
+    int rc = hello_report_parse(&hello, f, why);
+
+    if (!rc)
+        rc = build_check(&hello, why);
+    if (rc)
+        return rc;
+    log_debug("host %s: its agent sent HELLO", a->to->name);
+    a->seen.is_greeted = true;
+    if (s->events.on_hello)
+        rc = s->events.on_hello(host, &hello, s->events.arg, why);
+    if (!rc && a->seen.is_awaited)
+        round_ask(s, host);
+    return rc;
+}
+
+/* Replaces control characters in all strings: another host's texts may go to a terminal. */
+static void answer_make_plain(json_t *value)
+{
+    const char *key;
+    json_t *inner;
+    size_t i;
+
+    if (json_is_array(value)) {
+        json_array_foreach(value, i, inner)
+        {
+            answer_make_plain(inner);
+        }
+    } else if (json_is_object(value)) {
+        json_object_foreach(value, key, inner)
+        {
+            answer_make_plain(inner);
+        }
+    } else if (json_is_string(value)) {
+        char *text = strdup(json_string_value(value));
+
+        if (text)
+            printable_mend(text, "");
+        if (text && strcmp(text, json_string_value(value)) != 0)
+            json_string_set_nocheck(value, text);
+        free(text);
+    }
+}
+
+int agent_session_check_error(const json_t *said, struct fault *why)
+{
+    const char *error = json_string_value(json_object_get(said, "error"));
+
+    return error ? fault_set(why, ML_ERR_REFUSED, "%s", error) : 0;
+}
+
+static int round_take(struct agent_session *s, int host, const json_t *said, struct fault *why)
+{
+    int rc = agent_session_check_error(said, why);
+
+    if (!rc)
+        rc = s->rounds.take(s->rounds.arg, host, s->round, said, why);
+    if (rc)
+        return rc;
+    log_debug("host %s: has answered", s->agents[host].to->name);
+    s->agents[host].seen.is_awaited = false;
+    rounds_advance(s);
+    return 0;
+}
+
+static int on_answer(struct agent_session *s, int host, const struct frame *f, struct fault *why)
+{
+    json_t *said = parsed_json((const char *)f->payload, f->size, JSON_REJECT_DUPLICATES, NULL);
+    int rc;
+
+    s->agents[host].seen.asked--;
+    answer_make_plain(said);
+    if (!json_is_object(said))
+        rc = fault_set(why, ML_ERR_REFUSED, "its agent sent a malformed ANSWER");
+    else if (s->agents[host].seen.is_awaited)
+        rc = round_take(s, host, said, why);
+    else
+        rc = s->events.on_answer(host, said, s->events.arg, why);
+    json_decref(said);
+    return rc;
+}
+
+static int frame_take(struct agent_session *s, int host, const struct frame *f, struct fault *why)
+{
+    struct session_agent *a = &s->agents[host].seen;
+
+    if (f->type == AGENT_HELLO && !a->is_greeted)
+        return on_hello(s, host, f, why);
+    if (f->type == AGENT_ANSWER && a->asked > 0)
+        return on_answer(s, host, f, why);
+    if (f->type != AGENT_PONG)
+        return s->events.on_frame ? s->events.on_frame(host, f, s->events.arg, why)
+                                  : agent_session_refuse(f, why);
+    if (a->pings > 0)
+        a->pings--;
+    if (s->events.on_pong)
+        s->events.on_pong(host, f, s->events.arg);
+    return 0;
+}
+
+static void on_frame(int host, const struct frame *f, void *arg)
+{
+    struct agent_session *s = arg;
+    struct fault why;
+
+    if (!s->agents[host].seen.has_ended && frame_take(s, host, f, &why))
+        agent_channel_fail(s->agents[host].seen.channel, why.text);
+}
+
+static void on_end(int host, const char *text, void *arg)
+{
+    struct agent_session *s = arg;
+    bool was_awaited = s->agents[host].seen.is_awaited;
+
+    s->agents[host].seen.has_ended = true;
+    s->agents[host].seen.is_awaited = false;
+    s->agents[host].seen.asked = 0;
+    s->agents[host].seen.pings = 0;
+    s->events.on_end(host, text, s->events.arg);
+    if (was_awaited)
+        rounds_advance(s);
+}
+
+/* --- heartbeats ------------------------------------------------------------------------------- */
+
+static void agent_ping(struct session_member *a)
+{
+    int64_t now = clock_ns();
+
+    a->seen.pings++;
+    agent_channel_send(a->seen.channel, LAUNCH_PING, &now, a->is_timed ? sizeof(now) : 0);
+}
+
+void agent_session_ping(struct agent_session *s, int host)
+{
+    agent_ping(&s->agents[host]);
+}
+
+void agent_session_ask_time(struct agent_session *s, int host)
+{
+    s->agents[host].is_timed = true;
+    agent_ping(&s->agents[host]);
+}
+
+void agent_session_advise(struct agent_session *s, int host, const char *advice)
+{
+    s->agents[host].advice = advice;
+}
+
+void agent_session_expect_silence(struct agent_session *s, bool is_expected)
+{
+    s->is_silence_expected = is_expected;
+}
+
+void agent_session_reset_silence(struct agent_session *s)
+{
+    s->pulse_ms = clock_ms();
+    for (int i = 0; i < s->count; i++)
+        if (s->agents[i].seen.channel)
+            agent_channel_reset_silence(s->agents[i].seen.channel);
+}
+
+static void on_pulse(evutil_socket_t fd, short what, void *arg)
+{
+    struct agent_session *s = arg;
+    int64_t now = clock_ms();
+    bool is_gap = now - s->pulse_ms > AGENT_HEARTBEAT_MS + GAP_MS;
+
+    (void)fd, (void)what;
+    s->pulse_ms = now;
+    if (is_gap)
+        log_debug("no heartbeat for a while; watching the agents anew");
+    if (is_gap || s->is_silence_expected)
+        agent_session_reset_silence(s);
+    if (s->events.on_pulse)
+        s->events.on_pulse(s->events.arg);
+    for (int i = 0; i < s->count; i++) {
+        struct session_member *a = &s->agents[i];
+
+        if (!a->seen.has_ended && !s->events.is_patient)
+            agent_channel_check_silence(a->seen.channel, a->advice ? a->advice : "");
+        if (!a->seen.has_ended && a->seen.is_greeted)
+            agent_ping(a);
+    }
+}
+
+/* --- start and end ---------------------------------------------------------------------------- */
+
+int agent_session_open(struct agent_session **out, struct event_base *base, int count,
+                       const struct channel_config *config,
+                       const struct agent_session_events *events, struct fault *why)
+{
+    static const struct timeval interval = {AGENT_HEARTBEAT_MS / 1000,
+                                            AGENT_HEARTBEAT_MS % 1000 * 1000};
+    struct agent_session *s = calloc(1, sizeof(*s));
+
+    if (!s)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    *s = (struct agent_session){
+        .base = base, .config = config, .events = *events, .count = count, .pulse_ms = clock_ms()};
+    s->agents = calloc((size_t)count + 1, sizeof(*s->agents));
+    s->pulse = event_new(base, -1, EV_PERSIST, on_pulse, s);
+    if (!s->agents || !s->pulse || evtimer_add(s->pulse, &interval)) {
+        agent_session_close(s);
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    }
+    for (int i = 0; i < count; i++)
+        s->agents[i].seen.has_ended = true;
+    *out = s;
+    return 0;
+}
+
+void agent_session_close(struct agent_session *s)
+{
+    if (!s)
+        return;
+    for (int i = 0; s->agents && i < s->count; i++)
+        agent_channel_close(s->agents[i].seen.channel);
+    if (s->pulse)
+        event_free(s->pulse);
+    free(s->agents);
+    free(s);
+}
+
+struct agent_channel *agent_session_reach(struct agent_session *s, int host, const struct host *to)
+{
+    const struct agent_channel_events events = {on_frame, on_end, s};
+    struct session_member *a = &s->agents[host];
+    struct fault why;
+
+    agent_channel_close(a->seen.channel);
+    *a = (struct session_member){.to = to};
+    if (agent_channel_open(&a->seen.channel, s->base, host, to, s->config, &events, &why))
+        on_end(host, why.text, s);
+    return a->seen.channel;
+}
+
+const struct session_agent *agent_session_agent(const struct agent_session *s, int host)
+{
+    return &s->agents[host].seen;
+}
+
+void agent_session_ask(struct agent_session *s, int host, json_t *question)
+{
+    s->agents[host].seen.asked++;
+    agent_channel_send_json(s->agents[host].seen.channel, LAUNCH_QUERY, question);
+}
+
+void agent_session_bye(struct agent_session *s)
+{
+    for (int i = 0; i < s->count; i++)
+        if (!s->agents[i].seen.has_ended)
+            agent_channel_send(s->agents[i].seen.channel, LAUNCH_BYE, NULL, 0);
+}
