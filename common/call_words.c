@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "common/call_words.h"
 
-#include "common/rank_counters.h"
-
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -21,31 +19,23 @@ enum { TYPES = sizeof(types) / sizeof(*types), OPS = sizeof(ops) / sizeof(*ops) 
 
 const char *call_words_name(const struct rank_call *c)
 {
-    static const char *const names[RANK_COUNTERS_CALLS] = RANK_COUNTERS_CALL_NAMES;
-
     if (call_words_is_probe(c))
         return "probe";
     if (c->kind == RANK_CALL_MESSAGE && c->from == RANK_CALL_NOBODY)
         return "send";
     if (c->kind == RANK_CALL_MESSAGE)
         return c->to == RANK_CALL_NOBODY ? "receive" : "sendrecv";
-    return c->kind && c->kind < RANK_COUNTERS_CALLS ? names[c->kind] : "call";
+    return call_kind_known(c->kind) ? call_names[c->kind] : "call";
 }
 
-static bool is_reduction(const struct rank_call *c)
+static bool has_trait(const struct rank_call *c, unsigned wanted)
 {
-    static const char *const reductions[] = {"all_reduce", "reduce_scatter", "reduce", "scan",
-                                             "exclusive_scan"};
-
-    for (size_t i = 0; i < sizeof(reductions) / sizeof(*reductions); i++)
-        if (strcmp(call_words_name(c), reductions[i]) == 0)
-            return true;
-    return false;
+    return call_kind_has(call_kind_known(c->kind), wanted);
 }
 
 const char *call_words_type(const struct rank_call *c)
 {
-    return is_reduction(c) && c->type < TYPES ? types[c->type].name : NULL;
+    return has_trait(c, CALL_REDUCES) && c->type < TYPES ? types[c->type].name : NULL;
 }
 
 const char *call_words_op(const struct rank_call *c)
@@ -61,17 +51,15 @@ uint64_t call_words_bytes(const struct rank_call *c)
 bool call_words_fit(const struct rank_call *a, const struct rank_call *b)
 {
     return a->kind == b->kind && a->count == b->count && a->to == b->to &&
-           (!is_reduction(a) || (a->type == b->type && a->op == b->op));
+           (!has_trait(a, CALL_REDUCES) || (a->type == b->type && a->op == b->op));
 }
 
 static const char *peer_text(const struct rank_call *c, char *text, size_t size)
 {
-    const char *name = call_words_name(c);
-    bool gives = strcmp(name, "broadcast") == 0 || strcmp(name, "scatter") == 0;
-
     text[0] = '\0';
     if (c->to != RANK_CALL_NOBODY)
-        snprintf(text, size, " %s rank %d", gives ? "from" : "to", (int)c->to);
+        snprintf(text, size, " %s rank %d", has_trait(c, CALL_FROM_ROOT) ? "from" : "to",
+                 (int)c->to);
     else if (c->from >= 0)
         snprintf(text, size, " from rank %d", (int)c->from);
     else if (c->from == RANK_CALL_ANY)

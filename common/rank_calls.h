@@ -16,6 +16,8 @@
 #ifndef COMMON_RANK_CALLS_H
 #define COMMON_RANK_CALLS_H
 
+#include "common/call_kinds.h"
+
 #include <stdatomic.h>
 #include <stdint.h>
 
@@ -27,7 +29,7 @@ enum {
     RANK_CALL_NOBODY = -1,  /* as root, to, from */
     RANK_CALL_ANY = -2,     /* as from, until the message has come */
     RANK_CALL_ANY_TAG = -1, /* as seq, until then */
-    RANK_CALL_MESSAGE = 10  /* the kind of send, receive and sendrecv: CALL_SEND (group.h) */
+    RANK_CALL_MESSAGE = CALL_SEND
 };
 
 struct rank_call {

@@ -15,13 +15,14 @@
 #ifndef COMMON_RANK_COUNTERS_H
 #define COMMON_RANK_COUNTERS_H
 
+#include "common/call_kinds.h"
+
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 
 enum {
     RANK_COUNTERS_MAGIC = 0x4d4c4333,
-    RANK_COUNTERS_CALLS = 17,      /* as many as enum call_kind (group.h) has, and one */
     RANK_COUNTERS_ALGORITHMS = 13, /* as many as enum algorithm (algorithm_table.h), and one */
     RANK_COUNTERS_WAITS = 8,       /* ten times as long each: up to 10 us, …, 10 s, longer */
     RANK_COUNTERS_FIRST = 10000,   /* ns: the first of these bounds */
@@ -32,13 +33,6 @@ enum {
     RANK_COUNTERS_PATH = 4096 + 64,
 };
 
-/* In the order of enum call_kind, and of counters_file_links(). */
-#define RANK_COUNTERS_CALL_NAMES                                                                   \
-    {                                                                                              \
-        "", "barrier", "all_reduce", "reduce_scatter", "reduce", "all_gather", "all_to_all",       \
-            "broadcast", "gather", "scatter", "message", "split", "all_gather_v", "all_to_all_v",  \
-            "scan", "exclusive_scan", "window_create"                                              \
-    }
 /* In the order of enum algorithm. The first is that of a call without an algorithm, of a kind that
  * has some: all ranks of the group are this one, for instance. */
 #define RANK_COUNTERS_ALGORITHM_NAMES                                                              \
@@ -46,6 +40,7 @@ enum {
         "", "binomial", "bruck", "direct", "doubling", "dissemination", "flat", "hierarchical",    \
             "leaders", "ring", "scatter", "shared", "shared-flat"                                  \
     }
+/* In the order of counters_file_links(). */
 #define RANK_COUNTERS_LINK_NAMES                                                                   \
     {                                                                                              \
         "self", "shm", "tcp", "rdma"                                                               \
@@ -69,7 +64,7 @@ struct host_counters {
 struct rank_counters {
     _Atomic uint32_t magic; /* stored last, with release: then the hosts' names are there */
     uint32_t hosts;
-    struct call_counters calls[RANK_COUNTERS_CALLS];
+    struct call_counters calls[CALL_KINDS];
     rank_counter kept_waiting; /* calls of all ranks, for all ranks, in which it waited for long */
     struct host_counters host[]; /* `hosts` of them, in the order of the job's */
 };

@@ -3,8 +3,9 @@
 #include "common/log.h"
 #include "common/outer_launcher.h"
 #include "common/status.h"
+#include "common/text/number.h"
 #include "launcher/base/process/program_main.h"
-#include "launcher/base/text/string_list.h"
+#include "launcher/base/text/result_file.h"
 #include "launcher/commands/gdb_windows.h"
 #include "launcher/input/options/options_load.h"
 #include "launcher/input/plan/plan_create.h"
@@ -12,12 +13,9 @@
 #include "launcher/run/job/job.h"
 #include "launcher/run/round/job_identity.h"
 #include "launcher/subcommand.h"
-#include "launcher/tools/bench/command/bench_command.h"
-#include "launcher/tools/bench/compare/compare_command.h"
-#include "launcher/tools/bench/compare/vary_command.h"
 #include "launcher/usage.h"
 
-#include <stdio.h>
+#include <limits.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -54,14 +52,21 @@ static int outer_check(struct fault *why)
                      outer.name, outer.size, outer.size, outer.size_variable);
 }
 
-/* Checks a job of mlaunch-bench before it starts, and warns if the number of ranks is a default. */
-static int bench_check(const struct plan *p, struct fault *why)
+/* What mlaunch bench says of its job, beside the command line. */
+struct bench_job {
+    int ranks;          /* if nothing says how many */
+    char *const *files; /* options, each with the path that it gives: rank 0 will write these */
+    int file_words;
+};
+
+/* Checks the job before it starts, and warns if the number of ranks is a default. */
+static int bench_check(const struct bench_job *b, const struct plan *p, struct fault *why)
 {
-    const struct app *a = &p->apps[0];
+    bool is_here = plan_host(p, p->ranks[0].host)->is_local && !p->apps[0].cwd;
     int rc = 0;
 
-    if (plan_host(p, p->ranks[0].host)->is_local && !a->cwd)
-        rc = bench_command_check_files(a->argv + 1, why);
+    for (int i = 0; is_here && i < b->file_words && !rc; i += 2)
+        rc = result_file_check(b->files[i], b->files[i + 1], why);
     if (!rc && p->is_np_here)
         log_warn("measuring with %d ranks on this machine; -n or hosts (-H, --hostfile) say "
                  "otherwise",
@@ -69,7 +74,7 @@ static int bench_check(const struct plan *p, struct fault *why)
     return rc;
 }
 
-static int options_run(const struct options *o, bool is_bench)
+static int options_run(const struct options *o, const struct bench_job *bench)
 {
     struct plan *p = NULL;
     struct fault why;
@@ -81,8 +86,8 @@ static int options_run(const struct options *o, bool is_bench)
         rc = detached_job_check(o, &why);
     if (!rc)
         rc = plan_create(&p, o, environ, &why);
-    if (!rc && is_bench)
-        rc = bench_check(p, &why);
+    if (!rc && bench)
+        rc = bench_check(bench, p, &why);
     if (rc)
         log_error("%s", why.text);
     status = rc ? STATUS_OURS : plan_run(o, p);
@@ -90,7 +95,8 @@ static int options_run(const struct options *o, bool is_bench)
     return status;
 }
 
-static int launch_main(int argc, char **argv, bool is_bench)
+/* `bench` may be NULL. */
+static int launch_main(int argc, char **argv, const struct bench_job *bench)
 {
     struct options *o = NULL;
     struct fault why;
@@ -100,42 +106,32 @@ static int launch_main(int argc, char **argv, bool is_bench)
         log_error("%s", why.text);
         return STATUS_OURS;
     }
-    if (is_bench && o->app_count == 1)
-        o->np_here = bench_command_ranks(o->apps[0].argv + 1);
+    o->np_here = bench ? bench->ranks : 0;
     if (o->action == OPTIONS_HELP)
         usage_print_help();
     else if (o->action == OPTIONS_VERSION)
         usage_print_version();
     else
-        status = options_run(o, is_bench);
+        status = options_run(o, bench);
     options_destroy(o);
     return status;
 }
 
-/* Runs mlaunch-bench as a job, or compares what such jobs have printed. */
-static int bench_main(int argc, char **argv)
+/* mlaunch bench-job RANKS [OPTION FILE]... run ..., as mlaunch bench makes it
+ * (launcher/tools/bench/command/bench_command.h). Sets *run to the index of "run". */
+static bool bench_job_read(struct bench_job *out, int *run, int argc, char **argv)
 {
-    struct fault why;
-    char **words = NULL;
-    int count = 0, status;
+    int64_t ranks;
+    int at = 3;
 
-    if (argc > 2 && (strcmp(argv[2], "--help") == 0 || strcmp(argv[2], "-h") == 0)) {
-        bench_command_print_help();
-        return 0;
-    }
-    if (compare_command_is(argc, argv))
-        return compare_command_run(argc, argv);
-    if (vary_command_is(argc, argv))
-        return vary_command_run(argc, argv);
-    if (bench_command_words(&words, argc, argv, &why)) {
-        log_error("%s", why.text);
-        return STATUS_OURS;
-    }
-    while (words[count])
-        count++;
-    status = launch_main(count, words, true);
-    strings_free(words);
-    return status;
+    if (argc <= at || strcmp(argv[1], "bench-job") != 0 ||
+        !number_parse(argv[2], 1, INT_MAX, &ranks))
+        return false;
+    while (at < argc && strcmp(argv[at], "run") != 0)
+        at += 2;
+    *out = (struct bench_job){(int)ranks, argv + 3, at - 3};
+    *run = at;
+    return at < argc;
 }
 
 /* mlaunch help [COMMAND] is --help, or that of the command. */
@@ -147,10 +143,6 @@ static int help_main(int argc, char **argv)
 
     if (command)
         return subcommand_run(command, 3, words);
-    if (strcmp(name, "bench") == 0) {
-        bench_command_print_help();
-        return 0;
-    }
     if (strcmp(name, "run") == 0) {
         usage_print_help();
         return 0;
@@ -163,14 +155,16 @@ static int command_run(int argc, char **argv)
 {
     const char *word = argc > 1 ? argv[1] : "";
     const struct subcommand *command = subcommand_find(word);
+    struct bench_job bench;
+    int run;
 
     if (command)
         return subcommand_run(command, argc, argv);
-    if (strcmp(word, "bench") == 0)
-        return bench_main(argc, argv);
     if (strcmp(word, "help") == 0)
         return help_main(argc, argv);
-    return launch_main(argc, argv, false);
+    if (bench_job_read(&bench, &run, argc, argv))
+        return launch_main(argc - run, argv + run, &bench);
+    return launch_main(argc, argv, NULL);
 }
 
 int main(int argc, char **argv)

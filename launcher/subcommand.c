@@ -9,9 +9,6 @@
 #include "launcher/commands/exec_command.h"
 #include "launcher/commands/logs_command.h"
 #include "launcher/env_command.h"
-#include "launcher/tools/metrics/metrics_command.h"
-#include "launcher/tools/sync/sync_command.h"
-#include "launcher/tools/verify/verify_command.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -26,18 +23,22 @@ const struct subcommand subcommand_table[] = {
     {"clean", "remove what dead jobs have left behind", .run = clean_run},
     {"hosts", "list the hosts, and with --probe the wiring of their RDMA devices",
      .run = hosts_run},
-    {"info", "show what the hosts are, side by side, and where they differ", .run = info_run},
-    {"status", "show which hosts are online, their load and the jobs on them", .run = status_run},
-    {"verify", "look whether the hosts are fit to run jobs", .run = verify_run},
+    {"info", "show what the hosts are, side by side, and where they differ",
+     .program = INSTALL_VERIFY},
+    {"status", "show which hosts are online, their load and the jobs on them",
+     .program = INSTALL_VERIFY},
+    {"verify", "look whether the hosts are fit to run jobs", .program = INSTALL_VERIFY},
     {"top", "show live what hosts, jobs and ranks do, and who waits for whom",
      .program = INSTALL_TOP},
     {"metrics", "what hosts, RDMA ports, jobs and ranks do, for Prometheus",
-     .run = metrics_command_run},
+     .program = INSTALL_METRICS},
     {"exec", "run a command on each host, and print equal outputs once", .run = exec_command_run},
-    {"sync", "give all hosts the same files, each by the one before it", .run = sync_command_run},
+    {"sync", "give all hosts the same files, each by the one before it", .program = INSTALL_SYNC},
     {"batch", "write a job script for Slurm, PBS, LSF or SGE, and submit it", .run = batch_main},
     {"env", "print the commands by which a shell finds what belongs to mlaunch",
      .run = env_command_run},
+    {"bench", "measure the collective calls, and the links between ranks",
+     .program = INSTALL_BENCH_COMMAND},
     {.name = NULL},
 };
 

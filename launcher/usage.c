@@ -56,7 +56,6 @@ void usage_print_help(void)
     option_help_print_command("run", "start a program; the word may be left out");
     for (const struct subcommand *c = subcommand_table; c->name; c++)
         option_help_print_command(c->name, c->help);
-    option_help_print_command("bench", "measure the collective calls, and the links between ranks");
     option_help_print_command("help", "print this, or the help of a command");
     puts("\n"
          "Options also come from [defaults] in configuration files and from variables such\n"

@@ -8,7 +8,6 @@
 #include "runtime/call/check.h"
 #include "runtime/call/progress.h"
 #include "runtime/call/request.h"
-#include "runtime/call/task_hash.h"
 #include "runtime/group_join.h"
 #include "runtime/process/alloc.h"
 #include "runtime/process/fork_guard.h"
@@ -197,7 +196,7 @@ static int api_run_message(struct group *g, const struct task *t)
             return rc;
         api_count_self(g, t);
     }
-    return group_is_busy(g) ? request_run(g, t, &last) : task_hash_run(g, t, &last);
+    return group_is_busy(g) ? request_run(g, t, &last) : task_run(g, t, &last);
 }
 
 /* A collective call waits until all that was started before it is done. */
@@ -216,7 +215,7 @@ static int api_run(ml_group *handle, struct task *t)
     } else {
         if (group_is_busy(g))
             progress_settle(g);
-        rc = task_hash_run(g, t, &last);
+        rc = task_run(g, t, &last);
     }
     g->inside = NULL;
     return rc;

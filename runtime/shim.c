@@ -294,11 +294,11 @@ FORWARD(compare_swap,
  * A task holds the arguments of both forms of a call: the blocking one and the one that is started.
  */
 
-static inline struct task task_reducing(enum call_kind kind, const char *name, const void *in,
-                                        void *out, size_t count, ml_type type, ml_op op, int root)
+static inline struct task task_reducing(enum call_kind kind, const void *in, void *out,
+                                        size_t count, ml_type type, ml_op op, int root)
 {
     return (struct task){.kind = kind,
-                         .name = name,
+                         .name = call_names[kind],
                          .in = in,
                          .out = out,
                          .count = count,
@@ -310,11 +310,11 @@ static inline struct task task_reducing(enum call_kind kind, const char *name, c
 /* The module refuses this one, as it does an operator without a function. */
 static const ml_operator no_operator;
 
-static inline struct task task_operating(enum call_kind kind, const char *name, const void *in,
-                                         void *out, size_t count, const ml_operator *with, int root)
+static inline struct task task_operating(enum call_kind kind, const void *in, void *out,
+                                         size_t count, const ml_operator *with, int root)
 {
     return (struct task){.kind = kind,
-                         .name = name,
+                         .name = call_names[kind],
                          .in = in,
                          .out = out,
                          .count = count,
@@ -322,18 +322,18 @@ static inline struct task task_operating(enum call_kind kind, const char *name, 
                          .root = root};
 }
 
-static inline struct task task_moving(enum call_kind kind, const char *name, const void *in,
-                                      void *out, size_t size, int root)
+static inline struct task task_moving(enum call_kind kind, const void *in, void *out, size_t size,
+                                      int root)
 {
     return (struct task){
-        .kind = kind, .name = name, .in = in, .out = out, .count = size, .root = root};
+        .kind = kind, .name = call_names[kind], .in = in, .out = out, .count = size, .root = root};
 }
 
-static inline struct task task_sharing(enum call_kind kind, const char *name, const void *in,
-                                       void *out, const struct task_shares *shares)
+static inline struct task task_sharing(enum call_kind kind, const void *in, void *out,
+                                       const struct task_shares *shares)
 {
     return (struct task){
-        .kind = kind, .name = name, .in = in, .out = out, .root = -1, .shares = shares};
+        .kind = kind, .name = call_names[kind], .in = in, .out = out, .root = -1, .shares = shares};
 }
 
 static inline struct task task_message(const char *name, const void *out, size_t out_size, int to,
@@ -409,53 +409,47 @@ static int shim_start(ml_group *g, struct task *t, ml_request **request)
         return shim_start(g, &t, request);                                                         \
     }
 
-CALL(all_reduce, task_reducing(CALL_ALL_REDUCE, "all_reduce", in, out, count, type, op, -1),
-     ml_group *g, const void *in, void *out, size_t count, ml_type type, ml_op op)
-CALL(reduce_scatter,
-     task_reducing(CALL_REDUCE_SCATTER, "reduce_scatter", in, out, count, type, op, -1),
-     ml_group *g, const void *in, void *out, size_t count, ml_type type, ml_op op)
-CALL(reduce, task_reducing(CALL_REDUCE, "reduce", in, out, count, type, op, root), ml_group *g,
-     const void *in, void *out, size_t count, ml_type type, ml_op op, int root)
-CALL(scan, task_reducing(CALL_SCAN, "scan", in, out, count, type, op, -1), ml_group *g,
+CALL(all_reduce, task_reducing(CALL_ALL_REDUCE, in, out, count, type, op, -1), ml_group *g,
      const void *in, void *out, size_t count, ml_type type, ml_op op)
-CALL(exclusive_scan,
-     task_reducing(CALL_EXCLUSIVE_SCAN, "exclusive_scan", in, out, count, type, op, -1),
-     ml_group *g, const void *in, void *out, size_t count, ml_type type, ml_op op)
-CALL(all_reduce_with, task_operating(CALL_ALL_REDUCE, "all_reduce", in, out, count, with, -1),
+CALL(reduce_scatter, task_reducing(CALL_REDUCE_SCATTER, in, out, count, type, op, -1), ml_group *g,
+     const void *in, void *out, size_t count, ml_type type, ml_op op)
+CALL(reduce, task_reducing(CALL_REDUCE, in, out, count, type, op, root), ml_group *g,
+     const void *in, void *out, size_t count, ml_type type, ml_op op, int root)
+CALL(scan, task_reducing(CALL_SCAN, in, out, count, type, op, -1), ml_group *g, const void *in,
+     void *out, size_t count, ml_type type, ml_op op)
+CALL(exclusive_scan, task_reducing(CALL_EXCLUSIVE_SCAN, in, out, count, type, op, -1), ml_group *g,
+     const void *in, void *out, size_t count, ml_type type, ml_op op)
+CALL(all_reduce_with, task_operating(CALL_ALL_REDUCE, in, out, count, with, -1), ml_group *g,
+     const void *in, void *out, size_t count, const ml_operator *with)
+CALL(reduce_scatter_with, task_operating(CALL_REDUCE_SCATTER, in, out, count, with, -1),
      ml_group *g, const void *in, void *out, size_t count, const ml_operator *with)
-CALL(reduce_scatter_with,
-     task_operating(CALL_REDUCE_SCATTER, "reduce_scatter", in, out, count, with, -1), ml_group *g,
-     const void *in, void *out, size_t count, const ml_operator *with)
-CALL(reduce_with, task_operating(CALL_REDUCE, "reduce", in, out, count, with, root), ml_group *g,
+CALL(reduce_with, task_operating(CALL_REDUCE, in, out, count, with, root), ml_group *g,
      const void *in, void *out, size_t count, const ml_operator *with, int root)
-CALL(scan_with, task_operating(CALL_SCAN, "scan", in, out, count, with, -1), ml_group *g,
-     const void *in, void *out, size_t count, const ml_operator *with)
-CALL(exclusive_scan_with,
-     task_operating(CALL_EXCLUSIVE_SCAN, "exclusive_scan", in, out, count, with, -1), ml_group *g,
-     const void *in, void *out, size_t count, const ml_operator *with)
-CALL(all_gather, task_moving(CALL_ALL_GATHER, "all_gather", in, out, size, -1), ml_group *g,
-     const void *in, void *out, size_t size)
-CALL(all_to_all, task_moving(CALL_ALL_TO_ALL, "all_to_all", in, out, size, -1), ml_group *g,
-     const void *in, void *out, size_t size)
+CALL(scan_with, task_operating(CALL_SCAN, in, out, count, with, -1), ml_group *g, const void *in,
+     void *out, size_t count, const ml_operator *with)
+CALL(exclusive_scan_with, task_operating(CALL_EXCLUSIVE_SCAN, in, out, count, with, -1),
+     ml_group *g, const void *in, void *out, size_t count, const ml_operator *with)
+CALL(all_gather, task_moving(CALL_ALL_GATHER, in, out, size, -1), ml_group *g, const void *in,
+     void *out, size_t size)
+CALL(all_to_all, task_moving(CALL_ALL_TO_ALL, in, out, size, -1), ml_group *g, const void *in,
+     void *out, size_t size)
 #define SHARES(...)                                                                                \
     &(struct task_shares)                                                                          \
     {                                                                                              \
         __VA_ARGS__                                                                                \
     }
-CALL(all_gather_v,
-     task_sharing(CALL_ALL_GATHER_V, "all_gather_v", in, out, SHARES(NULL, NULL, sizes, offsets)),
+CALL(all_gather_v, task_sharing(CALL_ALL_GATHER_V, in, out, SHARES(NULL, NULL, sizes, offsets)),
      ml_group *g, const void *in, void *out, const size_t *sizes, const size_t *offsets)
 CALL(all_to_all_v,
-     task_sharing(CALL_ALL_TO_ALL_V, "all_to_all_v", in, out,
-                  SHARES(in_sizes, in_offsets, out_sizes, out_offsets)),
+     task_sharing(CALL_ALL_TO_ALL_V, in, out, SHARES(in_sizes, in_offsets, out_sizes, out_offsets)),
      ml_group *g, const void *in, const size_t *in_sizes, const size_t *in_offsets, void *out,
      const size_t *out_sizes, const size_t *out_offsets)
-CALL(broadcast, task_moving(CALL_BROADCAST, "broadcast", NULL, buf, size, root), ml_group *g,
-     void *buf, size_t size, int root)
-CALL(gather, task_moving(CALL_GATHER, "gather", in, out, size, root), ml_group *g, const void *in,
+CALL(broadcast, task_moving(CALL_BROADCAST, NULL, buf, size, root), ml_group *g, void *buf,
+     size_t size, int root)
+CALL(gather, task_moving(CALL_GATHER, in, out, size, root), ml_group *g, const void *in, void *out,
+     size_t size, int root)
+CALL(scatter, task_moving(CALL_SCATTER, in, out, size, root), ml_group *g, const void *in,
      void *out, size_t size, int root)
-CALL(scatter, task_moving(CALL_SCATTER, "scatter", in, out, size, root), ml_group *g,
-     const void *in, void *out, size_t size, int root)
 CALL(send, task_message("send", buf, size, to, NULL, 0, ML_NOBODY), ml_group *g, const void *buf,
      size_t size, int to)
 CALL(recv, task_message("recv", NULL, 0, ML_NOBODY, buf, size, from), ml_group *g, void *buf,
@@ -466,7 +460,7 @@ CALL(send_tag, task_send_tag(buf, size, to, tag), ml_group *g, const void *buf, 
      int tag)
 CALL(recv_tag, task_tagged(TAGGED_MESSAGE, "recv_tag", buf, size, from, tag, status, NULL),
      ml_group *g, void *buf, size_t size, int from, int tag, ml_status *status)
-CALL(barrier, task_moving(CALL_BARRIER, "barrier", NULL, NULL, 0, -1), ml_group *g)
+CALL(barrier, task_moving(CALL_BARRIER, NULL, NULL, 0, -1), ml_group *g)
 
 int ml_probe(ml_group *g, int from, int tag, ml_status *status)
 {

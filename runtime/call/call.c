@@ -27,7 +27,7 @@ static void call_break(struct group *g, const struct fault *why)
 static uint32_t call_note(struct group *g, const struct call *c)
 {
     const uint64_t factor = 0x9e3779b97f4a7c15; /* 2^64 / golden ratio: its bits are mixed */
-    uint64_t type = call_is_reduction(c->kind) ? c->type : 0;
+    uint64_t type = call_kind_has(c->kind, CALL_REDUCES) ? c->type : 0;
     uint64_t what = c->kind | type << 8 | (uint64_t)c->op << 16 | (uint64_t)(uint32_t)c->root << 32;
     uint64_t h = (((g->history ^ c->count) * factor) ^ what) * factor;
 
@@ -35,11 +35,9 @@ static uint32_t call_note(struct group *g, const struct call *c)
     return (uint32_t)g->history;
 }
 
-_Static_assert((int)CALL_LAST + 1 == RANK_COUNTERS_CALLS, "each kind of call has counters");
-
 static uint64_t call_bytes(const struct call *c)
 {
-    if (!call_is_reduction(c->kind))
+    if (!call_kind_has(c->kind, CALL_REDUCES))
         return c->count;
     return c->type == CALL_OPERATOR ? call_elements_bytes(c->count, c->op)
                                     : c->count * reduce_type_size(c->type);
@@ -93,32 +91,15 @@ int call_begin(struct group *g, enum call_kind kind, const char *name, uint64_t 
 /* A call of a kind that has algorithms, if none was needed. */
 static void call_count_simple(const struct group *g)
 {
-    if (!g->call_algorithm && call_has_algorithms((enum call_kind)g->call.kind) &&
-        g->world->counters)
+    if (!g->call_algorithm && call_kind_has(g->call.kind, CALL_HAS_CHOICE) && g->world->counters)
         rank_counters_add(&g->world->counters->calls[g->call.kind].algorithms[0], 1);
-}
-
-/* True if no rank can be done with the call before all have come to it. */
-static bool call_is_for_all(const struct group *g)
-{
-    switch ((enum call_kind)g->call.kind) {
-    case CALL_BARRIER:
-    case CALL_ALL_REDUCE:
-    case CALL_REDUCE_SCATTER:
-    case CALL_ALL_GATHER:
-    case CALL_ALL_TO_ALL:
-    case CALL_ALL_GATHER_V:
-    case CALL_ALL_TO_ALL_V:
-        return g == g->world->group;
-    default:
-        return false;
-    }
 }
 
 int call_end(struct group *g, int code, struct fault *why)
 {
     wait_over(g);
-    if (g->waiting.call_wait_ns >= RANK_COUNTERS_LONG && call_is_for_all(g))
+    if (g->waiting.call_wait_ns >= RANK_COUNTERS_LONG && g == g->world->group &&
+        call_kind_has(g->call.kind, CALL_FOR_ALL))
         rank_counters_add(&g->world->counters->kept_waiting, 1);
     g->waiting.call_wait_ns = 0;
     call_count_simple(g);

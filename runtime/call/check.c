@@ -64,7 +64,9 @@ int check_group(const struct group *g, struct fault *why)
 
 int check_blocks(size_t blocks, size_t size, struct fault *why)
 {
-    if (size && blocks > SIZE_MAX / 2 / size)
+    size_t all;
+
+    if (__builtin_mul_overflow(blocks, size, &all) || all > SIZE_MAX / 2)
         return fault_set(why, ML_ERR_ARGUMENT, "%zu times %zu bytes are more than memory can hold",
                          blocks, size);
     return 0;
@@ -150,12 +152,10 @@ int check_operator(size_t count, const ml_operator *with, size_t blocks, size_t 
     return rc;
 }
 
-int check_rank(const struct group *g, int rank, const char *what, struct fault *why)
+int check_refuse_rank(const struct group *g, int rank, const char *what, struct fault *why)
 {
-    if (rank < 0 || rank >= g->size)
-        return fault_set(why, ML_ERR_ARGUMENT, "%s is %d, but the group has ranks 0 to %d", what,
-                         rank, g->size - 1);
-    return 0;
+    return fault_set(why, ML_ERR_ARGUMENT, "%s is %d, but the group has ranks 0 to %d", what, rank,
+                     g->size - 1);
 }
 
 int check_buffer(const void *buf, size_t size, const char *what, struct fault *why)
@@ -165,15 +165,32 @@ int check_buffer(const void *buf, size_t size, const char *what, struct fault *w
     return 0;
 }
 
-int check_overlap(const void *in, size_t in_size, const void *out, size_t out_size, size_t offset,
-                  struct fault *why)
+static inline bool check_is_apart(const void *in, size_t in_size, const void *out, size_t out_size)
 {
     uintptr_t a = (uintptr_t)in, b = (uintptr_t)out;
 
-    if (a == b || !in_size || !out_size || a >= b + out_size || b >= a + in_size)
-        return 0;
-    if (offset != SIZE_MAX && a == b + offset)
+    return a == b || !in_size || !out_size || a >= b + out_size || b >= a + in_size;
+}
+
+int check_overlap(const void *in, size_t in_size, const void *out, size_t out_size, size_t offset,
+                  struct fault *why)
+{
+    if (check_is_apart(in, in_size, out, out_size) ||
+        (offset != SIZE_MAX && (uintptr_t)in == (uintptr_t)out + offset))
         return 0;
     return fault_set(why, ML_ERR_ARGUMENT, "in (%zu bytes) and out (%zu bytes) overlap", in_size,
                      out_size);
+}
+
+int check_buffers(const void *in, const void *out, size_t in_size, size_t out_size, size_t offset,
+                  struct fault *why)
+{
+    int rc;
+
+    if (in && out && check_is_apart(in, in_size, out, out_size))
+        return 0;
+    rc = check_buffer(in, in_size, "in", why);
+    if (!rc)
+        rc = check_buffer(out, out_size, "out", why);
+    return rc ? rc : check_overlap(in, in_size, out, out_size, offset, why);
 }

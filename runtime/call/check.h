@@ -39,7 +39,11 @@ int check_shares(int ranks, const size_t *sizes, const size_t *offsets, bool apa
                  const char *what, size_t *end, struct fault *why);
 
 /* `rank` is one of g's. `what` names the argument in the sentence. */
-int check_rank(const struct group *g, int rank, const char *what, struct fault *why);
+int check_refuse_rank(const struct group *g, int rank, const char *what, struct fault *why);
+static inline int check_rank(const struct group *g, int rank, const char *what, struct fault *why)
+{
+    return rank >= 0 && rank < g->size ? 0 : check_refuse_rank(g, rank, what, why);
+}
 
 /* `buf` is not NULL unless its size is 0. */
 int check_buffer(const void *buf, size_t size, const char *what, struct fault *why);
@@ -47,6 +51,10 @@ int check_buffer(const void *buf, size_t size, const char *what, struct fault *w
 /* in and out are equal, or share no byte, or in is the block of out at `offset` (SIZE_MAX: that is
  * not allowed). */
 int check_overlap(const void *in, size_t in_size, const void *out, size_t out_size, size_t offset,
+                  struct fault *why);
+
+/* All of that of a call that reads `in` and writes `out`. */
+int check_buffers(const void *in, const void *out, size_t in_size, size_t out_size, size_t offset,
                   struct fault *why);
 
 #endif

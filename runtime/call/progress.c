@@ -92,7 +92,7 @@ static void progress_collective(struct progress *p, struct request *r)
 
     request_list_clear(&one);
     request_list_add(&one, r);
-    progress_complete(p, &one, task_hash_run(p->group, &r->task, &why) ? &why : NULL);
+    progress_complete(p, &one, task_run(p->group, &r->task, &why) ? &why : NULL);
 }
 
 /* Takes the next message from the queue. NULL: there is none, or a collective call comes first; the

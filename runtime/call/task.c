@@ -4,59 +4,43 @@
 #include "runtime/call/call.h"
 #include "runtime/call/call_record.h"
 #include "runtime/call/check.h"
+#include "runtime/call/task_hash.h"
 #include "runtime/collective/collectives.h"
 #include "runtime/group/matching.h"
 #include "runtime/group/message_op.h"
 #include "runtime/group/wait.h"
 #include "runtime/kernel/combiner.h"
-#include "runtime/kernel/reduce_op.h"
 
 #include <string.h>
-
-_Static_assert((int)CALL_SEND == (int)RANK_CALL_MESSAGE, "which calls are messages");
 
 /* --- arguments ---------------------------------------------------------------------------------
  */
 
-static int task_check_buffers(const struct task *t, size_t in_size, size_t out_size, size_t offset,
-                              struct fault *why)
+/* Shares of one size: `count` elements, or bytes. */
+static __attribute__((noinline)) int task_check_even(const struct group *g, const struct task *t,
+                                                     unsigned traits, struct fault *why)
 {
-    int rc = check_buffer(t->in, in_size, "in", why);
+    size_t blocks = traits & (CALL_READS_ALL | CALL_WRITES_ALL) ? (size_t)g->size : 1;
+    size_t share = t->count, mine = SIZE_MAX;
+    struct task_sizes sizes;
+    int rc;
 
-    if (!rc)
-        rc = check_buffer(t->out, out_size, "out", why);
-    return rc ? rc : check_overlap(t->in, in_size, t->out, out_size, offset, why);
-}
-
-static int task_check_reducing(const struct group *g, const struct task *t, struct fault *why)
-{
-    bool scatters = t->kind == CALL_REDUCE_SCATTER;
-    size_t size, blocks = scatters ? (size_t)g->size : 1;
-    int rc = t->with ? check_operator(t->count, t->with, blocks, &size, why)
-                     : check_reduction(t->count, t->type, t->op, blocks, &size, why);
-
-    if (!rc && t->kind == CALL_REDUCE)
+    if (t->with)
+        rc = check_operator(t->count, t->with, blocks, &share, why);
+    else if (traits & CALL_REDUCES)
+        rc = check_reduction(t->count, t->type, t->op, blocks, &share, why);
+    else
+        rc = check_blocks(blocks, share, why);
+    if (!rc && traits & CALL_HAS_ROOT)
         rc = check_rank(g, t->root, "root", why);
     if (rc)
         return rc;
-    if (t->kind == CALL_REDUCE && g->rank != t->root)
-        return task_check_buffers(t, size, 0, SIZE_MAX, why);
-    if (t->kind == CALL_EXCLUSIVE_SCAN)
-        return task_check_buffers(t, g->rank == g->size - 1 ? 0 : size, g->rank ? size : 0,
-                                  SIZE_MAX, why);
-    return task_check_buffers(t, size * blocks, size, SIZE_MAX, why);
-}
-
-static int task_check_moving(const struct group *g, const struct task *t, struct fault *why)
-{
-    size_t ranks = (size_t)g->size, mine = t->count * (size_t)g->rank;
-    int rc = check_blocks(ranks, t->count, why);
-
-    if (rc)
-        return rc;
-    if (t->kind == CALL_ALL_GATHER)
-        return task_check_buffers(t, t->count, t->count * ranks, mine, why);
-    return task_check_buffers(t, t->count * ranks, t->count * ranks, SIZE_MAX, why);
+    if (traits & CALL_IN_PLACE)
+        return check_buffer(t->out, share, "buf", why);
+    sizes = task_sizes(g, t, share);
+    if (traits & CALL_IN_OUT)
+        mine = share * (size_t)g->rank;
+    return check_buffers(t->in, t->out, sizes.in, sizes.out, mine, why);
 }
 
 static int task_check_all_gather_v(const struct group *g, const struct task *t, struct fault *why)
@@ -69,7 +53,8 @@ static int task_check_all_gather_v(const struct group *g, const struct task *t, 
         return rc;
     for (int r = 0; r < g->rank && !offsets; r++)
         mine += sizes[r];
-    return task_check_buffers(t, sizes[g->rank], end, offsets ? offsets[g->rank] : mine, why);
+    return check_buffers(t->in, t->out, sizes[g->rank], end, offsets ? offsets[g->rank] : mine,
+                         why);
 }
 
 static int task_check_all_to_all_v(const struct group *g, const struct task *t, struct fault *why)
@@ -86,24 +71,7 @@ static int task_check_all_to_all_v(const struct group *g, const struct task *t, 
         return fault_set(why, ML_ERR_ARGUMENT,
                          "rank %d sends itself a block of %zu bytes, but receives one of %zu",
                          g->rank, s->in_sizes[g->rank], s->out_sizes[g->rank]);
-    return task_check_buffers(t, in_end, out_end, SIZE_MAX, why);
-}
-
-static int task_check_rooted(const struct group *g, const struct task *t, struct fault *why)
-{
-    bool is_root = g->rank == t->root;
-    size_t all = is_root ? t->count * (size_t)g->size : 0;
-    int rc = check_rank(g, t->root, "root", why);
-
-    if (!rc)
-        rc = check_blocks(t->kind == CALL_BROADCAST ? 1 : (size_t)g->size, t->count, why);
-    if (rc)
-        return rc;
-    if (t->kind == CALL_BROADCAST)
-        return check_buffer(t->out, t->count, "buf", why);
-    if (t->kind == CALL_GATHER)
-        return task_check_buffers(t, t->count, all, t->count * (size_t)g->rank, why);
-    return task_check_buffers(t, all, t->count, SIZE_MAX, why);
+    return check_buffers(t->in, t->out, in_end, out_end, SIZE_MAX, why);
 }
 
 static int task_check_peer(const struct group *g, int peer, const void *buf, size_t size,
@@ -147,35 +115,27 @@ static int task_check_message(const struct group *g, const struct task *t, struc
     return rc;
 }
 
+/* Shares that have sizes of their own. */
+static __attribute__((noinline)) int task_check_varied(const struct group *g, const struct task *t,
+                                                       struct fault *why)
+{
+    return t->kind == CALL_ALL_GATHER_V ? task_check_all_gather_v(g, t, why)
+                                        : task_check_all_to_all_v(g, t, why);
+}
+
 int task_check(const struct group *g, const struct task *t, struct fault *why)
 {
+    unsigned traits;
     int rc = check_group(g, why);
 
     if (rc)
         return rc;
-    switch (t->kind) {
-    case CALL_ALL_REDUCE:
-    case CALL_REDUCE_SCATTER:
-    case CALL_REDUCE:
-    case CALL_SCAN:
-    case CALL_EXCLUSIVE_SCAN:
-        return task_check_reducing(g, t, why);
-    case CALL_ALL_GATHER:
-    case CALL_ALL_TO_ALL:
-        return task_check_moving(g, t, why);
-    case CALL_ALL_GATHER_V:
-        return task_check_all_gather_v(g, t, why);
-    case CALL_ALL_TO_ALL_V:
-        return task_check_all_to_all_v(g, t, why);
-    case CALL_BROADCAST:
-    case CALL_GATHER:
-    case CALL_SCATTER:
-        return task_check_rooted(g, t, why);
-    case CALL_SEND:
-        return t->tagged ? task_check_tagged(g, t, why) : task_check_message(g, t, why);
-    default:
+    traits = call_traits[t->kind];
+    if (!(traits & CALL_MOVES))
         return 0;
-    }
+    if (t->kind == CALL_SEND)
+        return t->tagged ? task_check_tagged(g, t, why) : task_check_message(g, t, why);
+    return traits & CALL_VARIES ? task_check_varied(g, t, why) : task_check_even(g, t, traits, why);
 }
 
 /* --- its record ------------------------------------------------------------------------------
@@ -309,13 +269,8 @@ static int task_exchange(struct group *g, const struct task *t, struct fault *wh
     return message_op_run(g, ops, task_message_ops(t, in, ops), why);
 }
 
-/* Bytes of a reduction's vector, or of a share of it. */
-static size_t task_size(const struct task *t)
-{
-    return t->count * (t->with ? t->with->size : reduce_type_size((int)t->type));
-}
-
-static int task_carry_out(struct group *g, const struct task *t, struct fault *why)
+static inline __attribute__((always_inline)) int
+task_carry_out(struct group *g, const struct task *t, struct fault *why)
 {
     switch (t->kind) {
     case CALL_ALL_REDUCE:
@@ -382,16 +337,19 @@ static __attribute__((noinline)) int task_begin_with(struct group *g, const stru
     return call_end(g, ML_ERR_MEMORY, why);
 }
 
-static int task_begin(struct group *g, const struct task *t, struct fault *why)
+static inline __attribute__((always_inline)) int task_begin(struct group *g, const struct task *t,
+                                                            struct fault *why)
 {
-    int type = call_is_reduction(t->kind) ? (int)t->type : t->content;
+    int type = call_kind_has(t->kind, CALL_REDUCES) ? (int)t->type : t->content;
 
     if (__builtin_expect(t->with != NULL, 0))
         return task_begin_with(g, t, why);
     return call_begin(g, t->kind, t->name, task_call_count(g, t), type, (int)t->op, t->root, why);
 }
 
-int task_run(struct group *g, const struct task *t, struct fault *why)
+/* Twice in the program, so that the usual call is one function. */
+static inline __attribute__((always_inline)) int
+task_run_plain(struct group *g, const struct task *t, struct fault *why)
 {
     int rc = task_begin(g, t, why);
 
@@ -406,4 +364,22 @@ int task_run(struct group *g, const struct task *t, struct fault *why)
         g->call.combiner = NULL;
     }
     return call_end(g, rc, why);
+}
+
+/* Apart, because it is rare. */
+static __attribute__((noinline, cold)) int task_run_hashed(struct group *g, const struct task *t,
+                                                           struct fault *why)
+{
+    uint32_t read = task_hash_read(g, t);
+    int rc = task_run_plain(g, t, why);
+
+    if (!rc)
+        task_hash_note(g->recorded, g, t, read);
+    return rc;
+}
+
+int task_run(struct group *g, const struct task *t, struct fault *why)
+{
+    return __builtin_expect(task_hash_is_wanted(g), 0) ? task_run_hashed(g, t, why)
+                                                       : task_run_plain(g, t, why);
 }

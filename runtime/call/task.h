@@ -8,6 +8,7 @@
 #define RUNTIME_CALL_TASK_H
 
 #include "runtime/group/group.h"
+#include "runtime/kernel/reduce_op.h"
 
 struct tagged_receive;
 struct message_op;
@@ -47,11 +48,41 @@ struct task {
     int *found;        /* for a probe that does not wait */
 };
 
+/* The bytes of a reduction's vector, or of a share of it. */
+static inline size_t task_size(const struct task *t)
+{
+    return t->count * (t->with ? t->with->size : reduce_type_size((int)t->type));
+}
+
+/* How many bytes this rank reads and writes in a collective call whose shares have all `share`
+ * bytes. */
+struct task_sizes {
+    size_t in, out;
+};
+static inline struct task_sizes task_sizes(const struct group *g, const struct task *t,
+                                           size_t share)
+{
+    unsigned traits = call_traits[t->kind];
+    size_t all = share * (size_t)g->size;
+    struct task_sizes s = {traits & CALL_READS_ALL ? all : share,
+                           traits & CALL_WRITES_ALL ? all : share};
+
+    if (!(traits & (CALL_HAS_ROOT | CALL_ORDERS)))
+        return s;
+    if (traits & CALL_ORDERS ? g->rank == g->size - 1
+                             : traits & CALL_FROM_ROOT && g->rank != t->root)
+        s.in = 0;
+    if (traits & CALL_ORDERS ? g->rank == 0 : traits & CALL_TO_ROOT && g->rank != t->root)
+        s.out = 0;
+    return s;
+}
+
 /* Checks the arguments before anything is sent. ML_ERR_ARGUMENT, or ML_ERR_STATE in a forked child;
  * the group is unharmed. g may be NULL, which is such an error. */
 int task_check(const struct group *g, const struct task *t, struct fault *why);
 
-/* Carries out a task that was checked. Only the thread that the group belongs to. Any error but
+/* Carries out a task that was checked, and hashes what it reads and writes if that is wanted
+ * (task_hash.h). Only the thread that the group belongs to. Any error but
  * ML_ERR_ARGUMENT breaks the group. */
 int task_run(struct group *g, const struct task *t, struct fault *why);
 

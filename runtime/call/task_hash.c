@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/call/task_hash.h"
 
-#include "runtime/kernel/reduce_op.h"
-
 #include <string.h>
 
 /* Each step maps the words so far one to one, so a single word that differs is always found. */
@@ -46,99 +44,35 @@ static uint64_t shares_hash(const struct group *g, const void *from, const size_
     return h;
 }
 
-static size_t elements_size(const struct task *t)
+static struct task_sizes hashed_sizes(const struct group *g, const struct task *t)
 {
-    return t->count * (t->with ? t->with->size : reduce_type_size(t->type));
-}
-
-/* How many bytes this rank reads at t->in, or of a broadcast at t->out. */
-static size_t size_read(const struct group *g, const struct task *t)
-{
-    size_t ranks = (size_t)g->size, elements = elements_size(t);
-
-    switch (t->kind) {
-    case CALL_ALL_REDUCE:
-    case CALL_REDUCE:
-    case CALL_SCAN:
-        return elements;
-    case CALL_EXCLUSIVE_SCAN:
-        return g->rank == g->size - 1 ? 0 : elements;
-    case CALL_REDUCE_SCATTER:
-        return elements * ranks;
-    case CALL_ALL_GATHER:
-    case CALL_GATHER:
-        return t->count;
-    case CALL_ALL_TO_ALL:
-        return t->count * ranks;
-    case CALL_BROADCAST:
-        return g->rank == t->root ? t->count : 0;
-    case CALL_SCATTER:
-        return g->rank == t->root ? t->count * ranks : 0;
-    case CALL_SEND:
-        return t->to == ML_NOBODY ? 0 : t->count;
-    default:
-        return 0;
-    }
-}
-
-static size_t size_written(const struct group *g, const struct task *t, size_t received)
-{
-    size_t ranks = (size_t)g->size, elements = elements_size(t);
-
-    switch (t->kind) {
-    case CALL_ALL_REDUCE:
-    case CALL_SCAN:
-    case CALL_REDUCE_SCATTER:
-        return elements;
-    case CALL_REDUCE:
-        return g->rank == t->root ? elements : 0;
-    case CALL_EXCLUSIVE_SCAN:
-        return g->rank ? elements : 0;
-    case CALL_ALL_GATHER:
-    case CALL_ALL_TO_ALL:
-        return t->count * ranks;
-    case CALL_GATHER:
-        return g->rank == t->root ? t->count * ranks : 0;
-    case CALL_BROADCAST:
-    case CALL_SCATTER:
-        return t->count;
-    case CALL_SEND:
-        return received;
-    default:
-        return 0;
-    }
+    return task_sizes(g, t, call_kind_has(t->kind, CALL_REDUCES) ? task_size(t) : t->count);
 }
 
 uint32_t task_hash_read(const struct group *g, const struct task *t)
 {
-    const void *from = t->kind == CALL_BROADCAST ? t->out : t->in;
+    size_t size = hashed_sizes(g, t).in;
 
+    if (!call_kind_has(t->kind, CALL_MOVES) || (t->kind == CALL_SEND && t->to == ML_NOBODY))
+        size = 0;
     if (t->kind == CALL_ALL_TO_ALL_V)
         return hash_fold(shares_hash(g, t->in, t->shares->in_sizes, t->shares->in_offsets));
     if (t->kind == CALL_ALL_GATHER_V)
-        return hash_fold(bytes_hash(0, t->in, t->shares->out_sizes[g->rank]));
-    return hash_fold(bytes_hash(0, from, size_read(g, t)));
+        size = t->shares->out_sizes[g->rank];
+    return hash_fold(bytes_hash(0, call_kind_has(t->kind, CALL_IN_PLACE) ? t->out : t->in, size));
 }
 
 void task_hash_note(struct recorded r, const struct group *g, const struct task *t, uint32_t read)
 {
-    uint64_t h;
+    uint64_t h = 0;
 
     if (!call_record_is_kept(r))
         return;
-    if (t->kind == CALL_ALL_TO_ALL_V || t->kind == CALL_ALL_GATHER_V)
+    if (t->kind == CALL_SEND)
+        h = bytes_hash(0, t->out, r.at->received);
+    else if (call_kind_has(t->kind, CALL_VARIES))
         h = shares_hash(g, t->out, t->shares->out_sizes, t->shares->out_offsets);
-    else
-        h = bytes_hash(0, t->out, size_written(g, t, r.at->received));
+    else if (call_kind_has(t->kind, CALL_MOVES))
+        h = bytes_hash(0, t->out, hashed_sizes(g, t).out);
     r.at->received = (uint64_t)read << 32 | hash_fold(h);
-}
-
-int task_hash_run_both(struct group *g, const struct task *t, struct fault *why)
-{
-    uint32_t read = task_hash_read(g, t);
-    int rc = task_run(g, t, why);
-
-    if (!rc)
-        task_hash_note(g->recorded, g, t, read);
-    return rc;
 }

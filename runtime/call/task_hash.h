@@ -17,11 +17,4 @@ uint32_t task_hash_read(const struct group *g, const struct task *t);
 /* Puts it, and that of what the task has written, into its record; after it was carried out. */
 void task_hash_note(struct recorded r, const struct group *g, const struct task *t, uint32_t read);
 
-/* task_run, with hashes if they are wanted. */
-int task_hash_run_both(struct group *g, const struct task *t, struct fault *why);
-static inline int task_hash_run(struct group *g, const struct task *t, struct fault *why)
-{
-    return task_hash_is_wanted(g) ? task_hash_run_both(g, t, why) : task_run(g, t, why);
-}
-
 #endif

@@ -3,6 +3,7 @@
 #ifndef RUNTIME_GROUP_GROUP_H
 #define RUNTIME_GROUP_GROUP_H
 
+#include "common/call_kinds.h"
 #include "common/fault.h"
 #include "common/mlaunch.h"
 
@@ -18,25 +19,6 @@ struct rank_call;
 struct world;
 
 /* Which call a message belongs to: what both sides must agree on. */
-enum call_kind {
-    CALL_BARRIER = 1,
-    CALL_ALL_REDUCE,
-    CALL_REDUCE_SCATTER,
-    CALL_REDUCE,
-    CALL_ALL_GATHER,
-    CALL_ALL_TO_ALL,
-    CALL_BROADCAST,
-    CALL_GATHER,
-    CALL_SCATTER,
-    CALL_SEND, /* recv, sendrecv too */
-    CALL_SPLIT,
-    CALL_ALL_GATHER_V,
-    CALL_ALL_TO_ALL_V,
-    CALL_SCAN,
-    CALL_EXCLUSIVE_SCAN,
-    CALL_WINDOW,
-    CALL_LAST = CALL_WINDOW
-};
 struct call {
     uint64_t count; /* elements, or bytes of a share; of a CALL_SEND the message's bytes; of an
                      * all_gather_v those of all shares, of an all_to_all_v 0; with an operator of
@@ -77,20 +59,6 @@ static inline uint64_t call_elements_bytes(uint64_t count, uint8_t op)
     struct call_elements e = call_elements_of(count, op);
 
     return e.number * e.size;
-}
-
-/* True if type and operation are part of the call. */
-static inline bool call_is_reduction(enum call_kind kind)
-{
-    return kind == CALL_ALL_REDUCE || kind == CALL_REDUCE_SCATTER || kind == CALL_REDUCE ||
-           kind == CALL_SCAN || kind == CALL_EXCLUSIVE_SCAN;
-}
-
-/* True if algorithm_table.h has several algorithms for it. */
-static inline bool call_has_algorithms(enum call_kind kind)
-{
-    return 1U << kind & (1U << CALL_BARRIER | 1U << CALL_ALL_REDUCE | 1U << CALL_REDUCE_SCATTER |
-                         1U << CALL_REDUCE | 1U << CALL_ALL_GATHER | 1U << CALL_BROADCAST);
 }
 
 /* A call's record (call_record.h). */

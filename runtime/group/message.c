@@ -7,25 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const call_names[] = {
-    [CALL_BARRIER] = "barrier",
-    [CALL_ALL_REDUCE] = "all_reduce",
-    [CALL_REDUCE_SCATTER] = "reduce_scatter",
-    [CALL_REDUCE] = "reduce",
-    [CALL_ALL_GATHER] = "all_gather",
-    [CALL_ALL_TO_ALL] = "all_to_all",
-    [CALL_BROADCAST] = "broadcast",
-    [CALL_GATHER] = "gather",
-    [CALL_SCATTER] = "scatter",
-    [CALL_SEND] = "message",
-    [CALL_SPLIT] = "split",
-    [CALL_ALL_GATHER_V] = "all_gather_v",
-    [CALL_ALL_TO_ALL_V] = "all_to_all_v",
-    [CALL_SCAN] = "scan",
-    [CALL_EXCLUSIVE_SCAN] = "exclusive_scan",
-    [CALL_WINDOW] = "window_create",
-};
-
 /* "1000 float32 (sum)" */
 static void message_elements(const struct message *m, char text[MESSAGE_TEXT])
 {
@@ -40,61 +21,47 @@ static void message_elements(const struct message *m, char text[MESSAGE_TEXT])
                  reduce_op_name(m->op));
 }
 
+/* The message of a CALL_SEND; `content`: " (float32)", or "". */
+static void message_describe_sent(const struct message *m, const char *content,
+                                  char text[MESSAGE_TEXT])
+{
+    char tag[32] = "";
+
+    if (m->root == (int32_t)(MESSAGE_LISTENER - 1)) {
+        snprintf(text, MESSAGE_TEXT, "receive of a message with a tag");
+        return;
+    }
+    if (m->root >= 0)
+        snprintf(tag, sizeof(tag), " with tag %d", (int)m->root);
+    snprintf(text, MESSAGE_TEXT, "message of %" PRIu64 " bytes%s%s", m->count, content, tag);
+}
+
 void message_describe(const struct message *m, char text[MESSAGE_TEXT])
 {
-    const char *name =
-        m->kind < sizeof(call_names) / sizeof(call_names[0]) ? call_names[m->kind] : NULL;
-    char content[32] = "", elements[MESSAGE_TEXT] = "";
+    enum call_kind kind = call_kind_known(m->kind);
+    const char *name = call_names[kind];
+    unsigned traits = call_traits[kind];
+    char content[32] = "", what[MESSAGE_TEXT] = "", root[32] = "";
 
-    if (call_is_reduction(m->kind))
-        message_elements(m, elements);
+    if (traits & CALL_REDUCES)
+        message_elements(m, what);
     else if (m->type)
         snprintf(content, sizeof(content), " (%s)", reduce_type_name(m->type - 1));
+    if (traits & CALL_HAS_ROOT)
+        snprintf(root, sizeof(root), " %s rank %d", traits & CALL_TO_ROOT ? "to" : "from",
+                 (int)m->root);
 
-    switch (name ? m->kind : 0) {
-    case CALL_ALL_REDUCE:
-    case CALL_REDUCE_SCATTER:
-    case CALL_SCAN:
-    case CALL_EXCLUSIVE_SCAN:
-        snprintf(text, MESSAGE_TEXT, "%s of %.100s", name, elements);
-        break;
-    case CALL_REDUCE:
-        snprintf(text, MESSAGE_TEXT, "%s of %.100s to rank %d", name, elements, (int)m->root);
-        break;
-    case CALL_BROADCAST:
-    case CALL_SCATTER:
-        snprintf(text, MESSAGE_TEXT, "%s of %" PRIu64 " bytes%s from rank %d", name, m->count,
-                 content, (int)m->root);
-        break;
-    case CALL_GATHER:
-        snprintf(text, MESSAGE_TEXT, "%s of %" PRIu64 " bytes%s to rank %d", name, m->count,
-                 content, (int)m->root);
-        break;
-    case CALL_SEND:
-        if (m->root == (int32_t)(MESSAGE_LISTENER - 1))
-            snprintf(text, MESSAGE_TEXT, "receive of a message with a tag");
-        else if (m->root >= 0)
-            snprintf(text, MESSAGE_TEXT, "%s of %" PRIu64 " bytes%s with tag %d", name, m->count,
-                     content, (int)m->root);
-        else
-            snprintf(text, MESSAGE_TEXT, "%s of %" PRIu64 " bytes%s", name, m->count, content);
-        break;
-    case CALL_ALL_GATHER:
-    case CALL_ALL_TO_ALL:
-        snprintf(text, MESSAGE_TEXT, "%s of %" PRIu64 " bytes%s", name, m->count, content);
-        break;
-    case CALL_ALL_GATHER_V:
-        snprintf(text, MESSAGE_TEXT, "%s of %" PRIu64 " bytes in all%s", name, m->count, content);
-        break;
-    case CALL_BARRIER:
-    case CALL_SPLIT:
-    case CALL_ALL_TO_ALL_V:
-    case CALL_WINDOW:
-        snprintf(text, MESSAGE_TEXT, "%s%s", name, content);
-        break;
-    default:
+    if (kind == CALL_NONE)
         snprintf(text, MESSAGE_TEXT, "call of unknown kind %u", m->kind);
-    }
+    else if (kind == CALL_SEND)
+        message_describe_sent(m, content, text);
+    else if (traits & CALL_REDUCES)
+        snprintf(text, MESSAGE_TEXT, "%s of %.100s%s", name, what, root);
+    else if (!(traits & CALL_MOVES) || (traits & CALL_VARIES && traits & CALL_READS_ALL))
+        snprintf(text, MESSAGE_TEXT, "%s%s", name, content);
+    else
+        snprintf(text, MESSAGE_TEXT, "%s of %" PRIu64 " bytes%s%s%s", name, m->count,
+                 traits & CALL_VARIES ? " in all" : "", content, root);
 }
 
 static __attribute__((noinline, cold)) int message_mismatch(const struct group *g,
@@ -135,7 +102,7 @@ static bool message_has_any_content(const struct message *came, const struct mes
 {
     struct message same = *came;
 
-    if (call_is_reduction(came->kind) || (came->type && want->type))
+    if (call_kind_has(call_kind_known(came->kind), CALL_REDUCES) || (came->type && want->type))
         return false;
     same.type = want->type;
     return memcmp(&same, want, sizeof(same)) == 0;

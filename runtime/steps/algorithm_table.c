@@ -114,16 +114,6 @@ static const char *const all_names[RANK_COUNTERS_ALGORITHMS] = RANK_COUNTERS_ALG
 static const char *const *const names = all_names + 1;
 _Static_assert(ALGORITHMS + 1 == RANK_COUNTERS_ALGORITHMS, "each algorithm has a counter");
 
-static const struct {
-    const char *name;
-    enum call_kind kind;
-} calls[] = {
-    {"all_reduce", CALL_ALL_REDUCE}, {"reduce_scatter", CALL_REDUCE_SCATTER},
-    {"reduce", CALL_REDUCE},         {"all_gather", CALL_ALL_GATHER},
-    {"broadcast", CALL_BROADCAST},   {"barrier", CALL_BARRIER},
-};
-enum { CALLS = sizeof(calls) / sizeof(calls[0]) };
-
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 /* MLAUNCH_ALGO. The first item that fits decides; if none does, the table. */
@@ -152,7 +142,7 @@ static int table_row(enum call_kind kind, int algorithm)
     return -1;
 }
 
-static void algorithm_refuse(const char *call, enum call_kind kind, const char *text, size_t length)
+static void algorithm_refuse(enum call_kind kind, const char *text, size_t length)
 {
     char known[128] = "";
     size_t used = 0;
@@ -162,7 +152,7 @@ static void algorithm_refuse(const char *call, enum call_kind kind, const char *
             used += (size_t)snprintf(known + used, sizeof(known) - used, "%s%s", used ? ", " : "",
                                      names[a]);
     fault_set(&overrides.refusal, ML_ERR_ARGUMENT,
-              "MLAUNCH_ALGO: %s has no algorithm '%.*s'; it has: %s", call,
+              "MLAUNCH_ALGO: %s has no algorithm '%.*s'; it has: %s", call_names[kind],
               (int)(length < SHOWN ? length : SHOWN), text, known);
 }
 
@@ -188,9 +178,9 @@ static bool range_parse(struct override *out, const char *text, size_t length)
            (!after || size_parse(dots + 2, after, &out->to)) && out->from <= out->to;
 }
 
-/* Parses one "[CALL:]ALGORITHM[@RANGE]". *call: an index into `calls`; that of the item before,
- * or -1. */
-static void item_parse(const char *text, size_t length, int *call)
+/* Parses one "[CALL:]ALGORITHM[@RANGE]". *kind: the call of the item before,
+ * or 0. */
+static void item_parse(const char *text, size_t length, unsigned *kind)
 {
     const char *at = memchr(text, '@', length), *colon = memchr(text, ':', length);
     const char *name = colon ? colon + 1 : text;
@@ -199,20 +189,20 @@ static void item_parse(const char *text, size_t length, int *call)
     size_t size = (size_t)((at ? at : text + length) - name);
 
     if (colon)
-        for (*call = 0; *call < CALLS && !name_is(calls[*call].name, text, before); ++*call)
-            ;
-    if (*call < 0 || *call == CALLS || length == 0 || (at && at < name)) {
+        for (*kind = 1; *kind < CALL_KINDS && !name_is(call_names[*kind], text, before);)
+            ++*kind;
+    if (!call_kind_has(*kind, CALL_HAS_CHOICE) || length == 0 || (at && at < name)) {
         fault_set(&overrides.refusal, ML_ERR_ARGUMENT,
                   "MLAUNCH_ALGO: '%.*s' is not CALL:ALGORITHM[@FROM..TO][,…] with a call of "
                   "all_reduce, reduce_scatter, reduce, all_gather, broadcast, barrier",
                   (int)(length < SHOWN ? length : SHOWN), text);
         return;
     }
-    o.kind = calls[*call].kind;
+    o.kind = (enum call_kind) * kind;
     while (o.algorithm < ALGORITHMS && !name_is(names[o.algorithm], name, size))
         o.algorithm++;
     if (o.algorithm == ALGORITHMS || table_row(o.kind, o.algorithm) < 0)
-        algorithm_refuse(calls[*call].name, o.kind, name, size);
+        algorithm_refuse(o.kind, name, size);
     else if (at && !range_parse(&o, at + 1, length - (size_t)(at + 1 - text)))
         fault_set(
             &overrides.refusal, ML_ERR_ARGUMENT,
@@ -229,7 +219,7 @@ static void item_parse(const char *text, size_t length, int *call)
 static void overrides_read(void)
 {
     const char *text = getenv("MLAUNCH_ALGO");
-    int call = -1;
+    unsigned kind = 0;
 
     memset(&overrides, 0, sizeof(overrides));
     if (!text || !*text)
@@ -239,7 +229,7 @@ static void overrides_read(void)
     for (; !overrides.refusal.code; text++) {
         size_t length = strcspn(text, ",");
 
-        item_parse(text, length, &call);
+        item_parse(text, length, &kind);
         text += length;
         if (!*text)
             return;

@@ -117,7 +117,7 @@ static bool shm_link_would_offer(const struct shm_link *s, const struct message_
 {
     const struct group *g = s->base.group;
 
-    if (t->size < RENDEZVOUS_LEAST || s->was_refused || call_is_reduction(g->call.kind))
+    if (t->size < RENDEZVOUS_LEAST || s->was_refused || call_kind_has(g->call.kind, CALL_REDUCES))
         return false;
     if (t->size < RENDEZVOUS_ALWAYS && shm_link_prefers_ring(s))
         return false;

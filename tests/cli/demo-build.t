@@ -20,7 +20,7 @@ check_match "runtime/python" <(demo env) "programs in Python find their module"
 check_match "$build/doc/man" <(demo env) "man finds the pages"
 
 again='is not built yet: ./bootstrap in mlaunch.s source builds all of it'
-check_error 125 "mlaunch-bench $again" "bench is not built" demo bench -n 2 --sizes 8
+check_error 125 "mlaunch-bench-command $again" "bench is not built" demo bench -n 2 --sizes 8
 check_error 125 "mlaunch-top $again" "nor is top" demo top
 check_error 125 "mlaunch-ssh.so $again" "hosts are not reached yet" demo -H nowhere -n 1 -- true
 if grep -q '^#define HAVE_PMIX' "$BUILD/config.h"; then

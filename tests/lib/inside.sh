@@ -34,8 +34,9 @@ inside() {
     TEST_DONE=1
     # shellcheck disable=SC2016 # expanded in there
     MLAUNCH_TEST_INSIDE=1 "${make[@]}" bash -c '
-        user=$1 container=$2 file=$3 source=$(realpath "$SOURCE") build=$(realpath "$BUILD")
-        shift 3
+        user=$1 container=$2 file=$3 outer=$4
+        source=$(realpath "$SOURCE") build=$(realpath "$BUILD")
+        shift 4
         # A build may have links to its sources, so they lie to each other as outside.
         common=$source
         until [[ $build/ = "$common"/* ]]; do common=${common%/*}; done
@@ -49,9 +50,18 @@ inside() {
         if [ -n "$container" ]; then
             mount --bind /mnt/tmp /tmp && mount -t tmpfs -o mode=1777 tmpfs /dev/shm || exit 1
         fi
-        # A build contains its own path, which may lie below a directory that has just been covered.
+        # A build contains its own path, which may lie below a directory that has just been covered,
+        # or, like /root, is closed to the ordinary user.
         for dir in source build; do
-            inside=${dir^^}
+            inside=${dir^^} closed= above=${!dir%/*}
+            while [ -n "$above" ] && [ "$outer" = 0 ]; do
+                case $(stat -c %A "$above" 2> /dev/null) in
+                ?????????[xt] | "") ;;
+                *) closed=$above ;;
+                esac
+                above=${above%/*}
+            done
+            [ -z "$closed" ] || mount -t tmpfs -o mode=0755 tmpfs "$closed" || exit 1
             [ -d "${!dir}" ] || { mkdir -p "${!dir}" && mount --bind "${!inside}" "${!dir}"; } ||
                 exit 1
         done
@@ -60,6 +70,6 @@ inside() {
         export HOME=/mnt/tmp
         [ -z "$user" ] || set -- setpriv --reuid="$user" --regid="$user" --clear-groups --
         "$@" bash "$SOURCE/$file"' inside "${is_user:+$INSIDE_USER}" "$is_container" \
-        "${file#"$(realpath "$SOURCE")"/}"
+        "${file#"$(realpath "$SOURCE")"/}" "$(id -u)"
     exit
 }

@@ -100,12 +100,12 @@ room $c $b/text $b/process $i/options $i/hosts $i/plan $r/stacks $r/rdma_topolog
     $r/job $l/ask $c/draw
 
 room $t/tree
-room $t/sync $b/text $i/options $i/plan $w/protocol $w/channel $r/rdma_topology $l/ask $t/tree
+room $t/sync $b/text $b/process $i/options $i/plan $w/protocol $w/channel $r/rdma_topology $l/ask $t/tree
 room $t/metrics $b/text $b/process $i/options $l/ask
 room $t/top $b/text $b/process $r/stacks $l/ask
-room $t/verify $b/text $l/ask
+room $t/verify $b/text $b/process $l/ask
 room $t/bench/command $b/text $b/process $i/options
-room $t/bench/compare $b/text $t/bench/command
+room $t/bench/compare $b/text $b/process $t/bench/command
 room $t/bench/measure $t/bench/command
 room $t/bench/pair $b/text $t/bench/command $t/bench/measure
 room $t/bench/program $b/text $t/bench/command $t/bench/measure $t/bench/pair
@@ -123,8 +123,7 @@ room $a coordinator $b/process $w/protocol $a/host $a/rank $a/mpi $a/queries $a/
 header $l/pmix $w/protocol/pmix_protocol.h "the frames between it and the agent"
 room $l/pmix
 
-room $l $b/text $b/process $i/options $i/plan $r/round $r/job $l/ask $c/batch $c $t/sync \
-    $t/metrics $t/verify $t/bench/command $t/bench/compare
+room $l $b/text $b/process $i/options $i/plan $r/round $r/job $l/ask $c/batch $c
 
 room runtime/process
 room runtime/kernel

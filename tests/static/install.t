@@ -8,7 +8,8 @@ TEST_TIER=quick
 check "make install" make -C "$BUILD" -s install DESTDIR="$T/dest"
 root=$T/dest$(sed -n 's/^prefix = //p' "$BUILD/Makefile")
 for file in bin/mlaunch libexec/mlaunch/mlaunch-agent libexec/mlaunch/mlaunch-bench \
-    libexec/mlaunch/mlaunch-top \
+    libexec/mlaunch/mlaunch-bench-command libexec/mlaunch/mlaunch-metrics \
+    libexec/mlaunch/mlaunch-sync libexec/mlaunch/mlaunch-top libexec/mlaunch/mlaunch-verify \
     lib/libmlaunch.so.0 lib/libmlaunch.a lib/mlaunch/mlaunch-runtime.so \
     share/mlaunch/python/mlaunch/__init__.py \
     share/mlaunch/python/mlaunch/torch.py share/mlaunch/python/mlaunch/transfer.py \
@@ -46,6 +47,7 @@ check_output "$root/lib/pkgconfig $root/share/man: $root/share/mlaunch/python" \
 check_match '^Libs: .*-Wl,-rpath,\$\{libdir\}' "$root/lib/pkgconfig/mlaunch.pc" \
     "programs find the library where it is installed"
 check "and bench" env -u BUILD "$root/bin/mlaunch" bench -n 2 --sizes 8 --check
+check "and what becomes another program" env -u BUILD "$root/bin/mlaunch" top --batch
 [ "$SANITIZE" = no ] || { skip "a program through pkg-config" "a sanitized library"; done_testing; }
 cat > "$T/sum.c" << 'C'
 #include <mlaunch.h>

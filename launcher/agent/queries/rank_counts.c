@@ -71,10 +71,9 @@ static json_t *algorithms_describe(const struct call_counters *call)
 
 static json_t *calls_describe(const struct rank_counters *c)
 {
-    static const char *const names[RANK_COUNTERS_CALLS] = RANK_COUNTERS_CALL_NAMES;
     json_t *list = json_array();
 
-    for (int i = 1; i < RANK_COUNTERS_CALLS; i++) {
+    for (int i = 1; i < CALL_KINDS; i++) {
         const struct call_counters *call = &c->calls[i];
         json_t *waits = json_array();
 
@@ -82,7 +81,7 @@ static json_t *calls_describe(const struct rank_counters *c)
             json_array_append_new(waits, whole(&call->waits[k]));
         if (call->count)
             json_array_append_new(list,
-                                  json_pack("{ss so so* so so sf}", "call", names[i], "count",
+                                  json_pack("{ss so so* so so sf}", "call", call_names[i], "count",
                                             whole(&call->count), "algorithms",
                                             algorithms_describe(call), "bytes", whole(&call->bytes),
                                             "waits", waits, "wait_s", (double)call->wait_ns / 1e9));
@@ -151,7 +150,7 @@ json_t *rank_counts_sum(const char *dir, uid_t user, int rank)
 
     if (!c)
         return NULL;
-    for (int i = 1; i < RANK_COUNTERS_CALLS; i++) {
+    for (int i = 1; i < CALL_KINDS; i++) {
         calls += c->calls[i].count;
         bytes += c->calls[i].bytes;
         wait_ns += c->calls[i].wait_ns;

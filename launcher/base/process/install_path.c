@@ -39,7 +39,11 @@ static const char *const agent_places[] = {"mlaunch-agent",
     }
 static const char *const bench_places[] = PROGRAM(BENCH_PROGRAM, "tools/bench");
 static const char *const pmix_places[] = PROGRAM("mlaunch-pmix", "pmix");
+static const char *const bench_command_places[] = PROGRAM("mlaunch-bench-command", "tools");
+static const char *const metrics_places[] = PROGRAM("mlaunch-metrics", "tools");
+static const char *const sync_places[] = PROGRAM("mlaunch-sync", "tools");
 static const char *const top_places[] = PROGRAM("mlaunch-top", "tools");
+static const char *const verify_places[] = PROGRAM("mlaunch-verify", "tools");
 
 static const char *const shim_places[] = {"libmlaunch.so.0",
                                           "../runtime/libmlaunch.so.0",
@@ -113,7 +117,11 @@ static const struct {
     [INSTALL_PMIX] = {pmix_places, X_OK},
     [INSTALL_SSH] = {ssh_places, R_OK},
     [INSTALL_MLAUNCH] = {mlaunch_places, X_OK},
+    [INSTALL_METRICS] = {metrics_places, X_OK},
+    [INSTALL_SYNC] = {sync_places, X_OK},
     [INSTALL_TOP] = {top_places, X_OK},
+    [INSTALL_VERIFY] = {verify_places, X_OK},
+    [INSTALL_BENCH_COMMAND] = {bench_command_places, X_OK},
     [INSTALL_MAN] = {man_places, R_OK},
     [INSTALL_PKG_CONFIG] = {pkg_config_places, R_OK},
 };

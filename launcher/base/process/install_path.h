@@ -16,13 +16,17 @@ enum install_part {
     INSTALL_TRANSFER, /* mlaunch/transfer.py, likewise */
     INSTALL_RDMA,     /* mlaunch-rdma.so, opened by the runtime; missing in a build without RDMA */
     INSTALL_PROBE,    /* mlaunch-probe, likewise */
-    INSTALL_BENCH,    /* the program of `mlaunch bench`, which jobs name without a path */
+    INSTALL_BENCH,    /* the program of bench's jobs, which they name without a path */
     INSTALL_PMIX,     /* mlaunch-pmix, a child of the agent; missing in a build without libpmix */
-    INSTALL_TOP,      /* the program of `mlaunch top` */
-    INSTALL_SSH,      /* mlaunch-ssh.so, which mlaunch opens when a host needs SSH */
-    INSTALL_MLAUNCH,  /* the command mlaunch */
-    INSTALL_MAN,      /* the tree of man pages */
-    INSTALL_PKG_CONFIG, /* what pkg-config reads */
+    INSTALL_METRICS,  /* what mlaunch becomes for `mlaunch metrics` */
+    INSTALL_SYNC,     /* … for sync */
+    INSTALL_TOP,      /* … for top */
+    INSTALL_VERIFY,   /* … for info, status and verify */
+    INSTALL_BENCH_COMMAND, /* … for bench */
+    INSTALL_SSH,           /* mlaunch-ssh.so, which mlaunch opens when a host needs SSH */
+    INSTALL_MLAUNCH,       /* the command mlaunch */
+    INSTALL_MAN,           /* the tree of man pages */
+    INSTALL_PKG_CONFIG,    /* what pkg-config reads */
 };
 #define BENCH_PROGRAM "mlaunch-bench"
 

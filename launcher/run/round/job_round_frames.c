@@ -145,9 +145,11 @@ void job_round_frames_on_surveyed(void *arg)
     struct fault why;
     int culprit = 0;
 
-    if (r->state != JOB_ROUND_SURVEYING || has_failed_member(r))
+    if (r->state != JOB_ROUND_SURVEYING)
         return;
-    if (topology_survey_conclude(r->survey, &culprit, &why)) {
+    if (has_failed_member(r)) {
+        log_debug("job %s: not all hosts have answered", r->identity.id);
+    } else if (topology_survey_conclude(r->survey, &culprit, &why)) {
         r->topology_failed = true;
         r->members[culprit].status = STATUS_OURS;
         member_fail(&r->members[culprit], why.text);

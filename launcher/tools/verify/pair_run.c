@@ -4,11 +4,11 @@
 #include "common/status.h"
 #include "common/text/object_field.h"
 #include "common/text/parsed_json.h"
+#include "launcher/base/process/install_path.h"
 #include "launcher/base/text/string_list.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -20,8 +20,6 @@
 #include <unistd.h>
 
 enum { OUTPUT_MOST = 64 << 10 };
-
-static const char myself[] = "/proc/self/exe";
 
 /* The options by which verify itself has found the hosts, but not --hosts. */
 static int options_add(struct string_list *l, char *const *passed, struct fault *why)
@@ -86,13 +84,15 @@ static void child_become(const struct pair_run *r, const char *program, char **w
 static int run_begin(struct pair_run *r, const struct query_command *c, struct fault *why)
 {
     struct string_list l = {0};
-    char program[PATH_MAX] = "";
+    char program[PATH_MAX];
     int rc = words_make(&l, r, c, why);
 
     r->out = memfd_create("out", MFD_CLOEXEC);
     r->err = memfd_create("err", MFD_CLOEXEC);
-    if (!rc && (r->out < 0 || r->err < 0 || readlink(myself, program, sizeof(program) - 1) < 0))
+    if (!rc && (r->out < 0 || r->err < 0))
         rc = fault_os(why, ML_ERR_SYSTEM, errno, "cannot run mlaunch bench");
+    if (!rc)
+        rc = install_path_find(program, INSTALL_MLAUNCH, why);
     if (!rc) {
         fflush(stdout);
         r->pid = fork();

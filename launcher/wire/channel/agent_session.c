@@ -14,7 +14,7 @@
 
 enum { GAP_MS = 3000 }; /* a heartbeat that late means that we were stopped, or the machine slept */
 
-struct agent {
+struct session_member {
     struct session_agent seen;
     const struct host *to;
     const char *advice;
@@ -25,7 +25,7 @@ struct agent_session {
     struct event_base *base;
     const struct channel_config *config;
     struct agent_session_events events;
-    struct agent *agents;
+    struct session_member *agents;
     int count;
     struct query_rounds rounds;
     int round; /* in `rounds`; beyond the last: none is under way */
@@ -116,7 +116,7 @@ static int build_check(const struct hello_report *h, struct fault *why)
 
 static int on_hello(struct agent_session *s, int host, const struct frame *f, struct fault *why)
 {
-    struct agent *a = &s->agents[host];
+    struct session_member *a = &s->agents[host];
     struct hello_report hello;
     int rc = hello_report_parse(&hello, f, why);
 
@@ -242,7 +242,7 @@ static void on_end(int host, const char *text, void *arg)
 
 /* --- heartbeats ------------------------------------------------------------------------------- */
 
-static void agent_ping(struct agent *a)
+static void agent_ping(struct session_member *a)
 {
     int64_t now = clock_ns();
 
@@ -294,7 +294,7 @@ static void on_pulse(evutil_socket_t fd, short what, void *arg)
     if (s->events.on_pulse)
         s->events.on_pulse(s->events.arg);
     for (int i = 0; i < s->count; i++) {
-        struct agent *a = &s->agents[i];
+        struct session_member *a = &s->agents[i];
 
         if (!a->seen.has_ended && !s->events.is_patient)
             agent_channel_check_silence(a->seen.channel, a->advice ? a->advice : "");
@@ -344,11 +344,11 @@ void agent_session_close(struct agent_session *s)
 struct agent_channel *agent_session_reach(struct agent_session *s, int host, const struct host *to)
 {
     const struct agent_channel_events events = {on_frame, on_end, s};
-    struct agent *a = &s->agents[host];
+    struct session_member *a = &s->agents[host];
     struct fault why;
 
     agent_channel_close(a->seen.channel);
-    *a = (struct agent){.to = to};
+    *a = (struct session_member){.to = to};
     if (agent_channel_open(&a->seen.channel, s->base, host, to, s->config, &events, &why))
         on_end(host, why.text, s);
     return a->seen.channel;

@@ -4,9 +4,11 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/status.h"
+#include "common/text/text_gaps.h"
 #include "common/text/text_stream.h"
 #include "launcher/wire/protocol/agent_end.h"
 #include "launcher/wire/protocol/agent_protocol.h"
+#include "launcher/wire/ssh/remote_find.h"
 #include "launcher/wire/ssh/remote_stage.h"
 
 #include <stdio.h>
@@ -14,7 +16,8 @@
 #include <string.h>
 #include <sys/utsname.h>
 
-static const char marker[] = "@mlaunch-agent@\n";
+#define MARKER "@mlaunch-agent@"
+static const char marker[] = MARKER "\n";
 
 enum { NOISE_MAX = 65536 /* bytes that start-up files may print before the marker */ };
 
@@ -26,16 +29,20 @@ struct verdict {
     char home[3500];
 };
 
-/* Writes a path as a word within the line's single quotes, in octal if it holds a character that
- * might have a meaning to a shell. */
-static void path_write(FILE *to, const char *path)
+/* A path as a word within the line's single quotes, in octal if it holds a character that might have
+ * a meaning to a shell. For the caller to free; NULL: out of memory. */
+static char *path_word(const char *path)
 {
     static const char plain[] =
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._+,@=:-";
+    struct text_stream s;
+    FILE *to = text_stream_open(&s);
 
+    if (!to)
+        return NULL;
     if (path[strspn(path, plain)] == '\0') {
         fputs(path, to);
-        return;
+        return text_stream_close(to, &s);
     }
     fputs("\"$(printf %b \"", to);
     for (; *path; path++) {
@@ -45,67 +52,53 @@ static void path_write(FILE *to, const char *path)
             fprintf(to, "\\0%03o", (unsigned char)*path);
     }
     fputs("\")\"", to);
+    return text_stream_close(to, &s);
 }
 
-/* Defines the function `whole`, which is true if the user's copy in $c is as mlaunch has made it:
- * nobody else can have written to it, and each file has its size and its checksum. With a file that
- * was cut off, all ranks would die of SIGBUS. A host without cksum is content with the size. There
- * are no characters in it that csh or fish would change. */
-static void whole_write(FILE *to, const struct channel_config *config)
+/* Sum, size and name of each file of the user's copy, as cksum prints them, on one line. For the
+ * caller to free; NULL: out of memory. */
+static char *files_words(const struct channel_config *config)
 {
     struct remote_stage_size sizes[REMOTE_STAGE_FILES];
-    int count = remote_stage_sizes(sizes, config);
-    char name[REMOTE_STAGE_NAME];
-
-    remote_stage_name(name, config->build);
-    fprintf(to,
-            "c=\"$HOME/.cache/mlaunch/%s\"; whole() { u=$(id -u); "
-            "s=$(LC_ALL=C ls -lnd \"$c/.\" \"$c/..\"",
-            name);
-    for (int i = 0; i < count; i++)
-        fprintf(to, " \"$c/%s\"", sizes[i].name);
-    fputs(" 2>/dev/null | while read -r m l o g z n; do case $m,$o in (????\?-?\?-*,$u) "
-          "case $m,$z,${n##*\"$c\"/} in (d*,.|d*,..",
-          to);
-    for (int i = 0; i < count; i++)
-        fprintf(to, "|-*,%lld,%s", (long long)sizes[i].size, sizes[i].name);
-    fputs(") printf x;; esac;; esac; done); [ \"$s\" = xx", to);
-    for (int i = 0; i < count; i++)
-        fputc('x', to);
-    fputs(" ] || return; set -- $(cd \"$c\" && cksum", to);
-    for (int i = 0; i < count; i++)
-        fprintf(to, " %s", sizes[i].name);
-    fputs(" 2>/dev/null); case \"$*\" in (\"\"|\"", to);
-    for (int i = 0; i < count; i++)
-        fprintf(to, "%s%u %lld %s", i ? " " : "", sizes[i].sum, (long long)sizes[i].size,
-                sizes[i].name);
-    fputs("\") ;; (*) false;; esac; }; ", to);
-}
-
-static int line_make(char **out, const struct channel_config *config, struct fault *why)
-{
+    int count = config->agent ? 0 : remote_stage_sizes(sizes, config);
     struct text_stream s;
     FILE *to = text_stream_open(&s);
 
     if (!to)
-        return fault_set(why, ML_ERR_MEMORY, "out of memory");
-    fprintf(to, "exec /bin/sh -c 'echo %.*s; t=missing; ", (int)sizeof(marker) - 2, marker);
-    if (!config->agent)
-        whole_write(to, config);
-    fputs("for a in ", to);
-    path_write(to, config->agent ? config->agent : config->local_agent);
-    if (!config->agent)
-        fputs(" \"$(command -v mlaunch-agent)\" \"$c/mlaunch-agent\"", to);
-    /* STATUS_NOT_EXECUTABLE and STATUS_NOT_FOUND: it is of another architecture, or a library is
-     * missing. */
-    fprintf(to,
-            "; do [ -x \"$a\" ] || continue; %s\"$a\" --build %s; t=$?; "
-            "case $t in %d|%d|%d) ;; *) exit $t;; esac; done; "
-            "echo none $t $(id -u) \"$(uname -m)\" \"$HOME\"; exit %d'",
-            config->agent ? "" : "case $a in \"$c\"/*) whole || { t=changed; continue; };; esac; ",
-            config->build, AGENT_EXIT_NOT_OURS, STATUS_NOT_EXECUTABLE, STATUS_NOT_FOUND,
-            AGENT_EXIT_NOT_OURS);
-    *out = text_stream_close(to, &s);
+        return NULL;
+    for (int i = 0; i < count; i++)
+        fprintf(to, "%s%u %lld %s", i ? " " : "", sizes[i].sum, (long long)sizes[i].size,
+                sizes[i].name);
+    return text_stream_close(to, &s);
+}
+
+static int line_make(char **out, const struct channel_config *config, struct fault *why)
+{
+    char copy[REMOTE_STAGE_NAME], none[8], others[32], *script = NULL;
+    char *candidate = path_word(config->agent ? config->agent : config->local_agent);
+    char *files = files_words(config);
+    const struct text_gap gaps[] = {{"{marker}", MARKER},
+                                    {"{copy}", copy},
+                                    {"{files}", files},
+                                    {"{candidate}", candidate},
+                                    {"{only}", config->agent ? "only" : ""},
+                                    {"{build}", config->build},
+                                    {"{others}", others},
+                                    {"{none}", none},
+                                    {NULL, NULL}};
+
+    remote_stage_name(copy, config->build);
+    snprintf(none, sizeof(none), "%d", AGENT_EXIT_NOT_OURS);
+    /* The last two: it is of another architecture, or a library is missing. */
+    snprintf(others, sizeof(others), "%d|%d|%d", AGENT_EXIT_NOT_OURS, STATUS_NOT_EXECUTABLE,
+             STATUS_NOT_FOUND);
+    if (candidate && files)
+        script = text_gaps_fill(remote_find, gaps);
+    if (!script || asprintf(out, "exec /bin/sh -c '%s'", script) < 0)
+        *out = NULL;
+    free(script);
+    free(candidate);
+    free(files);
     return *out ? 0 : fault_set(why, ML_ERR_MEMORY, "out of memory");
 }
 

@@ -4,182 +4,25 @@
  * the job runs. The first byte of the input chooses the backend, the rest is a script
  * (script_channel.h). Once all channels have ended the run is over, with an exit status.
  */
-#include "common/log.h"
-#include "launcher/input/options/options_load.h"
-#include "launcher/input/plan/plan_create.h"
-#include "launcher/run/round/job_round.h"
-#include "launcher/run/stdio/input.h"
-#include "launcher/run/stdio/output.h"
-#include "tests/fuzz/launcher/script_channel.h"
+#include "tests/fuzz/launcher/script_round.h"
 
 #include <event2/event.h>
 #include <stdlib.h>
-#include <string.h>
-
-enum { RANKS = 4 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* --- stand-ins for the output and the input --------------------------------------------------- */
-
-void output_write(struct output *o, int host, int rank, int stream, const void *bytes, size_t size)
-{
-    (void)o, (void)bytes, (void)size;
-    if (host < 0 || host > 2 || rank < 0 || rank >= RANKS || stream < 1 || stream > 2)
-        abort();
-}
-
-void output_say(struct output *o, const char *format, ...)
-{
-    (void)o, (void)format;
-}
-
-void output_finish(struct output *o)
-{
-    (void)o;
-}
-
-bool output_is_behind(struct output *o)
-{
-    (void)o;
-    return false;
-}
-
-bool output_is_idle(struct output *o)
-{
-    (void)o;
-    return true;
-}
-
-bool output_has_terminal(const struct output *o)
-{
-    (void)o;
-    return false;
-}
-
-void output_progress(struct output *o, const char *text)
-{
-    (void)o, (void)text;
-}
-
-void output_fold_others(struct output *o, int failed)
-{
-    (void)o;
-    if (failed < -1 || failed >= RANKS)
-        abort();
-}
-
-size_t output_ends_with(struct output *o, int rank)
-{
-    (void)o, (void)rank;
-    return 0;
-}
-
-const char *output_last_words(struct output *o, int rank, char *text, size_t size)
-{
-    (void)o, (void)rank, (void)size;
-    text[0] = '\0';
-    return text;
-}
-
-void input_start(struct input *in)
-{
-    (void)in;
-}
-
-void input_on_credit(struct input *in, int rank, uint32_t bytes)
-{
-    (void)in, (void)bytes;
-    if (rank < 0 || rank >= RANKS)
-        abort();
-}
-
-void input_rank_ended(struct input *in, int rank)
-{
-    (void)in;
-    if (rank < 0 || rank >= RANKS)
-        abort();
-}
-
-void input_wake(struct input *in)
-{
-    (void)in;
-}
-
-/* --- the run ---------------------------------------------------------------------------------- */
-
-static void quiet(enum log_level level, const char *text, void *arg)
-{
-    (void)level, (void)text, (void)arg;
-}
-
-static struct plan *plan_of(const char *backend)
-{
-    char *argv[] = {(char *)"mlaunch",
-                    (char *)"-H",
-                    (char *)"a:2,b,c",
-                    (char *)"-n",
-                    (char *)"4",
-                    (char *)"--local",
-                    (char *)"shm",
-                    (char *)"--backend",
-                    (char *)backend,
-                    (char *)"prog",
-                    NULL};
-    char *environment[] = {NULL};
-    struct options_source from = {10, argv, environment, NULL, NULL};
-    static struct options *o; /* the plan is made of them */
-    struct plan *p;
-    struct fault why;
-
-    if (options_load_from(&o, &from, &why) || plan_create(&p, o, environment, &why))
-        abort();
-    return p;
-}
-
-static void on_started(void *arg)
-{
-    (void)arg;
-}
-
-static void on_end(void *arg)
-{
-    *(bool *)arg = true;
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static struct plan *plans[2];
-    struct job_round_config config = {
-        .job = "1ngk8fs-q4z7cd", .on_started = on_started, .on_end = on_end};
-    struct job_round_result result;
     struct event_base *base = event_base_new();
-    struct job_round *a;
-    struct fault why;
-    bool has_ended = false;
+    struct job_round *r =
+        script_round_run(base, size && (data[0] & 1), data + (size > 0), size - (size > 0));
+    struct job_round_result result;
 
-    log_to(quiet, NULL);
-    if (!base)
-        abort();
-    if (!plans[0]) {
-        plans[0] = plan_of("tcp");
-        plans[1] = plan_of("rdma");
-    }
-    config.base = base;
-    config.plan = plans[size ? data[0] & 1 : 0];
-    config.arg = &has_ended;
-    script_channel_begin(data + (size > 0), size - (size > 0));
-    if (job_round_start(&a, &config, &why))
-        abort();
-    for (size_t i = 0; i < size + 8 && !has_ended; i++)
-        event_base_loop(base, EVLOOP_ONCE);
-    if (!has_ended)
-        abort();
-    job_round_report(a);
-    job_round_result(a, &result);
+    job_round_report(r);
+    job_round_result(r, &result);
     if (result.status < 0 || result.status > 255)
         abort();
-    job_round_destroy(a);
+    job_round_destroy(r);
     event_base_free(base);
     return 0;
 }

@@ -2,7 +2,6 @@
 #include "launcher/tools/bench/command/bench_command.h"
 
 #include "launcher/base/process/install_path.h"
-#include "launcher/base/text/result_file.h"
 #include "launcher/base/text/string_list.h"
 #include "launcher/base/text/text_file.h"
 #include "launcher/input/options/command_line.h"
@@ -94,14 +93,46 @@ static int words_sort(struct string_list *run, struct string_list *bench, char *
     return rc;
 }
 
-/* Only rank 0 prints, for people and programs, so the output has no labels unless asked for. */
-static int words_begin(struct string_list *run, const char *mlaunch, struct fault *why)
+/* How many ranks measure if nothing says how many: one for each core that this process may use, and
+ * two at least; two where only two take part. */
+static int ranks_usual(const struct bench_options *o)
 {
-    const char *const first[] = {mlaunch, "run", "--output", "raw", "--stdin", "none"};
-    int rc = 0;
+    cpu_set_t set;
+    int cores = sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 0;
 
-    for (size_t i = 0; i < sizeof(first) / sizeof(*first) && !rc; i++)
-        rc = string_list_add(run, first[i], why);
+    if (o->kind == BENCH_LAT || o->kind == BENCH_BW || o->kind == BENCH_TRANSFER ||
+        bench_options_kind_is_one_sided(o->kind))
+        return 2;
+    return cores > 2 ? cores : 2;
+}
+
+static int file_add(struct string_list *job, const char *option, const char *path,
+                    struct fault *why)
+{
+    int rc = path ? string_list_add(job, option, why) : 0;
+
+    return rc || !path ? rc : string_list_add(job, path, why);
+}
+
+/* Only rank 0 prints, for people and programs, so the output has no labels unless asked for. */
+static int words_begin(struct string_list *job, const char *mlaunch, const struct bench_options *o,
+                       struct fault *why)
+{
+    static const char *const last[] = {"run", "--output", "raw", "--stdin", "none"};
+    char ranks[16];
+    int rc = string_list_add(job, mlaunch, why);
+
+    snprintf(ranks, sizeof(ranks), "%d", ranks_usual(o));
+    if (!rc)
+        rc = string_list_add(job, "bench-job", why);
+    if (!rc)
+        rc = string_list_add(job, ranks, why);
+    if (!rc)
+        rc = file_add(job, "--plot", o->plot, why);
+    if (!rc)
+        rc = file_add(job, "--save", o->save, why);
+    for (size_t i = 0; i < sizeof(last) / sizeof(*last) && !rc; i++)
+        rc = string_list_add(job, last[i], why);
     return rc;
 }
 
@@ -146,64 +177,51 @@ static int terminal_words_add(struct string_list *run, const struct bench_option
     return rc ? rc : string_list_add(run, columns, why);
 }
 
+/* The job's words, when those of run and of bench are known. */
+static int words_join(char ***out, const char *mlaunch, char *const *run, char *const *bench,
+                      const struct bench_options *o, struct fault *why)
+{
+    struct string_list job = {0};
+    int rc = words_begin(&job, mlaunch, o, why);
+
+    if (!rc)
+        rc = string_list_add_all(&job, run, why);
+    if (!rc && o->kind == BENCH_LINK)
+        rc = link_words_add(&job, o, why);
+    if (!rc)
+        rc = string_list_add(&job, "--", why);
+    if (!rc)
+        rc = string_list_add(&job, BENCH_PROGRAM, why);
+    if (!rc)
+        rc = string_list_add_all(&job, bench, why);
+    if (!rc && o->kind == BENCH_LINK)
+        rc = terminal_words_add(&job, o, why);
+    if (!rc)
+        rc = string_list_release(&job, out, why);
+    string_list_clear(&job);
+    return rc;
+}
+
 int bench_command_words(char ***out, int argc, char *const *argv, struct fault *why)
 {
     struct string_list run = {0}, bench = {0};
     struct bench_options checked = {0};
     const char *unknown = NULL;
     char **words = NULL;
-    int rc = words_begin(&run, argv[0], why);
+    int rc = words_sort(&run, &bench, argv + (argc < 2 ? argc : 2), &unknown, why);
 
-    if (!rc)
-        rc = words_sort(&run, &bench, argv + (argc < 2 ? argc : 2), &unknown, why);
     if (!rc)
         rc = string_list_release(&bench, &words, why); /* an array even if there are no words */
     if (!rc)
         rc = bench_options_parse(&checked, words, why);
-    if (!rc && checked.kind == BENCH_LINK)
-        rc = link_words_add(&run, &checked, why);
     /* The value of an unknown option is no operation. */
     if (rc == ML_ERR_ARGUMENT && words && unknown)
         unknown_refuse(unknown, why);
     if (!rc)
-        rc = string_list_add(&run, "--", why);
-    if (!rc)
-        rc = string_list_add(&run, BENCH_PROGRAM, why);
-    if (!rc)
-        rc = string_list_add_all(&run, words, why);
-    if (!rc && checked.kind == BENCH_LINK)
-        rc = terminal_words_add(&run, &checked, why);
-    if (!rc)
-        rc = string_list_release(&run, out, why);
+        rc = words_join(out, argv[0], run.items, words, &checked, why);
     string_list_clear(&run);
     string_list_clear(&bench);
     strings_free(words);
-    return rc;
-}
-
-int bench_command_ranks(char *const *words)
-{
-    struct bench_options o;
-    struct fault why;
-    cpu_set_t set;
-    int cores = sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 0;
-
-    if (bench_options_parse(&o, words, &why) == 0 &&
-        (o.kind == BENCH_LAT || o.kind == BENCH_BW || o.kind == BENCH_TRANSFER ||
-         bench_options_kind_is_one_sided(o.kind)))
-        return 2;
-    return cores > 2 ? cores : 2;
-}
-
-int bench_command_check_files(char *const *words, struct fault *why)
-{
-    struct bench_options o;
-    int rc = bench_options_parse(&o, words, why);
-
-    if (!rc && o.plot)
-        rc = result_file_check("--plot", o.plot, why);
-    if (!rc && o.save)
-        rc = result_file_check("--save", o.save, why);
     return rc;
 }
 

@@ -2,6 +2,7 @@
 #include "launcher/tools/bench/compare/child_output.h"
 
 #include "common/status.h"
+#include "launcher/base/process/install_path.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -47,14 +48,14 @@ static void signals_restore(const struct sigaction old[ENDING])
 }
 
 /* In the child. What this process ignored, nohup's SIGHUP for instance, the child ignores too. */
-static void child_become(char *const argv[], int to, const struct sigaction old[ENDING],
-                         const sigset_t *mask, pid_t parent)
+static void child_become(const char *program, char *const argv[], int to,
+                         const struct sigaction old[ENDING], const sigset_t *mask, pid_t parent)
 {
     signals_restore(old);
     sigprocmask(SIG_SETMASK, mask, NULL);
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (getppid() == parent && dup2(to, STDOUT_FILENO) >= 0)
-        execv("/proc/self/exe", argv);
+        execv(program, argv);
     _exit(STATUS_OURS);
 }
 
@@ -94,18 +95,21 @@ static int status_wait(pid_t child)
 int child_output_run(char *const argv[], char **text, size_t *size, int *status, struct fault *why)
 {
     struct sigaction old[ENDING];
-    int ends[2], rc;
+    char program[PATH_MAX];
+    int ends[2], rc = install_path_find(program, INSTALL_MLAUNCH, why);
     pid_t child, parent = getpid();
     sigset_t mask;
 
     *text = NULL;
+    if (rc)
+        return rc;
     if (pipe2(ends, O_CLOEXEC))
         return fault_os(why, ML_ERR_SYSTEM, errno, "cannot make a pipe");
     fflush(NULL);
     signals_take(old, &mask);
     child = fork();
     if (child == 0)
-        child_become(argv, ends[1], old, &mask, parent);
+        child_become(program, argv, ends[1], old, &mask, parent);
     running = child > 0 ? (sig_atomic_t)child : 0;
     sigprocmask(SIG_SETMASK, &mask, NULL);
     close(ends[1]);

@@ -8,7 +8,7 @@
 
 #include <stddef.h>
 
-/* Runs this program with `argv` to its end; a signal that asks this process to end goes to the
+/* Runs mlaunch with `argv` to its end; a signal that asks this process to end goes to the
  * child instead. *text: its standard output, owned by the caller, *size bytes and a final 0.
  * *status: its exit status, or 128 and the signal that ended it. ML_ERR_SYSTEM, ML_ERR_MEMORY: it
  * could not be run. One call at a time. */

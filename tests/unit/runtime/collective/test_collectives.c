@@ -17,7 +17,6 @@
 
 #include <cmocka.h>
 
-static const char *const call_names[RANK_COUNTERS_CALLS] = RANK_COUNTERS_CALL_NAMES;
 static const char *const algorithm_names[RANK_COUNTERS_ALGORITHMS] = RANK_COUNTERS_ALGORITHM_NAMES;
 
 /* Hosts have equally many of four ranks, and unequally many of five and seven (thread_mesh.c). */
@@ -25,7 +24,7 @@ static const int sizes[] = {4, 5, 7, 0};
 
 /* What the diagonal has met, in memory that the children of mesh_check share. */
 static struct met {
-    bool algorithm[RANK_COUNTERS_CALLS][RANK_COUNTERS_ALGORITHMS];
+    bool algorithm[CALL_KINDS][RANK_COUNTERS_ALGORITHMS];
     bool type[CASE_CALLS][ML_COMPLEX64 + 1], op[CASE_CALLS][ML_XOR + 1];
     bool place[CASE_CALLS][PLACES];
     bool operator_is_commutative[CASE_CALLS][2];
@@ -48,7 +47,7 @@ static bool round_choose(int round, char *text, size_t room)
     bool is_new = false;
     size_t used = 0;
 
-    for (int call = 1; call < RANK_COUNTERS_CALLS; call++) {
+    for (int call = 1; call < CALL_KINDS; call++) {
         int known[RANK_COUNTERS_ALGORITHMS], count = 0;
 
         for (int a = 1; a < RANK_COUNTERS_ALGORITHMS; a++)
@@ -104,7 +103,7 @@ static void test_every_algorithm(void **state)
     int count = 0;
 
     (void)state;
-    for (int call = 1; call < RANK_COUNTERS_CALLS; call++)
+    for (int call = 1; call < CALL_KINDS; call++)
         for (int a = 1; a < RANK_COUNTERS_ALGORITHMS; a++) {
             if (!is_in_table(call, a))
                 continue;

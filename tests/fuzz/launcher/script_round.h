@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * script_round.h: a run of a job on the hosts a, b and c, of which a has two ranks, b and c one. Its
+ * agents are a script (script_channel.h), its output goes nowhere.
+ */
+#ifndef TESTS_FUZZ_SCRIPT_ROUND_H
+#define TESTS_FUZZ_SCRIPT_ROUND_H
+
+#include "launcher/run/round/job_round.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Returns the run at its end, to be destroyed before `base`; it aborts if the run does not end with
+ * the script. is_rdma: over that backend, else tcp. */
+struct job_round *script_round_run(struct event_base *base, bool is_rdma, const uint8_t *script,
+                                   size_t size);
+
+#endif

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/* test_job_round_frames.c: what becomes of a run after what its agents send, by a script
+ * (script_round.h). */
+#include "launcher/run/round/job_round.h"
+
+#include "common/status.h"
+#include "tests/fuzz/launcher/script_round.h"
+
+#include <event2/event.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define HELLO                                                                                      \
+    "16{\"build\":\"@\",\"arch\":\"x86_64\",\"pid\":7,\"address\":\"10.0.0.2\",\"guess\":\"\"}\n"
+#define ALL_HELLO "0" HELLO "1" HELLO "2" HELLO
+#define DEVICES   "29{\"devices\":[]}\n"
+
+enum { HOSTS = 3 };
+
+/* The hosts that have failed before the start, of a run with the rdma backend. */
+static void expect_failed(const char *script, const char *failed)
+{
+    struct event_base *base = event_base_new();
+    struct job_round *r = script_round_run(base, true, (const uint8_t *)script, strlen(script));
+    char names[HOSTS + 1] = "";
+    struct job_round_result result;
+
+    for (int i = 0; i < HOSTS; i++)
+        if (job_round_host_failed(r, i))
+            names[strlen(names)] = (char)('a' + i);
+    job_round_result(r, &result);
+    job_round_destroy(r);
+    event_base_free(base);
+    assert_string_equal(names, failed);
+    assert_false(result.has_run);
+    assert_int_equal(result.status, STATUS_OURS);
+}
+
+/* A host that fails in the survey ends the run once the others have answered, not later: those
+ * that the script ends afterwards have not failed. */
+static void test_survey(void **state)
+{
+    (void)state;
+    expect_failed(ALL_HELLO "029{\"error\":\"no probe\"}\n1" DEVICES "2" DEVICES "x1late\nx2late\n",
+                  "a");
+    expect_failed(ALL_HELLO "1" DEVICES "2" DEVICES "029{\"error\":\"no probe\"}\nx1late\n", "a");
+    expect_failed(ALL_HELLO "x0gone\n1" DEVICES "2" DEVICES "x1late\nx2late\n", "a");
+    expect_failed(ALL_HELLO "x0gone\nx1gone\n2" DEVICES "x2late\n", "ab");
+}
+
+static void test_connecting(void **state)
+{
+    (void)state;
+    expect_failed("0" HELLO "1" HELLO "x2no route\nx0late\n", "c");
+    expect_failed("0" HELLO "129{}\nx2no route\n", "bc");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_survey),
+        cmocka_unit_test(test_connecting),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
