@@ -12,14 +12,15 @@
 #include <stdint.h>
 
 enum call_trait {
-    CALL_MOVES = 1,         /* ranks read `count` elements or bytes at `in`, and write as many */
+    CALL_MOVES = 1,         /* ranks read `count` elements or bytes at `in`, and write the same
+                             * number */
     CALL_READS_ALL = 2,     /* reads that for each rank of the group */
     CALL_WRITES_ALL = 4,    /* writes that for each rank */
     CALL_REDUCES = 8,       /* type and operation are part of the call */
     CALL_ORDERS = 16,       /* the first rank writes nothing, and the last reads nothing */
     CALL_FROM_ROOT = 32,    /* only the root reads */
     CALL_TO_ROOT = 64,      /* only the root writes */
-    CALL_IN_PLACE = 128,    /* what is read is at `out`, too */
+    CALL_IN_PLACE = 128,    /* what is read is also at `out` */
     CALL_IN_OUT = 256,      /* `in` may be this rank's share in `out` */
     CALL_VARIES = 512,      /* each share has a size of its own (struct task_shares) */
     CALL_HAS_CHOICE = 1024, /* algorithm_table.c has several algorithms for it */

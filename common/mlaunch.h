@@ -391,7 +391,7 @@ ML_EXPORT void ml_pool_destroy(ml_pool *pool);
 
 /* *out: a block of `size` bytes, aligned as the pool is. It takes up the next multiple of the
  * alignment, at least one, and holds what was left there. ML_ERR_MEMORY: no free piece is so long;
- * the sentence says how much is free, and the pool goes on. */
+ * the sentence says how much is free, and the pool can still be used. */
 ML_EXPORT int ml_pool_alloc(ml_pool *pool, size_t size, void **out);
 
 /* Frees a block; NULL is ignored. ML_ERR_ARGUMENT, and nothing changes, if no block begins at

@@ -24,7 +24,7 @@ struct uc_loss {
     bool any_control; /* there are control messages to send */
 };
 
-/* To be called after each second of sleep. Fails rails on which chunks were lost. */
+/* Call it after each second of sleep. Fails rails on which chunks were lost. */
 void uc_loss_tick(struct uc_loss *u, struct rails *s);
 
 /* Stores the next control message for the peer in *control; false: there is none. */

@@ -55,7 +55,7 @@ int auth_create_acceptor(struct auth **out, const char *job, const uint8_t secre
 void auth_destroy(struct auth *a); /* takes NULL */
 
 /* The next bytes to send: a whole frame with its header, owned by `a` and valid until the next
- * call. *size is 0 if there is nothing to send. To be called after create and after each
+ * call. *size is 0 if there is nothing to send. Call it after create and after each
  * auth_input. */
 const void *auth_output(struct auth *a, size_t *size);
 

@@ -167,7 +167,7 @@ struct agent {
     int silent_ticks;
 };
 
-/* To be called after anything that may have ended the job (job_finish.h). */
+/* Call it after anything that may have ended the job (job_finish.h). */
 static inline void agent_check_soon(struct agent *a)
 {
     event_active(a->check_event, 0, 0);

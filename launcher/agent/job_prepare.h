@@ -20,8 +20,8 @@ void job_prepare(struct agent *a, const char *text, size_t size);
  * REFUSED. */
 void job_prepare_file(struct agent *a, uint32_t index, const void *bytes, size_t size);
 
-/* Starts --prolog or --epilog as a->hook. To be filled in: name, command, cgroup and on_end, whose
- * arg is the agent. Fails as hook_start(). */
+/* Starts --prolog or --epilog as a->hook. Fill in: name, command, cgroup and on_end, whose arg is
+ * the agent. Fails as hook_start(). */
 int job_prepare_hook(struct agent *a, struct hook_config *hook, struct fault *why);
 
 /* Frees what the job has allocated and removes its directory. Takes an agent without a job. */

@@ -20,7 +20,7 @@ struct agent_rank;
 int rank_output_open(struct agent_rank *r, int out, int err, struct fault *why);
 void rank_output_close(struct agent_rank *r);
 
-/* To be called when the rank has ended: notes how many bytes are still in its pipes.
+/* Call it when the rank has ended: notes how many bytes are still in its pipes.
  * rank_output_has_due is true until these have been sent. */
 void rank_output_rank_ended(struct agent_rank *r);
 bool rank_output_has_due(const struct agent_rank *r);
@@ -29,11 +29,11 @@ bool rank_output_has_due(const struct agent_rank *r);
 void rank_output_acknowledge(struct agent *a, size_t bytes);
 void rank_output_on_written(struct agent *a);
 
-/* To be called when the channel has ended: from now on the pipes are read, so that no rank blocks
+/* Call it when the channel has ended: from now on the pipes are read, so that no rank blocks
  * before its end, and the bytes are dropped. */
 void rank_output_abandon(struct agent *a);
 
-/* To be called when no process is left that could write: ends the streams that are empty. False:
+/* Call it when no process is left that could write: ends the streams that are empty. False:
  * some still hold bytes, which are sent first. */
 bool rank_output_finish(struct agent *a);
 

@@ -11,7 +11,7 @@ struct agent;
 /* The payload of START. A failure is reported as LOST, and the job is stopped. */
 void ranks_start(struct agent *a, const char *text, size_t size);
 
-/* After a pause: goes on starting ranks. */
+/* After a pause: continues to start ranks. */
 void ranks_start_resume(struct agent *a);
 
 #endif

@@ -8,8 +8,8 @@
 struct agent;
 struct agent_rank;
 
-/* Reaps every child that has ended: ranks, and orphans that the agent has inherited. To be called
- * on SIGCHLD; may be called at any time. */
+/* Reaps every child that has ended: ranks, and orphans that the agent has inherited. Call it on
+ * SIGCHLD; may be called at any time. */
 void reap_all(struct agent *a);
 
 /* Ends a rank that could not be started; `status` is 125, 126 or 127. */

@@ -28,7 +28,7 @@ int wait_step(struct group *g, struct waiting *w, struct fault *why);
 /* Call it when something has moved: ends the stretch, and a stall that was reported. */
 void wait_moved(struct group *g, struct waiting *w);
 
-/* Ends a call: if its stall was reported, tells the coordinator that it goes on. */
+/* Ends a call: if its stall was reported, tells the coordinator that it continues. */
 void wait_over(struct group *g);
 
 /* Takes over what the coordinator has said since this thread last looked. Fails if it broke g. */

@@ -21,7 +21,7 @@ struct calls_file {
     bool has_hashes;  /* a hash of each call's result */
 };
 
-/* Opens the file of the rank whose job directory is `dir`, and goes on behind the calls of an
+/* Opens the file of the rank whose job directory is `dir`, and continues behind the calls of an
  * earlier generation. MLAUNCH_RECORD says what is kept: last (the default), all, hashes (all calls,
  * with the hashes of their results), or off. NULL: nothing, or the file cannot be made; the rank
  * does without. */

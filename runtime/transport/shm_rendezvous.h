@@ -40,7 +40,7 @@ struct shm_rendezvous {
     uint64_t cookie;
 };
 
-/* Prepares the offers of this process. To be called whenever it joins a world, before it has links:
+/* Prepares the offers of this process. Call it whenever it joins a world, before it has links:
  * a forked child is another process. */
 void shm_rendezvous_init(void);
 

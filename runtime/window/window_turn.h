@@ -39,7 +39,7 @@ struct window_turn {
 int window_turn_open(struct window_turn *t, struct fault *why);
 void window_turn_close(struct window_turn *t);
 
-/* For callers. With `more`, something goes on that no caller waits for. */
+/* For callers. With `more`, something is under way that no caller waits for. */
 void window_turn_take(struct window_turn *t);
 /* The same, but false if another caller has or wants the turn. */
 bool window_turn_try(struct window_turn *t);

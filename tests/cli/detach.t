@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# --detach and `mlaunch logs`: a job goes on in the background, outlives its terminal, and leaves a
-# log; what fails before its ranks run is said at once.
+# --detach and `mlaunch logs`: a job continues in the background, outlives its terminal, and leaves
+# a log; what fails before its ranks run is said at once.
 TEST_TIER=quick
 . "${0%/*}/../lib/test.sh"
 LOGS=$XDG_STATE_HOME/mlaunch/logs

@@ -112,7 +112,7 @@ check_match "the job was ended with mlaunch kill by $(id -un)" "$T/job.err" \
     "… and its mlaunch says who did it"
 check_output 1 "… once" grep -c "" "$T/job.err"
 
-# Both of an agent's processes are killed at once: what its ranks had started goes on, and clean
+# Both of an agent's processes are killed at once: what its ranks had started survives, and clean
 # finds it.
 job_begin -n 2 -- sh -c 'setsid sleep 302 & exec sleep 303'
 wait_for '[ "$(ps_json "job[\"processes\"]")" = 4 ]'

@@ -39,7 +39,7 @@ read -r type key _ < "$NETNS_DIR/host_key.pub"
     echo "@revoked * $type $key"
 } > "$T/revoked"
 printf '%s\n' "!negated,* $type $key" "*,!NEGATED $type $key" "negate?,!n*d $type $key" > "$T/negated"
-ssh-keygen -q -H -f "$T/changed" > "$T/.keygen" 2>&1 # hashed names, too
+ssh-keygen -q -H -f "$T/changed" > "$T/.keygen" 2>&1 # also hashed names
 cat > "$T/other.conf" << E
 Host included
     HostName $A2

@@ -3,7 +3,7 @@
 # Strangers who only connect, as fast as they can: 1, 2 or 8 processes, to the coordinator's port,
 # before the ranks call ml_init, while some wait in it for the others, and after all have called it,
 # and to the port of a rank's own listener; as the job's own user and as another one. Expected: the
-# job goes on and ends as it should.
+# job continues and ends as it should.
 # shellcheck disable=SC2154 # mlaunch: of fault.sh
 TEST_TIER=full
 . "${0%/*}/../lib/test.sh"

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # A host's cable is pulled and its agent stopped, so that its ranks outlive that. A spare host that
-# has no installation takes its place. Then the old host comes back. Expected: the job goes on under
-# its id and does not notice, though both hosts share /dev/shm, as containers of one machine may;
-# the old ranks end by themselves.
+# has no installation takes its place. Then the old host comes back. Expected: the job continues
+# under its id and does not notice, though both hosts share /dev/shm, as containers of one machine
+# may; the old ranks end by themselves.
 # shellcheck disable=SC2154 # mlaunch: of fault.sh
 TEST_TIER=quick
 . "${0%/*}/../lib/test.sh"

@@ -37,7 +37,7 @@ def step(text):
                 sys.exit("the socket was closed")
             answer += piece
         answer = answer.decode().strip()
-        os.write(1, (answer + "\n").encode())  # at once: other ranks write, too
+        os.write(1, (answer + "\n").encode())  # at once, because other ranks also write
         if "kvsname=" in answer:
             name = answer.split("kvsname=")[1]
 

@@ -42,7 +42,7 @@ check "messages of 3 MB" job 2 -- "$ZERO_COPY" passed 3000001 20
 check_match '^rank 1: 20 rounds, 0 wrong' "$OUT" "… are right"
 check_output "$before" "… and no memory is registered any more" regions
 
-# --- no more memory may be locked: a warning, and the job goes on
+# --- no more memory may be locked: a warning, and the job continues
 ulimit_job() { # as an ordinary user: root may lock what it likes
     setpriv --reuid 1000 --clear-groups env HOME=/tmp XDG_CONFIG_HOME=/tmp sh -c \
         'ulimit -l 20000; exec "$@"' sh "$@"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# mlaunch sync is interrupted: the next run goes on where it was. A host dies meanwhile: it is
+# mlaunch sync is interrupted: the next run resumes where it was. A host dies meanwhile: it is
 # named, and the others get all. Where hosts cannot reach each other, mlaunch itself feeds them.
 TEST_TIER=quick
 . "${0%/*}/trees.sh"

@@ -55,7 +55,7 @@ static uint32_t slot_common(const struct engine_slot *s, const struct order *o)
 
 /* How much of the prompt the slot is worth keeping for: what it has in common, if that is half of
  * one of the two. Less is only how the template begins, and a free slot may have another
- * conversation that goes on. */
+ * conversation that continues. */
 static uint32_t slot_worth(const struct engine_slot *s, const struct order *o)
 {
     uint32_t common = slot_common(s, o);

@@ -22,7 +22,7 @@
 
 enum { QUEUE_REASON_ROOM = 512 };
 
-/* What is to be done. The ticket owns it; nobody changes it after queue_put(). */
+/* What to do. The ticket owns it; nobody changes it after queue_put(). */
 struct order {
     int32_t *prompt;
     uint32_t prompt_count; /* at least 1 */

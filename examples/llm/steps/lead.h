@@ -16,7 +16,7 @@
  * and values of its positions. Nothing else is remembered between steps, and a row needs no more
  * than that the positions before it were computed in this slot, in an earlier step or in an earlier
  * row of the same one. So a conversation is left by not mentioning its slot any more, another one
- * begins at position 0, one that shares its beginning with the last goes on where they part, and
+ * begins at position 0, one that shares its beginning with the last continues where they part, and
  * rows of several slots may be in one step.
  *
  * Threads: one at a time may call these functions, of all that belong to one group.

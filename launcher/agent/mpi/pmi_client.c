@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 enum {
-    READS_MOST = 512, /* for a rank's last words: it may have left a process that goes on writing */
+    READS_MOST = 512, /* for a rank's last words: it may have left a process that still writes */
     ENDS_WITHIN_S = 1,
 };
 

@@ -22,7 +22,7 @@ struct probe_run {
  * next does. */
 int probe_run_devices(struct probe_run *w, const json_t *question, json_t *answer,
                       struct fault *why);
-/* Passes the member "wires" to the program and adds "devices". The program goes on answering the
+/* Passes the member "wires" to the program and adds "devices". The program still answers the
  * datagrams of other hosts until probe_run_close. */
 int probe_run_try(struct probe_run *w, const json_t *question, json_t *answer, struct fault *why);
 void probe_run_close(struct probe_run *w); /* takes one that does not run */

@@ -9,7 +9,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-/* The kernel's limit of the group, in words; "": it has none. */
+/* The kernel's limit of the group, as a text; "": it has none. */
 static void limit_text(char *out, size_t size)
 {
     struct cgroup_limits limits;

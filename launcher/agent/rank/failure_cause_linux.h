@@ -14,7 +14,7 @@ struct failure_cause {
     int64_t killed_on_host;
 };
 
-/* To be called before the processes start. */
+/* Call it before the processes start. */
 void failure_cause_begin(struct failure_cause *c);
 
 /* A process that was started in `cwd`, whose memory was at most peak_bytes, has failed: by signal

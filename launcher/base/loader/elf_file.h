@@ -23,7 +23,7 @@ struct elf_file {
 };
 
 /* False: it cannot be read, or is no ELF file of this machine's kind and byte order. A file that is
- * malformed yields what can be read. To be released by elf_file_close. */
+ * malformed yields what can be read. Release it with elf_file_close. */
 bool elf_file_open(struct elf_file *f, const char *path);
 void elf_file_close(struct elf_file *f);
 

@@ -93,7 +93,7 @@ static const char *text_at(const struct loader_cache *c, uint32_t at)
 
 const char *loader_cache_next(const struct loader_cache *c, const char *name, uint32_t *at)
 {
-    /* The list is gone through twice: *at goes on from the first time to the second. */
+    /* The list is gone through twice: *at continues from the first time to the second. */
     for (; *at < 2 * c->count; ++*at) {
         bool is_second = *at >= c->count;
         struct cache_entry e;

@@ -5,7 +5,7 @@
 
 #include "launcher/input/plan/plan.h"
 
-/* To be called when the ranks have been placed. ML_ERR_ARGUMENT: a value is malformed, or names
+/* Call it when the ranks have been placed. ML_ERR_ARGUMENT: a value is malformed, or names
  * ranks or hosts that the job does not have. */
 int plan_debug_settle(struct plan *p, const struct options *o, struct fault *why);
 

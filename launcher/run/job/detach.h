@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * detach.h: `--detach`: mlaunch goes on in the background, in a session of its own, with a log in
+ * detach.h: `--detach`: mlaunch continues in the background, in a session of its own, with a log in
  * place of its standard output and standard error, and returns here once all ranks have started.
  *
  *     mlaunch ── fork ──▶ mlaunch: runs the job, writes the log

@@ -73,7 +73,7 @@ void job_log_bound(struct job_log *l)
     snprintf(older, sizeof(older), "%s" LOG_OLDER_PART, l->path);
     unlink(older);
     if (link(l->path, older) || file_create(&next, &why))
-        return; /* the log goes on to grow */
+        return; /* the log still grows */
     job_log_close(l);
     *l = next;
     job_log_take(l);

@@ -38,7 +38,7 @@ const struct topology_host *topology_survey_host(const struct topology_survey *s
 /* What all answers say, valid as long as the survey. */
 const struct topology_facts *topology_survey_facts(const struct topology_survey *s);
 
-/* To be called once all hosts have answered both questions: settles the wiring, logs each link with
+/* Call it once all hosts have answered both questions: settles the wiring, logs each link with
  * the reasons for what was chosen (-v), and warns of links that are hardly meant. On failure *host
  * is the host that the sentence is about. */
 int topology_survey_conclude(struct topology_survey *s, int *host, struct fault *why);

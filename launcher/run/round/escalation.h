@@ -18,7 +18,7 @@ enum { ESCALATION_RANKS = 400 };
  * or none was started. */
 int escalation_ranks(const struct job_round *r, char out[ESCALATION_RANKS]);
 
-/* To be called when STOP has been sent. Each later signal is then reported when it is sent, with
+/* Call it when STOP has been sent. Each later signal is then reported when it is sent, with
  * the ranks that still ran. */
 void escalation_start(struct job_round *r);
 void escalation_on_step(evutil_socket_t fd, short what, void *arg); /* arg: the round */

@@ -34,7 +34,7 @@ void input_start(struct input *in);
 /* The rank has consumed that many bytes. */
 void input_on_credit(struct input *in, int rank, uint32_t bytes);
 void input_rank_ended(struct input *in, int rank); /* may be called more than once */
-/* To be called when mlaunch may have come to the foreground: reading goes on. */
+/* Call it when mlaunch may have come to the foreground: reading continues. */
 void input_wake(struct input *in);
 
 #endif

@@ -47,11 +47,11 @@ void output_write(struct output *o, int host, int rank, int stream, const void *
  * several of them write alike to standard error is then shown once (output_fold.h). */
 void output_fold_others(struct output *o, int failed);
 
-/* To be called when the user has typed a line: the terminal's cursor is at the beginning of a line
+/* Call it when the user has typed a line: the terminal's cursor is at the beginning of a line
  * again, whatever a rank had written before. */
 void output_on_typed_line(struct output *o);
 
-/* To be called when all ranks have ended: writes and ends the lines that some left unfinished, and
+/* Call it when all ranks have ended: writes and ends the lines that some left unfinished, and
  * names the ranks whose output was left out. */
 void output_finish(struct output *o);
 

@@ -35,7 +35,7 @@ void output_label_write(struct output_label *l, struct output_buffer *b, struct 
 void output_label_end(struct output_label *l, struct output_buffer *b, struct output_file *f,
                       int stream, int rank);
 
-/* To be called once at each silence: whether the stream holds a part of a line that should be
+/* Call it once at each silence: whether the stream holds a part of a line that should be
  * written now. After a large piece of output the rest of the line is surely on its way, so its part
  * waits for some more silences: then *again becomes true. */
 bool output_label_is_due(struct output_label *l, const struct output_file *f, int stream,

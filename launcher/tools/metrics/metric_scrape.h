@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* metric_scrape.h: one collection of all metrics, by a process of its own, so that the server goes
- * on meanwhile and a host or command that hangs does not stop it. */
+/* metric_scrape.h: one collection of all metrics, by a process of its own, so that the server
+ * continues meanwhile and a host or command that hangs does not stop it. */
 #ifndef LAUNCHER_TOOLS_METRICS_METRIC_SCRAPE_H
 #define LAUNCHER_TOOLS_METRICS_METRIC_SCRAPE_H
 

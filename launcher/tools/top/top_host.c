@@ -250,7 +250,8 @@ static void host_compare(struct top_host *h, const struct top_host *before)
     }
 }
 
-/* All but the name, the time and the count of errors, with which a host that comes back goes on. */
+/* All but the name, the time and the count of errors, with which a host that comes
+ * back continues. */
 static void said_clear(struct top_host *h)
 {
     for (size_t i = 0; i < h->job_count; i++)

@@ -16,7 +16,7 @@ typedef void top_kill_on_end(const char *text, void *arg);
 int top_kill_start(struct top_kill **out, struct event_base *base, char *const *passed,
                    const char *job, top_kill_on_end *on_end, void *arg, struct fault *why);
 
-/* Listens no more; what has begun goes on. Takes NULL. */
+/* Listens no more; what has begun continues. Takes NULL. */
 void top_kill_close(struct top_kill *k);
 
 #endif

@@ -57,7 +57,7 @@ static void sampler_on_timer(evutil_socket_t fd, short what, void *arg)
 
     (void)fd, (void)what;
     evtimer_add(s->timer, &next);
-    /* While some are awaited, this look goes on; one that has failed is awaited no more. */
+    /* While some are awaited, this look continues; one that has failed is awaited no more. */
     for (int i = 0; i < s->c->hosts->count && s->awaited == 0; i++)
         s->is_awaited[i] = s->hosts[i].said || !s->hosts[i].error[0];
     s->awaited = 0;

@@ -26,7 +26,7 @@ extern const struct channel_module mlaunch_ssh_module;
 /* Loads the module if that has not been done yet, and starts to connect to `host` over SSH in a
  * thread of its own: resolve the name, connect, check the host key, log in, find or copy the agent,
  * execute it. `config` and `host` must outlive the channel. Returns at once; failures of these
- * steps come through `ready`. To be called by mlaunch's main thread only. ML_ERR_SYSTEM or
+ * steps come through `ready`. Call it by mlaunch's main thread only. ML_ERR_SYSTEM or
  * ML_ERR_REFUSED: the module is missing, cannot be loaded or belongs to another build. */
 int module_channel_open(struct channel **out, const struct host *host,
                         const struct channel_config *config, channel_ready_fn *ready, void *arg,

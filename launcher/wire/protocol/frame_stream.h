@@ -28,7 +28,7 @@ struct frame_stream_events {
     void *arg;
 };
 
-/* To be called once in a process that carries much output, which is allocated and freed in blocks
+/* Call it once in a process that carries much output, which is allocated and freed in blocks
  * of 128 KiB. The C library would map and unmap each block, with a page fault for every 4 KiB,
  * which takes a third of the processor's time. */
 void frame_stream_keep_memory(void);

@@ -21,7 +21,7 @@ int remote_socket_open(struct remote_socket *s, const struct remote_config *c,
                        const struct remote_wait *w, struct fault *why);
 
 /* Makes the kernel acknowledge what arrives at once: sshd uses Nagle's algorithm while keys are
- * exchanged, so that a delayed acknowledgement costs 40 ms. To be called before each wait, because
+ * exchanged, so that a delayed acknowledgement costs 40 ms. Call it before each wait, because
  * the kernel drops the setting. */
 void remote_socket_hurry(const struct remote_socket *s);
 

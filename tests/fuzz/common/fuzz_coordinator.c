@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz_coordinator.c: the coordinator goes on, whatever ranks, agents and strangers send, in any
+ * fuzz_coordinator.c: the coordinator survives, whatever ranks, agents and strangers send, in any
  * order. Each line of the input is a step:
  *   0 … 3, two digits, payload   that rank's connection sends a frame of that type
  *   a, two digits, payload       so does the agent of host 1

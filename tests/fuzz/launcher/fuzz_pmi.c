@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz_pmi.c: the PMI service goes on, whatever ranks write and the coordinator answers, in any
+ * fuzz_pmi.c: the PMI service survives, whatever ranks write and the coordinator answers, in any
  * order. The first byte of the input is the number of hosts; each line after it is a step:
  *   0 or 1, text        that rank writes the text and a newline
  *   r, 0 or 1, text     … without the newline

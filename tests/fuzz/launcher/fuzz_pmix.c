@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz_pmix.c: the agent goes on, whatever mlaunch-pmix sends, in which ranks have a hand: every
+ * fuzz_pmix.c: the agent survives, whatever mlaunch-pmix sends, in which ranks have a hand: every
  * call of the agent's functions is valid, and after the first malformed frame comes on_lost and
  * nothing else. The first byte of the input is not sent: its lowest bit lets a rank end first.
  */

@@ -54,7 +54,7 @@ static void test_child_holds_the_claim(void **state)
     struct fixture *f = fixture_start_joined(2, 0);
 
     (void)state;
-    /* The first process (another pid) has ended, but the process that holds the claim goes on. */
+    /* The first process (another pid) has ended, but the process that holds the claim continues. */
     fixture_tell(f, "exited 1 77 exited with status 0 on host b (pid 77)");
     send_text(f->ranks[1], COORD_BREAK, "{\"group\": 0, \"code\": -4, \"text\": \"alive\"}");
     expect_text(f->ranks[0], COORD_BROKEN, "code", -4, "alive");

@@ -135,7 +135,7 @@ static void test_split(void **state)
     send_blobs(f->ranks[2], (uint32_t)even, 1, 1, (const char *const[]){"two"});
     expect_blobs(f->ranks[2], 1, 2, "two,to 2,");
     expect_blobs(f->ranks[0], 1, 2, "two,to 0,");
-    /* Both members free a group; the other group goes on. */
+    /* Both members free a group; the other group continues. */
     send_text(f->ranks[1], COORD_FREE, "{\"group\": %d}", (int)odd);
     send_text(f->ranks[3], COORD_FREE, "{\"group\": %d}", (int)odd);
     split(f, 0, (int)even, 0, 0);

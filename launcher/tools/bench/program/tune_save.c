@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The line to add, and how an older one of the same kind begins and goes on. */
+/* The line to add, and how an older one of the same kind begins and continues. */
 struct tuned_line {
     const struct bench_options *options;
     const struct bench_setup *setup;

@@ -393,7 +393,7 @@ static void test_started(void **state)
     mock_verbs_hold("m");
     fill(mine, MOST, 4);
     assert_int_equal(start(&put_all, false, mine, MOST, 9), 0);
-    assert_false(put_all.is_done); /* the caller goes on meanwhile */
+    assert_false(put_all.is_done); /* the caller continues meanwhile */
     meanwhile = release;
     rma_await(rma[0], &put_all.is_done);
     assert_int_equal(put_all.why.code, 0);
