@@ -118,6 +118,7 @@ static int on_hello(struct agent_session *s, int host, const struct frame *f, st
 {
     struct session_member *a = &s->agents[host];
     struct hello_report hello;
+    bool is_awaited = a->seen.is_awaited; /* if not, on_hello may begin the rounds, which ask it */
     int rc = hello_report_parse(&hello, f, why);
 
     if (!rc)
@@ -128,7 +129,7 @@ static int on_hello(struct agent_session *s, int host, const struct frame *f, st
     a->seen.is_greeted = true;
     if (s->events.on_hello)
         rc = s->events.on_hello(host, &hello, s->events.arg, why);
-    if (!rc && a->seen.is_awaited)
+    if (!rc && is_awaited && a->seen.is_awaited)
         round_ask(s, host);
     return rc;
 }

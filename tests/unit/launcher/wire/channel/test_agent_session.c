@@ -36,10 +36,15 @@ static __attribute__((format(printf, 1, 2))) void note(const char *format, ...)
     va_end(arguments);
 }
 
+static struct agent_session *session;
+static struct query_rounds after_hello; /* asked within the last on_hello, if count is not 0 */
+
 static int on_hello(int host, const struct hello_report *hello, void *arg, struct fault *why)
 {
     (void)arg, (void)why;
     note("hello %d %s; ", host, hello->address);
+    if (after_hello.count && agent_session_agent(session, 1 - host)->is_greeted)
+        agent_session_ask_rounds(session, &after_hello);
     return 0;
 }
 
@@ -98,9 +103,11 @@ static void expect(const char *script, int rounds, bool goes_on, const char *exp
     struct fault why;
 
     assert_non_null(base);
+    session = NULL;
     seen[0] = '\0';
     script_channel_begin((const uint8_t *)script, strlen(script));
     assert_int_equal(agent_session_open(&s, base, HOSTS, &config, &events, &why), 0);
+    session = s;
     for (int i = 0; i < HOSTS; i++)
         assert_non_null(agent_session_reach(s, i, &hosts[i]));
     if (rounds)
@@ -123,6 +130,17 @@ static void test_rounds(void **state)
     expect("0" HELLO "0" ANSWER "1" HELLO "1" ANSWER "1" ANSWER "0" ANSWER, 2, false,
            "hello 0 10.0.0.2; ask 0.0; answer 0.0 a; hello 1 10.0.0.2; ask 1.0; answer 1.0 a; "
            "ask 0.1; ask 1.1; answer 1.1 a; answer 0.1 a; over; " ENDS);
+}
+
+/* A supervisor that begins the rounds when the last agent has said HELLO asks each host once. */
+static void test_rounds_after_hello(void **state)
+{
+    (void)state;
+    after_hello = (struct query_rounds){2, false, question, take, NULL};
+    expect("0" HELLO "1" HELLO "1" ANSWER "0" ANSWER "1" ANSWER "0" ANSWER, 0, false,
+           "hello 0 10.0.0.2; hello 1 10.0.0.2; ask 0.0; ask 1.0; answer 1.0 a; answer 0.0 a; "
+           "ask 0.1; ask 1.1; answer 1.1 a; answer 0.1 a; over; " ENDS);
+    after_hello.count = 0;
 }
 
 /* The others answer the round in which a host fails, and the next one if it goes on. */
@@ -161,9 +179,8 @@ static void test_builds(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rounds),
-        cmocka_unit_test(test_failures),
-        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_rounds),   cmocka_unit_test(test_rounds_after_hello),
+        cmocka_unit_test(test_failures), cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_builds),
     };
 
