@@ -8,6 +8,7 @@
 #include "runtime/call/check.h"
 #include "runtime/call/progress.h"
 #include "runtime/call/request.h"
+#include "runtime/call/task_run.h"
 #include "runtime/group_join.h"
 #include "runtime/process/alloc.h"
 #include "runtime/process/fork_guard.h"

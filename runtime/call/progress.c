@@ -5,6 +5,7 @@
 #include "runtime/call/call.h"
 #include "runtime/call/call_record.h"
 #include "runtime/call/task_hash.h"
+#include "runtime/call/task_run.h"
 #include "runtime/group/bell.h"
 #include "runtime/group/message_op.h"
 #include "runtime/group/wait.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * task.h: a call of mlaunch.h on a group, as data: the shim makes it from the arguments, task_check
- * checks it once, and it is carried out at once by the calling thread, or later by the thread that
- * works on what was started (progress.h).
+ * checks it once, and it is carried out at once by the calling thread (task_run.h), or later by the
+ * thread that works on what was started (progress.h).
  */
 #ifndef RUNTIME_CALL_TASK_H
 #define RUNTIME_CALL_TASK_H
@@ -80,11 +80,6 @@ static inline struct task_sizes task_sizes(const struct group *g, const struct t
 /* Checks the arguments before anything is sent. ML_ERR_ARGUMENT, or ML_ERR_STATE in a forked child;
  * the group is unharmed. g may be NULL, which is such an error. */
 int task_check(const struct group *g, const struct task *t, struct fault *why);
-
-/* Carries out a task that was checked, and hashes what it reads and writes if that is wanted
- * (task_hash.h). Only the thread that the group belongs to. Any error but
- * ML_ERR_ARGUMENT breaks the group. */
-int task_run(struct group *g, const struct task *t, struct fault *why);
 
 /* Fills in the transfers (room for 2) of a CALL_SEND whose bytes are at `in`: none of a receive by
  * tag. Returns how many. */

@@ -3,7 +3,7 @@
 
 #include "common/clock.h"
 #include "runtime/call/progress.h"
-#include "runtime/call/task.h"
+#include "runtime/call/task_run.h"
 #include "runtime/group/exchange.h"
 #include "runtime/group/world.h"
 #include "runtime/process/fork_guard.h"

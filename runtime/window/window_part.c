@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/window/window_part.h"
 
-#include "runtime/call/task.h"
+#include "runtime/call/task_run.h"
 #include "runtime/group/group.h"
 #include "runtime/group/world.h"
 #include "runtime/process/peer_memory_linux.h"
