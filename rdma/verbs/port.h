@@ -29,7 +29,7 @@ int port_open(struct port **out, const char *name, int number, struct fault *why
 void port_close(struct port *p); /* takes NULL */
 
 /* Reads the device's events. If the port has gone down, or the device has failed, sets *failed,
- * unless that has a code already. `peer`: where the port's link leads, for the sentence; or NULL. */
+ * unless it has a code already. `peer`: where the port's link leads, for the sentence; or NULL. */
 void port_poll(const struct port *p, const char *peer, struct fault *failed);
 
 /* Reads of the descriptor of events do not wait from now on. */

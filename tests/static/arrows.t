@@ -100,7 +100,8 @@ room $c $b/text $b/process $i/options $i/hosts $i/plan $r/stacks $r/rdma_topolog
     $r/job $l/ask $c/draw
 
 room $t/tree
-room $t/sync $b/text $b/process $i/options $i/plan $w/protocol $w/channel $r/rdma_topology $l/ask $t/tree
+room $t/sync $b/text $b/process $i/options $i/plan $w/protocol $w/channel $r/rdma_topology $l/ask \
+    $t/tree
 room $t/metrics $b/text $b/process $i/options $l/ask
 room $t/top $b/text $b/process $r/stacks $l/ask
 room $t/verify $b/text $b/process $l/ask

@@ -57,6 +57,8 @@ TABLES = ("rdma/verbs/explain.c",)
 INTERNAL = {
     # What helps is known without a page.
     "…out of memory…": "says all itself",
+    "cannot write to stdout: …": "says all itself",
+    "… is the program that mlaunch … becomes: run that": "says all itself",
     "mlaunch-probe: memfd_create: …": "says all itself",
     # They are put in front of another sentence, or between its parts.
     "rank … on host …": "names a place",
@@ -67,7 +69,6 @@ INTERNAL = {
     "receive of a message with a tag": "names a call",
     "… elements of … bytes (the program's operator, …)": "names a call",
     "… of … bytes… with tag …": "names a call",
-    "… of … bytes in all…": "names a call",
     ", in parts of other sizes: … and … bytes": "ends a sentence",
     "mlaunch: summary: … of … rank… ended, …": "is no failure",
     # A fault that the user has asked for.
@@ -101,9 +102,6 @@ INTERNAL = {
     "…/…/python3*/*-packages/mpi4py/MPI*.so": "a file's name",
     "…/.local/lib/python3*/site-packages/mpi4py/MPI*.so": "a file's name",
     "/lib/…:/usr/lib/…:/lib64:/usr/lib64:/lib:/usr/lib": "directories' names",
-    "exec /bin/sh -c 'echo …": "a line for a shell",
-    "…; echo none $t $(id -u) …": "a line for a shell",
-    'c="$HOME/.cache/mlaunch/…': "a line for a shell",
 }
 
 

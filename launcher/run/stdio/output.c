@@ -53,8 +53,8 @@ struct output {
     struct output_file out, err;
     struct output_file *err_file; /* &err, or &out if both are the same */
     struct output_dir *dir;       /* or NULL */
-    struct last_words **words; /* of each rank; NULL: it has written nothing to standard error */
-    struct output_fold *fold;  /* NULL: every line is written */
+    struct last_words **words;    /* each rank's; NULL: nothing on standard error yet */
+    struct output_fold *fold;     /* NULL: every line is written */
     struct event *fold_end;
     struct lane lanes[3];  /* standard output, standard error, directory */
     struct lane *err_lane; /* where standard error goes: its own lane or the first */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* verify_main.c: mlaunch-verify, which mlaunch becomes for `mlaunch info`, `status` and `verify`. */
+/* verify_main.c: mlaunch-verify, which mlaunch becomes for `info`, `status` and `verify`. */
 #include "launcher/base/process/program_main.h"
 #include "launcher/tools/verify/verify_command.h"
 

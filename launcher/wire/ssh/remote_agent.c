@@ -29,8 +29,8 @@ struct verdict {
     char home[3500];
 };
 
-/* A path as a word within the line's single quotes, in octal if it holds a character that might have
- * a meaning to a shell. For the caller to free; NULL: out of memory. */
+/* A path as a word within the line's single quotes, in octal if it holds a character that may mean
+ * something to a shell. For the caller to free; NULL: out of memory. */
 static char *path_word(const char *path)
 {
     static const char plain[] =

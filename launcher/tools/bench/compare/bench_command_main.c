@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* bench_command_main.c: mlaunch-bench-command, which mlaunch becomes for `mlaunch bench`: it becomes
- * the mlaunch that runs mlaunch-bench as a job, or compares what such jobs have printed. */
+/*
+ * bench_command_main.c: mlaunch-bench-command, which mlaunch becomes for `mlaunch bench`: becomes
+ * the mlaunch that runs mlaunch-bench as a job, or compares what such jobs have printed.
+ */
 #include "common/log.h"
 #include "common/status.h"
 #include "launcher/base/process/install_path.h"
