@@ -13,6 +13,7 @@
 enum {
     PASS_MS = 20,      /* between two rounds of SIGKILL */
     GIVE_UP_MS = 1200, /* after the first round: what is still there cannot be killed */
+    SLURM_MS = 200,    /* in which Slurm's own SIGTERM reaches all processes of a host */
 };
 
 static void timer_set(struct agent *a, int64_t at)
@@ -40,8 +41,10 @@ void ranks_stop_signal(struct agent *a, int signal)
     }
 }
 
-/* Signals all descendants. Returns how many there are, -1 without /proc. */
-static int descendants_count_signalled(struct agent *a, int signal, int second)
+/* Signals all descendants. Returns how many there are, -1 without /proc. A stopped process handles
+ * no signal but SIGKILL, hence SIGCONT. Handlers of it run in stopped processes only; without one,
+ * it does not matter that a process may be about to stop. */
+static int descendants_count_signalled(struct agent *a, int signal, bool continues)
 {
     struct process_list found = {0};
     pid_t except = a->guard_fd >= 0 ? a->guard : 0;
@@ -50,8 +53,9 @@ static int descendants_count_signalled(struct agent *a, int signal, int second)
     if (descendants_find(&found, a->dir[0] ? a->dir : NULL, except, NULL))
         return -1;
     descendants_signal(&found, signal);
-    if (second)
-        descendants_signal(&found, second);
+    for (size_t i = 0; i < found.count && continues; i++)
+        if (found.list[i].state == 'T' || !process_catches(found.list[i].pid, SIGCONT))
+            process_signal(&found.list[i], SIGCONT);
     count = (int)found.count;
     process_list_free(&found);
     return count;
@@ -59,8 +63,16 @@ static int descendants_count_signalled(struct agent *a, int signal, int second)
 
 void ranks_stop_signal_all(struct agent *a, int signal)
 {
-    if (descendants_count_signalled(a, signal, 0) < 0)
+    if (descendants_count_signalled(a, signal, false) < 0)
         ranks_stop_signal(a, signal);
+}
+
+/* Ranks that run now and end later are reported as ended by the agent. */
+static void ranks_mark_signalled(struct agent *a)
+{
+    reap_all(a);
+    for (int i = 0; i < a->spawned; i++)
+        a->ranks[i].is_signalled |= a->ranks[i].state == RANK_RUNNING;
 }
 
 /* Signals the ranks and the descendants that have left their process groups. Returns how many there
@@ -69,22 +81,27 @@ static int everyone_signal(struct agent *a, int signal)
 {
     int count;
 
-    /* A rank that has ended by itself before must not be reported as ended by the agent. */
-    reap_all(a);
-    for (int i = 0; i < a->spawned; i++)
-        a->ranks[i].is_signalled |= a->ranks[i].state == RANK_RUNNING;
+    ranks_mark_signalled(a);
     if (signal == SIGKILL)
         cgroup_kill(a->cgroup);
     else if (signal == SIGTERM)
         rank_pty_hang_up(a);
     if (!descendants_exist())
         return 0;
-    /* A stopped process handles no signal, hence SIGCONT. */
-    count = descendants_count_signalled(a, signal, signal == SIGKILL ? 0 : SIGCONT);
+    count = descendants_count_signalled(a, signal, signal != SIGKILL);
     if (count >= 0)
         return count;
     ranks_stop_signal(a, signal);
     return 0;
+}
+
+/* A handler that writes a checkpoint must not be entered again while it writes: no signal is sent
+ * twice. */
+static void everyone_ask(struct agent *a, int signal)
+{
+    if (signal != a->stop.asked)
+        everyone_signal(a, signal);
+    a->stop.asked = signal;
 }
 
 /* Sends SIGKILL to all. The time until the agent gives up begins with the first round that was
@@ -115,7 +132,7 @@ static void escalation_step(struct agent *a)
         s->has_given_up = is_needed && clock_ms() >= s->give_up_at;
     } else if (s->term_at >= 0 && now >= s->term_at) {
         s->term_at = -1;
-        everyone_signal(a, SIGTERM);
+        everyone_ask(a, SIGTERM);
     }
     /* If no process is left, their output may still be on its way, however long its reader
      * takes. */
@@ -184,6 +201,29 @@ void ranks_stop_begin(struct agent *a, int signal, int grace_ms)
     }
     s->is_active = true;
     if (is_polite)
-        everyone_signal(a, signal);
+        everyone_ask(a, signal);
     escalation_step(a);
+}
+
+void ranks_stop_begin_slurm(struct agent *a, int grace_ms)
+{
+    struct ranks_stop *s = &a->stop;
+    int64_t now = clock_ms();
+
+    if (s->is_active || s->has_given_up || grace_ms <= SLURM_MS) {
+        ranks_stop_begin(a, SIGTERM, grace_ms);
+        return;
+    }
+    s->is_active = true;
+    s->term_at = s->asked == SIGTERM ? -1 : now + SLURM_MS;
+    s->kill_at = now + grace_ms;
+    s->give_up_at = s->kill_at + GIVE_UP_MS;
+    s->fewest = -1;
+    escalation_step(a);
+}
+
+void ranks_stop_on_slurm(struct agent *a)
+{
+    ranks_mark_signalled(a);
+    a->stop.asked = SIGTERM;
 }

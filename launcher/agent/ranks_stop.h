@@ -5,7 +5,7 @@
  *     first signal ──half the grace──▶ SIGTERM ──grace──▶ SIGKILL, repeated ──▶ none is left
  *
  * If the first signal is SIGTERM, SIGKILL comes next. A second start can only make the sequence
- * faster.
+ * faster, and sends no signal for the second time.
  */
 #ifndef LAUNCHER_AGENT_RANKS_STOP_H
 #define LAUNCHER_AGENT_RANKS_STOP_H
@@ -20,6 +20,12 @@ void ranks_stop_close(struct agent *a);
 
 /* Starts the sequence; `signal` has been sent when it returns. SIGKILL, or no grace: at once. */
 void ranks_stop_begin(struct agent *a, int signal, int grace_ms);
+
+/* The same with SIGTERM, if Slurm ends the job: the ranks get it after a moment, unless Slurm's own
+ * has reached them by then. */
+void ranks_stop_begin_slurm(struct agent *a, int grace_ms);
+/* Slurm has sent SIGTERM to every process here: the ranks get no second one. */
+void ranks_stop_on_slurm(struct agent *a);
 
 /* Ends the sequence, because nothing of what it was for is left. */
 void ranks_stop_end(struct agent *a);

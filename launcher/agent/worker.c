@@ -22,6 +22,7 @@
 #include "launcher/agent/ranks_stop.h"
 #include "launcher/agent/reap.h"
 #include "launcher/agent/sync/sync_process.h"
+#include "launcher/base/process/signal_sender.h"
 #include "launcher/wire/protocol/agent_protocol.h"
 
 #include <event2/event.h>
@@ -119,26 +120,35 @@ static bool is_killed_by_user(const struct agent *a, char *text, size_t size)
     return true;
 }
 
+/* True if Slurm has sent SIGTERM: to this process, or to the guard, which passes it on. */
+static bool is_ended_by_slurm(struct agent *a)
+{
+    const struct signal_sender *from = signal_sender_last(SIGTERM);
+
+    if (signal_sender_is_slurm(from))
+        ranks_stop_on_slurm(a);
+    return getenv("SLURM_JOB_ID") && (signal_sender_is_slurm(from) || from->pid == a->guard);
+}
+
 static void on_term(evutil_socket_t fd, short what, void *arg)
 {
     struct agent *a = arg;
-    int grace_ms = LOST_GRACE_MS;
-    char text[320];
+    char text[320] = "Slurm has ended the job (scancel or its time limit)";
+    bool is_slurm = is_ended_by_slurm(a), is_user = is_killed_by_user(a, text, sizeof(text));
 
     (void)fd, (void)what;
-    if (is_killed_by_user(a, text, sizeof(text))) {
-        grace_ms = a->job->options.grace_ms;
-        frame_stream_send_json(a->channel, AGENT_KILLED,
-                               json_pack("{so}", "text", text_json(text)));
-    } else {
-        job_report_lost(a, getenv("SLURM_STEP_ID")
-                               ? "the agent received SIGTERM, from scancel or by Slurm's time limit"
-                               : "the agent received SIGTERM");
-    }
+    if (is_slurm || is_user)
+        frame_stream_send_json(
+            a->channel, AGENT_KILLED,
+            json_pack("{so sb}", "text", text_json(text), "by_slurm", (int)(is_slurm && !is_user)));
+    else
+        job_report_lost(a, "the agent received SIGTERM");
     if (a->state == AGENT_HAS_SAID_HELLO || a->state == AGENT_IS_DONE)
         event_base_loopbreak(a->base);
+    else if (is_slurm)
+        ranks_stop_begin_slurm(a, a->job->options.grace_ms);
     else
-        ranks_stop_begin(a, SIGTERM, grace_ms);
+        ranks_stop_begin(a, SIGTERM, is_user ? a->job->options.grace_ms : LOST_GRACE_MS);
 }
 
 static uint32_t u32_read(const uint8_t *bytes)
@@ -216,13 +226,19 @@ static void on_stop(struct agent *a, const struct frame *f)
 {
     uint32_t signal = u32_read(f->payload), grace_ms = u32_read(f->payload + 4);
 
+    if (a->is_paused) /* some may be about to stop, and not be seen as stopped yet */
+        ranks_stop_signal_all(a, SIGCONT);
     a->is_paused = false;
     if (a->in_epilog)
         return;
     if (f->size >= 12 && u32_read(f->payload + 8)) /* before the ranks end */
         coordinator_session_tell_waits(a->coordinator_session);
-    ranks_stop_begin(a, signal > 0 && signal < NSIG ? (int)signal : SIGTERM,
-                     grace_ms > INT32_MAX ? INT32_MAX : (int)grace_ms);
+    if (grace_ms > INT32_MAX)
+        grace_ms = INT32_MAX;
+    if (f->size >= 16 && u32_read(f->payload + 12))
+        ranks_stop_begin_slurm(a, (int)grace_ms);
+    else
+        ranks_stop_begin(a, signal > 0 && signal < NSIG ? (int)signal : SIGTERM, (int)grace_ms);
 }
 
 static void on_kill(struct agent *a, const struct frame *f)
@@ -393,6 +409,7 @@ static int events_open(struct agent *a, struct fault *why)
         if (!*events[i].event || event_add(*events[i].event, events[i].timeout))
             return fault_set(why, ML_ERR_SYSTEM, "cannot watch for %s", events[i].name);
     }
+    signal_sender_watch(SIGTERM);
     rc = job_finish_open(a, why);
     return rc ? rc : ranks_stop_open(a, why);
 }

@@ -41,6 +41,6 @@ check_match '^again' "$out" "and knows it"
 job=$limited out=$T/job.$limited mark=$limited_mark
 wait_for '[[ $(< "$out") = *[Tt][Ii][Mm][Ee]\ [Ll][Ii][Mm][Ii][Tt]* ]]' 180 # scontrol would be busy
 ends TIMEOUT "$by_signal" "a time limit strikes"
-check_match "DUE TO TIME LIMIT|by scancel or Slurm's time limit" "$out" "the job's output tells"
+check_match "DUE TO TIME LIMIT|Slurm has ended the job" "$out" "the job's output tells"
 nothing_left "time limit"
 done_testing

@@ -23,6 +23,23 @@ for batch_only in --batch ''; do
     check_output "2" "and both ranks hear it" grep -c warned "$out"
 done
 
+# scancel reaches every process of the job, mlaunch and its agents included. A rank that writes its
+# checkpoint then is asked once, and has its grace; nothing is said to be lost.
+fresh_mark
+batch --nodes 2 -x "$mark" --grace 20 -- "$SOURCE/tests/batch/signal_log.py" "$T/signals"
+wait_for 'grep -q ready "$T/signals.0" && grep -q ready "$T/signals.1"' 2> /dev/null ||
+    fail "ranks start" "$(cat "$out")"
+on_login scancel "$job"
+ends CANCELLED "$by_signal" "scancel ends the job"
+for rank in 0 1; do
+    check_output $'1\nsaved' "rank $rank gets SIGTERM once, and saves" \
+        sh -c 'grep -c SIGTERM "$1"; tail -n 1 "$1"' sh "$T/signals.$rank"
+done
+no_survivors "nothing is left" "$mark"
+check_match '^mlaunch: Slurm has ended the job .scancel or its time limit.' "$out" \
+    "its output says that Slurm has ended it"
+check_status 1 "and that nothing was lost" grep -E "was lost|was killed by" "$out"
+
 # Suspended for longer than the silence after which a channel is given up; the next jobs run
 # meanwhile.
 fresh_mark

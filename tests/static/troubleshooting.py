@@ -94,7 +94,6 @@ INTERNAL = {
     "# HELP llm_requests_total …": "of a page for Prometheus",
     'llm_requests_total{code="…"} …': "of a page for Prometheus",
     "…/.local/state/mlaunch/logs": "a directory's name",
-    "SLURM_STEP_ID": "a variable's name",
     "/dev/shm/mlaunch-…-….calls.…": "a file's name",
     "/dev/shm/mlaunch-…-….counters.…": "a file's name",
     "…/class/infiniband/…/ports/…/state": "a file's name",

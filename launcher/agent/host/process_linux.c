@@ -198,6 +198,23 @@ bool process_user(pid_t pid, uid_t *user)
     return true;
 }
 
+bool process_catches(pid_t pid, int signal)
+{
+    char path[64], line[256];
+    unsigned long long caught = 0;
+    FILE *f;
+
+    snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+    f = fopen(path, "re");
+    while (f && fgets(line, sizeof(line), f)) {
+        if (strncmp(line, "SigCgt:", 7) == 0)
+            caught = strtoull(line + 7, NULL, 16);
+    }
+    if (f)
+        fclose(f);
+    return caught >> (signal - 1) & 1;
+}
+
 /* Between reading /proc and sending the signal, a process may end and its pid may be reused. That
  * cannot happen to children of this process, which it reaps itself. Any other process is held by a
  * pidfd and then compared once more. */

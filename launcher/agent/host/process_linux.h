@@ -47,6 +47,9 @@ void process_variables_free(char **variables); /* takes NULL */
  * setuid program, may belong to root here.) */
 bool process_user(pid_t pid, uid_t *user);
 
+/* True if it has a handler for the signal. After exec, for instance, it has none. */
+bool process_catches(pid_t pid, int signal);
+
 /* Sends it a signal, unless it has ended and its pid belongs to another process by now. */
 void process_signal(const struct process *p, int signal);
 

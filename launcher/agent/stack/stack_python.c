@@ -3,6 +3,7 @@
 
 #include "common/clock.h"
 #include "common/text/text_json.h"
+#include "launcher/agent/host/process_linux.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -42,25 +43,6 @@ static int file_find(const char *dir, pid_t pid, char path[PATH_MAX])
     if (d)
         closedir(d);
     return signal > 0 && signal < NSIG ? signal : 0;
-}
-
-/* True if the process has a handler for the signal: after exec, for instance, it has none, and the
- * signal would end it. */
-static bool is_caught(pid_t pid, int signal)
-{
-    char path[64], line[256];
-    unsigned long long caught = 0;
-    FILE *f;
-
-    snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-    f = fopen(path, "re");
-    while (f && fgets(line, sizeof(line), f)) {
-        if (strncmp(line, "SigCgt:", 7) == 0)
-            caught = strtoull(line + 7, NULL, 16);
-    }
-    if (f)
-        fclose(f);
-    return caught >> (signal - 1) & 1;
 }
 
 /* Until the file has grown and does not grow any more. */
@@ -105,8 +87,9 @@ void stack_python_ask(const char *dir, pid_t pid, int64_t deadline_ms, json_t *l
     if (fd < 0)
         return;
     /* Sent to the main thread, whose id is the process's. */
-    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_nlink == 1 && is_caught(pid, signal) &&
-        ftruncate(fd, 0) == 0 && syscall(SYS_tgkill, pid, pid, signal) == 0) {
+    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_nlink == 1 &&
+        process_catches(pid, signal) && ftruncate(fd, 0) == 0 &&
+        syscall(SYS_tgkill, pid, pid, signal) == 0) {
         answer_await(fd, mine_ms < deadline_ms ? mine_ms : deadline_ms);
         answer_read(fd, lines);
     }

@@ -126,7 +126,7 @@ static void job_stop(struct job *j, enum stop_cause cause, int signal)
 
     if (j->cause == STOP_NONE)
         j->cause = cause;
-    if (cause == STOP_SIGNAL || cause == STOP_TIMEOUT)
+    if (cause == STOP_SIGNAL || cause == STOP_SLURM || cause == STOP_TIMEOUT)
         event_add(j->reader_check, &reader_check);
     if (j->round)
         job_round_stop(j->round, cause, signal);
@@ -144,6 +144,8 @@ static void end_signal_name(char *out, size_t size, int signal, const struct sig
                  from->name);
     if (from->is_kernel && signal == SIGINT)
         snprintf(out, size, "interrupted");
+    else if (signal_sender_is_slurm(from))
+        snprintf(out, size, "Slurm has ended the job (scancel or its time limit)");
     else
         snprintf(out, size, "ended by SIG%s%s", sigabbrev_np(signal), sender);
 }
@@ -172,7 +174,9 @@ static void on_end_signal(struct job *j, int signal, const struct signal_sender 
     char name[sizeof(j->ended_by)];
     int64_t now = clock_ms();
 
-    if (signal == j->end_signal && now - j->end_signal_ms < SAME_PRESS_MS)
+    /* Slurm sends it for each step, and by itself SIGKILL. */
+    if (signal == j->end_signal && (now - j->end_signal_ms < SAME_PRESS_MS ||
+                                    (j->cause == STOP_SLURM && signal_sender_is_slurm(from))))
         return;
     j->end_signal = signal;
     j->end_signal_ms = now;
@@ -181,11 +185,15 @@ static void on_end_signal(struct job *j, int signal, const struct signal_sender 
     log_debug("got signal %d, number %d that asks for the end", signal, j->end_signals);
     if (j->end_signals == 1) {
         bool has_job = j->is_pausing || (j->round && !j->round_ended);
+        bool is_said = j->round && job_round_is_ended_by_slurm(j->round);
 
-        job_stop(j, STOP_SIGNAL, signal);
+        job_stop(j, signal == SIGTERM && signal_sender_is_slurm(from) ? STOP_SLURM : STOP_SIGNAL,
+                 signal);
         if (!has_job)
             return;
-        end_say(j, name, from->is_kernel && signal == SIGINT ? "; Ctrl-C again kills at once" : "");
+        if (!is_said)
+            end_say(j, name,
+                    from->is_kernel && signal == SIGINT ? "; Ctrl-C again kills at once" : "");
         if (!from->is_kernel)
             memcpy(j->ended_by, name, sizeof(name));
         return;

@@ -4,20 +4,10 @@
 #define LAUNCHER_RUN_JOB_SIGNALS_H
 
 #include "common/fault.h"
-
-#include <stdbool.h>
+#include "launcher/base/process/signal_sender.h"
 
 struct event_base;
 struct signals;
-
-enum { SIGNAL_SENDER_NAME = 16 };
-
-/* What is known of the process that sent a signal. */
-struct signal_sender {
-    bool is_kernel; /* no process: a key of the terminal (Ctrl-C), or the terminal's end (SIGHUP) */
-    int pid;        /* 0: unknown, as for a process of another container */
-    char name[SIGNAL_SENDER_NAME]; /* its program's; "": unknown */
-};
 
 /* on_signal is called, on the loop, for SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGCONT, SIGUSR1
  * and SIGUSR2. Those that were ignored when mlaunch was started (by nohup, or by a shell for

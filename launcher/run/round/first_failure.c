@@ -110,7 +110,8 @@ void first_failure_cut_off(struct first_failure *f, const char *host, const char
 void first_failure_killed(struct first_failure *f, const char *text)
 {
     f->is_killed = true;
-    if (f->blame >= BLAME_CAUSE)
+    /* A batch system ends the ranks and the agent at the same time. */
+    if (f->blame >= BLAME_CAUSE && f->status != STATUS_SIGNAL + SIGTERM)
         return;
     f->blame = BLAME_CAUSE;
     f->rank = -1;

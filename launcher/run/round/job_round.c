@@ -143,7 +143,7 @@ int job_round_stop_status(enum stop_cause cause, int signal)
                                    [STOP_READER_GONE] = STATUS_SIGNAL + SIGPIPE,
                                    [STOP_OUTPUT_FAILED] = STATUS_OURS};
 
-    return cause == STOP_SIGNAL ? STATUS_SIGNAL + signal : statuses[cause];
+    return cause == STOP_SIGNAL || cause == STOP_SLURM ? STATUS_SIGNAL + signal : statuses[cause];
 }
 
 void job_round_result(const struct job_round *r, struct job_round_result *out)
@@ -223,6 +223,11 @@ void job_round_stop(struct job_round *r, enum stop_cause cause, int signal)
     r->cause = cause;
     job_round_phases_want_stop(r, signal, grace_ms);
     job_round_phases_advance(r);
+}
+
+bool job_round_is_ended_by_slurm(const struct job_round *r)
+{
+    return r->cause == STOP_SLURM;
 }
 
 void job_round_report_stacks(struct job_round *r, void (*done)(void *arg), void *arg)

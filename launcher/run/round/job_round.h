@@ -47,6 +47,8 @@ void job_round_report(const struct job_round *r);
 /* Ends the job: the ranks get `signal` at once, SIGTERM after half of the plan's grace period and
  * SIGKILL at its end. Only the first call has an effect. */
 void job_round_stop(struct job_round *r, enum stop_cause cause, int signal);
+/* An agent has said that Slurm ends the job, or job_round_stop() has. */
+bool job_round_is_ended_by_slurm(const struct job_round *r);
 /* Reports where the ranks are, if they run, and then calls `done`: within some seconds, perhaps at
  * once, and not at all if the job is stopped meanwhile or ends. */
 void job_round_report_stacks(struct job_round *r, void (*done)(void *arg), void *arg);

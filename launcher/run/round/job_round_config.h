@@ -33,6 +33,13 @@ struct job_round_config {
     void *arg;
 };
 
-enum stop_cause { STOP_NONE, STOP_SIGNAL, STOP_TIMEOUT, STOP_READER_GONE, STOP_OUTPUT_FAILED };
+enum stop_cause {
+    STOP_NONE,
+    STOP_SIGNAL,
+    STOP_SLURM, /* a signal that Slurm has sent to mlaunch, and sends to agents and ranks */
+    STOP_TIMEOUT,
+    STOP_READER_GONE,
+    STOP_OUTPUT_FAILED
+};
 
 #endif

@@ -428,8 +428,10 @@ static int on_lost(struct job_round *r, struct job_round_member *m, const struct
     }
     events_file_write(r->config.events, is_killed ? "killed" : "lost", r->identity.id,
                       json_pack("{s:s, s:o}", "host", m->host->name, "text", text_json(lost.text)));
-    if (is_killed && !r->failure.is_killed)
+    if (is_killed && !r->failure.is_killed && r->cause == STOP_NONE)
         output_say(r->config.output, "%s", lost.text);
+    if (lost.by_slurm && !r->stop_wanted)
+        r->cause = STOP_SLURM;
     if (is_killed)
         first_failure_killed(&r->failure, lost.text);
     else if (lost.is_cut_off)

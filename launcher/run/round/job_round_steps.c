@@ -210,7 +210,7 @@ void job_round_steps_start(struct job_round *r)
 void job_round_steps_stop(struct job_round *r)
 {
     const uint32_t words[] = {(uint32_t)r->stop_signal, (uint32_t)r->stop_grace_ms,
-                              r->cause == STOP_TIMEOUT};
+                              r->cause == STOP_TIMEOUT, r->cause == STOP_SLURM};
 
     hang_watch_end(r->hang);
     log_info("stopping the job: signal %d, SIGKILL after %d ms", r->stop_signal, r->stop_grace_ms);
@@ -219,7 +219,7 @@ void job_round_steps_stop(struct job_round *r)
         json_pack("{s:i, s:i}", "signal", r->stop_signal, "grace_ms", r->stop_grace_ms));
     for (int i = 0; i < r->plan->host_count; i++) {
         if (r->members[i].state < MEMBER_DONE)
-            agent_channel_send_words(r->members[i].channel, LAUNCH_STOP, words, 3);
+            agent_channel_send_words(r->members[i].channel, LAUNCH_STOP, words, 4);
     }
     escalation_start(r);
     if (r->cause == STOP_NONE)

@@ -308,16 +308,18 @@ int want_report_parse(int *wanted, int *count, const struct frame *f, int files,
 int lost_report_parse(struct lost_report *out, const struct frame *f, struct fault *why)
 {
     const char *name = f->type == AGENT_KILLED ? "KILLED" : "LOST", *found;
-    int cut_off = 0;
+    int cut_off = 0, by_slurm = 0;
     json_t *root;
     int rc = report_load(&root, name, f, why);
 
     if (rc)
         return rc;
-    rc = REPORT_UNPACK(root, name, why, "{s:s, s?b}", "text", &found, "cut_off", &cut_off);
+    rc = REPORT_UNPACK(root, name, why, "{s:s, s?b, s?b}", "text", &found, "cut_off", &cut_off,
+                       "by_slurm", &by_slurm);
     if (!rc) {
         text_copy(out->text, sizeof(out->text), found);
         out->is_cut_off = cut_off;
+        out->by_slurm = by_slurm;
     }
     json_decref(root);
     return rc;

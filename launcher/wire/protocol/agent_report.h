@@ -66,6 +66,7 @@ struct note_report {
 struct lost_report { /* LOST and KILLED */
     char text[512];
     bool is_cut_off; /* the host has lost the coordinator, and nothing else */
+    bool by_slurm;   /* Slurm has ended the job, and not `mlaunch kill` */
 };
 
 /* `ranks`: the number of ranks in the job. ML_ERR_REFUSED: the frame is malformed, or its rank is

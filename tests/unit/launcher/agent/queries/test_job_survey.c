@@ -26,8 +26,9 @@ static pid_t agent_start(void)
 {
     pid_t pid = fork();
 
-    while (pid == 0)
-        pause();
+    if (pid == 0)
+        for (;;)
+            pause();
     return pid;
 }
 
