@@ -175,7 +175,7 @@ END
     sees "y ends the job" '(job .* on host .* has been ended ?)+' 30
     wait "$JOB_PID"
     check_output 143 "… as mlaunch kill does" echo "$?"
-    sees "… and it is gone" ', 0 jobs, 0 ranks'
+    check "… and it is gone" wait_for '! seen "^[-+] $ID "'
     press q
     check "q quits" wait_for '[ -e "$T/over" ]'
     sees "… with status 0" '^status 0'
