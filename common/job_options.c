@@ -12,11 +12,7 @@ const struct named_value job_words_bind[] = {{"none", BIND_NONE},
                                              {NULL, 0}};
 const struct named_value job_words_buffer[] = {
     {"line", BUFFER_LINE}, {"full", BUFFER_FULL}, {"none", BUFFER_NONE}, {NULL, 0}};
-const struct named_value job_words_mpi[] = {{"auto-asked", MPI_AUTO_ASKED},
-                                            {"auto", MPI_AUTO},
-                                            {"pmi1", MPI_PMI1},
-                                            {"pmix", MPI_PMIX},
-                                            {"none", MPI_NONE},
-                                            {NULL, 0}};
+const struct named_value job_words_mpi[] = {
+    {"auto", MPI_AUTO}, {"pmi1", MPI_PMI1}, {"pmix", MPI_PMIX}, {"none", MPI_NONE}, {NULL, 0}};
 const struct named_value job_words_stdin[] = {
     {"none", STDIN_NONE}, {"all", STDIN_ALL}, {"rank", STDIN_RANK}, {NULL, 0}};

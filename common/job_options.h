@@ -11,8 +11,8 @@
 enum bind_mode { BIND_NONE, BIND_HWTHREAD, BIND_CORE, BIND_L3CACHE, BIND_SOCKET, BIND_NUMA };
 /* How the ranks' standard output is buffered. */
 enum buffer_mode { BUFFER_LINE, BUFFER_FULL, BUFFER_NONE };
-/* How MPI programs are served. MPI_AUTO_ASKED: auto, and the user has written it. */
-enum mpi_mode { MPI_AUTO, MPI_AUTO_ASKED, MPI_PMI1, MPI_PMIX, MPI_NONE };
+/* How MPI programs are served. */
+enum mpi_mode { MPI_AUTO, MPI_PMI1, MPI_PMIX, MPI_NONE };
 enum stdin_mode { STDIN_NONE, STDIN_ALL, STDIN_RANK };
 
 /* A value and the word that stands for it, in an option and on the wire. */

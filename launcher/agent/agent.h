@@ -142,13 +142,15 @@ struct agent {
     struct coordinator_session *coordinator_session;
     struct spawn_limits limits;
     struct failure_cause failure_cause;
-    cpu_set_t *cpus;          /* per local rank, or NULL */
-    char **cwds;              /* per app */
-    bool *serves_pmi;         /* per app: its ranks get a socket for PMI */
-    struct pmi *pmi;          /* rank_mpi.h; NULL: no rank does */
-    struct pmix_helper *pmix; /* NULL: none was started */
-    bool needs_pmix;          /* without it the job must not run */
-    bool serves_pmix;         /* all ranks are served by it */
+    cpu_set_t *cpus;            /* per local rank, or NULL */
+    char **cwds;                /* per app */
+    bool *serves_pmi;           /* per app: its ranks get a socket for PMI */
+    bool *knows_python;         /* per app: it is Python, and which MPI that has was looked up */
+    struct pmi *pmi;            /* rank_mpi.h; NULL: no rank does */
+    struct pmix_helper *pmix;   /* NULL: none was started */
+    bool needs_pmix;            /* without it the job must not run */
+    bool serves_pmix;           /* all ranks are served by it */
+    struct pmix_demand *demand; /* which ranks' processes have asked for it; or NULL */
     void (*mpi_done)(struct agent *a, const struct fault *failed); /* once `pmix` is ready */
     char segments[JOB_DIRECTORY_PATH + 64]; /* directory for those of MPI's libraries; or "" */
     struct rank_environment **environments; /* per app, from START on */

@@ -6,8 +6,11 @@
 #include "launcher/agent/job_report.h"
 #include "launcher/agent/mpi/mpi_command.h"
 #include "launcher/agent/mpi/pmi.h"
+#include "launcher/agent/mpi/pmix_demand.h"
 #include "launcher/agent/mpi/pmix_helper.h"
+#include "launcher/agent/rank/rank_environment.h"
 #include "launcher/agent/rank/received_files.h"
+#include "launcher/agent/rank/variable_list.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,12 +59,15 @@ static void on_name(int index, const char *what, const char *service, const char
         job_report_lost(a, why.text);
 }
 
+/* Both protocols may be in use, one in each process, and both count their exchanges from 1. */
+enum { PMIX_EXCHANGE = 1u << 31 };
+
 static void on_exchanged(struct agent *a, uint32_t number, const void *bytes, size_t size)
 {
     struct fault why;
 
-    if (a->serves_pmix)
-        pmix_helper_exchanged(a->pmix, number, bytes, size);
+    if (number & PMIX_EXCHANGE && a->pmix)
+        pmix_helper_exchanged(a->pmix, number & ~PMIX_EXCHANGE, bytes, size);
     else if (a->pmi && pmi_exchanged(a->pmi, number, bytes, size, &why))
         job_report_lost(a, why.text);
 }
@@ -77,10 +83,20 @@ static void on_absent(struct agent *a, int rank)
     job_report_fault(a, rank, "has ended, and other ranks wait for it in MPI");
 }
 
+static void demand_begin(struct agent *a);
+
+/* Another host's ranks may ask for PMIx before those here do. */
 static void on_passed(struct agent *a, int host, const void *bytes, size_t size)
 {
-    if (a->serves_pmix)
+    struct fault why;
+
+    if (a->serves_pmix || (a->demand && pmix_demand_is_ready(a->demand))) {
         pmix_helper_passed(a->pmix, host, bytes, size);
+    } else if (a->demand) {
+        demand_begin(a);
+        if (pmix_demand_keep(a->demand, host, bytes, size, &why))
+            job_report_lost(a, why.text);
+    }
 }
 
 const struct coordinator_session_events rank_mpi_events = {on_exchanged, on_named, on_absent,
@@ -118,10 +134,10 @@ static char *library_path_of(const struct agent *a, const struct job_app *p)
     return path;
 }
 
-static void app_look(struct agent *a, int app, struct mpi_command *out)
+static void command_find(const struct agent *a, int app, const char *program,
+                         const char *const *argv, struct mpi_command *out)
 {
     const struct job_app *p = &a->job->apps[app];
-    const char *program = p->file < 0 ? p->argv[0] : received_files_path(a->files, p->file);
     char *library_path = library_path_of(a, p);
     const struct mpi_command_place place = {
         .path = job_spec_variable(a->job, p, "PATH"),
@@ -131,20 +147,18 @@ static void app_look(struct agent *a, int app, struct mpi_command *out)
         .home = job_spec_variable(a->job, p, "HOME"),
         .cwd = a->cwds[app]};
 
-    mpi_command_find(out, program, p->argv, &place);
+    mpi_command_find(out, program, argv, &place);
     free(library_path);
-    if (out->kind == MPI_KIND_OTHER)
-        warning_add(a, app, out->library);
-    if (a->job->options.mpi == MPI_AUTO_ASKED && out->kind == MPI_KIND_NONE &&
-        out->is_interpreter) {
-        out->kind = MPI_KIND_PMIX;
-        out->is_certain = true;
-    }
 }
 
-static bool is_automatic(enum mpi_mode mpi)
+static void app_look(struct agent *a, int app, struct mpi_command *out)
 {
-    return mpi == MPI_AUTO || mpi == MPI_AUTO_ASKED;
+    const struct job_app *p = &a->job->apps[app];
+
+    command_find(a, app, p->file < 0 ? p->argv[0] : received_files_path(a->files, p->file), p->argv,
+                 out);
+    if (out->kind == MPI_KIND_OTHER)
+        warning_add(a, app, out->library);
 }
 
 /* Whether the ranks of a program get a socket. Programs in which no MPI library is found also get
@@ -152,7 +166,7 @@ static bool is_automatic(enum mpi_mode mpi)
  * library. */
 static bool kind_is_served(enum mpi_mode mpi, enum mpi_kind kind)
 {
-    return mpi == MPI_PMI1 || (is_automatic(mpi) && kind != MPI_KIND_OTHER);
+    return mpi == MPI_PMI1 || (mpi == MPI_AUTO && kind != MPI_KIND_OTHER);
 }
 
 static bool app_has_ranks(const struct job_spec *job, int app)
@@ -193,7 +207,7 @@ static void on_pmix_ready(void *arg)
 {
     struct agent *a = arg;
 
-    a->serves_pmix = true;
+    a->serves_pmix = !a->demand || !pmix_demand_is_begun(a->demand);
     if (a->mpi_done)
         mpi_done(a, NULL);
 }
@@ -215,7 +229,7 @@ static void on_pmix_exchange(uint32_t number, const void *bytes, size_t size, vo
     struct agent *a = arg;
 
     if (a->job->hosts > 1)
-        on_exchange(number, bytes, size, a);
+        on_exchange(number | PMIX_EXCHANGE, bytes, size, a);
     else
         pmix_helper_exchanged(a->pmix, number, bytes, size);
 }
@@ -303,6 +317,73 @@ static void pmix_start(struct agent *a)
         pmix_fail(a, &why);
 }
 
+/* --- PMIx for processes that ask for it ------------------------------------------------------- */
+
+static void demand_answer(struct agent *a, int index)
+{
+    const char *const *pmix = pmix_helper_variables(a->pmix, index);
+    struct variable_list all = {0};
+
+    for (; *pmix; pmix++)
+        variable_list_set(&all, "%s", *pmix);
+    rank_environment_add_open_mpi(&all, a->job, a->segments);
+    pmi_pmix(a->pmi, index, all.failed ? NULL : (const char *const *)all.list);
+    variable_list_truncate(&all, 0);
+}
+
+static void demand_end(struct agent *a, const struct fault *failed)
+{
+    char text[sizeof(failed->text) + 64];
+    int index;
+
+    if (!failed)
+        pmix_demand_set_ready(a->demand, a->pmix);
+    while ((index = pmix_demand_next(a->demand)) >= 0) {
+        if (failed) {
+            snprintf(text, sizeof(text), "runs a program of Open MPI, which cannot be served: %s",
+                     failed->text);
+            on_fault(index, text, a);
+        } else {
+            demand_answer(a, index);
+        }
+    }
+}
+
+/* Starts the server, once. */
+static void demand_begin(struct agent *a)
+{
+    if (!pmix_demand_begin(a->demand))
+        return;
+    a->needs_pmix = true;
+    a->mpi_done = demand_end;
+    pmix_start(a);
+}
+
+/* True if that Python has an mpi4py of Open MPI. */
+static bool python_needs_pmix(const struct agent *a, int app, const char *python)
+{
+    const char *const argv[] = {python, NULL};
+    struct mpi_command found;
+
+    command_find(a, app, python, argv, &found);
+    return found.kind == MPI_KIND_PMIX;
+}
+
+static void on_pmix_asked(int index, const char *python, void *arg)
+{
+    struct agent *a = arg;
+
+    if (python && !python_needs_pmix(a, a->ranks[index].job->app, python)) {
+        pmi_pmix(a->pmi, index, NULL);
+        return;
+    }
+    demand_begin(a);
+    if (pmix_demand_is_ready(a->demand))
+        demand_answer(a, index);
+    else
+        pmix_demand_add(a->demand, index);
+}
+
 void rank_mpi_choose(struct agent *a, void (*done)(struct agent *a, const struct fault *failed))
 {
     const struct job_spec *job = a->job;
@@ -311,7 +392,8 @@ void rank_mpi_choose(struct agent *a, void (*done)(struct agent *a, const struct
 
     a->mpi_done = done;
     a->serves_pmi = calloc((size_t)job->app_count, sizeof(*a->serves_pmi));
-    if (!a->serves_pmi) {
+    a->knows_python = calloc((size_t)job->app_count, sizeof(*a->knows_python));
+    if (!a->serves_pmi || !a->knows_python) {
         fault_set(&why, ML_ERR_MEMORY, "out of memory");
         mpi_done(a, &why);
         return;
@@ -322,11 +404,12 @@ void rank_mpi_choose(struct agent *a, void (*done)(struct agent *a, const struct
 
         if (!app_has_ranks(job, i))
             continue;
-        if (is_automatic(job->options.mpi))
+        if (job->options.mpi == MPI_AUTO)
             app_look(a, i, &found);
         is_pmix |= found.kind == MPI_KIND_PMIX;
         a->needs_pmix |= found.kind == MPI_KIND_PMIX && found.is_certain;
         a->serves_pmi[i] = kind_is_served(job->options.mpi, found.kind);
+        a->knows_python[i] = found.is_python;
     }
     a->needs_pmix |= job->options.mpi == MPI_PMIX;
     if (is_pmix)
@@ -349,6 +432,13 @@ void rank_mpi_agree(struct agent *a, bool is_pmix,
 bool rank_mpi_is_pmix(const struct agent *a)
 {
     return a->serves_pmix;
+}
+
+const char *rank_mpi_asks(const struct agent *a, int app)
+{
+    if (a->job->options.mpi != MPI_AUTO || a->job->size == 1 || !rank_mpi_is_served(a, app))
+        return NULL;
+    return a->knows_python[app] ? "" : "p";
 }
 
 const char *const *rank_mpi_variables(const struct agent_rank *r)
@@ -388,8 +478,15 @@ static bool is_any_served(const struct agent *a)
 
 int rank_mpi_open(struct agent *a, struct fault *why)
 {
-    const struct pmi_events events = {on_exchange, on_name, on_abort, on_fault, on_note, a};
     const struct job_spec *job = a->job;
+    const bool is_demanded = job->options.mpi == MPI_AUTO && job->size > 1;
+    const struct pmi_events events = {.on_exchange = on_exchange,
+                                      .on_name = on_name,
+                                      .on_pmix = is_demanded ? on_pmix_asked : NULL,
+                                      .on_abort = on_abort,
+                                      .on_fault = on_fault,
+                                      .on_note = on_note,
+                                      .arg = a};
     struct pmi_config config = {.job = job->job,
                                 .restart = job->restart,
                                 .size = job->size,
@@ -400,6 +497,8 @@ int rank_mpi_open(struct agent *a, struct fault *why)
 
     if (!is_any_served(a))
         return 0;
+    if (is_demanded && pmix_demand_create(&a->demand, job->rank_count, why))
+        return why->code;
     config.ranks = ranks = calloc((size_t)job->rank_count, sizeof(*ranks));
     config.apps = apps = calloc((size_t)job->rank_count, sizeof(*apps));
     for (int i = 0; ranks && apps && i < job->rank_count; i++) {
@@ -417,7 +516,11 @@ void rank_mpi_close(struct agent *a)
 {
     pmi_close(a->pmi);
     pmix_helper_close(a->pmix);
+    pmix_demand_destroy(a->demand);
+    a->demand = NULL;
     free(a->serves_pmi);
+    free(a->knows_python);
+    a->knows_python = NULL;
     a->pmix = NULL;
     a->pmi = NULL;
     a->serves_pmi = NULL;

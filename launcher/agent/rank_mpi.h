@@ -34,6 +34,9 @@ void rank_mpi_close(struct agent *a);
 /* Makes the rank's socket and stores the end for it, which the caller closes; -1: it gets none. */
 int rank_mpi_socket(struct agent_rank *r, int *fd, struct fault *why);
 
+/* How the program's processes may ask for PMIx: rank_environment.h's asks_pmix. */
+const char *rank_mpi_asks(const struct agent *a, int app);
+
 /* The variables of its PMIx server, NULL-terminated; or NULL. */
 const char *const *rank_mpi_variables(const struct agent_rank *r);
 

@@ -102,6 +102,7 @@ static int environments_create(struct agent *a, const char *coordinator, struct 
             .libraries = libraries,
             .serves_pmi = rank_mpi_is_served(a, i),
             .serves_pmix = a->serves_pmix,
+            .asks_pmix = rank_mpi_asks(a, i),
             .segments = a->segments};
 
         rc = rank_environment_create(&a->environments[i], &config, why);

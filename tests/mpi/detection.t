@@ -86,7 +86,7 @@ by_pmix "one in a directory" --cwd "$T" ./open
 by_pmix "a program that is asked to be" --mpi pmix "$T/plain"
 maybe_by_pmix "a wrapper's program" env A=1 "$T/open"
 maybe_by_pmix "a shell's program" sh -c "$T/open"
-by_pmix "a script with --mpi auto" --mpi auto sh -c "exec $T/plain"
+served "a script with --mpi auto" --mpi auto sh -c "exec $T/plain"
 # Python, of which mpi4py says what it needs: two that only have the name.
 mkdir -p "$T/python/bin" "$T/python/lib/python3.99/site-packages/mpi4py" "$T/modules/mpi4py"
 gcc -shared -o "$T/python/lib/python3.99/site-packages/mpi4py/MPI.x.so" "$T/empty.c" -L"$T/lib" \

@@ -38,6 +38,12 @@ check "--mpi none" "$MLAUNCH" -n 2 --mpi none "$MPI"
 check_match 'rank 0 of 1' "$OUT" "makes each rank a job of its own"
 check_output "" "… and sets no variable" "$MLAUNCH" --mpi none -- sh -c 'env | grep ^PMI_; true'
 check_output "" "so does --no-compat" "$MLAUNCH" --no-compat -- sh -c 'env | grep ^PMI_; true'
+check_status 141 "a second program in a script" "$MLAUNCH" -n 2 sh -c "$MPI; $MPI"
+check_match 'warning: mpi_program, .* is a program of MPICH, but the rank has run an MPI' "$ERR" \
+    "… is told why it fails"
+check "--mpi pmix" "$MLAUNCH" -n 2 --mpi pmix "$MPI"
+check_match 'warning: mpi_program, .* is a program of MPICH, but the ranks are served by PMIx' \
+    "$ERR" "… says that it does not serve this program"
 check "but not with --mpi pmi1" "$MLAUNCH" -n 2 --no-compat --mpi pmi1 "$MPI"
 all_right 2 "where the ranks are one job"
 check "a job within a rank" "$MLAUNCH" -n 2 "$MLAUNCH" -q -n 2 --output raw "$MPI"

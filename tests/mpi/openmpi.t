@@ -25,8 +25,34 @@ all_right 2 "likewise"
 check "two names of this machine" "$MLAUNCH" --agent-command "env HOST={host} sh -c" \
     -H a,b -n 4 "$MPI"
 all_right 4 "are two hosts of one job"
-check "--mpi auto serves scripts by PMIx" "$MLAUNCH" -n 2 --mpi auto sh -c "exec $MPI"
-all_right 2 "whose ranks are one job"
+# Behind a script, a shell's line, make or a wrapper, on one host or on several, the program itself
+# is seen to need PMIx, before its main().
+printf '#!/bin/bash\nexport OMP_NUM_THREADS=1\n%s\necho done\n' "$MPI" > "$T/run.sh"
+chmod +x "$T/run.sh"
+printf 'run:\n\t%s\n' "$MPI" > "$T/Makefile"
+by_demand() { # NAME COMMAND…
+    check "$1" "$MLAUNCH" -n 2 "${@:2}"
+    all_right 2 "… is one job"
+}
+by_demand "a script" "$T/run.sh"
+by_demand "a shell's line" sh -c "cd / && $MPI; true"
+by_demand "exec" bash -c "exec $MPI"
+by_demand "make" make -s -f "$T/Makefile" run
+by_demand "the default, written" --mpi auto "$T/run.sh"
+by_demand "two hosts, one of which is late" --agent-command "env HOST={host} sh -c" -H a,b \
+    sh -c "[ \$MLAUNCH_RANK = 0 ] || sleep 1; $MPI"
+check_no_match 'mlaunch-pmix' <("$MLAUNCH" -n 2 sh -c \
+    'for p in $(cat /proc/$PPID/task/$PPID/children); do cat /proc/$p/comm; done') \
+    "a script without MPI starts no server"
+check_status 1 "… of MPI is named" "$MLAUNCH" -n 2 sh -c "$MPI; $MPI"
+check_match 'warning: .*rank 0 starts a second MPI program, and can be only one' "$ERR" "… so"
+check "--mpi pmi1" "$MLAUNCH" -n 2 --mpi pmi1 "$MPI"
+check_match 'warning: mpi_program, .* is a program of Open MPI, but the ranks are served by PMI-1' \
+    "$ERR" "… says that it does not serve this program"
+check_match '^MPI programs: PMI-1, and PMIx for' <("$MLAUNCH" --dry-run -n 2 "$T/run.sh") \
+    "--dry-run says what is served"
+check "-v" "$MLAUNCH" -v -n 2 "$MPI"
+check_match 'MPI programs: PMIx, for a program of Open MPI' "$ERR" "… likewise"
 echo 'from mpi4py import MPI
 world = MPI.COMM_WORLD
 print("sum", world.allreduce(world.rank + 1), "of", world.size)' > "$T/sum.py"
@@ -34,6 +60,9 @@ if [ -e /usr/lib/python3/dist-packages/mpi4py ]; then
     check "mpi4py" "$MLAUNCH" -n 3 /usr/bin/python3 "$T/sum.py"
     cp "$OUT" "$T/sums"
     check_output 3 "its ranks are one job" grep -c 'sum 6 of 3$' "$T/sums"
+    check "mpi4py behind a script" "$MLAUNCH" -n 3 sh -c "/usr/bin/python3 $T/sum.py; true"
+    cp "$OUT" "$T/sums"
+    check_output 3 "… likewise" grep -c 'sum 6 of 3$' "$T/sums"
 else
     skip "mpi4py" "not here (python3-mpi4py)"
 fi

@@ -67,6 +67,7 @@ INTERNAL = {
     "and … more": "ends a list",
     "peer_gid": "names a member of an answer",
     "receive of a message with a tag": "names a call",
+    "cmd=mlaunch_pmix python=…": "a line of the protocol",
     "… elements of … bytes (the program's operator, …)": "names a call",
     "… of … bytes… with tag …": "names a call",
     ", in parts of other sizes: … and … bytes": "ends a sentence",

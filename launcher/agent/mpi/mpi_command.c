@@ -225,6 +225,7 @@ void mpi_command_find(struct mpi_command *out, const char *program, const char *
     *out = (struct mpi_command){.kind = MPI_KIND_NONE};
     if (mpi_program_path(file, program, place->path, place->cwd)) {
         out->is_interpreter = is_interpreter(program, file);
+        out->is_python = is_python(program, file);
         out->kind = word_find(program, file, place, out->library);
         out->is_certain = out->kind != MPI_KIND_NONE && !out->is_interpreter;
     }

@@ -23,6 +23,7 @@ struct mpi_command {
     char library[64];    /* that decided, or "" */
     bool is_certain;     /* the program itself needs it */
     bool is_interpreter; /* it runs a script */
+    bool is_python;      /* Python itself, or a script for it */
 };
 
 /* `program` is what is executed: argv[0], or the path of its copy. */

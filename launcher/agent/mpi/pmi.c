@@ -91,6 +91,14 @@ void pmi_rank_ended(struct pmi *p, int index, bool has_succeeded)
     pmi_barrier_check(p);
 }
 
+void pmi_pmix(struct pmi *p, int index, const char *const *variables)
+{
+    struct pmi_client *c = index >= 0 && index < p->client_count ? &p->clients[index] : NULL;
+
+    if (c && c->wait == PMI_WAITS_FOR_PMIX)
+        pmi_command_answer_pmix(c, variables);
+}
+
 void pmi_named(struct pmi *p, int index, bool is_done, const char *port)
 {
     struct pmi_client *c = index >= 0 && index < p->client_count ? &p->clients[index] : NULL;

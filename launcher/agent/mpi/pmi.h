@@ -48,6 +48,10 @@ void pmi_rank_ended(struct pmi *p, int index, bool has_succeeded);
 int pmi_exchanged(struct pmi *p, uint32_t number, const char *pairs, size_t size,
                   struct fault *why);
 
+/* The answer to on_pmix: NULL-terminated NAME=VALUE; NULL: the program does not need it. Ignored if
+ * the rank has not asked. */
+void pmi_pmix(struct pmi *p, int index, const char *const *variables);
+
 /* The answer to on_name: whether it was done; `port` is that of a name that was found. Ignored if
  * the rank awaits none. */
 void pmi_named(struct pmi *p, int index, bool is_done, const char *port);

@@ -31,8 +31,18 @@ static const char *value_of(const struct pmi_line *line, const char *key)
     return value ? value : "";
 }
 
+/* MPI itself ends such a program, without a reason. */
+static void second_note(struct pmi_client *c)
+{
+    c->pmi->events.on_note(c->index,
+                           "starts a second MPI program, and can be only one: start a job for each",
+                           c->pmi->events.arg);
+}
+
 static void take_init(struct pmi_client *c, const struct pmi_line *line)
 {
+    if (c->state != PMI_SILENT || c->has_pmix)
+        second_note(c);
     if (number_of(line, "pmi_version", 0, INT_MAX, 0) != 1) {
         c->pmi->events.on_note(c->index,
                                "speaks another version of PMI than 1, which is what mlaunch serves",
@@ -175,6 +185,33 @@ void pmi_command_answer_name(struct pmi_client *c, bool is_done, const char *por
                         is_publish ? "key_already_present" : "service_not_found");
 }
 
+static void take_pmix(struct pmi_client *c, const struct pmi_line *line)
+{
+    const char *python = pmi_line_get(line, "python");
+
+    if (!c->pmi->events.on_pmix || c->state == PMI_IN_USE) {
+        pmi_client_fail(c, "asked for PMIx, which it cannot get");
+        return;
+    }
+    if (!python && (c->has_pmix || c->state == PMI_FINALIZED))
+        second_note(c);
+    c->wait = PMI_WAITS_FOR_PMIX;
+    c->pmi->events.on_pmix(c->index, python, c->pmi->events.arg);
+}
+
+void pmi_command_answer_pmix(struct pmi_client *c, const char *const *variables)
+{
+    int count = 0;
+
+    c->wait = PMI_WAITS_FOR_NOTHING;
+    while (variables && variables[count])
+        count++;
+    c->has_pmix |= count > 0;
+    pmi_client_send(c, "cmd=mlaunch_pmix rc=%d count=%d", variables ? 0 : 1, count);
+    for (int i = 0; i < count; i++)
+        pmi_client_send(c, "%s", variables[i]);
+}
+
 static const struct command {
     const char *name;
     bool is_first; /* it is valid before init */
@@ -193,6 +230,7 @@ static const struct command {
     {"lookup_name", false, take_lookup_name},
     {"finalize", false, take_finalize},
     {"abort", true, take_abort},
+    {"mlaunch_pmix", true, take_pmix}, /* the shim's (runtime/shim_mpi.c), and no one else's */
 };
 
 static void command_refuse(struct pmi_client *c, const char *name)

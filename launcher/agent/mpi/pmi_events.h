@@ -15,6 +15,9 @@ struct pmi_events {
     /* Asks for a name of MPI_Publish_name, MPI_Unpublish_name (`port` is NULL in the latter two) or
      * MPI_Lookup_name, to be answered by pmi_named. */
     void (*on_name)(int index, const char *what, const char *service, const char *port, void *arg);
+    /* A process of the rank needs PMIx instead, to be answered by pmi_pmix; `python`: the path of a
+     * Python, of which that is not known; else NULL. NULL if it cannot be had. */
+    void (*on_pmix)(int index, const char *python, void *arg);
     /* MPI_Abort. */
     void (*on_abort)(int index, int status, void *arg);
     /* The job cannot go on, because of this rank. `text` continues a sentence about it: "sent …".

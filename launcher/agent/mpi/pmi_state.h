@@ -25,7 +25,12 @@ enum {
 };
 
 enum pmi_state { PMI_SILENT, PMI_IN_USE, PMI_FINALIZED, PMI_DEAF };
-enum pmi_wait { PMI_WAITS_FOR_NOTHING, PMI_WAITS_FOR_BARRIER, PMI_WAITS_FOR_NAME };
+enum pmi_wait {
+    PMI_WAITS_FOR_NOTHING,
+    PMI_WAITS_FOR_BARRIER,
+    PMI_WAITS_FOR_NAME,
+    PMI_WAITS_FOR_PMIX
+};
 
 struct pmi_client {
     struct pmi *pmi;
@@ -33,6 +38,7 @@ struct pmi_client {
     enum pmi_state state;
     enum pmi_wait wait;
     bool has_ended;          /* its first process */
+    bool has_pmix;           /* a process of it was given PMIx */
     bool is_in_spawn;        /* within the lines from mcmd=spawn to endcmd */
     const char *name_answer; /* while it waits for a name: the answer's command */
     int spawns, spawns_at;   /* MPI_Comm_spawn_multiple: how many programs, and the number of this
@@ -86,5 +92,7 @@ void pmi_barrier_check(struct pmi *p);
 void pmi_command_take(struct pmi_client *c, char *text);
 /* Answers the question for a name that is under way. */
 void pmi_command_answer_name(struct pmi_client *c, bool is_done, const char *port);
+/* Answers the question for PMIx that is under way. */
+void pmi_command_answer_pmix(struct pmi_client *c, const char *const *variables);
 
 #endif

@@ -27,6 +27,7 @@ static const char *const scrubbed[] = {
     "MLAUNCH_JOB_DIR",
     "MLAUNCH_EAGER",
     "MLAUNCH_STDOUT",
+    "MLAUNCH_MPI_FD",
     /* torchrun */
     "RANK",
     "WORLD_SIZE",
@@ -163,6 +164,7 @@ struct rank_environment {
     struct variable_list list; /* the first `kept` are for all ranks */
     size_t kept;
     bool serves_pmi, is_attached;
+    const char *asks_pmix; /* the config's */
     char *pid_text;
 };
 
@@ -179,7 +181,7 @@ static bool is_scrubbed(const char *variable)
 static bool is_identity(const char *variable, bool compat)
 {
     static const char *const names[] = {"MLAUNCH_RANK", "MLAUNCH_LOCAL_RANK", "MLAUNCH_EAGER",
-                                        "MLAUNCH_STDOUT"};
+                                        "MLAUNCH_STDOUT", "MLAUNCH_MPI_FD"};
 
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         if (variable_list_is(variable, names[i]))
@@ -225,14 +227,15 @@ static int processors(void)
  * variable it knows IBM's jsrun, and uses it for nothing else. Its segments lie where the job's own
  * do, so that they go with the job. Waiting ranks yield where there are more ranks than
  * processors. */
-static void open_mpi_add(struct variable_list *l, const char *segments, bool is_crowded)
+void rank_environment_add_open_mpi(struct variable_list *l, const struct job_spec *job,
+                                   const char *segments)
 {
     static const char *const names[] = {"btl_vader", "btl_sm", "osc_sm"};
 
     variable_list_set(l, "JSM_JSRUN_PORT=0");
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && segments[0]; i++)
         variable_list_set_default(l, "OMPI_MCA_%s_backing_directory=%s", names[i], segments);
-    if (is_crowded)
+    if (job->rank_count > processors())
         variable_list_set_default(l, "OMPI_MCA_mpi_oversubscribe=1");
 }
 
@@ -254,7 +257,7 @@ void rank_environment_add_job(struct variable_list *l, const struct job_spec *jo
 static void attached_add(struct rank_environment *e, const struct rank_environment_config *c)
 {
     static const char *const left_out[] = {"MLAUNCH_JOB_DIR", "MLAUNCH_EAGER", "MLAUNCH_STDOUT",
-                                           "PMI_FD"};
+                                           "MLAUNCH_MPI_FD", "PMI_FD"};
     struct variable_list *l = &e->list;
 
     variable_list_set(l, "MLAUNCH_JOB_DIR=%s", c->job_dir);
@@ -302,7 +305,7 @@ static void common_add(struct rank_environment *e, const struct rank_environment
     if (job->options.compat)
         framework_variables_add(l, &frameworks);
     if (c->serves_pmix)
-        open_mpi_add(l, c->segments, job->rank_count > processors());
+        rank_environment_add_open_mpi(l, job, c->segments);
     if (c->shim)
         shim_inject(l, c->shim);
     /* Last, so that the user's own libraries and modules are found first. */
@@ -321,6 +324,7 @@ int rank_environment_create(struct rank_environment **out,
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     e->job = config->job;
     e->serves_pmi = config->serves_pmi;
+    e->asks_pmix = config->asks_pmix;
     e->is_attached = config->is_attached;
     if (e->is_attached)
         attached_add(e, config);
@@ -371,6 +375,8 @@ char **rank_environment_of(struct rank_environment *e, const struct job_rank *ra
         framework_variables_add_rank(l, rank, variable_list_get(l, "MLAUNCH_JOB_DIR"));
     if (pmi >= 0) {
         variable_list_append(l, "PMI_FD=%d", pmi);
+        if (e->asks_pmix)
+            variable_list_append(l, "MLAUNCH_MPI_FD=%d%s", pmi, e->asks_pmix);
         variable_list_append(l, "PMI_RANK=%d", rank->rank);
         variable_list_append(l, "PMI_SIZE=%d", e->job->size);
     }

@@ -29,11 +29,17 @@ struct rank_environment_config {
     bool serves_pmi;       /* MPICH programs find their launcher by PMI_FD */
     bool serves_pmix;      /* Open MPI programs find it by what rank_environment_of is given */
     const char *segments;  /* then: a directory for MPI's segments, or "" */
+    const char *asks_pmix; /* by PMI_FD processes can ask for PMIx: what is behind the descriptor in
+                            * MLAUNCH_MPI_FD (runtime/shim_mpi.c); or NULL */
 };
 
 /* Adds what all processes of a job on a host have in common: MLAUNCH_JOB, MLAUNCH_SIZE, ... */
 void rank_environment_add_job(struct variable_list *l, const struct job_spec *job,
                               const char *job_dir);
+
+/* What Open MPI needs besides its PMIx server's variables; `segments` as above. */
+void rank_environment_add_open_mpi(struct variable_list *l, const struct job_spec *job,
+                                   const char *segments);
 
 int rank_environment_create(struct rank_environment **out,
                             const struct rank_environment_config *config, struct fault *why);

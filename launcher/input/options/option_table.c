@@ -109,16 +109,6 @@ static int set_backend(struct options *o, struct app_options *app, const struct 
     return fault_set(why, rc, "%s; %s", was, hint);
 }
 
-static int set_mpi(struct options *o, struct app_options *app, const struct option *spec,
-                   const char *value, struct fault *why)
-{
-    int rc = set_choice(o, app, spec, value, why);
-
-    if (!rc && o->job.mpi == MPI_AUTO)
-        o->job.mpi = MPI_AUTO_ASKED;
-    return rc;
-}
-
 static int parse_flag(bool *out, const char *value, struct fault *why)
 {
     static const char *const words[] = {"false", "no", "off", "0", "true", "yes", "on", "1"};
@@ -454,7 +444,7 @@ const struct option option_table[] = {
      .set = set_flag, OF(no_compat)},
     {"mpi", NULL, 0, "auto|pmi1|pmix|none",
      "how MPI programs start; auto: PMIx if they need Open MPI, else PMI-1",
-     .set = set_mpi, .choices = job_words_mpi + 1, OF(job.mpi)},
+     .set = set_choice, .choices = job_words_mpi, OF(job.mpi)},
 
     {.help = "Output"},
     {"buffer", NULL, 0, "line|full|none",

@@ -46,3 +46,18 @@ void plan_destroy(struct plan *p)
     strings_free(p->agent_command);
     free(p);
 }
+
+const char *plan_mpi_text(const struct plan *p, bool is_pmix)
+{
+    switch (p->job.mpi) {
+    case MPI_PMI1:
+        return "PMI-1 alone (--mpi pmi1)";
+    case MPI_PMIX:
+        return "PMIx alone (--mpi pmix)";
+    case MPI_NONE:
+        return "each rank is a job of its own (--mpi none)";
+    default:
+        return is_pmix ? "PMIx, for a program of Open MPI"
+                       : "PMI-1, and PMIx for processes that need Open MPI";
+    }
+}

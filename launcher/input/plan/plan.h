@@ -87,6 +87,9 @@ void plan_keep_rank(struct plan *p, int rank);
 
 void plan_destroy(struct plan *p); /* takes NULL */
 
+/* How MPI programs are served, for people; is_pmix: as the agents have found out, all by PMIx. */
+const char *plan_mpi_text(const struct plan *p, bool is_pmix);
+
 /* Prints hosts, ranks, devices and environment to stdout, for --dry-run. */
 void plan_print(const struct plan *p);
 

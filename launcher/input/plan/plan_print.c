@@ -161,6 +161,7 @@ static void print_job(const struct plan *p)
                     p->job.local_net ? ", also inside a host" : "",
                     p->job.secure ? ", encrypted" : "", p->backend_reason ? " (" : "",
                     p->backend_reason ? p->backend_reason : "", p->backend_reason ? ")" : "");
+    printable_print("MPI programs: %s\n", plan_mpi_text(p, false));
     if (strcmp(p->backend, "rdma") == 0)
         print_rdma(p);
     printable_print("stdin: %s; output: %s%s%s\n", stdin_name(p, text),

@@ -194,6 +194,7 @@ void job_round_steps_start(struct job_round *r)
     events_file_write(r->config.events, "launched", r->identity.id,
                       json_pack("{s:i, s:i, s:s}", "ranks", r->plan->size, "hosts",
                                 r->plan->host_count, "command", command));
+    log_info("MPI programs: %s", plan_mpi_text(r->plan, r->is_pmix));
     log_debug("job %s: starting the ranks; their coordinator is at %s", r->identity.id,
               r->coordinator);
     for (int i = 0; i < r->plan->host_count; i++) {
