@@ -168,6 +168,21 @@ int address_towards(const char *peer_ip, char out[ADDRESS_TEXT], struct fault *w
     return rc;
 }
 
+bool address_is_here(const char *ip)
+{
+    struct address a;
+    bool is_bound;
+    int fd;
+
+    if (address_make(&a, ip, 0, NULL))
+        return false;
+    fd = socket(a.storage.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    is_bound = fd >= 0 && bind(fd, (struct sockaddr *)&a.storage, a.length) == 0;
+    if (fd >= 0)
+        close(fd);
+    return is_bound;
+}
+
 static bool is_wildcard(const struct address *a)
 {
     if (a->storage.ss_family == AF_INET)

@@ -27,6 +27,8 @@ int address_make(struct address *out, const char *ip, uint16_t port, struct faul
 void address_format(const struct address *a, char out[ADDRESS_TEXT]); /* with its port */
 void address_format_ip(const struct address *a, char out[ADDRESS_TEXT]);
 
+bool address_is_here(const char *ip); /* a numeric address of this host */
+
 /* Stores the local address that the system would use to reach `peer_ip`. Sends nothing. */
 int address_towards(const char *peer_ip, char out[ADDRESS_TEXT], struct fault *why);
 

@@ -41,7 +41,6 @@ struct stack_child;
 struct lost_device;
 struct pmi;
 struct pmix_helper;
-struct sync_process;
 
 /* rank_input.h */
 struct rank_input {
@@ -122,7 +121,7 @@ struct agent {
     json_t *warnings; /* what READY will carry: an array of texts */
 
     struct probe_run probe;          /* runs before the job only */
-    struct sync_process *sync;       /* mlaunch sync's, or NULL */
+    struct copier_child *copier;     /* mlaunch sync's, or NULL */
     struct stack_child *stack_child; /* answers what is asked of a job that runs; or NULL */
     struct lost_device *lost_device; /* NULL: the host has no RDMA */
     struct job_spec *job;

@@ -3,7 +3,6 @@
 
 #include "common/net/address.h"
 #include "common/net/job_file.h"
-#include "common/status.h"
 #include "common/text/text_json.h"
 #include "launcher/agent/agent.h"
 #include "launcher/agent/coordinator_session.h"
@@ -95,7 +94,7 @@ static int address_check(const char *ip, struct fault *why)
 {
     char own[256];
 
-    if (own_address_is_here(ip))
+    if (address_is_here(ip))
         return 0;
     own_address_list(own, sizeof(own));
     return fault_set(why, ML_ERR_ARGUMENT,
@@ -345,10 +344,7 @@ static int job_set_up(struct agent *a, struct fault *why)
 static void job_refuse(struct agent *a, const struct fault *why)
 {
     job_prepare_release(a);
-    a->is_refused = true;
-    frame_stream_send_json(
-        a->channel, AGENT_REFUSED,
-        json_pack("{so si}", "text", text_json(why->text), "status", STATUS_OURS));
+    job_report_refused(a, why->text);
 }
 
 static void on_mpi_ready(struct agent *a, const struct fault *failed)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/agent/job_report.h"
 
+#include "common/status.h"
 #include "common/text/text_json.h"
 #include "launcher/agent/agent.h"
 #include "launcher/agent/host/lost_device_linux.h"
@@ -21,6 +22,13 @@ void job_report_note(struct agent *a, const char *level, const char *text)
 {
     frame_stream_send_json(a->channel, AGENT_NOTE,
                            json_pack("{ss so}", "level", level, "text", text_json(text)));
+}
+
+void job_report_refused(struct agent *a, const char *text)
+{
+    a->is_refused = true;
+    frame_stream_send_json(a->channel, AGENT_REFUSED,
+                           json_pack("{so si}", "text", text_json(text), "status", STATUS_OURS));
 }
 
 void job_report_lost(struct agent *a, const char *text)

@@ -13,6 +13,9 @@ struct agent_rank;
 /* A line for the user; `level` is "error", "warn" or "info". */
 void job_report_note(struct agent *a, const char *level, const char *text);
 
+/* The job, or `mlaunch sync`, cannot begin here: the agent ends once this is sent. */
+void job_report_refused(struct agent *a, const char *text);
+
 /* The job cannot continue as it should. */
 void job_report_lost(struct agent *a, const char *text);
 void job_report_cut_off(struct agent *a, const char *text); /* also LOST, from the coordinator */

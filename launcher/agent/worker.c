@@ -7,6 +7,8 @@
 #include "common/status.h"
 #include "common/text/text_json.h"
 #include "launcher/agent/agent.h"
+#include "launcher/agent/children/copier_child.h"
+#include "launcher/agent/children/stack_child.h"
 #include "launcher/agent/coordinator_session.h"
 #include "launcher/agent/host/guard.h"
 #include "launcher/agent/host/own_address.h"
@@ -14,14 +16,12 @@
 #include "launcher/agent/job_prepare.h"
 #include "launcher/agent/job_report.h"
 #include "launcher/agent/queries/answer.h"
-#include "launcher/agent/queries/stack_child.h"
 #include "launcher/agent/rank_input.h"
 #include "launcher/agent/rank_output.h"
 #include "launcher/agent/rank_pty.h"
 #include "launcher/agent/ranks_start.h"
 #include "launcher/agent/ranks_stop.h"
 #include "launcher/agent/reap.h"
-#include "launcher/agent/sync/sync_process.h"
 #include "launcher/base/process/signal_sender.h"
 #include "launcher/wire/protocol/agent_protocol.h"
 
@@ -176,15 +176,20 @@ static void on_query(struct agent *a, const struct frame *f)
         stack_child_ask(&a->stack_child, a->base, a->channel, f->payload, f->size);
 }
 
-/* The first order starts the process that carries them out. */
+static void on_copier_end(const char *text, void *arg)
+{
+    job_report_refused(arg, text);
+}
+
+/* The first order starts the program that carries them out. */
 static void on_sync(struct agent *a, const struct frame *f)
 {
     struct fault why;
 
-    if (!a->sync && sync_process_start(&a->sync, a->base, a->channel, &why))
-        frame_stream_fail(a->channel, why.text);
+    if (!a->copier && copier_child_start(&a->copier, a->base, a->channel, on_copier_end, a, &why))
+        job_report_refused(a, why.text);
     else
-        sync_process_order(a->sync, f->payload, f->size);
+        copier_child_order(a->copier, f->payload, f->size);
 }
 
 static void on_start(struct agent *a, const struct frame *f)
@@ -425,7 +430,7 @@ static void worker_close(struct agent *a)
     }
     ranks_stop_close(a);
     probe_run_close(&a->probe);
-    sync_process_close(a->sync);
+    copier_child_close(a->copier);
     stack_child_close(a->stack_child);
     job_prepare_release(a);
     frame_stream_close(a->channel);

@@ -317,6 +317,7 @@ int query_command_ask_rounds(struct query_command *c, const struct query_rounds 
     struct query_channel channel;
     int rc = query_command_channel(&channel, c->options, c->plan, why);
 
+    channel.config.with_copier = c->with_copier;
     if (!rc)
         rc = query_run(&c->answers, c->hosts, &channel.config, rounds, c->timeout_ms, why);
     return rc;

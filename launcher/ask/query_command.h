@@ -39,6 +39,7 @@ struct query_command {
     struct query_flag *flags;  /* in the order of --help; ends with a NULL name */
     const struct query_hint *hints; /* ends with a NULL word; or NULL */
     int timeout_ms;                 /* for one host's answer */
+    bool with_copier;               /* the hosts need mlaunch-copier too */
     const char *lists[3]; /* the answer's members that are lists of objects; ends with NULL */
     const char *word;     /* a member that is a string, or NULL */
     json_t *more;         /* what --json prints beside the answers, the caller's; or NULL */

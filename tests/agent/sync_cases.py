@@ -10,7 +10,7 @@ from harness import *
 
 WIRE = enumerators(os.path.join(os.path.dirname(HEADER), "../../tools/tree/sync_wire.h"))
 SECRET = "cd" * 32
-FLOOD = 300  # more than a host lets wait (launcher/agent/sync/sync_chain.c)
+FLOOD = 300  # more than a host lets wait (launcher/tools/copier/sync_chain.c)
 BLOCK = WIRE["SYNC_BLOCK_MOST"]
 CONTENTS = bytes(range(256)) * 4096
 
@@ -226,3 +226,45 @@ def sync_changed():
         wait_for(lambda: os.listdir(last.top) == [], f"{last.top} is empty")
         first.end()
         last.end()
+
+
+def copier_pid(c):
+    """The agent's mlaunch-copier."""
+    worker = c.worker()
+    with open(f"/proc/{worker}/task/{worker}/children") as f:
+        (pid,) = f.read().split()
+    with open(f"/proc/{pid}/comm") as f:
+        expect(f.read() == "mlaunch-copier\n", "the agent's child is another program")
+    return int(pid)
+
+
+def sync_program():
+    """mlaunch-copier, a child of the agent, ends with it; if it ends, the agent says so and ends"""
+    a, b = Copier(0), Copier(1)
+    copiers = [copier_pid(a), copier_pid(b)]
+    os.kill(copiers[0], signal.SIGKILL)
+    said = a.wait(PROTOCOL["AGENT_REFUSED"])
+    expect(said["text"] == "mlaunch-copier has ended", f"it said {said}")
+    a.end()
+    os.kill(b.process.pid, signal.SIGSTOP)  # the guard
+    os.kill(b.worker(), signal.SIGKILL)
+    wait_for(lambda: not alive(copiers[1]), "the end of mlaunch-copier")
+    os.kill(b.process.pid, signal.SIGCONT)
+    b.end()
+
+
+def sync_missing():
+    """mlaunch-copier is missing beside an agent: it says so and ends"""
+    top = tempfile.mkdtemp()
+    place = os.path.join(top, "launcher")
+    os.mkdir(place)
+    agent = shutil.copy(sys.argv[1], place)
+    # A build folder: no installation is looked at.
+    open(os.path.join(top, "config.status"), "w").close()
+    a = Agent(wrap=("sh", "-c", 'shift; exec "$0" "$@"', agent))
+    a.send(SYNC, bytes([WIRE["SYNC_BEGIN"]]) + b"{}")
+    said = a.wait(PROTOCOL["AGENT_REFUSED"])
+    expect(said["text"].startswith("mlaunch-copier is not built yet: ./bootstrap"),
+           f"it said {said}")
+    a.wait_exit(0)
+    shutil.rmtree(top)

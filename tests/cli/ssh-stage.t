@@ -45,6 +45,18 @@ if [ -x "$BUILD/launcher/pmix/mlaunch-pmix" ]; then
 fi
 check "… with which bench runs there" "$MLAUNCH" bench --ssh-config "$NETNS_SSH_CONFIG" -H "$H1" \
     -n 2 --sizes 8 --check
+sync() { "$MLAUNCH" sync -v --ssh-config "$NETNS_SSH_CONFIG" -H "$H1" --to "$T/to" "$T/tree"; }
+mkdir "$T/tree"
+check_output "" "… without what only sync needs" on "$H1" find "$cache" -name mlaunch-copier
+check "sync" sync
+check_match "copying" "$ERR" "… copies it"
+check_output "$(sha256sum < "$BUILD/launcher/tools/mlaunch-copier")" "… byte by byte" \
+    on "$H1" sh -c "sha256sum < $cache/mlaunch-copier"
+check "sync again" sync
+check_no_match "copying" "$ERR" "… copies nothing"
+ran_from "$cache/mlaunch-agent" "nor does a job behind it" -v -H "$H1" -n 1
+check_no_match "copying" "$ERR" "… copy anything"
+must on "$H1" rm "$cache/mlaunch-copier"
 check_output "drwx------ drwx------" "… in directories of its user's" \
     on "$H1" sh -c "echo \$(stat -c %A $cache ${cache%/*})"
 check_output "" "… without temporary files" on "$H1" find "$cache" -name '.?*'

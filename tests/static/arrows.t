@@ -100,6 +100,8 @@ room $c $b/text $b/process $i/options $i/hosts $i/plan $r/stacks $r/rdma_topolog
     $r/job $l/ask $c/draw
 
 room $t/tree
+header $t/copier rdma/endpoint_module.h "opens mlaunch-rdma.so, and knows only its table"
+room $t/copier $b/process $t/tree
 room $t/sync $b/text $b/process $i/options $i/plan $w/protocol $w/channel $r/rdma_topology $l/ask \
     $t/tree
 room $t/metrics $b/text $b/process $i/options $l/ask
@@ -116,10 +118,9 @@ room $a/stack $a/host
 room $a/facts $b/text $b/process $a/host
 room $a/rank $b/loader $w/protocol $a/host
 room $a/mpi $b/process $b/loader $w/protocol
-room $a/queries $b/text $b/process $w/protocol $a/host $a/stack $a/facts
-header $a/sync rdma/endpoint_module.h "opens mlaunch-rdma.so, and knows only its table"
-room $a/sync $b/process $w/protocol $t/tree $a/host
-room $a coordinator $b/process $w/protocol $a/host $a/rank $a/mpi $a/queries $a/sync
+room $a/queries $b/text $b/process $a/host $a/stack $a/facts
+room $a/children $b/process $w/protocol $a/queries
+room $a coordinator $b/process $w/protocol $a/host $a/rank $a/mpi $a/queries $a/children
 
 header $l/pmix $w/protocol/pmix_protocol.h "the frames between it and the agent"
 room $l/pmix

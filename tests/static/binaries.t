@@ -56,6 +56,10 @@ fi
 check "the agent is built" test -x "$AGENT"
 needs_only "$AGENT" "$libc|libm\\.so\\.6"
 
+nm "$AGENT" 2> /dev/null | awk '{ print $NF }' > "$T/names"
+check_match '^worker_run$' "$T/names" "the names in mlaunch-agent are looked at"
+check_no_match '^(endpoint_module|sync_engine|tree_(hash|list|place))_' "$T/names" "it has nothing of RDMA and of tools"
+
 # Our libraries' prefixes are not ours to define: a second ssh_connect would shadow theirs.
 nm --defined-only "$BUILD"/lib*.a 2> /dev/null |
     awk '$2 ~ /[TDBR]/ { print $3 }' > "$T/defined"

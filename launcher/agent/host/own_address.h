@@ -13,8 +13,6 @@ void own_address_of_ssh(char out[ADDRESS_TEXT]);
  * the default route, else that of the first network interface, else a loopback address. */
 void own_address_guess(char out[ADDRESS_TEXT]);
 
-bool own_address_is_here(const char *ip); /* a numeric address of this host */
-
 /* This host's addresses, without loopback and link-local ones: "10.0.0.2, fd00::2"; cut off at
  * `size`. */
 void own_address_list(char *out, size_t size);

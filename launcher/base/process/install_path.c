@@ -40,6 +40,7 @@ static const char *const agent_places[] = {"mlaunch-agent",
 static const char *const bench_places[] = PROGRAM(BENCH_PROGRAM, "tools/bench");
 static const char *const pmix_places[] = PROGRAM("mlaunch-pmix", "pmix");
 static const char *const bench_command_places[] = PROGRAM("mlaunch-bench-command", "tools");
+static const char *const copier_places[] = PROGRAM("mlaunch-copier", "tools");
 static const char *const metrics_places[] = PROGRAM("mlaunch-metrics", "tools");
 static const char *const sync_places[] = PROGRAM("mlaunch-sync", "tools");
 static const char *const top_places[] = PROGRAM("mlaunch-top", "tools");
@@ -115,6 +116,7 @@ static const struct {
     [INSTALL_PROBE] = {probe_places, X_OK},
     [INSTALL_BENCH] = {bench_places, X_OK},
     [INSTALL_PMIX] = {pmix_places, X_OK},
+    [INSTALL_COPIER] = {copier_places, X_OK},
     [INSTALL_SSH] = {ssh_places, R_OK},
     [INSTALL_MLAUNCH] = {mlaunch_places, X_OK},
     [INSTALL_METRICS] = {metrics_places, X_OK},

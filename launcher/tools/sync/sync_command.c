@@ -126,6 +126,7 @@ static int session_run(struct sync_run *r, uint64_t *lost, struct fault *why)
         rc = sync_topology_find(&r->settings.wiring, &r->c, why);
     if (rc)
         return rc;
+    channel.config.with_copier = r->c.with_copier;
     r->settings.rdma = r->c.options->job.rdma;
     return sync_session_run(r->hosts, r->count, &r->source, &r->settings, &channel.config, lost,
                             why);
@@ -205,6 +206,7 @@ int sync_command_run(int argc, char **argv)
                                  .words = &r.paths,
                                  .job_options = sync_topology_options,
                                  .timeout_ms = TIMEOUT_MS,
+                                 .with_copier = true,
                                  .flags = flags,
                                  .hints = hints};
     rc = query_command_open(&r.c, argc, argv, &why);

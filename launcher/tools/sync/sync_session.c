@@ -10,6 +10,7 @@
 #include "launcher/tools/tree/sync_wire.h"
 #include "launcher/wire/channel/agent_session.h"
 #include "launcher/wire/protocol/agent_protocol.h"
+#include "launcher/wire/protocol/agent_report.h"
 
 #include <event2/event.h>
 #include <signal.h>
@@ -466,6 +467,15 @@ static int report_take(struct session *s, int host, const struct frame *f, struc
     return rc;
 }
 
+/* Its mlaunch-copier is missing, or has ended. */
+static int refused_take(const struct frame *f, struct fault *why)
+{
+    struct refused_report refused;
+    int rc = refused_report_parse(&refused, f, why);
+
+    return rc ? rc : fault_set(why, ML_ERR_REFUSED, "%s", refused.text);
+}
+
 static int on_frame(int host, const struct frame *f, void *arg, struct fault *why)
 {
     struct session *s = arg;
@@ -475,6 +485,8 @@ static int on_frame(int host, const struct frame *f, void *arg, struct fault *wh
 
     if (s->is_over)
         return 0;
+    if (f->type == AGENT_REFUSED)
+        return refused_take(f, why);
     if (f->type != AGENT_SYNC || s->hosts[host].state == SYNC_HOST_OPENING)
         return agent_session_refuse(f, why);
     return report_take(s, host, &inner, why);

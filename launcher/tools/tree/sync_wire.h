@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * sync_wire.h: the frames of `mlaunch sync` (common/net/frame.h; doc/protocol.md, "Copying trees").
- * Orders and reports travel between mlaunch and the agent's copying process, as payload of
+ * Orders and reports travel between mlaunch and a host's mlaunch-copier, as payload of
  * LAUNCH_SYNC and AGENT_SYNC, whose first byte is the type. The stream goes from mlaunch to the
  * first host of each chain as payload of SYNC_FEED, and from each host to the next over TCP or
  * RDMA.

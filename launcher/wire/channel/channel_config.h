@@ -5,6 +5,8 @@
 
 #include "common/fault.h"
 
+#include <stdbool.h>
+
 struct channel;
 
 struct channel_config {
@@ -14,6 +16,7 @@ struct channel_config {
     const char *local_agent; /* path of the agent of this build on this machine */
     const char *build;       /* its build id */
     char *const *command;    /* --agent-command's words, or NULL */
+    bool with_copier;        /* the host needs mlaunch-copier too */
 };
 
 /* Called once, from the channel's own thread or from within channel_open. With why->code 0 the

@@ -36,6 +36,7 @@ static const struct stage_part {
     {"mlaunch-rdma.so", INSTALL_RDMA, true, true},
     {"mlaunch-probe", INSTALL_PROBE, true, true},
     {"mlaunch-pmix", INSTALL_PMIX, true, true},
+    {"mlaunch-copier", INSTALL_COPIER, true, false},
     {"mlaunch-agent", INSTALL_AGENT, true, false},
 };
 
@@ -298,6 +299,11 @@ static int files_copy(struct stage *g, const char *home, const char *build, stru
     return rc;
 }
 
+static bool is_needed(const struct stage_part *p, const struct channel_config *config)
+{
+    return p->part != INSTALL_COPIER || config->with_copier;
+}
+
 static int part_find(char path[PATH_MAX], const struct stage_part *p,
                      const struct channel_config *config, struct fault *why)
 {
@@ -314,8 +320,11 @@ static int sources_open(struct stage *g, const struct channel_config *config, st
 
     for (size_t i = 0; i < REMOTE_STAGE_FILES; i++) {
         const struct stage_part *p = &parts[i];
-        int rc = part_find(path, p, config, why);
+        int rc;
 
+        if (!is_needed(p, config))
+            continue;
+        rc = part_find(path, p, config, why);
         if (rc && p->is_optional)
             continue;
         if (!rc)
@@ -342,8 +351,8 @@ static void known_find(const struct channel_config *config)
     uint32_t sum;
 
     for (size_t i = 0; i < REMOTE_STAGE_FILES; i++)
-        if (part_find(path, &parts[i], config, &why) == 0 && stat(path, &st) == 0 &&
-            file_sum_read(&sum, path) == 0)
+        if (is_needed(&parts[i], config) && part_find(path, &parts[i], config, &why) == 0 &&
+            stat(path, &st) == 0 && file_sum_read(&sum, path) == 0)
             known.sizes[known.count++] = (struct remote_stage_size){parts[i].name, st.st_size, sum};
 }
 

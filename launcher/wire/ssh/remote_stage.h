@@ -9,7 +9,8 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-enum { REMOTE_STAGE_FILES = 10 }; /* at most: two exist only with RDMA, one only with libpmix */
+/* At most: two exist only with RDMA, one only with libpmix, one is only for mlaunch sync. */
+enum { REMOTE_STAGE_FILES = 11 };
 
 struct remote_stage_size {
     const char *name; /* on the host */

@@ -5,7 +5,7 @@
  * of frames: type, u16 size, payload. An empty LIST_END, and one of FILE_END that is four bytes
  * long, get the right hash.
  */
-#include "launcher/agent/sync/sync_stream.h"
+#include "launcher/tools/copier/sync_stream.h"
 #include "launcher/tools/tree/packed.h"
 #include "launcher/tools/tree/sync_wire.h"
 
@@ -31,7 +31,7 @@ struct state {
     crypto_generichash_state list;
     struct tree_hash file;
     uint64_t file_size;
-    int control; /* the other end of the copying process's */
+    int control; /* the other end of mlaunch-copier's */
 };
 
 static char top[64];

@@ -85,6 +85,14 @@ static void test_towards(void **state)
     assert_int_equal(address_towards("somewhere", text, &why), ML_ERR_ARGUMENT);
 }
 
+static void test_here(void **state)
+{
+    (void)state;
+    assert_true(address_is_here("127.0.0.1"));
+    assert_false(address_is_here("192.0.2.1")); /* belongs to no host (RFC 5737) */
+    assert_false(address_is_here("somewhere"));
+}
+
 static void test_connection(void **state)
 {
     struct pollfd p = {.events = POLLIN};
@@ -136,9 +144,10 @@ static void test_no_wildcard(void **state)
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_literal),    cmocka_unit_test(test_loopback),
-        cmocka_unit_test(test_parse),      cmocka_unit_test(test_towards),
-        cmocka_unit_test(test_connection), cmocka_unit_test(test_no_wildcard),
+        cmocka_unit_test(test_literal),     cmocka_unit_test(test_loopback),
+        cmocka_unit_test(test_parse),       cmocka_unit_test(test_towards),
+        cmocka_unit_test(test_here),        cmocka_unit_test(test_connection),
+        cmocka_unit_test(test_no_wildcard),
     };
 
     return cmocka_run_group_tests_name("address", tests, NULL, NULL);
