@@ -45,6 +45,21 @@ static void write_line(const char *line, size_t size)
     }
 }
 
+/* What a message quotes, a file's name for instance, must not begin a line like one of ours: lines
+ * behind the first begin with a blank. */
+static void lines_indent(char *text, size_t size)
+{
+    size_t length = strlen(text);
+
+    for (char *at = text; (at = strchr(at, '\n')); at++) {
+        if (at[1] == ' ' || at[1] == '\t' || at[1] == '\0' || length + 1 >= size)
+            continue;
+        memmove(at + 2, at + 1, length + 1 - (size_t)(at + 1 - text));
+        at[1] = ' ';
+        length++;
+    }
+}
+
 static void log_line(enum log_level level, const char *format, va_list args)
 {
     const char *word = level == LOG_ERROR ? "error: " : level == LOG_WARN ? "warning: " : "";
@@ -59,6 +74,7 @@ static void log_line(enum log_level level, const char *format, va_list args)
         at = 0;
     vsnprintf(line + at, sizeof(line) - 1 - (size_t)at, format, args);
     printable_mend(line + at, "\n\t");
+    lines_indent(line + at, sizeof(line) - 1 - (size_t)at);
     if (line_sink) {
         line_sink(level, line + at, line_sink_arg);
     } else {

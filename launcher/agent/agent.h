@@ -85,6 +85,7 @@ enum agent_rank_state { RANK_WAITING, RANK_RUNNING, RANK_ENDED, RANK_REPORTED };
 struct agent_rank {
     struct agent *agent;
     const struct job_rank *job;
+    char noted[4][80]; /* the beginnings of warnings about it (rank_mpi.c) */
     enum agent_rank_state state;
     pid_t pid;
     int64_t started_ms;  /* clock_ms */

@@ -32,10 +32,27 @@ static void on_fault(int index, const char *text, void *arg)
     job_report_fault(a, a->ranks[index].job->rank, text);
 }
 
+/* A program that repeats what it is warned of is not warned again, and a few warnings suffice. */
+static bool is_new_note(struct agent_rank *r, const char *text)
+{
+    for (size_t i = 0; i < sizeof(r->noted) / sizeof(r->noted[0]); i++) {
+        if (strncmp(r->noted[i], text, sizeof(r->noted[i]) - 1) == 0)
+            return false;
+        if (!r->noted[i][0]) {
+            snprintf(r->noted[i], sizeof(r->noted[i]), "%s", text);
+            return true;
+        }
+    }
+    return false;
+}
+
 static void on_note(int index, const char *text, void *arg)
 {
     struct agent *a = arg;
     char line[512];
+
+    if (!is_new_note(&a->ranks[index], text))
+        return;
 
     snprintf(line, sizeof(line), "rank %d %s", a->ranks[index].job->rank, text);
     job_report_note(a, "warn", line);

@@ -38,6 +38,10 @@ check_error 0 'rank 0 called MPI_Comm_spawn, which fails' "spawn" ranks 1 init '
     '>totspawns=2' '>spawnssofar=1' '>arg1=a b=c  d' '>endcmd' '>mcmd=spawn' '>totspawns=2' \
     '>spawnssofar=2' endcmd cmd=finalize
 check_match 'cmd=spawn_result rc=-1' "$OUT" "is refused, once for all its blocks"
+check "spawn, three times" ranks 1 init '>mcmd=spawn' endcmd '>mcmd=spawn' endcmd '>mcmd=spawn' \
+    endcmd cmd=finalize
+cp "$ERR" "$T/spawns"
+check_output 1 "… warns once" grep -c 'called MPI_Comm_spawn' "$T/spawns"
 check "names" ranks 1 init 'cmd=publish_name service=s port=p#1' 'cmd=lookup_name service=s' \
     'cmd=publish_name service=s port=q' 'cmd=unpublish_name service=s' 'cmd=lookup_name service=s' \
     'cmd=unpublish_name service=s' cmd=publish_name cmd=finalize

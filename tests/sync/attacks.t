@@ -62,6 +62,15 @@ check_error 1 "host $H1: cannot write $D/small/src/top: Read-only file system" \
 check_error 1 "host $H1: cannot make the directory $D/small/other: Read-only" \
     "a directory that cannot be made" sync -H "$H1,$H2" --to "$D/small/other" "$S"
 check_output "src" "… and the other host has all" on "$H2" ls "$D/small/other"
+# A name with a newline does not begin a line that looks like one of mlaunch's.
+forged=$'x\nmlaunch: error: host nowhere: forged'
+must on "$H2" touch "$S/$forged"
+check_status 1 "a name that is two lines" sync -H "$H2" --check --delete "$S"
+check_match 'x.mlaunch: error: host nowhere: forged: not here' "$OUT" "… is one line"
+touch "$S/$forged"
+check_status 1 "… also where it cannot be written" sync -H "$H1" --to "$D/small" "$S"
+check_no_match '^mlaunch: error: host nowhere' <(cat "$OUT" "$ERR") "… in what the host says"
+rm "$S/$forged"
 check_error 125 "host $H1: cannot use the directory /proc/version: Not a dir" "no directory" \
     sync -H "$H1" --to /proc/version "$S"
 done_testing

@@ -3,6 +3,7 @@
 
 #include "common/log.h"
 #include "common/net/frame.h"
+#include "common/text/printable.h"
 #include "launcher/tools/tree/packed.h"
 #include "launcher/tools/tree/sync_wire.h"
 
@@ -175,6 +176,7 @@ static void file_lose(struct sync_feed *f, int err)
     const struct tree_entry *e = &f->source->list.entries[f->index];
 
     sync_source_show(f->source, e->root, e->path, false, path, sizeof(path));
+    printable_mend(path, "");
     f->lost++;
     if (err)
         log_error("cannot read %s: %s", path, strerror(err));

@@ -180,11 +180,15 @@ int sync_host_take_failed(struct sync_host *h, const struct frame *f, struct fau
 {
     json_t *said = parsed_json((const char *)f->payload, f->size, JSON_REJECT_DUPLICATES, NULL);
     const char *text = json_string_value(json_object_get(said, "text"));
+    char *line = text ? strdup(text) : NULL;
     int rc = text ? 0 : report_refuse(why);
 
     h->failed++; /* until DONE says how many there are */
-    if (!rc)
-        json_array_append_new(h->failures, text_json(text));
+    if (line) {  /* one, although it may name a file with a newline in its name */
+        printable_mend(line, "");
+        json_array_append_new(h->failures, text_json(line));
+    }
+    free(line);
     json_decref(said);
     return rc;
 }

@@ -35,7 +35,12 @@ static void difference_print(const char *path, uint8_t bits, void *host)
 {
     const char *comma = "";
 
-    printable_print("host %s: %s: ", (const char *)host, path);
+    char shown[SHOWN];
+
+    /* A name may hold a newline, and must not begin a line of ours. */
+    snprintf(shown, sizeof(shown), "%s", path);
+    printable_mend(shown, "");
+    printable_print("host %s: %s: ", (const char *)host, shown);
     for (int i = 0; i < DIFFERENCES; i++)
         if (bits & differences[i].bit) {
             printf("%s%s", comma, differences[i].words);

@@ -45,6 +45,13 @@ static void test_lines(void **state)
     /* Control characters are replaced, and a line that is too long is cut but still ends. */
     LINE_OF(line, log_error("%s", "a\033[2J\rb\tc"));
     assert_string_equal(line, "mlaunch: error: a?[2J?b\tc\n");
+    /* What a message quotes begins no line, and what is indented stays as it is. */
+    LINE_OF(line, log_error("%s", "a\nmlaunch: error: b\n    c\n"));
+    assert_string_equal(line, "mlaunch: error: a\n mlaunch: error: b\n    c\n\n");
+    memset(text, '\n', sizeof(text) - 1);
+    text[sizeof(text) - 1] = '\0';
+    LINE_OF(line, log_error("%s", text));
+    assert_true(strlen(line) > 4000 && line[strlen(line) - 1] == '\n');
     memset(text, 'x', sizeof(text) - 1);
     text[sizeof(text) - 1] = '\0';
     LINE_OF(line, log_error("%s", text));
