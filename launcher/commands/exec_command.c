@@ -3,6 +3,7 @@
 
 #include "common/log.h"
 #include "common/status.h"
+#include "common/text/signal_text.h"
 #include "launcher/base/text/string_list.h"
 #include "launcher/commands/exec_host.h"
 #include "launcher/commands/exec_output.h"
@@ -142,7 +143,7 @@ static int signal_watch(struct exec_run *r, struct event **out, int signal, even
     *out = evsignal_new(r->base, signal, call, r);
     if (*out && event_add(*out, NULL) == 0)
         return 0;
-    return fault_set(why, ML_ERR_SYSTEM, "cannot watch for SIG%s", sigabbrev_np(signal));
+    return fault_set(why, ML_ERR_SYSTEM, "cannot watch for SIG%s", signal_text_name(signal));
 }
 
 static int run_open(struct exec_run *r, struct fault *why)

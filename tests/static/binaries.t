@@ -60,6 +60,27 @@ nm "$AGENT" 2> /dev/null | awk '{ print $NF }' > "$T/names"
 check_match '^worker_run$' "$T/names" "the names in mlaunch-agent are looked at"
 check_no_match '^(endpoint_module|sync_engine|tree_(hash|list|place))_' "$T/names" "it has nothing of RDMA and of tools"
 
+# What is copied starts on hosts whose C library is older than this machine's: Ubuntu 22.04 and RHEL
+# 9 among them. Compiled with glibc 2.38 and later, it needs that one's __isoc23_strtol.
+limit=2.34
+# newer FILE: the names that it needs of a later glibc.
+newer() {
+    objdump -T "$1" | sed -nE 's/.*GLIBC_(2\.[0-9]+)\)? +([^ ]+)$/\1 \2/p' |
+        awk -v limit="$limit" '{ split($1, v, "."); split(limit, l, "."); if (v[2] + 0 > l[2] + 0) print }'
+}
+here=$(getconf GNU_LIBC_VERSION 2> /dev/null | sed 's/.*2\.//')
+for copied in "$AGENT" "$shim" "$module" "$verbs" "$BUILD/rdma/probe/mlaunch-probe" \
+    "$BUILD/launcher/tools/bench/mlaunch-bench" "$BUILD/launcher/pmix/mlaunch-pmix" \
+    "$BUILD/launcher/tools/mlaunch-copier"; do
+    [ -e "$copied" ] || continue
+    what="${copied##*/} needs glibc $limit at most"
+    if [ "$SANITIZE" != no ] || [ "${here:-99}" -ge 38 ]; then skip "$what" "not in this build"; else
+        check_output "" "$what" newer "$copied"
+    fi
+done
+limit=2.10
+check "… and newer names are found" test -n "$(newer "$AGENT")"
+
 # Our libraries' prefixes are not ours to define: a second ssh_connect would shadow theirs.
 nm --defined-only "$BUILD"/lib*.a 2> /dev/null |
     awk '$2 ~ /[TDBR]/ { print $3 }' > "$T/defined"

@@ -23,10 +23,22 @@ struct looked_up {
 /* A thread may still wait for a name when the agent ends, so nothing of this is freed. */
 static struct names_lookup {
     pthread_mutex_t lock;
-    pthread_cond_t over; /* signalled with each name */
+    pthread_cond_t over; /* signalled with each name; made with `names` */
     struct looked_up *names;
     size_t count, next, left; /* the next one to look up; those that are not over */
 } lookup = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* Makes room for the names, once in a process. */
+static void names_make(size_t count)
+{
+    pthread_condattr_t monotonic;
+
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&lookup.over, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    lookup.names = calloc(count + 1, sizeof(*lookup.names));
+}
 
 static void *names_work(void *unused)
 {
@@ -76,7 +88,7 @@ static void names_wait(void)
     clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_sec += WAIT_S;
     while (lookup.left > 0 && !error)
-        error = pthread_cond_clockwait(&lookup.over, &lookup.lock, CLOCK_MONOTONIC, &until);
+        error = pthread_cond_timedwait(&lookup.over, &lookup.lock, &until);
 }
 
 static json_t *addresses_list(const struct addrinfo *found)
@@ -112,8 +124,8 @@ void facts_names_resolve(const json_t *names, json_t *out)
     json_t *resolved = json_array();
 
     pthread_mutex_lock(&lookup.lock);
-    if (!lookup.names) /* once in a process */
-        lookup.names = calloc(json_array_size(names) + 1, sizeof(*lookup.names));
+    if (!lookup.names)
+        names_make(json_array_size(names));
     else
         names = NULL;
     lookup.count = lookup.names ? json_array_size(names) : 0;

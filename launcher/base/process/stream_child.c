@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/base/process/stream_child.h"
 
+#include "launcher/base/process/pidfd_linux.h"
+#include "launcher/base/process/spawn_files_linux.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
-#include <sys/pidfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -35,7 +37,7 @@ static int child_spawn(pid_t *pid, int fd, int errors, char *const argv[],
     if (!err && errors >= 0)
         err = posix_spawn_file_actions_adddup2(&files, errors, STDERR_FILENO);
     if (!err)
-        err = posix_spawn_file_actions_addclosefrom_np(&files, STDERR_FILENO + 1);
+        err = spawn_files_close_from(&files, STDERR_FILENO + 1);
     if (!err)
         err = posix_spawn(pid, argv[0], &files, &attributes, argv, environment);
     posix_spawnattr_destroy(&attributes);
@@ -103,7 +105,7 @@ void stream_child_end(struct stream_child *child)
     if (child->errors >= 0)
         close(child->errors);
     kill(-child->pid, SIGTERM);
-    p.fd = pidfd_open(child->pid, 0);
+    p.fd = pidfd_linux_open(child->pid);
     while (poll(&p, 1, TERM_GRACE_MS) < 0 && errno == EINTR)
         ;
     kill(-child->pid, SIGKILL);

@@ -6,6 +6,7 @@
 #include "common/log.h"
 #include "common/status.h"
 #include "common/text/rank_list.h"
+#include "common/text/signal_text.h"
 #include "launcher/base/process/install_path.h"
 #include "launcher/base/process/mpir.h"
 #include "launcher/input/plan/plan_spares.h"
@@ -147,7 +148,7 @@ static void end_signal_name(char *out, size_t size, int signal, const struct sig
     else if (signal_sender_is_slurm(from))
         snprintf(out, size, "Slurm has ended the job (scancel or its time limit)");
     else
-        snprintf(out, size, "ended by SIG%s%s", sigabbrev_np(signal), sender);
+        snprintf(out, size, "ended by SIG%s%s", signal_text_name(signal), sender);
 }
 
 /* Says what happens to the job now. */

@@ -4,6 +4,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/text/rank_list.h"
+#include "common/text/signal_text.h"
 #include "launcher/run/round/job_round_state.h"
 
 #include <event2/event.h>
@@ -65,7 +66,7 @@ void escalation_on_step(evutil_socket_t fd, short what, void *arg)
         return;
     escalation_ranks(r, ranks);
     log_warn("%s %s not ended %g s after SIG%s: %s%s", ranks, r->ranks_left == 1 ? "has" : "have",
-             after_s, sigabbrev_np(r->stop_signal), is_last ? "SIGKILL" : "SIGTERM",
+             after_s, signal_text_name(r->stop_signal), is_last ? "SIGKILL" : "SIGTERM",
              is_last ? " (--grace)" : "");
     if (!is_last)
         step_set(r, r->stop_grace_ms);

@@ -4,7 +4,9 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/quiet_thread.h"
+#include "common/text/signal_text.h"
 #include "launcher/base/process/last_words.h"
+#include "launcher/base/process/pidfd_linux.h"
 #include "launcher/base/process/stream_child.h"
 #include "launcher/base/text/command_words.h"
 #include "launcher/base/text/program_path.h"
@@ -20,7 +22,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/pidfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -56,7 +57,7 @@ static void end_describe(struct command_channel *c, bool has_begun, char *text, 
     const char *name = strrchr(c->argv[0], '/') + 1;
     char words[256], how[64];
     int status = WIFEXITED(c->status) ? WEXITSTATUS(c->status) : -1;
-    const char *signal = status < 0 ? sigabbrev_np(WTERMSIG(c->status)) : NULL;
+    const char *signal = status < 0 ? signal_text_name(WTERMSIG(c->status)) : NULL;
 
     last_words_line(&c->words, words, sizeof(words));
     if (signal)
@@ -292,7 +293,7 @@ static int command_start(struct command_channel *c, struct fault *why)
         return rc;
     command_log(c);
     c->base.fd = c->child.fd;
-    c->process = pidfd_open(c->child.pid, 0);
+    c->process = pidfd_linux_open(c->child.pid);
     c->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     err = c->process < 0 || c->wake < 0 ? errno : quiet_thread_start(&c->thread, 0, command_run, c);
     if (!err)

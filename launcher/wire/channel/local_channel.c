@@ -3,6 +3,8 @@
 
 #include "common/log.h"
 #include "common/status.h"
+#include "common/text/signal_text.h"
+#include "launcher/base/process/pidfd_linux.h"
 #include "launcher/base/process/stream_child.h"
 #include "launcher/wire/channel/channel_ops.h"
 #include "launcher/wire/protocol/agent_end.h"
@@ -13,7 +15,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/pidfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -46,7 +47,7 @@ static void local_exit_reason(struct channel *c, char *text, size_t size)
                  (int)l->pid);
     else if (WIFSIGNALED(l->status)) /* real-time signals have no name */
         agent_end_describe(text, size, STATUS_SIGNAL + WTERMSIG(l->status),
-                           sigabbrev_np(WTERMSIG(l->status)), "");
+                           signal_text_name(WTERMSIG(l->status)), "");
     else
         agent_end_describe(text, size, WEXITSTATUS(l->status), NULL, "");
 }
@@ -89,7 +90,7 @@ int local_channel_open(struct channel **out, const struct channel_config *config
     }
     l->base = (struct channel){&local_ops, child.fd};
     l->pid = child.pid;
-    l->process = pidfd_open(child.pid, 0);
+    l->process = pidfd_linux_open(child.pid);
     log_debug("agent %s started on this machine as pid %d", agent, (int)child.pid);
     *out = &l->base;
     ready(*out, &none, arg);
