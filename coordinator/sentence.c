@@ -7,10 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum {
-    MISSING_NAMED = 5,
-    WAITING_NAMED = 16
-}; /* ranks that a sentence names before "and … more" */
+enum { MISSING_NAMED = 5 }; /* ranks that a sentence names before "and … more" */
 
 void sentence_add(char *out, size_t size, const char *format, ...)
 {
@@ -27,34 +24,15 @@ void sentence_add_rank(const struct server *s, char *out, size_t size, int rank)
     sentence_add(out, size, "rank %d on host %s", rank, s->host_names[s->host_of[rank]]);
 }
 
-/* Appends what separates item i of n from the one before it: a comma, "and", or, after `named`
- * items, how many more there are. True: the list is complete. */
-static bool separator_add(char *out, size_t size, int i, int n, int named, bool with_and)
-{
-    if (i == named && n > named) {
-        sentence_add(out, size, " and %d more", n - i);
-        return true;
-    }
-    if (i > 0)
-        sentence_add(out, size, with_and && i == n - 1 ? " and " : ", ");
-    return false;
-}
-
 void sentence_add_hosts(const struct server *s, char *out, size_t size, const int *ranks, int count)
 {
     for (int i = 0; i < count; i++) {
-        if (separator_add(out, size, i, count, MISSING_NAMED, true))
+        if (i == MISSING_NAMED) {
+            sentence_add(out, size, " and %d more", count - i);
             return;
+        }
+        if (i > 0)
+            sentence_add(out, size, i == count - 1 ? " and " : ", ");
         sentence_add_rank(s, out, size, ranks[i]);
-    }
-}
-
-void sentence_add_ranks(char *out, size_t size, const int *ranks, int count)
-{
-    sentence_add(out, size, count == 1 ? "rank " : "ranks ");
-    for (int i = 0; i < count; i++) {
-        if (separator_add(out, size, i, count, WAITING_NAMED, false))
-            return;
-        sentence_add(out, size, "%d", ranks[i]);
     }
 }

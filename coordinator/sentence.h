@@ -13,9 +13,8 @@ void sentence_add(char *out, size_t size, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* "rank 2 on host b" */
 void sentence_add_rank(const struct server *s, char *out, size_t size, int rank);
-/* With hosts: "rank 2 on host b, rank 3 on host c and 4 more"; without: "ranks 2, 3 and 4 more". */
+/* "rank 2 on host b, rank 3 on host c and 4 more" */
 void sentence_add_hosts(const struct server *s, char *out, size_t size, const int *ranks,
                         int count);
-void sentence_add_ranks(char *out, size_t size, const int *ranks, int count);
 
 #endif

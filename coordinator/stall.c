@@ -7,6 +7,8 @@
 #include "coordinator/server_state.h"
 
 #include "common/clock.h"
+#include "common/text/rank_list.h"
+#include "common/wait_graph.h"
 #include "coordinator/protocol.h"
 #include "coordinator/sentence.h"
 
@@ -125,29 +127,13 @@ static bool is_same_call(const struct server_seat *seat, const struct server_wai
     return seat->wait.is_waiting && seat->wait.seq == w->seq;
 }
 
-static bool is_peer_of(const struct server_wait *w, int rank)
+static void ranks_add(char *text, const int *ranks, size_t count)
 {
-    for (int i = 0; i < w->peer_count; i++) {
-        if (w->peers[i] == rank)
-            return true;
-    }
-    return false;
-}
+    struct rank_list list = {0};
 
-/* True if a member that waits in the call of `w` waits for `rank`. If none of them names a rank,
- * they wait for all. */
-static bool is_waited_for(const struct server_group *p, const struct server_wait *w, int rank)
-{
-    bool is_anybody_named = false;
-
-    for (int i = 0; i < p->count; i++) {
-        if (!is_same_call(&p->seats[i], w))
-            continue;
-        is_anybody_named |= p->seats[i].wait.peer_count > 0;
-        if (is_peer_of(&p->seats[i].wait, rank))
-            return true;
-    }
-    return !is_anybody_named;
+    for (size_t i = 0; i < count; i++)
+        rank_list_add(&list, ranks[i]);
+    sentence_add(text, TEXT, "%s", rank_list_end(&list));
 }
 
 /* "all_reduce", "all_reduce at train.py:17" */
@@ -168,38 +154,39 @@ static void own_wait_add(const struct generation *g, char *text, int rank)
         call_add(text, &seat->wait);
         if (seat->wait.peer_count > 0) {
             sentence_add(text, TEXT, " for ");
-            sentence_add_ranks(text, TEXT, seat->wait.peers, seat->wait.peer_count);
+            ranks_add(text, seat->wait.peers, (size_t)seat->wait.peer_count);
         }
         return;
     }
 }
 
-/* "rank 3 on host c has not come to all_reduce (call 17 of the world group); ranks 0, 1, 2 have
- * waited 30 s for it" */
+/* "rank 3 on host c has not come to all_reduce (call 17 of the world group); ranks 0-2 have waited
+ * 30 s for it" */
 static void collective_describe(const struct server_group *p, const struct server_wait *w,
-                                const int *missing, int missing_count, const int *waiting,
-                                int waiting_count, long seconds, char *text)
+                                const struct wait_call *call, long seconds, char *text)
 {
     const struct server *s = p->generation->server;
+    int missing = (int)call->absent_count;
     char name[32];
 
-    if (missing_count > 0) {
-        sentence_add_hosts(s, text, TEXT, missing, missing_count);
-        sentence_add(text, TEXT, " %s not come to ", missing_count == 1 ? "has" : "have");
+    if (missing > 0) {
+        sentence_add_hosts(s, text, TEXT, call->absent, missing);
+        sentence_add(text, TEXT, " %s not come to ", missing == 1 ? "has" : "have");
         call_add(text, w);
         sentence_add(text, TEXT, " (call %u of %s); ", w->seq, server_group_name(p, name));
     }
-    sentence_add_ranks(text, TEXT, waiting, waiting_count);
-    sentence_add(text, TEXT, " %s waited %ld s for ", waiting_count == 1 ? "has" : "have", seconds);
-    if (missing_count > 0) {
-        sentence_add(text, TEXT, missing_count == 1 ? "it" : "them");
+    ranks_add(text, call->present, call->present_count);
+    sentence_add(text, TEXT, " %s waited %ld s for ", call->present_count == 1 ? "has" : "have",
+                 seconds);
+    if (missing > 0) {
+        sentence_add(text, TEXT, missing == 1 ? "it" : "them");
     } else {
         sentence_add(text, TEXT, "each other in ");
         call_add(text, w);
         sentence_add(text, TEXT, " (call %u of %s)", w->seq, server_group_name(p, name));
     }
-    if (missing_count == 1)
-        own_wait_add(p->generation, text, missing[0]);
+    if (missing == 1)
+        own_wait_add(p->generation, text, call->absent[0]);
 }
 
 /* "rank 0 on host a has waited 30 s in recv for rank 3 on host c (the world group)" */
@@ -221,40 +208,59 @@ static void pair_describe(const struct server_group *p, const struct server_seat
         own_wait_add(p->generation, text, seat->wait.peers[0]);
 }
 
+/* Stores the ranks in the call that `seat` waits in, and those that they wait for and that have not
+ * left. */
+static int call_find(struct wait_call *out, const struct server_group *p,
+                     const struct server_seat *seat)
+{
+    const struct server_member *members = p->generation->members;
+    struct wait *waits = calloc((size_t)p->count, sizeof(*waits));
+    int *all = calloc((size_t)p->count, sizeof(*all)), rc = ML_ERR_MEMORY;
+    size_t count = 0, which = 0, kept = 0;
+
+    for (int i = 0; i < p->count && waits && all; i++) {
+        const struct server_wait *w = &p->seats[i].wait;
+
+        all[i] = p->seats[i].rank;
+        if (&p->seats[i] == seat)
+            which = count;
+        if (w->is_waiting)
+            waits[count++] = (struct wait){all[i], 0, w->seq, w->peers, (size_t)w->peer_count, 0};
+    }
+    if (waits && all)
+        rc = wait_graph_call(out, waits, count, which, all, (size_t)p->count);
+    for (size_t i = 0; i < out->absent_count; i++) {
+        if (members[out->absent[i]].state == MEMBER_JOINED)
+            out->absent[kept++] = out->absent[i];
+    }
+    out->absent_count = kept;
+    free(waits);
+    free(all);
+    return rc;
+}
+
 /* Reports the call that `seat` waits in, and marks all members that wait in it. */
 static void stall_report(struct server_group *p, struct server_seat *seat, int64_t now)
 {
-    const struct generation *g = p->generation;
-    struct server *s = g->server;
-    int *missing = calloc((size_t)p->count, sizeof(*missing));
-    int *waiting = calloc((size_t)p->count, sizeof(*waiting));
-    int missing_count = 0, waiting_count = 0;
+    struct server *s = p->generation->server;
+    struct wait_call call = {0};
     int64_t since = seat->wait.since_ms;
     char text[TEXT] = "";
 
-    for (int i = 0; i < p->count && missing && waiting; i++) {
-        struct server_seat *other = &p->seats[i];
+    for (int i = 0; i < p->count; i++) {
+        struct server_wait *other = &p->seats[i].wait;
 
-        if (is_same_call(other, &seat->wait)) {
-            waiting[waiting_count++] = other->rank;
-            if (other->wait.since_ms < since)
-                since = other->wait.since_ms;
-        } else if (g->members[other->rank].state == MEMBER_JOINED &&
-                   is_waited_for(p, &seat->wait, other->rank)) {
-            missing[missing_count++] = other->rank;
-        }
+        if (!is_same_call(&p->seats[i], &seat->wait))
+            continue;
+        other->is_reported = true;
+        if (other->since_ms < since)
+            since = other->since_ms;
     }
     if (seat->wait.seq == 0)
         pair_describe(p, seat, (now - since) / 1000, text);
-    else if (missing && waiting)
-        collective_describe(p, &seat->wait, missing, missing_count, waiting, waiting_count,
-                            (long)((now - since) / 1000), text);
-    for (int i = 0; i < p->count; i++) {
-        if (is_same_call(&p->seats[i], &seat->wait))
-            p->seats[i].wait.is_reported = true;
-    }
-    free(missing);
-    free(waiting);
+    else if (!call_find(&call, p, seat))
+        collective_describe(p, &seat->wait, &call, (long)((now - since) / 1000), text);
+    free(call.present);
     if (s->events.on_stall)
         s->events.on_stall(text, s->events.arg);
 }

@@ -218,6 +218,6 @@ keep env MLAUNCH_STALL=2 "${JOB[@]}" -n 3 "${STRANGER[@]}" -- "$PYTHON" "$T/stal
 job_judge 0 "a job that stalls for a while" "mlaunch"
 check_match "^mlaunch: warning: rank 2 on host [^ ]+ has not come to barrier" "$T/err" "the stall is reported"
 check_output 1 "… once, by name" grep -c \
-    'rank 2 on host .* has not come to barrier at .*/stall.py:5 (call 1 of .*); ranks 0, 1 have waited' "$T/err"
+    'rank 2 on host .* has not come to barrier at .*/stall.py:5 (call 1 of .*); ranks 0,1 have waited' "$T/err"
 
 done_testing

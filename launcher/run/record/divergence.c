@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/run/record/divergence.h"
 
-#include "common/call_words.h"
 #include "common/text/rank_list.h"
+#include "launcher/run/record/call_words.h"
 
 #include <inttypes.h>
 #include <stdio.h>

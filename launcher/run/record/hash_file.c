@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/run/record/hash_file.h"
 
-#include "common/call_words.h"
 #include "common/log.h"
 #include "common/text/printable.h"
+#include "launcher/run/record/call_words.h"
 
 #include <errno.h>
 #include <inttypes.h>

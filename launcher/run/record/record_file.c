@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/run/record/record_file.h"
 
-#include "common/call_words.h"
 #include "common/text/text_json.h"
+#include "launcher/run/record/call_words.h"
 
 #include <inttypes.h>
 #include <jansson.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/run/record/trace_file.h"
 
-#include "common/call_words.h"
 #include "common/clock.h"
 #include "common/text/text_json.h"
+#include "launcher/run/record/call_words.h"
 
 #include <inttypes.h>
 #include <jansson.h>

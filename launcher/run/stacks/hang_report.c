@@ -6,7 +6,7 @@
 #include "common/text/rank_list.h"
 #include "common/text/text_json.h"
 #include "common/text/text_stream.h"
-#include "launcher/run/stacks/deadlock.h"
+#include "common/wait_graph.h"
 #include "launcher/run/stacks/stack_view.h"
 
 #include <limits.h>
@@ -20,7 +20,7 @@ enum {
     LINES_MOST = 40,    /* groups in the text */
     FRAMES_SHOWN = 12,  /* a stack's, in the text */
     DEADLOCK_NAMED = 8, /* ranks of a circle, in the text */
-    PEERS_MOST = 1024,  /* that a call is said to wait for; its ranks name at most 16 each */
+    PEERS_MOST = 1024,  /* that a rank is believed to wait for; it names at most 16 */
     LINE = 1024,
 };
 
@@ -29,6 +29,8 @@ struct maker {
     const struct hang_rank *ranks;
     size_t count;
     json_t *groups, *by_key;
+    struct wait *waits; /* by rank; `call` of a collective call's is its group in the report */
+    size_t wait_count;
 };
 
 /* The group of that key with the rank added to it. *is_new: it has just been made. */
@@ -51,44 +53,18 @@ static json_t *group_join(struct maker *m, const char *key, long long rank, bool
 
 /* --- ranks in calls --------------------------------------------------------------------------- */
 
-static bool list_has(const json_t *list, json_int_t rank)
+/* Whole numbers of a list that can be ranks, at most PEERS_MOST. Returns how many. */
+static size_t peers_read(int *out, const json_t *list)
 {
-    for (size_t i = 0; i < json_array_size(list); i++) {
-        if (json_integer_value(json_array_get(list, i)) == rank)
-            return true;
+    size_t count = 0;
+
+    for (size_t i = 0; i < json_array_size(list) && count < PEERS_MOST; i++) {
+        json_int_t rank = json_integer_value(json_array_get(list, i));
+
+        if (json_is_integer(json_array_get(list, i)) && rank >= 0 && rank <= INT_MAX)
+            out[count++] = (int)rank;
     }
-    return false;
-}
-
-static bool sorted_list_has(const json_t *list, json_int_t rank)
-{
-    size_t first = 0, end = json_array_size(list);
-
-    while (first < end) {
-        size_t middle = first + (end - first) / 2;
-        json_int_t found = json_integer_value(json_array_get(list, middle));
-
-        if (found == rank)
-            return true;
-        if (found < rank)
-            first = middle + 1;
-        else
-            end = middle;
-    }
-    return false;
-}
-
-static void peers_add(json_t *list, json_t *peers)
-{
-    json_t *peer;
-    size_t i;
-
-    json_array_foreach(peers, i, peer)
-    {
-        if (json_is_integer(peer) && json_array_size(list) < PEERS_MOST &&
-            !list_has(list, json_integer_value(peer)))
-            json_array_append(list, peer);
-    }
+    return count;
 }
 
 /* Ranks in one collective call of one group are together; of messages, those that wait for the
@@ -119,6 +95,26 @@ static void stack_set(json_t *group, const struct hang_rank *r)
     stack_view_clear(&v);
 }
 
+/* Remembers a wait of that group, whose id is the number of its first one, from 1. */
+static void graph_add(struct maker *m, json_t *group, long long rank, const json_t *wait)
+{
+    const json_t *from = json_object_get(wait, "receives_from");
+    const json_t *to = json_object_get(wait, "sends_to");
+    int *peers = calloc(json_array_size(from) + json_array_size(to) + 1, sizeof(*peers));
+    struct wait *w = &m->waits[m->wait_count++];
+
+    if (!json_object_get(group, "id"))
+        json_object_set_new(group, "id", json_integer((json_int_t)m->wait_count));
+    *w = (struct wait){
+        .rank = (int)rank, .group = (uint32_t)object_field_whole(wait, "group"), .peers = peers};
+    if (object_field_whole(wait, "call") > 0)
+        w->call = (uint32_t)object_field_whole(group, "id");
+    if (peers) {
+        w->senders = peers_read(peers, from);
+        w->count = w->senders + peers_read(peers + w->senders, to);
+    }
+}
+
 static void wait_add(struct maker *m, const struct hang_rank *r, const json_t *wait)
 {
     static const char *const copied[] = {"text", "name", "algorithm", "group", "call", "place"};
@@ -129,75 +125,44 @@ static void wait_add(struct maker *m, const struct hang_rank *r, const json_t *w
 
     wait_key(key, wait);
     group = group_join(m, key, r->rank, &is_new);
-    if (is_new)
-        json_object_set_new(group, "waits_for", json_array());
     for (size_t i = 0; i < sizeof(copied) / sizeof(*copied) && is_new; i++)
         json_object_set(group, as[i], json_object_get(wait, copied[i]));
-    peers_add(json_object_get(group, "waits_for"), json_object_get(wait, "receives_from"));
-    peers_add(json_object_get(group, "waits_for"), json_object_get(wait, "sends_to"));
     if (!json_object_get(group, "members"))
         json_object_set(group, "members", json_object_get(wait, "members"));
+    graph_add(m, group, r->rank, wait);
     stack_set(group, r);
 }
 
-static int integers_compare(const void *a, const void *b)
-{
-    json_int_t x = *(const json_int_t *)a, y = *(const json_int_t *)b;
-
-    return (x > y) - (x < y);
-}
-
-/* Ranks of a collective call wait for those that have not come to it, whatever each of them has
- * named: a rank in the middle of a call waits for one that waits itself. `list` is sorted on
- * return, without those that are in the call. */
-static json_t *awaited(const json_t *list, const json_t *present)
-{
-    size_t count = json_array_size(list), kept = 0;
-    json_int_t *ranks = calloc(count + 1, sizeof(*ranks));
-    json_t *out = json_array();
-
-    for (size_t i = 0; i < count && ranks; i++) {
-        json_int_t rank = json_integer_value(json_array_get(list, i));
-
-        if (!sorted_list_has(present, rank))
-            ranks[kept++] = rank;
-    }
-    if (kept)
-        qsort(ranks, kept, sizeof(*ranks), integers_compare);
-    for (size_t i = 0; i < kept; i++)
-        json_array_append_new(out, json_integer(ranks[i]));
-    free(ranks);
-    return out;
-}
-
-static json_t *all_ranks(const struct maker *m)
+static json_t *ranks_json(const int *ranks, size_t count)
 {
     json_t *list = json_array();
 
-    for (size_t i = 0; i < m->count; i++)
-        json_array_append_new(list, json_integer(m->ranks[i].rank));
+    for (size_t i = 0; i < count; i++)
+        json_array_append_new(list, json_integer(ranks[i]));
     return list;
 }
 
+/* Those who wait on shared memory wait for all alike, and name nobody. */
 static void awaited_settle(const struct maker *m, json_t *group)
 {
-    json_t *present = json_object_get(group, "ranks");
-    json_t *members = json_object_get(group, "members"), *found;
+    size_t id = (size_t)object_field_whole(group, "id"), count = 0;
+    const json_t *list = json_object_get(group, "members");
+    int *members = calloc(json_array_size(list) + m->count, sizeof(*members));
+    struct wait_call call = {0};
 
-    if (object_field_whole(group, "number") <= 0)
-        return;
-    found = awaited(json_object_get(group, "waits_for"), present);
-    if (json_array_size(found) == 0) { /* on shared memory they wait for all alike */
-        json_t *all = json_is_array(members) ? json_incref(members) : NULL;
-
-        if (!all)
-            all = object_field_whole(group, "group") == 0 ? all_ranks(m) : json_array();
-        json_decref(found);
-        found = awaited(all, present);
-        json_decref(all);
+    if (id && members && m->waits[id - 1].call) {
+        count = peers_read(members, list);
+        for (size_t i = 0; i < m->count && !list && object_field_whole(group, "group") == 0; i++)
+            members[count++] = (int)m->ranks[i].rank;
     }
-    json_object_set_new(group, "waits_for", found);
+    if (id && members)
+        wait_graph_call(&call, m->waits, m->wait_count, id - 1, members, count);
+    if (id)
+        json_object_set_new(group, "waits_for", ranks_json(call.absent, call.absent_count));
     json_object_del(group, "members");
+    json_object_del(group, "id");
+    free(call.present);
+    free(members);
 }
 
 /* --- ranks elsewhere -------------------------------------------------------------------------- */
@@ -236,23 +201,6 @@ static void rank_add(struct maker *m, const struct hang_rank *r)
         place_add(m, r);
 }
 
-static json_t *deadlock_make(const struct hang_rank *ranks, size_t count)
-{
-    struct deadlock_rank *waiting = calloc(count + 1, sizeof(*waiting));
-    size_t *circle = calloc(count + 1, sizeof(*circle)), length = 0;
-    json_t *out = json_array();
-
-    for (size_t i = 0; i < count && waiting; i++)
-        waiting[i] = (struct deadlock_rank){ranks[i].rank, json_object_get(ranks[i].said, "waits")};
-    if (waiting && circle)
-        length = deadlock_find(waiting, count, circle);
-    for (size_t i = 0; i < length; i++)
-        json_array_append_new(out, json_integer(waiting[circle[i]].rank));
-    free(circle);
-    free(waiting);
-    return out;
-}
-
 static int rank_compare(const void *a, const void *b)
 {
     const struct hang_rank *x = a, *y = b;
@@ -268,18 +216,28 @@ void hang_report_sort(struct hang_rank *ranks, size_t count)
 
 json_t *hang_report_make(const struct hang_rank *ranks, size_t count)
 {
-    struct maker m = {ranks, count, json_array(), json_object()};
-    json_t *group;
-    size_t i;
+    struct maker m = {ranks, count, json_array(), json_object(), NULL, 0};
+    size_t room = 1, i;
+    json_t *group, *deadlock;
+    int *circle;
 
     for (i = 0; i < count; i++)
+        room += json_array_size(json_object_get(ranks[i].said, "waits"));
+    m.waits = calloc(room, sizeof(*m.waits));
+    circle = calloc(room, sizeof(*circle));
+    for (i = 0; i < count && m.waits; i++)
         rank_add(&m, &ranks[i]);
     json_array_foreach(m.groups, i, group)
     {
         awaited_settle(&m, group);
     }
+    deadlock = ranks_json(circle, circle ? wait_graph_circle(m.waits, m.wait_count, circle) : 0);
+    for (i = 0; i < m.wait_count; i++)
+        free(m.waits[i].peers);
+    free(m.waits);
+    free(circle);
     json_decref(m.by_key);
-    return json_pack("{s:o, s:o}", "groups", m.groups, "deadlock", deadlock_make(ranks, count));
+    return json_pack("{s:o, s:o}", "groups", m.groups, "deadlock", deadlock);
 }
 
 /* --- in words --------------------------------------------------------------------------------- */

@@ -59,6 +59,11 @@ static void test_calls(void **state)
     EXPECT("\n 0: no stack can be read\n 1,3 wait in all_reduce #2 of group 5 for 2"
            "\n 2 waits in all_reduce #3 of group 5 for 1,3",
            "{}", CALL(2, 5, "", "[]"), CALL(3, 5, "", "[]"), CALL(2, 5, "", "[]"));
+    /* Two calls under one number never end. */
+    EXPECT("\n 0 waits in all_reduce #4 for 1\n 1 waits in barrier #4 for 0"
+           "\n deadlock: rank 0 waits for rank 1, which waits for rank 0",
+           CALL(4, 0, "", "[1]"),
+           "{\"waits\": [{\"name\": \"barrier\", \"call\": 4, \"receives_from\": [0]}]}");
 #define ALONE "{\"waits\": [{\"name\": \"barrier\", \"call\": 2}]}"
     EXPECT("\n 0,1 wait in barrier #2 for each other", ALONE, ALONE);
 }
@@ -92,6 +97,10 @@ static void test_hostile(void **state)
     EXPECT("\n 0 waits in ?[2J #1 for 1\n 1: no stack can be read",
            "{\"waits\": [{\"name\": \"\\u001b[2J\", \"call\": 1}]}", "{\"waits\": 7}");
     EXPECT("\n 0 waits in \n 0 waits in ?", "{\"waits\": [3, {\"text\": \"\\n\"}]}");
+    EXPECT("\n 0 waits in \n 1 waits in s"
+           "\n deadlock: rank 1 waits for rank 1",
+           "{\"waits\": [{\"receives_from\": {}, \"sends_to\": [\"0\", null, 1.5, -1, 1e9]}]}",
+           "{\"waits\": [{\"text\": \"s\", \"sends_to\": [\"0\", 1, 99999999999]}]}");
     EXPECT("\n 0: no stack can be read",
            "{\"stacks\": [3, {\"stack\": [1, \"#\"], \"python\": [{}, \"File \\\"\"]}]}");
     EXPECT("\n 0,1 are in (", "{\"stacks\": [{\"by\": \"kernel\", \"stack\": [\"in (\"]}]}",

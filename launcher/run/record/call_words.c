@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "common/call_words.h"
+#include "launcher/run/record/call_words.h"
 
 #include <inttypes.h>
 #include <stdio.h>

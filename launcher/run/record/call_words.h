@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* call_words.h: a recorded call as a text. */
-#ifndef COMMON_CALL_WORDS_H
-#define COMMON_CALL_WORDS_H
+#ifndef LAUNCHER_RUN_RECORD_CALL_WORDS_H
+#define LAUNCHER_RUN_RECORD_CALL_WORDS_H
 
 #include "common/rank_calls.h"
 
