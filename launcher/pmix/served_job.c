@@ -88,6 +88,17 @@ static int ranks_read(struct served_job *j, struct fault *why)
     return 0;
 }
 
+static void served_job_clear(struct served_job *j)
+{
+    for (int i = 0; j->names && i < j->hosts; i++)
+        free(j->names[i]);
+    free(j->names);
+    free(j->host_of);
+    free(j->ranks);
+    json_decref(j->root);
+    *j = (struct served_job){0};
+}
+
 int served_job_parse(struct served_job *out, const char *text, size_t size, struct fault *why)
 {
     struct served_job j = {.root = parsed_json(text, size, 0, NULL)};
@@ -108,17 +119,6 @@ int served_job_parse(struct served_job *out, const char *text, size_t size, stru
     else
         *out = j;
     return rc;
-}
-
-void served_job_clear(struct served_job *j)
-{
-    for (int i = 0; j->names && i < j->hosts; i++)
-        free(j->names[i]);
-    free(j->names);
-    free(j->host_of);
-    free(j->ranks);
-    json_decref(j->root);
-    *j = (struct served_job){0};
 }
 
 int served_job_index(const struct served_job *j, uint32_t rank)

@@ -28,7 +28,6 @@ struct served_job {
 
 /* Parses and checks. ML_ERR_REFUSED: it is malformed. */
 int served_job_parse(struct served_job *out, const char *text, size_t size, struct fault *why);
-void served_job_clear(struct served_job *j);
 
 /* The index of a rank of this host, or -1. */
 int served_job_index(const struct served_job *j, uint32_t rank);

@@ -19,7 +19,9 @@ static size_t round_up(size_t size, size_t unit)
     return (size + unit - 1) / unit * unit;
 }
 
-size_t blocks_unit(const struct group *g)
+/* Bytes at whose multiples the current call's vectors may be cut: cache lines, which hold whole
+ * elements, or those of an operator of the program. */
+static size_t blocks_unit(const struct group *g)
 {
     return g->call.combiner ? g->call.combiner->unit : LINE;
 }

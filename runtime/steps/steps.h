@@ -63,10 +63,6 @@ struct piece {
     size_t offset, size; /* bytes, from the buffer's start */
 };
 
-/* Bytes at whose multiples the current call's vectors may be cut: cache lines, which hold whole
- * elements, or those of an operator of the program. */
-size_t blocks_unit(const struct group *g);
-
 /* The longest part of whole units that is not longer than `most` bytes, or else a unit. */
 size_t blocks_part(const struct group *g, size_t most);
 

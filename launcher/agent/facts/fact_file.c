@@ -49,7 +49,7 @@ bool fact_file_line(const char *path, char out[FACT_TEXT])
     return out[0];
 }
 
-bool fact_file_whole(const char *path, int64_t *out)
+static bool fact_file_whole(const char *path, int64_t *out)
 {
     char text[FACT_TEXT];
 

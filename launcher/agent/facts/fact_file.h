@@ -20,7 +20,6 @@ void fact_file_path(char out[FACT_PATH], const char *root, const char *format, .
 
 /* The first line without blanks at its ends; false: there is none. */
 bool fact_file_line(const char *path, char out[FACT_TEXT]);
-bool fact_file_whole(const char *path, int64_t *out);
 
 /* The rest of the first line that begins with `key`, without the separator and quotation marks. */
 bool fact_file_entry(const char *path, const char *key, char out[FACT_TEXT]);

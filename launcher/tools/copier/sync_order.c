@@ -70,6 +70,14 @@ static int rdma_parse(struct sync_order *o, struct fault *why)
     return 0;
 }
 
+static void sync_order_destroy(struct sync_order *o)
+{
+    sodium_memzero(o->secret, sizeof(o->secret));
+    free(o->roots);
+    free(o->exclude);
+    json_decref(o->json);
+}
+
 int sync_order_parse(struct sync_order *out, const char *text, size_t size, struct fault *why)
 {
     struct sync_order o = {.json = parsed_json(text, size, JSON_REJECT_DUPLICATES, NULL)};
@@ -98,14 +106,6 @@ int sync_order_parse(struct sync_order *out, const char *text, size_t size, stru
     else
         *out = o;
     return rc;
-}
-
-void sync_order_destroy(struct sync_order *o)
-{
-    sodium_memzero(o->secret, sizeof(o->secret));
-    free(o->roots);
-    free(o->exclude);
-    json_decref(o->json);
 }
 
 /* Without `rails` there are none. */

@@ -50,9 +50,8 @@ struct sync_place {
     struct sync_rails from, to; /* the previous host and the next one */
 };
 
-/* ML_ERR_REFUSED: malformed; ML_ERR_MEMORY. The order is freed with sync_order_destroy(). */
+/* ML_ERR_REFUSED: malformed; ML_ERR_MEMORY. What it holds lasts as long as the program. */
 int sync_order_parse(struct sync_order *out, const char *text, size_t size, struct fault *why);
-void sync_order_destroy(struct sync_order *o);
 int sync_order_parse_place(struct sync_place *out, const char *text, size_t size,
                            struct fault *why);
 

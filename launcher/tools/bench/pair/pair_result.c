@@ -25,8 +25,8 @@ struct pair_row *pair_result_add(struct pair_result *r, int from, int to, int ra
     return row;
 }
 
-const struct pair_row *pair_result_find(const struct pair_result *r, int from, int to, int rail,
-                                        size_t bytes)
+static const struct pair_row *pair_result_find(const struct pair_result *r, int from, int to,
+                                               int rail, size_t bytes)
 {
     for (int i = 0; i < r->count; i++) {
         const struct pair_row *row = &r->rows[i];

@@ -37,9 +37,6 @@ struct pair_result {
 
 /* Adds a row without values; it is valid until the next one is added. NULL: out of memory. */
 struct pair_row *pair_result_add(struct pair_result *r, int from, int to, int rail, size_t bytes);
-/* NULL: there is none. */
-const struct pair_row *pair_result_find(const struct pair_result *r, int from, int to, int rail,
-                                        size_t bytes);
 void pair_result_clear(struct pair_result *r); /* takes zeros */
 
 /* GB/s (10^9 bytes) of a row at the time that a message takes; of both ways the sum. 0: none. */
