@@ -5,7 +5,9 @@
 #include "common/status.h"
 #include "launcher/base/process/install_path.h"
 #include "launcher/base/text/command_words.h"
+#include "launcher/input/options/command_line.h"
 
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -43,19 +45,28 @@ static void exports_print(void)
 
 int env_command_run(int argc, char **argv)
 {
-    const char *word = argc > 1 ? argv[1] : NULL;
+    static const struct command_syntax syntax = {
+        .name = "env",
+        .usage = "usage: eval \"$(mlaunch env)\"\n\n"
+                 "Prints commands for sh, bash or zsh that set PATH, MANPATH, PKG_CONFIG_PATH and\n"
+                 "PYTHONPATH, so that programs and man pages of this build or installation are\n"
+                 "found. `mlaunch run env` starts the program env.",
+        .words = COMMAND_MIXED,
+        .words_most = SIZE_MAX};
+    struct command_line line = {0};
+    struct fault why;
+    int rc = command_line_read(&line, &syntax, NULL, argc, argv, &why);
 
-    if (!word) {
+    if (!rc && line.words.count)
+        rc = fault_set(&why, ML_ERR_ARGUMENT,
+                       "mlaunch env takes no arguments; the program env is started by mlaunch run "
+                       "env");
+    if (rc)
+        log_error("%s", why.text);
+    else if (line.action)
+        command_syntax_print_help(&syntax);
+    else
         exports_print();
-        return 0;
-    }
-    if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
-        puts("usage: eval \"$(mlaunch env)\"\n\n"
-             "Prints commands for sh, bash or zsh that set PATH, MANPATH, PKG_CONFIG_PATH and\n"
-             "PYTHONPATH, so that programs and man pages of this build or installation are\n"
-             "found. `mlaunch run env` starts the program env.");
-        return 0;
-    }
-    log_error("mlaunch env takes no arguments; the program env is started by mlaunch run env");
-    return STATUS_OURS;
+    command_line_clear(&line);
+    return rc ? STATUS_OURS : 0;
 }

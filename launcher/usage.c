@@ -4,7 +4,7 @@
 #include "config.h"
 
 #include "common/build_id.h"
-#include "launcher/input/options/option_help.h"
+#include "launcher/input/options/command_syntax.h"
 #include "launcher/subcommand.h"
 
 #include <stdbool.h>
@@ -46,17 +46,12 @@ void usage_print_help(void)
          "Starts PROGRAM as N ranks, here or on other hosts over SSH. Options end at the\n"
          "first word that is not one. ':' separates the programs of one job, each with\n"
          "its own -n, -x, --env-file and --cwd.");
-    for (const struct option *s = option_table; s->help; s++) {
-        if (s->name)
-            option_help_print(s);
-        else
-            printf("\n%s\n", s->help);
-    }
+    command_syntax_print_options(option_table);
     puts("\nCommands, each with a --help of its own");
-    option_help_print_command("run", "start a program; the word may be left out");
+    command_syntax_print_command("run", "start a program; the word may be left out");
     for (const struct subcommand *c = subcommand_table; c->name; c++)
-        option_help_print_command(c->name, c->help);
-    option_help_print_command("help", "print this, or the help of a command");
+        command_syntax_print_command(c->name, c->help);
+    command_syntax_print_command("help", "print this, or the help of a command");
     puts("\n"
          "Options also come from [defaults] in configuration files and from variables such\n"
          "as MLAUNCH_OPT_TIMEOUT; the command line wins. Options of mpirun, srun, torchrun\n"

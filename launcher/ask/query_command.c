@@ -8,17 +8,11 @@
 #include "common/text/text_json.h"
 #include "common/text/utf8.h"
 #include "launcher/base/process/install_path.h"
-#include "launcher/base/text/nearest.h"
 #include "launcher/base/text/string_list.h"
-#include "launcher/base/text/text_file.h"
-#include "launcher/input/options/foreign.h"
-#include "launcher/input/options/option_help.h"
-#include "launcher/input/options/option_table.h"
 #include "launcher/input/options/options_load.h"
 #include "launcher/input/plan/launch_method.h"
 #include "launcher/input/plan/plan_hosts.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,208 +21,23 @@
 /* Options of a job that mean the same in all of these subcommands. */
 static const char *const shared[] = {"hosts",          "hostfile",      "ssh-config", "agent",
                                      "agent-launcher", "agent-command", "config",     "profile",
-                                     "verbose",        "quiet",         "help",       NULL};
+                                     "verbose",        "quiet",         NULL};
 
-static bool is_shared(const struct query_command *c, const char *name)
+/* Takes the JOB among the words. */
+static int job_take(struct query_command *c, struct fault *why)
 {
-    return strings_has((char *const *)shared, name) ||
-           (c->job_options && strings_has((char *const *)c->job_options, name));
-}
+    const struct string_list *words = &c->line.words;
 
-struct command_reader {
-    struct query_command *c;
-    char *const *argv;
-    int argc, at;
-    struct string_list passed; /* the options for options_load() */
-};
-
-static struct query_flag *flag_find(const struct query_command *c, const char *name, char letter)
-{
-    for (struct query_flag *f = c->flags; f->name; f++) {
-        if (name ? strcmp(f->name, name) == 0 : f->letter == letter)
-            return f;
-    }
-    return NULL;
-}
-
-/* "-o FILE", "-oFILE", "--output FILE", "--output=FILE". */
-static int flag_read_text(struct command_reader *r, struct query_flag *flag, struct fault *why)
-{
-    const char *word = r->argv[r->at++], *value = word + 2;
-
-    if (word[1] == '-')
-        value = strchr(word, '=') ? strchr(word, '=') + 1 : "";
-    if (!*value && r->at < r->argc && !strchr(word, '=') &&
-        (!flag->otherwise || isdigit((unsigned char)r->argv[r->at][0])))
-        value = r->argv[r->at++];
-    if (!*value && flag->otherwise)
-        value = flag->otherwise;
-    if (!*value)
-        return fault_set(why, ML_ERR_ARGUMENT, "%s needs a value: %s %s", word, word,
-                         flag->argument);
-    flag->value = value;
-    return flag->values ? string_list_add(flag->values, value, why) : 0;
-}
-
-/* What the option is called here, where it is one of another program or of a job; or NULL. */
-static const char *option_here(const struct query_command *c, const char *name)
-{
-    const struct foreign *f = foreign_find(name, strlen(name));
-
-    return f && f->option && is_shared(c, f->option) ? f->option : NULL;
-}
-
-static int option_refuse(const struct query_command *c, const char *word, struct fault *why)
-{
-    char shown[TEXT_SHOWN], name[TEXT_SHOWN];
-    struct nearest n = {.typed = name};
-    const struct option *of_job;
-    const char *near;
-
-    snprintf(name, sizeof(name), "%.*s", (int)strcspn(word + strspn(word, "-"), "="),
-             word + strspn(word, "-"));
-    for (const struct query_hint *h = c->hints; h && h->word; h++)
-        if (strcmp(h->word, word) == 0)
-            return fault_set(why, ML_ERR_ARGUMENT, "mlaunch %s has no %s: %s", c->name, word,
-                             h->text);
-    if (option_here(c, name))
+    if (c->syntax.words_most == 1 && words->count)
+        c->job = words->items[0];
+    if (c->needs_job && !*c->job)
         return fault_set(why, ML_ERR_ARGUMENT,
-                         "mlaunch %s: unknown option %s; here it is called --%s", c->name,
-                         text_show(shown, word), option_here(c, name));
-    of_job = word[1] == '-' ? option_table_find(name) : option_table_find_letter(name[0]);
-    if (of_job)
-        return fault_set(why, ML_ERR_ARGUMENT,
-                         "mlaunch %s: %s is an option of a job, and has no meaning here; mlaunch "
-                         "%s --help lists all",
-                         c->name, text_show(shown, word), c->name);
-    for (const char *const *known = shared; *known; known++)
-        nearest_offer(&n, *known);
-    for (const char *const *known = c->job_options; known && *known; known++)
-        nearest_offer(&n, *known);
-    for (const struct query_flag *f = c->flags; f->name; f++)
-        nearest_offer(&n, f->name);
-    near = strlen(n.typed) > 1 ? nearest_slip(&n) : NULL;
-    text_show(shown, word);
-    if (near)
-        return fault_set(why, ML_ERR_ARGUMENT, "mlaunch %s: unknown option %s; did you mean --%s?",
-                         c->name, shown, near);
-    return fault_set(why, ML_ERR_ARGUMENT,
-                     "mlaunch %s: unknown option %s; mlaunch %s --help lists all", c->name, shown,
-                     c->name);
-}
-
-/* An option of a job, together with the next word if that is its value. */
-static int option_pass(struct command_reader *r, const struct option *option, bool has_value,
-                       struct fault *why)
-{
-    const char *word = r->argv[r->at++];
-    int rc;
-
-    if (strcmp(option->name, "help") == 0) {
-        r->c->is_done = true;
-        return 0;
-    }
-    rc = string_list_add(&r->passed, word, why);
-    if (rc || !option->argument || has_value)
-        return rc;
-    if (r->at == r->argc)
-        return fault_set(why, ML_ERR_ARGUMENT, "%s needs a value: %s %s", word, word,
-                         option->argument);
-    return string_list_add(&r->passed, r->argv[r->at++], why);
-}
-
-static int option_read(struct command_reader *r, struct fault *why)
-{
-    const char *word = r->argv[r->at];
-    bool is_long = word[1] == '-';
-    char name[64];
-    struct query_flag *flag;
-    const struct option *option;
-
-    snprintf(name, sizeof(name), "%.*s", is_long ? (int)strcspn(word + 2, "=") : 1,
-             word + 1 + is_long);
-    flag = flag_find(r->c, is_long ? name : NULL, name[0]);
-    if (flag && flag->argument)
-        return flag_read_text(r, flag, why);
-    if (flag && !strchr(word, '=')) {
-        flag->value = "";
-        r->at++;
-        return 0;
-    }
-    option = is_long ? option_table_find(name) : option_table_find_letter(name[0]);
-    if (flag || !option || !is_shared(r->c, option->name))
-        return option_refuse(r->c, word, why);
-    return option_pass(r, option, is_long ? strchr(word, '=') != NULL : word[2] != '\0', why);
-}
-
-static int job_word_read(struct command_reader *r, struct fault *why)
-{
-    const char *word = r->argv[r->at++];
-    char shown[TEXT_SHOWN];
-
-    if (r->c->words)
-        return string_list_add(r->c->words, word, why);
-    if (r->c->job_word == JOB_WORD_NONE || *r->c->job || !*word)
-        return fault_set(why, ML_ERR_ARGUMENT, "mlaunch %s: unexpected argument '%s'", r->c->name,
-                         text_show(shown, word));
-    if (!utf8_is_valid(word))
+                         "mlaunch %s: which job? mlaunch ps lists them with their ids",
+                         c->syntax.name);
+    if (!utf8_is_valid(c->job))
         return fault_set(why, ML_ERR_ARGUMENT, "mlaunch %s: a job id must be UTF-8 text",
-                         r->c->name);
-    r->c->job = word;
+                         c->syntax.name);
     return 0;
-}
-
-static int args_parse(struct command_reader *r, struct fault *why)
-{
-    bool is_words = false;
-    int rc = 0;
-
-    while (!rc && r->at < r->argc && !r->c->is_done) {
-        const char *word = r->argv[r->at];
-
-        if (r->c->words && !is_words && strcmp(word, "--") == 0) { /* only words follow */
-            is_words = true;
-            r->at++;
-            continue;
-        }
-        rc = word[0] == '-' && word[1] && !is_words ? option_read(r, why) : job_word_read(r, why);
-    }
-    if (!rc && !r->c->is_done && r->c->job_word == JOB_WORD_NEEDED && !*r->c->job)
-        rc = fault_set(why, ML_ERR_ARGUMENT,
-                       "mlaunch %s: which job? mlaunch ps lists them with their ids", r->c->name);
-    return rc;
-}
-
-/* Reads configuration files and the environment, as for a job. Options of ranks in them have no
- * effect here. A command line needs a program, which the subcommand's name stands in for. */
-static int options_read(struct command_reader *r, struct fault *why)
-{
-    struct string_list words = {0};
-    int rc = string_list_add(&words, "mlaunch", why);
-
-    if (!rc && r->passed.items)
-        rc = string_list_add_all(&words, r->passed.items, why);
-    if (!rc)
-        rc = string_list_add(&words, "--", why);
-    if (!rc)
-        rc = string_list_add(&words, r->c->name, why);
-    if (!rc)
-        rc = options_load(&r->c->options, (int)words.count, words.items, why);
-    string_list_clear(&words);
-    return rc;
-}
-
-static void help_print(const struct query_command *c)
-{
-    puts(c->usage);
-    puts("");
-    for (const struct query_flag *f = c->flags; f->name; f++)
-        option_help_print(&(struct option){
-            .name = f->name, .letter = f->letter, .argument = f->argument, .help = f->help});
-    for (const char *const *name = c->job_options; name && *name; name++)
-        option_help_print(option_table_find(*name));
-    for (const char *const *name = shared; *name; name++)
-        option_help_print(option_table_find(*name));
 }
 
 /* Spare hosts, which only a configuration can name here, are also asked, but not beside hosts that
@@ -267,19 +76,22 @@ static int hosts_find(struct query_command *c, struct fault *why)
 
 int query_command_open(struct query_command *c, int argc, char *const *argv, struct fault *why)
 {
-    struct command_reader r = {.c = c, .argv = argv, .argc = argc, .at = 1};
     int rc;
 
     c->job = "";
-    rc = args_parse(&r, why);
-    if (!rc && c->is_done)
-        help_print(c);
-    else if (!rc)
-        rc = options_read(&r, why);
-    if (!rc && !c->is_done)
-        rc = string_list_release(&r.passed, &c->passed, why);
-    string_list_clear(&r.passed);
+    c->syntax.words = COMMAND_MIXED;
+    c->syntax.borrowed[1] = shared;
+    rc = command_line_read(&c->line, &c->syntax, NULL, argc, argv, why);
+    c->is_done = !rc && c->line.action == OPTIONS_HELP;
+    if (c->is_done)
+        command_syntax_print_help(&c->syntax);
     if (rc || c->is_done)
+        return rc;
+    rc = job_take(c, why);
+    /* Options of ranks in configuration files and the environment have no effect here. */
+    if (!rc)
+        rc = options_load_line(&c->options, &c->line, why);
+    if (rc)
         return rc;
     c->json = query_command_flag(c, "json");
     c->verbose = c->options->verbose;
@@ -291,7 +103,7 @@ void query_command_close(struct query_command *c)
 {
     query_free(c->answers, c->hosts ? c->hosts->count : 0);
     free(c->chosen_job);
-    strings_free(c->passed);
+    command_line_clear(&c->line);
     plan_destroy(c->plan);
     options_destroy(c->options);
 }
@@ -417,9 +229,7 @@ int query_command_main(struct query_command *c, int argc, char *const *argv,
 
 const char *query_command_flag(const struct query_command *c, const char *name)
 {
-    const struct query_flag *flag = flag_find(c, name, 0);
-
-    return flag ? flag->value : NULL;
+    return command_line_value(&c->line, name);
 }
 
 void query_command_print_json(const struct query_command *c)

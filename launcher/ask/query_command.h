@@ -7,44 +7,22 @@
 #define LAUNCHER_ASK_QUERY_COMMAND_H
 
 #include "launcher/ask/query.h"
-#include "launcher/base/text/string_list.h"
+#include "launcher/input/options/command_line.h"
 
 #include <limits.h>
 #include <stdbool.h>
 
-enum job_word { JOB_WORD_NONE, JOB_WORD_OPTIONAL, JOB_WORD_NEEDED };
-
-/* An option that only some of these subcommands have. */
-struct query_flag {
-    const char *name, *help;
-    char letter;                /* or 0 */
-    const char *argument;       /* its name in --help; NULL: the option takes none */
-    const char *otherwise;      /* its value if it is given without a number; NULL: it needs one */
-    const char *value;          /* filled in: NULL: not given; "": given, without an argument */
-    struct string_list *values; /* NULL, or a list that gets the values of all times it is given */
-};
-
-/* An option that people know from programs like this one: a sentence that says what to do here. */
-struct query_hint {
-    const char *word; /* with its dashes */
-    const char *text;
-};
-
 struct query_command {
-    const char *name;
-    const char *usage;              /* the first lines of --help */
-    enum job_word job_word;         /* whether the subcommand takes a JOB */
-    const char *const *job_options; /* a job's, which mean the same here; ends with NULL; or NULL */
-    struct string_list *words; /* for a subcommand that takes other words: gets them; or NULL */
-    struct query_flag *flags;  /* in the order of --help; ends with a NULL name */
-    const struct query_hint *hints; /* ends with a NULL word; or NULL */
-    int timeout_ms;                 /* for one host's answer */
-    bool with_copier;               /* the hosts need mlaunch-copier too */
+    struct command_syntax syntax; /* one word at most is a JOB; query_command_open completes it */
+    bool needs_job;
+    int timeout_ms;       /* for one host's answer */
+    bool with_copier;     /* the hosts need mlaunch-copier too */
     const char *lists[3]; /* the answer's members that are lists of objects; ends with NULL */
     const char *word;     /* a member that is a string, or NULL */
     json_t *more;         /* what --json prints beside the answers, the caller's; or NULL */
 
     /* Filled in by query_command_open. */
+    struct command_line line;
     const char *job;  /* or "" */
     char *chosen_job; /* what query_command_choose() has stored, or NULL */
     bool json;        /* --json was given */
@@ -53,7 +31,6 @@ struct query_command {
     struct options *options;
     struct plan *plan;             /* has nothing but the hosts and how to start their agents */
     const struct host_list *hosts; /* the plan's */
-    char **passed;                 /* the words of options that a job also has */
 
     /* Filled in by query_command_ask_rounds; one for each host. */
     struct query_answer *answers;
@@ -87,7 +64,7 @@ int query_command_channel(struct query_channel *out, const struct options *o, co
                           struct fault *why);
 void query_command_close(struct query_command *c);
 
-/* The value of a flag, NULL if it was not given. Valid as long as argv. */
+/* The value of an own option, as command_line_value() returns it. */
 const char *query_command_flag(const struct query_command *c, const char *name);
 
 /* Prints all answers as JSON to standard output. */

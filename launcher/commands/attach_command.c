@@ -8,7 +8,6 @@
 #include "launcher/base/text/string_list.h"
 #include "launcher/base/text/text_file.h"
 #include "launcher/commands/attach_find.h"
-#include "launcher/input/options/command_line.h"
 #include "launcher/input/options/options_load.h"
 #include "launcher/input/plan/plan_create.h"
 #include "launcher/run/job/job.h"
@@ -20,81 +19,66 @@
 #include <string.h>
 #include <unistd.h>
 
+static const char *const without[] = {"np",    "ppn",    "output",  "stdin",   "pty",
+                                      "name",  "detach", "json",    "wrap",    "gdb",
+                                      "chaos", "cwd",    "dry-run", "version", NULL};
+
+static const struct command_syntax syntax = {
+    .name = "attach",
+    .usage = "usage: mlaunch attach [OPTIONS] JOB RANK [--] [COMMAND [ARG...]]\n"
+             "\n"
+             "Runs COMMAND on the host of a rank of your job, in the directory and environment\n"
+             "that the rank was started with; on a terminal if this is one. In its words {pid}\n"
+             "is the rank's process, {rank} its number, {host} its host. Without COMMAND: gdb -p\n"
+             "{pid} where gdb is, else your shell. The rank's job goes on, and may end,\n"
+             "independently of it. The exit status is the command's.\n"
+             "\n"
+             "    $ mlaunch attach 1ng7vf7-s50j80 3\n"
+             "    $ mlaunch attach -H a,b train 3 -- py-spy dump -p {pid}\n"
+             "\n"
+             "JOB is an id that mlaunch ps shows, or a --name. Options are run's that say where\n"
+             "the job's hosts are: -H, --hostfile, --ssh-config, ... (mlaunch --help).",
+    .borrows_all = true,
+    .without = without,
+    .why_without = "it runs one command beside a rank",
+    .words = COMMAND_REST};
+
 struct attach {
-    struct string_list words; /* for options_load: run's options, and a program */
     const char *job;
     int rank;
     char *const *command; /* NULL-terminated; empty: the default */
-    bool wants_help;
 };
 
-/* The options, which are run's. Returns the index of the first word behind them, or -1. */
-static int options_take(struct attach *a, int argc, char **argv, struct fault *why)
+/* The words behind the options. */
+static int words_take(struct attach *a, int argc, char *const *argv, struct fault *why)
 {
-    int i = 1;
-
-    if (string_list_add(&a->words, "mlaunch", why) || string_list_add(&a->words, "run", why))
-        return -1;
-    while (i < argc && argv[i][0] == '-') {
-        int values = command_line_arguments(argv[i], argv[i + 1]);
-
-        a->wants_help |= strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0;
-        if (string_list_add(&a->words, argv[i++], why))
-            return -1;
-        for (; values > 0 && i < argc; values--)
-            if (string_list_add(&a->words, argv[i++], why))
-                return -1;
-    }
-    return i;
-}
-
-static int args_parse(struct attach *a, int argc, char **argv, struct fault *why)
-{
-    int i = options_take(a, argc, argv, why);
     char shown[TEXT_SHOWN];
     int64_t rank;
 
-    if (i < 0)
-        return why->code;
-    if (a->wants_help)
-        return 0;
-    if (argc - i < 2)
+    if (argc < 2)
         return fault_set(why, ML_ERR_ARGUMENT,
                          "write mlaunch attach JOB RANK; mlaunch ps shows the jobs");
-    if (!number_parse(argv[i + 1], 0, INT_MAX, &rank))
+    if (!number_parse(argv[1], 0, INT_MAX, &rank))
         return fault_set(why, ML_ERR_ARGUMENT, "'%s' is not a rank: a whole number from 0",
-                         text_show(shown, argv[i + 1]));
-    a->job = argv[i];
+                         text_show(shown, argv[1]));
+    a->job = argv[0];
     a->rank = (int)rank;
-    i += 2;
-    if (i < argc && strcmp(argv[i], "--") == 0)
-        i++;
-    a->command = argv + i;
-    return string_list_add(&a->words, "sh", why); /* until the rank is found */
+    a->command = argv + 2 + (argc > 2 && strcmp(argv[2], "--") == 0);
+    return 0;
 }
 
-/* Refuses what has no meaning here, and settles the rest: one plain process. */
+/* One plain process. */
 static int options_settle(struct options *o, struct fault *why)
 {
-    const char *name = o->apps[0].np                          ? "-n"
-                       : o->ppn > 1                           ? "--ppn"
-                       : o->output                            ? "--output"
-                       : o->stdin_to                          ? "--stdin"
-                       : o->job.name                          ? "--name"
-                       : o->detach                            ? "--detach"
-                       : o->wraps.count || o->gdb || o->chaos ? "--wrap, --gdb or --chaos"
-                       : o->apps[0].cwd                       ? "--cwd"
-                                                              : NULL;
+    struct string_list words = {0};
+    int rc = string_list_add(&words, "sh", why); /* until the rank is found */
 
-    if (name)
-        return fault_set(why, ML_ERR_ARGUMENT,
-                         "mlaunch attach runs one command beside a rank: leave %s out", name);
     o->ppn = 1;
     o->backend = BACKEND_NONE;
     o->oversubscribe = true;
     o->no_compat = true;
     o->pty = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
-    return 0;
+    return rc ? rc : string_list_release(&words, &o->apps[0].argv, why);
 }
 
 /* Puts the command into the plan: the user's, else a debugger of the process, else a shell. */
@@ -146,39 +130,25 @@ static int plan_settle(struct plan *p, const struct options *o, const struct att
     return rc;
 }
 
-static void help_print(void)
-{
-    puts("usage: mlaunch attach [OPTIONS] JOB RANK [--] [COMMAND [ARG...]]\n"
-         "\n"
-         "Runs COMMAND on the host of a rank of your job, in the directory and environment\n"
-         "that the rank was started with; on a terminal if this is one. In its words {pid}\n"
-         "is the rank's process, {rank} its number, {host} its host. Without COMMAND: gdb -p\n"
-         "{pid} where gdb is, else your shell. The rank's job goes on, and may end,\n"
-         "independently of it. The exit status is the command's.\n"
-         "\n"
-         "    $ mlaunch attach 1ng7vf7-s50j80 3\n"
-         "    $ mlaunch attach -H a,b train 3 -- py-spy dump -p {pid}\n"
-         "\n"
-         "JOB is an id that mlaunch ps shows, or a --name. Options are run's that say where\n"
-         "the job's hosts are: -H, --hostfile, --ssh-config, ... (mlaunch --help).");
-}
-
 int attach_command_run(int argc, char **argv)
 {
+    struct command_line line = {0};
     struct attach a = {0};
     struct options *o = NULL;
     struct plan *p = NULL;
     struct fault why;
     char id[JOB_ID_SIZE];
-    int status = STATUS_OURS, rc = args_parse(&a, argc, argv, &why);
+    int status = STATUS_OURS, rc = command_line_read(&line, &syntax, NULL, argc, argv, &why);
 
-    if (!rc && a.wants_help) {
-        help_print();
-        string_list_clear(&a.words);
+    if (!rc && line.action) {
+        command_syntax_print_help(&syntax);
+        command_line_clear(&line);
         return 0;
     }
     if (!rc)
-        rc = options_load(&o, (int)a.words.count, a.words.items, &why);
+        rc = words_take(&a, argc - line.rest, argv + line.rest, &why);
+    if (!rc)
+        rc = options_load_line(&o, &line, &why);
     if (!rc)
         rc = options_settle(o, &why);
     if (!rc) {
@@ -195,6 +165,6 @@ int attach_command_run(int argc, char **argv)
         status = job_run(p, id, NULL);
     plan_destroy(p);
     options_destroy(o);
-    string_list_clear(&a.words);
+    command_line_clear(&line);
     return status;
 }

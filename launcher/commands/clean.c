@@ -151,23 +151,25 @@ static json_t *clean_question(struct query_command *c, struct fault *why)
 int clean_run(int argc, char **argv)
 {
     static const char asks[] = "nothing is asked; --dry-run shows what would be removed";
-    static const struct query_hint hints[] = {
+    static const struct command_hint hints[] = {
         {"-f", asks}, {"--force", asks}, {"-y", asks}, {"--yes", asks}, {NULL, NULL}};
-    struct query_flag flags[] = {
+    static const struct option flags[] = {
         {.name = "dry-run", .letter = 'n', .help = "only print what would be ended and removed"},
         {.name = "logs", .help = "also all logs of ended jobs here, or those of JOB"},
         {.name = "json", .help = "the answer as JSON"},
-        {.name = NULL}};
+        {0}};
     struct query_command c = {
-        .name = "clean",
-        .usage = "usage: mlaunch clean [OPTIONS] [JOB]\n\n"
+        .syntax =
+            {.name = "clean",
+             .usage =
+                 "usage: mlaunch clean [OPTIONS] [JOB]\n\n"
                  "Ends and removes on the given hosts what is left of your dead jobs, or of one\n"
                  "with that id or --name: processes, shared memory, control groups, job\n"
                  "directories, half copies of agents; and logs of detached jobs that are too\n"
                  "many or too big. Live jobs are never touched.",
-        .job_word = JOB_WORD_OPTIONAL,
-        .flags = flags,
-        .hints = hints,
+             .own = flags,
+             .hints = hints,
+             .words_most = 1},
         .timeout_ms = TIMEOUT_MS,
         .lists = {"removed", "left"}};
 

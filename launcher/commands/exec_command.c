@@ -4,10 +4,8 @@
 #include "common/log.h"
 #include "common/status.h"
 #include "common/text/signal_text.h"
-#include "launcher/base/text/string_list.h"
 #include "launcher/commands/exec_host.h"
 #include "launcher/commands/exec_output.h"
-#include "launcher/input/options/command_line.h"
 #include "launcher/input/options/options_load.h"
 #include "launcher/input/plan/plan_create.h"
 
@@ -223,56 +221,43 @@ static int plan_exec(struct plan *p, bool json)
     return status;
 }
 
-/* Sorts the words into the own option, which is taken out, and what run reads. */
-static int args_parse(struct string_list *words, int argc, char **argv, bool *json, bool *help,
-                      struct fault *why)
-{
-    int i = 1, rc = string_list_add(words, "mlaunch", why);
+static const struct option own[] = {
+    {.name = "json", .help = "a list of hosts, each with status, stdout and stderr"}, {0}};
 
-    if (!rc)
-        rc = string_list_add(words, "run", why);
-    while (!rc && i < argc && argv[i][0] == '-' && strcmp(argv[i], "--") != 0) {
-        int values = command_line_arguments(argv[i], argv[i + 1]);
+static const char *const without[] = {"np",        "ppn",     "output",
+                                      "pty",       "stdin",   "events",
+                                      "record",    "trace",   "compare-hashes",
+                                      "timestamp", "summary", "name",
+                                      "detach",    "version", NULL};
 
-        *help = *help || strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0;
-        if (strcmp(argv[i], "--json") == 0) {
-            *json = true;
-            i++;
-            continue;
-        }
-        rc = string_list_add(words, argv[i++], why);
-        for (; !rc && values > 0 && i < argc; values--)
-            rc = string_list_add(words, argv[i++], why);
-    }
-    for (; !rc && i < argc; i++)
-        rc = string_list_add(words, argv[i], why);
-    return rc;
-}
+static const struct command_syntax syntax = {
+    .name = "exec",
+    .usage = "usage: mlaunch exec [OPTIONS] [--] COMMAND [ARG...]\n"
+             "\n"
+             "Runs COMMAND once on each host, all at the same time, without the library. When\n"
+             "all have ended, each output is printed once, behind the hosts that wrote it:\n"
+             "\n"
+             "    $ mlaunch exec -H '[a-h]' -- uname -r\n"
+             "    [a,c-h] 6.1.0-28\n"
+             "    [b] 6.1.0-26\n"
+             "\n"
+             "A host that cannot be reached or dies is named; the others go on. The exit\n"
+             "status is the largest of the commands' (125: on some host it could not be run).",
+    .ending = "And run's options that say where and how: -H, --hostfile, -x, --cwd, --stage,\n"
+              "--timeout, --ssh-config, ... (mlaunch --help).",
+    .own = own,
+    .borrows_all = true,
+    .without = without,
+    .why_without =
+        "it runs one command once on each host and gathers its output; mlaunch run --ppn "
+        "1 --backend none does not",
+    .words = COMMAND_PROGRAMS};
 
-/* Refuses what has no meaning here, and settles the rest: once a host, a plain process. */
+/* Once a host, a plain process. */
 static int options_settle(struct options *o, struct fault *why)
 {
-    const char *name = o->app_count > 1    ? "':'"
-                       : o->apps[0].np     ? "-n"
-                       : o->ppn > 1        ? "--ppn"
-                       : o->output         ? "--output"
-                       : o->pty            ? "--pty"
-                       : o->stdin_to       ? "--stdin"
-                       : o->events         ? "--events"
-                       : o->record         ? "--record"
-                       : o->trace          ? "--trace"
-                       : o->compare_hashes ? "--compare-hashes"
-                       : o->timestamp      ? "--timestamp"
-                       : o->summary        ? "--summary"
-                       : o->job.name       ? "--name"
-                       : o->detach         ? "--detach"
-                                           : NULL;
-
-    if (name)
-        return fault_set(why, ML_ERR_ARGUMENT,
-                         "mlaunch exec runs one command once on each host and gathers its output: "
-                         "leave %s out, or use mlaunch run --ppn 1 --backend none",
-                         name);
+    if (o->app_count > 1)
+        return fault_set(why, ML_ERR_ARGUMENT, "mlaunch exec runs one command: leave ':' out");
     o->ppn = 1;
     o->backend = BACKEND_NONE;
     o->oversubscribe = true;
@@ -280,42 +265,21 @@ static int options_settle(struct options *o, struct fault *why)
     return string_copy(&o->stdin_to, "none", why);
 }
 
-static void help_print(void)
-{
-    puts("usage: mlaunch exec [OPTIONS] [--] COMMAND [ARG...]\n"
-         "\n"
-         "Runs COMMAND once on each host, all at the same time, without the library. When\n"
-         "all have ended, each output is printed once, behind the hosts that wrote it:\n"
-         "\n"
-         "    $ mlaunch exec -H '[a-h]' -- uname -r\n"
-         "    [a,c-h] 6.1.0-28\n"
-         "    [b] 6.1.0-26\n"
-         "\n"
-         "A host that cannot be reached or dies is named; the others go on. The exit\n"
-         "status is the largest of the commands' (125: on some host it could not be run).\n"
-         "\n"
-         "      --json                a list of hosts, each with status, stdout and stderr\n"
-         "\n"
-         "And run's options that say where and how: -H, --hostfile, -x, --cwd, --stage,\n"
-         "--timeout, --ssh-config, ... (mlaunch --help).");
-}
-
 int exec_command_run(int argc, char **argv)
 {
-    struct string_list words = {0};
+    struct command_line line = {0};
     struct options *o = NULL;
     struct plan *p = NULL;
     struct fault why;
-    bool json = false, help = false;
-    int status = STATUS_OURS, rc = args_parse(&words, argc, argv, &json, &help, &why);
+    int status = STATUS_OURS, rc = command_line_read(&line, &syntax, NULL, argc, argv, &why);
 
-    if (!rc && help) {
-        help_print();
-        string_list_clear(&words);
+    if (!rc && line.action) {
+        command_syntax_print_help(&syntax);
+        command_line_clear(&line);
         return 0;
     }
     if (!rc)
-        rc = options_load(&o, (int)words.count, words.items, &why);
+        rc = options_load_line(&o, &line, &why);
     if (!rc)
         rc = options_settle(o, &why);
     if (!rc) {
@@ -330,10 +294,10 @@ int exec_command_run(int argc, char **argv)
     } else {
         p->output = OUTPUT_RAW;
         p->leaves_exit = true;
-        status = plan_exec(p, json);
+        status = plan_exec(p, command_line_value(&line, "json") != NULL);
     }
     plan_destroy(p);
     options_destroy(o);
-    string_list_clear(&words);
+    command_line_clear(&line);
     return status;
 }

@@ -282,7 +282,7 @@ static int hosts_conclude(struct hosts *h, struct fault *why)
 
 int hosts_run(int argc, char **argv)
 {
-    struct query_flag flags[] = {
+    static const struct option flags[] = {
         {.name = "probe", .help = "find the RDMA wiring: ask all hosts, try all links"},
         {.name = "output",
          .letter = 'o',
@@ -292,16 +292,16 @@ int hosts_run(int argc, char **argv)
          .argument = "FILE",
          .help = "draw the wiring found or stated, FILE.svg or FILE.dot"},
         {.name = "json", .help = "print the hostfile, nothing else"},
-        {.name = NULL}};
-    struct hosts h = {.c = {.name = "hosts",
-                            .usage =
-                                "usage: mlaunch hosts [OPTIONS]\n\n"
-                                "Shows the hosts that a job with these options would use. With\n"
-                                "--probe finds how their RDMA devices are wired, by traffic, and\n"
-                                "shows it.",
-                            .job_word = JOB_WORD_NONE,
-                            .flags = flags,
-                            .timeout_ms = TIMEOUT_MS}};
+        {0}};
+    struct hosts h = {
+        .c = {.syntax = {.name = "hosts",
+                         .usage =
+                             "usage: mlaunch hosts [OPTIONS]\n\n"
+                             "Shows the hosts that a job with these options would use. With\n"
+                             "--probe finds how their RDMA devices are wired, by traffic, and\n"
+                             "shows it.",
+                         .own = flags},
+              .timeout_ms = TIMEOUT_MS}};
     struct fault why;
     int rc;
 

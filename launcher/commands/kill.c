@@ -100,19 +100,22 @@ static json_t *kill_question(struct query_command *c, struct fault *why)
 int kill_run(int argc, char **argv)
 {
     static const char ends[] = "the ranks get SIGTERM, and SIGKILL after the job's --grace";
-    static const struct query_hint hints[] = {
+    static const struct command_hint hints[] = {
         {"-9", ends}, {"-KILL", ends},    {"-15", ends}, {"-TERM", ends},   {"-s", ends},
         {"-f", ends}, {"--signal", ends}, {"-2", ends},  {"--force", ends}, {NULL, NULL}};
-    struct query_flag flags[] = {{.name = "json", .help = "the answer as JSON"}, {.name = NULL}};
+    static const struct option flags[] = {{.name = "json", .help = "the answer as JSON"}, {0}};
     struct query_command c = {
-        .name = "kill",
-        .usage = "usage: mlaunch kill [OPTIONS] JOB\n\n"
+        .syntax =
+            {.name = "kill",
+             .usage =
+                 "usage: mlaunch kill [OPTIONS] JOB\n\n"
                  "Ends the job with that id, which mlaunch ps shows, or with that --name, through\n"
                  "its agents on the given hosts; one of the job's hosts is enough. Its mlaunch\n"
                  "says so and ends with status 143.",
-        .job_word = JOB_WORD_NEEDED,
-        .flags = flags,
-        .hints = hints,
+             .own = flags,
+             .hints = hints,
+             .words_most = 1},
+        .needs_job = true,
         .timeout_ms = TIMEOUT_MS,
         .word = "found"};
 

@@ -426,23 +426,25 @@ static json_t *ps_question(struct query_command *c, struct fault *why)
 int ps_run(int argc, char **argv)
 {
     static const char all[] = "it lists all your jobs, and for root everybody's; -v adds the ranks";
-    static const struct query_hint hints[] = {{"-a", all},     {"-A", all},    {"-e", all},
-                                              {"-l", all},     {"--all", all}, {"-u", all},
-                                              {"--user", all}, {NULL, NULL}};
-    struct query_flag flags[] = {
+    static const struct command_hint hints[] = {{"-a", all},     {"-A", all},    {"-e", all},
+                                                {"-l", all},     {"--all", all}, {"-u", all},
+                                                {"--user", all}, {NULL, NULL}};
+    static const struct option flags[] = {
         {.name = "stacks",
          .help = "which call each rank of JOB, or of the only live job, waits in, and where, from "
                  "gdb or the kernel"},
         {.name = "json", .help = "the answer as JSON"},
-        {.name = NULL}};
+        {0}};
     struct query_command c = {
-        .name = "ps",
-        .usage = "usage: mlaunch ps [OPTIONS] [JOB]\n\n"
+        .syntax =
+            {.name = "ps",
+             .usage =
+                 "usage: mlaunch ps [OPTIONS] [JOB]\n\n"
                  "Lists the jobs on the given hosts, a line for each host of each job: yours,\n"
                  "and for root everybody's. With JOB, an id or a name, or -v, its ranks too.",
-        .job_word = JOB_WORD_OPTIONAL,
-        .flags = flags,
-        .hints = hints,
+             .own = flags,
+             .hints = hints,
+             .words_most = 1},
         .timeout_ms = TIMEOUT_MS,
         .lists = {"jobs", "orphans"}};
 

@@ -97,7 +97,7 @@ check_error 125 "there is no program qsub in PATH here" "a system that is not th
 refused() {
     local regex=$1
     shift
-    check_error 125 "^mlaunch: error: batch: .*$regex" "$(printf ' %q' mlaunch batch \
+    check_error 125 "^mlaunch: error: .*$regex" "$(printf ' %q' mlaunch batch \
         "$@") is refused" batch "$@"
     check_output "" "and nothing is printed" cat "$OUT"
 }
@@ -114,7 +114,7 @@ refused "--extra: '.*' contains a control character" slurm --extra $'a\nb' -- tr
 refused "has a line that begins with '#'" sge -- sh -c $'true\n#$ -q all.q'
 refused 'unknown option --hostfil; did you mean --hostfile\?' slurm --hostfil x -- true
 refused 'unknown option --nodez; did you mean --nodes\?' slurm --nodez 3 -- x
-refused 'unknown option --zzz; mlaunch --help lists all; mlaunch batch --help lists those of batch, and --extra passes others on' \
+refused 'unknown option --zzz; mlaunch batch --help and mlaunch --help list all, --extra passes others on' \
     slurm --zzz -- true
 refused "--mem is srun's: .* mlaunch batch with --extra" slurm --mem 4G -- true
 refused "-N is both srun's and mpirun's: --ppn" pbs -N 3 -- true
@@ -142,5 +142,5 @@ while read -r option; do
         "mlaunch-batch(1) has $option"
     check_match " $option( |\$|')" <(sed -n '/== batch.*-gt 2/,/fi$/p' \
         "$SOURCE/doc/completion/mlaunch" | sed "s/'/ /g") "completion has $option"
-done < <(grep -oE '^  --[a-z-]+' "$OUT" | grep -v -- --help)
+done < <(grep -oE '^  (-.,|   ) --[a-z-]+' "$OUT" | cut -c7- | grep -v -- --help)
 done_testing

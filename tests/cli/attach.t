@@ -49,7 +49,7 @@ check_error 125 "no rank 2 of job attached runs on this host" "no such rank" att
 check_error 125 "no job gone of yours runs on this host" "no such job" attach gone 0
 check_error 125 "'x' is not a rank" "no rank" attach attached x
 check_error 125 "write mlaunch attach JOB RANK" "no rank at all" attach attached
-check_error 125 "leave --detach out" "an option without meaning" attach --detach attached 0
+check_error 125 "mlaunch attach has no --detach: it runs one command beside a rank" "an option without meaning" attach --detach attached 0
 if [ "$(id -u)" = 0 ] && command -v setpriv > /dev/null; then
     run setpriv --reuid 65534 --regid 65534 --clear-groups env HOME=/ "$MLAUNCH" attach attached 0 -- true
     check_match "no job attached of yours runs|belongs to another user" "$ERR" "another user may not"

@@ -195,11 +195,11 @@ refused 'lat has one algorithm only' lat --tune
 refused 'sizes in ascending order' --tune --sizes 8,4
 refused '--save writes what --tune finds' --save "$T/tuned"
 refused 'a barrier has none' barrier --plot "$T/no.svg"
-refused 'error: unknown option --sises; did you mean --sizes' --sises=4
+refused 'error: mlaunch bench: unknown option --sises; did you mean --sizes' --sises=4
 refused 'unknown option --npp; did you mean --np\?' --npp 2
 refused '--op and is not for float32, but for integers' --op and --sizes 8
 refused "--plot: 'x.png' is not a file's name that ends in .svg" --plot x.png
-refused 'unknown option -w; see mlaunch bench --help' -w 5
+refused 'mlaunch bench has no -w: it warms up by itself' -w 5
 refused 'not gathr; did you mean gather' gathr
 bench osu_latency --sizes 8
 ends 0 "spelled as OSU does, and without -n"

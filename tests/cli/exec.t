@@ -99,9 +99,9 @@ ended 125 "a host that died: status 125"
 check_match "^\[${H1%1}\[1,3\]\] on$" "$T/out" "the others went on"
 check_match "^\[$H2\] mlaunch: .*host $H2" "$T/err" "the lost host is named"
 
-check_error 125 "leave -n out" "exec has no ranks" "$MLAUNCH" exec -n 2 -- true
+check_error 125 "mlaunch exec has no -n: it runs one command once on each host" "exec has no ranks" "$MLAUNCH" exec -n 2 -- true
 check_error 125 "leave ':' out" "exec has one command" "$MLAUNCH" exec true : false
-check_error 125 "leave --detach out" "exec waits for its command" "$MLAUNCH" exec --detach -- true
+check_error 125 "mlaunch exec has no --detach: it runs one command" "exec waits for its command" "$MLAUNCH" exec --detach -- true
 check_error 125 "no program given" "exec needs a command" "$MLAUNCH" exec -H "$H1"
 check_match "^usage: mlaunch exec" <("$MLAUNCH" exec --help) "--help"
 done_testing

@@ -108,7 +108,7 @@ room $t/metrics $b/text $b/process $i/options $l/ask
 room $t/top $b/text $b/process $r/stacks $l/ask
 room $t/verify $b/text $b/process $l/ask
 room $t/bench/command $b/text $b/process $i/options
-room $t/bench/compare $b/text $b/process $t/bench/command
+room $t/bench/compare $b/text $b/process $i/options $t/bench/command
 room $t/bench/measure $t/bench/command
 room $t/bench/pair $b/text $t/bench/command $t/bench/measure
 room $t/bench/program $b/text $t/bench/command $t/bench/measure $t/bench/pair

@@ -45,9 +45,9 @@ int nearest_distance(const char *a, const char *b)
 
 void nearest_offer(struct nearest *n, const char *known)
 {
-    int d = nearest_distance(n->typed, known);
+    int d = known ? nearest_distance(n->typed, known) : 0;
 
-    if (!n->best || d < n->distance) {
+    if (known && (!n->best || d < n->distance)) {
         n->best = known;
         n->distance = d;
     }

@@ -15,7 +15,7 @@ struct nearest {
     const char *best;
     int distance;
 };
-void nearest_offer(struct nearest *n, const char *known);
+void nearest_offer(struct nearest *n, const char *known); /* takes NULL */
 
 /* Returns the nearest of them, if it is near enough for a typing mistake; else NULL, because no
  * suggestion is better than a far-fetched one. */

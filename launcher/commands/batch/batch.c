@@ -69,7 +69,7 @@ int batch_main(int argc, char **argv)
     else if (!rc)
         rc = script_deliver(&b, &why);
     if (rc)
-        log_error("batch: %s", why.text);
+        log_error("%s", why.text);
     batch_options_clear(&b);
     return rc ? STATUS_OURS : 0;
 }

@@ -60,7 +60,7 @@ static int key_find(struct config_source *s, const char *key, struct target *t)
 {
     t->option = option_table_find(key);
     if (!t->option)
-        return option_table_unknown(key, "", s->why);
+        return option_table_unknown(key, s->why);
     if (t->option->scope == OPTION_COMMAND)
         return fault_set(s->why, ML_ERR_ARGUMENT,
                          "%s goes on the command line, not into a configuration file", key);

@@ -7,6 +7,7 @@
 #include "launcher/base/text/nearest.h"
 #include "launcher/base/text/text_file.h"
 #include "launcher/input/options/foreign.h"
+#include "launcher/input/options/option_value.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -24,83 +25,14 @@ enum {
     VERBOSE_MOST = 2, /* -vv; further ones change nothing */
 };
 
-/* set_choice() writes enums of struct options through an int. */
+/* option_value_choice() writes enums of struct options through an int. */
 static_assert(sizeof(enum backend_choice) == sizeof(int), "an enum has the size of an int");
 static_assert(sizeof(enum bind_mode) == sizeof(int), "an enum has the size of an int");
 
-static void *field_of(struct options *o, struct app_options *app, const struct option *spec)
-{
-    return (spec->scope == OPTION_APP ? (char *)app : (char *)o) + spec->field;
-}
-
-static int set_number(struct options *o, struct app_options *app, const struct option *spec,
-                      const char *value, struct fault *why)
-{
-    char shown[TEXT_SHOWN];
-    int64_t n;
-
-    if (!number_parse(value, spec->min, spec->max, &n))
-        return fault_set(why, ML_ERR_ARGUMENT,
-                         "'%s' is not a whole number from %" PRId64 " to %" PRId64,
-                         text_show(shown, value), spec->min, spec->max);
-    *(int *)field_of(o, app, spec) = (int)n;
-    return 0;
-}
-
-static int set_text(struct options *o, struct app_options *app, const struct option *spec,
-                    const char *value, struct fault *why)
-{
-    char **field = field_of(o, app, spec), *copy = NULL;
-    int rc;
-
-    if (!*value)
-        return fault_set(why, ML_ERR_ARGUMENT, "the value is empty");
-    rc = string_copy(&copy, value, why);
-    if (rc)
-        return rc;
-    free(*field);
-    *field = copy;
-    return 0;
-}
-
-/* The words of a table: "a, b or c". */
-static void list_choices(char *out, size_t size, const struct named_value *c)
-{
-    size_t n = 0;
-
-    for (bool first = true; c->word; c++, first = false) {
-        bool last = !c[1].word;
-
-        n += (size_t)snprintf(out + n, size - n, "%s%s",
-                              first  ? ""
-                              : last ? " or "
-                                     : ", ",
-                              c->word);
-    }
-}
-
-static int set_choice(struct options *o, struct app_options *app, const struct option *spec,
-                      const char *value, struct fault *why)
-{
-    char shown[TEXT_SHOWN], list[128];
-    bool has_rule = strncmp(value, "ppr:", 4) == 0; /* mpirun's --map-by ppr:2:node */
-
-    for (const struct named_value *c = spec->choices; c->word; c++) {
-        if (strcmp(c->word, value) != 0)
-            continue;
-        *(int *)field_of(o, app, spec) = c->value;
-        return 0;
-    }
-    list_choices(list, sizeof(list), spec->choices);
-    return fault_set(why, ML_ERR_ARGUMENT, "'%s' is not %s%s", text_show(shown, value), list,
-                     has_rule ? "; --ppn is the number of ranks a host" : "");
-}
-
-static int set_backend(struct options *o, struct app_options *app, const struct option *spec,
-                       const char *value, struct fault *why)
+static int set_backend(void *to, const struct option *spec, const char *value, struct fault *why)
 {
     const char *hint = foreign_backend_hint(value);
-    int rc = set_choice(o, app, spec, value, why);
+    int rc = option_value_choice(to, spec, value, why);
     char was[sizeof(why->text)];
 
     if (!rc || !hint)
@@ -109,36 +41,11 @@ static int set_backend(struct options *o, struct app_options *app, const struct 
     return fault_set(why, rc, "%s; %s", was, hint);
 }
 
-static int parse_flag(bool *out, const char *value, struct fault *why)
-{
-    static const char *const words[] = {"false", "no", "off", "0", "true", "yes", "on", "1"};
-    char shown[TEXT_SHOWN];
-
-    if (!value) {
-        *out = true;
-        return 0;
-    }
-    for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
-        if (strcasecmp(words[i], value) == 0) {
-            *out = i >= 4;
-            return 0;
-        }
-    }
-    return fault_set(why, ML_ERR_ARGUMENT, "'%s' is neither true nor false",
-                     text_show(shown, value));
-}
-
-static int set_flag(struct options *o, struct app_options *app, const struct option *spec,
-                    const char *value, struct fault *why)
-{
-    return parse_flag(field_of(o, app, spec), value, why);
-}
-
 /* Adds to the hosts of the same layer, and replaces those of a lower one. */
-static int add_hosts(struct options *o, int *layer, const struct option *spec, const char *value,
+static int hosts_add(struct options *o, int *layer, const struct option *spec, const char *value,
                      struct fault *why)
 {
-    const char *before = *(char **)field_of(o, NULL, spec);
+    const char *before = *(char **)option_value_field(o, spec);
     bool adds = before && *layer == o->layer && *value;
     char *both = NULL;
     int rc = 0;
@@ -147,53 +54,45 @@ static int add_hosts(struct options *o, int *layer, const struct option *spec, c
         rc = string_format(&both, why, "%s%s%s", before,
                            before[strlen(before) - 1] == ',' ? "" : ",", value);
     if (!rc)
-        rc = set_text(o, NULL, spec, adds ? both : value, why);
+        rc = option_value_text(o, spec, adds ? both : value, why);
     free(both);
     if (!rc)
         *layer = o->layer;
     return rc;
 }
 
-static int set_hosts(struct options *o, struct app_options *app, const struct option *spec,
-                     const char *value, struct fault *why)
+static int set_hosts(void *to, const struct option *spec, const char *value, struct fault *why)
 {
-    (void)app;
-    return add_hosts(o, &o->hosts_layer, spec, value, why);
+    struct options *o = to;
+
+    return hosts_add(o, &o->hosts_layer, spec, value, why);
 }
 
-static int set_spare_hosts(struct options *o, struct app_options *app, const struct option *spec,
-                           const char *value, struct fault *why)
+static int set_spare_hosts(void *to, const struct option *spec, const char *value,
+                           struct fault *why)
 {
-    (void)app;
-    return add_hosts(o, &o->spare_hosts_layer, spec, value, why);
+    struct options *o = to;
+
+    return hosts_add(o, &o->spare_hosts_layer, spec, value, why);
 }
 
-static int set_hostfile(struct options *o, struct app_options *app, const struct option *spec,
-                        const char *value, struct fault *why)
+static int set_hostfile(void *to, const struct option *spec, const char *value, struct fault *why)
 {
+    struct options *o = to;
+
     o->hostfile_layer = o->layer;
-    return set_text(o, app, spec, value, why);
+    return option_value_text(to, spec, value, why);
 }
 
 /* Checks only the form: plan_create() looks the variables up in the caller's environment. */
-static int set_env(struct options *o, struct app_options *app, const struct option *spec,
-                   const char *value, struct fault *why)
+static int set_env(void *to, const struct option *spec, const char *value, struct fault *why)
 {
     int rc = environment_check_argument(value, why);
 
-    return rc ? rc : string_list_add(field_of(o, app, spec), value, why);
+    return rc ? rc : string_list_add(option_value_field(to, spec), value, why);
 }
 
-static int add_text(struct options *o, struct app_options *app, const struct option *spec,
-                    const char *value, struct fault *why)
-{
-    if (!*value)
-        return fault_set(why, ML_ERR_ARGUMENT, "the value is empty");
-    return string_list_add(field_of(o, app, spec), value, why);
-}
-
-static int set_stdin(struct options *o, struct app_options *app, const struct option *spec,
-                     const char *value, struct fault *why)
+static int set_stdin(void *to, const struct option *spec, const char *value, struct fault *why)
 {
     char shown[TEXT_SHOWN];
     int64_t rank;
@@ -202,21 +101,20 @@ static int set_stdin(struct options *o, struct app_options *app, const struct op
         !number_parse(value, 0, RANKS_LIMIT, &rank))
         return fault_set(why, ML_ERR_ARGUMENT, "'%s' is not none, all or a rank",
                          text_show(shown, value));
-    return set_text(o, app, spec, value, why);
+    return option_value_text(to, spec, value, why);
 }
 
 /* "--pty", "--pty=RANK"; and the words of a flag, for configuration files. */
-static int set_pty(struct options *o, struct app_options *app, const struct option *spec,
-                   const char *value, struct fault *why)
+static int set_pty(void *to, const struct option *spec, const char *value, struct fault *why)
 {
+    struct options *o = to;
     char shown[TEXT_SHOWN];
     int64_t rank = 0;
 
-    (void)app;
     (void)spec;
     if (value && number_parse(value, 0, RANKS_LIMIT, &rank))
         o->pty = true;
-    else if (parse_flag(&o->pty, value, why))
+    else if (option_value_parse_flag(&o->pty, value, why))
         return fault_set(why, ML_ERR_ARGUMENT, "'%s' is not a rank", text_show(shown, value));
     o->pty_rank = (int)rank;
     return 0;
@@ -238,8 +136,7 @@ static int pattern_check(const char *value, struct fault *why)
 
 /* Anything but the two words is a directory or a pattern. A word that looks like one of them
  * mistyped is refused, as otherwise a directory of that name would be made. */
-static int set_output(struct options *o, struct app_options *app, const struct option *spec,
-                      const char *value, struct fault *why)
+static int set_output(void *to, const struct option *spec, const char *value, struct fault *why)
 {
     static const char *const words[] = {"label", "raw", NULL};
     const char *near = nearest_word(value, words);
@@ -250,7 +147,7 @@ static int set_output(struct options *o, struct app_options *app, const struct o
                          near, value);
     if (foreign_refuse_output(value, why) || pattern_check(value, why))
         return ML_ERR_ARGUMENT;
-    return set_text(o, app, spec, value, why);
+    return option_value_text(to, spec, value, why);
 }
 
 /* Seconds with up to three decimals, and a unit as timeout(1) has them: 5, 0.5, 90s, 15m, 2h. */
@@ -284,8 +181,7 @@ static bool duration_parse(const char *value, int64_t *ms)
     return true;
 }
 
-static int set_seconds(struct options *o, struct app_options *app, const struct option *spec,
-                       const char *value, struct fault *why)
+static int set_seconds(void *to, const struct option *spec, const char *value, struct fault *why)
 {
     char shown[TEXT_SHOWN];
     int64_t ms;
@@ -295,12 +191,11 @@ static int set_seconds(struct options *o, struct app_options *app, const struct 
                          "'%s' is not a time from %" PRId64 " to %" PRId64
                          " seconds, such as 90, 90s, 15m or 2h",
                          text_show(shown, value), spec->min, spec->max);
-    *(int *)field_of(o, app, spec) = (int)ms;
+    *(int *)option_value_field(to, spec) = (int)ms;
     return 0;
 }
 
-static int set_grace(struct options *o, struct app_options *app, const struct option *spec,
-                     const char *value, struct fault *why)
+static int set_grace(void *to, const struct option *spec, const char *value, struct fault *why)
 {
     char shown[TEXT_SHOWN];
     int64_t ms;
@@ -309,17 +204,17 @@ static int set_grace(struct options *o, struct app_options *app, const struct op
         return fault_set(why, ML_ERR_ARGUMENT,
                          "'%s' is not a number of seconds, such as 5, 0.5 or 2m",
                          text_show(shown, value));
-    *(int *)field_of(o, app, spec) = (int)ms;
+    *(int *)option_value_field(to, spec) = (int)ms;
     return 0;
 }
 
-static int set_verbose(struct options *o, struct app_options *app, const struct option *spec,
-                       const char *value, struct fault *why)
+static int set_verbose(void *to, const struct option *spec, const char *value, struct fault *why)
 {
+    struct options *o = to;
     int rc = 0;
 
     if (value)
-        rc = set_number(o, app, spec, value, why);
+        rc = option_value_number(to, spec, value, why);
     else
         o->verbose = o->verbose < 0 ? 1 : o->verbose + 1;
     if (o->verbose > VERBOSE_MOST)
@@ -327,21 +222,19 @@ static int set_verbose(struct options *o, struct app_options *app, const struct 
     return rc;
 }
 
-static int set_quiet(struct options *o, struct app_options *app, const struct option *spec,
-                     const char *value, struct fault *why)
+static int set_quiet(void *to, const struct option *spec, const char *value, struct fault *why)
 {
+    struct options *o = to;
     bool quiet = false;
-    int rc = parse_flag(&quiet, value, why);
+    int rc = option_value_parse_flag(&quiet, value, why);
 
-    (void)app;
     (void)spec;
     if (!rc)
         o->verbose = quiet ? -1 : o->verbose < 0 ? 0 : o->verbose;
     return rc;
 }
 
-static int set_name(struct options *o, struct app_options *app, const struct option *spec,
-                    const char *value, struct fault *why)
+static int set_name(void *to, const struct option *spec, const char *value, struct fault *why)
 {
     char shown[TEXT_SHOWN];
 
@@ -350,15 +243,13 @@ static int set_name(struct options *o, struct app_options *app, const struct opt
                          "'%s' is not a job's name: at most %d letters, digits and . _ -, a "
                          "letter first",
                          text_show(shown, value), JOB_NAME - 1);
-    return set_text(o, app, spec, value, why);
+    return option_value_text(to, spec, value, why);
 }
 
 /* command_line.c acts upon --help and --version. */
-static int set_nothing(struct options *o, struct app_options *app, const struct option *spec,
-                       const char *value, struct fault *why)
+static int set_nothing(void *to, const struct option *spec, const char *value, struct fault *why)
 {
-    (void)o;
-    (void)app;
+    (void)to;
     (void)spec;
     (void)value;
     (void)why;
@@ -386,7 +277,7 @@ const struct option option_table[] = {
     {.help = "Most used"},
     {"np", NULL, 'n', "N",
      "ranks in all (default: --ppn times the hosts, or one a slot of the hosts, or 1 here)",
-     .set = set_number, .min = 1, .max = RANKS_LIMIT, OF_APP(np)},
+     .set = option_value_number, .min = 1, .max = RANKS_LIMIT, OF_APP(np)},
     {"hosts", NULL, 'H', "LIST", "hosts, with slots: a,b:4,n[1-8]; repeats",
      .set = set_hosts, OF(hosts)},
     {"hostfile", NULL, 0, "FILE", "hosts as JSON or text: hostfile(5)",
@@ -405,35 +296,35 @@ const struct option option_table[] = {
     {"timeout", NULL, 0, "SECS", "end the job after SECS (or 90s, 15m, 2h), with status 124",
      .set = set_seconds, .min = 0, .max = SECONDS_LIMIT, OF(timeout_ms)},
     {"restarts", NULL, 0, "N", "start the whole job again after a failure, at most N times",
-     .set = set_number, .min = 0, .max = INT_MAX, OF(job.restarts)},
+     .set = option_value_number, .min = 0, .max = INT_MAX, OF(job.restarts)},
     {"dry-run", NULL, 0, NULL, "print the plan, start nothing",
-     .set = set_flag, OF(dry_run)},
+     .set = option_value_flag, OF(dry_run)},
     {"verbose", NULL, 'v', NULL, "print more; -vv (or more of them): what each part does",
      .set = set_verbose, .min = 0, .max = 9, OF(verbose)},
 
     {.help = "How many ranks, and where"},
     {"ppn", "repeat-hosts", 0, "N", "ranks a host",
-     .set = set_number, .min = 1, .max = RANKS_LIMIT, OF(ppn)},
+     .set = option_value_number, .min = 1, .max = RANKS_LIMIT, OF(ppn)},
     {"oversubscribe", NULL, 0, NULL, "more ranks than the stated slots",
-     .set = set_flag, OF(oversubscribe)},
+     .set = option_value_flag, OF(oversubscribe)},
     {"map-by", NULL, 0, "slot|host",
      "fill each host before the next (slot), or deal ranks out (host)",
-     .set = set_choice, .choices = maps, OF(map_by)},
+     .set = option_value_choice, .choices = maps, OF(map_by)},
     {"bind-to", NULL, 0, "none|hwthread|core|l3cache|socket|numa",
      "bind each rank to its share of a host's cores",
-     .set = set_choice, .choices = job_words_bind, OF(job.bind)},
+     .set = option_value_choice, .choices = job_words_bind, OF(job.bind)},
 
     {.help = "What a rank gets"},
     {"env-file", NULL, 0, "FILE", "NAME=VALUE lines; -x wins over them",
-     .set = add_text, OF_APP(env_files)},
+     .set = option_value_list, OF_APP(env_files)},
     {"cwd", NULL, 0, "DIR", "working directory (default: this one where it exists, else home)",
-     .set = set_text, OF_APP(cwd)},
+     .set = option_value_text, OF_APP(cwd)},
     {"stage", NULL, 0, NULL,
      "copy the program to the other hosts, for the time of the job (no shared home is needed)",
-     .set = set_flag, OF(stage)},
+     .set = option_value_flag, OF(stage)},
     {"stage-libs", NULL, 0, NULL,
      "--stage, and the shared libraries that the program needs and a host lacks",
-     .set = set_flag, OF(stage_libs)},
+     .set = option_value_flag, OF(stage_libs)},
     {"stdin", NULL, 0, "none|all|RANK",
      "the ranks that read stdin (default: rank 0; in the background none)",
      .set = set_stdin, OF(stdin_to)},
@@ -441,43 +332,43 @@ const struct option option_table[] = {
      "a terminal for rank 0, or with --pty=RANK for another: for shells, editors, debuggers",
      .set = set_pty},
     {"no-compat", NULL, 0, NULL, "none of the variables of other launchers (RANK, WORLD_SIZE, ...)",
-     .set = set_flag, OF(no_compat)},
+     .set = option_value_flag, OF(no_compat)},
     {"mpi", NULL, 0, "auto|pmi1|pmix|none",
      "how MPI programs start; auto: PMIx if they need Open MPI, else PMI-1",
-     .set = set_choice, .choices = job_words_mpi, OF(job.mpi)},
+     .set = option_value_choice, .choices = job_words_mpi, OF(job.mpi)},
 
     {.help = "Output"},
     {"buffer", NULL, 0, "line|full|none",
      "when the C library and Python write a rank's output: each line (default), full buffers, "
      "or at once",
-     .set = set_choice, .choices = job_words_buffer, OF(job.buffer)},
+     .set = option_value_choice, .choices = job_words_buffer, OF(job.buffer)},
     {"timestamp", NULL, 0, NULL, "the time before each line",
-     .set = set_flag, OF(timestamp)},
+     .set = option_value_flag, OF(timestamp)},
     {"summary", NULL, 0, NULL,
      "a table at the end: the time, processor time and memory of each rank and host",
-     .set = set_flag, OF(summary)},
+     .set = option_value_flag, OF(summary)},
     {"events", NULL, 0, "FILE", "write what happens, one JSON object a line",
-     .set = set_text, OF(events)},
+     .set = option_value_text, OF(events)},
     {"record", NULL, 0, "FILE", "write all calls of all ranks, one JSON object a line",
-     .set = set_text, OF(record)},
+     .set = option_value_text, OF(record)},
     {"trace", NULL, 0, "FILE", "write all calls of all ranks as a trace for ui.perfetto.dev",
-     .set = set_text, OF(trace)},
+     .set = option_value_text, OF(trace)},
     {"compare-hashes", NULL, 0, "FILE",
      "write hashes of all calls' data, or compare them with those of an earlier run",
-     .set = set_text, OF(compare_hashes)},
+     .set = option_value_text, OF(compare_hashes)},
     {"quiet", NULL, 'q', NULL, "print errors only",
      .set = set_quiet, OF(verbose)},
 
     {.help = "Finding faults"},
     {"wrap", NULL, 0, "RANKS:CMD",
      "run these ranks (0,3-5 or all) under CMD: --wrap '3: strace -o trace.{rank}'; repeats",
-     .set = add_text, OF(wraps)},
+     .set = option_value_list, OF(wraps)},
     {"gdb", NULL, 0, "RANKS",
      "a debugger for each of these ranks: in windows of tmux on a terminal, else gdbserver",
-     .set = set_text, OF(gdb)},
+     .set = option_value_text, OF(gdb)},
     {"chaos", NULL, 0, "ACTIONS",
      "faults on purpose: 'kill 3 after 10s; stop 2 for 5s; cut HOST after 20s'",
-     .set = set_text, OF(chaos)},
+     .set = option_value_text, OF(chaos)},
 
     {.help = "The end"},
     {"stall", NULL, 0, "SECS",
@@ -487,7 +378,7 @@ const struct option option_table[] = {
      .set = set_grace, OF(job.grace_ms)},
     {"on-failure", NULL, 0, "stop|continue",
      "when a rank fails: end the others (default), or let them run",
-     .set = set_choice, .choices = failures, OF(on_failure)},
+     .set = option_value_choice, .choices = failures, OF(on_failure)},
     {"spare-hosts", NULL, 0, "LIST",
      "hosts that take the places of lost ones in a restart (--restarts); repeats",
      .set = set_spare_hosts, OF(spare_hosts)},
@@ -495,70 +386,70 @@ const struct option option_table[] = {
     {.help = "The data path"},
     {"local", NULL, 0, "shm|net",
      "the path between ranks of one host: shared memory, or the network's",
-     .set = set_choice, .choices = locals, OF(local)},
+     .set = option_value_choice, .choices = locals, OF(local)},
     {"secure", NULL, 0, NULL, "encrypt what ranks on different hosts send to each other over TCP",
-     .set = set_flag, OF(job.secure)},
+     .set = option_value_flag, OF(job.secure)},
     {"tuning", NULL, 0, "FILE",
      "the algorithms of collective calls that `mlaunch bench --tune --save FILE` has found",
-     .set = set_text, OF(tuning)},
+     .set = option_value_text, OF(tuning)},
     {"eager", NULL, 0, NULL, "connect the ranks before main()",
-     .set = set_flag, OF(job.eager)},
+     .set = option_value_flag, OF(job.eager)},
     {"init-timeout", NULL, 0, "SECS", "how long ranks wait for each other (60)",
      .set = set_seconds, .min = 1, .max = SECONDS_LIMIT, OF(job.init_timeout_ms)},
     {"port", NULL, 0, "N", "the coordinator's port",
-     .set = set_number, .min = 0, .max = 65535, OF(job.port)},
+     .set = option_value_number, .min = 0, .max = 65535, OF(job.port)},
     {"starting-port", NULL, 0, "N",
      "the coordinator on N (unless --port), rank r's listener on N+1+r",
-     .set = set_number, .min = 0, .max = 65535, OF(job.starting_port)},
+     .set = option_value_number, .min = 0, .max = 65535, OF(job.starting_port)},
 
     {.help = "RDMA"},
     {"rdma-device", NULL, 0, "NAME",
      "backend rdma: this device on every host, instead of the hostfile's wiring",
-     .set = set_text, OF(rdma_device)},
+     .set = option_value_text, OF(rdma_device)},
     {"rdma-port", NULL, 0, "N",
      "port of the RDMA devices (default: the one that reaches the peer best)",
-     .set = set_number, .min = 1, .max = 255, OF(job.rdma.port)},
+     .set = option_value_number, .min = 1, .max = 255, OF(job.rdma.port)},
     {"gid-index", NULL, 0, "N",
      "index in the RDMA ports' GID tables (default: what fits each pair best)",
-     .set = set_number, .min = 0, .max = 255, OF(job.rdma.gid_index)},
+     .set = option_value_number, .min = 0, .max = 255, OF(job.rdma.gid_index)},
     {"mtu", NULL, 0, "N", "RDMA path MTU in bytes, at most (default: the smaller of both ports')",
-     .set = set_number, .min = 256, .max = 4096, OF(job.rdma.mtu)},
+     .set = option_value_number, .min = 256, .max = 4096, OF(job.rdma.mtu)},
     {"qp", NULL, 0, "auto|rc|uc",
      "RDMA queue pairs: reliable, or unreliable connections; auto: rc where it is offered",
-     .set = set_choice, .choices = queue_pairs, OF(job.rdma.qp)},
+     .set = option_value_choice, .choices = queue_pairs, OF(job.rdma.qp)},
 
     {.help = "Reaching the hosts"},
     {"ssh-config", NULL, 0, "FILE", "instead of ~/.ssh/config, as ssh -F",
-     .set = set_text, OF(ssh_config)},
+     .set = option_value_text, OF(ssh_config)},
     {"agent", NULL, 0, "PATH", "mlaunch-agent on the hosts (default: found, or copied there)",
-     .set = set_text, OF(agent)},
+     .set = option_value_text, OF(agent)},
     {"agent-launcher", NULL, 0, "ssh|srun|command",
      "what starts the agents (default: srun inside a Slurm job, else ssh)",
-     .set = set_choice, .choices = launchers, OF(agent_launcher)},
+     .set = option_value_choice, .choices = launchers, OF(agent_launcher)},
     {"agent-command", NULL, 0, "CMD", "start the agents with CMD, such as 'docker exec -i {host}'",
-     .set = set_text, OF(agent_command)},
+     .set = option_value_text, OF(agent_command)},
     {"prolog", NULL, 0, "CMD",
      "run by sh once on each host before its ranks; none start if it fails",
-     .set = set_text, OF(job.prolog)},
+     .set = option_value_text, OF(job.prolog)},
     {"epilog", NULL, 0, "CMD", "run by sh once on each host when its ranks have ended",
-     .set = set_text, OF(job.epilog)},
+     .set = option_value_text, OF(job.epilog)},
 
     {.help = "In the background"},
     {"detach", NULL, 0, NULL,
      "go to the background once all ranks have started, and print the job's id; mlaunch logs "
      "prints what it writes",
-     .scope = OPTION_COMMAND, .set = set_flag, OF(detach)},
+     .scope = OPTION_COMMAND, .set = option_value_flag, OF(detach)},
     {"json", NULL, 0, NULL, "with --detach: print the job's id, name, log and pid as JSON",
-     .scope = OPTION_COMMAND, .set = set_flag, OF(json)},
+     .scope = OPTION_COMMAND, .set = option_value_flag, OF(json)},
     {"name", NULL, 0, "NAME", "the job's name, for ps, kill and logs; one job at a time has it",
      .scope = OPTION_COMMAND, .set = set_name, OF(job.name)},
 
     {.help = "This command"},
     {"config", NULL, 0, "FILE",
      "a configuration file, after /etc/mlaunch.ini and ~/.config/mlaunch/mlaunch.ini",
-     .scope = OPTION_COMMAND, .set = set_text, OF(config)},
+     .scope = OPTION_COMMAND, .set = option_value_text, OF(config)},
     {"profile", NULL, 0, "NAME", "use section [profile NAME] of the configuration",
-     .scope = OPTION_COMMAND, .set = set_text, OF(profile)},
+     .scope = OPTION_COMMAND, .set = option_value_text, OF(profile)},
     {"version", NULL, 0, NULL, "print version, build id and optional parts",
      .scope = OPTION_COMMAND, .set = set_nothing},
     {"help", NULL, 'h', NULL, "print this",
@@ -569,8 +460,8 @@ const struct option option_table[] = {
 /* The keys of section [ssh] of configuration files. */
 static const struct option ssh_table[] = {
     {"connect-timeout", NULL, 0, "SECS", NULL,
-     .set = set_number, .min = 1, .max = SECONDS_LIMIT, OF(ssh_connect_timeout_s)},
-    {"config", NULL, 0, "FILE", NULL, .set = set_text, OF(ssh_config)},
+     .set = option_value_number, .min = 1, .max = SECONDS_LIMIT, OF(ssh_connect_timeout_s)},
+    {"config", NULL, 0, "FILE", NULL, .set = option_value_text, OF(ssh_config)},
     {0},
 };
 
@@ -584,20 +475,25 @@ static const struct section_key {
 
 /* clang-format on */
 
-const struct option *option_table_find(const char *name)
+const struct option *option_table_search(const struct option *table, const char *name)
 {
-    for (const struct option *s = option_table; s->help; s++)
-        if (s->name && (strcmp(s->name, name) == 0 || (s->alias && strcmp(s->alias, name) == 0)))
+    for (const struct option *s = table; s->help; s++)
+        if ((s->name && strcmp(s->name, name) == 0) || (s->alias && strcmp(s->alias, name) == 0))
             return s;
     return NULL;
 }
 
-const struct option *option_table_find_letter(char letter)
+const struct option *option_table_search_letter(const struct option *table, char letter)
 {
-    for (const struct option *s = option_table; s->help; s++)
-        if (s->name && s->letter == letter)
+    for (const struct option *s = table; s->help; s++)
+        if (letter && s->letter == letter)
             return s;
     return NULL;
+}
+
+const struct option *option_table_find(const char *name)
+{
+    return option_table_search(option_table, name);
 }
 
 const struct option *option_table_find_ssh(const char *key)
@@ -616,17 +512,7 @@ const struct option *option_table_find_rdma(const char *key)
     return NULL;
 }
 
-void option_table_offer(struct nearest *n)
-{
-    for (const struct option *s = option_table; s->help; s++) {
-        if (s->name)
-            nearest_offer(n, s->name);
-        if (s->alias)
-            nearest_offer(n, s->alias);
-    }
-}
-
-int option_table_unknown(const char *name, const char *prefix, struct fault *why)
+int option_table_unknown(const char *name, struct fault *why)
 {
     const struct foreign *f = foreign_find(name, strlen(name));
     struct nearest n = {.typed = name};
@@ -637,15 +523,16 @@ int option_table_unknown(const char *name, const char *prefix, struct fault *why
     if (f && f->hint)
         return foreign_refuse(f, shown, why);
     if (f && f->option)
-        return fault_set(why, ML_ERR_ARGUMENT, "unknown option %s%s; here it is called %s%s",
-                         prefix, shown, prefix, f->option);
-    option_table_offer(&n);
+        return fault_set(why, ML_ERR_ARGUMENT, "unknown option %s; here it is called %s", shown,
+                         f->option);
+    for (const struct option *s = option_table; s->help; s++) {
+        nearest_offer(&n, s->name);
+        nearest_offer(&n, s->alias);
+    }
     near = nearest_slip(&n);
-    if (!near)
-        return fault_set(why, ML_ERR_ARGUMENT, "unknown option %s%s; mlaunch --help lists all",
-                         prefix, shown);
-    return fault_set(why, ML_ERR_ARGUMENT, "unknown option %s%s; did you mean %s%s?", prefix, shown,
-                     prefix, near);
+    if (near)
+        return fault_set(why, ML_ERR_ARGUMENT, "unknown option %s; did you mean %s?", shown, near);
+    return fault_set(why, ML_ERR_ARGUMENT, "unknown option %s; mlaunch --help lists all", shown);
 }
 
 int option_table_unknown_ssh(const char *key, struct fault *why)

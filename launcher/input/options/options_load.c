@@ -44,7 +44,7 @@ static int variable_read(struct setting_list *l, const char *variable, struct fa
     if (!rc)
         rc = string_format(&where, why, "%.*s", (int)(value - variable), variable);
     s.where = where;
-    if (!rc && !s.option && (rc = option_table_unknown(name, "", why)))
+    if (!rc && !s.option && (rc = option_table_unknown(name, why)))
         fault_wrap(why, "%s", where);
     else if (!rc)
         rc = setting_add(l, &s, why);
@@ -85,9 +85,9 @@ static int files_read(struct setting_list *l, const struct options_source *from,
     if (!rc)
         rc = config_file_check_profile(&c, why);
     if (!rc)
-        rc = setting_move(l, &c.defaults, why);
+        rc = setting_add_all(l, &c.defaults, why);
     if (!rc)
-        rc = setting_move(l, &c.profile, why);
+        rc = setting_add_all(l, &c.profile, why);
     config_file_clear(&c);
     return rc;
 }
@@ -100,26 +100,36 @@ static int setting_apply(struct options *o, const struct setting *s, struct faul
     if (s->option->scope != OPTION_APP)
         last = first;
     for (int i = first; i <= last && !rc; i++)
-        rc = s->option->set(o, &o->apps[i], s->option, s->value, why);
+        rc = s->option->set(s->option->scope == OPTION_APP ? (void *)&o->apps[i] : o, s->option,
+                            s->value, why);
     return rc ? fault_wrap(why, "%s", s->where) : 0;
 }
 
-static int settings_apply(struct options *o, const struct setting_list *l, struct fault *why)
+/* Own options of a subcommand are not for `o`. Options that have no meaning for it are not on its
+ * command line, and are ignored elsewhere. */
+static int settings_apply(struct options *o, const struct setting_list *l,
+                          const struct command_syntax *syntax, struct fault *why)
 {
     int rc = 0;
 
-    for (size_t i = 0; i < l->count && !rc; i++)
-        rc = setting_apply(o, &l->items[i], why);
+    for (size_t i = 0; i < l->count && !rc; i++) {
+        const struct option *option = l->items[i].option;
+
+        if (option->set && (!syntax->borrows_all || command_syntax_borrows(syntax, option->name)))
+            rc = setting_apply(o, &l->items[i], why);
+    }
     return rc;
 }
 
-/* Takes over the argv of each program. */
+/* Takes over the argv of each program. Options of a program may be set without one, too. */
 static int programs_take(struct options *o, struct command_line *c, struct fault *why)
 {
-    o->apps = calloc((size_t)c->program_count, sizeof(*o->apps));
+    int count = c->program_count ? c->program_count : 1;
+
+    o->apps = calloc((size_t)count, sizeof(*o->apps));
     if (!o->apps)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
-    o->app_count = c->program_count;
+    o->app_count = count;
     for (int i = 0; i < c->program_count; i++) {
         o->apps[i].argv = c->programs[i];
         c->programs[i] = NULL;
@@ -142,37 +152,33 @@ static int settings_gather(struct options *o, struct command_line *c,
     struct setting_list environment = {0}, all = {0};
     int rc;
 
+    for (size_t i = 0; i < c->settings.count; i++)
+        c->settings.items[i].layer = LAYER_COMMAND_LINE;
     if ((rc = programs_take(o, c, why)) ||
         (rc = environment_scan(&environment, from->environment, why)) ||
         (rc = files_read(&all, from, value_find(&c->settings, &environment, "config"),
                          value_find(&c->settings, &environment, "profile"), why)) ||
-        (rc = setting_move(&all, &environment, why)) ||
-        (rc = setting_move(&all, &c->settings, why)))
+        (rc = setting_add_all(&all, &environment, why)) ||
+        (rc = setting_add_all(&all, &c->settings, why)))
         goto out;
-    rc = settings_apply(o, &all, why);
+    rc = settings_apply(o, &all, c->syntax, why);
 out:
     setting_clear(&environment);
     setting_clear(&all);
     return rc;
 }
 
-int options_load_from(struct options **out, const struct options_source *from, struct fault *why)
+static int line_load(struct options **out, struct command_line *c,
+                     const struct options_source *from, struct fault *why)
 {
-    struct command_line c = {0};
-    struct options *o;
-    int rc = command_line_read(&c, from->argc, from->argv, LAYER_COMMAND_LINE, why);
+    struct options *o = options_create();
+    int rc = 0;
 
-    if (rc)
-        return rc;
-    o = options_create();
-    if (!o) {
-        command_line_clear(&c);
+    if (!o)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
-    }
-    o->action = c.action;
+    o->action = c->action;
     if (o->action == OPTIONS_RUN)
-        rc = settings_gather(o, &c, from, why);
-    command_line_clear(&c);
+        rc = settings_gather(o, c, from, why);
     if (rc)
         options_destroy(o);
     else
@@ -180,15 +186,46 @@ int options_load_from(struct options **out, const struct options_source *from, s
     return rc;
 }
 
-int options_load(struct options **out, int argc, char *const *argv, struct fault *why)
+/* The word run may be left out. */
+static int run_read(struct command_line *c, int argc, char *const *argv, struct fault *why)
 {
-    struct options_source from = {argc, argv, environ, "/etc/mlaunch.ini", NULL};
+    static const struct command_syntax syntax = {.borrows_all = true};
+    int skipped = argc > 1 && strcmp(argv[1], "run") == 0;
+
+    return command_line_read(c, &syntax, NULL, argc - skipped, argv + skipped, why);
+}
+
+int options_load_from(struct options **out, const struct options_source *from, struct fault *why)
+{
+    struct command_line c = {0};
+    int rc = run_read(&c, from->argc, from->argv, why);
+
+    if (!rc)
+        rc = line_load(out, &c, from, why);
+    command_line_clear(&c);
+    return rc;
+}
+
+int options_load_line(struct options **out, struct command_line *c, struct fault *why)
+{
+    struct options_source from = {.environment = environ, .system_config = "/etc/mlaunch.ini"};
     char *user_config = NULL;
     int rc = config_file_user_path(&user_config, why);
 
     from.user_config = user_config;
     if (!rc)
-        rc = options_load_from(out, &from, why);
+        rc = line_load(out, c, &from, why);
     free(user_config);
+    return rc;
+}
+
+int options_load(struct options **out, int argc, char *const *argv, struct fault *why)
+{
+    struct command_line c = {0};
+    int rc = run_read(&c, argc, argv, why);
+
+    if (!rc)
+        rc = options_load_line(out, &c, why);
+    command_line_clear(&c);
     return rc;
 }

@@ -7,6 +7,7 @@
 #define LAUNCHER_INPUT_OPTIONS_OPTIONS_LOAD_H
 
 #include "common/fault.h"
+#include "launcher/input/options/command_line.h"
 #include "launcher/input/options/options.h"
 
 /* The sources, so that tests can state their own. Nothing is kept by reference. */
@@ -23,7 +24,11 @@ struct options_source {
  * ML_ERR_ARGUMENT names the option, variable or line at fault; ML_ERR_MEMORY. */
 int options_load(struct options **out, int argc, char *const *argv, struct fault *why);
 
-/* The same with stated sources. */
+/* The same for a subcommand, whose command line has been read. Takes over its programs; without
+ * any, there is one without words. */
+int options_load_line(struct options **out, struct command_line *c, struct fault *why);
+
+/* options_load() with stated sources. */
 int options_load_from(struct options **out, const struct options_source *from, struct fault *why);
 
 #endif

@@ -36,13 +36,12 @@ int setting_add(struct setting_list *l, const struct setting *s, struct fault *w
     return 0;
 }
 
-int setting_move(struct setting_list *l, struct setting_list *from, struct fault *why)
+int setting_add_all(struct setting_list *l, const struct setting_list *from, struct fault *why)
 {
     int rc = 0;
 
     for (size_t i = 0; i < from->count && !rc; i++)
         rc = setting_add(l, &from->items[i], why);
-    setting_clear(from);
     return rc;
 }
 
@@ -62,6 +61,6 @@ const char *setting_last(const struct setting_list *l, const char *name)
 
     for (size_t i = 0; i < l->count; i++)
         if (strcmp(l->items[i].option->name, name) == 0)
-            value = l->items[i].value;
+            value = l->items[i].value ? l->items[i].value : "";
     return value;
 }

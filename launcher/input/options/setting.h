@@ -24,11 +24,12 @@ struct setting_list {
 /* Appends a copy of `s`, with copies of its strings. ML_ERR_MEMORY. */
 int setting_add(struct setting_list *l, const struct setting *s, struct fault *why);
 
-/* Appends the settings of `from`, and leaves it empty. ML_ERR_MEMORY. */
-int setting_move(struct setting_list *l, struct setting_list *from, struct fault *why);
+/* Appends copies of all settings of `from`. ML_ERR_MEMORY. */
+int setting_add_all(struct setting_list *l, const struct setting_list *from, struct fault *why);
 void setting_clear(struct setting_list *l);
 
-/* The last value given to the option `name`, or NULL. It belongs to the list. */
+/* The last value given to the option `name`: "": it is a flag; NULL: not given. It belongs to the
+ * list. */
 const char *setting_last(const struct setting_list *l, const char *name);
 
 #endif

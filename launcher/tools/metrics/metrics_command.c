@@ -214,29 +214,25 @@ static int server_run(struct event_base *base, const char *where, char *const ar
 }
 
 /* The command line that prints a page: this one without --listen. */
-static int words_make(struct string_list *words, int argc, char *const *argv, struct fault *why)
+static int words_make(struct string_list *words, const struct command_line *line, struct fault *why)
 {
     char self[PATH_MAX];
     int rc = install_path_find(self, INSTALL_MLAUNCH, why);
 
     if (!rc)
         rc = string_list_add(words, self, why);
-    for (int i = 0; i < argc && !rc; i++) {
-        if (strncmp(argv[i], "--listen", 8) != 0)
-            rc = string_list_add(words, argv[i], why);
-        else if (argv[i][8] == '\0' && i + 1 < argc && argv[i + 1][0] >= '0' &&
-                 argv[i + 1][0] <= '9')
-            i++;
-    }
-    return rc;
+    if (!rc)
+        rc = string_list_add(words, line->syntax->name, why);
+    if (!rc)
+        rc = string_list_add_all(words, line->borrowed.items, why);
+    return rc ? rc : string_list_add_all(words, line->own.items, why);
 }
 
-static int metrics_serve(const struct metrics_run *m, int argc, char *const *argv,
-                         struct fault *why)
+static int metrics_serve(const struct metrics_run *m, struct fault *why)
 {
     struct event_base *base = event_base_new();
     struct string_list words = {0};
-    int rc = words_make(&words, argc, argv, why);
+    int rc = words_make(&words, &m->c.line, why);
 
     if (!rc && !base)
         rc = fault_set(why, ML_ERR_MEMORY, "out of memory");
@@ -273,8 +269,9 @@ static int options_check(struct metrics_run *m, struct fault *why)
 
 int metrics_command_run(int argc, char **argv)
 {
-    struct query_flag flags[] = {
+    static const struct option flags[] = {
         {.name = "listen",
+         .scope = OPTION_COMMAND, /* not that of the child which prints a page */
          .argument = "[ADDRESS:]PORT",
          .otherwise = "9764",
          .help = "serve them at http://ADDRESS:PORT/metrics; default 127.0.0.1:9764"},
@@ -293,14 +290,15 @@ int metrics_command_run(int argc, char **argv)
         {.name = "sysfs",
          .argument = "DIR",
          .help = "show recorded machines: DIR/HOST/sys and DIR/HOST/proc on each host"},
-        {.name = NULL}};
+        {0}};
     struct metrics_run m = {
-        .c = {.name = "metrics",
-              .usage = "usage: mlaunch metrics [OPTIONS]\n\n"
+        .c = {.syntax =
+                  {.name = "metrics",
+                   .usage =
+                       "usage: mlaunch metrics [OPTIONS]\n\n"
                        "Prints metrics of this machine, its RDMA ports, the jobs on it and their\n"
                        "ranks as Prometheus reads them. With -H also those of other hosts.",
-              .job_word = JOB_WORD_NONE,
-              .flags = flags,
+                   .own = flags},
               .timeout_ms = TIMEOUT_MS}};
     struct fault why;
     int rc = query_command_open(&m.c, argc, argv, &why);
@@ -308,7 +306,7 @@ int metrics_command_run(int argc, char **argv)
     if (!rc && !m.c.is_done)
         rc = options_check(&m, &why);
     if (!rc && !m.c.is_done)
-        rc = m.listen ? metrics_serve(&m, argc, argv, &why) : metrics_print(&m, &why);
+        rc = m.listen ? metrics_serve(&m, &why) : metrics_print(&m, &why);
     if (rc)
         log_error("%s", why.text);
     query_command_close(&m.c);

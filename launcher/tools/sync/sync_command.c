@@ -27,7 +27,7 @@ enum {
 
 struct sync_run {
     struct query_command c;
-    struct string_list paths, exclude;
+    struct string_list exclude;
     struct sync_settings settings;
     struct sync_source source;
     struct sync_host *hosts;
@@ -63,11 +63,11 @@ static int settings_take(struct sync_run *r, struct fault *why)
     r->settings.is_delete = has_flag(r, "delete");
     r->settings.exclude = r->exclude.items;
     r->settings.shows_progress = !r->c.json && r->c.verbose >= 0;
-    if (r->paths.count == 0)
+    if (r->c.line.words.count == 0)
         return fault_set(why, ML_ERR_ARGUMENT,
                          "mlaunch sync: which files? mlaunch sync -H a,b PATH gives both hosts "
                          "what PATH is here");
-    if (r->paths.count > PATHS_MOST)
+    if (r->c.line.words.count > PATHS_MOST)
         return fault_set(why, ML_ERR_ARGUMENT,
                          "mlaunch sync: %d PATHs are the most: name the directory that they are in",
                          PATHS_MOST);
@@ -106,10 +106,11 @@ static int hosts_take(struct sync_run *r, struct fault *why)
 
 static int source_take(struct sync_run *r, struct fault *why)
 {
-    int rc = 0;
+    const struct string_list *paths = &r->c.line.words;
+    int rc = command_line_values(&r->exclude, &r->c.line, "exclude", why);
 
-    for (size_t i = 0; i < r->paths.count && !rc; i++)
-        rc = sync_source_add(&r->source, r->paths.items[i], query_command_flag(&r->c, "to"), why);
+    for (size_t i = 0; i < paths->count && !rc; i++)
+        rc = sync_source_add(&r->source, paths->items[i], query_command_flag(&r->c, "to"), why);
     if (!rc && r->settings.is_git)
         return sync_source_secret(&r->source, why);
     return rc ? rc : sync_source_scan(&r->source, r->exclude.items, r->settings.is_checksum, why);
@@ -171,20 +172,17 @@ static int sync_do(struct sync_run *r, struct fault *why, int *status)
 int sync_command_run(int argc, char **argv)
 {
     struct sync_run r = {0};
-    struct query_flag flags[] = {
+    static const struct option flags[] = {
         {.name = "to", .argument = "DIR", .help = "the directory on the hosts; else that of PATH"},
         {.name = "checksum", .help = "compare contents too, not only size and time"},
         {.name = "delete", .help = "delete on the hosts what is not here"},
-        {.name = "exclude",
-         .argument = "PATTERN",
-         .help = "leave out; may be repeated",
-         .values = &r.exclude},
+        {.name = "exclude", .argument = "PATTERN", .help = "leave out; may be repeated"},
         {.name = "dry-run", .help = "say what differs, copy nothing"},
         {.name = "check", .help = "the same; status 1 if something differs"},
         {.name = "git", .help = "check that git has the same commit, and no changes"},
         {.name = "json", .help = "print the result as JSON"},
-        {.name = NULL}};
-    static const struct query_hint hints[] = {
+        {0}};
+    static const struct command_hint hints[] = {
         {"-a", "modes, times and links are always kept"},
         {"--archive", "modes, times and links are always kept"},
         {"-r", "directories are always copied with all that is in them"},
@@ -196,19 +194,19 @@ int sync_command_run(int argc, char **argv)
     struct fault why;
     int rc, status = STATUS_OURS;
 
-    r.c = (struct query_command){.name = "sync",
-                                 .usage = "usage: mlaunch sync [OPTIONS] PATH...\n\n"
-                                          "Gives all hosts the files and directories PATH of this\n"
-                                          "machine, at the same place or in DIR. Each host gets\n"
-                                          "them once and passes them on to the next. What a host\n"
-                                          "has already is not copied again.",
-                                 .job_word = JOB_WORD_NONE,
-                                 .words = &r.paths,
-                                 .job_options = sync_topology_options,
-                                 .timeout_ms = TIMEOUT_MS,
-                                 .with_copier = true,
-                                 .flags = flags,
-                                 .hints = hints};
+    r.c = (struct query_command){
+        .syntax = {.name = "sync",
+                   .usage = "usage: mlaunch sync [OPTIONS] PATH...\n\n"
+                            "Gives all hosts the files and directories PATH of this\n"
+                            "machine, at the same place or in DIR. Each host gets\n"
+                            "them once and passes them on to the next. What a host\n"
+                            "has already is not copied again.",
+                   .own = flags,
+                   .hints = hints,
+                   .borrowed = {sync_topology_options},
+                   .words_most = SIZE_MAX},
+        .timeout_ms = TIMEOUT_MS,
+        .with_copier = true};
     rc = query_command_open(&r.c, argc, argv, &why);
     if (!rc && r.c.is_done)
         status = 0;
@@ -221,7 +219,6 @@ int sync_command_run(int argc, char **argv)
     free(r.hosts);
     json_decref(r.settings.wiring);
     sync_source_clear(&r.source);
-    string_list_clear(&r.paths);
     string_list_clear(&r.exclude);
     query_command_close(&r.c);
     return rc ? STATUS_OURS : status;

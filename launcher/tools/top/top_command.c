@@ -94,9 +94,9 @@ int top_command_run(int argc, char **argv)
 {
     static const char every[] = "--every SECONDS says how often",
                       views[] = "--batch N prints N views";
-    static const struct query_hint hints[] = {
+    static const struct command_hint hints[] = {
         {"-d", every}, {"--delay", every}, {"-n", views}, {"--once", views}, {NULL, NULL}};
-    struct query_flag flags[] = {
+    static const struct option flags[] = {
         {.name = "every", .argument = "SECONDS", .help = "ask the hosts again every SECONDS (1)"},
         {.name = "sort",
          .argument = "rank|cpu|mem|calls|bytes|wait",
@@ -106,17 +106,19 @@ int top_command_run(int argc, char **argv)
          .argument = "N",
          .otherwise = "1",
          .help = "print N views (1) as text; needs no terminal"},
-        {.name = NULL}};
+        {0}};
     struct query_command c = {
-        .name = "top",
-        .usage = "usage: mlaunch top [OPTIONS] [JOB]\n\n"
-                 "Shows live what the given hosts, their RDMA ports, the jobs there and their\n"
-                 "ranks do: processor time, memory, calls, bytes on each kind of link, and who\n"
-                 "waits for whom. With JOB, an id or a name, only that one. The key h lists all\n"
-                 "keys, q quits.",
-        .job_word = JOB_WORD_OPTIONAL,
-        .flags = flags,
-        .hints = hints};
+        .syntax = {
+            .name = "top",
+            .usage =
+                "usage: mlaunch top [OPTIONS] [JOB]\n\n"
+                "Shows live what the given hosts, their RDMA ports, the jobs there and their\n"
+                "ranks do: processor time, memory, calls, bytes on each kind of link, and who\n"
+                "waits for whom. With JOB, an id or a name, only that one. The key h lists all\n"
+                "keys, q quits.",
+            .own = flags,
+            .hints = hints,
+            .words_most = 1}};
     struct top_options o = {.every_s = 1};
     int status = STATUS_OURS, rc;
     struct fault why;

@@ -139,7 +139,8 @@ static void kill_begin(struct top_live *l)
 
     if (l->kill)
         snprintf(l->view.message, sizeof(l->view.message), "a job is still being ended");
-    else if (top_kill_start(&l->kill, l->base, l->c->passed, l->view.kill, live_on_killed, l, &why))
+    else if (top_kill_start(&l->kill, l->base, l->c->line.borrowed.items, l->view.kill,
+                            live_on_killed, l, &why))
         snprintf(l->view.message, sizeof(l->view.message), "%s", why.text);
     else
         snprintf(l->view.message, sizeof(l->view.message), "job %s is being ended", l->view.kill);

@@ -233,20 +233,21 @@ static int info_print(const struct fact_survey *s, struct fault *why)
 
 int info_run(int argc, char **argv)
 {
-    struct query_flag flags[] = {
+    static const struct option flags[] = {
         {.name = "sysfs",
          .argument = "DIR",
          .help = "show recorded machines: DIR/HOST/sys and DIR/HOST/proc on each host"},
         {.name = "json", .help = "the answers as JSON"},
-        {.name = NULL}};
+        {0}};
     struct query_command c = {
-        .name = "info",
-        .usage = "usage: mlaunch info [OPTIONS]\n\n"
+        .syntax =
+            {.name = "info",
+             .usage =
+                 "usage: mlaunch info [OPTIONS]\n\n"
                  "Shows what the given hosts are, side by side: system, processors, memory,\n"
                  "GPUs, RDMA devices with their ports, and versions. A line that begins with *\n"
                  "differs from host to host.",
-        .job_word = JOB_WORD_NONE,
-        .flags = flags,
+             .own = flags},
         .timeout_ms = TIMEOUT_MS};
     struct fact_survey s = {.c = &c};
     struct fault why;

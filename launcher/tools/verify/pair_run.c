@@ -63,7 +63,7 @@ static int words_make(struct string_list *l, const struct pair_run *r,
     for (size_t i = 0; i < sizeof(words) / sizeof(*words) && !rc; i++)
         rc = string_list_add(l, words[i], why);
     if (!rc)
-        rc = options_add(l, c->passed, why);
+        rc = options_add(l, c->line.borrowed.items, why);
     if (!rc)
         rc = hosts_add(l, &c->hosts->hosts[r->a], &c->hosts->hosts[r->b], why);
     return rc;

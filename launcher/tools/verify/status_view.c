@@ -267,19 +267,20 @@ static int watch_read(const struct query_command *c, int *out, struct fault *why
 
 int status_run(int argc, char **argv)
 {
-    struct query_flag flags[] = {{.name = "watch",
-                                  .argument = "SECONDS",
-                                  .otherwise = "5",
-                                  .help = "look again every SECONDS (5) until Ctrl-C"},
-                                 {.name = "json", .help = "the answers as JSON"},
-                                 {.name = NULL}};
+    static const struct option flags[] = {{.name = "watch",
+                                           .argument = "SECONDS",
+                                           .otherwise = "5",
+                                           .help = "look again every SECONDS (5) until Ctrl-C"},
+                                          {.name = "json", .help = "the answers as JSON"},
+                                          {0}};
     struct query_command c = {
-        .name = "status",
-        .usage = "usage: mlaunch status [OPTIONS]\n\n"
+        .syntax =
+            {.name = "status",
+             .usage =
+                 "usage: mlaunch status [OPTIONS]\n\n"
                  "Shows in one view which of the given hosts are online, their load, memory and\n"
                  "RDMA ports, and the jobs on them, stale ones included.",
-        .job_word = JOB_WORD_NONE,
-        .flags = flags,
+             .own = flags},
         .timeout_ms = TIMEOUT_MS};
     struct fact_survey s = {.c = &c, .with_jobs = true};
     struct fault why;

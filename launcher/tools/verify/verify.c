@@ -214,7 +214,7 @@ static int hosts_verify(struct verify *v, int *status, struct fault *why)
 int verify_run(int argc, char **argv)
 {
     struct string_list modules = {0};
-    struct query_flag flags[] = {
+    static const struct option flags[] = {
         {.name = "quick", .help = "without traffic between the hosts"},
         {.name = "backend",
          .argument = "rdma|tcp",
@@ -222,31 +222,29 @@ int verify_run(int argc, char **argv)
         {.name = "program", .argument = "FILE", .help = "a file that must be the same everywhere"},
         {.name = "module",
          .argument = "NAME",
-         .help = "a Python module that must have the same version everywhere; repeats",
-         .values = &modules},
+         .help = "a Python module that must have the same version everywhere; repeats"},
         {.name = "fix", .help = "remove what dead jobs have left, as mlaunch clean does"},
         {.name = "sysfs",
          .argument = "DIR",
          .help = "verify recorded machines: DIR/HOST/sys and DIR/HOST/proc on each host"},
         {.name = "json", .help = "the findings as JSON"},
-        {.name = NULL}};
-    struct verify v = {.c = {.name = "verify",
-                             .usage =
-                                 "usage: mlaunch verify [OPTIONS]\n\n"
-                                 "Looks whether the given hosts are fit to run jobs: reachable,\n"
-                                 "with sufficient limits, equal, with RDMA devices in order, all\n"
-                                 "pairs about equally fast, and without remains of dead jobs.\n"
-                                 "Prints a line for each finding. Status 0: fit, 1: not fit.",
-                             .job_word = JOB_WORD_NONE,
-                             .flags = flags,
-                             .timeout_ms = TIMEOUT_MS},
-                       .survey.modules = &modules};
+        {0}};
+    struct verify v = {
+        .c = {.syntax = {.name = "verify",
+                         .usage = "usage: mlaunch verify [OPTIONS]\n\n"
+                                  "Looks whether the given hosts are fit to run jobs: reachable,\n"
+                                  "with sufficient limits, equal, with RDMA devices in order, all\n"
+                                  "pairs about equally fast, and without remains of dead jobs.\n"
+                                  "Prints a line for each finding. Status 0: fit, 1: not fit.",
+                         .own = flags},
+              .timeout_ms = TIMEOUT_MS},
+        .survey.modules = &modules};
     struct fault why;
     int status = STATUS_OURS, rc = query_command_open(&v.c, argc, argv, &why);
 
     if (!rc && v.c.is_done)
         status = 0;
-    else if (!rc)
+    else if (!rc && !(rc = command_line_values(&modules, &v.c.line, "module", &why)))
         rc = hosts_verify(&v, &status, &why);
     if (rc)
         log_error("%s", why.text);

@@ -3,10 +3,6 @@
 
 #include "launcher/base/process/install_path.h"
 #include "launcher/base/text/string_list.h"
-#include "launcher/base/text/text_file.h"
-#include "launcher/input/options/command_line.h"
-#include "launcher/input/options/option_table.h"
-#include "launcher/tools/bench/command/bench_options.h"
 
 #include <sched.h>
 #include <stdio.h>
@@ -22,35 +18,26 @@ enum {
     COLUMNS_USUAL = 80,
 };
 
-/* For an option that neither has: a slip of one of bench's is refused here, as run's reader would
- * offer one of its own. */
-static int unknown_check(const char *word, struct fault *why)
-{
-    char shown[TEXT_SHOWN];
-    struct nearest run = {.typed = shown + 2};
-    const char *near;
+static const struct command_hint hints[] = {{"-w", "it warms up by itself; -H names hosts"},
+                                            {NULL, NULL}}; /* NCCL's tests have it */
 
-    snprintf(shown, sizeof(shown), "%.*s", (int)strcspn(word, "="), word);
-    near = word[1] == '-' ? bench_options_nearest(shown) : NULL;
-    if (!near)
-        return 0;
-    option_table_offer(&run);
-    if (run.distance < nearest_distance(near, shown))
-        return 0;
-    return fault_set(why, ML_ERR_ARGUMENT, "unknown option %s; did you mean %s?", shown, near);
-}
-
-/* Sets the message for an option that neither has. */
-static void unknown_refuse(const char *word, struct fault *why)
-{
-    char shown[TEXT_SHOWN];
-
-    if (word[1] == '-')
-        option_table_unknown(word + 2, "--", why);
-    else
-        fault_set(why, ML_ERR_ARGUMENT, "unknown option %s; see mlaunch bench --help",
-                  text_show(shown, word));
-}
+static const struct command_syntax syntax = {
+    .name = "bench",
+    .usage = "usage: mlaunch bench [OPERATION] [OPTIONS]\n"
+             "       mlaunch bench --compare A B\n"
+             "\n"
+             "Measures one operation over a range of sizes, as the tests of NCCL and OSU do.\n"
+             "OPERATION: all_reduce (default), all_gather, reduce_scatter, reduce, gather,\n"
+             "scatter, all_to_all, broadcast, barrier, sendrecv, lat, bw; put, get and atomic,\n"
+             "by rank 0 in rank 1's memory; transfer, tensors from a producer to a consumer;\n"
+             "or link, the way between each pair of hosts (or of ranks of one host).",
+    .ending = "And run's options: -n (default here: a rank for each core), -H, --hostfile,\n"
+              "--backend and all others (mlaunch --help).",
+    .own = bench_options_table,
+    .borrows_all = true,
+    .hints = hints,
+    .words = COMMAND_MIXED,
+    .words_most = SIZE_MAX};
 
 /* True if `words` ask for the operation link, whose --verbose is not run's. */
 static bool is_link(char *const *words)
@@ -61,36 +48,19 @@ static bool is_link(char *const *words)
     return false;
 }
 
-/* Sorts the words into those of bench and those of run. *unknown: the first option that neither
- * has, or NULL. */
-static int words_sort(struct string_list *run, struct string_list *bench, char *const *words,
-                      const char **unknown, struct fault *why)
+int bench_command_read(struct command_line *out, struct bench_reading *r, int argc,
+                       char *const *argv, struct fault *why)
 {
-    bool has_verbose = is_link(words);
-    int rc = 0;
+    static struct option rows[BENCH_OPTIONS + 1];
+    static struct command_syntax here;
 
-    while (*words && !rc) {
-        const char *word = *words++;
-        bool takes_value = false;
-        bool is_bench = (has_verbose || strcmp(word, "--verbose") != 0) &&
-                        (word[0] != '-' || bench_options_has(word, &takes_value));
-        struct string_list *to = is_bench ? bench : run;
-        int values =
-            is_bench ? takes_value && !strchr(word, '=') : command_line_arguments(word, *words);
-
-        /* NCCL's tests: rounds to warm up. Not a list of hosts here, as srun has it. */
-        if (strcmp(word, "-w") == 0)
-            values = -1;
-        if (values < 0) {
-            rc = unknown_check(word, why);
-            *unknown = *unknown ? *unknown : word;
-        }
-        if (!rc)
-            rc = string_list_add(to, word, why);
-        for (; !rc && values > 0 && *words; values--)
-            rc = string_list_add(to, *words++, why);
-    }
-    return rc;
+    memcpy(rows, bench_options_table, sizeof(rows));
+    if (!is_link(argv + 1))
+        rows[BENCH_OPTIONS - 1] = (struct option){0};
+    here = syntax;
+    here.own = rows;
+    bench_options_begin(r);
+    return command_line_read(out, &here, r, argc - 1, argv + 1, why);
 }
 
 /* How many ranks measure if nothing says how many: one for each core that this process may use, and
@@ -178,14 +148,14 @@ static int terminal_words_add(struct string_list *run, const struct bench_option
 }
 
 /* The job's words, when those of run and of bench are known. */
-static int words_join(char ***out, const char *mlaunch, char *const *run, char *const *bench,
+static int words_join(char ***out, const char *mlaunch, const struct command_line *line,
                       const struct bench_options *o, struct fault *why)
 {
     struct string_list job = {0};
     int rc = words_begin(&job, mlaunch, o, why);
 
     if (!rc)
-        rc = string_list_add_all(&job, run, why);
+        rc = string_list_add_all(&job, line->borrowed.items, why);
     if (!rc && o->kind == BENCH_LINK)
         rc = link_words_add(&job, o, why);
     if (!rc)
@@ -193,7 +163,9 @@ static int words_join(char ***out, const char *mlaunch, char *const *run, char *
     if (!rc)
         rc = string_list_add(&job, BENCH_PROGRAM, why);
     if (!rc)
-        rc = string_list_add_all(&job, bench, why);
+        rc = string_list_add_all(&job, line->words.items, why);
+    if (!rc)
+        rc = string_list_add_all(&job, line->own.items, why);
     if (!rc && o->kind == BENCH_LINK)
         rc = terminal_words_add(&job, o, why);
     if (!rc)
@@ -204,67 +176,21 @@ static int words_join(char ***out, const char *mlaunch, char *const *run, char *
 
 int bench_command_words(char ***out, int argc, char *const *argv, struct fault *why)
 {
-    struct string_list run = {0}, bench = {0};
-    struct bench_options checked = {0};
-    const char *unknown = NULL;
-    char **words = NULL;
-    int rc = words_sort(&run, &bench, argv + (argc < 2 ? argc : 2), &unknown, why);
+    struct command_line line = {0};
+    struct bench_reading r;
+    int rc = bench_command_read(&line, &r, argc, argv, why);
 
+    if (!rc && command_line_value(&line, "runs"))
+        rc = fault_set(why, ML_ERR_ARGUMENT, "--runs is how often --vary measures: give both");
     if (!rc)
-        rc = string_list_release(&bench, &words, why); /* an array even if there are no words */
+        rc = bench_options_end(&r, &line.words, why);
     if (!rc)
-        rc = bench_options_parse(&checked, words, why);
-    /* The value of an unknown option is no operation. */
-    if (rc == ML_ERR_ARGUMENT && words && unknown)
-        unknown_refuse(unknown, why);
-    if (!rc)
-        rc = words_join(out, argv[0], run.items, words, &checked, why);
-    string_list_clear(&run);
-    string_list_clear(&bench);
-    strings_free(words);
+        rc = words_join(out, argv[0], &line, &r.options, why);
+    command_line_clear(&line);
     return rc;
 }
 
 void bench_command_print_help(void)
 {
-    puts("usage: mlaunch bench [OPERATION] [OPTIONS]\n"
-         "\n"
-         "Measures one operation over a range of sizes, as the tests of NCCL and OSU do.\n"
-         "OPERATION: all_reduce (default), all_gather, reduce_scatter, reduce, gather,\n"
-         "scatter, all_to_all, broadcast, barrier, sendrecv, lat, bw; put, get and atomic,\n"
-         "by rank 0 in rank 1's memory; transfer, tensors from a producer to a consumer;\n"
-         "or link, the way between each pair of hosts (or of ranks of one host).\n"
-         "\n"
-         "  -b SIZE, -e SIZE, -f N    from -b (8) to -e (64M), each N (2) times the one\n"
-         "                            before\n"
-         "      --sizes LIST          these sizes: 8,1024,64K\n"
-         "  -d, --type TYPE           float32 (default), float16, bfloat16, int32, ...\n"
-         "  -o, --op OP               sum (default), prod, min, max, and, or, xor\n"
-         "      --memory plain|alloc  buffers of malloc (default) or of ml_alloc\n"
-         "      --check               compare the results with the right ones; status 1 if\n"
-         "                            they differ; of transfer hash (default) or none\n"
-         "      --mode copy|zerocopy  transfer: from the program's own memory (default) or\n"
-         "                            from the pool's\n"
-         "      --count N             transfer: N of each size (default 3)\n"
-         "      --csv, --json         for programs\n"
-         "      --stress ROUNDS       ROUNDS iterations a size, each printed, outliers\n"
-         "                            flagged\n"
-         "      --plot FILE.svg       a picture too, on rank 0's host\n"
-         "      --svg FILE.svg        the same; of link a picture of all pairs\n"
-         "      --rounds N            link: N rounds for each pair and size\n"
-         "      --verbose             link: print every round\n"
-         "      --wide                link: all columns, also on a narrow terminal\n"
-         "      --duration SECONDS    link: of each of a round's four parts (default 0.1)\n"
-         "      --no-check            link, transfer: do not check what arrives\n"
-         "      --tune                every algorithm of the operation at every size, and\n"
-         "                            where each is the fastest\n"
-         "      --save FILE           write that for mlaunch --tuning FILE\n"
-         "      --vary 'SETTINGS'     measure with each in turns, and say what is more\n"
-         "                            than noise: 'MLAUNCH_ALGO=a|b', '-x FLAG=1|'\n"
-         "      --runs N              how often each (default 5, the fewest)\n"
-         "      --compare A B         no measurement: two files of --json side by side;\n"
-         "                            status 1 if B is slower by more than noise\n"
-         "\n"
-         "And run's options: -n (default here: a rank for each core), -H, --hostfile,\n"
-         "--backend and all others (mlaunch --help).");
+    command_syntax_print_help(&syntax);
 }

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/tools/bench/command/bench_options.h"
 
-#include "common/text/number.h"
 #include "launcher/base/text/nearest.h"
+#include "launcher/input/options/option_value.h"
 #include "launcher/tools/bench/command/bench_words.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
+enum { CHECK_PLAIN, CHECK_HASH, CHECK_NONE };
 enum { FACTOR_MOST = 1 << 20, ROUNDS_MOST = 1000000, COLUMNS_MOST = 65535 };
 #define DURATION_LEAST 0.001 /* seconds */
 #define DURATION_MOST  3600
@@ -74,343 +76,224 @@ bool bench_options_kind_is_one_sided(enum bench_kind kind)
     return kind == BENCH_PUT || kind == BENCH_GET || kind == BENCH_ATOMIC;
 }
 
-/* The options read so far, before the sizes are listed. */
-struct reading {
-    struct bench_options *out;
-    int64_t first, last, factor;
-    bool has_range, is_unchecked;
-    const char *of_link;     /* an option that only link has; or NULL */
-    const char *of_transfer; /* the same */
-};
-
-static int value_refuse(const char *name, const char *value, const char *want, struct fault *why)
+static int value_refuse(const char *value, const char *want, struct fault *why)
 {
-    return fault_set(why, ML_ERR_ARGUMENT, "%s: '%.100s' is not %s", name, value, want);
+    return fault_set(why, ML_ERR_ARGUMENT, "'%.100s' is not %s", value, want);
 }
 
-static int set_first(struct reading *r, const char *name, const char *value, struct fault *why)
+static int set_size(void *to, const struct option *spec, const char *value, struct fault *why)
 {
-    r->has_range = true;
-    return bench_words_size(value, strlen(value), size_most, &r->first)
+    return bench_words_size(value, strlen(value), size_most, option_value_field(to, spec))
                ? 0
-               : value_refuse(name, value, "a size such as 8, 64K or 1M", why);
+               : value_refuse(value, "a size such as 8, 64K or 1M", why);
 }
 
-static int set_last(struct reading *r, const char *name, const char *value, struct fault *why)
+static int set_sizes(void *to, const struct option *spec, const char *value, struct fault *why)
 {
-    r->has_range = true;
-    return bench_words_size(value, strlen(value), size_most, &r->last)
-               ? 0
-               : value_refuse(name, value, "a size such as 8, 64K or 1M", why);
-}
+    struct bench_options *o = &((struct bench_reading *)to)->options;
 
-static int set_factor(struct reading *r, const char *name, const char *value, struct fault *why)
-{
-    r->has_range = true;
-    return number_parse(value, 2, FACTOR_MOST, &r->factor)
-               ? 0
-               : value_refuse(name, value, "a factor of 2 or more", why);
-}
-
-static int set_sizes(struct reading *r, const char *name, const char *value, struct fault *why)
-{
-    struct bench_options *o = r->out;
-
+    (void)spec;
     o->size_count = 0;
     for (const char *at = value;; at++) {
         size_t length = strcspn(at, ",");
 
         if (o->size_count == BENCH_SIZES)
-            return fault_set(why, ML_ERR_ARGUMENT, "%s: more than %d sizes", name, BENCH_SIZES);
+            return fault_set(why, ML_ERR_ARGUMENT, "more than %d sizes", BENCH_SIZES);
         if (!bench_words_size(at, length, size_most, &o->sizes[o->size_count++]))
-            return value_refuse(name, value, "a list of sizes such as 8,1024,64K", why);
+            return value_refuse(value, "a list of sizes such as 8,1024,64K", why);
         at += length;
         if (!*at)
             return 0;
     }
 }
 
-static int set_type(struct reading *r, const char *name, const char *value, struct fault *why)
+static int set_type(void *to, const struct option *spec, const char *value, struct fault *why)
 {
     int i = bench_words_find(type_names, type_aliases, value);
 
     if (i < 0)
-        return value_refuse(name, value, "a type such as int32, float16, bfloat16 or float32", why);
-    r->out->type = (ml_type)i;
+        return value_refuse(value, "a type such as int32, float16, bfloat16 or float32", why);
+    *(ml_type *)option_value_field(to, spec) = (ml_type)i;
     return 0;
 }
 
-static int set_op(struct reading *r, const char *name, const char *value, struct fault *why)
+static int set_op(void *to, const struct option *spec, const char *value, struct fault *why)
 {
     int i = bench_words_find(op_names, op_aliases, value);
 
     if (i < 0)
-        return value_refuse(name, value, "sum, prod, min, max, and, or or xor", why);
-    r->out->op = (ml_op)i;
+        return value_refuse(value, "sum, prod, min, max, and, or or xor", why);
+    *(ml_op *)option_value_field(to, spec) = (ml_op)i;
     return 0;
 }
 
-static int set_memory(struct reading *r, const char *name, const char *value, struct fault *why)
+/* A bool: false for the first of two choices. */
+static int set_either(void *to, const struct option *spec, const char *value, struct fault *why)
 {
-    r->out->uses_alloc = strcmp(value, "alloc") == 0;
-    return r->out->uses_alloc || strcmp(value, "plain") == 0
-               ? 0
-               : value_refuse(name, value, "plain or alloc", why);
+    struct option alone = *spec;
+    int chosen = 0, rc;
+
+    alone.field = 0;
+    rc = option_value_choice(&chosen, &alone, value, why);
+    *(bool *)option_value_field(to, spec) = chosen != 0;
+    return rc;
 }
 
-/* The values that --check may have; md5 is the name that hash once had. */
-static bool is_check(const char *word)
+static int set_check(void *to, const struct option *spec, const char *value, struct fault *why)
 {
-    return strcmp(word, "hash") == 0 || strcmp(word, "md5") == 0 || strcmp(word, "none") == 0;
-}
+    struct bench_reading *r = to;
+    int of_transfer = CHECK_PLAIN;
+    struct option alone = *spec;
+    int rc = 0;
 
-static int set_check(struct reading *r, const char *name, const char *value, struct fault *why)
-{
-    if (value && !is_check(value))
-        return value_refuse(name, value, "hash or none", why);
-    r->out->check = true;
-    if (value) {
-        r->is_unchecked = strcmp(value, "none") == 0;
-        r->of_transfer = "--check with a value";
+    alone.field = 0;
+    if (strcmp(value, spec->otherwise) != 0)
+        rc = option_value_choice(&of_transfer, &alone, value, why);
+    r->options.check = true;
+    if (of_transfer != CHECK_PLAIN) {
+        r->is_unchecked = of_transfer == CHECK_NONE;
+        r->of_transfer = "check with a value";
     }
-    return 0;
+    return rc;
 }
 
-static int set_tune(struct reading *r, const char *name, const char *value, struct fault *why)
+/* What only transfer has. */
+static int set_of_transfer(void *to, const struct option *spec, const char *value,
+                           struct fault *why)
 {
-    (void)name;
-    (void)value;
-    (void)why;
-    r->out->tune = true;
-    return 0;
+    ((struct bench_reading *)to)->of_transfer = spec->name;
+    return (spec->choices ? set_either : option_value_number)(to, spec, value, why);
 }
 
-static int set_no_check(struct reading *r, const char *name, const char *value, struct fault *why)
+/* What only link has. */
+static int set_of_link(void *to, const struct option *spec, const char *value, struct fault *why)
 {
-    (void)name;
-    (void)value;
-    (void)why;
-    r->is_unchecked = true;
-    return 0;
+    ((struct bench_reading *)to)->of_link = spec->name;
+    return (spec->argument ? option_value_number : option_value_flag)(to, spec, value, why);
 }
 
-static int set_mode(struct reading *r, const char *name, const char *value, struct fault *why)
+static int set_duration(void *to, const struct option *spec, const char *value, struct fault *why)
 {
-    r->of_transfer = name;
-    r->out->is_zero_copy = strcmp(value, "zerocopy") == 0;
-    return r->out->is_zero_copy || strcmp(value, "copy") == 0
-               ? 0
-               : value_refuse(name, value, "copy or zerocopy", why);
-}
-
-static int set_count(struct reading *r, const char *name, const char *value, struct fault *why)
-{
-    int64_t count;
-
-    if (!number_parse(value, 1, ROUNDS_MOST, &count))
-        return value_refuse(name, value, "a number of transfers", why);
-    r->out->transfers = (int)count;
-    r->of_transfer = name;
-    return 0;
-}
-
-static int set_rounds(struct reading *r, const char *name, const char *value, struct fault *why)
-{
-    int64_t rounds;
-
-    if (!number_parse(value, 1, ROUNDS_MOST, &rounds))
-        return value_refuse(name, value, "a number of rounds", why);
-    r->out->rounds = (int)rounds;
-    r->of_link = name;
-    return 0;
-}
-
-static int set_duration(struct reading *r, const char *name, const char *value, struct fault *why)
-{
+    struct bench_reading *r = to;
     char *end;
     double seconds = strtod(value, &end);
 
     if (end == value || *end || !(seconds >= DURATION_LEAST && seconds <= DURATION_MOST))
-        return value_refuse(name, value, "a number of seconds from 0.001 to 3600", why);
-    r->out->duration_s = seconds;
-    r->of_link = name;
+        return value_refuse(value, "a number of seconds from 0.001 to 3600", why);
+    r->options.duration_s = seconds;
+    r->of_link = spec->name;
     return 0;
 }
 
-static int set_verbose(struct reading *r, const char *name, const char *value, struct fault *why)
+static int set_form(void *to, const struct option *spec, const char *value, struct fault *why)
 {
-    (void)value;
-    (void)why;
-    r->out->is_verbose = true;
-    r->of_link = name;
-    return 0;
-}
-
-static int set_colour(struct reading *r, const char *name, const char *value, struct fault *why)
-{
-    (void)value;
-    (void)why;
-    r->out->is_coloured = true;
-    r->of_link = name;
-    return 0;
-}
-
-static int set_wide(struct reading *r, const char *name, const char *value, struct fault *why)
-{
-    (void)value;
-    (void)why;
-    r->out->is_wide = true;
-    r->of_link = name;
-    return 0;
-}
-
-static int set_columns(struct reading *r, const char *name, const char *value, struct fault *why)
-{
-    int64_t columns;
-
-    if (!number_parse(value, 0, COLUMNS_MOST, &columns))
-        return value_refuse(name, value, "a number of columns", why);
-    r->out->columns = (int)columns;
-    r->of_link = name;
-    return 0;
-}
-
-static int set_form(struct reading *r, const char *name, const char *value, struct fault *why)
-{
-    enum bench_form form = strcmp(name, "--csv") == 0 ? BENCH_CSV : BENCH_JSON;
+    struct bench_options *o = &((struct bench_reading *)to)->options;
+    enum bench_form form = strcmp(spec->name, "csv") == 0 ? BENCH_CSV : BENCH_JSON;
 
     (void)value;
-    if (r->out->form != BENCH_TABLE && r->out->form != form)
+    if (o->form != BENCH_TABLE && o->form != form)
         return fault_set(why, ML_ERR_ARGUMENT, "--json and --csv exclude each other");
-    r->out->form = form;
+    o->form = form;
     return 0;
 }
 
-static int set_stress(struct reading *r, const char *name, const char *value, struct fault *why)
+/* Not copied: the words outlive the options. */
+static int set_path(void *to, const struct option *spec, const char *value, struct fault *why)
 {
-    int64_t rounds;
-
-    if (!number_parse(value, 1, ROUNDS_MOST, &rounds))
-        return value_refuse(name, value, "a number of rounds", why);
-    r->out->stress = (int)rounds;
+    (void)why;
+    *(const char **)option_value_field(to, spec) = value;
     return 0;
 }
 
-static int set_save(struct reading *r, const char *name, const char *value, struct fault *why)
-{
-    if (!*value)
-        return value_refuse(name, value, "a file's name", why);
-    r->out->save = value;
-    return 0;
-}
-
-static int set_plot(struct reading *r, const char *name, const char *value, struct fault *why)
+static int set_plot(void *to, const struct option *spec, const char *value, struct fault *why)
 {
     size_t length = strlen(value);
 
     if (length < 5 || strcasecmp(value + length - 4, ".svg") != 0)
-        return value_refuse(name, value, "a file's name that ends in .svg, the only form of a plot",
-                            why);
-    r->out->plot = value;
-    return 0;
+        return value_refuse(value, "a file's name that ends in .svg, the only form of a plot", why);
+    return set_path(to, spec, value, why);
 }
 
-static const struct bench_option {
-    const char *name;
-    bool takes_value;
-    int (*set)(struct reading *r, const char *name, const char *value, struct fault *why);
-} option_table[] = {
-    {"-b", true, set_first},
-    {"-e", true, set_last},
-    {"-f", true, set_factor},
-    {"-d", true, set_type},
-    {"-o", true, set_op},
-    {"--sizes", true, set_sizes},
-    {"--size", true, set_sizes},
-    {"--mode", true, set_mode},
-    {"--count", true, set_count},
-    {"--type", true, set_type},
-    {"--op", true, set_op},
-    {"--check", false, set_check},
-    {"--json", false, set_form},
-    {"--csv", false, set_form},
-    {"--stress", true, set_stress},
-    {"--plot", true, set_plot},
-    {"--tune", false, set_tune},
-    {"--memory", true, set_memory},
-    {"--save", true, set_save},
-    {"--svg", true, set_plot},
-    {"--rounds", true, set_rounds},
-    {"--duration", true, set_duration},
-    {"--verbose", false, set_verbose},
-    {"--no-check", false, set_no_check},
-    {"--wide", false, set_wide},
-    {"--colour", false, set_colour}, /* these two mlaunch adds, which knows the terminal */
-    {"--columns", true, set_columns},
-    {NULL, false, NULL},
-};
+static const struct named_value memories[] = {{"plain", 0}, {"alloc", 1}, {NULL, 0}};
+static const struct named_value modes[] = {{"copy", 0}, {"zerocopy", 1}, {NULL, 0}};
+/* md5 is the name that hash once had. */
+static const struct named_value checks[] = {
+    {"hash", CHECK_HASH}, {"none", CHECK_NONE}, {"md5", CHECK_HASH}, {NULL, 0}};
 
-static bool is_named(const struct bench_option *s, const char *word)
+#define OF(member)                          .field = offsetof(struct bench_reading, member)
+#define NUMBER(set_it, least, most, member) .set = set_it, .min = least, .max = most, OF(member)
+
+/* clang-format off */
+const struct option bench_options_table[] = {
+    {NULL, NULL, 'b', "SIZE", "the first size (8)", .set = set_size, OF(first)},
+    {NULL, NULL, 'e', "SIZE", "the last size (64M)", .set = set_size, OF(last)},
+    {NULL, NULL, 'f', "N", "each size is N (2) times the one before",
+     NUMBER(option_value_number, 2, FACTOR_MOST, factor)},
+    {"sizes", NULL, 0, "LIST", "these sizes: 8,1024,64K", .set = set_sizes},
+    {"type", NULL, 'd', "TYPE", "float32 (default), float16, bfloat16, int32, ...",
+     .set = set_type, OF(options.type)},
+    {"op", NULL, 'o', "OP", "sum (default), prod, min, max, and, or, xor",
+     .set = set_op, OF(options.op)},
+    {"memory", NULL, 0, "plain|alloc", "buffers of malloc (default) or of ml_alloc",
+     .set = set_either, .choices = memories, OF(options.uses_alloc)},
+    {"check", NULL, 0, "[hash|none]",
+     "compare the results with the right ones; status 1 if they differ; for transfer hash "
+     "(default) or none",
+     .set = set_check, .choices = checks, .otherwise = "results"},
+    {"mode", NULL, 0, "copy|zerocopy",
+     "transfer: from the program's own memory (default) or from the pool's",
+     .set = set_of_transfer, .choices = modes, OF(options.is_zero_copy)},
+    {"count", NULL, 0, "N", "transfer: N of each size (default 3)",
+     NUMBER(set_of_transfer, 1, ROUNDS_MOST, options.transfers)},
+    {"csv", NULL, 0, NULL, "for programs", .set = set_form},
+    {"json", NULL, 0, NULL, "for programs", .set = set_form},
+    {"stress", NULL, 0, "ROUNDS", "ROUNDS iterations a size, each printed, outliers flagged",
+     NUMBER(option_value_number, 1, ROUNDS_MOST, options.stress)},
+    {"plot", NULL, 0, "FILE.svg", "a picture too, on rank 0's host",
+     .set = set_plot, OF(options.plot)},
+    {"svg", NULL, 0, "FILE.svg", "the same; for link a picture of all pairs",
+     .set = set_plot, OF(options.plot)},
+    {"rounds", NULL, 0, "N", "link: N rounds for each pair and size",
+     NUMBER(set_of_link, 1, ROUNDS_MOST, options.rounds)},
+    {"wide", NULL, 0, NULL, "link: all columns, also on a narrow terminal",
+     .set = set_of_link, OF(options.is_wide)},
+    {"duration", NULL, 0, "SECONDS", "link: of each of a round's four parts (default 0.1)",
+     .set = set_duration},
+    {"no-check", NULL, 0, NULL, "link, transfer: do not check what arrives",
+     .set = option_value_flag, OF(is_unchecked)},
+    {"tune", NULL, 0, NULL,
+     "every algorithm of the operation at every size, and where each is the fastest",
+     .set = option_value_flag, OF(options.tune)},
+    {"save", NULL, 0, "FILE", "write that for mlaunch --tuning FILE",
+     .set = set_path, OF(options.save)},
+    {"vary", NULL, 0, "'SETTINGS'",
+     "measure with each in turns, and say what is more than noise: 'MLAUNCH_ALGO=a|b', "
+     "'-x FLAG=1|'",
+     .scope = OPTION_COMMAND},
+    {"runs", NULL, 0, "N", "how often each (default 5, the fewest)", .scope = OPTION_COMMAND},
+    {"compare", NULL, 0, NULL,
+     "no measurement: two files of --json, A and B, side by side; status 1 if B is slower by more "
+     "than noise",
+     .scope = OPTION_COMMAND},
+    {"size", NULL, 0, "LIST", "", .set = set_sizes},
+    /* These two mlaunch adds, which knows the terminal. */
+    {"colour", NULL, 0, NULL, "", .set = set_of_link, OF(options.is_coloured)},
+    {"columns", NULL, 0, "N", "", NUMBER(set_of_link, 0, COLUMNS_MOST, options.columns)},
+    {"verbose", NULL, 0, NULL, "link: print every round",
+     .set = set_of_link, OF(options.is_verbose)},
+    {0}};
+/* clang-format on */
+static_assert(sizeof(bench_options_table) == (BENCH_OPTIONS + 1) * sizeof(struct option),
+              "BENCH_OPTIONS is their number");
+
+static int sizes_list(struct bench_reading *r, struct fault *why)
 {
-    size_t length = strlen(s->name);
+    struct bench_options *o = &r->options;
+    bool has_range = r->first >= 0 || r->last >= 0 || r->factor;
+    int64_t first = r->first >= 0 ? r->first : 8, last = r->last >= 0 ? r->last : 64 << 20;
+    int factor = r->factor ? r->factor : 2;
 
-    return strncmp(word, s->name, length) == 0 &&
-           (!word[length] || (word[length] == '=' && word[1] == '-'));
-}
-
-static const struct bench_option *option_of(const char *word)
-{
-    for (const struct bench_option *s = option_table; s->name; s++) {
-        if (is_named(s, word))
-            return s;
-    }
-    return NULL;
-}
-
-const char *bench_options_nearest(const char *word)
-{
-    struct nearest n = {.typed = word};
-
-    for (const struct bench_option *s = option_table; s->name; s++)
-        nearest_offer(&n, s->name);
-    return nearest_slip(&n);
-}
-
-bool bench_options_has(const char *word, bool *takes_value)
-{
-    const struct bench_option *s = option_of(word);
-
-    *takes_value = s && s->takes_value;
-    return s != NULL;
-}
-
-static int option_read(struct reading *r, char *const **words, struct fault *why)
-{
-    const char *word = **words, *value = strchr(word, '=');
-    const struct bench_option *s = option_of(word);
-
-    if (!s)
-        return fault_set(why, ML_ERR_ARGUMENT, "unknown option %.100s; see mlaunch bench --help",
-                         word);
-    if (s->set == set_check && !value && (*words)[1] && is_check((*words)[1])) {
-        *words += 2;
-        return set_check(r, s->name, (*words)[-1], why);
-    }
-    if (value && !s->takes_value && s->set != set_check)
-        return fault_set(why, ML_ERR_ARGUMENT, "%s takes no value", s->name);
-    if (value)
-        value++;
-    else if (s->takes_value && !(value = *++*words))
-        return fault_set(why, ML_ERR_ARGUMENT, "%s needs a value", s->name);
-    ++*words;
-    return s->set(r, s->name, value, why);
-}
-
-static int sizes_list(struct reading *r, struct fault *why)
-{
-    struct bench_options *o = r->out;
-
-    if (r->has_range && o->size_count)
+    if (has_range && o->size_count)
         return fault_set(why, ML_ERR_ARGUMENT, "--sizes and -b, -e, -f exclude each other");
     if (o->kind == BENCH_BARRIER) {
         o->sizes[0] = 0;
@@ -421,24 +304,24 @@ static int sizes_list(struct reading *r, struct fault *why)
         o->size_count = 1;
         o->type = ML_UINT64;
     }
-    if (o->kind == BENCH_LINK && !r->has_range && !o->size_count) {
+    if (o->kind == BENCH_LINK && !has_range && !o->size_count) {
         o->sizes[o->size_count++] = 8;
         o->sizes[o->size_count++] = 1 << 20;
     }
-    if (o->kind == BENCH_TRANSFER && !r->has_range && !o->size_count)
+    if (o->kind == BENCH_TRANSFER && !has_range && !o->size_count)
         o->sizes[o->size_count++] = 100 << 20;
     if (o->size_count)
         return 0;
-    if (r->first > r->last)
+    if (first > last)
         return fault_set(why, ML_ERR_ARGUMENT,
                          "-b is larger than -e, so there is no size to measure");
-    if (!r->first)
+    if (!first)
         return fault_set(why, ML_ERR_ARGUMENT,
                          "-b must be greater than 0; for empty messages use --sizes 0");
-    for (int64_t size = r->first; size < r->last && o->size_count < BENCH_SIZES; size *= r->factor)
+    for (int64_t size = first; size < last && o->size_count < BENCH_SIZES; size *= factor)
         o->sizes[o->size_count++] = size;
     if (o->size_count < BENCH_SIZES)
-        o->sizes[o->size_count++] = r->last; /* also where no factor leads to it */
+        o->sizes[o->size_count++] = last; /* also where no factor leads to it */
     return 0;
 }
 
@@ -462,34 +345,33 @@ static int tune_check(const struct bench_options *o, struct fault *why)
 }
 
 /* What only link has, and what it has not. */
-static int link_check(const struct reading *r, struct fault *why)
+static int link_check(const struct bench_reading *r, struct fault *why)
 {
-    struct bench_options *o = r->out;
+    const struct bench_options *o = &r->options;
 
     if (o->kind != BENCH_LINK && o->kind != BENCH_TRANSFER && r->is_unchecked)
         return fault_set(why, ML_ERR_ARGUMENT,
                          "--no-check is for mlaunch bench link and transfer only: the others check "
                          "nothing without --check");
     if (o->kind != BENCH_LINK)
-        return r->of_link ? fault_set(why, ML_ERR_ARGUMENT, "%s is for mlaunch bench link only",
+        return r->of_link ? fault_set(why, ML_ERR_ARGUMENT, "--%s is for mlaunch bench link only",
                                       r->of_link)
                           : 0;
     if (o->stress || o->tune)
         return fault_set(why, ML_ERR_ARGUMENT,
                          "link has neither --stress nor --tune: --rounds N --verbose prints every "
                          "round");
-    o->check = !r->is_unchecked;
     return 0;
 }
 
 /* What only transfer has, and what it has not. */
-static int transfer_check(const struct reading *r, struct fault *why)
+static int transfer_check(const struct bench_reading *r, struct fault *why)
 {
-    struct bench_options *o = r->out;
+    const struct bench_options *o = &r->options;
 
     if (o->kind != BENCH_TRANSFER)
         return r->of_transfer ? fault_set(why, ML_ERR_ARGUMENT,
-                                          "%s is for mlaunch bench transfer only", r->of_transfer)
+                                          "--%s is for mlaunch bench transfer only", r->of_transfer)
                               : 0;
     if (o->stress || o->tune || o->plot)
         return fault_set(why, ML_ERR_ARGUMENT,
@@ -498,7 +380,6 @@ static int transfer_check(const struct reading *r, struct fault *why)
     for (int i = 0; i < o->size_count; i++)
         if (!o->sizes[i])
             return fault_set(why, ML_ERR_ARGUMENT, "a transfer has at least one byte");
-    o->check = !r->is_unchecked;
     return 0;
 }
 
@@ -531,49 +412,69 @@ static int kind_refuse(const char *word, bool is_second, struct fault *why)
         near ? "?" : "");
 }
 
-static int args_parse(struct reading *r, char *const *words, struct fault *why)
+static int kind_find(struct bench_options *o, const struct string_list *words, struct fault *why)
 {
-    bool has_kind = false;
-    int rc = 0;
+    for (size_t i = 0; i < words->count; i++) {
+        int kind = bench_words_find_operation(kind_names, kind_aliases, words->items[i]);
 
-    while (!rc && *words) {
-        int kind = bench_words_find_operation(kind_names, kind_aliases, *words);
-
-        if (**words == '-') {
-            rc = option_read(r, &words, why);
-        } else if (kind < 0 || has_kind) {
-            rc = kind_refuse(*words, has_kind && kind >= 0, why);
-        } else {
-            r->out->kind = (enum bench_kind)kind;
-            has_kind = true;
-            words++;
-        }
+        if (kind < 0 || i > 0)
+            return kind_refuse(words->items[i], i > 0 && kind >= 0, why);
+        o->kind = (enum bench_kind)kind;
     }
+    return 0;
+}
+
+void bench_options_begin(struct bench_reading *r)
+{
+    *r = (struct bench_reading){.options = {.type = ML_FLOAT32,
+                                            .op = ML_SUM,
+                                            .transfers = 3,
+                                            .rounds = 1,
+                                            .duration_s = 0.1},
+                                .first = -1,
+                                .last = -1};
+}
+
+int bench_options_end(struct bench_reading *r, const struct string_list *words, struct fault *why)
+{
+    struct bench_options *o = &r->options;
+    int rc = kind_find(o, words, why);
+
+    if (!rc)
+        rc = sizes_list(r, why);
+    if (!rc)
+        rc = link_check(r, why);
+    if (!rc)
+        rc = transfer_check(r, why);
+    if (!rc)
+        rc = reduction_check(o, why);
+    if (!rc && o->tune)
+        rc = tune_check(o, why);
+    if (!rc && o->save && !o->tune)
+        rc = fault_set(why, ML_ERR_ARGUMENT, "--save writes what --tune finds: give both");
+    if (!rc && o->plot && o->kind == BENCH_BARRIER)
+        rc = fault_set(why, ML_ERR_ARGUMENT, "--plot draws by size, and a barrier has none");
+    if (o->kind == BENCH_LINK || o->kind == BENCH_TRANSFER)
+        o->check = !r->is_unchecked;
     return rc;
 }
 
-int bench_options_parse(struct bench_options *out, char *const *words, struct fault *why)
+int bench_options_parse(struct bench_options *out, int argc, char *const *argv, struct fault *why)
 {
-    struct bench_options o = {
-        .type = ML_FLOAT32, .op = ML_SUM, .transfers = 3, .rounds = 1, .duration_s = 0.1};
-    struct reading r = {.out = &o, .first = 8, .last = 64 << 20, .factor = 2};
-    int rc = args_parse(&r, words, why);
+    static const struct command_syntax syntax = {.name = "bench",
+                                                 .own = bench_options_table,
+                                                 .words = COMMAND_MIXED,
+                                                 .words_most = SIZE_MAX};
+    struct command_line line = {0};
+    struct bench_reading r;
+    int rc;
 
+    bench_options_begin(&r);
+    rc = command_line_read(&line, &syntax, &r, argc, argv, why);
     if (!rc)
-        rc = sizes_list(&r, why);
+        rc = bench_options_end(&r, &line.words, why);
     if (!rc)
-        rc = link_check(&r, why);
-    if (!rc)
-        rc = transfer_check(&r, why);
-    if (!rc)
-        rc = reduction_check(&o, why);
-    if (!rc && o.tune)
-        rc = tune_check(&o, why);
-    if (!rc && o.save && !o.tune)
-        rc = fault_set(why, ML_ERR_ARGUMENT, "--save writes what --tune finds: give both");
-    if (!rc && o.plot && o.kind == BENCH_BARRIER)
-        rc = fault_set(why, ML_ERR_ARGUMENT, "--plot draws by size, and a barrier has none");
-    if (!rc)
-        *out = o;
+        *out = r.options;
+    command_line_clear(&line);
     return rc;
 }

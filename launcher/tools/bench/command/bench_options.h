@@ -6,6 +6,7 @@
 
 #include "common/fault.h"
 #include "common/mlaunch.h"
+#include "launcher/input/options/command_line.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -54,16 +55,27 @@ struct bench_options {
     int columns; /* the terminal's, which the table must fit; 0: there is none */
 };
 
-/* True if `word` is an option of bench. *takes_value: its value is the next word, or follows
- * "=". */
-bool bench_options_has(const char *word, bool *takes_value);
+/* The options as they are read, before the sizes are listed. */
+struct bench_reading {
+    struct bench_options options;
+    int64_t first, last; /* -1: not given */
+    int factor;          /* 0: not given */
+    bool is_unchecked;
+    const char *of_link, *of_transfer; /* the name of an option that only these have; or NULL */
+};
 
-/* The option of bench of which `word` may be a slip, a static string; or NULL. */
-const char *bench_options_nearest(const char *word);
+/* The last row is that of link's --verbose. They are stored in struct bench_reading. */
+enum { BENCH_OPTIONS = 28 };
+extern const struct option bench_options_table[];
 
-/* Parses `words`, NULL-terminated, which must outlive *out. *out is set on success only.
- * ML_ERR_ARGUMENT. */
-int bench_options_parse(struct bench_options *out, char *const *words, struct fault *why);
+/* Begins with the defaults; when the options are read, takes the words between them, and checks all
+ * together. ML_ERR_ARGUMENT. */
+void bench_options_begin(struct bench_reading *r);
+int bench_options_end(struct bench_reading *r, const struct string_list *words, struct fault *why);
+
+/* All of that for the program of a job. The words from argv[1] on must outlive *out. *out is set on
+ * success only. ML_ERR_ARGUMENT. */
+int bench_options_parse(struct bench_options *out, int argc, char *const *argv, struct fault *why);
 
 /* Static strings, as the command line has them. */
 const char *bench_options_kind_name(enum bench_kind kind);

@@ -13,7 +13,6 @@
 #include "launcher/tools/bench/compare/vary_command.h"
 
 #include <errno.h>
-#include <string.h>
 #include <unistd.h>
 
 static int job_become(int argc, char **argv)
@@ -36,15 +35,25 @@ static int job_become(int argc, char **argv)
 
 static int bench_run(int argc, char **argv)
 {
-    if (argc > 2 && (strcmp(argv[2], "--help") == 0 || strcmp(argv[2], "-h") == 0)) {
-        bench_command_print_help();
-        return 0;
+    struct command_line line = {0};
+    struct bench_reading r;
+    struct fault why;
+    int status = 0;
+
+    if (bench_command_read(&line, &r, argc, argv, &why)) {
+        log_error("%s", why.text);
+        return STATUS_OURS;
     }
-    if (compare_command_is(argc, argv))
-        return compare_command_run(argc, argv);
-    if (vary_command_is(argc, argv))
-        return vary_command_run(argc, argv);
-    return job_become(argc, argv);
+    if (line.action == OPTIONS_HELP)
+        bench_command_print_help();
+    else if (command_line_value(&line, "compare"))
+        status = compare_command_run(&line, &r.options);
+    else if (command_line_value(&line, "vary"))
+        status = vary_command_run(argv[0], &line, &r.options);
+    else
+        status = job_become(argc, argv);
+    command_line_clear(&line);
+    return status;
 }
 
 int main(int argc, char **argv)

@@ -11,34 +11,20 @@
 
 enum { STATUS_SLOWER = 1 };
 
-static const char option[] = "--compare";
-
-bool compare_command_is(int argc, char *const *argv)
+static int line_check(const struct command_line *line, struct fault *why)
 {
-    for (int i = 2; i < argc; i++)
-        if (strcmp(argv[i], option) == 0)
-            return true;
-    return false;
-}
+    const char *other = line->borrowed.count ? line->borrowed.items[0] : NULL;
 
-static int args_parse(const char *paths[2], enum bench_form *form, int argc, char *const *argv,
-                      struct fault *why)
-{
-    int count = 0;
-
-    for (int i = 2; i < argc; i++) {
-        if (strcmp(argv[i], "--json") == 0)
-            *form = BENCH_JSON;
-        else if (strcmp(argv[i], "--csv") == 0)
-            *form = BENCH_CSV;
-        else if (strcmp(argv[i], option) != 0 && (argv[i][0] == '-' || count == 2))
-            return fault_set(why, ML_ERR_ARGUMENT,
-                             "--compare goes with two files and --json or --csv, not with %.100s",
-                             argv[i]);
-        else if (strcmp(argv[i], option) != 0)
-            paths[count++] = argv[i];
-    }
-    if (count < 2)
+    for (size_t i = 0; i < line->own.count && !other; i++)
+        if (strcmp(line->own.items[i], "--json") != 0 && strcmp(line->own.items[i], "--csv") != 0)
+            other = line->own.items[i];
+    if (!other && line->words.count > 2)
+        other = line->words.items[2];
+    if (other)
+        return fault_set(why, ML_ERR_ARGUMENT,
+                         "--compare goes with two files and --json or --csv, not with %.100s",
+                         other);
+    if (line->words.count < 2)
         return fault_set(why, ML_ERR_ARGUMENT,
                          "--compare needs two files that mlaunch bench --json has printed");
     return 0;
@@ -84,7 +70,7 @@ static int rows_join(struct comparison_row *rows, const struct saved_results *a,
     return count;
 }
 
-static int files_compare(const char *const paths[2], enum bench_form form, bool *is_worse,
+static int files_compare(char *const paths[2], enum bench_form form, bool *is_worse,
                          struct fault *why)
 {
     struct comparison c = {.rule = "the middle halves of what was measured overlap",
@@ -116,16 +102,14 @@ static int files_compare(const char *const paths[2], enum bench_form form, bool 
     return rc;
 }
 
-int compare_command_run(int argc, char *const *argv)
+int compare_command_run(const struct command_line *line, const struct bench_options *o)
 {
-    enum bench_form form = BENCH_TABLE;
-    const char *paths[2] = {NULL, NULL};
-    struct fault why;
     bool is_worse = false;
-    int rc = args_parse(paths, &form, argc, argv, &why);
+    struct fault why;
+    int rc = line_check(line, &why);
 
     if (!rc)
-        rc = files_compare(paths, form, &is_worse, &why);
+        rc = files_compare(line->words.items, o->form, &is_worse, &why);
     if (rc)
         log_error("%s", why.text);
     return rc ? STATUS_OURS : is_worse ? STATUS_SLOWER : 0;

@@ -3,12 +3,10 @@
 #ifndef LAUNCHER_TOOLS_BENCH_COMPARE_COMPARE_COMMAND_H
 #define LAUNCHER_TOOLS_BENCH_COMPARE_COMPARE_COMMAND_H
 
-#include <stdbool.h>
-
-/* argv[1] is "bench". */
-bool compare_command_is(int argc, char *const *argv);
+#include "launcher/input/options/command_line.h"
+#include "launcher/tools/bench/command/bench_options.h"
 
 /* Returns mlaunch's exit status: 1 if B is slower anywhere by more than noise. */
-int compare_command_run(int argc, char *const *argv);
+int compare_command_run(const struct command_line *line, const struct bench_options *o);
 
 #endif

@@ -22,7 +22,6 @@ enum { RUNS_LEAST = 5 };
 static const double chance_most = 0.01;
 
 struct varying {
-    const char *value, *runs_text; /* --vary's and --runs'; NULL: not given */
     enum bench_form form;
     struct string_list words; /* what all runs have in common */
     struct vary_values settings;
@@ -32,63 +31,46 @@ struct varying {
 
 /* --- words ------------------------------------------------------------------------------------ */
 
-/* The value if `argv[*at]` is the option; *at moves to the last word of it. */
-static const char *value_of(const char *option, int argc, char *const *argv, int *at)
+/* --json is added to each run's. */
+static int words_take(struct varying *v, const struct command_line *line,
+                      const struct bench_options *o, struct fault *why)
 {
-    size_t length = strlen(option);
+    int rc = string_list_add_all(&v->words, line->words.items, why);
 
-    if (strncmp(argv[*at], option, length) != 0)
-        return NULL;
-    if (argv[*at][length] == '=')
-        return argv[*at] + length + 1;
-    if (argv[*at][length])
-        return NULL;
-    *at += *at + 1 < argc;
-    return argv[*at] ? argv[*at] : "";
-}
-
-bool vary_command_is(int argc, char *const *argv)
-{
-    for (int i = 2; i < argc; i++)
-        if (value_of("--vary", argc, argv, &i))
-            return true;
-    return false;
-}
-
-static int args_parse(struct varying *v, int argc, char *const *argv, struct fault *why)
-{
-    int rc = 0;
-
-    for (int i = 2; i < argc && !rc; i++) {
-        const char *value;
-
-        if ((value = value_of("--vary", argc, argv, &i))) {
-            if (v->value)
-                return fault_set(why, ML_ERR_ARGUMENT, "--vary may be given once");
-            v->value = value;
-        } else if ((value = value_of("--runs", argc, argv, &i))) {
-            v->runs_text = value;
-        } else if (strcmp(argv[i], "--json") == 0 || strcmp(argv[i], "--csv") == 0) {
-            v->form = strcmp(argv[i], "--json") == 0 ? BENCH_JSON : BENCH_CSV;
-        } else if (strncmp(argv[i], "--plot", 6) == 0 || strncmp(argv[i], "--svg", 5) == 0) {
-            return fault_set(why, ML_ERR_ARGUMENT, "--vary draws no picture: leave %.20s away",
-                             argv[i]);
-        } else {
-            rc = string_list_add(&v->words, argv[i], why);
-        }
-    }
+    for (size_t i = 0; i < line->own.count && !rc; i++)
+        if (strcmp(line->own.items[i], "--csv") != 0)
+            rc = string_list_add(&v->words, line->own.items[i], why);
+    if (!rc)
+        rc = string_list_add_all(&v->words, line->borrowed.items, why);
+    if (!rc && o->plot)
+        rc =
+            fault_set(why, ML_ERR_ARGUMENT, "--vary draws no picture: leave --plot and --svg away");
+    v->form = o->form;
     return rc;
 }
 
-static int runs_read(struct varying *v, struct fault *why)
+static int settings_take(struct varying *v, const struct command_line *line, struct fault *why)
+{
+    struct string_list values = {0};
+    int rc = command_line_values(&values, line, "vary", why);
+
+    if (!rc && values.count > 1)
+        rc = fault_set(why, ML_ERR_ARGUMENT, "--vary may be given once");
+    if (!rc)
+        rc = vary_values_parse(&v->settings, values.items[0], why);
+    string_list_clear(&values);
+    return rc;
+}
+
+static int runs_read(struct varying *v, const char *text, struct fault *why)
 {
     int64_t runs = RUNS_LEAST;
 
-    if (v->runs_text && !number_parse(v->runs_text, RUNS_LEAST, TWO_SAMPLES_MOST, &runs))
+    if (text && !number_parse(text, RUNS_LEAST, TWO_SAMPLES_MOST, &runs))
         return fault_set(why, ML_ERR_ARGUMENT,
                          "--runs: '%.100s' is not a number from %d, the fewest that show more than "
                          "noise, to %d",
-                         v->runs_text, RUNS_LEAST, TWO_SAMPLES_MOST);
+                         text, RUNS_LEAST, TWO_SAMPLES_MOST);
     v->runs = (int)runs;
     return 0;
 }
@@ -245,22 +227,23 @@ static int runs_compare(const struct varying *v, struct fault *why)
     return rc;
 }
 
-int vary_command_run(int argc, char *const *argv)
+int vary_command_run(const char *mlaunch, const struct command_line *line,
+                     const struct bench_options *o)
 {
     struct varying *v = calloc(1, sizeof(*v));
     struct fault why;
     int status = 0, rc = v ? 0 : fault_set(&why, ML_ERR_MEMORY, "out of memory");
 
     if (!rc)
-        rc = args_parse(v, argc, argv, &why);
+        rc = words_take(v, line, o, &why);
     if (!rc)
-        rc = runs_read(v, &why);
+        rc = runs_read(v, command_line_value(line, "runs"), &why);
     if (!rc)
-        rc = vary_values_parse(&v->settings, v->value, &why);
+        rc = settings_take(v, line, &why);
     if (!rc)
-        rc = settings_check(v, argv[0], &why);
+        rc = settings_check(v, mlaunch, &why);
     if (!rc)
-        rc = settings_run(v, argv[0], &status, &why);
+        rc = settings_run(v, mlaunch, &status, &why);
     if (!rc && !status)
         rc = runs_compare(v, &why);
     if (rc)

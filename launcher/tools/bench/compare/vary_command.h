@@ -4,12 +4,11 @@
 #ifndef LAUNCHER_TOOLS_BENCH_COMPARE_VARY_COMMAND_H
 #define LAUNCHER_TOOLS_BENCH_COMPARE_VARY_COMMAND_H
 
-#include <stdbool.h>
-
-/* argv[1] is "bench". */
-bool vary_command_is(int argc, char *const *argv);
+#include "launcher/input/options/command_line.h"
+#include "launcher/tools/bench/command/bench_options.h"
 
 /* Returns mlaunch's exit status: that of a run that failed, or 0. */
-int vary_command_run(int argc, char *const *argv);
+int vary_command_run(const char *mlaunch, const struct command_line *line,
+                     const struct bench_options *o);
 
 #endif

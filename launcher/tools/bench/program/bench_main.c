@@ -90,7 +90,7 @@ int main(int argc, char **argv)
     struct fault why = {0};
     ml_group *world = NULL;
     uint64_t errors = 0;
-    int rc = bench_options_parse(&o, argv + (argc > 0), &why);
+    int rc = bench_options_parse(&o, argc, argv, &why);
 
     if (!rc && o.tune) {
         rc = tune_run(&o, &why);

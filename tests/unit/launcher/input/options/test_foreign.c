@@ -283,29 +283,9 @@ static void test_table(void **state)
             assert_non_null(option_table_find(f->option));
         if (strcmp(f->name, "env") != 0 && strcmp(f->name, "n") != 0) {
             assert_null(option_table_find(f->name));
-            assert_true(f->name[1] || !option_table_find_letter(f->name[0]));
+            assert_true(f->name[1] || !option_table_search_letter(option_table, f->name[0]));
         }
     }
-}
-
-/* mlaunch batch and mlaunch bench must know which words are values. */
-static void test_arguments(void **state)
-{
-    static const struct {
-        const char *word, *next;
-        int count;
-    } cases[] = {
-        {"-n", "4", 1},          {"-n4", "x", 0},     {"-n=4", "x", 0},   {"-vn", "4", 1},
-        {"-v", "x", 0},          {"--np", "4", 1},    {"--np=4", "x", 0}, {"-np", "4", 1},
-        {"-ppn", "4", 1},        {"--label", "x", 0}, {"-l", "x", 0},     {"-D", "d", 1},
-        {"-Dd", "x", 0},         {"-env", "A", 2},    {"-env", "A=1", 1}, {"--env", "A", 1},
-        {"-N", "3", 1},          {"--zzz", "x", -1},  {"--", "x", 0},     {"prog", "x", 0},
-        {"--exclusive", "x", 0}, {"-mca", "a", 2},    {"-Z", "x", -1}};
-
-    (void)state;
-    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
-        if (command_line_arguments(cases[i].word, cases[i].next) != cases[i].count)
-            fail_msg("%s %s: not %d", cases[i].word, cases[i].next, cases[i].count);
 }
 
 int main(void)
@@ -314,7 +294,6 @@ int main(void)
         cmocka_unit_test(test_taken),
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_table),
-        cmocka_unit_test(test_arguments),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -104,9 +104,7 @@ static void verify_machines(const char *driver, const char *rate)
     struct host_list list = {.hosts = hosts, .count = HOSTS};
     struct host_facts facts[HOSTS] = {{0}};
     struct query_answer answers[HOSTS] = {{0}};
-    struct query_flag flags[] = {{.name = NULL}};
-    struct verify v = {.c = {.hosts = &list, .answers = answers, .flags = flags},
-                       .survey.hosts = facts};
+    struct verify v = {.c = {.hosts = &list, .answers = answers}, .survey.hosts = facts};
     struct fault why;
 
     for (int i = 0; i < HOSTS; i++) {
