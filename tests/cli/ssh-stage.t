@@ -182,6 +182,18 @@ check_error 125 "host $H2: cannot make the directory $home/.cache/mlaunch" \
     "a home that can't be written" \
     ml -H "$H2" -n 1 -- true
 must on "$H2" umount "$home/.cache"
+# A C library that is too old is named before anything is copied.
+fake() { printf '#!/bin/sh\n%s\n' "$2" > "$NETNS_DIR/bin/$1" && chmod +x "$NETNS_DIR/bin/$1"; }
+fake getconf 'echo glibc 2.3'
+check_error 125 "host $H2: .*needs glibc 2\.[0-9]+, and the host has glibc 2\.3; " \
+    "a host with an older glibc" ml -H "$H2" -n 1 -- true
+check_output "" "… gets no copy" on "$H2" sh -c "find $home/.cache -type f"
+fake getconf 'exit 1'
+fake ldd 'echo "ldd (GNU libc) 2.4"'
+[ ! -e /lib/ld-musl-x86_64.so.1 ] && [ ! -e /lib/ld-musl-aarch64.so.1 ] &&
+    check_error 125 "host $H2: .*the host has glibc 2\.4; " "… as ldd names it" \
+        ml -H "$H2" -n 1 -- true
+rm "$NETNS_DIR/bin/ldd" "$NETNS_DIR/bin/getconf"
 printf '#!/bin/sh\necho riscv64\n' > "$NETNS_DIR/bin/uname"
 chmod +x "$NETNS_DIR/bin/uname"
 check_error 125 "host $H2: .*the host is riscv64, this machine $(uname -m)" "another architecture" \
@@ -210,10 +222,13 @@ ran_from /run/netns-hosts/bin/mlaunch-agent "the agent in \$PATH" -H "$H2" -n 1
 check_output "" "… makes a copy needless" on "$H2" sh -c "find $home/.cache -type f"
 printf '#!/bin/sh\nexit 94\n' > "$NETNS_DIR/bin/mlaunch-agent"
 ran_from "$cache/mlaunch-agent" "one of another build there does not" -H "$H2" -n 1
+fake mlaunch-agent 'echo "$0: libc.so.6: version GLIBC_2.99 not found" >&2; exit 1'
+ran_from "$cache/mlaunch-agent" "nor does one that the loader refuses" -H "$H2" -n 1
 ran_from "$cache/mlaunch-agent" "--agent" -H "$H2" -n 1 --agent "$cache/mlaunch-agent"
 check_error 125 "host $H2: there is no program /no/agent" \
     "--agent with a program that is not there" \
     ml -H "$H2" -n 1 --agent /no/agent -- true
+fake mlaunch-agent 'exit 94'
 check_error 125 "host $H2: .*is another build than this mlaunch \($build\)" \
     "--agent with another build" \
     ml -H "$H2" -n 1 --agent /run/netns-hosts/bin/mlaunch-agent -- true

@@ -81,7 +81,7 @@ room $i/plan $b/text $b/process $i/options $i/hosts $i/values
 
 room $w/protocol $b/process
 room $w/channel $b/text $b/process $i/hosts $w/protocol
-room $w/ssh $b/text $b/process $i/hosts $w/protocol $w/channel
+room $w/ssh $b/text $b/process $b/loader $i/hosts $w/protocol $w/channel
 
 room $r/stacks
 room $r/rdma_topology

@@ -6,6 +6,8 @@
 #include "common/status.h"
 #include "common/text/text_gaps.h"
 #include "common/text/text_stream.h"
+#include "launcher/base/loader/libc_need.h"
+#include "launcher/base/process/install_path.h"
 #include "launcher/wire/protocol/agent_end.h"
 #include "launcher/wire/protocol/agent_protocol.h"
 #include "launcher/wire/ssh/remote_find.h"
@@ -26,6 +28,7 @@ struct verdict {
     char tried[16]; /* status of the last candidate, "missing", or "changed": a copy isn't whole */
     unsigned user;  /* the uid there */
     char machine[64];
+    char libc[64]; /* "glibc 2.31" or "musl 1.2.3"; "unknown " if it was not found */
     char home[3500];
 };
 
@@ -201,10 +204,12 @@ static int line_run(struct remote_agent *a, struct remote_session *s, const char
     if (rc || (unsigned char)a->first[0] <= AGENT_FIRST_BYTE_MAX)
         return rc;
     a->first[*used] = '\0';
-    if (sscanf(a->first, "none %15s %u %63s %3499[^\n]", verdict->tried, &verdict->user,
-               verdict->machine, verdict->home) != 4)
+    if (sscanf(a->first, "none %15s %u %63s %63s %3499[^\n]", verdict->tried, &verdict->user,
+               verdict->machine, verdict->libc, verdict->home) != 5)
         return fault_set(why, ML_ERR_REFUSED,
                          "the program that answered is not mlaunch-agent: %.100s", a->first);
+    if (strchr(verdict->libc, '-'))
+        *strchr(verdict->libc, '-') = ' ';
     return 1;
 }
 
@@ -242,6 +247,27 @@ static int machine_check(const struct verdict *v, struct fault *why)
             "agent with --agent",
             v->machine, here.machine);
     return 0;
+}
+
+/* What is copied and every job needs there. */
+static int libc_check(const struct verdict *v, const struct channel_config *config,
+                      struct fault *why)
+{
+    static const enum install_part libraries[] = {INSTALL_SHIM, INSTALL_RUNTIME};
+    char need[LIBC_NEED_TEXT] = "", path[PATH_MAX];
+
+    libc_need_raise(need, config->local_agent);
+    for (size_t i = 0; i < sizeof(libraries) / sizeof(*libraries); i++)
+        if (install_path_find(path, libraries[i], why) == 0)
+            libc_need_raise(need, path);
+    if (libc_need_is_met(need, v->libc))
+        return 0;
+    return fault_set(
+        why, ML_ERR_REFUSED,
+        "no agent of this build is there, and this machine's would not start: it needs glibc %s, "
+        "and the host has %s; build mlaunch there from the same source and name its agent with "
+        "--agent, or build it here on a system as old as the host",
+        need, v->libc);
 }
 
 static int staged_explain(struct remote_agent *a, const struct verdict *v,
@@ -283,6 +309,8 @@ int remote_agent_start(struct remote_agent *a, struct remote_session *s,
                  config->build, v.tried);
         is_copied = true;
         rc = machine_check(&v, why);
+        if (!rc)
+            rc = libc_check(&v, config, why);
         if (!rc)
             rc = remote_stage(s, v.home, v.user,
                               atoi(v.tried) == AGENT_EXIT_NOT_OURS ||

@@ -6,7 +6,7 @@
  * /bin/sh unchanged: within its single quotes, quotes, backslashes, newlines and ! are written in
  * octal. The line first prints a marker, which separates its output from that of the shell's
  * start-up files. Then it runs each existing candidate with --build until one is of this build. If
- * none is, it prints that, the machine's architecture and $HOME.
+ * none is, it prints that, the machine's architecture and C library, and $HOME.
  */
 #ifndef LAUNCHER_WIRE_SSH_REMOTE_AGENT_H
 #define LAUNCHER_WIRE_SSH_REMOTE_AGENT_H

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 # Finds the agent on a host that is reached over SSH, and becomes it: runs each candidate that is
 # there with --build until one is of this build. If none is, it prints "none", the last status or
-# why there was none, the uid, the machine's architecture and $HOME.
+# why there was none, the uid, the machine's architecture, its C library (glibc-2.31) and $HOME. The
+# loader of glibc ends what needs a newer one with status 1, as an agent may end.
 #
 # remote_agent.c fills the gaps and puts the script between single quotes, so that every login shell
 # (sh, bash, zsh, csh, fish) passes it to /bin/sh unchanged. The Makefile joins its lines with
@@ -46,7 +47,17 @@ for a in "$@"; do
     case $only$a in ("$c"/*) whole || { t=changed; continue; };; esac;
     "$a" --build {build};
     t=$?;
-    case $t in ({others}) ;; (*) exit $t;; esac;
+    case $t in
+        ({others}) ;;
+        (1) case $("$a" --version 2>&1) in (*GLIBC_*) ;; (*) exit 1;; esac;;
+        (*) exit $t;;
+    esac;
 done;
-echo none $t $(id -u) "$(uname -m)" "$HOME";
+l=$(getconf GNU_LIBC_VERSION 2> /dev/null);
+for m in /lib/ld-musl-*.so.1; do
+    [ "$l" ] || [ ! -e "$m" ] || l="musl $("$m" 2>&1 | sed -n "s/^Version //p")";
+done;
+[ "$l" ] || l=$(ldd --version 2>&1 | sed -n "1s/.* /glibc /p");
+set -- $l;
+echo none $t $(id -u) "$(uname -m)" "${1:-unknown}-${2:-}" "$HOME";
 exit $none;
