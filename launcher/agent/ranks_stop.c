@@ -4,6 +4,7 @@
 #include "common/clock.h"
 #include "launcher/agent/agent.h"
 #include "launcher/agent/host/descendants_linux.h"
+#include "launcher/agent/rank_input.h"
 #include "launcher/agent/rank_pty.h"
 #include "launcher/agent/reap.h"
 
@@ -75,6 +76,17 @@ static void ranks_mark_signalled(struct agent *a)
         a->ranks[i].is_signalled |= a->ranks[i].state == RANK_RUNNING;
 }
 
+/* As a terminal that is gone: SIGHUP, and the end of the input. The latter wakes a bash that has
+ * forgotten SIGHUP, because SIGTERM came while readline restored its handlers. */
+static void terminals_hang_up(struct agent *a)
+{
+    rank_pty_hang_up(a);
+    for (int i = 0; i < a->spawned; i++) {
+        if (a->ranks[i].pty >= 0)
+            rank_input_take(&a->ranks[i], NULL, 0);
+    }
+}
+
 /* Signals the ranks and the descendants that have left their process groups. Returns how many there
  * were, 0 if that is unknown. */
 static int everyone_signal(struct agent *a, int signal)
@@ -85,7 +97,7 @@ static int everyone_signal(struct agent *a, int signal)
     if (signal == SIGKILL)
         cgroup_kill(a->cgroup);
     else if (signal == SIGTERM)
-        rank_pty_hang_up(a);
+        terminals_hang_up(a);
     if (!descendants_exist())
         return 0;
     count = descendants_count_signalled(a, signal, signal != SIGKILL);

@@ -61,18 +61,7 @@ keep terminal 'size 33 101
 wait 33 101
 size 44 102
 wait 44 102
-modes' "${JOB[@]}" --pty -- python3 -c '
-import os, signal
-told, tell = os.pipe()
-os.set_blocking(tell, False)
-signal.set_wakeup_fd(tell)
-signal.signal(signal.SIGWINCH, lambda *_: None)
-while True:
-    size = os.get_terminal_size()
-    print(size.lines, size.columns)
-    if size.lines == 44:
-        break
-    os.read(told, 1)'
+modes' "${JOB[@]}" --pty -- python3 "$SOURCE/tests/cli/print_sizes.py" 44
 job_judge 0 "the size is that of mlaunch's terminal, also when it changes" "on a terminal"
 
 keep terminal 'raw
