@@ -5,6 +5,7 @@
 #include "common/status.h"
 #include "launcher/agent/host/guard.h"
 #include "launcher/agent/worker.h"
+#include "launcher/base/process/close_range_linux.h"
 #include "launcher/base/process/loop_memory.h"
 #include "launcher/wire/protocol/agent_protocol.h"
 
@@ -13,10 +14,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
-
-enum { CLOEXEC_FLAG = 1U << 2 /* CLOSE_RANGE_CLOEXEC */ };
 
 /* The agent ends when its channel ends, not by the signals that a terminal or a lost connection
  * sends. Slurm's warnings (--signal=USR1@60) go to every process of a step: to the ranks and to the
@@ -42,7 +40,7 @@ static void descriptors_settle(void)
         ;
     close(3);
     /* Before Linux 5.11 this call fails, and what sshd or mlaunch left open stays open. */
-    syscall(SYS_close_range, 3U, ~0U, CLOEXEC_FLAG);
+    close_range_at_exec(3);
 }
 
 static int usage(void)

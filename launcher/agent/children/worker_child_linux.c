@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/agent/children/worker_child_linux.h"
 
+#include "launcher/base/process/close_range_linux.h"
+
 #include <signal.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 enum { DESCRIPTORS = 1024 };
@@ -19,7 +20,7 @@ void worker_child_begin(int fd)
     sigprocmask(SIG_SETMASK, &none, NULL);
     if (fd != WORKER_CHILD_FD && dup2(fd, WORKER_CHILD_FD) < 0)
         _exit(1);
-    if (syscall(SYS_close_range, WORKER_CHILD_FD + 1U, ~0U, 0U))
+    if (close_range_now(WORKER_CHILD_FD + 1))
         for (int i = WORKER_CHILD_FD + 1; i < DESCRIPTORS; i++)
             close(i);
 }
