@@ -61,9 +61,8 @@ int device_open(struct ibv_context **out, const char *name, struct fault *why)
     struct ibv_context *context;
     int i = 0, rc = 0;
 
-    /* Kernels that copy pinned pages at fork need no preparation. */
-    if (ibv_is_fork_initialized() == IBV_FORK_DISABLED)
-        ibv_fork_init();
+    /* It does nothing where it was called before, or where the kernel copies pinned pages. */
+    ibv_fork_init();
     list = ibv_get_device_list(NULL);
     if (!list)
         return list_refuse(name, errno, why);

@@ -2,6 +2,7 @@
 #include "rdma/verbs/region.h"
 
 #include "common/ranges.h"
+#include "rdma/verbs/fork_support.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -109,7 +110,7 @@ static struct registration *region_register(struct region *r, struct ibv_pd *dom
     made->domain = domain;
     /* Before Linux 5.12 a fork makes copies of the parent's pages, while the device keeps the old
      * ones. There a child gets none of this memory. */
-    if (ibv_is_fork_initialized() != IBV_FORK_UNNEEDED)
+    if (!fork_support_is_given())
         madvise(r->range.base, r->range.size, MADV_DONTFORK);
     made->region = for_peers
                        ? ibv_reg_mr(domain, r->range.base, r->range.size,

@@ -151,11 +151,6 @@ const char *ibv_get_device_name(struct ibv_device *device)
     return device->name;
 }
 
-enum ibv_fork_status ibv_is_fork_initialized(void)
-{
-    return IBV_FORK_UNNEEDED;
-}
-
 int ibv_fork_init(void)
 {
     return 0;

@@ -55,11 +55,6 @@ int ibv_dereg_mr(struct ibv_mr *m)
     return 0;
 }
 
-enum ibv_fork_status ibv_is_fork_initialized(void)
-{
-    return IBV_FORK_UNNEEDED;
-}
-
 static int device_send(struct ibv_qp *qp, struct ibv_send_wr *work, struct ibv_send_wr **bad)
 {
     (void)qp;
