@@ -10,33 +10,13 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#ifdef HAVE_RDMA
-enum { WITH_RDMA = 1 };
-#else
-enum { WITH_RDMA = 0 };
-#endif
-#ifdef HAVE_PMIX
-enum { WITH_PMIX = 1 };
-#else
-enum { WITH_PMIX = 0 };
-#endif
-#ifdef HAVE_HWLOC
-enum { WITH_HWLOC = 1 };
-#else
-enum { WITH_HWLOC = 0 };
-#endif
-#ifdef HAVE_NCURSES
-enum { WITH_NCURSES = 1 };
-#else
-enum { WITH_NCURSES = 0 };
-#endif
-
 /* What a build may lack. */
 static const struct feature {
     const char *name;
     bool is_there;
-} features[] = {
-    {"rdma", WITH_RDMA}, {"pmix", WITH_PMIX}, {"hwloc", WITH_HWLOC}, {"ncurses", WITH_NCURSES}};
+} features[] = {{"rdma", HAVE_RDMA},   {"ssh", HAVE_SSH},         {"pmix", HAVE_PMIX},
+                {"hwloc", HAVE_HWLOC}, {"ncurses", HAVE_NCURSES}, {"llm", HAVE_LLM},
+                {"usdt", HAVE_USDT}};
 
 void usage_print_help(void)
 {

@@ -11,7 +11,7 @@
 
 #include "config.h"
 
-#ifdef HAVE_SYS_SDT_H
+#if HAVE_USDT
 #include <sys/sdt.h>
 #else
 #define DTRACE_PROBE4(provider, name, a, b, c, d) ((void)0)

@@ -37,6 +37,42 @@ check_no_match ' all$' "$T/made" "… and not all"
 check "a build goes on" ./bootstrap
 check_match ' all$' "$T/made" "with all the rest"
 
+# Each package manager, the only one on PATH, as a stand-in that keeps its arguments; with the
+# stand-in for pkg-config, which knows libssh once that is installed.
+mkdir "$T/only"
+for tool in sh sed sort tr dirname mktemp rm nproc mkdir cat grep env touch; do
+    ln -s "$(command -v $tool)" "$T/only/$tool"
+done
+cp "$T/bin/cc" "$T/bin/make" "$T/bin/autoconf" "$T/bin/automake" "$T/only"
+printf '#!/bin/sh\n[ "$2" != libssh ] || [ -e "%s" ]\n' "$T/known" > "$T/only/pkg-config"
+printf '#!/bin/sh\necho "${ID:-0}"\n' > "$T/only/id"
+# managed_by NAME: a build where there is only this manager.
+managed_by() {
+    rm -f "$T/only/apt-get" "$T/only/dnf" "$T/only/zypper" "$T/only/pacman" "$T/known" "$T/asked"
+    [ "$1" = none ] || printf '#!/bin/sh\necho "$@" >> "%s"\ntouch "%s"\n' "$T/asked" "$T/known" \
+        > "$T/only/$1"
+    chmod +x "$T"/only/*
+    PATH=$T/only ./bootstrap
+}
+check "dnf" managed_by dnf
+check_output "-q -y --setopt=install_weak_deps=False install pkgconfig(libssh)" \
+    "is asked for what is missing, by what pkg-config calls it" cat "$T/asked"
+check "zypper" managed_by zypper
+check_output "-q -n install --no-recommends pkgconfig(libssh)" "likewise" cat "$T/asked"
+check "pacman" managed_by pacman
+check_output "-S --noconfirm --needed libssh" "by Arch's name" cat "$T/asked"
+check "apt-get" managed_by apt-get
+check_match ' install --no-install-recommends libssh-dev$' "$T/asked" "by Debian's name"
+check_status 1 "no package manager that it knows" managed_by none
+check_match "please install these Debian packages, or your system's counterparts: libssh-dev" \
+    "$ERR" "names Debian's packages"
+for line in "dnf install 'pkgconfig(libssh)'" "zypper install 'pkgconfig(libssh)'" \
+    "pacman -S libssh" "apt-get install libssh-dev"; do
+    ID=1000 check_status 1 "${line%% *} without root" managed_by "${line%% *}"
+    check_match "please run this as root: $(printf '%s' "$line" | sed 's/[()]/\\&/g')" "$ERR" \
+        "prints the line to type"
+done
+
 # What is run, and how nice, is in $T/made; a command with $BROKEN in it fails.
 cat > "$T/bin/make" << 'SH'
 #!/bin/sh

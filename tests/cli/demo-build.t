@@ -23,10 +23,10 @@ again='is not built yet: ./bootstrap in mlaunch.s source builds all of it'
 check_error 125 "mlaunch-bench-command $again" "bench is not built" demo bench -n 2 --sizes 8
 check_error 125 "mlaunch-top $again" "nor is top" demo top
 check_error 125 "mlaunch-ssh.so $again" "hosts are not reached yet" demo -H nowhere -n 1 -- true
-if grep -q '^#define HAVE_PMIX' "$BUILD/config.h"; then
+if grep -q '^#define HAVE_PMIX 1' "$BUILD/config.h"; then
     check_error 125 "mlaunch-pmix $again" "PMIx is not served yet" demo -n 1 --mpi pmix -- true
 fi
-if grep -q '^#define HAVE_RDMA' "$BUILD/config.h"; then
+if grep -q '^#define HAVE_RDMA 1' "$BUILD/config.h"; then
     check_error 125 "mlaunch-probe $again" "RDMA devices are not looked at yet" demo hosts --probe
 fi
 check_error 1 "there is no .*/llm: LLM names the program, which ./bootstrap builds" \

@@ -5,7 +5,7 @@
 # test_rails'.
 TEST_TIER=quick
 . "${0%/*}/../lib/test.sh"
-grep -q '^#define HAVE_RDMA' "$BUILD/config.h" || skip_all "built without RDMA"
+grep -q '^#define HAVE_RDMA 1' "$BUILD/config.h" || skip_all "built without RDMA"
 
 # An installation of its own, in which the stand-in is mlaunch-probe.
 mkdir "$T/inst"

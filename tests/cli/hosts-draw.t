@@ -3,7 +3,7 @@
 # mlaunch hosts --draw: a wiring that is stated or found, as SVG, for Graphviz and in words.
 TEST_TIER=quick
 . "${0%/*}/../lib/test.sh"
-grep -q '^#define HAVE_RDMA' "$BUILD/config.h" || skip_all "built without RDMA"
+grep -q '^#define HAVE_RDMA 1' "$BUILD/config.h" || skip_all "built without RDMA"
 
 # lines FILE: the lines of a picture by their kinds, and the titles of all but the good ones.
 lines() {

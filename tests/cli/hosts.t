@@ -41,7 +41,7 @@ check_error 125 'mlaunch: host h0: "ips" in the hostfile: 192.0.2.7 is none of t
     --agent-command 'sh -c '\''exec "$@"'\'' {host}' --hostfile "$T/astray.json" -- true
 check_match 'host h2: "ips" in the hostfile: 2001:db8::7 is none of' "$ERR" "… is named for each host"
 check_match '2 of 3 hosts failed' "$ERR" "… that has one"
-if grep -q '^#define HAVE_RDMA' "$BUILD/config.h"; then
+if grep -q '^#define HAVE_RDMA 1' "$BUILD/config.h"; then
     check_match '^RDMA: devices: found at the start; port: 2; GID index: what fits each pair best; MTU: 1024; queue pairs: UC$' \
         <("$MLAUNCH" --dry-run --backend rdma -H a,b --rdma-port 2 --mtu 1024 --qp uc -- true) \
         "a wiring that is not stated is not missing"

@@ -19,7 +19,7 @@ refused() {
 }
 
 check "--version" "$MLAUNCH" --version
-check_match '^features: [+-]rdma [+-]pmix [+-]hwloc [+-]ncurses$' "$OUT" "… with what the build has"
+check_match '^features: [+-]rdma [+-]ssh [+-]pmix [+-]hwloc [+-]ncurses [+-]llm [+-]usdt$' "$OUT" "… with what the build has"
 check_match '^mlaunch [0-9]+\.[0-9]+\.[0-9]+ \(build [0-9a-f]{16}\)$' "$OUT" \
     "prints version and build id"
 check "--help" "$MLAUNCH" --help

@@ -20,7 +20,7 @@ for option in --port --starting-port; do
         MLAUNCH_COORDINATOR
 done
 
-if grep -q '^#define HAVE_HWLOC' "$BUILD/config.h"; then
+if grep -q '^#define HAVE_HWLOC 1' "$BUILD/config.h"; then
     check "--bind-to core" "$MLAUNCH" --bind-to core --output raw -- grep Cpus_allowed: \
         /proc/self/status
     one=$(sed 's/.*://; s/[^0-9a-f]//g' "$OUT")
@@ -29,7 +29,7 @@ if grep -q '^#define HAVE_HWLOC' "$BUILD/config.h"; then
         -gt 0
     [ "$(nproc)" = 1 ] || check "but not all" test $((0x$one)) -ne $((0x$own))
 fi
-if grep -q '^#define HAVE_RDMA' "$BUILD/config.h"; then
+if grep -q '^#define HAVE_RDMA 1' "$BUILD/config.h"; then
     check "--gid-index" "$MLAUNCH" --backend rdma --rdma-device m --gid-index 3 --dry-run -H a,b -- \
         true
     check_match '^RDMA: .*GID index: 3' "$OUT" "is in the plan"

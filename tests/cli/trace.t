@@ -47,7 +47,7 @@ check "a job that makes no call" "$MLAUNCH" -n 2 --trace "$T/trace" -- true
 check "has an empty trace" python3 -c 'import json, sys
 assert json.load(open(sys.argv[1]))["traceEvents"] == []' "$T/trace"
 
-if grep -q '^#define HAVE_SYS_SDT_H 1' "$BUILD/config.h"; then
+if grep -q '^#define HAVE_USDT 1' "$BUILD/config.h"; then
     readelf -n "$BUILD/runtime/mlaunch-runtime.so" > "$T/notes"
     for probe in call_begin call_end; do
         check "the probe mlaunch:$probe is in the library" \

@@ -20,7 +20,7 @@ compile() {
 }
 rooms=(common coordinator examples launcher runtime rdma tests)
 [ -x "$BUILD/launcher/pmix/mlaunch-pmix" ] || rooms+=(--exclude-dir=pmix)
-grep -q "^#define HAVE_RDMA" "$BUILD/config.h" || rooms+=(--exclude-dir=rdma)
+grep -q "^#define HAVE_RDMA 1" "$BUILD/config.h" || rooms+=(--exclude-dir=rdma)
 mapfile -t files < <(grep -rlE '\<(json_(un)?pack|REPORT_UNPACK)\(' --include='*.c' "${rooms[@]}")
 check "${#files[@]} files" compile "${files[@]}"
 

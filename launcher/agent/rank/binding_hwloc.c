@@ -3,7 +3,7 @@
 
 #include "config.h"
 
-#ifdef HAVE_HWLOC
+#if HAVE_HWLOC
 
 #include <dlfcn.h>
 #include <hwloc.h>

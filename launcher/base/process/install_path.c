@@ -10,17 +10,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#ifdef HAVE_PMIX
-static const bool with_pmix = true;
-#else
-static const bool with_pmix = false;
-#endif
-#ifdef HAVE_RDMA
-static const bool with_rdma = true;
-#else
-static const bool with_rdma = false;
-#endif
-
 /* Relative places start from the running program's directory: launcher/, launcher/agent/ or
  * launcher/tools/ in a build tree, bin/ or libexec/mlaunch/ in an installation. Those of a build
  * tree come first, because a build must never use another one's installed files. */
@@ -139,11 +128,11 @@ static int program_directory(char out[PATH_MAX], struct fault *why)
     return 0;
 }
 
-/* A build without PMIx or RDMA will not make these. */
+/* A build without PMIx, RDMA or SSH will not make these. */
 static bool is_of_this_build(enum install_part part)
 {
-    return (part != INSTALL_PMIX || with_pmix) &&
-           ((part != INSTALL_RDMA && part != INSTALL_PROBE) || with_rdma);
+    return (part != INSTALL_PMIX || HAVE_PMIX) && (part != INSTALL_SSH || HAVE_SSH) &&
+           ((part != INSTALL_RDMA && part != INSTALL_PROBE) || HAVE_RDMA);
 }
 
 /* Whether the running program lies in a build folder: in launcher/ or a folder of it. */

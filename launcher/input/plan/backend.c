@@ -49,7 +49,7 @@ static int hostfile_choice(const struct host_list *l, enum backend_choice *choic
                      l->source, text_show(shown, l->backend), hint ? "; " : "", hint ? hint : "");
 }
 
-#ifdef HAVE_RDMA
+#if HAVE_RDMA
 static const bool is_built = true;
 #else
 static const bool is_built = false;

@@ -26,7 +26,7 @@
 
 enum { STALL_S = 30, STALL_LIMIT_S = 1 << 20 };
 
-#ifdef HAVE_HWLOC
+#if HAVE_HWLOC
 static const bool can_bind = true;
 #else
 static const bool can_bind = false;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/wire/channel/module_channel.h"
 
+#include "config.h"
+
 #include "common/build_id.h"
 #include "launcher/base/process/install_path.h"
 
@@ -20,8 +22,13 @@ static int module_load(const struct channel_module **out, struct fault *why)
     char path[PATH_MAX];
     const struct channel_module *m;
     void *library;
-    int rc = install_path_find(path, INSTALL_SSH, why);
+    int rc;
 
+    if (!HAVE_SSH)
+        return fault_set(why, ML_ERR_SYSTEM,
+                         "SSH cannot be used: this mlaunch was built without "
+                         "it (--disable-ssh)");
+    rc = install_path_find(path, INSTALL_SSH, why);
     if (rc)
         return rc;
     library = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);

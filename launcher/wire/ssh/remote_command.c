@@ -1,12 +1,28 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/wire/ssh/remote_command.h"
 
+#include "config.h"
+
 #include "common/clock.h"
 
 #include <stdio.h>
 #include <string.h>
 
 enum { REAP_MS = 500 /* from the end of stdout to the status */ };
+
+/* Asking for the status makes libssh process the packets that have arrived, even after the end of
+ * the streams. The question has another name since libssh 0.11, which warns of the old one. */
+#ifdef HAVE_SSH_CHANNEL_GET_EXIT_STATE
+static void packets_process(ssh_channel channel)
+{
+    ssh_channel_get_exit_state(channel, NULL, NULL, NULL);
+}
+#else
+static void packets_process(ssh_channel channel)
+{
+    ssh_channel_get_exit_status(channel);
+}
+#endif
 
 static void on_exit_status(ssh_session ssh, ssh_channel channel, int status, void *arg)
 {
@@ -110,11 +126,13 @@ int remote_command_read(struct remote_command *c, char *out, size_t size, struct
 void remote_command_reap(struct remote_command *c)
 {
     c->session->wait.deadline_ms = clock_ms() + REAP_MS;
-    /* Asking for the status makes libssh process the packets that have arrived. */
-    while (ssh_channel_get_exit_status(c->channel) < 0 && !*c->signal &&
-           !ssh_channel_is_closed(c->channel) && ssh_is_connected(c->session->ssh))
+    packets_process(c->channel);
+    while (c->status < 0 && !*c->signal && !ssh_channel_is_closed(c->channel) &&
+           ssh_is_connected(c->session->ssh)) {
         if (remote_session_wait(c->session, NULL))
             break;
+        packets_process(c->channel);
+    }
     errors_read(c);
 }
 

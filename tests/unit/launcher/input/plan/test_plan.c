@@ -268,7 +268,7 @@ static void test_backend(void **state)
     assert_string_equal(p->backend, "shm");
     assert_string_equal(p->backend_reason, "all ranks are on one host");
     unmake(p);
-#ifdef HAVE_RDMA
+#if HAVE_RDMA
     write_hostfile("{\"backend\": \"jaccl\", \"hosts\": [{\"ssh\": \"a\"}]}");
     assert_int_equal(make_hostfile(&p, "", &why), 0);
     assert_string_equal(p->backend, "rdma");
@@ -304,7 +304,7 @@ static void test_wiring(void **state)
     write_hostfile(
         "[{\"ssh\": \"a\", \"rdma\": [null, \"m\"]}, {\"ssh\": \"b\", \"rdma\": [\"m\", null]}]");
     assert_int_equal(make_hostfile(&p, "", &why), 0);
-#ifdef HAVE_RDMA
+#if HAVE_RDMA
     assert_string_equal(p->backend, "rdma");
     assert_int_equal(last_level, LOG_INFO);
     assert_string_equal(last_text, "backend rdma: the hostfile's RDMA wiring is complete");
@@ -394,7 +394,7 @@ static void test_spares_wiring(void **state)
     struct plan *p;
 
     (void)state;
-#ifdef HAVE_RDMA
+#if HAVE_RDMA
     write_hostfile("[{\"ssh\": \"a\", \"rdma\": [null, \"m\", \"m\"]},"
                    " {\"ssh\": \"b\", \"rdma\": [\"m\", null, \"m\"]},"
                    " {\"ssh\": \"c\", \"rdma\": [\"m\", \"m\", null]}]");

@@ -1,0 +1,74 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# A build without all that a build may lack: where pkg-config knows none of those libraries,
+# configure asks for what is a must and for what was asked for, in words, and makes do without the
+# rest; the command, the agent and the library then compile without a warning, run a job and refuse
+# in words what they lack.
+TEST_TIER=full
+TEST_LIMIT=900
+. "${0%/*}/../lib/test.sh"
+[ "$SANITIZE" = no ] || skip_all "a build of its own, without sanitizers"
+[ -x "$SOURCE/configure" ] || skip_all "there is no configure here"
+
+cat > "$T/pkg-config" << 'SH'
+#!/bin/sh
+for word in "$@"; do
+    case $word in
+    libibverbs* | libssh* | pmix* | hwloc* | ncursesw* | libevent_extra* | libpcre2*)
+        case "$HIDDEN" in *"${word%% *}"* | all) exit 1 ;; esac ;;
+    esac
+done
+exec pkg-config "$@"
+SH
+chmod +x "$T/pkg-config"
+mkdir "$T/build"
+cd "$T/build" || exit 1
+export HIDDEN=all
+# configure OPTION…: what stays the same is found once.
+configure() { "$SOURCE/configure" -q -C PKG_CONFIG="$T/pkg-config" CC="$CC" "$@"; }
+
+check_status 1 "without libibverbs" configure
+check_match 'error: no libibverbs \(libibverbs-dev\): install it, or configure with --disable-rdma' \
+    "$ERR" "configure says so"
+check_status 1 "without libssh" configure --disable-rdma
+check_match 'error: no libssh \(libssh-dev\): install it, or configure with --disable-ssh' \
+    "$ERR" "configure says so"
+check "without the others" configure --disable-rdma --disable-ssh
+check_match '^  rdma: no \(disabled\): ' "$OUT" "the summary has what was disabled"
+check_match '^  hwloc: no \(there is no hwloc \(libhwloc-dev\)\): ' "$OUT" "and what is not there"
+for feature in pmix hwloc ncurses llm; do
+    check_status 1 "--enable-$feature" configure --disable-rdma --disable-ssh --enable-$feature
+    check_match "error: no .*: install it, or configure with --disable-$feature" "$ERR" "is a must"
+done
+
+check "all disabled" configure --enable-werror --disable-rdma --disable-ssh --disable-pmix \
+    --disable-hwloc --disable-ncurses --disable-llm --disable-usdt
+cp "$OUT" "$T/summary"
+check_output "7" "the summary has seven lines for it" grep -c ': no (disabled): ' "$T/summary"
+check "the command, the agent and the library compile" make -s -j 2 build-id.h \
+    launcher/mlaunch launcher/agent/mlaunch-agent launcher/tools/mlaunch-top runtime/libmlaunch.so \
+    runtime/mlaunch-runtime.so examples/kmeans
+minimal=$T/build/launcher/mlaunch
+check "mlaunch --version" "$minimal" --version
+check_match '^features: -rdma -ssh -pmix -hwloc -ncurses -llm -usdt$' "$OUT" "has none of them"
+check "four ranks work together" "$minimal" -n 4 --output raw -- examples/kmeans \
+    "$SOURCE/examples/iris.csv"
+check_error 125 "host nowhere: SSH cannot be used: .* was built without it .--disable-ssh" \
+    "a host over SSH is refused" "$minimal" -H nowhere -n 1 -- true
+check_status 125 "RDMA is refused" "$minimal" --backend rdma -n 2 -- true
+check_match 'built without RDMA' "$ERR" "in words"
+check_status 125 "--bind-to is refused" "$minimal" --bind-to core -n 1 -- true
+check_match 'hwloc' "$ERR" "in words"
+check "mlaunch top --batch" "$minimal" top --batch
+
+# Archives are not there: the compiler says so to configure.
+cat > "$T/cc" << SH
+#!/bin/sh
+case \$1 in -print-file-name=libjansson.a) echo libjansson.a; exit ;; esac
+exec $CC "\$@"
+SH
+chmod +x "$T/cc"
+check "without an archive" "$SOURCE/configure" -q PKG_CONFIG="$T/pkg-config" CC="$T/cc" \
+    --disable-rdma --disable-ssh --disable-llm
+check_match 'WARNING: there are no archives of: -ljansson' "$ERR" "there is a warning, even with -q"
+done_testing
