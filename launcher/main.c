@@ -1,170 +1,67 @@
 /* SPDX-License-Identifier: MIT */
-/* main.c: the mlaunch command: options become a plan, which runs as a job; or a subcommand runs. */
+/* main.c: the mlaunch command: the table of its subcommands, of which one runs. */
 #include "common/log.h"
-#include "common/outer_launcher.h"
 #include "common/status.h"
-#include "common/text/number.h"
+#include "launcher/ask/query_command.h"
 #include "launcher/base/process/program_main.h"
-#include "launcher/base/text/result_file.h"
-#include "launcher/commands/gdb_windows.h"
-#include "launcher/input/options/options_load.h"
-#include "launcher/input/plan/plan_create.h"
-#include "launcher/run/job/detached_job.h"
-#include "launcher/run/job/job.h"
-#include "launcher/run/round/job_identity.h"
+#include "launcher/commands/attach_command.h"
+#include "launcher/commands/batch/batch.h"
+#include "launcher/commands/exec_command.h"
+#include "launcher/commands/logs_command.h"
+#include "launcher/env_command.h"
+#include "launcher/run_command.h"
 #include "launcher/subcommand.h"
-#include "launcher/usage.h"
-
-#include <limits.h>
-#include <string.h>
-#include <unistd.h>
-
-static int plan_run(const struct options *o, struct plan *p)
-{
-    char id[JOB_ID_SIZE];
-    struct gdb_windows windows = {.options = o, .plan = p, .id = id};
-    struct job_watch watch;
-    struct fault why;
-
-    if (o->dry_run) {
-        plan_print(p);
-        return 0;
-    }
-    if (job_identity_name(id, &why)) {
-        log_error("%s", why.text);
-        return STATUS_OURS;
-    }
-    watch = gdb_windows_watch(&windows);
-    return o->detach ? detached_job_run(o, p, id) : job_run(p, id, p->gdb ? &watch : NULL);
-}
-
-/* Otherwise each process of the outer launcher would start a job of its own. */
-static int outer_check(struct fault *why)
-{
-    struct outer_launcher outer;
-
-    if (!outer_launcher_find(&outer))
-        return 0;
-    return fault_set(why, ML_ERR_STATE,
-                     "mlaunch is started once, not by %s, which starts %d of it: write mlaunch -n "
-                     "%d PROGRAM, under Slurm inside salloc or sbatch (if one mlaunch alone is "
-                     "meant: env -u %s mlaunch ...)",
-                     outer.name, outer.size, outer.size, outer.size_variable);
-}
-
-/* What mlaunch bench says of its job, beside the command line. */
-struct bench_job {
-    int ranks;          /* if nothing says how many */
-    char *const *files; /* options, each with the path that it gives: rank 0 will write these */
-    int file_words;
-};
-
-/* Checks the job before it starts, and warns if the number of ranks is a default. */
-static int bench_check(const struct bench_job *b, const struct plan *p, struct fault *why)
-{
-    bool is_here = plan_host(p, p->ranks[0].host)->is_local && !p->apps[0].cwd;
-    int rc = 0;
-
-    for (int i = 0; is_here && i < b->file_words && !rc; i += 2)
-        rc = result_file_check(b->files[i], b->files[i + 1], why);
-    if (!rc && p->is_np_here)
-        log_warn("measuring with %d ranks on this machine; -n or hosts (-H, --hostfile) say "
-                 "otherwise",
-                 p->size);
-    return rc;
-}
-
-static int options_run(const struct options *o, const struct bench_job *bench)
-{
-    struct plan *p = NULL;
-    struct fault why;
-    int status, rc;
-
-    log_open("mlaunch", (enum log_level)(LOG_WARN + o->verbose));
-    rc = outer_check(&why);
-    if (!rc)
-        rc = detached_job_check(o, &why);
-    if (!rc)
-        rc = plan_create(&p, o, environ, &why);
-    if (!rc && bench)
-        rc = bench_check(bench, p, &why);
-    if (rc)
-        log_error("%s", why.text);
-    status = rc ? STATUS_OURS : plan_run(o, p);
-    plan_destroy(p);
-    return status;
-}
-
-/* `bench` may be NULL. */
-static int launch_main(int argc, char **argv, const struct bench_job *bench)
-{
-    struct options *o = NULL;
-    struct fault why;
-    int status = 0;
-
-    if (options_load(&o, argc, argv, &why)) {
-        log_error("%s", why.text);
-        return STATUS_OURS;
-    }
-    o->np_here = bench ? bench->ranks : 0;
-    if (o->action == OPTIONS_HELP)
-        usage_print_help();
-    else if (o->action == OPTIONS_VERSION)
-        usage_print_version();
-    else
-        status = options_run(o, bench);
-    options_destroy(o);
-    return status;
-}
-
-/* mlaunch bench-job RANKS [OPTION FILE]... run ..., as mlaunch bench makes it
- * (launcher/tools/bench/command/bench_command.h). Sets *run to the index of "run". */
-static bool bench_job_read(struct bench_job *out, int *run, int argc, char **argv)
-{
-    int64_t ranks;
-    int at = 3;
-
-    if (argc <= at || strcmp(argv[1], "bench-job") != 0 ||
-        !number_parse(argv[2], 1, INT_MAX, &ranks))
-        return false;
-    while (at < argc && strcmp(argv[at], "run") != 0)
-        at += 2;
-    *out = (struct bench_job){(int)ranks, argv + 3, at - 3};
-    *run = at;
-    return at < argc;
-}
 
 /* mlaunch help [COMMAND] is --help, or that of the command. */
-static int help_main(int argc, char **argv)
+static int help_run(int argc, char **argv)
 {
-    const char *name = argc > 2 ? argv[2] : "run";
+    const char *name = argc > 1 && argv[1][0] != '-' ? argv[1] : "run";
     const struct subcommand *command = subcommand_find(name);
-    char *words[] = {argv[0], (char *)name, (char *)"--help", NULL};
+    char *words[] = {(char *)"mlaunch", (char *)name, (char *)"--help", NULL};
 
     if (command)
         return subcommand_run(command, 3, words);
-    if (strcmp(name, "run") == 0) {
-        usage_print_help();
-        return 0;
-    }
     log_error("there is no command %s (to run a program called help: mlaunch -- help)", name);
     return STATUS_OURS;
 }
 
+static const struct subcommand table[] = {
+    {"run", "start a program; the word may be left out", .run = run_command_run},
+    {"ps", "list the jobs on hosts: user, program, ranks, alive or dead", .run = ps_run},
+    {"kill", "end a job by its id, from any terminal", .run = kill_run},
+    {"attach", "run a debugger or a shell beside a rank, on a terminal", .run = attach_command_run},
+    {"logs", "print what a detached job has written", .run = logs_command_run},
+    {"clean", "remove what dead jobs have left behind", .run = clean_run},
+    {"hosts", "list the hosts, and with --probe the wiring of their RDMA devices",
+     .run = hosts_run},
+    {"info", "show what the hosts are, side by side, and where they differ",
+     .program = INSTALL_VERIFY},
+    {"status", "show which hosts are online, their load and the jobs on them",
+     .program = INSTALL_VERIFY},
+    {"verify", "look whether the hosts are fit to run jobs", .program = INSTALL_VERIFY},
+    {"top", "show live what hosts, jobs and ranks do, and who waits for whom",
+     .program = INSTALL_TOP},
+    {"metrics", "what hosts, RDMA ports, jobs and ranks do, for Prometheus",
+     .program = INSTALL_METRICS},
+    {"exec", "run a command on each host, and print equal outputs once", .run = exec_command_run},
+    {"sync", "give all hosts the same files, each by the one before it", .program = INSTALL_SYNC},
+    {"batch", "write a job script for Slurm, PBS, LSF or SGE, and submit it", .run = batch_main},
+    {"env", "print the commands by which a shell finds what belongs to mlaunch",
+     .run = env_command_run},
+    {"bench", "measure the collective calls, and the links between ranks",
+     .program = INSTALL_BENCH_COMMAND},
+    {"help", "print this, or the help of a command", .run = help_run},
+    {"bench-job", NULL, .run = run_command_run_bench},
+    {.name = NULL},
+};
+
 static int command_run(int argc, char **argv)
 {
-    const char *word = argc > 1 ? argv[1] : "";
-    const struct subcommand *command = subcommand_find(word);
-    struct bench_job bench;
-    int run;
+    const struct subcommand *command;
 
-    if (command)
-        return subcommand_run(command, argc, argv);
-    if (strcmp(word, "help") == 0)
-        return help_main(argc, argv);
-    if (bench_job_read(&bench, &run, argc, argv))
-        return launch_main(argc - run, argv + run, &bench);
-    return launch_main(argc, argv, NULL);
+    subcommand_set_table(table);
+    command = argc > 1 ? subcommand_find(argv[1]) : NULL;
+    return command ? subcommand_run(command, argc, argv) : run_command_run(argc, argv);
 }
 
 int main(int argc, char **argv)

@@ -28,10 +28,9 @@ void usage_print_help(void)
          "its own -n, -x, --env-file and --cwd.");
     command_syntax_print_options(option_table);
     puts("\nCommands, each with a --help of its own");
-    command_syntax_print_command("run", "start a program; the word may be left out");
-    for (const struct subcommand *c = subcommand_table; c->name; c++)
-        command_syntax_print_command(c->name, c->help);
-    command_syntax_print_command("help", "print this, or the help of a command");
+    for (const struct subcommand *c = subcommand_table(); c->name; c++)
+        if (c->help)
+            command_syntax_print_command(c->name, c->help);
     puts("\n"
          "Options also come from [defaults] in configuration files and from variables such\n"
          "as MLAUNCH_OPT_TIMEOUT; the command line wins. Options of mpirun, srun, torchrun\n"

@@ -88,6 +88,17 @@ rm "$XDG_CONFIG_HOME/mlaunch/mlaunch.ini"
 # help.
 check "mlaunch help" sh -c '"$1" help > "$2"' sh "$MLAUNCH" "$T/help2"
 check_output "" "is --help" diff "$T/help" "$T/help2"
+check_output "$(cat "$T/help2")" "mlaunch help help" "$MLAUNCH" help help
+check_output "$(cat "$T/help2")" "mlaunch run --help" "$MLAUNCH" run --help
+check_match "^program 0: 1 rank: run$" <("$MLAUNCH" run --dry-run run) "the word run may be a program, too"
+
+# A command that is misspelt is a program; where there is none, the command is named.
+check_error 127 "did you mean mlaunch verify\?" "a slip" "$MLAUNCH" verfy -H x
+check_error 127 "did you mean mlaunch kill\?" "another program's word" "$MLAUNCH" stop 3
+check_status 127 "a program that is there" "$MLAUNCH" sh -c 'exit 127'
+check_no_match "did you mean" "$ERR" "has not been meant otherwise"
+check_status 127 "a word that is no slip" "$MLAUNCH" no-such-program
+check_no_match "did you mean" "$ERR" "gets no guess"
 check "mlaunch help ps" "$MLAUNCH" help ps
 check_match '^usage: mlaunch ps' "$OUT" "is that of ps"
 refused 'there is no command prog' help prog

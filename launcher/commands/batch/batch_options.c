@@ -158,8 +158,6 @@ static int run_check(struct batch_options *b, struct fault *why)
     int rc = string_list_add(&words, "mlaunch", why), np = 0;
 
     if (!rc)
-        rc = string_list_add(&words, "run", why);
-    if (!rc)
         rc = string_list_add_all(&words, b->words.items, why);
     from.argc = (int)words.count;
     from.argv = words.items;

@@ -186,19 +186,12 @@ static int line_load(struct options **out, struct command_line *c,
     return rc;
 }
 
-/* The word run may be left out. */
-static int run_read(struct command_line *c, int argc, char *const *argv, struct fault *why)
-{
-    static const struct command_syntax syntax = {.borrows_all = true};
-    int skipped = argc > 1 && strcmp(argv[1], "run") == 0;
-
-    return command_line_read(c, &syntax, NULL, argc - skipped, argv + skipped, why);
-}
+static const struct command_syntax run_syntax = {.borrows_all = true};
 
 int options_load_from(struct options **out, const struct options_source *from, struct fault *why)
 {
     struct command_line c = {0};
-    int rc = run_read(&c, from->argc, from->argv, why);
+    int rc = command_line_read(&c, &run_syntax, NULL, from->argc, from->argv, why);
 
     if (!rc)
         rc = line_load(out, &c, from, why);
@@ -222,7 +215,7 @@ int options_load_line(struct options **out, struct command_line *c, struct fault
 int options_load(struct options **out, int argc, char *const *argv, struct fault *why)
 {
     struct command_line c = {0};
-    int rc = run_read(&c, argc, argv, why);
+    int rc = command_line_read(&c, &run_syntax, NULL, argc, argv, why);
 
     if (!rc)
         rc = options_load_line(out, &c, why);
