@@ -16,11 +16,20 @@ enum {
     VERSIONS_MOST = 4096, /* entries of the versions that are needed */
     NAME_ROOM = 256,      /* bytes of a library's name, with the NUL */
     RUN_PATH_ROOM = 8192,
+    WINDOW = 4096,
+};
+
+/* Bytes of the file, from a place that was read: what is read next mostly lies close behind it. */
+struct elf_window {
+    uint64_t start;
+    size_t size;
+    char bytes[WINDOW];
 };
 
 /* What is read of one file. */
 struct image {
     int fd;
+    struct elf_window data, texts;
     uint16_t machine;
     ElfW(Phdr) headers[HEADERS_MOST];
     int header_count;
@@ -28,10 +37,31 @@ struct image {
     size_t dynamic_count;
 };
 
-/* False unless all of it could be read. */
-static bool read_at(int fd, void *out, size_t size, uint64_t offset)
+/* Returns how many bytes it has read, less than `size` only at the file's end; -1: none. */
+static ssize_t window_read(int fd, struct elf_window *w, void *out, size_t size, uint64_t offset)
 {
-    return offset <= INT64_MAX - size && pread(fd, out, size, (off_t)offset) == (ssize_t)size;
+    if (offset > INT64_MAX - (size > WINDOW ? size : WINDOW))
+        return -1;
+    if (size > WINDOW)
+        return pread(fd, out, size, (off_t)offset);
+    if (offset < w->start || offset - w->start + size > w->size) {
+        ssize_t n = pread(fd, w->bytes, WINDOW, (off_t)offset);
+
+        if (n < 0)
+            return -1;
+        w->start = offset;
+        w->size = (size_t)n;
+    }
+    if (size > w->size - (offset - w->start))
+        size = w->size - (offset - w->start);
+    memcpy(out, w->bytes + (offset - w->start), size);
+    return (ssize_t)size;
+}
+
+/* False unless all of it could be read. */
+static bool read_at(struct image *m, void *out, size_t size, uint64_t offset)
+{
+    return window_read(m->fd, &m->data, out, size, offset) == (ssize_t)size;
 }
 
 /* A file of another class or byte order would not run here as a program. */
@@ -49,11 +79,11 @@ static bool headers_read(struct image *m)
 {
     ElfW(Ehdr) h;
 
-    if (!read_at(m->fd, &h, sizeof(h), 0) || !header_is_valid(&h) || h.e_phnum > HEADERS_MOST)
+    if (!read_at(m, &h, sizeof(h), 0) || !header_is_valid(&h) || h.e_phnum > HEADERS_MOST)
         return false;
     m->header_count = h.e_phnum;
     m->machine = h.e_machine;
-    return read_at(m->fd, m->headers, h.e_phnum * sizeof(m->headers[0]), h.e_phoff);
+    return read_at(m, m->headers, h.e_phnum * sizeof(m->headers[0]), h.e_phoff);
 }
 
 /* Where in the file lies what the loader would map at that address; -1: nowhere. */
@@ -81,7 +111,7 @@ static void dynamic_read(struct image *m)
         if (count > DYNAMIC_MOST)
             count = DYNAMIC_MOST;
         m->dynamic = calloc(count + 1, sizeof(*m->dynamic));
-        if (m->dynamic && read_at(m->fd, m->dynamic, count * sizeof(*m->dynamic), p->p_offset))
+        if (m->dynamic && read_at(m, m->dynamic, count * sizeof(*m->dynamic), p->p_offset))
             m->dynamic_count = count;
         return;
     }
@@ -99,6 +129,7 @@ static uint64_t dynamic_find(const struct image *m, int64_t tag)
 /* The table of texts, of which single ones are read: that of a large library has megabytes. */
 struct elf_texts {
     int fd;
+    struct elf_window *window;
     int64_t offset; /* in the file; -1: there is none */
     uint64_t size;
 };
@@ -112,7 +143,7 @@ static bool text_read(const struct elf_texts *t, char *out, size_t room, uint64_
         return false;
     if (room > t->size - index)
         room = (size_t)(t->size - index);
-    n = pread(t->fd, out, room, t->offset + (int64_t)index);
+    n = window_read(t->fd, t->window, out, room, (uint64_t)t->offset + index);
     return n > 0 && memchr(out, '\0', (size_t)n);
 }
 
@@ -154,7 +185,7 @@ static void glibc_compare(struct elf_file *f, const char *version)
 }
 
 /* The versions that are needed of one library. Returns how many entries were read. */
-static int versions_read(struct elf_file *f, const struct image *m, const struct elf_texts *t,
+static int versions_read(struct elf_file *f, struct image *m, const struct elf_texts *t,
                          uint64_t at, int room)
 {
     char version[NAME_ROOM];
@@ -162,7 +193,7 @@ static int versions_read(struct elf_file *f, const struct image *m, const struct
     int n = 0;
 
     for (aux.vna_next = 1; n < room && aux.vna_next != 0; n++) {
-        if (!read_at(m->fd, &aux, sizeof(aux), at))
+        if (!read_at(m, &aux, sizeof(aux), at))
             break;
         if (text_read(t, version, sizeof(version), aux.vna_name))
             glibc_compare(f, version);
@@ -171,7 +202,7 @@ static int versions_read(struct elf_file *f, const struct image *m, const struct
     return n;
 }
 
-static void glibc_find(struct elf_file *f, const struct image *m, const struct elf_texts *t)
+static void glibc_find(struct elf_file *f, struct image *m, const struct elf_texts *t)
 {
     int64_t first = offset_of(m, dynamic_find(m, DT_VERNEED));
     uint64_t at = (uint64_t)first;
@@ -179,16 +210,17 @@ static void glibc_find(struct elf_file *f, const struct image *m, const struct e
     int room = VERSIONS_MOST;
 
     for (need.vn_next = 1; first >= 0 && room > 0 && need.vn_next != 0; room--) {
-        if (!read_at(m->fd, &need, sizeof(need), at))
+        if (!read_at(m, &need, sizeof(need), at))
             return;
         room -= versions_read(f, m, t, at + need.vn_aux, room);
         at += need.vn_next;
     }
 }
 
-static void entries_collect(struct elf_file *f, const struct image *m)
+static void entries_collect(struct elf_file *f, struct image *m)
 {
     struct elf_texts t = {.fd = m->fd,
+                          .window = &m->texts,
                           .offset = offset_of(m, dynamic_find(m, DT_STRTAB)),
                           .size = dynamic_find(m, DT_STRSZ)};
     int count = 0;

@@ -9,10 +9,17 @@ static const char cache_path[] = "/etc/ld.so.cache";
 
 void loader_search_open(struct loader_search *s, const char *library_path, const char *cwd)
 {
+    *s = (struct loader_search){.library_path = library_path, .cwd = cwd};
+}
+
+/* Reads what a search needs. Many programs need no library but the parts of glibc, and then nothing
+ * is looked for. */
+static void search_prepare(struct loader_search *s)
+{
     struct elf_file self;
     struct utsname system;
 
-    *s = (struct loader_search){.library_path = library_path, .cwd = cwd};
+    s->is_ready = true;
     uname(&system);
     snprintf(s->usual, sizeof(s->usual), "%s-linux-gnu", system.machine);
     if (elf_file_open(&self, "/proc/self/exe")) {
@@ -100,11 +107,13 @@ static bool cache_find(const struct loader_search *s, const char *name, struct e
     return false;
 }
 
-bool loader_search_find(const struct loader_search *s, const struct loader_object *by,
-                        const char *name, struct elf_file *out, char path[PATH_MAX])
+bool loader_search_find(struct loader_search *s, const struct loader_object *by, const char *name,
+                        struct elf_file *out, char path[PATH_MAX])
 {
     char usual[4 * sizeof(s->usual)];
 
+    if (!s->is_ready)
+        search_prepare(s);
     if (strchr(name, '/'))
         return directory_copy(path, s, name, strlen(name), by->origin) &&
                library_open(s, out, path);

@@ -17,6 +17,7 @@
 struct loader_search {
     const char *library_path; /* LD_LIBRARY_PATH, or "" */
     const char *cwd;          /* where relative directories begin */
+    bool is_ready;            /* what follows is filled in, at the first search */
     uint16_t machine;         /* this program's: others are passed over */
     char usual[96];           /* Debian's name for this kind of machine, "x86_64-linux-gnu" */
     struct loader_cache cache;
@@ -34,7 +35,7 @@ void loader_search_open(struct loader_search *s, const char *library_path, const
 void loader_search_close(struct loader_search *s);
 
 /* Finds the library `name`, which `by` needs: opens it as *out, and stores its path. */
-bool loader_search_find(const struct loader_search *s, const struct loader_object *by,
-                        const char *name, struct elf_file *out, char path[PATH_MAX]);
+bool loader_search_find(struct loader_search *s, const struct loader_object *by, const char *name,
+                        struct elf_file *out, char path[PATH_MAX]);
 
 #endif
