@@ -42,31 +42,27 @@ static void interpreter_line(char line[HEAD], const char *file)
     line[strcspn(line, "\n")] = '\0';
 }
 
-/* Whether this word is Python, or a script for it. */
-static bool is_python(const char *word, const char *file)
+/* Whether this word is Python, or a script for it; `line` is its interpreter_line(). */
+static bool is_python(const char *word, const char *line)
 {
     const char *name = base_name(word);
-    char line[HEAD];
 
     if (strncmp(name, "python", 6) == 0 || strncmp(name, "ipython", 7) == 0 ||
         ends_with(name, ".py"))
         return true;
-    interpreter_line(line, file);
     return strstr(line, "python") != NULL;
 }
 
-static bool is_interpreter(const char *word, const char *file)
+static bool is_interpreter(const char *word, const char *line)
 {
     static const char *const names[] = {"sh",   "bash", "dash",  "zsh", "ksh",     "perl",
                                         "ruby", "R",    "julia", "lua", "Rscript", "octave"};
-    char line[HEAD];
 
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         if (strcmp(base_name(word), names[i]) == 0)
             return true;
     }
-    interpreter_line(line, file);
-    return line[0] != '\0' || is_python(word, file);
+    return line[0] != '\0' || is_python(word, line);
 }
 
 /* Looks at the first file that the pattern finds. */
@@ -196,17 +192,15 @@ static enum mpi_kind python_find(const char *file, const struct mpi_command_plac
     return kind;
 }
 
-/* What this word of the command, the program `file`, needs. */
-static enum mpi_kind word_find(const char *word, char file[PATH_MAX],
+/* What this word of the command, the program `file`, needs; changes file and line. */
+static enum mpi_kind word_find(const char *word, char file[PATH_MAX], char line[HEAD],
                                const struct mpi_command_place *p, char library[64])
 {
     enum mpi_kind kind = mpi_program_of_file(file, p->library_path, p->cwd, library);
-    char line[HEAD];
 
-    if (kind != MPI_KIND_NONE || !is_python(word, file))
+    if (kind != MPI_KIND_NONE || !is_python(word, line))
         return kind;
     /* For a script, look at the interpreter of its #! line. */
-    interpreter_line(line, file);
     if (line[0] == '#' && line[2] == '/' && !strstr(line, "env ")) {
         line[2 + strcspn(line + 2, " \t")] = '\0';
         snprintf(file, PATH_MAX, "%s", line + 2);
@@ -220,18 +214,21 @@ static enum mpi_kind word_find(const char *word, char file[PATH_MAX],
 void mpi_command_find(struct mpi_command *out, const char *program, const char *const *argv,
                       const struct mpi_command_place *place)
 {
-    char file[PATH_MAX];
+    char file[PATH_MAX], line[HEAD];
 
     *out = (struct mpi_command){.kind = MPI_KIND_NONE};
     if (mpi_program_path(file, program, place->path, place->cwd)) {
-        out->is_interpreter = is_interpreter(program, file);
-        out->is_python = is_python(program, file);
-        out->kind = word_find(program, file, place, out->library);
+        interpreter_line(line, file);
+        out->is_interpreter = is_interpreter(program, line);
+        out->is_python = is_python(program, line);
+        out->kind = word_find(program, file, line, place, out->library);
         out->is_certain = out->kind != MPI_KIND_NONE && !out->is_interpreter;
     }
     for (int i = 1; i < ARGUMENTS_MOST && argv[i] && out->kind == MPI_KIND_NONE; i++) {
         if (argv[i][0] && argv[i][0] != '-' && !strchr(argv[i], '=') &&
-            mpi_program_path(file, argv[i], place->path, place->cwd))
-            out->kind = word_find(argv[i], file, place, out->library);
+            mpi_program_path(file, argv[i], place->path, place->cwd)) {
+            interpreter_line(line, file);
+            out->kind = word_find(argv[i], file, line, place, out->library);
+        }
     }
 }
