@@ -108,33 +108,22 @@ static int worker_reap(pid_t worker)
     return STATUS_OURS;
 }
 
-/* Waits for the worker's end and receives its notes meanwhile. After the end of the channel, gives
- * the worker the time that it needs to clean up, and then kills it, because it may have been
- * stopped. False: it had to be killed. */
-static bool worker_wait(pid_t worker, int fd, struct guard_note *note)
+/* Waits for the worker's end, and is not woken by its notes, which stay in the socket. After the
+ * end of the channel, gives the worker the time that it needs to clean up, and then kills it,
+ * because it may have been stopped. False: it had to be killed. */
+static bool worker_wait(pid_t worker, int fd)
 {
     /* -1 before Linux 5.3: then the end of `fd` shows the worker's end. */
     int pidfd = (int)syscall(SYS_pidfd_open, worker, 0);
-    struct pollfd p[] = {
-        {.fd = pidfd, .events = POLLIN}, {.fd = fd, .events = POLLIN}, {.fd = STDIN_FILENO}};
+    struct pollfd p[] = {{.fd = pidfd, .events = POLLIN}, {.fd = fd}, {.fd = STDIN_FILENO}};
     int64_t deadline = -1;
     bool is_well = true;
 
     for (;;) {
-        struct guard_note news;
-
         if (poll(p, 3, deadline < 0 ? -1 : clock_left_ms(deadline)) < 0 && errno != EINTR)
             break;
-        if (p[0].revents)
+        if (p[0].revents || p[1].revents)
             break;
-        if (p[1].revents) {
-            ssize_t n = recv(fd, &news, sizeof(news), MSG_DONTWAIT);
-
-            if (n == sizeof(news))
-                *note = news;
-            else if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
-                break;
-        }
         if (p[2].revents) {
             p[2].fd = -1;
             deadline = clock_ms() + HUNG_MS;
@@ -178,8 +167,8 @@ static int guard_watch(pid_t worker, int fd)
     sigaddset(&chld, SIGCHLD);
     sigprocmask(SIG_BLOCK, &chld, NULL);
     term_pass_on(worker);
-    is_well = worker_wait(worker, fd, &note);
-    /* The worker's last note may still be in the socket. */
+    is_well = worker_wait(worker, fd);
+    /* The last note counts. */
     while (recv(fd, &note, sizeof(note), MSG_DONTWAIT) == sizeof(note))
         ;
     status = worker_reap(worker);
