@@ -31,7 +31,7 @@ struct job_options {
     enum mpi_mode mpi;
     enum stdin_mode stdin_mode;
     int stdin_rank;
-    bool local_net, secure, compat, eager;
+    bool local_net, secure, compat, eager, signal_children;
     int port, starting_port; /* 0: any */
     int init_timeout_ms, stall_ms, grace_ms;
     int restarts;          /* how many there may be */

@@ -4,6 +4,7 @@
 #include "common/clock.h"
 #include "launcher/agent/agent.h"
 #include "launcher/agent/host/descendants_linux.h"
+#include "launcher/agent/host/signal_target_linux.h"
 #include "launcher/agent/rank_input.h"
 #include "launcher/agent/rank_pty.h"
 #include "launcher/agent/reap.h"
@@ -33,13 +34,35 @@ void ranks_stop_signal_rank(struct agent *a, int rank, int signal)
     }
 }
 
-void ranks_stop_signal(struct agent *a, int signal)
+/* To the ranks' process groups, not to descendants outside of them. */
+static void groups_signal(struct agent *a, int signal)
 {
     for (int i = 0; i < a->spawned; i++) {
         /* The pid stays the rank's until it is reaped, which only this process does. */
         if (a->ranks[i].state == RANK_RUNNING)
             kill(-a->ranks[i].pid, signal);
     }
+}
+
+void ranks_stop_warn(struct agent *a, int signal)
+{
+    struct process_list all = {0};
+    struct fault why;
+
+    if (a->job->options.signal_children || process_list_read(&all, &why)) {
+        groups_signal(a, signal);
+        return;
+    }
+    for (int i = 0; i < a->spawned; i++) {
+        const struct process *target;
+
+        if (a->ranks[i].state != RANK_RUNNING)
+            continue;
+        target = process_list_find(&all, signal_target_find(&all, a->ranks[i].pid, signal));
+        if (target)
+            process_signal(target, signal);
+    }
+    process_list_free(&all);
 }
 
 /* Signals all descendants. Returns how many there are, -1 without /proc. A stopped process handles
@@ -65,7 +88,7 @@ static int descendants_count_signalled(struct agent *a, int signal, bool continu
 void ranks_stop_signal_all(struct agent *a, int signal)
 {
     if (descendants_count_signalled(a, signal, false) < 0)
-        ranks_stop_signal(a, signal);
+        groups_signal(a, signal);
 }
 
 /* Ranks that run now and end later are reported as ended by the agent. */
@@ -103,7 +126,7 @@ static int everyone_signal(struct agent *a, int signal)
     count = descendants_count_signalled(a, signal, signal != SIGKILL);
     if (count >= 0)
         return count;
-    ranks_stop_signal(a, signal);
+    groups_signal(a, signal);
     return 0;
 }
 

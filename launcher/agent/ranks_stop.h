@@ -33,9 +33,11 @@ void ranks_stop_end(struct agent *a);
 /* For KILL: sends SIGKILL and does not wait until output has been read. */
 void ranks_stop_hurry(struct agent *a);
 
-/* For SIGNAL: sends to the ranks' process groups, not to descendants outside of them. */
-void ranks_stop_signal(struct agent *a, int signal);
-void ranks_stop_signal_rank(struct agent *a, int rank, int signal); /* if it runs here */
+/* For SIGNAL: sends to one process of each rank, the one that has a handler
+ * (signal_target_linux.h); with --signal-children to the rank's process group. */
+void ranks_stop_warn(struct agent *a, int signal);
+/* Sends to the process group of a rank, if it runs here. */
+void ranks_stop_signal_rank(struct agent *a, int rank, int signal);
 
 /* For PAUSE and RESUME: sends to the ranks and all their descendants. */
 void ranks_stop_signal_all(struct agent *a, int signal);

@@ -224,7 +224,7 @@ static void on_signal(struct agent *a, const struct frame *f)
     if (f->size >= 8)
         ranks_stop_signal_rank(a, (int)u32_read(f->payload + 4), (int)signal);
     else
-        ranks_stop_signal(a, (int)signal);
+        ranks_stop_warn(a, (int)signal);
 }
 
 static void on_stop(struct agent *a, const struct frame *f)

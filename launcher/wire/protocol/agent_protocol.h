@@ -35,7 +35,7 @@ enum agent_frame {
     LAUNCH_START,    /* JSON {coordinator}: fork the ranks */
     LAUNCH_STDIN,    /* raw: u32 rank, bytes; no bytes: end of file */
     LAUNCH_CREDIT,   /* raw: u32 agent_output_cost() of what has been written out */
-    LAUNCH_SIGNAL,   /* raw: u32 signal for every rank's process group; or u32 signal, u32 rank */
+    LAUNCH_SIGNAL,   /* raw: u32 signal for one process of each rank; or u32 signal, u32 rank */
     LAUNCH_STOP,     /* raw: u32 first signal, u32 grace in ms until SIGKILL, u32 not 0: NOTE what
                         ranks wait for; u32 not 0: Slurm ends the job */
     LAUNCH_KILL,     /* empty: SIGKILL to all at once */

@@ -54,6 +54,7 @@ static const struct field fields[] = {
     {"restarts", FIELD_INT, OPTION(restarts), 0, INT_MAX},
     {"local_net", FIELD_BOOL, OPTION(local_net)},
     {"secure", FIELD_BOOL, OPTION(secure)},
+    {"signal_children", FIELD_BOOL, OPTION(signal_children)},
     {"compat", FIELD_BOOL, OPTION(compat)},
     {"eager", FIELD_BOOL, OPTION(eager)},
     {"bind", FIELD_WORD, OPTION(bind), .words = job_words_bind},

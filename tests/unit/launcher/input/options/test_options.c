@@ -150,7 +150,8 @@ static void test_every_option(void **state)
 
     o = parsed(
         "--output|out/|--timestamp|--timeout|9|--grace|0.25|--on-failure|continue|--restarts|3|"
-        "--bind-to|numa|--map-by|host|--eager|--secure|--stage|--stage-libs|--spare-hosts|a,|"
+        "--bind-to|numa|--map-by|host|--eager|--secure|--signal-children|--stage|--stage-libs|--"
+        "spare-hosts|a,|"
         "--spare-hosts|b:2|prog");
     assert_string_equal(o->output, "out/");
     assert_true(o->timestamp);
@@ -163,6 +164,7 @@ static void test_every_option(void **state)
     assert_int_equal(o->map_by, MAP_BY_HOST);
     assert_true(o->job.eager);
     assert_true(o->job.secure);
+    assert_true(o->job.signal_children);
     assert_true(o->stage);
     assert_true(o->stage_libs);
     options_destroy(o);

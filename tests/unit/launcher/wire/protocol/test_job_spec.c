@@ -24,6 +24,7 @@ static const char good[] =
     "true,"
     "\"bind_ip\": \"\", \"peers\": [\"10.0.0.1\"], \"port\": 0, \"starting_port\": 0,"
     "\"init_timeout_ms\": 60000, \"stall_ms\": 30000, \"grace_ms\": 5000, \"eager\": false,"
+    "\"signal_children\": false,"
     "\"bind\": \"core\", \"command\": \"prog\", \"buffer\": \"none\", \"mpi\": \"pmi1\", "
     "\"stdin\": \"rank\","
     "\"stdin_rank\": 2, \"env\": [\"A=b=c\", \"E=\"], \"cwd\": \"/\", \"host_cwd\": \"\", "
