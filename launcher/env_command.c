@@ -7,8 +7,10 @@
 #include "launcher/base/text/command_words.h"
 #include "launcher/input/options/command_line.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Each directory goes in front of the variable's value. An empty part of MANPATH stands for the
@@ -17,15 +19,32 @@ static const struct search_path {
     const char *name;
     enum install_part part;
     const char *rest;
+    const char *system; /* how directories begin that are searched anyway, or NULL */
 } search_paths[] = {
-    {"PATH", INSTALL_MLAUNCH, "\"${PATH:+:$PATH}\""},
-    {"PATH", INSTALL_PROBE, "\"${PATH:+:$PATH}\""},
-    {"MANPATH", INSTALL_MAN, ":\"${MANPATH-}\""},
-    {"PKG_CONFIG_PATH", INSTALL_PKG_CONFIG, "\"${PKG_CONFIG_PATH:+:$PKG_CONFIG_PATH}\""},
-    {"PYTHONPATH", INSTALL_MODULE, "\"${PYTHONPATH:+:$PYTHONPATH}\""},
+    {"PATH", INSTALL_MLAUNCH, "\"${PATH:+:$PATH}\"", NULL},
+    {"PATH", INSTALL_PROBE, "\"${PATH:+:$PATH}\"", NULL},
+    {"MANPATH", INSTALL_MAN, ":\"${MANPATH-}\"", "/usr/share/man"},
+    {"PKG_CONFIG_PATH", INSTALL_PKG_CONFIG, "\"${PKG_CONFIG_PATH:+:$PKG_CONFIG_PATH}\"",
+     "/usr/lib"},
+    {"PYTHONPATH", INSTALL_MODULE, "\"${PYTHONPATH:+:$PYTHONPATH}\"", NULL},
 };
 
-/* What this build or installation lacks, such as mlaunch-probe without RDMA, gets no line. */
+static bool is_searched(const struct search_path *p, const char *directory)
+{
+    const char *part = getenv(p->name);
+    size_t length = strlen(directory);
+
+    if (p->system && strncmp(directory, p->system, strlen(p->system)) == 0)
+        return true;
+    for (; part; part = strchr(part, ':') ? strchr(part, ':') + 1 : NULL)
+        if (strncmp(part, directory, length) == 0 && (!part[length] || part[length] == ':'))
+            return true;
+    return false;
+}
+
+/* What this build or installation lacks, such as mlaunch-probe without RDMA, gets no line, nor does
+ * what is found anyway: /usr/bin must not come before the user's own directories, once more in each
+ * shell. */
 static void exports_print(void)
 {
     char directory[PATH_MAX], last[PATH_MAX] = "";
@@ -34,7 +53,8 @@ static void exports_print(void)
     for (size_t i = 0; i < sizeof(search_paths) / sizeof(*search_paths); i++) {
         const struct search_path *p = &search_paths[i];
 
-        if (install_path_find_directory(directory, p->part, &why) || strcmp(directory, last) == 0)
+        if (install_path_find_directory(directory, p->part, &why) || strcmp(directory, last) == 0 ||
+            is_searched(p, directory))
             continue;
         printf("export %s=", p->name);
         command_words_quote(stdout, directory);
@@ -50,7 +70,7 @@ int env_command_run(int argc, char **argv)
         .usage = "usage: eval \"$(mlaunch env)\"\n\n"
                  "Prints commands for sh, bash or zsh that set PATH, MANPATH, PKG_CONFIG_PATH and\n"
                  "PYTHONPATH, so that programs and man pages of this build or installation are\n"
-                 "found. `mlaunch run env` starts the program env.",
+                 "found, or nothing where they are. `mlaunch run env` starts the program env.",
         .words = COMMAND_MIXED,
         .words_most = SIZE_MAX};
     struct command_line line = {0};

@@ -45,6 +45,8 @@ check "the installed mlaunch runs a job" env -u BUILD "$root/bin/mlaunch" -n 2 -
 check_output "$root/lib/pkgconfig $root/share/man: $root/share/mlaunch/python" \
     "its env names the places" env -u PKG_CONFIG_PATH -u MANPATH -u PYTHONPATH sh -c \
     'eval "$("$1" env)"; echo "$PKG_CONFIG_PATH $MANPATH $PYTHONPATH"' sh "$root/bin/mlaunch"
+check_output "" "and nothing in a shell that has them" env -u PKG_CONFIG_PATH -u MANPATH \
+    -u PYTHONPATH sh -c 'eval "$("$1" env)"; "$1" env' sh "$root/bin/mlaunch"
 check_match '^Libs: .*-Wl,-rpath,\$\{libdir\}' "$root/lib/pkgconfig/mlaunch.pc" \
     "programs find the library where it is installed"
 check "and bench" env -u BUILD "$root/bin/mlaunch" bench -n 2 --sizes 8 --check
