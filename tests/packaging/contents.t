@@ -37,6 +37,24 @@ for file in "$debian"/*.docs "$debian"/*.examples; do
     done < "$file"
 done > "$T/missing"
 check_output "" "all documents and examples of packages are there" cat "$T/missing"
+# shown_by README DOCUMENTS…: the pictures that it shows and that those lists lack.
+shown_by() {
+    local picture readme=$1
+    shift
+    for picture in $(grep -oE '\]\([^)]*doc/[^)]*\.(svg|png)\)' "$readme" | sed 's/.*doc/doc/; s/)//'); do
+        for list in "$@"; do
+            tr ' ' '\n' < "$list" | grep -v '^$' | while IFS= read -r pattern; do
+                # shellcheck disable=SC2254 # they are patterns
+                case $picture in $pattern) echo shown ;; esac
+            done | grep -q . || echo "$picture of $readme is not in $list"
+        done
+    done
+}
+check "README.md shows pictures" grep -q '\](doc/.*\.svg)' "$SOURCE/README.md"
+check_output "" "pictures are in the packages of what shows them" sh -c 'cat "$1"' sh <(
+    shown_by "$SOURCE/README.md" "$debian/mlaunch.docs" "$spec"
+    shown_by "$SOURCE/examples/llm/README.md" "$debian/mlaunch-llm.docs" "$spec"
+)
 if [ -e "$SOURCE/.git" ] && git -C "$SOURCE" ls-files debian packaging/rpm > "$T/files"; then
     while IFS= read -r file; do
         grep -qE "^ *(%reldir%/|)${file#packaging/}( |\$)" "$SOURCE/packaging/Makefile.inc" ||
