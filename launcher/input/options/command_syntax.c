@@ -35,17 +35,16 @@ const char *command_syntax_hint(const struct command_syntax *s, const char *word
 /* The known option of which `name` is a slip, or NULL. */
 static const char *slip_find(const struct command_syntax *s, const char *name)
 {
+    const struct option *const tables[] = {s->own, option_table};
     struct nearest n = {.typed = name};
 
-    for (const struct option *o = s->own; o && o->help; o++) {
-        nearest_offer(&n, o->name);
-        nearest_offer(&n, o->alias);
-    }
-    for (const struct option *o = option_table; o->help; o++) {
-        if (!o->name || !command_syntax_borrows(s, o->name))
-            continue;
-        nearest_offer(&n, o->name);
-        nearest_offer(&n, o->alias);
+    for (int i = 0; i < 2; i++) {
+        for (const struct option *o = tables[i]; o && o->help; o++) {
+            if (i == 1 && (!o->name || !command_syntax_borrows(s, o->name)))
+                continue;
+            nearest_offer(&n, o->name);
+            nearest_offer(&n, o->alias);
+        }
     }
     return strlen(name) > 1 ? nearest_slip(&n) : NULL;
 }

@@ -217,12 +217,11 @@ static int server_run(struct event_base *base, const char *where, char *const ar
 static int words_make(struct string_list *words, const struct command_line *line, struct fault *why)
 {
     char self[PATH_MAX];
+    const char *const first[] = {self, line->syntax->name, NULL};
     int rc = install_path_find(self, INSTALL_MLAUNCH, why);
 
     if (!rc)
-        rc = string_list_add(words, self, why);
-    if (!rc)
-        rc = string_list_add(words, line->syntax->name, why);
+        rc = string_list_add_all(words, (char *const *)first, why);
     if (!rc)
         rc = string_list_add_all(words, line->borrowed.items, why);
     return rc ? rc : string_list_add_all(words, line->own.items, why);

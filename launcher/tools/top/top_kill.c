@@ -42,12 +42,11 @@ static int words_make(struct string_list *words, char *const *passed, const char
                       struct fault *why)
 {
     char self[PATH_MAX];
+    const char *const first[] = {self, "kill", NULL};
     int rc = install_path_find(self, INSTALL_MLAUNCH, why);
 
     if (!rc)
-        rc = string_list_add(words, self, why);
-    if (!rc)
-        rc = string_list_add(words, "kill", why);
+        rc = string_list_add_all(words, (char *const *)first, why);
     if (!rc)
         rc = string_list_add_all(words, passed, why);
     if (!rc)

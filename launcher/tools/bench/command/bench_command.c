@@ -76,49 +76,40 @@ static int ranks_usual(const struct bench_options *o)
     return cores > 2 ? cores : 2;
 }
 
-static int file_add(struct string_list *job, const char *option, const char *path,
-                    struct fault *why)
+/* Adds words up to a NULL. */
+static int words_add(struct string_list *l, const char *const *words, struct fault *why)
 {
-    int rc = path ? string_list_add(job, option, why) : 0;
-
-    return rc || !path ? rc : string_list_add(job, path, why);
+    return string_list_add_all(l, (char *const *)words, why);
 }
 
 /* Only rank 0 prints, for people and programs, so the output has no labels unless asked for. */
 static int words_begin(struct string_list *job, const char *mlaunch, const struct bench_options *o,
                        struct fault *why)
 {
-    static const char *const last[] = {"run", "--output", "raw", "--stdin", "none"};
     char ranks[16];
-    int rc = string_list_add(job, mlaunch, why);
+    int rc;
 
     snprintf(ranks, sizeof(ranks), "%d", ranks_usual(o));
-    if (!rc)
-        rc = string_list_add(job, "bench-job", why);
-    if (!rc)
-        rc = string_list_add(job, ranks, why);
-    if (!rc)
-        rc = file_add(job, "--plot", o->plot, why);
-    if (!rc)
-        rc = file_add(job, "--save", o->save, why);
-    for (size_t i = 0; i < sizeof(last) / sizeof(*last) && !rc; i++)
-        rc = string_list_add(job, last[i], why);
-    return rc;
+    rc = words_add(job, (const char *const[]){mlaunch, "bench-job", ranks, NULL}, why);
+    if (!rc && o->plot)
+        rc = words_add(job, (const char *const[]){"--plot", o->plot, NULL}, why);
+    if (!rc && o->save)
+        rc = words_add(job, (const char *const[]){"--save", o->save, NULL}, why);
+    if (rc)
+        return rc;
+    return words_add(job, (const char *const[]){"run", "--output", "raw", "--stdin", "none", NULL},
+                     why);
 }
 
 /* Ranks that wait while a pair measures for long have not stalled. */
 static int link_words_add(struct string_list *run, const struct bench_options *o, struct fault *why)
 {
     char text[64];
-    int rc = 0;
 
-    if (o->duration_s > LONG_S && !getenv("MLAUNCH_STALL")) {
-        snprintf(text, sizeof(text), "MLAUNCH_STALL=%d", (int)(o->duration_s * LINK_WAYS) + 30);
-        rc = string_list_add(run, "-x", why);
-        if (!rc)
-            rc = string_list_add(run, text, why);
-    }
-    return rc;
+    if (o->duration_s <= LONG_S || getenv("MLAUNCH_STALL"))
+        return 0;
+    snprintf(text, sizeof(text), "MLAUNCH_STALL=%d", (int)(o->duration_s * LINK_WAYS) + 30);
+    return words_add(run, (const char *const[]){"-x", text, NULL}, why);
 }
 
 /* True if what rank 0 prints reaches a terminal that has colours. */
@@ -143,8 +134,7 @@ static int terminal_words_add(struct string_list *run, const struct bench_option
     if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) || !w.ws_col)
         w.ws_col = COLUMNS_USUAL;
     snprintf(columns, sizeof(columns), "%d", w.ws_col);
-    rc = string_list_add(run, "--columns", why);
-    return rc ? rc : string_list_add(run, columns, why);
+    return words_add(run, (const char *const[]){"--columns", columns, NULL}, why);
 }
 
 /* The job's words, when those of run and of bench are known. */
@@ -159,9 +149,7 @@ static int words_join(char ***out, const char *mlaunch, const struct command_lin
     if (!rc && o->kind == BENCH_LINK)
         rc = link_words_add(&job, o, why);
     if (!rc)
-        rc = string_list_add(&job, "--", why);
-    if (!rc)
-        rc = string_list_add(&job, BENCH_PROGRAM, why);
+        rc = words_add(&job, (const char *const[]){"--", BENCH_PROGRAM, NULL}, why);
     if (!rc)
         rc = string_list_add_all(&job, line->words.items, why);
     if (!rc)

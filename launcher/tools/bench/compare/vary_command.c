@@ -79,11 +79,10 @@ static int runs_read(struct varying *v, const char *text, struct fault *why)
 static int run_words(char ***out, const struct varying *v, int setting, bool is_first,
                      const char *mlaunch, struct fault *why)
 {
+    const char *const first[] = {mlaunch, "bench", NULL};
     struct string_list l = {0};
-    int rc = string_list_add(&l, mlaunch, why);
+    int rc = string_list_add_all(&l, (char *const *)first, why);
 
-    if (!rc)
-        rc = string_list_add(&l, "bench", why);
     if (!rc)
         rc = string_list_add_all(&l, v->words.items, why);
     if (!rc)
