@@ -193,7 +193,32 @@ fake ldd 'echo "ldd (GNU libc) 2.4"'
 [ ! -e /lib/ld-musl-x86_64.so.1 ] && [ ! -e /lib/ld-musl-aarch64.so.1 ] &&
     check_error 125 "host $H2: .*the host has glibc 2\.4; " "… as ldd names it" \
         ml -H "$H2" -n 1 -- true
-rm "$NETNS_DIR/bin/ldd" "$NETNS_DIR/bin/getconf"
+# … unless there is a set of files for such hosts. This stand-in has files of this build.
+with_sets=$T/with_sets
+mkdir -p "$with_sets/hosts/x86_64-musl" "$with_sets/hosts/$(uname -m)-gnu2.3" "$with_sets/python"
+cp -rL "$python" "$with_sets/python"
+cp -L "$MLAUNCH" "$BUILD/launcher/mlaunch-ssh.so" "$AGENT" "$shim" "$module" \
+    "$BUILD/launcher/tools/bench/mlaunch-bench" "$with_sets"
+cp -L "$AGENT" "$shim" "$module" "$BUILD/launcher/tools/bench/mlaunch-bench" \
+    "$with_sets/hosts/$(uname -m)-gnu2.3"
+set_ml() { "$with_sets/mlaunch" --ssh-config "$NETNS_SSH_CONFIG" "$@"; }
+must on "$H2" mount -t tmpfs tmpfs "$with_sets" # the host has none of these
+fake getconf 'echo glibc 2.4'
+check_output "$cache-gnu2.3/mlaunch-agent" "the first set that fits is copied" \
+    set_ml -v -H "$H2" -n 1 --output raw -- sh -c "$where"
+check_match "copying $(uname -m)-gnu2.3" "$ERR" "… and named"
+check_output "$cache-gnu2.3/libmlaunch.so.0" "its ranks get the set's library" \
+    set_ml -v -H "$H2" -n 1 --output raw -- sh -c 'echo "${LD_PRELOAD##*:}"'
+check_no_match "copying" "$ERR" "… and nothing is copied anew"
+fake getconf 'echo glibc 2.2'
+check_error 125 "host $H2: .*the host has glibc 2\.2; .*host sets here: $(uname -m)-gnu2\.3, x86_64-musl" \
+    "the sets are named where none fits" set_ml -H "$H2" -n 1 -- true
+must on "$H2" rm -r "$cache-gnu2.3"
+rm "$with_sets/hosts/$(uname -m)-gnu2.3/mlaunch-runtime.so"
+fake getconf 'echo glibc 2.4'
+check_error 125 "host $H2: mlaunch-runtime.so is missing in the host set .*: make it anew" \
+    "a set that lacks a file" set_ml -H "$H2" -n 1 -- true
+rm -f "$NETNS_DIR/bin/ldd" "$NETNS_DIR/bin/getconf"
 printf '#!/bin/sh\necho riscv64\n' > "$NETNS_DIR/bin/uname"
 chmod +x "$NETNS_DIR/bin/uname"
 check_error 125 "host $H2: .*the host is riscv64, this machine $(uname -m)" "another architecture" \

@@ -74,6 +74,8 @@ static const char *const module_places[] = PYTHON("__init__.py");
 static const char *const torch_places[] = PYTHON("torch.py");
 static const char *const transfer_places[] = PYTHON("transfer.py");
 
+static const char *const hosts_places[] = {"hosts", "../hosts", "../libexec/mlaunch/hosts",
+                                           PKGLIBEXECDIR "/hosts", NULL};
 static const char *const ssh_places[] = {"mlaunch-ssh.so",
                                          "../mlaunch-ssh.so",
                                          "../lib/mlaunch/mlaunch-ssh.so",
@@ -106,6 +108,7 @@ static const struct {
     [INSTALL_BENCH] = {bench_places, X_OK},
     [INSTALL_PMIX] = {pmix_places, X_OK},
     [INSTALL_COPIER] = {copier_places, X_OK},
+    [INSTALL_HOSTS] = {hosts_places, X_OK},
     [INSTALL_SSH] = {ssh_places, R_OK},
     [INSTALL_MLAUNCH] = {mlaunch_places, X_OK},
     [INSTALL_METRICS] = {metrics_places, X_OK},

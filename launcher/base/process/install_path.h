@@ -24,6 +24,7 @@ enum install_part {
     INSTALL_TOP,      /* … for top */
     INSTALL_VERIFY,   /* … for info, status and verify */
     INSTALL_BENCH_COMMAND, /* … for bench */
+    INSTALL_HOSTS,         /* the directory of host sets (host_set.h); there may be none */
     INSTALL_SSH,           /* mlaunch-ssh.so, which mlaunch opens when a host needs SSH */
     INSTALL_MLAUNCH,       /* the command mlaunch */
     INSTALL_MAN,           /* the tree of man pages */

@@ -60,10 +60,10 @@ static char *path_word(const char *path)
 
 /* Sum, size and name of each file of the user's copy, as cksum prints them, on one line. For the
  * caller to free; NULL: out of memory. */
-static char *files_words(const struct channel_config *config)
+static char *files_words(const struct channel_config *config, const struct host_set *set)
 {
     struct remote_stage_size sizes[REMOTE_STAGE_FILES];
-    int count = config->agent ? 0 : remote_stage_sizes(sizes, config);
+    int count = config->agent ? 0 : remote_stage_sizes(sizes, config, set);
     struct text_stream s;
     FILE *to = text_stream_open(&s);
 
@@ -75,11 +75,12 @@ static char *files_words(const struct channel_config *config)
     return text_stream_close(to, &s);
 }
 
-static int line_make(char **out, const struct channel_config *config, struct fault *why)
+static int line_make(char **out, const struct channel_config *config, const struct host_set *set,
+                     struct fault *why)
 {
     char copy[REMOTE_STAGE_NAME], none[8], others[32], *script = NULL;
     char *candidate = path_word(config->agent ? config->agent : config->local_agent);
-    char *files = files_words(config);
+    char *files = files_words(config, set);
     const struct text_gap gaps[] = {{"{marker}", MARKER},
                                     {"{copy}", copy},
                                     {"{files}", files},
@@ -90,7 +91,7 @@ static int line_make(char **out, const struct channel_config *config, struct fau
                                     {"{none}", none},
                                     {NULL, NULL}};
 
-    remote_stage_name(copy, config->build);
+    remote_stage_name(copy, config->build, set);
     snprintf(none, sizeof(none), "%d", AGENT_EXIT_NOT_OURS);
     /* The last two: it is of another architecture, or a library is missing. */
     snprintf(others, sizeof(others), "%d|%d|%d", AGENT_EXIT_NOT_OURS, STATUS_NOT_EXECUTABLE,
@@ -235,47 +236,77 @@ static int named_explain(struct remote_agent *a, const struct verdict *v,
                      v->tried, *words ? ": " : "", words);
 }
 
-static int machine_check(const struct verdict *v, struct fault *why)
+/* What this build's own files need that every job has there. */
+static void need_find(char need[LIBC_NEED_TEXT], const struct channel_config *config)
 {
-    struct utsname here;
+    static const enum install_part libraries[] = {INSTALL_SHIM, INSTALL_RUNTIME};
+    char path[PATH_MAX];
+    struct fault why;
 
-    if (uname(&here) == 0 && strcmp(here.machine, v->machine) != 0)
+    *need = '\0';
+    libc_need_raise(need, config->local_agent);
+    for (size_t i = 0; i < sizeof(libraries) / sizeof(*libraries); i++)
+        if (install_path_find(path, libraries[i], &why) == 0)
+            libc_need_raise(need, path);
+}
+
+/* The reason why neither this build's own files nor those of a set are for this host. */
+static int unfit_explain(const struct verdict *v, const char *machine, const char *need,
+                         const struct host_set *sets, int count, struct fault *why)
+{
+    char names[200] = "none";
+
+    for (int i = 0, used = 0; i < count && used < (int)sizeof(names); i++)
+        used += snprintf(names + used, sizeof(names) - (size_t)used, "%s%s", i ? ", " : "",
+                         sets[i].name);
+    if (strcmp(machine, v->machine) != 0)
         return fault_set(
             why, ML_ERR_REFUSED,
             "no agent of this build is there, and mlaunch cannot copy its own: the host is "
             "%s, this machine %s; install mlaunch there from the same source, or name an "
-            "agent with --agent",
-            v->machine, here.machine);
-    return 0;
-}
-
-/* What is copied and every job needs there. */
-static int libc_check(const struct verdict *v, const struct channel_config *config,
-                      struct fault *why)
-{
-    static const enum install_part libraries[] = {INSTALL_SHIM, INSTALL_RUNTIME};
-    char need[LIBC_NEED_TEXT] = "", path[PATH_MAX];
-
-    libc_need_raise(need, config->local_agent);
-    for (size_t i = 0; i < sizeof(libraries) / sizeof(*libraries); i++)
-        if (install_path_find(path, libraries[i], why) == 0)
-            libc_need_raise(need, path);
-    if (libc_need_is_met(need, v->libc))
-        return 0;
+            "agent with --agent (host sets here: %s)",
+            v->machine, machine, names);
     return fault_set(
         why, ML_ERR_REFUSED,
         "no agent of this build is there, and this machine's would not start: it needs glibc %s, "
         "and the host has %s; build mlaunch there from the same source and name its agent with "
-        "--agent, or build it here on a system as old as the host",
-        need, v->libc);
+        "--agent, or build it here on a system as old as the host (host sets here: %s)",
+        need, v->libc, names);
+}
+
+/* Sets *set to what is to be copied to the host: this build's own files, where they start; else the
+ * first set that fits. */
+static int set_choose(struct host_set *set, const struct verdict *v,
+                      const struct channel_config *config, struct fault *why)
+{
+    struct host_set *sets = calloc(HOST_SETS_MOST, sizeof(*sets));
+    char need[LIBC_NEED_TEXT], directory[PATH_MAX];
+    int count = 0, i = 0, rc = 0;
+
+    need_find(need, config);
+    if (!sets)
+        rc = fault_set(why, ML_ERR_MEMORY, "out of memory");
+    else if (strcmp(set->name, v->machine) != 0 || !libc_need_is_met(need, v->libc)) {
+        if (install_path_find(directory, INSTALL_HOSTS, why) == 0)
+            count = host_set_list(sets, directory);
+        while (i < count && !host_set_fits(sets[i].name, v->machine, v->libc))
+            i++;
+        if (i < count)
+            *set = sets[i];
+        else
+            rc = unfit_explain(v, set->name, need, sets, count, why);
+    }
+    free(sets);
+    return rc;
 }
 
 static int staged_explain(struct remote_agent *a, const struct verdict *v,
-                          const struct channel_config *config, struct fault *why)
+                          const struct channel_config *config, const struct host_set *set,
+                          struct fault *why)
 {
     char words[200], name[REMOTE_STAGE_NAME];
 
-    remote_stage_name(name, config->build);
+    remote_stage_name(name, config->build, set);
     remote_command_reap(&a->command);
     last_words_line(&a->command.words, words, sizeof(words));
     if (strcmp(v->tried, "changed") == 0)
@@ -290,43 +321,71 @@ static int staged_explain(struct remote_agent *a, const struct verdict *v,
         v->home, name, v->tried, *words ? ": " : "", words);
 }
 
-int remote_agent_start(struct remote_agent *a, struct remote_session *s,
-                       const struct channel_config *config, struct fault *why)
+/* Runs the line for the set; as line_run. */
+static int set_run(struct remote_agent *a, struct remote_session *s,
+                   const struct channel_config *config, const struct host_set *set,
+                   struct verdict *v, struct fault *why)
 {
-    struct verdict v = {0};
-    bool is_copied = false;
     char *line;
-    int rc = line_make(&line, config, why);
+    int rc = line_make(&line, config, set, why);
 
     if (rc)
         return rc;
+    remote_command_close(&a->command);
     s->wait.deadline_ms = clock_ms() + config->connect_timeout_ms;
-    rc = line_run(a, s, line, &v, why);
-    if (rc == 1 && config->agent) {
-        rc = named_explain(a, &v, config, why);
-    } else if (rc == 1) {
-        log_info("%s: no agent of build %s is there (last status: %s); copying it", s->config->name,
-                 config->build, v.tried);
-        is_copied = true;
-        rc = machine_check(&v, why);
-        if (!rc)
-            rc = libc_check(&v, config, why);
-        if (!rc)
-            rc = remote_stage(s, v.home, v.user,
-                              atoi(v.tried) == AGENT_EXIT_NOT_OURS ||
-                                  strcmp(v.tried, "changed") == 0,
-                              config, why);
-        remote_command_close(&a->command);
-        s->wait.deadline_ms = clock_ms() + config->connect_timeout_ms;
-        if (!rc)
-            rc = line_run(a, s, line, &v, why);
-        if (rc == 1)
-            rc = staged_explain(a, &v, config, why);
+    rc = line_run(a, s, line, v, why);
+    free(line);
+    return rc;
+}
+
+static bool is_distrusted(const struct verdict *v)
+{
+    return atoi(v->tried) == AGENT_EXIT_NOT_OURS || strcmp(v->tried, "changed") == 0;
+}
+
+/* Copies what fits the host, unless it is there already, and starts it. *is_copied: it did copy. */
+static int copy_run(struct remote_agent *a, struct remote_session *s,
+                    const struct channel_config *config, struct host_set *set, struct verdict *v,
+                    bool *is_copied, struct fault *why)
+{
+    int rc = set_choose(set, v, config, why);
+
+    if (!rc && *set->directory) { /* there may be a copy of that set */
+        rc = set_run(a, s, config, set, v, why);
+        if (rc != 1)
+            return rc;
+        rc = 0;
     }
+    if (rc)
+        return rc;
+    log_info("%s: no agent of build %s is there (last status: %s); copying %s", s->config->name,
+             config->build, v->tried, *set->directory ? set->name : "it");
+    *is_copied = true;
+    rc = remote_stage(s, v->home, v->user, is_distrusted(v), config, set, why);
+    if (!rc)
+        rc = set_run(a, s, config, set, v, why);
+    return rc == 1 ? staged_explain(a, v, config, set, why) : rc;
+}
+
+int remote_agent_start(struct remote_agent *a, struct remote_session *s,
+                       const struct channel_config *config, struct fault *why)
+{
+    struct host_set set = {.directory = ""};
+    struct verdict v = {0};
+    struct utsname here;
+    bool is_copied = false;
+    int rc;
+
+    uname(&here);
+    snprintf(set.name, sizeof(set.name), "%.*s", HOST_SET_NAME - 1, here.machine);
+    rc = set_run(a, s, config, &set, &v, why);
+    if (rc == 1 && config->agent)
+        rc = named_explain(a, &v, config, why);
+    else if (rc == 1)
+        rc = copy_run(a, s, config, &set, &v, &is_copied, why);
     if (!rc)
         log_debug("%s: an agent of this build runs%s", s->config->name,
                   is_copied ? ", just copied" : "; nothing had to be copied");
-    free(line);
     return rc;
 }
 

@@ -15,7 +15,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
 enum { CHUNK = 128 << 10 /* bytes of one write: below the 256 KiB that servers accept */ };
@@ -129,22 +128,20 @@ static int directory_secure(struct stage *g, const struct sftp_attributes_struct
     return 0;
 }
 
-void remote_stage_name(char out[REMOTE_STAGE_NAME], const char *build)
+void remote_stage_name(char out[REMOTE_STAGE_NAME], const char *build, const struct host_set *set)
 {
-    struct utsname here;
-
-    uname(&here);
-    snprintf(out, REMOTE_STAGE_NAME, "%s-%s", build, here.machine);
+    snprintf(out, REMOTE_STAGE_NAME, "%s-%s", build, set->name);
 }
 
 /* HOME/.cache, HOME/.cache/mlaunch, the copies' directory, and in it python/mlaunch. */
-static int directories_make(struct stage *g, const char *home, const char *build, struct fault *why)
+static int directories_make(struct stage *g, const char *home, const char *build,
+                            const struct host_set *set, struct fault *why)
 {
     char name[REMOTE_STAGE_NAME];
     const char *const levels[] = {"/.cache", "/mlaunch", "/", name, "/python", "/mlaunch"};
     size_t used = (size_t)snprintf(g->dir, sizeof(g->dir), "%s", home);
 
-    remote_stage_name(name, build);
+    remote_stage_name(name, build, set);
     for (size_t i = 0; i < sizeof(levels) / sizeof(*levels); i++) {
         used += (size_t)snprintf(g->dir + used, sizeof(g->dir) - used, "%s", levels[i]);
         if (used >= sizeof(g->dir))
@@ -288,12 +285,13 @@ static int file_copy(struct stage *g, const struct stage_file *f, struct fault *
     return rc;
 }
 
-static int files_copy(struct stage *g, const char *home, const char *build, struct fault *why)
+static int files_copy(struct stage *g, const char *home, const char *build,
+                      const struct host_set *set, struct fault *why)
 {
     int rc = sftp_begin(g, why);
 
     if (!rc)
-        rc = directories_make(g, home, build, why);
+        rc = directories_make(g, home, build, set, why);
     for (size_t i = 0; i < REMOTE_STAGE_FILES && g->files[i].bytes && !rc; i++)
         rc = file_copy(g, &g->files[i], why);
     return rc;
@@ -305,15 +303,24 @@ static bool is_needed(const struct stage_part *p, const struct channel_config *c
 }
 
 static int part_find(char path[PATH_MAX], const struct stage_part *p,
-                     const struct channel_config *config, struct fault *why)
+                     const struct channel_config *config, const struct host_set *set,
+                     struct fault *why)
 {
+    if (*set->directory && strchr(p->name, '/') == NULL) { /* Python's files are for all hosts */
+        if (snprintf(path, PATH_MAX, "%s/%s", set->directory, p->name) < PATH_MAX &&
+            access(path, R_OK) == 0)
+            return 0;
+        return fault_set(why, ML_ERR_SYSTEM, "%s is missing in the host set %s: make it anew",
+                         p->name, set->directory);
+    }
     if (p->part != INSTALL_AGENT)
         return install_path_find(path, p->part, why);
     snprintf(path, PATH_MAX, "%s", config->local_agent);
     return 0;
 }
 
-static int sources_open(struct stage *g, const struct channel_config *config, struct fault *why)
+static int sources_open(struct stage *g, const struct channel_config *config,
+                        const struct host_set *set, struct fault *why)
 {
     char path[PATH_MAX];
     int n = 0;
@@ -324,7 +331,7 @@ static int sources_open(struct stage *g, const struct channel_config *config, st
 
         if (!is_needed(p, config))
             continue;
-        rc = part_find(path, p, config, why);
+        rc = part_find(path, p, config, set, why);
         if (rc && p->is_optional)
             continue;
         if (!rc)
@@ -336,34 +343,39 @@ static int sources_open(struct stage *g, const struct channel_config *config, st
     return 0;
 }
 
-/* What remote_stage_sizes has found; any host's thread may be the first. */
+static int sizes_find(struct remote_stage_size out[REMOTE_STAGE_FILES],
+                      const struct channel_config *config, const struct host_set *set)
+{
+    char path[PATH_MAX];
+    struct fault why;
+    struct stat st;
+    uint32_t sum;
+    int count = 0;
+
+    for (size_t i = 0; i < REMOTE_STAGE_FILES; i++)
+        if (is_needed(&parts[i], config) && part_find(path, &parts[i], config, set, &why) == 0 &&
+            stat(path, &st) == 0 && file_sum_read(&sum, path) == 0)
+            out[count++] = (struct remote_stage_size){parts[i].name, st.st_size, sum};
+    return count;
+}
+
+/* What remote_stage_sizes has found of this build's own files; any host's thread may be first. */
 static struct {
     pthread_mutex_t lock;
     struct remote_stage_size sizes[REMOTE_STAGE_FILES];
     int count; /* 0: nothing so far */
 } known = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static void known_find(const struct channel_config *config)
-{
-    char path[PATH_MAX];
-    struct fault why;
-    struct stat st;
-    uint32_t sum;
-
-    for (size_t i = 0; i < REMOTE_STAGE_FILES; i++)
-        if (is_needed(&parts[i], config) && part_find(path, &parts[i], config, &why) == 0 &&
-            stat(path, &st) == 0 && file_sum_read(&sum, path) == 0)
-            known.sizes[known.count++] = (struct remote_stage_size){parts[i].name, st.st_size, sum};
-}
-
 int remote_stage_sizes(struct remote_stage_size out[REMOTE_STAGE_FILES],
-                       const struct channel_config *config)
+                       const struct channel_config *config, const struct host_set *set)
 {
     int count;
 
+    if (*set->directory)
+        return sizes_find(out, config, set);
     pthread_mutex_lock(&known.lock);
     if (!known.count)
-        known_find(config);
+        known.count = sizes_find(known.sizes, config, set);
     memcpy(out, known.sizes, sizeof(known.sizes));
     count = known.count;
     pthread_mutex_unlock(&known.lock);
@@ -371,18 +383,18 @@ int remote_stage_sizes(struct remote_stage_size out[REMOTE_STAGE_FILES],
 }
 
 int remote_stage(struct remote_session *s, const char *home, unsigned user, bool distrust,
-                 const struct channel_config *config, struct fault *why)
+                 const struct channel_config *config, const struct host_set *set, struct fault *why)
 {
     struct stage g = {
         .s = s, .step_ms = config->connect_timeout_ms, .user = user, .distrust = distrust};
-    int rc = sources_open(&g, config, why);
+    int rc = sources_open(&g, config, set, why);
 
     if (!rc)
         rc = remote_watch_begin(&g.watch, &s->wait, s->socket.fd, -1, why);
     if (!rc) {
         step_begin(&g);
         ssh_set_blocking(s->ssh, 1); /* libssh's SFTP supports nothing else */
-        rc = files_copy(&g, home, config->build, why);
+        rc = files_copy(&g, home, config->build, set, why);
         if (g.sftp)
             sftp_free(g.sftp);
         ssh_set_blocking(s->ssh, 0);

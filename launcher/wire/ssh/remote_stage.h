@@ -3,6 +3,7 @@
 #ifndef LAUNCHER_WIRE_SSH_REMOTE_STAGE_H
 #define LAUNCHER_WIRE_SSH_REMOTE_STAGE_H
 
+#include "launcher/base/loader/host_set.h"
 #include "launcher/wire/channel/channel_config.h"
 #include "launcher/wire/ssh/remote_session.h"
 
@@ -20,11 +21,11 @@ struct remote_stage_size {
 
 enum { REMOTE_STAGE_NAME = 96 };
 
-/* BUILD-PROCESSOR, the directory in HOME/.cache/mlaunch/: mlaunches of the same build on machines
- * with other processors may copy to hosts that share the home directory. */
-void remote_stage_name(char out[REMOTE_STAGE_NAME], const char *build);
+/* BUILD-SET, the directory in HOME/.cache/mlaunch/: hosts of several kinds may share the home
+ * directory. */
+void remote_stage_name(char out[REMOTE_STAGE_NAME], const char *build, const struct host_set *set);
 
-/* Copies over SFTP into that directory (0700). Each file is created under a temporary
+/* Copies the set over SFTP into that directory (0700). Each file is created under a temporary
  * name with O_EXCL and then renamed, the agent last, so that simultaneous jobs, and hosts that
  * share a home directory, see whole files or none. An existing file that is usable, has the right
  * size and belongs to `user` (the uid there) alone is kept, unless `distrust` is set, because the
@@ -33,11 +34,12 @@ void remote_stage_name(char out[REMOTE_STAGE_NAME], const char *build);
  * another user. A failure leaves no partial file behind. ML_ERR_* names file or directory and the
  * reason. */
 int remote_stage(struct remote_session *s, const char *home, unsigned user, bool distrust,
-                 const struct channel_config *config, struct fault *why);
+                 const struct channel_config *config, const struct host_set *set,
+                 struct fault *why);
 
 /* The names, sizes and checksums of the files that it would copy, without those that are missing
- * here. Returns their number. The files are read once a process, as all its hosts get the same. */
+ * here. Returns their number. This build's own files are read once a process. */
 int remote_stage_sizes(struct remote_stage_size out[REMOTE_STAGE_FILES],
-                       const struct channel_config *config);
+                       const struct channel_config *config, const struct host_set *set);
 
 #endif
