@@ -25,7 +25,7 @@ static int plan_run(const struct options *o, struct plan *p)
 {
     char id[JOB_ID_SIZE];
     struct gdb_windows windows = {.options = o, .plan = p, .id = id};
-    struct job_watch watch;
+    struct job_config config;
     struct fault why;
 
     if (o->dry_run) {
@@ -36,8 +36,8 @@ static int plan_run(const struct options *o, struct plan *p)
         log_error("%s", why.text);
         return STATUS_OURS;
     }
-    watch = gdb_windows_watch(&windows);
-    return o->detach ? detached_job_run(o, p, id) : job_run(p, id, p->gdb ? &watch : NULL);
+    config = gdb_windows_config(&windows);
+    return o->detach ? detached_job_run(o, p, id) : job_run(p, id, p->gdb ? &config : NULL);
 }
 
 /* Otherwise each process of the outer launcher would start a job of its own. */

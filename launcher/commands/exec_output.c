@@ -97,46 +97,43 @@ static void lines_write(FILE *to, const char *names, const char *text, size_t si
     }
 }
 
-/* Writes out the whole lines of a stream that is held back no longer, or all if a line is as long
- * as the limit. */
-static int stream_release(const struct exec_output *o, int host, int stream, struct fault *why)
-{
-    struct evbuffer *held = o->of[host].streams[stream - 1].held;
-    size_t size = evbuffer_get_length(held);
-    const char *text = (const char *)evbuffer_pullup(held, -1);
-    const char *newline = size ? memrchr(text, '\n', size) : NULL;
-    FILE *to = file_of(stream);
-
-    if (newline)
-        size = (size_t)(newline - text) + 1;
-    else if (size < EXEC_HELD_MAX)
-        return 0;
-    lines_write(to, o->names[host], text, size);
-    fflush(to);
-    evbuffer_drain(held, size);
-    return written_check(to, why);
-}
-
-int exec_output_add(struct exec_output *o, int host, int stream, const char *bytes, size_t size,
-                    struct fault *why)
+/* Gives away what is held back, and holds nothing back from now on. */
+static void stream_release(const struct exec_output *o, struct output *to, int host, int stream)
 {
     struct host_stream *s = &o->of[host].streams[stream - 1];
+    size_t size = evbuffer_get_length(s->held);
 
-    if (o->hosts == 1 && !o->for_json) {
-        fwrite(bytes, 1, size, file_of(stream));
-        fflush(file_of(stream));
-        return written_check(file_of(stream), why);
-    }
-    if (o->for_json && evbuffer_get_length(s->held) + size > EXEC_JSON_MAX)
+    output_pass(to, host, stream, evbuffer_pullup(s->held, -1), size);
+    evbuffer_drain(s->held, size);
+    s->is_open = true;
+}
+
+static int on_bytes(struct output *to, int host, int stream, const void *bytes, size_t size,
+                    void *arg, struct fault *why)
+{
+    const struct exec_output *o = arg;
+    struct host_stream *s = &o->of[host].streams[stream - 1];
+    size_t all = evbuffer_get_length(s->held) + size;
+
+    if (s->is_open || (o->hosts == 1 && !o->for_json))
+        return 0;
+    if (o->for_json && all > EXEC_JSON_MAX)
         return fault_set(why, ML_ERR_ARGUMENT,
                          "host %s has written more than %d MiB, which --json does not hold",
                          o->names[host], EXEC_JSON_MAX >> 20);
+    if (!o->for_json && all > EXEC_HELD_MAX) {
+        stream_release(o, to, host, stream);
+        return 0;
+    }
     if (evbuffer_add(s->held, bytes, size))
         return fault_set(why, ML_ERR_MEMORY, "out of memory for what host %s has written",
                          o->names[host]);
-    if (evbuffer_get_length(s->held) > EXEC_HELD_MAX && !o->for_json)
-        s->is_open = true;
-    return s->is_open ? stream_release(o, host, stream, why) : 0;
+    return 1;
+}
+
+struct output_sink exec_output_sink(struct exec_output *o)
+{
+    return (struct output_sink){.names = o->names, .on_bytes = on_bytes, .arg = o};
 }
 
 void exec_output_end(struct exec_output *o, int host, int status)
@@ -159,8 +156,7 @@ static bool are_equal(const struct exec_output *o, int a, int b, int what)
 
     if (what == 0)
         return x->status == y->status;
-    return !x->streams[what - 1].is_open && !y->streams[what - 1].is_open &&
-           is_same_text(x->streams[what - 1].held, y->streams[what - 1].held);
+    return is_same_text(x->streams[what - 1].held, y->streams[what - 1].held);
 }
 
 /* What mlaunch itself had to say about the host is in its standard error. */
@@ -194,8 +190,6 @@ static int group_print(const struct exec_output *o, int first, int what, const c
             names[count++] = o->names[i];
         }
     }
-    if (count == 0) /* a stream that was open is equal to none, not even to itself */
-        names[count++] = o->names[first];
     rc = name_ranges_format(&list, names, count, why);
     if (rc)
         return rc;

@@ -6,7 +6,7 @@
 #ifndef LAUNCHER_COMMANDS_EXEC_OUTPUT_H
 #define LAUNCHER_COMMANDS_EXEC_OUTPUT_H
 
-#include "common/fault.h"
+#include "launcher/run/stdio/output.h"
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -22,11 +22,10 @@ struct exec_output;
 struct exec_output *exec_output_create(const char *const *names, int hosts, bool for_json);
 void exec_output_destroy(struct exec_output *o); /* takes NULL */
 
-/* Bytes that a host wrote to stream 1 or 2. A stream that grows beyond EXEC_HELD_MAX is written
- * out at once and from then on, as whole lines. ML_ERR_MEMORY; ML_ERR_SYSTEM: writing failed;
- * ML_ERR_ARGUMENT: too much for JSON. */
-int exec_output_add(struct exec_output *o, int host, int stream, const char *bytes, size_t size,
-                    struct fault *why);
+/* What the job of these hosts, one rank each, is to be run with; valid as long as `o`. A stream
+ * that grows beyond EXEC_HELD_MAX is written out at once and from then on. More than EXEC_JSON_MAX
+ * ends the job. */
+struct output_sink exec_output_sink(struct exec_output *o);
 
 /* The exit status of the host's command. */
 void exec_output_end(struct exec_output *o, int host, int status);

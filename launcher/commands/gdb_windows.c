@@ -139,12 +139,7 @@ static void on_started(void *arg)
         server_say(w);
 }
 
-static void on_written(void *arg)
+struct job_config gdb_windows_config(struct gdb_windows *w)
 {
-    (void)arg;
-}
-
-struct job_watch gdb_windows_watch(struct gdb_windows *w)
-{
-    return (struct job_watch){on_started, on_written, w};
+    return (struct job_config){.on_started = on_started, .arg = w};
 }

@@ -18,6 +18,6 @@ struct gdb_windows {
 };
 
 /* For job_run, if the plan has --gdb. `w` must outlive the job. */
-struct job_watch gdb_windows_watch(struct gdb_windows *w);
+struct job_config gdb_windows_config(struct gdb_windows *w);
 
 #endif

@@ -99,6 +99,69 @@ ended 125 "a host that died: status 125"
 check_match "^\[${H1%1}\[1,3\]\] on$" "$T/out" "the others went on"
 check_match "^\[$H2\] mlaunch: .*host $H2" "$T/err" "the lost host is named"
 
+# All hosts are one job: one process here, and none waits for another.
+cat > "$T/enter" << 'EOT'
+#!/bin/sh
+# enter GATE HOST COMMAND...: the host "late" begins once there is the file GATE.
+gate=$1 host=$2
+shift 2
+[ "$host" != late ] || until [ -e "$gate" ]; do sleep 0.05; done
+exec sh -c "$*"
+EOT
+chmod +x "$T/enter"
+# by_command GATE ARGUMENT…: in the background, over hosts that are all this machine.
+by_command() {
+    set -m
+    "$MLAUNCH" exec --agent-command "$T/enter $1 {host}" -x "$MARK" "${@:2}" > "$T/out" 2> "$T/err" &
+    mlaunch=$!
+    set +m
+}
+mkdir "$T/begun"
+by_command "$T/open" -H "n[1-70],late" -- sh -c ': > "$0/$$"; until [ -e "$1" ]; do sleep 0.2; done' \
+    "$T/begun" "$T/end"
+check "70 hosts run at the same time, while one is still connecting" \
+    wait_for '[ "$(ls "$T/begun" | wc -l)" = 70 ]'
+check_no_match '^mlaunch$' <(ps -o comm= --ppid "$mlaunch") "mlaunch is one process"
+touch "$T/open" "$T/end"
+wait "$mlaunch"
+status=$?
+ended 0 "the late host has run it, too"
+check "all have" test "$(ls "$T/begun" | wc -l)" = 71
+by_command "$T/never" -H n1,late,n2 -- sh -c 'echo begun; exec sleep 1234'
+wait_for '[ "$(ranks 1234)" = 2 ]'
+must kill -INT "$mlaunch"
+wait "$mlaunch"
+status=$?
+ended 130 "SIGINT while a host is still connecting"
+check_match '^\[n\[1,2\]\] begun$' "$T/out" "what the others wrote is printed"
+no_failure "nothing is left of it"
+run "$MLAUNCH" exec --agent-command "$T/enter $T/open {host}" -x "$MARK" -H n1,n2,n3 --timeout 1 --json \
+    -- sleep 1234
+ended 124 "--timeout"
+cp "$OUT" "$T/json"
+check_match '3' <(grep -c '"status": 124' "$T/json") "each host has its status"
+by_command "$T/open" -H n1,n2 -- sh -c 'trap "" TERM INT; exec sleep 1234'
+wait_for '[ "$(ranks 1234)" = 2 ]'
+must kill -TERM "$mlaunch"
+wait_for 'grep -q "ended by SIGTERM" "$T/err"'
+must kill -INT "$mlaunch"
+wait "$mlaunch"
+status=$?
+ended 143 "the first of two signals is the exit status"
+check_match 'SIGKILL to hosts n\[1,2\]$' "$T/err" "the second says on which hosts the command still runs"
+by_command "$T/open" -H n1,n2 -- sh -c 'echo $$ > "$0/$MLAUNCH_RANK"; exec sleep 1234' "$T"
+wait_for '[ "$(ranks 1234)" = 2 ]'
+must kill -KILL "$(ps -o ppid= -p "$(cat "$T/1")")"
+wait_for '[ "$(ranks 1234)" = 1 ]'
+must kill -KILL "$(cat "$T/0")"
+wait "$mlaunch"
+status=$?
+ended 137 "a lost agent and a killed command: the largest status"
+check_match '^\[n2\] mlaunch: host n2 was lost: ' "$T/err" "the host whose agent is lost"
+check_match '^\[n1\] mlaunch: rank 0 on host n1 .* killed by signal 9' "$T/err" "the command that was killed"
+
+check_error 125 "mlaunch exec has no --restarts" "exec starts nothing again" \
+    "$MLAUNCH" exec --restarts 1 -- true
 check_error 125 "mlaunch exec has no -n: it runs one command once on each host" "exec has no ranks" "$MLAUNCH" exec -n 2 -- true
 check_error 125 "leave ':' out" "exec has one command" "$MLAUNCH" exec true : false
 check_error 125 "mlaunch exec has no --detach: it runs one command" "exec waits for its command" "$MLAUNCH" exec --detach -- true

@@ -75,7 +75,8 @@ static void background_say(const struct options *o, const struct detach *d)
 int detached_job_run(const struct options *o, struct plan *p, const char *id)
 {
     struct detach d = {.id = id, .name = p->job.name};
-    const struct job_watch watch = {detach_on_started, detach_on_written, &d};
+    const struct job_config config = {
+        .on_started = detach_on_started, .on_written = detach_on_written, .arg = &d};
     bool is_parent = true;
     struct fault why;
     int status;
@@ -85,7 +86,7 @@ int detached_job_run(const struct options *o, struct plan *p, const char *id)
         return STATUS_OURS;
     }
     if (!is_parent) {
-        status = job_run(p, id, &watch);
+        status = job_run(p, id, &config);
         detach_conclude(&d, status);
         return status;
     }

@@ -47,7 +47,7 @@ enum {
 struct job {
     struct plan *plan;
     const char *id;
-    const struct job_watch *watch; /* or NULL */
+    struct job_config config;
     struct event_base *base;
     struct events_file *events;
     struct output *output;
@@ -298,8 +298,8 @@ static void on_credit(int host, uint32_t bytes, void *arg)
 
     if (j->round)
         job_round_on_credit(j->round, host, bytes);
-    if (j->watch)
-        j->watch->on_written(j->watch->arg);
+    if (j->config.on_written)
+        j->config.on_written(j->config.arg);
 }
 
 static void on_stdin(int rank, const void *bytes, size_t size, void *arg)
@@ -399,8 +399,8 @@ static void on_round_started(void *arg)
 
     ranks_show(j);
     chaos_begin(j);
-    if (j->watch)
-        j->watch->on_started(j->watch->arg);
+    if (j->config.on_started)
+        j->config.on_started(j->config.arg);
 }
 
 static void on_round_end(void *arg)
@@ -558,6 +558,7 @@ static int job_run_all(struct job *j)
                                       .input = j->input,
                                       .stdin_mode = input_mode(j->plan),
                                       .events = j->events,
+                                      .results = j->config.results,
                                       .summary = j->summary,
                                       .recording = j->recording,
                                       .on_started = on_round_started,
@@ -584,7 +585,7 @@ static int job_run_all(struct job *j)
         restart_say(j, &restarts, pause_ms);
         output_restart(j->output);
         if (!job_pause(j, pause_ms))
-            return job_round_stop_status(j->cause, j->end_signal);
+            return escalation_status(j->cause, j->end_signal);
     }
     return result.status;
 }
@@ -604,7 +605,8 @@ static int job_open(struct job *j, struct fault *why)
     if (!rc && j->plan->pty)
         rc = terminal_open(&j->terminal, j->base, on_size, j, why);
     if (!rc)
-        rc = output_open(&j->output, j->base, j->plan, j->id, j->terminal, &events, why);
+        rc = output_open(&j->output, j->base, j->plan, j->id, j->terminal, j->config.sink, &events,
+                         why);
     if (!rc)
         rc = input_open(&j->input, j->base, j->plan, input_mode(j->plan), on_stdin, j, why);
     if (!rc)
@@ -665,12 +667,14 @@ static void job_close(struct job *j)
         event_base_free(j->base);
 }
 
-int job_run(struct plan *p, const char *id, const struct job_watch *watch)
+int job_run(struct plan *p, const char *id, const struct job_config *config)
 {
-    struct job j = {.plan = p, .id = id, .watch = watch, .newcomer = -1};
+    struct job j = {.plan = p, .id = id, .newcomer = -1};
     struct fault why;
     int status;
 
+    if (config)
+        j.config = *config;
     descriptor_limit_raise(p);
     frame_stream_keep_memory();
     if (job_open(&j, &why)) {

@@ -3,14 +3,40 @@
 
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/status.h"
 #include "common/text/rank_list.h"
 #include "common/text/signal_text.h"
+#include "launcher/base/text/name_ranges.h"
 #include "launcher/run/round/job_round_state.h"
 
 #include <event2/event.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+static bool is_running(const struct job_round *r, int rank)
+{
+    return !r->ranks[rank].ended && r->members[r->plan->ranks[rank].host].state == MEMBER_STARTED;
+}
+
+/* Independent hosts have no ranks that a user knows. */
+static void hosts_name(const struct job_round *r, char out[ESCALATION_RANKS])
+{
+    const char **names = calloc((size_t)r->plan->size, sizeof(*names));
+    size_t count = 0;
+    char *list = NULL;
+    struct fault why;
+
+    for (int i = 0; names && i < r->plan->size; i++) {
+        if (is_running(r, i))
+            names[count++] = plan_host(r->plan, r->plan->ranks[i].host)->name;
+    }
+    if (names && name_ranges_format(&list, names, count, &why) == 0)
+        snprintf(out, ESCALATION_RANKS, "hosts %s", list);
+    free(list);
+    free(names);
+}
 
 int escalation_ranks(const struct job_round *r, char out[ESCALATION_RANKS])
 {
@@ -18,12 +44,14 @@ int escalation_ranks(const struct job_round *r, char out[ESCALATION_RANKS])
 
     out[0] = '\0';
     for (int i = 0; r->has_run && i < r->plan->size; i++) {
-        if (!r->ranks[i].ended)
+        if (is_running(r, i))
             rank_list_add(&list, i);
     }
     if (list.count == 1)
         snprintf(out, ESCALATION_RANKS, "rank %d on host %.256s", list.last,
                  plan_host(r->plan, r->plan->ranks[list.last].host)->name);
+    else if (list.count > 1 && r->config.results)
+        hosts_name(r, out);
     else if (list.count > 1)
         snprintf(out, ESCALATION_RANKS, "%s", rank_list_end(&list));
     return list.count;
@@ -58,15 +86,15 @@ void escalation_on_step(evutil_socket_t fd, short what, void *arg)
     bool is_last = r->is_past_term;
     double after_s = (is_last ? r->stop_grace_ms : term_after_ms(r)) / 1000.0;
     char ranks[ESCALATION_RANKS];
+    int left = escalation_ranks(r, ranks);
 
     (void)fd;
     (void)what;
     r->is_past_term = true;
-    if (r->state != JOB_ROUND_STOPPING || r->is_hurried || r->ranks_left == 0)
+    if (r->state != JOB_ROUND_STOPPING || r->is_hurried || left == 0)
         return;
-    escalation_ranks(r, ranks);
-    log_warn("%s %s not ended %g s after SIG%s: %s%s", ranks, r->ranks_left == 1 ? "has" : "have",
-             after_s, signal_text_name(r->stop_signal), is_last ? "SIGKILL" : "SIGTERM",
+    log_warn("%s %s not ended %g s after SIG%s: %s%s", ranks, left == 1 ? "has" : "have", after_s,
+             signal_text_name(r->stop_signal), is_last ? "SIGKILL" : "SIGTERM",
              is_last ? " (--grace)" : "");
     if (!is_last)
         step_set(r, r->stop_grace_ms);
@@ -92,4 +120,13 @@ void escalation_describe(const struct job_round *r, char *out, size_t size)
         snprintf(term, sizeof(term), "SIGTERM in %g s, ", seconds_until(r, term_after_ms(r)));
     snprintf(out, size, "%sSIGKILL in %g s; --grace changes that", term,
              seconds_until(r, r->stop_grace_ms));
+}
+
+int escalation_status(enum stop_cause cause, int signal)
+{
+    static const int statuses[] = {[STOP_TIMEOUT] = STATUS_TIMEOUT,
+                                   [STOP_READER_GONE] = STATUS_SIGNAL + SIGPIPE,
+                                   [STOP_OUTPUT_FAILED] = STATUS_OURS};
+
+    return cause == STOP_SIGNAL || cause == STOP_SLURM ? STATUS_SIGNAL + signal : statuses[cause];
 }

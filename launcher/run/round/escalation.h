@@ -6,6 +6,7 @@
 #ifndef LAUNCHER_RUN_ROUND_ESCALATION_H
 #define LAUNCHER_RUN_ROUND_ESCALATION_H
 
+#include "launcher/run/round/job_round_config.h"
 #include <event2/util.h>
 
 #include <stddef.h>
@@ -26,5 +27,8 @@ void escalation_on_step(evutil_socket_t fd, short what, void *arg); /* arg: the 
 /* Stores what the ranks still have to expect: "SIGTERM in 2.5 s, SIGKILL in 5 s; --grace changes
  * that". "": the run is not being stopped, or no further signal will come. */
 void escalation_describe(const struct job_round *r, char *out, size_t size);
+
+/* mlaunch's exit status after a run was ended for this cause; signal: for STOP_SIGNAL. */
+int escalation_status(enum stop_cause cause, int signal);
 
 #endif

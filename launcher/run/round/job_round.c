@@ -9,6 +9,7 @@
 #include "launcher/run/round/escalation.h"
 #include "launcher/run/round/file_feed.h"
 #include "launcher/run/round/hang_watch.h"
+#include "launcher/run/round/host_result.h"
 #include "launcher/run/round/job_round_frames.h"
 #include "launcher/run/round/job_round_phases.h"
 #include "launcher/run/round/job_round_state.h"
@@ -82,6 +83,10 @@ static int job_round_prepare(struct job_round *r, struct fault *why)
         rc = hang_watch_create(&r->hang, &hang, why);
     if (rc)
         return rc;
+    if (r->config.results) {
+        r->state = JOB_ROUND_RUNNING; /* each host by itself */
+        return 0;
+    }
     return progress_line_start(&r->progress, base, r->config.output, r->plan->host_count, why);
 }
 
@@ -104,6 +109,8 @@ int job_round_start(struct job_round **out, const struct job_round_config *confi
         return rc;
     }
     *out = r;
+    if (r->state == JOB_ROUND_RUNNING)
+        job_round_steps_begin(r);
     for (int i = 0; i < r->plan->host_count; i++)
         member_open(r, i);
     job_round_phases_advance(r);
@@ -137,19 +144,10 @@ void job_round_destroy(struct job_round *r)
     free(r);
 }
 
-int job_round_stop_status(enum stop_cause cause, int signal)
-{
-    static const int statuses[] = {[STOP_TIMEOUT] = STATUS_TIMEOUT,
-                                   [STOP_READER_GONE] = STATUS_SIGNAL + SIGPIPE,
-                                   [STOP_OUTPUT_FAILED] = STATUS_OURS};
-
-    return cause == STOP_SIGNAL || cause == STOP_SLURM ? STATUS_SIGNAL + signal : statuses[cause];
-}
-
 void job_round_result(const struct job_round *r, struct job_round_result *out)
 {
     if (r->cause != STOP_NONE)
-        out->status = job_round_stop_status(r->cause, r->stop_signal);
+        out->status = escalation_status(r->cause, r->stop_signal);
     else
         out->status = r->has_run ? r->failure.status : r->status;
     out->has_run = r->has_run;
@@ -192,6 +190,8 @@ void job_round_report(const struct job_round *r)
     const char *file = NULL;
     bool are_above = false;
 
+    for (int i = 0; i < r->plan->host_count && r->config.results; i++)
+        host_result_fail(r, &r->members[i], STATUS_OURS, NULL); /* the agent has said nothing */
     divergence_report(r);
     if (r->cause != STOP_NONE || r->failure.blame == BLAME_NONE)
         return;

@@ -26,9 +26,6 @@ int job_round_start(struct job_round **out, const struct job_round_config *confi
                     struct fault *why);
 void job_round_destroy(struct job_round *r); /* takes NULL */
 
-/* mlaunch's exit status after a run was ended for this cause; signal: for STOP_SIGNAL. */
-int job_round_stop_status(enum stop_cause cause, int signal);
-
 /* Valid after on_end. */
 void job_round_result(const struct job_round *r, struct job_round_result *out);
 

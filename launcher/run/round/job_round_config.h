@@ -13,6 +13,15 @@ struct output;
 struct rank_summary;
 struct recording;
 
+/* Who is told of each rank's end, if the hosts are independent: none waits for another, and what
+ * fails is a result. Without the library alone, for ranks that need no other. */
+struct rank_results {
+    /* Once for each rank, on the loop. `status`: mlaunch's exit status if it were the only one.
+     * What that does not say has been said by output_say_of(). */
+    void (*on_end)(int rank, int status, void *arg);
+    void *arg;
+};
+
 /* Borrowed: everything in it must outlive the run. */
 struct job_round_config {
     struct event_base *base;
@@ -22,11 +31,12 @@ struct job_round_config {
     struct input *input;
     enum stdin_mode stdin_mode;
     struct events_file *events;
-    struct rank_summary *summary;  /* or NULL */
-    struct recording *recording;   /* or NULL */
-    const char *job;               /* the job's id */
-    int restart;                   /* how many runs came before */
-    void (*on_started)(void *arg); /* called once, on the loop: all ranks have started */
+    const struct rank_results *results; /* NULL: the first failure ends the job */
+    struct rank_summary *summary;       /* or NULL */
+    struct recording *recording;        /* or NULL */
+    const char *job;                    /* the job's id */
+    int restart;                        /* how many runs came before */
+    void (*on_started)(void *arg);      /* called once, on the loop: all ranks have started */
     /* Called once, on the loop: the run is over. It may be destroyed after the loop has
      * returned. */
     void (*on_end)(void *arg);

@@ -10,6 +10,7 @@
 #include "launcher/run/record/recording.h"
 #include "launcher/run/round/file_feed.h"
 #include "launcher/run/round/hang_watch.h"
+#include "launcher/run/round/host_result.h"
 #include "launcher/run/round/job_round_phases.h"
 #include "launcher/run/round/job_round_state.h"
 #include "launcher/run/round/job_round_steps.h"
@@ -23,6 +24,7 @@
 #include "launcher/wire/protocol/agent_protocol.h"
 
 #include <arpa/inet.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,6 +51,26 @@ static void rank_end(struct job_round *r, int rank)
         job_round_steps_await_done(r);
 }
 
+static void ranks_end(struct job_round *r, const struct job_round_member *m)
+{
+    for (int i = 0; i < r->plan->size; i++) {
+        if (&r->members[r->plan->ranks[i].host] == m)
+            rank_end(r, i);
+    }
+}
+
+/* This host cannot go on, and the others are independent of it. */
+static void host_end(struct job_round *r, struct job_round_member *m, int status, const char *text)
+{
+    host_result_fail(r, m, status, text);
+    ranks_end(r, m);
+    if (m->state < MEMBER_STARTED) {
+        m->failed = true;
+        agent_channel_shut(m->channel);
+    }
+    job_round_steps_stop_host(r, m);
+}
+
 void job_round_frames_on_end(int host, const char *text, void *arg)
 {
     struct job_round *r = arg;
@@ -56,7 +78,13 @@ void job_round_frames_on_end(int host, const char *text, void *arg)
     enum job_round_member_state before = m->state;
 
     m->state = MEMBER_GONE;
-    if (r->state <= JOB_ROUND_PREPARING) {
+    if (r->config.results) {
+        char result[sizeof(m->reason) + 300];
+
+        snprintf(result, sizeof(result), "host %s%s: %s", m->host->name,
+                 before < MEMBER_STARTED ? "" : " was lost", text);
+        host_end(r, m, STATUS_OURS, result);
+    } else if (r->state <= JOB_ROUND_PREPARING) {
         if (!m->failed)
             member_fail(m, text);
         progress_line_step(r->progress);
@@ -68,10 +96,7 @@ void job_round_frames_on_end(int host, const char *text, void *arg)
         if (r->cause != STOP_NONE)
             log_warn("host %s was lost: %s", name, text);
         first_failure_lost(&r->failure, name, text);
-        for (int i = 0; i < r->plan->size; i++) {
-            if (r->plan->ranks[i].host == host)
-                rank_end(r, i);
-        }
+        ranks_end(r, m);
         job_round_phases_on_failure(r, false);
     }
     hang_watch_lost(r->hang, host);
@@ -120,6 +145,8 @@ int job_round_frames_on_hello(int host, const struct hello_report *hello, void *
     events_file_write(
         r->config.events, "connected", r->identity.id,
         json_pack("{s:s, s:I}", "host", m->host->name, "pid", (json_int_t)hello->pid));
+    if (r->config.results)
+        return job_round_steps_prepare_host(r, host, why);
     job_round_phases_advance(r);
     return 0;
 }
@@ -160,12 +187,17 @@ void job_round_frames_on_surveyed(void *arg)
     job_round_phases_advance(r);
 }
 
+static bool is_preparing(const struct job_round *r, const struct job_round_member *m)
+{
+    return r->state == JOB_ROUND_PREPARING || (r->config.results && m->state == MEMBER_CONNECTED);
+}
+
 /* Sends the host what it may get now. Each sign that it takes files gives all hosts more time. */
 static int files_send(struct job_round *r, struct job_round_member *m, struct fault *why)
 {
-    int rc = r->state == JOB_ROUND_PREPARING ? file_feed_send(m->feed, why) : 0;
+    int rc = is_preparing(r, m) ? file_feed_send(m->feed, why) : 0;
 
-    if (!rc && r->state == JOB_ROUND_PREPARING) /* still, for a send may find the channel's end */
+    if (!rc && is_preparing(r, m)) /* still, for a send may find the channel's end */
         job_round_steps_await_ready(r);
     return rc;
 }
@@ -215,7 +247,17 @@ static int on_ready(struct job_round *r, struct job_round_member *m, const struc
         log_info("host %s: has got its copy of %llu bytes in %lld ms", m->host->name,
                  (unsigned long long)file_feed_size(m->feed), (long long)file_feed_age_ms(m->feed));
     m->state = MEMBER_PREPARED;
+    if (r->state == JOB_ROUND_RUNNING) /* an independent host */
+        job_round_steps_start_host(r, (int)(m - r->members));
     return 0;
+}
+
+static void host_refuse(struct job_round *r, struct job_round_member *m)
+{
+    char text[sizeof(m->reason) + 300];
+
+    snprintf(text, sizeof(text), "host %s: %s", m->host->name, m->reason);
+    host_end(r, m, m->status, text);
 }
 
 static int on_refused(struct job_round *r, struct job_round_member *m, const struct frame *f,
@@ -223,11 +265,12 @@ static int on_refused(struct job_round *r, struct job_round_member *m, const str
 {
     struct refused_report refused;
 
-    (void)r;
     if (refused_report_parse(&refused, f, why))
         return why->code;
     m->status = refused.status;
     member_fail(m, refused.text);
+    if (r->config.results)
+        host_refuse(r, m);
     return 0;
 }
 
@@ -340,6 +383,11 @@ static int on_exited(struct job_round *r, struct job_round_member *m, const stru
         return 0;
     events_file_write(r->config.events, "exited", r->identity.id, exited_json(&e, m->host->name));
     rank_summary_add(r->config.summary, &e);
+    if (r->config.results) {
+        host_result_exited(r, &e, m->host->name);
+        rank_end(r, e.rank);
+        return 0;
+    }
     first_failure_describe(text, sizeof(text), &e, m->host->name);
     blame = first_failure_exited(&r->failure, &e, m->host->name);
     if (blame != BLAME_NONE && r->failure.rank == e.rank) /* the whole sentence is the verdict */
@@ -418,12 +466,21 @@ static int on_lost(struct job_round *r, struct job_round_member *m, const struct
                    struct fault *why)
 {
     bool is_killed = f->type == AGENT_KILLED;
+    char text[1024];
     struct lost_report lost;
 
     if (lost_report_parse(&lost, f, why))
         return why->code;
-    if (r->state <= JOB_ROUND_PREPARING) {
+    if (r->state <= JOB_ROUND_PREPARING || m->state < MEMBER_STARTED) {
         member_fail(m, lost.text);
+        if (r->config.results)
+            host_refuse(r, m);
+        return 0;
+    }
+    if (r->config.results) {
+        snprintf(text, sizeof(text), "%s%s%s%s", is_killed ? "" : "host ",
+                 is_killed ? "" : m->host->name, is_killed ? "" : " was lost: ", lost.text);
+        host_end(r, m, is_killed ? STATUS_SIGNAL + SIGTERM : STATUS_OURS, text);
         return 0;
     }
     events_file_write(r->config.events, is_killed ? "killed" : "lost", r->identity.id,
@@ -454,10 +511,9 @@ static int on_done(struct job_round *r, struct job_round_member *m, const struct
 {
     if (done_report_parse(f, on_survivor, m, why))
         return why->code;
-    for (int i = 0; i < r->plan->size; i++) {
-        if (&r->members[r->plan->ranks[i].host] == m)
-            rank_end(r, i);
-    }
+    if (r->config.results)
+        host_result_fail(r, m, STATUS_OURS, NULL); /* EXITED has come, unless it was stopped */
+    ranks_end(r, m);
     m->state = MEMBER_DONE;
     return 0;
 }

@@ -65,7 +65,7 @@ static bool is_awaited(const struct job_round *r, const struct job_round_member 
         [JOB_ROUND_LEAVING] = MEMBER_GONE,
     };
 
-    if (m->failed && r->state < JOB_ROUND_RUNNING)
+    if (m->failed && r->state < JOB_ROUND_LEAVING)
         return false;
     if (r->state == JOB_ROUND_SURVEYING)
         return agent_session_agent(r->session, (int)(m - r->members))->is_awaited;
@@ -146,13 +146,21 @@ void job_round_phases_expire(struct job_round *r)
     job_round_phases_advance(r);
 }
 
+/* Independent hosts prepare while the ranks of others run. */
+static bool is_late(const struct job_round *r, const struct job_round_member *m)
+{
+    bool is_preparing = r->state == JOB_ROUND_RUNNING && r->ranks_left > 0;
+
+    return is_preparing ? m->state == MEMBER_CONNECTED && !m->failed : is_awaited(r, m);
+}
+
 static void members_fail_late(struct job_round *r)
 {
     enum job_round_state state = r->state;
 
     /* The first failure may end the state. */
     for (int i = 0; i < r->plan->host_count && r->state == state; i++)
-        if (is_awaited(r, &r->members[i]))
+        if (is_late(r, &r->members[i]))
             job_round_steps_fail_late(r, &r->members[i]);
 }
 

@@ -18,6 +18,7 @@
 #include "launcher/wire/protocol/agent_protocol.h"
 
 #include <event2/event.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,16 +59,16 @@ void job_round_steps_fail_late(struct job_round *r, struct job_round_member *m)
 {
     char text[160];
 
-    if (r->state == JOB_ROUND_RUNNING)
+    if (m->state >= MEMBER_STARTED)
         snprintf(text, sizeof(text),
                  "its ranks have ended, but its agent has not said within %d s that nothing of the "
                  "job is left",
                  done_limit_ms(r, r->plan->job.grace_ms) / 1000);
     else
         snprintf(text, sizeof(text), "its agent has not %s within %d s",
-                 r->state == JOB_ROUND_PREPARING ? "prepared the job"
-                                                 : "answered about its RDMA devices",
-                 r->state == JOB_ROUND_PREPARING ? prepare_limit_s(r) : step_limit_s(r));
+                 r->state == JOB_ROUND_SURVEYING ? "answered about its RDMA devices"
+                                                 : "prepared the job",
+                 r->state == JOB_ROUND_SURVEYING ? step_limit_s(r) : prepare_limit_s(r));
     agent_channel_fail(m->channel, text);
 }
 
@@ -137,21 +138,21 @@ void job_round_steps_survey(struct job_round *r)
     agent_session_ask_rounds(r->session, &rounds);
 }
 
-void job_round_steps_prepare(struct job_round *r)
+/* Sends JOB to the hosts from `first` on. */
+static int jobs_send(struct job_round *r, int first, int count, struct fault *why)
 {
     const char **addresses = calloc((size_t)r->plan->host_count, sizeof(*addresses));
-    struct fault why = {0};
     int rc = 0;
 
     if (!addresses)
-        rc = fault_set(&why, ML_ERR_MEMORY, "out of memory");
-    for (int i = 0; i < r->plan->host_count && !rc; i++)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    for (int i = 0; i < r->plan->host_count; i++)
         addresses[i] = r->members[i].address;
-    for (int i = 0; i < r->plan->host_count && !rc; i++) {
+    for (int i = first; i < first + count && !rc; i++) {
         char *text = NULL;
 
         rc = job_spec_encode(&text, r->plan, &r->identity, i, addresses, r->wiring,
-                             r->config.stdin_mode, &why);
+                             r->config.stdin_mode, why);
         if (!rc)
             log_debug("host %s: sending its JOB, %zu bytes", r->members[i].host->name,
                       strlen(text));
@@ -160,6 +161,20 @@ void job_round_steps_prepare(struct job_round *r)
         job_spec_encode_destroy(text);
     }
     free(addresses);
+    return rc;
+}
+
+int job_round_steps_prepare_host(struct job_round *r, int host, struct fault *why)
+{
+    job_round_steps_await_ready(r);
+    return jobs_send(r, host, 1, why);
+}
+
+void job_round_steps_prepare(struct job_round *r)
+{
+    struct fault why;
+    int rc = jobs_send(r, 0, r->plan->host_count, &why);
+
     job_round_steps_await_ready(r);
     if (rc) {
         log_error("%s", why.text);
@@ -180,7 +195,18 @@ static void advice_give(struct job_round *r, int host)
         agent_session_advise(r->session, host, m->advice);
 }
 
-void job_round_steps_start(struct job_round *r)
+void job_round_steps_start_host(struct job_round *r, int host)
+{
+    struct job_round_member *m = &r->members[host];
+
+    m->state = MEMBER_STARTED;
+    advice_give(r, host);
+    agent_channel_send_json(
+        m->channel, LAUNCH_START,
+        json_pack("{s:s, s:b}", "coordinator", r->coordinator, "pmix", (int)r->is_pmix));
+}
+
+void job_round_steps_begin(struct job_round *r)
 {
     const char *name = r->plan->job.name;
     char command[256];
@@ -195,32 +221,50 @@ void job_round_steps_start(struct job_round *r)
                       json_pack("{s:i, s:i, s:s}", "ranks", r->plan->size, "hosts",
                                 r->plan->host_count, "command", command));
     log_info("MPI programs: %s", plan_mpi_text(r->plan, r->is_pmix));
-    log_debug("job %s: starting the ranks; their coordinator is at %s", r->identity.id,
-              r->coordinator);
-    for (int i = 0; i < r->plan->host_count; i++) {
-        r->members[i].state = MEMBER_STARTED;
-        advice_give(r, i);
-        agent_channel_send_json(
-            r->members[i].channel, LAUNCH_START,
-            json_pack("{s:s, s:b}", "coordinator", r->coordinator, "pmix", (int)r->is_pmix));
-    }
     input_start(r->config.input);
     hang_watch_begin(r->hang);
 }
 
+void job_round_steps_start(struct job_round *r)
+{
+    log_debug("job %s: starting the ranks; their coordinator is at %s", r->identity.id,
+              r->coordinator);
+    for (int i = 0; i < r->plan->host_count; i++)
+        job_round_steps_start_host(r, i);
+    job_round_steps_begin(r);
+}
+
+static void stop_words_send(struct job_round *r, struct job_round_member *m, int signal,
+                            int grace_ms)
+{
+    const uint32_t words[] = {(uint32_t)signal, (uint32_t)grace_ms, r->cause == STOP_TIMEOUT,
+                              r->cause == STOP_SLURM};
+
+    agent_channel_send_words(m->channel, LAUNCH_STOP, words, 4);
+}
+
+void job_round_steps_stop_host(struct job_round *r, struct job_round_member *m)
+{
+    if (m->state == MEMBER_STARTED)
+        stop_words_send(r, m, SIGTERM, r->plan->job.grace_ms);
+}
+
 void job_round_steps_stop(struct job_round *r)
 {
-    const uint32_t words[] = {(uint32_t)r->stop_signal, (uint32_t)r->stop_grace_ms,
-                              r->cause == STOP_TIMEOUT, r->cause == STOP_SLURM};
-
     hang_watch_end(r->hang);
     log_info("stopping the job: signal %d, SIGKILL after %d ms", r->stop_signal, r->stop_grace_ms);
     events_file_write(
         r->config.events, "stopped", r->identity.id,
         json_pack("{s:i, s:i}", "signal", r->stop_signal, "grace_ms", r->stop_grace_ms));
     for (int i = 0; i < r->plan->host_count; i++) {
-        if (r->members[i].state < MEMBER_DONE)
-            agent_channel_send_words(r->members[i].channel, LAUNCH_STOP, words, 4);
+        struct job_round_member *m = &r->members[i];
+
+        if (m->state == MEMBER_STARTED)
+            stop_words_send(r, m, r->stop_signal, r->stop_grace_ms);
+        if (m->state < MEMBER_STARTED && !m->failed) { /* an independent host */
+            m->failed = true;
+            agent_channel_shut(m->channel);
+        }
     }
     escalation_start(r);
     if (r->cause == STOP_NONE)

@@ -4,7 +4,7 @@
 #ifndef LAUNCHER_RUN_ROUND_JOB_ROUND_STEPS_H
 #define LAUNCHER_RUN_ROUND_JOB_ROUND_STEPS_H
 
-#include <stdbool.h>
+#include "common/fault.h"
 
 struct job_round;
 struct job_round_member;
@@ -14,7 +14,12 @@ void job_round_steps_survey(struct job_round *r);
 void job_round_steps_prepare(struct job_round *r); /* sends each host its JOB */
 void job_round_steps_start(struct job_round *r);   /* starts the ranks */
 void job_round_steps_stop(struct job_round *r); /* sends STOP to the agents that still have ranks */
-void job_round_steps_bye(struct job_round *r);  /* nothing runs any more: lets the agents go */
+/* The same for one host alone, or for all: `begin` is what comes beside START. */
+int job_round_steps_prepare_host(struct job_round *r, int host, struct fault *why);
+void job_round_steps_begin(struct job_round *r);
+void job_round_steps_start_host(struct job_round *r, int host);
+void job_round_steps_stop_host(struct job_round *r, struct job_round_member *m);
+void job_round_steps_bye(struct job_round *r);    /* nothing runs any more: lets the agents go */
 void job_round_steps_report(struct job_round *r); /* before the start: prints each failed host */
 void job_round_steps_report_rdma(struct job_round *r); /* the same, where RDMA is at fault */
 void job_round_steps_abandon(

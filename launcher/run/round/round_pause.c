@@ -31,7 +31,8 @@ void round_pause_on_limit(evutil_socket_t fd, short what, void *arg)
 /* An agent that has not got its JOB yet refuses every frame but PING. */
 static bool member_has_job(const struct job_round_member *m)
 {
-    return m->round->state >= JOB_ROUND_PREPARING && m->state < MEMBER_GONE && !m->failed;
+    return m->round->state >= JOB_ROUND_PREPARING && m->state >= MEMBER_CONNECTED &&
+           m->state < MEMBER_GONE && !m->failed;
 }
 
 void round_pause_check(struct job_round *r)

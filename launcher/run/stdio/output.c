@@ -47,6 +47,7 @@ struct lane {
 
 struct output {
     struct output_events events;
+    struct output_sink sink; /* no on_bytes: there is none */
     int ranks, hosts;
     int pty_rank;   /* the rank that has a terminal, or -1 */
     bool with_time; /* also before mlaunch's own lines */
@@ -268,6 +269,8 @@ static int lane_open(struct lane *lane, struct output *o, const struct plan *p, 
         rc = output_label_create(&lane->label, 2 * p->size, with_rank, p->options->timestamp, why);
     if (rc)
         return rc;
+    if (lane->label && with_rank && o->sink.names)
+        output_label_use_names(lane->label, o->sink.names);
     rc = writer_open(&lane->writer, &ops, why);
     if (!rc)
         lane->buffer.thread = writer_thread(lane->writer);
@@ -470,8 +473,8 @@ static int fold_open(struct output *o, struct event_base *base, struct fault *wh
 }
 
 int output_open(struct output **out, struct event_base *base, const struct plan *p, const char *job,
-                const struct terminal *terminal, const struct output_events *events,
-                struct fault *why)
+                const struct terminal *terminal, const struct output_sink *sink,
+                const struct output_events *events, struct fault *why)
 {
     struct output *o = calloc(1, sizeof(*o));
     int rc;
@@ -479,6 +482,8 @@ int output_open(struct output **out, struct event_base *base, const struct plan 
     if (!o)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     o->events = *events;
+    if (sink)
+        o->sink = *sink;
     o->ranks = p->size;
     o->hosts = p->host_count;
     o->pty_rank = p->pty ? p->pty_rank : -1;
@@ -565,10 +570,33 @@ static void words_note(struct output *o, int rank, const char *bytes, size_t siz
         last_words_add(o->words[rank], bytes, size);
 }
 
+void output_pass(struct output *o, int rank, int stream, const void *bytes, size_t size)
+{
+    lane_push(lane_of(o, rank, stream), HOST_ANSWERED, rank, stream, bytes, size);
+}
+
+static bool sink_keeps(struct output *o, int rank, int stream, const void *bytes, size_t size)
+{
+    struct fault why;
+    int rc = 0;
+
+    if (o->sink.on_bytes)
+        rc = o->sink.on_bytes(o, rank, stream, bytes, size, o->sink.arg, &why);
+    if (rc < 0) {
+        failure_note(o, &why);
+        bell_ring(o);
+    }
+    return rc != 0;
+}
+
 void output_write(struct output *o, int host, int rank, int stream, const void *bytes, size_t size)
 {
     struct lane *lane = lane_of(o, rank, stream);
 
+    if (sink_keeps(o, rank, stream, bytes, size)) {
+        acknowledge(o, host, size);
+        return;
+    }
     if (stream == 2)
         words_note(o, rank, bytes, size);
     if (stream == 2 && o->fold && output_fold_hold(o->fold, rank, bytes, size)) {
@@ -619,6 +647,20 @@ void output_say(struct output *o, const char *format, ...)
     text[at++] = '\n';
     if (!lane_push(o->err_lane, HOST_NONE, -1, CHUNK_TEXT, text, at))
         (void)!write(STDERR_FILENO, text, at);
+}
+
+void output_say_of(struct output *o, int rank, const char *text)
+{
+    char line[2048];
+    int size = snprintf(line, sizeof(line) - 1, "mlaunch: %s", text);
+
+    if (size >= (int)sizeof(line) - 1)
+        size = (int)sizeof(line) - 2;
+    printable_mend(line, "\n\t");
+    size = (int)strlen(line);
+    line[size++] = '\n';
+    if (!sink_keeps(o, rank, 2, line, (size_t)size))
+        output_say(o, "%s", text);
 }
 
 void output_progress(struct output *o, const char *text)

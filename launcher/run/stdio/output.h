@@ -25,13 +25,24 @@ struct output_events {
     void *arg;
 };
 
+/* Gets what ranks write before it is written. All on the loop. */
+struct output_sink {
+    const char *const *names; /* the ranks' labels, or NULL for their numbers */
+    /* Bytes of a rank's stream; size 0: its end. 1: it has kept them; 0: they are to be written,
+     * as what output_pass() gets meanwhile was. Negative: it fails, as by on_failed. */
+    int (*on_bytes)(struct output *o, int rank, int stream, const void *bytes, size_t size,
+                    void *arg, struct fault *why);
+    void *arg;
+};
+
 /* Makes the files for OUTPUT_DIR, whose names may contain `job`. Until output_close, mlaunch's log
  * lines are also written through here. `terminal` is that of --pty, which must outlive the output:
  * while it is in raw mode, lines that go to a terminal end with "\r\n", but what the rank with the
- * terminal writes is not changed. NULL: there is none. ML_ERR_SYSTEM, ML_ERR_MEMORY. */
+ * terminal writes is not changed. NULL: there is none. `sink` is copied, or
+ * NULL. ML_ERR_SYSTEM, ML_ERR_MEMORY. */
 int output_open(struct output **out, struct event_base *base, const struct plan *p, const char *job,
-                const struct terminal *terminal, const struct output_events *events,
-                struct fault *why);
+                const struct terminal *terminal, const struct output_sink *sink,
+                const struct output_events *events, struct fault *why);
 
 /* Drops what has not been written (see output_is_idle). Takes NULL. */
 void output_close(struct output *o);
@@ -42,6 +53,9 @@ void output_restart(struct output *o);
 /* Bytes of a rank's stream 1 or 2; size 0: its end. on_credit reports them once they are
  * written. */
 void output_write(struct output *o, int host, int rank, int stream, const void *bytes, size_t size);
+
+/* Writes what a sink has kept of a rank's stream. */
+void output_pass(struct output *o, int rank, int stream, const void *bytes, size_t size);
 
 /* A rank (-1: a host) has failed, and the others are being ended. For OUTPUT_LABEL without -v: what
  * several of them write alike to standard error is then shown once (output_fold.h). */
@@ -58,6 +72,9 @@ void output_finish(struct output *o);
 /* Writes "mlaunch: ", a line without its newline, and a newline to standard error, in order with
  * the ranks' output there. */
 void output_say(struct output *o, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* The same about one rank: the sink gets it as if the rank had written it. */
+void output_say_of(struct output *o, int rank, const char *text);
 
 /* If standard error is a terminal, shows `text` as the last line, until anything else is written;
  * NULL removes it. */

@@ -12,7 +12,8 @@ static const char continued[] = "… "; /* before the rest of a line that was to
 enum { FULL_BUFFER = 4096, SILENCES_IF_CUT = 20 };
 
 enum {
-    PREFIX = 96,
+    PREFIX = 384, /* bytes: a time and a rank or the name of a host */
+    NAME_MAX_SHOWN = 256,
     SHORT_PREFIX = 16 /* bytes; "[1234] " fits into a short one, the time does not */
 };
 
@@ -37,8 +38,9 @@ struct output_label {
     struct line *lines;
     int count;
     bool with_rank, with_time;
-    int holding;    /* lines with held bytes */
-    int64_t second; /* that `clock` holds */
+    const char *const *names; /* by rank; NULL: labels have its number */
+    int holding;              /* lines with held bytes */
+    int64_t second;           /* that `clock` holds */
     struct label_clock clock;
 };
 
@@ -59,6 +61,11 @@ int output_label_create(struct output_label **out, int streams, bool with_rank, 
     l->second = -1;
     *out = l;
     return 0;
+}
+
+void output_label_use_names(struct output_label *l, const char *const *names)
+{
+    l->names = names;
 }
 
 void output_label_destroy(struct output_label *l)
@@ -115,7 +122,9 @@ static size_t prefix_format(struct output_label *l, char *out, size_t size, int 
         }
         at = clock_format(&l->clock, at_ns, out, size);
     }
-    if (l->with_rank)
+    if (l->names)
+        at += snprintf(out + at, size - (size_t)at, "[%.*s] ", NAME_MAX_SHOWN, l->names[rank]);
+    else if (l->with_rank)
         at += snprintf(out + at, size - (size_t)at, "[%d] ", rank);
     if (is_rest)
         at += snprintf(out + at, size - (size_t)at, "%s", continued);

@@ -24,6 +24,8 @@ struct output_label; /* the lines of all ranks' streams; used by one thread */
  * ML_ERR_MEMORY. */
 int output_label_create(struct output_label **out, int streams, bool with_rank, bool with_time,
                         struct fault *why);
+/* Labels are "[name] ": names[rank], which must outlive it. */
+void output_label_use_names(struct output_label *l, const char *const *names);
 void output_label_destroy(struct output_label *l); /* takes NULL */
 
 /* Bytes that a rank wrote at at_ns (CLOCK_REALTIME). stream: below `streams`, of the caller's

@@ -13,8 +13,9 @@
 #include <stdint.h>
 
 /* Returns the run at its end, to be destroyed before `base`; it aborts if the run does not end with
- * the script. is_rdma: over that backend, else tcp. */
-struct job_round *script_round_run(struct event_base *base, bool is_rdma, const uint8_t *script,
+ * the script. is_rdma: over that backend, else tcp. results: of independent hosts, or NULL. */
+struct job_round *script_round_run(struct event_base *base, bool is_rdma,
+                                   const struct rank_results *results, const uint8_t *script,
                                    size_t size);
 
 #endif

@@ -10,6 +10,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -25,7 +26,8 @@ enum { HOSTS = 3 };
 static void expect_failed(const char *script, const char *failed)
 {
     struct event_base *base = event_base_new();
-    struct job_round *r = script_round_run(base, true, (const uint8_t *)script, strlen(script));
+    struct job_round *r =
+        script_round_run(base, true, NULL, (const uint8_t *)script, strlen(script));
     char names[HOSTS + 1] = "";
     struct job_round_result result;
 
@@ -59,11 +61,47 @@ static void test_connecting(void **state)
     expect_failed("0" HELLO "129{}\nx2no route\n", "bc");
 }
 
+static void on_rank_end(int rank, int status, void *arg)
+{
+    char *text = arg;
+    size_t at = strlen(text);
+
+    snprintf(text + at, 64 - at, "%d:%d ", rank, status);
+}
+
+/* The results of independent hosts, in the order in which they come; a has the ranks 0 and 1. */
+static void expect_results(const char *script, const char *expected)
+{
+    struct event_base *base = event_base_new();
+    char text[64] = "";
+    const struct rank_results results = {on_rank_end, text};
+    struct job_round *r =
+        script_round_run(base, false, &results, (const uint8_t *)script, strlen(script));
+    struct job_round_result result;
+
+    job_round_report(r);
+    job_round_result(r, &result);
+    job_round_destroy(r);
+    event_base_free(base);
+    assert_string_equal(text, expected);
+    assert_int_equal(result.status, 0);
+    assert_false(result.has_failed);
+}
+
+/* What fails on a host is its own result, whatever state the others are in. */
+static void test_independent(void **state)
+{
+    (void)state;
+    expect_results("x2no route\nx0gone\nx1gone\n", "3:125 0:125 1:125 2:125 ");
+    expect_results("1" HELLO "x1gone\n0" HELLO "x2no route\nx0gone\n", "2:125 3:125 0:125 1:125 ");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_survey),
         cmocka_unit_test(test_connecting),
+        cmocka_unit_test(test_independent),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -134,7 +134,7 @@ static void begin(int out, int err)
         s.saved[i] = fcntl(i + 1, F_DUPFD_CLOEXEC, 3);
         dup2(s.file[i], i + 1);
     }
-    if (output_open(&s.output, s.base, &s.plan, "1n-x", NULL, &events, &why)) {
+    if (output_open(&s.output, s.base, &s.plan, "1n-x", NULL, NULL, &events, &why)) {
         dup2(s.saved[1], STDERR_FILENO);
         dprintf(STDERR_FILENO, "# cannot open: %s\n", why.text);
         _exit(1);
