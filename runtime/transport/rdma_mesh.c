@@ -2,6 +2,7 @@
 #include "runtime/transport/rdma_mesh.h"
 
 #include "common/clock.h"
+#include "runtime/group/bell.h"
 #include "runtime/group/coord_events.h"
 #include "runtime/group/exchange.h"
 #include "runtime/group/world.h"
@@ -140,6 +141,7 @@ static void rdma_mesh_sleep(struct rdma_mesh *m, struct pollfd *polls, int64_t d
     bool is_ready = false;
 
     polls[count++] = (struct pollfd){.fd = coord_events_fd(e), .events = POLLIN};
+    polls[count++] = (struct pollfd){.fd = m->group->waiting.bell, .events = POLLIN};
     for (int i = 0; i < m->group->size; i++) {
         if (!m->endpoints[i] || m->checked[i])
             continue;
@@ -151,6 +153,8 @@ static void rdma_mesh_sleep(struct rdma_mesh *m, struct pollfd *polls, int64_t d
     for (int i = 0; i < m->group->size; i++)
         if (m->endpoints[i] && !m->checked[i])
             m->rdma->wake(m->endpoints[i]);
+    if (polls[1].revents) /* another thread has read news */
+        bell_silence(m->group->waiting.bell);
     if (polls[0].revents)
         coord_events_read(e, m->group);
 }
@@ -171,7 +175,7 @@ static int rdma_mesh_hear(struct rdma_mesh *m, struct fault *why)
 static int rdma_mesh_check(struct rdma_mesh *m, int64_t deadline_ms, struct fault *why)
 {
     struct group *g = m->group;
-    struct pollfd *polls = calloc((size_t)g->size + 1, sizeof(*polls));
+    struct pollfd *polls = calloc((size_t)g->size + 2, sizeof(*polls));
     int rc = polls ? 0 : fault_set(why, ML_ERR_MEMORY, "out of memory"), left = 1;
 
     while (!rc && left > 0) {

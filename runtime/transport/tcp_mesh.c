@@ -353,17 +353,16 @@ static int tcp_mesh_poll(struct tcp_mesh *m, int64_t deadline_ms, struct fault *
 int tcp_mesh_run(struct tcp_mesh *m, int64_t deadline_ms, struct fault *why)
 {
     while (m->missing) {
-        int rc = tcp_mesh_poll(m, deadline_ms, why);
+        /* Before the first poll, too: what came together with the answer to the exchange has been
+         * read from the socket already. */
+        int rc = tcp_mesh_check_news(m, why);
 
+        if (!rc)
+            rc = tcp_mesh_poll(m, deadline_ms, why);
         if (rc)
             return rc;
         if (m->polls[2].revents)
             bell_silence(m->group->waiting.bell);
-        if (m->polls[1].revents || m->polls[2].revents) {
-            rc = tcp_mesh_check_news(m, why);
-            if (rc)
-                return rc;
-        }
         for (int i = 0; i < m->wire_count; i++) {
             rc = tcp_mesh_step(m, &m->wires[i], m->polls[POLLS_FIXED + i].revents, why);
             if (rc)
