@@ -12,21 +12,27 @@
 
 enum { SCRATCH_ALIGN = 64 /* a cache line, and the widest vector register */ };
 
-/* Structs of groups that were destroyed. They are kept for the next ones, so that a program may
- * pass the handle of a group that is gone: the struct can be read, and its world is NULL. */
+enum { UNUSED_KEPT = 512 };
+
+/* Structs of groups that were destroyed, the oldest first. A program may pass the handle of a group
+ * that is gone: the struct can be read, and its world is NULL. It is used again only after
+ * UNUSED_KEPT others have gone, or a stale handle would soon be that of another group. */
 static struct {
     pthread_mutex_t lock;
-    struct group *first;
-} unused = {.lock = PTHREAD_MUTEX_INITIALIZER};
+    struct group *first, **end;
+    size_t count;
+} unused = {.lock = PTHREAD_MUTEX_INITIALIZER, .end = &unused.first};
 
 static struct group *group_take_unused(void)
 {
-    struct group *g;
+    struct group *g = NULL;
 
     pthread_mutex_lock(&unused.lock);
-    g = unused.first;
-    if (g)
-        unused.first = g->unused_next;
+    if (unused.count > UNUSED_KEPT) {
+        g = unused.first;
+        unused.first = g->unused_next; /* not the last one */
+        unused.count--;
+    }
     pthread_mutex_unlock(&unused.lock);
     return g;
 }
@@ -107,8 +113,9 @@ void group_destroy(struct group *g)
     free(g->members);
     memset(g, 0, sizeof(*g));
     pthread_mutex_lock(&unused.lock);
-    g->unused_next = unused.first;
-    unused.first = g;
+    *unused.end = g;
+    unused.end = &g->unused_next;
+    unused.count++;
     pthread_mutex_unlock(&unused.lock);
 }
 

@@ -10,21 +10,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Windows that live, and structs of windows that are gone, which are kept for the next ones: so a
- * program may pass the handle of a window that is gone. */
+enum { UNUSED_KEPT = 512 };
+
+/* Windows that live, and structs of windows that are gone, the oldest first: so a program may pass
+ * the handle of a window that is gone. A struct is used again only after UNUSED_KEPT others have
+ * gone, or a stale handle would soon be that of another window. */
 static struct {
     pthread_mutex_t lock;
-    struct window *live, *unused;
-} windows = {.lock = PTHREAD_MUTEX_INITIALIZER};
+    struct window *live, *unused, **unused_end;
+    size_t unused_count;
+} windows = {.lock = PTHREAD_MUTEX_INITIALIZER, .unused_end = &windows.unused};
 
 struct window *window_create(void)
 {
-    struct window *w;
+    struct window *w = NULL;
 
     pthread_mutex_lock(&windows.lock);
-    w = windows.unused;
-    if (w)
-        windows.unused = w->next;
+    if (windows.unused_count > UNUSED_KEPT) {
+        w = windows.unused;
+        windows.unused = w->next; /* not the last one */
+        windows.unused_count--;
+        w->next = NULL;
+    }
     pthread_mutex_unlock(&windows.lock);
     return w ? w : calloc(1, sizeof(*w));
 }
@@ -47,8 +54,9 @@ void window_destroy(struct window *w)
     if (*at)
         *at = w->next;
     memset(w, 0, sizeof(*w));
-    w->next = windows.unused;
-    windows.unused = w;
+    *windows.unused_end = w;
+    windows.unused_end = &w->next;
+    windows.unused_count++;
     pthread_mutex_unlock(&windows.lock);
 }
 

@@ -155,6 +155,37 @@ static void test_slips(void **state)
     on_all(slips);
 }
 
+/* The handle of a window, or a group, that is gone is an error for long, whatever came after it. */
+static void stale(struct job *j, int rank)
+{
+    ml_window *gone[3], *w;
+    ml_group *g, *old, *young;
+    uint64_t one = 1;
+
+    (void)j;
+    REQUIRE(ml_init(&g) == 0);
+    for (int i = 0; i < 3; i++)
+        REQUIRE(ml_window_create(g, NULL, 8, &gone[i]) == 0 && ml_window_free(gone[i]) == 0);
+    REQUIRE(ml_window_create(g, NULL, 8, &w) == 0);
+    for (int i = 0; i < 3; i++) {
+        REQUIRE(ml_put(gone[i], &one, 8, rank, 0) == ML_ERR_STATE);
+        REQUIRE(ml_window_free(gone[i]) == ML_ERR_STATE);
+    }
+    REQUIRE(ml_put(w, &one, 8, rank, 0) == 0 && ml_window_free(w) == 0);
+    REQUIRE(ml_split(g, 0, 0, &old) == 0);
+    ml_group_free(old);
+    REQUIRE(ml_split(g, 0, 0, &young) == 0);
+    REQUIRE(ml_barrier(old) == ML_ERR_STATE && ml_barrier(young) == 0);
+    REQUIRE(ml_finalize() == 0);
+}
+
+static void test_stale(void **state)
+{
+    (void)state;
+    job_do(&all_shm, stale);
+    job_do(&all_tcp, stale);
+}
+
 static void alone(struct job *j, int rank)
 {
     uint64_t old = 0;
@@ -763,12 +794,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_calls),      cmocka_unit_test(test_slips),
-        cmocka_unit_test(test_alone),      cmocka_unit_test(test_many),
-        cmocka_unit_test(test_unmapped),   cmocka_unit_test(test_threads),
-        cmocka_unit_test(test_much),       cmocka_unit_test(test_progress),
-        cmocka_unit_test(test_again),      cmocka_unit_test(test_in_flight),
-        cmocka_unit_test(test_short_puts), cmocka_unit_test(test_short_gets),
-        cmocka_unit_test(test_death),
+        cmocka_unit_test(test_stale),      cmocka_unit_test(test_alone),
+        cmocka_unit_test(test_many),       cmocka_unit_test(test_unmapped),
+        cmocka_unit_test(test_threads),    cmocka_unit_test(test_much),
+        cmocka_unit_test(test_progress),   cmocka_unit_test(test_again),
+        cmocka_unit_test(test_in_flight),  cmocka_unit_test(test_short_puts),
+        cmocka_unit_test(test_short_gets), cmocka_unit_test(test_death),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
