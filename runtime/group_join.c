@@ -269,16 +269,19 @@ int group_join(struct group **out, struct world *w, uint32_t id, const int *memb
     b.group = g;
     g->is_window = is_window;
     rc = group_furnish(g, why);
-    if (!rc) {
-        coord_events_add(w->coord_events, g);
-        rc = bring_up(&b, why);
+    if (rc) {
+        coord_events_break(w->coord_events, g, why);
+        group_leave(g);
+        return rc;
     }
+    coord_events_add(w->coord_events, g);
+    rc = bring_up(&b, why);
     tcp_mesh_close(b.mesh);
     rdma_mesh_close(b.rdma);
     free(b.uses_net);
     free(b.locals);
     if (rc) {
-        coord_events_break(w->coord_events, g, why);
+        rc = coord_events_break_first(w->coord_events, g, why);
         group_leave(g);
         return rc;
     }

@@ -16,6 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { FIRST_MS = 1000 /* for the coordinator to say who broke a group first */ };
+
 struct peer {
     enum peer_state state;
     char *text; /* if it is dead: who, where, how */
@@ -492,6 +494,26 @@ int coord_events_await(struct coord_events *e, struct group *g, int64_t deadline
         if (rc)
             return rc;
     }
+}
+
+int coord_events_break_first(struct coord_events *e, struct group *g, struct fault *why)
+{
+    int64_t deadline_ms = clock_ms() + FIRST_MS;
+    struct fault first;
+
+    if (g->size == 1)
+        return why->code;
+    coord_events_break(e, g, why);
+    do {
+        pthread_mutex_lock(&e->lock);
+        coord_events_read_locked(e, g);
+        first = g->inbox.broken;
+        pthread_mutex_unlock(&e->lock);
+        if (first.code)
+            *why = first;
+    } while (!first.code && coord_events_fd(e) >= 0 &&
+             coord_events_sleep(e, g, deadline_ms, &first) == 0);
+    return why->code;
 }
 
 int coord_events_await_welcome(struct coord_events *e, int64_t deadline_ms, json_t **welcome,

@@ -56,6 +56,10 @@ int coord_events_send_bytes(struct coord_events *e, uint8_t type, const void *pa
 /* Breaks g: every call of all its members fails with `why` from now on. */
 void coord_events_break(struct coord_events *e, const struct group *g, const struct fault *why);
 
+/* The same, for what may only follow from another member's failure. Returns the code with which g
+ * is broken, and *why is its sentence: those of the member that broke it first. */
+int coord_events_break_first(struct coord_events *e, struct group *g, struct fault *why);
+
 /* Waits for the reply to g's exchange or split number g->exchanges; the caller frees out->payload.
  * ML_ERR_PEER if a member is gone, the code with which g was broken, ML_ERR_TIMEOUT at deadline_ms
  * (clock_ms; -1: never). */

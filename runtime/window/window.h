@@ -39,7 +39,8 @@ struct window {
     struct window_turn turn;           /* which thread has the group */
     unsigned events;                   /* frames that came, and orders that were done */
     pthread_t thread;                  /* window_serve.c's */
-    _Atomic int broken;                /* the code of `why`, or 0 */
+    bool has_thread;
+    _Atomic int broken;  /* the code of `why`, or 0 */
     struct fault why;    /* what every call returns once it is broken; then never changed */
     struct window *next; /* window.c: of those that live, or that are gone */
 };

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/window/window_life.h"
 
+#include "runtime/call/task_run.h"
+#include "runtime/group/coord_events.h"
+#include "runtime/group/world.h"
 #include "runtime/process/alloc.h"
 #include "runtime/window/window_ask.h"
 #include "runtime/window/window_call.h"
@@ -21,13 +24,26 @@ static int life_make_part(struct window *w, void **memory, size_t size,
     return rc;
 }
 
-static void life_free(struct window *w, struct window_control *control)
+static void life_end(struct window *w, struct window_control *control)
 {
+    window_serve_end(w); /* it uses the devices, and they tell it what they have broken */
     window_device_close(w);
+    window_serve_stop(w);
     window_parts_free(w->parts, w->group);
     alloc_give(control);
     alloc_give(w->owned);
     window_destroy(w);
+}
+
+/* What one rank cannot make, no rank gets: it breaks the group, in which the others wait, so that
+ * all of them have its sentence. */
+static int life_agree(struct group *g, int rc, struct fault *why)
+{
+    struct task t = {.kind = CALL_BARRIER, .name = "window_create", .root = -1};
+
+    if (!rc)
+        return task_run(g, &t, why);
+    return g->broken.code ? rc : coord_events_break_first(g->world->coord_events, g, why);
 }
 
 int window_life_open(struct window **out, struct group *g, void *memory, size_t size,
@@ -46,8 +62,11 @@ int window_life_open(struct window **out, struct group *g, void *memory, size_t 
         rc = window_device_open(w, memory, why);
     if (!rc)
         rc = window_serve_start(w, why);
+    rc = life_agree(g, rc, why);
+    if (!rc)
+        rc = window_serve_begin(w, why);
     if (rc) {
-        life_free(w, control);
+        life_end(w, control);
         return rc;
     }
     window_add(w);
@@ -112,9 +131,6 @@ struct group *window_life_close(struct window *w)
 {
     struct group *g = w->group;
 
-    window_serve_end(w); /* it uses the devices, and they tell it what they have broken */
-    window_device_close(w);
-    window_serve_stop(w);
-    life_free(w, w->parts[g->rank].control);
+    life_end(w, w->parts[g->rank].control);
     return g;
 }

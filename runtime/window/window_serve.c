@@ -642,7 +642,6 @@ static void *serve_main(void *arg)
 static int serve_make_peers(struct window *w, struct fault *why)
 {
     struct group *g = w->group;
-    int rc = 0;
 
     w->peers = calloc((size_t)g->size, sizeof(*w->peers));
     if (!w->peers)
@@ -653,42 +652,59 @@ static int serve_make_peers(struct window *w, struct fault *why)
         order_list_clear(&w->peers[i].held);
         w->peers[i].is_served = !w->parts[i].control;
         w->served_count += w->peers[i].is_served;
-        if (w->peers[i].is_served && !rc) {
-            g->links[i]->reads_ahead = true;
-            rc = serve_await_frame(w, i, why);
-        }
     }
-    return rc;
+    return 0;
+}
+
+static int serve_start_thread(struct window *w, struct fault *why)
+{
+    int err;
+
+    window_turn_take(&w->turn);
+    err = quiet_thread_start(&w->thread, 0, serve_main, w);
+    if (err)
+        return fault_os(why, ML_ERR_SYSTEM, err, "cannot start a thread for a window");
+    pthread_setname_np(w->thread, "mlaunch"); /* as ps -T and debuggers show it */
+    w->has_thread = true;
+    return 0;
 }
 
 int window_serve_start(struct window *w, struct fault *why)
 {
-    struct group *g = w->group;
-    int rc, err;
+    const struct group *g = w->group;
+    char who[GROUP_MEMBER_TEXT];
+    int rc;
 
     if (g->size == 1)
         return 0;
-    rc = call_begin(g, CALL_SEND, "window", 0, 0, 0, -1, why);
+    rc = window_turn_open(&w->turn, why);
+    if (!rc) {
+        rc = serve_make_peers(w, why);
+        if (rc)
+            window_turn_close(&w->turn);
+    }
     if (!rc)
-        rc = window_turn_open(&w->turn, why);
-    if (rc)
-        return rc;
+        rc = serve_start_thread(w, why);
+    return rc ? fault_wrap(why, "%s", group_describe(g, g->rank, who)) : 0;
+}
+
+int window_serve_begin(struct window *w, struct fault *why)
+{
+    struct group *g = w->group;
+    int rc;
+
+    if (!w->peers)
+        return 0;
+    rc = call_begin(g, CALL_SEND, "window", 0, 0, 0, -1, why);
     g->waiting.waker = w->turn.waker[0];
     g->waiting.is_patient = true;
-    rc = serve_make_peers(w, why);
-    if (!rc) {
-        err = quiet_thread_start(&w->thread, 0, serve_main, w);
-        rc = err ? fault_os(why, ML_ERR_SYSTEM, err, "cannot start a thread for a window") : 0;
-    }
-    if (!rc) {
-        pthread_setname_np(w->thread, "mlaunch"); /* as ps -T and debuggers show it */
-        return 0;
-    }
-    message_op_drop(g);
-    free(w->peers);
-    w->peers = NULL;
-    g->waiting.waker = -1;
-    window_turn_close(&w->turn);
+    for (int i = 0; i < g->size && !rc; i++)
+        if (w->peers[i].is_served) {
+            g->links[i]->reads_ahead = true;
+            rc = serve_await_frame(w, i, why);
+        }
+    if (!rc)
+        window_turn_give(&w->turn, true);
     return rc;
 }
 
@@ -708,10 +724,11 @@ static void serve_free_batches(struct window_peer *p)
 
 void window_serve_end(struct window *w)
 {
-    if (!w->peers)
+    if (!w->has_thread)
         return;
     window_turn_end(&w->turn);
     pthread_join(w->thread, NULL);
+    w->has_thread = false;
 }
 
 void window_serve_stop(struct window *w)

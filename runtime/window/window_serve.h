@@ -69,9 +69,12 @@ struct window_peer {
     _Atomic uint64_t puts, flushed; /* puts so far; how many of them are known to be complete */
 };
 
-/* Starts the window's thread, which serves the other ranks and learns of deaths. A group of one
- * needs none. ML_ERR_MEMORY, ML_ERR_SYSTEM, and the errors of a call. */
+/* Makes all that a rank may lack: the window's thread, which serves the other ranks and learns of
+ * deaths, and what it needs. The caller keeps the group, until window_serve_begin gives it to that
+ * thread, once all ranks have started. A group of one needs none. ML_ERR_MEMORY, ML_ERR_SYSTEM;
+ * window_serve_begin: the errors of a call. */
 int window_serve_start(struct window *w, struct fault *why);
+int window_serve_begin(struct window *w, struct fault *why);
 /* First the thread ends: nothing is served, and no death noticed, any more; then the rest goes.
  * Both take a window that has not been started. */
 void window_serve_end(struct window *w);

@@ -186,6 +186,59 @@ static void test_stale(void **state)
     job_do(&all_tcp, stale);
 }
 
+/* So many descriptors this process can still open. */
+static void leave_descriptors(int left)
+{
+    struct rlimit limit;
+    int fds[64];
+
+    REQUIRE(left < 64 && getrlimit(RLIMIT_NOFILE, &limit) == 0);
+    for (int i = 0; i <= left; i++)
+        REQUIRE((fds[i] = dup(STDERR_FILENO)) >= 0);
+    for (int i = 0; i <= left; i++)
+        close(fds[i]);
+    limit.rlim_cur = (rlim_t)fds[left];
+    REQUIRE(setrlimit(RLIMIT_NOFILE, &limit) == 0);
+}
+
+/* Whatever step of it rank 1 has no descriptor for: all ranks get the same error, with the cause,
+ * and the parent is unharmed. */
+static void few_descriptors(struct job *j, int rank)
+{
+    struct rlimit all;
+    int rc, left = 0;
+    ml_window *w;
+    ml_group *g;
+
+    (void)j;
+    REQUIRE(ml_init(&g) == 0 && getrlimit(RLIMIT_NOFILE, &all) == 0);
+    do {
+        int codes[4];
+
+        if (rank == 1)
+            leave_descriptors(left);
+        rc = ml_window_create(g, NULL, 64, &w);
+        REQUIRE(setrlimit(RLIMIT_NOFILE, &all) == 0);
+        if (rc) {
+            REQUIRE(rc == ML_ERR_SYSTEM);
+            REQUIRE_TEXT(ml_error(), "rank 1 on host ");
+            REQUIRE_TEXT(ml_error(), "Too many open files");
+        }
+        REQUIRE(ml_all_gather(g, &rc, codes, sizeof(rc)) == 0);
+        for (int i = 0; i < 4; i++)
+            REQUIRE(codes[i] == rc);
+        left++;
+    } while (rc);
+    REQUIRE(left > 3);
+    REQUIRE(ml_window_free(w) == 0 && ml_finalize() == 0);
+}
+
+static void test_few_descriptors(void **state)
+{
+    (void)state;
+    on_all(few_descriptors);
+}
+
 static void alone(struct job *j, int rank)
 {
     uint64_t old = 0;
@@ -794,12 +847,13 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_calls),      cmocka_unit_test(test_slips),
-        cmocka_unit_test(test_stale),      cmocka_unit_test(test_alone),
-        cmocka_unit_test(test_many),       cmocka_unit_test(test_unmapped),
-        cmocka_unit_test(test_threads),    cmocka_unit_test(test_much),
-        cmocka_unit_test(test_progress),   cmocka_unit_test(test_again),
-        cmocka_unit_test(test_in_flight),  cmocka_unit_test(test_short_puts),
-        cmocka_unit_test(test_short_gets), cmocka_unit_test(test_death),
+        cmocka_unit_test(test_stale),      cmocka_unit_test(test_few_descriptors),
+        cmocka_unit_test(test_alone),      cmocka_unit_test(test_many),
+        cmocka_unit_test(test_unmapped),   cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_much),       cmocka_unit_test(test_progress),
+        cmocka_unit_test(test_again),      cmocka_unit_test(test_in_flight),
+        cmocka_unit_test(test_short_puts), cmocka_unit_test(test_short_gets),
+        cmocka_unit_test(test_death),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
