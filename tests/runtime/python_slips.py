@@ -10,6 +10,7 @@ import copy
 import multiprocessing
 import pickle
 import sys
+import threading
 import traceback
 import types
 
@@ -189,6 +190,43 @@ def errors(w):
     mlaunch._integer = check
 
 
+def handles(w):
+    """What belongs to this process can't go to another one."""
+    pool = mlaunch.Pool(4096)
+    with w.window(8) as window, mlaunch.Transfer(w, 1 << 16) as transfer:
+        request = w.start_barrier()
+        for what in (w, window, request, pool, pool.alloc(8), transfer):
+            for copied in (pickle.dumps, copy.copy, copy.deepcopy, lambda one: pickle.dumps([one])):
+                try:
+                    copied(what)
+                except TypeError as e:
+                    name = "mlaunch.%s belongs to the process" % type(what).__name__
+                    assert name in str(e), e
+                else:
+                    raise AssertionError("no error: %r" % what)
+        request.wait()
+
+
+def turns(w):
+    """Threads that use one group take turns, and each call is made with its own type."""
+    def work(number):
+        for _ in range(200):
+            if number:
+                data = array.array("d", [1.5] * 8)
+                assert w.all_gather(data, array.array("d", [0] * 8 * w.size))[0] == 1.5
+            else:
+                w.host()
+                w.try_probe()
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(3)]
+    if w.rank:  # the calls of two threads match those of one on the other ranks
+        threads = [threading.Thread(target=lambda: (work(1), work(1)))]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    w.barrier()
+
+
 def fail_in_worker_of():
     fail_in_worker(world)
 
@@ -202,6 +240,8 @@ kinds(world)
 if np:
     arrays(world)
 errors(world)
+handles(world)
+turns(world)
 world.barrier()  # and nothing is broken by a slip
 mlaunch.finalize()
 if world.rank == 0:

@@ -20,8 +20,8 @@ take bytes (format 'B') together with any type, and ranks that make such a call 
 different types get ERR_MISMATCH.
 
 A buffer belongs to the caller; a call holds it until it returns, and a started call until it is
-done. One thread at a time may use a group, different groups may be used at the same time, and calls
-block without holding the interpreter's lock. A call that fails raises mlaunch.Error with the
+done. Threads that use one group take turns, different groups may be used at the same time, and
+calls block without holding the interpreter's lock. A call that fails raises mlaunch.Error with the
 sentence of ml_error().
 
 `mlaunch -- python3 script.py` makes the module importable (at the end of PYTHONPATH). A script that
@@ -42,6 +42,7 @@ import pickle
 import reprlib
 import signal
 import sys
+import threading
 import traceback
 import typing
 import weakref
@@ -622,17 +623,27 @@ def _views_of(data, buffer, shape):
 
 _OBJECT = int.from_bytes(b"mlobject", "little")  # what send_object() begins with
 
+class _Bound:
+    """An object that stands for something of the library in this process, and means nothing in
+    another one."""
+
+    def __reduce__(self):
+        raise TypeError("mlaunch.%s belongs to the process that made it, so it can be neither "
+                        "pickled nor copied: let each rank make its own, and pass data" %
+                        type(self).__name__)
+
+
 _groups = weakref.WeakSet()  # all that are alive: finalize() clears their handles
 
 
-class Group:
+class Group(_Bound):
     """Ranks that make calls together: the group of all ranks (init()) or a part of it (split()).
 
     rank is this process's rank in the group, from 0, and size the number of ranks. All ranks make
-    the same calls in the same order; only one thread at a time may use a group. Calls return the
-    buffer that they filled. Where out may be omitted, the call works in place. op is SUM, PROD,
-    MIN, MAX, AND, OR, XOR or an Operator. out has the type of data and exactly the size that is
-    needed.
+    the same calls in the same order. Threads that use one group take turns, so only calls of
+    different groups run at the same time. Calls return the buffer that they filled. Where out may
+    be omitted, the call works in place. op is SUM, PROD, MIN, MAX, AND, OR, XOR or an Operator. out
+    has the type of data and exactly the size that is needed.
 
     Calls raise Error. ERR_ARGUMENT and ERR_STATE leave the group unharmed. After ERR_MISMATCH,
     ERR_PEER, ERR_DEVICE or ERR_LINK it is broken, and every call on it fails.
@@ -646,6 +657,7 @@ class Group:
 
     def __init__(self, handle):
         self._handle = handle
+        self._turn = threading.RLock()
         self.rank = _check(_lib.ml_rank(handle))
         self.size = _check(_lib.ml_size(handle))
         _groups.add(self)
@@ -678,9 +690,11 @@ class Group:
             raise Error(ERR_ARGUMENT, _lib.ml_error().decode(errors="replace"))
         return name.decode(errors="replace")
 
-    def _do(self, call, buffers, result, *arguments):
-        _say_place(self._live())
-        _check(getattr(_lib, "ml_" + call)(self._handle, *arguments))
+    def _do(self, call, buffers, result, *arguments, kind=None):
+        with self._turn:
+            self._say(kind)
+            _say_place(self._live())
+            _check(getattr(_lib, "ml_" + call)(self._handle, *arguments))
         return result
 
     # reductions
@@ -758,8 +772,7 @@ class Group:
                 kind = UINT8
             else:
                 a.need_like(b, "memoryview(out).cast('B'), which takes the bytes of any")
-        self._say(kind)
-        return self._do(call, (a, b), result, *arguments)
+        return self._do(call, (a, b), result, *arguments, kind=kind)
 
     @_public
     def all_gather(self, data: Buffer, out: Buffer) -> Buffer:
@@ -858,12 +871,9 @@ class Group:
         with _Buffer("data", data, False, to == NOBODY) as a, \
                 _Buffer("out", out, True, source == NOBODY) as b:
             # What is sent may be of another type than what is received: then neither is said.
-            if a.type is b.type or not b.held:
-                self._say(a.type)
-            elif not a.held:
-                self._say(b.type)
+            kind = a.type if a.type is b.type or not b.held else None if a.held else b.type
             return self._do("sendrecv", (a, b), out, a.address, a.size, to, b.address, b.size,
-                            source)
+                            source, kind=kind)
 
     @_public
     def send_tag(self, data: Buffer, to: int, tag: int) -> None:
@@ -877,10 +887,9 @@ class Group:
         """Receives a message of send_tag(), which may be shorter than out. Returns its Status."""
         source, tag, status = _integer("source", source), _integer("tag", tag), Status()
         with _Buffer("out", out, True) as b:
-            self._say(b.type)
             held = _Held(status)
             return self._do("recv_tag", (b, held), status, b.address, b.size, source, tag,
-                            held.address)
+                            held.address, kind=b.type)
 
     @_public
     def probe(self, source: int = ANY, tag: int = ANY) -> Status:
@@ -1073,7 +1082,8 @@ class Group:
         """Returns the group of the ranks with this color, in order of key; None if color < 0."""
         color, key = _integer("color", color), _integer("key", key)
         handle = _pointer()
-        _check(_lib.ml_split(self._live(), color, key, ctypes.byref(handle)))
+        with self._turn:
+            _check(_lib.ml_split(self._live(), color, key, ctypes.byref(handle)))
         if not handle.value:
             return None
         group = Group(handle.value)
@@ -1096,8 +1106,9 @@ class Group:
     def free(self) -> None:
         """Frees a group made by split(); does nothing to the group of all ranks."""
         if self._is_split and self._handle is not None:
-            handle, self._handle = self._handle, None
-            _lib.ml_group_free(handle)
+            with self._turn:
+                handle, self._handle = self._handle, None
+                _lib.ml_group_free(handle)
 
 
 # ---- windows ----
@@ -1105,7 +1116,7 @@ class Group:
 _windows = set()  # all that were not freed: the library may still write their memory
 
 
-class Window:
+class Window(_Bound):
     """Memory of each rank of a group, its part, that the other ranks read and write by themselves.
 
     Group.window() makes it. The rank that owns a part makes no call for what the others do in it.
@@ -1126,7 +1137,7 @@ class Window:
     def __init__(self, group, memory, size):
         handle, part = _pointer(), _size()
         self.rank, self.size = group.rank, group.size
-        with _Buffer("memory", memory, True) as buffer:
+        with _Buffer("memory", memory, True) as buffer, group._turn:
             size = buffer.size if size is None else size
             _check(_lib.ml_window_create(group._live(), buffer.address, size,
                                          ctypes.byref(handle)))
@@ -1265,7 +1276,7 @@ def _uint64(what, value):
 _requests = {}  # by handle: holds the buffers until the call is done, even if no Request is left
 
 
-class Request:
+class Request(_Bound):
     """A call that was started, by Group.start_X with the arguments of X.
 
     A thread of the library carries it out. Until it is done, don't change the buffers, and don't
@@ -1337,12 +1348,22 @@ class _Starting(Group):
     def __init__(self, group):
         self.__dict__ = group.__dict__
 
-    def _do(self, call, buffers, result, *arguments):
+    def _do(self, call, buffers, result, *arguments, kind=None):
         handle = _pointer()
-        _say_place(self._live())
-        _check(getattr(_lib, "ml_start_" + call)(self._handle, *arguments, ctypes.byref(handle)))
+        with self._turn:
+            self._say(kind)
+            _say_place(self._live())
+            _check(getattr(_lib, "ml_start_" + call)(self._handle, *arguments,
+                                                     ctypes.byref(handle)))
         return Request(handle.value, buffers, result)
 
+
+def _forget_turns():
+    for group in _groups:
+        group._turn = threading.RLock()
+
+
+os.register_at_fork(after_in_child=_forget_turns)  # the thread that had one is not in the child
 
 _inits = 0
 

@@ -31,8 +31,8 @@ import time
 import typing
 import weakref
 
-from . import (Buffer, ERR_MEMORY, ERR_STATE, ERR_TIMEOUT, Error, ErrorCode, Group, _Buffer, _check,
-               _int, _integer, _lib, _need, _pointer, _public, _size)
+from . import (Buffer, ERR_MEMORY, ERR_STATE, ERR_TIMEOUT, Error, ErrorCode, Group, _Bound,
+               _Buffer, _check, _int, _integer, _lib, _need, _pointer, _public, _size)
 
 for _name, _result, _arguments in (
         ("pool_create", _int, [_size, _size, ctypes.POINTER(_pointer)]),
@@ -56,7 +56,7 @@ def _give(_, handle, address):
     _lib.ml_pool_free(handle, address)
 
 
-class PoolBuffer:
+class PoolBuffer(_Bound):
     """A piece of a Pool: `memory` is a memoryview of its `size` bytes, `offset` its place there.
 
     numpy() and torch() give it as an array or a tensor. release(), or the end of a `with`, gives it
@@ -139,7 +139,7 @@ def _shaped(flat, shape):
     return flat.reshape(shape)
 
 
-class Pool:
+class Pool(_Bound):
     """`size` bytes of memory as alloc() gives, divided into buffers that come and go.
 
     A buffer begins at a multiple of `alignment`, a power of two, and takes up a multiple of that.
@@ -318,7 +318,7 @@ class _Item:
 
 # ---- transfers ----
 
-class Transfer:
+class Transfer(_Bound):
     """Puts data under keys in this rank's pool, and gets what other ranks have put in theirs.
 
     All ranks of the group make it together, and close it together. pool_size is this rank's memory
