@@ -13,6 +13,7 @@
 #include "runtime/process/alloc.h"
 #include "runtime/process/fork_guard.h"
 #include "runtime/process/pool.h"
+#include "runtime/process/thread_linux.h"
 #include "runtime/split.h"
 #include "runtime/window/window_call.h"
 #include "runtime/window_join.h"
@@ -29,6 +30,18 @@ static struct group *api_group(const ml_group *g)
 static ml_group *api_handle(struct group *g)
 {
     return (ml_group *)g;
+}
+
+/* From here until api_leave the group belongs to this thread. check_group tells others. */
+static void api_enter(struct group *g, const char *call)
+{
+    atomic_store_explicit(&g->inside_thread, thread_self(), memory_order_relaxed);
+    atomic_store_explicit(&g->inside, call, memory_order_release);
+}
+
+static void api_leave(struct group *g)
+{
+    atomic_store_explicit(&g->inside, NULL, memory_order_release);
 }
 
 /* --- the job -----------------------------------------------------------------------------------
@@ -116,12 +129,12 @@ static int api_split(ml_group *handle, int color, int key, ml_group **out)
         return rc;
     if (!out)
         return fault_set(&last, ML_ERR_ARGUMENT, "out is NULL");
-    g->inside = "split";
+    api_enter(g, "split");
     progress_settle(g);
     rc = call_begin(g, CALL_SPLIT, "split", 0, 0, 0, -1, &last);
     if (!rc)
         rc = split_run(g, color, key, false, &made, &last);
-    g->inside = NULL;
+    api_leave(g);
     if (!rc)
         *out = api_handle(made);
     return rc;
@@ -210,7 +223,7 @@ static int api_run(ml_group *handle, struct task *t)
     rc = task_check(g, t, &last);
     if (rc)
         return rc;
-    g->inside = t->name;
+    api_enter(g, t->name);
     if (t->kind == CALL_SEND) {
         rc = api_run_message(g, t);
     } else {
@@ -218,7 +231,7 @@ static int api_run(ml_group *handle, struct task *t)
             progress_settle(g);
         rc = task_run(g, t, &last);
     }
-    g->inside = NULL;
+    api_leave(g);
     return rc;
 }
 
@@ -356,12 +369,12 @@ static int api_window_create(ml_group *handle, void *memory, size_t size, ml_win
         rc = window_check_memory(memory, size, &last);
     if (rc)
         return rc;
-    g->inside = "window_create";
+    api_enter(g, "window_create");
     progress_settle(g);
     rc = call_begin(g, CALL_WINDOW, "window_create", 0, 0, 0, -1, &last);
     if (!rc)
         rc = window_join_create(&made, g, memory, size, &last);
-    g->inside = NULL;
+    api_leave(g);
     if (!rc)
         *out = (ml_window *)made;
     return rc;

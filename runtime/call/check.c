@@ -6,6 +6,7 @@
 #include "runtime/kernel/combiner.h"
 #include "runtime/kernel/reduce_op.h"
 #include "runtime/process/fork_guard.h"
+#include "runtime/process/thread_linux.h"
 
 int check_handle(const struct group *g, struct fault *why)
 {
@@ -17,22 +18,29 @@ int check_handle(const struct group *g, struct fault *why)
     return 0;
 }
 
-/* What the call has queued may lie in a part of the stack that is used again, and what it was to
- * send or receive is still missing: neither this rank nor its peers can go on in the group. */
-static int check_left(const struct group *g, struct fault *why)
+/* Another thread's call is as good as it was. If this thread has left the call, or one that is gone,
+ * what it has queued may lie in a part of the stack that is used again, and what it was to send or
+ * receive is still missing: neither this rank nor its peers can go on in the group. */
+static int check_inside(const struct group *g, const char *call, struct fault *why)
 {
+    int thread = atomic_load_explicit(&g->inside_thread, memory_order_relaxed);
     char rank[GROUP_MEMBER_TEXT];
     struct fault left;
 
-    fault_set(&left, ML_ERR_MISMATCH,
-              "%s has left a call, %s, by longjmp() or a C++ exception, or makes two at once",
-              group_describe(g, g->rank, rank), g->inside);
+    if (thread != thread_self() && thread_exists(thread))
+        return fault_set(why, ML_ERR_STATE,
+                         "another thread, %d, is in a call on the group, %s: only one thread at a "
+                         "time may use a group; give each a group of its own (ml_split), or let "
+                         "them take turns",
+                         thread, call);
+    fault_set(&left, ML_ERR_MISMATCH, "%s has left a call, %s, by longjmp() or a C++ exception",
+              group_describe(g, g->rank, rank), call);
     if (!coord_events_broken(g->world->coord_events, g, NULL))
         coord_events_break(g->world->coord_events, g, &left);
     return fault_set(why, ML_ERR_STATE,
-                     "the group cannot be used: a call on it, %s, has not returned; it was left by "
-                     "longjmp() or a C++ exception, or another thread is in it",
-                     g->inside);
+                     "the group cannot be used: a call on it, %s, was left by longjmp() or a C++ "
+                     "exception",
+                     call);
 }
 
 int check_no_operator(struct fault *why)
@@ -46,6 +54,7 @@ int check_no_operator(struct fault *why)
 
 int check_group(const struct group *g, struct fault *why)
 {
+    const char *inside;
     int rc = check_handle(g, why);
 
     if (__builtin_expect(rc != 0, 0))
@@ -57,8 +66,9 @@ int check_group(const struct group *g, struct fault *why)
     rc = check_no_operator(why);
     if (__builtin_expect(rc != 0, 0))
         return rc;
-    if (__builtin_expect(g->inside != NULL, 0))
-        return check_left(g, why);
+    inside = atomic_load_explicit(&g->inside, memory_order_acquire);
+    if (__builtin_expect(inside != NULL, 0))
+        return check_inside(g, inside, why);
     return 0;
 }
 

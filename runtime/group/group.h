@@ -150,8 +150,9 @@ struct group {
     /* progress.c: what was started. While under_way is not 0 the group belongs to its thread. */
     struct progress *progress; /* NULL: nothing was started so far */
     _Atomic unsigned under_way;
-    const char *inside;    /* api.c: the blocking call that has not returned, or NULL */
-    uint8_t content;       /* api.c: that of the next task, as ml_next_type has set it */
+    _Atomic(const char *) inside; /* api.c: the blocking call that has not returned, or NULL */
+    _Atomic int inside_thread;    /* then: the thread that has made it */
+    uint8_t content;              /* api.c: that of the next task, as ml_next_type has set it */
     const char *next_site; /* api.c: that of the next task, as ml_next_place has set it, or NULL */
     int sent_itself; /* messages to this rank itself, less those received: of all calls so far */
 

@@ -6,13 +6,16 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -486,6 +489,71 @@ static void test_signals(void **state)
     job_do(&all_tcp, interrupted);
 }
 
+/* A second thread in a group costs that thread's call, and nothing else. */
+struct other_thread {
+    ml_group *group;
+    _Atomic int number;
+    int rc;
+};
+
+static void *other_main(void *arg)
+{
+    struct other_thread *t = arg;
+
+    t->number = (int)syscall(SYS_gettid);
+    t->rc = ml_barrier(t->group);
+    return NULL;
+}
+
+/* True once the thread sleeps, which it only does in its call. */
+static bool other_sleeps(const struct other_thread *t)
+{
+    char path[64], line[256] = "";
+    FILE *f;
+
+    if (!t->number)
+        return false;
+    snprintf(path, sizeof(path), "/proc/self/task/%d/stat", t->number);
+    f = fopen(path, "r");
+    REQUIRE(f && fgets(line, sizeof(line), f));
+    fclose(f);
+    return strstr(line, ") S ");
+}
+
+static void two_threads(struct job *j, int rank)
+{
+    struct other_thread other = {0};
+    ml_request *request = NULL;
+    pthread_t thread;
+
+    REQUIRE(ml_init(&other.group) == 0);
+    if (rank == 0) {
+        REQUIRE(pthread_create(&thread, NULL, other_main, &other) == 0);
+        while (!other_sleeps(&other))
+            sched_yield();
+        REQUIRE(ml_barrier(other.group) == ML_ERR_STATE);
+        REQUIRE_TEXT(ml_error(), "another thread");
+        REQUIRE_TEXT(ml_error(), "barrier");
+        REQUIRE(ml_start_barrier(other.group, &request) == ML_ERR_STATE && !request);
+        job_meet(j);
+        REQUIRE(pthread_join(thread, NULL) == 0 && other.rc == 0);
+    } else {
+        job_meet(j);
+        REQUIRE(ml_barrier(other.group) == 0);
+    }
+    REQUIRE(ml_barrier(other.group) == 0);
+    REQUIRE(ml_finalize() == 0);
+}
+
+static void test_two_threads(void **state)
+{
+    const struct job_config tcp = {.size = 2, .backend = "tcp", .local_net = true};
+
+    (void)state;
+    job_do(&pair, two_threads);
+    job_do(&tcp, two_threads);
+}
+
 /* Rank 0 leaves a call by longjmp() while it waits for rank 1, which is never to call. The call's
  * transfers lay in a part of the stack that is used again. */
 static sigjmp_buf before_call;
@@ -566,6 +634,7 @@ int main(void)
         cmocka_unit_test(test_stall),
         cmocka_unit_test(test_abort),
         cmocka_unit_test(test_signals),
+        cmocka_unit_test(test_two_threads),
         cmocka_unit_test(test_longjmp),
     };
 
