@@ -283,6 +283,22 @@ static int api_alloc(size_t size, void **out)
     return alloc_take(size, out, &last);
 }
 
+/* What peers still write must not become another allocation's. */
+static bool api_is_free(const void *memory)
+{
+    if (!memory || !alloc_is_pinned(memory))
+        return true;
+    fault_set(&last, ML_ERR_STATE,
+              "the memory at %p is a window's: free the window first (ml_window_free)", memory);
+    return false;
+}
+
+static void api_free(void *memory)
+{
+    if (api_is_free(memory))
+        alloc_give(memory);
+}
+
 /* --- pools -------------------------------------------------------------------------------------
  */
 
@@ -308,7 +324,11 @@ static int api_pool_create(size_t size, size_t alignment, ml_pool **out)
 
 static void api_pool_destroy(ml_pool *handle)
 {
-    pool_destroy((struct pool *)handle);
+    struct pool *p = (struct pool *)handle;
+    size_t size;
+
+    if (p && api_is_free(pool_memory(p, &size)))
+        pool_destroy(p);
 }
 
 static int api_pool_alloc(ml_pool *handle, size_t size, void **out)
@@ -476,7 +496,7 @@ const struct runtime_table api_table = {
     .next_type = api_next_type,
     .next_place = api_next_place,
     .alloc = api_alloc,
-    .free = alloc_give,
+    .free = api_free,
     .pool_create = api_pool_create,
     .pool_destroy = api_pool_destroy,
     .pool_alloc = api_pool_alloc,

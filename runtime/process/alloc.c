@@ -12,6 +12,7 @@
 struct alloc_block {
     struct range range;
     uint64_t offset; /* in the file */
+    unsigned pins;
     bool is_in_file;
     bool is_inherited; /* from the process that forked this one, which may use it still */
 };
@@ -40,8 +41,12 @@ static void alloc_in_child(void)
 {
     int saved = errno;
 
-    for (size_t i = 0; i < alloc.blocks.count; i++)
-        ((struct alloc_block *)ranges_item(&alloc.blocks, i))->is_inherited = true;
+    for (size_t i = 0; i < alloc.blocks.count; i++) {
+        struct alloc_block *b = ranges_item(&alloc.blocks, i);
+
+        b->is_inherited = true;
+        b->pins = 0;
+    }
     alloc_file_leave();
     pthread_mutex_unlock(&alloc.lock);
     errno = saved;
@@ -152,6 +157,34 @@ bool alloc_holds(const void *memory, size_t size)
     found = ranges_find(&alloc.blocks, memory, size) != NULL;
     pthread_mutex_unlock(&alloc.lock);
     return found;
+}
+
+static unsigned alloc_count_pins(const void *memory, int more)
+{
+    struct alloc_block *b;
+    unsigned pins = 0;
+
+    pthread_mutex_lock(&alloc.lock);
+    b = ranges_find(&alloc.blocks, memory, 1);
+    if (b)
+        pins = b->pins += (unsigned)more;
+    pthread_mutex_unlock(&alloc.lock);
+    return pins;
+}
+
+void alloc_pin(const void *memory)
+{
+    alloc_count_pins(memory, 1);
+}
+
+void alloc_unpin(const void *memory)
+{
+    alloc_count_pins(memory, -1);
+}
+
+bool alloc_is_pinned(const void *memory)
+{
+    return alloc_count_pins(memory, 0) > 0;
 }
 
 void alloc_watch(const struct alloc_watcher *w)

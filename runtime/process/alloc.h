@@ -34,6 +34,12 @@ bool alloc_find(const void *memory, size_t size, struct alloc_file *file,
 /* True if the `size` bytes at `memory` are all in one block. */
 bool alloc_holds(const void *memory, size_t size);
 
+/* A block that is pinned is in use: alloc_give by the program is refused (alloc_is_pinned). `memory`
+ * is anywhere in one; the last unpin ends it. A forked child has no pins. */
+void alloc_pin(const void *memory);
+void alloc_unpin(const void *memory);
+bool alloc_is_pinned(const void *memory);
+
 /* Callbacks about all of the memory: alloc_watch calls `add` for every block that exists,
  * alloc_take for each new one, and alloc_give calls `drop` before the block is unmapped. They run
  * in the calling thread under alloc.c's lock, so they must not call alloc.h. Neither is called in a

@@ -31,6 +31,7 @@ struct window {
     struct window_peer *peers; /* per rank, for those whose part is served (window_serve.c) */
     unsigned served_count;     /* how many they are */
     void *owned;               /* this rank's part, if the library has allocated it */
+    const void *pinned;        /* this rank's part, which ml_free refuses; NULL: it has none */
     const struct rma_table *rma_table; /* window_device.c's */
     struct rma *rma;                   /* the devices; NULL: none */
     bool *has_device;                  /* per rank: devices put and get; NULL: no rank's do */

@@ -30,6 +30,8 @@ static void life_end(struct window *w, struct window_control *control)
     window_device_close(w);
     window_serve_stop(w);
     window_parts_free(w->parts, w->group);
+    if (w->pinned)
+        alloc_unpin(w->pinned);
     alloc_give(control);
     alloc_give(w->owned);
     window_destroy(w);
@@ -58,6 +60,10 @@ int window_life_open(struct window **out, struct group *g, void *memory, size_t 
     w->group = g;
     rc = life_make_part(w, &memory, size, &control, why);
     rc = window_parts_find(&w->parts, g, rc, memory, size, control, why);
+    if (!rc && size) {
+        w->pinned = memory;
+        alloc_pin(memory);
+    }
     if (!rc)
         rc = window_device_open(w, memory, why);
     if (!rc)

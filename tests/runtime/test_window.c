@@ -87,7 +87,8 @@ static void slips(struct job *j, int rank)
     ml_window *w, *empty, *left;
     ml_request *request = (ml_request *)&w;
     ml_group *g, *copy;
-    void *memory;
+    void *memory, *more;
+    ml_pool *pool;
     size_t size;
     pid_t child;
     int status;
@@ -139,6 +140,23 @@ static void slips(struct job *j, int rank)
     REQUIRE(ml_window_free(w) == ML_ERR_STATE);
     REQUIRE(ml_window_memory(w, 0, &size) == NULL);
     ml_free(memory);
+
+    /* Memory of a window that lives is not freed, nor given out again: peers may still write it. */
+    REQUIRE(ml_alloc(100, &memory) == 0);
+    REQUIRE(ml_window_create(g, (char *)memory + 8, 64, &w) == 0);
+    ml_free(memory);
+    REQUIRE_TEXT(ml_error(), "window's: free the window first");
+    REQUIRE(ml_barrier(g) == 0 && ml_put(w, bytes, 64, (rank + 1) % 4, 0) == 0);
+    REQUIRE(ml_alloc(100, &more) == 0 && more != memory);
+    ml_free(more);
+    REQUIRE(ml_window_free(w) == 0);
+    ml_free(memory);
+    REQUIRE(ml_pool_create(4096, 0, &pool) == 0 && ml_pool_alloc(pool, 64, &memory) == 0);
+    REQUIRE(ml_window_create(g, memory, 64, &w) == 0);
+    ml_pool_destroy(pool);
+    REQUIRE_TEXT(ml_error(), "window's: free the window first");
+    REQUIRE(ml_window_free(w) == 0);
+    ml_pool_destroy(pool);
 
     REQUIRE(ml_window_create(g, NULL, 0, &empty) == 0);
     REQUIRE(ml_window_create(g, NULL, 64, &left) == 0);
