@@ -448,8 +448,8 @@ typedef struct ml_window ml_window;
 
 /* Makes a window of `size` bytes of this rank at `memory`, which must be 8-byte aligned and all in
  * one block of ml_alloc; until the window is freed, ml_free of it does nothing but set ml_error().
- * With NULL, the library allocates the part, zeroed, and frees it with the window. Sizes may differ,
- * and may be 0. Collective over g; g may be freed before the window. */
+ * With NULL, the library allocates the part, zeroed, and frees it with the window. Sizes may
+ * differ, and may be 0. Collective over g; g may be freed before the window. */
 ML_EXPORT int ml_window_create(ml_group *g, void *memory, size_t size, ml_window **out);
 
 /* Frees the window once all of its ranks have called this: everything that they have put is

@@ -18,9 +18,9 @@ int check_handle(const struct group *g, struct fault *why)
     return 0;
 }
 
-/* Another thread's call is as good as it was. If this thread has left the call, or one that is gone,
- * what it has queued may lie in a part of the stack that is used again, and what it was to send or
- * receive is still missing: neither this rank nor its peers can go on in the group. */
+/* Another thread's call is as good as it was. If this thread has left the call, or one that is
+ * gone, what it has queued may lie in a part of the stack that is used again, and what it was to
+ * send or receive is still missing: neither this rank nor its peers can go on in the group. */
 static int check_inside(const struct group *g, const char *call, struct fault *why)
 {
     int thread = atomic_load_explicit(&g->inside_thread, memory_order_relaxed);

@@ -34,8 +34,8 @@ bool alloc_find(const void *memory, size_t size, struct alloc_file *file,
 /* True if the `size` bytes at `memory` are all in one block. */
 bool alloc_holds(const void *memory, size_t size);
 
-/* A block that is pinned is in use: alloc_give by the program is refused (alloc_is_pinned). `memory`
- * is anywhere in one; the last unpin ends it. A forked child has no pins. */
+/* A block that is pinned is in use: the program may not free it (alloc_is_pinned). `memory` is
+ * anywhere in one; the last unpin ends it. A forked child has no pins. */
 void alloc_pin(const void *memory);
 void alloc_unpin(const void *memory);
 bool alloc_is_pinned(const void *memory);

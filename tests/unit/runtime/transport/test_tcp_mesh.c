@@ -22,7 +22,7 @@
 
 enum { SIZE = 2, ME = 1, FRAMES = 2, PATIENCE_MS = 5000 };
 
-/* --- the stand-in for client.c: a coordinator that has written all its frames at once ----------- */
+/* --- the stand-in for client.c: a coordinator that has written all its frames at once --------- */
 
 static struct client {
     int fds[2]; /* a pipe, in which nothing ever comes: all has been read from the socket already */
@@ -66,7 +66,7 @@ int client_poll(struct client *c, struct frame *out, struct fault *why)
     return 1;
 }
 
-/* --- the answer and the news in one piece ------------------------------------------------------- */
+/* --- the answer and the news in one piece ----------------------------------------------------- */
 
 /* EXCHANGED of group 1, exchange 1, two empty blobs. */
 static uint8_t answer[20] = {0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 2};
