@@ -115,6 +115,10 @@ def arrays(w):
     refused(["op", "mlaunch.MAX"], w.all_reduce, np.zeros(2), op=np.maximum)
     refused(["type", "mlaunch.FLOAT32"], w.all_reduce, np.zeros(2), type=np.float32)
     refused(["contiguous", "ascontiguousarray"], w.all_reduce, np.zeros((2, 2)).T[1:])
+    refused(["C's order", "data = numpy.ascontiguousarray(data)"], w.all_reduce,
+            np.zeros((2, 3), order="F"))
+    for kind in ("M8[s]", "m8[s]"):
+        refused(["times", "data.view('int64')"], w.all_reduce, np.zeros(2, kind))
     refused(["float64", "numpy.array(data)"], w.all_reduce, np.float64(1))
     z = np.array([1 + 2j, 3j])
     w.all_reduce(z.view("float64"))

@@ -334,13 +334,15 @@ def _advice(what, obj, error):
     try:
         view = memoryview(obj)
     except (TypeError, ValueError, BufferError):
+        if getattr(getattr(obj, "dtype", None), "kind", "") in ("M", "m"):
+            return "its elements are times: give %s.view('int64')" % what
         if hasattr(obj, "__array__"):
             return "give numpy.array(%s)" % what
         return "%s; broadcast_object() and send_object() take any Python object" % error
     with view:
         if not view.c_contiguous:
-            return "its elements don't lie one after the other: give numpy.ascontiguousarray(%s)" \
-                % what
+            return "its elements don't lie one after the other in C's order: write %s = " \
+                "numpy.ascontiguousarray(%s) before the call, which fills %s" % (what, what, what)
         if module == "numpy" and view.ndim == 0:
             return "it is a read-only number: give numpy.array(%s)" % what
         if view.readonly:
