@@ -56,7 +56,10 @@ static int stall_take(struct sync_run *r, struct fault *why)
 static int settings_take(struct sync_run *r, struct fault *why)
 {
     const char *to = query_command_flag(&r->c, "to");
+    int rc = command_line_values(&r->exclude, &r->c.line, "exclude", why);
 
+    if (rc)
+        return rc;
     r->settings.is_git = has_flag(r, "git");
     r->settings.is_comparing = has_flag(r, "check") || has_flag(r, "dry-run") || r->settings.is_git;
     r->settings.is_checksum = has_flag(r, "checksum");
@@ -107,7 +110,7 @@ static int hosts_take(struct sync_run *r, struct fault *why)
 static int source_take(struct sync_run *r, struct fault *why)
 {
     const struct string_list *paths = &r->c.line.words;
-    int rc = command_line_values(&r->exclude, &r->c.line, "exclude", why);
+    int rc = 0;
 
     for (size_t i = 0; i < paths->count && !rc; i++)
         rc = sync_source_add(&r->source, paths->items[i], query_command_flag(&r->c, "to"), why);
