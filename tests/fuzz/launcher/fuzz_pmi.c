@@ -6,6 +6,7 @@
  *   r, 0 or 1, text     … without the newline
  *   e, text             the answer to the exchange under way; '~' stands for a newline
  *   n, 0 or 1           the answer about a name
+ *   p, 0 or 1           the answer to a Python that may need PMIx; with a third byte: it does
  *   x or k, 0 or 1      that rank ends, with status 0 or otherwise
  */
 #include "launcher/agent/mpi/pmi.h"
@@ -64,6 +65,18 @@ static void on_fault(int index, const char *text, void *arg)
 
     check(index >= 0 && index < RANKS && *text);
     check(++s->faults == 1);
+}
+
+static const char *const variables[] = {"c1=a", "c2=b=c", NULL};
+
+/* A Python is answered later, if at all. */
+static void on_pmix(int index, const char *python, void *arg)
+{
+    struct state *s = arg;
+
+    check(index >= 0 && index < RANKS);
+    if (!python)
+        pmi_pmix(s->pmi, index, variables);
 }
 
 static void on_note(int index, const char *text, void *arg)
@@ -147,6 +160,8 @@ static void step(struct state *s, const uint8_t *line, size_t size)
         exchange_answer(s, line + 1, size - 1);
     } else if (line[0] == 'n' && has_rank) {
         pmi_named(s->pmi, second, true, "port");
+    } else if (line[0] == 'p' && has_rank) {
+        pmi_pmix(s->pmi, second, size > 2 ? variables : NULL);
     } else if ((line[0] == 'x' || line[0] == 'k') && has_rank) {
         rank_end(s, second, line[0] == 'x');
     }
@@ -155,7 +170,8 @@ static void step(struct state *s, const uint8_t *line, size_t size)
 static void start(struct state *s, int hosts)
 {
     static const int host_of[RANKS + 1] = {0, 0, 1}, ranks[RANKS] = {0, 1}, apps[RANKS] = {0, 1};
-    const struct pmi_events events = {on_exchange, on_name, on_abort, on_fault, on_note, s};
+    const struct pmi_events events = {on_exchange, on_name, on_pmix, on_abort,
+                                      on_fault,    on_note, s};
     struct pmi_config config = {.job = "j",
                                 .size = hosts == 1 ? RANKS : RANKS + 1,
                                 .hosts = hosts,
