@@ -105,7 +105,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         abort();
     w->group = g = group_of(&world, pair[0]);
     w->parts = parts;
-    if (window_control_create(&parts[0].control, 2, &why) || window_serve_start(w, &why))
+    if (window_control_create(&parts[0].control, 2, &why) || window_serve_start(w, &why) ||
+        window_serve_begin(w, &why))
         abort();
     talk(w, pair[1], data, data + size);
     for (int i = 0; i < GUARD; i++)
