@@ -161,7 +161,8 @@ static int api_next_type(ml_group *handle, ml_type type)
         rc = check_type(type, &last);
     if (rc)
         return rc;
-    g->content = type == ML_UINT8 ? 0 : (uint8_t)(1 + (int)type);
+    atomic_store_explicit(&g->content, type == ML_UINT8 ? 0 : (uint8_t)(1 + (int)type),
+                          memory_order_relaxed);
     return 0;
 }
 
@@ -171,18 +172,19 @@ static int api_next_place(ml_group *handle, const char *place)
     int rc = check_handle(g, &last);
 
     if (!rc)
-        g->next_site = place;
+        atomic_store_explicit(&g->next_site, place, memory_order_relaxed);
     return rc;
 }
 
+/* Before the check that refuses a second thread, hence atomic. */
 static void api_take_next(struct group *g, struct task *t)
 {
     if (!g)
         return;
-    t->content = g->content;
-    t->site = g->next_site;
-    g->content = 0;
-    g->next_site = NULL;
+    t->content = atomic_load_explicit(&g->content, memory_order_relaxed);
+    t->site = atomic_load_explicit(&g->next_site, memory_order_relaxed);
+    atomic_store_explicit(&g->content, 0, memory_order_relaxed);
+    atomic_store_explicit(&g->next_site, NULL, memory_order_relaxed);
 }
 
 /* No other rank can send the message while this thread waits for it, so the call would never

@@ -152,8 +152,9 @@ struct group {
     _Atomic unsigned under_way;
     _Atomic(const char *) inside; /* api.c: the blocking call that has not returned, or NULL */
     _Atomic int inside_thread;    /* then: the thread that has made it */
-    uint8_t content;              /* api.c: that of the next task, as ml_next_type has set it */
-    const char *next_site; /* api.c: that of the next task, as ml_next_place has set it, or NULL */
+    _Atomic uint8_t content;      /* api.c: that of the next task, as ml_next_type has set it */
+    /* api.c: that of the next task, as ml_next_place has set it, or NULL */
+    _Atomic(const char *) next_site;
     int sent_itself; /* messages to this rank itself, less those received: of all calls so far */
 
     struct waiting_state waiting;

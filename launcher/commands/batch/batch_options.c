@@ -100,7 +100,8 @@ static int line_read(struct batch_options *b, int argc, char *const *argv, struc
 
     memcpy(letters, own, sizeof(own));
     for (int i = 0; b->system != BATCH_SLURM && i < OWN; i++)
-        letters[i].letter = letters[i].name ? 0 : letters[i].letter;
+        if (letters[i].name)
+            letters[i].letter = 0;
     here.own = letters;
     rc = command_line_read(&line, &here, b, argc, argv, why);
     b->help = !rc && line.action == OPTIONS_HELP;
