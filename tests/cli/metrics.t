@@ -256,6 +256,22 @@ idle = [socket.create_connection(("127.0.0.1", port)) for _ in range(40)]
 with concurrent.futures.ThreadPoolExecutor(20) as pool:
     print(set(pool.map(lambda _: urllib.request.urlopen(url, timeout=60).status, range(20))))
 END
+cat > "$T/held.py" << 'END'
+"""Connections that say nothing, or never end, more than the server keeps: others are answered."""
+import socket, sys, urllib.request
+url, port = sys.argv[1], int(sys.argv[2])
+
+def held(words):
+    s = socket.create_connection(("127.0.0.1", port), 30)
+    s.sendall(words)
+    return s
+
+slow = held(b"GET /metrics HTTP/1.1\r\n")
+print("half a request", repr(slow.recv(1)))
+for words in (b"", b"GET /metr", b"GET / HTTP/1.1\r\n\r\n"):
+    kept = [held(words) for _ in range(150)]
+    print(repr(words), urllib.request.urlopen(url, timeout=30).status)
+END
 check_output "200 text/plain; version=0.0.4; charset=utf-8 True
 0
 HTTP/1.1 404 Not Found
@@ -266,6 +282,11 @@ HTTP/1.1 400 Bad Request
 HTTP/1.1 431 Request Header Fields Too Large
 b''
 {200}" "good clients, bad ones, and many" python3 "$T/clients.py" "$URL" "$PORT"
+check_output "half a request b''
+b'' 200
+b'GET /metr' 200
+b'GET / HTTP/1.1\r\n\r\n' 200" "clients that hold connections do not shut others out" \
+    python3 "$T/held.py" "$URL" "$PORT"
 check_error 125 "^mlaunch: error: --listen $PORT: .*in use" "a port that is taken" "$MLAUNCH" \
     metrics --listen "$PORT"
 

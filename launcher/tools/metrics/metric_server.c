@@ -55,8 +55,8 @@ static void client_free(struct metric_client *c)
         at = &(*at)->next;
     if (*at) {
         *at = c->next;
-        if (s->count-- == METRIC_SERVER_CLIENTS)
-            event_add(s->accepting, NULL);
+        s->count--;
+        event_add(s->accepting, NULL);
     }
     if (c->limit)
         event_free(c->limit);
@@ -71,6 +71,7 @@ static void client_answer(struct metric_client *c, const char *status, const cha
     struct evbuffer *to = bufferevent_get_output(c->stream);
 
     c->state = CLIENT_WRITING;
+    event_add(c->server->accepting, NULL); /* this client may be pushed out now */
     evbuffer_add_printf(to,
                         "HTTP/1.1 %s\r\nContent-Type: %s; charset=utf-8\r\nContent-Length: "
                         "%zu\r\nCache-Control: no-store\r\nConnection: close\r\n\r\n",
@@ -146,6 +147,7 @@ static void client_on_readable(struct bufferevent *stream, void *arg)
     struct evbuffer *from = bufferevent_get_input(stream);
     size_t size = evbuffer_get_length(from);
     struct evbuffer_ptr end = evbuffer_search(from, "\r\n\r\n", 4, NULL);
+    struct timeval limit = {.tv_sec = METRIC_SERVER_CLIENT_S};
     char head[METRIC_SERVER_HEAD + 1];
 
     if (c->state == CLIENT_LEAVING) {
@@ -155,6 +157,7 @@ static void client_on_readable(struct bufferevent *stream, void *arg)
     if (end.pos < 0 && size < METRIC_SERVER_HEAD)
         return;
     bufferevent_disable(stream, EV_READ);
+    event_add(c->limit, &limit);
     if (end.pos < 0 || end.pos >= METRIC_SERVER_HEAD) {
         client_refuse(c, "431 Request Header Fields Too Large", "the request is too long");
         return;
@@ -193,7 +196,7 @@ static void client_on_limit(evutil_socket_t fd, short what, void *arg)
 
 static void client_add(struct metric_server *s, int fd)
 {
-    struct timeval limit = {.tv_sec = METRIC_SERVER_CLIENT_S};
+    struct timeval limit = {.tv_sec = METRIC_SERVER_HEAD_S};
     struct metric_client *c = calloc(1, sizeof(*c));
 
     if (!c) {
@@ -214,17 +217,43 @@ static void client_add(struct metric_server *s, int fd)
     bufferevent_enable(c->stream, EV_READ);
     c->next = s->clients;
     s->clients = c;
-    if (++s->count == METRIC_SERVER_CLIENTS)
-        event_del(s->accepting);
+    s->count++;
+}
+
+/* Whose connection a further one costs: the oldest of those that have not sent a request, or have
+ * been answered and do not close it; else the oldest of those that do not read their answer. NULL:
+ * all wait for a page. A client that sends its request at once, as Prometheus does, is never the
+ * oldest of the first kind for long, so others cannot shut it out by connections that they hold. */
+static struct metric_client *client_first_out(const struct metric_server *s)
+{
+    struct metric_client *silent = NULL, *slow = NULL;
+
+    for (struct metric_client *c = s->clients; c; c = c->next) { /* the newest first */
+        if (c->state == CLIENT_READING || c->state == CLIENT_LEAVING)
+            silent = c;
+        else if (c->state == CLIENT_WRITING)
+            slow = c;
+    }
+    return silent ? silent : slow;
 }
 
 static void server_on_connection(evutil_socket_t listener, short what, void *arg)
 {
-    int fd = address_accept(listener);
+    struct metric_server *s = arg;
+    struct metric_client *out = s->count < METRIC_SERVER_CLIENTS ? NULL : client_first_out(s);
+    int fd;
 
     (void)what;
-    if (fd >= 0)
-        client_add(arg, fd);
+    if (s->count == METRIC_SERVER_CLIENTS && !out) {
+        event_del(s->accepting); /* the rest waits in the kernel for the page of these */
+        return;
+    }
+    fd = address_accept(listener);
+    if (fd < 0)
+        return;
+    if (out)
+        client_free(out);
+    client_add(s, fd);
 }
 
 /* "9764", "127.0.0.1:9764", "[::1]:9764" */

@@ -11,9 +11,10 @@
 #include <event2/event.h>
 
 enum {
-    METRIC_SERVER_CLIENTS = 64,   /* more wait in the kernel until one of these ends */
+    METRIC_SERVER_CLIENTS = 64,   /* one more pushes out the oldest of the silent ones */
     METRIC_SERVER_HEAD = 8 << 10, /* bytes of a request */
-    METRIC_SERVER_CLIENT_S = 60,  /* from a client's connection to its end */
+    METRIC_SERVER_HEAD_S = 5,     /* from a client's connection to the end of its request */
+    METRIC_SERVER_CLIENT_S = 60,  /* from there to its end */
 };
 
 struct metric_server;
