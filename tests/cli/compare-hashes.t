@@ -45,6 +45,14 @@ cp "$T/well" "$T/hashes"
 run ml -- true
 said "this run differs from that of $T/hashes: 38 of its calls were not made" "fewer calls"
 
+rm "$T/hashes"
+for i in first later; do
+    check_status 1 "a $i run without any call is a failure" ml -- true
+    said "warning: no rank made a call of mlaunch's library \(MPI's and gloo's calls are not seen\): $T/hashes is empty" \
+        "… with the reason"
+done
+check_status 3 "… but that of a job that fails stays" ml -- sh -c 'exit 3'
+
 echo "0 0.1.0 1 0011" > "$T/hashes"
 check_status 125 "a file that is something else is an error" ml -- touch "$T/started"
 said "error: --compare-hashes: $T/hashes was not written by --compare-hashes, or is damaged; name a file that does not exist to write a new one" \

@@ -105,6 +105,11 @@ check "and nothing has run" [ ! -e "$T/started" ]
 run "$MLAUNCH" -n 2 --record /dev/full -- "$R" well
 line '^mlaunch: warning: --record: cannot write /dev/full: No space left on device$' "a full disk is named"
 check_status 0 "and is no failure of the job" "$MLAUNCH" -n 2 --record /dev/full -- "$R" well
+none='no rank made a call of mlaunch.s library \(MPI.s and gloo.s calls are not seen\)'
+check_status 0 "programs that make no call" "$MLAUNCH" -n 2 --record "$T/record" -- true
+line "^mlaunch: warning: $none: $T/record is empty\$" "their empty file is named"
+check_status 127 "a job that does not start" "$MLAUNCH" -n 2 --record "$T/record" -- ./absent
+check "has no such warning" [ "$(grep -cE "$none" "$ERR")" = 0 ]
 run "$MLAUNCH" --events "$T/events" -n 2 -- "$R" well
 id=$(sed -n '1s/.*"job":"\([^"]*\)".*/\1/p' "$T/events")
 check_output "" "nothing is left in /dev/shm" find /dev/shm -name "mlaunch-$(id -u)-${id:?}*"

@@ -44,6 +44,7 @@ run "$MLAUNCH" -n 2 --restarts 1 --trace "$T/trace" -- "$R" killed
 check_output "2010 2008" "calls that have not ended, of two runs" \
     python3 "$SOURCE/tests/cli/trace_check.py" "$T/trace" 2 2
 check "a job that makes no call" "$MLAUNCH" -n 2 --trace "$T/trace" -- true
+check_match "^mlaunch: warning: no rank made a call of .*: $T/trace is empty\$" "$ERR" "is told so"
 check "has an empty trace" python3 -c 'import json, sys
 assert json.load(open(sys.argv[1]))["traceEvents"] == []' "$T/trace"
 

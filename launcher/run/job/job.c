@@ -53,7 +53,8 @@ struct job {
     struct output *output;
     struct rank_summary *summary; /* NULL: none is asked for */
     struct recording *recording;  /* NULL: none is asked for */
-    bool differs;                 /* --compare-hashes has found a difference */
+    bool has_run;                 /* all ranks of a run were started */
+    bool differs;                 /* --compare-hashes has found a difference, or no call */
     struct input *input;
     struct terminal *terminal; /* NULL: no rank has one */
     struct signals *signals;
@@ -397,6 +398,7 @@ static void on_round_started(void *arg)
 {
     struct job *j = arg;
 
+    j->has_run = true;
     ranks_show(j);
     chaos_begin(j);
     if (j->config.on_started)
@@ -652,7 +654,7 @@ static void job_close(struct job *j)
         loss_report(size);
     else if (j->summary)
         rank_summary_print(j->summary);
-    if (recording_close(j->recording))
+    if (recording_close(j->recording, j->has_run))
         j->differs = true;
     events_file_close(j->events);
     rank_summary_destroy(j->summary);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/run/record/call_words.h"
 
+#include "common/log.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -81,4 +83,11 @@ const char *call_words_describe(const struct rank_call *c, char text[CALL_WORDS]
     else
         snprintf(text, CALL_WORDS, "%s%s", name, peer);
     return text;
+}
+
+void call_words_warn_of_none(const char *path)
+{
+    log_warn("no rank made a call of mlaunch's library (MPI's and gloo's calls are not seen): %s "
+             "is empty",
+             path);
 }

@@ -29,4 +29,7 @@ bool call_words_fit(const struct rank_call *a, const struct rank_call *b);
 enum { CALL_WORDS = 128 };
 const char *call_words_describe(const struct rank_call *c, char text[CALL_WORDS]);
 
+/* Warns that no rank has made a call, so that nothing is in the file. */
+void call_words_warn_of_none(const char *path);
+
 #endif

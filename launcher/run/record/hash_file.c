@@ -198,10 +198,12 @@ static bool file_finish(struct hash_file *h)
 
     if (fclose(h->file) || has_failed)
         log_warn("--compare-hashes: cannot write %s: %s", h->path, strerror(errno));
-    else
+    else if (h->calls)
         fprintf(stderr, "mlaunch: the hashes of %" PRIu64 " calls are in %s\n", h->calls, h->path);
+    else
+        call_words_warn_of_none(h->path);
     h->file = NULL;
-    return false;
+    return !h->calls;
 }
 
 bool hash_file_conclude(struct hash_file *h)

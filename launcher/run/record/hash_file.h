@@ -26,7 +26,8 @@ void hash_file_destroy(struct hash_file *h); /* takes NULL */
 void hash_file_add(struct hash_file *h, int rank, int run, const struct rank_call *calls,
                    size_t count);
 
-/* Says on standard error how the runs compare, after the last call. Returns true if they differ. */
+/* Says on standard error how the runs compare, after the last call. Returns true if they differ, or
+ * if there is no call to compare later ones with. */
 bool hash_file_conclude(struct hash_file *h);
 
 #endif

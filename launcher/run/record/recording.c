@@ -2,6 +2,7 @@
 #include "launcher/run/record/recording.h"
 
 #include "common/log.h"
+#include "launcher/run/record/call_words.h"
 #include "launcher/run/record/hash_file.h"
 #include "launcher/run/record/record_file.h"
 #include "launcher/run/record/trace_file.h"
@@ -28,6 +29,7 @@ struct recording {
     struct trace_file *tracing;
     struct hash_file *hashes; /* or NULL */
     struct pending_calls *ranks;
+    bool has_calls; /* a rank has made one */
 };
 
 static int file_open(FILE **out, const char *option, const char *path, struct fault *why)
@@ -167,13 +169,14 @@ void recording_add(struct recording *r, int rank, int run, const struct clock_of
         pending_end(r, rank); /* its host was lost */
     p->run = run;
     p->error_ns = clock_offset_error_ns(clock);
+    r->has_calls = r->has_calls || count > 0;
     pending_add(p, clock, calls, count);
     pending_write(r, rank, LATE_MOST);
     if (is_last)
         pending_end(r, rank);
 }
 
-bool recording_close(struct recording *r)
+bool recording_close(struct recording *r, bool has_run)
 {
     bool differs = false;
 
@@ -181,7 +184,11 @@ bool recording_close(struct recording *r)
         return false;
     for (int i = 0; i < r->plan->size; i++)
         pending_end(r, i);
-    if (r->hashes)
+    if (r->record && has_run && !r->has_calls)
+        call_words_warn_of_none(r->plan->options->record);
+    if (r->trace && has_run && !r->has_calls)
+        call_words_warn_of_none(r->plan->options->trace);
+    if (r->hashes && has_run)
         differs = hash_file_conclude(r->hashes);
     recording_destroy(r);
     return differs;

@@ -25,8 +25,9 @@ int recording_open(struct recording **out, const struct plan *p, struct fault *w
 void recording_add(struct recording *r, int rank, int run, const struct clock_offset *clock,
                    const struct rank_call *calls, size_t count, bool is_last);
 
-/* Ends the files, warns of one that could not be written, and says how --compare-hashes has ended.
- * Returns true if that has found a difference. Takes NULL. */
-bool recording_close(struct recording *r);
+/* Ends the files, warns of one that could not be written, and, if ranks have run, of one without
+ * calls, and says how --compare-hashes has ended. Returns true if that has found a difference, or
+ * no call. Takes NULL. */
+bool recording_close(struct recording *r, bool has_run);
 
 #endif
