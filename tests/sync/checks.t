@@ -62,6 +62,22 @@ check_output "precious" "… both stay" on "$H1" ls "$S/a"
 check "with --delete" sync --delete -H "$ALL" "$S"
 same_tree "… they go" "$S" "$S" "$H1" "$H2"
 
+# Two files with one inode number, in two file systems.
+mkdir -p "$D/names/sub"
+echo one > "$D/names/a"
+ln "$D/names/a" "$D/names/sub/b"
+touch -d 2001-01-01 "$D/names/a"
+must on "$H1" sh -c "mkdir -p $D/names && mount -t tmpfs -o mode=755 t $D/names && cd $D/names &&
+    echo one > a && mkdir sub && mount -t tmpfs -o mode=755 t sub && echo two > sub/b &&
+    touch -d 2001-01-01 a sub/b"
+if [ "$(on "$H1" stat -c %i "$D/names/a")" = "$(on "$H1" stat -c %i "$D/names/sub/b")" ]; then
+    check_status 1 "--check of another file in place of a second name" \
+        sync --check -H "$H1" "$D/names"
+    check_output "host $H1: $D/names/sub/b: other contents" "… sees it" cat "$SAID"
+else
+    skip "--check of another file in place of a second name" "no two have one inode number"
+fi
+
 # git
 G="$D/tree"
 git_in() { git -C "$G" -c user.name=t -c user.email=t@example.com "$@"; }

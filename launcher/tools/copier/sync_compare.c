@@ -14,9 +14,15 @@
 
 enum { REPORT = 64 << 10 };
 
+/* Which file a name is of. */
+struct file_identity {
+    dev_t device;
+    ino_t inode;
+};
+
 struct differences {
     struct sync_copy *copy;
-    ino_t *inodes; /* the files', for their other names; 0: missing */
+    struct file_identity *files; /* the entries', for their other names; 0: missing */
     uint8_t report[REPORT];
     size_t used;
 };
@@ -102,6 +108,11 @@ static uint8_t link_compare(int fd, const char *name, const struct tree_entry *e
                : 0;
 }
 
+static bool is_same_file(const struct file_identity *f, const struct stat *st)
+{
+    return f->device == st->st_dev && f->inode == st->st_ino;
+}
+
 static uint8_t entry_compare(struct differences *d, uint32_t index)
 {
     static const mode_t types[] = {[TREE_DIRECTORY] = S_IFDIR,
@@ -122,12 +133,12 @@ static uint8_t entry_compare(struct differences *d, uint32_t index)
     if ((st.st_mode & S_IFMT) != types[e->kind])
         return SYNC_HAS_OTHER_KIND;
     if (e->kind == TREE_OTHER_NAME)
-        return st.st_ino == d->inodes[e->first] ? 0 : SYNC_HAS_OTHER_CONTENTS;
+        return is_same_file(&d->files[e->first], &st) ? 0 : SYNC_HAS_OTHER_CONTENTS;
     if (e->kind == TREE_LINK)
         return link_compare(fd, name, e);
     if (e->kind == TREE_DIRECTORY)
         return (st.st_mode & 07777) != e->mode ? SYNC_HAS_OTHER_MODE : 0;
-    d->inodes[index] = st.st_ino;
+    d->files[index] = (struct file_identity){st.st_dev, st.st_ino};
     return file_compare(c, fd, name, index, &st);
 }
 
@@ -172,8 +183,8 @@ int sync_compare_run(struct sync_copy *c, uint32_t round, struct fault *why)
 
     c->differs = calloc(count + 1, sizeof(*c->differs));
     if (d)
-        d->inodes = calloc(count + 1, sizeof(*d->inodes));
-    if (!d || !d->inodes || !c->differs) {
+        d->files = calloc(count + 1, sizeof(*d->files));
+    if (!d || !d->files || !c->differs) {
         rc = fault_set(why, ML_ERR_MEMORY, "out of memory");
         goto end;
     }
@@ -193,7 +204,7 @@ int sync_compare_run(struct sync_copy *c, uint32_t round, struct fault *why)
                                json_pack("{sI}", "round", (json_int_t)round));
 end:
     if (d)
-        free(d->inodes);
+        free(d->files);
     free(d);
     return rc;
 }
