@@ -172,7 +172,8 @@ END
     press k
     sees "k asks again" "^end job $ID "
     press y
-    sees "y ends the job" '(job .* on host .* has been ended ?)+' 30
+    # The line that says so makes way for the next picture.
+    check "y ends the job" wait_for "seen 'job .* has been ended' || ! seen '^[-+] $ID '" 30
     wait "$JOB_PID"
     check_output 143 "… as mlaunch kill does" echo "$?"
     check "… and it is gone" wait_for '! seen "^[-+] $ID "'
