@@ -23,7 +23,11 @@ hosts_forget() {
 
 hosts_up() {
     local reason prefix h a i=0
-    reason=$(netns usable 2>&1) || skip_all "$reason"
+    if ! reason=$(netns usable 2>&1); then
+        [ "$TEST_COUNT" != 0 ] || skip_all "$reason"
+        skip "what follows" "$reason"
+        done_testing
+    fi
     prefix=t$(echo $$ | tr 0-9 a-j)
     netns up "$1" "$prefix" > "$T/.netns" 2>&1 || {
         diag_file "$T/.netns"

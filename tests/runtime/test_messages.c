@@ -122,7 +122,7 @@ static void test_forbidden(void **state)
 static void test_forbidden(void **state)
 {
     (void)state;
-    skip();
+    print_message("# skipped: needs seccomp filters for this processor\n");
 }
 #endif
 
