@@ -53,7 +53,6 @@ static void on_note(int index, const char *text, void *arg)
 
     if (!is_new_note(&a->ranks[index], text))
         return;
-
     snprintf(line, sizeof(line), "rank %d %s", a->ranks[index].job->rank, text);
     job_report_note(a, "warn", line);
 }
@@ -224,7 +223,7 @@ static void on_pmix_ready(void *arg)
 {
     struct agent *a = arg;
 
-    a->serves_pmix = !a->demand || !pmix_demand_is_begun(a->demand);
+    a->serves_pmix = !a->demand; /* else only those are served who have asked */
     if (a->mpi_done)
         mpi_done(a, NULL);
 }
@@ -376,6 +375,11 @@ static void demand_begin(struct agent *a)
     pmix_start(a);
 }
 
+static bool is_demandable(const struct job_spec *job)
+{
+    return job->options.mpi == MPI_AUTO && job->size > 1;
+}
+
 /* True if that Python has an mpi4py of Open MPI. */
 static bool python_needs_pmix(const struct agent *a, int app, const char *python)
 {
@@ -453,7 +457,7 @@ bool rank_mpi_is_pmix(const struct agent *a)
 
 const char *rank_mpi_asks(const struct agent *a, int app)
 {
-    if (a->job->options.mpi != MPI_AUTO || a->job->size == 1 || !rank_mpi_is_served(a, app))
+    if (!is_demandable(a->job) || !rank_mpi_is_served(a, app))
         return NULL;
     return a->knows_python[app] ? "" : "p";
 }
@@ -496,10 +500,9 @@ static bool is_any_served(const struct agent *a)
 int rank_mpi_open(struct agent *a, struct fault *why)
 {
     const struct job_spec *job = a->job;
-    const bool is_demanded = job->options.mpi == MPI_AUTO && job->size > 1;
     const struct pmi_events events = {.on_exchange = on_exchange,
                                       .on_name = on_name,
-                                      .on_pmix = is_demanded ? on_pmix_asked : NULL,
+                                      .on_pmix = is_demandable(job) ? on_pmix_asked : NULL,
                                       .on_abort = on_abort,
                                       .on_fault = on_fault,
                                       .on_note = on_note,
@@ -514,7 +517,7 @@ int rank_mpi_open(struct agent *a, struct fault *why)
 
     if (!is_any_served(a))
         return 0;
-    if (is_demanded && pmix_demand_create(&a->demand, job->rank_count, why))
+    if (is_demandable(job) && pmix_demand_create(&a->demand, job->rank_count, why))
         return why->code;
     config.ranks = ranks = calloc((size_t)job->rank_count, sizeof(*ranks));
     config.apps = apps = calloc((size_t)job->rank_count, sizeof(*apps));

@@ -70,11 +70,6 @@ bool pmix_demand_begin(struct pmix_demand *d)
     return is_first;
 }
 
-bool pmix_demand_is_begun(const struct pmix_demand *d)
-{
-    return d->is_begun;
-}
-
 void pmix_demand_add(struct pmix_demand *d, int index)
 {
     d->waits[index] = true;

@@ -18,7 +18,6 @@ void pmix_demand_destroy(struct pmix_demand *d); /* takes NULL */
 
 /* True the first time: the server is to be started. */
 bool pmix_demand_begin(struct pmix_demand *d);
-bool pmix_demand_is_begun(const struct pmix_demand *d);
 
 /* The rank `index` of this host waits. */
 void pmix_demand_add(struct pmix_demand *d, int index);
