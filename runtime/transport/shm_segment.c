@@ -148,6 +148,17 @@ static int shm_segment_take_part(struct shm_segment *s, int fd, int index, struc
     return rc ? rc : shm_segment_map(s, fd, index, why);
 }
 
+/* What keeps one from being made is nearly always /dev/shm itself, whose path shm_open hides. */
+static int shm_segment_refused(const char *name, int err, struct fault *why)
+{
+    if (err != ENOENT && err != EROFS && err != EACCES && err != EPERM)
+        return fault_os(why, ML_ERR_SYSTEM, err, "cannot make the shared memory %s", name);
+    return fault_set(why, ML_ERR_SYSTEM,
+                     "cannot make shared memory in /dev/shm: %s; mount a tmpfs there that this "
+                     "user may write to, or use --backend tcp --local net",
+                     strerror(err));
+}
+
 int shm_segment_create(struct shm_segment **out, const char *name, int count, bool is_small,
                        struct fault *why)
 {
@@ -159,9 +170,7 @@ int shm_segment_create(struct shm_segment **out, const char *name, int count, bo
         return rc;
     fd = shm_open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd < 0) {
-        rc = fault_set(
-            why, ML_ERR_SYSTEM, "cannot make the shared memory %s: %s%s", name, strerror(errno),
-            errno == ENOENT ? "; /dev/shm is missing: mount a tmpfs there, or --local net" : "");
+        rc = shm_segment_refused(name, errno, why);
         goto fail;
     }
     s->is_named = true;

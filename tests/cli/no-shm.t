@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# A host without /dev/shm, as a chroot may be: the sentence names what is missing.
+# A host without /dev/shm, as a chroot may be, or with one that nobody may write to, as a container
+# may be: the sentence names /dev/shm, the system's word and the way without it.
 TEST_TIER=quick
 . "${0%/*}/../lib/test.sh"
 unshare --mount -- true 2> /dev/null || skip_all "needs mount namespaces, and so root"
@@ -13,10 +14,24 @@ done
 mount --rbind "$T/dev" /dev || exit 99
 exec "\$@"
 SH
-check_error 1 'cannot make the shared memory .*: No such file or directory; /dev/shm is missing' \
+remedy='; mount a tmpfs there that this user may write to, or use --backend tcp --local net$'
+check_error 1 "cannot make shared memory in /dev/shm: No such file or directory$remedy" \
     "a program that needs it" unshare --mount -- sh "$T/bare" "$MLAUNCH" -n 2 -- \
     "$BUILD/examples/hello"
 check "one that does not" unshare --mount -- sh "$T/bare" "$MLAUNCH" -n 2 -- true
 check "without shared memory" unshare --mount -- sh "$T/bare" "$MLAUNCH" -n 2 --local net \
     --backend tcp -- "$BUILD/examples/hello"
+
+# under OPTIONS COMMAND…: with another /dev/shm.
+under() { unshare --mount -- sh -c 'mount -t tmpfs -o "$0" t /dev/shm && exec "$@"' "$@"; }
+check_error 1 "cannot make shared memory in /dev/shm: Read-only file system$remedy" \
+    "one that is read-only" under ro "$MLAUNCH" -n 2 -- "$BUILD/examples/hello"
+check "… without it" under ro "$MLAUNCH" -n 2 --local net --backend tcp -- "$BUILD/examples/hello"
+nobody=(setpriv --reuid 65534 --regid 65534 --clear-groups)
+if "${nobody[@]}" test -x "$BUILD/examples/hello" -a -x "$BUILD/launcher/mlaunch" 2> /dev/null; then
+    check_error 1 "cannot make shared memory in /dev/shm: Permission denied$remedy" \
+        "one that others alone may write to" under mode=0700 "${nobody[@]}" "$MLAUNCH" -n 2 -- "$BUILD/examples/hello"
+else
+    skip "one that others alone may write to" "no other user can run this build"
+fi
 done_testing
