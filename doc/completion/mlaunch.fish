@@ -176,7 +176,7 @@ complete -c mlaunch -n 'contains -- (commandline -opc; echo none)[2] status' -l 
 
 complete -c mlaunch -n 'contains -- (commandline -opc; echo none)[2] verify' -l quick -d 'without traffic between the hosts'
 complete -c mlaunch -n 'contains -- (commandline -opc; echo none)[2] verify' -l backend -x -a 'rdma tcp' -d 'of this traffic'
-complete -c mlaunch -n 'contains -- (commandline -opc; echo none)[2] verify' -l program -r -F -d 'a file that must be the same everywhere'
+complete -c mlaunch -n 'contains -- (commandline -opc; echo none)[2] verify' -l program -r -F -d 'a program that must be the same everywhere, found as a job finds it'
 complete -c mlaunch -n 'contains -- (commandline -opc; echo none)[2] verify' -l module -x -d 'a Python module that must have the same version everywhere'
 complete -c mlaunch -n 'contains -- (commandline -opc; echo none)[2] verify' -l fix -d 'remove what dead jobs have left, as mlaunch clean does'
 complete -c mlaunch -n 'contains -- (commandline -opc; echo none)[2] verify' -l sysfs -x -a '(__fish_complete_directories)' -d 'verify recorded machines'

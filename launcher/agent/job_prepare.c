@@ -11,6 +11,7 @@
 #include "launcher/agent/host/lost_device_linux.h"
 #include "launcher/agent/host/own_address.h"
 #include "launcher/agent/host/pid_domain_linux.h"
+#include "launcher/agent/host/working_directory.h"
 #include "launcher/agent/job_report.h"
 #include "launcher/agent/queries/job_name.h"
 #include "launcher/agent/rank/binding_hwloc.h"
@@ -29,7 +30,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -115,64 +115,25 @@ static int address_choose(struct agent *a, struct fault *why)
     return 0;
 }
 
-static bool is_directory(const char *path)
-{
-    struct stat st;
-
-    return stat(path, &st) == 0 && S_ISDIR(st.st_mode) && access(path, X_OK) == 0;
-}
-
-static const char *home_directory(void)
-{
-    const char *path = getenv("HOME");
-
-    return path && is_directory(path) ? path : "/";
-}
-
-/* A directory that the user has named for this app must exist. Stores its path in *out. */
-static int directory_named(const struct job_spec *job, const char *path, char **out,
-                           struct fault *why)
-{
-    char *full = NULL;
-
-    if (path[0] == '/')
-        full = strdup(path);
-    else if (asprintf(&full, "%s/%s", job->cwd, path) < 0)
-        full = NULL;
-    if (!full)
-        return fault_set(why, ML_ERR_MEMORY, "out of memory");
-    *out = full;
-    return is_directory(full) ? 0
-                              : fault_os(why, ML_ERR_SYSTEM, errno ? errno : ENOTDIR,
-                                         "cannot use the working directory %s", full);
-}
-
 static int directories_choose(struct agent *a, struct fault *why)
 {
     const struct job_spec *job = a->job;
-    bool is_there = is_directory(job->cwd), is_needed = false;
+    bool is_needed = false;
 
     a->cwds = calloc((size_t)job->app_count, sizeof(*a->cwds));
     if (!a->cwds)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     for (int i = 0; i < job->app_count; i++) {
         const char *named = job->apps[i].cwd[0] ? job->apps[i].cwd : job->host_cwd;
-        int rc = 0;
+        int rc = working_directory_choose(&a->cwds[i], job->cwd, named, why);
 
-        errno = 0;
-        if (named[0])
-            rc = directory_named(job, named, &a->cwds[i], why);
-        else
-            a->cwds[i] = strdup(is_there ? job->cwd : home_directory());
         if (rc)
             return rc;
-        if (!a->cwds[i])
-            return fault_set(why, ML_ERR_MEMORY, "out of memory");
         is_needed |= !named[0];
     }
-    if (is_needed && !is_there && job->cwd[0])
+    if (is_needed && job->cwd[0] && !working_directory_is_there(job->cwd))
         warning_add(a, "there is no directory %s: its ranks start in %s", job->cwd,
-                    home_directory());
+                    working_directory_home());
     return 0;
 }
 

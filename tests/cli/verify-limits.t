@@ -131,14 +131,14 @@ fi
 echo 'PRETTY_NAME="Other 1"' > "$T/os"
 CHANGE="mount --bind $T/os /etc/os-release"
 alike '^warning  same    host b: OS is Other 1, and on 2 others ' "another system"
-echo one > "$T/program"
-echo two > "$T/other"
+echo one > "$T/program"; chmod +x "$T/program"
+echo two > "$T/other"; chmod +x "$T/other"
 CHANGE="mount --bind $T/other $T/program"
 alike "^error    same    host b: $T/program has 4 bytes with checksum [0-9]+, and on 2 others 4 bytes with" \
     "another program" --program "$T/program"
 mkdir "$T/gone"
 CHANGE="mount -t tmpfs t $T/gone"
-echo one > "$T/gone/program"
+echo one > "$T/gone/program"; chmod +x "$T/gone/program"
 alike "^error    same    host b: $T/gone/program: No such file or directory; copy it" \
     "a program that is missing" --program "$T/gone/program"
 

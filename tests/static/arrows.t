@@ -116,8 +116,8 @@ room $t/bench/program $b/text $t/bench/command $t/bench/measure $t/bench/pair
 room $a/host
 room $a/stack $a/host
 room $a/facts $b/text $b/process $a/host
-room $a/rank $b/loader $w/protocol $a/host
-room $a/mpi $b/process $b/loader $w/protocol
+room $a/rank $b/text $b/loader $w/protocol $a/host
+room $a/mpi $b/text $b/process $b/loader $w/protocol
 room $a/queries $b/text $b/process $a/host $a/stack $a/facts
 room $a/children $b/process $w/protocol $a/queries
 room $a coordinator $b/process $w/protocol $a/host $a/rank $a/mpi $a/queries $a/children

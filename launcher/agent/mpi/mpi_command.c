@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/agent/mpi/mpi_command.h"
 
+#include "launcher/base/text/program_path.h"
+
 #include <fcntl.h>
 #include <glob.h>
 #include <limits.h>
@@ -205,7 +207,7 @@ static enum mpi_kind word_find(const char *word, char file[PATH_MAX], char line[
         line[2 + strcspn(line + 2, " \t")] = '\0';
         snprintf(file, PATH_MAX, "%s", line + 2);
     } else if ((line[0] || ends_with(word, ".py")) &&
-               !mpi_program_path(file, "python3", p->path, p->cwd)) {
+               !program_path_of_rank(file, "python3", p->path, p->cwd)) {
         return MPI_KIND_NONE;
     }
     return python_find(file, p, library);
@@ -217,7 +219,7 @@ void mpi_command_find(struct mpi_command *out, const char *program, const char *
     char file[PATH_MAX], line[HEAD];
 
     *out = (struct mpi_command){.kind = MPI_KIND_NONE};
-    if (mpi_program_path(file, program, place->path, place->cwd)) {
+    if (program_path_of_rank(file, program, place->path, place->cwd)) {
         interpreter_line(line, file);
         out->is_interpreter = is_interpreter(program, line);
         out->is_python = is_python(program, line);
@@ -226,7 +228,7 @@ void mpi_command_find(struct mpi_command *out, const char *program, const char *
     }
     for (int i = 1; i < ARGUMENTS_MOST && argv[i] && out->kind == MPI_KIND_NONE; i++) {
         if (argv[i][0] && argv[i][0] != '-' && !strchr(argv[i], '=') &&
-            mpi_program_path(file, argv[i], place->path, place->cwd)) {
+            program_path_of_rank(file, argv[i], place->path, place->cwd)) {
             interpreter_line(line, file);
             out->kind = word_find(argv[i], file, line, place, out->library);
         }

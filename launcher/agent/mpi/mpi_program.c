@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* Names of libraries, or with a '.' or '_' at their end how they begin. The first of the table that
  * a program needs decides: a client of PMI or PMIx says more than the MPI library that needs it. */
@@ -45,24 +44,6 @@ static size_t place_of(const char *name)
             break;
     }
     return i;
-}
-
-bool mpi_program_path(char out[PATH_MAX], const char *program, const char *path, const char *cwd)
-{
-    if (strchr(program, '/')) {
-        snprintf(out, PATH_MAX, "%s%s%s", program[0] == '/' ? "" : cwd,
-                 program[0] == '/' ? "" : "/", program);
-        return true;
-    }
-    while (*path) {
-        size_t length = strcspn(path, ":");
-
-        snprintf(out, PATH_MAX, "%.*s/%s", (int)length, path, program);
-        if (access(out, X_OK) == 0)
-            return true;
-        path += length + (path[length] == ':');
-    }
-    return false;
 }
 
 /* As mpi_program_of_file, of a file that is open. */

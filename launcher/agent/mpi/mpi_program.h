@@ -4,15 +4,8 @@
 #ifndef LAUNCHER_AGENT_MPI_MPI_PROGRAM_H
 #define LAUNCHER_AGENT_MPI_MPI_PROGRAM_H
 
-#include <limits.h>
-#include <stdbool.h>
-
 /* MPI_KIND_NONE: none is found, as in scripts, interpreters, and programs linked statically. */
 enum mpi_kind { MPI_KIND_NONE, MPI_KIND_PMI1, MPI_KIND_PMIX, MPI_KIND_OTHER };
-
-/* The file of `program` as the user wrote it, looked for in `path` (PATH) if it has no slash, and
- * in `cwd`. False: PATH has none. */
-bool mpi_program_path(char out[PATH_MAX], const char *program, const char *path, const char *cwd);
 
 /* What a program's or library's file, a path with a slash, needs. `library_path` is
  * LD_LIBRARY_PATH, or ""; its relative directories begin in `cwd`. Stores the name of the library

@@ -3,6 +3,7 @@
 
 #include "common/status.h"
 #include "launcher/agent/rank/birth_linux.h"
+#include "launcher/base/text/program_path.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -222,14 +223,6 @@ static void candidates_destroy(char **list)
     free(list);
 }
 
-static bool is_python_script(const char *program)
-{
-    size_t length = strlen(program);
-
-    /* python3 would take a name with a dash for its options. */
-    return program[0] != '-' && length > 3 && strcmp(program + length - 3, ".py") == 0;
-}
-
 /* argv for an interpreter: itself and the script (both filled in later), the arguments. */
 static const char **script_create(const char *const *argv)
 {
@@ -397,9 +390,9 @@ int spawn_process(pid_t *pid, const struct spawn *s, int *status, struct fault *
     *status = STATUS_OURS;
     c.candidates = candidates_create(s->program, s->path);
     c.script = script_create(s->argv);
-    if (is_python_script(s->argv[0]))
+    if (program_path_is_python(s->argv[0]))
         c.pythons = candidates_create("python3", s->path);
-    if (!c.candidates || !c.script || (is_python_script(s->argv[0]) && !c.pythons))
+    if (!c.candidates || !c.script || (program_path_is_python(s->argv[0]) && !c.pythons))
         rc = fault_set(why, ML_ERR_MEMORY, "%s: out of memory", s->argv[0]);
     else if (pipe2(c.failure, O_CLOEXEC))
         rc = fault_os(why, ML_ERR_SYSTEM, errno, "%s: cannot make its pipes", s->argv[0]);

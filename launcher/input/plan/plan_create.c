@@ -7,6 +7,7 @@
 #include "common/text/number.h"
 #include "common/text/utf8.h"
 #include "launcher/base/process/install_path.h"
+#include "launcher/base/text/caller_directory.h"
 #include "launcher/base/text/environment.h"
 #include "launcher/base/text/string_list.h"
 #include "launcher/base/text/text_file.h"
@@ -225,33 +226,6 @@ static int ranks_place(struct plan *p, const struct options *o, struct fault *wh
         log_debug("placement: %d ranks on %d of the %d hosts (%s), %s", p->size, p->host_count,
                   p->list->count, p->list->source,
                   how.by_host ? "dealt out host by host" : "each host filled in turn");
-    return rc;
-}
-
-/* Finds the directory as the user knows it ($PWD, with symbolic links), as other hosts are more
- * likely to have that path. "" if the directory was removed or its name cannot be sent to the
- * hosts. */
-static int cwd_find(struct plan *p, struct fault *why)
-{
-    const char *pwd = getenv("PWD");
-    struct stat a, b;
-    char *cwd = NULL;
-    int rc;
-
-    if (!pwd || *pwd != '/' || stat(pwd, &a) || stat(".", &b) || a.st_dev != b.st_dev ||
-        a.st_ino != b.st_ino)
-        pwd = cwd = getcwd(NULL, 0);
-    if (!pwd)
-        log_warn("cannot find the path of this directory (%s); without --cwd, ranks start in the "
-                 "home directory",
-                 strerror(errno));
-    if (pwd && !utf8_is_valid(pwd)) {
-        log_warn("the name of this directory is not UTF-8; without --cwd, ranks start in the home "
-                 "directory");
-        pwd = NULL;
-    }
-    rc = string_copy(&p->cwd, pwd ? pwd : "", why);
-    free(cwd);
     return rc;
 }
 
@@ -502,12 +476,13 @@ int plan_create(struct plan **out, const struct options *o, char *const *environ
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     p->options = o;
     p->job = o->job;
-    if ((rc = plan_hosts_find(&p->list, o, environment, why)) || (rc = cwd_find(p, why)) ||
-        (rc = apps_create(p, o, environment, why)) || (rc = ranks_place(p, o, why)) ||
-        (rc = plan_spares_settle(p, o, why)) || (rc = plan_debug_settle(p, o, why)) ||
-        (rc = backend_settle(p, o, why)) || (rc = environment_settle(p, o, environment, why)) ||
-        (rc = rest_settle(p, o, why)) || (rc = launch_method_resolve(p, o, environment, why)) ||
-        (rc = ssh_config_check(p, why)) || (rc = files_settle(p, o, environment, why))) {
+    if ((rc = plan_hosts_find(&p->list, o, environment, why)) ||
+        (rc = caller_directory_find(&p->cwd, why)) || (rc = apps_create(p, o, environment, why)) ||
+        (rc = ranks_place(p, o, why)) || (rc = plan_spares_settle(p, o, why)) ||
+        (rc = plan_debug_settle(p, o, why)) || (rc = backend_settle(p, o, why)) ||
+        (rc = environment_settle(p, o, environment, why)) || (rc = rest_settle(p, o, why)) ||
+        (rc = launch_method_resolve(p, o, environment, why)) || (rc = ssh_config_check(p, why)) ||
+        (rc = files_settle(p, o, environment, why))) {
         plan_destroy(p);
         return rc;
     }

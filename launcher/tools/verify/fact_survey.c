@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 static double now_s(void)
@@ -38,6 +39,17 @@ void fact_survey_close(struct fact_survey *s)
     free(s->asked_at);
 }
 
+/* The program, with all by which a job would find it there. */
+static void program_add(json_t *question, const struct fact_survey *s, const struct host *h)
+{
+    json_object_set_new(question, "files", json_pack("[o]", text_json(s->program)));
+    json_object_set_new(question, "cwd", text_json(s->cwd));
+    json_object_set_new(question, "host_cwd", text_json(h->cwd ? h->cwd : ""));
+    for (char **entry = h->env; entry && *entry; entry++)
+        if (strncmp(*entry, "PATH=", strlen("PATH=")) == 0)
+            json_object_set_new(question, "path", text_json(*entry + strlen("PATH=")));
+}
+
 json_t *fact_survey_question(const struct fact_survey *s, int host)
 {
     json_t *question = json_pack("{ss sb}", "what", "facts", "jobs", (int)s->with_jobs);
@@ -55,8 +67,8 @@ json_t *fact_survey_question(const struct fact_survey *s, int host)
             json_array_append_new(modules, text_json(s->modules->items[i]));
         json_object_set_new(question, "modules", modules);
     }
-    if (s->file)
-        json_object_set_new(question, "files", json_pack("[o]", text_json(s->file)));
+    if (s->program)
+        program_add(question, s, &s->c->hosts->hosts[host]);
     return question;
 }
 

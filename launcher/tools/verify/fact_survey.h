@@ -9,7 +9,8 @@
 struct fact_survey {
     struct query_command *c;
     const char *sysfs; /* a folder with a folder of recorded files for each host's name; or NULL */
-    const char *file;  /* to be compared; or NULL */
+    const char *program;               /* to be compared; or NULL */
+    const char *cwd;                   /* with it, the caller's directory, or "" */
     const struct string_list *modules; /* Python's, to be compared; or NULL */
     bool with_jobs;
 

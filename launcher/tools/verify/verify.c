@@ -5,6 +5,7 @@
 #include "common/text/object_field.h"
 #include "common/text/printable.h"
 #include "common/text/text_json.h"
+#include "launcher/base/text/caller_directory.h"
 #include "launcher/tools/verify/verify_command.h"
 #include "launcher/tools/verify/verify_groups.h"
 
@@ -161,7 +162,7 @@ static int verify_open(struct verify *v, struct fault *why)
     v->survey.c = &v->c;
     v->survey.with_jobs = true;
     v->survey.sysfs = query_command_flag(&v->c, "sysfs");
-    v->survey.file = query_command_flag(&v->c, "program");
+    v->survey.program = query_command_flag(&v->c, "program");
     if (backend && strcmp(backend, "rdma") != 0 && strcmp(backend, "tcp") != 0)
         return fault_set(why, ML_ERR_ARGUMENT, "--backend: verify knows rdma and tcp");
     v->ports = calloc(count, sizeof(*v->ports));
@@ -171,6 +172,13 @@ static int verify_open(struct verify *v, struct fault *why)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     if (v->survey.sysfs && query_command_flag(&v->c, "fix"))
         return fault_set(why, ML_ERR_ARGUMENT, "--fix: recorded machines (--sysfs) have no jobs");
+    if (v->survey.program) {
+        int rc = caller_directory_find(&v->cwd, why);
+
+        if (rc)
+            return rc;
+        v->survey.cwd = v->cwd;
+    }
     return fact_survey_open(&v->survey, why);
 }
 
@@ -181,6 +189,7 @@ static void verify_close(struct verify *v)
     for (int i = 0; v->resolved && i < v->c.hosts->count; i++)
         json_decref(v->resolved[i]);
     json_decref(v->pairs);
+    free(v->cwd);
     free(v->failed);
     free(v->resolved);
     free(v->ports);
@@ -219,7 +228,9 @@ int verify_run(int argc, char **argv)
         {.name = "backend",
          .argument = "rdma|tcp",
          .help = "of this traffic (default: rdma between hosts with active ports)"},
-        {.name = "program", .argument = "FILE", .help = "a file that must be the same everywhere"},
+        {.name = "program",
+         .argument = "FILE",
+         .help = "a program that must be the same everywhere, found as a job finds it"},
         {.name = "module",
          .argument = "NAME",
          .help = "a Python module that must have the same version everywhere; repeats"},

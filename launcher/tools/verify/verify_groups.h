@@ -10,6 +10,7 @@ struct verify {
     struct query_command c;
     struct fact_survey survey;
     struct finding_list findings;
+    char *cwd;         /* with --program, the caller's directory */
     int *ports;        /* TCP ports on which the hosts listen, for the connections; 0: none */
     json_t **failed;   /* per host, the connections that failed; or NULL */
     json_t **resolved; /* per host, what the names of all mean there; or NULL */

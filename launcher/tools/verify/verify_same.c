@@ -120,7 +120,7 @@ static void file_describe(struct verify *v, int host, char *out, size_t size)
     out[0] = '\0';
     if (json_is_object(file) && *error)
         finding_add(&v->findings, FINDING_FILE, verify_name(v, host), NULL, "%s: %s",
-                    v->survey.file, error);
+                    v->survey.program, error);
     else if (json_is_object(file))
         snprintf(out, size, "%lld bytes with checksum %lld", object_field_whole(file, "size"),
                  object_field_whole(file, "sum"));
@@ -129,7 +129,7 @@ static void file_describe(struct verify *v, int host, char *out, size_t size)
 static void file_check(struct verify *v, const char **values)
 {
     enum { TEXT = 64 };
-    const struct compared c = {v->survey.file, values};
+    const struct compared c = {v->survey.program, values};
     int hosts = v->c.hosts->count, count;
     char(*texts)[TEXT] = calloc((size_t)hosts, sizeof(*texts));
     const char *most;
@@ -142,7 +142,7 @@ static void file_check(struct verify *v, const char **values)
     for (int i = 0; i < hosts && texts; i++)
         if (values[i][0] && strcmp(values[i], most) != 0)
             finding_add(&v->findings, FINDING_FILE, verify_name(v, i), NULL,
-                        "%s has %s, and on %d other%s %s", v->survey.file, values[i], count,
+                        "%s has %s, and on %d other%s %s", v->survey.program, values[i], count,
                         count == 1 ? "" : "s", most);
     free(texts);
 }
@@ -180,7 +180,7 @@ void verify_same(struct verify *v)
     }
     facts_check(v, values);
     devices_check(v, values);
-    if (v->survey.file)
+    if (v->survey.program)
         file_check(v, values);
     for (size_t i = 0; v->survey.modules && i < v->survey.modules->count; i++)
         module_check(v, i, values);
