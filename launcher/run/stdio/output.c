@@ -12,6 +12,8 @@
 
 #include <errno.h>
 #include <event2/event.h>
+#include <limits.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -630,6 +632,15 @@ void output_finish(struct output *o)
         output_fold_end(o->fold, fold_say, o);
 }
 
+/* Who calls is the loop, which a reader that pauses must not stop: nothing is written then. */
+static void write_without_lane(const char *text, size_t size)
+{
+    struct pollfd err = {STDERR_FILENO, POLLOUT, 0};
+
+    if (poll(&err, 1, 0) == 1 && err.revents & POLLOUT)
+        (void)!write(STDERR_FILENO, text, size < PIPE_BUF ? size : PIPE_BUF);
+}
+
 void output_say(struct output *o, const char *format, ...)
 {
     char text[8192], time[LABEL_TIME] = "";
@@ -646,7 +657,7 @@ void output_say(struct output *o, const char *format, ...)
     at = strlen(text);
     text[at++] = '\n';
     if (!lane_push(o->err_lane, HOST_NONE, -1, CHUNK_TEXT, text, at))
-        (void)!write(STDERR_FILENO, text, at);
+        write_without_lane(text, at);
 }
 
 void output_say_of(struct output *o, int rank, const char *text)
