@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/window/window_life.h"
 
-#include "runtime/call/task_run.h"
 #include "runtime/group/coord_events.h"
+#include "runtime/group/exchange.h"
 #include "runtime/group/world.h"
 #include "runtime/process/alloc.h"
 #include "runtime/window/window_ask.h"
@@ -38,14 +38,19 @@ static void life_end(struct window *w, struct window_control *control)
 }
 
 /* What one rank cannot make, no rank gets: it breaks the group, in which the others wait, so that
- * all of them have its sentence. */
+ * all of them have its sentence. They wait for the coordinator, which decides it for all at once: a
+ * call on the group may be over for some ranks when another one finds that it cannot wake a peer.
+ */
 static int life_agree(struct group *g, int rc, struct fault *why)
 {
-    struct task t = {.kind = CALL_BARRIER, .name = "window_create", .root = -1};
+    struct exchange *x = NULL;
 
+    if (g->size == 1)
+        return rc;
     if (!rc)
-        return task_run(g, &t, why);
-    return g->broken.code ? rc : coord_events_break_first(g->world->coord_events, g, why);
+        rc = exchange_run(&x, g, (struct blob){0}, -1, why);
+    exchange_destroy(x);
+    return rc ? coord_events_break_first(g->world->coord_events, g, why) : 0;
 }
 
 int window_life_open(struct window **out, struct group *g, void *memory, size_t size,
