@@ -190,23 +190,30 @@ static bool is_wildcard(const struct address *a)
     return IN6_IS_ADDR_UNSPECIFIED(&((const struct sockaddr_in6 *)&a->storage)->sin6_addr);
 }
 
-int address_listen(const char *ip, uint16_t port, int backlog, int *fd, struct address *bound,
-                   struct fault *why)
+bool address_is_every(const char *ip)
+{
+    struct address a;
+
+    return address_make(&a, ip, 0, NULL) == 0 && is_wildcard(&a);
+}
+
+int address_listen_every(const char *ip, uint16_t port, int backlog, int *fd, struct address *bound,
+                         struct fault *why)
 {
     struct address a;
     char text[ADDRESS_TEXT];
-    int one = 1, s, rc = address_make(&a, ip, port, why);
+    int one = 1, zero = 0, s, rc = address_make(&a, ip, port, why);
 
     if (rc)
         return rc;
     address_format(&a, text);
-    if (is_wildcard(&a))
-        return fault_set(why, ML_ERR_ARGUMENT, "%s: refusing to listen on every address", text);
     s = socket(a.storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (s < 0)
         return fault_os(why, ML_ERR_SYSTEM, errno, "cannot make a socket for %s", text);
     /* Connections of an earlier job that linger on a fixed port must not block it. */
     setsockopt(s, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+    if (a.storage.ss_family == AF_INET6 && is_wildcard(&a))
+        setsockopt(s, IPPROTO_IPV6, IPV6_V6ONLY, &zero, sizeof(zero));
     a.length =
         a.storage.ss_family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6);
     if (bind(s, (struct sockaddr *)&a.storage, a.length) || listen(s, backlog) ||
@@ -218,6 +225,21 @@ int address_listen(const char *ip, uint16_t port, int backlog, int *fd, struct a
     *fd = s;
     *bound = a;
     return 0;
+}
+
+int address_listen(const char *ip, uint16_t port, int backlog, int *fd, struct address *bound,
+                   struct fault *why)
+{
+    struct address a;
+    char text[ADDRESS_TEXT];
+    int rc = address_make(&a, ip, port, why);
+
+    if (rc)
+        return rc;
+    address_format(&a, text);
+    if (is_wildcard(&a))
+        return fault_set(why, ML_ERR_ARGUMENT, "%s: refusing to listen on every address", text);
+    return address_listen_every(ip, port, backlog, fd, bound, why);
 }
 
 static void socket_tune(int fd)

@@ -19,6 +19,7 @@ struct address {
 
 bool address_is_literal(const char *text); /* a numeric IPv4 or IPv6 address, nothing else */
 bool address_is_loopback(const char *ip);  /* 127.0.0.0/8 or ::1, as text */
+bool address_is_every(const char *ip);     /* 0.0.0.0 or ::, as text */
 
 /* Numeric addresses only: no name server is ever asked. address_parse takes "addr:port",
  * address_make the two parts. ML_ERR_ARGUMENT. */
@@ -37,6 +38,9 @@ int address_towards(const char *peer_ip, char out[ADDRESS_TEXT], struct fault *w
  * which is refused. */
 int address_listen(const char *ip, uint16_t port, int backlog, int *fd, struct address *bound,
                    struct fault *why);
+/* The same, and `ip` may be a wildcard: "::" is every address of IPv6 and of IPv4. */
+int address_listen_every(const char *ip, uint16_t port, int backlog, int *fd, struct address *bound,
+                         struct fault *why);
 
 /* address_connect_start begins a non-blocking connect. *fd is close-on-exec with TCP_NODELAY and
  * keep-alives; it is connected once it is writable and its SO_ERROR is 0. address_connect waits for

@@ -109,8 +109,12 @@ check "one that prints without end" page --command 'yes mlaunch_gpu_a 1'
 check_match 'has printed more than 1024 KiB' "$ERR" "… is ended"
 
 # --- options
-check_error 125 '^mlaunch: error: --listen needs PORT or ADDRESS:PORT, and not' "a bad port" page \
-    --listen=here
+for bad in here localhost: :70000 '[::1' '::1:9764' '[127.0.0.1:1'; do
+    check_error 125 '^mlaunch: error: --listen needs PORT, ADDRESS:PORT, .*:PORT, and not ' \
+        "a bad address, $bad" page --listen "$bad"
+done
+check_error 125 '^mlaunch: error: --listen nowhere\.invalid:0: "nowhere\.invalid" is no address' \
+    "a name that nobody has" page --listen nowhere.invalid:0
 check_error 125 '--every is for --output FILE' "--every without a file" page --every 5
 check_error 125 '--every needs a number of seconds' "a bad time" page -o "$T/x" --every 0
 check_error 125 '--listen and --output do not go together' "both" page -o "$T/x" --listen=1
@@ -289,6 +293,28 @@ b'GET / HTTP/1.1\r\n\r\n' 200" "clients that hold connections do not shut others
     python3 "$T/held.py" "$URL" "$PORT"
 check_error 125 "^mlaunch: error: --listen $PORT: .*in use" "a port that is taken" "$MLAUNCH" \
     metrics --listen "$PORT"
+
+# listens WHERE URL WARNINGS: an endpoint there prints that URL, and warns so often.
+listens() {
+    "$MLAUNCH" metrics --listen "$1" > "$T/where" 2> "$T/where.err" &
+    local pid=$!
+    at_exit end "$pid"
+    check "an endpoint on $1" wait_for 'grep -q /metrics "$T/where"'
+    check_match "^http://$2:[1-9][0-9]*/metrics$" "$T/where" "… has its address"
+    check_output "$3" "… and warns if it is every one" sh -c \
+        'grep -c "warning: --listen: whoever reaches any address" "$0" || true' "$T/where.err"
+    kill "$pid" && wait "$pid" 2> /dev/null
+}
+listens 0.0.0.0:0 '0\.0\.0\.0' 1
+listens localhost:0 '(127\.0\.0\.1|\[::1\])' 0
+if python3 -c 'import socket; socket.create_server(("::1", 0), family=socket.AF_INET6)' \
+    2> /dev/null; then
+    listens :0 '\[::\]' 1
+    listens '[::1]:0' '\[::1\]' 0
+else
+    listens :0 '0\.0\.0\.0' 1
+    skip "IPv6" "this machine has none"
+fi
 
 # --- Prometheus
 if command -v prometheus > /dev/null; then

@@ -125,6 +125,8 @@ static int word_take(const char **out, struct line_reader *r, const char *where,
 /* False: the next word does not belong to an option whose value may be left out. */
 static bool is_value(const struct option *option, const char *next)
 {
+    if (option->takes_word)
+        return next[0] != '-';
     if (!option->choices)
         return isdigit((unsigned char)next[0]);
     for (const struct named_value *c = option->choices; c->word; c++)

@@ -6,6 +6,7 @@
 #include "common/fault.h"
 #include "launcher/input/options/options.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -36,6 +37,7 @@ struct option {
     /* The value if none is given; the next word is one only if it is one of `choices`, or without
      * `choices` begins with a digit. NULL: the option needs a value. */
     const char *otherwise;
+    bool takes_word; /* with `otherwise`: the next word is one unless it begins with '-' */
 };
 
 #endif

@@ -3,7 +3,7 @@
 
 #include "common/log.h"
 #include "common/net/address.h"
-#include "common/text/number.h"
+#include "launcher/tools/metrics/metric_listen.h"
 #include "launcher/tools/metrics/metric_scrape.h"
 
 #include <event2/buffer.h>
@@ -38,8 +38,7 @@ struct metric_client {
 struct metric_server {
     struct event_base *base;
     struct event *accepting;
-    int listener; /* or -1 */
-    char address[ADDRESS_TEXT];
+    struct metric_listen listen; /* its descriptor is -1 until it is open */
     char *const *argv;
     struct metric_scrape *scrape; /* or NULL: none is under way */
     struct metric_client *clients;
@@ -256,31 +255,6 @@ static void server_on_connection(evutil_socket_t listener, short what, void *arg
     client_add(s, fd);
 }
 
-/* "9764", "127.0.0.1:9764", "[::1]:9764" */
-static int server_listen(struct metric_server *s, const char *where, struct fault *why)
-{
-    char text[ADDRESS_TEXT], ip[ADDRESS_TEXT], *colon;
-    struct address a, bound;
-    int64_t port;
-    int rc;
-
-    snprintf(text, sizeof(text), "%s%s", strchr(where, ':') ? "" : "127.0.0.1:", where);
-    colon = strrchr(text, ':');
-    if (!number_parse(colon + 1, 0, UINT16_MAX, &port) || strlen(where) >= sizeof(text) - 16)
-        return fault_set(why, ML_ERR_ARGUMENT,
-                         "--listen needs PORT or ADDRESS:PORT, and not '%.80s'", where);
-    *colon = '\0';
-    snprintf(ip, sizeof(ip), "%.*s", (int)strcspn(text + (text[0] == '['), "]"),
-             text + (text[0] == '['));
-    rc = address_make(&a, ip, (uint16_t)port, why);
-    if (!rc)
-        rc = address_listen(ip, (uint16_t)port, BACKLOG, &s->listener, &bound, why);
-    if (rc)
-        return fault_wrap(why, "--listen %.80s", where);
-    address_format(&bound, s->address);
-    return 0;
-}
-
 int metric_server_open(struct metric_server **out, struct event_base *base, const char *where,
                        char *const argv[], struct fault *why)
 {
@@ -291,11 +265,11 @@ int metric_server_open(struct metric_server **out, struct event_base *base, cons
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     s->base = base;
     s->argv = argv;
-    s->listener = -1;
-    rc = server_listen(s, where, why);
+    s->listen.fd = -1;
+    rc = metric_listen_open(&s->listen, where, BACKLOG, why);
     if (rc)
         goto fail;
-    s->accepting = event_new(base, s->listener, EV_READ | EV_PERSIST, server_on_connection, s);
+    s->accepting = event_new(base, s->listen.fd, EV_READ | EV_PERSIST, server_on_connection, s);
     if (!s->accepting || event_add(s->accepting, NULL)) {
         rc = fault_set(why, ML_ERR_MEMORY, "out of memory");
         goto fail;
@@ -318,12 +292,12 @@ void metric_server_close(struct metric_server *s)
     }
     if (s->accepting)
         event_free(s->accepting);
-    if (s->listener >= 0)
-        close(s->listener);
+    if (s->listen.fd >= 0)
+        close(s->listen.fd);
     free(s);
 }
 
 const char *metric_server_address(const struct metric_server *s)
 {
-    return s->address;
+    return s->listen.address;
 }

@@ -19,9 +19,9 @@ enum {
 
 struct metric_server;
 
-/* Listens on "PORT", which means loopback, or on "ADDRESS:PORT", and runs argv, which must stay,
- * for the page of each request; requests that come meanwhile get the same page. ML_ERR_ARGUMENT:
- * `where` is no address; ML_ERR_SYSTEM, ML_ERR_MEMORY. */
+/* Listens where metric_listen_open() says, and runs argv, which must stay, for the page of each
+ * request; requests that come meanwhile get the same page. ML_ERR_ARGUMENT: `where` is no address;
+ * ML_ERR_SYSTEM, ML_ERR_MEMORY. */
 int metric_server_open(struct metric_server **out, struct event_base *base, const char *where,
                        char *const argv[], struct fault *why);
 void metric_server_close(struct metric_server *s); /* takes NULL and half-open ones */

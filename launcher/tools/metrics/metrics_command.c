@@ -273,6 +273,7 @@ int metrics_command_run(int argc, char **argv)
          .scope = OPTION_COMMAND, /* not that of the child which prints a page */
          .argument = "[ADDRESS:]PORT",
          .otherwise = "9764",
+         .takes_word = true,
          .help = "serve them at http://ADDRESS:PORT/metrics; default 127.0.0.1:9764"},
         {.name = "output",
          .letter = 'o',
