@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { READ_SIZE = 64 << 10 };
@@ -195,6 +196,15 @@ static void on_bell(evutil_socket_t fd, short what, void *arg)
         input_deliver(arg);
 }
 
+/* The null device is always at its end, so no thread need wait for it. */
+static bool is_null_device(int fd)
+{
+    struct stat input, null;
+
+    return fstat(fd, &input) == 0 && S_ISCHR(input.st_mode) && stat("/dev/null", &null) == 0 &&
+           S_ISCHR(null.st_mode) && input.st_rdev == null.st_rdev;
+}
+
 int input_open(struct input **out, struct event_base *base, const struct plan *p,
                enum stdin_mode mode,
                void (*send)(int rank, const void *bytes, size_t size, void *arg), void *arg,
@@ -211,7 +221,7 @@ int input_open(struct input **out, struct event_base *base, const struct plan *p
     in->rank = p->job.stdin_rank;
     in->ranks = p->size;
     in->turn = TURN_FULL;
-    in->size = -1;
+    in->size = is_null_device(STDIN_FILENO) ? 0 : -1;
     pthread_mutex_init(&in->lock, NULL);
     pthread_cond_init(&in->wake, NULL);
     in->takers = calloc((size_t)p->size, sizeof(*in->takers));
@@ -220,7 +230,7 @@ int input_open(struct input **out, struct event_base *base, const struct plan *p
         in->on_bell = event_new(base, in->bell, EV_READ | EV_PERSIST, on_bell, in);
     if (!in->takers || !in->on_bell || event_add(in->on_bell, NULL))
         rc = fault_os(why, ML_ERR_SYSTEM, errno, "cannot prepare standard input");
-    else if (mode != STDIN_NONE)
+    else if (mode != STDIN_NONE && in->size < 0)
         rc = side_thread_start(&in->thread, input_run, in, "standard input", why);
     if (rc) {
         input_close(in);

@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -308,14 +309,41 @@ static void test_close(void **state)
     input_close(NULL);
 }
 
+static int thread_count(void)
+{
+    struct stat tasks;
+
+    assert_int_equal(stat("/proc/self/task", &tasks), 0);
+    return (int)tasks.st_nlink - 2;
+}
+
+/* The null device is at its end, and no thread waits for that. */
+static void test_null_device(void **state)
+{
+    struct scene *s = *state;
+    int null = open("/dev/null", O_RDONLY | O_CLOEXEC), threads = thread_count();
+
+    assert_true(null >= 0);
+    assert_int_equal(dup2(null, STDIN_FILENO), STDIN_FILENO);
+    close(null);
+    input_begin(s, STDIN_RANK, 1);
+    assert_int_equal(thread_count(), threads);
+    input_start(s->input);
+    assert_int_equal(s->got[1].ends, 1);
+    input_start(s->input); /* the job is started again */
+    assert_int_equal(s->got[1].ends, 2);
+    assert_int_equal(s->got[1].size, 0);
+    assert_int_equal(s->got[0].ends, 0);
+}
+
 #define SCENE_TEST(test) cmocka_unit_test_setup_teardown(test, scene_open, scene_close)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        SCENE_TEST(test_all),    SCENE_TEST(test_one),   SCENE_TEST(test_none),
-        SCENE_TEST(test_window), SCENE_TEST(test_ended), SCENE_TEST(test_restart),
-        SCENE_TEST(test_close),
+        SCENE_TEST(test_all),    SCENE_TEST(test_one),         SCENE_TEST(test_none),
+        SCENE_TEST(test_window), SCENE_TEST(test_ended),       SCENE_TEST(test_restart),
+        SCENE_TEST(test_close),  SCENE_TEST(test_null_device),
     };
 
     if (fcntl(STDIN_FILENO, F_GETFD) <
