@@ -80,14 +80,14 @@ check_match $'(^|\033\\[K)first> .$' "$T/out" "… not behind a prompt"
 # Job control works in the rank's shell; Ctrl-Z stops its program only.
 keep terminal 'raw
 wait ready$
-type sh -c "echo be\\gun; exec sleep 1000"\r
-wait begun
+type sh -c "echo begun | tr b B; exec sleep 1000"\r
+wait Begun
 type \x1a
 wait Stopped
 wait ready$
-type kill %1; exit\r
+type kill %1; wait -f %1; exit 4\r
 modes' "${JOB[@]}" --pty -x PS1='ready$ ' -- bash --norc -i
-left_nothing || fail "nothing is left of the shell's jobs"
+job_judge 4 "job control in the rank's shell" "on a terminal"
 check_match 'Stopped' "$T/out" "Ctrl-Z stops the shell's program"
 
 # However the job ends, the terminal has its modes again.
