@@ -178,10 +178,18 @@ check_error 125 "host $H2: .*does not run there .*noexec" "a home mounted noexec
     -- true
 must on "$H2" umount "$home/.cache"
 must on "$H2" mount -t tmpfs -o ro tmpfs "$home/.cache"
-check_error 125 "host $H2: cannot make the directory $home/.cache/mlaunch" \
-    "a home that can't be written" \
-    ml -H "$H2" -n 1 -- true
+remedy='; make it writable, or install mlaunch there \(--agent names its place\)'
+check_error 125 "host $H2: cannot make the directory $home/.cache/mlaunch: Read-only file system$remedy" \
+    "a directory that can't be written" ml -H "$H2" -n 1 -- true
 must on "$H2" umount "$home/.cache"
+must on "$H2" mount -t tmpfs -o ro tmpfs "$home"
+check_error 125 "host $H2: cannot make the directory $home/.cache: Read-only file system$remedy" \
+    "a home that can't be written" ml -H "$H2" -n 1 -- true
+check_status 125 "… for mlaunch verify" \
+    "$MLAUNCH" verify --quick --ssh-config "$NETNS_SSH_CONFIG" -H "$H2"
+check_match "^error .* host $H2: cannot make .*$remedy; see that it is up, and what mlaunch -v says" \
+    "$OUT" "… which has the remedy too"
+must on "$H2" umount "$home"
 # A C library that is too old is named before anything is copied.
 fake() { printf '#!/bin/sh\n%s\n' "$2" > "$NETNS_DIR/bin/$1" && chmod +x "$NETNS_DIR/bin/$1"; }
 fake getconf 'echo glibc 2.3'

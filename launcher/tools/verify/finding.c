@@ -16,7 +16,7 @@ static const struct finding_rule {
     const char *remedy;
 } rules[FINDING_KINDS] = {
     [FINDING_UNREACHED] = {"reach", "unreached", FINDING_ERROR,
-                           "see that it is up, and that ssh to it works"},
+                           "see that it is up, and what mlaunch -v says of the way to it"},
     [FINDING_ONE_MACHINE] = {"reach", "one-machine", FINDING_ERROR,
                              "name each machine once, and give it more slots instead"},
     [FINDING_CLOCK] = {"reach", "clock", FINDING_WARNING, "let chrony or ntpd set the clocks"},

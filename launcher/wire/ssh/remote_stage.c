@@ -133,6 +133,27 @@ void remote_stage_name(char out[REMOTE_STAGE_NAME], const char *build, const str
     snprintf(out, REMOTE_STAGE_NAME, "%s-%s", build, set->name);
 }
 
+/* Why g->dir cannot be made, for which SFTP's `word` is often "failure": OpenSSH's server has no
+ * code for a file system that is read-only or full. This asks for the one that it would lie on. */
+static int mkdir_explain(struct stage *g, const char *word, struct fault *why)
+{
+    char above[sizeof(g->dir)];
+    sftp_statvfs_t fs;
+
+    snprintf(above, sizeof(above), "%.*s", (int)(strrchr(g->dir, '/') - g->dir), g->dir);
+    fs = sftp_statvfs(g->sftp, *above ? above : "/");
+    if (fs && (fs->f_flag & SSH_FXE_STATVFS_ST_RDONLY))
+        word = strerror(EROFS);
+    else if (fs && (fs->f_bavail == 0 || (fs->f_files && fs->f_ffree == 0)))
+        word = strerror(ENOSPC);
+    if (fs)
+        sftp_statvfs_free(fs);
+    return fault_set(why, ML_ERR_SYSTEM,
+                     "cannot make the directory %s: %s; make it writable, or install mlaunch there "
+                     "(--agent names its place)",
+                     g->dir, word);
+}
+
 /* HOME/.cache, HOME/.cache/mlaunch, the copies' directory, and in it python/mlaunch. */
 static int directories_make(struct stage *g, const char *home, const char *build,
                             const struct host_set *set, struct fault *why)
@@ -150,12 +171,12 @@ static int directories_make(struct stage *g, const char *home, const char *build
         if (levels[i][1] == '\0')
             continue;
         if (sftp_mkdir(g->sftp, g->dir, 0700) < 0) {
+            const char *word = sftp_word(g); /* the next request has its own */
             sftp_attributes a = sftp_stat(g->sftp, g->dir);
             int rc = 0;
 
             if (!a || a->type != SSH_FILEXFER_TYPE_DIRECTORY)
-                rc = fault_set(why, ML_ERR_SYSTEM, "cannot make the directory %s: %s", g->dir,
-                               sftp_word(g));
+                rc = mkdir_explain(g, word, why);
             else if (i > 0) /* ~/.cache is for all programs */
                 rc = directory_secure(g, a, why);
             sftp_attributes_free(a);
