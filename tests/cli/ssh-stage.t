@@ -190,6 +190,15 @@ check_status 125 "… for mlaunch verify" \
 check_match "^error .* host $H2: cannot make .*$remedy; see that it is up, and what mlaunch -v says" \
     "$OUT" "… which has the remedy too"
 must on "$H2" umount "$home"
+# A copy that is there runs, but none of another build can follow.
+must on "$H2" mount --bind "$home/.cache" "$home/.cache"
+check "an agent is copied" ml -H "$H2" -n 1 -- true
+must on "$H2" mount -o remount,bind,ro "$home/.cache"
+"$MLAUNCH" verify --quick --ssh-config "$NETNS_SSH_CONFIG" -H "$H2" > "$T/all" 2>&1
+check_match "^warning  limits  host $H2: no file can be made in the home directory: Read-only file system; make it writable, or install" \
+    "$T/all" "mlaunch verify sees a home directory that became read-only"
+must on "$H2" umount "$home/.cache"
+must on "$H2" sh -c "rm -rf $home/.cache/mlaunch"
 # A C library that is too old is named before anything is copied.
 fake() { printf '#!/bin/sh\n%s\n' "$2" > "$NETNS_DIR/bin/$1" && chmod +x "$NETNS_DIR/bin/$1"; }
 fake getconf 'echo glibc 2.3'

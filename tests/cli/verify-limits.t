@@ -66,6 +66,16 @@ alike '^warning  limits  host b: /dev/shm has room for 1.0M \(at least 64M\); fr
 CHANGE='"$COVER" /tmp size=2m'
 alike '^warning  limits  host b: /tmp has room for 2.0M \(at least 64M\)' "a small /tmp"
 mkdir "$T/home"
+# Where jobs can make nothing at all.
+CHANGE='mount -o remount,ro /tmp'
+alike '^error    limits  host b: no file can be made in /tmp: Read-only file system; make it writable' \
+    "a read-only /tmp"
+CHANGE='mount -t tmpfs -o ro t /dev/shm'
+alike '^error    limits  host b: no file can be made in /dev/shm: Read-only file system; mount a tmpfs .*, or start jobs with --backend tcp --local net$' \
+    "a read-only /dev/shm"
+CHANGE='mount -t tmpfs -o size=64k t /dev/shm; head -c 65536 /dev/zero > /dev/shm/full'
+alike '^error    limits  host b: no file can be made in /dev/shm: No space left on device; ' \
+    "a full /dev/shm"
 CHANGE='mount -t tmpfs -o size=2m t "$TMPDIR/home"; export HOME=$TMPDIR/home'
 alike '^warning  limits  host b: the home directory has room for 2.0M \(at least 64M\)' "a full home directory"
 group=$(sed -n 's/^0:://p' /proc/self/cgroup)

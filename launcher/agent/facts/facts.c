@@ -8,6 +8,7 @@
 #include "launcher/agent/facts/facts_modules.h"
 #include "launcher/agent/facts/facts_rdma_linux.h"
 #include "launcher/agent/facts/facts_system_linux.h"
+#include "launcher/agent/facts/facts_writing.h"
 #include "launcher/agent/host/working_directory.h"
 #include "launcher/base/process/file_sum.h"
 #include "launcher/base/text/program_path.h"
@@ -92,6 +93,8 @@ void facts_gather(const json_t *question, json_t *out)
     if (*root)
         return;
     json_object_set_new(out, "limits", facts_limits_read());
+    if (json_is_true(json_object_get(question, "try")))
+        facts_writing_try(json_object_get(out, "limits"));
     json_object_set_new(out, "files", files_read(question));
     json_object_set_new(out, "modules", facts_modules_read(json_object_get(question, "modules")));
     clock_gettime(CLOCK_REALTIME, &now);

@@ -52,7 +52,8 @@ static void program_add(json_t *question, const struct fact_survey *s, const str
 
 json_t *fact_survey_question(const struct fact_survey *s, int host)
 {
-    json_t *question = json_pack("{ss sb}", "what", "facts", "jobs", (int)s->with_jobs);
+    json_t *question = json_pack("{ss sb sb}", "what", "facts", "jobs", (int)s->with_jobs, "try",
+                                 (int)s->with_files);
     char root[4096];
 
     s->asked_at[host] = now_s();

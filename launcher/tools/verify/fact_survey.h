@@ -13,6 +13,7 @@ struct fact_survey {
     const char *cwd;                   /* with it, the caller's directory, or "" */
     const struct string_list *modules; /* Python's, to be compared; or NULL */
     bool with_jobs;
+    bool with_files; /* hosts try to make files where jobs do */
 
     /* Filled in; one for each host. */
     struct host_facts *hosts;

@@ -42,6 +42,13 @@ static const struct finding_rule {
     [FINDING_TMP] = {"limits", "tmp", FINDING_WARNING, "free some space"},
     [FINDING_CACHE] = {"limits", "cache", FINDING_WARNING,
                        "free some space, as the agent is copied there"},
+    [FINDING_NO_SHM] = {"limits", "no-shm", FINDING_ERROR,
+                        "mount a tmpfs there that this user may write to, or start jobs with "
+                        "--backend tcp --local net"},
+    [FINDING_NO_TMP] = {"limits", "no-tmp", FINDING_ERROR,
+                        "make it writable to this user, with some space, as every job needs it"},
+    [FINDING_NO_CACHE] = {"limits", "no-cache", FINDING_WARNING,
+                          "make it writable, or install mlaunch there (--agent names its place)"},
     [FINDING_CGROUP] = {"limits", "cgroup", FINDING_NOTE,
                         "start no more ranks than that allows, or raise the limit"},
     [FINDING_PROCESS_READ] = {"limits", "process-read", FINDING_NOTE,

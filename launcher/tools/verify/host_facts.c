@@ -122,13 +122,20 @@ static int limits_read(struct host_limits *l, const json_t *limits, struct fault
                {"cache_free_bytes", &l->cache_free},
                {"cgroup_cpus", &l->cgroup_cpus},
                {"cgroup_memory_bytes", &l->cgroup_memory}};
+    const struct {
+        const char *key;
+        char *text;
+    } reasons[] = {{"no_process_read", l->no_process_read},
+                   {"no_tmp", l->no_tmp},
+                   {"no_shm", l->no_shm},
+                   {"no_cache", l->no_cache}};
     int rc = 0;
 
     for (size_t i = 0; i < sizeof(all) / sizeof(*all) && !rc; i++)
         rc = limit_read(limits, all[i].key, all[i].value, why);
-    return rc ? rc
-              : text_read(limits, "no_process_read", l->no_process_read, sizeof(l->no_process_read),
-                          why);
+    for (size_t i = 0; i < sizeof(reasons) / sizeof(*reasons) && !rc; i++)
+        rc = text_read(limits, reasons[i].key, reasons[i].text, HOST_FACT_TEXT, why);
+    return rc;
 }
 
 static int gids_read(struct host_port *p, const json_t *list, struct fault *why)

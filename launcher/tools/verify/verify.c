@@ -160,7 +160,7 @@ static int verify_open(struct verify *v, struct fault *why)
     const char *backend = query_command_flag(&v->c, "backend");
 
     v->survey.c = &v->c;
-    v->survey.with_jobs = true;
+    v->survey.with_jobs = v->survey.with_files = true;
     v->survey.sysfs = query_command_flag(&v->c, "sysfs");
     v->survey.program = query_command_flag(&v->c, "program");
     if (backend && strcmp(backend, "rdma") != 0 && strcmp(backend, "tcp") != 0)

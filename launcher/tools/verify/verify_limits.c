@@ -3,6 +3,8 @@
 #include "launcher/base/text/amount.h"
 #include "launcher/tools/verify/verify_groups.h"
 
+#include <stdio.h>
+
 /* memlock: what a rank registers with a device for 16 peers, each with rings of its own.
  * nofile_least, nproc_least: a program with its library's threads and files. */
 static const double memlock_least = 64 << 20, room_least = 64 << 20;
@@ -30,6 +32,21 @@ static void bytes_check(struct verify *v, int host, enum finding_kind kind, cons
     amount_size(wanted, least);
     finding_add(&v->findings, kind, verify_name(v, host), NULL, "%s %s (at least %s)", what, there,
                 wanted);
+}
+
+/* A place where jobs make files: whether they can, and else whether there is much room. */
+static void place_check(struct verify *v, int host, const char *place, const char *refused,
+                        enum finding_kind kind, double bytes, enum finding_kind full)
+{
+    char what[64];
+
+    if (refused[0]) {
+        finding_add(&v->findings, kind, verify_name(v, host), NULL, "no file can be made in %s: %s",
+                    place, refused);
+        return;
+    }
+    snprintf(what, sizeof(what), "%s has room for", place);
+    bytes_check(v, host, full, what, bytes, room_least);
 }
 
 static void count_check(struct verify *v, int host, enum finding_kind kind, const char *what,
@@ -71,10 +88,10 @@ void verify_limits(struct verify *v)
                     files > nofile_least ? files : nofile_least);
         count_check(v, i, FINDING_NPROC, "the number of processes is limited to", l->nproc,
                     nproc_least);
-        bytes_check(v, i, FINDING_SHM, "/dev/shm has room for", l->shm_free, room_least);
-        bytes_check(v, i, FINDING_TMP, "/tmp has room for", l->tmp_free, room_least);
-        bytes_check(v, i, FINDING_CACHE, "the home directory has room for", l->cache_free,
-                    room_least);
+        place_check(v, i, "/dev/shm", l->no_shm, FINDING_NO_SHM, l->shm_free, FINDING_SHM);
+        place_check(v, i, "/tmp", l->no_tmp, FINDING_NO_TMP, l->tmp_free, FINDING_TMP);
+        place_check(v, i, "the home directory", l->no_cache, FINDING_NO_CACHE, l->cache_free,
+                    FINDING_CACHE);
         cgroup_check(v, i, h);
         if (l->no_process_read[0])
             finding_add(&v->findings, FINDING_PROCESS_READ, verify_name(v, i), NULL,
