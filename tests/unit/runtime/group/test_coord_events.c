@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_coord_events.c: what becomes of the coordinator's frames: frames that are not valid, deaths,
+ * groups that are broken, answers, mail, and the end of the connection, which is a stand-in.
+ */
+#include "runtime/group/coord_events.h"
+
+#include "common/clock.h"
+#include "coordinator/protocol.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { RANKS = 4, FRAMES = 8, FRAME_SIZE = 128 };
+
+/* The stand-in for the connection: says the frames that the test has given it. */
+struct client {
+    int fd[2]; /* a pipe in which nothing is written */
+    int count, said, polls, sent;
+    bool is_lost;
+    uint8_t type[FRAMES], bytes[FRAMES][FRAME_SIZE];
+    uint32_t size[FRAMES];
+};
+
+int client_fd(const struct client *c)
+{
+    return c->fd[0];
+}
+
+void client_close(struct client *c)
+{
+    close(c->fd[0]);
+    close(c->fd[1]);
+}
+
+int client_send(struct client *c, uint8_t type, const void *payload, uint32_t size,
+                struct fault *why)
+{
+    (void)type, (void)payload, (void)size, (void)why;
+    c->sent++;
+    return 0;
+}
+
+int client_poll(struct client *c, struct frame *out, struct fault *why)
+{
+    int i = c->said;
+
+    c->polls++;
+    if (i == c->count)
+        return c->is_lost ? fault_set(why, ML_ERR_PEER, "the connection ended") : 0;
+    c->said++;
+    *out = (struct frame){.type = c->type[i], .payload = c->bytes[i], .size = c->size[i]};
+    return 1;
+}
+
+struct scene {
+    struct client client;
+    struct coord_events *events;
+    struct group *group; /* number 7, of ranks 0 and 1 */
+    int members[2];
+};
+
+static void hear_bytes(struct scene *s, uint8_t type, const void *bytes, size_t size)
+{
+    struct client *c = &s->client;
+
+    assert_true(c->count < FRAMES && size <= FRAME_SIZE);
+    c->type[c->count] = type;
+    memcpy(c->bytes[c->count], bytes, size);
+    c->size[c->count++] = (uint32_t)size;
+}
+
+static void hear(struct scene *s, uint8_t type, const char *text)
+{
+    hear_bytes(s, type, text, strlen(text));
+}
+
+static int scene_open(void **state)
+{
+    static struct scene scene;
+    struct scene *s = *state = &scene;
+    struct fault why;
+
+    memset(s, 0, sizeof(*s));
+    assert_int_equal(pipe(s->client.fd), 0);
+    assert_int_equal(coord_events_open(&s->events, &s->client, RANKS, &why), 0);
+    s->group = calloc(1, sizeof(*s->group));
+    assert_non_null(s->group);
+    s->members[1] = 1;
+    s->group->id = 7;
+    s->group->size = 2;
+    s->group->members = s->members;
+    s->group->waiting.bell = -1;
+    coord_events_add(s->events, s->group);
+    return 0;
+}
+
+static int scene_close(void **state)
+{
+    struct scene *s = *state;
+
+    coord_events_remove(s->events, s->group);
+    coord_events_close(s->events);
+    free(s->group);
+    return 0;
+}
+
+static void test_invalid(void **state)
+{
+    struct scene *s = *state;
+    struct fault why = {0};
+
+    hear(s, COORD_DEAD, "not JSON");
+    hear(s, COORD_DEAD, "{\"rank\":-1}");
+    hear(s, COORD_DEAD, "{\"rank\":4}");
+    hear(s, COORD_DEAD, "{\"rank\":\"1\"}");
+    hear(s, COORD_BROKEN, "{\"group\":7}");
+    hear(s, COORD_BROKEN, "{\"group\":8,\"code\":-1,\"text\":\"another group\"}");
+    hear(s, COORD_EXCHANGED, "short");
+    hear(s, COORD_RELAYED, "{\"group\":8,\"from\":1,\"word\":{}}");
+    coord_events_read(s->events, NULL);
+    for (int rank = 0; rank < RANKS; rank++)
+        assert_int_equal(coord_events_peer(s->events, rank, &why), PEER_PRESENT);
+    assert_int_equal(coord_events_broken(s->events, s->group, &why), 0);
+    assert_int_equal(coord_events_await(s->events, s->group, clock_ms(), &(struct reply){0}, &why),
+                     ML_ERR_TIMEOUT);
+}
+
+/* The first word about a rank is kept. */
+static void test_peers(void **state)
+{
+    struct scene *s = *state;
+    struct fault why = {0};
+
+    hear(s, COORD_DEAD, "{\"rank\":1,\"text\":\"was killed\"}");
+    hear(s, COORD_LEFT, "{\"rank\":1}");
+    hear(s, COORD_LEFT, "{\"rank\":2}");
+    hear(s, COORD_DEAD, "{\"rank\":3,\"text\":\"\"}");
+    coord_events_read(s->events, NULL);
+    assert_int_equal(coord_events_peer(s->events, 1, &why), PEER_DEAD);
+    assert_string_equal(why.text, "rank 1 was killed");
+    assert_int_equal(coord_events_peer(s->events, 2, &why), PEER_LEFT);
+    assert_string_equal(why.text, "rank 2 has left the job (ml_finalize)");
+    assert_int_equal(coord_events_peer(s->events, 3, &why), PEER_DEAD);
+    assert_string_equal(why.text, "rank 3 is gone");
+    assert_int_equal(coord_events_await(s->events, s->group, -1, &(struct reply){0}, &why),
+                     ML_ERR_PEER);
+    assert_string_equal(why.text, "rank 1 was killed");
+    assert_int_equal(coord_events_await_left(s->events, 2, -1, &why), 0);
+}
+
+/* Every error has a code and a sentence, and the first one stays. */
+static void test_broken(void **state)
+{
+    struct scene *s = *state;
+    struct fault why = {0};
+
+    hear(s, COORD_BROKEN, "{\"group\":7,\"code\":3,\"text\":\"\"}");
+    hear(s, COORD_BROKEN, "{\"group\":7,\"code\":-1,\"text\":\"second\"}");
+    hear(s, COORD_FAILED, "{}");
+    coord_events_read(s->events, NULL);
+    assert_int_equal(coord_events_broken(s->events, s->group, &why), ML_ERR_PEER);
+    assert_string_equal(why.text, "the coordinator ended the group and said no reason");
+    assert_int_equal(coord_events_await_welcome(s->events, -1, NULL, &why), ML_ERR_REFUSED);
+    assert_string_equal(why.text, "the coordinator refuses this rank");
+}
+
+/* After the end of the connection nothing is read or sent, and every wait ends. */
+static void test_lost(void **state)
+{
+    struct scene *s = *state;
+    uint32_t serial = coord_events_serial(s->events);
+    struct fault why = {0};
+    int polls;
+
+    s->client.is_lost = true;
+    coord_events_read(s->events, NULL);
+    polls = s->client.polls;
+    assert_true(coord_events_serial(s->events) != serial);
+    assert_int_equal(coord_events_fd(s->events), -1);
+    assert_int_equal(coord_events_broken(s->events, s->group, &why), ML_ERR_PEER);
+    assert_string_equal(why.text, "the connection ended");
+    assert_int_equal(coord_events_send_bytes(s->events, COORD_LEAVE, "", 0, &why), ML_ERR_PEER);
+    assert_int_equal(coord_events_await_left(s->events, 0, -1, &why), ML_ERR_PEER);
+    assert_int_equal(s->client.sent, 0);
+    assert_int_equal(s->client.polls, polls);
+}
+
+/* An answer to an earlier exchange is not taken for this one's. */
+static void test_answer(void **state)
+{
+    struct scene *s = *state;
+    static const uint8_t early[] = {0, 0, 0, 7, 0, 0, 0, 1, 'a'};
+    static const uint8_t due[] = {0, 0, 0, 7, 0, 0, 0, 2, 'b'};
+    struct fault why = {0};
+    struct reply reply = {0};
+
+    s->group->exchanges = 2;
+    hear_bytes(s, COORD_EXCHANGED, early, sizeof(early));
+    assert_int_equal(coord_events_await(s->events, s->group, clock_ms(), &reply, &why),
+                     ML_ERR_TIMEOUT);
+    hear_bytes(s, COORD_EXCHANGED, due, sizeof(due));
+    assert_int_equal(coord_events_await(s->events, s->group, -1, &reply, &why), 0);
+    assert_int_equal(reply.size, sizeof(due));
+    assert_memory_equal(reply.payload, due, sizeof(due));
+    free(reply.payload);
+}
+
+static void test_mail(void **state)
+{
+    struct scene *s = *state;
+    int from = -1;
+    json_t *word;
+
+    hear(s, COORD_RELAYED, "{\"group\":7,\"from\":1,\"word\":{\"a\":1}}");
+    hear(s, COORD_RELAYED, "{\"group\":7,\"from\":0,\"word\":{\"b\":1}}");
+    coord_events_read(s->events, NULL);
+    word = coord_events_mail(s->events, s->group, &from);
+    assert_int_equal(from, 1);
+    assert_non_null(json_object_get(word, "a"));
+    json_decref(word); /* the second is left to the scene's end */
+}
+
+#define SCENE_TEST(test) cmocka_unit_test_setup_teardown(test, scene_open, scene_close)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        SCENE_TEST(test_invalid), SCENE_TEST(test_peers),  SCENE_TEST(test_broken),
+        SCENE_TEST(test_lost),    SCENE_TEST(test_answer), SCENE_TEST(test_mail),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
