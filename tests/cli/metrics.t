@@ -251,7 +251,16 @@ def raw(text, half=False):
 
 with urllib.request.urlopen(url, timeout=60) as r:
     print(r.status, r.headers["Content-Type"], b"mlaunch_host_up 1\n" in r.read())
-print(raw(b"HEAD /metrics HTTP/1.1\r\nHost: x\r\n\r\n").count(b"mlaunch_"))
+print(raw(b"HEAD /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n").count(b"mlaunch_"))
+def status_of(path, host):
+    answer = raw(b"GET " + path + b" HTTP/1.1\r\nHost: " + host + b"\r\n\r\n")
+    return int(answer.split(b" ")[1]), b"only the Hosts localhost, 127.0.0.1, [::1]" in answer
+
+print({status_of(b"/", host) for host in (b"localhost", b"LOCALHOST:80", b"127.0.0.1:1",
+                                          b"127.1.2.3", b"[::1]", b"[::1]:9")})
+print({status_of(b"/metrics", host) for host in (
+    b"evil.example", b"evil.example:9764", b"127.evil.example", b"localhost.evil.example", b"",
+    b"[::1", b"[::1]x", b"10.0.0.1", b"x" * 1000, b"localhost\r\nhost\t: evil.example")})
 for request in (b"GET / HTTP/1.1\r\n\r\n", b"POST /metrics HTTP/1.1\r\n\r\n", b"hello\r\n\r\n",
                 b"GET /metrics FTP\r\n\r\n", b"\r\n\r\n", b"GET /" + b"x" * 100000):
     print(raw(request).split(b"\r\n")[0].decode())
@@ -278,6 +287,8 @@ for words in (b"", b"GET /metr", b"GET / HTTP/1.1\r\n\r\n"):
 END
 check_output "200 text/plain; version=0.0.4; charset=utf-8 True
 0
+{(404, False)}
+{(421, True)}
 HTTP/1.1 404 Not Found
 HTTP/1.1 405 Method Not Allowed
 HTTP/1.1 400 Bad Request

@@ -7,6 +7,7 @@
 #include <netdb.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 /* Splits "[name]:port", "name:port" or "port". False: it is none of them. */
 static bool where_split(const char *where, char *name, size_t size, uint16_t *port)
@@ -68,6 +69,7 @@ static int every_listen(struct metric_listen *out, uint16_t port, int backlog,
 
 int metric_listen_open(struct metric_listen *out, const char *where, int backlog, struct fault *why)
 {
+    char ip[ADDRESS_TEXT];
     struct address bound;
     uint16_t port;
     int rc;
@@ -89,5 +91,23 @@ int metric_listen_open(struct metric_listen *out, const char *where, int backlog
     if (rc)
         return fault_wrap(why, "--listen %.80s", where);
     address_format(&bound, out->address);
+    address_format_ip(&bound, ip);
+    out->is_loopback = address_is_loopback(ip);
     return 0;
+}
+
+bool metric_listen_is_host(const struct metric_listen *l, const char *host)
+{
+    char text[sizeof(l->name) + 8], name[sizeof(l->name)];
+    bool has_port = host[0] == '[' ? strstr(host, "]:") != NULL : strchr(host, ':') != NULL;
+    uint16_t port;
+
+    if (!l->is_loopback)
+        return true;
+    if (strlen(host) >= sizeof(l->name))
+        return false;
+    snprintf(text, sizeof(text), "%s%s", host, has_port ? "" : ":80");
+    return where_split(text, name, sizeof(name), &port) &&
+           (strcasecmp(name, "localhost") == 0 || strcasecmp(name, l->name) == 0 ||
+            (address_is_literal(name) && address_is_loopback(name)));
 }

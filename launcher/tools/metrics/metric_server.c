@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -117,12 +118,33 @@ static void client_wait(struct metric_client *c)
     }
 }
 
+/* False: one of the lines names another Host than this one. A program may leave it out; no browser
+ * does. */
+static bool is_host_ours(const struct metric_server *s, char *lines)
+{
+    char *next = lines;
+
+    while (next) {
+        char *line = strsep(&next, "\n"), *value;
+
+        line[strcspn(line, "\r")] = '\0';
+        if (strncasecmp(line, "Host", 4) != 0 || line[4 + strspn(line + 4, " \t")] != ':')
+            continue;
+        value = strchr(line, ':') + 1;
+        value += strspn(value, " \t");
+        value[strcspn(value, " \t")] = '\0';
+        if (!metric_listen_is_host(&s->listen, value))
+            return false;
+    }
+    return true;
+}
+
 /* `head`: the request up to its empty line. */
 static void client_read_request(struct metric_client *c, char *head)
 {
-    char *method = head, *path, *version;
+    char *method = strsep(&head, "\n"), *path, *version;
 
-    head[strcspn(head, "\r\n")] = '\0';
+    method[strcspn(method, "\r")] = '\0';
     path = strchr(method, ' ');
     version = path ? strchr(path + 1, ' ') : NULL;
     if (!version || strncmp(version + 1, "HTTP/1.", 7) != 0) {
@@ -132,7 +154,11 @@ static void client_read_request(struct metric_client *c, char *head)
     *path++ = *version = '\0';
     path[strcspn(path, "?")] = '\0';
     c->is_head = strcmp(method, "HEAD") == 0;
-    if (strcmp(path, "/metrics") != 0)
+    if (head && !is_host_ours(c->server, head))
+        client_refuse(c, "421 Misdirected Request",
+                      "on a loopback address only the Hosts localhost, 127.0.0.1, [::1] and the "
+                      "name of --listen are answered");
+    else if (strcmp(path, "/metrics") != 0)
         client_refuse(c, "404 Not Found", "the metrics of mlaunch are at /metrics");
     else if (!c->is_head && strcmp(method, "GET") != 0)
         client_refuse(c, "405 Method Not Allowed\r\nAllow: GET, HEAD", "only GET and HEAD");
