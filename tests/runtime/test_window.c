@@ -219,7 +219,7 @@ static void leave_descriptors(int left)
     REQUIRE(setrlimit(RLIMIT_NOFILE, &limit) == 0);
 }
 
-/* Creates a window for which rank 1 has so many descriptors: all ranks get the same. */
+/* Creates a window while rank 1 may open `left` more descriptors; sees that all get the same. */
 static int create_with(int left, ml_group *g, int rank, ml_window **w)
 {
     struct rlimit all;
