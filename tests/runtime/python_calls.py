@@ -307,12 +307,13 @@ def slips(w):
             (w.reduce_scatter, "data", None, a), (w.reduce_scatter, "out", a, None),
             (w.all_gather, "data", None, a), (w.all_gather, "out", a, None),
             (w.all_to_all, "data", None), (w.broadcast, "data", None),
-            (w.gather, "data", None, a, w.rank), (w.gather, "out", a, None, w.rank),
+            (w.gather, "data", None, a, w.rank),
             (w.scatter, "data", None, a, w.rank), (w.scatter, "out", a, None, w.rank),
             (w.send, "data", None, 0), (w.recv, "out", None, 0),
             (w.sendrecv, "data", None, 0, a, 0), (w.sendrecv, "out", a, 0, None, 0),
             (w.start_all_reduce, "data", None)):
         refused(bad, name + ": NoneType can't be used as a contiguous", call, *arguments)
+    refused(bad, "out: root needs one of %d x " % w.size, w.gather, a, None, w.rank)
     w.barrier()  # and nothing is broken by a slip
 
 

@@ -111,6 +111,10 @@ def arrays(w):
     refused(["data", "int64", "out", "float64"], w.all_gather, np.array([1, 2, 3]),
             np.zeros((w.size, 3)))
     refused(["complex128", "data.view('float64')"], w.all_reduce, np.zeros(2, "c16"))
+    masked = np.ma.masked_array(np.ones(2), [True, False])
+    refused(["mask", "data = data.filled(0)", "data.data"], w.all_reduce, masked)
+    refused(["out", "mask"], w.all_gather, np.ones(2), masked)
+    refused(["out: root needs one of %d x 16 bytes" % w.size], w.gather, np.ones(2), root=w.rank)
     refused(["'g'", "astype"], w.all_reduce, np.zeros(2, "g"))
     refused(["op", "mlaunch.MAX"], w.all_reduce, np.zeros(2), op=np.maximum)
     refused(["type", "mlaunch.FLOAT32"], w.all_reduce, np.zeros(2), type=np.float32)

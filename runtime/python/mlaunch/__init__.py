@@ -374,6 +374,10 @@ class _Buffer:
         if obj is None and may_be_none:
             self.address, self.size, self.type = None, 0, None
             return
+        # numpy would give the elements below the mask as well.
+        if hasattr(obj, "filled") and hasattr(obj, "mask"):
+            raise Error(ERR_ARGUMENT, "%s: its mask would not count: write %s = %s.filled(0), or "
+                        "give %s.data for all elements" % (what, what, what, what))
         try:
             _get_buffer(obj, ctypes.byref(self.view),
                         _C_CONTIGUOUS | _FORMAT | (_WRITABLE if writable else 0))
@@ -832,11 +836,13 @@ class Group(_Bound):
     def gather(self, data: Buffer, out: Buffer = None, root: int = 0) -> Buffer:
         """root's out gets every rank's data, in the order of ranks; the others need no out."""
         root = _integer("root", root)
-        with _Buffer("data", data, False) as a, \
-                _Buffer("out", out if root == self.rank else None, True, root != self.rank) as b:
-            _need(root != self.rank or b.size == a.size * self.size,
-                  "out: %d bytes, %d ranks have %d each", b.size, self.size, a.size)
-            return self._move("gather", a, b, out, a.address, b.address, a.size, root)
+        with _Buffer("data", data, False) as a:
+            _need(root != self.rank or out is not None, "out: root needs one of %d x %d bytes",
+                  self.size, a.size)
+            with _Buffer("out", out if root == self.rank else None, True, True) as b:
+                _need(root != self.rank or b.size == a.size * self.size,
+                      "out: %d bytes, %d ranks have %d each", b.size, self.size, a.size)
+                return self._move("gather", a, b, out, a.address, b.address, a.size, root)
 
     @_public
     def scatter(self, data: Buffer, out: Buffer, root: int = 0) -> Buffer:
