@@ -35,7 +35,9 @@ struct coord_events {
     struct fault lost;    /* code != 0: the connection is gone */
     _Atomic bool is_lost; /* the same, for threads without the lock */
     struct group *groups;
-    struct peer *peers; /* per world rank */
+    struct group *watcher; /* whose sleeping thread polls the connection; NULL: none */
+    bool concerns_all;     /* what has been read does */
+    struct peer *peers;    /* per world rank */
     int size;
     json_t *welcome;
     struct fault failed; /* why the coordinator refused this rank */
@@ -157,6 +159,7 @@ static void coord_events_keep_reply(struct coord_events *e, uint32_t group, uint
 
     if (!g)
         return;
+    g->inbox.has_come = true;
     copy = malloc((size_t)f->size + 1);
     if (!copy) {
         fault_set(&g->inbox.broken, ML_ERR_MEMORY, "out of memory for the coordinator's answer");
@@ -166,6 +169,7 @@ static void coord_events_keep_reply(struct coord_events *e, uint32_t group, uint
     ((char *)copy)[f->size] = '\0';
     free(g->inbox.reply.payload);
     g->inbox.reply = (struct reply){seq, copy, f->size};
+    g->inbox.has_come = true;
     /* cppcheck-suppress memleak ; g->inbox.reply owns it */
 }
 
@@ -194,6 +198,7 @@ static void coord_events_on_peer(struct coord_events *e, json_t *j, enum peer_st
         rank >= e->size || e->peers[rank].state != PEER_PRESENT)
         return;
     e->peers[rank].state = state;
+    e->concerns_all = true;
     e->peers[rank].text = text && *text ? strdup(text) : NULL;
 }
 
@@ -206,10 +211,11 @@ static void coord_events_on_broken(struct coord_events *e, json_t *j)
     if (json_unpack(j, "{s:i, s:i, s:s}", "group", &group, "code", &code, "text", &text) != 0)
         return;
     g = coord_events_group(e, (uint32_t)group);
-    if (g && !g->inbox.broken.code)
-        fault_set(
-            &g->inbox.broken, code < 0 ? code : ML_ERR_PEER, "%s",
-            coord_events_sentence(text, "the coordinator ended the group and said no reason"));
+    if (!g || g->inbox.broken.code)
+        return;
+    fault_set(&g->inbox.broken, code < 0 ? code : ML_ERR_PEER, "%s",
+              coord_events_sentence(text, "the coordinator ended the group and said no reason"));
+    g->inbox.has_come = true;
 }
 
 static void coord_events_on_failed(struct coord_events *e, json_t *j)
@@ -242,6 +248,7 @@ static void coord_events_on_relayed(struct coord_events *e, json_t *j)
     g = coord_events_group(e, (uint32_t)group);
     if (!g)
         return;
+    g->inbox.has_come = true;
     m = calloc(1, sizeof(*m));
     if (!m) {
         fault_set(&g->inbox.broken, ML_ERR_MEMORY, "out of memory for a message from rank %d",
@@ -300,6 +307,20 @@ static int coord_events_take_frame(struct coord_events *e, const struct frame *f
     return 0;
 }
 
+/* Wakes those whom what has been read concerns, and no others: a window's thread sleeps for its
+ * whole life, and there may be a thousand of them. */
+static void coord_events_ring(struct coord_events *e, const struct group *reader)
+{
+    for (struct group *g = e->groups; g; g = g->inbox.next) {
+        bool is_due = g->inbox.has_come || e->concerns_all;
+
+        g->inbox.has_come = false;
+        if (is_due && g != reader && g->waiting.bell >= 0)
+            bell_ring(g->waiting.bell);
+    }
+    e->concerns_all = false;
+}
+
 static void coord_events_read_locked(struct coord_events *e, const struct group *reader)
 {
     struct frame f;
@@ -318,20 +339,53 @@ static void coord_events_read_locked(struct coord_events *e, const struct group 
     if (rc < 0) {
         fault_set(&e->lost, rc == ML_ERR_MEMORY ? rc : ML_ERR_PEER, "%s", why.text);
         atomic_store(&e->is_lost, true);
-        any = true;
+        e->concerns_all = any = true;
     }
     if (!any)
         return;
     atomic_fetch_add_explicit(&e->serial, 1, memory_order_release);
-    for (struct group *g = e->groups; g; g = g->inbox.next)
-        if (g != reader && g->waiting.bell >= 0)
-            bell_ring(g->waiting.bell);
+    coord_events_ring(e, reader);
 }
 
 void coord_events_read(struct coord_events *e, const struct group *reader)
 {
     pthread_mutex_lock(&e->lock);
     coord_events_read_locked(e, reader);
+    pthread_mutex_unlock(&e->lock);
+}
+
+int coord_events_sleep_begin(struct coord_events *e, struct group *g)
+{
+    int fd = coord_events_fd(e);
+
+    if (fd < 0 || g->waiting.bell < 0)
+        return fd;
+    pthread_mutex_lock(&e->lock);
+    g->inbox.sleeps = true;
+    if (!e->watcher)
+        e->watcher = g;
+    if (e->watcher != g)
+        fd = -1;
+    pthread_mutex_unlock(&e->lock);
+    return fd;
+}
+
+void coord_events_sleep_end(struct coord_events *e, struct group *g)
+{
+    struct group *heir = NULL;
+
+    if (!e->client || g->waiting.bell < 0)
+        return;
+    pthread_mutex_lock(&e->lock);
+    g->inbox.sleeps = false;
+    if (e->watcher == g)
+        e->watcher = NULL;
+    if (!e->watcher)
+        heir = e->groups;
+    while (heir && !heir->inbox.sleeps)
+        heir = heir->inbox.next;
+    if (heir)
+        bell_ring(heir->waiting.bell); /* it begins to sleep again, as the watcher */
     pthread_mutex_unlock(&e->lock);
 }
 
@@ -441,17 +495,23 @@ void coord_events_break(struct coord_events *e, const struct group *g, const str
 
 /* Sleeps until the coordinator or another thread has news, at most until deadline_ms (-1: without
  * end). */
-static int coord_events_sleep(struct coord_events *e, const struct group *g, int64_t deadline_ms,
+static int coord_events_sleep(struct coord_events *e, struct group *g, int64_t deadline_ms,
                               struct fault *why)
 {
-    struct pollfd p[2] = {{.fd = coord_events_fd(e), .events = POLLIN},
-                          {.fd = g ? g->waiting.bell : -1, .events = POLLIN}};
+    struct pollfd p[2] = {
+        {.fd = g ? coord_events_sleep_begin(e, g) : coord_events_fd(e), .events = POLLIN},
+        {.fd = g ? g->waiting.bell : -1, .events = POLLIN}};
     int rc = poll(p, 2, deadline_ms < 0 ? -1 : clock_left_ms(deadline_ms));
+    int err = errno;
 
-    if (rc < 0 && errno != EINTR)
-        return fault_os(why, ML_ERR_SYSTEM, errno, "poll");
-    if (g && p[1].revents)
+    if (rc > 0 && p[0].revents)
+        coord_events_read(e, g);
+    if (rc > 0 && p[1].revents)
         bell_silence(g->waiting.bell);
+    if (g)
+        coord_events_sleep_end(e, g);
+    if (rc < 0 && err != EINTR)
+        return fault_os(why, ML_ERR_SYSTEM, err, "poll");
     if (rc == 0)
         return fault_set(why, ML_ERR_TIMEOUT, "no answer from the coordinator in time");
     return 0;

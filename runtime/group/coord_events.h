@@ -37,6 +37,12 @@ struct group *coord_events_busy_group(
  * whose bell is not rung. */
 void coord_events_read(struct coord_events *e, const struct group *reader);
 
+/* Around a sleep of g's thread that its bell ends. One of the sleepers watches the connection for
+ * all: *_begin returns what to poll as well, or -1. If that is readable, call coord_events_read
+ * before *_end, which gives the watch to another sleeper. */
+int coord_events_sleep_begin(struct coord_events *e, struct group *g);
+void coord_events_sleep_end(struct coord_events *e, struct group *g);
+
 /* 0, or the code and the sentence with which the coordinator broke g or was lost. */
 int coord_events_broken(struct coord_events *e, const struct group *g, struct fault *why);
 

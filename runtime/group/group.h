@@ -107,6 +107,8 @@ struct inbox {
     struct fault broken; /* code != 0: the coordinator said BROKEN */
     struct reply reply;
     struct mail *mail;  /* what members sent to this rank through the coordinator, oldest first */
+    bool has_come;      /* any of the above, since its owner's bell was last looked at */
+    bool sleeps;        /* its thread is between coord_events_sleep_begin and _end */
     struct group *next; /* among all groups of the process */
 };
 

@@ -253,27 +253,41 @@ static int wait_gather(struct group *g, int count)
     return count;
 }
 
+/* What poll() returns for the first `count` entries. */
+static int wait_poll(struct group *g, int count, int timeout_ms)
+{
+    struct coord_events *n = g->world->coord_events;
+    int rc, err;
+
+    g->waiting.polls[1].fd = coord_events_sleep_begin(n, g);
+    rc = poll(g->waiting.polls, (nfds_t)count, timeout_ms);
+    err = errno;
+    if (rc > 0 && g->waiting.polls[1].revents)
+        coord_events_read(n, g);
+    coord_events_sleep_end(n, g);
+    errno = err;
+    return rc;
+}
+
 static int wait_sleep(struct group *g, int timeout_ms, struct fault *why)
 {
     struct coord_events *n = g->world->coord_events;
     int count, rc = 0;
 
     g->waiting.polls[0] = (struct pollfd){.fd = g->waiting.bell, .events = POLLIN};
-    g->waiting.polls[1] = (struct pollfd){.fd = coord_events_fd(n), .events = POLLIN};
+    g->waiting.polls[1] = (struct pollfd){.fd = -1, .events = POLLIN};
     g->waiting.polls[2] = (struct pollfd){.fd = g->waiting.waker, .events = POLLIN};
     count = wait_gather(g, 3);
     if (count > 0 && coord_events_serial(n) == g->waiting.events_seen)
-        rc = poll(g->waiting.polls, (nfds_t)count, timeout_ms);
+        rc = wait_poll(g, count, timeout_ms);
     else
-        g->waiting.polls[0].revents = g->waiting.polls[1].revents = 0;
+        g->waiting.polls[0].revents = 0;
     if (rc < 0 && errno != EINTR)
         return fault_os(why, ML_ERR_SYSTEM, errno, "poll");
     for (int i = 0; i < g->active_count; i++)
         g->active[i]->ops->wake(g->active[i]);
     if (rc > 0 && g->waiting.polls[0].revents)
         bell_silence(g->waiting.bell);
-    if (rc > 0 && g->waiting.polls[1].revents)
-        coord_events_read(n, g);
     return 0;
 }
 

@@ -707,6 +707,58 @@ static void test_again(void **state)
     on_all(again);
 }
 
+/* How often the windows' threads of this process have gone to sleep so far. */
+static unsigned long sleeps(void)
+{
+    DIR *dir = opendir("/proc/self/task");
+    const struct dirent *entry;
+    unsigned long all = 0, n;
+
+    while (dir && (entry = readdir(dir))) {
+        char path[300], line[200];
+        bool is_ours = false;
+        FILE *f;
+
+        snprintf(path, sizeof(path), "/proc/self/task/%s/status", entry->d_name);
+        f = fopen(path, "r");
+        while (f && fgets(line, sizeof(line), f)) {
+            is_ours |= strcmp(line, "Name:\tmlaunch\n") == 0;
+            if (is_ours && sscanf(line, "voluntary_ctxt_switches: %lu", &n) == 1)
+                all += n;
+        }
+        if (f)
+            fclose(f);
+    }
+    closedir(dir);
+    return all;
+}
+
+/* A window that is made or freed doesn't wake the threads of all others. */
+static void crowd(struct job *j, int rank)
+{
+    enum { WINDOWS = 100, MORE = 20 };
+    unsigned long before;
+    ml_window *w;
+    ml_group *g;
+
+    (void)j;
+    (void)rank;
+    REQUIRE(ml_init(&g) == 0);
+    for (int i = 0; i < WINDOWS; i++)
+        REQUIRE(ml_window_create(g, NULL, 8, &w) == 0);
+    before = sleeps();
+    for (int i = 0; i < MORE; i++)
+        REQUIRE(ml_window_create(g, NULL, 8, &w) == 0);
+    REQUIRE(sleeps() - before < (unsigned long)WINDOWS * MORE);
+    REQUIRE(ml_finalize() == 0);
+}
+
+static void test_crowd(void **state)
+{
+    (void)state;
+    job_do(&all_shm, crowd);
+}
+
 /* --- death ------------------------------------------------------------------------------------ */
 
 enum { NOTICED_MS = 2000 };
@@ -880,9 +932,9 @@ int main(void)
         cmocka_unit_test(test_alone),      cmocka_unit_test(test_many),
         cmocka_unit_test(test_unmapped),   cmocka_unit_test(test_threads),
         cmocka_unit_test(test_much),       cmocka_unit_test(test_progress),
-        cmocka_unit_test(test_again),      cmocka_unit_test(test_in_flight),
-        cmocka_unit_test(test_short_puts), cmocka_unit_test(test_short_gets),
-        cmocka_unit_test(test_death),
+        cmocka_unit_test(test_crowd),      cmocka_unit_test(test_again),
+        cmocka_unit_test(test_in_flight),  cmocka_unit_test(test_short_puts),
+        cmocka_unit_test(test_short_gets), cmocka_unit_test(test_death),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
