@@ -15,7 +15,7 @@ def dial():
 
 
 def post(path, body, head=""):
-    return (f"POST {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n{head}"
+    return (f"POST {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{head}"
             f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n{body}").encode()
 
 
@@ -67,7 +67,7 @@ healthy()
 
 # 300 connections that say nothing; those beyond the limit wait until others go.
 many = [dial() for i in range(300)]
-many[0].sendall(b"GET /health HTTP/1.1\r\nHost: a\r\n\r\n")
+many[0].sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
 assert b'"ok":true' in many[0].recv(4096)
 for s in many:
     s.close()

@@ -29,6 +29,14 @@ r = json.load(open(sys.argv[1]))
 print(json.dumps({k: r[k] for k in "ok world_size rank model queue_max queue_size".split()}))' "$T/health"
 check "/v1/models" curl -s "localhost:$PORT/v1/models"
 check_match '"id":"tiny","object":"model"' "$OUT" "it names the model"
+for host in evil.example 127.evil.example:80 10.0.0.1; do
+    check "another site's name, $host" curl -s "localhost:$PORT/v1/models" -H "Host: $host"
+    check_match '"message": *"on a loopback address only the Hosts localhost' "$OUT" "is refused"
+done
+for host in LOCALHOST 127.0.0.1:1 '[::1]:9'; do
+    check "a name of this host, $host" curl -s "localhost:$PORT/v1/models" -H "Host: $host"
+    check_match '"id":"tiny","object":"model"' "$OUT" "is answered"
+done
 check "chat" curl -s "localhost:$PORT/v1/chat/completions" -H 'Content-Type: application/json' \
     -d '{"messages":[{"role":"user","content":"hello"}],"max_tokens":64}'
 cp "$OUT" "$T/chat"

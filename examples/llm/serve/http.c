@@ -3,9 +3,11 @@
 
 #include "../steps/monotonic.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <event2/buffer.h>
 #include <event2/bufferevent.h>
+#include <event2/keyvalq_struct.h>
 #include <event2/listener.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -13,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -31,7 +34,8 @@ struct http {
     struct event *look;
     http_on_request *on_request;
     void *arg;
-    bool is_stopped;
+    bool is_stopped, is_loopback;
+    char name[256]; /* `host`, as it was given */
     uint32_t count;
     struct http_connection connections[HTTP_CONNECTIONS_MOST + 1];
 };
@@ -184,6 +188,55 @@ static void evhttp_limit(struct evhttp *evhttp)
     evhttp_set_flags(evhttp, EVHTTP_SERVER_LINGERING_CLOSE);
 }
 
+/* 127.0.0.0/8 or ::1 */
+static bool is_loopback(const char *ip)
+{
+    struct in6_addr v6;
+    struct in_addr v4;
+
+    if (inet_pton(AF_INET, ip, &v4) == 1)
+        return ntohl(v4.s_addr) >> 24 == 127;
+    return inet_pton(AF_INET6, ip, &v6) == 1 && IN6_IS_ADDR_LOOPBACK(&v6);
+}
+
+static bool is_bound_to_loopback(int fd)
+{
+    struct sockaddr_storage a;
+    socklen_t size = sizeof(a);
+    char ip[NI_MAXHOST];
+
+    return getsockname(fd, (struct sockaddr *)&a, &size) == 0 &&
+           getnameinfo((struct sockaddr *)&a, size, ip, sizeof(ip), NULL, 0, NI_NUMERICHOST) == 0 &&
+           is_loopback(ip);
+}
+
+/* `value`: "name", "name:port" or "[address]:port" */
+static bool is_name_of(const struct http *h, const char *value)
+{
+    char name[sizeof(h->name)];
+    bool is_v6 = value[0] == '[';
+    size_t length = strcspn(value + is_v6, is_v6 ? "]" : ":");
+
+    if (length >= sizeof(name))
+        return false;
+    memcpy(name, value + is_v6, length);
+    name[length] = '\0';
+    return strcasecmp(name, "localhost") == 0 || strcasecmp(name, h->name) == 0 ||
+           is_loopback(name);
+}
+
+bool http_is_host(const struct http *h, struct evhttp_request *request)
+{
+    const struct evkeyval *one;
+
+    if (!h->is_loopback)
+        return true;
+    for (one = evhttp_request_get_input_headers(request)->tqh_first; one; one = one->next.tqe_next)
+        if (strcasecmp(one->key, "Host") == 0 && !is_name_of(h, one->value))
+            return false;
+    return true;
+}
+
 struct http *http_open(struct event_base *base, const char *host, uint16_t port,
                        http_on_request *on_request, void *arg, char *error, size_t size)
 {
@@ -196,6 +249,8 @@ struct http *http_open(struct event_base *base, const char *host, uint16_t port,
     snprintf(error, size, "out of memory");
     if (!h)
         goto fail;
+    snprintf(h->name, sizeof(h->name), "%s", host);
+    h->is_loopback = is_bound_to_loopback(fd);
     h->on_request = on_request;
     h->arg = arg;
     h->evhttp = evhttp_new(base);

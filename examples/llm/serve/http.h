@@ -31,6 +31,9 @@ typedef void http_on_request(struct evhttp_request *request, void *arg);
 struct http *http_open(struct event_base *base, const char *host, uint16_t port,
                        http_on_request *on_request, void *arg, char *error, size_t size);
 uint16_t http_port(const struct http *h);
+/* True if the request names this server. On loopback its Host must be localhost, a loopback address
+ * or `host`: a page of another site whose name leads to 127.0.0.1 (DNS rebinding) has its own. */
+bool http_is_host(const struct http *h, struct evhttp_request *request);
 void http_stop_listening(struct http *h);
 uint32_t http_connections(struct http *h);
 bool http_is_flushed(struct http *h); /* nothing waits to be sent */

@@ -93,6 +93,14 @@ void routes_request(struct service_facts *f, struct evhttp_request *request)
     const char *path = uri ? evhttp_uri_get_path(uri) : NULL;
     char sentence[160];
 
+    if (!http_is_host(f->http, request)) {
+        json_send(request, 421,
+                  answer_error(421,
+                               "on a loopback address only the Hosts localhost, 127.0.0.1, [::1] "
+                               "and that of --host are answered",
+                               NULL));
+        return;
+    }
     for (size_t i = 0; path && i < sizeof(routes) / sizeof(routes[0]); i++) {
         const char *allowed = routes[i].method == EVHTTP_REQ_GET ? "GET, HEAD" : "POST";
 
