@@ -137,6 +137,21 @@ static bool name_is_right(struct sync_copy *c, const struct tree_entry *e)
            a.st_ino == b.st_ino;
 }
 
+/* Before glibc 2.32 fchmodat() knows no AT_SYMLINK_NOFOLLOW. */
+static int mode_set(int fd, const char *name, mode_t mode)
+{
+    int file, rc = fchmodat(fd, name, mode, AT_SYMLINK_NOFOLLOW);
+
+    if (rc == 0 || errno != EOPNOTSUPP)
+        return rc;
+    file = openat(fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (file < 0)
+        return -1;
+    rc = fchmod(file, mode);
+    close(file);
+    return rc;
+}
+
 /* Mode and time, which need not be set if they are right. */
 static void attributes_settle(struct sync_copy *c, const struct tree_entry *e)
 {
@@ -152,7 +167,7 @@ static void attributes_settle(struct sync_copy *c, const struct tree_entry *e)
     if ((st.st_mtim.tv_sec != e->seconds || st.st_mtim.tv_nsec != (long)e->nanoseconds) &&
         utimensat(fd, name, times, AT_SYMLINK_NOFOLLOW))
         err = errno;
-    if ((st.st_mode & 07777) != e->mode && fchmodat(fd, name, e->mode, AT_SYMLINK_NOFOLLOW))
+    if ((st.st_mode & 07777) != e->mode && mode_set(fd, name, e->mode))
         err = errno;
     if (err)
         sync_copy_fail(c, "set mode and time of", e->root, e->path, err, NULL);
