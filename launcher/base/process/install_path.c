@@ -74,8 +74,8 @@ static const char *const module_places[] = PYTHON("__init__.py");
 static const char *const torch_places[] = PYTHON("torch.py");
 static const char *const transfer_places[] = PYTHON("transfer.py");
 
-static const char *const hosts_places[] = {"hosts", "../hosts", "../libexec/mlaunch/hosts",
-                                           PKGLIBEXECDIR "/hosts", NULL};
+static const char *const hosts_places[] = {
+    "hosts", "../hosts", "../libexec/mlaunch/hosts", "../../hosts", PKGLIBEXECDIR "/hosts", NULL};
 static const char *const ssh_places[] = {"mlaunch-ssh.so",
                                          "../mlaunch-ssh.so",
                                          "../lib/mlaunch/mlaunch-ssh.so",

@@ -21,9 +21,28 @@ struct plot {
     double most;            /* GB/s; 0: none to draw */
 };
 
+/* log2(), exp2() and pow() would need glibc 2.29, log10(), frexp() and ldexp() any. This one is
+ * exact for powers of two. */
+static double log2_of(double x)
+{
+    int exponent;
+    double mantissa = frexp(x, &exponent);
+
+    return exponent - 1 + log10(2 * mantissa) / log10(2);
+}
+
+static double power_of_ten(int exponent)
+{
+    double power = 1;
+
+    for (int i = 0; i < abs(exponent); i++)
+        power *= 10;
+    return exponent < 0 ? 1 / power : power;
+}
+
 static double x_of(const struct plot *p, double bytes)
 {
-    return LEFT + (log2(bytes) - p->first) / (p->last - p->first) * (RIGHT - LEFT);
+    return LEFT + (log2_of(bytes) - p->first) / (p->last - p->first) * (RIGHT - LEFT);
 }
 
 static double y_of(const struct plot *p, double us)
@@ -51,8 +70,8 @@ static bool axes_set(struct plot *p, const struct bench_result *all, int count)
         if (!is_drawn(&all[i]))
             continue;
         has_any = true;
-        p->first = fmin(p->first, floor(log2((double)all[i].bytes)));
-        p->last = fmax(p->last, ceil(log2((double)all[i].bytes)));
+        p->first = fmin(p->first, floor(log2_of((double)all[i].bytes)));
+        p->last = fmax(p->last, ceil(log2_of((double)all[i].bytes)));
         p->lowest = fmin(p->lowest, floor(log10(all[i].min_us)));
         p->highest = fmax(p->highest, ceil(log10(all[i].p99_us)));
         p->most = fmax(p->most, all[i].bus_gbps);
@@ -62,7 +81,7 @@ static bool axes_set(struct plot *p, const struct bench_result *all, int count)
     if (p->highest <= p->lowest)
         p->highest = p->lowest + 1;
     if (p->most > 0) { /* up to a round number */
-        double unit = pow(10, floor(log10(p->most)));
+        double unit = power_of_ten((int)floor(log10(p->most)));
 
         p->most = ceil(p->most / unit) * unit;
     }
@@ -89,7 +108,7 @@ static void sizes_draw(const struct plot *p)
     int step = ((int)(p->last - p->first) + LABELS - 1) / LABELS;
 
     for (int power = (int)p->first; power <= (int)p->last; power += step) {
-        double x = x_of(p, exp2(power));
+        double x = x_of(p, ldexp(1, power));
         char words[32];
 
         snprintf(words, sizeof(words), "%d%s", 1 << power % 10, units[power / 10]);
@@ -102,10 +121,10 @@ static void sizes_draw(const struct plot *p)
 static void times_draw(const struct plot *p)
 {
     for (int power = (int)p->lowest; power <= (int)p->highest; power++) {
-        double y = y_of(p, pow(10, power));
+        double y = y_of(p, power_of_ten(power));
         char words[32];
 
-        snprintf(words, sizeof(words), "%g", pow(10, power));
+        snprintf(words, sizeof(words), "%g", power_of_ten(power));
         line_draw(p, LEFT, y, RIGHT, y);
         text_draw(p, LEFT - 8, y + 4, "end", words);
     }
