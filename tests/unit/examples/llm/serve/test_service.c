@@ -126,7 +126,7 @@ static char *post_text(const char *path, const char *body)
     static char text[8192];
 
     snprintf(text, sizeof(text),
-             "POST %s HTTP/1.1\r\nHost: a\r\nConnection: close\r\n"
+             "POST %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
              "Content-Type: application/json\r\nContent-Length: %zu\r\n\r\n%s",
              path, strlen(body), body);
     return text;
@@ -136,7 +136,8 @@ static const char *get(const char *path)
 {
     char text[256];
 
-    snprintf(text, sizeof(text), "GET %s HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", path);
+    snprintf(text, sizeof(text), "GET %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n",
+             path);
     return ask(text);
 }
 
@@ -311,7 +312,7 @@ static void a_body_beyond_the_limit_is_refused(void **state)
         body[HTTP_BODY_MOST + more] = '\0';
         fd = dial();
         snprintf(head, sizeof(head),
-                 "POST /v1/completions HTTP/1.1\r\nHost: a\r\nConnection: close\r\n"
+                 "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
                  "Content-Type: application/json\r\nContent-Length: %d\r\n\r\n",
                  HTTP_BODY_MOST + more);
         say(fd, head);
@@ -460,7 +461,7 @@ static void connections_are_bounded(void **state)
         fds[i] = dial();
         assert_true(fds[i] >= 0); /* the kernel accepts those that wait */
     }
-    say(fds[0], "GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n");
+    say(fds[0], "GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n");
     assert_non_null(strstr(hear(fds[0], "llm_restarts "), "\nllm_connections 256\n"));
     for (int i = 0; i < 300; i++)
         close(fds[i]);
@@ -479,10 +480,11 @@ static void one_connection_serves_many_requests(void **state)
     for (int i = 0; i < 3; i++) {
         const char *small = "{\"prompt\":\"x\",\"stream\":true}";
 
-        snprintf(text, sizeof(text),
-                 "POST /v1/completions HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
-                 "Content-Length: %zu\r\n\r\n%s",
-                 strlen(small), small);
+        snprintf(
+            text, sizeof(text),
+            "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+            "Content-Length: %zu\r\n\r\n%s",
+            strlen(small), small);
         say(fd, text);
         assert_non_null(strstr(hear(fd, "[DONE]\n\n\r\n0\r\n\r\n"), "[DONE]"));
     }
@@ -490,10 +492,11 @@ static void one_connection_serves_many_requests(void **state)
     memset(body, ' ', sizeof(body) - 1);
     body[sizeof(body) - 1] = '\0';
     memcpy(body, "{\"prompt\":\"x\"}", 14);
-    snprintf(head, sizeof(head),
-             "POST /v1/completions HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
-             "Content-Length: %zu\r\n\r\n",
-             strlen(body));
+    snprintf(
+        head, sizeof(head),
+        "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        "Content-Length: %zu\r\n\r\n",
+        strlen(body));
     say(fd, head);
     say(fd, body);
     assert_non_null(strstr(hear(fd, "first_token_seconds"), "\"completion_tokens\":16"));
