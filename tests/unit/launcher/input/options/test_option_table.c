@@ -53,12 +53,13 @@ static void test_keys(void **state)
     assert_null(option_table_find_rdma("np"));
 }
 
-/* A second row with the same name, alias or letter would never be found. */
+/* Every row is complete. A second one with the same name, alias or letter would never be found. */
 static void test_rows(void **state)
 {
     (void)state;
     assert_null(option_table_find(""));
     assert_null(option_table_find("timeou"));
+    assert_null(option_table_find("mca"));
     assert_null(option_table_search_letter(option_table, '\0'));
     assert_null(option_table_search_letter(option_table, 'Z'));
     assert_string_equal(option_table_find("repeat-hosts")->name, "ppn");

@@ -310,24 +310,6 @@ static void test_environment(void **state)
     assert_non_null(strstr(why.text, "MLAUNCH_OPT_TIMEOUT: 'x' is not a time from 0"));
 }
 
-/* Every row of the table is complete, and no name or letter is used twice. */
-static void test_table(void **state)
-{
-    (void)state;
-    for (const struct option *s = option_table; s->help; s++) {
-        if (!s->name)
-            continue;
-        assert_non_null(s->set);
-        assert_ptr_equal(option_table_find(s->name), s);
-        if (s->alias)
-            assert_ptr_equal(option_table_find(s->alias), s);
-        if (s->letter)
-            assert_ptr_equal(option_table_search_letter(option_table, s->letter), s);
-    }
-    assert_null(option_table_find("mca"));
-    assert_null(option_table_find(""));
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -335,7 +317,6 @@ int main(void)
         cmocka_unit_test(test_every_option),   cmocka_unit_test(test_forms),
         cmocka_unit_test(test_end_of_options), cmocka_unit_test(test_actions),
         cmocka_unit_test(test_programs),       cmocka_unit_test(test_environment),
-        cmocka_unit_test(test_table),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
