@@ -50,6 +50,7 @@ int main(int argc, char **argv)
         if (strcmp(argv[1], words[i].name) == 0)
             return words[i].run(argc - 1, argv + 1);
     }
-    fprintf(stderr, "llm: there is no word `%s`; there are bench, generate and serve\n", argv[1]);
+    fprintf(stderr, "llm: unknown command `%s`; the commands are bench, generate and serve\n",
+            argv[1]);
     return EXIT_USAGE;
 }

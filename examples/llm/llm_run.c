@@ -10,9 +10,11 @@ enum { SENTENCE = 512 };
 
 int llm_run_lost(int rc)
 {
-    fprintf(stderr, "llm: %s\n",
-            rc == ML_ERR_ARGUMENT ? "a token or a position is beyond what the model has"
-                                  : ml_error());
+    fprintf(
+        stderr, "llm: %s\n",
+        rc == ML_ERR_ARGUMENT
+            ? "a token is not in the vocabulary of the model, or a position is beyond its context"
+            : ml_error());
     return rc == ML_ERR_ARGUMENT ? LLM_EXIT_USAGE : LLM_EXIT_LOST;
 }
 

@@ -183,7 +183,7 @@ refused() {
     ends 125 "refused: $*"
     check_match "$regex" "$ERR" "and why"
 }
-refused 'not nothing' nothing
+refused 'unknown operation nothing' nothing
 refused "--type: 'int9' is not a type" --type int9
 refused "-b: '3X' is not a size" -b 3X
 refused "--memory: 'huge' is not plain or alloc" --memory huge
@@ -200,7 +200,7 @@ refused 'unknown option --npp; did you mean --np\?' --npp 2
 refused '--op and is not for float32, but for integers' --op and --sizes 8
 refused "--plot: 'x.png' is not a file's name that ends in .svg" --plot x.png
 refused 'mlaunch bench has no -w: it warms up by itself' -w 5
-refused 'not gathr; did you mean gather' gathr
+refused 'unknown operation gathr .did you mean gather' gathr
 bench osu_latency --sizes 8
 ends 0 "spelled as OSU does, and without -n"
 check_match 'warning: measuring with 2 ranks on this machine' "$ERR" "which lat needs"

@@ -138,6 +138,7 @@ no_failure "nothing is left of it"
 run "$MLAUNCH" exec --agent-command "$T/enter $T/open {host}" -x "$MARK" -H n1,n2,n3 --timeout 1 --json \
     -- sleep 1234
 ended 124 "--timeout"
+check_no_match 'where the ranks are' "$ERR" "… without a report of where each host's command is"
 cp "$OUT" "$T/json"
 check_match '3' <(grep -c '"status": 124' "$T/json") "each host has its status"
 by_command "$T/open" -H n1,n2 -- sh -c 'trap "" TERM INT; exec sleep 1234'

@@ -25,7 +25,7 @@ cat > "$T/hosts.json" << 'END'
 END
 draw() { "$MLAUNCH" hosts --hostfile "$T/hosts.json" --draw "$@"; }
 check "a wiring that is stated" draw "$T/stated.svg"
-check_match '^a full mesh lacks: b - d$' "$OUT" "what is missing is said"
+check_match '^missing for a full mesh: b - d$' "$OUT" "what is missing is said"
 check_match '^ring: a b c d and back to a$' "$OUT" "and the order of a ring"
 check_output "good 6 missing 1
 b and d: no link between these hosts" "the picture has both" lines "$T/stated.svg"
@@ -40,8 +40,8 @@ else
 fi
 sed -i 's/"r3"\]/[]]/; s/{"ssh": "d", "rdma": \["r0"/{"ssh": "d", "rdma": ["r0\\\\"/' "$T/hosts.json"
 check "one end is not stated" draw "$T/half.svg"
-check_match '^a full mesh lacks: a - d, b - d$' "$OUT" "that pair is not joined"
-check_match '^ring: none joins all hosts$' "$OUT" "so there is no ring"
+check_match '^missing for a full mesh: a - d, b - d$' "$OUT" "that pair is not joined"
+check_match '^no ring joins all hosts$' "$OUT" "so there is no ring"
 check_match '^one way: d r0. to a$' "$OUT" "but one way"
 check_output 'good 5 missing 1 oneway 1
 b and d: no link between these hosts
@@ -66,7 +66,7 @@ hosts=(--agent "$T/inst/mlaunch-agent" --agent-command \
     'sh -c '\''PROBE_HOST=${0#h} exec "$@"'\'' {host}')
 check_status 125 "what is found, though a cable is missing" "$MLAUNCH" hosts --probe "${hosts[@]}" \
     -H h0,h1,h2 --draw "$T/found.svg"
-check_match '^a full mesh lacks: h0 - h2, h1 - h2$' "$OUT" "that is said"
+check_match '^missing for a full mesh: h0 - h2, h1 - h2$' "$OUT" "that is said"
 check_match '^slow: h0 m1 - h1 m1, 25 Gb/s$' "$OUT" "the slow cable"
 check_match '^one way: h2 m0 to h0 m2$' "$OUT" "the one that leads one way"
 check_match '^nothing comes through: h1 m2 - h2 m1$' "$OUT" "and the dead one"

@@ -127,7 +127,7 @@ same=$!
 : > "/dev/shm/mlaunch-$(id -u)-${dead}x.0.test"
 at_exit rm -f "/dev/shm/mlaunch-$(id -u)-${dead}x.0.test"
 check_output stale "a job whose agent was killed is stale" ps_json 'job["state"]'
-check_error 1 "job $dead on host .*: it is dead already; mlaunch clean" \
+check_error 1 "job $dead on host .*: it has already ended; mlaunch clean" \
     "kill has nothing to do with it" "$MLAUNCH" kill "$dead"
 job_begin -n 1 -- sleep 304
 check "clean --dry-run" "$MLAUNCH" clean --dry-run "$dead"

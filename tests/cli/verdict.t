@@ -41,14 +41,14 @@ run on_one_screen -n 3 -- sh -c '. '"$T/late" "$T"
 job_judge 3 "the others speak after the rank that failed" "mlaunch"
 ends_with "the verdict is last, with the rank's last words" \
     '^mlaunch: rank 1 on host .* \(pid [0-9]+\) exited with status 3$' \
-    '^mlaunch: its last words on standard error:$' '^bad data$' '^in shard 7$'
+    '^mlaunch: end of its standard error:$' '^bad data$' '^in shard 7$'
 check_output 1 "it is said once" grep -c 'exited with status 3' "$T/screen"
 check_output 10 "nothing is lost" grep -c 'consequence' "$T/screen"
 run on_one_screen -n 3 --restarts 1 -- sh -c '. '"$T/late" "$T"
 job_judge 3 "… in two runs" "mlaunch"
 ends_with "the last words are those of the last run" \
     '^mlaunch: rank 1 on host .* exited with status 3$' \
-    '^mlaunch: its last words on standard error:$' '^bad data$' '^in shard 7$'
+    '^mlaunch: end of its standard error:$' '^bad data$' '^in shard 7$'
 
 run on_one_screen -n 3 -- sh -c '[ $MLAUNCH_RANK = 1 ] || exec sleep 60
     echo "bad data" >&2; echo "in shard 7" >&2; exit 3'
@@ -64,7 +64,7 @@ run on_one_screen -n 2 -- sh -c 'cd '"$T"'
 job_judge 3 "an unfinished line" "mlaunch"
 ends_with "words above the end of another rank's line are repeated" \
     '^mlaunch: rank 1 on host .* exited with status 3$' \
-    '^mlaunch: its last words on standard error:$' '^bad data$'
+    '^mlaunch: end of its standard error:$' '^bad data$'
 
 # With --on-failure continue the job may go on for long: each failure is said at once.
 run on_one_screen -n 3 --on-failure continue -- sh -c 'cd '"$T"'; case $MLAUNCH_RANK in
@@ -110,7 +110,7 @@ check_output 1 "… what only one writes is shown" grep -c 'its own reason' "$T/
 check_output 3000 "… and what is long" grep -c '^\[6\] line' "$T/screen"
 ends_with "… and the verdict is last" \
     '^mlaunch: rank 1 on host .* exited with status 3$' \
-    '^mlaunch: its last words on standard error:$' '^bad data$'
+    '^mlaunch: end of its standard error:$' '^bad data$'
 run on_one_screen -n 7 --grace 20 -v -- sh -c '. '"$T/alike" "$T"
 check_output 4 "with -v all is shown" grep -c 'in all_reduce' "$T/screen"
 check_output 1 "… but how the first rank failed only in the verdict" \

@@ -26,7 +26,7 @@ device_only() {
 }
 reset
 check "recorded machines" on_recorded verify a,b,c
-said "fit: 3 of 3 hosts looked at" "… in order"
+said "fit; examined 3 of 3 hosts" "… in order"
 m=/sys/class/infiniband/mlx5_0
 device_only 1 "^warning  same    host b: mlx5_0's firmware is 20.35.1012, and on 2 others 20.39.1002; " \
     "an older firmware" $m/fw_ver 20.35.1012

@@ -62,9 +62,9 @@ CHANGE='prlimit --nproc=99:99 --pid $$'
 alike '^warning  limits  host b: the number of processes is limited to 99 \(at least 256\)' \
     "few processes"
 CHANGE='"$COVER" /dev/shm size=1m'
-alike '^warning  limits  host b: /dev/shm has room for 1.0M \(at least 64M\); free it' "a small /dev/shm"
+alike '^warning  limits  host b: /dev/shm has only 1.0M free, and jobs need 64M; delete files' "a small /dev/shm"
 CHANGE='"$COVER" /tmp size=2m'
-alike '^warning  limits  host b: /tmp has room for 2.0M \(at least 64M\)' "a small /tmp"
+alike '^warning  limits  host b: /tmp has only 2.0M free, and jobs need 64M' "a small /tmp"
 mkdir "$T/home"
 # Where jobs can make nothing at all.
 CHANGE='mount -o remount,ro /tmp'
@@ -77,7 +77,7 @@ CHANGE='mount -t tmpfs -o size=64k t /dev/shm; head -c 65536 /dev/zero > /dev/sh
 alike '^error    limits  host b: no file can be made in /dev/shm: No space left on device; ' \
     "a full /dev/shm"
 CHANGE='mount -t tmpfs -o size=2m t "$TMPDIR/home"; export HOME=$TMPDIR/home'
-alike '^warning  limits  host b: the home directory has room for 2.0M \(at least 64M\)' "a full home directory"
+alike '^warning  limits  host b: the home directory has only 2.0M free, and jobs need 64M' "a full home directory"
 group=$(sed -n 's/^0:://p' /proc/self/cgroup)
 if [ -n "$group" ]; then
     CHANGE="mkdir -p /sys/fs/cgroup/$group; echo 50000 100000 > /sys/fs/cgroup/$group/cpu.max"

@@ -15,7 +15,7 @@ SSH=(--ssh-config "$NETNS_SSH_CONFIG")
 
 check "three hosts" "$MLAUNCH" verify --quick "${SSH[@]}" -H "$H1,$H2,$H3"
 if ! skip_emulated "$NO_READV" "… without a finding" "… as JSON"; then
-    said "fit: 3 of 3 hosts looked at" "… without a finding"
+    said "fit; examined 3 of 3 hosts" "… without a finding"
     check_output "0 3" "… as JSON" sh -c '"$0" verify --quick --json --ssh-config "$1" -H "$2" | python3 -c "
 import json, sys
 v = json.load(sys.stdin)
@@ -26,7 +26,7 @@ fi
 only 1 "^error .* reach .* host nowhere.invalid: .*; see that it is up" "a host that is not there" \
     "$MLAUNCH" verify --quick "${SSH[@]}" -H "$H1,nowhere.invalid,$H3"
 skip_emulated "$NO_READV" "… the others are looked at" ||
-    check_match '^not fit: 2 of 3 hosts looked at, 1 error$' "$OUT" "… the others are looked at"
+    check_match '^not fit; examined 2 of 3 hosts, 1 error$' "$OUT" "… the others are looked at"
 check_status 125 "no host at all" "$MLAUNCH" verify --quick "${SSH[@]}" -H nowhere.invalid
 if is_long; then
     # Agents wait for a host that takes long to fail, and are told that mlaunch is still there.
@@ -49,7 +49,7 @@ if command -v nft > /dev/null && netns exec "$H2" nft list ruleset > /dev/null 2
     must netns exec "$H2" nft add chain inet t in '{ type filter hook input priority 0; }'
     must netns exec "$H2" nft add rule inet t in ip saddr "$A3" tcp dport 1024-65535 tcp flags '&' \
         '(syn|ack)' == syn reject with tcp reset
-    only 1 "^error .* reach .* hosts $H3 and $H2: the first cannot connect .*refused.*other way" \
+    only 1 "^error .* reach .* hosts $H3 and $H2: $H3 cannot connect to a TCP port of $H2 .*refused.*$H2 to $H3 works" \
         "a closed port" "$MLAUNCH" verify --quick "${SSH[@]}" -H "$H1,$H2,$H3"
     must netns exec "$H2" nft delete table inet t
 else
@@ -81,5 +81,5 @@ only 1 "^warning  left    host $H2: job [0-9a-z-]+ of root is dead and has left 
     "what a dead job has left" "$MLAUNCH" verify --quick "${SSH[@]}" -H "$H1,$H2,$H3"
 check "--fix removes it" "$MLAUNCH" verify --quick --fix "${SSH[@]}" -H "$H1,$H2,$H3"
 check_match "^fixed    left    host $H2: directory /tmp/mlaunch-0/" "$OUT" "… and says so"
-check_match '^fit: 3 of 3' "$OUT" "… and the host is fit"
+check_match '^fit; examined 3 of 3' "$OUT" "… and the host is fit"
 done_testing

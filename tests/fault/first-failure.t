@@ -40,7 +40,7 @@ for where in "localhost:4" "$H1:2,$H2:2"; do
     job_says 6 "^the reason$" \
         "$where: its last words on stderr, without a label, below the sentence" -H "$where" -n 4 \
         -- sh "$T/speak"
-    check_match '^mlaunch: its last words on standard error:$' "$ERR" "$where: … and what they are"
+    check_match '^mlaunch: end of its standard error:$' "$ERR" "$where: … and what they are"
     # Status 0 is no failure: the first consequence is named, with what it had lost.
     job_says 3 "^mlaunch: rank [013] on host [^ ]+ \(pid [0-9]+\) exited with status 3 because it had lost a peer: .*rank 2 exited with status 0 on host $named \(pid [0-9]+\)" \
         "$where: status 0 in mid-collective" -H "$where" -n 4 -- "$FAULTY" call 2 exit:0

@@ -138,7 +138,7 @@ refused 'vocab_size is 7, but token_embd.weight has [0-9]+ rows' "another vocabu
     --set llama.vocab_size=7
 refused '32 numbers; llm reads models where all of them are turned' "heads turned in part" \
     --set llama.rope.dimension_count=16
-check_error 2 'at most 1 ranks .1 heads of keys, 1 together., not 2' "more ranks than heads of keys" \
+check_error 2 'at most 1 ranks can share this model, not 2: it has 1 key/value heads' "more ranks than heads of keys" \
     "$MLAUNCH" -n 2 "${ranks[@]}" -- "${once[@]}" "$T/llama-narrow.gguf"
 # shellcheck disable=SC2016 # the rank's shell expands it
 check_error 2 'is another file than on .*; copy one of them to all hosts' "ranks with other files" \
@@ -185,7 +185,7 @@ check_error 2 'context of 5000 .* at most 4096' "a context beyond the model's" \
     "${once[@]}" "$T/llama-f32.gguf" --context 5000
 check_error 2 'the prompt has 5 tokens, and the context is 4' "a prompt beyond the context" \
     "${generate[@]}" "$T/llama-f32.gguf" --context 4
-check_error 2 'a token or a position is beyond what the model has' "a token that doesn't exist" \
+check_error 2 'a token is not in the vocabulary of the model, or a position is beyond its context' "a token that doesn't exist" \
     "$llm" generate --model "$T/llama-f32.gguf" --prompt-tokens 99999
 check_error 2 'one of --prompt, --prompt-file and --prompt-tokens is needed' "no prompt" \
     "$llm" generate --model "$T/llama-f32.gguf"

@@ -79,7 +79,7 @@ check "… and --mtu passes below it" job --mtu 1024 --hostfile "$RDMA_HOSTFILE"
 far host1 tc filter add dev p0 ingress protocol ip u32 match ip protocol 17 0xff action drop
 check_error 125 'host host0: nothing comes through' "a wire that carries nothing is found" \
     probe --hosts "$HOSTS" --draw "$T/dead.svg"
-check_match '^a full mesh lacks: host0 - host1$' "$OUT" "… and the cable that is needed"
+check_match '^missing for a full mesh: host0 - host1$' "$OUT" "… and the cable that is needed"
 check_match '^nothing comes through: host0 rxe_p1 - host1 rxe_p0' "$OUT" "… and the one that is there"
 refused "a wire that carries nothing" \
     'host host0: nothing comes through between rxe_p1 port 1 .GID 1, ::ffff:10.78.1.1. and rxe_p0 port 1 .GID 1, ::ffff:10.78.1.2. of host host1; are these on one cable' \

@@ -55,9 +55,9 @@ check_output ". ./a.c ./keep ./keep/log" "… leaves out names, paths, directori
 
 # A directory never gives way to a file, nor a file to a directory, unless --delete is given.
 on "$H1" sh -c "cd $S && rm -r a sub && mkdir a && touch a/precious && echo file > sub"
-check_error 1 "host $H1: cannot replace $S/a: it is a directory there" "a directory in the way" \
+check_error 1 "host $H1: cannot replace $S/a: a directory there, a file here" "a directory in the way" \
     sync -H "$ALL" "$S"
-check_match "host $H1: cannot replace $S/sub: it is no directory there" "$ERR" "a file in the way"
+check_match "host $H1: cannot replace $S/sub: a file there, a directory here" "$ERR" "a file in the way"
 check_output "precious" "… both stay" on "$H1" ls "$S/a"
 check "with --delete" sync --delete -H "$ALL" "$S"
 same_tree "… they go" "$S" "$S" "$H1" "$H2"

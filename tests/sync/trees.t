@@ -71,7 +71,7 @@ check "a PATH with .., two at once" sync -H "$H1,$H2" --to "$D/one" ../-rf -- ..
 check_output "-rf big c nothing" "… have come" on "$H2" sh -c "echo \$(ls $D/one)"
 check "this machine, another place" sync -H "localhost,$H1" --to "$D/here" "$S/a b"
 check_output "big" "… has it, too" ls "$D/here/a b/c"
-check_output "there is no host but this machine, which has these files" "this machine, the same place: nothing to do" \
+check_output "the only host is this machine, which has these files; name others with -H or --hostfile" "this machine, the same place: nothing to do" \
     sync -H localhost "$S"
 
 check_error 125 "which files\?" "no PATH" sync -H "$H1"

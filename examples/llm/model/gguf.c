@@ -121,7 +121,7 @@ static bool ends_with(const char *text, const char *end)
     return length >= end_length && strcmp(text + length - end_length, end) == 0;
 }
 
-/* --- What is no GGUF file --------------------------------------------------------------------- */
+/* --- What is not a GGUF file ------------------------------------------------------------------ */
 
 static const char safetensors_advice[] =
     "llm reads GGUF, one file with weights, tokenizer and chat template: get the GGUF of the same "
@@ -174,7 +174,8 @@ static bool magic_refuse(const struct gguf *g, const struct report *r)
     if (memcmp(g->map, "lmgg", 4) == 0 || memcmp(g->map, "fmgg", 4) == 0 ||
         memcmp(g->map, "tjgg", 4) == 0 || memcmp(g->map, "algg", 4) == 0)
         return report_set(r, "is of a format older than GGUF; get the GGUF of the same model");
-    return report_set(r, "is no GGUF file: it begins with %02x %02x %02x %02x, not with \"GGUF\"",
+    return report_set(r,
+                      "is not a GGUF file: it begins with %02x %02x %02x %02x, not with \"GGUF\"",
                       g->map[0], g->map[1], g->map[2], g->map[3]);
 }
 
@@ -441,7 +442,7 @@ static bool file_map(struct gguf *g, const struct report *r)
     if (!S_ISREG(st.st_mode) || st.st_size < 8) {
         close(fd);
         return S_ISREG(st.st_mode)
-                   ? report_set(r, "is no GGUF file: it has %jd bytes", (intmax_t)st.st_size)
+                   ? report_set(r, "is not a GGUF file: it has %jd bytes", (intmax_t)st.st_size)
                    : report_set(r, "is no regular file, so it cannot be mapped");
     }
     g->size = (uint64_t)st.st_size;

@@ -193,9 +193,9 @@ static int weights_divide(struct weights_reader *r, uint32_t rank, uint32_t rank
     unit = share_unit(s->heads / s->groups * s->head_size, out);
     if (ranks > s->groups / unit) {
         snprintf(r->error, r->size,
-                 "%s: the model can be divided among at most %" PRIu32 " ranks (%" PRIu32
-                 " heads of keys, %" PRIu32 " together), not %" PRIu32,
-                 gguf_path(r->gguf), s->groups / unit, s->groups, unit, ranks);
+                 "%s: at most %" PRIu32 " ranks can share this model, not %" PRIu32
+                 ": it has %" PRIu32 " key/value heads, and a rank takes %" PRIu32 " at a time",
+                 gguf_path(r->gguf), s->groups / unit, ranks, s->groups, unit);
         return -1;
     }
     w->groups = share_of(s->groups / unit, rank, ranks);

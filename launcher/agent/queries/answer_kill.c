@@ -88,7 +88,7 @@ static void job_kill(const struct job_survey *s, const struct job_survey_job *j,
         answer_set(out, "stranger",
                    "it runs in another container or on another machine: kill it there");
     else if (j->state != JOB_SURVEY_LIVE)
-        answer_set(out, "stale", "it is dead already; mlaunch clean removes what it has left");
+        answer_set(out, "stale", "it has already ended; mlaunch clean removes its remains");
     else if (job_end(s, j))
         answer_set(out, "killed", "it has been ended");
     else

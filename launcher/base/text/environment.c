@@ -141,7 +141,7 @@ static int caller_add(struct string_list *l, const char *name, char *const *call
     for (; *caller; caller++)
         if (strncmp(*caller, name, length) == 0 && (*caller)[length] == '=')
             return value_check(*caller, why) ? ML_ERR_ARGUMENT : string_list_add(l, *caller, why);
-    log_warn("-x %s: no such variable in this environment; the ranks will not get it", name);
+    log_warn("%s is not set here, so -x %s passes nothing", name, name);
     return 0;
 }
 

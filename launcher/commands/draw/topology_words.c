@@ -88,7 +88,7 @@ static void ring_print(const struct topology_picture *p)
             printable_print(" %s", p->names[order[i]]);
         printable_print(" and back to %s\n", p->names[order[0]]);
     } else {
-        printable_print("ring: none joins all hosts\n");
+        printable_print("no ring joins all hosts\n");
     }
     free(order);
 }
@@ -103,8 +103,8 @@ static int lacks_print(const struct topology_picture *p)
         for (int j = i + 1; j < p->count; j++) {
             if (topology_picture_joins(p, i, j))
                 continue;
-            printable_print(lacking++ ? ", %s - %s" : "a full mesh lacks: %s - %s", p->names[i],
-                            p->names[j]);
+            printable_print(lacking++ ? ", %s - %s" : "missing for a full mesh: %s - %s",
+                            p->names[i], p->names[j]);
         }
     printable_print(lacking ? "\n" : "full mesh: a link joins each pair of hosts\n");
     return lacking;

@@ -275,7 +275,7 @@ static void on_timeout(evutil_socket_t fd, short what, void *arg)
     j->is_late = true;
     if (j->cause != STOP_NONE)
         job_stop(j, STOP_TIMEOUT, SIGTERM);
-    else if (j->round)
+    else if (j->round && !j->config.results) /* where independent ranks are tells nobody anything */
         job_round_report_stacks(j->round, timeout_stop, j);
     else
         timeout_stop(j);

@@ -268,8 +268,7 @@ static int bare_refuse(const struct topology_facts *f, int *host, struct fault *
             *host = i;
     for (int i = *host + 1; i < f->config.count; i++)
         if (!f->hosts[i].device_count && ++count <= NAMES)
-            list_append(others, &used, "%s%.32s", count > 1 ? ", " : ", nor on ",
-                        f->config.names[i]);
+            list_append(others, &used, "%s%.32s", count > 1 ? ", " : " or on ", f->config.names[i]);
     if (count > NAMES)
         list_append(others, &used, " and %d more", count - NAMES);
     return fault_set(why, ML_ERR_DEVICE,

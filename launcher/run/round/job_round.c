@@ -209,7 +209,7 @@ void job_round_report(const struct job_round *r)
     else if (file)
         output_say(o, "the end of %s:\n%s", file, words);
     else if (words[0] && !are_above)
-        output_say(o, "its last words on standard error:\n%s", words);
+        output_say(o, "end of its standard error:\n%s", words);
 }
 
 void job_round_stop(struct job_round *r, enum stop_cause cause, int signal)

@@ -33,12 +33,11 @@ static void kind_settle(struct sync_copy *c, uint32_t index)
         sync_remove_tree(c, e->root, fd, name, e->path);
     else
         sync_copy_fail(c, "replace", e->root, e->path, 0,
-                       S_ISDIR(st.st_mode)   ? "it is a directory there, and none here; --delete "
-                                               "deletes it"
-                       : S_ISLNK(st.st_mode) ? "it is a symbolic link there, and a directory here; "
-                                               "--delete deletes the link"
-                                             : "it is no directory there, and one here; --delete "
-                                               "deletes it");
+                       S_ISDIR(st.st_mode) ? "a directory there, a file here; --delete replaces it"
+                       : S_ISLNK(st.st_mode)
+                           ? "a symbolic link there, a directory here; --delete replaces "
+                             "the link"
+                           : "a file there, a directory here; --delete replaces it");
 }
 
 static void directory_settle(struct sync_copy *c, const struct tree_entry *e)

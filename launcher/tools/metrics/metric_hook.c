@@ -38,8 +38,8 @@ static int output_read(FILE *to, int fd, const char *command, struct fault *why)
         if (n > 0)
             fwrite(bytes, 1, (size_t)n, to);
         else if (poll(&p, 1, clock_left_ms(deadline)) == 0)
-            return fault_set(why, ML_ERR_SYSTEM, "--command %.200s has not ended within %d s",
-                             command, METRIC_HOOK_MS / 1000);
+            return fault_set(why, ML_ERR_SYSTEM, "--command %.200s was ended after %d s", command,
+                             METRIC_HOOK_MS / 1000);
     }
 }
 

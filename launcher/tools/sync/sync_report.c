@@ -211,7 +211,8 @@ static void summary_print(const struct sync_outcome *o, int equal)
         deleted += h->deleted;
     }
     if (o->count == 0) {
-        puts("there is no host but this machine, which has these files");
+        puts("the only host is this machine, which has these files; name others with -H or "
+             "--hostfile");
         return;
     }
     if (files == 0 && deleted == 0 && equal == o->count) {

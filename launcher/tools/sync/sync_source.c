@@ -355,7 +355,8 @@ static int entry_scan(struct scan *s, int fd, const char *name, bool *is_directo
     seen = (struct sync_seen){st.st_dev, st.st_ino, st.st_ctim};
     err = entry_fill(s, fd, name, &st, &e);
     if (err < 0) {
-        log_warn("%s/%s is left out: it is no file, directory or link", p->directory, s->path);
+        log_warn("%s/%s is skipped: it is not a file, a directory or a link", p->directory,
+                 s->path);
         return 0;
     }
     rc = e.kind == TREE_FILE ? named_find(s, &st, &e, why) : 0;

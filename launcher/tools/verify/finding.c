@@ -38,7 +38,7 @@ static const struct finding_rule {
     [FINDING_NPROC] = {"limits", "nproc", FINDING_WARNING,
                        "raise nproc in /etc/security/limits.conf"},
     [FINDING_SHM] = {"limits", "shm", FINDING_WARNING,
-                     "free it, or give the container more (docker run --shm-size)"},
+                     "delete files in it, or give the container more (docker run --shm-size)"},
     [FINDING_TMP] = {"limits", "tmp", FINDING_WARNING, "free some space"},
     [FINDING_CACHE] = {"limits", "cache", FINDING_WARNING,
                        "free some space, as the agent is copied there"},

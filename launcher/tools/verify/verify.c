@@ -144,7 +144,7 @@ static int findings_report(const struct verify *v)
     else
         finding_print(&v->findings);
     if (!v->c.json && v->c.verbose >= 0) {
-        printf("%s: %d of %d host%s looked at", errors + warnings ? "not fit" : "fit", known,
+        printf("%s; examined %d of %d host%s", errors + warnings ? "not fit" : "fit", known,
                v->c.hosts->count, v->c.hosts->count == 1 ? "" : "s");
         count_print(errors, "error");
         count_print(warnings, "warning");

@@ -38,15 +38,19 @@ static void bytes_check(struct verify *v, int host, enum finding_kind kind, cons
 static void place_check(struct verify *v, int host, const char *place, const char *refused,
                         enum finding_kind kind, double bytes, enum finding_kind full)
 {
-    char what[64];
+    char there[AMOUNT], wanted[AMOUNT];
 
     if (refused[0]) {
         finding_add(&v->findings, kind, verify_name(v, host), NULL, "no file can be made in %s: %s",
                     place, refused);
         return;
     }
-    snprintf(what, sizeof(what), "%s has room for", place);
-    bytes_check(v, host, full, what, bytes, room_least);
+    if (bytes >= room_least)
+        return;
+    amount_size(there, bytes);
+    amount_size(wanted, room_least);
+    finding_add(&v->findings, full, verify_name(v, host), NULL,
+                "%s has only %s free, and jobs need %s", place, there, wanted);
 }
 
 static void count_check(struct verify *v, int host, enum finding_kind kind, const char *what,

@@ -100,9 +100,10 @@ static void pair_check(struct verify *v, int a, int b)
     else if (there || back)
         finding_add(&v->findings, FINDING_CONNECT, verify_name(v, there ? a : b),
                     verify_name(v, there ? b : a),
-                    "the first cannot connect to a TCP port of the second (%s), only the other way "
-                    "round",
-                    there ? there : back);
+                    "%s cannot connect to a TCP port of %s (%s); %s to %s works",
+                    verify_name(v, there ? a : b), verify_name(v, there ? b : a),
+                    there ? there : back, verify_name(v, there ? b : a),
+                    verify_name(v, there ? a : b));
 }
 
 /* A host whose name is also another one's. */

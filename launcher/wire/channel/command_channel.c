@@ -73,7 +73,7 @@ static void end_describe(struct command_channel *c, bool has_begun, char *text, 
                  c->agent, name, c->config->build);
     else if (has_begun)
         snprintf(text, size, "%s, which had started its agent, %s%s%s", name, how,
-                 *words ? "; its last words: " : "", words);
+                 *words ? "; end of its standard error: " : "", words);
     else
         snprintf(text, size,
                  "%s %s and started no agent%s%s; it needs %s of this build there (--agent names "

@@ -18,5 +18,6 @@ void agent_end_describe(char *text, size_t size, int status, const char *signal,
         snprintf(how, sizeof(how), "was killed by signal %d", status - STATUS_SIGNAL);
     else
         snprintf(how, sizeof(how), "ended with status %d", status);
-    snprintf(text, size, "the agent %s%s%s", how, *words ? "; its last words: " : "", words);
+    snprintf(text, size, "the agent %s%s%s", how, *words ? "; end of its standard error: " : "",
+             words);
 }

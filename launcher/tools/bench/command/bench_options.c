@@ -405,11 +405,11 @@ static int kind_refuse(const char *word, bool is_second, struct fault *why)
 
     return fault_set(
         why, ML_ERR_ARGUMENT,
-        "bench measures one of all_reduce, all_gather, reduce_scatter, reduce, gather, "
-        "scatter, all_to_all, broadcast, barrier, sendrecv, lat, bw, put, get, atomic, transfer "
-        "and link%s%.100s%s%s%s",
-        is_second ? ", not two: " : ", not ", word, near ? "; did you mean " : "", near ? near : "",
-        near ? "?" : "");
+        "%s %.100s%s%s%s; bench measures one of all_reduce, all_gather, reduce_scatter, reduce, "
+        "gather, scatter, all_to_all, broadcast, barrier, sendrecv, lat, bw, put, get, atomic, "
+        "transfer and link",
+        is_second ? "second operation" : "unknown operation", word, near ? " (did you mean " : "",
+        near ? near : "", near ? "?)" : "");
 }
 
 static int kind_find(struct bench_options *o, const struct string_list *words, struct fault *why)

@@ -622,7 +622,7 @@ static void damage_tensor_entry_cut(void)
 }
 
 static const struct damage damages[] = {
-    {"empty", "is no GGUF file: it has 0 bytes", damage_empty},
+    {"empty", "is not a GGUF file: it has 0 bytes", damage_empty},
     {"seven bytes", "it has 7 bytes", damage_seven_bytes},
     {"magic alone", "is cut: it has 8 bytes", damage_magic_alone},
     {"head cut", "is cut: it has 23 bytes", damage_head_cut},

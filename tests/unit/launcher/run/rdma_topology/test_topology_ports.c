@@ -424,9 +424,9 @@ static void test_no_devices(void **state)
     static const struct port_spec first[] = {{0, "m", 1, "10.1.0.1", 1, 100}, END};
 
     (void)state;
-    assert_says(survey(2, NULL, none), "host a: there are no RDMA devices here, nor on b: are the");
-    assert_says(survey(3, NULL, none), "host a: there are no RDMA devices here, nor on b, c: are");
-    assert_says(survey(3, NULL, middle), "host a: there are no RDMA devices here, nor on c: are");
+    assert_says(survey(2, NULL, none), "host a: there are no RDMA devices here or on b: are the");
+    assert_says(survey(3, NULL, none), "host a: there are no RDMA devices here or on b, c: are");
+    assert_says(survey(3, NULL, middle), "host a: there are no RDMA devices here or on c: are");
     assert_says(survey(2, NULL, first), "host b: there are no RDMA devices here: are the drivers");
 }
 

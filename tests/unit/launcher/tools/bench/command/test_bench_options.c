@@ -68,12 +68,13 @@ static void test_operations(void **state)
     assert_int_equal(parsed("ib_atomic_lat").kind, BENCH_ATOMIC);
     assert_int_equal(parsed("atomic -b 16").size_count, 1);
     assert_int_equal(parsed("atomic").sizes[0], 8);
-    refused("gathr", "not gathr; did you mean gather?");
-    refused("osu_", "not osu_");
-    refused("_perf", "not _perf");
+    refused("gathr", "unknown operation gathr (did you mean gather?); bench measures one of");
+    refused("osu_", "unknown operation osu_;");
+    refused("_perf", "unknown operation _perf;");
     refused("", "unexpected argument ''");
-    refused("lat bw", "not two: bw");
-    refused("all_reduce_all_reduce_all_reduce_all_reduce", "bench measures one of");
+    refused("lat bw", "second operation bw;");
+    refused("all_reduce_all_reduce_all_reduce_all_reduce",
+            "unknown operation all_reduce_all_reduce");
 }
 
 static void test_types(void **state)
