@@ -9,25 +9,28 @@
 #include <stdio.h>
 #include <string.h>
 
-static int report_load(json_t **out, const char *name, const struct frame *f, struct fault *why)
+/* The object that a frame holds, for the caller to release. NULL: there is none, as *why says. */
+static json_t *report_load(const char *name, const struct frame *f, struct fault *why)
 {
     json_error_t e;
     json_t *root = parsed_json((const char *)f->payload, f->size, JSON_REJECT_DUPLICATES, &e);
 
-    if (!json_is_object(root)) {
-        json_decref(root);
-        return fault_set(why, ML_ERR_REFUSED, "its agent sent a malformed %s: %s", name,
-                         root ? "no object" : e.text);
-    }
-    *out = root;
-    return 0;
+    if (json_is_object(root))
+        return root;
+    fault_set(why, ML_ERR_REFUSED, "its agent sent a malformed %s: %s", name,
+              root ? "no object" : e.text);
+    json_decref(root);
+    return NULL;
 }
 
-/* Unpacks with json_unpack's format. The caller drops the reference to `root`. */
-#define REPORT_UNPACK(root, name, why, ...)                                                        \
-    (json_unpack(root, __VA_ARGS__)                                                                \
-         ? fault_set(why, ML_ERR_REFUSED, "its agent sent a malformed %s", name)                   \
-         : 0)
+/* Releases an object whose members are malformed; one that is NULL has been refused before. */
+static int report_refuse(json_t *root, const char *name, struct fault *why)
+{
+    if (root)
+        fault_set(why, ML_ERR_REFUSED, "its agent sent a malformed %s", name);
+    json_decref(root);
+    return ML_ERR_REFUSED;
+}
 
 static void text_copy(char *out, size_t size, const char *text)
 {
@@ -38,40 +41,32 @@ int hello_report_parse(struct hello_report *out, const struct frame *f, struct f
 {
     const char *build, *arch, *address = "", *guess = "";
     json_int_t pid = 0;
-    json_t *root;
-    int rc = report_load(&root, "HELLO", f, why);
+    json_t *root = report_load("HELLO", f, why);
 
-    if (rc)
-        return rc;
-    rc = REPORT_UNPACK(root, "HELLO", why, "{s:s, s:s, s?s, s?s, s?I}", "build", &build, "arch",
-                       &arch, "address", &address, "guess", &guess, "pid", &pid);
-    if (!rc) {
-        text_copy(out->build, sizeof(out->build), build);
-        text_copy(out->arch, sizeof(out->arch), arch);
-        text_copy(out->address, sizeof(out->address), address);
-        text_copy(out->guess, sizeof(out->guess), guess);
-        out->pid = pid;
-    }
+    if (!root || json_unpack(root, "{s:s, s:s, s?s, s?s, s?I}", "build", &build, "arch", &arch,
+                             "address", &address, "guess", &guess, "pid", &pid))
+        return report_refuse(root, "HELLO", why);
+    text_copy(out->build, sizeof(out->build), build);
+    text_copy(out->arch, sizeof(out->arch), arch);
+    text_copy(out->address, sizeof(out->address), address);
+    text_copy(out->guess, sizeof(out->guess), guess);
+    out->pid = pid;
     json_decref(root);
-    return rc;
+    return 0;
 }
 
 int refused_report_parse(struct refused_report *out, const struct frame *f, struct fault *why)
 {
     const char *text;
     int status = STATUS_OURS;
-    json_t *root;
-    int rc = report_load(&root, "REFUSED", f, why);
+    json_t *root = report_load("REFUSED", f, why);
 
-    if (rc)
-        return rc;
-    rc = REPORT_UNPACK(root, "REFUSED", why, "{s:s, s?i}", "text", &text, "status", &status);
-    if (!rc) {
-        text_copy(out->text, sizeof(out->text), text);
-        out->status = status > 0 && status < 256 ? status : STATUS_OURS;
-    }
+    if (!root || json_unpack(root, "{s:s, s?i}", "text", &text, "status", &status))
+        return report_refuse(root, "REFUSED", why);
+    text_copy(out->text, sizeof(out->text), text);
+    out->status = status > 0 && status < 256 ? status : STATUS_OURS;
     json_decref(root);
-    return rc;
+    return 0;
 }
 
 static int rank_check(int rank, int ranks, struct fault *why)
@@ -85,20 +80,17 @@ int started_report_parse(struct started_report *out, const struct frame *f, int 
                          struct fault *why)
 {
     json_int_t pid;
-    json_t *root;
-    int rc = report_load(&root, "STARTED", f, why);
+    json_t *root = report_load("STARTED", f, why);
 
-    if (rc)
-        return rc;
-    rc = REPORT_UNPACK(root, "STARTED", why, "{s:i, s:I}", "rank", &out->rank, "pid", &pid);
-    if (!rc)
-        rc = rank_check(out->rank, ranks, why);
-    if (!rc && pid <= 0)
-        rc = fault_set(why, ML_ERR_REFUSED, "its agent sent a STARTED without a valid pid");
-    if (!rc)
-        out->pid = pid;
+    if (!root || json_unpack(root, "{s:i, s:I}", "rank", &out->rank, "pid", &pid))
+        return report_refuse(root, "STARTED", why);
     json_decref(root);
-    return rc;
+    if (rank_check(out->rank, ranks, why))
+        return why->code;
+    if (pid <= 0)
+        return fault_set(why, ML_ERR_REFUSED, "its agent sent a STARTED without a valid pid");
+    out->pid = pid;
+    return 0;
 }
 
 /* Sums over a job's ranks must not overflow. */
@@ -130,22 +122,21 @@ int exited_report_parse(struct exited_report *out, const struct frame *f, int ra
     int core = 0, consequence = 0, ended_by_us = 0;
     const char *error = NULL, *core_file = NULL, *lost = NULL, *message = NULL, *cause = NULL;
     json_int_t pid = 0, elapsed = 0, user = 0, system = 0, peak = 0;
-    json_t *root;
-    int rc = report_load(&root, "EXITED", f, why);
+    json_t *root = report_load("EXITED", f, why);
+    int rc;
 
-    if (rc)
-        return rc;
     memset(out, 0, sizeof(*out));
     out->status = -1;
-    rc = REPORT_UNPACK(
-        root, "EXITED", why,
-        "{s:i, s?I, s?i, s?i, s?b, s?b, s?b, s?s, s?s, s?s, s?s, s?s, s?{s:I, s:I, s:I, s:I}}",
-        "rank", &out->rank, "pid", &pid, "status", &out->status, "signal", &out->signal, "core",
-        &core, "consequence", &consequence, "ended_by_us", &ended_by_us, "error", &error,
-        "core_file", &core_file, "lost", &lost, "message", &message, "cause", &cause, "usage",
-        "elapsed_ms", &elapsed, "user_ms", &user, "system_ms", &system, "peak_bytes", &peak);
-    if (!rc)
-        rc = rank_check(out->rank, ranks, why);
+    if (!root ||
+        json_unpack(
+            root,
+            "{s:i, s?I, s?i, s?i, s?b, s?b, s?b, s?s, s?s, s?s, s?s, s?s, s?{s:I, s:I, s:I, s:I}}",
+            "rank", &out->rank, "pid", &pid, "status", &out->status, "signal", &out->signal, "core",
+            &core, "consequence", &consequence, "ended_by_us", &ended_by_us, "error", &error,
+            "core_file", &core_file, "lost", &lost, "message", &message, "cause", &cause, "usage",
+            "elapsed_ms", &elapsed, "user_ms", &user, "system_ms", &system, "peak_bytes", &peak))
+        return report_refuse(root, "EXITED", why);
+    rc = rank_check(out->rank, ranks, why);
     if (!rc && (out->signal < 0 || out->signal > 127 ||
                 (!out->signal && (out->status < 0 || out->status > 255))))
         rc = fault_set(why, ML_ERR_REFUSED, "its agent sent an EXITED without a valid status");
@@ -175,19 +166,15 @@ int aborted_report_parse(struct aborted_report *out, const struct frame *f, int 
 {
     const char *text = NULL;
     int fault = 0;
-    json_t *root;
-    int rc = report_load(&root, "ABORTED", f, why);
+    json_t *root = report_load("ABORTED", f, why);
 
-    if (rc)
-        return rc;
-    rc = REPORT_UNPACK(root, "ABORTED", why, "{s:i, s:i, s?s, s?b}", "rank", &out->rank, "status",
-                       &out->status, "why", &text, "fault", &fault);
-    if (!rc)
-        rc = rank_check(out->rank, ranks, why);
-    text_copy(out->why, sizeof(out->why), rc ? NULL : text);
+    if (!root || json_unpack(root, "{s:i, s:i, s?s, s?b}", "rank", &out->rank, "status",
+                             &out->status, "why", &text, "fault", &fault))
+        return report_refuse(root, "ABORTED", why);
+    text_copy(out->why, sizeof(out->why), text);
     out->is_fault = fault;
     json_decref(root);
-    return rc;
+    return rank_check(out->rank, ranks, why);
 }
 
 static enum log_level level_parse(const json_t *level)
@@ -209,22 +196,18 @@ static enum log_level level_parse(const json_t *level)
 int note_report_parse(struct note_report *out, const struct frame *f, struct fault *why)
 {
     const char *text;
-    json_t *root, *level = NULL;
+    json_t *root = report_load("NOTE", f, why), *level = NULL;
     int names_host = 0, is_stall = 0;
-    int rc = report_load(&root, "NOTE", f, why);
 
-    if (rc)
-        return rc;
-    rc = REPORT_UNPACK(root, "NOTE", why, "{s?o, s:s, s?b, s?b}", "level", &level, "text", &text,
-                       "names_host", &names_host, "stall", &is_stall);
-    if (!rc) {
-        out->level = level_parse(level);
-        text_copy(out->text, sizeof(out->text), text);
-        out->names_host = names_host;
-        out->is_stall = is_stall;
-    }
+    if (!root || json_unpack(root, "{s?o, s:s, s?b, s?b}", "level", &level, "text", &text,
+                             "names_host", &names_host, "stall", &is_stall))
+        return report_refuse(root, "NOTE", why);
+    out->level = level_parse(level);
+    text_copy(out->text, sizeof(out->text), text);
+    out->names_host = names_host;
+    out->is_stall = is_stall;
     json_decref(root);
-    return rc;
+    return 0;
 }
 
 int ready_report_parse(struct ready_report *out, const struct frame *f,
@@ -232,66 +215,55 @@ int ready_report_parse(struct ready_report *out, const struct frame *f,
                        struct fault *why)
 {
     const char *coordinator = "";
-    json_t *root, *warnings = NULL, *warning;
+    json_t *root = report_load("READY", f, why), *warnings = NULL, *warning;
     int is_pmix = 0;
     size_t i;
-    int rc = report_load(&root, "READY", f, why);
 
-    if (rc)
-        return rc;
-    rc = REPORT_UNPACK(root, "READY", why, "{s?s, s?o, s?b}", "coordinator", &coordinator,
-                       "warnings", &warnings, "pmix", &is_pmix);
-    if (!rc) {
-        out->is_pmix = is_pmix;
-        text_copy(out->coordinator, sizeof(out->coordinator), coordinator);
-        json_array_foreach(warnings, i, warning)
-        {
-            if (json_is_string(warning))
-                on_warning(json_string_value(warning), arg);
-        }
+    if (!root || json_unpack(root, "{s?s, s?o, s?b}", "coordinator", &coordinator, "warnings",
+                             &warnings, "pmix", &is_pmix))
+        return report_refuse(root, "READY", why);
+    out->is_pmix = is_pmix;
+    text_copy(out->coordinator, sizeof(out->coordinator), coordinator);
+    json_array_foreach(warnings, i, warning)
+    {
+        if (json_is_string(warning))
+            on_warning(json_string_value(warning), arg);
     }
     json_decref(root);
-    return rc;
+    return 0;
 }
 
 int done_report_parse(const struct frame *f,
                       void (*on_survivor)(int64_t pid, const char *text, void *arg), void *arg,
                       struct fault *why)
 {
-    json_t *root, *survivors = NULL, *survivor;
+    json_t *root = report_load("DONE", f, why), *survivor;
     size_t i;
-    int rc = report_load(&root, "DONE", f, why);
 
-    if (rc)
-        return rc;
-    rc = REPORT_UNPACK(root, "DONE", why, "{s?o}", "survivors", &survivors);
-    if (!rc) {
-        json_array_foreach(survivors, i, survivor)
-        {
-            const char *text = "";
-            json_int_t pid = 0;
+    if (!root)
+        return ML_ERR_REFUSED;
+    json_array_foreach(json_object_get(root, "survivors"), i, survivor)
+    {
+        const char *text = "";
+        json_int_t pid = 0;
 
-            if (!json_unpack(survivor, "{s:I, s?s}", "pid", &pid, "text", &text))
-                on_survivor(pid, text, arg);
-        }
+        if (!json_unpack(survivor, "{s:I, s?s}", "pid", &pid, "text", &text))
+            on_survivor(pid, text, arg);
     }
     json_decref(root);
-    return rc;
+    return 0;
 }
 
 int want_report_parse(int *wanted, int *count, const struct frame *f, int files, struct fault *why)
 {
-    json_t *root, *list, *entry;
+    json_t *root = report_load("WANT", f, why), *list = json_object_get(root, "files"), *entry;
+    int rc = 0, last = -1;
     size_t i;
-    int rc = report_load(&root, "WANT", f, why), last = -1;
 
-    if (rc)
-        return rc;
-    rc = REPORT_UNPACK(root, "WANT", why, "{s:o}", "files", &list);
-    if (!rc && !json_is_array(list))
-        rc = fault_set(why, ML_ERR_REFUSED, "its agent sent a malformed WANT");
+    if (!json_is_array(list))
+        return report_refuse(root, "WANT", why);
     *count = 0;
-    json_array_foreach(rc ? NULL : list, i, entry)
+    json_array_foreach(list, i, entry)
     {
         json_int_t index = json_is_integer(entry) ? json_integer_value(entry) : -1;
 
@@ -309,18 +281,14 @@ int lost_report_parse(struct lost_report *out, const struct frame *f, struct fau
 {
     const char *name = f->type == AGENT_KILLED ? "KILLED" : "LOST", *found;
     int cut_off = 0, by_slurm = 0;
-    json_t *root;
-    int rc = report_load(&root, name, f, why);
+    json_t *root = report_load(name, f, why);
 
-    if (rc)
-        return rc;
-    rc = REPORT_UNPACK(root, name, why, "{s:s, s?b, s?b}", "text", &found, "cut_off", &cut_off,
-                       "by_slurm", &by_slurm);
-    if (!rc) {
-        text_copy(out->text, sizeof(out->text), found);
-        out->is_cut_off = cut_off;
-        out->by_slurm = by_slurm;
-    }
+    if (!root || json_unpack(root, "{s:s, s?b, s?b}", "text", &found, "cut_off", &cut_off,
+                             "by_slurm", &by_slurm))
+        return report_refuse(root, name, why);
+    text_copy(out->text, sizeof(out->text), found);
+    out->is_cut_off = cut_off;
+    out->by_slurm = by_slurm;
     json_decref(root);
-    return rc;
+    return 0;
 }
