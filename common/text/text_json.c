@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "common/text/text_json.h"
 
+#include "common/text/printable.h"
 #include "common/text/utf8.h"
 
 #include <stdlib.h>
@@ -23,4 +24,13 @@ json_t *text_json(const char *text)
         value = json_string(plain);
     free(plain);
     return value;
+}
+
+void text_json_print(json_t *root)
+{
+    char *text = root ? json_dumps(root, JSON_INDENT(2)) : NULL;
+
+    printable_print("%s\n", text ? text : "{}");
+    free(text);
+    json_decref(root);
 }

@@ -10,4 +10,8 @@
  * becomes '?'. NULL: out of memory. */
 json_t *text_json(const char *text);
 
+/* Prints `root`, which it takes over, to stdout, indented and as printable_print() does, because
+ * texts in it, even keys, may be another host's. "{}" if memory is short. */
+void text_json_print(json_t *root);
+
 #endif

@@ -4,7 +4,6 @@
 #include "common/build_id.h"
 #include "common/log.h"
 #include "common/status.h"
-#include "common/text/printable.h"
 #include "common/text/text_json.h"
 #include "common/text/utf8.h"
 #include "launcher/base/process/install_path.h"
@@ -202,29 +201,48 @@ int query_command_ask(struct query_command *c, json_t *question, struct fault *w
     return rc;
 }
 
+int query_command_run(struct query_command *c, int argc, char *const *argv,
+                      int (*body)(void *arg, int *status, struct fault *why), void *arg)
+{
+    struct fault why;
+    int status = STATUS_OURS, rc = query_command_open(c, argc, argv, &why);
+
+    if (!rc && c->is_done)
+        status = 0;
+    else if (!rc)
+        rc = body(arg, &status, &why);
+    if (rc)
+        log_error("%s", why.text);
+    query_command_close(c);
+    return rc ? STATUS_OURS : status;
+}
+
+struct main_parts {
+    struct query_command *command;
+    json_t *(*question)(struct query_command *c, struct fault *why);
+    int (*conclude)(const struct query_command *c);
+};
+
+static int main_body(void *arg, int *status, struct fault *why)
+{
+    const struct main_parts *p = arg;
+    int rc = fault_set(why, ML_ERR_MEMORY, "out of memory"); /* the question gives no reason */
+    json_t *asked = p->question(p->command, why);
+
+    if (asked)
+        rc = query_command_ask(p->command, asked, why);
+    if (!rc)
+        *status = p->conclude(p->command);
+    return rc;
+}
+
 int query_command_main(struct query_command *c, int argc, char *const *argv,
                        json_t *(*question)(struct query_command *c, struct fault *why),
                        int (*conclude)(const struct query_command *c))
 {
-    int status = STATUS_OURS, rc;
-    json_t *asked = NULL;
-    struct fault why;
+    struct main_parts parts = {c, question, conclude};
 
-    rc = query_command_open(c, argc, argv, &why);
-    if (!rc && c->is_done) {
-        status = 0;
-    } else if (!rc) {
-        rc = fault_set(&why, ML_ERR_MEMORY, "out of memory"); /* the question gives no reason */
-        asked = question(c, &why);
-        if (asked)
-            rc = query_command_ask(c, asked, &why);
-        if (!rc)
-            status = conclude(c);
-    }
-    if (rc)
-        log_error("%s", why.text);
-    query_command_close(c);
-    return status;
+    return query_command_run(c, argc, argv, main_body, &parts);
 }
 
 const char *query_command_flag(const struct query_command *c, const char *name)
@@ -235,7 +253,6 @@ const char *query_command_flag(const struct query_command *c, const char *name)
 void query_command_print_json(const struct query_command *c)
 {
     json_t *all = json_array(), *root = json_pack("{so}", "hosts", all);
-    char *text;
 
     for (int i = 0; i < c->hosts->count; i++) {
         const struct query_answer *a = &c->answers[i];
@@ -248,11 +265,7 @@ void query_command_print_json(const struct query_command *c)
         json_array_append_new(all, one);
     }
     json_object_update(root, c->more);
-    /* Mended again: another host has also chosen the keys. */
-    text = json_dumps(root, JSON_INDENT(2));
-    printable_print("%s\n", text ? text : "{}");
-    free(text);
-    json_decref(root);
+    text_json_print(root);
 }
 
 int query_command_report_failed(const struct query_command *c)

@@ -43,6 +43,11 @@ int query_command_main(struct query_command *c, int argc, char *const *argv,
                        json_t *(*question)(struct query_command *c, struct fault *why),
                        int (*conclude)(const struct query_command *c));
 
+/* The same for one that does more: calls `body` when the hosts are known. That stores the exit
+ * status, which is STATUS_OURS before, or fails with a sentence for the user. */
+int query_command_run(struct query_command *c, int argc, char *const *argv,
+                      int (*body)(void *arg, int *status, struct fault *why), void *arg);
+
 /* The same step by step. argv[0] is the subcommand's own name. ML_ERR_ARGUMENT with a sentence for
  * the user. Close it even after a failure. */
 int query_command_open(struct query_command *c, int argc, char *const *argv, struct fault *why);

@@ -280,6 +280,25 @@ static int hosts_conclude(struct hosts *h, struct fault *why)
     return rc;
 }
 
+static int hosts_show(void *arg, int *status, struct fault *why)
+{
+    struct hosts *h = arg;
+    const char *draw = query_command_flag(&h->c, "draw");
+    int rc = names_collect(h, why);
+
+    if (!rc && draw)
+        rc = topology_drawing_check(draw, why);
+    if (!rc && query_command_flag(&h->c, "probe"))
+        rc = hosts_probe(h, why);
+    if (!rc)
+        rc = hosts_conclude(h, why);
+    topology_survey_destroy(h->survey);
+    free(h->names);
+    free(h->addresses);
+    *status = 0;
+    return rc;
+}
+
 int hosts_run(int argc, char **argv)
 {
     static const struct option flags[] = {
@@ -302,26 +321,6 @@ int hosts_run(int argc, char **argv)
                              "shows it.",
                          .own = flags},
               .timeout_ms = TIMEOUT_MS}};
-    struct fault why;
-    int rc;
 
-    rc = query_command_open(&h.c, argc, argv, &why);
-    if (!rc && !h.c.is_done) {
-        const char *draw = query_command_flag(&h.c, "draw");
-
-        rc = names_collect(&h, &why);
-        if (!rc && draw)
-            rc = topology_drawing_check(draw, &why);
-        if (!rc && query_command_flag(&h.c, "probe"))
-            rc = hosts_probe(&h, &why);
-        if (!rc)
-            rc = hosts_conclude(&h, &why);
-    }
-    if (rc)
-        log_error("%s", why.text);
-    topology_survey_destroy(h.survey);
-    free(h.names);
-    free(h.addresses);
-    query_command_close(&h.c);
-    return rc ? STATUS_OURS : 0;
+    return query_command_run(&h.c, argc, argv, hosts_show, &h);
 }

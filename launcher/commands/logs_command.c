@@ -3,7 +3,7 @@
 
 #include "common/log.h"
 #include "common/status.h"
-#include "common/text/printable.h"
+#include "common/text/text_json.h"
 #include "launcher/base/text/text_file.h"
 #include "launcher/base/text/text_table.h"
 #include "launcher/commands/log_view.h"
@@ -55,8 +55,7 @@ static const struct command_syntax syntax = {
 
 static void list_print_json(const struct log_list *l)
 {
-    json_t *all = json_array(), *root = json_pack("{so}", "logs", all);
-    char *text;
+    json_t *all = json_array();
 
     for (int i = 0; i < l->count; i++) {
         const struct log_entry *e = &l->entries[i];
@@ -65,10 +64,7 @@ static void list_print_json(const struct log_list *l)
                                              "path", e->path, "running", (int)e->is_running, "size",
                                              (json_int_t)e->size));
     }
-    text = json_dumps(root, JSON_INDENT(2));
-    printable_print("%s\n", text ? text : "{}");
-    free(text);
-    json_decref(root);
+    text_json_print(json_pack("{so}", "logs", all));
 }
 
 static void list_print(const struct log_list *l)

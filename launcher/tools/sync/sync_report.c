@@ -11,7 +11,6 @@
 
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { SHOWN = PATH_MAX + TREE_PATH_MOST };
@@ -180,8 +179,7 @@ static json_t *host_json(const struct sync_outcome *o, const struct sync_host *h
 
 static void report_print_json(const struct sync_outcome *o, bool *is_same)
 {
-    json_t *hosts = json_array(), *root;
-    char *text;
+    json_t *hosts = json_array();
 
     if (o->is_git) {
         *is_same = git_report(o, hosts);
@@ -189,12 +187,9 @@ static void report_print_json(const struct sync_outcome *o, bool *is_same)
         for (int i = 0; i < o->count; i++)
             json_array_append_new(hosts, host_json(o, &o->hosts[i]));
     }
-    root = json_pack("{sI sI sf so}", "entries", (json_int_t)o->source->list.count, "bytes",
-                     (json_int_t)o->source->bytes, "seconds", (double)o->ms / 1000, "hosts", hosts);
-    text = root ? json_dumps(root, JSON_INDENT(2)) : NULL;
-    printable_print("%s\n", text ? text : "{}");
-    free(text);
-    json_decref(root);
+    text_json_print(json_pack("{sI sI sf so}", "entries", (json_int_t)o->source->list.count,
+                              "bytes", (json_int_t)o->source->bytes, "seconds",
+                              (double)o->ms / 1000, "hosts", hosts));
 }
 
 /* "3 files, 1.0 GB, to 4 hosts in 5.2 s (206.5 MB/s)" */

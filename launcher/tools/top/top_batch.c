@@ -2,12 +2,16 @@
 #include "launcher/tools/top/top_batch.h"
 
 #include "common/clock.h"
+#include "common/log.h"
+#include "common/status.h"
 #include "launcher/tools/top/top_sampler.h"
 #include "launcher/tools/top/top_text.h"
 
 #include <event2/event.h>
 #include <stdio.h>
 #include <time.h>
+
+enum { STATUS_NOT_THERE = 1 };
 
 struct top_batch {
     struct event_base *base;
@@ -73,7 +77,7 @@ static void batch_on_change(bool is_whole, void *arg)
 }
 
 int top_batch_run(struct event_base *base, const struct query_command *c, int every_s, int views,
-                  enum top_column column, int *missing, size_t *jobs, struct fault *why)
+                  enum top_column column, int *status, struct fault *why)
 {
     struct top_batch b = {.base = base,
                           .c = c,
@@ -88,7 +92,10 @@ int top_batch_run(struct event_base *base, const struct query_command *c, int ev
         rc = b.rc;
     }
     top_sampler_close(b.sampler);
-    *missing = b.missing;
-    *jobs = b.jobs;
+    *status = b.missing ? STATUS_OURS : 0;
+    if (!rc && !b.missing && *c->job && b.jobs == 0) {
+        log_error("there is no job %s here; mlaunch ps lists all", c->job);
+        *status = STATUS_NOT_THERE;
+    }
     return rc;
 }

@@ -9,9 +9,9 @@
 struct event_base;
 
 /* Prints that many views, one every `every_s`; the first when all hosts have been asked twice, so
- * that it has rates. *missing: hosts that have failed, and *jobs: those of the last view.
- * ML_ERR_SYSTEM, ML_ERR_MEMORY. */
+ * that it has rates. *status becomes the program's: STATUS_OURS if a host has failed, 1 if the last
+ * view lacks the command's JOB. ML_ERR_SYSTEM, ML_ERR_MEMORY. */
 int top_batch_run(struct event_base *base, const struct query_command *c, int every_s, int views,
-                  enum top_column column, int *missing, size_t *jobs, struct fault *why);
+                  enum top_column column, int *status, struct fault *why);
 
 #endif

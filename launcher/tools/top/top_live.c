@@ -3,6 +3,7 @@
 
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/status.h"
 #include "launcher/tools/top/top_kill.h"
 #include "launcher/tools/top/top_picture.h"
 #include "launcher/tools/top/top_sampler.h"
@@ -246,7 +247,7 @@ static void live_end(struct top_live *l)
 }
 
 int top_live_run(struct event_base *base, const struct query_command *c, int every_s,
-                 enum top_column column, int *signal, struct fault *why)
+                 enum top_column column, int *status, struct fault *why)
 {
     struct top_live l = {.base = base, .c = c, .every_s = every_s, .why = why};
     int rc;
@@ -268,7 +269,7 @@ int top_live_run(struct event_base *base, const struct query_command *c, int eve
         event_base_dispatch(base);
         rc = l.rc;
     }
-    *signal = l.signal;
+    *status = l.signal ? STATUS_SIGNAL + l.signal : 0;
     live_end(&l);
     return rc;
 }

@@ -8,9 +8,9 @@
 
 struct event_base;
 
-/* Returns when the user quits, or with *signal when one has ended it; the terminal is as it was
- * before. ML_ERR_SYSTEM, ML_ERR_MEMORY. */
+/* Returns when the user quits or a signal ends it, which *status, the program's, says then; the
+ * terminal is as it was before. ML_ERR_SYSTEM, ML_ERR_MEMORY. */
 int top_live_run(struct event_base *base, const struct query_command *c, int every_s,
-                 enum top_column column, int *signal, struct fault *why);
+                 enum top_column column, int *status, struct fault *why);
 
 #endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* info.c: `mlaunch info` shows what the hosts are, side by side, and where they differ. */
-#include "common/log.h"
 #include "common/status.h"
 #include "common/text/text_json.h"
 #include "launcher/base/text/name_ranges.h"
@@ -231,6 +230,24 @@ static int info_print(const struct fact_survey *s, struct fault *why)
     return is_short ? fault_set(why, ML_ERR_MEMORY, "out of memory") : 0;
 }
 
+static int info_look(void *arg, int *status, struct fault *why)
+{
+    struct query_command *c = arg;
+    struct fact_survey s = {.c = c, .sysfs = query_command_flag(c, "sysfs")};
+    int rc = fact_survey_open(&s, why);
+
+    if (!rc)
+        rc = fact_survey_ask(&s, why);
+    if (!rc)
+        *status = query_command_report_failed(c) ? STATUS_OURS : 0;
+    if (!rc && c->json)
+        query_command_print_json(c);
+    else if (!rc)
+        rc = info_print(&s, why);
+    fact_survey_close(&s);
+    return rc;
+}
+
 int info_run(int argc, char **argv)
 {
     static const struct option flags[] = {
@@ -249,25 +266,6 @@ int info_run(int argc, char **argv)
                  "differs from host to host.",
              .own = flags},
         .timeout_ms = TIMEOUT_MS};
-    struct fact_survey s = {.c = &c};
-    struct fault why;
-    int rc = query_command_open(&c, argc, argv, &why), unreached = 0;
 
-    if (!rc && !c.is_done) {
-        s.sysfs = query_command_flag(&c, "sysfs");
-        rc = fact_survey_open(&s, &why);
-        if (!rc)
-            rc = fact_survey_ask(&s, &why);
-        if (!rc)
-            unreached = query_command_report_failed(&c);
-        if (!rc && c.json)
-            query_command_print_json(&c);
-        else if (!rc)
-            rc = info_print(&s, &why);
-    }
-    if (rc)
-        log_error("%s", why.text);
-    fact_survey_close(&s);
-    query_command_close(&c);
-    return rc || unreached ? STATUS_OURS : 0;
+    return query_command_run(&c, argc, argv, info_look, &c);
 }

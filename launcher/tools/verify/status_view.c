@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* status_view.c: `mlaunch status` shows in one view how the hosts are and what runs on them. */
 #include "common/clock.h"
-#include "common/log.h"
-#include "common/status.h"
 #include "common/text/number.h"
 #include "common/text/object_field.h"
 #include "common/text/printable.h"
@@ -228,7 +226,8 @@ static bool reader_wait(int64_t until_ms)
     return false;
 }
 
-static int status_look(struct fact_survey *s, int watch_s, struct fault *why)
+/* Shows all once, or again every `watch_s`. */
+static int views_show(struct fact_survey *s, int watch_s, struct fault *why)
 {
     int rc;
     int64_t next;
@@ -265,6 +264,21 @@ static int watch_read(const struct query_command *c, int *out, struct fault *why
     return 0;
 }
 
+static int status_look(void *arg, int *status, struct fault *why)
+{
+    struct fact_survey s = {.c = arg, .with_jobs = true};
+    int watch_s = 0, rc = watch_read(arg, &watch_s, why);
+
+    if (!rc)
+        rc = fact_survey_open(&s, why);
+    if (!rc)
+        rc = views_show(&s, watch_s, why);
+    if (!rc && offline_count(&s) == 0)
+        *status = 0;
+    fact_survey_close(&s);
+    return rc;
+}
+
 int status_run(int argc, char **argv)
 {
     static const struct option flags[] = {{.name = "watch",
@@ -282,24 +296,6 @@ int status_run(int argc, char **argv)
                  "RDMA ports, and the jobs on them, stale ones included.",
              .own = flags},
         .timeout_ms = TIMEOUT_MS};
-    struct fact_survey s = {.c = &c, .with_jobs = true};
-    struct fault why;
-    int rc = query_command_open(&c, argc, argv, &why), watch_s = 0, status = STATUS_OURS;
 
-    if (!rc && c.is_done) {
-        status = 0;
-    } else if (!rc) {
-        rc = watch_read(&c, &watch_s, &why);
-        if (!rc)
-            rc = fact_survey_open(&s, &why);
-        if (!rc)
-            rc = status_look(&s, watch_s, &why);
-        if (!rc && offline_count(&s) == 0)
-            status = 0;
-    }
-    if (rc)
-        log_error("%s", why.text);
-    fact_survey_close(&s);
-    query_command_close(&c);
-    return status;
+    return query_command_run(&c, argc, argv, status_look, &c);
 }

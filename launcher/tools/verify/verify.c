@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* verify.c: `mlaunch verify` looks whether the hosts are fit to run jobs. */
-#include "common/log.h"
 #include "common/status.h"
 #include "common/text/object_field.h"
 #include "common/text/printable.h"
@@ -112,17 +111,13 @@ static int traffic_judge(struct verify *v, struct fault *why)
 static void json_print(const struct verify *v)
 {
     json_t *hosts = json_array(), *root;
-    char *text;
 
     for (int i = 0; i < v->c.hosts->count; i++)
         json_array_append_new(hosts, text_json(verify_name(v, i)));
     root = json_pack("{so so}", "hosts", hosts, "findings", finding_json(&v->findings));
     if (v->pairs)
         json_object_set(root, "links", v->pairs);
-    text = json_dumps(root, JSON_INDENT(2));
-    printable_print("%s\n", text ? text : "{}");
-    free(text);
-    json_decref(root);
+    text_json_print(root);
 }
 
 static void count_print(int count, const char *word)
@@ -195,10 +190,8 @@ static void verify_close(struct verify *v)
     free(v->ports);
     finding_clear(&v->findings);
     fact_survey_close(&v->survey);
-    query_command_close(&v->c);
 }
 
-/* *status: what was found. */
 static int hosts_verify(struct verify *v, int *status, struct fault *why)
 {
     int rc = verify_open(v, why);
@@ -220,9 +213,23 @@ static int hosts_verify(struct verify *v, int *status, struct fault *why)
     return 0;
 }
 
-int verify_run(int argc, char **argv)
+/* *status: what was found. */
+static int verify_do(void *arg, int *status, struct fault *why)
 {
     struct string_list modules = {0};
+    struct verify *v = arg;
+    int rc = command_line_values(&modules, &v->c.line, "module", why);
+
+    v->survey.modules = &modules;
+    if (!rc)
+        rc = hosts_verify(v, status, why);
+    verify_close(v);
+    string_list_clear(&modules);
+    return rc;
+}
+
+int verify_run(int argc, char **argv)
+{
     static const struct option flags[] = {
         {.name = "quick", .help = "without traffic between the hosts"},
         {.name = "backend",
@@ -248,18 +255,7 @@ int verify_run(int argc, char **argv)
                                   "pairs about equally fast, and without remains of dead jobs.\n"
                                   "Prints a line for each finding. Status 0: fit, 1: not fit.",
                          .own = flags},
-              .timeout_ms = TIMEOUT_MS},
-        .survey.modules = &modules};
-    struct fault why;
-    int status = STATUS_OURS, rc = query_command_open(&v.c, argc, argv, &why);
+              .timeout_ms = TIMEOUT_MS}};
 
-    if (!rc && v.c.is_done)
-        status = 0;
-    else if (!rc && !(rc = command_line_values(&modules, &v.c.line, "module", &why)))
-        rc = hosts_verify(&v, &status, &why);
-    if (rc)
-        log_error("%s", why.text);
-    verify_close(&v);
-    string_list_clear(&modules);
-    return status;
+    return query_command_run(&v.c, argc, argv, verify_do, &v);
 }
