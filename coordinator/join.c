@@ -136,6 +136,7 @@ int join_receive(struct connection *c, json_t *message, struct fault *why)
     m->pid = pid;
     c->generation = g;
     s->ranks[c->rank].has_joined = true;
+    meeting_begin(s, &g->meeting);
     if (++g->joined == s->size)
         join_complete(g);
     else

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "coordinator/sentence.h"
 
+#include "common/text/rank_list.h"
 #include "coordinator/server_state.h"
 
 #include <stdarg.h>
@@ -35,4 +36,13 @@ void sentence_add_hosts(const struct server *s, char *out, size_t size, const in
             sentence_add(out, size, i == count - 1 ? " and " : ", ");
         sentence_add_rank(s, out, size, ranks[i]);
     }
+}
+
+void sentence_add_ranks(char *out, size_t size, const int *ranks, size_t count)
+{
+    struct rank_list list = {0};
+
+    for (size_t i = 0; i < count; i++)
+        rank_list_add(&list, ranks[i]);
+    sentence_add(out, size, "%s", rank_list_end(&list));
 }

@@ -16,5 +16,7 @@ void sentence_add_rank(const struct server *s, char *out, size_t size, int rank)
 /* "rank 2 on host b, rank 3 on host c and 4 more" */
 void sentence_add_hosts(const struct server *s, char *out, size_t size, const int *ranks,
                         int count);
+/* "ranks 0-3,7", "rank 2" */
+void sentence_add_ranks(char *out, size_t size, const int *ranks, size_t count);
 
 #endif

@@ -148,6 +148,7 @@ int server_exchange_receive(struct server_group *p, struct server_seat *seat, co
     memcpy(seat->blobs, f->payload + EXCHANGE_HEADER, size);
     seat->blob_count = count;
     p->exchange_seq = seq;
+    meeting_begin(p->generation->server, &p->meeting);
     if (++p->exchange_count == p->count)
         exchange_complete(p);
     return 0;

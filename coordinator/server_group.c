@@ -47,6 +47,7 @@ void server_group_clear_exchange(struct server_group *p)
         p->seats[i].blobs = NULL;
     }
     p->exchange_count = 0;
+    p->meeting = (struct server_meeting){0};
 }
 
 void server_group_clear_split(struct server_group *p)
@@ -54,6 +55,7 @@ void server_group_clear_split(struct server_group *p)
     for (int i = 0; i < p->count; i++)
         p->seats[i].has_split = false;
     p->split_count = 0;
+    p->meeting = (struct server_meeting){0};
 }
 
 void server_group_destroy(struct server_group *p)

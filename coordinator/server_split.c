@@ -103,6 +103,7 @@ int server_split_receive(struct server_group *p, struct server_seat *seat, json_
     seat->color = (int)color;
     seat->key = (int)key;
     p->split_seq = (uint32_t)seq;
+    meeting_begin(p->generation->server, &p->meeting);
     if (++p->split_count == p->count)
         split_complete(p);
     return 0;

@@ -123,6 +123,12 @@ struct server_seat {
     struct server_wait wait;
 };
 
+/* Ranks that wait for others without a WAITING: in JOIN, EXCHANGE or SPLIT (meeting.c). */
+struct server_meeting {
+    int64_t since_ms; /* when the first of them came; 0: nobody waits */
+    bool is_reported;
+};
+
 struct server_group {
     struct generation *generation;
     uint32_t id;
@@ -132,6 +138,7 @@ struct server_group {
     struct fault lost;   /* a member has died or left, so no exchange can complete */
     uint32_t exchange_seq, split_seq;
     int exchange_count, split_count; /* members that have come to the pending one */
+    struct server_meeting meeting;
     int freed;
     struct server_group *next;
 };
@@ -141,6 +148,7 @@ struct generation {
     uint32_t number;
     struct server_member *members; /* one for each rank */
     int joined;
+    struct server_meeting meeting; /* until all have joined */
     bool is_complete;
     struct fault failed; /* code != 0: the answer to every rank that joins */
     struct event *timer; /* for the shortest time-out of those that joined */
@@ -265,6 +273,15 @@ const char *server_group_name(const struct server_group *p,
 void server_group_clear_exchange(struct server_group *p);
 void server_group_clear_split(struct server_group *p);
 void server_group_clear_wait(struct server_wait *w);
+
+/* meeting.c */
+/* Sets the server's one timer for those that keep others waiting, unless it expires earlier. */
+void meeting_set_timer(struct server *s, int64_t due_ms);
+void meeting_begin(struct server *s, struct server_meeting *m); /* unless it has begun */
+/* Reports the ranks that wait for others in ml_init or in making a group: once, when it is time;
+ * or now, and again. */
+void meeting_check(struct generation *g, int64_t now);
+void meeting_tell(struct generation *g, int64_t now);
 
 /* stall.c */
 void stall_tell(struct server *s); /* reports all calls that ranks wait in now */

@@ -7,7 +7,6 @@
 #include "coordinator/server_state.h"
 
 #include "common/clock.h"
-#include "common/text/rank_list.h"
 #include "common/wait_graph.h"
 #include "coordinator/protocol.h"
 #include "coordinator/sentence.h"
@@ -16,18 +15,6 @@
 #include <string.h>
 
 enum { TEXT = 1024, NAME = 128 };
-
-/* Sets the server's one timer to `due_ms`, unless it expires earlier. */
-static void stall_arm(struct server *s, int64_t due_ms)
-{
-    int left = clock_left_ms(due_ms);
-    struct timeval time = {.tv_sec = left / 1000, .tv_usec = left % 1000 * 1000};
-
-    if (s->stall_ms <= 0 || (s->stall_due_ms != 0 && s->stall_due_ms <= due_ms))
-        return;
-    s->stall_due_ms = due_ms;
-    event_add(s->stall_timer, &time);
-}
 
 /* Breaks the group: two members wait in collective calls with one number but different
  * signatures. */
@@ -106,7 +93,7 @@ int stall_receive_waiting(struct server_group *p, struct server_seat *seat, json
     if (seq > 0)
         mismatch_check(p, seat);
     if (seat->wait.is_waiting)
-        stall_arm(s, seat->wait.since_ms + s->stall_ms);
+        meeting_set_timer(s, seat->wait.since_ms + s->stall_ms);
     return 0;
 }
 
@@ -127,15 +114,6 @@ static bool is_same_call(const struct server_seat *seat, const struct server_wai
     return seat->wait.is_waiting && seat->wait.seq == w->seq;
 }
 
-static void ranks_add(char *text, const int *ranks, size_t count)
-{
-    struct rank_list list = {0};
-
-    for (size_t i = 0; i < count; i++)
-        rank_list_add(&list, ranks[i]);
-    sentence_add(text, TEXT, "%s", rank_list_end(&list));
-}
-
 /* "all_reduce", "all_reduce at train.py:17" */
 static void call_add(char *text, const struct server_wait *w)
 {
@@ -154,7 +132,7 @@ static void own_wait_add(const struct generation *g, char *text, int rank)
         call_add(text, &seat->wait);
         if (seat->wait.peer_count > 0) {
             sentence_add(text, TEXT, " for ");
-            ranks_add(text, seat->wait.peers, (size_t)seat->wait.peer_count);
+            sentence_add_ranks(text, TEXT, seat->wait.peers, (size_t)seat->wait.peer_count);
         }
         return;
     }
@@ -175,7 +153,7 @@ static void collective_describe(const struct server_group *p, const struct serve
         call_add(text, w);
         sentence_add(text, TEXT, " (call %u of %s); ", w->seq, server_group_name(p, name));
     }
-    ranks_add(text, call->present, call->present_count);
+    sentence_add_ranks(text, TEXT, call->present, call->present_count);
     sentence_add(text, TEXT, " %s waited %ld s for ", call->present_count == 1 ? "has" : "have",
                  seconds);
     if (missing > 0) {
@@ -287,7 +265,7 @@ static void stall_check_group(struct server_group *p, int64_t now)
         if (seat->wait.since_ms + s->stall_ms <= now)
             stall_report(p, seat, now);
         else
-            stall_arm(s, seat->wait.since_ms + s->stall_ms);
+            meeting_set_timer(s, seat->wait.since_ms + s->stall_ms);
     }
 }
 
@@ -308,6 +286,7 @@ void stall_tell(struct server *s)
     int64_t now = clock_ms();
 
     for (struct generation *g = s->generations; g; g = g->next) {
+        meeting_tell(g, now);
         for (struct server_group *p = g->groups; p; p = p->next)
             waits_tell(p, now);
     }
@@ -321,6 +300,7 @@ void stall_on_timer(evutil_socket_t fd, short what, void *arg)
     (void)fd, (void)what;
     s->stall_due_ms = 0;
     for (struct generation *g = s->generations; g; g = g->next) {
+        meeting_check(g, now);
         for (struct server_group *p = g->groups; p; p = p->next)
             stall_check_group(p, now);
     }

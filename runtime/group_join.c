@@ -268,6 +268,9 @@ int group_join(struct group **out, struct world *w, uint32_t id, const int *memb
         return rc;
     b.group = g;
     g->is_window = is_window;
+    /* What waits meanwhile is this call, of all members. */
+    g->call_name = id == COORD_WORLD ? "init" : is_window ? "window_create" : "split";
+    g->call.seq = id == COORD_WORLD ? w->generation : 1;
     rc = group_furnish(g, why);
     if (rc) {
         coord_events_break(w->coord_events, g, why);
@@ -276,6 +279,7 @@ int group_join(struct group **out, struct world *w, uint32_t id, const int *memb
     }
     coord_events_add(w->coord_events, g);
     rc = bring_up(&b, why);
+    g->call.seq = 0;
     tcp_mesh_close(b.mesh);
     rdma_mesh_close(b.rdma);
     free(b.uses_net);

@@ -250,11 +250,23 @@ void *ml_window_memory(ml_window *w, int rank, size_t *size)
         return table ? table->call arguments : ML_ERR_SYSTEM;                                      \
     }
 
-FORWARD(init, (ml_group * *world), (world))
-FORWARD(finalize, (void), ())
+/* The same, but while the call waits it stays on the stack, where a report of a job that hangs
+ * looks for the line of the program that has made it. */
+#define FORWARD_ON_STACK(call, parameters, arguments)                                              \
+    int ml_##call parameters                                                                       \
+    {                                                                                              \
+        const struct runtime_table *table = shim_runtime();                                        \
+        int rc = table ? table->call arguments : ML_ERR_SYSTEM;                                    \
+                                                                                                   \
+        __asm__ volatile("" : "+r"(rc)); /* the call is not the last that is done */               \
+        return rc;                                                                                 \
+    }
+
+FORWARD_ON_STACK(init, (ml_group * *world), (world))
+FORWARD_ON_STACK(finalize, (void), ())
 FORWARD(rank, (const ml_group *g), (g))
 FORWARD(size, (const ml_group *g), (g))
-FORWARD(split, (ml_group * g, int color, int key, ml_group **out), (g, color, key, out))
+FORWARD_ON_STACK(split, (ml_group * g, int color, int key, ml_group **out), (g, color, key, out))
 FORWARD(next_type, (ml_group * g, ml_type type), (g, type))
 FORWARD(next_place, (ml_group * g, const char *place), (g, place))
 FORWARD(alloc, (size_t size, void **out), (size, out))
@@ -263,10 +275,10 @@ FORWARD(pool_alloc, (ml_pool * pool, size_t size, void **out), (pool, size, out)
 FORWARD(pool_free, (ml_pool * pool, void *block), (pool, block))
 FORWARD(pool_left, (ml_pool * pool, size_t *left, size_t *longest), (pool, left, longest))
 FORWARD(test, (ml_request * request, int *done), (request, done))
-FORWARD(wait, (ml_request * request), (request))
-FORWARD(window_create, (ml_group * g, void *memory, size_t size, ml_window **out),
-        (g, memory, size, out))
-FORWARD(window_free, (ml_window * w), (w))
+FORWARD_ON_STACK(wait, (ml_request * request), (request))
+FORWARD_ON_STACK(window_create, (ml_group * g, void *memory, size_t size, ml_window **out),
+                 (g, memory, size, out))
+FORWARD_ON_STACK(window_free, (ml_window * w), (w))
 FORWARD(put, (ml_window * w, const void *from, size_t size, int to, size_t offset),
         (w, from, size, to, offset))
 FORWARD(get, (ml_window * w, void *into, size_t size, int from, size_t offset),
@@ -281,8 +293,9 @@ FORWARD(put_signal,
         (ml_window * w, const void *from, size_t size, int to, size_t offset, size_t signal_offset,
          uint64_t add),
         (w, from, size, to, offset, signal_offset, add))
-FORWARD(wait_signal, (ml_window * w, size_t signal_offset, uint64_t at_least, int timeout_ms),
-        (w, signal_offset, at_least, timeout_ms))
+FORWARD_ON_STACK(wait_signal,
+                 (ml_window * w, size_t signal_offset, uint64_t at_least, int timeout_ms),
+                 (w, signal_offset, at_least, timeout_ms))
 FORWARD(flush, (ml_window * w, int to), (w, to))
 FORWARD(fetch_add, (ml_window * w, int at, size_t offset, uint64_t add, uint64_t *old),
         (w, at, offset, add, old))

@@ -9,6 +9,7 @@
 #include "runtime/call/progress.h"
 #include "runtime/group/coord_events.h"
 #include "runtime/group/wait.h"
+#include "runtime/group/wait_note.h"
 #include "runtime/group_join.h"
 #include "runtime/process/calls_file.h"
 #include "runtime/process/claim.h"
@@ -158,6 +159,20 @@ static void world_count_processors(struct world *w)
     w->is_crowded = sched_getaffinity(0, sizeof(set), &set) == 0 && local_size > CPU_COUNT(&set);
 }
 
+/* Until all ranks have called ml_init. */
+static int world_await(struct world *w, int64_t deadline_ms, json_t **welcome, struct fault *why)
+{
+    int64_t soon_ms = clock_ms() + WAITING_AFTER_MS;
+    int rc = coord_events_await_welcome(w->coord_events, soon_ms, welcome, why);
+
+    if (rc != ML_ERR_TIMEOUT)
+        return rc;
+    wait_note_leave_init(w);
+    rc = coord_events_await_welcome(w->coord_events, deadline_ms, welcome, why);
+    wait_note_remove_init(w);
+    return rc;
+}
+
 static int world_meet(struct world *w, int64_t deadline_ms, struct fault *why)
 {
     struct client *c;
@@ -178,7 +193,7 @@ static int world_meet(struct world *w, int64_t deadline_ms, struct fault *why)
         json_pack("{s:I, s:i}", "pid", (json_int_t)getpid(), "timeout_ms", w->job.init_timeout_ms),
         why);
     if (!rc)
-        rc = coord_events_await_welcome(w->coord_events, deadline_ms + ANSWER_MS, &welcome, why);
+        rc = world_await(w, deadline_ms + ANSWER_MS, &welcome, why);
     if (!rc)
         rc = world_read_welcome(w, welcome, why);
     json_decref(welcome);

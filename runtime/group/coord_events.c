@@ -6,6 +6,7 @@
 #include "common/text/text_json.h"
 #include "coordinator/protocol.h"
 #include "runtime/group/bell.h"
+#include "runtime/group/wait_note.h"
 #include "runtime/process/fork_guard.h"
 
 #include <arpa/inet.h>
@@ -545,15 +546,19 @@ static int coord_events_take_reply(struct coord_events *e, struct group *g, stru
 int coord_events_await(struct coord_events *e, struct group *g, int64_t deadline_ms,
                        struct reply *out, struct fault *why)
 {
-    for (;;) {
-        int rc = coord_events_take_reply(e, g, out, why);
+    struct wait_noted noted = {0};
+    int rc;
 
+    do {
+        rc = coord_events_take_reply(e, g, out, why);
         if (rc != 0)
-            return rc > 0 ? 0 : rc;
-        rc = coord_events_sleep(e, g, deadline_ms, why);
-        if (rc)
-            return rc;
-    }
+            break;
+        rc = coord_events_sleep(e, g, wait_noted_deadline(&noted, deadline_ms), why);
+        if (rc == ML_ERR_TIMEOUT && wait_noted_look(&noted, g))
+            rc = 0;
+    } while (!rc);
+    wait_noted_end(&noted, g);
+    return rc > 0 ? 0 : rc;
 }
 
 int coord_events_break_first(struct coord_events *e, struct group *g, struct fault *why)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/group/wait_note.h"
 
+#include "common/clock.h"
 #include "common/text/text_json.h"
 #include "coordinator/protocol.h"
 #include "runtime/group/group.h"
@@ -18,9 +19,9 @@
 
 enum { NAMED = 16, MEMBERS_NAMED = 1024, MESSAGES_NAMED = 3, TEXT = 384, PATH = PATH_MAX + 64 };
 
-static void wait_note_path(char path[PATH], const struct group *g)
+static void wait_note_path(char path[PATH], const struct world *w, uint32_t group)
 {
-    snprintf(path, PATH, "%s/rank.%d.waiting.%u", g->world->dir, g->world->rank, (unsigned)g->id);
+    snprintf(path, PATH, "%s/rank.%d.waiting.%u", w->dir, w->rank, (unsigned)group);
 }
 
 static __attribute__((format(printf, 3, 4))) size_t wait_note_append(char text[TEXT], size_t at,
@@ -35,12 +36,13 @@ static __attribute__((format(printf, 3, 4))) size_t wait_note_append(char text[T
     return n < 0 || (size_t)n >= TEXT - at ? TEXT - 1 : at + (size_t)n;
 }
 
-/* "all_reduce of 1000 float32 (sum), call 7, for rank 5" */
+/* "all_reduce of 1000 float32 (sum), call 7, for rank 5", "init, call 1" */
 static void wait_note_collective(char text[TEXT], const struct group *g, const char *signature)
 {
-    size_t at = wait_note_append(text, 0, "%s, call %u, for %s", signature, (unsigned)g->call.seq,
-                                 g->active_count == 1 ? "rank" : "ranks");
+    size_t at = wait_note_append(text, 0, "%s, call %u", signature, (unsigned)g->call.seq);
 
+    if (g->active_count)
+        at = wait_note_append(text, at, ", for %s", g->active_count == 1 ? "rank" : "ranks");
     for (int i = 0; i < g->active_count && i < NAMED; i++)
         at = wait_note_append(text, at, "%s %d", i ? "," : "", g->members[g->active[i]->peer]);
     if (g->active_count > NAMED)
@@ -122,12 +124,27 @@ bool wait_note_tag(char out[WAIT_NOTE_TAG], const struct group *g, bool names_ra
     return true;
 }
 
+/* Takes `said` over. */
+static void wait_note_write(const struct world *w, uint32_t group, json_t *said)
+{
+    char path[PATH], *note = json_dumps(said, JSON_COMPACT);
+    int fd;
+
+    json_decref(said);
+    wait_note_path(path, w, group);
+    fd = note ? open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600) : -1;
+    if (fd >= 0) {
+        (void)!write(fd, note, strlen(note));
+        close(fd);
+    }
+    free(note);
+}
+
 void wait_note_leave(const struct group *g, const char *signature)
 {
-    char path[PATH], text[TEXT + WAIT_NOTE_SITE + 16] = "", site[WAIT_NOTE_SITE], *note;
+    char text[TEXT + WAIT_NOTE_SITE + 16] = "", site[WAIT_NOTE_SITE];
     size_t at;
     json_t *said;
-    int fd;
 
     if (g->call.seq)
         wait_note_collective(text, g, signature);
@@ -143,21 +160,57 @@ void wait_note_leave(const struct group *g, const char *signature)
                      (json_int_t)g->call.seq, "receives_from", wait_note_peers(g, true), "sends_to",
                      wait_note_peers(g, false), "since", (json_int_t)time(NULL));
     wait_note_members(said, g);
-    note = json_dumps(said, JSON_COMPACT);
-    json_decref(said);
-    wait_note_path(path, g);
-    fd = note ? open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600) : -1;
-    if (fd >= 0) {
-        (void)!write(fd, note, strlen(note));
-        close(fd);
-    }
-    free(note);
+    wait_note_write(g->world, g->id, said);
+}
+
+void wait_note_leave_init(const struct world *w)
+{
+    char text[48];
+
+    snprintf(text, sizeof(text), "init, call %u", (unsigned)w->generation);
+    wait_note_write(w, COORD_WORLD,
+                    json_pack("{s:s, s:s, s:s, s:s, s:i, s:I, s:[], s:[], s:I}", "text", text,
+                              "name", "init", "algorithm", "", "place", "", "group", COORD_WORLD,
+                              "call", (json_int_t)w->generation, "receives_from", "sends_to",
+                              "since", (json_int_t)time(NULL)));
+}
+
+static void note_remove(const struct world *w, uint32_t group)
+{
+    char path[PATH];
+
+    wait_note_path(path, w, group);
+    unlink(path);
 }
 
 void wait_note_remove(const struct group *g)
 {
-    char path[PATH];
+    note_remove(g->world, g->id);
+}
 
-    wait_note_path(path, g);
-    unlink(path);
+void wait_note_remove_init(const struct world *w)
+{
+    note_remove(w, COORD_WORLD);
+}
+
+int64_t wait_noted_deadline(struct wait_noted *n, int64_t deadline_ms)
+{
+    if (!n->due_ms)
+        n->due_ms = clock_ms() + WAITING_AFTER_MS;
+    return n->is_left || (deadline_ms >= 0 && deadline_ms < n->due_ms) ? deadline_ms : n->due_ms;
+}
+
+bool wait_noted_look(struct wait_noted *n, const struct group *g)
+{
+    if (n->is_left || !n->due_ms || clock_ms() < n->due_ms)
+        return false;
+    wait_note_leave(g, g->call_name);
+    n->is_left = true;
+    return true;
+}
+
+void wait_noted_end(const struct wait_noted *n, const struct group *g)
+{
+    if (n->is_left)
+        wait_note_remove(g);
 }

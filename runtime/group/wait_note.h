@@ -9,12 +9,29 @@
 #define RUNTIME_GROUP_WAIT_NOTE_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct group;
+struct world;
 
 /* `signature`: the call in words. */
 void wait_note_leave(const struct group *g, const char *signature);
 void wait_note_remove(const struct group *g);
+
+/* The same of ml_init while there is no group: it waits for all ranks. */
+void wait_note_leave_init(const struct world *w);
+void wait_note_remove_init(const struct world *w);
+
+/* A wait elsewhere than in wait.c, of g->call, for all members: {0} at first. *_deadline is when to
+ * end a sleep that is to last until deadline_ms (clock_ms; -1: without end). *_look, after it,
+ * leaves the note when it is due, and is true then. */
+struct wait_noted {
+    int64_t due_ms;
+    bool is_left;
+};
+int64_t wait_noted_deadline(struct wait_noted *n, int64_t deadline_ms);
+bool wait_noted_look(struct wait_noted *n, const struct group *g);
+void wait_noted_end(const struct wait_noted *n, const struct group *g);
 
 /* Where in the program the call is, cut off at its beginning if it is long, or "". */
 enum { WAIT_NOTE_SITE = 128 };

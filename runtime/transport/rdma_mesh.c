@@ -5,6 +5,7 @@
 #include "runtime/group/bell.h"
 #include "runtime/group/coord_events.h"
 #include "runtime/group/exchange.h"
+#include "runtime/group/wait_note.h"
 #include "runtime/group/world.h"
 #include "runtime/transport/rdma_link.h"
 #include "runtime/transport/rdma_module.h"
@@ -19,6 +20,7 @@ struct rdma_mesh {
     struct rdma_topology *topology;
     struct endpoint **endpoints; /* per rank of the group; NULL: not needed */
     bool *checked;
+    struct wait_noted noted;
 };
 
 static int rdma_mesh_open_one(struct rdma_mesh *m, int rank, struct fault *why)
@@ -66,6 +68,7 @@ void rdma_mesh_close(struct rdma_mesh *m)
 {
     if (!m)
         return;
+    wait_noted_end(&m->noted, m->group);
     for (int i = 0; i < m->group->size && m->endpoints; i++)
         if (m->endpoints[i])
             m->rdma->close(m->endpoints[i]);
@@ -149,7 +152,7 @@ static void rdma_mesh_sleep(struct rdma_mesh *m, struct pollfd *polls, int64_t d
         polls[count++] = (struct pollfd){.fd = m->rdma->fd(m->endpoints[i]), .events = POLLIN};
     }
     if (!is_ready)
-        poll(polls, (nfds_t)count, clock_left_ms(deadline_ms));
+        poll(polls, (nfds_t)count, clock_left_ms(wait_noted_deadline(&m->noted, deadline_ms)));
     for (int i = 0; i < m->group->size; i++)
         if (m->endpoints[i] && !m->checked[i])
             m->rdma->wake(m->endpoints[i]);
@@ -157,6 +160,7 @@ static void rdma_mesh_sleep(struct rdma_mesh *m, struct pollfd *polls, int64_t d
         bell_silence(m->group->waiting.bell);
     if (polls[0].revents)
         coord_events_read(e, m->group);
+    wait_noted_look(&m->noted, m->group);
 }
 
 /* Fails if the coordinator has said that a member failed or is gone. */

@@ -5,6 +5,7 @@
 #include "coordinator/protocol.h"
 #include "runtime/group/bell.h"
 #include "runtime/group/coord_events.h"
+#include "runtime/group/wait_note.h"
 #include "runtime/group/world.h"
 #include "runtime/process/fork_guard.h"
 #include "runtime/transport/tcp_link.h"
@@ -35,6 +36,7 @@ struct tcp_mesh {
     struct tcp_wire *wires;
     int wire_count;
     struct pollfd *polls;
+    struct wait_noted noted;
 };
 
 static int tcp_mesh_listen(struct tcp_mesh *m, struct fault *why)
@@ -98,6 +100,7 @@ void tcp_mesh_close(struct tcp_mesh *m)
 {
     if (!m)
         return;
+    wait_noted_end(&m->noted, m->group);
     for (int i = 0; i < m->wire_count && m->wires; i++)
         tcp_wire_drop(&m->wires[i]);
     fork_guard_close(m->listener);
@@ -340,11 +343,12 @@ static int tcp_mesh_poll(struct tcp_mesh *m, int64_t deadline_ms, struct fault *
         if (w->fd >= 0) /* poll() takes no more entries than the process may have descriptors */
             count = POLLS_FIXED + i + 1;
     }
-    rc = poll(p, (nfds_t)count, clock_left_ms(deadline_ms));
+    rc = poll(p, (nfds_t)count, clock_left_ms(wait_noted_deadline(&m->noted, deadline_ms)));
     if (rc < 0 && errno != EINTR)
         return fault_os(why, ML_ERR_SYSTEM, errno, "poll");
-    if (rc == 0 || clock_left_ms(deadline_ms) == 0)
+    if (clock_left_ms(deadline_ms) == 0)
         return tcp_mesh_timed_out(m, why);
+    wait_noted_look(&m->noted, m->group);
     for (int i = 0; i < count && rc < 0; i++)
         p[i].revents = 0;
     return 0;

@@ -82,6 +82,29 @@ check_match '^0-2 wait in barrier #2 .*for 3$' "$T/ps" "ps --stacks says the sam
 check_match '^3 is in train.py:5 read$' "$T/ps" "… of all ranks"
 check_match "^rank 3 on host $H2, pid [0-9]+" "$T/ps" "… and all of each stack below"
 
+# A rank that does not call ml_init.
+cat > "$T/late.py" << 'PY'
+import mlaunch, os, sys, time
+if os.environ["MLAUNCH_RANK"] == "2":
+    while not os.path.exists(sys.argv[1]):
+        time.sleep(0.05)
+mlaunch.init().barrier()
+PY
+meanwhile() {
+    "$MLAUNCH" ps --stacks "$(job_id)" > "$T/ps" 2>&1
+    "$MLAUNCH" top -b 2 "$(job_id)" > "$T/top" 2>&1
+    : > "$T/go"
+}
+waiting='^    0,1 wait in init #1 at late.py:5 <module> for 2$'
+stalls "$waiting" -n 3 -- "$PYTHON" "$T/late.py" "$T/go"
+job_judge 0 "a rank that is late in calling ml_init" "mlaunch --stall"
+said '^mlaunch: warning: rank 2 on host [^ ]+ has not called ml_init; ranks 0,1 have waited' \
+    "it is named"
+said "$waiting" "… with those that wait for it, and where"
+said '^    2 is in late.py:4 <module>$' "… and where it is"
+check_match '^0,1 wait in init #1 .*for 2$' "$T/ps" "ps --stacks says the same"
+check_match '0,1 wait in init #1 .*for 2$' "$T/top" "… and top"
+
 # Programs that never call the library: silence.
 meanwhile() { must kill -TERM "$mlaunch"; }
 silent='^mlaunch: warning: no rank has written anything or begun a call for [0-9]+ s \(--stall\)$'

@@ -426,6 +426,43 @@ static void test_stall(void **state)
     job_close(&j);
 }
 
+/* A rank that is late in calling ml_init is reported in the same way, and those that wait for it
+ * have left a note by then. */
+static void late_init(struct job *j, int rank)
+{
+    char dir[PATH_MAX], path[PATH_MAX + 32], note[256] = "";
+    ml_group *w;
+    FILE *f;
+
+    job_dir(j, 0, dir);
+    snprintf(path, sizeof(path), "%s/rank.0.waiting.0", dir);
+    if (rank == 3) {
+        while (j->seen->stalls == 0)
+            sched_yield();
+        f = fopen(path, "r");
+        REQUIRE(f && fgets(note, sizeof(note), f));
+        fclose(f);
+        REQUIRE_TEXT(note, "\"name\":\"init\"");
+    }
+    REQUIRE(ml_init(&w) == 0);
+    REQUIRE(ml_barrier(w) == 0);
+    REQUIRE(access(path, F_OK) != 0);
+    REQUIRE(ml_finalize() == 0);
+}
+
+static void test_stall_in_init(void **state)
+{
+    struct job_config config = {.size = 4, .stall_ms = 1500};
+    struct job j;
+
+    (void)state;
+    job_open(&j, &config);
+    job_run(&j, late_init);
+    assert_int_equal(j.seen->stalls, 1);
+    assert_non_null(strstr(j.seen->stall, "rank 3 on host host0 has not called ml_init; ranks 0"));
+    job_close(&j);
+}
+
 static void aborting(struct job *j, int rank)
 {
     ml_group *w;
@@ -632,6 +669,7 @@ int main(void)
         cmocka_unit_test(test_last_call),
         cmocka_unit_test(test_mismatch),
         cmocka_unit_test(test_stall),
+        cmocka_unit_test(test_stall_in_init),
         cmocka_unit_test(test_abort),
         cmocka_unit_test(test_signals),
         cmocka_unit_test(test_two_threads),

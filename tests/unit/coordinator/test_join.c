@@ -157,6 +157,37 @@ static void test_died_while_others_join(void **state)
     fixture_stop(f);
 }
 
+static void test_stall(void **state)
+{
+    struct fixture *f = fixture_start(4, 300);
+    struct client *next;
+
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        f->ranks[i] = fixture_open_rank(f, i, 1);
+        fixture_join(f, i, PATIENCE_MS);
+    }
+    expect_report(f, "stall rank 3 on host d has not called ml_init; ranks 0-2 have waited 0 s for "
+                     "it");
+    expect_no_report(f);
+    /* When the job is ended because it takes too long, it is told once more. */
+    fixture_tell(f, "waits");
+    expect_report(f, "stall rank 3 on host d has not called ml_init");
+    f->ranks[3] = fixture_open_rank(f, 3, 1);
+    fixture_join(f, 3, PATIENCE_MS);
+    for (int i = 0; i < 4; i++)
+        json_decref(expect_frame(f->ranks[i], COORD_WELCOME));
+    fixture_tell(f, "waits");
+    expect_no_report(f);
+    /* The next time, others come late. */
+    next = fixture_open_rank(f, 0, 2);
+    send_text(next, COORD_JOIN, "{\"pid\": 5, \"timeout_ms\": %d}", PATIENCE_MS);
+    expect_report(f, "stall rank 1 on host b, rank 2 on host c and rank 3 on host d have not "
+                     "called ml_init again; rank 0 has waited 0 s for them");
+    client_close(next);
+    fixture_stop(f);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -168,6 +199,7 @@ int main(void)
         cmocka_unit_test(test_one_missing),
         cmocka_unit_test(test_exited_without_joining),
         cmocka_unit_test(test_died_while_others_join),
+        cmocka_unit_test(test_stall),
     };
 
     return cmocka_run_group_tests_name("join", tests, NULL, NULL);

@@ -246,6 +246,28 @@ static void test_stall(void **state)
     fixture_stop(f);
 }
 
+/* A rank that is in ml_init or makes a group, and does not go on. */
+static void test_stall_in_meeting(void **state)
+{
+    struct fixture *f = fixture_start_joined(3, 300);
+
+    (void)state;
+    for (int i = 0; i < 2; i++)
+        send_blobs(f->ranks[i], 0, 1, 1, (const char *const[]){"x"});
+    expect_report(f, "stall rank 2 on host c has not met the others in ml_init (the world group); "
+                     "ranks 0,1 have waited 0 s for it");
+    expect_no_report(f);
+    send_blobs(f->ranks[2], 0, 1, 1, (const char *const[]){"x"});
+    for (int i = 0; i < 3; i++)
+        expect_blobs(f->ranks[i], 1, 3, "x,x,x,");
+    split(f, 1, 0, 1, 0);
+    expect_report(f, "stall rank 0 on host a and rank 2 on host c have not met the others in "
+                     "ml_split or ml_window_create (the world group); rank 1 has waited 0 s for "
+                     "them");
+    expect_no_report(f);
+    fixture_stop(f);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -253,7 +275,7 @@ int main(void)
         cmocka_unit_test(test_large_exchange), cmocka_unit_test(test_exchange_with_the_dead),
         cmocka_unit_test(test_split),          cmocka_unit_test(test_break),
         cmocka_unit_test(test_relay),          cmocka_unit_test(test_mismatch),
-        cmocka_unit_test(test_stall),
+        cmocka_unit_test(test_stall),          cmocka_unit_test(test_stall_in_meeting),
     };
 
     return cmocka_run_group_tests_name("server_group", tests, NULL, NULL);

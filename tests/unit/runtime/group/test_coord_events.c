@@ -7,11 +7,13 @@
 
 #include "common/clock.h"
 #include "coordinator/protocol.h"
+#include "runtime/group/world.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -24,7 +26,8 @@ enum { RANKS = 4, FRAMES = 8, FRAME_SIZE = 128 };
 struct client {
     int fd[2]; /* a pipe in which nothing is written */
     int count, said, polls, sent;
-    bool is_lost;
+    bool is_lost, has_note;
+    const char *note; /* where has_note is looked for; or NULL */
     uint8_t type[FRAMES], bytes[FRAMES][FRAME_SIZE];
     uint32_t size[FRAMES];
 };
@@ -53,6 +56,8 @@ int client_poll(struct client *c, struct frame *out, struct fault *why)
     int i = c->said;
 
     c->polls++;
+    if (c->note)
+        c->has_note |= access(c->note, F_OK) == 0;
     if (i == c->count)
         return c->is_lost ? fault_set(why, ML_ERR_PEER, "the connection ended") : 0;
     c->said++;
@@ -230,11 +235,35 @@ static void test_mail(void **state)
 
 #define SCENE_TEST(test) cmocka_unit_test_setup_teardown(test, scene_open, scene_close)
 
+/* Who waits for long, and for what, is in a note as long as that lasts. */
+static void test_note(void **state)
+{
+    char dir[] = "/tmp/coord_events.XXXXXX", path[64];
+    struct world world = {.is_launched = true, .rank = 1};
+    struct scene *s = *state;
+    struct reply reply = {0};
+    struct fault why = {0};
+
+    assert_non_null(mkdtemp(dir));
+    snprintf(world.dir, sizeof(world.dir), "%s", dir);
+    snprintf(path, sizeof(path), "%s/rank.1.waiting.7", dir);
+    s->client.note = path;
+    s->group->world = &world;
+    s->group->call = (struct call){.seq = 1, .kind = CALL_SPLIT};
+    s->group->call_name = "split";
+    assert_int_equal(
+        coord_events_await(s->events, s->group, clock_ms() + 2 * WAITING_AFTER_MS, &reply, &why),
+        ML_ERR_TIMEOUT);
+    assert_true(s->client.has_note);
+    assert_int_equal(rmdir(dir), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         SCENE_TEST(test_invalid), SCENE_TEST(test_peers),  SCENE_TEST(test_broken),
         SCENE_TEST(test_lost),    SCENE_TEST(test_answer), SCENE_TEST(test_mail),
+        SCENE_TEST(test_note),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

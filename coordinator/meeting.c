@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * meeting.c: ranks that wait for others before they have a group to make calls on: in ml_init until
+ * all have called it, and while a group is made. The coordinator knows who has come without being
+ * told that it waits. Who keeps others waiting for long is reported by name, once.
+ */
+#include "coordinator/server_state.h"
+
+#include "common/clock.h"
+#include "coordinator/protocol.h"
+#include "coordinator/sentence.h"
+
+#include <stdlib.h>
+
+enum { TEXT = 1024 };
+
+/* Those who have come and those who have not, as world ranks. */
+struct attendance {
+    int *present, *absent; /* owned, in one piece that begins with `present` */
+    int present_count, absent_count;
+};
+
+static bool attendance_open(struct attendance *a, int room)
+{
+    *a = (struct attendance){.present = calloc(2 * (size_t)room, sizeof(int))};
+    a->absent = a->present ? a->present + room : NULL;
+    return a->present;
+}
+
+static void attendance_add(struct attendance *a, int rank, bool has_come)
+{
+    if (has_come)
+        a->present[a->present_count++] = rank;
+    else
+        a->absent[a->absent_count++] = rank;
+}
+
+/* Begins with those who have not come: "rank 3 on host c has". */
+static void absent_add(const struct attendance *a, const struct server *s, char *text)
+{
+    sentence_add_hosts(s, text, TEXT, a->absent, a->absent_count);
+    sentence_add(text, TEXT, a->absent_count == 1 ? " has" : " have");
+}
+
+/* Ends with those who have: "ranks 0-2 have waited 30 s for it". Frees `a`. */
+static void attendance_report(struct attendance *a, const struct server *s, char *text,
+                              int64_t waited_ms)
+{
+    sentence_add_ranks(text, TEXT, a->present, (size_t)a->present_count);
+    sentence_add(text, TEXT, " %s waited %ld s for ", a->present_count == 1 ? "has" : "have",
+                 (long)(waited_ms / 1000));
+    sentence_add(text, TEXT, a->absent_count == 1 ? "it" : "them");
+    if (s->events.on_stall)
+        s->events.on_stall(text, s->events.arg);
+    free(a->present);
+}
+
+/* --- ml_init ---------------------------------------------------------------------------------- */
+
+static void join_report(const struct generation *g, int64_t now)
+{
+    const struct server *s = g->server;
+    struct attendance a;
+    char text[TEXT] = "";
+
+    if (!attendance_open(&a, s->size))
+        return;
+    for (int i = 0; i < s->size; i++)
+        attendance_add(&a, i, g->members[i].state != MEMBER_ABSENT);
+    absent_add(&a, s, text);
+    sentence_add(text, TEXT, " not called ml_init%s; ",
+                 s->ranks[a.absent[0]].has_joined ? " again" : "");
+    attendance_report(&a, s, text, now - g->meeting.since_ms);
+}
+
+/* --- a group that is made --------------------------------------------------------------------- */
+
+static void group_report(const struct server_group *p, int64_t now)
+{
+    const struct server *s = p->generation->server;
+    bool splits = p->split_count > 0, is_world = !splits && p->id == COORD_WORLD;
+    char text[TEXT] = "", name[32];
+    struct attendance a;
+
+    if (!attendance_open(&a, p->count))
+        return;
+    for (int i = 0; i < p->count; i++) {
+        const struct server_seat *seat = &p->seats[i];
+
+        attendance_add(&a, seat->rank, splits ? seat->has_split : seat->blobs != NULL);
+    }
+    absent_add(&a, s, text);
+    sentence_add(text, TEXT, " not met the others in %s (%s); ",
+                 is_world ? "ml_init" : "ml_split or ml_window_create", server_group_name(p, name));
+    attendance_report(&a, s, text, now - p->meeting.since_ms);
+}
+
+/* --- both ------------------------------------------------------------------------------------- */
+
+void meeting_set_timer(struct server *s, int64_t due_ms)
+{
+    int left = clock_left_ms(due_ms);
+    struct timeval time = {.tv_sec = left / 1000, .tv_usec = left % 1000 * 1000};
+
+    if (s->stall_ms <= 0 || (s->stall_due_ms != 0 && s->stall_due_ms <= due_ms))
+        return;
+    s->stall_due_ms = due_ms;
+    event_add(s->stall_timer, &time);
+}
+
+void meeting_begin(struct server *s, struct server_meeting *m)
+{
+    if (m->since_ms)
+        return;
+    m->since_ms = clock_ms();
+    meeting_set_timer(s, m->since_ms + s->stall_ms);
+}
+
+/* True if it is time to report it, which it then counts as. Otherwise the timer is set. */
+static bool meeting_is_due(struct server *s, struct server_meeting *m, int64_t now)
+{
+    if (!m->since_ms || m->is_reported)
+        return false;
+    if (m->since_ms + s->stall_ms > now) {
+        meeting_set_timer(s, m->since_ms + s->stall_ms);
+        return false;
+    }
+    m->is_reported = true;
+    return true;
+}
+
+static bool is_joining(const struct generation *g)
+{
+    return !g->is_complete && !g->failed.code;
+}
+
+void meeting_check(struct generation *g, int64_t now)
+{
+    if (is_joining(g) && meeting_is_due(g->server, &g->meeting, now))
+        join_report(g, now);
+    for (struct server_group *p = g->groups; p; p = p->next) {
+        if (meeting_is_due(g->server, &p->meeting, now))
+            group_report(p, now);
+    }
+}
+
+void meeting_tell(struct generation *g, int64_t now)
+{
+    if (is_joining(g) && g->meeting.since_ms)
+        join_report(g, now);
+    for (struct server_group *p = g->groups; p; p = p->next) {
+        if (p->meeting.since_ms)
+            group_report(p, now);
+    }
+}
