@@ -11,17 +11,19 @@ enum { AGAIN_MS = 3000 }; /* from one attempt to reach a lost host to the next *
 struct query_watch {
     struct agent_session *session;
     const struct host_list *hosts;
-    const json_t *question;
     struct query_watch_events events;
     int64_t *tried_ms; /* when each host was tried last; 0: not yet */
 };
 
+static void watch_ask(struct query_watch *w, int host)
+{
+    agent_session_ask(w->session, host, w->events.question(host, w->events.arg));
+}
+
 static int watch_on_hello(int host, const struct hello_report *hello, void *arg, struct fault *why)
 {
-    struct query_watch *w = arg;
-
     (void)hello, (void)why;
-    agent_session_ask(w->session, host, json_deep_copy(w->question));
+    watch_ask(arg, host);
     return 0;
 }
 
@@ -46,7 +48,7 @@ void query_watch_ask(struct query_watch *w)
         const struct session_agent *a = agent_session_agent(w->session, i);
 
         if (a->is_greeted && !a->has_ended && !a->asked) {
-            agent_session_ask(w->session, i, json_deep_copy(w->question));
+            watch_ask(w, i);
         } else if (a->has_ended && (!w->tried_ms[i] || clock_ms() - w->tried_ms[i] >= AGAIN_MS)) {
             w->tried_ms[i] = clock_ms();
             agent_session_reach(w->session, i, &w->hosts->hosts[i]);
@@ -56,8 +58,7 @@ void query_watch_ask(struct query_watch *w)
 
 int query_watch_open(struct query_watch **out, struct event_base *base,
                      const struct host_list *hosts, const struct channel_config *config,
-                     const json_t *question, const struct query_watch_events *events,
-                     struct fault *why)
+                     const struct query_watch_events *events, struct fault *why)
 {
     struct query_watch *w = calloc(1, sizeof(*w));
     const struct agent_session_events ours = {
@@ -66,7 +67,7 @@ int query_watch_open(struct query_watch **out, struct event_base *base,
 
     if (!w)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
-    *w = (struct query_watch){.hosts = hosts, .question = question, .events = *events};
+    *w = (struct query_watch){.hosts = hosts, .events = *events};
     w->tried_ms = calloc((size_t)hosts->count + 1, sizeof(*w->tried_ms));
     rc = w->tried_ms ? agent_session_open(&w->session, base, hosts->count, config, &ours, why)
                      : fault_set(why, ML_ERR_MEMORY, "out of memory");

@@ -4,15 +4,15 @@
 #include "common/log.h"
 #include "common/net/address.h"
 #include "launcher/tools/metrics/metric_listen.h"
-#include "launcher/tools/metrics/metric_scrape.h"
+#include "launcher/tools/metrics/metric_request.h"
 
 #include <event2/buffer.h>
 #include <event2/bufferevent.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -40,8 +40,9 @@ struct metric_server {
     struct event_base *base;
     struct event *accepting;
     struct metric_listen listen; /* its descriptor is -1 until it is open */
-    char *const *argv;
-    struct metric_scrape *scrape; /* or NULL: none is under way */
+    metric_server_on_wanted *on_wanted;
+    void *arg;
+    bool is_wanted; /* a page is being made */
     struct metric_client *clients;
     int count;
 };
@@ -89,81 +90,52 @@ static void client_refuse(struct metric_client *c, const char *status, const cha
     client_answer(c, status, "text/plain", line, strlen(line));
 }
 
-static void server_on_page(const char *page, size_t size, const struct fault *why, void *arg)
+void metric_server_give(struct metric_server *s, const char *page)
 {
-    struct metric_server *s = arg;
-
-    s->scrape = NULL;
-    if (!page)
-        log_warn("%s", why->text);
+    s->is_wanted = false;
     for (struct metric_client *c = s->clients; c; c = c->next) {
         if (c->state != CLIENT_WAITING)
             continue;
         if (page)
-            client_answer(c, "200 OK", "text/plain; version=0.0.4", page, size);
+            client_answer(c, "200 OK", "text/plain; version=0.0.4", page, strlen(page));
         else
-            client_refuse(c, "500 Internal Server Error", why->text);
+            client_refuse(c, "500 Internal Server Error", "out of memory");
     }
 }
 
-static void client_wait(struct metric_client *c)
+/* Prometheus says how long it waits. Half a second of that is for the way, or half of it. */
+static void client_wait(struct metric_client *c, int patience_ms)
 {
     struct metric_server *s = c->server;
-    struct fault why;
 
     c->state = CLIENT_WAITING;
-    if (!s->scrape && metric_scrape_start(&s->scrape, s->base, s->argv, server_on_page, s, &why)) {
-        log_warn("%s", why.text);
-        client_refuse(c, "500 Internal Server Error", why.text);
-    }
-}
-
-/* False: one of the lines names another Host than this one. A program may leave it out; no browser
- * does. */
-static bool is_host_ours(const struct metric_server *s, char *lines)
-{
-    char *next = lines;
-
-    while (next) {
-        char *line = strsep(&next, "\n"), *value;
-
-        line[strcspn(line, "\r")] = '\0';
-        if (strncasecmp(line, "Host", 4) != 0 || line[4 + strspn(line + 4, " \t")] != ':')
-            continue;
-        value = strchr(line, ':') + 1;
-        value += strspn(value, " \t");
-        value[strcspn(value, " \t")] = '\0';
-        if (!metric_listen_is_host(&s->listen, value))
-            return false;
-    }
-    return true;
+    if (s->is_wanted)
+        return;
+    s->is_wanted = true;
+    if (patience_ms < INT_MAX)
+        patience_ms -= patience_ms < 1000 ? patience_ms / 2 : 500;
+    s->on_wanted(patience_ms, s->arg);
 }
 
 /* `head`: the request up to its empty line. */
 static void client_read_request(struct metric_client *c, char *head)
 {
-    char *method = strsep(&head, "\n"), *path, *version;
+    struct metric_request r;
 
-    method[strcspn(method, "\r")] = '\0';
-    path = strchr(method, ' ');
-    version = path ? strchr(path + 1, ' ') : NULL;
-    if (!version || strncmp(version + 1, "HTTP/1.", 7) != 0) {
+    metric_request_read(&r, head, &c->server->listen);
+    c->is_head = r.is_head;
+    if (!r.is_http)
         client_refuse(c, "400 Bad Request", "this is not a request of HTTP/1.1");
-        return;
-    }
-    *path++ = *version = '\0';
-    path[strcspn(path, "?")] = '\0';
-    c->is_head = strcmp(method, "HEAD") == 0;
-    if (head && !is_host_ours(c->server, head))
+    else if (!r.is_host_ours)
         client_refuse(c, "421 Misdirected Request",
                       "on a loopback address only the Hosts localhost, 127.0.0.1, [::1] and the "
                       "name of --listen are answered");
-    else if (strcmp(path, "/metrics") != 0)
+    else if (strcmp(r.path, "/metrics") != 0)
         client_refuse(c, "404 Not Found", "the metrics of mlaunch are at /metrics");
-    else if (!c->is_head && strcmp(method, "GET") != 0)
+    else if (!r.is_get && !r.is_head)
         client_refuse(c, "405 Method Not Allowed\r\nAllow: GET, HEAD", "only GET and HEAD");
     else
-        client_wait(c);
+        client_wait(c, r.patience_ms);
 }
 
 static void client_on_readable(struct bufferevent *stream, void *arg)
@@ -282,7 +254,7 @@ static void server_on_connection(evutil_socket_t listener, short what, void *arg
 }
 
 int metric_server_open(struct metric_server **out, struct event_base *base, const char *where,
-                       char *const argv[], struct fault *why)
+                       metric_server_on_wanted *on_wanted, void *arg, struct fault *why)
 {
     struct metric_server *s = calloc(1, sizeof(*s));
     int rc;
@@ -290,7 +262,8 @@ int metric_server_open(struct metric_server **out, struct event_base *base, cons
     if (!s)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     s->base = base;
-    s->argv = argv;
+    s->on_wanted = on_wanted;
+    s->arg = arg;
     s->listen.fd = -1;
     rc = metric_listen_open(&s->listen, where, BACKLOG, why);
     if (rc)
@@ -311,7 +284,6 @@ void metric_server_close(struct metric_server *s)
 {
     if (!s)
         return;
-    metric_scrape_cancel(s->scrape);
     for (struct metric_client *c = s->clients, *next; c; c = next) {
         next = c->next;
         client_free(c);

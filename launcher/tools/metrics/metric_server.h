@@ -19,12 +19,17 @@ enum {
 
 struct metric_server;
 
-/* Listens where metric_listen_open() says, and runs argv, which must stay, for the page of each
- * request; requests that come meanwhile get the same page. ML_ERR_ARGUMENT: `where` is no address;
- * ML_ERR_SYSTEM, ML_ERR_MEMORY. */
+/* Asks for a page within `patience_ms`, or INT_MAX, which metric_server_give() answers later. */
+typedef void metric_server_on_wanted(int patience_ms, void *arg);
+
+/* Listens where metric_listen_open() says. ML_ERR_ARGUMENT: `where` is no address; ML_ERR_SYSTEM,
+ * ML_ERR_MEMORY. */
 int metric_server_open(struct metric_server **out, struct event_base *base, const char *where,
-                       char *const argv[], struct fault *why);
+                       metric_server_on_wanted *on_wanted, void *arg, struct fault *why);
 void metric_server_close(struct metric_server *s); /* takes NULL and half-open ones */
+
+/* The page that was wanted, for all clients that have come since. NULL: out of memory. */
+void metric_server_give(struct metric_server *s, const char *page);
 
 /* "127.0.0.1:9764": where it listens. */
 const char *metric_server_address(const struct metric_server *s);

@@ -7,143 +7,51 @@
 #include "common/log.h"
 #include "common/status.h"
 #include "common/text/number.h"
-#include "common/text/text_json.h"
-#include "common/text/text_stream.h"
 #include "launcher/ask/query_command.h"
-#include "launcher/base/process/install_path.h"
 #include "launcher/base/text/result_file.h"
 #include "launcher/input/options/options.h"
+#include "launcher/tools/metrics/metric_gather.h"
 #include "launcher/tools/metrics/metric_hook.h"
-#include "launcher/tools/metrics/metric_hosts.h"
-#include "launcher/tools/metrics/metric_jobs.h"
-#include "launcher/tools/metrics/metric_lines.h"
-#include "launcher/tools/metrics/metric_page.h"
 #include "launcher/tools/metrics/metric_server.h"
 
-#include <limits.h>
+#include <event2/event.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 
-enum { TIMEOUT_MS = 20000, EVERY_MOST_S = 86400 };
-
-static const struct metric_family
-    duration = {"mlaunch_metrics_duration_seconds", "gauge",
-                "How long it took to gather all metrics."},
-    command_ok = {"mlaunch_metrics_command_success", "gauge",
-                  "1 if the command of --command has printed metrics, else 0."},
-    command_refused = {"mlaunch_metrics_command_refused_lines", "gauge",
-                       "Lines of that command that were left out."};
+enum {
+    ONCE_MS = 20000, /* for a host's answer, if there is but one page */
+    HOSTS_MS = 2000, /* if there are more: nobody waits longer for a page */
+    EVERY_MOST_S = 86400
+};
 
 struct metrics_run {
     struct query_command c;
     const char *sysfs, *command, *listen, *output;
     int64_t every_s; /* 0: once */
-    int unreached;   /* hosts of the last page */
+    struct event_base *base;
+    struct metric_gather *gather;
+    int rc;
+    struct fault *why;
 };
 
-/* --- a page ----------------------------------------------------------------------------------- */
+/* --- once, or every few seconds --------------------------------------------------------------- */
 
-static json_t *question_make(void *arg, int host, int round)
-{
-    const struct metrics_run *m = arg;
-    json_t *question = json_pack("{ss}", "what", "metrics");
-    char root[PATH_MAX];
-
-    (void)round;
-    if (m->sysfs) {
-        snprintf(root, sizeof(root), "%s/%s", m->sysfs, m->c.hosts->hosts[host].name);
-        json_object_set_new(question, "root", text_json(root));
-    }
-    return question;
-}
-
-static int answer_take(void *arg, int host, int round, const json_t *said, struct fault *why)
-{
-    (void)arg, (void)host, (void)round;
-    if (json_is_object(json_object_get(said, "system")))
-        return 0;
-    return fault_set(why, ML_ERR_REFUSED,
-                     "its agent sent a malformed ANSWER: \"system\" is not an object");
-}
-
-/* Adds what --command prints; *text is that, or NULL. A command that fails costs nothing else. */
-static void command_add(const struct metrics_run *m, struct metric_page *p, char **text)
-{
-    struct metric_lines lines = {0};
-    char *printed = NULL;
-    struct fault why;
-    int rc = metric_hook_run(&printed, m->command, &why);
-
-    if (!rc)
-        rc = metric_lines_check(&lines, printed, &why);
-    if (rc)
-        log_warn("%s", why.text);
-    if (lines.refused > 0)
-        log_warn("--command %.200s: line %d is left out, and %d in all: %s", m->command,
-                 lines.first, lines.refused, lines.reason.text);
-    metric_page_add(p, &command_ok, lines.text && *lines.text, NULL);
-    metric_page_add(p, &command_refused, lines.refused, NULL);
-    *text = lines.text;
-    free(printed);
-}
-
-/* With -H every sample has its host's name. */
-static void answers_add(struct metrics_run *m, struct metric_page *p)
-{
-    bool is_named = m->c.options->hosts || m->c.options->hostfile;
-
-    for (int i = 0; i < m->c.hosts->count; i++) {
-        const struct query_answer *a = &m->c.answers[i];
-
-        metric_page_set_host(p, is_named ? a->host->name : NULL);
-        metric_hosts_add(p, a->said);
-        metric_jobs_add(p, a->said);
-    }
-    metric_page_set_host(p, NULL);
-}
-
-/* *out is the caller's. */
-static int page_make(struct metrics_run *m, char **out, struct fault *why)
-{
-    const struct query_rounds rounds = {
-        .count = 1, .question = question_make, .take = answer_take, .arg = m};
-    struct metric_page *p = metric_page_create();
-    int64_t began = clock_ns();
-    char *text = NULL, *more = NULL;
-    int rc;
-
-    query_free(m->c.answers, m->c.hosts->count);
-    m->c.answers = NULL;
-    rc = query_command_ask_rounds(&m->c, &rounds, why);
-    if (!rc) {
-        m->unreached = query_command_report_failed(&m->c);
-        if (p)
-            answers_add(m, p);
-        if (p && m->command)
-            command_add(m, p, &more);
-        if (p)
-            metric_page_add(p, &duration, (double)(clock_ns() - began) / 1e9, NULL);
-        text = p ? metric_page_text(p) : NULL;
-        rc = text ? string_format(out, why, "%s%s", text, more ? more : "")
-                  : fault_set(why, ML_ERR_MEMORY, "out of memory");
-    }
-    free(text);
-    free(more);
-    metric_page_destroy(p);
-    return rc;
-}
-
-/* --- where it goes ---------------------------------------------------------------------------- */
+struct metrics_writer {
+    struct metrics_run *m;
+    struct event *timer;
+    int64_t next_ms;
+    int lacking; /* hosts of the last page */
+};
 
 static int page_write(const struct metrics_run *m, const char *page, struct fault *why)
 {
     struct result_file f;
     int rc;
 
+    if (!page)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
     if (!m->output) {
         fputs(page, stdout);
         return fflush(stdout) ? fault_set(why, ML_ERR_SYSTEM, "cannot write to standard output")
@@ -156,56 +64,105 @@ static int page_write(const struct metrics_run *m, const char *page, struct faul
     return result_file_close(&f, why);
 }
 
-/* Once, or every few seconds for good. A page that fails is reported, and the next one tried. */
-static int metrics_print(struct metrics_run *m, struct fault *why)
+/* A page that fails is reported, and the next one tried. Those that would be due already are left
+ * out. */
+static void writer_on_page(const char *page, int lacking, void *arg)
 {
-    struct timespec next;
-    int rc = m->output ? result_file_check("--output", m->output, why) : 0;
+    struct metrics_writer *w = arg;
+    int64_t every_ms = w->m->every_s * 1000, now_ms = clock_ms();
+    struct timeval next;
 
-    umask(022); /* the collector of node_exporter is another user */
-    clock_gettime(CLOCK_MONOTONIC, &next);
-    while (!rc) {
-        char *page = NULL;
-
-        rc = page_make(m, &page, why);
-        if (!rc)
-            rc = page_write(m, page, why);
-        free(page);
-        if (!m->every_s)
-            return rc;
-        if (rc)
-            log_error("%s", why->text);
-        rc = 0;
-        next.tv_sec += m->every_s;
-        clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &next, NULL);
+    w->lacking = lacking;
+    w->m->rc = page_write(w->m, page, w->m->why);
+    if (!w->m->every_s) {
+        event_base_loopbreak(w->m->base);
+        return;
     }
-    return rc;
+    if (w->m->rc)
+        log_error("%s", w->m->why->text);
+    w->m->rc = 0;
+    while (w->next_ms <= now_ms)
+        w->next_ms += every_ms;
+    next = (struct timeval){(w->next_ms - now_ms) / 1000, (w->next_ms - now_ms) % 1000 * 1000};
+    evtimer_add(w->timer, &next);
 }
 
-static void server_on_signal(evutil_socket_t signal, short what, void *arg)
+static void writer_on_timer(evutil_socket_t fd, short what, void *arg)
+{
+    struct metrics_writer *w = arg;
+    int once_ms = ONCE_MS + w->m->c.options->ssh_connect_timeout_s * 1000;
+    const struct metric_patience patience = {w->m->every_s ? HOSTS_MS : once_ms, METRIC_HOOK_MS};
+
+    (void)fd, (void)what;
+    metric_gather_page(w->m->gather, &patience, writer_on_page, w);
+}
+
+static int metrics_print(struct metrics_run *m, int *lacking, struct fault *why)
+{
+    static const struct timeval now = {0};
+    struct metrics_writer w = {.m = m, .next_ms = clock_ms()};
+    int rc = m->output ? result_file_check("--output", m->output, why) : 0;
+
+    if (rc)
+        return rc;
+    umask(022); /* the collector of node_exporter is another user */
+    w.timer = evtimer_new(m->base, writer_on_timer, &w);
+    if (!w.timer || evtimer_add(w.timer, &now))
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    event_base_dispatch(m->base);
+    event_free(w.timer);
+    *lacking = w.lacking;
+    return m->rc;
+}
+
+/* --- the server ------------------------------------------------------------------------------- */
+
+struct metrics_service {
+    struct metric_gather *gather;
+    struct metric_server *server;
+};
+
+static void service_on_page(const char *page, int lacking, void *arg)
+{
+    struct metrics_service *s = arg;
+
+    (void)lacking;
+    metric_server_give(s->server, page);
+}
+
+static void service_on_wanted(int patience_ms, void *arg)
+{
+    struct metrics_service *s = arg;
+    const struct metric_patience patience = {patience_ms < HOSTS_MS ? patience_ms : HOSTS_MS,
+                                             patience_ms < METRIC_HOOK_MS ? patience_ms
+                                                                          : METRIC_HOOK_MS};
+
+    metric_gather_page(s->gather, &patience, service_on_page, s);
+}
+
+static void service_on_signal(evutil_socket_t signal, short what, void *arg)
 {
     (void)signal;
     (void)what;
     event_base_loopbreak(arg);
 }
 
-static int server_run(struct event_base *base, const char *where, char *const argv[],
-                      struct fault *why)
+static int metrics_serve(struct metrics_run *m, struct fault *why)
 {
-    struct event *term = evsignal_new(base, SIGTERM, server_on_signal, base);
-    struct event *interrupt = evsignal_new(base, SIGINT, server_on_signal, base);
-    struct metric_server *s = NULL;
-    int rc = metric_server_open(&s, base, where, argv, why);
+    struct event *term = evsignal_new(m->base, SIGTERM, service_on_signal, m->base);
+    struct event *interrupt = evsignal_new(m->base, SIGINT, service_on_signal, m->base);
+    struct metrics_service s = {.gather = m->gather};
+    int rc = metric_server_open(&s.server, m->base, m->listen, service_on_wanted, &s, why);
 
     signal(SIGPIPE, SIG_IGN);
     if (!rc && (!term || !interrupt || event_add(term, NULL) || event_add(interrupt, NULL)))
         rc = fault_set(why, ML_ERR_MEMORY, "out of memory");
     if (!rc) {
-        printf("http://%s/metrics\n", metric_server_address(s));
+        printf("http://%s/metrics\n", metric_server_address(s.server));
         fflush(stdout);
-        event_base_dispatch(base);
+        event_base_dispatch(m->base);
     }
-    metric_server_close(s);
+    metric_server_close(s.server);
     if (term)
         event_free(term);
     if (interrupt)
@@ -213,33 +170,19 @@ static int server_run(struct event_base *base, const char *where, char *const ar
     return rc;
 }
 
-/* The command line that prints a page: this one without --listen. */
-static int words_make(struct string_list *words, const struct command_line *line, struct fault *why)
+static int metrics_work(struct metrics_run *m, int *lacking, struct fault *why)
 {
-    char self[PATH_MAX];
-    const char *const first[] = {self, line->syntax->name, NULL};
-    int rc = install_path_find(self, INSTALL_MLAUNCH, why);
+    int rc;
 
+    m->why = why;
+    m->base = event_base_new();
+    if (!m->base)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    rc = metric_gather_open(&m->gather, m->base, &m->c, m->sysfs, m->command, why);
     if (!rc)
-        rc = string_list_add_all(words, (char *const *)first, why);
-    if (!rc)
-        rc = string_list_add_all(words, line->borrowed.items, why);
-    return rc ? rc : string_list_add_all(words, line->own.items, why);
-}
-
-static int metrics_serve(const struct metrics_run *m, struct fault *why)
-{
-    struct event_base *base = event_base_new();
-    struct string_list words = {0};
-    int rc = words_make(&words, &m->c.line, why);
-
-    if (!rc && !base)
-        rc = fault_set(why, ML_ERR_MEMORY, "out of memory");
-    if (!rc)
-        rc = server_run(base, m->listen, words.items, why);
-    string_list_clear(&words);
-    if (base)
-        event_base_free(base);
+        rc = m->listen ? metrics_serve(m, why) : metrics_print(m, lacking, why);
+    metric_gather_close(m->gather);
+    event_base_free(m->base);
     return rc;
 }
 
@@ -270,7 +213,6 @@ int metrics_command_run(int argc, char **argv)
 {
     static const struct option flags[] = {
         {.name = "listen",
-         .scope = OPTION_COMMAND, /* not that of the child which prints a page */
          .argument = "[ADDRESS:]PORT",
          .otherwise = "9764",
          .takes_word = true,
@@ -292,23 +234,22 @@ int metrics_command_run(int argc, char **argv)
          .help = "show recorded machines: DIR/HOST/sys and DIR/HOST/proc on each host"},
         {0}};
     struct metrics_run m = {
-        .c = {.syntax =
-                  {.name = "metrics",
-                   .usage =
-                       "usage: mlaunch metrics [OPTIONS]\n\n"
-                       "Prints metrics of this machine, its RDMA ports, the jobs on it and their\n"
-                       "ranks as Prometheus reads them. With -H also those of other hosts.",
-                   .own = flags},
-              .timeout_ms = TIMEOUT_MS}};
+        .c = {.syntax = {
+                  .name = "metrics",
+                  .usage =
+                      "usage: mlaunch metrics [OPTIONS]\n\n"
+                      "Prints metrics of this machine, its RDMA ports, the jobs on it and their\n"
+                      "ranks as Prometheus reads them. With -H also those of other hosts.",
+                  .own = flags}}};
     struct fault why;
-    int rc = query_command_open(&m.c, argc, argv, &why);
+    int lacking = 0, rc = query_command_open(&m.c, argc, argv, &why);
 
     if (!rc && !m.c.is_done)
         rc = options_check(&m, &why);
     if (!rc && !m.c.is_done)
-        rc = m.listen ? metrics_serve(&m, &why) : metrics_print(&m, &why);
+        rc = metrics_work(&m, &lacking, &why);
     if (rc)
         log_error("%s", why.text);
     query_command_close(&m.c);
-    return rc || m.unreached ? STATUS_OURS : 0;
+    return rc || lacking ? STATUS_OURS : 0;
 }

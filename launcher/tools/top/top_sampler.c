@@ -31,6 +31,14 @@ static void host_settle(struct top_sampler *s, int host)
     s->on_change(is_last, s->arg);
 }
 
+static json_t *sampler_question(int host, void *arg)
+{
+    const struct top_sampler *s = arg;
+
+    (void)host;
+    return json_deep_copy(s->question);
+}
+
 static int sampler_on_answer(int host, json_t *said, void *arg, struct fault *why)
 {
     struct top_sampler *s = arg;
@@ -74,7 +82,8 @@ int top_sampler_open(struct top_sampler **out, struct event_base *base,
 {
     static const struct timeval now = {0};
     struct top_sampler *s = calloc(1, sizeof(*s));
-    const struct query_watch_events events = {sampler_on_answer, sampler_on_failure, s};
+    const struct query_watch_events events = {sampler_question, sampler_on_answer,
+                                              sampler_on_failure, s};
     size_t count = (size_t)c->hosts->count;
     int rc;
 
@@ -93,7 +102,7 @@ int top_sampler_open(struct top_sampler **out, struct event_base *base,
         goto fail;
     for (size_t i = 0; i < count; i++)
         s->hosts[i].name = c->hosts->hosts[i].name;
-    rc = query_watch_open(&s->watch, base, c->hosts, &s->channel.config, s->question, &events, why);
+    rc = query_watch_open(&s->watch, base, c->hosts, &s->channel.config, &events, why);
     if (rc)
         goto fail;
     *out = s;

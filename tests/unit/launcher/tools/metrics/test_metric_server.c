@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Whose connection is pushed out when the server has too many. */
+/* Whose connection is pushed out when the server has too many, and how long a page may take. */
 #include "launcher/tools/metrics/metric_server.h"
 
 #include "common/net/address.h"
 
-#include <fcntl.h>
+#include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -25,7 +24,16 @@ struct fixture {
     struct metric_server *server;
     struct address address;
     int clients[MOST + 8], count;
+    int wanted, patience_ms; /* pages, and for the last of them */
 };
+
+static void on_wanted(int patience_ms, void *arg)
+{
+    struct fixture *f = arg;
+
+    f->wanted++;
+    f->patience_ms = patience_ms;
+}
 
 static void turn(struct fixture *f)
 {
@@ -62,14 +70,14 @@ static bool is_readable(int fd)
     return recv(fd, (char[1]){0}, 1, MSG_DONTWAIT | MSG_PEEK) >= 0;
 }
 
-static void open_server(struct fixture *f, char *const argv[])
+static void open_server(struct fixture *f)
 {
     struct fault why;
 
     memset(f, 0, sizeof(*f));
     f->base = event_base_new();
     assert_non_null(f->base);
-    assert_int_equal(metric_server_open(&f->server, f->base, "0", argv, &why), 0);
+    assert_int_equal(metric_server_open(&f->server, f->base, "0", on_wanted, f, &why), 0);
     assert_int_equal(address_parse(&f->address, metric_server_address(f->server), &why), 0);
 }
 
@@ -83,12 +91,11 @@ static void close_server(struct fixture *f)
 
 static void test_oldest_silent(void **state)
 {
-    static char *const argv[] = {"/bin/cat", NULL}; /* ends when it is ended */
     struct fixture f;
     int waiting, silent, half;
 
     (void)state;
-    open_server(&f, argv);
+    open_server(&f);
     waiting = client_open(&f, "GET /metrics HTTP/1.1\r\n\r\n");
     silent = client_open(&f, "");
     half = client_open(&f, "GET /metrics HTTP/1.1\r\n");
@@ -109,30 +116,49 @@ static void test_oldest_silent(void **state)
 /* Clients that all wait for the page keep a further one waiting, too, until it comes. */
 static void test_all_wait(void **state)
 {
-    char fifo[] = "/tmp/test_metric_server.XXXXXX";
-    char *argv[] = {"/bin/cat", fifo, NULL};
     struct fixture f;
-    int to;
 
     (void)state;
-    assert_non_null(mkdtemp(fifo));
-    assert_int_equal(rmdir(fifo), 0);
-    assert_int_equal(mkfifo(fifo, 0600), 0);
-    open_server(&f, argv);
+    open_server(&f);
     while (f.count < MOST)
         client_open(&f, "GET /metrics HTTP/1.1\r\n\r\n");
     client_open(&f, "GET / HTTP/1.1\r\n\r\n");
     for (int i = 0; i < f.count; i++)
         assert_false(is_readable(f.clients[i]));
-    to = open(fifo, O_WRONLY);
-    assert_int_equal(write(to, "page", 4), 4);
-    close(to);
+    assert_int_equal(f.wanted, 1);
+    metric_server_give(f.server, "page");
     while (!is_readable(f.clients[MOST]))
         event_base_loop(f.base, EVLOOP_ONCE);
     for (int i = 1; i < f.count; i++)
         assert_true(is_readable(f.clients[i]));
     close_server(&f);
-    unlink(fifo);
+}
+
+/* A page is made within the time that the client says it has. */
+static void test_patience(void **state)
+{
+    static const struct {
+        const char *line;
+        int patience_ms;
+    } said[] = {{"", INT_MAX},
+                {"X-Prometheus-Scrape-Timeout-Seconds: 5\r\n", 4500},
+                {"x-prometheus-scrape-timeout-seconds:0.8\r\n", 400},
+                {"X-Prometheus-Scrape-Timeout-Seconds: nan\r\n", INT_MAX},
+                {"X-Prometheus-Scrape-Timeout-Seconds: -1\r\n", INT_MAX},
+                {"X-Prometheus-Scrape-Timeout-Seconds: 1e300\r\n", INT_MAX}};
+    struct fixture f;
+    char request[128];
+
+    (void)state;
+    open_server(&f);
+    for (size_t i = 0; i < sizeof(said) / sizeof(said[0]); i++) {
+        snprintf(request, sizeof(request), "GET /metrics HTTP/1.1\r\n%s\r\n", said[i].line);
+        client_open(&f, request);
+        assert_int_equal(f.wanted, i + 1);
+        assert_int_equal(f.patience_ms, said[i].patience_ms);
+        metric_server_give(f.server, "page");
+    }
+    close_server(&f);
 }
 
 int main(void)
@@ -140,6 +166,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_oldest_silent),
         cmocka_unit_test(test_all_wait),
+        cmocka_unit_test(test_patience),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
