@@ -3,6 +3,7 @@
 
 #include "common/build_id.h"
 #include "launcher/wire/channel/agent_channel.h"
+#include "launcher/wire/protocol/agent_protocol.h"
 
 #include <event2/event.h>
 #include <stdbool.h>
@@ -25,6 +26,8 @@ static struct {
     const uint8_t *at, *end;
     struct agent_channel *channels[HOSTS];
     bool is_ticking;
+    script_channel_on_send *on_send;
+    int sent; /* since the last step that has waited */
 } script;
 
 void script_channel_begin(const uint8_t *bytes, size_t size)
@@ -32,6 +35,12 @@ void script_channel_begin(const uint8_t *bytes, size_t size)
     script.at = bytes;
     script.end = bytes + size;
     script.is_ticking = false;
+    script.sent = 0;
+}
+
+void script_channel_watch(script_channel_on_send *on_send)
+{
+    script.on_send = on_send;
 }
 
 static void channel_end(struct agent_channel *a, const char *text)
@@ -90,6 +99,17 @@ static void step(const uint8_t *line, size_t size)
 
 static void on_tick(evutil_socket_t fd, short what, void *arg);
 
+/* Whether nothing has been sent yet that the step waits for. */
+static bool waits(const uint8_t *line, size_t size)
+{
+    if (!script.on_send || size != 1 || line[0] != 'w')
+        return false;
+    if (script.sent == 0)
+        return true;
+    script.sent = 0;
+    return false;
+}
+
 /* A step in the next round of the loop: a descriptor that is always readable, because an event that
  * is active at once would still belong to this round. */
 static void tick_next(struct event_base *base)
@@ -114,6 +134,8 @@ static void on_tick(evutil_socket_t fd, short what, void *arg)
     }
     next = memchr(script.at, '\n', (size_t)(script.end - script.at));
     tick_next(arg);
+    if (next && waits(script.at, (size_t)(next - script.at)))
+        return;
     if (next) {
         const uint8_t *line = script.at;
 
@@ -155,7 +177,10 @@ void agent_channel_close(struct agent_channel *a)
 
 void agent_channel_send(struct agent_channel *a, int type, const void *payload, size_t size)
 {
-    (void)a, (void)type, (void)payload, (void)size;
+    if (!script.on_send || a->has_ended || type == LAUNCH_PING)
+        return;
+    script.sent++;
+    script.on_send(a->host, type, payload, size);
 }
 
 void agent_channel_send_words(struct agent_channel *a, int type, const uint32_t *words, int count)

@@ -5,6 +5,8 @@
  *   0 … 3, two digits, payload   that host's agent sends a frame of that type; in the payload @ is
  *                                replaced by this build's id
  *   x, 0 … 3, text               that host's channel ends
+ *   w                            with script_channel_watch(): the next step waits until something
+ *                                has been sent since the last step of this kind
  * After the last step all channels end.
  */
 #ifndef TESTS_FUZZ_SCRIPT_CHANNEL_H
@@ -16,5 +18,10 @@
 /* Sets the script, which must stay valid, of the channels that are opened from now on. One step is
  * taken in each round of their event loop. */
 void script_channel_begin(const uint8_t *script, size_t size);
+
+/* Called with all that is sent to the agents of the next script, but for heartbeats. NULL: what is
+ * sent is dropped, as at first. */
+typedef void script_channel_on_send(int host, int type, const uint8_t *payload, size_t size);
+void script_channel_watch(script_channel_on_send *on_send);
 
 #endif
