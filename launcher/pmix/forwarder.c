@@ -208,7 +208,8 @@ int forwarder_take(const struct frame *f, struct fault *why)
     memcpy(head, f->payload, sizeof(head));
     for (int i = 0; i < 1 + WORDS; i++)
         head[i] = ntohl(head[i]);
-    if (head[0] >= (uint32_t)forwarder.job->hosts)
+    if (head[0] >= (uint32_t)forwarder.job->hosts || head[1 + WORD_KIND] < FORWARDER_MODEX ||
+        head[1 + WORD_KIND] > FORWARDER_AWAIT)
         return fault_set(why, ML_ERR_REFUSED, "the agent's PASSED is malformed");
     return words_take(head[0], head + 1, f->payload + sizeof(head), f->size - sizeof(head), why);
 }

@@ -487,6 +487,7 @@ static void test_asked(void **state)
 static void test_passed_refused(void **state)
 {
     static const char text[] = "the agent's PASSED is malformed";
+    static const uint32_t kinds[] = {0, FORWARDER_AWAIT + 1, UINT32_MAX};
     char payload[128];
     size_t size;
 
@@ -498,6 +499,10 @@ static void test_passed_refused(void **state)
     expect_refused(HELP_PASSED, payload, size, text);
     size = pack(payload, (const uint32_t[]){UINT32_MAX, FORWARDER_MODEX, 1, 0}, 4, NULL, 0);
     expect_refused(HELP_PASSED, payload, size, text);
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
+        size = pack(payload, (const uint32_t[]){THERE, kinds[i], 1, 0}, 4, "name", 5);
+        expect_refused(HELP_PASSED, payload, size, text);
+    }
 }
 
 /* --- names ------------------------------------------------------------------------------------ */
