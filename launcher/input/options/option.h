@@ -24,6 +24,10 @@ struct option;
 typedef int option_setter(void *to, const struct option *spec, const char *value,
                           struct fault *why);
 
+/* Judges a value before option_value_text or option_value_list stores it; the message is as that of
+ * a setter. */
+typedef int option_checker(const char *value, struct fault *why);
+
 struct option {
     const char *name, *alias; /* long, without dashes, or NULL */
     char letter;              /* or 0 */
@@ -31,6 +35,8 @@ struct option {
     const char *help;         /* NULL: a key of configuration files only */
     enum option_scope scope;
     option_setter *set;                /* NULL: see command_line_value() */
+    option_checker *check;             /* or NULL */
+    bool is_text;                      /* the field is a char * that option_value_text has set */
     size_t field;                      /* offset in what the setter stores it in */
     int64_t min, max;                  /* for option_value_number */
     const struct named_value *choices; /* for option_value_choice, ends with a NULL word */

@@ -84,24 +84,16 @@ static int set_hostfile(void *to, const struct option *spec, const char *value, 
     return option_value_text(to, spec, value, why);
 }
 
-/* Checks only the form: plan_create() looks the variables up in the caller's environment. */
-static int set_env(void *to, const struct option *spec, const char *value, struct fault *why)
-{
-    int rc = environment_check_argument(value, why);
-
-    return rc ? rc : string_list_add(option_value_field(to, spec), value, why);
-}
-
-static int set_stdin(void *to, const struct option *spec, const char *value, struct fault *why)
+static int stdin_check(const char *value, struct fault *why)
 {
     char shown[TEXT_SHOWN];
     int64_t rank;
 
-    if (strcmp(value, "none") != 0 && strcmp(value, "all") != 0 &&
-        !number_parse(value, 0, RANKS_LIMIT, &rank))
-        return fault_set(why, ML_ERR_ARGUMENT, "'%s' is not none, all or a rank",
-                         text_show(shown, value));
-    return option_value_text(to, spec, value, why);
+    return strcmp(value, "none") != 0 && strcmp(value, "all") != 0 &&
+                   !number_parse(value, 0, RANKS_LIMIT, &rank)
+               ? fault_set(why, ML_ERR_ARGUMENT, "'%s' is not none, all or a rank",
+                           text_show(shown, value))
+               : 0;
 }
 
 /* "--pty", "--pty=RANK"; and the words of a flag, for configuration files. */
@@ -136,7 +128,7 @@ static int pattern_check(const char *value, struct fault *why)
 
 /* Anything but the two words is a directory or a pattern. A word that looks like one of them
  * mistyped is refused, as otherwise a directory of that name would be made. */
-static int set_output(void *to, const struct option *spec, const char *value, struct fault *why)
+static int output_check(const char *value, struct fault *why)
 {
     static const char *const words[] = {"label", "raw", NULL};
     const char *near = nearest_word(value, words);
@@ -145,9 +137,7 @@ static int set_output(void *to, const struct option *spec, const char *value, st
         return fault_set(why, ML_ERR_ARGUMENT,
                          "'%s': did you mean %s? For a directory of that name write ./%s", value,
                          near, value);
-    if (foreign_refuse_output(value, why) || pattern_check(value, why))
-        return ML_ERR_ARGUMENT;
-    return option_value_text(to, spec, value, why);
+    return foreign_refuse_output(value, why) || pattern_check(value, why) ? ML_ERR_ARGUMENT : 0;
 }
 
 /* Seconds with up to three decimals, and a unit as timeout(1) has them: 5, 0.5, 90s, 15m, 2h. */
@@ -234,26 +224,16 @@ static int set_quiet(void *to, const struct option *spec, const char *value, str
     return rc;
 }
 
-static int set_name(void *to, const struct option *spec, const char *value, struct fault *why)
+static int name_check(const char *value, struct fault *why)
 {
     char shown[TEXT_SHOWN];
 
-    if (!job_file_is_name(value))
-        return fault_set(why, ML_ERR_ARGUMENT,
-                         "'%s' is not a job's name: at most %d letters, digits and . _ -, a "
-                         "letter first",
-                         text_show(shown, value), JOB_NAME - 1);
-    return option_value_text(to, spec, value, why);
-}
-
-/* command_line.c acts upon --help and --version. */
-static int set_nothing(void *to, const struct option *spec, const char *value, struct fault *why)
-{
-    (void)to;
-    (void)spec;
-    (void)value;
-    (void)why;
-    return 0;
+    return job_file_is_name(value)
+               ? 0
+               : fault_set(why, ML_ERR_ARGUMENT,
+                           "'%s' is not a job's name: at most %d letters, digits and . _ -, a "
+                           "letter first",
+                           text_show(shown, value), JOB_NAME - 1);
 }
 
 static const struct named_value backends[] = {
@@ -272,6 +252,15 @@ static const struct named_value launchers[] = {
 #define OF(member)     .field = offsetof(struct options, member)
 #define OF_APP(member) .scope = OPTION_APP, .field = offsetof(struct app_options, member)
 
+/* What a row's value is, and where it is stored. */
+#define FLAG(member)            .set = option_value_flag, OF(member)
+#define TEXT(member)            TEXT_BY(option_value_text, member)
+#define TEXT_BY(setter, member) .set = setter, .is_text = true, OF(member)
+#define CHOICE(words, member)   .set = option_value_choice, .choices = words, OF(member)
+#define NUMBER(least, most, member)                                                                \
+    .set = option_value_number, .min = least, .max = most, OF(member)
+#define SECONDS(least, most, member) .set = set_seconds, .min = least, .max = most, OF(member)
+
 /* clang-format off */
 const struct option option_table[] = {
     {.help = "Most used"},
@@ -279,85 +268,74 @@ const struct option option_table[] = {
      "ranks in all (default: --ppn times the hosts, or one a slot of the hosts, or 1 here)",
      .set = option_value_number, .min = 1, .max = RANKS_LIMIT, OF_APP(np)},
     {"hosts", NULL, 'H', "LIST", "hosts, with slots: a,b:4,n[1-8]; repeats",
-     .set = set_hosts, OF(hosts)},
+     TEXT_BY(set_hosts, hosts)},
     {"hostfile", NULL, 0, "FILE", "hosts as JSON or text: hostfile(5)",
-     .set = set_hostfile, OF(hostfile)},
+     TEXT_BY(set_hostfile, hostfile)},
     {"env", NULL, 'x', "NAME[=VALUE]",
      "set a variable, or pass on the caller's; NAME may be a glob; repeats",
-     .set = set_env, OF_APP(env)},
+     .set = option_value_list, .check = environment_check_argument, OF_APP(env)},
     {"backend", NULL, 0, "auto|rdma|tcp|shm|none",
      "the path between ranks; none: plain processes, nothing is preloaded; jaccl is rdma, ring "
-     "is tcp",
-     .set = set_backend, .choices = backends, OF(backend)},
+     "is tcp", .set = set_backend, .choices = backends, OF(backend)},
     {"output", NULL, 0, "label|raw|DIR|PATTERN",
      "[rank] before each line (default for several ranks), raw, or files here: DIR/rank.N.out and "
      ".err, or one a rank, as 'log-%r': %r rank, %h host, %j job",
-     .set = set_output, OF(output)},
+     TEXT(output), .check = output_check},
     {"timeout", NULL, 0, "SECS", "end the job after SECS (or 90s, 15m, 2h), with status 124",
-     .set = set_seconds, .min = 0, .max = SECONDS_LIMIT, OF(timeout_ms)},
+     SECONDS(0, SECONDS_LIMIT, timeout_ms)},
     {"restarts", NULL, 0, "N", "start the whole job again after a failure, at most N times",
-     .set = option_value_number, .min = 0, .max = INT_MAX, OF(job.restarts)},
-    {"dry-run", NULL, 0, NULL, "print the plan, start nothing",
-     .set = option_value_flag, OF(dry_run)},
+     NUMBER(0, INT_MAX, job.restarts)},
+    {"dry-run", NULL, 0, NULL, "print the plan, start nothing", FLAG(dry_run)},
     {"verbose", NULL, 'v', NULL, "print more; -vv (or more of them): what each part does",
      .set = set_verbose, .min = 0, .max = 9, OF(verbose)},
 
     {.help = "How many ranks, and where"},
-    {"ppn", "repeat-hosts", 0, "N", "ranks a host",
-     .set = option_value_number, .min = 1, .max = RANKS_LIMIT, OF(ppn)},
-    {"oversubscribe", NULL, 0, NULL, "more ranks than the stated slots",
-     .set = option_value_flag, OF(oversubscribe)},
+    {"ppn", "repeat-hosts", 0, "N", "ranks a host", NUMBER(1, RANKS_LIMIT, ppn)},
+    {"oversubscribe", NULL, 0, NULL, "more ranks than the stated slots", FLAG(oversubscribe)},
     {"map-by", NULL, 0, "slot|host",
-     "fill each host before the next (slot), or deal ranks out (host)",
-     .set = option_value_choice, .choices = maps, OF(map_by)},
+     "fill each host before the next (slot), or deal ranks out (host)", CHOICE(maps, map_by)},
     {"bind-to", NULL, 0, "none|hwthread|core|l3cache|socket|numa",
-     "bind each rank to its share of a host's cores",
-     .set = option_value_choice, .choices = job_words_bind, OF(job.bind)},
+     "bind each rank to its share of a host's cores", CHOICE(job_words_bind, job.bind)},
 
     {.help = "What a rank gets"},
     {"env-file", NULL, 0, "FILE", "NAME=VALUE lines; -x wins over them",
      .set = option_value_list, OF_APP(env_files)},
     {"cwd", NULL, 0, "DIR", "working directory (default: this one where it exists, else home)",
-     .set = option_value_text, OF_APP(cwd)},
+     .set = option_value_text, .is_text = true, OF_APP(cwd)},
     {"stage", NULL, 0, NULL,
      "copy the program to the other hosts, for the time of the job (no shared home is needed)",
-     .set = option_value_flag, OF(stage)},
+     FLAG(stage)},
     {"stage-libs", NULL, 0, NULL,
-     "--stage, and the shared libraries that the program needs and a host lacks",
-     .set = option_value_flag, OF(stage_libs)},
+     "--stage, and the shared libraries that the program needs and a host lacks", FLAG(stage_libs)},
     {"stdin", NULL, 0, "none|all|RANK",
      "the ranks that read stdin (default: rank 0; in the background none)",
-     .set = set_stdin, OF(stdin_to)},
+     TEXT(stdin_to), .check = stdin_check},
     {"pty", NULL, 0, NULL,
      "a terminal for rank 0, or with --pty=RANK for another: for shells, editors, debuggers",
      .set = set_pty},
     {"no-compat", NULL, 0, NULL, "none of the variables of other launchers (RANK, WORLD_SIZE, ...)",
-     .set = option_value_flag, OF(no_compat)},
+     FLAG(no_compat)},
     {"mpi", NULL, 0, "auto|pmi1|pmix|none",
      "how MPI programs start; auto: PMIx if they need Open MPI, else PMI-1",
-     .set = option_value_choice, .choices = job_words_mpi, OF(job.mpi)},
+     CHOICE(job_words_mpi, job.mpi)},
 
     {.help = "Output"},
     {"buffer", NULL, 0, "line|full|none",
      "when the C library and Python write a rank's output: each line (default), full buffers, "
-     "or at once",
-     .set = option_value_choice, .choices = job_words_buffer, OF(job.buffer)},
-    {"timestamp", NULL, 0, NULL, "the time before each line",
-     .set = option_value_flag, OF(timestamp)},
+     "or at once", CHOICE(job_words_buffer, job.buffer)},
+    {"timestamp", NULL, 0, NULL, "the time before each line", FLAG(timestamp)},
     {"summary", NULL, 0, NULL,
      "a table at the end: the time, processor time and memory of each rank and host",
-     .set = option_value_flag, OF(summary)},
-    {"events", NULL, 0, "FILE", "write what happens, one JSON object a line",
-     .set = option_value_text, OF(events)},
+     FLAG(summary)},
+    {"events", NULL, 0, "FILE", "write what happens, one JSON object a line", TEXT(events)},
     {"record", NULL, 0, "FILE", "write all calls of all ranks, one JSON object a line",
-     .set = option_value_text, OF(record)},
+     TEXT(record)},
     {"trace", NULL, 0, "FILE", "write all calls of all ranks as a trace for ui.perfetto.dev",
-     .set = option_value_text, OF(trace)},
+     TEXT(trace)},
     {"compare-hashes", NULL, 0, "FILE",
      "write hashes of all calls' data, or compare them with those of an earlier run",
-     .set = option_value_text, OF(compare_hashes)},
-    {"quiet", NULL, 'q', NULL, "print errors only",
-     .set = set_quiet, OF(verbose)},
+     TEXT(compare_hashes)},
+    {"quiet", NULL, 'q', NULL, "print errors only", .set = set_quiet, OF(verbose)},
 
     {.help = "Finding faults"},
     {"wrap", NULL, 0, "RANKS:CMD",
@@ -365,106 +343,96 @@ const struct option option_table[] = {
      .set = option_value_list, OF(wraps)},
     {"gdb", NULL, 0, "RANKS",
      "a debugger for each of these ranks: in windows of tmux on a terminal, else gdbserver",
-     .set = option_value_text, OF(gdb)},
+     TEXT(gdb)},
     {"chaos", NULL, 0, "ACTIONS",
-     "faults on purpose: 'kill 3 after 10s; stop 2 for 5s; cut HOST after 20s'",
-     .set = option_value_text, OF(chaos)},
+     "faults on purpose: 'kill 3 after 10s; stop 2 for 5s; cut HOST after 20s'", TEXT(chaos)},
 
     {.help = "The end"},
     {"stall", NULL, 0, "SECS",
      "say where all ranks are once a call, or all output, stalls for SECS",
-     .set = set_seconds, .min = 1, .max = STALL_LIMIT_S, OF(job.stall_ms)},
+     SECONDS(1, STALL_LIMIT_S, job.stall_ms)},
     {"grace", NULL, 0, "SECS", "time between SIGTERM and SIGKILL (5)",
      .set = set_grace, OF(job.grace_ms)},
     {"signal-children", NULL, 0, NULL,
      "pass SIGUSR1 and SIGUSR2 to all processes of a rank, not to one alone",
-     .set = option_value_flag, OF(job.signal_children)},
+     FLAG(job.signal_children)},
     {"on-failure", NULL, 0, "stop|continue",
-     "when a rank fails: end the others (default), or let them run",
-     .set = option_value_choice, .choices = failures, OF(on_failure)},
+     "when a rank fails: end the others (default), or let them run", CHOICE(failures, on_failure)},
     {"spare-hosts", NULL, 0, "LIST",
      "hosts that take the places of lost ones in a restart (--restarts); repeats",
-     .set = set_spare_hosts, OF(spare_hosts)},
+     TEXT_BY(set_spare_hosts, spare_hosts)},
 
     {.help = "The data path"},
     {"local", NULL, 0, "shm|net",
-     "the path between ranks of one host: shared memory, or the network's",
-     .set = option_value_choice, .choices = locals, OF(local)},
+     "the path between ranks of one host: shared memory, or the network's", CHOICE(locals, local)},
     {"secure", NULL, 0, NULL, "encrypt what ranks on different hosts send to each other over TCP",
-     .set = option_value_flag, OF(job.secure)},
+     FLAG(job.secure)},
     {"tuning", NULL, 0, "FILE",
      "the algorithms of collective calls that `mlaunch bench --tune --save FILE` has found",
-     .set = option_value_text, OF(tuning)},
-    {"eager", NULL, 0, NULL, "connect the ranks before main()",
-     .set = option_value_flag, OF(job.eager)},
+     TEXT(tuning)},
+    {"eager", NULL, 0, NULL, "connect the ranks before main()", FLAG(job.eager)},
     {"init-timeout", NULL, 0, "SECS", "how long ranks wait for each other (60)",
-     .set = set_seconds, .min = 1, .max = SECONDS_LIMIT, OF(job.init_timeout_ms)},
-    {"port", NULL, 0, "N", "the coordinator's port",
-     .set = option_value_number, .min = 0, .max = 65535, OF(job.port)},
+     SECONDS(1, SECONDS_LIMIT, job.init_timeout_ms)},
+    {"port", NULL, 0, "N", "the coordinator's port", NUMBER(0, 65535, job.port)},
     {"starting-port", NULL, 0, "N",
      "the coordinator on N (unless --port), rank r's listener on N+1+r",
-     .set = option_value_number, .min = 0, .max = 65535, OF(job.starting_port)},
+     NUMBER(0, 65535, job.starting_port)},
 
     {.help = "RDMA"},
     {"rdma-device", NULL, 0, "NAME",
      "backend rdma: this device on every host, instead of the hostfile's wiring",
-     .set = option_value_text, OF(rdma_device)},
+     TEXT(rdma_device)},
     {"rdma-port", NULL, 0, "N",
      "port of the RDMA devices (default: the one that reaches the peer best)",
-     .set = option_value_number, .min = 1, .max = 255, OF(job.rdma.port)},
+     NUMBER(1, 255, job.rdma.port)},
     {"gid-index", NULL, 0, "N",
      "index in the RDMA ports' GID tables (default: what fits each pair best)",
-     .set = option_value_number, .min = 0, .max = 255, OF(job.rdma.gid_index)},
+     NUMBER(0, 255, job.rdma.gid_index)},
     {"mtu", NULL, 0, "N", "RDMA path MTU in bytes, at most (default: the smaller of both ports')",
-     .set = option_value_number, .min = 256, .max = 4096, OF(job.rdma.mtu)},
+     NUMBER(256, 4096, job.rdma.mtu)},
     {"qp", NULL, 0, "auto|rc|uc",
      "RDMA queue pairs: reliable, or unreliable connections; auto: rc where it is offered",
-     .set = option_value_choice, .choices = queue_pairs, OF(job.rdma.qp)},
+     CHOICE(queue_pairs, job.rdma.qp)},
 
     {.help = "Reaching the hosts"},
-    {"ssh-config", NULL, 0, "FILE", "instead of ~/.ssh/config, as ssh -F",
-     .set = option_value_text, OF(ssh_config)},
+    {"ssh-config", NULL, 0, "FILE", "instead of ~/.ssh/config, as ssh -F", TEXT(ssh_config)},
     {"agent", NULL, 0, "PATH", "mlaunch-agent on the hosts (default: found, or copied there)",
-     .set = option_value_text, OF(agent)},
+     TEXT(agent)},
     {"agent-launcher", NULL, 0, "ssh|srun|command",
      "what starts the agents (default: srun inside a Slurm job, else ssh)",
-     .set = option_value_choice, .choices = launchers, OF(agent_launcher)},
+     CHOICE(launchers, agent_launcher)},
     {"agent-command", NULL, 0, "CMD", "start the agents with CMD, such as 'docker exec -i {host}'",
-     .set = option_value_text, OF(agent_command)},
+     TEXT(agent_command)},
     {"prolog", NULL, 0, "CMD",
-     "run by sh once on each host before its ranks; none start if it fails",
-     .set = option_value_text, OF(job.prolog)},
+     "run by sh once on each host before its ranks; none start if it fails", TEXT(job.prolog)},
     {"epilog", NULL, 0, "CMD", "run by sh once on each host when its ranks have ended",
-     .set = option_value_text, OF(job.epilog)},
+     TEXT(job.epilog)},
 
     {.help = "In the background"},
     {"detach", NULL, 0, NULL,
      "go to the background once all ranks have started, and print the job's id; mlaunch logs "
-     "prints what it writes",
-     .scope = OPTION_COMMAND, .set = option_value_flag, OF(detach)},
+     "prints what it writes", .scope = OPTION_COMMAND, FLAG(detach)},
     {"json", NULL, 0, NULL, "with --detach: print the job's id, name, log and pid as JSON",
-     .scope = OPTION_COMMAND, .set = option_value_flag, OF(json)},
+     .scope = OPTION_COMMAND, FLAG(json)},
     {"name", NULL, 0, "NAME", "the job's name, for ps, kill and logs; one job at a time has it",
-     .scope = OPTION_COMMAND, .set = set_name, OF(job.name)},
+     .scope = OPTION_COMMAND, TEXT(job.name), .check = name_check},
 
     {.help = "This command"},
     {"config", NULL, 0, "FILE",
      "a configuration file, after /etc/mlaunch.ini and ~/.config/mlaunch/mlaunch.ini",
-     .scope = OPTION_COMMAND, .set = option_value_text, OF(config)},
+     .scope = OPTION_COMMAND, TEXT(config)},
     {"profile", NULL, 0, "NAME", "use section [profile NAME] of the configuration",
-     .scope = OPTION_COMMAND, .set = option_value_text, OF(profile)},
+     .scope = OPTION_COMMAND, TEXT(profile)},
     {"version", NULL, 0, NULL, "print version, build id and optional parts",
-     .scope = OPTION_COMMAND, .set = set_nothing},
-    {"help", NULL, 'h', NULL, "print this",
-     .scope = OPTION_COMMAND, .set = set_nothing},
+     .scope = OPTION_COMMAND},
+    {"help", NULL, 'h', NULL, "print this", .scope = OPTION_COMMAND},
     {0},
 };
 
 /* The keys of section [ssh] of configuration files. */
 static const struct option ssh_table[] = {
-    {"connect-timeout", NULL, 0, "SECS", NULL,
-     .set = option_value_number, .min = 1, .max = SECONDS_LIMIT, OF(ssh_connect_timeout_s)},
-    {"config", NULL, 0, "FILE", NULL, .set = option_value_text, OF(ssh_config)},
+    {"connect-timeout", NULL, 0, "SECS", NULL, NUMBER(1, SECONDS_LIMIT, ssh_connect_timeout_s)},
+    {"config", NULL, 0, "FILE", NULL, TEXT(ssh_config)},
     {0},
 };
 

@@ -32,8 +32,10 @@ int option_value_number(void *to, const struct option *spec, const char *value, 
 int option_value_text(void *to, const struct option *spec, const char *value, struct fault *why)
 {
     char **field = option_value_field(to, spec), *copy = NULL;
-    int rc;
+    int rc = spec->check ? spec->check(value, why) : 0;
 
+    if (rc)
+        return rc;
     if (!*value)
         return fault_set(why, ML_ERR_ARGUMENT, "the value is empty");
     rc = string_copy(&copy, value, why);
@@ -102,7 +104,17 @@ int option_value_flag(void *to, const struct option *spec, const char *value, st
 
 int option_value_list(void *to, const struct option *spec, const char *value, struct fault *why)
 {
-    if (!*value)
-        return fault_set(why, ML_ERR_ARGUMENT, "the value is empty");
-    return string_list_add(option_value_field(to, spec), value, why);
+    int rc = spec->check ? spec->check(value, why) : 0;
+
+    if (!rc && !*value)
+        rc = fault_set(why, ML_ERR_ARGUMENT, "the value is empty");
+    return rc ? rc : string_list_add(option_value_field(to, spec), value, why);
+}
+
+void option_value_clear(void *of, const struct option *spec)
+{
+    if (spec->is_text)
+        free(*(char **)option_value_field(of, spec));
+    else if (spec->set == option_value_list)
+        string_list_clear(option_value_field(of, spec));
 }

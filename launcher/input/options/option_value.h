@@ -12,6 +12,9 @@ option_setter option_value_choice; /* an enum: one of spec->choices */
 option_setter option_value_text;   /* char *, owned by *to; not empty */
 option_setter option_value_list;   /* struct string_list, which gets one more; not empty */
 
+/* Frees what a text or a list holds; of other options nothing. */
+void option_value_clear(void *of, const struct option *spec);
+
 void *option_value_field(void *to, const struct option *spec);
 
 /* "yes", "off" and the like; NULL: true. */

@@ -70,8 +70,4 @@ struct options {
     int np_here; /* ranks if nothing says how many, on this machine alone; no user sets it */
 };
 
-/* The defaults, without programs. NULL: out of memory. */
-struct options *options_create(void);
-void options_destroy(struct options *o); /* takes NULL */
-
 #endif

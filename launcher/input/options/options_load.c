@@ -4,6 +4,7 @@
 #include "launcher/base/text/string_list.h"
 #include "launcher/input/options/command_line.h"
 #include "launcher/input/options/config_file.h"
+#include "launcher/input/options/option_value.h"
 #include "launcher/input/options/setting.h"
 
 #include <ctype.h>
@@ -166,6 +167,42 @@ out:
     setting_clear(&environment);
     setting_clear(&all);
     return rc;
+}
+
+/* The defaults, without programs. NULL: out of memory. */
+static struct options *options_create(void)
+{
+    struct options *o = calloc(1, sizeof(*o));
+
+    if (o) {
+        o->hosts_layer = o->hostfile_layer = o->spare_hosts_layer = -1;
+        o->backend = BACKEND_UNSET;
+        o->job.rdma.gid_index = -1;
+        o->job.grace_ms = 5000;
+        o->job.init_timeout_ms = 60000;
+        o->ssh_connect_timeout_s = 10;
+    }
+    return o;
+}
+
+static void values_clear(void *of, bool is_app)
+{
+    for (const struct option *s = option_table; s->help; s++)
+        if ((s->scope == OPTION_APP) == is_app)
+            option_value_clear(of, s);
+}
+
+void options_destroy(struct options *o)
+{
+    if (!o)
+        return;
+    for (int i = 0; i < o->app_count; i++) {
+        strings_free(o->apps[i].argv);
+        values_clear(&o->apps[i], true);
+    }
+    free(o->apps);
+    values_clear(o, false);
+    free(o);
 }
 
 static int line_load(struct options **out, struct command_line *c,

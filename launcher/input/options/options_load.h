@@ -23,6 +23,7 @@ struct options_source {
  * only; free it with options_destroy(). With --help and --version only `action` is filled in.
  * ML_ERR_ARGUMENT names the option, variable or line at fault; ML_ERR_MEMORY. */
 int options_load(struct options **out, int argc, char *const *argv, struct fault *why);
+void options_destroy(struct options *o); /* takes NULL */
 
 /* The same for a subcommand, whose command line has been read. Takes over its programs; without
  * any, there is one without words. */

@@ -66,7 +66,8 @@ static void test_rows(void **state)
     for (const struct option *s = option_table; s->help; s++) {
         if (!s->name)
             continue;
-        assert_non_null(s->set);
+        if (strcmp(s->name, "help") != 0 && strcmp(s->name, "version") != 0) /* command_line.c */
+            assert_non_null(s->set);
         assert_ptr_equal(option_table_find(s->name), s);
         if (s->alias)
             assert_ptr_equal(option_table_find(s->alias), s);
