@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* liveness.c: ranks that die or leave, the sentence that says how, and which ranks are told. */
-#include "coordinator/server_state.h"
+#include "coordinator/server.h"
 
 #include "common/text/text_json.h"
 #include "coordinator/protocol.h"
 #include "coordinator/sentence.h"
+#include "coordinator/server_state.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -151,7 +152,7 @@ static void rank_set_exited(struct server *s, int rank, int64_t pid, const char 
     agent_exchange_on_exited(s);
 }
 
-void liveness_rank_exited(struct server *s, int rank, int64_t pid, const char *text)
+void server_rank_exited(struct server *s, int rank, int64_t pid, const char *text)
 {
     if (rank >= 0 && rank < s->size)
         rank_set_exited(s, rank, pid, text, false);

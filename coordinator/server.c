@@ -127,16 +127,6 @@ const struct address *server_address(const struct server *s)
     return &s->address;
 }
 
-void server_tell_waits(struct server *s)
-{
-    stall_tell(s);
-}
-
-void server_rank_exited(struct server *s, int rank, int64_t pid, const char *text)
-{
-    liveness_rank_exited(s, rank, pid, text);
-}
-
 static void free_event(struct event *e)
 {
     if (e)

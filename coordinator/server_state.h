@@ -235,7 +235,6 @@ int liveness_receive_exited(struct connection *c, json_t *message, struct fault 
 /* liveness.c */
 /* Fails the generation because `rank` has ended without joining it. */
 void liveness_fail_join(struct generation *g, int rank);
-void liveness_rank_exited(struct server *s, int rank, int64_t pid, const char *text);
 void liveness_on_closed(struct connection *c, enum connection_state was);
 
 /* agent_exchange.c */
@@ -284,7 +283,6 @@ void meeting_check(struct generation *g, int64_t now);
 void meeting_tell(struct generation *g, int64_t now);
 
 /* stall.c */
-void stall_tell(struct server *s); /* reports all calls that ranks wait in now */
 void stall_on_timer(evutil_socket_t fd, short what, void *arg);
 
 #endif

@@ -4,12 +4,13 @@
  * that wait in different calls with the same number can never meet, which breaks the group. A rank
  * that keeps others waiting for long is reported by name, once.
  */
-#include "coordinator/server_state.h"
+#include "coordinator/server.h"
 
 #include "common/clock.h"
 #include "common/wait_graph.h"
 #include "coordinator/protocol.h"
 #include "coordinator/sentence.h"
+#include "coordinator/server_state.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -281,7 +282,7 @@ static void waits_tell(struct server_group *p, int64_t now)
     }
 }
 
-void stall_tell(struct server *s)
+void server_tell_waits(struct server *s)
 {
     int64_t now = clock_ms();
 
