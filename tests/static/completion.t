@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# The completions of zsh and fish are what doc/completion/generate makes of --help, and complete.
+# The completions of the shells are what doc/completion/generate makes of --help, and complete.
 TEST_TIER=quick
 . "${0%/*}/../lib/test.sh"
 folder=$SOURCE/doc/completion
-for file in zsh:_mlaunch fish:mlaunch.fish; do
+for file in bash:mlaunch zsh:_mlaunch fish:mlaunch.fish; do
     "$folder/generate" "$MLAUNCH" "${file%:*}" > "$T/made"
     check "${file#*:} is up to date: doc/completion/generate makes it anew" \
         diff "$folder/${file#*:}" "$T/made"
@@ -13,6 +13,44 @@ for option in --wrap --hostfile --bind-to --stacks; do
     check_match "\\*?$option'?=?" "$folder/_mlaunch" "zsh knows $option"
     check_match " -l ${option#--} " "$folder/mlaunch.fish" "fish knows $option"
 done
+
+for option in $("$MLAUNCH" --help | grep -oE -- '^ {2,6}(-., )?--[a-z-]+(, --[a-z-]+)*' | tr -d ,); do
+    [[ $option != --* ]] || check_match " '?$option( |'|\$)" "$folder/mlaunch" "bash knows $option"
+done
+
+# Jobs that a completion asks mlaunch for.
+mkdir "$T/bin"
+cat > "$T/bin/mlaunch" << 'END'
+#!/bin/sh
+case $1 in
+ps) printf '    "job": "1ng7vf7-s50j80",\n    "job_name": "train",\n    "name": "a",\n    "job_name": "",\n' ;;
+logs) printf '    "job": "1ng7vf0-old000",\n    "job_name": "ended",\n' ;;
+esac
+END
+chmod +x "$T/bin/mlaunch"
+
+# What bash offers for the last of these words.
+bashed() {
+    # shellcheck disable=SC2016
+    PATH=$T/bin:$PATH bash -c '. "$0"; COMP_WORDS=(mlaunch "$@") COMP_CWORD=$#; _mlaunch
+        printf "%s\n" "${COMPREPLY[@]}"' "$folder/mlaunch" "$@" | xargs
+}
+check_output "--hosts --hostfile" "bash: an option" bashed -n 4 --hos
+check_output "--hosts --hostfile" "bash: an option of a command" bashed ps --hos
+check_output core "bash: a value" bashed --bind-to c
+check_output "" "bash: no option of another command" bashed kill --st
+check_output "reduce_scatter reduce" "bash: an operation of bench" bashed bench -n 2 red
+check_output --checksum "bash: an option of sync" bashed sync --checks
+check_match '^verify ' <(bashed verif) "bash: a command"
+check_output bootstrap "bash: a program's files" sh -c 'cd "$SOURCE" && bash -c ". doc/completion/mlaunch
+    COMP_WORDS=(mlaunch -n 2 cat boots) COMP_CWORD=4; _mlaunch; echo \${COMPREPLY[*]}"'
+check_output "$(bashed help '')" "bash: without a letter the commands alone" bashed ''
+check_match 'exec sync batch' <(bashed help '') "bash: … which help has, too"
+check_output "1ng7vf7-s50j80 train" "bash: jobs" bashed kill ''
+check_output train "bash: … of attach" bashed attach -H a,b t
+check_output "1ng7vf0-old000 ended" "bash: … that have ended" bashed logs ''
+check_output "--stdin" "bash: the options of the next program" bashed -n 2 -- ls -l : -n 1 --stdi
+check_output "" "bash: none for a program" bashed -n 2 ls --stdi
 
 if command -v fish > /dev/null; then
     fished() {
@@ -23,6 +61,7 @@ if command -v fish > /dev/null; then
     check_output core "fish: a value" fished '--bind-to c'
     check_output --stacks "fish: an option of a command" fished 'ps --st'
     check_output "" "fish: … and only of its own" fished 'kill --st'
+    PATH=$T/bin:$PATH check_output "1ng7vf7-s50j80 train" "fish: jobs" fished 'kill '
     check_match '^verify$' <(fished ver | tr ' ' '\n') "fish: a command"
 else
     skip "fish completes" "there is no fish here"
@@ -39,6 +78,8 @@ zpty -r -m z seen "*$3*"
 ZSH
     zshed() { TERM=dumb timeout 60 zsh -f "$T/typed.zsh" "$folder" "mlaunch $1" "$2"; }
     check "zsh: an option of a command" zshed 'ps --sta' --stacks
+    check "zsh: a job" env PATH="$T/bin:$PATH" bash -c 'TERM=dumb timeout 60 zsh -f "$@"' _ \
+        "$T/typed.zsh" "$folder" "mlaunch kill tr" train
     check "zsh: a value" zshed '-n 2 --bind-to nu' numa
     check "zsh: a command" zshed 'veri' verify
 else

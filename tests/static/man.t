@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# The man pages are clean, and help, mlaunch(1) and bash completion know the same options.
+# The man pages are clean, and help and mlaunch(1) know the same options.
 TEST_TIER=full
 . "${0%/*}/../lib/test.sh"
 
@@ -41,33 +41,14 @@ grep -oE -- '(^|[ ,[|])--?[a-zA-Z][a-z-]*' "$T/help" | tr -d ' ,[|' | grep -v '^
 check "help names many options" test "$(wc -l < "$T/options")" -gt 20
 # In the page an option is written `.It Fl n , Fl Fl np`; as plain text it reads --np.
 page mlaunch.1 > "$T/page"
-completion=$SOURCE/doc/completion/mlaunch
 while IFS= read -r option; do
     page_has "(^|[^-[:alnum:]])$option([^-[:alnum:]]|\$)" "$T/page" "mlaunch(1) has $option"
-    case $option in
-    --*) check_match "(^|[^-[:alnum:]])$option([^-[:alnum:]]|\$)" "$completion" \
-        "completion has $option" ;;
-    esac
 done < "$T/options"
 # And the other way: the program accepts what the page documents.
 grep -E '^\.It Fl' "$SOURCE/doc/mlaunch.1" | grep -oE 'Fl Fl [a-z-]+' | sed 's/Fl Fl /--/' |
     sort -u |
     while IFS= read -r option; do grep -qE -- "(^|[^-[:alnum:]])$option([^-[:alnum:]]|\$)" \
         "$T/help" || echo "$option"; done > "$T/extra"
-# What completion offers.
-complete_to() {
-    # shellcheck disable=SC2016
-    bash -c '. "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _mlaunch; echo "${COMPREPLY[*]}"' \
-        bash "$completion" "$@"
-}
-check_output "--hosts --hostfile" "completion of an option" complete_to mlaunch -n 4 --hos
-check_output "core" "completion of a value" complete_to mlaunch --bind-to c
-check_output "reduce_scatter reduce" "completion of bench" complete_to mlaunch bench -n 2 red
-check_output "--stacks" "completion of a subcommand's option" complete_to mlaunch ps --st
-check_output "" "… and only of its own" complete_to mlaunch kill --st
-check_output "bootstrap" "completion behind the program" sh -c \
-    'cd "$SOURCE" && bash -c ". doc/completion/mlaunch
-    COMP_WORDS=(mlaunch -n 2 cat boots); COMP_CWORD=4; _mlaunch; echo \${COMPREPLY[*]}"'
 page mlaunch-bench.1 > "$T/bench_page"
 "$MLAUNCH" bench --help > "$T/bench_help" 2>&1
 for option in -b -e -f -d -o --sizes --type --op --check --csv --json --stress --tune \
@@ -80,16 +61,13 @@ page mlaunch-sync.1 > "$T/sync_page"
 check_match "--exclude PATTERN" "$T/sync_help" "sync --help speaks"
 while IFS= read -r option; do
     page_has "(^|[ ,])$option([ ,]|\$)" "$T/sync_page" "mlaunch-sync(1) has $option"
-    check_match " ${option}[ ']" "$completion" "completion has $option"
 done < <(grep -oE -- '--[a-z-]+' "$T/sync_help" | sort -u)
-check_output "--checksum" "completion of sync" complete_to mlaunch sync --checks
 page mlaunch-metrics.1 > "$T/metrics_page"
 "$MLAUNCH" metrics --help | sed '/--hosts/,$d' | grep -oE -- '^ +(-., )?--[a-z-]+' |
     grep -oE -- '--.*' > "$T/metrics_help"
 check "metrics --help speaks" test -s "$T/metrics_help"
 while IFS= read -r option; do
     page_has "(^|[ ,])$option([ ,]|\$)" "$T/metrics_page" "mlaunch-metrics(1) has $option"
-    check_match "(^|[^-[:alnum:]])$option([^-[:alnum:]]|\$)" "$completion" "completion has $option"
 done < "$T/metrics_help"
 # Every metric that the launcher's source names is in the page, and the other way.
 grep -ohE '"mlaunch_[a-z0-9_]+"' "$SOURCE"/launcher/tools/metrics/*.c | tr -d '"' |
@@ -102,7 +80,6 @@ page mlaunch-verify.1 > "$T/verify_page"
 while IFS= read -r option; do
     grep -qE -- "(^|[^-[:alnum:]])$option([^-[:alnum:]]|\$)" "$T/options" ||
         page_has "(^|[ ,])$option([ ,]|\$)" "$T/verify_page" "mlaunch-verify(1) has $option"
-    check_match "(^|[^-[:alnum:]])$option([^-[:alnum:]]|\$)" "$completion" "completion has $option"
 done < "$T/verify_help"
 check_output "" "mlaunch(1) has no option that --help lacks" cat "$T/extra"
 
