@@ -48,6 +48,19 @@ int fault_set(struct fault *why, int code, const char *format, ...)
     return code;
 }
 
+/* With the GNU C library strerror_r returns the word, elsewhere it stores it. */
+#ifdef __GLIBC__
+static const char *error_word(int err, char *room, size_t size)
+{
+    return strerror_r(err, room, size);
+}
+#else
+static const char *error_word(int err, char *room, size_t size)
+{
+    return strerror_r(err, room, size) == 0 ? room : "unknown error";
+}
+#endif
+
 int fault_os(struct fault *why, int code, int err, const char *format, ...)
 {
     char word[128];
@@ -56,7 +69,7 @@ int fault_os(struct fault *why, int code, int err, const char *format, ...)
     if (!why)
         return code;
     va_start(args, format);
-    text_make(why, strerror_r(err, word, sizeof(word)), format, args);
+    text_make(why, error_word(err, word, sizeof(word)), format, args);
     va_end(args);
     why->code = code;
     return code;

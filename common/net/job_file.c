@@ -9,11 +9,13 @@
 #include <fcntl.h>
 #include <jansson.h>
 #include <limits.h>
+#include <linux/fs.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 enum { FILE_LIMIT = 65536, SECRET_TEXT = 2 * AUTH_SECRET + 1 };
@@ -135,6 +137,12 @@ static int make_path(char out[PATH_MAX], const char *dir, const char *name, stru
     return 0;
 }
 
+/* By number: musl knows the call since 1.2.6 only. */
+static int files_exchange(const char *one, const char *other)
+{
+    return (int)syscall(SYS_renameat2, AT_FDCWD, one, AT_FDCWD, other, RENAME_EXCHANGE);
+}
+
 /* The file gets its name last, so that it is never seen incomplete. */
 static int write_file(const char *dir, const char *name, const char *text, struct fault *why)
 {
@@ -165,8 +173,7 @@ static int write_file(const char *dir, const char *name, const char *text, struc
     close(fd);
     /* An older file is exchanged, not replaced: ext4 takes replacing as a request to write to the
      * disk at once, and the end of the job would wait for that when it removes the file. */
-    if (!rc && renameat2(AT_FDCWD, temporary, AT_FDCWD, path, RENAME_EXCHANGE) &&
-        rename(temporary, path))
+    if (!rc && files_exchange(temporary, path) && rename(temporary, path))
         rc = fault_os(why, ML_ERR_SYSTEM, errno, "cannot write %.200s", path);
     unlink(temporary);
     return rc;

@@ -19,6 +19,7 @@
 #include "launcher/agent/rank_pty.h"
 #include "launcher/agent/ranks_stop.h"
 #include "launcher/agent/reap.h"
+#include "launcher/base/loader/libc_need.h"
 #include "launcher/wire/protocol/agent_protocol.h"
 
 #include <errno.h>
@@ -72,12 +73,12 @@ static int environments_create(struct agent *a, const char *coordinator, struct 
 {
     const struct job_spec *job = a->job;
     bool is_none = strcmp(job->backend, "none") == 0; /* MPI's coordinator is not for ranks */
-    char *devices = NULL, *ring = NULL, **joined;
+    char *devices = NULL, *ring = NULL, **joined, libc[LIBC_NEED_TEXT];
     int rc = environment_find(a, &joined, why);
 
     if (rc)
         return rc;
-
+    libc_need_own(libc);
     a->environments = calloc((size_t)job->app_count, sizeof(*a->environments));
     if (!a->environments)
         rc = fault_set(why, ML_ERR_MEMORY, "out of memory");
@@ -100,6 +101,7 @@ static int environments_create(struct agent *a, const char *coordinator, struct 
             .ibv_devices = devices,
             .ring_hosts = ring,
             .libraries = libraries,
+            .is_musl = *libc == '\0',
             .serves_pmi = rank_mpi_is_served(a, i),
             .serves_pmix = a->serves_pmix,
             .asks_pmix = rank_mpi_asks(a, i),

@@ -282,8 +282,8 @@ static ssize_t tcp_link_copy_ahead(struct tcp_link *s, const struct iovec *part,
 /* Receives into the `n` parts, which have room for one more. */
 static ssize_t tcp_link_read(struct tcp_link *s, struct iovec *part, int n)
 {
-    struct msghdr m = {.msg_iov = part, .msg_iovlen = (size_t)n};
-    size_t size = 0;
+    struct msghdr m = {.msg_iov = part};
+    size_t size = 0, ahead = 0;
     ssize_t came;
 
     if (s->ahead_have)
@@ -292,12 +292,15 @@ static ssize_t tcp_link_read(struct tcp_link *s, struct iovec *part, int n)
         return tcp_seal_receive(s->seal, s->fd, part, n);
     for (int i = 0; i < n; i++)
         size += part[i].iov_len;
-    if (tcp_link_ahead(s, size))
-        part[m.msg_iovlen++] = (struct iovec){s->ahead, AHEAD};
+    if (tcp_link_ahead(s, size)) {
+        part[n++] = (struct iovec){s->ahead, AHEAD};
+        ahead = AHEAD;
+    }
+    m.msg_iovlen = (unsigned)n;
     came = recvmsg(s->fd, &m, MSG_DONTWAIT);
     if (came <= 0)
         return came;
-    s->is_drained = (size_t)came < size + (m.msg_iovlen > (size_t)n ? AHEAD : 0);
+    s->is_drained = (size_t)came < size + ahead;
     if ((size_t)came <= size)
         return came;
     s->ahead_at = 0;

@@ -215,6 +215,16 @@ static void shim_inject(struct variable_list *l, const char *shim)
     variable_list_join(l, "ASAN_OPTIONS", ":", "verify_asan_link_order=0");
 }
 
+/* musl's loader searches for the library that a program needs even if it is preloaded. */
+static void directory_add(struct variable_list *l, const char *shim)
+{
+    char *directory = strndup(shim, (size_t)(strrchr(shim, '/') - shim));
+
+    if (directory)
+        variable_list_join(l, "LD_LIBRARY_PATH", ":", directory);
+    free(directory);
+}
+
 /* How many this process, and so its children, may use. */
 static int processors(void)
 {
@@ -311,6 +321,8 @@ static void common_add(struct rank_environment *e, const struct rank_environment
     /* Last, so that the user's own libraries and modules are found first. */
     if (c->libraries)
         variable_list_join(l, "LD_LIBRARY_PATH", ":", c->libraries);
+    if (c->shim && c->is_musl)
+        directory_add(l, c->shim);
     if (c->modules)
         variable_list_join(l, "PYTHONPATH", ":", c->modules);
 }

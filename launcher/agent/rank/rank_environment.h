@@ -26,6 +26,7 @@ struct rank_environment_config {
     const char *ibv_devices; /* files for MLX (framework_variables.h), or NULL */
     const char *ring_hosts;
     const char *libraries; /* directory of copied libraries, for LD_LIBRARY_PATH; or NULL */
+    bool is_musl;          /* the C library is musl */
     bool serves_pmi;       /* MPICH programs find their launcher by PMI_FD */
     bool serves_pmix;      /* Open MPI programs find it by what rank_environment_of is given */
     const char *segments;  /* then: a directory for MPI's segments, or "" */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/agent/rank/received_libraries.h"
 
+#include "launcher/base/loader/libc_need.h"
 #include "launcher/base/loader/loader_closure.h"
 
-#include <gnu/libc-version.h>
 #include <string.h>
 
 struct library_offer {
@@ -37,10 +37,16 @@ static bool library_supply(struct elf_file *out, const char *name, void *arg)
 
 static int glibc_check(const struct job_copy *f, struct fault *why)
 {
-    const char *own = gnu_get_libc_version();
+    char own[LIBC_NEED_TEXT];
 
+    libc_need_own(own);
     if (strverscmp(f->glibc, own) <= 0)
         return 0;
+    if (!*own)
+        return fault_set(why, ML_ERR_REFUSED,
+                         "--stage-libs: %s needs glibc, which is never copied, and this host has "
+                         "another C library; build it for that library",
+                         f->name);
     return fault_set(
         why, ML_ERR_REFUSED,
         "--stage-libs: %s needs glibc %s, and glibc is never copied: this host has %s; "

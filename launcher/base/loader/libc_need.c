@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 void libc_need_raise(char need[LIBC_NEED_TEXT], const char *path)
 {
@@ -22,4 +23,14 @@ bool libc_need_is_met(const char *need, const char *host)
     if (strncmp(host, "musl ", 5) == 0)
         return false;
     return strncmp(host, "glibc ", 6) != 0 || strverscmp(host + 6, need) >= 0;
+}
+
+void libc_need_own(char own[LIBC_NEED_TEXT])
+{
+    char named[LIBC_NEED_TEXT]; /* "glibc 2.31" */
+    size_t size = confstr(_CS_GNU_LIBC_VERSION, named, sizeof(named));
+
+    *own = '\0';
+    if (size > 0 && size <= sizeof(named))
+        snprintf(own, LIBC_NEED_TEXT, "%s", named + strcspn(named, "0123456789"));
 }

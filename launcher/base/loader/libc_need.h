@@ -15,4 +15,7 @@ void libc_need_raise(char need[LIBC_NEED_TEXT], const char *path);
  * anything else for one that is unknown, which may do. */
 bool libc_need_is_met(const char *need, const char *host);
 
+/* The version of glibc in which this process runs, such as "2.31"; "" in another C library. */
+void libc_need_own(char own[LIBC_NEED_TEXT]);
+
 #endif

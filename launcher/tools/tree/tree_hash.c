@@ -5,6 +5,7 @@
 #include "launcher/tools/tree/sync_wire.h"
 
 #include <errno.h>
+#include <linux/fs.h>
 #include <string.h>
 #include <unistd.h>
 

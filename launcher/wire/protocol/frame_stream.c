@@ -28,11 +28,17 @@ struct frame_stream {
     unsigned frames;
 };
 
+#ifdef M_TRIM_THRESHOLD
 void frame_stream_keep_memory(void)
 {
     mallopt(M_MMAP_THRESHOLD, 1 << 20);
     mallopt(M_TRIM_THRESHOLD, 8 << 20);
 }
+#else
+void frame_stream_keep_memory(void)
+{
+} /* musl has no such limits */
+#endif
 
 void frame_stream_fail(struct frame_stream *s, const char *why)
 {

@@ -230,9 +230,32 @@ static void injection_comes_behind(void **state)
 
     f = plain();
     f.config.shim = NULL;
+    f.config.is_musl = true;
     e = created(&f);
     is_unset(e, "LD_PRELOAD");
     is_unset(e, "ASAN_OPTIONS");
+    is_unset(e, "LD_LIBRARY_PATH");
+    rank_environment_destroy(e);
+}
+
+static void musl_finds_the_library(void **state)
+{
+    static const char *users[] = {"LD_LIBRARY_PATH=/mine", NULL};
+    struct fixture f = plain();
+    struct rank_environment *e = created(&f);
+
+    (void)state;
+    is_unset(e, "LD_LIBRARY_PATH");
+    rank_environment_destroy(e);
+    f.config.is_musl = true;
+    e = created(&f);
+    is(e, "LD_LIBRARY_PATH", "/lib");
+    is(e, "LD_PRELOAD", "/lib/libmlaunch.so.0");
+    rank_environment_destroy(e);
+    f.app.env = users;
+    f.config.libraries = "/staged";
+    e = created(&f);
+    is(e, "LD_LIBRARY_PATH", "/mine:/staged:/lib");
     rank_environment_destroy(e);
 }
 
@@ -284,6 +307,7 @@ int main(void)
         cmocka_unit_test(no_name_twice),
         cmocka_unit_test(no_compat),
         cmocka_unit_test(injection_comes_behind),
+        cmocka_unit_test(musl_finds_the_library),
         cmocka_unit_test(eager_has_room_for_a_pid),
         cmocka_unit_test(master_of_each_kind),
     };

@@ -2,10 +2,12 @@
 /* test_libc_need.c: which hosts' C libraries are new enough. */
 #include "launcher/base/loader/libc_need.h"
 
+#include <gnu/libc-version.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -44,9 +46,21 @@ static void test_files(void **state)
     assert_string_equal(need, "99.1");
 }
 
+static void test_own(void **state)
+{
+    char own[LIBC_NEED_TEXT] = "99.1", host[64];
+
+    (void)state;
+    libc_need_own(own);
+    assert_string_equal(own, gnu_get_libc_version());
+    snprintf(host, sizeof(host), "glibc %s", own);
+    assert_true(libc_need_is_met(own, host));
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_hosts), cmocka_unit_test(test_files)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_hosts), cmocka_unit_test(test_files),
+                                       cmocka_unit_test(test_own)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
