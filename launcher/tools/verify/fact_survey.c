@@ -50,12 +50,14 @@ static void program_add(json_t *question, const struct fact_survey *s, const str
             json_object_set_new(question, "path", text_json(*entry + strlen("PATH=")));
 }
 
-json_t *fact_survey_question(const struct fact_survey *s, int host)
+json_t *fact_survey_question(void *survey, int host, int round)
 {
+    const struct fact_survey *s = survey;
     json_t *question = json_pack("{ss sb sb}", "what", "facts", "jobs", (int)s->with_jobs, "try",
                                  (int)s->with_files);
     char root[4096];
 
+    (void)round;
     s->asked_at[host] = now_s();
     if (s->sysfs) {
         snprintf(root, sizeof(root), "%s/%s", s->sysfs, s->c->hosts->hosts[host].name);
@@ -79,32 +81,22 @@ static double clock_ahead(double asked, double answered, double read)
     return read > answered ? read - answered : read < asked ? read - asked : 0;
 }
 
-int fact_survey_take(const struct fact_survey *s, int host, const json_t *said, struct fault *why)
+int fact_survey_take(void *survey, int host, int round, const json_t *said, struct fault *why)
 {
+    const struct fact_survey *s = survey;
     struct host_facts *h = &s->hosts[host];
     int rc = host_facts_read(h, (json_t *)(uintptr_t)said, why);
 
+    (void)round;
     if (!rc && h->time > 0)
         s->clock_ahead[host] = clock_ahead(s->asked_at[host], now_s(), h->time);
     return rc;
 }
 
-static json_t *round_question(void *arg, int host, int round)
-{
-    (void)round;
-    return fact_survey_question(arg, host);
-}
-
-static int round_take(void *arg, int host, int round, const json_t *said, struct fault *why)
-{
-    (void)round;
-    return fact_survey_take(arg, host, said, why);
-}
-
 int fact_survey_ask(struct fact_survey *s, struct fault *why)
 {
     const struct query_rounds rounds = {
-        .count = 1, .question = round_question, .take = round_take, .arg = s};
+        .count = 1, .question = fact_survey_question, .take = fact_survey_take, .arg = s};
 
     for (int i = 0; i < s->c->hosts->count; i++)
         host_facts_clear(&s->hosts[i]);

@@ -26,9 +26,9 @@ struct fact_survey {
 int fact_survey_open(struct fact_survey *s, struct fault *why);
 void fact_survey_close(struct fact_survey *s); /* takes one that was never opened */
 
-/* A round of questions (query.h), whose `arg` is the survey. */
-json_t *fact_survey_question(const struct fact_survey *s, int host);
-int fact_survey_take(const struct fact_survey *s, int host, const json_t *said, struct fault *why);
+/* These fit into struct query_rounds (query.h), for one round of them; survey: the survey. */
+json_t *fact_survey_question(void *survey, int host, int round);
+int fact_survey_take(void *survey, int host, int round, const json_t *said, struct fault *why);
 
 /* Asks for the facts alone, in place of what was asked before. */
 int fact_survey_ask(struct fact_survey *s, struct fault *why);

@@ -20,7 +20,7 @@ static json_t *round_question(void *arg, int host, int round)
 {
     struct verify *v = arg;
 
-    return round == ROUND_FACTS    ? fact_survey_question(&v->survey, host)
+    return round == ROUND_FACTS    ? fact_survey_question(&v->survey, host, round)
            : round == ROUND_LISTEN ? json_pack("{ss}", "what", "listen")
                                    : verify_reach_question(v, host);
 }
@@ -40,7 +40,7 @@ static int round_take(void *arg, int host, int round, const json_t *said, struct
 {
     struct verify *v = arg;
 
-    return round == ROUND_FACTS    ? fact_survey_take(&v->survey, host, said, why)
+    return round == ROUND_FACTS    ? fact_survey_take(&v->survey, host, round, said, why)
            : round == ROUND_LISTEN ? port_take(v, host, said, why)
                                    : verify_reach_take(v, host, said, why);
 }

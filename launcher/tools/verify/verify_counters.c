@@ -29,17 +29,17 @@ static void port_compare(struct verify *v, int host, const struct host_device *d
         long long grown = counter_growth(before, after, *name);
 
         if (grown > 0)
-            finding_add(&v->findings, FINDING_COUNTER, verify_name(v, host), NULL,
-                        "%s port %d's counter %s has grown by %lld during the traffic (at most 0)",
-                        d->name, after->number, *name, grown);
+            verify_add(v, FINDING_COUNTER, host,
+                       "%s port %d's counter %s has grown by %lld during the traffic (at most 0)",
+                       d->name, after->number, *name, grown);
     }
     for (const char *const *name = congestion; *name; name++) {
         long long grown = counter_growth(before, after, *name);
 
         if (grown > 0)
-            finding_add(&v->findings, FINDING_CONGESTION, verify_name(v, host), NULL,
-                        "%s port %d's counter %s has grown by %lld during the traffic", d->name,
-                        after->number, *name, grown);
+            verify_add(v, FINDING_CONGESTION, host,
+                       "%s port %d's counter %s has grown by %lld during the traffic", d->name,
+                       after->number, *name, grown);
     }
 }
 

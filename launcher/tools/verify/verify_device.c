@@ -55,10 +55,10 @@ static bool has_roce_v2(const struct host_port *p)
 static void down_check(struct verify *v, int host, const struct host_device *d,
                        const struct host_port *p, const struct port_peers *peers)
 {
-    finding_add(&v->findings, peers->is_active_elsewhere ? FINDING_PORT : FINDING_SPARE_PORT,
-                verify_name(v, host), NULL, "%s port %d is %s (%s)%s", d->name, p->number,
-                p->state[0] ? p->state : "in no state", p->physical[0] ? p->physical : "unknown",
-                peers->is_active_elsewhere ? ", and active elsewhere" : "");
+    verify_add(v, peers->is_active_elsewhere ? FINDING_PORT : FINDING_SPARE_PORT, host,
+               "%s port %d is %s (%s)%s", d->name, p->number,
+               p->state[0] ? p->state : "in no state", p->physical[0] ? p->physical : "unknown",
+               peers->is_active_elsewhere ? ", and active elsewhere" : "");
 }
 
 static void port_check(struct verify *v, int host, const struct host_device *d,
@@ -72,25 +72,23 @@ static void port_check(struct verify *v, int host, const struct host_device *d,
         return;
     }
     if (p->gigabits > 0 && p->gigabits < peers.gigabits)
-        finding_add(&v->findings, FINDING_RATE, verify_name(v, host), NULL,
-                    "%s port %d has %s, and on %s %.0f Gb/sec", d->name, p->number, p->rate,
-                    peers.host_of_rate, peers.gigabits);
+        verify_add(v, FINDING_RATE, host, "%s port %d has %s, and on %s %.0f Gb/sec", d->name,
+                   p->number, p->rate, peers.host_of_rate, peers.gigabits);
     if (p->mtu > 0 && p->mtu < peers.mtu)
-        finding_add(&v->findings, FINDING_MTU, verify_name(v, host), NULL,
-                    "%s port %d's interface %s has an MTU of %d, and on %s of %d", d->name,
-                    p->number, p->interface, p->mtu, peers.host_of_mtu, peers.mtu);
+        verify_add(v, FINDING_MTU, host,
+                   "%s port %d's interface %s has an MTU of %d, and on %s of %d", d->name,
+                   p->number, p->interface, p->mtu, peers.host_of_mtu, peers.mtu);
     if (p->bond_links_up < p->bond_links)
-        finding_add(&v->findings, FINDING_BOND, verify_name(v, host), NULL,
-                    "%s port %d's bond %s has %d of its %d links up", d->name, p->number, p->bond,
-                    p->bond_links_up, p->bond_links);
+        verify_add(v, FINDING_BOND, host, "%s port %d's bond %s has %d of its %d links up", d->name,
+                   p->number, p->bond, p->bond_links_up, p->bond_links);
     if (p->is_ethernet && !has_roce_v2(p))
-        finding_add(&v->findings, FINDING_GID, verify_name(v, host), NULL,
-                    "%s port %d has no RoCE v2 address (GID)", d->name, p->number);
+        verify_add(v, FINDING_GID, host, "%s port %d has no RoCE v2 address (GID)", d->name,
+                   p->number);
     if (!p->is_ethernet && p->pkey[0] && strcmp(p->pkey, "0xffff") != 0 &&
         strcmp(p->pkey, "0x7fff") != 0)
-        finding_add(&v->findings, FINDING_PKEY, verify_name(v, host), NULL,
-                    "%s port %d's first partition is %s, not the default 0xffff", d->name,
-                    p->number, p->pkey);
+        verify_add(v, FINDING_PKEY, host,
+                   "%s port %d's first partition is %s, not the default 0xffff", d->name, p->number,
+                   p->pkey);
 }
 
 /* Gb/s that the device's PCIe link carries, headers of its packets among them; 0: unknown. */
@@ -134,18 +132,17 @@ static void pcie_check(struct verify *v, int host, const struct host_device *d)
     double carried = pcie_gigabits(d);
 
     if (strtod(d->speed, NULL) < strtod(d->speed_most, NULL) || d->width < d->width_most) {
-        finding_add(&v->findings, FINDING_PCIE, verify_name(v, host), NULL,
-                    "%s's PCIe link has %s x%d of %s x%d", d->name, d->speed, d->width,
-                    d->speed_most, d->width_most);
+        verify_add(v, FINDING_PCIE, host, "%s's PCIe link has %s x%d of %s x%d", d->name, d->speed,
+                   d->width, d->speed_most, d->width_most);
         return;
     }
     for (int i = 0; i < d->port_count && carried > 0; i++) {
         double rate = d->ports[i].is_active ? port_gigabits(&d->ports[i]) : 0;
 
         if (carried < 0.99 * rate)
-            finding_add(&v->findings, FINDING_PCIE, verify_name(v, host), NULL,
-                        "%s's PCIe link, %s x%d, carries %.0f Gb/s, and its port %d %.0f Gb/s",
-                        d->name, d->speed, d->width, carried, d->ports[i].number, rate);
+            verify_add(v, FINDING_PCIE, host,
+                       "%s's PCIe link, %s x%d, carries %.0f Gb/s, and its port %d %.0f Gb/s",
+                       d->name, d->speed, d->width, carried, d->ports[i].number, rate);
     }
 }
 
@@ -154,12 +151,10 @@ static void device_check(struct verify *v, int host, const struct host_device *d
     const struct host_facts *h = &v->survey.hosts[host];
 
     if (d->error[0])
-        finding_add(&v->findings, FINDING_ACCESS, verify_name(v, host), NULL, "%s: %s", d->name,
-                    d->error);
+        verify_add(v, FINDING_ACCESS, host, "%s: %s", d->name, d->error);
     pcie_check(v, host, d);
     if (d->numa_node < 0 && d->speed[0] && atoi(h->text[HOST_NUMA_NODES]) > 1)
-        finding_add(&v->findings, FINDING_NUMA, verify_name(v, host), NULL,
-                    "%s's NUMA node is unknown", d->name);
+        verify_add(v, FINDING_NUMA, host, "%s's NUMA node is unknown", d->name);
     for (int i = 0; i < d->port_count; i++)
         port_check(v, host, d, &d->ports[i]);
 }
@@ -178,10 +173,10 @@ static void iommu_check(struct verify *v, int host)
         count++;
     }
     if (first)
-        finding_add(&v->findings, FINDING_IOMMU, verify_name(v, host), NULL,
-                    "the IOMMU translates what %d of its %d RDMA devices, %s first, read and write "
-                    "(%s), which costs time",
-                    count, h->device_count, first->name, first->iommu);
+        verify_add(v, FINDING_IOMMU, host,
+                   "the IOMMU translates what %d of its %d RDMA devices, %s first, read and write "
+                   "(%s), which costs time",
+                   count, h->device_count, first->name, first->iommu);
 }
 
 static int driver_count(const struct host_facts *h, const char *driver)
@@ -210,10 +205,9 @@ static void driver_check(struct verify *v, const char *driver)
         int count = driver_count(&v->survey.hosts[i], driver);
 
         if (v->survey.hosts[i].is_known && count < most)
-            finding_add(&v->findings, FINDING_DEVICES, verify_name(v, i), NULL,
-                        "it has %d RDMA device%s of %s, and %s has %d", count,
-                        count == 1 ? "" : "s", *driver ? driver : "an unknown driver",
-                        verify_name(v, at), most);
+            verify_add(v, FINDING_DEVICES, i, "it has %d RDMA device%s of %s, and %s has %d", count,
+                       count == 1 ? "" : "s", *driver ? driver : "an unknown driver",
+                       verify_name(v, at), most);
     }
 }
 
@@ -294,12 +288,10 @@ void verify_device(struct verify *v)
         if (h->device_count == 0)
             continue;
         if (!h->text[HOST_VERBS][0])
-            finding_add(&v->findings, FINDING_VERBS, verify_name(v, i), NULL,
-                        "it has RDMA devices, but no libibverbs.so.1");
+            verify_add(v, FINDING_VERBS, i, "it has RDMA devices, but no libibverbs.so.1");
         if (!host_facts_has_port(h)) { /* a single finding tells all */
-            finding_add(&v->findings, FINDING_NO_PORT, verify_name(v, i), NULL,
-                        "none of the ports of its %d RDMA device%s is active", h->device_count,
-                        h->device_count == 1 ? "" : "s");
+            verify_add(v, FINDING_NO_PORT, i, "none of the ports of its %d RDMA device%s is active",
+                       h->device_count, h->device_count == 1 ? "" : "s");
             continue;
         }
         for (int k = 0; k < h->device_count; k++)

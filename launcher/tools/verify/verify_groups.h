@@ -22,6 +22,10 @@ static inline const char *verify_name(const struct verify *v, int host)
     return v->c.hosts->hosts[host].name;
 }
 
+/* Adds a finding about one host; the rest is a format with its arguments. */
+#define verify_add(v, kind, host, ...)                                                             \
+    finding_add(&(v)->findings, kind, verify_name(v, host), NULL, __VA_ARGS__)
+
 /* Whether the two could connect to each other, both ways. */
 bool verify_reach_is_mutual(const struct verify *v, int a, int b);
 

@@ -13,10 +13,10 @@ static void jobs_check(struct verify *v, int host)
     json_array_foreach(json_object_get(v->survey.hosts[host].said, "jobs"), i, job)
     {
         if (strcmp(object_field_text(job, "state"), "stale") == 0)
-            finding_add(&v->findings, FINDING_STALE, verify_name(v, host), NULL,
-                        "job %s of %s is dead and has left %s and %lld processes",
-                        object_field_text(job, "job"), object_field_text(job, "user"),
-                        object_field_text(job, "directory"), object_field_whole(job, "processes"));
+            verify_add(v, FINDING_STALE, host,
+                       "job %s of %s is dead and has left %s and %lld processes",
+                       object_field_text(job, "job"), object_field_text(job, "user"),
+                       object_field_text(job, "directory"), object_field_whole(job, "processes"));
     }
 }
 
@@ -27,9 +27,8 @@ static void orphans_check(struct verify *v, int host)
 
     json_array_foreach(json_object_get(v->survey.hosts[host].said, "orphans"), i, one)
     {
-        finding_add(&v->findings, FINDING_STALE, verify_name(v, host), NULL,
-                    "process %lld (%s) is left of a job that is gone",
-                    object_field_whole(one, "pid"), object_field_text(one, "name"));
+        verify_add(v, FINDING_STALE, host, "process %lld (%s) is left of a job that is gone",
+                   object_field_whole(one, "pid"), object_field_text(one, "name"));
     }
 }
 

@@ -30,8 +30,7 @@ static void bytes_check(struct verify *v, int host, enum finding_kind kind, cons
         return;
     amount_size(there, bytes);
     amount_size(wanted, least);
-    finding_add(&v->findings, kind, verify_name(v, host), NULL, "%s %s (at least %s)", what, there,
-                wanted);
+    verify_add(v, kind, host, "%s %s (at least %s)", what, there, wanted);
 }
 
 /* A place where jobs make files: whether they can, and else whether there is much room. */
@@ -41,24 +40,21 @@ static void place_check(struct verify *v, int host, const char *place, const cha
     char there[AMOUNT], wanted[AMOUNT];
 
     if (refused[0]) {
-        finding_add(&v->findings, kind, verify_name(v, host), NULL, "no file can be made in %s: %s",
-                    place, refused);
+        verify_add(v, kind, host, "no file can be made in %s: %s", place, refused);
         return;
     }
     if (bytes >= room_least)
         return;
     amount_size(there, bytes);
     amount_size(wanted, room_least);
-    finding_add(&v->findings, full, verify_name(v, host), NULL,
-                "%s has only %s free, and jobs need %s", place, there, wanted);
+    verify_add(v, full, host, "%s has only %s free, and jobs need %s", place, there, wanted);
 }
 
 static void count_check(struct verify *v, int host, enum finding_kind kind, const char *what,
                         double count, double least)
 {
     if (count < least)
-        finding_add(&v->findings, kind, verify_name(v, host), NULL, "%s %.0f (at least %.0f)", what,
-                    count, least);
+        verify_add(v, kind, host, "%s %.0f (at least %.0f)", what, count, least);
 }
 
 static void cgroup_check(struct verify *v, int host, const struct host_facts *h)
@@ -66,14 +62,13 @@ static void cgroup_check(struct verify *v, int host, const struct host_facts *h)
     char there[AMOUNT];
 
     if (h->limits.cgroup_cpus < (double)h->cores)
-        finding_add(&v->findings, FINDING_CGROUP, verify_name(v, host), NULL,
-                    "its control group allows %.1f of its %lld processors", h->limits.cgroup_cpus,
-                    h->cores);
+        verify_add(v, FINDING_CGROUP, host, "its control group allows %.1f of its %lld processors",
+                   h->limits.cgroup_cpus, h->cores);
     if (h->limits.cgroup_memory >= h->memory)
         return;
     amount_size(there, h->limits.cgroup_memory);
-    finding_add(&v->findings, FINDING_CGROUP, verify_name(v, host), NULL,
-                "its control group allows %s of its %s of memory", there, h->text[HOST_MEMORY]);
+    verify_add(v, FINDING_CGROUP, host, "its control group allows %s of its %s of memory", there,
+               h->text[HOST_MEMORY]);
 }
 
 void verify_limits(struct verify *v)
@@ -98,9 +93,9 @@ void verify_limits(struct verify *v)
                     FINDING_CACHE);
         cgroup_check(v, i, h);
         if (l->no_process_read[0])
-            finding_add(&v->findings, FINDING_PROCESS_READ, verify_name(v, i), NULL,
-                        "long messages between its ranks are copied twice, as processes cannot "
-                        "read each other's memory (%s)",
-                        l->no_process_read);
+            verify_add(v, FINDING_PROCESS_READ, i,
+                       "long messages between its ranks are copied twice, as processes cannot "
+                       "read each other's memory (%s)",
+                       l->no_process_read);
     }
 }

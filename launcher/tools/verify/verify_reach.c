@@ -177,9 +177,8 @@ static void trouble_report(struct verify *v, enum finding_kind kind, int host, c
     if (t->count > 1)
         snprintf(others, sizeof(others), " and %d other%s", t->count - 1, t->count == 2 ? "" : "s");
     if (t->count > 0)
-        finding_add(&v->findings, kind, verify_name(v, host), NULL, "on %s%s %s %s%s%s",
-                    verify_name(v, t->first), others, what, t->text,
-                    *own ? ", and it has only " : "", own);
+        verify_add(v, kind, host, "on %s%s %s %s%s%s", verify_name(v, t->first), others, what,
+                   t->text, *own ? ", and it has only " : "", own);
 }
 
 static void name_check(struct verify *v, int host)
@@ -238,11 +237,10 @@ static void wait_check(struct verify *v, int host, double median)
     double wait = v->survey.asked_at[host] - v->survey.opened_at;
 
     if (wait > connect_bound_s && wait > connect_most * median)
-        finding_add(
-            &v->findings, FINDING_SLOW, verify_name(v, host), NULL,
-            "its agent was ready after %.1f s, and that of the median host after %.1f s (at "
-            "most %.0f s, or %.0f times that)",
-            wait, median, connect_bound_s, connect_most);
+        verify_add(v, FINDING_SLOW, host,
+                   "its agent was ready after %.1f s, and that of the median host after %.1f s (at "
+                   "most %.0f s, or %.0f times that)",
+                   wait, median, connect_bound_s, connect_most);
 }
 
 static void host_check(struct verify *v, int host, double median)
@@ -251,8 +249,7 @@ static void host_check(struct verify *v, int host, double median)
     int twin;
 
     if (v->c.answers[host].error[0])
-        finding_add(&v->findings, FINDING_UNREACHED, verify_name(v, host), NULL, "%s",
-                    v->c.answers[host].error);
+        verify_add(v, FINDING_UNREACHED, host, "%s", v->c.answers[host].error);
     if (!v->survey.hosts[host].is_known)
         return;
     wait_check(v, host, median);
@@ -261,9 +258,8 @@ static void host_check(struct verify *v, int host, double median)
         finding_add(&v->findings, FINDING_ONE_MACHINE, verify_name(v, twin), verify_name(v, host),
                     "they are one machine");
     if (fabs(ahead) > clock_bound_s)
-        finding_add(&v->findings, FINDING_CLOCK, verify_name(v, host), NULL,
-                    "its clock is %.1f s %s this machine's (at most %.0f s)", fabs(ahead),
-                    ahead > 0 ? "ahead of" : "behind", clock_bound_s);
+        verify_add(v, FINDING_CLOCK, host, "its clock is %.1f s %s this machine's (at most %.0f s)",
+                   fabs(ahead), ahead > 0 ? "ahead of" : "behind", clock_bound_s);
 }
 
 void verify_reach(struct verify *v)

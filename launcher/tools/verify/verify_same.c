@@ -10,10 +10,13 @@
 
 static const double memory_tolerance = 0.05;
 
-/* A value of each host; "": unknown. */
+/* A value of each host; "": unknown. A host with another one than most is a finding of `kind`:
+ * "Python's numpy is 1.26, and on 3 others 2.0". */
 struct compared {
-    const char *title;
+    enum finding_kind kind;
+    const char *whose, *title, *verb; /* whose: "Python's ", or "" */
     const char **values;
+    bool is_memory; /* which need only be about equal */
 };
 
 /* The value that most hosts have, of equally many the first; *count of them have it. */
@@ -52,45 +55,45 @@ static bool is_near(const struct verify *v, int host, const char *most, const st
     return false;
 }
 
-static void values_check(struct verify *v, const struct compared *c, bool is_memory)
+static void values_check(struct verify *v, const struct compared *c)
 {
     int count;
     const char *most = most_find(c, v->c.hosts->count, &count);
 
     for (int i = 0; i < v->c.hosts->count; i++) {
         if (!c->values[i][0] || strcmp(c->values[i], most) == 0 ||
-            (is_memory && is_near(v, i, most, c)))
+            (c->is_memory && is_near(v, i, most, c)))
             continue;
-        finding_add(&v->findings, FINDING_DIFFERS, verify_name(v, i), NULL,
-                    "%s is %s, and on %d other%s %s", c->title, c->values[i], count,
-                    count == 1 ? "" : "s", most);
+        verify_add(v, c->kind, i, "%s%s %s %s, and on %d other%s %s", c->whose, c->title, c->verb,
+                   c->values[i], count, count == 1 ? "" : "s", most);
     }
 }
 
 static void facts_check(struct verify *v, const char **values)
 {
     for (int fact = 0; fact < HOST_FACTS; fact++) {
-        const struct compared c = {host_fact_titles[fact], values};
+        const struct compared c = {FINDING_DIFFERS,    "", host_fact_titles[fact], "is", values,
+                                   fact == HOST_MEMORY};
 
         for (int i = 0; i < v->c.hosts->count; i++)
             values[i] = v->survey.hosts[i].text[fact];
-        values_check(v, &c, fact == HOST_MEMORY);
+        values_check(v, &c);
     }
 }
 
 /* Devices of one name are compared with those of the same driver. */
 static void firmware_check(struct verify *v, const struct host_device *like, const char **values)
 {
-    char title[HOST_FACT_NAME + 16];
-    const struct compared c = {title, values};
+    char whose[HOST_FACT_NAME + 16];
+    const struct compared c = {FINDING_DIFFERS, whose, "firmware", "is", values, false};
 
-    snprintf(title, sizeof(title), "%s's firmware", like->name);
+    snprintf(whose, sizeof(whose), "%s's ", like->name);
     for (int i = 0; i < v->c.hosts->count; i++) {
         const struct host_device *d = host_facts_device(&v->survey.hosts[i], like->name);
 
         values[i] = d && strcmp(d->driver, like->driver) == 0 ? d->firmware : "";
     }
-    values_check(v, &c, false);
+    values_check(v, &c);
 }
 
 static void devices_check(struct verify *v, const char **values)
@@ -119,8 +122,7 @@ static void file_describe(struct verify *v, int host, char *out, size_t size)
 
     out[0] = '\0';
     if (json_is_object(file) && *error)
-        finding_add(&v->findings, FINDING_FILE, verify_name(v, host), NULL, "%s: %s",
-                    v->survey.program, error);
+        verify_add(v, FINDING_FILE, host, "%s: %s", v->survey.program, error);
     else if (json_is_object(file))
         snprintf(out, size, "%lld bytes with checksum %lld", object_field_whole(file, "size"),
                  object_field_whole(file, "sum"));
@@ -129,45 +131,34 @@ static void file_describe(struct verify *v, int host, char *out, size_t size)
 static void file_check(struct verify *v, const char **values)
 {
     enum { TEXT = 64 };
-    const struct compared c = {v->survey.program, values};
-    int hosts = v->c.hosts->count, count;
+    const struct compared c = {FINDING_FILE, "", v->survey.program, "has", values, false};
+    int hosts = v->c.hosts->count;
     char(*texts)[TEXT] = calloc((size_t)hosts, sizeof(*texts));
-    const char *most;
 
     for (int i = 0; i < hosts && texts; i++) {
         file_describe(v, i, texts[i], TEXT);
         values[i] = texts[i];
     }
-    most = texts ? most_find(&c, hosts, &count) : NULL;
-    for (int i = 0; i < hosts && texts; i++)
-        if (values[i][0] && strcmp(values[i], most) != 0)
-            finding_add(&v->findings, FINDING_FILE, verify_name(v, i), NULL,
-                        "%s has %s, and on %d other%s %s", v->survey.program, values[i], count,
-                        count == 1 ? "" : "s", most);
+    if (texts)
+        values_check(v, &c);
     free(texts);
 }
 
 /* The version of module `at` on each host. */
 static void module_check(struct verify *v, size_t at, const char **values)
 {
-    const struct compared c = {v->survey.modules->items[at], values};
-    int count;
-    const char *most;
+    const struct compared c = {FINDING_MODULE, "Python's ", v->survey.modules->items[at],
+                               "is",           values,      false};
 
     for (int i = 0; i < v->c.hosts->count; i++) {
         json_t *one = json_array_get(json_object_get(v->survey.hosts[i].said, "modules"), at);
 
         values[i] = object_field_text(one, "version");
         if (*object_field_text(one, "error"))
-            finding_add(&v->findings, FINDING_MODULE, verify_name(v, i), NULL,
-                        "Python cannot import %s: %s", c.title, object_field_text(one, "error"));
+            verify_add(v, FINDING_MODULE, i, "Python cannot import %s: %s", c.title,
+                       object_field_text(one, "error"));
     }
-    most = most_find(&c, v->c.hosts->count, &count);
-    for (int i = 0; i < v->c.hosts->count; i++)
-        if (values[i][0] && strcmp(values[i], most) != 0)
-            finding_add(&v->findings, FINDING_MODULE, verify_name(v, i), NULL,
-                        "Python's %s is %s, and on %d other%s %s", c.title, values[i], count,
-                        count == 1 ? "" : "s", most);
+    values_check(v, &c);
 }
 
 void verify_same(struct verify *v)
