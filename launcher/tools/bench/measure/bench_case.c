@@ -32,18 +32,18 @@ static void sizes_set(struct bench_case *c, size_t size)
         c->window /= 2;
 }
 
-static unsigned char *buffer_open(const struct bench_case *c, size_t size)
+unsigned char *bench_buffer_open(size_t size, bool uses_alloc)
 {
     void *memory = NULL;
 
-    if (c->options->uses_alloc)
+    if (uses_alloc)
         return ml_alloc(size, &memory) ? NULL : memory;
     return posix_memalign(&memory, ALIGNMENT, size) ? NULL : memory;
 }
 
-static void buffer_close(const struct bench_case *c, unsigned char *memory)
+void bench_buffer_close(unsigned char *memory, bool uses_alloc)
 {
-    if (c->options->uses_alloc)
+    if (uses_alloc)
         ml_free(memory);
     else
         free(memory);
@@ -69,8 +69,8 @@ int bench_case_open(struct bench_case *c, const struct bench_options *o, ml_grou
         .options = o, .world = world, .rank = ml_rank(world), .ranks = ml_size(world)};
     sizes_set(c, size);
     room = c->bytes ? c->bytes : 1; /* atomic has 8 */
-    c->in = buffer_open(c, room);
-    c->out = buffer_open(c, room);
+    c->in = bench_buffer_open(room, o->uses_alloc);
+    c->out = bench_buffer_open(room, o->uses_alloc);
     if (!c->in || !c->out) {
         bench_case_close(c);
         return fault_set(why, ML_ERR_MEMORY, "rank %d: out of memory for two buffers of %zu bytes",
@@ -85,8 +85,8 @@ int bench_case_open(struct bench_case *c, const struct bench_options *o, ml_grou
 
 void bench_case_close(struct bench_case *c)
 {
-    buffer_close(c, c->in);
-    buffer_close(c, c->out);
+    bench_buffer_close(c->in, c->options->uses_alloc);
+    bench_buffer_close(c->out, c->options->uses_alloc);
     c->in = c->out = NULL;
     (void)ml_window_free(c->memory); /* an error of it has been seen in a call before */
     c->memory = NULL;

@@ -25,6 +25,11 @@ int bench_case_open(struct bench_case *c, const struct bench_options *o, ml_grou
                     size_t size, struct fault *why);
 void bench_case_close(struct bench_case *c);
 
+/* Memory for messages, unwritten, of the library's own allocator if `uses_alloc`. NULL: there is
+ * none. Close takes NULL. */
+unsigned char *bench_buffer_open(size_t size, bool uses_alloc);
+void bench_buffer_close(unsigned char *memory, bool uses_alloc);
+
 /* Makes the timed call once. Returns its ML_ERR_*. */
 int bench_case_run(struct bench_case *c);
 

@@ -120,28 +120,28 @@ static void table_end(const struct bench_options *o, const struct bench_result *
     }
 }
 
-/* Prints a field of CSV, in quotes if it needs them. */
-static void csv_field(const char *text)
+void bench_report_csv(const char *text)
 {
     if (!strpbrk(text, ",\"")) {
-        printf(",%s", text);
+        fputs(text, stdout);
         return;
     }
-    printf(",\"");
+    putchar('"');
     for (; *text; text++)
         printf(*text == '"' ? "\"\"" : "%c", *text);
-    printf("\"");
+    putchar('"');
 }
 
 static void csv_setup(const struct bench_options *o, const struct bench_setup *s)
 {
     char *hosts = bench_setup_hosts_text(s, 0);
 
-    printf(",%s,%s,%s,%d", reduction_of(o), s->backend, local_of(s), s->secure);
-    csv_field(hosts ? hosts : "");
-    printf(",%s", s->memory);
-    csv_field(s->algorithm);
-    csv_field(s->version);
+    printf(",%s,%s,%s,%d,", reduction_of(o), s->backend, local_of(s), s->secure);
+    bench_report_csv(hosts ? hosts : "");
+    printf(",%s,", s->memory);
+    bench_report_csv(s->algorithm);
+    putchar(',');
+    bench_report_csv(s->version);
     printf(",%s\n", s->date);
     free(hosts);
 }

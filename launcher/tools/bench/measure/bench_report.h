@@ -13,6 +13,9 @@
  * hosts' names in `s`, as all below do. */
 void bench_report_heading(const struct bench_options *o, const struct bench_setup *s);
 
+/* Prints a field of CSV, in quotes if it needs them. */
+void bench_report_csv(const char *text);
+
 /* The parts of JSON: the setup, rows of results, which are freed, and the end. */
 void bench_report_json_begin(const struct bench_options *o, const struct bench_setup *s);
 void bench_report_json_add(json_t *row, bool is_first);

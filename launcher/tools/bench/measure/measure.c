@@ -14,9 +14,9 @@ enum {
     ITERATIONS_MOST = 2000,
 };
 
-int measure_call_failed(struct fault *why, int rc)
+int measure_call(struct fault *why, int rc)
 {
-    return fault_set(why, rc, "%s", ml_error());
+    return rc ? fault_set(why, rc, "%s", ml_error()) : 0;
 }
 
 /* Runs one iteration and stores its time at this rank. */
@@ -29,7 +29,7 @@ static int iteration_run(struct bench_case *c, double *us, struct fault *why)
     if (!rc)
         rc = bench_case_run(c);
     *us = (double)(clock_ns() - begin) / 1000;
-    return rc ? measure_call_failed(why, rc) : 0;
+    return measure_call(why, rc);
 }
 
 /* Chooses as many iterations as fit in the budget, by the time of the last warm-up. All ranks
@@ -41,11 +41,8 @@ static int iterations_choose(struct bench_case *c, int *iterations, struct fault
 
     for (int i = 0; i < WARM_UP && !rc; i++)
         rc = iteration_run(c, &us, why);
-    if (!rc) {
-        rc = ml_all_reduce(c->world, &us, &most_us, 1, ML_FLOAT64, ML_MAX);
-        if (rc)
-            measure_call_failed(why, rc);
-    }
+    if (!rc)
+        rc = measure_call(why, ml_all_reduce(c->world, &us, &most_us, 1, ML_FLOAT64, ML_MAX));
     *iterations =
         most_us * ITERATIONS_MOST < BUDGET_US ? ITERATIONS_MOST : (int)(BUDGET_US / most_us);
     if (*iterations < ITERATIONS_LEAST)
@@ -79,11 +76,9 @@ static int iterations_time(struct bench_case *c, struct bench_result *r, struct 
         rc = fault_set(why, ML_ERR_MEMORY, "out of memory");
     for (int i = 0; i < r->iterations && !rc; i++)
         rc = iteration_run(c, &mine[i], why);
-    if (!rc) {
-        rc = ml_all_reduce(c->world, mine, r->us, (size_t)r->iterations, ML_FLOAT64, ML_MAX);
-        if (rc)
-            measure_call_failed(why, rc);
-    }
+    if (!rc)
+        rc = measure_call(
+            why, ml_all_reduce(c->world, mine, r->us, (size_t)r->iterations, ML_FLOAT64, ML_MAX));
     free(mine);
     return rc;
 }
@@ -153,7 +148,7 @@ static int result_check(struct bench_case *c, struct bench_result *r, struct fau
         rc = pattern_check(c, &mine);
     if (!rc && c->options->check)
         rc = ml_all_reduce(c->world, &mine, &r->errors, 1, ML_UINT64, ML_SUM);
-    return rc ? measure_call_failed(why, rc) : 0;
+    return measure_call(why, rc);
 }
 
 /* Measures one-sided operations with many in flight, of which the bandwidth and the number of

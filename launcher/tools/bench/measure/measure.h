@@ -26,7 +26,8 @@ int measure_size(struct bench_result *out, const struct bench_options *o, ml_gro
                  size_t size, struct fault *why);
 void measure_clear(struct bench_result *r);
 
-/* Stores the library's sentence about the call that failed last; returns `rc`. */
-int measure_call_failed(struct fault *why, int rc);
+/* Returns `rc`, what a call of the library has returned. If it has failed, stores the library's
+ * sentence about it. */
+int measure_call(struct fault *why, int rc);
 
 #endif

@@ -111,7 +111,7 @@ static int round_run(struct pair_bench *b, int turn, size_t bytes, struct fault 
     }
     if (!rc)
         rc = ml_gather(b->world, &mine, b->reports, sizeof(mine), 0);
-    return rc ? measure_call_failed(why, rc) : 0;
+    return measure_call(why, rc);
 }
 
 /* Valid as long as the wiring. */
@@ -225,10 +225,10 @@ static int rails_most(const struct pair_bench *b)
 /* One time through all pairs, in a world of its own. */
 static int world_run(struct pair_bench *b, struct fault *why)
 {
-    int rc = ml_init(&b->world);
+    int rc = measure_call(why, ml_init(&b->world));
 
     if (rc)
-        return measure_call_failed(why, rc);
+        return rc;
     rc = world_begin(b, why);
     if (!rc && b->reports && b->rail == PAIR_ALL_RAILS) {
         b->result.has_rails = !getenv("MLAUNCH_RAIL") && rails_most(b) > 1;
@@ -238,10 +238,8 @@ static int world_run(struct pair_bench *b, struct fault *why)
         rc = turns_run(b, why);
     pair_buffers_close(&b->buffers);
     if (!rc) {
-        rc = ml_finalize();
+        rc = measure_call(why, ml_finalize());
         b->world = NULL;
-        if (rc)
-            measure_call_failed(why, rc);
     }
     return rc;
 }

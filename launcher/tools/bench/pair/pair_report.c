@@ -156,33 +156,22 @@ static void table_begin(const struct pair_result *r)
 static double value_of(const struct pair_row *row, int column)
 {
     const struct time_summary *l = &row->ways[PAIR_LATENCY];
+    const double values[VALUES] = {
+        [VALUE_MIN] = l->min,
+        [VALUE_TYPICAL] = l->typical,
+        [VALUE_MEAN] = l->mean,
+        [VALUE_STDEV] = l->stdev,
+        [VALUE_P99] = l->p99,
+        [VALUE_P999] = l->p999,
+        [VALUE_MAX] = l->max,
+        [VALUE_THERE] = typical_gbps(row, PAIR_THERE),
+        [VALUE_BACK] = typical_gbps(row, PAIR_BACK),
+        [VALUE_BOTH] = typical_gbps(row, PAIR_BOTH),
+        [VALUE_PEAK] = pair_result_gbps(row, PAIR_THERE, row->ways[PAIR_THERE].min),
+        [VALUE_MESSAGES] = messages_of(row),
+    };
 
-    switch (column) {
-    case VALUE_MIN:
-        return l->min;
-    case VALUE_TYPICAL:
-        return l->typical;
-    case VALUE_MEAN:
-        return l->mean;
-    case VALUE_STDEV:
-        return l->stdev;
-    case VALUE_P99:
-        return l->p99;
-    case VALUE_P999:
-        return l->p999;
-    case VALUE_MAX:
-        return l->max;
-    case VALUE_THERE:
-        return typical_gbps(row, PAIR_THERE);
-    case VALUE_BACK:
-        return typical_gbps(row, PAIR_BACK);
-    case VALUE_BOTH:
-        return typical_gbps(row, PAIR_BOTH);
-    case VALUE_PEAK:
-        return pair_result_gbps(row, PAIR_THERE, row->ways[PAIR_THERE].min);
-    default:
-        return messages_of(row);
-    }
+    return values[column];
 }
 
 static void value_print(const struct pair_result *r, const struct pair_row *row, int column)
@@ -217,33 +206,19 @@ static void table_row(const struct pair_result *r, const struct pair_row *row)
 
 /* --- CSV -------------------------------------------------------------------------------------- */
 
-static void csv_text(const char *text)
-{
-    if (strpbrk(text, ",\"")) {
-        putchar('"');
-        for (; *text; text++)
-            printf(*text == '"' ? "\"\"" : "%c", *text);
-        putchar('"');
-    } else {
-        fputs(text, stdout);
-    }
-}
-
 /* Round 0 stands for all. */
 static void csv_begin_row(const struct pair_result *r, const struct pair_row *row, int round)
 {
     char rail[16];
 
-    csv_text(r->ends[row->from].name);
+    bench_report_csv(r->ends[row->from].name);
     putchar(',');
-    csv_text(r->ends[row->to].name);
+    bench_report_csv(r->ends[row->to].name);
     printf(",%s,%zu,%d", rail_text(row, rail), row->bytes, round);
 }
 
 static void csv_row(const struct pair_result *r, const struct pair_row *row)
 {
-    const struct time_summary *l = &row->ways[PAIR_LATENCY];
-
     for (int i = 0; r->options->is_verbose && i < r->options->rounds; i++) {
         const double *us = row->rounds[i];
 
@@ -254,10 +229,9 @@ static void csv_row(const struct pair_result *r, const struct pair_row *row)
                pair_result_gbps(row, PAIR_BOTH, us[PAIR_BOTH]), r->setup.backend, r->setup.date);
     }
     csv_begin_row(r, row, 0);
-    printf(",%.3f,%.3f,%.3f,%.3f,%.3f,%.3f,%.3f,%.6f,%.6f,%.6f,%.6f,%.6f,", l->min, l->typical,
-           l->mean, l->stdev, l->p99, l->p999, l->max, typical_gbps(row, PAIR_THERE),
-           typical_gbps(row, PAIR_BACK), typical_gbps(row, PAIR_BOTH),
-           pair_result_gbps(row, PAIR_THERE, row->ways[PAIR_THERE].min), messages_of(row));
+    for (int i = VALUE_MIN; i <= VALUE_MESSAGES; i++)
+        printf(",%.*f", i < VALUE_THERE ? 3 : 6, value_of(row, i));
+    putchar(',');
     if (r->options->check)
         printf("%" PRIu64, row->errors);
     printf(",%s,%s\n", r->setup.backend, r->setup.date);

@@ -2,6 +2,7 @@
 #include "launcher/tools/bench/pair/pair_traffic.h"
 
 #include "common/clock.h"
+#include "launcher/tools/bench/measure/bench_case.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +16,6 @@ enum {
     WINDOW_LEAST = 4,        /* so that the next one is under way while one arrives */
     WINDOW_BYTES = 64 << 20, /* at most */
     WINDOW_US = 20000,       /* about, where the way is slow */
-    ALIGNMENT = 4096,
     CANARY = 0xa5,
 };
 
@@ -41,15 +41,6 @@ static int memory_check(size_t size, struct fault *why)
                      size, kib);
 }
 
-static unsigned char *buffer_open(size_t size, bool uses_alloc)
-{
-    void *memory = NULL;
-
-    if (uses_alloc)
-        return ml_alloc(size, &memory) ? NULL : memory;
-    return posix_memalign(&memory, ALIGNMENT, size) ? NULL : memory;
-}
-
 int pair_buffers_open(struct pair_buffers *b, size_t size, bool uses_alloc, struct fault *why)
 {
     int rc = memory_check(size, why);
@@ -57,8 +48,8 @@ int pair_buffers_open(struct pair_buffers *b, size_t size, bool uses_alloc, stru
     *b = (struct pair_buffers){.uses_alloc = uses_alloc};
     if (rc)
         return rc;
-    b->in = buffer_open(size ? size : 1, uses_alloc);
-    b->out = buffer_open(size ? size : 1, uses_alloc);
+    b->in = bench_buffer_open(size ? size : 1, uses_alloc);
+    b->out = bench_buffer_open(size ? size : 1, uses_alloc);
     if (b->in && b->out)
         return 0;
     pair_buffers_close(b);
@@ -67,13 +58,8 @@ int pair_buffers_open(struct pair_buffers *b, size_t size, bool uses_alloc, stru
 
 void pair_buffers_close(struct pair_buffers *b)
 {
-    if (b->uses_alloc) {
-        ml_free(b->in);
-        ml_free(b->out);
-    } else {
-        free(b->in);
-        free(b->out);
-    }
+    bench_buffer_close(b->in, b->uses_alloc);
+    bench_buffer_close(b->out, b->uses_alloc);
     b->in = b->out = NULL;
 }
 

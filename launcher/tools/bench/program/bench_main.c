@@ -104,11 +104,8 @@ int main(int argc, char **argv)
             failure_print(world, rc, &why);
         return rc ? STATUS_FAILED : errors ? STATUS_ERRORS : 0;
     }
-    if (!rc) {
-        rc = ml_init(&world);
-        if (rc)
-            measure_call_failed(&why, rc);
-    }
+    if (!rc)
+        rc = measure_call(&why, ml_init(&world));
     if (!rc)
         rc = bench_run(&o, world, &errors, &why);
     if (rc) {

@@ -27,17 +27,17 @@ int transfer_memory_open(struct transfer_memory *m, const struct bench_options *
     rc = ml_pool_create(size, 0, &m->pool);
     if (!rc)
         rc = ml_pool_alloc(m->pool, size, &block);
-    if (rc)
-        return measure_call_failed(why, rc);
+    if (measure_call(why, rc))
+        return rc;
     m->block = block;
     if (!o->is_zero_copy) {
         m->data = calloc(1, size);
         if (!m->data)
             return fault_set(why, ML_ERR_MEMORY, "out of memory for %zu bytes", size);
     }
-    rc = ml_window_create(world, NULL, LANDING + size, &m->window);
+    rc = measure_call(why, ml_window_create(world, NULL, LANDING + size, &m->window));
     if (rc)
-        return measure_call_failed(why, rc);
+        return rc;
     m->part = ml_window_memory(m->window, ml_rank(world), NULL);
     memset(m->block, 0, size); /* touched before anything is timed, as the landing place is */
     memset(m->part + LANDING, 0, size);

@@ -94,18 +94,11 @@ static int column_measure(struct tuning *t, int column, struct fault *why)
     ml_group *world;
     int rc = algorithm_set(t, column, why);
 
-    if (rc)
-        return rc;
-    rc = ml_init(&world);
-    if (rc)
-        return measure_call_failed(why, rc);
-    rc = sizes_measure(t, column, world, why);
-    if (!rc) {
-        rc = ml_finalize();
-        if (rc)
-            measure_call_failed(why, rc);
-    }
-    return rc;
+    if (!rc)
+        rc = measure_call(why, ml_init(&world));
+    if (!rc)
+        rc = sizes_measure(t, column, world, why);
+    return rc ? rc : measure_call(why, ml_finalize());
 }
 
 /* --- what rank 0 prints ----------------------------------------------------------------------- */
