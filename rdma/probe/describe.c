@@ -52,40 +52,17 @@ int describe_gids_read(const json_t *list, struct gid *out, int most)
     return count;
 }
 
-/* The rate of the link in Gb/s, before coding; 0: unknown. */
+/* The rate of the link in Gb/s, before coding; 0: unknown. Verbs names speeds and widths by bits. */
 static double rate_of(const struct ibv_port_attr *attr)
 {
-    double lane = 0;
-    int lanes = attr->active_width == 1   ? 1
-                : attr->active_width == 2 ? 4
-                : attr->active_width == 4 ? 8
-                : attr->active_width == 8 ? 12
-                                          : 2;
+    static const double lane_rates[] = {
+        [1] = 2.5, [2] = 5, [4] = 10, [8] = 10, [16] = 14, [32] = 25, [64] = 50};
+    static const int widths[] = {[1] = 1, [2] = 4, [4] = 8, [8] = 12};
+    size_t speed = attr->active_speed, width = attr->active_width;
 
-    switch (attr->active_speed) {
-    case 1:
-        lane = 2.5;
-        break;
-    case 2:
-        lane = 5;
-        break;
-    case 4:
-    case 8:
-        lane = 10;
-        break;
-    case 16:
-        lane = 14;
-        break;
-    case 32:
-        lane = 25;
-        break;
-    case 64:
-        lane = 50;
-        break;
-    default:
-        break;
-    }
-    return lane * lanes;
+    if (speed >= sizeof(lane_rates) / sizeof(*lane_rates))
+        return 0;
+    return lane_rates[speed] * (width <= 8 && widths[width] ? widths[width] : 2);
 }
 
 static json_t *describe_port(struct ibv_context *context, int number)

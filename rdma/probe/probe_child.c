@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -57,7 +57,7 @@ static void child_read(struct probe_child *c)
     c->fd = -1;
 }
 
-void probe_children_gather(struct probe_child *children, int count, int deadline_ms)
+static void children_gather(struct probe_child *children, int count, int deadline_ms)
 {
     struct pollfd polls[CHILDREN_MOST];
     int64_t deadline = clock_ms() + deadline_ms;
@@ -82,7 +82,8 @@ void probe_children_gather(struct probe_child *children, int count, int deadline
     }
 }
 
-json_t *probe_child_answer(struct probe_child *c, int deadline_ms)
+/* The line as an object; the caller's. */
+static json_t *child_answer(struct probe_child *c, int deadline_ms)
 {
     json_t *report = has_line(c) ? parsed_json(c->text, c->size, 0, NULL) : NULL;
 
@@ -98,6 +99,25 @@ json_t *probe_child_answer(struct probe_child *c, int deadline_ms)
     json_object_set_new(report, "name", json_string(c->name));
     c->size = 0;
     return report;
+}
+
+bool probe_children_print(struct probe_child *children, int count, int deadline_ms, size_t flags)
+{
+    json_t *list = json_array(), *root;
+    bool failed = false;
+
+    children_gather(children, count, deadline_ms);
+    for (int i = 0; i < count; i++) {
+        json_t *report = child_answer(&children[i], deadline_ms);
+
+        failed |= json_object_get(report, "error") != NULL;
+        json_array_append_new(list, report);
+    }
+    root = json_pack("{s:o}", "devices", list);
+    json_dumpf(root, stdout, flags);
+    putchar('\n');
+    json_decref(root);
+    return failed;
 }
 
 void probe_child_end(struct probe_child *c)

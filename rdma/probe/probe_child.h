@@ -9,6 +9,7 @@
 #include "rdma/verbs/port.h"
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <sys/types.h>
 
 struct probe_child {
@@ -24,12 +25,11 @@ typedef void probe_child_fn(const char *name, int fd, const void *arg);
 /* For c->name. If no child can be made, c->fd is -1, and its answer will be an error. */
 void probe_child_start(struct probe_child *c, probe_child_fn *run, const void *arg);
 
-/* Waits until each child has sent a line or ended, at most deadline_ms. */
-void probe_children_gather(struct probe_child *children, int count, int deadline_ms);
-
-/* The line, as an object with "name"; an object with "error" if there is none or it is late. The
- * caller's. Afterwards the next line may be gathered. */
-json_t *probe_child_answer(struct probe_child *c, int deadline_ms);
+/* Waits until each child has sent a line or ended, at most deadline_ms, and prints the lines as
+ * {"devices": […]}, by json_dumpf() with `flags`: each an object with "name", and with "error" if
+ * there is none or it is late. Afterwards the next lines may be gathered. True: there is an
+ * "error". */
+bool probe_children_print(struct probe_child *children, int count, int deadline_ms, size_t flags);
 
 /* Kills the child and frees what it has sent. */
 void probe_child_end(struct probe_child *c);

@@ -128,23 +128,14 @@ static bool options_read(struct probe_choice *c, int argc, char **argv)
 /* The program's status: 1 if a device is not as it should be. */
 static int devices_look(struct probe_child *children, int count, const struct probe_choice *c)
 {
-    json_t *list = json_array(), *root;
-    bool failed = false;
+    bool failed;
 
     for (int i = 0; i < count; i++)
         probe_child_start(&children[i], child_run, c);
-    probe_children_gather(children, count, DEADLINE_MS);
-    for (int i = 0; i < count; i++) {
-        json_t *report = probe_child_answer(&children[i], DEADLINE_MS);
-
-        failed |= json_object_get(report, "error") != NULL;
-        json_array_append_new(list, report);
+    failed = probe_children_print(children, count, DEADLINE_MS,
+                                  c->is_check ? JSON_COMPACT : JSON_INDENT(2));
+    for (int i = 0; i < count; i++)
         probe_child_end(&children[i]);
-    }
-    root = json_pack("{s:o}", "devices", list);
-    json_dumpf(root, stdout, c->is_check ? JSON_COMPACT : JSON_INDENT(2));
-    putchar('\n');
-    json_decref(root);
     return failed || fflush(stdout) ? 1 : 0;
 }
 

@@ -148,16 +148,8 @@ static void child_run(const char *name, int fd, const void *arg)
 
 static void answers_print(struct probe_child *children, int count, int deadline_ms)
 {
-    json_t *list = json_array(), *root;
-
-    probe_children_gather(children, count, deadline_ms);
-    for (int i = 0; i < count; i++)
-        json_array_append_new(list, probe_child_answer(&children[i], deadline_ms));
-    root = json_pack("{s:o}", "devices", list);
-    json_dumpf(root, stdout, JSON_COMPACT);
-    putchar('\n');
+    probe_children_print(children, count, deadline_ms, JSON_COMPACT);
     fflush(stdout);
-    json_decref(root);
 }
 
 /* Copies the next line of stdin, the question, to the file. False: there is none. *wait_ms: how
