@@ -52,7 +52,7 @@ int describe_gids_read(const json_t *list, struct gid *out, int most)
     return count;
 }
 
-/* The rate of the link in Gb/s, before coding; 0: unknown. Verbs names speeds and widths by bits. */
+/* The rate of the link in Gb/s, before coding; 0: unknown. Verbs names speed and width by bits. */
 static double rate_of(const struct ibv_port_attr *attr)
 {
     static const double lane_rates[] = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/commands/draw/topology_dot.h"
+#include "launcher/commands/draw/topology_drawing.h"
 
 #include "common/text/utf8.h"
 

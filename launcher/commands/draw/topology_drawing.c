@@ -2,8 +2,6 @@
 #include "launcher/commands/draw/topology_drawing.h"
 
 #include "launcher/base/text/result_file.h"
-#include "launcher/commands/draw/topology_dot.h"
-#include "launcher/commands/draw/topology_svg.h"
 
 #include <string.h>
 #include <strings.h>

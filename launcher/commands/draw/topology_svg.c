@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/commands/draw/topology_svg.h"
+#include "launcher/commands/draw/topology_drawing.h"
 
 #include "launcher/base/text/svg.h"
 

@@ -41,4 +41,14 @@ void sync_copy_temporary(char out[SYNC_TEMPORARY], const char *name);
 /* Whether this entry is a file whose contents this host needs. */
 bool sync_copy_needs(const struct sync_copy *c, uint32_t index);
 
+/* Compares the host's files with the list: fills c->differs, and sends DIFFERS, PART and LOOKED.
+ * ML_ERR_MEMORY. */
+int sync_compare_run(struct sync_copy *c, uint32_t round, struct fault *why);
+
+/* Settle all that is no file's contents. Before the files come: deletes what must be deleted, and
+ * makes directories. ML_ERR_MEMORY; all else that fails is reported. */
+int sync_settle_before(struct sync_copy *c, struct fault *why);
+/* After they have come: links, then modes and times. */
+void sync_settle_after(struct sync_copy *c);
+
 #endif

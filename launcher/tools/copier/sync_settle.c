@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/tools/copier/sync_settle.h"
+#include "launcher/tools/copier/sync_copy.h"
 
 #include "launcher/tools/copier/sync_remove.h"
 #include "launcher/tools/tree/sync_wire.h"

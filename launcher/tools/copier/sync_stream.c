@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/tools/copier/sync_stream.h"
 
-#include "launcher/tools/copier/sync_compare.h"
-#include "launcher/tools/copier/sync_settle.h"
+#include "launcher/tools/copier/sync_copy.h"
 #include "launcher/tools/copier/sync_store.h"
 #include "launcher/tools/tree/packed.h"
 #include "launcher/tools/tree/sync_wire.h"

@@ -10,7 +10,6 @@
 #include "launcher/base/text/string_list.h"
 #include "launcher/tools/bench/command/bench_command.h"
 #include "launcher/tools/bench/compare/compare_command.h"
-#include "launcher/tools/bench/compare/vary_command.h"
 
 #include <errno.h>
 #include <unistd.h>

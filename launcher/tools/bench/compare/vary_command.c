@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/tools/bench/compare/vary_command.h"
+#include "launcher/tools/bench/compare/compare_command.h"
 
 #include "common/log.h"
 #include "common/status.h"

@@ -4,7 +4,6 @@
 #include "common/text/printable.h"
 #include "launcher/base/text/result_file.h"
 #include "launcher/tools/bench/measure/measure.h"
-#include "launcher/tools/bench/pair/pair_picture.h"
 #include "launcher/tools/bench/pair/pair_rails.h"
 #include "launcher/tools/bench/pair/pair_report.h"
 #include "launcher/tools/bench/pair/pair_schedule.h"

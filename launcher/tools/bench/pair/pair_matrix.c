@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/tools/bench/pair/pair_matrix.h"
+#include "launcher/tools/bench/pair/pair_report.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/tools/bench/pair/pair_picture.h"
+#include "launcher/tools/bench/pair/pair_report.h"
 
 #include "launcher/base/text/result_file.h"
 #include "launcher/base/text/svg.h"

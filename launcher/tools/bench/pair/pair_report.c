@@ -3,7 +3,6 @@
 
 #include "common/text/text_json.h"
 #include "launcher/tools/bench/measure/bench_report.h"
-#include "launcher/tools/bench/pair/pair_matrix.h"
 
 #include <inttypes.h>
 #include <stdio.h>

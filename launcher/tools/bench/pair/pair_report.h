@@ -13,4 +13,12 @@ void pair_report_add(const struct pair_result *r, const struct pair_row *row, bo
 /* Prints what comes behind the rows: in the table, the matrices. */
 void pair_report_end(const struct pair_result *r);
 
+/* Prints the latencies or bandwidths of all pairs as a matrix, in which worse ones are marked, and
+ * on a terminal coloured. Prints nothing if nothing was measured. */
+void pair_matrix_print(const struct pair_result *r, bool is_latency);
+
+/* Draws both matrices as SVG. Writes the whole file or nothing; it replaces a file of that name.
+ * ML_ERR_ARGUMENT, ML_ERR_SYSTEM. */
+int pair_picture_write(const char *path, const struct pair_result *r, struct fault *why);
+
 #endif

@@ -6,7 +6,6 @@
 #include "launcher/tools/bench/measure/bench_report.h"
 #include "launcher/tools/bench/measure/bench_setup.h"
 #include "launcher/tools/bench/measure/measure.h"
-#include "launcher/tools/bench/program/tune_save.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/tools/bench/program/tune_save.h"
+#include "launcher/tools/bench/program/tune.h"
 
 #include "launcher/base/text/result_file.h"
 
