@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # mlaunch metrics of several hosts: one that is silent, or cannot be reached, costs a page its own
-# metrics, and the others have theirs, as fresh as ever. Here a host is an agent that --agent-command
-# starts: b's is stopped, c's never says anything.
+# metrics, and the others have theirs, as fresh as ever. Here a host is an agent
+# that --agent-command starts: b's is stopped, c's never says anything.
 TEST_TIER=quick
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/recorded.sh"
