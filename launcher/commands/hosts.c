@@ -35,7 +35,8 @@ static const char *addresses_cell(char text[CELL], char *const *list)
     return text[0] ? text : "-";
 }
 
-/* Without --probe no host is asked. */
+/* Without --probe no host is asked. With it, where no RDMA device is found, the address is where SSH
+ * reached the host. */
 static void hosts_print(const struct hosts *h)
 {
     static const char *const head[] = {"HOST", "SLOTS", "ADDRESSES", NULL};
@@ -47,7 +48,10 @@ static void hosts_print(const struct hosts *h)
 
         snprintf(slots, sizeof(slots), "%d", host->slots);
         text_table_add(t, (const char *const[]){host->name, host->slots ? slots : "-",
-                                                addresses_cell(addresses, host->ips), NULL});
+                                                *h->addresses[i] && !host->ips
+                                                    ? h->addresses[i]
+                                                    : addresses_cell(addresses, host->ips),
+                                                NULL});
     }
     if (t)
         text_table_print(t);
@@ -218,6 +222,27 @@ static int hosts_draw(const struct hosts *h, struct fault *why)
     return rc;
 }
 
+static bool has_devices(const struct hosts *h)
+{
+    for (int i = 0; i < h->c.hosts->count; i++)
+        if (topology_survey_host(h->survey, i)->device_count)
+            return true;
+    return false;
+}
+
+/* Hosts that have no device form jobs over TCP: no failure, unless a picture was asked for. */
+static int bare_conclude(struct hosts *h, struct fault *why)
+{
+    topology_survey_destroy(h->survey);
+    h->survey = NULL;
+    if (query_command_flag(&h->c, "draw"))
+        return fault_set(why, ML_ERR_DEVICE,
+                         "--draw: no host has an RDMA device, so there is no cable to draw");
+    log_warn("no host has an RDMA device, so jobs use TCP (are drivers loaded, and is "
+             "/dev/infiniband in the container?); mlaunch verify --quick tells who reaches whom");
+    return 0;
+}
+
 /* Finds the wiring that there is; a wiring that the hostfile states is ignored. */
 static int hosts_probe(struct hosts *h, struct fault *why)
 {
@@ -231,12 +256,14 @@ static int hosts_probe(struct hosts *h, struct fault *why)
         rc = query_command_ask_rounds(&h->c, &rounds, why);
     if (rc)
         return rc;
-    if (!h->c.json)
+    for (int i = 0; i < h->c.hosts->count; i++)
+        h->addresses[i] = h->c.answers[i].address;
+    if (!h->c.json && has_devices(h))
         devices_print(h);
     if (query_command_report_failed(&h->c))
         return fault_set(why, ML_ERR_LINK, "without all hosts the wiring can't be found");
-    for (int i = 0; i < h->c.hosts->count; i++)
-        h->addresses[i] = h->c.answers[i].address;
+    if (!has_devices(h))
+        return bare_conclude(h, why);
     rc = hosts_draw(h, why); /* also where a cable is missing, which is an error below */
     if (rc)
         return rc;

@@ -46,7 +46,19 @@ if grep -q '^#define HAVE_RDMA 1' "$BUILD/config.h"; then
         <("$MLAUNCH" --dry-run --backend rdma -H a,b --rdma-port 2 --mtu 1024 --qp uc -- true) \
         "a wiring that is not stated is not missing"
     check "--probe of a host alone" "$MLAUNCH" hosts --probe -o "$T/alone.json"
-    check_output '[{"ssh": "localhost", "rdma": [null]}]' "… has no wires" cat "$T/alone.json"
+fi
+if grep -q '^#define HAVE_RDMA 1' "$BUILD/config.h" && compgen -G '/sys/class/infiniband/*' > /dev/null; then
+    skip "hosts without RDMA devices" "this machine has some"
+elif grep -q '^#define HAVE_RDMA 1' "$BUILD/config.h"; then
+    check_output '[{"ssh": "localhost"}]' "… has no wires" cat "$T/alone.json"
+    run "$MLAUNCH" hosts --probe --agent "$AGENT" --agent-command 'sh -c '\''exec "$@"'\'' {host}' \
+        -H h1,h2:3
+    ended 0 "--probe of hosts without RDMA devices"
+    check_match '^h2 +3 +-' "$OUT" "… lists them"
+    check_match 'no host has an RDMA device, so jobs use TCP .*mlaunch verify --quick' "$ERR" \
+        "… and says what that means"
+    check_error 125 'no host has an RDMA device, so there is no cable to draw' \
+        "--draw of hosts without RDMA devices" "$MLAUNCH" hosts --probe --draw "$T/none.svg"
 else
     check_error 125 'this mlaunch was built without RDMA .libibverbs.s headers were not there.*install libibverbs-dev' \
         "--backend rdma without RDMA" "$MLAUNCH" --backend rdma -H a,b -- true
