@@ -35,8 +35,8 @@ static const char *addresses_cell(char text[CELL], char *const *list)
     return text[0] ? text : "-";
 }
 
-/* Without --probe no host is asked. With it, where no RDMA device is found, the address is where SSH
- * reached the host. */
+/* Without --probe no host is asked. With it, where there are no RDMA devices, the address is the
+ * one where SSH reached the host. */
 static void hosts_print(const struct hosts *h)
 {
     static const char *const head[] = {"HOST", "SLOTS", "ADDRESSES", NULL};
