@@ -2,6 +2,9 @@
 #include "launcher/run/job/chaos_clock.h"
 
 #include "common/text/rank_list.h"
+#include "launcher/run/round/job_round.h"
+#include "launcher/run/stdio/events_file.h"
+#include "launcher/run/stdio/output.h"
 
 #include <event2/event.h>
 #include <signal.h>
@@ -29,6 +32,14 @@ static void timer_set(struct chaos_timer *t, int ms)
     event_add(t->event, &time);
 }
 
+/* `event` is taken over; NULL: nothing happens. */
+static void clock_say(const struct chaos_job *job, const char *text, json_t *event)
+{
+    output_say(job->output, "%s", text);
+    if (event)
+        events_file_write(job->events, "chaos", job->id, event);
+}
+
 static const char *word_of(const struct chaos_timer *t)
 {
     return t->action->kind == CHAOS_KILL ? "kill" : t->is_stopped ? "continue" : "stop";
@@ -37,7 +48,6 @@ static const char *word_of(const struct chaos_timer *t)
 /* "rank 3 is stopped for 5.000 s" */
 static void ranks_say(const struct chaos_timer *t, const char *names, json_t *ranks)
 {
-    const struct chaos_job *job = &t->clock->job;
     const char *verb = strncmp(names, "ranks", 5) == 0 ? "are" : "is";
     char text[RANK_LIST_TEXT + 100];
 
@@ -48,7 +58,7 @@ static void ranks_say(const struct chaos_timer *t, const char *names, json_t *ra
     else
         snprintf(text, sizeof(text), "--chaos: %s %s stopped for %d.%03d s (SIGSTOP)", names, verb,
                  t->action->for_ms / 1000, t->action->for_ms % 1000);
-    job->say(text, json_pack("{ss so}", "action", word_of(t), "ranks", ranks), job->arg);
+    clock_say(&t->clock->job, text, json_pack("{ss so}", "action", word_of(t), "ranks", ranks));
 }
 
 static void ranks_signal(const struct chaos_timer *t, int signal)
@@ -59,7 +69,8 @@ static void ranks_signal(const struct chaos_timer *t, int signal)
     char text[100];
 
     for (int r = 0; r < job->size; r++) {
-        if (rank_set_has(&t->action->ranks, r) && job->signal(r, signal, job->arg)) {
+        if (rank_set_has(&t->action->ranks, r) && *job->round &&
+            job_round_signal_rank(*job->round, r, signal)) {
             rank_list_add(&list, r);
             json_array_append_new(ranks, json_integer(r));
         }
@@ -70,7 +81,7 @@ static void ranks_signal(const struct chaos_timer *t, int signal)
     }
     json_decref(ranks);
     snprintf(text, sizeof(text), "--chaos: none of the ranks to %s runs now", word_of(t));
-    job->say(text, NULL, job->arg);
+    clock_say(job, text, NULL);
 }
 
 static void host_cut(const struct chaos_timer *t)
@@ -79,13 +90,13 @@ static void host_cut(const struct chaos_timer *t)
     const char *host = t->action->host;
     char text[CHAOS_HOST + 100];
 
-    if (job->has_host(host, job->arg)) {
+    if (*job->round && job_round_has_host(*job->round, host)) {
         snprintf(text, sizeof(text), "--chaos: the connection to host %s is cut", host);
-        job->say(text, json_pack("{ss ss}", "action", "cut", "host", host), job->arg);
-        job->cut(host, job->arg);
+        clock_say(job, text, json_pack("{ss ss}", "action", "cut", "host", host));
+        job_round_cut(*job->round, host, "its connection was cut by --chaos");
     } else {
         snprintf(text, sizeof(text), "--chaos: there is no connection to host %s to cut now", host);
-        job->say(text, NULL, job->arg);
+        clock_say(job, text, NULL);
     }
 }
 

@@ -8,26 +8,22 @@
 
 #include "launcher/input/values/chaos_plan.h"
 
-#include <jansson.h>
-
 struct chaos_clock;
 struct event_base;
+struct events_file;
+struct job_round;
+struct output;
 
 /* What the actions act upon. */
 struct chaos_job {
-    int size; /* ranks */
-    /* Sends the rank's processes a signal. False: the rank does not run. */
-    bool (*signal)(int rank, int signal, void *arg);
-    /* Whether there is a connection to a host of that name; and ends it. */
-    bool (*has_host)(const char *host, void *arg);
-    void (*cut)(const char *host, void *arg);
-    /* Announces what is about to happen, to the user and (takes `event` over) as an event; NULL:
-     * nothing has happened. */
-    void (*say)(const char *text, json_t *event, void *arg);
-    void *arg;
+    const char *id;                 /* the job's */
+    int size;                       /* ranks */
+    struct job_round *const *round; /* the run under way; *round is NULL if there is none */
+    struct output *output;          /* what is about to happen is said there first, */
+    struct events_file *events;     /* and written as an event */
 };
 
-/* The times begin now. `plan` must outlive the clock. ML_ERR_MEMORY. */
+/* The times begin now. `plan`, and what `job` points to, must outlive the clock. ML_ERR_MEMORY. */
 int chaos_clock_start(struct chaos_clock **out, struct event_base *base,
                       const struct chaos_plan *plan, const struct chaos_job *job,
                       struct fault *why);

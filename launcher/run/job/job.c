@@ -321,41 +321,10 @@ static void on_size(struct terminal_size size, void *arg)
         job_round_on_resize(j->round, size);
 }
 
-static bool chaos_signal(int rank, int signal, void *arg)
-{
-    const struct job *j = arg;
-
-    return j->round && job_round_signal_rank(j->round, rank, signal);
-}
-
-static bool chaos_has_host(const char *host, void *arg)
-{
-    const struct job *j = arg;
-
-    return j->round && job_round_has_host(j->round, host);
-}
-
-static void chaos_cut(const char *host, void *arg)
-{
-    const struct job *j = arg;
-
-    job_round_cut(j->round, host, "its connection was cut by --chaos");
-}
-
-static void chaos_say(const char *text, json_t *event, void *arg)
-{
-    const struct job *j = arg;
-
-    output_say(j->output, "%s", text);
-    if (event)
-        events_file_write(j->events, "chaos", j->id, event);
-}
-
 /* At the first start alone: otherwise no restart could succeed. */
 static void chaos_begin(struct job *j)
 {
-    const struct chaos_job job = {j->plan->size, chaos_signal, chaos_has_host,
-                                  chaos_cut,     chaos_say,    j};
+    const struct chaos_job job = {j->id, j->plan->size, &j->round, j->output, j->events};
     struct fault why;
 
     if (!j->plan->chaos || j->chaos)
