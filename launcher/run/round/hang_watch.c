@@ -3,9 +3,11 @@
 
 #include "common/clock.h"
 #include "common/log.h"
+#include "launcher/run/round/job_round_state.h"
 #include "launcher/run/stacks/hang_report.h"
 #include "launcher/run/stdio/events_file.h"
 #include "launcher/run/stdio/output.h"
+#include "launcher/wire/channel/agent_session.h"
 
 #include <event2/event.h>
 #include <stdlib.h>
@@ -27,7 +29,7 @@ enum hang_state { HANG_IDLE, HANG_COUNTING, HANG_SAMPLING };
 enum hang_cause { HANG_CALL, HANG_SILENCE, HANG_TIMEOUT };
 
 struct hang_watch {
-    struct hang_watch_config config;
+    struct job_round *round;
     enum hang_state state;
     enum hang_cause cause;
     struct event *deadline; /* for COUNTING and SAMPLING */
@@ -45,7 +47,7 @@ struct hang_watch {
 
 static void answers_clear(struct hang_watch *w)
 {
-    for (int i = 0; i < w->config.plan->host_count; i++) {
+    for (int i = 0; i < w->round->plan->host_count; i++) {
         json_decref(w->answers[i]);
         w->answers[i] = NULL;
         w->awaited[i] = false;
@@ -54,10 +56,10 @@ static void answers_clear(struct hang_watch *w)
 
 static void silence_await(struct hang_watch *w, int64_t since_ms)
 {
-    int left = clock_left_ms(since_ms + w->config.plan->job.stall_ms);
+    int left = clock_left_ms(since_ms + w->round->plan->job.stall_ms);
     const struct timeval t = {left / 1000, left % 1000 * 1000 + 1000};
 
-    if (w->config.plan->stall_is_asked)
+    if (w->round->plan->stall_is_asked)
         evtimer_add(w->silence, &t);
 }
 
@@ -66,7 +68,7 @@ static void silence_await(struct hang_watch *w, int64_t since_ms)
 /* The ranks of all answers, each from its own host and once. Returns their number. */
 static size_t ranks_gather(const struct hang_watch *w, struct hang_rank *out)
 {
-    const struct plan *p = w->config.plan;
+    const struct plan *p = w->round->plan;
     size_t count = 0, kept = 0, k;
     json_t *rank;
 
@@ -96,23 +98,24 @@ static void report_say(struct hang_watch *w, const json_t *report)
 
     if (w->cause == HANG_SILENCE)
         log_warn("no rank has written anything or begun a call for %d s (--stall)",
-                 w->config.plan->job.stall_ms / 1000);
+                 w->round->plan->job.stall_ms / 1000);
     if (text)
-        output_say(w->config.output, "where the ranks are:%s", text);
+        output_say(w->round->config.output, "where the ranks are:%s", text);
     free(text);
 }
 
 static void report_make(struct hang_watch *w)
 {
     static const char *const causes[] = {"call", "silence", "timeout"};
-    struct hang_rank *ranks = calloc((size_t)w->config.plan->size, sizeof(*ranks));
+    struct hang_rank *ranks = calloc((size_t)w->round->plan->size, sizeof(*ranks));
     size_t count = ranks ? ranks_gather(w, ranks) : 0;
     json_t *report = hang_report_make(ranks, count);
 
     if (count > 0) {
         report_say(w, report);
         json_object_set_new(report, "cause", json_string(causes[w->cause]));
-        events_file_write(w->config.events, "stalled", w->config.job, json_incref(report));
+        events_file_write(w->round->config.events, "stalled", w->round->config.job,
+                          json_incref(report));
     }
     json_decref(report);
     free(ranks);
@@ -128,13 +131,15 @@ static void watch_ask(struct hang_watch *w, enum hang_state state, json_t *quest
     answers_clear(w);
     w->state = state;
     json_object_set_new(question, "ask", json_integer(++w->asked));
-    for (int i = 0; i < w->config.plan->host_count; i++) {
-        json_t *mine = json_copy(question);
+    for (int i = 0; i < w->round->plan->host_count; i++) {
+        json_t *mine;
 
+        w->awaited[i] = w->round->members[i].state == MEMBER_STARTED;
+        if (!w->awaited[i])
+            continue; /* it has no ranks that run */
+        mine = json_copy(question);
         json_object_set_new(mine, "host", json_integer(i));
-        w->awaited[i] = true; /* first: a send may find that the host is lost */
-        if (!w->config.ask(i, mine, w->config.arg))
-            w->awaited[i] = false;
+        agent_session_ask(w->round->session, i, mine); /* may find that the host is lost */
     }
     json_decref(question);
     evtimer_add(w->deadline, &t);
@@ -144,22 +149,23 @@ static void watch_sample(struct hang_watch *w, enum hang_cause cause)
 {
     int ms = cause == HANG_TIMEOUT ? LAST_STACKS_MS : STACKS_MS;
     int margin_ms = cause == HANG_TIMEOUT ? LAST_MARGIN_MS : MARGIN_MS;
-    bool may_debug = cause == HANG_TIMEOUT || w->config.plan->stall_is_asked;
+    bool may_debug = cause == HANG_TIMEOUT || w->round->plan->stall_is_asked;
 
     w->cause = cause;
     w->is_wanted = w->state == HANG_COUNTING;
     if (w->is_wanted)
         return;
     watch_ask(w, HANG_SAMPLING,
-              json_pack("{s:s, s:s, s:b, s:b, s:b, s:i}", "what", "list", "job", w->config.job,
-                        "stacks", 1, "brief", 1, "debug", (int)may_debug, "stacks_ms", ms),
+              json_pack("{s:s, s:s, s:b, s:b, s:b, s:i}", "what", "list", "job",
+                        w->round->config.job, "stacks", 1, "brief", 1, "debug", (int)may_debug,
+                        "stacks_ms", ms),
               ms + margin_ms);
 }
 
 /* What all ranks have counted; NULL: none of them uses the library. */
 static json_t *counts_gather(const struct hang_watch *w)
 {
-    struct hang_rank *ranks = calloc((size_t)w->config.plan->size, sizeof(*ranks));
+    struct hang_rank *ranks = calloc((size_t)w->round->plan->size, sizeof(*ranks));
     size_t count = ranks ? ranks_gather(w, ranks) : 0;
     json_t *list = json_array();
 
@@ -219,7 +225,7 @@ static void watch_check(struct hang_watch *w)
 
     do {
         state = w->state;
-        for (int i = 0; i < w->config.plan->host_count; i++) {
+        for (int i = 0; i < w->round->plan->host_count; i++) {
             if (w->awaited[i])
                 return;
         }
@@ -237,7 +243,7 @@ static void on_deadline(evutil_socket_t fd, short what, void *arg)
 static void on_silence(evutil_socket_t fd, short what, void *arg)
 {
     struct hang_watch *w = arg;
-    int64_t until_ms = w->moved_ms + w->config.plan->job.stall_ms;
+    int64_t until_ms = w->moved_ms + w->round->plan->job.stall_ms;
 
     (void)fd, (void)what;
     if (clock_left_ms(until_ms) > 0) {
@@ -246,7 +252,8 @@ static void on_silence(evutil_socket_t fd, short what, void *arg)
         silence_await(w, clock_ms());
     } else {
         watch_ask(w, HANG_COUNTING,
-                  json_pack("{s:s, s:s, s:b}", "what", "list", "job", w->config.job, "counters", 1),
+                  json_pack("{s:s, s:s, s:b}", "what", "list", "job", w->round->config.job,
+                            "counters", 1),
                   MARGIN_MS);
         silence_await(w, clock_ms());
         watch_check(w);
@@ -255,19 +262,18 @@ static void on_silence(evutil_socket_t fd, short what, void *arg)
 
 /* --- from outside ----------------------------------------------------------------------------- */
 
-int hang_watch_create(struct hang_watch **out, const struct hang_watch_config *config,
-                      struct fault *why)
+int hang_watch_create(struct hang_watch **out, struct job_round *round, struct fault *why)
 {
     struct hang_watch *w = calloc(1, sizeof(*w));
-    size_t hosts = (size_t)config->plan->host_count;
+    size_t hosts = (size_t)round->plan->host_count;
 
     if (!w)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
-    w->config = *config;
+    w->round = round;
     w->awaited = calloc(hosts, sizeof(*w->awaited));
     w->answers = calloc(hosts, sizeof(*w->answers));
-    w->deadline = evtimer_new(config->base, on_deadline, w);
-    w->silence = evtimer_new(config->base, on_silence, w);
+    w->deadline = evtimer_new(round->config.base, on_deadline, w);
+    w->silence = evtimer_new(round->config.base, on_silence, w);
     if (!w->awaited || !w->answers || !w->deadline || !w->silence) {
         hang_watch_destroy(w);
         return fault_set(why, ML_ERR_MEMORY, "out of memory");

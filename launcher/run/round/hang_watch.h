@@ -7,31 +7,16 @@
 #ifndef LAUNCHER_RUN_ROUND_HANG_WATCH_H
 #define LAUNCHER_RUN_ROUND_HANG_WATCH_H
 
-#include "launcher/input/plan/plan.h"
+#include "common/fault.h"
 
 #include <jansson.h>
 
-struct event_base;
-struct events_file;
 struct hang_watch;
-struct output;
+struct job_round;
 
-/* Borrowed: all must outlive the watch. */
-struct hang_watch_config {
-    struct event_base *base;
-    const struct plan *plan;
-    const char *job; /* the job's id */
-    struct output *output;
-    struct events_file *events;
-    /* Sends a QUERY to the agent of that host, whose ANSWER goes to hang_watch_answer; takes over
-     * the question. False: the host has no ranks that run. */
-    bool (*ask)(int host, json_t *question, void *arg);
-    void *arg;
-};
-
-/* All calls on the loop's thread. ML_ERR_MEMORY. */
-int hang_watch_create(struct hang_watch **out, const struct hang_watch_config *config,
-                      struct fault *why);
+/* For the round, which must outlive the watch and whose session gets the questions; it passes the
+ * answers on. All calls on the loop's thread. ML_ERR_MEMORY. */
+int hang_watch_create(struct hang_watch **out, struct job_round *round, struct fault *why);
 void hang_watch_destroy(struct hang_watch *w); /* takes NULL */
 
 void hang_watch_begin(struct hang_watch *w); /* the ranks have been started */

@@ -39,24 +39,9 @@ static void member_open(struct job_round *r, int host)
     m->channel = agent_session_reach(r->session, host, m->host);
 }
 
-/* For the hang watch. */
-static bool member_ask(int host, json_t *question, void *arg)
-{
-    struct job_round *r = arg;
-
-    if (r->members[host].state != MEMBER_STARTED) {
-        json_decref(question);
-        return false;
-    }
-    agent_session_ask(r->session, host, question);
-    return true;
-}
-
 static int job_round_prepare(struct job_round *r, struct fault *why)
 {
     struct event_base *base = r->config.base;
-    const struct hang_watch_config hang = {
-        base, r->plan, r->config.job, r->config.output, r->config.events, member_ask, r};
     const struct agent_session_events events = {.on_hello = job_round_frames_on_hello,
                                                 .on_answer = job_round_frames_on_answer,
                                                 .on_frame = job_round_frames_on_frame,
@@ -80,7 +65,7 @@ static int job_round_prepare(struct job_round *r, struct fault *why)
     rc =
         agent_session_open(&r->session, base, r->plan->host_count, r->config.channel, &events, why);
     if (!rc)
-        rc = hang_watch_create(&r->hang, &hang, why);
+        rc = hang_watch_create(&r->hang, r, why);
     if (rc)
         return rc;
     if (r->config.results) {

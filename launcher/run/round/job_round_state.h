@@ -9,6 +9,7 @@
  *   job_round_steps.c    what is done on each of these transitions
  *   escalation.c         the signals that end the ranks, as the user is told of them
  *   round_pause.c        pauses
+ *   hang_watch.c         where the ranks are, when they seem to hang
  */
 #ifndef LAUNCHER_RUN_ROUND_JOB_ROUND_STATE_H
 #define LAUNCHER_RUN_ROUND_JOB_ROUND_STATE_H
