@@ -105,7 +105,7 @@ const char *server_group_name(const struct server_group *p, char out[32])
 {
     if (p->id == COORD_WORLD)
         return "the world group";
-    snprintf(out, 32, "group %u", p->id);
+    snprintf(out, 32, "%s %u", p->is_window ? "window" : "group", p->id);
     return out;
 }
 

@@ -132,6 +132,7 @@ struct server_meeting {
 struct server_group {
     struct generation *generation;
     uint32_t id;
+    bool is_window; /* as a member has said */
     int count;
     struct server_seat *seats;
     struct fault broken; /* by a BREAK or a mismatch; all members were told */
@@ -267,7 +268,7 @@ void server_group_on_lost(struct generation *g, int rank,
 bool server_group_answers_broken(struct server_group *p, const struct server_seat *seat);
 void server_group_destroy(struct server_group *p);
 const char *server_group_name(const struct server_group *p,
-                              char out[32]); /* "the world group", "group 3" */
+                              char out[32]); /* "the world group", "group 3", "window 4" */
 /* Forget what the members have sent for the pending exchange or split. */
 void server_group_clear_exchange(struct server_group *p);
 void server_group_clear_split(struct server_group *p);

@@ -70,11 +70,13 @@ int stall_receive_waiting(struct server_group *p, struct server_seat *seat, json
 {
     struct server *s = p->generation->server;
     const char *call, *signature, *place = "";
+    int is_window = 0;
     json_int_t seq;
     json_t *peers;
 
-    if (json_unpack(message, "{s:I, s:s, s:s, s?s, s:o}", "seq", &seq, "call", &call, "signature",
-                    &signature, "place", &place, "peers", &peers) ||
+    if (json_unpack(message, "{s:I, s:s, s:s, s?s, s:o, s?b}", "seq", &seq, "call", &call,
+                    "signature", &signature, "place", &place, "peers", &peers, "window",
+                    &is_window) ||
         seq < 0 || seq > UINT32_MAX || !json_is_array(peers))
         return fault_set(why, ML_ERR_REFUSED, "its WAITING is malformed");
     if (p->broken.code)
@@ -88,6 +90,7 @@ int stall_receive_waiting(struct server_group *p, struct server_seat *seat, json
         server_group_clear_wait(&seat->wait);
         return fault_set(why, ML_ERR_REFUSED, "its WAITING names ranks that are not in the group");
     }
+    p->is_window |= is_window;
     seat->wait.is_waiting = true;
     seat->wait.seq = (uint32_t)seq;
     seat->wait.since_ms = clock_ms() - WAITING_AFTER_MS;

@@ -229,6 +229,25 @@ void wait_over(struct group *g)
                       json_pack("{s:I}", "group", (json_int_t)g->id), NULL);
 }
 
+void wait_tell(const struct group *g, const struct waiting_call *c)
+{
+    wait_note_leave_call(g, c);
+    if (g->size > 1)
+        coord_events_send(g->world->coord_events, COORD_WAITING,
+                          json_pack("{s:I, s:b, s:I, s:s, s:s, s:O}", "group", (json_int_t)g->id,
+                                    "window", (int)g->is_window, "seq", (json_int_t)c->seq, "call",
+                                    c->name, "signature", c->name, "peers", c->peers),
+                          NULL);
+}
+
+void wait_tell_over(const struct group *g)
+{
+    wait_note_remove(g);
+    if (g->size > 1)
+        coord_events_send(g->world->coord_events, COORD_MOVING,
+                          json_pack("{s:I}", "group", (json_int_t)g->id), NULL);
+}
+
 /* --- sleep ------------------------------------------------------------------------------------ */
 
 /* Milliseconds for poll(): until the stall is due or `deadline`, whichever comes first. */

@@ -6,7 +6,10 @@
 #ifndef RUNTIME_GROUP_WAIT_H
 #define RUNTIME_GROUP_WAIT_H
 
+#include "coordinator/protocol.h"
 #include "runtime/group/group.h"
+
+struct waiting_call;
 
 /* One stretch of waiting: {0} at first, and again after anything has moved (wait_moved). */
 struct waiting {
@@ -30,6 +33,12 @@ void wait_moved(struct group *g, struct waiting *w);
 
 /* Ends a call: if its stall was reported, tells the coordinator that it continues. */
 void wait_over(struct group *g);
+
+/* Tell the coordinator, and whoever reads notes (wait_note.h), of a call that waits elsewhere than
+ * in wait_step and has done so for WAIT_TOLD_MS, and that it goes on. Any thread. */
+enum { WAIT_TOLD_MS = WAITING_AFTER_MS };
+void wait_tell(const struct group *g, const struct waiting_call *c);
+void wait_tell_over(const struct group *g);
 
 /* Takes over what the coordinator has said since this thread last looked. Fails if it broke g. */
 int wait_take_news(struct group *g, struct fault *why);

@@ -163,16 +163,32 @@ void wait_note_leave(const struct group *g, const char *signature)
     wait_note_write(g->world, g->id, said);
 }
 
+static json_t *wait_note_of_call(uint32_t group, const struct waiting_call *c)
+{
+    return json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:O, s:[], s:I}", "text", c->text, "name",
+                     c->name, "algorithm", "", "place", "", "group", (json_int_t)group, "call",
+                     (json_int_t)c->seq, "receives_from", c->peers, "sends_to", "since",
+                     (json_int_t)time(NULL));
+}
+
+void wait_note_leave_call(const struct group *g, const struct waiting_call *c)
+{
+    json_t *said = wait_note_of_call(g->id, c);
+
+    if (g->is_window)
+        json_object_set_new(said, "window", json_true());
+    wait_note_members(said, g);
+    wait_note_write(g->world, g->id, said);
+}
+
 void wait_note_leave_init(const struct world *w)
 {
     char text[48];
+    struct waiting_call c = {"init", text, w->generation, json_array()};
 
     snprintf(text, sizeof(text), "init, call %u", (unsigned)w->generation);
-    wait_note_write(w, COORD_WORLD,
-                    json_pack("{s:s, s:s, s:s, s:s, s:i, s:I, s:[], s:[], s:I}", "text", text,
-                              "name", "init", "algorithm", "", "place", "", "group", COORD_WORLD,
-                              "call", (json_int_t)w->generation, "receives_from", "sends_to",
-                              "since", (json_int_t)time(NULL)));
+    wait_note_write(w, COORD_WORLD, wait_note_of_call(COORD_WORLD, &c));
+    json_decref(c.peers);
 }
 
 static void note_remove(const struct world *w, uint32_t group)

@@ -8,6 +8,7 @@
 #ifndef RUNTIME_GROUP_WAIT_NOTE_H
 #define RUNTIME_GROUP_WAIT_NOTE_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -17,6 +18,14 @@ struct world;
 /* `signature`: the call in words. */
 void wait_note_leave(const struct group *g, const char *signature);
 void wait_note_remove(const struct group *g);
+
+/* The same of a call that waits elsewhere than in wait.c. Any thread. */
+struct waiting_call {
+    const char *name, *text; /* "window_free", and all of it in words */
+    uint32_t seq;            /* equal of all ranks that make the call; 0: it is this rank's alone */
+    json_t *peers;           /* the world ranks that it waits for; none: all or any */
+};
+void wait_note_leave_call(const struct group *g, const struct waiting_call *c);
 
 /* The same of ml_init while there is no group: it waits for all ranks. */
 void wait_note_leave_init(const struct world *w);

@@ -41,9 +41,10 @@ struct window {
     unsigned events;                   /* frames that came, and orders that were done */
     pthread_t thread;                  /* window_serve.c's */
     bool has_thread;
-    _Atomic int broken;  /* the code of `why`, or 0 */
-    struct fault why;    /* what every call returns once it is broken; then never changed */
-    struct window *next; /* window.c: of those that live, or that are gone */
+    _Atomic bool is_told; /* window_wait.c's: a thread that waits is told of */
+    _Atomic int broken;   /* the code of `why`, or 0 */
+    struct fault why;     /* what every call returns once it is broken; then never changed */
+    struct window *next;  /* window.c: of those that live, or that are gone */
 };
 
 /* An empty struct, or NULL: out of memory. window_add makes it one of those that live, and

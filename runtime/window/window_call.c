@@ -9,6 +9,7 @@
 #include "runtime/window/window_device.h"
 #include "runtime/window/window_number.h"
 #include "runtime/window/window_signal_linux.h"
+#include "runtime/window/window_wait.h"
 
 #include <sched.h>
 #include <string.h>
@@ -256,7 +257,13 @@ static int signal_sleep(struct awaited *a, int64_t deadline_ns, struct fault *wh
     int rc = w->has_device_numbers ? window_number_announce(w, a->offset, why) : 0;
 
     if (!rc)
-        window_signal_sleep(w->parts[w->group->rank].control, signal_has_come, a, deadline_ns);
+        window_wait(&(struct window_wait){.window = w,
+                                          .has_come = signal_has_come,
+                                          .arg = a,
+                                          .deadline_ns = deadline_ns,
+                                          .number = a->number,
+                                          .offset = a->offset,
+                                          .at_least = a->at_least});
     return rc;
 }
 

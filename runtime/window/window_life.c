@@ -10,6 +10,7 @@
 #include "runtime/window/window_device.h"
 #include "runtime/window/window_serve.h"
 #include "runtime/window/window_signal_linux.h"
+#include "runtime/window/window_wait.h"
 
 /* This rank's part: the program's memory, or the library's. */
 static int life_make_part(struct window *w, void **memory, size_t size,
@@ -110,7 +111,7 @@ static void life_leave_direct(struct window *w)
 
         if (i == g->rank || !c)
             continue;
-        atomic_store(&c->has_left[g->rank], 1);
+        atomic_store(&c->stages[g->rank], WINDOW_LEFT);
         atomic_fetch_add(&c->left, 1);
         window_signal_ring(c);
     }
@@ -127,14 +128,22 @@ int window_life_meet(struct window *w, struct fault *why)
     rc = window_ask_leave(w, why);
     if (rc)
         return rc;
-    window_signal_sleep(own, life_has_met, w, INT64_MAX);
+    window_wait(&(struct window_wait){.window = w,
+                                      .has_come = life_has_met,
+                                      .arg = w,
+                                      .deadline_ns = INT64_MAX,
+                                      .stage = WINDOW_LEFT});
     rc = window_check(w, why);
     if (rc && atomic_load(&own->left) + 1 < (uint32_t)w->group->size)
         return rc;
     /* All is complete now. But a rank that closes its links must not look dead to one that is still
      * waiting for another. */
     if (!window_ask_end(w, why))
-        window_signal_sleep(own, life_has_ended, w, INT64_MAX);
+        window_wait(&(struct window_wait){.window = w,
+                                          .has_come = life_has_ended,
+                                          .arg = w,
+                                          .deadline_ns = INT64_MAX,
+                                          .stage = WINDOW_ENDED});
     return 0;
 }
 

@@ -20,8 +20,11 @@ struct window_control {
     _Atomic uint32_t rings;                             /* a futex: changes to wake them */
     _Alignas(PROCESSOR_LINE) _Atomic uint32_t left;     /* ranks that have called ml_window_free */
     _Atomic uint32_t ended;                             /* served ranks that send nothing more */
-    _Atomic uint8_t has_left[];                         /* which they are */
+    _Atomic uint8_t stages[];                           /* enum window_stage, by rank */
 };
+
+/* How far a rank is in ml_window_free; only served ranks come to the last one. */
+enum window_stage { WINDOW_STAYS, WINDOW_LEFT, WINDOW_ENDED };
 
 struct window_part {
     size_t size;

@@ -351,7 +351,7 @@ static uint64_t serve_change(const struct window_part *own, const struct window_
 
 static void serve_leave(struct window_control *control, int peer)
 {
-    atomic_store(&control->has_left[peer], 1);
+    atomic_store(&control->stages[peer], WINDOW_LEFT);
     atomic_fetch_add(&control->left, 1);
     window_signal_ring(control);
 }
@@ -410,6 +410,7 @@ static int serve_frame(struct window *w, int peer, struct fault *why)
         serve_leave(own->control, peer);
         break;
     case FRAME_END:
+        atomic_store(&own->control->stages[peer], WINDOW_ENDED);
         atomic_fetch_add(&own->control->ended, 1);
         window_signal_ring(own->control);
         return 0;
@@ -504,7 +505,7 @@ static int serve_check_peers(struct window *w, struct fault *why)
 
     for (int i = 0; i < g->size; i++)
         if (i != g->rank && !w->peers[i].is_served && g->links[i]->gone &&
-            !atomic_load(&own->has_left[i])) {
+            atomic_load(&own->stages[i]) == WINDOW_STAYS) {
             coord_events_peer(g->world->coord_events, g->members[i], why);
             return ML_ERR_PEER;
         }

@@ -68,6 +68,7 @@ INTERNAL = {
     "and … more": "ends a list",
     "peer_gid": "names a member of an answer",
     "receive of a message with a tag": "names a call",
+    "window_free of window …": "names a call",
     "cmd=mlaunch_pmix python=…": "a line of the protocol",
     "… elements of … bytes (the program's operator, …)": "names a call",
     "… of … bytes… with tag …": "names a call",

@@ -117,8 +117,10 @@ static void graph_add(struct maker *m, json_t *group, long long rank, const json
 
 static void wait_add(struct maker *m, const struct hang_rank *r, const json_t *wait)
 {
-    static const char *const copied[] = {"text", "name", "algorithm", "group", "call", "place"};
-    static const char *const as[] = {"text", "call", "algorithm", "group", "number", "at"};
+    static const char *const copied[] = {"text", "name",  "algorithm", "group",
+                                         "call", "place", "window"};
+    static const char *const as[] = {"text",   "call", "algorithm", "group",
+                                     "number", "at",   "window"};
     char key[KEY];
     bool is_new;
     json_t *group;
@@ -279,21 +281,33 @@ static __attribute__((format(printf, 2, 3))) void line_write(const struct report
     fprintf(w->to, "\n%s%s", w->indent, line);
 }
 
-/* " #1041 of group 3 (ring) at train.py:17" */
-static void call_write(char *out, size_t size, const json_t *group)
+/* Where in the program the call is: as the program has said, or else as its stack has. */
+static const char *call_place(const json_t *group)
 {
-    const char *algorithm = object_field_text(group, "algorithm"),
-               *at = object_field_text(group, "at");
-    const char *place = object_field_text(group, "place");
-    const char *where = strncmp(place, "in ", 3) == 0 ? place + 3 : "", *slash = strrchr(at, '/');
-    char whose[48] = "";
+    const char *at = object_field_text(group, "at"), *place = object_field_text(group, "place");
+    const char *slash = strrchr(at, '/');
 
     if (*at)
-        where = slash ? slash + 1 : at;
-    if (object_field_whole(group, "group") > 0)
-        snprintf(whose, sizeof(whose), " of group %lld", object_field_whole(group, "group"));
-    snprintf(out, size, " #%lld%s%s%.40s%s%s%.180s", object_field_whole(group, "number"), whose,
-             *algorithm ? " (" : "", algorithm, *algorithm ? ")" : "", *where ? " at " : "", where);
+        return slash ? slash + 1 : at;
+    return strncmp(place, "in ", 3) == 0 ? place + 3 : "";
+}
+
+/* " #1041 of group 3 (ring) at train.py:17", " of window 4 at prog.c:20 main" */
+static void call_write(char *out, size_t size, const json_t *group)
+{
+    const char *algorithm = object_field_text(group, "algorithm"), *where = call_place(group);
+    long long number = object_field_whole(group, "group");
+    char which[48] = "", whose[48] = "";
+
+    if (json_is_true(json_object_get(group, "window"))) {
+        snprintf(whose, sizeof(whose), " of window %lld", number);
+    } else {
+        snprintf(which, sizeof(which), " #%lld", object_field_whole(group, "number"));
+        if (number > 0)
+            snprintf(whose, sizeof(whose), " of group %lld", number);
+    }
+    snprintf(out, size, "%s%s%s%.40s%s%s%.180s", which, whose, *algorithm ? " (" : "", algorithm,
+             *algorithm ? ")" : "", *where ? " at " : "", where);
 }
 
 static void wait_write(const struct report_writer *w, const json_t *group, const char *ranks,
@@ -303,8 +317,11 @@ static void wait_write(const struct report_writer *w, const json_t *group, const
     char call[300], others[RANK_LIST_TEXT];
 
     if (object_field_whole(group, "number") <= 0) {
-        line_write(w, "%s %s in %s", ranks, is_one ? "waits" : "wait",
-                   object_field_text(group, "text"));
+        bool has_place = *object_field_text(group, "at"); /* which is in the text, too */
+        const char *where = has_place ? "" : call_place(group);
+
+        line_write(w, "%s %s in %s%s%.180s", ranks, is_one ? "waits" : "wait",
+                   object_field_text(group, "text"), *where ? ", called at " : "", where);
         return;
     }
     call_write(call, sizeof(call), group);

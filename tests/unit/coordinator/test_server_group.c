@@ -246,6 +246,26 @@ static void test_stall(void **state)
     fixture_stop(f);
 }
 
+static void test_stall_of_window(void **state)
+{
+    struct fixture *f = fixture_start_joined(2, 1900);
+    json_int_t group;
+
+    (void)state;
+    for (int i = 0; i < 2; i++)
+        split(f, i, 0, 0, 0);
+    group = expect_split(f, 0, "[0,1]");
+    expect_split(f, 1, "[0,1]");
+    send_text(f->ranks[0], COORD_WAITING,
+              "{\"group\": %d, \"window\": true, \"seq\": 1, \"call\": \"window_free\", "
+              "\"signature\": \"window_free\", \"peers\": [1]}",
+              (int)group);
+    expect_report(f, "stall rank 1 on host b has not come to window_free (call 1 of window 1); "
+                     "rank 0 has waited 1 s for it");
+    expect_no_report(f);
+    fixture_stop(f);
+}
+
 /* A rank that is in ml_init or makes a group, and does not go on. */
 static void test_stall_in_meeting(void **state)
 {
@@ -271,11 +291,12 @@ static void test_stall_in_meeting(void **state)
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_exchange),       cmocka_unit_test(test_exchange_of_many),
-        cmocka_unit_test(test_large_exchange), cmocka_unit_test(test_exchange_with_the_dead),
-        cmocka_unit_test(test_split),          cmocka_unit_test(test_break),
-        cmocka_unit_test(test_relay),          cmocka_unit_test(test_mismatch),
-        cmocka_unit_test(test_stall),          cmocka_unit_test(test_stall_in_meeting),
+        cmocka_unit_test(test_exchange),        cmocka_unit_test(test_exchange_of_many),
+        cmocka_unit_test(test_large_exchange),  cmocka_unit_test(test_exchange_with_the_dead),
+        cmocka_unit_test(test_split),           cmocka_unit_test(test_break),
+        cmocka_unit_test(test_relay),           cmocka_unit_test(test_mismatch),
+        cmocka_unit_test(test_stall),           cmocka_unit_test(test_stall_in_meeting),
+        cmocka_unit_test(test_stall_of_window),
     };
 
     return cmocka_run_group_tests_name("server_group", tests, NULL, NULL);

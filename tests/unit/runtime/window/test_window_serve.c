@@ -291,7 +291,7 @@ static void test_leaving(void **state)
     expect_reply(s, 0);
     assert_int_equal(atomic_load(&s->window->peers[1].sleeps), window_frame_number_bit(8));
     assert_int_equal(atomic_load(&own->left), 1);
-    assert_int_equal(atomic_load(&own->has_left[1]), 1);
+    assert_int_equal(atomic_load(&own->stages[1]), WINDOW_LEFT);
     assert_int_equal(atomic_load(&own->ended), 0);
     say(s, (struct window_frame){.kind = FRAME_END});
     assert_int_equal(work(s), 0);

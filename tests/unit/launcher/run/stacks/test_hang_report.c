@@ -66,6 +66,15 @@ static void test_calls(void **state)
            "{\"waits\": [{\"name\": \"barrier\", \"call\": 4, \"receives_from\": [0]}]}");
 #define ALONE "{\"waits\": [{\"name\": \"barrier\", \"call\": 2}]}"
     EXPECT("\n 0,1 wait in barrier #2 for each other", ALONE, ALONE);
+    /* A window has a group of its own, and one call for all. */
+#define FREE(window, from)                                                                         \
+    "{\"waits\": [{\"name\": \"window_free\", \"call\": 1, \"window\": true, "                     \
+    "\"group\": " #window ", \"receives_from\": [" #from "], \"members\": [0, 1]}], "              \
+    "\"stacks\": [{\"by\": \"gdb\", \"stack\": [\"#0  0x12 in main (x=1) at w.c:7\"]}]}"
+    EXPECT("\n 0 waits in window_free of window 3 at w.c:7 main for 1"
+           "\n 1 waits in window_free of window 4 at w.c:7 main for 0"
+           "\n deadlock: rank 0 waits for rank 1, which waits for rank 0",
+           FREE(3, 1), FREE(4, 0));
 }
 
 static void test_messages(void **state)
@@ -75,6 +84,13 @@ static void test_messages(void **state)
            "\n deadlock: rank 0 waits for rank 1, which waits for rank 0",
            "{\"waits\": [{\"text\": \"recv of 8 bytes from rank 1\", \"receives_from\": [1]}]}",
            "{\"waits\": [{\"text\": \"recv of 8 bytes from rank 0\", \"receives_from\": [0]}]}");
+    EXPECT("\n 0 waits in recv of 8 bytes from rank 1, called at w.c:7 main",
+           "{\"waits\": [{\"text\": \"recv of 8 bytes from rank 1\"}], \"stacks\": [{\"by\": "
+           "\"gdb\", \"stack\": [\"#0  0x12 in main (x=1) at w.c:7\"]}]}");
+    EXPECT("\n 0 waits in send of 8 bytes to rank 1, called at t.py:3",
+           "{\"waits\": [{\"text\": \"send of 8 bytes to rank 1, called at t.py:3\", \"place\": "
+           "\"t.py:3\"}], \"stacks\": [{\"by\": \"gdb\", \"stack\": [\"#0  0x12 in main (x=1) at "
+           "w.c:7\"]}]}");
 }
 
 /* Equal stacks are one line, whatever their addresses are. */
