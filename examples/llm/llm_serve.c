@@ -16,7 +16,7 @@
 enum {
     EXIT_LOST = 1,
     EXIT_USAGE = 2,
-    QUEUE_DEFAULT = 8,
+    QUEUE_DEFAULT = 64,
     SLOTS_DEFAULT = 4,
     QUEUE_LIMIT = 4096,
     CONTEXT_LIMIT = 1 << 20,
@@ -38,7 +38,7 @@ static const char serve_help[] =
     "  --host ADDRESS  where rank 0 listens (default 127.0.0.1: this host alone; there\n"
     "                  is no password, so put a proxy in front of any other)\n"
     "  --port N        (default 8080; 0: any free one)\n"
-    "  --queue N       how many requests may wait for a slot (default 8)\n"
+    "  --queue N       how many requests may wait for a slot (default 64)\n"
     "  --slots N       how many are answered at a time (default 4, at most 64)\n"
     "  --context N     tokens of prompt and answer together (default: what the model\n"
     "                  was trained for, at most 4096); memory grows with it and --slots\n";

@@ -158,6 +158,7 @@ check_match '"message":"the server is stopping"' "$T/cut" "a stream that is cut 
 check_no_match DONE "$T/cut" "and does not look complete"
 no_survivors "nothing is left of it" "$MARK"
 check "it starts again on the same port" serve_start -n 2 -- --model "$T/tiny.gguf"
+check_match '"queue_max":64,' "$T/health" "unless it is told otherwise, 64 may wait"
 check_error 2 "cannot listen on port $PORT of 127.0.0.1: Address already in use; choose" \
     "a second one on its port is refused" \
     "$MLAUNCH" -n 2 -- "$LLM" serve --model "$T/tiny.gguf" --port "$PORT"
