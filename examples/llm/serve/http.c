@@ -2,6 +2,8 @@
 #include "http.h"
 
 #include "../steps/monotonic.h"
+#include "http_connection.h"
+#include "http_head.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -21,41 +23,26 @@
 
 enum { LOOK_MS = 100, BACKLOG = 512, SEND_ROOM = 64 << 10 };
 
-/* A connection; the reference to its bufferevent is ours, so that it outlives evhttp's. */
-struct http_connection {
-    struct bufferevent *bev;
-    int64_t since_ms; /* when it was made, or its last request was answered */
-    bool has_request;
-};
-
 struct http {
     struct evhttp *evhttp;
     struct evconnlistener *listener; /* evhttp's, once it is bound */
     struct event *look;
     http_on_request *on_request;
+    http_on_refused *on_refused;
     void *arg;
     bool is_stopped, is_loopback;
     char name[256]; /* `host`, as it was given */
     uint32_t count;
-    struct http_connection connections[HTTP_CONNECTIONS_MOST + 1];
+    struct http_connection *connections[HTTP_CONNECTIONS_MOST + 1];
 };
-
-/* evhttp takes its callbacks off a connection that it frees. */
-static bool connection_is_freed(const struct http_connection *c)
-{
-    bufferevent_event_cb on_event;
-
-    bufferevent_getcb(c->bev, NULL, NULL, &on_event, NULL);
-    return !on_event;
-}
 
 /* The last reference may still take the socket's old number out of epoll. So this is done before a
  * new connection, which may have the same number, is put into it: in http_on_connection. */
 static void connections_forget(struct http *h)
 {
     for (uint32_t i = 0; i < h->count;) {
-        if (connection_is_freed(&h->connections[i])) {
-            bufferevent_decref(h->connections[i].bev);
+        if (http_connection_is_gone(h->connections[i])) {
+            http_connection_free(h->connections[i]);
             h->connections[i] = h->connections[--h->count];
         } else {
             i++;
@@ -63,13 +50,27 @@ static void connections_forget(struct http *h)
     }
 }
 
-/* A request that comes byte by byte never meets evhttp's own time limit. */
-static void connection_limit(struct http_connection *c, int64_t now_ms)
+/* The one that gives way to a new one. A client that sends its request at once is never that one
+ * for long, so nobody can shut it out by connections that they hold. NULL: none does. */
+static struct http_connection *connection_first_out(const struct http *h)
 {
-    int fd = bufferevent_getfd(c->bev);
+    int64_t now_ms = monotonic_ms(), longest = HTTP_FRESH_MS - 1;
+    struct http_connection *first = NULL;
 
-    if (!c->has_request && now_ms - c->since_ms > HTTP_REQUEST_S * 1000 && fd >= 0)
-        shutdown(fd, SHUT_RDWR); /* evhttp reads its end, and frees it */
+    for (uint32_t i = 0; i < h->count; i++) {
+        int64_t silent_ms = http_connection_silent_ms(h->connections[i], now_ms);
+
+        if (silent_ms > longest) {
+            longest = silent_ms;
+            first = h->connections[i];
+        }
+    }
+    return first;
+}
+
+static bool has_room(const struct http *h)
+{
+    return h->count < HTTP_CONNECTIONS_MOST || connection_first_out(h);
 }
 
 static void http_look(evutil_socket_t fd, short what, void *arg)
@@ -81,25 +82,35 @@ static void http_look(evutil_socket_t fd, short what, void *arg)
     (void)what;
     connections_forget(h);
     for (uint32_t i = 0; i < h->count; i++)
-        connection_limit(&h->connections[i], now_ms);
-    if (!h->is_stopped && h->count < HTTP_CONNECTIONS_MOST)
+        if (http_connection_is_late(h->connections[i], now_ms))
+            http_connection_end(h->connections[i]);
+    connections_forget(h);
+    if (!h->is_stopped && has_room(h))
         evconnlistener_enable(h->listener);
 }
 
-/* evhttp asks for a bufferevent for each connection that it has accepted. */
+/* evhttp asks for a bufferevent for each connection that it has accepted. There is always a place:
+ * it accepts none while there is no room. */
 static struct bufferevent *http_on_connection(struct event_base *base, void *arg)
 {
     struct http *h = arg;
     struct bufferevent *bev = bufferevent_socket_new(base, -1, 0);
+    struct http_connection *first;
 
     if (!bev)
         return NULL;
     connections_forget(h);
-    if (h->count <= HTTP_CONNECTIONS_MOST) {
-        bufferevent_incref(bev);
-        h->connections[h->count++] = (struct http_connection){bev, monotonic_ms(), false};
+    while (h->count >= HTTP_CONNECTIONS_MOST && (first = connection_first_out(h))) {
+        http_connection_end(first);
+        connections_forget(h);
     }
-    if (h->count >= HTTP_CONNECTIONS_MOST)
+    if (h->count <= HTTP_CONNECTIONS_MOST) {
+        struct http_connection *c = http_connection_new(bev, h->on_refused, h->arg);
+
+        if (c)
+            h->connections[h->count++] = c;
+    }
+    if (!has_room(h))
         evconnlistener_disable(h->listener);
     return bev;
 }
@@ -110,8 +121,8 @@ static struct http_connection *connection_find(struct http *h, struct evhttp_req
     struct bufferevent *bev = of ? evhttp_connection_get_bufferevent(of) : NULL;
 
     for (uint32_t i = 0; i < h->count; i++) {
-        if (h->connections[i].bev == bev)
-            return &h->connections[i];
+        if (http_connection_bev(h->connections[i]) == bev)
+            return h->connections[i];
     }
     return NULL;
 }
@@ -120,10 +131,8 @@ static void request_on_complete(struct evhttp_request *request, void *arg)
 {
     struct http_connection *c = connection_find(arg, request);
 
-    if (c) {
-        c->has_request = false;
-        c->since_ms = monotonic_ms();
-    }
+    if (c)
+        http_connection_answer(c);
 }
 
 /* TCP_NODELAY: a token is a small message, and the next one must not wait for its acknowledgement.
@@ -135,9 +144,11 @@ static void http_on_evhttp_request(struct evhttp_request *request, void *arg)
     int on = 1, send_room = SEND_ROOM;
 
     if (c) {
-        c->has_request = true;
-        setsockopt(bufferevent_getfd(c->bev), IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-        setsockopt(bufferevent_getfd(c->bev), SOL_SOCKET, SO_SNDBUF, &send_room, sizeof(send_room));
+        int fd = bufferevent_getfd(http_connection_bev(c));
+
+        http_connection_ask(c);
+        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+        setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &send_room, sizeof(send_room));
         evhttp_request_set_on_complete_cb(request, request_on_complete, h);
     }
     h->on_request(request, h->arg);
@@ -178,7 +189,7 @@ static int listen_at(const char *host, uint16_t port, char *error, size_t size)
 static void evhttp_limit(struct evhttp *evhttp)
 {
     evhttp_set_max_body_size(evhttp, HTTP_BODY_MOST);
-    evhttp_set_max_headers_size(evhttp, HTTP_HEADERS_MOST);
+    evhttp_set_max_headers_size(evhttp, HTTP_HEAD_MOST);
     evhttp_set_timeout(evhttp, HTTP_IDLE_S);
     /* What has no route gets our 404 or 405, and not evhttp's 501. */
     evhttp_set_allowed_methods(evhttp, EVHTTP_REQ_GET | EVHTTP_REQ_POST | EVHTTP_REQ_HEAD |
@@ -238,7 +249,8 @@ bool http_is_host(const struct http *h, struct evhttp_request *request)
 }
 
 struct http *http_open(struct event_base *base, const char *host, uint16_t port,
-                       http_on_request *on_request, void *arg, char *error, size_t size)
+                       http_on_request *on_request, http_on_refused *on_refused, void *arg,
+                       char *error, size_t size)
 {
     struct timeval often = {0, LOOK_MS * 1000L};
     struct http *h = calloc(1, sizeof(*h));
@@ -252,6 +264,7 @@ struct http *http_open(struct event_base *base, const char *host, uint16_t port,
     snprintf(h->name, sizeof(h->name), "%s", host);
     h->is_loopback = is_bound_to_loopback(fd);
     h->on_request = on_request;
+    h->on_refused = on_refused;
     h->arg = arg;
     h->evhttp = evhttp_new(base);
     h->look = event_new(base, -1, EV_PERSIST, http_look, h);
@@ -306,7 +319,7 @@ bool http_is_flushed(struct http *h)
 {
     connections_forget(h);
     for (uint32_t i = 0; i < h->count; i++) {
-        if (evbuffer_get_length(bufferevent_get_output(h->connections[i].bev)))
+        if (evbuffer_get_length(bufferevent_get_output(http_connection_bev(h->connections[i]))))
             return false;
     }
     return true;

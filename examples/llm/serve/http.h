@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * http.h: the listening socket and its connections, on libevent's evhttp, with the limits that it
- * lacks: how many connections there may be, and how long one may take to say what it wants.
+ * lacks: how many connections there may be, and whose gives way to a new one.
  *
  * Everything here is for the loop's thread.
  */
 #ifndef LLM_SERVE_HTTP_H
 #define LLM_SERVE_HTTP_H
+
+#include "http_connection.h"
 
 #include <event2/event.h>
 #include <event2/http.h>
@@ -15,11 +17,10 @@
 #include <stdint.h>
 
 enum {
-    HTTP_CONNECTIONS_MOST = 256, /* more wait in the kernel until one of these ends */
-    HTTP_BODY_MOST = 4 << 20,    /* bytes */
-    HTTP_HEADERS_MOST = 16 << 10,
-    HTTP_IDLE_S = 30,    /* a connection without progress is closed */
-    HTTP_REQUEST_S = 60, /* and one whose request has not come whole by then */
+    /* One more pushes out the one that has been without a whole request for longest, if that is
+     * HTTP_FRESH_MS. While all have one, more wait in the kernel. */
+    HTTP_CONNECTIONS_MOST = 256,
+    HTTP_FRESH_MS = 250,
 };
 
 struct http;
@@ -29,7 +30,8 @@ typedef void http_on_request(struct evhttp_request *request, void *arg);
 
 /* Listens. host: an address or a name; port 0: any. NULL: `error` has a sentence. */
 struct http *http_open(struct event_base *base, const char *host, uint16_t port,
-                       http_on_request *on_request, void *arg, char *error, size_t size);
+                       http_on_request *on_request, http_on_refused *on_refused, void *arg,
+                       char *error, size_t size);
 uint16_t http_port(const struct http *h);
 /* True if the request names this server. On loopback its Host must be localhost, a loopback address
  * or `host`: a page of another site whose name leads to 127.0.0.1 (DNS rebinding) has its own. */

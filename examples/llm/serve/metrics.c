@@ -8,7 +8,8 @@
 
 enum { PAGE_ROOM = 16 << 10 }; /* a page has some 5,000 bytes */
 
-static const int codes[METRICS_CODES] = {200, 400, 404, 405, 413, 415, 429, 500, 503};
+static const int codes[METRICS_CODES] = {200, 400, 401, 404, 405, 411, 413,
+                                         415, 421, 429, 431, 500, 501, 503};
 
 /* Seconds; the last one is followed by +Inf. */
 static const double bounds[HISTOGRAM_BOUNDS] = {0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1,
@@ -52,8 +53,10 @@ static void histogram_print(FILE *to, const char *name, const char *help, const 
 
 static void counters_print(FILE *to, const struct metrics *m)
 {
-    fprintf(to, "# HELP llm_requests_total Answers to completion requests, by HTTP status.\n"
-                "# TYPE llm_requests_total counter\n");
+    fprintf(to,
+            "# HELP llm_requests_total Answers to completion requests, and to requests that are "
+            "none, by HTTP status.\n"
+            "# TYPE llm_requests_total counter\n");
     for (int i = 0; i < METRICS_CODES; i++)
         fprintf(to, "llm_requests_total{code=\"%d\"} %" PRIu64 "\n", codes[i], m->answers[i]);
     number_print(to, "llm_requests_left_total", "counter",

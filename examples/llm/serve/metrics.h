@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-enum { HISTOGRAM_BOUNDS = 14, METRICS_CODES = 9 };
+enum { HISTOGRAM_BOUNDS = 14, METRICS_CODES = 14 };
 
 struct histogram {
     uint64_t counts[HISTOGRAM_BOUNDS + 1]; /* each without those below */
@@ -16,7 +16,7 @@ struct histogram {
 };
 
 struct metrics {
-    uint64_t answers[METRICS_CODES]; /* by HTTP status, of completions */
+    uint64_t answers[METRICS_CODES]; /* by HTTP status */
     uint64_t left;                   /* whose client went before the end */
     uint64_t prompt_tokens, reused_tokens, answer_tokens;
     struct histogram first_token_s; /* from the request to the first token */

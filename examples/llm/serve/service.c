@@ -93,6 +93,13 @@ static void service_on_request(struct evhttp_request *request, void *arg)
     routes_request(&s->facts, request);
 }
 
+static void service_on_refused(int status, void *arg)
+{
+    struct service *s = arg;
+
+    metrics_answered(&s->facts.metrics, status);
+}
+
 /* "/models/Qwen3-0.6B-Q8_0.gguf": Qwen3-0.6B-Q8_0 */
 static char *model_name(const char *path)
 {
@@ -161,7 +168,8 @@ static int service_open(struct service *s, const struct service_config *config, 
     f->model = s->model = model_name(config->path);
     if (!s->model || service_events(s))
         return -1;
-    f->http = http_open(s->base, config->host, config->port, service_on_request, s, error, size);
+    f->http = http_open(s->base, config->host, config->port, service_on_request, service_on_refused,
+                        s, error, size);
     if (!f->http)
         return -1;
     snprintf(error, size, "out of memory or threads");
