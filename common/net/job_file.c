@@ -144,7 +144,7 @@ static int files_exchange(const char *one, const char *other)
 }
 
 /* The file gets its name last, so that it is never seen incomplete. */
-static int write_file(const char *dir, const char *name, const char *text, struct fault *why)
+int job_file_put(const char *dir, const char *name, const char *text, struct fault *why)
 {
     char path[PATH_MAX], temporary[PATH_MAX];
     size_t size = strlen(text), done = 0;
@@ -236,56 +236,68 @@ static int read_file(const char *dir, const char *name, char *out, size_t limit,
     return rc ? rc : read_all(fd, path, out, limit, why);
 }
 
+json_t *job_file_object(const struct job_file *j)
+{
+    json_t *object = json_object();
+
+    for (int i = 0; i < MEMBERS; i++) {
+        if (json_object_set_new(object, members[i].name, get_member(j, &members[i]))) {
+            json_decref(object);
+            return NULL;
+        }
+    }
+    return object;
+}
+
 int job_file_write(const char *dir, const struct job_file *j, const uint8_t secret[AUTH_SECRET],
                    struct fault *why)
 {
     char text[SECRET_TEXT];
-    json_t *object = json_object();
-    char *dump = NULL;
+    json_t *object = job_file_object(j);
+    char *dump = object ? json_dumps(object, JSON_INDENT(2)) : NULL;
     int rc;
 
-    for (int i = 0; i < MEMBERS; i++) {
-        if (json_object_set_new(object, members[i].name, get_member(j, &members[i])))
-            goto memory;
-    }
-    dump = json_dumps(object, JSON_INDENT(2));
+    json_decref(object);
     if (!dump)
-        goto memory;
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
     hex_write(text, secret, AUTH_SECRET);
-    rc = write_file(dir, "secret", text, why);
+    rc = job_file_put(dir, "secret", text, why);
     explicit_bzero(text, sizeof(text));
     if (!rc)
-        rc = write_file(dir, "job.json", dump, why);
+        rc = job_file_put(dir, "job.json", dump, why);
     free(dump);
-    json_decref(object);
     return rc;
-memory:
-    json_decref(object);
-    return fault_set(why, ML_ERR_MEMORY, "out of memory");
 }
 
-int job_file_parse(const char *name, const char *text, struct job_file *out, struct fault *why)
+int job_file_take(const char *name, const json_t *object, struct job_file *out, struct fault *why)
 {
     struct job_file j = {0};
-    json_error_t error;
-    json_t *object = parsed_json(text, strlen(text), 0, &error);
-    int rc = 0;
 
-    if (!json_is_object(object))
-        rc = fault_set(why, ML_ERR_SYSTEM, "%.220s is malformed: %s", name,
-                       object ? "not an object" : error.text);
-    for (int i = 0; i < MEMBERS && !rc; i++) {
+    for (int i = 0; i < MEMBERS; i++) {
         const json_t *value = json_object_get(object, members[i].name);
 
         if (!value && strcmp(members[i].name, "name") == 0)
             continue; /* builds before there were names */
         if (!set_member(&j, &members[i], value))
-            rc = fault_set(why, ML_ERR_SYSTEM, "%.220s: \"%s\" is missing or malformed", name,
-                           members[i].name);
+            return fault_set(why, ML_ERR_SYSTEM, "%.220s: \"%s\" is missing or malformed", name,
+                             members[i].name);
     }
+    *out = j;
+    return 0;
+}
+
+int job_file_parse(const char *name, const char *text, struct job_file *out, struct fault *why)
+{
+    json_error_t error;
+    json_t *object = parsed_json(text, strlen(text), 0, &error);
+    int rc;
+
+    if (json_is_object(object))
+        rc = job_file_take(name, object, out, why);
+    else
+        rc = fault_set(why, ML_ERR_SYSTEM, "%.220s is malformed: %s", name,
+                       object ? "not an object" : error.text);
     json_decref(object);
-    if (!rc)
-        *out = j;
     return rc;
 }
 

@@ -56,6 +56,9 @@ int job_file_write(const char *dir, const struct job_file *j, const uint8_t secr
 int job_file_read(const char *dir, struct job_file *out, uint8_t secret[AUTH_SECRET],
                   struct fault *why);
 
+/* Writes another file of the directory, in the same way. */
+int job_file_put(const char *dir, const char *name, const char *text, struct fault *why);
+
 /* Reads another file of the directory, which holds JSON; *out is the caller's. ML_ERR_SYSTEM if it
  * is missing, malformed, no regular file or longer than `limit`. */
 int job_file_json(json_t **out, const char *dir, const char *name, size_t limit, struct fault *why);
@@ -66,5 +69,10 @@ int job_file_look(int dir_fd, struct job_file *out, struct fault *why);
 
 /* Parses the text of a job.json; `name` is the file's name, for sentences. */
 int job_file_parse(const char *name, const char *text, struct job_file *out, struct fault *why);
+
+/* The members as a JSON object, the caller's; NULL: out of memory. And back from an object, which
+ * may have others besides. */
+json_t *job_file_object(const struct job_file *j);
+int job_file_take(const char *name, const json_t *object, struct job_file *out, struct fault *why);
 
 #endif

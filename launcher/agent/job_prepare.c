@@ -10,7 +10,6 @@
 #include "launcher/agent/host/guard.h"
 #include "launcher/agent/host/lost_device_linux.h"
 #include "launcher/agent/host/own_address.h"
-#include "launcher/agent/host/pid_domain_linux.h"
 #include "launcher/agent/host/working_directory.h"
 #include "launcher/agent/job_report.h"
 #include "launcher/agent/queries/job_name.h"
@@ -20,6 +19,7 @@
 #include "launcher/agent/rank_mpi.h"
 #include "launcher/agent/rank_output.h"
 #include "launcher/agent/rank_pty.h"
+#include "launcher/base/machine/pid_domain_linux.h"
 #include "launcher/base/process/install_path.h"
 #include "launcher/wire/protocol/agent_protocol.h"
 

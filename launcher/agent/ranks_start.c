@@ -8,7 +8,6 @@
 #include "launcher/agent/agent.h"
 #include "launcher/agent/coordinator_session.h"
 #include "launcher/agent/host/lost_device_linux.h"
-#include "launcher/agent/host/process_linux.h"
 #include "launcher/agent/job_prepare.h"
 #include "launcher/agent/job_report.h"
 #include "launcher/agent/rank/framework_variables.h"
@@ -20,6 +19,7 @@
 #include "launcher/agent/ranks_stop.h"
 #include "launcher/agent/reap.h"
 #include "launcher/base/loader/libc_need.h"
+#include "launcher/base/machine/process_linux.h"
 #include "launcher/wire/protocol/agent_protocol.h"
 
 #include <errno.h>

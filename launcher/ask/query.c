@@ -15,15 +15,17 @@ struct query_run {
     const struct query_rounds *rounds;
     struct query_answer *answers;
     int *answered; /* rounds, by each host */
-    int count, timeout_ms;
+    int count;
+    struct query_limits limits;
     struct event *deadline; /* for the host that was asked last */
+    struct event *guests_deadline;
     bool is_over;
 };
 
 static json_t *question_make(void *arg, int host, int round)
 {
     struct query_run *q = arg;
-    const struct timeval limit = {q->timeout_ms / 1000, q->timeout_ms % 1000 * 1000};
+    const struct timeval limit = {q->limits.timeout_ms / 1000, q->limits.timeout_ms % 1000 * 1000};
 
     evtimer_add(q->deadline, &limit);
     return q->rounds->question(q->rounds->arg, host, round);
@@ -80,13 +82,32 @@ static void on_deadline(evutil_socket_t fd, short what, void *arg)
     }
 }
 
+static void on_guests_deadline(evutil_socket_t fd, short what, void *arg)
+{
+    struct query_run *q = arg;
+    char text[64];
+
+    (void)fd, (void)what;
+    snprintf(text, sizeof(text), "it has not answered within %d s", q->limits.guests_ms / 1000);
+    for (int i = q->count - q->limits.guests; i < q->count; i++) {
+        const struct session_agent *a = agent_session_agent(q->session, i);
+
+        if (a->channel && !a->has_ended && q->answered[i] < q->rounds->count)
+            agent_channel_fail(a->channel, text);
+    }
+}
+
 static void hosts_ask(struct query_run *q, const struct host_list *hosts)
 {
     const struct query_rounds rounds = {q->rounds->count, q->rounds->goes_on, question_make,
                                         answer_take, q};
 
+    const struct timeval limit = {q->limits.guests_ms / 1000, q->limits.guests_ms % 1000 * 1000};
+
     for (int i = 0; i < q->count; i++)
         q->answers[i].host = &hosts->hosts[i];
+    if (q->limits.guests)
+        evtimer_add(q->guests_deadline, &limit);
     for (int i = 0; i < q->count; i++)
         agent_session_reach(q->session, i, &hosts->hosts[i]);
     agent_session_ask_rounds(q->session, &rounds);
@@ -105,9 +126,10 @@ static int query_open(struct query_run *q, const struct channel_config *config, 
 
     q->base = event_base_new();
     q->deadline = q->base ? evtimer_new(q->base, on_deadline, q) : NULL;
+    q->guests_deadline = q->base ? evtimer_new(q->base, on_guests_deadline, q) : NULL;
     q->answers = calloc((size_t)q->count, sizeof(*q->answers));
     q->answered = calloc((size_t)q->count, sizeof(*q->answered));
-    if (!q->deadline || !q->answers || !q->answered)
+    if (!q->deadline || !q->guests_deadline || !q->answers || !q->answered)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     return agent_session_open(&q->session, q->base, q->count, config, &events, why);
 }
@@ -117,6 +139,8 @@ static void query_close(struct query_run *q)
     agent_session_close(q->session);
     if (q->deadline)
         event_free(q->deadline);
+    if (q->guests_deadline)
+        event_free(q->guests_deadline);
     if (q->base)
         event_base_free(q->base);
     free(q->answered);
@@ -124,9 +148,9 @@ static void query_close(struct query_run *q)
 
 int query_run(struct query_answer **out, const struct host_list *hosts,
               const struct channel_config *config, const struct query_rounds *rounds,
-              int timeout_ms, struct fault *why)
+              const struct query_limits *limits, struct fault *why)
 {
-    struct query_run q = {.rounds = rounds, .count = hosts->count, .timeout_ms = timeout_ms};
+    struct query_run q = {.rounds = rounds, .count = hosts->count, .limits = *limits};
     void (*before)(int) = signal(SIGPIPE, SIG_IGN);
     int rc = query_open(&q, config, why);
 

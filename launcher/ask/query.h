@@ -20,13 +20,19 @@ struct query_answer {
     char error[768];  /* why it failed, a sentence */
 };
 
+/* How long hosts are waited for. */
+struct query_limits {
+    int timeout_ms; /* for a host's answer, once it is reached */
+    int guests;     /* that many hosts at the end of the list have, all together, … */
+    int guests_ms;  /* … so long to be reached and to answer */
+};
+
 /* Asks all of `hosts`; *out has an answer for each, in their order, and is freed with query_free().
- * A host that cannot be reached also has an answer: its `error`. Each host has at most `timeout_ms`
- * to answer once it is reached. Blocks until all have answered or failed; call it with no other
- * event loop running. ML_ERR_MEMORY. */
+ * A host that cannot be reached also has an answer: its `error`. Blocks until all have answered or
+ * failed; call it with no other event loop running. ML_ERR_MEMORY. */
 int query_run(struct query_answer **out, const struct host_list *hosts,
               const struct channel_config *config, const struct query_rounds *rounds,
-              int timeout_ms, struct fault *why);
+              const struct query_limits *limits, struct fault *why);
 void query_free(struct query_answer *answers, int count); /* takes NULL */
 
 #endif

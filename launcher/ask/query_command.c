@@ -6,6 +6,7 @@
 #include "common/status.h"
 #include "common/text/text_json.h"
 #include "common/text/utf8.h"
+#include "launcher/ask/register_hosts.h"
 #include "launcher/base/process/install_path.h"
 #include "launcher/base/text/string_list.h"
 #include "launcher/input/options/options_load.h"
@@ -21,6 +22,9 @@
 static const char *const shared[] = {"hosts",          "hostfile",      "ssh-config", "agent",
                                      "agent-launcher", "agent-command", "config",     "profile",
                                      "verbose",        "quiet",         NULL};
+
+/* A user who has not named hosts waits for them no longer. */
+enum { GUESTS_MS = 2000 };
 
 /* Takes the JOB among the words. */
 static int job_take(struct query_command *c, struct fault *why)
@@ -52,18 +56,21 @@ static void spares_settle(struct options *o)
 /* Makes a plan that uses every host, so that the agents are started as those of a job. */
 static int hosts_find(struct query_command *c, struct fault *why)
 {
-    int rc;
+    int named, rc;
 
     spares_settle(c->options);
-
     c->plan = calloc(1, sizeof(*c->plan));
     if (!c->plan)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     c->plan->options = c->options;
-    rc = plan_hosts_find(&c->plan->list, c->options, environ, why);
+    if (c->asks_guests)
+        rc = register_hosts_find(&c->plan->list, &named, c->options, &c->here, c->job, why);
+    else
+        rc = plan_hosts_find(&c->plan->list, c->options, environ, why);
     if (rc)
         return rc;
     c->hosts = c->plan->list;
+    c->guests = c->asks_guests ? c->hosts->count - named : 0;
     c->plan->hosts = calloc((size_t)c->hosts->count, sizeof(*c->plan->hosts));
     if (!c->plan->hosts)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
@@ -95,12 +102,15 @@ int query_command_open(struct query_command *c, int argc, char *const *argv, str
     c->json = query_command_flag(c, "json");
     c->verbose = c->options->verbose;
     log_open("mlaunch", (enum log_level)(LOG_WARN + c->verbose));
-    return hosts_find(c, why);
+    if (c->knows_register)
+        rc = job_register_list(&c->here, "/tmp", why);
+    return rc ? rc : hosts_find(c, why);
 }
 
 void query_command_close(struct query_command *c)
 {
     query_free(c->answers, c->hosts ? c->hosts->count : 0);
+    job_register_list_clear(&c->here);
     free(c->chosen_job);
     command_line_clear(&c->line);
     plan_destroy(c->plan);
@@ -125,12 +135,13 @@ int query_command_channel(struct query_channel *out, const struct options *o, co
 int query_command_ask_rounds(struct query_command *c, const struct query_rounds *rounds,
                              struct fault *why)
 {
+    const struct query_limits limits = {c->timeout_ms, c->guests, GUESTS_MS};
     struct query_channel channel;
     int rc = query_command_channel(&channel, c->options, c->plan, why);
 
     channel.config.with_copier = c->with_copier;
     if (!rc)
-        rc = query_run(&c->answers, c->hosts, &channel.config, rounds, c->timeout_ms, why);
+        rc = query_run(&c->answers, c->hosts, &channel.config, rounds, &limits, why);
     return rc;
 }
 
@@ -275,6 +286,10 @@ int query_command_report_failed(const struct query_command *c)
     for (int i = 0; i < c->hosts->count; i++) {
         if (c->answers[i].said)
             continue;
+        if (i >= c->hosts->count - c->guests) { /* the job is known here all the same */
+            log_warn("host %s: %s", c->answers[i].host->name, c->answers[i].error);
+            continue;
+        }
         failed++;
         log_error("host %s: %s", c->answers[i].host->name, c->answers[i].error);
     }

@@ -7,6 +7,7 @@
 #define LAUNCHER_ASK_QUERY_COMMAND_H
 
 #include "launcher/ask/query.h"
+#include "launcher/base/machine/job_register.h"
 #include "launcher/input/options/command_line.h"
 
 #include <limits.h>
@@ -19,6 +20,8 @@ struct query_command {
     bool with_copier;     /* the hosts need mlaunch-copier too */
     const char *lists[3]; /* the answer's members that are lists of objects; ends with NULL */
     const char *word;     /* a member that is a string, or NULL */
+    bool knows_register;  /* reads which mlaunch processes run on this machine */
+    bool asks_guests;     /* … and asks their hosts too, if the user has named none */
     json_t *more;         /* what --json prints beside the answers, the caller's; or NULL */
 
     /* Filled in by query_command_open. */
@@ -31,6 +34,8 @@ struct query_command {
     struct options *options;
     struct plan *plan;             /* has nothing but the hosts and how to start their agents */
     const struct host_list *hosts; /* the plan's */
+    int guests; /* how many hosts, at the end of the list, are those of jobs of `here` alone */
+    struct register_list here; /* with knows_register; of all jobs, also of ended ones */
 
     /* Filled in by query_command_ask_rounds; one for each host. */
     struct query_answer *answers;
@@ -75,7 +80,7 @@ const char *query_command_flag(const struct query_command *c, const char *name);
 /* Prints all answers as JSON to standard output. */
 void query_command_print_json(const struct query_command *c);
 
-/* Reports each host that failed, and returns how many did. */
+/* Reports each host that failed, and returns how many did; a guest does not count. */
 int query_command_report_failed(const struct query_command *c);
 
 /* The subcommands, each in a file of its name; struct subcommand says what they take and return. */

@@ -84,13 +84,14 @@ int attach_find(struct attach_place *out, const struct plan *p, const struct opt
     const struct query_rounds rounds = {
         .count = 1, .question = question_make, .take = answer_take, .arg = &w};
     struct query_answer *answers = NULL;
+    const struct query_limits limits = {.timeout_ms = TIMEOUT_MS};
     struct query_channel channel;
     int count = p->list->count, host = 0;
     int rc = query_command_channel(&channel, o, p, why);
 
     *out = (struct attach_place){0};
     if (!rc)
-        rc = query_run(&answers, p->list, &channel.config, &rounds, TIMEOUT_MS, why);
+        rc = query_run(&answers, p->list, &channel.config, &rounds, &limits, why);
     if (rc)
         return rc;
     while (host < count && strcmp(object_field_text(answers[host].said, "found"), "rank") != 0)

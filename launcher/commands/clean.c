@@ -48,6 +48,32 @@ static void removed_print(const char *host, json_t *one, bool dry_run)
                                  : " has been removed");
 }
 
+/* What becomes of the entries here of mlaunch processes that were killed. */
+static json_t *entries_sweep(const struct query_command *c, int *left)
+{
+    json_t *removed = json_array();
+
+    for (size_t i = 0; i < c->here.count; i++) {
+        const struct register_found *f = &c->here.found[i];
+        int err;
+
+        if (f->lives || !job_register_is_asked(f, c->job))
+            continue;
+        err = is_dry_run(c) ? 0 : job_register_forget(f);
+        if (err) {
+            ++*left;
+            log_error("%s is left: %s", f->path, strerror(err));
+            continue;
+        }
+        json_array_append_new(removed, text_json(f->path));
+        if (!c->json && c->verbose >= 0)
+            printable_print("%s %s: the mlaunch of job %s is gone\n", f->path,
+                            is_dry_run(c) ? "would be removed" : "has been removed",
+                            f->entry.file.job);
+    }
+    return removed;
+}
+
 /* What becomes of the logs here, of jobs that have ended. */
 struct log_sweep {
     const struct query_command *c;
@@ -95,9 +121,8 @@ static void logs_sweep(struct log_sweep *s)
 }
 
 /* Prints what was removed and reports what could not be. Returns how many things are left. */
-static int outcome_report(const struct query_command *c, const struct log_sweep *logs)
+static int outcome_report(const struct query_command *c, int removed, int left)
 {
-    int left = logs->left, removed = (int)json_array_size(logs->removed);
     char text[1024];
     json_t *one;
     size_t k;
@@ -132,12 +157,15 @@ static int clean_conclude(const struct query_command *c)
     int unreached = query_command_report_failed(c), left;
     struct query_command with_logs = *c;
     struct log_sweep logs = {.c = c};
+    json_t *entries;
 
+    entries = entries_sweep(c, &logs.left);
     logs_sweep(&logs);
-    with_logs.more = json_pack("{so}", "logs", logs.removed);
+    with_logs.more = json_pack("{so so}", "logs", logs.removed, "launchers", entries);
     if (c->json)
         query_command_print_json(&with_logs);
-    left = outcome_report(c, &logs);
+    left = outcome_report(c, (int)(json_array_size(logs.removed) + json_array_size(entries)),
+                          logs.left);
     json_decref(with_logs.more);
     return unreached ? STATUS_OURS : left ? STATUS_LEFT : 0;
 }
@@ -165,12 +193,15 @@ int clean_run(int argc, char **argv)
                  "usage: mlaunch clean [OPTIONS] [JOB]\n\n"
                  "Ends and removes on the given hosts what is left of your dead jobs, or of one\n"
                  "with that id or --name: processes, shared memory, control groups, job\n"
-                 "directories, half copies of agents; and logs of detached jobs that are too\n"
-                 "many or too big. Live jobs are never touched.",
+                 "directories, half copies of agents; here also logs of detached jobs that are "
+                 "too\n"
+                 "many or too big, and what a killed mlaunch has left. Live jobs are never\n"
+                 "touched.",
              .own = flags,
              .hints = hints,
              .words_most = 1},
         .timeout_ms = TIMEOUT_MS,
+        .knows_register = true,
         .lists = {"removed", "left"}};
 
     return query_command_main(&c, argc, argv, clean_question, clean_conclude);

@@ -4,15 +4,20 @@
 #include "common/status.h"
 #include "common/text/object_field.h"
 #include "common/text/printable.h"
+#include "common/text/text_json.h"
 #include "launcher/ask/query_command.h"
+#include "launcher/ask/register_hosts.h"
 #include "launcher/base/text/amount.h"
 #include "launcher/base/text/text_table.h"
 #include "launcher/run/stacks/hang_report.h"
 #include "launcher/run/stacks/stack_view.h"
 
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 enum { STATUS_NOT_THERE = 1, TIMEOUT_MS = 60000, CELL = AMOUNT };
 
@@ -43,6 +48,88 @@ static void add_job(struct text_table *t, const char *host, json_t *job, bool ha
                                  cpu,
                                  memory,
                                  command,
+                                 NULL};
+
+    text_table_add(t, cells + !has_names);
+}
+
+static bool is_live(const json_t *job)
+{
+    const char *state = json_string_value(json_object_get(job, "state"));
+
+    return state && (strcmp(state, "live") == 0 || strcmp(state, "stopped") == 0);
+}
+
+/* Whether an mlaunch of this machine is one that is asked about. */
+static bool is_shown_here(const struct query_command *c, const struct register_found *f)
+{
+    return f->lives && job_register_is_asked(f, c->job) &&
+           register_hosts_has(c->hosts, c->options, f);
+}
+
+/* Whether a host has said that the job lives there. */
+static bool is_shown_live(const struct query_command *c, const struct register_found *f)
+{
+    json_t *job;
+    size_t k;
+
+    for (int i = 0; i < c->hosts->count; i++) {
+        json_array_foreach(json_object_get(c->answers[i].said, "jobs"), k, job)
+        {
+            if (is_live(job) && strcmp(object_field_text(job, "job"), f->entry.file.job) == 0)
+                return true;
+        }
+    }
+    return false;
+}
+
+static int64_t entry_age(const struct register_found *f)
+{
+    int64_t age_s = time(NULL) - f->entry.file.started_at;
+
+    return age_s > 0 ? age_s : 0;
+}
+
+/* The hosts' names, as far as there is room: "a,b,…". */
+static void entry_hosts(const struct register_found *f, char *out, size_t size)
+{
+    size_t used = 0, i;
+    json_t *one;
+
+    out[0] = '\0';
+    json_array_foreach(f->entry.hosts, i, one)
+    {
+        const char *name = object_field_text(one, "name");
+
+        if (used + strlen(name) + sizeof(",...") > size) {
+            snprintf(out + used, size - used, "%s...", used ? "," : "");
+            return;
+        }
+        used += (size_t)snprintf(out + used, size - used, "%s%s", used ? "," : "", name);
+    }
+}
+
+/* The line of a job of which no host has said anything. */
+static void add_entry(struct text_table *t, const struct register_found *f, bool has_names)
+{
+    const struct passwd *user = getpwuid(geteuid());
+    char age[CELL], ranks[CELL], state[REGISTER_STATE_TEXT], hosts[64], number[16];
+
+    amount_age(age, entry_age(f));
+    snprintf(ranks, sizeof(ranks), "-/%d", f->entry.file.size);
+    snprintf(number, sizeof(number), "%u", (unsigned)geteuid());
+    register_entry_state(&f->entry, state);
+    entry_hosts(f, hosts, sizeof(hosts));
+    const char *const cells[] = {f->entry.file.name,
+                                 f->entry.file.job,
+                                 user ? user->pw_name : number,
+                                 age,
+                                 hosts,
+                                 ranks,
+                                 state,
+                                 "-",
+                                 "-",
+                                 f->entry.file.command,
                                  NULL};
 
     text_table_add(t, cells + !has_names);
@@ -274,10 +361,15 @@ static bool names_are_there(const struct query_command *c)
                 return true;
         }
     }
+    for (size_t i = 0; i < c->here.count; i++) {
+        if (is_shown_here(c, &c->here.found[i]) && *c->here.found[i].entry.file.name)
+            return true;
+    }
     return false;
 }
 
-/* Prints all jobs, a line for each host of each. Returns the number of lines. */
+/* Prints all jobs, a line for each host of each; jobs without one there, by what is known of them
+ * here. Returns the number of lines. */
 static int jobs_print(const struct query_command *c)
 {
     bool has_names = names_are_there(c);
@@ -293,6 +385,12 @@ static int jobs_print(const struct query_command *c)
             if (!is_shown(c, job))
                 continue;
             add_job(t, c->answers[i].host->name, job, has_names);
+            shown++;
+        }
+    }
+    for (size_t i = 0; i < c->here.count && t; i++) {
+        if (is_shown_here(c, &c->here.found[i]) && !is_shown_live(c, &c->here.found[i])) {
+            add_entry(t, &c->here.found[i], has_names);
             shown++;
         }
     }
@@ -339,10 +437,36 @@ static int orphans_print(const struct query_command *c)
     return shown;
 }
 
+/* The mlaunch processes of this machine whose jobs are asked about. */
+static json_t *launchers_list(const struct query_command *c)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < c->here.count; i++) {
+        const struct register_found *f = &c->here.found[i];
+        const struct register_entry *e = &f->entry;
+        json_t *one;
+
+        if (!is_shown_here(c, f))
+            continue;
+        one = json_pack("{ss ss sI ss si si si sI sI}", "job", e->file.job, "job_name",
+                        e->file.name, "pid", (json_int_t)e->file.agent_pid, "state",
+                        register_entry_state_word(e->state), "restart", e->restart, "restarts",
+                        e->restarts, "size", e->file.size, "started_at",
+                        (json_int_t)e->file.started_at, "age_s", (json_int_t)entry_age(f));
+        json_object_set_new(one, "command", text_json(e->file.command));
+        json_object_set(one, "hosts", e->hosts);
+        json_array_append_new(list, one);
+    }
+    return list;
+}
+
 /* Prints the answers as JSON, without the jobs that are not shown. Returns how many jobs are. */
 static int json_print(const struct query_command *c)
 {
-    int shown = 0;
+    json_t *launchers = launchers_list(c);
+    struct query_command more = *c;
+    int shown = (int)json_array_size(launchers);
 
     for (int i = 0; i < c->hosts->count; i++) {
         json_t *jobs = json_object_get(c->answers[i].said, "jobs");
@@ -353,7 +477,9 @@ static int json_print(const struct query_command *c)
         }
         shown += (int)json_array_size(jobs);
     }
-    query_command_print_json(c);
+    more.more = json_pack("{so}", "launchers", launchers);
+    query_command_print_json(&more);
+    json_decref(more.more);
     return shown;
 }
 
@@ -378,13 +504,6 @@ static int ps_conclude(const struct query_command *c)
     if (!shown && !c->json && c->verbose >= 0)
         puts("no jobs");
     return 0;
-}
-
-static bool is_live(const json_t *job)
-{
-    const char *state = json_string_value(json_object_get(job, "state"));
-
-    return state && (strcmp(state, "live") == 0 || strcmp(state, "stopped") == 0);
 }
 
 /* Makes the only live job on the hosts the one that is asked about. */
@@ -446,6 +565,8 @@ int ps_run(int argc, char **argv)
              .hints = hints,
              .words_most = 1},
         .timeout_ms = TIMEOUT_MS,
+        .knows_register = true,
+        .asks_guests = true,
         .lists = {"jobs", "orphans"}};
 
     return query_command_main(&c, argc, argv, ps_question, ps_conclude);

@@ -136,7 +136,7 @@ if [ -n "${user_live:-}" ]; then
         "find '/tmp/mlaunch-$INSIDE_USER' -mindepth 1 -maxdepth 1 | sort"
     check "his own clean" as_ordinary env HOME=/tmp "$MLAUNCH" clean
     check_output 1 "… removes his dead one" sh -c \
-        "find '/tmp/mlaunch-$INSIDE_USER' -mindepth 1 -maxdepth 1 | wc -l"
+        "find '/tmp/mlaunch-$INSIDE_USER' -mindepth 1 -maxdepth 1 -type d | wc -l"
     check "… and not his live one" kill -0 "$user_live"
     must kill -TERM "$user_live"
     wait "$user_live"

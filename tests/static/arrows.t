@@ -73,6 +73,7 @@ room coordinator
 room $b/text
 room $b/process
 room $b/loader
+room $b/machine $b/process
 
 room $i/options $b/text
 room $i/hosts $b/text
@@ -89,10 +90,10 @@ room $r/record $i/plan
 room $r/stdio $b/text $b/process $i/plan $w/protocol
 room $r/round $b/text $i/values $i/plan $w/protocol $w/channel $r/stacks $r/rdma_topology \
     $r/record $r/stdio
-room $r/job $b/text $b/process $i/values $i/plan $w/protocol $w/channel $r/record $r/stdio \
-    $r/round
+room $r/job $b/text $b/process $b/machine $i/values $i/plan $w/protocol $w/channel $r/record \
+    $r/stdio $r/round
 
-room $l/ask $b/text $b/process $i/options $i/hosts $i/plan $w/protocol $w/channel
+room $l/ask $b/text $b/process $b/machine $i/options $i/hosts $i/plan $w/protocol $w/channel
 
 room $c/draw $b/text $r/rdma_topology
 room $c/batch $b/text $i/options
@@ -113,15 +114,15 @@ room $t/bench/measure $t/bench/command
 room $t/bench/pair $b/text $t/bench/command $t/bench/measure
 room $t/bench/program $b/text $t/bench/command $t/bench/measure $t/bench/pair
 
-room $a/host
-room $a/stack $a/host
+room $a/host $b/machine
+room $a/stack $b/machine
 room $a/facts $b/text $b/process $a/host
 room $a/rank $b/text $b/loader $w/protocol $a/host
 room $a/mpi $b/text $b/process $b/loader $w/protocol
-room $a/queries $b/text $b/process $a/host $a/stack $a/facts
+room $a/queries $b/text $b/process $b/machine $a/host $a/stack $a/facts
 room $a/children $b/process $w/protocol $a/queries
-room $a coordinator $b/process $b/loader/libc_need.h $w/protocol $a/host $a/rank $a/mpi \
-    $a/queries $a/children
+room $a coordinator $b/process $b/loader/libc_need.h $b/machine $w/protocol $a/host $a/rank \
+    $a/mpi $a/queries $a/children
 
 header $l/pmix $w/protocol/pmix_protocol.h "the frames between it and the agent"
 room $l/pmix

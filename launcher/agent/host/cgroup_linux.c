@@ -187,7 +187,7 @@ bool cgroup_job_dir(pid_t pid, const char *base, char *out, size_t size)
     /* The innermost group wins, because a rank may have started a job of its own. */
     for (char *part; (part = strrchr(path, '/')); *part = '\0') {
         const char *name = part + 1;
-        size_t user = job_directory_user_length(name);
+        size_t user = user_directory_length(name);
 
         if (user && name[user] == '-')
             return snprintf(out, size, "%s/%.*s/%s", base, (int)user, name, name + user + 1) <

@@ -8,7 +8,7 @@
 #ifndef LAUNCHER_AGENT_HOST_DESCENDANTS_LINUX_H
 #define LAUNCHER_AGENT_HOST_DESCENDANTS_LINUX_H
 
-#include "launcher/agent/host/process_linux.h"
+#include "launcher/base/machine/process_linux.h"
 
 /* Finds living descendants (no zombies) in one pass over /proc and, unless `job_dir` is NULL,
  * processes with that mark. Leaves out this process and `except`, the agent's other process. The

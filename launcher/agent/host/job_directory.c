@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/agent/host/job_directory.h"
 
+#include "launcher/base/machine/user_directory.h"
+
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
@@ -15,57 +17,16 @@
 enum {
     TRIES = 20,
     REMOVE_DESCRIPTORS = 16,
-    SUFFIX = 6, /* characters that mkdtemp() chooses */
 };
-
-size_t job_directory_user_length(const char *name)
-{
-    static const char alphanumeric[] = "0123456789abcdefghijklmnopqrstuvwxyz"
-                                       "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
-    size_t prefix = strlen("mlaunch-"), length;
-
-    if (strncmp(name, "mlaunch-", prefix) != 0 || !isdigit((unsigned char)name[prefix]))
-        return 0;
-    length = prefix + strspn(name + prefix, "0123456789");
-    if (name[length] == '.' && strspn(name + length + 1, alphanumeric) == SUFFIX)
-        length += 1 + SUFFIX;
-    return length;
-}
-
-/* Whether it is a directory that is safe for secrets. */
-static bool parent_is_safe(const char *path)
-{
-    struct stat st;
-
-    return lstat(path, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == geteuid() &&
-           (st.st_mode & 077) == 0;
-}
-
-/* Makes the user's directory if it is missing. Another user may have taken its name, and only that
- * user or root could remove what has it, so this agent then makes one with a random name. */
-static int parent_make(char path[JOB_DIRECTORY_PATH], const char *base, struct fault *why)
-{
-    snprintf(path, JOB_DIRECTORY_PATH, "%s/mlaunch-%u", base, (unsigned)geteuid());
-    if (mkdir(path, 0700) == 0)
-        return 0;
-    if (errno == EEXIST) {
-        if (parent_is_safe(path))
-            return 0;
-        snprintf(path, JOB_DIRECTORY_PATH, "%s/mlaunch-%u.XXXXXX", base, (unsigned)geteuid());
-        if (mkdtemp(path))
-            return 0;
-    }
-    return fault_os(why, ML_ERR_SYSTEM, errno, "cannot make %s", path);
-}
 
 int job_directory_create(char path[JOB_DIRECTORY_PATH], const char *base, const char *job, int host,
                          struct fault *why)
 {
-    char parent[JOB_DIRECTORY_PATH];
+    char parent[USER_DIRECTORY_PATH];
 
     /* Repeated, because another agent that ends may remove the user's directory in between. */
     for (int i = 0; i < TRIES; i++) {
-        int rc = parent_make(parent, base, why), err;
+        int rc = user_directory_make(parent, base, why), err;
 
         if (rc)
             return rc;

@@ -1,26 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * job_directory.h: /tmp/mlaunch-UID/JOB.HOST.XXXXXX, one for each agent, with the files that ranks
- * and `mlaunch ps` read. It is always in /tmp, whatever $TMPDIR is, so that ps finds it. The random
- * suffix distinguishes agents whose hosts share a /tmp. Where mlaunch-UID is anything but a
- * directory of the user's that is closed to others, the agent makes its own beside it,
- * mlaunch-UID.XXXXXX: another user who takes the first name cannot know the second.
+ * job_directory.h: JOB.HOST.XXXXXX in the user's directory (user_directory.h), one for each agent,
+ * with the files that ranks and `mlaunch ps` read. The random suffix distinguishes agents whose
+ * hosts share a /tmp.
  * MLAUNCH_JOB_DIR=<its path> in a process's environment marks the process as this agent's.
  */
 #ifndef LAUNCHER_AGENT_HOST_JOB_DIRECTORY_H
 #define LAUNCHER_AGENT_HOST_JOB_DIRECTORY_H
 
 #include "common/fault.h"
+#include "launcher/base/machine/user_directory.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
-enum { JOB_DIRECTORY_PATH = 192 }; /* bytes for the longest path, terminated */
-
-/* The length of "mlaunch-UID" or "mlaunch-UID.XXXXXX", with which `name` begins; 0: it begins with
- * neither. */
-size_t job_directory_user_length(const char *name);
+enum { JOB_DIRECTORY_PATH = USER_DIRECTORY_PATH }; /* bytes for the longest path, terminated */
 
 /* Makes the directory (0700), and the user's one above it. `base` is "/tmp" (in tests another).
  * ML_ERR_SYSTEM: one of them cannot be made. */

@@ -3,7 +3,7 @@
 #ifndef LAUNCHER_AGENT_HOST_SIGNAL_TARGET_LINUX_H
 #define LAUNCHER_AGENT_HOST_SIGNAL_TARGET_LINUX_H
 
-#include "launcher/agent/host/process_linux.h"
+#include "launcher/base/machine/process_linux.h"
 
 /* From the process `rank` down its only children, the first that has a handler for the signal: so a
  * shell that waits for the program is passed by, and the program's own workers are spared. `rank`

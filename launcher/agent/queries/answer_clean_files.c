@@ -194,7 +194,7 @@ static void group_sweep(const char *path, const char *name, void *arg)
 {
     const struct sweep *w = arg;
     char dir[JOB_DIRECTORY_PATH], job[AUTH_JOB];
-    size_t user = job_directory_user_length(name);
+    size_t user = user_directory_length(name);
 
     if (name[user] != '-' ||
         snprintf(dir, sizeof(dir), "%s/%.*s/%s", w->query->base, (int)user, name,

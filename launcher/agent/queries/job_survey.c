@@ -3,7 +3,7 @@
 
 #include "common/text/number.h"
 #include "launcher/agent/host/cgroup_linux.h"
-#include "launcher/agent/host/pid_domain_linux.h"
+#include "launcher/base/machine/pid_domain_linux.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -140,7 +140,7 @@ static int jobs_find(struct job_survey *s, const char *base, struct fault *why)
         return fault_os(why, ML_ERR_SYSTEM, errno, "cannot look into %s", base);
     while (!rc && (entry = readdir(dir))) {
         const char *name = entry->d_name;
-        size_t length = job_directory_user_length(name);
+        size_t length = user_directory_length(name);
 
         if (length && !name[length] &&
             snprintf(parent, sizeof(parent), "%s/%s", base, name) < (int)sizeof(parent))

@@ -13,7 +13,7 @@
 
 #include "common/net/job_file.h"
 #include "launcher/agent/host/job_directory.h"
-#include "launcher/agent/host/process_linux.h"
+#include "launcher/base/machine/process_linux.h"
 
 enum job_survey_state {
     JOB_SURVEY_LIVE,

@@ -7,7 +7,7 @@
 #ifndef LAUNCHER_AGENT_STACK_STACK_LINUX_H
 #define LAUNCHER_AGENT_STACK_STACK_LINUX_H
 
-#include "launcher/agent/host/process_linux.h"
+#include "launcher/base/machine/process_linux.h"
 
 #include <jansson.h>
 

@@ -3,7 +3,7 @@
 
 #include "common/clock.h"
 #include "common/text/text_json.h"
-#include "launcher/agent/host/process_linux.h"
+#include "launcher/base/machine/process_linux.h"
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -11,6 +11,7 @@
 #include "launcher/base/process/mpir.h"
 #include "launcher/input/plan/plan_spares.h"
 #include "launcher/run/job/chaos_clock.h"
+#include "launcher/run/job/job_presence.h"
 #include "launcher/run/job/restarts.h"
 #include "launcher/run/job/signals.h"
 #include "launcher/run/record/recording.h"
@@ -50,6 +51,8 @@ struct job {
     struct job_config config;
     struct event_base *base;
     struct events_file *events;
+    struct job_presence *presence;
+    int restart; /* the run's number, from 0 */
     struct output *output;
     struct rank_summary *summary; /* NULL: none is asked for */
     struct recording *recording;  /* NULL: none is asked for */
@@ -128,6 +131,7 @@ static void job_stop(struct job *j, enum stop_cause cause, int signal)
 
     if (j->cause == STOP_NONE)
         j->cause = cause;
+    job_presence_set(j->presence, REGISTER_ENDING, j->restart);
     if (cause == STOP_SIGNAL || cause == STOP_SLURM || cause == STOP_TIMEOUT)
         event_add(j->reader_check, &reader_check);
     if (j->round)
@@ -368,6 +372,7 @@ static void on_round_started(void *arg)
     struct job *j = arg;
 
     j->has_run = true;
+    job_presence_set(j->presence, REGISTER_RUNNING, j->restart);
     ranks_show(j);
     chaos_begin(j);
     if (j->config.on_started)
@@ -451,6 +456,8 @@ static int job_run_once(struct job *j, const struct job_round_config *config,
         log_error("%s", why.text);
         return -1;
     }
+    /* While the agents start, so that the job starts as early as without it. */
+    job_presence_set(j->presence, j->restart ? REGISTER_RESTARTING : REGISTER_STARTING, j->restart);
     while (!j->round_ended)
         event_base_loop(j->base, EVLOOP_ONCE);
     job_drain(j);
@@ -551,7 +558,8 @@ static int job_run_all(struct job *j)
         }
         if (!restarts_take(&restarts, result.ran_ms, result.host_failed, &pause_ms))
             break;
-        config.restart = restarts.count;
+        config.restart = j->restart = restarts.count;
+        job_presence_set(j->presence, REGISTER_RESTARTING, j->restart);
         plan_spares_renew(j->plan);
         restart_say(j, &restarts, pause_ms);
         output_restart(j->output);
@@ -570,7 +578,9 @@ static int job_open(struct job *j, struct fault *why)
     j->base = event_base_new();
     if (!j->base)
         return fault_set(why, ML_ERR_SYSTEM, "cannot make an event loop");
-    rc = events_file_open(&j->events, j->plan->options->events, j->plan->job.name, why);
+    rc = job_presence_open(&j->presence, j->base, j->plan, j->id, why);
+    if (!rc)
+        rc = events_file_open(&j->events, j->plan->options->events, j->plan->job.name, why);
     if (!rc)
         rc = recording_open(&j->recording, j->plan, why);
     if (!rc && j->plan->pty)
@@ -615,6 +625,7 @@ static void job_close(struct job *j)
     bool is_lost = j->output && !output_is_idle(j->output);
     size_t size = is_lost ? output_waiting(j->output) : 0;
 
+    job_presence_close(j->presence);
     signals_close(j->signals);
     input_close(j->input);
     output_close(j->output);

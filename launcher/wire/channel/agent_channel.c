@@ -233,6 +233,8 @@ void agent_channel_fail(struct agent_channel *a, const char *text)
 {
     if (channel_is_open(a))
         frame_stream_fail(a->frames, text);
+    else
+        channel_end(a, text);
 }
 
 void agent_channel_cut(struct agent_channel *a, const char *text)

@@ -54,7 +54,7 @@ void agent_channel_shut(struct agent_channel *a);
 void agent_channel_check_silence(struct agent_channel *a, const char *advice);
 void agent_channel_reset_silence(struct agent_channel *a); /* starts the clock anew */
 
-/* Ends the channel from this side, with the reason `text`: the agent breaks the protocol. */
+/* Ends the channel from this side, with the reason `text`, also one that is not open yet. */
 void agent_channel_fail(struct agent_channel *a, const char *text);
 /* The same for both sides, in the middle of whatever they say: the agent reads end of file. */
 void agent_channel_cut(struct agent_channel *a, const char *text);

@@ -102,7 +102,7 @@ static void taken(const char *user)
     *strrchr(parent, '/') = '\0';
     assert_int_equal(strncmp(parent, user, strlen(user)), 0);
     assert_int_equal(parent[strlen(user)], '.');
-    assert_int_equal(job_directory_user_length(strrchr(parent, '/') + 1),
+    assert_int_equal(user_directory_length(strrchr(parent, '/') + 1),
                      strlen(strrchr(parent, '/') + 1));
     assert_int_equal(lstat(parent, &st), 0);
     assert_int_equal(st.st_mode & 07777, 0700);
@@ -155,7 +155,7 @@ static void knows_the_names_of_user_directories(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-        assert_int_equal(job_directory_user_length(cases[i].name), cases[i].length);
+        assert_int_equal(user_directory_length(cases[i].name), cases[i].length);
 }
 
 static int setup(void **state)

@@ -3,7 +3,7 @@
  * whose agent is gone does, as long as it has its directory. */
 #include "launcher/agent/queries/job_survey.h"
 
-#include "launcher/agent/host/pid_domain_linux.h"
+#include "launcher/base/machine/pid_domain_linux.h"
 
 #include <setjmp.h>
 #include <signal.h>

@@ -2,8 +2,8 @@
 /* pid_domain_linux.h: where a job's pids are valid: a machine since its last boot, and a pid
  * namespace. A job directory may be seen from another domain: from another container, or after a
  * reboot. */
-#ifndef LAUNCHER_AGENT_HOST_PID_DOMAIN_LINUX_H
-#define LAUNCHER_AGENT_HOST_PID_DOMAIN_LINUX_H
+#ifndef LAUNCHER_BASE_MACHINE_PID_DOMAIN_LINUX_H
+#define LAUNCHER_BASE_MACHINE_PID_DOMAIN_LINUX_H
 
 #include "common/net/job_file.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/agent/host/pid_domain_linux.h"
+#include "launcher/base/machine/pid_domain_linux.h"
 
 #include <stdio.h>
 #include <string.h>

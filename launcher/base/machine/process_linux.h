@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* process_linux.h: processes as /proc shows them: their state, user and environment. */
-#ifndef LAUNCHER_AGENT_HOST_PROCESS_LINUX_H
-#define LAUNCHER_AGENT_HOST_PROCESS_LINUX_H
+#ifndef LAUNCHER_BASE_MACHINE_PROCESS_LINUX_H
+#define LAUNCHER_BASE_MACHINE_PROCESS_LINUX_H
 
 #include "common/fault.h"
 

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: MIT */
+#include "launcher/base/machine/job_register.h"
+
+#include "common/clock.h"
+#include "common/log.h"
+#include "launcher/base/machine/pid_domain_linux.h"
+#include "launcher/base/machine/process_linux.h"
+#include "launcher/base/process/pidfd_linux.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    TRIES = 20,
+    ENTRY_LIMIT = 32 << 20, /* bytes; 65,536 hosts with long names take less */
+    LOOK_MS = 50,
+};
+
+static const char prefix[] = "run.";
+
+void job_register_describe(struct register_entry *e)
+{
+    struct process self = {0};
+
+    process_read(&self, getpid());
+    e->file.agent_pid = getpid();
+    e->file.agent_start_time = self.start_time;
+    e->file.started_at = time(NULL);
+    pid_domain_write(&e->file);
+}
+
+/* Where an entry is already, or else the user's directory. */
+static int directory_choose(char directory[USER_DIRECTORY_PATH], const struct job_register *r,
+                            const char *base, struct fault *why)
+{
+    if (!r->path[0])
+        return user_directory_make(directory, base, why);
+    snprintf(directory, USER_DIRECTORY_PATH, "%s", r->path);
+    *strrchr(directory, '/') = '\0';
+    return 0;
+}
+
+int job_register_write(struct job_register *r, const char *base, const struct register_entry *e,
+                       struct fault *why)
+{
+    char directory[USER_DIRECTORY_PATH], name[sizeof(prefix) + AUTH_JOB];
+    char *text = register_entry_text(e);
+    int rc = text ? ML_ERR_SYSTEM : fault_set(why, ML_ERR_MEMORY, "out of memory");
+
+    snprintf(name, sizeof(name), "%s%s", prefix, e->file.job);
+    /* Repeated, because an agent that ends may remove the user's directory in between. */
+    for (int i = 0; i < TRIES && text && rc; i++) {
+        rc = directory_choose(directory, r, base, why);
+        if (rc)
+            break;
+        rc = job_file_put(directory, name, text, why);
+        if (rc && (r->path[0] || access(directory, F_OK) == 0)) {
+            rmdir(directory); /* it may have been made just now */
+            break;
+        }
+    }
+    free(text);
+    if (!rc && snprintf(r->path, sizeof(r->path), "%s/%s", directory, name) >= (int)sizeof(r->path))
+        r->path[0] = '\0';
+    return rc;
+}
+
+/* The user's directory above the file, if that was the last in it. */
+static void parent_remove(const char *path)
+{
+    char parent[USER_DIRECTORY_PATH];
+
+    snprintf(parent, sizeof(parent), "%s", path);
+    *strrchr(parent, '/') = '\0';
+    rmdir(parent);
+}
+
+void job_register_remove(struct job_register *r)
+{
+    if (!r->path[0])
+        return;
+    unlink(r->path);
+    parent_remove(r->path);
+    r->path[0] = '\0';
+}
+
+/* Whether its pid is that of the process which wrote the entry, and that runs. */
+static bool is_alive(const struct register_entry *e)
+{
+    struct process p;
+    uid_t user;
+
+    return process_read(&p, (pid_t)e->file.agent_pid) && !p.has_ended &&
+           p.start_time == e->file.agent_start_time && process_user(p.pid, &user) &&
+           user == geteuid();
+}
+
+static int found_add(struct register_list *l, struct register_found *one, struct fault *why)
+{
+    struct register_found *more = realloc(l->found, (l->count + 1) * sizeof(*more));
+
+    if (!more) {
+        register_entry_clear(&one->entry);
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    }
+    l->found = more;
+    l->found[l->count++] = *one;
+    return 0;
+}
+
+/* Reads one file. What is left aside is a reason to say so, not to fail. */
+static int file_add(struct register_list *l, int directory_fd, const char *directory,
+                    const char *name, const struct job_file *here, struct fault *why)
+{
+    struct register_found one = {0};
+    enum pid_domain domain;
+    json_t *object = NULL;
+    struct fault bad;
+    struct stat st;
+    int rc;
+
+    if (snprintf(one.path, sizeof(one.path), "%s/%s", directory, name) >= (int)sizeof(one.path) ||
+        fstatat(directory_fd, name, &st, AT_SYMLINK_NOFOLLOW))
+        return 0; /* it has just been removed */
+    if (!S_ISREG(st.st_mode) || st.st_uid != geteuid() || (st.st_mode & 077)) {
+        log_info("%s is left aside: it is not a file of yours that is closed to others", one.path);
+        return 0;
+    }
+    rc = job_file_json(&object, directory, name, ENTRY_LIMIT, &bad);
+    if (!rc)
+        rc = register_entry_take(&one.entry, one.path, object, &bad);
+    if (!rc && strcmp(one.entry.file.job, name + strlen(prefix)) != 0) {
+        rc = fault_set(&bad, ML_ERR_SYSTEM, "it is of another job");
+        register_entry_clear(&one.entry);
+    }
+    json_decref(object);
+    if (rc) {
+        if (access(one.path, F_OK) == 0)
+            log_info("%s is left aside: %s", one.path, bad.text);
+        return 0;
+    }
+    domain = pid_domain_compare(&one.entry.file, here);
+    if (domain == PID_DOMAIN_ELSEWHERE) {
+        log_info("%s is left aside: its mlaunch runs in another container or on another machine",
+                 one.path);
+        register_entry_clear(&one.entry);
+        return 0;
+    }
+    one.lives = domain == PID_DOMAIN_HERE && is_alive(&one.entry);
+    return found_add(l, &one, why);
+}
+
+/* Adds the entries of one directory, if nobody else can have written to it. */
+static int directory_add(struct register_list *l, const char *path, const struct job_file *here,
+                         struct fault *why)
+{
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), rc = 0;
+    struct dirent *entry;
+    struct stat st;
+    DIR *dir;
+
+    if (fd < 0)
+        return 0;
+    if (fstat(fd, &st) || st.st_uid != geteuid() || (st.st_mode & 077) || !(dir = fdopendir(fd))) {
+        log_info("%s is left aside: it is not a directory of yours that is closed to others", path);
+        close(fd);
+        return 0;
+    }
+    while (!rc && (entry = readdir(dir))) {
+        const char *name = entry->d_name;
+
+        if (strncmp(name, prefix, strlen(prefix)) == 0 && !strchr(name + strlen(prefix), '.'))
+            rc = file_add(l, fd, path, name, here, why);
+    }
+    closedir(dir);
+    return rc;
+}
+
+static int compare_found(const void *a, const void *b)
+{
+    const struct job_file *x = &((const struct register_found *)a)->entry.file,
+                          *y = &((const struct register_found *)b)->entry.file;
+
+    return x->started_at != y->started_at ? (x->started_at > y->started_at ? 1 : -1)
+                                          : strcmp(x->job, y->job);
+}
+
+int job_register_list(struct register_list *out, const char *base, struct fault *why)
+{
+    char own[32], path[USER_DIRECTORY_PATH];
+    DIR *dir = opendir(base);
+    struct job_file here = {0};
+    struct dirent *entry;
+    int rc = 0;
+
+    *out = (struct register_list){0};
+    pid_domain_write(&here);
+    snprintf(own, sizeof(own), "mlaunch-%u", (unsigned)geteuid());
+    while (!rc && dir && (entry = readdir(dir))) {
+        const char *name = entry->d_name;
+        size_t length = user_directory_length(name), mine = strlen(own);
+
+        if (length && !name[length] && strncmp(name, own, mine) == 0 &&
+            (!name[mine] || name[mine] == '.') &&
+            snprintf(path, sizeof(path), "%s/%s", base, name) < (int)sizeof(path))
+            rc = directory_add(out, path, &here, why);
+    }
+    if (dir)
+        closedir(dir);
+    if (rc)
+        job_register_list_clear(out);
+    else if (out->count)
+        qsort(out->found, out->count, sizeof(*out->found), compare_found);
+    return rc;
+}
+
+void job_register_list_clear(struct register_list *l)
+{
+    for (size_t i = 0; i < l->count; i++)
+        register_entry_clear(&l->found[i].entry);
+    free(l->found);
+    *l = (struct register_list){0};
+}
+
+bool job_register_is_asked(const struct register_found *f, const char *job)
+{
+    return !*job || strcmp(f->entry.file.job, job) == 0 || strcmp(f->entry.file.name, job) == 0;
+}
+
+int job_register_signal(const struct register_found *f, int signal)
+{
+    struct process p;
+
+    if (!is_alive(&f->entry) || !process_read(&p, (pid_t)f->entry.file.agent_pid) ||
+        p.start_time != f->entry.file.agent_start_time)
+        return -1;
+    process_signal(&p, signal); /* by a pidfd, after another look at who has the pid */
+    return 0;
+}
+
+bool job_register_await(const struct register_found *f, int ms)
+{
+    int64_t deadline_ms = clock_ms() + ms;
+    struct pollfd end = {.fd = pidfd_linux_open((pid_t)f->entry.file.agent_pid), .events = POLLIN};
+
+    while (is_alive(&f->entry) && clock_left_ms(deadline_ms) > 0) {
+        int left = clock_left_ms(deadline_ms);
+
+        /* Without pidfds the process is looked at now and then. */
+        poll(&end, 1, end.fd < 0 && left > LOOK_MS ? LOOK_MS : left);
+    }
+    if (end.fd >= 0)
+        close(end.fd);
+    return !is_alive(&f->entry);
+}
+
+int job_register_forget(const struct register_found *f)
+{
+    int err = unlink(f->path) && errno != ENOENT ? errno : 0;
+
+    parent_remove(f->path);
+    return err;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * user_directory.h: /tmp/mlaunch-UID, which holds what the user's agents and mlaunch processes on
+ * this machine keep while they run. It is always in /tmp, whatever $TMPDIR is, so that ps finds it.
+ * Where that name is anything but a directory of the user's that is closed to others, there is
+ * one beside it, mlaunch-UID.XXXXXX: another user who takes the first name cannot know the second.
+ */
+#ifndef LAUNCHER_BASE_MACHINE_USER_DIRECTORY_H
+#define LAUNCHER_BASE_MACHINE_USER_DIRECTORY_H
+
+#include "common/fault.h"
+
+#include <stddef.h>
+
+enum { USER_DIRECTORY_PATH = 192 }; /* bytes for the longest path, terminated */
+
+/* The length of "mlaunch-UID" or "mlaunch-UID.XXXXXX", with which `name` begins; 0: it begins with
+ * neither. */
+size_t user_directory_length(const char *name);
+
+/* Makes the directory (0700) if it is missing. `base` is "/tmp" (in tests another). It is removed
+ * with rmdir(), by whoever takes the last thing out of it, so that it may be gone a moment later.
+ * ML_ERR_SYSTEM. */
+int user_directory_make(char path[USER_DIRECTORY_PATH], const char *base, struct fault *why);
+
+#endif

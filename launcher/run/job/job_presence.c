@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT */
+#include "launcher/run/job/job_presence.h"
+
+#include "common/log.h"
+#include "common/text/text_json.h"
+#include "launcher/base/machine/job_register.h"
+#include "launcher/run/round/job_spec_encode.h"
+
+#include <event2/event.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A job that is shorter than this writes its entry once. */
+enum { LATER_MS = 100 };
+
+struct job_presence {
+    const struct plan *plan;
+    const char *id;
+    struct job_register place;
+    struct register_entry entry; /* hosts is NULL until it is written for the first time */
+    struct event *later;
+};
+
+static json_t *hosts_list(const struct plan *p)
+{
+    json_t *list = json_array();
+
+    for (int i = 0; i < p->host_count + p->spare_count; i++) {
+        const struct host *h = plan_host(p, i);
+        json_t *one = json_object();
+
+        json_object_set_new(one, "name", text_json(h->name));
+        json_object_set_new(one, "user", text_json(h->user ? h->user : ""));
+        json_object_set_new(one, "port", json_integer(h->port));
+        json_array_append_new(list, one);
+    }
+    return list;
+}
+
+/* How the agents were reached: whoever asks about the job may be in another directory. */
+static json_t *reach_describe(const struct options *o)
+{
+    char config[PATH_MAX];
+    json_t *reach = json_object();
+
+    if (!o->ssh_config || !realpath(o->ssh_config, config))
+        config[0] = '\0';
+    json_object_set_new(reach, "ssh_config", text_json(config));
+    json_object_set_new(reach, "agent", text_json(o->agent ? o->agent : ""));
+    json_object_set_new(reach, "agent_command",
+                        text_json(o->agent_command ? o->agent_command : ""));
+    return reach;
+}
+
+static void entry_fill(struct job_presence *p)
+{
+    const struct plan *plan = p->plan;
+    struct job_file *f = &p->entry.file;
+
+    job_register_describe(&p->entry);
+    f->hosts = plan->host_count;
+    f->size = plan->size;
+    f->grace_ms = plan->job.grace_ms;
+    snprintf(f->job, sizeof(f->job), "%s", p->id);
+    snprintf(f->name, sizeof(f->name), "%s", plan->job.name ? plan->job.name : "");
+    snprintf(f->backend, sizeof(f->backend), "%s", plan->backend);
+    job_spec_encode_command_line(f->command, sizeof(f->command), plan);
+    p->entry.restarts = plan->job.restarts;
+    p->entry.hosts = hosts_list(plan);
+    p->entry.reach = reach_describe(plan->options);
+}
+
+static void on_later(evutil_socket_t fd, short what, void *arg)
+{
+    struct job_presence *p = arg;
+    struct fault why;
+
+    (void)fd, (void)what;
+    if (p->place.path[0] && job_register_write(&p->place, "/tmp", &p->entry, &why))
+        log_debug("%s", why.text);
+}
+
+int job_presence_open(struct job_presence **out, struct event_base *base, const struct plan *plan,
+                      const char *id, struct fault *why)
+{
+    struct job_presence *p = calloc(1, sizeof(*p));
+
+    if (p) {
+        *p = (struct job_presence){.plan = plan, .id = id};
+        p->later = evtimer_new(base, on_later, p);
+    }
+    if (!p || !p->later) {
+        job_presence_close(p);
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    }
+    *out = p;
+    return 0;
+}
+
+void job_presence_close(struct job_presence *p)
+{
+    if (!p)
+        return;
+    job_register_remove(&p->place);
+    register_entry_clear(&p->entry);
+    if (p->later)
+        event_free(p->later);
+    free(p);
+}
+
+void job_presence_set(struct job_presence *p, enum register_state state, int restart)
+{
+    static const struct timeval later = {.tv_usec = LATER_MS * 1000};
+    struct fault why;
+
+    if (p->entry.hosts && p->entry.state == REGISTER_ENDING)
+        return; /* whatever comes, it ends */
+    p->entry.state = state;
+    p->entry.restart = restart;
+    if (p->entry.hosts) {
+        evtimer_add(p->later, &later);
+        return;
+    }
+    entry_fill(p);
+    if (job_register_write(&p->place, "/tmp", &p->entry, &why))
+        log_warn("%s; mlaunch ps and kill here find this job only where its agents are", why.text);
+}

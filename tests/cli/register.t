@@ -1,0 +1,74 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# The register of running mlaunch processes: ps lists a job that is between two runs, clean removes
+# what a killed mlaunch has left, damaged entries are left aside, and a job runs without its entry
+# where none can be written.
+TEST_TIER=quick
+. "${0%/*}/../lib/test.sh"
+. "${0%/*}/job.sh"
+
+NAME=test-register-$$
+USER_DIR=/tmp/mlaunch-$(id -u)
+
+# launcher EXPRESSION: Python's, over `one`, what ps says of the mlaunch of the job $NAME.
+launcher() {
+    "$MLAUNCH" ps --json "$NAME" | python3 -c '
+import json, sys
+one = json.load(sys.stdin)["launchers"][0]
+print(eval(sys.argv[1]))' "$1"
+}
+launcher_end() { kill "$1" 2> /dev/null; }
+# crash_loop: a job in the background that begins again and again; its id is in $ID.
+crash_loop() {
+    ID=$("${JOB[@]}" --detach -q --name "$NAME" --restarts 1000 -- sh -c 'exit 3')
+    PID=$(launcher 'one["pid"]')
+    at_exit launcher_end "$PID"
+    # A pause of 8 s, in which nothing of the job runs.
+    wait_for 'grep -q "in [48] s" "$XDG_STATE_HOME/mlaunch/logs/$ID.$NAME.log"'
+}
+
+crash_loop
+wait_for '"$MLAUNCH" ps | grep -q "restarting"'
+check "ps lists a job between two runs" "$MLAUNCH" ps
+check_match "^$NAME +$ID +$(id -un) .* localhost +-/1 +restarting [1-9] of 1000 .* sh -c 'exit 3'" "$OUT" \
+    "… with its try"
+check "ps by its name" "$MLAUNCH" ps "$NAME"
+check_match "^$NAME +$ID " "$OUT" "… has its line"
+check "ps by its id" "$MLAUNCH" ps "$ID"
+check_match "^$NAME +$ID " "$OUT" "… has its line"
+check_output "$ID $NAME 1000 1 ['localhost']" "ps --json" launcher \
+    '" ".join(map(str, (one["job"], one["job_name"], one["restarts"], one["size"], [h["name"] for h in one["hosts"]])))'
+check_output restarting "… the state is a word" launcher 'one["state"]'
+check_output 600 "the entry is its user's alone" stat -c %a "$USER_DIR/run.$ID"
+check "clean leaves it alone" "$MLAUNCH" clean "$NAME"
+check "… as it lives" test -e "$USER_DIR/run.$ID"
+
+# Killed with no time to tidy up.
+must kill -KILL "$PID"
+wait_for '! kill -0 "$PID" 2> /dev/null'
+check_error 1 "there is no job $NAME here" "a killed mlaunch has no job" "$MLAUNCH" ps "$NAME"
+check "clean --dry-run" "$MLAUNCH" clean --dry-run "$ID"
+check_match "^$USER_DIR/run.$ID would be removed: the mlaunch of job $ID is gone" "$OUT" "… names its entry"
+check "… and leaves it" test -e "$USER_DIR/run.$ID"
+check "clean" "$MLAUNCH" clean --json "$ID"
+check_match "\"$USER_DIR/run.$ID\"" "$OUT" "--json has it"
+check_status 1 "… and it is removed" test -e "$USER_DIR/run.$ID"
+
+# What is damaged or may be another's.
+must mkdir -p -m 700 "$USER_DIR"
+must cp /dev/null "$USER_DIR/run.0damaged-$$"
+must chmod 600 "$USER_DIR/run.0damaged-$$"
+at_exit rm -f "$USER_DIR/run.0damaged-$$"
+check "ps beside a damaged entry" "$MLAUNCH" ps
+check_status 1 "… says nothing of it" grep 0damaged "$ERR"
+check "ps -v" "$MLAUNCH" ps -v
+check_match "run.0damaged-$$ is left aside: .* is malformed" "$ERR" "… does"
+must chmod 644 "$USER_DIR/run.0damaged-$$"
+check "ps -v of one that others may read" "$MLAUNCH" ps -v
+check_match "run.0damaged-$$ is left aside: it is not a file of yours that is closed to others" "$ERR" "… says so"
+must rm "$USER_DIR/run.0damaged-$$"
+
+job_status 0 "a job leaves no entry" -n 2 -- true
+job_status 3 "nor does one that fails" -- sh -c 'exit 3'
+job_status 127 "nor one that cannot start" -- "$T/nosuch"
+done_testing
