@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/commands/logs_command.h"
+#include "launcher/commands/commands.h"
 
 #include "common/log.h"
 #include "common/status.h"

@@ -6,7 +6,6 @@
 #include "common/text/printable.h"
 #include "launcher/commands/batch/batch_options.h"
 #include "launcher/commands/batch/batch_script.h"
-#include "launcher/commands/batch/batch_submit.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,44 +1,93 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/commands/batch/batch_options.h"
 
+#include "common/text/number.h"
 #include "launcher/base/text/text_file.h"
-#include "launcher/commands/batch/batch_time.h"
 #include "launcher/input/options/command_line.h"
 #include "launcher/input/options/option_value.h"
 #include "launcher/input/options/options_load.h"
 
 #include <ctype.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { COUNT_LIMIT = 1 << 20 };
+enum { COUNT_LIMIT = 1 << 20, PARTS = 3, PART_LIMIT = 1000000 };
 
+/* Parses the numbers between the colons. Returns how many there are; 0: one is malformed. Changes
+ * `text`. */
+static int parts_read(int64_t parts[PARTS], char *text)
+{
+    int n = 0;
+    char *part;
+
+    while ((part = strsep(&text, ":"))) {
+        if (n == PARTS || !number_parse(part, 0, PART_LIMIT, &parts[n]))
+            return 0;
+        n++;
+    }
+    return n;
+}
+
+static bool time_parse(int64_t *seconds, char *text)
+{
+    static const int64_t plain[PARTS][PARTS] = {{60}, {60, 1}, {3600, 60, 1}};
+    static const int64_t behind_days[PARTS] = {3600, 60, 1};
+    char *dash = strchr(text, '-');
+    int64_t parts[PARTS] = {0}, days = 0;
+    const int64_t *units;
+    int n;
+
+    if (dash) {
+        *dash = '\0';
+        if (!number_parse(text, 0, PART_LIMIT, &days))
+            return false;
+        text = dash + 1;
+    }
+    n = parts_read(parts, text);
+    if (n == 0)
+        return false;
+    units = dash ? behind_days : plain[n - 1];
+    *seconds = days * 86400;
+    for (int i = 0; i < n; i++)
+        *seconds += parts[i] * units[i];
+    return *seconds > 0;
+}
+
+/* In the forms of Slurm: MINUTES, MINUTES:SECONDS, HOURS:MINUTES:SECONDS, DAYS-HOURS,
+ * DAYS-HOURS:MINUTES, DAYS-HOURS:MINUTES:SECONDS. */
 static int set_time(void *to, const struct option *spec, const char *value, struct fault *why)
 {
     struct batch_options *b = to;
+    char copy[64], shown[TEXT_SHOWN];
 
     (void)spec;
-    return batch_time_parse(&b->time_s, value, why);
+    snprintf(copy, sizeof(copy), "%s", value);
+    if (strlen(value) >= sizeof(copy) || !time_parse(&b->time_s, copy))
+        return fault_set(why, ML_ERR_ARGUMENT,
+                         "'%s' is not a time limit such as 90 (minutes), 1:30:00 or 2-12:00",
+                         text_show(shown, value));
+    return 0;
 }
 
 /* Batch systems parse their lines differently; these characters mean the same to all. */
-static int set_plain(void *to, const struct option *spec, const char *value, struct fault *why)
+static int plain_check(const char *value, struct fault *why)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
                                 "_-+=.,:@%^$/[]~";
     char shown[TEXT_SHOWN];
 
-    if (*value == '-' || value[strspn(value, plain)])
-        return fault_set(why, ML_ERR_ARGUMENT,
-                         "'%s': in a job script's head only letters, digits and _-+=.,:@%%^$/[]~ "
-                         "mean the same to every batch system",
-                         text_show(shown, value));
-    return option_value_text(to, spec, value, why);
+    if (*value != '-' && !value[strspn(value, plain)])
+        return 0;
+    return fault_set(why, ML_ERR_ARGUMENT,
+                     "'%s': in a job script's head only letters, digits and _-+=.,:@%%^$/[]~ "
+                     "mean the same to every batch system",
+                     text_show(shown, value));
 }
 
-static int extra_add(void *to, const struct option *spec, const char *value, struct fault *why)
+static int extra_check(const char *value, struct fault *why)
 {
     char shown[TEXT_SHOWN];
 
@@ -46,11 +95,13 @@ static int extra_add(void *to, const struct option *spec, const char *value, str
         if (iscntrl((unsigned char)*c))
             return fault_set(why, ML_ERR_ARGUMENT, "'%s' contains a control character",
                              text_show(shown, value));
-    return option_value_list(to, spec, value, why);
+    return 0;
 }
 
 #define OF(member)    .field = offsetof(struct batch_options, member)
 #define COUNT(member) .set = option_value_number, .min = 1, .max = COUNT_LIMIT, OF(member)
+#define TEXT(member)  .set = option_value_text, .is_text = true, OF(member)
+#define PLAIN(member) TEXT(member), .check = plain_check
 
 /* clang-format off */
 static const struct option own[] = {
@@ -58,19 +109,16 @@ static const struct option own[] = {
     {"ntasks", NULL, 0, "N", "slots in all (default: -n)", COUNT(ntasks)},
     {"ntasks-per-node", NULL, 0, "N", "slots on each host", COUNT(ntasks_per_node)},
     {"time", NULL, 't', "T", "limit: 90 (minutes), 1:30:00, 2-12:00", .set = set_time},
-    {"partition", NULL, 'p', "P", "partition or queue", .set = set_plain, OF(partition)},
-    {"account", NULL, 'A', "A", "account or project", .set = set_plain, OF(account)},
-    {"job-name", NULL, 'J', "J", "the job's name (default: the program's)",
-     .set = set_plain, OF(job_name)},
-    {"output", NULL, 0, "F", "the job's output file, named as the system allows",
-     .set = set_plain, OF(output)},
-    {"pe", NULL, 0, "NAME", "SGE's parallel environment (mpi)", .set = set_plain, OF(pe)},
+    {"partition", NULL, 'p', "P", "partition or queue", PLAIN(partition)},
+    {"account", NULL, 'A', "A", "account or project", PLAIN(account)},
+    {"job-name", NULL, 'J', "J", "the job's name (default: the program's)", PLAIN(job_name)},
+    {"output", NULL, 0, "F", "the job's output file, named as the system allows", PLAIN(output)},
+    {"pe", NULL, 0, "NAME", "SGE's parallel environment (mpi)", PLAIN(pe)},
     {"extra", NULL, 0, "'...'", "any other options of the system, as they stand; repeats",
-     .set = extra_add, OF(extra)},
+     .set = option_value_list, .check = extra_check, OF(extra)},
     {"submit", NULL, 0, NULL, "submit the script, print the job's number",
      .set = option_value_flag, OF(submit)},
-    {NULL, NULL, 'o', "FILE", "write the script there, not to stdout",
-     .set = option_value_text, OF(file)},
+    {NULL, NULL, 'o', "FILE", "write the script there, not to stdout", TEXT(file)},
     {0}};
 /* clang-format on */
 
@@ -216,13 +264,8 @@ int batch_options_parse(struct batch_options *out, int argc, char *const *argv, 
 
 void batch_options_clear(struct batch_options *b)
 {
-    free(b->partition);
-    free(b->account);
-    free(b->job_name);
-    free(b->output);
-    free(b->pe);
-    free(b->file);
-    string_list_clear(&b->extra);
+    for (const struct option *o = own; o->help; o++)
+        option_value_clear(b, o);
     string_list_clear(&b->words);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/commands/batch/batch_submit.h"
+#include "launcher/commands/batch/batch_script.h"
 
 #include "launcher/base/text/program_path.h"
 #include "launcher/base/text/text_file.h"
@@ -22,15 +22,13 @@ static const char *const commands[][3] = {
     [BATCH_SGE] = {"qsub", "-terse"},
 };
 
-/* Opens the script as a file for stdin, so that nothing has to write to a pipe meanwhile. */
+/* A file in memory that holds the script, for stdin, so that nothing has to write to a pipe. */
 static int script_open(const char *script)
 {
     size_t size = strlen(script);
     int fd = memfd_create("script", MFD_CLOEXEC);
 
-    if (fd < 0)
-        return -1;
-    if (write(fd, script, size) != (ssize_t)size || lseek(fd, 0, SEEK_SET) < 0) {
+    if (fd >= 0 && (write(fd, script, size) != (ssize_t)size || lseek(fd, 0, SEEK_SET) < 0)) {
         close(fd);
         return -1;
     }
@@ -52,42 +50,27 @@ static int command_spawn(pid_t *pid, const char *path, const char *const *words,
     return err;
 }
 
-/* Reads to the end and keeps the beginning. */
-static void answer_read(int fd, char answer[ANSWER])
-{
-    char rest[256];
-    size_t n = 0;
-    ssize_t got;
-
-    do {
-        got = n < ANSWER - 1 ? read(fd, answer + n, ANSWER - 1 - n) : read(fd, rest, sizeof(rest));
-        if (got > 0 && n < ANSWER - 1)
-            n += (size_t)got;
-    } while (got > 0 || (got < 0 && errno == EINTR));
-    answer[n] = '\0';
-}
-
+/* `answer` is the beginning of what the command has printed. */
 static int command_run(const char *path, const char *const *words, const char *script,
                        char answer[ANSWER], struct fault *why)
 {
-    int pipes[2] = {-1, -1}, in = script_open(script), err = 0, status = 0;
+    int in = script_open(script), out = memfd_create("answer", MFD_CLOEXEC), status = 0;
+    int err = in < 0 || out < 0 ? errno : 0;
+    ssize_t size = 0;
     pid_t pid;
 
-    if (in < 0 || pipe2(pipes, O_CLOEXEC))
-        err = errno;
     if (!err)
-        err = command_spawn(&pid, path, words, in, pipes[1]);
-    if (in >= 0)
-        close(in);
-    if (pipes[1] >= 0)
-        close(pipes[1]);
+        err = command_spawn(&pid, path, words, in, out);
     if (!err) {
-        answer_read(pipes[0], answer);
         while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
             ;
+        size = pread(out, answer, ANSWER - 1, 0);
     }
-    if (pipes[0] >= 0)
-        close(pipes[0]);
+    answer[size > 0 ? size : 0] = '\0';
+    if (in >= 0)
+        close(in);
+    if (out >= 0)
+        close(out);
     if (err)
         return fault_os(why, ML_ERR_SYSTEM, err, "cannot start %s", path);
     if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)

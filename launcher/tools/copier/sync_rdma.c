@@ -81,16 +81,11 @@ static int ends_put(struct sync_rdma *r, struct fault *why)
     return frame_put(r, SYNC_RDMA_ENDS, ends, size, why);
 }
 
+/* Says no, for the reason in r->why. */
 static int not_put(struct sync_rdma *r, enum step next, struct fault *why)
 {
     r->step = next;
     return frame_put(r, SYNC_RDMA_NOT, r->why.text, strlen(r->why.text), why);
-}
-
-/* This side cannot go on, for the reason in r->why. */
-static int agreement_leave(struct sync_rdma *r, struct fault *why)
-{
-    return not_put(r, LEAVES, why);
 }
 
 static int check_begin(struct sync_rdma *r)
@@ -105,7 +100,7 @@ static int on_ends(struct sync_rdma *r, const struct frame *f, struct fault *why
     int rc;
 
     if (!r->endpoint || r->rdma->connect(r->endpoint, f->payload, f->size, &r->why))
-        return agreement_leave(r, why);
+        return not_put(r, LEAVES, why);
     if (r->is_receiver) {
         rc = frame_put(r, SYNC_RDMA_CONNECTED, NULL, 0, why);
         return rc ? rc : check_begin(r);
@@ -202,7 +197,7 @@ static int check_go_on(struct sync_rdma *r, struct fault *why)
 
     if (!r->has_checked) {
         if (r->rdma->check(r->endpoint, &r->has_checked, &r->why))
-            return agreement_leave(r, why);
+            return not_put(r, LEAVES, why);
         if (r->has_checked)
             rc = frame_put(r, SYNC_RDMA_CHECKED, NULL, 0, why);
     }
@@ -213,7 +208,7 @@ static int check_go_on(struct sync_rdma *r, struct fault *why)
             fault_set(&r->why, ML_ERR_LINK, "nothing comes through to %s over RDMA", r->name);
         else
             r->rdma->check_late(r->endpoint, &r->why);
-        rc = agreement_leave(r, why);
+        rc = not_put(r, LEAVES, why);
     }
     return rc;
 }
@@ -235,7 +230,7 @@ int sync_rdma_open(struct sync_rdma **out, const struct sync_rdma_config *config
     if (!rc)
         endpoint_create(r, config, &r->why);
     if (!rc && r->is_receiver)
-        rc = r->endpoint ? ends_put(r, why) : agreement_leave(r, why);
+        rc = r->endpoint ? ends_put(r, why) : not_put(r, LEAVES, why);
     if (rc)
         sync_rdma_close(r);
     else

@@ -78,7 +78,7 @@ int sync_settle_before(struct sync_copy *c, struct fault *why)
             directory_settle(c, &c->list.entries[i]);
     }
     for (int i = 0; i < c->order->root_count; i++)
-        tree_place_forget(&c->places[i]); /* what it stands for may have been replaced */
+        tree_place_close(&c->places[i]); /* what it stands for may have been replaced */
     return rc;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/tools/top/top_batch.h"
+#include "launcher/tools/top/top_run.h"
 
 #include "common/clock.h"
 #include "common/log.h"

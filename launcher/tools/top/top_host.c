@@ -250,9 +250,7 @@ static void host_compare(struct top_host *h, const struct top_host *before)
     }
 }
 
-/* All but the name, the time and the count of errors, with which a host that comes
- * back continues. */
-static void said_clear(struct top_host *h)
+void top_host_clear(struct top_host *h)
 {
     for (size_t i = 0; i < h->job_count; i++)
         free(h->jobs[i].ranks);
@@ -269,23 +267,18 @@ int top_host_take(struct top_host *h, json_t *said, int64_t now_ns, struct fault
     int rc = jobs_read(&now, why);
 
     if (rc) {
-        said_clear(&now);
+        top_host_clear(&now);
         return rc;
     }
     system_read(&now);
     host_compare(&now, h);
-    said_clear(h);
+    top_host_clear(h);
     *h = now;
     return 0;
 }
 
 void top_host_fail(struct top_host *h, const char *text)
 {
-    said_clear(h);
+    top_host_clear(h);
     snprintf(h->error, sizeof(h->error), "%s", text);
-}
-
-void top_host_clear(struct top_host *h)
-{
-    said_clear(h);
 }

@@ -80,6 +80,7 @@ int top_host_take(struct top_host *h, json_t *said, int64_t now_ns, struct fault
 /* The host has failed, for that reason. Its jobs are not known any more. */
 void top_host_fail(struct top_host *h, const char *text);
 
+/* Forgets what it has said; its name, the time and the count of errors stay for its next answer. */
 void top_host_clear(struct top_host *h);
 
 /* Adds what is known; the sum of what is not is NAN. Begin with top_use_none. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/tools/top/top_live.h"
+#include "launcher/tools/top/top_run.h"
 
 #include "common/clock.h"
 #include "common/log.h"
@@ -242,7 +242,7 @@ static void live_end(struct top_live *l)
         event_free(l->keys);
     top_rows_clear(&l->rows);
     top_picture_clear(&l->picture);
-    top_view_clear(&l->view);
+    top_choice_clear(&l->view.choice);
     pthread_mutex_destroy(&l->lock);
 }
 

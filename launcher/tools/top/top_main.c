@@ -4,8 +4,7 @@
 #include "common/text/number.h"
 #include "launcher/ask/query_command.h"
 #include "launcher/base/process/program_main.h"
-#include "launcher/tools/top/top_batch.h"
-#include "launcher/tools/top/top_live.h"
+#include "launcher/tools/top/top_run.h"
 
 #include <event2/event.h>
 #include <signal.h>

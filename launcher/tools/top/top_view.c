@@ -255,8 +255,3 @@ enum top_action top_view_key(struct top_view *v, int key, const struct top_rows 
         return key == 'q' ? TOP_QUIT : TOP_DRAW;
     return key == 'y' || key == 'Y' ? TOP_KILL : TOP_DRAW; /* any other key is a no */
 }
-
-void top_view_clear(struct top_view *v)
-{
-    top_choice_clear(&v->choice);
-}

@@ -48,6 +48,4 @@ enum top_action top_view_key(struct top_view *v, int key, const struct top_rows 
 /* The rows have been made anew: the cursor stays on what it was on. */
 void top_view_settle(struct top_view *v, const struct top_rows *rows, size_t page);
 
-void top_view_clear(struct top_view *v);
-
 #endif

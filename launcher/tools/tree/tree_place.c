@@ -16,16 +16,11 @@ void tree_place_open(struct tree_place *p, int root)
     p->path[0] = '\0';
 }
 
-void tree_place_forget(struct tree_place *p)
+void tree_place_close(struct tree_place *p)
 {
     if (p->fd >= 0)
         close(p->fd);
     p->fd = -1;
-}
-
-void tree_place_close(struct tree_place *p)
-{
-    tree_place_forget(p);
 }
 
 /* Opens the directory `path` name by name: openat2() would do it at once, but is refused by older
@@ -74,7 +69,7 @@ int tree_place_go(struct tree_place *p, const char *path, const char **name)
     p->path[size] = '\0';
     fd = directory_open(from, p->path + (known ? known + 1 : 0));
     err = errno;
-    tree_place_forget(p);
+    tree_place_close(p);
     p->fd = fd;
     errno = err;
     return fd;

@@ -15,6 +15,7 @@ struct tree_place {
 };
 
 void tree_place_open(struct tree_place *p, int root);
+/* Forgets where it has gone. It stays open, for directories that may have another meaning now. */
 void tree_place_close(struct tree_place *p);
 
 /* Returns a descriptor of the directory that holds `path`, which is in order (tree_list.h), valid
@@ -24,7 +25,5 @@ int tree_place_go(struct tree_place *p, const char *path, const char **name);
 /* Raises the soft limit of descriptors, as far as the hard one lets it, so that all directories of
  * a path can be open at a time. */
 void tree_place_allow_depth(void);
-/* Forgets it: a directory may have another meaning from now on. */
-void tree_place_forget(struct tree_place *p);
 
 #endif

@@ -127,18 +127,6 @@ static int set_op(void *to, const struct option *spec, const char *value, struct
     return 0;
 }
 
-/* A bool: false for the first of two choices. */
-static int set_either(void *to, const struct option *spec, const char *value, struct fault *why)
-{
-    struct option alone = *spec;
-    int chosen = 0, rc;
-
-    alone.field = 0;
-    rc = option_value_choice(&chosen, &alone, value, why);
-    *(bool *)option_value_field(to, spec) = chosen != 0;
-    return rc;
-}
-
 static int set_check(void *to, const struct option *spec, const char *value, struct fault *why)
 {
     struct bench_reading *r = to;
@@ -162,7 +150,7 @@ static int set_of_transfer(void *to, const struct option *spec, const char *valu
                            struct fault *why)
 {
     ((struct bench_reading *)to)->of_transfer = spec->name;
-    return (spec->choices ? set_either : option_value_number)(to, spec, value, why);
+    return (spec->choices ? option_value_choice : option_value_number)(to, spec, value, why);
 }
 
 /* What only link has. */
@@ -235,7 +223,7 @@ const struct option bench_options_table[] = {
     {"op", NULL, 'o', "OP", "sum (default), prod, min, max, and, or, xor",
      .set = set_op, OF(options.op)},
     {"memory", NULL, 0, "plain|alloc", "buffers of malloc (default) or of ml_alloc",
-     .set = set_either, .choices = memories, OF(options.uses_alloc)},
+     .set = option_value_choice, .choices = memories, OF(options.uses_alloc)},
     {"check", NULL, 0, "[hash|none]",
      "compare the results with the right ones; status 1 if they differ; for transfer hash "
      "(default) or none",

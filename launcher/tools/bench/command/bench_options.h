@@ -41,15 +41,15 @@ struct bench_options {
     ml_type type;
     ml_op op;
     bool check;
-    bool uses_alloc; /* buffers from ml_alloc(), not from malloc() */
+    int uses_alloc; /* 1: buffers from ml_alloc(), 0: from malloc() */
     enum bench_form form;
     int stress;       /* rounds; 0: off */
     bool tune;        /* measure every algorithm of the operation */
     const char *plot; /* files' paths, not owned: words; or NULL */
     const char *save; /* with --tune */
     int transfers;    /* for transfer, per pair and size */
-    bool is_zero_copy;
-    int rounds; /* for link, as all below */
+    int is_zero_copy; /* 0 or 1 */
+    int rounds;       /* for link, as all below */
     double duration_s;
     bool is_verbose, is_coloured, is_wide;
     int columns; /* the terminal's, which the table must fit; 0: there is none */

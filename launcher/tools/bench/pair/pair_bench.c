@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/tools/bench/pair/pair_bench.h"
 
+#include "common/net/frame.h"
+#include "common/net/job_file.h"
+#include "common/rdma_choice.h"
 #include "common/text/printable.h"
 #include "launcher/base/text/result_file.h"
 #include "launcher/tools/bench/measure/measure.h"
-#include "launcher/tools/bench/pair/pair_rails.h"
 #include "launcher/tools/bench/pair/pair_report.h"
 #include "launcher/tools/bench/pair/pair_schedule.h"
 
@@ -30,6 +32,43 @@ struct pair_bench {
     struct round_report *reports; /* rank 0: one from each rank */
     bool has_rows;
 };
+
+/* --- rails ------------------------------------------------------------------------------------ */
+
+/* The wiring, [host][host], that this job's ranks have; the caller's reference. NULL: the job has
+ * none. */
+static json_t *wiring_read(void)
+{
+    const char *directory = getenv("MLAUNCH_JOB_DIR");
+    json_t *root, *wiring;
+    struct fault why;
+
+    if (!directory || job_file_json(&root, directory, "rdma.json", FRAME_LIMIT, &why))
+        return NULL;
+    wiring = json_incref(json_object_get(root, "wiring"));
+    json_decref(root);
+    return wiring;
+}
+
+/* The RDMA port, "device" or "device:port", at `from` of a rail to `to`, from 0; "": not known. */
+static const char *rail_port(const json_t *wiring, int from, int to, int rail)
+{
+    const json_t *rails = json_array_get(json_array_get(wiring, (size_t)from), (size_t)to);
+    const char *port = json_string_value(json_array_get(rails, (size_t)rail));
+
+    return port ? port : "";
+}
+
+/* How many rails lead from one host to the other one; 0: none, or it is not known. */
+static int rails_count(const json_t *wiring, int from, int to)
+{
+    size_t there =
+        json_array_size(json_array_get(json_array_get(wiring, (size_t)from), (size_t)to));
+    size_t back = json_array_size(json_array_get(json_array_get(wiring, (size_t)to), (size_t)from));
+    size_t count = there < back ? there : back;
+
+    return count < RDMA_RAILS ? (int)count : RDMA_RAILS;
+}
 
 /* --- ends ------------------------------------------------------------------------------------- */
 
@@ -83,7 +122,7 @@ static int ends_find(struct pair_bench *b, struct fault *why)
 /* Whether a pair takes part while one rail is measured: if it has that one and another one. */
 static bool pair_has_rail(const struct pair_bench *b, int from, int to)
 {
-    int count = b->rail == PAIR_ALL_RAILS ? 0 : pair_rails_count(b->wiring, from, to);
+    int count = b->rail == PAIR_ALL_RAILS ? 0 : rails_count(b->wiring, from, to);
 
     return b->rail == PAIR_ALL_RAILS || (count > 1 && b->rail < count);
 }
@@ -116,12 +155,11 @@ static int round_run(struct pair_bench *b, int turn, size_t bytes, struct fault 
 /* Valid as long as the wiring. */
 static void ports_set(const struct pair_bench *b, struct pair_row *row)
 {
-    bool is_known =
-        row->rail != PAIR_ALL_RAILS || pair_rails_count(b->wiring, row->from, row->to) == 1;
+    bool is_known = row->rail != PAIR_ALL_RAILS || rails_count(b->wiring, row->from, row->to) == 1;
     int rail = row->rail == PAIR_ALL_RAILS ? 0 : row->rail;
 
-    row->ports[0] = is_known ? pair_rails_port(b->wiring, row->from, row->to, rail) : "";
-    row->ports[1] = is_known ? pair_rails_port(b->wiring, row->to, row->from, rail) : "";
+    row->ports[0] = is_known ? rail_port(b->wiring, row->from, row->to, rail) : "";
+    row->ports[1] = is_known ? rail_port(b->wiring, row->to, row->from, rail) : "";
 }
 
 /* Rank 0: keeps what the round's leaders have said. `rows` is the index of the turn's first row, in
@@ -214,7 +252,7 @@ static int rails_most(const struct pair_bench *b)
 
     for (int i = 0; i < b->result.end_count; i++)
         for (int j = 0; j < i; j++) {
-            int count = pair_rails_count(b->wiring, j, i);
+            int count = rails_count(b->wiring, j, i);
 
             most = count > most ? count : most;
         }
@@ -286,7 +324,7 @@ int pair_bench_run(const struct bench_options *o, ml_group **world, uint64_t *er
         return rc;
     b.times = calloc(1, sizeof(*b.times));
     if (strcmp(b.result.setup.backend, "rdma") == 0)
-        b.wiring = pair_rails_wiring();
+        b.wiring = wiring_read();
     rc = b.times ? world_run(&b, why) : fault_set(why, ML_ERR_MEMORY, "out of memory");
     if (!rc && !getenv("MLAUNCH_RAIL"))
         rc = rails_run(&b, why);

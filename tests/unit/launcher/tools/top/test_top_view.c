@@ -67,7 +67,7 @@ static int fixture_free(void **state)
     struct fixture *f = *state;
 
     top_rows_clear(&f->rows);
-    top_view_clear(&f->view);
+    top_choice_clear(&f->view.choice);
     top_host_clear(&f->host);
     free(f);
     return 0;
