@@ -140,7 +140,7 @@ check_match '^usage: mlaunch batch slurm\|pbs\|lsf\|sge' "$OUT" "speaks"
 while read -r option; do
     check_match "Fl Fl ${option#--}( |\$)" "$SOURCE/doc/mlaunch-batch.1" \
         "mlaunch-batch(1) has $option"
-    check_match " $option( |\$|')" <(sed -n '/== batch.*-gt 2/,/fi$/p' \
+    check_match " $option( |\$|')" <(sed -n '/^ *batch)$/,/;;/p' \
         "$SOURCE/doc/completion/mlaunch" | sed "s/'/ /g") "completion has $option"
 done < <(grep -oE '^  (-.,|   ) --[a-z-]+' "$OUT" | cut -c7- | grep -v -- --help)
 done_testing

@@ -21,7 +21,7 @@ precious" "$1" on "$H1" sh -c "cd $D/victim && echo \$(stat -c '%n %a' *) && cat
 
 on "$H1" sh -c "$victim" sh "$D/victim"
 on "$H1" sh -c "mkdir -p $S && ln -s $D/victim $S/sub"
-check_error 1 "host $H1: cannot replace $S/sub: it is a symbolic link there" \
+check_error 1 "host $H1: cannot replace $S/sub: a symbolic link there, a directory here" \
     "a link in place of a directory" sync -H "$H1,$H2" "$S"
 untouched "… is not followed"
 check_output good "… and all else comes" on "$H1" cat "$S/top"
