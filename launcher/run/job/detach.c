@@ -168,7 +168,7 @@ void detach_on_written(void *arg)
 void detach_conclude(struct detach *d, int status)
 {
     int64_t s = (clock_ms() - d->start_ms) / 1000;
-    char when[64] = "";
+    char when[64] = "", line[512];
     time_t now = time(NULL);
     struct tm local;
 
@@ -176,7 +176,9 @@ void detach_conclude(struct detach *d, int status)
         return; /* it has never started, which the parent says */
     if (localtime_r(&now, &local))
         strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%S%z", &local);
-    fprintf(stderr, "mlaunch: job %s%s%s%s has ended with status %d after %lld s, at %s\n", d->id,
-            d->name ? " (" : "", d->name ? d->name : "", d->name ? ")" : "", status, (long long)s,
-            when);
+    snprintf(line, sizeof(line),
+             "mlaunch: job %s%s%.300s%s has ended with status %d after %lld s, at %s\n", d->id,
+             d->name ? " (" : "", d->name ? d->name : "", d->name ? ")" : "", status, (long long)s,
+             when);
+    job_log_end(line);
 }

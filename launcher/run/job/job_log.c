@@ -2,6 +2,7 @@
 #include "launcher/run/job/job_log.h"
 
 #include "launcher/run/job/log_directory.h"
+#include "launcher/run/job/log_reserve_linux.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -28,13 +29,16 @@ static int file_create(struct job_log *l, struct fault *why)
     l->lock = open(path, O_WRONLY | O_CLOEXEC);
     if (l->lock < 0 || flock(l->lock, LOCK_EX | LOCK_NB))
         err = errno;
-    else if (rename(path, l->path))
+    else
+        err = log_reserve_take(l->lock);
+    if (!err && rename(path, l->path))
         err = errno;
     if (!err)
         return 0;
     job_log_close(l);
     unlink(path);
-    return fault_os(why, ML_ERR_SYSTEM, err, "cannot lock %.400s", path);
+    return fault_os(why, ML_ERR_SYSTEM, err,
+                    err == EWOULDBLOCK ? "cannot lock %.400s" : "cannot write %.400s", path);
 }
 
 int job_log_open(struct job_log *out, const char *id, const char *name, struct fault *why)
@@ -77,6 +81,35 @@ void job_log_bound(struct job_log *l)
     job_log_close(l);
     *l = next;
     job_log_take(l);
+}
+
+/* Returns 0 or an errno; what has been written is then missing at the beginning of *text. */
+static int text_append(const char **text)
+{
+    while (**text) {
+        ssize_t n = write(STDERR_FILENO, *text, strlen(*text));
+
+        if (n < 0 && errno != EINTR)
+            return errno;
+        *text += n > 0 ? n : 0;
+    }
+    return 0;
+}
+
+void job_log_end(const char *line)
+{
+    const char *rest = line, *said = NULL;
+    char text[256];
+    int err = text_append(&rest);
+
+    if (!err)
+        return;
+    log_reserve_give_back(STDERR_FILENO);
+    snprintf(text, sizeof(text), "%smlaunch: lines are missing before this one: %s\n",
+             rest == line ? "" : "\n", strerror(err));
+    said = text;
+    (void)text_append(&said);
+    (void)text_append(&line);
 }
 
 void job_log_close(struct job_log *l)

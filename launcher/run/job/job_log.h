@@ -12,7 +12,8 @@ struct job_log {
     int fd, lock; /* two ways to the file: children inherit what is written to, but not the lock */
 };
 
-/* Makes the log of a job; name: or NULL. It is locked from its first moment on. ML_ERR_SYSTEM. */
+/* Makes the log of a job; name: or NULL. It is locked from its first moment on, and has room for
+ * its last line. ML_ERR_SYSTEM. */
 int job_log_open(struct job_log *out, const char *id, const char *name, struct fault *why);
 
 /* Makes the log this process's standard output and standard error. */
@@ -20,6 +21,9 @@ void job_log_take(struct job_log *l);
 
 /* Begins a new part if the log has become long; the part before the last is lost then. */
 void job_log_bound(struct job_log *l);
+
+/* Appends the last line, for which there is room even if the file system is full. */
+void job_log_end(const char *line);
 
 /* Closes it here; the file and the lock stay as long as another process has them. */
 void job_log_close(struct job_log *l);
