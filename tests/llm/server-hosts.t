@@ -30,6 +30,20 @@ check_error 2 "$H2: $models/model.gguf is another file than on $H1: .*; copy one
     "another model on one host" "${serve[@]}"
 copy "$T/tiny.gguf" "$H2"
 
+# The script `server`, whose user sits on another host than rank 0.
+export XDG_STATE_HOME=$T/state LLM_NAME=test-llm-$$ LLM MLAUNCH
+server=("$SOURCE/examples/llm/server")
+at_exit "${server[@]}" stop
+check_error 1 "server: $LLM_NAME was ended, as it would listen on host $H1 alone: add --host" \
+    "a server on another host's loopback is refused at once" env LLM_PATIENCE=3600 \
+    "${server[@]}" start "${hosts[@]}" -x "$MARK" -- --model "$models/model.gguf" --port "$PORT"
+no_survivors "… and nothing is left of it" "$MARK"
+check_output "$LLM_NAME answers at http://$A1:$PORT" "with --host it answers here" \
+    "${server[@]}" start "${hosts[@]}" -x "$MARK" -- --model "$models/model.gguf" --port "$PORT" \
+    --host "$A1"
+check_output "$LLM_NAME has ended" "… and is ended" "${server[@]}" stop
+no_survivors "… without a trace" "$MARK"
+
 check "the server is healthy" serve_start "${hosts[@]}" --spare-hosts "$H3" --restarts 3 -- \
     --host "$A1" --model "$models/model.gguf" --slots 1 --queue 2 --context 131072
 [ "$status" = 0 ] || done_testing

@@ -303,6 +303,11 @@ uint16_t http_port(const struct http *h)
     return ntohs(address.any.sa_family == AF_INET6 ? address.v6.sin6_port : address.v4.sin_port);
 }
 
+bool http_is_on_loopback(const struct http *h)
+{
+    return h->is_loopback;
+}
+
 void http_stop_listening(struct http *h)
 {
     h->is_stopped = true;

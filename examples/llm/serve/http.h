@@ -33,6 +33,7 @@ struct http *http_open(struct event_base *base, const char *host, uint16_t port,
                        http_on_request *on_request, http_on_refused *on_refused, void *arg,
                        char *error, size_t size);
 uint16_t http_port(const struct http *h);
+bool http_is_on_loopback(const struct http *h); /* only programs of this host reach it */
 /* True if the request names this server. On loopback its Host must be localhost, a loopback address
  * or `host`: a page of another site whose name leads to 127.0.0.1 (DNS rebinding) has its own. */
 bool http_is_host(const struct http *h, struct evhttp_request *request);

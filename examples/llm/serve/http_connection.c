@@ -40,7 +40,7 @@ static void state_set(struct http_connection *c, enum http_state state)
     c->state_ms = monotonic_ms();
 }
 
-/* --- a request that is refused: evhttp sees nothing more of the connection but its end ---------- */
+/* --- a request that is refused: evhttp sees nothing more of the connection but its end --------- */
 
 static const char *reason_of(int status)
 {
@@ -168,8 +168,8 @@ void http_connection_ask(struct http_connection *c)
     state_set(c, HTTP_ASKED);
 }
 
-/* evhttp goes on with what has come meanwhile, past the bufferevent's callbacks; so if that is to
- * be refused, it sees only the connection's end. */
+/* evhttp reads what has come meanwhile without the bufferevent's callbacks. So if that is to be
+ * refused, it sees only the connection's end. */
 void http_connection_answer(struct http_connection *c)
 {
     struct evbuffer *input = bufferevent_get_input(c->bev);

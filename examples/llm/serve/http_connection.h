@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * http_connection.h: one connection of a client, with what evhttp lacks: how long it may take to say
- * what it wants, and heads that are looked at before evhttp reads them (http_head.h).
+ * http_connection.h: one connection of a client, with what evhttp lacks: how long it may take to
+ * say what it wants, and heads that are looked at before evhttp reads them (http_head.h).
  *
  *     IDLE ──a byte──▶ HEAD ──whole──▶ BODY ──whole──▶ ASKED ──answered──▶ IDLE
  *                        └── refused ──┴──▶ REFUSED ──answered, its end──▶ gone

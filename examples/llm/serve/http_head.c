@@ -30,7 +30,8 @@ static bool is_version(const char *behind)
     return behind && strncmp(behind, " HTTP/1.", 8) == 0 && behind[8] && !behind[9];
 }
 
-/* "METHOD /path HTTP/1.1". Of a line that is cut the version is evhttp's to judge. */
+/* "METHOD /path HTTP/1.1". The version of a line that is cut is
+ * evhttp's to judge. */
 static void first_line_take(struct http_head *h)
 {
     size_t length = strcspn(h->line, " ");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * http_head.h: looks at the head of a request as its bytes come, before evhttp reads it. evhttp
- * accepts heads that a proxy in front may read in another way, as two requests for instance ("request
- * smuggling"); they are refused here, by the rules of RFC 9112, sections 3, 5 and 6.
+ * accepts heads that a proxy in front may read in another way, as two requests for instance
+ * ("request smuggling"). They are refused here, by the rules of RFC 9112, sections 3, 5 and 6.
  */
 #ifndef LLM_SERVE_HTTP_HEAD_H
 #define LLM_SERVE_HTTP_HEAD_H
@@ -25,8 +25,8 @@ struct http_head {
     bool was_return;    /* the last byte */
     bool may_have_body; /* by its method */
     bool has_length, is_chunked, is_whole;
-    uint64_t length; /* of the body, if has_length */
-    int status;      /* of the answer that refuses it; 0: nothing is wrong up to now */
+    uint64_t length; /* the body's, if has_length */
+    int status;      /* that of the answer which refuses it; 0: nothing is wrong yet */
     const char *sentence;
 };
 

@@ -196,6 +196,26 @@ static void service_close(struct service *s)
     free(s);
 }
 
+/* Says where it listens. On loopback of a host that mlaunch has reached, that is not where the user
+ * sits. */
+static void service_say(const struct service *s, const struct service_config *config)
+{
+    const char *rank0 = ml_host(config->world, 0), *host = config->host;
+    bool is_here = !rank0 || strcmp(rank0, "localhost") == 0, is_v6;
+
+    if (strcmp(host, "0.0.0.0") == 0 || strcmp(host, "::") == 0)
+        host = is_here ? "localhost" : rank0;
+    is_v6 = strchr(host, ':');
+    printf("llm: %s on http://%s%s%s:%u, %d ranks, %u slots of %u tokens\n", s->model,
+           is_v6 ? "[" : "", host, is_v6 ? "]" : "", http_port(s->facts.http),
+           ml_size(config->world), s->facts.slots, s->facts.context);
+    if (http_is_on_loopback(s->facts.http) && !is_here)
+        printf("llm: only programs on host %s reach that; --host ADDRESS, one of %s, lets others "
+               "in\n",
+               rank0, rank0);
+    fflush(stdout);
+}
+
 int service_run(const struct service_config *config, char *error, size_t size)
 {
     struct service *s = calloc(1, sizeof(*s));
@@ -206,12 +226,7 @@ int service_run(const struct service_config *config, char *error, size_t size)
     if (!s)
         return status;
     if (!service_open(s, config, error, size)) {
-        bool is_v6 = strchr(config->host, ':');
-
-        printf("llm: %s on http://%s%s%s:%u, %d ranks, %u slots of %u tokens\n", s->model,
-               is_v6 ? "[" : "", config->host, is_v6 ? "]" : "", http_port(s->facts.http),
-               ml_size(config->world), s->facts.slots, s->facts.context);
-        fflush(stdout);
+        service_say(s, config);
         event_base_dispatch(s->base);
         queue_reason(s->facts.queue, reason);
         if (s->is_engine_stuck)
