@@ -131,6 +131,7 @@ struct agent {
     int cgroup_fd;                /* or -1 */
     char bind_ip[64];
     char coordinator[64];         /* its address, as written to job.json */
+    bool is_guard_removing;       /* the guard removes `dir`, unless it is killed */
     char shim[4096];              /* "": nothing is injected */
     char modules[4096];           /* the package mlaunch's directory; "": PYTHONPATH is left as it
                                    * is */

@@ -76,22 +76,28 @@ static void ranks_give_up(struct agent *a)
     }
 }
 
+/* Removing the directory takes longer than all else here, because file systems wait for the disk:
+ * the guard does so meanwhile. */
+static void directory_leave(struct agent *a)
+{
+    if (a->dir[0])
+        job_directory_sweep_shm(a->dir);
+    a->is_guard_removing = a->guard_fd >= 0;
+    if (a->is_guard_removing)
+        guard_tell_end(a->guard_fd);
+    else if (a->dir[0])
+        job_directory_remove(a->dir);
+}
+
 /* Cleans up and sends DONE. Takes over `survivors`. */
 static void job_end(struct agent *a, json_t *survivors)
 {
     a->state = AGENT_IS_DONE;
     event_del(a->stop.timer);
     rank_output_close_all(a);
+    directory_leave(a);
     cgroup_remove(a->cgroup, CGROUP_WAIT_MS);
     a->cgroup[0] = '\0';
-    if (a->dir[0]) {
-        job_directory_sweep_shm(a->dir);
-        job_directory_remove(a->dir);
-    }
-    /* Without memory or descriptors something is left, which the guard removes afterwards. */
-    if (!a->dir[0] || access(a->dir, F_OK) != 0)
-        guard_tell(a->guard_fd, "", "");
-    a->dir[0] = '\0';
     frame_stream_send_json(a->channel, AGENT_DONE, json_pack("{so}", "survivors", survivors));
     if (frame_stream_has_ended(a->channel))
         event_base_loopbreak(a->base);

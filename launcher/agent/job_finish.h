@@ -3,7 +3,7 @@
  * job_finish.h: the end of the job. Code that may have ended a rank, or sent its last output, calls
  * agent_check_soon (agent.h). Then, once in a turn of the loop, EXITED is sent for ranks whose
  * output has been sent; and after all ranks have ended, their remaining descendants are ended. Once
- * none is left, everything is removed and DONE is sent.
+ * none is left, DONE is sent, and the guard removes the job directory meanwhile.
  */
 #ifndef LAUNCHER_AGENT_JOB_FINISH_H
 #define LAUNCHER_AGENT_JOB_FINISH_H

@@ -441,7 +441,7 @@ void job_prepare_release(struct agent *a)
     a->cgroup_fd = -1;
     cgroup_remove(a->cgroup, 0);
     a->cgroup[0] = '\0';
-    if (a->dir[0])
+    if (a->dir[0] && !(a->is_guard_removing && a->guard_fd >= 0))
         job_directory_remove(a->dir);
     job_spec_destroy(a->job);
     a->job = NULL;

@@ -51,6 +51,25 @@ def guard_killed():
     wait_for(lambda: not alive(worker), "the worker's end")
 
 
+def farewell():
+    """after DONE the guard removes the directory, and if it is killed before, the worker does"""
+    a, b = Agent(), Agent()
+    a.start(SLEEPER)
+    a.send(KILL)
+    a.wait(DONE)
+    a.check_gone()
+    expect(alive(a.worker()), "the worker did not wait for BYE")
+    a.finish()
+    b.start(SLEEPER)
+    b.process.send_signal(signal.SIGSTOP)
+    b.send(KILL)
+    b.wait(DONE)
+    expect(b.directories(), "the worker has removed the directory")
+    b.process.kill()
+    b.check_gone()
+    wait_for(lambda: not alive(b.worker()), "the worker's end")
+
+
 def worker_stopped():
     """a worker that was stopped when the channel ended: its guard does its work"""
     a = Agent()

@@ -46,6 +46,11 @@ void guard_tell(int guard_fd, const char *job_dir, const char *cgroup)
     (void)!send(guard_fd, &note, sizeof(note), MSG_NOSIGNAL);
 }
 
+void guard_tell_end(int guard_fd)
+{
+    shutdown(guard_fd, SHUT_WR);
+}
+
 /* Reaps children that have ended. True: there are more children. */
 static bool children_reap(void)
 {
@@ -108,22 +113,45 @@ static int worker_reap(pid_t worker)
     return STATUS_OURS;
 }
 
-/* Waits for the worker's end, and is not woken by its notes, which stay in the socket. After the
- * end of the channel, gives the worker the time that it needs to clean up, and then kills it,
- * because it may have been stopped. False: it had to be killed. */
-static bool worker_wait(pid_t worker, int fd)
+/* The last note counts. */
+static void notes_read(int fd, struct guard_note *note)
+{
+    while (recv(fd, note, sizeof(*note), MSG_DONTWAIT) == sizeof(*note))
+        ;
+}
+
+/* Nothing of the job runs. What cannot be removed now is tried again after the worker's end, when
+ * nothing can be using it any more. */
+static void directory_remove(struct guard_note *note)
+{
+    job_directory_remove(note->job_dir);
+    if (access(note->job_dir, F_OK))
+        note->job_dir[0] = '\0';
+}
+
+/* Waits for the worker's end, and is not woken by its notes, which stay in the socket, but by
+ * guard_tell_end. After the end of the channel, gives the worker the time that it needs to clean
+ * up, and then kills it, because it may have been stopped. False: it had to be killed. */
+static bool worker_wait(pid_t worker, int fd, struct guard_note *note)
 {
     /* -1 before Linux 5.3: then the end of `fd` shows the worker's end. */
     int pidfd = (int)syscall(SYS_pidfd_open, worker, 0);
-    struct pollfd p[] = {{.fd = pidfd, .events = POLLIN}, {.fd = fd}, {.fd = STDIN_FILENO}};
+    struct pollfd p[] = {
+        {.fd = pidfd, .events = POLLIN}, {.fd = fd, .events = POLLRDHUP}, {.fd = STDIN_FILENO}};
     int64_t deadline = -1;
     bool is_well = true;
 
     for (;;) {
         if (poll(p, 3, deadline < 0 ? -1 : clock_left_ms(deadline)) < 0 && errno != EINTR)
             break;
-        if (p[0].revents || p[1].revents)
+        if (p[0].revents || (p[1].revents & POLLHUP))
             break;
+        if (p[1].revents) {
+            p[1].events = 0;
+            notes_read(fd, note);
+            if (note->job_dir[0])
+                directory_remove(note);
+        }
         if (p[2].revents) {
             p[2].fd = -1;
             deadline = clock_ms() + HUNG_MS;
@@ -167,10 +195,8 @@ static int guard_watch(pid_t worker, int fd)
     sigaddset(&chld, SIGCHLD);
     sigprocmask(SIG_BLOCK, &chld, NULL);
     term_pass_on(worker);
-    is_well = worker_wait(worker, fd);
-    /* The last note counts. */
-    while (recv(fd, &note, sizeof(note), MSG_DONTWAIT) == sizeof(note))
-        ;
+    is_well = worker_wait(worker, fd, &note);
+    notes_read(fd, &note);
     status = worker_reap(worker);
     signal(SIGTERM,
            SIG_IGN); /* the worker's pid may be another's now; the rest takes little time */

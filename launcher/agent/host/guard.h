@@ -19,4 +19,8 @@ int guard_run(int (*worker)(int guard_fd, pid_t guard));
  * An empty `job_dir`: the worker has cleaned up itself. */
 void guard_tell(int guard_fd, const char *job_dir, const char *cgroup);
 
+/* In the worker, once nothing of the job runs and /dev/shm has been swept: the guard removes the
+ * job directory while the worker takes leave of mlaunch. Nothing can be told after it. */
+void guard_tell_end(int guard_fd);
+
 #endif
