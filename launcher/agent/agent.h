@@ -17,6 +17,7 @@
 #ifndef LAUNCHER_AGENT_AGENT_H
 #define LAUNCHER_AGENT_AGENT_H
 
+#include "common/net/job_file.h"
 #include "launcher/agent/host/cgroup_linux.h"
 #include "launcher/agent/host/job_directory.h"
 #include "launcher/agent/host/rank_record.h"
@@ -126,12 +127,15 @@ struct agent {
     struct stack_child *stack_child; /* answers what is asked of a job that runs; or NULL */
     struct lost_device *lost_device; /* NULL: the host has no RDMA */
     struct job_spec *job;
+    struct job_file here;         /* the members that are the same for every job (ahead) */
+    char own_cgroup[CGROUP_PATH]; /* the agent's own, or "" (ahead) */
+    struct fault not_installed;   /* why `shim` and `modules` are "" (ahead) */
     char dir[JOB_DIRECTORY_PATH]; /* "" until it is made */
+    bool is_guard_removing;       /* the guard removes `dir`, unless it is killed */
     char cgroup[CGROUP_PATH];     /* "": there is none */
     int cgroup_fd;                /* or -1 */
     char bind_ip[64];
     char coordinator[64];         /* its address, as written to job.json */
-    bool is_guard_removing;       /* the guard removes `dir`, unless it is killed */
     char shim[4096];              /* "": nothing is injected */
     char modules[4096];           /* the package mlaunch's directory; "": PYTHONPATH is left as it
                                    * is */
@@ -154,6 +158,8 @@ struct agent {
     struct pmix_demand *demand; /* which ranks' processes have asked for it; or NULL */
     void (*mpi_done)(struct agent *a, const struct fault *failed); /* once `pmix` is ready */
     char segments[JOB_DIRECTORY_PATH + 64]; /* directory for those of MPI's libraries; or "" */
+    char *ibv_devices, *ring_hosts;         /* files for ranks, from READY on; or NULL */
+    struct fault no_files;                  /* why they could not be written */
     struct rank_environment **environments; /* per app, from START on */
 
     struct agent_rank *ranks;  /* job->rank_count of them */

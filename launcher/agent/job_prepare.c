@@ -14,6 +14,7 @@
 #include "launcher/agent/job_report.h"
 #include "launcher/agent/queries/job_name.h"
 #include "launcher/agent/rank/binding_hwloc.h"
+#include "launcher/agent/rank/framework_variables.h"
 #include "launcher/agent/rank/hook.h"
 #include "launcher/agent/rank_input.h"
 #include "launcher/agent/rank_mpi.h"
@@ -140,11 +141,8 @@ static int directories_choose(struct agent *a, struct fault *why)
 static int shim_find(struct agent *a, struct fault *why)
 {
     char shim[PATH_MAX], runtime[PATH_MAX], module[PATH_MAX];
-    int rc;
+    int rc = install_path_find(shim, INSTALL_SHIM, why);
 
-    if (strcmp(a->job->backend, "none") == 0)
-        return 0;
-    rc = install_path_find(shim, INSTALL_SHIM, why);
     if (!rc)
         rc = install_path_find(runtime, INSTALL_RUNTIME, why); /* the shim will look for it */
     if (!rc)
@@ -161,6 +159,15 @@ static int shim_find(struct agent *a, struct fault *why)
     if (!strchr(module, ':')) /* PYTHONPATH cannot name a path with a colon */
         snprintf(a->modules, sizeof(a->modules), "%s", module);
     return 0;
+}
+
+static int shim_choose(struct agent *a, struct fault *why)
+{
+    if (strcmp(a->job->backend, "none") == 0)
+        a->shim[0] = a->modules[0] = '\0';
+    else if (a->not_installed.code)
+        *why = a->not_installed;
+    return strcmp(a->job->backend, "none") == 0 ? 0 : a->not_installed.code;
 }
 
 /* A job names the program of `mlaunch bench` without a path: it is the one of this build, which is
@@ -223,22 +230,18 @@ static int topology_describe(struct agent *a, struct fault *why)
 int job_prepare_write_file(struct agent *a, const char *coordinator, struct fault *why)
 {
     const struct job_spec *job = a->job;
-    struct job_file file = {.host_rank = job->host,
-                            .hosts = job->hosts,
-                            .size = job->size,
-                            .local_net = job->options.local_net,
-                            .secure = job->options.secure,
-                            .starting_port = job->options.starting_port,
-                            .init_timeout_ms = job->options.init_timeout_ms,
-                            .stall_ms = job->options.stall_ms,
-                            .agent_pid = getpid(),
-                            .agent_start_time = descendants_start_time(getpid()),
-                            .guard_pid = a->guard,
-                            .guard_start_time = descendants_start_time(a->guard),
-                            .grace_ms = job->options.grace_ms,
-                            .started_at = time(NULL)};
+    struct job_file file = a->here;
 
-    pid_domain_write(&file);
+    file.host_rank = job->host;
+    file.hosts = job->hosts;
+    file.size = job->size;
+    file.local_net = job->options.local_net;
+    file.secure = job->options.secure;
+    file.starting_port = job->options.starting_port;
+    file.init_timeout_ms = job->options.init_timeout_ms;
+    file.stall_ms = job->options.stall_ms;
+    file.grace_ms = job->options.grace_ms;
+    file.started_at = time(NULL);
     snprintf(file.job, sizeof(file.job), "%s", job->job);
     snprintf(file.name, sizeof(file.name), "%s", job->options.name);
     snprintf(file.host, sizeof(file.host), "%s", job->host_name);
@@ -260,7 +263,8 @@ static int directory_make(struct agent *a, struct fault *why)
         a->dir[0] = '\0';
         return rc;
     }
-    cgroup_create(a->cgroup, a->dir); /* optional: without one, ending the job is more work */
+    /* Optional: without one, ending the job is more work. */
+    cgroup_create(a->cgroup, a->own_cgroup, a->dir);
     a->cgroup_fd = cgroup_open(a->cgroup);
     guard_tell(a->guard_fd, a->dir, a->cgroup);
     return 0;
@@ -292,7 +296,7 @@ static int job_set_up(struct agent *a, struct fault *why)
 {
     static int (*const steps[])(struct agent * a, struct fault * why) = {
         ranks_create, descriptors_check, address_choose,    directories_choose,
-        shim_find,    bench_find,        bindings_choose,   directory_make,
+        shim_choose,  bench_find,        bindings_choose,   directory_make,
         files_open,   coordinator_open,  topology_describe,
     };
     int rc = 0;
@@ -308,6 +312,39 @@ static void job_refuse(struct agent *a, const struct fault *why)
     job_report_refused(a, why->text);
 }
 
+/* Writes `text` to a file of the job directory, frees it and stores the file's path in *path, which
+ * the caller frees. *path stays NULL if `text` is. */
+static int file_for_ranks(struct agent *a, const char *name, char *text, char **path,
+                          struct fault *why)
+{
+    int rc;
+
+    *path = NULL;
+    if (!text)
+        return 0;
+    rc = job_directory_write(a->dir, name, text, why);
+    free(text);
+    if (!rc && asprintf(path, "%s/%s", a->dir, name) < 0) {
+        *path = NULL;
+        rc = fault_set(why, ML_ERR_MEMORY, "out of memory");
+    }
+    return rc;
+}
+
+/* Does for the ranks what can be done before START, while mlaunch answers READY. A failure is
+ * reported at START. */
+static void ranks_prepare(struct agent *a)
+{
+    const struct job_spec *job = a->job;
+
+    failure_cause_begin(&a->failure_cause);
+    a->lost_device = lost_device_begin("/sys");
+    if (job->options.compat && !file_for_ranks(a, "ibv_devices.json", framework_ibv_devices(job),
+                                               &a->ibv_devices, &a->no_files))
+        file_for_ranks(a, "ring_hosts.json", framework_ring_hosts(job), &a->ring_hosts,
+                       &a->no_files);
+}
+
 static void on_mpi_ready(struct agent *a, const struct fault *failed)
 {
     if (failed) {
@@ -319,6 +356,8 @@ static void on_mpi_ready(struct agent *a, const struct fault *failed)
     frame_stream_send_json(a->channel, AGENT_READY,
                            json_pack("{ss sO sb}", "coordinator", a->coordinator, "warnings",
                                      a->warnings, "pmix", (int)rank_mpi_is_pmix(a)));
+    frame_stream_flush(a->channel);
+    ranks_prepare(a);
 }
 
 static void mpi_prepare(struct agent *a)
@@ -387,6 +426,17 @@ void job_prepare_file(struct agent *a, uint32_t index, const void *bytes, size_t
         job_complete(a);
 }
 
+void job_prepare_ahead(struct agent *a)
+{
+    shim_find(a, &a->not_installed);
+    cgroup_find_own(a->own_cgroup);
+    a->here.agent_pid = getpid();
+    a->here.agent_start_time = descendants_start_time(getpid());
+    a->here.guard_pid = a->guard;
+    a->here.guard_start_time = descendants_start_time(a->guard);
+    pid_domain_write(&a->here);
+}
+
 void job_prepare(struct agent *a, const char *text, size_t size)
 {
     struct fault why = {0};
@@ -419,6 +469,9 @@ void job_prepare_release(struct agent *a)
     a->files = NULL;
     lost_device_end(a->lost_device);
     a->lost_device = NULL;
+    free(a->ibv_devices);
+    free(a->ring_hosts);
+    a->ibv_devices = a->ring_hosts = NULL;
     if (!a->job)
         return;
     for (int i = 0; a->ranks && i < a->job->rank_count; i++) {

@@ -12,6 +12,9 @@
 struct agent;
 struct hook_config;
 
+/* Finds on this host what every job needs, while mlaunch answers HELLO. */
+void job_prepare_ahead(struct agent *a);
+
 /* Makes the job directory, opens the coordinator if this is its host, and sends READY; or WANT, if
  * files must come first. On failure sends REFUSED with the reason and leaves nothing behind. */
 void job_prepare(struct agent *a, const char *text, size_t size);

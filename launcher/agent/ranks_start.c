@@ -7,10 +7,8 @@
 #include "common/text/parsed_json.h"
 #include "launcher/agent/agent.h"
 #include "launcher/agent/coordinator_session.h"
-#include "launcher/agent/host/lost_device_linux.h"
 #include "launcher/agent/job_prepare.h"
 #include "launcher/agent/job_report.h"
-#include "launcher/agent/rank/framework_variables.h"
 #include "launcher/agent/rank/wrapped_command.h"
 #include "launcher/agent/rank_input.h"
 #include "launcher/agent/rank_mpi.h"
@@ -35,25 +33,6 @@ extern char **environ;
 
 enum { RANKS_PER_TURN = 8, FAILED_GRACE_MS = 1000 };
 
-/* Writes `text` to a file of the job directory, frees it and stores the file's path in *path, which
- * the caller frees. *path stays NULL if `text` is. */
-static int file_for_ranks(struct agent *a, const char *name, char *text, char **path,
-                          struct fault *why)
-{
-    int rc;
-
-    *path = NULL;
-    if (!text)
-        return 0;
-    rc = job_directory_write(a->dir, name, text, why);
-    free(text);
-    if (!rc && asprintf(path, "%s/%s", a->dir, name) < 0) {
-        *path = NULL;
-        rc = fault_set(why, ML_ERR_MEMORY, "out of memory");
-    }
-    return rc;
-}
-
 /* What ranks inherit: the agent's own environment, or in *joined, which the caller frees, that of
  * the process that the rank joins. */
 static int environment_find(const struct agent *a, char ***joined, struct fault *why)
@@ -73,7 +52,7 @@ static int environments_create(struct agent *a, const char *coordinator, struct 
 {
     const struct job_spec *job = a->job;
     bool is_none = strcmp(job->backend, "none") == 0; /* MPI's coordinator is not for ranks */
-    char *devices = NULL, *ring = NULL, **joined, libc[LIBC_NEED_TEXT];
+    char **joined, libc[LIBC_NEED_TEXT];
     int rc = environment_find(a, &joined, why);
 
     if (rc)
@@ -82,10 +61,6 @@ static int environments_create(struct agent *a, const char *coordinator, struct 
     a->environments = calloc((size_t)job->app_count, sizeof(*a->environments));
     if (!a->environments)
         rc = fault_set(why, ML_ERR_MEMORY, "out of memory");
-    if (!rc && job->options.compat)
-        rc = file_for_ranks(a, "ibv_devices.json", framework_ibv_devices(job), &devices, why);
-    if (!rc && job->options.compat)
-        rc = file_for_ranks(a, "ring_hosts.json", framework_ring_hosts(job), &ring, why);
     for (int i = 0; i < job->app_count && !rc; i++) {
         char *libraries = received_files_libraries(a->files, job->apps[i].file);
         struct rank_environment_config config = {
@@ -98,8 +73,8 @@ static int environments_create(struct agent *a, const char *coordinator, struct 
             .shim = a->shim[0] ? a->shim : NULL,
             .modules = a->modules[0] ? a->modules : NULL,
             .cwd = a->cwds[i],
-            .ibv_devices = devices,
-            .ring_hosts = ring,
+            .ibv_devices = a->ibv_devices,
+            .ring_hosts = a->ring_hosts,
             .libraries = libraries,
             .is_musl = *libc == '\0',
             .serves_pmi = rank_mpi_is_served(a, i),
@@ -111,8 +86,6 @@ static int environments_create(struct agent *a, const char *coordinator, struct 
         free(libraries);
     }
     process_variables_free(joined);
-    free(devices);
-    free(ring);
     return rc;
 }
 
@@ -284,10 +257,12 @@ void ranks_start_resume(struct agent *a)
 
 static int job_begin(struct agent *a, struct fault *why)
 {
-    int rc = environments_create(a, a->coordinator, why);
+    int rc = a->no_files.code;
 
-    failure_cause_begin(&a->failure_cause);
-    a->lost_device = lost_device_begin("/sys");
+    if (rc)
+        *why = a->no_files;
+    else
+        rc = environments_create(a, a->coordinator, why);
     if (!rc)
         rc = rank_mpi_open(a, why);
     if (!rc)

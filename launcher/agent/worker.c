@@ -454,6 +454,8 @@ int worker_run(int guard_fd, pid_t guard)
         rc = events_open(&a, &why);
     if (!rc) {
         hello_send(&a);
+        frame_stream_flush(a.channel);
+        job_prepare_ahead(&a);
         /* A loop that begins forgets that it was to end. */
         if (!frame_stream_has_ended(a.channel))
             event_base_dispatch(a.base);

@@ -65,21 +65,22 @@ static bool mount_find(char *point, char *root, size_t size)
     return is_found;
 }
 
-/* The path of this process's own group in the file system. */
-static bool own_find(char *out, size_t size)
+void cgroup_find_own(char path[CGROUP_PATH])
 {
     char point[1024], root[1024], own[1024];
     size_t length;
 
+    path[0] = '\0';
     if (!mount_find(point, root, sizeof(point)) || !path_of(getpid(), own, sizeof(own)))
-        return false;
+        return;
     length = strlen(root);
     if (strncmp(own, root, length) != 0 || (own[length] && own[length] != '/') ||
         strstr(own, "/../"))
-        return false;
+        return;
     if (strcmp(own + length, "/") == 0)
         own[length] = '\0';
-    return snprintf(out, size, "%s%s", point, own + length) < (int)size;
+    if (snprintf(path, CGROUP_PATH, "%s%s", point, own + length) >= CGROUP_PATH)
+        path[0] = '\0';
 }
 
 /* Joins the last two parts of "/tmp/mlaunch-0/JOB.HOST.XXXXXX". */
@@ -101,12 +102,12 @@ static bool is_writable(const char *path, const char *file)
     return access(name, W_OK) == 0;
 }
 
-bool cgroup_create(char path[CGROUP_PATH], const char *job_dir)
+bool cgroup_create(char path[CGROUP_PATH], const char *own, const char *job_dir)
 {
-    char own[CGROUP_PATH], name[256];
+    char name[256];
 
     path[0] = '\0';
-    if (!own_find(own, sizeof(own)) || !name_of(job_dir, name, sizeof(name)) ||
+    if (!own[0] || !name_of(job_dir, name, sizeof(name)) ||
         snprintf(path, CGROUP_PATH, "%s/%s", own, name) >= CGROUP_PATH || mkdir(path, 0755)) {
         path[0] = '\0';
         return false;

@@ -18,8 +18,12 @@
 
 enum { CGROUP_PATH = 1024 }; /* bytes for the longest path, terminated */
 
-/* Makes the group for a job directory. False, and path "": that is not possible here. */
-bool cgroup_create(char path[CGROUP_PATH], const char *job_dir);
+/* The path of this process's own group; "": there is none, or groups are not mounted. */
+void cgroup_find_own(char path[CGROUP_PATH]);
+
+/* Makes the group for a job directory below `own`, which cgroup_find_own() has found. False, and
+ * path "": that is not possible here. */
+bool cgroup_create(char path[CGROUP_PATH], const char *own, const char *job_dir);
 
 /* A descriptor for starting a child in it (spawn.h), closed by the caller; -1: path is "", or the
  * group is gone. */

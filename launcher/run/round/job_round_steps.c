@@ -156,8 +156,10 @@ static int jobs_send(struct job_round *r, int first, int count, struct fault *wh
         if (!rc)
             log_debug("host %s: sending its JOB, %zu bytes", r->members[i].host->name,
                       strlen(text));
-        if (!rc)
+        if (!rc) {
             agent_channel_send(r->members[i].channel, LAUNCH_JOB, text, strlen(text));
+            agent_channel_flush(r->members[i].channel);
+        }
         job_spec_encode_destroy(text);
     }
     free(addresses);
@@ -204,6 +206,7 @@ void job_round_steps_start_host(struct job_round *r, int host)
     agent_channel_send_json(
         m->channel, LAUNCH_START,
         json_pack("{s:s, s:b}", "coordinator", r->coordinator, "pmix", (int)r->is_pmix));
+    agent_channel_flush(m->channel);
 }
 
 void job_round_steps_begin(struct job_round *r)

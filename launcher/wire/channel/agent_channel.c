@@ -205,6 +205,12 @@ void agent_channel_send_json(struct agent_channel *a, int type, json_t *object)
         json_decref(object);
 }
 
+void agent_channel_flush(struct agent_channel *a)
+{
+    if (channel_is_open(a))
+        frame_stream_flush(a->frames);
+}
+
 void agent_channel_shut(struct agent_channel *a)
 {
     if (channel_is_open(a))

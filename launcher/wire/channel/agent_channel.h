@@ -45,6 +45,9 @@ void agent_channel_send_tagged(struct agent_channel *a, int type, uint32_t word,
                                size_t size);
 void agent_channel_send_json(struct agent_channel *a, int type, json_t *object); /* takes over */
 
+/* Writes what was sent now, and not in the next turn of the loop. */
+void agent_channel_flush(struct agent_channel *a);
+
 /* Gives the agent end of file. Frames that it still sends, and its end, are reported as usual. A
  * channel that is not open yet ends at once. */
 void agent_channel_shut(struct agent_channel *a);

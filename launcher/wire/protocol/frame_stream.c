@@ -95,19 +95,32 @@ static bool error_is_final(int err)
     return err != EAGAIN && err != EINTR;
 }
 
+/* True if nothing is kept any more. */
+static bool kept_write(struct frame_stream *s)
+{
+    if (evbuffer_write(s->kept, s->out) < 0 && error_is_final(errno)) {
+        frame_stream_fail(s, error_words(errno));
+        return false;
+    }
+    if (evbuffer_get_length(s->kept) > 0)
+        return false;
+    event_del(s->writable);
+    return true;
+}
+
 static void on_writable(evutil_socket_t fd, short what, void *arg)
 {
     struct frame_stream *s = arg;
-    int n = evbuffer_write(s->kept, fd);
 
-    (void)what;
-    if (n < 0 && error_is_final(errno)) {
-        frame_stream_fail(s, error_words(errno));
-    } else if (evbuffer_get_length(s->kept) == 0) {
-        event_del(s->writable);
-        if (s->events.on_written)
-            s->events.on_written(s->events.arg);
-    }
+    (void)fd, (void)what;
+    if (kept_write(s) && s->events.on_written)
+        s->events.on_written(s->events.arg);
+}
+
+void frame_stream_flush(struct frame_stream *s)
+{
+    if (!s->ended && evbuffer_get_length(s->kept) > 0)
+        kept_write(s);
 }
 
 static int descriptor_set_nonblocking(int fd)

@@ -47,6 +47,10 @@ void frame_stream_send_parts(struct frame_stream *s, int type, const void *head,
 void frame_stream_send_json(struct frame_stream *s, int type,
                             json_t *object); /* takes over the reference */
 
+/* Writes what is kept now, as far as the descriptor takes it, and not in the next turn of the loop:
+ * for a process that has work to do while its peer reads. Does not call on_written. */
+void frame_stream_flush(struct frame_stream *s);
+
 /* Ends the stream from this side: calls on_end unless that has been called. */
 void frame_stream_fail(struct frame_stream *s, const char *why);
 
