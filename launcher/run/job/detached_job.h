@@ -1,5 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* detached_job.h: a job with --detach, from its plan to what the user is told of it. */
+/*
+ * detached_job.h: `--detach`: mlaunch continues in the background, in a session of its own, with a
+ * log in place of its standard output and standard error, and returns here once all ranks have
+ * started.
+ *
+ *     mlaunch ── fork ──▶ mlaunch: runs the job, writes the log
+ *        │ ◀── a byte: all ranks have started; or the end: what the log has is printed
+ *        ▼
+ *     exit status
+ */
 #ifndef LAUNCHER_RUN_JOB_DETACHED_JOB_H
 #define LAUNCHER_RUN_JOB_DETACHED_JOB_H
 
@@ -9,7 +18,8 @@
 int detached_job_check(const struct options *o, struct fault *why);
 
 /* Starts the job in the background, says so, and returns 0; or says why it could not be started,
- * and returns mlaunch's exit status. In the background it returns the job's, at its end. */
+ * and returns mlaunch's exit status. In the background it returns the job's, at its end. Call it
+ * before there are threads. */
 int detached_job_run(const struct options *o, struct plan *p, const char *id);
 
 #endif
