@@ -4,8 +4,22 @@
 #ifndef LAUNCHER_RUN_RDMA_TOPOLOGY_TOPOLOGY_END_H
 #define LAUNCHER_RUN_RDMA_TOPOLOGY_TOPOLOGY_END_H
 
+#include "common/rdma_choice.h"
 #include "launcher/run/rdma_topology/topology_answers.h"
-#include "launcher/run/rdma_topology/topology_config.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+
+/* Between which hosts a wiring is wanted, and what the user says about it. All is kept by
+ * reference; of `stated` a reference is taken. */
+struct topology_config {
+    const char *const *names; /* the hosts' */
+    int count;
+    const char *source; /* where `stated` is from: "hostfile h.json" */
+    json_t *stated;     /* [host][host]: list of devices ("x", "x:2") or null; NULL: not stated */
+    bool local_net;     /* ranks of one host also meet over a device */
+    struct rdma_choice rdma;
+};
 
 /* All that a wiring follows from. */
 struct topology_facts {

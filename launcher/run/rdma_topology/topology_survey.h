@@ -9,13 +9,11 @@
 #define LAUNCHER_RUN_RDMA_TOPOLOGY_TOPOLOGY_SURVEY_H
 
 #include "common/fault.h"
-#include "launcher/run/rdma_topology/topology_answers.h"
-#include "launcher/run/rdma_topology/topology_config.h"
+#include "launcher/run/rdma_topology/topology_end.h"
 
 #include <jansson.h>
 
 struct topology_survey;
-struct topology_facts; /* topology_end.h */
 
 /* ML_ERR_MEMORY. What the config points to must outlive the survey. */
 int topology_survey_create(struct topology_survey **out, const struct topology_config *c,
