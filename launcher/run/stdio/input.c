@@ -115,7 +115,6 @@ static void *input_run(void *arg)
     struct input *in = arg;
 
     for (;;) {
-        uint64_t one = 1;
         ssize_t n;
 
         turn_wait(in);
@@ -124,8 +123,8 @@ static void *input_run(void *arg)
         n = input_read(in);
         in->size = n;
         turn_set(in, n < 0 ? TURN_ASLEEP : TURN_FULL);
-        while (n >= 0 && write(in->bell, &one, sizeof(one)) < 0 && errno == EINTR)
-            ;
+        if (n >= 0)
+            eventfd_write(in->bell, 1);
         if (n == 0)
             return NULL;
     }
@@ -189,10 +188,10 @@ static void input_deliver(struct input *in)
 
 static void on_bell(evutil_socket_t fd, short what, void *arg)
 {
-    uint64_t count;
+    eventfd_t count;
 
     (void)what;
-    if (read(fd, &count, sizeof(count)) > 0)
+    if (eventfd_read(fd, &count) == 0)
         input_deliver(arg);
 }
 

@@ -76,14 +76,6 @@ struct output {
     bool failed_reported;
 };
 
-static void bell_ring(struct output *o)
-{
-    uint64_t one = 1;
-
-    while (write(o->bell, &one, sizeof(one)) < 0 && errno == EINTR)
-        ;
-}
-
 /* Keeps the first failure. The bell makes the loop report it. */
 static void failure_note(struct output *o, const struct fault *why)
 {
@@ -118,7 +110,7 @@ static void lane_on_written(const struct writer_chunk *list, void *arg)
             o->rank_waiting -= list->size;
     }
     pthread_mutex_unlock(&o->lock);
-    bell_ring(o);
+    eventfd_write(o->bell, 1);
 }
 
 static void lane_clear_progress(struct lane *lane, struct output_file *f)
@@ -330,11 +322,11 @@ static void on_bell(evutil_socket_t fd, short what, void *arg)
 {
     struct output *o = arg;
     struct fault failed = {0};
-    uint64_t count;
+    eventfd_t count;
     uint32_t written;
 
     (void)what;
-    if (read(fd, &count, sizeof(count)) < 0)
+    if (eventfd_read(fd, &count))
         return;
     for (int i = 0; i < o->hosts; i++) {
         pthread_mutex_lock(&o->lock);
@@ -421,7 +413,7 @@ static bool lane_push(struct lane *lane, int host, int rank, int stream, const v
     waiting_change(lane->output, host == HOST_NONE, 0, size);
 fail:
     failure_note(lane->output, &why);
-    bell_ring(lane->output);
+    eventfd_write(lane->output->bell, 1);
     return false;
 }
 
@@ -550,7 +542,7 @@ static void acknowledge(struct output *o, int host, size_t size)
     pthread_mutex_lock(&o->lock);
     o->written[host] += agent_output_cost(size);
     pthread_mutex_unlock(&o->lock);
-    bell_ring(o);
+    eventfd_write(o->bell, 1);
 }
 
 void output_fold_others(struct output *o, int failed)
@@ -586,7 +578,7 @@ static bool sink_keeps(struct output *o, int rank, int stream, const void *bytes
         rc = o->sink.on_bytes(o, rank, stream, bytes, size, o->sink.arg, &why);
     if (rc < 0) {
         failure_note(o, &why);
-        bell_ring(o);
+        eventfd_write(o->bell, 1);
     }
     return rc != 0;
 }

@@ -73,14 +73,12 @@ static void on_end(const char *why, void *arg)
 static void on_channel_ready(struct channel *c, const struct fault *why, void *arg)
 {
     struct agent_channel *a = arg;
-    uint64_t one = 1;
 
     (void)c;
     pthread_mutex_lock(&a->lock);
     a->opened = *why;
     pthread_mutex_unlock(&a->lock);
-    while (write(a->bell, &one, sizeof(one)) < 0 && errno == EINTR)
-        ;
+    eventfd_write(a->bell, 1);
 }
 
 static void on_opened(evutil_socket_t fd, short what, void *arg)
