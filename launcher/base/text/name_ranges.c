@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/base/text/name_ranges.h"
 
+#include "common/text/text_stream.h"
+
 #include <ctype.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -126,32 +128,24 @@ static size_t group_write(FILE *to, const struct parted_name *names, size_t at, 
 int name_ranges_format(char **out, const char *const *names, size_t count, struct fault *why)
 {
     struct parted_name *parted = calloc(count + 1, sizeof(*parted));
-    char *text = NULL;
-    size_t size;
-    FILE *to = open_memstream(&text, &size);
-    bool is_written;
+    struct text_stream text;
+    FILE *to = parted ? text_stream_open(&text) : NULL;
+    char *made = NULL;
 
-    if (!parted || !to) {
-        free(parted);
-        if (to)
-            fclose(to);
-        free(text);
-        return fault_set(why, ML_ERR_MEMORY, "out of memory");
-    }
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; to && i < count; i++)
         parted[i] = name_part(names[i]);
-    qsort(parted, count, sizeof(*parted), compare);
-    for (size_t i = 0; i < count;) {
+    if (to)
+        qsort(parted, count, sizeof(*parted), compare);
+    for (size_t i = 0; to && i < count;) {
         if (i > 0)
             fputc(',', to);
         i = group_write(to, parted, i, count);
     }
+    if (to)
+        made = text_stream_close(to, &text);
     free(parted);
-    is_written = !ferror(to);
-    if (fclose(to) == 0 && is_written) {
-        *out = text;
-        return 0;
-    }
-    free(text);
-    return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    if (!made)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    *out = made;
+    return 0;
 }
