@@ -12,14 +12,6 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Such a script need not be executable, nor in PATH: python3 runs it (spawn.c). */
-static bool is_python_script(const char *name)
-{
-    size_t length = strlen(name);
-
-    return name[0] != '-' && length > 3 && strcmp(name + length - 3, ".py") == 0;
-}
-
 static int path_find(char **out, const char *name, const char *cwd, struct fault *why)
 {
     char *path = NULL;
@@ -27,7 +19,7 @@ static int path_find(char **out, const char *name, const char *cwd, struct fault
 
     if (!strchr(name, '/')) {
         rc = program_path_find(&path, name, why);
-        if (!rc || !is_python_script(name)) {
+        if (!rc || !program_path_is_python(name)) {
             *out = path;
             return rc;
         }
@@ -75,7 +67,7 @@ int staged_list_add_program(struct staged_list *l, const char *name, const char 
     free(path);
     if (rc)
         return rc;
-    if (!l->files[*index].is_executable && !is_python_script(name))
+    if (!l->files[*index].is_executable && !program_path_is_python(name))
         return fault_set(why, ML_ERR_REFUSED, "--stage: %s is not executable: chmod +x makes it so",
                          l->files[*index].path);
     /* The name is sent as JSON. */
