@@ -57,6 +57,7 @@ struct job {
     struct rank_summary *summary; /* NULL: none is asked for */
     struct recording *recording;  /* NULL: none is asked for */
     bool has_run;                 /* all ranks of a run were started */
+    bool has_met;                 /* all hosts were there once */
     bool differs;                 /* --compare-hashes has found a difference, or no call */
     struct input *input;
     struct terminal *terminal; /* NULL: no rank has one */
@@ -469,6 +470,7 @@ static int job_run_once(struct job *j, const struct job_round_config *config,
     if (result->has_failed && result->has_run)
         mpir_abort("the job has failed");
     events_file_write(j->events, "finished", j->id, json_pack("{s:i}", "status", result->status));
+    j->has_met |= result->has_run;
     if (result->has_run)
         j->newcomer = -1;
     j->is_mended =
@@ -499,12 +501,15 @@ static bool job_pause(struct job *j, int ms)
     return j->cause == STOP_NONE;
 }
 
-/* A job that could not even be started for the first time would fail again. */
-static bool is_worth_a_restart(const struct job *j, const struct job_round_result *result,
-                               const struct restarts *restarts)
+/* What is wrong with the command line, the program or a key would be so again. Nor does a host
+ * become one of the job's that has never been one, unless it just was not reached. */
+static bool is_worth_a_restart(const struct job *j, const struct job_round_result *result)
 {
-    return j->cause == STOP_NONE && !j->is_late && result->has_failed &&
-           (result->has_run || restarts->count > 0);
+    if (j->cause != STOP_NONE || j->is_late || !result->has_failed)
+        return false;
+    if (j->is_mended || result->outlook == CHANNEL_MAY_RETURN)
+        return true;
+    return result->outlook == CHANNEL_MAY_NOT_RETURN && j->has_met;
 }
 
 static void restart_say(struct job *j, const struct restarts *r, int pause_ms)
@@ -551,7 +556,7 @@ static int job_run_all(struct job *j)
         log_error("%s", why.text);
         return STATUS_OURS;
     }
-    while (job_run_once(j, &config, &result) == 0 && is_worth_a_restart(j, &result, &restarts)) {
+    while (job_run_once(j, &config, &result) == 0 && is_worth_a_restart(j, &result)) {
         if (j->is_mended) { /* still the same try */
             output_restart(j->output);
             continue;

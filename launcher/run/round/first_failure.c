@@ -66,6 +66,7 @@ enum blame first_failure_exited(struct first_failure *f, const struct exited_rep
         f->blame = blame;
         f->rank = r->rank;
         f->status = r->signal ? STATUS_SIGNAL + r->signal : r->status;
+        f->is_hopeless = r->error[0] && r->status != STATUS_OURS;
         first_failure_describe(f->text, sizeof(f->text), r, host);
     }
     return blame;

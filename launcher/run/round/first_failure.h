@@ -27,9 +27,10 @@ enum blame {
 
 struct first_failure {
     enum blame blame;
-    int rank;       /* -1: a host failed */
-    int status;     /* mlaunch's exit status */
-    bool is_killed; /* `mlaunch kill` was used */
+    int rank;         /* -1: a host failed */
+    int status;       /* mlaunch's exit status */
+    bool is_killed;   /* `mlaunch kill` was used */
+    bool is_hopeless; /* there is no such program, or it cannot be executed */
     char text[1024];
 };
 

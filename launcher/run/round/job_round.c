@@ -129,6 +129,24 @@ void job_round_destroy(struct job_round *r)
     free(r);
 }
 
+/* The worst of all hosts that failed before the start. */
+static enum channel_outlook outlook_of(const struct job_round *r)
+{
+    enum channel_outlook worst = CHANNEL_MAY_RETURN;
+    int failed = 0;
+
+    if (r->has_run)
+        return r->failure.is_hopeless ? CHANNEL_STAYS_WRONG : CHANNEL_MAY_RETURN;
+    for (int i = 0; i < r->plan->host_count; i++) {
+        const struct job_round_member *m = &r->members[i];
+
+        failed += m->failed;
+        if (m->failed && m->outlook > worst)
+            worst = m->outlook;
+    }
+    return failed ? worst : CHANNEL_MAY_NOT_RETURN;
+}
+
 void job_round_result(const struct job_round *r, struct job_round_result *out)
 {
     if (r->cause != STOP_NONE)
@@ -136,6 +154,7 @@ void job_round_result(const struct job_round *r, struct job_round_result *out)
     else
         out->status = r->has_run ? r->failure.status : r->status;
     out->has_run = r->has_run;
+    out->outlook = outlook_of(r);
     out->ran_ms = r->has_run ? clock_ms() - r->start_ms : 0;
     out->host_failed = !r->has_run || r->failure.rank < 0;
     out->has_failed = r->cause == STOP_NONE && !r->failure.is_killed &&

@@ -8,16 +8,18 @@
 
 #include "launcher/run/round/job_round_config.h"
 #include "launcher/run/stdio/terminal.h"
+#include "launcher/wire/channel/agent_channel.h"
 
 struct job_round;
 
 /* How a run ended. */
 struct job_round_result {
-    bool has_failed;  /* by itself: neither well, nor ended from outside */
-    bool has_run;     /* the ranks were started */
-    bool host_failed; /* what failed was a host, not a rank */
-    int64_t ran_ms;   /* since the ranks were started; 0: they never were */
-    int status;       /* mlaunch's exit status */
+    bool has_failed;              /* by itself: neither well, nor ended from outside */
+    bool has_run;                 /* the ranks were started */
+    bool host_failed;             /* what failed was a host, not a rank */
+    int64_t ran_ms;               /* since the ranks were started; 0: they never were */
+    int status;                   /* mlaunch's exit status */
+    enum channel_outlook outlook; /* if it has failed: for another run */
 };
 
 /* Connects to all hosts of the plan; the rest happens on the loop. A host that cannot be reached is

@@ -31,9 +31,10 @@
 #include <sys/utsname.h>
 
 /* Before the start: this host cannot take part. */
-static void member_fail(struct job_round_member *m, const char *text)
+static void member_fail(struct job_round_member *m, enum channel_outlook outlook, const char *text)
 {
     m->failed = true;
+    m->outlook = outlook;
     snprintf(m->reason, sizeof(m->reason), "%s", text);
 }
 
@@ -86,7 +87,8 @@ void job_round_frames_on_end(int host, const char *text, void *arg)
         host_end(r, m, STATUS_OURS, result);
     } else if (r->state <= JOB_ROUND_PREPARING) {
         if (!m->failed)
-            member_fail(m, text);
+            member_fail(m, m->channel ? agent_channel_outlook(m->channel) : CHANNEL_MAY_NOT_RETURN,
+                        text);
         progress_line_step(r->progress);
     } else if (r->state < JOB_ROUND_LEAVING && before < MEMBER_DONE) {
         const char *name = m->host->name;
@@ -179,7 +181,7 @@ void job_round_frames_on_surveyed(void *arg)
     } else if (topology_survey_conclude(r->survey, &culprit, &why)) {
         r->topology_failed = true;
         r->members[culprit].status = STATUS_OURS;
-        member_fail(&r->members[culprit], why.text);
+        member_fail(&r->members[culprit], CHANNEL_MAY_NOT_RETURN, why.text);
     } else {
         json_decref(r->wiring);
         r->wiring = json_incref(topology_survey_wiring(r->survey));
@@ -268,7 +270,8 @@ static int on_refused(struct job_round *r, struct job_round_member *m, const str
     if (refused_report_parse(&refused, f, why))
         return why->code;
     m->status = refused.status;
-    member_fail(m, refused.text);
+    member_fail(m, refused.status == STATUS_OURS ? CHANNEL_MAY_NOT_RETURN : CHANNEL_STAYS_WRONG,
+                refused.text);
     if (r->config.results)
         host_refuse(r, m);
     return 0;
@@ -472,7 +475,7 @@ static int on_lost(struct job_round *r, struct job_round_member *m, const struct
     if (lost_report_parse(&lost, f, why))
         return why->code;
     if (r->state <= JOB_ROUND_PREPARING || m->state < MEMBER_STARTED) {
-        member_fail(m, lost.text);
+        member_fail(m, CHANNEL_MAY_RETURN, lost.text);
         if (r->config.results)
             host_refuse(r, m);
         return 0;

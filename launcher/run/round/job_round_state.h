@@ -18,10 +18,10 @@
 #include "launcher/run/round/first_failure.h"
 #include "launcher/run/round/job_identity.h"
 #include "launcher/run/round/job_round_config.h"
+#include "launcher/wire/channel/agent_channel.h"
 
 #include <jansson.h>
 
-struct agent_channel;
 struct agent_session;
 struct call_log;
 struct file_feed;
@@ -56,10 +56,11 @@ struct job_round_member {
     const struct host *host;
     struct agent_channel *channel; /* the session's; NULL if it could not be opened */
     enum job_round_member_state state;
-    bool failed;      /* before the start */
-    char reason[768]; /* why it failed, a sentence */
-    char address[64]; /* where SSH reached the host, or "" */
-    char *advice;     /* what to do if its agent is silent, or NULL */
+    bool failed;                  /* before the start */
+    enum channel_outlook outlook; /* then: of another try */
+    char reason[768];             /* why it failed, a sentence */
+    char address[64];             /* where SSH reached the host, or "" */
+    char *advice;                 /* what to do if its agent is silent, or NULL */
     int status; /* mlaunch's exit status if this host's failure is reported: 125, 126 or 127 */
     struct file_feed *feed;    /* sends the host the files of --stage; NULL: it wants none */
     size_t unacknowledged;     /* bytes of its OUTPUT without a CREDIT */

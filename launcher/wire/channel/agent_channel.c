@@ -28,6 +28,8 @@ struct agent_channel {
     int fd;                      /* the same as in `frames`, for shutdown() */
     int64_t begun_ms;            /* when it began to be opened */
     int64_t heard_ms;            /* when the last frame came */
+    bool has_spoken;             /* the agent */
+    bool is_refused;             /* by agent_channel_refuse */
     bool ended;
     char text[768]; /* the reason for its end */
 
@@ -53,6 +55,7 @@ static void on_frame(const struct frame *f, void *arg)
     struct agent_channel *a = arg;
 
     a->heard_ms = clock_ms();
+    a->has_spoken = true;
     if (!a->ended)
         a->events.on_frame(a->host, f, a->events.arg);
 }
@@ -239,6 +242,25 @@ void agent_channel_fail(struct agent_channel *a, const char *text)
         frame_stream_fail(a->frames, text);
     else
         channel_end(a, text);
+}
+
+void agent_channel_refuse(struct agent_channel *a, const char *text)
+{
+    a->is_refused = true;
+    agent_channel_fail(a, text);
+}
+
+enum channel_outlook agent_channel_outlook(const struct agent_channel *a)
+{
+    int code = a->opened.code; /* the channel's thread does not change it any more */
+
+    if (a->is_refused)
+        return CHANNEL_STAYS_WRONG;
+    if (a->has_spoken || code == ML_ERR_LINK || code == ML_ERR_TIMEOUT)
+        return CHANNEL_MAY_RETURN;
+    if (a->to->launch_method == LAUNCH_METHOD_SSH)
+        return code ? CHANNEL_STAYS_WRONG : CHANNEL_MAY_RETURN;
+    return CHANNEL_MAY_NOT_RETURN;
 }
 
 void agent_channel_cut(struct agent_channel *a, const char *text)

@@ -36,6 +36,12 @@ int agent_channel_open(struct agent_channel **out, struct event_base *base, int 
 /* Closes the channel in any state; the agent, if there is one, ends by itself. Takes NULL. */
 void agent_channel_close(struct agent_channel *a);
 
+/* Once the channel has ended: whether another try may go well. It was lost, or the host could not
+ * be reached; the command that was to start the agent has ended, for whatever reason; or what is
+ * wrong stays so: a name, a key, another build. */
+enum channel_outlook { CHANNEL_MAY_RETURN, CHANNEL_MAY_NOT_RETURN, CHANNEL_STAYS_WRONG };
+enum channel_outlook agent_channel_outlook(const struct agent_channel *a);
+
 /* These four send a frame, or drop it if the channel is not open. */
 void agent_channel_send(struct agent_channel *a, int type, const void *payload, size_t size);
 /* At most four words. */
@@ -59,6 +65,8 @@ void agent_channel_reset_silence(struct agent_channel *a); /* starts the clock a
 
 /* Ends the channel from this side, with the reason `text`, also one that is not open yet. */
 void agent_channel_fail(struct agent_channel *a, const char *text);
+/* The same; the agent breaks the protocol or is of another build, which stays so. */
+void agent_channel_refuse(struct agent_channel *a, const char *text);
 /* The same for both sides, in the middle of whatever they say: the agent reads end of file. */
 void agent_channel_cut(struct agent_channel *a, const char *text);
 

@@ -224,7 +224,7 @@ static void on_frame(int host, const struct frame *f, void *arg)
     struct fault why;
 
     if (!s->agents[host].seen.has_ended && frame_take(s, host, f, &why))
-        agent_channel_fail(s->agents[host].seen.channel, why.text);
+        agent_channel_refuse(s->agents[host].seen.channel, why.text);
 }
 
 static void on_end(int host, const char *text, void *arg)

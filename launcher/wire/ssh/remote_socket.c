@@ -106,7 +106,7 @@ static int proxy_open(struct remote_socket *s, const struct remote_config *c, st
 static int connect_judge(int err, const char *where, struct fault *why)
 {
     if (err == ECONNREFUSED)
-        return fault_set(why, ML_ERR_REFUSED,
+        return fault_set(why, ML_ERR_LINK,
                          "%s refused the connection; is sshd running there, and on that port?",
                          where);
     return fault_os(why, ML_ERR_LINK, err, "cannot connect to %s", where);

@@ -38,6 +38,11 @@ void script_channel_begin(const uint8_t *bytes, size_t size)
     script.sent = 0;
 }
 
+enum channel_outlook agent_channel_outlook(const struct agent_channel *a)
+{
+    return a->has_ended ? CHANNEL_MAY_RETURN : CHANNEL_STAYS_WRONG;
+}
+
 void script_channel_watch(script_channel_on_send *on_send)
 {
     script.on_send = on_send;
@@ -221,6 +226,11 @@ void agent_channel_reset_silence(struct agent_channel *a)
 }
 
 void agent_channel_fail(struct agent_channel *a, const char *text)
+{
+    channel_end(a, text);
+}
+
+void agent_channel_refuse(struct agent_channel *a, const char *text)
 {
     channel_end(a, text);
 }

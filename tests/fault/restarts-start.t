@@ -1,0 +1,57 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# --restarts and a job that cannot be started at all. A host that SSH does not reach is a try, and a
+# spare host takes its place; what would fail again is not tried again: a program that is not there,
+# a name, a key.
+TEST_TIER=quick
+. "${0%/*}/../lib/test.sh"
+. "${0%/*}/../lib/hosts.sh"
+. "${0%/*}/../cli/job.sh"
+hosts_up 2
+: > "$T/empty"
+cat > "$T/config" << EOF
+Host refused
+    HostName $A1
+    Port 2299
+Host new
+    HostName $A1
+    UserKnownHostsFile $T/empty
+Host stranger
+    HostName $A1
+    HostKeyAlias $H1
+    User no-such-user
+Host unknown
+    HostName no-such-host.invalid
+Host *
+    Include $NETNS_SSH_CONFIG
+EOF
+JOB+=(--ssh-config "$T/config" --grace 1)
+AGAIN='starting the job again'
+
+job_status 0 "a host that SSH does not reach is replaced by a spare one" \
+    -H "$H1,refused" --spare-hosts "$H2" --restarts 1 -- hostname
+check_match "^mlaunch: host refused: .*port 2299 refused the connection" "$ERR" "… and named"
+check_match "^mlaunch: $AGAIN in 1 s \\(restart 1 of 1\\)$" "$ERR" "… at the next try"
+check_match "^mlaunch: host refused was lost; spare host $H2 takes its place" "$ERR" "… as is said"
+job_status 125 "without a spare host it is tried as often as --restarts says" \
+    -H "$H1,refused" --restarts 2 -- true
+cp "$ERR" "$T/err"
+check_output 2 "… and no more" grep -c "$AGAIN" "$T/err"
+
+# once STATUS REGEX NAME ARGUMENT…: the job ends with STATUS and the sentence, and is not tried
+# again.
+once() {
+    job_says "$1" "$2" "$3" --restarts 2 "${@:4}"
+    check_no_match "$AGAIN" "$ERR" "… is not tried again"
+}
+once 127 'no-such-program: not found' "a program that is not found" -H "$H1" -n 1 -- no-such-program
+once 127 'no-such-program: not found' "… nor here" -n 1 -- no-such-program
+once 126 'cannot execute|ermission denied' "one that cannot be executed" -n 1 -- /etc/passwd
+once 125 'unknown host name' "a name that does not resolve" -H "$H1,unknown" -- true
+once 125 'host key is unknown' "an unknown host key, though there is a spare host," \
+    -H "$H1,new" --spare-hosts "$H2" -- true
+once 125 'no permitted key' "a key that is refused" -H "$H1,stranger" -- true
+once 125 'refused the connection' "a host that is not reached beside a key that is refused" \
+    -H "stranger,refused" -- true
+once 125 'cannot read|No such file' "a hostfile that is not there" --hostfile "$T/no-hosts" -- true
+done_testing
