@@ -187,8 +187,8 @@ static void test_exit_reason(void **state)
     assert_int_equal(send(channel_fd(f.channel), "go\n", 3, MSG_NOSIGNAL), 3);
     bytes_read(&f, text, 0);
     channel_exit_reason(f.channel, text, sizeof(text));
-    assert_string_equal(text, "sh, which had started its agent, ended with status 5; its last "
-                              "words: out of memory");
+    assert_string_equal(text, "sh, which had started its agent, ended with status 5; end of its "
+                              "standard error: out of memory");
     fixture_close(&f);
 }
 
