@@ -236,6 +236,21 @@ static int options_check(const struct llm_options *o, enum llm_word_set word)
     return -1;
 }
 
+void llm_options_say(int c, char **argv)
+{
+    const char *word = argv[optind - 1];
+    const char letter[] = {'-', (char)optopt, '\0'};
+
+    if (optopt && strncmp(word, "--", 2) != 0)
+        word = letter;
+    if (c == ':')
+        fprintf(stderr, "llm %s: %s needs a value; llm %s --help says which\n", argv[0], word,
+                argv[0]);
+    else
+        fprintf(stderr, "llm %s: there is no option %s; llm %s --help lists them\n", argv[0], word,
+                argv[0]);
+}
+
 int llm_options_read(struct llm_options *o, enum llm_word_set word, int argc, char **argv)
 {
     struct option known[OPTIONS + 2] = {{0}};
@@ -249,12 +264,14 @@ int llm_options_read(struct llm_options *o, enum llm_word_set word, int argc, ch
                                          NULL, FIRST + i};
     known[n] = (struct option){"help", no_argument, NULL, 'h'};
     optind = 1;
-    while (!rc && (c = getopt_long(argc, argv, "h", known, NULL)) != -1) {
+    opterr = 0;
+    while (!rc && (c = getopt_long(argc, argv, ":h", known, NULL)) != -1) {
         if (c == 'h') {
             help_print(word);
             rc = 1;
         } else if (c < FIRST) {
-            rc = -1; /* getopt_long has said why */
+            llm_options_say(c, argv);
+            rc = -1;
         } else {
             rc = options[c - FIRST].set(o, options[c - FIRST].name, optarg);
         }

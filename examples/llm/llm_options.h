@@ -31,6 +31,10 @@ enum { LLM_EXIT_LOST = 1, LLM_EXIT_USAGE = 2 };
 int llm_options_read(struct llm_options *o, enum llm_word_set word, int argc, char **argv);
 void llm_options_free(struct llm_options *o);
 
+/* Says what is wrong with the word behind which getopt_long has stopped with c: ':', its value is
+ * missing, if the short options begin with ':', or '?', there is none of that name. */
+void llm_options_say(int c, char **argv);
+
 /* Reads a text that is one whole number from `least`, which is not negative, to `most`. False: it
  * is not, and *out is unchanged. */
 bool llm_options_number(const char *text, int64_t least, int64_t most, int64_t *out);

@@ -24,7 +24,7 @@ enum {
 };
 
 struct serve_options {
-    const char *model, *host;
+    const char *model, *host, *api_key_file;
     int64_t port, queue, slots, context;
 };
 
@@ -35,9 +35,11 @@ static const char serve_help[] =
     "/v1/models; and /health, /queue, /metrics, /dashboard.\n"
     "\n"
     "  --model FILE    the model, a GGUF file, at the same path on every host\n"
-    "  --host ADDRESS  where rank 0 listens (default 127.0.0.1: this host alone; there\n"
-    "                  is no password, so put a proxy in front of any other)\n"
+    "  --host ADDRESS  where rank 0 listens (default 127.0.0.1: its host alone; there\n"
+    "                  is no encryption, so put a proxy in front of any other)\n"
     "  --port N        (default 8080; 0: any free one)\n"
+    "  --api-key-file FILE   a client must send one of the keys in FILE, one a line, as\n"
+    "                  Authorization: Bearer KEY (default: everybody may ask)\n"
     "  --queue N       how many requests may wait for a slot (default 64)\n"
     "  --slots N       how many are answered at a time (default 4, at most 64)\n"
     "  --context N     tokens of prompt and answer together (default: what the model\n"
@@ -56,19 +58,27 @@ static int number_option(const char *name, const char *text, int64_t min, int64_
 static int options_read(struct serve_options *o, int argc, char **argv)
 {
     static const struct option known[] = {
-        {"model", required_argument, NULL, 'm'}, {"host", required_argument, NULL, 'h'},
-        {"port", required_argument, NULL, 'p'},  {"queue", required_argument, NULL, 'q'},
-        {"slots", required_argument, NULL, 's'}, {"context", required_argument, NULL, 'c'},
-        {"help", no_argument, NULL, '?' + 1},    {0},
+        {"model", required_argument, NULL, 'm'},
+        {"host", required_argument, NULL, 'h'},
+        {"port", required_argument, NULL, 'p'},
+        {"queue", required_argument, NULL, 'q'},
+        {"slots", required_argument, NULL, 's'},
+        {"context", required_argument, NULL, 'c'},
+        {"help", no_argument, NULL, '?' + 1},
+        {"api-key-file", required_argument, NULL, 'k'},
+        {0},
     };
     int c, i = 0, rc = 0;
 
     optind = 1;
-    while (!rc && (c = getopt_long(argc, argv, "", known, &i)) != -1) {
+    opterr = 0;
+    while (!rc && (c = getopt_long(argc, argv, ":", known, &i)) != -1) {
         if (c == 'm')
             o->model = optarg;
         else if (c == 'h')
             o->host = optarg;
+        else if (c == 'k')
+            o->api_key_file = optarg;
         else if (c == 'p')
             rc = number_option("port", optarg, 0, 65535, &o->port);
         else if (c == 'q')
@@ -82,6 +92,8 @@ static int options_read(struct serve_options *o, int argc, char **argv)
         else
             rc = -1;
     }
+    if (rc < 0 && (c == ':' || c == '?'))
+        llm_options_say(c, argv);
     if (rc)
         return rc;
     if (optind < argc) {
@@ -114,7 +126,8 @@ static int serve(ml_group *world, struct lead *lead, const struct serve_options 
 {
     struct link_speed *links = calloc((size_t)ml_size(world), sizeof(*links));
     struct service_config config = {
-        world, lead, o->model, links, o->host, (uint16_t)o->port, (uint32_t)o->queue};
+        world,          lead, o->model, links, o->host, (uint16_t)o->port, (uint32_t)o->queue,
+        o->api_key_file};
     char error[512];
     int status;
 
@@ -132,7 +145,8 @@ static int serve(ml_group *world, struct lead *lead, const struct serve_options 
 
 int llm_serve(int argc, char **argv)
 {
-    struct serve_options o = {NULL, "127.0.0.1", PORT_DEFAULT, QUEUE_DEFAULT, SLOTS_DEFAULT, 0};
+    struct serve_options o = {NULL,          "127.0.0.1",   NULL, PORT_DEFAULT,
+                              QUEUE_DEFAULT, SLOTS_DEFAULT, 0};
     struct lead_options options;
     struct lead *lead;
     ml_group *world;

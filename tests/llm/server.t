@@ -37,6 +37,16 @@ for host in LOCALHOST 127.0.0.1:1 '[::1]:9'; do
     check "a name of this host, $host" curl -s "localhost:$PORT/v1/models" -H "Host: $host"
     check_match '"id":"tiny","object":"model"' "$OUT" "is answered"
 done
+check "/v1/models/ID" curl -s "localhost:$PORT/v1/models/tiny"
+check_match '^\{"id":"tiny","object":"model","created":[0-9]+,"owned_by":"llm"\}$' "$OUT" "is the model"
+check_output 404 "another model is not there" curl -s -o "$T/none" -w '%{http_code}\n' \
+    "localhost:$PORT/v1/models/nothing%00tiny"
+check_output "302 $URL/dashboard" "/ leads to the dashboard" \
+    curl -s -w '%{http_code} %{redirect_url}\n' "$URL/"
+curl -s "$URL/none" "$URL/v1/completions" > "$T/none"
+check "answers are counted" curl -s "$URL/metrics"
+check_match '^llm_requests_total\{code="404"\} 2$' "$OUT" "… of pages that are not there"
+check_match '^llm_requests_total\{code="405"\} 1$' "$OUT" "… of methods that a page has not"
 check "chat" curl -s "localhost:$PORT/v1/chat/completions" -H 'Content-Type: application/json' \
     -d '{"messages":[{"role":"user","content":"hello"}],"max_tokens":64}'
 cp "$OUT" "$T/chat"
@@ -164,6 +174,46 @@ check_error 2 "cannot listen on port $PORT of 127.0.0.1: Address already in use;
     "$MLAUNCH" -n 2 -- "$LLM" serve --model "$T/tiny.gguf" --port "$PORT"
 serve_stop
 no_survivors "nothing is left of it either" "$MARK"
+
+# Keys: each of them is one, and nothing else is; what says whether the server lives asks for none.
+printf '# those of two users\n\nkey-of-a\r\n  \nkey-of-b' > "$T/keys"
+check "a server with keys" serve_start -n 2 -- --model "$T/tiny.gguf" --api-key-file "$T/keys"
+check_match "every user of this host can read $T/keys; chmod 600 ends that" "$T/serve.err" \
+    "a file that others can read is told of"
+# asks HEADER PATH…: the statuses of these pages.
+asks() {
+    local header=$1 page
+    shift
+    for page; do curl -sS -o "$T/asked" -w '%{http_code} ' -H "$header" "$URL$page"; done
+    echo
+}
+pages=(/v1/models /v1/models/tiny /status.json /queue /metrics /none)
+check_output "200 200 302 " "without a key: whether it lives, the page that asks for one" \
+    asks "X: y" /health /dashboard /
+for header in "X: y" "Authorization: Bearer" "Authorization: Bearer key-of" "Authorization: key-of-a" \
+    "Authorization: Bearer key-of-ab" "Authorization: Bearer # those of two users" \
+    "Authorization: Bearer $(printf '%0300d' 0)"; do
+    check_output "401 401 401 401 401 401 " "no key: ${header:0:40}" asks "$header" "${pages[@]}"
+done
+check_match '"type":"authentication_error"' "$T/asked" "it is told in JSON"
+check_output "401" "nor is a completion made" curl -sS -o "$T/asked" -w '%{http_code}\n' \
+    "$URL/v1/completions" -H 'Content-Type: application/json' -d '{"prompt":"x"}'
+for key in key-of-a key-of-b; do
+    check_output "200 200 200 200 200 404 " "$key" asks "Authorization: bearer $key" "${pages[@]}"
+done
+check_output "200" "with it a completion is made" curl -sS -o "$T/asked" -w '%{http_code}\n' \
+    -H 'Authorization: Bearer key-of-b' "$URL/v1/completions" -H 'Content-Type: application/json' \
+    -d '{"prompt":"x"}'
+serve_stop
+printf 'a key' > "$T/keys"
+check_error 2 "llm serve: --api-key-file $T/keys: line 1 is no key: " "a line that is none" \
+    "$MLAUNCH" -n 2 -- "$LLM" serve --model "$T/tiny.gguf" --api-key-file "$T/keys"
+check_no_match "a key'?$" "$ERR" "… and is not shown"
+printf '\n' > "$T/keys"
+check_error 2 "--api-key-file $T/keys: it has no key" "a file without one" \
+    "$MLAUNCH" -n 2 -- "$LLM" serve --model "$T/tiny.gguf" --api-key-file "$T/keys"
+check_error 2 "--api-key-file $T/none/keys: cannot be opened: Not a directory" "no file" \
+    "$MLAUNCH" -n 2 -- "$LLM" serve --model "$T/tiny.gguf" --api-key-file "$T/none/keys"
 
 # As a job in the background, by the script `server`.
 export XDG_STATE_HOME=$T/state LLM_NAME=test-llm-$$ LLM MLAUNCH

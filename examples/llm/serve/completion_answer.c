@@ -138,6 +138,8 @@ char *answer_usage(const struct answer_head *head, const struct ticket_news *new
 static const char *error_type(int status)
 {
     switch (status) {
+    case 401:
+        return "authentication_error";
     case 429:
         return "rate_limit_error";
     case 500:

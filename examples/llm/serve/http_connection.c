@@ -40,7 +40,7 @@ static void state_set(struct http_connection *c, enum http_state state)
     c->state_ms = monotonic_ms();
 }
 
-/* --- a request that is refused: evhttp sees nothing more of the connection but its end --------- */
+/* --- a request that is refused: evhttp sees nothing more of the connection but its end -------- */
 
 static const char *reason_of(int status)
 {

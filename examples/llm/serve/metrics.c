@@ -53,10 +53,8 @@ static void histogram_print(FILE *to, const char *name, const char *help, const 
 
 static void counters_print(FILE *to, const struct metrics *m)
 {
-    fprintf(to,
-            "# HELP llm_requests_total Answers to completion requests, and to requests that are "
-            "none, by HTTP status.\n"
-            "# TYPE llm_requests_total counter\n");
+    fprintf(to, "# HELP llm_requests_total Answers by HTTP status, but for pages that show how the "
+                "server is.\n# TYPE llm_requests_total counter\n");
     for (int i = 0; i < METRICS_CODES; i++)
         fprintf(to, "llm_requests_total{code=\"%d\"} %" PRIu64 "\n", codes[i], m->answers[i]);
     number_print(to, "llm_requests_left_total", "counter",

@@ -161,6 +161,11 @@ static int service_open(struct service *s, const struct service_config *config, 
     f->slots = lead_slots(config->lead);
     f->context = lead_context(config->lead);
     f->started = time(NULL);
+    if (config->api_key_file) {
+        f->keys = api_keys_read(config->api_key_file, error, size);
+        if (!f->keys)
+            return -1;
+    }
     s->tokenizer = tokenizer_new(lead_gguf(config->lead), error, size);
     if (!s->tokenizer)
         return -1;
@@ -192,6 +197,7 @@ static void service_close(struct service *s)
     if (s->base)
         event_base_free(s->base);
     tokenizer_free(s->tokenizer);
+    api_keys_free(s->facts.keys);
     free(s->model);
     free(s);
 }
@@ -214,6 +220,9 @@ static void service_say(const struct service *s, const struct service_config *co
                "in\n",
                rank0, rank0);
     fflush(stdout);
+    if (s->facts.keys && api_keys_are_open(s->facts.keys))
+        fprintf(stderr, "llm serve: every user of this host can read %s; chmod 600 ends that\n",
+                config->api_key_file);
 }
 
 int service_run(const struct service_config *config, char *error, size_t size)

@@ -22,6 +22,7 @@ struct service_config {
     const char *host;
     uint16_t port;
     uint32_t queue_most;
+    const char *api_key_file; /* or NULL */
 };
 
 /* Serves until the end. Returns 0 after a signal, 1 if a rank was lost, which stderr says, and 2 if

@@ -62,11 +62,20 @@ char *service_status_queue(const struct service_facts *f)
                           (int)queue_most(f->queue)));
 }
 
+static json_t *model_json(const struct service_facts *f)
+{
+    return json_pack("{s:s, s:s, s:I, s:s}", "id", f->model, "object", "model", "created",
+                     (json_int_t)f->started, "owned_by", "llm");
+}
+
 char *service_status_models(const struct service_facts *f)
 {
-    return dump(json_pack("{s:s, s:[{s:s, s:s, s:I, s:s}]}", "object", "list", "data", "id",
-                          f->model, "object", "model", "created", (json_int_t)f->started,
-                          "owned_by", "llm"));
+    return dump(json_pack("{s:s, s:[o]}", "object", "list", "data", model_json(f)));
+}
+
+char *service_status_model(const struct service_facts *f)
+{
+    return dump(model_json(f));
 }
 
 char *service_status_metrics(const struct service_facts *f)

@@ -4,6 +4,7 @@
 #ifndef LLM_SERVE_SERVICE_STATUS_H
 #define LLM_SERVE_SERVICE_STATUS_H
 
+#include "api_keys.h"
 #include "completions.h"
 #include "engine.h"
 #include "http.h"
@@ -17,6 +18,7 @@ struct service_facts {
     uint32_t slots, context;
     int64_t started; /* seconds since 1970 */
     const struct link_speed *links;
+    struct api_keys *keys; /* NULL: everybody may ask */
     struct queue *queue;
     struct engine *engine;
     struct http *http;
@@ -28,6 +30,7 @@ struct service_facts {
 char *service_status_health(const struct service_facts *f, int *status);
 char *service_status_queue(const struct service_facts *f);
 char *service_status_models(const struct service_facts *f);
+char *service_status_model(const struct service_facts *f); /* one of /v1/models */
 char *service_status_metrics(const struct service_facts *f);
 char *service_status_all(const struct service_facts *f);
 
