@@ -136,7 +136,7 @@ static int rdma_check(const struct plan *p, struct fault *why)
             "this mlaunch was built without RDMA (libibverbs's headers were not there, or "
             "--disable-rdma): install libibverbs-dev and build it again, or use --backend "
             "tcp");
-    if (p->rdma_device || !has_wiring(p))
+    if (p->options->rdma_device || !has_wiring(p))
         return 0; /* without a stated wiring, it is found when the hosts are reached */
     for (int i = 0; i < p->host_count; i++)
         for (int j = 0; j < p->host_count; j++)
@@ -214,8 +214,7 @@ int backend_settle(struct plan *p, const struct options *o, struct fault *why)
     int rc = 0;
 
     p->job.local_net = o->local == LOCAL_NET;
-    p->rdma_device = o->rdma_device;
-    if (p->rdma_device && (rc = device_name_check(p->rdma_device, why)))
+    if (o->rdma_device && (rc = device_name_check(o->rdma_device, why)))
         fault_wrap(why, "--rdma-device");
     if (!rc)
         rc = backend_of_hosts(&choice, p->list, o, why);

@@ -42,7 +42,6 @@ void plan_destroy(struct plan *p)
     free(p->ranks);
     free(p->backend_reason);
     free(p->cwd);
-    free(p->output_dir);
     strings_free(p->agent_command);
     free(p);
 }

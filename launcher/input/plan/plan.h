@@ -43,14 +43,12 @@ struct plan {
     const struct options *options; /* it is made of them; they outlive it */
     /* The options' with what follows from others, from hosts and the environment; their strings. */
     struct job_options job;
-    const char *rdma_device; /* --rdma-device, or NULL */
-    struct host_list *list;  /* owned; also holds the hosts that got no rank */
+    struct host_list *list; /* owned; also holds the hosts that got no rank */
     /* Indices into list->hosts: of the used ones, in rank order, and behind them of the spare ones,
      * the next one first. */
     int *hosts;
     int host_count, spare_count;
-    int spares_left; /* the first spares that this restart has not tried yet */
-    bool oversubscribe;
+    int spares_left;            /* the first spares that this restart has not tried yet */
     struct planned_rank *ranks; /* .host is an index into `hosts` above */
     int size;
     bool is_np_here; /* it is the options' np_here: nothing said how many ranks */
@@ -62,11 +60,6 @@ struct plan {
     char *backend_reason; /* why "auto" chose it, in one line; else NULL */
     char *cwd;            /* the caller's directory, the default on hosts that have it; or "" */
     enum output_mode output;
-    char *output_dir; /* or the pattern of output_dir.h */
-    bool pty;         /* a rank gets a terminal of its own: */
-    int pty_rank;     /* this one */
-    bool continue_on_failure;
-    bool stall_is_asked;     /* --stall was given */
     char **agent_command;    /* --agent-command, split into words, or NULL */
     struct rank_wrap *wraps; /* --wrap, and the server of --gdb */
     int wrap_count;

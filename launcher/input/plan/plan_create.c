@@ -255,34 +255,28 @@ static int stdin_settle(struct plan *p, const char *to, struct fault *why)
 /* The rank with the terminal gets the input, unless nobody does. */
 static int pty_settle(struct plan *p, const struct options *o, struct fault *why)
 {
-    p->pty = o->pty;
-    p->pty_rank = o->pty_rank;
-    if (!p->pty)
+    if (!o->pty)
         return 0;
-    if (p->pty_rank >= p->size)
-        return fault_set(why, ML_ERR_ARGUMENT, "--pty=%d: the job's ranks are 0 to %d", p->pty_rank,
+    if (o->pty_rank >= p->size)
+        return fault_set(why, ML_ERR_ARGUMENT, "--pty=%d: the job's ranks are 0 to %d", o->pty_rank,
                          p->size - 1);
     if (!o->stdin_to)
-        p->job.stdin_rank = p->pty_rank;
+        p->job.stdin_rank = o->pty_rank;
     else if (p->job.stdin_mode == STDIN_ALL ||
-             (p->job.stdin_mode == STDIN_RANK && p->job.stdin_rank != p->pty_rank))
+             (p->job.stdin_mode == STDIN_RANK && p->job.stdin_rank != o->pty_rank))
         return fault_set(why, ML_ERR_ARGUMENT,
-                         "--pty gives standard input to rank %d: leave --stdin %s out", p->pty_rank,
+                         "--pty gives standard input to rank %d: leave --stdin %s out", o->pty_rank,
                          o->stdin_to);
     return 0;
 }
 
-static int output_settle(struct plan *p, const char *output, struct fault *why)
+static enum output_mode output_mode_of(const char *output, int size)
 {
-    p->output = p->size > 1 ? OUTPUT_LABEL : OUTPUT_RAW;
     if (!output)
-        return 0;
-    p->output = OUTPUT_DIR;
-    if (strcmp(output, "label") == 0)
-        p->output = OUTPUT_LABEL;
-    else if (strcmp(output, "raw") == 0)
-        p->output = OUTPUT_RAW;
-    return p->output == OUTPUT_DIR ? string_copy(&p->output_dir, output, why) : 0;
+        return size > 1 ? OUTPUT_LABEL : OUTPUT_RAW;
+    return strcmp(output, "label") == 0 ? OUTPUT_LABEL
+           : strcmp(output, "raw") == 0 ? OUTPUT_RAW
+                                        : OUTPUT_DIR;
 }
 
 /* The coordinator listens on port N and rank r on N + 1 + r: all must be ports, and all
@@ -324,8 +318,7 @@ static int stall_settle(struct plan *p, const struct options *o, char *const *en
         return fault_set(why, ML_ERR_ARGUMENT,
                          "MLAUNCH_STALL: '%s' is not a whole number of seconds from 1 to %d",
                          text_show(shown, value), STALL_LIMIT_S);
-    p->stall_is_asked = o->job.stall_ms > 0;
-    if (!p->stall_is_asked)
+    if (!o->job.stall_ms)
         p->job.stall_ms = (int)s * 1000;
     return 0;
 }
@@ -455,13 +448,12 @@ static int rest_settle(struct plan *p, const struct options *o, struct fault *wh
     int rc;
 
     p->job.compat = !o->no_compat;
-    p->continue_on_failure = o->on_failure == FAILURE_CONTINUE;
     if (p->job.bind != BIND_NONE && !can_bind)
         return fault_set(why, ML_ERR_ARGUMENT, "--bind-to: this mlaunch was built without hwloc");
     if (p->job.mpi == MPI_AUTO && o->no_compat)
         p->job.mpi = MPI_NONE;
-    if ((rc = stdin_settle(p, o->stdin_to, why)) || (rc = pty_settle(p, o, why)) ||
-        (rc = output_settle(p, o->output, why)))
+    p->output = output_mode_of(o->output, p->size);
+    if ((rc = stdin_settle(p, o->stdin_to, why)) || (rc = pty_settle(p, o, why)))
         return rc;
     return ports_settle(p, why);
 }

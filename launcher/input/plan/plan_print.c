@@ -143,9 +143,9 @@ static void print_rdma(const struct plan *p)
     snprintf(gid, sizeof(gid), "%d", p->job.rdma.gid_index);
     snprintf(mtu, sizeof(mtu), "%d", p->job.rdma.mtu);
     printable_print("RDMA: devices: %s; port: %s; GID index: %s; MTU: %s; queue pairs: %s\n",
-                    p->rdma_device ? p->rdma_device
-                    : is_stated    ? "as the hostfile says"
-                                   : "found at the start",
+                    p->options->rdma_device ? p->options->rdma_device
+                    : is_stated             ? "as the hostfile says"
+                                            : "found at the start",
                     p->job.rdma.port ? port : "what fits each pair best",
                     p->job.rdma.gid_index >= 0 ? gid : "what fits each pair best",
                     p->job.rdma.mtu ? mtu : "the smaller of both ports'", kinds[p->job.rdma.qp]);
@@ -167,17 +167,17 @@ static void print_job(const struct plan *p)
     printable_print("stdin: %s; output: %s%s%s\n", stdin_name(p, text),
                     p->output == OUTPUT_LABEL ? "label"
                     : p->output == OUTPUT_RAW ? "raw"
-                                              : p->output_dir,
+                                              : p->options->output,
                     p->options->timestamp ? ", with the time" : "",
                     p->job.compat ? "" : "; no variables of other launchers");
-    if (p->pty)
-        printable_print("terminal: rank %d\n", p->pty_rank);
+    if (p->options->pty)
+        printable_print("terminal: rank %d\n", p->options->pty_rank);
     printable_print("grace: %d.%03d s; init timeout: %d s; timeout: ", p->job.grace_ms / 1000,
                     p->job.grace_ms % 1000, p->job.init_timeout_ms / 1000);
     printable_print(p->options->timeout_ms ? "%d s\n" : "none\n", p->options->timeout_ms / 1000);
     printable_print("on failure: %s; restarts: %d; binding: %s\n",
-                    p->continue_on_failure ? "continue" : "stop", p->job.restarts,
-                    job_words_bind[p->job.bind].word);
+                    p->options->on_failure == FAILURE_CONTINUE ? "continue" : "stop",
+                    p->job.restarts, job_words_bind[p->job.bind].word);
     if (p->job.name)
         printable_print("name: %s\n", p->job.name);
     if (p->job.prolog)

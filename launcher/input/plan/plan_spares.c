@@ -10,7 +10,7 @@
 /* The most ranks that a spare host takes. */
 static int room_of(const struct plan *p, const struct host *h)
 {
-    int room = h->slots && !p->oversubscribe ? h->slots : INT_MAX;
+    int room = h->slots && !p->options->oversubscribe ? h->slots : INT_MAX;
 
     return h->max_slots && h->max_slots < room ? h->max_slots : room;
 }
@@ -72,7 +72,6 @@ static int slots_check(const struct plan *p, struct fault *why)
 
 int plan_spares_settle(struct plan *p, const struct options *o, struct fault *why)
 {
-    p->oversubscribe = o->oversubscribe;
     if (!o->spare_hosts)
         return 0;
     if (!p->job.restarts)

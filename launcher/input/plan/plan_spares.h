@@ -9,9 +9,9 @@
 
 #include <stdbool.h>
 
-/* Once the ranks have their hosts: sets p->restarts and puts the spare hosts of p->list behind the
- * used ones in p->hosts. ML_ERR_ARGUMENT: there are no restarts, or a spare host has fewer slots
- * than each of the others has ranks. Warns if it has fewer than some. */
+/* Once the ranks have their hosts: puts the spare hosts of p->list behind the used ones in
+ * p->hosts. ML_ERR_ARGUMENT: there are no restarts, or a spare host has fewer slots than each of
+ * the others has ranks. Warns if it has fewer than some. */
 int plan_spares_settle(struct plan *p, const struct options *o, struct fault *why);
 
 /* At the begin of each restart: all spare hosts may be tried. */

@@ -15,8 +15,9 @@ static json_t *uniform_row(const struct plan *p, int host)
     json_t *row = json_array();
 
     for (int i = 0; i < p->host_count; i++)
-        json_array_append_new(
-            row, i == host && !p->job.local_net ? json_null() : json_pack("[s]", p->rdma_device));
+        json_array_append_new(row, i == host && !p->job.local_net
+                                       ? json_null()
+                                       : json_pack("[s]", p->options->rdma_device));
     return row;
 }
 
@@ -52,12 +53,12 @@ json_t *topology_stated(const struct plan *p)
 {
     json_t *matrix;
 
-    for (int i = 0; i < p->host_count && !p->rdma_device; i++) {
+    for (int i = 0; i < p->host_count && !p->options->rdma_device; i++) {
         if (!plan_host(p, i)->rdma)
             return NULL;
     }
     matrix = json_array();
     for (int i = 0; i < p->host_count; i++)
-        json_array_append_new(matrix, p->rdma_device ? uniform_row(p, i) : host_row(p, i));
+        json_array_append_new(matrix, p->options->rdma_device ? uniform_row(p, i) : host_row(p, i));
     return matrix;
 }

@@ -588,7 +588,7 @@ static int job_open(struct job *j, struct fault *why)
         rc = events_file_open(&j->events, j->plan->options->events, j->plan->job.name, why);
     if (!rc)
         rc = recording_open(&j->recording, j->plan, why);
-    if (!rc && j->plan->pty)
+    if (!rc && j->plan->options->pty)
         rc = terminal_open(&j->terminal, j->base, on_size, j, why);
     if (!rc)
         rc = output_open(&j->output, j->base, j->plan, j->id, j->terminal, j->config.sink, &events,

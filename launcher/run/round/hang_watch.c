@@ -59,7 +59,7 @@ static void silence_await(struct hang_watch *w, int64_t since_ms)
     int left = clock_left_ms(since_ms + w->round->plan->job.stall_ms);
     const struct timeval t = {left / 1000, left % 1000 * 1000 + 1000};
 
-    if (w->round->plan->stall_is_asked)
+    if (w->round->plan->options->job.stall_ms > 0)
         evtimer_add(w->silence, &t);
 }
 
@@ -149,7 +149,7 @@ static void watch_sample(struct hang_watch *w, enum hang_cause cause)
 {
     int ms = cause == HANG_TIMEOUT ? LAST_STACKS_MS : STACKS_MS;
     int margin_ms = cause == HANG_TIMEOUT ? LAST_MARGIN_MS : MARGIN_MS;
-    bool may_debug = cause == HANG_TIMEOUT || w->round->plan->stall_is_asked;
+    bool may_debug = cause == HANG_TIMEOUT || w->round->plan->options->job.stall_ms > 0;
 
     w->cause = cause;
     w->is_wanted = w->state == HANG_COUNTING;

@@ -342,7 +342,7 @@ void job_round_on_stdin(struct job_round *r, int rank, const void *bytes, size_t
 
 void job_round_on_resize(struct job_round *r, struct terminal_size size)
 {
-    struct job_round_member *m = &r->members[r->plan->ranks[r->plan->pty_rank].host];
+    struct job_round_member *m = &r->members[r->plan->ranks[r->plan->options->pty_rank].host];
     const uint32_t words[] = {size.rows, size.columns};
 
     if (member_is_running(m))

@@ -402,8 +402,8 @@ static int on_exited(struct job_round *r, struct job_round_member *m, const stru
     if (blame != BLAME_NONE || r->ranks_left == 0)
         job_round_phases_on_failure(r, true);
     /* The others may go on for long; what is said at their end comes too late. */
-    if (blame == BLAME_CAUSE && r->plan->continue_on_failure && r->ranks_left > 0 &&
-        log_level() < LOG_INFO)
+    if (blame == BLAME_CAUSE && r->plan->options->on_failure == FAILURE_CONTINUE &&
+        r->ranks_left > 0 && log_level() < LOG_INFO)
         log_warn("%s", text);
     return 0;
 }

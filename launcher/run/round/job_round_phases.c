@@ -195,7 +195,7 @@ void job_round_phases_want_stop(struct job_round *r, int signal, int grace_ms)
 
 void job_round_phases_on_failure(struct job_round *r, bool others_may_go_on)
 {
-    bool go_on = others_may_go_on && r->plan->continue_on_failure;
+    bool go_on = others_may_go_on && r->plan->options->on_failure == FAILURE_CONTINUE;
 
     if (r->state == JOB_ROUND_RUNNING && r->failure.blame != BLAME_NONE && !go_on &&
         !r->stop_wanted)

@@ -86,7 +86,8 @@ static int survey_open(struct job_round *r, struct fault *why)
 {
     const struct plan *p = r->plan;
     struct topology_config config = {.count = p->host_count,
-                                     .source = p->rdma_device ? "--rdma-device" : p->list->source,
+                                     .source = p->options->rdma_device ? "--rdma-device"
+                                                                       : p->list->source,
                                      .stated = r->wiring,
                                      .local_net = p->job.local_net,
                                      .rdma = p->job.rdma};

@@ -220,7 +220,7 @@ static struct job_pty pty_of(const struct plan *p)
     struct terminal_size size = terminal_find_size();
     const char *term = getenv("TERM");
 
-    return (struct job_pty){.rank = p->pty ? p->pty_rank : -1,
+    return (struct job_pty){.rank = p->options->pty ? p->options->pty_rank : -1,
                             .rows = size.rows,
                             .columns = size.columns,
                             .term = term && job_spec_is_term(term) ? term : ""};

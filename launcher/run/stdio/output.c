@@ -480,7 +480,7 @@ int output_open(struct output **out, struct event_base *base, const struct plan 
         o->sink = *sink;
     o->ranks = p->size;
     o->hosts = p->host_count;
-    o->pty_rank = p->pty ? p->pty_rank : -1;
+    o->pty_rank = p->options->pty ? p->options->pty_rank : -1;
     o->with_time = p->options->timestamp;
     pthread_mutex_init(&o->lock, NULL);
     o->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

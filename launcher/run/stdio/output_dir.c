@@ -67,7 +67,7 @@ static bool is_pattern(const char *path)
 /* options.h has made sure that each '%' has one of these letters behind it. */
 static void pattern_put(FILE *to, const struct plan *p, const char *job, int rank)
 {
-    for (const char *c = p->output_dir; *c; c++) {
+    for (const char *c = p->options->output; *c; c++) {
         if (*c != '%') {
             fputc(*c, to);
             continue;
@@ -92,7 +92,7 @@ static void pattern_put(FILE *to, const struct plan *p, const char *job, int ran
 /* The name of one of a rank's files; the caller frees it. NULL: out of memory. */
 static char *name_make(const struct plan *p, const char *job, int index)
 {
-    const char *path = p->output_dir;
+    const char *path = p->options->output;
     bool is_dir = !is_pattern(path) || path[strlen(path) - 1] == '/';
     int rank = index / 2;
     struct text_stream s;

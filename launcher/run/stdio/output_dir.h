@@ -12,7 +12,7 @@
 
 struct output_dir;
 
-/* Makes the files of plan.output_dir for all ranks, empty, with the directories that they need;
+/* Makes the files of --output for all ranks, empty, with the directories that they need;
  * existing files are emptied. The name of a host cannot lead to another directory. ML_ERR_SYSTEM,
  * ML_ERR_MEMORY. */
 int output_dir_open(struct output_dir **out, const struct plan *p, const char *job,

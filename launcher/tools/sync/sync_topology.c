@@ -64,7 +64,6 @@ int sync_topology_find(json_t **out, struct query_command *c, struct fault *why)
         log_info("data goes over TCP: --secure is set, and RDMA cannot be encrypted");
         return 0;
     }
-    c->plan->rdma_device = c->options->rdma_device;
     *out = topology_stated(c->plan);
     if (!*out && choice == BACKEND_RDMA && topology_ask(out, c, &none))
         log_warn("data goes over TCP, since no RDMA wiring was found: %s", none.text);

@@ -542,10 +542,9 @@ static void test_rest(void **state)
     (void)state;
     assert_int_equal(p->job.stdin_mode, STDIN_ALL);
     assert_int_equal(p->output, OUTPUT_DIR);
-    assert_string_equal(p->output_dir, "/out");
+    assert_string_equal(p->options->output, "/out");
     assert_int_equal(p->options->timeout_ms, 4000);
     assert_int_equal(p->job.grace_ms, 500);
-    assert_true(p->continue_on_failure);
     assert_int_equal(p->job.restarts, 2);
     assert_int_equal(p->job.port, 7000);
     assert_int_equal(p->job.stall_ms, 30000);
@@ -565,18 +564,13 @@ static void test_rest(void **state)
     assert_int_equal(p->job.stdin_mode, STDIN_RANK);
     assert_int_equal(p->job.stdin_rank, 1);
     assert_false(p->job.compat);
-    assert_false(p->pty);
     assert_int_equal(p->job.buffer, BUFFER_LINE);
     unmake(p);
     p = made("-n 2 --pty=1 --buffer full p");
-    assert_true(p->pty);
-    assert_int_equal(p->pty_rank, 1);
     assert_int_equal(p->job.stdin_rank, 1);
     assert_int_equal(p->job.buffer, BUFFER_FULL);
     unmake(p);
     p = made("-n 2 --stdin none --pty p");
-    assert_true(p->pty);
-    assert_int_equal(p->pty_rank, 0);
     assert_int_equal(p->job.stdin_mode, STDIN_NONE);
     unmake(p);
 }

@@ -221,6 +221,7 @@ static void test_table(void **state)
 /* A run with members but no channels. */
 struct scene {
     struct event_base *base;
+    struct options options;
     struct plan plan;
     struct job_round_member members[HOSTS];
     struct job_round r;
@@ -235,6 +236,7 @@ static void scene_open(struct scene *s, enum job_round_state state,
     deadline_ms = 0;
     is_idle = true;
     s->base = event_base_new();
+    s->plan.options = &s->options;
     s->plan.host_count = HOSTS;
     s->plan.size = HOSTS;
     s->plan.job.grace_ms = 700;
@@ -436,7 +438,7 @@ static void test_failures(void **state)
 
     /* --continue-on-failure: only if the others can go on. */
     scene_open(&s, JOB_ROUND_RUNNING, MEMBER_STARTED);
-    s.plan.continue_on_failure = true;
+    s.options.on_failure = FAILURE_CONTINUE;
     s.r.failure.blame = BLAME_CAUSE;
     job_round_phases_on_failure(&s.r, true);
     assert_false(s.r.stop_wanted);

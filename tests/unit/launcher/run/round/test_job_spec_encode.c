@@ -25,6 +25,7 @@ struct scene {
     int used[2];
     struct planned_rank ranks[2];
     struct app app;
+    struct options options;
     struct plan plan;
     struct job_identity identity;
     const char *addresses[2];
@@ -41,7 +42,8 @@ static void scene_set(struct scene *s)
     s->used[1] = 1;
     s->ranks[1].host = 1;
     s->app = (struct app){.argv = argv, .env = app_env, .ranks = 2};
-    s->plan = (struct plan){.list = &s->list,
+    s->plan = (struct plan){.options = &s->options,
+                            .list = &s->list,
                             .hosts = s->used,
                             .host_count = 2,
                             .ranks = s->ranks,

@@ -280,7 +280,7 @@ static void test_files(void **state)
     assert_non_null(mkdtemp(directory));
     fresh();
     s.plan.output = OUTPUT_DIR;
-    s.plan.output_dir = directory;
+    s.options.output = directory;
     begin(memory_file(), memory_file());
     out(1, "one");
     err(1, "bad\nworse\n");
@@ -593,8 +593,8 @@ static void test_pty_rank(void **state)
 
     (void)state;
     fresh();
-    s.plan.pty = true;
-    s.plan.pty_rank = 1;
+    s.options.pty = true;
+    s.options.pty_rank = 1;
     begin(file, file);
     out(1, "$ ");
     out(0, "x\n");
@@ -613,8 +613,8 @@ static void test_pty_rank_behind_prompt(void **state)
     (void)state;
     slave = raw_terminal(&master);
     fresh();
-    s.plan.pty = true;
-    s.plan.pty_rank = 1;
+    s.options.pty = true;
+    s.options.pty_rank = 1;
     begin(slave, slave);
     reader = watch(master);
     out(0, "half");

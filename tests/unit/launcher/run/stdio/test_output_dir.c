@@ -32,8 +32,9 @@ static struct host hosts[2];
 static int used[] = {0, 1};
 static struct planned_rank ranks[] = {{.host = 0}, {.host = 0, .local_rank = 1}, {.host = 1}};
 static struct host_list list = {.hosts = hosts, .count = 2};
+static struct options options;
 static struct plan plan = {
-    .list = &list, .hosts = used, .host_count = 2, .ranks = ranks, .size = 3};
+    .options = &options, .list = &list, .hosts = used, .host_count = 2, .ranks = ranks, .size = 3};
 
 /* Opens the files for a pattern and two hosts; expects the names of ranks 0, 1 and 2's standard
  * output, and whether some have one file. */
@@ -45,7 +46,7 @@ static void expect(const char *pattern, const char *a, const char *b, const char
 
     hosts[0].name = (char *)a;
     hosts[1].name = (char *)b;
-    plan.output_dir = (char *)pattern;
+    options.output = (char *)pattern;
     if (output_dir_open(&d, &plan, "1n-x", &why))
         fail_msg("%s: %s", pattern, why.text);
     for (int i = 0; i < 3; i++)
