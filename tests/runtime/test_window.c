@@ -268,6 +268,56 @@ static void test_few_descriptors(void **state)
     on_all(few_descriptors);
 }
 
+/* --- little address space --------------------------------------------------------------------- */
+
+enum { STEP = 256 * 1024, SPACE_MOST = 64 * 1024 * 1024 };
+
+/* So many bytes more of address space this process can still take. */
+static void leave_space(size_t left)
+{
+    struct rlimit limit;
+    long pages = 0;
+    FILE *f = fopen("/proc/self/statm", "r");
+
+    REQUIRE(f && fscanf(f, "%ld", &pages) == 1);
+    fclose(f);
+    REQUIRE(getrlimit(RLIMIT_AS, &limit) == 0);
+    limit.rlim_cur = (rlim_t)pages * (rlim_t)sysconf(_SC_PAGESIZE) + left;
+    REQUIRE(setrlimit(RLIMIT_AS, &limit) == 0);
+}
+
+/* Whatever rank 1 has no space for, its memory or its thread's stack: all ranks get one error, with
+ * the cause, and the parent is unharmed. */
+static void little_space(struct job *j, int rank)
+{
+    struct rlimit all;
+    int codes[4], rc = -1;
+    size_t left = 0;
+    ml_window *w;
+    ml_group *g;
+
+    (void)j;
+    REQUIRE(ml_init(&g) == 0 && getrlimit(RLIMIT_AS, &all) == 0);
+    for (; rc && left < SPACE_MOST; left += STEP) {
+        if (rank == 1)
+            leave_space(left);
+        rc = ml_window_create(g, NULL, STEP, &w);
+        REQUIRE(setrlimit(RLIMIT_AS, &all) == 0);
+        if (rc)
+            REQUIRE_TEXT(ml_error(), "rank 1 on host ");
+        REQUIRE(ml_all_gather(g, &rc, codes, sizeof(rc)) == 0);
+        for (int i = 0; i < 4; i++)
+            REQUIRE(codes[i] == rc);
+    }
+    REQUIRE(rc == 0 && left > STEP && ml_window_free(w) == 0 && ml_finalize() == 0);
+}
+
+static void test_little_space(void **state)
+{
+    (void)state;
+    on_all(little_space);
+}
+
 static void alone(struct job *j, int rank)
 {
     uint64_t old = 0;
@@ -927,14 +977,15 @@ static void test_death(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_calls),      cmocka_unit_test(test_slips),
-        cmocka_unit_test(test_stale),      cmocka_unit_test(test_few_descriptors),
-        cmocka_unit_test(test_alone),      cmocka_unit_test(test_many),
-        cmocka_unit_test(test_unmapped),   cmocka_unit_test(test_threads),
-        cmocka_unit_test(test_much),       cmocka_unit_test(test_progress),
-        cmocka_unit_test(test_crowd),      cmocka_unit_test(test_again),
-        cmocka_unit_test(test_in_flight),  cmocka_unit_test(test_short_puts),
-        cmocka_unit_test(test_short_gets), cmocka_unit_test(test_death),
+        cmocka_unit_test(test_calls),        cmocka_unit_test(test_slips),
+        cmocka_unit_test(test_stale),        cmocka_unit_test(test_few_descriptors),
+        cmocka_unit_test(test_little_space), cmocka_unit_test(test_alone),
+        cmocka_unit_test(test_many),         cmocka_unit_test(test_unmapped),
+        cmocka_unit_test(test_threads),      cmocka_unit_test(test_much),
+        cmocka_unit_test(test_progress),     cmocka_unit_test(test_crowd),
+        cmocka_unit_test(test_again),        cmocka_unit_test(test_in_flight),
+        cmocka_unit_test(test_short_puts),   cmocka_unit_test(test_short_gets),
+        cmocka_unit_test(test_death),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
