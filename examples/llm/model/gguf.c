@@ -397,7 +397,7 @@ static uint64_t header_hash(const struct gguf *g)
 
 static bool file_parse(struct gguf *g, const struct report *r)
 {
-    struct gguf_cursor c = {g->map + 4, g->map + g->size};
+    struct gguf_cursor c = {.at = g->map + 4, .end = g->map + g->size};
     uint64_t tensor_count, key_count, alignment;
     uint32_t version;
 
@@ -520,7 +520,7 @@ bool gguf_text(const struct gguf *g, const char *key, struct gguf_text *out)
 
     if (!k || k->kind != GGUF_KIND_TEXT)
         return false;
-    c = (struct gguf_cursor){k->at, k->end};
+    c = (struct gguf_cursor){.at = k->at, .end = k->end};
     return gguf_cursor_text(&c, out);
 }
 

@@ -90,6 +90,9 @@ static const char *array_skip(struct gguf_cursor *c)
         c->at += count * sizes[kind];
         return NULL;
     }
+    if (count > GGUF_TEXTS_MOST - c->texts)
+        return "has, with those before it, more than 8388608 texts";
+    c->texts += count;
     for (uint64_t i = 0; i < count; i++) {
         if (!gguf_cursor_text(c, &text))
             return "ends beyond the file";
@@ -199,7 +202,7 @@ bool gguf_value_real(const uint8_t *at, uint32_t kind, double *out)
 
 bool gguf_value_array(const uint8_t *at, const uint8_t *end, struct gguf_array *out)
 {
-    struct gguf_cursor c = {at, end};
+    struct gguf_cursor c = {.at = at, .end = end};
 
     if (!gguf_cursor_u32(&c, &out->kind) || !gguf_cursor_u64(&c, &out->count))
         return false;
@@ -231,7 +234,7 @@ bool gguf_array_text(struct gguf_array *a, uint64_t i, struct gguf_text *out)
         a->at = a->begin;
         a->next = 0;
     }
-    for (c = (struct gguf_cursor){a->at, a->end}; a->next <= i; a->next++) {
+    for (c = (struct gguf_cursor){.at = a->at, .end = a->end}; a->next <= i; a->next++) {
         if (!gguf_cursor_text(&c, out))
             return false;
         a->at = c.at;

@@ -44,7 +44,12 @@ struct gguf_array {
 /* Reads from `at`; nothing beyond `end`. */
 struct gguf_cursor {
     const uint8_t *at, *end;
+    uint64_t texts; /* how many it has gone past in arrays, at most GGUF_TEXTS_MOST */
 };
+
+/* The largest vocabularies have less than a tenth of it. Empty texts cost a file that has holes
+ * nothing, and would cost its reader minutes. */
+enum { GGUF_TEXTS_MOST = 1 << 23 };
 
 /* False: fewer bytes are left; then nothing is changed. */
 bool gguf_cursor_u32(struct gguf_cursor *c, uint32_t *out);

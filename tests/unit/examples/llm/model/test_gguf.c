@@ -404,6 +404,12 @@ static void damage_array_endless(void)
     one_array(GGUF_KIND_U32, UINT64_MAX, 16);
 }
 
+/* Each text is eight bytes of zeros, which a file with holes has for nothing. */
+static void damage_array_of_texts(void)
+{
+    one_array(GGUF_KIND_TEXT, GGUF_TEXTS_MOST + 1, 64);
+}
+
 static void damage_array_wraps(void)
 {
     one_array(GGUF_KIND_U64, UINT64_MAX / 8 + 2, 16);
@@ -652,6 +658,8 @@ static const struct damage damages[] = {
     {"value text endless", "the value of key k ends beyond the file", damage_value_text_endless},
     {"value array cut", "the value of key k ends beyond the file", damage_value_array_cut},
     {"array endless", "the value of key k ends beyond the file", damage_array_endless},
+    {"array of texts", "the value of key k has, with those before it, more than 8388608 texts",
+     damage_array_of_texts},
     {"array wraps", "the value of key k ends beyond the file", damage_array_wraps},
     {"array one more", "the value of key k ends beyond the file", damage_array_one_more},
     {"array nested", "the value of key k is an array of arrays", damage_array_nested},
