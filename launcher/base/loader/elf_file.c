@@ -235,9 +235,25 @@ static void entries_collect(struct elf_file *f, struct image *m)
     glibc_find(f, m, &t);
 }
 
+/* Not by calloc(), which would touch ten pages, of which most files need two. */
+static struct image *image_create(void)
+{
+    struct image *m = malloc(sizeof(*m));
+
+    if (!m)
+        return NULL;
+    m->data.start = m->texts.start = 0;
+    m->data.size = m->texts.size = 0;
+    m->machine = 0;
+    m->header_count = 0;
+    m->dynamic = NULL;
+    m->dynamic_count = 0;
+    return m;
+}
+
 bool elf_file_open(struct elf_file *f, const char *path)
 {
-    struct image *m = calloc(1, sizeof(*m));
+    struct image *m = image_create();
     struct stat st;
     bool is_elf;
 

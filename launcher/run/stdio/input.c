@@ -54,7 +54,7 @@ struct input {
     struct event *on_bell;
     ssize_t size; /* bytes in the buffer; 0: end of file; -1: nothing yet */
     int err;      /* why reading ended, or 0 */
-    char buffer[READ_SIZE];
+    char *buffer; /* READ_SIZE bytes */
 };
 
 static bool is_in_background(void)
@@ -97,7 +97,7 @@ static ssize_t input_read(struct input *in)
         poll(&(struct pollfd){.fd = STDIN_FILENO, .events = POLLIN}, 1, -1);
         if (is_in_background())
             return -1;
-        n = read(STDIN_FILENO, in->buffer, sizeof(in->buffer));
+        n = read(STDIN_FILENO, in->buffer, READ_SIZE);
         if (n >= 0)
             return n;
         if (errno == EIO && is_in_background())
@@ -224,10 +224,11 @@ int input_open(struct input **out, struct event_base *base, const struct plan *p
     pthread_mutex_init(&in->lock, NULL);
     pthread_cond_init(&in->wake, NULL);
     in->takers = calloc((size_t)p->size, sizeof(*in->takers));
+    in->buffer = malloc(READ_SIZE);
     in->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (in->bell >= 0)
         in->on_bell = event_new(base, in->bell, EV_READ | EV_PERSIST, on_bell, in);
-    if (!in->takers || !in->on_bell || event_add(in->on_bell, NULL))
+    if (!in->takers || !in->buffer || !in->on_bell || event_add(in->on_bell, NULL))
         rc = fault_os(why, ML_ERR_SYSTEM, errno, "cannot prepare standard input");
     else if (mode != STDIN_NONE && in->size < 0)
         rc = side_thread_start(&in->thread, input_run, in, "standard input", why);
@@ -253,6 +254,7 @@ void input_close(struct input *in)
     pthread_cond_destroy(&in->wake);
     pthread_mutex_destroy(&in->lock);
     free(in->takers);
+    free(in->buffer);
     free(in);
 }
 
