@@ -9,6 +9,7 @@
  *     HELLO ──JOB──▶ PREPARING      (until mlaunch-pmix is ready, for programs that need it)
  *                            ▼
  *                    READY ──START──▶ RUNNING ──all gone──▶ DONE ──BYE──▶ exit
+ *                                                             └── the only host ──▶ exit
  *       └───────────────┴───────────────┴── end of channel, guard lost: everything ended ──▶ exit
  *
  *     a rank:  WAITING ──spawned──▶ RUNNING ──reaped──▶ ENDED ──its output sent──▶ REPORTED

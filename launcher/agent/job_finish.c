@@ -76,6 +76,12 @@ static void ranks_give_up(struct agent *a)
     }
 }
 
+bool job_finish_is_over(const struct agent *a)
+{
+    return a->state == AGENT_IS_DONE && a->job && a->job->hosts == 1 &&
+           frame_stream_kept(a->channel) == 0;
+}
+
 /* Removing the directory takes longer than all else here, because file systems wait for the disk:
  * the guard does so meanwhile. */
 static void directory_leave(struct agent *a)
@@ -99,7 +105,8 @@ static void job_end(struct agent *a, json_t *survivors)
     cgroup_remove(a->cgroup, CGROUP_WAIT_MS);
     a->cgroup[0] = '\0';
     frame_stream_send_json(a->channel, AGENT_DONE, json_pack("{so}", "survivors", survivors));
-    if (frame_stream_has_ended(a->channel))
+    frame_stream_flush(a->channel);
+    if (frame_stream_has_ended(a->channel) || job_finish_is_over(a))
         event_base_loopbreak(a->base);
 }
 

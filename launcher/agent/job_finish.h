@@ -10,9 +10,15 @@
 
 #include "common/fault.h"
 
+#include <stdbool.h>
+
 struct agent;
 
 /* Makes a->check_event. ML_ERR_MEMORY. */
 int job_finish_open(struct agent *a, struct fault *why);
+
+/* Whether DONE has been written and nobody needs this agent any more, as the job has no other host.
+ * Others need the coordinator until BYE. */
+bool job_finish_is_over(const struct agent *a);
 
 #endif

@@ -64,7 +64,7 @@ static void on_written(void *arg)
 {
     struct agent *a = arg;
 
-    if (a->is_refused && a->state != AGENT_IS_DONE)
+    if (a->is_refused ? a->state != AGENT_IS_DONE : job_finish_is_over(a))
         event_base_loopbreak(a->base);
     else if (!a->is_refused)
         rank_output_on_written(a);

@@ -53,21 +53,27 @@ def guard_killed():
 
 def farewell():
     """after DONE the guard removes the directory, and if it is killed before, the worker does"""
-    a, b = Agent(), Agent()
+    of_two = {"hosts": 2, "host_names": ["here", "there"], "bind_ip": "127.0.0.1"}
+    a, b, c = Agent(), Agent(), Agent()
     a.start(SLEEPER)
     a.send(KILL)
     a.wait(DONE)
-    a.check_gone()
-    expect(alive(a.worker()), "the worker did not wait for BYE")
-    a.finish()
-    b.start(SLEEPER)
-    b.process.send_signal(signal.SIGSTOP)
+    a.wait_exit(0)  # the only host's needs no BYE
+    a.check_gone(0)
+    b.start(SLEEPER, **of_two)
     b.send(KILL)
     b.wait(DONE)
-    expect(b.directories(), "the worker has removed the directory")
-    b.process.kill()
     b.check_gone()
-    wait_for(lambda: not alive(b.worker()), "the worker's end")
+    expect(alive(b.worker()), "the worker did not wait for BYE")
+    b.finish()
+    c.start(SLEEPER, **of_two)
+    c.process.send_signal(signal.SIGSTOP)
+    c.send(KILL)
+    c.wait(DONE)
+    expect(c.directories(), "the worker has removed the directory")
+    c.process.kill()
+    c.check_gone()
+    wait_for(lambda: not alive(c.worker()), "the worker's end")
 
 
 def worker_stopped():

@@ -96,7 +96,11 @@ class Agent:
     def send(self, kind, payload=b""):
         if isinstance(payload, dict):
             payload = json.dumps(payload).encode()
-        self.socket.sendall(struct.pack(">IBBH", len(payload), 1, kind, 0) + payload)
+        try:
+            self.socket.sendall(struct.pack(">IBBH", len(payload), 1, kind, 0) + payload)
+        except OSError:
+            if kind not in (BYE, CREDIT, PING):  # the agent may have ended, after DONE
+                raise
 
     def note(self, kind, payload):
         """What most cases want to know of a frame is kept; the rest goes to self.frames."""

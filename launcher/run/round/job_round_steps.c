@@ -278,7 +278,8 @@ void job_round_steps_stop(struct job_round *r)
 
 void job_round_steps_bye(struct job_round *r)
 {
-    agent_session_bye(r->session);
+    if (r->plan->host_count > 1) /* the only one needs none */
+        agent_session_bye(r->session);
     job_round_steps_set_deadline(r, LEAVE_MS);
 }
 
