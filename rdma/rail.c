@@ -2,7 +2,6 @@
 #include "rdma/rail.h"
 
 #include "rdma/verbs/explain.h"
-#include "rdma/verbs/rail_fit.h"
 #include "rdma/verbs/region.h"
 
 #include <arpa/inet.h>
@@ -27,7 +26,7 @@ enum { SENT_CHUNK = 1, SENT_CREDIT, SENT_KEEPALIVE, SENT_ANNOUNCEMENT };
 
 struct explain_place rail_place(const struct rail *r)
 {
-    return port_place(r->port, &r->gid, &r->peer_gid, r->peer);
+    return rail_fit_place(&r->fit);
 }
 
 static void rail_fail(struct rail *r, enum explain_step step, int err)
@@ -61,21 +60,21 @@ static int queues_create(struct rail *r, struct fault *why)
     struct explain_place at = rail_place(r);
     int depth = QUEUE_PAIR_SENDS + 1;
 
-    r->domain = ibv_alloc_pd(r->port->context);
+    r->domain = ibv_alloc_pd(r->fit.port->context);
     if (!r->domain)
         return explain(why, EXPLAIN_DOMAIN, errno, &at);
-    r->channel = ibv_create_comp_channel(r->port->context);
+    r->channel = ibv_create_comp_channel(r->fit.port->context);
     if (!r->channel)
         return explain(why, EXPLAIN_QUEUE, errno, &at);
-    r->sends = ibv_create_cq(r->port->context, depth, NULL, r->channel, 0);
+    r->sends = ibv_create_cq(r->fit.port->context, depth, NULL, r->channel, 0);
     if (!r->sends)
         return explain(why, EXPLAIN_QUEUE, errno, &at);
     depth = QUEUE_PAIR_RECEIVES + 1;
-    r->receives = ibv_create_cq(r->port->context, depth, NULL, r->channel, 0);
+    r->receives = ibv_create_cq(r->fit.port->context, depth, NULL, r->channel, 0);
     if (!r->receives)
         return explain(why, EXPLAIN_QUEUE, errno, &at);
     port_unblock(r->channel->fd);
-    port_unblock(r->port->context->async_fd);
+    port_unblock(r->fit.port->context->async_fd);
     return 0;
 }
 
@@ -90,11 +89,13 @@ size_t rail_room(const struct port *p)
 static int rail_prepare(struct rail *r, const struct rail_config *c, struct fault *why)
 {
     struct explain_place at;
-    int rc = port_open(&r->port, c->device, c->choice.port, why);
+    int rc = port_open(&r->fit.port, c->device, c->choice.port, why);
 
+    r->fit =
+        (struct rail_fit){.port = r->fit.port, .gid_index = c->choice.gid_index, .peer = c->peer};
     if (!rc) {
-        r->room = rail_room(r->port);
-        rc = rail_fit_mtu(r->port, c->choice.mtu, &r->mtu, why);
+        r->room = rail_room(r->fit.port);
+        rc = rail_fit_mtu(r->fit.port, c->choice.mtu, &r->fit.mtu, why);
     }
     if (!rc)
         rc = queues_create(r, why);
@@ -102,7 +103,7 @@ static int rail_prepare(struct rail *r, const struct rail_config *c, struct faul
     if (!rc)
         rc = memory_create(&r->memory, r->domain, &at, why);
     if (!rc)
-        rc = queue_pair_create(&r->pair, (enum queue_pair_kind)c->choice.qp, r->port, r->domain,
+        rc = queue_pair_create(&r->pair, (enum queue_pair_kind)c->choice.qp, r->fit.port, r->domain,
                                r->sends, r->receives, &at, why);
     if (rc)
         return rc;
@@ -125,8 +126,6 @@ int rail_open(struct rail **out, const struct rail_config *c, struct fault *why)
 
     if (!r)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
-    r->peer = c->peer;
-    r->gid_index = c->choice.gid_index;
     rc = rail_prepare(r, c, why);
     if (rc) {
         rail_close(r);
@@ -156,34 +155,21 @@ void rail_close(struct rail *r)
         region_forget(r->domain);
         ibv_dealloc_pd(r->domain);
     }
-    port_close(r->port);
+    port_close(r->fit.port);
     free(r);
 }
 
 void rail_publish(const struct rail *r, struct rail_end *out)
 {
-    const struct rail_fit mine = {.port = r->port, .mtu = r->mtu, .gid_index = r->gid_index};
-
-    rail_fit_publish(&mine, &r->pair, out);
-    out->address = (uintptr_t)r->memory.bytes;
-    out->key = r->memory.region->rkey;
+    rail_fit_publish(&r->fit, &r->pair, r->memory.region, out);
 }
 
 int rail_connect(struct rail *r, const struct rail_end *other, bool is_low, struct fault *why)
 {
-    struct rail_fit mine = {.port = r->port,
-                            .mtu = r->mtu,
-                            .gid_index = r->gid_index,
-                            .peer = r->peer,
-                            .is_low = is_low};
-    int rc = rail_fit_connect(&mine, &r->pair, other, &r->gid, &r->peer_gid, why);
+    int rc = rail_fit_connect(&r->fit, &r->pair, other, is_low, why);
 
-    if (rc)
-        return rc;
-    r->peer_address = other->address;
-    r->peer_key = other->key;
-    r->is_connected = true;
-    return 0;
+    r->is_connected = !rc;
+    return rc;
 }
 
 /* --- sending ---------------------------------------------------------------------------------- */
@@ -218,8 +204,8 @@ static void credit_post(struct rail *r)
     if (r->under_way >= QUEUE_PAIR_SENDS)
         return; /* the next poll tries again */
     work.imm_data = immediate(r, 0);
-    work.wr.rdma.remote_addr = r->peer_address + MEMORY_KEEPALIVE_IN;
-    work.wr.rdma.rkey = r->peer_key;
+    work.wr.rdma.remote_addr = r->fit.address + MEMORY_KEEPALIVE_IN;
+    work.wr.rdma.rkey = r->fit.key;
     write_post(r, &work, &none);
 }
 
@@ -279,8 +265,8 @@ void rail_post(struct rail *r, size_t size, uint64_t number, const struct rail_w
     }
     work.imm_data =
         immediate(r, index << INDEX_SHIFT | DATA_BIT | (is_direct ? DIRECT_BIT : 0) | what.number);
-    work.wr.rdma.remote_addr = is_direct ? way->to : r->peer_address + MEMORY_IN + offset;
-    work.wr.rdma.rkey = is_direct ? way->peer_key : r->peer_key;
+    work.wr.rdma.remote_addr = is_direct ? way->to : r->fit.address + MEMORY_IN + offset;
+    work.wr.rdma.rkey = is_direct ? way->peer_key : r->fit.key;
     write_post(r, &work, &piece);
     r->out[r->posted % MEMORY_SLOTS] = what;
     r->posted++;
@@ -315,8 +301,8 @@ bool rail_announce(struct rail *r, const struct rail_announcement *a)
     memcpy(at, a, sizeof(*a));
     work.imm_data = immediate(r, DIRECT_BIT | place);
     work.wr.rdma.remote_addr =
-        r->peer_address + MEMORY_ANNOUNCED + (uint64_t)place * MEMORY_ANNOUNCEMENT;
-    work.wr.rdma.rkey = r->peer_key;
+        r->fit.address + MEMORY_ANNOUNCED + (uint64_t)place * MEMORY_ANNOUNCEMENT;
+    work.wr.rdma.rkey = r->fit.key;
     write_post(r, &work, &piece);
     r->announcing++;
     return true;
@@ -341,8 +327,8 @@ void rail_keepalive(struct rail *r)
     sends_poll(r);
     if (r->under_way > 0 || r->failed.code)
         return;
-    work.wr.rdma.remote_addr = r->peer_address + MEMORY_KEEPALIVE_IN;
-    work.wr.rdma.rkey = r->peer_key;
+    work.wr.rdma.remote_addr = r->fit.address + MEMORY_KEEPALIVE_IN;
+    work.wr.rdma.rkey = r->fit.key;
     write_post(r, &work, &piece);
 }
 
@@ -368,7 +354,7 @@ void rail_expect(struct rail *r, uint64_t sent)
         return;
     fault_set(&r->failed, ML_ERR_LINK,
               "the link%s has lost data: %s has sent %llu chunks, but only %llu have arrived",
-              explain_place(&at, place), r->peer, (unsigned long long)sent,
+              explain_place(&at, place), r->fit.peer, (unsigned long long)sent,
               (unsigned long long)r->arrived);
 }
 

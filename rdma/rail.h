@@ -26,7 +26,7 @@
 #include "common/fault.h"
 #include "common/rdma_choice.h"
 #include "rdma/verbs/memory.h"
-#include "rdma/verbs/rail_end.h"
+#include "rdma/verbs/rail_fit.h"
 
 #include <stdbool.h>
 
@@ -58,20 +58,14 @@ _Static_assert(sizeof(struct rail_announcement) <= MEMORY_ANNOUNCEMENT,
                "an announcement fits into its place");
 
 struct rail {
-    struct port *port;
+    struct rail_fit fit; /* its port is the rail's, its peer's name the endpoint's */
     struct ibv_pd *domain;
     struct ibv_comp_channel *channel;
     struct ibv_cq *sends, *receives; /* two, so that completed sends need not wake a sleeper */
     struct memory memory;
     struct queue_pair pair;
-    int gid_index; /* chosen by the user, or -1 */
-    int index;     /* among the rails to the peer; once connected the same at both ends */
-    uint8_t mtu;   /* enum ibv_mtu */
-    size_t room;   /* largest chunk in bytes: a slot, or less if the port's messages are smaller */
-    const char *peer;         /* "rank 3 on host b"; owned by the endpoint */
-    struct gid gid, peer_gid; /* once connected */
-    uint64_t peer_address;
-    uint32_t peer_key;
+    int index;   /* among the rails to the peer; once connected the same at both ends */
+    size_t room; /* largest chunk in bytes: a slot, or less if the port's messages are smaller */
 
     /* This side's chunks: given to the device, acknowledged, and consumed by the peer. */
     uint64_t posted, sent, peer_taken;

@@ -21,7 +21,7 @@ int rail_check_compare(const struct rail *r, const struct rail *over,
     struct rail_check c;
 
     if (size != sizeof(c))
-        return fault_set(why, ML_ERR_LINK, "a check from %s is damaged", r->peer);
+        return fault_set(why, ML_ERR_LINK, "a check from %s is damaged", r->fit.peer);
     memcpy(&c, came, sizeof(c));
     if (over == r && memcmp(&c, wanted, sizeof(c)) == 0)
         return 0;

@@ -79,7 +79,7 @@ int rails_control_take(struct rails *s, const struct rail_control *control, stru
     if (!l->is_dropped) {
         if (!r->failed.code)
             fault_set(&r->failed, ML_ERR_LINK, "%s has lost its end of the link on %s port %d",
-                      s->peer, r->port->device, r->port->number);
+                      s->peer, r->fit.port->device, r->fit.port->number);
         rails_drop(s, control->rail);
         l->is_reported = true;
     }

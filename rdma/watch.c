@@ -31,7 +31,7 @@ int watch_open(struct watch *w, const struct rails *s, struct fault *why)
            watch_add(w, w->timer) == 0;
     for (int i = 0; i < s->count && good; i++)
         good = watch_add(w, s->all[i]->channel->fd) == 0 &&
-               watch_add(w, s->all[i]->port->context->async_fd) == 0;
+               watch_add(w, s->all[i]->fit.port->context->async_fd) == 0;
     return good ? 0 : fault_os(why, ML_ERR_SYSTEM, errno, "cannot watch the links to %s", s->peer);
 }
 
@@ -54,8 +54,8 @@ static bool watch_handle(struct watch *w, struct rails *s, int fd)
     for (int i = 0; i < s->count; i++) {
         if (fd == s->all[i]->channel->fd)
             rail_disarm(s->all[i]);
-        else if (fd == s->all[i]->port->context->async_fd)
-            port_poll(s->all[i]->port, s->all[i]->peer, &s->all[i]->failed);
+        else if (fd == s->all[i]->fit.port->context->async_fd)
+            port_poll(s->all[i]->fit.port, s->all[i]->fit.peer, &s->all[i]->failed);
     }
     return false;
 }
@@ -84,8 +84,8 @@ int watch_descriptors(const struct watch *w, const struct rails *s, int *out, in
     out[count++] = w->timer;
     for (int i = 0; i < s->count && count + 3 <= most; i++) {
         out[count++] = s->all[i]->channel->fd;
-        out[count++] = s->all[i]->port->context->async_fd;
-        out[count++] = s->all[i]->port->context->cmd_fd;
+        out[count++] = s->all[i]->fit.port->context->async_fd;
+        out[count++] = s->all[i]->fit.port->context->cmd_fd;
     }
     return count;
 }

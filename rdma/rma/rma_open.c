@@ -104,14 +104,13 @@ static int rma_port_find(struct rma *r, const char *name, struct rma_port **out,
 
 static bool rma_qp_add(struct rma *r, struct rma_peer *p, const char *device, struct fault *why)
 {
-    enum queue_pair_kind kind = (enum queue_pair_kind)r->config.choice.qp;
     struct rma_qps *q = &p->qps;
     struct rma_port *port = NULL;
 
     if (rma_port_find(r, device, &port, why) ||
-        rma_qp_open(&q->all[q->count], port, kind, p->name, why))
+        rma_qp_open(&q->all[q->count], port, &r->config.choice, p->name, why))
         return false;
-    rma_qp_publish(q->all[q->count], r->config.choice.gid_index, &p->published[q->count]);
+    rma_qp_publish(q->all[q->count], &p->published[q->count]);
     return q->all[q->count++]->pair.kind == QUEUE_PAIR_RC;
 }
 
@@ -164,7 +163,7 @@ int rma_connect(struct rma *r, int peer, const void *from_peer, size_t size, str
     for (int i = 0; i < q->count && !rc; i++) {
         int here = is_low ? i : match[i], there = is_low ? match[i] : i;
 
-        rc = rma_qp_connect(mine[here], &ends[there], r->config.choice.gid_index, is_low, why);
+        rc = rma_qp_connect(mine[here], &ends[there], is_low, why);
     }
     p->is_within = !rc;
     return rc;

@@ -18,7 +18,7 @@ static uint8_t reads_of(int offered)
 
 static int rma_port_ask(struct rma_port *p, struct fault *why)
 {
-    struct explain_place at = port_place(p->port, NULL, NULL, NULL);
+    struct explain_place at = {.device = p->port->device, .port = p->port->number};
     struct ibv_device_attr attr;
     int err = ibv_query_device(p->port->context, &attr);
 
@@ -33,7 +33,7 @@ static int rma_port_ask(struct rma_port *p, struct fault *why)
 static int rma_port_register(struct rma_port *p, const struct rma_part *part,
                              const struct bounce_pool *b, struct fault *why)
 {
-    struct explain_place at = port_place(p->port, NULL, NULL, NULL);
+    struct explain_place at = {.device = p->port->device, .port = p->port->number};
 
     p->domain = ibv_alloc_pd(p->port->context);
     if (!p->domain)

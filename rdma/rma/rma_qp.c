@@ -3,7 +3,6 @@
 
 #include "common/clock.h"
 #include "rdma/rma/rma_op.h"
-#include "rdma/verbs/rail_fit.h"
 #include "rdma/verbs/region.h"
 
 #include <errno.h>
@@ -20,12 +19,12 @@ enum {
 
 static struct explain_place rma_qp_place(const struct rma_qp *q)
 {
-    return port_place(q->port->port, &q->gid, &q->peer_gid, q->peer);
+    return rail_fit_place(&q->fit);
 }
 
 /* --- bring-up --------------------------------------------------------------------------------- */
 
-int rma_qp_open(struct rma_qp **out, struct rma_port *p, enum queue_pair_kind kind,
+int rma_qp_open(struct rma_qp **out, struct rma_port *p, const struct rdma_choice *choice,
                 const char *peer, struct fault *why)
 {
     struct rma_qp *q = calloc(1, sizeof(*q));
@@ -35,14 +34,15 @@ int rma_qp_open(struct rma_qp **out, struct rma_port *p, enum queue_pair_kind ki
     if (!q)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     q->port = p;
-    q->peer = peer;
+    q->fit = (struct rail_fit){
+        .port = p->port, .mtu = p->mtu, .gid_index = choice->gid_index, .peer = peer};
     at = rma_qp_place(q);
     q->completions = ibv_create_cq(p->port->context, RMA_QP_DEPTH + 1, q, p->channel, 0);
     if (!q->completions)
         rc = explain(why, EXPLAIN_QUEUE, errno, &at);
     if (!rc)
-        rc = queue_pair_create(&q->pair, kind, p->port, p->domain, q->completions, q->completions,
-                               &at, why);
+        rc = queue_pair_create(&q->pair, (enum queue_pair_kind)choice->qp, p->port, p->domain,
+                               q->completions, q->completions, &at, why);
     if (rc) {
         rma_qp_close(q);
         return rc;
@@ -66,32 +66,17 @@ void rma_qp_close(struct rma_qp *q)
     free(q);
 }
 
-void rma_qp_publish(const struct rma_qp *q, int gid_index, struct rail_end *out)
+void rma_qp_publish(const struct rma_qp *q, struct rail_end *out)
 {
-    const struct rma_port *p = q->port;
-    const struct rail_fit mine = {.port = p->port, .mtu = p->mtu, .gid_index = gid_index};
-
-    rail_fit_publish(&mine, &q->pair, out);
-    out->address = p->part ? (uintptr_t)p->part->addr : 0;
-    out->key = p->part ? p->part->rkey : 0;
+    rail_fit_publish(&q->fit, &q->pair, q->port->part, out);
 }
 
-int rma_qp_connect(struct rma_qp *q, const struct rail_end *other, int gid_index, bool is_low,
-                   struct fault *why)
+int rma_qp_connect(struct rma_qp *q, const struct rail_end *other, bool is_low, struct fault *why)
 {
-    struct rail_fit mine = {.port = q->port->port,
-                            .mtu = q->port->mtu,
-                            .gid_index = gid_index,
-                            .peer = q->peer,
-                            .is_low = is_low};
-    int rc = rail_fit_connect(&mine, &q->pair, other, &q->gid, &q->peer_gid, why);
+    int rc = rail_fit_connect(&q->fit, &q->pair, other, is_low, why);
 
-    if (rc)
-        return rc;
-    q->address = other->address;
-    q->key = other->key;
-    q->is_connected = true;
-    return 0;
+    q->is_connected = !rc;
+    return rc;
 }
 
 /* --- work ------------------------------------------------------------------------------------- */
@@ -119,15 +104,15 @@ static void rma_qp_describe(const struct rma_qp *q, const struct slice *s, struc
         bool adds = c->kind == RMA_ADD;
 
         out->opcode = adds ? IBV_WR_ATOMIC_FETCH_AND_ADD : IBV_WR_ATOMIC_CMP_AND_SWP;
-        out->wr.atomic.remote_addr = q->address + s->offset;
-        out->wr.atomic.rkey = q->key;
+        out->wr.atomic.remote_addr = q->fit.address + s->offset;
+        out->wr.atomic.rkey = q->fit.key;
         out->wr.atomic.compare_add = adds ? c->value : c->expected;
         out->wr.atomic.swap = c->value;
         return;
     }
     out->opcode = s->is_get ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE;
-    out->wr.rdma.remote_addr = q->address + s->offset;
-    out->wr.rdma.rkey = q->key;
+    out->wr.rdma.remote_addr = q->fit.address + s->offset;
+    out->wr.rdma.rkey = q->fit.key;
 }
 
 void rma_qp_post(struct rma_qp *q, const struct slice *s)

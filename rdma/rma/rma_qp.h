@@ -10,7 +10,7 @@
 #include "common/fault.h"
 #include "rdma/rma/rma_port.h"
 #include "rdma/verbs/queue_pair.h"
-#include "rdma/verbs/rail_end.h"
+#include "rdma/verbs/rail_fit.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -30,13 +30,10 @@ enum { RMA_QP_DEPTH = QUEUE_PAIR_SENDS };
 
 struct rma_qp {
     struct rma_port *port;
-    const char *peer; /* "rank 3 on host b"; not owned */
     struct ibv_cq *completions;
     unsigned events; /* on the channel, to be acknowledged */
     struct queue_pair pair;
-    struct gid gid, peer_gid; /* once connected */
-    uint64_t address;         /* the peer's part */
-    uint32_t key;
+    struct rail_fit fit; /* the peer's memory: its part */
     struct slice slices[RMA_QP_DEPTH];
     uint64_t used; /* bit i: slices[i] */
     int under_way; /* given to the device and not returned */
@@ -50,15 +47,13 @@ struct rma_qp {
 
 /* Makes the queue pair on `p`, which must outlive it. ML_ERR_DEVICE, ML_ERR_MEMORY.
  * With QUEUE_PAIR_AUTO the caller has to look whether it is RC. */
-int rma_qp_open(struct rma_qp **out, struct rma_port *p, enum queue_pair_kind kind,
+int rma_qp_open(struct rma_qp **out, struct rma_port *p, const struct rdma_choice *choice,
                 const char *peer, struct fault *why);
 void rma_qp_close(struct rma_qp *q); /* takes NULL and half-open queue pairs */
 
-/* gid_index: chosen by the user, or -1. */
-void rma_qp_publish(const struct rma_qp *q, int gid_index, struct rail_end *out);
+void rma_qp_publish(const struct rma_qp *q, struct rail_end *out);
 /* ML_ERR_LINK, ML_ERR_DEVICE, ML_ERR_REFUSED. */
-int rma_qp_connect(struct rma_qp *q, const struct rail_end *other, int gid_index, bool is_low,
-                   struct fault *why);
+int rma_qp_connect(struct rma_qp *q, const struct rail_end *other, bool is_low, struct fault *why);
 
 /* True if it takes one more. */
 bool rma_qp_has_room(const struct rma_qp *q, bool is_get);

@@ -189,13 +189,3 @@ void port_poll(const struct port *p, const char *peer, struct fault *failed)
             fault_set(failed, ML_ERR_DEVICE, "%s port %d %s", p->device, p->number, what);
     }
 }
-
-struct explain_place port_place(const struct port *p, const struct gid *gid,
-                                const struct gid *peer_gid, const char *peer)
-{
-    return (struct explain_place){.device = p ? p->device : NULL,
-                                  .port = p ? p->number : 0,
-                                  .gid = gid && !gid_is_zero(gid) ? gid : NULL,
-                                  .peer_gid = peer_gid && !gid_is_zero(peer_gid) ? peer_gid : NULL,
-                                  .peer = peer};
-}

@@ -35,10 +35,6 @@ void port_poll(const struct port *p, const char *peer, struct fault *failed);
 /* Reads of the descriptor of events do not wait from now on. */
 void port_unblock(int fd);
 
-/* A place on the port, for explain(). The GIDs are those of a queue pair; zeros if it has none. */
-struct explain_place port_place(const struct port *p, const struct gid *gid,
-                                const struct gid *peer_gid, const char *peer);
-
 /* Reads the entries of a port's GID table that are set, at most `most` of them. Returns how many,
  * or -1 with errno. */
 int port_read_gids(struct ibv_context *context, int number, struct gid *out, int most);

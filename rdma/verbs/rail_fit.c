@@ -21,19 +21,19 @@ int rail_fit_mtu(const struct port *p, int bytes, uint8_t *out, struct fault *wh
     return 0;
 }
 
-static int gids_fit(const struct rail_fit *mine, const struct rail_end *other, struct gid *gid,
-                    struct gid *peer_gid, struct fault *why)
+static int gids_fit(struct rail_fit *mine, const struct rail_end *other, bool is_low,
+                    struct fault *why)
 {
     const struct port *p = mine->port;
     struct gid_list ours = {p->gids, p->gid_count, mine->gid_index};
     struct gid_list theirs = {other->gids, other->gid_count, other->gid_index};
     int at, peer_at;
-    int score = mine->is_low ? gid_choose(ours, theirs, &at, &peer_at)
-                             : gid_choose(theirs, ours, &peer_at, &at);
+    int score =
+        is_low ? gid_choose(ours, theirs, &at, &peer_at) : gid_choose(theirs, ours, &peer_at, &at);
 
     if (score > 0) {
-        *gid = p->gids[at];
-        *peer_gid = other->gids[peer_at];
+        mine->gid = p->gids[at];
+        mine->peer_gid = other->gids[peer_at];
         return 0;
     }
     if (mine->gid_index >= 0)
@@ -53,9 +53,8 @@ static const char *link_layer_name(uint8_t link_layer)
     return link_layer == IBV_LINK_LAYER_ETHERNET ? "Ethernet" : "InfiniBand";
 }
 
-static int ends_fit(const struct rail_fit *mine, enum queue_pair_kind kind,
-                    const struct rail_end *other, struct gid *gid, struct gid *peer_gid,
-                    struct fault *why)
+static int ends_fit(struct rail_fit *mine, enum queue_pair_kind kind, const struct rail_end *other,
+                    bool is_low, struct fault *why)
 {
     bool is_reliable = kind == QUEUE_PAIR_RC;
     const struct port *p = mine->port;
@@ -78,11 +77,21 @@ static int ends_fit(const struct rail_fit *mine, enum queue_pair_kind kind,
                          mine->peer, other->device, other->port,
                          is_reliable ? "only unreliable ones (UC)" : "reliable ones (RC)");
     if (p->attr.link_layer == IBV_LINK_LAYER_ETHERNET)
-        return gids_fit(mine, other, gid, peer_gid, why);
+        return gids_fit(mine, other, is_low, why);
     return 0;
 }
 
-void rail_fit_publish(const struct rail_fit *mine, const struct queue_pair *q, struct rail_end *out)
+struct explain_place rail_fit_place(const struct rail_fit *mine)
+{
+    return (struct explain_place){.device = mine->port ? mine->port->device : NULL,
+                                  .port = mine->port ? mine->port->number : 0,
+                                  .gid = gid_is_zero(&mine->gid) ? NULL : &mine->gid,
+                                  .peer_gid = gid_is_zero(&mine->peer_gid) ? NULL : &mine->peer_gid,
+                                  .peer = mine->peer};
+}
+
+void rail_fit_publish(const struct rail_fit *mine, const struct queue_pair *q,
+                      const struct ibv_mr *memory, struct rail_end *out)
 {
     const struct port *p = mine->port;
 
@@ -99,23 +108,26 @@ void rail_fit_publish(const struct rail_fit *mine, const struct queue_pair *q, s
     memcpy(out->gids, p->gids, sizeof(out->gids));
     memcpy(out->device, p->device, sizeof(out->device));
     out->port = p->number;
+    out->address = memory ? (uintptr_t)memory->addr : 0;
+    out->key = memory ? memory->rkey : 0;
 }
 
-int rail_fit_connect(const struct rail_fit *mine, struct queue_pair *q,
-                     const struct rail_end *other, struct gid *gid, struct gid *peer_gid,
-                     struct fault *why)
+int rail_fit_connect(struct rail_fit *mine, struct queue_pair *q, const struct rail_end *other,
+                     bool is_low, struct fault *why)
 {
     struct queue_pair_end end = other->pair;
     struct explain_place at;
-    int rc = ends_fit(mine, q->kind, other, gid, peer_gid, why);
+    int rc = ends_fit(mine, q->kind, other, is_low, why);
 
     if (rc)
         return rc;
-    end.gid = *peer_gid;
+    end.gid = mine->peer_gid;
     if (mine->mtu < end.mtu)
         end.mtu = mine->mtu;
     if (end.reads < q->reads_out)
         q->reads_out = end.reads ? end.reads : 1;
-    at = port_place(mine->port, gid, peer_gid, mine->peer);
-    return queue_pair_connect(q, mine->port, gid, &end, &at, why);
+    mine->address = other->address;
+    mine->key = other->key;
+    at = rail_fit_place(mine);
+    return queue_pair_connect(q, mine->port, &mine->gid, &end, &at, why);
 }

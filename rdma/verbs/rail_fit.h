@@ -13,25 +13,30 @@
  * active MTU. ML_ERR_ARGUMENT if the port cannot take that many. */
 int rail_fit_mtu(const struct port *p, int bytes, uint8_t *out, struct fault *why);
 
-/* This side of a rail, as far as it matters for the fit. */
+/* This side of a rail, and once it is connected the other one. */
 struct rail_fit {
-    const struct port *port;
-    uint8_t mtu;      /* enum ibv_mtu */
-    int gid_index;    /* chosen by the user, or -1 */
-    const char *peer; /* "rank 3 on host b" */
-    bool is_low;      /* this side is the lower rank */
+    struct port *port; /* not owned; NULL: not open yet */
+    uint8_t mtu;       /* enum ibv_mtu */
+    int gid_index;     /* chosen by the user, or -1 */
+    const char *peer;  /* "rank 3 on host b"; not owned */
+    struct gid gid, peer_gid;
+    uint64_t address; /* the memory of the peer that this side may reach, with its key */
+    uint32_t key;
 };
 
-/* Fills in all that the other side needs of this one, but for the memory that it may reach. */
-void rail_fit_publish(const struct rail_fit *mine, const struct queue_pair *q,
-                      struct rail_end *out);
+/* Where this side is, for sentences; valid as long as the fit. */
+struct explain_place rail_fit_place(const struct rail_fit *mine);
 
-/* Checks that `other` can be the other end, and connects the queue pair to it. On Ethernet it also
- * stores the GIDs to use in *gid (this side's) and *peer_gid; both ends compute the same pair.
- * ML_ERR_LINK names what does not fit, ML_ERR_REFUSED means that `other` is damaged; otherwise as
- * queue_pair_connect. */
-int rail_fit_connect(const struct rail_fit *mine, struct queue_pair *q,
-                     const struct rail_end *other, struct gid *gid, struct gid *peer_gid,
-                     struct fault *why);
+/* Fills in all that the other side needs of this one, and the memory that it may reach; NULL:
+ * none. */
+void rail_fit_publish(const struct rail_fit *mine, const struct queue_pair *q,
+                      const struct ibv_mr *memory, struct rail_end *out);
+
+/* Checks that `other` can be the other end, and connects the queue pair to it. Stores its memory
+ * and, on Ethernet, the GIDs to use; both ends compute the same pair. is_low: this side is the
+ * lower rank. ML_ERR_LINK names what does not fit, ML_ERR_REFUSED means that `other` is damaged;
+ * otherwise as queue_pair_connect. */
+int rail_fit_connect(struct rail_fit *mine, struct queue_pair *q, const struct rail_end *other,
+                     bool is_low, struct fault *why);
 
 #endif

@@ -87,11 +87,11 @@ static int setup(void **state)
     rail->memory.bytes = calloc(1, MEMORY_SIZE);
     assert_non_null(rail->memory.bytes);
     rail->memory.region = &ring;
-    rail->port = &port;
+    rail->fit.port = &port;
     rail->sends = &sends.cq;
     rail->receives = &receives.cq;
     rail->pair = (struct queue_pair){.kind = QUEUE_PAIR_RC, .qp = &pair};
-    rail->peer = "rank 1 on host b";
+    rail->fit.peer = "rank 1 on host b";
     rail->room = MEMORY_SLOT;
     for (int i = 0; i + 1 < RAIL_BATCH; i++)
         rail->receive_work[i].next = &rail->receive_work[i + 1];

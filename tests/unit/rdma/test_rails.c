@@ -145,11 +145,11 @@ static void test_mtu(void **state)
     assert_null(r);
     c.choice.mtu = 1024;
     assert_int_equal(rail_open(&r, &c, &why), 0);
-    assert_int_equal(r->mtu, IBV_MTU_1024);
+    assert_int_equal(r->fit.mtu, IBV_MTU_1024);
     rail_close(r);
     c.device = "m:1";
     assert_int_equal(rail_open(&r, &c, &why), 0);
-    assert_int_equal(r->mtu, IBV_MTU_1024);
+    assert_int_equal(r->fit.mtu, IBV_MTU_1024);
     rail_close(r);
 }
 

@@ -42,11 +42,11 @@ static int setup(void **state)
 
     (void)state;
     assert_non_null(r);
-    r->port = &port;
+    r->fit.port = &port;
     r->sends = r->receives = &queue;
     r->memory.region = &ring;
     r->pair = (struct queue_pair){.kind = QUEUE_PAIR_UC, .qp = &pair, .max_inline = 0};
-    r->peer = "rank 1 on host b";
+    r->fit.peer = "rank 1 on host b";
     r->is_connected = true;
     r->posted = 40;
     rails = (struct rails){.all = {r}, .count = 1};

@@ -106,7 +106,7 @@ static int setup(void **state)
 
         assert_non_null(r);
         pairs[i].context = &context;
-        r->port = &ports[i];
+        r->fit.port = &ports[i];
         r->domain = &domains[i];
         r->sends = r->receives = &queue;
         r->memory.bytes = calloc(1, MEMORY_SIZE);
@@ -114,9 +114,9 @@ static int setup(void **state)
         r->pair = (struct queue_pair){
             .kind = QUEUE_PAIR_RC, .qp = &pairs[i], .max_inline = QUEUE_PAIR_INLINE};
         r->index = i;
-        r->peer = "rank 1 on host b";
-        r->peer_address = 0x1000000;
-        r->peer_key = 77;
+        r->fit.peer = "rank 1 on host b";
+        r->fit.address = 0x1000000;
+        r->fit.key = 77;
         r->is_connected = true;
         rails[i] = r;
     }
