@@ -112,7 +112,7 @@ room $t/bench/command $b/text $b/process $i/options
 room $t/bench/compare $b/text $b/process $i/options $t/bench/command
 room $t/bench/measure $t/bench/command
 room $t/bench/pair $b/text $t/bench/command $t/bench/measure
-room $t/bench/program $b/text $t/bench/command $t/bench/measure $t/bench/pair
+room $t/bench/program $b/text $t/bench/measure $t/bench/pair
 
 room $a/host $b/machine
 room $a/stack $b/machine
