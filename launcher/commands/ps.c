@@ -31,22 +31,20 @@ static void add_job(struct text_table *t, const char *host, json_t *job, bool ha
     const char *state = object_field_text(job, "state"),
                *command = object_field_text(job, "command");
 
-    amount_age(age, object_field_whole(job, "age_s"));
     snprintf(ranks, sizeof(ranks), "%lld/%lld", object_field_whole(job, "ranks_alive"),
              object_field_whole(job, "size"));
     snprintf(cpu, sizeof(cpu), "%.0f", object_field_number(job, "cpu_percent"));
-    amount_size(memory, object_field_number(job, "memory_bytes"));
     if (strcmp(state, "unreadable") == 0)
         command = object_field_text(job, "why");
     const char *const cells[] = {object_field_text(job, "job_name"),
                                  object_field_text(job, "job"),
                                  object_field_text(job, "user"),
-                                 age,
+                                 amount_age(age, object_field_whole(job, "age_s")),
                                  host,
                                  ranks,
                                  state,
                                  cpu,
-                                 memory,
+                                 amount_size(memory, object_field_number(job, "memory_bytes")),
                                  command,
                                  NULL};
 
@@ -115,7 +113,6 @@ static void add_entry(struct text_table *t, const struct register_found *f, bool
     const struct passwd *user = getpwuid(geteuid());
     char age[CELL], ranks[CELL], state[REGISTER_STATE_TEXT], hosts[64], number[16];
 
-    amount_age(age, entry_age(f));
     snprintf(ranks, sizeof(ranks), "-/%d", f->entry.file.size);
     snprintf(number, sizeof(number), "%u", (unsigned)geteuid());
     register_entry_state(&f->entry, state);
@@ -123,7 +120,7 @@ static void add_entry(struct text_table *t, const struct register_found *f, bool
     const char *const cells[] = {f->entry.file.name,
                                  f->entry.file.job,
                                  user ? user->pw_name : number,
-                                 age,
+                                 amount_age(age, entry_age(f)),
                                  hosts,
                                  ranks,
                                  state,
@@ -146,10 +143,10 @@ static void add_rank(struct text_table *t, const char *host, json_t *rank)
     snprintf(pid, sizeof(pid), "%lld", object_field_whole(rank, "pid"));
     snprintf(cpu, sizeof(cpu), "%.0f", object_field_number(rank, "cpu_percent"));
     snprintf(processes, sizeof(processes), "%lld", object_field_whole(rank, "processes"));
-    amount_size(memory, object_field_number(rank, "memory_bytes"));
-    text_table_add(t,
-                   (const char *const[]){index, host, pid, object_field_text(rank, "state"), cpu,
-                                         memory, processes, object_field_text(rank, "name"), NULL});
+    text_table_add(
+        t, (const char *const[]){index, host, pid, object_field_text(rank, "state"), cpu,
+                                 amount_size(memory, object_field_number(rank, "memory_bytes")),
+                                 processes, object_field_text(rank, "name"), NULL});
 }
 
 /* Jobs of other containers and machines are shown only on demand: only their names are known

@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-void amount_age(char out[AMOUNT], long long s)
+const char *amount_age(char out[AMOUNT], long long s)
 {
     if (s < 60)
         snprintf(out, AMOUNT, "%llds", s);
@@ -13,9 +13,10 @@ void amount_age(char out[AMOUNT], long long s)
         snprintf(out, AMOUNT, "%lld:%02lld:%02lld", s / 3600, s / 60 % 60, s % 60);
     else
         snprintf(out, AMOUNT, "%lldd%02lldh", s / 86400, s / 3600 % 24);
+    return out;
 }
 
-void amount_size(char out[AMOUNT], double bytes)
+const char *amount_size(char out[AMOUNT], double bytes)
 {
     static const char units[] = "KMGTP";
     unsigned unit = 0;
@@ -26,6 +27,7 @@ void amount_size(char out[AMOUNT], double bytes)
         unit++;
     }
     snprintf(out, AMOUNT, bytes < 10 && unit > 0 ? "%.1f%c" : "%.0f%c", bytes, units[unit]);
+    return out;
 }
 
 const char *amount_bytes(char out[AMOUNT], long long bytes)

@@ -78,11 +78,9 @@ static void count_cell(struct top_line *l, int width, double count)
 
 static void memory_cell(struct top_line *l, int width, double bytes)
 {
-    char text[AMOUNT] = "-";
+    char text[AMOUNT];
 
-    if (!isnan(bytes))
-        amount_size(text, bytes);
-    cell(l, width, "%s", text);
+    cell(l, width, "%s", isnan(bytes) ? "-" : amount_size(text, bytes));
 }
 
 static void percent_cell(struct top_line *l, int width, double part)
@@ -200,11 +198,10 @@ static void job_line(struct top_line *l, const struct top_row *row, const struct
     char lead[256], age[AMOUNT];
 
     job_lead(lead, sizeof(lead), row, strings_has(m->choice->folded_jobs.items, j->id));
-    amount_age(age, j->age_s);
     cell(l, w->lead, "%s", lead);
     use_cells(l, row, w);
     cell(l, 0, "%s%.100s%s%s %s %.64s: %s", *j->name ? "(" : "", j->name, *j->name ? ") " : "",
-         row->whole->is_stale ? "stale" : j->state, age, j->user, j->command);
+         row->whole->is_stale ? "stale" : j->state, amount_age(age, j->age_s), j->user, j->command);
 }
 
 /* The host's number and the state take no more than the columns of a rank do. */
@@ -234,9 +231,8 @@ static void rank_line(struct top_line *l, const struct top_row *row, const struc
              r->pid, r->is_alive && *r->state ? r->state : "-");
     cell(l, w->lead, "%s", lead);
     use_cells(l, row, w);
-    amount_age(age, (long long)r->waits_s);
     if (r->waits_s > 0)
-        cell(l, 0, "waits %s in %s", age, r->wait);
+        cell(l, 0, "waits %s in %s", amount_age(age, (long long)r->waits_s), r->wait);
     else
         cell(l, 0, "%s", r->is_alive ? r->name : "has ended");
 }

@@ -63,13 +63,13 @@ static void host_add(struct text_table *t, const char *name, const struct host_f
 {
     char up[AMOUNT], load[CELL], used[AMOUNT], memory[CELL], ports[CELL], jobs[CELL];
 
-    amount_age(up, h->uptime_s);
     snprintf(load, sizeof(load), "%.2f of %lld", h->load, h->cores);
-    amount_size(used, h->memory - h->memory_available);
-    snprintf(memory, sizeof(memory), "%s of %.64s", used, h->text[HOST_MEMORY]);
+    snprintf(memory, sizeof(memory), "%s of %.64s",
+             amount_size(used, h->memory - h->memory_available), h->text[HOST_MEMORY]);
     ports_cell(ports, h);
     jobs_cell(jobs, h);
-    text_table_add(t, (const char *const[]){name, "online", h->uptime_s ? up : "-",
+    text_table_add(t, (const char *const[]){name, "online",
+                                            h->uptime_s ? amount_age(up, h->uptime_s) : "-",
                                             h->load < 0 ? "-" : load, h->memory > 0 ? memory : "-",
                                             ports, jobs, NULL});
 }
@@ -168,16 +168,16 @@ static void jobs_print(const struct fact_survey *s)
         json_t *j = jobs[i].first;
         char age[AMOUNT], ranks[AMOUNT * 2], job[128];
 
-        amount_age(age, object_field_whole(j, "age_s"));
         snprintf(ranks, sizeof(ranks), "%lld/%lld", jobs[i].alive, object_field_whole(j, "size"));
         if (*object_field_text(j, "job_name"))
             snprintf(job, sizeof(job), "%s (%s)", jobs[i].id, object_field_text(j, "job_name"));
         else
             snprintf(job, sizeof(job), "%s", jobs[i].id);
-        text_table_add(
-            t, (const char *const[]){job, object_field_text(j, "user"), age, jobs[i].names, ranks,
-                                     jobs[i].is_stale ? "stale" : object_field_text(j, "state"),
-                                     object_field_text(j, "command"), NULL});
+        text_table_add(t, (const char *const[]){
+                              job, object_field_text(j, "user"),
+                              amount_age(age, object_field_whole(j, "age_s")), jobs[i].names, ranks,
+                              jobs[i].is_stale ? "stale" : object_field_text(j, "state"),
+                              object_field_text(j, "command"), NULL});
         if (jobs[i].is_stale)
             text_table_stress(t);
     }

@@ -26,11 +26,9 @@ static void bytes_check(struct verify *v, int host, enum finding_kind kind, cons
 {
     char there[AMOUNT], wanted[AMOUNT];
 
-    if (bytes >= least)
-        return;
-    amount_size(there, bytes);
-    amount_size(wanted, least);
-    verify_add(v, kind, host, "%s %s (at least %s)", what, there, wanted);
+    if (bytes < least)
+        verify_add(v, kind, host, "%s %s (at least %s)", what, amount_size(there, bytes),
+                   amount_size(wanted, least));
 }
 
 /* A place where jobs make files: whether they can, and else whether there is much room. */
@@ -39,15 +37,11 @@ static void place_check(struct verify *v, int host, const char *place, const cha
 {
     char there[AMOUNT], wanted[AMOUNT];
 
-    if (refused[0]) {
+    if (refused[0])
         verify_add(v, kind, host, "no file can be made in %s: %s", place, refused);
-        return;
-    }
-    if (bytes >= room_least)
-        return;
-    amount_size(there, bytes);
-    amount_size(wanted, room_least);
-    verify_add(v, full, host, "%s has only %s free, and jobs need %s", place, there, wanted);
+    else if (bytes < room_least)
+        verify_add(v, full, host, "%s has only %s free, and jobs need %s", place,
+                   amount_size(there, bytes), amount_size(wanted, room_least));
 }
 
 static void count_check(struct verify *v, int host, enum finding_kind kind, const char *what,
@@ -64,11 +58,9 @@ static void cgroup_check(struct verify *v, int host, const struct host_facts *h)
     if (h->limits.cgroup_cpus < (double)h->cores)
         verify_add(v, FINDING_CGROUP, host, "its control group allows %.1f of its %lld processors",
                    h->limits.cgroup_cpus, h->cores);
-    if (h->limits.cgroup_memory >= h->memory)
-        return;
-    amount_size(there, h->limits.cgroup_memory);
-    verify_add(v, FINDING_CGROUP, host, "its control group allows %s of its %s of memory", there,
-               h->text[HOST_MEMORY]);
+    if (h->limits.cgroup_memory < h->memory)
+        verify_add(v, FINDING_CGROUP, host, "its control group allows %s of its %s of memory",
+                   amount_size(there, h->limits.cgroup_memory), h->text[HOST_MEMORY]);
 }
 
 void verify_limits(struct verify *v)
