@@ -22,8 +22,8 @@ for paragraph in paragraphs:
     assert re.search(r"^Description: \S", paragraph, re.M) or paragraph.startswith("Source: ")
 print(*re.findall(r"^Package: (.*)", "\n".join(paragraphs), re.M))
 PY
-check_output "mlaunch libmlaunch0 libmlaunch-dev python3-mlaunch mlaunch-llm" \
-    "debian/control has five packages" python3 "$T/control.py" "$debian/control"
+check_output "mlaunch libmlaunch0 libmlaunch-dev python3-mlaunch mlaunch-llm mlaunch-hosts" \
+    "debian/control has six packages" python3 "$T/control.py" "$debian/control"
 if command -v dpkg-parsechangelog > /dev/null; then
     check_output "" "dpkg understands debian/changelog" sh -c \
         'cd "$1" && dpkg-parsechangelog --all 2>&1 > "$2"' sh "$SOURCE" "$T/changelog"
@@ -55,9 +55,9 @@ check_output "" "pictures are in the packages of what shows them" sh -c 'cat "$1
     shown_by "$SOURCE/README.md" "$debian/mlaunch.docs" "$spec"
     shown_by "$SOURCE/examples/llm/README.md" "$debian/mlaunch-llm.docs" "$spec"
 )
-if [ -e "$SOURCE/.git" ] && git -C "$SOURCE" ls-files debian packaging/rpm > "$T/files"; then
+if [ -e "$SOURCE/.git" ] && git -C "$SOURCE" ls-files debian packaging > "$T/files"; then
     while IFS= read -r file; do
-        grep -qE "^ *(%reldir%/|)${file#packaging/}( |\$)" "$SOURCE/packaging/Makefile.inc" ||
+        [ "$file" = packaging/Makefile.inc ] || grep -qE "^ *(%reldir%/|)${file#packaging/}( |\$)" "$SOURCE/packaging/Makefile.inc" ||
             echo "$file"
     done < "$T/files" > "$T/missing"
     check "there are files in debian/" test "$(wc -l < "$T/files")" -gt 10
@@ -82,12 +82,27 @@ check "make install" make -C "$BUILD" -s install DESTDIR="$T/dest"
 prefix=$T/dest$(sed -n 's/^prefix = //p' "$BUILD/Makefile")
 (cd "$prefix" && find . ! -type d | sed 's|^\./||' | LC_ALL=C sort) > "$T/installed"
 check "much is installed" test "$(wc -l < "$T/installed")" -gt 80
-check_output "" "each installed file is in one package, of both kinds" \
+echo "libexec/mlaunch/hosts/$(uname -m)-musl/mlaunch-agent" >> "$T/installed" # of make host-sets
+check_output "" "each installed file is in one package" \
     python3 "$SOURCE/tests/packaging/contents.py" "$T/installed" "$SOURCE"
+# What the Containerfile does with what is installed, without a tool for images.
+mkdir "$T/image"
+check "the image gets its files" sh -c 'cd "$1" && cp -R --parents $("$2" plain mlaunch libmlaunch0) \
+    "$3"' sh "$prefix" "$SOURCE/packaging/list_files" "$T/image"
+check "… the command" test -x "$T/image/bin/mlaunch"
+check "… the agent and the library" test -x "$T/image/libexec/mlaunch/mlaunch-agent" \
+    -a -e "$T/image/lib/libmlaunch.so.0"
+check "… and no header" test ! -e "$T/image/include"
+needs=$(sed -n '/^needs_build=/,/\x27$/p' "$SOURCE/bootstrap" | grep -o '=[a-z0-9+-]*' | tr -d = |
+    grep -vE 'autoconf|automake|libpcre2|systemtap')
+for package in $needs; do
+    grep -qw -- "$package" "$SOURCE/packaging/Containerfile" || echo "$package"
+done > "$T/missing"
+check_output "" "the image is built with what bootstrap names" cat "$T/missing"
 # The comparison sees what it should.
 printf 'bin/new\nlib/libmlaunch.so.0\n' > "$T/odd"
 python3 "$SOURCE/tests/packaging/contents.py" "$T/odd" "$SOURCE" > "$T/found"
-check_match '^debian/: usr/bin/new is in no package$' "$T/found" "a new file would be missed"
-check_match '^mlaunch.spec: nothing is installed that fits usr/bin/mlaunch ' "$T/found" \
+check_match '^bin/new is in no package$' "$T/found" "a new file would be missed"
+check_match '^nothing is installed that fits bin/mlaunch ' "$T/found" \
     "and a lost one"
 done_testing
