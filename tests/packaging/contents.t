@@ -82,7 +82,7 @@ check "make install" make -C "$BUILD" -s install DESTDIR="$T/dest"
 prefix=$T/dest$(sed -n 's/^prefix = //p' "$BUILD/Makefile")
 (cd "$prefix" && find . ! -type d | sed 's|^\./||' | LC_ALL=C sort) > "$T/installed"
 check "much is installed" test "$(wc -l < "$T/installed")" -gt 80
-echo "libexec/mlaunch/hosts/$(uname -m)-musl/mlaunch-agent" >> "$T/installed" # of make host-sets
+echo "libexec/mlaunch/hosts/$(uname -m)-musl/mlaunch-agent" >> "$T/installed" # by make host-sets
 check_output "" "each installed file is in one package" \
     python3 "$SOURCE/tests/packaging/contents.py" "$T/installed" "$SOURCE"
 # What the Containerfile does with what is installed, without a tool for images.

@@ -1,71 +1,199 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# `make host-sets`, in check-long: what it makes needs no glibc above 2.28, is installed, and is
-# what a host with Debian 11 gets over SSH, beside ranks of this machine. That host is the Debian in
-# which the set was built, with an sshd on a loopback address.
+# `make host-sets`, in check-long: its sets need no glibc above 2.28, or musl, are installed, and
+# are what hosts of other distributions get over SSH, beside ranks of this machine: a Debian 11,
+# which is the one in which the sets were built, a Debian 13, and a system with musl and nothing of
+# glibc. Each is a directory that this machine's sshd makes its users' root, in namespaces of its
+# own. With the wheel, which is built where the sets are, the Debians are heads too.
 TEST_TIER=full
-TEST_LIMIT=1800
+TEST_LIMIT=2400
 . "${0%/*}/../lib/test.sh"
-is_long || skip_all "only in check-long: it fetches a Debian 11 and builds in it"
+is_long || skip_all "only in check-long: it fetches Debians and builds in one"
 [ "$SANITIZE" = no ] || skip_all "sets are built without sanitizers"
 [ "$(id -u)" = 0 ] || skip_all "needs root"
 [ -e "$BUILD/launcher/mlaunch-ssh.so" ] || skip_all "built without SSH"
 command -v debootstrap > /dev/null || skip_all "there is no debootstrap here"
-set=$(uname -m)-gnu2.28
+[ -x /usr/sbin/sshd ] || skip_all "there is no sshd here"
+machine=$(uname -m)
+gnu=$BUILD/hosts/$machine-gnu2.28
+musl=$BUILD/hosts/$machine-musl
 
 check "make host-sets" make -C "$BUILD" -s host-sets
-[ -d "$BUILD/hosts/$set" ] || done_testing
-check_output "libmlaunch.so.0 mlaunch-agent mlaunch-bench mlaunch-copier mlaunch-probe \
-mlaunch-rdma.so mlaunch-runtime.so" "the files of a set" sh -c 'ls "$1" | xargs' sh \
-    "$BUILD/hosts/$set"
-readelf -VW "$BUILD/hosts/$set"/* | grep -o 'GLIBC_2[.0-9]*' | sort -Vu > "$T/needs"
+if [ ! -d "$gnu" ] || [ ! -d "$musl" ]; then done_testing; fi
+check_output "libmlaunch.so.0 mlaunch-agent mlaunch-bench mlaunch-copier mlaunch-pmix mlaunch-probe \
+mlaunch-rdma.so mlaunch-runtime.so" "the files of the set for glibc" sh -c 'ls "$1" | xargs' sh "$gnu"
+readelf -VW "$gnu"/* | grep -o 'GLIBC_2[.0-9]*' | sort -Vu > "$T/needs"
 check_output "GLIBC_2.28" "they need glibc 2.28" tail -n 1 "$T/needs"
+check_output "libmlaunch.so.0 mlaunch-agent mlaunch-bench mlaunch-copier mlaunch-runtime.so" \
+    "the files of the set for musl" sh -c 'ls "$1" | xargs' sh "$musl"
+readelf -dVW "$musl"/* | grep -E 'NEEDED|GLIBC' | sed 's/.*\[//; s/\]//' | sort -u | xargs > "$T/needs"
+check_output "libc.so libmlaunch.so.0" "they need musl" cat "$T/needs"
+check_output "" "… the agent and the copier nothing at all" sh -c \
+    'readelf -lW "$@" | grep -E "INTERP|DYNAMIC" || :' sh "$musl/mlaunch-agent" "$musl/mlaunch-copier"
 check "make install" make -C "$BUILD" -s install DESTDIR="$T/installed"
-check_output "7" "… installs them" sh -c 'find "$1" -path "*/mlaunch/hosts/$2/*" | wc -l' sh \
-    "$T/installed" "$set"
+check_output "13" "… installs them" sh -c 'find "$1" -path "*/mlaunch/hosts/*" -type f | wc -l' sh \
+    "$T/installed"
 
-root=$BUILD/packaging/host-sets/bullseye
-# inside COMMAND…: with processes, mounts and shared memory that end with it.
-inside() {
-    exec unshare --mount --pid --ipc --uts --fork --kill-child sh -c 'hostname old &&
-        mount -t proc proc "$0/proc" && mount -t tmpfs tmpfs "$0/dev/shm" &&
-        exec chroot "$0" /usr/bin/env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin \
-        LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive "$@"' "$root" "$@"
+old=$BUILD/packaging/host-sets/bullseye
+inside=$SOURCE/packaging/host-sets/inside
+check "a static shell" "$inside" "$old" apt-get install -q -y --no-install-recommends \
+    busybox-static musl-tools
+bare=$T/bare
+mkdir -p "$bare"/{bin,dev,etc,lib,proc,root,srv,tmp,dev/shm}
+cp "$old/bin/busybox" "$bare/bin"
+chroot "$bare" /bin/busybox --install -s /bin
+printf '#!/bin/sh\nexec /bin/sh "$@"\n' > "$bare/bin/bash" # what this machine's root logs in to
+chmod 755 "$bare/bin/bash"
+chmod 1777 "$bare/tmp"
+cp "$old/usr/lib/$machine-linux-musl/libc.so" "$bare/lib/ld-musl-$machine.so.1"
+echo root:x:0:0:root:/root:/bin/sh > "$bare/etc/passwd"
+for node in null:1:3 zero:1:5 random:1:8 urandom:1:9; do
+    IFS=: read -r name major minor <<< "$node"
+    mknod -m 666 "$bare/dev/$name" c "$major" "$minor"
+done
+# shellcheck disable=SC2016 # apt's own
+mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Component: main' \
+    'Origin: Debian' | head -n 1)
+new=$BUILD/packaging/host-sets/trixie
+if [ ! -e "$new/complete" ]; then
+    rm -rf "$new"
+    check "a Debian 13" sh -c 'unshare --mount debootstrap --variant=minbase \
+        --include=python3 trixie "$1" "$2" && touch "$1/complete"' sh "$new" "${mirror%/}"
+fi
+
+# A program in C, which this machine compiles for glibc, in the old Debian, and for musl, and one in
+# Python; each lies at the same path everywhere.
+cat > "$T/sum.c" << 'C'
+#include <mlaunch.h>
+#include <stdio.h>
+int main(void)
+{
+    ml_group *world;
+    int one = 1, sum = 0;
+
+    if (ml_init(&world) || ml_all_reduce(world, &one, &sum, 1, ML_INT32, ML_SUM)) {
+        fprintf(stderr, "%s\n", ml_error());
+        return 1;
+    }
+    printf("%d of %d\n", sum, ml_size(world));
+    return ml_finalize();
 }
-check "an sshd" bash -c "$(declare -f inside); root=\$1; inside apt-get install -q -y \
-    --no-install-recommends openssh-server" bash "$root"
+C
+cat > "$T/sum.py" << 'PY'
+import array, mlaunch, sys
+w = mlaunch.init()
+a = array.array("d", [1.0])
+w.all_reduce(a)
+sys.stdout.write("%d of %d, python %d\n" % (a[0], w.size, sys.version_info[0]))
+PY
+mkdir -p "$old/compile"
+cp -L "$T/sum.c" "$BUILD/include/mlaunch.h" "$old/compile"
+cp "$gnu/libmlaunch.so.0" "$old/compile/gnu.so"
+cp "$musl/libmlaunch.so.0" "$old/compile/musl.so"
+check "the program for glibc" "$inside" "$old" sh -c \
+    'cd /compile && cc -O2 -I. -o sum-gnu sum.c -L. -l:gnu.so'
+check "the program for musl" "$inside" "$old" sh -c \
+    'cd /compile && musl-gcc -O2 -I. -o sum-musl sum.c -L. -l:musl.so'
+cp "$old/compile/sum-gnu" "$T/sum"
+for root in "$old" "$new" "$bare"; do
+    mkdir -p "$root$T" "$root/root" "$root/srv"
+    rm -rf "$root/root/.cache" "$root/srv/tree"
+    chmod 755 "$root$T"
+    cp "$T/sum.py" "$root$T"
+    kind=gnu
+    [ "$root" != "$bare" ] || kind=musl
+    cp "$old/compile/sum-$kind" "$root$T/sum"
+done
+TEST_CLEANUP+=("rm -rf '$old$T' '$new$T'")
+
 ssh-keygen -q -t ed25519 -N '' -f "$T/key"
-mkdir -p "$root/run/sshd" "$root/root/.ssh"
-rm -rf "$root/root/.cache" "$root/srv/tree"
-cp "$T/key.pub" "$root/root/.ssh/authorized_keys"
-chmod 700 "$root/root" "$root/root/.ssh"
-port=$(python3 -c 'import socket; s = socket.create_server(("127.0.0.1", 0)); print(s.getsockname()[1])')
-(inside /usr/sbin/sshd -D -e -p "$port" -o ListenAddress=127.0.0.1) 2> "$T/sshd" &
-sshd=$!
-TEST_CLEANUP+=("kill -9 $sshd; wait $sshd") # unshare heeds no SIGTERM
-wait_for "grep -q 'listening on' $T/sshd"
-echo "[127.0.0.1]:$port $(cat "$root/etc/ssh/ssh_host_ed25519_key.pub")" > "$T/known"
-cat > "$T/config" << END
-Host old
-    HostName 127.0.0.1
-    Port $port
-    IdentityFile $T/key
-    UserKnownHostsFile $T/known
+ssh-keygen -q -t ed25519 -N '' -f "$T/hostkey"
+mkdir -p /run/sshd
+# host_up NAME ROOT: an sshd of this machine, whose users see ROOT, at a port of 127.0.0.1.
+host_up() {
+    local port
+    port=$(python3 -c \
+        'import socket; s = socket.create_server(("127.0.0.1", 0)); print(s.getsockname()[1])')
+    cat > "$T/sshd-$1" << END
+Port $port
+ListenAddress 127.0.0.1
+HostKey $T/hostkey
+AuthorizedKeysFile $T/key.pub
+StrictModes no
+UsePAM no
+PermitRootLogin yes
+ChrootDirectory /mnt
+Subsystem sftp internal-sftp
+PidFile none
 END
-ml() { "$MLAUNCH" "$@" --ssh-config "$T/config"; }
-on_both() {
-    "$MLAUNCH" -v --ssh-config "$T/config" -H localhost,old -n 2 --output raw -- \
-        sh -c '. /etc/os-release && echo "$MLAUNCH_RANK $VERSION_CODENAME"'
+    # shellcheck disable=SC2016 # the inner shell expands it
+    (exec unshare --mount --pid --ipc --uts --fork --kill-child sh -c 'hostname "$1" &&
+        mount -t proc proc /proc && mount --bind "$2" /mnt && mount -t proc proc /mnt/proc &&
+        mount -t tmpfs tmpfs /mnt/dev/shm && exec /usr/sbin/sshd -D -e -f "$3"' \
+        sh "$1" "$2" "$T/sshd-$1") 2> "$T/log-$1" &
+    TEST_CLEANUP+=("{ kill -9 $!; wait $!; } 2> /dev/null") # unshare heeds no SIGTERM
+    wait_for "grep -q 'listening on' $T/log-$1"
+    echo "[127.0.0.1]:$port $(cut -d ' ' -f 1-2 "$T/hostkey.pub")" >> "$T/known"
+    printf 'Host %s\n    HostName 127.0.0.1\n    Port %s\n    User root\n    IdentityFile %s\n' \
+        "$1" "$port" "$T/key" >> "$T/config"
+    printf '    UserKnownHostsFile %s\n' "$T/known" >> "$T/config"
 }
-# shellcheck source=/dev/null
-here=$(. /etc/os-release && echo "$VERSION_CODENAME")
-check "a job of this machine and a Debian 11" on_both
-check_match "copying" "$ERR" "… to which the set is copied"
-check_match "^0 $here\$" "$OUT" "… has a rank here"
-check_match "^1 bullseye\$" "$OUT" "… and one there"
-check "the C program in both" ml bench -H localhost,old -n 2 --sizes 8,4M --check
-check "… and two there" ml bench -H old -n 2 --sizes 8,4M --check
+host_up old "$old"
+host_up new "$new"
+host_up bare "$bare"
+ml() { "$MLAUNCH" "$@" --ssh-config "$T/config"; }
+run_on() { "$MLAUNCH" -v --ssh-config "$T/config" -H "$1" -n "$2" --output raw -- "${@:3}"; }
+check "a job of four distributions" run_on localhost,old,new,bare 4 "$T/sum"
+cp "$OUT" "$T/four"
+check_match "old: .*copying $machine-gnu2.28" "$ERR" "… the set for glibc is copied"
+check_match "bare: .*copying $machine-musl" "$ERR" "… and that for musl"
+check_output "4" "… its ranks work together" grep -cx '4 of 4' "$T/four"
+# shellcheck disable=SC2016 # for the ranks
+check "each rank is where it should be" run_on localhost,old,new,bare 4 \
+    sh -c 'echo "$MLAUNCH_RANK $(. /etc/os-release 2> /dev/null && echo "$VERSION_CODENAME")"'
+check_no_match "copying" "$ERR" "… and nothing is copied anew"
+check_match "^1 bullseye\$" "$OUT" "… in a Debian 11"
+check_match "^2 trixie\$" "$OUT" "… a Debian 13"
+check_match "^3 \$" "$OUT" "… and a system that is no Debian"
+check_output "2" "two ranks beside musl" sh -c '"$@" | grep -cx "2 of 2"' sh \
+    "$MLAUNCH" --ssh-config "$T/config" -H bare:2 -n 2 --output raw -- "$T/sum"
+check_output "3" "three Pythons" sh -c '"$@" | grep -c "^3 of 3, python 3"' sh \
+    "$MLAUNCH" --ssh-config "$T/config" -H localhost,old,new -n 3 --mpi none --output raw -- \
+    /usr/bin/python3 "$T/sum.py"
+check "mlaunch bench in all" ml bench -H localhost,old,new,bare -n 4 --sizes 8,4M --check
+check_error 125 "host bare: .*--bind-to" "what the agent for musl cannot do is refused" \
+    "$MLAUNCH" --ssh-config "$T/config" --bind-to core -H bare -n 1 -- true
+check_error 125 "host bare: mlaunch-pmix, which serves programs of Open MPI and PMIx, is missing" \
+    "… as are programs of Open MPI" \
+    "$MLAUNCH" --ssh-config "$T/config" --mpi pmix -H bare -n 2 -- true
 mkdir "$T/tree" && echo word > "$T/tree/file"
-check "mlaunch sync" "$MLAUNCH" sync --ssh-config "$T/config" -H old --to /srv "$T/tree"
-check_output word "… brings files" cat "$root/srv/tree/file"
+check "mlaunch sync" ml sync -H old,new,bare --to /srv "$T/tree"
+for root in "$old" "$new" "$bare"; do
+    check_output word "… brings files" cat "$root/srv/tree/file"
+done
+
+# What a wheel installs is the head in each Debian.
+check "make wheel" make -C "$BUILD" -s wheel
+wheel=$(echo "$BUILD"/packaging/wheel/*.whl)
+check_output "py3-none-manylinux_2_28_$machine.whl" "its tag" sh -c 'echo "${1#*-*-}"' sh \
+    "${wheel##*/}"
+mkdir "$T/wheel"
+check "it is an archive" python3 -m zipfile -e "$wheel" "$T/wheel"
+for root in "$old" "$new"; do
+    rm -rf "$root/opt/mlaunch"
+    cp -R "$T"/wheel/mlaunch-*.data/data "$root/opt/mlaunch"
+    chmod -R +x "$root"/opt/mlaunch/bin "$root"/opt/mlaunch/libexec
+    cp "$T/key" "$T/known" "$T/config" "$root$T"
+done
+# head_in ROOT HOSTS COMMAND…
+head_in() {
+    "$inside" "$1" /opt/mlaunch/bin/mlaunch --ssh-config "$T/config" -H "localhost,$2" -n 3 \
+        --output raw -- "${@:3}"
+}
+check "a Debian 11 is the head of a Debian 13 and musl" head_in "$old" new,bare "$T/sum"
+cp "$OUT" "$T/three"
+check_output "3" "… its ranks work together" grep -cx '3 of 3' "$T/three"
+check "a Debian 13 is the head of a Debian 11 and musl" head_in "$new" old,bare "$T/sum"
+cp "$OUT" "$T/three"
+check_output "3" "… its ranks work together" grep -cx '3 of 3' "$T/three"
 done_testing
