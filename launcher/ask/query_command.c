@@ -99,6 +99,8 @@ int query_command_open(struct query_command *c, int argc, char *const *argv, str
         rc = options_load_line(&c->options, &c->line, why);
     if (rc)
         return rc;
+    if (c->asks_guests)
+        c->knows_register = true;
     c->json = query_command_flag(c, "json");
     c->verbose = c->options->verbose;
     log_open("mlaunch", (enum log_level)(LOG_WARN + c->verbose));

@@ -21,7 +21,7 @@ struct query_command {
     const char *lists[3]; /* the answer's members that are lists of objects; ends with NULL */
     const char *word;     /* a member that is a string, or NULL */
     bool knows_register;  /* reads which mlaunch processes run on this machine */
-    bool asks_guests;     /* … and asks their hosts too, if the user has named none */
+    bool asks_guests;     /* the same, and asks their hosts too, if the user has named none */
     json_t *more;         /* what --json prints beside the answers, the caller's; or NULL */
 
     /* Filled in by query_command_open. */

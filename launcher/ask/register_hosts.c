@@ -8,6 +8,7 @@
 #include "launcher/input/hosts/host_name.h"
 #include "launcher/input/plan/plan_hosts.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -174,6 +175,29 @@ int register_hosts_find(struct host_list **out, int *named, struct options *o,
     else
         *out = list;
     return rc;
+}
+
+int register_hosts_only(const struct register_found **out, const struct register_list *here,
+                        const char *job, struct fault *why)
+{
+    char ids[512] = "";
+    size_t used = 0;
+    int count = 0;
+
+    *out = NULL;
+    for (size_t i = 0; i < here->count; i++) {
+        if (!is_wanted(&here->found[i], job))
+            continue;
+        count++;
+        *out = &here->found[i];
+        if (used < sizeof(ids))
+            used += (size_t)snprintf(ids + used, sizeof(ids) - used, "%s%s", used ? ", " : "",
+                                     here->found[i].entry.file.job);
+    }
+    if (count < 2)
+        return 0;
+    return fault_set(why, ML_ERR_ARGUMENT, "%d jobs have the name %.40s: %s; give the id of one",
+                     count, job, ids);
 }
 
 bool register_hosts_has(const struct host_list *l, const struct options *o,

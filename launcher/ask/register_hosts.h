@@ -15,6 +15,11 @@
 int register_hosts_find(struct host_list **out, int *named, struct options *o,
                         const struct register_list *here, const char *job, struct fault *why);
 
+/* The only mlaunch of this machine whose job has that id or name; *out is NULL if there is none.
+ * ML_ERR_ARGUMENT: there are several, whose ids the sentence lists. */
+int register_hosts_only(const struct register_found **out, const struct register_list *here,
+                        const char *job, struct fault *why);
+
 /* Whether one of the entry's hosts is in the list, or no host was named by the user, who then asks
  * about all. */
 bool register_hosts_has(const struct host_list *l, const struct options *o,

@@ -4,6 +4,7 @@
 #include "common/log.h"
 #include "common/status.h"
 #include "common/text/number.h"
+#include "launcher/ask/register_hosts.h"
 #include "launcher/base/text/command_words.h"
 #include "launcher/base/text/string_list.h"
 #include "launcher/base/text/text_file.h"
@@ -36,8 +37,9 @@ static const struct command_syntax syntax = {
              "    $ mlaunch attach 1ng7vf7-s50j80 3\n"
              "    $ mlaunch attach -H a,b train 3 -- py-spy dump -p {pid}\n"
              "\n"
-             "JOB is an id that mlaunch ps shows, or a --name. Options are run's that say where\n"
-             "the job's hosts are: -H, --hostfile, --ssh-config, ... (mlaunch --help).",
+             "JOB is an id that mlaunch ps shows, or a --name. If it was started on another\n"
+             "machine, options of run say where its hosts are: -H, --hostfile, --ssh-config,\n"
+             "... (mlaunch --help).",
     .borrows_all = true,
     .without = without,
     .why_without = "it runs one command beside a rank",
@@ -130,6 +132,26 @@ static int plan_settle(struct plan *p, const struct options *o, const struct att
     return rc;
 }
 
+/* The hosts of a job that was started on this machine, if the user has named none. */
+static int hosts_settle(struct options *o, const char *job, struct fault *why)
+{
+    const struct register_found *f = NULL;
+    struct register_list here = {0};
+    int rc = 0;
+
+    if (o->hosts || o->hostfile)
+        return 0;
+    rc = job_register_list(&here, "/tmp", why);
+    if (!rc)
+        rc = register_hosts_only(&f, &here, job, why);
+    if (!rc && f)
+        rc = register_hosts_text(&o->hosts, f, why);
+    if (!rc && f)
+        rc = register_hosts_reach(o, f, why);
+    job_register_list_clear(&here);
+    return rc;
+}
+
 int attach_command_run(int argc, char **argv)
 {
     struct command_line line = {0};
@@ -153,8 +175,10 @@ int attach_command_run(int argc, char **argv)
         rc = options_settle(o, &why);
     if (!rc) {
         log_open("mlaunch", (enum log_level)(LOG_WARN + o->verbose));
-        rc = plan_create(&p, o, environ, &why);
+        rc = hosts_settle(o, a.job, &why);
     }
+    if (!rc)
+        rc = plan_create(&p, o, environ, &why);
     if (!rc)
         rc = plan_settle(p, o, &a, &why);
     if (!rc)

@@ -5,19 +5,37 @@
 #include "common/text/object_field.h"
 #include "common/text/printable.h"
 #include "launcher/ask/query_command.h"
-#include "launcher/run/job/log_directory.h"
+#include "launcher/ask/register_hosts.h"
+#include "launcher/commands/launcher_end.h"
 
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { STATUS_NOT_THERE = 1, TIMEOUT_MS = 600000 };
 
-/* The ids of the user's live jobs on these hosts: "a, b". */
+/* A job's name is shown with the id that it stands for. */
+struct kill {
+    struct query_command c;
+    const char *name; /* the job as the user has named it */
+    char shown[JOB_NAME + AUTH_JOB + 8];
+    const struct register_found *launcher; /* the job's mlaunch on this machine, or NULL */
+};
+
+/* Adds an id to the list: "a, b". */
+static void id_add(char *out, size_t size, const char *id)
+{
+    size_t used = strlen(out);
+
+    if (*id && !strstr(out, id)) /* a job has several hosts */
+        snprintf(out + used, size - used, "%s%s", used ? ", " : "", id);
+}
+
+/* The ids of the user's live jobs on these hosts, and of those that were started here. */
 static void live_jobs_list(const struct query_command *c, char *out, size_t size)
 {
-    size_t used = 0;
-
     out[0] = '\0';
     for (int i = 0; i < c->hosts->count; i++) {
         json_t *live = json_object_get(c->answers[i].said, "live"), *id;
@@ -25,19 +43,28 @@ static void live_jobs_list(const struct query_command *c, char *out, size_t size
 
         json_array_foreach(live, k, id)
         {
-            const char *text = json_string_value(id);
-
-            if (!text || used >= size || strstr(out, text))
-                continue; /* a job has several hosts */
-            used += (size_t)snprintf(out + used, size - used, "%s%s", used ? ", " : "", text);
+            if (json_is_string(id))
+                id_add(out, size, json_string_value(id));
         }
     }
+    for (size_t i = 0; i < c->here.count; i++) {
+        if (c->here.found[i].lives)
+            id_add(out, size, c->here.found[i].entry.file.job);
+    }
+}
+
+static void ended_say(const struct kill *k, const char *host)
+{
+    if (k->c.verbose >= 0 && !k->c.json)
+        printable_print("job %s on host %s has been ended\n", k->shown, host);
 }
 
 /* Prints what happened on each host that has the job. *there: some host has it; *failed: it could
  * not be ended on some host. */
-static void outcome_report(const struct query_command *c, bool *there, bool *failed)
+static void outcome_report(const struct kill *k, bool *there, bool *failed)
 {
+    const struct query_command *c = &k->c;
+
     *there = *failed = false;
     for (int i = 0; i < c->hosts->count; i++) {
         json_t *said = c->answers[i].said;
@@ -46,55 +73,177 @@ static void outcome_report(const struct query_command *c, bool *there, bool *fai
         if (!*found || strcmp(found, "no") == 0)
             continue;
         *there = true;
-        if (strcmp(found, "killed") != 0) {
-            *failed = true;
-            log_error("job %s on host %s: %s", c->job, name, object_field_text(said, "text"));
-        } else if (c->verbose >= 0 && !c->json) {
-            printable_print("job %s on host %s has been ended\n", c->job, name);
+        if (strcmp(found, "killed") == 0) {
+            ended_say(k, name);
+            continue;
         }
+        *failed = true;
+        log_error("job %s on host %s: %s", k->shown, name, object_field_text(said, "text"));
     }
 }
 
-/* Whether it was started from here with --detach, and runs. */
-static bool is_detached_here(const char *job)
+static int kill_conclude(const struct kill *k)
 {
-    const struct log_entry *e = NULL;
-    struct log_list l = {0};
-    bool is_running;
-
-    if (log_directory_list(&l, NULL) == 0)
-        e = log_directory_choose(&l, job);
-    is_running = e && e->is_running;
-    free(l.entries);
-    return is_running;
-}
-
-static int kill_conclude(const struct query_command *c)
-{
+    const struct query_command *c = &k->c;
     int unreached = query_command_report_failed(c);
     bool there, failed;
     char live[1024];
 
     if (c->json)
         query_command_print_json(c);
-    outcome_report(c, &there, &failed);
+    outcome_report(k, &there, &failed);
     if (!there) {
         live_jobs_list(c, live, sizeof(live));
-        log_error("there is no job %s on %s; your live jobs there: %s%s", c->job,
-                  c->hosts->count == 1 ? "this host" : "these hosts", live[0] ? live : "none",
-                  is_detached_here(c->job)
-                      ? " (its mlaunch runs here in the background: name its hosts)"
-                      : "");
+        log_error("there is no job %s on %s; your live jobs there: %s", k->name,
+                  c->hosts->count == 1 ? "this host" : "these hosts", live[0] ? live : "none");
     }
     if (unreached)
         return STATUS_OURS;
     return there && !failed ? 0 : STATUS_NOT_THERE;
 }
 
-static json_t *kill_question(struct query_command *c, struct fault *why)
+/* The same of a job that its mlaunch here has ended, or has not. */
+static int launcher_conclude(const struct kill *k, const char *failure)
 {
-    (void)why;
-    return json_pack("{ss ss}", "what", "kill", "job", c->job);
+    json_t *all = json_array(), *root = json_pack("{so}", "hosts", all), *host;
+    size_t i;
+    char *text;
+
+    json_array_foreach(k->launcher->entry.hosts, i, host)
+    {
+        const char *name = object_field_text(host, "name");
+
+        if (!failure)
+            ended_say(k, name);
+        json_array_append_new(all, json_pack("{ss ss ss}", "host", name, "found",
+                                             failure ? "refused" : "killed", "text",
+                                             failure ? failure : "it has been ended"));
+    }
+    if (failure)
+        log_error("job %s: %s", k->shown, failure);
+    text = k->c.json ? json_dumps(root, JSON_INDENT(2)) : NULL;
+    if (text)
+        printable_print("%s\n", text);
+    free(text);
+    json_decref(root);
+    return failure ? STATUS_NOT_THERE : 0;
+}
+
+/* Whether it is the job's mlaunch, and has one of the hosts that the user has named. */
+static bool is_launcher(const struct query_command *c, const struct register_found *f)
+{
+    return f->lives && job_register_is_asked(f, c->job) &&
+           register_hosts_has(c->hosts, c->options, f);
+}
+
+/* The job's mlaunch on this machine, or NULL. */
+static const struct register_found *launcher_find(const struct query_command *c)
+{
+    for (size_t i = 0; i < c->here.count; i++) {
+        if (is_launcher(c, &c->here.found[i]))
+            return &c->here.found[i];
+    }
+    return NULL;
+}
+
+/* Whether a host's answer is about a live job of the user who asks; another's has another name. */
+static bool is_ones_own(const struct host *h, json_t *job)
+{
+    const char *state = object_field_text(job, "state"), *user = object_field_text(job, "user");
+    const struct passwd *self = getpwuid(geteuid());
+
+    return (strcmp(state, "live") == 0 || strcmp(state, "stopped") == 0) &&
+           (h->user ? strcmp(user, h->user) == 0 : self && strcmp(user, self->pw_name) == 0);
+}
+
+/* The ids of the user's live jobs of that name, on these hosts and started here. */
+static json_t *ids_collect(const struct query_command *c)
+{
+    json_t *ids = json_object(), *job;
+    size_t k;
+
+    for (int i = 0; i < c->hosts->count; i++) {
+        json_array_foreach(json_object_get(c->answers[i].said, "jobs"), k, job)
+        {
+            if (is_ones_own(c->answers[i].host, job) && *object_field_text(job, "job"))
+                json_object_set_new(ids, object_field_text(job, "job"), json_true());
+        }
+    }
+    for (size_t i = 0; i < c->here.count; i++) {
+        if (is_launcher(c, &c->here.found[i]))
+            json_object_set_new(ids, c->here.found[i].entry.file.job, json_true());
+    }
+    return ids;
+}
+
+/* Makes the id the job, if one job alone has the name. */
+static int name_settle(struct kill *k, json_t *ids, struct fault *why)
+{
+    char list[512] = "";
+    const char *id;
+    json_t *value;
+
+    json_object_foreach(ids, id, value)
+    {
+        id_add(list, sizeof(list), id);
+    }
+    if (json_object_size(ids) == 0)
+        return 0;
+    if (json_object_size(ids) > 1)
+        return fault_set(why, ML_ERR_ARGUMENT,
+                         "%zu jobs have the name %s: %s; nothing has been ended, give the id of "
+                         "one",
+                         json_object_size(ids), k->name, list);
+    snprintf(k->shown, sizeof(k->shown), "%s (%s)", k->name, list);
+    return query_command_choose(&k->c, list, why);
+}
+
+/* A name may be that of several jobs, on several hosts. */
+static int name_resolve(struct kill *k, struct fault *why)
+{
+    json_t *ids;
+    int rc;
+
+    if (!job_file_is_name(k->name))
+        return 0;
+    k->c.word = NULL;
+    k->c.lists[0] = "jobs";
+    rc = query_command_ask(
+        &k->c, json_pack("{ss ss sb}", "what", "list", "job", k->name, "stacks", 0), why);
+    k->c.word = "found";
+    k->c.lists[0] = NULL;
+    if (rc)
+        return rc;
+    ids = ids_collect(&k->c);
+    rc = name_settle(k, ids, why);
+    json_decref(ids);
+    return rc;
+}
+
+static int kill_carry_out(void *arg, int *status, struct fault *why)
+{
+    struct kill *k = arg;
+    int rc;
+
+    k->name = k->c.job;
+    snprintf(k->shown, sizeof(k->shown), "%s", k->name);
+    rc = name_resolve(k, why);
+    if (rc == ML_ERR_ARGUMENT) {
+        log_error("%s", why->text);
+        *status = STATUS_NOT_THERE;
+        return 0;
+    }
+    if (rc)
+        return rc;
+    k->launcher = launcher_find(&k->c);
+    if (k->launcher) {
+        *status = launcher_conclude(k, launcher_end(k->launcher, why) ? why->text : NULL);
+        return 0;
+    }
+    rc = query_command_ask(&k->c, json_pack("{ss ss}", "what", "kill", "job", k->c.job), why);
+    if (!rc)
+        *status = kill_conclude(k);
+    return rc;
 }
 
 int kill_run(int argc, char **argv)
@@ -104,20 +253,19 @@ int kill_run(int argc, char **argv)
         {"-9", ends}, {"-KILL", ends},    {"-15", ends}, {"-TERM", ends},   {"-s", ends},
         {"-f", ends}, {"--signal", ends}, {"-2", ends},  {"--force", ends}, {NULL, NULL}};
     static const struct option flags[] = {{.name = "json", .help = "the answer as JSON"}, {0}};
-    struct query_command c = {
-        .syntax =
-            {.name = "kill",
-             .usage =
-                 "usage: mlaunch kill [OPTIONS] JOB\n\n"
-                 "Ends the job with that id, which mlaunch ps shows, or with that --name, through\n"
-                 "its agents on the given hosts; one of the job's hosts is enough. Its mlaunch\n"
-                 "says so and ends with status 143.",
-             .own = flags,
-             .hints = hints,
-             .words_most = 1},
-        .needs_job = true,
-        .timeout_ms = TIMEOUT_MS,
-        .word = "found"};
+    static const char usage[] =
+        "usage: mlaunch kill [OPTIONS] JOB\n\n"
+        "Ends the job with that id, which mlaunch ps shows, or with that --name: through\n"
+        "its mlaunch, if that was started on this machine, else through its agents on\n"
+        "the given hosts; one of the job's hosts is enough. Its mlaunch says so and ends\n"
+        "with status 143.";
+    struct kill k = {
+        .c = {.syntax =
+                  {.name = "kill", .usage = usage, .own = flags, .hints = hints, .words_most = 1},
+              .needs_job = true,
+              .knows_register = true,
+              .timeout_ms = TIMEOUT_MS,
+              .word = "found"}};
 
-    return query_command_main(&c, argc, argv, kill_question, kill_conclude);
+    return query_command_run(&k.c, argc, argv, kill_carry_out, &k);
 }

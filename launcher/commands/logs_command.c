@@ -4,6 +4,7 @@
 #include "common/log.h"
 #include "common/status.h"
 #include "common/text/text_json.h"
+#include "launcher/base/machine/job_register.h"
 #include "launcher/base/text/text_file.h"
 #include "launcher/base/text/text_table.h"
 #include "launcher/commands/log_view.h"
@@ -87,12 +88,43 @@ static void list_print(const struct log_list *l)
     text_table_destroy(t);
 }
 
+/* Says why a job that was started here has no log. False: there is no such job. */
+static bool foreground_say(const char *job)
+{
+    struct register_list here;
+    bool is_found = false;
+    char shown[TEXT_SHOWN];
+
+    if (job_register_list(&here, "/tmp", NULL))
+        return false;
+    for (size_t i = 0; i < here.count && !is_found; i++) {
+        const struct register_found *f = &here.found[i];
+
+        if (!f->lives || !job_register_is_asked(f, job))
+            continue;
+        is_found = true;
+        log_error("job %s has no log: its mlaunch, process %lld, was started without --detach, and "
+                  "its output goes to where that was",
+                  text_show(shown, job), (long long)f->entry.file.agent_pid);
+    }
+    job_register_list_clear(&here);
+    return is_found;
+}
+
 static int log_print(const struct log_list *l, const char *job, const struct logs_options *o)
 {
     const struct log_entry *e = log_directory_choose(l, job);
-    char shown[TEXT_SHOWN];
+    char shown[TEXT_SHOWN], ids[512];
+    int running = log_directory_running(l, job, ids, sizeof(ids));
     struct fault why;
 
+    if (running > 1) {
+        log_error("%d jobs have the name %s: %s; give the id of one", running,
+                  text_show(shown, job), ids);
+        return STATUS_NOT_THERE;
+    }
+    if ((!e || !e->is_running) && foreground_say(job))
+        return STATUS_NOT_THERE;
     if (!e) {
         log_error("there is no log of a job %s; mlaunch logs lists those that were started from "
                   "here with --detach",

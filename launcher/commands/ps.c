@@ -562,7 +562,6 @@ int ps_run(int argc, char **argv)
              .hints = hints,
              .words_most = 1},
         .timeout_ms = TIMEOUT_MS,
-        .knows_register = true,
         .asks_guests = true,
         .lists = {"jobs", "orphans"}};
 

@@ -20,7 +20,8 @@ check_match "^$ID +root .* $H1 +2/4 +live" "$OUT" "the job on one"
 check_match "^$ID +root .* $H2 +2/4 +live" "$OUT" "… and on the other"
 check "clean here leaves it alone" "$MLAUNCH" clean "$ID"
 check "… and on its hosts" ask clean -H "$H1,$H2" "$ID"
-check_error 1 "container or on another machine" "kill from elsewhere" "$MLAUNCH" kill "$ID"
+check_error 1 "container or on another machine" "kill from elsewhere" unshare --pid --fork \
+    --mount-proc "$MLAUNCH" kill "$ID"
 check_error 125 "host nowhere\.invalid" "a host that isn't there is named" ask ps -H \
     "$H1,nowhere.invalid"
 check_match "^$ID .* live" "$OUT" "… the other answers"

@@ -35,6 +35,37 @@ check_match "host $H1: it has not answered within 2 s" "$ERR" "… names it"
 check_match "$ID +root " "$OUT" "… and lists the job"
 netns join "$H1"
 
+check "attach without -H" "$MLAUNCH" attach "$NAME" 2 -- sh -c 'echo "rank $MLAUNCH_RANK of $(ps -o comm= -p {pid})"'
+check_match "rank 2 of sleep" "$OUT" "… is beside the rank"
+check "top without -H" "$MLAUNCH" top --batch 1 "$NAME"
+check_match "$ID" "$OUT" "… shows the job"
+
+# Two jobs of one name, on two hosts.
+first=$ID
+"$MLAUNCH" kill -q "$NAME"
+left_nothing
+far --name "$NAME" -H "$H1" -- sleep 300
+first=$ID
+far --name "$NAME" -H "$H2" -- sleep 300
+second=$ID
+check_error 1 "2 jobs have the name $NAME: ($first, $second|$second, $first); nothing has been ended, give the id of one" \
+    "kill of two jobs of a name" "$MLAUNCH" kill "$NAME"
+check_error 1 "2 jobs have the name $NAME: .*$first" "logs of two" "$MLAUNCH" logs "$NAME"
+check_error 125 "2 jobs have the name $NAME: .*$first" "attach to one of two" \
+    "$MLAUNCH" attach "$NAME" 0 -- true
+check "kill of the one on a host" "$MLAUNCH" kill --ssh-config "$NETNS_SSH_CONFIG" -H "$H2" "$NAME"
+check_match "^job $NAME \($second\) on host $H2 has been ended" "$OUT" "… ends that"
+check "the other runs" "$MLAUNCH" ps "$first"
+
+# Those of another machine are known by their agents alone, as in another pid namespace.
+far --name "$NAME" -H "$H2" -- sleep 300
+check_error 1 "2 jobs have the name $NAME: .*$first" "kill from another machine" unshare --pid --fork \
+    --mount-proc "$MLAUNCH" kill --ssh-config "$NETNS_SSH_CONFIG" -H "$H1,$H2" "$NAME"
+check "… of one" unshare --pid --fork --mount-proc "$MLAUNCH" kill \
+    --ssh-config "$NETNS_SSH_CONFIG" -H "$H2" "$ID"
+check_match "^job $ID on host $H2 has been ended" "$OUT" "… ends that"
+ID=$first
+
 pid=$("$MLAUNCH" ps --json "$NAME" 2> /dev/null | sed -n 's/^ *"pid": \([0-9]*\),$/\1/p' | tail -n 1)
 kill "$pid"
 wait_for '! kill -0 "$pid" 2> /dev/null'

@@ -43,7 +43,36 @@ check_output 600 "the entry is its user's alone" stat -c %a "$USER_DIR/run.$ID"
 check "clean leaves it alone" "$MLAUNCH" clean "$NAME"
 check "… as it lives" test -e "$USER_DIR/run.$ID"
 
+# kill finds its mlaunch.
+check "kill by its name, between two runs" "$MLAUNCH" kill "$NAME"
+check_match "^job $NAME \($ID\) on host localhost has been ended" "$OUT" "… says so, with the id"
+wait_for '! kill -0 "$PID" 2> /dev/null'
+check "logs" "$MLAUNCH" logs "$NAME"
+check_match "the job was ended with mlaunch kill by $(id -un) on host" "$OUT" "the log has who ended it"
+check_match "has ended with status 143" "$OUT" "… with status 143"
+check_match '"event":"killed".*"text":"the job was ended with mlaunch kill by ' "$EVENTS" \
+    "--events has it"
+left_nothing
+check_status 1 "its entry is gone" test -e "$USER_DIR/run.$ID"
+crash_loop
+check "kill by its id" "$MLAUNCH" kill --json "$ID"
+check_match '"found": "killed"' "$OUT" "--json says so"
+wait_for '! kill -0 "$PID" 2> /dev/null'
+
+# A job whose agents are here is ended through its mlaunch, too, and one that is stopped.
+"${JOB[@]}" --name "$NAME" -n 2 -- sleep 300 > "$T/job.out" 2> "$T/job.err" &
+PID=$!
+wait_for '"$MLAUNCH" ps "$NAME" | grep -q "2/2 *live"'
+check_error 1 "job $NAME has no log: its mlaunch, process $PID, was started without --detach" \
+    "logs of a job in the foreground" "$MLAUNCH" logs "$NAME"
+must kill -STOP "$PID"
+check "kill of a job whose mlaunch is stopped" "$MLAUNCH" kill "$NAME"
+wait "$PID"
+check_output 143 "ends it with 143" echo $?
+left_nothing
+
 # Killed with no time to tidy up.
+crash_loop
 must kill -KILL "$PID"
 wait_for '! kill -0 "$PID" 2> /dev/null'
 check_error 1 "there is no job $NAME here" "a killed mlaunch has no job" "$MLAUNCH" ps "$NAME"

@@ -7,6 +7,7 @@
 #include "common/status.h"
 #include "common/text/rank_list.h"
 #include "common/text/signal_text.h"
+#include "common/text/text_json.h"
 #include "launcher/base/process/install_path.h"
 #include "launcher/base/process/mpir.h"
 #include "launcher/input/plan/plan_spares.h"
@@ -29,6 +30,7 @@
 
 #include <event2/event.h>
 #include <poll.h>
+#include <pwd.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -139,6 +141,22 @@ static void job_stop(struct job *j, enum stop_cause cause, int signal)
         job_round_stop(j->round, cause, signal);
 }
 
+/* Whether another mlaunch has sent it that is not the one in the foreground of --detach: `mlaunch
+ * kill`. `text` then says by whom. */
+static bool is_ended_by_kill(char *text, size_t size, int signal, const struct signal_sender *from)
+{
+    const struct passwd *user = getpwuid(geteuid());
+    char host[256] = "";
+
+    if (signal != SIGTERM || from->pid <= 0 || from->pid == getppid() ||
+        strcmp(from->name, "mlaunch") != 0)
+        return false;
+    gethostname(host, sizeof(host) - 1);
+    snprintf(text, size, "the job was ended with mlaunch kill by %.40s on host %.60s",
+             user ? user->pw_name : "its user", host);
+    return true;
+}
+
 /* "interrupted" (Ctrl-C), "ended by SIGTERM (from pid 4711, timeout)" */
 static void end_signal_name(char *out, size_t size, int signal, const struct signal_sender *from)
 {
@@ -176,10 +194,22 @@ static void kill_say(const struct job *j, const char *name)
     output_say(j->output, "%s, the second signal%s%s", name, left ? ": SIGKILL to " : "", ranks);
 }
 
+static void killed_write(const struct job *j, const char *text)
+{
+    char host[256] = "";
+    json_t *members = json_object();
+
+    gethostname(host, sizeof(host) - 1);
+    json_object_set_new(members, "host", text_json(host));
+    json_object_set_new(members, "text", text_json(text));
+    events_file_write(j->events, "killed", j->id, members);
+}
+
 static void on_end_signal(struct job *j, int signal, const struct signal_sender *from)
 {
     char name[sizeof(j->ended_by)];
     int64_t now = clock_ms();
+    bool is_killed;
 
     /* Slurm sends it for each step, and by itself SIGKILL. */
     if (signal == j->end_signal && (now - j->end_signal_ms < SAME_PRESS_MS ||
@@ -188,7 +218,9 @@ static void on_end_signal(struct job *j, int signal, const struct signal_sender 
     j->end_signal = signal;
     j->end_signal_ms = now;
     j->end_signals++;
-    end_signal_name(name, sizeof(name), signal, from);
+    is_killed = is_ended_by_kill(name, sizeof(name), signal, from);
+    if (!is_killed)
+        end_signal_name(name, sizeof(name), signal, from);
     log_debug("got signal %d, number %d that asks for the end", signal, j->end_signals);
     if (j->end_signals == 1) {
         bool has_job = j->is_pausing || (j->round && !j->round_ended);
@@ -198,6 +230,8 @@ static void on_end_signal(struct job *j, int signal, const struct signal_sender 
                  signal);
         if (!has_job)
             return;
+        if (is_killed)
+            killed_write(j, name);
         if (!is_said)
             end_say(j, name,
                     from->is_kernel && signal == SIGINT ? "; Ctrl-C again kills at once" : "");

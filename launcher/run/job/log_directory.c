@@ -169,6 +169,24 @@ const struct log_entry *log_directory_choose(const struct log_list *l, const cha
     return chosen;
 }
 
+int log_directory_running(const struct log_list *l, const char *name, char *ids, size_t size)
+{
+    size_t used = 0;
+    int count = 0;
+
+    ids[0] = '\0';
+    for (int i = 0; i < l->count; i++) {
+        const struct log_entry *e = &l->entries[i];
+
+        if (!e->is_running || strcmp(e->name, name) != 0)
+            continue;
+        count++;
+        if (used < size)
+            used += (size_t)snprintf(ids + used, size - used, "%s%s", used ? ", " : "", e->id);
+    }
+    return count;
+}
+
 int log_directory_remove(const struct log_entry *e)
 {
     char older[PATH_MAX + sizeof(LOG_OLDER_PART)];

@@ -40,6 +40,9 @@ int log_directory_list(struct log_list *out, struct fault *why);
 /* The log of the job with that id or name: of the one that runs, or else of the newest; or NULL. */
 const struct log_entry *log_directory_choose(const struct log_list *l, const char *job);
 
+/* How many jobs of that name run; `ids` lists them, "a, b". */
+int log_directory_running(const struct log_list *l, const char *name, char *ids, size_t size);
+
 /* Whether the mlaunch that writes this log lives. */
 bool log_directory_is_running(const char *path);
 

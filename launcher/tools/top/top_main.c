@@ -100,7 +100,8 @@ static int top_command_run(int argc, char **argv)
                                                   "keys, q quits.",
                                          .own = flags,
                                          .hints = hints,
-                                         .words_most = 1}},
+                                         .words_most = 1},
+                              .asks_guests = true},
                         .every_s = 1};
 
     return query_command_run(&r.c, argc, argv, top_run, &r);
