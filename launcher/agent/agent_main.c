@@ -21,8 +21,8 @@
  * agent. */
 static void signals_ignore(void)
 {
-    static const int ignored[] = {SIGPIPE, SIGINT,  SIGHUP,  SIGQUIT, SIGTSTP,
-                                  SIGTTIN, SIGTTOU, SIGUSR1, SIGUSR2};
+    static const int ignored[] = {SIGPIPE, SIGXFSZ, SIGINT,  SIGHUP,  SIGQUIT,
+                                  SIGTSTP, SIGTTIN, SIGTTOU, SIGUSR1, SIGUSR2};
     sigset_t none;
 
     for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)

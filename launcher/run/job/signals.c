@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 static const int heard[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGCONT, SIGUSR1, SIGUSR2};
-static const int quiet[] = {SIGPIPE, SIGTTIN, SIGTTOU};
+static const int quiet[] = {SIGPIPE, SIGXFSZ, SIGTTIN, SIGTTOU};
 
 enum { HEARD = sizeof(heard) / sizeof(*heard), QUIET = sizeof(quiet) / sizeof(*quiet) };
 
@@ -35,7 +35,8 @@ static void signal_ignore(int signal)
 static void signals_quieten(struct signals *s)
 {
     for (int i = 0; i < QUIET; i++) {
-        struct sigaction a = {.sa_handler = quiet[i] == SIGPIPE ? signal_ignore : SIG_IGN,
+        bool is_of_writes = quiet[i] == SIGPIPE || quiet[i] == SIGXFSZ;
+        struct sigaction a = {.sa_handler = is_of_writes ? signal_ignore : SIG_IGN,
                               .sa_flags = SA_RESTART};
 
         sigaction(quiet[i], &a, &s->before[i]);

@@ -11,8 +11,9 @@ struct signals;
 
 /* on_signal is called, on the loop, for SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGCONT, SIGUSR1
  * and SIGUSR2. Those that were ignored when mlaunch was started (by nohup, or by a shell for
- * background jobs of a script) stay ignored. SIGPIPE has no effect: writes fail with EPIPE. SIGTTIN
- * and SIGTTOU are ignored, so that its terminal never stops a mlaunch in the background.
+ * background jobs of a script) stay ignored. SIGPIPE and SIGXFSZ have no effect: writes fail with
+ * EPIPE and EFBIG. SIGTTIN and SIGTTOU are ignored, so that its terminal never stops a mlaunch in
+ * the background.
  * ML_ERR_SYSTEM, ML_ERR_MEMORY. */
 int signals_open(struct signals **out, struct event_base *base,
                  void (*on_signal)(int signal, const struct signal_sender *from, void *arg),
