@@ -15,18 +15,13 @@
 /* The server listens on the host's loopback address alone, on a free port that it prints. */
 static const char server[] = "gdbserver --once localhost:0";
 
-static int option_fault(const char *option, struct fault *why)
-{
-    return fault_wrap(why, "%s", option);
-}
-
 /* Gives its ranks the last of the wraps. */
 static int wrap_apply(struct plan *p, const char *option, struct fault *why)
 {
     const struct rank_wrap *w = &p->wraps[p->wrap_count - 1];
 
     if (rank_set_check(&w->ranks, p->size, why))
-        return option_fault(option, why);
+        return fault_wrap(why, "%s", option);
     for (int r = 0; r < p->size; r++) {
         if (!rank_set_has(&w->ranks, r))
             continue;
@@ -43,7 +38,7 @@ static int wraps_settle(struct plan *p, const struct options *o, struct fault *w
 {
     for (size_t i = 0; i < o->wraps.count; i++) {
         if (rank_wrap_parse(&p->wraps[p->wrap_count], o->wraps.items[i], why))
-            return option_fault("--wrap", why);
+            return fault_wrap(why, "--wrap");
         p->wrap_count++;
         if (wrap_apply(p, "--wrap", why))
             return why->code;
@@ -72,7 +67,7 @@ static int gdb_settle(struct plan *p, const struct options *o, struct fault *why
                                                                                        : GDB_SERVER;
     if (rank_set_parse(&p->gdb_ranks, o->gdb, strlen(o->gdb), why) ||
         rank_set_check(&p->gdb_ranks, p->size, why))
-        return option_fault("--gdb", why);
+        return fault_wrap(why, "--gdb");
     if (p->gdb == GDB_SERVER) {
         char text[sizeof(server) + 8];
 
@@ -109,12 +104,12 @@ static int chaos_settle(struct plan *p, const struct options *o, struct fault *w
     if (!p->chaos)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     if (chaos_plan_parse(p->chaos, o->chaos, why))
-        return option_fault("--chaos", why);
+        return fault_wrap(why, "--chaos");
     for (int i = 0; i < p->chaos->count; i++) {
         const struct chaos_action *a = &p->chaos->actions[i];
 
         if (a->kind != CHAOS_CUT && rank_set_check(&a->ranks, p->size, why))
-            return option_fault("--chaos", why);
+            return fault_wrap(why, "--chaos");
         if (a->kind == CHAOS_CUT && !has_host(p, a->host))
             return fault_set(why, ML_ERR_ARGUMENT,
                              "--chaos: host %s is not one of the job's (%s, as --dry-run shows)",

@@ -2,6 +2,7 @@
 #include "launcher/run/round/file_feed.h"
 
 #include "common/clock.h"
+#include "common/log.h"
 #include "launcher/wire/protocol/agent_protocol.h"
 
 #include <stdlib.h>
@@ -86,16 +87,12 @@ int file_feed_acknowledge(struct file_feed *f, uint32_t bytes, struct fault *why
     return 0;
 }
 
-uint64_t file_feed_size(const struct file_feed *f)
+void file_feed_report(const struct file_feed *f, const char *host)
 {
     uint64_t size = 0;
 
     for (int i = 0; i < f->count; i++)
         size += f->list->files[f->wanted[i]].size;
-    return size;
-}
-
-int64_t file_feed_age_ms(const struct file_feed *f)
-{
-    return clock_ms() - f->begun_ms;
+    log_info("host %s: has got its copy of %llu bytes in %lld ms", host, (unsigned long long)size,
+             (long long)(clock_ms() - f->begun_ms));
 }

@@ -24,7 +24,7 @@ int file_feed_send(struct file_feed *f, struct fault *why);
 /* The agent has taken `bytes` bytes. ML_ERR_REFUSED: more than were sent. */
 int file_feed_acknowledge(struct file_feed *f, uint32_t bytes, struct fault *why);
 
-uint64_t file_feed_size(const struct file_feed *f);  /* bytes of all its files */
-int64_t file_feed_age_ms(const struct file_feed *f); /* since it was created */
+/* Logs what the host has got, and how long that took. */
+void file_feed_report(const struct file_feed *f, const char *host);
 
 #endif

@@ -246,8 +246,7 @@ static int on_ready(struct job_round *r, struct job_round_member *m, const struc
         snprintf(r->coordinator, sizeof(r->coordinator), "%s", ready.coordinator);
     r->is_pmix |= ready.is_pmix;
     if (m->feed)
-        log_info("host %s: has got its copy of %llu bytes in %lld ms", m->host->name,
-                 (unsigned long long)file_feed_size(m->feed), (long long)file_feed_age_ms(m->feed));
+        file_feed_report(m->feed, m->host->name);
     m->state = MEMBER_PREPARED;
     if (r->state == JOB_ROUND_RUNNING) /* an independent host */
         job_round_steps_start_host(r, (int)(m - r->members));

@@ -283,7 +283,7 @@ void job_round_steps_bye(struct job_round *r)
     job_round_steps_set_deadline(r, LEAVE_MS);
 }
 
-static void channels_shut(struct job_round *r)
+void job_round_steps_abandon(struct job_round *r)
 {
     progress_line_stop(r->progress);
     r->progress = NULL;
@@ -315,7 +315,7 @@ void job_round_steps_report(struct job_round *r)
     if (r->plan->host_count > 1)
         output_say(r->config.output, "%d of %d hosts failed; nothing was started", failed,
                    r->plan->host_count);
-    channels_shut(r);
+    job_round_steps_abandon(r);
 }
 
 void job_round_steps_report_rdma(struct job_round *r)
@@ -323,11 +323,6 @@ void job_round_steps_report_rdma(struct job_round *r)
     job_round_steps_report(r);
     if (r->survey)
         output_say(r->config.output, "--backend tcp runs the job without RDMA");
-}
-
-void job_round_steps_abandon(struct job_round *r)
-{
-    channels_shut(r);
 }
 
 void job_round_steps_give_up(struct job_round *r)
@@ -338,7 +333,7 @@ void job_round_steps_give_up(struct job_round *r)
                       "may be left there",
                       r->members[i].host->name, r->identity.id);
     }
-    channels_shut(r);
+    job_round_steps_abandon(r);
 }
 
 void job_round_steps_end(struct job_round *r)

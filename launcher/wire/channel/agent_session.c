@@ -243,23 +243,19 @@ static void on_end(int host, const char *text, void *arg)
 
 /* --- heartbeats ------------------------------------------------------------------------------- */
 
-static void agent_ping(struct session_member *a)
+void agent_session_ping(struct agent_session *s, int host)
 {
+    struct session_member *a = &s->agents[host];
     int64_t now = clock_ns();
 
     a->seen.pings++;
     agent_channel_send(a->seen.channel, LAUNCH_PING, &now, a->is_timed ? sizeof(now) : 0);
 }
 
-void agent_session_ping(struct agent_session *s, int host)
-{
-    agent_ping(&s->agents[host]);
-}
-
 void agent_session_ask_time(struct agent_session *s, int host)
 {
     s->agents[host].is_timed = true;
-    agent_ping(&s->agents[host]);
+    agent_session_ping(s, host);
 }
 
 void agent_session_advise(struct agent_session *s, int host, const char *advice)
@@ -300,7 +296,7 @@ static void on_pulse(evutil_socket_t fd, short what, void *arg)
         if (!a->seen.has_ended && !s->events.is_patient)
             agent_channel_check_silence(a->seen.channel, a->advice ? a->advice : "");
         if (!a->seen.has_ended && a->seen.is_greeted)
-            agent_ping(a);
+            agent_session_ping(s, i);
     }
 }
 

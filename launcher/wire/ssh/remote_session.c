@@ -149,7 +149,7 @@ static int session_try(struct remote_session *s, bool *dropped, struct fault *wh
     return 0;
 }
 
-static void session_drop(struct remote_session *s)
+void remote_session_close(struct remote_session *s)
 {
     if (s->ssh) {
         ssh_disconnect(s->ssh);
@@ -173,7 +173,7 @@ int remote_session_open(struct remote_session *s, const struct remote_config *c,
         rc = session_try(s, &dropped, why);
         if (!rc)
             return 0;
-        session_drop(s);
+        remote_session_close(s);
         if (dropped && tries == TRIES)
             fault_wrap(why, "tried %d times", TRIES);
         if (!dropped || tries == TRIES || clock_left_ms(w->deadline_ms) == 0)
@@ -186,9 +186,4 @@ int remote_session_open(struct remote_session *s, const struct remote_config *c,
             break;
     }
     return rc;
-}
-
-void remote_session_close(struct remote_session *s)
-{
-    session_drop(s);
 }
