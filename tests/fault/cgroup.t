@@ -66,13 +66,40 @@ check_output "" "the group is removed" groups "$ID"
 apart=(unshare --mount --pid --fork --mount-proc)
 if "${apart[@]}" true 2> "$T/why"; then
     young=$group/mlaunch-$(id -u)-1abc123-abcdef.0.ABCdef
-    at_exit rmdir "$young"
+    young_remove() { [ ! -d "$young" ] || rmdir "$young"; }
+    at_exit young_remove
     mkdir "$young"
     # shellcheck disable=SC2016 # expanded in there
     check "clean elsewhere" "${apart[@]}" sh -c '"$0" /tmp mode=1777 && exec "$MLAUNCH" clean' \
         "$TEST_LIB/cover"
     check_no_match "${young##*/}" "$OUT" "… names no empty group of a job that it cannot see"
     check "… and does not remove it" test -d "$young"
+
+    # Named, the job is judged by its group: by the agent's lock on it, and by what is in it.
+    # shellcheck disable=SC2016 # expanded in there
+    clean_apart() {
+        "${apart[@]}" sh -c '"$0" /tmp mode=1777 && exec "$MLAUNCH" clean "$@"' "$TEST_LIB/cover" \
+            "$@"
+    }
+    exec 9< "$young"
+    must flock -s 9
+    keep clean_apart --dry-run 1abc123-abcdef
+    check_no_match "${young##*/}" "$T/out" "clean --dry-run names no empty group of a live agent"
+    check "clean" clean_apart 1abc123-abcdef
+    check "… does not remove it" test -d "$young"
+    exec 9<&-
+    keep clean_apart --dry-run 1abc123-abcdef
+    check_match "cgroup $young would be removed" "$T/out" "… names it without its agent"
+    check "clean" clean_apart 1abc123-abcdef
+    check_status 1 "… removes it" test -d "$young"
+
+    cgroup_job
+    keep clean_apart --dry-run "$ID"
+    check_no_match "cgroup" "$T/out" "clean --dry-run elsewhere names no group of a live job"
+    check_status 1 "… which its agent has locked" flock -n -x "$(groups "$ID")" true
+    must kill -TERM "$mlaunch"
+    wait "$mlaunch"
+    nothing_left "a live job that clean elsewhere was asked about"
 else
     skip "clean elsewhere" "no namespaces here: $(head -n 1 "$T/why")"
 fi

@@ -97,8 +97,8 @@ room $l/ask $b/text $b/process $b/machine $i/options $i/hosts $i/plan $w/protoco
 
 room $c/draw $b/text $r/rdma_topology
 room $c/batch $b/text $i/options
-room $c $b/text $b/process $b/machine $i/options $i/hosts $i/plan $r/stacks $r/rdma_topology $r/stdio \
-    $r/round $r/job $l/ask $c/draw
+room $c $b/text $b/process $b/machine $i/options $i/hosts $i/plan $r/stacks $r/rdma_topology \
+    $r/stdio $r/round $r/job $l/ask $c/draw
 
 room $t/tree
 header $t/copier rdma/endpoint_module.h "opens mlaunch-rdma.so, and knows only its table"

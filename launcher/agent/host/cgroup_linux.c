@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -122,7 +123,36 @@ bool cgroup_create(char path[CGROUP_PATH], const char *own, const char *job_dir)
 
 int cgroup_open(const char *path)
 {
-    return path[0] ? open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    int fd = path[0] ? open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+
+    if (fd >= 0)
+        flock(fd, LOCK_SH | LOCK_NB);
+    return fd;
+}
+
+/* From "populated 1" in cgroup.events, which counts the groups below and all pid namespaces. */
+static bool is_populated(const char *path)
+{
+    char name[CGROUP_PATH + 32], text[256] = "";
+    int fd;
+
+    snprintf(name, sizeof(name), "%s/cgroup.events", path);
+    fd = open(name, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    (void)!read(fd, text, sizeof(text) - 1);
+    close(fd);
+    return strstr(text, "populated 1");
+}
+
+bool cgroup_is_in_use(const char *path)
+{
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    bool is_locked = fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK;
+
+    if (fd >= 0)
+        close(fd);
+    return is_locked || is_populated(path);
 }
 
 void cgroup_kill(const char *path)

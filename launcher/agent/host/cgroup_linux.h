@@ -26,8 +26,11 @@ void cgroup_find_own(char path[CGROUP_PATH]);
 bool cgroup_create(char path[CGROUP_PATH], const char *own, const char *job_dir);
 
 /* A descriptor for starting a child in it (spawn.h), closed by the caller; -1: path is "", or the
- * group is gone. */
+ * group is gone. As long as it is open, the group is in use. */
 int cgroup_open(const char *path);
+
+/* Whether an agent has it open, or a process of any pid namespace is in it. */
+bool cgroup_is_in_use(const char *path);
 
 /* Sends SIGKILL to all processes in it and below. Takes "". */
 void cgroup_kill(const char *path);

@@ -124,12 +124,12 @@ static void segments_sweep(const struct sweep *w)
 
 /* --- directories ------------------------------------------------------------------------------ */
 
-static bool has_processes_left(const struct sweep *w, const char *job)
+static bool list_has_process(const json_t *list, const char *job)
 {
     size_t i;
     const json_t *one;
 
-    json_array_foreach(w->left, i, one)
+    json_array_foreach(list, i, one)
     {
         const char *kind = json_string_value(json_object_get(one, "kind"));
         const char *id = json_string_value(json_object_get(one, "job"));
@@ -157,6 +157,11 @@ static bool is_abandoned(const struct job_survey_job *j)
     return is_empty;
 }
 
+static bool has_processes_left(const struct sweep *w, const char *job)
+{
+    return list_has_process(w->left, job);
+}
+
 static void directories_sweep(const struct sweep *w)
 {
     for (int i = 0; i < w->survey->job_count; i++) {
@@ -176,8 +181,18 @@ static void directories_sweep(const struct sweep *w)
 
 /* --- control groups --------------------------------------------------------------------------- */
 
+/* Whether --dry-run names a process of the job: it may be all that is in the job's group. */
+static bool has_processes_named(const struct sweep *w, const char *dir)
+{
+    char job[AUTH_JOB];
+
+    job_survey_id(dir, job);
+    return list_has_process(w->removed, job);
+}
+
 /* True if its job is dead. A job without a directory may be one of an agent with another /tmp, as a
- * container has: its group may be about to get its ranks, unless the user has named the job. */
+ * container has, and is then judged by its group. One that an older agent has made may be about to
+ * get its ranks, unless the user has named the job. */
 static bool group_is_left_over(const struct sweep *w, const char *path, const char *dir)
 {
     struct stat st;
@@ -186,6 +201,8 @@ static bool group_is_left_over(const struct sweep *w, const char *path, const ch
         if (strcmp(w->survey->jobs[i].dir, dir) == 0)
             return w->survey->jobs[i].state == JOB_SURVEY_STALE;
     }
+    if (cgroup_is_in_use(path) && !(w->query->dry_run && has_processes_named(w, dir)))
+        return false;
     return *w->query->job || (stat(path, &st) == 0 && is_old(&st, OLD_S));
 }
 
