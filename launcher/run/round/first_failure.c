@@ -87,8 +87,8 @@ void first_failure_aborted(struct first_failure *f, const struct aborted_report 
              r->why[0] && !r->is_fault ? ": " : "", r->why);
 }
 
-static void host_blame(struct first_failure *f, enum blame blame, const char *host,
-                       const char *text)
+void first_failure_lost(struct first_failure *f, enum blame blame, const char *host,
+                        const char *text)
 {
     if (f->blame >= blame)
         return;
@@ -96,16 +96,6 @@ static void host_blame(struct first_failure *f, enum blame blame, const char *ho
     f->rank = -1;
     f->status = STATUS_OURS;
     snprintf(f->text, sizeof(f->text), "host %s was lost: %s", host, text);
-}
-
-void first_failure_lost(struct first_failure *f, const char *host, const char *text)
-{
-    host_blame(f, BLAME_CAUSE, host, text);
-}
-
-void first_failure_cut_off(struct first_failure *f, const char *host, const char *text)
-{
-    host_blame(f, BLAME_CUT_OFF, host, text);
 }
 
 void first_failure_killed(struct first_failure *f, const char *text)

@@ -42,10 +42,10 @@ enum blame first_failure_exited(struct first_failure *f, const struct exited_rep
  * case a rank that fails by itself is still the cause. */
 void first_failure_aborted(struct first_failure *f, const struct aborted_report *r,
                            const char *host, int64_t pid);
-/* A host was lost, or its agent failed: status 125. */
-void first_failure_lost(struct first_failure *f, const char *host, const char *text);
-/* A host's agent works, but has lost the coordinator: status 125. */
-void first_failure_cut_off(struct first_failure *f, const char *host, const char *text);
+/* A host was lost, or its agent failed (BLAME_CAUSE), or its agent works, but has lost the
+ * coordinator (BLAME_CUT_OFF): status 125. */
+void first_failure_lost(struct first_failure *f, enum blame blame, const char *host,
+                        const char *text);
 /* `mlaunch kill` was used: status 143, and no restart. */
 void first_failure_killed(struct first_failure *f, const char *text);
 

@@ -97,7 +97,7 @@ void job_round_frames_on_end(int host, const char *text, void *arg)
                           json_pack("{s:s, s:o}", "host", name, "text", text_json(text)));
         if (r->cause != STOP_NONE)
             log_warn("host %s was lost: %s", name, text);
-        first_failure_lost(&r->failure, name, text);
+        first_failure_lost(&r->failure, BLAME_CAUSE, name, text);
         ranks_end(r, m);
         job_round_phases_on_failure(r, false);
     }
@@ -493,10 +493,9 @@ static int on_lost(struct job_round *r, struct job_round_member *m, const struct
         r->cause = STOP_SLURM;
     if (is_killed)
         first_failure_killed(&r->failure, lost.text);
-    else if (lost.is_cut_off)
-        first_failure_cut_off(&r->failure, m->host->name, lost.text);
     else
-        first_failure_lost(&r->failure, m->host->name, lost.text);
+        first_failure_lost(&r->failure, lost.is_cut_off ? BLAME_CUT_OFF : BLAME_CAUSE,
+                           m->host->name, lost.text);
     job_round_phases_on_failure(r, false);
     return 0;
 }

@@ -74,7 +74,7 @@ static void test_cause_before_consequence(void **state)
     assert_int_equal(first_failure_exited(&f, &cause, "b"), BLAME_CAUSE);
     assert_blamed(&f, 9, "rank 3 on host b (pid 4711) exited with status 9");
     assert_int_equal(first_failure_exited(&f, &later, "b"), BLAME_CAUSE);
-    first_failure_lost(&f, "c", "its cable");
+    first_failure_lost(&f, BLAME_CAUSE, "c", "its cable");
     assert_blamed(&f, 9, "rank 3 on host b (pid 4711) exited with status 9");
 }
 
@@ -118,7 +118,7 @@ static void test_abort_and_loss(void **state)
     (void)state;
     first_failure_aborted(&f, &abort, "b", 77);
     assert_blamed(&f, 3, "rank 5 on host b (pid 77) aborted the job: no input");
-    first_failure_lost(&g, "b", "nothing was heard from its agent for 10 s");
+    first_failure_lost(&g, BLAME_CAUSE, "b", "nothing was heard from its agent for 10 s");
     assert_blamed(&g, 125, "host b was lost: nothing was heard from its agent for 10 s");
     assert_int_equal(g.rank, -1);
     memset(&f, 0, sizeof(f));
@@ -146,11 +146,11 @@ static void test_coordinator_host_dies(void **state)
         consequence.consequence = true;
         for (int i = 0; i < EVENTS; i++) {
             if (event[i] == 0)
-                first_failure_lost(&f, "a", "the connection ended");
+                first_failure_lost(&f, BLAME_CAUSE, "a", "the connection ended");
             else if (event[i] == 1)
-                first_failure_cut_off(&f, "b", "the job's coordinator: closed");
+                first_failure_lost(&f, BLAME_CUT_OFF, "b", "the job's coordinator: closed");
             else if (event[i] == 2)
-                first_failure_cut_off(&f, "c", "the job's coordinator: closed");
+                first_failure_lost(&f, BLAME_CUT_OFF, "c", "the job's coordinator: closed");
             else
                 first_failure_exited(&f, &consequence, "b");
         }
@@ -169,8 +169,8 @@ static void test_cut_off(void **state)
     consequence.consequence = true;
     ours.ended_by_us = true;
     first_failure_exited(&f, &consequence, "b");
-    first_failure_cut_off(&f, "b", "the job's coordinator: no answer in time");
-    first_failure_cut_off(&f, "c", "the job's coordinator: no answer in time");
+    first_failure_lost(&f, BLAME_CUT_OFF, "b", "the job's coordinator: no answer in time");
+    first_failure_lost(&f, BLAME_CUT_OFF, "c", "the job's coordinator: no answer in time");
     first_failure_exited(&f, &consequence, "c");
     first_failure_exited(&f, &ours, "a");
     assert_int_equal(f.blame, BLAME_CUT_OFF);
