@@ -7,7 +7,6 @@
 #include "launcher/base/text/text_file.h"
 #include "launcher/input/hosts/allocation_system.h"
 #include "launcher/input/hosts/host_list_finish.h"
-#include "launcher/input/hosts/host_name.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -43,14 +42,6 @@ int allocation_read(struct host_list **out, char *const *environment, struct fau
     return 0;
 }
 
-static const struct host *host_find(const struct host_list *l, const struct host *h)
-{
-    for (int i = 0; i < l->count; i++)
-        if ((h->is_local && l->hosts[i].is_local) || host_name_is_same(h->name, l->hosts[i].name))
-            return &l->hosts[i];
-    return NULL;
-}
-
 int allocation_match(struct host_list *l, char *const *environment, struct fault *why)
 {
     struct host_list *given = NULL;
@@ -63,7 +54,8 @@ int allocation_match(struct host_list *l, char *const *environment, struct fault
         return 0;
     }
     for (int i = 0; given && i < l->count && !rc; i++) {
-        const struct host *h = host_find(given, &l->hosts[i]);
+        int at = host_list_finish_find(given, &l->hosts[i], NULL);
+        const struct host *h = at < 0 ? NULL : &given->hosts[at];
 
         if (!h && l->hosts[i].spare)
             rc = fault_set(why, ML_ERR_ARGUMENT,

@@ -196,14 +196,13 @@ static int repeated_merge(struct host_list *l, struct fault *why)
     return rc;
 }
 
-/* Host i of the list, or -1 if `h`, which the user named, is none of them. */
-static int host_find(const struct host_list *l, const struct host *h)
+int host_list_finish_find(const struct host_list *l, const struct host *h, const char *user)
 {
     for (int i = 0; i < l->count; i++) {
         const struct host *one = &l->hosts[i];
         bool is_same = (h->is_local && one->is_local) || host_name_is_same(h->name, one->name);
 
-        if (is_same && (!h->user || (one->user && strcmp(h->user, one->user) == 0)))
+        if (is_same && (!user || (one->user && strcmp(user, one->user) == 0)))
             return i;
     }
     return -1;
@@ -218,7 +217,7 @@ int host_list_finish_filter(struct host_list *l, const struct host_list *only,
     for (int i = 0; i < l->count && !rc; i++)
         kept[i] = -1;
     for (int i = 0; i < only->count && !rc; i++) {
-        int at = host_find(l, &only->hosts[i]);
+        int at = host_list_finish_find(l, &only->hosts[i], only->hosts[i].user);
 
         if (at < 0) {
             rc = fault_set(why, ML_ERR_ARGUMENT,
@@ -231,7 +230,7 @@ int host_list_finish_filter(struct host_list *l, const struct host_list *only,
             l->hosts[at].slots = only->hosts[i].slots;
     }
     for (int i = 0; !rc && spares && i < spares->count; i++) {
-        int at = host_find(l, &spares->hosts[i]);
+        int at = host_list_finish_find(l, &spares->hosts[i], spares->hosts[i].user);
 
         if (at >= 0)
             kept[at] = at;
@@ -246,14 +245,13 @@ int host_list_finish_check_apart(const struct host_list *l, const struct host_li
                                  struct fault *why)
 {
     for (int i = 0; i < spares->count; i++) {
-        struct host any_user = spares->hosts[i];
+        const struct host *h = &spares->hosts[i];
 
-        any_user.user = NULL;
-        if (host_find(l, &any_user) >= 0)
+        if (host_list_finish_find(l, h, NULL) >= 0)
             return fault_set(why, ML_ERR_ARGUMENT,
                              "%s: host %s is also one of the job's hosts (%s), so it cannot take "
                              "the place of another; name it once",
-                             spares->source, any_user.name, l->source);
+                             spares->source, h->name, l->source);
     }
     return 0;
 }
@@ -264,7 +262,7 @@ int host_list_finish_spares(struct host_list *l, struct host_list *spares, struc
 
     for (int i = 0; i < spares->count && !rc; i++) {
         struct host *one = &spares->hosts[i];
-        int at = host_find(l, one);
+        int at = host_list_finish_find(l, one, one->user);
 
         if (at < 0) {
             one->spare = ++count;

@@ -11,6 +11,10 @@
  * *out; on any failure it is destroyed (NULL is allowed). Returns the final code. */
 int host_list_finish(struct host_list **out, struct host_list *l, int rc, struct fault *why);
 
+/* The index of the host of `l` that `h`, from another list, names, of that user (NULL: any); -1:
+ * there is none. */
+int host_list_finish_find(const struct host_list *l, const struct host *h, const char *user);
+
 /* Leaves of the hosts of a hostfile those that `only`, the list of -H, names, in the hostfile's
  * order. Slots that `only` states replace the hostfile's. ML_ERR_ARGUMENT: one of them is not in
  * it. Hosts of `spares` (NULL or a list) are left as well, and need not be in it. */
