@@ -235,6 +235,28 @@ rm "$with_sets/hosts/$(uname -m)-gnu2.3/mlaunch-runtime.so"
 fake getconf 'echo glibc 2.4'
 check_error 125 "host $H2: mlaunch-runtime.so is missing in the host set .*: make it anew" \
     "a set that lacks a file" set_ml -H "$H2" -n 1 -- true
+# musl is known by its loader, which prints its version. This one is a stand-in, as is its set.
+musl=$(uname -m)-musl
+mkdir -p "$with_sets/hosts/$musl"
+cp -L "$AGENT" "$shim" "$module" "$BUILD/launcher/tools/bench/mlaunch-bench" "$with_sets/hosts/$musl"
+fake getconf 'exit 1'
+# shellcheck disable=SC2016 # the host expands it
+if on "$H2" sh -c 'mkdir "$1" && mount -t tmpfs tmpfs "$1" && mkdir "$1/upper" "$1/work" &&
+    mount -t overlay overlay -o "lowerdir=/usr/lib,upperdir=$1/upper,workdir=$1/work" /usr/lib &&
+    rm -f /usr/lib/ld-musl-* && cp "$2" "/usr/lib/ld-musl-$(uname -m).so.1"' \
+    sh "$T/over" <(printf '#!/bin/sh\necho Version 1.2.5\n'); then
+    must on "$H2" chmod 755 "/usr/lib/ld-musl-$(uname -m).so.1"
+    check_output "$cache-musl/mlaunch-agent" "a host with musl gets its set" \
+        set_ml -v -H "$H2" -n 1 --output raw -- sh -c "$where"
+    check_match "copying $musl" "$ERR" "… which is named"
+    must on "$H2" rm -r "$cache-musl"
+    rm -r "$with_sets/hosts/$musl"
+    check_error 125 "host $H2: .*the host has musl 1\.2\.5; .*host sets here: .*gnu2\.3" \
+        "without one, its C library is named" set_ml -H "$H2" -n 1 -- true
+    must on "$H2" umount -l /usr/lib # sshd has files of it
+else
+    skip "a host with musl" "no overlay can be mounted here"
+fi
 rm -f "$NETNS_DIR/bin/ldd" "$NETNS_DIR/bin/getconf"
 printf '#!/bin/sh\necho riscv64\n' > "$NETNS_DIR/bin/uname"
 chmod +x "$NETNS_DIR/bin/uname"
