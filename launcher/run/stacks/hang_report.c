@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/run/stacks/hang_report.h"
 
+#include "common/call_kinds.h"
 #include "common/text/object_field.h"
 #include "common/text/printable.h"
 #include "common/text/rank_list.h"
@@ -144,6 +145,46 @@ static json_t *ranks_json(const int *ranks, size_t count)
     return list;
 }
 
+/* True if none of the ranks can go on before all have come to the call. */
+static bool is_for_all(const char *name)
+{
+    for (int kind = 0; kind < CALL_KINDS; kind++) {
+        if (*name && strcmp(call_names[kind], name) == 0)
+            return call_kind_has((enum call_kind)kind, CALL_FOR_ALL);
+    }
+    return false;
+}
+
+/* True if the rank is in another collective call of the group: perhaps a later one. */
+static bool is_elsewhere(const struct maker *m, int rank, uint32_t group)
+{
+    for (size_t i = 0; i < m->wait_count; i++) {
+        if (m->waits[i].rank == rank && m->waits[i].group == group && m->waits[i].call)
+            return true;
+    }
+    return false;
+}
+
+/* The waits of call `id` that name nobody are for those who have not come, so that a circle is
+ * found through them, too. */
+static void absent_learn(const struct maker *m, size_t id, const struct wait_call *call)
+{
+    for (size_t i = 0; i < m->wait_count; i++) {
+        struct wait *w = &m->waits[i];
+        int *peers = NULL;
+
+        if (w->call == id && w->count == 0)
+            peers = realloc(w->peers, (call->absent_count + 1) * sizeof(*peers));
+        if (!peers)
+            continue;
+        w->peers = peers;
+        for (size_t k = 0; k < call->absent_count; k++)
+            if (!is_elsewhere(m, call->absent[k], w->group))
+                peers[w->count++] = call->absent[k];
+        w->senders = w->count;
+    }
+}
+
 /* Those who wait on shared memory wait for all alike, and name nobody. */
 static void awaited_settle(const struct maker *m, json_t *group)
 {
@@ -161,6 +202,8 @@ static void awaited_settle(const struct maker *m, json_t *group)
         wait_graph_call(&call, m->waits, m->wait_count, id - 1, members, count);
     if (id)
         json_object_set_new(group, "waits_for", ranks_json(call.absent, call.absent_count));
+    if (id && m->waits[id - 1].call && is_for_all(object_field_text(group, "call")))
+        absent_learn(m, id, &call);
     json_object_del(group, "members");
     json_object_del(group, "id");
     free(call.present);

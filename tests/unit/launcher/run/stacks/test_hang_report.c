@@ -64,6 +64,15 @@ static void test_calls(void **state)
            "\n deadlock: rank 0 waits for rank 1, which waits for rank 0",
            CALL(4, 0, "", "[1]"),
            "{\"waits\": [{\"name\": \"barrier\", \"call\": 4, \"receives_from\": [0]}]}");
+    /* A rank in a barrier waits for all that are not in it, also if it names nobody; one in a
+     * broadcast for its root alone. */
+#define IN(call) "{\"waits\": [{\"name\": \"" call "\", \"call\": 2, \"receives_from\": []}]}"
+#define RECV     "{\"waits\": [{\"text\": \"recv from rank 1\", \"receives_from\": [1]}]}"
+    EXPECT("\n 0 waits in recv from rank 1\n 1,2 wait in barrier #2 for 0"
+           "\n deadlock: rank 0 waits for rank 1, which waits for rank 0",
+           RECV, IN("barrier"), IN("barrier"));
+    EXPECT("\n 0 waits in recv from rank 1\n 1,2 wait in broadcast #2 for 0", RECV, IN("broadcast"),
+           IN("broadcast"));
 #define ALONE "{\"waits\": [{\"name\": \"barrier\", \"call\": 2}]}"
     EXPECT("\n 0,1 wait in barrier #2 for each other", ALONE, ALONE);
     /* A window has a group of its own, and one call for all. */
