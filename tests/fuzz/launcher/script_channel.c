@@ -104,11 +104,13 @@ static void step(const uint8_t *line, size_t size)
 
 static void on_tick(evutil_socket_t fd, short what, void *arg);
 
-/* Whether nothing has been sent yet that the step waits for. */
+/* Whether what the step waits for has not come yet. */
 static bool waits(const uint8_t *line, size_t size)
 {
-    if (!script.on_send || size != 1 || line[0] != 'w')
+    if (!script.on_send || size < 1 || size > 2 || line[0] != 'w')
         return false;
+    if (size == 2)
+        return !channel_of(line[1]);
     if (script.sent == 0)
         return true;
     script.sent = 0;
@@ -127,6 +129,14 @@ static void tick_next(struct event_base *base)
         abort();
 }
 
+/* Something has come that a step may wait for. */
+static void script_wake(struct event_base *base)
+{
+    if (!script.is_ticking)
+        tick_next(base);
+    script.is_ticking = true;
+}
+
 static void on_tick(evutil_socket_t fd, short what, void *arg)
 {
     const uint8_t *next;
@@ -138,9 +148,11 @@ static void on_tick(evutil_socket_t fd, short what, void *arg)
         return;
     }
     next = memchr(script.at, '\n', (size_t)(script.end - script.at));
-    tick_next(arg);
-    if (next && waits(script.at, (size_t)(next - script.at)))
+    if (next && waits(script.at, (size_t)(next - script.at))) {
+        script.is_ticking = false; /* until script_wake() */
         return;
+    }
+    tick_next(arg);
     if (next) {
         const uint8_t *line = script.at;
 
@@ -166,9 +178,7 @@ int agent_channel_open(struct agent_channel **out, struct event_base *base, int 
     a->base = base;
     a->host = host;
     script.channels[host] = a;
-    if (!script.is_ticking)
-        tick_next(base);
-    script.is_ticking = true;
+    script_wake(base);
     *out = a;
     return 0;
 }
@@ -185,23 +195,29 @@ void agent_channel_send(struct agent_channel *a, int type, const void *payload, 
     if (!script.on_send || a->has_ended || type == LAUNCH_PING)
         return;
     script.sent++;
+    script_wake(a->base);
     script.on_send(a->host, type, payload, size);
 }
 
 void agent_channel_send_words(struct agent_channel *a, int type, const uint32_t *words, int count)
 {
-    (void)a, (void)type, (void)words, (void)count;
+    agent_channel_send(a, type, words, (size_t)count * sizeof(*words));
 }
 
 void agent_channel_send_tagged(struct agent_channel *a, int type, uint32_t word, const void *bytes,
                                size_t size)
 {
-    (void)a, (void)type, (void)word, (void)bytes, (void)size;
+    (void)word;
+    agent_channel_send(a, type, bytes, size);
 }
 
 void agent_channel_send_json(struct agent_channel *a, int type, json_t *object)
 {
-    (void)a, (void)type;
+    char *text = script.on_send ? json_dumps(object, JSON_COMPACT) : NULL;
+
+    if (text)
+        agent_channel_send(a, type, text, strlen(text));
+    free(text);
     json_decref(object);
 }
 

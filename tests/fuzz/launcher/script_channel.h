@@ -7,6 +7,7 @@
  *   x, 0 … 3, text               that host's channel ends
  *   w                            with script_channel_watch(): the next step waits until something
  *                                has been sent since the last step of this kind
+ *   w, 0 … 3                     likewise, until there is a channel to that host
  * After the last step all channels end.
  */
 #ifndef TESTS_FUZZ_SCRIPT_CHANNEL_H
@@ -19,8 +20,9 @@
  * taken in each round of their event loop. */
 void script_channel_begin(const uint8_t *script, size_t size);
 
-/* Called with all that is sent to the agents of the next script, but for heartbeats. NULL: what is
- * sent is dropped, as at first. */
+/* Called with all that is sent to the agents of the next script, but for heartbeats: words as this
+ * machine has them, and bytes without the word before them. NULL: what is sent is dropped, as at
+ * first. */
 typedef void script_channel_on_send(int host, int type, const uint8_t *payload, size_t size);
 void script_channel_watch(script_channel_on_send *on_send);
 
