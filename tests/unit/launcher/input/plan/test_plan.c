@@ -162,6 +162,13 @@ static const struct {
      "--spare-hosts: host c has 1 slot, but each of the job's hosts has 2 ranks or more"},
     {"-H a --restarts 1 --spare-hosts c,,d p", "--spare-hosts: entry 2 ('')"},
     {"-x MLAUNCH_STALL=soon p", "MLAUNCH_STALL: 'soon' is not a whole number of seconds"},
+    {"-x MLAUNCH_STALL=0 p", "MLAUNCH_STALL: '0' is not a whole number of seconds from 1 to "},
+    {"-x MLAUNCH_STALL= p", "MLAUNCH_STALL: '' is not a whole number of seconds"},
+    {"-n 4 --pty --stdin all p", "--pty gives standard input to rank 0: leave --stdin all out"},
+    {"-n 2 --starting-port 7000 --port 7001 p", "--port 7001 is among the ranks' ports, 7001 to"},
+    {"-n 2 p : --cwd /\xff q", "--cwd must be UTF-8"},
+    {"-n 2 p : q a b\xff", "argument 2 of q must be UTF-8"},
+    {"--tuning /nonexistent p", "/nonexistent"},
 };
 
 static void test_refused(void **state)
@@ -575,6 +582,112 @@ static void test_rest(void **state)
     unmake(p);
 }
 
+/* --tuning's algorithms come behind the caller's, of which the first that fits decides. */
+static void test_tuning(void **state)
+{
+    char *mine[] = {(char *)"MLAUNCH_ALGO=barrier:tree", NULL};
+    char line[128];
+    struct fault why;
+    struct plan *p;
+
+    (void)state;
+    write_hostfile("all_reduce:ring ranks=2\nall_reduce:tree ranks=3\n");
+    snprintf(line, sizeof(line), "-n 2 --tuning %s p", hostfile);
+    assert_int_equal(make(&p, line, no_environment, &why), 0);
+    assert_string_equal(environment_find(p->list->hosts[0].env, "MLAUNCH_ALGO"), "all_reduce:ring");
+    unmake(p);
+    assert_int_equal(make(&p, line, mine, &why), 0);
+    assert_string_equal(environment_find(p->list->hosts[0].env, "MLAUNCH_ALGO"),
+                        "barrier:tree,all_reduce:ring");
+    unmake(p);
+    snprintf(line, sizeof(line), "-n 2 --backend none --tuning %s p", hostfile);
+    assert_int_equal(make(&p, line, no_environment, &why), 0); /* nobody would use it */
+    assert_true(!p->list->hosts[0].env || !environment_find(p->list->hosts[0].env, "MLAUNCH_ALGO"));
+    unmake(p);
+    write_hostfile("all_reduce:ring ranks=\n");
+    snprintf(line, sizeof(line), "-n 2 --tuning %s p", hostfile);
+    assert_int_equal(make(&p, line, no_environment, &why), ML_ERR_ARGUMENT);
+    assert_non_null(strstr(why.text, "'ranks=' is not ranks=N, hosts=N or backend=shm|tcp|rdma"));
+}
+
+/* Which calls the ranks record, whatever the caller's environment says. */
+static void test_record(void **state)
+{
+    static const struct {
+        const char *line, *value;
+    } cases[] = {
+        {"--record /r p", "all"},
+        {"--trace /t p", "all"},
+        {"--compare-hashes /h p", "hashes"},
+        {"--compare-hashes /h --record /r p", "hashes"},
+        {"p", "last"},
+    };
+    char *mine[] = {(char *)"MLAUNCH_RECORD=last", NULL};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        struct fault why;
+        struct plan *p;
+
+        if (make(&p, cases[i].line, mine, &why))
+            fail_msg("%s: %s", cases[i].line, why.text);
+        assert_string_equal(environment_find(p->list->hosts[0].env, "MLAUNCH_RECORD"),
+                            cases[i].value);
+        unmake(p);
+    }
+}
+
+/* Programs are staged for other hosts alone, once each, and those of ranks that there are. */
+static void test_stage(void **state)
+{
+    struct fault why;
+    struct plan *p;
+
+    (void)state;
+    p = made("--stage -n 2 sh");
+    assert_int_equal(p->files.count, 0);
+    assert_int_equal(p->apps[0].file, -1);
+    unmake(p);
+    p = made("-H a,b --stage -n 1 sh : -n 1 sh");
+    assert_int_equal(p->files.count, 1);
+    assert_int_equal(p->apps[0].file, 0);
+    assert_int_equal(p->apps[1].file, 0);
+    assert_true(p->files.is_hashed);
+    unmake(p);
+    p = made("-H a --stage --dry-run sh");
+    assert_int_equal(p->files.count, 1);
+    assert_false(p->files.is_hashed); /* nothing will be copied */
+    unmake(p);
+    p = made("-H a --stage mlaunch-bench"); /* each host has its own */
+    assert_int_equal(p->files.count, 0);
+    unmake(p);
+    assert_int_equal(make(&p, "-H a --stage no-such-program-here", no_environment, &why),
+                     ML_ERR_REFUSED);
+    assert_non_null(strstr(why.text, "no-such-program-here"));
+    assert_null(p);
+}
+
+/* A directory that was removed has no name for other hosts; absolute paths need none. */
+static void test_lost_directory(void **state)
+{
+    char directory[] = "/tmp/mlaunch-test.XXXXXX", before[4096];
+    struct fault why;
+    struct plan *p;
+
+    (void)state;
+    assert_non_null(getcwd(before, sizeof(before)));
+    assert_non_null(mkdtemp(directory));
+    assert_int_equal(chdir(directory), 0);
+    assert_int_equal(rmdir(directory), 0);
+    assert_int_equal(make(&p, "--cwd sub p", no_environment, &why), ML_ERR_ARGUMENT);
+    assert_non_null(strstr(why.text, "--cwd sub is relative to this directory, which was removed"));
+    p = made("--cwd /sub p");
+    assert_string_equal(p->cwd, "");
+    assert_string_equal(p->apps[0].cwd, "/sub");
+    unmake(p);
+    assert_int_equal(chdir(before), 0);
+}
+
 static int setup(void **state)
 {
     int fd = mkstemp(hostfile);
@@ -598,6 +711,8 @@ int main(void)
         cmocka_unit_test(test_environment),   cmocka_unit_test(test_env_file),
         cmocka_unit_test(test_rest),          cmocka_unit_test(test_spares),
         cmocka_unit_test(test_spares_wiring), cmocka_unit_test(test_spares_allocation),
+        cmocka_unit_test(test_tuning),        cmocka_unit_test(test_record),
+        cmocka_unit_test(test_stage),         cmocka_unit_test(test_lost_directory),
     };
 
     return cmocka_run_group_tests(tests, setup, teardown);
