@@ -8,13 +8,7 @@ TEST_TIER=quick
 bench() { "$MLAUNCH" bench "$@"; }
 # saved FILE "BYTES LOW MEDIAN HIGH"…: results as bench prints them
 saved() {
-    python3 -c '
-import json, sys
-rows = [r.split() for r in sys.argv[2:]]
-json.dump({"op": "all_reduce", "ranks": 2, "backend": "shm", "hosts": [{"host": "a", "ranks": 2}],
-  "results": [{"bytes": int(b), "time_us_min": 0.5, "time_us_p25": float(low), "time_us_med": float(med),
-               "time_us_p75": float(high), "time_us_p99": 99} for b, low, med, high in rows]},
-  open(sys.argv[1], "w"))' "$@"
+    python3 "$SOURCE/tests/cli/bench_saved.py" "$@"
 }
 saved "$T/a.json" "8 1 1.1 1.2" "64 2 2.5 3" "512 3 4 5" "4096 7 8 9"
 saved "$T/b.json" "8 1.3 2.2 2.4" "64 1 1.25 1.5" "512 4.9 5 6" "8192 9 9 9"
@@ -32,10 +26,8 @@ check "--compare: nothing is slower" bench --compare "$T/a.json" "$T/c.json" --c
 check_match '^all_reduce,"8",us,".*c.json",0.600000,0.500000,0.700000,0.545455,faster$' "$OUT" "CSV"
 check_status 1 "--json" bench --json --compare "$T/a.json" "$T/b.json"
 cp "$OUT" "$T/result"
-check_output "noise 1.25 True" "has it all" python3 -c '
-import json, sys
-row = json.load(open(sys.argv[1]))["rows"][2]
-print(row["values"][1]["difference"], row["values"][1]["ratio"], row["what"] == "512")' "$T/result"
+check_output "noise 1.25 True" "has it all" json_show '(lambda row: (row["values"][1]["difference"], row["values"][1]["ratio"],
+    row["what"] == "512"))(j["rows"][2])' "$T/result"
 check_error 125 'cannot be read|No such file' "a file that is not there" bench --compare "$T/a.json" "$T/none"
 check_error 125 'needs two files' "one file" bench --compare "$T/a.json"
 check_error 125 'not with -n' "other options" bench --compare "$T/a.json" "$T/b.json" -n 2
@@ -61,10 +53,8 @@ check_output 1 "a warning comes once" grep -c 'measuring with 2 ranks' "$T/error
 check "a variable" env MLAUNCH_ALGO=all_reduce:flat "$MLAUNCH" bench \
     -n 2 --sizes 64 --runs 5 --vary 'MLAUNCH_ALGO=all_reduce:ring|' --json
 cp "$OUT" "$T/result"
-check_output "MLAUNCH_ALGO=all_reduce:ring  5" "JSON has settings and rule" python3 -c '
-import json, sys
-j = json.load(open(sys.argv[1]))
-print(*j["settings"], [w for w in j["rule"].split() if w.isdigit()][0])' "$T/result"
+check_output "MLAUNCH_ALGO=all_reduce:ring  5" "JSON has settings and rule" json_show \
+    '(*j["settings"], [w for w in j["rule"].split() if w.isdigit()][0])' "$T/result"
 check_error 125 'names one setting' "one setting" bench -n 2 --vary 'A=1'
 check_error 125 'number from 5, the fewest' "too few runs" bench -n 2 --runs 4 --vary 'A=1|2'
 check_error 125 'unknown option --sise' "a slip is found before the first run" bench -n 2 --sise 4 --vary 'A=1|2'

@@ -65,10 +65,8 @@ bench reduce_scatter --type int32 --op xor -n 3 --sizes 1200 --check --csv
 check_match '^reduce_scatter,1200,100,int32,3,.*,0,xor,' "$T/result" "count is a share's, in elements"
 bench -n 2 -b 8 -e 1K -f 4 --local net --json --check
 ends 0 "a range, as JSON, over tcp"
-check_output "8 32 128 512 1024 all_reduce 2 0" "JSON has it all" python3 -c '
-import json, sys
-r = json.load(open(sys.argv[1]))
-print(*[x["bytes"] for x in r["results"]], r["op"], r["ranks"], sum(x["errors"] for x in r["results"]))' "$T/result"
+check_output "8 32 128 512 1024 all_reduce 2 0" "JSON has it all" json_show \
+    '(*[x["bytes"] for x in j["results"]], j["op"], j["ranks"], sum(x["errors"] for x in j["results"]))' "$T/result"
 bench -n 2 --sizes 64,4K
 check_match '^# all_reduce, 2 ranks, sum of float32' "$T/result" "the table tells what it is"
 check_match '^ +4096 +1024 .* -$' "$T/result" "a row"
@@ -90,11 +88,8 @@ bench -n 3 --backend tcp --local net --sizes 64 --memory alloc --csv
 check_match ",sum,tcp,net,0,$here:3,alloc,ring,.*,20[0-9-]{8}T[0-9:]{8}Z\$" "$T/result" "CSV too"
 bench broadcast -n 2 --backend tcp --sizes 64 --json
 check_output "shm shm False plain binomial $here 2 True True" "JSON too; what shares memory is shm" \
-    python3 -c '
-import json, sys
-r = json.load(open(sys.argv[1]))
-print(r["backend"], r["local"], r["secure"], r["memory"], r["algorithm"],
-      *[x for h in r["hosts"] for x in (h["host"], h["ranks"])], r["reduction"] == "", "." in r["version"])' \
+    json_show '(*[j[k] for k in "backend local secure memory algorithm".split()],
+        *[h[k] for h in j["hosts"] for k in ("host", "ranks")], j["reduction"] == "", "." in j["version"])' \
     "$T/result"
 unset MLAUNCH_ALGO
 bench -n 2 --sizes 64 --stress 7
@@ -103,10 +98,8 @@ bench -n 2 --sizes 8,64 --stress 5 --csv
 check_output 10 "as CSV a line a round" grep -cE \
     '^all_reduce,(8|64),[0-9]+,float32,2,[1-5],[0-9.]+,[01],sum,shm,' "$T/result"
 bench -n 2 --sizes 64 --stress 5 --json
-check_output 5 "as JSON too" python3 -c '
-import json, sys
-r = json.load(open(sys.argv[1]))["results"][0]
-print(len([us for us in r["rounds_us"] if us > 0]) if all(1 <= n <= 5 for n in r["outliers"]) else "outliers")' "$T/result"
+check_output 5 "as JSON too" json_show '(lambda r: len([us for us in r["rounds_us"] if us > 0])
+    if all(1 <= n <= 5 for n in r["outliers"]) else "outliers")(j["results"][0])' "$T/result"
 
 # Every algorithm of every operation and backend: none is refused by the library, and each has its
 # times.
@@ -157,10 +150,7 @@ check_match "cannot make a file in $T/nowhere: No such file or directory" "$ERR"
     "and here before anything starts"
 bench -n 2 --sizes 0,64,4K,1M --plot "$T/times.svg"
 ends 0 "--plot"
-check_output "3 3" "draws a point a size in each curve" python3 -c '
-import sys, xml.etree.ElementTree as tree
-paths = {p.get("class"): p.get("d") for p in tree.parse(sys.argv[1]).iter("{http://www.w3.org/2000/svg}path")}
-print(*[len(paths[name].replace("L", "M").split("M")) - 1 for name in ("time", "bandwidth")])' \
+check_output "3 3" "draws a point a size in each curve" python3 "$SOURCE/tests/cli/bench_curves.py" \
     "$T/times.svg"
 check_output 6 "and marks it" grep -c '<circle class="[a-z]*" cx=' "$T/times.svg"
 check_match ">shm, $here:2, memory plain, algorithm auto, 20[0-9-]*</text>" "$T/times.svg" \

@@ -23,8 +23,7 @@ probe() { "$MLAUNCH" hosts --probe "${hosts[@]}" "$@"; }
 job() { "$MLAUNCH" "${hosts[@]}" --backend rdma --output raw "$@" -- sh -c \
     '[ $MLAUNCH_RANK != 0 ] || cat "$MLAUNCH_JOB_DIR/rdma.json" "$MLX_IBV_DEVICES"'; }
 rows() { # rows FILE ROW…: a hostfile
-    python3 -c 'import json, sys
-json.dump([{"ssh": "h%d" % i, "ips": ["127.0.0.1"], "rdma": json.loads(r)} for i, r in enumerate(sys.argv[2:])], open(sys.argv[1], "w"))' "$@"
+    python3 "$SOURCE/tests/cli/device_hosts.py" "$@"
 }
 
 # Host 0's device has a cable to each of the others; between these there are two.

@@ -68,16 +68,7 @@ said "$waiting" "those in a call are one line: which call, its number, where, fo
 said '^    3 is in train.py:5 read$' "… and who is missing is on a line of Python"
 said "^    stack of rank 3 on host $H2 \\(pid [0-9]+\\):" "… with its stack"
 check_output 1 "one report" grep -c '^mlaunch: where the ranks are' "$T/err"
-check "--events has the same" python3 -c '
-import json, sys
-events = [e for e in map(json.loads, open(sys.argv[1])) if e["event"] == "stalled"]
-assert len(events) == 1 and events[0]["cause"] == "call" and events[0]["deadlock"] == [], events
-waiting, missing = events[0]["groups"]
-assert waiting["ranks"] == [0, 1, 2] and waiting["waits_for"] == [3] and waiting["number"] == 2
-assert waiting["call"] == "barrier" and waiting["at"].endswith("train.py:11"), waiting
-assert missing["ranks"] == [3] and missing["place"] == "in train.py:5 read", missing
-assert missing["host"] == sys.argv[2] and missing["stack"][0].endswith(":5 in read"), missing
-' "$EVENTS" "$H2"
+check "--events has the same" python3 "$SOURCE/tests/cli/stalled_event.py" "$EVENTS" "$H2"
 check_match '^0-2 wait in barrier #2 .*for 3$' "$T/ps" "ps --stacks says the same"
 check_match '^3 is in train.py:5 read$' "$T/ps" "… of all ranks"
 check_match "^rank 3 on host $H2, pid [0-9]+" "$T/ps" "… and all of each stack below"

@@ -7,13 +7,7 @@ grep -q '^#define HAVE_RDMA 1' "$BUILD/config.h" || skip_all "built without RDMA
 
 # lines FILE: the lines of a picture by their kinds, and the titles of all but the good ones.
 lines() {
-    python3 -c '
-import collections, sys, xml.etree.ElementTree as tree
-svg = "{http://www.w3.org/2000/svg}"
-paths = [p for p in tree.parse(sys.argv[1]).iter(svg + "path") if p.find(svg + "title") is not None]
-count = collections.Counter(p.get("class") for p in paths)
-print(*("%s %d" % kind for kind in sorted(count.items())))
-print(*(p.find(svg + "title").text for p in paths if p.get("class") != "good"), sep="\n")' "$1"
+    python3 "$SOURCE/tests/cli/drawn_links.py" "$1"
 }
 
 # As a hostfile states it: four hosts, of which two have two cables, and two have none.

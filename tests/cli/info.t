@@ -17,11 +17,9 @@ check_match '^  HOST +localhost$' "$OUT" "… does not hide the other"
 check_error 125 'host nowhere\.invalid: ' "… also as JSON" "$MLAUNCH" info --json \
     -H localhost,nowhere.invalid
 cp "$OUT" "$T/out.json"
-check_output "6 error" "… where it has an error" python3 -c '
-import json, sys
-a, b = json.load(open(sys.argv[1]))["hosts"]
-print(len({"os", "kernel", "cores", "memory_bytes", "boot", "mlaunch"} & set(a["system"])),
-      *(set(b) - {"host"}))' "$T/out.json"
+check_output "6 error" "… where it has an error" json_show '(lambda a, b: (len(
+    {"os", "kernel", "cores", "memory_bytes", "boot", "mlaunch"} & set(a["system"])),
+    *(set(b) - {"host"})))(*j["hosts"])' "$T/out.json"
 
 record a b c d e f
 for host in a b c d e f; do

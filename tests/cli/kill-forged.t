@@ -23,20 +23,13 @@ wait_for '[ -s "$T/sleeper" ]'
 sleeper=$(cat "$T/sleeper")
 at_exit kill "$sleeper"
 for age in -1000 1000; do
-    python3 -c '
-import json, sys
-job = json.load(sys.stdin)
-job["started_at"] += int(sys.argv[1])
-job["agent_pid"] = int(sys.argv[2])
-stat = open("/proc/%s/stat" % sys.argv[2]).read()
-job["agent_start_time"] = int(stat.rpartition(")")[2].split()[19])
-print(json.dumps(job))' "$age" "$sleeper" < "$dir/job.json" > "$T/forged" && chmod 644 "$T/forged"
+    python3 "$SOURCE/tests/cli/forged_job.py" "$age" "$sleeper" < "$dir/job.json" \
+        > "$T/forged" && chmod 644 "$T/forged"
     as_ordinary sh -c 'umask 022; d=/tmp/mlaunch-$(id -u)/$1.0.forged$2
         mkdir -p "$d" && cat "$3" > "$d/job.json"' sh "$id" "$age" "$T/forged"
 done
-check_output "live live live" "ps shows three that live" sh -c '"$1" ps --json "$2" | python3 -c "
-import json, sys
-print(*[job[\"state\"] for job in json.load(sys.stdin)[\"hosts\"][0][\"jobs\"]])"' sh \
+check_output "live live live" "ps shows three that live" sh -c '"$1" ps --json "$2" | python3 \
+    "$SOURCE/tests/lib/json_show.py" "(*[job[\"state\"] for job in j[\"hosts\"][0][\"jobs\"]],)"' sh \
     "$MLAUNCH" "$id"
 check "kill" "$MLAUNCH" kill "$id"
 check_match "^job $id on host .* has been ended" "$OUT" "… says that the job is ended"

@@ -341,8 +341,7 @@ url = "http://127.0.0.1:%s/api/v1/query?query=%s" % (sys.argv[1], urllib.parse.q
 with urllib.request.urlopen(url, timeout=10) as r:
     print(*[s["value"][1] for s in json.load(r)["data"]["result"]])
 END
-    port=$(python3 -c 'import socket
-s = socket.create_server(("127.0.0.1", 0)); print(s.getsockname()[1])')
+    port=$(python3 "$SOURCE/tests/lib/free_port.py")
     prometheus --config.file="$T/prometheus.yml" --storage.tsdb.path="$T/data" \
         --web.listen-address="127.0.0.1:$port" > "$T/prometheus.out" 2>&1 &
     PROMETHEUS=$!

@@ -41,20 +41,7 @@ check_output $'[0] name? \r\n[1] other\r\n[0] hello bob\r' \
     "a line that comes in between stands alone" cat "$T/out"
 
 # In a file or a pipe a line comes whole, however long its writer pauses: nobody waits for a part.
-keep job -n 2 -- python3 -c '
-import os, sys, time
-if os.environ["MLAUNCH_RANK"] == "0":
-    os.write(1, b"loss=")
-    open(sys.argv[1], "w").close()
-    while not os.path.exists(sys.argv[2]):
-        time.sleep(0.02)
-    os.write(1, b"0.5 done\n")
-else:
-    while not os.path.exists(sys.argv[1]):
-        time.sleep(0.02)
-    time.sleep(0.4)  # the silence after which a terminal shows parts
-    os.write(1, b"other\n")
-    open(sys.argv[2], "w").close()' "$T/begun" "$T/over"
+keep job -n 2 -- python3 "$SOURCE/tests/cli/line_in_parts.py" "$T/begun" "$T/over"
 check_match '^\[0\] loss=0.5 done$' "$T/out" "in a file a line is whole"
 
 # A progress bar keeps its label behind each \r.
@@ -139,21 +126,11 @@ check_error 125 "'lines' is not line, full or none" "--buffer with another word"
 
 # Lines beyond 1 MiB are split, visibly.
 keep job -n 1 --output label -- python3 -c 'print("x" * 3000000)'
-check "a line of 3 MB: three pieces, nothing lost" python3 -c '
-import sys
-lines = open(sys.argv[1], encoding="utf-8").read().splitlines()
-assert [l[:6] for l in lines] == ["[0] xx", "[0] … ", "[0] … "], [l[:8] for l in lines]
-assert sum(l.count("x") for l in lines) == 3000000' "$T/out"
+check "a line of 3 MB: three pieces, nothing lost" python3 "$SOURCE/tests/cli/long_line.py" "$T/out"
 
 # Timestamps.
 keep job -n 2 --timestamp -- echo hi
-check "--timestamp: the time, then the label" python3 -c '
-import datetime, sys
-for line in open(sys.argv[1]):
-    time, rest = line.split(" ", 1)
-    age = datetime.datetime.now(datetime.timezone.utc) - datetime.datetime.fromisoformat(time)
-    assert abs(age.total_seconds()) < 60, line
-    assert rest in ("[0] hi\n", "[1] hi\n"), line' "$T/out"
+check "--timestamp: the time, then the label" python3 "$SOURCE/tests/cli/timestamps.py" "$T/out"
 keep job -n 2 --timestamp -- sh -c 'exit 3'
 check_match '^[-0-9]+T[0-9:]+\.[0-9]{3}[-+][0-9]{2}:[0-9]{2} mlaunch: rank [01] on host' "$T/err" \
     "--timestamp before mlaunch's own lines"

@@ -18,10 +18,7 @@ job_begin() {
 }
 # ps_json EXPRESSION: Python's, over `job`, what ps says of $ID.
 ps_json() {
-    "$MLAUNCH" ps --json "$ID" | python3 -c '
-import json, sys
-job = json.load(sys.stdin)["hosts"][0]["jobs"][0]
-print(eval(sys.argv[1]))' "$1"
+    "$MLAUNCH" ps --json "$ID" | json_show "str((lambda job: ($1))(j[\"hosts\"][0][\"jobs\"][0]))"
 }
 agent_pid() { ps_json 'job["agent_pid"]'; }
 guard_pid() { ps_json 'job["guard_pid"]'; }
@@ -201,12 +198,10 @@ check_match "^rank 1 on host .* waits in recv of 12346 bytes from rank 2, called
 check_output "deadlock: rank 0 waits for rank 1, which waits for rank 2, which waits for rank 0" \
     "a deadlock is named once" grep '^deadlock' "$T/waits"
 check_output "[12345] [1] []" "--json says the same" sh -c '"$MLAUNCH" ps "$1" --stacks --json |
-    python3 -c "
-import json, sys
-job = json.load(sys.stdin)[\"hosts\"][0][\"jobs\"][0]
-wait = job[\"ranks\"][0][\"waits\"][0]
-print([int(w) for w in wait[\"text\"].split() if len(w) > 3 and w.isdigit()],
-      wait[\"receives_from\"], wait[\"sends_to\"])"' sh "$ID"
+    python3 "$SOURCE/tests/lib/json_show.py" "(lambda wait: (
+        [int(w) for w in wait[\"text\"].split() if len(w) > 3 and w.isdigit()],
+        wait[\"receives_from\"], wait[\"sends_to\"]))(
+        j[\"hosts\"][0][\"jobs\"][0][\"ranks\"][0][\"waits\"][0])"' sh "$ID"
 check_output "job job_name user name host_rank host_count size command directory state started_at \
 age_s agent_pid guard_pid ranks_alive processes cpu_percent memory_bytes ranks" \
     "its members stand in the documented order" ps_json '" ".join(job)'

@@ -12,10 +12,7 @@ USER_DIR=/tmp/mlaunch-$(id -u)
 
 # launcher EXPRESSION: Python's, over `one`, what ps says of the mlaunch of the job $NAME.
 launcher() {
-    "$MLAUNCH" ps --json "$NAME" | python3 -c '
-import json, sys
-one = json.load(sys.stdin)["launchers"][0]
-print(eval(sys.argv[1]))' "$1"
+    "$MLAUNCH" ps --json "$NAME" | json_show "str((lambda one: ($1))(j[\"launchers\"][0]))"
 }
 launcher_end() { kill "$1" 2> /dev/null; }
 # crash_loop: a job in the background that begins again and again; its id is in $ID.

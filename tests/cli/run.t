@@ -62,11 +62,7 @@ job_late 'within [0-9]+ s \(--timeout\); rank 2 on host [^ ]+ still runs: ' \
     "--timeout: who still runs" -n 3 -- sh -c '[ $MLAUNCH_RANK -lt 2 ] || exec sleep 200'
 job_late 'rank 1 on host [^ ]+ has not come to barrier .*; rank 0 has waited [0-9]+ s for it' \
     "--timeout: what ranks wait for" -n 2 \
-    "${STRANGER[@]}" -- python3 -c '
-import mlaunch, time
-w = mlaunch.init()
-if w.rank == 1: time.sleep(200)
-w.barrier()'
+    "${STRANGER[@]}" -- python3 "$SOURCE/tests/cli/late_rank.py"
 job_status 7 "--grace: who ignores SIGTERM is killed" -n 2 --grace 1 --events "$T/events" -- \
     sh -c '[ $MLAUNCH_RANK = 1 ] && { while [ ! -e '"$T"'/deaf ]; do sleep 0.02; done; exit 7; }
         trap "" TERM; : > '"$T"'/deaf; while :; do sleep 0.1; done'
@@ -130,16 +126,8 @@ SigIgn: 0" "none is blocked or ignored" standard_signals
 
 # --events.
 job_status 3 "--events" -n 2 -- sh -c 'sleep 0.2; exit 3'
-check "--events: each line is a JSON object with time, event and job" python3 -c '
-import json, sys
-seen = [json.loads(line) for line in open(sys.argv[1])]
-assert all(isinstance(e["time"], float) and e["job"] for e in seen), seen
-names = [e["event"] for e in seen]
-assert names[:2] == ["connected", "launched"] and names[-1] == "finished", names
-assert names.count("started") == 2 and names.count("exited") == 2 and "stopped" in names, names
-first = next(e for e in seen if e["event"] == "exited")
-assert first["status"] == 3 and first["pid"] > 0 and first["host"], first
-assert seen[-1]["status"] == 3, seen[-1]' "$EVENTS"
+check "--events: each line is a JSON object with time, event and job" \
+    python3 "$SOURCE/tests/cli/failed_events.py" "$EVENTS"
 for first in '' x; do
     job_status 0 "--events: a long command" -n 1 -- true $first"$(printf 'é%.0s' {1..200})"
     check_match '"event":"launched".*"command":"true .x?é{100}' "$EVENTS" "… is in it"

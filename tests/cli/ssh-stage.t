@@ -113,13 +113,7 @@ healed() {
         "echo \$(stat -c '%a %u' $cache $cache/libmlaunch.so.0 $cache/mlaunch-agent)"
 }
 byte_change() {
-    must on "$H1" python3 -c '
-import sys
-with open(sys.argv[1], "r+b") as f:
-    f.seek(30000)
-    byte = f.read(1)[0]
-    f.seek(30000)
-    f.write(bytes([byte ^ 1]))' "$1"
+    must on "$H1" python3 "$SOURCE/tests/cli/flip_bit.py" "$1"
 }
 must on "$H1" truncate -s 5000 "$cache/libmlaunch.so.0"
 healed "a library that was cut off"

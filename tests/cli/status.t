@@ -24,8 +24,9 @@ check_match "^nowhere.invalid +offline " "$OUT" "… which is offline"
 check_match "^host nowhere.invalid is offline: ." "$OUT" "… for a reason"
 check_match "^$ID " "$OUT" "… the jobs of the other are shown"
 check_output "2" "as JSON" sh -c '"$0" status --json --ssh-config "$1" -H "$2" |
-    python3 -c "import json, sys; print(sum(len([j for j in h[\"jobs\"] if j[\"state\"] == \"live\"])
-        for h in json.load(sys.stdin)[\"hosts\"]))"' "$MLAUNCH" "$NETNS_SSH_CONFIG" "$H1,$H2"
+    python3 "$SOURCE/tests/lib/json_show.py" \
+        "sum(len([j for j in h[\"jobs\"] if j[\"state\"] == \"live\"]) for h in j[\"hosts\"])"' \
+    "$MLAUNCH" "$NETNS_SSH_CONFIG" "$H1,$H2"
 "$MLAUNCH" kill --ssh-config "$NETNS_SSH_CONFIG" -H "$H1" "$ID" > "$OUT" 2>&1
 wait "$PID"
 

@@ -23,13 +23,7 @@ line "^$H2 +2 +[0-9.]+ s" "a row for each of two hosts"
 run "$MLAUNCH" --summary --events "$T/events" -n 70 -- sh -c 'exit $((RANK == 69 ? 5 : 0))'
 line '^mlaunch: summary: [0-9]+ of 70 ranks ended, 1 failed; ' "a rank that fails is counted"
 check "and no row for each of more than 64 ranks" [ "$(grep -cE '^ +[0-9]+ ' "$ERR")" = 0 ]
-check "--events has the same for each rank" python3 -c '
-import json, sys
-ends = [e for e in map(json.loads, open(sys.argv[1])) if e["event"] == "exited"]
-assert len(ends) == 70, ends
-for e in ends:
-    assert 0 <= e["user_seconds"] + e["system_seconds"] < 60 and 0 <= e["elapsed_seconds"] < 100, e
-    assert 1 << 19 < e["peak_bytes"] < 1 << 30, e' "$T/events"
+check "--events has the same for each rank" python3 "$SOURCE/tests/cli/usage_events.py" "$T/events"
 
 # Two ranks keep the others waiting, in turns: two and one of three times.
 cat > "$T/late.py" << 'PY'
@@ -49,16 +43,7 @@ late_job() {
     cp "$T/events" "$T/late.events"
 }
 late_is_right() {
-    python3 -c '
-import json, re, sys
-ends = [e for e in map(json.loads, open(sys.argv[1])) if e["event"] == "exited"]
-kept = {e["rank"]: e["kept_waiting"] for e in ends}
-# The first barrier may also have been waited for.
-assert 1 <= kept[2] <= 2 and 2 <= kept[1] <= 3 and 3 <= kept[0] <= 4 and 3 <= kept[3] <= 4, kept
-assert all(e["calls"] == 4 and e["wait_seconds"] > 0.2 for e in ends), ends
-last = {int(l.split()[0]): int(l.split()[-2]) for l in open(sys.argv[2]) if re.match(" +[0-3] ", l)}
-assert last[2] in (2, 3) and last[1] in (1, 2) and last[0] <= 1 and last[3] <= 1, last
-' "$T/late.events" "$T/table"
+    python3 "$SOURCE/tests/cli/late_ranks.py" "$T/late.events" "$T/table"
 }
 # A rank that a busy machine delays by a millisecond counts as late too, so there are five attempts.
 late_is_right_once() {

@@ -17,9 +17,9 @@ has_said ready 2
 id=$(job_id)
 check_match "^/tmp/mlaunch-$(id -u)\.[A-Za-z0-9]{6}/$id\." <(echo /tmp/mlaunch-*/"$id".*) \
     "a directory: the job has one of its own"
-check_output "$id live" "ps finds the job" sh -c '"$1" ps --json | python3 -c "
-import json, sys
-for job in json.load(sys.stdin)[\"hosts\"][0][\"jobs\"]: print(job[\"job\"], job[\"state\"])"' sh "$MLAUNCH"
+check_output "$id live" "ps finds the job" sh -c '"$1" ps --json | python3 \
+    "$SOURCE/tests/lib/json_show.py" "\"\\n\".join(
+        job[\"job\"] + \" \" + job[\"state\"] for job in j[\"hosts\"][0][\"jobs\"])"' sh "$MLAUNCH"
 check "kill" "$MLAUNCH" kill "$id"
 wait "$mlaunch" 2> /dev/null
 check_output 143 "… ends the job with 143" echo $?

@@ -51,11 +51,9 @@ figures '{}'
 check "three equal links" fit --json
 cp "$OUT" "$T/fit.json"
 skip_emulated "$NO_READV" "… without a finding" ||
-    check_output "0 20 1 1" "… without a finding" python3 -c '
-import json, sys
-v = json.load(open(sys.argv[1]))
-print(len(v["findings"]), *["%g" % x for x in {l[k] for l in v["links"] for k in ("us",)}],
-      *["%g" % x for x in {l["there_GBps"] for l in v["links"]}], *["%g" % x for x in {l["back_GBps"] for l in v["links"]}])' "$T/fit.json"
+    check_output "0 20 1 1" "… without a finding" json_show \
+        '(len(j["findings"]),
+        *["%g" % x for k in ("us", "there_GBps", "back_GBps") for x in {l[k] for l in j["links"]}])' "$T/fit.json"
 figures '{"there": 0.49}'
 check_status 1 "a link with little bandwidth" fit
 found 1 "^warning  link    hosts $H1 and $H2: 0\.490* GB/s from $H1 to $H2 over tcp, 49 % of the best pair's .* \(at least 50 %\)" \

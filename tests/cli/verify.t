@@ -16,10 +16,9 @@ SSH=(--ssh-config "$NETNS_SSH_CONFIG")
 check "three hosts" "$MLAUNCH" verify --quick "${SSH[@]}" -H "$H1,$H2,$H3"
 if ! skip_emulated "$NO_READV" "… without a finding" "… as JSON"; then
     said "fit; examined 3 of 3 hosts" "… without a finding"
-    check_output "0 3" "… as JSON" sh -c '"$0" verify --quick --json --ssh-config "$1" -H "$2" | python3 -c "
-import json, sys
-v = json.load(sys.stdin)
-print(len(v[\"findings\"]), len(v[\"hosts\"]))"' "$MLAUNCH" "$NETNS_SSH_CONFIG" "$H1,$H2,$H3"
+    check_output "0 3" "… as JSON" sh -c '"$0" verify --quick --json --ssh-config "$1" -H "$2" | python3 \
+        "$SOURCE/tests/lib/json_show.py" "(len(j[\"findings\"]), len(j[\"hosts\"]))"' \
+        "$MLAUNCH" "$NETNS_SSH_CONFIG" "$H1,$H2,$H3"
 fi
 
 # Reach.

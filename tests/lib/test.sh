@@ -19,7 +19,7 @@
 # Here for use: $SOURCE, $BUILD (absolute), $MLAUNCH, $AGENT, $SANITIZE (no, or a list), $T (a
 # private directory, removed at the end), $SHORT (another, or the same: its path is short whatever
 # $TMPDIR is), $OUT, $ERR and $status (files and status of the last command that a check ran),
-# is_long (true in check-long), must (below), STRANGER (see below).
+# is_long (true in check-long), must and json_show (below), STRANGER (see below).
 set -u
 
 TEST_LIB=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -132,6 +132,9 @@ must() {
     echo "Bail out! status $?: $*"
     exit 1
 }
+
+# json_show EXPRESSION [FILE [WORD…]]: what a Python expression makes of JSON (json_show.py).
+json_show() { python3 "$TEST_LIB/json_show.py" "$@"; }
 
 # run COMMAND…: sets $status, fills $OUT and $ERR.
 run() {
