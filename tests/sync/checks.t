@@ -29,11 +29,8 @@ check_status 1 "--check --checksum" sync --check --checksum -H "$H2" "$S"
 check_output "host $H2: $S/a: other contents" "… finds other contents of the same size and time" \
     cat "$SAID"
 check_status 1 "--check --json" sync --check --json -H "$ALL" "$S"
-check_output "differs equal a size time" "… has the same" python3 -c "
-import json
-h = json.load(open('$SAID'))['hosts']
-d = h[0]['differences'][0]
-print(h[0]['state'], h[1]['state'], d['path'].rsplit('/')[-1], *d['what'])"
+check_output "differs equal a size time" "… has the same" json_show '(lambda h: (h[0]["state"], h[1]["state"],
+    h[0]["differences"][0]["path"].rsplit("/")[-1], *h[0]["differences"][0]["what"]))(j["hosts"])' "$SAID"
 check "--checksum copies it" sync --checksum -H "$ALL" "$S"
 same_tree "all is the same" "$S" "$S" "$H1" "$H2"
 
@@ -97,7 +94,6 @@ check_status 1 "--git: another commit" sync --git -H "$ALL" "$G"
 check_match "^host $H2: $G: is at commit ${first:0:12}, not ${second:0:12}$" "$OUT" "… is named"
 check_error 1 "$S: fatal: not a git repository" "--git: no git tree" sync --git -H "$H1" "$S"
 check_status 1 "--git --json" sync --git --json -H "$ALL" "$G"
-check_output "False False" "… says so of each host" python3 -c "
-import json
-print(*[h['same'] for h in json.load(open('$SAID'))['hosts']])"
+check_output "False False" "… says so of each host" json_show \
+    '(*[h["same"] for h in j["hosts"]],)' "$SAID"
 done_testing

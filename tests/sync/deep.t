@@ -14,25 +14,11 @@ chmod +x "$T/start"
 sync() { "$MLAUNCH" sync --agent-command "$T/start {host}" -H x --to "$D/there" "$@"; }
 # deep_make DIR LEVELS: that many directories "d", one in the other, and a file in the last.
 deep_make() {
-    python3 -c '
-import os, sys
-os.chdir(sys.argv[1])
-for _ in range(int(sys.argv[2])):
-    os.mkdir("d")
-    os.chdir("d")
-with open("f", "w") as f:
-    f.write("at the end\n")' "$@"
+    python3 "$SOURCE/tests/sync/deep_make.py" "$@"
 }
 # deep_count DIR: how many directories "d" are below one another, and what the file in the last says.
 deep_count() {
-    python3 -c '
-import os, sys
-os.chdir(sys.argv[1])
-n = 0
-while os.path.isdir("d"):
-    os.chdir("d")
-    n += 1
-print(n, open("f").read().strip() if os.path.exists("f") else "", *sorted(os.listdir()))' "$1"
+    python3 "$SOURCE/tests/sync/deep_count.py" "$1"
 }
 # The path of the last file has 3 + 2 * 1990 + 2 bytes, of 4000.
 LEVELS=1990

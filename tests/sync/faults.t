@@ -17,9 +17,8 @@ pass "mlaunch is killed in the middle of a file"
 check_output "1 2 3" "files that were complete are there" on "$H4" sh -c "echo \$(ls $S)"
 slow 1000 "$H1" "$H2" "$H3" "$H4"
 check "it is run again" sync --json -H "$ALL" "$S"
-check_output "yes" "… and goes on where it was" python3 -c "
-import json
-print(*{'yes' if h['bytes'] < 13000000 else h['bytes'] for h in json.load(open('$SAID'))['hosts']})"
+check_output "yes" "… and goes on where it was" json_show \
+    '(*{"yes" if h["bytes"] < 13000000 else h["bytes"] for h in j["hosts"]},)' "$SAID"
 same_tree "the tree is the same" "$S" "$S" "$H1" "$H2" "$H3" "$H4"
 
 # What was there is not trusted.

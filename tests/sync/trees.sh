@@ -40,8 +40,7 @@ same_tree() {
 }
 # The temporary file of NAME.
 temporary_of() {
-    python3 -c 'import hashlib, sys
-print(".mlaunch-sync." + hashlib.blake2b(sys.argv[1].encode(), digest_size=16).hexdigest()[:16])' "$1"
+    python3 "$SOURCE/tests/sync/temporary_name.py" "$1"
 }
 # big_source HOSTS BYTES: HOSTS hosts, and the directory $S with a file `big`, whose temporary file
 # is $PART. Needs tc, which `slow` uses.

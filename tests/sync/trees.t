@@ -45,10 +45,8 @@ echo changed > "$S/with space"
 chmod 0640 "$S/ünïcödé 漢"
 rm "$S/dangling" && ln -s somewhere "$S/dangling"
 check "what was changed is copied" sync --json -H "$ALL" "$S"
-check_output "8 4 equal" "… and nothing else" python3 -c "
-import json
-hosts = json.load(open('$SAID'))['hosts']
-print(hosts[0]['bytes'], len(hosts), *{h['state'] for h in hosts})"
+check_output "8 4 equal" "… and nothing else" json_show \
+    '(j["hosts"][0]["bytes"], len(j["hosts"]), *{h["state"] for h in j["hosts"]})' "$SAID"
 same_tree "the tree is the same" "$S" "$S" "$H1" "$H4"
 
 check "one file" sync -H "$H1,$H2" --to "$D/one" "$S/a b/c/big"
