@@ -84,14 +84,12 @@ check "--dry-run: nothing is changed" sh -c \
 check_output "2 2" "… and nobody ended" echo "$(($(sleeping 321) - 1)) $(sleeping 322)"
 keep "$MLAUNCH" clean --dry-run --json
 cp "$T/out" "$T/dry.json"
-check_output "directory process segment" "--json: of the first job" python3 -c '
-import json, sys
-host = json.load(open(sys.argv[1]))["hosts"][0]
-assert host["left"] == [], host
-print(*sorted({r["kind"] for r in host["removed"] if r["job"] == sys.argv[2] and r["kind"] != "cgroup"}))' "$T/dry.json" "$first"
-check_output "2" "--json: of the second, by mark" python3 -c '
-import json, sys
-print(sum(r["kind"] == "process" and r["job"] == sys.argv[2] for r in json.load(open(sys.argv[1]))["hosts"][0]["removed"]))' "$T/dry.json" "$second"
+check_output "directory process segment" "--json: of the first job" json_show \
+    '(lambda host: host["left"] == [] and tuple(sorted({r["kind"] for r in host["removed"]
+        if r["job"] == w[0] and r["kind"] != "cgroup"})))(j["hosts"][0])' "$T/dry.json" "$first"
+check_output "2" "--json: of the second, by mark" json_show \
+    'sum(r["kind"] == "process" and r["job"] == w[0] for r in j["hosts"][0]["removed"])' \
+    "$T/dry.json" "$second"
 
 keep "$MLAUNCH" clean
 check_match "job $first: directory $first_dir has been removed" "$T/out" \
