@@ -10,8 +10,7 @@ TEST_TIER=quick
 check "a model" python3 "$TINY" "$T/tiny.gguf" --endless --context 131072
 endless='"max_tokens":100000,"temperature":0' # longer than any check waits
 # A prompt whose reading takes longer than a kill.
-python3 -c 'import json
-print(json.dumps({"prompt": "the king and the sea " * 4000, "max_tokens": 4}))' > "$T/long.json"
+python3 "$SOURCE/tests/llm/long_prompt.py" > "$T/long.json"
 
 # rank_pid N: the process of rank N.
 rank_pid() {

@@ -49,8 +49,7 @@ check "the server is healthy" serve_start "${hosts[@]}" --spare-hosts "$H3" --re
 [ "$status" = 0 ] || done_testing
 
 # places: the hosts of the ranks.
-places() { curl -sS "$URL/status.json" | python3 -c 'import json, sys
-print(*(r["host"] for r in json.load(sys.stdin)["ranks"]))'; }
+places() { curl -sS "$URL/status.json" | json_show 'tuple(r["host"] for r in j["ranks"])'; }
 answer() {
     post /v1/completions '{"prompt":"once upon","max_tokens":60,"temperature":0}' > "$T/answer" &&
         field "r['choices'][0]['text']" "$T/answer"

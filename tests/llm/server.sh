@@ -7,15 +7,7 @@ LLM=$BUILD/examples/llm/llm
 TINY=$SOURCE/tests/llm/tiny_model.py
 MARK=$(new_mark llm)
 # A port that is free now, and that no client is given.
-PORT=$(python3 -c 'import random, socket
-while True:
-    port = random.randrange(20000, 32000)
-    try:
-        socket.create_server(("127.0.0.1", port)).close()
-    except OSError:
-        continue
-    break
-print(port)')
+PORT=$(python3 "$SOURCE/tests/lib/free_port.py")
 serve_pid=
 serve_status=
 URL=http://localhost:$PORT
@@ -63,8 +55,6 @@ post_start() {
     exec_post "$1" "$2" > "$3" 2>&1 &
 }
 # field EXPRESSION FILE: of the JSON in FILE, called r.
-field() { python3 -c 'import json, sys
-r = json.load(open(sys.argv[2]))
-print(eval(sys.argv[1]))' "$1" "$2"; }
+field() { json_show "str((lambda r: ($1))(j))" "$2"; }
 queue_is() { curl -sS "$URL/queue" | grep -q "\"size\":$1,"; }
 busy_is() { curl -sS "$URL/health" | grep -q "\"slots_busy\":$1[,}]"; }

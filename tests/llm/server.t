@@ -24,9 +24,8 @@ check "the server is healthy" serve_start -n 2 -- --model "$T/tiny.gguf" --slots
     --context 131072
 [ "$status" = 0 ] || done_testing
 check_output '{"ok": true, "world_size": 2, "rank": 0, "model": "tiny", "queue_max": 4, "queue_size": 0}' \
-    "/health has today's members" python3 -c 'import json, sys
-r = json.load(open(sys.argv[1]))
-print(json.dumps({k: r[k] for k in "ok world_size rank model queue_max queue_size".split()}))' "$T/health"
+    "/health has today's members" json_show \
+    'json.dumps({k: j[k] for k in "ok world_size rank model queue_max queue_size".split()})' "$T/health"
 check "/v1/models" curl -s "localhost:$PORT/v1/models"
 check_match '"id":"tiny","object":"model"' "$OUT" "it names the model"
 for host in evil.example 127.evil.example:80 10.0.0.1; do
@@ -70,8 +69,7 @@ field "r['choices'][0]['text']" "$T/first" > "$T/first.text"
 field "r['choices'][0]['text']" "$T/again" > "$T/again.text"
 check "the answer is the same" cmp "$T/first.text" "$T/again.text"
 post /v1/completions '{"prompt":"once upon","max_tokens":100,"temperature":0,"stream":true}' > "$T/stream"
-sed -n 's/^data: {/{/p' "$T/stream" | python3 -c 'import json, sys
-print("".join(json.loads(line)["choices"][0]["text"] for line in sys.stdin))' > "$T/stream.text"
+sed -n 's/^data: {/{/p' "$T/stream" | python3 "$SOURCE/tests/llm/stream_text.py" > "$T/stream.text"
 check "so is the stream" cmp "$T/first.text" "$T/stream.text"
 
 # Five at once, then twenty: one is answered, four wait, the others are refused.
@@ -98,8 +96,7 @@ check "twenty at once: each is answered or refused" test $((answered + refused))
 check "as many are answered as have room, or more where one ended early" test "$answered" -ge 5
 
 # Clients that leave: while their prompt is read, in the queue, and while they are answered.
-python3 -c 'import json
-print(json.dumps({"prompt": "the king and the sea " * 4000, "max_tokens": 4}))' > "$T/long.json"
+python3 "$SOURCE/tests/llm/long_prompt.py" > "$T/long.json"
 post_start /v1/completions "@$T/long.json" "$T/leaving.0"
 reading=$!
 check "a long prompt is read" wait_for "busy_is 1"
