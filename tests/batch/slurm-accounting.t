@@ -28,12 +28,7 @@ batch --nodes 2 --ntasks-per-node 2 --extra --cpus-per-task=2 -x "$mark" run --o
     'setsid sleep 1001 &
     echo "$SLURMD_NODENAME $$ $! $SLURM_CPUS_PER_TASK"
     [ "$MLAUNCH_LOCAL_RANK" = 0 ] || exec sleep 1002
-    exec python3 -c "
-import signal, time
-memory = bytearray(b\"x\") * (64 << 20)
-while time.process_time() < 3:
-    pass
-signal.pause()"'
+    exec python3 "'"$SOURCE"'/tests/batch/use_memory.py"'
 wait_for '[ "$(cat "$out" 2> /dev/null | wc -l)" = 4 ] && running "sleep 1002" 2' ||
     fail "ranks start" "$(cat "$out")"
 

@@ -113,8 +113,7 @@ check_output "1" "import mlaunch without mlaunch" as_user \
 check_output "2" "… and in ranks" as_user \
     'mlaunch -n 2 --output raw -- python3 -c "import mlaunch; w = mlaunch.init(); w.rank or print(w.size)"'
 check_output "mlaunch_autoload:register" "torch finds the backend" as_user \
-    'python3 -c "from importlib.metadata import entry_points as e
-print(*[p.value for p in e(group=\"torch.backends\")])"'
+    'python3 -c "from importlib.metadata import entry_points as e; print(*[p.value for p in e(group=\"torch.backends\")])"'
 for page in mlaunch mlaunch-sync hostfile mlaunch-agent ml_send mlaunch-python \
     mlaunch-llm-server; do
     check "man $page" as_user "man $page > page && test \$(wc -l < page) -gt 20"

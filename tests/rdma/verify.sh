@@ -21,11 +21,10 @@ only() {
 
 run fit --json
 cp "$OUT" "$T/fit.json"
-check_output "3 rdma True" "three hosts with links over RDMA: no finding" python3 -c '
-import json, sys
-v = json.load(open(sys.argv[1]))
-print(*[f["text"] for f in v["findings"] if f["kind"] != "clock"], len(v["links"]), *{l["backend"] for l in v["links"]},
-      all(l["ports"][0].startswith("rxe_p") and l["us"] > 0 and l["back_GBps"] > 0 for l in v["links"]))' "$T/fit.json"
+check_output "3 rdma True" "three hosts with links over RDMA: no finding" json_show '(
+    *[f["text"] for f in j["findings"] if f["kind"] != "clock"], len(j["links"]),
+    *{l["backend"] for l in j["links"]},
+    all(l["ports"][0].startswith("rxe_p") and l["us"] > 0 and l["back_GBps"] > 0 for l in j["links"]))' "$T/fit.json"
 cut
 check_status 1 "a cable that is cut" fit
 only '^error    link    hosts host0 and host1: mlaunch bench link fails over rdma: .*nothing comes through between rxe_p1 .*rxe_p0 .* of host host1' \
@@ -39,10 +38,8 @@ port_up
 rail_add
 HOSTFILE=$T/rails.json run fit --json -H host0,host1
 cp "$OUT" "$T/fit.json"
-check_output "0 rxe_p1 rxe_p0, 1 rxe_m rxe_m" "two rails are two links" python3 -c '
-import json, sys
-v = json.load(open(sys.argv[1]))
-print(*sorted("%d %s %s" % (l["rail"], *l["ports"]) for l in v["links"]), sep=", ")' "$T/fit.json"
+check_output "0 rxe_p1 rxe_p0, 1 rxe_m rxe_m" "two rails are two links" json_show \
+    '", ".join(sorted("%d %s %s" % (l["rail"], *l["ports"]) for l in j["links"]))' "$T/fit.json"
 rail_remove
 chmod 000 /dev/infiniband/uverbs0
 # shellcheck disable=SC2016

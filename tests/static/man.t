@@ -90,16 +90,8 @@ check_output "" "mlaunch(1) has no option that --help lacks" cat "$T/extra"
     "$1" ps "$MLAUNCH_JOB" --json --stacks > "$2/ps.json"; "$1" kill --json abc-def > "$2/kill.json"
     "$1" clean --json --dry-run > "$2/clean.json"; "$1" status --json > "$2/status.json"' bash "$MLAUNCH" "$T" > "$T/out" 2>&1
 page mlaunch-json.5 > "$T/page"
-python3 -c '
-import json, sys
-def members(j):
-    for key, value in j.items() if isinstance(j, dict) else ((None, v) for v in j):
-        yield from [key] * (key is not None)
-        if isinstance(value, (dict, list)):
-            yield from members(value)
-texts = open(sys.argv[1]).read().splitlines() + [open(name).read() for name in sys.argv[2:]]
-print(*sorted({m for text in texts for m in members(json.loads(text))}), sep="\n")
-' "$T/events" "$T/ps.json" "$T/kill.json" "$T/clean.json" "$T/status.json" > "$T/members"
+python3 "$SOURCE/tests/static/json_members.py" "$T/events" "$T/ps.json" "$T/kill.json" \
+    "$T/clean.json" "$T/status.json" > "$T/members"
 check "events and answers have many members" test "$(wc -l < "$T/members")" -gt 30
 if [ -n "$NO_MANDOC" ]; then
     skip "… and mlaunch-json(5) has each" "$NO_MANDOC"
