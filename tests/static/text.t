@@ -25,6 +25,8 @@ lacking "no path of one developer's machine" '(/work/|/tmp/b-|/root/[a-z])' '\.(
 lacking "no fixed sleeps in code" '(^|[^>.[:alnum:]_])(sleep|usleep)\(' '^(common|coordinator|examples/llm|launcher|runtime|rdma)/.*\.[ch]$'
 lacking "no fixed sleeps in tests" '^ *(sleep|usleep) ' '\.t$'
 lacking "no process is ended by its name" '\b(pkill|killall)\b' '\.(t|sh)$|^bootstrap$'
+lacking "a program of several lines is a file, not an argument of python3 -c" \
+    "python3[^|;]* -c ('[^']*|\"([^\"\\\\]|\\\\.)*)\$" '\.(t|sh)$'
 lacking "no trailing blanks" '[ 	]+$' '\.([ch]|t|sh|inc|am|ac|py|m4|[1-8])$|^bootstrap$'
 
 # too_long NAME FILES-REGEX [EXCEPT-REGEX]: no line of those files goes beyond column 100.
