@@ -72,6 +72,13 @@ post /v1/completions '{"prompt":"once upon","max_tokens":100,"temperature":0,"st
 sed -n 's/^data: {/{/p' "$T/stream" | python3 "$SOURCE/tests/llm/stream_text.py" > "$T/stream.text"
 check "so is the stream" cmp "$T/first.text" "$T/stream.text"
 
+# A model that has nothing else to say: penalties let it say as much of it as seldom.
+distinct() { field "len(set(r['choices'][0]['text']))" "$1"; }
+post /v1/completions '{"prompt":"once upon","max_tokens":60,"temperature":0,"frequency_penalty":2,
+    "presence_penalty":2}' > "$T/penalties"
+check "penalties make an answer repeat itself less" \
+    test "$(distinct "$T/penalties")" -gt "$(distinct "$T/first")"
+
 # Five at once, then twenty: one is answered, four wait, the others are refused.
 # burst N: sets `answered` and `refused`.
 burst() {

@@ -71,6 +71,18 @@ static int temperature_read(struct completion_request *r, const char *name, cons
     return number_within(name, value, 0, 2, &r->sampling.temperature, problem);
 }
 
+static int presence_read(struct completion_request *r, const char *name, const json_t *value,
+                         struct completion_problem *problem)
+{
+    return number_within(name, value, -2, 2, &r->sampling.presence_penalty, problem);
+}
+
+static int frequency_read(struct completion_request *r, const char *name, const json_t *value,
+                          struct completion_problem *problem)
+{
+    return number_within(name, value, -2, 2, &r->sampling.frequency_penalty, problem);
+}
+
 static int top_p_read(struct completion_request *r, const char *name, const json_t *value,
                       struct completion_problem *problem)
 {
@@ -317,8 +329,8 @@ static const struct completion_field fields[] = {
     {"logprobs", FOR_BOTH, nothing_only},
     {"top_logprobs", FOR_BOTH, nothing_only},
     {"logit_bias", FOR_BOTH, nothing_only},
-    {"presence_penalty", FOR_BOTH, nothing_only},
-    {"frequency_penalty", FOR_BOTH, nothing_only},
+    {"presence_penalty", FOR_BOTH, presence_read},
+    {"frequency_penalty", FOR_BOTH, frequency_read},
     {"echo", FOR_TEXT, nothing_only},
     {"suffix", FOR_TEXT, nothing_only},
     {"tools", FOR_CHAT, nothing_only},

@@ -19,6 +19,7 @@ struct engine_slot {
     int32_t next;      /* the token to be computed, once the prompt is */
     uint64_t used;     /* the time of its last ticket, in tickets */
     struct sampler_random random;
+    uint32_t *counts; /* how often the answer has each token; NULL: no penalty asks */
     struct text_out *out;
 };
 
@@ -40,6 +41,8 @@ static void slot_free(struct engine *e, struct engine_slot *s, enum ticket_end e
     s->ticket = NULL;
     text_out_free(s->out);
     s->out = NULL;
+    free(s->counts);
+    s->counts = NULL;
 }
 
 /* How many tokens of the prompt the slot has already; never all, because the last one's row says
@@ -92,8 +95,10 @@ static void slot_begin(struct engine *e, struct ticket *t)
     s->answered = 0;
     sampler_seed(&s->random, t->order.seed);
     s->out = text_out_new((const char *const *)t->order.stops, t->order.stop_count);
+    if (sampler_has_penalties(&t->order.sampling))
+        s->counts = calloc(lead_vocabulary(e->config.lead), sizeof(*s->counts));
     queue_begin(e->config.queue, t, s->held_count);
-    if (!s->out)
+    if (!s->out || (sampler_has_penalties(&t->order.sampling) && !s->counts))
         slot_free(e, s, TICKET_FAILED);
 }
 
@@ -196,6 +201,8 @@ static void slot_take(struct engine *e, struct engine_slot *s, int32_t token)
     }
     s->answered++;
     s->next = token;
+    if (s->counts)
+        s->counts[token]++;
     queue_count(e->config.queue, s->ticket);
     tokenizer_piece(e->config.tokenizer, token, &text, &length);
     is_stopped = text_out_add(s->out, text, length, &text, &length);
@@ -222,6 +229,8 @@ static int step_make(struct engine *e)
         if (e->rows[i].want) {
             struct candidates *c = &e->found[found++];
 
+            if (s->counts)
+                sampler_penalize(&s->ticket->order.sampling, s->counts, c);
             slot_take(e, s, sampler_pick(&s->ticket->order.sampling, &s->random, c));
         }
     }

@@ -85,6 +85,26 @@ void candidates_merge(struct candidates *out, const struct candidates *parts, ui
     *out = sum;
 }
 
+void candidates_change(struct candidates *c, const float by[])
+{
+    struct candidates changed = {.maximum = -INFINITY};
+    double others = c->total;
+
+    if (c->maximum == -INFINITY)
+        return;
+    for (uint32_t i = 0; i < c->count; i++) {
+        others -= exp((double)c->best[i].logit - c->maximum);
+        candidates_add(&changed,
+                       (struct token_candidate){c->best[i].token, c->best[i].logit + by[i]});
+    }
+    changed.maximum = changed.best[0].logit;
+    if (others > 0) /* what is below that is rounding */
+        changed.total = others * exp((double)c->maximum - changed.maximum);
+    for (uint32_t i = 0; i < changed.count; i++)
+        changed.total += exp((double)changed.best[i].logit - changed.maximum);
+    *c = changed;
+}
+
 double candidates_probability(const struct candidates *c, uint32_t i)
 {
     return c->total > 0 ? exp((double)c->best[i].logit - c->maximum) / c->total : 0;

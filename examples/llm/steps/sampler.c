@@ -33,6 +33,24 @@ double sampler_number(struct sampler_random *r)
     return (double)(result >> 11) * 0x1p-53;
 }
 
+bool sampler_has_penalties(const struct sampler_settings *s)
+{
+    return s->frequency_penalty != 0 || s->presence_penalty != 0;
+}
+
+void sampler_penalize(const struct sampler_settings *s, const uint32_t *counts,
+                      struct candidates *c)
+{
+    float by[CANDIDATES_MOST];
+
+    for (uint32_t i = 0; i < c->count; i++) {
+        uint32_t times = counts[c->best[i].token];
+
+        by[i] = times ? (float)(-s->presence_penalty - s->frequency_penalty * times) : 0;
+    }
+    candidates_change(c, by);
+}
+
 /* How many of the best are left by top_k and top_p: at least one. */
 static uint32_t sampler_cut(const struct sampler_settings *s, const struct candidates *c)
 {

@@ -3,6 +3,7 @@
  * contract, what is refused has a sentence. The first byte says which of the two kinds. */
 #include "examples/llm/serve/completion_request.h"
 
+#include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +25,7 @@ static void check_request(const struct completion_request *r)
             abort();
     }
     if (!(r->sampling.temperature >= 0 && r->sampling.temperature <= 2) ||
+        !(fabs(r->sampling.presence_penalty) <= 2 && fabs(r->sampling.frequency_penalty) <= 2) ||
         !(r->sampling.top_p > 0 && r->sampling.top_p <= 1) || r->tokens_most > INT32_MAX)
         abort();
 }

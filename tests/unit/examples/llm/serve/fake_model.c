@@ -139,6 +139,12 @@ uint32_t lead_context(const struct lead *l)
     return fake.context;
 }
 
+uint32_t lead_vocabulary(const struct lead *l)
+{
+    (void)l;
+    return FAKE_END + 1;
+}
+
 const struct gguf *lead_gguf(const struct lead *l)
 {
     return (const struct gguf *)l;

@@ -103,6 +103,44 @@ static void the_generator_is_the_known_one(void **state)
     assert_true(sampler_number(&r) == (double)(1215971899390074240ull >> 11) * 0x1p-53);
 }
 
+/* Probabilities as OpenAI's formula has them: logits less count * frequency + presence. */
+static void penalties_change_the_probabilities(void **state)
+{
+    const uint32_t counts[TOKENS + 10] = {[10] = 3, [12] = 1};
+    const double less[TOKENS] = {3 * 0.5 + 0.25, 0, 0.5 + 0.25, 0, 0};
+    struct sampler_settings s = {
+        .temperature = 1, .frequency_penalty = 0.5, .presence_penalty = 0.25};
+    double sum = 0;
+    struct candidates c;
+
+    (void)state;
+    candidates_make(&c);
+    sampler_penalize(&s, counts, &c);
+    for (int i = 0; i < TOKENS; i++)
+        sum += probability[i] * exp(-less[i]);
+    assert_int_equal(c.best[0].token, 11);
+    for (uint32_t i = 0; i < c.count; i++) {
+        int token = c.best[i].token - 10;
+        double is = candidates_probability(&c, i), should = probability[token] * exp(-less[token]);
+
+        assert_true(fabs(is - should / sum) < 1e-6);
+        assert_true(i == 0 || c.best[i].logit <= c.best[i - 1].logit);
+    }
+    s.frequency_penalty = -2; /* the other way, and beyond what exp() can say */
+    candidates_make(&c);
+    sampler_penalize(&s, (const uint32_t[TOKENS + 10]){[14] = 100000}, &c);
+    assert_int_equal(c.best[0].token, 14);
+    assert_true(fabs(candidates_probability(&c, 0) - 1) < 1e-6);
+    s.frequency_penalty = 2;
+    candidates_make(&c);
+    c.total *= 2; /* tokens that are no candidates have the other half */
+    sampler_penalize(&s, (const uint32_t[TOKENS + 10]){[10] = 1000, [11] = 1000, 1000, 1000, 1000},
+                     &c);
+    assert_true(candidates_probability(&c, 0) < 1e-6);
+    assert_false(sampler_has_penalties(&(struct sampler_settings){.temperature = 1}));
+    assert_true(sampler_has_penalties(&s));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -110,6 +148,7 @@ int main(void)
         cmocka_unit_test(without_temperature_the_best_is_picked),
         cmocka_unit_test(a_seed_repeats),
         cmocka_unit_test(the_generator_is_the_known_one),
+        cmocka_unit_test(penalties_change_the_probabilities),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
