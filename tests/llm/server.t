@@ -72,12 +72,47 @@ post /v1/completions '{"prompt":"once upon","max_tokens":100,"temperature":0,"st
 sed -n 's/^data: {/{/p' "$T/stream" | python3 "$SOURCE/tests/llm/stream_text.py" > "$T/stream.text"
 check "so is the stream" cmp "$T/first.text" "$T/stream.text"
 
-# A model that has nothing else to say: penalties let it say as much of it as seldom.
+# Penalties: the same model, the same prompt, and more that it has not said before.
 distinct() { field "len(set(r['choices'][0]['text']))" "$1"; }
-post /v1/completions '{"prompt":"once upon","max_tokens":60,"temperature":0,"frequency_penalty":2,
+post /v1/completions '{"prompt":"once upon","max_tokens":100,"temperature":0,"frequency_penalty":2,
     "presence_penalty":2}' > "$T/penalties"
 check "penalties make an answer repeat itself less" \
     test "$(distinct "$T/penalties")" -gt "$(distinct "$T/first")"
+
+# How likely tokens were: all of them are told of, whole and in a stream alike, and with temperature
+# 0 each is the likeliest. In raw text OpenAI has another form of it.
+cat > "$T/logprobs.py" << 'END'
+import json, math, sys
+def events(path):
+    return [json.loads(line[6:]) for line in open(path) if line.startswith("data: {")]
+whole = json.load(open(sys.argv[1]))["choices"][0]
+parts = [e["choices"][0] for e in events(sys.argv[2]) if e["choices"]]
+text = json.load(open(sys.argv[3]))["choices"][0]
+tokens = whole["logprobs"]["content"]
+print(len(tokens), all(len(t["top_logprobs"]) == 3 for t in tokens))
+print(all(t["bytes"] == t["top_logprobs"][0]["bytes"] and t["logprob"] <= 0 for t in tokens))
+print(all(sum(math.exp(b["logprob"]) for b in t["top_logprobs"]) <= 1.001 for t in tokens))
+said = b"".join(bytes(t["bytes"]) for t in tokens).decode(errors="ignore")
+print(said == whole["message"]["content"].replace("\ufffd", ""))
+streamed = [t for p in parts for t in (p["logprobs"] or {"content": []})["content"]]
+print(len(streamed) == len(tokens) and all(s["bytes"] == t["bytes"] and
+      abs(s["logprob"] - t["logprob"]) < 0.01 for s, t in zip(streamed, tokens)))
+logprobs = text["logprobs"]
+print(len(logprobs["tokens"]), len(logprobs["token_logprobs"]), logprobs["text_offset"][:1],
+      all(0 < len(t) <= 2 for t in logprobs["top_logprobs"]))
+END
+ask='"messages":[{"role":"user","content":"hello"}],"max_tokens":30,"temperature":0,"logprobs":true'
+post /v1/chat/completions "{$ask,\"top_logprobs\":3}" > "$T/logprobs.whole"
+post /v1/chat/completions "{$ask,\"top_logprobs\":3,\"stream\":true}" > "$T/logprobs.stream"
+post /v1/completions '{"prompt":"once","max_tokens":20,"temperature":0,"logprobs":2}' \
+    > "$T/logprobs.text"
+check_output "30 True
+True
+True
+True
+True
+20 20 [0] True" "probabilities of tokens" python3 "$T/logprobs.py" "$T/logprobs.whole" \
+    "$T/logprobs.stream" "$T/logprobs.text"
 
 # Five at once, then twenty: one is answered, four wait, the others are refused.
 # burst N: sets `answered` and `refused`.

@@ -75,21 +75,22 @@ static json_t *finish_json(const struct ticket_news *news)
 }
 
 /* The one choice. `content` is taken. news: NULL unless the answer ends here. */
-static json_t *choices_json(const char *name, json_t *content, const struct ticket_news *news)
+static json_t *choices_json(const char *name, json_t *content, json_t *logprobs,
+                            const struct ticket_news *news)
 {
-    return json_pack("[{s:i, s:o, s:n, s:o}]", "index", 0, name, content, "logprobs",
-                     "finish_reason", finish_json(news));
+    return json_pack("[{s:i, s:o, s:o, s:o}]", "index", 0, name, content, "logprobs",
+                     logprobs ? logprobs : json_null(), "finish_reason", finish_json(news));
 }
 
 char *answer_whole(const struct answer_head *head, const char *text, size_t length,
-                   const struct ticket_news *news)
+                   json_t *logprobs, const struct ticket_news *news)
 {
     json_t *all = head_json(head, false), *content = answer_text(text, length);
 
     if (head->is_chat)
         content = json_pack("{s:s, s:o}", "role", "assistant", "content", content);
     json_object_set_new(all, "choices",
-                        choices_json(head->is_chat ? "message" : "text", content, news));
+                        choices_json(head->is_chat ? "message" : "text", content, logprobs, news));
     json_object_set_new(all, "usage", usage_json(head, news));
     json_object_set_new(all, "timing", timing_json(news));
     return dump(all);
@@ -100,28 +101,29 @@ char *answer_first(const struct answer_head *head)
     json_t *all = head_json(head, true);
     json_t *delta = json_pack("{s:s, s:s}", "role", "assistant", "content", "");
 
-    json_object_set_new(all, "choices", choices_json("delta", delta, NULL));
+    json_object_set_new(all, "choices", choices_json("delta", delta, NULL, NULL));
     return dump(all);
 }
 
-char *answer_chunk(const struct answer_head *head, const char *text, size_t length)
+char *answer_chunk(const struct answer_head *head, const char *text, size_t length,
+                   json_t *logprobs)
 {
     json_t *all = head_json(head, true), *content = answer_text(text, length);
 
     if (head->is_chat)
         content = json_pack("{s:o}", "content", content);
     json_object_set_new(all, "choices",
-                        choices_json(head->is_chat ? "delta" : "text", content, NULL));
+                        choices_json(head->is_chat ? "delta" : "text", content, logprobs, NULL));
     return dump(all);
 }
 
-char *answer_last(const struct answer_head *head, const struct ticket_news *news)
+char *answer_last(const struct answer_head *head, json_t *logprobs, const struct ticket_news *news)
 {
     json_t *all = head_json(head, true);
     json_t *nothing = head->is_chat ? json_object() : json_string("");
 
     json_object_set_new(all, "choices",
-                        choices_json(head->is_chat ? "delta" : "text", nothing, news));
+                        choices_json(head->is_chat ? "delta" : "text", nothing, logprobs, news));
     json_object_set_new(all, "timing", timing_json(news));
     return dump(all);
 }

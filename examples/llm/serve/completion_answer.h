@@ -26,14 +26,16 @@ struct answer_head {
     uint32_t prompt_count; /* tokens */
 };
 
+/* `logprobs`, which these take, are those of the tokens in it (answer_logprobs.h), or NULL. */
 char *answer_whole(const struct answer_head *head, const char *text, size_t length,
-                   const struct ticket_news *news);
+                   json_t *logprobs, const struct ticket_news *news);
 
 /* The chunks of a stream, in this order: the first (of a chat alone), those with text, the last
  * one, and if the client asked for it, one with the usage. */
 char *answer_first(const struct answer_head *head);
-char *answer_chunk(const struct answer_head *head, const char *text, size_t length);
-char *answer_last(const struct answer_head *head, const struct ticket_news *news);
+char *answer_chunk(const struct answer_head *head, const char *text, size_t length,
+                   json_t *logprobs);
+char *answer_last(const struct answer_head *head, json_t *logprobs, const struct ticket_news *news);
 char *answer_usage(const struct answer_head *head, const struct ticket_news *news);
 
 /* {"error": {…}}; the type follows from the HTTP status. param: the member at fault, or NULL. */

@@ -275,6 +275,36 @@ static int template_read(struct completion_request *r, const char *name, const j
     return 0;
 }
 
+static int best_read(struct completion_request *r, const char *name, const json_t *value,
+                     struct completion_problem *problem)
+{
+    json_int_t best = 0;
+    int rc = integer_within(name, value, 0, TOKEN_BEST_MOST, &best, problem);
+
+    r->logprobs_best = (uint32_t)best;
+    return rc;
+}
+
+/* A chat's is true or false, and the next one says how many; a completion's is how many. */
+static int logprobs_read(struct completion_request *r, const char *name, const json_t *value,
+                         struct completion_problem *problem)
+{
+    if (r->is_chat || json_is_false(value))
+        return flag(name, value, &r->has_logprobs, problem);
+    r->has_logprobs = true;
+    return best_read(r, name, value, problem);
+}
+
+static int top_logprobs_read(struct completion_request *r, const char *name, const json_t *value,
+                             struct completion_problem *problem)
+{
+    if (best_read(r, name, value, problem))
+        return -1;
+    if (r->logprobs_best && !r->has_logprobs)
+        return refuse(problem, name, "%s needs \"logprobs\": true", name);
+    return 0;
+}
+
 /* Those that are refused unless they ask for nothing. */
 
 static int one_only(struct completion_request *r, const char *name, const json_t *value,
@@ -326,8 +356,8 @@ static const struct completion_field fields[] = {
     {"chat_template_kwargs", FOR_CHAT, template_read},
     {"n", FOR_BOTH, one_only},
     {"best_of", FOR_TEXT, one_only},
-    {"logprobs", FOR_BOTH, nothing_only},
-    {"top_logprobs", FOR_BOTH, nothing_only},
+    {"logprobs", FOR_BOTH, logprobs_read},
+    {"top_logprobs", FOR_CHAT, top_logprobs_read}, /* behind logprobs */
     {"logit_bias", FOR_BOTH, nothing_only},
     {"presence_penalty", FOR_BOTH, presence_read},
     {"frequency_penalty", FOR_BOTH, frequency_read},

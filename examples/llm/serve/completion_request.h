@@ -8,6 +8,7 @@
 #define LLM_SERVE_COMPLETION_REQUEST_H
 
 #include "../steps/sampler.h"
+#include "queue.h"
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -38,6 +39,8 @@ struct completion_request {
     struct sampler_settings sampling;
     const char *stops[COMPLETION_STOPS_MOST];
     uint32_t stop_count;
+    bool has_logprobs;
+    uint32_t logprobs_best; /* at most TOKEN_BEST_MOST */
     enum completion_thinking thinking;
     json_t *root; /* texts lie in it */
 };

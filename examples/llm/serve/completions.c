@@ -2,6 +2,7 @@
 #include "completions.h"
 
 #include "../steps/monotonic.h"
+#include "answer_logprobs.h"
 #include "completion_answer.h"
 #include "completion_request.h"
 #include "prompt_tokens.h"
@@ -33,6 +34,9 @@ struct completion {
     struct answer_head head;
     bool is_stream, wants_usage, is_begun;
     struct evbuffer *text; /* an answer that is sent whole */
+    bool wants_logprobs;
+    json_t *logprobs; /* those that are not sent yet, or NULL */
+    uint64_t offset;  /* the characters of the tokens that have them */
     uint32_t tokens;
     int64_t put_ns, last_ns;
 };
@@ -54,6 +58,7 @@ static void completion_free(struct completion *c)
         *at = c->next;
     if (c->text)
         evbuffer_free(c->text);
+    json_decref(c->logprobs);
     free(c);
 }
 
@@ -128,6 +133,8 @@ static struct ticket *ticket_make(const struct completion_request *r, int32_t *t
     t->order.tokens_most = most;
     t->order.sampling = r->sampling;
     t->order.seed = r->seed;
+    t->order.has_reports = r->has_logprobs;
+    t->order.reports_best = r->logprobs_best;
     if (!r->has_seed && getrandom(&t->order.seed, sizeof(t->order.seed), 0) < 0)
         t->order.seed = (uint64_t)monotonic_ns();
     t->order.stops = calloc(COMPLETION_STOPS_MOST, sizeof(char *));
@@ -160,6 +167,7 @@ static void completion_start(struct completions *all, struct evhttp_request *req
     c->ticket = ticket;
     c->is_stream = r->stream;
     c->wants_usage = r->include_usage;
+    c->wants_logprobs = r->has_logprobs;
     c->head = (struct answer_head){r->is_chat, all->next_id++, time(NULL), all->config.model,
                                    ticket->order.prompt_count};
     c->put_ns = monotonic_ns();
@@ -313,14 +321,24 @@ static void completion_fail(struct completion *c)
     }
 }
 
+/* The caller's; NULL: there are none. */
+static json_t *logprobs_take(struct completion *c)
+{
+    json_t *all = c->logprobs;
+
+    c->logprobs = NULL;
+    return all;
+}
+
 static void stream_news(struct completion *c, const struct ticket_news *news)
 {
     if (news->length &&
-        (!stream_begin(c) || !event_send(c, answer_chunk(&c->head, news->text, news->length))))
+        (!stream_begin(c) ||
+         !event_send(c, answer_chunk(&c->head, news->text, news->length, logprobs_take(c)))))
         return;
     if (news->end == TICKET_RUNS)
         return;
-    if (!stream_begin(c) || !event_send(c, answer_last(&c->head, news)) ||
+    if (!stream_begin(c) || !event_send(c, answer_last(&c->head, logprobs_take(c), news)) ||
         (c->wants_usage && !event_send(c, answer_usage(&c->head, news))) ||
         !event_send(c, strdup("[DONE]")))
         return;
@@ -339,8 +357,20 @@ static void whole_news(struct completion *c, const struct ticket_news *news)
     if (news->end == TICKET_RUNS)
         return;
     length = evbuffer_get_length(c->text);
-    completion_answer(
-        c, 200, answer_whole(&c->head, (char *)evbuffer_pullup(c->text, -1), length, news), 0);
+    completion_answer(c, 200,
+                      answer_whole(&c->head, (char *)evbuffer_pullup(c->text, -1), length,
+                                   logprobs_take(c), news),
+                      0);
+}
+
+static void news_report(struct completion *c, const struct ticket_news *news)
+{
+    if (!c->wants_logprobs)
+        return;
+    if (!c->logprobs && (news->report_count || !c->is_stream))
+        c->logprobs = answer_logprobs_new(c->head.is_chat);
+    answer_logprobs_add(c->logprobs, c->head.is_chat, c->all->config.tokenizer, news->reports,
+                        news->report_count, &c->offset);
 }
 
 static void news_count(struct completion *c, const struct ticket_news *news)
@@ -378,6 +408,7 @@ static void completions_on_changed(evutil_socket_t fd, short what, void *arg)
 
         queue_news(all->config.queue, t, &news);
         news_count(c, &news);
+        news_report(c, &news);
         if (news.end == TICKET_FAILED)
             completion_fail(c);
         else if (c->is_stream)
@@ -385,6 +416,7 @@ static void completions_on_changed(evutil_socket_t fd, short what, void *arg)
         else
             whole_news(c, &news);
         free(news.text);
+        free(news.reports);
     }
     if (!t && queue_is_closed(all->config.queue)) {
         event_del(all->changed);

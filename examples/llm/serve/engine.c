@@ -3,6 +3,7 @@
 
 #include "../text/text_out.h"
 
+#include <math.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -188,8 +189,29 @@ static void slot_end(struct engine *e, struct engine_slot *s, enum ticket_end en
     slot_free(e, s, text_send(e, s, text, length) ? end : TICKET_FAILED);
 }
 
-/* The model has said a token. */
-static void slot_take(struct engine *e, struct engine_slot *s, int32_t token)
+/* What the model itself expected, without penalties. */
+static void report_make(struct token_report *r, const struct candidates *c, int32_t token,
+                        uint32_t best)
+{
+    double total = log(c->total);
+
+    *r = (struct token_report){.token = token, .logprob = -INFINITY};
+    for (uint32_t i = 0; i < c->count; i++) {
+        float logprob = (float)((double)c->best[i].logit - c->maximum - total);
+
+        if (c->best[i].token == token)
+            r->logprob = logprob;
+        if (i < best) {
+            r->best[i].token = c->best[i].token;
+            r->best[i].logprob = logprob;
+            r->count = i + 1;
+        }
+    }
+}
+
+/* The model has said a token. `report`: how likely it was, or NULL. */
+static void slot_take(struct engine *e, struct engine_slot *s, int32_t token,
+                      const struct token_report *report)
 {
     const char *text;
     size_t length;
@@ -206,12 +228,29 @@ static void slot_take(struct engine *e, struct engine_slot *s, int32_t token)
     queue_count(e->config.queue, s->ticket);
     tokenizer_piece(e->config.tokenizer, token, &text, &length);
     is_stopped = text_out_add(s->out, text, length, &text, &length);
-    if (!text_send(e, s, text, length))
+    if ((report && !queue_report(e->config.queue, s->ticket, report)) ||
+        !text_send(e, s, text, length))
         slot_free(e, s, TICKET_FAILED);
     else if (is_stopped)
         slot_free(e, s, TICKET_STOP);
     else if (s->answered == s->ticket->order.tokens_most)
         slot_end(e, s, TICKET_LENGTH);
+}
+
+/* The token after a row that wanted one. */
+static void slot_pick(struct engine *e, struct engine_slot *s, const struct candidates *c)
+{
+    const struct order *o = &s->ticket->order;
+    struct candidates changed = *c;
+    struct token_report report;
+    int32_t token;
+
+    if (s->counts)
+        sampler_penalize(&o->sampling, s->counts, &changed);
+    token = sampler_pick(&o->sampling, &s->random, &changed);
+    if (o->has_reports)
+        report_make(&report, c, token, o->reports_best);
+    slot_take(e, s, token, o->has_reports ? &report : NULL);
 }
 
 static int step_make(struct engine *e)
@@ -226,13 +265,8 @@ static int step_make(struct engine *e)
     for (uint32_t i = 0; i < n; i++) {
         struct engine_slot *s = &e->slots[e->rows[i].slot];
 
-        if (e->rows[i].want) {
-            struct candidates *c = &e->found[found++];
-
-            if (s->counts)
-                sampler_penalize(&s->ticket->order.sampling, s->counts, c);
-            slot_take(e, s, sampler_pick(&s->ticket->order.sampling, &s->random, c));
-        }
+        if (e->rows[i].want)
+            slot_pick(e, s, &e->found[found++]);
     }
     return 0;
 }

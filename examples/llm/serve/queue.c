@@ -17,6 +17,7 @@ struct ticket_state {
     struct ticket *next_changed; /* in the list of those with news */
     bool is_waiting, is_changed, is_left, is_ended;
     size_t room;
+    uint32_t report_room;
     struct ticket_news news;
 };
 
@@ -55,6 +56,7 @@ void ticket_free(struct ticket *t)
     free(t->order.stops);
     free(t->order.prompt);
     free(t->state->news.text);
+    free(t->state->news.reports);
     free(t->state);
     free(t);
 }
@@ -191,7 +193,9 @@ void queue_news(struct queue *q, struct ticket *t, struct ticket_news *out)
     *out = *news;
     news->text = NULL;
     news->length = 0;
-    t->state->room = 0;
+    news->reports = NULL;
+    news->report_count = 0;
+    t->state->room = t->state->report_room = 0;
     pthread_mutex_unlock(&q->lock);
 }
 
@@ -333,6 +337,33 @@ void queue_count(struct queue *q, struct ticket *t)
     if (!news->first_ns)
         news->first_ns = news->last_ns;
     pthread_mutex_unlock(&q->lock);
+}
+
+/* Under the lock. */
+static bool report_append(struct ticket_state *s, const struct token_report *report)
+{
+    uint32_t room = s->report_room ? 2 * s->report_room : 8;
+    struct token_report *larger;
+
+    if (s->news.report_count == s->report_room) {
+        larger = reallocarray(s->news.reports, room, sizeof(*larger));
+        if (!larger)
+            return false;
+        s->news.reports = larger;
+        s->report_room = room;
+    }
+    s->news.reports[s->news.report_count++] = *report;
+    return true;
+}
+
+bool queue_report(struct queue *q, struct ticket *t, const struct token_report *report)
+{
+    bool is_kept;
+
+    pthread_mutex_lock(&q->lock);
+    is_kept = report_append(t->state, report);
+    pthread_mutex_unlock(&q->lock);
+    return is_kept;
 }
 
 bool queue_add(struct queue *q, struct ticket *t, const char *text, size_t length)

@@ -20,7 +20,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { QUEUE_REASON_ROOM = 512 };
+enum { QUEUE_REASON_ROOM = 512, TOKEN_BEST_MOST = 20 };
+
+/* How likely a token of the answer was, by the logarithms of probabilities, and the likeliest ones
+ * in its place. */
+struct token_report {
+    int32_t token;
+    float logprob;
+    uint32_t count; /* length of best */
+    struct {
+        int32_t token;
+        float logprob;
+    } best[TOKEN_BEST_MOST];
+};
 
 /* What to do. The ticket owns it; nobody changes it after queue_put(). */
 struct order {
@@ -31,6 +43,8 @@ struct order {
     uint32_t stop_count;
     struct sampler_settings sampling;
     uint64_t seed;
+    bool has_reports;      /* each token is reported, */
+    uint32_t reports_best; /* with so many likeliest ones */
 };
 
 struct ticket {
@@ -50,6 +64,8 @@ enum ticket_end {
 struct ticket_news {
     char *text; /* the caller frees it; NULL: none */
     size_t length;
+    struct token_report *reports; /* the caller frees them, too */
+    uint32_t report_count;
     enum ticket_end end;
     uint32_t tokens;                             /* generated, up to now */
     uint32_t reused;                             /* tokens of the prompt that needed no computing */
@@ -89,6 +105,8 @@ struct ticket *queue_take(struct queue *q, int wait_ms);
 bool ticket_is_left(struct queue *q, const struct ticket *t);
 void queue_begin(struct queue *q, struct ticket *t, uint32_t reused);
 void queue_count(struct queue *q, struct ticket *t); /* one more token, whose text may follow */
+/* How likely that token was. False: no memory. */
+bool queue_report(struct queue *q, struct ticket *t, const struct token_report *report);
 /* More text. False: no memory. */
 bool queue_add(struct queue *q, struct ticket *t, const char *text, size_t length);
 void queue_end(struct queue *q, struct ticket *t, enum ticket_end end);

@@ -18,6 +18,8 @@ static void check_request(const struct completion_request *r)
         if (!r->messages[i].role || !r->messages[i].content)
             abort();
     }
+    if (r->logprobs_best > TOKEN_BEST_MOST || (r->logprobs_best && !r->has_logprobs))
+        abort();
     if (r->stop_count > COMPLETION_STOPS_MOST)
         abort();
     for (uint32_t i = 0; i < r->stop_count; i++) {

@@ -46,11 +46,11 @@ static void same(char *got, const char *expected)
 static void whole_answers(void **state)
 {
     (void)state;
-    same(answer_whole(&chat, "hi\n", 3, &news),
+    same(answer_whole(&chat, "hi\n", 3, NULL, &news),
          CHAT("chat.completion") "\"choices\":[{\"index\":0,\"message\":{\"role\":\"assistant\","
                                  "\"content\":\"hi\\n\"},\"logprobs\":null,"
                                  "\"finish_reason\":\"length\"}]," USAGE "," TIMING "}");
-    same(answer_whole(&text, "", 0, &news),
+    same(answer_whole(&text, "", 0, NULL, &news),
          TEXT "\"choices\":[{\"index\":0,\"text\":\"\",\"logprobs\":null,"
               "\"finish_reason\":\"length\"}]," USAGE "," TIMING "}");
 }
@@ -62,12 +62,13 @@ static void chunks_of_a_stream(void **state)
          CHAT("chat.completion.chunk") "\"choices\":[{\"index\":0,\"delta\":{\"role\":"
                                        "\"assistant\",\"content\":\"\"},\"logprobs\":null,"
                                        "\"finish_reason\":null}]}");
-    same(answer_chunk(&chat, "a", 1),
+    same(answer_chunk(&chat, "a", 1, NULL),
          CHAT("chat.completion.chunk") "\"choices\":[{\"index\":0,\"delta\":{\"content\":\"a\"},"
                                        "\"logprobs\":null,\"finish_reason\":null}]}");
-    same(answer_chunk(&text, "a", 1), TEXT "\"choices\":[{\"index\":0,\"text\":\"a\",\"logprobs\":"
-                                           "null,\"finish_reason\":null}]}");
-    same(answer_last(&chat, &news),
+    same(answer_chunk(&text, "a", 1, NULL),
+         TEXT "\"choices\":[{\"index\":0,\"text\":\"a\",\"logprobs\":"
+              "null,\"finish_reason\":null}]}");
+    same(answer_last(&chat, NULL, &news),
          CHAT("chat.completion.chunk") "\"choices\":[{\"index\":0,\"delta\":{},\"logprobs\":null,"
                                        "\"finish_reason\":\"length\"}]," TIMING "}");
     same(answer_usage(&text, &news), TEXT "\"choices\":[]," USAGE "}");
@@ -78,7 +79,7 @@ static void bytes_that_are_no_utf8_are_replaced(void **state)
     char *got = answer_chunk(&text,
                              "a\xff\xc3\xa9\xe2\x82"
                              "b\0c",
-                             9);
+                             9, NULL);
 
     (void)state;
     assert_non_null(strstr(got, "\"text\":\"a\xef\xbf\xbd\xc3\xa9\xef\xbf\xbd\xef\xbf\xbd"
