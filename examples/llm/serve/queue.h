@@ -44,7 +44,7 @@ struct order {
     struct sampler_settings sampling;
     uint64_t seed;
     bool has_reports;      /* each token is reported, */
-    uint32_t reports_best; /* with so many likeliest ones */
+    uint32_t reports_best; /* and this many likeliest ones with it */
 };
 
 struct ticket {

@@ -30,7 +30,8 @@ void candidates_find(struct candidates *c, const float *logits, uint32_t count, 
 /* Merges parts[0 … n - 1], which have no token in common. *out may be one of them. */
 void candidates_merge(struct candidates *out, const struct candidates *parts, uint32_t n);
 
-/* Adds by[i] to the logit of best[i], and puts them in order again. The other tokens keep theirs. */
+/* Adds by[i] to the logit of best[i], and puts them in order again. All other tokens keep theirs,
+ * and their part of the total. */
 void candidates_change(struct candidates *c, const float by[]);
 
 /* The probability of best[i] among all tokens, at temperature 1. */
