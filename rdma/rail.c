@@ -374,12 +374,30 @@ static void announcement_take(struct rail *r, uint32_t place)
                sizeof(r->announced[place]));
 }
 
+/* With that credit no slot would ever be free again. */
+static void credit_refuse(struct rail *r)
+{
+    char place[EXPLAIN_PLACE];
+    struct explain_place at = rail_place(r);
+
+    if (!r->failed.code)
+        fault_set(&r->failed, ML_ERR_LINK,
+                  "credit for %llu chunks arrived%s where %llu had been sent: data was changed on "
+                  "the way",
+                  (unsigned long long)r->peer_taken, explain_place(&at, place),
+                  (unsigned long long)r->posted);
+}
+
 /* Handles an immediate, with its chunk if it has one. */
 static void receive_take(struct rail *r, const struct ibv_wc *done)
 {
     uint32_t imm = ntohl(done->imm_data);
 
     r->peer_taken += ((imm >> TAKEN_SHIFT) - r->peer_taken) & BYTE_MASK;
+    if (r->peer_taken > r->posted) {
+        credit_refuse(r);
+        return;
+    }
     if (!(imm & DATA_BIT)) {
         if (imm & DIRECT_BIT)
             announcement_take(r, imm & RAIL_NUMBER_MASK);

@@ -250,6 +250,23 @@ static void test_too_long(void **state)
     expect_failed("chunk 1 arrived");
 }
 
+/* A credit for chunks that were not sent would leave no slot free for ever. */
+static void test_too_much_taken(void **state)
+{
+    (void)state;
+    assert_non_null(rail_slot(rail));
+    rail_post(rail, 8, 0, NULL);
+    finish_sends();
+    arrive(1, 0, DATA, 8);
+    rail_poll(rail);
+    assert_int_equal(rail->failed.code, 0);
+    arrive(2, 1, DATA, 8);
+    rail_poll(rail);
+    assert_int_equal(rail->arrived, 1);
+    expect_failed("credit for 2 chunks arrived on tb0 port 1 towards rank 1 on host b where 1 had "
+                  "been sent: data was changed on the way");
+}
+
 /* Receives that fail do so because of the queue pair; the send that has failed says why. */
 static void test_flushed(void **state)
 {
@@ -423,11 +440,12 @@ static void test_credit_waits(void **state)
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
-        TEST(test_arrivals),       TEST(test_wrap),       TEST(test_lost_chunk),
-        TEST(test_repeated_chunk), TEST(test_too_many),   TEST(test_too_long),
-        TEST(test_flushed),        TEST(test_no_receive), TEST(test_slots),
-        TEST(test_post_refused),   TEST(test_has_read),   TEST(test_announced),
-        TEST(test_announce),       TEST(test_keepalive),  TEST(test_credit_waits),
+        TEST(test_arrivals),       TEST(test_wrap),         TEST(test_lost_chunk),
+        TEST(test_repeated_chunk), TEST(test_too_many),     TEST(test_too_long),
+        TEST(test_too_much_taken), TEST(test_flushed),      TEST(test_no_receive),
+        TEST(test_slots),          TEST(test_post_refused), TEST(test_has_read),
+        TEST(test_announced),      TEST(test_announce),     TEST(test_keepalive),
+        TEST(test_credit_waits),
     };
 
     return cmocka_run_group_tests_name("rail", tests, NULL, NULL);
