@@ -95,14 +95,8 @@ static int target_find(struct config_source *s, const char *section, const char 
         return key_find(s, key, t);
     if (strncmp(section, "profile ", 8) == 0)
         return profile_find(s, section + 8 + strspn(section + 8, " \t"), key, t);
-    if (strcmp(section, "ssh") == 0) {
-        t->option = option_table_find_ssh(key);
-        return t->option ? 0 : option_table_unknown_ssh(key, s->why);
-    }
-    if (strcmp(section, "rdma") == 0) {
-        t->option = option_table_find_rdma(key);
-        return t->option ? 0 : option_table_unknown_rdma(key, s->why);
-    }
+    if (strcmp(section, "ssh") == 0 || strcmp(section, "rdma") == 0)
+        return option_table_find_in(&t->option, section, key, s->why);
     return section_refuse(s, section);
 }
 

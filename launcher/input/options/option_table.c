@@ -429,19 +429,18 @@ const struct option option_table[] = {
     {0},
 };
 
-/* The keys of section [ssh] of configuration files. */
-static const struct option ssh_table[] = {
-    {"connect-timeout", NULL, 0, "SECS", NULL, NUMBER(1, SECONDS_LIMIT, ssh_connect_timeout_s)},
-    {"config", NULL, 0, "FILE", NULL, TEXT(ssh_config)},
-    {0},
-};
+static const struct option connect_timeout =
+    {"connect-timeout", NULL, 0, "SECS", NULL, NUMBER(1, SECONDS_LIMIT, ssh_connect_timeout_s)};
 
-/* The keys of section [rdma]: short names, and those of the options themselves. */
+/* The keys of the sections [ssh] and [rdma] of configuration files: short names, and those of the
+ * options themselves. */
 static const struct section_key {
-    const char *key, *option;
-} rdma_keys[] = {
-    {"device", "rdma-device"}, {"port", "rdma-port"}, {"gid-index", "gid-index"}, {"mtu", "mtu"},
-    {"qp", "qp"}, {"rdma-device", "rdma-device"}, {"rdma-port", "rdma-port"}, {NULL, NULL},
+    const char *section, *key, *option; /* option NULL: connect_timeout */
+} section_keys[] = {
+    {"ssh", "connect-timeout", NULL}, {"ssh", "config", "ssh-config"},
+    {"rdma", "device", "rdma-device"}, {"rdma", "port", "rdma-port"},
+    {"rdma", "gid-index", "gid-index"}, {"rdma", "mtu", "mtu"}, {"rdma", "qp", "qp"},
+    {"rdma", "rdma-device", "rdma-device"}, {"rdma", "rdma-port", "rdma-port"}, {NULL, NULL, NULL},
 };
 
 /* clang-format on */
@@ -467,20 +466,21 @@ const struct option *option_table_find(const char *name)
     return option_table_search(option_table, name);
 }
 
-const struct option *option_table_find_ssh(const char *key)
+int option_table_find_in(const struct option **out, const char *section, const char *key,
+                         struct fault *why)
 {
-    for (const struct option *s = ssh_table; s->name; s++)
-        if (strcmp(s->name, key) == 0)
-            return s;
-    return NULL;
-}
+    char shown[TEXT_SHOWN];
 
-const struct option *option_table_find_rdma(const char *key)
-{
-    for (const struct section_key *k = rdma_keys; k->key; k++)
-        if (strcmp(k->key, key) == 0)
-            return option_table_find(k->option);
-    return NULL;
+    for (const struct section_key *k = section_keys; k->section; k++) {
+        if (strcmp(k->section, section) == 0 && strcmp(k->key, key) == 0) {
+            *out = k->option ? option_table_find(k->option) : &connect_timeout;
+            return 0;
+        }
+    }
+    return fault_set(why, ML_ERR_ARGUMENT, "unknown key %s in [%s]; there are %s",
+                     text_show(shown, key), section,
+                     strcmp(section, "ssh") == 0 ? "connect-timeout and config"
+                                                 : "device, port, gid-index, mtu and qp");
 }
 
 int option_table_unknown(const char *name, struct fault *why)
@@ -504,22 +504,4 @@ int option_table_unknown(const char *name, struct fault *why)
     if (near)
         return fault_set(why, ML_ERR_ARGUMENT, "unknown option %s; did you mean %s?", shown, near);
     return fault_set(why, ML_ERR_ARGUMENT, "unknown option %s; mlaunch --help lists all", shown);
-}
-
-int option_table_unknown_ssh(const char *key, struct fault *why)
-{
-    char shown[TEXT_SHOWN];
-
-    return fault_set(why, ML_ERR_ARGUMENT,
-                     "unknown key %s in [ssh]; there are connect-timeout and config",
-                     text_show(shown, key));
-}
-
-int option_table_unknown_rdma(const char *key, struct fault *why)
-{
-    char shown[TEXT_SHOWN];
-
-    return fault_set(why, ML_ERR_ARGUMENT,
-                     "unknown key %s in [rdma]; there are device, port, gid-index, mtu and qp",
-                     text_show(shown, key));
 }

@@ -17,14 +17,12 @@ const struct option *option_table_search_letter(const struct option *table, char
 /* The same in the table of run's options. */
 const struct option *option_table_find(const char *name);
 
-/* Finds a key of section [ssh] or [rdma] of configuration files. NULL: there is none. */
-const struct option *option_table_find_ssh(const char *key);
-const struct option *option_table_find_rdma(const char *key);
+/* Finds a key of section [ssh] or [rdma] of configuration files. ML_ERR_ARGUMENT: there is none. */
+int option_table_find_in(const struct option **out, const char *section, const char *key,
+                         struct fault *why);
 
-/* Sets the message for an unknown option or key, which names the one that is probably meant, if
- * there is one, and returns ML_ERR_ARGUMENT. */
+/* Sets the message for an unknown option, which names the one that is probably meant, if there is
+ * one, and returns ML_ERR_ARGUMENT. */
 int option_table_unknown(const char *name, struct fault *why);
-int option_table_unknown_ssh(const char *key, struct fault *why);
-int option_table_unknown_rdma(const char *key, struct fault *why);
 
 #endif

@@ -12,6 +12,7 @@
 
 static void test_unknown(void **state)
 {
+    const struct option *none = NULL;
     struct fault why = {0};
 
     (void)state;
@@ -19,38 +20,52 @@ static void test_unknown(void **state)
     assert_string_equal(why.text, "unknown option timeot; did you mean timeout?");
     assert_int_equal(option_table_unknown("qqqqqqqqqq", &why), ML_ERR_ARGUMENT);
     assert_string_equal(why.text, "unknown option qqqqqqqqqq; mlaunch --help lists all");
-    assert_int_equal(option_table_unknown_ssh("user", &why), ML_ERR_ARGUMENT);
+    assert_int_equal(option_table_find_in(&none, "ssh", "user", &why), ML_ERR_ARGUMENT);
     assert_non_null(strstr(why.text, "unknown key user in [ssh]"));
-    assert_int_equal(option_table_unknown_rdma("lid", &why), ML_ERR_ARGUMENT);
+    assert_int_equal(option_table_find_in(&none, "rdma", "lid", &why), ML_ERR_ARGUMENT);
     assert_non_null(strstr(why.text, "unknown key lid in [rdma]"));
 }
 
 /* A name from a file may hold anything. */
 static void test_escapes(void **state)
 {
-    static int (*const refuse[])(const char *, struct fault *) = {
-        option_table_unknown, option_table_unknown_ssh, option_table_unknown_rdma};
+    static const char *const sections[] = {NULL, "ssh", "rdma"};
+    static const char name[] = "\033]0;qqqqqqqqqq\a";
+    const struct option *none = NULL;
 
     (void)state;
-    for (size_t i = 0; i < sizeof(refuse) / sizeof(*refuse); i++) {
+    for (size_t i = 0; i < sizeof(sections) / sizeof(*sections); i++) {
         struct fault why = {0};
 
-        assert_int_equal(refuse[i]("\033]0;qqqqqqqqqq\a", &why), ML_ERR_ARGUMENT);
+        assert_int_equal(sections[i] ? option_table_find_in(&none, sections[i], name, &why)
+                                     : option_table_unknown(name, &why),
+                         ML_ERR_ARGUMENT);
+        assert_null(none);
         assert_non_null(strstr(why.text, "unknown"));
         assert_null(strpbrk(why.text, "\033\a"));
     }
 }
 
+/* The option of a key of a section; NULL: the section has none. */
+static const struct option *in(const char *section, const char *key)
+{
+    const struct option *found = NULL;
+    struct fault why;
+
+    return option_table_find_in(&found, section, key, &why) ? NULL : found;
+}
+
 static void test_keys(void **state)
 {
     (void)state;
-    assert_null(option_table_find_ssh("ssh-config"));
-    assert_null(option_table_find_ssh(""));
-    assert_string_equal(option_table_find_ssh("config")->name, "config");
-    assert_ptr_not_equal(option_table_find_ssh("config"), option_table_find("config"));
-    assert_ptr_equal(option_table_find_rdma("port"), option_table_find("rdma-port"));
-    assert_ptr_equal(option_table_find_rdma("rdma-port"), option_table_find("rdma-port"));
-    assert_null(option_table_find_rdma("np"));
+    assert_null(in("ssh", "ssh-config"));
+    assert_null(in("ssh", ""));
+    assert_ptr_equal(in("ssh", "config"), option_table_find("ssh-config"));
+    assert_string_equal(in("ssh", "connect-timeout")->name, "connect-timeout");
+    assert_ptr_equal(in("rdma", "port"), option_table_find("rdma-port"));
+    assert_ptr_equal(in("rdma", "rdma-port"), option_table_find("rdma-port"));
+    assert_null(in("rdma", "np"));
+    assert_null(in("rdma", "config"));
 }
 
 /* Every row is complete. A second one with the same name, alias or letter would never be found. */
