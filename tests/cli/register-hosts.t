@@ -22,9 +22,9 @@ far --name "$NAME" -H "$H1,$H2" -n 4 -- sleep 300
 check "ps lists a job on other hosts" "$MLAUNCH" ps
 # On a busy machine a host may need more than 2 s.
 check_match "^(NAME +)?JOB +" "$OUT" "… in its table"
-check_match "$ID +root .* ($H1 +2/4 +live|$H1,$H2 +-/4 +running|$H2 +2/4 +live)" "$OUT" "… with its state"
+check_match "$ID +root .* ($H1 +2/4 +live|$H1,$H2 +-/4 +(starting|running)|$H2 +2/4 +live)" "$OUT" "… with its state"
 check "ps by its name" "$MLAUNCH" ps "$NAME"
-check_match "$ID +root .* ($H1 +2/4 +live|$H1,$H2 +-/4 +running|$H2 +2/4 +live)" "$OUT" "… has its line"
+check_match "$ID +root .* ($H1 +2/4 +live|$H1,$H2 +-/4 +(starting|running)|$H2 +2/4 +live)" "$OUT" "… has its line"
 keep "$MLAUNCH" ps --ssh-config "$NETNS_SSH_CONFIG" -H "$H2"
 check_match "$ID +root .* $H2 +2/4 +live" "$T/out" "ps of one of its hosts asks that"
 check_status 1 "… and no other" grep "$H1" "$T/out"
@@ -32,6 +32,7 @@ check_status 1 "… and no other" grep "$H1" "$T/out"
 netns cut "$H1"
 check "ps while a host is silent" "$MLAUNCH" ps "$NAME"
 check_match "host $H1: it has not answered within 2 s" "$ERR" "… names it"
+check_match '^NAME ' "$OUT" "… and has its table"
 check_match "$ID +root " "$OUT" "… and lists the job"
 netns join "$H1"
 
@@ -64,11 +65,8 @@ check_error 1 "2 jobs have the name $NAME: .*$first" "kill from another machine"
 check "… of one" unshare --pid --fork --mount-proc "$MLAUNCH" kill \
     --ssh-config "$NETNS_SSH_CONFIG" -H "$H2" "$ID"
 check_match "^job $ID on host $H2 has been ended" "$OUT" "… ends that"
-ID=$first
-
-pid=$("$MLAUNCH" ps --json "$NAME" 2> /dev/null | sed -n 's/^ *"pid": \([0-9]*\),$/\1/p' | tail -n 1)
-kill "$pid"
-wait_for '! kill -0 "$pid" 2> /dev/null'
+check "kill by its id" "$MLAUNCH" kill "$first"
+wait_for '! "$MLAUNCH" ps "$NAME" > "$T/ps" 2>&1'
 left_nothing
 check_status 1 "an ended job is not listed" "$MLAUNCH" ps "$NAME"
 
@@ -77,7 +75,11 @@ closed=$T/closed
 cat > "$closed" << 'SH'
 mount -t tmpfs -o "$1" tmpfs "$2" && shift 2 && exec "$@"
 SH
-must mkdir -p -m 700 /tmp/mlaunch-0
+# Other tests' jobs remove the directory if it is empty.
+hold=/tmp/mlaunch-0/.hold-$$
+hold_end() { rm -f "$hold"; rmdir /tmp/mlaunch-0 2> /dev/null; }
+at_exit hold_end
+wait_for 'mkdir -p -m 700 /tmp/mlaunch-0 && : > "$hold"'
 check "a job where no entry can be written" unshare -m sh "$closed" ro,mode=700 /tmp/mlaunch-0 \
     "$MLAUNCH" --ssh-config "$NETNS_SSH_CONFIG" -H "$H1" -- true
 check_match "warning: cannot write /tmp/mlaunch-0/run.*: Read-only file system; mlaunch ps and kill here find this job only where its agents are" \

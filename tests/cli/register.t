@@ -40,6 +40,9 @@ check_output 600 "the entry is its user's alone" stat -c %a "$USER_DIR/run.$ID"
 check "clean leaves it alone" "$MLAUNCH" clean "$NAME"
 check "… as it lives" test -e "$USER_DIR/run.$ID"
 
+check_error 1 "job $NAME has no ranks to show: its mlaunch, process $PID, says that it is restarting" \
+    "top of it" "$MLAUNCH" top --batch 1 "$NAME"
+
 # kill finds its mlaunch.
 check "kill by its name, between two runs" "$MLAUNCH" kill "$NAME"
 check_match "^job $NAME \($ID\) on host localhost has been ended" "$OUT" "… says so, with the id"

@@ -4,6 +4,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/status.h"
+#include "launcher/ask/register_hosts.h"
 #include "launcher/tools/top/top_sampler.h"
 #include "launcher/tools/top/top_text.h"
 
@@ -44,6 +45,17 @@ static void rows_print(const struct top_batch *b, const struct top_rows *rows)
     }
 }
 
+/* How many of the hosts that the user has named have not answered. */
+static int missing_count(const struct top_batch *b)
+{
+    const struct top_host *hosts = top_sampler_hosts(b->sampler);
+    int missing = 0;
+
+    for (int i = 0; i < b->c->hosts->count - b->c->guests; i++)
+        missing += hosts[i].said == NULL;
+    return missing;
+}
+
 static int view_print(struct top_batch *b)
 {
     struct top_rows rows;
@@ -53,7 +65,7 @@ static int view_print(struct top_batch *b)
     if (rc)
         return rc;
     rows_print(b, &rows);
-    b->missing = rows.host_count - rows.hosts_known;
+    b->missing = missing_count(b);
     b->jobs = rows.whole_count;
     top_rows_clear(&rows);
     if (--b->left > 0)
@@ -76,6 +88,22 @@ static void batch_on_change(bool is_whole, void *arg)
         event_base_loopbreak(b->base);
 }
 
+/* A job that was started here may be between two runs, or its hosts silent. */
+static void absence_say(const struct query_command *c)
+{
+    const struct register_found *f = NULL;
+    char state[REGISTER_STATE_TEXT];
+    struct fault several;
+
+    if (register_hosts_only(&f, &c->here, c->job, &several) || !f) {
+        log_error("there is no job %s here; mlaunch ps lists all", c->job);
+        return;
+    }
+    register_entry_state(&f->entry, state);
+    log_error("job %s has no ranks to show: its mlaunch, process %lld, says that it is %s", c->job,
+              (long long)f->entry.file.agent_pid, state);
+}
+
 int top_batch_run(struct event_base *base, const struct query_command *c, int every_s, int views,
                   enum top_column column, int *status, struct fault *why)
 {
@@ -94,7 +122,7 @@ int top_batch_run(struct event_base *base, const struct query_command *c, int ev
     top_sampler_close(b.sampler);
     *status = b.missing ? STATUS_OURS : 0;
     if (!rc && !b.missing && *c->job && b.jobs == 0) {
-        log_error("there is no job %s here; mlaunch ps lists all", c->job);
+        absence_say(c);
         *status = STATUS_NOT_THERE;
     }
     return rc;
