@@ -22,8 +22,31 @@ Host stranger
     User no-such-user
 Host unknown
     HostName no-such-host.invalid
+Host cut-*
+    HostName $A1
+    HostKeyAlias $H1
+    ProxyCommand python3 $T/cut.py %h %p %n
 Host *
     Include $NETNS_SSH_CONFIG
+EOF
+# It ends after as many bytes of the host's as the name says that is asked for.
+cat > "$T/cut.py" << 'EOF'
+import os, select, socket, sys
+host = socket.create_connection((sys.argv[1], int(sys.argv[2])))
+left = int(sys.argv[3].partition("-")[2])
+while left > 0:
+    ready = select.select([0, host], [], [])[0]
+    if 0 in ready:
+        said = os.read(0, 65536)
+        if not said:
+            break
+        host.sendall(said)
+    if host in ready:
+        said = host.recv(min(left, 65536))
+        if not said:
+            break
+        left -= len(said)
+        os.write(1, said)
 EOF
 JOB+=(--ssh-config "$T/config" --grace 1)
 AGAIN='starting the job again'
@@ -37,6 +60,17 @@ job_status 125 "without a spare host it is tried as often as --restarts says" \
     -H "$H1,refused" --restarts 2 -- true
 cp "$ERR" "$T/err"
 check_output 2 "… and no more" grep -c "$AGAIN" "$T/err"
+
+# The connection is cut at any stage: before the banner, in the exchange of keys, in the login, when
+# the session opens.
+bytes=(0 500 1200 1600 2000)
+is_long && mapfile -t bytes < <(seq 0 100 2400)
+for left in "${bytes[@]}"; do
+    run job -H "$H1,cut-$left" --restarts 1 -- true
+    cp "$ERR" "$T/err"
+    job_judge 125 "a connection that ends after $left bytes" "mlaunch"
+    check_output 1 "… is a try" grep -c "$AGAIN" "$T/err"
+done
 
 # once STATUS REGEX NAME ARGUMENT…: the job ends with STATUS and the sentence, and is not tried
 # again.

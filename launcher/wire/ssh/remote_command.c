@@ -54,9 +54,10 @@ static int session_open(struct remote_command *c, struct fault *why)
     while ((answer = ssh_channel_open_session(c->channel)) == SSH_AGAIN)
         if ((rc = remote_session_wait(c->session, why)))
             return rc;
-    return answer == SSH_OK ? 0
-                            : fault_set(why, ML_ERR_REFUSED, "its sshd opens no session: %s",
-                                        ssh_get_error(c->session->ssh));
+    return answer == SSH_OK
+               ? 0
+               : fault_set(why, remote_session_error(c->session), "its sshd opens no session: %s",
+                           ssh_get_error(c->session->ssh));
 }
 
 static int line_exec(struct remote_command *c, const char *line, struct fault *why)
@@ -66,9 +67,10 @@ static int line_exec(struct remote_command *c, const char *line, struct fault *w
     while ((answer = ssh_channel_request_exec(c->channel, line)) == SSH_AGAIN)
         if ((rc = remote_session_wait(c->session, why)))
             return rc;
-    return answer == SSH_OK ? 0
-                            : fault_set(why, ML_ERR_REFUSED, "its sshd runs no commands: %s",
-                                        ssh_get_error(c->session->ssh));
+    return answer == SSH_OK
+               ? 0
+               : fault_set(why, remote_session_error(c->session), "its sshd runs no commands: %s",
+                           ssh_get_error(c->session->ssh));
 }
 
 int remote_command_start(struct remote_command *c, struct remote_session *s, const char *line,

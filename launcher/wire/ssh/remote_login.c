@@ -41,12 +41,6 @@ static void list_note(char *list, size_t size, const char *format, ...)
     va_end(args);
 }
 
-/* libssh's words where the connection is gone. sshd has its own, after too many keys. */
-static bool is_cut_off(const char *error)
-{
-    return strstr(error, "Socket error") != NULL;
-}
-
 /* Evaluates sshd's answer to a key. */
 static int answer_take(struct login *l, const char *what, int answer, struct fault *why)
 {
@@ -60,8 +54,7 @@ static int answer_take(struct login *l, const char *what, int answer, struct fau
     }
     if (answer != SSH_AUTH_ERROR)
         return 0;
-    return fault_set(why, is_cut_off(ssh_get_error(l->s->ssh)) ? ML_ERR_LINK : ML_ERR_REFUSED,
-                     "its sshd ended the login after %s: %s",
+    return fault_set(why, remote_session_error(l->s), "its sshd ended the login after %s: %s",
                      *l->tried ? l->tried : "no key at all", ssh_get_error(l->s->ssh));
 }
 

@@ -85,6 +85,11 @@ int remote_session_wait(struct remote_session *s, struct fault *why)
     return remote_wait_for(&s->wait, s->socket.fd, pending ? POLLIN | POLLOUT : POLLIN, why);
 }
 
+int remote_session_error(const struct remote_session *s)
+{
+    return strstr(ssh_get_error(s->ssh), "Socket error") ? ML_ERR_LINK : ML_ERR_REFUSED;
+}
+
 /* Explains a failed key exchange; the banner shows how far it went. *dropped: try again. */
 static int exchange_judge(struct remote_session *s, int rc, bool *dropped, struct fault *why)
 {
@@ -104,7 +109,8 @@ static int exchange_judge(struct remote_session *s, int rc, bool *dropped, struc
     if (!banner && strstr(error, "banner"))
         return fault_set(why, ML_ERR_REFUSED, "what answers on %s is no SSH server", where);
     if (banner)
-        return fault_set(why, ML_ERR_REFUSED, "no agreement with the sshd on %s: %s", where, error);
+        return fault_set(why, remote_session_error(s), "no agreement with the sshd on %s: %s",
+                         where, error);
     /* A proxy that failed by itself has written the reason, and would fail again. */
     *dropped = !*words || strstr(words, "kex_exchange_identification") ||
                strstr(words, "Connection reset");

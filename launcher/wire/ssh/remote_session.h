@@ -31,6 +31,9 @@ int remote_session_open(struct remote_session *s, const struct remote_config *c,
 /* Waits until libssh can read, or write bytes that it still holds. Errors as remote_wait_for. */
 int remote_session_wait(struct remote_session *s, struct fault *why);
 
+/* What libssh's last error is: ML_ERR_LINK if the connection is gone, else ML_ERR_REFUSED. */
+int remote_session_error(const struct remote_session *s);
+
 void remote_session_close(struct remote_session *s); /* takes a half-open one */
 
 #endif
