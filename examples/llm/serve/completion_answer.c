@@ -160,7 +160,7 @@ char *answer_error(int status, const char *message, const char *param)
                           "param", param, "code", status));
 }
 
-char *answer_too_long(uint32_t prompt_count, uint32_t context)
+char *answer_too_long(uint32_t prompt_count, uint32_t context, const char *param)
 {
     char message[160];
 
@@ -169,7 +169,7 @@ char *answer_too_long(uint32_t prompt_count, uint32_t context)
              ", in which the answer must find room too",
              prompt_count, context);
     return dump(json_pack("{s:{s:s, s:s, s:s, s:i, s:I, s:I}}", "error", "message", message, "type",
-                          "exceed_context_size_error", "param", "messages", "code", 400,
+                          "exceed_context_size_error", "param", param, "code", 400,
                           "n_prompt_tokens", (json_int_t)prompt_count, "n_ctx",
                           (json_int_t)context));
 }

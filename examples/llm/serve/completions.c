@@ -222,7 +222,8 @@ static void completion_accept(struct completions *all, struct evhttp_request *re
     }
     if (count >= context) {
         free(tokens);
-        refuse_with(all, request, 400, answer_too_long(count, context), 0);
+        refuse_with(all, request, 400,
+                    answer_too_long(count, context, r->is_chat ? "messages" : "prompt"), 0);
         return;
     }
     if (!most)

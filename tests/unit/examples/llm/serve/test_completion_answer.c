@@ -96,10 +96,10 @@ static void errors(void **state)
     same(answer_error(400, "n must be 1", "n"),
          "{\"error\":{\"message\":\"n must be 1\",\"type\":\"invalid_request_error\","
          "\"param\":\"n\",\"code\":400}}");
-    same(answer_too_long(9, 8),
+    same(answer_too_long(9, 8, "prompt"),
          "{\"error\":{\"message\":\"the prompt has 9 tokens, and the context of this server 8, in "
          "which the answer must find room too\",\"type\":\"exceed_context_size_error\",\"param\":"
-         "\"messages\",\"code\":400,\"n_prompt_tokens\":9,\"n_ctx\":8}}");
+         "\"prompt\",\"code\":400,\"n_prompt_tokens\":9,\"n_ctx\":8}}");
 }
 
 int main(void)

@@ -288,7 +288,7 @@ static void what_does_not_fit_is_refused(void **state)
     prompt[2099] = '\0';
     snprintf(body, sizeof(body), "{\"prompt\":\"%s\"}", prompt);
     assert_non_null(strstr(ask(post_text("/v1/completions", body)),
-                           "exceed_context_size_error\",\"param\":\"messages\",\"code\":400,"
+                           "exceed_context_size_error\",\"param\":\"prompt\",\"code\":400,"
                            "\"n_prompt_tokens\":2099,\"n_ctx\":2048"));
     prompt[2040] = '\0'; /* 8 tokens are left */
     snprintf(body, sizeof(body), "{\"prompt\":\"%s\",\"max_tokens\":100}", prompt);
