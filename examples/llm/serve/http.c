@@ -21,18 +21,19 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { LOOK_MS = 100, BACKLOG = 512, SEND_ROOM = 64 << 10 };
+enum { LOOK_MS = 100, BACKLOG = 512, SEND_ROOM = 64 << 10, TURN_ACCEPTS = 16 };
 
 struct http {
     struct evhttp *evhttp;
     struct evconnlistener *listener; /* evhttp's, once it is bound */
-    struct event *look;
+    struct event *look, *turn;
     http_on_request *on_request;
     http_on_refused *on_refused;
     void *arg;
     bool is_stopped, is_loopback;
     char name[256]; /* `host`, as it was given */
     uint32_t count;
+    int accepted; /* in this turn of the loop */
     struct http_connection *connections[HTTP_CONNECTIONS_MOST + 1];
 };
 
@@ -73,6 +74,12 @@ static bool has_room(const struct http *h)
     return h->count < HTTP_CONNECTIONS_MOST || connection_first_out(h);
 }
 
+static void listener_enable(struct http *h)
+{
+    if (!h->is_stopped && has_room(h))
+        evconnlistener_enable(h->listener);
+}
+
 static void http_look(evutil_socket_t fd, short what, void *arg)
 {
     struct http *h = arg;
@@ -85,14 +92,26 @@ static void http_look(evutil_socket_t fd, short what, void *arg)
         if (http_connection_is_late(h->connections[i], now_ms))
             http_connection_end(h->connections[i]);
     connections_forget(h);
-    if (!h->is_stopped && has_room(h))
-        evconnlistener_enable(h->listener);
+    listener_enable(h);
+}
+
+/* evconnlistener accepts as long as somebody connects. What those have sent who were accepted is
+ * read between, or one that has sent its request at once could be taken for a silent one. */
+static void http_on_turn(evutil_socket_t fd, short what, void *arg)
+{
+    struct http *h = arg;
+
+    (void)fd;
+    (void)what;
+    h->accepted = 0;
+    listener_enable(h);
 }
 
 /* evhttp asks for a bufferevent for each connection that it has accepted. There is always a place:
  * it accepts none while there is no room. */
 static struct bufferevent *http_on_connection(struct event_base *base, void *arg)
 {
+    static const struct timeval now = {0};
     struct http *h = arg;
     struct bufferevent *bev = bufferevent_socket_new(base, -1, 0);
     struct http_connection *first;
@@ -112,6 +131,10 @@ static struct bufferevent *http_on_connection(struct event_base *base, void *arg
     }
     if (!has_room(h))
         evconnlistener_disable(h->listener);
+    if (++h->accepted == TURN_ACCEPTS) {
+        evconnlistener_disable(h->listener);
+        event_add(h->turn, &now);
+    }
     return bev;
 }
 
@@ -268,7 +291,8 @@ struct http *http_open(struct event_base *base, const char *host, uint16_t port,
     h->arg = arg;
     h->evhttp = evhttp_new(base);
     h->look = event_new(base, -1, EV_PERSIST, http_look, h);
-    if (!h->evhttp || !h->look || event_add(h->look, &often))
+    h->turn = event_new(base, -1, 0, http_on_turn, h);
+    if (!h->evhttp || !h->look || !h->turn || event_add(h->look, &often))
         goto fail;
     h->listener =
         evconnlistener_new(base, NULL, NULL, LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC, 0, fd);
@@ -336,6 +360,8 @@ void http_close(struct http *h)
         return;
     if (h->look)
         event_free(h->look);
+    if (h->turn)
+        event_free(h->turn);
     if (h->evhttp)
         evhttp_free(h->evhttp);
     connections_forget(h);
