@@ -38,6 +38,7 @@ struct option {
     option_checker *check;             /* or NULL */
     bool is_text;                      /* the field is a char * that option_value_text has set */
     size_t field;                      /* offset in what the setter stores it in */
+    size_t layer;                      /* the same for the value's layer, where one is kept */
     int64_t min, max;                  /* for option_value_number */
     const struct named_value *choices; /* for option_value_choice, ends with a NULL word */
     /* The value if none is given; the next word is one only if it is one of `choices`, or without

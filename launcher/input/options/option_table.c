@@ -41,12 +41,25 @@ static int set_backend(void *to, const struct option *spec, const char *value, s
     return fault_set(why, rc, "%s; %s", was, hint);
 }
 
-/* Adds to the hosts of the same layer, and replaces those of a lower one. */
-static int hosts_add(struct options *o, int *layer, const struct option *spec, const char *value,
-                     struct fault *why)
+static int *layer_of(struct options *o, const struct option *spec)
 {
+    return (int *)((char *)o + spec->layer);
+}
+
+static int set_hostfile(void *to, const struct option *spec, const char *value, struct fault *why)
+{
+    struct options *o = to;
+
+    *layer_of(o, spec) = o->layer;
+    return option_value_text(to, spec, value, why);
+}
+
+/* Adds to the hosts of the same layer, and replaces those of a lower one. */
+static int set_hosts(void *to, const struct option *spec, const char *value, struct fault *why)
+{
+    struct options *o = to;
     const char *before = *(char **)option_value_field(o, spec);
-    bool adds = before && *layer == o->layer && *value;
+    bool adds = before && *layer_of(o, spec) == o->layer && *value;
     char *both = NULL;
     int rc = 0;
 
@@ -54,34 +67,9 @@ static int hosts_add(struct options *o, int *layer, const struct option *spec, c
         rc = string_format(&both, why, "%s%s%s", before,
                            before[strlen(before) - 1] == ',' ? "" : ",", value);
     if (!rc)
-        rc = option_value_text(o, spec, adds ? both : value, why);
+        rc = set_hostfile(o, spec, adds ? both : value, why);
     free(both);
-    if (!rc)
-        *layer = o->layer;
     return rc;
-}
-
-static int set_hosts(void *to, const struct option *spec, const char *value, struct fault *why)
-{
-    struct options *o = to;
-
-    return hosts_add(o, &o->hosts_layer, spec, value, why);
-}
-
-static int set_spare_hosts(void *to, const struct option *spec, const char *value,
-                           struct fault *why)
-{
-    struct options *o = to;
-
-    return hosts_add(o, &o->spare_hosts_layer, spec, value, why);
-}
-
-static int set_hostfile(void *to, const struct option *spec, const char *value, struct fault *why)
-{
-    struct options *o = to;
-
-    o->hostfile_layer = o->layer;
-    return option_value_text(to, spec, value, why);
 }
 
 static int stdin_check(const char *value, struct fault *why)
@@ -253,10 +241,11 @@ static const struct named_value launchers[] = {
 #define OF_APP(member) .scope = OPTION_APP, .field = offsetof(struct app_options, member)
 
 /* What a row's value is, and where it is stored. */
-#define FLAG(member)            .set = option_value_flag, OF(member)
-#define TEXT(member)            TEXT_BY(option_value_text, member)
-#define TEXT_BY(setter, member) .set = setter, .is_text = true, OF(member)
-#define CHOICE(words, member)   .set = option_value_choice, .choices = words, OF(member)
+#define FLAG(member) .set = option_value_flag, OF(member)
+#define TEXT(member) .set = option_value_text, .is_text = true, OF(member)
+#define LAYERED(setter, member)                                                                    \
+    .set = setter, .is_text = true, OF(member), .layer = offsetof(struct options, member##_layer)
+#define CHOICE(words, member) .set = option_value_choice, .choices = words, OF(member)
 #define NUMBER(least, most, member)                                                                \
     .set = option_value_number, .min = least, .max = most, OF(member)
 #define SECONDS(least, most, member) .set = set_seconds, .min = least, .max = most, OF(member)
@@ -268,9 +257,9 @@ const struct option option_table[] = {
      "ranks in all (default: --ppn times the hosts, or one a slot of the hosts, or 1 here)",
      .set = option_value_number, .min = 1, .max = RANKS_LIMIT, OF_APP(np)},
     {"hosts", NULL, 'H', "LIST", "hosts, with slots: a,b:4,n[1-8]; repeats",
-     TEXT_BY(set_hosts, hosts)},
+     LAYERED(set_hosts, hosts)},
     {"hostfile", NULL, 0, "FILE", "hosts as JSON or text: hostfile(5)",
-     TEXT_BY(set_hostfile, hostfile)},
+     LAYERED(set_hostfile, hostfile)},
     {"env", NULL, 'x', "NAME[=VALUE]",
      "set a variable, or pass on the caller's; NAME may be a glob; repeats",
      .set = option_value_list, .check = environment_check_argument, OF_APP(env)},
@@ -360,7 +349,7 @@ const struct option option_table[] = {
      "when a rank fails: end the others (default), or let them run", CHOICE(failures, on_failure)},
     {"spare-hosts", NULL, 0, "LIST",
      "hosts that take the places of lost ones in a restart (--restarts); repeats",
-     TEXT_BY(set_spare_hosts, spare_hosts)},
+     LAYERED(set_hosts, spare_hosts)},
 
     {.help = "The data path"},
     {"local", NULL, 0, "shm|net",
