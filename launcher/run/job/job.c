@@ -465,12 +465,12 @@ static bool host_replace(struct job *j, int index)
 
 /* After a restart that could not start the ranks. True: all hosts that failed have been replaced,
  * so it is worth going on at once. */
-static bool hosts_replace(struct job *j)
+static bool hosts_replace(struct job *j, const struct job_round_result *result)
 {
     int failed = 0, replaced = 0;
 
     /* The old hosts have reached each other before. */
-    if (job_round_topology_failed(j->round) && j->newcomer >= 0)
+    if (result->topology_failed && j->newcomer >= 0)
         return host_replace(j, j->newcomer);
     for (int i = 0; i < j->plan->host_count && j->plan->spare_count > 0; i++) {
         if (job_round_host_failed(j->round, i)) {
@@ -508,7 +508,7 @@ static int job_run_once(struct job *j, const struct job_round_config *config,
     if (result->has_run)
         j->newcomer = -1;
     j->is_mended =
-        config->restart > 0 && result->has_failed && !result->has_run && hosts_replace(j);
+        config->restart > 0 && result->has_failed && !result->has_run && hosts_replace(j, result);
     job_round_destroy(j->round);
     j->round = NULL;
     return 0;

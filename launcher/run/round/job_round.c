@@ -154,6 +154,7 @@ void job_round_result(const struct job_round *r, struct job_round_result *out)
     else
         out->status = r->has_run ? r->failure.status : r->status;
     out->has_run = r->has_run;
+    out->topology_failed = r->topology_failed;
     out->outlook = outlook_of(r);
     out->ran_ms = r->has_run ? clock_ms() - r->start_ms : 0;
     out->host_failed = !r->has_run || r->failure.rank < 0;
@@ -164,11 +165,6 @@ void job_round_result(const struct job_round *r, struct job_round_result *out)
 bool job_round_host_failed(const struct job_round *r, int index)
 {
     return !r->has_run && r->members[index].failed;
-}
-
-bool job_round_topology_failed(const struct job_round *r)
-{
-    return r->topology_failed;
 }
 
 /* Says where the ranks' calls have parted, if they have and the job has failed or took too long. */

@@ -17,6 +17,7 @@ struct job_round_result {
     bool has_failed;              /* by itself: neither well, nor ended from outside */
     bool has_run;                 /* the ranks were started */
     bool host_failed;             /* what failed was a host, not a rank */
+    bool topology_failed;         /* … by RDMA, to another one: either may be at fault */
     int64_t ran_ms;               /* since the ranks were started; 0: they never were */
     int status;                   /* mlaunch's exit status */
     enum channel_outlook outlook; /* if it has failed: for another run */
@@ -34,9 +35,6 @@ void job_round_result(const struct job_round *r, struct job_round_result *out);
 /* Valid after on_end: true if the ranks were never started, and host `index` of the plan is a
  * reason. */
 bool job_round_host_failed(const struct job_round *r, int index);
-/* Valid after on_end: true if that host failed because it and another one do not reach each other
- * over RDMA, so that either may be at fault. */
-bool job_round_topology_failed(const struct job_round *r);
 
 /* Call it after on_end and output_finish(). It says which failure ended the run, with the last
  * words of the rank unless they are just above; nothing if none did, or if the run was ended from
