@@ -9,4 +9,7 @@
  * Before libevent is used. */
 void loop_memory_prepare(void);
 
+/* A file that must go with this process, also at such an end; NULL: none. `path` is borrowed. */
+void loop_memory_keep_file(const char *path);
+
 #endif

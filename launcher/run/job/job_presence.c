@@ -4,6 +4,7 @@
 #include "common/log.h"
 #include "common/text/text_json.h"
 #include "launcher/base/machine/job_register.h"
+#include "launcher/base/process/loop_memory.h"
 #include "launcher/run/round/job_spec_encode.h"
 
 #include <event2/event.h>
@@ -19,7 +20,8 @@ struct job_presence {
     const struct plan *plan;
     const char *id;
     struct job_register place;
-    struct register_entry entry; /* hosts is NULL until it is written for the first time */
+    struct register_entry entry; /* filled in once the first is to be written */
+    bool is_filled;
     struct event *later;
 };
 
@@ -103,6 +105,7 @@ void job_presence_close(struct job_presence *p)
 {
     if (!p)
         return;
+    loop_memory_keep_file(NULL);
     job_register_remove(&p->place);
     register_entry_clear(&p->entry);
     if (p->later)
@@ -115,15 +118,18 @@ void job_presence_set(struct job_presence *p, enum register_state state, int res
     static const struct timeval later = {.tv_usec = LATER_MS * 1000};
     struct fault why;
 
-    if (p->entry.hosts && p->entry.state == REGISTER_ENDING)
+    if (p->is_filled && p->entry.state == REGISTER_ENDING)
         return; /* whatever comes, it ends */
     p->entry.state = state;
     p->entry.restart = restart;
-    if (p->entry.hosts) {
+    if (p->is_filled) {
         evtimer_add(p->later, &later);
         return;
     }
     entry_fill(p);
+    p->is_filled = true;
     if (job_register_write(&p->place, "/tmp", &p->entry, &why))
         log_warn("%s; mlaunch ps and kill here find this job only where its agents are", why.text);
+    else
+        loop_memory_keep_file(p->place.path);
 }
