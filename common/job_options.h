@@ -12,6 +12,7 @@ enum bind_mode { BIND_NONE, BIND_HWTHREAD, BIND_CORE, BIND_L3CACHE, BIND_SOCKET,
 /* How the ranks' standard output is buffered. */
 enum buffer_mode { BUFFER_LINE, BUFFER_FULL, BUFFER_NONE };
 /* How MPI programs are served. */
+enum { TMPDIR_MOST = 80 /* bytes of --tmpdir, so that paths below it have room */ };
 enum mpi_mode { MPI_AUTO, MPI_PMI1, MPI_PMIX, MPI_NONE };
 enum stdin_mode { STDIN_NONE, STDIN_ALL, STDIN_RANK };
 
@@ -36,6 +37,7 @@ struct job_options {
     int init_timeout_ms, stall_ms, grace_ms;
     int restarts;          /* how many there may be */
     char *prolog, *epilog; /* commands for sh -c, once a host; see `name` */
+    char *tmpdir;          /* where each host's files of the job are; see `name` */
     char *name;            /* the job's; NULL, or "" in an agent: none */
     struct rdma_choice rdma;
 };

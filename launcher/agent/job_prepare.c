@@ -22,6 +22,7 @@
 #include "launcher/agent/rank_pty.h"
 #include "launcher/base/machine/pid_domain_linux.h"
 #include "launcher/base/process/install_path.h"
+#include "launcher/base/text/temporary_directory.h"
 #include "launcher/wire/protocol/agent_protocol.h"
 
 #include <arpa/inet.h>
@@ -257,12 +258,16 @@ int job_prepare_write_file(struct agent *a, const char *coordinator, struct faul
 static int directory_make(struct agent *a, struct fault *why)
 {
     const struct job_spec *job = a->job;
-    int rc = job_directory_create(a->dir, "/tmp", job->job, job->host, why);
+    const char *base = temporary_directory(job->options.tmpdir);
+    struct fault cause = {0};
+    int rc = job_directory_create(a->dir, base, job->job, job->host, &cause);
 
     if (rc) {
         a->dir[0] = '\0';
-        return rc;
+        return fault_set(why, rc, "%s (--tmpdir names another place, or TMPDIR on that host)",
+                         cause.text);
     }
+    job_directory_link(a->dir);
     /* Optional: without one, ending the job is more work. */
     cgroup_create(a->cgroup, a->own_cgroup, a->dir);
     a->cgroup_fd = cgroup_open(a->cgroup);

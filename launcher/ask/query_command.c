@@ -105,7 +105,7 @@ int query_command_open(struct query_command *c, int argc, char *const *argv, str
     c->verbose = c->options->verbose;
     log_open("mlaunch", (enum log_level)(LOG_WARN + c->verbose));
     if (c->knows_register)
-        rc = job_register_list(&c->here, "/tmp", why);
+        rc = job_register_list(&c->here, user_directory_base(), why);
     return rc ? rc : hosts_find(c, why);
 }
 

@@ -198,6 +198,7 @@ class Agent:
             "stdin": "none", "stdin_rank": 0, "env": [], "cwd": "/",
             "host_cwd": "",
             "prolog": "",
+            "tmpdir": "",
             "epilog": "",
             "name": "",
             "apps": [{"argv": list(p), "env": [], "cwd": ""} for p in programs],

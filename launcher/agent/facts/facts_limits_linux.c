@@ -3,6 +3,7 @@
 
 #include "launcher/agent/facts/fact_file.h"
 #include "launcher/agent/host/cgroup_usage_linux.h"
+#include "launcher/base/text/temporary_directory.h"
 
 #include <errno.h>
 #include <linux/capability.h>
@@ -101,7 +102,8 @@ json_t *facts_limits_read(void)
     limit_put(out, "nofile", RLIMIT_NOFILE);
     limit_put(out, "nproc", RLIMIT_NPROC);
     room_put(out, "shm_free_bytes", "/dev/shm");
-    room_put(out, "tmp_free_bytes", "/tmp");
+    fact_put_text(out, "tmp", temporary_directory(""));
+    room_put(out, "tmp_free_bytes", temporary_directory(""));
     cache_put(out);
     cgroup_add(out);
     reading_add(out);

@@ -2,6 +2,7 @@
 #include "launcher/agent/facts/facts_writing.h"
 
 #include "launcher/agent/facts/fact_file.h"
+#include "launcher/base/text/temporary_directory.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -53,7 +54,7 @@ void facts_writing_try(json_t *out)
     ssize_t size = readlink("/proc/self/exe", own, sizeof(own) - 1);
     const char *home = getenv("HOME");
 
-    place_try(out, "no_tmp", "/tmp");
+    place_try(out, "no_tmp", temporary_directory(""));
     place_try(out, "no_shm", "/dev/shm");
     if (size <= 0 || !home || !*home)
         return;

@@ -5,9 +5,9 @@
 
 #include <jansson.h>
 
-/* Makes, writes, maps and removes a file where job directories, segments and copies of agents are
- * made; the last only if this agent is such a copy. Adds "no_tmp", "no_shm" and "no_cache", each
- * the reason why that failed. */
+/* Makes, writes, maps and removes a file in temporary_directory(""), in /dev/shm, and where agents
+ * are copied to, which only counts if this agent is such a copy. Adds "no_tmp", "no_shm" and
+ * "no_cache", each the reason why that failed. */
 void facts_writing_try(json_t *out);
 
 #endif

@@ -46,6 +46,46 @@ int job_directory_create(char path[JOB_DIRECTORY_PATH], const char *base, const 
     return fault_os(why, ML_ERR_SYSTEM, errno, "cannot make a directory in %s", parent);
 }
 
+/* "/tmp/mlaunch-0/JOB.HOST.XXXXXX" for another directory of that name; its first `parent` bytes are
+ * the user's directory. False: the job directory is one that is looked for itself. */
+static bool link_path(char out[JOB_DIRECTORY_PATH], int *parent, const char *path)
+{
+    for (int i = 0; user_directory_bases[i]; i++) {
+        size_t length = strlen(user_directory_bases[i]);
+
+        if (strncmp(path, user_directory_bases[i], length) == 0 && path[length] == '/' &&
+            path[length + 1 + user_directory_length(path + length + 1)] == '/')
+            return false;
+    }
+    *parent = snprintf(out, JOB_DIRECTORY_PATH, "%s/mlaunch-%u", user_directory_base(),
+                       (unsigned)geteuid());
+    return snprintf(out + *parent, JOB_DIRECTORY_PATH - (size_t)*parent, "%s", strrchr(path, '/')) <
+           JOB_DIRECTORY_PATH - *parent;
+}
+
+void job_directory_link(const char *path)
+{
+    char link[JOB_DIRECTORY_PATH], made[USER_DIRECTORY_PATH];
+    struct fault why;
+    int parent;
+
+    if (!link_path(link, &parent, path) || user_directory_make(made, user_directory_base(), &why))
+        return;
+    if (strlen(made) != (size_t)parent || symlink(path, link))
+        rmdir(made); /* another user has the first name, or that failed */
+}
+
+static void link_remove(const char *path)
+{
+    char link[JOB_DIRECTORY_PATH];
+    int parent;
+
+    if (!link_path(link, &parent, path) || unlink(link))
+        return;
+    link[parent] = '\0';
+    rmdir(link);
+}
+
 static int entry_remove(const char *path, const struct stat *st, int type, struct FTW *ftw)
 {
     (void)st, (void)type, (void)ftw;
@@ -58,6 +98,7 @@ void job_directory_remove(const char *path)
     char parent[JOB_DIRECTORY_PATH];
 
     nftw(path, entry_remove, REMOVE_DESCRIPTORS, FTW_DEPTH | FTW_PHYS);
+    link_remove(path);
     snprintf(parent, sizeof(parent), "%s", path);
     *strrchr(parent, '/') = '\0';
     rmdir(parent); /* only if this was the user's last job here */

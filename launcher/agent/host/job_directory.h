@@ -22,6 +22,10 @@ enum { JOB_DIRECTORY_PATH = USER_DIRECTORY_PATH }; /* bytes for the longest path
 int job_directory_create(char path[JOB_DIRECTORY_PATH], const char *base, const char *job, int host,
                          struct fault *why);
 
+/* Makes a link to it in the user's directory of user_directory_base(), so that it is found; none if
+ * it is in one of user_directory_bases itself. job_directory_remove() removes the link, too. */
+void job_directory_link(const char *path);
+
 /* Removes it with its contents, and the user's directory if that is empty then. */
 void job_directory_remove(const char *path);
 

@@ -4,6 +4,7 @@
 #include "common/text/number.h"
 #include "launcher/agent/host/cgroup_linux.h"
 #include "launcher/base/machine/pid_domain_linux.h"
+#include "launcher/base/text/temporary_directory.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -68,6 +69,15 @@ static void job_judge(const struct job_survey *s, struct job_survey_job *j)
     }
 }
 
+static int job_of_dir(const struct job_survey *s, const char *dir)
+{
+    for (int i = 0; i < s->job_count; i++) {
+        if (strcmp(s->jobs[i].dir, dir) == 0)
+            return i;
+    }
+    return -1;
+}
+
 static int job_add(struct job_survey *s, int parent_fd, const char *parent, const char *name,
                    uid_t user, struct fault *why)
 {
@@ -98,6 +108,30 @@ static int job_add(struct job_survey *s, int parent_fd, const char *parent, cons
     return 0;
 }
 
+/* A job whose directory is elsewhere (--tmpdir): `name` is a link to it. */
+static int linked_add(struct job_survey *s, int parent_fd, const char *name, uid_t user,
+                      struct fault *why)
+{
+    char path[JOB_DIRECTORY_PATH], *last;
+    ssize_t length = readlinkat(parent_fd, name, path, sizeof(path) - 1);
+    struct stat st;
+    int fd, rc = 0;
+
+    if (length <= 0)
+        return 0;
+    path[length] = '\0';
+    last = strrchr(path, '/');
+    if (path[0] != '/' || strcmp(last + 1, name) != 0 || job_of_dir(s, path) >= 0)
+        return 0;
+    *last = '\0';
+    fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd >= 0 && fstat(fd, &st) == 0 && st.st_uid == user && !(st.st_mode & 022))
+        rc = job_add(s, fd, path, name, user, why);
+    if (fd >= 0)
+        close(fd);
+    return rc;
+}
+
 /* Adds the jobs of one user, if nobody else can have written to the directory. */
 static int user_add(struct job_survey *s, const char *parent, struct fault *why)
 {
@@ -113,8 +147,11 @@ static int user_add(struct job_survey *s, const char *parent, struct fault *why)
         return 0;
     }
     while (!rc && (entry = readdir(dir))) {
-        if (entry->d_name[0] != '.')
-            rc = job_add(s, dirfd(dir), parent, entry->d_name, st.st_uid, why);
+        if (entry->d_name[0] == '.')
+            continue;
+        rc = job_add(s, dirfd(dir), parent, entry->d_name, st.st_uid, why);
+        if (!rc)
+            rc = linked_add(s, dirfd(dir), entry->d_name, st.st_uid, why);
     }
     closedir(dir);
     return rc;
@@ -129,7 +166,7 @@ static int compare_jobs(const void *a, const void *b)
     return strcmp(x->dir, y->dir);
 }
 
-static int jobs_find(struct job_survey *s, const char *base, struct fault *why)
+static int jobs_find_in(struct job_survey *s, const char *base, struct fault *why)
 {
     DIR *dir = opendir(base);
     char parent[JOB_DIRECTORY_PATH];
@@ -137,7 +174,9 @@ static int jobs_find(struct job_survey *s, const char *base, struct fault *why)
     int rc = 0;
 
     if (!dir)
-        return fault_os(why, ML_ERR_SYSTEM, errno, "cannot look into %s", base);
+        return base != s->bases[0]
+                   ? 0
+                   : fault_os(why, ML_ERR_SYSTEM, errno, "cannot look into %s", base);
     while (!rc && (entry = readdir(dir))) {
         const char *name = entry->d_name;
         size_t length = user_directory_length(name);
@@ -147,6 +186,31 @@ static int jobs_find(struct job_survey *s, const char *base, struct fault *why)
             rc = user_add(s, parent, why);
     }
     closedir(dir);
+    return rc;
+}
+
+static void bases_find(struct job_survey *s, const char *base)
+{
+    const char *own = temporary_directory("");
+    int count = 0;
+
+    s->bases[count++] = base;
+    if (strcmp(base, "/tmp") != 0)
+        return;
+    for (int i = 1; user_directory_bases[i]; i++)
+        s->bases[count++] = user_directory_bases[i];
+    for (int i = 0; i < count; i++)
+        if (strcmp(s->bases[i], own) == 0)
+            return;
+    s->bases[count] = own;
+}
+
+static int jobs_find(struct job_survey *s, struct fault *why)
+{
+    int rc = 0;
+
+    for (int i = 0; s->bases[i] && !rc; i++)
+        rc = jobs_find_in(s, s->bases[i], why);
     if (!rc && s->job_count)
         qsort(s->jobs, (size_t)s->job_count, sizeof(*s->jobs), compare_jobs);
     return rc;
@@ -181,22 +245,37 @@ static const char *value_of(const char *environment, size_t size, const char *na
     return NULL;
 }
 
-static int job_of_dir(const struct job_survey *s, const char *dir)
+/* Whether it is a path like "/tmp/mlaunch-0/…", which only mlaunch uses. */
+static bool is_job_dir(const struct job_survey *s, const char *dir)
 {
-    for (int i = 0; i < s->job_count; i++) {
-        if (strcmp(s->jobs[i].dir, dir) == 0)
-            return i;
+    if (strstr(dir, "/../") || strlen(dir) >= JOB_DIRECTORY_PATH)
+        return false;
+    for (int i = 0; s->bases[i]; i++) {
+        size_t length = strlen(s->bases[i]);
+
+        if (strncmp(dir, s->bases[i], length) == 0 && strncmp(dir + length, "/mlaunch-", 9) == 0)
+            return true;
     }
-    return -1;
+    return job_of_dir(s, dir) >= 0; /* by a link */
 }
 
-/* Whether it is a path like "/tmp/mlaunch-0/…", which only mlaunch uses. */
-static bool is_job_dir(const char *dir, const char *base)
+const char *job_survey_dir(const struct job_survey *s, const char *dir)
 {
-    size_t length = strlen(base);
+    const char *tail = strrchr(dir, '/');
+    size_t length;
 
-    return strncmp(dir, base, length) == 0 && strncmp(dir + length, "/mlaunch-", 9) == 0 &&
-           !strstr(dir, "/../") && strlen(dir) < JOB_DIRECTORY_PATH;
+    while (tail > dir && tail[-1] != '/')
+        tail--;
+    length = strlen(tail);
+    for (int i = 0; i < s->job_count; i++) {
+        const char *known = s->jobs[i].dir;
+        size_t size = strlen(known);
+
+        if (size > length && known[size - length - 1] == '/' &&
+            strcmp(known + size - length, tail) == 0)
+            return known;
+    }
+    return dir;
 }
 
 /* Whether the directory does not exist in the process's view, whose root directory may differ from
@@ -232,7 +311,7 @@ static int owner_set(struct job_survey *s, size_t i, const char *dir, const char
 }
 
 /* Finds its job by its environment or, if that has been emptied, by its control group. */
-static int process_judge(struct job_survey *s, const char *base, size_t i, struct fault *why)
+static int process_judge(struct job_survey *s, size_t i, struct fault *why)
 {
     pid_t pid = s->processes.list[i].pid;
     char group_dir[JOB_DIRECTORY_PATH];
@@ -243,10 +322,10 @@ static int process_judge(struct job_survey *s, const char *base, size_t i, struc
 
     if (environment)
         dir = value_of(environment, size, job_dir_name);
-    if (dir && is_job_dir(dir, base))
+    if (dir && is_job_dir(s, dir))
         rc = owner_set(s, i, dir, value_of(environment, size, rank_name), why);
-    else if (cgroup_job_dir(pid, base, group_dir, sizeof(group_dir)))
-        rc = owner_set(s, i, group_dir, NULL, why);
+    else if (cgroup_job_dir(pid, s->bases[0], group_dir, sizeof(group_dir)))
+        rc = owner_set(s, i, job_survey_dir(s, group_dir), NULL, why);
     free(environment);
     return rc;
 }
@@ -296,7 +375,7 @@ static void descendants_note(struct job_survey *s)
     }
 }
 
-static int owners_find(struct job_survey *s, const char *base, struct fault *why)
+static int owners_find(struct job_survey *s, struct fault *why)
 {
     int rc = 0;
 
@@ -307,7 +386,7 @@ static int owners_find(struct job_survey *s, const char *base, struct fault *why
         s->owners[i].job = s->owners[i].rank = -1;
     for (size_t i = 0; i < s->processes.count && !rc; i++) {
         if (!s->processes.list[i].has_ended)
-            rc = process_judge(s, base, i, why);
+            rc = process_judge(s, i, why);
     }
     agents_note(s);
     descendants_note(s);
@@ -324,7 +403,8 @@ int job_survey_open(struct job_survey **out, const char *base, struct fault *why
     if (!s)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     pid_domain_write(&s->here);
-    rc = jobs_find(s, base, why);
+    bases_find(s, base);
+    rc = jobs_find(s, why);
     if (!rc)
         rc = process_list_read(&s->processes, why);
     for (int i = 0; i < s->job_count && !rc; i++) {
@@ -333,7 +413,7 @@ int job_survey_open(struct job_survey **out, const char *base, struct fault *why
     }
     ended_drop(s);
     if (!rc)
-        rc = owners_find(s, base, why);
+        rc = owners_find(s, why);
     if (rc)
         job_survey_close(s);
     else

@@ -47,16 +47,20 @@ struct job_survey_owner {
     char *mark;     /* the directory that it is marked with, or NULL */
 };
 
+enum { JOB_SURVEY_BASES = 3 };
+
 struct job_survey {
-    struct job_file here; /* only the members that pid_domain_linux.h sets */
+    const char *bases[JOB_SURVEY_BASES + 1]; /* where users' directories are; NULL at the end */
+    struct job_file here;                    /* only the members that pid_domain_linux.h sets */
     struct job_survey_job *jobs;
     int job_count;
     struct process_list processes;
     struct job_survey_owner *owners; /* one for each process */
 };
 
-/* `base`: "/tmp" (in tests another). Skips directories that this user may not read. ML_ERR_SYSTEM:
- * `base` or /proc cannot be read. */
+/* `base`: "/tmp", which stands for the caller's $TMPDIR and all of user_directory_bases as well (in
+ * tests another). Skips directories that this user may not read. ML_ERR_SYSTEM: `base` or /proc
+ * cannot be read. */
 int job_survey_open(struct job_survey **out, const char *base, struct fault *why);
 void job_survey_close(struct job_survey *s); /* takes NULL */
 
@@ -76,6 +80,10 @@ bool job_survey_is_below(const struct job_survey *s, const struct process *p, pi
 
 /* The job's id within "/tmp/mlaunch-0/ID.HOST.XXXXXX". */
 void job_survey_id(const char *dir, char out[AUTH_JOB]);
+
+/* A control group tells only the last two parts of a job directory: the directory of the job here
+ * that has them, or `dir`, in which they were looked for. */
+const char *job_survey_dir(const struct job_survey *s, const char *dir);
 
 const char *job_survey_state_word(enum job_survey_state state);
 

@@ -2,6 +2,7 @@
 #include "launcher/agent/rank/failure_cause_linux.h"
 
 #include "launcher/agent/host/cgroup_usage_linux.h"
+#include "launcher/base/text/temporary_directory.h"
 
 #include <inttypes.h>
 #include <signal.h>
@@ -63,7 +64,7 @@ static bool is_full(const char *directory)
 bool failure_cause_find(char *out, size_t size, struct failure_cause *c, int signal,
                         int64_t peak_bytes, const char *cwd)
 {
-    const char *const places[] = {cwd, "/tmp", "/dev/shm"};
+    const char *const places[] = {cwd, temporary_directory(""), "/dev/shm"};
 
     if (signal == SIGKILL)
         return memory_cause(out, size, c, peak_bytes);

@@ -3,6 +3,7 @@
 
 #include "common/text/number.h"
 #include "launcher/agent/rank/received_libraries.h"
+#include "launcher/base/text/temporary_directory.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -101,6 +102,7 @@ static void same_find(struct received_files *r)
 
 static int room_check(const struct received_files *r, const char *dir, struct fault *why)
 {
+    const char *place = temporary_directory(r->job->options.tmpdir);
     char needs[NUMBER_SIZE], has[NUMBER_SIZE];
     struct statvfs fs;
     uint64_t needed = 0, room;
@@ -112,14 +114,15 @@ static int room_check(const struct received_files *r, const char *dir, struct fa
         return 0;
     if (fs.f_flag & ST_NOEXEC)
         return fault_set(why, ML_ERR_SYSTEM,
-                         "--stage copies the program to /tmp, which is mounted noexec there: "
+                         "--stage copies the program to %s, which is mounted noexec there: "
                          "remount it with exec, or put the program into a directory that is on all "
-                         "hosts and leave out --stage");
+                         "hosts and leave out --stage",
+                         place);
     room = (uint64_t)fs.f_bavail * fs.f_frsize;
     if (needed > room)
         return fault_set(why, ML_ERR_SYSTEM,
-                         "--stage copies %s to /tmp, where only %s are free: make room there",
-                         number_size(needs, needed), number_size(has, room));
+                         "--stage copies %s to %s, where only %s are free: make room there",
+                         number_size(needs, needed), place, number_size(has, room));
     return 0;
 }
 

@@ -12,6 +12,13 @@
 
 enum { SUFFIX = 6 /* characters that mkdtemp() chooses */ };
 
+const char *const user_directory_bases[] = {"/tmp", "/dev/shm", NULL};
+
+const char *user_directory_base(void)
+{
+    return access("/tmp", W_OK) && access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
+}
+
 size_t user_directory_length(const char *name)
 {
     static const char alphanumeric[] = "0123456789abcdefghijklmnopqrstuvwxyz"
@@ -39,7 +46,9 @@ static bool parent_is_safe(const char *path)
  * user or root could remove what has it, so one with a random name is made then. */
 int user_directory_make(char path[USER_DIRECTORY_PATH], const char *base, struct fault *why)
 {
-    snprintf(path, USER_DIRECTORY_PATH, "%s/mlaunch-%u", base, (unsigned)geteuid());
+    if (snprintf(path, USER_DIRECTORY_PATH, "%s/mlaunch-%u", base, (unsigned)geteuid()) >=
+        USER_DIRECTORY_PATH - 64)
+        return fault_set(why, ML_ERR_SYSTEM, "the path of %.200s is too long", base);
     if (mkdir(path, 0700) == 0)
         return 0;
     if (errno == EEXIST) {

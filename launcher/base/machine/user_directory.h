@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * user_directory.h: /tmp/mlaunch-UID, which holds what the user's agents and mlaunch processes on
- * this machine keep while they run. It is always in /tmp, whatever $TMPDIR is, so that ps finds it.
+ * this machine keep while they run. Job directories may be in another one, below --tmpdir or
+ * $TMPDIR; this one then has a link to each, so that ps finds it.
  * Where that name is anything but a directory of the user's that is closed to others, there is
  * one beside it, mlaunch-UID.XXXXXX: another user who takes the first name cannot know the second.
  */
@@ -17,6 +18,12 @@ enum { USER_DIRECTORY_PATH = 192 }; /* bytes for the longest path, terminated */
 /* The length of "mlaunch-UID" or "mlaunch-UID.XXXXXX", with which `name` begins; 0: it begins with
  * neither. */
 size_t user_directory_length(const char *name);
+
+/* Where it is looked for, whatever $TMPDIR is; NULL at the end. */
+extern const char *const user_directory_bases[];
+/* The first of them in which this process can make a file: "/tmp", or "/dev/shm" where /tmp is
+ * read-only. */
+const char *user_directory_base(void);
 
 /* Makes the directory (0700) if it is missing. `base` is "/tmp" (in tests another). It is removed
  * with rmdir(), by whoever takes the last thing out of it, so that it may be gone a moment later.

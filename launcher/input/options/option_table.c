@@ -212,6 +212,15 @@ static int set_quiet(void *to, const struct option *spec, const char *value, str
     return rc;
 }
 
+static int tmpdir_check(const char *value, struct fault *why)
+{
+    if (*value == '/' && strlen(value) <= TMPDIR_MOST && !strstr(value, "/../"))
+        return 0;
+    return fault_set(why, ML_ERR_ARGUMENT,
+                     "--tmpdir must be an absolute path of at most %d bytes without ..",
+                     TMPDIR_MOST);
+}
+
 static int name_check(const char *value, struct fault *why)
 {
     char shown[TEXT_SHOWN];
@@ -396,6 +405,9 @@ const struct option option_table[] = {
      "run by sh once on each host before its ranks; none start if it fails", TEXT(job.prolog)},
     {"epilog", NULL, 0, "CMD", "run by sh once on each host when its ranks have ended",
      TEXT(job.epilog)},
+    {"tmpdir", NULL, 0, "DIR",
+     "for the job's files on each host (default: $TMPDIR there, else /tmp)",
+     TEXT(job.tmpdir), .check = tmpdir_check},
 
     {.help = "In the background"},
     {"detach", NULL, 0, NULL,

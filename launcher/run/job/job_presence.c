@@ -80,7 +80,7 @@ static void on_later(evutil_socket_t fd, short what, void *arg)
     struct fault why;
 
     (void)fd, (void)what;
-    if (p->place.path[0] && job_register_write(&p->place, "/tmp", &p->entry, &why))
+    if (p->place.path[0] && job_register_write(&p->place, user_directory_base(), &p->entry, &why))
         log_debug("%s", why.text);
 }
 
@@ -128,7 +128,7 @@ void job_presence_set(struct job_presence *p, enum register_state state, int res
     }
     entry_fill(p);
     p->is_filled = true;
-    if (job_register_write(&p->place, "/tmp", &p->entry, &why))
+    if (job_register_write(&p->place, user_directory_base(), &p->entry, &why))
         log_warn("%s; mlaunch ps and kill here find this job only where its agents are", why.text);
     else
         loop_memory_keep_file(p->place.path);

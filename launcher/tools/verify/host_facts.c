@@ -126,6 +126,7 @@ static int limits_read(struct host_limits *l, const json_t *limits, struct fault
         const char *key;
         char *text;
     } reasons[] = {{"no_process_read", l->no_process_read},
+                   {"tmp", l->tmp},
                    {"no_tmp", l->no_tmp},
                    {"no_shm", l->no_shm},
                    {"no_cache", l->no_cache}};

@@ -71,7 +71,8 @@ struct host_device {
 struct host_limits {
     double memlock, nofile, nproc, shm_free, tmp_free, cache_free, cgroup_cpus, cgroup_memory;
     char no_process_read[HOST_FACT_TEXT]; /* why ranks can't read each other's memory; or "" */
-    /* Why no file can be made in /tmp, in /dev/shm, and where agents are copied to; or "". */
+    char tmp[HOST_FACT_TEXT];             /* where temporary files are made */
+    /* Why no file can be made there, in /dev/shm, and where agents are copied to; or "". */
     char no_tmp[HOST_FACT_TEXT], no_shm[HOST_FACT_TEXT], no_cache[HOST_FACT_TEXT];
 };
 

@@ -80,7 +80,8 @@ void verify_limits(struct verify *v)
         count_check(v, i, FINDING_NPROC, "the number of processes is limited to", l->nproc,
                     nproc_least);
         place_check(v, i, "/dev/shm", l->no_shm, FINDING_NO_SHM, l->shm_free, FINDING_SHM);
-        place_check(v, i, "/tmp", l->no_tmp, FINDING_NO_TMP, l->tmp_free, FINDING_TMP);
+        place_check(v, i, l->tmp[0] ? l->tmp : "/tmp", l->no_tmp, FINDING_NO_TMP, l->tmp_free,
+                    FINDING_TMP);
         place_check(v, i, "the home directory", l->no_cache, FINDING_NO_CACHE, l->cache_free,
                     FINDING_CACHE);
         cgroup_check(v, i, h);

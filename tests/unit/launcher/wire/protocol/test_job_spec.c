@@ -28,7 +28,7 @@ static const char good[] =
     "\"bind\": \"core\", \"command\": \"prog\", \"buffer\": \"none\", \"mpi\": \"pmi1\", "
     "\"stdin\": \"rank\","
     "\"stdin_rank\": 2, \"env\": [\"A=b=c\", \"E=\"], \"cwd\": \"/\", \"host_cwd\": \"\", "
-    "\"prolog\": \"\", \"epilog\": \"\", \"name\": \"llm.1\","
+    "\"prolog\": \"\", \"epilog\": \"\", \"tmpdir\": \"\", \"name\": \"llm.1\","
     "\"pty\": {\"rank\": 1, \"rows\": 33, \"columns\": 65535, \"term\": \"xterm-256color\"},"
     "\"wiring\": [[null, [\"d0\", \"d1\"]], [[\"d2\"], []]],"
     "\"apps\": [{\"argv\": [\"prog\", \"\"], \"env\": [], \"cwd\": \"\"}],"
