@@ -8,11 +8,12 @@ EVENTS=$T/events
 JOB=("$MLAUNCH" --events "$EVENTS" -x "$MARK")
 job() { "${JOB[@]}" "$@"; }
 
-# The directories of the jobs in $EVENTS that are still there.
+# The directories of the jobs in $EVENTS that are still there. (The entry of an mlaunch that was
+# killed, run.ID, is left to mlaunch clean.)
 job_directories() {
     local id
     for id in $(sed -n 's/.*"job":"\([^"]\{1,\}\)".*/\1/p' "$EVENTS" 2> /dev/null | sort -u); do
-        find /tmp -maxdepth 2 -path "/tmp/mlaunch-*/*$id*" 2> /dev/null \
+        find /tmp -maxdepth 2 -path "/tmp/mlaunch-*/$id.*" 2> /dev/null \
             # not what may not be looked into
     done
 }

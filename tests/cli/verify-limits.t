@@ -21,6 +21,7 @@ mount -t tmpfs t /sys/fs/cgroup
 eval "$ALL"
 [ "$1" != b ] || eval "$CHANGE"
 shift
+unset TMPDIR
 exec "$@"
 END
 here() {

@@ -42,6 +42,7 @@ AGENT=$BUILD/launcher/agent/mlaunch-agent
 export SOURCE BUILD SANITIZE CC MLAUNCH AGENT
 
 T=$(mktemp -d "${TMPDIR:-/tmp}/mlaunch-test.XXXXXX") || exit 1
+unset TMPDIR # the jobs of tests are in /tmp
 SHORT=$T # for sockets, whose paths have at most 107 bytes, and for what is shown shortened
 [ "${#T}" -le 60 ] || SHORT=$(mktemp -d /tmp/mlaunch-test.XXXXXX) || exit 1
 OUT=$T/.out
