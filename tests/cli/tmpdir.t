@@ -32,9 +32,10 @@ TMPDIR=$T/own job
 check_output 1 "TMPDIR has the job's directory" in_use "$T/own"
 check "ps without it finds the job" "$MLAUNCH" ps --json "$NAME"
 check_match "\"directory\": \"$T/own/mlaunch-" "$OUT" "… and says where"
-for pid in guard_pid agent_pid; do
-    must kill -KILL "$(sed -n "s/.*\"$pid\": \([0-9]*\).*/\1/p" "$OUT")"
-done
+# Both are stopped first, so that neither cleans up after the other.
+read -r agent guard < <(sed -n 's/.*"\(agent\|guard\)_pid": \([0-9]*\).*/\2/p' "$OUT" | xargs)
+must kill -STOP "$agent" "$guard"
+must kill -KILL "$agent" "$guard"
 wait_for '"$MLAUNCH" ps "$NAME" 2> /dev/null | grep -q stale'
 check "clean without it removes what is left" "$MLAUNCH" clean "$ID"
 check_output "" "… in TMPDIR" ls "$T/own"
