@@ -152,7 +152,9 @@ room examples/llm/compute examples/llm/model
 room examples/llm/steps examples/llm/model examples/llm/compute
 header examples/llm/text examples/llm/model/gguf.h "the file's keys, not the model"
 room examples/llm/text
-room examples/llm/serve examples/llm/model examples/llm/steps examples/llm/text
+header examples/llm/http examples/llm/steps/monotonic.h "the clock, not the steps"
+room examples/llm/http
+room examples/llm/serve examples/llm/model examples/llm/steps examples/llm/text examples/llm/http
 room examples/llm examples/llm/steps examples/llm/text examples/llm/serve
 
 # No folder is without a line, and none is too full to be surveyed.

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "completions.h"
 
+#include "../http/reply.h"
 #include "../steps/monotonic.h"
 #include "answer_logprobs.h"
 #include "completion_answer.h"
 #include "completion_request.h"
 #include "prompt_tokens.h"
-#include "reply.h"
 
 #include <event2/buffer.h>
 #include <event2/keyvalq_struct.h>

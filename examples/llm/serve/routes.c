@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "routes.h"
 
+#include "../http/reply.h"
 #include "completion_answer.h"
 #include "dashboard_html.inc"
-#include "reply.h"
 
 #include <event2/keyvalq_struct.h>
 #include <stdio.h>

@@ -3,6 +3,7 @@
 
 #include "../steps/monotonic.h"
 #include "../text/characters.h"
+#include "completion_answer.h"
 #include "routes.h"
 
 #include <signal.h>
@@ -93,11 +94,12 @@ static void service_on_request(struct evhttp_request *request, void *arg)
     routes_request(&s->facts, request);
 }
 
-static void service_on_refused(int status, void *arg)
+static char *service_on_refused(int status, const char *sentence, void *arg)
 {
     struct service *s = arg;
 
     metrics_answered(&s->facts.metrics, status);
+    return answer_error(status, sentence, NULL);
 }
 
 /* "/models/Qwen3-0.6B-Q8_0.gguf": Qwen3-0.6B-Q8_0 */

@@ -4,10 +4,10 @@
 #ifndef LLM_SERVE_SERVICE_STATUS_H
 #define LLM_SERVE_SERVICE_STATUS_H
 
-#include "api_keys.h"
+#include "../http/api_keys.h"
+#include "../http/http.h"
 #include "completions.h"
 #include "engine.h"
-#include "http.h"
 #include "link_speed.h"
 #include "metrics.h"
 #include "queue.h"

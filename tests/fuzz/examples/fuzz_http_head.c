@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* fuzz_http_head.c: any bytes as the head of a request to llm serve: in one piece and byte by byte
  * they are read alike; what is accepted has one length, within its bound. */
-#include "examples/llm/serve/http_head.h"
+#include "examples/llm/http/http_head.h"
 
 #include <stdint.h>
 #include <stdlib.h>

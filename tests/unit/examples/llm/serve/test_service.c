@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* test_service.c: the whole server over a model that stands in for a real one, and its clients on
  * the loopback interface: good ones, those that leave, and hostile ones. */
-#include "examples/llm/serve/http.h"
-#include "examples/llm/serve/http_head.h"
+#include "examples/llm/http/http.h"
+#include "examples/llm/http/http_head.h"
 #include "examples/llm/serve/service.h"
 #include "tests/unit/examples/llm/serve/fake_model.h"
 

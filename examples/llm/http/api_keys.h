@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* api_keys.h: the keys of --api-key-file, one of which a client must send. */
-#ifndef LLM_SERVE_API_KEYS_H
-#define LLM_SERVE_API_KEYS_H
+#ifndef LLM_HTTP_API_KEYS_H
+#define LLM_HTTP_API_KEYS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -6,8 +6,8 @@
  *     IDLE ──a byte──▶ HEAD ──whole──▶ BODY ──whole──▶ ASKED ──answered──▶ IDLE
  *                        └── refused ──┴──▶ REFUSED ──answered, its end──▶ gone
  */
-#ifndef LLM_SERVE_HTTP_CONNECTION_H
-#define LLM_SERVE_HTTP_CONNECTION_H
+#ifndef LLM_HTTP_HTTP_CONNECTION_H
+#define LLM_HTTP_HTTP_CONNECTION_H
 
 #include <event2/bufferevent.h>
 #include <stdbool.h>
@@ -21,8 +21,9 @@ enum {
 
 struct http_connection;
 
-/* A request was refused here, with this status. */
-typedef void http_on_refused(int status, void *arg);
+/* A request is refused here, with this status. Returns the JSON text that answers it, in which the
+ * sentence says why; the connection frees it. NULL (no memory): the answer is empty. */
+typedef char *http_on_refused(int status, const char *sentence, void *arg);
 
 /* `bev` is about to be evhttp's; the connection keeps a reference. NULL: no memory. */
 struct http_connection *http_connection_new(struct bufferevent *bev, http_on_refused *on_refused,

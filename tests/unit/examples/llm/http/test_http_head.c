@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Which heads of requests are refused, and that it does not matter in which pieces they come. */
-#include "examples/llm/serve/http_head.h"
+#include "examples/llm/http/http_head.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -5,8 +5,8 @@
  *
  * Everything here is for the loop's thread.
  */
-#ifndef LLM_SERVE_HTTP_H
-#define LLM_SERVE_HTTP_H
+#ifndef LLM_HTTP_HTTP_H
+#define LLM_HTTP_HTTP_H
 
 #include "http_connection.h"
 

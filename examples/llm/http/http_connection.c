@@ -2,7 +2,6 @@
 #include "http_connection.h"
 
 #include "../steps/monotonic.h"
-#include "completion_answer.h"
 #include "http_head.h"
 
 #include <event2/buffer.h>
@@ -61,7 +60,7 @@ static const char *reason_of(int status)
 static void refusal_write(struct http_connection *c)
 {
     int status = c->head.status;
-    char *text = answer_error(status, c->head.sentence, NULL);
+    char *text = c->on_refused(status, c->head.sentence, c->arg);
     size_t length = text ? strlen(text) : 0;
 
     c->has_said_why = true;
@@ -70,7 +69,6 @@ static void refusal_write(struct http_connection *c)
                         "%zu\r\nX-Content-Type-Options: nosniff\r\nConnection: close\r\n\r\n%s",
                         status, reason_of(status), length, text ? text : "");
     bufferevent_enable(c->bev, EV_WRITE);
-    c->on_refused(status, c->arg);
     free(text);
 }
 

@@ -7,8 +7,8 @@
  * connection while a request on it waits, and crashes if it is made to (libevent 2.1.12), so reply
  * watches the socket itself.
  */
-#ifndef LLM_SERVE_REPLY_H
-#define LLM_SERVE_REPLY_H
+#ifndef LLM_HTTP_REPLY_H
+#define LLM_HTTP_REPLY_H
 
 #include <event2/event.h>
 #include <event2/http.h>

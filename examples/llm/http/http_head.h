@@ -4,8 +4,8 @@
  * accepts heads that a proxy in front may read in another way, as two requests for instance
  * ("request smuggling"). They are refused here, by the rules of RFC 9112, sections 3, 5 and 6.
  */
-#ifndef LLM_SERVE_HTTP_HEAD_H
-#define LLM_SERVE_HTTP_HEAD_H
+#ifndef LLM_HTTP_HTTP_HEAD_H
+#define LLM_HTTP_HTTP_HEAD_H
 
 #include <stdbool.h>
 #include <stddef.h>
