@@ -80,6 +80,7 @@ static char *job_text(const char *with)
     assert_non_null(other);
     json_object_set_new(job, "prolog", json_string(""));
     json_object_set_new(job, "epilog", json_string(""));
+    json_object_set_new(job, "tmpdir", json_string(""));
     json_object_set_new(job, "name", json_string(""));
     json_object_set_new(job, "signal_children", json_false());
     json_object_set_new(job, "wiring", json_null());
