@@ -143,7 +143,7 @@ check_match '^    directory /d$' "$OUT" "tells the directory"
 check_match '^    environment A=1$' "$OUT" "tells the environment"
 check_match '^host 1: b \(SSH, 2 slots\): ranks 2-3$' "$OUT" "tells the hosts"
 check_match '^rank 3: host b, local rank 1, program 1$' "$OUT" "tells the ranks"
-check_error 0 '^mlaunch: warning: -x NOT_THERE' "an absent variable is a warning" plan \
+check_error 0 '^mlaunch: warning: NOT_THERE is not set here' "an absent variable is a warning" plan \
     -x NOT_THERE prog
 check_match '^backend: tcp, encrypted' <(plan -H a,b --secure prog) "--secure is in the plan"
 check_match '^backend: tcp, encrypted' <(MLAUNCH_OPT_SECURE=yes plan -H a,b prog) \
