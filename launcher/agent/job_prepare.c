@@ -271,8 +271,7 @@ static int directory_make(struct agent *a, struct fault *why)
     /* Optional: without one, ending the job is more work. */
     cgroup_create(a->cgroup, a->own_cgroup, a->dir);
     a->cgroup_fd = cgroup_open(a->cgroup);
-    guard_tell(a->guard_fd, a->dir, a->cgroup);
-    return 0;
+    return guard_tell(a->guard_fd, a->dir, a->cgroup, why);
 }
 
 static int files_open(struct agent *a, struct fault *why)

@@ -36,14 +36,17 @@ struct guard_note {
     char cgroup[CGROUP_PATH];
 };
 
-void guard_tell(int guard_fd, const char *job_dir, const char *cgroup)
+int guard_tell(int guard_fd, const char *job_dir, const char *cgroup, struct fault *why)
 {
     struct guard_note note = {0};
 
     snprintf(note.job_dir, sizeof(note.job_dir), "%s", job_dir);
     snprintf(note.cgroup, sizeof(note.cgroup), "%s", cgroup);
-    /* A failed send means that the guard is gone, which the worker notices by itself. */
-    (void)!send(guard_fd, &note, sizeof(note), MSG_NOSIGNAL);
+    if (send(guard_fd, &note, sizeof(note), MSG_NOSIGNAL) < 0)
+        return fault_os(why, ML_ERR_SYSTEM, errno,
+                        "cannot tell the agent's guard process that %s is to be removed at the end",
+                        job_dir);
+    return 0;
 }
 
 void guard_tell_end(int guard_fd)

@@ -8,6 +8,8 @@
 #ifndef LAUNCHER_AGENT_HOST_GUARD_H
 #define LAUNCHER_AGENT_HOST_GUARD_H
 
+#include "common/fault.h"
+
 #include <sys/types.h>
 
 /* Forks. In the child, runs `worker` with its end of the socket pair and the guard's pid, and
@@ -16,8 +18,8 @@
 int guard_run(int (*worker)(int guard_fd, pid_t guard));
 
 /* In the worker: tells the guard what to clean up; to be called before anything can be left there.
- * An empty `job_dir`: the worker has cleaned up itself. */
-void guard_tell(int guard_fd, const char *job_dir, const char *cgroup);
+ * ML_ERR_SYSTEM: the guard is gone, or knows of nothing that it must remove. */
+int guard_tell(int guard_fd, const char *job_dir, const char *cgroup, struct fault *why);
 
 /* In the worker, once nothing of the job runs and /dev/shm has been swept: the guard removes the
  * job directory while the worker takes leave of mlaunch. Nothing can be told after it. */
