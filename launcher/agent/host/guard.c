@@ -199,8 +199,8 @@ static int guard_watch(pid_t worker, int fd)
     sigprocmask(SIG_BLOCK, &chld, NULL);
     term_pass_on(worker);
     is_well = worker_wait(worker, fd, &note);
-    notes_read(fd, &note);
     status = worker_reap(worker);
+    notes_read(fd, &note); /* all of them, even if worker_wait could not wait */
     signal(SIGTERM,
            SIG_IGN); /* the worker's pid may be another's now; the rest takes little time */
     if (note.job_dir[0]) {
