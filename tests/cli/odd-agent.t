@@ -86,7 +86,7 @@ for command in 'ps' 'ps -v' 'ps --json' 'clean' 'clean --json' 'kill JOB' 'hosts
     plain "$command" ''
 done
 run odd_asks ps
-check_match '^j\?\]0;title' "$OUT" "ps shows the job nevertheless"
+check_match '^ *j\?\]0;title' "$OUT" "ps shows the job nevertheless"
 run odd_asks hosts --probe
 check_match 'd0\?\]0;title' "$OUT" "hosts --probe names the device"
 

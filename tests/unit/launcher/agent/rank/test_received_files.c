@@ -64,7 +64,8 @@ static int setup(void **state)
                                .apps = f->apps,
                                .app_count = 3,
                                .ranks = f->ranks,
-                               .rank_count = 2};
+                               .rank_count = 2,
+                               .options.tmpdir = (char[]){""}};
     assert_int_equal(received_files_open(&f->received, &f->job, f->dir, NULL, &why), 0);
     *state = f;
     return 0;
