@@ -121,9 +121,9 @@ static bool has_reach(const struct register_found *f)
                    : *reach_of(f, "agent") || *reach_of(f, "agent_command");
 }
 
-/* The entry whose way to its hosts is taken, if the user has given none; NULL: there is none. A
- * command that starts agents would start all of them, also this machine's: it is taken only for the
- * one job that is asked about. */
+/* The entry whose way to its hosts is taken, if the user has given none; NULL: there is none. What
+ * starts agents, or which, would count for all of them, also this machine's: it is taken only for
+ * the one job that is asked about. */
 static const struct register_found *guide_find(const struct register_list *here, const char *job)
 {
     const struct register_found *guide = NULL;
@@ -134,8 +134,8 @@ static const struct register_found *guide_find(const struct register_list *here,
     for (size_t i = 0; i < here->count && !guide; i++) {
         const struct register_found *f = &here->found[i];
 
-        if (is_wanted(f, job) && (!*reach_of(f, "agent_command") || (*job && wanted == 1)) &&
-            has_reach(f))
+        if (is_wanted(f, job) && has_reach(f) &&
+            ((!*reach_of(f, "agent") && !*reach_of(f, "agent_command")) || (*job && wanted == 1)))
             guide = f;
     }
     return guide;
