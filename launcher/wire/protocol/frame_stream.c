@@ -24,7 +24,7 @@ struct frame_stream {
     struct evbuffer *kept;
     struct event *readable, *writable;
     int in, out;
-    bool ended;
+    bool ended, is_mute; /* mute: the peer reads no more, but what it has sent is still read */
     unsigned frames;
 };
 
@@ -95,11 +95,24 @@ static bool error_is_final(int err)
     return err != EAGAIN && err != EINTR;
 }
 
+/* A peer that is gone may have said why it ends, or that all is done: that is read first, up to the
+ * end of the channel. */
+static void write_fail(struct frame_stream *s, int err)
+{
+    if (!address_is_dropped(err)) {
+        frame_stream_fail(s, strerror(err));
+        return;
+    }
+    s->is_mute = true;
+    event_del(s->writable);
+    evbuffer_drain(s->kept, evbuffer_get_length(s->kept));
+}
+
 /* True if nothing is kept any more. */
 static bool kept_write(struct frame_stream *s)
 {
     if (evbuffer_write(s->kept, s->out) < 0 && error_is_final(errno)) {
-        frame_stream_fail(s, error_words(errno));
+        write_fail(s, errno);
         return false;
     }
     if (evbuffer_get_length(s->kept) > 0)
@@ -206,14 +219,14 @@ void frame_stream_send_parts(struct frame_stream *s, int type, const void *head,
                             {(void *)(uintptr_t)body, body_size}};
     ssize_t n = 0;
 
-    if (s->ended)
+    if (s->ended || s->is_mute)
         return;
     frame_header(header, (uint8_t)type, (uint32_t)(head_size + body_size));
     /* Small frames are collected and written once in a turn of the loop. */
     if (body_size >= DIRECT_SIZE && evbuffer_get_length(s->kept) == 0) {
         n = writev(s->out, parts, 3);
         if (n < 0 && error_is_final(errno)) {
-            frame_stream_fail(s, error_words(errno));
+            write_fail(s, errno);
             return;
         }
     }
