@@ -30,7 +30,7 @@ ends() {
 }
 
 # The amounts are small, smaller, and next to nothing: each stops a job at another step.
-limits=("v 60000" "v 20000" "n 12" "n 6" "f 1" "s 64" "l 0" "d 4000" "t 5")
+limits=("v 60000" "v 20000" "n 12" "n 6" "f 1" "s 256" "l 0" "d 4000" "t 5")
 is_long && limits+=("v 40000" "v 30000" "v 10000" "n 20" "n 16" "n 10" "n 8" "n 4" "f 100"
     "d 1000" "t 1" "i 1" "e 0" "r 0" "q 0")
 for limit in "${limits[@]}"; do
