@@ -58,8 +58,7 @@ static int setup(void **state)
         f->apps[i].file = i;
     }
     f->ranks[1].app = 1;
-    f->job = (struct job_spec){.options.tmpdir = "",
-                               .files = f->files,
+    f->job = (struct job_spec){.files = f->files,
                                .file_count = 3,
                                .apps = f->apps,
                                .app_count = 3,
