@@ -469,15 +469,33 @@ static bool is_counter(int fd)
     return fstat(fd, &st) == 0 && (st.st_mode & S_IFMT) == 0;
 }
 
-/* The byte by which libevent's handler wakes its loop for a signal, over a pair of sockets that are
- * both this process's: it can't fail, as nobody else can close an end. */
+/* Is this the end of a pipe that this process also reads? */
+static bool is_own_pipe(int fd)
+{
+    struct stat st, other;
+
+    if (fstat(fd, &st) || !S_ISFIFO(st.st_mode))
+        return false;
+    for (int i = 0; i < 256; i++) {
+        if (fstat(i, &other) == 0 && other.st_dev == st.st_dev && other.st_ino == st.st_ino &&
+            (fcntl(i, F_GETFL) & O_ACCMODE) == O_RDONLY)
+            return true;
+    }
+    return false;
+}
+
+/* The byte by which libevent's handler wakes its loop for a signal, over a pipe or a pair of
+ * sockets whose ends are both this process's: it can't fail, as nobody else can close an end. */
 static bool is_wake_up(int fd, size_t size)
 {
     struct ucred peer;
     socklen_t length = sizeof(peer);
 
-    return size == 1 && getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0 &&
-           peer.pid == getpid();
+    if (size != 1)
+        return false;
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0)
+        return peer.pid == getpid();
+    return is_own_pipe(fd);
 }
 
 static bool is_socket(int fd)
