@@ -26,6 +26,7 @@ enum {
     GIVE_UP_MS = 2500, /* after this, processes that survive SIGKILL are left to `mlaunch clean` */
     KILLS = 3,         /* or more, however long they take on a busy machine */
     CGROUP_WAIT_MS = 200,
+    NOTE_TRIES = 3,
     PASS_MS = 20,   /* between two passes over /proc */
     HUNG_MS = 1800, /* after the channel's end: a worker that still runs then is hung */
 };
@@ -116,11 +117,16 @@ static int worker_reap(pid_t worker)
     return STATUS_OURS;
 }
 
-/* The last note counts. */
+/* The last note counts. Without it the job directory stays, so a read that fails is tried again. */
 static void notes_read(int fd, struct guard_note *note)
 {
-    while (recv(fd, note, sizeof(*note), MSG_DONTWAIT) == sizeof(*note))
-        ;
+    ssize_t size = 1;
+
+    for (int tries = 0; size && tries < NOTE_TRIES; tries += size < 0) {
+        size = recv(fd, note, sizeof(*note), MSG_DONTWAIT);
+        if (size < 0 && errno == EAGAIN)
+            return;
+    }
 }
 
 /* Nothing of the job runs. What cannot be removed now is tried again after the worker's end, when
