@@ -21,7 +21,7 @@ enum { SIZE = sizeof(text) - 1 };
 /* A job with three programs: the second is the same as the first, and no rank here needs the
  * third. */
 struct fixture {
-    char dir[32];
+    char dir[32], unset[1];
     struct job_copy files[3];
     struct job_app apps[3];
     struct job_rank ranks[2];
@@ -63,8 +63,8 @@ static int setup(void **state)
                                .apps = f->apps,
                                .app_count = 3,
                                .ranks = f->ranks,
-                               .rank_count = 2,
-                               .options.tmpdir = (char[]){""}};
+                               .rank_count = 2};
+    f->job.options.tmpdir = f->unset;
     assert_int_equal(received_files_open(&f->received, &f->job, f->dir, NULL, &why), 0);
     *state = f;
     return 0;
