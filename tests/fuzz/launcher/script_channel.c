@@ -25,6 +25,7 @@ struct agent_channel {
 static struct {
     const uint8_t *at, *end;
     struct agent_channel *channels[HOSTS];
+    struct event *tick; /* the next step, on the loop of the channels that there are; or NULL */
     bool is_ticking;
     script_channel_on_send *on_send;
     int sent; /* since the last step that has waited */
@@ -125,7 +126,9 @@ static void tick_next(struct event_base *base)
 
     if (fd < 0)
         fd = eventfd(1, EFD_CLOEXEC);
-    if (fd < 0 || event_base_once(base, fd, EV_READ, on_tick, base, NULL))
+    if (!script.tick)
+        script.tick = event_new(base, fd, EV_READ, on_tick, base);
+    if (fd < 0 || !script.tick || event_add(script.tick, NULL))
         abort();
 }
 
@@ -185,9 +188,18 @@ int agent_channel_open(struct agent_channel **out, struct event_base *base, int 
 
 void agent_channel_close(struct agent_channel *a)
 {
+    bool is_last = true;
+
     if (a && script.channels[a->host] == a)
         script.channels[a->host] = NULL;
     free(a);
+    for (int i = 0; i < HOSTS; i++)
+        is_last = is_last && !script.channels[i];
+    if (!is_last || !script.tick)
+        return;
+    event_free(script.tick); /* the next channel may have another loop */
+    script.tick = NULL;
+    script.is_ticking = false;
 }
 
 void agent_channel_send(struct agent_channel *a, int type, const void *payload, size_t size)
