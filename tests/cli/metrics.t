@@ -306,6 +306,7 @@ check_error 125 "^mlaunch: error: --listen $PORT: .*in use" "a port that is take
 
 # listens WHERE URL WARNINGS: an endpoint there prints that URL, and warns so often.
 listens() {
+    : > "$T/where" # not what the one before has said
     "$MLAUNCH" metrics --listen "$1" > "$T/where" 2> "$T/where.err" &
     local pid=$!
     at_exit end "$pid"
