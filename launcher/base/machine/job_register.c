@@ -51,7 +51,7 @@ static int directory_choose(char directory[USER_DIRECTORY_PATH], const struct jo
 int job_register_write(struct job_register *r, const char *base, const struct register_entry *e,
                        struct fault *why)
 {
-    char directory[USER_DIRECTORY_PATH], name[sizeof(prefix) + AUTH_JOB];
+    char directory[USER_DIRECTORY_PATH] = "", name[sizeof(prefix) + AUTH_JOB];
     char *text = register_entry_text(e);
     int rc = text ? ML_ERR_SYSTEM : fault_set(why, ML_ERR_MEMORY, "out of memory");
 
