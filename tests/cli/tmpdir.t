@@ -51,7 +51,9 @@ check_error 125 "--tmpdir must be an absolute path of at most 80 bytes" "a relat
 if unshare --mount true 2> /dev/null; then
     # closed COMMAND…: where /tmp is read-only.
     closed() {
-        unshare --mount sh -c 'mount -t tmpfs -o ro none /tmp && exec "$@"' sh "$@"
+        # shellcheck disable=SC2016
+        unshare --mount sh -ec '"$0" /tmp mode=1777 && mount -o remount,ro /tmp && exec "$@"' \
+            "$TEST_LIB/cover" "$@"
     }
     check_error 125 "cannot make /tmp/mlaunch-[0-9]+: Read-only file system .--tmpdir names another place, or TMPDIR" \
         "a read-only /tmp" closed "$MLAUNCH" -- true
