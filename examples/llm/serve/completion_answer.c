@@ -165,8 +165,8 @@ char *answer_too_long(uint32_t prompt_count, uint32_t context, const char *param
     char message[160];
 
     snprintf(message, sizeof(message),
-             "the prompt has %" PRIu32 " tokens, and the context of this server %" PRIu32
-             ", in which the answer must find room too",
+             "the prompt of %" PRIu32 " tokens exceeds the context of %" PRIu32
+             ", which holds prompt and answer",
              prompt_count, context);
     return dump(json_pack("{s:{s:s, s:s, s:s, s:i, s:I, s:I}}", "error", "message", message, "type",
                           "exceed_context_size_error", "param", param, "code", 400,

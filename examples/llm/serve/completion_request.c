@@ -177,7 +177,7 @@ static int prompt_read(struct completion_request *r, const char *name, const jso
     if (json_is_array(value) && json_array_size(value) == 1)
         value = json_array_get(value, 0);
     if (!json_is_string(value))
-        return refuse(problem, name, "%s must be one text", name);
+        return refuse(problem, name, "%s must be one string", name);
     r->prompt = json_string_value(value);
     return 0;
 }
@@ -327,7 +327,7 @@ static int nothing_only(struct completion_request *r, const char *name, const js
     if (json_is_string(value))
         is_nothing = !json_string_length(value) || strcmp(json_string_value(value), "none") == 0 ||
                      strcmp(json_string_value(value), "auto") == 0;
-    return is_nothing ? 0 : refuse(problem, name, "%s: this server does not have that", name);
+    return is_nothing ? 0 : refuse(problem, name, "%s is not supported", name);
 }
 
 static int text_only(struct completion_request *r, const char *name, const json_t *value,

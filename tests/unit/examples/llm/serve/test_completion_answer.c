@@ -97,8 +97,8 @@ static void errors(void **state)
          "{\"error\":{\"message\":\"n must be 1\",\"type\":\"invalid_request_error\","
          "\"param\":\"n\",\"code\":400}}");
     same(answer_too_long(9, 8, "prompt"),
-         "{\"error\":{\"message\":\"the prompt has 9 tokens, and the context of this server 8, in "
-         "which the answer must find room too\",\"type\":\"exceed_context_size_error\",\"param\":"
+         "{\"error\":{\"message\":\"the prompt of 9 tokens exceeds the context of 8, which holds "
+         "prompt and answer\",\"type\":\"exceed_context_size_error\",\"param\":"
          "\"prompt\",\"code\":400,\"n_prompt_tokens\":9,\"n_ctx\":8}}");
 }
 
