@@ -59,12 +59,15 @@ int window_life_open(struct window **out, struct group *g, void *memory, size_t 
 {
     struct window *w = window_create();
     struct window_control *control = NULL;
+    char who[GROUP_MEMBER_TEXT];
     int rc;
 
     if (!w)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     w->group = g;
     rc = life_make_part(w, &memory, size, &control, why);
+    if (rc && g->size > 1) /* the others may get this sentence */
+        rc = fault_wrap(why, "%s", group_describe(g, g->rank, who));
     rc = window_parts_find(&w->parts, g, rc, memory, size, control, why);
     if (!rc && size) {
         w->pinned = memory;
