@@ -164,11 +164,13 @@ static int shim_find(struct agent *a, struct fault *why)
 
 static int shim_choose(struct agent *a, struct fault *why)
 {
-    if (strcmp(a->job->backend, "none") == 0)
+    if (strcmp(a->job->backend, "none") == 0) {
         a->shim[0] = a->modules[0] = '\0';
-    else if (a->not_installed.code)
+        return 0;
+    }
+    if (a->not_installed.code)
         *why = a->not_installed;
-    return strcmp(a->job->backend, "none") == 0 ? 0 : a->not_installed.code;
+    return a->not_installed.code;
 }
 
 /* A job names the program of `mlaunch bench` without a path: it is the one of this build, which is
