@@ -133,8 +133,9 @@ static int linked_add(struct job_survey *s, int parent_fd, const char *name, uid
 }
 
 /* Adds the jobs of one user, if nobody else can have written to the directory. */
-static int user_add(struct job_survey *s, const char *parent, struct fault *why)
+static int user_add(const char *parent, void *survey, struct fault *why)
 {
+    struct job_survey *s = survey;
     int fd = open(parent, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), rc = 0;
     struct dirent *entry;
     struct stat st;
@@ -166,29 +167,6 @@ static int compare_jobs(const void *a, const void *b)
     return strcmp(x->dir, y->dir);
 }
 
-static int jobs_find_in(struct job_survey *s, const char *base, struct fault *why)
-{
-    DIR *dir = opendir(base);
-    char parent[JOB_DIRECTORY_PATH];
-    struct dirent *entry;
-    int rc = 0;
-
-    if (!dir)
-        return base != s->bases[0]
-                   ? 0
-                   : fault_os(why, ML_ERR_SYSTEM, errno, "cannot look into %s", base);
-    while (!rc && (entry = readdir(dir))) {
-        const char *name = entry->d_name;
-        size_t length = user_directory_length(name);
-
-        if (length && !name[length] &&
-            snprintf(parent, sizeof(parent), "%s/%s", base, name) < (int)sizeof(parent))
-            rc = user_add(s, parent, why);
-    }
-    closedir(dir);
-    return rc;
-}
-
 static void bases_find(struct job_survey *s, const char *base)
 {
     const char *own = temporary_directory("");
@@ -207,10 +185,12 @@ static void bases_find(struct job_survey *s, const char *base)
 
 static int jobs_find(struct job_survey *s, struct fault *why)
 {
-    int rc = 0;
+    int rc = user_directory_each(s->bases[0], user_add, s, why);
 
-    for (int i = 0; s->bases[i] && !rc; i++)
-        rc = jobs_find_in(s, s->bases[i], why);
+    for (int i = 1; s->bases[i] && !rc; i++) {
+        rc = user_directory_each(s->bases[i], user_add, s, why);
+        rc = rc == ML_ERR_SYSTEM ? 0 : rc; /* it need not be there */
+    }
     if (!rc && s->job_count)
         qsort(s->jobs, (size_t)s->job_count, sizeof(*s->jobs), compare_jobs);
     return rc;

@@ -158,15 +158,26 @@ static int file_add(struct register_list *l, int directory_fd, const char *direc
     return found_add(l, &one, why);
 }
 
-/* Adds the entries of one directory, if nobody else can have written to it. */
-static int directory_add(struct register_list *l, const char *path, const struct job_file *here,
-                         struct fault *why)
+struct listing {
+    struct register_list *list;
+    struct job_file here;
+    char own[32]; /* how the names of this user's directories begin */
+};
+
+/* Adds the entries of one directory of this user's, if nobody else can have written to it. */
+static int directory_add(const char *path, void *listing, struct fault *why)
 {
-    int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), rc = 0;
+    const struct listing *into = listing;
+    const char *user = strrchr(path, '/') + 1;
+    size_t length = strlen(into->own);
+    int fd, rc = 0;
     struct dirent *entry;
     struct stat st;
     DIR *dir;
 
+    if (strncmp(user, into->own, length) != 0 || (user[length] && user[length] != '.'))
+        return 0; /* another user's */
+    fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0)
         return 0;
     if (fstat(fd, &st) || st.st_uid != geteuid() || (st.st_mode & 077) || !(dir = fdopendir(fd))) {
@@ -178,7 +189,7 @@ static int directory_add(struct register_list *l, const char *path, const struct
         const char *name = entry->d_name;
 
         if (strncmp(name, prefix, strlen(prefix)) == 0 && !strchr(name + strlen(prefix), '.'))
-            rc = file_add(l, fd, path, name, here, why);
+            rc = file_add(into->list, fd, path, name, &into->here, why);
     }
     closedir(dir);
     return rc;
@@ -195,26 +206,15 @@ static int compare_found(const void *a, const void *b)
 
 int job_register_list(struct register_list *out, const char *base, struct fault *why)
 {
-    char own[32], path[USER_DIRECTORY_PATH];
-    DIR *dir = opendir(base);
-    struct job_file here = {0};
-    struct dirent *entry;
-    int rc = 0;
+    struct listing into = {.list = out};
+    int rc;
 
     *out = (struct register_list){0};
-    pid_domain_write(&here);
-    snprintf(own, sizeof(own), "mlaunch-%u", (unsigned)geteuid());
-    while (!rc && dir && (entry = readdir(dir))) {
-        const char *name = entry->d_name;
-        size_t length = user_directory_length(name), mine = strlen(own);
-
-        if (length && !name[length] && strncmp(name, own, mine) == 0 &&
-            (!name[mine] || name[mine] == '.') &&
-            snprintf(path, sizeof(path), "%s/%s", base, name) < (int)sizeof(path))
-            rc = directory_add(out, path, &here, why);
-    }
-    if (dir)
-        closedir(dir);
+    pid_domain_write(&into.here);
+    snprintf(into.own, sizeof(into.own), "mlaunch-%u", (unsigned)geteuid());
+    rc = user_directory_each(base, directory_add, &into, why);
+    if (rc == ML_ERR_SYSTEM)
+        rc = 0; /* without `base` there are none */
     if (rc)
         job_register_list_clear(out);
     else if (out->count)

@@ -2,6 +2,7 @@
 #include "launcher/base/machine/user_directory.h"
 
 #include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -31,6 +32,27 @@ size_t user_directory_length(const char *name)
     if (name[length] == '.' && strspn(name + length + 1, alphanumeric) == SUFFIX)
         length += 1 + SUFFIX;
     return length;
+}
+
+int user_directory_each(const char *base, user_directory_found *found, void *arg, struct fault *why)
+{
+    DIR *dir = opendir(base);
+    char path[USER_DIRECTORY_PATH];
+    struct dirent *entry;
+    int rc = 0;
+
+    if (!dir)
+        return fault_os(why, ML_ERR_SYSTEM, errno, "cannot look into %s", base);
+    while (!rc && (entry = readdir(dir))) {
+        const char *name = entry->d_name;
+        size_t length = user_directory_length(name);
+
+        if (length && !name[length] &&
+            snprintf(path, sizeof(path), "%s/%s", base, name) < (int)sizeof(path))
+            rc = found(path, arg, why);
+    }
+    closedir(dir);
+    return rc;
 }
 
 /* Whether it is a directory that is safe for secrets. */

@@ -25,6 +25,12 @@ extern const char *const user_directory_bases[];
  * read-only. */
 const char *user_directory_base(void);
 
+/* Calls `found` with the path of each such name in `base`, of all users, until it returns another
+ * code than 0, which is then the result. ML_ERR_SYSTEM: `base` cannot be read. */
+typedef int user_directory_found(const char *path, void *arg, struct fault *why);
+int user_directory_each(const char *base, user_directory_found *found, void *arg,
+                        struct fault *why);
+
 /* Makes the directory (0700) if it is missing. `base` is "/tmp" (in tests another). It is removed
  * with rmdir(), by whoever takes the last thing out of it, so that it may be gone a moment later.
  * ML_ERR_SYSTEM. */
