@@ -30,12 +30,12 @@ static void ranks_report(struct agent *a)
     }
 }
 
-static json_t *survivors_describe(struct agent *a)
+static json_t *survivors_describe(void)
 {
     struct process_list found = {0};
     json_t *list = json_array();
 
-    if (descendants_find(&found, a->dir[0] ? a->dir : NULL, a->guard_fd >= 0 ? a->guard : 0, NULL))
+    if (descendants_find(&found, NULL))
         return list;
     for (size_t i = 0; i < found.count; i++) {
         char text[160];
@@ -163,7 +163,7 @@ static void job_check(struct agent *a)
         return; /* on_written (worker.c) leads here again */
     if (epilog_start(a))
         return;
-    survivors = a->stop.has_given_up ? survivors_describe(a) : json_array();
+    survivors = a->stop.has_given_up ? survivors_describe() : json_array();
     if (a->stop.has_given_up || a->drops_output)
         ranks_give_up(a);
     job_end(a, survivors);

@@ -47,9 +47,8 @@ static void groups_signal(struct agent *a, int signal)
 void ranks_stop_warn(struct agent *a, int signal)
 {
     struct process_list all = {0};
-    struct fault why;
 
-    if (a->job->options.signal_children || process_list_read(&all, &why)) {
+    if (a->job->options.signal_children || descendants_find(&all, NULL)) {
         groups_signal(a, signal);
         return;
     }
@@ -68,13 +67,12 @@ void ranks_stop_warn(struct agent *a, int signal)
 /* Signals all descendants. Returns how many there are, -1 without /proc. A stopped process handles
  * no signal but SIGKILL, hence SIGCONT. Handlers of it run in stopped processes only; without one,
  * it does not matter that a process may be about to stop. */
-static int descendants_count_signalled(struct agent *a, int signal, bool continues)
+static int descendants_count_signalled(int signal, bool continues)
 {
     struct process_list found = {0};
-    pid_t except = a->guard_fd >= 0 ? a->guard : 0;
     int count;
 
-    if (descendants_find(&found, a->dir[0] ? a->dir : NULL, except, NULL))
+    if (descendants_find(&found, NULL))
         return -1;
     descendants_signal(&found, signal);
     for (size_t i = 0; i < found.count && continues; i++)
@@ -87,7 +85,7 @@ static int descendants_count_signalled(struct agent *a, int signal, bool continu
 
 void ranks_stop_signal_all(struct agent *a, int signal)
 {
-    if (descendants_count_signalled(a, signal, false) < 0)
+    if (descendants_count_signalled(signal, false) < 0)
         groups_signal(a, signal);
 }
 
@@ -123,7 +121,7 @@ static int everyone_signal(struct agent *a, int signal)
         terminals_hang_up(a);
     if (!descendants_exist())
         return 0;
-    count = descendants_count_signalled(a, signal, signal != SIGKILL);
+    count = descendants_count_signalled(signal, signal != SIGKILL);
     if (count >= 0)
         return count;
     groups_signal(a, signal);

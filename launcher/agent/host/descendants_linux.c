@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/agent/host/descendants_linux.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -10,6 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+enum { WALKS_MOST = 8 };
+
 uint64_t descendants_start_time(pid_t pid)
 {
     struct process p;
@@ -17,36 +20,112 @@ uint64_t descendants_start_time(pid_t pid)
     return process_read(&p, pid) ? p.start_time : 0;
 }
 
-/* Whether `text` holds `entry` as one whole NUL-terminated string. */
-static bool environment_has(const char *text, size_t size, const char *entry)
-{
-    size_t length = strlen(entry) + 1;
+/* A list that grows. */
+struct tree {
+    struct process_list list;
+    size_t room;
+};
 
-    for (const char *at = text; (at = memmem(at, size - (size_t)(at - text), entry, length));
-         at++) {
-        if (at == text || at[-1] == '\0')
-            return true;
+static int tree_add(struct tree *t, const struct process *p, struct fault *why)
+{
+    if (t->list.count == t->room) {
+        struct process *more = realloc(t->list.list, (t->room * 2 + 16) * sizeof(*more));
+
+        if (!more)
+            return fault_set(why, ML_ERR_MEMORY, "out of memory while looking into /proc");
+        t->list.list = more;
+        t->room = t->room * 2 + 16;
     }
-    return false;
+    t->list.list[t->list.count++] = *p;
+    return 0;
 }
 
-static bool is_marked(pid_t pid, const char *mark)
+/* Adds the children that a thread of `parent` has forked. */
+static int thread_children_add(struct tree *t, pid_t parent, pid_t thread, struct fault *why)
 {
-    size_t size;
-    uid_t user;
-    char *text;
-    bool found;
+    struct process child;
+    char path[80];
+    int rc = 0, pid;
+    FILE *f;
 
-    if (!process_user(pid, &user) || user != geteuid())
-        return false;
-    text = process_environment(pid, &size);
-    found = text && environment_has(text, size, mark);
-    free(text);
-    return found;
+    snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)parent, (int)thread);
+    f = fopen(path, "re");
+    if (!f)
+        return fault_os(why, ML_ERR_SYSTEM, errno, "cannot read %s", path);
+    while (!rc && fscanf(f, "%d", &pid) == 1) {
+        if (process_read(&child, pid) && child.parent == parent)
+            rc = tree_add(t, &child, why);
+    }
+    fclose(f);
+    return rc;
 }
 
-/* Parents change while /proc is read, so the chain of parents may be cut or, in theory, circular:
- * the loop ends in both cases. */
+static int threads_children_add(struct tree *t, pid_t parent, struct fault *why)
+{
+    struct dirent *entry;
+    char path[64];
+    DIR *threads;
+    int rc = 0;
+
+    snprintf(path, sizeof(path), "/proc/%d/task", (int)parent);
+    threads = opendir(path);
+    while (threads && rc != ML_ERR_MEMORY && (entry = readdir(threads))) {
+        if (entry->d_name[0] != '.')
+            rc = thread_children_add(t, parent, (pid_t)atoi(entry->d_name), why);
+    }
+    if (threads)
+        closedir(threads);
+    return rc;
+}
+
+/* If `p` has ended, its pid may be a stranger's now, and so may the children of that pid. That
+ * cannot happen to children of this process, which it reaps itself. */
+static bool is_still_there(const struct process *p)
+{
+    struct process now;
+
+    return p->parent == getpid() || (process_read(&now, p->pid) && now.start_time == p->start_time);
+}
+
+static int compare_pids(const void *a, const void *b)
+{
+    const struct process *x = a, *y = b;
+
+    return (x->pid > y->pid) - (x->pid < y->pid);
+}
+
+/* From parents to children, as far as the kernel tells which children a process has. */
+static int tree_walk(struct process_list *out, struct fault *why)
+{
+    pid_t self = getpid();
+    struct tree t = {0};
+    int rc = thread_children_add(&t, self, self, why);
+
+    for (size_t i = 0; i < t.list.count && !rc; i++) {
+        struct process parent = t.list.list[i];
+        size_t before = t.list.count;
+
+        if (parent.has_ended)
+            continue;
+        rc = parent.threads > 1 ? threads_children_add(&t, parent.pid, why)
+                                : thread_children_add(&t, parent.pid, parent.pid, why);
+        if (t.list.count > before && !is_still_there(&parent))
+            t.list.count = before;
+        if (rc == ML_ERR_SYSTEM)
+            rc = 0; /* it has ended */
+    }
+    if (rc) {
+        process_list_free(&t.list);
+        return rc;
+    }
+    if (t.list.count)
+        qsort(t.list.list, t.list.count, sizeof(*t.list.list), compare_pids);
+    *out = t.list;
+    return 0;
+}
+
+/* The chain of parents may be cut or, in theory, circular, because parents change while /proc is
+ * read: the loop ends in both cases. */
 static bool is_below(const struct process_list *all, const struct process *d, pid_t root)
 {
     for (size_t i = 0; d && i < all->count; i++) {
@@ -57,43 +136,74 @@ static bool is_below(const struct process_list *all, const struct process *d, pi
     return false;
 }
 
-int descendants_find(struct process_list *out, const char *job_dir, pid_t except, struct fault *why)
+/* From children to parents, through all processes. */
+static int all_walk(struct process_list *out, struct fault *why)
 {
     struct process_list all;
-    char mark[512];
     pid_t self = getpid();
-    uint64_t born;
-    size_t kept = 0;
-    bool *keep;
-    int rc;
+    struct tree t = {0};
+    int rc = process_list_read(&all, why);
 
-    rc = process_list_read(&all, why);
     if (rc)
         return rc;
-    keep = calloc(all.count + 1, sizeof(*keep));
-    if (!keep) {
-        process_list_free(&all);
-        return fault_set(why, ML_ERR_MEMORY, "out of memory while looking into /proc");
+    for (size_t i = 0; i < all.count && !rc; i++) {
+        if (is_below(&all, &all.list[i], self))
+            rc = tree_add(&t, &all.list[i], why);
     }
-    snprintf(mark, sizeof(mark), "MLAUNCH_JOB_DIR=%s", job_dir ? job_dir : "");
-    born = process_list_find(&all, self) ? process_list_find(&all, self)->start_time : 0;
-    for (size_t i = 0; i < all.count; i++) {
-        const struct process *d = &all.list[i];
+    process_list_free(&all);
+    if (rc)
+        process_list_free(&t.list);
+    else
+        *out = t.list;
+    return rc;
+}
 
-        if (d->pid == self || d->pid == except || d->has_ended)
-            continue;
-        /* A process that is older than this one cannot have the mark. That spares reading the
-         * environments of most processes of a host. */
-        keep[i] = is_below(&all, d, self) ||
-                  (job_dir && d->start_time >= born && is_marked(d->pid, mark));
+static bool has_all(const struct process_list *l, const struct process_list *of)
+{
+    for (size_t i = 0; i < of->count; i++) {
+        if (!process_list_find(l, of->list[i].pid))
+            return false;
     }
-    for (size_t i = 0; i < all.count; i++) {
-        if (keep[i])
-            all.list[kept++] = all.list[i];
+    return true;
+}
+
+/* A walk may miss a process whose parent ends meanwhile. So it is repeated until it finds nothing
+ * that the one before has not found. */
+static int walk_until_settled(int (*walk)(struct process_list *out, struct fault *why),
+                              struct process_list *out, struct fault *why)
+{
+    struct process_list last;
+    bool is_settled = false;
+    int rc = walk(out, why);
+
+    for (int i = 1; i < WALKS_MOST && !rc && !is_settled; i++) {
+        last = *out;
+        rc = walk(out, why);
+        is_settled = rc || has_all(&last, out);
+        process_list_free(&last);
     }
-    free(keep);
-    all.count = kept;
-    *out = all;
+    return rc;
+}
+
+int descendants_find(struct process_list *out, struct fault *why)
+{
+    struct process_list found = {0};
+    size_t kept = 0;
+    int rc;
+
+    if (!process_proc_is_ours())
+        return fault_set(why, ML_ERR_SYSTEM, "/proc is not that of this pid namespace");
+    rc = walk_until_settled(tree_walk, &found, why);
+    if (rc == ML_ERR_SYSTEM)
+        rc = walk_until_settled(all_walk, &found, why);
+    if (rc)
+        return rc;
+    for (size_t i = 0; i < found.count; i++) {
+        if (!found.list[i].has_ended)
+            found.list[kept++] = found.list[i];
+    }
+    found.count = kept;
+    *out = found;
     return 0;
 }
 

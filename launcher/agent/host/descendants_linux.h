@@ -1,21 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * descendants_linux.h: all descendants of this process, whatever they did to escape. The agent's
- * processes are child subreapers, so a process that loses its parent becomes their child, and the
- * parentage in /proc is enough. The mark, MLAUNCH_JOB_DIR in the environment, is a second way to
- * find them, for this user's processes only.
+ * processes are child subreapers, so a process that loses its parent becomes their child, and
+ * parentage is enough.
  */
 #ifndef LAUNCHER_AGENT_HOST_DESCENDANTS_LINUX_H
 #define LAUNCHER_AGENT_HOST_DESCENDANTS_LINUX_H
 
 #include "launcher/base/machine/process_linux.h"
 
-/* Finds living descendants (no zombies) in one pass over /proc and, unless `job_dir` is NULL,
- * processes with that mark. Leaves out this process and `except`, the agent's other process. The
- * caller frees *out with process_list_free. ML_ERR_SYSTEM: /proc is missing or of another pid
- * namespace. */
-int descendants_find(struct process_list *out, const char *job_dir, pid_t except,
-                     struct fault *why);
+/* Finds living descendants (no zombies), sorted by pid. The kernel is asked for the children of
+ * each, because a machine may have thousands of other processes, such as those of other agents;
+ * without CONFIG_PROC_CHILDREN all of /proc is read. The caller frees *out with process_list_free.
+ * ML_ERR_SYSTEM: /proc is missing or of another pid namespace. ML_ERR_MEMORY. */
+int descendants_find(struct process_list *out, struct fault *why);
 
 /* Sends `signal` to each of them, to whole process groups where that is safe, and never to another
  * process that has got the same pid since. */

@@ -90,7 +90,7 @@ static void descendants_end(const struct guard_note *note, bool is_polite)
         if (!children_reap() || (past >= GIVE_UP_MS && kills >= KILLS))
             return;
         kills += kill_now;
-        if ((is_polite || kill_now) && descendants_find(&found, note->job_dir, 0, NULL) == 0) {
+        if ((is_polite || kill_now) && descendants_find(&found, NULL) == 0) {
             descendants_signal(&found, kill_now ? SIGKILL : SIGTERM);
             if (!kill_now)
                 descendants_signal(&found, SIGCONT);

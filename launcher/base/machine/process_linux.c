@@ -36,7 +36,7 @@ bool process_read(struct process *out, pid_t pid)
     char path[64], text[1024], *open, *close;
     unsigned long long user, system, start;
     long long child_user, child_system;
-    int parent, group, threads;
+    int parent, group;
     long resident;
     ssize_t n;
 
@@ -53,8 +53,8 @@ bool process_read(struct process *out, pid_t pid)
         sscanf(close + 1,
                " %c %d %d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu %lld %lld %*d %*d %d %*d %llu "
                "%*u %ld",
-               &out->state, &parent, &group, &user, &system, &child_user, &child_system, &threads,
-               &start, &resident) != 10)
+               &out->state, &parent, &group, &user, &system, &child_user, &child_system,
+               &out->threads, &start, &resident) != 10)
         return false;
     *close = '\0';
     snprintf(out->name, sizeof(out->name), "%.19s", open + 1);
@@ -66,7 +66,7 @@ bool process_read(struct process *out, pid_t pid)
     out->child_ticks = (uint64_t)child_user + (uint64_t)child_system;
     out->memory = resident > 0 ? (uint64_t)resident * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
     /* A process whose first thread has ended looks like a zombie while its other threads run. */
-    out->has_ended = out->state == 'X' || (out->state == 'Z' && threads <= 1);
+    out->has_ended = out->state == 'X' || (out->state == 'Z' && out->threads <= 1);
     return true;
 }
 
@@ -77,7 +77,7 @@ static int compare_pids(const void *a, const void *b)
     return (x->pid > y->pid) - (x->pid < y->pid);
 }
 
-static bool proc_is_ours(void)
+bool process_proc_is_ours(void)
 {
     char text[32] = "";
 
@@ -93,7 +93,7 @@ int process_list_read(struct process_list *out, struct fault *why)
 
     if (!proc)
         return fault_os(why, ML_ERR_SYSTEM, errno, "cannot look into /proc");
-    if (!proc_is_ours()) {
+    if (!process_proc_is_ours()) {
         closedir(proc);
         return fault_set(why, ML_ERR_SYSTEM, "/proc is not that of this pid namespace");
     }

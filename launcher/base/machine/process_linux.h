@@ -16,6 +16,7 @@ struct process {
     uint64_t cpu_ticks;   /* user and system time of all its threads, in clock ticks */
     uint64_t child_ticks; /* the same for its children which have ended and were waited for */
     uint64_t memory;      /* bytes that are resident */
+    int threads;
     char state;
     bool has_ended; /* a zombie */
     char name[20];
@@ -25,6 +26,9 @@ struct process_list {
     struct process *list; /* by pid */
     size_t count;
 };
+
+/* Whether /proc shows the pids of this process's own namespace. */
+bool process_proc_is_ours(void);
 
 /* False: there is no such process. */
 bool process_read(struct process *out, pid_t pid);
