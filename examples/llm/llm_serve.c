@@ -3,8 +3,8 @@
 
 #include "llm_options.h"
 #include "llm_run.h"
-#include "serve/link_speed.h"
 #include "serve/service.h"
+#include "steps/link_speed.h"
 #include "steps/step_worker.h"
 
 #include <errno.h>

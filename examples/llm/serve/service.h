@@ -10,7 +10,7 @@
 #define LLM_SERVE_SERVICE_H
 
 #include "../steps/lead.h"
-#include "link_speed.h"
+#include "../steps/link_speed.h"
 
 #include <stdint.h>
 

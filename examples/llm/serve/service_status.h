@@ -6,9 +6,9 @@
 
 #include "../http/api_keys.h"
 #include "../http/http.h"
+#include "../steps/link_speed.h"
 #include "completions.h"
 #include "engine.h"
-#include "link_speed.h"
 #include "metrics.h"
 #include "queue.h"
 

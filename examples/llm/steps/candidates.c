@@ -4,7 +4,6 @@
 #include "../compute/exponential.h"
 
 #include <math.h>
-#include <stdbool.h>
 
 enum { CHUNK = 1024 };
 
@@ -85,24 +84,46 @@ void candidates_merge(struct candidates *out, const struct candidates *parts, ui
     *out = sum;
 }
 
+/* Puts `changed`, which has other best ones, in the place of c; all other tokens remain. */
+static void candidates_replace(struct candidates *c, struct candidates *changed)
+{
+    double others = c->total;
+
+    for (uint32_t i = 0; i < c->count; i++)
+        others -= exp((double)c->best[i].logit - c->maximum);
+    changed->maximum = changed->best[0].logit;
+    changed->total = 0;
+    if (others > 0) /* what is below that is rounding */
+        changed->total = others * exp((double)c->maximum - changed->maximum);
+    for (uint32_t i = 0; i < changed->count; i++)
+        changed->total += exp((double)changed->best[i].logit - changed->maximum);
+    *c = *changed;
+}
+
 void candidates_change(struct candidates *c, const float by[])
 {
     struct candidates changed = {.maximum = -INFINITY};
-    double others = c->total;
 
     if (c->maximum == -INFINITY)
         return;
-    for (uint32_t i = 0; i < c->count; i++) {
-        others -= exp((double)c->best[i].logit - c->maximum);
+    for (uint32_t i = 0; i < c->count; i++)
         candidates_add(&changed,
                        (struct token_candidate){c->best[i].token, c->best[i].logit + by[i]});
+    candidates_replace(c, &changed);
+}
+
+void candidates_keep(struct candidates *c, const bool keep[])
+{
+    struct candidates kept = {.maximum = -INFINITY};
+
+    for (uint32_t i = 0; i < c->count; i++) {
+        if (keep[i])
+            kept.best[kept.count++] = c->best[i];
     }
-    changed.maximum = changed.best[0].logit;
-    if (others > 0) /* what is below that is rounding */
-        changed.total = others * exp((double)c->maximum - changed.maximum);
-    for (uint32_t i = 0; i < changed.count; i++)
-        changed.total += exp((double)changed.best[i].logit - changed.maximum);
-    *c = changed;
+    if (kept.count && kept.best[0].logit > -INFINITY)
+        candidates_replace(c, &kept);
+    else
+        *c = kept;
 }
 
 double candidates_probability(const struct candidates *c, uint32_t i)

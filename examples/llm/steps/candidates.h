@@ -7,6 +7,7 @@
 #ifndef LLM_STEPS_CANDIDATES_H
 #define LLM_STEPS_CANDIDATES_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum { CANDIDATES_MOST = 64 };
@@ -33,6 +34,10 @@ void candidates_merge(struct candidates *out, const struct candidates *parts, ui
 /* Adds by[i] to the logit of best[i], and puts them in order again. All other tokens keep theirs,
  * and their part of the total. */
 void candidates_change(struct candidates *c, const float by[]);
+
+/* Leaves out each best[i] without keep[i], and its part of the total. Perhaps none is left: then
+ * count is 0. */
+void candidates_keep(struct candidates *c, const bool keep[]);
 
 /* The probability of best[i] among all tokens, at temperature 1. */
 double candidates_probability(const struct candidates *c, uint32_t i);

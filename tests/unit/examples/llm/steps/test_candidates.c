@@ -106,6 +106,25 @@ static void what_is_no_number_comes_last(void **state)
     assert_true(candidates_probability(&c, 0) == 0);
 }
 
+static void what_is_not_kept_has_no_probability(void **state)
+{
+    static const float four[] = {1, 4, 3, 2};
+    const bool keep[] = {false, true, false, true}, none[4] = {false};
+    double total = 1 + exp(-2);
+    struct candidates c;
+
+    (void)state;
+    candidates_find(&c, four, 4, 0); /* the tokens 1, 2, 3 and 0 */
+    candidates_keep(&c, keep);
+    assert_int_equal(c.count, 2);
+    assert_int_equal(c.best[0].token, 2);
+    assert_int_equal(c.best[1].token, 0);
+    assert_true(c.maximum == 3 && fabs(c.total - total) < 1e-5);
+    assert_true(fabs(candidates_probability(&c, 1) - exp(-2) / total) < 1e-5);
+    candidates_keep(&c, none);
+    assert_int_equal(c.count, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -113,6 +132,7 @@ int main(void)
         cmocka_unit_test(best_come_first_and_equal_ones_in_order),
         cmocka_unit_test(few_logits),
         cmocka_unit_test(what_is_no_number_comes_last),
+        cmocka_unit_test(what_is_not_kept_has_no_probability),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

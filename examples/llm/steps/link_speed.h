@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* link_speed.h: how fast rank 0 reaches each other rank, measured once, for the dashboard. */
-#ifndef LLM_SERVE_LINK_SPEED_H
-#define LLM_SERVE_LINK_SPEED_H
+#ifndef LLM_STEPS_LINK_SPEED_H
+#define LLM_STEPS_LINK_SPEED_H
 
 #include <mlaunch.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "link_speed.h"
 
-#include "../steps/monotonic.h"
+#include "monotonic.h"
 
 #include <stdint.h>
 #include <stdlib.h>
