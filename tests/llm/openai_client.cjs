@@ -32,8 +32,21 @@ async function main() {
     const raw = await client.completions.create({ model, prompt: "once", max_tokens: 5 });
     assert.strictEqual(raw.usage.completion_tokens, 5);
 
-    await assert.rejects(client.chat.completions.create({ model, messages, n: 2 }),
-        error => error instanceof OpenAI.BadRequestError && error.param === "n");
+    const two = await client.chat.completions.create({ model, messages, n: 2, max_tokens: 5 });
+    assert.deepStrictEqual(two.choices.map(choice => choice.index), [0, 1]);
+    const both = await client.completions.create({ model, prompt: ["once", "upon"], max_tokens: 5 });
+    assert.strictEqual(both.choices.length, 2);
+    assert.strictEqual(both.usage.completion_tokens, 10);
+    const object = await client.chat.completions.create({
+        model, messages, max_tokens: 500, temperature: 0, response_format: { type: "json_object" } });
+    assert.strictEqual(object.choices[0].message.content[0], "{");
+
+    for (const [param, value] of [["n", 0], ["tools", [{ type: "function" }]],
+        ["response_format", { type: "json_schema" }]])
+        await assert.rejects(client.chat.completions.create({ model, messages, [param]: value }),
+            error => error instanceof OpenAI.BadRequestError && error.param === param);
+    await assert.rejects(client.embeddings.create({ model, input: "x" }),
+        error => error instanceof OpenAI.NotFoundError && /embeddings/.test(error.message));
     await assert.rejects(client.completions.create({ model, prompt: "x ".repeat(200000) }),
         error => error instanceof OpenAI.BadRequestError && /context/.test(error.message));
 

@@ -114,6 +114,40 @@ True
 20 20 [0] True" "probabilities of tokens" python3 "$T/logprobs.py" "$T/logprobs.whole" \
     "$T/logprobs.stream" "$T/logprobs.text"
 
+# Several prompts, and several answers to each, whole and in a stream: each is what it is alone.
+rest='"max_tokens":40,"temperature":0'
+post /v1/completions '{"prompt":"once upon",'"$rest"'}' > "$T/alone.0"
+post /v1/completions '{"prompt":[65,66,67],'"$rest"'}' > "$T/alone.1"
+prompts='"prompt":["once upon",[65,66,67]],"n":2,"stream_options":{"include_usage":true}'
+post /v1/completions "{$prompts,$rest}" > "$T/whole"
+post /v1/completions "{$prompts,$rest,\"stream\":true}" > "$T/stream"
+tokens=$(($(field "r['usage']['prompt_tokens']" "$T/alone.0") + 3))
+check_output "[0, 1, 2, 3] True
+True [160]
+160 $tokens" "several prompts and several answers" python3 "$SOURCE/tests/llm/choices.py" \
+    "$T/whole" "$T/stream" "$T/alone.0" "$T/alone.1"
+for i in 1 2; do
+    post /v1/completions '{"prompt":"once upon","max_tokens":40,"n":3,"seed":7}' > "$T/seed.$i"
+    field "[c['text'] for c in r['choices']]" "$T/seed.$i" > "$T/seeded.$i"
+done
+check_output 3 "with a seed they differ from each other" \
+    field "len(set(c['text'] for c in r['choices']))" "$T/seed.1"
+check "… and come again" cmp "$T/seeded.1" "$T/seeded.2"
+post /v1/completions '{"prompt":"x","n":6}' > "$T/many"
+check_match 'the request asks for 6 answers; this server takes 5 at most at a time' "$T/many" \
+    "more than can wait are refused"
+post /v1/completions '{"prompt":[[5,100000]]}' > "$T/beyond"
+check_match 'token 100000 is not in the vocabulary of [0-9]* tokens".*"param":"prompt"' \
+    "$T/beyond" "a token that the model does not have is refused"
+
+# Objects in JSON, of a model that knows nothing of it.
+for i in 1 2 3 4 5 6 7 8; do
+    post /v1/chat/completions '{"messages":[{"role":"user","content":"hello"}],"max_tokens":300,
+        "n":5,"seed":'$((100 * i))',"response_format":{"type":"json_object"}}' > "$T/object.$i"
+done
+check_output "40 True" "answers in JSON are objects" \
+    python3 "$SOURCE/tests/llm/objects.py" "$T"/object.*
+
 # Five at once, then twenty: one is answered, four wait, the others are refused.
 # burst N: sets `answered` and `refused`.
 burst() {

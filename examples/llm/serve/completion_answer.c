@@ -69,72 +69,86 @@ static json_t *timing_json(const struct ticket_news *news)
                      "first_token_seconds", seconds_between(news->put_ns, news->first_ns));
 }
 
-static json_t *finish_json(const struct ticket_news *news)
+static json_t *finish_json(enum ticket_end end)
 {
-    return news ? json_string(news->end == TICKET_LENGTH ? "length" : "stop") : json_null();
+    if (end == TICKET_RUNS)
+        return json_null();
+    return json_string(end == TICKET_LENGTH ? "length" : "stop");
 }
 
-/* The one choice. `content` is taken. news: NULL unless the answer ends here. */
-static json_t *choices_json(const char *name, json_t *content, json_t *logprobs,
-                            const struct ticket_news *news)
+/* `content` is taken. */
+static json_t *choice_json(uint32_t index, const char *name, json_t *content, json_t *logprobs,
+                           enum ticket_end end)
 {
-    return json_pack("[{s:i, s:o, s:o, s:o}]", "index", 0, name, content, "logprobs",
-                     logprobs ? logprobs : json_null(), "finish_reason", finish_json(news));
+    return json_pack("{s:I, s:o, s:o, s:o}", "index", (json_int_t)index, name, content, "logprobs",
+                     logprobs ? logprobs : json_null(), "finish_reason", finish_json(end));
 }
 
-char *answer_whole(const struct answer_head *head, const char *text, size_t length,
-                   json_t *logprobs, const struct ticket_news *news)
+char *answer_whole(const struct answer_head *head, const struct answer_choice *choices,
+                   uint32_t count, const struct ticket_news *all)
 {
-    json_t *all = head_json(head, false), *content = answer_text(text, length);
+    json_t *answer = head_json(head, false), *list = json_array();
 
-    if (head->is_chat)
-        content = json_pack("{s:s, s:o}", "role", "assistant", "content", content);
-    json_object_set_new(all, "choices",
-                        choices_json(head->is_chat ? "message" : "text", content, logprobs, news));
-    json_object_set_new(all, "usage", usage_json(head, news));
-    json_object_set_new(all, "timing", timing_json(news));
-    return dump(all);
+    for (uint32_t i = 0; i < count; i++) {
+        json_t *content = answer_text(choices[i].text, choices[i].length);
+
+        if (head->is_chat)
+            content = json_pack("{s:s, s:o}", "role", "assistant", "content", content);
+        json_array_append_new(list, choice_json(i, head->is_chat ? "message" : "text", content,
+                                                choices[i].logprobs, choices[i].end));
+    }
+    json_object_set_new(answer, "choices", list);
+    json_object_set_new(answer, "usage", usage_json(head, all));
+    json_object_set_new(answer, "timing", timing_json(all));
+    return dump(answer);
 }
 
-char *answer_first(const struct answer_head *head)
+/* A chunk with one choice. `content` is taken: a chat's delta, or text. */
+static json_t *chunk_json(const struct answer_head *head, uint32_t index, json_t *content,
+                          json_t *logprobs, enum ticket_end end)
 {
-    json_t *all = head_json(head, true);
+    json_t *chunk = head_json(head, true);
+    const char *name = head->is_chat ? "delta" : "text";
+
+    json_object_set_new(chunk, "choices",
+                        json_pack("[o]", choice_json(index, name, content, logprobs, end)));
+    return chunk;
+}
+
+char *answer_first(const struct answer_head *head, uint32_t index)
+{
     json_t *delta = json_pack("{s:s, s:s}", "role", "assistant", "content", "");
 
-    json_object_set_new(all, "choices", choices_json("delta", delta, NULL, NULL));
-    return dump(all);
+    return dump(chunk_json(head, index, delta, NULL, TICKET_RUNS));
 }
 
-char *answer_chunk(const struct answer_head *head, const char *text, size_t length,
+char *answer_chunk(const struct answer_head *head, uint32_t index, const char *text, size_t length,
                    json_t *logprobs)
 {
-    json_t *all = head_json(head, true), *content = answer_text(text, length);
+    json_t *content = answer_text(text, length);
 
     if (head->is_chat)
         content = json_pack("{s:o}", "content", content);
-    json_object_set_new(all, "choices",
-                        choices_json(head->is_chat ? "delta" : "text", content, logprobs, NULL));
-    return dump(all);
+    return dump(chunk_json(head, index, content, logprobs, TICKET_RUNS));
 }
 
-char *answer_last(const struct answer_head *head, json_t *logprobs, const struct ticket_news *news)
+char *answer_last(const struct answer_head *head, uint32_t index, json_t *logprobs,
+                  const struct ticket_news *news)
 {
-    json_t *all = head_json(head, true);
     json_t *nothing = head->is_chat ? json_object() : json_string("");
+    json_t *chunk = chunk_json(head, index, nothing, logprobs, news->end);
 
-    json_object_set_new(all, "choices",
-                        choices_json(head->is_chat ? "delta" : "text", nothing, logprobs, news));
-    json_object_set_new(all, "timing", timing_json(news));
-    return dump(all);
+    json_object_set_new(chunk, "timing", timing_json(news));
+    return dump(chunk);
 }
 
-char *answer_usage(const struct answer_head *head, const struct ticket_news *news)
+char *answer_usage(const struct answer_head *head, const struct ticket_news *all)
 {
-    json_t *all = head_json(head, true);
+    json_t *chunk = head_json(head, true);
 
-    json_object_set_new(all, "choices", json_array());
-    json_object_set_new(all, "usage", usage_json(head, news));
-    return dump(all);
+    json_object_set_new(chunk, "choices", json_array());
+    json_object_set_new(chunk, "usage", usage_json(head, all));
+    return dump(chunk);
 }
 
 static const char *error_type(int status)

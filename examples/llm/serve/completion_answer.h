@@ -23,20 +23,30 @@ struct answer_head {
     uint64_t id;
     int64_t created;       /* seconds since 1970 */
     const char *model;     /* UTF-8 */
-    uint32_t prompt_count; /* tokens */
+    uint32_t prompt_count; /* tokens, of all prompts */
 };
 
-/* `logprobs`, which these take, are those of the tokens in it (answer_logprobs.h), or NULL. */
-char *answer_whole(const struct answer_head *head, const char *text, size_t length,
-                   json_t *logprobs, const struct ticket_news *news);
+/* One of the choices of an answer that is sent whole. */
+struct answer_choice {
+    const char *text;
+    size_t length;
+    json_t *logprobs; /* those of its tokens (answer_logprobs.h), which are taken; or NULL */
+    enum ticket_end end;
+};
 
-/* The chunks of a stream, in this order: the first (of a chat alone), those with text, the last
- * one, and if the client asked for it, one with the usage. */
-char *answer_first(const struct answer_head *head);
-char *answer_chunk(const struct answer_head *head, const char *text, size_t length,
+/* `all`: the numbers and times of all choices together. */
+char *answer_whole(const struct answer_head *head, const struct answer_choice *choices,
+                   uint32_t count, const struct ticket_news *all);
+
+/* The chunks of a stream. Each choice, whose place is `index`, has them in this order: the first
+ * (in a chat alone), those with text, the last one. `logprobs` as in struct answer_choice. Behind
+ * all choices, if the client asked for it, there is one with the usage. */
+char *answer_first(const struct answer_head *head, uint32_t index);
+char *answer_chunk(const struct answer_head *head, uint32_t index, const char *text, size_t length,
                    json_t *logprobs);
-char *answer_last(const struct answer_head *head, json_t *logprobs, const struct ticket_news *news);
-char *answer_usage(const struct answer_head *head, const struct ticket_news *news);
+char *answer_last(const struct answer_head *head, uint32_t index, json_t *logprobs,
+                  const struct ticket_news *news);
+char *answer_usage(const struct answer_head *head, const struct ticket_news *all);
 
 /* {"error": {…}}; the type follows from the HTTP status. param: the member at fault, or NULL. */
 char *answer_error(int status, const char *message, const char *param);

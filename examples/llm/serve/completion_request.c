@@ -171,15 +171,49 @@ static int stop_read(struct completion_request *r, const char *name, const json_
     return 0;
 }
 
+/* A list of at least one number. The model's vocabulary is checked later. */
+static bool are_tokens(const json_t *value)
+{
+    const json_t *token;
+    size_t i;
+
+    json_array_foreach(value, i, token)
+    {
+        if (!json_is_integer(token) || json_integer_value(token) < 0 ||
+            json_integer_value(token) > INT32_MAX)
+            return false;
+    }
+    return json_array_size(value) > 0;
+}
+
+static bool prompt_take(struct completion_prompt *p, const json_t *value)
+{
+    p->text = json_string_value(value);
+    p->tokens = value;
+    return p->text || are_tokens(value);
+}
+
 static int prompt_read(struct completion_request *r, const char *name, const json_t *value,
                        struct completion_problem *problem)
 {
-    if (json_is_array(value) && json_array_size(value) == 1)
-        value = json_array_get(value, 0);
-    if (!json_is_string(value))
-        return refuse(problem, name, "%s must be one string", name);
-    r->prompt = json_string_value(value);
-    return 0;
+    bool is_one = json_is_string(value) || are_tokens(value);
+    size_t count = is_one ? 1 : json_array_size(value);
+
+    if (count > COMPLETION_CHOICES_MOST)
+        return refuse(problem, name, "%s has %zu entries; %d are the most", name, count,
+                      COMPLETION_CHOICES_MOST);
+    r->prompts = calloc(count + 1, sizeof(*r->prompts));
+    if (!r->prompts)
+        return refuse(problem, NULL, "out of memory");
+    for (size_t i = 0; i < count; i++) {
+        if (!prompt_take(&r->prompts[i], is_one ? value : json_array_get(value, i)))
+            count = 0;
+    }
+    r->prompt_count = (uint32_t)count;
+    return count ? 0
+                 : refuse(problem, name,
+                          "%s must be a text, a list of the numbers of tokens, or a list of such",
+                          name);
 }
 
 /* [{"type": "text", "text": "…"}, …]: the texts one after the other. */
@@ -232,6 +266,9 @@ static int message_read(struct completion_message *m, uint32_t i, const json_t *
                       m->role);
     if (json_is_array(content))
         return parts_join(m, i, content, problem);
+    if (json_array_size(json_object_get(value, "tool_calls")))
+        return refuse(problem, "messages",
+                      "messages[%u].tool_calls is not supported: this server calls no tools", i);
     if (!json_is_string(content))
         return refuse(problem, "messages", "messages[%u].content must be a text", i);
     m->content = strdup(json_string_value(content));
@@ -305,15 +342,59 @@ static int top_logprobs_read(struct completion_request *r, const char *name, con
     return 0;
 }
 
+static int choices_read(struct completion_request *r, const char *name, const json_t *value,
+                        struct completion_problem *problem)
+{
+    json_int_t choices = 0;
+    int rc = integer_within(name, value, 1, COMPLETION_CHOICES_MOST, &choices, problem);
+
+    r->choices = (uint32_t)choices;
+    return rc;
+}
+
+static int format_read(struct completion_request *r, const char *name, const json_t *value,
+                       struct completion_problem *problem)
+{
+    const char *type = json_string_value(json_object_get(value, "type"));
+
+    if (!type)
+        return refuse(problem, name, "%s must be an object with \"type\"", name);
+    r->is_json = strcmp(type, "json_object") == 0;
+    if (r->is_json || strcmp(type, "text") == 0)
+        return 0;
+    return refuse(problem, name, "%s.type '%.32s' is not supported; text and json_object are", name,
+                  type);
+}
+
 /* Those that are refused unless they ask for nothing. */
 
+static int as_many_only(struct completion_request *r, const char *name, const json_t *value,
+                        struct completion_problem *problem)
+{
+    if (json_is_integer(value) && json_integer_value(value) == r->choices)
+        return 0;
+    return refuse(problem, name, "%s is not supported unless it equals n", name);
+}
+
+/* A factor. */
 static int one_only(struct completion_request *r, const char *name, const json_t *value,
                     struct completion_problem *problem)
 {
     (void)r;
-    if (json_is_integer(value) && json_integer_value(value) == 1)
+    if (json_is_number(value) && json_number_value(value) == 1)
         return 0;
-    return refuse(problem, name, "%s must be 1: this server gives one answer to a request", name);
+    return refuse(problem, name, "%s is not supported", name);
+}
+
+static int text_only(struct completion_request *r, const char *name, const json_t *value,
+                     struct completion_problem *problem)
+{
+    const char *first = json_string_value(json_array_get(value, 0));
+
+    (void)r;
+    if (json_array_size(value) == 1 && first && strcmp(first, "text") == 0)
+        return 0;
+    return refuse(problem, name, "%s must be [\"text\"]; this server writes text alone", name);
 }
 
 static int nothing_only(struct completion_request *r, const char *name, const json_t *value,
@@ -330,17 +411,6 @@ static int nothing_only(struct completion_request *r, const char *name, const js
     return is_nothing ? 0 : refuse(problem, name, "%s is not supported", name);
 }
 
-static int text_only(struct completion_request *r, const char *name, const json_t *value,
-                     struct completion_problem *problem)
-{
-    const char *type = json_string_value(json_object_get(value, "type"));
-
-    (void)r;
-    if (type && strcmp(type, "text") == 0)
-        return 0;
-    return refuse(problem, name, "%s: this server answers in plain text alone", name);
-}
-
 static const struct completion_field fields[] = {
     {"messages", FOR_CHAT, messages_read},
     {"prompt", FOR_TEXT, prompt_read},
@@ -354,20 +424,44 @@ static const struct completion_field fields[] = {
     {"stream", FOR_BOTH, stream_read},
     {"stream_options", FOR_BOTH, stream_options_read},
     {"chat_template_kwargs", FOR_CHAT, template_read},
-    {"n", FOR_BOTH, one_only},
-    {"best_of", FOR_TEXT, one_only},
+    {"n", FOR_BOTH, choices_read},
+    {"best_of", FOR_TEXT, as_many_only}, /* behind n */
     {"logprobs", FOR_BOTH, logprobs_read},
     {"top_logprobs", FOR_CHAT, top_logprobs_read}, /* behind logprobs */
-    {"logit_bias", FOR_BOTH, nothing_only},
     {"presence_penalty", FOR_BOTH, presence_read},
     {"frequency_penalty", FOR_BOTH, frequency_read},
+    {"response_format", FOR_BOTH, format_read},
+
+    /* OpenAI's that would change the answer. */
+    {"logit_bias", FOR_BOTH, nothing_only},
     {"echo", FOR_TEXT, nothing_only},
     {"suffix", FOR_TEXT, nothing_only},
     {"tools", FOR_CHAT, nothing_only},
     {"tool_choice", FOR_CHAT, nothing_only},
     {"functions", FOR_CHAT, nothing_only},
+    {"function_call", FOR_CHAT, nothing_only},
     {"audio", FOR_CHAT, nothing_only},
-    {"response_format", FOR_BOTH, text_only},
+    {"modalities", FOR_CHAT, text_only},
+    {"reasoning_effort", FOR_CHAT, nothing_only},
+    {"verbosity", FOR_CHAT, nothing_only},
+    {"web_search_options", FOR_CHAT, nothing_only},
+
+    /* Those of llama.cpp and vLLM. */
+    {"grammar", FOR_BOTH, nothing_only},
+    {"json_schema", FOR_BOTH, nothing_only},
+    {"guided_json", FOR_BOTH, nothing_only},
+    {"guided_regex", FOR_BOTH, nothing_only},
+    {"guided_choice", FOR_BOTH, nothing_only},
+    {"guided_grammar", FOR_BOTH, nothing_only},
+    {"structured_outputs", FOR_BOTH, nothing_only},
+    {"min_p", FOR_BOTH, nothing_only},
+    {"min_tokens", FOR_BOTH, nothing_only},
+    {"ignore_eos", FOR_BOTH, nothing_only},
+    {"stop_token_ids", FOR_BOTH, nothing_only},
+    {"mirostat", FOR_BOTH, nothing_only},
+    {"repeat_penalty", FOR_BOTH, one_only},
+    {"repetition_penalty", FOR_BOTH, one_only},
+    {"typical_p", FOR_BOTH, one_only},
 };
 
 static int fields_read(struct completion_request *r, struct completion_problem *problem)
@@ -385,8 +479,11 @@ static int fields_read(struct completion_request *r, struct completion_problem *
     }
     if (r->is_chat && !r->messages)
         return refuse(problem, "messages", "messages is missing");
-    if (!r->is_chat && !r->prompt)
+    if (!r->is_chat && !r->prompts)
         return refuse(problem, "prompt", "prompt is missing");
+    if (r->prompt_count * r->choices > COMPLETION_CHOICES_MOST)
+        return refuse(problem, "n", "n of %u for each of %u prompts is more than %d answers",
+                      r->choices, r->prompt_count, COMPLETION_CHOICES_MOST);
     return 0;
 }
 
@@ -397,6 +494,8 @@ int completion_request_read(struct completion_request *out, bool is_chat, const 
 
     *out = (struct completion_request){
         .is_chat = is_chat,
+        .prompt_count = 1,
+        .choices = 1,
         .sampling = {.temperature = 1, .top_p = 1},
     };
     out->root = json_loadb(body, size, 0, &error);
@@ -414,6 +513,7 @@ void completion_request_free(struct completion_request *r)
     for (uint32_t i = 0; i < r->message_count; i++)
         free(r->messages[i].content);
     free(r->messages);
+    free(r->prompts);
     json_decref(r->root);
     *r = (struct completion_request){0};
 }

@@ -19,6 +19,7 @@ enum {
     COMPLETION_MESSAGES_MOST = 4096,
     COMPLETION_STOPS_MOST = 16,
     COMPLETION_STOP_BYTES_MOST = 256,
+    COMPLETION_CHOICES_MOST = 128, /* the prompts, each as often as n says */
 };
 
 enum completion_thinking { THINKING_UNSAID, THINKING_OFF, THINKING_ON };
@@ -28,11 +29,19 @@ struct completion_message {
     char *content;
 };
 
+/* What a completion continues: a text, or the numbers of tokens. */
+struct completion_prompt {
+    const char *text;     /* NULL: there are tokens */
+    const json_t *tokens; /* a list of numbers, each of which an int32_t can hold */
+};
+
 struct completion_request {
     bool is_chat;
     struct completion_message *messages; /* a chat's; at least one */
     uint32_t message_count;
-    const char *prompt; /* a completion's */
+    struct completion_prompt *prompts; /* a completion's */
+    uint32_t prompt_count;             /* a chat has 1 */
+    uint32_t choices;                  /* answers to each prompt; at least 1 */
     bool stream, include_usage, has_seed;
     uint64_t seed;
     uint32_t tokens_most; /* 0: not said */
@@ -41,6 +50,7 @@ struct completion_request {
     uint32_t stop_count;
     bool has_logprobs;
     uint32_t logprobs_best; /* at most TOKEN_BEST_MOST */
+    bool is_json;           /* the answer is to be one JSON object */
     enum completion_thinking thinking;
     json_t *root; /* texts lie in it */
 };

@@ -6,9 +6,8 @@
 #ifndef LLM_SERVE_COMPLETIONS_H
 #define LLM_SERVE_COMPLETIONS_H
 
-#include "../model/gguf.h"
-#include "../text/tokenizer.h"
 #include "metrics.h"
+#include "prompt_tokens.h"
 #include "queue.h"
 
 #include <event2/event.h>
@@ -22,8 +21,7 @@ struct completions;
 struct completions_config {
     struct event_base *base;
     struct queue *queue;
-    const struct gguf *gguf;
-    const struct tokenizer *tokenizer;
+    struct prompt_model prompts;
     const char *model; /* its name for clients */
     uint32_t context, slots;
     struct metrics *metrics;

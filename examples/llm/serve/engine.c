@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "engine.h"
 
+#include "../steps/partial_json.h"
 #include "../text/text_out.h"
 
 #include <math.h>
@@ -9,6 +10,8 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { NO_TOKEN = -1 };
 
 /* A part of the model's memory, and the ticket that uses it. */
 struct engine_slot {
@@ -20,7 +23,8 @@ struct engine_slot {
     int32_t next;      /* the token to be computed, once the prompt is */
     uint64_t used;     /* the time of its last ticket, in tickets */
     struct sampler_random random;
-    uint32_t *counts; /* how often the answer has each token; NULL: no penalty asks */
+    uint32_t *counts;         /* how often the answer has each token; NULL: no penalty asks */
+    struct partial_json json; /* the answer, if it is to be JSON */
     struct text_out *out;
 };
 
@@ -94,6 +98,7 @@ static void slot_begin(struct engine *e, struct ticket *t)
     s->used = ++e->tickets;
     s->held_count = slot_common(s, &t->order);
     s->answered = 0;
+    partial_json_begin(&s->json);
     sampler_seed(&s->random, t->order.seed);
     s->out = text_out_new((const char *const *)t->order.stops, t->order.stop_count);
     if (sampler_has_penalties(&t->order.sampling))
@@ -209,16 +214,17 @@ static void report_make(struct token_report *r, const struct candidates *c, int3
     }
 }
 
-/* The model has said a token. `report`: how likely it was, or NULL. */
+/* The model has said a token, or NO_TOKEN: it cannot continue. `report`: how likely the token was,
+ * or NULL. */
 static void slot_take(struct engine *e, struct engine_slot *s, int32_t token,
                       const struct token_report *report)
 {
     const char *text;
     size_t length;
-    bool is_stopped;
+    bool is_stopped, is_whole;
 
-    if (tokenizer_is_end(e->config.tokenizer, token)) {
-        slot_end(e, s, TICKET_STOP);
+    if (token == NO_TOKEN || tokenizer_is_end(e->config.tokenizer, token)) {
+        slot_end(e, s, token == NO_TOKEN ? TICKET_LENGTH : TICKET_STOP);
         return;
     }
     s->answered++;
@@ -227,14 +233,57 @@ static void slot_take(struct engine *e, struct engine_slot *s, int32_t token,
         s->counts[token]++;
     queue_count(e->config.queue, s->ticket);
     tokenizer_piece(e->config.tokenizer, token, &text, &length);
+    is_whole = s->ticket->order.is_json && partial_json_add(&s->json, text, length) &&
+               partial_json_is_whole(&s->json);
     is_stopped = text_out_add(s->out, text, length, &text, &length);
     if ((report && !queue_report(e->config.queue, s->ticket, report)) ||
         !text_send(e, s, text, length))
         slot_free(e, s, TICKET_FAILED);
     else if (is_stopped)
         slot_free(e, s, TICKET_STOP);
+    else if (is_whole)
+        slot_end(e, s, TICKET_STOP);
     else if (s->answered == s->ticket->order.tokens_most)
         slot_end(e, s, TICKET_LENGTH);
+}
+
+static bool is_json_with(const struct engine *e, const struct engine_slot *s, int32_t token)
+{
+    struct partial_json json = s->json;
+    const char *text;
+    size_t length;
+
+    tokenizer_piece(e->config.tokenizer, token, &text, &length);
+    return length && !tokenizer_is_end(e->config.tokenizer, token) &&
+           partial_json_add(&json, text, length);
+}
+
+/* The token of that byte alone, or NO_TOKEN. */
+static int32_t byte_token(const struct engine *e, char byte)
+{
+    int32_t count = (int32_t)lead_vocabulary(e->config.lead);
+    const char *text;
+    size_t length;
+
+    for (int32_t token = 0; token < count; token++) {
+        tokenizer_piece(e->config.tokenizer, token, &text, &length);
+        if (length == 1 && text[0] == byte && !tokenizer_is_end(e->config.tokenizer, token))
+            return token;
+    }
+    return NO_TOKEN;
+}
+
+/* A token with which the answer is still the beginning of a JSON object, or NO_TOKEN: the model's
+ * vocabulary has none. */
+static int32_t json_pick(const struct engine *e, struct engine_slot *s, struct candidates *c)
+{
+    bool keep[CANDIDATES_MOST];
+
+    for (uint32_t i = 0; i < c->count; i++)
+        keep[i] = is_json_with(e, s, c->best[i].token);
+    candidates_keep(c, keep);
+    return c->count ? sampler_pick(&s->ticket->order.sampling, &s->random, c)
+                    : byte_token(e, partial_json_next(&s->json));
 }
 
 /* The token after a row that wanted one. */
@@ -247,10 +296,11 @@ static void slot_pick(struct engine *e, struct engine_slot *s, const struct cand
 
     if (s->counts)
         sampler_penalize(&o->sampling, s->counts, &changed);
-    token = sampler_pick(&o->sampling, &s->random, &changed);
-    if (o->has_reports)
+    token =
+        o->is_json ? json_pick(e, s, &changed) : sampler_pick(&o->sampling, &s->random, &changed);
+    if (o->has_reports && token != NO_TOKEN)
         report_make(&report, c, token, o->reports_best);
-    slot_take(e, s, token, o->has_reports ? &report : NULL);
+    slot_take(e, s, token, o->has_reports && token != NO_TOKEN ? &report : NULL);
 }
 
 static int step_make(struct engine *e)

@@ -11,6 +11,9 @@
  * A slot keeps what it has computed. The next ticket goes to the free slot that has most of its
  * beginning, and only the rest is computed.
  *
+ * An answer that is to be a JSON object is drawn from those of the likeliest tokens that continue
+ * one. Where none of them does, the token of one byte is taken that leads to the object's end.
+ *
  * Only this thread uses the group of ranks. While there is nothing to do it lets the other ranks
  * know that it lives. Once a call fails, a rank is lost, and so are all requests: it closes the
  * queue with the library's sentence and ends.

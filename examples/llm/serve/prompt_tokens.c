@@ -25,29 +25,60 @@ static bool chat_write(const struct gguf *gguf, const struct completion_request 
     return is_written;
 }
 
-int prompt_tokens_make(const struct gguf *gguf, const struct tokenizer *tokenizer,
-                       const struct completion_request *request, int32_t *tokens, uint32_t room,
-                       uint32_t *count, struct completion_problem *problem)
+/* The numbers as they are. Returns how many; negative: the model has not all of them. */
+static int64_t numbers_copy(const json_t *numbers, uint32_t vocabulary, int32_t *tokens,
+                            uint32_t room, struct completion_problem *problem)
 {
+    const json_t *number;
+    size_t i;
+
+    json_array_foreach(numbers, i, number)
+    {
+        json_int_t token = json_integer_value(number);
+
+        if (token >= vocabulary) {
+            snprintf(problem->text, sizeof(problem->text),
+                     "token %" JSON_INTEGER_FORMAT " is not in the vocabulary of %u tokens", token,
+                     vocabulary);
+            return -1;
+        }
+        if (i < room)
+            tokens[i] = (int32_t)token;
+    }
+    return (int64_t)json_array_size(numbers);
+}
+
+static int64_t text_divide(const struct prompt_model *model, const struct prompt *prompt,
+                           int32_t *tokens, uint32_t room, struct completion_problem *problem)
+{
+    int64_t n = -1;
+
+    snprintf(problem->text, sizeof(problem->text), "the prompt cannot be divided into tokens");
+    if (!prompt->failed)
+        n = tokenizer_encode_prompt(model->tokenizer, prompt, tokens, room);
+    if (n == 0)
+        snprintf(problem->text, sizeof(problem->text), "the prompt is empty");
+    return n ? n : -1;
+}
+
+int prompt_tokens_make(const struct prompt_model *model, const struct completion_request *request,
+                       uint32_t i, int32_t *tokens, uint32_t room, uint32_t *count,
+                       struct completion_problem *problem)
+{
+    const struct completion_prompt *asked = request->is_chat ? NULL : &request->prompts[i];
     struct prompt prompt = {0};
     int64_t n = -1;
 
     problem->param = request->is_chat ? "messages" : "prompt";
-    if (request->is_chat) {
-        if (!chat_write(gguf, request, &prompt, problem))
-            goto out;
+    if (asked && !asked->text) {
+        n = numbers_copy(asked->tokens, model->vocabulary, tokens, room, problem);
     } else {
-        prompt_add(&prompt, request->prompt);
+        if (asked)
+            prompt_add(&prompt, asked->text);
+        if (asked || chat_write(model->gguf, request, &prompt, problem))
+            n = text_divide(model, &prompt, tokens, room, problem);
+        prompt_free(&prompt);
     }
-    snprintf(problem->text, sizeof(problem->text), "the prompt cannot be divided into tokens");
-    if (!prompt.failed)
-        n = tokenizer_encode_prompt(tokenizer, &prompt, tokens, room);
-    if (n == 0) {
-        snprintf(problem->text, sizeof(problem->text), "the prompt is empty");
-        n = -1;
-    }
-out:
-    prompt_free(&prompt);
     *count = n > UINT32_MAX ? UINT32_MAX : (uint32_t)(n < 0 ? 0 : n);
     return n < 0 ? -1 : 0;
 }

@@ -139,27 +139,34 @@ static void waiting_remove(struct queue *q, struct ticket *t)
     q->waiting_count--;
 }
 
-enum queue_refusal queue_put(struct queue *q, struct ticket *t)
+/* Under the lock. */
+static void waiting_add(struct queue *q, struct ticket *t)
+{
+    t->state->is_waiting = true;
+    t->state->next = NULL;
+    t->state->news.put_ns = monotonic_ns();
+    if (q->waiting)
+        q->waiting_last->state->next = t;
+    else
+        q->waiting = t;
+    q->waiting_last = t;
+    q->waiting_count++;
+}
+
+enum queue_refusal queue_put(struct queue *q, struct ticket *const *tickets, uint32_t count)
 {
     enum queue_refusal refusal = QUEUE_ACCEPTED;
 
     pthread_mutex_lock(&q->lock);
-    if (q->reason[0]) {
+    if (q->reason[0])
         refusal = QUEUE_CLOSED;
-    } else if (q->waiting_count + q->running_count >= q->most + q->slots) {
+    else if (count > q->most + q->slots ||
+             q->waiting_count + q->running_count > q->most + q->slots - count)
         refusal = QUEUE_FULL;
-    } else {
-        t->state->is_waiting = true;
-        t->state->next = NULL;
-        t->state->news.put_ns = monotonic_ns();
-        if (q->waiting)
-            q->waiting_last->state->next = t;
-        else
-            q->waiting = t;
-        q->waiting_last = t;
-        q->waiting_count++;
+    for (uint32_t i = 0; i < count && !refusal; i++)
+        waiting_add(q, tickets[i]);
+    if (!refusal)
         pthread_cond_signal(&q->came);
-    }
     pthread_mutex_unlock(&q->lock);
     return refusal;
 }

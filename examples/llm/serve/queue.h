@@ -43,6 +43,7 @@ struct order {
     uint32_t stop_count;
     struct sampler_settings sampling;
     uint64_t seed;
+    bool is_json;          /* the answer is one JSON object, unless a limit cuts it */
     bool has_reports;      /* each token is reported, */
     uint32_t reports_best; /* and this many likeliest ones with it */
 };
@@ -80,10 +81,11 @@ struct queue;
 struct queue *queue_open(uint32_t most, uint32_t slots);
 void queue_free(struct queue *q); /* after the engine's end; takes NULL */
 
-/* The loop's. ticket_free is for one that queue_put has not accepted. */
+/* The loop's. ticket_free is for one that queue_put has not accepted. queue_put accepts all of the
+ * tickets or none. */
 struct ticket *ticket_create(void);
 void ticket_free(struct ticket *t);
-enum queue_refusal queue_put(struct queue *q, struct ticket *t);
+enum queue_refusal queue_put(struct queue *q, struct ticket *const *tickets, uint32_t count);
 int queue_fd(const struct queue *q); /* readable: there are changed ones, or the engine ended */
 struct ticket *
 queue_changed(struct queue *q); /* a ticket with news, which is left by nobody; NULL */

@@ -173,6 +173,7 @@ void routes_request(struct service_facts *f, struct evhttp_request *request)
     const struct evhttp_uri *uri = evhttp_request_get_evhttp_uri(request);
     const char *path = uri ? evhttp_uri_get_path(uri) : NULL, *id = NULL;
     const struct route *r = path ? route_find(path, &id) : NULL;
+    char sentence[256];
 
     if (!http_is_host(f->http, request)) {
         refuse(
@@ -187,8 +188,10 @@ void routes_request(struct service_facts *f, struct evhttp_request *request)
     } else if (r) {
         route_answer(f, r, path, id, request);
     } else {
-        refuse(f, request, 404,
-               "there is no such page; there are /health, /queue, /v1/models, "
-               "/v1/chat/completions, /v1/completions, /metrics and /dashboard");
+        snprintf(sentence, sizeof(sentence),
+                 "there is no %.100s; there are /health, /queue, /v1/models, /v1/chat/completions, "
+                 "/v1/completions, /metrics and /dashboard",
+                 path ? path : "such page");
+        refuse(f, request, 404, sentence);
     }
 }

@@ -133,8 +133,7 @@ static int service_parts(struct service *s, const struct service_config *config)
     struct service_facts *f = &s->facts;
     struct completions_config completions = {
         .base = s->base,
-        .gguf = lead_gguf(config->lead),
-        .tokenizer = s->tokenizer,
+        .prompts = {lead_gguf(config->lead), s->tokenizer, lead_vocabulary(config->lead)},
         .model = s->model,
         .context = f->context,
         .slots = f->slots,

@@ -12,8 +12,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void check_request(const struct completion_request *r)
 {
-    if (r->is_chat ? !r->message_count : !r->prompt)
+    if (r->is_chat ? !r->message_count : !r->prompts)
         abort();
+    if (!r->prompt_count || !r->choices || r->prompt_count * r->choices > COMPLETION_CHOICES_MOST)
+        abort();
+    for (uint32_t i = 0; !r->is_chat && i < r->prompt_count; i++) {
+        if (!r->prompts[i].text && !json_array_size(r->prompts[i].tokens))
+            abort();
+    }
     for (uint32_t i = 0; i < r->message_count; i++) {
         if (!r->messages[i].role || !r->messages[i].content)
             abort();

@@ -19,6 +19,7 @@ static struct {
 /* Tokens of each slot's positions, and how many are valid. */
 static int32_t cache[FAKE_SLOTS_MOST][FAKE_CONTEXT_MOST];
 static uint32_t filled[FAKE_SLOTS_MOST];
+static char bytes_all[FAKE_END];
 static const char letters[] = "abcdefghijklmnopqrstuvwxyz      ";
 
 unsigned fake_steps(void)
@@ -45,6 +46,8 @@ void fake_clear(void)
 {
     done.steps = done.rows = done.most_slots = done.ends = 0;
     memset(filled, 0, sizeof(filled));
+    for (int i = 0; i < FAKE_END; i++)
+        bytes_all[i] = (char)i;
 }
 
 struct lead *fake_lead(void)
@@ -173,11 +176,9 @@ int64_t tokenizer_encode_prompt(const struct tokenizer *t, const struct prompt *
 
 void tokenizer_piece(const struct tokenizer *t, int32_t token, const char **bytes, size_t *length)
 {
-    static const char all[] = "abcdefghijklmnopqrstuvwxyz ";
-
     (void)t;
-    *bytes = strchr(all, token);
-    *length = 1;
+    *bytes = &bytes_all[token % FAKE_END];
+    *length = token < FAKE_END;
 }
 
 bool tokenizer_is_end(const struct tokenizer *t, int32_t token)

@@ -45,38 +45,42 @@ static void same(char *got, const char *expected)
 
 static void whole_answers(void **state)
 {
+    const struct answer_choice one = {"hi\n", 3, NULL, TICKET_LENGTH};
+    const struct answer_choice two[] = {{"", 0, NULL, TICKET_STOP}, {"b", 1, NULL, TICKET_LENGTH}};
+
     (void)state;
-    same(answer_whole(&chat, "hi\n", 3, NULL, &news),
+    same(answer_whole(&chat, &one, 1, &news),
          CHAT("chat.completion") "\"choices\":[{\"index\":0,\"message\":{\"role\":\"assistant\","
                                  "\"content\":\"hi\\n\"},\"logprobs\":null,"
                                  "\"finish_reason\":\"length\"}]," USAGE "," TIMING "}");
-    same(answer_whole(&text, "", 0, NULL, &news),
+    same(answer_whole(&text, two, 2, &news),
          TEXT "\"choices\":[{\"index\":0,\"text\":\"\",\"logprobs\":null,"
+              "\"finish_reason\":\"stop\"},{\"index\":1,\"text\":\"b\",\"logprobs\":null,"
               "\"finish_reason\":\"length\"}]," USAGE "," TIMING "}");
 }
 
 static void chunks_of_a_stream(void **state)
 {
     (void)state;
-    same(answer_first(&chat),
+    same(answer_first(&chat, 0),
          CHAT("chat.completion.chunk") "\"choices\":[{\"index\":0,\"delta\":{\"role\":"
                                        "\"assistant\",\"content\":\"\"},\"logprobs\":null,"
                                        "\"finish_reason\":null}]}");
-    same(answer_chunk(&chat, "a", 1, NULL),
-         CHAT("chat.completion.chunk") "\"choices\":[{\"index\":0,\"delta\":{\"content\":\"a\"},"
+    same(answer_chunk(&chat, 1, "a", 1, NULL),
+         CHAT("chat.completion.chunk") "\"choices\":[{\"index\":1,\"delta\":{\"content\":\"a\"},"
                                        "\"logprobs\":null,\"finish_reason\":null}]}");
-    same(answer_chunk(&text, "a", 1, NULL),
+    same(answer_chunk(&text, 0, "a", 1, NULL),
          TEXT "\"choices\":[{\"index\":0,\"text\":\"a\",\"logprobs\":"
               "null,\"finish_reason\":null}]}");
-    same(answer_last(&chat, NULL, &news),
-         CHAT("chat.completion.chunk") "\"choices\":[{\"index\":0,\"delta\":{},\"logprobs\":null,"
+    same(answer_last(&chat, 2, NULL, &news),
+         CHAT("chat.completion.chunk") "\"choices\":[{\"index\":2,\"delta\":{},\"logprobs\":null,"
                                        "\"finish_reason\":\"length\"}]," TIMING "}");
     same(answer_usage(&text, &news), TEXT "\"choices\":[]," USAGE "}");
 }
 
 static void bytes_that_are_no_utf8_are_replaced(void **state)
 {
-    char *got = answer_chunk(&text,
+    char *got = answer_chunk(&text, 0,
                              "a\xff\xc3\xa9\xe2\x82"
                              "b\0c",
                              9, NULL);

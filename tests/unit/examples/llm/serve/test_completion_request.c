@@ -14,6 +14,8 @@
 
 #define USER "{\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}]"
 
+#define PROMPT "prompt must be a text, a list of the numbers of tokens, or a list of such"
+
 static const struct {
     bool is_chat;
     const char *body, *sentence, *param; /* sentence NULL: it is read */
@@ -46,8 +48,26 @@ static const struct {
      "messages"},
     {true, "{\"messages\":[{\"role\":\"user\",\"content\":[{\"type\":\"image_url\"}]}]}",
      "messages[0].content[0] must be {\"type\": \"text\", \"text\": …}", "messages"},
-    {false, "{\"prompt\":[\"a\",\"b\"]}", "prompt must be one string", "prompt"},
-    {false, "{\"prompt\":[1,2]}", "prompt must be one string", "prompt"},
+    {true, "{\"messages\":[{\"role\":\"assistant\",\"content\":null,\"tool_calls\":[{}]}]}",
+     "messages[0].tool_calls is not supported: this server calls no tools", "messages"},
+    {false, "{\"prompt\":[\"a\",\"b\"],\"n\":64,\"best_of\":64}", NULL, NULL},
+    {false, "{\"prompt\":[1,2],\"n\":128}", NULL, NULL},
+    {false, "{\"prompt\":[[1,2],\"a\",[0]]}", NULL, NULL},
+    {false, "{\"prompt\":[]}", PROMPT, "prompt"},
+    {false, "{\"prompt\":{}}", PROMPT, "prompt"},
+    {false, "{\"prompt\":7}", PROMPT, "prompt"},
+    {false, "{\"prompt\":[1,\"a\"]}", PROMPT, "prompt"},
+    {false, "{\"prompt\":[\"a\",1]}", PROMPT, "prompt"},
+    {false, "{\"prompt\":[-1]}", PROMPT, "prompt"},
+    {false, "{\"prompt\":[2147483648]}", PROMPT, "prompt"},
+    {false, "{\"prompt\":[1.5]}", PROMPT, "prompt"},
+    {false, "{\"prompt\":[[]]}", PROMPT, "prompt"},
+    {false, "{\"prompt\":[[\"a\"]]}", PROMPT, "prompt"},
+    {false, "{\"prompt\":[[[1]]]}", PROMPT, "prompt"},
+    {false, "{\"prompt\":[\"a\",\"b\"],\"n\":65}",
+     "n of 65 for each of 2 prompts is more than 128 answers", "n"},
+    {false, "{\"prompt\":\"x\",\"n\":2,\"best_of\":3}",
+     "best_of is not supported unless it equals n", "best_of"},
     {true, USER ",\"max_tokens\":0}", "max_tokens must be a whole number from 1 to 2147483647",
      "max_tokens"},
     {true, USER ",\"max_tokens\":1.5}", "max_tokens must be a whole number", "max_tokens"},
@@ -66,7 +86,9 @@ static const struct {
           "\"1\",\"1\","
           "\"1\",\"1\",\"1\"]}",
      "stop has 17 texts; 16 are the most", "stop"},
-    {true, USER ",\"n\":2}", "n must be 1: this server gives one answer to a request", "n"},
+    {true, USER ",\"n\":128}", NULL, NULL},
+    {true, USER ",\"n\":129}", "n must be a whole number from 1 to 128", "n"},
+    {true, USER ",\"n\":0}", "n must be a whole number from 1 to 128", "n"},
     {true, USER ",\"tools\":[{}]}", "tools is not supported", "tools"},
     {true, USER ",\"presence_penalty\":2.1}", "presence_penalty must be a number from -2 to 2",
      "presence_penalty"},
@@ -83,8 +105,19 @@ static const struct {
      "logprobs"},
     {false, "{\"prompt\":\"x\",\"echo\":true}", "echo is not supported", "echo"},
     {true, USER ",\"logit_bias\":{\"1\":5}}", "logit_bias is not supported", "logit_bias"},
-    {true, USER ",\"response_format\":{\"type\":\"json_object\"}}",
-     "response_format: this server answers in plain text alone", "response_format"},
+    {true, USER ",\"response_format\":{\"type\":\"json_object\"}}", NULL, NULL},
+    {true, USER ",\"response_format\":{\"type\":\"json_schema\"}}",
+     "response_format.type 'json_schema' is not supported; text and json_object are",
+     "response_format"},
+    {true, USER ",\"response_format\":\"json\"}", "response_format must be an object with \"type\"",
+     "response_format"},
+    {true, USER ",\"modalities\":[\"text\"],\"min_p\":0,\"repeat_penalty\":1.0}", NULL, NULL},
+    {true, USER ",\"modalities\":[\"audio\"]}", "modalities must be [\"text\"]", "modalities"},
+    {true, USER ",\"reasoning_effort\":\"low\"}", "reasoning_effort is not supported",
+     "reasoning_effort"},
+    {true, USER ",\"min_p\":0.1}", "min_p is not supported", "min_p"},
+    {true, USER ",\"repeat_penalty\":1.1}", "repeat_penalty is not supported", "repeat_penalty"},
+    {true, USER ",\"guided_json\":{\"a\":1}}", "guided_json is not supported", "guided_json"},
     {true, USER ",\"chat_template_kwargs\":{\"enable_thinking\":1}}",
      "chat_template_kwargs.enable_thinking must be true or false",
      "chat_template_kwargs.enable_thinking"},
@@ -108,6 +141,32 @@ static void each_body_is_read_or_refused_in_words(void **state)
         else
             assert_null(problem.param);
     }
+}
+
+static void too_many_prompts_are_refused(void **state)
+{
+    struct completion_problem problem = {"", NULL};
+    struct completion_request r;
+    char body[2000] = "{\"prompt\":[";
+
+    (void)state;
+    for (int i = 0; i < 128; i++)
+        strcat(body, i ? ",\"a\"" : "\"a\"");
+    strcat(body, "]}");
+    assert_int_equal(completion_request_read(&r, false, body, strlen(body), &problem), 0);
+    assert_int_equal(r.prompt_count, 128);
+    completion_request_free(&r);
+    strcpy(strrchr(body, ']'), ",\"a\"]}");
+    assert_int_equal(completion_request_read(&r, false, body, strlen(body), &problem), -1);
+    assert_string_equal(problem.text, "prompt has 129 entries; 128 are the most");
+    /* As tokens there may be more of them. */
+    for (char *c = body; (c = strstr(c, "\"a\"")); c++)
+        memcpy(c, "777", 3);
+    assert_int_equal(completion_request_read(&r, false, body, strlen(body), &problem), 0);
+    assert_int_equal(r.prompt_count, 1);
+    assert_null(r.prompts[0].text);
+    assert_int_equal(json_array_size(r.prompts[0].tokens), 129);
+    completion_request_free(&r);
 }
 
 static void the_values_are_those_of_the_body(void **state)
@@ -138,7 +197,9 @@ static void the_values_are_those_of_the_body(void **state)
     assert_int_equal(r.thinking, THINKING_OFF);
     completion_request_free(&r);
     assert_int_equal(completion_request_read(&r, false, "{\"prompt\":\"p\"}", 14, &problem), 0);
-    assert_string_equal(r.prompt, "p");
+    assert_int_equal(r.prompt_count, 1);
+    assert_string_equal(r.prompts[0].text, "p");
+    assert_int_equal(r.choices, 1);
     assert_int_equal(r.tokens_most, 0);
     assert_true(r.sampling.temperature == 1 && r.sampling.top_p == 1);
     assert_false(r.stream || r.has_seed);
@@ -149,6 +210,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_body_is_read_or_refused_in_words),
+        cmocka_unit_test(too_many_prompts_are_refused),
         cmocka_unit_test(the_values_are_those_of_the_body),
     };
 

@@ -56,7 +56,7 @@ static struct ticket *ask(struct rig *r, const char *prompt, uint32_t most, cons
         t->order.stops[0] = strdup(stop);
         t->order.stop_count = 1;
     }
-    assert_int_equal(queue_put(r->queue, t), QUEUE_ACCEPTED);
+    assert_int_equal(queue_put(r->queue, &t, 1), QUEUE_ACCEPTED);
     return t;
 }
 

@@ -31,7 +31,7 @@ static struct ticket *put(struct queue *q, enum queue_refusal expected)
     struct ticket *t = ticket_create();
 
     assert_non_null(t);
-    assert_int_equal(queue_put(q, t), expected);
+    assert_int_equal(queue_put(q, &t, 1), expected);
     if (!expected)
         return t;
     ticket_free(t);
@@ -57,6 +57,28 @@ static void as_many_wait_as_were_asked_for(void **state)
         queue_leave(q, t[i]);
     }
     assert_null(queue_take(q, 1));
+    queue_free(q);
+}
+
+static void tickets_of_one_request_are_accepted_together(void **state)
+{
+    struct queue *q = queue_made(2, 1);
+    struct ticket *all[4];
+
+    (void)state;
+    for (int i = 0; i < 4; i++)
+        all[i] = ticket_create();
+    assert_int_equal(queue_put(q, all, 4), QUEUE_FULL);
+    assert_int_equal(queue_put(q, all, 2), QUEUE_ACCEPTED);
+    assert_int_equal(queue_put(q, all + 2, 2), QUEUE_FULL);
+    assert_int_equal(queue_size(q), 1);
+    assert_int_equal(queue_put(q, all + 2, 1), QUEUE_ACCEPTED);
+    ticket_free(all[3]);
+    for (int i = 0; i < 3; i++) {
+        assert_ptr_equal(queue_take(q, 0), all[i]);
+        queue_end(q, all[i], TICKET_STOP);
+        queue_leave(q, all[i]);
+    }
     queue_free(q);
 }
 
@@ -186,6 +208,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(as_many_wait_as_were_asked_for),
+        cmocka_unit_test(tickets_of_one_request_are_accepted_together),
         cmocka_unit_test(a_client_that_leaves_the_queue_makes_room),
         cmocka_unit_test(text_comes_back_in_pieces),
         cmocka_unit_test(a_closed_queue_has_told_everyone),

@@ -205,7 +205,7 @@ static const struct {
     {"/dashboard", 200, "Content-Security-Policy: default-src 'none'"},
     {"/health?x=1", 200, "\"ok\":true"},
     {"/", 302, "Location: /dashboard"},
-    {"/none", 404, "there is no such page"},
+    {"/none", 404, "there is no /none; there are /health, "},
     {"/v1/models/tiny", 200, "\"id\":\"tiny\""},
     {"/v1/models/other", 404, "there is no such model here"},
     {"/v1/chat/completions", 405, "Allow: POST"},
@@ -274,6 +274,116 @@ static void answers_come_whole_and_in_pieces(void **state)
     assert_true(has("/metrics", "llm_requests_total{code=\"200\"} 2\n"));
     assert_true(has("/metrics", "llm_answer_tokens_total 40\n"));
     assert_true(has("/metrics", "llm_token_seconds_count 38\n"));
+    assert_int_equal(server_stop(), 0);
+}
+
+/* The texts of the choice `index` in the events of a stream, or in a whole answer. */
+static const char *choice_text(const char *answer, int index)
+{
+    static char text[256];
+    char begin[64];
+
+    text[0] = '\0';
+    snprintf(begin, sizeof(begin), "{\"index\":%d,\"text\":\"", index);
+    for (const char *at = answer; (at = strstr(at, begin)); at++)
+        strncat(text, at + strlen(begin), strcspn(at + strlen(begin), "\""));
+    return text;
+}
+
+static int times(const char *answer, const char *what)
+{
+    int n = 0;
+
+    while ((answer = strstr(answer, what))) {
+        answer++;
+        n++;
+    }
+    return n;
+}
+
+/* Texts and tokens in one request, each answered twice: all have the answer that each has alone. */
+static void several_prompts_and_choices(void **state)
+{
+    static const char *const prompts[] = {"one", "AB", "three"};
+    char body[256], expected[64];
+    const char *answer;
+
+    (void)state;
+    server_start((struct fake){.slots = 2, .context = CONTEXT, .step_us = 100}, 4);
+    for (int is_stream = 0; is_stream < 2; is_stream++) {
+        snprintf(body, sizeof(body),
+                 "{\"prompt\":[\"one\",[65,66],\"three\"],\"n\":2,\"max_tokens\":20,"
+                 "\"stream\":%s,\"stream_options\":{\"include_usage\":true}}",
+                 is_stream ? "true" : "false");
+        answer = ask(post_text("/v1/completions", body));
+        for (int i = 0; i < 6; i++) {
+            fake_answer(prompts[i / 2], 20, expected);
+            assert_string_equal(choice_text(answer, i), expected);
+        }
+        assert_int_equal(times(answer, "\"finish_reason\":\"length\""), 6);
+        assert_int_equal(times(answer, "\"usage\":{\"prompt_tokens\":10,\"completion_tokens\":120,"
+                                       "\"total_tokens\":130,"),
+                         1);
+        assert_int_equal(times(answer, "data: [DONE]\n\n"), is_stream);
+    }
+    answer = ask(post_text("/v1/chat/completions",
+                           "{\"messages\":[{\"role\":\"user\",\"content\":\"x\"}],\"n\":3,"
+                           "\"max_tokens\":5,\"stream\":true}"));
+    for (int i = 0; i < 3; i++) {
+        char first[80];
+
+        snprintf(first, sizeof(first), "{\"index\":%d,\"delta\":{\"role\":\"assistant\"", i);
+        assert_int_equal(times(answer, first), 1);
+    }
+    assert_int_equal(times(answer, "data: [DONE]\n\n"), 1);
+    assert_true(has("/metrics", "llm_requests_total{code=\"200\"} 3\n"));
+    assert_int_equal(server_stop(), 0);
+}
+
+/* A request waits for room for all of its choices. A client that leaves frees all of them. */
+static void choices_that_have_no_room(void **state)
+{
+    int streaming;
+
+    (void)state;
+    server_start((struct fake){.slots = 2, .context = CONTEXT, .step_us = 2000}, 4);
+    assert_non_null(strstr(ask(post_text("/v1/completions", "{\"prompt\":\"x\",\"n\":7}")),
+                           "\"message\":\"the request asks for 7 answers; this server takes 6 at "
+                           "most at a time\",\"type\":\"invalid_request_error\",\"param\":\"n\""));
+    assert_non_null(strstr(ask(post_text("/v1/completions", "{\"prompt\":[\"x\",[1,257]]}")),
+                           "token 257 is not in the vocabulary of 257 tokens"));
+    streaming = dial();
+    say(streaming, post_text("/v1/completions", "{\"prompt\":\"x\",\"max_tokens\":2000,"
+                                                "\"stream\":true,\"n\":4}"));
+    hear(streaming, "data: ");
+    wait_until("/queue", "\"size\":2");
+    assert_memory_equal(ask(post_text("/v1/completions", "{\"prompt\":\"x\",\"n\":3}")),
+                        "HTTP/1.1 429 ", 13);
+    assert_memory_equal(
+        ask(post_text("/v1/completions", "{\"prompt\":\"x\",\"n\":3,\"stream\":true}")),
+        "HTTP/1.1 429 ", 13);
+    close(streaming);
+    wait_until("/queue", "\"size\":0");
+    wait_until("/health", "\"slots_busy\":0");
+    assert_true(has("/metrics", "llm_requests_left_total 1\n"));
+    assert_int_equal(server_stop(), 0);
+}
+
+/* The stand-in says letters and spaces alone, so all but spaces is the shortest way to the end. */
+static void an_answer_in_json_is_an_object(void **state)
+{
+    const char *answer, *text;
+
+    (void)state;
+    server_start((struct fake){.slots = 1, .context = CONTEXT}, 4);
+    answer = ask(post_text("/v1/completions", "{\"prompt\":\"x\",\"max_tokens\":50,"
+                                              "\"response_format\":{\"type\":\"json_object\"}}"));
+    text = choice_text(answer, 0);
+    text += strspn(text, " ");
+    assert_int_equal(*text, '{');
+    text += 1 + strspn(text + 1, " ");
+    assert_string_equal(text, "}");
+    assert_non_null(strstr(answer, "\"finish_reason\":\"stop\""));
     assert_int_equal(server_stop(), 0);
 }
 
@@ -585,6 +695,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pages_and_refusals),
         cmocka_unit_test(answers_come_whole_and_in_pieces),
+        cmocka_unit_test(several_prompts_and_choices),
+        cmocka_unit_test(choices_that_have_no_room),
+        cmocka_unit_test(an_answer_in_json_is_an_object),
         cmocka_unit_test(what_does_not_fit_is_refused),
         cmocka_unit_test(a_body_beyond_the_limit_is_refused),
         cmocka_unit_test(a_full_queue_says_so),
