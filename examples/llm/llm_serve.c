@@ -37,11 +37,11 @@ static const char serve_help[] =
     "  --model FILE    the model, a GGUF file, at the same path on every host\n"
     "  --host ADDRESS  where rank 0 listens (default 127.0.0.1: its host alone; there\n"
     "                  is no encryption, so put a proxy in front of any other)\n"
-    "  --port N        (default 8080; 0: any free one)\n"
-    "  --api-key-file FILE   a client must send one of the keys in FILE, one a line, as\n"
-    "                  Authorization: Bearer KEY (default: everybody may ask)\n"
+    "  --port N        the port of it (default 8080; 0: any free one)\n"
+    "  --api-key-file FILE   a file with keys, one a line; a client must send one of\n"
+    "                  them as Authorization: Bearer KEY (default: everybody may ask)\n"
     "  --queue N       how many requests may wait for a slot (default 64)\n"
-    "  --slots N       how many are answered at a time (default 4, at most 64)\n"
+    "  --slots N       how many requests are answered at a time (default 4, at most 64)\n"
     "  --context N     tokens of prompt and answer together (default: what the model\n"
     "                  was trained for, at most 4096); memory grows with it and --slots\n";
 

@@ -9,6 +9,15 @@ for file in bash:mlaunch zsh:_mlaunch fish:mlaunch.fish; do
     check "${file#*:} is up to date: doc/completion/generate makes it anew" \
         diff "$folder/${file#*:}" "$T/made"
 done
+if [ -x "$BUILD/examples/llm/llm" ]; then
+    for file in mlaunch-llm _mlaunch-llm mlaunch-llm.fish mlaunch-llm-server.fish; do
+        "$folder/generate-llm" "$BUILD/examples/llm/llm" "$file" > "$T/made"
+        check "$file is up to date: doc/completion/generate-llm makes it anew" \
+            diff "$folder/$file" "$T/made"
+    done
+else
+    skip "the files of mlaunch-llm are up to date" "built without examples/llm"
+fi
 for option in --wrap --hostfile --bind-to --stacks; do
     check_match "\\*?$option'?=?" "$folder/_mlaunch" "zsh knows $option"
     check_match " -l ${option#--} " "$folder/mlaunch.fish" "fish knows $option"
@@ -52,16 +61,50 @@ check_output "1ng7vf0-old000 ended" "bash: … that have ended" bashed logs ''
 check_output "--stdin" "bash: the options of the next program" bashed -n 2 -- ls -l : -n 1 --stdi
 check_output "" "bash: none for a program" bashed -n 2 ls --stdi
 
+# The same for mlaunch-llm and mlaunch-llm-server, of which bash reads a file each.
+bashed_llm() {
+    # shellcheck disable=SC2016
+    PATH=$T/bin:$PATH bash -c '. "$0/$1"; COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
+        function=$(complete -p "$1"); function=${function#*-F }; "${function% *}"
+        printf "%s\n" "${COMPREPLY[@]}"' "$folder" "$@" | xargs
+}
+check_output "bench generate serve" "bash: mlaunch-llm's words" bashed_llm mlaunch-llm ''
+check_output "--prompt --prompt-file --prompt-tokens" "bash: options of one of them" \
+    bashed_llm mlaunch-llm generate --prom
+check_output "" "bash: none of another" bashed_llm mlaunch-llm serve --prom
+touch "$T/model.gguf"
+check_output "$T/model.gguf" "bash: a file" bashed_llm mlaunch-llm serve --model "$T/mod"
+check_output "start stop status" "bash: mlaunch-llm-server's words" bashed_llm mlaunch-llm-server st
+check_output "--hosts --hostfile" "bash: options of mlaunch behind start" \
+    bashed_llm mlaunch-llm-server start -n 2 --hos
+check_output core "bash: … and their values" \
+    bashed_llm mlaunch-llm-server start --bind-to c
+check_output -- "bash: … and what ends them" bashed_llm mlaunch-llm-server start -n 2 ''
+check_output --slots "bash: options of serve behind that" \
+    bashed_llm mlaunch-llm-server start -H a,b -- --sl
+check_output "" "bash: nothing behind stop" bashed_llm mlaunch-llm-server stop ''
+
 if command -v fish > /dev/null; then
     fished() {
         HOME=$T fish --no-config -c "source $folder/mlaunch.fish; complete -C 'mlaunch $1'" |
             cut -f 1 | xargs
+    }
+    fished_llm() {
+        HOME=$T fish --no-config -c "for f in $folder/*.fish; source \$f; end
+            complete -C '$1'" | cut -f 1 | xargs
     }
     check_output "--hostfile --hosts" "fish: an option" fished '-n 4 --hos'
     check_output core "fish: a value" fished '--bind-to c'
     check_output --stacks "fish: an option of a command" fished 'ps --st'
     check_output "" "fish: … and only of its own" fished 'kill --st'
     PATH=$T/bin:$PATH check_output "1ng7vf7-s50j80 train" "fish: jobs" fished 'kill '
+    check_output "bench generate serve" "fish: mlaunch-llm's words" fished_llm 'mlaunch-llm '
+    check_output --slots "fish: an option of one of them" fished_llm 'mlaunch-llm serve --sl'
+    check_output "start status stop" "fish: mlaunch-llm-server's words" fished_llm 'mlaunch-llm-server st'
+    check_output "--hostfile --hosts" "fish: options of mlaunch behind start" \
+        fished_llm 'mlaunch-llm-server start -n 2 --hos'
+    check_output --slots "fish: options of serve behind --" \
+        fished_llm 'mlaunch-llm-server start -n 2 -- --sl'
     check_match '^verify$' <(fished ver | tr ' ' '\n') "fish: a command"
 else
     skip "fish completes" "there is no fish here"
@@ -80,6 +123,14 @@ ZSH
     check "zsh: an option of a command" zshed 'ps --sta' --stacks
     check "zsh: a job" env PATH="$T/bin:$PATH" bash -c 'TERM=dumb timeout 60 zsh -f "$@"' _ \
         "$T/typed.zsh" "$folder" "mlaunch kill tr" train
+    zshed_llm() { TERM=dumb timeout 60 zsh -f "$T/typed.zsh" "$folder" "$1" "$2"; }
+    check "zsh: a word of mlaunch-llm" zshed_llm 'mlaunch-llm gen' generate
+    check "zsh: an option of it" zshed_llm 'mlaunch-llm serve --slo' --slots
+    check "zsh: a word of mlaunch-llm-server" zshed_llm 'mlaunch-llm-server resta' restart
+    check "zsh: an option of mlaunch behind start" \
+        zshed_llm 'mlaunch-llm-server start --bind-' --bind-to
+    check "zsh: an option of serve behind --" \
+        zshed_llm 'mlaunch-llm-server start -n 2 -- --slo' --slots
     check "zsh: a value" zshed '-n 2 --bind-to nu' numa
     check "zsh: a command" zshed 'veri' verify
 else

@@ -18,7 +18,7 @@ struct choice {
     struct evbuffer *text;    /* an answer that is sent whole */
     json_t *logprobs;         /* those that are not sent yet, or NULL */
     uint64_t offset;          /* the characters of the tokens that have them */
-    int64_t last_ns;          /* of its last token that the metrics have */
+    int64_t last_ns;          /* the time of the last token that the metrics have */
     struct ticket_news heard; /* the last ones, without text and reports */
 };
 
