@@ -9,6 +9,7 @@
 #include "runtime/collective/collectives.h"
 
 #include "runtime/steps/algorithm_table.h"
+#include "runtime/steps/gather_bruck.h"
 #include "runtime/steps/hierarchy.h"
 #include "runtime/steps/leaders.h"
 #include "runtime/steps/steps.h"
@@ -46,7 +47,8 @@ static int all_gather_direct(struct group *g, const void *in, char *out, size_t 
 
 static int all_gather_ring(struct group *g, char *out, size_t size, struct fault *why)
 {
-    int next = rank_after(g, 1), before = rank_after(g, -1), rc;
+    const struct team m = team_ring(g);
+    int next = team_rank(&m, team_after(&m, 1)), before = team_rank(&m, team_after(&m, -1)), rc;
     struct pipeline p;
     struct blocks b;
 
@@ -54,8 +56,8 @@ static int all_gather_ring(struct group *g, char *out, size_t size, struct fault
     blocks_cut_equal(&b, g, (size_t)g->size * size, g->size);
     for (int turn = 0; !rc && turn < g->size - 1; turn++) {
         for (size_t chunk = 0; !rc && chunk < b.chunks; chunk++) {
-            struct piece s = blocks_chunk(&b, rank_after(g, -turn), chunk);
-            struct piece d = blocks_chunk(&b, rank_after(g, -turn - 1), chunk);
+            struct piece s = blocks_chunk(&b, team_rank(&m, team_after(&m, -turn)), chunk);
+            struct piece d = blocks_chunk(&b, team_rank(&m, team_after(&m, -turn - 1)), chunk);
 
             p.t[0] = send_to(next, buffer_at(out, s.offset), s.size);
             p.t[1] = recv_from(before, buffer_at(out, d.offset), d.size);
@@ -205,6 +207,18 @@ static int host_gather(struct pipeline *p, const char *mine, char *work, size_t 
     return message_op_run(p->group, p->t, n, why);
 }
 
+static int hosts_exchange_bruck(struct pipeline *p, char *work, size_t size, struct piece *shares,
+                                struct fault *why)
+{
+    const struct hierarchy *h = p->group->hierarchy;
+    const int *first = h->first;
+
+    for (int i = 0; i < h->leaders.size; i++)
+        shares[i] =
+            (struct piece){(size_t)first[i] * size, (size_t)(first[i + 1] - first[i]) * size};
+    return gather_bruck(p, &h->leaders, work, shares, why);
+}
+
 static int hosts_exchange(struct pipeline *p, char *work, size_t size, struct fault *why)
 {
     const struct hierarchy *h = p->group->hierarchy;
@@ -229,19 +243,24 @@ static int all_gather_leaders(struct group *g, char *out, size_t size, struct fa
     const struct hierarchy *h = g->hierarchy;
     int head = leaders_head(h, h->leaders.index, -1), rc;
     char *mine = buffer_at(out, (size_t)g->rank * size);
+    size_t room = (size_t)h->leaders.size * sizeof(struct piece);
     struct pipeline p;
-    void *work;
+    char *work;
+    void *all;
 
-    rc =
-        pipeline_open(&p, g, 2 * g->size, &work, g->rank == head ? (size_t)g->size * size : 0, why);
+    /* In order: where the hosts' shares are, and the shares. */
+    rc = pipeline_open(&p, g, 2 * g->size, &all,
+                       room + (g->rank == head ? (size_t)g->size * size : 0), why);
     if (rc)
         return rc;
+    work = buffer_at(all, room);
     if (g->rank == head) {
         rc = host_gather(&p, mine, work, size, why);
         if (!rc)
-            rc = hosts_exchange(&p, work, size, why);
+            rc = h->leaders.size > ALGORITHM_FEW ? hosts_exchange_bruck(&p, work, size, all, why)
+                                                 : hosts_exchange(&p, work, size, why);
         for (int i = 0; i < g->size && !rc && size; i++)
-            memcpy(out + (size_t)h->by_host[i] * size, (char *)work + (size_t)i * size, size);
+            memcpy(out + (size_t)h->by_host[i] * size, work + (size_t)i * size, size);
     } else {
         p.t[0] = send_to(head, mine, size);
         rc = message_op_run(g, p.t, 1, why);

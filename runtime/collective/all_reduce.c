@@ -84,7 +84,8 @@ int all_reduce_run(struct group *g, const void *in, void *out, size_t size, stru
     if (rc)
         return rc;
     if (g->call.combiner && g->coll && g->call.combiner->unit > g->coll->cell_size)
-        algorithm = ALGORITHM_FLAT; /* no cell can hold an element */
+        /* no cell can hold an element */
+        algorithm = g->size > ALGORITHM_FEW ? ALGORITHM_DOUBLING : ALGORITHM_FLAT;
     switch (algorithm) {
     case ALGORITHM_DOUBLING:
         return all_reduce_doubling(g, in, out, size, why);

@@ -7,13 +7,17 @@
  * ranks, each odd one sends its vector to the even one before it, and receives the result
  * afterwards.
  *
- * Both partners compute lower rank op higher rank, so all ranks end with the same bits.
+ * Both partners compute lower rank op higher rank, so all ranks end with the same bits. Long
+ * vectors come here if there are many ranks and an operator that is not commutative, and go in
+ * segments.
  */
 #include "runtime/collective/all_reduce.h"
 
 #include "runtime/steps/steps.h"
 
 #include <string.h>
+
+enum { SEGMENT = 4 << 20 /* bytes */ };
 
 struct fold {
     int rounds; /* 2^rounds ranks take part in the doubling */
@@ -96,8 +100,17 @@ int all_reduce_doubling_team(struct group *g, const struct team *m, const void *
 int all_reduce_doubling(struct group *g, const void *in, void *out, size_t size, struct fault *why)
 {
     const struct team all = {.size = g->size, .index = g->rank};
+    size_t segment = blocks_part(g, SEGMENT), offset = 0;
     void *work;
-    int rc = steps_scratch(g, &work, 2 * size, why);
+    int rc = steps_scratch(g, &work, 2 * (size < segment ? size : segment), why);
 
-    return rc ? rc : all_reduce_doubling_team(g, &all, in, out, size, work, why);
+    do { /* once at least, as in all_reduce_hierarchical.c */
+        size_t part = size - offset < segment ? size - offset : segment;
+
+        if (!rc)
+            rc = all_reduce_doubling_team(g, &all, buffer_at(in, offset), buffer_at(out, offset),
+                                          part, work, why);
+        offset += part;
+    } while (!rc && offset < size);
+    return rc;
 }

@@ -5,15 +5,16 @@
  * all_reduce_direct.c, but only between neighbours: for large groups, where n - 1 streams into one
  * host would collide. Patarasuk and Yuan 2009.
  *
- * Block b starts at rank b and meets the ranks in the order of the ring, on one path, which gives
- * the same bits everywhere.
+ * Block b starts at the ring's rank b and meets the ranks in the order of the ring, on one path,
+ * which gives the same bits everywhere.
  */
 #include "runtime/collective/all_reduce.h"
 
+#include "runtime/steps/hierarchy.h"
 #include "runtime/steps/steps.h"
 
 struct ring {
-    struct group *group;
+    struct team team;
     struct blocks blocks;
     const char *in;
     char *out;
@@ -23,25 +24,24 @@ struct ring {
  * on. */
 static void ring_step(const struct ring *r, int turn, size_t chunk, struct message_op *t)
 {
-    const struct group *g = r->group;
-    int n = g->size, next = rank_after(g, 1), before = rank_after(g, -1);
-    int sent = ((g->rank - turn) % n + n) % n, got = (sent + n - 1) % n;
+    const struct team *m = &r->team;
+    int n = m->size, sent = ((m->index - turn) % n + n) % n, got = (sent + n - 1) % n;
     struct piece s = blocks_chunk(&r->blocks, sent, chunk);
     struct piece d = blocks_chunk(&r->blocks, got, chunk);
 
-    t[0] = send_to(next, buffer_at(turn == 0 ? r->in : r->out, s.offset), s.size);
+    t[0] = send_to(team_rank(m, team_after(m, 1)), buffer_at(turn == 0 ? r->in : r->out, s.offset),
+                   s.size);
+    t[1] = recv_from(team_rank(m, team_after(m, -1)), buffer_at(r->out, d.offset), d.size);
     if (turn < n - 1) {
-        t[1] =
-            reduce_from(g, before, buffer_at(r->out, d.offset), buffer_at(r->in, d.offset), d.size);
+        t[1].what = MESSAGE_OP_REDUCE;
+        t[1].with = buffer_at(r->in, d.offset);
         t[1].incoming_first = true; /* the order of the ring */
-    } else {
-        t[1] = recv_from(before, buffer_at(r->out, d.offset), d.size);
     }
 }
 
 int all_reduce_ring(struct group *g, const void *in, void *out, size_t size, struct fault *why)
 {
-    struct ring r = {.group = g, .in = in, .out = out};
+    struct ring r = {.team = team_ring(g), .in = in, .out = out};
     struct pipeline p;
     int rc = pipeline_open(&p, g, 2, NULL, 0, why);
 

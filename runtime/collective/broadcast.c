@@ -4,7 +4,8 @@
  * root sends every other rank its share of the chunk, and these exchange their shares, so that the
  * root sends the message once instead of log2(size) times. M. Barnett, R. Littlefield, D. Payne, R.
  * van de Geijn, "Global combine algorithms for 2-D meshes with wormhole routing", 1993; Thakur et
- * al. 2005, §4.3.
+ * al. 2005, §4.3. With many ranks the chunks go along a chain instead, in which no rank has more
+ * than two peers.
  */
 #include "runtime/collective/collectives.h"
 
@@ -94,6 +95,37 @@ static int broadcast_scatter(struct group *g, char *buf, size_t size, int root, 
     return rc ? rc : pipeline_close(&p, why);
 }
 
+/* --- ring --------------------------------------------------------------------------------------
+ * Chunks pass from the root around the ring to the rank before it (Worringen 2003, as in reduce.c).
+ */
+
+static int broadcast_ring(struct group *g, char *buf, size_t size, int root, struct fault *why)
+{
+    const struct team m = team_ring(g);
+    int before = team_rank(&m, team_after(&m, -1)), next = team_rank(&m, team_after(&m, 1));
+    bool is_root = g->rank == root, is_last = next == root;
+    size_t lag = is_root ? 0 : PIPELINE_DEPTH, chunks;
+    struct pipeline p;
+    struct blocks b;
+    int rc = pipeline_open(&p, g, 2, NULL, 0, why);
+
+    blocks_cut(&b, g, size, g->size);
+    chunks = size ? (size - 1) / b.chunk + 1 : 1;
+    for (size_t step = 0; !rc && step < chunks + (is_last ? 0 : lag); step++) {
+        size_t done = (step - lag) * b.chunk, offset = step * b.chunk;
+        int n = 0;
+
+        if (!is_root && step < chunks)
+            p.t[n++] = recv_from(before, buffer_at(buf, offset),
+                                 size - offset < b.chunk ? size - offset : b.chunk);
+        if (!is_last && step >= lag)
+            p.t[n++] =
+                send_to(next, buffer_at(buf, done), size - done < b.chunk ? size - done : b.chunk);
+        rc = pipeline_step(&p, n, why);
+    }
+    return rc ? rc : pipeline_close(&p, why);
+}
+
 /* --- leaders -----------------------------------------------------------------------------------
  * The message crosses the network once for each host: it goes down a binomial tree of hosts, chunk
  * by chunk, and each host's head passes what it has to the other ranks there. Only where
@@ -174,6 +206,8 @@ int broadcast_run(struct group *g, void *buf, size_t size, int root, struct faul
         return rc;
     if (algorithm == ALGORITHM_LEADERS)
         return broadcast_leaders(g, buf, size, root, why);
+    if (algorithm == ALGORITHM_RING)
+        return broadcast_ring(g, buf, size, root, why);
     if (algorithm == ALGORITHM_SCATTER)
         return broadcast_scatter(g, buf, size, root, why);
     return broadcast_binomial(g, buf, size, root, why);

@@ -2,7 +2,7 @@
 /*
  * reduce.c: short vectors go up a tree; long ones are reduced by a direct reduce-scatter whose
  * chunks go to the root as soon as they are done (R. Rabenseifner, "A new optimized MPI reduce
- * algorithm", 1997).
+ * algorithm", 1997), and with many ranks along a chain.
  */
 #include "runtime/collective/collectives.h"
 
@@ -121,6 +121,55 @@ static int reduce_in_order(struct group *g, const void *in, void *out, size_t si
     return message_op_run(g, &last, 1, why);
 }
 
+/* --- ring --------------------------------------------------------------------------------------
+ * Chunks pass from rank to rank around the ring, are reduced on the way, and end at the root, so
+ * every rank receives and sends the vector once and has two peers. (J. Worringen, "Pipelining and
+ * Overlapping for MPI Collective Operations", 2003.)
+ */
+
+/* Chunks in scratch: one stays PIPELINE_DEPTH steps until it is sent, and as many until it has
+ * left. */
+enum { CHAIN_WINDOW = 2 * PIPELINE_DEPTH };
+
+static int reduce_ring(struct group *g, const void *in, void *out, size_t size, int root,
+                       struct fault *why)
+{
+    const struct team m = team_ring(g);
+    int before = team_rank(&m, team_after(&m, -1)), next = team_rank(&m, team_after(&m, 1));
+    bool is_first = before == root, is_root = g->rank == root;
+    size_t lag = is_first ? 0 : PIPELINE_DEPTH, chunks;
+    struct pipeline p;
+    struct blocks b;
+    void *work;
+    int rc;
+
+    blocks_cut(&b, g, size, g->size); /* the more ranks, the shorter the chunks */
+    chunks = size ? (size - 1) / b.chunk + 1 : 1;
+    rc = pipeline_open(&p, g, 2, &work, is_root || is_first ? 0 : CHAIN_WINDOW * b.chunk, why);
+    for (size_t step = 0; !rc && step < chunks + (is_root ? 0 : lag); step++) {
+        size_t done = step - lag, offset = step * b.chunk;
+        int n = 0;
+
+        if (!is_first && step < chunks) {
+            void *into =
+                is_root ? buffer_at(out, offset) : buffer_at(work, step % CHAIN_WINDOW * b.chunk);
+
+            p.t[n] = reduce_from(g, before, into, buffer_at(in, offset),
+                                 size - offset < b.chunk ? size - offset : b.chunk);
+            p.t[n++].incoming_first = true; /* the order of the ring */
+        }
+        if (!is_root && step >= lag) {
+            const void *from = is_first ? buffer_at(in, done * b.chunk)
+                                        : buffer_at(work, done % CHAIN_WINDOW * b.chunk);
+            size_t left = size - done * b.chunk;
+
+            p.t[n++] = send_to(next, from, left < b.chunk ? left : b.chunk);
+        }
+        rc = pipeline_step(&p, n, why);
+    }
+    return rc ? rc : pipeline_close(&p, why);
+}
+
 /* --- leaders -----------------------------------------------------------------------------------
  * Each host's head reduces the vectors of its host; then the heads reduce theirs up a binomial tree
  * to the root, which is the head of its own host. So there are as few messages between hosts as
@@ -169,6 +218,8 @@ int reduce_run(struct group *g, const void *in, void *out, size_t size, int root
     switch (algorithm) {
     case ALGORITHM_DIRECT:
         return reduce_by_scatter(g, in, out, size, root, why);
+    case ALGORITHM_RING:
+        return reduce_ring(g, in, out, size, root, why);
     case ALGORITHM_LEADERS:
         return reduce_leaders(g, in, out, size, root, why);
     default:

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * reduce_scatter.c: short shares are all sent at once into scratch memory and reduced there in the
- * order of ranks; long ones are reduced chunk by chunk (reduce_direct.h).
+ * order of ranks; long ones are reduced chunk by chunk (reduce_direct.h). With many ranks, short
+ * shares are all reduced on all ranks, in log2(ranks) rounds, and long ones pass around the ring.
  *
  * In place, out lies over the share that is sent to rank 0. So no byte is written there before the
  * chunk that lies under it has left.
  */
 #include "runtime/collective/collectives.h"
+
+#include "runtime/collective/all_reduce.h"
 
 #include "runtime/steps/algorithm_table.h"
 #include "runtime/steps/reduce_direct.h"
@@ -67,6 +70,87 @@ static int reduce_scatter_direct(struct group *g, const void *in, void *out, siz
     return rc ? rc : pipeline_close(&p, why);
 }
 
+static int reduce_scatter_doubling(struct group *g, const void *in, void *out, size_t size,
+                                   struct fault *why)
+{
+    const struct team all = {.size = g->size, .index = g->rank};
+    size_t whole = (size_t)g->size * size;
+    char *sum;
+    void *work;
+    int rc = steps_scratch(g, &work, 3 * whole, why);
+
+    if (rc)
+        return rc;
+    sum = buffer_at(work, 2 * whole);
+    rc = all_reduce_doubling_team(g, &all, in, sum, whole, work, why);
+    if (!rc && size)
+        memcpy(out, sum + (size_t)g->rank * size, size);
+    return rc;
+}
+
+/* --- ring --------------------------------------------------------------------------------------
+ * The first half of all_reduce_ring.c, in which a share begins at the rank after its owner, and so
+ * ends at its owner. Patarasuk and Yuan 2009.
+ */
+
+struct share_ring {
+    struct team team;
+    struct blocks blocks;
+    const char *in;
+    char *out;     /* the owner's share */
+    char *work[2]; /* what this rank reduces and then passes on: shares, in turn */
+};
+
+static void ring_step(const struct group *g, const struct share_ring *r, int turn, size_t chunk,
+                      struct message_op *t)
+{
+    const struct team *m = &r->team;
+    int n = m->size, sent = (m->index - turn - 1 + n) % n, got = (sent - 1 + n) % n;
+    struct piece s = blocks_chunk(&r->blocks, team_rank(m, sent), chunk);
+    struct piece d = blocks_chunk(&r->blocks, team_rank(m, got), chunk);
+    size_t offset = chunk * r->blocks.chunk;
+    char *into = turn == n - 2 ? r->out : r->work[turn % 2];
+
+    t[0] = send_to(team_rank(m, team_after(m, 1)),
+                   turn ? buffer_at(r->work[(turn - 1) % 2], offset) : buffer_at(r->in, s.offset),
+                   s.size);
+    t[1] = reduce_from(g, team_rank(m, team_after(m, -1)), buffer_at(into, offset),
+                       buffer_at(r->in, d.offset), d.size);
+    t[1].incoming_first = true; /* the order of the ring */
+}
+
+static int reduce_scatter_ring(struct group *g, const void *in, void *out, size_t size,
+                               struct fault *why)
+{
+    struct share_ring r = {.team = team_ring(g), .in = in, .out = out};
+    bool in_place = in == out;
+    struct pipeline p;
+    void *work;
+    int rc;
+
+    blocks_cut_equal(&r.blocks, g, (size_t)g->size * size, g->size);
+    rc = pipeline_open(&p, g, 2, &work, 3 * size, why);
+    if (rc)
+        return rc;
+    r.work[0] = work;
+    r.work[1] = buffer_at(work, size);
+    if (in_place)
+        r.out = buffer_at(work, 2 * size);
+    for (int turn = 0; !rc && turn < g->size - 1; turn++) {
+        for (size_t chunk = 0; !rc && chunk < r.blocks.chunks; chunk++) {
+            ring_step(g, &r, turn, chunk, p.t);
+            rc = pipeline_step(&p, 2, why);
+        }
+        if (!rc && r.blocks.chunks < PIPELINE_DEPTH) /* as in all_reduce_ring.c */
+            rc = pipeline_close(&p, why);
+    }
+    if (!rc)
+        rc = pipeline_close(&p, why);
+    if (!rc && in_place && size)
+        memcpy(out, r.out, size);
+    return rc;
+}
+
 int reduce_scatter_run(struct group *g, const void *in, void *out, size_t size, struct fault *why)
 {
     enum algorithm algorithm;
@@ -80,7 +164,14 @@ int reduce_scatter_run(struct group *g, const void *in, void *out, size_t size, 
     rc = algorithm_choose(CALL_REDUCE_SCATTER, size, g, &algorithm, why);
     if (rc)
         return rc;
-    if (algorithm == ALGORITHM_FLAT)
+    switch (algorithm) {
+    case ALGORITHM_FLAT:
         return reduce_scatter_flat(g, in, out, size, why);
-    return reduce_scatter_direct(g, in, out, size, why);
+    case ALGORITHM_DOUBLING:
+        return reduce_scatter_doubling(g, in, out, size, why);
+    case ALGORITHM_RING:
+        return reduce_scatter_ring(g, in, out, size, why);
+    default:
+        return reduce_scatter_direct(g, in, out, size, why);
+    }
 }

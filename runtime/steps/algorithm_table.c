@@ -25,7 +25,7 @@ enum medium {
     TCP = 2,   /* some members reach each other over TCP */
     RDMA = 4,  /* some over RDMA, and none over TCP */
     HOSTS = 8, /* several hosts, some of them with several ranks (hierarchy.h) */
-    EVEN = 16, /* HOSTS, with equally many ranks on each */
+    EVEN = 16, /* HOSTS, with equally many ranks on each, and few of both (ALGORITHM_FEW) */
     ANY = SHM | TCP | RDMA,
 };
 
@@ -56,7 +56,7 @@ static const struct {
     {CALL_ALL_REDUCE, TCP, 64 * KIB, ANY_RANKS, ALGORITHM_DOUBLING},
     {CALL_ALL_REDUCE, TCP, 1 * MIB, 2, ALGORITHM_FLAT},
     {CALL_ALL_REDUCE, TCP, ANY_SIZE, 2, ALGORITHM_DIRECT},
-    {CALL_ALL_REDUCE, TCP, 4 * MIB, 16, ALGORITHM_FLAT},
+    {CALL_ALL_REDUCE, TCP, 4 * MIB, ALGORITHM_FEW, ALGORITHM_FLAT},
 
     /* Two ranks send the same bytes with either, and doubling needs one round instead of two
      * (doc/notes/algorithms.md). */
@@ -65,24 +65,28 @@ static const struct {
      * and a full mesh, the flat and the direct exchange have the fewest bytes: flat in two rounds,
      * direct in chunks. */
     {CALL_ALL_REDUCE, RDMA, 4 * KIB, ANY_RANKS, ALGORITHM_DOUBLING},
-    {CALL_ALL_REDUCE, RDMA, 256 * KIB, 16, ALGORITHM_FLAT},
-    {CALL_ALL_REDUCE, ANY, ANY_SIZE, 16, ALGORITHM_DIRECT},
+    {CALL_ALL_REDUCE, RDMA, 256 * KIB, ALGORITHM_FEW, ALGORITHM_FLAT},
+    {CALL_ALL_REDUCE, ANY, ANY_SIZE, ALGORITHM_FEW, ALGORITHM_DIRECT},
     /* With many ranks, 2 (n - 1) rounds between neighbours pay only once the blocks are long. */
     {CALL_ALL_REDUCE, ANY, 64 * KIB, ANY_RANKS, ALGORITHM_DOUBLING},
     {CALL_ALL_REDUCE, ANY, ANY_SIZE, ANY_RANKS, ALGORITHM_RING},
 
     /* --- reduce_scatter --- Flat sends all messages at once and needs room for n shares. */
-    {CALL_REDUCE_SCATTER, TCP, 128 * KIB, 16, ALGORITHM_FLAT},
-    {CALL_REDUCE_SCATTER, ANY, 32 * KIB, ANY_RANKS, ALGORITHM_FLAT},
-    {CALL_REDUCE_SCATTER, ANY, ANY_SIZE, ANY_RANKS, ALGORITHM_DIRECT},
+    {CALL_REDUCE_SCATTER, TCP, 128 * KIB, ALGORITHM_FEW, ALGORITHM_FLAT},
+    {CALL_REDUCE_SCATTER, ANY, 32 * KIB, ALGORITHM_FEW, ALGORITHM_FLAT},
+    {CALL_REDUCE_SCATTER, ANY, ANY_SIZE, ALGORITHM_FEW, ALGORITHM_DIRECT},
+    /* log2(n) rounds of all shares, or n - 1 rounds of one share. */
+    {CALL_REDUCE_SCATTER, ANY, 4 * KIB, ANY_RANKS, ALGORITHM_DOUBLING},
+    {CALL_REDUCE_SCATTER, ANY, ANY_SIZE, ANY_RANKS, ALGORITHM_RING},
 
     /* --- reduce --- */
     /* Rabenseifner 1997: a reduce-scatter and a gather, when bytes matter more than rounds. */
     {CALL_REDUCE, HOSTS, 1 * MIB, ANY_RANKS, ALGORITHM_LEADERS},
     {CALL_REDUCE, TCP, ANY_SIZE, 2, ALGORITHM_BINOMIAL},
-    {CALL_REDUCE, TCP, 1 * MIB, 16, ALGORITHM_BINOMIAL},
+    {CALL_REDUCE, TCP, 1 * MIB, ALGORITHM_FEW, ALGORITHM_BINOMIAL},
     {CALL_REDUCE, ANY, 64 * KIB, ANY_RANKS, ALGORITHM_BINOMIAL},
-    {CALL_REDUCE, ANY, ANY_SIZE, ANY_RANKS, ALGORITHM_DIRECT},
+    {CALL_REDUCE, ANY, ANY_SIZE, ALGORITHM_FEW, ALGORITHM_DIRECT},
+    {CALL_REDUCE, ANY, ANY_SIZE, ANY_RANKS, ALGORITHM_RING},
 
     /* --- all_gather --- Bruck et al. 1997: few rounds for short shares of many ranks. */
     {CALL_ALL_GATHER, HOSTS, 64 * KIB, ANY_RANKS, ALGORITHM_LEADERS},
@@ -90,7 +94,7 @@ static const struct {
     {CALL_ALL_GATHER, TCP, 16 * KIB, ANY_RANKS, ALGORITHM_BRUCK},
     {CALL_ALL_GATHER, ANY, ANY_SIZE, 8, ALGORITHM_DIRECT},
     {CALL_ALL_GATHER, ANY, 1 * KIB, ANY_RANKS, ALGORITHM_BRUCK},
-    {CALL_ALL_GATHER, ANY, ANY_SIZE, 16, ALGORITHM_DIRECT},
+    {CALL_ALL_GATHER, ANY, ANY_SIZE, ALGORITHM_FEW, ALGORITHM_DIRECT},
     {CALL_ALL_GATHER, ANY, ANY_SIZE, ANY_RANKS, ALGORITHM_RING},
 
     /* --- broadcast --- */
@@ -101,7 +105,8 @@ static const struct {
     {CALL_BROADCAST, TCP, 256 * KIB, ANY_RANKS, ALGORITHM_BINOMIAL},
     {CALL_BROADCAST, RDMA, 64 * KIB, ANY_RANKS, ALGORITHM_BINOMIAL},
     {CALL_BROADCAST, ANY, 32 * KIB, ANY_RANKS, ALGORITHM_BINOMIAL},
-    {CALL_BROADCAST, ANY, ANY_SIZE, ANY_RANKS, ALGORITHM_SCATTER},
+    {CALL_BROADCAST, ANY, ANY_SIZE, ALGORITHM_FEW, ALGORITHM_SCATTER},
+    {CALL_BROADCAST, ANY, ANY_SIZE, ANY_RANKS, ALGORITHM_RING},
 
     /* --- barrier --- */
     {CALL_BARRIER, HOSTS, ANY_SIZE, ANY_RANKS, ALGORITHM_LEADERS},
@@ -260,7 +265,10 @@ static unsigned group_media(const struct group *g)
     const struct hierarchy *h = g->hierarchy;
     unsigned media = g->coll ? SHM : g->uses_tcp ? TCP : RDMA;
 
-    return media | (h ? HOSTS : 0) | (h && h->is_even ? EVEN : 0);
+    bool is_even =
+        h && h->is_even && h->across.size <= ALGORITHM_FEW && h->local.size <= ALGORITHM_FEW;
+
+    return media | (h ? HOSTS : 0) | (is_even ? EVEN : 0);
 }
 
 /* True if a group with these media has what the algorithm needs. */
@@ -287,12 +295,15 @@ static bool override_fits(const struct override *o, enum call_kind kind, size_t 
 }
 
 /* `a`, or else the algorithm in its place that combines operands in the order of ranks. */
-static enum algorithm algorithm_in_order(enum algorithm a, enum call_kind kind, size_t bytes)
+static enum algorithm algorithm_in_order(enum algorithm a, enum call_kind kind, size_t bytes,
+                                         int ranks)
 {
     if (a == ALGORITHM_FLAT || a == ALGORITHM_DOUBLING || a == ALGORITHM_SHARED ||
         a == ALGORITHM_SHARED_FLAT)
         return a;
-    return kind == CALL_ALL_REDUCE && bytes <= 64 * KIB ? ALGORITHM_DOUBLING : ALGORITHM_FLAT;
+    if (ranks > ALGORITHM_FEW || (kind == CALL_ALL_REDUCE && bytes <= 64 * KIB))
+        return ALGORITHM_DOUBLING;
+    return ALGORITHM_FLAT;
 }
 
 static enum algorithm algorithm_find(enum call_kind kind, size_t bytes, const struct group *g)
@@ -319,7 +330,7 @@ int algorithm_choose(enum call_kind kind, size_t bytes, struct group *g, enum al
         return rc;
     *out = algorithm_find(kind, bytes, g);
     if (algorithm_needs_order(g))
-        *out = algorithm_in_order(*out, kind, bytes);
+        *out = algorithm_in_order(*out, kind, bytes, g->size);
     g->call_algorithm = names[*out];
     /* Not as a part of another call, as the barrier of ml_split is. */
     if (g->call.kind == kind && g->world && g->world->counters)

@@ -23,6 +23,10 @@ enum algorithm {
 };
 enum { ALGORITHM_SUM = 16 };
 
+/* With more ranks than these no algorithm connects all ranks of a group to all, nor all hosts, nor
+ * all ranks of a host: a rank pays for each peer that it exchanges messages with. */
+enum { ALGORITHM_FEW = 16 };
+
 /* Chooses the algorithm of a call by `bytes` (of the whole vector; of a share for all_gather and
  * reduce_scatter) and by the group: how many ranks it has, what connects them, and how they are
  * spread over hosts. All of these are the same on every rank, so all choose alike. The group keeps

@@ -88,3 +88,13 @@ int hierarchy_find(struct hierarchy **out, const struct group *g, struct fault *
     *out = h;
     return 0;
 }
+
+struct team team_ring(const struct group *g)
+{
+    const struct hierarchy *h = g->hierarchy;
+
+    if (!h)
+        return (struct team){.size = g->size, .index = g->rank};
+    return (struct team){
+        .ranks = h->by_host, .size = g->size, .index = h->first[h->leaders.index] + h->local.index};
+}

@@ -41,6 +41,10 @@ static inline int team_rank(const struct team *m, int index)
     return m->ranks ? m->ranks[index] : index;
 }
 
+/* All ranks of g in the order in which rings and chains pass through them: host by host, so that as
+ * few messages as possible cross between hosts. */
+struct team team_ring(const struct group *g);
+
 /* The index `distance` (>= -size) after this rank's, around the ring. */
 static inline int team_after(const struct team *m, int distance)
 {

@@ -16,6 +16,10 @@ static void test_ring(void **state)
     (void)state;
     mesh_check("all_reduce:ring", sizes->few, mesh_reductions);
     mesh_check("all_reduce:ring,all_gather:ring", sizes->large, mesh_large);
+    mesh_check("reduce:ring,reduce_scatter:ring", sizes->few, mesh_reductions);
+    mesh_check("reduce:ring,reduce_scatter:ring,broadcast:ring", sizes->large, mesh_large);
+    mesh_check("reduce_scatter:doubling", sizes->few, mesh_reductions);
+    mesh_check("broadcast:ring", sizes->few, mesh_movements);
 }
 
 static void test_flat(void **state)

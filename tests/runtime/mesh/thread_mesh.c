@@ -29,6 +29,7 @@ static struct {
     pthread_mutex_t lock;
     pthread_cond_t moved;
     struct queue sends[MESH_RANKS][MESH_RANKS], recvs[MESH_RANKS][MESH_RANKS]; /* [from][to] */
+    bool has_met[MESH_RANKS][MESH_RANKS];                                      /* [rank][peer] */
 } mesh = {.lock = PTHREAD_MUTEX_INITIALIZER, .moved = PTHREAD_COND_INITIALIZER};
 
 static _Thread_local struct fault thread_fault;
@@ -112,6 +113,7 @@ int message_op_start(struct group *g, struct message_op *t, int n, struct fault 
     pthread_mutex_lock(&mesh.lock);
     for (int i = 0; i < n; i++) {
         t[i].done = false;
+        mesh.has_met[g->rank][t[i].peer] = true;
         if (t[i].what == MESSAGE_OP_SEND)
             queue_add(&mesh.sends[g->rank][t[i].peer], &t[i], &g->call);
         else
@@ -434,6 +436,19 @@ static void *rank_main(void *arg)
 
     r->body(&s, &r->failures);
     return NULL;
+}
+
+int mesh_peers(const struct subject *s)
+{
+    int peers = 0;
+
+    pthread_mutex_lock(&mesh.lock);
+    for (int i = 0; i < s->size; i++) {
+        peers += i != s->rank && mesh.has_met[s->rank][i];
+        mesh.has_met[s->rank][i] = false;
+    }
+    pthread_mutex_unlock(&mesh.lock);
+    return peers;
 }
 
 int mesh_run(int size, void (*body)(const struct subject *s, int *failures))

@@ -10,10 +10,13 @@
 
 #include "tests/runtime/collective_cases.h"
 
-enum { MESH_RANKS = 33 };
+enum { MESH_RANKS = 64 };
 
 /* Runs `body` on `size` ranks, with what the algorithms of MLAUNCH_ALGO need: shared memory,
  * several hosts. s->group is a struct group. Returns the number of failures on all ranks. */
 int mesh_run(int size, void (*body)(const struct subject *s, int *failures));
+
+/* With how many ranks s->rank has exchanged messages since this was last called there. */
+int mesh_peers(const struct subject *s);
 
 #endif

@@ -34,8 +34,11 @@ static const struct {
     {BENCH_ALL_REDUCE, "hierarchical", HOSTS},
     {BENCH_REDUCE_SCATTER, "flat", ANYWHERE},
     {BENCH_REDUCE_SCATTER, "direct", ANYWHERE},
+    {BENCH_REDUCE_SCATTER, "doubling", ANYWHERE},
+    {BENCH_REDUCE_SCATTER, "ring", ANYWHERE},
     {BENCH_REDUCE, "binomial", ANYWHERE},
     {BENCH_REDUCE, "direct", ANYWHERE},
+    {BENCH_REDUCE, "ring", ANYWHERE},
     {BENCH_REDUCE, "leaders", HOSTS},
     {BENCH_ALL_GATHER, "bruck", ANYWHERE},
     {BENCH_ALL_GATHER, "direct", ANYWHERE},
@@ -44,6 +47,7 @@ static const struct {
     {BENCH_ALL_GATHER, "hierarchical", HOSTS},
     {BENCH_BROADCAST, "binomial", ANYWHERE},
     {BENCH_BROADCAST, "scatter", ANYWHERE},
+    {BENCH_BROADCAST, "ring", ANYWHERE},
     {BENCH_BROADCAST, "leaders", HOSTS},
 };
 enum { ALGORITHMS = sizeof(algorithms) / sizeof(*algorithms) };

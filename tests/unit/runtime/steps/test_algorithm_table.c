@@ -112,12 +112,33 @@ static void test_sizes(void **state)
     assert_int_equal(algorithm_read(NULL), 0);
 }
 
+/* With many ranks nothing is chosen that connects all to all, also if the order of operands
+ * matters. */
+static void test_many(void **state)
+{
+    static const enum call_kind kinds[] = {CALL_ALL_REDUCE, CALL_REDUCE_SCATTER, CALL_REDUCE,
+                                           CALL_ALL_GATHER, CALL_BROADCAST,      CALL_BARRIER};
+    struct combiner combiner = {.with = {.is_commutative = 0}};
+    struct group g = {.size = ALGORITHM_FEW + 1, .uses_tcp = true};
+    enum algorithm a;
+
+    (void)state;
+    for (int i = 0; i < 6 * 64 * 2; i++) {
+        enum call_kind kind = kinds[i % 6];
+
+        g.call.combiner = i / 6 / 64 && kind <= CALL_REDUCE ? &combiner : NULL;
+        assert_int_equal(algorithm_choose(kind, (size_t)1 << (i / 6 % 64), &g, &a, NULL), 0);
+        assert_true(a != ALGORITHM_FLAT && a != ALGORITHM_DIRECT && a != ALGORITHM_SCATTER);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_limit),
         cmocka_unit_test(test_sizes),
+        cmocka_unit_test(test_many),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
