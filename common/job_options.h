@@ -8,7 +8,17 @@
 
 #include <stdbool.h>
 
-enum bind_mode { BIND_NONE, BIND_HWTHREAD, BIND_CORE, BIND_L3CACHE, BIND_SOCKET, BIND_NUMA };
+/* Parts of a machine, and BIND_CPUS: lists of CPUs. */
+enum bind_mode {
+    BIND_NONE,
+    BIND_HWTHREAD,
+    BIND_CORE,
+    BIND_L3CACHE,
+    BIND_SOCKET,
+    BIND_NUMA,
+    BIND_UNITS,
+    BIND_CPUS = BIND_UNITS
+};
 /* How the ranks' standard output is buffered. */
 enum buffer_mode { BUFFER_LINE, BUFFER_FULL, BUFFER_NONE };
 /* How MPI programs are served. */
@@ -26,8 +36,18 @@ struct named_value {
 extern const struct named_value job_words_bind[], job_words_buffer[], job_words_mpi[],
     job_words_stdin[];
 
+/* Which of its host's processors a rank gets. */
+struct binding_options {
+    enum bind_mode to;
+    int each;           /* how many of them a rank gets; 0: one */
+    enum bind_mode map; /* what the ranks of a host are dealt out over first; or BIND_NONE */
+    int block;          /* how many ranks at a time; 0: one to each in turn */
+    char *cpus;         /* BIND_CPUS: cpu_list.h's; or NULL, and in an agent "" */
+    bool report;        /* say what each rank has got */
+};
+
 struct job_options {
-    enum bind_mode bind;
+    struct binding_options binding;
     enum buffer_mode buffer;
     enum mpi_mode mpi;
     enum stdin_mode stdin_mode;

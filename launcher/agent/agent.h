@@ -35,6 +35,7 @@
 #include <sys/types.h>
 
 struct agent_rank;
+struct binding;
 struct coordinator_session;
 struct evbuffer;
 struct fault;
@@ -148,7 +149,7 @@ struct agent {
     struct coordinator_session *coordinator_session;
     struct spawn_limits limits;
     struct failure_cause failure_cause;
-    cpu_set_t *cpus;            /* per local rank, or NULL */
+    struct binding *bindings;   /* per local rank, or NULL */
     char **cwds;                /* per app */
     bool *serves_pmi;           /* per app: its ranks get a socket for PMI */
     bool *knows_python;         /* per app: it is Python, and which MPI that has was looked up */

@@ -5,6 +5,8 @@
 #include "common/net/job_file.h"
 #include "common/text/text_json.h"
 #include "launcher/agent/agent.h"
+#include "launcher/agent/binding/binding.h"
+#include "launcher/agent/binding/machine_hwloc.h"
 #include "launcher/agent/coordinator_session.h"
 #include "launcher/agent/host/descendants_linux.h"
 #include "launcher/agent/host/guard.h"
@@ -13,7 +15,6 @@
 #include "launcher/agent/host/working_directory.h"
 #include "launcher/agent/job_report.h"
 #include "launcher/agent/queries/job_name.h"
-#include "launcher/agent/rank/binding_hwloc.h"
 #include "launcher/agent/rank/framework_variables.h"
 #include "launcher/agent/rank/hook.h"
 #include "launcher/agent/rank_input.h"
@@ -192,18 +193,23 @@ static int bench_find(struct agent *a, struct fault *why)
 
 static int bindings_choose(struct agent *a, struct fault *why)
 {
-    bool shared = false;
+    const struct binding_options *asked = &a->job->options.binding;
+    struct machine *m = NULL;
+    bool shares = false;
     int rc;
 
-    if (a->job->options.bind == BIND_NONE)
+    if (asked->to == BIND_NONE)
         return 0;
-    a->cpus = calloc((size_t)a->job->rank_count, sizeof(*a->cpus));
-    if (!a->cpus)
-        return fault_set(why, ML_ERR_MEMORY, "out of memory");
-    rc = binding_find(a->cpus, a->job->rank_count, a->job->options.bind, &shared, why);
-    if (!rc && shared)
+    a->bindings = calloc((size_t)a->job->rank_count, sizeof(*a->bindings));
+    rc = a->bindings ? machine_read(&m, why) : fault_set(why, ML_ERR_MEMORY, "out of memory");
+    if (!rc)
+        rc = binding_choose(a->bindings, a->job->rank_count, m, asked, &shares, why);
+    free(m);
+    if (!rc && shares)
         warning_add(a,
-                    a->job->options.bind == BIND_HWTHREAD
+                    asked->to == BIND_CPUS
+                        ? "--bind-to cpus has fewer lists than ranks: some ranks share one"
+                    : asked->to == BIND_HWTHREAD
                         ? "it has fewer hardware threads than ranks: some ranks share one"
                         : "it has fewer cores than ranks: some ranks are bound to the same core");
     return rc;
@@ -494,7 +500,7 @@ void job_prepare_release(struct agent *a)
     free(a->cwds);
     free(a->environments);
     free(a->ranks);
-    free(a->cpus);
+    free(a->bindings);
     if (a->cgroup_fd >= 0)
         close(a->cgroup_fd);
     a->cgroup_fd = -1;

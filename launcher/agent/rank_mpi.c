@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/agent/rank_mpi.h"
 
+#include "common/text/cpu_list.h"
 #include "common/text/text_json.h"
 #include "launcher/agent/agent.h"
+#include "launcher/agent/binding/binding.h"
 #include "launcher/agent/job_report.h"
 #include "launcher/agent/mpi/mpi_command.h"
 #include "launcher/agent/mpi/pmi.h"
@@ -264,22 +266,10 @@ static void on_pmix_pass(uint32_t host, const void *bytes, size_t size, void *ar
 /* "0-3,8"; "" without --bind-to. */
 static json_t *cpus_json(const struct agent *a, int local_rank)
 {
-    char text[4096] = "";
-    size_t used = 0;
+    char text[CPU_LIST_TEXT];
 
-    for (int cpu = 0; a->cpus && cpu < CPU_SETSIZE && used < sizeof(text) - 16; cpu++) {
-        int last = cpu;
-
-        if (!CPU_ISSET((size_t)cpu, &a->cpus[local_rank]))
-            continue;
-        while (last + 1 < CPU_SETSIZE && CPU_ISSET((size_t)last + 1, &a->cpus[local_rank]))
-            last++;
-        used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%d", used ? "," : "", cpu);
-        if (last > cpu)
-            used += (size_t)snprintf(text + used, sizeof(text) - used, "-%d", last);
-        cpu = last;
-    }
-    return json_string(text);
+    return json_string(
+        a->bindings ? cpu_list_format(text, sizeof(text), &a->bindings[local_rank].cpus) : "");
 }
 
 /* HELP_JOB's, without memory NULL. */

@@ -4,8 +4,11 @@
 #include "common/clock.h"
 #include "common/net/address.h"
 #include "common/status.h"
+#include "common/text/cpu_list.h"
 #include "common/text/parsed_json.h"
+#include "common/text/text_json.h"
 #include "launcher/agent/agent.h"
+#include "launcher/agent/binding/binding_seen_linux.h"
 #include "launcher/agent/coordinator_session.h"
 #include "launcher/agent/job_prepare.h"
 #include "launcher/agent/job_report.h"
@@ -170,12 +173,13 @@ static int rank_spawn(struct agent_rank *r, int *status, struct fault *why)
     struct rank_environment *e = a->environments[r->job->app];
     const char *path = rank_environment_get(e, "PATH");
     const struct job_app *app = &a->job->apps[r->job->app];
+    const struct binding *mine = a->bindings ? &a->bindings[r->job->local_rank] : NULL;
     struct spawn s = {.argv = app->argv,
                       .program =
                           app->file < 0 ? app->argv[0] : received_files_path(a->files, app->file),
                       .path = path ? path : "/usr/local/bin:/usr/bin:/bin",
                       .cwd = a->cwds[r->job->app],
-                      .cpus = a->cpus ? &a->cpus[r->job->local_rank] : NULL,
+                      .cpus = mine && mine->is_bound ? &mine->cpus : NULL,
                       .limits = &a->limits,
                       .cgroup = a->cgroup_fd,
                       .is_held = r->job->is_held,
@@ -214,6 +218,20 @@ static int rank_spawn(struct agent_rank *r, int *status, struct fault *why)
     return rc;
 }
 
+/* STARTED, with what the kernel has given the rank if --report-bindings asks. */
+static void started_report(struct agent *a, const struct agent_rank *r)
+{
+    json_t *started = json_pack("{si si}", "rank", r->job->rank, "pid", (int)r->pid);
+    char text[3 * CPU_LIST_TEXT];
+
+    if (started && a->job->options.binding.report) {
+        binding_seen_describe(text, sizeof(text), r->pid,
+                              a->bindings ? &a->bindings[r->job->local_rank] : NULL);
+        json_object_set_new(started, "binding", text_json(text));
+    }
+    frame_stream_send_json(a->channel, AGENT_STARTED, started);
+}
+
 static void spawn_next(struct agent *a)
 {
     struct agent_rank *r = &a->ranks[a->spawned];
@@ -227,8 +245,7 @@ static void spawn_next(struct agent *a)
     }
     job_directory_add_rank(a->dir, a->job->attach.pid ? a->job->attach.rank : r->job->rank,
                            r->pid); /* as its environment has it */
-    frame_stream_send_json(a->channel, AGENT_STARTED,
-                           json_pack("{si si}", "rank", r->job->rank, "pid", (int)r->pid));
+    started_report(a, r);
 }
 
 static void on_spawn(evutil_socket_t fd, short what, void *arg)

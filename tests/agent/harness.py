@@ -193,7 +193,6 @@ class Agent:
             "compat": True,
             "bind_ip": "", "peers": [], "port": 0, "starting_port": 0, "init_timeout_ms": 60000,
             "stall_ms": 30000, "grace_ms": 5000, "signal_children": False, "eager": False,
-            "bind": "none",
             "command": "test", "buffer": "line", "mpi": "auto",
             "stdin": "none", "stdin_rank": 0, "env": [], "cwd": "/",
             "host_cwd": "",

@@ -117,12 +117,13 @@ room $t/bench/program $b/text $t/bench/measure $t/bench/pair
 room $a/host $b/machine
 room $a/stack $b/machine
 room $a/facts $b/text $b/process $a/host
+room $a/binding
 room $a/rank $b/text $b/loader $w/protocol $a/host
 room $a/mpi $b/text $b/process $b/loader $w/protocol
 room $a/queries $b/text $b/process $b/machine $a/host $a/stack $a/facts
 room $a/children $b/process $w/protocol $a/queries
 room $a coordinator $b/text $b/process $b/loader/libc_need.h $b/machine $w/protocol $a/host \
-    $a/rank $a/mpi $a/queries $a/children
+    $a/binding $a/rank $a/mpi $a/queries $a/children
 
 header $l/pmix $w/protocol/pmix_protocol.h "the frames between it and the agent"
 room $l/pmix

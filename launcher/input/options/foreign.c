@@ -20,7 +20,7 @@
 
 #define TO_SCHEDULER                                                                               \
     "mlaunch reserves no hosts; give it to salloc or sbatch, or to mlaunch batch with --extra"
-#define TO_PLACEMENT "--map-by slot|host and --bind-to place the ranks"
+#define TO_PLACEMENT "--map-by and --bind-to place the ranks"
 #define TO_RENDEZVOUS                                                                              \
     "mlaunch brings the ranks together itself; --port and --starting-port choose ports"
 #define TO_PLAN "--dry-run prints hosts and ranks, and starts nothing"
@@ -48,13 +48,10 @@ const struct foreign foreign_table[] = {
     {"node-rank", TORCHRUN, HINT(FOREIGN_ONE,
         "one mlaunch starts the ranks of all hosts: -H or --hostfile names them")},
     {"c", "both srun's and mpirun", HINT(FOREIGN_ONE,
-        "-n is the number of ranks; --bind-to core or numa gives ranks cores of their own")},
-    {"cpus-per-task", SRUN, HINT(FOREIGN_ONE,
-        "--bind-to numa gives a rank the cores of its node; to reserve cores give it to salloc or "
-        "sbatch, or to mlaunch batch with --extra")},
-    {"npersocket", OPEN_MPI, HINT(FOREIGN_ONE, "--ppn is the number of ranks a host; "
-        TO_PLACEMENT)},
-    {"ppr", OPEN_MPI, HINT(FOREIGN_ONE, "--ppn is the number of ranks a host")},
+        "-n is the number of ranks, --cpus-per-rank that of each rank's cores")},
+    {"cpus-per-task", SRUN, SAME("cpus-per-rank")},
+    {"npersocket", OPEN_MPI, HINT(FOREIGN_ONE, "--map-by ppr:N:socket puts N ranks on each")},
+    {"ppr", OPEN_MPI, HINT(FOREIGN_ONE, "--map-by ppr:N:UNIT puts N ranks on each")},
     {"usize", HYDRA, HINT(FOREIGN_ONE, "-n is the number of ranks; a job has no more later")},
     {"host", OPEN_MPI, SAME("hosts")},
     {"nodelist", SRUN, SAME("hosts")},
@@ -71,8 +68,8 @@ const struct foreign foreign_table[] = {
     {"bynode", OPEN_MPI, MEANS("map-by", "host")},
     {"rr", HYDRA, MEANS("map-by", "host")},
     {"byslot", OPEN_MPI, MEANS("map-by", "slot")},
-    {"bycore", OPEN_MPI, HINT(FOREIGN_NONE, TO_PLACEMENT)},
-    {"bysocket", OPEN_MPI, HINT(FOREIGN_NONE, TO_PLACEMENT)},
+    {"bycore", OPEN_MPI, MEANS("map-by", "core")},
+    {"bysocket", OPEN_MPI, MEANS("map-by", "socket")},
     {"rank-by", OPEN_MPI, HINT(FOREIGN_ONE, TO_PLACEMENT)},
     {"rankfile", OPEN_MPI, HINT(FOREIGN_ONE,
         "ranks are given to the hosts in the order of -H or the hostfile, as many as their slots")},
@@ -88,17 +85,14 @@ const struct foreign foreign_table[] = {
     {"bind-to-core", OPEN_MPI, MEANS("bind-to", "core")},
     {"bind-to-none", OPEN_MPI, MEANS("bind-to", "none")},
     {"bind-to-socket", OPEN_MPI, MEANS("bind-to", "socket")},
-    {"cpu-bind", SRUN, HINT(FOREIGN_ONE, "--bind-to binds ranks: core, socket, numa")},
+    {"cpu-bind", SRUN, SAME("bind-to")},
     {"mem-bind", SRUN, HINT(FOREIGN_ONE, "--bind-to numa; a rank's memory is then its node's")},
     {"membind", HYDRA, HINT(FOREIGN_ONE, "--bind-to numa; a rank's memory is then its node's")},
     {"hint", SRUN, HINT(FOREIGN_ONE, "--bind-to binds ranks: core, socket, numa")},
-    {"cpus-per-proc", OPEN_MPI, HINT(FOREIGN_ONE, "--bind-to binds ranks: core, socket, numa")},
-    {"cpus-per-rank", OPEN_MPI, HINT(FOREIGN_ONE, "--bind-to binds ranks: core, socket, numa")},
-    {"cpu-set", OPEN_MPI, HINT(FOREIGN_ONE, "taskset and --bind-to choose cores")},
-    {"cpu-list", OPEN_MPI, HINT(FOREIGN_ONE, "taskset and --bind-to choose cores")},
+    {"cpus-per-proc", OPEN_MPI, SAME("cpus-per-rank")},
+    {"cpu-set", OPEN_MPI, HINT(FOREIGN_ONE, "taskset and --bind-to cpus:LIST choose cores")},
+    {"cpu-list", OPEN_MPI, HINT(FOREIGN_ONE, "taskset and --bind-to cpus:LIST choose cores")},
     {"use-hwthread-cpus", OPEN_MPI, HINT(FOREIGN_NONE, "--bind-to hwthread binds ranks to them")},
-    {"report-bindings", OPEN_MPI, HINT(FOREIGN_NONE,
-        "--bind-to core puts local rank i on core i; in a rank, taskset -cp $$ shows it")},
 
     /* What a rank gets. */
     {"env", HYDRA, FOREIGN_PAIR, "env", NULL, NULL, false},

@@ -36,7 +36,7 @@ struct option {
     enum option_scope scope;
     option_setter *set;                /* NULL: see command_line_value() */
     option_checker *check;             /* or NULL */
-    bool is_text;                      /* the field is a char * that option_value_text has set */
+    bool is_text;                      /* the field is a char *, allocated */
     size_t field;                      /* offset in what the setter stores it in */
     size_t layer;                      /* the same for the value's layer, where one is kept */
     int64_t min, max;                  /* for option_value_number */

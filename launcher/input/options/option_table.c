@@ -7,6 +7,7 @@
 #include "launcher/base/text/nearest.h"
 #include "launcher/base/text/text_file.h"
 #include "launcher/input/options/foreign.h"
+#include "launcher/input/options/option_binding.h"
 #include "launcher/input/options/option_value.h"
 
 #include <assert.h>
@@ -27,7 +28,6 @@ enum {
 
 /* option_value_choice() writes enums of struct options through an int. */
 static_assert(sizeof(enum backend_choice) == sizeof(int), "an enum has the size of an int");
-static_assert(sizeof(enum bind_mode) == sizeof(int), "an enum has the size of an int");
 
 static int set_backend(void *to, const struct option *spec, const char *value, struct fault *why)
 {
@@ -241,8 +241,6 @@ static const struct named_value queue_pairs[] = {
     {"auto", RDMA_PAIRS_OFFERED}, {"rc", RDMA_PAIRS_RC}, {"uc", RDMA_PAIRS_UC}, {NULL, 0}};
 static const struct named_value failures[] = {
     {"stop", FAILURE_STOP}, {"continue", FAILURE_CONTINUE}, {NULL, 0}};
-static const struct named_value maps[] = {
-    {"slot", MAP_BY_SLOT}, {"host", MAP_BY_HOST}, {"node", MAP_BY_HOST}, {NULL, 0}};
 static const struct named_value launchers[] = {
     {"ssh", LAUNCHER_SSH}, {"srun", LAUNCHER_SRUN}, {"command", LAUNCHER_COMMAND}, {NULL, 0}};
 
@@ -290,10 +288,17 @@ const struct option option_table[] = {
     {.help = "How many ranks, and where"},
     {"ppn", "repeat-hosts", 0, "N", "ranks a host", NUMBER(1, RANKS_LIMIT, ppn)},
     {"oversubscribe", NULL, 0, NULL, "more ranks than the stated slots", FLAG(oversubscribe)},
-    {"map-by", NULL, 0, "slot|host",
-     "fill each host before the next (slot), or deal ranks out (host)", CHOICE(maps, map_by)},
+    {"map-by", NULL, 0, "slot|host|core|l3cache|socket|numa",
+     "fill each host before the next (slot), deal ranks out over the hosts (host), or each host's "
+     "over its cores, caches, sockets or NUMA nodes", .set = option_binding_map},
     {"bind-to", NULL, 0, "none|hwthread|core|l3cache|socket|numa",
-     "bind each rank to its share of a host's cores", CHOICE(job_words_bind, job.bind)},
+     "bind each rank to its share of a host's cores; core:4: to four; cpus:0-3,4-7: to these",
+     .set = option_binding_to, .is_text = true,
+     OF(job.binding.cpus)},
+    {"cpus-per-rank", NULL, 0, "N", "bind each rank to N cores of its own",
+     NUMBER(1, 1024, cpus_per_rank)},
+    {"report-bindings", NULL, 0, NULL, "say of each rank which cores and memory it has got",
+     FLAG(job.binding.report)},
 
     {.help = "What a rank gets"},
     {"env-file", NULL, 0, "FILE", "NAME=VALUE lines; -x wins over them",

@@ -65,7 +65,6 @@ static void list_choices(char *out, size_t size, const struct named_value *c)
 int option_value_choice(void *to, const struct option *spec, const char *value, struct fault *why)
 {
     char shown[TEXT_SHOWN], list[128];
-    bool has_rule = strncmp(value, "ppr:", 4) == 0; /* mpirun's --map-by ppr:2:node */
 
     for (const struct named_value *c = spec->choices; c->word; c++) {
         if (strcmp(c->word, value) != 0)
@@ -74,8 +73,7 @@ int option_value_choice(void *to, const struct option *spec, const char *value, 
         return 0;
     }
     list_choices(list, sizeof(list), spec->choices);
-    return fault_set(why, ML_ERR_ARGUMENT, "'%s' is not %s%s", text_show(shown, value), list,
-                     has_rule ? "; --ppn is the number of ranks a host" : "");
+    return fault_set(why, ML_ERR_ARGUMENT, "'%s' is not %s", text_show(shown, value), list);
 }
 
 int option_value_parse_flag(bool *out, const char *value, struct fault *why)

@@ -44,7 +44,9 @@ struct options {
     char *hosts, *hostfile, *spare_hosts;
     /* The configuration layer of each; the higher one wins. */
     int hosts_layer, hostfile_layer, spare_hosts_layer;
-    int ppn; /* 0: not given */
+    int ppn;           /* 0: not given */
+    int cpus_per_rank; /* the same */
+    bool binds;        /* --bind-to was given */
     bool oversubscribe, no_compat, stage, stage_libs, timestamp, dry_run, summary;
     /* What the hosts need; plan_create() settles what depends on other options and on hosts. */
     struct job_options job;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/input/plan/plan_create.h"
 
-#include "config.h"
-
 #include "common/log.h"
 #include "common/text/number.h"
 #include "common/text/utf8.h"
@@ -14,6 +12,7 @@
 #include "launcher/input/plan/backend.h"
 #include "launcher/input/plan/launch_method.h"
 #include "launcher/input/plan/placement.h"
+#include "launcher/input/plan/plan_binding.h"
 #include "launcher/input/plan/plan_debug.h"
 #include "launcher/input/plan/plan_hosts.h"
 #include "launcher/input/plan/plan_spares.h"
@@ -26,12 +25,6 @@
 #include <unistd.h>
 
 enum { STALL_S = 30, STALL_LIMIT_S = 1 << 20 };
-
-#if HAVE_HWLOC
-static const bool can_bind = true;
-#else
-static const bool can_bind = false;
-#endif
 
 /* A relative --cwd is relative to the caller's directory, on other hosts too. */
 static int app_set_cwd(struct app *a, const char *cwd, const struct plan *p, struct fault *why)
@@ -448,12 +441,11 @@ static int rest_settle(struct plan *p, const struct options *o, struct fault *wh
     int rc;
 
     p->job.compat = !o->no_compat;
-    if (p->job.bind != BIND_NONE && !can_bind)
-        return fault_set(why, ML_ERR_ARGUMENT, "--bind-to: this mlaunch was built without hwloc");
     if (p->job.mpi == MPI_AUTO && o->no_compat)
         p->job.mpi = MPI_NONE;
     p->output = output_mode_of(o->output, p->size);
-    if ((rc = stdin_settle(p, o->stdin_to, why)) || (rc = pty_settle(p, o, why)))
+    if ((rc = plan_binding_settle(p, o, why)) || (rc = stdin_settle(p, o->stdin_to, why)) ||
+        (rc = pty_settle(p, o, why)))
         return rc;
     return ports_settle(p, why);
 }

@@ -3,6 +3,7 @@
 #include "common/text/printable.h"
 #include "launcher/base/text/command_words.h"
 #include "launcher/input/plan/plan.h"
+#include "launcher/input/plan/plan_binding.h"
 #include "launcher/input/plan/plan_debug.h"
 
 #include <stdio.h>
@@ -175,9 +176,10 @@ static void print_job(const struct plan *p)
     printable_print("grace: %d.%03d s; init timeout: %d s; timeout: ", p->job.grace_ms / 1000,
                     p->job.grace_ms % 1000, p->job.init_timeout_ms / 1000);
     printable_print(p->options->timeout_ms ? "%d s\n" : "none\n", p->options->timeout_ms / 1000);
-    printable_print("on failure: %s; restarts: %d; binding: %s\n",
+    printable_print("on failure: %s; restarts: %d\n",
                     p->options->on_failure == FAILURE_CONTINUE ? "continue" : "stop",
-                    p->job.restarts, job_words_bind[p->job.bind].word);
+                    p->job.restarts);
+    plan_binding_print(p);
     if (p->job.name)
         printable_print("name: %s\n", p->job.name);
     if (p->job.prolog)

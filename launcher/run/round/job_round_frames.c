@@ -283,15 +283,22 @@ static int on_started(struct job_round *r, struct job_round_member *m, const str
 
     if (started_report_parse(&started, f, r->plan->size, why))
         return why->code;
-    if (!is_rank_of(r, m, (uint32_t)started.rank))
+    if (!is_rank_of(r, m, (uint32_t)started.rank)) {
+        free(started.binding);
         return fault_set(why, ML_ERR_REFUSED, "its agent reported a rank of another host");
+    }
     r->ranks_started += r->ranks[started.rank].pid == 0;
     r->ranks[started.rank].pid = started.pid;
     log_debug("rank %d on host %s: started, pid %lld", started.rank, m->host->name,
               (long long)started.pid);
+    if (started.binding)
+        output_say(r->config.output, "rank %d on host %s: %s", started.rank, m->host->name,
+                   started.binding);
     events_file_write(r->config.events, "started", r->identity.id,
-                      json_pack("{s:i, s:s, s:I}", "rank", started.rank, "host", m->host->name,
-                                "pid", (json_int_t)started.pid));
+                      json_pack("{s:i, s:s, s:I, s:s*}", "rank", started.rank, "host",
+                                m->host->name, "pid", (json_int_t)started.pid, "binding",
+                                started.binding));
+    free(started.binding);
     if (r->ranks_started == r->plan->size) {
         r->ranks_started = -1; /* an agent may say it twice */
         r->config.on_started(r->config.arg);

@@ -79,18 +79,23 @@ static int rank_check(int rank, int ranks, struct fault *why)
 int started_report_parse(struct started_report *out, const struct frame *f, int ranks,
                          struct fault *why)
 {
+    const char *binding = NULL;
     json_int_t pid;
     json_t *root = report_load("STARTED", f, why);
+    int rc;
 
-    if (!root || json_unpack(root, "{s:i, s:I}", "rank", &out->rank, "pid", &pid))
+    if (!root ||
+        json_unpack(root, "{s:i, s:I, s?s}", "rank", &out->rank, "pid", &pid, "binding", &binding))
         return report_refuse(root, "STARTED", why);
-    json_decref(root);
-    if (rank_check(out->rank, ranks, why))
-        return why->code;
-    if (pid <= 0)
-        return fault_set(why, ML_ERR_REFUSED, "its agent sent a STARTED without a valid pid");
     out->pid = pid;
-    return 0;
+    out->binding = NULL;
+    rc = rank_check(out->rank, ranks, why);
+    if (!rc && pid <= 0)
+        rc = fault_set(why, ML_ERR_REFUSED, "its agent sent a STARTED without a valid pid");
+    if (!rc && binding)
+        out->binding = strdup(binding);
+    json_decref(root);
+    return rc;
 }
 
 /* Sums over a job's ranks must not overflow. */

@@ -26,6 +26,7 @@ struct refused_report {
 struct started_report {
     int rank;
     int64_t pid;
+    char *binding; /* what it has got of the host's processors, to be freed; or NULL */
 };
 /* What a process and the children that it has waited for have used. */
 struct rank_usage {

@@ -2,6 +2,7 @@
 #include "launcher/wire/protocol/job_spec.h"
 
 #include "common/net/job_file.h"
+#include "common/text/cpu_list.h"
 #include "common/text/number.h"
 #include "common/text/parsed_json.h"
 
@@ -58,10 +59,15 @@ static const struct field fields[] = {
     {"signal_children", FIELD_BOOL, OPTION(signal_children)},
     {"compat", FIELD_BOOL, OPTION(compat)},
     {"eager", FIELD_BOOL, OPTION(eager)},
-    {"bind", FIELD_WORD, OPTION(bind), .words = job_words_bind},
     {"stdin", FIELD_WORD, OPTION(stdin_mode), .words = job_words_stdin},
     {"buffer", FIELD_WORD, OPTION(buffer), .words = job_words_buffer},
     {"mpi", FIELD_WORD, OPTION(mpi), .words = job_words_mpi},
+    {"to", FIELD_WORD, OPTION(binding.to), .words = job_words_bind, .in = "binding"},
+    {"each", FIELD_INT, OPTION(binding.each), 0, CPU_SETSIZE, .in = "binding"},
+    {"map", FIELD_WORD, OPTION(binding.map), .words = job_words_bind, .in = "binding"},
+    {"block", FIELD_INT, OPTION(binding.block), 0, SIZE_MAX_RANKS, .in = "binding"},
+    {"cpus", FIELD_STRING, OPTION(binding.cpus), .in = "binding"},
+    {"report", FIELD_BOOL, OPTION(binding.report), .in = "binding"},
     {"port", FIELD_INT, OPTION(rdma.port), 0, 255, .in = "rdma"},
     {"gid_index", FIELD_INT, OPTION(rdma.gid_index), -1, 255, .in = "rdma"},
     {"mtu", FIELD_INT, OPTION(rdma.mtu), 0, 4096, .in = "rdma"},
@@ -153,6 +159,29 @@ static json_t *value_write(const void *at, const struct field *f)
     return NULL;
 }
 
+/* Whether an object says nothing. */
+static bool is_left_out(const struct job_spec *m, const char *object)
+{
+    const struct binding_options *b = &m->options.binding;
+
+    if (strcmp(object, "binding") == 0)
+        return b->to == BIND_NONE && !b->report;
+    if (strcmp(object, "pty") == 0)
+        return m->pty.rank < 0;
+    return strcmp(object, "attach") == 0 && !m->attach.pid;
+}
+
+/* What only a launcher that is none would send. */
+static int binding_check(const struct job_spec *m, struct fault *why)
+{
+    const struct binding_options *b = &m->options.binding;
+
+    if (b->map >= BIND_UNITS || (b->map && b->to == BIND_NONE) ||
+        (b->to == BIND_CPUS && cpu_list_count(b->cpus) < 0))
+        return member_refuse(why, "is invalid", "binding");
+    return 0;
+}
+
 json_t *job_spec_write(const struct job_spec *m)
 {
     json_t *root = json_object(), *in;
@@ -160,8 +189,7 @@ json_t *job_spec_write(const struct job_spec *m)
     for (int i = 0; root && i < FIELDS; i++) {
         const struct field *f = &fields[i];
 
-        if (f->in && ((strcmp(f->in, "pty") == 0 && m->pty.rank < 0) ||
-                      (strcmp(f->in, "attach") == 0 && !m->attach.pid)))
+        if (f->in && is_left_out(m, f->in))
             continue;
         if (f->in && !json_object_get(root, f->in))
             json_object_set_new(root, f->in, json_object());
@@ -508,6 +536,8 @@ static int values_check(const struct job_spec *m, struct fault *why)
         return member_refuse(why, "is not an id", "job");
     if (m->options.name[0] && !job_file_is_name(m->options.name))
         return member_refuse(why, "is not a name", "name");
+    if (binding_check(m, why))
+        return why->code;
     if (m->pty.rank >= m->size || !job_spec_is_term(m->pty.term))
         return member_refuse(why, "is invalid", "pty");
     if (m->attach.pid && m->size != 1)

@@ -63,9 +63,15 @@ static const struct {
     {"--restarts|-1|prog", "--restarts: '-1' is not a whole number from 0"},
     {"--local|disk|prog", "--local: 'disk' is not shm or net"},
     {"--on-failure|panic|prog", "--on-failure: 'panic' is not stop or continue"},
-    {"--map-by|core|prog", "--map-by: 'core' is not slot, host or node"},
-    {"--bind-to|board|prog",
-     "--bind-to: 'board' is not none, hwthread, core, l3cache, socket or numa"},
+    {"--map-by|board|prog", "--map-by: 'board' is not slot, host, hwthread, core, l3cache"},
+    {"--map-by|numa:PE=0|prog", "--map-by: 'numa:PE=0' is not slot"},
+    {"--map-by|ppr:2|prog", "--map-by: 'ppr:2' is not slot"},
+    {"--bind-to|board|prog", "--bind-to: 'board' is not none, hwthread, core, l3cache, socket"},
+    {"--bind-to|core:0|prog", "--bind-to: '0' is not a whole number from 1 to 1024"},
+    {"--bind-to|cpus:|prog", "--bind-to: '' is not a list of CPUs for each rank"},
+    {"--bind-to|cpus:3-1|prog", "--bind-to: '3-1' is not a list of CPUs"},
+    {"--bind-to|cpus:0,1024|prog", "--bind-to: '0,1024' is not a list of CPUs"},
+    {"--cpus-per-rank|0|prog", "--cpus-per-rank: '0' is not a whole number from 1 to 1024"},
     {"--stdin|some|prog", "--stdin: 'some' is not none, all or a rank"},
     {"--stdin|-1|prog", "--stdin: '-1' is not none, all or a rank"},
     {"--output|lable|prog", "--output: 'lable': did you mean label?"},
@@ -160,13 +166,24 @@ static void test_every_option(void **state)
     assert_int_equal(o->on_failure, FAILURE_CONTINUE);
     assert_int_equal(o->job.restarts, 3);
     assert_string_equal(o->spare_hosts, "a,b:2");
-    assert_int_equal(o->job.bind, BIND_NUMA);
+    assert_int_equal(o->job.binding.to, BIND_NUMA);
     assert_int_equal(o->map_by, MAP_BY_HOST);
+    assert_int_equal(o->job.binding.map, BIND_NONE);
     assert_true(o->job.eager);
     assert_true(o->job.secure);
     assert_true(o->job.signal_children);
     assert_true(o->stage);
     assert_true(o->stage_libs);
+    options_destroy(o);
+
+    o = parsed(
+        "--map-by|ppr:2:socket:PE=3|--bind-to|cpus:0,1|--bind-to|core:4|--report-bindings|p");
+    assert_int_equal(o->job.binding.map, BIND_SOCKET);
+    assert_int_equal(o->job.binding.block, 2);
+    assert_int_equal(o->cpus_per_rank, 3);
+    assert_int_equal(o->job.binding.to, BIND_CORE);
+    assert_int_equal(o->job.binding.each, 4);
+    assert_true(o->job.binding.report);
     options_destroy(o);
 
     o = parsed(

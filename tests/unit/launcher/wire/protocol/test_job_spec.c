@@ -14,6 +14,10 @@
 
 #define HASH "00000000000000000000000000000000000000000000000000000000000000ff"
 
+#define BINDING(to, map, cpus)                                                                     \
+    "{\"to\": \"" to "\", \"each\": 0, \"map\": \"" map "\", \"block\": 0, \"cpus\": \"" cpus      \
+    "\", \"report\": false}"
+
 static const char good[] =
     "{\"job\": \"j-1\", \"restart\": 2, \"restarts\": 3, \"secret\": "
     "\"000102030405060708090a0b0c0d0e0f"
@@ -25,7 +29,9 @@ static const char good[] =
     "\"bind_ip\": \"\", \"peers\": [\"10.0.0.1\"], \"port\": 0, \"starting_port\": 0,"
     "\"init_timeout_ms\": 60000, \"stall_ms\": 30000, \"grace_ms\": 5000, \"eager\": false,"
     "\"signal_children\": false,"
-    "\"bind\": \"core\", \"command\": \"prog\", \"buffer\": \"none\", \"mpi\": \"pmi1\", "
+    "\"binding\": {\"to\": \"core\", \"each\": 2, \"map\": \"numa\", \"block\": 3, "
+    "\"cpus\": \"\", \"report\": true}, \"command\": \"prog\", \"buffer\": \"none\", \"mpi\": "
+    "\"pmi1\", "
     "\"stdin\": \"rank\","
     "\"stdin_rank\": 2, \"env\": [\"A=b=c\", \"E=\"], \"cwd\": \"/\", \"host_cwd\": \"\", "
     "\"prolog\": \"\", \"epilog\": \"\", \"tmpdir\": \"\", \"name\": \"llm.1\","
@@ -56,7 +62,11 @@ static void reads_all(void **state)
     assert_null(m->env[2]);
     assert_string_equal(m->apps[0].argv[1], "");
     assert_null(m->apps[0].argv[2]);
-    assert_int_equal(m->options.bind, BIND_CORE);
+    assert_int_equal(m->options.binding.to, BIND_CORE);
+    assert_int_equal(m->options.binding.each, 2);
+    assert_int_equal(m->options.binding.map, BIND_NUMA);
+    assert_int_equal(m->options.binding.block, 3);
+    assert_true(m->options.binding.report);
     assert_int_equal(m->options.buffer, BUFFER_NONE);
     assert_int_equal(m->options.mpi, MPI_PMI1);
     assert_non_null(m->wiring);
@@ -129,7 +139,11 @@ static const struct malformed {
     {"starting_port", "-1", "\"starting_port\" is out of range"},
     {"grace_ms", "-1", "\"grace_ms\" is out of range"},
     {"restart", "-1", "\"restart\" is out of range"},
-    {"bind", "\"board\"", "\"bind\" is not one of"},
+    {"binding", BINDING("board", "none", ""), "\"binding\" is invalid"},
+    {"binding", BINDING("core", "cpus", ""), "\"binding\" is invalid"},
+    {"binding", BINDING("none", "numa", ""), "\"binding\" is invalid"},
+    {"binding", BINDING("cpus", "none", "0-"), "\"binding\" is invalid"},
+    {"binding", "{\"to\": \"core\"}", "\"binding\" is invalid"},
     {"stdin", "\"some\"", "\"stdin\" is not one of"},
     {"buffer", "\"some\"", "\"buffer\" is not one of"},
     {"mpi", "\"pmi2\"", "\"mpi\" is not one of"},

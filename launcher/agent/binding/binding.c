@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: MIT */
+#include "launcher/agent/binding/binding.h"
+
+#include "common/text/cpu_list.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Some of the machine's cores, caches, sockets or nodes, each as the CPUs in it. */
+struct units {
+    cpu_set_t *sets;
+    int count;
+};
+
+struct chooser {
+    const struct machine *machine;
+    const struct binding_options *asked;
+    struct units to, map; /* what ranks are bound to, and dealt out over */
+    int each;             /* how many of `to` a rank gets */
+    cpu_set_t *within;    /* per rank: the unit of `map` that it has been given */
+};
+
+/* As a sentence names one of them, and several. */
+static const char *const words[BIND_UNITS][2] = {
+    [BIND_HWTHREAD] = {"hardware thread", "hardware threads"},
+    [BIND_CORE] = {"core", "cores"},
+    [BIND_L3CACHE] = {"L3 cache", "L3 caches"},
+    [BIND_SOCKET] = {"socket", "sockets"},
+    [BIND_NUMA] = {"NUMA node", "NUMA nodes"},
+};
+
+static const char *word_of(enum bind_mode unit, int count)
+{
+    return words[unit][count != 1];
+}
+
+/* All units of a kind that hold a CPU which the job may use, in the order of their CPUs. */
+static int units_find(struct units *u, const struct machine *m, enum bind_mode unit,
+                      struct fault *why)
+{
+    int ids[CPU_SETSIZE];
+
+    u->sets = calloc((size_t)m->cpu_count + 1, sizeof(*u->sets));
+    if (!u->sets)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    for (int i = 0; i < m->cpu_count; i++) {
+        int id = m->cpus[i].in[unit], at = u->count;
+
+        if (id < 0)
+            continue;
+        while (at > 0 && ids[at - 1] != id) /* the last ones are the nearest */
+            at--;
+        if (at == 0) {
+            ids[u->count++] = id;
+            at = u->count;
+        }
+        CPU_SET((size_t)m->cpus[i].number, &u->sets[at - 1]);
+    }
+    return u->count ? 0
+                    : fault_set(why, ML_ERR_SYSTEM, "hwloc finds no %s that this job may use",
+                                word_of(unit, 1));
+}
+
+/* How many of the ranks before rank i have the same unit of `map`. */
+static int turn_of(const struct chooser *c, int i)
+{
+    int turn = 0;
+
+    for (int j = 0; j < i; j++)
+        turn += CPU_EQUAL(&c->within[j], &c->within[i]) != 0;
+    return turn;
+}
+
+static void all_cpus(cpu_set_t *out, const struct machine *m)
+{
+    CPU_ZERO(out);
+    for (int i = 0; i < m->cpu_count; i++)
+        CPU_SET((size_t)m->cpus[i].number, out);
+}
+
+/* Deals the ranks out over the units of `map`, one each in turn, or `block` ranks at a time.
+ * Without such units all ranks have the whole machine. */
+static int ranks_deal(struct chooser *c, int count, struct fault *why)
+{
+    int block = c->asked->block, units = c->map.count;
+
+    if (!c->asked->map) {
+        for (int i = 0; i < count; i++)
+            all_cpus(&c->within[i], c->machine);
+        return 0;
+    }
+    if (block && count > block * units)
+        return fault_set(why, ML_ERR_SYSTEM,
+                         "--map-by ppr: its %d %s take %d ranks, but the job has %d there", units,
+                         word_of(c->asked->map, units), block * units, count);
+    for (int i = 0; i < count; i++)
+        c->within[i] = c->map.sets[block ? i / block : i % units];
+    return 0;
+}
+
+/* The first `count` units that have a CPU of `within`, into indices[]. */
+static int units_within(const struct units *u, const cpu_set_t *within, int *indices)
+{
+    int count = 0;
+
+    for (int i = 0; i < u->count; i++) {
+        cpu_set_t both;
+
+        CPU_AND(&both, &u->sets[i], within);
+        if (CPU_COUNT(&both) > 0)
+            indices[count++] = i;
+    }
+    return count;
+}
+
+/* Gives rank i its turn of the groups of `each` units within its unit of `map`. */
+static int rank_give(struct chooser *c, struct binding *out, int i, bool *shares, struct fault *why)
+{
+    int indices[CPU_SETSIZE], turn = turn_of(c, i);
+    int found = units_within(&c->to, &c->within[i], indices), groups = found / c->each;
+
+    if (groups == 0)
+        return fault_set(why, ML_ERR_SYSTEM,
+                         "a rank is to get %d %s, but there %s %d that this job may use%s", c->each,
+                         word_of(c->asked->to, c->each), found == 1 ? "is" : "are", found,
+                         c->asked->map ? " in one unit of --map-by" : "");
+    *shares |= turn >= groups;
+    for (int j = 0; j < c->each; j++)
+        CPU_OR(&out->cpus, &out->cpus, &c->to.sets[indices[turn % groups * c->each + j]]);
+    return 0;
+}
+
+/* Equal blocks of neighbouring ranks share a cache, socket or node, or several of them. */
+static int block_give(const struct chooser *c, struct binding *out, int i, int count,
+                      struct fault *why)
+{
+    int groups = c->to.count / c->each, group;
+
+    if (groups == 0)
+        return fault_set(why, ML_ERR_SYSTEM, "a rank is to get %d %s, but there %s %d", c->each,
+                         word_of(c->asked->to, c->each), c->to.count == 1 ? "is" : "are",
+                         c->to.count);
+    group = (int)((long)i * groups / (count > groups ? count : groups));
+    for (int j = 0; j < c->each; j++)
+        CPU_OR(&out->cpus, &out->cpus, &c->to.sets[group * c->each + j]);
+    return 0;
+}
+
+static int units_give(struct chooser *c, struct binding *out, int count, bool *shares,
+                      struct fault *why)
+{
+    bool is_own = c->asked->to == BIND_CORE || c->asked->to == BIND_HWTHREAD, wraps = false;
+    int rc = units_find(&c->to, c->machine, c->asked->to, why);
+
+    if (!rc && c->asked->map)
+        rc = units_find(&c->map, c->machine, c->asked->map, why);
+    if (!rc)
+        rc = ranks_deal(c, count, why);
+    for (int i = 0; i < count && !rc; i++) {
+        out[i].is_bound = true;
+        rc = is_own || c->asked->map ? rank_give(c, &out[i], i, &wraps, why)
+                                     : block_give(c, &out[i], i, count, why);
+    }
+    *shares = is_own && wraps;
+    return rc;
+}
+
+/* The CPUs that --bind-to cpus:LIST names; the ranks begin again with the first share. */
+static int lists_give(const struct chooser *c, struct binding *out, int count, bool *shares,
+                      struct fault *why)
+{
+    char text[CPU_LIST_TEXT];
+    cpu_set_t all, known;
+
+    all_cpus(&all, c->machine);
+    for (int i = 0; i < count; i++) {
+        cpu_list_share(&out[i].cpus, c->asked->cpus, i);
+        out[i].is_bound = true;
+        CPU_AND(&known, &out[i].cpus, &all);
+        if (CPU_EQUAL(&known, &out[i].cpus))
+            continue;
+        CPU_XOR(&known, &known, &out[i].cpus);
+        return fault_set(why, ML_ERR_SYSTEM, "--bind-to cpus: this job may not use CPU %.100s",
+                         cpu_list_format(text, sizeof(text), &known));
+    }
+    *shares = count > cpu_list_count(c->asked->cpus);
+    return 0;
+}
+
+int binding_choose(struct binding *out, int count, const struct machine *m,
+                   const struct binding_options *asked, bool *shares, struct fault *why)
+{
+    struct chooser c = {.machine = m, .asked = asked, .each = asked->each ? asked->each : 1};
+    int rc = 0;
+
+    memset(out, 0, (size_t)count * sizeof(*out));
+    *shares = false;
+    if (asked->to == BIND_NONE)
+        return 0;
+    c.within = calloc((size_t)count, sizeof(*c.within));
+    if (!c.within)
+        rc = fault_set(why, ML_ERR_MEMORY, "out of memory");
+    else if (asked->to == BIND_CPUS)
+        rc = lists_give(&c, out, count, shares, why);
+    else
+        rc = units_give(&c, out, count, shares, why);
+    free(c.to.sets);
+    free(c.map.sets);
+    free(c.within);
+    return rc;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * binding.h: which rank gets which of a host's processors: arithmetic alone, for any machine. What
+ * the options mean is in mlaunch(1).
+ */
+#ifndef LAUNCHER_AGENT_BINDING_BINDING_H
+#define LAUNCHER_AGENT_BINDING_BINDING_H
+
+#include "common/fault.h"
+#include "launcher/agent/binding/machine.h"
+
+#include <stdbool.h>
+
+/* A rank's share. */
+struct binding {
+    bool is_bound;
+    cpu_set_t cpus;
+};
+
+/* Fills out[0 … count-1], one for each local rank. *shares: cores or hardware threads that are to
+ * be a rank's own are those of several ranks.
+ * ML_ERR_SYSTEM: the machine has none, or not enough, of what is asked for. */
+int binding_choose(struct binding *out, int count, const struct machine *m,
+                   const struct binding_options *asked, bool *shares, struct fault *why);
+
+#endif

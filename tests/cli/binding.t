@@ -1,0 +1,49 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# The options that bind ranks, as the kernel shows it: cores, lists, the report.
+TEST_TIER=quick
+. "${0%/*}/../lib/test.sh"
+grep -q '^#define HAVE_HWLOC 1' "$BUILD/config.h" || skip_all "built without hwloc"
+
+own=$(sed -n 's/^Cpus_allowed_list:\t//p' /proc/self/status)
+mapfile -t cpus < <(tr , '\n' <<< "$own" | while IFS=- read -r a b; do seq "$a" "${b:-$a}"; done)
+first=${cpus[0]} last=${cpus[-1]}
+list() { "$MLAUNCH" --output raw "$@" -- sed -n 's/^Cpus_allowed_list:\t//p' /proc/self/status; }
+
+check_output "$first" "--bind-to cpus: one rank, one CPU" list --bind-to "cpus:$first"
+check_output $'0 '"$last"$'\n1 '"$first" "… each rank has its own list" sh -c '"$@" | sort' sh \
+    "$MLAUNCH" -n 2 --bind-to "cpus:$last,$first" --output raw -- sh -c \
+    'echo "$MLAUNCH_RANK $(sed -n "s/^Cpus_allowed_list:\t//p" /proc/self/status)"'
+check_status 125 "a CPU that is not there" "$MLAUNCH" --bind-to cpus:1023 -- true
+check_match 'this job may not use CPU 1023' "$ERR" "is named"
+check_status 125 "more cores than there are" "$MLAUNCH" --cpus-per-rank 1024 -- true
+check_match 'a rank is to get 1024 cores, but there (is|are) [0-9]+ that' "$ERR" \
+    "are refused with both numbers"
+check_output "$own" "--map-by socket binds to sockets, here to all of one" sh -c \
+    '"$@" | head -n 1' sh "$MLAUNCH" --map-by socket --cpus-per-rank "${#cpus[@]}" --output raw -- \
+    sed -n 's/^Cpus_allowed_list:\t//p' /proc/self/status
+
+# The report, of programs that end at once too.
+check "--report-bindings" "$MLAUNCH" -n 2 --bind-to "cpus:$first,$last" --report-bindings -- true
+check_match "^mlaunch: rank 0 on host localhost: (core|hardware thread) $first\b.*, memory node" \
+    "$ERR" "has a line for rank 0"
+check_match "^mlaunch: rank 1 on host localhost: (core|hardware thread) $last\b" "$ERR" \
+    "and for rank 1"
+check "… without binding" "$MLAUNCH" --report-bindings -- true
+check_match '^mlaunch: rank 0 on host localhost: .*, not bound' "$ERR" "says so"
+# On a machine that is described to hwloc there are CPUs which this one lacks.
+check "… of what the kernel did otherwise" env HWLOC_SYNTHETIC='core:512 pu:1' "$MLAUNCH" \
+    --cpus-per-rank 512 --report-bindings -- true
+check_match '; differs: CPUs 0-511 were asked for$' "$ERR" "names what was asked for"
+check "the events" "$MLAUNCH" --report-bindings --events "$T/events" -- true
+check_match '"event": *"started".*"binding": *"(core|hardware)' "$T/events" "have it too"
+
+check "the plan" "$MLAUNCH" -n 4 --map-by ppr:2:numa:PE=3 --dry-run -- true
+check_match '^binding: core, 3 a rank, ranks dealt out by numa, 2 on each$' "$OUT" "says it"
+check_status 125 "--cpus-per-rank and whole nodes" "$MLAUNCH" --cpus-per-rank 2 --bind-to numa -- true
+check_match 'both say how much a rank gets' "$ERR" "exclude each other"
+check_status 125 "--map-by and lists" "$MLAUNCH" --map-by numa --bind-to cpus:0 -- true
+check_match 'both say where each rank runs' "$ERR" "exclude each other"
+check_status 125 "--bind-to none --cpus-per-rank" "$MLAUNCH" --bind-to none --cpus-per-rank 1 -- true
+check_match 'leave one of them out' "$ERR" "exclude each other"
+done_testing

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: MIT */
+/* test_binding.c: which ranks get which processors, on machines that hwloc describes. */
+#include "launcher/agent/binding/binding.h"
+
+#include "common/text/cpu_list.h"
+#include "launcher/agent/binding/machine_hwloc.h"
+
+#include "config.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* Two sockets of two nodes, each with two L3 caches of two cores of two hardware threads. */
+#define EPYC "pack:2 numa:2 l3:2 core:2 pu:2"
+/* The hardware threads of a core are as far from each other as Intel numbers them. */
+#define XEON "pack:2 core:4 pu:2(indexes=0,8,1,9,2,10,3,11,4,12,5,13,6,14,7,15)"
+/* Nodes whose numbers do not follow their processors'. */
+#define LUMI "numa:4(indexes=3,1,0,2) l3:2 core:2 pu:1"
+#define FLAT "core:6 pu:1"
+
+struct wish {
+    const char *machine;
+    int ranks;
+    struct binding_options asked;
+    const char *expected; /* each rank's CPUs, ';' between them; or the sentence */
+    bool shares;
+};
+
+#define TO(unit)      .to = BIND_##unit
+#define EACH(unit, n) .to = BIND_##unit, .each = n
+#define BY(unit)      .map = BIND_##unit
+#define LIST(text)    .to = BIND_CPUS, .cpus = (char *)(uintptr_t)text
+
+static const struct wish wishes[] = {
+    {FLAT, 3, {TO(NONE)}, ";;", false},
+    /* One after the other. */
+    {FLAT, 3, {TO(CORE)}, "0;1;2", false},
+    {FLAT, 8, {TO(CORE)}, "0;1;2;3;4;5;0;1", true},
+    {FLAT, 2, {EACH(CORE, 3)}, "0-2;3-5", false},
+    {FLAT, 3, {EACH(CORE, 2)}, "0-1;2-3;4-5", false},
+    {FLAT, 2, {EACH(CORE, 4)}, "0-3;0-3", true},
+    {FLAT, 1, {EACH(CORE, 6)}, "0-5", false},
+    {FLAT,
+     1,
+     {EACH(CORE, 7)},
+     "a rank is to get 7 cores, but there are 6 that this job may use",
+     false},
+    {XEON, 4, {TO(CORE)}, "0,8;1,9;2,10;3,11", false},
+    {XEON, 4, {TO(HWTHREAD)}, "0;8;1;9", false},
+    {XEON, 3, {EACH(CORE, 3)}, "0-2,8-10;3-5,11-13;0-2,8-10", true},
+    {XEON, 2, {EACH(HWTHREAD, 2)}, "0,8;1,9", false},
+    {EPYC, 3, {EACH(CORE, 2)}, "0-3;4-7;8-11", false},
+    /* Whole units, in blocks of neighbours. */
+    {EPYC, 4, {TO(SOCKET)}, "0-15;0-15;16-31;16-31", false},
+    {EPYC, 5, {TO(NUMA)}, "0-7;0-7;8-15;16-23;24-31", false},
+    {EPYC, 2, {TO(NUMA)}, "0-7;8-15", false},
+    {EPYC, 2, {EACH(NUMA, 2)}, "0-15;16-31", false},
+    {EPYC, 2, {EACH(L3CACHE, 3)}, "0-11;12-23", false},
+    {EPYC, 1, {EACH(SOCKET, 3)}, "a rank is to get 3 sockets, but there are 2", false},
+    {FLAT, 1, {TO(L3CACHE)}, "hwloc finds no L3 cache that this job may use", false},
+    /* Dealt out over the units of --map-by. */
+    {EPYC, 4, {TO(SOCKET), BY(SOCKET)}, "0-15;16-31;0-15;16-31", false},
+    {EPYC, 5, {TO(CORE), BY(NUMA)}, "0-1;8-9;16-17;24-25;2-3", false},
+    {EPYC, 4, {EACH(CORE, 2), BY(SOCKET)}, "0-3;16-19;4-7;20-23", false},
+    {EPYC, 6, {EACH(CORE, 4), BY(SOCKET)}, "0-7;16-23;8-15;24-31;0-7;16-23", true},
+    {EPYC,
+     2,
+     {EACH(CORE, 5), BY(NUMA)},
+     "a rank is to get 5 cores, but there are 4 that this job may use in one unit of --map-by",
+     false},
+    {EPYC, 4, {TO(NUMA), BY(SOCKET)}, "0-7;16-23;8-15;24-31", false},
+    {EPYC, 3, {TO(SOCKET), BY(NUMA)}, "0-15;0-15;16-31", false},
+    {EPYC, 3, {TO(HWTHREAD), BY(CORE)}, "0;2;4", false},
+    {EPYC, 4, {TO(CORE), BY(SOCKET), .block = 2}, "0-1;2-3;16-17;18-19", false},
+    {EPYC,
+     5,
+     {TO(CORE), BY(SOCKET), .block = 2},
+     "--map-by ppr: its 2 sockets take 4 ranks, but the job has 5 there",
+     false},
+    {LUMI, 4, {TO(NUMA), BY(NUMA)}, "0-3;4-7;8-11;12-15", false},
+    {LUMI, 4, {EACH(CORE, 2), BY(L3CACHE)}, "0-1;2-3;4-5;6-7", false},
+    /* Lists. */
+    {FLAT, 3, {LIST("0-1,5+3")}, "0-1;3,5;0-1", true},
+    {FLAT, 2, {LIST("4,0-2")}, "4;0-2", false},
+    {FLAT, 2, {LIST("0,5-7")}, "--bind-to cpus: this job may not use CPU 6-7", false},
+};
+
+static void wish_check(const struct wish *w, const struct machine *m)
+{
+    struct binding *out = calloc((size_t)w->ranks, sizeof(*out));
+    char all[4096] = "", one[CPU_LIST_TEXT];
+    bool shares = false;
+    struct fault why;
+
+    assert_non_null(out);
+    if (binding_choose(out, w->ranks, m, &w->asked, &shares, &why))
+        snprintf(all, sizeof(all), "%s", why.text);
+    for (int i = 0; i < w->ranks && !strchr(w->expected, ' '); i++)
+        snprintf(all + strlen(all), sizeof(all) - strlen(all), "%s%s", i ? ";" : "",
+                 cpu_list_format(one, sizeof(one), &out[i].cpus));
+    if (strcmp(all, w->expected) != 0 || shares != w->shares)
+        fail_msg("wish %d on %s: \"%s\" (%d), not \"%s\" (%d)", (int)(w - wishes), w->machine, all,
+                 shares, w->expected, w->shares);
+    free(out);
+}
+
+static void gives_ranks_their_share(void **state)
+{
+    (void)state;
+    if (!HAVE_HWLOC)
+        skip();
+    for (size_t i = 0; i < sizeof(wishes) / sizeof(wishes[0]); i++) {
+        struct machine *m = NULL;
+        struct fault why;
+
+        setenv("HWLOC_SYNTHETIC", wishes[i].machine, 1);
+        if (machine_read(&m, &why))
+            fail_msg("%s: %s", wishes[i].machine, why.text);
+        wish_check(&wishes[i], m);
+        free(m);
+    }
+    unsetenv("HWLOC_SYNTHETIC");
+}
+
+static void reads_the_nodes_beside_cpus(void **state)
+{
+    struct machine *m = NULL;
+    struct fault why;
+
+    (void)state;
+    if (!HAVE_HWLOC)
+        skip();
+    setenv("HWLOC_SYNTHETIC", LUMI, 1);
+    assert_int_equal(machine_read(&m, &why), 0);
+    unsetenv("HWLOC_SYNTHETIC");
+    assert_int_equal(m->cpu_count, 16);
+    assert_int_equal(m->cpus[0].node, 3);
+    assert_int_equal(m->cpus[4].node, 1);
+    assert_int_equal(m->cpus[15].node, 2);
+    free(m);
+}
+
+static void may_use_only_its_own_cpus(void **state)
+{
+    struct machine *m = NULL;
+    cpu_set_t before, one;
+    struct fault why;
+
+    (void)state;
+    if (!HAVE_HWLOC)
+        skip();
+    assert_int_equal(sched_getaffinity(0, sizeof(before), &before), 0);
+    CPU_ZERO(&one);
+    for (size_t cpu = 0; CPU_COUNT(&one) == 0; cpu++)
+        if (CPU_ISSET(cpu, &before))
+            CPU_SET(cpu, &one);
+    assert_int_equal(sched_setaffinity(0, sizeof(one), &one), 0);
+    assert_int_equal(machine_read(&m, &why), 0);
+    assert_int_equal(sched_setaffinity(0, sizeof(before), &before), 0);
+    assert_int_equal(m->cpu_count, 1);
+    assert_true(CPU_ISSET((size_t)m->cpus[0].number, &one));
+    free(m);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(gives_ranks_their_share),
+        cmocka_unit_test(reads_the_nodes_beside_cpus),
+        cmocka_unit_test(may_use_only_its_own_cpus),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
