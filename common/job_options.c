@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "common/job_options.h"
 
+#include <signal.h>
 #include <stddef.h>
 
 const struct named_value job_words_bind[] = {{"none", BIND_NONE},     {"hwthread", BIND_HWTHREAD},
@@ -13,3 +14,6 @@ const struct named_value job_words_mpi[] = {
     {"auto", MPI_AUTO}, {"pmi1", MPI_PMI1}, {"pmix", MPI_PMIX}, {"none", MPI_NONE}, {NULL, 0}};
 const struct named_value job_words_stdin[] = {
     {"none", STDIN_NONE}, {"all", STDIN_ALL}, {"rank", STDIN_RANK}, {NULL, 0}};
+const struct named_value job_words_stop[] = {
+    {"none", 0},     {"USR1", SIGUSR1}, {"USR2", SIGUSR2}, {"TERM", SIGTERM},
+    {"INT", SIGINT}, {"HUP", SIGHUP},   {NULL, 0}};

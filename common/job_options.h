@@ -34,7 +34,7 @@ struct named_value {
 
 /* A NULL word ends each. The first of job_words_mpi is for the wire alone. */
 extern const struct named_value job_words_bind[], job_words_buffer[], job_words_mpi[],
-    job_words_stdin[];
+    job_words_stdin[], job_words_stop[];
 
 /* Which of its host's processors a rank gets. */
 struct binding_options {
@@ -56,6 +56,7 @@ struct job_options {
     int port, starting_port; /* 0: any */
     int init_timeout_ms, stall_ms, grace_ms;
     int restarts;          /* how many there may be */
+    int stop_signal;       /* by which the job is asked to stop (ml_should_stop); 0: none */
     char *prolog, *epilog; /* commands for sh -c, once a host; see `name` */
     char *tmpdir;          /* where each host's files of the job are; see `name` */
     char *name;            /* the job's; NULL, or "" in an agent: none */

@@ -274,6 +274,12 @@ ML_EXPORT int ml_try_probe(ml_group *g, int from, int tag, int *found, ml_status
 /* Returns once every rank of g has called it. */
 ML_EXPORT int ml_barrier(ml_group *g);
 
+/* Whether the job has been asked to stop, by the signal of --stop-signal or by `mlaunch kill
+ * --soft`: 1 or 0, the same in all ranks of g, which all call it, though only one host may have
+ * been asked. So all leave their loop in the same step, and can write a checkpoint together. It is
+ * an all_reduce of one byte. Once it has been 1, it stays so until the job ends. */
+ML_EXPORT int ml_should_stop(ml_group *g);
+
 /*
  * Calls that are started. ml_start_X makes the call ml_X with the same arguments, but returns at
  * once; *request stands for the call. A thread of the library carries it out while the program

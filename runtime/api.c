@@ -13,6 +13,7 @@
 #include "runtime/process/alloc.h"
 #include "runtime/process/fork_guard.h"
 #include "runtime/process/pool.h"
+#include "runtime/process/stop_mark_map.h"
 #include "runtime/process/thread_linux.h"
 #include "runtime/split.h"
 #include "runtime/window/window_call.h"
@@ -235,6 +236,30 @@ static int api_run(ml_group *handle, struct task *t)
     }
     api_leave(g);
     return rc;
+}
+
+/* What one host has heard, all ranks hear by the same call. */
+static int api_should_stop(ml_group *handle)
+{
+    struct group *g = api_group(handle);
+    uint8_t asked = 0;
+    struct task t = {.kind = CALL_ALL_REDUCE,
+                     .name = "should_stop",
+                     .in = &asked,
+                     .out = &asked,
+                     .count = 1,
+                     .type = ML_UINT8,
+                     .op = ML_MAX,
+                     .root = -1};
+    int rc = check_group(g, &last);
+
+    if (!rc && g->world->is_launched)
+        rc = stop_mark_map_read(g->world->dir, &last);
+    if (rc < 0)
+        return rc;
+    asked = (uint8_t)rc;
+    rc = api_run(handle, &t);
+    return rc ? rc : asked;
 }
 
 static int api_start(ml_group *handle, struct task *t, ml_request **out)
@@ -509,6 +534,7 @@ const struct runtime_table api_table = {
     .start = api_start,
     .test = api_test,
     .wait = api_wait,
+    .should_stop = api_should_stop,
     .window_create = api_window_create,
     .window_free = api_window_free,
     .window_memory = api_window_memory,

@@ -39,6 +39,7 @@ struct runtime_table {
     int (*start)(ml_group *g, struct task *t, ml_request **request);
     int (*test)(ml_request *request, int *done);
     int (*wait)(ml_request *request);
+    int (*should_stop)(ml_group *g);
     int (*window_create)(ml_group *g, void *memory, size_t size, ml_window **out);
     int (*window_free)(ml_window *w);
     void *(*window_memory)(ml_window *w, int rank, size_t *size);

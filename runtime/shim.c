@@ -276,6 +276,7 @@ FORWARD(pool_free, (ml_pool * pool, void *block), (pool, block))
 FORWARD(pool_left, (ml_pool * pool, size_t *left, size_t *longest), (pool, left, longest))
 FORWARD(test, (ml_request * request, int *done), (request, done))
 FORWARD_ON_STACK(wait, (ml_request * request), (request))
+FORWARD_ON_STACK(should_stop, (ml_group * g), (g))
 FORWARD_ON_STACK(window_create, (ml_group * g, void *memory, size_t size, ml_window **out),
                  (g, memory, size, out))
 FORWARD_ON_STACK(window_free, (ml_window * w), (w))

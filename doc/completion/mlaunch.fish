@@ -73,6 +73,7 @@ complete -c mlaunch -n 'not contains -- (commandline -opc; echo none)[2] ps kill
 complete -c mlaunch -n 'not contains -- (commandline -opc; echo none)[2] ps kill logs clean hosts info status verify top metrics sync batch bench' -l stall -x -d 'say where all ranks are once a call, or all output, stalls for SECS'
 complete -c mlaunch -n 'not contains -- (commandline -opc; echo none)[2] ps kill logs clean hosts info status verify top metrics sync batch bench' -l grace -x -d 'time between SIGTERM and SIGKILL'
 complete -c mlaunch -n 'not contains -- (commandline -opc; echo none)[2] ps kill logs clean hosts info status verify top metrics sync batch bench' -l signal-children -d 'pass SIGUSR1 and SIGUSR2 to all processes of a rank, not to one alone'
+complete -c mlaunch -n 'not contains -- (commandline -opc; echo none)[2] ps kill logs clean hosts info status verify top metrics sync batch bench' -l stop-signal -x -d 'the signal to mlaunch that only asks the ranks to stop'
 complete -c mlaunch -n 'not contains -- (commandline -opc; echo none)[2] ps kill logs clean hosts info status verify top metrics sync batch bench' -l on-failure -x -a 'stop continue' -d 'when a rank fails'
 complete -c mlaunch -n 'not contains -- (commandline -opc; echo none)[2] ps kill logs clean hosts info status verify top metrics sync batch bench' -l spare-hosts -x -a '(__fish_print_hostnames)' -d 'hosts that take the places of lost ones in a restart'
 complete -c mlaunch -n 'not contains -- (commandline -opc; echo none)[2] ps kill logs clean hosts info status verify top metrics sync batch bench' -l local -x -a 'shm net' -d 'the path between ranks of one host'
@@ -116,6 +117,7 @@ complete -c mlaunch -n 'contains -- (commandline -opc; echo none)[2] ps' -l verb
 complete -c mlaunch -n 'contains -- (commandline -opc; echo none)[2] ps' -l quiet -s q -d 'print errors only'
 complete -c mlaunch -n 'contains -- (commandline -opc; echo none)[2] ps' -l help -s h -d 'print this'
 
+complete -c mlaunch -n 'contains -- (commandline -opc; echo none)[2] kill' -l soft -d 'only ask the ranks to stop'
 complete -c mlaunch -n 'contains -- (commandline -opc; echo none)[2] kill' -l json -d 'the answer as JSON'
 complete -c mlaunch -n 'contains -- (commandline -opc; echo none)[2] kill' -l hosts -s H -x -a '(__fish_print_hostnames)' -d 'hosts, with slots'
 complete -c mlaunch -n 'contains -- (commandline -opc; echo none)[2] kill' -l hostfile -r -F -d 'hosts as JSON or text'
@@ -273,6 +275,7 @@ complete -c mlaunch -n 'contains -- (commandline -opc; echo none)[2] batch' -l n
 complete -c mlaunch -n 'contains -- (commandline -opc; echo none)[2] batch' -l ntasks -x -d 'slots in all'
 complete -c mlaunch -n 'contains -- (commandline -opc; echo none)[2] batch' -l ntasks-per-node -x -d 'slots on each host'
 complete -c mlaunch -n 'contains -- (commandline -opc; echo none)[2] batch' -l time -s t -x -d 'limit'
+complete -c mlaunch -n 'contains -- (commandline -opc; echo none)[2] batch' -l stop-before -x -d 'how long before the limit --stop-signal comes'
 complete -c mlaunch -n 'contains -- (commandline -opc; echo none)[2] batch' -l partition -s p -x -d 'partition or queue'
 complete -c mlaunch -n 'contains -- (commandline -opc; echo none)[2] batch' -l account -s A -x -d 'account or project'
 complete -c mlaunch -n 'contains -- (commandline -opc; echo none)[2] batch' -l job-name -s J -x -d 'the job\'s name'

@@ -173,9 +173,11 @@ struct agent {
     struct rank_output_window window;
     struct ranks_stop stop;
     bool is_paused;
-    bool drops_output; /* after DROP: once no process is left, output is not waited for */
+    bool is_asked_to_stop; /* the ranks can see that (stop_mark.h) */
+    bool drops_output;     /* after DROP: once no process is left, output is not waited for */
     struct event *spawn_event, *child_event, *tick_event, *guard_event, *term_event;
-    struct event *check_event; /* job_finish.h */
+    struct event *warn_events[2]; /* SIGUSR1, SIGUSR2 */
+    struct event *check_event;    /* job_finish.h */
     int silent_ticks;
 };
 

@@ -167,6 +167,13 @@ static int command_wrap(const struct agent_rank *r, struct spawn *s, char ***arg
     return 0;
 }
 
+/* A batch system sends its warning to all processes of a step; those of the ranks that know nothing
+ * of it must not die of it. One that ends the ranks is not ignored. */
+static int ignored_signal(int stop_signal)
+{
+    return stop_signal == SIGUSR1 || stop_signal == SIGUSR2 ? stop_signal : 0;
+}
+
 static int rank_spawn(struct agent_rank *r, int *status, struct fault *why)
 {
     struct agent *a = r->agent;
@@ -181,6 +188,7 @@ static int rank_spawn(struct agent_rank *r, int *status, struct fault *why)
                       .cwd = a->cwds[r->job->app],
                       .cpus = mine && mine->is_bound ? &mine->cpus : NULL,
                       .limits = &a->limits,
+                      .ignored = ignored_signal(a->job->options.stop_signal),
                       .cgroup = a->cgroup_fd,
                       .is_held = r->job->is_held,
                       .kept = -1};

@@ -5,6 +5,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/status.h"
+#include "common/text/signal_text.h"
 #include "common/text/text_json.h"
 #include "launcher/agent/agent.h"
 #include "launcher/agent/children/copier_child.h"
@@ -12,6 +13,7 @@
 #include "launcher/agent/coordinator_session.h"
 #include "launcher/agent/host/guard.h"
 #include "launcher/agent/host/own_address.h"
+#include "launcher/agent/host/stop_mark_file.h"
 #include "launcher/agent/job_finish.h"
 #include "launcher/agent/job_prepare.h"
 #include "launcher/agent/job_report.h"
@@ -27,6 +29,7 @@
 
 #include <event2/event.h>
 #include <fcntl.h>
+#include <pwd.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -130,6 +133,49 @@ static bool is_ended_by_slurm(struct agent *a)
     return getenv("SLURM_JOB_ID") && (signal_sender_is_slurm(from) || from->pid == a->guard);
 }
 
+/* Lets the ranks know that the job has been asked to stop. */
+static void ranks_ask(struct agent *a)
+{
+    struct fault why;
+
+    if (!a->is_asked_to_stop && stop_mark_file_set(a->dir, &why))
+        job_report_note(a, "error", why.text);
+    a->is_asked_to_stop = true;
+}
+
+static bool is_running(const struct agent *a)
+{
+    return a->state == AGENT_IS_READY || a->state == AGENT_IS_RUNNING;
+}
+
+/* The same, when mlaunch does not know of it. */
+static void on_asked(struct agent *a, const char *text)
+{
+    if (!is_running(a) || a->stop.is_active)
+        return;
+    ranks_ask(a);
+    frame_stream_send_json(a->channel, AGENT_ASKED, json_pack("{so}", "text", text_json(text)));
+}
+
+static void on_warning(evutil_socket_t signal, short what, void *arg)
+{
+    struct agent *a = arg;
+    const struct passwd *user = getpwuid(geteuid());
+    char host[256] = "", text[320];
+
+    (void)what;
+    gethostname(host, sizeof(host) - 1);
+    if (signal_sender_last((int)signal)->asks_stop)
+        snprintf(text, sizeof(text), "asked to stop with mlaunch kill --soft by %.40s on host %s",
+                 user ? user->pw_name : "its user", host);
+    else if (a->job && a->job->options.stop_signal == (int)signal)
+        snprintf(text, sizeof(text), "asked to stop by SIG%s to the agent on host %s",
+                 signal_text_name((int)signal), host);
+    else
+        return;
+    on_asked(a, text);
+}
+
 static void on_term(evutil_socket_t fd, short what, void *arg)
 {
     struct agent *a = arg;
@@ -137,6 +183,11 @@ static void on_term(evutil_socket_t fd, short what, void *arg)
     bool is_slurm = is_ended_by_slurm(a), is_user = is_killed_by_user(a, text, sizeof(text));
 
     (void)fd, (void)what;
+    if (is_running(a) && !is_user && a->job->options.stop_signal == SIGTERM &&
+        !a->is_asked_to_stop) {
+        on_asked(a, "asked to stop by SIGTERM to an agent");
+        return;
+    }
     if (is_slurm || is_user)
         frame_stream_send_json(
             a->channel, AGENT_KILLED,
@@ -246,6 +297,12 @@ static void on_stop(struct agent *a, const struct frame *f)
         ranks_stop_begin(a, signal > 0 && signal < NSIG ? (int)signal : SIGTERM, (int)grace_ms);
 }
 
+static void on_ask(struct agent *a, const struct frame *f)
+{
+    (void)f;
+    ranks_ask(a);
+}
+
 static void on_kill(struct agent *a, const struct frame *f)
 {
     (void)f;
@@ -315,6 +372,7 @@ static const struct dispatch {
     {LAUNCH_CREDIT, AGENT_IS_READY, AGENT_IS_RUNNING, 4, on_credit},
     {LAUNCH_SIGNAL, AGENT_IS_READY, AGENT_IS_RUNNING, 4, on_signal},
     {LAUNCH_STOP, AGENT_IS_READY, AGENT_IS_RUNNING, 8, on_stop},
+    {LAUNCH_ASK, AGENT_IS_READY, AGENT_IS_RUNNING, 0, on_ask},
     {LAUNCH_KILL, AGENT_IS_READY, AGENT_IS_RUNNING, 0, on_kill},
     {LAUNCH_DROP, AGENT_IS_READY, AGENT_IS_RUNNING, 0, on_drop},
     {LAUNCH_RESIZE, AGENT_IS_READY, AGENT_IS_RUNNING, 8, on_resize},
@@ -404,6 +462,8 @@ static int events_open(struct agent *a, struct fault *why)
     } events[] = {
         {&a->child_event, SIGCHLD, EV_SIGNAL | EV_PERSIST, on_child, NULL, "ends of processes"},
         {&a->term_event, SIGTERM, EV_SIGNAL | EV_PERSIST, on_term, NULL, "SIGTERM"},
+        {&a->warn_events[0], SIGUSR1, EV_SIGNAL | EV_PERSIST, on_warning, NULL, "SIGUSR1"},
+        {&a->warn_events[1], SIGUSR2, EV_SIGNAL | EV_PERSIST, on_warning, NULL, "SIGUSR2"},
         {&a->guard_event, a->guard_fd, EV_READ, on_guard_end, NULL, "the agent's guard"},
         {&a->tick_event, -1, EV_PERSIST, on_tick, &tick, "a silent launcher"},
     };
@@ -415,14 +475,16 @@ static int events_open(struct agent *a, struct fault *why)
             return fault_set(why, ML_ERR_SYSTEM, "cannot watch for %s", events[i].name);
     }
     signal_sender_watch(SIGTERM);
+    signal_sender_watch(SIGUSR1);
+    signal_sender_watch(SIGUSR2);
     rc = job_finish_open(a, why);
     return rc ? rc : ranks_stop_open(a, why);
 }
 
 static void worker_close(struct agent *a)
 {
-    struct event *events[] = {a->child_event, a->term_event, a->guard_event,
-                              a->spawn_event, a->tick_event, a->check_event};
+    struct event *events[] = {a->child_event, a->term_event,  a->guard_event,    a->spawn_event,
+                              a->tick_event,  a->check_event, a->warn_events[0], a->warn_events[1]};
 
     for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++) {
         if (events[i])

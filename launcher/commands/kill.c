@@ -19,6 +19,7 @@ enum { STATUS_NOT_THERE = 1, TIMEOUT_MS = 600000 };
 /* A job's name is shown with the id that it stands for. */
 struct kill {
     struct query_command c;
+    bool soft;        /* the job is only asked to stop */
     const char *name; /* the job as the user has named it */
     char shown[JOB_NAME + AUTH_JOB + 8];
     const struct register_found *launcher; /* the job's mlaunch on this machine, or NULL */
@@ -56,7 +57,8 @@ static void live_jobs_list(const struct query_command *c, char *out, size_t size
 static void ended_say(const struct kill *k, const char *host)
 {
     if (k->c.verbose >= 0 && !k->c.json)
-        printable_print("job %s on host %s has been ended\n", k->shown, host);
+        printable_print("job %s on host %s has been %s\n", k->shown, host,
+                        k->soft ? "asked to stop" : "ended");
 }
 
 /* Prints what happened on each host that has the job. *there: some host has it; *failed: it could
@@ -73,7 +75,7 @@ static void outcome_report(const struct kill *k, bool *there, bool *failed)
         if (!*found || strcmp(found, "no") == 0)
             continue;
         *there = true;
-        if (strcmp(found, "killed") == 0) {
+        if (strcmp(found, k->soft ? "asked" : "killed") == 0) {
             ended_say(k, name);
             continue;
         }
@@ -116,8 +118,13 @@ static int launcher_conclude(const struct kill *k, const char *failure)
         if (!failure)
             ended_say(k, name);
         json_array_append_new(all, json_pack("{ss ss ss}", "host", name, "found",
-                                             failure ? "refused" : "killed", "text",
-                                             failure ? failure : "it has been ended"));
+                                             failure   ? "refused"
+                                             : k->soft ? "asked"
+                                                       : "killed",
+                                             "text",
+                                             failure   ? failure
+                                             : k->soft ? "it has been asked to stop"
+                                                       : "it has been ended"));
     }
     if (failure)
         log_error("job %s: %s", k->shown, failure);
@@ -226,6 +233,7 @@ static int kill_carry_out(void *arg, int *status, struct fault *why)
     int rc;
 
     k->name = k->c.job;
+    k->soft = query_command_flag(&k->c, "soft");
     snprintf(k->shown, sizeof(k->shown), "%s", k->name);
     rc = name_resolve(k, why);
     if (rc == ML_ERR_ARGUMENT) {
@@ -237,10 +245,12 @@ static int kill_carry_out(void *arg, int *status, struct fault *why)
         return rc;
     k->launcher = launcher_find(&k->c);
     if (k->launcher) {
-        *status = launcher_conclude(k, launcher_end(k->launcher, why) ? why->text : NULL);
+        rc = k->soft ? launcher_ask(k->launcher, why) : launcher_end(k->launcher, why);
+        *status = launcher_conclude(k, rc ? why->text : NULL);
         return 0;
     }
-    rc = query_command_ask(&k->c, json_pack("{ss ss}", "what", "kill", "job", k->c.job), why);
+    rc = query_command_ask(
+        &k->c, json_pack("{ss ss sb}", "what", "kill", "job", k->c.job, "soft", (int)k->soft), why);
     if (!rc)
         *status = kill_conclude(k);
     return rc;
@@ -252,13 +262,17 @@ int kill_run(int argc, char **argv)
     static const struct command_hint hints[] = {
         {"-9", ends}, {"-KILL", ends},    {"-15", ends}, {"-TERM", ends},   {"-s", ends},
         {"-f", ends}, {"--signal", ends}, {"-2", ends},  {"--force", ends}, {NULL, NULL}};
-    static const struct option flags[] = {{.name = "json", .help = "the answer as JSON"}, {0}};
+    static const struct option flags[] = {
+        {.name = "soft", .help = "only ask the ranks to stop: ml_should_stop() becomes true"},
+        {.name = "json", .help = "the answer as JSON"},
+        {0}};
     static const char usage[] =
         "usage: mlaunch kill [OPTIONS] JOB\n\n"
         "Ends the job with that id, which mlaunch ps shows, or with that --name: through\n"
         "its mlaunch, if that was started on this machine, else through its agents on\n"
         "the given hosts; one of the job's hosts is enough. Its mlaunch says so and ends\n"
-        "with status 143.";
+        "with status 143. With --soft nobody is ended: the ranks that call\n"
+        "ml_should_stop() are told, and leave their loop in the same step.";
     struct kill k = {
         .c = {.syntax =
                   {.name = "kill", .usage = usage, .own = flags, .hints = hints, .words_most = 1},

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/commands/launcher_end.h"
 
+#include "launcher/base/process/signal_sender.h"
+
 #include <signal.h>
 
 enum {
@@ -25,4 +27,11 @@ int launcher_end(const struct register_found *f, struct fault *why)
                      "its mlaunch, process %lld, has not ended; kill -KILL %lld ends it, and then "
                      "its agents end the ranks",
                      (long long)file->agent_pid, (long long)file->agent_pid);
+}
+
+int launcher_ask(const struct register_found *f, struct fault *why)
+{
+    if (job_register_signal_value(f, SIGUSR1, SIGNAL_SENDER_ASKS_STOP))
+        return fault_set(why, ML_ERR_STATE, "it has just ended");
+    return 0;
 }

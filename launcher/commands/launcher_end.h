@@ -9,4 +9,8 @@
  * job's grace has passed, and waits until it has ended. ML_ERR_STATE: it has not. */
 int launcher_end(const struct register_found *f, struct fault *why);
 
+/* Only asks the job to stop by itself (soft_stop.h), and does not wait. ML_ERR_STATE: it has
+ * ended. */
+int launcher_ask(const struct register_found *f, struct fault *why);
+
 #endif

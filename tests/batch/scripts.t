@@ -59,6 +59,15 @@ check_output '#BSUB -J true|#BSUB -n 6|#BSUB -R "span[ptile=2]"|#BSUB -W 0:02|#B
     "LSF" line lsf --nodes 3 --ntasks 6 --time 1:01
 check_output '#$ -N true|#$ -pe orte 6|#$ -l h_rt=1:00:00|#$ -j y|#$ -cwd|#$ -V|#$ -S /bin/sh' \
     "SGE" line sge -n 6 --pe orte --time 60
+# --stop-signal asks the system for its warning, in its own words.
+stop() { line "$@" | grep -oE '(--signal|-wa|-wt|s_rt|h_rt)[^|]*' | paste -sd'|' -; }
+check_output '--signal=B:USR1@60' "Slurm warns mlaunch alone" stop slurm --stop-signal USR1
+check_output '--signal=B:TERM@90' "… as early as is asked, by that signal" stop slurm \
+    --stop-before 90 --time 5 --stop-signal TERM
+check_output '-wa USR2|-wt 2' "LSF warns in minutes" stop lsf --stop-before 61 --stop-signal USR2
+check_output 'h_rt=1:00:00|s_rt=0:59:00' "SGE warns at a soft limit" stop sge --time 60 \
+    --stop-signal SIGUSR1
+check_output '' "PBS sends SIGTERM anyway" stop pbs --stop-signal TERM
 check_output "mlaunch run -n 2 --output raw -- true" "behind run all is run's" \
     sh -c 'mlaunch batch slurm --output o run -n 2 --output raw -- true | sed -n "s/^exec //p"'
 
@@ -134,6 +143,10 @@ refused "only SGE has parallel environments" slurm --pe mpi -- true
 refused '--ntasks 2 is less than --nodes 3' slurm --nodes 3 --ntasks 2 -- true
 refused '--ntasks 9 is more than --nodes 2 times' slurm --nodes 2 --ntasks 9 --ntasks-per-node 4 \
     -- true
+refused '--stop-before needs --stop-signal' slurm --stop-before 30 -- true
+refused 'PBS warns by SIGTERM alone' pbs --stop-signal USR1 -- true
+refused 'SGE warns by SIGUSR1 alone' sge --stop-signal USR1 -- true
+refused '--stop-before is 60 s, and --time no more' slurm --time 1 --stop-signal USR1 -- true
 refused 'cannot write /nonexistent/x: No such file' slurm -o /nonexistent/x -- true
 check "--help" batch --help
 check_match '^usage: mlaunch batch slurm\|pbs\|lsf\|sge' "$OUT" "speaks"

@@ -81,6 +81,23 @@ job_end
 job_judge 130 "Ctrl-C" "mlaunch -H …, INT"
 check_output 3 "Ctrl-C reaches all hosts" grep -c 'got INT' "$T/out"
 
+# What one host's agent hears, the ranks of all hosts hear in the same step.
+job_start -H "$ALL" --stop-signal USR1 -- "$SOURCE/tests/cli/until_asked.py"
+has_said ready 3
+worker=$(sed -n 's/.*"event":"connected".*"host":"'"$H2"'","pid":\([0-9]*\).*/\1/p' "$EVENTS")
+must netns exec "$H2" kill -USR1 "$worker"
+job_end
+job_judge 0 "--stop-signal to one agent" "mlaunch -H …, kill -USR1 the worker on $H2"
+check_output 3 "… reaches the ranks of all hosts" grep -c 'stopped in step' "$T/out"
+check_output 1 "… in the same step" \
+    sh -c "sed -n 's/.*stopped in step \([0-9]*\).*/\1/p' '$T/out' | sort -u | wc -l"
+job_start -H "$ALL" -- "$SOURCE/tests/cli/until_asked.py"
+has_said ready 3
+check "kill --soft through the agent of one host" netns exec "$H3" "$MLAUNCH" kill --soft \
+    --ssh-config "$NETNS_SSH_CONFIG" -H "$H3" "$(job_id)"
+job_end
+job_judge 0 "… ends all" "mlaunch -H …, kill --soft"
+
 # A pause longer than the silence after which a channel is given up.
 job_start -H "$H1,$H2" -- sh -c \
     'echo ready; while [ ! -e '"$T"'/go ]; do sleep 0.05; done; echo went on'

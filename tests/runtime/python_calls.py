@@ -268,6 +268,8 @@ def started(w):
     w.barrier()
     assert b[0] == total % 256
     assert w.start_barrier().wait() is None
+    assert w.should_stop() is w.should_stop(every=3) is False
+    refused(mlaunch.ERR_ARGUMENT, "every is 0", w.should_stop, 0)
     refused(mlaunch.ERR_ARGUMENT, "root is", w.start_broadcast, b, root=w.size)
     refused(mlaunch.ERR_ARGUMENT, "2 needed", w.start_reduce, bytes(2), bytearray(1), root=w.rank)
 

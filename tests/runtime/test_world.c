@@ -45,7 +45,7 @@ static void alone(struct job *j, int rank)
     REQUIRE(ml_init(&w) == 0 && ml_rank(w) == 0 && ml_size(w) == 1);
     REQUIRE(ml_host(w, 0) && !ml_host(w, 1) && !ml_host(NULL, 0));
     REQUIRE(ml_rank(NULL) == ML_ERR_ARGUMENT && ml_size(NULL) == ML_ERR_ARGUMENT);
-    REQUIRE(sum_of_ranks(w) == 0 && ml_barrier(w) == 0);
+    REQUIRE(sum_of_ranks(w) == 0 && ml_barrier(w) == 0 && ml_should_stop(w) == 0);
     REQUIRE(ml_send(w, buf, 4, 0) == 0 && ml_recv(w, got, 4, 0) == 0 && !strcmp(got, "abc"));
     REQUIRE(ml_split(w, 3, 0, &part) == 0 && ml_size(part) == 1 && sum_of_ranks(part) == 0);
     REQUIRE(ml_split(part, -1, 0, &part) == 0 && !part);
@@ -127,6 +127,7 @@ static void held(struct job *j, int rank)
         ml_group *mine = NULL;
 
         REQUIRE(ml_barrier(w) == ML_ERR_STATE);
+        REQUIRE(ml_should_stop(w) == ML_ERR_STATE);
         REQUIRE_TEXT(ml_error(), "forked child");
         REQUIRE(ml_init(&mine) == ML_ERR_STATE && ml_finalize() == ML_ERR_STATE);
         ml_group_free(w);

@@ -60,17 +60,19 @@ json_t *answer_make(const char *text, size_t size, struct probe_run *probe)
     struct answer_question q = {
         .base = "/tmp", .job = "", .host = -1, .question = root, .probe = probe};
     struct fault why = {0};
-    int stacks = 0, dry_run = 0, counters = 0, brief = 0, debug = 1; /* jansson's "b" is an int */
+    int stacks = 0, dry_run = 0, counters = 0, brief = 0, soft = 0,
+        debug = 1; /* jansson's "b" is an int */
     int rc = ML_ERR_REFUSED;
 
-    if (json_unpack(root, "{ss s?s s?i s?b s?b s?b s?b s?b s?i}", "what", &what, "job", &q.job,
+    if (json_unpack(root, "{ss s?s s?i s?b s?b s?b s?b s?b s?b s?i}", "what", &what, "job", &q.job,
                     "host", &q.host, "stacks", &stacks, "dry_run", &dry_run, "counters", &counters,
-                    "brief", &brief, "debug", &debug, "stacks_ms", &q.stacks_ms))
+                    "brief", &brief, "soft", &soft, "debug", &debug, "stacks_ms", &q.stacks_ms))
         what = "";
     q.stacks = stacks;
     q.dry_run = dry_run;
     q.counters = counters;
     q.is_brief = brief;
+    q.soft = soft;
     q.may_debug = debug;
     fault_set(&why, rc, "the launcher's question is malformed");
     for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {

@@ -4,6 +4,7 @@
 #include "common/clock.h"
 #include "common/text/text_json.h"
 #include "launcher/agent/queries/job_survey.h"
+#include "launcher/base/process/signal_sender.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -80,7 +81,19 @@ static void answer_set(json_t *out, const char *found, const char *text)
     json_object_set_new(out, "text", json_string(text));
 }
 
-static void job_kill(const struct job_survey *s, const struct job_survey_job *j, json_t *out)
+/* False: nobody is there who could tell the ranks. */
+static bool job_ask(const struct job_survey *s, const struct job_survey_job *j)
+{
+    const struct process *worker =
+        j->worker_lives ? process_list_find(&s->processes, (pid_t)j->file.agent_pid) : NULL;
+
+    if (worker)
+        process_signal_value(worker, SIGUSR1, SIGNAL_SENDER_ASKS_STOP);
+    return worker;
+}
+
+static void job_kill(const struct job_survey *s, const struct job_survey_job *j, bool soft,
+                     json_t *out)
 {
     if (j->user != geteuid())
         answer_set(out, "stranger", "it belongs to another user, who alone may kill it");
@@ -89,6 +102,10 @@ static void job_kill(const struct job_survey *s, const struct job_survey_job *j,
                    "it runs in another container or on another machine: kill it there");
     else if (j->state != JOB_SURVEY_LIVE)
         answer_set(out, "stale", "it has already ended; mlaunch clean removes its remains");
+    else if (soft && job_ask(s, j))
+        answer_set(out, "asked", "it has been asked to stop");
+    else if (soft)
+        answer_set(out, "refused", "its agent's worker is gone: it cannot be asked any more");
     else if (job_end(s, j))
         answer_set(out, "killed", "it has been ended");
     else
@@ -118,7 +135,7 @@ int answer_kill_run(const struct answer_question *q, json_t *out, struct fault *
         /* Agents of several hosts may share this machine: each is ended. What another user has
          * under the same id, perhaps to mislead, is the answer only if there is nothing else. */
         if (!is_found || (is_own && (!is_own_found || j->state == JOB_SURVEY_LIVE)))
-            job_kill(s, j, out);
+            job_kill(s, j, q->soft, out);
         is_found = true;
         is_own_found = is_own_found || is_own;
     }

@@ -18,6 +18,7 @@ struct answer_question {
     bool is_brief;  /* stacks only of ranks that don't wait in a call, and of one in each call */
     bool may_debug; /* a debugger may be used for them */
     int stacks_ms;  /* for all of them; 0: the usual time */
+    bool soft;      /* kill only asks the job to stop */
     bool counters;  /* what `mlaunch metrics` adds to a list of jobs */
     const json_t *question; /* the whole question */
     struct probe_run *probe;

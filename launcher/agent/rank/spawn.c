@@ -172,6 +172,8 @@ static void child_run(const struct child *c)
         snprintf(s->pid_text, 12, "%d", (int)getpid());
     for (const int *i = s->limits->changed; *i; i++)
         signal(*i, SIG_DFL);
+    if (s->ignored)
+        signal(s->ignored, SIG_IGN);
     if (descriptors_place(s))
         child_fail(c, STEP_DESCRIPTORS, errno);
     if (s->is_terminal && ioctl(0, TIOCSCTTY, 0))

@@ -34,6 +34,7 @@ struct spawn {
     bool is_terminal;      /* they are a terminal, which becomes the controlling one */
     const cpu_set_t *cpus; /* or NULL */
     const struct spawn_limits *limits;
+    int ignored;    /* a signal that the program ignores, unless it handles it; 0: none */
     int cgroup;     /* an open control group to start it in, if this system can; or -1 */
     char *pid_text; /* or NULL: 12 bytes within `env` where the child writes its own pid */
 };

@@ -235,14 +235,30 @@ bool job_register_is_asked(const struct register_found *f, const char *job)
     return !*job || strcmp(f->entry.file.job, job) == 0 || strcmp(f->entry.file.name, job) == 0;
 }
 
+/* False: it has ended. */
+static bool launcher_read(struct process *out, const struct register_found *f)
+{
+    return is_alive(&f->entry) && process_read(out, (pid_t)f->entry.file.agent_pid) &&
+           out->start_time == f->entry.file.agent_start_time;
+}
+
 int job_register_signal(const struct register_found *f, int signal)
 {
     struct process p;
 
-    if (!is_alive(&f->entry) || !process_read(&p, (pid_t)f->entry.file.agent_pid) ||
-        p.start_time != f->entry.file.agent_start_time)
+    if (!launcher_read(&p, f))
         return -1;
     process_signal(&p, signal); /* by a pidfd, after another look at who has the pid */
+    return 0;
+}
+
+int job_register_signal_value(const struct register_found *f, int signal, int value)
+{
+    struct process p;
+
+    if (!launcher_read(&p, f))
+        return -1;
+    process_signal_value(&p, signal, value);
     return 0;
 }
 

@@ -48,6 +48,8 @@ bool job_register_is_asked(const struct register_found *f, const char *job);
 
 /* Sends its mlaunch a signal. -1: it has ended, and its pid may belong to another process. */
 int job_register_signal(const struct register_found *f, int signal);
+/* The same with a signal's value (process_signal_value). */
+int job_register_signal_value(const struct register_found *f, int signal, int value);
 /* Waits for its end. False: it has not ended within `ms`. */
 bool job_register_await(const struct register_found *f, int ms);
 

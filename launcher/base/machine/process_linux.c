@@ -218,7 +218,8 @@ bool process_catches(pid_t pid, int signal)
 /* Between reading /proc and sending the signal, a process may end and its pid may be reused. That
  * cannot happen to children of this process, which it reaps itself. Any other process is held by a
  * pidfd and then compared once more. */
-void process_signal(const struct process *p, int signal)
+/* info: or NULL, for a signal without a value. */
+static void signal_send(const struct process *p, int signal, siginfo_t *info)
 {
     struct process now;
 
@@ -227,12 +228,30 @@ void process_signal(const struct process *p, int signal)
 
         if (fd >= 0) {
             if (process_read(&now, p->pid) && now.start_time == p->start_time)
-                syscall(SYS_pidfd_send_signal, fd, signal, NULL, 0);
+                syscall(SYS_pidfd_send_signal, fd, signal, info, 0);
             close(fd);
             return;
         }
         if (errno == ESRCH || !process_read(&now, p->pid) || now.start_time != p->start_time)
             return;
     }
-    kill(p->pid, signal);
+    if (info)
+        sigqueue(p->pid, signal, info->si_value);
+    else
+        kill(p->pid, signal);
+}
+
+void process_signal(const struct process *p, int signal)
+{
+    signal_send(p, signal, NULL);
+}
+
+void process_signal_value(const struct process *p, int signal, int value)
+{
+    siginfo_t info = {.si_signo = signal, .si_code = SI_QUEUE};
+
+    info.si_pid = getpid();
+    info.si_uid = getuid();
+    info.si_value.sival_int = value;
+    signal_send(p, signal, &info);
 }

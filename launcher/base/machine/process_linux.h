@@ -56,5 +56,7 @@ bool process_catches(pid_t pid, int signal);
 
 /* Sends it a signal, unless it has ended and its pid belongs to another process by now. */
 void process_signal(const struct process *p, int signal);
+/* The same with a value, as sigqueue(3). */
+void process_signal_value(const struct process *p, int signal, int value);
 
 #endif

@@ -52,6 +52,8 @@ static void on_handled(int signal, siginfo_t *info, void *context)
     from->is_kernel = info->si_code > 0;
     from->pid = from->is_kernel ? 0 : info->si_pid;
     from->name[0] = '\0';
+    from->asks_stop =
+        info->si_code == SI_QUEUE && info->si_value.sival_int == SIGNAL_SENDER_ASKS_STOP;
     if (from->pid > 0)
         program_name_read(from->name, from->pid);
     handled.pass_on[signal](signal);

@@ -5,11 +5,17 @@
 
 #include <stdbool.h>
 
-enum { SIGNAL_SENDER_NAME = 16 };
+enum {
+    SIGNAL_SENDER_NAME = 16,
+    /* The value of the SIGUSR1 by which `mlaunch kill --soft` asks a mlaunch or an agent, which
+     * must not take it for one that the user means for the ranks. */
+    SIGNAL_SENDER_ASKS_STOP = 0x73746f70,
+};
 
 /* What is known of the process that sent a signal. */
 struct signal_sender {
     bool is_kernel; /* no process: a key of the terminal (Ctrl-C), or the terminal's end (SIGHUP) */
+    bool asks_stop; /* it is one of SIGNAL_SENDER_ASKS_STOP */
     int pid;        /* 0: unknown, as for a process of another container */
     char name[SIGNAL_SENDER_NAME]; /* its program's; "": unknown */
 };

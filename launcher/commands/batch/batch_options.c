@@ -8,13 +8,20 @@
 #include "launcher/input/options/options_load.h"
 
 #include <ctype.h>
+#include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { COUNT_LIMIT = 1 << 20, PARTS = 3, PART_LIMIT = 1000000 };
+enum {
+    COUNT_LIMIT = 1 << 20,
+    PARTS = 3,
+    PART_LIMIT = 1000000,
+    STOP_BEFORE_S = 60,
+    STOP_LIMIT_S = 65535, /* Slurm's */
+};
 
 /* Parses the numbers between the colons. Returns how many there are; 0: one is malformed. Changes
  * `text`. */
@@ -109,6 +116,8 @@ static const struct option own[] = {
     {"ntasks", NULL, 0, "N", "slots in all (default: -n)", COUNT(ntasks)},
     {"ntasks-per-node", NULL, 0, "N", "slots on each host", COUNT(ntasks_per_node)},
     {"time", NULL, 't', "T", "limit: 90 (minutes), 1:30:00, 2-12:00", .set = set_time},
+    {"stop-before", NULL, 0, "SECS", "how long before the limit --stop-signal comes (60)",
+     .set = option_value_number, .min = 1, .max = STOP_LIMIT_S, OF(stop_before_s)},
     {"partition", NULL, 'p', "P", "partition or queue", PLAIN(partition)},
     {"account", NULL, 'A', "A", "account or project", PLAIN(account)},
     {"job-name", NULL, 'J', "J", "the job's name (default: the program's)", PLAIN(job_name)},
@@ -216,6 +225,8 @@ static int run_check(struct batch_options *b, struct fault *why)
         rc = fault_set(why, ML_ERR_ARGUMENT, "--help and --version start no job");
     for (int i = 0; !rc && i < o->app_count; i++)
         np += o->apps[i].np;
+    if (!rc)
+        b->stop_signal = o->job.stop_signal;
     if (!rc && !b->ntasks && !b->nodes && !b->ntasks_per_node)
         b->ntasks = np;
     if (!rc)
@@ -245,6 +256,31 @@ static int counts_check(const struct batch_options *b, struct fault *why)
     return 0;
 }
 
+/* Not every system can warn, or warn by every signal. */
+static int stop_check(struct batch_options *b, struct fault *why)
+{
+    if (b->stop_before_s && !b->stop_signal)
+        return fault_set(why, ML_ERR_ARGUMENT,
+                         "--stop-before needs --stop-signal, which says by which signal mlaunch is "
+                         "asked to stop the ranks");
+    if (b->system == BATCH_PBS && b->stop_signal && (b->stop_signal != SIGTERM || b->stop_before_s))
+        return fault_set(why, ML_ERR_ARGUMENT,
+                         "PBS warns by SIGTERM alone, when its limit is reached: use --stop-signal "
+                         "TERM without --stop-before, and --grace");
+    if (b->system == BATCH_SGE && b->stop_signal && (b->stop_signal != SIGUSR1 || !b->time_s))
+        return fault_set(why, ML_ERR_ARGUMENT,
+                         "SGE warns by SIGUSR1 alone, before a limit of time: use --stop-signal "
+                         "USR1 with --time");
+    if (!b->stop_before_s)
+        b->stop_before_s = STOP_BEFORE_S;
+    if (b->stop_signal && b->time_s && b->time_s <= b->stop_before_s)
+        return fault_set(why, ML_ERR_ARGUMENT,
+                         "the ranks would be asked to stop before they start: --stop-before is %d "
+                         "s, and --time no more than that",
+                         b->stop_before_s);
+    return 0;
+}
+
 int batch_options_parse(struct batch_options *out, int argc, char *const *argv, struct fault *why)
 {
     const char *word = argc > 1 ? argv[1] : "";
@@ -259,6 +295,8 @@ int batch_options_parse(struct batch_options *out, int argc, char *const *argv, 
     if (rc || out->help)
         return rc;
     rc = run_check(out, why);
+    if (!rc)
+        rc = stop_check(out, why);
     return rc ? rc : counts_check(out, why);
 }
 

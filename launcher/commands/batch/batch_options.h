@@ -13,8 +13,10 @@ enum batch_system { BATCH_SLURM, BATCH_PBS, BATCH_LSF, BATCH_SGE };
 struct batch_options {
     enum batch_system system;
     bool help, submit;
-    int nodes, ntasks, ntasks_per_node;                        /* 0: not given */
-    int64_t time_s;                                            /* 0: not given */
+    int nodes, ntasks, ntasks_per_node; /* 0: not given */
+    int64_t time_s;                     /* 0: not given */
+    int stop_before_s;                  /* 0: not given, until the options have been checked */
+    int stop_signal;                    /* run's --stop-signal, or 0 */
     char *partition, *account, *job_name, *output, *pe, *file; /* job_name is never NULL */
     struct string_list extra;
     struct string_list words; /* for run: options, --, program, arguments */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/commands/batch/batch_script.h"
 
+#include "common/text/signal_text.h"
 #include "common/text/text_stream.h"
 #include "launcher/base/text/command_words.h"
 #include "launcher/base/text/program_path.h"
@@ -65,6 +66,9 @@ static void slurm_write(FILE *to, const struct batch_options *b)
         fputs("#SBATCH --time=", to);
         clock_write(to, b->time_s);
     }
+    if (b->stop_signal) /* B: to mlaunch alone, which takes the script's place */
+        fprintf(to, "#SBATCH --signal=B:%s@%d\n", signal_text_name(b->stop_signal),
+                b->stop_before_s);
     line_if(to, "#SBATCH --partition=", b->partition);
     line_if(to, "#SBATCH --account=", b->account);
     line_if(to, "#SBATCH --output=", b->output);
@@ -134,6 +138,9 @@ static void lsf_write(FILE *to, const struct batch_options *b)
     if (b->time_s)
         fprintf(to, "#BSUB -W %lld:%02d\n", (long long)((b->time_s + 59) / 3600),
                 (int)((b->time_s + 59) / 60 % 60));
+    if (b->stop_signal)
+        fprintf(to, "#BSUB -wa %s\n#BSUB -wt %d\n", signal_text_name(b->stop_signal),
+                (b->stop_before_s + 59) / 60);
     line_if(to, "#BSUB -q ", b->partition);
     line_if(to, "#BSUB -P ", b->account);
     line_if(to, "#BSUB -o ", b->output);
@@ -148,6 +155,10 @@ static void sge_write(FILE *to, const struct batch_options *b)
     if (b->time_s) {
         fputs("#$ -l h_rt=", to);
         clock_write(to, b->time_s);
+    }
+    if (b->stop_signal) { /* at the soft limit SGE sends SIGUSR1 */
+        fputs("#$ -l s_rt=", to);
+        clock_write(to, b->time_s - b->stop_before_s);
     }
     line_if(to, "#$ -q ", b->partition);
     line_if(to, "#$ -A ", b->account);

@@ -186,6 +186,13 @@ static int set_grace(void *to, const struct option *spec, const char *value, str
     return 0;
 }
 
+static int set_signal(void *to, const struct option *spec, const char *value, struct fault *why)
+{
+    bool has_prefix = strncmp(value, "SIG", 3) == 0;
+
+    return option_value_choice(to, spec, has_prefix ? value + 3 : value, why);
+}
+
 static int set_verbose(void *to, const struct option *spec, const char *value, struct fault *why)
 {
     struct options *o = to;
@@ -359,6 +366,9 @@ const struct option option_table[] = {
     {"signal-children", NULL, 0, NULL,
      "pass SIGUSR1 and SIGUSR2 to all processes of a rank, not to one alone",
      FLAG(job.signal_children)},
+    {"stop-signal", NULL, 0, "USR1|USR2|TERM|INT|HUP|none",
+     "the signal to mlaunch that only asks the ranks to stop: ml_should_stop()",
+     .set = set_signal, .choices = job_words_stop, OF(job.stop_signal)},
     {"on-failure", NULL, 0, "stop|continue",
      "when a rank fails: end the others (default), or let them run", CHOICE(failures, on_failure)},
     {"spare-hosts", NULL, 0, "LIST",

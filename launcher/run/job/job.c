@@ -15,6 +15,7 @@
 #include "launcher/run/job/job_presence.h"
 #include "launcher/run/job/restarts.h"
 #include "launcher/run/job/signals.h"
+#include "launcher/run/job/soft_stop.h"
 #include "launcher/run/record/recording.h"
 #include "launcher/run/round/escalation.h"
 #include "launcher/run/round/job_identity.h"
@@ -64,6 +65,7 @@ struct job {
     struct input *input;
     struct terminal *terminal; /* NULL: no rank has one */
     struct signals *signals;
+    struct soft_stop *soft_stop;
     struct chaos_clock *chaos; /* NULL: none is asked for, or no run has begun */
     struct event *timeout;
     struct event *reader_check; /* whether the output is read */
@@ -248,6 +250,81 @@ static void on_end_signal(struct job *j, int signal, const struct signal_sender 
         job_round_give_up(j->round);
 }
 
+/* Who sends a signal that asks the ranks to stop. */
+static void asking_name(char *out, size_t size, int signal, const struct signal_sender *from)
+{
+    const struct passwd *user = getpwuid(geteuid());
+    char host[256] = "", sender[64] = "";
+
+    gethostname(host, sizeof(host) - 1);
+    if (from->pid > 0)
+        snprintf(sender, sizeof(sender), " (from pid %d%s%s)", from->pid, from->name[0] ? ", " : "",
+                 from->name);
+    if (from->asks_stop)
+        snprintf(out, size, "asked to stop with mlaunch kill --soft by %.40s on host %.60s",
+                 user ? user->pw_name : "its user", host);
+    else
+        snprintf(out, size, "asked to stop by SIG%s%s", signal_text_name(signal), sender);
+}
+
+/* Whether the signal asks the ranks to stop, and is neither passed on nor ends them (soft_stop.h).
+ * One that would end the job does so if no ranks run, if they have been asked before, or if it is
+ * the one of `mlaunch kill`. */
+static bool is_asking(struct job *j, int signal, const struct signal_sender *from)
+{
+    char name[sizeof(j->ended_by)];
+
+    if (from->asks_stop)
+        return true;
+    if (signal != j->plan->job.stop_signal)
+        return false;
+    if (signal == SIGUSR1 || signal == SIGUSR2)
+        return true;
+    return j->cause == STOP_NONE && !soft_stop_is_asked(j->soft_stop) && j->round &&
+           job_round_is_running(j->round) && !is_ended_by_kill(name, sizeof(name), signal, from);
+}
+
+static void on_asking_signal(struct job *j, int signal, const struct signal_sender *from)
+{
+    char name[sizeof(j->ended_by)];
+
+    if (j->cause != STOP_NONE)
+        return;
+    asking_name(name, sizeof(name), signal, from);
+    if (!j->round) { /* nothing is there that could stop by itself */
+        job_stop(j, STOP_SIGNAL, SIGTERM);
+        return;
+    }
+    /* The same press, sent to the process group as well, does not end the job. */
+    j->end_signal = signal;
+    j->end_signal_ms = clock_ms();
+    soft_stop_ask(j->soft_stop, j->round, name, from->asks_stop ? 0 : signal);
+}
+
+static void on_asked(const char *text, void *arg)
+{
+    struct job *j = arg;
+
+    if (j->cause == STOP_NONE)
+        soft_stop_ask(j->soft_stop, j->round, text, 0);
+}
+
+/* The ranks have had --grace to stop by themselves. */
+static void on_stop_late(void *arg)
+{
+    struct job *j = arg;
+    char ranks[ESCALATION_RANKS], text[ESCALATION_RANKS + 80];
+    int left = j->round ? escalation_ranks(j->round, ranks) : 0;
+
+    if (j->cause != STOP_NONE || left == 0)
+        return;
+    snprintf(text, sizeof(text), "%s %s not stopped within %g s (--grace), and get SIGTERM", ranks,
+             left == 1 ? "has" : "have", j->plan->job.grace_ms / 1e3);
+    j->end_signals = 1;
+    job_stop(j, STOP_SIGNAL, SIGTERM);
+    end_say(j, text, "");
+}
+
 static void on_paused(void *arg)
 {
     struct job *j = arg;
@@ -263,6 +340,10 @@ static void on_signal(int signal, const struct signal_sender *from, void *arg)
 {
     struct job *j = arg;
 
+    if (is_asking(j, signal, from)) {
+        on_asking_signal(j, signal, from);
+        return;
+    }
     switch (signal) {
     case SIGTSTP:
         if (j->round && !j->round_ended)
@@ -410,6 +491,7 @@ static void on_round_started(void *arg)
     job_presence_set(j->presence, REGISTER_RUNNING, j->restart);
     ranks_show(j);
     chaos_begin(j);
+    soft_stop_started(j->soft_stop, j->round);
     if (j->config.on_started)
         j->config.on_started(j->config.arg);
 }
@@ -501,6 +583,7 @@ static int job_run_once(struct job *j, const struct job_round_config *config,
     if (j->ended_by[0] && output_ends_with(j->output, -1) == 0)
         output_say(j->output, "%s", j->ended_by);
     job_round_result(j->round, result);
+    soft_stop_end(j->soft_stop, j->cause == STOP_NONE && result->status == 0);
     if (result->has_failed && result->has_run)
         mpir_abort("the job has failed");
     events_file_write(j->events, "finished", j->id, json_pack("{s:i}", "status", result->status));
@@ -539,7 +622,8 @@ static bool job_pause(struct job *j, int ms)
  * become one of the job's that has never been one, unless it just was not reached. */
 static bool is_worth_a_restart(const struct job *j, const struct job_round_result *result)
 {
-    if (j->cause != STOP_NONE || j->is_late || !result->has_failed)
+    if (j->cause != STOP_NONE || j->is_late || soft_stop_is_asked(j->soft_stop) ||
+        !result->has_failed)
         return false;
     if (j->is_mended || result->outlook == CHANNEL_MAY_RETURN)
         return true;
@@ -579,6 +663,7 @@ static int job_run_all(struct job *j)
                                       .summary = j->summary,
                                       .recording = j->recording,
                                       .on_started = on_round_started,
+                                      .on_asked = on_asked,
                                       .on_end = on_round_end,
                                       .arg = j};
     struct job_round_result result = {.status = STATUS_OURS};
@@ -632,6 +717,16 @@ static int job_open(struct job *j, struct fault *why)
     if (!rc)
         input_use_terminal(j->input, j->terminal);
     if (!rc)
+        rc = soft_stop_open(&j->soft_stop,
+                            &(struct soft_stop_config){.base = j->base,
+                                                       .plan = j->plan,
+                                                       .job = j->id,
+                                                       .output = j->output,
+                                                       .events = j->events,
+                                                       .on_late = on_stop_late,
+                                                       .arg = j},
+                            why);
+    if (!rc)
         rc = signals_open(&j->signals, j->base, on_signal, j, why);
     if (rc)
         return rc;
@@ -666,6 +761,7 @@ static void job_close(struct job *j)
 
     job_presence_close(j->presence);
     signals_close(j->signals);
+    soft_stop_close(j->soft_stop);
     input_close(j->input);
     output_close(j->output);
     terminal_close(j->terminal);

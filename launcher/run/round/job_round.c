@@ -287,6 +287,19 @@ void job_round_signal(struct job_round *r, int signal)
     }
 }
 
+void job_round_ask_stop(struct job_round *r)
+{
+    for (int i = 0; i < r->plan->host_count; i++) {
+        if (member_is_running(&r->members[i]))
+            agent_channel_send(r->members[i].channel, LAUNCH_ASK, NULL, 0);
+    }
+}
+
+bool job_round_is_running(const struct job_round *r)
+{
+    return r->state == JOB_ROUND_RUNNING && !r->stop_wanted;
+}
+
 bool job_round_signal_rank(struct job_round *r, int rank, int signal)
 {
     const uint32_t words[2] = {(uint32_t)signal, (uint32_t)rank};

@@ -59,6 +59,10 @@ void job_round_give_up(
     struct job_round *r); /* stops waiting for the ranks, or for the agents' end */
 
 void job_round_signal(struct job_round *r, int signal); /* passes it on to the ranks */
+/* Tells the ranks that run that the job has been asked to stop (soft_stop.h). */
+void job_round_ask_stop(struct job_round *r);
+/* Whether ranks of it run, and nobody has ended them. */
+bool job_round_is_running(const struct job_round *r);
 /* To one rank alone. False: it does not run. */
 bool job_round_signal_rank(struct job_round *r, int rank, int signal);
 /* The pid that the rank has on its host; 0: it has not been started. */

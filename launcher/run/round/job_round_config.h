@@ -37,6 +37,8 @@ struct job_round_config {
     const char *job;                    /* the job's id */
     int restart;                        /* how many runs came before */
     void (*on_started)(void *arg);      /* called once, on the loop: all ranks have started */
+    /* An agent has been asked to stop the job softly; text: by whom. */
+    void (*on_asked)(const char *text, void *arg);
     /* Called once, on the loop: the run is over. It may be destroyed after the loop has
      * returned. */
     void (*on_end)(void *arg);

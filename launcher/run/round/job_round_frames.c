@@ -507,6 +507,19 @@ static int on_lost(struct job_round *r, struct job_round_member *m, const struct
     return 0;
 }
 
+static int on_asked(struct job_round *r, struct job_round_member *m, const struct frame *f,
+                    struct fault *why)
+{
+    struct lost_report asked;
+
+    (void)m;
+    if (lost_report_parse(&asked, f, why))
+        return why->code;
+    if (r->state == JOB_ROUND_RUNNING)
+        r->config.on_asked(asked.text, r->config.arg);
+    return 0;
+}
+
 static void on_survivor(int64_t pid, const char *text, void *arg)
 {
     const struct job_round_member *m = arg;
@@ -571,6 +584,7 @@ static const struct frame_rule {
     {AGENT_NOTE, "NOTE", MEMBER_OPENING, MEMBER_DONE, on_note},
     {AGENT_LOST, "LOST", MEMBER_OPENING, MEMBER_DONE, on_lost},
     {AGENT_KILLED, "KILLED", MEMBER_OPENING, MEMBER_DONE, on_lost},
+    {AGENT_ASKED, "ASKED", MEMBER_STARTED, MEMBER_DONE, on_asked},
     {AGENT_DONE, "DONE", MEMBER_STARTED, MEMBER_STARTED, on_done},
     {AGENT_CALLS, "CALLS", MEMBER_STARTED, MEMBER_STARTED, on_calls},
 };

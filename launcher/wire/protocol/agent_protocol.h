@@ -30,6 +30,7 @@ enum agent_frame {
     AGENT_FILE_CREDIT,  /* raw: u32 bytes of FILE that have been written */
     AGENT_SYNC,         /* raw: u8 type and payload of a report of mlaunch sync, see protocol.md */
     AGENT_CALLS,        /* raw: struct calls_head, struct rank_call each: a rank's record */
+    AGENT_ASKED,        /* JSON {text}: this agent has been asked to stop the job softly */
     /* mlaunch → agent */
     LAUNCH_JOB = 64, /* JSON, see protocol.md: the host's part of the job */
     LAUNCH_START,    /* JSON {coordinator}: fork the ranks */
@@ -48,6 +49,7 @@ enum agent_frame {
     LAUNCH_RESIZE,   /* raw: u32 rows, u32 columns: of the terminal of --pty */
     LAUNCH_FILE,     /* raw: u32 index into JOB's files, bytes: the next ones of it */
     LAUNCH_SYNC,     /* raw: u8 type and payload of an order of mlaunch sync, instead of JOB */
+    LAUNCH_ASK,      /* empty: tell the ranks that the job has been asked to stop (stop_mark.h) */
 };
 
 enum {

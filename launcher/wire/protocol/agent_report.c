@@ -284,7 +284,10 @@ int want_report_parse(int *wanted, int *count, const struct frame *f, int files,
 
 int lost_report_parse(struct lost_report *out, const struct frame *f, struct fault *why)
 {
-    const char *name = f->type == AGENT_KILLED ? "KILLED" : "LOST", *found;
+    const char *name = f->type == AGENT_KILLED  ? "KILLED"
+                       : f->type == AGENT_ASKED ? "ASKED"
+                                                : "LOST";
+    const char *found;
     int cut_off = 0, by_slurm = 0;
     json_t *root = report_load(name, f, why);
 

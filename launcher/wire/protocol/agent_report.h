@@ -64,7 +64,7 @@ struct note_report {
     bool names_host; /* the text says which hosts it is about */
     bool is_stall;   /* it says that a call waits for too long */
 };
-struct lost_report { /* LOST and KILLED */
+struct lost_report { /* LOST, KILLED and ASKED */
     char text[512];
     bool is_cut_off; /* the host has lost the coordinator, and nothing else */
     bool by_slurm;   /* Slurm has ended the job, and not `mlaunch kill` */

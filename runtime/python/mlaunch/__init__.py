@@ -220,6 +220,7 @@ for _name, _result, _arguments in (
         ("test", _int, [_pointer, ctypes.POINTER(_int)]),
         ("wait", _int, [_pointer]),
         ("barrier", _int, [_pointer]),
+        ("should_stop", _int, [_pointer]),
         ("window_create", _int, [_pointer, _pointer, _size, ctypes.POINTER(_pointer)]),
         ("window_free", _int, [_pointer]),
         ("window_memory", _pointer, [_pointer, _int, ctypes.POINTER(_size)]),
@@ -642,6 +643,9 @@ class _Bound:
 _groups = weakref.WeakSet()  # all that are alive: finalize() clears their handles
 
 
+_CODE = object()  # the result of a call that is what the library returns
+
+
 class Group(_Bound):
     """Ranks that make calls together: the group of all ranks (init()) or a part of it (split()).
 
@@ -700,8 +704,8 @@ class Group(_Bound):
         with self._turn:
             self._say(kind)
             _say_place(self._live())
-            _check(getattr(_lib, "ml_" + call)(self._handle, *arguments))
-        return result
+            code = _check(getattr(_lib, "ml_" + call)(self._handle, *arguments))
+        return code if result is _CODE else result
 
     # reductions
 
@@ -982,6 +986,21 @@ class Group(_Bound):
     def barrier(self) -> None:
         """Returns once every rank has called it."""
         return self._do("barrier", (), None)
+
+    _stop_calls, _is_stopping = 0, False
+
+    @_public
+    def should_stop(self, every: int = 1) -> bool:
+        """Whether the job has been asked to stop, by --stop-signal or `mlaunch kill --soft`.
+
+        Every rank calls it, and all get the same answer in the same call, so that they leave their
+        loop together. With every=N the ranks ask each other only in each N-th call; the calls
+        between cost nothing, and answer as the last one that asked."""
+        every = _integer("every", every, 1)
+        self._stop_calls += 1
+        if not self._is_stopping and self._stop_calls % every == 0:
+            self._is_stopping = self._do("should_stop", (), _CODE) == 1
+        return self._is_stopping
 
     # calls that are started
 

@@ -4,6 +4,7 @@
 #include "tests/unit/launcher/input/options/parse_line.h"
 
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -156,7 +157,8 @@ static void test_every_option(void **state)
 
     o = parsed(
         "--output|out/|--timestamp|--timeout|9|--grace|0.25|--on-failure|continue|--restarts|3|"
-        "--bind-to|numa|--map-by|host|--eager|--secure|--signal-children|--stage|--stage-libs|--"
+        "--bind-to|numa|--map-by|host|--eager|--secure|--signal-children|--stop-signal|SIGUSR1|--"
+        "stage|--stage-libs|--"
         "spare-hosts|a,|"
         "--spare-hosts|b:2|prog");
     assert_string_equal(o->output, "out/");
@@ -172,6 +174,7 @@ static void test_every_option(void **state)
     assert_true(o->job.eager);
     assert_true(o->job.secure);
     assert_true(o->job.signal_children);
+    assert_int_equal(o->job.stop_signal, SIGUSR1);
     assert_true(o->stage);
     assert_true(o->stage_libs);
     options_destroy(o);

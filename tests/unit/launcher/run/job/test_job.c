@@ -40,7 +40,8 @@ enum { WORDS = 32, TEXT = 8192 };
 #define EXITED(RANK, S) "21{\"rank\":" #RANK ",\"pid\":4711,\"status\":" #S "}\n"
 #define KILLED(RANK, S)                                                                            \
     "21{\"rank\":" #RANK ",\"pid\":4711,\"signal\":" #S ",\"ended_by_us\":true}\n"
-#define DONE "26{\"survivors\":[]}\n"
+#define ASKED "34{\"text\":\"asked to stop by its user\"}\n"
+#define DONE  "26{\"survivors\":[]}\n"
 
 #define BEGIN  "0" HELLO "1" HELLO "0" READY "1" READY "0" STARTED(0) "1" STARTED(1)
 #define BOTH   "-H a,b --backend none prog"
@@ -75,6 +76,8 @@ static const char *name_of(int type)
         return "START";
     case LAUNCH_STOP:
         return "STOP";
+    case LAUNCH_ASK:
+        return "ASK";
     case LAUNCH_KILL:
         return "KILL";
     case LAUNCH_BYE:
@@ -326,6 +329,39 @@ static void test_signal_and_restarts(void **state)
     assert_null(strstr(said, "again"));
 }
 
+/* One agent has been asked to stop the job softly: all are told, and no rank is ended. */
+static void test_asked_by_agent(void **state)
+{
+    (void)state;
+    expect(BOTH, BEGIN "1" ASKED "0" ASKED "0" EXITED(0, 0) "1" EXITED(1, 0) FINISH, 0,
+           "mlaunch: asked to stop by its user\n", GO "a ASK; b ASK; " BYE, "has stopped by itself",
+           NULL);
+    /* Such a job is not started again. */
+    expect("-H a,b --backend none --restarts 3 prog",
+           BEGIN "1" ASKED "1" EXITED(1, 3) "w\n0" KILLED(0, 15) FINISH, 3, "exited with status 3",
+           NULL);
+    assert_null(strstr(said, "again"));
+    assert_null(strstr(said, "by itself"));
+    expect(BOTH,
+           BEGIN "1"
+                 "34{\"text\":1}\n"
+                 "w\n0" KILLED(0, 15) "0" DONE "x0closed\n",
+           STATUS_OURS, "a malformed ASKED", NULL);
+}
+
+/* Who asks before the ranks have started is heard, if the signal would not have ended the job. */
+static void test_asked_early(void **state)
+{
+    (void)state;
+    raise_at(0, LAUNCH_JOB, 1, SIGUSR1);
+    expect("-H a,b --backend none --stop-signal USR1 prog",
+           BEGIN "0" EXITED(0, 0) "1" EXITED(1, 0) FINISH, 0, "asked to stop by SIGUSR1",
+           "a START; b START; a ASK; b ASK; ", NULL);
+    raise_at(0, LAUNCH_JOB, 1, SIGTERM);
+    expect("-H a,b --backend none --stop-signal TERM prog", "0" HELLO "1" HELLO "x0\nx1\n",
+           STATUS_SIGNAL + SIGTERM, "ended by SIGTERM", NULL);
+}
+
 #define TEST(NAME) cmocka_unit_test_setup(NAME, fresh)
 
 int main(void)
@@ -342,6 +378,8 @@ int main(void)
         TEST(test_signal),
         TEST(test_second_signal),
         TEST(test_signal_and_restarts),
+        TEST(test_asked_by_agent),
+        TEST(test_asked_early),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

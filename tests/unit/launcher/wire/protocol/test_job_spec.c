@@ -3,6 +3,7 @@
 #include "launcher/wire/protocol/job_spec.h"
 
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -28,7 +29,7 @@ static const char good[] =
     "true,"
     "\"bind_ip\": \"\", \"peers\": [\"10.0.0.1\"], \"port\": 0, \"starting_port\": 0,"
     "\"init_timeout_ms\": 60000, \"stall_ms\": 30000, \"grace_ms\": 5000, \"eager\": false,"
-    "\"signal_children\": false,"
+    "\"signal_children\": false, \"stop_signal\": \"USR2\","
     "\"binding\": {\"to\": \"core\", \"each\": 2, \"map\": \"numa\", \"block\": 3, "
     "\"cpus\": \"\", \"report\": true}, \"command\": \"prog\", \"buffer\": \"none\", \"mpi\": "
     "\"pmi1\", "
@@ -62,6 +63,7 @@ static void reads_all(void **state)
     assert_null(m->env[2]);
     assert_string_equal(m->apps[0].argv[1], "");
     assert_null(m->apps[0].argv[2]);
+    assert_int_equal(m->options.stop_signal, SIGUSR2);
     assert_int_equal(m->options.binding.to, BIND_CORE);
     assert_int_equal(m->options.binding.each, 2);
     assert_int_equal(m->options.binding.map, BIND_NUMA);
