@@ -366,8 +366,9 @@ static void on_mpi_ready(struct agent *a, const struct fault *failed)
     }
     a->state = AGENT_IS_READY;
     frame_stream_send_json(a->channel, AGENT_READY,
-                           json_pack("{ss sO sb}", "coordinator", a->coordinator, "warnings",
-                                     a->warnings, "pmix", (int)rank_mpi_is_pmix(a)));
+                           json_pack("{ss sO sb sb}", "coordinator", a->coordinator, "warnings",
+                                     a->warnings, "pmix", (int)rank_mpi_is_pmix(a), "needs_pmix",
+                                     (int)rank_mpi_needs_pmix(a)));
     frame_stream_flush(a->channel);
     ranks_prepare(a);
 }

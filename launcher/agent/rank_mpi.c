@@ -206,7 +206,8 @@ static void mpi_done(struct agent *a, const struct fault *failed)
     done(a, failed);
 }
 
-/* PMIx cannot be served here. A Python program may do without it. */
+/* PMIx cannot be served here. A Python program may do without it. READY carries the warnings: at
+ * START nothing is new, for a host whose own Python wants PMIx has warned before. */
 static void pmix_fail(struct agent *a, const struct fault *why)
 {
     char text[sizeof(why->text) + 128];
@@ -337,22 +338,46 @@ static void demand_answer(struct agent *a, int index)
     variable_list_truncate(&all, 0);
 }
 
-static void demand_end(struct agent *a, const struct fault *failed)
+static void demand_refuse(struct agent *a, int index, bool is_certain, const char *why)
 {
-    char text[sizeof(failed->text) + 64];
+    char text[sizeof(((struct fault *)0)->text) + 128];
+
+    snprintf(text, sizeof(text),
+             is_certain ? "runs a program of Open MPI, which cannot be served: %s"
+                        : "runs Python, and is a job of its own if it uses Open MPI's mpi4py: %s",
+             why);
+    if (is_certain) {
+        on_fault(index, text, a);
+    } else {
+        on_note(index, text, a);
+        pmi_pmix(a->pmi, index, NULL);
+    }
+}
+
+/* Answers those who wait, if it is known what. */
+static void demand_serve(struct agent *a)
+{
+    const char *failure = pmix_demand_failure(a->demand);
+    bool is_certain;
     int index;
 
-    if (!failed)
-        pmix_demand_set_ready(a->demand, a->pmix);
-    while ((index = pmix_demand_next(a->demand)) >= 0) {
-        if (failed) {
-            snprintf(text, sizeof(text), "runs a program of Open MPI, which cannot be served: %s",
-                     failed->text);
-            on_fault(index, text, a);
-        } else {
+    if (!failure && !pmix_demand_is_ready(a->demand))
+        return;
+    while ((index = pmix_demand_next(a->demand, &is_certain)) >= 0) {
+        if (failure)
+            demand_refuse(a, index, is_certain, failure);
+        else
             demand_answer(a, index);
-        }
     }
+}
+
+static void demand_end(struct agent *a, const struct fault *failed)
+{
+    if (failed)
+        pmix_demand_set_failure(a->demand, failed->text);
+    else
+        pmix_demand_set_ready(a->demand, a->pmix);
+    demand_serve(a);
 }
 
 /* Starts the server, once. */
@@ -388,11 +413,9 @@ static void on_pmix_asked(int index, const char *python, void *arg)
         pmi_pmix(a->pmi, index, NULL);
         return;
     }
+    pmix_demand_add(a->demand, index, !python);
     demand_begin(a);
-    if (pmix_demand_is_ready(a->demand))
-        demand_answer(a, index);
-    else
-        pmix_demand_add(a->demand, index);
+    demand_serve(a);
 }
 
 void rank_mpi_choose(struct agent *a, void (*done)(struct agent *a, const struct fault *failed))
@@ -429,11 +452,16 @@ void rank_mpi_choose(struct agent *a, void (*done)(struct agent *a, const struct
         mpi_done(a, NULL);
 }
 
-void rank_mpi_agree(struct agent *a, bool is_pmix,
+bool rank_mpi_needs_pmix(const struct agent *a)
+{
+    return a->needs_pmix;
+}
+
+void rank_mpi_agree(struct agent *a, bool is_pmix, bool needs_pmix,
                     void (*done)(struct agent *a, const struct fault *failed))
 {
     a->mpi_done = done;
-    a->needs_pmix |= is_pmix;
+    a->needs_pmix |= needs_pmix;
     if (is_pmix && !a->serves_pmix)
         pmix_start(a);
     else

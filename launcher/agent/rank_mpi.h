@@ -20,11 +20,13 @@ extern const struct coordinator_session_events rank_mpi_events;
  * be. */
 void rank_mpi_choose(struct agent *a, void (*done)(struct agent *a, const struct fault *failed));
 bool rank_mpi_is_pmix(const struct agent *a);
+/* Whether one of its programs cannot do without PMIx. */
+bool rank_mpi_needs_pmix(const struct agent *a);
 /* Whether the program's ranks get a PMI socket. */
 bool rank_mpi_is_served(const struct agent *a, int app);
 
-/* For START: serves PMIx if another host needs it. `done` as above. */
-void rank_mpi_agree(struct agent *a, bool is_pmix,
+/* For START: serves PMIx if another host does; and must, if one needs it. `done` as above. */
+void rank_mpi_agree(struct agent *a, bool is_pmix, bool needs_pmix,
                     void (*done)(struct agent *a, const struct fault *failed));
 
 /* For START. Does nothing if no program gets a socket. */

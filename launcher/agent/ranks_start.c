@@ -321,6 +321,7 @@ void ranks_start(struct agent *a, const char *text, size_t size)
     json_t *start = parsed_json(text, size, 0, NULL);
     const char *coordinator = json_string_value(json_object_get(start, "coordinator"));
     bool is_pmix = json_is_true(json_object_get(start, "pmix"));
+    bool needs_pmix = json_is_true(json_object_get(start, "needs_pmix"));
     struct fault why = {0};
     int rc = 0;
 
@@ -333,5 +334,5 @@ void ranks_start(struct agent *a, const char *text, size_t size)
     if (rc)
         job_fail(a, &why);
     else
-        rank_mpi_agree(a, is_pmix, on_mpi_ready);
+        rank_mpi_agree(a, is_pmix, needs_pmix, on_mpi_ready);
 }

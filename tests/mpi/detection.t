@@ -60,7 +60,9 @@ for name in libmpi_abi.so.0 libmpi.so.12 libmpich.so.10; do
 done
 
 # by_pmix: a program that needs it. maybe_by_pmix: one that starts others, and may need none of it.
+# later_by_pmix: one that starts others that do.
 missing='mlaunch-pmix is not built yet: \./bootstrap'
+unserved="runs a program of Open MPI, which cannot be served: $missing"
 lost="warning: .*if the program uses MPI, each rank is a job of its own: $missing"
 if [ -x "$BUILD/launcher/pmix/mlaunch-pmix" ]; then
     by_pmix() {
@@ -68,12 +70,16 @@ if [ -x "$BUILD/launcher/pmix/mlaunch-pmix" ]; then
 pmix" "$1 is served by PMIx" "$MLAUNCH" --output raw -n 2 "${@:2}"
     }
     maybe_by_pmix() { by_pmix "$@"; }
+    later_by_pmix() { by_pmix "$@"; }
 else
     by_pmix() {
         check_error 125 "$missing" "$1 is refused" "$MLAUNCH" --output raw -n 2 "${@:2}"
     }
     maybe_by_pmix() {
         check_error 0 "$lost" "$1 starts with a warning" "$MLAUNCH" --output raw -n 2 "${@:2}"
+    }
+    later_by_pmix() {
+        check_error 1 "$unserved" "$1 ends the job" "$MLAUNCH" --output raw -n 2 "${@:2}"
     }
 fi
 by_pmix "a program of Open MPI" "$T/open"
@@ -84,8 +90,8 @@ by_pmix "one that LD_LIBRARY_PATH leads to" -x "LD_LIBRARY_PATH=$T/lib" "$T/by_p
 by_pmix "one in PATH" -x "PATH=$T:$PATH" open
 by_pmix "one in a directory" --cwd "$T" ./open
 by_pmix "a program that is asked to be" --mpi pmix "$T/plain"
-maybe_by_pmix "a wrapper's program" env A=1 "$T/open"
-maybe_by_pmix "a shell's program" sh -c "$T/open"
+later_by_pmix "a wrapper's program" env A=1 "$T/open"
+later_by_pmix "a shell's program" sh -c "$T/open"
 served "a script with --mpi auto" --mpi auto sh -c "exec $T/plain"
 # Python, of which mpi4py says what it needs: two that only have the name.
 mkdir -p "$T/python/bin" "$T/python/lib/python3.99/site-packages/mpi4py" "$T/modules/mpi4py"
@@ -145,7 +151,7 @@ if mkdir "$T/etc" && unshare -m true 2> "$T/err" && [ -e /etc/ld.so.cache ]; the
     }
     run by_cache "$MLAUNCH" --output raw "$T/by_path"
     cat "$OUT" "$ERR" > "$T/said"
-    check_match '^pmix$|libpmix-dev' "$T/said" "a library that only the cache names is found"
+    check_match '^pmix$|mlaunch-pmix is not built' "$T/said" "a library that only the cache names is found"
 else
     skip "a library that only the cache names is found" "needs root"
 fi
@@ -158,9 +164,47 @@ if [ -x "$BUILD/launcher/pmix/mlaunch-pmix" ] && unshare -m true 2> "$T/err"; th
     check_error 125 "$missing" "without mlaunch-pmix a program of Open MPI is refused" \
         without "$MLAUNCH" -n 2 "$T/open"
     check_error 0 "$lost" "what may start one is warned of" \
+        without "$MLAUNCH" -n 2 sh -c 'exit 0' "$T/open"
+    check_error 1 "$unserved" "… and is an error if it does" \
         without "$MLAUNCH" -n 2 env A=1 "$T/open"
     check "others do not need it" without "$MLAUNCH" -n 2 "$T/mpich"
     check_no_match . "$ERR" "and have no warning"
+
+    # A job of two hosts, one without mlaunch-pmix.
+    cat > "$T/agent" << EOF
+#!/bin/sh
+host=\$1
+shift 2
+[ "\$host" = lacks ] || exec "$AGENT" "\$@"
+exec unshare -m --propagation private sh -c 'mount --bind /dev/null "\$0" && exec "\$@"' \
+    "$BUILD/launcher/pmix/mlaunch-pmix" "$AGENT" "\$@"
+EOF
+    chmod +x "$T/agent"
+    two() { "$MLAUNCH" --agent-command "$T/agent {host}" -H has,lacks --output raw "$@"; }
+    # each_is WORDS: how the two ranks were served.
+    each_is() {
+        sort "$OUT" > "$T/served"
+        check_output "$1" "… each host serves what it can" cat "$T/served"
+    }
+    check_error 0 "host lacks: ${lost#warning: .\*}" "Python may do without it on one of two hosts" \
+        two -n 2 "$T/python/bin/python3" script.py
+    each_is "pmix
+socket"
+    printf '#!/bin/sh\n"%s"; true\n' "$T/python/bin/python3" > "$T/script"
+    printf '#!/bin/sh\n"%s"\n' "$T/open" > "$T/open-script"
+    chmod +x "$T/script" "$T/open-script"
+    own="is a job of its own if it uses Open MPI's mpi4py"
+    check_error 0 "warning: host lacks: rank 1 runs Python, and $own: $missing" \
+        "… and behind a script" two -n 2 "$T/script"
+    each_is "pmix
+socket"
+    check "a Python of PMI-1 may, too" two -x "PYTHONPATH=$T/modules" -n 1 \
+        -x "PYTHONPATH=" "$T/python/bin/python3" a.py : -n 1 "$T/plain"
+    check_error 125 "host lacks: .*$missing" "a program of Open MPI may not" two -n 2 "$T/open"
+    check_error 125 "host lacks was lost: $missing" "… nor do without the other host" \
+        two -n 1 "$T/open" : -n 1 "$T/plain"
+    check_error 1 "host lacks .*$unserved" \
+        "… nor behind a script" two -n 2 "$T/open-script"
 fi
 
 # Files that only look like programs, cut at every place that matters.

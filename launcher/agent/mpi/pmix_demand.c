@@ -3,6 +3,7 @@
 
 #include "launcher/agent/mpi/pmix_helper.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,9 +16,12 @@ struct kept {
     char bytes[];
 };
 
+enum wait { WAIT_NONE, WAIT_PERHAPS, WAIT_CERTAIN };
+
 struct pmix_demand {
     bool is_begun, is_ready;
-    bool *waits; /* per rank */
+    char failure[512];
+    enum wait *waits; /* per rank */
     int ranks;
     struct kept *first, **last;
     size_t kept; /* bytes */
@@ -70,16 +74,17 @@ bool pmix_demand_begin(struct pmix_demand *d)
     return is_first;
 }
 
-void pmix_demand_add(struct pmix_demand *d, int index)
+void pmix_demand_add(struct pmix_demand *d, int index, bool is_certain)
 {
-    d->waits[index] = true;
+    d->waits[index] = is_certain ? WAIT_CERTAIN : WAIT_PERHAPS;
 }
 
-int pmix_demand_next(struct pmix_demand *d)
+int pmix_demand_next(struct pmix_demand *d, bool *is_certain)
 {
     for (int i = 0; i < d->ranks; i++) {
         if (d->waits[i]) {
-            d->waits[i] = false;
+            *is_certain = d->waits[i] == WAIT_CERTAIN;
+            d->waits[i] = WAIT_NONE;
             return i;
         }
     }
@@ -91,6 +96,8 @@ int pmix_demand_keep(struct pmix_demand *d, int host, const void *bytes, size_t 
 {
     struct kept *k;
 
+    if (d->failure[0])
+        return 0;
     if (size > KEPT_MOST - d->kept)
         return fault_set(why, ML_ERR_REFUSED,
                          "other hosts sent more than %d MiB for its PMIx server, before a rank "
@@ -123,4 +130,14 @@ void pmix_demand_set_ready(struct pmix_demand *d, struct pmix_helper *h)
 bool pmix_demand_is_ready(const struct pmix_demand *d)
 {
     return d->is_ready;
+}
+
+void pmix_demand_set_failure(struct pmix_demand *d, const char *text)
+{
+    snprintf(d->failure, sizeof(d->failure), "%s", text);
+}
+
+const char *pmix_demand_failure(const struct pmix_demand *d)
+{
+    return d->failure[0] ? d->failure : NULL;
 }

@@ -245,6 +245,7 @@ static int on_ready(struct job_round *r, struct job_round_member *m, const struc
     if (m == &r->members[r->plan->ranks[0].host])
         snprintf(r->coordinator, sizeof(r->coordinator), "%s", ready.coordinator);
     r->is_pmix |= ready.is_pmix;
+    r->needs_pmix |= ready.needs_pmix;
     if (m->feed)
         file_feed_report(m->feed, m->host->name);
     m->state = MEMBER_PREPARED;

@@ -84,7 +84,8 @@ struct job_round {
     struct job_round_rank *ranks;     /* one per rank */
     int ranks_started, ranks_left;    /* that have started, that have not ended */
     char coordinator[96];             /* address, from the READY of rank 0's host */
-    bool is_pmix;                     /* a host's programs need PMIx, so all hosts serve it */
+    bool is_pmix;                     /* a host serves PMIx, so all hosts do that can */
+    bool needs_pmix;                  /* … and all must */
     struct progress_line *progress;
     struct hang_watch *hang;
     struct topology_survey *survey; /* NULL: the hosts are not asked about RDMA */

@@ -204,9 +204,9 @@ void job_round_steps_start_host(struct job_round *r, int host)
 
     m->state = MEMBER_STARTED;
     advice_give(r, host);
-    agent_channel_send_json(
-        m->channel, LAUNCH_START,
-        json_pack("{s:s, s:b}", "coordinator", r->coordinator, "pmix", (int)r->is_pmix));
+    agent_channel_send_json(m->channel, LAUNCH_START,
+                            json_pack("{s:s, s:b, s:b}", "coordinator", r->coordinator, "pmix",
+                                      (int)r->is_pmix, "needs_pmix", (int)r->needs_pmix));
     agent_channel_flush(m->channel);
 }
 

@@ -16,7 +16,8 @@ struct hello_report {
     int64_t pid;
 };
 struct ready_report {
-    bool is_pmix;         /* its programs need PMIx */
+    bool is_pmix;         /* its programs are served by PMIx */
+    bool needs_pmix;      /* one of them cannot do without */
     char coordinator[96]; /* "addr:port" or "" */
 };
 struct refused_report {

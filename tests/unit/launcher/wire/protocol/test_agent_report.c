@@ -181,7 +181,11 @@ static void test_lists(void **state)
     (void)state;
     assert_int_equal(ready_report_parse(&r, &f, collect, &seen, &why), 0);
     assert_string_equal(r.coordinator, "10.0.0.1:77");
+    assert_false(r.is_pmix || r.needs_pmix);
     assert_string_equal(seen.text, "onetwo");
+    f = frame_of("{\"pmix\": true, \"needs_pmix\": true}");
+    assert_int_equal(ready_report_parse(&r, &f, collect, &seen, &why), 0);
+    assert_true(r.is_pmix && r.needs_pmix);
     f = frame_of("{\"survivors\": [{\"pid\": 3, \"text\": \"D\"}, 5, {\"pid\": 4}]}");
     memset(&seen, 0, sizeof(seen));
     assert_int_equal(done_report_parse(&f, collect_survivor, &seen, &why), 0);
