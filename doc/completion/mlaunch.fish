@@ -181,7 +181,7 @@ complete -c mlaunch -n 'contains -- (commandline -opc; echo none)[2] info' -l ve
 complete -c mlaunch -n 'contains -- (commandline -opc; echo none)[2] info' -l quiet -s q -d 'print errors only'
 complete -c mlaunch -n 'contains -- (commandline -opc; echo none)[2] info' -l help -s h -d 'print this'
 
-complete -c mlaunch -n 'contains -- (commandline -opc; echo none)[2] status' -l watch -x -d 'look again every SECONDS'
+complete -c mlaunch -n 'contains -- (commandline -opc; echo none)[2] status' -l watch -d 'look again every SECONDS'
 complete -c mlaunch -n 'contains -- (commandline -opc; echo none)[2] status' -l json -d 'the answers as JSON'
 complete -c mlaunch -n 'contains -- (commandline -opc; echo none)[2] status' -l hosts -s H -x -a '(__fish_print_hostnames)' -d 'hosts, with slots'
 complete -c mlaunch -n 'contains -- (commandline -opc; echo none)[2] status' -l hostfile -r -F -d 'hosts as JSON or text'
@@ -216,7 +216,7 @@ complete -c mlaunch -n 'contains -- (commandline -opc; echo none)[2] verify' -l 
 
 complete -c mlaunch -n 'contains -- (commandline -opc; echo none)[2] top' -l every -x -d 'ask the hosts again every SECONDS'
 complete -c mlaunch -n 'contains -- (commandline -opc; echo none)[2] top' -l sort -x -a 'rank cpu mem calls bytes wait' -d 'sort jobs and their ranks by that column'
-complete -c mlaunch -n 'contains -- (commandline -opc; echo none)[2] top' -l batch -s b -x -d 'print N views'
+complete -c mlaunch -n 'contains -- (commandline -opc; echo none)[2] top' -l batch -s b -d 'print N views'
 complete -c mlaunch -n 'contains -- (commandline -opc; echo none)[2] top' -l hosts -s H -x -a '(__fish_print_hostnames)' -d 'hosts, with slots'
 complete -c mlaunch -n 'contains -- (commandline -opc; echo none)[2] top' -l hostfile -r -F -d 'hosts as JSON or text'
 complete -c mlaunch -n 'contains -- (commandline -opc; echo none)[2] top' -l ssh-config -r -F -d 'instead of ~/.ssh/config, as ssh -F'

@@ -80,6 +80,14 @@ static int hosts_find(struct query_command *c, struct fault *why)
     return launch_method_resolve(c->plan, c->options, environ, why);
 }
 
+int query_command_look_here(struct query_command *c, struct fault *why)
+{
+    if (!c->knows_register)
+        return 0;
+    job_register_list_clear(&c->here);
+    return job_register_list(&c->here, user_directory_base(), why);
+}
+
 int query_command_open(struct query_command *c, int argc, char *const *argv, struct fault *why)
 {
     int rc;
@@ -104,8 +112,7 @@ int query_command_open(struct query_command *c, int argc, char *const *argv, str
     c->json = query_command_flag(c, "json");
     c->verbose = c->options->verbose;
     log_open("mlaunch", (enum log_level)(LOG_WARN + c->verbose));
-    if (c->knows_register)
-        rc = job_register_list(&c->here, user_directory_base(), why);
+    rc = query_command_look_here(c, why);
     return rc ? rc : hosts_find(c, why);
 }
 

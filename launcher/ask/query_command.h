@@ -56,6 +56,8 @@ int query_command_run(struct query_command *c, int argc, char *const *argv,
 /* The same step by step. argv[0] is the subcommand's own name. ML_ERR_ARGUMENT with a sentence for
  * the user. Close it even after a failure. */
 int query_command_open(struct query_command *c, int argc, char *const *argv, struct fault *why);
+/* Reads again which mlaunch processes run on this machine; the hosts stay. */
+int query_command_look_here(struct query_command *c, struct fault *why);
 /* Makes `job` the JOB, as if it had been given. ML_ERR_MEMORY. */
 int query_command_choose(struct query_command *c, const char *job, struct fault *why);
 

@@ -5,6 +5,7 @@
 #include "common/status.h"
 #include "common/text/number.h"
 #include "launcher/ask/register_hosts.h"
+#include "launcher/ask/started_here.h"
 #include "launcher/base/text/command_words.h"
 #include "launcher/base/text/string_list.h"
 #include "launcher/base/text/text_file.h"
@@ -112,12 +113,14 @@ static int command_settle(struct plan *p, const struct attach *a, const struct a
 
 /* Leaves of the plan what runs beside the rank. */
 static int plan_settle(struct plan *p, const struct options *o, const struct attach *a,
-                       struct fault *why)
+                       const struct register_list *here, struct fault *why)
 {
     struct attach_place place;
     int rc = attach_find(&place, p, o, a->job, a->rank, why);
     int rank = 0;
 
+    if (rc == ML_ERR_STATE)
+        started_here_explain(why, here, a->job, "attach to");
     if (!rc) {
         while (rank < p->size - 1 && p->hosts[p->ranks[rank].host] != place.host)
             rank++;
@@ -133,22 +136,19 @@ static int plan_settle(struct plan *p, const struct options *o, const struct att
 }
 
 /* The hosts of a job that was started on this machine, if the user has named none. */
-static int hosts_settle(struct options *o, const char *job, struct fault *why)
+static int hosts_settle(struct options *o, const struct register_list *here, const char *job,
+                        struct fault *why)
 {
     const struct register_found *f = NULL;
-    struct register_list here = {0};
-    int rc = 0;
+    int rc;
 
     if (o->hosts || o->hostfile)
         return 0;
-    rc = job_register_list(&here, "/tmp", why);
-    if (!rc)
-        rc = register_hosts_only(&f, &here, job, why);
+    rc = register_hosts_only(&f, here, job, why);
     if (!rc && f)
         rc = register_hosts_text(&o->hosts, f, why);
     if (!rc && f)
         rc = register_hosts_reach(o, f, why);
-    job_register_list_clear(&here);
     return rc;
 }
 
@@ -156,6 +156,7 @@ int attach_command_run(int argc, char **argv)
 {
     struct command_line line = {0};
     struct attach a = {0};
+    struct register_list here = {0};
     struct options *o = NULL;
     struct plan *p = NULL;
     struct fault why;
@@ -175,18 +176,21 @@ int attach_command_run(int argc, char **argv)
         rc = options_settle(o, &why);
     if (!rc) {
         log_open("mlaunch", (enum log_level)(LOG_WARN + o->verbose));
-        rc = hosts_settle(o, a.job, &why);
+        rc = job_register_list(&here, user_directory_base(), &why);
     }
+    if (!rc)
+        rc = hosts_settle(o, &here, a.job, &why);
     if (!rc)
         rc = plan_create(&p, o, environ, &why);
     if (!rc)
-        rc = plan_settle(p, o, &a, &why);
+        rc = plan_settle(p, o, &a, &here, &why);
     if (!rc)
         rc = job_identity_name(id, &why);
     if (rc)
         log_error("%s", why.text);
     else
         status = job_run(p, id, NULL);
+    job_register_list_clear(&here);
     plan_destroy(p);
     options_destroy(o);
     command_line_clear(&line);

@@ -71,7 +71,7 @@ static int absence_explain(const struct query_answer *answers, int count, const 
     }
     if (has_job)
         return fault_set(why, ML_ERR_ARGUMENT, "no rank %d of job %s runs %s", w->rank, job, here);
-    return fault_set(why, ML_ERR_ARGUMENT,
+    return fault_set(why, ML_ERR_STATE,
                      "no job %s of yours runs %s; mlaunch ps shows the jobs, and -H or --hostfile "
                      "name a job's hosts",
                      job, here);

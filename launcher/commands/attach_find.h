@@ -12,8 +12,8 @@ struct attach_place {
     bool has_gdb;
 };
 
-/* Asks all hosts of the plan. ML_ERR_ARGUMENT: the user has no such job, or no such rank of it
- * runs; the sentence tells what hosts could not be asked. */
+/* Asks all hosts of the plan. ML_ERR_STATE: none has such a job of the user; ML_ERR_ARGUMENT:
+ * no such rank of it runs. The sentence tells what hosts could not be asked. */
 int attach_find(struct attach_place *out, const struct plan *p, const struct options *o,
                 const char *job, int rank, struct fault *why);
 void attach_place_clear(struct attach_place *place);

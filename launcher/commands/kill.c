@@ -5,7 +5,7 @@
 #include "common/text/object_field.h"
 #include "common/text/printable.h"
 #include "launcher/ask/query_command.h"
-#include "launcher/ask/register_hosts.h"
+#include "launcher/ask/started_here.h"
 #include "launcher/commands/launcher_end.h"
 
 #include <pwd.h>
@@ -136,18 +136,11 @@ static int launcher_conclude(const struct kill *k, const char *failure)
     return failure ? STATUS_NOT_THERE : 0;
 }
 
-/* Whether it is the job's mlaunch, and has one of the hosts that the user has named. */
-static bool is_launcher(const struct query_command *c, const struct register_found *f)
-{
-    return f->lives && job_register_is_asked(f, c->job) &&
-           register_hosts_has(c->hosts, c->options, f);
-}
-
 /* The job's mlaunch on this machine, or NULL. */
 static const struct register_found *launcher_find(const struct query_command *c)
 {
     for (size_t i = 0; i < c->here.count; i++) {
-        if (is_launcher(c, &c->here.found[i]))
+        if (started_here_is_asked(c, &c->here.found[i]))
             return &c->here.found[i];
     }
     return NULL;
@@ -156,10 +149,10 @@ static const struct register_found *launcher_find(const struct query_command *c)
 /* Whether a host's answer is about a live job of the user who asks; another's has another name. */
 static bool is_ones_own(const struct host *h, json_t *job)
 {
-    const char *state = object_field_text(job, "state"), *user = object_field_text(job, "user");
+    const char *user = object_field_text(job, "user");
     const struct passwd *self = getpwuid(geteuid());
 
-    return (strcmp(state, "live") == 0 || strcmp(state, "stopped") == 0) &&
+    return started_here_is_live(job) &&
            (h->user ? strcmp(user, h->user) == 0 : self && strcmp(user, self->pw_name) == 0);
 }
 
@@ -177,7 +170,7 @@ static json_t *ids_collect(const struct query_command *c)
         }
     }
     for (size_t i = 0; i < c->here.count; i++) {
-        if (is_launcher(c, &c->here.found[i]))
+        if (started_here_is_asked(c, &c->here.found[i]))
             json_object_set_new(ids, c->here.found[i].entry.file.job, json_true());
     }
     return ids;

@@ -95,7 +95,7 @@ static bool foreground_say(const char *job)
     bool is_found = false;
     char shown[TEXT_SHOWN];
 
-    if (job_register_list(&here, "/tmp", NULL))
+    if (job_register_list(&here, user_directory_base(), NULL))
         return false;
     for (size_t i = 0; i < here.count && !is_found; i++) {
         const struct register_found *f = &here.found[i];

@@ -6,18 +6,15 @@
 #include "common/text/printable.h"
 #include "common/text/text_json.h"
 #include "launcher/ask/query_command.h"
-#include "launcher/ask/register_hosts.h"
+#include "launcher/ask/started_here.h"
 #include "launcher/base/text/amount.h"
 #include "launcher/base/text/text_table.h"
 #include "launcher/run/stacks/hang_report.h"
 #include "launcher/run/stacks/stack_view.h"
 
-#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
 enum { STATUS_NOT_THERE = 1, TIMEOUT_MS = 60000, CELL = AMOUNT };
 
@@ -51,76 +48,19 @@ static void add_job(struct text_table *t, const char *host, json_t *job, bool ha
     text_table_add(t, cells + !has_names);
 }
 
-static bool is_live(const json_t *job)
-{
-    const char *state = json_string_value(json_object_get(job, "state"));
-
-    return state && (strcmp(state, "live") == 0 || strcmp(state, "stopped") == 0);
-}
-
-/* Whether an mlaunch of this machine is one that is asked about. */
-static bool is_shown_here(const struct query_command *c, const struct register_found *f)
-{
-    return f->lives && job_register_is_asked(f, c->job) &&
-           register_hosts_has(c->hosts, c->options, f);
-}
-
-/* Whether a host has said that the job lives there. */
-static bool is_shown_live(const struct query_command *c, const struct register_found *f)
-{
-    json_t *job;
-    size_t k;
-
-    for (int i = 0; i < c->hosts->count; i++) {
-        json_array_foreach(json_object_get(c->answers[i].said, "jobs"), k, job)
-        {
-            if (is_live(job) && strcmp(object_field_text(job, "job"), f->entry.file.job) == 0)
-                return true;
-        }
-    }
-    return false;
-}
-
-static int64_t entry_age(const struct register_found *f)
-{
-    int64_t age_s = time(NULL) - f->entry.file.started_at;
-
-    return age_s > 0 ? age_s : 0;
-}
-
-/* The hosts' names, as far as there is room: "a,b,…". */
-static void entry_hosts(const struct register_found *f, char *out, size_t size)
-{
-    size_t used = 0, i;
-    json_t *one;
-
-    out[0] = '\0';
-    json_array_foreach(f->entry.hosts, i, one)
-    {
-        const char *name = object_field_text(one, "name");
-
-        if (used + strlen(name) + sizeof(",...") > size) {
-            snprintf(out + used, size - used, "%s...", used ? "," : "");
-            return;
-        }
-        used += (size_t)snprintf(out + used, size - used, "%s%s", used ? "," : "", name);
-    }
-}
-
 /* The line of a job of which no host has said anything. */
 static void add_entry(struct text_table *t, const struct register_found *f, bool has_names)
 {
-    const struct passwd *user = getpwuid(geteuid());
-    char age[CELL], ranks[CELL], state[REGISTER_STATE_TEXT], hosts[64], number[16];
+    char age[CELL], ranks[CELL], state[REGISTER_STATE_TEXT], hosts[64], user[64];
 
     snprintf(ranks, sizeof(ranks), "-/%d", f->entry.file.size);
-    snprintf(number, sizeof(number), "%u", (unsigned)geteuid());
+    started_here_user(user, sizeof(user));
     register_entry_state(&f->entry, state);
-    entry_hosts(f, hosts, sizeof(hosts));
+    started_here_hosts(f, hosts, sizeof(hosts));
     const char *const cells[] = {f->entry.file.name,
                                  f->entry.file.job,
-                                 user ? user->pw_name : number,
-                                 amount_age(age, entry_age(f)),
+                                 user,
+                                 amount_age(age, started_here_age_s(f)),
                                  hosts,
                                  ranks,
                                  state,
@@ -359,7 +299,7 @@ static bool names_are_there(const struct query_command *c)
         }
     }
     for (size_t i = 0; i < c->here.count; i++) {
-        if (is_shown_here(c, &c->here.found[i]) && *c->here.found[i].entry.file.name)
+        if (started_here_is_asked(c, &c->here.found[i]) && *c->here.found[i].entry.file.name)
             return true;
     }
     return false;
@@ -386,7 +326,7 @@ static int jobs_print(const struct query_command *c)
         }
     }
     for (size_t i = 0; i < c->here.count && t; i++) {
-        if (is_shown_here(c, &c->here.found[i]) && !is_shown_live(c, &c->here.found[i])) {
+        if (started_here_is_silent(c, &c->here.found[i])) {
             add_entry(t, &c->here.found[i], has_names);
             shown++;
         }
@@ -444,13 +384,13 @@ static json_t *launchers_list(const struct query_command *c)
         const struct register_entry *e = &f->entry;
         json_t *one;
 
-        if (!is_shown_here(c, f))
+        if (!started_here_is_asked(c, f))
             continue;
         one = json_pack("{ss ss sI ss si si si sI sI}", "job", e->file.job, "job_name",
                         e->file.name, "pid", (json_int_t)e->file.agent_pid, "state",
                         register_entry_state_word(e->state), "restart", e->restart, "restarts",
                         e->restarts, "size", e->file.size, "started_at",
-                        (json_int_t)e->file.started_at, "age_s", (json_int_t)entry_age(f));
+                        (json_int_t)e->file.started_at, "age_s", (json_int_t)started_here_age_s(f));
         json_object_set_new(one, "command", text_json(e->file.command));
         json_object_set(one, "hosts", e->hosts);
         json_array_append_new(list, one);
@@ -514,7 +454,7 @@ static int job_choose(struct query_command *c, struct fault *why)
     for (int i = 0; !rc && i < c->hosts->count; i++) {
         json_array_foreach(json_object_get(c->answers[i].said, "jobs"), k, job)
         {
-            if (is_live(job))
+            if (started_here_is_live(job))
                 json_object_set_new(ids, object_field_text(job, "job"), json_true());
         }
     }

@@ -36,6 +36,15 @@ check_match '^NAME ' "$OUT" "… and has its table"
 check_match "$ID +root " "$OUT" "… and lists the job"
 netns join "$H1"
 
+# A host that is slow to answer is offline in this view, with the job beside it.
+check "status without -H" "$MLAUNCH" status
+check_match "^$H1 +(online|offline) " "$OUT" "… shows the job's hosts"
+check_match "^$ID \\($NAME\\) +root .* ($H1(,$H2)?|$H2) +[-0-9]/4 +(live|running) " "$OUT" "… and the job"
+netns cut "$H1"
+check "status while a host of the job is silent" "$MLAUNCH" status
+check_match "^host $H1 is offline: it has not answered within 2 s" "$OUT" "… names it"
+netns join "$H1"
+
 check "attach without -H" "$MLAUNCH" attach "$NAME" 2 -- sh -c 'echo "rank $MLAUNCH_RANK of $(ps -o comm= -p {pid})"'
 check_match "rank 2 of sleep" "$OUT" "… is beside the rank"
 check "top without -H" "$MLAUNCH" top --batch 1 "$NAME"

@@ -42,6 +42,11 @@ check "… as it lives" test -e "$USER_DIR/run.$ID"
 
 check_error 1 "job $NAME has no ranks to show: its mlaunch, process $PID, says that it is restarting" \
     "top of it" "$MLAUNCH" top --batch 1 "$NAME"
+check_error 125 "job $NAME has no ranks to attach to: its mlaunch, process $PID, says that it is restarting" \
+    "attach to it" "$MLAUNCH" attach "$NAME" 0 -- true
+check "status between two runs" "$MLAUNCH" status
+check_match "^$ID \\($NAME\\) +$(id -un) .* localhost +-/1 +restarting [1-9] of 1000 +sh -c 'exit 3'" "$OUT" \
+    "… has its line"
 
 # kill finds its mlaunch.
 check "kill by its name, between two runs" "$MLAUNCH" kill "$NAME"

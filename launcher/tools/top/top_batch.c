@@ -4,7 +4,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/status.h"
-#include "launcher/ask/register_hosts.h"
+#include "launcher/ask/started_here.h"
 #include "launcher/tools/top/top_sampler.h"
 #include "launcher/tools/top/top_text.h"
 
@@ -91,17 +91,12 @@ static void batch_on_change(bool is_whole, void *arg)
 /* A job that was started here may be between two runs, or its hosts silent. */
 static void absence_say(const struct query_command *c)
 {
-    const struct register_found *f = NULL;
-    char state[REGISTER_STATE_TEXT];
-    struct fault several;
+    struct fault why;
 
-    if (register_hosts_only(&f, &c->here, c->job, &several) || !f) {
+    if (started_here_explain(&why, &c->here, c->job, "show"))
+        log_error("%s", why.text);
+    else
         log_error("there is no job %s here; mlaunch ps lists all", c->job);
-        return;
-    }
-    register_entry_state(&f->entry, state);
-    log_error("job %s has no ranks to show: its mlaunch, process %lld, says that it is %s", c->job,
-              (long long)f->entry.file.agent_pid, state);
 }
 
 int top_batch_run(struct event_base *base, const struct query_command *c, int every_s, int views,

@@ -85,7 +85,7 @@ static int top_command_run(int argc, char **argv)
          .help = "sort jobs and their ranks by that column; default: rank"},
         {.name = "batch",
          .letter = 'b',
-         .argument = "N",
+         .argument = "[N]",
          .otherwise = "1",
          .help = "print N views (1) as text; needs no terminal"},
         {0}};

@@ -4,6 +4,7 @@
 #include "common/text/number.h"
 #include "common/text/object_field.h"
 #include "common/text/printable.h"
+#include "launcher/ask/started_here.h"
 #include "launcher/base/text/amount.h"
 #include "launcher/base/text/text_table.h"
 #include "launcher/tools/verify/fact_survey.h"
@@ -156,23 +157,54 @@ static struct status_job *jobs_gather(const struct fact_survey *s, size_t *count
     return jobs;
 }
 
+static void job_cell(char *out, size_t size, const char *id, const char *name)
+{
+    if (*name)
+        snprintf(out, size, "%s (%s)", id, name);
+    else
+        snprintf(out, size, "%s", id);
+}
+
+/* A job of which no host has said anything: it is between two runs, or its hosts are silent. */
+static void silent_add(struct text_table *t, const struct register_found *f)
+{
+    const struct job_file *file = &f->entry.file;
+    char age[AMOUNT], ranks[AMOUNT], job[128], hosts[64], user[64], state[REGISTER_STATE_TEXT];
+
+    snprintf(ranks, sizeof(ranks), "-/%d", file->size);
+    job_cell(job, sizeof(job), file->job, file->name);
+    started_here_user(user, sizeof(user));
+    started_here_hosts(f, hosts, sizeof(hosts));
+    register_entry_state(&f->entry, state);
+    text_table_add(t, (const char *const[]){job, user, amount_age(age, started_here_age_s(f)),
+                                            hosts, ranks, state, file->command, NULL});
+}
+
+static size_t silent_count(const struct query_command *c)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < c->here.count; i++)
+        count += started_here_is_silent(c, &c->here.found[i]);
+    return count;
+}
+
 static void jobs_print(const struct fact_survey *s)
 {
+    const struct query_command *c = s->c;
     static const char *const head[] = {"JOB",   "USER",  "AGE",     "HOSTS",
                                        "RANKS", "STATE", "COMMAND", NULL};
     size_t count;
     struct status_job *jobs = jobs_gather(s, &count);
-    struct text_table *t = count > 0 ? text_table_create(head, "llrlrll") : NULL;
+    struct text_table *t =
+        count > 0 || silent_count(c) > 0 ? text_table_create(head, "llrlrll") : NULL;
 
     for (size_t i = 0; i < count && t; i++) {
         json_t *j = jobs[i].first;
         char age[AMOUNT], ranks[AMOUNT * 2], job[128];
 
         snprintf(ranks, sizeof(ranks), "%lld/%lld", jobs[i].alive, object_field_whole(j, "size"));
-        if (*object_field_text(j, "job_name"))
-            snprintf(job, sizeof(job), "%s (%s)", jobs[i].id, object_field_text(j, "job_name"));
-        else
-            snprintf(job, sizeof(job), "%s", jobs[i].id);
+        job_cell(job, sizeof(job), jobs[i].id, object_field_text(j, "job_name"));
         text_table_add(t, (const char *const[]){
                               job, object_field_text(j, "user"),
                               amount_age(age, object_field_whole(j, "age_s")), jobs[i].names, ranks,
@@ -181,6 +213,9 @@ static void jobs_print(const struct fact_survey *s)
         if (jobs[i].is_stale)
             text_table_stress(t);
     }
+    for (size_t i = 0; i < c->here.count && t; i++)
+        if (started_here_is_silent(c, &c->here.found[i]))
+            silent_add(t, &c->here.found[i]);
     if (t) {
         putchar('\n');
         text_table_print(t);
@@ -189,11 +224,12 @@ static void jobs_print(const struct fact_survey *s)
     free(jobs);
 }
 
-static int offline_count(const struct fact_survey *s)
+/* Hosts that are asked only because a job is on them do not matter for the status. */
+static int offline_count(const struct fact_survey *s, int hosts)
 {
     int count = 0;
 
-    for (int i = 0; i < s->c->hosts->count; i++)
+    for (int i = 0; i < hosts; i++)
         count += !s->hosts[i].is_known;
     return count;
 }
@@ -208,7 +244,7 @@ static void view_print(const struct fact_survey *s, int watch_s)
         fputs(screen_clear, stdout);
     if (watch_s && localtime_r(&now, &local) && strftime(when, sizeof(when), "%F %T", &local))
         printf("%s, every %d s: %d of %d hosts online\n\n", when, watch_s,
-               s->c->hosts->count - offline_count(s), s->c->hosts->count);
+               s->c->hosts->count - offline_count(s, s->c->hosts->count), s->c->hosts->count);
     hosts_print(s);
     jobs_print(s);
     if (watch_s && !isatty(STDOUT_FILENO))
@@ -241,10 +277,11 @@ static int views_show(struct fact_survey *s, int watch_s, struct fault *why)
             query_command_print_json(s->c);
         else
             view_print(s, watch_s);
-        if (fflush(stdout))
-            break; /* main() reports it */
-    } while (watch_s && !reader_wait(next));
-    return 0;
+        if (fflush(stdout) || !watch_s || reader_wait(next)) /* main() reports what failed */
+            return 0;
+        rc = query_command_look_here(s->c, why);
+    } while (!rc);
+    return rc;
 }
 
 /* Stores the seconds of --watch; 0: not given. */
@@ -273,7 +310,7 @@ static int status_look(void *arg, int *status, struct fault *why)
         rc = fact_survey_open(&s, why);
     if (!rc)
         rc = views_show(&s, watch_s, why);
-    if (!rc && offline_count(&s) == 0)
+    if (!rc && offline_count(&s, s.c->hosts->count - s.c->guests) == 0)
         *status = 0;
     fact_survey_close(&s);
     return rc;
@@ -281,21 +318,24 @@ static int status_look(void *arg, int *status, struct fault *why)
 
 int status_run(int argc, char **argv)
 {
-    static const struct option flags[] = {{.name = "watch",
-                                           .argument = "SECONDS",
-                                           .otherwise = "5",
-                                           .help = "look again every SECONDS (5) until Ctrl-C"},
-                                          {.name = "json", .help = "the answers as JSON"},
-                                          {0}};
+    static const struct option flags[] = {
+        {.name = "watch",
+         .argument = "[SECONDS]",
+         .otherwise = "5",
+         .help = "look again every SECONDS (default: 5) until Ctrl-C"},
+        {.name = "json", .help = "the answers as JSON"},
+        {0}};
     struct query_command c = {
         .syntax =
             {.name = "status",
              .usage =
                  "usage: mlaunch status [OPTIONS]\n\n"
                  "Shows in one view which of the given hosts are online, their load, memory and\n"
-                 "RDMA ports, and the jobs on them, stale ones included.",
+                 "RDMA ports, and the jobs on them, stale ones included. Without -H or\n"
+                 "--hostfile it shows this host and those of the jobs that were started here.",
              .own = flags},
-        .timeout_ms = TIMEOUT_MS};
+        .timeout_ms = TIMEOUT_MS,
+        .asks_guests = true};
 
     return query_command_run(&c, argc, argv, status_look, &c);
 }
