@@ -84,7 +84,7 @@ static const struct option own[] = {
 static const char *const without[] = {
     "np",     "ppn",     "output",         "pty",       "stdin",   "events",
     "record", "trace",   "compare-hashes", "timestamp", "summary", "name",
-    "detach", "version", "restarts",       NULL};
+    "detach", "version", "restarts",       "gdb",       NULL};
 
 static const struct command_syntax syntax = {
     .name = "exec",

@@ -108,6 +108,16 @@ check "a half copy stays, while it is young" test -e "$cache/.mlaunch-agent.0123
 check "the live job lives" kill -0 "$live"
 check_output 1 "… with its rank" sleeping 323
 check_output "nothing is left of dead jobs" "clean again" "$MLAUNCH" clean
+# A link to a job directory that went with its --tmpdir, and the draft of a killed mlaunch's entry.
+must ln -s "$T/gone/mlaunch-$ME/0linked-1.0.aaaaaa" "/tmp/mlaunch-$ME/0linked-1.0.aaaaaa"
+must ln -s "$T/gone/mlaunch-$ME/0linked-2.0.aaaaaa" "/tmp/mlaunch-$ME/0linked-2.0.aaaaaa"
+must touch "/tmp/mlaunch-$ME/run.0linked-2.new"
+check "clean of a job whose directory is gone" "$MLAUNCH" clean 0linked-1
+check_match "job 0linked-1: link /tmp/mlaunch-$ME/0linked-1.0.aaaaaa has been removed" "$OUT" "… removes the link to it"
+check_status 1 "… as it says" test -L "/tmp/mlaunch-$ME/0linked-1.0.aaaaaa"
+check "… and no other" test -L "/tmp/mlaunch-$ME/0linked-2.0.aaaaaa"
+check_output "nothing is left of dead jobs" "a young link may be another container's" "$MLAUNCH" clean
+
 # An hour later. (What a file's status change says can't be set back, so the program's clock is
 # moved.)
 later() {
@@ -120,6 +130,8 @@ if [ "$SANITIZE" = no ]; then
     later clean
     check_status 1 "an hour later the unknown job's segment is removed" test -e \
         "/dev/shm/mlaunch-$ME-0gone-gone.0.test"
+    check_status 1 "… and the link" test -L "/tmp/mlaunch-$ME/0linked-2.0.aaaaaa"
+    check_status 1 "… and the draft" test -e "/tmp/mlaunch-$ME/run.0linked-2.new"
     check_status 1 "… and the half copy" test -e "$cache/.mlaunch-agent.0123456789abcdef"
 else
     skip "an hour later" "a sanitizer wants to be loaded first"

@@ -5,6 +5,6 @@
 TEST_TIER=full
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/inject.sh"
-for group in fork open read poll; do walk guard "$group" fail $STEPS; done
+for group in malloc fork open read poll; do walk guard "$group" fail $STEPS; done
 walk guard poll eintr $STEPS # a signal is no failure
 done_testing

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,8 @@
 enum {
     TRIES = 20,
     REMOVE_DESCRIPTORS = 16,
+    REMOVE_TRIES = 3,
+    REMOVE_PAUSE_MS = 20,
 };
 
 int job_directory_create(char path[JOB_DIRECTORY_PATH], const char *base, const char *job, int host,
@@ -93,11 +96,22 @@ static int entry_remove(const char *path, const struct stat *st, int type, struc
     return 0;
 }
 
+/* Looking into a directory takes memory, which may be there a moment later. */
+static void tree_remove(const char *path)
+{
+    for (int tries = 1;; tries++) {
+        if (nftw(path, entry_remove, REMOVE_DESCRIPTORS, FTW_DEPTH | FTW_PHYS) == 0 ||
+            errno != ENOMEM || tries == REMOVE_TRIES)
+            return;
+        poll(NULL, 0, REMOVE_PAUSE_MS);
+    }
+}
+
 void job_directory_remove(const char *path)
 {
     char parent[JOB_DIRECTORY_PATH];
 
-    nftw(path, entry_remove, REMOVE_DESCRIPTORS, FTW_DEPTH | FTW_PHYS);
+    tree_remove(path);
     link_remove(path);
     snprintf(parent, sizeof(parent), "%s", path);
     *strrchr(parent, '/') = '\0';
@@ -207,7 +221,7 @@ void job_directory_make_segments(const char *path, char *out, size_t size)
 
 void job_directory_segment_remove(const char *path)
 {
-    nftw(path, entry_remove, REMOVE_DESCRIPTORS, FTW_DEPTH | FTW_PHYS);
+    tree_remove(path);
 }
 
 void job_directory_sweep_shm(const char *path)

@@ -179,6 +179,84 @@ static void directories_sweep(const struct sweep *w)
     }
 }
 
+/* --- users' directories ------------------------------------------------------------------------ */
+
+/* Whether a process bears the name of that job directory in its environment. */
+static bool is_marked_with(const struct sweep *w, const char *dir)
+{
+    for (size_t i = 0; i < w->survey->processes.count; i++) {
+        const char *mark = w->survey->owners[i].mark;
+
+        if (mark && strcmp(mark, dir) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* A link to a job directory that has been removed with all of its --tmpdir. An agent that sees
+ * another file system there, in a container, may be running that job: unless the user has named it,
+ * the link stays until it is old. */
+static bool link_is_left_over(const struct sweep *w, int parent_fd, const char *name,
+                              const struct stat *st)
+{
+    char path[JOB_DIRECTORY_PATH];
+    ssize_t length = readlinkat(parent_fd, name, path, sizeof(path) - 1);
+
+    if (length <= 0)
+        return false;
+    path[length] = '\0';
+    return access(path, F_OK) && errno == ENOENT && !is_marked_with(w, path) &&
+           (*w->query->job || is_old(st, OLD_S));
+}
+
+/* "run.JOB.new": a draft of a killed mlaunch's entry (job_register.h). */
+static bool is_draft(const char *name)
+{
+    size_t length = strlen(name);
+
+    return strncmp(name, "run.", 4) == 0 && length > 8 && strcmp(name + length - 4, ".new") == 0;
+}
+
+static void entry_sweep(const struct sweep *w, int parent_fd, const char *parent, const char *name)
+{
+    bool draft = is_draft(name);
+    char path[4096], job[AUTH_JOB];
+    struct stat st;
+
+    job_survey_id(draft ? name + strlen("run.") : name, job);
+    if (fstatat(parent_fd, name, &st, AT_SYMLINK_NOFOLLOW) ||
+        !job_survey_is_asked_id(w->survey, job, w->query->job) ||
+        !(draft ? S_ISREG(st.st_mode) && is_old(&st, OLD_S)
+                : S_ISLNK(st.st_mode) && link_is_left_over(w, parent_fd, name, &st)))
+        return;
+    snprintf(path, sizeof(path), "%s/%s", parent, name);
+    sweep_report(w, draft ? "file" : "link", job, path,
+                 !w->query->dry_run && unlinkat(parent_fd, name, 0) ? errno : 0);
+}
+
+static int user_sweep(const char *path, void *sweep, struct fault *why)
+{
+    DIR *dir = directory_open_own(path);
+    struct dirent *entry;
+
+    (void)why;
+    while (dir && (entry = readdir(dir)))
+        entry_sweep(sweep, dirfd(dir), path, entry->d_name);
+    if (dir) {
+        closedir(dir);
+        rmdir(path); /* only if it is empty */
+    }
+    return 0;
+}
+
+static void users_sweep(struct sweep *w)
+{
+    struct fault none;
+
+    for (int i = 0; w->survey->bases[i]; i++)
+        user_directory_each(w->survey->bases[i], user_sweep, w, &none);
+}
+
 /* --- control groups --------------------------------------------------------------------------- */
 
 /* Whether --dry-run names a process of the job: it may be all that is in the job's group. */
@@ -288,11 +366,12 @@ static void copies_sweep(const struct sweep *w)
 void answer_clean_files_sweep(const struct job_survey *s, const struct answer_question *q,
                               json_t *removed, json_t *left)
 {
-    const struct sweep w = {s, q, removed, left};
+    struct sweep w = {s, q, removed, left};
 
     segments_sweep(&w);
     groups_sweep(&w);
     directories_sweep(&w);
+    users_sweep(&w);
     if (!*q->job)
         copies_sweep(&w);
 }

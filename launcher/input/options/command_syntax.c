@@ -150,13 +150,22 @@ void command_syntax_print_command(const char *name, const char *help)
     text_print(help, printf("  %s", name));
 }
 
+/* The row of a table that --help prints for an option of run. */
+static const struct option *row_find(const struct command_syntax *s, const char *name)
+{
+    for (const struct option *o = s->reworded; o && o->name; o++)
+        if (strcmp(o->name, name) == 0)
+            return o;
+    return option_table_find(name);
+}
+
 void command_syntax_print_help(const struct command_syntax *s)
 {
     printf("%s\n\n", s->usage);
     command_syntax_print_options(s->own);
     for (size_t i = 0; i < sizeof(s->borrowed) / sizeof(*s->borrowed); i++)
         for (const char *const *name = s->borrowed[i]; name && *name; name++)
-            option_print(option_table_find(*name));
+            option_print(row_find(s, *name));
     option_print(option_table_find("help"));
     if (s->ending)
         printf("\n%s\n", s->ending);

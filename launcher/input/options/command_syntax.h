@@ -29,6 +29,7 @@ struct command_syntax {
     const char *const *without; /* but these; a configuration file's are ignored; or NULL */
     const char *why_without;    /* what to do instead, or NULL */
     const char *const *borrowed[2];   /* without `borrows_all`: the options of run that are known */
+    const struct option *reworded;    /* what --help prints for some of `borrowed`; or NULL */
     const struct command_hint *hints; /* ends with a NULL word; or NULL */
     const char *unknown; /* the rest of the sentence that refuses an unknown option; or NULL */
     enum command_words words;

@@ -199,6 +199,13 @@ static int sync_command_run(int argc, char **argv)
         {.name = "git", .help = "check that git has the same commit, and no changes"},
         {.name = "json", .help = "print the result as JSON"},
         {0}};
+    static const struct option ways[] = {
+        {.name = "backend",
+         .argument = "auto|rdma|tcp",
+         .help =
+             "what carries the files from host to host: RDMA with rdma, and with auto (default) "
+             "where a hostfile has the wiring; else TCP"},
+        {0}};
     static const struct command_hint hints[] = {
         {"-a", "modes, times and links are always kept"},
         {"--archive", "modes, times and links are always kept"},
@@ -218,6 +225,7 @@ static int sync_command_run(int argc, char **argv)
                          .own = flags,
                          .hints = hints,
                          .borrowed = {sync_topology_options},
+                         .reworded = ways,
                          .words_most = SIZE_MAX},
               .timeout_ms = TIMEOUT_MS,
               .with_copier = true}};
