@@ -46,6 +46,9 @@ check_output "$common|#SBATCH --ntasks=4|#SBATCH --export=ALL" \
 check_output "$common|#SBATCH --nodes=2|#SBATCH --time=36:00:00|#SBATCH --account=a|#SBATCH --output=o.%j|#SBATCH --export=ALL|#SBATCH --array=0-3" \
     "the rest of them" line slurm --nodes=2 --time 1-12 --account a --output o.%j -n 4 --extra \
     '--array=0-3'
+check_output "$common|#SBATCH --time=24:00:00|#SBATCH --export=ALL|#SBATCH --mem=4G|#SBATCH --gres=gpu:1|#SBATCH --array=1-3|#SBATCH --exclusive|#SBATCH --mail-type=END,FAIL" \
+    "sbatch's options go in as they stand" line slurm --time 1d --mem 4G --gres gpu:1 --array=1-3 \
+    --exclusive --mail-type END,FAIL
 pbs() { line pbs "$@" | grep -oE 'select=[^|]*'; }
 check_output "select=2:ncpus=4:mpiprocs=4" "PBS: hosts with slots" pbs --nodes 2 --ntasks-per-node 4
 check_output "select=2:ncpus=2:mpiprocs=2+1:ncpus=3:mpiprocs=3" "PBS: slots over hosts" pbs \
@@ -125,7 +128,8 @@ refused 'unknown option --hostfil; did you mean --hostfile\?' slurm --hostfil x 
 refused 'unknown option --nodez; did you mean --nodes\?' slurm --nodez 3 -- x
 refused 'unknown option --zzz; mlaunch batch --help and mlaunch --help list all, --extra passes others on' \
     slurm --zzz -- true
-refused "--mem is srun's: .* mlaunch batch with --extra" slurm --mem 4G -- true
+refused "--mem: only sbatch has this option; --extra '...' passes on" pbs --mem 4G -- true
+refused "--constraint: 'a&b': in a job script's head only letters" slurm --constraint 'a&b' -- true
 refused "-N is both srun's and mpirun's: --ppn" pbs -N 3 -- true
 check "sbatch's letters" sh -c '"$@" > "$0"' "$T/letters.sh" "$MLAUNCH" batch slurm -N 3 -t90 \
     -J name -p debug -A me -- true

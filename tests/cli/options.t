@@ -43,7 +43,7 @@ check_error 125 'cannot write to stdout: Bad file descriptor' "a closed stdout, 
 refused 'no program given'
 refused 'no program given' run
 refused 'unknown option --hostfil; did you mean --hostfile\?' --hostfil x prog
-refused "'pmi2' is not auto, pmi1, pmix or none" --mpi pmi2 prog
+refused "'pmi3' is not auto, pmi1, pmix or none" --mpi pmi3 prog
 refused "--mca is Open MPI's: mlaunch has no such settings" --mca btl tcp prog
 refused '-hostfil; did you mean -hostfile\?' -hostfil x prog
 refused '--json goes with --detach' --json prog
@@ -188,4 +188,9 @@ check "names with control characters are shown harmlessly" plan $'a\e[2Jb'
 check_no_match $'\e' "$OUT" "in the plan too"
 check "a hostfile from a pipe" plan --hostfile <(echo a) prog
 check_match '^host 0: a ' "$OUT" "is read"
+# What torchrun's documentation tells everyone to type.
+check_output 2 "torchrun's --nnodes=1" sh -c '"$@" | wc -l' sh "$MLAUNCH" --standalone --nnodes=1 \
+    --nproc_per_node=2 --rdzv_backend=c10d --rdzv_endpoint=localhost:0 -- echo
+check_error 125 "the command line says one host, and --hosts names 2: name one with -H" \
+    "--nnodes 1 with two hosts" "$MLAUNCH" --nnodes 1 -H a,b -- true
 done_testing

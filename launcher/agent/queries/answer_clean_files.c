@@ -179,7 +179,7 @@ static void directories_sweep(const struct sweep *w)
     }
 }
 
-/* --- users' directories ------------------------------------------------------------------------ */
+/* --- users' directories ----------------------------------------------------------------------- */
 
 /* Whether a process bears the name of that job directory in its environment. */
 static bool is_marked_with(const struct sweep *w, const char *dir)

@@ -38,6 +38,24 @@ static int parts_read(int64_t parts[PARTS], char *text)
     return n;
 }
 
+/* "90s", "15m", "2h", "1d", as --timeout has them. */
+static bool unit_parse(int64_t *seconds, const char *text)
+{
+    static const char units[] = "smhd";
+    static const int64_t lengths[] = {1, 60, 3600, 86400};
+    size_t length = strlen(text);
+    const char *unit = length > 1 ? strchr(units, text[length - 1]) : NULL;
+    char number[16];
+
+    if (!unit || length > sizeof(number))
+        return false;
+    snprintf(number, sizeof(number), "%.*s", (int)(length - 1), text);
+    if (!number_parse(number, 1, PART_LIMIT, seconds))
+        return false;
+    *seconds *= lengths[unit - units];
+    return true;
+}
+
 static bool time_parse(int64_t *seconds, char *text)
 {
     static const int64_t plain[PARTS][PARTS] = {{60}, {60, 1}, {3600, 60, 1}};
@@ -63,8 +81,8 @@ static bool time_parse(int64_t *seconds, char *text)
     return *seconds > 0;
 }
 
-/* In the forms of Slurm: MINUTES, MINUTES:SECONDS, HOURS:MINUTES:SECONDS, DAYS-HOURS,
- * DAYS-HOURS:MINUTES, DAYS-HOURS:MINUTES:SECONDS. */
+/* With a unit, or in the forms of Slurm: MINUTES, MINUTES:SECONDS, HOURS:MINUTES:SECONDS,
+ * DAYS-HOURS, DAYS-HOURS:MINUTES, DAYS-HOURS:MINUTES:SECONDS. */
 static int set_time(void *to, const struct option *spec, const char *value, struct fault *why)
 {
     struct batch_options *b = to;
@@ -72,9 +90,11 @@ static int set_time(void *to, const struct option *spec, const char *value, stru
 
     (void)spec;
     snprintf(copy, sizeof(copy), "%s", value);
-    if (strlen(value) >= sizeof(copy) || !time_parse(&b->time_s, copy))
+    if (strlen(value) >= sizeof(copy) ||
+        (!unit_parse(&b->time_s, value) && !time_parse(&b->time_s, copy)))
         return fault_set(why, ML_ERR_ARGUMENT,
-                         "'%s' is not a time limit such as 90 (minutes), 1:30:00 or 2-12:00",
+                         "'%s' is not a time limit such as 90 (minutes), 90s, 2h, 1:30:00 or "
+                         "2-12:00",
                          text_show(shown, value));
     return 0;
 }
@@ -105,17 +125,46 @@ static int extra_check(const char *value, struct fault *why)
     return 0;
 }
 
+/* An option of sbatch that goes into the script as it stands. */
+static int set_sbatch(void *to, const struct option *spec, const char *value, struct fault *why)
+{
+    struct batch_options *b = to;
+    bool has_value = value && value != spec->otherwise;
+    char *line = NULL;
+    int rc;
+
+    if (b->system != BATCH_SLURM)
+        return fault_set(why, ML_ERR_ARGUMENT,
+                         "only sbatch has this option; --extra '...' passes on an option of the "
+                         "system that you have named, as it stands");
+    rc = has_value ? plain_check(value, why) : 0;
+    if (!rc)
+        rc = string_format(&line, why, "--%s%s%s", spec->name, has_value ? "=" : "",
+                           has_value ? value : "");
+    if (!rc)
+        rc = string_list_add(&b->extra, line, why);
+    free(line);
+    return rc;
+}
+
 #define OF(member)    .field = offsetof(struct batch_options, member)
 #define COUNT(member) .set = option_value_number, .min = 1, .max = COUNT_LIMIT, OF(member)
 #define TEXT(member)  .set = option_value_text, .is_text = true, OF(member)
 #define PLAIN(member) TEXT(member), .check = plain_check
+/* Not in --help: there are many, and who uses Slurm knows them. */
+#define SBATCH(name)                                                                               \
+    {                                                                                              \
+        name, NULL, 0, "VALUE", "", .set = set_sbatch                                              \
+    }
+
+static const struct named_value exclusives[] = {{"user", 0}, {"mcs", 0}, {NULL, 0}};
 
 /* clang-format off */
 static const struct option own[] = {
     {"nodes", NULL, 'N', "N", "hosts", COUNT(nodes)},
     {"ntasks", NULL, 0, "N", "slots in all (default: -n)", COUNT(ntasks)},
     {"ntasks-per-node", NULL, 0, "N", "slots on each host", COUNT(ntasks_per_node)},
-    {"time", NULL, 't', "T", "limit: 90 (minutes), 1:30:00, 2-12:00", .set = set_time},
+    {"time", NULL, 't', "T", "limit: 90 (minutes), 2h, 1:30:00, 2-12:00", .set = set_time},
     {"stop-before", NULL, 0, "SECS", "how long before the limit --stop-signal comes (60)",
      .set = option_value_number, .min = 1, .max = STOP_LIMIT_S, OF(stop_before_s)},
     {"partition", NULL, 'p', "P", "partition or queue", PLAIN(partition)},
@@ -128,6 +177,16 @@ static const struct option own[] = {
     {"submit", NULL, 0, NULL, "submit the script, print the job's number",
      .set = option_value_flag, OF(submit)},
     {NULL, NULL, 'o', "FILE", "write the script there, not to stdout", TEXT(file)},
+    SBATCH("array"), SBATCH("begin"), SBATCH("comment"), SBATCH("constraint"),
+    SBATCH("cpus-per-task"), SBATCH("dependency"), SBATCH("error"), SBATCH("exclude"),
+    SBATCH("gpus"), SBATCH("gpus-per-node"), SBATCH("gpus-per-task"), SBATCH("gres"),
+    SBATCH("licenses"), SBATCH("mail-type"), SBATCH("mail-user"), SBATCH("mem"),
+    SBATCH("mem-per-cpu"), SBATCH("mem-per-gpu"), SBATCH("nodelist"), SBATCH("qos"),
+    SBATCH("reservation"), SBATCH("signal"),
+    {"exclusive", NULL, 0, "user|mcs", "", .set = set_sbatch, .choices = exclusives,
+     .otherwise = "yes"},
+    {"requeue", NULL, 0, NULL, "", .set = set_sbatch},
+    {"no-requeue", NULL, 0, NULL, "", .set = set_sbatch},
     {0}};
 /* clang-format on */
 
@@ -140,8 +199,9 @@ static const struct command_syntax syntax = {
              "\n"
              "Writes a job script that starts PROGRAM with mlaunch on the hosts of the\n"
              "allocation.",
-    .ending = "-N, -t, -p, -A and -J are sbatch's, for Slurm alone. After the word run all\n"
-              "options are those of run, --output too. See mlaunch-batch(1).",
+    .ending = "-N, -t, -p, -A and -J are sbatch's, for Slurm alone, as are --mem, --gres,\n"
+              "--array and others, which go into the script as they stand. After the word run\n"
+              "all options are those of run, --output too. See mlaunch-batch(1).",
     .own = own,
     .borrows_all = true,
     .unknown = ", --extra passes others on",

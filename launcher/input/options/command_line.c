@@ -195,6 +195,19 @@ static int list_read(struct line_reader *r, const struct option *option, const c
     return rc;
 }
 
+/* An option of another program that may ask for one host. */
+static int one_host_read(struct line_reader *r, const struct foreign *f, const char *value,
+                         const char *where, struct fault *why)
+{
+    int rc = value ? 0 : word_take(&value, r, where, "VALUE", why);
+
+    if (rc)
+        return rc;
+    if (!foreign_takes(f, value))
+        return foreign_refuse(f, where, why);
+    return setting_put(r, &option_table_one_host, NULL, where, r->out->program_count, why);
+}
+
 static int foreign_read(struct line_reader *r, const struct foreign *f, const char *value,
                         const char *where, struct fault *why)
 {
@@ -202,6 +215,8 @@ static int foreign_read(struct line_reader *r, const struct foreign *f, const ch
     int app = f->is_for_all ? -1 : r->out->program_count, rc = 0;
     char shown[TEXT_SHOWN];
 
+    if (f->values)
+        return one_host_read(r, f, value, where, why);
     if (f->hint)
         return foreign_refuse(f, where, why);
     if (value && f->argument == FOREIGN_NONE)

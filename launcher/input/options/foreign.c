@@ -3,7 +3,9 @@
 
 #include "launcher/base/text/text_file.h"
 
+#include <fnmatch.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #define OPEN_MPI "Open MPI"
@@ -13,10 +15,14 @@
 #define TORCHRUN "torchrun"
 #define MLX      "mlx.launch"
 
-#define SAME(ours)          FOREIGN_ONE, ours, NULL, NULL, false
-#define MEANS(ours, value)  FOREIGN_NONE, ours, value, NULL, false
-#define DEFAULT(argument)   argument, NULL, NULL, NULL, false
-#define HINT(argument, ...) argument, NULL, NULL, __VA_ARGS__, false
+#define SAME(ours)          FOREIGN_ONE, ours, NULL, NULL, false, NULL
+#define MEANS(ours, value)  FOREIGN_NONE, ours, value, NULL, false, NULL
+#define DEFAULT(argument)   argument, NULL, NULL, NULL, false, NULL
+#define HINT(argument, ...) argument, NULL, NULL, __VA_ARGS__, false, NULL
+/* Other values than these are refused with the sentence. */
+#define ONE_HOST(list, ...) FOREIGN_ONE, NULL, NULL, __VA_ARGS__, false, list
+
+#define THIS_HOST "localhost localhost:* 127.0.0.1 127.0.0.1:*"
 
 #define TO_SCHEDULER                                                                               \
     "mlaunch reserves no hosts; give it to salloc or sbatch, or to mlaunch batch with --extra"
@@ -39,13 +45,13 @@ const struct foreign foreign_table[] = {
     {"N", "both srun's and mpirun", HINT(FOREIGN_ONE,
         "--ppn is the number of ranks a host; the hosts are those of -H, --hostfile or the "
         "allocation")},
-    {"nodes", SRUN, HINT(FOREIGN_ONE,
+    {"nodes", SRUN, ONE_HOST("1",
         "the hosts are those of -H, --hostfile or the allocation; -n is the number of ranks in "
         "all, --ppn that of each host")},
-    {"nnodes", TORCHRUN, HINT(FOREIGN_ONE,
+    {"nnodes", TORCHRUN, ONE_HOST("1 1:1",
         "the hosts are those of -H, --hostfile or the allocation; one mlaunch starts the ranks of "
         "all of them")},
-    {"node-rank", TORCHRUN, HINT(FOREIGN_ONE,
+    {"node-rank", TORCHRUN, ONE_HOST("0",
         "one mlaunch starts the ranks of all hosts: -H or --hostfile names them")},
     {"c", "both srun's and mpirun", HINT(FOREIGN_ONE,
         "-n is the number of ranks, --cpus-per-rank that of each rank's cores")},
@@ -95,12 +101,12 @@ const struct foreign foreign_table[] = {
     {"use-hwthread-cpus", OPEN_MPI, HINT(FOREIGN_NONE, "--bind-to hwthread binds ranks to them")},
 
     /* What a rank gets. */
-    {"env", HYDRA, FOREIGN_PAIR, "env", NULL, NULL, false},
-    {"envlist", HYDRA, FOREIGN_LIST, "env", NULL, NULL, false},
+    {"env", HYDRA, FOREIGN_PAIR, "env", NULL, NULL, false, NULL},
+    {"envlist", HYDRA, FOREIGN_LIST, "env", NULL, NULL, false, NULL},
     {"envall", HYDRA, MEANS("env", "*")},
-    {"genv", HYDRA, FOREIGN_PAIR, "env", NULL, NULL, true},
-    {"genvlist", HYDRA, FOREIGN_LIST, "env", NULL, NULL, true},
-    {"genvall", HYDRA, FOREIGN_NONE, "env", "*", NULL, true},
+    {"genv", HYDRA, FOREIGN_PAIR, "env", NULL, NULL, true, NULL},
+    {"genvlist", HYDRA, FOREIGN_LIST, "env", NULL, NULL, true, NULL},
+    {"genvall", HYDRA, FOREIGN_NONE, "env", "*", NULL, true, NULL},
     {"envnone", HYDRA, HINT(FOREIGN_NONE,
         "only -x takes variables to other hosts; local ranks inherit them: env -i mlaunch ...")},
     {"genvnone", HYDRA, HINT(FOREIGN_NONE,
@@ -148,12 +154,12 @@ const struct foreign foreign_table[] = {
     /* The data path, and how ranks find each other. */
     {"mca", OPEN_MPI, FOREIGN_PAIR, NULL, NULL,
         "mlaunch has no such settings; --backend, --local and --rdma-device choose the data path",
-        false},
+        false, NULL},
     {"gmca", OPEN_MPI, FOREIGN_PAIR, NULL, NULL,
         "mlaunch has no such settings; --backend, --local and --rdma-device choose the data path",
-        false},
-    {"prtemca", OPEN_MPI, FOREIGN_PAIR, NULL, NULL, "mlaunch has no such settings", false},
-    {"pmixmca", OPEN_MPI, FOREIGN_PAIR, NULL, NULL, "mlaunch has no such settings", false},
+        false, NULL},
+    {"prtemca", OPEN_MPI, FOREIGN_PAIR, NULL, NULL, "mlaunch has no such settings", false, NULL},
+    {"pmixmca", OPEN_MPI, FOREIGN_PAIR, NULL, NULL, "mlaunch has no such settings", false, NULL},
     {"am", OPEN_MPI, HINT(FOREIGN_ONE, "--config FILE and --profile NAME read settings")},
     {"tune", OPEN_MPI, HINT(FOREIGN_ONE, "--config FILE and --profile NAME read settings")},
     {"mpi-arg", MLX, HINT(FOREIGN_ONE, "mlaunch does not use mpirun; its options are in --help")},
@@ -162,11 +168,11 @@ const struct foreign foreign_table[] = {
     {"connections-per-ip", MLX, HINT(FOREIGN_ONE,
         "mlaunch chooses the connections between ranks itself")},
     {"nccl-port", MLX, HINT(FOREIGN_ONE, TO_RENDEZVOUS)},
-    {"master-addr", TORCHRUN, HINT(FOREIGN_ONE, TO_RENDEZVOUS)},
-    {"master-port", TORCHRUN, HINT(FOREIGN_ONE, TO_RENDEZVOUS)},
-    {"rdzv-backend", TORCHRUN, HINT(FOREIGN_ONE, TO_RENDEZVOUS)},
-    {"rdzv-endpoint", TORCHRUN, HINT(FOREIGN_ONE, TO_RENDEZVOUS)},
-    {"rdzv-id", TORCHRUN, HINT(FOREIGN_ONE, TO_RENDEZVOUS)},
+    {"master-addr", TORCHRUN, ONE_HOST(THIS_HOST, TO_RENDEZVOUS)},
+    {"master-port", TORCHRUN, ONE_HOST("*", TO_RENDEZVOUS)},
+    {"rdzv-backend", TORCHRUN, ONE_HOST("c10d static", TO_RENDEZVOUS)},
+    {"rdzv-endpoint", TORCHRUN, ONE_HOST(THIS_HOST, TO_RENDEZVOUS)},
+    {"rdzv-id", TORCHRUN, ONE_HOST("*", TO_RENDEZVOUS)},
     {"rdzv-conf", TORCHRUN, HINT(FOREIGN_ONE, TO_RENDEZVOUS)},
     {"local-addr", TORCHRUN, HINT(FOREIGN_ONE, TO_RENDEZVOUS)},
     {"standalone", TORCHRUN, DEFAULT(FOREIGN_NONE)},
@@ -230,7 +236,8 @@ const struct foreign foreign_table[] = {
     {"monitor-interval", TORCHRUN, DEFAULT(FOREIGN_ONE)},
     {"time", SRUN, HINT(FOREIGN_ONE, "--timeout 90, 90s, 15m or 2h ends the job after that time")},
     {"t", "both srun's and torchrun", HINT(FOREIGN_ONE,
-        "--timeout 90, 90s, 15m or 2h ends the job after that time; --output DIR writes files")},
+        "srun's time limit is --timeout 90, 90s, 15m or 2h here, and torchrun's --tee is "
+        "--output DIR")},
     {"wait", SRUN, HINT(FOREIGN_ONE, "--grace is the time that ranks have once one has failed")},
     {"W", SRUN, HINT(FOREIGN_ONE, "--grace is the time that ranks have once one has failed")},
     {"signal", SRUN, HINT(FOREIGN_ONE, "--timeout ends the job, --grace before SIGKILL")},
@@ -287,6 +294,20 @@ const struct foreign *foreign_find(const char *name, size_t length)
         if (name_is(f->name, name, length))
             return f;
     return NULL;
+}
+
+bool foreign_takes(const struct foreign *f, const char *value)
+{
+    for (const char *at = f->values; at && *at; at += strspn(at, " ")) {
+        size_t length = strcspn(at, " ");
+        char pattern[32];
+
+        snprintf(pattern, sizeof(pattern), "%.*s", (int)length, at);
+        if (fnmatch(pattern, value, 0) == 0)
+            return true;
+        at += length;
+    }
+    return false;
 }
 
 int foreign_refuse(const struct foreign *f, const char *word, struct fault *why)

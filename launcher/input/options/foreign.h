@@ -27,6 +27,9 @@ struct foreign {
      * what mlaunch does anyway. */
     const char *hint;
     bool is_for_all; /* applies to each of several programs */
+    /* Values, patterns of fnmatch(3) with blanks between them, which are taken instead of refused:
+     * they ask for one host, and for nothing else that mlaunch would not do anyway. */
+    const char *values;
 };
 
 /* Ends with a NULL name. */
@@ -34,6 +37,9 @@ extern const struct foreign foreign_table[];
 
 /* Finds a name that is `length` bytes long, '_' being '-'. NULL: there is none. */
 const struct foreign *foreign_find(const char *name, size_t length);
+
+/* Whether the value is one of those that f->values lists. */
+bool foreign_takes(const struct foreign *f, const char *value);
 
 /* Refuses a value of --output that means something to mpirun or srun: 0 for all others. */
 int foreign_refuse_output(const char *value, struct fault *why);

@@ -41,6 +41,16 @@ static int set_backend(void *to, const struct option *spec, const char *value, s
     return fault_set(why, rc, "%s; %s", was, hint);
 }
 
+/* Also takes srun's words for what a job here does anyway. */
+static int set_mpi(void *to, const struct option *spec, const char *value, struct fault *why)
+{
+    if (strcmp(value, "pmi2") == 0)
+        value = "auto";
+    else if (strncmp(value, "pmix_v", 6) == 0)
+        value = "pmix";
+    return option_value_choice(to, spec, value, why);
+}
+
 static int *layer_of(struct options *o, const struct option *spec)
 {
     return (int *)((char *)o + spec->layer);
@@ -327,7 +337,7 @@ const struct option option_table[] = {
      FLAG(no_compat)},
     {"mpi", NULL, 0, "auto|pmi1|pmix|none",
      "how MPI programs start; auto: PMIx if they need Open MPI, else PMI-1",
-     CHOICE(job_words_mpi, job.mpi)},
+     .set = set_mpi, .choices = job_words_mpi, OF(job.mpi)},
 
     {.help = "Output"},
     {"buffer", NULL, 0, "line|full|none",
@@ -444,6 +454,8 @@ const struct option option_table[] = {
     {"help", NULL, 'h', NULL, "print this", .scope = OPTION_COMMAND},
     {0},
 };
+
+const struct option option_table_one_host = {.name = "one-host", FLAG(one_host)};
 
 static const struct option connect_timeout =
     {"connect-timeout", NULL, 0, "SECS", NULL, NUMBER(1, SECONDS_LIMIT, ssh_connect_timeout_s)};

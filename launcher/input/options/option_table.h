@@ -10,6 +10,9 @@
  * `help` ends the table. */
 extern const struct option option_table[];
 
+/* A flag that only options of other programs set (foreign.h): the job is meant for one host. */
+extern const struct option option_table_one_host;
+
 /* Finds an option of a table by its name or alias, or by its letter. NULL: there is none. */
 const struct option *option_table_search(const struct option *table, const char *name);
 const struct option *option_table_search_letter(const struct option *table, char letter);

@@ -53,6 +53,7 @@ struct options {
     enum backend_choice backend;
     enum local_path local;
     enum map_mode map_by;
+    bool one_host; /* torchrun's --nnodes 1 or the like was given */
     enum failure_mode on_failure;
     char *stdin_to; /* "none", "all" or a rank */
     bool pty;

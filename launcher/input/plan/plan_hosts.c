@@ -44,6 +44,12 @@ static int list_read(struct host_list **out, const struct options *o, struct hos
         rc = host_list_local(out, why);
     if (!rc && spares)
         rc = host_list_finish_spares(*out, spares, why);
+    if (!rc && o->one_host && (*out)->count > 1)
+        rc =
+            fault_set(why, ML_ERR_ARGUMENT,
+                      "the command line says one host, and %s names %d: name one with -H, or leave "
+                      "--nnodes, --nodes, --rdzv-... and --master-... out",
+                      (*out)->source, (*out)->count);
     if (!rc && (is_named || spares))
         rc = allocation_match(*out, environment, why);
     return rc;

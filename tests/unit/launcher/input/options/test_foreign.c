@@ -58,6 +58,14 @@ static void options_describe(char *out, size_t size, const char *line)
 static const struct {
     const char *theirs, *ours;
 } taken[] = {
+    /* On one host these ask for what mlaunch does anyway. */
+    {"--standalone|--nnodes=1|--nproc_per_node=2|p", "--ppn|2|p"},
+    {"--nnodes|1:1|--node_rank|0|--rdzv_backend=c10d|--rdzv_endpoint=localhost:0|--rdzv-id|7|p",
+     "p"},
+    {"--master-addr|127.0.0.1|--master_port=29500|--nproc-per-node|2|p", "--ppn|2|p"},
+    {"--nodes=1|--mpi=pmi2|-n|2|p", "-n|2|--mpi|auto|p"},
+    {"--mpi=pmix_v4|p", "--mpi|pmix|p"},
+
     /* mpirun, Open MPI's */
     {"-np|4|p", "-n|4|p"},
     {"--n|4|p", "-n|4|p"},
@@ -216,7 +224,7 @@ static const struct {
     {"-c|4|p", "-n is the number of ranks, --cpus-per-rank that"},
     {"--nnodes=2|p", "--nnodes is torchrun's: the hosts are those of -H"},
     {"--nnodes|1:4|p", "--nnodes is torchrun's: the hosts are those of -H"},
-    {"--node_rank|0|p", "--node_rank is torchrun's: one mlaunch starts"},
+    {"--node_rank|1|p", "--node_rank is torchrun's: one mlaunch starts"},
     {"--python|/usr/bin/python3|p", "--python is mlx.launch's: write the Python to use"},
     {"-m|pkg|p", "python3 -m MODULE for torchrun's"},
     {"--module|pkg", "--module is torchrun's: write python3 -m MODULE"},
@@ -289,6 +297,7 @@ static void test_table(void **state)
     for (const struct foreign *f = foreign_table; f->name; f++) {
         assert_ptr_equal(foreign_find(f->name, strlen(f->name)), f);
         assert_false(f->option && f->hint);
+        assert_true(!f->values || f->hint);
         if (f->option)
             assert_non_null(option_table_find(f->option));
         if (strcmp(f->name, "env") != 0 && strcmp(f->name, "n") != 0) {
