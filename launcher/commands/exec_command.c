@@ -3,9 +3,12 @@
 
 #include "common/log.h"
 #include "common/status.h"
+#include "launcher/base/text/string_list.h"
 #include "launcher/commands/exec_output.h"
+#include "launcher/input/hosts/host_list_finish.h"
 #include "launcher/input/options/options_load.h"
 #include "launcher/input/plan/plan_create.h"
+#include "launcher/input/plan/plan_hosts.h"
 #include "launcher/run/job/job.h"
 #include "launcher/run/round/job_identity.h"
 #include "launcher/run/round/job_round_config.h"
@@ -79,7 +82,14 @@ static int plan_exec(struct plan *p, bool json)
 }
 
 static const struct option own[] = {
-    {.name = "json", .help = "a list of hosts, each with status, stdout and stderr"}, {0}};
+    {.name = "exclude", .argument = "LIST", .help = "leave these of the hosts out"},
+    {.name = "json", .help = "a list of hosts, each with status, stdout and stderr"},
+    {0}};
+
+static const struct command_hint hints[] = {
+    {"-b", "equal outputs are always printed once, behind the hosts that wrote them"},
+    {"-g", "-H or --hostfile names the hosts"},
+    {NULL, NULL}};
 
 static const char *const without[] = {
     "np",     "ppn",     "output",         "pty",       "stdin",   "events",
@@ -102,6 +112,7 @@ static const struct command_syntax syntax = {
     .ending = "And run's options that say where and how: -H, --hostfile, -x, --cwd, --stage,\n"
               "--timeout, --ssh-config, ... (mlaunch --help).",
     .own = own,
+    .hints = hints,
     .borrows_all = true,
     .without = without,
     .why_without =
@@ -109,9 +120,38 @@ static const struct command_syntax syntax = {
         "1 --backend none does not",
     .words = COMMAND_PROGRAMS};
 
-/* Once a host, a plain process. */
-static int options_settle(struct options *o, struct fault *why)
+/* clush's and pdsh's -x leaves a host out; here it passes on a variable. */
+static int variables_check(const struct command_line *line, const struct options *o,
+                           struct fault *why)
 {
+    struct host_list *list = NULL;
+    int rc = plan_hosts_find(&list, o, environ, why);
+
+    for (size_t i = 0; i < line->settings.count && !rc; i++) {
+        const struct setting *s = &line->settings.items[i];
+        const struct host h = {.name = s->value};
+
+        if (strcmp(s->option->name, "env") == 0 && !strchr(s->value, '=') && !getenv(s->value) &&
+            host_list_finish_find(list, &h, NULL) >= 0)
+            rc = fault_set(why, ML_ERR_ARGUMENT,
+                           "-x %s: %s is a host; --exclude %s leaves it out, -x passes on a "
+                           "variable",
+                           s->value, s->value, s->value);
+    }
+    host_list_destroy(list);
+    return rc;
+}
+
+/* Once a host, a plain process. */
+static int options_settle(struct options *o, const struct command_line *line, struct fault *why)
+{
+    const char *exclude = command_line_value(line, "exclude");
+    int rc = exclude ? string_copy(&o->exclude, exclude, why) : 0;
+
+    if (!rc)
+        rc = variables_check(line, o, why);
+    if (rc)
+        return rc;
     if (o->app_count > 1)
         return fault_set(why, ML_ERR_ARGUMENT, "mlaunch exec runs one command: leave ':' out");
     o->ppn = 1;
@@ -137,7 +177,7 @@ int exec_command_run(int argc, char **argv)
     if (!rc)
         rc = options_load_line(&o, &line, &why);
     if (!rc)
-        rc = options_settle(o, &why);
+        rc = options_settle(o, &line, &why);
     if (!rc) {
         log_open("mlaunch", (enum log_level)(LOG_WARN + o->verbose));
         rc = plan_create(&p, o, environ, &why);

@@ -28,6 +28,18 @@ check_output "$(printf '[%s] 1\n' "$LABEL")" "no library, no input, and none of 
     "${EXEC[@]}" "$ALL" -- sh -c \
     'if read -r x || [ -n "${LD_PRELOAD:-}${RANK:-}${PMI_FD:-}" ]; then echo 0; else echo 1; fi'
 
+check_output "[${H1%1}[1,3]] here" "--exclude leaves a host out" "${EXEC[@]}" "$ALL" --exclude "$H2" -- echo here
+check_error 125 "-x $H2: $H2 is a host; --exclude $H2 leaves it out" "clush's -x of a host" \
+    "${EXEC[@]}" "$ALL" -x "$H2" -- echo here
+check_error 125 "--exclude: host nowhere is not one of the hosts" "--exclude of another host" \
+    "${EXEC[@]}" "$ALL" --exclude nowhere -- echo here
+check_error 125 "--exclude: no host is left" "--exclude of all" "${EXEC[@]}" "$ALL" --exclude "$ALL" -- echo here
+check_error 127 "echo a [|] wc: there is no program of that name; a shell runs such a line: sh -c" \
+    "pdsh's one word" "${EXEC[@]}" "$H1" 'echo a | wc'
+check_error 125 "mlaunch exec has no -b: equal outputs are always printed once" "clush's -b" \
+    "${EXEC[@]}" "$H1" -b true
+check_error 125 "mlaunch exec has no --gdb: it runs one command" "--gdb" "${EXEC[@]}" "$H1" --gdb 0 -- true
+
 run "${EXEC[@]}" "$ALL" -- sh -c 'echo out; echo err >&2; [ "$(uname -n)" = "$0" ] || exit 3' "$H2"
 ended 3 "the largest exit status"
 check_match "^\[${H1%1}\[1-3\]\] out$" "$OUT" "standard output is one"

@@ -262,6 +262,11 @@ static int exec_fault(const struct spawn *s, int error, struct fault *why)
         return fault_set(why, ML_ERR_SYSTEM,
                          "%s: it is no program for this host's processor, %s; build it there",
                          program, here.machine);
+    if (error == ENOENT && !is_there && strpbrk(program, " |;&$<>`"))
+        return fault_set(why, ML_ERR_SYSTEM,
+                         "%s: there is no program of that name; a shell runs such a line: sh -c "
+                         "'...'",
+                         program);
     if (error == ENOENT && !strchr(s->program, '/') && is_file)
         return fault_set(why, ML_ERR_SYSTEM,
                          "%s: not found in PATH, but there is a ./%s: write ./%s", program, program,

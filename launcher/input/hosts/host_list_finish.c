@@ -241,6 +241,30 @@ int host_list_finish_filter(struct host_list *l, const struct host_list *only,
     return rc;
 }
 
+int host_list_finish_exclude(struct host_list *l, const struct host_list *out, struct fault *why)
+{
+    int *kept = calloc((size_t)l->count + 1, sizeof(*kept));
+    int rc = kept ? 0 : fault_set(why, ML_ERR_MEMORY, "out of memory");
+
+    for (int i = 0; i < l->count && !rc; i++)
+        kept[i] = i;
+    for (int i = 0; i < out->count && !rc; i++) {
+        int at = host_list_finish_find(l, &out->hosts[i], out->hosts[i].user);
+
+        if (at < 0)
+            rc = fault_set(why, ML_ERR_ARGUMENT, "%s: host %s is not one of the hosts (%s)",
+                           out->source, out->hosts[i].name, l->source);
+        else
+            kept[at] = -1;
+    }
+    if (!rc)
+        entries_remove(l, kept);
+    if (!rc && !l->count)
+        rc = fault_set(why, ML_ERR_ARGUMENT, "%s: no host is left", out->source);
+    free(kept);
+    return rc;
+}
+
 int host_list_finish_check_apart(const struct host_list *l, const struct host_list *spares,
                                  struct fault *why)
 {

@@ -21,6 +21,9 @@ int host_list_finish_find(const struct host_list *l, const struct host *h, const
 int host_list_finish_filter(struct host_list *l, const struct host_list *only,
                             const struct host_list *spares, struct fault *why);
 
+/* Removes the hosts of `out`. ML_ERR_ARGUMENT: one of them is not in `l`, or none is left. */
+int host_list_finish_exclude(struct host_list *l, const struct host_list *out, struct fault *why);
+
 /* ML_ERR_ARGUMENT: a host is in both lists, -H's and that of the spare ones. */
 int host_list_finish_check_apart(const struct host_list *l, const struct host_list *spares,
                                  struct fault *why);

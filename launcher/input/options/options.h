@@ -42,6 +42,7 @@ struct options {
     int app_count;
 
     char *hosts, *hostfile, *spare_hosts;
+    char *exclude; /* hosts of those that are left out; only mlaunch exec sets it */
     /* The configuration layer of each; the higher one wins. */
     int hosts_layer, hostfile_layer, spare_hosts_layer;
     int ppn;           /* 0: not given */

@@ -201,6 +201,7 @@ void options_destroy(struct options *o)
         values_clear(&o->apps[i], true);
     }
     free(o->apps);
+    free(o->exclude);
     values_clear(o, false);
     free(o);
 }

@@ -55,6 +55,17 @@ static int list_read(struct host_list **out, const struct options *o, struct hos
     return rc;
 }
 
+static int excluded_remove(struct host_list *list, const struct options *o, struct fault *why)
+{
+    struct host_list *out = NULL;
+    int rc = o->exclude ? host_list_parse(&out, "--exclude", o->exclude, why) : 0;
+
+    if (!rc && out)
+        rc = host_list_finish_exclude(list, out, why);
+    host_list_destroy(out);
+    return rc;
+}
+
 int plan_hosts_find(struct host_list **out, const struct options *o, char *const *environment,
                     struct fault *why)
 {
@@ -65,6 +76,8 @@ int plan_hosts_find(struct host_list **out, const struct options *o, char *const
         rc = host_list_parse(&spares, "--spare-hosts", o->spare_hosts, why);
     if (!rc)
         rc = list_read(&list, o, spares, environment, why);
+    if (!rc)
+        rc = excluded_remove(list, o, why);
     host_list_destroy(spares);
     if (rc)
         host_list_destroy(list);
