@@ -106,6 +106,8 @@ static void command_advise(const char *program)
 
     if (near && program_path_find(&path, program, &why))
         log_error("mlaunch has no command %s either; did you mean mlaunch %s?", program, near);
+    else if (!program[strspn(program, "0123456789")] && program_path_find(&path, program, &why))
+        log_error("a number of ranks is given with -n: mlaunch -n %s PROGRAM", program);
     free(path);
 }
 

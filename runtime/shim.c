@@ -69,7 +69,9 @@ static void *shim_open_module(char *text, size_t size)
     int directory;
 
     if (!shim_find_library(library)) {
-        snprintf(text, size, "cannot find out where libmlaunch.so lies");
+        snprintf(text, size,
+                 "this program is linked with -static, which cannot use the library; link "
+                 "libmlaunch.a without -static");
         return NULL;
     }
     slash = strrchr(library, '/');

@@ -41,7 +41,7 @@ complete -c mlaunch -n 'not contains -- (commandline -opc; echo none)[2] ps kill
 complete -c mlaunch -n 'not contains -- (commandline -opc; echo none)[2] ps kill logs clean hosts info status verify top metrics sync batch bench' -l backend -x -a 'auto rdma tcp shm none' -d 'the path between ranks'
 complete -c mlaunch -n 'not contains -- (commandline -opc; echo none)[2] ps kill logs clean hosts info status verify top metrics sync batch bench' -l output -r -F -d '[rank] before each line'
 complete -c mlaunch -n 'not contains -- (commandline -opc; echo none)[2] ps kill logs clean hosts info status verify top metrics sync batch bench' -l timeout -x -d 'end the job after SECS'
-complete -c mlaunch -n 'not contains -- (commandline -opc; echo none)[2] ps kill logs clean hosts info status verify top metrics sync batch bench' -l restarts -x -d 'start the whole job again after a failure, at most N times'
+complete -c mlaunch -n 'not contains -- (commandline -opc; echo none)[2] ps kill logs clean hosts info status verify top metrics sync batch bench' -l restarts -x -d 'start the whole job again after a failure, at most N times or without end'
 complete -c mlaunch -n 'not contains -- (commandline -opc; echo none)[2] ps kill logs clean hosts info status verify top metrics sync batch bench' -l dry-run -d 'print the plan, start nothing'
 complete -c mlaunch -n 'not contains -- (commandline -opc; echo none)[2] ps kill logs clean hosts info status verify top metrics sync batch bench' -l verbose -s v -d 'print more'
 complete -c mlaunch -n 'not contains -- (commandline -opc; echo none)[2] ps kill logs clean hosts info status verify top metrics sync batch bench' -l ppn -x -d 'ranks a host'

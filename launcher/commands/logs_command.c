@@ -45,12 +45,19 @@ static const struct option own[] = {
     {.name = "json", .help = "the list of logs as JSON", .set = option_value_flag, OF(json)},
     {0}};
 
+static const struct command_hint hints[] = {
+    {"--tail", "-n 5 prints the last 5 lines, -f goes on until the job has ended"},
+    {"--since",
+     "lines have no times here, unless the job had --timestamp; -n 100 prints the last 100"},
+    {NULL, NULL}};
+
 static const struct command_syntax syntax = {
     .name = "logs",
     .usage = "usage: mlaunch logs [OPTIONS] [JOB]\n\n"
              "Prints what the job with that id or name has written, which was started here\n"
              "with --detach; without JOB, lists the logs that there are.",
     .own = own,
+    .hints = hints,
     .words = COMMAND_MIXED,
     .words_most = 1};
 

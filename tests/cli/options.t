@@ -193,4 +193,17 @@ check_output 2 "torchrun's --nnodes=1" sh -c '"$@" | wc -l' sh "$MLAUNCH" --stan
     --nproc_per_node=2 --rdzv_backend=c10d --rdzv_endpoint=localhost:0 -- echo
 check_error 125 "the command line says one host, and --hosts names 2: name one with -H" \
     "--nnodes 1 with two hosts" "$MLAUNCH" --nnodes 1 -H a,b -- true
+# What users of other tools type.
+hinted() { check_error "$1" "$2" "mlaunch ${*:3}" "$MLAUNCH" "${@:3}"; }
+hinted 127 "a number of ranks is given with -n: mlaunch -n 2 PROGRAM" 2 hostname
+hinted 125 "status has no -w: --watch 5 looks again every 5 s" status -w 1
+hinted 125 "logs has no --tail: -n 5 prints the last 5 lines" logs --tail 5
+hinted 125 "logs has no --since: .*-n 100 prints the last 100" logs --since 5m
+hinted 125 "mlaunch kill takes one word, so not 'b' as well" kill a b
+hinted 125 "sync has no --include: all that no --exclude names is copied" sync --include '*.c' .
+hinted 125 "sync has no -avz: .*nothing is compressed" sync -avz .
+hinted 125 "sync has no --exclude-from: --exclude PATTERN, once for each" sync --exclude-from f .
+hinted 125 "there is no u1:/srv/h here; a host is named with -H u1, the place there with --to /srv/h" \
+    sync "$SOURCE" u1:/srv/h
+check "--restarts inf" "$MLAUNCH" --restarts inf -- true
 done_testing

@@ -78,7 +78,7 @@ check_error 125 "mlaunch ps: -n is an option of a job, and has no meaning here" 
 check "clean -n" "$MLAUNCH" clean -n
 check_error 125 "unknown option --stakcs; did you mean --stacks\?" "a slip" "$MLAUNCH" ps --stakcs \
     "$ID"
-check_error 125 "unexpected argument" "two jobs" "$MLAUNCH" ps "$ID" "$ID"
+check_error 125 "mlaunch ps takes one word, so not .* as well" "two jobs" "$MLAUNCH" ps "$ID" "$ID"
 check "ps --stacks" "$MLAUNCH" ps "$ID" --stacks
 check_match "^rank 1 on host .*, pid [0-9]+ \(sleep\):" "$OUT" "… names each process"
 check_match "nanosleep" "$OUT" "… and where it waits"

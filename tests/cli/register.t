@@ -102,6 +102,17 @@ check "ps -v of one that others may read" "$MLAUNCH" ps -v
 check_match "run.0damaged-$$ is left aside: it is not a file of yours that is closed to others" "$ERR" "… says so"
 must rm "$USER_DIR/run.0damaged-$$"
 
+# A job's directory is empty for a moment when it is made, and when it is removed.
+passing=$USER_DIR/0passing-$$.0.aaaaaa
+must mkdir -p -m 700 "$passing"
+at_exit rmdir "$passing"
+check "ps -v beside a directory that was just made" "$MLAUNCH" ps -v
+check_no_match 0passing "$OUT" "… does not list it"
+must touch -d '1 minute ago' "$passing"
+check "ps -v a minute later" "$MLAUNCH" ps -v
+check_match "^ *0passing-$$ .* unreadable " "$OUT" "… does"
+must rmdir "$passing"
+
 job_status 0 "a job leaves no entry" -n 2 -- true
 job_status 3 "nor does one that fails" -- sh -c 'exit 3'
 job_status 127 "nor one that cannot start" -- "$T/nosuch"

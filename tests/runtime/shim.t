@@ -32,6 +32,15 @@ check_no_match 'libmlaunch' <(readelf -d "$T/static") "… and needs no shared o
 check_no_match ' [A-Z] ($|[^m]|m[^l]|ml[^_])' <(nm -g --defined-only "$archive") \
     "… which defines the names of mlaunch.h alone"
 
+if [ "$SANITIZE" = no ] && "$CC" -static -o "$T/whole" -I "$SOURCE/common" "$T/prog.c" "$archive" \
+    -ldl -lpthread 2> "$T/static.err"; then
+    check_status 9 "a program linked with -static" "$T/whole"
+    check_match "this program is linked with -static, which cannot use the library; link libmlaunch.a without" \
+        "$ERR" "… says what to do"
+else
+    skip "a program linked with -static" "it cannot be made here: $(head -c 200 "$T/static.err" 2> /dev/null)"
+fi
+
 mkdir "$T/lone"
 cp -L "$shim" "$T/lone/libmlaunch.so.0"
 check_status 9 "without the runtime module ml_init fails" env LD_LIBRARY_PATH="$T/lone" "$T/prog"

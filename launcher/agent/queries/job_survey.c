@@ -14,9 +14,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
-enum { RANKS_FILE_LIMIT = 32 << 20 };
+enum {
+    RANKS_FILE_LIMIT = 32 << 20,
+    PASSING_S = 10, /* an agent that has made a directory writes to it at once */
+};
 
 static const char job_dir_name[] = "MLAUNCH_JOB_DIR=", rank_name[] = "MLAUNCH_RANK=";
 
@@ -78,6 +82,13 @@ static int job_of_dir(const struct job_survey *s, const char *dir)
     return -1;
 }
 
+/* Whether its agent has just made the directory and not yet written to it, or is removing it. */
+static bool is_in_passing(int fd, const struct stat *st)
+{
+    return faccessat(fd, "job.json", F_OK, AT_SYMLINK_NOFOLLOW) && errno == ENOENT &&
+           st->st_mtime >= time(NULL) - PASSING_S;
+}
+
 static int job_add(struct job_survey *s, int parent_fd, const char *parent, const char *name,
                    uid_t user, struct fault *why)
 {
@@ -98,11 +109,15 @@ static int job_add(struct job_survey *s, int parent_fd, const char *parent, cons
     *j = (struct job_survey_job){.user = user, .state = JOB_SURVEY_UNREADABLE};
     if (fstat(fd, &st) == 0 && st.st_uid == user &&
         snprintf(j->dir, sizeof(j->dir), "%s/%s", parent, name) < (int)sizeof(j->dir)) {
-        s->job_count++;
         if (job_file_look(fd, &j->file, &unread)) {
+            if (is_in_passing(fd, &st)) {
+                close(fd);
+                return 0;
+            }
             snprintf(j->why, sizeof(j->why), "%.250s", unread.text);
             job_survey_id(j->dir, j->file.job);
         }
+        s->job_count++;
     }
     close(fd);
     return 0;

@@ -319,6 +319,9 @@ static int word_add(struct line_reader *r, const char *word, struct fault *why)
 {
     char shown[TEXT_SHOWN];
 
+    if (r->out->words.count == 1 && r->syntax->words_most == 1 && *word)
+        return fault_set(why, ML_ERR_ARGUMENT, "mlaunch %s takes one word, so not '%s' as well",
+                         r->syntax->name, text_show(shown, word));
     if (r->out->words.count == r->syntax->words_most || !*word)
         return fault_set(why, ML_ERR_ARGUMENT, "mlaunch %s: unexpected argument '%s'",
                          r->syntax->name, text_show(shown, word));

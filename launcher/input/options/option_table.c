@@ -203,6 +203,16 @@ static int set_signal(void *to, const struct option *spec, const char *value, st
     return option_value_choice(to, spec, has_prefix ? value + 3 : value, why);
 }
 
+static int set_restarts(void *to, const struct option *spec, const char *value, struct fault *why)
+{
+    bool has_no_end = strcmp(value, "inf") == 0 || strcmp(value, "unlimited") == 0;
+
+    if (!has_no_end)
+        return option_value_number(to, spec, value, why);
+    *(int *)option_value_field(to, spec) = INT_MAX;
+    return 0;
+}
+
 static int set_verbose(void *to, const struct option *spec, const char *value, struct fault *why)
 {
     struct options *o = to;
@@ -296,8 +306,9 @@ const struct option option_table[] = {
      TEXT(output), .check = output_check},
     {"timeout", NULL, 0, "SECS", "end the job after SECS (or 90s, 15m, 2h), with status 124",
      SECONDS(0, SECONDS_LIMIT, timeout_ms)},
-    {"restarts", NULL, 0, "N", "start the whole job again after a failure, at most N times",
-     NUMBER(0, INT_MAX, job.restarts)},
+    {"restarts", NULL, 0, "N", "start the whole job again after a failure, at most N times or "
+     "without end (inf)",
+     .set = set_restarts, .min = 0, .max = INT_MAX, OF(job.restarts)},
     {"dry-run", NULL, 0, NULL, "print the plan, start nothing", FLAG(dry_run)},
     {"verbose", NULL, 'v', NULL, "print more; -vv (or more of them): what each part does",
      .set = set_verbose, .min = 0, .max = 9, OF(verbose)},

@@ -126,8 +126,17 @@ int sync_source_add(struct sync_source *s, const char *path, const char *to, str
 
     if (rc)
         return rc;
-    if (lstat(full, &st))
+    if (lstat(full, &st)) {
+        const char *colon = strchr(path, ':');
+
+        if (errno == ENOENT && colon && colon > path &&
+            memchr(path, '/', (size_t)(colon - path)) == NULL)
+            return fault_set(why, ML_ERR_ARGUMENT,
+                             "mlaunch sync: there is no %s here; a host is named with -H %.*s, the "
+                             "place there with --to %s",
+                             path, (int)(colon - path), path, colon[1] ? colon + 1 : "DIR");
         return fault_os(why, ML_ERR_ARGUMENT, errno, "mlaunch sync: cannot read %s", full);
+    }
     more = realloc(s->paths, ((size_t)s->count + 1) * sizeof(*more));
     if (!more)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");

@@ -325,6 +325,8 @@ int status_run(int argc, char **argv)
          .help = "look again every SECONDS (default: 5) until Ctrl-C"},
         {.name = "json", .help = "the answers as JSON"},
         {0}};
+    static const struct command_hint hints[] = {
+        {"-w", "--watch 5 looks again every 5 s; -H names the hosts"}, {NULL, NULL}};
     struct query_command c = {
         .syntax =
             {.name = "status",
@@ -333,7 +335,8 @@ int status_run(int argc, char **argv)
                  "Shows in one view which of the given hosts are online, their load, memory and\n"
                  "RDMA ports, and the jobs on them, stale ones included. Without -H or\n"
                  "--hostfile it shows this host and those of the jobs that were started here.",
-             .own = flags},
+             .own = flags,
+             .hints = hints},
         .timeout_ms = TIMEOUT_MS,
         .asks_guests = true};
 
