@@ -254,7 +254,7 @@ complete -c mlaunch -n 'contains -- (commandline -opc; echo none)[2] sync' -l dr
 complete -c mlaunch -n 'contains -- (commandline -opc; echo none)[2] sync' -l check -d 'the same'
 complete -c mlaunch -n 'contains -- (commandline -opc; echo none)[2] sync' -l git -d 'check that git has the same commit'
 complete -c mlaunch -n 'contains -- (commandline -opc; echo none)[2] sync' -l json -d 'print the result as JSON'
-complete -c mlaunch -n 'contains -- (commandline -opc; echo none)[2] sync' -l backend -x -a 'auto rdma tcp shm none' -d 'the path between ranks'
+complete -c mlaunch -n 'contains -- (commandline -opc; echo none)[2] sync' -l backend -x -a 'auto rdma tcp' -d 'what carries the files from host to host'
 complete -c mlaunch -n 'contains -- (commandline -opc; echo none)[2] sync' -l rdma-device -x -d 'backend rdma'
 complete -c mlaunch -n 'contains -- (commandline -opc; echo none)[2] sync' -l rdma-port -x -d 'port of the RDMA devices'
 complete -c mlaunch -n 'contains -- (commandline -opc; echo none)[2] sync' -l gid-index -x -d 'index in the RDMA ports\' GID tables'
