@@ -10,6 +10,10 @@ const struct named_value job_words_bind[] = {{"none", BIND_NONE},     {"hwthread
                                              {"cpus", BIND_CPUS},     {NULL, 0}};
 const struct named_value job_words_buffer[] = {
     {"line", BUFFER_LINE}, {"full", BUFFER_FULL}, {"none", BUFFER_NONE}, {NULL, 0}};
+const struct named_value job_words_memory[] = {
+    {"none", MEMORY_ANY},         {"local", MEMORY_LOCAL},
+    {"prefer", MEMORY_PREFERRED}, {"interleave", MEMORY_INTERLEAVED},
+    {"nodes", MEMORY_NODES},      {NULL, 0}};
 const struct named_value job_words_mpi[] = {
     {"auto", MPI_AUTO}, {"pmi1", MPI_PMI1}, {"pmix", MPI_PMIX}, {"none", MPI_NONE}, {NULL, 0}};
 const struct named_value job_words_stdin[] = {

@@ -33,8 +33,13 @@ struct named_value {
 };
 
 /* A NULL word ends each. The first of job_words_mpi is for the wire alone. */
-extern const struct named_value job_words_bind[], job_words_buffer[], job_words_mpi[],
-    job_words_stdin[], job_words_stop[];
+extern const struct named_value job_words_bind[], job_words_buffer[], job_words_memory[],
+    job_words_mpi[], job_words_stdin[], job_words_stop[];
+
+/* Where a rank's memory is: anywhere, on the nodes beside its processors, there if there is room,
+ * spread over them, or on listed nodes. */
+enum memory_mode { MEMORY_ANY, MEMORY_LOCAL, MEMORY_PREFERRED, MEMORY_INTERLEAVED, MEMORY_NODES };
+enum { THREADS_AUTO = -1, THREADS_MOST = 4096 };
 
 /* Which of its host's processors a rank gets. */
 struct binding_options {
@@ -43,7 +48,10 @@ struct binding_options {
     enum bind_mode map; /* what the ranks of a host are dealt out over first; or BIND_NONE */
     int block;          /* how many ranks at a time; 0: one to each in turn */
     char *cpus;         /* BIND_CPUS: cpu_list.h's; or NULL, and in an agent "" */
-    bool report;        /* say what each rank has got */
+    enum memory_mode memory;
+    char *nodes; /* MEMORY_NODES: as `cpus` */
+    int threads; /* what OMP_NUM_THREADS and the like say; 0: nothing; or THREADS_AUTO */
+    bool report; /* say what each rank has got */
 };
 
 struct job_options {

@@ -19,6 +19,8 @@
 #define LAUNCHER_AGENT_AGENT_H
 
 #include "common/net/job_file.h"
+#include "launcher/agent/binding/binding.h"
+#include "launcher/agent/binding/crowding_linux.h"
 #include "launcher/agent/host/cgroup_linux.h"
 #include "launcher/agent/host/job_directory.h"
 #include "launcher/agent/host/rank_record.h"
@@ -35,7 +37,6 @@
 #include <sys/types.h>
 
 struct agent_rank;
-struct binding;
 struct coordinator_session;
 struct evbuffer;
 struct fault;
@@ -101,7 +102,8 @@ struct agent_rank {
     char message[256]; /* the exception that ended a PyTorch program, or "" */
     struct rank_output out[2];
     struct rank_input in;
-    int pty; /* the rank's end of its terminal, or -1 */
+    int pty;                     /* the rank's end of its terminal, or -1 */
+    struct memory_policy memory; /* as the kernel has said it, with --report-bindings */
 };
 
 enum agent_state {
@@ -150,6 +152,7 @@ struct agent {
     struct spawn_limits limits;
     struct failure_cause failure_cause;
     struct binding *bindings;   /* per local rank, or NULL */
+    struct crowding crowding;   /* by all ranks' threads */
     char **cwds;                /* per app */
     bool *serves_pmi;           /* per app: its ranks get a socket for PMI */
     bool *knows_python;         /* per app: it is Python, and which MPI that has was looked up */

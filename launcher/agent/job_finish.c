@@ -95,6 +95,15 @@ static void directory_leave(struct agent *a)
         job_directory_remove(a->dir);
 }
 
+/* How many threads had how few processors; NULL: all had enough. */
+static json_t *crowding(const struct agent *a)
+{
+    return crowding_is_lasting(&a->crowding)
+               ? json_pack("{si si si}", "threads", a->crowding.threads, "ranks", a->crowding.ranks,
+                           "processors", a->crowding.processors)
+               : NULL;
+}
+
 /* Cleans up and sends DONE. Takes over `survivors`. */
 static void job_end(struct agent *a, json_t *survivors)
 {
@@ -104,7 +113,8 @@ static void job_end(struct agent *a, json_t *survivors)
     directory_leave(a);
     cgroup_remove(a->cgroup, CGROUP_WAIT_MS);
     a->cgroup[0] = '\0';
-    frame_stream_send_json(a->channel, AGENT_DONE, json_pack("{so}", "survivors", survivors));
+    frame_stream_send_json(a->channel, AGENT_DONE,
+                           json_pack("{so so*}", "survivors", survivors, "crowded", crowding(a)));
     frame_stream_flush(a->channel);
     if (frame_stream_has_ended(a->channel) || job_finish_is_over(a))
         event_base_loopbreak(a->base);

@@ -5,7 +5,6 @@
 #include "common/net/job_file.h"
 #include "common/text/text_json.h"
 #include "launcher/agent/agent.h"
-#include "launcher/agent/binding/binding.h"
 #include "launcher/agent/binding/machine_hwloc.h"
 #include "launcher/agent/coordinator_session.h"
 #include "launcher/agent/host/descendants_linux.h"
@@ -198,7 +197,7 @@ static int bindings_choose(struct agent *a, struct fault *why)
     bool shares = false;
     int rc;
 
-    if (asked->to == BIND_NONE)
+    if (asked->to == BIND_NONE && !asked->memory && asked->threads != THREADS_AUTO)
         return 0;
     a->bindings = calloc((size_t)a->job->rank_count, sizeof(*a->bindings));
     rc = a->bindings ? machine_read(&m, why) : fault_set(why, ML_ERR_MEMORY, "out of memory");

@@ -4,7 +4,6 @@
 #include "common/text/cpu_list.h"
 #include "common/text/text_json.h"
 #include "launcher/agent/agent.h"
-#include "launcher/agent/binding/binding.h"
 #include "launcher/agent/job_report.h"
 #include "launcher/agent/mpi/mpi_command.h"
 #include "launcher/agent/mpi/pmi.h"

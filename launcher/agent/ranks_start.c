@@ -174,6 +174,14 @@ static int ignored_signal(int stop_signal)
     return stop_signal == SIGUSR1 || stop_signal == SIGUSR2 ? stop_signal : 0;
 }
 
+/* For OMP_NUM_THREADS and the like; 0: they are not set. */
+static int threads_of(const struct agent *a, const struct binding *mine)
+{
+    int threads = a->job->options.binding.threads;
+
+    return threads == THREADS_AUTO ? mine->threads : threads;
+}
+
 static int rank_spawn(struct agent_rank *r, int *status, struct fault *why)
 {
     struct agent *a = r->agent;
@@ -187,6 +195,8 @@ static int rank_spawn(struct agent_rank *r, int *status, struct fault *why)
                       .path = path ? path : "/usr/local/bin:/usr/bin:/bin",
                       .cwd = a->cwds[r->job->app],
                       .cpus = mine && mine->is_bound ? &mine->cpus : NULL,
+                      .memory = mine ? &mine->memory : NULL,
+                      .memory_seen = a->job->options.binding.report ? &r->memory : NULL,
                       .limits = &a->limits,
                       .ignored = ignored_signal(a->job->options.stop_signal),
                       .cgroup = a->cgroup_fd,
@@ -205,7 +215,8 @@ static int rank_spawn(struct agent_rank *r, int *status, struct fault *why)
         pipes_close(&pipes);
         return rc;
     }
-    s.env = rank_environment_of(e, r->job, s.out, s.kept, rank_mpi_variables(r));
+    s.env =
+        rank_environment_of(e, r->job, threads_of(a, mine), s.out, s.kept, rank_mpi_variables(r));
     /* The process that the agent starts is not the program: --eager must not take it for it. */
     s.pid_text = r->job->wrap < 0 ? rank_environment_pid_text(e) : NULL;
     rc =
@@ -234,7 +245,7 @@ static void started_report(struct agent *a, const struct agent_rank *r)
 
     if (started && a->job->options.binding.report) {
         binding_seen_describe(text, sizeof(text), r->pid,
-                              a->bindings ? &a->bindings[r->job->local_rank] : NULL);
+                              a->bindings ? &a->bindings[r->job->local_rank] : NULL, &r->memory);
         json_object_set_new(started, "binding", text_json(text));
     }
     frame_stream_send_json(a->channel, AGENT_STARTED, started);

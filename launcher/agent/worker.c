@@ -436,11 +436,28 @@ static int channel_take(struct agent *a, struct fault *why)
 /* Ends the channel to a launcher that has sent nothing for AGENT_SILENCE_MS, unless it has
  * announced a pause. It counts ticks instead of time: a machine or an agent that was stopped for a
  * minute has received nothing during it. */
+/* Where --threads has a say, the user knows of them. */
+static void threads_watch(struct agent *a)
+{
+    int running = a->spawned - a->ended;
+    cpu_set_t cpus;
+
+    if (a->state != AGENT_IS_RUNNING || a->job->options.binding.threads || a->is_paused ||
+        sched_getaffinity(0, sizeof(cpus), &cpus))
+        return;
+    if (a->bindings && a->bindings[0].is_bound)
+        CPU_ZERO(&cpus);
+    for (int i = 0; a->bindings && i < a->job->rank_count; i++)
+        CPU_OR(&cpus, &cpus, &a->bindings[i].cpus);
+    crowding_tick(&a->crowding, running, CPU_COUNT(&cpus));
+}
+
 static void on_tick(evutil_socket_t fd, short what, void *arg)
 {
     struct agent *a = arg;
 
     (void)fd, (void)what;
+    threads_watch(a);
     if (frame_stream_frames(a->channel) > 0 || a->is_paused)
         a->silent_ticks = 0;
     else if (++a->silent_ticks * TICK_MS >= AGENT_SILENCE_MS)

@@ -38,8 +38,24 @@ check_match '; differs: CPUs 0-511 were asked for$' "$ERR" "names what was asked
 check "the events" "$MLAUNCH" --report-bindings --events "$T/events" -- true
 check_match '"event": *"started".*"binding": *"(core|hardware)' "$T/events" "have it too"
 
-check "the plan" "$MLAUNCH" -n 4 --map-by ppr:2:numa:PE=3 --dry-run -- true
-check_match '^binding: core, 3 a rank, ranks dealt out by numa, 2 on each$' "$OUT" "says it"
+# Memory, and threads.
+check "--mem-bind local" "$MLAUNCH" --mem-bind local --report-bindings -- true
+check_match ', not bound, memory nodes? [0-9,-]+ only$' "$ERR" "is the kernel's word"
+check "--mem-bind nodes" "$MLAUNCH" --mem-bind nodes:0 --report-bindings -- sh -c 'exit 0'
+check_match ', memory node 0 only$' "$ERR" "takes a list"
+check_status 125 "a node that is not there" "$MLAUNCH" --mem-bind nodes:1000 -- true
+check_match 'cannot bind its memory to node 1000: Invalid argument' "$ERR" "is named"
+check_output 3 "--threads 3" env -u OMP_NUM_THREADS "$MLAUNCH" --threads 3 --output raw -- \
+    printenv OMP_NUM_THREADS
+check_output $'8\n8' "--threads auto, on a described machine" env -u MKL_NUM_THREADS \
+    HWLOC_SYNTHETIC='core:16 pu:2' "$MLAUNCH" -n 2 --threads auto --output raw -- \
+    printenv MKL_NUM_THREADS
+check_output 5 "the user's variable wins" "$MLAUNCH" --threads 3 -x OMP_NUM_THREADS=5 --output \
+    raw -- printenv OMP_NUM_THREADS
+
+check "the plan" "$MLAUNCH" -n 4 --map-by ppr:2:numa:PE=3 --mem-bind nodes:0,1 --threads auto \
+    --dry-run -- true
+check_match '^binding: core, 3 a rank, ranks dealt out by numa, 2 on each; memory: nodes 0,1; threads: auto$' "$OUT" "says it"
 check_status 125 "--cpus-per-rank and whole nodes" "$MLAUNCH" --cpus-per-rank 2 --bind-to numa -- true
 check_match 'both say how much a rank gets' "$ERR" "exclude each other"
 check_status 125 "--map-by and lists" "$MLAUNCH" --map-by numa --bind-to cpus:0 -- true

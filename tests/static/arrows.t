@@ -117,8 +117,8 @@ room $t/bench/program $b/text $t/bench/measure $t/bench/pair
 room $a/host $b/machine
 room $a/stack $b/machine
 room $a/facts $b/text $b/process $a/host
-room $a/binding
-room $a/rank $b/text $b/loader $w/protocol $a/host
+room $a/binding $a/host
+room $a/rank $b/text $b/loader $w/protocol $a/host $a/binding
 room $a/mpi $b/text $b/process $b/loader $w/protocol
 room $a/queries $b/text $b/process $b/machine $a/host $a/stack $a/facts
 room $a/children $b/process $w/protocol $a/queries

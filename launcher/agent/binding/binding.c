@@ -187,23 +187,89 @@ static int lists_give(const struct chooser *c, struct binding *out, int count, b
     return 0;
 }
 
+/* The memory nodes of a rank: those beside its processors, or its turn of a list. */
+static void memory_give(struct binding *b, int i, const struct machine *m,
+                        const struct binding_options *asked)
+{
+    b->memory.mode = asked->memory == MEMORY_LOCAL ? MEMORY_NODES : asked->memory;
+    if (asked->memory == MEMORY_NODES)
+        cpu_list_share(&b->memory.nodes, asked->nodes, i);
+    for (int j = 0; j < m->cpu_count && asked->memory && asked->memory != MEMORY_NODES; j++)
+        if (m->cpus[j].node >= 0 && m->cpus[j].node < CPU_SETSIZE &&
+            (!b->is_bound || CPU_ISSET((size_t)m->cpus[j].number, &b->cpus)))
+            CPU_SET((size_t)m->cpus[j].node, &b->memory.nodes);
+    if (asked->memory && CPU_COUNT(&b->memory.nodes) == 0)
+        b->memory.mode = MEMORY_ANY; /* the machine does not say where its memory is */
+}
+
+/* The first hardware thread in the machine's order of the same core as CPU j. */
+static int core_of(const struct machine *m, int j)
+{
+    int first = j;
+
+    while (first > 0 && m->cpus[j].in[BIND_CORE] >= 0 &&
+           m->cpus[first - 1].in[BIND_CORE] == m->cpus[j].in[BIND_CORE])
+        first--;
+    return first;
+}
+
+/* Whether the rank may run on a core, which begins at CPU `core` of the machine's order. */
+static bool has_core(const struct binding *b, const struct machine *m, int core)
+{
+    for (int j = core; j < m->cpu_count && core_of(m, j) == core; j++)
+        if (!b->is_bound || CPU_ISSET((size_t)m->cpus[j].number, &b->cpus))
+            return true;
+    return false;
+}
+
+/* A core that n ranks may use is 1/n of each one's. */
+static void threads_count(struct binding *out, int count, const struct machine *m)
+{
+    double *shares = calloc((size_t)count, sizeof(*shares));
+
+    for (int core = 0; shares && core < m->cpu_count; core++) {
+        int ranks = 0;
+
+        if (core_of(m, core) != core)
+            continue;
+        for (int i = 0; i < count; i++)
+            ranks += has_core(&out[i], m, core);
+        for (int i = 0; i < count && ranks; i++)
+            shares[i] += has_core(&out[i], m, core) ? 1.0 / ranks : 0;
+    }
+    for (int i = 0; i < count; i++) {
+        int whole = shares ? (int)(shares[i] + 1e-6) : 1;
+
+        out[i].threads = whole > 1 ? whole : 1;
+    }
+    free(shares);
+}
+
+static int processors_give(struct chooser *c, struct binding *out, int count, bool *shares,
+                           struct fault *why)
+{
+    if (c->asked->to == BIND_NONE)
+        return 0;
+    if (c->asked->to == BIND_CPUS)
+        return lists_give(c, out, count, shares, why);
+    c->within = calloc((size_t)count, sizeof(*c->within));
+    return c->within ? units_give(c, out, count, shares, why)
+                     : fault_set(why, ML_ERR_MEMORY, "out of memory");
+}
+
 int binding_choose(struct binding *out, int count, const struct machine *m,
                    const struct binding_options *asked, bool *shares, struct fault *why)
 {
     struct chooser c = {.machine = m, .asked = asked, .each = asked->each ? asked->each : 1};
-    int rc = 0;
+    int rc;
 
     memset(out, 0, (size_t)count * sizeof(*out));
     *shares = false;
-    if (asked->to == BIND_NONE)
-        return 0;
-    c.within = calloc((size_t)count, sizeof(*c.within));
-    if (!c.within)
-        rc = fault_set(why, ML_ERR_MEMORY, "out of memory");
-    else if (asked->to == BIND_CPUS)
-        rc = lists_give(&c, out, count, shares, why);
-    else
-        rc = units_give(&c, out, count, shares, why);
+    rc = processors_give(&c, out, count, shares, why);
+    for (int i = 0; i < count && !rc; i++)
+        memory_give(&out[i], i, m, asked);
+    if (!rc && asked->threads == THREADS_AUTO)
+        threads_count(out, count, m);
     free(c.to.sets);
     free(c.map.sets);
     free(c.within);

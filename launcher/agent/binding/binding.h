@@ -8,6 +8,7 @@
 
 #include "common/fault.h"
 #include "launcher/agent/binding/machine.h"
+#include "launcher/agent/binding/memory_policy_linux.h"
 
 #include <stdbool.h>
 
@@ -15,6 +16,8 @@
 struct binding {
     bool is_bound;
     cpu_set_t cpus;
+    struct memory_policy memory;
+    int threads; /* as many as it has cores, shared ones counted in part; at least one */
 };
 
 /* Fills out[0 … count-1], one for each local rank. *shares: cores or hardware threads that are to

@@ -71,13 +71,11 @@ void binding_seen_cpus(char *out, size_t size, const char *root, const cpu_set_t
         snprintf(out, size, "core%s %s", count == 1 ? "" : "s", list);
 }
 
-void binding_seen_nodes(char *out, size_t size, const char *root, const cpu_set_t *cpus)
+static void nodes_beside(cpu_set_t *nodes, const char *root, const cpu_set_t *cpus)
 {
-    char list[CPU_LIST_TEXT];
-    cpu_set_t online, nodes, here;
+    cpu_set_t online, here;
 
-    *out = '\0';
-    CPU_ZERO(&nodes);
+    CPU_ZERO(nodes);
     if (!list_read(&online, "%s/sys/devices/system/node/online", root))
         return;
     for (int node = 0; node < NODES_MOST; node++) {
@@ -87,17 +85,53 @@ void binding_seen_nodes(char *out, size_t size, const char *root, const cpu_set_
             continue;
         CPU_AND(&here, &here, cpus);
         if (CPU_COUNT(&here) > 0)
-            CPU_SET((size_t)node, &nodes);
+            CPU_SET((size_t)node, nodes);
     }
-    if (CPU_COUNT(&nodes) > 0)
-        snprintf(out, size, ", memory node%s %s", CPU_COUNT(&nodes) == 1 ? "" : "s",
-                 cpu_list_format(list, sizeof(list), &nodes));
 }
 
-void binding_seen_describe(char *out, size_t size, pid_t pid, const struct binding *asked)
+void binding_seen_memory(char *out, size_t size, const char *root, const cpu_set_t *cpus,
+                         const struct memory_policy *policy)
 {
-    bool is_bound = asked && asked->is_bound;
-    char nodes[CPU_LIST_TEXT + 32], list[CPU_LIST_TEXT];
+    static const char *const words[] = {[MEMORY_NODES] = " only",
+                                        [MEMORY_PREFERRED] = " preferred",
+                                        [MEMORY_INTERLEAVED] = ", interleaved"};
+    cpu_set_t nodes = policy->nodes;
+    char list[CPU_LIST_TEXT];
+
+    *out = '\0';
+    if (policy->mode == MEMORY_ANY)
+        nodes_beside(&nodes, root, cpus);
+    if (CPU_COUNT(&nodes) > 0)
+        snprintf(out, size, ", memory node%s %s%s", CPU_COUNT(&nodes) == 1 ? "" : "s",
+                 cpu_list_format(list, sizeof(list), &nodes),
+                 words[policy->mode] ? words[policy->mode] : "");
+}
+
+/* What was asked for, and is not so. */
+static void difference_describe(char *out, size_t size, const struct binding *asked,
+                                const cpu_set_t *cpus, const struct memory_policy *memory)
+{
+    bool has_cpus = !asked->is_bound || CPU_EQUAL(cpus, &asked->cpus);
+    bool has_memory =
+        asked->memory.mode == MEMORY_ANY ||
+        (asked->memory.mode == memory->mode && CPU_EQUAL(&asked->memory.nodes, &memory->nodes));
+    char list[CPU_LIST_TEXT];
+    size_t used = 0;
+
+    *out = '\0';
+    if (!has_cpus)
+        used = (size_t)snprintf(out, size, "; differs: CPUs %s were asked for",
+                                cpu_list_format(list, sizeof(list), &asked->cpus));
+    if (!has_memory && used < size)
+        snprintf(out + used, size - used, "; differs: memory nodes %s were asked for",
+                 cpu_list_format(list, sizeof(list), &asked->memory.nodes));
+}
+
+void binding_seen_describe(char *out, size_t size, pid_t pid, const struct binding *asked,
+                           const struct memory_policy *began)
+{
+    char memory_text[CPU_LIST_TEXT + 32];
+    struct memory_policy memory;
     cpu_set_t seen;
     size_t used;
 
@@ -106,10 +140,12 @@ void binding_seen_describe(char *out, size_t size, pid_t pid, const struct bindi
         return;
     }
     binding_seen_cpus(out, size, "", &seen);
-    binding_seen_nodes(nodes, sizeof(nodes), "", &seen);
+    if (memory_policy_read(&memory, pid))
+        memory = *began;
+    binding_seen_memory(memory_text, sizeof(memory_text), "", &seen, &memory);
     used = strlen(out);
-    used += (size_t)snprintf(out + used, size - used, "%s%s", is_bound ? "" : ", not bound", nodes);
-    if (is_bound && !CPU_EQUAL(&seen, &asked->cpus) && used < size)
-        snprintf(out + used, size - used, "; differs: CPUs %s were asked for",
-                 cpu_list_format(list, sizeof(list), &asked->cpus));
+    used += (size_t)snprintf(out + used, size - used, "%s%s",
+                             asked && asked->is_bound ? "" : ", not bound", memory_text);
+    if (asked && used < size)
+        difference_describe(out + used, size - used, asked, &seen, &memory);
 }

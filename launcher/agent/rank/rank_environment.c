@@ -371,8 +371,20 @@ static void stdout_describe(struct rank_environment *e, int out)
                          (unsigned long long)st.st_dev, (unsigned long long)st.st_ino);
 }
 
-char **rank_environment_of(struct rank_environment *e, const struct job_rank *rank, int out,
-                           int pmi, const char *const *pmix)
+/* How many threads libraries of arithmetic start: OpenMP's, OpenBLAS, Intel's, AMD's, NumExpr. */
+static void threads_add(struct variable_list *l, int threads)
+{
+    static const char *const names[] = {"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS",
+                                        "MKL_NUM_THREADS", "BLIS_NUM_THREADS",
+                                        "NUMEXPR_NUM_THREADS"};
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        if (!variable_list_get(l, names[i]))
+            variable_list_append(l, "%s=%d", names[i], threads);
+}
+
+char **rank_environment_of(struct rank_environment *e, const struct job_rank *rank, int threads,
+                           int out, int pmi, const char *const *pmix)
 {
     struct variable_list *l = &e->list;
 
@@ -383,6 +395,8 @@ char **rank_environment_of(struct rank_environment *e, const struct job_rank *ra
     variable_list_append(l, "MLAUNCH_RANK=%d", rank->rank);
     variable_list_append(l, "MLAUNCH_LOCAL_RANK=%d", rank->local_rank);
     stdout_describe(e, out);
+    if (threads > 0)
+        threads_add(l, threads);
     if (e->job->options.compat)
         framework_variables_add_rank(l, rank, variable_list_get(l, "MLAUNCH_JOB_DIR"));
     if (pmi >= 0) {

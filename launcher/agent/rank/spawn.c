@@ -2,6 +2,8 @@
 #include "launcher/agent/rank/spawn.h"
 
 #include "common/status.h"
+#include "common/text/cpu_list.h"
+#include "launcher/agent/binding/memory_policy_linux.h"
 #include "launcher/agent/rank/birth_linux.h"
 #include "launcher/base/text/program_path.h"
 
@@ -29,6 +31,7 @@ enum spawn_step {
     STEP_DESCRIPTORS,
     STEP_TERMINAL,
     STEP_BIND,
+    STEP_MEMORY,
     STEP_HOLD,
     STEP_EXEC,
     STEP_PYTHON, /* argv[0] is a Python script, and there is no python3 */
@@ -182,6 +185,10 @@ static void child_run(const struct child *c)
         child_fail(c, STEP_DIRECTORY, errno);
     if (s->cpus && sched_setaffinity(0, sizeof(*s->cpus), s->cpus))
         child_fail(c, STEP_BIND, errno);
+    if (s->memory && s->memory->mode != MEMORY_ANY && memory_policy_set(s->memory))
+        child_fail(c, STEP_MEMORY, errno);
+    if (s->memory_seen)
+        (void)memory_policy_get(s->memory_seen);
     setrlimit(RLIMIT_NOFILE, &s->limits->files);
     sigprocmask(SIG_SETMASK, &c->mask, NULL);
     /* The kernel stops it as it begins the program (child_hold). */
@@ -289,6 +296,7 @@ static int child_fault(const struct child *c, const struct failure *f, int *stat
 {
     const struct spawn *s = c->spawn;
     const char *program = s->argv[0];
+    char nodes[256];
 
     *status = STATUS_OURS;
     switch (f->step) {
@@ -296,6 +304,9 @@ static int child_fault(const struct child *c, const struct failure *f, int *stat
         return fault_os(why, ML_ERR_SYSTEM, f->error, "cannot change to the directory %s", s->cwd);
     case STEP_BIND:
         return fault_os(why, ML_ERR_SYSTEM, f->error, "cannot bind to its CPUs");
+    case STEP_MEMORY:
+        return fault_os(why, ML_ERR_SYSTEM, f->error, "cannot bind its memory to node %s",
+                        cpu_list_format(nodes, sizeof(nodes), &s->memory->nodes));
     case STEP_HOLD:
         return fault_os(why, ML_ERR_SYSTEM, f->error,
                         "cannot be stopped for a debugger: this host does not allow ptrace");

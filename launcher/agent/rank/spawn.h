@@ -22,6 +22,8 @@ struct spawn_limits {
 /* Stores the limits, and raises the agent's own number of descriptors to the hard limit. */
 void spawn_prepare(struct spawn_limits *limits);
 
+struct memory_policy;
+
 struct spawn {
     const char *const *argv; /* NULL-terminated */
     const char *program;     /* what is executed: argv[0], or the path of its copy */
@@ -33,6 +35,8 @@ struct spawn {
     bool is_held;          /* it is stopped at the program's first instruction, until SIGCONT */
     bool is_terminal;      /* they are a terminal, which becomes the controlling one */
     const cpu_set_t *cpus; /* or NULL */
+    const struct memory_policy *memory; /* or NULL */
+    struct memory_policy *memory_seen;  /* or NULL: filled in with what the kernel made of it */
     const struct spawn_limits *limits;
     int ignored;    /* a signal that the program ignores, unless it handles it; 0: none */
     int cgroup;     /* an open control group to start it in, if this system can; or -1 */

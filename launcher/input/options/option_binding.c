@@ -30,40 +30,38 @@ static enum bind_mode unit_of(const char *text, size_t length)
     return BIND_NONE;
 }
 
-/* What is behind "cpus:", or behind other launchers' words for the same; NULL: it is no list. */
-static const char *list_of(const char *value)
+/* What is behind one of the words, such as "cpus:"; NULL: it is no list. */
+static const char *list_of(const char *value, const char *const *words)
 {
-    static const char *const words[] = {"cpus:", "user:", "map_cpu:"};
-
-    for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
+    for (size_t i = 0; words[i]; i++)
         if (strncmp(value, words[i], strlen(words[i])) == 0)
             return value + strlen(words[i]);
     return NULL;
 }
 
-static int list_set(struct options *o, const char *list, struct fault *why)
+static int list_set(char **field, const char *list, const char *what, struct fault *why)
 {
     char shown[TEXT_SHOWN], *copy = NULL;
     int rc;
 
     if (cpu_list_count(list) < 0)
         return fault_set(why, ML_ERR_ARGUMENT,
-                         "'%s' is not a list of CPUs for each rank of a host, such as 0-3,4-7 or, "
+                         "'%s' is not a list of %s for each rank of a host, such as 0-3,4-7 or, "
                          "with several pieces for one rank, 0-1+8-9,2-3+10-11",
-                         text_show(shown, list));
+                         text_show(shown, list), what);
     rc = string_copy(&copy, list, why);
     if (rc)
         return rc;
-    free(o->job.binding.cpus);
-    o->job.binding.cpus = copy;
-    o->job.binding.to = BIND_CPUS;
+    free(*field);
+    *field = copy;
     return 0;
 }
 
 int option_binding_to(void *to, const struct option *spec, const char *value, struct fault *why)
 {
+    static const char *const words[] = {"cpus:", "user:", "map_cpu:", NULL};
     struct options *o = to;
-    const char *list = list_of(value);
+    const char *list = list_of(value, words);
     size_t length = strcspn(value, ":");
     enum bind_mode unit = unit_of(value, length);
     int64_t each = 0;
@@ -72,8 +70,10 @@ int option_binding_to(void *to, const struct option *spec, const char *value, st
     (void)spec;
     o->binds = true;
     o->job.binding.each = 0;
-    if (list)
-        return list_set(o, list, why);
+    if (list) {
+        o->job.binding.to = BIND_CPUS;
+        return list_set(&o->job.binding.cpus, list, "CPUs", why);
+    }
     if (unit == BIND_NONE && strcmp(value, "none") != 0)
         return fault_set(why, ML_ERR_ARGUMENT,
                          "'%s' is not none, " UNITS ", one of these with the number that a rank "
@@ -84,6 +84,47 @@ int option_binding_to(void *to, const struct option *spec, const char *value, st
                          text_show(shown, value + length + 1), EACH_LIMIT);
     o->job.binding.to = unit;
     o->job.binding.each = (int)each;
+    return 0;
+}
+
+int option_binding_memory(void *to, const struct option *spec, const char *value, struct fault *why)
+{
+    static const char *const lists[] = {"nodes:", "bind:", "map_mem:", NULL};
+    static const struct named_value words[] = {
+        {"none", MEMORY_ANY},         {"firsttouch", MEMORY_ANY},         {"local", MEMORY_LOCAL},
+        {"prefer", MEMORY_PREFERRED}, {"interleave", MEMORY_INTERLEAVED}, {NULL, 0}};
+    struct options *o = to;
+    const char *list = list_of(value, lists);
+    char shown[TEXT_SHOWN];
+
+    (void)spec;
+    if (list) {
+        o->job.binding.memory = MEMORY_NODES;
+        return list_set(&o->job.binding.nodes, list, "memory nodes", why);
+    }
+    for (const struct named_value *w = words; w->word; w++) {
+        if (strcmp(w->word, value) != 0)
+            continue;
+        o->job.binding.memory = (enum memory_mode)w->value;
+        return 0;
+    }
+    return fault_set(why, ML_ERR_ARGUMENT,
+                     "'%s' is not none, local, prefer, interleave, or a list, as nodes:0,1",
+                     text_show(shown, value));
+}
+
+int option_binding_threads(void *to, const struct option *spec, const char *value,
+                           struct fault *why)
+{
+    struct options *o = to;
+    char shown[TEXT_SHOWN];
+    int64_t n = THREADS_AUTO;
+
+    (void)spec;
+    if (strcmp(value, "auto") != 0 && !number_parse(value, 1, THREADS_MOST, &n))
+        return fault_set(why, ML_ERR_ARGUMENT, "'%s' is not auto, or a whole number from 1 to %d",
+                         text_show(shown, value), THREADS_MOST);
+    o->job.binding.threads = (int)n;
     return 0;
 }
 

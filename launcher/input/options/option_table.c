@@ -325,6 +325,13 @@ const struct option option_table[] = {
      OF(job.binding.cpus)},
     {"cpus-per-rank", NULL, 0, "N", "bind each rank to N cores of its own",
      NUMBER(1, 1024, cpus_per_rank)},
+    {"mem-bind", NULL, 0, "none|local|prefer|interleave",
+     "each rank's memory: on the nodes beside its cores alone (local), there if there is room "
+     "(prefer), spread over them (interleave); nodes:0,1: on these",
+     .set = option_binding_memory, .is_text = true, OF(job.binding.nodes)},
+    {"threads", NULL, 0, "auto|N",
+     "OMP_NUM_THREADS and the like for each rank; auto: as many as its share of the cores",
+     .set = option_binding_threads},
     {"report-bindings", NULL, 0, NULL, "say of each rank which cores and memory it has got",
      FLAG(job.binding.report)},
 

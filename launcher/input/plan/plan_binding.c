@@ -43,6 +43,9 @@ int plan_binding_settle(struct plan *p, const struct options *o, struct fault *w
     struct binding_options *b = &p->job.binding;
     int rc;
 
+    if (!can_bind && (b->memory != MEMORY_ANY || b->threads == THREADS_AUTO))
+        return fault_set(why, ML_ERR_ARGUMENT,
+                         "--mem-bind and --threads auto: this mlaunch was built without hwloc");
     if (o->binds && b->to == BIND_NONE) {
         if (o->cpus_per_rank)
             return fault_set(why, ML_ERR_ARGUMENT,
@@ -79,5 +82,13 @@ void plan_binding_print(const struct plan *p)
         printable_print(", ranks dealt out by %s", word_of(b->map));
     if (b->block)
         printable_print(", %d on each", b->block);
+    if (b->memory)
+        printable_print("; memory: %s%s%s", job_words_memory[b->memory].word,
+                        b->memory == MEMORY_NODES ? " " : "",
+                        b->memory == MEMORY_NODES ? b->nodes : "");
+    if (b->threads == THREADS_AUTO)
+        printable_print("; threads: auto");
+    else if (b->threads)
+        printable_print("; threads: %d", b->threads);
     putchar('\n');
 }

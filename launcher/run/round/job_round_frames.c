@@ -531,8 +531,14 @@ static void on_survivor(int64_t pid, const char *text, void *arg)
 static int on_done(struct job_round *r, struct job_round_member *m, const struct frame *f,
                    struct fault *why)
 {
-    if (done_report_parse(f, on_survivor, m, why))
+    struct done_report done;
+
+    if (done_report_parse(&done, f, on_survivor, m, why))
         return why->code;
+    if (done.threads > r->crowded.threads) {
+        r->crowded = done;
+        r->crowded_host = m->host->name;
+    }
     if (r->config.results)
         host_result_fail(r, m, STATUS_OURS, NULL); /* EXITED has come, unless it was stopped */
     ranks_end(r, m);

@@ -19,6 +19,7 @@
 #include "launcher/run/round/job_identity.h"
 #include "launcher/run/round/job_round_config.h"
 #include "launcher/wire/channel/agent_channel.h"
+#include "launcher/wire/protocol/agent_report.h"
 
 #include <jansson.h>
 
@@ -101,10 +102,12 @@ struct job_round {
     bool is_past_term; /* the ranks have got a SIGTERM since, or get none before SIGKILL */
     bool stop_wanted;
     struct first_failure failure;
-    struct call_log *calls; /* that the ranks have made last */
-    bool has_run;           /* the ranks were started */
-    int64_t start_ms;       /* then, clock_ms() */
-    int status;             /* mlaunch's exit status if they never were */
+    struct call_log *calls;     /* that the ranks have made last */
+    bool has_run;               /* the ranks were started */
+    int64_t start_ms;           /* then, clock_ms() */
+    int status;                 /* mlaunch's exit status if they never were */
+    struct done_report crowded; /* the host whose ranks had the most threads too many */
+    const char *crowded_host;
 
     bool is_advancing; /* inside job_round_phases_advance */
     bool is_hurried;   /* after job_round_kill or job_round_drop_output: output is not waited for */

@@ -336,8 +336,23 @@ void job_round_steps_give_up(struct job_round *r)
     job_round_steps_abandon(r);
 }
 
+/* A job that is slow because of that looks as if it were slow by itself. */
+static void crowding_hint(const struct job_round *r)
+{
+    const struct done_report *c = &r->crowded;
+
+    if (c->threads && log_level() >= LOG_WARN)
+        output_say(
+            r->config.output,
+            "on host %s, %d rank%s had up to %d threads at work on %d processor%s: --threads "
+            "auto starts no more than each rank's share of them",
+            r->crowded_host, c->ranks, c->ranks == 1 ? "" : "s", c->threads, c->processors,
+            c->processors == 1 ? "" : "s");
+}
+
 void job_round_steps_end(struct job_round *r)
 {
+    crowding_hint(r);
     hang_watch_end(r->hang);
     evtimer_del(r->pause_limit);
     evtimer_del(r->escalation);

@@ -22,7 +22,7 @@ enum agent_frame {
     AGENT_ABORTED,      /* JSON {rank, status, why, fault}: ml_abort, MPI_Abort; see protocol.md */
     AGENT_NOTE,         /* JSON {level, text}: a line for the user (stall, refused peer, warning) */
     AGENT_LOST,         /* JSON {text, cut_off}: it has lost its guard or the coordinator */
-    AGENT_DONE,         /* JSON {survivors:[{pid, text}]}: all ranks and descendants are gone */
+    AGENT_DONE,         /* JSON {survivors:[{pid, text}], crowded}: all are gone */
     AGENT_PONG,         /* answers LAUNCH_PING: empty, or its time and the agent's, as i64 */
     AGENT_KILLED,       /* JSON {text}: `mlaunch kill` has ended the job */
     AGENT_ANSWER,       /* JSON, see protocol.md: answers LAUNCH_QUERY */

@@ -239,7 +239,7 @@ int ready_report_parse(struct ready_report *out, const struct frame *f,
     return 0;
 }
 
-int done_report_parse(const struct frame *f,
+int done_report_parse(struct done_report *out, const struct frame *f,
                       void (*on_survivor)(int64_t pid, const char *text, void *arg), void *arg,
                       struct fault *why)
 {
@@ -248,6 +248,9 @@ int done_report_parse(const struct frame *f,
 
     if (!root)
         return ML_ERR_REFUSED;
+    if (json_unpack(root, "{s:{s:i, s:i, s:i}}", "crowded", "threads", &out->threads, "ranks",
+                    &out->ranks, "processors", &out->processors))
+        *out = (struct done_report){0};
     json_array_foreach(json_object_get(root, "survivors"), i, survivor)
     {
         const char *text = "";

@@ -24,6 +24,10 @@ struct refused_report {
     char text[512];
     int status;
 };
+struct done_report {
+    int threads, ranks,
+        processors; /* that many threads of the ranks had to share; 0: none had to */
+};
 struct started_report {
     int rank;
     int64_t pid;
@@ -87,7 +91,7 @@ int note_report_parse(struct note_report *out, const struct frame *f, struct fau
 int ready_report_parse(struct ready_report *out, const struct frame *f,
                        void (*on_warning)(const char *text, void *arg), void *arg,
                        struct fault *why);
-int done_report_parse(const struct frame *f,
+int done_report_parse(struct done_report *out, const struct frame *f,
                       void (*on_survivor)(int64_t pid, const char *text, void *arg), void *arg,
                       struct fault *why);
 

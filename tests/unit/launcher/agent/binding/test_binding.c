@@ -147,6 +147,82 @@ static void reads_the_nodes_beside_cpus(void **state)
     free(m);
 }
 
+static void memory_is_beside_its_cpus(void **state)
+{
+    static const struct {
+        struct binding_options asked;
+        enum memory_mode mode;
+        const char *nodes[2];
+    } table[] = {
+        {{TO(NUMA)}, MEMORY_ANY, {"", ""}},
+        {{TO(NUMA), .memory = MEMORY_LOCAL}, MEMORY_NODES, {"3", "1"}},
+        {{EACH(CORE, 8), .memory = MEMORY_PREFERRED}, MEMORY_PREFERRED, {"1,3", "0,2"}},
+        {{TO(NONE), .memory = MEMORY_INTERLEAVED}, MEMORY_INTERLEAVED, {"0-3", "0-3"}},
+        {{TO(CORE), .memory = MEMORY_NODES, .nodes = (char *)(uintptr_t) "2+0"},
+         MEMORY_NODES,
+         {"0,2", "0,2"}},
+    };
+    struct machine *m = NULL;
+    char text[CPU_LIST_TEXT];
+    struct fault why;
+
+    (void)state;
+    if (!HAVE_HWLOC)
+        skip();
+    setenv("HWLOC_SYNTHETIC", LUMI, 1);
+    assert_int_equal(machine_read(&m, &why), 0);
+    unsetenv("HWLOC_SYNTHETIC");
+    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+        struct binding out[2];
+        bool shares;
+
+        assert_int_equal(binding_choose(out, 2, m, &table[i].asked, &shares, &why), 0);
+        for (int rank = 0; rank < 2; rank++) {
+            assert_int_equal(out[rank].memory.mode, table[i].mode);
+            assert_string_equal(cpu_list_format(text, sizeof(text), &out[rank].memory.nodes),
+                                table[i].nodes[rank]);
+        }
+    }
+    free(m);
+}
+
+static void threads_are_its_share_of_the_cores(void **state)
+{
+    static const struct {
+        const char *machine;
+        int ranks;
+        struct binding_options asked;
+        int first, last;
+    } table[] = {
+        {FLAT, 1, {TO(NONE)}, 6, 6},          {FLAT, 4, {TO(NONE)}, 1, 1},
+        {FLAT, 20, {TO(NONE)}, 1, 1},         {XEON, 2, {TO(NONE)}, 4, 4},
+        {XEON, 3, {EACH(CORE, 2)}, 2, 2},     {XEON, 3, {EACH(CORE, 4)}, 2, 2},
+        {EPYC, 5, {TO(SOCKET)}, 2, 4},        {EPYC, 2, {EACH(HWTHREAD, 3)}, 1, 1},
+        {EPYC, 3, {EACH(HWTHREAD, 4)}, 2, 2}, {FLAT, 2, {LIST("0-3,3-5")}, 3, 2},
+    };
+
+    (void)state;
+    if (!HAVE_HWLOC)
+        skip();
+    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+        struct binding_options asked = table[i].asked;
+        struct binding out[32];
+        struct machine *m = NULL;
+        struct fault why;
+        bool shares;
+
+        asked.threads = THREADS_AUTO;
+        setenv("HWLOC_SYNTHETIC", table[i].machine, 1);
+        assert_int_equal(machine_read(&m, &why), 0);
+        assert_int_equal(binding_choose(out, table[i].ranks, m, &asked, &shares, &why), 0);
+        if (out[0].threads != table[i].first || out[table[i].ranks - 1].threads != table[i].last)
+            fail_msg("%d: %d and %d threads", (int)i, out[0].threads,
+                     out[table[i].ranks - 1].threads);
+        free(m);
+    }
+    unsetenv("HWLOC_SYNTHETIC");
+}
+
 static void may_use_only_its_own_cpus(void **state)
 {
     struct machine *m = NULL;
@@ -174,6 +250,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gives_ranks_their_share),
         cmocka_unit_test(reads_the_nodes_beside_cpus),
+        cmocka_unit_test(memory_is_beside_its_cpus),
+        cmocka_unit_test(threads_are_its_share_of_the_cores),
         cmocka_unit_test(may_use_only_its_own_cpus),
     };
 

@@ -175,6 +175,7 @@ static void test_lists(void **state)
     struct frame f =
         frame_of("{\"coordinator\": \"10.0.0.1:77\", \"warnings\": [\"one\", 2, \"two\"]}");
     struct ready_report r;
+    struct done_report done;
     struct fault why;
     struct seen seen = {0};
 
@@ -188,8 +189,18 @@ static void test_lists(void **state)
     assert_true(r.is_pmix && r.needs_pmix);
     f = frame_of("{\"survivors\": [{\"pid\": 3, \"text\": \"D\"}, 5, {\"pid\": 4}]}");
     memset(&seen, 0, sizeof(seen));
-    assert_int_equal(done_report_parse(&f, collect_survivor, &seen, &why), 0);
+    assert_int_equal(done_report_parse(&done, &f, collect_survivor, &seen, &why), 0);
     assert_string_equal(seen.text, "3:D;4:;");
+    assert_int_equal(done.threads, 0);
+    f = frame_of("{\"survivors\": [], \"crowded\": {\"threads\": 9, \"ranks\": 2, "
+                 "\"processors\": 4}}");
+    assert_int_equal(done_report_parse(&done, &f, collect_survivor, &seen, &why), 0);
+    assert_int_equal(done.threads, 9);
+    assert_int_equal(done.ranks, 2);
+    assert_int_equal(done.processors, 4);
+    f = frame_of("{\"survivors\": [], \"crowded\": {\"threads\": 9}}");
+    assert_int_equal(done_report_parse(&done, &f, collect_survivor, &seen, &why), 0);
+    assert_int_equal(done.threads, 0);
 }
 
 static void test_lost(void **state)

@@ -15,9 +15,9 @@
 
 #define HASH "00000000000000000000000000000000000000000000000000000000000000ff"
 
-#define BINDING(to, map, cpus)                                                                     \
+#define BINDING(to, map, cpus, memory)                                                             \
     "{\"to\": \"" to "\", \"each\": 0, \"map\": \"" map "\", \"block\": 0, \"cpus\": \"" cpus      \
-    "\", \"report\": false}"
+    "\", \"memory\": \"" memory "\", \"nodes\": \"\", \"threads\": 0, \"report\": false}"
 
 static const char good[] =
     "{\"job\": \"j-1\", \"restart\": 2, \"restarts\": 3, \"secret\": "
@@ -31,7 +31,8 @@ static const char good[] =
     "\"init_timeout_ms\": 60000, \"stall_ms\": 30000, \"grace_ms\": 5000, \"eager\": false,"
     "\"signal_children\": false, \"stop_signal\": \"USR2\","
     "\"binding\": {\"to\": \"core\", \"each\": 2, \"map\": \"numa\", \"block\": 3, "
-    "\"cpus\": \"\", \"report\": true}, \"command\": \"prog\", \"buffer\": \"none\", \"mpi\": "
+    "\"cpus\": \"\", \"memory\": \"nodes\", \"nodes\": \"0,1\", \"threads\": -1, \"report\": "
+    "true}, \"command\": \"prog\", \"buffer\": \"none\", \"mpi\": "
     "\"pmi1\", "
     "\"stdin\": \"rank\","
     "\"stdin_rank\": 2, \"env\": [\"A=b=c\", \"E=\"], \"cwd\": \"/\", \"host_cwd\": \"\", "
@@ -68,6 +69,9 @@ static void reads_all(void **state)
     assert_int_equal(m->options.binding.each, 2);
     assert_int_equal(m->options.binding.map, BIND_NUMA);
     assert_int_equal(m->options.binding.block, 3);
+    assert_int_equal(m->options.binding.memory, MEMORY_NODES);
+    assert_string_equal(m->options.binding.nodes, "0,1");
+    assert_int_equal(m->options.binding.threads, THREADS_AUTO);
     assert_true(m->options.binding.report);
     assert_int_equal(m->options.buffer, BUFFER_NONE);
     assert_int_equal(m->options.mpi, MPI_PMI1);
@@ -141,10 +145,11 @@ static const struct malformed {
     {"starting_port", "-1", "\"starting_port\" is out of range"},
     {"grace_ms", "-1", "\"grace_ms\" is out of range"},
     {"restart", "-1", "\"restart\" is out of range"},
-    {"binding", BINDING("board", "none", ""), "\"binding\" is invalid"},
-    {"binding", BINDING("core", "cpus", ""), "\"binding\" is invalid"},
-    {"binding", BINDING("none", "numa", ""), "\"binding\" is invalid"},
-    {"binding", BINDING("cpus", "none", "0-"), "\"binding\" is invalid"},
+    {"binding", BINDING("board", "none", "", "none"), "\"binding\" is invalid"},
+    {"binding", BINDING("core", "cpus", "", "none"), "\"binding\" is invalid"},
+    {"binding", BINDING("none", "numa", "", "none"), "\"binding\" is invalid"},
+    {"binding", BINDING("cpus", "none", "0-", "none"), "\"binding\" is invalid"},
+    {"binding", BINDING("core", "none", "", "nodes"), "\"binding\" is invalid"},
     {"binding", "{\"to\": \"core\"}", "\"binding\" is invalid"},
     {"stdin", "\"some\"", "\"stdin\" is not one of"},
     {"buffer", "\"some\"", "\"buffer\" is not one of"},
