@@ -23,6 +23,7 @@ SPEAKERS = {
     "fault_set",
     "fault_wrap",
     "generation_fail",
+    "http_head_refuse",
     "join_refuse",
     "log_error",
     "log_warn",

@@ -244,14 +244,21 @@ static bool is_bound_to_loopback(int fd)
            is_loopback(ip);
 }
 
+/* "" or ":port" */
+static bool is_port(const char *text)
+{
+    return !*text || (*text == ':' && !text[1 + strspn(text + 1, "0123456789")]);
+}
+
 /* `value`: "name", "name:port" or "[address]:port" */
 static bool is_name_of(const struct http *h, const char *value)
 {
     char name[sizeof(h->name)];
     bool is_v6 = value[0] == '[';
     size_t length = strcspn(value + is_v6, is_v6 ? "]" : ":");
+    const char *behind = value + is_v6 + length;
 
-    if (length >= sizeof(name))
+    if (length >= sizeof(name) || (is_v6 && !*behind) || !is_port(behind + is_v6))
         return false;
     memcpy(name, value + is_v6, length);
     name[length] = '\0';
@@ -261,10 +268,14 @@ static bool is_name_of(const struct http *h, const char *value)
 
 bool http_is_host(const struct http *h, struct evhttp_request *request)
 {
+    const struct evhttp_uri *uri = evhttp_request_get_evhttp_uri(request);
+    const char *host = uri ? evhttp_uri_get_host(uri) : NULL;
     const struct evkeyval *one;
 
     if (!h->is_loopback)
         return true;
+    if (host && !is_name_of(h, host))
+        return false;
     for (one = evhttp_request_get_input_headers(request)->tqh_first; one; one = one->next.tqe_next)
         if (strcasecmp(one->key, "Host") == 0 && !is_name_of(h, one->value))
             return false;

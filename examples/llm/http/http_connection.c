@@ -2,6 +2,7 @@
 #include "http_connection.h"
 
 #include "../steps/monotonic.h"
+#include "http_chunks.h"
 #include "http_head.h"
 
 #include <event2/buffer.h>
@@ -22,7 +23,7 @@ struct http_connection {
     int64_t since_ms; /* when the connection was made, or its last request was answered */
     bool is_new;      /* none was answered yet */
     struct http_head head;
-    uint64_t body_size; /* with what chunks have around them */
+    struct http_chunks chunks;
     http_on_refused *on_refused;
     void *arg;
 
@@ -48,6 +49,8 @@ static const char *reason_of(int status)
         return "Length Required";
     case 413:
         return "Content Too Large";
+    case 417:
+        return "Expectation Failed";
     case 431:
         return "Request Header Fields Too Large";
     case 501:
@@ -125,9 +128,11 @@ static void bytes_take(struct http_connection *c, const char *bytes, size_t size
         if (c->head.is_whole)
             state_set(c, HTTP_BODY);
     }
-    c->body_size += size - taken;
-    if (c->head.is_chunked && c->body_size > HTTP_BODY_MOST)
-        http_head_refuse_body(&c->head);
+    if (!c->head.is_chunked || c->head.status)
+        return;
+    http_chunks_take(&c->chunks, bytes + taken, size - taken);
+    if (c->chunks.status)
+        http_head_refuse(&c->head, c->chunks.status, c->chunks.sentence);
 }
 
 /* Takes the last `size` bytes of what has come; false: the request is refused. */
@@ -177,7 +182,7 @@ void http_connection_answer(struct http_connection *c)
     c->since_ms = c->state_ms;
     c->is_new = false;
     c->head = (struct http_head){0};
-    c->body_size = 0;
+    c->chunks = (struct http_chunks){0};
     if (!size || input_take(c, input, size))
         return;
     evbuffer_drain(input, size);

@@ -34,7 +34,7 @@ struct http_head {
  * is_whole or status says so; then nothing more is taken. */
 size_t http_head_take(struct http_head *h, const char *bytes, size_t size);
 
-/* Refuses a request whose body turns out to be too long. */
-void http_head_refuse_body(struct http_head *h);
+/* Refuses a request whose body turns out to be wrong. */
+void http_head_refuse(struct http_head *h, int status, const char *sentence);
 
 #endif
