@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # A rank of `llm serve` is killed, each rank in each phase. Its clients are told which one, in
 # mlaunch's words; the job starts again, the same port answers the same, and nothing is left.
+# Without --restarts each process of the job is killed once: clients hear of it at once.
 # shellcheck disable=SC2154 # status, serve_status: of test.sh and server.sh
 TEST_TIER=quick
 . "${0%/*}/../lib/test.sh"
@@ -109,11 +110,44 @@ if is_long; then
     done
 fi
 
-# Without --restarts the job ends, and says who it was.
-check "a server that is not started again" serve_start -n 2 -- --model "$T/tiny.gguf"
-must kill -KILL "$(rank_pid 1)"
-serve_wait
-check_match 'rank 1 on host localhost .* was killed by signal 9' "$T/serve.err" "mlaunch names the rank"
-check "its status is the rank's" test "$serve_status" = 137
-no_survivors "nothing is left of it" "$MARK"
+# Without --restarts the job ends. Each of its processes is killed while one request is answered
+# and two wait: mlaunch says what was lost, no client waits for ever or has a whole answer.
+# part_kill PART: a rank, a process of the agent, or mlaunch itself.
+part_kill() {
+    case $1 in
+    mlaunch) kill -KILL "$serve_pid" ;;
+    rank*) kill -KILL "$(rank_pid "${1#rank }")" ;;
+    *) kill -KILL "$("$SOURCE/tests/fault/look.py" agent "$T/events" localhost "$1")" ;;
+    esac
+}
+# part_round PART STATUS SENTENCE
+part_round() {
+    local i heard=0 names=(stream waiting1 waiting2) # as busy() starts them
+    : > "$T/events"
+    check "$1: the server is healthy" serve_start --events "$T/events" -n 2 -- \
+        --model "$T/tiny.gguf" --slots 1 --queue 2 --context 131072
+    if ! busy full; then
+        fail "$1: requests are answered, and wait"
+        return
+    fi
+    must part_kill "$1"
+    # What curl does not call an error is one in the server's words.
+    for i in 0 1 2; do
+        wait "${clients[i]}" && ! grep -q '"unavailable_error"' "$T/heard.${names[i]}" ||
+            heard=$((heard + 1))
+    done
+    check_output 3 "$1 is killed: three clients have heard of it" echo "$heard"
+    check_no_match 'DONE|finish_reason":"' <(cat "$T"/heard.*) "$1 is killed: no answer is complete"
+    serve_wait
+    check "$1 is killed: the job's status is $2" test "$serve_status" = "$2"
+    [ -z "$3" ] || check_match "$3" "$T/serve.err" "$1 is killed: mlaunch says so"
+    no_survivors "$1 is killed: nothing is left" "$MARK"
+}
+for rank in 0 1; do
+    part_round "rank $rank" 137 "rank $rank on host localhost .* was killed by signal 9"
+done
+for part in worker guard; do
+    part_round "$part" 125 "^mlaunch: host localhost was lost: "
+done
+part_round mlaunch 137 "" # it says nothing any more
 done_testing
