@@ -492,6 +492,8 @@ int serve_frame(const struct frame *f, struct fault *why)
         return forwarder_take(f, why);
     case HELP_ENDED:
         return ended_take(f, why);
+    case HELP_PING:
+        return frame_tell(HELPER_PONG, NULL, 0, why);
     default:
         return fault_set(why, ML_ERR_REFUSED, "the agent sent an unexpected frame");
     }

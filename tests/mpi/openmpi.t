@@ -143,6 +143,19 @@ check_error 125 'mlaunch-pmix, which serves ranks 0-1 by PMIx, was killed by sig
     "a server that is killed ends the job" \
     "$MLAUNCH" -n 2 --mpi pmix -x "$mark" sh "$T/server" KILL
 nothing_left "a server that is killed" "$mark"
+# Who kills it fails as well, and may be seen first.
+for i in 1 2 3; do
+    check_error 125 'mlaunch-pmix, which serves ranks 0-1 by PMIx, was killed by signal 9' \
+        "a rank that kills the server and fails ($i)" \
+        "$MLAUNCH" -n 2 --mpi pmix -x "$mark" sh -c \
+        'sed "s/exec.*//" "$0" > "$0.$$"; [ "$MLAUNCH_RANK" = 1 ] || { sh "$0.$$" KILL; exit 1; }; exec sleep 60' \
+        "$T/server"
+done
+check "a server that is stopped for a while" "$MLAUNCH" -n 1 --mpi pmix -x "$mark" sh -c \
+    'sed "s/exec.*//" "$0" > "$0.$$"; sh "$0.$$" STOP; until grep -q "for 10 s" "$1"; do sleep 0.1; done
+    sh "$0.$$" CONT; until grep -q "answers again" "$1"; do sleep 0.1; done' "$T/server" "$ERR"
+check_match 'warning: .*mlaunch-pmix .pid [0-9]+., which serves rank 0 by PMIx, has not answered for 10 s: MPI_Init' \
+    "$ERR" "… is told of"
 check "a server that does not end" "$MLAUNCH" -n 2 --mpi pmix -x "$mark" sh -c \
     'sed "s/exec.*//" "$0" > "$0.$$"; sh "$0.$$" STOP; true' "$T/server"
 nothing_left "a server that does not end" "$mark"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/agent/mpi/pmix_helper.h"
 
+#include "common/clock.h"
 #include "common/text/parsed_json.h"
 #include "common/text/signal_text.h"
 #include "launcher/base/process/install_path.h"
@@ -24,6 +25,8 @@ extern char **environ;
 enum {
     VARIABLES_MOST = 64, /* a rank's: libpmix 4 sets 17 */
     NUMBER = 4,          /* bytes of a number */
+    PING_S = 5,
+    SILENT_MS = 10000,
 };
 
 /* For hosts whose libpmix.so.2 is missing. */
@@ -36,7 +39,11 @@ struct pmix_helper {
     struct last_words words;
     int status; /* as waitpid gives it, once it is reaped */
     bool is_ready, is_finished, is_lost;
+    bool is_told;         /* on_lost has been called */
+    bool is_silent;       /* on_silent has told of it */
+    int64_t heard_ms;     /* when its last frame came */
     struct event *lost;   /* reports its end from the loop */
+    struct event *ping;   /* asks it, once it is ready, whether it answers */
     struct event *errors; /* reads what it prints */
     char failure[512];    /* what it has said about itself, or "" */
     int *ranks;
@@ -104,6 +111,9 @@ static void on_lost(evutil_socket_t fd, short what, void *arg)
     char text[1024];
 
     (void)fd, (void)what;
+    if (h->is_told)
+        return;
+    h->is_told = true;
     child_reap(h);
     end_describe(h, text, sizeof(text));
     h->events.on_lost(text, h->events.arg);
@@ -131,6 +141,45 @@ static void helper_lose(struct pmix_helper *h, const char *why)
 static void on_end(const char *why, void *arg)
 {
     helper_lose(arg, why);
+}
+
+/* "mlaunch-pmix (pid 12), which serves ranks 0-1 by PMIx, ..." */
+static void silence_tell(struct pmix_helper *h, const char *what)
+{
+    char text[512], ranks[128];
+
+    ranks_describe(h, ranks, sizeof(ranks));
+    snprintf(text, sizeof(text), "mlaunch-pmix (pid %d), which serves %s by PMIx, %s",
+             (int)h->child.pid, ranks, what);
+    h->events.on_silent(text, h->events.arg);
+}
+
+static void on_ping(evutil_socket_t fd, short what, void *arg)
+{
+    static const char silent[] =
+        "has not answered for 10 s: MPI_Init, MPI_Finalize and MPI_Abort wait for it; is it "
+        "stopped, or the host too busy?";
+    struct pmix_helper *h = arg;
+
+    (void)fd, (void)what;
+    if (h->is_lost || h->is_finished)
+        return;
+    if (!h->is_silent && clock_ms() - h->heard_ms >= SILENT_MS + PING_S * 1000) {
+        h->is_silent = true;
+        silence_tell(h, silent);
+    }
+    if (!h->is_silent) /* what is unread must not pile up */
+        frame_stream_send(h->channel, HELP_PING, NULL, 0);
+}
+
+/* Each frame of it is a sign of life. */
+static void helper_hear(struct pmix_helper *h)
+{
+    h->heard_ms = clock_ms();
+    if (!h->is_silent)
+        return;
+    h->is_silent = false;
+    silence_tell(h, "answers again");
 }
 
 static int index_of(const struct pmix_helper *h, json_int_t rank)
@@ -173,6 +222,7 @@ static bool ready_take(struct pmix_helper *h, json_t *root)
     }
     h->ready = json_incref(root);
     h->is_ready = true;
+    evtimer_add(h->ping, &(struct timeval){.tv_sec = PING_S});
     h->events.on_ready(h->events.arg);
     return true;
 }
@@ -235,6 +285,8 @@ static bool frame_take(struct pmix_helper *h, const struct frame *f)
     case HELPER_FAULT:
     case HELPER_NOTE:
         return h->is_ready && json_frame_take(h, f);
+    case HELPER_PONG:
+        return f->size == 0;
     default:
         return false;
     }
@@ -244,7 +296,10 @@ static void on_frame(const struct frame *f, void *arg)
 {
     struct pmix_helper *h = arg;
 
-    if (!h->is_lost && !h->is_finished && !frame_take(h, f))
+    if (h->is_lost || h->is_finished)
+        return;
+    helper_hear(h);
+    if (!frame_take(h, f))
         helper_lose(h, "it sent an invalid frame");
 }
 
@@ -287,7 +342,8 @@ static int helper_fill(struct pmix_helper *h, struct event_base *base, const int
     h->ranks = calloc((size_t)rank_count, sizeof(*h->ranks));
     h->variables = calloc((size_t)rank_count, sizeof(*h->variables));
     h->lost = event_new(base, -1, 0, on_lost, h);
-    if (!h->ranks || !h->variables || !h->lost)
+    h->ping = event_new(base, -1, EV_PERSIST, on_ping, h);
+    if (!h->ranks || !h->variables || !h->lost || !h->ping)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     memcpy(h->ranks, ranks, (size_t)rank_count * sizeof(*ranks));
     return 0;
@@ -342,6 +398,8 @@ void pmix_helper_close(struct pmix_helper *h)
         close(h->child.errors);
     if (h->lost)
         event_free(h->lost);
+    if (h->ping)
+        event_free(h->ping);
     for (int i = 0; h->variables && i < h->rank_count; i++)
         free(h->variables[i]);
     free(h->variables);
@@ -379,11 +437,28 @@ void pmix_helper_rank_ended(struct pmix_helper *h, int index, bool has_succeeded
         frame_stream_send(h->channel, HELP_ENDED, words, sizeof(words));
 }
 
+void pmix_helper_check(struct pmix_helper *h)
+{
+    int status;
+
+    if (h->is_told || h->is_finished)
+        return;
+    if (h->child.pid && waitpid(h->child.pid, &status, WNOHANG) == h->child.pid) {
+        h->child.pid = 0;
+        h->status = status;
+    }
+    if (!h->child.pid)
+        h->is_lost = true;
+    if (h->is_lost)
+        on_lost(-1, 0, h);
+}
+
 void pmix_helper_finish(struct pmix_helper *h)
 {
     if (h->is_finished)
         return;
     h->is_finished = true;
+    event_del(h->ping);
     frame_stream_close(h->channel);
     h->channel = NULL;
     child_reap(h);

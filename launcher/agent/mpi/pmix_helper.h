@@ -34,6 +34,8 @@ struct pmix_helper_events {
     /* The job cannot go on, because of this rank. `text` continues a sentence about it. */
     void (*on_fault)(int index, const char *text, void *arg);
     void (*on_note)(int index, const char *text, void *arg); /* a warning, in the same form */
+    /* It has said nothing for some time, or has answered again: `text` is a sentence. */
+    void (*on_silent)(const char *text, void *arg);
     /* It has ended or cannot serve, for the reason `text`, a sentence; nothing else is called
      * afterwards. */
     void (*on_lost)(const char *text, void *arg);
@@ -64,6 +66,10 @@ void pmix_helper_passed(struct pmix_helper *h, int host, const void *bytes, size
 
 /* The rank's first process has ended, or could not be started. */
 void pmix_helper_rank_ended(struct pmix_helper *h, int index, bool has_succeeded);
+
+/* Calls on_lost at once if it has ended: to be called before a rank's failure is told, which may be
+ * a consequence. */
+void pmix_helper_check(struct pmix_helper *h);
 
 /* All ranks have ended: ends the process. */
 void pmix_helper_finish(struct pmix_helper *h);

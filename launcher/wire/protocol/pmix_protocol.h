@@ -12,6 +12,7 @@ enum help_frame {               /* from the agent */
                   HELP_FENCED,  /* u32 number, bytes: what all hosts have brought to a fence */
                   HELP_PASSED,  /* u32 host, bytes: PASS of that host's mlaunch-pmix */
                   HELP_ENDED,   /* u32 rank, u32 1 if it exited with status 0 */
+                  HELP_PING,    /* empty, for HELPER_PONG */
 };
 
 enum helper_frame { /* from mlaunch-pmix */
@@ -23,6 +24,7 @@ enum helper_frame { /* from mlaunch-pmix */
                     HELPER_ABORT,  /* JSON {rank, status}: it has called MPI_Abort */
                     HELPER_FAULT,  /* JSON {rank, text}: the job cannot go on because of it */
                     HELPER_NOTE,   /* JSON {rank, text}: a warning */
+                    HELPER_PONG,   /* empty, for HELP_PING */
 };
 
 #endif
