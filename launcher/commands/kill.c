@@ -61,11 +61,23 @@ static void ended_say(const struct kill *k, const char *host)
                         k->soft ? "asked to stop" : "ended");
 }
 
+/* Whether a host has said so of the job. */
+static bool is_found_as(const struct query_command *c, const char *wanted)
+{
+    for (int i = 0; i < c->hosts->count; i++) {
+        if (strcmp(object_field_text(c->answers[i].said, "found"), wanted) == 0)
+            return true;
+    }
+    return false;
+}
+
 /* Prints what happened on each host that has the job. *there: some host has it; *failed: it could
  * not be ended on some host. */
 static void outcome_report(const struct kill *k, bool *there, bool *failed)
 {
     const struct query_command *c = &k->c;
+    const char *wanted = k->soft ? "asked" : "killed";
+    bool is_done = is_found_as(c, wanted);
 
     *there = *failed = false;
     for (int i = 0; i < c->hosts->count; i++) {
@@ -75,10 +87,12 @@ static void outcome_report(const struct kill *k, bool *there, bool *failed)
         if (!*found || strcmp(found, "no") == 0)
             continue;
         *there = true;
-        if (strcmp(found, k->soft ? "asked" : "killed") == 0) {
+        if (strcmp(found, wanted) == 0) {
             ended_say(k, name);
             continue;
         }
+        if (is_done && strcmp(found, "elsewhere") == 0)
+            continue; /* it shares /tmp with the host that has ended the job */
         *failed = true;
         log_error("job %s on host %s: %s", k->shown, name, object_field_text(said, "text"));
     }

@@ -74,6 +74,12 @@ check_error 1 "2 jobs have the name $NAME: .*$first" "kill from another machine"
 check "… of one" unshare --pid --fork --mount-proc "$MLAUNCH" kill \
     --ssh-config "$NETNS_SSH_CONFIG" -H "$H2" "$ID"
 check_match "^job $ID on host $H2 has been ended" "$OUT" "… ends that"
+# The hosts share /tmp: the other one sees the job's directory, and none of its processes.
+far --name "$NAME-2" -H "$H2" -- sleep 300
+check "kill on both hosts of a job that one has" unshare --pid --fork --mount-proc "$MLAUNCH" kill \
+    --ssh-config "$NETNS_SSH_CONFIG" -H "$H1,$H2" "$ID"
+cat "$OUT" "$ERR" > "$T/kill"
+check_output "job $ID on host $H2 has been ended" "… ends it there alone" cat "$T/kill"
 check "kill by its id" "$MLAUNCH" kill "$first"
 wait_for '! "$MLAUNCH" ps "$NAME" > "$T/ps" 2>&1'
 left_nothing

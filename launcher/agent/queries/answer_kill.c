@@ -98,7 +98,7 @@ static void job_kill(const struct job_survey *s, const struct job_survey_job *j,
     if (j->user != geteuid())
         answer_set(out, "stranger", "it belongs to another user, who alone may kill it");
     else if (j->state == JOB_SURVEY_ELSEWHERE)
-        answer_set(out, "stranger",
+        answer_set(out, "elsewhere",
                    "it runs in another container or on another machine: kill it there");
     else if (j->state != JOB_SURVEY_LIVE)
         answer_set(out, "stale", "it has already ended; mlaunch clean removes its remains");

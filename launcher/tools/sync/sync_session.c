@@ -4,6 +4,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/text/printable.h"
+#include "common/text/signal_text.h"
 #include "launcher/tools/sync/sync_feed.h"
 #include "launcher/tools/sync/sync_progress.h"
 #include "launcher/tools/tree/packed.h"
@@ -33,6 +34,7 @@ struct session {
     struct event_base *base;
     struct agent_session *agents;
     struct event *relink, *again;
+    struct event *signals[3]; /* those in `ending`; NULL: that one is ignored */
     struct sync_feed *feed;
     struct sync_progress progress;
     char job[32];
@@ -534,6 +536,43 @@ static void on_pulse(void *arg)
     stall_tell(arg);
 }
 
+static const int ending[] = {SIGINT, SIGTERM, SIGHUP};
+
+/* Ends as the signal would have, but not without a word. */
+static void on_signal(evutil_socket_t signal_number, short what, void *arg)
+{
+    struct session *s = arg;
+    int number = (int)signal_number, complete = 0;
+
+    (void)what;
+    sync_progress_hide(&s->progress);
+    for (int i = 0; i < s->count; i++)
+        complete += s->hosts[i].state == SYNC_HOST_DONE;
+    if (s->settings->is_comparing)
+        log_error("ended by SIG%s", signal_text_name(number));
+    else
+        log_error("ended by SIG%s when %d of %d hosts had everything; the same command continues, "
+                  "and until then what has come of a file stays there as .mlaunch-sync.*",
+                  signal_text_name(number), complete, s->count);
+    signal(number, SIG_DFL);
+    raise(number);
+}
+
+/* One that is ignored, as by nohup, stays so. */
+static int signals_watch(struct session *s, struct fault *why)
+{
+    for (size_t i = 0; i < sizeof(ending) / sizeof(*ending); i++) {
+        struct sigaction now;
+
+        if (sigaction(ending[i], NULL, &now) || now.sa_handler == SIG_IGN)
+            continue;
+        s->signals[i] = evsignal_new(s->base, ending[i], on_signal, s);
+        if (!s->signals[i] || evsignal_add(s->signals[i], NULL))
+            return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    }
+    return 0;
+}
+
 static int session_open(struct session *s, const struct channel_config *config, struct fault *why)
 {
     const struct agent_session_events events = {.on_hello = on_hello,
@@ -556,7 +595,9 @@ static int session_open(struct session *s, const struct channel_config *config, 
     }
     if (!s->base || !s->relink || !s->again)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
-    rc = agent_session_open(&s->agents, s->base, s->count, config, &events, why);
+    rc = signals_watch(s, why);
+    if (!rc)
+        rc = agent_session_open(&s->agents, s->base, s->count, config, &events, why);
     return rc ? rc
               : sync_feed_open(&s->feed, s->source, s->hosts, s->count, s->settings->is_checksum,
                                why);
@@ -564,7 +605,7 @@ static int session_open(struct session *s, const struct channel_config *config, 
 
 static void session_close(struct session *s)
 {
-    struct event *events[] = {s->relink, s->again};
+    struct event *events[] = {s->relink, s->again, s->signals[0], s->signals[1], s->signals[2]};
 
     agent_session_close(s->agents);
     for (int i = 0; i < s->count; i++)
