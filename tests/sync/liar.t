@@ -1,9 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Hosts that lie to mlaunch sync (liar.py): 20, and 200 in check-long, each with a seed of its own,
-# beside a host that lies, too. Expected: mlaunch ends in time, without a crash; nothing is written
-# outside, nothing that a host says controls the terminal or begins a line of its own. SEED=… repeats
-# one of them.
+# Hosts that lie to mlaunch sync (liar.py): 20 pairs, and 200 in check-long, each with a seed of its
+# own. Expected: mlaunch ends in time, without a crash; nothing is written outside, nothing that a
+# host says controls the terminal or begins a line of its own. SEED=… repeats one of them.
 TEST_TIER=quick
 . "${0%/*}/../lib/test.sh"
 FIRST=${SEED:-1}
@@ -16,7 +15,11 @@ before=$(find "$S" -printf '%p %m %T@ %s\n' | sort | sha256sum)
 bad=
 for ((seed = FIRST; seed <= LAST; seed++)); do
     options=()
-    case $((seed % 5)) in 1) options=(--delete) ;; 2) options=(--check --checksum) ;; 3) options=(--dry-run --json) ;; esac
+    case $((seed % 5)) in
+    1) options=(--delete) ;;
+    2) options=(--check --checksum) ;;
+    3) options=(--dry-run --json) ;;
+    esac
     timeout 30 "$MLAUNCH" sync --agent-command "python3 $SOURCE/tests/sync/liar.py $seed-{host}" \
         -H x1,x2 --to "$T/dst" "${options[@]}" "$S" > "$T/out" 2> "$T/err"
     status=$?
