@@ -138,9 +138,9 @@ static int make_path(char out[PATH_MAX], const char *dir, const char *name, stru
 }
 
 /* By number: musl knows the call since 1.2.6 only. */
-static int files_exchange(const char *one, const char *other)
+static int rename_with(const char *from, const char *to, unsigned flags)
 {
-    return (int)syscall(SYS_renameat2, AT_FDCWD, one, AT_FDCWD, other, RENAME_EXCHANGE);
+    return (int)syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, flags);
 }
 
 /* The file gets its name last, so that it is never seen incomplete. */
@@ -171,9 +171,11 @@ int job_file_put(const char *dir, const char *name, const char *text, struct fau
         done += (size_t)n;
     }
     close(fd);
+    if (!rc && rename_with(temporary, path, RENAME_NOREPLACE) == 0)
+        return 0;
     /* An older file is exchanged, not replaced: ext4 takes replacing as a request to write to the
      * disk at once, and the end of the job would wait for that when it removes the file. */
-    if (!rc && files_exchange(temporary, path) && rename(temporary, path))
+    if (!rc && rename_with(temporary, path, RENAME_EXCHANGE) && rename(temporary, path))
         rc = fault_os(why, ML_ERR_SYSTEM, errno, "cannot write %.200s", path);
     unlink(temporary);
     return rc;
@@ -228,14 +230,6 @@ static int file_open(int *fd, char path[PATH_MAX], const char *dir, const char *
     return *fd < 0 ? fault_os(why, ML_ERR_SYSTEM, errno, "cannot read %.200s", path) : 0;
 }
 
-static int read_file(const char *dir, const char *name, char *out, size_t limit, struct fault *why)
-{
-    char path[PATH_MAX];
-    int fd, rc = file_open(&fd, path, dir, name, why);
-
-    return rc ? rc : read_all(fd, path, out, limit, why);
-}
-
 json_t *job_file_object(const struct job_file *j)
 {
     json_t *object = json_object();
@@ -254,17 +248,20 @@ int job_file_write(const char *dir, const struct job_file *j, const uint8_t secr
 {
     char text[SECRET_TEXT];
     json_t *object = job_file_object(j);
-    char *dump = object ? json_dumps(object, JSON_INDENT(2)) : NULL;
+    char *dump = NULL;
     int rc;
 
-    json_decref(object);
-    if (!dump)
-        return fault_set(why, ML_ERR_MEMORY, "out of memory");
     hex_write(text, secret, AUTH_SECRET);
-    rc = job_file_put(dir, "secret", text, why);
-    explicit_bzero(text, sizeof(text));
-    if (!rc)
+    if (json_object_set_new(object, "secret", json_string(text)) == 0)
+        dump = json_dumps(object, JSON_INDENT(2));
+    json_decref(object);
+    if (dump)
         rc = job_file_put(dir, "job.json", dump, why);
+    else
+        rc = fault_set(why, ML_ERR_MEMORY, "out of memory");
+    if (dump)
+        explicit_bzero(dump, strlen(dump));
+    explicit_bzero(text, sizeof(text));
     free(dump);
     return rc;
 }
@@ -301,33 +298,6 @@ int job_file_parse(const char *name, const char *text, struct job_file *out, str
     return rc;
 }
 
-int job_file_read(const char *dir, struct job_file *out, uint8_t secret[AUTH_SECRET],
-                  struct fault *why)
-{
-    char hex[SECRET_TEXT + 1], name[256], *text;
-    uint8_t bytes[AUTH_SECRET];
-    int rc;
-
-    rc = read_file(dir, "secret", hex, sizeof(hex), why);
-    if (rc)
-        return rc;
-    if (!hex_parse(hex, bytes, AUTH_SECRET))
-        return fault_set(why, ML_ERR_SYSTEM, "%.200s/secret is malformed", dir);
-    text = malloc(FILE_LIMIT);
-    if (!text)
-        return fault_set(why, ML_ERR_MEMORY, "out of memory");
-    rc = read_file(dir, "job.json", text, FILE_LIMIT, why);
-    snprintf(name, sizeof(name), "%.200s/job.json", dir);
-    if (!rc)
-        rc = job_file_parse(name, text, out, why);
-    if (!rc)
-        memcpy(secret, bytes, AUTH_SECRET);
-    explicit_bzero(hex, sizeof(hex));
-    explicit_bzero(bytes, sizeof(bytes));
-    free(text);
-    return rc;
-}
-
 int job_file_json(json_t **out, const char *dir, const char *name, size_t limit, struct fault *why)
 {
     char path[PATH_MAX], *text = NULL;
@@ -353,6 +323,32 @@ int job_file_json(json_t **out, const char *dir, const char *name, size_t limit,
     free(text);
     if (!rc && !*out)
         rc = fault_set(why, ML_ERR_SYSTEM, "%.200s is malformed: %s", path, error.text);
+    return rc;
+}
+
+int job_file_read(const char *dir, struct job_file *out, uint8_t secret[AUTH_SECRET],
+                  struct fault *why)
+{
+    uint8_t bytes[AUTH_SECRET];
+    json_t *object = NULL;
+    const char *hex;
+    struct job_file j;
+    char name[256];
+    int rc = job_file_json(&object, dir, "job.json", FILE_LIMIT, why);
+
+    if (rc)
+        return rc;
+    snprintf(name, sizeof(name), "%.200s/job.json", dir);
+    rc = job_file_take(name, object, &j, why);
+    hex = json_string_value(json_object_get(object, "secret"));
+    if (!rc && (!hex || !hex_parse(hex, bytes, AUTH_SECRET)))
+        rc = fault_set(why, ML_ERR_SYSTEM, "%.220s: \"secret\" is missing or malformed", name);
+    json_decref(object);
+    if (!rc) {
+        *out = j;
+        memcpy(secret, bytes, AUTH_SECRET);
+    }
+    explicit_bzero(bytes, sizeof(bytes));
     return rc;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * job_file.h: JOB_DIR/job.json and JOB_DIR/secret, which an agent writes for the ranks on its host
- * and for `mlaunch ps`. They hold what is not in the ranks' environment. The directory has mode
- * 0700, the files 0600.
+ * job_file.h: JOB_DIR/job.json, which an agent writes for the ranks on its host and for `mlaunch
+ * ps`. It holds what is not in the ranks' environment, the job's secret too. The directory has mode
+ * 0700, the file 0600.
  */
 #ifndef COMMON_NET_JOB_FILE_H
 #define COMMON_NET_JOB_FILE_H
@@ -49,8 +49,8 @@ struct job_file {
  * a job is one. */
 bool job_file_is_name(const char *name);
 
-/* Write both files into `dir` (under a temporary name, then renamed), and read them. ML_ERR_SYSTEM
- * names a missing or malformed file. */
+/* Writes it into `dir` (under a temporary name, then renamed), and reads it. ML_ERR_SYSTEM names a
+ * missing or malformed file. */
 int job_file_write(const char *dir, const struct job_file *j, const uint8_t secret[AUTH_SECRET],
                    struct fault *why);
 int job_file_read(const char *dir, struct job_file *out, uint8_t secret[AUTH_SECRET],

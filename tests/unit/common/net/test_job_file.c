@@ -83,8 +83,6 @@ static int remove_dir(void **state)
 
     path_of(path, *state, "job.json");
     unlink(path);
-    path_of(path, *state, "secret");
-    unlink(path);
     rmdir(*state);
     free(*state);
     return 0;
@@ -137,11 +135,9 @@ static void test_back_and_forth(void **state)
     assert_string_equal(back.boot, job.boot);
     assert_string_equal(back.node, job.node);
     assert_int_equal(back.grace_ms, job.grace_ms);
-    for (int i = 0; i < 2; i++) {
-        path_of(path, *state, i ? "secret" : "job.json");
-        assert_int_equal(stat(path, &st), 0);
-        assert_int_equal(st.st_mode & 07777, 0600);
-    }
+    path_of(path, *state, "job.json");
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(st.st_mode & 07777, 0600);
 }
 
 /* job_file_look, as used by ps and clean: any file may be there, and links are not followed. */
@@ -153,8 +149,6 @@ static void test_look_from_outside(void **state)
     struct fault why;
 
     assert_int_equal(job_file_write(*state, &job, secret, &why), 0);
-    path_of(path, *state, "secret");
-    unlink(path); /* not needed */
     assert_int_equal(job_file_look(fd, &back, &why), 0);
     assert_string_equal(back.job, job.job);
     back.size = 99;
@@ -202,21 +196,28 @@ static void expect_refused(const char *dir, const char *word)
 
 static void test_malformed(void **state)
 {
+    static const char *const secrets[] = {NULL, "", "abcd", "no number"};
     char *path, *text = calloc(1, 70001);
 
-    expect_refused(*state, "secret: No such file or directory");
-    write_text(*state, "secret", "abcd");
-    expect_refused(*state, "secret is malformed");
-    memset(text, 'a', 100);
-    write_text(*state, "secret", text);
-    expect_refused(*state, "secret is too long");
-    text[64] = '\0';
-    write_text(*state, "secret", text);
+    for (size_t i = 0; i < sizeof(secrets) / sizeof(secrets[0]); i++) {
+        json_t *object = job_file_object(&job);
+        char *dump;
+
+        if (secrets[i])
+            json_object_set_new(object, "secret", json_string(secrets[i]));
+        dump = json_dumps(object, 0);
+        write_text(*state, "job.json", dump);
+        expect_refused(*state, "job.json: \"secret\" is missing or malformed");
+        free(dump);
+        json_decref(object);
+    }
+    path_of(text, *state, "job.json");
+    unlink(text);
     expect_refused(*state, "job.json: No such file or directory");
     write_text(*state, "job.json", "{\"job\": ");
     expect_refused(*state, "job.json is malformed");
     write_text(*state, "job.json", "[]");
-    expect_refused(*state, "job.json is malformed: not an object");
+    expect_refused(*state, "\"job\" is missing or malformed");
     write_text(*state, "job.json", "{}");
     expect_refused(*state, "\"job\" is missing or malformed");
     write_text(*state, "job.json", "{\"job\": \"x\", \"host\": 3}");
@@ -239,7 +240,7 @@ static void test_nowhere_to_write(void **state)
 
     (void)state;
     assert_int_equal(job_file_write("/nonexistent/dir", &job, secret, &why), ML_ERR_SYSTEM);
-    assert_non_null(strstr(why.text, "/nonexistent/dir/secret.new: No such file or directory"));
+    assert_non_null(strstr(why.text, "/nonexistent/dir/job.json.new: No such file or directory"));
 }
 
 int main(void)
