@@ -272,7 +272,8 @@ char *framework_ibv_devices(const struct job_spec *job)
 
 char *framework_ring_hosts(const struct job_spec *job)
 {
-    json_t *list = is_over_rdma(job) ? NULL : json_array();
+    /* One rank alone would connect to itself before it listens, and give up after 15 s. */
+    json_t *list = job->size == 1 || is_over_rdma(job) ? NULL : json_array();
     int *next = calloc((size_t)job->hosts, sizeof(*next)); /* ports given out on each host */
     bool is_known = next && list;
     char *text;

@@ -213,6 +213,9 @@ static void files_for_mlx(void **state)
              port, port + 1, port);
     assert_string_equal(text, expected);
     free(text);
+    job.size = 1; /* no ring */
+    assert_null(framework_ring_hosts(&job));
+    job.size = 3;
     job.addresses = NULL;
     assert_null(framework_ring_hosts(&job));
 
