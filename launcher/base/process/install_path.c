@@ -165,11 +165,24 @@ static int missing_say(enum install_part part, const char *dir, struct fault *wh
                      name, dir);
 }
 
-/* The first of the places at which there is such a file, as the place names it. */
-static int file_find(char path[PATH_MAX + 64], enum install_part part, struct fault *why)
+/* The kernel has resolved `dir`, so each "../" of the place takes the last folder away. False: the
+ * path is too long. */
+static bool place_join(char path[PATH_MAX], const char *dir, const char *place)
+{
+    size_t length = *place == '/' ? 0 : strlen(dir);
+
+    for (; strncmp(place, "../", 3) == 0; place += 3)
+        while (length && dir[--length] != '/')
+            ;
+    return snprintf(path, PATH_MAX, "%.*s/%s", (int)length, dir, place + (*place == '/')) <
+           PATH_MAX;
+}
+
+/* The first of the places at which there is such a file. */
+int install_path_find(char out[PATH_MAX], enum install_part part, struct fault *why)
 {
     const char *const *place = parts[part].places; /* at least one */
-    char dir[PATH_MAX];
+    char dir[PATH_MAX], path[PATH_MAX];
     int rc = program_directory(dir, why);
 
     if (rc)
@@ -177,38 +190,22 @@ static int file_find(char path[PATH_MAX + 64], enum install_part part, struct fa
     do {
         if (**place == '/' && is_build_folder(dir))
             continue; /* it is from another build */
-        if (**place == '/')
-            snprintf(path, PATH_MAX + 64, "%s", *place);
-        else
-            snprintf(path, PATH_MAX + 64, "%s/%s", dir, *place);
-        if (access(path, parts[part].mode) == 0)
+        if (place_join(path, dir, *place) && access(path, parts[part].mode) == 0) {
+            memcpy(out, path, strlen(path) + 1);
             return 0;
+        }
     } while (*++place);
     return missing_say(part, dir, why);
 }
 
-static int path_resolve(char out[PATH_MAX], const char *path, struct fault *why)
-{
-    return realpath(path, out) ? 0 : fault_os(why, ML_ERR_SYSTEM, errno, "%s", path);
-}
-
-int install_path_find(char out[PATH_MAX], enum install_part part, struct fault *why)
-{
-    char path[PATH_MAX + 64];
-    int rc = file_find(path, part, why);
-
-    return rc ? rc : path_resolve(out, path, why);
-}
-
 int install_path_find_directory(char out[PATH_MAX], enum install_part part, struct fault *why)
 {
-    char path[PATH_MAX + 64];
-    int rc = file_find(path, part, why);
+    int rc = install_path_find(out, part, why);
 
     if (rc)
         return rc;
-    *strrchr(path, '/') = '\0'; /* each place has one */
+    *strrchr(out, '/') = '\0';  /* each place has one */
     if (part == INSTALL_MODULE) /* the directory of the package, not the one in it */
-        *strrchr(path, '/') = '\0';
-    return path_resolve(out, path, why);
+        *strrchr(out, '/') = '\0';
+    return 0;
 }

@@ -33,7 +33,8 @@ enum install_part {
 #define BENCH_PROGRAM "mlaunch-bench"
 
 /* Finds it relative to /proc/self/exe: in the same directory (files that were copied to a host), in
- * the build tree, or in an installation (moved or not). The path is absolute and without links.
+ * the build tree, or in an installation (moved or not). The path is absolute, without ".." and
+ * without links to folders.
  * ML_ERR_SYSTEM names the file and where it was searched for; ML_ERR_STATE says that it belongs to
  * this build and is not made yet, as after `./bootstrap demo`. */
 int install_path_find(char out[PATH_MAX], enum install_part part, struct fault *why);
