@@ -7,15 +7,17 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <unistd.h>
 
-enum { DEPTH_MAX = 32 };
+enum { DEPTH_MAX = 32, ROOT_INODE = 1 };
 
 /* The path of a process's group within the hierarchy, from "0::/user.slice/…". */
 static bool path_of(pid_t pid, char *out, size_t size)
@@ -37,15 +39,36 @@ static bool path_of(pid_t pid, char *out, size_t size)
     return is_found;
 }
 
+/* Most systems have all of the hierarchy in one of two places. To look there is much faster than to
+ * read the list of mounts. */
+static bool mount_is_usual(char *point, size_t size)
+{
+    static const char *const places[] = {"/sys/fs/cgroup", "/sys/fs/cgroup/unified"};
+
+    for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+        struct statfs system;
+        struct stat st;
+
+        if (statfs(places[i], &system) == 0 && system.f_type == CGROUP2_SUPER_MAGIC &&
+            stat(places[i], &st) == 0 && st.st_ino == ROOT_INODE)
+            return snprintf(point, size, "%s", places[i]) < (int)size;
+    }
+    return false;
+}
+
 /* Finds where the hierarchy is mounted, and which part of it, from "31 23 0:28 ROOT MOUNTPOINT
  * options … - cgroup2 …". Paths with blanks (written as \040) are not supported. */
 static bool mount_find(char *point, char *root, size_t size)
 {
-    FILE *f = fopen("/proc/self/mountinfo", "re");
     char *line = NULL, where[1024], part[1024];
     size_t room = 0;
     bool is_found = false;
+    FILE *f;
 
+    root[0] = '\0';
+    if (mount_is_usual(point, size))
+        return true;
+    f = fopen("/proc/self/mountinfo", "re");
     while (f && !is_found && getline(&line, &room, f) > 0) {
         const char *type = strstr(line, " - ");
 
