@@ -164,8 +164,8 @@ struct agent {
     void (*mpi_done)(struct agent *a, const struct fault *failed); /* once `pmix` is ready */
     char segments[JOB_DIRECTORY_PATH + 64]; /* directory for those of MPI's libraries; or "" */
     char *ibv_devices, *ring_hosts;         /* files for ranks, from READY on; or NULL */
-    struct fault no_files;                  /* why they could not be written */
-    struct rank_environment **environments; /* per app, from START on */
+    struct rank_environment **environments; /* per app, from START on at the latest */
+    struct fault not_ahead;                 /* why one of these is missing */
 
     struct agent_rank *ranks;  /* job->rank_count of them */
     int spawned;               /* the first this many ranks have been started or failed to start */

@@ -348,12 +348,10 @@ static void ranks_prepare(struct agent *a)
 {
     const struct job_spec *job = a->job;
 
-    failure_cause_begin(&a->failure_cause);
-    a->lost_device = lost_device_begin("/sys");
     if (job->options.compat && !file_for_ranks(a, "ibv_devices.json", framework_ibv_devices(job),
-                                               &a->ibv_devices, &a->no_files))
+                                               &a->ibv_devices, &a->not_ahead))
         file_for_ranks(a, "ring_hosts.json", framework_ring_hosts(job), &a->ring_hosts,
-                       &a->no_files);
+                       &a->not_ahead);
 }
 
 static void on_mpi_ready(struct agent *a, const struct fault *failed)

@@ -10,6 +10,7 @@
 #include "launcher/agent/agent.h"
 #include "launcher/agent/binding/binding_seen_linux.h"
 #include "launcher/agent/coordinator_session.h"
+#include "launcher/agent/host/lost_device_linux.h"
 #include "launcher/agent/job_prepare.h"
 #include "launcher/agent/job_report.h"
 #include "launcher/agent/rank/wrapped_command.h"
@@ -251,14 +252,24 @@ static void started_report(struct agent *a, const struct agent_rank *r)
     frame_stream_send_json(a->channel, AGENT_STARTED, started);
 }
 
+/* Notes what is compared when a rank fails. The first rank loads its program meanwhile. */
+static void host_note(struct agent *a)
+{
+    failure_cause_begin(&a->failure_cause);
+    a->lost_device = lost_device_begin("/sys");
+}
+
 static void spawn_next(struct agent *a)
 {
     struct agent_rank *r = &a->ranks[a->spawned];
     struct fault why = {0};
-    int status;
+    int status, rc;
 
     a->spawned++;
-    if (rank_spawn(r, &status, &why)) {
+    rc = rank_spawn(r, &status, &why);
+    if (a->spawned == 1)
+        host_note(a);
+    if (rc) {
         reap_failed_start(r, status, &why);
         return;
     }
@@ -291,13 +302,19 @@ void ranks_start_resume(struct agent *a)
         event_add(a->spawn_event, &now);
 }
 
+void ranks_start_ahead(struct agent *a)
+{
+    if (a->job->hosts == 1 && !a->not_ahead.code)
+        environments_create(a, a->coordinator, &a->not_ahead);
+}
+
 static int job_begin(struct agent *a, struct fault *why)
 {
-    int rc = a->no_files.code;
+    int rc = a->not_ahead.code;
 
     if (rc)
-        *why = a->no_files;
-    else
+        *why = a->not_ahead;
+    else if (!a->environments)
         rc = environments_create(a, a->coordinator, why);
     if (!rc)
         rc = rank_mpi_open(a, why);

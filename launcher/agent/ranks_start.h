@@ -8,6 +8,10 @@
 
 struct agent;
 
+/* Does what does not depend on START, while mlaunch answers READY: all of it if no other host has a
+ * say. A failure is reported at START. */
+void ranks_start_ahead(struct agent *a);
+
 /* The payload of START. A failure is reported as LOST, and the job is stopped. */
 void ranks_start(struct agent *a, const char *text, size_t size);
 

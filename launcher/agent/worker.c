@@ -211,6 +211,8 @@ static void on_job(struct agent *a, const struct frame *f)
 {
     probe_run_close(&a->probe);
     job_prepare(a, (const char *)f->payload, f->size);
+    if (a->state == AGENT_IS_READY)
+        ranks_start_ahead(a);
 }
 
 static void on_file(struct agent *a, const struct frame *f)
