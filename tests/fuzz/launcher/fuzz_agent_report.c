@@ -146,7 +146,9 @@ static int ready(const struct frame *f, struct fault *why)
 
 static int done(const struct frame *f, struct fault *why)
 {
-    return done_report_parse(f, on_survivor, why, why);
+    struct done_report d = {0};
+
+    return done_report_parse(&d, f, on_survivor, why, why);
 }
 
 static int want(const struct frame *f, struct fault *why)
