@@ -4,10 +4,10 @@
 #include <signal.h>
 #include <stddef.h>
 
-const struct named_value job_words_bind[] = {{"none", BIND_NONE},     {"hwthread", BIND_HWTHREAD},
-                                             {"core", BIND_CORE},     {"l3cache", BIND_L3CACHE},
-                                             {"socket", BIND_SOCKET}, {"numa", BIND_NUMA},
-                                             {"cpus", BIND_CPUS},     {NULL, 0}};
+const struct named_value job_words_bind[] = {
+    {"none", BIND_NONE},       {"hwthread", BIND_HWTHREAD}, {"core", BIND_CORE},
+    {"l3cache", BIND_L3CACHE}, {"socket", BIND_SOCKET},     {"numa", BIND_NUMA},
+    {"cpus", BIND_CPUS},       {"gpu", BIND_GPU},           {NULL, 0}};
 const struct named_value job_words_buffer[] = {
     {"line", BUFFER_LINE}, {"full", BUFFER_FULL}, {"none", BUFFER_NONE}, {NULL, 0}};
 const struct named_value job_words_memory[] = {

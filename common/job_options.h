@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 
-/* Parts of a machine, and BIND_CPUS: lists of CPUs. */
+/* Parts of a machine; lists of CPUs; what is beside a rank's GPUs. */
 enum bind_mode {
     BIND_NONE,
     BIND_HWTHREAD,
@@ -17,7 +17,8 @@ enum bind_mode {
     BIND_SOCKET,
     BIND_NUMA,
     BIND_UNITS,
-    BIND_CPUS = BIND_UNITS
+    BIND_CPUS = BIND_UNITS,
+    BIND_GPU
 };
 /* How the ranks' standard output is buffered. */
 enum buffer_mode { BUFFER_LINE, BUFFER_FULL, BUFFER_NONE };
@@ -39,6 +40,7 @@ extern const struct named_value job_words_bind[], job_words_buffer[], job_words_
 /* Where a rank's memory is: anywhere, on the nodes beside its processors, there if there is room,
  * spread over them, or on listed nodes. */
 enum memory_mode { MEMORY_ANY, MEMORY_LOCAL, MEMORY_PREFERRED, MEMORY_INTERLEAVED, MEMORY_NODES };
+enum { GPUS_MOST = 16 /* that a rank gets */ };
 enum { THREADS_AUTO = -1, THREADS_MOST = 4096 };
 
 /* Which of its host's processors a rank gets. */
@@ -48,6 +50,7 @@ struct binding_options {
     enum bind_mode map; /* what the ranks of a host are dealt out over first; or BIND_NONE */
     int block;          /* how many ranks at a time; 0: one to each in turn */
     char *cpus;         /* BIND_CPUS: cpu_list.h's; or NULL, and in an agent "" */
+    int gpus;           /* how many GPUs a rank gets; 0: it is not told of any */
     enum memory_mode memory;
     char *nodes; /* MEMORY_NODES: as `cpus` */
     int threads; /* what OMP_NUM_THREADS and the like say; 0: nothing; or THREADS_AUTO */

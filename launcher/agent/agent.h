@@ -152,6 +152,7 @@ struct agent {
     struct spawn_limits limits;
     struct failure_cause failure_cause;
     struct binding *bindings;   /* per local rank, or NULL */
+    struct machine *machine;    /* what they are parts of, or NULL */
     struct crowding crowding;   /* by all ranks' threads */
     char **cwds;                /* per app */
     bool *serves_pmi;           /* per app: its ranks get a socket for PMI */

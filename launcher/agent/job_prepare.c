@@ -197,13 +197,15 @@ static int bindings_choose(struct agent *a, struct fault *why)
     bool shares = false;
     int rc;
 
-    if (asked->to == BIND_NONE && !asked->memory && asked->threads != THREADS_AUTO)
+    if (asked->to == BIND_NONE && !asked->gpus && !asked->memory && asked->threads != THREADS_AUTO)
         return 0;
     a->bindings = calloc((size_t)a->job->rank_count, sizeof(*a->bindings));
-    rc = a->bindings ? machine_read(&m, why) : fault_set(why, ML_ERR_MEMORY, "out of memory");
+    rc = a->bindings
+             ? machine_read(&m, asked->gpus || asked->to == BIND_GPU || asked->map == BIND_GPU, why)
+             : fault_set(why, ML_ERR_MEMORY, "out of memory");
     if (!rc)
         rc = binding_choose(a->bindings, a->job->rank_count, m, asked, &shares, why);
-    free(m);
+    a->machine = m;
     if (!rc && shares)
         warning_add(a,
                     asked->to == BIND_CPUS
@@ -499,6 +501,7 @@ void job_prepare_release(struct agent *a)
     free(a->environments);
     free(a->ranks);
     free(a->bindings);
+    free(a->machine);
     if (a->cgroup_fd >= 0)
         close(a->cgroup_fd);
     a->cgroup_fd = -1;

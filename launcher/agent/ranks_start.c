@@ -9,6 +9,7 @@
 #include "common/text/text_json.h"
 #include "launcher/agent/agent.h"
 #include "launcher/agent/binding/binding_seen_linux.h"
+#include "launcher/agent/binding/binding_variables.h"
 #include "launcher/agent/coordinator_session.h"
 #include "launcher/agent/host/lost_device_linux.h"
 #include "launcher/agent/job_prepare.h"
@@ -203,6 +204,7 @@ static int rank_spawn(struct agent_rank *r, int *status, struct fault *why)
                       .cgroup = a->cgroup_fd,
                       .is_held = r->job->is_held,
                       .kept = -1};
+    struct binding_variables own;
     struct pipes pipes;
     char **wrapped = NULL;
     int rc;
@@ -216,8 +218,8 @@ static int rank_spawn(struct agent_rank *r, int *status, struct fault *why)
         pipes_close(&pipes);
         return rc;
     }
-    s.env =
-        rank_environment_of(e, r->job, threads_of(a, mine), s.out, s.kept, rank_mpi_variables(r));
+    binding_variables_fill(&own, mine, a->machine, threads_of(a, mine));
+    s.env = rank_environment_of(e, r->job, own.list, s.out, s.kept, rank_mpi_variables(r));
     /* The process that the agent starts is not the program: --eager must not take it for it. */
     s.pid_text = r->job->wrap < 0 ? rank_environment_pid_text(e) : NULL;
     rc =
@@ -247,6 +249,9 @@ static void started_report(struct agent *a, const struct agent_rank *r)
     if (started && a->job->options.binding.report) {
         binding_seen_describe(text, sizeof(text), r->pid,
                               a->bindings ? &a->bindings[r->job->local_rank] : NULL, &r->memory);
+        if (a->bindings)
+            binding_describe_gpus(text + strlen(text), sizeof(text) - strlen(text),
+                                  &a->bindings[r->job->local_rank], a->machine);
         json_object_set_new(started, "binding", text_json(text));
     }
     frame_stream_send_json(a->channel, AGENT_STARTED, started);

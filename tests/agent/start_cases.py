@@ -167,8 +167,8 @@ def bind():
     """--bind-to core and hwthread bind each rank to CPUs of its own, socket and numa to several"""
     for to in ("core", "hwthread", "socket", "numa", "l3cache"):
         a = Agent()
-        binding = {"to": to, "each": 0, "map": "none", "block": 0, "cpus": "", "memory": "none",
-                   "nodes": "", "threads": 0, "report": True}
+        binding = {"to": to, "each": 0, "map": "none", "block": 0, "cpus": "", "gpus": 0,
+                   "memory": "none", "nodes": "", "threads": 0, "report": True}
         a.send(JOB, a.job(*[sh("grep Cpus_allowed_list /proc/self/status")] * 2, binding=binding))
         a.until(lambda: READY in a.kinds() or REFUSED in a.kinds(), "an answer")
         if REFUSED in a.kinds():

@@ -53,6 +53,25 @@ check_output $'8\n8' "--threads auto, on a described machine" env -u MKL_NUM_THR
 check_output 5 "the user's variable wins" "$MLAUNCH" --threads 3 -x OMP_NUM_THREADS=5 --output \
     raw -- printenv OMP_NUM_THREADS
 
+# GPUs, of a machine that is described to hwloc; what is beside them is in the unit tests.
+check_output $'0:0,1\n1:2,3' "--gpus-per-rank" env -u CUDA_VISIBLE_DEVICES \
+    HWLOC_XMLFILE="$SOURCE/tests/unit/launcher/agent/binding/ompi14169.xml" sh -c '"$@" | sort' sh \
+    "$MLAUNCH" -n 2 --gpus-per-rank 2 --report-bindings --output raw -- sh -c \
+    'echo "$MLAUNCH_RANK:$CUDA_VISIBLE_DEVICES"'
+check_match '^mlaunch: rank 1 on host localhost: .*, GPU 2 .0000:aa:00.0., GPU 3 .0000:bb:00.0.$' \
+    "$ERR" "is in the report"
+check_output 7 "the user's variable wins" env \
+    HWLOC_XMLFILE="$SOURCE/tests/unit/launcher/agent/binding/ompi14169.xml" "$MLAUNCH" \
+    --gpus-per-rank 1 -x CUDA_VISIBLE_DEVICES=7 --output raw -- printenv CUDA_VISIBLE_DEVICES
+check_status 125 "more GPUs than there are" env \
+    HWLOC_XMLFILE="$SOURCE/tests/unit/launcher/agent/binding/ompi14169.xml" "$MLAUNCH" -n 5 \
+    --gpus-per-rank 1 -- true
+check_match 'gpus-per-rank 1: 5 ranks there need 5, but there are 4 that this job may use' "$ERR" \
+    "are refused with both numbers"
+check_status 125 "--bind-to gpu without one" env HWLOC_SYNTHETIC=core:2 "$MLAUNCH" --bind-to gpu \
+    -- true
+check_match 'hwloc finds no GPU that this job may use' "$ERR" "is refused"
+
 check "the plan" "$MLAUNCH" -n 4 --map-by ppr:2:numa:PE=3 --mem-bind nodes:0,1 --threads auto \
     --dry-run -- true
 check_match '^binding: core, 3 a rank, ranks dealt out by numa, 2 on each; memory: nodes 0,1; threads: auto$' "$OUT" "says it"

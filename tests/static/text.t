@@ -15,7 +15,7 @@ lacking() {
     if [ -s "$T/found" ]; then fail "$1" "$(head -n 20 "$T/found")"; else pass "$1"; fi
 }
 
-grep -vE '^(LICENSE|.*\.(abi|csv|data|txt|json|ini|md|md5|pc\.in|svg|dict)|\.git.*|\.clang.*|tests/fuzz/.*|debian/.*|tests/.*/(data|seeds)/.*|examples/batch/.*\.sh)$' "$T/text" |
+grep -vE '^(LICENSE|.*\.(abi|csv|data|txt|json|ini|md|md5|pc\.in|svg|xml|dict)|\.git.*|\.clang.*|tests/fuzz/.*|debian/.*|tests/.*/(data|seeds)/.*|examples/batch/.*\.sh)$' "$T/text" |
     xargs -d '\n' grep -L 'SPDX-License-Identifier: MIT' > "$T/found"
 check_output "" "every source file has its SPDX line" cat "$T/found"
 grep -E '(^|/)(utils?|misc|helpers?)\.[a-z]+$' "$T/text" > "$T/found"

@@ -3,6 +3,7 @@
 
 #include "common/text/cpu_list.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,12 +22,13 @@ struct chooser {
 };
 
 /* As a sentence names one of them, and several. */
-static const char *const words[BIND_UNITS][2] = {
+static const char *const words[BIND_GPU + 1][2] = {
     [BIND_HWTHREAD] = {"hardware thread", "hardware threads"},
     [BIND_CORE] = {"core", "cores"},
     [BIND_L3CACHE] = {"L3 cache", "L3 caches"},
     [BIND_SOCKET] = {"socket", "sockets"},
     [BIND_NUMA] = {"NUMA node", "NUMA nodes"},
+    [BIND_GPU] = {"GPU", "GPUs"},
 };
 
 static const char *word_of(enum bind_mode unit, int count)
@@ -78,12 +80,43 @@ static void all_cpus(cpu_set_t *out, const struct machine *m)
         CPU_SET((size_t)m->cpus[i].number, out);
 }
 
+/* Gives each rank its GPUs, in the order of their PCI addresses. With --bind-to gpu alone, rank i
+ * is beside GPU i, which programs choose by their local rank. */
+static int gpus_deal(struct chooser *c, struct binding *out, int count, struct fault *why)
+{
+    const struct machine *m = c->machine;
+    int each = c->asked->gpus;
+
+    if (!each && c->asked->to != BIND_GPU && c->asked->map != BIND_GPU)
+        return 0;
+    if (m->gpu_count == 0)
+        return fault_set(why, ML_ERR_SYSTEM, "hwloc finds no GPU that this job may use");
+    if ((long)each * count > m->gpu_count)
+        return fault_set(why, ML_ERR_SYSTEM,
+                         "--gpus-per-rank %d: %d rank%s there need %ld, but there %s %d that this "
+                         "job may use",
+                         each, count, count == 1 ? "" : "s", (long)each * count,
+                         m->gpu_count == 1 ? "is" : "are", m->gpu_count);
+    for (int i = 0; i < count; i++) {
+        for (int j = 0; j < each; j++)
+            out[i].gpus[out[i].gpu_count++] = i * each + j;
+        for (int j = 0; j < (each ? each : 1) && c->within; j++)
+            CPU_OR(&c->within[i], &c->within[i],
+                   &m->gpus[each ? i * each + j : i % m->gpu_count].cpus);
+        if (c->within && CPU_COUNT(&c->within[i]) == 0) /* the machine does not say what is near */
+            all_cpus(&c->within[i], m);
+    }
+    return 0;
+}
+
 /* Deals the ranks out over the units of `map`, one each in turn, or `block` ranks at a time.
  * Without such units all ranks have the whole machine. */
 static int ranks_deal(struct chooser *c, int count, struct fault *why)
 {
     int block = c->asked->block, units = c->map.count;
 
+    if (c->asked->map == BIND_GPU || c->asked->to == BIND_GPU)
+        return 0; /* gpus_deal() has */
     if (!c->asked->map) {
         for (int i = 0; i < count; i++)
             all_cpus(&c->within[i], c->machine);
@@ -120,10 +153,10 @@ static int rank_give(struct chooser *c, struct binding *out, int i, bool *shares
     int found = units_within(&c->to, &c->within[i], indices), groups = found / c->each;
 
     if (groups == 0)
-        return fault_set(why, ML_ERR_SYSTEM,
-                         "a rank is to get %d %s, but there %s %d that this job may use%s", c->each,
-                         word_of(c->asked->to, c->each), found == 1 ? "is" : "are", found,
-                         c->asked->map ? " in one unit of --map-by" : "");
+        return fault_set(
+            why, ML_ERR_SYSTEM, "a rank is to get %d %s, but there %s %d that this job may use%s",
+            c->each, word_of(c->asked->to == BIND_GPU ? BIND_CORE : c->asked->to, c->each),
+            found == 1 ? "is" : "are", found, c->asked->map ? " in one unit of --map-by" : "");
     *shares |= turn >= groups;
     for (int j = 0; j < c->each; j++)
         CPU_OR(&out->cpus, &out->cpus, &c->to.sets[indices[turn % groups * c->each + j]]);
@@ -149,17 +182,21 @@ static int block_give(const struct chooser *c, struct binding *out, int i, int c
 static int units_give(struct chooser *c, struct binding *out, int count, bool *shares,
                       struct fault *why)
 {
-    bool is_own = c->asked->to == BIND_CORE || c->asked->to == BIND_HWTHREAD, wraps = false;
-    int rc = units_find(&c->to, c->machine, c->asked->to, why);
+    enum bind_mode unit = c->asked->to == BIND_GPU ? BIND_CORE : c->asked->to;
+    bool is_own = unit == BIND_CORE || unit == BIND_HWTHREAD, wraps = false;
+    int rc = units_find(&c->to, c->machine, unit, why);
 
-    if (!rc && c->asked->map)
+    if (!rc && c->asked->map && c->asked->map != BIND_GPU)
         rc = units_find(&c->map, c->machine, c->asked->map, why);
     if (!rc)
         rc = ranks_deal(c, count, why);
     for (int i = 0; i < count && !rc; i++) {
         out[i].is_bound = true;
-        rc = is_own || c->asked->map ? rank_give(c, &out[i], i, &wraps, why)
-                                     : block_give(c, &out[i], i, count, why);
+        if (c->asked->to == BIND_GPU && !c->asked->each)
+            out[i].cpus = c->within[i]; /* all that are beside the GPU */
+        else
+            rc = is_own || c->asked->map ? rank_give(c, &out[i], i, &wraps, why)
+                                         : block_give(c, &out[i], i, count, why);
     }
     *shares = is_own && wraps;
     return rc;
@@ -248,13 +285,14 @@ static void threads_count(struct binding *out, int count, const struct machine *
 static int processors_give(struct chooser *c, struct binding *out, int count, bool *shares,
                            struct fault *why)
 {
-    if (c->asked->to == BIND_NONE)
-        return 0;
-    if (c->asked->to == BIND_CPUS)
-        return lists_give(c, out, count, shares, why);
+    int rc;
+
     c->within = calloc((size_t)count, sizeof(*c->within));
-    return c->within ? units_give(c, out, count, shares, why)
-                     : fault_set(why, ML_ERR_MEMORY, "out of memory");
+    rc = c->within ? gpus_deal(c, out, count, why) : fault_set(why, ML_ERR_MEMORY, "out of memory");
+    if (rc || c->asked->to == BIND_NONE)
+        return rc;
+    return c->asked->to == BIND_CPUS ? lists_give(c, out, count, shares, why)
+                                     : units_give(c, out, count, shares, why);
 }
 
 int binding_choose(struct binding *out, int count, const struct machine *m,
@@ -274,4 +312,42 @@ int binding_choose(struct binding *out, int count, const struct machine *m,
     free(c.map.sets);
     free(c.within);
     return rc;
+}
+
+/* The port that is nearest to a GPU. GPUs to which the same ports are nearest take them in turn. */
+static const char *port_near(const struct machine *m, int gpu)
+{
+    int best = 0, among = 0, turn = 0;
+
+    for (int i = 0; i < m->port_count; i++)
+        best = m->ports[i].nearness[gpu] > best ? m->ports[i].nearness[gpu] : best;
+    for (int i = 0; i < m->port_count; i++)
+        among += m->ports[i].nearness[gpu] == best;
+    for (int other = 0; other < gpu; other++) {
+        bool is_same = true;
+
+        for (int i = 0; i < m->port_count; i++)
+            is_same &= m->ports[i].nearness[other] == m->ports[i].nearness[gpu];
+        turn += is_same;
+    }
+    for (int i = 0; i < m->port_count; i++)
+        if (m->ports[i].nearness[gpu] == best && turn-- % among == 0)
+            return m->ports[i].name;
+    return NULL;
+}
+
+void binding_describe_gpus(char *out, size_t size, const struct binding *b, const struct machine *m)
+{
+    size_t used = 0;
+
+    *out = '\0';
+    for (int i = 0; i < b->gpu_count && used < size; i++) {
+        const struct machine_gpu *g = &m->gpus[b->gpus[i]];
+        const char *port = port_near(m, b->gpus[i]);
+
+        used +=
+            (size_t)snprintf(out + used, size - used, ", GPU %d (%04x:%02x:%02x.%x%s%s)", g->number,
+                             (unsigned)g->domain, (unsigned)g->bus, (unsigned)g->device,
+                             (unsigned)g->function, port ? ", near port " : "", port ? port : "");
+    }
 }

@@ -11,11 +11,13 @@
 #include "launcher/agent/binding/memory_policy_linux.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 
 /* A rank's share. */
 struct binding {
     bool is_bound;
     cpu_set_t cpus;
+    int gpus[GPUS_MOST], gpu_count; /* indices of the machine's GPUs that are its own */
     struct memory_policy memory;
     int threads; /* as many as it has cores, shared ones counted in part; at least one */
 };
@@ -25,5 +27,9 @@ struct binding {
  * ML_ERR_SYSTEM: the machine has none, or not enough, of what is asked for. */
 int binding_choose(struct binding *out, int count, const struct machine *m,
                    const struct binding_options *asked, bool *shares, struct fault *why);
+
+/* Writes ", GPU 2 (0000:9c:00.0), nearest port mlx5_2", or "" for a rank without GPUs. */
+void binding_describe_gpus(char *out, size_t size, const struct binding *b,
+                           const struct machine *m);
 
 #endif

@@ -9,9 +9,12 @@
 #include "common/fault.h"
 #include "launcher/agent/binding/machine.h"
 
-/* Stores in *out, for the caller to free(), the hardware threads that this process may use. With
+#include <stdbool.h>
+
+/* Stores in *out, for the caller to free(), the hardware threads that this process may use; with
+ * has_devices the GPUs and their neighbours, too, found without any vendor's library. With
  * HWLOC_XMLFILE or HWLOC_SYNTHETIC in the environment it is the machine described there.
  * ML_ERR_SYSTEM: libhwloc is missing, or has failed. */
-int machine_read(struct machine **out, struct fault *why);
+int machine_read(struct machine **out, bool has_devices, struct fault *why);
 
 #endif

@@ -161,6 +161,7 @@ enum { SCRUBBED = sizeof(scrubbed) / sizeof(scrubbed[0]) };
 
 struct rank_environment {
     const struct job_spec *job;
+    const struct job_app *app;
     struct variable_list list; /* the first `kept` are for all ranks */
     size_t kept;
     bool serves_pmi, is_attached;
@@ -335,6 +336,7 @@ int rank_environment_create(struct rank_environment **out,
     if (!e)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     e->job = config->job;
+    e->app = config->app;
     e->serves_pmi = config->serves_pmi;
     e->asks_pmix = config->asks_pmix;
     e->is_attached = config->is_attached;
@@ -371,20 +373,17 @@ static void stdout_describe(struct rank_environment *e, int out)
                          (unsigned long long)st.st_dev, (unsigned long long)st.st_ino);
 }
 
-/* How many threads libraries of arithmetic start: OpenMP's, OpenBLAS, Intel's, AMD's, NumExpr. */
-static void threads_add(struct variable_list *l, int threads)
+static bool is_listed(const char *const *variables, const char *variable)
 {
-    static const char *const names[] = {"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS",
-                                        "MKL_NUM_THREADS", "BLIS_NUM_THREADS",
-                                        "NUMEXPR_NUM_THREADS"};
+    size_t length = strcspn(variable, "=") + 1;
 
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-        if (!variable_list_get(l, names[i]))
-            variable_list_append(l, "%s=%d", names[i], threads);
+    while (*variables && strncmp(*variables, variable, length) != 0)
+        variables++;
+    return *variables != NULL;
 }
 
-char **rank_environment_of(struct rank_environment *e, const struct job_rank *rank, int threads,
-                           int out, int pmi, const char *const *pmix)
+char **rank_environment_of(struct rank_environment *e, const struct job_rank *rank,
+                           const char *const *own, int out, int pmi, const char *const *pmix)
 {
     struct variable_list *l = &e->list;
 
@@ -395,8 +394,9 @@ char **rank_environment_of(struct rank_environment *e, const struct job_rank *ra
     variable_list_append(l, "MLAUNCH_RANK=%d", rank->rank);
     variable_list_append(l, "MLAUNCH_LOCAL_RANK=%d", rank->local_rank);
     stdout_describe(e, out);
-    if (threads > 0)
-        threads_add(l, threads);
+    for (; own && *own; own++)
+        if (!is_listed(e->job->env, *own) && !is_listed(e->app->env, *own))
+            variable_list_set(l, "%s", *own);
     if (e->job->options.compat)
         framework_variables_add_rank(l, rank, variable_list_get(l, "MLAUNCH_JOB_DIR"));
     if (pmi >= 0) {

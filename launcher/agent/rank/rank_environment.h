@@ -47,11 +47,11 @@ int rank_environment_create(struct rank_environment **out,
 void rank_environment_destroy(struct rank_environment *e); /* takes NULL */
 
 /* The environment of one rank whose standard output will be `out` and whose socket for PMI is `pmi`
- * (-1: none), NULL-terminated, valid until the next call. `threads`: what OMP_NUM_THREADS and the
- * like say unless the user has set them; 0: nothing. `pmix`: the variables of its PMIx server, or
- * NULL. NULL: out of memory. */
-char **rank_environment_of(struct rank_environment *e, const struct job_rank *rank, int threads,
-                           int out, int pmi, const char *const *pmix);
+ * (-1: none), NULL-terminated, valid until the next call. `own`: variables of its threads and GPUs,
+ * which the user's take precedence over; `pmix`: those of its PMIx server; or NULL. NULL: out of
+ * memory. */
+char **rank_environment_of(struct rank_environment *e, const struct job_rank *rank,
+                           const char *const *own, int out, int pmi, const char *const *pmix);
 
 /* With --eager: the place within the strings of rank_environment_of where the child writes its pid
  * (12 bytes); otherwise NULL. */

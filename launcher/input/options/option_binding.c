@@ -11,15 +11,18 @@
 
 enum { EACH_LIMIT = 1024, RANKS_LIMIT = 1 << 20 };
 
-#define UNITS "hwthread, core, l3cache, socket, numa"
+#define UNITS "hwthread, core, l3cache, socket, numa, gpu"
 
 /* Our words, then those of mpirun, Hydra and srun. */
 static const struct named_value units[] = {
-    {"hwthread", BIND_HWTHREAD}, {"core", BIND_CORE},      {"l3cache", BIND_L3CACHE},
-    {"socket", BIND_SOCKET},     {"numa", BIND_NUMA},      {"hwthreads", BIND_HWTHREAD},
-    {"threads", BIND_HWTHREAD},  {"pu", BIND_HWTHREAD},    {"cores", BIND_CORE},
-    {"l3", BIND_L3CACHE},        {"package", BIND_SOCKET}, {"sockets", BIND_SOCKET},
-    {"numanode", BIND_NUMA},     {"ldoms", BIND_NUMA},     {NULL, 0}};
+    {"hwthread", BIND_HWTHREAD}, {"core", BIND_CORE},
+    {"l3cache", BIND_L3CACHE},   {"socket", BIND_SOCKET},
+    {"numa", BIND_NUMA},         {"hwthreads", BIND_HWTHREAD},
+    {"threads", BIND_HWTHREAD},  {"pu", BIND_HWTHREAD},
+    {"cores", BIND_CORE},        {"l3", BIND_L3CACHE},
+    {"package", BIND_SOCKET},    {"sockets", BIND_SOCKET},
+    {"gpu", BIND_GPU},           {"numanode", BIND_NUMA},
+    {"ldoms", BIND_NUMA},        {NULL, 0}};
 
 /* The unit that the first `length` bytes name; BIND_NONE: none. */
 static enum bind_mode unit_of(const char *text, size_t length)
@@ -83,7 +86,10 @@ int option_binding_to(void *to, const struct option *spec, const char *value, st
         return fault_set(why, ML_ERR_ARGUMENT, "'%s' is not a whole number from 1 to %d",
                          text_show(shown, value + length + 1), EACH_LIMIT);
     o->job.binding.to = unit;
-    o->job.binding.each = (int)each;
+    if (unit == BIND_GPU && each) /* as Hydra has it */
+        o->job.binding.gpus = each > GPUS_MOST ? GPUS_MOST : (int)each;
+    else
+        o->job.binding.each = (int)each;
     return 0;
 }
 

@@ -29,7 +29,7 @@ static int each_settle(struct binding_options *b, const struct options *o, struc
         return 0;
     if (b->to == BIND_NONE)
         b->to = BIND_CORE;
-    if (b->each || (b->to != BIND_CORE && b->to != BIND_HWTHREAD))
+    if (b->each || (b->to != BIND_CORE && b->to != BIND_HWTHREAD && b->to != BIND_GPU))
         return fault_set(why, ML_ERR_ARGUMENT,
                          "--cpus-per-rank and --bind-to %s%s both say how much a rank gets: for "
                          "cores within a unit write --map-by numa --cpus-per-rank %d",
@@ -43,9 +43,10 @@ int plan_binding_settle(struct plan *p, const struct options *o, struct fault *w
     struct binding_options *b = &p->job.binding;
     int rc;
 
-    if (!can_bind && (b->memory != MEMORY_ANY || b->threads == THREADS_AUTO))
-        return fault_set(why, ML_ERR_ARGUMENT,
-                         "--mem-bind and --threads auto: this mlaunch was built without hwloc");
+    if (!can_bind && (b->gpus || b->memory != MEMORY_ANY || b->threads == THREADS_AUTO))
+        return fault_set(
+            why, ML_ERR_ARGUMENT,
+            "--gpus-per-rank, --mem-bind and --threads auto: this mlaunch was built without hwloc");
     if (o->binds && b->to == BIND_NONE) {
         if (o->cpus_per_rank)
             return fault_set(why, ML_ERR_ARGUMENT,
@@ -82,6 +83,8 @@ void plan_binding_print(const struct plan *p)
         printable_print(", ranks dealt out by %s", word_of(b->map));
     if (b->block)
         printable_print(", %d on each", b->block);
+    if (b->gpus)
+        printable_print("; GPUs a rank: %d", b->gpus);
     if (b->memory)
         printable_print("; memory: %s%s%s", job_words_memory[b->memory].word,
                         b->memory == MEMORY_NODES ? " " : "",

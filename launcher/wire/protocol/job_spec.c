@@ -68,6 +68,7 @@ static const struct field fields[] = {
     {"map", FIELD_WORD, OPTION(binding.map), .words = job_words_bind, .in = "binding"},
     {"block", FIELD_INT, OPTION(binding.block), 0, SIZE_MAX_RANKS, .in = "binding"},
     {"cpus", FIELD_STRING, OPTION(binding.cpus), .in = "binding"},
+    {"gpus", FIELD_INT, OPTION(binding.gpus), 0, GPUS_MOST, .in = "binding"},
     {"memory", FIELD_WORD, OPTION(binding.memory), .words = job_words_memory, .in = "binding"},
     {"nodes", FIELD_STRING, OPTION(binding.nodes), .in = "binding"},
     {"threads", FIELD_INT, OPTION(binding.threads), THREADS_AUTO, THREADS_MOST, .in = "binding"},
@@ -169,7 +170,8 @@ static bool is_left_out(const struct job_spec *m, const char *object)
     const struct binding_options *b = &m->options.binding;
 
     if (strcmp(object, "binding") == 0)
-        return b->to == BIND_NONE && b->memory == MEMORY_ANY && !b->threads && !b->report;
+        return b->to == BIND_NONE && !b->gpus && b->memory == MEMORY_ANY && !b->threads &&
+               !b->report;
     if (strcmp(object, "pty") == 0)
         return m->pty.rank < 0;
     return strcmp(object, "attach") == 0 && !m->attach.pid;
@@ -180,7 +182,7 @@ static int binding_check(const struct job_spec *m, struct fault *why)
 {
     const struct binding_options *b = &m->options.binding;
 
-    if (b->map >= BIND_UNITS || (b->map && b->to == BIND_NONE) ||
+    if (b->map == BIND_CPUS || (b->map && b->to == BIND_NONE) ||
         (b->to == BIND_CPUS && cpu_list_count(b->cpus) < 0) ||
         (b->memory == MEMORY_NODES && cpu_list_count(b->nodes) < 0))
         return member_refuse(why, "is invalid", "binding");

@@ -3,6 +3,7 @@
 #include "launcher/agent/binding/binding.h"
 
 #include "common/text/cpu_list.h"
+#include "launcher/agent/binding/binding_variables.h"
 #include "launcher/agent/binding/machine_hwloc.h"
 
 #include "config.h"
@@ -121,7 +122,7 @@ static void gives_ranks_their_share(void **state)
         struct fault why;
 
         setenv("HWLOC_SYNTHETIC", wishes[i].machine, 1);
-        if (machine_read(&m, &why))
+        if (machine_read(&m, false, &why))
             fail_msg("%s: %s", wishes[i].machine, why.text);
         wish_check(&wishes[i], m);
         free(m);
@@ -138,7 +139,7 @@ static void reads_the_nodes_beside_cpus(void **state)
     if (!HAVE_HWLOC)
         skip();
     setenv("HWLOC_SYNTHETIC", LUMI, 1);
-    assert_int_equal(machine_read(&m, &why), 0);
+    assert_int_equal(machine_read(&m, false, &why), 0);
     unsetenv("HWLOC_SYNTHETIC");
     assert_int_equal(m->cpu_count, 16);
     assert_int_equal(m->cpus[0].node, 3);
@@ -170,7 +171,7 @@ static void memory_is_beside_its_cpus(void **state)
     if (!HAVE_HWLOC)
         skip();
     setenv("HWLOC_SYNTHETIC", LUMI, 1);
-    assert_int_equal(machine_read(&m, &why), 0);
+    assert_int_equal(machine_read(&m, false, &why), 0);
     unsetenv("HWLOC_SYNTHETIC");
     for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
         struct binding out[2];
@@ -213,7 +214,7 @@ static void threads_are_its_share_of_the_cores(void **state)
 
         asked.threads = THREADS_AUTO;
         setenv("HWLOC_SYNTHETIC", table[i].machine, 1);
-        assert_int_equal(machine_read(&m, &why), 0);
+        assert_int_equal(machine_read(&m, false, &why), 0);
         assert_int_equal(binding_choose(out, table[i].ranks, m, &asked, &shares, &why), 0);
         if (out[0].threads != table[i].first || out[table[i].ranks - 1].threads != table[i].last)
             fail_msg("%d: %d and %d threads", (int)i, out[0].threads,
@@ -221,6 +222,105 @@ static void threads_are_its_share_of_the_cores(void **state)
         free(m);
     }
     unsetenv("HWLOC_SYNTHETIC");
+}
+
+/* Machines with GPUs, as hwloc writes them. dgx.xml: two sockets of 8 cores; four GPUs on each, and
+ * an RDMA device behind the same PCIe switch as each GPU. lumi.xml: four nodes of 4 cores; the
+ * first two GPUs, by PCI address, are at node 3, the next at 1, 0 and 2. ompi14169.xml: two sockets of
+ * four nodes of 2 cores; a GPU at nodes 1 and 2 of the first socket, 2 and 3 of the second, and a
+ * display of the server's own. */
+static void ranks_are_beside_their_gpus(void **state)
+{
+    static const struct {
+        const char *machine;
+        int ranks;
+        struct binding_options asked;
+        const char *cpus, *first, *last; /* all ranks' CPUs; two ranks' GPUs and variables */
+    } table[] = {
+        {"dgx",
+         8,
+         {TO(GPU), .gpus = 1},
+         "0-7;0-7;0-7;0-7;8-15;8-15;8-15;8-15",
+         ", GPU 0 (0000:11:00.0, near port mlx5_0) CUDA_DEVICE_ORDER=PCI_BUS_ID "
+         "CUDA_VISIBLE_DEVICES=0",
+         ", GPU 7 (0000:81:00.0, near port mlx5_7) CUDA_DEVICE_ORDER=PCI_BUS_ID "
+         "CUDA_VISIBLE_DEVICES=7"},
+        {"dgx",
+         4,
+         {EACH(GPU, 2), .gpus = 2},
+         "0-1;2-3;8-9;10-11",
+         ", GPU 0 (0000:11:00.0, near port mlx5_0), GPU 1 (0000:21:00.0, near port mlx5_1) "
+         "CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=0,1",
+         ", GPU 6 (0000:71:00.0, near port mlx5_6), GPU 7 (0000:81:00.0, near port mlx5_7) "
+         "CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=6,7"},
+        {"dgx", 3, {TO(CORE), BY(GPU)}, "0;1;2", "", ""},
+        {"dgx", 2, {TO(NUMA), .gpus = 4}, "0-7;8-15", NULL, NULL},
+        {"dgx", 10, {TO(GPU)}, "0-7;0-7;0-7;0-7;8-15;8-15;8-15;8-15;0-7;0-7", "", ""},
+        {"lumi",
+         8,
+         {TO(GPU), .gpus = 1},
+         "12-15;12-15;4-7;4-7;0-3;0-3;8-11;8-11",
+         ", GPU 0 (0000:c1:00.0, near port hsn3) ROCR_VISIBLE_DEVICES=0 HIP_VISIBLE_DEVICES=0",
+         ", GPU 7 (0000:dc:00.0, near port hsn2) ROCR_VISIBLE_DEVICES=7 HIP_VISIBLE_DEVICES=0"},
+        {"lumi",
+         4,
+         {TO(NONE), .gpus = 2},
+         ";;;",
+         NULL,
+         ", GPU 6 (0000:d9:00.0, near port hsn2), GPU 7 (0000:dc:00.0, near port hsn2) "
+         "ROCR_VISIBLE_DEVICES=6,7 HIP_VISIBLE_DEVICES=0,1"},
+        {"ompi14169",
+         4,
+         {TO(GPU), .gpus = 1},
+         "2-3;4-5;12-13;14-15",
+         ", GPU 0 (0000:17:00.0) CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=0",
+         ", GPU 3 (0000:bb:00.0) CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=3"},
+        {"ompi14169", 4, {TO(SOCKET), BY(GPU)}, "0-7;0-7;8-15;8-15", "", ""},
+        {"ompi14169",
+         5,
+         {TO(GPU), .gpus = 1},
+         "--gpus-per-rank 1: 5 ranks there need 5, but there are 4 that this job may use",
+         NULL,
+         NULL},
+    };
+
+    (void)state;
+    if (!HAVE_HWLOC)
+        skip();
+    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+        char path[512], all[4096] = "", text[CPU_LIST_TEXT];
+        struct machine *m = NULL;
+        struct binding out[16];
+        struct fault why;
+        bool shares;
+
+        snprintf(path, sizeof(path), "%s%s.xml", MACHINES, table[i].machine);
+        setenv("HWLOC_XMLFILE", path, 1);
+        assert_int_equal(machine_read(&m, true, &why), 0);
+        unsetenv("HWLOC_XMLFILE");
+        if (binding_choose(out, table[i].ranks, m, &table[i].asked, &shares, &why))
+            snprintf(all, sizeof(all), "%s", why.text);
+        for (int rank = 0; rank < table[i].ranks && !strchr(table[i].cpus, ' '); rank++)
+            snprintf(all + strlen(all), sizeof(all) - strlen(all), "%s%s", rank ? ";" : "",
+                     cpu_list_format(text, sizeof(text), &out[rank].cpus));
+        if (strcmp(all, table[i].cpus) != 0)
+            fail_msg("%d: %s, not %s", (int)i, all, table[i].cpus);
+        for (int last = 0; last < 2; last++) {
+            const struct binding *b = &out[last ? table[i].ranks - 1 : 0];
+            const char *expected = last ? table[i].last : table[i].first;
+            struct binding_variables v;
+
+            if (!expected)
+                continue;
+            binding_describe_gpus(all, sizeof(all), b, m);
+            binding_variables_fill(&v, b, m, 0);
+            for (int j = 0; j < v.count; j++)
+                snprintf(all + strlen(all), sizeof(all) - strlen(all), " %s", v.list[j]);
+            if (strcmp(all, expected) != 0)
+                fail_msg("%d: %s, not %s", (int)i, all, expected);
+        }
+        free(m);
+    }
 }
 
 static void may_use_only_its_own_cpus(void **state)
@@ -238,7 +338,7 @@ static void may_use_only_its_own_cpus(void **state)
         if (CPU_ISSET(cpu, &before))
             CPU_SET(cpu, &one);
     assert_int_equal(sched_setaffinity(0, sizeof(one), &one), 0);
-    assert_int_equal(machine_read(&m, &why), 0);
+    assert_int_equal(machine_read(&m, false, &why), 0);
     assert_int_equal(sched_setaffinity(0, sizeof(before), &before), 0);
     assert_int_equal(m->cpu_count, 1);
     assert_true(CPU_ISSET((size_t)m->cpus[0].number, &one));
@@ -252,6 +352,7 @@ int main(void)
         cmocka_unit_test(reads_the_nodes_beside_cpus),
         cmocka_unit_test(memory_is_beside_its_cpus),
         cmocka_unit_test(threads_are_its_share_of_the_cores),
+        cmocka_unit_test(ranks_are_beside_their_gpus),
         cmocka_unit_test(may_use_only_its_own_cpus),
     };
 

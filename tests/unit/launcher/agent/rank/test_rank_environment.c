@@ -69,7 +69,7 @@ static struct rank_environment *created(struct fixture *f)
     f->config.app = &f->app;
     if (rank_environment_create(&e, &f->config, &why))
         fail_msg("%s", why.text);
-    assert_non_null(rank_environment_of(e, &rank_1, 0, -1, -1, NULL));
+    assert_non_null(rank_environment_of(e, &rank_1, NULL, -1, -1, NULL));
     return e;
 }
 
@@ -167,7 +167,7 @@ static void pmix(void **state)
     is(e, "JSM_JSRUN_PORT", "0");
     is(e, "OMPI_MCA_btl_vader_backing_directory", "/dev/shm/x.mpi");
     is_unset(e, "PMIX_RANK");
-    assert_non_null(rank_environment_of(e, &rank_1, 0, -1, -1, variables));
+    assert_non_null(rank_environment_of(e, &rank_1, NULL, -1, -1, variables));
     is(e, "PMIX_RANK", "1");
     is(e, "PMIX_NAMESPACE", "j1-4");
     rank_environment_destroy(e);
@@ -182,7 +182,7 @@ static void no_name_twice(void **state)
 {
     struct fixture f = plain();
     struct rank_environment *e = created(&f);
-    char **list = rank_environment_of(e, &rank_1, 0, -1, -1, NULL);
+    char **list = rank_environment_of(e, &rank_1, NULL, -1, -1, NULL);
 
     (void)state;
     for (int i = 0; list[i]; i++) {

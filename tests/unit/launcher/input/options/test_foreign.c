@@ -46,12 +46,12 @@ static void options_describe(char *out, size_t size, const char *line)
     text_print(to, "hostfile", o->hostfile);
     text_print(to, "stdin", o->stdin_to);
     text_print(to, "output", o->output);
-    fprintf(to, "%d %d %d %d %d %d %d %d %d %d %d %d %d %d %d %d %s %d %s\n", o->action, o->ppn,
+    fprintf(to, "%d %d %d %d %d %d %d %d %d %d %d %d %d %d %d %d %s %d %s %d\n", o->action, o->ppn,
             o->oversubscribe, o->backend, o->job.binding.to, o->map_by, o->on_failure,
             o->timeout_ms, o->job.restarts, o->timestamp, o->dry_run, o->verbose, o->cpus_per_rank,
             o->job.binding.map, o->job.binding.each, o->job.binding.block,
             o->job.binding.cpus ? o->job.binding.cpus : "", o->job.binding.memory,
-            o->job.binding.nodes ? o->job.binding.nodes : "");
+            o->job.binding.nodes ? o->job.binding.nodes : "", o->job.binding.gpus);
     fclose(to);
     options_destroy(o);
 }
@@ -101,6 +101,9 @@ static const struct {
     {"--cpu_bind=ldoms|p", "--bind-to|numa|p"},
     {"--cpu-bind=map_cpu:0,1|p", "--bind-to|cpus:0,1|p"},
     {"-bind-to|user:0+2,1+3|p", "--bind-to|cpus:0+2,1+3|p"},
+    {"-gpus-per-proc|2|p", "--gpus-per-rank|2|p"},
+    {"--gpus-per-task=2|p", "--gpus-per-rank|2|p"},
+    {"-bind-to|gpu:1|p", "--bind-to|gpu|--gpus-per-rank|1|p"},
     {"-membind|bind:0,1|p", "--mem-bind|nodes:0,1|p"},
     {"-membind|firsttouch|p", "--mem-bind|none|p"},
     {"--mem-bind=map_mem:0,1|p", "--mem-bind|nodes:0,1|p"},

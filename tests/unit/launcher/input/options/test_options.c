@@ -75,6 +75,7 @@ static const struct {
     {"--mem-bind|near|prog",
      "--mem-bind: 'near' is not none, local, prefer, interleave, or a list"},
     {"--mem-bind|nodes:x|prog", "--mem-bind: 'x' is not a list of memory nodes"},
+    {"--gpus-per-rank|17|prog", "--gpus-per-rank: '17' is not a whole number from 1 to 16"},
     {"--threads|0|prog", "--threads: '0' is not auto, or a whole number from 1 to 4096"},
     {"--cpus-per-rank|0|prog", "--cpus-per-rank: '0' is not a whole number from 1 to 1024"},
     {"--stdin|some|prog", "--stdin: 'some' is not none, all or a rank"},

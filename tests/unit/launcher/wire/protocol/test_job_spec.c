@@ -17,7 +17,8 @@
 
 #define BINDING(to, map, cpus, memory)                                                             \
     "{\"to\": \"" to "\", \"each\": 0, \"map\": \"" map "\", \"block\": 0, \"cpus\": \"" cpus      \
-    "\", \"memory\": \"" memory "\", \"nodes\": \"\", \"threads\": 0, \"report\": false}"
+    "\", \"gpus\": 0, \"memory\": \"" memory                                                       \
+    "\", \"nodes\": \"\", \"threads\": 0, \"report\": false}"
 
 static const char good[] =
     "{\"job\": \"j-1\", \"restart\": 2, \"restarts\": 3, \"secret\": "
@@ -31,7 +32,8 @@ static const char good[] =
     "\"init_timeout_ms\": 60000, \"stall_ms\": 30000, \"grace_ms\": 5000, \"eager\": false,"
     "\"signal_children\": false, \"stop_signal\": \"USR2\","
     "\"binding\": {\"to\": \"core\", \"each\": 2, \"map\": \"numa\", \"block\": 3, "
-    "\"cpus\": \"\", \"memory\": \"nodes\", \"nodes\": \"0,1\", \"threads\": -1, \"report\": "
+    "\"cpus\": \"\", \"gpus\": 2, \"memory\": \"nodes\", \"nodes\": \"0,1\", \"threads\": -1, "
+    "\"report\": "
     "true}, \"command\": \"prog\", \"buffer\": \"none\", \"mpi\": "
     "\"pmi1\", "
     "\"stdin\": \"rank\","
@@ -69,6 +71,7 @@ static void reads_all(void **state)
     assert_int_equal(m->options.binding.each, 2);
     assert_int_equal(m->options.binding.map, BIND_NUMA);
     assert_int_equal(m->options.binding.block, 3);
+    assert_int_equal(m->options.binding.gpus, 2);
     assert_int_equal(m->options.binding.memory, MEMORY_NODES);
     assert_string_equal(m->options.binding.nodes, "0,1");
     assert_int_equal(m->options.binding.threads, THREADS_AUTO);
