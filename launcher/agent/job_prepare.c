@@ -100,8 +100,8 @@ static int address_check(const char *ip, struct fault *why)
         return 0;
     own_address_list(own, sizeof(own));
     return fault_set(why, ML_ERR_ARGUMENT,
-                     "\"ips\" in the hostfile: %s is none of this host's addresses (it has %s)", ip,
-                     own[0] ? own : "none but loopback");
+                     "\"ips\" in the hostfile: %s is not one of this host's addresses (it has %s)",
+                     ip, own[0] ? own : "none but loopback");
 }
 
 static int address_choose(struct agent *a, struct fault *why)

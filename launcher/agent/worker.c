@@ -435,9 +435,6 @@ static int channel_take(struct agent *a, struct fault *why)
     return rc;
 }
 
-/* Ends the channel to a launcher that has sent nothing for AGENT_SILENCE_MS, unless it has
- * announced a pause. It counts ticks instead of time: a machine or an agent that was stopped for a
- * minute has received nothing during it. */
 /* Where --threads has a say, the user knows of them. */
 static void threads_watch(struct agent *a)
 {
@@ -454,6 +451,9 @@ static void threads_watch(struct agent *a)
     crowding_tick(&a->crowding, running, CPU_COUNT(&cpus));
 }
 
+/* Ends the channel to a launcher that has sent nothing for AGENT_SILENCE_MS, unless it has
+ * announced a pause. It counts ticks instead of time: a machine or an agent that was stopped for a
+ * minute has received nothing during it. */
 static void on_tick(evutil_socket_t fd, short what, void *arg)
 {
     struct agent *a = arg;
@@ -463,7 +463,9 @@ static void on_tick(evutil_socket_t fd, short what, void *arg)
     if (frame_stream_frames(a->channel) > 0 || a->is_paused)
         a->silent_ticks = 0;
     else if (++a->silent_ticks * TICK_MS >= AGENT_SILENCE_MS)
-        frame_stream_fail(a->channel, "the launcher has been silent for 10 s");
+        frame_stream_fail(a->channel,
+                          "mlaunch has been silent for 10 s, so the ranks are ended: it was "
+                          "stopped or lost, or its machine has no time for it");
 }
 
 /* What the worker waits for besides the channel: the ends of children and of the guard, SIGTERM,

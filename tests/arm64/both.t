@@ -39,6 +39,6 @@ for call in all_reduce all_gather broadcast put; do
 done
 check_error 125 "host there: its processor is aarch64, this machine's is .*what --stage copies" \
     "--stage copies no program to it" ml --stage -- "$native/examples/kmeans"
-check_error 126 "it is no program for this host's processor, $(uname -m)" "nor does its own run here" \
+check_error 126 "it is not a program for this host's processor, $(uname -m)" "nor does its own run here" \
     ml -- "$arm/examples/kmeans"
 done_testing

@@ -36,10 +36,10 @@ cat > "$T/astray.json" << 'JSON'
 [{"ssh": "h0", "ips": ["192.0.2.7"]}, {"ssh": "h1"},
  {"ssh": "h2", "ips": ["2001:db8::7"]}]
 JSON
-check_error 125 'mlaunch: host h0: "ips" in the hostfile: 192.0.2.7 is none of this host.s addresses .it has ' \
+check_error 125 'mlaunch: host h0: "ips" in the hostfile: 192.0.2.7 is not one of this host.s addresses .it has ' \
     "an address of another host" "$MLAUNCH" --agent "$AGENT" \
     --agent-command 'sh -c '\''exec "$@"'\'' {host}' --hostfile "$T/astray.json" -- true
-check_match 'host h2: "ips" in the hostfile: 2001:db8::7 is none of' "$ERR" "… is named for each host"
+check_match 'host h2: "ips" in the hostfile: 2001:db8::7 is not one of' "$ERR" "… is named for each host"
 check_match '2 of 3 hosts failed' "$ERR" "… that has one"
 if grep -q '^#define HAVE_RDMA 1' "$BUILD/config.h"; then
     check_match '^RDMA: devices: found at the start; port: 2; GID index: what fits each pair best; MTU: 1024; queue pairs: UC$' \

@@ -113,7 +113,7 @@ for bad in here localhost: :70000 '[::1' '::1:9764' '[127.0.0.1:1'; do
     check_error 125 '^mlaunch: error: --listen needs PORT, ADDRESS:PORT, .*:PORT, and not ' \
         "a bad address, $bad" page --listen "$bad"
 done
-check_error 125 '^mlaunch: error: --listen nowhere\.invalid:0: "nowhere\.invalid" is no address' \
+check_error 125 '^mlaunch: error: --listen nowhere\.invalid:0: "nowhere\.invalid" is not an address' \
     "a name that nobody has" page --listen nowhere.invalid:0
 check_error 125 '--every is for --output FILE' "--every without a file" page --every 5
 check_error 125 '--every needs a number of seconds' "a bad time" page -o "$T/x" --every 0

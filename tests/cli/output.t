@@ -269,9 +269,9 @@ check_output x "--output: rank.0.out is in it" sh -c 'cat "$1"/*/rank.0.out' sh 
 job_status 0 "--output with one file for all" -n 2 --output "$T/p4/all-%j" -- sh -c \
     'echo $MLAUNCH_RANK'
 check_output $'[0] 0\n[1] 1' "--output: its lines have labels" sh -c 'sort "$1"/all-*' sh "$T/p4"
-job_says 125 "'x-%q': %q is none of %r and %t .rank., %h .host., %j .job. and %%" \
+job_says 125 "'x-%q': %q is not %r or %t .rank., %h .host., %j .job. or %%" \
     "--output with an unknown letter" --output x-%q -- true
-job_says 125 "'x-%é': % is none of" "… that is no ASCII" --output x-%é -- true
+job_says 125 "'x-%é': % is not %r" "… that is no ASCII" --output x-%é -- true
 
 # Readers that go away, full disks.
 run bash -c '"$@" 2> '"$T"'/err | head -n 1; exit "${PIPESTATUS[0]}"' - "${JOB[@]}" -n 4 -- yes

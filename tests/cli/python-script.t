@@ -46,7 +46,7 @@ check_error 126 '\./other: it is a directory' "a directory" job ./other
 check_error 127 'other: not found in PATH \([^;]*$' "which is no program" job other
 printf '\x7fELF' > foreign
 chmod +x foreign
-check_error 126 "\./foreign: it is no program for this host's processor, $(uname -m); build it there" \
+check_error 126 "\./foreign: it is not a program for this host's processor, $(uname -m); build it there" \
     "a program for another processor" job ./foreign
 mkdir dir.py
 check_error 126 '\./dir\.py: it is a directory' "nor a script" job ./dir.py

@@ -18,7 +18,7 @@ check_error 125 '^mlaunch: error: --every needs a number of seconds from 1 to 86
     "a bad time" view --every 0 --batch
 check_error 125 "^mlaunch: error: --batch: '0' is not a number of views, from 1 to 1000000$" \
     "no view" view --batch 0
-check_error 125 "^mlaunch: error: --sort: 'size' is none of rank, cpu, mem, calls, bytes and wait$" \
+check_error 125 "^mlaunch: error: --sort: 'size' is not rank, cpu, mem, calls, bytes or wait$" \
     "a column that is not there" view --batch --sort size
 check_error 125 'mlaunch top has no -n: --batch N prints N views' "an option of top(1)" view -n 1
 if "$MLAUNCH" --version | grep -q ' +ncurses'; then CURSES=yes; else CURSES=no; fi

@@ -267,7 +267,7 @@ static int exec_fault(const struct spawn *s, int error, struct fault *why)
 
     if (error == ENOEXEC && uname(&here) == 0)
         return fault_set(why, ML_ERR_SYSTEM,
-                         "%s: it is no program for this host's processor, %s; build it there",
+                         "%s: it is not a program for this host's processor, %s; build it there",
                          program, here.machine);
     if (error == ENOENT && !is_there && strpbrk(program, " |;&$<>`"))
         return fault_set(why, ML_ERR_SYSTEM,

@@ -176,8 +176,8 @@ static int host_read(struct reader *r, struct host *h, const char *name, char *r
     while (!rc && (word = word_next(&rest)))
         rc = word_read(r, h, word, why);
     if (!rc && h->max_slots && h->slots > h->max_slots)
-        rc = fault_set(why, ML_ERR_ARGUMENT, "slots is %d, and max_slots less: %d", h->slots,
-                       h->max_slots);
+        rc = fault_set(why, ML_ERR_ARGUMENT, "slots is %d, which is more than max_slots, %d",
+                       h->slots, h->max_slots);
     return rc ? fault_wrap(why, "host '%s'", text_show(shown, name)) : 0;
 }
 

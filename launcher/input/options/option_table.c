@@ -118,7 +118,7 @@ static int pattern_check(const char *value, struct fault *why)
     for (const char *c = value; (c = strchr(c, '%')); c += 2)
         if (!c[1] || !strchr("rthj%", c[1]))
             return fault_set(why, ML_ERR_ARGUMENT,
-                             "'%s': %.*s is none of %%r and %%t (rank), %%h (host), %%j (job) and "
+                             "'%s': %.*s is not %%r or %%t (rank), %%h (host), %%j (job) or "
                              "%%%%",
                              text_show(shown, value), 1 + (c[1] > ' ' && c[1] <= '~'), c);
     return 0;

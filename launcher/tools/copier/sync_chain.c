@@ -21,7 +21,7 @@ int sync_chain_open(struct sync_chain *chain, const struct sync_order *order,
 
     *chain = (struct sync_chain){.listener = -1, .previous = -1, .next = -1, .early = -1};
     if (!address_is_here(order->ip))
-        return fault_set(why, ML_ERR_ARGUMENT, "%s is none of its addresses", order->ip);
+        return fault_set(why, ML_ERR_ARGUMENT, "%s is not one of its addresses", order->ip);
     rc = address_listen(order->ip, 0, BACKLOG, &chain->listener, &bound, why);
     if (!rc)
         address_format(&bound, address);

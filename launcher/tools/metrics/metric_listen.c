@@ -37,7 +37,7 @@ static int name_listen(struct metric_listen *out, uint16_t port, int backlog, st
     int rc = getaddrinfo(out->name, NULL, &hints, &all);
 
     if (rc)
-        return fault_set(why, ML_ERR_ARGUMENT, "\"%.80s\" is no address: %s", out->name,
+        return fault_set(why, ML_ERR_ARGUMENT, "\"%.80s\" is not an address: %s", out->name,
                          gai_strerror(rc));
     for (const struct addrinfo *a = all; a; a = a->ai_next) {
         struct address one = {.length = a->ai_addrlen};

@@ -28,7 +28,7 @@ static int column_read(enum top_column *out, const char *name, struct fault *why
         }
     }
     return fault_set(why, ML_ERR_ARGUMENT,
-                     "--sort: '%.80s' is none of rank, cpu, mem, calls, bytes and wait", name);
+                     "--sort: '%.80s' is not rank, cpu, mem, calls, bytes or wait", name);
 }
 
 static int options_check(struct top_run *r, struct fault *why)

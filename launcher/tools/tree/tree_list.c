@@ -173,7 +173,7 @@ int tree_list_unpack(struct tree_list *l, const uint8_t *bytes, size_t size, siz
     memcpy(e.hash, bytes, hash_size);
     bytes += hash_size;
     if (!text_take(path, bytes, path_size) || !text_take(target, bytes + path_size, target_size))
-        return fault_set(why, ML_ERR_REFUSED, "the list of files has a path that is none");
+        return fault_set(why, ML_ERR_REFUSED, "the list of files has a malformed path");
     *used = FIXED + hash_size + path_size + target_size;
     return tree_list_add(l, &e, roots, why);
 }

@@ -71,7 +71,7 @@ static int options_set(struct remote_session *s, int fd, struct fault *why)
             value = passed_on[i].otherwise;
         if (value && (ssh_options_set(s->ssh, passed_on[i].to, value) < 0 ||
                       ssh_options_set(s->ssh, passed_on[i].to_too, value) < 0))
-            rc = fault_set(why, ML_ERR_ARGUMENT, "libssh can do nothing with \"%s\" of ssh_config",
+            rc = fault_set(why, ML_ERR_ARGUMENT, "libssh does not understand \"%s\" of ssh_config",
                            value);
     }
     return rc;
@@ -107,7 +107,7 @@ static int exchange_judge(struct remote_session *s, int rc, bool *dropped, struc
             why, rc, "%s accepts the connection but says nothing for too long; is it an sshd?%s%s",
             where, *words ? " It said: " : "", words);
     if (!banner && strstr(error, "banner"))
-        return fault_set(why, ML_ERR_REFUSED, "what answers on %s is no SSH server", where);
+        return fault_set(why, ML_ERR_REFUSED, "what answers on %s is not an SSH server", where);
     if (banner)
         return fault_set(why, remote_session_error(s), "no agreement with the sshd on %s: %s",
                          where, error);

@@ -75,7 +75,7 @@ static int proxy_open(struct remote_socket *s, const struct remote_config *c, st
     int rc;
 
     if (jumps && strpbrk(jumps, "'\"\\ \t$`"))
-        return fault_set(why, ML_ERR_ARGUMENT, "ProxyJump %s in ssh_config is no list of hosts",
+        return fault_set(why, ML_ERR_ARGUMENT, "ProxyJump %s in ssh_config is not a list of hosts",
                          jumps);
     if (jumps) {
         rc = jump_command(&command, c, jumps, why);

@@ -196,7 +196,7 @@ static const struct {
     {"b most_slots=4", "unexpected 'most_slots=4'"},
     {"b max_slots=0", "f line 1: host 'b': max_slots is '0', not a whole number from 1"},
     {"b max_slots=2 max-slots=2", "f line 1: host 'b': the max_slots are given twice"},
-    {"b slots=4 max-slots=2", "f line 1: host 'b': slots is 4, and max_slots less: 2"},
+    {"b slots=4 max-slots=2", "f line 1: host 'b': slots is 4, which is more than max_slots, 2"},
     {"a b c", "f line 1: host 'a': unexpected 'b'"},
     {"a,b", "the host's name 'a,b' must not contain ','"},
     {"a\nb[1-", "f line 2: "},
