@@ -11,6 +11,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 enum { READ_SIZE = 16384 };
@@ -57,13 +58,23 @@ static int client_attempt(struct client *c, const struct address *to, const char
     return rc ? rc : client_await_admission(c, shake_ms, why);
 }
 
-int client_open(struct client **out, const char *coordinator, const char *job,
-                const uint8_t secret[AUTH_SECRET], int rank, uint32_t generation,
+/* Where to connect: to this host's agent, if it relays, else to the coordinator itself. */
+static int client_find(struct address *out, const char *directory, const char *coordinator,
+                       struct fault *why)
+{
+    if (directory && address_make_local(out, directory, COORD_SOCKET, NULL) == 0 &&
+        access(((const struct sockaddr_un *)&out->storage)->sun_path, F_OK) == 0)
+        return 0;
+    return address_parse(out, coordinator, why);
+}
+
+int client_open(struct client **out, const char *coordinator, const char *directory,
+                const char *job, const uint8_t secret[AUTH_SECRET], int rank, uint32_t generation,
                 int64_t deadline_ms, struct fault *why)
 {
     struct auth_identity me = {.purpose = "rank", .rank = rank, .generation = generation};
     struct address address;
-    int rc = address_parse(&address, coordinator, why), drops = 0;
+    int rc = client_find(&address, directory, coordinator, why), drops = 0;
 
     while (!rc) {
         struct client *c = calloc(1, sizeof(*c));

@@ -14,12 +14,13 @@
 
 struct client;
 
-/* Connects to "addr:port" and proves the rank's identity until deadline_ms (clock_ms). Tries again
- * as long if the coordinator closes the connection before it has admitted the rank, as it may when
- * too many strangers connect to it. ML_ERR_TIMEOUT; ML_ERR_PEER: there is no coordinator;
+/* Connects to this host's agent, if it has a socket in `directory`, the job's (NULL: none), else to
+ * the coordinator at "addr:port", and proves the rank's identity until deadline_ms (clock_ms).
+ * Tries again as long if the other side closes the connection before it has admitted the rank, as
+ * it may when too many strangers connect to it. ML_ERR_TIMEOUT; ML_ERR_PEER: nobody listens;
  * ML_ERR_REFUSED. */
-int client_open(struct client **out, const char *coordinator, const char *job,
-                const uint8_t secret[AUTH_SECRET], int rank, uint32_t generation,
+int client_open(struct client **out, const char *coordinator, const char *directory,
+                const char *job, const uint8_t secret[AUTH_SECRET], int rank, uint32_t generation,
                 int64_t deadline_ms, struct fault *why);
 void client_close(struct client *c);   /* takes NULL */
 int client_fd(const struct client *c); /* when readable, call client_poll */

@@ -7,6 +7,7 @@
 #include "coordinator/protocol.h"
 #include "coordinator/sentence.h"
 
+#include <arpa/inet.h>
 #include <event2/buffer.h>
 #include <event2/bufferevent.h>
 #include <stdio.h>
@@ -33,6 +34,8 @@ static void connection_free(struct connection *c)
         bufferevent_free(c->stream); /* closes the socket */
     frame_reader_destroy(c->reader);
     auth_destroy(c->auth);
+    connection_free_all(&c->relayed);
+    free(c->cast);
     free(c);
 }
 
@@ -51,10 +54,22 @@ static bool connection_is_pending(const struct connection *c)
     return c->state == CONNECTION_HANDSHAKE || c->state == CONNECTION_LINGER;
 }
 
+/* The agent closes its rank's connection. */
+static void relayed_unlist(struct connection *c)
+{
+    uint32_t channel = htonl(c->channel);
+
+    TAILQ_REMOVE(&c->agent->relayed, c, entry);
+    c->agent->relayed_count--;
+    connection_send(c->agent, COORD_RANK_DROPPED, &channel, sizeof(channel));
+}
+
 static void connection_unlist(struct connection *c)
 {
     if (connection_is_pending(c))
         pending_remove(c);
+    else if (c->agent)
+        relayed_unlist(c);
     else
         TAILQ_REMOVE(&c->server->known, c, entry);
 }
@@ -68,12 +83,19 @@ void connection_drop(struct connection *c)
     connection_unlist(c);
     c->state = CONNECTION_CLOSED;
     TAILQ_INSERT_TAIL(&c->server->closed, c, entry);
-    bufferevent_disable(c->stream, EV_READ | EV_WRITE);
-    /* Not left to the sweeper: a rank that is still alive should notice at once. */
-    shutdown(bufferevent_getfd(c->stream), SHUT_RDWR);
+    if (c->stream) {
+        bufferevent_disable(c->stream, EV_READ | EV_WRITE);
+        /* Not left to the sweeper: a rank that is still alive should notice at once. */
+        shutdown(bufferevent_getfd(c->stream), SHUT_RDWR);
+    }
     event_active(c->server->sweeper, 0, 0);
     if (was == CONNECTION_RANK || was == CONNECTION_AGENT)
         c->server->on_closed(c, was);
+}
+
+static const char *server_role(const struct server *s)
+{
+    return s->relay ? "the agent" : "the coordinator";
 }
 
 static void refusal_report(struct connection *c, const char *text)
@@ -85,8 +107,8 @@ static void refusal_report(struct connection *c, const char *text)
     if (!s->events.on_refused ||
         (s->refused > REFUSALS_NAMED && (s->refused & (s->refused - 1)) != 0))
         return;
-    snprintf(line, sizeof(line), "the coordinator refused a connection from %s (%u so far): %.250s",
-             c->peer, s->refused, text);
+    snprintf(line, sizeof(line), "%s refused a connection from %s (%u so far): %.250s",
+             server_role(s), c->peer, s->refused, text);
     s->events.on_refused(line, s->events.arg);
 }
 
@@ -118,12 +140,6 @@ static void connection_linger(struct connection *c)
         on_written(c->stream, c);
 }
 
-void connection_give_up(struct connection *c)
-{
-    if (c && c->state != CONNECTION_CLOSED)
-        shutdown(bufferevent_getfd(c->stream), SHUT_RDWR);
-}
-
 static void handshake_send(struct connection *c)
 {
     size_t size;
@@ -144,6 +160,17 @@ bool connection_push_out(struct server *s)
     return true;
 }
 
+static void peer_describe(int fd, const struct address *from, char out[ADDRESS_TEXT])
+{
+    struct ucred who = {0};
+    socklen_t size = sizeof(who);
+
+    if (from->storage.ss_family != AF_UNIX)
+        address_format(from, out);
+    else if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) == 0)
+        snprintf(out, ADDRESS_TEXT, "pid %d", (int)who.pid);
+}
+
 void connection_accept(struct server *s, int fd)
 {
     struct address from = {.length = sizeof(from.storage)};
@@ -154,6 +181,7 @@ void connection_accept(struct server *s, int fd)
         return;
     }
     c->server = s;
+    TAILQ_INIT(&c->relayed);
     c->stream = bufferevent_socket_new(s->base, fd, BEV_OPT_CLOSE_ON_FREE);
     if (!c->stream) {
         close(fd);
@@ -161,7 +189,7 @@ void connection_accept(struct server *s, int fd)
         return;
     }
     if (getpeername(fd, (struct sockaddr *)&from.storage, &from.length) == 0)
-        address_format(&from, c->peer);
+        peer_describe(fd, &from, c->peer);
     c->deadline = evtimer_new(s->base, on_deadline, c);
     if (!c->deadline || frame_reader_create(&c->reader, FRAME_LIMIT_SMALL, NULL) ||
         auth_create_acceptor(&c->auth, s->job, s->secret, NULL)) {
@@ -179,31 +207,6 @@ void connection_accept(struct server *s, int fd)
     bufferevent_enable(c->stream, EV_READ | EV_WRITE);
 }
 
-void connection_send(struct connection *c, uint8_t type, const void *payload, size_t size)
-{
-    uint8_t header[FRAME_HEADER];
-
-    if (!c || c->state == CONNECTION_CLOSED)
-        return;
-    frame_header(header, type, (uint32_t)size);
-    /* After a frame that is missing or cut the peer would wait for ever, or read nonsense. */
-    if (bufferevent_write(c->stream, header, sizeof(header)) ||
-        bufferevent_write(c->stream, payload, size))
-        connection_give_up(c);
-}
-
-void connection_send_json(struct connection *c, uint8_t type, json_t *message)
-{
-    char *text = json_dumps(message, JSON_COMPACT);
-
-    if (text)
-        connection_send(c, type, text, strlen(text));
-    else
-        connection_give_up(c);
-    free(text);
-    json_decref(message);
-}
-
 static void connection_refuse(struct connection *c, const char *text)
 {
     refusal_report(c, text);
@@ -211,39 +214,24 @@ static void connection_refuse(struct connection *c, const char *text)
     connection_linger(c);
 }
 
-/* The peer has proved its identity. Admits it if the job has such a rank or agent. */
+/* The peer has proved its identity. */
 static void connection_admit(struct connection *c)
 {
     struct server *s = c->server;
-    const struct auth_identity *id = auth_peer(c->auth);
-    bool is_rank = strcmp(id->purpose, "rank") == 0 && id->rank < s->size;
-    bool is_agent = strcmp(id->purpose, "agent") == 0 && id->rank < s->hosts;
-    bool is_twice = is_agent && s->has_agent[id->rank];
-    char text[160];
+    char text[256];
 
-    if ((!is_rank && !is_agent) || is_twice) {
-        snprintf(text, sizeof(text), "this job's coordinator expects no %s %d%s", id->purpose,
-                 id->rank, is_twice ? " twice" : "");
+    if (!s->on_identity(c, auth_peer(c->auth), text, sizeof(text))) {
         connection_refuse(c, text);
         return;
     }
-    connection_unlist(c);
-    if (is_rank) {
-        c->state = CONNECTION_RANK;
-        c->rank = id->rank;
-        c->number = id->generation;
-    } else {
-        c->state = CONNECTION_AGENT;
-        c->host = id->rank;
-        s->has_agent[c->host] = true;
-    }
+    pending_remove(c);
     TAILQ_INSERT_TAIL(&s->known, c, entry);
     event_del(c->deadline);
     frame_reader_limit(c->reader, FRAME_LIMIT);
     auth_destroy(c->auth);
     c->auth = NULL;
     connection_send_json(c, COORD_ADMITTED, json_object());
-    if (is_agent)
+    if (c->state == CONNECTION_AGENT)
         s->on_agent(c);
 }
 
@@ -291,12 +279,12 @@ static void connection_discard(struct connection *c)
         connection_drop(c);
 }
 
-/* Drops a rank or agent that sent a malformed frame. The rank is then dead to the others. */
-static void connection_cut_off(struct connection *c, const struct fault *why)
+void connection_cut_off(struct connection *c, const struct fault *why)
 {
     struct server *s = c->server;
-    char text[640] = "the coordinator cut off ";
+    char text[640] = "";
 
+    sentence_add(text, sizeof(text), "%s cut off ", server_role(s));
     if (c->state == CONNECTION_RANK)
         sentence_add_rank(s, text, sizeof(text), c->rank);
     else

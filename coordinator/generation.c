@@ -44,12 +44,14 @@ void generation_send(struct generation *g, uint8_t type, json_t *message, int ex
     char *text = json_dumps(message, JSON_COMPACT);
 
     for (int i = 0; i < g->server->size; i++) {
-        struct connection *to = g->members[i].connection;
-
         if (i != except && text)
-            connection_send(to, type, text, strlen(text));
+            connection_cast_add(g->members[i].connection);
         else if (i != except)
-            connection_give_up(to);
+            connection_give_up(g->members[i].connection);
+    }
+    for (int i = 0; i < g->server->size && text; i++) {
+        if (i != except)
+            connection_cast_send(g->members[i].connection, type, text, strlen(text));
     }
     free(text);
     json_decref(message);

@@ -173,10 +173,12 @@ static void on_agent_closed(struct connection *c)
 
 void liveness_on_closed(struct connection *c, enum connection_state was)
 {
-    if (was == CONNECTION_RANK)
+    if (was == CONNECTION_RANK) {
         on_rank_closed(c);
-    else
-        on_agent_closed(c);
+        return;
+    }
+    on_agent_closed(c);
+    relayed_drop_all(c);
 }
 
 int liveness_receive_exited(struct connection *c, json_t *message, struct fault *why)

@@ -26,6 +26,10 @@ enum coordinator_frame {
     /* agent → coordinator */
     COORD_NAME, /* JSON {ask, what, service, port}: about a name that ranks publish */
     COORD_PASS, /* raw: u32 host, bytes: for the agent of that host */
+    /* For ranks that talk to their host's agent; raw, see protocol.md */
+    COORD_RANK_OPENED, /* u32 channel, u32 rank, u32 generation: it has proved itself */
+    COORD_RANK_SENT,   /* u32 channel, u8 type, payload: a frame of that rank */
+    COORD_RANK_CLOSED, /* u32 channel: its connection has ended */
     /* coordinator → rank */
     COORD_WELCOME = 64, /* JSON {size, hosts:[index per rank], names:[per host]}: all have joined */
     COORD_EXCHANGED, /* raw: the members' blobs for this rank, in group order; an agent's differs */
@@ -38,8 +42,10 @@ enum coordinator_frame {
     /* coordinator → rank or agent */
     COORD_ADMITTED, /* JSON {}: the first frame after the handshake */
     /* coordinator → agent */
-    COORD_NAMED,  /* JSON {ask, done, port}: answers NAME */
-    COORD_PASSED, /* raw: u32 host, bytes: PASS of that host's agent */
+    COORD_NAMED,        /* JSON {ask, done, port}: answers NAME */
+    COORD_PASSED,       /* raw: u32 host, bytes: PASS of that host's agent */
+    COORD_TO_RANKS,     /* raw: u8 type, u32 count, that many u32 channels, payload */
+    COORD_RANK_DROPPED, /* raw: u32 channel: the agent closes that connection */
 };
 
 /* How long a call has waited when its rank sends WAITING. Calls that differ should be an error
@@ -50,6 +56,9 @@ enum { HANDSHAKE_MS = 10000 /* after which either side gives up a connection */ 
 /* How long one attempt to connect may take, and the pause before the next: a system whose queue of
  * connections is full drops a request in silence, and repeats of it come ever more seldom. */
 enum { CONNECT_MS = 2000, CONNECT_AGAIN_MS = 20 };
+
+/* In the job directory of a host that relays: where its ranks connect (host/host_relay.h). */
+#define COORD_SOCKET "coordinator"
 
 enum { COORD_WORLD = 0 /* the group id of the world; groups made by split follow from 1 */ };
 

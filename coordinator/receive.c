@@ -73,6 +73,12 @@ static int receive_from_agent(struct connection *c, const struct frame *f, json_
         return agent_exchange_receive(c, f, why);
     case COORD_PASS:
         return agent_exchange_receive_pass(c, f, why);
+    case COORD_RANK_OPENED:
+        return relayed_receive_opened(c, f, why);
+    case COORD_RANK_SENT:
+        return relayed_receive_sent(c, f, why);
+    case COORD_RANK_CLOSED:
+        return relayed_receive_closed(c, f, why);
     case COORD_NAME:
         return agent_exchange_receive_name(c, message, why);
     default:
@@ -80,12 +86,17 @@ static int receive_from_agent(struct connection *c, const struct frame *f, json_
     }
 }
 
+static bool is_raw(uint8_t type)
+{
+    return type == COORD_EXCHANGE || (type >= COORD_PASS && type <= COORD_RANK_CLOSED);
+}
+
 int receive_frame(struct connection *c, const struct frame *f, struct fault *why)
 {
     json_t *message = NULL;
     int rc;
 
-    if (f->type != COORD_EXCHANGE && f->type != COORD_PASS) {
+    if (!is_raw(f->type)) {
         message = parsed_json((const char *)f->payload, f->size, JSON_REJECT_DUPLICATES, NULL);
         if (!json_is_object(message)) {
             json_decref(message);
@@ -94,7 +105,7 @@ int receive_frame(struct connection *c, const struct frame *f, struct fault *why
     }
     if (c->state == CONNECTION_AGENT)
         rc = receive_from_agent(c, f, message, why);
-    else if (f->type == COORD_PASS)
+    else if (f->type != COORD_EXCHANGE && is_raw(f->type))
         rc = fault_set(why, ML_ERR_REFUSED, "message %u does not come from ranks", f->type);
     else if (f->type == COORD_JOIN)
         rc = join_receive(c, message, why);

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <sodium.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -84,8 +85,34 @@ static int server_copy_config(struct server *s, const struct server_config *conf
     return 0;
 }
 
-int server_open(struct server **out, struct event_base *base, const struct server_config *config,
-                const struct server_events *events, struct fault *why)
+/* Admits the job's ranks and agents. */
+static bool server_on_identity(struct connection *c, const struct auth_identity *id, char *text,
+                               size_t size)
+{
+    struct server *s = c->server;
+    bool is_rank = strcmp(id->purpose, "rank") == 0 && id->rank < s->size;
+    bool is_agent = strcmp(id->purpose, "agent") == 0 && id->rank < s->hosts;
+    bool is_twice = is_agent && s->has_agent[id->rank];
+
+    if ((!is_rank && !is_agent) || is_twice) {
+        snprintf(text, size, "this job's coordinator expects no %s %d%s", id->purpose, id->rank,
+                 is_twice ? " twice" : "");
+        return false;
+    }
+    if (is_rank) {
+        c->state = CONNECTION_RANK;
+        c->rank = id->rank;
+        c->number = id->generation;
+    } else {
+        c->state = CONNECTION_AGENT;
+        c->host = id->rank;
+        s->has_agent[c->host] = true;
+    }
+    return true;
+}
+
+int server_create(struct server **out, struct event_base *base, const struct server_config *config,
+                  const struct server_events *events, struct fault *why)
 {
     struct server *s = calloc(1, sizeof(*s));
     int rc;
@@ -94,6 +121,7 @@ int server_open(struct server **out, struct event_base *base, const struct serve
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     s->base = base;
     s->events = *events;
+    s->on_identity = server_on_identity;
     s->on_frame = receive_frame;
     s->on_closed = liveness_on_closed;
     s->on_agent = agent_exchange_on_agent;
@@ -102,23 +130,41 @@ int server_open(struct server **out, struct event_base *base, const struct serve
     TAILQ_INIT(&s->known);
     TAILQ_INIT(&s->closed);
     rc = server_copy_config(s, config, why);
-    if (!rc)
-        rc = address_listen(config->bind_ip, config->port, BACKLOG, &s->listener, &s->address, why);
     if (rc)
-        goto fail;
-    s->on_accept = event_new(base, s->listener, EV_READ | EV_PERSIST, on_accept, s);
-    s->accept_again = evtimer_new(base, on_accept_again, s);
-    s->sweeper = event_new(base, -1, 0, on_sweep, s);
-    s->stall_timer = evtimer_new(base, stall_on_timer, s);
+        server_close(s);
+    else
+        *out = s;
+    return rc;
+}
+
+int server_listen(struct server *s, int listener, struct fault *why)
+{
+    s->listener = listener;
+    s->on_accept = event_new(s->base, s->listener, EV_READ | EV_PERSIST, on_accept, s);
+    s->accept_again = evtimer_new(s->base, on_accept_again, s);
+    s->sweeper = event_new(s->base, -1, 0, on_sweep, s);
+    s->stall_timer = evtimer_new(s->base, stall_on_timer, s);
     if (!s->on_accept || !s->accept_again || !s->sweeper || !s->stall_timer ||
-        event_add(s->on_accept, NULL)) {
-        rc = fault_set(why, ML_ERR_MEMORY, "out of memory");
-        goto fail;
-    }
-    *out = s;
+        event_add(s->on_accept, NULL))
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
     return 0;
-fail:
-    server_close(s);
+}
+
+int server_open(struct server **out, struct event_base *base, const struct server_config *config,
+                const struct server_events *events, struct fault *why)
+{
+    struct server *s;
+    int listener, rc = server_create(&s, base, config, events, why);
+
+    if (rc)
+        return rc;
+    rc = address_listen(config->bind_ip, config->port, BACKLOG, &listener, &s->address, why);
+    if (!rc)
+        rc = server_listen(s, listener, why);
+    if (rc)
+        server_close(s);
+    else
+        *out = s;
     return rc;
 }
 

@@ -60,23 +60,35 @@ static size_t reply_size(const struct server_group *p, const uint8_t **at)
     return size;
 }
 
+/* Each member has sent one blob for all, so all get the same reply. */
+static bool exchange_is_same_for_all(const struct server_group *p)
+{
+    for (int i = 0; i < p->count; i++) {
+        if (p->seats[i].blob_count > 1)
+            return false;
+    }
+    return true;
+}
+
 /* True if the reply to each member fits into a frame; stores the size of the longest. */
 static bool exchange_fits(const struct server_group *p, const uint8_t **at, size_t *longest)
 {
+    int replies = exchange_is_same_for_all(p) ? 1 : p->count;
+
     *longest = 0;
     blobs_rewind(p, at);
-    for (int to = 0; to < p->count; to++) {
+    for (int to = 0; to < replies; to++) {
         size_t size = reply_size(p, at);
 
         if (size > *longest)
             *longest = size;
         blobs_advance(p, at);
     }
-    return *longest <= FRAME_LIMIT;
+    return *longest <= connection_cast_most(p->generation->server);
 }
 
-static void exchange_reply(const struct server_group *p, struct connection *to, const uint8_t **at,
-                           uint8_t *payload)
+/* Returns the size of the reply to the receiver whose turn it is. */
+static size_t exchange_write(const struct server_group *p, const uint8_t **at, uint8_t *payload)
 {
     uint8_t *end = payload + EXCHANGE_HEADER;
 
@@ -89,7 +101,33 @@ static void exchange_reply(const struct server_group *p, struct connection *to, 
         memcpy(end, at[i], blob);
         end += blob;
     }
-    connection_send(to, COORD_EXCHANGED, payload, (size_t)(end - payload));
+    return (size_t)(end - payload);
+}
+
+static struct connection *member_connection(const struct server_group *p, int index)
+{
+    return p->generation->members[p->seats[index].rank].connection;
+}
+
+static void exchange_send_same(const struct server_group *p, const uint8_t **at, uint8_t *payload)
+{
+    size_t size = exchange_write(p, at, payload);
+
+    for (int to = 0; to < p->count; to++)
+        connection_cast_add(member_connection(p, to));
+    for (int to = 0; to < p->count; to++)
+        connection_cast_send(member_connection(p, to), COORD_EXCHANGED, payload, size);
+}
+
+/* In group order, so that at[i] is the blob that seat i sent for the receiver. */
+static void exchange_send_each(const struct server_group *p, const uint8_t **at, uint8_t *payload)
+{
+    for (int to = 0; to < p->count; to++) {
+        size_t size = exchange_write(p, at, payload);
+
+        connection_send(member_connection(p, to), COORD_EXCHANGED, payload, size);
+        blobs_advance(p, at);
+    }
 }
 
 /* Sends the replies in group order. at[i] points to the blob that seat i sent for the receiver
@@ -108,10 +146,10 @@ static void exchange_complete(struct server_group *p)
         return;
     }
     blobs_rewind(p, at);
-    for (int to = 0; to < p->count; to++) {
-        exchange_reply(p, p->generation->members[p->seats[to].rank].connection, at, payload);
-        blobs_advance(p, at);
-    }
+    if (exchange_is_same_for_all(p))
+        exchange_send_same(p, at, payload);
+    else
+        exchange_send_each(p, at, payload);
     free(payload);
     free(at);
     server_group_clear_exchange(p);

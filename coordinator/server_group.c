@@ -121,16 +121,38 @@ static struct connection *seat_connection(const struct server_group *p,
     return p->generation->members[seat->rank].connection;
 }
 
+/* Tells all members, or only those that wait for a reply. */
+static void broken_send(const struct server_group *p, const struct fault *f, bool only_waiting)
+{
+    json_t *message = broken_message(p, f);
+    char *text = json_dumps(message, JSON_COMPACT);
+
+    for (int pass = 0; pass < 2; pass++) {
+        for (int i = 0; i < p->count; i++) {
+            const struct server_seat *seat = &p->seats[i];
+
+            if (only_waiting && !seat->blobs && !seat->has_split)
+                continue;
+            if (!text)
+                connection_give_up(seat_connection(p, seat));
+            else if (pass == 0)
+                connection_cast_add(seat_connection(p, seat));
+            else
+                connection_cast_send(seat_connection(p, seat), COORD_BROKEN, text, strlen(text));
+        }
+    }
+    free(text);
+    json_decref(message);
+}
+
 void server_group_break(struct server_group *p, int code, const char *text)
 {
     fault_set(&p->broken, code, "%s", text);
     server_group_clear_exchange(p);
     server_group_clear_split(p);
-    for (int i = 0; i < p->count; i++) {
+    for (int i = 0; i < p->count; i++)
         server_group_clear_wait(&p->seats[i].wait);
-        connection_send_json(seat_connection(p, &p->seats[i]), COORD_BROKEN,
-                             broken_message(p, &p->broken));
-    }
+    broken_send(p, &p->broken, false);
 }
 
 bool server_group_answers_broken(struct server_group *p, const struct server_seat *seat)
@@ -154,11 +176,7 @@ void server_group_on_lost(struct generation *g, int rank, const char *text)
         if (p->lost.code)
             continue;
         fault_set(&p->lost, ML_ERR_PEER, "%s", text);
-        for (int i = 0; i < p->count; i++) {
-            if (p->seats[i].blobs || p->seats[i].has_split)
-                connection_send_json(seat_connection(p, &p->seats[i]), COORD_BROKEN,
-                                     broken_message(p, &p->lost));
-        }
+        broken_send(p, &p->lost, true);
         server_group_clear_exchange(p);
         server_group_clear_split(p);
     }

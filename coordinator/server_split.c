@@ -6,6 +6,7 @@
 
 #include <limits.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct server_split_choice {
     int color, key, place; /* place: rank in the old group */
@@ -31,6 +32,7 @@ static bool split_answer(struct server_group *p, const struct server_split_choic
     int *ranks = calloc((size_t)count, sizeof(*ranks));
     json_t *members = json_array(), *message;
     struct server_group *made = NULL;
+    char *text;
     bool ok;
 
     for (int i = 0; ranks && i < count; i++) {
@@ -45,10 +47,15 @@ static bool split_answer(struct server_group *p, const struct server_split_choic
     message = json_pack("{s:I, s:I, s:I, s:o}", "parent", (json_int_t)p->id, "seq",
                         (json_int_t)p->split_seq, "group", made ? (json_int_t)made->id : -1,
                         "members", members);
-    for (int i = 0; i < count && ok; i++)
-        connection_send_json(p->generation->members[c[i].rank].connection, COORD_SPLITTED,
-                             json_incref(message));
+    text = ok ? json_dumps(message, JSON_COMPACT) : NULL;
     json_decref(message);
+    for (int i = 0; i < count && text; i++)
+        connection_cast_add(p->generation->members[c[i].rank].connection);
+    for (int i = 0; i < count && text; i++)
+        connection_cast_send(p->generation->members[c[i].rank].connection, COORD_SPLITTED, text,
+                             strlen(text));
+    ok = text;
+    free(text);
     return ok;
 }
 

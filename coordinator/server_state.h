@@ -50,6 +50,8 @@ enum connection_state {
     CONNECTION_CLOSED,
 };
 
+TAILQ_HEAD(connection_list, connection);
+
 struct connection {
     struct server *server;
     enum connection_state state;
@@ -64,10 +66,17 @@ struct connection {
     uint32_t number;               /* RANK: number of its generation */
     struct generation *generation; /* RANK: set once it has joined */
     int host;                      /* AGENT: index of its host */
-    size_t discarded;              /* LINGER: bytes read and ignored */
+    /* AGENT: its ranks that talk to it, and the channels of those that get the next frame */
+    struct connection_list relayed;
+    int relayed_count;
+    uint8_t *cast;
+    size_t cast_count, cast_room;
+    /* RANK that talks to its host's agent: that agent's connection; `stream` is NULL */
+    struct connection *agent;
+    uint32_t channel; /* also where the agent relays (host/host_relay.h) */
+    size_t discarded; /* LINGER: bytes read and ignored */
     TAILQ_ENTRY(connection) entry;
 };
-TAILQ_HEAD(connection_list, connection);
 
 /* The connections in HANDSHAKE or LINGER that come from one address; there is at least one. */
 struct pending_source {
@@ -181,8 +190,13 @@ struct server {
     struct names names;
     struct pending_sources pending;
     struct connection_list known, closed; /* known: RANK or AGENT */
-    /* Called by connection.c for a frame of a rank or agent (receive_frame), and after the end of
-     * its connection, which `was` a RANK or AGENT (liveness_on_closed). */
+    struct host_relay *relay; /* if this server is an agent's relay; NULL: it is the coordinator */
+    /* Called by connection.c. on_identity: a peer has proved its identity; sets the connection's
+     * state, or returns false and says why the peer is refused. on_frame: a rank or agent has sent
+     * a frame (receive_frame). on_closed: its connection has ended, which `was` a RANK or AGENT
+     * (liveness_on_closed). */
+    bool (*on_identity)(struct connection *c, const struct auth_identity *id, char *text,
+                        size_t size);
     int (*on_frame)(struct connection *c, const struct frame *f, struct fault *why);
     void (*on_agent)(struct connection *c); /* an agent is admitted: agent_exchange_on_agent */
     void (*on_closed)(struct connection *c, enum connection_state was);
@@ -190,17 +204,27 @@ struct server {
     unsigned refused;
 };
 
-/* connection.c. Sending never fails: the loss of a connection is reported by on_closed. */
+/* connection.c */
 void connection_accept(struct server *s, int fd);
-void connection_send(struct connection *c, uint8_t type, const void *payload, size_t size);
-void connection_send_json(struct connection *c, uint8_t type, json_t *message); /* takes it over */
 void connection_drop(struct connection *c);
-/* For a frame that finds no memory: the loop will see the connection's end, as does the peer, which
- * would wait for the frame otherwise. NULL and a closed connection are ignored. */
-void connection_give_up(struct connection *c);
+/* Drops a rank or agent that sent a malformed frame. The rank is then dead to the others. */
+void connection_cut_off(struct connection *c, const struct fault *why);
 /* Drops one that has not proved itself, to make room; false: there is none. */
 bool connection_push_out(struct server *s);
 void connection_free_all(struct connection_list *list);
+
+/* connection_send.c. NULL and closed connections are ignored. Sending never fails: the loss of a
+ * connection is reported by on_closed. */
+void connection_send(struct connection *c, uint8_t type, const void *payload, size_t size);
+void connection_send_json(struct connection *c, uint8_t type, json_t *message); /* takes it over */
+/* A frame for several ranks: connection_cast_add for each, then connection_cast_send for each.
+ * Those of one host whose agent relays get it in one message. */
+void connection_cast_add(struct connection *to);
+void connection_cast_send(struct connection *to, uint8_t type, const void *payload, size_t size);
+size_t connection_cast_most(const struct server *s); /* bytes of the longest payload */
+/* For a frame that finds no memory: the loop will see the connection's end, as does the peer, which
+ * would wait for the frame otherwise. */
+void connection_give_up(struct connection *c);
 
 /* pending.c: the connections in HANDSHAKE or LINGER. */
 int pending_most(const struct server *s);                          /* how many there may be */
@@ -232,6 +256,19 @@ int stall_receive_moving(struct server_group *p, struct server_seat *seat, json_
 void liveness_receive_leave(struct server_member *m);
 int liveness_receive_abort(struct connection *c, json_t *message, struct fault *why);
 int liveness_receive_exited(struct connection *c, json_t *message, struct fault *why);
+
+/* relayed.c */
+int relayed_receive_opened(struct connection *agent, const struct frame *f, struct fault *why);
+int relayed_receive_sent(struct connection *agent, const struct frame *f, struct fault *why);
+int relayed_receive_closed(struct connection *agent, const struct frame *f, struct fault *why);
+void relayed_drop_all(struct connection *agent);
+
+/* server.c: a server that does not listen yet. ML_ERR_ARGUMENT, ML_ERR_MEMORY. */
+struct server_config;
+int server_create(struct server **out, struct event_base *base, const struct server_config *config,
+                  const struct server_events *events, struct fault *why);
+/* Accepts connections on `listener`, which it takes over, also in error. ML_ERR_MEMORY. */
+int server_listen(struct server *s, int listener, struct fault *why);
 
 /* liveness.c */
 /* Fails the generation because `rank` has ended without joining it. */

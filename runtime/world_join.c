@@ -179,7 +179,7 @@ static int world_meet(struct world *w, int64_t deadline_ms, struct fault *why)
     json_t *welcome = NULL;
     int rc;
 
-    rc = client_open(&c, w->job.coordinator, w->job.job, w->secret, w->rank, w->generation,
+    rc = client_open(&c, w->job.coordinator, w->dir, w->job.job, w->secret, w->rank, w->generation,
                      deadline_ms, why);
     if (rc)
         return rc;

@@ -12,6 +12,8 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 enum {
@@ -144,6 +146,10 @@ void address_format(const struct address *a, char out[ADDRESS_TEXT])
                                 : ((const struct sockaddr_in *)&a->storage)->sin_port);
     char ip[ADDRESS_TEXT];
 
+    if (a->storage.ss_family == AF_UNIX) {
+        snprintf(out, ADDRESS_TEXT, "%.63s", ((const struct sockaddr_un *)&a->storage)->sun_path);
+        return;
+    }
     address_format_ip(a, ip);
     /* The longest: 45 for the address, 11 for the scope, 8 around them. */
     snprintf(out, ADDRESS_TEXT, is_v6 ? "[%.56s]:%u" : "%.56s:%u", ip, port);
@@ -242,6 +248,40 @@ int address_listen(const char *ip, uint16_t port, int backlog, int *fd, struct a
     return address_listen_every(ip, port, backlog, fd, bound, why);
 }
 
+int address_make_local(struct address *out, const char *directory, const char *name,
+                       struct fault *why)
+{
+    struct address a = {0};
+    struct sockaddr_un *local = (struct sockaddr_un *)&a.storage;
+    int size;
+
+    local->sun_family = AF_UNIX;
+    size = snprintf(local->sun_path, sizeof(local->sun_path), "%s/%s", directory, name);
+    if (size < 0 || size >= (int)sizeof(local->sun_path))
+        return fault_set(why, ML_ERR_ARGUMENT, "%.200s/%s is too long for the path of a socket",
+                         directory, name);
+    a.length = sizeof(*local);
+    *out = a;
+    return 0;
+}
+
+int address_listen_local(const struct address *a, int backlog, int *fd, struct fault *why)
+{
+    int rc, s = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+
+    if (s < 0)
+        return fault_os(why, ML_ERR_SYSTEM, errno, "cannot make a socket");
+    fchmod(s, 0600); /* the file gets it */
+    if (bind(s, (const struct sockaddr *)&a->storage, a->length) || listen(s, backlog)) {
+        rc = fault_os(why, ML_ERR_SYSTEM, errno, "cannot listen on %s",
+                      ((const struct sockaddr_un *)&a->storage)->sun_path);
+        close(s);
+        return rc;
+    }
+    *fd = s;
+    return 0;
+}
+
 static void socket_tune(int fd)
 {
     int one = 1, idle = KEEP_IDLE_S, interval = KEEP_INTERVAL_S, probes = KEEP_PROBES;
@@ -275,7 +315,11 @@ int address_connect_start(const struct address *to, int *fd, struct fault *why)
         return fault_os(why, ML_ERR_SYSTEM, errno, "cannot make a socket");
     socket_tune(s);
     if (connect(s, (const struct sockaddr *)&to->storage, to->length) && errno != EINPROGRESS) {
-        rc = connect_refuse(to, errno, why);
+        /* A local socket whose queue of connections is full. */
+        if (errno == EAGAIN && to->storage.ss_family == AF_UNIX)
+            rc = fault_os(why, ML_ERR_TIMEOUT, errno, "cannot connect yet");
+        else
+            rc = connect_refuse(to, errno, why);
         close(s);
         return rc;
     }

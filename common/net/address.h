@@ -49,6 +49,12 @@ int address_listen_every(const char *ip, uint16_t port, int backlog, int *fd, st
 int address_connect_start(const struct address *to, int *fd, struct fault *why);
 int address_connect(const struct address *to, int64_t deadline_ms, int *fd, struct fault *why);
 
+/* A socket in a directory, for processes of this host. ML_ERR_ARGUMENT: its path is too long. */
+int address_make_local(struct address *out, const char *directory, const char *name,
+                       struct fault *why);
+/* Makes it, and listens as address_listen does. ML_ERR_SYSTEM. */
+int address_listen_local(const struct address *a, int backlog, int *fd, struct fault *why);
+
 /* Accepts a connection: a non-blocking socket, close-on-exec, with TCP_NODELAY and keep-alives.
  * Returns -1 with errno on failure. */
 int address_accept(int listener);

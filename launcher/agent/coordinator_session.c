@@ -1,23 +1,29 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/agent/coordinator_session.h"
 
+#include "common/log.h"
 #include "common/net/address.h"
 #include "common/text/text_json.h"
-#include "coordinator/agent_client.h"
+#include "coordinator/host/agent_client.h"
+#include "coordinator/host/host_relay.h"
 #include "coordinator/names.h"
 #include "coordinator/server.h"
 #include "launcher/agent/agent.h"
 #include "launcher/agent/job_report.h"
+#include "launcher/base/machine/process_linux.h"
 #include "launcher/wire/protocol/agent_protocol.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+enum { ANCESTORS_MOST = 64 };
+
 struct coordinator_session {
     struct agent *agent;
     struct server *server;
     struct agent_client *client;
+    struct host_relay *relay; /* for this host's ranks; NULL: they connect to the coordinator */
     struct coordinator_session_events events;
     struct names names;         /* for a single host that has no server */
     char address[ADDRESS_TEXT]; /* the coordinator's, if it is on another host */
@@ -53,6 +59,8 @@ static void on_lost(const char *text, void *arg)
 {
     struct coordinator_session *c = arg;
 
+    if (c->relay)
+        host_relay_lost(c->relay);
     if (c->agent->state == AGENT_IS_RUNNING && c->agent->ended < c->agent->job->rank_count)
         job_report_cut_off(c->agent, text);
 }
@@ -83,6 +91,48 @@ static void on_passed(int host, const void *bytes, size_t size, void *arg)
     struct coordinator_session *c = arg;
 
     c->events.on_passed(c->agent, host, bytes, size);
+}
+
+static void on_to_ranks(const uint8_t *channels, uint32_t count, uint8_t type, const void *payload,
+                        size_t size, void *arg)
+{
+    struct coordinator_session *c = arg;
+
+    if (c->relay)
+        host_relay_to_ranks(c->relay, channels, count, type, payload, size);
+}
+
+static void on_rank_dropped(uint32_t channel, void *arg)
+{
+    struct coordinator_session *c = arg;
+
+    if (c->relay)
+        host_relay_rank_dropped(c->relay, channel);
+}
+
+static void on_drained(void *arg)
+{
+    struct coordinator_session *c = arg;
+
+    if (c->relay)
+        host_relay_drained(c->relay);
+}
+
+/* The rank whose first process is the process or one of its ancestors. A daemon has none. */
+static int rank_of_process(pid_t pid, void *arg)
+{
+    const struct coordinator_session *c = arg;
+    const struct agent *a = c->agent;
+    struct process p = {.pid = pid};
+
+    for (int depth = 0; depth < ANCESTORS_MOST && process_read(&p, p.pid); depth++) {
+        for (int i = 0; i < a->spawned; i++) {
+            if (a->ranks[i].pid == p.pid && a->ranks[i].state == RANK_RUNNING)
+                return a->ranks[i].job->rank;
+        }
+        p.pid = p.parent;
+    }
+    return -1;
 }
 
 static int service_open(struct coordinator_session *c, char *address, struct fault *why)
@@ -133,7 +183,8 @@ int coordinator_session_open(struct coordinator_session **out, struct agent *a,
 
 static int coordinator_session_join(struct coordinator_session *c, struct fault *why)
 {
-    const struct agent_client_events events = {on_lost, on_exchanged, on_named, on_passed, c};
+    const struct agent_client_events events = {on_lost,     on_exchanged,    on_named,   on_passed,
+                                               on_to_ranks, on_rank_dropped, on_drained, c};
     const struct job_spec *job = c->agent->job;
 
     if (c->server || c->client || !c->address[0])
@@ -142,14 +193,41 @@ static int coordinator_session_join(struct coordinator_session *c, struct fault 
                              job->host, job->options.init_timeout_ms, &events, why);
 }
 
+/* Without it, ranks connect to the coordinator themselves. */
+static void relay_open(struct coordinator_session *c)
+{
+    const struct job_spec *job = c->agent->job;
+    const struct host_relay_config config = {.job = job->job,
+                                             .secret = job->secret,
+                                             .size = job->size,
+                                             .hosts = job->hosts,
+                                             .host_of = job->host_of,
+                                             .host_names = job->host_names,
+                                             .host = job->host,
+                                             .directory = c->agent->dir,
+                                             .rank_of_process = rank_of_process,
+                                             .on_refused = on_refused,
+                                             .arg = c};
+    struct fault why;
+
+    if (host_relay_open(&c->relay, c->agent->base, c->client, &config, &why))
+        log_info("ranks connect to the coordinator themselves: %s", why.text);
+}
+
 int coordinator_session_connect(struct coordinator_session *c, const char *address,
                                 struct fault *why)
 {
     const struct job_spec *job = c->agent->job;
+    int rc;
 
     if (!c->server)
         snprintf(c->address, sizeof(c->address), "%s", address);
-    return strcmp(job->backend, "none") == 0 ? 0 : coordinator_session_join(c, why);
+    if (strcmp(job->backend, "none") == 0)
+        return 0;
+    rc = coordinator_session_join(c, why);
+    if (!rc && c->client)
+        relay_open(c);
+    return rc;
 }
 
 /* Sees to it that an exchange with other hosts is possible. */
@@ -226,6 +304,7 @@ void coordinator_session_close(struct coordinator_session *c)
     if (!c)
         return;
     server_close(c->server);
+    host_relay_close(c->relay);
     agent_client_close(c->client);
     names_clear(&c->names);
     free(c);

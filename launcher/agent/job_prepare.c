@@ -79,8 +79,11 @@ static int descriptors_check(struct agent *a, struct fault *why)
     struct rlimit limit;
     rlim_t needed = (rlim_t)a->job->rank_count * DESCRIPTORS_PER_RANK + DESCRIPTORS_FOR_US;
 
+    /* Each rank connects to its agent, and each other agent to the coordinator's. */
+    if (strcmp(a->job->backend, "none") != 0)
+        needed += (rlim_t)a->job->rank_count;
     if (strcmp(a->job->backend, "none") != 0 && a->job->host_of[0] == a->job->host)
-        needed += (rlim_t)a->job->size; /* the coordinator has a connection to every rank */
+        needed += (rlim_t)a->job->hosts - 1;
     if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur >= needed)
         return 0;
     return fault_set(why, ML_ERR_SYSTEM,

@@ -21,6 +21,11 @@ check "they work together over their own network" ml -n 4 --ppn 2 --output raw -
 cp "$OUT" "$T/lines"
 check_output "$(grep -o 'checksum.*' "$T/one")" "and find what one rank finds" grep -o \
     'checksum.*' "$T/lines"
+# Rank 0's own host has two ranks; the other host has one connection for its six.
+check "ranks of another host" "$MLAUNCH" --agent-command "$enter" -H "$H1:2,$H2:6" --output raw -- \
+    python3 "$SOURCE/tests/cli/host_connections.py"
+cp "$OUT" "$T/lines"
+check_output "connections: 3" "… share one connection to the coordinator" grep connections "$T/lines"
 check_output 300000 "bytes pass unchanged" sh -c 'head -c 300000 /dev/urandom > "$1/in"
     "$2" --agent-command "$3" -H "$4" --output raw -- cat < "$1/in" > "$1/out" && cmp "$1/in" "$1/out" && wc -c < "$1/out"' \
     sh "$T" "$MLAUNCH" "$enter" "$H1"

@@ -69,6 +69,7 @@ room rdma rdma/verbs rdma/rma
 room rdma/probe rdma/verbs
 
 room coordinator
+room coordinator/host coordinator
 
 room $b/text
 room $b/process
@@ -122,8 +123,8 @@ room $a/rank $b/text $b/loader $w/protocol $a/host $a/binding
 room $a/mpi $b/text $b/process $b/loader $w/protocol
 room $a/queries $b/text $b/process $b/machine $a/host $a/stack $a/facts
 room $a/children $b/process $w/protocol $a/queries
-room $a coordinator $b/text $b/process $b/loader/libc_need.h $b/machine $w/protocol $a/host \
-    $a/binding $a/rank $a/mpi $a/queries $a/children
+room $a coordinator coordinator/host $b/text $b/process $b/loader/libc_need.h $b/machine \
+    $w/protocol $a/host $a/binding $a/rank $a/mpi $a/queries $a/children
 
 header $l/pmix $w/protocol/pmix_protocol.h "the frames between it and the agent"
 room $l/pmix

@@ -40,11 +40,12 @@ struct client {
 
 static struct client coordinator;
 
-int client_open(struct client **out, const char *address, const char *job,
+int client_open(struct client **out, const char *address, const char *directory, const char *job,
                 const uint8_t secret[AUTH_SECRET], int rank, uint32_t generation,
                 int64_t deadline_ms, struct fault *why)
 {
-    (void)address, (void)job, (void)secret, (void)rank, (void)generation, (void)deadline_ms;
+    (void)address, (void)directory, (void)job, (void)secret, (void)rank, (void)generation;
+    (void)deadline_ms;
     (void)why;
     *out = &coordinator;
     return 0;

@@ -2,7 +2,8 @@
 #include "tests/unit/coordinator/fixture.h"
 
 #include "common/clock.h"
-#include "coordinator/agent_client.h"
+#include "coordinator/host/agent_client.h"
+#include "coordinator/host/host_relay.h"
 #include "coordinator/protocol.h"
 
 #include <arpa/inet.h>
@@ -56,13 +57,129 @@ static void on_lost(const char *text, void *arg)
     report_send(arg, "lost", text);
 }
 
+struct fixture_choice fixture_choice = {.hosts = FIXTURE_HOSTS, .process_rank = -1};
+
+static bool is_relayed; /* the tests that run now */
+
+int fixture_relay(void **state)
+{
+    (void)state;
+    is_relayed = true;
+    return 0;
+}
+
+int fixture_relay_no_more(void **state)
+{
+    (void)state;
+    is_relayed = false;
+    return 0;
+}
+
+/* --- the agents of hosts, on the loop's thread ------------------------------------------------ */
+
+static void agent_on_lost(const char *text, void *arg)
+{
+    struct fixture_agent *a = arg;
+
+    (void)text;
+    host_relay_lost(a->relay);
+}
+
+static void agent_on_to_ranks(const uint8_t *channels, uint32_t count, uint8_t type,
+                              const void *payload, size_t size, void *arg)
+{
+    struct fixture_agent *a = arg;
+
+    a->casts++;
+    a->cast_bytes += (long)(count * sizeof(uint32_t) + size);
+    host_relay_to_ranks(a->relay, channels, count, type, payload, size);
+}
+
+static void agent_on_rank_dropped(uint32_t channel, void *arg)
+{
+    struct fixture_agent *a = arg;
+
+    host_relay_rank_dropped(a->relay, channel);
+}
+
+static void agent_on_drained(void *arg)
+{
+    struct fixture_agent *a = arg;
+
+    host_relay_drained(a->relay);
+}
+
+static int process_rank(pid_t pid, void *arg)
+{
+    (void)arg;
+    return pid == getpid() ? fixture_choice.process_rank : -1;
+}
+
+static void agent_start(struct fixture *f, int host)
+{
+    struct fixture_agent *a = &f->agents[host];
+    const struct agent_client_events events = {.on_lost = agent_on_lost,
+                                               .on_to_ranks = agent_on_to_ranks,
+                                               .on_rank_dropped = agent_on_rank_dropped,
+                                               .on_drained = agent_on_drained,
+                                               .arg = a};
+    const struct host_relay_config config = {.job = "job",
+                                             .secret = fixture_secret,
+                                             .size = f->size,
+                                             .hosts = FIXTURE_HOSTS,
+                                             .host_of = f->host_of,
+                                             .host_names = fixture_names,
+                                             .host = host,
+                                             .directory = a->directory,
+                                             .unread_most = fixture_choice.unread_most,
+                                             .rank_of_process = process_rank,
+                                             .on_refused = on_refused,
+                                             .arg = f};
+    struct fault why;
+
+    snprintf(a->directory, sizeof(a->directory), "/tmp/mlaunch-test.XXXXXX");
+    assert_non_null(mkdtemp(a->directory));
+    assert_int_equal(agent_client_open(&a->client, f->base,
+                                       fixture_choice.is_mute ? f->mute : f->address, "job",
+                                       fixture_secret, host, PATIENCE_MS, &events, &why),
+                     0);
+    assert_int_equal(host_relay_open(&a->relay, f->base, a->client, &config, &why), 0);
+}
+
+static void agent_stop(struct fixture_agent *a)
+{
+    char path[96];
+
+    host_relay_close(a->relay);
+    agent_client_close(a->client);
+    if (a->directory[0]) {
+        snprintf(path, sizeof(path), "%s/" COORD_SOCKET, a->directory);
+        unlink(path);
+        rmdir(a->directory);
+    }
+    a->client = NULL;
+    a->relay = NULL;
+    a->directory[0] = '\0';
+}
+
+/* Relayed ranks have linked theirs. */
+static void agent_link(struct fixture *f, int host, const struct agent_client_events *events)
+{
+    struct fault why;
+
+    f->linked = host;
+    if (!f->agents[host].client)
+        assert_int_equal(agent_client_open(&f->agents[host].client, f->base, f->address, "job",
+                                           fixture_secret, host, PATIENCE_MS, events, &why),
+                         0);
+}
+
 /* Handles a line of fixture_tell(), or "quit". */
 static void on_control(evutil_socket_t fd, short what, void *arg)
 {
     struct fixture *f = arg;
     char line[512], command[16];
-    struct agent_client_events link_events = {on_lost, NULL, NULL, NULL, f};
-    struct fault why;
+    struct agent_client_events link_events = {.on_lost = on_lost, .arg = f};
     int rank = 0, pid = 0, at = 0;
     ssize_t n = recv(fd, line, sizeof(line) - 1, 0);
 
@@ -74,19 +191,17 @@ static void on_control(evutil_socket_t fd, short what, void *arg)
     if (strcmp(command, "exited") == 0)
         server_rank_exited(f->server, rank, pid, line + at);
     else if (strcmp(command, "tell") == 0)
-        agent_client_exited(f->link, rank, pid, line + at);
+        agent_client_exited(f->agents[f->linked].client, rank, pid, line + at);
     else if (strcmp(command, "waits") == 0)
         server_tell_waits(f->server);
     else if (strcmp(command, "link") == 0)
-        assert_int_equal(agent_client_open(&f->link, f->base, f->address, "job", fixture_secret,
-                                           rank, PATIENCE_MS, &link_events, &why),
-                         0);
+        agent_link(f, rank, &link_events);
     else if (strcmp(command, "quit") == 0)
         event_base_loopbreak(f->base);
-    if (strcmp(command, "unlink") == 0 || strcmp(command, "quit") == 0) {
-        agent_client_close(f->link);
-        f->link = NULL;
-    }
+    if (strcmp(command, "unlink") == 0)
+        agent_stop(&f->agents[f->linked]);
+    for (int i = 0; i < FIXTURE_HOSTS && strcmp(command, "quit") == 0; i++)
+        agent_stop(&f->agents[i]);
 }
 
 static void *run_loop(void *arg)
@@ -109,11 +224,12 @@ struct fixture *fixture_start(int size, int stall_ms)
                                    .host_names = fixture_names,
                                    .stall_ms = stall_ms,
                                    .bind_ip = "127.0.0.1"};
+    struct address mute;
     struct fault why;
 
     f->size = size;
     for (int i = 0; i < size; i++)
-        f->host_of[i] = i % 4;
+        f->host_of[i] = i % fixture_choice.hosts;
     signal(SIGPIPE, SIG_IGN);
     assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, f->control), 0);
     f->base = event_base_new();
@@ -121,6 +237,10 @@ struct fixture *fixture_start(int size, int stall_ms)
     address_format(server_address(f->server), f->address);
     f->on_control = event_new(f->base, f->control[1], EV_READ | EV_PERSIST, on_control, f);
     event_add(f->on_control, NULL);
+    assert_int_equal(address_listen("127.0.0.1", 0, 8, &f->mute_listener, &mute, &why), 0);
+    address_format(&mute, f->mute);
+    for (int i = 1; i < fixture_choice.hosts && is_relayed; i++)
+        agent_start(f, i);
     assert_int_equal(pthread_create(&f->thread, NULL, run_loop, f), 0);
     return f;
 }
@@ -145,6 +265,7 @@ void fixture_stop(struct fixture *f)
     server_close(f->server);
     event_free(f->on_control);
     event_base_free(f->base);
+    close(f->mute_listener);
     close(f->control[0]);
     close(f->control[1]);
     free(f);
@@ -170,10 +291,11 @@ void expect_no_report(struct fixture *f)
 
 struct client *fixture_open_rank(struct fixture *f, int rank, uint32_t generation)
 {
+    const char *directory = is_relayed ? f->agents[f->host_of[rank]].directory : NULL;
     struct fault why = {0};
     struct client *c;
 
-    if (client_open(&c, f->address, "job", fixture_secret, rank, generation,
+    if (client_open(&c, f->address, directory, "job", fixture_secret, rank, generation,
                     clock_ms() + PATIENCE_MS, &why))
         fail_msg("%s", why.text);
     return c;

@@ -15,6 +15,7 @@
 
 #include <jansson.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdint.h>
 
 enum { PATIENCE_MS = 20000, RANKS_MAX = 64, HOST_PID = 1000, FIXTURE_HOSTS = 4 };
@@ -23,22 +24,55 @@ extern const uint8_t fixture_secret[AUTH_SECRET];
 extern const char *const fixture_names[FIXTURE_HOSTS]; /* "a" to "d" */
 
 struct agent_client;
+struct host_relay;
 struct event;
 struct event_base;
+
+/* What a host's agent has: its connection to the coordinator, and the relay for its ranks. */
+struct fixture_agent {
+    struct agent_client *client;
+    struct host_relay *relay;
+    char directory[64]; /* where its ranks connect */
+    atomic_int casts;   /* frames that came for ranks, and their bytes */
+    atomic_long cast_bytes;
+};
+
+/* For the tests of the relay: how many hosts there are, how many bytes a rank may leave unread (0:
+ * many), to which rank the test's process seems to belong (-1: that is unknown), and whether agents
+ * connect to where nobody answers. */
+extern struct fixture_choice {
+    int hosts;
+    size_t unread_most;
+    atomic_int process_rank;
+    bool is_mute;
+} fixture_choice;
 
 struct fixture {
     struct event_base *base;
     struct server *server;
-    struct agent_client *link;
+    struct fixture_agent agents[FIXTURE_HOSTS];
+    int linked; /* the host of "link" */
     pthread_t thread;
     int control[2]; /* [0] the test's end, [1] the loop's */
     struct event *on_control;
     char address[ADDRESS_TEXT];
+    char mute[ADDRESS_TEXT]; /* where nobody answers */
+    int mute_listener;
     int size;
     int host_of[RANKS_MAX];
     struct client *ranks[RANKS_MAX];
     int split_group; /* from the last split() */
 };
+
+/* A test that runs twice: with ranks that connect to the coordinator, and with ranks of which those
+ * of all hosts but the first connect to their host's agent. */
+#define TEST_BOTH(test)                                                                            \
+    {#test, test, NULL, NULL, NULL},                                                               \
+    {                                                                                              \
+#test ", relayed", test, fixture_relay, fixture_relay_no_more, NULL                        \
+    }
+int fixture_relay(void **state);
+int fixture_relay_no_more(void **state);
 
 /* Starts a server for `size` ranks, rank r on host r modulo FIXTURE_HOSTS. fixture_start_joined:
  * and connects all ranks, whose pids are HOST_PID + rank, in generation 1. */

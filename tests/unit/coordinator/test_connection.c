@@ -34,12 +34,12 @@ static void test_refused_connections(void **state)
 
     (void)state;
     assert_int_equal(
-        client_open(&c, f->address, "job", other, 0, 1, clock_ms() + PATIENCE_MS, &why),
+        client_open(&c, f->address, NULL, "job", other, 0, 1, clock_ms() + PATIENCE_MS, &why),
         ML_ERR_REFUSED);
     expect_report(f, "refused the coordinator refused a connection from 127.0.0.1:");
-    assert_int_equal(
-        client_open(&c, f->address, "x", fixture_secret, 0, 1, clock_ms() + PATIENCE_MS, &why),
-        ML_ERR_REFUSED);
+    assert_int_equal(client_open(&c, f->address, NULL, "x", fixture_secret, 0, 1,
+                                 clock_ms() + PATIENCE_MS, &why),
+                     ML_ERR_REFUSED);
     assert_non_null(strstr(why.text, "another job"));
     expect_report(f, "(2 so far): it belongs to another job");
     assert_int_equal(address_parse(&to, f->address, &why), 0);
@@ -232,15 +232,16 @@ static void test_rank_gives_up(void **state)
     assert_int_equal(fcntl(listener, F_SETFL, 0), 0);
     address_format(&bound, address);
     pthread_create(&thread, NULL, hang_up, &listener);
-    assert_int_equal(client_open(&c, address, "job", fixture_secret, 0, 1, clock_ms() + 300, &why),
-                     ML_ERR_TIMEOUT);
+    assert_int_equal(
+        client_open(&c, address, NULL, "job", fixture_secret, 0, 1, clock_ms() + 300, &why),
+        ML_ERR_TIMEOUT);
     assert_non_null(strstr(why.text, "connections before this rank could prove that it belongs"));
     shutdown(listener, SHUT_RDWR);
     pthread_join(thread, NULL);
     close(listener);
     /* There is nobody: that is known at once. */
     assert_int_equal(
-        client_open(&c, address, "job", fixture_secret, 0, 1, clock_ms() + PATIENCE_MS, &why),
+        client_open(&c, address, NULL, "job", fixture_secret, 0, 1, clock_ms() + PATIENCE_MS, &why),
         ML_ERR_PEER);
 }
 
@@ -310,8 +311,8 @@ static void test_no_descriptors(void **state)
 
         setrlimit(RLIMIT_NOFILE, &files);
         close(f->control[0]);
-        _exit(client_open(&c, f->address, "job", fixture_secret, 0, 1, clock_ms() + 8000, &why) !=
-              0);
+        _exit(client_open(&c, f->address, NULL, "job", fixture_secret, 0, 1, clock_ms() + 8000,
+                          &why) != 0);
     }
     assert_int_equal(waitpid(rank, &status, 0), rank);
     assert_int_equal(status, 0);

@@ -78,9 +78,9 @@ static void test_unknown_rank(void **state)
     struct fault why;
 
     (void)state;
-    assert_int_equal(
-        client_open(&c, f->address, "job", fixture_secret, 2, 1, clock_ms() + PATIENCE_MS, &why),
-        ML_ERR_REFUSED);
+    assert_int_equal(client_open(&c, f->address, NULL, "job", fixture_secret, 2, 1,
+                                 clock_ms() + PATIENCE_MS, &why),
+                     ML_ERR_REFUSED);
     assert_non_null(strstr(why.text, "expects no rank 2"));
     expect_report(f, "expects no rank 2");
     fixture_stop(f);
@@ -191,15 +191,15 @@ static void test_stall(void **state)
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_join),
-        cmocka_unit_test(test_generations_are_independent),
-        cmocka_unit_test(test_held_twice),
+        TEST_BOTH(test_join),
+        TEST_BOTH(test_generations_are_independent),
+        TEST_BOTH(test_held_twice),
         cmocka_unit_test(test_unknown_rank),
-        cmocka_unit_test(test_time_out),
-        cmocka_unit_test(test_one_missing),
-        cmocka_unit_test(test_exited_without_joining),
-        cmocka_unit_test(test_died_while_others_join),
-        cmocka_unit_test(test_stall),
+        TEST_BOTH(test_time_out),
+        TEST_BOTH(test_one_missing),
+        TEST_BOTH(test_exited_without_joining),
+        TEST_BOTH(test_died_while_others_join),
+        TEST_BOTH(test_stall),
     };
 
     return cmocka_run_group_tests_name("join", tests, NULL, NULL);

@@ -134,12 +134,12 @@ static void test_lost_host(void **state)
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_death),
-        cmocka_unit_test(test_socket_outlives_process),
-        cmocka_unit_test(test_child_holds_the_claim),
-        cmocka_unit_test(test_leave),
-        cmocka_unit_test(test_abort),
-        cmocka_unit_test(test_agent_client),
+        TEST_BOTH(test_death),
+        TEST_BOTH(test_socket_outlives_process),
+        TEST_BOTH(test_child_holds_the_claim),
+        TEST_BOTH(test_leave),
+        TEST_BOTH(test_abort),
+        TEST_BOTH(test_agent_client),
         cmocka_unit_test(test_lost_host),
     };
 

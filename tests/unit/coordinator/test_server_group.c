@@ -291,12 +291,12 @@ static void test_stall_in_meeting(void **state)
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_exchange),        cmocka_unit_test(test_exchange_of_many),
-        cmocka_unit_test(test_large_exchange),  cmocka_unit_test(test_exchange_with_the_dead),
-        cmocka_unit_test(test_split),           cmocka_unit_test(test_break),
-        cmocka_unit_test(test_relay),           cmocka_unit_test(test_mismatch),
-        cmocka_unit_test(test_stall),           cmocka_unit_test(test_stall_in_meeting),
-        cmocka_unit_test(test_stall_of_window),
+        TEST_BOTH(test_exchange),        TEST_BOTH(test_exchange_of_many),
+        TEST_BOTH(test_large_exchange),  TEST_BOTH(test_exchange_with_the_dead),
+        TEST_BOTH(test_split),           TEST_BOTH(test_break),
+        TEST_BOTH(test_relay),           TEST_BOTH(test_mismatch),
+        TEST_BOTH(test_stall),           TEST_BOTH(test_stall_in_meeting),
+        TEST_BOTH(test_stall_of_window),
     };
 
     return cmocka_run_group_tests_name("server_group", tests, NULL, NULL);

@@ -336,7 +336,7 @@ static void test_descriptors(void **state)
     expect_refused(s, "2 ranks need 72 open files, but the limit is 70: raise it");
 }
 
-/* The coordinator has a connection to each rank of the job. */
+/* The agent has a connection to each of its ranks, and to each other agent. */
 static void test_descriptors_of_coordinator(void **state)
 {
     struct scene *s = *state;

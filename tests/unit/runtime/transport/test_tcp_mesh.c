@@ -30,11 +30,12 @@ static struct client {
     int next;
 } coordinator;
 
-int client_open(struct client **out, const char *where, const char *job,
+int client_open(struct client **out, const char *where, const char *directory, const char *job,
                 const uint8_t secret[AUTH_SECRET], int rank, uint32_t generation,
                 int64_t deadline_ms, struct fault *why)
 {
-    (void)out, (void)where, (void)job, (void)secret, (void)rank, (void)generation;
+    (void)out, (void)where, (void)directory, (void)job, (void)secret, (void)rank;
+    (void)generation;
     (void)deadline_ms, (void)why;
     return ML_ERR_PEER;
 }

@@ -5,11 +5,12 @@
  * on the agent's libevent loop, in a process that ignores SIGPIPE. All functions are called on the
  * loop's thread.
  */
-#ifndef COORDINATOR_AGENT_CLIENT_H
-#define COORDINATOR_AGENT_CLIENT_H
+#ifndef COORDINATOR_HOST_AGENT_CLIENT_H
+#define COORDINATOR_HOST_AGENT_CLIENT_H
 
 #include "common/fault.h"
 #include "common/net/auth.h"
+#include "common/net/frame.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,6 +26,12 @@ struct agent_client_events {
     /* Answers agent_client_name; `port` is "" unless a name was looked up and found. */
     void (*on_named)(int ask, bool is_done, const char *port, void *arg);
     void (*on_passed)(int host, const void *bytes, size_t size, void *arg); /* as the server's */
+    /* For the ranks that talk to this agent (host_relay.h); each may be NULL. A frame for `count`
+     * channels, which are u32 in network order. */
+    void (*on_to_ranks)(const uint8_t *channels, uint32_t count, uint8_t type, const void *payload,
+                        size_t size, void *arg);
+    void (*on_rank_dropped)(uint32_t channel, void *arg);
+    void (*on_drained)(void *arg); /* little of what was to be sent is left */
     void *arg;
 };
 
@@ -46,6 +53,13 @@ void agent_client_pass(struct agent_client *c, int host, const void *bytes, size
 /* Asks for a name, as server_name does; `ask` comes back in the answer. `port` may be NULL. */
 void agent_client_name(struct agent_client *c, int ask, const char *what, const char *service,
                        const char *port);
+/* For host_relay.c: a rank has proved itself to this agent, it has sent a frame, its connection has
+ * ended. */
+void agent_client_rank_opened(struct agent_client *c, uint32_t channel, int rank,
+                              uint32_t generation);
+void agent_client_rank_sent(struct agent_client *c, uint32_t channel, const struct frame *f);
+void agent_client_rank_closed(struct agent_client *c, uint32_t channel);
+size_t agent_client_unsent(const struct agent_client *c); /* bytes */
 /* Closes the connection after an attempt to write what is still to be sent. Takes NULL. */
 void agent_client_close(struct agent_client *c);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "coordinator/agent_client.h"
+#include "coordinator/host/agent_client.h"
 
 #include "common/clock.h"
 #include "common/net/address.h"
@@ -20,6 +20,11 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+enum {
+    TO_RANKS_HEAD = 5,   /* u8 type, u32 number of channels */
+    DRAINED = 256 << 10, /* bytes */
+};
 
 struct agent_client {
     struct event_base *base;
@@ -154,6 +159,37 @@ static int named_take(struct agent_client *c, const struct frame *f, struct faul
     return 0;
 }
 
+static uint32_t get_u32(const uint8_t *at)
+{
+    uint32_t value;
+
+    memcpy(&value, at, sizeof(value));
+    return ntohl(value);
+}
+
+static int to_ranks_take(struct agent_client *c, const struct frame *f, struct fault *why)
+{
+    const uint8_t *channels = f->payload + TO_RANKS_HEAD;
+    uint32_t count;
+
+    if (f->size < TO_RANKS_HEAD || !c->events.on_to_ranks)
+        return fault_set(why, ML_ERR_REFUSED, "its TO_RANKS is malformed");
+    count = get_u32(f->payload + 1);
+    if (count > (f->size - TO_RANKS_HEAD) / sizeof(count))
+        return fault_set(why, ML_ERR_REFUSED, "its TO_RANKS is malformed");
+    c->events.on_to_ranks(channels, count, f->payload[0], channels + count * sizeof(count),
+                          f->size - TO_RANKS_HEAD - count * sizeof(count), c->events.arg);
+    return 0;
+}
+
+static int rank_dropped_take(struct agent_client *c, const struct frame *f, struct fault *why)
+{
+    if (f->size != sizeof(uint32_t) || !c->events.on_rank_dropped)
+        return fault_set(why, ML_ERR_REFUSED, "its RANK_DROPPED is malformed");
+    c->events.on_rank_dropped(get_u32(f->payload), c->events.arg);
+    return 0;
+}
+
 /* Handles what the coordinator sends after ADMITTED. */
 static int frame_take(struct agent_client *c, const struct frame *f, struct fault *why)
 {
@@ -161,6 +197,10 @@ static int frame_take(struct agent_client *c, const struct frame *f, struct faul
 
     if (f->type == COORD_NAMED)
         return named_take(c, f, why);
+    if (f->type == COORD_TO_RANKS)
+        return to_ranks_take(c, f, why);
+    if (f->type == COORD_RANK_DROPPED)
+        return rank_dropped_take(c, f, why);
     if ((f->type != COORD_EXCHANGED && f->type != COORD_PASSED) || f->size < sizeof(number))
         return fault_set(why, ML_ERR_REFUSED, "it sent an unexpected message %u", f->type);
     memcpy(&number, f->payload, sizeof(number));
@@ -192,6 +232,15 @@ static void on_read(struct bufferevent *stream, void *arg)
     }
     if (rc < 0)
         agent_client_lose(c, why.text);
+}
+
+static void on_written(struct bufferevent *stream, void *arg)
+{
+    struct agent_client *c = arg;
+
+    (void)stream;
+    if (!c->waiting && c->events.on_drained)
+        c->events.on_drained(c->events.arg);
 }
 
 static void on_event(struct bufferevent *stream, short what, void *arg)
@@ -234,7 +283,8 @@ static int stream_connect(struct agent_client *c, struct fault *why)
         close(fd);
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     }
-    bufferevent_setcb(c->stream, on_read, NULL, on_event, c);
+    bufferevent_setcb(c->stream, on_read, on_written, on_event, c);
+    bufferevent_setwatermark(c->stream, EV_WRITE, DRAINED, 0);
     bufferevent_set_timeouts(c->stream, &limit, &limit);
     bufferevent_enable(c->stream, EV_READ | EV_WRITE);
     return handshake_send(c, why); /* sent once connected */
@@ -307,6 +357,38 @@ void agent_client_name(struct agent_client *c, int ask, const char *what, const 
     agent_client_put_json(c, COORD_NAME,
                           json_pack("{s:i, s:s, s:s, s:s*}", "ask", ask, "what", what, "service",
                                     service, "port", port));
+}
+
+void agent_client_rank_opened(struct agent_client *c, uint32_t channel, int rank,
+                              uint32_t generation)
+{
+    uint32_t words[] = {htonl(channel), htonl((uint32_t)rank), htonl(generation)};
+
+    agent_client_put(c, COORD_RANK_OPENED, words, sizeof(words), "", 0);
+}
+
+void agent_client_rank_sent(struct agent_client *c, uint32_t channel, const struct frame *f)
+{
+    uint8_t head[sizeof(channel) + 1];
+
+    channel = htonl(channel);
+    memcpy(head, &channel, sizeof(channel));
+    head[sizeof(channel)] = f->type;
+    agent_client_put(c, COORD_RANK_SENT, head, sizeof(head), f->payload, f->size);
+}
+
+void agent_client_rank_closed(struct agent_client *c, uint32_t channel)
+{
+    uint32_t word = htonl(channel);
+
+    agent_client_put(c, COORD_RANK_CLOSED, &word, sizeof(word), "", 0);
+}
+
+size_t agent_client_unsent(const struct agent_client *c)
+{
+    if (c->waiting)
+        return evbuffer_get_length(c->waiting);
+    return c->stream ? evbuffer_get_length(bufferevent_get_output(c->stream)) : 0;
 }
 
 void agent_client_close(struct agent_client *c)
