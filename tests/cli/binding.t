@@ -72,6 +72,10 @@ check_status 125 "--bind-to gpu without one" env HWLOC_SYNTHETIC=core:2 "$MLAUNC
     -- true
 check_match 'hwloc finds no GPU that this job may use' "$ERR" "is refused"
 
+# Nothing of this costs a job that does not ask for it.
+LD_DEBUG=libs LD_DEBUG_OUTPUT="$T/loaded" "$MLAUNCH" -- true
+check_output 0 "hwloc is not opened without need" sh -c 'cat "$0".* | grep -c hwloc || :' "$T/loaded"
+
 check "the plan" "$MLAUNCH" -n 4 --map-by ppr:2:numa:PE=3 --mem-bind nodes:0,1 --threads auto \
     --dry-run -- true
 check_match '^binding: core, 3 a rank, ranks dealt out by numa, 2 on each; memory: nodes 0,1; threads: auto$' "$OUT" "says it"

@@ -30,6 +30,10 @@ record() {
         put "$host" /sys/bus/pci/devices/0000:17:00.0/class 0x030200
         put "$host" /sys/bus/pci/devices/0000:17:00.0/vendor 0x10de
         put "$host" /sys/bus/pci/devices/0000:17:00.0/device 0x2330
+        put "$host" /sys/bus/pci/devices/0000:17:00.0/numa_node 1
+        put "$host" /sys/bus/pci/devices/0000:ca:00.0/class 0x030200
+        put "$host" /sys/bus/pci/devices/0000:ca:00.0/vendor 0x10de
+        put "$host" /sys/bus/pci/devices/0000:ca:00.0/numa_node 0
         put "$host" /sys/bus/pci/devices/0000:03:00.0/class 0x030000
         put "$host" /sys/bus/pci/devices/0000:03:00.0/vendor 0x1a03
         put "$host" /sys/module/nvidia/version 535.104.05

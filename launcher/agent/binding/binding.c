@@ -97,12 +97,18 @@ static int gpus_deal(struct chooser *c, struct binding *out, int count, struct f
                          "job may use",
                          each, count, count == 1 ? "" : "s", (long)each * count,
                          m->gpu_count == 1 ? "is" : "are", m->gpu_count);
+    if (c->asked->map == BIND_GPU && c->asked->block && count > c->asked->block * m->gpu_count)
+        return fault_set(
+            why, ML_ERR_SYSTEM, "--map-by ppr: its %d %s take %d ranks, but the job has %d there",
+            m->gpu_count, word_of(BIND_GPU, m->gpu_count), c->asked->block * m->gpu_count, count);
     for (int i = 0; i < count; i++) {
+        int beside =
+            c->asked->map == BIND_GPU && c->asked->block ? i / c->asked->block : i % m->gpu_count;
+
         for (int j = 0; j < each; j++)
             out[i].gpus[out[i].gpu_count++] = i * each + j;
         for (int j = 0; j < (each ? each : 1) && c->within; j++)
-            CPU_OR(&c->within[i], &c->within[i],
-                   &m->gpus[each ? i * each + j : i % m->gpu_count].cpus);
+            CPU_OR(&c->within[i], &c->within[i], &m->gpus[each ? i * each + j : beside].cpus);
         if (c->within && CPU_COUNT(&c->within[i]) == 0) /* the machine does not say what is near */
             all_cpus(&c->within[i], m);
     }

@@ -39,12 +39,13 @@ static bool nvidia_is_usable(const char *root, const char *address)
 /* The file for computing of any other GPU: /dev/dri/renderD128 and following. */
 static bool render_is_usable(const char *root, const char *address)
 {
+    static const char directory[] = "sys/bus/pci/devices";
     char path[PATH_MAX], device[300];
     bool is_usable = false;
     struct dirent *entry;
     DIR *dir;
 
-    snprintf(path, sizeof(path), "%s/sys/bus/pci/devices/%s/drm", root, address);
+    snprintf(path, sizeof(path), "%s/%s/%s/drm", root, directory, address);
     dir = opendir(path);
     while (dir && !is_usable && (entry = readdir(dir))) {
         if (strncmp(entry->d_name, "renderD", 7) != 0)

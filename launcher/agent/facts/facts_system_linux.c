@@ -138,6 +138,7 @@ struct found_gpus {
     const char *root;
     int count;
     char first[FACT_TEXT]; /* "NVIDIA 2330" */
+    char nodes[64];        /* memory nodes beside each: " 0 0 1 1", or "" */
     char driver[FACT_TEXT];
 };
 
@@ -164,6 +165,17 @@ static long gpu_number(const struct found_gpus *g, const char *name, const char 
     return fact_file_line(path, text) ? strtol(text, NULL, 16) : -1;
 }
 
+static void node_add(struct found_gpus *g, const char *name)
+{
+    char path[FACT_PATH], text[FACT_TEXT];
+    size_t used = strlen(g->nodes);
+
+    fact_file_path(path, g->root, "/sys/bus/pci/devices/%s/numa_node", name);
+    if (fact_file_line(path, text) && text[0] >= '0' && text[0] <= '9' &&
+        used + 8 < sizeof(g->nodes))
+        snprintf(g->nodes + used, sizeof(g->nodes) - used, " %.5s", text);
+}
+
 static void on_pci_device(const char *name, void *arg)
 {
     struct found_gpus *g = arg;
@@ -172,6 +184,7 @@ static void on_pci_device(const char *name, void *arg)
 
     if (!maker)
         return;
+    node_add(g, name);
     if (g->count++ > 0)
         return;
     snprintf(g->first, sizeof(g->first), "%s %04lx", maker, gpu_number(g, name, "device"));
@@ -193,7 +206,8 @@ static void gpus_add(json_t *out, const char *root)
     fact_file_list(path, on_pci_device, &g);
     if (g.count == 0)
         return;
-    snprintf(path, sizeof(path), "%d x %s", g.count, g.first);
+    snprintf(path, sizeof(path), "%d x %s%s%s", g.count, g.first, g.nodes[0] ? " at node" : "",
+             g.nodes);
     fact_put_text(out, "gpus", path);
     fact_put_text(out, "gpu_driver", g.driver);
 }

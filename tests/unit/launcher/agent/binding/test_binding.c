@@ -226,8 +226,8 @@ static void threads_are_its_share_of_the_cores(void **state)
 
 /* Machines with GPUs, as hwloc writes them. dgx.xml: two sockets of 8 cores; four GPUs on each, and
  * an RDMA device behind the same PCIe switch as each GPU. lumi.xml: four nodes of 4 cores; the
- * first two GPUs, by PCI address, are at node 3, the next at 1, 0 and 2. ompi14169.xml: two sockets of
- * four nodes of 2 cores; a GPU at nodes 1 and 2 of the first socket, 2 and 3 of the second, and a
+ * first two GPUs, by PCI address, are at node 3, the next at 1, 0 and 2. ompi14169.xml: two sockets
+ * of four nodes of 2 cores; a GPU at nodes 1 and 2 of the first socket, 2 and 3 of the second, and a
  * display of the server's own. */
 static void ranks_are_beside_their_gpus(void **state)
 {
@@ -276,6 +276,13 @@ static void ranks_are_beside_their_gpus(void **state)
          ", GPU 0 (0000:17:00.0) CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=0",
          ", GPU 3 (0000:bb:00.0) CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=3"},
         {"ompi14169", 4, {TO(SOCKET), BY(GPU)}, "0-7;0-7;8-15;8-15", "", ""},
+        {"ompi14169", 4, {TO(GPU), BY(GPU), .block = 2}, "2-3;2-3;4-5;4-5", "", ""},
+        {"ompi14169",
+         9,
+         {TO(GPU), BY(GPU), .block = 2},
+         "--map-by ppr: its 4 GPUs take 8 ranks, but the job has 9 there",
+         NULL,
+         NULL},
         {"ompi14169",
          5,
          {TO(GPU), .gpus = 1},
