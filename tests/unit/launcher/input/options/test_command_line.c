@@ -177,7 +177,7 @@ static void test_refused(void **state)
     refused(&mixed, "--n", "mlaunch c: unknown option --n; mlaunch c --help lists all");
     refused(&mixed, "-a", "mlaunch c has no -a: it lists all");
     refused(&mixed, "--all=1", "mlaunch c has no --all: same");
-    refused(&mixed, "a|b", "mlaunch c: unexpected argument 'b'");
+    refused(&mixed, "a|b", "mlaunch c takes one word, so not 'b' as well");
     refused(&mixed, "a|", "mlaunch c: unexpected argument ''");
     refused(&mixed, "-n", "-n needs a value: -n N");
     refused(&mixed, "-n|10", "-n: '10' is not a whole number from 0 to 9");
