@@ -31,6 +31,7 @@
 #include "launcher/agent/rank/spawn.h"
 #include "launcher/wire/protocol/frame_stream.h"
 #include "launcher/wire/protocol/job_spec.h"
+#include "launcher/wire/protocol/line_cut.h"
 
 #include <event2/event.h>
 #include <sys/resource.h>
@@ -60,8 +61,9 @@ struct rank_output {
     struct agent_rank *rank;
     struct event *event; /* NULL: the pipe is closed */
     int fd;
-    uint8_t stream; /* 1 stdout, 2 stderr */
-    size_t due;     /* bytes that were in the pipe when the rank ended: sent before EXITED */
+    uint8_t stream;      /* 1 stdout, 2 stderr */
+    size_t due;          /* bytes that were in the pipe when the rank ended: sent before EXITED */
+    struct line_cut cut; /* with --output fold: the line that has not ended */
 };
 
 /* rank_output.h: all pipes */
@@ -69,7 +71,8 @@ struct rank_output_window {
     size_t unacknowledged;
     bool is_full;      /* too many bytes are unacknowledged */
     bool is_backed_up; /* too many bytes wait for the channel */
-    bool is_closed;    /* one of the two: no pipe is read */
+    bool is_heaped;    /* too many lines wait in the folds */
+    bool is_closed;    /* one of the three: no pipe is read */
     int next; /* index of the rank whose pipes are read first on reopening: all take turns */
 };
 
@@ -175,6 +178,8 @@ struct agent {
     int recorded;              /* ranks whose calls have been sent (job_report_calls) */
     struct rank_record record; /* the next one, while it is open */
     struct rank_output_window window;
+    struct line_fold *folds[2]; /* with --output fold, of stdout and stderr; or NULL */
+    struct event *fold_timer;
     struct ranks_stop stop;
     bool is_paused;
     bool is_asked_to_stop; /* the ranks can see that (stop_mark.h) */

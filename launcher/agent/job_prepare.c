@@ -489,6 +489,7 @@ void job_prepare_release(struct agent *a)
     a->ibv_devices = a->ring_hosts = NULL;
     if (!a->job)
         return;
+    rank_output_release(a);
     for (int i = 0; a->ranks && i < a->job->rank_count; i++) {
         rank_input_close(&a->ranks[i]);
         rank_output_close(&a->ranks[i]);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/agent/rank_output.h"
 
+#include "common/clock.h"
 #include "launcher/agent/agent.h"
 #include "launcher/agent/job_report.h"
 #include "launcher/wire/protocol/agent_protocol.h"
@@ -11,19 +12,24 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 enum {
     CHUNK = 128 << 10,     /* bytes of one read and of one frame */
+    FOLD_CHUNK = 8 << 10,  /* bytes of one read that is folded: no rank gets far ahead */
     PIPE_SIZE = 256 << 10, /* requested if there are few ranks, to wake both sides less often */
     FEW_RANKS = 64,
     REOPEN_BELOW = AGENT_OUTPUT_WINDOW / 2,
     KEPT_HIGH =
         1 << 20, /* bytes in the stream that the channel does not take: heartbeats wait there too */
     OUTPUT_HEADER = 5,
+    FOLDED_RANGES = 512, /* a frame has at most as many; more go into another with the same lines */
 };
+
+static void folds_write(struct agent *a);
 
 /* Stops or starts to read from all pipes, beginning with rank `next`. */
 static void window_set(struct agent *a, bool is_closed)
@@ -45,8 +51,7 @@ static void window_set(struct agent *a, bool is_closed)
     }
 }
 
-/* Either amount closes the window at its high mark; it opens when both are below their low
- * marks. */
+/* Each amount closes the window at its high mark; it opens when all are below their low marks. */
 static void window_check(struct agent *a)
 {
     struct rank_output_window *w = &a->window;
@@ -60,7 +65,10 @@ static void window_check(struct agent *a)
         w->is_backed_up = true;
     else if (kept == 0)
         w->is_backed_up = false;
-    window_set(a, w->is_full || w->is_backed_up);
+    w->is_heaped = false;
+    for (int k = 0; k < 2 && a->folds[k]; k++)
+        w->is_heaped |= line_fold_held(a->folds[k]) >= LINE_FOLD_HELD;
+    window_set(a, w->is_full || w->is_backed_up || w->is_heaped);
 }
 
 static void rank_output_end(struct rank_output *o)
@@ -86,6 +94,206 @@ static void rank_output_send(struct rank_output *o, const char *bytes, size_t si
     window_check(a);
 }
 
+/* --- folds -------------------------------------------------------------------------------------
+ */
+
+/* Local ranks are few, so the rank is searched. */
+static struct rank_output *output_find(struct agent *a, int rank, int stream)
+{
+    for (int i = 0; i < a->job->rank_count; i++)
+        if (a->ranks[i].job->rank == rank)
+            return &a->ranks[i].out[stream - 1];
+    return NULL;
+}
+
+static bool fold_may_write(size_t size, void *arg)
+{
+    const struct agent *a = arg;
+    size_t most = size + OUTPUT_HEADER + FOLDED_RANGES * sizeof(struct line_range);
+
+    return !a->window.is_full && !a->window.is_backed_up &&
+           a->window.unacknowledged + agent_output_cost(most) <= AGENT_OUTPUT_WINDOW;
+}
+
+static void folded_send(struct agent *a, uint8_t stream, const struct line_range *ranges,
+                        uint32_t count, const char *bytes, size_t size)
+{
+    uint8_t head[OUTPUT_HEADER + FOLDED_RANGES * sizeof(*ranges)];
+    uint32_t word = htonl(count);
+    size_t at = OUTPUT_HEADER;
+
+    head[0] = stream;
+    memcpy(head + 1, &word, sizeof(word));
+    for (uint32_t i = 0; i < count; i++) {
+        const uint32_t words[2] = {htonl(ranges[i].first), htonl(ranges[i].last)};
+
+        memcpy(head + at, words, sizeof(words));
+        at += sizeof(words);
+    }
+    frame_stream_send_parts(a->channel, AGENT_FOLDED, head, at, bytes, size);
+    a->window.unacknowledged += agent_output_cost(at + size);
+    window_check(a);
+}
+
+static void fold_write(struct agent *a, uint8_t stream, const struct line_ranks *ranks,
+                       bool is_piece, const char *bytes, size_t size)
+{
+    if (frame_stream_has_ended(a->channel))
+        return;
+    if (is_piece) {
+        rank_output_send(output_find(a, (int)ranks->ranges[0].first, stream), bytes, size);
+        return;
+    }
+    for (uint32_t i = 0; i < ranks->count; i += FOLDED_RANGES) {
+        uint32_t left = ranks->count - i;
+
+        folded_send(a, stream, ranks->ranges + i, left < FOLDED_RANGES ? left : FOLDED_RANGES,
+                    bytes, size);
+    }
+}
+
+static void on_fold_out(const struct line_ranks *ranks, bool is_piece, const char *bytes,
+                        size_t size, int owner, uint32_t cost, void *arg)
+{
+    (void)owner, (void)cost;
+    fold_write(arg, 1, ranks, is_piece, bytes, size);
+}
+
+static void on_fold_err(const struct line_ranks *ranks, bool is_piece, const char *bytes,
+                        size_t size, int owner, uint32_t cost, void *arg)
+{
+    (void)owner, (void)cost;
+    fold_write(arg, 2, ranks, is_piece, bytes, size);
+}
+
+static void on_fold_out_end(int rank, void *arg)
+{
+    rank_output_send(output_find(arg, rank, 1), NULL, 0);
+}
+
+static void on_fold_err_end(int rank, void *arg)
+{
+    rank_output_send(output_find(arg, rank, 2), NULL, 0);
+}
+
+/* Writes what is due, and waits for the rest. */
+static void folds_write(struct agent *a)
+{
+    int64_t now = clock_ms();
+    int next = a->job->fold_ms;
+
+    for (int k = 0; k < 2; k++) {
+        int left = line_fold_write(a->folds[k], now);
+
+        next = left >= 0 && left < next ? left : next;
+    }
+    if (!evtimer_pending(a->fold_timer, NULL) || next < a->job->fold_ms) {
+        const struct timeval wait = {0, (next > 0 ? next : 1) * 1000};
+
+        evtimer_add(a->fold_timer, &wait);
+    }
+    window_check(a);
+}
+
+static void on_fold_timer(evutil_socket_t fd, short what, void *arg)
+{
+    struct agent *a = arg;
+    int64_t now = clock_ms();
+    bool is_waiting = false;
+
+    (void)fd, (void)what;
+    for (int i = 0; i < a->spawned; i++) {
+        for (int k = 0; k < 2; k++) {
+            struct line_cut *c = &a->ranks[i].out[k].cut;
+
+            line_cut_tick(c, a->folds[k], a->ranks[i].job->rank, a->job->fold_ms, now);
+            is_waiting |= c->size > 0;
+        }
+    }
+    is_waiting |= line_fold_held(a->folds[0]) + line_fold_held(a->folds[1]) > 0;
+    if (is_waiting)
+        folds_write(a);
+    agent_check_soon(a);
+}
+
+static int folds_open(struct agent *a, struct fault *why)
+{
+    const struct line_fold_events events[2] = {{fold_may_write, on_fold_out, on_fold_out_end, a},
+                                               {fold_may_write, on_fold_err, on_fold_err_end, a}};
+
+    a->fold_timer = evtimer_new(a->base, on_fold_timer, a);
+    for (int k = 0; k < 2; k++)
+        a->folds[k] = line_fold_create(a->job->size, a->job->fold_ms, &events[k]);
+    if (!a->fold_timer || !a->folds[0] || !a->folds[1]) {
+        rank_output_release(a);
+        return fault_set(why, ML_ERR_MEMORY, "out of memory for its output");
+    }
+    /* Also of ranks that have yet to start: what others write waits for them. */
+    for (int i = 0; i < a->job->rank_count; i++)
+        for (int k = 0; k < 2 && a->ranks[i].job->rank != a->job->pty.rank; k++)
+            line_fold_begin(a->folds[k], a->ranks[i].job->rank);
+    return 0;
+}
+
+void rank_output_release(struct agent *a)
+{
+    for (int i = 0; a->ranks && i < a->job->rank_count; i++)
+        for (int k = 0; k < 2; k++)
+            free(a->ranks[i].out[k].cut.held);
+    for (int k = 0; k < 2; k++) {
+        line_fold_destroy(a->folds[k]);
+        a->folds[k] = NULL;
+    }
+    if (a->fold_timer)
+        event_free(a->fold_timer);
+    a->fold_timer = NULL;
+}
+
+/* NULL: what it writes is sent as it is. */
+static struct line_fold *fold_of(const struct rank_output *o)
+{
+    return o->rank->pty >= 0 ? NULL : o->rank->agent->folds[o->stream - 1];
+}
+
+/* A rank that has failed is not reported before its last line is written. */
+static void failure_hurry(struct agent_rank *r)
+{
+    if (r->state != RANK_ENDED || r->status == 0 || rank_output_has_due(r) == false)
+        return;
+    for (int k = 0; k < 2; k++) {
+        struct line_fold *f = fold_of(&r->out[k]);
+
+        if (!f || r->out[k].due > 0)
+            continue;
+        line_cut_end(&r->out[k].cut, f, r->job->rank, clock_ms());
+        line_fold_hurry(f, r->job->rank);
+    }
+}
+
+/* Bytes from the pipe, or with size 0 its end. */
+static void rank_output_take(struct rank_output *o, const char *bytes, size_t size)
+{
+    struct line_fold *f = fold_of(o);
+
+    if (!f) {
+        rank_output_send(o, bytes, size);
+        return;
+    }
+    o->due -= size < o->due ? size : o->due;
+    o->rank->agent->window.next = (int)(o->rank - o->rank->agent->ranks) + 1;
+    if (size) {
+        line_cut_add(&o->cut, f, o->rank->job->rank, bytes, size, clock_ms());
+    } else {
+        line_cut_end(&o->cut, f, o->rank->job->rank, clock_ms());
+        line_fold_end(f, o->rank->job->rank);
+    }
+    failure_hurry(o->rank);
+    folds_write(o->rank->agent);
+}
+
+/* --- pipes -------------------------------------------------------------------------------------
+ */
+
 static void rank_output_is_broken(struct rank_output *o, int error)
 {
     char text[160];
@@ -101,12 +309,14 @@ static void on_readable(evutil_socket_t fd, short what, void *arg)
     struct rank_output *o = arg;
     struct agent *a = o->rank->agent;
     size_t room = AGENT_OUTPUT_WINDOW - AGENT_OUTPUT_EXTRA - a->window.unacknowledged;
+    size_t most;
     ssize_t n;
 
     (void)what;
     if (a->window.is_closed)
         return; /* closed by another pipe in the same turn of the loop */
-    n = read(fd, buffer, room < sizeof(buffer) ? room : sizeof(buffer));
+    most = fold_of(o) ? FOLD_CHUNK : room < sizeof(buffer) ? room : sizeof(buffer);
+    n = read(fd, buffer, most);
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     if (n < 0 && o->rank->pty < 0) /* a terminal that is hung up gives EIO */
@@ -116,7 +326,7 @@ static void on_readable(evutil_socket_t fd, short what, void *arg)
     if (frame_stream_has_ended(a->channel))
         o->due = 0;
     else
-        rank_output_send(o, buffer, n > 0 ? (size_t)n : 0);
+        rank_output_take(o, buffer, n > 0 ? (size_t)n : 0);
     agent_check_soon(a);
 }
 
@@ -126,6 +336,10 @@ static int rank_output_open_one(struct agent_rank *r, struct rank_output *o, int
     struct agent *a = r->agent;
 
     *o = (struct rank_output){.rank = r, .fd = fd, .stream = stream};
+    if (a->job->fold_ms && !a->folds[0] && folds_open(a, why)) {
+        close(fd);
+        return why->code;
+    }
     fcntl(fd, F_SETFL, O_NONBLOCK);
     if (a->job->rank_count <= FEW_RANKS)
         fcntl(fd, F_SETPIPE_SZ, PIPE_SIZE); /* may fail at the user's limit, which does no harm */
@@ -177,23 +391,51 @@ void rank_output_rank_ended(struct agent_rank *r)
 {
     for (int k = 0; k < 2; k++)
         r->out[k].due = pipe_bytes(&r->out[k]);
+    failure_hurry(r);
+    if (r->agent->folds[0])
+        folds_write(r->agent);
 }
 
 bool rank_output_has_due(const struct agent_rank *r)
 {
-    return r->out[0].due > 0 || r->out[1].due > 0;
+    for (int k = 0; k < 2; k++) {
+        const struct rank_output *o = &r->out[k];
+
+        if (o->due > 0 ||
+            (o->rank && fold_of(o) && (o->cut.size > 0 || line_fold_has(fold_of(o), r->job->rank))))
+            return true;
+    }
+    return false;
 }
 
 void rank_output_acknowledge(struct agent *a, size_t bytes)
 {
     a->window.unacknowledged -= bytes < a->window.unacknowledged ? bytes : a->window.unacknowledged;
     window_check(a);
+    if (!a->folds[0])
+        return;
+    folds_write(a);
+    agent_check_soon(a);
 }
 
 void rank_output_on_written(struct agent *a)
 {
     if (a->job)
         window_check(a);
+    if (!a->job || !a->folds[0])
+        return;
+    folds_write(a);
+    agent_check_soon(a);
+}
+
+/* Nothing that is held waits any longer. */
+static void folds_hurry(struct agent *a)
+{
+    if (!a->folds[0])
+        return;
+    for (int k = 0; k < 2; k++)
+        line_fold_hurry(a->folds[k], -1);
+    folds_write(a);
 }
 
 void rank_output_abandon(struct agent *a)
@@ -201,6 +443,7 @@ void rank_output_abandon(struct agent *a)
     a->window.unacknowledged = 0;
     if (a->job)
         window_check(a);
+    folds_hurry(a);
 }
 
 bool rank_output_finish(struct agent *a)
@@ -216,11 +459,14 @@ bool rank_output_finish(struct agent *a)
             if (pipe_bytes(o) > 0) {
                 is_finished = false;
             } else {
-                rank_output_send(o, NULL, 0);
+                rank_output_take(o, NULL, 0);
                 rank_output_end(o);
             }
         }
     }
+    folds_hurry(a);
+    for (int k = 0; k < 2 && a->folds[k]; k++)
+        is_finished &= line_fold_held(a->folds[k]) == 0;
     return is_finished;
 }
 
@@ -232,5 +478,7 @@ size_t rank_output_close_all(struct agent *a)
         dropped += pipe_bytes(&a->ranks[i].out[0]) + pipe_bytes(&a->ranks[i].out[1]);
         rank_output_close(&a->ranks[i]);
     }
+    for (int k = 0; k < 2 && a->folds[k]; k++)
+        dropped += line_fold_held(a->folds[k]);
     return dropped;
 }

@@ -20,6 +20,9 @@ struct agent_rank;
 int rank_output_open(struct agent_rank *r, int out, int err, struct fault *why);
 void rank_output_close(struct agent_rank *r);
 
+/* Frees the folds of --output fold, and what they hold. */
+void rank_output_release(struct agent *a);
+
 /* Call it when the rank has ended: notes how many bytes are still in its pipes.
  * rank_output_has_due is true until these have been sent. */
 void rank_output_rank_ended(struct agent_rank *r);

@@ -10,8 +10,8 @@ import sys
 
 sys.dont_write_bytecode = True  # the source tree may be read-only
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../agent"))
-from harness import (ABORTED, ANSWER, BYE, DONE, EXITED, HELLO, JOB, KILLED, LOST, NOTE, OUTPUT,
-                     PING, PONG, QUERY, READY, REFUSED, START, STARTED, STOP)
+from harness import (ABORTED, ANSWER, BYE, DONE, EXITED, FOLDED, HELLO, JOB, KILLED, LOST, NOTE,
+                     OUTPUT, PING, PONG, QUERY, READY, REFUSED, START, STARTED, STOP)
 
 # Sets a title, clears the screen, the same in one C1 character, turns the direction of text.
 ESCAPES = "\033]0;title\007\033[2J\u009b2J\u202e\u2066\r\x7f"
@@ -144,6 +144,8 @@ def main():
             send(STARTED, {"rank": 5, "pid": 1})
         elif kind == START and odd == "malformed":
             send(EXITED, {"rank": "zero"})
+        elif kind == START and odd == "folded":
+            send(FOLDED, struct.pack(">BIII", 1, 1, 0, 5) + b"x\n")
         elif kind == START and odd == "killed":
             send(KILLED, {"text": 1})
         elif kind == START and odd == "lost":

@@ -52,6 +52,8 @@ check_error 125 'host localhost was lost: its agent names rank 5 of 1' "it speak
 check_error 125 'host localhost was lost: its agent sent a malformed EXITED' "it sends nonsense" odd malformed
 check_error 125 'host localhost was lost: its agent sent a malformed KILLED' "… or such a KILLED" \
     odd killed
+check_error 125 'host localhost was lost: its agent sent a malformed FOLDED' "… or lines of other ranks" \
+    odd folded
 check_error 125 'host localhost was lost: its other half is gone' "it says that it is lost" odd lost
 check_error 0 'host localhost: process 9 could not be ended: in uninterruptible sleep' \
     "it leaves a survivor" odd warns

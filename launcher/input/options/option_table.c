@@ -128,7 +128,7 @@ static int pattern_check(const char *value, struct fault *why)
  * mistyped is refused, as otherwise a directory of that name would be made. */
 static int output_check(const char *value, struct fault *why)
 {
-    static const char *const words[] = {"label", "raw", NULL};
+    static const char *const words[] = {"label", "raw", "fold", NULL};
     const char *near = nearest_word(value, words);
 
     if (near && strcmp(near, value) != 0 && !strchr(value, '/'))
@@ -300,9 +300,9 @@ const struct option option_table[] = {
     {"backend", NULL, 0, "auto|rdma|tcp|shm|none",
      "the path between ranks; none: plain processes, nothing is preloaded; jaccl is rdma, ring "
      "is tcp", .set = set_backend, .choices = backends, OF(backend)},
-    {"output", NULL, 0, "label|raw|DIR|PATTERN",
-     "[rank] before each line (default for several ranks), raw, or files here: DIR/rank.N.out and "
-     ".err, or one a rank, as 'log-%r': %r rank, %h host, %j job",
+    {"output", NULL, 0, "label|raw|fold|DIR|PATTERN",
+     "[rank] before each line (default for several ranks), raw, fold: equal lines once, as [0-6], "
+     "or files here: DIR/rank.N.out and .err, or one a rank, as 'log-%r': %r rank, %h host, %j job",
      TEXT(output), .check = output_check},
     {"timeout", NULL, 0, "SECS", "end the job after SECS (or 90s, 15m, 2h), with status 124",
      SECONDS(0, SECONDS_LIMIT, timeout_ms)},
@@ -363,6 +363,8 @@ const struct option option_table[] = {
     {"buffer", NULL, 0, "line|full|none",
      "when the C library and Python write a rank's output: each line (default), full buffers, "
      "or at once", CHOICE(job_words_buffer, job.buffer)},
+    {"show", NULL, 0, "RANKS", "print what these ranks write alone (0,3-5); files get all",
+     TEXT(show)},
     {"timestamp", NULL, 0, NULL, "the time before each line", FLAG(timestamp)},
     {"summary", NULL, 0, NULL,
      "a table at the end: the time, processor time and memory of each rank and host",

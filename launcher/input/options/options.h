@@ -66,7 +66,7 @@ struct options {
     char *agent_command;
     char *ssh_config, *agent, *events, *record, *trace, *compare_hashes, *config, *profile;
     struct string_list wraps; /* --wrap, as they were written */
-    char *gdb, *chaos;
+    char *gdb, *chaos, *show;
     bool detach, json; /* --json: with --detach */
     int ssh_connect_timeout_s;
     int verbose; /* -1 quiet, 0, 1 (-v), 2 (-vv) */

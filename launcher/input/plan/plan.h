@@ -37,7 +37,7 @@ struct planned_rank {
 
 /* Who debugs the ranks of --gdb: windows on the user's terminal, or whoever connects. */
 enum gdb_mode { GDB_NONE, GDB_WINDOWS, GDB_SERVER };
-enum output_mode { OUTPUT_LABEL, OUTPUT_RAW, OUTPUT_DIR };
+enum output_mode { OUTPUT_LABEL, OUTPUT_RAW, OUTPUT_FOLD, OUTPUT_DIR };
 
 struct plan {
     const struct options *options; /* it is made of them; they outlive it */
@@ -60,6 +60,7 @@ struct plan {
     char *backend_reason; /* why "auto" chose it, in one line; else NULL */
     char *cwd;            /* the caller's directory, the default on hosts that have it; or "" */
     enum output_mode output;
+    struct rank_set shown;   /* --show, if it is given */
     char **agent_command;    /* --agent-command, split into words, or NULL */
     struct rank_wrap *wraps; /* --wrap, and the server of --gdb */
     int wrap_count;
@@ -79,6 +80,9 @@ struct host *plan_host(const struct plan *p, int index);
 void plan_keep_rank(struct plan *p, int rank);
 
 void plan_destroy(struct plan *p); /* takes NULL */
+
+/* With OUTPUT_FOLD: for how long agents, and then mlaunch if there are several, hold lines. */
+int plan_fold_ms(const struct plan *p);
 
 /* How MPI programs are served, for people; is_pmix: as the agents have found out, all by PMIx. */
 const char *plan_mpi_text(const struct plan *p, bool is_pmix);

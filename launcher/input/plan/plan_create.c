@@ -24,7 +24,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { STALL_S = 30, STALL_LIMIT_S = 1 << 20 };
+enum {
+    STALL_S = 30,
+    STALL_LIMIT_S = 1 << 20,
+    FOLD_MS = 300, /* how long --output fold holds a line in all */
+};
 
 /* A relative --cwd is relative to the caller's directory, on other hosts too. */
 static int app_set_cwd(struct app *a, const char *cwd, const struct plan *p, struct fault *why)
@@ -267,9 +271,23 @@ static enum output_mode output_mode_of(const char *output, int size)
 {
     if (!output)
         return size > 1 ? OUTPUT_LABEL : OUTPUT_RAW;
-    return strcmp(output, "label") == 0 ? OUTPUT_LABEL
-           : strcmp(output, "raw") == 0 ? OUTPUT_RAW
-                                        : OUTPUT_DIR;
+    return strcmp(output, "label") == 0  ? OUTPUT_LABEL
+           : strcmp(output, "raw") == 0  ? OUTPUT_RAW
+           : strcmp(output, "fold") == 0 ? OUTPUT_FOLD
+                                         : OUTPUT_DIR;
+}
+
+int plan_fold_ms(const struct plan *p)
+{
+    return p->host_count > 1 ? FOLD_MS / 2 : FOLD_MS;
+}
+
+static int show_settle(struct plan *p, const struct options *o, struct fault *why)
+{
+    if (o->show && (rank_set_parse(&p->shown, o->show, strlen(o->show), why) ||
+                    rank_set_check(&p->shown, p->size, why)))
+        return fault_wrap(why, "--show");
+    return 0;
 }
 
 /* The coordinator listens on port N and rank r on N + 1 + r: all must be ports, and all
@@ -445,7 +463,7 @@ static int rest_settle(struct plan *p, const struct options *o, struct fault *wh
         p->job.mpi = MPI_NONE;
     p->output = output_mode_of(o->output, p->size);
     if ((rc = plan_binding_settle(p, o, why)) || (rc = stdin_settle(p, o->stdin_to, why)) ||
-        (rc = pty_settle(p, o, why)))
+        (rc = pty_settle(p, o, why)) || (rc = show_settle(p, o, why)))
         return rc;
     return ports_settle(p, why);
 }

@@ -166,9 +166,10 @@ static void print_job(const struct plan *p)
     if (strcmp(p->backend, "rdma") == 0)
         print_rdma(p);
     printable_print("stdin: %s; output: %s%s%s\n", stdin_name(p, text),
-                    p->output == OUTPUT_LABEL ? "label"
-                    : p->output == OUTPUT_RAW ? "raw"
-                                              : p->options->output,
+                    p->output == OUTPUT_LABEL  ? "label"
+                    : p->output == OUTPUT_RAW  ? "raw"
+                    : p->output == OUTPUT_FOLD ? "fold"
+                                               : p->options->output,
                     p->options->timestamp ? ", with the time" : "",
                     p->job.compat ? "" : "; no variables of other launchers");
     if (p->options->pty)

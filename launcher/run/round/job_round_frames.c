@@ -343,6 +343,60 @@ static int on_output(struct job_round *r, struct job_round_member *m, const stru
     return rc;
 }
 
+/* Reads the ranges, which rise and are of this host's ranks, whose streams are open. Returns how
+ * many bytes the head takes; 0: it is malformed. */
+static size_t folded_ranges_read(struct job_round *r, const struct job_round_member *m,
+                                 const struct frame *f, struct line_range **out, uint32_t *count)
+{
+    uint32_t words[2], next = 0;
+    size_t at = 5;
+    struct line_range *ranges;
+
+    if (f->size <= at || f->payload[0] < 1 || f->payload[0] > 2)
+        return 0;
+    memcpy(words, f->payload + 1, sizeof(words[0]));
+    *count = ntohl(words[0]);
+    if (*count == 0 || *count > (f->size - at - 1) / sizeof(words))
+        return 0;
+    *out = ranges = malloc(*count * sizeof(*ranges));
+    for (uint32_t i = 0; ranges && i < *count; i++, at += sizeof(words)) {
+        memcpy(words, f->payload + at, sizeof(words));
+        ranges[i] = (struct line_range){ntohl(words[0]), ntohl(words[1])};
+        if (ranges[i].first < next || ranges[i].last < ranges[i].first ||
+            ranges[i].last >= (uint32_t)r->plan->size)
+            return 0;
+        next = ranges[i].last + 1;
+        for (uint32_t k = ranges[i].first; k <= ranges[i].last; k++)
+            if (!is_rank_of(r, m, k) || r->ranks[k].is_closed[f->payload[0] - 1])
+                return 0;
+    }
+    return ranges ? at : 0;
+}
+
+static int on_folded(struct job_round *r, struct job_round_member *m, const struct frame *f,
+                     struct fault *why)
+{
+    struct line_range *ranges = NULL;
+    uint32_t count = 0;
+    size_t head = r->plan->output == OUTPUT_FOLD ? folded_ranges_read(r, m, f, &ranges, &count) : 0;
+    char last = head ? (char)f->payload[f->size - 1] : 0;
+    int rc = 0;
+
+    if (last != '\n' && last != '\r')
+        rc = fault_set(why, ML_ERR_REFUSED, "its agent sent a malformed FOLDED");
+    m->unacknowledged += agent_output_cost(f->size);
+    if (!rc && m->unacknowledged > AGENT_OUTPUT_WINDOW)
+        rc =
+            fault_set(why, ML_ERR_REFUSED, "its agent sent more OUTPUT than it may without CREDIT");
+    hang_watch_moved(r->hang);
+    if (!rc)
+        output_write_folded(r->config.output, (int)(m - r->members),
+                            &(struct line_ranks){ranges, count}, f->payload[0], f->payload + head,
+                            f->size - head, agent_output_cost(f->size));
+    free(ranges);
+    return rc;
+}
+
 static json_t *usage_json(const struct rank_usage *u)
 {
     return json_pack("{s:f, s:f, s:f, s:I}", "elapsed_seconds", (double)u->elapsed_ms / 1e3,
@@ -585,6 +639,7 @@ static const struct frame_rule {
     {AGENT_REFUSED, "REFUSED", MEMBER_OPENING, MEMBER_PREPARED, on_refused},
     {AGENT_STARTED, "STARTED", MEMBER_STARTED, MEMBER_STARTED, on_started},
     {AGENT_OUTPUT, "OUTPUT", MEMBER_STARTED, MEMBER_DONE, on_output},
+    {AGENT_FOLDED, "FOLDED", MEMBER_STARTED, MEMBER_DONE, on_folded},
     {AGENT_EXITED, "EXITED", MEMBER_STARTED, MEMBER_STARTED, on_exited},
     {AGENT_STDIN_CREDIT, "STDIN_CREDIT", MEMBER_STARTED, MEMBER_DONE, on_stdin_credit},
     {AGENT_ABORTED, "ABORTED", MEMBER_STARTED, MEMBER_DONE, on_aborted}, /* another host's rank */
@@ -604,8 +659,8 @@ int job_round_frames_on_frame(int host, const struct frame *f, void *arg, struct
 
     for (size_t i = 0; i < sizeof(rules) / sizeof(*rules); i++) {
         if (rules[i].type == f->type && m->state >= rules[i].from && m->state <= rules[i].to) {
-            bool is_data = f->type == AGENT_OUTPUT || f->type == AGENT_STDIN_CREDIT ||
-                           f->type == AGENT_FILE_CREDIT;
+            bool is_data = f->type == AGENT_OUTPUT || f->type == AGENT_FOLDED ||
+                           f->type == AGENT_STDIN_CREDIT || f->type == AGENT_FILE_CREDIT;
 
             if (!is_data)
                 log_debug("host %s: its agent sent %s", m->host->name, rules[i].name);

@@ -235,6 +235,7 @@ static json_t *request_json(const struct plan *p, const struct job_identity *ide
     char command[256];
     struct job_spec m = {.job = identity->id,
                          .restart = identity->restart,
+                         .fold_ms = p->output == OUTPUT_FOLD ? plan_fold_ms(p) : 0,
                          .size = p->size,
                          .hosts = p->host_count,
                          .host = host,

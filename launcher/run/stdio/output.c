@@ -7,6 +7,7 @@
 #include "launcher/run/stdio/output_dir.h"
 #include "launcher/run/stdio/output_fold.h"
 #include "launcher/run/stdio/output_label.h"
+#include "launcher/run/stdio/output_merge.h"
 #include "launcher/run/stdio/writer.h"
 #include "launcher/wire/protocol/agent_protocol.h"
 
@@ -59,8 +60,10 @@ struct output {
     struct last_words **words;    /* each rank's; NULL: nothing on standard error yet */
     struct output_fold *fold;     /* NULL: every line is written */
     struct event *fold_end;
-    struct lane lanes[3];  /* standard output, standard error, directory */
-    struct lane *err_lane; /* where standard error goes: its own lane or the first */
+    const struct rank_set *shown; /* whose output is printed; NULL: all ranks' */
+    struct output_merge *merge;   /* folds what several hosts send; or NULL */
+    struct lane lanes[3];         /* standard output, standard error, directory */
+    struct lane *err_lane;        /* where standard error goes: its own lane or the first */
 
     int bell; /* eventfd with which the writers wake the loop */
     struct event *on_bell;
@@ -103,7 +106,7 @@ static void lane_on_written(const struct writer_chunk *list, void *arg)
     pthread_mutex_lock(&o->lock);
     for (; list; list = list->next) {
         if (list->host >= 0)
-            o->written[list->host] += agent_output_cost(list->size);
+            o->written[list->host] += list->cost;
         if (list->host == HOST_NONE)
             o->own_waiting -= list->size;
         else
@@ -202,6 +205,17 @@ static bool lane_show_held(struct lane *lane, bool end)
     return again;
 }
 
+static void lane_finish(struct lane *lane)
+{
+    struct output *o = lane->output;
+
+    lane_show_held(lane, true);
+    if (lane == &o->lanes[0])
+        output_label_end_lines(lane->label, &lane->buffer, &o->out);
+    if (lane == o->err_lane)
+        output_label_end_lines(lane->label, &lane->buffer, o->err_file);
+}
+
 static void lane_on_chunk(const struct writer_chunk *c, void *arg)
 {
     struct lane *lane = arg;
@@ -209,7 +223,7 @@ static void lane_on_chunk(const struct writer_chunk *c, void *arg)
     int stream;
 
     if (c->stream == CHUNK_FINISH && lane->label)
-        lane_show_held(lane, true);
+        lane_finish(lane);
     else if (c->stream == CHUNK_TYPED)
         lane_forget_open_line(lane);
     else if (c->stream == CHUNK_TEXT || c->stream == CHUNK_PROGRESS)
@@ -223,7 +237,10 @@ static void lane_on_chunk(const struct writer_chunk *c, void *arg)
         return;
     }
     stream = stream_index(c->rank, c->stream);
-    if (!lane->label)
+    if (c->label && lane->label)
+        output_label_put_lines(lane->label, &lane->buffer, f, c->bytes, c->label, c->at_ns,
+                               c->bytes + c->label, c->size - c->label);
+    else if (!lane->label)
         output_file_put(&lane->buffer, f, c->bytes, c->size);
     else if (c->size)
         output_label_write(lane->label, &lane->buffer, f, stream, c->rank, c->at_ns, c->bytes,
@@ -249,8 +266,8 @@ static int lane_open(struct lane *lane, struct output *o, const struct plan *p, 
 {
     const struct writer_ops ops = {lane_on_chunk, lane_on_flush, lane_on_written, lane_on_silence,
                                    lane};
-    bool with_rank =
-        p->output == OUTPUT_LABEL || (for_ranks && o->dir && output_dir_is_shared(o->dir));
+    bool with_rank = p->output == OUTPUT_LABEL || p->output == OUTPUT_FOLD ||
+                     (for_ranks && o->dir && output_dir_is_shared(o->dir));
     int rc = 0;
 
     lane->output = o;
@@ -383,38 +400,65 @@ static int64_t realtime_ns(void)
     return now.tv_sec * 1000000000LL + now.tv_nsec;
 }
 
-/* False: there is no memory for it, or no thread could be started to write it, which the loop will
- * report. */
-static bool lane_push(struct lane *lane, int host, int rank, int stream, const void *bytes,
-                      size_t size)
+/* Takes over `c`. False: no thread could be started to write it, which the loop will report. */
+static bool lane_push_chunk(struct lane *lane, struct writer_chunk *c)
 {
-    struct writer_chunk *c;
+    bool is_own = c->host == HOST_NONE;
+    size_t size = c->size;
     struct fault why;
 
-    if (size == 0 && !writer_is_used(lane->writer))
-        return true; /* the end of a stream that has not begun */
-    c = malloc(sizeof(*c) + size);
-    if (!c) {
-        fault_set(&why, ML_ERR_MEMORY, "out of memory for the ranks' output");
-        goto fail;
-    }
     c->at_ns = realtime_ns();
-    c->host = host;
-    c->rank = rank;
-    c->stream = (uint8_t)stream;
-    c->size = size;
-    if (size)
-        memcpy(c->bytes, bytes, size);
     if (lane == lane->output->err_lane)
-        end_note(lane->output, rank, stream, bytes, size);
-    waiting_change(lane->output, host == HOST_NONE, size, 0);
+        end_note(lane->output, c->rank, c->stream, c->bytes, size);
+    waiting_change(lane->output, is_own, size, 0);
     if (writer_push(lane->writer, c, &why) == 0)
         return true;
-    waiting_change(lane->output, host == HOST_NONE, 0, size);
-fail:
+    waiting_change(lane->output, is_own, 0, size);
     failure_note(lane->output, &why);
     eventfd_write(lane->output->bell, 1);
     return false;
+}
+
+/* NULL: there is no memory for it, which the loop will report. */
+static struct writer_chunk *chunk_create(struct output *o, size_t size)
+{
+    struct writer_chunk *c = malloc(sizeof(*c) + size);
+    struct fault why;
+
+    if (!c) {
+        fault_set(&why, ML_ERR_MEMORY, "out of memory for the ranks' output");
+        failure_note(o, &why);
+        eventfd_write(o->bell, 1);
+        return NULL;
+    }
+    *c = (struct writer_chunk){.size = size};
+    return c;
+}
+
+/* False: as above. */
+static bool lane_push_cost(struct lane *lane, int host, int rank, int stream, const void *bytes,
+                           size_t size, uint32_t cost)
+{
+    struct writer_chunk *c;
+
+    if (size == 0 && !writer_is_used(lane->writer))
+        return true; /* the end of a stream that has not begun */
+    c = chunk_create(lane->output, size);
+    if (!c)
+        return false;
+    c->host = host;
+    c->rank = rank;
+    c->stream = (uint8_t)stream;
+    c->cost = cost;
+    if (size)
+        memcpy(c->bytes, bytes, size);
+    return lane_push_chunk(lane, c);
+}
+
+static bool lane_push(struct lane *lane, int host, int rank, int stream, const void *bytes,
+                      size_t size)
+{
+    return lane_push_cost(lane, host, rank, stream, bytes, size, agent_output_cost(size));
 }
 
 /* True the first time. */
@@ -459,6 +503,134 @@ static void on_fold_end(evutil_socket_t fd, short what, void *arg)
     output_fold_release(o->fold);
 }
 
+/* Held back or not, a rank's output must not use up the window of the others on its host. */
+static void acknowledge_cost(struct output *o, int host, uint32_t cost)
+{
+    pthread_mutex_lock(&o->lock);
+    o->written[host] += cost;
+    pthread_mutex_unlock(&o->lock);
+    eventfd_write(o->bell, 1);
+}
+
+static void acknowledge(struct output *o, int host, size_t size)
+{
+    acknowledge_cost(o, host, agent_output_cost(size));
+}
+
+/* Most ranks write nothing there. Where memory is short, the last words will be missing. */
+static void words_note(struct output *o, int rank, const char *bytes, size_t size)
+{
+    if (!o->words[rank])
+        o->words[rank] = calloc(1, sizeof(**o->words));
+    if (o->words[rank])
+        last_words_add(o->words[rank], bytes, size);
+}
+
+/* --- lines of several ranks -------------------------------------------------------------------
+ */
+
+/* "0-2,5" at `to`, or only its length. */
+static size_t ranks_format(char *to, const struct line_ranks *ranks)
+{
+    size_t size = 0;
+    char piece[32];
+
+    for (uint32_t i = 0; i < ranks->count; i++) {
+        const struct line_range *r = &ranks->ranges[i];
+        int n = r->first == r->last
+                    ? snprintf(piece, sizeof(piece), "%s%u", i ? "," : "", r->first)
+                    : snprintf(piece, sizeof(piece), "%s%u%c%u", i ? "," : "", r->first,
+                               r->last == r->first + 1 ? ',' : '-', r->last);
+
+        if (to)
+            memcpy(to + size, piece, (size_t)n);
+        size += (size_t)n;
+    }
+    return size;
+}
+
+static bool is_one(const struct line_ranks *ranks)
+{
+    return ranks->count == 1 && ranks->ranges[0].first == ranks->ranges[0].last;
+}
+
+/* Lines, or a piece of one rank, to the file. */
+static void lines_push(struct output *o, int host, const struct line_ranks *ranks, int stream,
+                       const char *bytes, size_t size, uint32_t cost)
+{
+    int rank = (int)ranks->ranges[0].first;
+    size_t label = is_one(ranks) ? 0 : ranks_format(NULL, ranks);
+    struct writer_chunk *c;
+
+    if (label == 0) {
+        lane_push_cost(lane_of(o, rank, stream), host, rank, stream, bytes, size, cost);
+        return;
+    }
+    c = chunk_create(o, label + size);
+    if (!c)
+        return;
+    c->host = host;
+    c->rank = rank;
+    c->stream = (uint8_t)stream;
+    c->cost = cost;
+    c->label = (uint32_t)label;
+    ranks_format(c->bytes, ranks);
+    memcpy(c->bytes + label, bytes, size);
+    lane_push_chunk(lane_of(o, rank, stream), c);
+}
+
+/* Stores in `out` those of `ranks` that are shown, as many pieces as there may be. */
+static bool ranks_show(const struct output *o, struct line_ranks *ranks, struct line_range **out)
+{
+    uint32_t n = 0, room = 0;
+
+    for (uint32_t i = 0; i < ranks->count; i++)
+        room += ranks->ranges[i].last - ranks->ranges[i].first + 1;
+    *out = malloc(room * sizeof(**out));
+    for (uint32_t i = 0; *out && i < ranks->count; i++) {
+        for (uint32_t r = ranks->ranges[i].first; r <= ranks->ranges[i].last; r++) {
+            if (!rank_set_has(o->shown, (int)r))
+                continue;
+            if (n && (*out)[n - 1].last + 1 == r)
+                (*out)[n - 1].last = r;
+            else
+                (*out)[n++] = (struct line_range){r, r};
+        }
+    }
+    *ranks = (struct line_ranks){*out, n};
+    return n > 0;
+}
+
+void output_write_folded(struct output *o, int host, const struct line_ranks *ranks, int stream,
+                         const void *bytes, size_t size, uint32_t cost)
+{
+    struct line_ranks shown = *ranks;
+    struct line_range *some = NULL;
+
+    for (uint32_t i = 0; stream == 2 && i < ranks->count; i++)
+        for (uint32_t r = ranks->ranges[i].first; r <= ranks->ranges[i].last; r++)
+            words_note(o, (int)r, bytes, size);
+    if (o->shown && !ranks_show(o, &shown, &some))
+        acknowledge_cost(o, host, cost);
+    else if (o->merge)
+        output_merge_lines(o->merge, host, &shown, stream, bytes, size, cost);
+    else
+        lines_push(o, host, &shown, stream, bytes, size, cost);
+    free(some);
+}
+
+static void on_merged(int host, const struct line_ranks *ranks, int stream, const char *bytes,
+                      size_t size, uint32_t cost, void *arg)
+{
+    if (size)
+        lines_push(arg, host, ranks, stream, bytes, size, cost);
+    else if (ranks)
+        lane_push(lane_of(arg, (int)ranks->ranges[0].first, stream), HOST_ANSWERED,
+                  (int)ranks->ranges[0].first, stream, NULL, 0);
+    else
+        acknowledge_cost(arg, host, cost);
+}
+
 static int fold_open(struct output *o, struct event_base *base, struct fault *why)
 {
     o->fold = output_fold_create(o->ranks, fold_write, o);
@@ -479,6 +651,7 @@ int output_open(struct output **out, struct event_base *base, const struct plan 
     if (sink)
         o->sink = *sink;
     o->ranks = p->size;
+    o->shown = p->options->show ? &p->shown : NULL;
     o->hosts = p->host_count;
     o->pty_rank = p->options->pty ? p->options->pty_rank : -1;
     o->with_time = p->options->timestamp;
@@ -498,6 +671,8 @@ int output_open(struct output **out, struct event_base *base, const struct plan 
     rc = lanes_open(o, p, job, terminal, why);
     if (!rc && p->output == OUTPUT_LABEL && log_level() < LOG_INFO)
         rc = fold_open(o, base, why);
+    if (!rc && p->output == OUTPUT_FOLD && p->host_count > 1)
+        rc = output_merge_open(&o->merge, base, p->size, plan_fold_ms(p), on_merged, o, why);
     if (rc)
         goto fail;
     log_to(on_log_line, o);
@@ -524,6 +699,7 @@ void output_close(struct output *o)
     output_restart(o);
     free(o->words);
     output_fold_destroy(o->fold);
+    output_merge_close(o->merge);
     if (o->fold_end)
         event_free(o->fold_end);
     if (o->on_bell)
@@ -536,15 +712,6 @@ void output_close(struct output *o)
     free(o);
 }
 
-/* Held back or not, a rank's output must not use up the window of the others on its host. */
-static void acknowledge(struct output *o, int host, size_t size)
-{
-    pthread_mutex_lock(&o->lock);
-    o->written[host] += agent_output_cost(size);
-    pthread_mutex_unlock(&o->lock);
-    eventfd_write(o->bell, 1);
-}
-
 void output_fold_others(struct output *o, int failed)
 {
     const struct timeval limit = {FOLD_MS / 1000, FOLD_MS % 1000 * 1000};
@@ -553,15 +720,6 @@ void output_fold_others(struct output *o, int failed)
         return;
     output_fold_begin(o->fold, failed);
     evtimer_add(o->fold_end, &limit);
-}
-
-/* Most ranks write nothing there. Where memory is short, the last words will be missing. */
-static void words_note(struct output *o, int rank, const char *bytes, size_t size)
-{
-    if (!o->words[rank])
-        o->words[rank] = calloc(1, sizeof(**o->words));
-    if (o->words[rank])
-        last_words_add(o->words[rank], bytes, size);
 }
 
 void output_pass(struct output *o, int rank, int stream, const void *bytes, size_t size)
@@ -597,7 +755,12 @@ void output_write(struct output *o, int host, int rank, int stream, const void *
         acknowledge(o, host, size);
         return;
     }
-    lane_push(lane, host, rank, stream, bytes, size);
+    if (o->shown && !o->dir && rank != o->pty_rank && !rank_set_has(o->shown, rank))
+        acknowledge(o, host, size);
+    else if (o->merge && rank != o->pty_rank)
+        output_merge_piece(o->merge, host, rank, stream, bytes, size, agent_output_cost(size));
+    else
+        lane_push(lane, host, rank, stream, bytes, size);
 }
 
 static void lanes_push(struct output *o, int what)
@@ -615,6 +778,7 @@ void output_on_typed_line(struct output *o)
 
 void output_finish(struct output *o)
 {
+    output_merge_flush(o->merge);
     if (o->fold) {
         evtimer_del(o->fold_end);
         output_fold_release(o->fold);

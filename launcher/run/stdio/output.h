@@ -9,6 +9,7 @@
 #define LAUNCHER_RUN_STDIO_OUTPUT_H
 
 #include "launcher/input/plan/plan.h"
+#include "launcher/wire/protocol/line_fold.h"
 
 struct event_base;
 struct output;
@@ -53,6 +54,11 @@ void output_restart(struct output *o);
 /* Bytes of a rank's stream 1 or 2; size 0: its end. on_credit reports them once they are
  * written. */
 void output_write(struct output *o, int host, int rank, int stream, const void *bytes, size_t size);
+
+/* Whole lines that several ranks have written (--output fold). cost: what they took of the host's
+ * window. */
+void output_write_folded(struct output *o, int host, const struct line_ranks *ranks, int stream,
+                         const void *bytes, size_t size, uint32_t cost);
 
 /* Writes what a sink has kept of a rank's stream. */
 void output_pass(struct output *o, int rank, int stream, const void *bytes, size_t size);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/run/stdio/output_label.h"
 
+#include "launcher/wire/protocol/line_fold.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -108,20 +110,23 @@ void output_label_format_time(char out[LABEL_TIME], int64_t at_ns)
     clock_format(&clock, at_ns, out, LABEL_TIME);
 }
 
+static size_t prefix_format_time(struct output_label *l, char *out, size_t size, int64_t at_ns)
+{
+    int64_t second = at_ns / 1000000000;
+
+    if (second != l->second) {
+        clock_read(&l->clock, second);
+        l->second = second;
+    }
+    return (size_t)clock_format(&l->clock, at_ns, out, size);
+}
+
 /* "2026-11-21T01:08:23.125+01:00 [3] " into out; returns its length. */
 static size_t prefix_format(struct output_label *l, char *out, size_t size, int rank, int64_t at_ns,
                             bool is_rest)
 {
-    int64_t second = at_ns / 1000000000;
-    int at = 0;
+    int at = l->with_time ? (int)prefix_format_time(l, out, size, at_ns) : 0;
 
-    if (l->with_time) {
-        if (second != l->second) {
-            clock_read(&l->clock, second);
-            l->second = second;
-        }
-        at = clock_format(&l->clock, at_ns, out, size);
-    }
     if (l->names)
         at += snprintf(out + at, size - (size_t)at, "[%.*s] ", NAME_MAX_SHOWN, l->names[rank]);
     else if (l->with_rank)
@@ -306,6 +311,40 @@ void output_label_write(struct output_label *l, struct output_buffer *b, struct 
         next = last ? last + 1 : end;
         bytes_write(l, b, f, line, rank, at_ns, bytes, (size_t)(next - bytes));
         line->returned = last != NULL;
+    }
+}
+
+void output_label_end_lines(const struct output_label *l, struct output_buffer *b,
+                            struct output_file *f)
+{
+    if (f->open_line == l)
+        output_file_put(b, f, "\n", 1);
+    if (f->open_line == l)
+        f->open_line = NULL;
+}
+
+void output_label_put_lines(struct output_label *l, struct output_buffer *b, struct output_file *f,
+                            const char *ranks, size_t ranks_size, int64_t at_ns, const char *bytes,
+                            size_t size)
+{
+    const char *end = bytes + size, *next;
+    char time[PREFIX] = "";
+    size_t time_size = l->with_time ? prefix_format_time(l, time, sizeof(time), at_ns) : 0;
+
+    for (; bytes < end; bytes = next) {
+        bool is_state;
+
+        next = line_fold_line_end(bytes, end);
+        is_state = next[-1] == '\r';
+        if (f->open_line &&
+            (f->open_line != l || !is_state)) /* a state overwrites the one before */
+            output_file_put(b, f, "\n", 1);
+        output_file_put(b, f, time, time_size);
+        output_file_put(b, f, "[", 1);
+        output_file_put(b, f, ranks, ranks_size);
+        output_file_put(b, f, "] ", 2);
+        output_file_put(b, f, bytes, (size_t)(next - bytes));
+        f->open_line = is_state ? l : NULL;
     }
 }
 

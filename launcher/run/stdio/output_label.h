@@ -33,6 +33,15 @@ void output_label_destroy(struct output_label *l); /* takes NULL */
 void output_label_write(struct output_label *l, struct output_buffer *b, struct output_file *f,
                         int stream, int rank, int64_t at_ns, const char *bytes, size_t size);
 
+/* Lines of several ranks, which `ranks` lists: each ends with a newline, or is a state of a line,
+ * which ends with a carriage return. */
+void output_label_put_lines(struct output_label *l, struct output_buffer *b, struct output_file *f,
+                            const char *ranks, size_t ranks_size, int64_t at_ns, const char *bytes,
+                            size_t size);
+/* Ends a line whose last state is at the end of the file. */
+void output_label_end_lines(const struct output_label *l, struct output_buffer *b,
+                            struct output_file *f);
+
 /* The end of a stream: writes and ends its unfinished line. */
 void output_label_end(struct output_label *l, struct output_buffer *b, struct output_file *f,
                       int stream, int rank);

@@ -22,6 +22,8 @@ struct writer_chunk {
     int host;       /* -1: of mlaunch itself */
     int rank;       /* -1: of mlaunch itself */
     uint8_t stream; /* 1 or 2; of mlaunch itself: see output.c */
+    uint32_t cost;  /* what it takes of the host's window */
+    uint32_t label; /* bytes of a label of several ranks before the others; 0: there is none */
     size_t size;
     char bytes[];
 };

@@ -31,6 +31,8 @@ enum agent_frame {
     AGENT_SYNC,         /* raw: u8 type and payload of a report of mlaunch sync, see protocol.md */
     AGENT_CALLS,        /* raw: struct calls_head, struct rank_call each: a rank's record */
     AGENT_ASKED,        /* JSON {text}: this agent has been asked to stop the job softly */
+    AGENT_FOLDED,       /* raw: u8 stream, u32 count of ranges of ranks, u32 first and last each,
+                           bytes: whole lines that these ranks have written */
     /* mlaunch → agent */
     LAUNCH_JOB = 64, /* JSON, see protocol.md: the host's part of the job */
     LAUNCH_START,    /* JSON {coordinator}: fork the ranks */

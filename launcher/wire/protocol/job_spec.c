@@ -53,6 +53,7 @@ static const struct field fields[] = {
     {"grace_ms", FIELD_INT, OPTION(grace_ms), 0, MS_MAX},
     {"stdin_rank", FIELD_INT, OPTION(stdin_rank), 0, SIZE_MAX_RANKS},
     {"restart", FIELD_INT, AT(restart), 0, INT_MAX},
+    {"fold_ms", FIELD_INT, AT(fold_ms), 0, 1000},
     {"restarts", FIELD_INT, OPTION(restarts), 0, INT_MAX},
     {"local_net", FIELD_BOOL, OPTION(local_net)},
     {"secure", FIELD_BOOL, OPTION(secure)},

@@ -62,6 +62,7 @@ struct job_spec {
     json_t *root; /* owns all strings */
     const char *job;
     int restart; /* how many runs of the job came before */
+    int fold_ms; /* lines that ranks write within this time are folded; 0: none are */
     uint8_t secret[AUTH_SECRET];
     int size, hosts, host;
     const char *host_name;

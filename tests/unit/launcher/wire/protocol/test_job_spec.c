@@ -30,7 +30,7 @@ static const char good[] =
     "true,"
     "\"bind_ip\": \"\", \"peers\": [\"10.0.0.1\"], \"port\": 0, \"starting_port\": 0,"
     "\"init_timeout_ms\": 60000, \"stall_ms\": 30000, \"grace_ms\": 5000, \"eager\": false,"
-    "\"signal_children\": false, \"stop_signal\": \"USR2\","
+    "\"signal_children\": false, \"stop_signal\": \"USR2\", \"fold_ms\": 150,"
     "\"binding\": {\"to\": \"core\", \"each\": 2, \"map\": \"numa\", \"block\": 3, "
     "\"cpus\": \"\", \"gpus\": 2, \"memory\": \"nodes\", \"nodes\": \"0,1\", \"threads\": -1, "
     "\"report\": "
@@ -67,6 +67,7 @@ static void reads_all(void **state)
     assert_string_equal(m->apps[0].argv[1], "");
     assert_null(m->apps[0].argv[2]);
     assert_int_equal(m->options.stop_signal, SIGUSR2);
+    assert_int_equal(m->fold_ms, 150);
     assert_int_equal(m->options.binding.to, BIND_CORE);
     assert_int_equal(m->options.binding.each, 2);
     assert_int_equal(m->options.binding.map, BIND_NUMA);
