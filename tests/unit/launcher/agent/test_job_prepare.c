@@ -356,7 +356,8 @@ static void test_address(void **state)
     struct scene *s = *state;
 
     prepare(s, "{\"bind_ip\": \"192.0.2.1\"}");
-    expect_refused(s, "\"ips\" in the hostfile: 192.0.2.1 is not one of this host's addresses (it ");
+    expect_refused(s,
+                   "\"ips\" in the hostfile: 192.0.2.1 is not one of this host's addresses (it ");
 }
 
 static void test_no_directory(void **state)
