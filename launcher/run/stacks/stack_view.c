@@ -215,18 +215,57 @@ static int native_frames(struct stack_frame f[FRAMES_MOST], json_t *lines)
     return count;
 }
 
-static void native_view(struct stack_view *v, json_t *lines)
+/* True of the functions of Python's interpreter. */
+static bool is_interpreter(const struct stack_frame *f)
 {
-    struct stack_frame f[FRAMES_MOST];
-    int count = native_frames(f, lines);
+    static const char *const names[] = {
+        "_Py",     "Py",         "pymain_",           "pyrun_",   "cfunction_", "method_vectorcall",
+        "run_mod", "vectorcall", "run_eval_code_obj", "slot_tp_", NULL};
+
+    for (int i = 0; names[i]; i++) {
+        if (is_name(f, names[i]))
+            return true;
+    }
+    return false;
+}
+
+static void frames_write(struct stack_view *v, const struct stack_frame *f, int from, int count)
+{
     char text[FRAME];
 
-    for (int i = 0; i < count; i++) {
+    for (int i = from; i < count; i++) {
         native_write(text, sizeof(text), &f[i], "");
         json_array_append_new(v->frames, text_json(text));
     }
-    if (count > 0)
-        native_write(v->place, sizeof(v->place), &f[native_choose(f, count)], "in ");
+}
+
+/* A Python script's lines are known only to its interpreter, whose own functions tell nobody
+ * anything: they are counted. */
+static void native_view(struct stack_view *v, json_t *lines)
+{
+    struct stack_frame f[FRAMES_MOST];
+    int count = native_frames(f, lines), from = 0, to = count;
+    char text[FRAME];
+    size_t used;
+
+    while (from < count && !is_interpreter(&f[from]))
+        from++;
+    while (to > from && !is_interpreter(&f[to - 1]))
+        to--;
+    frames_write(v, f, 0, from);
+    if (from < to) {
+        snprintf(text, sizeof(text),
+                 "Python, %d frame%s (import mlaunch in the script shows lines)", to - from,
+                 to - from > 1 ? "s" : "");
+        json_array_append_new(v->frames, text_json(text));
+    }
+    frames_write(v, f, to, count);
+    if (from > 0)
+        native_write(v->place, sizeof(v->place), &f[native_choose(f, from)], "in ");
+    used = strlen(v->place);
+    if (from < to)
+        snprintf(v->place + used, sizeof(v->place) - used,
+                 from ? ", called by Python" : "in Python");
 }
 
 /* The first line is what the process does; stack_linux.c writes it. */

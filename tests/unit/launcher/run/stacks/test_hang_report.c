@@ -162,7 +162,32 @@ static void test_place(void **state)
     place("[\"#0  0x07 in usleep (n=3) at ../sysdeps/posix/usleep.c:31\","
           " \"#1  compute (n=9) at c.c:3\"]",
           "in c.c:3 compute");
+    place("[\"#0  0x07 in __GI___libc_read (fd=0) at ../read.c:26\", \"#1  0x08 in ?? ()\","
+          " \"#2  0x09 in _PyEval_EvalFrameDefault ()\", \"#3  0x0a in main ()\"]",
+          "in read (libc), called by Python");
+    place("[\"#0  0x09 in _PyObject_MakeTpCall ()\", \"#1  0x0a in Py_BytesMain ()\"]",
+          "in Python");
     place("[\"TID 7:\", \"#0  0x07 f at /x/a.c:3:1\", \"TID 8:\", \"#0  0x07 g\"]", "in a.c:3:1 f");
+}
+
+/* The interpreter's own functions are counted. */
+static void test_interpreter(void **state)
+{
+    json_t *process =
+        json_loads("{\"by\": \"gdb\", \"stack\": [\"#0  0x07 in wait_all () from /x/libgloo.so\","
+                   " \"#1  0x08 in _PyEval_EvalFrameDefault ()\", \"#2  0x08 in ?? ()\","
+                   " \"#3  0x09 in Py_RunMain ()\", \"#4  0x0a in main ()\"]}",
+                   0, NULL);
+    struct stack_view v;
+
+    (void)state;
+    stack_view_make(&v, process);
+    assert_int_equal(json_array_size(v.frames), 3);
+    assert_string_equal(json_string_value(json_array_get(v.frames, 1)),
+                        "Python, 3 frames (import mlaunch in the script shows lines)");
+    assert_string_equal(v.place, "in wait_all (libgloo.so), called by Python");
+    stack_view_clear(&v);
+    json_decref(process);
 }
 
 /* A shell that waits for its child is not where the rank is. */
@@ -183,7 +208,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_calls),  cmocka_unit_test(test_messages),
         cmocka_unit_test(test_places), cmocka_unit_test(test_hostile),
-        cmocka_unit_test(test_place),  cmocka_unit_test(test_choose),
+        cmocka_unit_test(test_place),  cmocka_unit_test(test_interpreter),
+        cmocka_unit_test(test_choose),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
