@@ -57,7 +57,7 @@ static void check_environment(const struct job_spec *m)
 
     if (rank_environment_create(&e, &config, NULL))
         return;
-    if (!rank_environment_of(e, &m->ranks[0], 0, -1, -1, NULL) ||
+    if (!rank_environment_of(e, &m->ranks[0], NULL, -1, -1, NULL) ||
         !rank_environment_get(e, "MLAUNCH_RANK") ||
         strcmp(rank_environment_get(e, "MLAUNCH_JOB_DIR"), "/tmp/x") != 0)
         abort();

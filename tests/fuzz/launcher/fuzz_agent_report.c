@@ -72,6 +72,8 @@ static int started(const struct frame *f, struct fault *why)
     int rc = started_report_parse(&r, f, RANKS, why);
 
     check(rc || (r.rank >= 0 && r.rank < RANKS));
+    if (!rc)
+        free(r.binding);
     return rc;
 }
 
