@@ -251,10 +251,24 @@ if on "$H2" sh -c 'mkdir "$1" && mount -t tmpfs tmpfs "$1" && mkdir "$1/upper" "
 else
     skip "a host with musl" "no overlay can be mounted here"
 fi
+# A host with another processor, by stand-ins as well.
+mkdir "$with_sets/hosts/aarch64-gnu2.28"
+cp -L "$AGENT" "$shim" "$module" "$BUILD/launcher/tools/bench/mlaunch-bench" \
+    "$with_sets/hosts/aarch64-gnu2.28"
+fake getconf 'echo glibc 2.31'
+fake uname 'echo aarch64'
+check_output "${cache%-*}-aarch64-gnu2.28/mlaunch-agent" "a host with aarch64 gets its set" \
+    set_ml -v -H "$H2" -n 1 --output raw -- sh -c "$where"
+check_match "copying aarch64-gnu2.28" "$ERR" "… which is named"
+must on "$H2" rm -r "${cache%-*}-aarch64-gnu2.28"
+fake getconf 'echo glibc 2.27'
+check_error 125 "host $H2: .*the host is aarch64 with glibc 2\.27, .*host sets here: aarch64-gnu2\.28, " \
+    "one with an older glibc gets none" set_ml -H "$H2" -n 1 -- true
+rm "$NETNS_DIR/bin/uname"
 rm -f "$NETNS_DIR/bin/ldd" "$NETNS_DIR/bin/getconf"
 printf '#!/bin/sh\necho riscv64\n' > "$NETNS_DIR/bin/uname"
 chmod +x "$NETNS_DIR/bin/uname"
-check_error 125 "host $H2: .*the host is riscv64, this machine $(uname -m)" "another architecture" \
+check_error 125 "host $H2: .*the host is riscv64 with glibc [0-9.]*, this machine $(uname -m)" "another architecture" \
     ml -H "$H2" -n 1 -- true
 check "… is no matter where an agent is" ml -H "$H1" -n 1 -- true
 rm "$NETNS_DIR/bin/uname"

@@ -17,13 +17,19 @@ command -v debootstrap > /dev/null || skip_all "there is no debootstrap here"
 machine=$(uname -m)
 gnu=$BUILD/hosts/$machine-gnu2.28
 musl=$BUILD/hosts/$machine-musl
+arm=$BUILD/hosts/aarch64-gnu2.28
 
 check "make host-sets" make -C "$BUILD" -s host-sets
-if [ ! -d "$gnu" ] || [ ! -d "$musl" ]; then done_testing; fi
-check_output "libmlaunch.so.0 mlaunch-agent mlaunch-bench mlaunch-copier mlaunch-pmix mlaunch-probe \
-mlaunch-rdma.so mlaunch-runtime.so" "the files of the set for glibc" sh -c 'ls "$1" | xargs' sh "$gnu"
-readelf -VW "$gnu"/* | grep -o 'GLIBC_2[.0-9]*' | sort -Vu > "$T/needs"
-check_output "GLIBC_2.28" "they need glibc 2.28" tail -n 1 "$T/needs"
+if [ ! -d "$gnu" ] || [ ! -d "$musl" ] || [ ! -d "$arm" ]; then done_testing; fi
+for set in "$gnu" "$arm"; do
+    check_output "libmlaunch.so.0 mlaunch-agent mlaunch-bench mlaunch-copier mlaunch-pmix \
+mlaunch-probe mlaunch-rdma.so mlaunch-runtime.so" "the files of ${set##*/}" \
+        sh -c 'ls "$1" | xargs' sh "$set"
+    readelf -VW "$set"/* | grep -o 'GLIBC_2[.0-9]*' | sort -Vu > "$T/needs"
+    check_output "GLIBC_2.28" "they need glibc 2.28" tail -n 1 "$T/needs"
+done
+check_output "AArch64" "all of ${arm##*/} are for that processor" sh -c \
+    'readelf -hW "$1"/* | sed -n "s/^ *Machine: *//p" | sort -u' sh "$arm"
 check_output "libmlaunch.so.0 mlaunch-agent mlaunch-bench mlaunch-copier mlaunch-runtime.so" \
     "the files of the set for musl" sh -c 'ls "$1" | xargs' sh "$musl"
 readelf -dVW "$musl"/* | grep -E 'NEEDED|GLIBC' | sed 's/.*\[//; s/\]//' | sort -u | xargs > "$T/needs"
@@ -31,8 +37,8 @@ check_output "libc.so libmlaunch.so.0" "they need musl" cat "$T/needs"
 check_output "" "… the agent and the copier nothing at all" sh -c \
     'readelf -lW "$@" | grep -E "INTERP|DYNAMIC" || :' sh "$musl/mlaunch-agent" "$musl/mlaunch-copier"
 check "make install" make -C "$BUILD" -s install DESTDIR="$T/installed"
-check_output "13" "… installs them" sh -c 'find "$1" -path "*/mlaunch/hosts/*" -type f | wc -l' sh \
-    "$T/installed"
+check_output "$([ "$arm" = "$gnu" ] && echo 13 || echo 21)" "… installs them" sh -c \
+    'find "$1" -path "*/mlaunch/hosts/*" -type f | wc -l' sh "$T/installed"
 
 old=$BUILD/packaging/host-sets/bullseye
 inside=$SOURCE/packaging/host-sets/inside
@@ -161,10 +167,16 @@ check_output "3" "three Pythons" sh -c '"$@" | grep -c "^3 of 3, python 3"' sh \
     "$MLAUNCH" --ssh-config "$T/config" -H localhost,old,new -n 3 --mpi none --output raw -- \
     /usr/bin/python3 "$T/sum.py"
 check "mlaunch bench in all" ml bench -H localhost,old,new,bare -n 4 --sizes 8,4M --check
-check_error 125 "host bare: .*--bind-to" "what the agent for musl cannot do is refused" \
-    "$MLAUNCH" --ssh-config "$T/config" --bind-to core -H bare -n 1 -- true
+cpus() {
+    "$MLAUNCH" --ssh-config "$T/config" --bind-to core -H "$1" -n 1 --output raw -- \
+        grep Cpus_allowed_list /proc/self/status
+}
+first=$(cpus localhost)
+check "--bind-to core binds" test -n "$first"
+check_output "$first" "… by hwloc in the Debian 11" cpus old
+check_output "$first" "… and by the agent for musl, which has it in it" cpus bare
 check_error 125 "host bare: mlaunch-pmix, which serves programs of Open MPI and PMIx, is missing" \
-    "… as are programs of Open MPI" \
+    "programs of Open MPI are refused beside musl" \
     "$MLAUNCH" --ssh-config "$T/config" --mpi pmix -H bare -n 2 -- true
 mkdir "$T/tree" && echo word > "$T/tree/file"
 check "mlaunch sync" ml sync -H old,new,bare --to /srv "$T/tree"

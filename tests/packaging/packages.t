@@ -11,6 +11,7 @@ is_long || skip_all "only in check-long: it builds the packages and fetches a De
 for tool in dpkg-buildpackage dh lintian pybuild; do
     command -v $tool > /dev/null || skip_all "there is no $tool here"
 done
+missing=$(cd "$SOURCE" && dpkg-checkbuilddeps 2>&1) || skip_all "${missing##*error: }"
 version=$(dpkg-parsechangelog -l "$SOURCE/debian/changelog" -S Version)
 
 # build_in DIRECTORY OPTIONS: from what make dist would archive, with nothing of this build in the

@@ -39,6 +39,23 @@ struct gpu_found {
     hwloc_obj_t object;
 };
 
+#if HWLOC_IS_LINKED
+
+static int library_open(struct library *l, struct fault *why)
+{
+    (void)why;
+#define TAKE(name) l->name = name;
+    CALLS(TAKE)
+    return 0;
+}
+
+static void library_close(struct library *l)
+{
+    (void)l;
+}
+
+#else
+
 static int library_open(struct library *l, struct fault *why)
 {
     l->handle = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
@@ -59,6 +76,13 @@ missing:
     dlclose(l->handle);
     return ML_ERR_SYSTEM;
 }
+
+static void library_close(struct library *l)
+{
+    dlclose(l->handle);
+}
+
+#endif
 
 /* The hardware threads in hwloc's order. A machine that is only described may be used
  * as a whole. */
@@ -279,7 +303,7 @@ int machine_read(struct machine **out, bool has_devices, struct fault *why)
         l.hwloc_topology_destroy(topology);
     }
     if (!rc)
-        dlclose(l.handle);
+        library_close(&l);
     if (!rc && m->cpu_count == 0)
         rc = fault_set(why, ML_ERR_SYSTEM, "hwloc finds no processors that this job may use");
     if (!rc)

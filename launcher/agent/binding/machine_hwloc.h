@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * machine_hwloc.h: reads the machine by hwloc. All calls of that library are in this file; it is
- * opened only for jobs that bind ranks, so that hosts without it can run all others.
+ * opened only for jobs that bind ranks, so that hosts without it can run all others. With
+ * --with-static-hwloc it is linked in, for an agent that can open no library.
  */
 #ifndef LAUNCHER_AGENT_BINDING_MACHINE_HWLOC_H
 #define LAUNCHER_AGENT_BINDING_MACHINE_HWLOC_H

@@ -254,6 +254,7 @@ static void need_find(char need[LIBC_NEED_TEXT], const struct channel_config *co
 static int unfit_explain(const struct verdict *v, const char *machine, const char *need,
                          const struct host_set *sets, int count, struct fault *why)
 {
+    const char *libc = strncmp(v->libc, "unknown", 7) == 0 ? "an unknown C library" : v->libc;
     char names[200] = "none";
 
     for (int i = 0, used = 0; i < count && used < (int)sizeof(names); i++)
@@ -263,15 +264,15 @@ static int unfit_explain(const struct verdict *v, const char *machine, const cha
         return fault_set(
             why, ML_ERR_REFUSED,
             "no agent of this build is there, and mlaunch cannot copy its own: the host is "
-            "%s, this machine %s; install mlaunch there from the same source, or name an "
-            "agent with --agent (host sets here: %s)",
-            v->machine, machine, names);
+            "%s with %s, this machine %s; install mlaunch there from the same source, or name "
+            "an agent with --agent (host sets here: %s)",
+            v->machine, libc, machine, names);
     return fault_set(
         why, ML_ERR_REFUSED,
         "no agent of this build is there, and this machine's would not start: it needs glibc %s, "
         "and the host has %s; build mlaunch there from the same source and name its agent with "
         "--agent, or build it here on a system as old as the host (host sets here: %s)",
-        need, v->libc, names);
+        need, libc, names);
 }
 
 /* Sets *set to what is to be copied to the host: this build's own files, where they start; else the
