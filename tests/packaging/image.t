@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# The image of packaging/Containerfile, in check-long: buildah makes it, in a store of its own, of
+# what `make dist` archives; mlaunch runs in it. The images from which it starts are Debians of this
+# machine's mirror, made here, so that no registry is asked.
+TEST_TIER=full
+TEST_LIMIT=900
+. "${0%/*}/../lib/test.sh"
+is_long || skip_all "only in check-long: it fetches a Debian and builds in it"
+[ "$SANITIZE" = no ] || skip_all "an image is built without sanitizers"
+[ "$(id -u)" = 0 ] || skip_all "needs root"
+for tool in buildah debootstrap; do
+    command -v $tool > /dev/null || skip_all "there is no $tool here"
+done
+codename=$(sed -n 's/^FROM debian:\([a-z]*\) AS build$/\1/p' "$SOURCE/packaging/Containerfile")
+# shellcheck disable=SC2016 # apt's own
+mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Component: main' \
+    'Origin: Debian' 2> /dev/null | head -n 1)
+[ -n "$mirror" ] || skip_all "apt has no mirror of Debian"
+
+# Its layers are directories, and its commands run in them without a runtime for containers.
+mkdir "$T/store" "$T/run" "$T/context"
+image() {
+    BUILDAH_ISOLATION=chroot STORAGE_DRIVER=vfs buildah --root "$T/store" --runroot "$T/run" "$@"
+}
+unmount() { grep -o " $T/[^ ]*" /proc/self/mounts | sort -r | xargs -r umount -l; }
+at_exit unmount
+run unshare --mount debootstrap --variant=minbase "$codename" "$T/debian" "${mirror%/}"
+# shellcheck disable=SC2154 # of test.sh
+[ "$status" = 0 ] || skip_all "no Debian came from $mirror"
+scratch=$(image from scratch) || skip_all "buildah makes no container here"
+check "the Debian is an image" image add -q "$scratch" "$T/debian" /
+for name in "$codename" "$codename-slim"; do
+    check "… debian:$name" image commit -q "$scratch" "localhost/debian:$name"
+done
+check "what make dist archives" make -C "$BUILD" -s dist-xz
+mv "$BUILD"/mlaunch-*.tar.xz "$T/context"
+check "the image" image bud -q --pull-never --network host -t mlaunch \
+    -f "$SOURCE/packaging/Containerfile" "$T/context"
+made=$(image from --pull-never mlaunch) || done_testing
+inside() { image run "$made" -- "$@"; }
+check "mlaunch --version in it" inside mlaunch --version
+check_match '^features: \+rdma \+ssh \+pmix \+hwloc \+ncurses -llm -usdt$' "$OUT" "has its parts"
+check_output "4" "a job of four ranks" sh -c '"$@" | grep -c .' sh env BUILDAH_ISOLATION=chroot \
+    STORAGE_DRIVER=vfs buildah --root "$T/store" --runroot "$T/run" run "$made" -- \
+    mlaunch -n 4 --output raw -- hostname
+check "bench over shared memory" inside mlaunch bench -n 2 --sizes 8 --check
+done_testing
