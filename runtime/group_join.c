@@ -14,10 +14,12 @@
 #include "runtime/process/peer_memory_linux.h"
 #include "runtime/steps/algorithm_table.h"
 #include "runtime/steps/hierarchy.h"
+#include "runtime/tcp/tcp_eager.h"
+#include "runtime/tcp/tcp_link.h"
+#include "runtime/tcp/tcp_mesh.h"
 #include "runtime/transport/rdma_mesh.h"
 #include "runtime/transport/self_link.h"
 #include "runtime/transport/shm_link.h"
-#include "runtime/transport/tcp_mesh.h"
 
 #include <sodium.h>
 #include <stdio.h>
@@ -40,9 +42,8 @@ struct bring_up {
     bool *uses_net; /* per rank of the group: it is reached over TCP or RDMA */
     int *locals;    /* ranks of the group that share memory, this one included, ascending */
     int local_count, local_index;
-    struct tcp_mesh *mesh;
-    struct rdma_mesh *rdma;   /* at most one of the two */
-    char where[ADDRESS_TEXT]; /* this rank listens, or "" */
+    struct rdma_mesh *rdma; /* this or g->mesh, or neither */
+    const char *where;      /* this rank listens, or "" */
     int64_t deadline_ms;
 };
 
@@ -105,7 +106,7 @@ static int prepare_links(struct bring_up *b, struct fault *why)
         rc = rdma_mesh_open(&b->rdma, g, b->uses_net, why);
     else
         /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): group_join frees uses_net. */
-        rc = tcp_mesh_open(&b->mesh, g, b->uses_net, b->where, why);
+        rc = tcp_mesh_open(&g->mesh, g, b->uses_net, &b->where, why);
     return rc;
 }
 
@@ -155,23 +156,16 @@ static int open_shm_links(struct bring_up *b, struct fault *why)
     return rc;
 }
 
-static int open_tcp_links(struct bring_up *b, const struct exchange *x, struct fault *why)
+/* Makes the links. A window's targets answer without the program, so its links come up at once. */
+static int open_tcp_links(struct bring_up *b, struct fault *why)
 {
     struct group *g = b->group;
     int rc = 0;
 
-    if (!b->mesh)
-        return 0;
-    for (int i = g->rank + 1; i < g->size && !rc; i++) {
-        struct blob blob = exchange_blob(x, i);
-        char where[ADDRESS_TEXT];
-
-        if (!b->uses_net[i])
-            continue;
-        snprintf(where, sizeof(where), "%.*s", (int)blob.size, (const char *)blob.bytes);
-        rc = tcp_mesh_found(b->mesh, i, where, why);
-    }
-    return rc ? rc : tcp_mesh_run(b->mesh, b->deadline_ms, why);
+    for (int i = 0; i < g->size && !rc; i++)
+        if (b->uses_net[i])
+            rc = tcp_link_open_later(&g->links[i], g, i, g->mesh, why);
+    return rc || !(g->is_window || g->world->is_eager) ? rc : tcp_eager_run(g, b->deadline_ms, why);
 }
 
 /* All members find the same one that differs from the first. */
@@ -225,6 +219,8 @@ static int bring_up(struct bring_up *b, struct fault *why)
                       why);
     if (rc)
         return rc;
+    if (g->mesh)
+        tcp_mesh_found(g->mesh, x);
     rc = self_link_open(&g->links[g->rank], g, why);
     if (!rc)
         rc = open_shm_links(b, why);
@@ -232,9 +228,10 @@ static int bring_up(struct bring_up *b, struct fault *why)
         fault_wrap(why, "%s", group_describe(g, g->rank, who));
     else if (b->rdma)
         rc = rdma_mesh_run(b->rdma, b->deadline_ms, why);
-    else
-        rc = open_tcp_links(b, x, why);
-    exchange_destroy(x);
+    else if (g->mesh)
+        rc = open_tcp_links(b, why);
+    if (!g->mesh)
+        exchange_destroy(x);
     if (!rc)
         rc = members_meet(b, why);
     shm_segment_unlink(g->segment);
@@ -260,7 +257,7 @@ static int group_furnish(struct group *g, struct fault *why)
 int group_join(struct group **out, struct world *w, uint32_t id, const int *members, int size,
                bool is_window, int64_t deadline_ms, struct fault *why)
 {
-    struct bring_up b = {.deadline_ms = deadline_ms};
+    struct bring_up b = {.where = "", .deadline_ms = deadline_ms};
     struct group *g;
     int rc = group_create(&g, w, id, members, size, why);
 
@@ -280,7 +277,6 @@ int group_join(struct group **out, struct world *w, uint32_t id, const int *memb
     coord_events_add(w->coord_events, g);
     rc = bring_up(&b, why);
     g->call.seq = 0;
-    tcp_mesh_close(b.mesh);
     rdma_mesh_close(b.rdma);
     free(b.uses_net);
     free(b.locals);
@@ -310,6 +306,7 @@ void group_leave(struct group *g)
             g->links[i]->ops->close(g->links[i]);
             g->links[i] = NULL;
         }
+    tcp_mesh_close(g->mesh);
     matching_close(g);
     /* Last: a link that is being closed may have to break the group (sleeper_ring). */
     if (g->id != COORD_WORLD && g->size > 1)

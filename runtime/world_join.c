@@ -17,6 +17,7 @@
 #include "runtime/process/fork_guard.h"
 #include "runtime/process/stdio_guard.h"
 #include "runtime/steps/algorithm_table.h"
+#include "runtime/tcp/tcp_door.h"
 #include "runtime/transport/shm_rendezvous.h"
 #include "runtime/window_join.h"
 
@@ -46,6 +47,7 @@ static void world_free(struct world *w)
     if (!w)
         return;
     group_leave(w->group);
+    tcp_door_close(w->door);
     counters_file_close(w->counters);
     calls_file_close(w->calls);
     coord_events_close(w->coord_events);
@@ -208,6 +210,7 @@ static int world_join_job(struct world *w, const char *rank_text, struct fault *
     if (rc)
         return rc;
     w->is_launched = true;
+    w->is_eager = getenv("MLAUNCH_EAGER") != NULL;
     fork_guard_start();
     rc = claim_take(&w->claim, w->dir, w->rank, &w->generation, why);
     if (!rc)

@@ -83,7 +83,7 @@ complete -c mlaunch -n 'not contains -- (commandline -opc; echo none)[2] ps kill
 complete -c mlaunch -n 'not contains -- (commandline -opc; echo none)[2] ps kill logs clean hosts info status verify top metrics sync batch bench' -l local -x -a 'shm net' -d 'the path between ranks of one host'
 complete -c mlaunch -n 'not contains -- (commandline -opc; echo none)[2] ps kill logs clean hosts info status verify top metrics sync batch bench' -l secure -d 'encrypt what ranks on different hosts send to each other over TCP'
 complete -c mlaunch -n 'not contains -- (commandline -opc; echo none)[2] ps kill logs clean hosts info status verify top metrics sync batch bench' -l tuning -r -F -d 'the algorithms of collective calls that `mlaunch bench --tune --save FILE` has found'
-complete -c mlaunch -n 'not contains -- (commandline -opc; echo none)[2] ps kill logs clean hosts info status verify top metrics sync batch bench' -l eager -d 'connect the ranks before main()'
+complete -c mlaunch -n 'not contains -- (commandline -opc; echo none)[2] ps kill logs clean hosts info status verify top metrics sync batch bench' -l eager -d 'connect all ranks to all'
 complete -c mlaunch -n 'not contains -- (commandline -opc; echo none)[2] ps kill logs clean hosts info status verify top metrics sync batch bench' -l init-timeout -x -d 'how long ranks wait for each other'
 complete -c mlaunch -n 'not contains -- (commandline -opc; echo none)[2] ps kill logs clean hosts info status verify top metrics sync batch bench' -l port -x -d 'the coordinator\'s port'
 complete -c mlaunch -n 'not contains -- (commandline -opc; echo none)[2] ps kill logs clean hosts info status verify top metrics sync batch bench' -l starting-port -x -d 'the coordinator on N'

@@ -6,7 +6,9 @@
 #include "common/text/text_json.h"
 #include "coordinator/protocol.h"
 #include "runtime/group/bell.h"
+#include "runtime/group/door.h"
 #include "runtime/group/wait_note.h"
+#include "runtime/group/world.h"
 #include "runtime/process/fork_guard.h"
 
 #include <arpa/inet.h>
@@ -17,7 +19,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FIRST_MS = 1000 /* for the coordinator to say who broke a group first */ };
+enum {
+    FIRST_MS = 1000, /* for the coordinator to say who broke a group first */
+    DOOR_MS = 10,
+};
 
 struct peer {
     enum peer_state state;
@@ -499,10 +504,12 @@ void coord_events_break(struct coord_events *e, const struct group *g, const str
 static int coord_events_sleep(struct coord_events *e, struct group *g, int64_t deadline_ms,
                               struct fault *why)
 {
-    struct pollfd p[2] = {
+    struct door *door = g ? g->world->door : NULL;
+    struct pollfd p[3] = {
         {.fd = g ? coord_events_sleep_begin(e, g) : coord_events_fd(e), .events = POLLIN},
-        {.fd = g ? g->waiting.bell : -1, .events = POLLIN}};
-    int rc = poll(p, 2, deadline_ms < 0 ? -1 : clock_left_ms(deadline_ms));
+        {.fd = g ? g->waiting.bell : -1, .events = POLLIN},
+        {.fd = door ? door->fd : -1, .events = POLLIN}};
+    int rc = poll(p, door ? 3 : 2, deadline_ms < 0 ? -1 : clock_left_ms(deadline_ms));
     int err = errno;
 
     if (rc > 0 && p[0].revents)
@@ -515,6 +522,9 @@ static int coord_events_sleep(struct coord_events *e, struct group *g, int64_t d
         return fault_os(why, ML_ERR_SYSTEM, err, "poll");
     if (rc == 0)
         return fault_set(why, ML_ERR_TIMEOUT, "no answer from the coordinator in time");
+    /* If there is no descriptor to answer others with, the door is left alone for a moment. */
+    if (rc > 0 && door && p[2].revents && door->look(door, g, NULL) != 0)
+        poll(p, 2, DOOR_MS);
     return 0;
 }
 

@@ -56,7 +56,7 @@ static int group_allocate(struct group *g, const int *members, struct fault *why
     g->host_of = calloc(n, sizeof(*g->host_of));
     g->links = calloc(n, sizeof(*g->links));
     g->active = calloc(n, sizeof(*g->active));
-    g->waiting.polls = calloc(2 * n + 3, sizeof(*g->waiting.polls));
+    g->waiting.polls = calloc(2 * n + 4, sizeof(*g->waiting.polls));
     g->peer_bells = calloc(n, sizeof(*g->peer_bells));
     for (int i = 0; i < g->size && g->peer_bells; i++)
         g->peer_bells[i] = -1;

@@ -75,11 +75,12 @@ enum peer_state { PEER_PRESENT, PEER_DEAD, PEER_LEFT };
 struct waiting_state {
     int bell;              /* a FIFO that ends a sleep (bell.h), or -1; made by group_join.c */
     int waker;             /* a pipe that ends a sleep too: more was started (progress.c), or -1 */
-    struct pollfd *polls;  /* room for two of every link and three more */
+    struct pollfd *polls;  /* room for two of every link and four more */
     int long_lost;         /* waits that spun long in vain, less what successful ones made up for */
     unsigned long_skipped; /* waits since that could have spun long */
     int64_t spread_ns;     /* when this rank last moved to another processor */
     int64_t call_wait_ns;  /* how long the call under way has waited */
+    unsigned moves;        /* how often something has moved, for a look at the door now and then */
     int64_t looked_ms;     /* when news were last read at the beginning of a call */
     uint32_t events_seen;  /* the serial number of the news up to which this thread has looked */
     bool is_stall_told;    /* COORD_WAITING was sent for this call */
@@ -139,6 +140,7 @@ struct group {
     int active_count;
     bool is_window; /* a window's: it has few messages, and needs little shared memory for them */
     bool uses_tcp;  /* some members talk over TCP; the same value on every member */
+    struct tcp_mesh *mesh;       /* connects the links over TCP, or NULL */
     struct hierarchy *hierarchy; /* hierarchy.h, or NULL */
     struct shm_segment *segment; /* shared with the group's members on this host, or NULL */
     struct sleeper_slot *slots;  /* by rank, if all members share memory; else NULL */

@@ -100,7 +100,8 @@ struct link {
     bool active;      /* in g->active: something is queued */
     bool reads_ahead; /* set by its user, who always has a receive queued: what comes behind a short
                        * message may be taken with it */
-    bool ended;       /* by the peer: what is queued can't go on */
+    bool is_connecting; /* it has no connection yet; what answers the peer is the door (door.h) */
+    bool ended;         /* by the peer: what is queued can't go on */
     bool is_over; /* the peer has left in good order: nothing comes for receives from any rank */
     enum peer_state gone;      /* the peer, as the coordinator reported it */
     int64_t ended_at, gone_at; /* clock_ms, when this rank noticed; 0: not yet */

@@ -6,6 +6,7 @@
 #include "coordinator/protocol.h"
 #include "runtime/group/bell.h"
 #include "runtime/group/coord_events.h"
+#include "runtime/group/door.h"
 #include "runtime/group/link.h"
 #include "runtime/group/message.h"
 #include "runtime/group/wait_note.h"
@@ -17,6 +18,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <sched.h>
+#include <string.h>
 #include <time.h>
 
 enum {
@@ -30,6 +32,7 @@ enum {
     ENDED_MS = 1000,          /* for the coordinator to say why a link was closed */
     LEFT_DRAINS = 10, /* times drain_ms: a rank that left in good order may have sent a lot */
     LOOK_MS = 10,     /* how old news may be when a call begins */
+    DOOR_MOVES = 256, /* how many moves without a sleep there may be between looks at the door */
 };
 
 static int64_t earlier(int64_t a, int64_t b)
@@ -59,6 +62,8 @@ static int wait_give_up(const struct group *g, const struct link *l, struct faul
         return ML_ERR_PEER;
     if (reason) {
         fault_set(why, reason->code, "%s", reason->text);
+        if (strncmp(reason->text, "rank ", 5) == 0) /* it names this rank itself */
+            return why->code;
         return fault_wrap(why, "%s", group_describe(g, g->rank, who));
     }
     return fault_set(why, ML_ERR_PEER, "%s has closed its %s link to rank %d",
@@ -146,6 +151,17 @@ int wait_take_news(struct group *g, struct fault *why)
     return wait_take_mail(g, why);
 }
 
+/* Answers ranks that connect to this process, for whatever group. */
+static int wait_look_door(const struct group *g, struct fault *why)
+{
+    struct door *d = g->world->door;
+    int rc = d ? d->look(d, g, why) : 0;
+
+    if (rc == ML_ERR_SYSTEM && why)
+        rc = why->code = ML_ERR_LINK;
+    return rc;
+}
+
 int wait_read_news(struct group *g, struct fault *why)
 {
     struct timespec t;
@@ -158,6 +174,7 @@ int wait_read_news(struct group *g, struct fault *why)
     now = (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
     if (now - g->waiting.looked_ms >= LOOK_MS) {
         g->waiting.looked_ms = now;
+        wait_look_door(g, NULL); /* if it can't be, a wait will say so */
         coord_events_read(g->world->coord_events, g);
     }
     return wait_take_news(g, why);
@@ -288,26 +305,34 @@ static int wait_poll(struct group *g, int count, int timeout_ms)
     return rc;
 }
 
+/* poll() takes no more entries than the process may have descriptors, so there are no empty ones
+ * but the coordinator's. */
 static int wait_sleep(struct group *g, int timeout_ms, struct fault *why)
 {
     struct coord_events *n = g->world->coord_events;
-    int count, rc = 0;
+    struct pollfd *p = g->waiting.polls, *door = NULL;
+    int count = 2, rc = 0;
 
-    g->waiting.polls[0] = (struct pollfd){.fd = g->waiting.bell, .events = POLLIN};
-    g->waiting.polls[1] = (struct pollfd){.fd = -1, .events = POLLIN};
-    g->waiting.polls[2] = (struct pollfd){.fd = g->waiting.waker, .events = POLLIN};
-    count = wait_gather(g, 3);
+    p[0] = (struct pollfd){.fd = g->waiting.bell, .events = POLLIN};
+    p[1] = (struct pollfd){.fd = -1, .events = POLLIN};
+    if (g->waiting.waker >= 0)
+        p[count++] = (struct pollfd){.fd = g->waiting.waker, .events = POLLIN};
+    if (g->world->door) {
+        door = &p[count++];
+        *door = (struct pollfd){.fd = g->world->door->fd, .events = POLLIN};
+    }
+    count = wait_gather(g, count);
     if (count > 0 && coord_events_serial(n) == g->waiting.events_seen)
         rc = wait_poll(g, count, timeout_ms);
     else
-        g->waiting.polls[0].revents = 0;
+        p[0].revents = 0;
     if (rc < 0 && errno != EINTR)
         return fault_os(why, ML_ERR_SYSTEM, errno, "poll");
     for (int i = 0; i < g->active_count; i++)
         g->active[i]->ops->wake(g->active[i]);
-    if (rc > 0 && g->waiting.polls[0].revents)
+    if (rc > 0 && p[0].revents)
         bell_silence(g->waiting.bell);
-    return 0;
+    return rc > 0 && door && door->revents ? wait_look_door(g, why) : 0;
 }
 
 /* --- steps ------------------------------------------------------------------------------------ */
@@ -381,6 +406,15 @@ bool wait_spin(struct group *g, struct waiting *w)
     return true;
 }
 
+/* True if a link on which something is queued has no connection yet. */
+static bool wait_connects(const struct group *g)
+{
+    for (int i = 0; i < g->active_count; i++)
+        if (g->active[i]->is_connecting)
+            return true;
+    return false;
+}
+
 int wait_step(struct group *g, struct waiting *w, struct fault *why)
 {
     const uint32_t seen = g->waiting.events_seen;
@@ -388,7 +422,7 @@ int wait_step(struct group *g, struct waiting *w, struct fault *why)
     int rc;
 
     if (wait_spin(g, w))
-        return 0;
+        return wait_connects(g) ? wait_look_door(g, why) : 0;
     /* News are taken before the sleep and not after it: a call whose messages have come while this
      * rank slept succeeds, even if the group has been broken since. */
     rc = wait_take_news(g, why);
@@ -430,4 +464,6 @@ void wait_moved(struct group *g, struct waiting *w)
     }
     *w = (struct waiting){0};
     wait_over(g);
+    if (++g->waiting.moves % DOOR_MOVES == 0)
+        wait_look_door(g, NULL);
 }

@@ -16,6 +16,7 @@ struct calls_file;
 struct claim;
 struct group;
 struct coord_events;
+struct door;
 struct rank_counters;
 
 struct world {
@@ -31,6 +32,8 @@ struct world {
     bool is_crowded;   /* this host has more ranks than processors: spinning takes others' time */
     struct claim *claim;
     struct coord_events *coord_events;
+    struct door *door;              /* NULL: no rank connects to this process */
+    bool is_eager;                  /* groups connect all their members when they are made */
     struct rank_counters *counters; /* rank_counters.h, or NULL */
     struct calls_file *calls;       /* calls_file.h, or NULL */
     struct group *group;            /* all ranks */

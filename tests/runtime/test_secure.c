@@ -52,6 +52,7 @@ struct deed {
 /* One direction of the connection. */
 struct flow {
     int frames; /* the handshake's, still to come */
+    int bytes;  /* the same, behind them: the decision */
     size_t rest, head_size;
     unsigned char head[FRAME_HEADER];
     size_t offset; /* the next byte after the handshake */
@@ -90,7 +91,7 @@ __attribute__((visibility("default"))) int connect(int fd, const struct sockaddr
 static bool is_after_handshake(struct flow *f, unsigned char byte)
 {
     if (!f->frames)
-        return true;
+        return f->bytes-- <= 0;
     if (f->head_size < FRAME_HEADER) {
         f->head[f->head_size++] = byte;
         f->rest = (size_t)f->head[2] << 8 | f->head[3];
@@ -222,6 +223,7 @@ static void begin(struct job *j, int rank, ml_group **w)
     job_dir(j, j->host_of[rank], dir);
     REQUIRE(job_file_read(dir, &f, secret, &why) == 0);
     between->coordinator = (uint16_t)atoi(strrchr(f.coordinator, ':') + 1);
+    REQUIRE(setenv("MLAUNCH_EAGER", "0", 1) == 0); /* rank 0 connects */
     REQUIRE(ml_init(w) == 0);
 }
 
@@ -303,6 +305,7 @@ static void run(const struct job_config *config, struct deed deed, rank_fn *fn)
     between->deed = deed;
     between->flows[0].frames = 2; /* HELLO, PROOF */
     between->flows[1].frames = 1; /* CHALLENGE */
+    between->flows[1].bytes = 1;
     assert_int_equal(bind(listener, (struct sockaddr *)&here, size), 0);
     assert_int_equal(listen(listener, 1), 0);
     assert_int_equal(getsockname(listener, (struct sockaddr *)&here, &size), 0);

@@ -247,12 +247,14 @@ static int create_with(int left, ml_group *g, int rank, ml_window **w)
 static void few_descriptors(struct job *j, int rank)
 {
     enum { TIMES = 100 };
+    char out[4] = {0}, in[4];
     int left = 0;
     ml_window *w;
     ml_group *g;
 
     (void)j;
     REQUIRE(ml_init(&g) == 0);
+    REQUIRE(ml_all_to_all(g, out, in, 1) == 0); /* its links have their descriptors */
     while (create_with(left, g, rank, &w) != 0)
         left++;
     REQUIRE(left >= 3 && ml_window_free(w) == 0);

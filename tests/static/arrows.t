@@ -139,14 +139,15 @@ room runtime/group runtime/process runtime/kernel
 header runtime/transport coordinator/protocol.h "the frames, not the service"
 header runtime/transport rdma/endpoint_module.h "opens mlaunch-rdma.so, and knows only its table"
 header runtime/transport rdma/rdma_table.h "opens mlaunch-rdma.so, and knows only its table"
-room runtime/transport runtime/process runtime/kernel runtime/group
+room runtime/transport runtime/process runtime/group
+room runtime/tcp runtime/process runtime/kernel runtime/group
 room runtime/steps runtime/kernel runtime/group
 room runtime/collective runtime/process runtime/kernel runtime/group runtime/transport runtime/steps
 room runtime/call runtime/process runtime/kernel runtime/group runtime/collective
 room runtime/window runtime/process runtime/group runtime/transport runtime/call
 header runtime coordinator/protocol.h "the ranks' client, not the service"
-room runtime runtime/process runtime/group runtime/transport runtime/steps runtime/collective \
-    runtime/call runtime/window
+room runtime runtime/process runtime/group runtime/transport runtime/tcp runtime/steps \
+    runtime/collective runtime/call runtime/window
 
 room examples
 room examples/llm/model

@@ -415,7 +415,7 @@ const struct option option_table[] = {
     {"tuning", NULL, 0, "FILE",
      "the algorithms of collective calls that `mlaunch bench --tune --save FILE` has found",
      TEXT(tuning)},
-    {"eager", NULL, 0, NULL, "connect the ranks before main()", FLAG(job.eager)},
+    {"eager", NULL, 0, NULL, "connect all ranks to all, and before main()", FLAG(job.eager)},
     {"init-timeout", NULL, 0, "SECS", "how long ranks wait for each other (60)",
      SECONDS(1, SECONDS_LIMIT, job.init_timeout_ms)},
     {"port", NULL, 0, "N", "the coordinator's port", NUMBER(0, 65535, job.port)},

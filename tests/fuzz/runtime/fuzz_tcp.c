@@ -14,8 +14,8 @@
 #include "runtime/group/message.h"
 #include "runtime/group/message_op.h"
 #include "runtime/group/world.h"
-#include "runtime/transport/tcp_link.h"
-#include "runtime/transport/tcp_wire.h"
+#include "runtime/tcp/tcp_link.h"
+#include "runtime/tcp/tcp_wire.h"
 
 #include <poll.h>
 #include <stdlib.h>
@@ -54,7 +54,7 @@ static int wire_open(struct tcp_wire *w, const struct group *g, bool accepts, in
     int rc;
 
     if (accepts)
-        return tcp_wire_accept(w, g, fd, &why);
+        return tcp_wire_accept(w, g->world, fd, &why);
     *w = (struct tcp_wire){.state = TCP_WIRE_CONNECTING, .fd = fd, .peer = 1};
     rc = auth_create_connector(&w->auth, world->job.job, world->secret, &me, &why);
     if (!rc)

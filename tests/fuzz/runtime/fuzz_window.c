@@ -10,7 +10,7 @@
 #include "runtime/group/message_op.h"
 #include "runtime/group/wait.h"
 #include "runtime/group/world.h"
-#include "runtime/transport/tcp_link.h"
+#include "runtime/tcp/tcp_link.h"
 #include "runtime/window/window_serve.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_tcp_mesh.c: what ends a mesh that never comes up. The coordinator is a stand-in, whose
  * frames the test lists. */
-#include "runtime/transport/tcp_mesh.h"
+#include "runtime/tcp/tcp_mesh.h"
 
 #include "common/clock.h"
 #include "coordinator/client.h"
@@ -9,7 +9,11 @@
 #include "runtime/group/coord_events.h"
 #include "runtime/group/exchange.h"
 #include "runtime/group/group.h"
+#include "runtime/group/link.h"
 #include "runtime/group/world.h"
+#include "runtime/tcp/tcp_door.h"
+#include "runtime/tcp/tcp_eager.h"
+#include "runtime/tcp/tcp_link.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -75,7 +79,8 @@ static uint8_t answer[20] = {0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 2};
 /* Rank 0, which is to connect to this rank, never will. */
 static int meet(const struct frame *news, struct fault *why)
 {
-    char host[] = "here", *host_names[] = {host}, where[ADDRESS_TEXT];
+    char host[] = "here", *host_names[] = {host};
+    const char *where;
     int host_of[SIZE] = {0, 0}, members[SIZE] = {0, 1};
     struct world world = {.is_launched = true,
                           .rank = ME,
@@ -97,12 +102,16 @@ static int meet(const struct frame *news, struct fault *why)
     assert_int_equal(coord_events_open(&world.coord_events, &coordinator, SIZE, why), 0);
     assert_int_equal(group_create(&g, &world, 1, members, SIZE, why), 0);
     coord_events_add(world.coord_events, g);
-    assert_int_equal(tcp_mesh_open(&mesh, g, needed, where, why), 0);
-    assert_int_equal(exchange_run(&x, g, (struct blob){where, 0}, deadline_ms, why), 0);
+    assert_int_equal(tcp_mesh_open(&mesh, g, needed, &where, why), 0);
+    assert_int_equal(exchange_run(&x, g, (struct blob){NULL, 0}, deadline_ms, why), 0);
     assert_int_equal(coordinator.next, FRAMES);
-    rc = tcp_mesh_run(mesh, deadline_ms, why);
-    exchange_destroy(x);
+    g->mesh = mesh;
+    tcp_mesh_found(mesh, x);
+    assert_int_equal(tcp_link_open_later(&g->links[0], g, 0, mesh, why), 0);
+    rc = tcp_eager_run(g, deadline_ms, why);
+    g->links[0]->ops->close(g->links[0]);
     tcp_mesh_close(mesh);
+    tcp_door_close(world.door);
     coord_events_remove(world.coord_events, g);
     coord_events_close(world.coord_events);
     group_destroy(g);

@@ -5,8 +5,8 @@
  * were changed, left out, repeated or put into another order on their way are never passed on. One
  * thread at a time uses it.
  */
-#ifndef RUNTIME_TRANSPORT_TCP_SEAL_H
-#define RUNTIME_TRANSPORT_TCP_SEAL_H
+#ifndef RUNTIME_TCP_TCP_SEAL_H
+#define RUNTIME_TCP_TCP_SEAL_H
 
 #include "common/fault.h"
 #include "common/net/auth.h"

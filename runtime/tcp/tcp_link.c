@@ -4,16 +4,17 @@
  * system call, straight from and to the caller's memory. Several short messages also go by one. The
  * sizes of the socket's buffers are left to the kernel, which lets them grow to megabytes; setting
  * them would limit that to net.core.wmem_max, a fraction. With --secure the same bytes go through
- * tcp_seal.c.
+ * tcp_seal.c. Most links wait for their first message before they have a connection (tcp_mesh.h).
  */
-#include "runtime/transport/tcp_link.h"
+#include "runtime/tcp/tcp_link.h"
 
 #include "runtime/group/group.h"
 #include "runtime/group/matching.h"
 #include "runtime/group/message.h"
 #include "runtime/kernel/reduce_op.h"
 #include "runtime/process/fork_guard.h"
-#include "runtime/transport/tcp_seal.h"
+#include "runtime/tcp/tcp_mesh.h"
+#include "runtime/tcp/tcp_seal.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -32,7 +33,8 @@ enum {
 
 struct tcp_link {
     struct link base;
-    int fd;
+    int fd;                /* -1: not connected yet */
+    struct tcp_mesh *mesh; /* then */
     struct tcp_seal *seal; /* --secure; else NULL */
     struct message out_header, in_header;
     size_t out_header_moved, in_header_moved; /* bytes */
@@ -358,10 +360,43 @@ static int tcp_link_receive_all(struct tcp_link *s, struct fault *why)
     return moved;
 }
 
+int tcp_link_connect(struct link *l, bool begins, struct fault *why)
+{
+    struct tcp_link *s = tcp_link_of(l);
+    int rc;
+
+    if (s->fd >= 0)
+        return 1;
+    rc = tcp_mesh_join(s->mesh, l->peer, begins && !l->gone, &s->fd, &s->seal, why);
+    if (rc > 0) {
+        l->is_connecting = false;
+        fork_guard_add(s->fd);
+    }
+    return rc;
+}
+
+/* What could have been under way has come by now, if the peer is gone or can't be reached. */
+static int tcp_link_bring_up(struct link *l, struct fault *why)
+{
+    int rc = tcp_link_connect(l, l->sends != NULL, why);
+
+    if (rc == ML_ERR_SYSTEM) /* no descriptor, in a call that did not ask for one */
+        rc = why->code = ML_ERR_LINK;
+    if (rc == 0 && (l->gone || tcp_mesh_reason(tcp_link_of(l)->mesh, l->peer)))
+        l->ended = true;
+    return rc;
+}
+
 static int tcp_link_progress(struct link *l, struct fault *why)
 {
     struct tcp_link *s = tcp_link_of(l);
     int moved = 0, rc;
+
+    if (__builtin_expect(s->fd < 0, 0)) {
+        rc = tcp_link_bring_up(l, why);
+        if (rc <= 0)
+            return rc;
+    }
 
     /* If another message is already buffered, return before sending: its answer and this one's then
      * share a system call. */
@@ -398,6 +433,8 @@ static bool tcp_link_look(struct link *l, struct message *m)
 {
     struct tcp_link *s = tcp_link_of(l);
 
+    if (s->fd < 0 && tcp_link_connect(l, false, NULL) <= 0)
+        return false;
     if (s->seal || s->in_header_moved)
         return tcp_link_look_into(s, m);
     return recv(s->fd, m, sizeof(*m), MSG_PEEK | MSG_DONTWAIT) == (ssize_t)sizeof(*m);
@@ -409,6 +446,8 @@ static int tcp_link_sleep(struct link *l, struct pollfd *p)
      * the time allowed for it. */
     if (l->ended)
         return 0;
+    if (tcp_link_of(l)->fd < 0)
+        return tcp_mesh_watch(tcp_link_of(l)->mesh, l->peer, p);
     *p = (struct pollfd){.fd = tcp_link_of(l)->fd,
                          .events = (short)((l->recvs ? POLLIN : 0) | (l->sends ? POLLOUT : 0))};
     return 1;
@@ -419,13 +458,21 @@ static void tcp_link_wake(struct link *l)
     (void)l;
 }
 
+static const struct fault *tcp_link_reason(const struct link *l)
+{
+    const struct tcp_link *s = (const struct tcp_link *)l;
+
+    return s->mesh ? tcp_mesh_reason(s->mesh, l->peer) : NULL;
+}
+
 static void tcp_link_close(struct link *l)
 {
     struct tcp_link *s = tcp_link_of(l);
 
     /* The end of the stream is queued behind the data; a close alone, with unread data, would reset
      * the connection and might lose what is still under way. */
-    shutdown(s->fd, SHUT_WR);
+    if (s->fd >= 0)
+        shutdown(s->fd, SHUT_WR);
     fork_guard_close(s->fd);
     tcp_seal_destroy(s->seal);
     free(s->bounce);
@@ -442,6 +489,7 @@ static const struct link_ops tcp_link_ops = {
     .sleep = tcp_link_sleep,
     .wake = tcp_link_wake,
     .look = tcp_link_look,
+    .reason = tcp_link_reason,
     .close = tcp_link_close,
 };
 
@@ -459,6 +507,21 @@ int tcp_link_open(struct link **out, struct group *g, int peer, int fd, struct t
     s->fd = fd;
     s->seal = seal;
     fork_guard_add(fd);
+    *out = &s->base;
+    return 0;
+}
+
+int tcp_link_open_later(struct link **out, struct group *g, int peer, struct tcp_mesh *m,
+                        struct fault *why)
+{
+    struct tcp_link *s = calloc(1, sizeof(*s));
+
+    if (!s)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    link_init(&s->base, &tcp_link_ops, g, peer);
+    s->base.is_connecting = true;
+    s->fd = -1;
+    s->mesh = m;
     *out = &s->base;
     return 0;
 }

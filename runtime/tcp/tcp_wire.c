@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/transport/tcp_wire.h"
+#include "runtime/tcp/tcp_wire.h"
 
 #include "common/clock.h"
 #include "runtime/group/world.h"
 #include "runtime/process/fork_guard.h"
 
 #include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
 
@@ -19,6 +21,15 @@ void tcp_wire_drop(struct tcp_wire *w)
     *w = (struct tcp_wire){.fd = -1, .peer = -1};
 }
 
+/* How long the other host may leave the connection unanswered (its kernel answers for a process
+ * that makes no call); 0: as long as the kernel allows, which is for an established one. */
+static void tcp_wire_patience(struct tcp_wire *w, int patience_ms)
+{
+    unsigned ms = (unsigned)patience_ms;
+
+    setsockopt(w->fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, sizeof(ms));
+}
+
 int tcp_wire_connect(struct tcp_wire *w, const struct group *g, struct fault *why)
 {
     const struct world *world = g->world;
@@ -29,6 +40,7 @@ int tcp_wire_connect(struct tcp_wire *w, const struct group *g, struct fault *wh
     if (rc)
         return rc;
     fork_guard_add(w->fd);
+    tcp_wire_patience(w, world->job.init_timeout_ms);
     rc = auth_create_connector(&w->auth, world->job.job, world->secret, &me, why);
     if (!rc)
         rc = frame_reader_create(&w->reader, FRAME_LIMIT_SMALL, why);
@@ -39,9 +51,8 @@ int tcp_wire_connect(struct tcp_wire *w, const struct group *g, struct fault *wh
     return 0;
 }
 
-int tcp_wire_accept(struct tcp_wire *w, const struct group *g, int fd, struct fault *why)
+int tcp_wire_accept(struct tcp_wire *w, const struct world *world, int fd, struct fault *why)
 {
-    const struct world *world = g->world;
     int rc;
 
     w->fd = fd;
@@ -63,8 +74,12 @@ static int tcp_wire_finish_connect(struct tcp_wire *w, struct fault *why)
 
     if (getsockopt(w->fd, SOL_SOCKET, SO_ERROR, &err, &size) != 0)
         err = errno;
+    if (err == ETIMEDOUT)
+        return fault_set(why, ML_ERR_TIMEOUT,
+                         "no answer in time; is a firewall between the two? (--starting-port)");
     if (err)
         return fault_os(why, ML_ERR_LINK, err, "connect");
+    tcp_wire_patience(w, 0);
     w->state = TCP_WIRE_SHAKING;
     return 0;
 }
@@ -86,8 +101,8 @@ static int tcp_wire_write(struct tcp_wire *w, struct fault *why)
     return 0;
 }
 
-/* Reads no further than the handshake: the peer's first messages follow on the stream, but it sends
- * none before all members are connected. */
+/* Reads no further than the handshake, since nothing follows it before this side has sent its
+ * proof, or has decided. */
 static int tcp_wire_read(struct tcp_wire *w, struct fault *why)
 {
     unsigned char bytes[4096];
@@ -129,4 +144,28 @@ int tcp_wire_step(struct tcp_wire *w, short revents, struct fault *why)
     if (!rc && (revents & (POLLIN | POLLHUP | POLLERR)))
         rc = tcp_wire_read(w, why);
     return rc;
+}
+
+bool tcp_wire_decide(struct tcp_wire *w, bool takes)
+{
+    const char verdict = takes ? TCP_VERDICT_TAKEN : TCP_VERDICT_REFUSED;
+
+    return send(w->fd, &verdict, 1, MSG_NOSIGNAL | MSG_DONTWAIT) == 1;
+}
+
+int tcp_wire_await(struct tcp_wire *w, enum tcp_verdict *verdict, struct fault *why)
+{
+    unsigned char byte;
+    ssize_t n = recv(w->fd, &byte, 1, MSG_DONTWAIT);
+
+    if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
+        return 0;
+    if (n < 0)
+        return fault_os(why, ML_ERR_LINK, errno, "the handshake was cut off");
+    if (n == 0)
+        return fault_set(why, ML_ERR_LINK, "it closed the connection during the handshake");
+    if (byte != TCP_VERDICT_TAKEN && byte != TCP_VERDICT_REFUSED)
+        return fault_set(why, ML_ERR_LINK, "its answer to the handshake is damaged");
+    *verdict = (enum tcp_verdict)byte;
+    return 0;
 }

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* tcp_wire.h: one connection that a mesh is making (tcp_mesh.h), until both sides have proved who
- * they are. */
-#ifndef RUNTIME_TRANSPORT_TCP_WIRE_H
-#define RUNTIME_TRANSPORT_TCP_WIRE_H
+/* tcp_wire.h: one connection that a mesh is making (tcp_mesh.h, tcp_door.h), until both sides have
+ * proved who they are and the accepting side has decided to take it. */
+#ifndef RUNTIME_TCP_TCP_WIRE_H
+#define RUNTIME_TCP_TCP_WIRE_H
 
 #include "common/net/address.h"
 #include "common/net/auth.h"
 #include "runtime/group/group.h"
 
 /*
- * connecting:  CONNECTING ──▶ SHAKING ──proved both ways──▶ a link, and the slot is free
- * accepting:                  SHAKING ──proved, expected──▶ a link
+ * connecting:  CONNECTING ──▶ SHAKING ──proved both ways──▶ awaits the decision ──▶ a link
+ * accepting:                  SHAKING ──proved, decides──▶ a link
  *                                └──anything else──▶ dropped; a stranger may not disturb
  */
 enum tcp_wire_state { TCP_WIRE_FREE, TCP_WIRE_CONNECTING, TCP_WIRE_SHAKING };
@@ -33,11 +33,18 @@ struct tcp_wire {
  * takes over `fd`. In error tcp_wire_drop is still due. ML_ERR_LINK, ML_ERR_SYSTEM,
  * ML_ERR_MEMORY. */
 int tcp_wire_connect(struct tcp_wire *w, const struct group *g, struct fault *why);
-int tcp_wire_accept(struct tcp_wire *w, const struct group *g, int fd, struct fault *why);
+int tcp_wire_accept(struct tcp_wire *w, const struct world *world, int fd, struct fault *why);
 void tcp_wire_drop(struct tcp_wire *w); /* closes what there is; *w is free afterwards */
 
 /* Goes on after poll() gave `revents`. The handshake is complete once is_proved is true and
  * out_size is 0. ML_ERR_LINK, ML_ERR_REFUSED. */
 int tcp_wire_step(struct tcp_wire *w, short revents, struct fault *why);
+
+/* The decision, one byte behind the complete handshake. Nothing else follows it before the
+ * connecting side has read it. tcp_wire_decide is false if it can't be sent. tcp_wire_await leaves
+ * *verdict alone if it has not come yet. ML_ERR_LINK. */
+enum tcp_verdict { TCP_VERDICT_NONE, TCP_VERDICT_TAKEN = 'Y', TCP_VERDICT_REFUSED = 'N' };
+bool tcp_wire_decide(struct tcp_wire *w, bool takes);
+int tcp_wire_await(struct tcp_wire *w, enum tcp_verdict *verdict, struct fault *why);
 
 #endif
