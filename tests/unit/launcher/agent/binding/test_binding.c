@@ -227,8 +227,8 @@ static void threads_are_its_share_of_the_cores(void **state)
 /* Machines with GPUs, as hwloc writes them. dgx.xml: two sockets of 8 cores; four GPUs on each, and
  * an RDMA device behind the same PCIe switch as each GPU. lumi.xml: four nodes of 4 cores; the
  * first two GPUs, by PCI address, are at node 3, the next at 1, 0 and 2. ompi14169.xml: two sockets
- * of four nodes of 2 cores; a GPU at nodes 1 and 2 of the first socket, 2 and 3 of the second, and a
- * display of the server's own. */
+ * of four nodes of 2 cores; a GPU at nodes 1 and 2 of the first socket, 2 and 3 of the second, and
+ * a display of the server's own. */
 static void ranks_are_beside_their_gpus(void **state)
 {
     static const struct {
