@@ -205,6 +205,26 @@ static void report_print(const struct text_generation *g)
     json_decref(report);
 }
 
+/* Says what is wrong with the prompt for this model. */
+static int prompt_check(const struct text_generation *g)
+{
+    uint32_t vocabulary = lead_vocabulary(g->lead), context = lead_context(g->lead);
+
+    if (g->count > context) {
+        fprintf(stderr, "llm: the prompt has %zu tokens, and the context is %u\n", g->count,
+                context);
+        return LLM_EXIT_USAGE;
+    }
+    for (size_t i = 0; i < g->count; i++) {
+        if ((uint32_t)g->prompt[i] >= vocabulary) {
+            fprintf(stderr, "llm: token %d is not in the vocabulary of %u tokens\n", g->prompt[i],
+                    vocabulary);
+            return LLM_EXIT_USAGE;
+        }
+    }
+    return 0;
+}
+
 static int generate_lead(struct lead *l, const struct llm_options *o)
 {
     struct text_generation g = {.lead = l, .options = o};
@@ -214,11 +234,8 @@ static int generate_lead(struct lead *l, const struct llm_options *o)
     g.probabilities = json_array();
     g.text = json_array();
     g.out = text_out_new(NULL, 0);
-    if (!status && g.count > lead_context(l)) {
-        fprintf(stderr, "llm: the prompt has %zu tokens, and the context is %u\n", g.count,
-                lead_context(l));
-        status = LLM_EXIT_USAGE;
-    }
+    if (!status)
+        status = prompt_check(&g);
     if (!status && !g.out)
         status = LLM_EXIT_LOST;
     if (!status) {

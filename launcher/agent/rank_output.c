@@ -288,7 +288,8 @@ static void rank_output_take(struct rank_output *o, const char *bytes, size_t si
         line_fold_end(f, o->rank->job->rank);
     }
     failure_hurry(o->rank);
-    folds_write(o->rank->agent);
+    /* Once for all pipes that are read in this turn of the loop. */
+    event_active(o->rank->agent->fold_timer, EV_TIMEOUT, 0);
 }
 
 /* --- pipes -------------------------------------------------------------------------------------

@@ -175,7 +175,7 @@ check_error 2 'context of 5000 .* at most 4096' "a context beyond the model's" \
     "${once[@]}" "$T/llama-f32.gguf" --context 5000
 check_error 2 'the prompt has 5 tokens, and the context is 4' "a prompt beyond the context" \
     "${generate[@]}" "$T/llama-f32.gguf" --context 4
-check_error 2 'a token is not in the vocabulary of the model, or a position is beyond its context' "a token that doesn't exist" \
+check_error 2 '^llm: token 99999 is not in the vocabulary of [0-9]+ tokens$' "a token that doesn't exist" \
     "$llm" generate --model "$T/llama-f32.gguf" --prompt-tokens 99999
 check_error 2 'one of --prompt, --prompt-file and --prompt-tokens is needed' "no prompt" \
     "$llm" generate --model "$T/llama-f32.gguf"

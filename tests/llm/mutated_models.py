@@ -113,6 +113,9 @@ def main():
             bad += 1
             os.rename(path, os.path.join(folder, f"bad-{i}.gguf"))
             print(f"model {i} of seed {seed}: {what}")
+            if bad == 10:
+                count = i + 1
+                break
     print(f"{count} models: {ran} ran, {count - ran - bad} were refused, {bad} ended badly")
     return bad > 0 or ran == 0 or ran == count
 

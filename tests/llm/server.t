@@ -314,6 +314,7 @@ alone=$!
 check "without mlaunch it serves alone" serve_healthy
 post /v1/completions '{"prompt":"once upon","max_tokens":100,"temperature":0}' > "$T/one"
 check_match '"world_size":1,' "$T/health" "and says so"
+check_no_match 'only programs on host' "$T/alone" "its host is the user's"
 must kill "$alone"
 wait "$alone"
 check "it ends with 0" test $? = 0

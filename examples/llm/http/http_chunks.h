@@ -15,7 +15,7 @@
 /* Zeroed at first. */
 struct http_chunks {
     int state;
-    int digits;    /* of the size that is being read */
+    int digits;    /* the size that is being read has these */
     uint64_t left; /* that size, then the bytes of the chunk that have not come */
     uint64_t size; /* bytes of all chunks */
     bool is_whole;

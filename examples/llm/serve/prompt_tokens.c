@@ -3,6 +3,7 @@
 
 #include "../text/chat.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,27 +26,27 @@ static bool chat_write(const struct gguf *gguf, const struct completion_request 
     return is_written;
 }
 
-/* The numbers as they are. Returns how many; negative: the model has not all of them. */
-static int64_t numbers_copy(const json_t *numbers, uint32_t vocabulary, int32_t *tokens,
-                            uint32_t room, struct completion_problem *problem)
+/* Returns how many they are. Each is at most INT32_MAX, as the request was checked. */
+static int64_t numbers_copy(const json_t *numbers, int32_t *tokens, uint32_t room)
 {
-    const json_t *number;
-    size_t i;
-
-    json_array_foreach(numbers, i, number)
-    {
-        json_int_t token = json_integer_value(number);
-
-        if (token >= vocabulary) {
-            snprintf(problem->text, sizeof(problem->text),
-                     "token %" JSON_INTEGER_FORMAT " is not in the vocabulary of %u tokens", token,
-                     vocabulary);
-            return -1;
-        }
-        if (i < room)
-            tokens[i] = (int32_t)token;
-    }
+    for (size_t i = 0; i < json_array_size(numbers) && i < room; i++)
+        tokens[i] = (int32_t)json_integer_value(json_array_get(numbers, i));
     return (int64_t)json_array_size(numbers);
+}
+
+/* A token that the model cannot compute may also be its tokenizer's mistake. */
+static bool are_known(const int32_t *tokens, int64_t count, uint32_t vocabulary,
+                      struct completion_problem *problem)
+{
+    for (int64_t i = 0; i < count; i++) {
+        if ((uint32_t)tokens[i] < vocabulary)
+            continue;
+        snprintf(problem->text, sizeof(problem->text),
+                 "token %" PRId32 " is not in the vocabulary of %" PRIu32 " tokens", tokens[i],
+                 vocabulary);
+        return false;
+    }
+    return true;
 }
 
 static int64_t text_divide(const struct prompt_model *model, const struct prompt *prompt,
@@ -71,7 +72,7 @@ int prompt_tokens_make(const struct prompt_model *model, const struct completion
 
     problem->param = request->is_chat ? "messages" : "prompt";
     if (asked && !asked->text) {
-        n = numbers_copy(asked->tokens, model->vocabulary, tokens, room, problem);
+        n = numbers_copy(asked->tokens, tokens, room);
     } else {
         if (asked)
             prompt_add(&prompt, asked->text);
@@ -79,6 +80,8 @@ int prompt_tokens_make(const struct prompt_model *model, const struct completion
             n = text_divide(model, &prompt, tokens, room, problem);
         prompt_free(&prompt);
     }
+    if (!are_known(tokens, n < room ? n : room, model->vocabulary, problem))
+        n = -1;
     *count = n > UINT32_MAX ? UINT32_MAX : (uint32_t)(n < 0 ? 0 : n);
     return n < 0 ? -1 : 0;
 }

@@ -208,7 +208,7 @@ static void service_close(struct service *s)
 static void service_say(const struct service *s, const struct service_config *config)
 {
     const char *rank0 = ml_host(config->world, 0), *host = config->host;
-    bool is_here = !rank0 || strcmp(rank0, "localhost") == 0, is_v6;
+    bool is_here = !rank0 || strcmp(rank0, "localhost") == 0 || !getenv("MLAUNCH_JOB"), is_v6;
 
     if (strcmp(host, "0.0.0.0") == 0 || strcmp(host, "::") == 0)
         host = is_here ? "localhost" : rank0;

@@ -17,7 +17,7 @@ static const struct {
     const char *text;
     int status;      /* 0: nothing is wrong */
     int behind;      /* bytes that are not its own; -1: it has no end yet */
-    uint64_t length; /* of the body */
+    uint64_t length; /* the body's */
 } bodies[] = {
     {"0\r\n\r\n", 0, 0, 0},
     {"0\n\n", 0, 0, 0},
