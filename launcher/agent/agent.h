@@ -182,7 +182,7 @@ struct agent {
     struct event *fold_timer;
     struct ranks_stop stop;
     bool is_paused;
-    bool is_asked_to_stop; /* the ranks can see that (stop_mark.h) */
+    bool is_asked_to_stop; /* the ranks can see that (common/agent_to_rank.h) */
     bool drops_output;     /* after DROP: once no process is left, output is not waited for */
     struct event *spawn_event, *child_event, *tick_event, *guard_event, *term_event;
     struct event *warn_events[2]; /* SIGUSR1, SIGUSR2 */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/process/stop_mark_map.h"
 
-#include "common/stop_mark.h"
+#include "common/agent_to_rank.h"
 
 #include <errno.h>
 #include <fcntl.h>

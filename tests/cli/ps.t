@@ -181,6 +181,29 @@ check_no_match "^deadlock" "$T/waits" "… which is no deadlock"
 must kill -TERM "$PID"
 wait "$PID"
 
+# A script that does not import the package: the preloaded library shows its lines.
+cat > "$T/plain.py" << 'PY'
+import time
+def inner():
+    time.sleep(300)
+inner()
+PY
+job_begin -n 2 "${STRANGER[@]}" -- "$PYTHON" "$T/plain.py"
+says_lines() { "$MLAUNCH" ps "$ID" --stacks > "$T/lines" && grep -q "plain.py:3 inner$" "$T/lines"; }
+exports() { "$PYTHON" -c 'import ctypes; ctypes.pythonapi._Py_DumpTraceback' 2> /dev/null; }
+if exports; then
+    wait_for says_lines
+    check_match "^0,1 are in plain.py:3 inner$" "$T/lines" "--stacks: the lines of any Python script"
+    must says_lines
+    check_output 1 "… also the second time" grep -c 'plain.py", line 4 in <module>$' "$T/lines"
+else
+    why="this Python does not export _Py_DumpTraceback"
+    skip "--stacks: the lines of any Python script" "$why"
+    skip "… also the second time" "$why"
+fi
+must kill -TERM "$PID"
+wait "$PID"
+
 # All wait for ever, each for the next rank's message.
 cat > "$T/wait.py" << 'PY'
 import mlaunch

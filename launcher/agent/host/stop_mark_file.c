@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/agent/host/stop_mark_file.h"
 
-#include "common/stop_mark.h"
+#include "common/agent_to_rank.h"
 #include "launcher/agent/host/job_directory.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* stop_mark_file.h: tells the ranks of a job directory that the job has been asked to stop
- * (common/stop_mark.h). */
+ * (common/agent_to_rank.h). */
 #ifndef LAUNCHER_AGENT_HOST_STOP_MARK_FILE_H
 #define LAUNCHER_AGENT_HOST_STOP_MARK_FILE_H
 

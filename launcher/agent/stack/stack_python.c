@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/agent/stack/stack_python.h"
 
+#include "common/agent_to_rank.h"
 #include "common/clock.h"
 #include "common/text/text_json.h"
 #include "launcher/base/machine/process_linux.h"
@@ -31,7 +32,7 @@ static int file_find(const char *dir, pid_t pid, char path[PATH_MAX])
 {
     char prefix[32];
     struct dirent *e;
-    int signal = 0, length = snprintf(prefix, sizeof(prefix), "python.%d.", (int)pid);
+    int signal = 0, length = snprintf(prefix, sizeof(prefix), PYTHON_STACK_PREFIX "%d.", (int)pid);
     DIR *d = opendir(dir);
 
     while (d && !signal && (e = readdir(d))) {
@@ -43,6 +44,39 @@ static int file_find(const char *dir, pid_t pid, char path[PATH_MAX])
     if (d)
         closedir(d);
     return signal > 0 && signal < NSIG ? signal : 0;
+}
+
+static bool is_python(pid_t pid)
+{
+    char link[64], path[PATH_MAX];
+    const char *name;
+    ssize_t n;
+
+    snprintf(link, sizeof(link), "/proc/%d/exe", (int)pid);
+    n = readlink(link, path, sizeof(path) - 1);
+    if (n <= 0)
+        return false;
+    path[n] = '\0';
+    name = strrchr(path, '/');
+    return strncmp(name ? name + 1 : path, "python", 6) == 0;
+}
+
+/* Opens the file of a process that answers *signal, and makes it if the preloaded library answers.
+ * -1: nobody does. */
+static int file_open(const char *dir, pid_t pid, int *signal)
+{
+    char path[PATH_MAX];
+    int flags = O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+
+    *signal = file_find(dir, pid, path);
+    if (!*signal && is_python(pid)) {
+        *signal = PYTHON_STACK_SIGNAL;
+        flags |= O_CREAT | O_EXCL;
+        if (snprintf(path, sizeof(path), "%s/" PYTHON_STACK_PREFIX "%d.%d", dir, (int)pid,
+                     *signal) >= (int)sizeof(path))
+            return -1;
+    }
+    return *signal && process_catches(pid, *signal) ? open(path, flags, 0600) : -1;
 }
 
 /* Until the file has grown and does not grow any more. */
@@ -79,16 +113,13 @@ static void answer_read(int fd, json_t *lines)
 void stack_python_ask(const char *dir, pid_t pid, int64_t deadline_ms, json_t *lines)
 {
     int64_t mine_ms = clock_ms() + ANSWER_MS;
-    char path[PATH_MAX];
-    int signal = file_find(dir, pid, path);
-    int fd = signal ? open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC) : -1;
+    int signal, fd = file_open(dir, pid, &signal);
     struct stat st;
 
     if (fd < 0)
         return;
     /* Sent to the main thread, whose id is the process's. */
-    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_nlink == 1 &&
-        process_catches(pid, signal) && ftruncate(fd, 0) == 0 &&
+    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_nlink == 1 && ftruncate(fd, 0) == 0 &&
         syscall(SYS_tgkill, pid, pid, signal) == 0) {
         answer_await(fd, mine_ms < deadline_ms ? mine_ms : deadline_ms);
         answer_read(fd, lines);

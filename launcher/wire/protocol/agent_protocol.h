@@ -51,7 +51,7 @@ enum agent_frame {
     LAUNCH_RESIZE,   /* raw: u32 rows, u32 columns: of the terminal of --pty */
     LAUNCH_FILE,     /* raw: u32 index into JOB's files, bytes: the next ones of it */
     LAUNCH_SYNC,     /* raw: u8 type and payload of an order of mlaunch sync, instead of JOB */
-    LAUNCH_ASK,      /* empty: tell the ranks that the job has been asked to stop (stop_mark.h) */
+    LAUNCH_ASK,      /* empty: tell the ranks that the job has been asked to stop */
 };
 
 enum {
