@@ -465,7 +465,8 @@ bool rank_output_finish(struct agent *a)
             }
         }
     }
-    folds_hurry(a);
+    if (is_finished) /* what has yet to be read may join what is held */
+        folds_hurry(a);
     for (int k = 0; k < 2 && a->folds[k]; k++)
         is_finished &= line_fold_held(a->folds[k]) == 0;
     return is_finished;

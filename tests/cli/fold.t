@@ -23,6 +23,12 @@ folds "[0-2] same
 [2] rank 2" "… with all ranks, others apart" -n 3 --output fold -- sh -c \
     'echo same; echo "rank $MLAUNCH_RANK"; echo again >&2'
 check_match '^\[[0-2,-]*\] again$' "$T/err" "… and standard error on its own"
+folds "[0-3] bye
+[0] rank 0
+[1] rank 1
+[2] rank 2
+[3] rank 3" "… and what follows them is one line" -n 4 --output fold -- sh -c \
+    'echo "rank $MLAUNCH_RANK"; echo bye'
 folds "[0,2] b
 [0-2] a
 [1] odd" "a line that differs is apart" -n 3 --output fold -- sh -c \

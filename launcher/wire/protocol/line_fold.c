@@ -23,6 +23,7 @@ struct fold_entry {
     uint32_t cost;
     uint32_t stops; /* ranks that write on and have written nothing behind it */
     bool is_piece, has_ends;
+    bool is_gone;  /* moved to the end */
     uint64_t next; /* in the same bucket */
 };
 
@@ -38,7 +39,10 @@ struct line_fold {
     struct fold_entry *ring;
     uint64_t room, head, tail; /* entries head … tail - 1 are at their number modulo room */
     uint64_t hurried;          /* entries up to this one are due */
-    uint32_t behind;           /* ranks that may still join the first entry */
+    uint64_t moved;       /* the last one that was moved to the end; all up to it are due … */
+    int64_t moved_due_ms; /* … then */
+    uint32_t live;        /* ranks that write on */
+    uint32_t behind;      /* those that have written nothing behind the first entry */
     size_t held;
     struct {
         uint64_t first, last;
@@ -111,6 +115,7 @@ void line_fold_begin(struct line_fold *f, int rank)
     if (p->is_live)
         return;
     p->is_live = true;
+    f->live++;
     if (p->last < f->head)
         f->behind++;
     else
@@ -135,11 +140,19 @@ static void place_move(struct line_fold *f, int rank, uint64_t number)
     entry_at(f, number)->stops += p->is_live;
 }
 
+static void places_move(struct line_fold *f, const struct line_ranks *ranks, uint64_t number)
+{
+    for (uint32_t i = 0; i < ranks->count; i++)
+        for (uint32_t r = ranks->ranges[i].first; r <= ranks->ranges[i].last; r++)
+            place_move(f, (int)r, number);
+}
+
 void line_fold_end(struct line_fold *f, int rank)
 {
     struct rank_place *p = &f->places[rank];
 
     place_leave(f, p);
+    f->live -= p->is_live;
     p->is_live = false;
     p->is_ending = p->last >= f->head;
     if (p->is_ending)
@@ -199,6 +212,22 @@ static uint64_t entry_find(const struct line_fold *f, uint64_t last, uint32_t ha
         if (i > last && entry_at(f, i)->hash == hash && is_same(entry_at(f, i), line, size))
             return i;
     return 0;
+}
+
+static struct line_ranks entry_ranks(const struct fold_entry *e)
+{
+    return (struct line_ranks){e->range_room ? e->ranges : &e->range, e->range_count};
+}
+
+/* Whether each rank of the set has its last line there, or, with `in` false, none has. */
+static bool are_last(const struct line_fold *f, const struct line_ranks *ranks, uint64_t there,
+                     bool in)
+{
+    for (uint32_t i = 0; i < ranks->count; i++)
+        for (uint32_t r = ranks->ranges[i].first; r <= ranks->ranges[i].last; r++)
+            if ((f->places[r].last == there) != in)
+                return false;
+    return true;
 }
 
 /* Adds ranks that are not in it to the entry's. False: out of memory; it is as it was. */
@@ -286,6 +315,36 @@ static void bucket_add(struct line_fold *f, uint64_t number)
     f->buckets[at].last = number;
 }
 
+/* An entry with the text may be before the ranks' last one, but the last one of all that have
+ * written it: moving it to the end is in everybody's order. Returns its number there, or 0. */
+static uint64_t entry_move(struct line_fold *f, const struct line_ranks *ranks, uint32_t hash,
+                           const char *line, size_t size)
+{
+    uint64_t from = entry_find(f, 0, hash, line, size), to = f->tail;
+    struct fold_entry *e = from ? entry_at(f, from) : NULL;
+    struct line_ranks has;
+
+    if (!e || !are_last(f, ranks, from, false))
+        return 0;
+    has = entry_ranks(e);
+    if (!are_last(f, &has, from, true) || (f->tail - f->head == f->room && !ring_grow(f)))
+        return 0;
+    e = entry_at(f, from);
+    f->tail++;
+    *entry_at(f, to) = *e;
+    entry_at(f, to)->stops = 0;
+    entry_at(f, to)->next = 0;
+    *e = (struct fold_entry){.hash = hash, .next = e->next, .stops = e->stops, .is_gone = true};
+    bucket_add(f, to);
+    f->held += ENTRY_COST;
+    has = entry_ranks(entry_at(f, to));
+    places_move(f, &has, to);
+    if (f->moved < f->head || entry_at(f, to)->due_ms < f->moved_due_ms)
+        f->moved_due_ms = entry_at(f, to)->due_ms;
+    f->moved = to;
+    return to;
+}
+
 /* Without memory a line is written at once, behind all that is held. */
 static void write_now(struct line_fold *f, const struct line_ranks *ranks, bool is_piece,
                       const char *bytes, size_t size, int owner, uint32_t cost)
@@ -311,6 +370,8 @@ bool line_fold_add(struct line_fold *f, const struct line_ranks *ranks, const ch
     if (!number) {
         hash = text_hash(line, size);
         number = entry_find(f, last, hash, line, size);
+        if (!number)
+            number = entry_move(f, ranks, hash, line, size);
     }
     joins = number && ranks_merge(entry_at(f, number), ranks);
     if (!joins) {
@@ -331,9 +392,7 @@ bool line_fold_add(struct line_fold *f, const struct line_ranks *ranks, const ch
         e->cost = cost;
         bucket_add(f, number);
     }
-    for (uint32_t i = 0; i < ranks->count; i++)
-        for (uint32_t r = ranks->ranges[i].first; r <= ranks->ranges[i].last; r++)
-            place_move(f, (int)r, number);
+    places_move(f, ranks, number);
     return joins;
 }
 
@@ -361,7 +420,7 @@ void line_fold_piece(struct line_fold *f, int rank, const char *bytes, size_t si
 static void out_flush(struct line_fold *f)
 {
     struct fold_entry *h = &f->out_head;
-    const struct line_ranks ranks = {h->range_room ? h->ranges : &h->range, h->range_count};
+    const struct line_ranks ranks = entry_ranks(h);
 
     if (f->out_size)
         f->events.write(&ranks, h->is_piece, f->out, f->out_size, h->owner, h->cost, f->events.arg);
@@ -395,7 +454,7 @@ static void out_add(struct line_fold *f, struct fold_entry *e)
     if (f->out_size && (!is_alike(h, e) || f->out_size + e->size > LINE_FOLD_WRITE))
         out_flush(f);
     if (e->size > LINE_FOLD_WRITE) {
-        const struct line_ranks ranks = {e->range_room ? e->ranges : &e->range, e->range_count};
+        const struct line_ranks ranks = entry_ranks(e);
 
         f->events.write(&ranks, e->is_piece, e->bytes, e->size, e->owner, e->cost, f->events.arg);
         return;
@@ -430,24 +489,39 @@ static void head_pop(struct line_fold *f)
         f->buckets[at].first = e->next;
     f->behind += e->stops;
     f->held -= e->size + ENTRY_COST;
-    out_add(f, e);
+    if (!e->is_gone)
+        out_add(f, e);
     entry_clear(e);
     f->head++;
     if (has_ends)
         ends_tell(f, f->head - 1);
 }
 
+/* Whether a rank may still join the first entry: by its next line, or because the entry can move
+ * behind what the rank has written. */
+static bool may_be_joined(const struct line_fold *f, const struct fold_entry *e)
+{
+    const struct line_ranks has = entry_ranks(e);
+
+    return f->behind > 0 ||
+           (!e->is_piece && f->live > e->stops && are_last(f, &has, f->head, true));
+}
+
 int line_fold_write(struct line_fold *f, int64_t now_ms)
 {
     int next = -1;
 
+    if (f->moved >= f->head && f->moved_due_ms <= now_ms && f->moved > f->hurried)
+        f->hurried = f->moved;
     while (f->head < f->tail) {
         struct fold_entry *e = entry_at(f, f->head);
-        bool is_due = f->behind == 0 || e->due_ms <= now_ms || f->head <= f->hurried ||
-                      f->held > LINE_FOLD_HELD;
+        bool is_due = e->is_gone || e->due_ms <= now_ms || f->head <= f->hurried ||
+                      f->held > LINE_FOLD_HELD || !may_be_joined(f, e);
 
         if (!is_due) {
             next = (int)(e->due_ms - now_ms);
+            if (f->moved >= f->head && f->moved_due_ms - now_ms < next)
+                next = (int)(f->moved_due_ms - now_ms);
             break;
         }
         if (!f->events.may_write(f->out_size + e->size, f->events.arg))

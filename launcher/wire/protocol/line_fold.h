@@ -6,9 +6,10 @@
  *     rank 0: a b c        entries in order, each with the ranks that have written it so far
  *     rank 1: a c d   ──▶  a [0,1]   b [0]   c [0,1]   d [1]
  *
- * A rank's next line joins the first entry behind its last one that has the same text, or becomes a
- * new one at the end; so each rank's own order is kept. The first entry is written when all ranks
- * are past it, or when its time is over. One stream (standard output or error) each; one thread.
+ * A rank's next line joins the first entry behind its last one with the same text, or an earlier
+ * one that moves to the end, because nobody has written anything behind it, or becomes a new one at
+ * the end; so each rank's own order is kept. The first entry is written when no rank can join it
+ * any more, or when its time is over. One stream (standard output or error) each; one thread.
  */
 #ifndef LAUNCHER_WIRE_PROTOCOL_LINE_FOLD_H
 #define LAUNCHER_WIRE_PROTOCOL_LINE_FOLD_H

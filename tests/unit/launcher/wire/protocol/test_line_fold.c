@@ -95,7 +95,7 @@ static void test_together(void **state)
     line_fold_destroy(f);
 }
 
-/* What differs is apart, and each rank's order is kept. */
+/* What differs is apart, each rank's order is kept, and what all write after it is one line. */
 static void test_apart(void **state)
 {
     struct line_fold *f = fold_new(3);
@@ -107,10 +107,44 @@ static void test_apart(void **state)
             add(f, r, "odd\n", 0);
         add(f, r, "b\n", 0);
     }
-    line_fold_write(f, 299); /* nobody can join its b any more */
-    assert_string_equal(said, "0-2:a\n0-0,2-2:b\n");
-    line_fold_write(f, 300);
-    assert_string_equal(said, "0-2:a\n0-0,2-2:b\n1-1:odd\nb\n");
+    line_fold_write(f, 0);
+    assert_string_equal(said, "0-2:a\n1-1:odd\n0-2:b\n");
+    line_fold_destroy(f);
+}
+
+/* Each rank names itself between what all write, which moves behind the names and is still written
+ * in its time. */
+static void test_moved(void **state)
+{
+    struct line_fold *f = fold_new(3);
+
+    (void)state;
+    add(f, 0, "rank 0\n", 0);
+    add(f, 0, "b\n", 10);
+    add(f, 1, "rank 1\n", 200);
+    assert_true(add(f, 1, "b\n", 210));
+    assert_int_equal(line_fold_write(f, 220), 80);
+    assert_int_equal(line_fold_write(f, 300), 10);
+    assert_string_equal(said, "0-0:rank 0\n");
+    assert_int_equal(line_fold_write(f, 310), -1);
+    assert_string_equal(said, "0-0:rank 0\n1-1:rank 1\n0-1:b\n");
+    assert_int_equal(line_fold_held(f), 0);
+    line_fold_destroy(f);
+}
+
+/* A line behind which somebody has written more stays where it is. */
+static void test_fixed(void **state)
+{
+    struct line_fold *f = fold_new(2);
+
+    (void)state;
+    add(f, 0, "b\n", 0);
+    add(f, 0, "c\n", 0);
+    add(f, 1, "odd\n", 0);
+    assert_false(add(f, 1, "b\n", 0));
+    assert_false(add(f, 1, "b\n", 0)); /* nor does a rank join its own */
+    line_fold_write(f, HOLD_MS);
+    assert_string_equal(said, "0-0:b\nc\n1-1:odd\nb\nb\n");
     line_fold_destroy(f);
 }
 
@@ -236,8 +270,9 @@ static void test_cut(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_together), cmocka_unit_test(test_apart),  cmocka_unit_test(test_ends),
-        cmocka_unit_test(test_sets),     cmocka_unit_test(test_random), cmocka_unit_test(test_cut),
+        cmocka_unit_test(test_together), cmocka_unit_test(test_apart), cmocka_unit_test(test_ends),
+        cmocka_unit_test(test_moved),    cmocka_unit_test(test_fixed), cmocka_unit_test(test_sets),
+        cmocka_unit_test(test_random),   cmocka_unit_test(test_cut),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
