@@ -258,12 +258,13 @@ static struct line_fold *fold_of(const struct rank_output *o)
 /* A rank that has failed is not reported before its last line is written. */
 static void failure_hurry(struct agent_rank *r)
 {
-    if (r->state != RANK_ENDED || r->status == 0 || rank_output_has_due(r) == false)
+    if (r->pty >= 0 || !r->agent->folds[0] || r->state != RANK_ENDED || r->status == 0 ||
+        !rank_output_has_due(r))
         return;
     for (int k = 0; k < 2; k++) {
-        struct line_fold *f = fold_of(&r->out[k]);
+        struct line_fold *f = r->agent->folds[k];
 
-        if (!f || r->out[k].due > 0)
+        if (r->out[k].due > 0)
             continue;
         line_cut_end(&r->out[k].cut, f, r->job->rank, clock_ms());
         line_fold_hurry(f, r->job->rank);

@@ -77,6 +77,14 @@ job_judge 0 "another rank's lines: on their own, with a label" "on a terminal"
 # On a busy machine a line about connecting was there before, and has been removed.
 check_match $'(^|\033\\[K)first> .$' "$T/out" "… not behind a prompt"
 
+fails_eight_times() {
+    for i in 1 2 3 4 5 6 7 8; do
+        "${JOB[@]}" --pty -n 1 -- sh -c 'seq 3000; exit 4' < /dev/null > "$T/out" 2>&1
+        [ $? = 4 ] || return 1
+    done
+}
+check "a failure behind output that the agent has not read yet" fails_eight_times
+
 # Job control works in the rank's shell; Ctrl-Z stops its program only.
 keep terminal 'raw
 wait ready$

@@ -182,7 +182,7 @@ fails() { check_error 125 "host $1: .*$2" "$3" ml -H "$1" -n 1 -- true; }
 fails unknown-name "unknown host name no-such-host.invalid" "a name that nobody knows"
 fails refused "port 2299 refused the connection" "a port without a listener"
 fails silent "says nothing" "a listener that says nothing"
-fails other "no SSH server|before its banner" "a listener that is no sshd"
+fails other "is not an SSH server|before its banner" "a listener that is no sshd"
 fails dropped "tried 5 times: .*MaxStartups" "an sshd that always hangs up"
 fails new "host key is unknown: SHA256:[^ ]+ is not in .*/empty .*ssh -F" "an unknown host key"
 fails changed "host key has changed: .*/changed line 1 .*ssh-keygen -R" "a changed host key"

@@ -110,10 +110,17 @@ int client_poll(struct client *c, struct frame *out, struct fault *why)
 
 /* --- stand-ins for runtime/tcp, without links to other ranks, and for barrier.c --------------- */
 
+struct tcp_mesh {
+    int none;
+};
+
 int tcp_mesh_open(struct tcp_mesh **out, struct group *g, const bool *needed, const char **where,
                   struct fault *why)
 {
-    (void)out, (void)g, (void)needed, (void)why;
+    static struct tcp_mesh mesh;
+
+    (void)g, (void)needed, (void)why;
+    *out = &mesh;
     *where = "127.0.0.1:1";
     return 0;
 }
@@ -126,14 +133,13 @@ void tcp_mesh_close(struct tcp_mesh *m)
 void tcp_mesh_found(struct tcp_mesh *m, struct exchange *x)
 {
     (void)m, (void)x;
-    abort();
 }
 
 int tcp_link_open_later(struct link **out, struct group *g, int peer, struct tcp_mesh *m,
                         struct fault *why)
 {
-    (void)out, (void)g, (void)peer, (void)m, (void)why;
-    abort();
+    (void)peer, (void)m;
+    return self_link_open(out, g, why);
 }
 
 int tcp_eager_run(struct group *g, int64_t deadline_ms, struct fault *why)

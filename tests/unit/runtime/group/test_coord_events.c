@@ -69,6 +69,7 @@ struct scene {
     struct client client;
     struct coord_events *events;
     struct group *group; /* number 7, of ranks 0 and 1 */
+    struct world world;
     int members[2];
 };
 
@@ -99,6 +100,7 @@ static int scene_open(void **state)
     s->group = calloc(1, sizeof(*s->group));
     assert_non_null(s->group);
     s->members[1] = 1;
+    s->group->world = &s->world;
     s->group->id = 7;
     s->group->size = 2;
     s->group->members = s->members;
@@ -239,16 +241,16 @@ static void test_mail(void **state)
 static void test_note(void **state)
 {
     char dir[] = "/tmp/coord_events.XXXXXX", path[64];
-    struct world world = {.is_launched = true, .rank = 1};
     struct scene *s = *state;
     struct reply reply = {0};
     struct fault why = {0};
 
     assert_non_null(mkdtemp(dir));
-    snprintf(world.dir, sizeof(world.dir), "%s", dir);
+    s->world.is_launched = true;
+    s->world.rank = 1;
+    snprintf(s->world.dir, sizeof(s->world.dir), "%s", dir);
     snprintf(path, sizeof(path), "%s/rank.1.waiting.7", dir);
     s->client.note = path;
-    s->group->world = &world;
     s->group->call = (struct call){.seq = 1, .kind = CALL_SPLIT};
     s->group->call_name = "split";
     assert_int_equal(
