@@ -19,6 +19,8 @@ python=$BUILD/runtime/python/mlaunch
 
 ml() { "$MLAUNCH" --ssh-config "$NETNS_SSH_CONFIG" "$@"; }
 on() { netns exec "$@"; }
+# An agent that ends may still have its files open.
+unmount() { must wait_for "on '$H2' umount '$1' 2> /dev/null"; }
 # The program's path on the host, of the agent that started the rank.
 program='readlink /proc/$a/exe'
 is_emulated && program='tr "\0" "\n" < /proc/$a/cmdline | sed -n 2p' # behind qemu
@@ -166,16 +168,16 @@ check_error 125 "host $H2: .*cannot copy .*: the disk is full" "a full disk" ml 
     -- true
 check_output "" "… on which no half file stays" \
     on "$H2" find "$cache" -type f ! '(' -name libmlaunch.so.0 -size "$(stat -Lc %s "$shim")c" ')'
-must on "$H2" umount "$home/.cache"
+unmount "$home/.cache"
 must on "$H2" sh -c "chmod 700 $home && mount -t tmpfs -o noexec tmpfs $home/.cache"
 check_error 125 "host $H2: .*does not run there .*noexec" "a home mounted noexec" ml -H "$H2" -n 1 \
     -- true
-must on "$H2" umount "$home/.cache"
+unmount "$home/.cache"
 must on "$H2" mount -t tmpfs -o ro tmpfs "$home/.cache"
 remedy='; make it writable, or install mlaunch there \(--agent names its place\)'
 check_error 125 "host $H2: cannot make the directory $home/.cache/mlaunch: Read-only file system$remedy" \
     "a directory that can't be written" ml -H "$H2" -n 1 -- true
-must on "$H2" umount "$home/.cache"
+unmount "$home/.cache"
 must on "$H2" mount -t tmpfs -o ro tmpfs "$home"
 check_error 125 "host $H2: cannot make the directory $home/.cache: Read-only file system$remedy" \
     "a home that can't be written" ml -H "$H2" -n 1 -- true
@@ -183,7 +185,7 @@ check_status 125 "… for mlaunch verify" \
     "$MLAUNCH" verify --quick --ssh-config "$NETNS_SSH_CONFIG" -H "$H2"
 check_match "^error .* host $H2: cannot make .*$remedy; see that it is up, and what mlaunch -v says" \
     "$OUT" "… which has the remedy too"
-must on "$H2" umount "$home"
+unmount "$home"
 # A copy that is there runs, but none of another build can follow.
 must on "$H2" mount --bind "$home/.cache" "$home/.cache"
 check "an agent is copied" ml -H "$H2" -n 1 -- true
@@ -191,7 +193,7 @@ must on "$H2" mount -o remount,bind,ro "$home/.cache"
 "$MLAUNCH" verify --quick --ssh-config "$NETNS_SSH_CONFIG" -H "$H2" > "$T/all" 2>&1
 check_match "^warning  limits  host $H2: no file can be made in the home directory: Read-only file system; make it writable, or install" \
     "$T/all" "mlaunch verify sees a home directory that became read-only"
-must on "$H2" umount "$home/.cache"
+unmount "$home/.cache"
 must on "$H2" sh -c "rm -rf $home/.cache/mlaunch"
 # A C library that is too old is named before anything is copied.
 fake() { printf '#!/bin/sh\n%s\n' "$2" > "$NETNS_DIR/bin/$1" && chmod +x "$NETNS_DIR/bin/$1"; }

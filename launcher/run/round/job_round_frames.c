@@ -379,7 +379,7 @@ static int on_folded(struct job_round *r, struct job_round_member *m, const stru
     struct line_range *ranges = NULL;
     uint32_t count = 0;
     size_t head = r->plan->output == OUTPUT_FOLD ? folded_ranges_read(r, m, f, &ranges, &count) : 0;
-    char last = head ? (char)f->payload[f->size - 1] : 0;
+    int last = head ? f->payload[f->size - 1] : 0;
     int rc = 0;
 
     if (last != '\n' && last != '\r')
