@@ -13,6 +13,7 @@
  *       └───────────────┴───────────────┴── end of channel, guard lost: everything ended ──▶ exit
  *
  *     a rank:  WAITING ──spawned──▶ RUNNING ──reaped──▶ ENDED ──its output sent──▶ REPORTED
+ *                 │                      └─failed─▶ HELD ─▲ (mlaunch-pmix is asked)  ▲
  *                 └──────────────────────── could not be started ────────────────────┘
  */
 #ifndef LAUNCHER_AGENT_AGENT_H
@@ -87,7 +88,7 @@ struct ranks_stop {
     int64_t term_at, kill_at, give_up_at; /* clock_ms; term_at -1: done */
 };
 
-enum agent_rank_state { RANK_WAITING, RANK_RUNNING, RANK_ENDED, RANK_REPORTED };
+enum agent_rank_state { RANK_WAITING, RANK_RUNNING, RANK_HELD, RANK_ENDED, RANK_REPORTED };
 
 struct agent_rank {
     struct agent *agent;
@@ -96,7 +97,7 @@ struct agent_rank {
     enum agent_rank_state state;
     pid_t pid;
     int64_t started_ms;  /* clock_ms */
-    int status;          /* as waitpid gives it, from RANK_ENDED on */
+    int status;          /* as waitpid gives it, from RANK_HELD on */
     struct rusage usage; /* from then on, as elapsed_ms is */
     int64_t elapsed_ms;
     bool is_signalled; /* the agent has sent it a signal to end it */
@@ -166,6 +167,7 @@ struct agent {
     bool serves_pmix;           /* all ranks are served by it */
     struct pmix_demand *demand; /* which ranks' processes have asked for it; or NULL */
     void (*mpi_done)(struct agent *a, const struct fault *failed); /* once `pmix` is ready */
+    void (*mpi_release)(struct agent *a);   /* reap.c's, for ranks in RANK_HELD */
     char segments[JOB_DIRECTORY_PATH + 64]; /* directory for those of MPI's libraries; or "" */
     char *ibv_devices, *ring_hosts;         /* files for ranks, from READY on; or NULL */
     struct rank_environment **environments; /* per app, from START on at the latest */

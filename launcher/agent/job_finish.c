@@ -57,8 +57,9 @@ static void ranks_give_up(struct agent *a)
     for (int i = 0; i < a->spawned; i++) {
         struct agent_rank *r = &a->ranks[i];
 
-        if (r->state == RANK_RUNNING) {
-            r->status = SIGKILL;
+        if (r->state == RANK_RUNNING || r->state == RANK_HELD) {
+            if (r->state == RANK_RUNNING)
+                r->status = SIGKILL;
             r->state = RANK_ENDED;
             a->unreported++;
             rank_input_close(r);

@@ -242,6 +242,13 @@ static void on_pmix_lost(const char *text, void *arg)
         job_report_lost(a, text);
 }
 
+static void on_pmix_settled(void *arg)
+{
+    struct agent *a = arg;
+
+    a->mpi_release(a);
+}
+
 static void on_pmix_silent(const char *text, void *arg)
 {
     job_report_note(arg, "warn", text);
@@ -303,9 +310,9 @@ static json_t *pmix_job(const struct agent *a)
 
 static void pmix_start(struct agent *a)
 {
-    const struct pmix_helper_events events = {on_pmix_ready,  on_pmix_exchange, on_pmix_pass,
-                                              on_abort,       on_fault,         on_note,
-                                              on_pmix_silent, on_pmix_lost,     a};
+    const struct pmix_helper_events events = {
+        on_pmix_ready, on_pmix_exchange, on_pmix_pass, on_abort,        on_fault,
+        on_note,       on_pmix_silent,   on_pmix_lost, on_pmix_settled, a};
     const struct job_spec *job = a->job;
     int *ranks = calloc((size_t)job->rank_count, sizeof(*ranks));
     struct stream_child child;
@@ -577,12 +584,16 @@ int rank_mpi_socket(struct agent_rank *r, int *fd, struct fault *why)
                                               : 0;
 }
 
+bool rank_mpi_hold(struct agent *a, void (*release)(struct agent *a))
+{
+    a->mpi_release = release;
+    return a->pmix && pmix_helper_ask(a->pmix);
+}
+
 void rank_mpi_ended(struct agent_rank *r, bool has_succeeded)
 {
     struct agent *a = r->agent;
 
-    if (a->pmix && !has_succeeded)
-        pmix_helper_check(a->pmix);
     if (a->pmi)
         pmi_rank_ended(a->pmi, (int)(r - a->ranks), has_succeeded);
     if (a->pmix)

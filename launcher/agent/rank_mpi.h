@@ -42,6 +42,10 @@ const char *rank_mpi_asks(const struct agent *a, int app);
 /* The variables of its PMIx server, NULL-terminated; or NULL. */
 const char *const *rank_mpi_variables(const struct agent_rank *r);
 
+/* A rank has failed. True: mlaunch-pmix, whose death may be the reason, is asked first, and
+ * `release` is called from the loop, once for all ranks, when that is settled. */
+bool rank_mpi_hold(struct agent *a, void (*release)(struct agent *a));
+
 /* A rank's first process has ended, or could not be started. */
 void rank_mpi_ended(struct agent_rank *r, bool has_succeeded);
 

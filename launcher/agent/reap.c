@@ -30,28 +30,50 @@ static void end_describe(const struct agent_rank *r, char *text, size_t size)
                  signal_text_killed(killed, WTERMSIG(r->status)), host, (int)r->pid);
 }
 
+static bool has_succeeded(const struct agent_rank *r)
+{
+    return WIFEXITED(r->status) && WEXITSTATUS(r->status) == 0;
+}
+
 /* The coordinator, and by it the other ranks, is told at once; mlaunch after the last output. */
-static void rank_end(struct agent_rank *r, int status, const struct rusage *usage)
+static void rank_tell(struct agent_rank *r)
 {
     char text[256];
 
     r->state = RANK_ENDED;
-    r->status = status;
-    r->usage = *usage;
-    r->elapsed_ms = clock_ms() - r->started_ms;
     r->agent->ended++;
     r->agent->unreported++;
     r->is_broken =
         job_directory_rank_is_broken(r->agent->dir, r->job->rank, r->lost, sizeof(r->lost));
     framework_error_read(r->message, sizeof(r->message), r->agent->dir, r->job->rank);
     end_describe(r, text, sizeof(text));
-    rank_mpi_ended(r, WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    rank_mpi_ended(r, has_succeeded(r));
     coordinator_session_rank_exited(r->agent->coordinator_session, r->job->rank, r->pid, text);
     rank_input_close(r);
     rank_output_rank_ended(r);
     if (!rank_output_has_due(r))
         job_report_exited(r);
     agent_check_soon(r->agent);
+}
+
+static void held_tell(struct agent *a)
+{
+    for (int i = 0; i < a->spawned; i++) {
+        if (a->ranks[i].state == RANK_HELD)
+            rank_tell(&a->ranks[i]);
+    }
+}
+
+static void rank_end(struct agent_rank *r, int status, const struct rusage *usage)
+{
+    struct agent *a = r->agent;
+
+    r->state = RANK_HELD;
+    r->status = status;
+    r->usage = *usage;
+    r->elapsed_ms = clock_ms() - r->started_ms;
+    if (has_succeeded(r) || a->stop.is_active || !rank_mpi_hold(a, held_tell))
+        rank_tell(r);
 }
 
 void reap_failed_start(struct agent_rank *r, int status, const struct fault *why)

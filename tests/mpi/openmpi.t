@@ -151,6 +151,11 @@ for i in 1 2 3; do
         'sed "s/exec.*//" "$0" > "$0.$$"; [ "$MLAUNCH_RANK" = 1 ] || { sh "$0.$$" KILL; exit 1; }; exec sleep 60' \
         "$T/server"
 done
+check_error 3 'rank 0 .*exited with status 3' "a rank that stops the server and fails is told of" \
+    "$MLAUNCH" -n 2 --mpi pmix -x "$mark" sh -c \
+    'sed "s/exec.*//" "$0" > "$0.$$"; [ "$MLAUNCH_RANK" = 1 ] || { sh "$0.$$" STOP; exit 3; }; exec sleep 60' \
+    "$T/server"
+nothing_left "a rank that stops the server" "$mark"
 check "a server that is stopped for a while" "$MLAUNCH" -n 1 --mpi pmix -x "$mark" sh -c \
     'sed "s/exec.*//" "$0" > "$0.$$"; sh "$0.$$" STOP; until grep -q "for 10 s" "$1"; do sleep 0.1; done
     sh "$0.$$" CONT; until grep -q "answers again" "$1"; do sleep 0.1; done' "$T/server" "$ERR"

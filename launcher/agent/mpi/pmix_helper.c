@@ -26,6 +26,7 @@ enum {
     VARIABLES_MOST = 64, /* a rank's: libpmix 4 sets 17 */
     NUMBER = 4,          /* bytes of a number */
     PING_S = 5,
+    ASK_S = 2,
     SILENT_MS = 10000,
 };
 
@@ -44,6 +45,8 @@ struct pmix_helper {
     int64_t heard_ms;     /* when its last frame came */
     struct event *lost;   /* reports its end from the loop */
     struct event *ping;   /* asks it, once it is ready, whether it answers */
+    int unanswered;       /* PINGs */
+    struct event *asked;  /* the end of the wait of pmix_helper_ask(); pending: somebody waits */
     struct event *errors; /* reads what it prints */
     char failure[512];    /* what it has said about itself, or "" */
     int *ranks;
@@ -105,18 +108,38 @@ static void child_reap(struct pmix_helper *h)
     h->child.pid = 0;
 }
 
+/* False: nobody waits. */
+static bool ask_end(struct pmix_helper *h)
+{
+    bool is_waited_for = event_pending(h->asked, EV_TIMEOUT, NULL);
+
+    event_del(h->asked);
+    return is_waited_for;
+}
+
+static void on_ask_late(evutil_socket_t fd, short what, void *arg)
+{
+    const struct pmix_helper *h = arg;
+
+    (void)fd, (void)what;
+    h->events.on_settled(h->events.arg);
+}
+
 static void on_lost(evutil_socket_t fd, short what, void *arg)
 {
     struct pmix_helper *h = arg;
+    const struct pmix_helper_events events = h->events;
+    bool is_waited_for;
     char text[1024];
 
     (void)fd, (void)what;
-    if (h->is_told)
-        return;
-    h->is_told = true;
     child_reap(h);
     end_describe(h, text, sizeof(text));
-    h->events.on_lost(text, h->events.arg);
+    h->is_told = true;
+    is_waited_for = ask_end(h);
+    events.on_lost(text, events.arg); /* may close it, if no rank has started */
+    if (is_waited_for)
+        events.on_settled(events.arg);
 }
 
 static void on_errors(evutil_socket_t fd, short what, void *arg)
@@ -154,6 +177,12 @@ static void silence_tell(struct pmix_helper *h, const char *what)
     h->events.on_silent(text, h->events.arg);
 }
 
+static void ping_send(struct pmix_helper *h)
+{
+    h->unanswered++;
+    frame_stream_send(h->channel, HELP_PING, NULL, 0);
+}
+
 static void on_ping(evutil_socket_t fd, short what, void *arg)
 {
     static const char silent[] =
@@ -169,7 +198,7 @@ static void on_ping(evutil_socket_t fd, short what, void *arg)
         silence_tell(h, silent);
     }
     if (!h->is_silent) /* what is unread must not pile up */
-        frame_stream_send(h->channel, HELP_PING, NULL, 0);
+        ping_send(h);
 }
 
 /* Each frame of it is a sign of life. */
@@ -261,6 +290,15 @@ static bool json_frame_take(struct pmix_helper *h, const struct frame *f)
     return is_valid;
 }
 
+static bool pong_take(struct pmix_helper *h, const struct frame *f)
+{
+    if (f->size || h->unanswered == 0)
+        return false;
+    if (--h->unanswered == 0 && ask_end(h))
+        h->events.on_settled(h->events.arg);
+    return true;
+}
+
 static bool frame_take(struct pmix_helper *h, const struct frame *f)
 {
     uint32_t number;
@@ -286,7 +324,7 @@ static bool frame_take(struct pmix_helper *h, const struct frame *f)
     case HELPER_NOTE:
         return h->is_ready && json_frame_take(h, f);
     case HELPER_PONG:
-        return f->size == 0;
+        return pong_take(h, f);
     default:
         return false;
     }
@@ -343,7 +381,8 @@ static int helper_fill(struct pmix_helper *h, struct event_base *base, const int
     h->variables = calloc((size_t)rank_count, sizeof(*h->variables));
     h->lost = event_new(base, -1, 0, on_lost, h);
     h->ping = event_new(base, -1, EV_PERSIST, on_ping, h);
-    if (!h->ranks || !h->variables || !h->lost || !h->ping)
+    h->asked = evtimer_new(base, on_ask_late, h);
+    if (!h->ranks || !h->variables || !h->lost || !h->ping || !h->asked)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     memcpy(h->ranks, ranks, (size_t)rank_count * sizeof(*ranks));
     return 0;
@@ -400,6 +439,8 @@ void pmix_helper_close(struct pmix_helper *h)
         event_free(h->lost);
     if (h->ping)
         event_free(h->ping);
+    if (h->asked)
+        event_free(h->asked);
     for (int i = 0; h->variables && i < h->rank_count; i++)
         free(h->variables[i]);
     free(h->variables);
@@ -437,20 +478,15 @@ void pmix_helper_rank_ended(struct pmix_helper *h, int index, bool has_succeeded
         frame_stream_send(h->channel, HELP_ENDED, words, sizeof(words));
 }
 
-void pmix_helper_check(struct pmix_helper *h)
+bool pmix_helper_ask(struct pmix_helper *h)
 {
-    int status;
-
-    if (h->is_told || h->is_finished)
-        return;
-    if (h->child.pid && waitpid(h->child.pid, &status, WNOHANG) == h->child.pid) {
-        h->child.pid = 0;
-        h->status = status;
-    }
-    if (!h->child.pid)
-        h->is_lost = true;
-    if (h->is_lost)
-        on_lost(-1, 0, h);
+    if (!h->is_ready || h->is_told || h->is_finished || h->is_silent)
+        return false;
+    if (!event_pending(h->asked, EV_TIMEOUT, NULL))
+        evtimer_add(h->asked, &(struct timeval){.tv_sec = ASK_S});
+    if (!h->is_lost) /* else on_lost is due */
+        ping_send(h);
+    return true;
 }
 
 void pmix_helper_finish(struct pmix_helper *h)
@@ -459,6 +495,7 @@ void pmix_helper_finish(struct pmix_helper *h)
         return;
     h->is_finished = true;
     event_del(h->ping);
+    event_del(h->asked);
     frame_stream_close(h->channel);
     h->channel = NULL;
     child_reap(h);

@@ -22,7 +22,7 @@
 struct event_base;
 struct pmix_helper;
 
-/* Called from the loop. No text is valid after the call. None of them may close the helper. */
+/* Called from the loop. No text is valid after the call. Only on_lost may close the helper. */
 struct pmix_helper_events {
     void (*on_ready)(void *arg);
     /* All ranks of this host have come to the fence `number`, which counts from 1. Join the bytes
@@ -36,9 +36,11 @@ struct pmix_helper_events {
     void (*on_note)(int index, const char *text, void *arg); /* a warning, in the same form */
     /* It has said nothing for some time, or has answered again: `text` is a sentence. */
     void (*on_silent)(const char *text, void *arg);
-    /* It has ended or cannot serve, for the reason `text`, a sentence; nothing else is called
-     * afterwards. */
+    /* It has ended or cannot serve, for the reason `text`, a sentence; only on_settled may be
+     * called afterwards. */
     void (*on_lost)(const char *text, void *arg);
+    /* What pmix_helper_ask() has asked is settled. */
+    void (*on_settled)(void *arg);
     void *arg;
 };
 
@@ -67,9 +69,10 @@ void pmix_helper_passed(struct pmix_helper *h, int host, const void *bytes, size
 /* The rank's first process has ended, or could not be started. */
 void pmix_helper_rank_ended(struct pmix_helper *h, int index, bool has_succeeded);
 
-/* Calls on_lost at once if it has ended: to be called before a rank's failure is told, which may be
- * a consequence. */
-void pmix_helper_check(struct pmix_helper *h);
+/* Asks it whether it lives, before a rank's failure is told, which may be a consequence. True:
+ * on_settled follows once it has answered, or has ended (after on_lost), or has been silent for
+ * 2 s. False: there is nothing to wait for. */
+bool pmix_helper_ask(struct pmix_helper *h);
 
 /* All ranks have ended: ends the process. */
 void pmix_helper_finish(struct pmix_helper *h);

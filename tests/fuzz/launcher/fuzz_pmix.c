@@ -74,6 +74,11 @@ static void on_silent(const char *text, void *arg)
     (void)text, (void)arg;
 }
 
+static void on_settled(void *arg)
+{
+    (void)arg;
+}
+
 static void on_lost(const char *text, void *arg)
 {
     struct state *s = arg;
@@ -87,8 +92,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static struct event_base *base;
     static const int ranks[RANKS] = {3, 5};
     struct state s = {0};
-    const struct pmix_helper_events events = {on_ready, on_exchange, on_pass, on_abort, on_text,
-                                              on_text,  on_silent,   on_lost, &s};
+    const struct pmix_helper_events events = {on_ready, on_exchange, on_pass, on_abort,   on_text,
+                                              on_text,  on_silent,   on_lost, on_settled, &s};
     struct stream_child child = {.errors = -1};
     struct fault why;
     int pair[2];
