@@ -82,7 +82,9 @@ job_judge 130 "Ctrl-C" "mlaunch -H …, INT"
 check_output 3 "Ctrl-C reaches all hosts" grep -c 'got INT' "$T/out"
 
 # What one host's agent hears, the ranks of all hosts hear in the same step.
-job_start -H "$ALL" --stop-signal USR1 -- "$SOURCE/tests/cli/until_asked.py"
+# Not python3 itself, which may be a shell script: a shell dies of a preloaded thread sanitizer.
+PYTHON=$(python3 -c 'import sys; print(sys.executable)')
+job_start -H "$ALL" --stop-signal USR1 "${STRANGER[@]}" -- "$PYTHON" "$SOURCE/tests/cli/until_asked.py"
 has_said ready 3
 worker=$(sed -n 's/.*"event":"connected".*"host":"'"$H2"'","pid":\([0-9]*\).*/\1/p' "$EVENTS")
 must netns exec "$H2" kill -USR1 "$worker"
@@ -91,7 +93,7 @@ job_judge 0 "--stop-signal to one agent" "mlaunch -H …, kill -USR1 the worker 
 check_output 3 "… reaches the ranks of all hosts" grep -c 'stopped in step' "$T/out"
 check_output 1 "… in the same step" \
     sh -c "sed -n 's/.*stopped in step \([0-9]*\).*/\1/p' '$T/out' | sort -u | wc -l"
-job_start -H "$ALL" -- "$SOURCE/tests/cli/until_asked.py"
+job_start -H "$ALL" "${STRANGER[@]}" -- "$PYTHON" "$SOURCE/tests/cli/until_asked.py"
 has_said ready 3
 check "kill --soft through the agent of one host" netns exec "$H3" "$MLAUNCH" kill --soft \
     --ssh-config "$NETNS_SSH_CONFIG" -H "$H3" "$(job_id)"
