@@ -4,6 +4,7 @@
 # at most 2 s, and lists the job although they do not answer. Where no entry can be written, the job
 # runs all the same.
 TEST_TIER=quick
+TEST_ALONE=1
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../lib/hosts.sh"
 . "${0%/*}/job.sh"
@@ -90,11 +91,7 @@ closed=$T/closed
 cat > "$closed" << 'SH'
 mount -t tmpfs -o "$1" tmpfs "$2" && shift 2 && exec "$@"
 SH
-# Other tests' jobs remove the directory if it is empty.
-hold=/tmp/mlaunch-0/.hold-$$
-hold_end() { rm -f "$hold"; rmdir /tmp/mlaunch-0 2> /dev/null; }
-at_exit hold_end
-wait_for 'mkdir -p -m 700 /tmp/mlaunch-0 && : > "$hold"'
+must mkdir -p -m 700 /tmp/mlaunch-0
 check "a job where no entry can be written" unshare -m sh "$closed" ro,mode=700 /tmp/mlaunch-0 \
     "$MLAUNCH" --ssh-config "$NETNS_SSH_CONFIG" -H "$H1" -- true
 check_match "warning: cannot write /tmp/mlaunch-0/run.*: Read-only file system; mlaunch ps and kill here find this job only where its agents are" \

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # mlaunch status: which hosts are online, why another is not, the jobs on them, and --watch.
 TEST_TIER=quick
+TEST_ALONE=1
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../lib/hosts.sh"
 . "${0%/*}/job.sh"

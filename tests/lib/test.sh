@@ -41,6 +41,13 @@ MLAUNCH=$BUILD/launcher/mlaunch
 AGENT=$BUILD/launcher/agent/mlaunch-agent
 export SOURCE BUILD SANITIZE CC MLAUNCH AGENT
 
+# For tests that look at all jobs of this machine: TEST_ALONE=1 before this file is read gives a
+# /tmp of their own to root's, so that the jobs of tests that run beside them are not among those.
+if [ -n "${TEST_ALONE:-}" ] && [ "${TEST_ALONE_PID:-}" != $$ ] && unshare --mount true 2> /dev/null; then
+    TEST_ALONE_PID=$$ exec unshare --mount sh -c '"$0" /tmp mode=1777 && exec "$@"' \
+        "$TEST_LIB/cover" "$BASH" "$0" "$@"
+fi
+
 T=$(mktemp -d "${TMPDIR:-/tmp}/mlaunch-test.XXXXXX") || exit 1
 unset TMPDIR # the jobs of tests are in /tmp
 SHORT=$T # for sockets, whose paths have at most 107 bytes, and for what is shown shortened
