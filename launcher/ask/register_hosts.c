@@ -33,10 +33,14 @@ static bool is_same(const char *option, const char *value)
     return strcmp(option ? option : "", value) == 0;
 }
 
-/* Whether the options reach the entry's hosts. */
+/* Whether the options reach the entry's hosts, together with its SSH configuration, if that is
+ * there still and the user has given none. */
 static bool is_reached(const struct options *o, const struct register_found *f)
 {
-    return is_same(o->ssh_config, reach_of(f, "ssh_config")) &&
+    const char *config = reach_of(f, "ssh_config");
+
+    return (o->ssh_config ? is_same(o->ssh_config, config)
+                          : !*config || access(config, R_OK) == 0) &&
            is_same(o->agent, reach_of(f, "agent")) &&
            is_same(o->agent_command, reach_of(f, "agent_command"));
 }
@@ -76,7 +80,8 @@ static int host_text(char **out, const json_t *one, struct fault *why)
                          is_v6 ? "]" : "");
 }
 
-static int host_add(struct host_list *l, const json_t *one, struct fault *why)
+static int host_add(struct host_list *l, const json_t *one, const char *ssh_config,
+                    struct fault *why)
 {
     struct host h = {0};
     char *text = NULL;
@@ -85,6 +90,8 @@ static int host_add(struct host_list *l, const json_t *one, struct fault *why)
     if (!rc)
         rc = host_list_parse_host(&h, text, why);
     h.port = (int)object_field_whole(one, "port");
+    if (!rc && *ssh_config)
+        rc = string_copy(&h.ssh_config, ssh_config, why);
     if (!rc && !has_host(l, &h))
         rc = host_list_add(l, &h, why);
     host_list_clear_host(&h);
@@ -100,7 +107,7 @@ static int entry_add(struct host_list *l, const struct register_found *f, struct
 
     json_array_foreach(f->entry.hosts, i, one)
     {
-        int rc = host_add(l, one, why);
+        int rc = host_add(l, one, reach_of(f, "ssh_config"), why);
 
         if (rc == ML_ERR_MEMORY)
             return rc;
@@ -112,33 +119,24 @@ static int entry_add(struct host_list *l, const struct register_found *f, struct
     return 0;
 }
 
-/* Whether it says how to reach its hosts, in a way that is there still. */
-static bool has_reach(const struct register_found *f)
-{
-    const char *config = reach_of(f, "ssh_config");
-
-    return *config ? access(config, R_OK) == 0
-                   : *reach_of(f, "agent") || *reach_of(f, "agent_command");
-}
-
-/* The entry whose way to its hosts is taken, if the user has given none; NULL: there is none. What
- * starts agents, or which, would count for all of them, also this machine's: it is taken only for
- * the one job that is asked about. */
+/* The entry that says what starts its agents, or which, if the user has said nothing; NULL: there
+ * is none. That would count for all agents, also this machine's: it is taken only for the one job
+ * that is asked about. */
 static const struct register_found *guide_find(const struct register_list *here, const char *job)
 {
     const struct register_found *guide = NULL;
     size_t wanted = 0;
 
-    for (size_t i = 0; i < here->count; i++)
-        wanted += is_wanted(&here->found[i], job);
-    for (size_t i = 0; i < here->count && !guide; i++) {
+    for (size_t i = 0; i < here->count; i++) {
         const struct register_found *f = &here->found[i];
 
-        if (is_wanted(f, job) && has_reach(f) &&
-            ((!*reach_of(f, "agent") && !*reach_of(f, "agent_command")) || (*job && wanted == 1)))
+        if (!is_wanted(f, job))
+            continue;
+        wanted++;
+        if (*reach_of(f, "agent") || *reach_of(f, "agent_command"))
             guide = f;
     }
-    return guide;
+    return *job && wanted == 1 ? guide : NULL;
 }
 
 int register_hosts_find(struct host_list **out, int *named, struct options *o,

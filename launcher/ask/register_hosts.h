@@ -9,9 +9,10 @@
 #include "launcher/input/options/options.h"
 
 /* As plan_hosts_find(). *named: how many hosts of the list it would find; the jobs' are behind
- * them. Options by which those hosts are reached are set in `o` as the job's mlaunch had
- * them, unless the user has given others: hosts that are reached otherwise are not in the list.
- * `job`: the one that is asked about, or "". */
+ * them. Those are reached by the SSH configuration that the job's mlaunch had, unless the user has
+ * given another; --agent and --agent-command are set in `o` as the job had them, if `job`, the one
+ * that is asked about, or "", is the only one. Hosts that are reached otherwise are not in the
+ * list. */
 int register_hosts_find(struct host_list **out, int *named, struct options *o,
                         const struct register_list *here, const char *job, struct fault *why);
 

@@ -15,7 +15,7 @@ NAME=test-far-$$
 # its id is in $ID.
 far() {
     : > "$EVENTS"
-    ID=$("${JOB[@]}" --ssh-config "$NETNS_SSH_CONFIG" --detach -q "$@")
+    ID=$("${JOB[@]}" --ssh-config "${CONFIG:-$NETNS_SSH_CONFIG}" --detach -q "$@")
     [ -n "$ID" ] || diag "no job: $*"
 }
 
@@ -55,10 +55,14 @@ check_match "$ID" "$OUT" "… shows the job"
 first=$ID
 "$MLAUNCH" kill -q "$NAME"
 left_nothing
-far --name "$NAME" -H "$H1" -- sleep 300
+cp "$NETNS_SSH_CONFIG" "$T/config"
+CONFIG=$T/config far --name "$NAME" -H "$H1" -- sleep 300
 first=$ID
 far --name "$NAME" -H "$H2" -- sleep 300
 second=$ID
+check "status of jobs that have an SSH configuration each" "$MLAUNCH" status
+check_match "^$H1 +(online|offline) " "$OUT" "… shows the host of one"
+check_match "^$H2 +(online|offline) " "$OUT" "… and of the other"
 check_error 1 "2 jobs have the name $NAME: ($first, $second|$second, $first); nothing has been ended, give the id of one" \
     "kill of two jobs of a name" "$MLAUNCH" kill "$NAME"
 check_error 1 "2 jobs have the name $NAME: .*$first" "logs of two" "$MLAUNCH" logs "$NAME"

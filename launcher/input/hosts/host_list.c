@@ -101,6 +101,7 @@ void host_list_clear_host(struct host *h)
 {
     free(h->name);
     free(h->user);
+    free(h->ssh_config);
     free(h->node);
     strings_free(h->ips);
     strings_free(h->env);

@@ -21,10 +21,11 @@ enum launch_method {
 };
 
 struct host {
-    char *name;    /* as ssh and ml_host() have it: without user, port, slots and brackets */
-    char *user;    /* or NULL */
-    int port;      /* 0: that of ssh_config, or 22 */
-    bool is_local; /* this machine: needs no SSH */
+    char *name;       /* as ssh and ml_host() have it: without user, port, slots and brackets */
+    char *user;       /* or NULL */
+    int port;         /* 0: that of ssh_config, or 22 */
+    char *ssh_config; /* instead of --ssh-config's file for this host; or NULL */
+    bool is_local;    /* this machine: needs no SSH */
     enum launch_method launch_method; /* set by launch_method.h */
     char *node;    /* its name in the Slurm job that mlaunch runs in; else NULL */
     int slots;     /* 0: unstated */

@@ -53,7 +53,8 @@ static int channel_establish(struct remote_channel *c, struct remote_config **co
 {
     struct remote_wait wait = {c->wake, clock_ms() + c->config->connect_timeout_ms};
     int64_t since_ns = clock_ns();
-    int rc = remote_config_file_read(config, c->host, c->config->ssh_config, why);
+    const char *file = c->host->ssh_config ? c->host->ssh_config : c->config->ssh_config;
+    int rc = remote_config_file_read(config, c->host, file, why);
 
     if (rc)
         return rc;
