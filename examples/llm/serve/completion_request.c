@@ -113,14 +113,21 @@ static int seed_read(struct completion_request *r, const char *name, const json_
     return 0;
 }
 
+/* From 1; `max` fits into a uint32_t. */
+static int count_within(const char *name, const json_t *value, json_int_t max, uint32_t *out,
+                        struct completion_problem *problem)
+{
+    json_int_t count = 0;
+    int rc = integer_within(name, value, 1, max, &count, problem);
+
+    *out = (uint32_t)count;
+    return rc;
+}
+
 static int tokens_read(struct completion_request *r, const char *name, const json_t *value,
                        struct completion_problem *problem)
 {
-    json_int_t most = 0;
-    int rc = integer_within(name, value, 1, INT32_MAX, &most, problem);
-
-    r->tokens_most = (uint32_t)most;
-    return rc;
+    return count_within(name, value, INT32_MAX, &r->tokens_most, problem);
 }
 
 static int stream_read(struct completion_request *r, const char *name, const json_t *value,
@@ -345,11 +352,7 @@ static int top_logprobs_read(struct completion_request *r, const char *name, con
 static int choices_read(struct completion_request *r, const char *name, const json_t *value,
                         struct completion_problem *problem)
 {
-    json_int_t choices = 0;
-    int rc = integer_within(name, value, 1, COMPLETION_CHOICES_MOST, &choices, problem);
-
-    r->choices = (uint32_t)choices;
-    return rc;
+    return count_within(name, value, COMPLETION_CHOICES_MOST, &r->choices, problem);
 }
 
 static int format_read(struct completion_request *r, const char *name, const json_t *value,
