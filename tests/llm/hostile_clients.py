@@ -6,12 +6,10 @@ import socket
 import sys
 import time
 
+from connection import dial, hear
+
 PORT = int(sys.argv[1])
 LONG = os.environ.get("MLAUNCH_TEST_LONG")
-
-
-def dial():
-    return socket.create_connection(("127.0.0.1", PORT), timeout=60)
 
 
 def post(path, body, head=""):
@@ -19,20 +17,8 @@ def post(path, body, head=""):
             f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n{body}").encode()
 
 
-def hear(s):
-    text = b""
-    while True:
-        try:
-            piece = s.recv(65536)
-        except ConnectionResetError:
-            return text
-        if not piece:
-            return text
-        text += piece
-
-
 def ask(request):
-    with dial() as s:
+    with dial(PORT) as s:
         s.sendall(request)
         return hear(s)
 
@@ -42,7 +28,7 @@ def healthy():
 
 
 # One byte of a next request while this one waits, and then it goes.
-with dial() as s:
+with dial(PORT) as s:
     s.sendall(post("/v1/completions", json.dumps({"prompt": "x", "max_tokens": 100000})) + b"G")
 healthy()
 
@@ -57,7 +43,7 @@ assert b'"error"' in answer, answer
 healthy()
 
 # Headers without end.
-with dial() as s:
+with dial(PORT) as s:
     try:
         s.sendall(b"GET /health HTTP/1.1\r\nX: " + b"x" * (1 << 20))
         answer = hear(s)
@@ -76,7 +62,7 @@ for half in HALVES:
         many = []
         while True:
             try:
-                s = dial()
+                s = dial(PORT)
                 s.sendall(half)
                 many.append(s)
             except OSError:
@@ -96,10 +82,10 @@ healthy()
 
 # A half request is over after some seconds, and a keep-alive connection goes on after its answer.
 for half in HALVES[:2]:
-    with dial() as s:
+    with dial(PORT) as s:
         s.sendall(half)
         assert hear(s) == b"", half
-with dial() as s:
+with dial(PORT) as s:
     for i in range(3):
         s.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
         assert b'"ok":true' in s.recv(4096)
@@ -145,7 +131,7 @@ slow.close()
 
 # A head that comes byte by byte has no more time than others.
 if LONG:
-    with dial() as s:
+    with dial(PORT) as s:
         begin = time.monotonic()
         s.settimeout(1)
         s.sendall(b"GET /health HTTP/1.1\r\n")

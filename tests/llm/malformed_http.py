@@ -7,6 +7,8 @@ import json
 import socket
 import sys
 
+from connection import dial, hear
+
 PORT = int(sys.argv[1])
 SHOW = "--show" in sys.argv
 GOOD = b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"
@@ -197,20 +199,8 @@ ROWS = (
             chat('[{"role": "user", "content": "x"}]', ', "top_logprobs": 3')))
 
 
-def hear(s):
-    text = b""
-    while True:
-        try:
-            piece = s.recv(65536)
-        except ConnectionResetError:
-            return text
-        if not piece:
-            return text
-        text += piece
-
-
 def ask(request, is_all=False):
-    with socket.create_connection(("127.0.0.1", PORT), timeout=60) as s:
+    with dial(PORT) as s:
         try:
             s.sendall(request)
             if is_all:
