@@ -327,15 +327,32 @@ static int entry_add(struct scan *s, const struct tree_entry *e, const struct sy
     return 0;
 }
 
-static int name_compare(const struct dirent **a, const struct dirent **b)
+static int name_compare(const void *a, const void *b)
 {
-    return strcmp((*a)->d_name, (*b)->d_name);
+    return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static int name_is_inside(const struct dirent *e)
+static bool name_is_inside(const char *name)
 {
-    return strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0 &&
-           strncmp(e->d_name, SYNC_TEMPORARY_START, strlen(SYNC_TEMPORARY_START)) != 0;
+    return strcmp(name, ".") != 0 && strcmp(name, "..") != 0 &&
+           strncmp(name, SYNC_TEMPORARY_START, strlen(SYNC_TEMPORARY_START)) != 0;
+}
+
+/* Adds the names in an open directory, sorted; scandirat(), which does the same, is glibc's own.
+ * Returns 0 or an errno. */
+static int names_read(DIR *d, struct string_list *names)
+{
+    struct dirent *e;
+
+    for (errno = 0; (e = readdir(d)); errno = 0) {
+        if (name_is_inside(e->d_name) && string_list_add(names, e->d_name, NULL))
+            return ENOMEM;
+    }
+    if (errno)
+        return errno;
+    if (names->count)
+        qsort(names->items, names->count, sizeof(*names->items), name_compare);
+    return 0;
 }
 
 /* Adds the entry whose path is s->path. */
@@ -388,27 +405,28 @@ static int entry_scan(struct scan *s, int fd, const char *name, bool *is_directo
  * longer paths are refused. */
 static int directory_scan(struct scan *s, int fd, const char *name, struct fault *why)
 {
-    int inner = openat(fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), rc = 0;
-    struct dirent **names = NULL;
-    int count = inner < 0 ? -1 : scandirat(inner, ".", &names, name_is_inside, name_compare);
+    int inner = openat(fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), rc = 0, err;
+    DIR *d = inner < 0 ? NULL : fdopendir(inner); /* owns inner */
+    struct string_list names = {0};
     size_t end = strlen(s->path);
 
-    if (count < 0)
-        rc = fault_os(why, ML_ERR_SYSTEM, errno, "cannot read %s/%s",
+    err = d ? names_read(d, &names) : errno;
+    if (err)
+        rc = fault_os(why, ML_ERR_SYSTEM, err, "cannot read %s/%s",
                       s->source->paths[s->root].directory, s->path);
-    for (int i = 0; i < count; i++) {
+    for (size_t i = 0; !rc && i < names.count; i++) {
         bool is_directory = false;
 
-        snprintf(s->path + end, sizeof(s->path) - end, "/%s", names[i]->d_name);
-        if (!rc)
-            rc = entry_scan(s, inner, names[i]->d_name, &is_directory, why);
+        snprintf(s->path + end, sizeof(s->path) - end, "/%s", names.items[i]);
+        rc = entry_scan(s, inner, names.items[i], &is_directory, why);
         if (!rc && is_directory)
-            rc = directory_scan(s, inner, names[i]->d_name, why);
-        free(names[i]);
+            rc = directory_scan(s, inner, names.items[i], why);
     }
     s->path[end] = '\0';
-    free(names);
-    if (inner >= 0)
+    string_list_clear(&names);
+    if (d)
+        closedir(d);
+    else if (inner >= 0)
         close(inner);
     return rc;
 }
