@@ -134,7 +134,9 @@ ML_EXPORT int ml_split(ml_group *g, int color, int key, ml_group **out);
 ML_EXPORT void ml_group_free(ml_group *g);
 
 /* Reductions. The result is deterministic: the same type, op, count, placement, backend and
- * MLAUNCH_ALGO give the same bits on every rank and in every run.
+ * MLAUNCH_ALGO give the same bits on every rank and in every run. With MLAUNCH_DETERMINISTIC=1
+ * (mlaunch --deterministic) each element is ((r0 op r1) op r2) op …, by rank in the group, so that
+ * placement, backend and MLAUNCH_ALGO do not matter either.
  *   all_reduce      in, out: count elements; every rank gets the result
  *   reduce_scatter  in: ranks * count elements, out: count elements; rank r gets block r
  *   reduce          as all_reduce, but only the root's out is written

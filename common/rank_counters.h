@@ -23,7 +23,7 @@
 
 enum {
     RANK_COUNTERS_MAGIC = 0x4d4c4333,
-    RANK_COUNTERS_ALGORITHMS = 13, /* as many as enum algorithm (algorithm_table.h), and one */
+    RANK_COUNTERS_ALGORITHMS = 14, /* as many as enum algorithm (algorithm_table.h), and one */
     RANK_COUNTERS_WAITS = 8,       /* ten times as long each: up to 10 us, …, 10 s, longer */
     RANK_COUNTERS_FIRST = 10000,   /* ns: the first of these bounds */
     RANK_COUNTERS_LONG = 1000000, /* ns of waiting in a call, from which on another rank was late */
@@ -37,8 +37,8 @@ enum {
  * has some: all ranks of the group are this one, for instance. */
 #define RANK_COUNTERS_ALGORITHM_NAMES                                                              \
     {                                                                                              \
-        "", "binomial", "bruck", "direct", "doubling", "dissemination", "flat", "hierarchical",    \
-            "leaders", "ring", "scatter", "shared", "shared-flat"                                  \
+        "", "binomial", "bruck", "chain", "direct", "doubling", "dissemination", "flat",           \
+            "hierarchical", "leaders", "ring", "scatter", "shared", "shared-flat"                  \
     }
 /* In the order of counters_file_links(). */
 #define RANK_COUNTERS_LINK_NAMES                                                                   \

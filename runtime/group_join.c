@@ -179,7 +179,8 @@ static int algorithms_compare(const struct group *g, const struct exchange *x, s
 
         if (b.size != first.size || memcmp(b.bytes, first.bytes, b.size) != 0)
             return fault_set(why, ML_ERR_ARGUMENT,
-                             "MLAUNCH_ALGO of %s differs from that of %s: all ranks need the same",
+                             "MLAUNCH_ALGO or MLAUNCH_DETERMINISTIC of %s differs from that of %s: "
+                             "all ranks need the same",
                              group_describe(g, i, who), group_describe(g, 0, whom));
     }
     return 0;

@@ -5,6 +5,7 @@
 #include "runtime/kernel/combiner.h"
 #include "runtime/steps/algorithm_table.h"
 #include "runtime/steps/leaders.h"
+#include "runtime/steps/reduce_chain.h"
 #include "runtime/steps/reduce_flat.h"
 #include "runtime/transport/shm_coll.h"
 
@@ -43,6 +44,29 @@ static int all_reduce_flat(struct group *g, const void *in, void *out, size_t si
             rc = reduce_flat_share(&p, &all, &b, buffer_at(out, offset), why);
         offset += part;
     } while (!rc && offset < size);
+    return rc;
+}
+
+/* --- chain -------------------------------------------------------------------------------------
+ * The last rank of the chain has the result, and all get it from there.
+ */
+
+static int all_reduce_chained(struct group *g, const void *in, void *out, size_t size,
+                              struct fault *why)
+{
+    struct reduce_chain c = reduce_chain_up(g, 0);
+    const char *name = g->call_algorithm;
+    struct pipeline p;
+    int rc = pipeline_open(&p, g, 2, NULL, 0, why);
+
+    c.in = in;
+    c.sums = out;
+    c.is_whole = true;
+    if (!rc)
+        rc = reduce_chain_run(&c, &p, size, why);
+    if (!rc)
+        rc = broadcast_run(g, out, size, g->size - 1, why);
+    g->call_algorithm = name; /* not the broadcast's */
     return rc;
 }
 
@@ -85,8 +109,12 @@ int all_reduce_run(struct group *g, const void *in, void *out, size_t size, stru
         return rc;
     if (g->call.combiner && g->coll && g->call.combiner->unit > g->coll->cell_size)
         /* no cell can hold an element */
-        algorithm = g->size > ALGORITHM_FEW ? ALGORITHM_DOUBLING : ALGORITHM_FLAT;
+        algorithm = g->size <= ALGORITHM_FEW       ? ALGORITHM_FLAT
+                    : algorithm_is_deterministic() ? ALGORITHM_CHAIN
+                                                   : ALGORITHM_DOUBLING;
     switch (algorithm) {
+    case ALGORITHM_CHAIN:
+        return all_reduce_chained(g, in, out, size, why);
     case ALGORITHM_DOUBLING:
         return all_reduce_doubling(g, in, out, size, why);
     case ALGORITHM_FLAT:

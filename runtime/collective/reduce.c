@@ -8,6 +8,7 @@
 
 #include "runtime/steps/algorithm_table.h"
 #include "runtime/steps/leaders.h"
+#include "runtime/steps/reduce_chain.h"
 #include "runtime/steps/reduce_direct.h"
 #include "runtime/steps/steps.h"
 
@@ -122,52 +123,53 @@ static int reduce_in_order(struct group *g, const void *in, void *out, size_t si
 }
 
 /* --- ring --------------------------------------------------------------------------------------
- * Chunks pass from rank to rank around the ring, are reduced on the way, and end at the root, so
- * every rank receives and sends the vector once and has two peers. (J. Worringen, "Pipelining and
- * Overlapping for MPI Collective Operations", 2003.)
+ * A chain around the ring that ends at the root.
  */
-
-/* Chunks in scratch: one stays PIPELINE_DEPTH steps until it is sent, and as many until it has
- * left. */
-enum { CHAIN_WINDOW = 2 * PIPELINE_DEPTH };
 
 static int reduce_ring(struct group *g, const void *in, void *out, size_t size, int root,
                        struct fault *why)
 {
     const struct team m = team_ring(g);
     int before = team_rank(&m, team_after(&m, -1)), next = team_rank(&m, team_after(&m, 1));
-    bool is_first = before == root, is_root = g->rank == root;
-    size_t lag = is_first ? 0 : PIPELINE_DEPTH, chunks;
+    bool is_root = g->rank == root, is_first = before == root;
+    struct reduce_chain c = {is_first ? -1 : before, is_root ? -1 : next, in, out, is_root};
     struct pipeline p;
-    struct blocks b;
     void *work;
-    int rc;
+    int rc =
+        pipeline_open(&p, g, 2, &work, is_root || is_first ? 0 : reduce_chain_room(g, size), why);
 
-    blocks_cut(&b, g, size, g->size); /* the more ranks, the shorter the chunks */
-    chunks = size ? (size - 1) / b.chunk + 1 : 1;
-    rc = pipeline_open(&p, g, 2, &work, is_root || is_first ? 0 : CHAIN_WINDOW * b.chunk, why);
-    for (size_t step = 0; !rc && step < chunks + (is_root ? 0 : lag); step++) {
-        size_t done = step - lag, offset = step * b.chunk;
-        int n = 0;
+    if (!is_root)
+        c.sums = work;
+    return rc ? rc : reduce_chain_run(&c, &p, size, why);
+}
 
-        if (!is_first && step < chunks) {
-            void *into =
-                is_root ? buffer_at(out, offset) : buffer_at(work, step % CHAIN_WINDOW * b.chunk);
+/* --- chain -------------------------------------------------------------------------------------
+ * The chain of all ranks in their order, whose last one sends the result to the root.
+ */
 
-            p.t[n] = reduce_from(g, before, into, buffer_at(in, offset),
-                                 size - offset < b.chunk ? size - offset : b.chunk);
-            p.t[n++].incoming_first = true; /* the order of the ring */
-        }
-        if (!is_root && step >= lag) {
-            const void *from = is_first ? buffer_at(in, done * b.chunk)
-                                        : buffer_at(work, done % CHAIN_WINDOW * b.chunk);
-            size_t left = size - done * b.chunk;
+static int reduce_chained(struct group *g, const void *in, void *out, size_t size, int root,
+                          struct fault *why)
+{
+    struct reduce_chain c = reduce_chain_up(g, 0);
+    bool is_root = g->rank == root, is_last = c.next < 0;
+    struct message_op bring;
+    struct pipeline p;
+    void *work;
+    int rc = pipeline_open(&p, g, 2, &work,
+                           is_root || c.before < 0 ? 0
+                           : is_last               ? size
+                                                   : reduce_chain_room(g, size),
+                           why);
 
-            p.t[n++] = send_to(next, from, left < b.chunk ? left : b.chunk);
-        }
-        rc = pipeline_step(&p, n, why);
-    }
-    return rc ? rc : pipeline_close(&p, why);
+    c.in = in;
+    c.sums = is_root ? out : work;
+    c.is_whole = is_root || is_last;
+    if (!rc)
+        rc = reduce_chain_run(&c, &p, size, why);
+    if (rc || root == g->size - 1 || !(is_root || is_last))
+        return rc;
+    bring = is_last ? send_to(root, work, size) : recv_from(g->size - 1, out, size);
+    return message_op_run(g, &bring, 1, why);
 }
 
 /* --- leaders -----------------------------------------------------------------------------------
@@ -210,12 +212,12 @@ int reduce_run(struct group *g, const void *in, void *out, size_t size, int root
             memcpy(out, in, size);
         return 0;
     }
-    if (algorithm_needs_order(g))
-        return reduce_in_order(g, in, out, size, root, why);
     rc = algorithm_choose(CALL_REDUCE, size, g, &algorithm, why);
     if (rc)
         return rc;
     switch (algorithm) {
+    case ALGORITHM_CHAIN:
+        return reduce_chained(g, in, out, size, root, why);
     case ALGORITHM_DIRECT:
         return reduce_by_scatter(g, in, out, size, root, why);
     case ALGORITHM_RING:
@@ -223,6 +225,8 @@ int reduce_run(struct group *g, const void *in, void *out, size_t size, int root
     case ALGORITHM_LEADERS:
         return reduce_leaders(g, in, out, size, root, why);
     default:
+        if (algorithm_needs_order(g))
+            return reduce_in_order(g, in, out, size, root, why);
         return reduce_binomial(g, in, out, size, root, why);
     }
 }

@@ -12,6 +12,7 @@
 #include "runtime/collective/all_reduce.h"
 
 #include "runtime/steps/algorithm_table.h"
+#include "runtime/steps/reduce_chain.h"
 #include "runtime/steps/reduce_direct.h"
 #include "runtime/steps/reduce_flat.h"
 
@@ -85,6 +86,62 @@ static int reduce_scatter_doubling(struct group *g, const void *in, void *out, s
     rc = all_reduce_doubling_team(g, &all, in, sum, whole, work, why);
     if (!rc && size)
         memcpy(out, sum + (size_t)g->rank * size, size);
+    return rc;
+}
+
+/* --- chain -------------------------------------------------------------------------------------
+ * All shares go up the chain of ranks in their order and are reduced; its last rank hands them out
+ * by a binomial tree, in which each rank passes on the shares of those below it.
+ */
+
+/* The transfer, to or from `peer`, of the shares of `count` ranks, the last of them n - 1 - from;
+ * none are below rank 0. */
+static struct message_op shares_move(const struct group *g, bool is_sent, int peer, char *sums,
+                                     size_t size, int from, int count)
+{
+    int most = g->size - from, shares = count < most ? count : most;
+    char *at = buffer_at(sums, (size_t)(most - shares) * size);
+
+    return is_sent ? send_to(peer, at, (size_t)shares * size)
+                   : recv_from(peer, at, (size_t)shares * size);
+}
+
+static int shares_hand_out(struct group *g, char *sums, size_t size, struct fault *why)
+{
+    int last = g->size - 1, me = last - g->rank, bit = 1, rc = 0;
+
+    while (bit < g->size && !(me & bit))
+        bit *= 2;
+    if (me) {
+        struct message_op take = shares_move(g, false, last - me + bit, sums, size, me, bit);
+
+        rc = message_op_run(g, &take, 1, why);
+    }
+    for (bit /= 2; bit && !rc; bit /= 2) {
+        struct message_op give = shares_move(g, true, last - me - bit, sums, size, me + bit, bit);
+
+        if (me + bit <= last)
+            rc = message_op_run(g, &give, 1, why);
+    }
+    return rc;
+}
+
+static int reduce_scatter_chained(struct group *g, const void *in, void *out, size_t size,
+                                  struct fault *why)
+{
+    struct reduce_chain c = reduce_chain_up(g, 0);
+    size_t whole = (size_t)g->size * size;
+    struct pipeline p;
+    int rc = pipeline_open(&p, g, 2, &c.sums, whole, why);
+
+    c.in = in;
+    c.is_whole = true;
+    if (!rc)
+        rc = reduce_chain_run(&c, &p, whole, why);
+    if (!rc)
+        rc = shares_hand_out(g, c.sums, size, why);
+    if (!rc && size)
+        memcpy(out, buffer_at(c.sums, (size_t)g->rank * size), size);
     return rc;
 }
 
@@ -165,6 +222,8 @@ int reduce_scatter_run(struct group *g, const void *in, void *out, size_t size, 
     if (rc)
         return rc;
     switch (algorithm) {
+    case ALGORITHM_CHAIN:
+        return reduce_scatter_chained(g, in, out, size, why);
     case ALGORITHM_FLAT:
         return reduce_scatter_flat(g, in, out, size, why);
     case ALGORITHM_DOUBLING:

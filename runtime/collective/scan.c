@@ -9,14 +9,15 @@
  */
 #include "runtime/collective/collectives.h"
 
-#include "runtime/steps/steps.h"
+#include "runtime/steps/algorithm_table.h"
+#include "runtime/steps/reduce_chain.h"
 
 #include <string.h>
 
 /* The scan of the ranks from `first` on, each of which has `mine`. work: room for 2 vectors, in
  * turn, because what is being sent must not change before it has left. */
-static int scan_from(struct group *g, int first, const void *mine, void *out, size_t size,
-                     char *work, struct fault *why)
+static int scan_doubling(struct group *g, int first, const void *mine, void *out, size_t size,
+                         char *work, struct fault *why)
 {
     int rc = 0, round = 0;
 
@@ -38,27 +39,52 @@ static int scan_from(struct group *g, int first, const void *mine, void *out, si
     return rc;
 }
 
+/* The same one by one, for MLAUNCH_DETERMINISTIC: what a chain leaves behind. */
+static int scan_chained(struct pipeline *p, int first, const void *mine, void *out, size_t size,
+                        struct fault *why)
+{
+    struct reduce_chain c = reduce_chain_up(p->group, first);
+    int rc;
+
+    c.in = mine;
+    c.sums = out;
+    c.is_whole = true;
+    rc = reduce_chain_run(&c, p, size, why);
+    if (!rc && c.before < 0 && mine != out && size)
+        memcpy(out, mine, size);
+    return rc;
+}
+
+static int scan_from(struct pipeline *p, int first, const void *mine, void *out, size_t size,
+                     void *work, struct fault *why)
+{
+    return algorithm_is_deterministic()
+               ? scan_chained(p, first, mine, out, size, why)
+               : scan_doubling(p->group, first, mine, out, size, work, why);
+}
+
 int scan_run(struct group *g, const void *in, void *out, size_t size, struct fault *why)
 {
+    struct pipeline p;
     void *work;
-    int rc = steps_scratch(g, &work, 2 * size, why);
+    int rc = pipeline_open(&p, g, 2, &work, 2 * size, why);
 
-    return rc ? rc : scan_from(g, 0, in, out, size, work, why);
+    return rc ? rc : scan_from(&p, 0, in, out, size, work, why);
 }
 
 int exclusive_scan_run(struct group *g, const void *in, void *out, size_t size, struct fault *why)
 {
-    struct message_op t[2];
+    struct pipeline p;
     void *work, *before;
-    int rc = steps_scratch(g, &work, 3 * size, why), n = 0;
+    int rc = pipeline_open(&p, g, 2, &work, 3 * size, why), n = 0;
 
     if (rc)
         return rc;
     before = buffer_at(work, 2 * size);
     if (g->rank < g->size - 1)
-        t[n++] = send_to(g->rank + 1, in, size);
+        p.t[n++] = send_to(g->rank + 1, in, size);
     if (g->rank > 0)
-        t[n++] = recv_from(g->rank - 1, before, size);
-    rc = message_op_run(g, t, n, why);
-    return rc || g->rank == 0 ? rc : scan_from(g, 1, before, out, size, work, why);
+        p.t[n++] = recv_from(g->rank - 1, before, size);
+    rc = message_op_run(g, p.t, n, why);
+    return rc || g->rank == 0 ? rc : scan_from(&p, 1, before, out, size, work, why);
 }

@@ -16,6 +16,9 @@
 #define KIB      ((size_t)1024)
 #define MIB      (1024 * KIB)
 
+/* Tells the sums of those with and without MLAUNCH_DETERMINISTIC apart. */
+#define DETERMINISTIC_KEY "MLAUNCH_DETERMINISTIC"
+
 enum { ANY_RANKS = 1 << 30, OVERRIDES_MOST = 128, SHOWN = 64 /* characters of a wrong item */ };
 
 /* What connects a group's ranks, as bits. A row names those it is for, and fits a group that has
@@ -88,6 +91,12 @@ static const struct {
     {CALL_REDUCE, ANY, ANY_SIZE, ALGORITHM_FEW, ALGORITHM_DIRECT},
     {CALL_REDUCE, ANY, ANY_SIZE, ANY_RANKS, ALGORITHM_RING},
 
+    /* --- one by one --- Behind rows that always fit: for MLAUNCH_DETERMINISTIC and
+     * MLAUNCH_ALGO. */
+    {CALL_ALL_REDUCE, ANY, ANY_SIZE, ANY_RANKS, ALGORITHM_CHAIN},
+    {CALL_REDUCE_SCATTER, ANY, ANY_SIZE, ANY_RANKS, ALGORITHM_CHAIN},
+    {CALL_REDUCE, ANY, ANY_SIZE, ANY_RANKS, ALGORITHM_CHAIN},
+
     /* --- all_gather --- Bruck et al. 1997: few rounds for short shares of many ranks. */
     {CALL_ALL_GATHER, HOSTS, 64 * KIB, ANY_RANKS, ALGORITHM_LEADERS},
     {CALL_ALL_GATHER, EVEN, ANY_SIZE, ANY_RANKS, ALGORITHM_HIERARCHICAL},
@@ -121,7 +130,8 @@ _Static_assert(ALGORITHMS + 1 == RANK_COUNTERS_ALGORITHMS, "each algorithm has a
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-/* MLAUNCH_ALGO. The first item that fits decides; if none does, the table. */
+/* MLAUNCH_ALGO. The first item that fits decides; if none does, the table. And
+ * MLAUNCH_DETERMINISTIC. */
 static struct {
     struct override {
         enum call_kind kind;
@@ -129,6 +139,7 @@ static struct {
         size_t from, to; /* bytes */
     } items[OVERRIDES_MOST];
     int count;
+    bool is_deterministic;
     uint8_t sum[ALGORITHM_SUM];
     struct fault refusal; /* code != 0: it is not valid */
 } overrides;
@@ -221,16 +232,31 @@ static void item_parse(const char *text, size_t length, unsigned *kind)
         overrides.items[overrides.count++] = o;
 }
 
+static void deterministic_read(void)
+{
+    const char *text = getenv("MLAUNCH_DETERMINISTIC");
+
+    overrides.is_deterministic = text && strcmp(text, "1") == 0;
+    if (text && *text && strcmp(text, "0") != 0 && !overrides.is_deterministic)
+        fault_set(&overrides.refusal, ML_ERR_ARGUMENT,
+                  "MLAUNCH_DETERMINISTIC: '%.*s' is not 0 or 1", SHOWN, text);
+}
+
 static void overrides_read(void)
 {
     const char *text = getenv("MLAUNCH_ALGO");
     unsigned kind = 0;
 
     memset(&overrides, 0, sizeof(overrides));
-    if (!text || !*text)
+    deterministic_read();
+    if (!text)
+        text = "";
+    if (*text || overrides.is_deterministic)
+        crypto_generichash(overrides.sum, sizeof(overrides.sum), (const unsigned char *)text,
+                           strlen(text), (const unsigned char *)DETERMINISTIC_KEY,
+                           overrides.is_deterministic ? strlen(DETERMINISTIC_KEY) : 0);
+    if (!*text)
         return;
-    crypto_generichash(overrides.sum, sizeof(overrides.sum), (const unsigned char *)text,
-                       strlen(text), NULL, 0);
     for (; !overrides.refusal.code; text++) {
         size_t length = strcspn(text, ",");
 
@@ -253,6 +279,12 @@ int algorithm_read(struct fault *why)
     pthread_once(&once, overrides_read);
     overrides_read();
     return overrides_check(why);
+}
+
+bool algorithm_is_deterministic(void)
+{
+    pthread_once(&once, overrides_read);
+    return overrides.is_deterministic;
 }
 
 const uint8_t *algorithm_sum(void)
@@ -294,13 +326,27 @@ static bool override_fits(const struct override *o, enum call_kind kind, size_t 
            algorithm_is_possible(o->algorithm, media);
 }
 
+/* `a`, or else the algorithm in its place that combines operands one by one from rank 0 on. Two
+ * operands meet in the order of ranks in all but the ring. */
+static enum algorithm algorithm_one_by_one(enum algorithm a, enum call_kind kind, int ranks)
+{
+    bool is_so = a == ALGORITHM_CHAIN || a == ALGORITHM_FLAT || a == ALGORITHM_SHARED ||
+                 a == ALGORITHM_SHARED_FLAT;
+
+    if (is_so || (ranks == 2 && a != ALGORITHM_RING))
+        return a;
+    return kind == CALL_REDUCE || ranks > ALGORITHM_FEW ? ALGORITHM_CHAIN : ALGORITHM_FLAT;
+}
+
 /* `a`, or else the algorithm in its place that combines operands in the order of ranks. */
 static enum algorithm algorithm_in_order(enum algorithm a, enum call_kind kind, size_t bytes,
                                          int ranks)
 {
-    if (a == ALGORITHM_FLAT || a == ALGORITHM_DOUBLING || a == ALGORITHM_SHARED ||
-        a == ALGORITHM_SHARED_FLAT)
+    if (a == ALGORITHM_CHAIN || a == ALGORITHM_FLAT || a == ALGORITHM_DOUBLING ||
+        a == ALGORITHM_SHARED || a == ALGORITHM_SHARED_FLAT)
         return a;
+    if (kind == CALL_REDUCE)
+        return ALGORITHM_BINOMIAL;
     if (ranks > ALGORITHM_FEW || (kind == CALL_ALL_REDUCE && bytes <= 64 * KIB))
         return ALGORITHM_DOUBLING;
     return ALGORITHM_FLAT;
@@ -329,7 +375,9 @@ int algorithm_choose(enum call_kind kind, size_t bytes, struct group *g, enum al
     if (rc)
         return rc;
     *out = algorithm_find(kind, bytes, g);
-    if (algorithm_needs_order(g))
+    if (overrides.is_deterministic && call_kind_has(kind, CALL_REDUCES))
+        *out = algorithm_one_by_one(*out, kind, g->size);
+    else if (algorithm_needs_order(g))
         *out = algorithm_in_order(*out, kind, bytes, g->size);
     g->call_algorithm = names[*out];
     /* Not as a part of another call, as the barrier of ml_split is. */

@@ -9,6 +9,7 @@
 enum algorithm {
     ALGORITHM_BINOMIAL,      /* a tree */
     ALGORITHM_BRUCK,         /* log2(ranks) rounds of growing messages */
+    ALGORITHM_CHAIN,         /* from rank to rank in their order, chunk by chunk */
     ALGORITHM_DIRECT,        /* all pairs of ranks, chunk by chunk */
     ALGORITHM_DOUBLING,      /* log2(ranks) rounds of the whole vector */
     ALGORITHM_DISSEMINATION, /* log2(ranks) rounds of empty messages */
@@ -40,19 +41,25 @@ int algorithm_choose(enum call_kind kind, size_t bytes, struct group *g, enum al
                      struct fault *why);
 
 /* True if the operands of g's call must meet in the order of ranks: an operator of the program is
- * not commutative. Then algorithm_choose takes the algorithm for all_reduce and reduce_scatter that
- * is the next best of those that keep it; reduce has one of its own. */
+ * not commutative. Then algorithm_choose takes the next best algorithm of those that keep it;
+ * reduce has a tree of its own. */
 static inline bool algorithm_needs_order(const struct group *g)
 {
     return __builtin_expect(g->call.combiner != NULL, 0) && !g->call.combiner->with.is_commutative;
 }
 
-/* Reads MLAUNCH_ALGO again. ml_init calls it, while there is no group: so a mistake is reported
- * early, and a program that leaves the job and joins it again may choose anew (bench --tune). */
+/* True with MLAUNCH_DETERMINISTIC: each element of a reduction is ((r0 op r1) op r2) op …, by rank
+ * in the group, so that its bits depend on nothing else. Then algorithm_choose takes algorithms
+ * that reduce so. */
+bool algorithm_is_deterministic(void);
+
+/* Reads MLAUNCH_ALGO and MLAUNCH_DETERMINISTIC again. ml_init calls it, while there is no group: so
+ * a mistake is reported early, and a program that leaves the job and joins it again may choose anew
+ * (bench --tune). */
 int algorithm_read(struct fault *why);
 
-/* A sum of ALGORITHM_SUM bytes of what algorithm_read found, all 0 without MLAUNCH_ALGO. Ranks that
- * differ in it would choose different algorithms, and wait for each other for ever. */
+/* A sum of ALGORITHM_SUM bytes of what algorithm_read found, all 0 without both. Ranks that differ
+ * in it would choose different algorithms, and wait for each other for ever. */
 const uint8_t *algorithm_sum(void);
 
 #endif

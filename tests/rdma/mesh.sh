@@ -25,6 +25,16 @@ check_match "^4 ranks: $cases cases, 0 failures\$" "$OUT" "… without a failure
 check "4 hosts: calls that are started, among blocking ones" job 4 -- "$COLLECTIVES" --started \
     --random 17 $cases
 check_match "^4 ranks: $cases cases, 0 failures\$" "$OUT" "… without a failure"
+# --- the same bits
+bits() {
+    timeout -k 5 $limit "$MLAUNCH" bench all_reduce --sizes 40,30K --check-bits --deterministic \
+        "$@" 2> "$T/errors" | sed -n 's/^# bits //p'
+}
+first=$(bits -n 4)
+check "--deterministic: all_reduce has a hash over shared memory" test ${#first} -eq 32
+check_output "$first" "… and over RDMA the same" bits --hostfile "$RDMA_HOSTFILE" \
+    --agent-command 'ssh {host}' --backend rdma -n 4
+
 if is_long; then # minutes
     check "a message of more than 4 GiB" job 2 -- "$BUILD/tests/runtime/beyond"
     check_match '^4299967307 bytes are right$' "$OUT" "… arrives"

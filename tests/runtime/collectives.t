@@ -43,10 +43,10 @@ for where in a:2,b:2 a:1,b:3; do
 done
 
 # Slips in MLAUNCH_ALGO.
-check_error 1 "MLAUNCH_ALGO: all_reduce has no algorithm 'rign'; it has: direct, doubling, flat, hierarchical, leaders, ring, shared, shared-flat" \
+check_error 1 "MLAUNCH_ALGO: all_reduce has no algorithm 'rign'; it has: chain, direct, doubling, flat, hierarchical, leaders, ring, shared, shared-flat" \
     "a slip in MLAUNCH_ALGO is said at ml_init" env MLAUNCH_ALGO=all_reduce:rign \
     "$MLAUNCH" -n 2 -- "$PROGRAM"
-check_error 1 "MLAUNCH_ALGO of rank 1 on host localhost differs from that of rank 0 on host localhost: all ranks need the same" \
+check_error 1 "MLAUNCH_ALGO or MLAUNCH_DETERMINISTIC of rank 1 on host localhost differs from that of rank 0 on host localhost: all ranks need the same" \
     "ranks with different algorithms don't begin" "$MLAUNCH" -n 1 -- "$PROGRAM" : -n 1 -x \
     MLAUNCH_ALGO=all_reduce:ring "$PROGRAM"
 done_testing

@@ -412,6 +412,8 @@ const struct option option_table[] = {
      "the path between ranks of one host: shared memory, or the network's", CHOICE(locals, local)},
     {"secure", NULL, 0, NULL, "encrypt what ranks on different hosts send to each other over TCP",
      FLAG(job.secure)},
+    {"deterministic", NULL, 0, NULL,
+     "reductions rank by rank: the same bits over any backend and placement", FLAG(deterministic)},
     {"tuning", NULL, 0, "FILE",
      "the algorithms of collective calls that `mlaunch bench --tune --save FILE` has found",
      TEXT(tuning)},

@@ -364,22 +364,22 @@ static const char *record_variable(const struct options *o)
     return o->record || o->trace ? "MLAUNCH_RECORD=all" : NULL;
 }
 
-/* Puts the caller's MLAUNCH_STALL, MLAUNCH_ALGO and MLAUNCH_RECORD before the hostfile's variables,
- * which win. `algorithms`, `record`: what to put there instead of the caller's, or NULL. */
-static int caller_variables_add(struct host *h, char *const *environment, const char *algorithms,
-                                const char *record, struct fault *why)
+/* Puts the caller's variables for the library before the hostfile's variables, which win. `ours`:
+ * what options put there instead of the caller's; NULL items are left out. */
+static int caller_variables_add(struct host *h, char *const *environment, const char *const ours[3],
+                                struct fault *why)
 {
-    static const char *const names[] = {"MLAUNCH_STALL", "MLAUNCH_ALGO", "MLAUNCH_RECORD"};
+    static const char *const names[] = {"MLAUNCH_STALL", "MLAUNCH_ALGO", "MLAUNCH_RECORD",
+                                        "MLAUNCH_DETERMINISTIC"};
     struct string_list env = {0};
     int rc = 0;
 
     for (size_t i = 0; i < sizeof(names) / sizeof(*names) && !rc; i++)
         if (environment_find(environment, names[i]))
             rc = environment_add(&env, names[i], environment, why);
-    if (!rc && algorithms)
-        rc = string_list_add(&env, algorithms, why); /* the later one wins */
-    if (!rc && record)
-        rc = string_list_add(&env, record, why);
+    for (int i = 0; i < 3 && !rc; i++)
+        if (ours[i])
+            rc = string_list_add(&env, ours[i], why); /* the later one wins */
     if (!rc && env.count == 0)
         return 0;
     if (!rc)
@@ -401,9 +401,12 @@ static int environment_settle(struct plan *p, const struct options *o, char *con
 
     if (!rc)
         rc = tuning_settle(&algorithms, p, o, environment, why);
-    for (int i = 0; i < p->host_count + p->spare_count && !rc; i++)
-        rc =
-            caller_variables_add(plan_host(p, i), environment, algorithms, record_variable(o), why);
+    for (int i = 0; i < p->host_count + p->spare_count && !rc; i++) {
+        const char *const ours[] = {algorithms, record_variable(o),
+                                    o->deterministic ? "MLAUNCH_DETERMINISTIC=1" : NULL};
+
+        rc = caller_variables_add(plan_host(p, i), environment, ours, why);
+    }
     free(algorithms);
     return rc;
 }

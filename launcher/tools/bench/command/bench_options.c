@@ -228,6 +228,9 @@ const struct option bench_options_table[] = {
      "compare the results with the right ones; status 1 if they differ; for transfer hash "
      "(default) or none",
      .set = set_check, .choices = checks, .otherwise = "results"},
+    {"check-bits", NULL, 0, NULL,
+     "reductions: end with a hash of results whose bits depend on the order of the operands",
+     .set = option_value_flag, OF(options.check_bits)},
     {"mode", NULL, 0, "copy|zerocopy",
      "transfer: from the program's own memory (default) or from the pool's",
      .set = set_of_transfer, .choices = modes, OF(options.is_zero_copy)},
@@ -316,10 +319,10 @@ static int sizes_list(struct bench_reading *r, struct fault *why)
 /* The algorithms are listed in tune.c. */
 static int tune_check(const struct bench_options *o, struct fault *why)
 {
-    if (o->form != BENCH_TABLE || o->stress || o->plot || o->check)
+    if (o->form != BENCH_TABLE || o->stress || o->plot || o->check || o->check_bits)
         return fault_set(why, ML_ERR_ARGUMENT,
                          "--tune prints a table of its own: it goes with none of --csv, --json, "
-                         "--stress, --plot and --check");
+                         "--stress, --plot, --check and --check-bits");
     if (o->kind != BENCH_ALL_REDUCE && o->kind != BENCH_ALL_GATHER &&
         o->kind != BENCH_REDUCE_SCATTER && o->kind != BENCH_REDUCE && o->kind != BENCH_BROADCAST)
         return fault_set(why, ML_ERR_ARGUMENT,
@@ -368,6 +371,20 @@ static int transfer_check(const struct bench_reading *r, struct fault *why)
     for (int i = 0; i < o->size_count; i++)
         if (!o->sizes[i])
             return fault_set(why, ML_ERR_ARGUMENT, "a transfer has at least one byte");
+    return 0;
+}
+
+static int bits_check(const struct bench_options *o, struct fault *why)
+{
+    if (o->check_bits && !bench_options_kind_reduces(o->kind))
+        return fault_set(why, ML_ERR_ARGUMENT,
+                         "--check-bits is for all_reduce, reduce_scatter and reduce: %s combines "
+                         "nothing",
+                         bench_options_kind_name(o->kind));
+    if (o->check_bits && o->form == BENCH_CSV)
+        return fault_set(why, ML_ERR_ARGUMENT,
+                         "--check-bits ends with a line of its own, which is no row of --csv: use "
+                         "--json");
     return 0;
 }
 
@@ -436,6 +453,8 @@ int bench_options_end(struct bench_reading *r, const struct string_list *words, 
         rc = transfer_check(r, why);
     if (!rc)
         rc = reduction_check(o, why);
+    if (!rc)
+        rc = bits_check(o, why);
     if (!rc && o->tune)
         rc = tune_check(o, why);
     if (!rc && o->save && !o->tune)

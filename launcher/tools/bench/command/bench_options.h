@@ -40,7 +40,7 @@ struct bench_options {
     int size_count;
     ml_type type;
     ml_op op;
-    bool check;
+    bool check, check_bits;
     int uses_alloc; /* 1: buffers from ml_alloc(), 0: from malloc() */
     enum bench_form form;
     int stress;       /* rounds; 0: off */
@@ -65,7 +65,7 @@ struct bench_reading {
 };
 
 /* The last row is that of link's --verbose. They are stored in struct bench_reading. */
-enum { BENCH_OPTIONS = 28 };
+enum { BENCH_OPTIONS = 29 };
 extern const struct option bench_options_table[];
 
 /* Begins with the defaults; when the options are read, takes the words between them, and checks all

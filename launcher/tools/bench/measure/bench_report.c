@@ -5,6 +5,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -274,10 +275,28 @@ void bench_report_add(const struct bench_options *o, const struct bench_setup *s
     fflush(stdout);
 }
 
+/* One hash of those of all sizes. */
+static const char *bits_text(const struct bench_result *all, int count)
+{
+    static char text[2 * BENCH_BITS + 1];
+    unsigned char sum[BENCH_BITS];
+    crypto_generichash_state state;
+
+    crypto_generichash_init(&state, NULL, 0, BENCH_BITS);
+    for (int i = 0; i < count; i++)
+        crypto_generichash_update(&state, all[i].bits, BENCH_BITS);
+    crypto_generichash_final(&state, sum, BENCH_BITS);
+    return sodium_bin2hex(text, sizeof(text), sum, sizeof(sum));
+}
+
 void bench_report_end(const struct bench_options *o, const struct bench_result *all, int count)
 {
     if (o->form == BENCH_TABLE)
         table_end(o, all, count);
+    if (o->form == BENCH_TABLE && o->check_bits)
+        printf("# bits %s\n", bits_text(all, count));
+    if (o->form == BENCH_JSON && o->check_bits)
+        printf("], \"bits\": \"%s\"}\n", bits_text(all, count));
     else if (o->form == BENCH_JSON)
         bench_report_json_end();
     fflush(stdout);

@@ -148,6 +148,8 @@ static int result_check(struct bench_case *c, struct bench_result *r, struct fau
         rc = pattern_check(c, &mine);
     if (!rc && c->options->check)
         rc = ml_all_reduce(c->world, &mine, &r->errors, 1, ML_UINT64, ML_SUM);
+    if (!rc && c->options->check_bits)
+        rc = result_bits_take(c, r->bits);
     return measure_call(why, rc);
 }
 

@@ -8,6 +8,7 @@
 #define LAUNCHER_TOOLS_BENCH_MEASURE_MEASURE_H
 
 #include "launcher/tools/bench/measure/bench_case.h"
+#include "launcher/tools/bench/measure/result_bits.h"
 
 struct bench_result {
     size_t bytes, count;
@@ -18,6 +19,8 @@ struct bench_result {
     double messages_per_s;           /* for one-sided operations, with the same number in flight as
                                       * bw */
     uint64_t errors;                 /* on all ranks; with --check */
+    unsigned char bits[BENCH_BITS];  /* a hash of all ranks' results, at rank 0; with
+                                      * --check-bits */
 };
 
 /* Measures one size; all ranks of the job call it. *out is set on success only; free it with

@@ -38,9 +38,9 @@ static void check_refused(const char *algorithms, const char *part)
 static void test_refused(void **state)
 {
     (void)state;
-    check_refused("all_reduce:rign", "all_reduce has no algorithm 'rign'; it has: direct, "
-                                     "doubling, flat, hierarchical, leaders, ring, shared, "
-                                     "shared-flat");
+    check_refused("all_reduce:rign", "all_reduce has no algorithm 'rign'; it has: chain, "
+                                     "direct, doubling, flat, hierarchical, leaders, ring, "
+                                     "shared, shared-flat");
     check_refused("all_reduce:bruck", "all_reduce has no algorithm 'bruck'");
     check_refused("all_reduce:ring,gather:ring", "'gather:ring' is not CALL:ALGORITHM");
     check_refused("barrier:ring",
