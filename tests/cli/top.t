@@ -81,6 +81,27 @@ check_status 125 "a host that is not there" view -H "$H1,nowhere.invalid" --batc
 check_match '^nowhere.invalid +.*nowhere.invalid' "$OUT" "… has a reason"
 check_match "^- $ID 4/4 |^- $ID 2/4 " "$OUT" "… and the job on the other is shown"
 
+# --- ranks that are bound
+if [ "$(nproc)" -gt 1 ]; then
+    mkfifo "$T/input"
+    "$MLAUNCH" -n 2 --bind-to core --stdin all --name "bound.$$" -- cat < "$T/input" &
+    BOUND=$!
+    exec 9> "$T/input"
+    bound() {
+        "$MLAUNCH" top --batch "bound.$$" < /dev/null > "$T/view" 2> "$T/view.err" &&
+            [ "$(grep -cE '^ +[01] .* [0-9,-]+ +cat$' "$T/view")" = 2 ]
+    }
+    check "bound ranks" wait_for bound
+    check_match ' WAIT% CORES WHAT$' "$T/view" "… have a column for their cores"
+    first=$("$MLAUNCH" -n 1 --bind-to core -- sed -n 's/^Cpus_allowed_list:[[:blank:]]*//p' \
+        /proc/self/status)
+    check_match "^ +0 .* $first +cat\$" "$T/view" "… which are the kernel's"
+    exec 9>&-
+    wait "$BOUND"
+else
+    skip "bound ranks" "this machine has one processor"
+fi
+
 if [ $CURSES = no ]; then
     check_error 125 'built without ncurses' "no live view" "$SOURCE/tests/cli/on_terminal.py" '' \
         "$MLAUNCH" top

@@ -4,6 +4,7 @@
 #include "common/clock.h"
 #include "common/text/parsed_json.h"
 #include "common/text/text_json.h"
+#include "launcher/agent/facts/fact_file.h"
 #include "launcher/agent/host/cgroup_usage_linux.h"
 #include "launcher/agent/queries/job_survey.h"
 #include "launcher/agent/queries/rank_counts.h"
@@ -137,6 +138,17 @@ static void wait_add(const char *text, void *arg)
     json_decref(wait);
 }
 
+/* "0-3": where the kernel lets the process run, if that is not on every processor. */
+static void cores_put(json_t *one, pid_t pid)
+{
+    char path[FACT_PATH], mine[FACT_TEXT], all[FACT_TEXT];
+
+    fact_file_path(path, "", "/proc/%d/status", (int)pid);
+    if (fact_file_entry(path, "Cpus_allowed_list:", mine) &&
+        fact_file_line("/sys/devices/system/cpu/online", all) && strcmp(mine, all) != 0)
+        fact_put_text(one, "cores", mine);
+}
+
 static json_t *rank_describe(const struct job_survey *s, int job, const struct job_survey_rank *r,
                              const struct answer_question *q)
 {
@@ -150,8 +162,10 @@ static json_t *rank_describe(const struct job_survey *s, int job, const struct j
     one =
         json_pack("{si si ss}", "rank", r->rank, "pid", (int)r->pid, "state", p ? state : "ended");
 
-    if (p)
+    if (p) {
         json_object_set_new(one, "name", text_json(p->name));
+        cores_put(one, r->pid);
+    }
     usage_put(&u, one);
     if (q->counters && p) {
         const struct job_survey_job *j = &s->jobs[job];

@@ -84,6 +84,7 @@ static void rank_read(struct top_rank *r, json_t *said, double now_s)
                            .pid = object_field_whole(said, "pid"),
                            .state = object_field_text(said, "state"),
                            .name = object_field_text(said, "name"),
+                           .cores = object_field_text(said, "cores"),
                            .counts = {EACH_NAN},
                            .use = top_use_none,
                            .said = said};

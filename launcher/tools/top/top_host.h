@@ -34,6 +34,7 @@ struct top_use {
 struct top_rank {
     long long rank, pid;
     const char *state, *name; /* parts of the answer, as `said` */
+    const char *cores;        /* "0-3": where it may run; "": everywhere */
     bool is_alive;
     double waits_s;            /* for how long its oldest call has waited; 0: none does */
     const char *wait;          /* that call, in words */

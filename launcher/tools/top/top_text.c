@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { NAME_MOST = 24, LEAD_LEAST = 26, LEAD_MOST = 60, SLOW_S = 3 };
+enum { NAME_MOST = 24, CORES_MOST = 24, LEAD_LEAST = 26, LEAD_MOST = 60, SLOW_S = 3 };
 
 /* --- cells ------------------------------------------------------------------------------------ */
 
@@ -159,6 +159,8 @@ static void ranks_title(struct top_line *l, const struct top_widths *w)
         cell(l, -6, "%s<", top_link_names[i]);
     }
     cell(l, -5, "WAIT%%");
+    if (w->cores)
+        cell(l, w->cores, "CORES");
     cell(l, 0, "WHAT");
 }
 
@@ -182,6 +184,8 @@ static void use_cells(struct top_line *l, const struct top_row *row, const struc
         count_cell(l, -6, row->use.rates[TOP_LINKS + 2 * i + 1]);
     }
     percent_cell(l, -5, wait_of(row));
+    if (w->cores)
+        cell(l, w->cores, "%.*s", CORES_MOST, row->kind == TOP_ROW_RANK ? row->rank->cores : "");
 }
 
 static void job_lead(char *out, size_t size, const struct top_row *row, bool is_folded)
@@ -291,7 +295,11 @@ void top_widths_find(struct top_widths *out, const struct top_rows *r)
         int width = r->rows[i].host ? width_of(r->rows[i].host->name) : 0;
 
         out->host = width > out->host ? width : out->host;
+        width = r->rows[i].kind == TOP_ROW_RANK ? width_of(r->rows[i].rank->cores) : 0;
+        out->cores = width > out->cores ? width : out->cores;
     }
+    if (out->cores)
+        out->cores = out->cores > CORES_MOST ? CORES_MOST : out->cores < 5 ? 5 : out->cores;
     out->host = out->host > NAME_MOST ? NAME_MOST : out->host;
     out->lead = out->host + 16;
     out->lead = out->lead < LEAD_LEAST ? LEAD_LEAST : out->lead;

@@ -10,6 +10,7 @@ enum { TOP_TEXT = 1024 };
 /* How wide the columns are whose width depends on what is in them. */
 struct top_widths {
     int host, lead; /* lead: of the columns before the numbers */
+    int cores;      /* 0: no rank is bound, and there is no such column */
     bool links[TOP_LINK_KINDS];
 };
 void top_widths_find(struct top_widths *out, const struct top_rows *r);
