@@ -68,7 +68,7 @@ static void test_counts(void **state)
     rank_counters_add(&c->calls[2].count, 1);
     rank_counters_add(&c->calls[2].bytes, 4000);
     rank_counters_add(&c->calls[2].algorithms[0], 2);
-    rank_counters_add(&c->calls[2].algorithms[9], 5);
+    rank_counters_add(&c->calls[2].algorithms[10], 5);
     rank_counters_add(&c->calls[9].count, 3);
     counters_file_wait(&c->calls[2], 10000);
     counters_file_wait(&c->calls[2], 10001);
