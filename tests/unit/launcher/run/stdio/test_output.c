@@ -11,7 +11,6 @@
 
 #include <event2/event.h>
 #include <fcntl.h>
-#include <pty.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -578,7 +577,12 @@ static int raw_terminal(int *master)
     struct termios modes;
     int slave;
 
-    assert_int_equal(openpty(master, &slave, NULL, NULL, NULL), 0);
+    *master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+    assert_true(*master >= 0);
+    assert_int_equal(grantpt(*master), 0);
+    assert_int_equal(unlockpt(*master), 0);
+    slave = open(ptsname(*master), O_RDWR | O_NOCTTY | O_CLOEXEC);
+    assert_true(slave >= 0);
     assert_int_equal(tcgetattr(slave, &modes), 0);
     cfmakeraw(&modes);
     tcsetattr(slave, TCSANOW, &modes);
