@@ -40,14 +40,18 @@ static bool is_loaded(const struct loaded *l, const char *path)
     return is;
 }
 
+/* "/libc.so.6", or before glibc 2.34 "/libc-2.31.so". */
 static bool is_of_glibc(const char *path)
 {
-    static const char *const names[] = {"/libc.so",  "/libm.so",  "/ld-linux",    "/libpthread.so",
-                                        "/libdl.so", "/librt.so", "/libresolv.so"};
+    static const char *const names[] = {"/libc",  "/libm",  "/ld",       "/libpthread",
+                                        "/libdl", "/librt", "/libresolv"};
 
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-        if (strstr(path, names[i]))
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        const char *at = strstr(path, names[i]);
+
+        if (at && strchr(".-", at[strlen(names[i])]))
             return true;
+    }
     return false;
 }
 
