@@ -59,8 +59,13 @@ void job_be_busy(int ms)
 
 void job_meet(const struct job *j)
 {
+    job_meet_left(j, j->config.size);
+}
+
+void job_meet_left(const struct job *j, int count)
+{
     int size = j->config.size;
-    int until = (__atomic_fetch_add(&j->seen->met, 1, __ATOMIC_ACQ_REL) / size + 1) * size;
+    int until = __atomic_fetch_add(&j->seen->met, 1, __ATOMIC_ACQ_REL) / size * size + count;
 
     while (__atomic_load_n(&j->seen->met, __ATOMIC_ACQUIRE) < until)
         sched_yield();

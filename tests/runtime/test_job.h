@@ -78,6 +78,8 @@ void job_do(const struct job_config *config, rank_fn *fn);
  * coordinator may overtake a rank that is still in an earlier call, so before a rank breaks the
  * group, all others must be past that call. */
 void job_meet(const struct job *j);
+/* The same for the `count` ranks that are left, fewer than all, and for the last time. */
+void job_meet_left(const struct job *j, int count);
 
 /* Milliseconds of some clock, and of this process's processor time; computes that long; a
  * directory's path. */
