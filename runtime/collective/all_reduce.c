@@ -54,14 +54,11 @@ static int all_reduce_flat(struct group *g, const void *in, void *out, size_t si
 static int all_reduce_chained(struct group *g, const void *in, void *out, size_t size,
                               struct fault *why)
 {
-    struct reduce_chain c = reduce_chain_up(g, 0);
+    struct reduce_chain c = reduce_chain_up(g, 0, in, out);
     const char *name = g->call_algorithm;
     struct pipeline p;
     int rc = pipeline_open(&p, g, 2, NULL, 0, why);
 
-    c.in = in;
-    c.sums = out;
-    c.is_whole = true;
     if (!rc)
         rc = reduce_chain_run(&c, &p, size, why);
     if (!rc)

@@ -150,7 +150,7 @@ static int reduce_ring(struct group *g, const void *in, void *out, size_t size, 
 static int reduce_chained(struct group *g, const void *in, void *out, size_t size, int root,
                           struct fault *why)
 {
-    struct reduce_chain c = reduce_chain_up(g, 0);
+    struct reduce_chain c = reduce_chain_up(g, 0, in, out);
     bool is_root = g->rank == root, is_last = c.next < 0;
     struct message_op bring;
     struct pipeline p;
@@ -161,8 +161,8 @@ static int reduce_chained(struct group *g, const void *in, void *out, size_t siz
                                                    : reduce_chain_room(g, size),
                            why);
 
-    c.in = in;
-    c.sums = is_root ? out : work;
+    if (!is_root)
+        c.sums = work;
     c.is_whole = is_root || is_last;
     if (!rc)
         rc = reduce_chain_run(&c, &p, size, why);

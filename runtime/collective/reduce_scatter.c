@@ -129,13 +129,11 @@ static int shares_hand_out(struct group *g, char *sums, size_t size, struct faul
 static int reduce_scatter_chained(struct group *g, const void *in, void *out, size_t size,
                                   struct fault *why)
 {
-    struct reduce_chain c = reduce_chain_up(g, 0);
+    struct reduce_chain c = reduce_chain_up(g, 0, in, NULL);
     size_t whole = (size_t)g->size * size;
     struct pipeline p;
     int rc = pipeline_open(&p, g, 2, &c.sums, whole, why);
 
-    c.in = in;
-    c.is_whole = true;
     if (!rc)
         rc = reduce_chain_run(&c, &p, whole, why);
     if (!rc)

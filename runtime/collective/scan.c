@@ -43,13 +43,9 @@ static int scan_doubling(struct group *g, int first, const void *mine, void *out
 static int scan_chained(struct pipeline *p, int first, const void *mine, void *out, size_t size,
                         struct fault *why)
 {
-    struct reduce_chain c = reduce_chain_up(p->group, first);
-    int rc;
+    struct reduce_chain c = reduce_chain_up(p->group, first, mine, out);
+    int rc = reduce_chain_run(&c, p, size, why);
 
-    c.in = mine;
-    c.sums = out;
-    c.is_whole = true;
-    rc = reduce_chain_run(&c, p, size, why);
     if (!rc && c.before < 0 && mine != out && size)
         memcpy(out, mine, size);
     return rc;

@@ -5,10 +5,11 @@
  * left. */
 enum { WINDOW = 2 * PIPELINE_DEPTH };
 
-struct reduce_chain reduce_chain_up(const struct group *g, int first)
+struct reduce_chain reduce_chain_up(const struct group *g, int first, const void *in, void *sums)
 {
-    return (struct reduce_chain){.before = g->rank == first ? -1 : g->rank - 1,
-                                 .next = g->rank == g->size - 1 ? -1 : g->rank + 1};
+    int before = g->rank == first ? -1 : g->rank - 1, next = g->rank + 1;
+
+    return (struct reduce_chain){before, next < g->size ? next : -1, in, sums, true};
 }
 
 /* The more ranks, the shorter the chunks. */

@@ -18,8 +18,8 @@ struct reduce_chain {
     bool is_whole; /* sums holds the vector; else reduce_chain_room() bytes, which pass on only */
 };
 
-/* The chain of all ranks from `first` on, in their order; the caller sets the rest. */
-struct reduce_chain reduce_chain_up(const struct group *g, int first);
+/* The chain of all ranks from `first` on, in their order, with the whole vector at `sums`. */
+struct reduce_chain reduce_chain_up(const struct group *g, int first, const void *in, void *sums);
 
 /* Bytes at `sums` that a rank needs which does not keep them. */
 size_t reduce_chain_room(const struct group *g, size_t size);
