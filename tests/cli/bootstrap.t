@@ -86,7 +86,7 @@ esac
 SH
 mkdir -p tests/vm tests/lib
 printf '#!/bin/sh\n' > tests/vm/prepare
-printf '#!/bin/sh\n%s\n' '[ "$4" != "$LATE" ] || echo "$4 16"' > tests/lib/tier
+printf '#!/bin/sh\n%s\n' '[ "$3" != "$LATE" ] || echo "$3 16 15"' > tests/lib/tier
 chmod +x tests/vm/prepare tests/lib/tier
 # The pulse's sleep outlives it.
 sed -i 's/^\(needs_check[_a-z]*\)="/\1=$needs_build others="/; s/\(needs_compile=\).*/\1$needs_build/

@@ -181,7 +181,7 @@ for line in open(sys.argv[1], "rb"):
     seen[rank] += 1
 assert seen == [count] * ranks, seen
 PY
-LINES=140000
+LINES=50000
 is_long && LINES=2000000
 keep job -n 8 -- "$T/lines" "$LINES"
 check_status 0 "8 ranks write $(($(stat -c %s \

@@ -48,7 +48,9 @@ all=(a.t b.t c d.t tests/unit/e)
 check_output $'a.t\ntests/unit/e' "unit tests are quick" tier quick "${all[@]}"
 check_output $'b.t\nc' "some are not" tier full "${all[@]}"
 check_output d.t "one does not say" tier none "${all[@]}"
+mapfile -t many < <(printf '%s.t\n' {a..u})
+for test in "${many[@]}"; do echo '# used 15 s of a processor in 20 s' > "$T/logs/${test%.t}.log"; done
+check_output "" "equal tests use equal parts" tier late "$T/logs" "${many[@]}"
 echo '# used 16 s of a processor in 20 s' > "$T/logs/a.log"
-echo '# used 15 s of a processor in 20 s' > "$T/logs/b.log"
-check_output "a.t 16" "what used too much is found" tier late 15 "$T/logs" a.t b.t
+check_output "a.t 16 15" "what used too much is found" tier late "$T/logs" "${many[@]}"
 done_testing
