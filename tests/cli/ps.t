@@ -189,11 +189,12 @@ def inner():
 inner()
 PY
 job_begin -n 2 "${STRANGER[@]}" -- "$PYTHON" "$T/plain.py"
-says_lines() { "$MLAUNCH" ps "$ID" --stacks > "$T/lines" && grep -q "plain.py:3 inner$" "$T/lines"; }
+says_lines() {
+    "$MLAUNCH" ps "$ID" --stacks > "$T/lines" && grep -q "^0,1 are in plain.py:3 inner$" "$T/lines"
+}
 exports() { "$PYTHON" -c 'import ctypes; ctypes.pythonapi._Py_DumpTraceback' 2> /dev/null; }
 if exports; then
-    wait_for says_lines
-    check_match "^0,1 are in plain.py:3 inner$" "$T/lines" "--stacks: the lines of any Python script"
+    check "--stacks: the lines of any Python script" wait_for says_lines
     must says_lines
     check_output 1 "… also the second time" grep -c 'plain.py", line 4 in <module>$' "$T/lines"
 else

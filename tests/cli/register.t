@@ -105,13 +105,13 @@ must rm "$USER_DIR/run.0damaged-$$"
 # A job's directory is empty for a moment when it is made, and when it is removed.
 passing=$USER_DIR/0passing-$$.0.aaaaaa
 must mkdir -p -m 700 "$passing"
-at_exit rmdir "$passing"
+at_exit rm -rf "$passing"
 check "ps -v beside a directory that was just made" "$MLAUNCH" ps -v
 check_no_match 0passing "$OUT" "… does not list it"
 must touch -d '1 minute ago' "$passing"
 check "ps -v a minute later" "$MLAUNCH" ps -v
 check_match "^ *0passing-$$ .* unreadable " "$OUT" "… does"
-must rmdir "$passing"
+must rm -rf "$passing"
 
 job_status 0 "a job leaves no entry" -n 2 -- true
 job_status 3 "nor does one that fails" -- sh -c 'exit 3'
