@@ -127,9 +127,11 @@ static int open_shm_link(struct bring_up *b, int index, bool is_early, struct fa
     struct group *g = b->group;
     int peer = b->locals[index];
     int rc = is_early ? sleeper_find_bell(g, peer, why) : 0;
+    struct shm_ring *ring;
 
-    return rc ? rc
-              : shm_link_open(&g->links[peer], g, peer, g->segment, b->local_index, index, why);
+    if (!rc)
+        rc = shm_link_open(&g->links[peer], g, peer, g->segment, b->local_index, index, why);
+    return rc || !g->world->is_eager ? rc : shm_segment_make_ring(&ring, g->segment, index, why);
 }
 
 static int open_shm_links(struct bring_up *b, struct fault *why)

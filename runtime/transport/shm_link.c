@@ -37,7 +37,9 @@ enum {
 
 struct shm_link {
     struct link base;
-    struct shm_ring *out, *in;
+    struct shm_segment *segment;
+    int them;                  /* the peer's index there */
+    struct shm_ring *out, *in; /* NULL: no message has gone, or come */
     size_t ring_size;
     /* CHUNK, or the ring's size if that is less: no more is copied at once, whatever position the
      * other side may have written. */
@@ -151,14 +153,31 @@ static int shm_link_take_answer(struct shm_link *s)
     return 1;
 }
 
-/* 1 if some of the first send was moved, 0 if there is no room. */
-static int shm_link_send(struct shm_link *s)
+static int shm_link_make_ring(struct shm_link *s, struct fault *why)
+{
+    const struct group *g = s->base.group;
+    char who[GROUP_MEMBER_TEXT];
+
+    if (shm_segment_make_ring(&s->out, s->segment, s->them, why) == 0)
+        return 0;
+    return fault_wrap(why, "%s cannot send to rank %d", group_describe(g, g->rank, who),
+                      g->members[s->base.peer]);
+}
+
+/* 1 if some of the first send was moved, 0 if there is no room, or ML_ERR_SYSTEM. */
+static int shm_link_send(struct shm_link *s, struct fault *why)
 {
     struct message_op *t = s->base.sends;
     size_t room = shm_link_room(s), size;
 
     if (s->is_offering)
         return shm_link_take_answer(s);
+    if (!s->out) {
+        int rc = shm_link_make_ring(s, why);
+
+        if (rc)
+            return rc;
+    }
     if (room < LINE) {
         s->out_tail = atomic_load_explicit(&s->out->tail, memory_order_acquire);
         room = shm_link_room(s);
@@ -192,6 +211,19 @@ static int shm_link_send(struct shm_link *s)
 }
 
 /* --- receiving -------------------------------------------------------------------------------- */
+
+static bool shm_link_has_ring(struct shm_link *s)
+{
+    if (!s->in)
+        s->in = shm_segment_find_ring(s->segment, s->them);
+    return s->in;
+}
+
+/* For the last look before something that the peer's message would prevent. */
+static bool shm_link_has_come(struct shm_link *s)
+{
+    return shm_link_has_ring(s) && atomic_load(&s->in->head) != s->in_tail;
+}
 
 static void shm_link_copy_out(struct shm_link *s, struct message_op *t, size_t size)
 {
@@ -265,6 +297,8 @@ static int shm_link_receive(struct shm_link *s, struct fault *why)
     if (s->is_taking)
         return shm_link_take_offered(s);
     if (s->in_head == s->in_tail) {
+        if (!shm_link_has_ring(s))
+            return 0;
         s->in_head = atomic_load_explicit(&s->in->head, memory_order_acquire);
         if (s->in_head == s->in_tail)
             return 0;
@@ -319,7 +353,7 @@ static int shm_link_look_up(struct shm_link *s, struct fault *why)
 
     if (atomic_load_explicit(&s->peer_slot->is_closed, memory_order_acquire))
         l->ended = true;
-    if (!shm_link_is_missed(s, &call) || atomic_load(&s->in->head) != s->in_tail)
+    if (!shm_link_is_missed(s, &call) || shm_link_has_come(s))
         return 0;
     if (s->is_offering && shm_rendezvous_peek(&s->out->rendezvous) != RENDEZVOUS_OPEN)
         return 0; /* answered just now */
@@ -328,9 +362,10 @@ static int shm_link_look_up(struct shm_link *s, struct fault *why)
 
 static bool shm_link_look(struct link *l, struct message *m)
 {
-    const struct shm_link *s = shm_link_of(l);
+    struct shm_link *s = shm_link_of(l);
 
-    if (atomic_load_explicit(&s->in->head, memory_order_acquire) == s->in_tail)
+    if (!shm_link_has_ring(s) ||
+        atomic_load_explicit(&s->in->head, memory_order_acquire) == s->in_tail)
         return false;
     memcpy(m, s->in->bytes + (s->in_tail & (s->ring_size - 1)), sizeof(*m));
     return true;
@@ -341,9 +376,13 @@ static int shm_link_progress(struct link *l, struct fault *why)
     struct shm_link *s = shm_link_of(l);
     int moved = 0, rc = 1;
 
-    if (l->sends)
-        while (l->sends && shm_link_send(s))
-            moved = 1;
+    while (l->sends && rc > 0) {
+        rc = shm_link_send(s, why);
+        if (rc < 0)
+            return rc;
+        moved |= rc;
+    }
+    rc = 1;
     while (l->recvs && rc > 0) {
         rc = shm_link_receive(s, why);
         if (rc < 0)
@@ -362,14 +401,14 @@ static int shm_link_sleep(struct link *l, struct pollfd *p)
 
     (void)p; /* the group's bell ends the sleep */
     atomic_store(&s->my_slot->is_asleep, 1);
-    if (l->recvs && atomic_load(&s->in->head) != s->in_tail)
+    if (l->recvs && shm_link_has_come(s))
         return -1;
     if (s->is_offering && shm_rendezvous_peek(&s->out->rendezvous) != RENDEZVOUS_OPEN)
         return -1;
     if (s->is_taking && shm_rendezvous_peek(&s->in->rendezvous) == RENDEZVOUS_OPEN)
         return -1;
     if (l->sends && !s->is_offering &&
-        s->ring_size - (size_t)(s->out_head - atomic_load(&s->out->tail)) >= LINE)
+        (!s->out || s->ring_size - (size_t)(s->out_head - atomic_load(&s->out->tail)) >= LINE))
         return -1;
     if (!l->ended && atomic_load(&s->peer_slot->is_closed))
         return -1;
@@ -423,8 +462,8 @@ int shm_link_open(struct link **out, struct group *g, int peer, struct shm_segme
     if (!l)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     link_init(&l->base, &shm_link_ops, g, peer);
-    l->out = shm_segment_ring(s, me, them);
-    l->in = shm_segment_ring(s, them, me);
+    l->segment = s;
+    l->them = them;
     l->ring_size = shm_segment_ring_size(s);
     l->chunk = smaller(CHUNK, l->ring_size);
     l->my_slot = shm_segment_slot(s, me);

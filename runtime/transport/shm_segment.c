@@ -2,6 +2,7 @@
 #include "runtime/transport/shm_segment.h"
 
 #include "runtime/transport/shm_coll.h"
+#include "runtime/transport/shm_pages_linux.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +22,7 @@ enum {
     CELL_MAX = 256 << 10,   /* bytes: a rank's two and what it reads fit in a second-level cache */
     CELL_MIN = 4096,
     CELLS_AIM = 8 << 20, /* bytes, for all cells together */
-    SEGMENT_MAGIC = 0x4d4c5332,
+    SEGMENT_MAGIC = 0x4d4c5333,
 };
 
 struct shm_head {
@@ -33,9 +34,10 @@ struct shm_head {
 struct shm_segment {
     char name[NAME_MAX];
     bool is_named; /* made by this process, and not unlinked yet */
-    int count;
+    int count, index;
     size_t ring_size, cell_size;
-    size_t head_size, part_size, size; /* the head with its slots; each part; all */
+    size_t head_size, part_size, rings_size; /* the head with its slots; each part; its rings */
+    size_t size;                             /* all, holes included */
     unsigned char *memory;
 };
 
@@ -62,13 +64,14 @@ static size_t shm_segment_ring_stride(size_t ring_size)
     return sizeof(struct shm_ring) + ring_size;
 }
 
-/* Offsets in a part: cells first, as they are whole pages, then lines, then rings. */
+/* Offsets in a part: cells first, as they are whole pages, then lines, then a mark for each member,
+ * which says that there is a ring to it. */
 static size_t shm_segment_lines_offset(const struct shm_segment *s)
 {
     return SHM_COLL_CELLS * s->cell_size;
 }
 
-static size_t shm_segment_rings_offset(const struct shm_segment *s)
+static size_t shm_segment_marks_offset(const struct shm_segment *s)
 {
     return shm_segment_lines_offset(s) + SHM_COLL_LINES * sizeof(struct shm_coll_line);
 }
@@ -80,13 +83,34 @@ static size_t whole_pages(size_t size)
     return (size + page - 1) / page * page;
 }
 
+/* What all members together allocate at the start: the head and the parts. */
+static size_t shm_segment_start_size(const struct shm_segment *s)
+{
+    return s->head_size + (size_t)s->count * s->part_size;
+}
+
 static unsigned char *shm_segment_part(const struct shm_segment *s, int index)
 {
     return s->memory + s->head_size + (size_t)index * s->part_size;
 }
 
-static int shm_segment_new(struct shm_segment **out, const char *name, int count, bool is_small,
-                           struct fault *why)
+static _Atomic unsigned char *shm_segment_mark(const struct shm_segment *s, int from, int to)
+{
+    return (_Atomic unsigned char *)(shm_segment_part(s, from) + shm_segment_marks_offset(s)) + to;
+}
+
+static struct shm_ring *shm_segment_ring(const struct shm_segment *s, int from, int to)
+{
+    /* Each sender has count - 1 rings: none to itself. */
+    size_t number = (size_t)(to > from ? to - 1 : to);
+
+    return (struct shm_ring *)(s->memory + shm_segment_start_size(s) +
+                               (size_t)from * s->rings_size +
+                               number * shm_segment_ring_stride(s->ring_size));
+}
+
+static int shm_segment_new(struct shm_segment **out, const char *name, int count, int index,
+                           bool is_small, struct fault *why)
 {
     struct shm_segment *s = calloc(1, sizeof(*s));
 
@@ -96,13 +120,14 @@ static int shm_segment_new(struct shm_segment **out, const char *name, int count
     }
     strcpy(s->name, name);
     s->count = count;
+    s->index = index;
     s->ring_size = is_small ? RING_SMALL : shm_segment_ring_size_for(count);
     s->cell_size = is_small ? CELL_MIN : shm_segment_cell_size_for(count);
     s->head_size =
         whole_pages(sizeof(struct shm_head) + (size_t)count * sizeof(struct sleeper_slot));
-    s->part_size = whole_pages(shm_segment_rings_offset(s) +
-                               (size_t)(count - 1) * shm_segment_ring_stride(s->ring_size));
-    s->size = s->head_size + (size_t)count * s->part_size;
+    s->part_size = whole_pages(shm_segment_marks_offset(s) + (size_t)count);
+    s->rings_size = whole_pages((size_t)(count - 1) * shm_segment_ring_stride(s->ring_size));
+    s->size = shm_segment_start_size(s) + (size_t)count * s->rings_size;
     *out = s;
     return 0;
 }
@@ -122,10 +147,10 @@ static int shm_segment_allocate(const struct shm_segment *s, int fd, size_t offs
     return fault_os(why, ML_ERR_SYSTEM, err,
                     "/dev/shm has no room for the %zu KiB that %d ranks share (enlarge it, or use "
                     "--backend tcp --local net)",
-                    s->size / 1024, s->count);
+                    shm_segment_start_size(s) / 1024, s->count);
 }
 
-static int shm_segment_map(struct shm_segment *s, int fd, int index, struct fault *why)
+static int shm_segment_map(struct shm_segment *s, int fd, struct fault *why)
 {
     void *at = mmap(NULL, s->size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
@@ -133,19 +158,19 @@ static int shm_segment_map(struct shm_segment *s, int fd, int index, struct faul
         return fault_os(why, ML_ERR_SYSTEM, errno, "cannot map %zu bytes of shared memory",
                         s->size);
     s->memory = at;
-    (void)sched_getaffinity(0, sizeof(cpu_set_t), &shm_segment_slot(s, index)->processors);
+    (void)sched_getaffinity(0, sizeof(cpu_set_t), &shm_segment_slot(s, s->index)->processors);
     return 0;
 }
 
 /* Allocates this process's part, with the head if it is the first one, and maps all of the
  * segment. */
-static int shm_segment_take_part(struct shm_segment *s, int fd, int index, struct fault *why)
+static int shm_segment_take_part(struct shm_segment *s, int fd, struct fault *why)
 {
-    size_t offset = index == 0 ? 0 : s->head_size + (size_t)index * s->part_size;
-    size_t size = s->part_size + (index == 0 ? s->head_size : 0);
+    size_t offset = s->index == 0 ? 0 : s->head_size + (size_t)s->index * s->part_size;
+    size_t size = s->part_size + (s->index == 0 ? s->head_size : 0);
     int rc = shm_segment_allocate(s, fd, offset, size, why);
 
-    return rc ? rc : shm_segment_map(s, fd, index, why);
+    return rc ? rc : shm_segment_map(s, fd, why);
 }
 
 /* What keeps one from being made is nearly always /dev/shm itself, whose path shm_open hides. */
@@ -164,7 +189,7 @@ int shm_segment_create(struct shm_segment **out, const char *name, int count, bo
 {
     struct shm_segment *s;
     struct shm_head *head;
-    int fd, rc = shm_segment_new(&s, name, count, is_small, why);
+    int fd, rc = shm_segment_new(&s, name, count, 0, is_small, why);
 
     if (rc)
         return rc;
@@ -179,7 +204,7 @@ int shm_segment_create(struct shm_segment **out, const char *name, int count, bo
                       name, s->size / 1024);
         goto fail;
     }
-    rc = shm_segment_take_part(s, fd, 0, why);
+    rc = shm_segment_take_part(s, fd, why);
     if (rc)
         goto fail;
     close(fd);
@@ -202,7 +227,7 @@ int shm_segment_open(struct shm_segment **out, const char *name, int count, int 
     struct shm_segment *s;
     const struct shm_head *head;
     struct stat st;
-    int fd, rc = shm_segment_new(&s, name, count, is_small, why);
+    int fd, rc = shm_segment_new(&s, name, count, index, is_small, why);
 
     if (rc)
         return rc;
@@ -215,7 +240,7 @@ int shm_segment_open(struct shm_segment **out, const char *name, int count, int 
         rc = fault_set(why, ML_ERR_SYSTEM, "the shared memory %s is not this job's", name);
         goto fail;
     }
-    rc = shm_segment_take_part(s, fd, index, why);
+    rc = shm_segment_take_part(s, fd, why);
     if (rc)
         goto fail;
     head = (const struct shm_head *)s->memory;
@@ -275,13 +300,27 @@ struct sleeper_slot *shm_segment_slot(struct shm_segment *s, int index)
     return (struct sleeper_slot *)(s->memory + sizeof(struct shm_head)) + index;
 }
 
-struct shm_ring *shm_segment_ring(struct shm_segment *s, int from, int to)
+int shm_segment_make_ring(struct shm_ring **out, struct shm_segment *s, int to, struct fault *why)
 {
-    /* Each sender has count - 1 rings: none to itself. */
-    size_t number = (size_t)(to > from ? to - 1 : to);
+    _Atomic unsigned char *mark = shm_segment_mark(s, s->index, to);
+    struct shm_ring *ring = shm_segment_ring(s, s->index, to);
+    size_t size = shm_segment_ring_stride(s->ring_size);
 
-    return (struct shm_ring *)(shm_segment_part(s, from) + shm_segment_rings_offset(s) +
-                               number * shm_segment_ring_stride(s->ring_size));
+    if (!atomic_load_explicit(mark, memory_order_relaxed) && !shm_pages_take(ring, size))
+        return fault_set(why, ML_ERR_SYSTEM,
+                         "/dev/shm has no room for the %zu KiB of messages to one more rank "
+                         "(enlarge it, or use --backend tcp --local net; with --eager all of it is "
+                         "taken at the start)",
+                         size / 1024);
+    atomic_store(mark, 1);
+    *out = ring;
+    return 0;
+}
+
+struct shm_ring *shm_segment_find_ring(struct shm_segment *s, int from)
+{
+    return atomic_load(shm_segment_mark(s, from, s->index)) ? shm_segment_ring(s, from, s->index)
+                                                            : NULL;
 }
 
 size_t shm_segment_ring_size(const struct shm_segment *s)

@@ -10,28 +10,25 @@ if [ "$(cat /sys/devices/system/node/online)" != 0-1 ]; then
     done_testing
 fi
 
-# A part has equally many pages on every rank's node; one shared page precedes the first part.
+# A part has equally many pages on every rank's node, and so have a rank's rings, which follow all
+# parts; one shared page precedes the first part.
 # on_own_nodes NAME "NODE-OF-RANK-0 NODE-OF-RANK-1 …" MLAUNCH-ARG…
 on_own_nodes() {
-    local name=$1 pages rank=0 node nodes before='' segment=''
+    local name=$1 rank=0 node nodes segment first last pages
     read -ra nodes <<< "$2"
     shift 2
     check "$name" timeout 60 "$MLAUNCH" -n ${#nodes[@]} --backend shm --output raw "$@"
-    pages=$(sed -n 's/^rank 0 .* [01]x\([0-9]*\); .*/\1/p' "$OUT")
-    if [ ${#nodes[@]} = 4 ]; then pages=$((${pages:-0} / 2)); fi
-    # Adjacent parts on one node appear as one range.
-    local -i stretch=1
-    for node in "${nodes[@]}" end; do
-        if [ -n "$before" ] && [ "$node" != "$before" ]; then
-            segment+=" ${before}x$stretch"
-            stretch=0
-        fi
-        stretch+=$pages
-        before=$node
-    done
+    # Adjacent parts, and adjacent ranks' rings, on one node appear as one range. The first half of
+    # the ranks is on one node, the other half on the other.
+    first=${nodes[0]}
+    last=${nodes[-1]}
+    pages=$(sed -n 's/^rank 0 .*: segment [01]x[0-9]* [01]x\([0-9]*\) .*/\1/p' "$OUT")
+    segment=" ${first}x$((${pages:-0} + 1)) ${last}x${pages:-0}"
+    pages=$(sed -n 's/^rank 0 .*x\([0-9]*\); .*/\1/p' "$OUT")
+    segment+=" ${first}x${pages:-0} ${last}x${pages:-0}"
     for node in "${nodes[@]}"; do
         check_match "^rank $rank on node $node: segment$segment; vector ${node}x[0-9]+\$" "$OUT" \
-            "… rank $rank is on node $node, with its vectors, and each part of the segment ($pages pages) on its rank's"
+            "… rank $rank is on node $node, with its vectors, and each part and each rank's rings on its rank's"
         rank=$((rank + 1))
     done
 }

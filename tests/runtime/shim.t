@@ -75,7 +75,7 @@ if [ "$SANITIZE" = no ]; then
     check "--eager with a program that makes no call" "$MLAUNCH" -n 4 --eager -- true
     if unshare -rm true 2> /dev/null; then
         # Not even rank 0's part fits; rank 0's does, rank 1's doesn't.
-        for small in "0 256k" "1 3m"; do
+        for small in "0 256k" "1 1536k"; do
             # shellcheck disable=SC2016
             run unshare -rm sh -c \
                 '"$1" /dev/shm size="$2" && shift 2 && "$@"; echo "left: $(ls /dev/shm)"' \
