@@ -19,6 +19,13 @@ enum { NAME = 320 };
 
 struct endpoint {
     struct rails rails;
+    /* One for each device, in the order of c->devices, and once connected in the lower rank's;
+     * NULL: it could not be opened. */
+    struct rail *pairs[RDMA_RAILS];
+    int pair_count;
+    bool may_lack;
+    struct fault *lacks; /* why rails are missing that this side could not open or connect */
+    int lack_count, lacks_told;
     size_t room; /* bytes of a chunk that every rail can take */
     struct uc_loss uc_loss;
     struct reorder reorder;
@@ -46,6 +53,40 @@ int endpoint_fd(const struct endpoint *e)
 
 /* --- bring-up --------------------------------------------------------------------------------- */
 
+/* True if the failure of a rail, which is left out; else it is the endpoint's. */
+static bool endpoint_lacks(struct endpoint *e, int rc, const struct fault *why)
+{
+    if (!rc || !e->may_lack || (rc != ML_ERR_DEVICE && rc != ML_ERR_LINK))
+        return false;
+    e->lacks[e->lack_count++] = *why;
+    return true;
+}
+
+static int endpoint_has_none(const struct endpoint *e, struct fault *why)
+{
+    if (!e->lack_count)
+        return fault_set(why, ML_ERR_LINK, "%s has no device that works for its links to here",
+                         e->name);
+    *why = e->lacks[e->lack_count - 1];
+    return why->code;
+}
+
+/* A rail that is missing is published as zeros: it has no device. */
+static int endpoint_open_rail(struct endpoint *e, const struct rail_config *c, struct fault *why)
+{
+    int place = e->pair_count++;
+    struct rail *r;
+    int rc = rail_open(&r, c, why);
+
+    if (rc)
+        return endpoint_lacks(e, rc, why) ? 0 : rc;
+    e->pairs[place] = e->rails.all[e->rails.count++] = r;
+    rail_publish(r, &e->published[place]);
+    if (r->room < e->room)
+        e->room = r->room;
+    return 0;
+}
+
 int endpoint_open(struct endpoint **out, const struct endpoint_config *c, struct fault *why)
 {
     struct endpoint *e = calloc(1, sizeof(*e));
@@ -58,21 +99,20 @@ int endpoint_open(struct endpoint **out, const struct endpoint_config *c, struct
     e->tag = c->tag;
     e->rank = c->rank;
     e->peer = c->peer;
+    e->may_lack = c->may_lack;
     snprintf(e->name, sizeof(e->name), "%s", c->peer_name);
     e->rails.peer = e->name;
     e->published = calloc((size_t)c->device_count, sizeof(*e->published));
-    if (!e->published)
+    if (c->may_lack)
+        e->lacks = calloc((size_t)c->device_count, sizeof(*e->lacks));
+    if (!e->published || (c->may_lack && !e->lacks))
         rc = fault_set(why, ML_ERR_MEMORY, "out of memory");
-    for (int i = 0; i < c->device_count && i < RDMA_RAILS && !rc; i++) {
-        struct rail_config config = {.device = c->devices[i], .peer = e->name, .choice = c->choice};
-
-        rc = rail_open(&e->rails.all[i], &config, why);
-        if (rc)
-            break;
-        rail_publish(e->rails.all[e->rails.count++], &e->published[i]);
-        if (e->rails.all[i]->room < e->room)
-            e->room = e->rails.all[i]->room;
-    }
+    for (int i = 0; i < c->device_count && i < RDMA_RAILS && !rc; i++)
+        rc = endpoint_open_rail(
+            e, &(struct rail_config){.device = c->devices[i], .peer = e->name, .choice = c->choice},
+            why);
+    if (!rc && !e->rails.count)
+        rc = endpoint_has_none(e, why);
     if (!rc)
         rc = watch_open(&e->watch, &e->rails, why);
     if (rc) {
@@ -92,13 +132,36 @@ void endpoint_close(struct endpoint *e)
     reorder_clear(&e->reorder);
     watch_close(&e->watch);
     free(e->published);
+    free(e->lacks);
     free(e);
 }
 
 const void *endpoint_publish(struct endpoint *e, size_t *size)
 {
-    *size = (size_t)e->rails.count * sizeof(*e->published);
+    *size = (size_t)e->pair_count * sizeof(*e->published);
     return e->published;
+}
+
+/* Takes the pairs with a bit in `used` into use and closes the others. */
+static void endpoint_use(struct endpoint *e, uint32_t used)
+{
+    e->rails.count = 0;
+    for (int i = 0; i < e->pair_count; i++) {
+        struct rail *r = e->pairs[i];
+
+        e->pairs[i] = NULL;
+        if (!r)
+            continue;
+        if (!(used >> i & 1)) {
+            rail_close(r);
+            continue;
+        }
+        r->index = e->rails.count;
+        e->rails.all[e->rails.count++] = r;
+    }
+    rails_start(&e->rails);
+    e->zero_copy.rails = e->rails.all;
+    e->zero_copy.rail_count = e->rails.count;
 }
 
 int endpoint_connect(struct endpoint *e, const void *from_peer, size_t size, struct fault *why)
@@ -106,7 +169,7 @@ int endpoint_connect(struct endpoint *e, const void *from_peer, size_t size, str
     struct rail_end ends[RDMA_RAILS];
     struct rail *mine[RDMA_RAILS];
     bool is_low = e->rank <= e->peer;
-    int match[RDMA_RAILS], count = e->rails.count, rc = 0;
+    int match[RDMA_RAILS], count = e->pair_count, rc = 0;
 
     if (size != (size_t)count * sizeof(*ends))
         return fault_set(why, ML_ERR_LINK,
@@ -117,32 +180,67 @@ int endpoint_connect(struct endpoint *e, const void *from_peer, size_t size, str
     if (!rail_match_is_valid(ends, count))
         return fault_set(why, ML_ERR_REFUSED,
                          "the description that %s sent of its devices is damaged", e->name);
-    memcpy(mine, e->rails.all, sizeof(mine));
+    memcpy(mine, e->pairs, sizeof(mine));
     rail_match(is_low ? e->published : ends, is_low ? ends : e->published, count, match);
+    for (int i = 0; i < count; i++)
+        e->pairs[i] = mine[is_low ? i : match[i]];
     for (int i = 0; i < count && !rc; i++) {
-        int me = is_low ? i : match[i], them = is_low ? match[i] : i;
+        const struct rail_end *other = &ends[is_low ? match[i] : i];
 
-        e->rails.all[i] = mine[me];
-        e->rails.all[i]->index = i;
-        rc = rail_connect(e->rails.all[i], &ends[them], is_low, why);
+        if (!e->pairs[i] || (e->may_lack && !rail_end_is_there(other)))
+            continue;
+        rc = rail_connect(e->pairs[i], other, is_low, why);
+        if (endpoint_lacks(e, rc, why))
+            rc = 0;
     }
-    if (rc)
-        memcpy(e->rails.all, mine, sizeof(mine));
-    rails_start(&e->rails);
-    e->zero_copy.rails = e->rails.all;
-    e->zero_copy.rail_count = count;
+    if (!rc && e->may_lack && !endpoint_connected(e))
+        rc = endpoint_has_none(e, why);
+    if (!rc && !e->may_lack)
+        endpoint_use(e, UINT32_MAX);
     return rc;
+}
+
+uint32_t endpoint_connected(const struct endpoint *e)
+{
+    uint32_t connected = 0;
+
+    for (int i = 0; i < e->pair_count; i++)
+        if (e->pairs[i] && e->pairs[i]->is_connected)
+            connected |= 1u << i;
+    return connected;
+}
+
+int endpoint_agree(struct endpoint *e, uint32_t peers, struct fault *why)
+{
+    uint32_t used = endpoint_connected(e) & peers;
+
+    if (!peers || peers >> e->pair_count)
+        return fault_set(why, ML_ERR_REFUSED,
+                         "%s has connected devices that it does not have, or none", e->name);
+    if (!used)
+        return endpoint_has_none(e, why);
+    endpoint_use(e, used);
+    return 0;
 }
 
 /* --- check ------------------------------------------------------------------------------------ */
 
 static int check_compare(struct endpoint *e, const void *chunk, size_t size, struct fault *why)
 {
-    struct rail *r = e->rails.all[e->checks_received];
-    struct rail_check wanted =
-        rail_check_make(e->tag, e->peer, e->rank, e->checks_received, e->rails.count);
+    int i = e->checks_received;
+    struct rail *r = e->rails.all[i];
+    struct rail_check wanted = rail_check_make(e->tag, e->peer, e->rank, i, e->rails.count);
+    /* Over another rail it comes once both ends have dropped its own; what was put aside until then
+     * may be from any. */
+    const struct rail *over = e->rails.lost[i].is_dropped || !e->taking ? r : e->taking;
 
-    return rail_check_compare(r, e->taking, &wanted, chunk, size, why);
+    return rail_check_compare(r, over, &wanted, chunk, size, why);
+}
+
+/* True if a rail that fails is dropped: at first its failure ends the bring-up. */
+static bool endpoint_drops(const struct endpoint *e)
+{
+    return e->may_lack || e->checks_received == e->rails.count;
 }
 
 int endpoint_check(struct endpoint *e, bool *done, struct fault *why)
@@ -211,6 +309,10 @@ int endpoint_control_take(struct endpoint *e, const struct rail_control *control
 
 const struct fault *endpoint_dropped(struct endpoint *e, int *left)
 {
+    if (e->lacks_told < e->lack_count) {
+        *left = e->rails.count;
+        return &e->lacks[e->lacks_told++];
+    }
     return rails_dropped(&e->rails, left);
 }
 
@@ -345,8 +447,7 @@ int endpoint_poll(struct endpoint *e)
     for (int i = 0; i < s->count; i++)
         if (!s->lost[i].is_dropped)
             moved |= rail_poll(s->all[i]);
-    /* Until the check is done a failure ends the bring-up. */
-    if (e->checks_received == s->count)
+    if (endpoint_drops(e))
         moved |= rails_drop_failed(s);
     if (s->live_count == s->count)
         return moved;
@@ -365,7 +466,7 @@ const struct fault *endpoint_failed(const struct endpoint *e)
     for (int i = 0; i < s->count; i++) {
         bool has_failed = s->all[i]->failed.code != 0;
 
-        if (!s->lost[i].is_dropped && !has_failed && e->checks_received == s->count)
+        if (!s->lost[i].is_dropped && !has_failed && endpoint_drops(e))
             return NULL;
         if (has_failed && (!last || !s->lost[i].is_dropped))
             last = &s->all[i]->failed;

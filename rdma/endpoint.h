@@ -28,6 +28,7 @@ struct endpoint_config {
     struct rdma_choice choice;
     uint64_t tag;          /* part of the check: the same for all members of a group, and unique */
     int rank, peer;        /* world ranks */
+    bool may_lack;         /* rails that fail are left out, as long as one works */
     const char *peer_name; /* "rank 3 on host b", copied */
 };
 
@@ -42,7 +43,8 @@ static inline uint64_t endpoint_tag(const char *job, uint64_t number)
     return (tag ^ number) * prime;
 }
 
-/* Opens the rails. ML_ERR_DEVICE, ML_ERR_LINK, ML_ERR_MEMORY or ML_ERR_ARGUMENT name the device. */
+/* Opens the rails. ML_ERR_DEVICE, ML_ERR_LINK, ML_ERR_MEMORY or ML_ERR_ARGUMENT name the device.
+ * With may_lack, those for which it is one of the first two are missing, unless all of them are. */
 int endpoint_open(struct endpoint **out, const struct endpoint_config *c, struct fault *why);
 void endpoint_close(struct endpoint *e); /* takes NULL */
 
@@ -50,9 +52,16 @@ void endpoint_close(struct endpoint *e); /* takes NULL */
 const void *endpoint_publish(struct endpoint *e, size_t *size);
 /* Connects the rails to those that the peer published. ML_ERR_LINK if the two sides do not fit. */
 int endpoint_connect(struct endpoint *e, const void *from_peer, size_t size, struct fault *why);
+/* With may_lack: which rails endpoint_connect has connected, one bit for each, in an order that is
+ * the same at both ends; and those of the peer, after which both use what both have.
+ * ML_ERR_REFUSED: those of the peer make no sense; ML_ERR_LINK or ML_ERR_DEVICE: no rail works at
+ * both ends. */
+uint32_t endpoint_connected(const struct endpoint *e);
+int endpoint_agree(struct endpoint *e, uint32_t peers, struct fault *why);
 
-/* Once all members have connected: sends a check over each rail and compares the peer's. To be
- * called again until *done. ML_ERR_LINK names what is not wired as stated. */
+/* Once both ends have connected: sends a check over each rail and compares the peer's. To be called
+ * again until *done. ML_ERR_LINK names what is not wired as stated. With may_lack a rail that fails
+ * meanwhile is dropped, as later: control messages are due from now on. */
 int endpoint_check(struct endpoint *e, bool *done, struct fault *why);
 /* Sets `why` because the check did not finish in time; returns ML_ERR_LINK. */
 int endpoint_check_late(struct endpoint *e, struct fault *why);
@@ -100,8 +109,8 @@ bool endpoint_control_next(struct endpoint *e, struct rail_control *control);
 /* Handles a control message of the peer. ML_ERR_REFUSED if it makes no sense. */
 int endpoint_control_take(struct endpoint *e, const struct rail_control *control,
                           struct fault *why);
-/* The reason why this side dropped a rail, once for each such rail, with the number of rails left
- * in *left. NULL: nothing new. */
+/* The reason why this side has dropped a rail, or has had none since it was opened, once for each
+ * such rail, with the number of rails left in *left. NULL: nothing new. */
 const struct fault *endpoint_dropped(struct endpoint *e, int *left);
 
 /* Handles what the devices have completed; > 0 if anything arrived. */

@@ -39,6 +39,8 @@ struct endpoint_table {
     void (*close)(struct endpoint *e);
     const void *(*publish)(struct endpoint *e, size_t *size);
     int (*connect)(struct endpoint *e, const void *from_peer, size_t size, struct fault *why);
+    uint32_t (*connected)(const struct endpoint *e);
+    int (*agree)(struct endpoint *e, uint32_t peers, struct fault *why);
     int (*check)(struct endpoint *e, bool *done, struct fault *why);
     int (*check_late)(struct endpoint *e, struct fault *why);
     void *(*slot)(struct endpoint *e, size_t *room);

@@ -7,6 +7,7 @@
 #include "rdma/verbs/port.h"
 #include "rdma/verbs/queue_pair.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Integers are in the host's byte order: both sides run the same build. */
@@ -18,8 +19,13 @@ struct rail_end {
     uint8_t link_layer;
     int32_t gid_count;
     struct gid gids[GID_MOST];
-    char device[PORT_DEVICE];
+    char device[PORT_DEVICE]; /* "": there is no such rail, and all else is 0 */
     int32_t port;
 };
+
+static inline bool rail_end_is_there(const struct rail_end *e)
+{
+    return e->device[0] != '\0';
+}
 
 #endif

@@ -11,8 +11,10 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -178,6 +180,7 @@ struct side {
     int rank, peer;
     const char *name;
     uint64_t tag;
+    bool may_lack;
 };
 
 static struct endpoint *endpoint_of(const struct side *s)
@@ -188,6 +191,7 @@ static struct endpoint *endpoint_of(const struct side *s)
                                 .tag = s->tag,
                                 .rank = s->rank,
                                 .peer = s->peer,
+                                .may_lack = s->may_lack,
                                 .peer_name = s->name};
     struct endpoint *e;
     struct fault why;
@@ -195,6 +199,14 @@ static struct endpoint *endpoint_of(const struct side *s)
     if (endpoint_open(&e, &c, &why))
         fail_msg("%s", why.text);
     return e;
+}
+
+/* The mock never returns receives that were posted. A rail that is dropped would wait 2 s for
+ * them. */
+int poll(struct pollfd *fds, nfds_t count, int timeout_ms)
+{
+    (void)fds, (void)count, (void)timeout_ms;
+    return 0;
 }
 
 static void connect_to(struct endpoint *mine, struct endpoint *theirs)
@@ -246,8 +258,10 @@ static void assert_path(const struct ibv_qp_attr *path, int port, const char *ad
 /* Two rails over the two ports of a device; the other end lists them in another order. */
 static void test_ports_to_one_peer(void **state)
 {
-    struct endpoint *a = endpoint_of(&(struct side){{"m:1", "m:2"}, 0, 1, "rank 1 on host b", 5});
-    struct endpoint *b = endpoint_of(&(struct side){{"n:2", "n:1"}, 1, 0, "rank 0 on host a", 5});
+    struct endpoint *a =
+        endpoint_of(&(struct side){{"m:1", "m:2"}, 0, 1, "rank 1 on host b", 5, false});
+    struct endpoint *b =
+        endpoint_of(&(struct side){{"n:2", "n:1"}, 1, 0, "rank 0 on host a", 5, false});
 
     (void)state;
     connect_to(a, b);
@@ -265,10 +279,12 @@ static void test_ports_to_one_peer(void **state)
 
 static void test_ports_to_two_peers(void **state)
 {
-    struct endpoint *to_b = endpoint_of(&(struct side){{"m:1"}, 0, 1, "rank 1 on host b", 5});
-    struct endpoint *to_c = endpoint_of(&(struct side){{"m:2"}, 0, 2, "rank 2 on host c", 5});
-    struct endpoint *b = endpoint_of(&(struct side){{"n"}, 1, 0, "rank 0 on host a", 5});
-    struct endpoint *c = endpoint_of(&(struct side){{"n:2"}, 2, 0, "rank 0 on host a", 5});
+    struct endpoint *to_b =
+        endpoint_of(&(struct side){{"m:1"}, 0, 1, "rank 1 on host b", 5, false});
+    struct endpoint *to_c =
+        endpoint_of(&(struct side){{"m:2"}, 0, 2, "rank 2 on host c", 5, false});
+    struct endpoint *b = endpoint_of(&(struct side){{"n"}, 1, 0, "rank 0 on host a", 5, false});
+    struct endpoint *c = endpoint_of(&(struct side){{"n:2"}, 2, 0, "rank 0 on host a", 5, false});
 
     (void)state;
     connect_to(to_b, b);
@@ -288,8 +304,10 @@ static void test_ports_to_two_peers(void **state)
 /* An event of one port of a device does not concern the other port. */
 static void test_port_goes_down(void **state)
 {
-    struct endpoint *a = endpoint_of(&(struct side){{"m:1", "m:2"}, 0, 1, "rank 1 on host b", 5});
-    struct endpoint *b = endpoint_of(&(struct side){{"n:1", "n:2"}, 1, 0, "rank 0 on host a", 5});
+    struct endpoint *a =
+        endpoint_of(&(struct side){{"m:1", "m:2"}, 0, 1, "rank 1 on host b", 5, false});
+    struct endpoint *b =
+        endpoint_of(&(struct side){{"n:1", "n:2"}, 1, 0, "rank 0 on host a", 5, false});
     const struct fault *why;
     int left;
 
@@ -318,6 +336,168 @@ static void test_port_goes_down(void **state)
     endpoint_close(b);
 }
 
+/* --- rails that are missing at the first message --------------------------------------------- */
+
+/* Both ends, in the order in which ranks list their devices; what both have connected is in use. */
+static void open_both(struct endpoint **a, struct endpoint **b)
+{
+    *a = endpoint_of(&(struct side){{"m:1", "m:2"}, 0, 1, "rank 1 on host b", 5, true});
+    *b = endpoint_of(&(struct side){{"n:2", "n:1"}, 1, 0, "rank 0 on host a", 5, true});
+    connect_to(*a, *b);
+    connect_to(*b, *a);
+}
+
+static void agree(struct endpoint *a, struct endpoint *b)
+{
+    uint32_t of_a = endpoint_connected(a), of_b = endpoint_connected(b);
+    struct fault why;
+
+    assert_int_equal(endpoint_agree(a, of_b, &why), 0);
+    assert_int_equal(endpoint_agree(b, of_a, &why), 0);
+}
+
+static void assert_dropped(struct endpoint *e, int left, const char *text)
+{
+    int is_left;
+    const struct fault *why = endpoint_dropped(e, &is_left);
+
+    assert_non_null(why);
+    assert_string_equal(why->text, text);
+    assert_int_equal(is_left, left);
+    assert_null(endpoint_dropped(e, &is_left));
+}
+
+static void test_all_are_there(void **state)
+{
+    struct endpoint *a, *b;
+    int left;
+
+    (void)state;
+    open_both(&a, &b);
+    assert_int_equal(endpoint_connected(a), 3);
+    assert_int_equal(endpoint_connected(b), 3);
+    agree(a, b);
+    assert_checked(a, b);
+    assert_null(endpoint_dropped(a, &left));
+    assert_null(endpoint_dropped(b, &left));
+    endpoint_close(a);
+    endpoint_close(b);
+}
+
+/* The other end says nothing of it; the order of what is left is that of the lower rank. */
+static void test_port_is_down(void **state)
+{
+    struct endpoint *a, *b;
+    int left;
+
+    (void)state;
+    devices[M].ports[0].state = IBV_PORT_DOWN;
+    open_both(&a, &b);
+    assert_int_equal(endpoint_connected(a), 2);
+    assert_int_equal(endpoint_connected(b), 2);
+    agree(a, b);
+    assert_checked(a, b);
+    assert_path(path_of(b, 0), 2, "::ffff:10.2.0.1");
+    assert_dropped(a, 1,
+                   "m port 1 is down: check its cable and its network device (rdma link, ip "
+                   "link)");
+    assert_null(endpoint_dropped(b, &left));
+    endpoint_close(a);
+    endpoint_close(b);
+}
+
+static void test_all_ports_are_down(void **state)
+{
+    const char *names[] = {"m:1", "m:2"};
+    struct endpoint_config c = {
+        .devices = names, .device_count = 2, .may_lack = true, .peer_name = "rank 1 on host b"};
+    struct endpoint *e;
+    struct fault why;
+
+    (void)state;
+    devices[M].ports[0].state = devices[M].ports[1].state = IBV_PORT_DOWN;
+    c.choice.gid_index = -1;
+    assert_int_equal(endpoint_open(&e, &c, &why), ML_ERR_LINK);
+    assert_non_null(strstr(why.text, "m port 2 is down"));
+}
+
+/* Each end has one, but of another pair. */
+static void test_none_at_both_ends(void **state)
+{
+    struct endpoint *a, *b;
+    struct fault why;
+    size_t size;
+    const void *ends;
+
+    (void)state;
+    devices[M].ports[0].state = devices[N].ports[1].state = IBV_PORT_DOWN;
+    a = endpoint_of(&(struct side){{"m:1", "m:2"}, 0, 1, "rank 1 on host b", 5, true});
+    b = endpoint_of(&(struct side){{"n:1", "n:2"}, 1, 0, "rank 0 on host a", 5, true});
+    ends = endpoint_publish(b, &size);
+    assert_int_equal(endpoint_connect(a, ends, size, &why), ML_ERR_LINK);
+    assert_non_null(strstr(why.text, "m port 1 is down"));
+    endpoint_close(a);
+    endpoint_close(b);
+}
+
+/* What the peer says of its rails is not trusted. */
+static void test_damaged_agreement(void **state)
+{
+    static const struct {
+        uint32_t peers;
+        int code;
+    } of[] = {{0, ML_ERR_REFUSED}, {4, ML_ERR_REFUSED}, {0x80000001, ML_ERR_REFUSED}};
+    struct endpoint *a, *b;
+    struct fault why;
+
+    (void)state;
+    open_both(&a, &b);
+    for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++)
+        assert_int_equal(endpoint_agree(a, of[i].peers, &why), of[i].code);
+    assert_string_equal(why.text,
+                        "rank 1 on host b has connected devices that it does not have, or none");
+    endpoint_close(a);
+    endpoint_close(b);
+}
+
+/* A port goes down while the checks are under way: both drop its rail, and the check that was lost
+ * with it is sent again. */
+static void test_fails_during_check(void **state)
+{
+    struct rail_control control;
+    struct endpoint *a, *b;
+    bool done_a = false, done_b = false;
+    struct fault why;
+    int left;
+
+    (void)state;
+    open_both(&a, &b);
+    agree(a, b);
+    mock_verbs_hold("m");
+    assert_int_equal(endpoint_check(a, &done_a, &why), 0);
+    assert_int_equal(endpoint_check(b, &done_b, &why), 0);
+    mock_verbs_event("m", IBV_EVENT_PORT_ERR, 1);
+    endpoint_wake(a);
+    endpoint_poll(a);
+    assert_non_null(endpoint_dropped(a, &left));
+    assert_int_equal(left, 1);
+    mock_verbs_release("m");
+    assert_int_equal(endpoint_check(b, &done_b, &why), 0);
+    assert_false(done_b); /* the first check was lost */
+    while (endpoint_control_next(a, &control))
+        assert_int_equal(endpoint_control_take(b, &control, &why), 0);
+    while (endpoint_control_next(b, &control))
+        assert_int_equal(endpoint_control_take(a, &control, &why), 0);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(endpoint_check(a, &done_a, &why), 0);
+        assert_int_equal(endpoint_check(b, &done_b, &why), 0);
+    }
+    assert_true(done_a && done_b);
+    assert_null(endpoint_failed(a));
+    endpoint_close(a);
+    endpoint_close(b);
+}
+
 /* --- checks of the other end ------------------------------------------------------------------ */
 
 static void assert_check_fails(struct endpoint *e, const char *text)
@@ -333,8 +513,8 @@ static void assert_check_fails(struct endpoint *e, const char *text)
 /* Rank 0's rail to rank 1 ends at rank 2, which uses it as its rail to rank 0. */
 static void test_another_rank(void **state)
 {
-    struct endpoint *a = endpoint_of(&(struct side){{"m:1"}, 0, 1, "rank 1 on host b", 5});
-    struct endpoint *c = endpoint_of(&(struct side){{"n:1"}, 2, 0, "rank 0 on host a", 5});
+    struct endpoint *a = endpoint_of(&(struct side){{"m:1"}, 0, 1, "rank 1 on host b", 5, false});
+    struct endpoint *c = endpoint_of(&(struct side){{"n:1"}, 2, 0, "rank 0 on host a", 5, false});
     struct fault why;
     bool done;
 
@@ -351,8 +531,8 @@ static void test_another_rank(void **state)
 
 static void test_another_job(void **state)
 {
-    struct endpoint *a = endpoint_of(&(struct side){{"m:2"}, 0, 1, "rank 1 on host b", 5});
-    struct endpoint *b = endpoint_of(&(struct side){{"n:2"}, 1, 0, "rank 0 on host a", 6});
+    struct endpoint *a = endpoint_of(&(struct side){{"m:2"}, 0, 1, "rank 1 on host b", 5, false});
+    struct endpoint *b = endpoint_of(&(struct side){{"n:2"}, 1, 0, "rank 0 on host a", 6, false});
     struct fault why;
     bool done;
 
@@ -369,8 +549,8 @@ static void test_another_job(void **state)
 
 static void test_silence(void **state)
 {
-    struct endpoint *a = endpoint_of(&(struct side){{"m:2"}, 0, 1, "rank 1 on host b", 5});
-    struct endpoint *b = endpoint_of(&(struct side){{"n:2"}, 1, 0, "rank 0 on host a", 5});
+    struct endpoint *a = endpoint_of(&(struct side){{"m:2"}, 0, 1, "rank 1 on host b", 5, false});
+    struct endpoint *b = endpoint_of(&(struct side){{"n:2"}, 1, 0, "rank 0 on host a", 5, false});
     struct fault why;
     bool done;
 
@@ -391,8 +571,9 @@ static void test_silence(void **state)
 
 static void test_other_number_of_rails(void **state)
 {
-    struct endpoint *a = endpoint_of(&(struct side){{"m:1", "m:2"}, 0, 1, "rank 1 on host b", 5});
-    struct endpoint *b = endpoint_of(&(struct side){{"n:2"}, 1, 0, "rank 0 on host a", 5});
+    struct endpoint *a =
+        endpoint_of(&(struct side){{"m:1", "m:2"}, 0, 1, "rank 1 on host b", 5, false});
+    struct endpoint *b = endpoint_of(&(struct side){{"n:2"}, 1, 0, "rank 0 on host a", 5, false});
     struct fault why;
     size_t size;
     const void *bytes = endpoint_publish(b, &size);
@@ -452,6 +633,12 @@ int main(void)
         TEST(test_ports_to_one_peer),
         TEST(test_ports_to_two_peers),
         TEST(test_port_goes_down),
+        TEST(test_all_are_there),
+        TEST(test_port_is_down),
+        TEST(test_all_ports_are_down),
+        TEST(test_none_at_both_ends),
+        TEST(test_damaged_agreement),
+        TEST(test_fails_during_check),
         TEST(test_another_rank),
         TEST(test_another_job),
         TEST(test_silence),
