@@ -17,6 +17,8 @@
 #include "runtime/tcp/tcp_eager.h"
 #include "runtime/tcp/tcp_link.h"
 #include "runtime/tcp/tcp_mesh.h"
+#include "runtime/transport/rdma_link.h"
+#include "runtime/transport/rdma_meet.h"
 #include "runtime/transport/rdma_mesh.h"
 #include "runtime/transport/self_link.h"
 #include "runtime/transport/shm_link.h"
@@ -36,14 +38,17 @@ enum {
 };
 _Static_assert(DIR_SIZE + 64 + 2 * KEY_SIZE < NAME_MAX, "a segment's name is not cut");
 
+static const char AT_ONCE[] = "at once";
+
 /* What is needed only until the group is up. */
 struct bring_up {
     struct group *group;
     bool *uses_net; /* per rank of the group: it is reached over TCP or RDMA */
     int *locals;    /* ranks of the group that share memory, this one included, ascending */
     int local_count, local_index;
-    struct rdma_mesh *rdma; /* this or g->mesh, or neither */
-    const char *where;      /* this rank listens, or "" */
+    /* Where this rank listens for TCP; with RDMA AT_ONCE, if all are to connect before any sends;
+     * or "". */
+    const char *where;
     int64_t deadline_ms;
 };
 
@@ -101,13 +106,13 @@ static int prepare_links(struct bring_up *b, struct fault *why)
     if (rc || b->local_count == g->size)
         return rc;
     g->uses_tcp = strcmp(g->world->job.backend, "rdma") != 0;
-    if (!g->uses_tcp)
+    if (g->uses_tcp)
         /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): group_join frees uses_net. */
-        rc = rdma_mesh_open(&b->rdma, g, b->uses_net, why);
-    else
-        /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): group_join frees uses_net. */
-        rc = tcp_mesh_open(&g->mesh, g, b->uses_net, &b->where, why);
-    return rc;
+        return tcp_mesh_open(&g->mesh, g, b->uses_net, &b->where, why);
+    if (g->is_window || g->world->is_eager)
+        b->where = AT_ONCE;
+    /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): group_join frees uses_net. */
+    return rdma_meet_open(&g->meet, g, b->uses_net, why);
 }
 
 /* Peers' bells are better opened now than when they are needed: then the process may have a full
@@ -170,6 +175,40 @@ static int open_tcp_links(struct bring_up *b, struct fault *why)
     return rc || !(g->is_window || g->world->is_eager) ? rc : tcp_eager_run(g, b->deadline_ms, why);
 }
 
+/* True if any member wants to connect all at once, which takes all of them; so all members find the
+ * same. */
+static bool is_at_once(const struct group *g, const struct exchange *x)
+{
+    for (int i = 0; i < g->size; i++) {
+        struct blob b = exchange_blob(x, i);
+
+        if (b.size == strlen(AT_ONCE) && memcmp(b.bytes, AT_ONCE, b.size) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Makes the links. */
+static int open_rdma_links(struct bring_up *b, bool at_once, struct fault *why)
+{
+    struct group *g = b->group;
+    struct rdma_mesh *mesh;
+    char who[GROUP_MEMBER_TEXT];
+    int rc = 0;
+
+    for (int i = 0; i < g->size && !rc && !at_once; i++)
+        if (b->uses_net[i])
+            rc = rdma_link_open_later(&g->links[i], g, i, g->meet, why);
+    if (!at_once)
+        return rc;
+    rc = rdma_mesh_open(&mesh, g, b->uses_net, why);
+    if (rc)
+        return fault_wrap(why, "%s", group_describe(g, g->rank, who));
+    rc = rdma_mesh_run(mesh, b->deadline_ms, why);
+    rdma_mesh_close(mesh);
+    return rc;
+}
+
 /* All members find the same one that differs from the first. */
 static int algorithms_compare(const struct group *g, const struct exchange *x, struct fault *why)
 {
@@ -229,8 +268,8 @@ static int bring_up(struct bring_up *b, struct fault *why)
         rc = open_shm_links(b, why);
     if (rc)
         fault_wrap(why, "%s", group_describe(g, g->rank, who));
-    else if (b->rdma)
-        rc = rdma_mesh_run(b->rdma, b->deadline_ms, why);
+    else if (g->meet)
+        rc = open_rdma_links(b, is_at_once(g, x), why);
     else if (g->mesh)
         rc = open_tcp_links(b, why);
     if (!g->mesh)
@@ -280,7 +319,6 @@ int group_join(struct group **out, struct world *w, uint32_t id, const int *memb
     coord_events_add(w->coord_events, g);
     rc = bring_up(&b, why);
     g->call.seq = 0;
-    rdma_mesh_close(b.rdma);
     free(b.uses_net);
     free(b.locals);
     if (rc) {
@@ -310,6 +348,7 @@ void group_leave(struct group *g)
             g->links[i] = NULL;
         }
     tcp_mesh_close(g->mesh);
+    rdma_meet_close(g->meet);
     matching_close(g);
     /* Last: a link that is being closed may have to break the group (sleeper_ring). */
     if (g->id != COORD_WORLD && g->size > 1)

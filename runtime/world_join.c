@@ -8,6 +8,7 @@
 #include "runtime/call/call.h"
 #include "runtime/call/progress.h"
 #include "runtime/group/coord_events.h"
+#include "runtime/group/door.h"
 #include "runtime/group/wait.h"
 #include "runtime/group/wait_note.h"
 #include "runtime/group_join.h"
@@ -17,7 +18,6 @@
 #include "runtime/process/fork_guard.h"
 #include "runtime/process/stdio_guard.h"
 #include "runtime/steps/algorithm_table.h"
-#include "runtime/tcp/tcp_door.h"
 #include "runtime/transport/shm_rendezvous.h"
 #include "runtime/window_join.h"
 
@@ -47,7 +47,8 @@ static void world_free(struct world *w)
     if (!w)
         return;
     group_leave(w->group);
-    tcp_door_close(w->door);
+    if (w->door)
+        w->door->close(w->door);
     counters_file_close(w->counters);
     calls_file_close(w->calls);
     coord_events_close(w->coord_events);

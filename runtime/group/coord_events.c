@@ -18,6 +18,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum {
     FIRST_MS = 1000, /* for the coordinator to say who broke a group first */
@@ -31,6 +32,7 @@ struct peer {
 
 struct mail {
     struct mail *next;
+    uint32_t group;
     int from;
     json_t *word;
 };
@@ -45,6 +47,8 @@ struct coord_events {
     bool concerns_all;     /* what has been read does */
     struct peer *peers;    /* per world rank */
     int size;
+    struct mail *knocks; /* oldest first */
+    int knock_fd;        /* counts them; -1: the process has no door for them */
     json_t *welcome;
     struct fault failed; /* why the coordinator refused this rank */
     _Atomic uint32_t serial;
@@ -63,16 +67,27 @@ int coord_events_open(struct coord_events **out, struct client *c, int size, str
     pthread_mutex_init(&e->lock, NULL);
     e->client = c;
     e->size = size;
+    e->knock_fd = -1;
     if (c)
         fork_guard_add(client_fd(c));
     *out = e;
     return 0;
 }
 
+static void mail_free(struct mail *m)
+{
+    for (struct mail *after; m; m = after) {
+        after = m->next;
+        json_decref(m->word);
+        free(m);
+    }
+}
+
 void coord_events_close(struct coord_events *e)
 {
     if (!e)
         return;
+    mail_free(e->knocks);
     if (e->client) {
         fork_guard_forget(client_fd(e->client));
         client_close(e->client);
@@ -117,11 +132,7 @@ void coord_events_remove(struct coord_events *e, struct group *g)
     }
     free(g->inbox.reply.payload);
     g->inbox.reply.payload = NULL;
-    for (struct mail *m = g->inbox.mail, *after; m; m = after) {
-        after = m->next;
-        json_decref(m->word);
-        free(m);
-    }
+    mail_free(g->inbox.mail);
     g->inbox.mail = NULL;
     pthread_mutex_unlock(&e->lock);
 }
@@ -242,30 +253,49 @@ static void coord_events_on_splitted(struct coord_events *e, json_t *j, const st
         coord_events_keep_reply(e, (uint32_t)parent, (uint32_t)seq, f);
 }
 
+/* False: out of memory. */
+static bool mail_add(struct mail **list, uint32_t group, int from, json_t *word)
+{
+    struct mail *m = calloc(1, sizeof(*m));
+
+    if (!m)
+        return false;
+    *m = (struct mail){.group = group, .from = from, .word = json_incref(word)};
+    while (*list)
+        list = &(*list)->next;
+    *list = m;
+    return true;
+}
+
+static struct mail *mail_take(struct mail **list)
+{
+    struct mail *m = *list;
+
+    if (m)
+        *list = m->next;
+    return m;
+}
+
 static void coord_events_on_relayed(struct coord_events *e, json_t *j)
 {
     int group = -1, from = -1;
+    uint64_t one = 1;
     json_t *word;
-    struct mail *m, **end;
     struct group *g;
+    bool knocks;
 
     if (json_unpack(j, "{s:i, s:i, s:o}", "group", &group, "from", &from, "word", &word) != 0)
         return;
     g = coord_events_group(e, (uint32_t)group);
     if (!g)
         return;
-    g->inbox.has_come = true;
-    m = calloc(1, sizeof(*m));
-    if (!m) {
+    knocks = e->knock_fd >= 0 && json_object_get(word, "meet");
+    g->inbox.has_come |= !knocks;
+    if (!mail_add(knocks ? &e->knocks : &g->inbox.mail, g->id, from, word))
         fault_set(&g->inbox.broken, ML_ERR_MEMORY, "out of memory for a message from rank %d",
                   from);
-        return;
-    }
-    m->from = from;
-    m->word = json_incref(word);
-    for (end = &g->inbox.mail; *end; end = &(*end)->next)
-        continue;
-    *end = m;
+    else if (knocks && write(e->knock_fd, &one, sizeof(one)) < 0)
+        fault_os(&g->inbox.broken, ML_ERR_SYSTEM, errno, "eventfd");
 }
 
 /* A frame that does not parse is dropped: a thread that waits for it ends by the coordinator's next
@@ -447,15 +477,35 @@ json_t *coord_events_mail(struct coord_events *e, struct group *g, int *from)
     json_t *word = NULL;
 
     pthread_mutex_lock(&e->lock);
-    m = g->inbox.mail;
+    m = mail_take(&g->inbox.mail);
+    pthread_mutex_unlock(&e->lock);
     if (m) {
         word = m->word;
         *from = m->from;
-        g->inbox.mail = m->next;
     }
-    pthread_mutex_unlock(&e->lock);
     free(m);
     return word;
+}
+
+void coord_events_knocks(struct coord_events *e, int fd)
+{
+    pthread_mutex_lock(&e->lock);
+    e->knock_fd = fd;
+    pthread_mutex_unlock(&e->lock);
+}
+
+bool coord_events_knock(struct coord_events *e, struct knock *out)
+{
+    struct mail *m;
+
+    pthread_mutex_lock(&e->lock);
+    m = mail_take(&e->knocks);
+    pthread_mutex_unlock(&e->lock);
+    if (!m)
+        return false;
+    *out = (struct knock){m->group, m->from, m->word};
+    free(m);
+    return true;
 }
 
 int coord_events_send_bytes(struct coord_events *e, uint8_t type, const void *payload,

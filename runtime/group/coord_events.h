@@ -13,6 +13,7 @@
 #include "runtime/group/group.h"
 
 #include <jansson.h>
+#include <stdbool.h>
 
 struct coord_events;
 
@@ -52,6 +53,18 @@ enum peer_state coord_events_peer(struct coord_events *e, int rank, struct fault
 /* The oldest JSON object that a member of g sent through the coordinator (COORD_RELAY), to be
  * released by the caller; *from: its world rank. NULL: there is none. */
 json_t *coord_events_mail(struct coord_events *e, struct group *g, int *from);
+
+/* What a member of a group has sent about a connection that is to be made (a COORD_RELAY whose word
+ * has a member "meet"): the process's door (door.h) hears it, whichever thread looks there. */
+struct knock {
+    uint32_t group;
+    int from;     /* world rank */
+    json_t *word; /* to be released by the caller */
+};
+/* From now on such words are kept, and each is written to `fd`, an eventfd; -1: they are not. */
+void coord_events_knocks(struct coord_events *e, int fd);
+/* Takes the oldest one. False: there is none. */
+bool coord_events_knock(struct coord_events *e, struct knock *out);
 
 /* Sends the coordinator a frame of JSON, whose reference is taken over (NULL: there was no memory
  * for it), or of bytes. 0 without a coordinator; ML_ERR_PEER once it is lost. */

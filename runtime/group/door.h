@@ -15,6 +15,7 @@ struct door {
     /* Goes on with all connections that can go on, without waiting. `looker` is the caller's group,
      * whose bell is not rung. Any thread. ML_ERR_SYSTEM: nothing can be accepted. */
     int (*look)(struct door *d, const struct group *looker, struct fault *why);
+    void (*close)(struct door *d); /* once no group is left */
 };
 
 #endif

@@ -16,6 +16,7 @@ struct combiner;
 struct link;
 struct pollfd;
 struct rank_call;
+struct rdma_meet;
 struct world;
 
 /* Which call a message belongs to: what both sides must agree on. */
@@ -141,6 +142,7 @@ struct group {
     bool is_window; /* a window's: it has few messages, and needs little shared memory for them */
     bool uses_tcp;  /* some members talk over TCP; the same value on every member */
     struct tcp_mesh *mesh;       /* connects the links over TCP, or NULL */
+    struct rdma_meet *meet;      /* connects the links over RDMA, or NULL */
     struct hierarchy *hierarchy; /* hierarchy.h, or NULL */
     struct shm_segment *segment; /* shared with the group's members on this host, or NULL */
     struct sleeper_slot *slots;  /* by rank, if all members share memory; else NULL */

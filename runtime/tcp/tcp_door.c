@@ -247,7 +247,7 @@ int tcp_door_open(struct door **out, const struct world *w, struct fault *why)
 
     if (!d)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
-    *d = (struct tcp_door){.base = {.fd = -1, .look = tcp_door_look}, .world = w, .listener = -1};
+    *d = (struct tcp_door){.base = {-1, tcp_door_look, tcp_door_close}, .world = w, .listener = -1};
     pthread_mutex_init(&d->lock, NULL);
     rc = tcp_door_listen(d, why);
     if (rc) {

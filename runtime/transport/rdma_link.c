@@ -2,19 +2,22 @@
 /*
  * rdma_link.c: messages over chunks (rdma/endpoint.h). A message begins with its header in a chunk
  * of its own and fills as many chunks as it needs. It is reduced straight out of the slot that the
- * peer's device wrote it to.
+ * peer's device wrote it to. Most links wait for their first message before they have queue pairs
+ * (rdma_meet.h).
  */
 #include "runtime/transport/rdma_link.h"
 
 #include "common/clock.h"
 #include "coordinator/protocol.h"
 #include "runtime/group/coord_events.h"
+#include "runtime/group/door.h"
 #include "runtime/group/group.h"
 #include "runtime/group/matching.h"
 #include "runtime/group/message.h"
 #include "runtime/group/wait.h"
 #include "runtime/group/world.h"
 #include "runtime/process/fork_guard.h"
+#include "runtime/transport/rdma_meet.h"
 
 #include <jansson.h>
 #include <stdio.h>
@@ -36,7 +39,9 @@ enum {
 struct rdma_link {
     struct link base;
     const struct endpoint_table *rdma;
-    struct endpoint *endpoint;
+    struct endpoint *endpoint; /* NULL: not connected yet */
+    struct rdma_meet *meet;    /* then */
+    bool is_checked;           /* the peer's check has come over each of the endpoint's rails */
     /* Zero-copy. Messages of this side are counted when they begin, those of the peer when they are
      * complete. */
     uint32_t begun, received;
@@ -224,16 +229,36 @@ static int rdma_link_relay(struct rdma_link *s, struct fault *why)
     return rc;
 }
 
+static int rdma_link_join(struct rdma_link *s, bool sends, struct fault *why)
+{
+    int rc = s->endpoint
+                 ? 1
+                 : rdma_meet_join(s->meet, s->base.peer, sends && !s->base.gone, &s->endpoint, why);
+
+    s->base.is_connecting = rc <= 0;
+    return rc;
+}
+
+/* The peer says it of its endpoint, so that of this side is connected once this process has heard
+ * what the peer had said before; unless the way to it is lost. */
 static int rdma_link_on_relayed(struct link *l, json_t *word, struct fault *why)
 {
     struct rdma_link *s = rdma_link_of(l);
+    struct door *door = l->group->world->door;
     struct rail_control w;
     json_int_t count, out;
     int rc;
 
+    if (!s->endpoint) {
+        door->look(door, l->group, NULL);
+        rc = rdma_link_join(s, false, why);
+        if (rc < 0 || (rc == 0 && rdma_meet_reason(s->meet, l->peer)))
+            return rc;
+    }
     if (json_unpack(word, "{s:i, s:i, s:I, s:I}", "kind", &w.kind, "rail", &w.rail, "count", &count,
                     "out", &out) ||
-        w.kind < RAIL_CONTROL_DROPPED || w.kind > RAIL_CONTROL_SENT || count < 0 || out < 0)
+        !s->endpoint || w.kind < RAIL_CONTROL_DROPPED || w.kind > RAIL_CONTROL_SENT || count < 0 ||
+        out < 0)
         return fault_set(why, ML_ERR_REFUSED, "rank %d sent a damaged message about a rail",
                          l->group->members[l->peer]);
     w.count = (uint64_t)count;
@@ -257,12 +282,39 @@ static int rdma_link_check(struct rdma_link *s, struct fault *why)
     return fault_wrap(why, "%s", group_describe(g, g->rank, who));
 }
 
+/* 1: messages may be sent and received; 0: not yet. What has failed is treated as later, but for
+ * checks that are wrong. */
+static int rdma_link_bring_up(struct rdma_link *s, struct fault *why)
+{
+    struct link *l = &s->base;
+    char who[GROUP_MEMBER_TEXT];
+    int rc = rdma_link_join(s, l->sends != NULL, why);
+
+    /* What could have been under way has come by now, if the peer is gone or can't be reached. */
+    if (rc == 0 && (l->gone || rdma_meet_reason(s->meet, l->peer)))
+        l->ended = true;
+    if (rc <= 0)
+        return rc;
+    rc = s->rdma->check(s->endpoint, &s->is_checked, why);
+    if (rc && !s->rdma->failed(s->endpoint))
+        return fault_wrap(why, "%s", group_describe(l->group, l->group->rank, who));
+    rc = rdma_link_relay(s, why);
+    if (rc || s->is_checked)
+        return rc ? rc : 1;
+    return rdma_link_check(s, why);
+}
+
 static int rdma_link_progress(struct link *l, struct fault *why)
 {
     struct rdma_link *s = rdma_link_of(l);
     struct message_op *t;
-    int moved, rc = 1;
+    int moved, rc;
 
+    if (__builtin_expect(!s->is_checked, 0)) {
+        rc = rdma_link_bring_up(s, why);
+        if (rc <= 0)
+            return rc;
+    }
     moved = s->rdma->poll(s->endpoint) > 0;
     rc = rdma_link_relay(s, why);
     if (rc)
@@ -285,6 +337,15 @@ static int rdma_link_progress(struct link *l, struct fault *why)
     return moved ? moved : rdma_link_check(s, why);
 }
 
+/* For a look at what has come: what has failed is for progress to say. */
+static bool rdma_link_comes_up(struct rdma_link *s)
+{
+    struct fault why;
+
+    return rdma_link_join(s, false, &why) > 0 &&
+           s->rdma->check(s->endpoint, &s->is_checked, &why) == 0 && s->is_checked;
+}
+
 static bool rdma_link_look(struct link *l, struct message *m)
 {
     struct rdma_link *s = rdma_link_of(l);
@@ -292,6 +353,8 @@ static bool rdma_link_look(struct link *l, struct message *m)
     bool is_direct;
     size_t size;
 
+    if (!s->is_checked && !rdma_link_comes_up(s))
+        return false;
     s->rdma->poll(s->endpoint);
     chunk = s->rdma->chunk(s->endpoint, &size, &is_direct);
     if (!chunk || is_direct || size < sizeof(*m))
@@ -304,9 +367,10 @@ static int rdma_link_sleep(struct link *l, struct pollfd *p)
 {
     struct rdma_link *s = rdma_link_of(l);
 
-    if (l->ended)
+    if (l->ended || !s->endpoint)
         return 0;
-    if (s->rdma->sleep(s->endpoint, rdma_link_to_send(s) != NULL, s->unread ? s->marks[0] : 0) < 0)
+    if (s->rdma->sleep(s->endpoint, s->is_checked && rdma_link_to_send(s),
+                       s->unread ? s->marks[0] : 0) < 0)
         return -1;
     *p = (struct pollfd){.fd = s->rdma->fd(s->endpoint), .events = POLLIN};
     return 1;
@@ -316,13 +380,16 @@ static void rdma_link_wake(struct link *l)
 {
     struct rdma_link *s = rdma_link_of(l);
 
-    s->rdma->wake(s->endpoint);
+    if (s->endpoint)
+        s->rdma->wake(s->endpoint);
 }
 
 static void rdma_link_cancel(struct link *l)
 {
     struct rdma_link *s = rdma_link_of(l);
 
+    if (!s->endpoint)
+        return;
     if ((int32_t)(s->announced_end - s->received) > 0 ||
         !s->rdma->has_read(s->endpoint, s->rdma->mark(s->endpoint)))
         s->rdma->stop(s->endpoint);
@@ -332,7 +399,7 @@ static const struct fault *rdma_link_reason(const struct link *l)
 {
     const struct rdma_link *s = (const struct rdma_link *)l;
 
-    return s->rdma->failed(s->endpoint);
+    return s->endpoint ? s->rdma->failed(s->endpoint) : rdma_meet_reason(s->meet, l->peer);
 }
 
 /* A send is done when it is in the ring: the queue pair must live until it has arrived. */
@@ -357,9 +424,10 @@ static void rdma_link_close(struct link *l)
 {
     struct rdma_link *s = rdma_link_of(l);
     int fds[DESCRIPTORS];
-    int count = s->rdma->descriptors(s->endpoint, fds, DESCRIPTORS);
+    int count = s->endpoint ? s->rdma->descriptors(s->endpoint, fds, DESCRIPTORS) : 0;
 
-    rdma_link_flush(s);
+    if (s->endpoint)
+        rdma_link_flush(s);
     for (int i = 0; i < count; i++)
         fork_guard_forget(fds[i]);
     s->rdma->close(s->endpoint);
@@ -393,9 +461,25 @@ int rdma_link_open(struct link **out, struct group *g, int peer, const struct en
     link_init(&s->base, &rdma_link_ops, g, peer);
     s->rdma = rdma;
     s->endpoint = e;
+    s->is_checked = true;
     count = rdma->descriptors(e, fds, DESCRIPTORS);
     for (int i = 0; i < count; i++)
         fork_guard_add(fds[i]);
+    *out = &s->base;
+    return 0;
+}
+
+int rdma_link_open_later(struct link **out, struct group *g, int peer, struct rdma_meet *m,
+                         struct fault *why)
+{
+    struct rdma_link *s = calloc(1, sizeof(*s));
+
+    if (!s)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    link_init(&s->base, &rdma_link_ops, g, peer);
+    s->base.is_connecting = true;
+    s->rdma = rdma_meet_table(m);
+    s->meet = m;
     *out = &s->base;
     return 0;
 }

@@ -4,6 +4,7 @@
 #include "common/clock.h"
 #include "runtime/group/bell.h"
 #include "runtime/group/coord_events.h"
+#include "runtime/group/door.h"
 #include "runtime/group/exchange.h"
 #include "runtime/group/wait_note.h"
 #include "runtime/group/world.h"
@@ -14,6 +15,8 @@
 #include <poll.h>
 #include <stdlib.h>
 
+enum { POLLS_FIXED = 3 /* coordinator, bell, door */ };
+
 struct rdma_mesh {
     struct group *group;
     const struct endpoint_table *rdma;
@@ -22,22 +25,6 @@ struct rdma_mesh {
     bool *checked;
     struct wait_noted noted;
 };
-
-static int rdma_mesh_open_one(struct rdma_mesh *m, int rank, struct fault *why)
-{
-    struct group *g = m->group;
-    char who[GROUP_MEMBER_TEXT];
-    struct endpoint_config c = {
-        .choice = rdma_topology_choice(m->topology),
-        .tag = endpoint_tag(g->world->job.job, (uint64_t)g->world->generation << 32 | g->id),
-        .rank = g->members[g->rank],
-        .peer = g->members[rank],
-        .peer_name = group_describe(g, rank, who)};
-    int rc = rdma_topology_devices(m->topology, g->host_of[g->rank], g->host_of[rank], &c.devices,
-                                   &c.device_count, why);
-
-    return rc ? rc : m->rdma->open(&m->endpoints[rank], &c, why);
-}
 
 int rdma_mesh_open(struct rdma_mesh **out, struct group *g, const bool *needed, struct fault *why)
 {
@@ -55,7 +42,7 @@ int rdma_mesh_open(struct rdma_mesh **out, struct group *g, const bool *needed, 
         rc = rdma_topology_read(&m->topology, g->world->dir, why);
     for (int i = 0; i < g->size && !rc; i++)
         if (needed[i])
-            rc = rdma_mesh_open_one(m, i, why);
+            rc = rdma_topology_endpoint(m->topology, m->rdma, g, i, false, &m->endpoints[i], why);
     if (rc) {
         rdma_mesh_close(m);
         return rc;
@@ -140,11 +127,13 @@ static int rdma_mesh_check_late(struct rdma_mesh *m, struct fault *why)
 static void rdma_mesh_sleep(struct rdma_mesh *m, struct pollfd *polls, int64_t deadline_ms)
 {
     struct coord_events *e = m->group->world->coord_events;
+    struct door *door = m->group->world->door;
     int count = 0;
     bool is_ready = false;
 
     polls[count++] = (struct pollfd){.fd = coord_events_fd(e), .events = POLLIN};
     polls[count++] = (struct pollfd){.fd = m->group->waiting.bell, .events = POLLIN};
+    polls[count++] = (struct pollfd){.fd = door ? door->fd : -1, .events = POLLIN};
     for (int i = 0; i < m->group->size; i++) {
         if (!m->endpoints[i] || m->checked[i])
             continue;
@@ -160,6 +149,8 @@ static void rdma_mesh_sleep(struct rdma_mesh *m, struct pollfd *polls, int64_t d
         bell_silence(m->group->waiting.bell);
     if (polls[0].revents)
         coord_events_read(e, m->group);
+    if (polls[2].revents)
+        door->look(door, m->group, NULL);
     wait_noted_look(&m->noted, m->group);
 }
 
@@ -179,7 +170,7 @@ static int rdma_mesh_hear(struct rdma_mesh *m, struct fault *why)
 static int rdma_mesh_check(struct rdma_mesh *m, int64_t deadline_ms, struct fault *why)
 {
     struct group *g = m->group;
-    struct pollfd *polls = calloc((size_t)g->size + 2, sizeof(*polls));
+    struct pollfd *polls = calloc((size_t)g->size + POLLS_FIXED, sizeof(*polls));
     int rc = polls ? 0 : fault_set(why, ML_ERR_MEMORY, "out of memory"), left = 1;
 
     while (!rc && left > 0) {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * rdma_mesh.h: how the members of a group that talk over RDMA are connected. Each opens its devices
- * and makes a queue pair for each peer and rail, gives the peers the numbers of these (exchange.h),
- * connects, waits until all members have, and then checks over each queue pair that the right peer
- * is at its other end. The thread that joins the group calls these functions.
+ * rdma_mesh.h: connects all members of a group that talk over RDMA at once: those of a window, and
+ * with --eager those of every group (else rdma_meet.h does). Each opens its devices and makes a
+ * queue pair for each peer and rail, gives the peers the numbers of these (exchange.h), connects,
+ * waits until all members have, and then checks over each queue pair that the right peer is at its
+ * other end. The thread that joins the group calls these functions.
  */
 #ifndef RUNTIME_TRANSPORT_RDMA_MESH_H
 #define RUNTIME_TRANSPORT_RDMA_MESH_H

@@ -4,6 +4,7 @@
 #include "common/net/frame.h"
 #include "common/net/job_file.h"
 #include "common/text/number.h"
+#include "runtime/group/world.h"
 
 #include <jansson.h>
 #include <stdlib.h>
@@ -87,4 +88,22 @@ struct rdma_choice rdma_topology_choice(const struct rdma_topology *w)
                                 .gid_index = choice_read(w, "gid_index", -1),
                                 .mtu = choice_read(w, "mtu", 0),
                                 .qp = choice_read(w, "qp", 0)};
+}
+
+int rdma_topology_endpoint(struct rdma_topology *w, const struct endpoint_table *rdma,
+                           const struct group *g, int peer, bool may_lack, struct endpoint **out,
+                           struct fault *why)
+{
+    char who[GROUP_MEMBER_TEXT];
+    struct endpoint_config c = {
+        .choice = rdma_topology_choice(w),
+        .tag = endpoint_tag(g->world->job.job, (uint64_t)g->world->generation << 32 | g->id),
+        .rank = g->members[g->rank],
+        .peer = g->members[peer],
+        .may_lack = may_lack,
+        .peer_name = group_describe(g, peer, who)};
+    int rc = rdma_topology_devices(w, g->host_of[g->rank], g->host_of[peer], &c.devices,
+                                   &c.device_count, why);
+
+    return rc ? rc : rdma->open(out, &c, why);
 }

@@ -6,6 +6,8 @@
 
 #include "common/fault.h"
 #include "common/rdma_choice.h"
+#include "rdma/rdma_table.h"
+#include "runtime/group/group.h"
 
 struct rdma_topology;
 
@@ -18,6 +20,12 @@ void rdma_topology_destroy(struct rdma_topology *w); /* takes NULL */
  * has fewer. ML_ERR_ARGUMENT if there is none. */
 int rdma_topology_devices(struct rdma_topology *w, int from, int to, const char *const **out,
                           int *count, struct fault *why);
+
+/* Opens the endpoint from this rank to `peer` (rank in g) over these devices. may_lack: as struct
+ * endpoint_config has it. Also as endpoint_open. */
+int rdma_topology_endpoint(struct rdma_topology *w, const struct endpoint_table *rdma,
+                           const struct group *g, int peer, bool may_lack, struct endpoint **out,
+                           struct fault *why);
 
 /* The user's choice, the same for all of these devices. */
 struct rdma_choice rdma_topology_choice(const struct rdma_topology *w);

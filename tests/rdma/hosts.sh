@@ -61,9 +61,9 @@ broken() {
     job 2 --init-timeout 8 "$@" -- sh -c '[ $MLAUNCH_RANK = 1 ] || eval "$1"; exec "$0"' "$HELLO" \
         "$command"
 }
-check_error 1 'rank [01] on host host[01]: .*rxe_p[01] port 1 .*rank [01] on host host[01].*: are these two devices on one cable' \
-    "a wire that goes dead before ml_init is named, with both ends" broken \
-    'tc qdisc add dev p1 root netem loss 100%'
+check_error 125 '^mlaunch: --eager: rank [01] on host host[01]: .*rxe_p[01] port 1 .*rank [01] on host host[01].*: are these two devices on one cable' \
+    "--eager: a wire that goes dead before ml_init is named, with both ends" broken \
+    'tc qdisc add dev p1 root netem loss 100%' --eager
 check_no_match '^we are' "$OUT" "… and nobody gets a group"
 tc qdisc del dev p1 root
 check_error 1 'rank 0 on host host0: rxe_p1 port 1 is down: check its cable' \

@@ -258,6 +258,7 @@ static int stopped(ml_group *w, size_t size)
     unsigned char *buf = take(size);
     size_t wrong = 0;
 
+    must(ml_barrier(w)); /* a rank that is stopped later can't be connected to */
     if (ml_rank(w) == 0) {
         char line[8];
 

@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -235,6 +236,47 @@ static void test_mail(void **state)
     json_decref(word); /* the second is left to the scene's end */
 }
 
+/* What is for the process's door waits there, beside the mail, and is counted. */
+static void test_knocks(void **state)
+{
+    struct scene *s = *state;
+    int from = -1, fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    struct knock k;
+    uint64_t count = 0;
+    json_t *word;
+
+    hear(s, COORD_RELAYED, "{\"group\":7,\"from\":1,\"word\":{\"meet\":\"0\"}}");
+    coord_events_read(s->events, NULL);
+    assert_false(coord_events_knock(s->events, &k)); /* there is no door yet */
+    word = coord_events_mail(s->events, s->group, &from);
+    assert_non_null(word);
+    json_decref(word);
+    coord_events_knocks(s->events, fd);
+    hear(s, COORD_RELAYED, "{\"group\":7,\"from\":1,\"word\":{\"meet\":\"1\"}}");
+    hear(s, COORD_RELAYED, "{\"group\":8,\"from\":1,\"word\":{\"meet\":\"2\"}}");
+    hear(s, COORD_RELAYED, "{\"group\":7,\"from\":0,\"word\":{\"a\":1}}");
+    hear(s, COORD_RELAYED, "{\"group\":7,\"from\":0,\"word\":{\"meet\":\"3\"}}");
+    hear(s, COORD_RELAYED, "{\"group\":7,\"from\":0,\"word\":{\"meet\":\"4\"}}");
+    coord_events_read(s->events, NULL);
+    assert_int_equal(read(fd, &count, sizeof(count)), sizeof(count));
+    assert_int_equal(count, 3);
+    assert_true(coord_events_knock(s->events, &k));
+    assert_int_equal(k.group, 7);
+    assert_int_equal(k.from, 1);
+    assert_string_equal(json_string_value(json_object_get(k.word, "meet")), "1");
+    json_decref(k.word);
+    assert_true(coord_events_knock(s->events, &k));
+    assert_int_equal(k.from, 0);
+    assert_string_equal(json_string_value(json_object_get(k.word, "meet")), "3");
+    json_decref(k.word);
+    word = coord_events_mail(s->events, s->group, &from);
+    assert_non_null(json_object_get(word, "a"));
+    json_decref(word);
+    assert_null(coord_events_mail(s->events, s->group, &from)); /* the last is left to the end */
+    coord_events_knocks(s->events, -1);
+    close(fd);
+}
+
 #define SCENE_TEST(test) cmocka_unit_test_setup_teardown(test, scene_open, scene_close)
 
 /* Who waits for long, and for what, is in a note as long as that lasts. */
@@ -265,7 +307,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         SCENE_TEST(test_invalid), SCENE_TEST(test_peers),  SCENE_TEST(test_broken),
         SCENE_TEST(test_lost),    SCENE_TEST(test_answer), SCENE_TEST(test_mail),
-        SCENE_TEST(test_note),
+        SCENE_TEST(test_knocks),  SCENE_TEST(test_note),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,120 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Runs on host 0 of three VMs (tests/vm); its TAP is that of first_use.t.
+TEST_LIMIT=780
+. "${0%/*}/../lib/test.sh"
+. "${0%/*}/jobs.sh"
+is_long && TEST_LIMIT=3500
+
+FIRST_USE=$BUILD/tests/rdma/first_use
+groups=20
+if is_long; then groups=1000 JOB_LIMIT=2400; fi
+
+# --- how many, and when
+check "3 hosts, two of which exchange a message" job 3 -- "$FIRST_USE" middle
+for rank in 0 1 2; do
+    check_match "^rank $rank: 0 queue pairs after ml_init\$" "$OUT" \
+        "… rank $rank has no queue pair after ml_init"
+done
+check_match '^rank 1: got 17$' "$OUT" "… the message arrives"
+for rank in 0 1; do
+    check_match "^rank $rank: 1 queue pairs at the end\$" "$OUT" "… rank $rank has one then"
+done
+check_match '^rank 2: 0 queue pairs at the end$' "$OUT" "… and rank 2, which talks to none, still none"
+check "… with --eager" job 3 --eager -- "$FIRST_USE" middle
+for rank in 0 1 2; do
+    check_match "^rank $rank: 2 queue pairs after ml_init\$" "$OUT" \
+        "… rank $rank has queue pairs to both others after ml_init"
+done
+check "all ranks send to all at once, in $groups groups" job 3 -- "$FIRST_USE" at-once "$groups"
+for rank in 0 1 2; do
+    check_match "^rank $rank: $groups groups, 0 wrong\$" "$OUT" "… all is right on rank $rank"
+done
+check "a rank that waits in one group answers in another" job 3 -- "$FIRST_USE" others
+check_match '^rank 1: got 2 in the world$' "$OUT" "… goes on there"
+check_match '^rank 1: got 0 in the group of two$' "$OUT" "… and receives"
+
+# --- a peer that is in no call
+go() { ssh host1 touch /run/go; }
+stalled() {
+    wait_for "grep -q 'rank 0 on host host0 has waited' $ERR" 60 || diag "no stall is reported"
+    go
+}
+MLAUNCH_STALL=2 watched stalled -- 2 -- "$FIRST_USE" busy /run/go
+check_match 'rank 0 on host host0 has waited .* for rank 1 on host host1' "$ERR" \
+    "a peer that computes before it answers: the wait is reported"
+check_match '^rank 1: got 17$' "$OUT" "… and the message arrives in the end"
+check_match '^status 0$' "$OUT" "… and all is well"
+ssh host1 rm /run/go
+asked() {
+    wait_for "rdma resource show qp | grep -q first_use" 60 || diag "rank 0 has opened no device"
+    go
+}
+watched asked -- 2 --on-failure continue -- "$FIRST_USE" dies /run/go
+check_match '^rank 0: error -5, .*rank 1 .*(was killed by signal 9|has ended without)' "$OUT" \
+    "a peer that dies before it answers is named"
+ssh host1 rm /run/go
+
+# --- what breaks before the first message
+# while_waiting COMMAND… -- HOW MANY [ARG…]: the command runs when rank 1 has asked rank 0, which
+# is in no call, and then rank 0 sends, too.
+meanwhile() {
+    ssh host1 "for i in \$(seq 6000); do rdma resource show qp | grep -q first_use && exit; sleep 0.01; done; exit 1" ||
+        diag "rank 1 has opened no device"
+    "$@"
+    echo >&"$JOB_INPUT"
+}
+before_first() {
+    local what=()
+    while [ "$1" != -- ]; do what+=("$1") && shift; done
+    shift
+    HOSTFILE=$RAILS watched meanwhile "${what[@]}" -- 2 "$@" --on-failure continue -- \
+        "$FIRST_USE" sums 10
+}
+went_on() {
+    if [ "$(grep -c '^rank [01]: 10 sums, 0 wrong$' "$OUT")" = 2 ] && grep -q '^status 0$' "$OUT"; then
+        pass "$1"
+    else
+        fail "$1"
+        diag_run
+    fi
+}
+RAILS=$RDMA_HOSTFILE
+before_first ip link set p1 down --
+check_match '^rank 0: error -[67], rank 0 on host host0: rxe_p1 port 1 is down: check its cable' \
+    "$OUT" "a port that is down at the first message is an error that names it"
+check_match '^rank 1: error -[67], rank 0 on host host0: rxe_p1 port 1 is down' "$OUT" \
+    "… and the peer's, too"
+port_up
+before_first cut --
+check_match '^rank [01]: error -7, .*the link on rxe_p[01] port 1 .* towards rank [01] on host host[01] .*failed' \
+    "$OUT" "a far cable that is cut before the first message is an error that names it"
+mend
+
+rail_add
+RAILS=$T/rails.json
+before_first true --
+went_on "two rails"
+before_first ip link set p1 down --
+went_on "two rails, a port goes down before the first message: the job goes on over the other"
+check_match 'warning: rank 0: rxe_p1 port 1 is down: .*; going on over the other 1 of its rails' \
+    "$ERR" "… with a warning"
+port_up
+far_down() { ssh host1 ip link set p0 down; }
+before_first far_down --
+went_on "two rails, the port of a peer that has asked goes down: the job goes on over the other"
+check_match 'warning: rank [01]: .*rxe_p[01] port 1.*going on over the other 1 of its rails' "$ERR" \
+    "… with a warning"
+ssh host1 "ip link set p0 up; for i in \$(seq 6000); do grep -q ACTIVE /sys/class/infiniband/rxe_p0/ports/1/state && exit; sleep 0.01; done; exit 1"
+before_first cut --
+went_on "two rails, a far cable is cut before the first message: the job goes on over the other"
+check_match 'warning: rank [01]: the link on rxe_p[01] port 1 .*going on over' "$ERR" \
+    "… with a warning"
+mend
+before_first cut -- --qp uc
+went_on "two rails over UC, one is cut before the first message: the job goes on over the other"
+mend
+rail_remove
+check "the next job" job 3 -- "$BUILD/examples/hello"
+check_match '^we are 3,' "$OUT" "… works"
+done_testing
