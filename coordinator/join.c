@@ -3,6 +3,7 @@
 #include "coordinator/server_state.h"
 
 #include "common/clock.h"
+#include "common/net/host_table.h"
 #include "common/text/text_json.h"
 #include "coordinator/protocol.h"
 #include "coordinator/sentence.h"
@@ -18,13 +19,9 @@ static void join_refuse(struct connection *c, int code, const char *text)
 
 static json_t *welcome_message(const struct server *s)
 {
-    json_t *hosts = json_array(), *names = json_array();
-
-    for (int i = 0; i < s->size; i++)
-        json_array_append_new(hosts, json_integer(s->host_of[i]));
-    for (int i = 0; i < s->hosts; i++)
-        json_array_append_new(names, json_string(s->host_names[i]));
-    return json_pack("{s:i, s:o, s:o}", "size", s->size, "hosts", hosts, "names", names);
+    return json_pack("{s:i, s:i, s:o, s:o}", "size", s->size, "hosts", s->hosts, "names",
+                     host_table_write_texts((const char *const *)s->host_names, s->hosts),
+                     "host_of", host_table_write_numbers(s->host_of, s->size));
 }
 
 /* All ranks have joined. The world is the generation's first group. */

@@ -2,6 +2,7 @@
 #include "runtime/world_join.h"
 
 #include "common/clock.h"
+#include "common/net/host_table.h"
 #include "common/outer_launcher.h"
 #include "common/text/number.h"
 #include "coordinator/protocol.h"
@@ -62,28 +63,29 @@ static void world_free(struct world *w)
     free(w);
 }
 
-static int world_allocate_hosts(struct world *w, int size, int hosts, struct fault *why)
+/* Copies the hosts' names. */
+static int world_set_hosts(struct world *w, const char *const *names, int hosts)
 {
-    w->size = size;
-    w->hosts = hosts;
-    w->host_of = calloc((size_t)size, sizeof(*w->host_of));
     w->host_names = calloc((size_t)hosts, sizeof(*w->host_names));
-    if (!w->host_of || !w->host_names)
-        return fault_set(why, ML_ERR_MEMORY, "out of memory");
-    return 0;
+    for (w->hosts = 0; w->host_names && w->hosts < hosts; w->hosts++) {
+        w->host_names[w->hosts] = strdup(names[w->hosts]);
+        if (!w->host_names[w->hosts])
+            break;
+    }
+    return w->hosts == hosts ? 0 : ML_ERR_MEMORY;
 }
 
 /* For a process that no launcher started: a world of one. */
 static int world_join_alone(struct world *w, struct fault *why)
 {
     char name[256] = "localhost";
-    int member = 0, rc = world_allocate_hosts(w, 1, 1, why);
+    const char *names[] = {name};
+    int member = 0, rc;
 
-    if (rc)
-        return rc;
     gethostname(name, sizeof(name) - 1);
-    w->host_names[0] = strdup(name);
-    if (!w->host_names[0])
+    w->size = 1;
+    w->host_of = calloc(1, sizeof(*w->host_of));
+    if (!w->host_of || world_set_hosts(w, names, 1))
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     snprintf(w->job.host, sizeof(w->job.host), "%s", name);
     rc = coord_events_open(&w->coord_events, NULL, 1, why);
@@ -119,35 +121,27 @@ static int world_read_environment(struct world *w, const char *rank_text, struct
     return 0;
 }
 
-/* Parses WELCOME {size, hosts, names}. */
+/* Parses WELCOME {size, hosts, names, host_of}. Every host has a rank. */
 static int world_read_welcome(struct world *w, json_t *welcome, struct fault *why)
 {
-    json_t *hosts, *names;
-    int size, rc;
+    json_t *texts, *numbers;
+    const char **names = NULL;
+    int size, hosts, rc = ML_ERR_REFUSED;
 
-    if (json_unpack(welcome, "{s:i, s:o, s:o}", "size", &size, "hosts", &hosts, "names", &names) ||
-        size != w->job.size || json_array_size(hosts) != (size_t)size || !json_array_size(names))
-        goto bad;
-    rc = world_allocate_hosts(w, size, (int)json_array_size(names), why);
-    if (rc)
-        return rc;
-    for (int i = 0; i < w->hosts; i++) {
-        const char *name = json_string_value(json_array_get(names, (size_t)i));
-
-        w->host_names[i] = name ? strdup(name) : NULL;
-        if (!w->host_names[i])
-            goto bad;
-    }
-    for (int i = 0; i < size; i++) {
-        json_int_t host = json_integer_value(json_array_get(hosts, (size_t)i));
-
-        if (host < 0 || host >= w->hosts)
-            goto bad;
-        w->host_of[i] = (int)host;
-    }
-    return 0;
-bad:
-    return fault_set(why, ML_ERR_REFUSED, "the coordinator's welcome is damaged");
+    if (json_unpack(welcome, "{s:i, s:i, s:o, s:o}", "size", &size, "hosts", &hosts, "names",
+                    &texts, "host_of", &numbers) == 0 &&
+        size == w->job.size && hosts > 0 && hosts <= size)
+        rc = host_table_read_texts(&names, texts, hosts);
+    if (!rc)
+        rc = host_table_read_numbers(&w->host_of, numbers, size, hosts);
+    if (!rc)
+        rc = world_set_hosts(w, names, hosts);
+    free(names);
+    if (!rc)
+        w->size = size;
+    if (rc == ML_ERR_MEMORY)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    return rc ? fault_set(why, rc, "the coordinator's welcome is damaged") : 0;
 }
 
 /* Sets is_crowded if there are more ranks on this host than processors, assuming that all may use

@@ -114,8 +114,8 @@ static int address_choose(struct agent *a, struct fault *why)
     snprintf(a->bind_ip, sizeof(a->bind_ip), "%s", job->bind_ip);
     if (job->bind_ip[0])
         return address_check(a->bind_ip, why);
-    if (job->peers[0])
-        return address_towards(job->peers[0], a->bind_ip, why);
+    if (job->peer[0])
+        return address_towards(job->peer, a->bind_ip, why);
     snprintf(a->bind_ip, sizeof(a->bind_ip), "127.0.0.1");
     return 0;
 }

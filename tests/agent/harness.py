@@ -191,7 +191,7 @@ class Agent:
             "host_names": ["here"], "host_of": [0] * n, "backend": "none", "local_net": False,
             "secure": False,
             "compat": True,
-            "bind_ip": "", "peers": [], "port": 0, "starting_port": 0, "init_timeout_ms": 60000,
+            "bind_ip": "", "peer": "", "port": 0, "starting_port": 0, "init_timeout_ms": 60000,
             "stall_ms": 30000, "grace_ms": 5000, "signal_children": False,
             "stop_signal": "none", "eager": False,
             "command": "test", "buffer": "line", "mpi": "auto",

@@ -66,6 +66,7 @@ INTERNAL = {
     "the agent of host …": "names a place",
     "the job's coordinator": "names a place",
     "… cut off": "names a place",
+    "does not have one valid entry for each …": "stands behind: the launcher's JOB is invalid",
     "cannot connect yet": "is tried again",
     "…/… is too long for the path of a socket": "ranks then connect to the coordinator",
     "and … more": "ends a list",

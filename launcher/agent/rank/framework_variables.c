@@ -84,7 +84,7 @@ static void master_address(const struct framework_config *c, char *out, size_t s
     else if (job->host == 0)
         snprintf(out, size, "%s", job->bind_ip[0] ? job->bind_ip : "127.0.0.1");
     else
-        snprintf(out, size, "%s", job->peers[0] ? job->peers[0] : job->host_names[0]);
+        snprintf(out, size, "%s", job->peer[0] ? job->peer : job->host_names[0]);
 }
 
 static void torchrun_add(struct variable_list *l, const struct job_spec *job, const char *master)

@@ -143,16 +143,18 @@ void job_round_steps_survey(struct job_round *r)
 static int jobs_send(struct job_round *r, int first, int count, struct fault *why)
 {
     const char **addresses = calloc((size_t)r->plan->host_count, sizeof(*addresses));
+    json_t *hosts;
     int rc = 0;
 
     if (!addresses)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     for (int i = 0; i < r->plan->host_count; i++)
         addresses[i] = r->members[i].address;
+    hosts = job_spec_encode_hosts(r->plan, addresses);
     for (int i = first; i < first + count && !rc; i++) {
         char *text = NULL;
 
-        rc = job_spec_encode(&text, r->plan, &r->identity, i, addresses, r->wiring,
+        rc = job_spec_encode(&text, r->plan, &r->identity, i, addresses, hosts, r->wiring,
                              r->config.stdin_mode, why);
         if (!rc)
             log_debug("host %s: sending its JOB, %zu bytes", r->members[i].host->name,
@@ -163,6 +165,7 @@ static int jobs_send(struct job_round *r, int first, int count, struct fault *wh
         }
         job_spec_encode_destroy(text);
     }
+    json_decref(hosts);
     free(addresses);
     return rc;
 }

@@ -2,6 +2,7 @@
 #include "launcher/run/round/job_spec_encode.h"
 
 #include "common/net/address.h"
+#include "common/net/host_table.h"
 #include "common/text/number.h"
 #include "launcher/base/text/command_words.h"
 #include "launcher/run/stdio/terminal.h"
@@ -41,21 +42,23 @@ static json_t *texts_json(char *const *list)
     return array;
 }
 
-/* The other hosts' addresses, by whose routes the agent finds its own. Loopback addresses come
- * last: they mean something else on another host. */
-static json_t *peers_json(const struct plan *p, int host, const char *const *addresses)
+/* The address of another host, by whose route the agent finds its own, or "". A loopback address is
+ * the last choice, as it means something else on another host. */
+static const char *peer_address(const struct plan *p, int host, const char *const *addresses)
 {
-    json_t *array = json_array();
+    const char *loopback = "";
 
-    for (int loopback = 0; loopback < 2; loopback++) {
-        for (int i = 0; i < p->host_count; i++) {
-            const char *address = address_of(p, i, addresses);
+    for (int i = 0; i < p->host_count; i++) {
+        const char *address = address_of(p, i, addresses);
 
-            if (i != host && address[0] && address_is_loopback(address) == loopback)
-                text_append(array, address);
-        }
+        if (i == host || !address[0])
+            continue;
+        if (!address_is_loopback(address))
+            return address;
+        if (!loopback[0])
+            loopback = address;
     }
-    return array;
+    return loopback;
 }
 
 /* The address to listen on: that of the hostfile, or else where SSH reached the host. The host's
@@ -176,18 +179,28 @@ static json_t *ranks_json(const struct plan *p, int host)
     return array;
 }
 
-/* Which hosts there are, how they are reached, and which of them has each rank. */
-static json_t *hosts_json(const struct plan *p, const char *const *addresses)
+json_t *job_spec_encode_hosts(const struct plan *p, const char *const *addresses)
 {
-    json_t *names = json_array(), *reached = json_array(), *of = json_array();
+    const char **names = calloc((size_t)p->host_count, sizeof(*names));
+    const char **reached = calloc((size_t)p->host_count, sizeof(*reached));
+    int *host_of = calloc((size_t)p->size, sizeof(*host_of));
+    json_t *lists = NULL;
 
-    for (int i = 0; i < p->host_count; i++) {
-        text_append(names, plan_host(p, i)->name);
-        text_append(reached, address_of(p, i, addresses));
+    for (int i = 0; names && reached && i < p->host_count; i++) {
+        names[i] = plan_host(p, i)->name;
+        reached[i] = address_of(p, i, addresses);
     }
-    for (int i = 0; i < p->size; i++)
-        json_array_append_new(of, json_integer(p->ranks[i].host));
-    return json_pack("{s:o, s:o, s:o}", "host_names", names, "addresses", reached, "host_of", of);
+    for (int i = 0; host_of && i < p->size; i++)
+        host_of[i] = p->ranks[i].host;
+    if (names && reached && host_of)
+        lists =
+            json_pack("{s:o, s:o, s:o}", "host_names", host_table_write_texts(names, p->host_count),
+                      "addresses", host_table_write_texts(reached, p->host_count), "host_of",
+                      host_table_write_numbers(host_of, p->size));
+    free(names);
+    free(reached);
+    free(host_of);
+    return lists;
 }
 
 void job_spec_encode_command_line(char *out, size_t size, const struct plan *p)
@@ -228,7 +241,7 @@ static struct job_pty pty_of(const struct plan *p)
 
 /* Everything but the secret. */
 static json_t *request_json(const struct plan *p, const struct job_identity *identity, int host,
-                            const char *const *addresses, json_t *wiring,
+                            const char *const *addresses, json_t *hosts, json_t *wiring,
                             enum stdin_mode stdin_mode)
 {
     const struct host *h = plan_host(p, host);
@@ -243,18 +256,19 @@ static json_t *request_json(const struct plan *p, const struct job_identity *ide
                          .backend = p->backend,
                          .options = p->job,
                          .bind_ip = bind_address(p, host, addresses),
+                         .peer = peer_address(p, host, addresses),
                          .command = command,
                          .pty = pty_of(p),
                          .attach = {p->attach_pid, p->attach_rank},
                          .cwd = p->cwd,
                          .host_cwd = h->cwd};
-    json_t *root, *hosts = hosts_json(p, addresses), *lists;
+    json_t *root, *lists;
 
     m.options.stdin_mode = stdin_mode;
     job_spec_encode_command_line(command, sizeof(command), p);
     root = job_spec_write(&m);
-    lists = json_pack("{s:o, s:o, s:o, s:o}", "peers", peers_json(p, host, addresses), "env",
-                      texts_json(h->env), "apps", apps_json(p, host), "ranks", ranks_json(p, host));
+    lists = json_pack("{s:o, s:o, s:o}", "env", texts_json(h->env), "apps", apps_json(p, host),
+                      "ranks", ranks_json(p, host));
     if (!root || !hosts || !lists || json_object_update(root, hosts) ||
         json_object_update(root, lists) ||
         (is_staged(p, host) && json_object_set_new(root, "files", files_json(p))) ||
@@ -263,16 +277,15 @@ static json_t *request_json(const struct plan *p, const struct job_identity *ide
         json_decref(root);
         root = NULL;
     }
-    json_decref(hosts);
     json_decref(lists);
     return root;
 }
 
 int job_spec_encode(char **out, const struct plan *p, const struct job_identity *identity, int host,
-                    const char *const *addresses, json_t *wiring, enum stdin_mode stdin_mode,
-                    struct fault *why)
+                    const char *const *addresses, json_t *hosts, json_t *wiring,
+                    enum stdin_mode stdin_mode, struct fault *why)
 {
-    json_t *root = request_json(p, identity, host, addresses, wiring, stdin_mode);
+    json_t *root = request_json(p, identity, host, addresses, hosts, wiring, stdin_mode);
     char *text = root ? json_dumps(root, JSON_COMPACT) : NULL;
     char secret[2 * AUTH_SECRET + 1], *with_secret = NULL;
 

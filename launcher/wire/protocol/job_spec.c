@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/wire/protocol/job_spec.h"
 
+#include "common/net/host_table.h"
 #include "common/net/job_file.h"
 #include "common/text/cpu_list.h"
 #include "common/text/number.h"
@@ -8,6 +9,7 @@
 
 #include <limits.h>
 #include <sodium.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,6 +38,7 @@ static const struct field fields[] = {
     {"host_name", FIELD_STRING, AT(host_name)},
     {"backend", FIELD_STRING, AT(backend)},
     {"bind_ip", FIELD_STRING, AT(bind_ip)},
+    {"peer", FIELD_STRING, AT(peer)},
     {"command", FIELD_STRING, AT(command)},
     {"cwd", FIELD_STRING, AT(cwd)},
     {"host_cwd", FIELD_STRING, AT(host_cwd)},
@@ -248,39 +251,33 @@ static int member_int(const json_t *object, const char *name, int max, int *out)
     return 0;
 }
 
+/* For what host_table.h has said of a member that has one entry for each `of`. */
+static int table_check(int rc, const char *name, const char *of, struct fault *why)
+{
+    char text[64];
+
+    if (rc == ML_ERR_MEMORY)
+        return out_of_memory(why);
+    snprintf(text, sizeof(text), "does not have one valid entry for each %s", of);
+    return rc ? member_refuse(why, text, name) : 0;
+}
+
 static int hosts_read(struct job_spec *m, struct fault *why)
 {
-    const json_t *of = json_object_get(m->root, "host_of");
-    const json_t *names = json_object_get(m->root, "host_names");
     const json_t *addresses = json_object_get(m->root, "addresses");
     int rc;
 
     if (m->host >= m->hosts)
         return member_refuse(why, "is out of range", "host");
-    if (json_array_size(names) != (size_t)m->hosts)
-        return member_refuse(why, "does not have one name for each host", "host_names");
-    if (json_array_size(of) != (size_t)m->size)
-        return member_refuse(why, "does not have one entry for each rank", "host_of");
-    rc = strings_read(&m->host_names, names, "host_names", false, why);
-    if (!rc && addresses) {
-        if (json_array_size(addresses) != (size_t)m->hosts)
-            return member_refuse(why, "does not have one entry for each host", "addresses");
-        rc = strings_read(&m->addresses, addresses, "addresses", false, why);
-    }
+    rc = host_table_read_texts(&m->host_names, json_object_get(m->root, "host_names"), m->hosts);
     if (rc)
-        return rc;
-    m->host_of = calloc((size_t)m->size, sizeof(*m->host_of));
-    if (!m->host_of)
-        return out_of_memory(why);
-    for (int i = 0; i < m->size; i++) {
-        const json_t *host = json_array_get(of, (size_t)i);
-
-        if (!json_is_integer(host) || json_integer_value(host) < 0 ||
-            json_integer_value(host) >= m->hosts)
-            return member_refuse(why, "names a host that does not exist", "host_of");
-        m->host_of[i] = (int)json_integer_value(host);
-    }
-    return 0;
+        return table_check(rc, "host_names", "host", why);
+    rc = addresses ? host_table_read_texts(&m->addresses, addresses, m->hosts) : 0;
+    if (rc)
+        return table_check(rc, "addresses", "host", why);
+    rc = host_table_read_numbers(&m->host_of, json_object_get(m->root, "host_of"), m->size,
+                                 m->hosts);
+    return table_check(rc, "host_of", "rank", why);
 }
 
 /* The name becomes part of a path. */
@@ -569,8 +566,6 @@ static int message_read(struct job_spec *m, struct fault *why)
         return member_refuse(why, "is not 64 hexadecimal digits", "secret");
     rc = strings_read(&m->env, json_object_get(m->root, "env"), "env", true, why);
     if (!rc)
-        rc = strings_read(&m->peers, json_object_get(m->root, "peers"), "peers", false, why);
-    if (!rc)
         rc = hosts_read(m, why);
     if (!rc)
         rc = files_read(m, why);
@@ -625,7 +620,6 @@ void job_spec_destroy(struct job_spec *m)
     free(m->host_of);
     free(m->host_names);
     free(m->addresses);
-    free(m->peers);
     free(m->env);
     sodium_memzero(m->secret, sizeof(m->secret));
     json_decref(m->root);

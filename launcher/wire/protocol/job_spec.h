@@ -72,7 +72,7 @@ struct job_spec {
     const char *backend;     /* "tcp", "shm", "rdma" or "none" */
     struct job_options options;
     const char *bind_ip; /* or "" */
-    const char **peers;  /* NULL-terminated */
+    const char *peer;    /* the address of another host, or "" */
     const char *command;
     struct job_pty pty;
     struct job_attach attach;

@@ -3,6 +3,7 @@
 #include "tests/unit/coordinator/fixture.h"
 
 #include "common/clock.h"
+#include "common/net/host_table.h"
 #include "coordinator/protocol.h"
 
 #include <setjmp.h>
@@ -17,6 +18,7 @@ static void test_join(void **state)
 {
     struct fixture *f = fixture_start(3, 0);
     json_t *welcome;
+    int *host_of;
 
     (void)state;
     for (int i = 0; i < 3; i++) {
@@ -26,9 +28,12 @@ static void test_join(void **state)
     for (int i = 0; i < 3; i++) {
         welcome = expect_frame(f->ranks[i], COORD_WELCOME);
         assert_int_equal(json_integer_value(json_object_get(welcome, "size")), 3);
-        assert_int_equal(json_array_size(json_object_get(welcome, "hosts")), 3);
-        assert_int_equal(json_integer_value(json_array_get(json_object_get(welcome, "hosts"), 2)),
-                         2);
+        assert_int_equal(json_integer_value(json_object_get(welcome, "hosts")), FIXTURE_HOSTS);
+        assert_int_equal(host_table_read_numbers(&host_of, json_object_get(welcome, "host_of"), 3,
+                                                 FIXTURE_HOSTS),
+                         0);
+        assert_int_equal(host_of[2], 2);
+        free(host_of);
         assert_string_equal(json_string_value(json_array_get(json_object_get(welcome, "names"), 1)),
                             "b");
         json_decref(welcome);

@@ -62,13 +62,13 @@ int __wrap_install_path_find_directory(char out[PATH_MAX], enum install_part par
 static char *job_text(const char *with)
 {
     json_t *job = json_pack(
-        "{ss si si ss si si si ss s[s] s[ii] s[s] ss sb sb sb ss s[] si si si si si sb ss ss "
+        "{ss si si ss si si si ss s[s] s[ii] s[s] ss sb sb sb ss ss si si si si si sb ss ss "
         "ss ss si s[] ss ss s[{s[s] s[] ss}] s[{si si si}{si si si}]}",
         "job", job_name, "restart", 0, "restarts", 0, "secret",
         "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f", "size", 2, "hosts", 1,
         "host", 0, "host_name", "here", "host_names", "here", "host_of", 0, 0, "addresses", "",
-        "backend", "none", "local_net", 0, "secure", 0, "compat", 0, "bind_ip", "", "peers", "port",
-        0, "starting_port", 0, "init_timeout_ms", 60000, "stall_ms", 30000, "grace_ms", 100,
+        "backend", "none", "local_net", 0, "secure", 0, "compat", 0, "bind_ip", "", "peer", "",
+        "port", 0, "starting_port", 0, "init_timeout_ms", 60000, "stall_ms", 30000, "grace_ms", 100,
         "eager", 0, "command", "true", "buffer", "none", "mpi", "none", "stdin", "none",
         "stdin_rank", 0, "env", "cwd", "/", "host_cwd", "", "apps", "argv", "true", "env", "cwd",
         "", "ranks", "rank", 0, "local_rank", 0, "app", 0, "rank", 1, "local_rank", 1, "app", 0);

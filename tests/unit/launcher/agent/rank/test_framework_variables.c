@@ -13,7 +13,6 @@
 
 #include <cmocka.h>
 
-static const char *none[] = {NULL};
 static const char *names[] = {"a", "b"};
 static const char *addresses[] = {"10.0.0.1", "fe80::2"};
 static int host_of[] = {0, 0, 1};
@@ -32,7 +31,7 @@ static struct job_spec plain(void)
                              .backend = "tcp",
                              .options.compat = true,
                              .bind_ip = "",
-                             .peers = none,
+                             .peer = "",
                              .rank_count = 2};
 }
 

@@ -12,7 +12,6 @@
 
 #include <cmocka.h>
 
-static const char *none[] = {NULL};
 static const char *inherited[] = {"PATH=/bin",         "MINE=1",
                                   "BOTH=caller",       "PMI_RANK=7",
                                   "PMI_MINE=kept",     "OMPI_COMM_WORLD_RANK=7",
@@ -47,7 +46,7 @@ static struct fixture plain(void)
                                 .backend = "tcp",
                                 .options.compat = true,
                                 .bind_ip = "",
-                                .peers = none,
+                                .peer = "",
                                 .env = host_env,
                                 .rank_count = 2},
                         .app = {.env = app_env, .cwd = ""},

@@ -60,25 +60,26 @@ static void scene_set(struct scene *s)
 
 static json_t *message_of(struct scene *s, int host)
 {
+    json_t *hosts = job_spec_encode_hosts(&s->plan, s->addresses), *root;
     struct fault why;
     char *text;
-    json_t *root;
 
-    if (job_spec_encode(&text, &s->plan, &s->identity, host, s->addresses, NULL, STDIN_RANK, &why))
+    if (job_spec_encode(&text, &s->plan, &s->identity, host, s->addresses, hosts, NULL, STDIN_RANK,
+                        &why))
         fail_msg("%s", why.text);
+    json_decref(hosts);
     root = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
     assert_non_null(root);
     job_spec_encode_destroy(text);
     return root;
 }
 
-static void assert_addresses(struct scene *s, int host, const char *bind_ip, const char *first_peer)
+static void assert_addresses(struct scene *s, int host, const char *bind_ip, const char *peer)
 {
     json_t *m = message_of(s, host);
-    const char *peer = json_string_value(json_array_get(json_object_get(m, "peers"), 0));
 
     assert_string_equal(json_string_value(json_object_get(m, "bind_ip")), bind_ip);
-    assert_string_equal(peer ? peer : "", first_peer);
+    assert_string_equal(json_string_value(json_object_get(m, "peer")), peer);
     json_decref(m);
 }
 
@@ -126,14 +127,18 @@ static void test_not_text(void **state)
     static char *odd[] = {"prog", "caf\xe9", NULL};
     struct scene s;
     struct fault why;
+    json_t *hosts;
     char *text;
 
     (void)state;
     scene_set(&s);
     s.app.argv = odd;
+    hosts = job_spec_encode_hosts(&s.plan, s.addresses);
+    assert_non_null(hosts);
     assert_int_equal(
-        job_spec_encode(&text, &s.plan, &s.identity, 0, s.addresses, NULL, STDIN_NONE, &why),
+        job_spec_encode(&text, &s.plan, &s.identity, 0, s.addresses, hosts, NULL, STDIN_NONE, &why),
         ML_ERR_ARGUMENT);
+    json_decref(hosts);
     assert_non_null(strstr(why.text, "UTF-8"));
 }
 

@@ -28,7 +28,7 @@ static const char good[] =
     "\"addresses\": [\"10.0.0.1\", \"\"], \"backend\": \"tcp\", \"local_net\": false, \"secure\": "
     "true, \"compat\": "
     "true,"
-    "\"bind_ip\": \"\", \"peers\": [\"10.0.0.1\"], \"port\": 0, \"starting_port\": 0,"
+    "\"bind_ip\": \"\", \"peer\": \"10.0.0.1\", \"port\": 0, \"starting_port\": 0,"
     "\"init_timeout_ms\": 60000, \"stall_ms\": 30000, \"grace_ms\": 5000, \"eager\": false,"
     "\"signal_children\": false, \"stop_signal\": \"USR2\", \"fold_ms\": 150,"
     "\"binding\": {\"to\": \"core\", \"each\": 2, \"map\": \"numa\", \"block\": 3, "
@@ -126,25 +126,25 @@ static const struct malformed {
     {"size", "-3", "\"size\" is out of range"},
     {"size", "3.5", "\"size\" is not a whole number"},
     {"size", "99999999999", "\"size\" is out of range"},
-    {"size", "4", "\"host_of\" does not have one entry"},
+    {"size", "4", "\"host_of\" does not have one valid entry for each rank"},
     {"hosts", "1", "\"host\" is out of range"},
-    {"hosts", "3", "\"host_names\" does not have one name"},
+    {"hosts", "3", "\"host_names\" does not have one valid entry for each host"},
     {"host", "2", "\"host\" is out of range"},
     {"host", "0", "\"ranks\" holds a rank that is not of this host"},
     {"host_name", "null", "\"host_name\" is not a string"},
     {"name", "\"1\"", "\"name\" is not a name"},
-    {"host_names", "[\"a\", 1]", "\"host_names\" holds something"},
-    {"host_of", "[0, 1, 2]", "\"host_of\" names a host"},
-    {"host_of", "[0, 1, -1]", "\"host_of\" names a host"},
-    {"host_of", "[0, 1, \"1\"]", "\"host_of\" names a host"},
-    {"addresses", "[\"x\"]", "\"addresses\" does not have one entry"},
+    {"host_names", "[\"a\", 1]", "\"host_names\" does not have one valid entry"},
+    {"host_of", "[0, 1, 2]", "\"host_of\" does not have one valid entry"},
+    {"host_of", "[0, 1, -1]", "\"host_of\" does not have one valid entry"},
+    {"host_of", "[0, 1, \"1\"]", "\"host_of\" does not have one valid entry"},
+    {"addresses", "[\"x\"]", "\"addresses\" does not have one valid entry for each host"},
     {"backend", "\"auto\"", "\"backend\" is not one of"},
     {"backend", "null", "\"backend\" is not a string"},
     {"local_net", "1", "\"local_net\" is not true or false"},
     {"secure", "\"yes\"", "\"secure\" is not true or false"},
     {"compat", "null", "\"compat\" is not true or false"},
     {"bind_ip", "[]", "\"bind_ip\" is not a string"},
-    {"peers", "{}", "\"peers\" is not a list"},
+    {"peer", "{}", "\"peer\" is not a string"},
     {"port", "65536", "\"port\" is out of range"},
     {"starting_port", "-1", "\"starting_port\" is out of range"},
     {"grace_ms", "-1", "\"grace_ms\" is out of range"},
