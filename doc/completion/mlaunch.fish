@@ -56,6 +56,7 @@ complete -c mlaunch -n 'not contains -- (commandline -opc; echo none)[2] ps kill
 complete -c mlaunch -n 'not contains -- (commandline -opc; echo none)[2] ps kill logs clean hosts info status verify top metrics sync batch bench' -l report-bindings -d 'say of each rank which cores and memory it has got'
 complete -c mlaunch -n 'not contains -- (commandline -opc; echo none)[2] ps kill logs clean hosts info status verify top metrics sync batch bench' -l env-file -r -F -d 'NAME=VALUE lines'
 complete -c mlaunch -n 'not contains -- (commandline -opc; echo none)[2] ps kill logs clean hosts info status verify top metrics sync batch bench' -l cwd -x -a '(__fish_complete_directories)' -d 'working directory'
+complete -c mlaunch -n 'not contains -- (commandline -opc; echo none)[2] ps kill logs clean hosts info status verify top metrics sync batch bench' -l words -d 'fill {rank} {host_rank} {local_rank} {size} {hosts} {host} {head} {port} in the arguments'
 complete -c mlaunch -n 'not contains -- (commandline -opc; echo none)[2] ps kill logs clean hosts info status verify top metrics sync batch bench' -l stage -d 'copy the program to the other hosts, for the time of the job'
 complete -c mlaunch -n 'not contains -- (commandline -opc; echo none)[2] ps kill logs clean hosts info status verify top metrics sync batch bench' -l stage-libs -d '--stage'
 complete -c mlaunch -n 'not contains -- (commandline -opc; echo none)[2] ps kill logs clean hosts info status verify top metrics sync batch bench' -l stdin -x -d 'the ranks that read stdin'

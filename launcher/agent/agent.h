@@ -169,6 +169,7 @@ struct agent {
     void (*mpi_done)(struct agent *a, const struct fault *failed); /* once `pmix` is ready */
     void (*mpi_release)(struct agent *a);   /* reap.c's, for ranks in RANK_HELD */
     char segments[JOB_DIRECTORY_PATH + 64]; /* directory for those of MPI's libraries; or "" */
+    int port;                               /* {port}, from START on */
     char *ibv_devices, *ring_hosts;         /* files for ranks, from READY on; or NULL */
     struct rank_environment **environments; /* per app, from START on at the latest */
     struct fault not_ahead;                 /* why one of these is missing */

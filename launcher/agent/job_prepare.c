@@ -16,6 +16,7 @@
 #include "launcher/agent/queries/job_name.h"
 #include "launcher/agent/rank/framework_variables.h"
 #include "launcher/agent/rank/hook.h"
+#include "launcher/agent/rank/rank_command.h"
 #include "launcher/agent/rank_input.h"
 #include "launcher/agent/rank_mpi.h"
 #include "launcher/agent/rank_output.h"
@@ -368,9 +369,10 @@ static void on_mpi_ready(struct agent *a, const struct fault *failed)
     }
     a->state = AGENT_IS_READY;
     frame_stream_send_json(a->channel, AGENT_READY,
-                           json_pack("{ss sO sb sb}", "coordinator", a->coordinator, "warnings",
+                           json_pack("{ss sO sb sb si}", "coordinator", a->coordinator, "warnings",
                                      a->warnings, "pmix", (int)rank_mpi_is_pmix(a), "needs_pmix",
-                                     (int)rank_mpi_needs_pmix(a)));
+                                     (int)rank_mpi_needs_pmix(a), "ports_taken",
+                                     (int)rank_command_ports_taken(a->job)));
     frame_stream_flush(a->channel);
     ranks_prepare(a);
 }

@@ -14,7 +14,7 @@
 #include "launcher/agent/host/lost_device_linux.h"
 #include "launcher/agent/job_prepare.h"
 #include "launcher/agent/job_report.h"
-#include "launcher/agent/rank/wrapped_command.h"
+#include "launcher/agent/rank/rank_command.h"
 #include "launcher/agent/rank_input.h"
 #include "launcher/agent/rank_mpi.h"
 #include "launcher/agent/rank_output.h"
@@ -155,13 +155,16 @@ static int streams_open(struct agent_rank *r, struct pipes *p, struct spawn *s, 
     return rc;
 }
 
-/* Puts the command of a rank's --wrap before its own, in *argv, which the caller destroys. */
-static int command_wrap(const struct agent_rank *r, struct spawn *s, char ***argv,
+/* Replaces the command by the rank's own, with --words or --wrap, in *argv, which the caller
+ * destroys. */
+static int command_make(const struct agent_rank *r, struct spawn *s, char ***argv,
                         struct fault *why)
 {
-    if (r->job->wrap < 0)
+    const struct agent *a = r->agent;
+
+    if (!rank_command_is_own(a->job, r->job))
         return 0;
-    *argv = wrapped_command_create(r->agent->job, r->job, s->program, s->cwd);
+    *argv = rank_command_create(a->job, r->job, s->program, s->cwd, a->coordinator, a->port);
     if (!*argv)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     s->argv = (const char *const *)*argv;
@@ -206,7 +209,7 @@ static int rank_spawn(struct agent_rank *r, int *status, struct fault *why)
                       .kept = -1};
     struct binding_variables own;
     struct pipes pipes;
-    char **wrapped = NULL;
+    char **command = NULL;
     int rc;
 
     *status = STATUS_OURS;
@@ -223,10 +226,10 @@ static int rank_spawn(struct agent_rank *r, int *status, struct fault *why)
     /* The process that the agent starts is not the program: --eager must not take it for it. */
     s.pid_text = r->job->wrap < 0 ? rank_environment_pid_text(e) : NULL;
     rc =
-        s.env ? command_wrap(r, &s, &wrapped, why) : fault_set(why, ML_ERR_MEMORY, "out of memory");
+        s.env ? command_make(r, &s, &command, why) : fault_set(why, ML_ERR_MEMORY, "out of memory");
     if (!rc)
         rc = spawn_process(&r->pid, &s, status, why);
-    wrapped_command_destroy(wrapped);
+    rank_command_destroy(command);
     if (!rc) {
         r->state = RANK_RUNNING;
         r->started_ms = clock_ms();
@@ -355,15 +358,17 @@ void ranks_start(struct agent *a, const char *text, size_t size)
     const char *coordinator = json_string_value(json_object_get(start, "coordinator"));
     bool is_pmix = json_is_true(json_object_get(start, "pmix"));
     bool needs_pmix = json_is_true(json_object_get(start, "needs_pmix"));
+    json_int_t port = json_integer_value(json_object_get(start, "port"));
     struct fault why = {0};
     int rc = 0;
 
     a->state = AGENT_IS_RUNNING;
-    if (!coordinator || strlen(coordinator) >= ADDRESS_TEXT)
+    if (!coordinator || strlen(coordinator) >= ADDRESS_TEXT || port < 0 || port >= JOB_PORTS)
         rc = fault_set(&why, ML_ERR_REFUSED, "the launcher's START is invalid");
     else if (strcmp(coordinator, a->coordinator) != 0) /* rank 0's host has written it before */
         rc = job_prepare_write_file(a, coordinator, &why);
     json_decref(start);
+    a->port = rank_command_port(a->job, (int)port);
     if (rc)
         job_fail(a, &why);
     else

@@ -94,7 +94,7 @@ static const struct command_hint hints[] = {
 static const char *const without[] = {
     "np",     "ppn",     "output",         "pty",       "stdin",   "events",
     "record", "trace",   "compare-hashes", "timestamp", "summary", "name",
-    "detach", "version", "restarts",       "gdb",       NULL};
+    "detach", "version", "restarts",       "gdb",       "words",   NULL};
 
 static const struct command_syntax syntax = {
     .name = "exec",

@@ -12,7 +12,6 @@ enum {
     PORT_FIRST = 10000, /* announced ports: below Linux's ephemeral ones (32768 …) */
     PORT_COUNT = 20000,
     PORT_LAST = 65535,
-    PORTS_PER_JOB = 16, /* in blocks, so that two jobs on a host rarely use the same */
 
     /* What the ports of a block are for, by index; the ring has one for each rank of a host. */
     MASTER_PORTS = 0,
@@ -40,12 +39,12 @@ int framework_port(const struct job_spec *job, int index)
     int first = job->options.starting_port + 1 +
                 job->size; /* within the range that the user has opened in a firewall */
 
-    if (job->options.starting_port == 0 || first + PORTS_PER_JOB > PORT_LAST) {
-        unsigned block = job_hash(job) % (PORT_COUNT / PORTS_PER_JOB);
+    if (job->options.starting_port == 0 || first + FRAMEWORK_PORTS > PORT_LAST) {
+        unsigned block = job_hash(job) % (PORT_COUNT / FRAMEWORK_PORTS);
 
-        first = PORT_FIRST + (int)block * PORTS_PER_JOB;
+        first = PORT_FIRST + (int)block * FRAMEWORK_PORTS;
     }
-    if (job->options.port >= first && job->options.port < first + PORTS_PER_JOB)
+    if (job->options.port >= first && job->options.port < first + FRAMEWORK_PORTS)
         first = job->options.port + 1; /* that is the coordinator's */
     return first + index;
 }
@@ -67,18 +66,15 @@ static int jax_port(const struct job_spec *job)
     return port;
 }
 
-/* The address of rank 0's host, without a port: the coordinator's or, without a coordinator, what
- * the launcher knows. */
-static void master_address(const struct framework_config *c, char *out, size_t size)
+void framework_head(char *out, size_t size, const struct job_spec *job, const char *coordinator)
 {
-    const struct job_spec *job = c->job;
-    const char *colon = strrchr(c->coordinator, ':');
+    const char *colon = strrchr(coordinator, ':');
     const char *ip = job->addresses ? job->addresses[0] : "";
-    bool is_bracketed = c->coordinator[0] == '[';
+    bool is_bracketed = coordinator[0] == '[';
 
     if (colon)
-        snprintf(out, size, "%.*s", (int)(colon - c->coordinator) - 2 * is_bracketed,
-                 c->coordinator + is_bracketed);
+        snprintf(out, size, "%.*s", (int)(colon - coordinator) - 2 * is_bracketed,
+                 coordinator + is_bracketed);
     else if (ip[0])
         snprintf(out, size, "%s", ip);
     else if (job->host == 0)
@@ -167,7 +163,7 @@ void framework_variables_add(struct variable_list *l, const struct framework_con
 {
     char master[256];
 
-    master_address(c, master, sizeof(master));
+    framework_head(master, sizeof(master), c->job, c->coordinator);
     torchrun_add(l, c->job, master);
     mlx_add(l, c, master);
     mpirun_add(l, c->job, master);

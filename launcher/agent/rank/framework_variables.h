@@ -10,6 +10,9 @@
 #include "launcher/agent/rank/variable_list.h"
 #include "launcher/wire/protocol/job_spec.h"
 
+/* The ports of a job lie in blocks, so that two jobs on a host rarely use the same. */
+enum { FRAMEWORK_PORTS = 16 };
+
 struct framework_config {
     const struct job_spec *job;
     const char *coordinator; /* "addr:port" or "" */
@@ -24,6 +27,10 @@ void framework_variables_add_rank(struct variable_list *l, const struct job_rank
 
 /* Whether `variable`, a NAME=VALUE, tells a rank which rank it is. */
 bool framework_variables_is_identity(const char *variable);
+
+/* The address of rank 0's host, without a port: the coordinator's or, if `coordinator` is "", what
+ * the launcher knows. */
+void framework_head(char *out, size_t size, const struct job_spec *job, const char *coordinator);
 
 /* A port that is announced to programs (MASTER_PORT is `index` 0; there are more): the same on all
  * hosts without any message between them, outside of the kernel's ephemeral range, and none that

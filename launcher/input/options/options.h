@@ -48,7 +48,8 @@ struct options {
     int ppn;           /* 0: not given */
     int cpus_per_rank; /* the same */
     bool binds;        /* --bind-to was given */
-    bool oversubscribe, no_compat, stage, stage_libs, timestamp, dry_run, summary, deterministic;
+    bool oversubscribe, no_compat, words, stage, stage_libs, timestamp, dry_run, summary,
+        deterministic;
     /* What the hosts need; plan_create() settles what depends on other options and on hosts. */
     struct job_options job;
     enum backend_choice backend;

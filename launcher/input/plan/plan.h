@@ -24,7 +24,8 @@ struct app {
     char **env;  /* NULL-terminated NAME=VALUE from --env-file and -x; the later one wins */
     char *cwd;   /* --cwd, or NULL */
     int ranks;
-    int file; /* index into the plan's files: what other hosts get as the program; or -1 */
+    unsigned words; /* with --words: which its arguments have, a bit each (argument_words.h) */
+    int file;       /* index into the plan's files: what other hosts get as the program; or -1 */
 };
 
 struct planned_rank {

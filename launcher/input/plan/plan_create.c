@@ -2,6 +2,7 @@
 #include "launcher/input/plan/plan_create.h"
 
 #include "common/log.h"
+#include "common/text/argument_words.h"
 #include "common/text/number.h"
 #include "common/text/utf8.h"
 #include "launcher/base/process/install_path.h"
@@ -79,6 +80,24 @@ static int words_check(char *const *argv, struct fault *why)
     return 0;
 }
 
+/* With --words. */
+static int words_find(struct app *a, struct fault *why)
+{
+    char program[TEXT_SHOWN], shown[TEXT_SHOWN];
+    const char *wrong;
+
+    for (int i = 1; a->argv[i]; i++) {
+        wrong = argument_words_find(a->argv[i], &a->words);
+        if (wrong)
+            return fault_set(why, ML_ERR_ARGUMENT,
+                             "--words: argument %d of %s: '%s' begins with none of the words, "
+                             "{rank} {host_rank} {local_rank} {size} {hosts} {host} {head} {port}; "
+                             "write {{ for a brace",
+                             i, text_show(program, a->argv[0]), text_show(shown, wrong));
+    }
+    return 0;
+}
+
 static int app_create(struct plan *p, const struct app_options *from, char *const *environment,
                       struct fault *why)
 {
@@ -91,6 +110,8 @@ static int app_create(struct plan *p, const struct app_options *from, char *cons
     if (!rc)
         rc = string_list_release(&argv, &a->argv, why);
     string_list_clear(&argv);
+    if (!rc && p->options->words)
+        rc = words_find(a, why);
     if (!rc)
         rc = app_set_cwd(a, from->cwd, p, why);
     a->ranks = from->np;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* plan_print.c: prints the plan for mlaunch --dry-run. */
+#include "common/text/argument_words.h"
 #include "common/text/printable.h"
 #include "launcher/base/text/command_words.h"
 #include "launcher/input/plan/plan.h"
@@ -48,6 +49,13 @@ static void print_app(const struct plan *p, int index)
 
     printable_print("program %d: %d rank%s:", index, a->ranks, a->ranks == 1 ? "" : "s");
     print_words("", a->argv);
+    if (a->words) {
+        fputs("    filled in for each rank:", stdout);
+        for (int i = 0; i < ARGUMENT_WORDS; i++)
+            if (a->words >> i & 1)
+                printf(" %s", argument_word_names[i]);
+        putchar('\n');
+    }
     printable_print("    directory %s%s\n",
                     a->cwd    ? a->cwd
                     : *p->cwd ? p->cwd

@@ -246,6 +246,13 @@ static int on_ready(struct job_round *r, struct job_round_member *m, const struc
         snprintf(r->coordinator, sizeof(r->coordinator), "%s", ready.coordinator);
     r->is_pmix |= ready.is_pmix;
     r->needs_pmix |= ready.needs_pmix;
+    r->ports_taken |= (unsigned)ready.ports_taken;
+    if (r->ports_taken == (1U << JOB_PORTS) - 1)
+        return fault_set(why, ML_ERR_SYSTEM,
+                         "{port}: each of the %d ports that it may be is taken there or on a host "
+                         "before it; start the job again, which tries others, or move them by "
+                         "--starting-port",
+                         JOB_PORTS);
     if (m->feed)
         file_feed_report(m->feed, m->host->name);
     m->state = MEMBER_PREPARED;

@@ -87,6 +87,7 @@ struct job_round {
     char coordinator[96];             /* address, from the READY of rank 0's host */
     bool is_pmix;                     /* a host serves PMIx, so all hosts do that can */
     bool needs_pmix;                  /* … and all must */
+    unsigned ports_taken;             /* those that {port} cannot be, as all READY say */
     struct progress_line *progress;
     struct hang_watch *hang;
     struct topology_survey *survey; /* NULL: the hosts are not asked about RDMA */

@@ -201,6 +201,16 @@ static void advice_give(struct job_round *r, int host)
         agent_session_advise(r->session, host, m->advice);
 }
 
+/* The index of the first port that {port} may be on all hosts. */
+static int free_port(const struct job_round *r)
+{
+    int index = 0;
+
+    while (r->ports_taken >> index & 1)
+        index++;
+    return index;
+}
+
 void job_round_steps_start_host(struct job_round *r, int host)
 {
     struct job_round_member *m = &r->members[host];
@@ -208,8 +218,9 @@ void job_round_steps_start_host(struct job_round *r, int host)
     m->state = MEMBER_STARTED;
     advice_give(r, host);
     agent_channel_send_json(m->channel, LAUNCH_START,
-                            json_pack("{s:s, s:b, s:b}", "coordinator", r->coordinator, "pmix",
-                                      (int)r->is_pmix, "needs_pmix", (int)r->needs_pmix));
+                            json_pack("{s:s, s:b, s:b, s:i}", "coordinator", r->coordinator, "pmix",
+                                      (int)r->is_pmix, "needs_pmix", (int)r->needs_pmix, "port",
+                                      free_port(r)));
     agent_channel_flush(m->channel);
 }
 

@@ -133,6 +133,8 @@ static json_t *apps_json(const struct plan *p, int host)
 
         if (is_staged(p, host) && a->file >= 0)
             json_object_set_new(app, "file", json_integer(a->file));
+        if (a->words)
+            json_object_set_new(app, "words", json_true());
         if (json_array_append_new(array, app)) {
             json_decref(array);
             return NULL;

@@ -83,4 +83,7 @@ static inline uint32_t agent_output_cost(size_t size)
     return size ? (uint32_t)size + AGENT_OUTPUT_EXTRA : 0;
 }
 
+/* How many ports {port} may be (--words): READY says which are taken, START which one it is. */
+enum { JOB_PORTS = 12 };
+
 #endif

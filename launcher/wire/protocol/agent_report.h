@@ -18,6 +18,7 @@ struct hello_report {
 struct ready_report {
     bool is_pmix;         /* its programs are served by PMIx */
     bool needs_pmix;      /* one of them cannot do without */
+    int ports_taken;      /* a bit for each port that {port} cannot be there */
     char coordinator[96]; /* "addr:port" or "" */
 };
 struct refused_report {

@@ -370,6 +370,9 @@ static int app_read(const struct job_spec *m, struct job_app *a, const json_t *o
     a->file = -1;
     if (json_object_get(object, "file") && member_int(object, "file", m->file_count - 1, &a->file))
         return member_refuse(why, "names a file that does not exist", "file");
+    if (json_object_get(object, "words") && !json_is_boolean(json_object_get(object, "words")))
+        return member_refuse(why, "is not true or false", "words");
+    a->has_words = json_is_true(json_object_get(object, "words"));
     a->cwd = json_string_value(json_object_get(object, "cwd"));
     return a->cwd ? 0 : member_refuse(why, "is not a string", "cwd");
 }

@@ -46,6 +46,7 @@ struct job_attach {
 
 struct job_app {
     const char **argv; /* NULL-terminated, at least the program */
+    bool has_words;    /* its arguments have words to be filled in (argument_words.h) */
     const char **env;  /* NULL-terminated NAME=VALUE */
     const char *cwd;   /* "" or a directory that must exist */
     int file;          /* index into files: the program is that file's copy; or -1 */

@@ -4,12 +4,23 @@
  * and the ranks' environments and files can be made from it.
  */
 #include "launcher/agent/rank/framework_variables.h"
+#include "launcher/agent/rank/rank_command.h"
 #include "launcher/agent/rank/rank_environment.h"
 #include "launcher/wire/protocol/job_spec.h"
 
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* --words and --wrap. */
+static void check_command(const struct job_spec *m)
+{
+    char **argv = rank_command_create(m, &m->ranks[0], "prog", "/", "127.0.0.1:1", 10000);
+
+    if (!argv || !argv[0])
+        abort();
+    rank_command_destroy(argv);
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -75,6 +86,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         check_ranks(m);
         if (m->size < 4096)
             check_environment(m);
+        check_command(m);
         job_spec_destroy(m);
     } else if (m || why.code >= 0 || !why.text[0]) {
         abort();

@@ -2,6 +2,8 @@
 /* test_agent_report.c: what agents say: understood, or refused with a message. */
 #include "launcher/wire/protocol/agent_report.h"
 
+#include "launcher/wire/protocol/agent_protocol.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -187,6 +189,13 @@ static void test_lists(void **state)
     f = frame_of("{\"pmix\": true, \"needs_pmix\": true}");
     assert_int_equal(ready_report_parse(&r, &f, collect, &seen, &why), 0);
     assert_true(r.is_pmix && r.needs_pmix);
+    assert_int_equal(r.ports_taken, 0);
+    f = frame_of("{\"ports_taken\": 5}");
+    assert_int_equal(ready_report_parse(&r, &f, collect, &seen, &why), 0);
+    assert_int_equal(r.ports_taken, 5);
+    f = frame_of("{\"ports_taken\": -1}"); /* no more than there are */
+    assert_int_equal(ready_report_parse(&r, &f, collect, &seen, &why), 0);
+    assert_int_equal(r.ports_taken, (1 << JOB_PORTS) - 1);
     f = frame_of("{\"survivors\": [{\"pid\": 3, \"text\": \"D\"}, 5, {\"pid\": 4}]}");
     memset(&seen, 0, sizeof(seen));
     assert_int_equal(done_report_parse(&done, &f, collect_survivor, &seen, &why), 0);

@@ -185,6 +185,8 @@ static const struct malformed {
     {"apps", "[{\"argv\": [\"\"], \"env\": [], \"cwd\": \"\"}]", "\"argv\" names no program"},
     {"apps", "[{\"argv\": [\"x\"], \"cwd\": \"\"}]", "\"env\" is not a list"},
     {"apps", "[{\"argv\": [\"x\"], \"env\": []}]", "\"cwd\" is not a string"},
+    {"apps", "[{\"argv\": [\"p\"], \"env\": [], \"cwd\": \"\", \"words\": 1}]",
+     "\"words\" is not true or false"},
     {"apps", "[7]", "\"argv\" is not a list"},
     {"ranks", "[]", "\"ranks\" is not a list"},
     {"ranks", "[1]", "\"ranks\" holds a rank"},
