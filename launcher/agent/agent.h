@@ -43,6 +43,7 @@ struct coordinator_session;
 struct evbuffer;
 struct fault;
 struct hook;
+struct rank_view;
 struct stack_child;
 struct lost_device;
 struct pmi;
@@ -149,6 +150,7 @@ struct agent {
                                    * is */
     char bench[4096];             /* mlaunch-bench's path, if the job names it */
     struct received_files *files; /* NULL: the job has none for this host */
+    struct rank_view *view;       /* --mount and --stage-env; or NULL */
     struct hook *hook;            /* --prolog or --epilog, while it runs; or NULL */
     bool owes_epilog;             /* it is to run once all ranks have ended */
     bool in_epilog;               /* it runs: only KILL and SIGTERM end it */

@@ -17,6 +17,7 @@
 #include "launcher/agent/rank/framework_variables.h"
 #include "launcher/agent/rank/hook.h"
 #include "launcher/agent/rank/rank_command.h"
+#include "launcher/agent/rank/rank_view_linux.h"
 #include "launcher/agent/rank_input.h"
 #include "launcher/agent/rank_mpi.h"
 #include "launcher/agent/rank_output.h"
@@ -292,6 +293,13 @@ static int files_open(struct agent *a, struct fault *why)
     return received_files_open(&a->files, a->job, a->dir, a->cwds, why);
 }
 
+static int view_open(struct agent *a, struct fault *why)
+{
+    const char *mount = a->job->options.mount;
+
+    return mount[0] ? rank_view_open(&a->view, mount, NULL, NULL, why) : 0;
+}
+
 static int coordinator_open(struct agent *a, struct fault *why)
 {
     char address[ADDRESS_TEXT];
@@ -420,7 +428,9 @@ static void job_complete(struct agent *a)
     struct fault why;
 
     a->state = AGENT_IS_PREPARING;
-    if (!a->job->options.prolog[0])
+    if (view_open(a, &why))
+        on_mpi_ready(a, &why);
+    else if (!a->job->options.prolog[0])
         mpi_prepare(a);
     else if (job_prepare_hook(a, &prolog, &why))
         on_mpi_ready(a, &why);
@@ -484,6 +494,8 @@ void job_prepare_release(struct agent *a)
     rank_mpi_close(a);
     received_files_close(a->files);
     a->files = NULL;
+    rank_view_close(a->view);
+    a->view = NULL;
     lost_device_end(a->lost_device);
     a->lost_device = NULL;
     free(a->ibv_devices);

@@ -202,6 +202,7 @@ static int rank_spawn(struct agent_rank *r, int *status, struct fault *why)
                       .cpus = mine && mine->is_bound ? &mine->cpus : NULL,
                       .memory = mine ? &mine->memory : NULL,
                       .memory_seen = a->job->options.binding.report ? &r->memory : NULL,
+                      .view = a->view,
                       .limits = &a->limits,
                       .ignored = ignored_signal(a->job->options.stop_signal),
                       .cgroup = a->cgroup_fd,

@@ -199,6 +199,7 @@ class Agent:
             "host_cwd": "",
             "prolog": "",
             "tmpdir": "",
+            "mount": "",
             "epilog": "",
             "name": "",
             "apps": [{"argv": list(p), "env": [], "cwd": ""} for p in programs],

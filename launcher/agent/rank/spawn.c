@@ -5,6 +5,7 @@
 #include "common/text/cpu_list.h"
 #include "launcher/agent/binding/memory_policy_linux.h"
 #include "launcher/agent/rank/birth_linux.h"
+#include "launcher/agent/rank/rank_view_linux.h"
 #include "launcher/base/text/program_path.h"
 
 #include <elf.h>
@@ -27,6 +28,7 @@
 enum spawn_step {
     STEP_NONE,
     STEP_PARENT,
+    STEP_VIEW,
     STEP_DIRECTORY,
     STEP_DESCRIPTORS,
     STEP_TERMINAL,
@@ -166,6 +168,9 @@ static void child_run(const struct child *c)
         setsid();
     else
         setpgid(0, 0);
+    /* Before the next call, whose effect a change of credentials may end. */
+    if (s->view && rank_view_enter(s->view))
+        child_fail(c, STEP_VIEW, errno);
     /* If the agent is killed, its ranks are killed at once. The kernel sends the signal only if the
      * parent ends after this call, so the parent is compared afterwards. */
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -300,6 +305,9 @@ static int child_fault(const struct child *c, const struct failure *f, int *stat
 
     *status = STATUS_OURS;
     switch (f->step) {
+    case STEP_VIEW:
+        return fault_os(why, ML_ERR_SYSTEM, f->error,
+                        "cannot enter the namespace that --mount has made");
     case STEP_DIRECTORY:
         return fault_os(why, ML_ERR_SYSTEM, f->error, "cannot change to the directory %s", s->cwd);
     case STEP_BIND:

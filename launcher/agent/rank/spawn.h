@@ -23,6 +23,7 @@ struct spawn_limits {
 void spawn_prepare(struct spawn_limits *limits);
 
 struct memory_policy;
+struct rank_view;
 
 struct spawn {
     const char *const *argv; /* NULL-terminated */
@@ -37,6 +38,7 @@ struct spawn {
     const cpu_set_t *cpus; /* or NULL */
     const struct memory_policy *memory; /* or NULL */
     struct memory_policy *memory_seen;  /* or NULL: filled in with what the kernel made of it */
+    const struct rank_view *view;       /* the file system that it sees, cwd included; or NULL */
     const struct spawn_limits *limits;
     int ignored;    /* a signal that the program ignores, unless it handles it; 0: none */
     int cgroup;     /* an open control group to start it in, if this system can; or -1 */

@@ -248,6 +248,17 @@ static int tmpdir_check(const char *value, struct fault *why)
                      TMPDIR_MOST);
 }
 
+static int mount_check(const char *value, struct fault *why)
+{
+    const char *colon = strchr(value, ':');
+
+    if (value[0] == '/' && colon && colon[1] == '/' && !strchr(colon + 1, ':') &&
+        strlen(value) < PATH_MAX)
+        return 0;
+    return fault_set(why, ML_ERR_ARGUMENT,
+                     "--mount must be SOURCE:DIR, two absolute paths without colons");
+}
+
 static int name_check(const char *value, struct fault *why)
 {
     char shown[TEXT_SHOWN];
@@ -457,6 +468,9 @@ const struct option option_table[] = {
      "run by sh once on each host before its ranks; none start if it fails", TEXT(job.prolog)},
     {"epilog", NULL, 0, "CMD", "run by sh once on each host when its ranks have ended",
      TEXT(job.epilog)},
+    {"mount", NULL, 0, "SOURCE:DIR",
+     "let the ranks alone see SOURCE of their host in place of its DIR", TEXT(job.mount),
+     .check = mount_check},
     {"tmpdir", NULL, 0, "DIR",
      "for the job's files on each host (default: $TMPDIR there, else /tmp)",
      TEXT(job.tmpdir), .check = tmpdir_check},

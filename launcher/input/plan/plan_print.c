@@ -195,6 +195,8 @@ static void print_job(const struct plan *p)
         printable_print("prolog: %s\n", p->job.prolog);
     if (p->job.epilog)
         printable_print("epilog: %s\n", p->job.epilog);
+    if (p->job.mount)
+        printable_print("mount: %s\n", p->job.mount);
     if (p->job.port)
         printable_print("ports: coordinator %d", p->job.port);
     if (p->job.port && p->job.starting_port)

@@ -45,6 +45,7 @@ static const struct field fields[] = {
     {"prolog", FIELD_STRING, OPTION(prolog)},
     {"epilog", FIELD_STRING, OPTION(epilog)},
     {"tmpdir", FIELD_STRING, OPTION(tmpdir)},
+    {"mount", FIELD_STRING, OPTION(mount)},
     {"name", FIELD_STRING, OPTION(name)},
     {"size", FIELD_INT, AT(size), 1, SIZE_MAX_RANKS},
     {"hosts", FIELD_INT, AT(hosts), 1, SIZE_MAX_RANKS},

@@ -1,0 +1,69 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# --mount: the ranks, and nobody else, see a directory in the place of another, as root and as a
+# user whose ranks need a user namespace for it, which all of them share.
+TEST_TIER=quick
+. "${0%/*}/../lib/test.sh"
+. "${0%/*}/job.sh"
+
+# The tool can only be started by the first line of its copy, which names a path that is not there.
+mkdir -p "$T/server" "$T/copy/bin" "$T/shared"
+ln -s /bin/sh "$T/copy/bin/interpreter"
+printf '#!%s/server/bin/interpreter\necho "tool $1"\n' "$T" > "$T/copy/bin/tool"
+chmod +x "$T/copy/bin/tool"
+chmod 755 "$T" "$T/shared"
+# Rank 1 looks at what only those may that could read rank 0's memory.
+mkfifo -m 666 "$T/shared/pid" "$T/shared/seen"
+cat > "$T/peers" <<'EOF'
+cd "$1" || exit 1
+if [ "$MLAUNCH_RANK" = 0 ]; then
+    echo $$ > pid
+    read -r _ < seen
+    exit 0
+fi
+read -r pid < pid
+head -c 1 "/proc/$pid/environ" > /dev/null
+status=$?
+echo > seen
+exit $status
+EOF
+
+mounted() { job --mount "$T/copy:$T/server" "$@"; }
+check_output "tool x" "a rank sees the copy" mounted -n 1 --output raw -- "$T/server/bin/tool" x
+check_output $'[0] tool y\n[1] tool y' "so do two, found in PATH" \
+    mounted -n 2 -x "PATH=$T/server/bin:/usr/bin:/bin" -- tool y
+check_output "$T/server/bin" "the working directory may be in it" \
+    mounted -n 1 --output raw -- sh -c "cd '$T/server/bin' && pwd"
+check "what a rank writes there is in the copy" mounted -n 1 -- touch "$T/server/written"
+check "… so that it lasts" test -e "$T/copy/written"
+check_output "" "all others see what was there" ls "$T/server"
+check "nothing stays mounted" sh -c "! grep -F '$T/server' /proc/self/mounts"
+check "nothing is left" left_nothing
+
+check_error 125 "cannot use $T/none: No such file" "a missing source" job --mount "$T/none:$T/server" -- true
+check_error 125 "cannot use $T/none: No such file" "a missing directory" job --mount "$T/copy:$T/none" -- true
+check_error 125 "$T/peers is not a directory" "a file" job --mount "$T/peers:$T/server" -- true
+for bad in relative:/x /x "$T/copy:relative" /a:/b:/c; do
+    check_error 125 "mount must be SOURCE:DIR" "--mount $bad" job --mount "$bad" -- true
+done
+check "the plan tells" job --mount "$T/copy:$T/server" --dry-run -- true
+check_match "^mount: $T/copy:$T/server\$" "$OUT" "… both"
+
+plain=(setpriv --reuid 65534 --regid 65534 --clear-groups env HOME=/)
+if [ "$(id -u)" != 0 ] || ! "${plain[@]}" unshare -U true 2> /dev/null; then
+    skip "as another user" "there is none, or users may not make namespaces"
+else
+    check_output "tool u" "a user's rank sees the copy" "${plain[@]}" \
+        "$MLAUNCH" --mount "$T/copy:$T/server" -n 1 --output raw -- "$T/server/bin/tool" u
+    check_output 65534 "… as that user" "${plain[@]}" \
+        "$MLAUNCH" --mount "$T/copy:$T/server" -n 1 --output raw -- id -u
+    check "its ranks may read each other's memory" "${plain[@]}" \
+        "$MLAUNCH" --mount "$T/copy:$T/server" -n 2 --timeout 60 -- sh "$T/peers" "$T/shared"
+    # In a user namespace that may have no other below it, and without the right to mount.
+    cat > "$T/forbid" <<'EOF'
+echo 0 > /proc/sys/user/max_user_namespaces && echo 0 > /proc/sys/user/max_mnt_namespaces && exec "$@"
+EOF
+    check_error 125 "does not let its users make namespaces .*: No space left on device" \
+        "where it is forbidden" unshare -Ur sh "$T/forbid" "$MLAUNCH" --mount "$T/copy:$T/server" -n 1 -- true
+fi
+done_testing
