@@ -8,7 +8,7 @@ import threading
 
 from harness import *
 
-WIRE = enumerators(os.path.join(os.path.dirname(HEADER), "../../tools/tree/sync_wire.h"))
+WIRE = enumerators(os.path.join(os.path.dirname(HEADER), "../../base/tree/sync_wire.h"))
 SECRET = "cd" * 32
 FLOOD = 300  # more than a host lets wait (launcher/tools/copier/sync_chain.c)
 BLOCK = WIRE["SYNC_BLOCK_MOST"]

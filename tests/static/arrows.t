@@ -73,6 +73,7 @@ room coordinator/host coordinator
 
 room $b/text
 room $b/process
+room $b/tree
 room $b/loader
 room $b/machine $b/process
 
@@ -101,11 +102,10 @@ room $c/batch $b/text $i/options
 room $c $b/text $b/process $b/machine $i/options $i/hosts $i/plan $r/stacks $r/rdma_topology \
     $r/stdio $r/round $r/job $l/ask $c/draw
 
-room $t/tree
 header $t/copier rdma/endpoint_module.h "opens mlaunch-rdma.so, and knows only its table"
-room $t/copier $b/process $t/tree
-room $t/sync $b/text $b/process $i/options $i/plan $w/protocol $w/channel $r/rdma_topology $l/ask \
-    $t/tree
+room $t/copier $b/process $b/tree
+room $t/sync $b/text $b/process $b/tree $i/options $i/plan $w/protocol $w/channel \
+    $r/rdma_topology $l/ask
 room $t/metrics $b/text $b/process $i/options $l/ask
 room $t/top $b/text $b/process $r/stacks $l/ask
 room $t/verify $b/text $b/process $l/ask

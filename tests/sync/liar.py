@@ -14,7 +14,7 @@ sys.dont_write_bytecode = True  # the source tree may be read-only
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../agent"))
 from harness import BYE, HEADER, HELLO, PING, PONG, PROTOCOL, enumerators
 
-WIRE = enumerators(os.path.join(os.path.dirname(HEADER), "../../tools/tree/sync_wire.h"))
+WIRE = enumerators(os.path.join(os.path.dirname(HEADER), "../../base/tree/sync_wire.h"))
 LAUNCH_SYNC, AGENT_SYNC = PROTOCOL["LAUNCH_SYNC"], PROTOCOL["AGENT_SYNC"]
 seed = sys.argv[1]
 choose = random.Random(seed)

@@ -2,7 +2,7 @@
 #include "launcher/tools/copier/sync_chain.h"
 
 #include "common/clock.h"
-#include "launcher/tools/tree/sync_wire.h"
+#include "launcher/base/tree/sync_wire.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/tools/copier/sync_copy.h"
 
+#include "launcher/base/tree/packed.h"
+#include "launcher/base/tree/sync_wire.h"
 #include "launcher/tools/copier/sync_remove.h"
-#include "launcher/tools/tree/packed.h"
-#include "launcher/tools/tree/sync_wire.h"
 
 #include <errno.h>
 #include <fcntl.h>

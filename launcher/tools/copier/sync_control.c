@@ -2,8 +2,8 @@
 #include "launcher/tools/copier/sync_control.h"
 
 #include "common/clock.h"
-#include "launcher/tools/tree/packed.h"
-#include "launcher/tools/tree/sync_wire.h"
+#include "launcher/base/tree/packed.h"
+#include "launcher/base/tree/sync_wire.h"
 
 #include <errno.h>
 #include <event2/buffer.h>

@@ -2,7 +2,7 @@
 #include "launcher/tools/copier/sync_copy.h"
 
 #include "common/text/text_json.h"
-#include "launcher/tools/tree/sync_wire.h"
+#include "launcher/base/tree/sync_wire.h"
 
 #include <errno.h>
 #include <fcntl.h>

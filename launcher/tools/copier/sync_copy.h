@@ -4,10 +4,10 @@
 #ifndef LAUNCHER_TOOLS_COPIER_SYNC_COPY_H
 #define LAUNCHER_TOOLS_COPIER_SYNC_COPY_H
 
+#include "launcher/base/tree/sync_wire.h"
+#include "launcher/base/tree/tree_list.h"
+#include "launcher/base/tree/tree_place.h"
 #include "launcher/tools/copier/sync_control.h"
-#include "launcher/tools/tree/sync_wire.h"
-#include "launcher/tools/tree/tree_list.h"
-#include "launcher/tools/tree/tree_place.h"
 
 struct sync_copy {
     struct sync_control *control;

@@ -3,12 +3,12 @@
 
 #include "common/clock.h"
 #include "common/text/text_json.h"
+#include "launcher/base/tree/git_state.h"
+#include "launcher/base/tree/packed.h"
+#include "launcher/base/tree/sync_wire.h"
 #include "launcher/tools/copier/sync_chain.h"
 #include "launcher/tools/copier/sync_copy.h"
 #include "launcher/tools/copier/sync_stream.h"
-#include "launcher/tools/tree/git_state.h"
-#include "launcher/tools/tree/packed.h"
-#include "launcher/tools/tree/sync_wire.h"
 
 #include <sodium.h>
 #include <unistd.h>

@@ -2,7 +2,7 @@
 #include "launcher/tools/copier/sync_order.h"
 
 #include "common/text/parsed_json.h"
-#include "launcher/tools/tree/tree_list.h"
+#include "launcher/base/tree/tree_list.h"
 
 #include <sodium.h>
 #include <stdio.h>

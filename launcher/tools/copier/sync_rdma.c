@@ -4,8 +4,8 @@
 #include "common/clock.h"
 #include "common/net/frame.h"
 #include "launcher/base/process/install_path.h"
-#include "launcher/tools/tree/packed.h"
-#include "launcher/tools/tree/sync_wire.h"
+#include "launcher/base/tree/packed.h"
+#include "launcher/base/tree/sync_wire.h"
 #include "rdma/endpoint_module.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/tools/copier/sync_remove.h"
 
-#include "launcher/tools/tree/tree_exclude.h"
+#include "launcher/base/tree/tree_exclude.h"
 
 #include <dirent.h>
 #include <errno.h>

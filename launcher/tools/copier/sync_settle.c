@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/tools/copier/sync_copy.h"
 
+#include "launcher/base/tree/sync_wire.h"
 #include "launcher/tools/copier/sync_remove.h"
-#include "launcher/tools/tree/sync_wire.h"
 
 #include <errno.h>
 #include <fcntl.h>

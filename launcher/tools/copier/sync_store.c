@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/tools/copier/sync_store.h"
 
-#include "launcher/tools/tree/sync_wire.h"
+#include "launcher/base/tree/sync_wire.h"
 
 #include <errno.h>
 #include <fcntl.h>

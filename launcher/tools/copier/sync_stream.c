@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/tools/copier/sync_stream.h"
 
+#include "launcher/base/tree/packed.h"
+#include "launcher/base/tree/sync_wire.h"
 #include "launcher/tools/copier/sync_copy.h"
 #include "launcher/tools/copier/sync_store.h"
-#include "launcher/tools/tree/packed.h"
-#include "launcher/tools/tree/sync_wire.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,8 +4,8 @@
 #include "common/log.h"
 #include "common/net/frame.h"
 #include "common/text/printable.h"
-#include "launcher/tools/tree/packed.h"
-#include "launcher/tools/tree/sync_wire.h"
+#include "launcher/base/tree/packed.h"
+#include "launcher/base/tree/sync_wire.h"
 
 #include <errno.h>
 #include <limits.h>

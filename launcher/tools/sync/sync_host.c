@@ -5,8 +5,8 @@
 #include "common/text/parsed_json.h"
 #include "common/text/printable.h"
 #include "common/text/text_json.h"
-#include "launcher/tools/tree/packed.h"
-#include "launcher/tools/tree/sync_wire.h"
+#include "launcher/base/tree/packed.h"
+#include "launcher/base/tree/sync_wire.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -6,8 +6,8 @@
 #include "common/text/number.h"
 #include "common/text/printable.h"
 #include "common/text/text_json.h"
-#include "launcher/tools/tree/git_state.h"
-#include "launcher/tools/tree/sync_wire.h"
+#include "launcher/base/tree/git_state.h"
+#include "launcher/base/tree/sync_wire.h"
 
 #include <limits.h>
 #include <stdio.h>

@@ -4,8 +4,8 @@
 #include "common/log.h"
 #include "common/text/utf8.h"
 #include "launcher/base/text/string_list.h"
-#include "launcher/tools/tree/sync_wire.h"
-#include "launcher/tools/tree/tree_exclude.h"
+#include "launcher/base/tree/sync_wire.h"
+#include "launcher/base/tree/tree_exclude.h"
 
 #include <dirent.h>
 #include <errno.h>

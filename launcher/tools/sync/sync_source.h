@@ -3,8 +3,8 @@
 #ifndef LAUNCHER_TOOLS_SYNC_SYNC_SOURCE_H
 #define LAUNCHER_TOOLS_SYNC_SYNC_SOURCE_H
 
-#include "launcher/tools/tree/tree_list.h"
-#include "launcher/tools/tree/tree_place.h"
+#include "launcher/base/tree/tree_list.h"
+#include "launcher/base/tree/tree_place.h"
 
 #include <stdbool.h>
 #include <sys/types.h>

@@ -3,9 +3,9 @@
  * fuzz_sync_report.c: any reports of a host of mlaunch sync about its files. The input is a list of
  * them: type, u16 size, payload. What is kept is within its bounds, whatever comes.
  */
+#include "launcher/base/tree/packed.h"
+#include "launcher/base/tree/sync_wire.h"
 #include "launcher/tools/sync/sync_host.h"
-#include "launcher/tools/tree/packed.h"
-#include "launcher/tools/tree/sync_wire.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,9 +5,9 @@
  * of frames: type, u16 size, payload. An empty LIST_END, and one of FILE_END that is four bytes
  * long, get the right hash.
  */
+#include "launcher/base/tree/packed.h"
+#include "launcher/base/tree/sync_wire.h"
 #include "launcher/tools/copier/sync_stream.h"
-#include "launcher/tools/tree/packed.h"
-#include "launcher/tools/tree/sync_wire.h"
 
 #include <event2/buffer.h>
 #include <fcntl.h>

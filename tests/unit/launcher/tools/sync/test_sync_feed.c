@@ -4,7 +4,7 @@
 #include "launcher/tools/sync/sync_feed.h"
 
 #include "common/net/frame.h"
-#include "launcher/tools/tree/sync_wire.h"
+#include "launcher/base/tree/sync_wire.h"
 
 #include <fcntl.h>
 #include <setjmp.h>

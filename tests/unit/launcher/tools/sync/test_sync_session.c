@@ -6,9 +6,9 @@
  */
 #include "launcher/tools/sync/sync_session.h"
 
+#include "launcher/base/tree/packed.h"
+#include "launcher/base/tree/sync_wire.h"
 #include "launcher/tools/sync/sync_feed.h"
-#include "launcher/tools/tree/packed.h"
-#include "launcher/tools/tree/sync_wire.h"
 #include "launcher/wire/protocol/agent_protocol.h"
 #include "tests/fuzz/launcher/script_channel.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_tree_place.c: the way to a directory is the same from wherever one has been before, and no
  * link is on it. */
-#include "launcher/tools/tree/tree_place.h"
+#include "launcher/base/tree/tree_place.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* packed.h: numbers as bytes, the highest first. */
-#ifndef LAUNCHER_TOOLS_TREE_PACKED_H
-#define LAUNCHER_TOOLS_TREE_PACKED_H
+#ifndef LAUNCHER_BASE_TREE_PACKED_H
+#define LAUNCHER_BASE_TREE_PACKED_H
 
 #include <stdint.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* tree_exclude.h: which names --exclude leaves out. */
-#ifndef LAUNCHER_TOOLS_TREE_TREE_EXCLUDE_H
-#define LAUNCHER_TOOLS_TREE_TREE_EXCLUDE_H
+#ifndef LAUNCHER_BASE_TREE_TREE_EXCLUDE_H
+#define LAUNCHER_BASE_TREE_TREE_EXCLUDE_H
 
 #include <stdbool.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* git_state.h: what a working tree of git is at, as the program git says it. */
-#ifndef LAUNCHER_TOOLS_TREE_GIT_STATE_H
-#define LAUNCHER_TOOLS_TREE_GIT_STATE_H
+#ifndef LAUNCHER_BASE_TREE_GIT_STATE_H
+#define LAUNCHER_BASE_TREE_GIT_STATE_H
 
 #include <stdint.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_tree_exclude.c: which names the patterns of --exclude leave out. */
-#include "launcher/tools/tree/tree_exclude.h"
+#include "launcher/base/tree/tree_exclude.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/tools/tree/tree_exclude.h"
+#include "launcher/base/tree/tree_exclude.h"
 
 #include <fnmatch.h>
 #include <limits.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_tree_list.c: entries are the same after they were packed, and nothing enters a list that
  * could lead out of its directory. */
-#include "launcher/tools/tree/tree_list.h"
+#include "launcher/base/tree/tree_list.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -4,8 +4,8 @@
  * that belong to the run can make one. It is made of blocks, with the place of each; blocks of
  * zeros, which most often are holes, are left out.
  */
-#ifndef LAUNCHER_TOOLS_TREE_TREE_HASH_H
-#define LAUNCHER_TOOLS_TREE_TREE_HASH_H
+#ifndef LAUNCHER_BASE_TREE_TREE_HASH_H
+#define LAUNCHER_BASE_TREE_TREE_HASH_H
 
 #include <sodium.h>
 #include <stdbool.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/tools/tree/tree_hash.h"
+#include "launcher/base/tree/tree_hash.h"
 
-#include "launcher/tools/tree/packed.h"
-#include "launcher/tools/tree/sync_wire.h"
+#include "launcher/base/tree/packed.h"
+#include "launcher/base/tree/sync_wire.h"
 
 #include <errno.h>
 #include <linux/fs.h>

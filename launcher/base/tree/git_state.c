@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/tools/tree/git_state.h"
+#include "launcher/base/tree/git_state.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -6,8 +6,8 @@
  * first host of each chain as payload of SYNC_FEED, and from each host to the next over TCP or
  * RDMA.
  */
-#ifndef LAUNCHER_TOOLS_TREE_SYNC_WIRE_H
-#define LAUNCHER_TOOLS_TREE_SYNC_WIRE_H
+#ifndef LAUNCHER_BASE_TREE_SYNC_WIRE_H
+#define LAUNCHER_BASE_TREE_SYNC_WIRE_H
 
 enum sync_frame {
     /* orders */

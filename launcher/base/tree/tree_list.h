@@ -4,11 +4,11 @@
  * in it. The packed form, which comes from other hosts, is drawn in doc/protocol.md, "Copying
  * trees".
  */
-#ifndef LAUNCHER_TOOLS_TREE_TREE_LIST_H
-#define LAUNCHER_TOOLS_TREE_TREE_LIST_H
+#ifndef LAUNCHER_BASE_TREE_TREE_LIST_H
+#define LAUNCHER_BASE_TREE_TREE_LIST_H
 
 #include "common/fault.h"
-#include "launcher/tools/tree/tree_hash.h"
+#include "launcher/base/tree/tree_hash.h"
 
 #include <stdbool.h>
 #include <stddef.h>

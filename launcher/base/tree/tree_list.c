@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/tools/tree/tree_list.h"
+#include "launcher/base/tree/tree_list.h"
 
-#include "launcher/tools/tree/packed.h"
+#include "launcher/base/tree/packed.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/tools/tree/tree_place.h"
+#include "launcher/base/tree/tree_place.h"
 
 #include <errno.h>
 #include <fcntl.h>

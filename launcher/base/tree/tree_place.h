@@ -3,10 +3,10 @@
  * tree_place.h: the way to the directories below one directory. No name on it is followed if it is
  * a link, so whatever a tree holds, nothing outside of that directory is reached.
  */
-#ifndef LAUNCHER_TOOLS_TREE_TREE_PLACE_H
-#define LAUNCHER_TOOLS_TREE_TREE_PLACE_H
+#ifndef LAUNCHER_BASE_TREE_TREE_PLACE_H
+#define LAUNCHER_BASE_TREE_TREE_PLACE_H
 
-#include "launcher/tools/tree/tree_list.h"
+#include "launcher/base/tree/tree_list.h"
 
 struct tree_place {
     int root;                      /* the directory; not owned */
