@@ -86,6 +86,7 @@ room $w/protocol $b/process
 room $w/channel $b/text $b/process $i/hosts $w/protocol
 room $w/ssh $b/text $b/process $b/loader $i/hosts $w/protocol $w/channel
 
+room $r/spread $b/text $b/tree $w/protocol $w/channel
 room $r/stacks
 room $r/rdma_topology
 room $r/record $i/plan
@@ -104,7 +105,7 @@ room $c $b/text $b/process $b/machine $i/options $i/hosts $i/plan $r/stacks $r/r
 
 header $t/copier rdma/endpoint_module.h "opens mlaunch-rdma.so, and knows only its table"
 room $t/copier $b/process $b/tree
-room $t/sync $b/text $b/process $b/tree $i/options $i/plan $w/protocol $w/channel \
+room $t/sync $b/text $b/process $b/tree $i/options $i/plan $w/protocol $w/channel $r/spread \
     $r/rdma_topology $l/ask
 room $t/metrics $b/text $b/process $i/options $l/ask
 room $t/top $b/text $b/process $r/stacks $l/ask

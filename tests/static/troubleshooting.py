@@ -45,6 +45,7 @@ SECTIONS = {
     "launcher/run/stdio": "Output and input",
     "launcher/tools/copier": "Files for every host",
     "launcher/tools/sync": "Files for every host",
+    "launcher/run/spread": "Files for every host",
     "launcher/base/tree": "Files for every host",
     "launcher/run/rdma_topology": "RDMA devices and wiring",
     "rdma": "RDMA devices and wiring",

@@ -3,7 +3,7 @@
 #ifndef LAUNCHER_TOOLS_SYNC_SYNC_REPORT_H
 #define LAUNCHER_TOOLS_SYNC_SYNC_REPORT_H
 
-#include "launcher/tools/sync/sync_host.h"
+#include "launcher/run/spread/sync_host.h"
 
 enum sync_purpose { SYNC_COPIES, SYNC_CHECKS, SYNC_REHEARSES };
 

@@ -5,7 +5,7 @@
  */
 #include "launcher/base/tree/packed.h"
 #include "launcher/base/tree/sync_wire.h"
-#include "launcher/tools/sync/sync_host.h"
+#include "launcher/run/spread/sync_host.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -8,7 +8,7 @@
 
 #include "launcher/base/tree/packed.h"
 #include "launcher/base/tree/sync_wire.h"
-#include "launcher/tools/sync/sync_feed.h"
+#include "launcher/run/spread/sync_feed.h"
 #include "launcher/wire/protocol/agent_protocol.h"
 #include "tests/fuzz/launcher/script_channel.h"
 

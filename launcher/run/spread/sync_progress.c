@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/tools/sync/sync_progress.h"
+#include "launcher/run/spread/sync_progress.h"
 
 #include "common/clock.h"
 #include "common/text/number.h"

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* sync_host.h: what is known of one host: its state in the chain, what it lacks, what it has
  * reported. Its reports come from another machine, and are checked here. */
-#ifndef LAUNCHER_TOOLS_SYNC_SYNC_HOST_H
-#define LAUNCHER_TOOLS_SYNC_SYNC_HOST_H
+#ifndef LAUNCHER_RUN_SPREAD_SYNC_HOST_H
+#define LAUNCHER_RUN_SPREAD_SYNC_HOST_H
 
 #include "common/net/frame.h"
-#include "launcher/tools/sync/sync_source.h"
+#include "launcher/run/spread/sync_source.h"
 #include "launcher/wire/channel/agent_channel.h"
 
 #include <jansson.h>
@@ -42,6 +42,7 @@ struct sync_extra {
 struct sync_host {
     const struct host *host;
     int place;                     /* in the list of hosts */
+    const char *target;            /* the directory there; NULL: those of the source */
     struct agent_channel *channel; /* the session's; NULL: it could not be opened */
     enum sync_state state;
     char ip[64];             /* for it to listen on */

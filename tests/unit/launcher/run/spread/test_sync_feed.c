@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_sync_feed.c: a file comes to its end in the stream if it is the one that the list describes;
  * else nothing of it is sent, or it is given up at its end. */
-#include "launcher/tools/sync/sync_feed.h"
+#include "launcher/run/spread/sync_feed.h"
 
 #include "common/net/frame.h"
 #include "launcher/base/tree/sync_wire.h"

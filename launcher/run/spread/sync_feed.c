@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/tools/sync/sync_feed.h"
+#include "launcher/run/spread/sync_feed.h"
 
 #include "common/log.h"
 #include "common/net/frame.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* sync_progress.h: a line on the terminal: how much has come to the slowest host, how fast, and how
  * long it will take. */
-#ifndef LAUNCHER_TOOLS_SYNC_SYNC_PROGRESS_H
-#define LAUNCHER_TOOLS_SYNC_SYNC_PROGRESS_H
+#ifndef LAUNCHER_RUN_SPREAD_SYNC_PROGRESS_H
+#define LAUNCHER_RUN_SPREAD_SYNC_PROGRESS_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/tools/sync/sync_source.h"
+#include "launcher/run/spread/sync_source.h"
 
 #include "common/log.h"
 #include "common/text/utf8.h"
 #include "launcher/base/text/string_list.h"
 #include "launcher/base/tree/sync_wire.h"
 #include "launcher/base/tree/tree_exclude.h"
+#include "launcher/base/tree/tree_path.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -52,44 +53,12 @@ static bool directory_here(char out[PATH_MAX])
     return getcwd(out, PATH_MAX) != NULL;
 }
 
-/* Removes "//", "/./" and what is behind the last name. */
-static void path_tidy(char *path)
-{
-    char *to = path;
-    const char *from = path;
-
-    while (*from) {
-        size_t size;
-
-        from += strspn(from, "/");
-        size = strcspn(from, "/");
-        if (size > 0 && !(size == 1 && *from == '.')) {
-            *to++ = '/';
-            memmove(to, from, size);
-            to += size;
-        }
-        from += size;
-    }
-    *to = '\0';
-}
-
-static bool has_parents(const char *path)
-{
-    const char *at = path;
-
-    while ((at = strstr(at, "/..")))
-        if (at[3] == '/' || at[3] == '\0')
-            return true;
-        else
-            at++;
-    return false;
-}
-
 /* Makes `path` absolute and plain. */
 static int path_settle(char out[PATH_MAX], const char *path, struct fault *why)
 {
     char here[PATH_MAX] = "", real[PATH_MAX];
     size_t size = strlen(path);
+    bool has_parents;
 
     if (size == 0 || size >= PATH_MAX || !utf8_is_valid(path))
         return fault_set(why, ML_ERR_ARGUMENT,
@@ -98,12 +67,12 @@ static int path_settle(char out[PATH_MAX], const char *path, struct fault *why)
         return fault_os(why, ML_ERR_SYSTEM, errno, "cannot find the working directory");
     if ((size_t)snprintf(out, PATH_MAX, "%s/%s", here, path) >= PATH_MAX)
         return fault_set(why, ML_ERR_ARGUMENT, "mlaunch sync: %s is too long", path);
-    path_tidy(out);
+    has_parents = tree_path_tidy(out);
     /* A link is copied as a link, unless a slash says that what it leads to is meant. */
-    if (out[0] && (has_parents(out) || path[size - 1] == '/')) {
+    if (out[0] && (has_parents || path[size - 1] == '/')) {
         if (!realpath(out, real))
             return fault_os(why, ML_ERR_ARGUMENT, errno, "mlaunch sync: cannot read %s", path);
-        if (has_parents(out))
+        if (has_parents)
             snprintf(out, PATH_MAX, "%s", real);
         else if (strcmp(strrchr(out, '/'), strrchr(real, '/')) != 0)
             return fault_set(why, ML_ERR_ARGUMENT,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* sync_source.h: what `mlaunch sync` copies, the PATHs of this machine with all that is in them. */
-#ifndef LAUNCHER_TOOLS_SYNC_SYNC_SOURCE_H
-#define LAUNCHER_TOOLS_SYNC_SYNC_SOURCE_H
+#ifndef LAUNCHER_RUN_SPREAD_SYNC_SOURCE_H
+#define LAUNCHER_RUN_SPREAD_SYNC_SOURCE_H
 
 #include "launcher/base/tree/tree_list.h"
 #include "launcher/base/tree/tree_place.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/tools/sync/sync_host.h"
+#include "launcher/run/spread/sync_host.h"
 
 #include "common/net/address.h"
 #include "common/text/parsed_json.h"

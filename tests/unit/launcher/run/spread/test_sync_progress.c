@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_sync_progress.c: what the line of mlaunch sync says, on terminals of any width. */
-#include "launcher/tools/sync/sync_progress.h"
+#include "launcher/run/spread/sync_progress.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* sync_feed.h: makes the stream for the chains: first the list, then, once all hosts have compared
  * it with what they have, the files that any of them needs. */
-#ifndef LAUNCHER_TOOLS_SYNC_SYNC_FEED_H
-#define LAUNCHER_TOOLS_SYNC_SYNC_FEED_H
+#ifndef LAUNCHER_RUN_SPREAD_SYNC_FEED_H
+#define LAUNCHER_RUN_SPREAD_SYNC_FEED_H
 
-#include "launcher/tools/sync/sync_host.h"
+#include "launcher/run/spread/sync_host.h"
 
 enum { SYNC_FEED_ROOM = 512 << 10 }; /* bytes that sync_feed_make() needs */
 
