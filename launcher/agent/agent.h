@@ -3,8 +3,8 @@
  * agent.h: the worker's state, which its files share: the job, its ranks, and the states of both.
  * The parts of the worker are structs here, so that their headers need not include each other.
  *
- *                    RECEIVING      (with --stage)
- *                    ▲       │ last FILE
+ *                    RECEIVING      (with --stage, --stage-env)
+ *                    ▲       │ last FILE, STAGED
  *                JOB │       ▼
  *     HELLO ──JOB──▶ PREPARING      (until mlaunch-pmix is ready, for programs that need it)
  *                            ▼
@@ -45,6 +45,7 @@ struct fault;
 struct hook;
 struct rank_view;
 struct stack_child;
+struct staged_place;
 struct lost_device;
 struct pmi;
 struct pmix_helper;
@@ -132,7 +133,7 @@ struct agent {
     json_t *warnings; /* what READY will carry: an array of texts */
 
     struct probe_run probe;          /* runs before the job only */
-    struct copier_child *copier;     /* mlaunch sync's, or NULL */
+    struct copier_child *copier;     /* for mlaunch sync or --stage-env; or NULL */
     struct stack_child *stack_child; /* answers what is asked of a job that runs; or NULL */
     struct lost_device *lost_device; /* NULL: the host has no RDMA */
     struct job_spec *job;
@@ -150,6 +151,8 @@ struct agent {
                                    * is */
     char bench[4096];             /* mlaunch-bench's path, if the job names it */
     struct received_files *files; /* NULL: the job has none for this host */
+    struct staged_place *place;   /* --stage-env; or NULL */
+    char **staged_programs;       /* per app, where the copy must be named: its; or NULL */
     struct rank_view *view;       /* --mount and --stage-env; or NULL */
     struct hook *hook;            /* --prolog or --epilog, while it runs; or NULL */
     bool owes_epilog;             /* it is to run once all ranks have ended */

@@ -6,11 +6,13 @@
 #include "common/text/text_json.h"
 #include "launcher/agent/agent.h"
 #include "launcher/agent/binding/machine_hwloc.h"
+#include "launcher/agent/children/copier_child.h"
 #include "launcher/agent/coordinator_session.h"
 #include "launcher/agent/host/descendants_linux.h"
 #include "launcher/agent/host/guard.h"
 #include "launcher/agent/host/lost_device_linux.h"
 #include "launcher/agent/host/own_address.h"
+#include "launcher/agent/host/staged_place.h"
 #include "launcher/agent/host/working_directory.h"
 #include "launcher/agent/job_report.h"
 #include "launcher/agent/queries/job_name.h"
@@ -293,11 +295,48 @@ static int files_open(struct agent *a, struct fault *why)
     return received_files_open(&a->files, a->job, a->dir, a->cwds, why);
 }
 
+static int place_open(struct agent *a, struct fault *why)
+{
+    const struct job_staged *s = &a->job->staged;
+
+    return s->path ? staged_place_open(&a->place, a->dir, s->path, s->name, s->mib, why) : 0;
+}
+
+/* The ranks find the copy by its own path. */
+static int copy_name(struct agent *a, const struct fault *cause, struct fault *why)
+{
+    const char *path = a->place->path;
+
+    a->staged_programs = calloc((size_t)a->job->app_count, sizeof(*a->staged_programs));
+    if (!a->staged_programs)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    for (int i = 0; i < a->job->app_count; i++) {
+        const char **program = &a->job->apps[i].argv[0];
+
+        a->staged_programs[i] = staged_place_program(a->place, a->cwds[i], *program);
+        if (a->staged_programs[i])
+            *program = a->staged_programs[i];
+    }
+    warning_add(a,
+                "its ranks do not see their copy in the place of %s: %s. PATH names the copy; but "
+                "scripts whose first line names %s, and other paths in it, lead to %s itself",
+                path, cause->text, path, path);
+    return 0;
+}
+
 static int view_open(struct agent *a, struct fault *why)
 {
     const char *mount = a->job->options.mount;
+    struct staged_place *p = a->place;
+    struct fault cause;
 
-    return mount[0] ? rank_view_open(&a->view, mount, NULL, NULL, why) : 0;
+    if (p) {
+        if (rank_view_open(&a->view, mount, p->copy, p->path, &cause) == 0)
+            p->is_seen = true;
+        else if (copy_name(a, &cause, why))
+            return why->code;
+    }
+    return mount[0] && !a->view ? rank_view_open(&a->view, mount, NULL, NULL, why) : 0;
 }
 
 static int coordinator_open(struct agent *a, struct fault *why)
@@ -320,9 +359,9 @@ static int coordinator_open(struct agent *a, struct fault *why)
 static int job_set_up(struct agent *a, struct fault *why)
 {
     static int (*const steps[])(struct agent * a, struct fault * why) = {
-        ranks_create, descriptors_check, address_choose,    directories_choose,
-        shim_choose,  bench_find,        bindings_choose,   directory_make,
-        files_open,   coordinator_open,  topology_describe,
+        ranks_create, descriptors_check, address_choose,   directories_choose,
+        shim_choose,  bench_find,        bindings_choose,  directory_make,
+        files_open,   place_open,        coordinator_open, topology_describe,
     };
     int rc = 0;
 
@@ -418,7 +457,7 @@ int job_prepare_hook(struct agent *a, struct hook_config *hook, struct fault *wh
     return hook_start(&a->hook, hook, why);
 }
 
-/* The programs of --stage are there now. */
+/* All that the launcher sends is there now. */
 static void job_complete(struct agent *a)
 {
     struct hook_config prolog = {.name = "prolog",
@@ -436,6 +475,29 @@ static void job_complete(struct agent *a)
         on_mpi_ready(a, &why);
 }
 
+static bool job_is_complete(const struct agent *a)
+{
+    return received_files_are_whole(a->files) && (!a->place || a->place->is_whole);
+}
+
+void job_prepare_fail(struct agent *a, const char *text)
+{
+    struct fault why;
+
+    fault_set(&why, ML_ERR_SYSTEM, "%s", text);
+    a->state = AGENT_IS_DONE; /* what the launcher has sent until it reads this is ignored */
+    job_refuse(a, &why);
+}
+
+void job_prepare_staged(struct agent *a)
+{
+    if (a->stop.is_active)
+        return;
+    a->place->is_whole = true;
+    if (job_is_complete(a))
+        job_complete(a);
+}
+
 void job_prepare_file(struct agent *a, uint32_t index, const void *bytes, size_t size)
 {
     uint32_t taken = htonl((uint32_t)size);
@@ -444,12 +506,11 @@ void job_prepare_file(struct agent *a, uint32_t index, const void *bytes, size_t
     if (a->stop.is_active)
         return;
     if (received_files_add(a->files, index, bytes, size, &why)) {
-        a->state = AGENT_IS_DONE; /* what the launcher has sent until it reads this is ignored */
-        job_refuse(a, &why);
+        job_prepare_fail(a, why.text);
         return;
     }
     frame_stream_send(a->channel, AGENT_FILE_CREDIT, &taken, sizeof(taken));
-    if (received_files_are_whole(a->files))
+    if (job_is_complete(a))
         job_complete(a);
 }
 
@@ -474,13 +535,19 @@ void job_prepare(struct agent *a, const char *text, size_t size)
         rc = job_set_up(a, &why);
     if (rc) {
         job_refuse(a, &why);
-    } else if (received_files_are_whole(a->files)) {
+        return;
+    }
+    if (job_is_complete(a)) {
         job_complete(a);
-    } else {
-        a->state = AGENT_IS_RECEIVING;
+        return;
+    }
+    a->state = AGENT_IS_RECEIVING;
+    if (!received_files_are_whole(a->files))
         frame_stream_send_json(a->channel, AGENT_WANT,
                                json_pack("{so}", "files", received_files_wanted(a->files)));
-    }
+    if (a->place)
+        frame_stream_send_json(a->channel, AGENT_PLACE,
+                               json_pack("{ss}", "directory", a->place->directory));
 }
 
 void job_prepare_release(struct agent *a)
@@ -494,6 +561,9 @@ void job_prepare_release(struct agent *a)
     rank_mpi_close(a);
     received_files_close(a->files);
     a->files = NULL;
+    copier_child_end(a->copier); /* it writes into the job directory */
+    free(a->place);
+    a->place = NULL;
     rank_view_close(a->view);
     a->view = NULL;
     lost_device_end(a->lost_device);
@@ -515,6 +585,10 @@ void job_prepare_release(struct agent *a)
         if (a->environments)
             rank_environment_destroy(a->environments[i]);
     }
+    for (int i = 0; a->staged_programs && i < a->job->app_count; i++)
+        free(a->staged_programs[i]);
+    free(a->staged_programs);
+    a->staged_programs = NULL;
     free(a->cwds);
     free(a->environments);
     free(a->ranks);

@@ -23,6 +23,13 @@ void job_prepare(struct agent *a, const char *text, size_t size);
  * REFUSED. */
 void job_prepare_file(struct agent *a, uint32_t index, const void *bytes, size_t size);
 
+/* The copy of --stage-env is there. If no file is missing either, sends READY, or on failure
+ * REFUSED. */
+void job_prepare_staged(struct agent *a);
+
+/* What the job needs cannot come, for the reason `text`: sends REFUSED. */
+void job_prepare_fail(struct agent *a, const char *text);
+
 /* Starts --prolog or --epilog as a->hook. Fill in: name, command, cgroup and on_end, whose arg is
  * the agent. Fails as hook_start(). */
 int job_prepare_hook(struct agent *a, struct hook_config *hook, struct fault *why);

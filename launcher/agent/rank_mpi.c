@@ -4,6 +4,7 @@
 #include "common/text/cpu_list.h"
 #include "common/text/text_json.h"
 #include "launcher/agent/agent.h"
+#include "launcher/agent/host/staged_place.h"
 #include "launcher/agent/job_report.h"
 #include "launcher/agent/mpi/mpi_command.h"
 #include "launcher/agent/mpi/pmi.h"
@@ -151,13 +152,25 @@ static char *library_path_of(const struct agent *a, const struct job_app *p)
     return path;
 }
 
+/* PATH of an app's ranks, to be freed. In front is the copy of --stage-env, by its own path. */
+static char *search_path_of(const struct agent *a, const struct job_app *p)
+{
+    const char *copy = a->place ? a->place->copy : NULL;
+    char *path;
+
+    if (asprintf(&path, "%s%s%s", copy ? copy : "", copy ? "/bin:" : "",
+                 job_spec_variable(a->job, p, "PATH")) < 0)
+        path = NULL;
+    return path;
+}
+
 static void command_find(const struct agent *a, int app, const char *program,
                          const char *const *argv, struct mpi_command *out)
 {
     const struct job_app *p = &a->job->apps[app];
-    char *library_path = library_path_of(a, p);
+    char *library_path = library_path_of(a, p), *path = search_path_of(a, p);
     const struct mpi_command_place place = {
-        .path = job_spec_variable(a->job, p, "PATH"),
+        .path = path ? path : "",
         .library_path = library_path ? library_path : "",
         .python_path = job_spec_variable(a->job, p, "PYTHONPATH"),
         .python_version = job_spec_variable(a->job, p, "PYENV_VERSION"),
@@ -166,14 +179,21 @@ static void command_find(const struct agent *a, int app, const char *program,
 
     mpi_command_find(out, program, argv, &place);
     free(library_path);
+    free(path);
 }
 
 static void app_look(struct agent *a, int app, struct mpi_command *out)
 {
     const struct job_app *p = &a->job->apps[app];
 
-    command_find(a, app, p->file < 0 ? p->argv[0] : received_files_path(a->files, p->file), p->argv,
-                 out);
+    char *copy = a->place ? staged_place_program(a->place, a->cwds[app], p->argv[0]) : NULL;
+
+    command_find(a, app,
+                 p->file >= 0 ? received_files_path(a->files, p->file)
+                 : copy       ? copy
+                              : p->argv[0],
+                 p->argv, out);
+    free(copy);
     if (out->kind == MPI_KIND_OTHER)
         warning_add(a, app, out->library);
 }

@@ -12,6 +12,7 @@
 #include "launcher/agent/binding/binding_variables.h"
 #include "launcher/agent/coordinator_session.h"
 #include "launcher/agent/host/lost_device_linux.h"
+#include "launcher/agent/host/staged_place.h"
 #include "launcher/agent/job_prepare.h"
 #include "launcher/agent/job_report.h"
 #include "launcher/agent/rank/rank_command.h"
@@ -81,6 +82,8 @@ static int environments_create(struct agent *a, const char *coordinator, struct 
             .ibv_devices = a->ibv_devices,
             .ring_hosts = a->ring_hosts,
             .libraries = libraries,
+            .staged = a->place ? staged_place_shown(a->place) : NULL,
+            .copy = a->place ? a->place->copy : NULL,
             .is_musl = *libc == '\0',
             .serves_pmi = rank_mpi_is_served(a, i),
             .serves_pmix = a->serves_pmix,

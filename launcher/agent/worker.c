@@ -231,7 +231,12 @@ static void on_query(struct agent *a, const struct frame *f)
 
 static void on_copier_end(const char *text, void *arg)
 {
-    job_report_refused(arg, text);
+    struct agent *a = arg;
+
+    if (a->state == AGENT_IS_RECEIVING)
+        job_prepare_fail(a, text);
+    else if (!a->is_refused)
+        job_report_refused(a, text);
 }
 
 /* The first order starts the program that carries them out. */
@@ -239,10 +244,27 @@ static void on_sync(struct agent *a, const struct frame *f)
 {
     struct fault why;
 
-    if (!a->copier && copier_child_start(&a->copier, a->base, a->channel, on_copier_end, a, &why))
-        job_report_refused(a, why.text);
+    if (a->state == AGENT_IS_RECEIVING && !a->place)
+        frame_stream_fail(a->channel, "the launcher sent files that the job does not have");
+    else if (!a->copier &&
+             copier_child_start(&a->copier, a->base, a->channel, on_copier_end, a, &why))
+        on_copier_end(why.text, a);
     else
         copier_child_order(a->copier, f->payload, f->size);
+}
+
+static void on_staged(struct agent *a, const struct frame *f)
+{
+    (void)f;
+    if (!a->place) {
+        frame_stream_fail(a->channel, "the launcher sent files that the job does not have");
+        return;
+    }
+    copier_child_close(a->copier);
+    a->copier = NULL;
+    job_prepare_staged(a);
+    if (a->state == AGENT_IS_READY)
+        ranks_start_ahead(a);
 }
 
 static void on_start(struct agent *a, const struct frame *f)
@@ -367,7 +389,8 @@ static const struct dispatch {
 } dispatch[] = {
     {LAUNCH_JOB, AGENT_HAS_SAID_HELLO, AGENT_HAS_SAID_HELLO, 2, on_job},
     {LAUNCH_QUERY, AGENT_HAS_SAID_HELLO, AGENT_IS_RUNNING, 2, on_query},
-    {LAUNCH_SYNC, AGENT_HAS_SAID_HELLO, AGENT_HAS_SAID_HELLO, 1, on_sync},
+    {LAUNCH_SYNC, AGENT_HAS_SAID_HELLO, AGENT_IS_RECEIVING, 1, on_sync},
+    {LAUNCH_STAGED, AGENT_IS_RECEIVING, AGENT_IS_RECEIVING, 0, on_staged},
     {LAUNCH_FILE, AGENT_IS_RECEIVING, AGENT_IS_RECEIVING, 5, on_file},
     {LAUNCH_START, AGENT_IS_READY, AGENT_IS_READY, 2, on_start},
     {LAUNCH_STDIN, AGENT_IS_READY, AGENT_IS_RUNNING, 4, on_stdin},

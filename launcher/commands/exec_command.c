@@ -92,9 +92,10 @@ static const struct command_hint hints[] = {
     {NULL, NULL}};
 
 static const char *const without[] = {
-    "np",     "ppn",     "output",         "pty",       "stdin",   "events",
-    "record", "trace",   "compare-hashes", "timestamp", "summary", "name",
-    "detach", "version", "restarts",       "gdb",       "words",   NULL};
+    "np",     "ppn",     "output",         "pty",       "stdin",     "events",
+    "record", "trace",   "compare-hashes", "timestamp", "summary",   "name",
+    "detach", "version", "restarts",       "gdb",       "stage-env", "words",
+    NULL};
 
 static const struct command_syntax syntax = {
     .name = "exec",

@@ -79,7 +79,7 @@ room $b/machine $b/process
 
 room $i/options $b/text
 room $i/hosts $b/text
-room $i/values $b/text $b/process $b/loader
+room $i/values $b/text $b/process $b/loader $b/tree
 room $i/plan $b/text $b/process $i/options $i/hosts $i/values
 
 room $w/protocol $b/process
@@ -91,8 +91,8 @@ room $r/stacks
 room $r/rdma_topology
 room $r/record $i/plan
 room $r/stdio $b/text $b/process $i/plan $w/protocol
-room $r/round $b/text $i/values $i/plan $w/protocol $w/channel $r/stacks $r/rdma_topology \
-    $r/record $r/stdio
+room $r/round $b/text $i/values $i/plan $w/protocol $w/channel $r/spread $r/stacks \
+    $r/rdma_topology $r/record $r/stdio
 room $r/job $b/text $b/process $b/machine $i/values $i/plan $w/protocol $w/channel $r/record \
     $r/stdio $r/round
 

@@ -2,6 +2,7 @@
 #include "launcher/agent/children/copier_child.h"
 
 #include "launcher/base/process/install_path.h"
+#include "launcher/base/process/pidfd_linux.h"
 #include "launcher/base/process/stream_child.h"
 #include "launcher/wire/protocol/agent_protocol.h"
 
@@ -12,6 +13,7 @@ struct copier_child {
     struct frame_stream *frames, *channel;
     void (*on_end)(const char *text, void *arg);
     void *arg;
+    int pidfd; /* or -1 */
 };
 
 static void on_report(const struct frame *f, void *arg)
@@ -37,7 +39,7 @@ static int process_start(struct stream_child *out, struct fault *why)
         return rc;
     if (rc)
         return fault_set(why, rc,
-                         "mlaunch-copier, which receives files for mlaunch sync, is missing: "
+                         "mlaunch-copier, which receives files from other hosts, is missing: "
                          "mlaunch is not installed as a whole there");
     return stream_child_start(out, argv, environ, false, why);
 }
@@ -53,12 +55,14 @@ int copier_child_start(struct copier_child **out, struct event_base *base,
 
     if (!p)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
-    *p = (struct copier_child){.channel = channel, .on_end = on_end, .arg = arg};
+    *p = (struct copier_child){.channel = channel, .on_end = on_end, .arg = arg, .pidfd = -1};
     rc = process_start(&child, why);
     if (!rc) {
         rc = frame_stream_open(&p->frames, base, child.fd, child.fd, &events, why);
         if (rc)
             stream_child_end(&child);
+        else
+            p->pidfd = pidfd_linux_open(child.pid);
     }
     if (rc)
         free(p);
@@ -67,11 +71,21 @@ int copier_child_start(struct copier_child **out, struct event_base *base,
     return rc;
 }
 
+void copier_child_end(struct copier_child *p)
+{
+    if (!p || p->pidfd < 0)
+        return;
+    pidfd_linux_kill(p->pidfd);
+    close(p->pidfd);
+    p->pidfd = -1;
+}
+
 void copier_child_close(struct copier_child *p)
 {
     if (!p)
         return;
-    frame_stream_close(p->frames); /* its end ends the process, as does that of the worker */
+    copier_child_end(p);
+    frame_stream_close(p->frames); /* without pidfds this ends the process, as the worker's end */
     free(p);
 }
 

@@ -96,14 +96,27 @@ static int entry_remove(const char *path, const struct stat *st, int type, struc
     return 0;
 }
 
-/* Looking into a directory takes memory, which may be there a moment later. */
+static int entry_unlock(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+    (void)st, (void)ftw;
+    if (type == FTW_D || type == FTW_DNR)
+        chmod(path, 0700);
+    return 0;
+}
+
+/* Looking into a directory takes memory, which may be there a moment later. What --stage-env copies
+ * may have directories in which nobody may write. */
 static void tree_remove(const char *path)
 {
     for (int tries = 1;; tries++) {
-        if (nftw(path, entry_remove, REMOVE_DESCRIPTORS, FTW_DEPTH | FTW_PHYS) == 0 ||
-            errno != ENOMEM || tries == REMOVE_TRIES)
+        int rc = nftw(path, entry_remove, REMOVE_DESCRIPTORS, FTW_DEPTH | FTW_PHYS);
+
+        if ((rc && errno != ENOMEM) || access(path, F_OK) || tries == REMOVE_TRIES)
             return;
-        poll(NULL, 0, REMOVE_PAUSE_MS);
+        if (rc)
+            poll(NULL, 0, REMOVE_PAUSE_MS);
+        else
+            nftw(path, entry_unlock, REMOVE_DESCRIPTORS, FTW_PHYS);
     }
 }
 

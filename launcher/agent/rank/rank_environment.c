@@ -4,10 +4,13 @@
 #include "launcher/agent/rank/framework_variables.h"
 #include "launcher/agent/rank/variable_list.h"
 
+#include <limits.h>
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 /* Variables that outer launchers set for the processes that they start, by which a rank would take
  * itself for one of theirs. Listed by name: other variables with the same prefixes are the
@@ -286,6 +289,28 @@ static void attached_add(struct rank_environment *e, const struct rank_environme
         variable_list_set(l, "%s", *entry);
 }
 
+static bool copy_has(const struct rank_environment_config *c, const char *name)
+{
+    char path[PATH_MAX];
+
+    return (size_t)snprintf(path, sizeof(path), "%s/%s", c->copy, name) < sizeof(path) &&
+           access(path, F_OK) == 0;
+}
+
+/* As activating it does. */
+static void staged_activate(struct variable_list *l, const struct rank_environment_config *c)
+{
+    const char *path = variable_list_get(l, "PATH");
+
+    if (copy_has(c, "bin"))
+        variable_list_set(l, "PATH=%s/bin:%s", c->staged,
+                          path ? path : "/usr/local/bin:/usr/bin:/bin");
+    if (copy_has(c, "pyvenv.cfg"))
+        variable_list_set(l, "VIRTUAL_ENV=%s", c->staged);
+    if (copy_has(c, "conda-meta"))
+        variable_list_set(l, "CONDA_PREFIX=%s", c->staged);
+}
+
 static void common_add(struct rank_environment *e, const struct rank_environment_config *c)
 {
     const struct job_spec *job = c->job;
@@ -307,6 +332,8 @@ static void common_add(struct rank_environment *e, const struct rank_environment
                           job->pty.term); /* the user's terminal's, also on other hosts */
     users_add(e, job->env);
     users_add(e, c->app->env);
+    if (c->staged)
+        staged_activate(l, c);
     variable_list_set(l, "PWD=%s", c->cwd);
     rank_environment_add_job(l, job, c->job_dir);
     variable_list_set(l, "MLAUNCH_COORDINATOR=%s", c->coordinator);

@@ -26,6 +26,8 @@ struct rank_environment_config {
     const char *ibv_devices; /* files for MLX (framework_variables.h), or NULL */
     const char *ring_hosts;
     const char *libraries; /* directory of copied libraries, for LD_LIBRARY_PATH; or NULL */
+    const char *staged;    /* --stage-env: how the ranks call their copy; or NULL */
+    const char *copy;      /* then: its own path */
     bool is_musl;          /* the C library is musl */
     bool serves_pmi;       /* MPICH programs find their launcher by PMI_FD */
     bool serves_pmix;      /* Open MPI programs find it by what rank_environment_of is given */

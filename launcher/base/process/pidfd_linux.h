@@ -8,4 +8,7 @@
 /* The system's call itself, because glibc has a function for it only from 2.36. -1 sets errno. */
 int pidfd_linux_open(pid_t pid);
 
+/* Sends it SIGKILL, and waits for its end for 2 s at most; whoever reaps it may do so meanwhile. */
+void pidfd_linux_kill(int fd);
+
 #endif

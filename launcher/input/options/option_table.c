@@ -361,6 +361,9 @@ const struct option option_table[] = {
      FLAG(stage)},
     {"stage-libs", NULL, 0, NULL,
      "--stage, and the shared libraries that the program needs and a host lacks", FLAG(stage_libs)},
+    {"stage-env", NULL, 0, "DIR",
+     "copy a Python environment, or any directory, to the hosts' own disks, for the time of the "
+     "job", TEXT(stage_env)},
     {"stdin", NULL, 0, "none|all|RANK",
      "the ranks that read stdin (default: rank 0; in the background none)",
      TEXT(stdin_to), .check = stdin_check},

@@ -57,6 +57,7 @@ struct options {
     enum map_mode map_by;
     bool one_host; /* torchrun's --nnodes 1 or the like was given */
     enum failure_mode on_failure;
+    char *stage_env;
     char *stdin_to; /* "none", "all" or a rank */
     bool pty;
     int pty_rank;   /* the rank that gets a terminal, if `pty` */

@@ -32,6 +32,7 @@ void plan_destroy(struct plan *p)
         free(p->apps[i].cwd);
     }
     staged_list_clear(&p->files);
+    free(p->stage_env);
     for (int i = 0; i < p->wrap_count; i++)
         rank_wrap_clear(&p->wraps[i]);
     free(p->wraps);

@@ -56,6 +56,7 @@ struct plan {
     struct app *apps;
     int app_count;
     struct staged_list files; /* --stage: what the other hosts get a copy of */
+    char *stage_env;          /* --stage-env: an absolute path here, or NULL */
 
     char backend[8];      /* "tcp", "shm", "rdma" or "none" */
     char *backend_reason; /* why "auto" chose it, in one line; else NULL */

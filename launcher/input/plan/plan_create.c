@@ -18,6 +18,7 @@
 #include "launcher/input/plan/plan_hosts.h"
 #include "launcher/input/plan/plan_spares.h"
 #include "launcher/input/plan/tuning_file.h"
+#include "launcher/input/values/env_directory.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -478,6 +479,11 @@ static int files_settle(struct plan *p, const struct options *o, char *const *en
     return rc;
 }
 
+static int stage_env_settle(struct plan *p, const struct options *o, struct fault *why)
+{
+    return o->stage_env ? env_directory_find(&p->stage_env, o->stage_env, p->cwd, why) : 0;
+}
+
 static int rest_settle(struct plan *p, const struct options *o, struct fault *why)
 {
     int rc;
@@ -508,7 +514,7 @@ int plan_create(struct plan **out, const struct options *o, char *const *environ
         (rc = plan_debug_settle(p, o, why)) || (rc = backend_settle(p, o, why)) ||
         (rc = environment_settle(p, o, environment, why)) || (rc = rest_settle(p, o, why)) ||
         (rc = launch_method_resolve(p, o, environment, why)) || (rc = ssh_config_check(p, why)) ||
-        (rc = files_settle(p, o, environment, why))) {
+        (rc = files_settle(p, o, environment, why)) || (rc = stage_env_settle(p, o, why))) {
         plan_destroy(p);
         return rc;
     }

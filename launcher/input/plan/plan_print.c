@@ -195,6 +195,8 @@ static void print_job(const struct plan *p)
         printable_print("prolog: %s\n", p->job.prolog);
     if (p->job.epilog)
         printable_print("epilog: %s\n", p->job.epilog);
+    if (p->stage_env)
+        printable_print("each host gets a copy of: %s\n", p->stage_env);
     if (p->job.mount)
         printable_print("mount: %s\n", p->job.mount);
     if (p->job.port)

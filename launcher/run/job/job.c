@@ -650,7 +650,8 @@ static int job_run_all(struct job *j)
                                      .agent = j->plan->options->agent,
                                      .local_agent = agent,
                                      .build = build_id,
-                                     .command = j->plan->agent_command};
+                                     .command = j->plan->agent_command,
+                                     .with_copier = j->plan->stage_env != NULL};
     struct job_round_config config = {.base = j->base,
                                       .plan = j->plan,
                                       .job = j->id,

@@ -15,6 +15,7 @@
 #include "launcher/run/round/job_round_state.h"
 #include "launcher/run/round/job_round_steps.h"
 #include "launcher/run/round/round_pause.h"
+#include "launcher/run/spread/env_copy.h"
 #include "launcher/run/stdio/events_file.h"
 #include "launcher/run/stdio/output.h"
 #include "launcher/run/stdio/progress_line.h"
@@ -39,6 +40,18 @@ static void member_open(struct job_round *r, int host)
     m->channel = agent_session_reach(r->session, host, m->host);
 }
 
+static int copy_open(struct job_round *r, struct fault *why)
+{
+    const struct env_copy_config config = {.base = r->config.base,
+                                           .directory = r->plan->stage_env,
+                                           .hosts = r->plan->host_count,
+                                           .stall_ms = r->plan->job.stall_ms,
+                                           .on_copied = job_round_frames_on_copied,
+                                           .arg = r};
+
+    return r->plan->stage_env ? env_copy_open(&r->copy, &config, why) : 0;
+}
+
 static int job_round_prepare(struct job_round *r, struct fault *why)
 {
     struct event_base *base = r->config.base;
@@ -47,12 +60,15 @@ static int job_round_prepare(struct job_round *r, struct fault *why)
                                                 .on_frame = job_round_frames_on_frame,
                                                 .on_pong = job_round_frames_on_pong,
                                                 .on_end = job_round_frames_on_end,
+                                                .on_pulse = job_round_frames_on_pulse,
                                                 .on_rounds_end = job_round_frames_on_surveyed,
                                                 .arg = r};
     int rc = job_identity_make(&r->identity, r->config.job, r->config.restart, why);
 
     if (!rc)
         rc = call_log_create(&r->calls, r->plan->size, why);
+    if (!rc)
+        rc = copy_open(r, why); /* before any agent waits for a sign of life */
     if (rc)
         return rc;
     r->members = calloc((size_t)r->plan->host_count, sizeof(*r->members));
@@ -114,6 +130,7 @@ void job_round_destroy(struct job_round *r)
     hang_watch_destroy(r->hang);
     call_log_destroy(r->calls);
     topology_survey_destroy(r->survey);
+    env_copy_close(r->copy);
     json_decref(r->wiring);
     free(r->names);
     progress_line_stop(r->progress);

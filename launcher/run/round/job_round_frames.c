@@ -15,6 +15,7 @@
 #include "launcher/run/round/job_round_state.h"
 #include "launcher/run/round/job_round_steps.h"
 #include "launcher/run/round/round_pause.h"
+#include "launcher/run/spread/env_copy.h"
 #include "launcher/run/stdio/events_file.h"
 #include "launcher/run/stdio/input.h"
 #include "launcher/run/stdio/output.h"
@@ -36,6 +37,7 @@ static void member_fail(struct job_round_member *m, enum channel_outlook outlook
     m->failed = true;
     m->outlook = outlook;
     snprintf(m->reason, sizeof(m->reason), "%s", text);
+    env_copy_lose(m->round->copy, (int)(m - m->round->members));
 }
 
 /* A rank has exited, or its host is lost. */
@@ -128,11 +130,11 @@ int job_round_frames_on_hello(int host, const struct hello_report *hello, void *
     struct utsname here;
 
     uname(&here);
-    if (strcmp(hello->arch, here.machine) != 0 && r->plan->files.count > 0)
+    if (strcmp(hello->arch, here.machine) != 0 && (r->plan->files.count > 0 || r->copy))
         return fault_set(why, ML_ERR_REFUSED,
-                         "its processor is %s, this machine's is %s, so what --stage copies from "
+                         "its processor is %s, this machine's is %s, so what %s copies from "
                          "here does not run there: install the program on each host instead",
-                         hello->arch, here.machine);
+                         hello->arch, here.machine, r->copy ? "--stage-env" : "--stage");
     progress_line_step(r->progress);
     /* Only SSH gives an address that is known to work. An agent that was started otherwise guesses
      * its own. */
@@ -233,6 +235,63 @@ static int on_file_credit(struct job_round *r, struct job_round_member *m, const
     if (file_feed_acknowledge(m->feed, ntohl(bytes), why))
         return why->code;
     return files_send(r, m, why);
+}
+
+static int on_place(struct job_round *r, struct job_round_member *m, const struct frame *f,
+                    struct fault *why)
+{
+    const struct host *h = m->host;
+    char directory[PATH_MAX];
+    const struct env_copy_place place = {.host = h,
+                                         .channel = m->channel,
+                                         .ip = h->ips && h->ips[0] ? h->ips[0] : m->address,
+                                         .directory = directory};
+    int rc;
+
+    if (!r->copy || r->state < JOB_ROUND_PREPARING)
+        return fault_set(why, ML_ERR_REFUSED, "its agent sent an unexpected PLACE");
+    rc = place_report_parse(directory, f, why);
+    return rc ? rc : env_copy_place(r->copy, (int)(m - r->members), &place, why);
+}
+
+/* Each sign that a host goes on gives all more time. */
+static int on_sync(struct job_round *r, struct job_round_member *m, const struct frame *f,
+                   struct fault *why)
+{
+    int rc = r->copy ? env_copy_take(r->copy, (int)(m - r->members), f, why)
+                     : fault_set(why, ML_ERR_REFUSED, "its agent sent an unexpected SYNC");
+
+    if (!rc && is_preparing(r, m))
+        job_round_steps_await_ready(r);
+    return rc;
+}
+
+void job_round_frames_on_copied(uint64_t lost, void *arg)
+{
+    struct job_round *r = arg;
+
+    if (r->state != JOB_ROUND_PREPARING)
+        return;
+    if (lost > 0) {
+        log_error("--stage-env: files in %s have changed while they were copied, or cannot be "
+                  "read: start the job again when nobody writes there",
+                  r->plan->stage_env);
+        r->stop_wanted = true;
+        job_round_phases_advance(r);
+        return;
+    }
+    for (int i = 0; i < r->plan->host_count; i++) {
+        env_copy_report(r->copy, i);
+        agent_channel_send(r->members[i].channel, LAUNCH_STAGED, NULL, 0);
+    }
+    job_round_steps_await_ready(r);
+}
+
+void job_round_frames_on_pulse(void *arg)
+{
+    const struct job_round *r = arg;
+
+    env_copy_pulse(r->copy);
 }
 
 static int on_ready(struct job_round *r, struct job_round_member *m, const struct frame *f,
@@ -642,6 +701,8 @@ static const struct frame_rule {
 } rules[] = {
     {AGENT_WANT, "WANT", MEMBER_CONNECTED, MEMBER_CONNECTED, on_want},
     {AGENT_FILE_CREDIT, "FILE_CREDIT", MEMBER_CONNECTED, MEMBER_CONNECTED, on_file_credit},
+    {AGENT_PLACE, "PLACE", MEMBER_CONNECTED, MEMBER_CONNECTED, on_place},
+    {AGENT_SYNC, "SYNC", MEMBER_CONNECTED, MEMBER_CONNECTED, on_sync},
     {AGENT_READY, "READY", MEMBER_CONNECTED, MEMBER_CONNECTED, on_ready},
     {AGENT_REFUSED, "REFUSED", MEMBER_OPENING, MEMBER_PREPARED, on_refused},
     {AGENT_STARTED, "STARTED", MEMBER_STARTED, MEMBER_STARTED, on_started},
@@ -667,7 +728,8 @@ int job_round_frames_on_frame(int host, const struct frame *f, void *arg, struct
     for (size_t i = 0; i < sizeof(rules) / sizeof(*rules); i++) {
         if (rules[i].type == f->type && m->state >= rules[i].from && m->state <= rules[i].to) {
             bool is_data = f->type == AGENT_OUTPUT || f->type == AGENT_FOLDED ||
-                           f->type == AGENT_STDIN_CREDIT || f->type == AGENT_FILE_CREDIT;
+                           f->type == AGENT_STDIN_CREDIT || f->type == AGENT_FILE_CREDIT ||
+                           f->type == AGENT_SYNC;
 
             if (!is_data)
                 log_debug("host %s: its agent sent %s", m->host->name, rules[i].name);

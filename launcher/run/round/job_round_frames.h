@@ -12,6 +12,9 @@ int job_round_frames_on_answer(int host, json_t *said, void *arg, struct fault *
 int job_round_frames_on_frame(int host, const struct frame *f, void *arg, struct fault *why);
 void job_round_frames_on_pong(int host, const struct frame *f, void *arg);
 void job_round_frames_on_end(int host, const char *text, void *arg);
+void job_round_frames_on_pulse(void *arg);
+/* All hosts have their copies of --stage-env (env_copy.h). */
+void job_round_frames_on_copied(uint64_t lost, void *arg);
 /* All hosts have answered about their RDMA devices, or one has failed. */
 void job_round_frames_on_surveyed(void *arg);
 

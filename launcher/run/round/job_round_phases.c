@@ -3,6 +3,7 @@
 
 #include "common/log.h"
 #include "launcher/run/round/job_round_steps.h"
+#include "launcher/run/spread/env_copy.h"
 #include "launcher/run/stdio/output.h"
 #include "launcher/wire/channel/agent_session.h"
 
@@ -66,6 +67,8 @@ static bool is_awaited(const struct job_round *r, const struct job_round_member 
     };
 
     if (m->failed && r->state < JOB_ROUND_LEAVING)
+        return false;
+    if (r->state == JOB_ROUND_PREPARING && env_copy_is_off(r->copy))
         return false;
     if (r->state == JOB_ROUND_SURVEYING)
         return agent_session_agent(r->session, (int)(m - r->members))->is_awaited;

@@ -25,6 +25,7 @@
 
 struct agent_session;
 struct call_log;
+struct env_copy;
 struct file_feed;
 struct hang_watch;
 struct progress_line;
@@ -93,6 +94,7 @@ struct job_round {
     struct topology_survey *survey; /* NULL: the hosts are not asked about RDMA */
     const char **names;             /* the hosts', for the survey */
     json_t *wiring;                 /* the RDMA matrix, or NULL */
+    struct env_copy *copy;          /* --stage-env; or NULL */
     bool topology_failed;           /* two hosts do not reach each other; one of them has failed */
     struct event *deadline, *pause_limit, *escalation;
     int64_t began_ns; /* clock_ns() */

@@ -10,12 +10,14 @@
 #include "launcher/run/round/hang_watch.h"
 #include "launcher/run/round/job_round_state.h"
 #include "launcher/run/round/job_spec_encode.h"
+#include "launcher/run/spread/env_copy.h"
 #include "launcher/run/stdio/events_file.h"
 #include "launcher/run/stdio/input.h"
 #include "launcher/run/stdio/output.h"
 #include "launcher/run/stdio/progress_line.h"
 #include "launcher/wire/channel/agent_session.h"
 #include "launcher/wire/protocol/agent_protocol.h"
+#include "launcher/wire/protocol/job_spec.h"
 
 #include <event2/event.h>
 #include <signal.h>
@@ -143,6 +145,7 @@ void job_round_steps_survey(struct job_round *r)
 static int jobs_send(struct job_round *r, int first, int count, struct fault *why)
 {
     const char **addresses = calloc((size_t)r->plan->host_count, sizeof(*addresses));
+    struct job_staged staged = {.path = r->plan->stage_env};
     json_t *hosts;
     int rc = 0;
 
@@ -151,11 +154,15 @@ static int jobs_send(struct job_round *r, int first, int count, struct fault *wh
     for (int i = 0; i < r->plan->host_count; i++)
         addresses[i] = r->members[i].address;
     hosts = job_spec_encode_hosts(r->plan, addresses);
+    if (r->copy) {
+        staged.name = env_copy_name(r->copy);
+        staged.mib = (int)(env_copy_size(r->copy) >> 20) + 1;
+    }
     for (int i = first; i < first + count && !rc; i++) {
         char *text = NULL;
 
         rc = job_spec_encode(&text, r->plan, &r->identity, i, addresses, hosts, r->wiring,
-                             r->config.stdin_mode, why);
+                             r->config.stdin_mode, &staged, why);
         if (!rc)
             log_debug("host %s: sending its JOB, %zu bytes", r->members[i].host->name,
                       strlen(text));

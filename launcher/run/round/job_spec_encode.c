@@ -244,7 +244,7 @@ static struct job_pty pty_of(const struct plan *p)
 /* Everything but the secret. */
 static json_t *request_json(const struct plan *p, const struct job_identity *identity, int host,
                             const char *const *addresses, json_t *hosts, json_t *wiring,
-                            enum stdin_mode stdin_mode)
+                            enum stdin_mode stdin_mode, const struct job_staged *staged)
 {
     const struct host *h = plan_host(p, host);
     char command[256];
@@ -267,6 +267,8 @@ static json_t *request_json(const struct plan *p, const struct job_identity *ide
     json_t *root, *lists;
 
     m.options.stdin_mode = stdin_mode;
+    if (staged)
+        m.staged = *staged;
     job_spec_encode_command_line(command, sizeof(command), p);
     root = job_spec_write(&m);
     lists = json_pack("{s:o, s:o, s:o}", "env", texts_json(h->env), "apps", apps_json(p, host),
@@ -285,9 +287,9 @@ static json_t *request_json(const struct plan *p, const struct job_identity *ide
 
 int job_spec_encode(char **out, const struct plan *p, const struct job_identity *identity, int host,
                     const char *const *addresses, json_t *hosts, json_t *wiring,
-                    enum stdin_mode stdin_mode, struct fault *why)
+                    enum stdin_mode stdin_mode, const struct job_staged *staged, struct fault *why)
 {
-    json_t *root = request_json(p, identity, host, addresses, hosts, wiring, stdin_mode);
+    json_t *root = request_json(p, identity, host, addresses, hosts, wiring, stdin_mode, staged);
     char *text = root ? json_dumps(root, JSON_COMPACT) : NULL;
     char secret[2 * AUTH_SECRET + 1], *with_secret = NULL;
 

@@ -9,18 +9,20 @@
 
 #include <jansson.h>
 
+struct job_staged;
+
 /* The part that is the same for all hosts: which there are, how they are reached, and which of them
  * has each rank. addresses: where SSH reached each host of the plan, "" if unknown. The caller
  * releases it. NULL: something is not UTF-8, or out of memory. */
 json_t *job_spec_encode_hosts(const struct plan *p, const char *const *addresses);
 
 /* hosts: of job_spec_encode_hosts(), by the same addresses. wiring: the RDMA matrix, or NULL.
- * stdin_mode: see input_mode(). *out holds the secret; the caller frees it with
- * job_spec_encode_destroy(), which wipes it. ML_ERR_ARGUMENT: something is not UTF-8;
- * ML_ERR_MEMORY. */
+ * stdin_mode: see input_mode(). staged: the copy of --stage-env, or NULL. *out holds the secret;
+ * the caller frees it with job_spec_encode_destroy(), which wipes it. ML_ERR_ARGUMENT: something is
+ * not UTF-8; ML_ERR_MEMORY. */
 int job_spec_encode(char **out, const struct plan *p, const struct job_identity *identity, int host,
                     const char *const *addresses, json_t *hosts, json_t *wiring,
-                    enum stdin_mode stdin_mode, struct fault *why);
+                    enum stdin_mode stdin_mode, const struct job_staged *staged, struct fault *why);
 void job_spec_encode_destroy(char *text); /* takes NULL */
 
 /* The programs and their arguments in one line, quoted as a shell reads them, and cut off after a

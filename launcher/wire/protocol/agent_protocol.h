@@ -33,6 +33,7 @@ enum agent_frame {
     AGENT_ASKED,        /* JSON {text}: this agent has been asked to stop the job softly */
     AGENT_FOLDED,       /* raw: u8 stream, u32 count of ranges of ranks, u32 first and last each,
                            bytes: whole lines that these ranks have written */
+    AGENT_PLACE,        /* JSON {directory}: where it wants the copy of --stage-env */
     /* mlaunch → agent */
     LAUNCH_JOB = 64, /* JSON, see protocol.md: the host's part of the job */
     LAUNCH_START,    /* JSON {coordinator}: fork the ranks */
@@ -50,8 +51,10 @@ enum agent_frame {
     LAUNCH_DROP,     /* empty: once the ranks have ended, drop what they have written */
     LAUNCH_RESIZE,   /* raw: u32 rows, u32 columns: of the terminal of --pty */
     LAUNCH_FILE,     /* raw: u32 index into JOB's files, bytes: the next ones of it */
-    LAUNCH_SYNC,     /* raw: u8 type and payload of an order of mlaunch sync, instead of JOB */
+    LAUNCH_SYNC,     /* raw: u8 type and payload of an order of mlaunch sync, instead of JOB, or
+                        behind PLACE */
     LAUNCH_ASK,      /* empty: tell the ranks that the job has been asked to stop */
+    LAUNCH_STAGED,   /* empty: all hosts have their copies of --stage-env */
 };
 
 enum {

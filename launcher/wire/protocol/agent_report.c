@@ -288,6 +288,18 @@ int want_report_parse(int *wanted, int *count, const struct frame *f, int files,
     return rc;
 }
 
+int place_report_parse(char directory[PATH_MAX], const struct frame *f, struct fault *why)
+{
+    json_t *root = report_load("PLACE", f, why);
+    const char *text = json_string_value(json_object_get(root, "directory"));
+
+    if (!text || text[0] != '/' || strlen(text) >= PATH_MAX)
+        return report_refuse(root, "PLACE", why);
+    snprintf(directory, PATH_MAX, "%s", text);
+    json_decref(root);
+    return 0;
+}
+
 int lost_report_parse(struct lost_report *out, const struct frame *f, struct fault *why)
 {
     const char *name = f->type == AGENT_KILLED  ? "KILLED"

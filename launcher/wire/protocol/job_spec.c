@@ -88,6 +88,9 @@ static const struct field fields[] = {
     {"term", FIELD_STRING, AT(pty.term), .in = "pty"},
     {"pid", FIELD_INT, AT(attach.pid), 2, INT_MAX, .in = "attach"},
     {"rank", FIELD_INT, AT(attach.rank), 0, SIZE_MAX_RANKS, .in = "attach"},
+    {"path", FIELD_STRING, AT(staged.path), .in = "staged"},
+    {"name", FIELD_STRING, AT(staged.name), .in = "staged"},
+    {"mib", FIELD_INT, AT(staged.mib), 0, INT_MAX, .in = "staged"},
 };
 /* clang-format on */
 
@@ -179,6 +182,8 @@ static bool is_left_out(const struct job_spec *m, const char *object)
                !b->report;
     if (strcmp(object, "pty") == 0)
         return m->pty.rank < 0;
+    if (strcmp(object, "staged") == 0)
+        return !m->staged.path;
     return strcmp(object, "attach") == 0 && !m->attach.pid;
 }
 
@@ -551,6 +556,9 @@ static int values_check(const struct job_spec *m, struct fault *why)
         return member_refuse(why, "is invalid", "pty");
     if (m->attach.pid && m->size != 1)
         return member_refuse(why, "is invalid", "attach");
+    if (m->staged.path && (m->staged.path[0] != '/' || strlen(m->staged.path) >= PATH_MAX ||
+                           !file_name_is_valid(m->staged.name)))
+        return member_refuse(why, "is invalid", "staged");
     return 0;
 }
 

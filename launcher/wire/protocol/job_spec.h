@@ -44,6 +44,13 @@ struct job_attach {
     int rank; /* its rank in its job */
 };
 
+/* The directory that this host gets a copy of (--stage-env). */
+struct job_staged {
+    const char *path; /* absolute, where the ranks see it; NULL: there is none */
+    const char *name; /* the copy's, a file name without directory */
+    int mib;          /* its size, rounded up */
+};
+
 struct job_app {
     const char **argv; /* NULL-terminated, at least the program */
     bool has_words;    /* its arguments have words to be filled in (argument_words.h) */
@@ -77,6 +84,7 @@ struct job_spec {
     const char *command;
     struct job_pty pty;
     struct job_attach attach;
+    struct job_staged staged;
     const char **env;           /* NULL-terminated */
     const char *cwd, *host_cwd; /* or "" */
     json_t *wiring;             /* [host][host][device], or NULL */

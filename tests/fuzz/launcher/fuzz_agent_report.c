@@ -164,6 +164,18 @@ static int want(const struct frame *f, struct fault *why)
     return rc;
 }
 
+static int place(const struct frame *f, struct fault *why)
+{
+    char directory[PATH_MAX];
+    int rc;
+
+    memset(directory, 'x', sizeof(directory));
+    rc = place_report_parse(directory, f, why);
+    if (!rc)
+        check_text(directory, sizeof(directory));
+    return rc;
+}
+
 static int report(const struct frame *f, struct fault *why)
 {
     static const struct {
@@ -172,7 +184,7 @@ static int report(const struct frame *f, struct fault *why)
     } kinds[] = {{AGENT_HELLO, hello},     {AGENT_READY, ready},   {AGENT_REFUSED, refused},
                  {AGENT_STARTED, started}, {AGENT_EXITED, exited}, {AGENT_ABORTED, aborted},
                  {AGENT_NOTE, note},       {AGENT_LOST, lost},     {AGENT_DONE, done},
-                 {AGENT_WANT, want}};
+                 {AGENT_WANT, want},       {AGENT_PLACE, place}};
 
     for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
         if (kinds[i].type == f->type)

@@ -65,7 +65,7 @@ static json_t *message_of(struct scene *s, int host)
     char *text;
 
     if (job_spec_encode(&text, &s->plan, &s->identity, host, s->addresses, hosts, NULL, STDIN_RANK,
-                        &why))
+                        NULL, &why))
         fail_msg("%s", why.text);
     json_decref(hosts);
     root = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
@@ -135,9 +135,9 @@ static void test_not_text(void **state)
     s.app.argv = odd;
     hosts = job_spec_encode_hosts(&s.plan, s.addresses);
     assert_non_null(hosts);
-    assert_int_equal(
-        job_spec_encode(&text, &s.plan, &s.identity, 0, s.addresses, hosts, NULL, STDIN_NONE, &why),
-        ML_ERR_ARGUMENT);
+    assert_int_equal(job_spec_encode(&text, &s.plan, &s.identity, 0, s.addresses, hosts, NULL,
+                                     STDIN_NONE, NULL, &why),
+                     ML_ERR_ARGUMENT);
     json_decref(hosts);
     assert_non_null(strstr(why.text, "UTF-8"));
 }

@@ -254,6 +254,26 @@ static void test_want(void **state)
     }
 }
 
+static void test_place(void **state)
+{
+    static const char *const bad[] = {"{}", "{\"directory\": 1}", "{\"directory\": \"\"}",
+                                      "{\"directory\": \"env\"}"};
+    struct frame f = frame_of("{\"directory\": \"/tmp/env\"}");
+    char directory[PATH_MAX], text[PATH_MAX + 32];
+    struct fault why;
+
+    (void)state;
+    assert_int_equal(place_report_parse(directory, &f, &why), 0);
+    assert_string_equal(directory, "/tmp/env");
+    for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+        f = frame_of(bad[i]);
+        assert_int_equal(place_report_parse(directory, &f, &why), ML_ERR_REFUSED);
+    }
+    snprintf(text, sizeof(text), "{\"directory\": \"/%0*d\"}", PATH_MAX - 1, 0);
+    f = frame_of(text);
+    assert_int_equal(place_report_parse(directory, &f, &why), ML_ERR_REFUSED);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -261,6 +281,7 @@ int main(void)
         cmocka_unit_test(test_exited_bad),  cmocka_unit_test(test_hello),
         cmocka_unit_test(test_note_levels), cmocka_unit_test(test_lists),
         cmocka_unit_test(test_lost),        cmocka_unit_test(test_want),
+        cmocka_unit_test(test_place),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

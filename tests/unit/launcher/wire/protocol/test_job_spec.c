@@ -41,6 +41,7 @@ static const char good[] =
     "\"prolog\": \"\", \"epilog\": \"\", \"tmpdir\": \"\", \"mount\": \"/a:/b\", "
     "\"name\": \"llm.1\","
     "\"pty\": {\"rank\": 1, \"rows\": 33, \"columns\": 65535, \"term\": \"xterm-256color\"},"
+    "\"staged\": {\"path\": \"/a/env\", \"name\": \"env\", \"mib\": 3},"
     "\"wiring\": [[null, [\"d0\", \"d1\"]], [[\"d2\"], []]],"
     "\"apps\": [{\"argv\": [\"prog\", \"\"], \"env\": [], \"cwd\": \"\"}],"
     "\"ranks\": [{\"rank\": 1, \"local_rank\": 0, \"app\": 0}, {\"rank\": 2, \"local_rank\": 1, "
@@ -69,6 +70,9 @@ static void reads_all(void **state)
     assert_null(m->apps[0].argv[2]);
     assert_int_equal(m->options.stop_signal, SIGUSR2);
     assert_int_equal(m->fold_ms, 150);
+    assert_string_equal(m->staged.path, "/a/env");
+    assert_string_equal(m->staged.name, "env");
+    assert_int_equal(m->staged.mib, 3);
     assert_int_equal(m->options.binding.to, BIND_CORE);
     assert_int_equal(m->options.binding.each, 2);
     assert_int_equal(m->options.binding.map, BIND_NUMA);
@@ -181,6 +185,11 @@ static const struct malformed {
     {"wraps", "[]", "\"wraps\" is not a list of commands"},
     {"wraps", "[[]]", "\"wraps\" names no program"},
     {"attach", "{\"pid\": 1, \"rank\": 0}", "\"attach\" is invalid"},
+    {"staged", "{\"path\": \"a\", \"name\": \"a\", \"mib\": 1}", "\"staged\" is invalid"},
+    {"staged", "{\"path\": \"/a\", \"name\": \"..\", \"mib\": 1}", "\"staged\" is invalid"},
+    {"staged", "{\"path\": \"/a\", \"name\": \"a/b\", \"mib\": 1}", "\"staged\" is invalid"},
+    {"staged", "{\"path\": \"/a\", \"name\": \"a\", \"mib\": -1}", "\"staged\" is invalid"},
+    {"staged", "{\"path\": \"/a\", \"name\": \"a\"}", "\"staged\" is invalid"},
     {"apps", "[]", "\"apps\" is not a list"},
     {"apps", "[{\"argv\": [], \"env\": [], \"cwd\": \"\"}]", "\"argv\" names no program"},
     {"apps", "[{\"argv\": [\"\"], \"env\": [], \"cwd\": \"\"}]", "\"argv\" names no program"},

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: MIT */
+#include "launcher/run/spread/env_copy.h"
+
+#include "common/log.h"
+#include "launcher/base/text/string_list.h"
+#include "launcher/base/tree/sync_wire.h"
+#include "launcher/run/spread/sync_chains.h"
+#include "launcher/run/spread/sync_source.h"
+
+#include <errno.h>
+#include <event2/event.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct copy_member {
+    bool has_answered; /* or is lost */
+    int slot;          /* among `hosts`; -1: it is not there */
+    char ip[64];
+    char *directory;
+    const struct host *host;
+    struct agent_channel *channel;
+};
+
+struct env_copy {
+    struct env_copy_config config;
+    struct sync_source source;
+    struct sync_settings settings;
+    struct copy_member *members;
+    int unanswered;
+    struct sync_host *hosts; /* in the order of the members */
+    int count;
+    struct sync_chains *chains; /* while the copies are made */
+    struct event *end;          /* the chains are not closed from within */
+    bool is_lost, has_begun;
+};
+
+static void on_over(void *arg)
+{
+    struct env_copy *c = arg;
+
+    event_active(c->end, 0, 0);
+}
+
+static void on_end(evutil_socket_t fd, short what, void *arg)
+{
+    struct env_copy *c = arg;
+    uint64_t lost = c->chains ? sync_chains_lost(c->chains) : 0;
+    bool was_copying = c->chains != NULL;
+
+    (void)fd, (void)what;
+    sync_chains_close(c->chains);
+    c->chains = NULL;
+    if (was_copying && !c->is_lost)
+        c->config.on_copied(lost, c->config.arg);
+}
+
+static int host_open(struct env_copy *c, struct copy_member *m, int place, struct fault *why)
+{
+    struct sync_host *h = &c->hosts[c->count];
+    int rc = sync_host_open(h, m->host, c->source.list.count, why);
+
+    m->slot = c->count++;
+    h->place = place;
+    h->channel = m->channel;
+    h->target = m->directory;
+    return rc;
+}
+
+/* All hosts have answered. */
+static int copy_begin(struct env_copy *c, struct fault *why)
+{
+    struct sync_chains_config chains = {
+        .source = &c->source, .settings = &c->settings, .on_over = on_over, .arg = c};
+    int rc = 0;
+
+    c->has_begun = true;
+    c->hosts = calloc((size_t)c->config.hosts, sizeof(*c->hosts));
+    if (!c->hosts)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    for (int i = 0; i < c->config.hosts && !rc; i++)
+        rc = host_open(c, &c->members[i], i, why);
+    chains.hosts = c->hosts;
+    chains.count = c->count;
+    if (!rc)
+        rc = sync_chains_open(&c->chains, c->config.base, &chains, why);
+    for (int i = 0; i < c->config.hosts && !rc; i++)
+        sync_chains_begin(c->chains, c->members[i].slot, c->members[i].ip);
+    return rc;
+}
+
+static void answer_note(struct env_copy *c, struct copy_member *m)
+{
+    c->unanswered -= !m->has_answered;
+    m->has_answered = true;
+}
+
+int env_copy_place(struct env_copy *c, int host, const struct env_copy_place *place,
+                   struct fault *why)
+{
+    struct copy_member *m = &c->members[host];
+    int rc;
+
+    if (m->has_answered)
+        return fault_set(why, ML_ERR_REFUSED, "its agent sent an unexpected PLACE");
+    rc = string_copy(&m->directory, place->directory, why);
+    if (rc)
+        return rc;
+    m->host = place->host;
+    m->channel = place->channel;
+    snprintf(m->ip, sizeof(m->ip), "%s", place->ip);
+    answer_note(c, m);
+    return c->unanswered == 0 && !c->is_lost ? copy_begin(c, why) : 0;
+}
+
+/* The run cannot start without the file, so that the chains need not know. */
+static int failed_take(struct sync_host *h, const struct frame *f, struct fault *why)
+{
+    const struct frame inner = {
+        .type = SYNC_FAILED, .size = f->size - 1, .payload = f->payload + 1};
+    int rc = sync_host_take_failed(h, &inner, why);
+    const json_t *last = json_array_get(h->failures, json_array_size(h->failures) - 1);
+
+    return rc ? rc : fault_set(why, ML_ERR_REFUSED, "%s", last ? json_string_value(last) : "");
+}
+
+int env_copy_take(struct env_copy *c, int host, const struct frame *f, struct fault *why)
+{
+    struct copy_member *m = &c->members[host];
+
+    if (!c->has_begun || m->slot < 0)
+        return fault_set(why, ML_ERR_REFUSED, "its agent sent an unexpected SYNC");
+    if (!c->chains || c->is_lost)
+        return 0;
+    if (f->size && f->payload[0] == SYNC_FAILED)
+        return failed_take(&c->hosts[m->slot], f, why);
+    return sync_chains_take(c->chains, m->slot, f, why);
+}
+
+void env_copy_lose(struct env_copy *c, int host)
+{
+    if (!c)
+        return;
+    c->is_lost = true;
+    answer_note(c, &c->members[host]);
+    if (c->chains)
+        event_active(c->end, 0, 0);
+}
+
+bool env_copy_is_off(const struct env_copy *c)
+{
+    return c && c->is_lost && c->unanswered == 0;
+}
+
+void env_copy_pulse(struct env_copy *c)
+{
+    if (c && c->chains)
+        sync_chains_pulse(c->chains);
+}
+
+void env_copy_report(const struct env_copy *c, int host)
+{
+    const struct sync_host *h = &c->hosts[c->members[host].slot];
+
+    log_info("host %s: has a copy of %s, for which %llu files of %llu bytes were sent",
+             h->host->name, c->config.directory, (unsigned long long)h->files,
+             (unsigned long long)h->bytes);
+}
+
+const char *env_copy_name(const struct env_copy *c)
+{
+    return c->source.paths[0].name;
+}
+
+uint64_t env_copy_size(const struct env_copy *c)
+{
+    return c->source.bytes;
+}
+
+static int source_open(struct env_copy *c, struct fault *why)
+{
+    char real[PATH_MAX];
+    int rc;
+
+    if (!realpath(c->config.directory, real))
+        return fault_os(why, ML_ERR_SYSTEM, errno, "cannot read %s", c->config.directory);
+    rc = sync_source_add(&c->source, real, NULL, why);
+    return rc ? rc : sync_source_scan(&c->source, NULL, false, why);
+}
+
+int env_copy_open(struct env_copy **out, const struct env_copy_config *config, struct fault *why)
+{
+    struct env_copy *c = calloc(1, sizeof(*c));
+    int rc = 0;
+
+    if (!c)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    c->config = *config;
+    c->settings.stall_ms = config->stall_ms > 0 ? config->stall_ms : INT_MAX;
+    c->settings.rdma.gid_index = -1;
+    c->unanswered = config->hosts;
+    c->members = calloc((size_t)config->hosts, sizeof(*c->members));
+    c->end = event_new(config->base, -1, 0, on_end, c);
+    if (!c->members || !c->end)
+        rc = fault_set(why, ML_ERR_MEMORY, "out of memory");
+    for (int i = 0; i < config->hosts && !rc; i++)
+        c->members[i].slot = -1;
+    if (!rc)
+        rc = source_open(c, why);
+    if (rc)
+        env_copy_close(c);
+    else
+        *out = c;
+    return rc;
+}
+
+void env_copy_close(struct env_copy *c)
+{
+    if (!c)
+        return;
+    sync_chains_close(c->chains);
+    for (int i = 0; i < c->count; i++)
+        sync_host_close(&c->hosts[i]);
+    for (int i = 0; c->members && i < c->config.hosts; i++)
+        free(c->members[i].directory);
+    if (c->end)
+        event_free(c->end);
+    sync_source_clear(&c->source);
+    free(c->hosts);
+    free(c->members);
+    free(c);
+}
