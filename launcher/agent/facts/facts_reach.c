@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -42,7 +43,8 @@ int facts_reach_listen(json_t *out, struct fault *why)
 
 struct reach_end {
     bool is_over;
-    char error[128]; /* "": connected */
+    char error[128];   /* "": connected */
+    json_int_t rtt_us; /* 0: unknown */
 };
 
 static void end_settle(struct reach_end *e, struct pollfd *p, const char *error)
@@ -52,6 +54,15 @@ static void end_settle(struct reach_end *e, struct pollfd *p, const char *error)
     if (p->fd >= 0)
         close(p->fd);
     p->fd = -1;
+}
+
+/* As the kernel has measured it, however long this process has waited for a processor. */
+static json_int_t round_trip(int fd)
+{
+    struct tcp_info info = {0};
+    socklen_t size = sizeof(info);
+
+    return getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) ? 0 : (json_int_t)info.tcpi_rtt;
 }
 
 static void connect_begin(struct reach_end *e, struct pollfd *p, const char *text)
@@ -81,6 +92,7 @@ static void connections_wait(struct reach_end *ends, struct pollfd *polled, size
             if (ends[i].is_over || !polled[i].revents)
                 continue;
             getsockopt(polled[i].fd, SOL_SOCKET, SO_ERROR, &error, &size);
+            ends[i].rtt_us = error ? 0 : round_trip(polled[i].fd);
             end_settle(&ends[i], &polled[i], error ? strerror(error) : "");
             left--;
         }
@@ -95,12 +107,13 @@ int facts_reach_connect(const json_t *to, json_t *out, struct fault *why)
     size_t count = json_array_size(to);
     struct reach_end *ends = calloc(count + 1, sizeof(*ends));
     struct pollfd *polled = calloc(count + 1, sizeof(*polled));
-    json_t *failed = json_array();
+    json_t *failed = json_array(), *rtt = json_array();
 
     if (!ends || !polled) {
         free(ends);
         free(polled);
         json_decref(failed);
+        json_decref(rtt);
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     }
     for (size_t i = 0; i < count; i++) {
@@ -109,11 +122,14 @@ int facts_reach_connect(const json_t *to, json_t *out, struct fault *why)
         connect_begin(&ends[i], &polled[i], text ? text : "");
     }
     connections_wait(ends, polled, count);
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
         if (ends[i].error[0])
             json_array_append_new(
                 failed, json_pack("{si so}", "host", (int)i, "error", text_json(ends[i].error)));
+        json_array_append_new(rtt, json_integer(ends[i].rtt_us));
+    }
     json_object_set_new(out, "failed", failed);
+    json_object_set_new(out, "rtt_us", rtt);
     free(ends);
     free(polled);
     return 0;

@@ -12,7 +12,8 @@
 int facts_reach_listen(json_t *out, struct fault *why);
 
 /* Connects to each of `to`, an array of "address:port" or "", all at once, for at most 3 s. Adds
- * "failed": [{"host": index, "error"}]. */
+ * "failed": [{"host": index, "error"}], and "rtt_us": how long each way and back has taken, 0 for
+ * those that failed. */
 int facts_reach_connect(const json_t *to, json_t *out, struct fault *why);
 
 #endif

@@ -22,6 +22,8 @@ enum finding_severity { FINDING_NOTE, FINDING_WARNING, FINDING_ERROR, FINDING_SE
         "hostfile")                                                                                \
     row(SLOW, reach, "slow", WARNING,                                                              \
         "see UseDNS, GSSAPIAuthentication and slow login scripts there (ssh -v)")                  \
+    row(FAR, reach, "far", WARNING,                                                                \
+        "see its cable, the switch and the way to it, and what else runs there")                   \
     row(NAME, reach, "name", NOTE,                                                                 \
         "add it to /etc/hosts or DNS there, if programs are to find it by name")                   \
     row(WRONG_NAME, reach, "wrong-name", WARNING,                                                  \

@@ -12,38 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { STATUS_FOUND = 1, TIMEOUT_MS = 60000, PORT_MOST = 65535 };
-
-enum verify_round { ROUND_FACTS, ROUND_LISTEN, ROUND_CONNECT, ROUNDS };
-
-static json_t *round_question(void *arg, int host, int round)
-{
-    struct verify *v = arg;
-
-    return round == ROUND_FACTS    ? fact_survey_question(&v->survey, host, round)
-           : round == ROUND_LISTEN ? json_pack("{ss}", "what", "listen")
-                                   : verify_reach_question(v, host);
-}
-
-static int port_take(struct verify *v, int host, const json_t *said, struct fault *why)
-{
-    const json_t *port = json_object_get(said, "port");
-
-    if (!json_is_integer(port) || json_integer_value(port) < 1 ||
-        json_integer_value(port) > PORT_MOST)
-        return fault_set(why, ML_ERR_REFUSED, "its agent sent a malformed ANSWER: \"port\"");
-    v->ports[host] = (int)json_integer_value(port);
-    return 0;
-}
-
-static int round_take(void *arg, int host, int round, const json_t *said, struct fault *why)
-{
-    struct verify *v = arg;
-
-    return round == ROUND_FACTS    ? fact_survey_take(&v->survey, host, round, said, why)
-           : round == ROUND_LISTEN ? port_take(v, host, said, why)
-                                   : verify_reach_take(v, host, said, why);
-}
+enum { STATUS_FOUND = 1, TIMEOUT_MS = 60000 };
 
 /* Removes what dead jobs have left, and says what that was. */
 static int leftovers_fix(struct verify *v, struct fault *why)
@@ -63,30 +32,6 @@ static int leftovers_fix(struct verify *v, struct fault *why)
         }
     }
     return rc;
-}
-
-static int hosts_ask(struct verify *v, struct fault *why)
-{
-    const struct query_rounds rounds = {.count = v->survey.sysfs ? 1 : ROUNDS,
-                                        .goes_on = true,
-                                        .question = round_question,
-                                        .take = round_take,
-                                        .arg = v};
-
-    query_free(v->c.answers, v->c.hosts->count); /* the answers that leftovers_fix() got */
-    v->c.answers = NULL;
-    return query_command_ask_rounds(&v->c, &rounds, why);
-}
-
-static void hosts_judge(struct verify *v)
-{
-    verify_reach(v);
-    if (!v->survey.sysfs)
-        verify_limits(v);
-    verify_same(v);
-    verify_device(v);
-    if (!v->survey.sysfs)
-        verify_left(v);
 }
 
 /* With traffic, and the counters after it. */
@@ -151,20 +96,13 @@ static int findings_report(const struct verify *v)
 
 static int verify_open(struct verify *v, struct fault *why)
 {
-    size_t count = (size_t)v->c.hosts->count;
     const char *backend = query_command_flag(&v->c, "backend");
 
-    v->survey.c = &v->c;
-    v->survey.with_jobs = v->survey.with_files = true;
+    v->survey.with_jobs = v->with_names = true;
     v->survey.sysfs = query_command_flag(&v->c, "sysfs");
     v->survey.program = query_command_flag(&v->c, "program");
     if (backend && strcmp(backend, "rdma") != 0 && strcmp(backend, "tcp") != 0)
         return fault_set(why, ML_ERR_ARGUMENT, "--backend: verify knows rdma and tcp");
-    v->ports = calloc(count, sizeof(*v->ports));
-    v->failed = calloc(count, sizeof(json_t *));
-    v->resolved = calloc(count, sizeof(json_t *));
-    if (!v->ports || !v->failed || !v->resolved)
-        return fault_set(why, ML_ERR_MEMORY, "out of memory");
     if (v->survey.sysfs && query_command_flag(&v->c, "fix"))
         return fault_set(why, ML_ERR_ARGUMENT, "--fix: recorded machines (--sysfs) have no jobs");
     if (v->survey.program) {
@@ -174,22 +112,7 @@ static int verify_open(struct verify *v, struct fault *why)
             return rc;
         v->survey.cwd = v->cwd;
     }
-    return fact_survey_open(&v->survey, why);
-}
-
-static void verify_close(struct verify *v)
-{
-    for (int i = 0; v->failed && i < v->c.hosts->count; i++)
-        json_decref(v->failed[i]);
-    for (int i = 0; v->resolved && i < v->c.hosts->count; i++)
-        json_decref(v->resolved[i]);
-    json_decref(v->pairs);
-    free(v->cwd);
-    free(v->failed);
-    free(v->resolved);
-    free(v->ports);
-    finding_clear(&v->findings);
-    fact_survey_close(&v->survey);
+    return verify_hosts_open(v, why);
 }
 
 static int hosts_verify(struct verify *v, int *status, struct fault *why)
@@ -199,10 +122,10 @@ static int hosts_verify(struct verify *v, int *status, struct fault *why)
     if (!rc && query_command_flag(&v->c, "fix"))
         rc = leftovers_fix(v, why);
     if (!rc)
-        rc = hosts_ask(v, why);
+        rc = verify_hosts_ask(v, why);
     if (rc)
         return rc;
-    hosts_judge(v);
+    verify_hosts_judge(v);
     if (!v->survey.sysfs && !query_command_flag(&v->c, "quick"))
         rc = traffic_judge(v, why);
     if (rc)
@@ -223,7 +146,7 @@ static int verify_do(void *arg, int *status, struct fault *why)
     v->survey.modules = &modules;
     if (!rc)
         rc = hosts_verify(v, status, why);
-    verify_close(v);
+    verify_hosts_close(v);
     string_list_clear(&modules);
     return rc;
 }

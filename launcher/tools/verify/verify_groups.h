@@ -10,9 +10,11 @@ struct verify {
     struct query_command c;
     struct fact_survey survey;
     struct finding_list findings;
+    bool with_names;   /* hosts look each other's names up */
     char *cwd;         /* with --program, the caller's directory */
     int *ports;        /* TCP ports on which the hosts listen, for the connections; 0: none */
     json_t **failed;   /* per host, the connections that failed; or NULL */
+    json_t **rtt_us;   /* per host, the round trips to all; or NULL */
     json_t **resolved; /* per host, what the names of all mean there; or NULL */
     json_t *pairs;     /* the figures of each pair: an array; NULL: there was no traffic */
 };
@@ -25,6 +27,13 @@ static inline const char *verify_name(const struct verify *v, int host)
 /* Adds a finding about one host; the rest is a format with its arguments. */
 #define verify_add(v, kind, host, ...)                                                             \
     finding_add(&(v)->findings, kind, verify_name(v, host), NULL, __VA_ARGS__)
+
+/* v->c is filled in, and v->survey with what is to be asked. Asks all hosts, and adds to
+ * v->findings what the answers say. ML_ERR_MEMORY, ML_ERR_SYSTEM. */
+int verify_hosts_open(struct verify *v, struct fault *why);
+int verify_hosts_ask(struct verify *v, struct fault *why);
+void verify_hosts_judge(struct verify *v);
+void verify_hosts_close(struct verify *v); /* takes one that was not opened */
 
 /* Whether the two could connect to each other, both ways. */
 bool verify_reach_is_mutual(const struct verify *v, int a, int b);

@@ -14,6 +14,8 @@
 static const double clock_bound_s = 1;
 /* A host is slow above both this limit and this multiple of the median of all. */
 static const double connect_bound_s = 5, connect_most = 3;
+/* A host is far if its best connection takes more than both. */
+static const double far_bound_ms = 20, far_most = 10;
 
 /* Where others reach the host: as for a job, the hostfile's address comes first. */
 static const char *address_of(const struct verify *v, int host, const char *towards,
@@ -46,7 +48,8 @@ json_t *verify_reach_question(const struct verify *v, int host)
                           (uint16_t)v->ports[i], NULL))
             address_format(&a, text);
         json_array_append_new(to, json_string(text));
-        json_array_append_new(names, text_json(i == host ? "" : verify_name(v, i)));
+        json_array_append_new(names,
+                              text_json(i == host || !v->with_names ? "" : verify_name(v, i)));
     }
     return json_pack("{ss so so}", "what", "connect", "to", to, "names", names);
 }
@@ -67,6 +70,7 @@ int verify_reach_take(struct verify *v, int host, const json_t *said, struct fau
     if (!json_is_array(failed) || json_array_size(failed) > (size_t)v->c.hosts->count)
         return fault_set(why, ML_ERR_REFUSED, "its agent sent a malformed ANSWER: \"failed\"");
     v->failed[host] = json_incref(failed);
+    v->rtt_us[host] = json_incref(json_object_get(said, "rtt_us"));
     v->resolved[host] = json_incref(json_object_get(said, "resolved"));
     return 0;
 }
@@ -215,6 +219,14 @@ static int numbers_compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* If the number of figures is even, it is the lower one of the two in the middle; 0: there are
+ * none. */
+static double median_of(double *all, size_t count)
+{
+    qsort(all, count, sizeof(*all), numbers_compare);
+    return count > 0 ? all[(count - 1) / 2] : 0;
+}
+
 /* How long the hosts' agents took to be there, at the median. */
 static double median_wait(const struct verify *v)
 {
@@ -224,12 +236,60 @@ static double median_wait(const struct verify *v)
     for (int i = 0; i < v->c.hosts->count && all; i++)
         if (v->survey.hosts[i].is_known)
             all[count++] = v->survey.asked_at[i] - v->survey.opened_at;
-    if (count > 0) {
-        qsort(all, count, sizeof(*all), numbers_compare);
-        median = all[(count - 1) / 2];
-    }
+    if (all)
+        median = median_of(all, count);
     free(all);
     return median;
+}
+
+/* --- how far hosts are from each other -------------------------------------------------------- */
+
+/* ms to another host and back, measured from either side; 0: unknown. */
+static double round_trip(const struct verify *v, int a, int b)
+{
+    double there = json_number_value(json_array_get(v->rtt_us[a], (size_t)b)) / 1e3;
+    double back = json_number_value(json_array_get(v->rtt_us[b], (size_t)a)) / 1e3;
+
+    return there > 0 && (back <= 0 || there < back) ? there : back;
+}
+
+/* The host's shortest round trip; 0: it has none. A link that is slow says nothing about which of
+ * its ends is, but a host that is slow has no other links. */
+static double best_round_trip(const struct verify *v, int host)
+{
+    double best = 0;
+
+    for (int i = 0; i < v->c.hosts->count; i++) {
+        double ms = i == host ? 0 : round_trip(v, host, i);
+
+        if (ms > 0 && (best <= 0 || ms < best))
+            best = ms;
+    }
+    return best;
+}
+
+/* Two hosts have one link, and nothing to compare it with. */
+static void distance_check(struct verify *v)
+{
+    double *best = calloc((size_t)v->c.hosts->count, sizeof(*best)), median = 0;
+    double *sorted = calloc((size_t)v->c.hosts->count, sizeof(*sorted));
+    size_t count = 0;
+
+    for (int i = 0; i < v->c.hosts->count && best && sorted; i++) {
+        best[i] = best_round_trip(v, i);
+        if (best[i] > 0)
+            sorted[count++] = best[i];
+    }
+    if (sorted)
+        median = median_of(sorted, count);
+    for (int i = 0; i < v->c.hosts->count && best && count > 2; i++)
+        if (best[i] > far_bound_ms && best[i] > far_most * median)
+            verify_add(v, FINDING_FAR, i,
+                       "its best connection takes %.1f ms to another host and back, and that of "
+                       "the median host %.3f ms (at most %.0f ms, or %.0f times that)",
+                       best[i], median, far_bound_ms, far_most);
+    free(best);
+    free(sorted);
 }
 
 static void wait_check(struct verify *v, int host, double median)
@@ -268,6 +328,7 @@ void verify_reach(struct verify *v)
 
     for (int i = 0; i < v->c.hosts->count; i++)
         host_check(v, i, median);
+    distance_check(v);
     for (int i = 0; i < v->c.hosts->count; i++)
         name_check(v, i);
     for (int i = 0; i < v->c.hosts->count; i++)
