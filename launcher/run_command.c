@@ -14,6 +14,7 @@
 #include "launcher/run/job/job.h"
 #include "launcher/run/round/job_identity.h"
 #include "launcher/subcommand.h"
+#include "launcher/tools/verify/fitness.h"
 #include "launcher/usage.h"
 
 #include <limits.h>
@@ -25,7 +26,7 @@ static int plan_run(const struct options *o, struct plan *p)
 {
     char id[JOB_ID_SIZE];
     struct gdb_windows windows = {.options = o, .plan = p, .id = id};
-    struct job_config config;
+    struct job_config config = {0};
     struct fault why;
 
     if (o->dry_run) {
@@ -36,8 +37,10 @@ static int plan_run(const struct options *o, struct plan *p)
         log_error("%s", why.text);
         return STATUS_OURS;
     }
-    config = gdb_windows_config(&windows);
-    return o->detach ? detached_job_run(o, p, id) : job_run(p, id, p->gdb ? &config : NULL);
+    if (p->gdb)
+        config = gdb_windows_config(&windows);
+    config.check = fitness_find;
+    return o->detach ? detached_job_run(o, p, id, fitness_find) : job_run(p, id, &config);
 }
 
 /* Otherwise each process of the outer launcher would start a job of its own. */

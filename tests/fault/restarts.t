@@ -155,7 +155,7 @@ check_output 2 "… after all tries" grep -c 'starting the job again' "$T/err"
 
 job_says 125 'spare-hosts: host e has 1 slot, but each of the job.s hosts has 2 ranks or more' \
     "a spare host without room for any host's ranks" -H a:2,b:2 --restarts 1 --spare-hosts e:1 -- true
-job_says 125 '--spare-hosts is for jobs that start again .*: add --restarts N$' \
+job_says 125 '--spare-hosts is for jobs that start again .*: add --restarts N or --check quick$' \
     "spare hosts without restarts" -H a,b --spare-hosts c -- true
 job_says 125 'spare-hosts: host b is also one of the job.s hosts' "a spare host that is in use" \
     -H a,b --restarts 1 --spare-hosts c,b -- true

@@ -109,7 +109,7 @@ room $t/sync $b/text $b/process $b/tree $i/options $i/plan $w/protocol $w/channe
     $r/rdma_topology $l/ask
 room $t/metrics $b/text $b/process $i/options $l/ask
 room $t/top $b/text $b/process $r/stacks $l/ask
-room $t/verify $b/text $b/process $l/ask
+room $t/verify $b/text $b/process $i/plan $l/ask
 room $t/bench/command $b/text $b/process $i/options
 room $t/bench/compare $b/text $b/process $i/options $t/bench/command
 room $t/bench/measure $t/bench/command
@@ -130,6 +130,7 @@ room $a coordinator coordinator/host $b/text $b/process $b/loader/libc_need.h $b
 header $l/pmix $w/protocol/pmix_protocol.h "the frames between it and the agent"
 room $l/pmix
 
+header $l $t/verify/fitness.h "--check: a job has its hosts looked at as verify does"
 room $l $b/text $b/process $i/options $i/plan $r/round $r/job $l/ask $c/batch $c
 
 room runtime/process

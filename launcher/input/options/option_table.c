@@ -277,6 +277,8 @@ static const struct named_value backends[] = {
 static const struct named_value locals[] = {{"shm", LOCAL_SHM}, {"net", LOCAL_NET}, {NULL, 0}};
 static const struct named_value queue_pairs[] = {
     {"auto", RDMA_PAIRS_OFFERED}, {"rc", RDMA_PAIRS_RC}, {"uc", RDMA_PAIRS_UC}, {NULL, 0}};
+static const struct named_value checks[] = {
+    {"none", FITNESS_NONE}, {"quick", FITNESS_QUICK}, {NULL, 0}};
 static const struct named_value failures[] = {
     {"stop", FAILURE_STOP}, {"continue", FAILURE_CONTINUE}, {NULL, 0}};
 static const struct named_value launchers[] = {
@@ -421,8 +423,13 @@ const struct option option_table[] = {
     {"on-failure", NULL, 0, "stop|continue",
      "when a rank fails: end the others (default), or let them run", CHOICE(failures, on_failure)},
     {"spare-hosts", NULL, 0, "LIST",
-     "hosts that take the places of lost ones in a restart (--restarts); repeats",
+     "hosts that take the places of lost or unfit ones (--restarts, --check); repeats",
      LAYERED(set_hosts, spare_hosts)},
+    {"check", NULL, 0, "quick|none",
+     "look at the hosts before each start, and let spare ones replace unfit ones",
+     CHOICE(checks, check)},
+    {"evict-slow", NULL, 0, NULL,
+     "in a restart, replace the host that was waited for most by a spare one", FLAG(evict_slow)},
 
     {.help = "The data path"},
     {"local", NULL, 0, "shm|net",

@@ -26,6 +26,7 @@ enum launcher_choice { LAUNCHER_AUTO, LAUNCHER_SSH, LAUNCHER_SRUN, LAUNCHER_COMM
 enum local_path { LOCAL_SHM, LOCAL_NET };
 enum map_mode { MAP_BY_SLOT, MAP_BY_HOST };
 enum failure_mode { FAILURE_STOP, FAILURE_CONTINUE };
+enum fitness_mode { FITNESS_NONE, FITNESS_QUICK };
 
 /* The options of one of the programs that ':' separates. */
 struct app_options {
@@ -57,6 +58,8 @@ struct options {
     enum map_mode map_by;
     bool one_host; /* torchrun's --nnodes 1 or the like was given */
     enum failure_mode on_failure;
+    enum fitness_mode check;
+    bool evict_slow;
     char *stage_env;
     char *stdin_to; /* "none", "all" or a rank */
     bool pty;

@@ -40,6 +40,7 @@ void plan_destroy(struct plan *p)
     host_list_destroy(p->list);
     free(p->apps);
     free(p->hosts);
+    free(p->is_unfit);
     free(p->ranks);
     free(p->backend_reason);
     free(p->cwd);

@@ -50,6 +50,7 @@ struct plan {
     int *hosts;
     int host_count, spare_count;
     int spares_left;            /* the first spares that this restart has not tried yet */
+    bool *is_unfit;             /* by index into list->hosts: --check has found it so; or NULL */
     struct planned_rank *ranks; /* .host is an index into `hosts` above */
     int size;
     bool is_np_here; /* it is the options' np_here: nothing said how many ranks */

@@ -72,12 +72,16 @@ static int slots_check(const struct plan *p, struct fault *why)
 
 int plan_spares_settle(struct plan *p, const struct options *o, struct fault *why)
 {
+    if (o->evict_slow && !(o->spare_hosts && p->job.restarts))
+        return fault_set(why, ML_ERR_ARGUMENT,
+                         "--evict-slow lets a spare host take the place of a slow one in a "
+                         "restart: add --restarts N and --spare-hosts");
     if (!o->spare_hosts)
         return 0;
-    if (!p->job.restarts)
+    if (!p->job.restarts && o->check == FITNESS_NONE)
         return fault_set(why, ML_ERR_ARGUMENT,
-                         "--spare-hosts is for jobs that start again after a host was lost: add "
-                         "--restarts N");
+                         "--spare-hosts is for jobs that start again after a host was lost, or "
+                         "whose hosts are looked at: add --restarts N or --check quick");
     for (int i = 0; i < p->list->count; i++) {
         if (p->list->hosts[i].spare) {
             p->hosts[p->host_count + p->list->hosts[i].spare - 1] = i;
@@ -97,7 +101,8 @@ bool plan_spares_take(struct plan *p, int index)
     int *spares = p->hosts + p->host_count, ranks = ranks_of(p, index), lost = p->hosts[index];
 
     for (int i = 0; i < p->spares_left; i++) {
-        if (room_of(p, &p->list->hosts[spares[i]]) < ranks)
+        if (room_of(p, &p->list->hosts[spares[i]]) < ranks ||
+            (p->is_unfit && p->is_unfit[spares[i]]))
             continue;
         p->hosts[index] = spares[i];
         memmove(&spares[i], &spares[i + 1], (size_t)(p->spare_count - i - 1) * sizeof(*spares));

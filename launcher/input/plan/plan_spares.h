@@ -10,7 +10,7 @@
 #include <stdbool.h>
 
 /* Once the ranks have their hosts: puts the spare hosts of p->list behind the used ones in
- * p->hosts. ML_ERR_ARGUMENT: there are no restarts, or a spare host has fewer slots than each of
+ * p->hosts. ML_ERR_ARGUMENT: nothing would use them, or a spare host has fewer slots than each of
  * the others has ranks. Warns if it has fewer than some. */
 int plan_spares_settle(struct plan *p, const struct options *o, struct fault *why);
 
@@ -18,8 +18,9 @@ int plan_spares_settle(struct plan *p, const struct options *o, struct fault *wh
 void plan_spares_renew(struct plan *p);
 
 /* Gives the place of host `index`, which cannot be used, to the first spare host that has not been
- * tried in this restart and has slots for the ranks there. The host that had the place becomes the
- * last of the spare ones: it may be back in a later restart. Returns false if there is none. */
+ * tried in this restart, is not unfit and has slots for the ranks there. The host that had the
+ * place becomes the last of the spare ones: it may be back in a later restart. Returns false if
+ * there is none. */
 bool plan_spares_take(struct plan *p, int index);
 
 #endif

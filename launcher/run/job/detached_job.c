@@ -262,11 +262,12 @@ static void background_say(const struct options *o, const struct detach *d)
     fprintf(stderr, " %s ends it\n", job);
 }
 
-int detached_job_run(const struct options *o, struct plan *p, const char *id)
+int detached_job_run(const struct options *o, struct plan *p, const char *id,
+                     host_check_finder *check)
 {
     struct detach d = {.id = id, .name = p->job.name};
     const struct job_config config = {
-        .on_started = on_started, .on_written = on_written, .arg = &d};
+        .on_started = on_started, .on_written = on_written, .arg = &d, .check = check};
     bool is_parent = true;
     struct fault why;
     int status;

@@ -13,13 +13,15 @@
 #define LAUNCHER_RUN_JOB_DETACHED_JOB_H
 
 #include "launcher/input/plan/plan.h"
+#include "launcher/run/job/host_check.h"
 
 /* ML_ERR_ARGUMENT: options that do not go with --detach, or --json without it. */
 int detached_job_check(const struct options *o, struct fault *why);
 
 /* Starts the job in the background, says so, and returns 0; or says why it could not be started,
  * and returns mlaunch's exit status. In the background it returns the job's, at its end. Call it
- * before there are threads. */
-int detached_job_run(const struct options *o, struct plan *p, const char *id);
+ * before there are threads. check: as in struct job_config. */
+int detached_job_run(const struct options *o, struct plan *p, const char *id,
+                     host_check_finder *check);
 
 #endif

@@ -16,6 +16,7 @@
 #include "launcher/run/job/restarts.h"
 #include "launcher/run/job/signals.h"
 #include "launcher/run/job/soft_stop.h"
+#include "launcher/run/job/spare_hosts.h"
 #include "launcher/run/record/recording.h"
 #include "launcher/run/round/escalation.h"
 #include "launcher/run/round/job_identity.h"
@@ -74,7 +75,7 @@ struct job {
     struct job_round *round; /* the run under way, or NULL */
     bool round_ended;
     bool is_mended; /* spare hosts have taken the places of all that the last run could not use */
-    int newcomer;   /* the place that a spare host took last, since ranks have run; or -1 */
+    struct spare_hosts spares;
 
     int end_signals;       /* how many times the user has asked for the end */
     int end_signal;        /* the signal of the last time */
@@ -516,53 +517,6 @@ static void job_drain(struct job *j)
     event_base_loop(j->base, EVLOOP_NONBLOCK); /* the last write may have failed */
 }
 
-/* Lets a spare host take the place of host `index`, which cannot be used. False: there is none. */
-static bool host_replace(struct job *j, int index)
-{
-    const char *lost = plan_host(j->plan, index)->name, *spare;
-    struct rank_list list = {0};
-    json_t *ranks = json_array();
-    bool is_replaced = plan_spares_take(j->plan, index);
-
-    for (int r = 0; r < j->plan->size; r++) {
-        if (j->plan->ranks[r].host == index) {
-            rank_list_add(&list, r);
-            json_array_append_new(ranks, json_integer(r));
-        }
-    }
-    if (!is_replaced) {
-        output_say(j->output, "no other spare host can take the place of host %s (%s)", lost,
-                   rank_list_end(&list));
-        json_decref(ranks);
-        return false;
-    }
-    j->newcomer = index;
-    spare = plan_host(j->plan, index)->name;
-    output_say(j->output, "host %s was lost; spare host %s takes its place (%s)", lost, spare,
-               rank_list_end(&list));
-    events_file_write(j->events, "replaced", j->id,
-                      json_pack("{s:s, s:s, s:o}", "host", lost, "spare", spare, "moved", ranks));
-    return true;
-}
-
-/* After a restart that could not start the ranks. True: all hosts that failed have been replaced,
- * so it is worth going on at once. */
-static bool hosts_replace(struct job *j, const struct job_round_result *result)
-{
-    int failed = 0, replaced = 0;
-
-    /* The old hosts have reached each other before. */
-    if (result->topology_failed && j->newcomer >= 0)
-        return host_replace(j, j->newcomer);
-    for (int i = 0; i < j->plan->host_count && j->plan->spare_count > 0; i++) {
-        if (job_round_host_failed(j->round, i)) {
-            failed++;
-            replaced += host_replace(j, i);
-        }
-    }
-    return failed > 0 && replaced == failed;
-}
-
 static int job_run_once(struct job *j, const struct job_round_config *config,
                         struct job_round_result *result)
 {
@@ -589,9 +543,9 @@ static int job_run_once(struct job *j, const struct job_round_config *config,
     events_file_write(j->events, "finished", j->id, json_pack("{s:i}", "status", result->status));
     j->has_met |= result->has_run;
     if (result->has_run)
-        j->newcomer = -1;
-    j->is_mended =
-        config->restart > 0 && result->has_failed && !result->has_run && hosts_replace(j, result);
+        j->spares.newcomer = -1;
+    j->is_mended = config->restart > 0 && result->has_failed && !result->has_run &&
+                   spare_hosts_replace_lost(&j->spares, j->round, result);
     job_round_destroy(j->round);
     j->round = NULL;
     return 0;
@@ -641,6 +595,25 @@ static void restart_say(struct job *j, const struct restarts *r, int pause_ms)
                       json_pack("{s:i, s:i}", "restart", r->count, "of", r->most));
 }
 
+static bool is_stopped(void *arg)
+{
+    return ((struct job *)arg)->cause != STOP_NONE;
+}
+
+/* Before each run. False: none may begin. *status: mlaunch's exit status then. */
+static bool hosts_check(struct job *j, int *status)
+{
+    if (j->plan->options->check == FITNESS_NONE || !j->config.check)
+        return true;
+    j->is_pausing = true; /* there is a job that a signal ends */
+    *status = STATUS_OURS;
+    if (!spare_hosts_check(&j->spares, j->config.check, j->base, is_stopped, j))
+        return false;
+    j->is_pausing = false;
+    *status = escalation_status(j->cause, j->end_signal);
+    return j->cause == STOP_NONE;
+}
+
 static int job_run_all(struct job *j)
 {
     char agent[PATH_MAX];
@@ -670,12 +643,15 @@ static int job_run_all(struct job *j)
     struct job_round_result result = {.status = STATUS_OURS};
     struct restarts restarts = {.most = j->plan->job.restarts};
     struct fault why;
-    int pause_ms;
+    int pause_ms, status;
 
     if (install_path_find(agent, INSTALL_AGENT, &why)) {
         log_error("%s", why.text);
         return STATUS_OURS;
     }
+    plan_spares_renew(j->plan);
+    if (!hosts_check(j, &status))
+        return status;
     while (job_run_once(j, &config, &result) == 0 && is_worth_a_restart(j, &result)) {
         if (j->is_mended) { /* still the same try */
             output_restart(j->output);
@@ -690,6 +666,10 @@ static int job_run_all(struct job *j)
         output_restart(j->output);
         if (!job_pause(j, pause_ms))
             return escalation_status(j->cause, j->end_signal);
+        if (j->plan->options->evict_slow && result.has_run)
+            spare_hosts_evict(&j->spares, j->summary);
+        if (!hosts_check(j, &status))
+            return status;
     }
     return result.status;
 }
@@ -731,9 +711,13 @@ static int job_open(struct job *j, struct fault *why)
         rc = signals_open(&j->signals, j->base, on_signal, j, why);
     if (rc)
         return rc;
-    j->summary = j->plan->options->summary ? rank_summary_create(j->plan) : NULL;
-    if (j->plan->options->summary && !j->summary)
-        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    if (j->plan->options->summary || j->plan->options->evict_slow) {
+        j->summary = rank_summary_create(j->plan);
+        if (!j->summary)
+            return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    }
+    j->spares = (struct spare_hosts){
+        .plan = j->plan, .job = j->id, .output = j->output, .events = j->events, .newcomer = -1};
     j->reader_check = event_new(j->base, -1, EV_PERSIST, on_reader_check, j);
     j->pause = evtimer_new(j->base, on_pause_end, j);
     if (!j->reader_check || !j->pause)
@@ -768,7 +752,7 @@ static void job_close(struct job *j)
     terminal_close(j->terminal);
     if (is_lost)
         loss_report(size);
-    else if (j->summary)
+    else if (j->plan->options->summary && j->summary)
         rank_summary_print(j->summary);
     if (recording_close(j->recording, j->has_run))
         j->differs = true;
@@ -787,7 +771,7 @@ static void job_close(struct job *j)
 
 int job_run(struct plan *p, const char *id, const struct job_config *config)
 {
-    struct job j = {.plan = p, .id = id, .newcomer = -1};
+    struct job j = {.plan = p, .id = id};
     struct fault why;
     int status;
 

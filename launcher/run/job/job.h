@@ -4,6 +4,7 @@
 #define LAUNCHER_RUN_JOB_JOB_H
 
 #include "launcher/input/plan/plan.h"
+#include "launcher/run/job/host_check.h"
 
 struct output_sink;
 struct rank_results;
@@ -15,6 +16,7 @@ struct job_config {
     void *arg;
     const struct output_sink *sink;     /* gets what the ranks write first */
     const struct rank_results *results; /* the hosts are independent */
+    host_check_finder *check;           /* for --check; NULL: hosts are not looked at */
 };
 
 /* Runs the whole job, restarts included, and returns mlaunch's exit status. A spare host may have

@@ -28,7 +28,7 @@ struct total {
     int largest; /* the rank with the most memory */
 };
 
-enum { CELL = AMOUNT, COUNTED = 4 };
+enum { CELL = AMOUNT, COUNTED = 4, LATE_CALLS_LEAST = 20 };
 
 struct rank_summary *rank_summary_create(const struct plan *p)
 {
@@ -95,6 +95,39 @@ static int64_t late_calls(const struct rank_summary *s)
     if (ranks < 2)
         return 0;
     return sum / (ranks - 1) > most ? sum / (ranks - 1) : most;
+}
+
+/* In how many of the `late` calls the host was the last one: where it has several ranks, each call
+ * waits for one of them. */
+static int64_t host_late_calls(const struct rank_summary *s, int host, int64_t late)
+{
+    int64_t sum = 0;
+
+    for (int i = 0; i < s->plan->size; i++)
+        if (s->plan->ranks[i].host == host && s->ranks[i].has_counted)
+            sum += late - s->ranks[i].counted.kept_waiting;
+    return sum < late ? sum : late;
+}
+
+bool rank_summary_latest(const struct rank_summary *s, struct late_host *out)
+{
+    int64_t next = 0;
+
+    if (!s)
+        return false;
+    *out = (struct late_host){.of = late_calls(s)};
+    for (int i = 0; i < s->plan->host_count; i++) {
+        int64_t calls = host_late_calls(s, i, out->of);
+
+        if (calls > out->calls) {
+            next = out->calls;
+            out->calls = calls;
+            out->host = i;
+        } else if (calls > next) {
+            next = calls;
+        }
+    }
+    return out->of >= LATE_CALLS_LEAST && out->calls * 2 > out->of && out->calls > next * 2;
 }
 
 static bool anybody_counted(const struct rank_summary *s)

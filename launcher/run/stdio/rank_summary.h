@@ -15,6 +15,16 @@ void rank_summary_destroy(struct rank_summary *s); /* takes NULL */
 /* A rank has ended; of several runs the last one stays. `s` may be NULL. */
 void rank_summary_add(struct rank_summary *s, const struct exited_report *r);
 
+/* The host that was waited for in most of the calls for all ranks that had to wait for another. */
+struct late_host {
+    int host; /* index of the plan */
+    int64_t calls, of;
+};
+
+/* False: there were too few such calls to tell, or no host stands out. Once all ranks have ended;
+ * `s` may be NULL. */
+bool rank_summary_latest(const struct rank_summary *s, struct late_host *out);
+
 /* Writes the table to standard error: the ranks if there are at most RANK_SUMMARY_MOST, and the
  * hosts if there are several. */
 enum { RANK_SUMMARY_MOST = 64 };

@@ -153,8 +153,11 @@ static const struct {
     {"-x A=\xed\xa0\x80 p", "-x: A must be UTF-8"},
     {"--cwd /\xff p", "--cwd must be UTF-8"},
     {"-H a,b --spare-hosts c p",
-     "--spare-hosts is for jobs that start again after a host was lost: "
-     "add --restarts N"},
+     "--spare-hosts is for jobs that start again after a host was lost, or whose hosts are looked "
+     "at: add --restarts N or --check quick"},
+    {"-H a,b --restarts 1 --evict-slow p",
+     "--evict-slow lets a spare host take the place of a slow one in a restart: add --restarts N "
+     "and --spare-hosts"},
     {"-H a,b --restarts 1 --spare-hosts c,b.net p",
      "--spare-hosts: host b.net is also one of the job's hosts (--hosts)"},
     {"-H a,u@b --restarts 1 --spare-hosts v@b p", "--spare-hosts: host b is also one of"},
