@@ -122,7 +122,8 @@ room $a/facts $b/text $b/process $a/host
 room $a/binding $a/host
 room $a/rank $b/text $b/loader $w/protocol $a/host $a/binding
 room $a/mpi $b/text $b/process $b/loader $w/protocol
-room $a/queries $b/text $b/process $b/machine $a/host $a/stack $a/facts
+room $a/evidence $b/text $b/machine
+room $a/queries $b/text $b/process $b/machine $a/host $a/stack $a/facts $a/evidence
 room $a/children $b/process $w/protocol $a/queries
 room $a coordinator coordinator/host $b/text $b/process $b/loader/libc_need.h $b/machine \
     $w/protocol $a/host $a/binding $a/rank $a/mpi $a/queries $a/children

@@ -4,6 +4,7 @@
 #include "common/clock.h"
 #include "common/text/parsed_json.h"
 #include "common/text/text_json.h"
+#include "launcher/agent/evidence/evidence.h"
 #include "launcher/agent/facts/fact_file.h"
 #include "launcher/agent/host/cgroup_usage_linux.h"
 #include "launcher/agent/queries/job_survey.h"
@@ -17,7 +18,10 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { STACKS_MS = 25000 }; /* for all stacks of one host */
+enum {
+    STACKS_MS = 25000,   /* for all stacks of one host */
+    NCCL_HOSTS_MOST = 4, /* whose ranks are asked for what they all know */
+};
 
 /* The sum over some processes. */
 struct process_usage {
@@ -227,21 +231,27 @@ static json_t *ranks_describe(const struct job_survey *s, int job, const struct 
                               int64_t deadline_ms, int *lives, int *stopped)
 {
     json_t *list = json_array();
+    struct evidence *evidence = q->stacks ? evidence_open() : NULL;
     struct job_survey_rank *ranks = NULL;
     int count = 0;
 
     *lives = *stopped = 0;
     if (job_survey_ranks(s, job, &ranks, &count, NULL))
-        return list; /* none has been started yet */
+        count = 0; /* none has been started yet */
     for (int i = 0; i < count; i++) {
         const struct process *p = process_list_find(&s->processes, ranks[i].pid);
 
         *lives += ranks[i].lives;
         *stopped += ranks[i].lives && p && (p->state == 'T' || p->state == 't');
         json_array_append_new(list, rank_describe(s, job, &ranks[i], q));
+        if (ranks[i].lives)
+            evidence_ask(evidence, ranks[i].rank, ranks[i].pid,
+                         s->jobs[job].file.host_rank < NCCL_HOSTS_MOST);
     }
     if (q->stacks)
         stacks_describe(s, job, q, deadline_ms, list);
+    evidence_gather(evidence, deadline_ms, list);
+    evidence_close(evidence);
     free(ranks);
     return list;
 }

@@ -22,6 +22,14 @@ enum {
     /* JAX takes its port from a job number of Open MPI's, a multiple of JAX_STEP. */
     JAX_STEP = 4096,
     JAX_PORT = PORT_LAST - JAX_STEP + 1,
+
+    /* NCCL's RAS has its usual port, at an address of 127.0.0.0/8 for each rank; those that end in
+     * 127.0.0.x and 127.255.255.x are everybody's. */
+    RAS_PORT = 28028,
+    RAS_FIRST = 0x100,
+    RAS_COUNT = 0xffff00 - RAS_FIRST,
+
+    FLIGHT_RECORDS = 2000, /* torch's own number where it records without being asked */
 };
 
 static unsigned job_hash(const struct job_spec *job)
@@ -169,14 +177,38 @@ void framework_variables_add(struct variable_list *l, const struct framework_con
     mpirun_add(l, c->job, master);
 }
 
-void framework_variables_add_rank(struct variable_list *l, const struct job_rank *rank,
-                                  const char *job_dir)
+/* Two ranks with one address would share RAS's clients between them. */
+static void nccl_add(struct variable_list *l, const struct job_spec *job, int local_rank)
+{
+    unsigned at = RAS_FIRST + (job_hash(job) % RAS_COUNT + (unsigned)local_rank) % RAS_COUNT;
+
+    variable_list_set_default(l, "NCCL_RAS_ADDR=127.%u.%u.%u:%d", at >> 16, at >> 8 & 255, at & 255,
+                              RAS_PORT);
+}
+
+/* Older versions of torch record only where a size is given, under the name that they know, and
+ * make the pipe only then. */
+static void flight_recorder_add(struct variable_list *l, const char *job_dir)
+{
+    if (!variable_list_get(l, "TORCH_FR_BUFFER_SIZE") &&
+        !variable_list_get(l, "TORCH_NCCL_TRACE_BUFFER_SIZE")) {
+        variable_list_append(l, "TORCH_FR_BUFFER_SIZE=%d", FLIGHT_RECORDS);
+        variable_list_append(l, "TORCH_NCCL_TRACE_BUFFER_SIZE=%d", FLIGHT_RECORDS);
+    }
+    variable_list_set_default(l, "TORCH_NCCL_DEBUG_INFO_PIPE_FILE=%s/torch.", job_dir);
+}
+
+void framework_variables_add_rank(struct variable_list *l, const struct job_spec *job,
+                                  const struct job_rank *rank, const char *job_dir)
 {
     variable_list_append(l, "RANK=%d", rank->rank);
     variable_list_append(l, "LOCAL_RANK=%d", rank->local_rank);
     variable_list_append(l, "ROLE_RANK=%d", rank->rank);
     variable_list_set_default(l, "TORCHELASTIC_ERROR_FILE=%s/" FRAMEWORK_ERROR_FILE, job_dir,
                               rank->rank);
+    nccl_add(l, job, rank->local_rank);
+    if (job->options.flight_recorder)
+        flight_recorder_add(l, job_dir);
     variable_list_append(l, "MLX_RANK=%d", rank->rank);
     variable_list_append(l, "JACCL_RANK=%d", rank->rank);
     variable_list_append(l, "OMPI_COMM_WORLD_RANK=%d", rank->rank);

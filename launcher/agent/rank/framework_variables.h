@@ -22,8 +22,8 @@ struct framework_config {
 
 /* Those that all ranks of the host share, then those of one rank. */
 void framework_variables_add(struct variable_list *l, const struct framework_config *c);
-void framework_variables_add_rank(struct variable_list *l, const struct job_rank *rank,
-                                  const char *job_dir);
+void framework_variables_add_rank(struct variable_list *l, const struct job_spec *job,
+                                  const struct job_rank *rank, const char *job_dir);
 
 /* Whether `variable`, a NAME=VALUE, tells a rank which rank it is. */
 bool framework_variables_is_identity(const char *variable);

@@ -48,6 +48,9 @@ static const char *const scrubbed[] = {
     "TORCHELASTIC_MAX_RESTARTS",
     "TORCHELASTIC_USE_AGENT_STORE",
     "TORCHELASTIC_ERROR_FILE",
+    /* NCCL and torch, where mlaunch has set them */
+    "NCCL_RAS_ADDR",
+    "TORCH_NCCL_DEBUG_INFO_PIPE_FILE",
     /* mlx.launch */
     "MLX_RANK",
     "MLX_WORLD_SIZE",
@@ -425,7 +428,7 @@ char **rank_environment_of(struct rank_environment *e, const struct job_rank *ra
         if (!is_listed(e->job->env, *own) && !is_listed(e->app->env, *own))
             variable_list_set(l, "%s", *own);
     if (e->job->options.compat)
-        framework_variables_add_rank(l, rank, variable_list_get(l, "MLAUNCH_JOB_DIR"));
+        framework_variables_add_rank(l, e->job, rank, variable_list_get(l, "MLAUNCH_JOB_DIR"));
     if (pmi >= 0) {
         variable_list_append(l, "PMI_FD=%d", pmi);
         if (e->asks_pmix)

@@ -351,6 +351,7 @@ static int stall_settle(struct plan *p, const struct options *o, char *const *en
         return fault_set(why, ML_ERR_ARGUMENT,
                          "MLAUNCH_STALL: '%s' is not a whole number of seconds from 1 to %d",
                          text_show(shown, value), STALL_LIMIT_S);
+    p->job.flight_recorder = o->job.stall_ms > 0;
     if (!o->job.stall_ms)
         p->job.stall_ms = (int)s * 1000;
     return 0;

@@ -64,6 +64,7 @@ static const struct field fields[] = {
     {"signal_children", FIELD_BOOL, OPTION(signal_children)},
     {"compat", FIELD_BOOL, OPTION(compat)},
     {"eager", FIELD_BOOL, OPTION(eager)},
+    {"flight_recorder", FIELD_BOOL, OPTION(flight_recorder)},
     {"stop_signal", FIELD_WORD, OPTION(stop_signal), .words = job_words_stop},
     {"stdin", FIELD_WORD, OPTION(stdin_mode), .words = job_words_stdin},
     {"buffer", FIELD_WORD, OPTION(buffer), .words = job_words_buffer},

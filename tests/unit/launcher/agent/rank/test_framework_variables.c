@@ -52,7 +52,7 @@ static void torchrun(void **state)
 
     (void)state;
     framework_variables_add(&l, &config);
-    framework_variables_add_rank(&l, &rank, "/tmp/j");
+    framework_variables_add_rank(&l, &job, &rank, "/tmp/j");
     is(&l, "RANK", "1");
     is(&l, "LOCAL_RANK", "1");
     is(&l, "ROLE_RANK", "1");
@@ -68,6 +68,48 @@ static void torchrun(void **state)
     is(&l, "TORCHELASTIC_MAX_RESTARTS", "3");
     is(&l, "TORCHELASTIC_USE_AGENT_STORE", "False");
     is(&l, "TORCHELASTIC_ERROR_FILE", "/tmp/j/rank.1.error");
+    variable_list_truncate(&l, 0);
+}
+
+/* NCCL's RAS has an address for each rank of a host; torch's flight recorder is asked for. What the
+ * user has set stays. */
+static void hang_evidence(void **state)
+{
+    struct job_spec job = plain();
+    struct variable_list l = {0};
+    unsigned found[2][4];
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        const struct job_rank rank = {.rank = i, .local_rank = i};
+        unsigned *a = found[i];
+
+        framework_variables_add_rank(&l, &job, &rank, "/tmp/j");
+        assert_int_equal(sscanf(variable_list_get(&l, "NCCL_RAS_ADDR"), "127.%u.%u.%u:%u", &a[0],
+                                &a[1], &a[2], &a[3]),
+                         4);
+        assert_int_equal(a[3], 28028);
+        assert_true(a[0] + a[1] > 0 && a[0] + a[1] < 510);
+        assert_null(variable_list_get(&l, "TORCH_NCCL_DEBUG_INFO_PIPE_FILE"));
+        assert_null(variable_list_get(&l, "TORCH_FR_BUFFER_SIZE"));
+        variable_list_truncate(&l, 0);
+    }
+    assert_memory_not_equal(found[0], found[1], sizeof(found[0]));
+
+    job.options.flight_recorder = true;
+    framework_variables_add_rank(&l, &job, &(struct job_rank){.rank = 1}, "/tmp/j");
+    is(&l, "TORCH_NCCL_DEBUG_INFO_PIPE_FILE", "/tmp/j/torch.");
+    is(&l, "TORCH_FR_BUFFER_SIZE", "2000");
+    is(&l, "TORCH_NCCL_TRACE_BUFFER_SIZE", "2000");
+    variable_list_truncate(&l, 0);
+    variable_list_append(&l, "NCCL_RAS_ADDR=localhost:1");
+    variable_list_append(&l, "TORCH_NCCL_TRACE_BUFFER_SIZE=0");
+    variable_list_append(&l, "TORCH_NCCL_DEBUG_INFO_PIPE_FILE=/x");
+    framework_variables_add_rank(&l, &job, &(struct job_rank){.rank = 1}, "/tmp/j");
+    is(&l, "NCCL_RAS_ADDR", "localhost:1");
+    is(&l, "TORCH_NCCL_TRACE_BUFFER_SIZE", "0");
+    is(&l, "TORCH_NCCL_DEBUG_INFO_PIPE_FILE", "/x");
+    assert_null(variable_list_get(&l, "TORCH_FR_BUFFER_SIZE"));
     variable_list_truncate(&l, 0);
 }
 
@@ -240,9 +282,13 @@ static void files_for_mlx(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(torchrun),          cmocka_unit_test(jax),
-        cmocka_unit_test(ports_are_nobodys), cmocka_unit_test(mlx_goes_the_jobs_way),
-        cmocka_unit_test(jaccl_ring),        cmocka_unit_test(files_for_mlx),
+        cmocka_unit_test(torchrun),
+        cmocka_unit_test(hang_evidence),
+        cmocka_unit_test(jax),
+        cmocka_unit_test(ports_are_nobodys),
+        cmocka_unit_test(mlx_goes_the_jobs_way),
+        cmocka_unit_test(jaccl_ring),
+        cmocka_unit_test(files_for_mlx),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -495,6 +495,12 @@ static void test_environment(void **state)
 
     assert_int_equal(make(&p, "-x MLAUNCH_STALL=3 p", environment, &why), 0);
     assert_int_equal(p->job.stall_ms, 3000);
+    assert_false(p->job.flight_recorder);
+    unmake(p);
+
+    assert_int_equal(make(&p, "--stall 5 p", environment, &why), 0);
+    assert_int_equal(p->job.stall_ms, 5000);
+    assert_true(p->job.flight_recorder);
     unmake(p);
 
     log_to(keep, NULL);
