@@ -3,11 +3,12 @@
 
 #include "common/call_kinds.h"
 #include "common/text/object_field.h"
-#include "common/text/printable.h"
 #include "common/text/rank_list.h"
 #include "common/text/text_json.h"
 #include "common/text/text_stream.h"
 #include "common/wait_graph.h"
+#include "launcher/run/stacks/foreign_report.h"
+#include "launcher/run/stacks/report_line.h"
 #include "launcher/run/stacks/stack_view.h"
 
 #include <limits.h>
@@ -22,7 +23,6 @@ enum {
     FRAMES_SHOWN = 12,  /* a stack's, in the text */
     DEADLOCK_NAMED = 8, /* ranks of a circle, in the text */
     PEERS_MOST = 1024,  /* that a rank is believed to wait for; it names at most 16 */
-    LINE = 1024,
 };
 
 /* The report while it is made: groups by a text that says what makes their ranks alike. */
@@ -263,7 +263,7 @@ json_t *hang_report_make(const struct hang_rank *ranks, size_t count)
 {
     struct maker m = {ranks, count, json_array(), json_object(), NULL, 0};
     size_t room = 1, i;
-    json_t *group, *deadlock;
+    json_t *group, *deadlock, *report;
     int *circle;
 
     for (i = 0; i < count; i++)
@@ -282,47 +282,12 @@ json_t *hang_report_make(const struct hang_rank *ranks, size_t count)
     free(m.waits);
     free(circle);
     json_decref(m.by_key);
-    return json_pack("{s:o, s:o}", "groups", m.groups, "deadlock", deadlock);
+    report = json_pack("{s:o, s:o}", "groups", m.groups, "deadlock", deadlock);
+    foreign_report_add(report, ranks, count);
+    return report;
 }
 
 /* --- in words --------------------------------------------------------------------------------- */
-
-struct report_writer {
-    FILE *to;
-    const char *indent;
-};
-
-/* "0-6,9" */
-static void ranks_write(char out[RANK_LIST_TEXT], const json_t *ranks)
-{
-    struct rank_list list = {0};
-    const char *text = "", *blank;
-
-    for (size_t i = 0; i < json_array_size(ranks); i++) {
-        json_int_t rank = json_integer_value(json_array_get(ranks, i));
-
-        if (rank >= 0 && rank <= INT_MAX)
-            rank_list_add(&list, (int)rank);
-    }
-    if (list.count)
-        text = rank_list_end(&list);
-    blank = strchr(text, ' ');
-    snprintf(out, RANK_LIST_TEXT, "%s", blank ? blank + 1 : text);
-}
-
-/* Writes a newline, the indent and the line, in which nothing controls a terminal. */
-static __attribute__((format(printf, 2, 3))) void line_write(const struct report_writer *w,
-                                                             const char *format, ...)
-{
-    char line[LINE];
-    va_list arguments;
-
-    va_start(arguments, format);
-    vsnprintf(line, sizeof(line), format, arguments);
-    va_end(arguments);
-    printable_mend(line, "");
-    fprintf(w->to, "\n%s%s", w->indent, line);
-}
 
 /* Where in the program the call is: as the program has said, or else as its stack has. */
 static const char *call_place(const json_t *group)
@@ -363,16 +328,16 @@ static void wait_write(const struct report_writer *w, const json_t *group, const
         bool has_place = *object_field_text(group, "at"); /* which is in the text, too */
         const char *where = has_place ? "" : call_place(group);
 
-        line_write(w, "%s %s in %s%s%.180s", ranks, is_one ? "waits" : "wait",
-                   object_field_text(group, "text"), *where ? ", called at " : "", where);
+        report_line_write(w, "%s %s in %s%s%.180s", ranks, is_one ? "waits" : "wait",
+                          object_field_text(group, "text"), *where ? ", called at " : "", where);
         return;
     }
     call_write(call, sizeof(call), group);
-    ranks_write(others, awaited_ranks);
-    line_write(w, "%s %s in %s%s for %s", ranks, is_one ? "waits" : "wait",
-               *object_field_text(group, "call") ? object_field_text(group, "call")
-                                                 : object_field_text(group, "text"),
-               call, json_array_size(awaited_ranks) > 0 ? others : "each other");
+    report_line_ranks(others, awaited_ranks);
+    report_line_write(w, "%s %s in %s%s for %s", ranks, is_one ? "waits" : "wait",
+                      *object_field_text(group, "call") ? object_field_text(group, "call")
+                                                        : object_field_text(group, "text"),
+                      call, json_array_size(awaited_ranks) > 0 ? others : "each other");
 }
 
 static void group_write(const struct report_writer *w, const json_t *group)
@@ -382,15 +347,15 @@ static void group_write(const struct report_writer *w, const json_t *group)
     const char *place = object_field_text(group, "place");
     char ranks[RANK_LIST_TEXT];
 
-    ranks_write(ranks, list);
+    report_line_ranks(ranks, list);
     if (json_object_get(group, "waits_for"))
         wait_write(w, group, ranks, is_one);
     else if (json_is_true(json_object_get(group, "ended")))
-        line_write(w, "%s %s ended", ranks, is_one ? "has" : "have");
+        report_line_write(w, "%s %s ended", ranks, is_one ? "has" : "have");
     else if (*place)
-        line_write(w, "%s %s %s", ranks, is_one ? "is" : "are", place);
+        report_line_write(w, "%s %s %s", ranks, is_one ? "is" : "are", place);
     else
-        line_write(w, "%s: no stack can be read", ranks);
+        report_line_write(w, "%s: no stack can be read", ranks);
 }
 
 static void stack_write(const struct report_writer *w, const json_t *group)
@@ -398,13 +363,14 @@ static void stack_write(const struct report_writer *w, const json_t *group)
     const json_t *frames = json_object_get(group, "stack");
     size_t count = json_array_size(frames);
 
-    line_write(w, "stack of rank %lld on host %s (pid %lld):",
-               (long long)json_integer_value(json_array_get(json_object_get(group, "ranks"), 0)),
-               object_field_text(group, "host"), object_field_whole(group, "pid"));
+    report_line_write(
+        w, "stack of rank %lld on host %s (pid %lld):",
+        (long long)json_integer_value(json_array_get(json_object_get(group, "ranks"), 0)),
+        object_field_text(group, "host"), object_field_whole(group, "pid"));
     for (size_t i = 0; i < count && i < FRAMES_SHOWN; i++)
-        line_write(w, "    %s", json_string_value(json_array_get(frames, i)));
+        report_line_write(w, "    %s", json_string_value(json_array_get(frames, i)));
     if (count > FRAMES_SHOWN)
-        line_write(w, "    … (%zu more)", count - FRAMES_SHOWN);
+        report_line_write(w, "    … (%zu more)", count - FRAMES_SHOWN);
 }
 
 /* "deadlock: rank 0 waits for rank 1, which waits for rank 2, which waits for rank 0" */
@@ -444,8 +410,9 @@ char *hang_report_text(const json_t *report, const char *indent, int stacks)
             group_write(&w, group);
     }
     if (json_array_size(groups) > LINES_MOST)
-        line_write(&w, "… (%zu more)", json_array_size(groups) - LINES_MOST);
+        report_line_write(&w, "… (%zu more)", json_array_size(groups) - LINES_MOST);
     deadlock_write(&w, json_object_get(report, "deadlock"));
+    foreign_report_write(&w, report);
     json_array_foreach(groups, i, group)
     {
         if (has_more(group) && stacks-- > 0)

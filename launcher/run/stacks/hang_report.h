@@ -9,21 +9,16 @@
 #ifndef LAUNCHER_RUN_STACKS_HANG_REPORT_H
 #define LAUNCHER_RUN_STACKS_HANG_REPORT_H
 
+#include "launcher/run/stacks/hang_rank.h"
+
 #include <jansson.h>
 #include <stddef.h>
-
-/* A rank, as an element of "ranks" in the ANSWER of doc/protocol.md, unchecked. */
-struct hang_rank {
-    long long rank;
-    const char *host;
-    const json_t *said;
-};
 
 /* By rank. */
 void hang_report_sort(struct hang_rank *ranks, size_t count);
 
-/* Returns the members "groups" and "deadlock" of the event "stalled" (mlaunch-json(5)), for the
- * caller to release. `ranks` are sorted. */
+/* Returns the members of the event "stalled" (mlaunch-json(5)) but its cause, for the caller to
+ * release. `ranks` are sorted. */
 json_t *hang_report_make(const struct hang_rank *ranks, size_t count);
 
 /* Returns the same in lines, and below them the stacks of ranks in no call, at most `stacks` of
