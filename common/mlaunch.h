@@ -74,7 +74,7 @@ enum {
     ML_ERR_MEMORY = -3, /* out of memory */
     ML_ERR_MISMATCH = -4, /* the ranks' calls differ; the group is broken */
     ML_ERR_PEER = -5,     /* a peer died or left; the group is broken */
-    ML_ERR_DEVICE = -6,   /* an RDMA device failed */
+    ML_ERR_DEVICE = -6,   /* an RDMA device or a GPU failed */
     ML_ERR_LINK = -7,     /* a network link failed */
     ML_ERR_TIMEOUT = -8,  /* a rank did not join within --init-timeout, or a signal did not come */
     ML_ERR_REFUSED = -9,  /* a peer is of another build, or can't prove that it is of this job */
@@ -238,6 +238,37 @@ ML_EXPORT int ml_next_type(ml_group *g, ml_type type);
  * and `mlaunch ps --stacks` show it. For bindings to other languages. The text must stay valid
  * until the call is done; NULL takes it back. Not collective. */
 ML_EXPORT int ml_next_place(ml_group *g, const char *place);
+
+/*
+ * GPU memory. `in`, `out`, `buf`, `from` and `into` of every call may be memory of an NVIDIA GPU,
+ * or managed memory. All else is host memory: arrays of sizes and offsets, what ml_window_create
+ * and ml_operator get, `status`, `old`. Ranks may mix: one's buffer may be on a GPU, another's not.
+ *
+ *   Driver      libcuda.so.1 is used once the program, or what it uses, has loaded it; the library
+ *               never loads it.
+ *   The way     The bytes are copied through host memory: all that a call reads before it begins,
+ *               all that it writes after its end. So it needs as much host memory, and reductions
+ *               are made by the processor, with the same bits as those of host memory.
+ *   Before      A call waits until the work that the program has queued is done: in the stream that
+ *               ml_next_stream has named, else in all of the buffer's context, which is slow, but
+ *               never wrong. Calls on windows always wait for the context.
+ *   After       When a call returns, or ml_wait or ml_test says that a started one is done, its
+ *               result is in the GPU's memory: what is queued in any stream from then on sees it.
+ *   Started     ml_start_X itself waits for the program's work and copies what the call reads.
+ *               ml_start_put and ml_start_get of GPU memory are done when they return.
+ *   Captures    A graph can't hold a call: while the stream that was named is captured, it is
+ *               ML_ERR_ARGUMENT, and harms neither group nor capture. So it is without a name while
+ *               any stream of the context is captured, but then the driver ends that capture.
+ *   Errors      If the driver fails, the call is ML_ERR_DEVICE with the driver's words, and the
+ *               group is broken; a call on a window harms nothing.
+ *   Pinned      Host memory that the driver has pinned is host memory: the library reads and writes
+ *               it at once, and the program waits for its own work on it.
+ *
+ * ml_next_stream names the stream (a CUstream or cudaStream_t) in which the program works on the
+ * GPU buffers of the next call on g; NULL is the default stream. Not collective. It holds for one
+ * call, started or not, even if that fails, and does nothing for host memory.
+ */
+ML_EXPORT int ml_next_stream(ml_group *g, void *stream);
 
 /* Point to point. Without tags, the calls between two ranks match in order, and their sizes must be
  * equal (otherwise ML_ERR_MISMATCH, whose sentence names both). A rank may send to itself.

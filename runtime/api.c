@@ -9,6 +9,7 @@
 #include "runtime/call/progress.h"
 #include "runtime/call/request.h"
 #include "runtime/call/task_run.h"
+#include "runtime/call/task_stage.h"
 #include "runtime/group_join.h"
 #include "runtime/process/alloc.h"
 #include "runtime/process/fork_guard.h"
@@ -18,7 +19,10 @@
 #include "runtime/split.h"
 #include "runtime/window/window_call.h"
 #include "runtime/window_join.h"
+#include "runtime/window_stage.h"
 #include "runtime/world_join.h"
+
+#include <stdlib.h>
 
 /* What ml_error returns. */
 static _Thread_local struct fault last;
@@ -177,6 +181,19 @@ static int api_next_place(ml_group *handle, const char *place)
     return rc;
 }
 
+/* The default stream has two names, of which NULL is not free here. */
+static int api_next_stream(ml_group *handle, void *stream)
+{
+    struct group *g = api_group(handle);
+    int rc = check_handle(g, &last);
+
+    if (!rc)
+        atomic_store_explicit(&g->next_stream,
+                              stream ? stream : (void *)(uintptr_t)CUDA_STREAM_LEGACY,
+                              memory_order_relaxed);
+    return rc;
+}
+
 /* Before the check that refuses a second thread, hence atomic. */
 static void api_take_next(struct group *g, struct task *t)
 {
@@ -184,8 +201,10 @@ static void api_take_next(struct group *g, struct task *t)
         return;
     t->content = atomic_load_explicit(&g->content, memory_order_relaxed);
     t->site = atomic_load_explicit(&g->next_site, memory_order_relaxed);
+    t->stream = atomic_load_explicit(&g->next_stream, memory_order_relaxed);
     atomic_store_explicit(&g->content, 0, memory_order_relaxed);
     atomic_store_explicit(&g->next_site, NULL, memory_order_relaxed);
+    atomic_store_explicit(&g->next_stream, NULL, memory_order_relaxed);
 }
 
 /* No other rank can send the message while this thread waits for it, so the call would never
@@ -217,9 +236,31 @@ static int api_run_message(struct group *g, const struct task *t)
 }
 
 /* A collective call waits until all that was started before it is done. */
+static inline int api_run_task(struct group *g, const struct task *t)
+{
+    if (t->kind == CALL_SEND)
+        return api_run_message(g, t);
+    if (group_is_busy(g))
+        progress_settle(g);
+    return task_run(g, t, &last);
+}
+
+static __attribute__((noinline, cold)) int api_run_staged(struct group *g, const struct task *t,
+                                                          const struct cuda_driver *driver)
+{
+    struct task_stage stage;
+    int rc = task_stage_open(&stage, g, t, driver, &last);
+
+    if (rc)
+        return rc;
+    rc = api_run_task(g, &stage.task);
+    return task_stage_close(&stage, g, &stage.task, rc, &last);
+}
+
 static int api_run(ml_group *handle, struct task *t)
 {
     struct group *g = api_group(handle);
+    const struct cuda_driver *driver;
     int rc;
 
     api_take_next(g, t);
@@ -227,13 +268,8 @@ static int api_run(ml_group *handle, struct task *t)
     if (rc)
         return rc;
     api_enter(g, t->name);
-    if (t->kind == CALL_SEND) {
-        rc = api_run_message(g, t);
-    } else {
-        if (group_is_busy(g))
-            progress_settle(g);
-        rc = task_run(g, t, &last);
-    }
+    driver = cuda_driver_now();
+    rc = __builtin_expect(driver != NULL, 0) ? api_run_staged(g, t, driver) : api_run_task(g, t);
     api_leave(g);
     return rc;
 }
@@ -262,9 +298,34 @@ static int api_should_stop(ml_group *handle)
     return rc ? rc : asked;
 }
 
+/* The request closes and frees the stage. */
+static __attribute__((noinline, cold)) int api_start_staged(struct request **made, struct group *g,
+                                                            const struct task *t,
+                                                            const struct cuda_driver *driver)
+{
+    struct task_stage *stage = malloc(sizeof(*stage));
+    struct task staged;
+    int rc;
+
+    if (!stage)
+        return fault_set(&last, ML_ERR_MEMORY, "out of memory");
+    rc = task_stage_open(stage, g, t, driver, &last);
+    if (!rc) {
+        staged = stage->task;
+        staged.stage = stage;
+        rc = request_start(made, g, &staged, &last);
+        if (rc)
+            task_stage_drop(stage);
+    }
+    if (rc)
+        free(stage);
+    return rc;
+}
+
 static int api_start(ml_group *handle, struct task *t, ml_request **out)
 {
     struct group *g = api_group(handle);
+    const struct cuda_driver *driver = cuda_driver_now();
     struct request *made = NULL;
     int rc;
 
@@ -273,7 +334,7 @@ static int api_start(ml_group *handle, struct task *t, ml_request **out)
         return fault_set(&last, ML_ERR_ARGUMENT, "request is NULL");
     rc = task_check(g, t, &last);
     if (!rc)
-        rc = request_start(&made, g, t, &last);
+        rc = driver ? api_start_staged(&made, g, t, driver) : request_start(&made, g, t, &last);
     if (!rc && t->kind == CALL_SEND && !t->tagged)
         api_count_self(g, t);
     *out = (ml_request *)made;
@@ -453,37 +514,58 @@ static void *api_window_memory(ml_window *handle, int rank, size_t *size)
 
 static int api_put(ml_window *w, const void *from, size_t size, int to, size_t offset)
 {
+    const struct cuda_driver *driver = cuda_driver_now();
+
+    if (__builtin_expect(driver != NULL, 0))
+        return window_stage_put(driver, api_window(w), from, size, to, offset, NULL, &last);
     return window_put(api_window(w), from, size, to, offset, &last);
 }
 
 static int api_get(ml_window *w, void *into, size_t size, int from, size_t offset)
 {
+    const struct cuda_driver *driver = cuda_driver_now();
+
+    if (__builtin_expect(driver != NULL, 0))
+        return window_stage_get(driver, api_window(w), into, size, from, offset, NULL, &last);
     return window_get(api_window(w), into, size, from, offset, &last);
 }
 
 static int api_start_put(ml_window *w, const void *from, size_t size, int to, size_t offset,
                          ml_request **request)
 {
+    const struct cuda_driver *driver = cuda_driver_now();
+    struct request **made = (struct request **)request;
+
     if (!request)
         return fault_set(&last, ML_ERR_ARGUMENT, "request is NULL");
     *request = NULL;
-    return window_start_put(api_window(w), from, size, to, offset, (struct request **)request,
-                            &last);
+    if (driver)
+        return window_stage_put(driver, api_window(w), from, size, to, offset, made, &last);
+    return window_start_put(api_window(w), from, size, to, offset, made, &last);
 }
 
 static int api_start_get(ml_window *w, void *into, size_t size, int from, size_t offset,
                          ml_request **request)
 {
+    const struct cuda_driver *driver = cuda_driver_now();
+    struct request **made = (struct request **)request;
+
     if (!request)
         return fault_set(&last, ML_ERR_ARGUMENT, "request is NULL");
     *request = NULL;
-    return window_start_get(api_window(w), into, size, from, offset, (struct request **)request,
-                            &last);
+    if (driver)
+        return window_stage_get(driver, api_window(w), into, size, from, offset, made, &last);
+    return window_start_get(api_window(w), into, size, from, offset, made, &last);
 }
 
 static int api_put_signal(ml_window *w, const void *from, size_t size, int to, size_t offset,
                           size_t signal_offset, uint64_t add)
 {
+    const struct cuda_driver *driver = cuda_driver_now();
+
+    if (__builtin_expect(driver != NULL, 0))
+        return window_stage_put_signal(driver, api_window(w), from, size, to, offset, signal_offset,
+                                       add, &last);
     return window_put_signal(api_window(w), from, size, to, offset, signal_offset, add, &last);
 }
 
@@ -522,6 +604,7 @@ const struct runtime_table api_table = {
     .group_free = api_group_free,
     .next_type = api_next_type,
     .next_place = api_next_place,
+    .next_stream = api_next_stream,
     .alloc = api_alloc,
     .free = api_free,
     .pool_create = api_pool_create,

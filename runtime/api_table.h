@@ -24,6 +24,7 @@ struct runtime_table {
     void (*group_free)(ml_group *g);
     int (*next_type)(ml_group *g, ml_type type);
     int (*next_place)(ml_group *g, const char *place);
+    int (*next_stream)(ml_group *g, void *stream);
     int (*alloc)(size_t size, void **out);
     void (*free)(void *memory);
     int (*pool_create)(size_t size, size_t alignment, ml_pool **out);

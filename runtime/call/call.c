@@ -105,11 +105,17 @@ int call_end(struct group *g, int code, struct fault *why)
     call_count_simple(g);
     call_record_end(g->recorded, g, code);
     call_probe_end(g, code);
-    if (code == 0 || code == ML_ERR_ARGUMENT || g->broken.code)
-        return code;
+    if (code != 0 && code != ML_ERR_ARGUMENT)
+        call_fail(g, why);
+    return code;
+}
+
+void call_fail(struct group *g, const struct fault *why)
+{
+    if (g->broken.code)
+        return;
     call_break(g, why);
     /* The coordinator already knows if it was the source of the news. */
     if (!coord_events_broken(g->world->coord_events, g, NULL))
         coord_events_break(g->world->coord_events, g, why);
-    return code;
 }

@@ -14,4 +14,7 @@ int call_begin(struct group *g, enum call_kind kind, const char *name, uint64_t 
  * the group, and the coordinator is notified unless it had said so itself. */
 int call_end(struct group *g, int code, struct fault *why);
 
+/* Breaks the group because of `why`, as call_end does; nothing if it is broken already. */
+void call_fail(struct group *g, const struct fault *why);
+
 #endif

@@ -6,6 +6,7 @@
 #include "runtime/call/call_record.h"
 #include "runtime/call/task_hash.h"
 #include "runtime/call/task_run.h"
+#include "runtime/call/task_stage.h"
 #include "runtime/group/bell.h"
 #include "runtime/group/message_op.h"
 #include "runtime/group/wait.h"
@@ -90,10 +91,13 @@ static void progress_collective(struct progress *p, struct request *r)
 {
     struct request_list one;
     struct fault why = {0};
+    int rc = task_run(p->group, &r->task, &why);
 
+    if (r->task.stage)
+        rc = task_stage_close(r->task.stage, p->group, &r->task, rc, &why);
     request_list_clear(&one);
     request_list_add(&one, r);
-    progress_complete(p, &one, task_run(p->group, &r->task, &why) ? &why : NULL);
+    progress_complete(p, &one, rc ? &why : NULL);
 }
 
 /* Takes the next message from the queue. NULL: there is none, or a collective call comes first; the
@@ -162,8 +166,10 @@ static void progress_take_finished(struct progress *p, struct request_list *fini
         }
         if (is_finished && task_hash_is_wanted(p->group))
             task_hash_note(r->recorded, p->group, &r->task, r->hash_read);
+        if (is_finished && r->task.stage)
+            task_stage_close(r->task.stage, p->group, &r->task, 0, &r->result);
         if (is_finished)
-            call_record_end(r->recorded, p->group, 0);
+            call_record_end(r->recorded, p->group, r->result.code);
         request_list_add(is_finished ? finished : &still, r);
     }
     request_list_clear(&p->in_flight);

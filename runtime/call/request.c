@@ -3,6 +3,7 @@
 
 #include "runtime/call/check.h"
 #include "runtime/call/progress.h"
+#include "runtime/call/task_stage.h"
 #include "runtime/process/fork_guard.h"
 
 #include <stdlib.h>
@@ -10,6 +11,9 @@
 
 static void request_free(struct request *r)
 {
+    if (r->task.stage)
+        task_stage_drop(r->task.stage);
+    free(r->task.stage);
     free(r->copy);
     free(r);
 }

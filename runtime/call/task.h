@@ -12,6 +12,7 @@
 
 struct tagged_receive;
 struct message_op;
+struct task_stage;
 
 /* Which kind of message with a tag a CALL_SEND is. */
 enum task_tagged { TAGGED_NOT, TAGGED_MESSAGE, TAGGED_PROBE, TAGGED_TRY };
@@ -31,6 +32,7 @@ struct task {
     size_t count;     /* elements, or bytes of a share */
     uint8_t content;  /* what a call that is no reduction moves: 1 + ml_type, or 0 for bytes */
     const char *site; /* where in the program the call is, or NULL */
+    void *stream;     /* where the program works on GPU memory (ml_next_stream); NULL: anywhere */
     ml_type type;
     ml_op op;
     const ml_operator *with;          /* for a reduction, in place of type and op; or NULL */
@@ -44,8 +46,9 @@ struct task {
     /* If it is tagged, only one of `to` and `from` is a rank, and `from` may be ML_ANY. */
     enum task_tagged tagged;
     int tag;
-    ml_status *status; /* or NULL */
-    int *found;        /* for a probe that does not wait */
+    ml_status *status;        /* or NULL */
+    int *found;               /* for a probe that does not wait */
+    struct task_stage *stage; /* what a started task with buffers on a GPU owns; or NULL */
 };
 
 /* The bytes of a reduction's vector, or of a share of it. */

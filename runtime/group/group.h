@@ -161,6 +161,7 @@ struct group {
     _Atomic uint8_t content;      /* api.c: that of the next task, as ml_next_type has set it */
     /* api.c: that of the next task, as ml_next_place has set it, or NULL */
     _Atomic(const char *) next_site;
+    _Atomic(void *) next_stream; /* the same of ml_next_stream */
     int sent_itself; /* messages to this rank itself, less those received: of all calls so far */
 
     struct waiting_state waiting;

@@ -73,6 +73,18 @@ static inline int copy_check(struct window *w, const void *buf, const char *what
     return rc ? rc : size > 0;
 }
 
+int window_check_put(struct window *w, const void *from, size_t size, int to, size_t offset,
+                     struct fault *why)
+{
+    return copy_check(w, from, "from", size, to, "to", offset, why);
+}
+
+int window_check_get(struct window *w, const void *into, size_t size, int from, size_t offset,
+                     struct fault *why)
+{
+    return copy_check(w, into, "into", size, from, "from", offset, why);
+}
+
 /* Inlined with `starts` as a constant, so that the four calls have no branch more. */
 static inline __attribute__((always_inline)) int bytes_put(struct window *w, const void *from,
                                                            size_t size, int to, size_t offset,

@@ -10,6 +10,12 @@
 
 struct request;
 
+/* The checks of a put or get alone. 1: there are bytes to move. 0: there are none. */
+int window_check_put(struct window *w, const void *from, size_t size, int to, size_t offset,
+                     struct fault *why);
+int window_check_get(struct window *w, const void *into, size_t size, int from, size_t offset,
+                     struct fault *why);
+
 int window_put(struct window *w, const void *from, size_t size, int to, size_t offset,
                struct fault *why);
 int window_get(struct window *w, void *into, size_t size, int from, size_t offset,

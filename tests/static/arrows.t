@@ -135,6 +135,7 @@ header $l $t/verify/fitness.h "--check: a job has its hosts looked at as verify 
 room $l $b/text $b/process $i/options $i/plan $r/round $r/job $l/ask $c/batch $c
 
 room runtime/process
+room runtime/gpu runtime/process
 room runtime/kernel
 header runtime/group coordinator/client.h "the ranks' client, not the service"
 header runtime/group coordinator/protocol.h "the ranks' client, not the service"
@@ -146,10 +147,10 @@ room runtime/transport runtime/process runtime/group
 room runtime/tcp runtime/process runtime/kernel runtime/group
 room runtime/steps runtime/kernel runtime/group
 room runtime/collective runtime/process runtime/kernel runtime/group runtime/transport runtime/steps
-room runtime/call runtime/process runtime/kernel runtime/group runtime/collective
+room runtime/call runtime/process runtime/gpu runtime/kernel runtime/group runtime/collective
 room runtime/window runtime/process runtime/group runtime/transport runtime/call
 header runtime coordinator/protocol.h "the ranks' client, not the service"
-room runtime runtime/process runtime/group runtime/transport runtime/tcp runtime/steps \
+room runtime runtime/process runtime/gpu runtime/group runtime/transport runtime/tcp runtime/steps \
     runtime/collective runtime/call runtime/window
 
 room examples

@@ -19,6 +19,7 @@ SPEAKERS = {
     "answer_error",
     "answer_set",
     "channel_end",
+    "cuda_driver_fault",
     "fault_os",
     "fault_set",
     "fault_wrap",

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/call/task_stage.h"
+
+#include "runtime/call/call.h"
+#include "runtime/call/task_bytes.h"
+#include "runtime/group/coord_events.h"
+#include "runtime/group/world.h"
+
+#include <stdlib.h>
+
+/* --- copies ----------------------------------------------------------------------------------- */
+
+typedef int stage_copy_fn(const struct gpu_buffer *b, const struct gpu_span *spans, size_t count,
+                          struct fault *why);
+
+/* The gaps between blocks are the program's, and not copied. */
+static int stage_copy_blocks(const struct group *g, const struct gpu_buffer *b,
+                             const struct task_bytes *bytes, stage_copy_fn *copy, struct fault *why)
+{
+    struct gpu_span *spans = calloc((size_t)g->size, sizeof(*spans));
+    size_t next = 0;
+    int rc;
+
+    if (!spans)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    for (int r = 0; r < g->size; r++) {
+        spans[r] = (struct gpu_span){bytes->places ? bytes->places[r] : next, bytes->blocks[r]};
+        next = spans[r].offset + spans[r].size;
+    }
+    rc = copy(b, spans, (size_t)g->size, why);
+    free(spans);
+    return rc;
+}
+
+/* `offset`: of the bytes within the buffer. */
+static int stage_copy(const struct group *g, const struct gpu_buffer *b, size_t offset,
+                      const struct task_bytes *bytes, stage_copy_fn *copy, struct fault *why)
+{
+    struct gpu_span all = {offset, bytes->end};
+
+    return bytes->blocks ? stage_copy_blocks(g, b, bytes, copy, why) : copy(b, &all, 1, why);
+}
+
+/* --- the beginning ---------------------------------------------------------------------------- */
+
+static int stage_find(struct gpu_memory *m, const struct task_bytes *bytes,
+                      const struct cuda_driver *driver, struct fault *why)
+{
+    return bytes->end ? gpu_memory_open(m, driver, bytes->at, why) : 0;
+}
+
+static bool stage_is_within(const void *at, const struct task_bytes *bytes)
+{
+    uintptr_t a = (uintptr_t)at, b = (uintptr_t)bytes->at;
+
+    return a >= b && a - b < bytes->end;
+}
+
+/* What is read and written in the same place needs one copy of both, however long each is. */
+static int stage_open_out(struct task_stage *s, const struct task_bytes *reads,
+                          const struct task_bytes *writes, const struct cuda_driver *driver,
+                          struct fault *why)
+{
+    struct gpu_memory memory;
+    size_t size = writes->end;
+    int rc = stage_find(&memory, writes, driver, why);
+
+    if (rc <= 0)
+        return rc;
+    s->shares_out = reads->end && stage_is_within(reads->at, writes);
+    if (s->shares_out) {
+        size_t end = (uintptr_t)reads->at - (uintptr_t)writes->at + reads->end;
+
+        size = end > size ? end : size;
+    }
+    rc = gpu_buffer_open(&s->out, &memory, writes->at, size, s->task.stream, why);
+    if (!rc)
+        s->task.out = s->out.bounce.memory;
+    return rc;
+}
+
+static int stage_open_in(struct task_stage *s, const struct group *g,
+                         const struct task_bytes *reads, const struct task_bytes *writes,
+                         const struct cuda_driver *driver, struct fault *why)
+{
+    size_t offset = s->shares_out ? (uintptr_t)reads->at - (uintptr_t)writes->at : 0;
+    const struct gpu_buffer *from = s->shares_out ? &s->out : &s->in;
+    struct gpu_memory memory;
+    int rc = s->shares_out ? 1 : stage_find(&memory, reads, driver, why);
+
+    if (rc <= 0)
+        return rc;
+    rc = s->shares_out
+             ? 0
+             : gpu_buffer_open(&s->in, &memory, reads->at, reads->end, s->task.stream, why);
+    if (!rc)
+        rc = stage_copy(g, from, offset, reads, gpu_buffer_read, why);
+    if (call_kind_has(s->task.kind, CALL_IN_PLACE))
+        s->task.out = from->bounce.memory;
+    else
+        s->task.in = (unsigned char *)from->bounce.memory + offset;
+    return rc;
+}
+
+/* Other members wait in this call for a rank that will not come, so they hear of it. */
+static void stage_fail(struct group *g, const char *call, struct fault *why)
+{
+    char rank[GROUP_MEMBER_TEXT];
+
+    fault_wrap(why, "%s: %s", group_describe(g, g->rank, rank), call);
+    if (!group_is_busy(g))
+        call_fail(g, why);
+    else if (!coord_events_broken(g->world->coord_events, g, NULL))
+        coord_events_break(g->world->coord_events, g, why);
+}
+
+int task_stage_open(struct task_stage *out, struct group *g, const struct task *t,
+                    const struct cuda_driver *driver, struct fault *why)
+{
+    struct task_bytes reads = task_bytes_read(g, t), writes = task_bytes_written(g, t);
+    int rc;
+
+    *out = (struct task_stage){.task = *t};
+    rc = stage_open_out(out, &reads, &writes, driver, why);
+    if (!rc)
+        rc = stage_open_in(out, g, &reads, &writes, driver, why);
+    if (!rc && task_receives_tag(t) && out->out.bounce.memory) {
+        out->wanted = t->status;
+        out->task.status = &out->status;
+    }
+    if (!rc)
+        return 0;
+    task_stage_drop(out);
+    if (rc != ML_ERR_ARGUMENT)
+        stage_fail(g, t->name, why);
+    return rc;
+}
+
+/* --- the end ---------------------------------------------------------------------------------- */
+
+/* A message with a tag may be shorter than its room, whose rest is left alone. */
+static int stage_copy_back(const struct task_stage *s, const struct group *g, const struct task *t,
+                           struct fault *why)
+{
+    struct task_bytes writes = task_bytes_written(g, t);
+
+    if (task_receives_tag(t))
+        writes.end = s->status.size;
+    return writes.end ? stage_copy(g, &s->out, 0, &writes, gpu_buffer_write, why) : 0;
+}
+
+int task_stage_close(struct task_stage *s, struct group *g, const struct task *t, int rc,
+                     struct fault *why)
+{
+    if (!rc && s->out.bounce.memory) {
+        rc = stage_copy_back(s, g, t, why);
+        if (rc)
+            stage_fail(g, t->name, why);
+    }
+    if (s->wanted)
+        *s->wanted = s->status;
+    task_stage_drop(s);
+    return rc;
+}
+
+void task_stage_drop(struct task_stage *s)
+{
+    gpu_buffer_close(&s->in);
+    gpu_buffer_close(&s->out);
+    s->wanted = NULL;
+}

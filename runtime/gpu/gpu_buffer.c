@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/gpu/gpu_buffer.h"
+
+#include "runtime/gpu/gpu_stream.h"
+
+int gpu_buffer_open(struct gpu_buffer *out, const struct gpu_memory *memory, const void *at,
+                    size_t size, void *stream, struct fault *why)
+{
+    struct gpu_buffer b = {.memory = *memory, .at = (unsigned char *)(uintptr_t)at};
+    int rc = gpu_memory_wait(memory, stream, why);
+
+    *out = (struct gpu_buffer){0};
+    if (!rc)
+        rc = gpu_memory_enter(memory, why);
+    if (!rc) {
+        rc = gpu_bounce_open(&b.bounce, memory->driver, size, why);
+        gpu_memory_leave(memory);
+    }
+    if (rc)
+        gpu_memory_close(memory);
+    else
+        *out = b;
+    return rc;
+}
+
+void gpu_buffer_close(struct gpu_buffer *b)
+{
+    struct fault ignored;
+    bool is_in;
+
+    if (!b->bounce.memory)
+        return;
+    is_in = gpu_memory_enter(&b->memory, &ignored) == 0;
+    gpu_bounce_close(&b->bounce, b->memory.driver);
+    if (is_in)
+        gpu_memory_leave(&b->memory);
+    gpu_memory_close(&b->memory);
+    *b = (struct gpu_buffer){0};
+}
+
+/* What was queued is awaited even if a copy fails: it reads and writes the host memory, which has
+ * another use afterwards. */
+static int buffer_copy_in(const struct gpu_buffer *b, bool reads, const struct gpu_span *spans,
+                          size_t count, void *stream, struct fault *why)
+{
+    const struct cuda_driver *driver = b->memory.driver;
+    const char *failed = "cuMemcpyAsync";
+    int result = CUDA_IS_DONE, waited;
+    size_t all = 0;
+
+    for (size_t i = 0; i < count && result == CUDA_IS_DONE; i++) {
+        uint64_t gpu = (uintptr_t)b->at + spans[i].offset;
+        uint64_t host = (uintptr_t)b->bounce.memory + spans[i].offset;
+
+        all += spans[i].size;
+        if (spans[i].size)
+            result = driver->copy(reads ? host : gpu, reads ? gpu : host, spans[i].size, stream);
+    }
+    waited = driver->stream_synchronize(stream);
+    if (result == CUDA_IS_DONE) {
+        failed = "cuStreamSynchronize";
+        result = waited;
+    }
+    if (result == CUDA_IS_DONE)
+        return 0;
+    return cuda_driver_fault(why, result, "cannot copy %zu bytes %s GPU %d: %s", all,
+                             reads ? "from" : "to", b->memory.device, failed);
+}
+
+static int buffer_copy(const struct gpu_buffer *b, bool reads, const struct gpu_span *spans,
+                       size_t count, struct fault *why)
+{
+    struct gpu_stream s;
+    int rc = gpu_memory_enter(&b->memory, why);
+
+    if (rc)
+        return rc;
+    rc = gpu_stream_open(&s, &b->memory, why);
+    if (!rc) {
+        rc = buffer_copy_in(b, reads, spans, count, s.stream, why);
+        gpu_stream_close(&s, &b->memory);
+    }
+    gpu_memory_leave(&b->memory);
+    return rc;
+}
+
+int gpu_buffer_read(const struct gpu_buffer *b, const struct gpu_span *spans, size_t count,
+                    struct fault *why)
+{
+    return buffer_copy(b, true, spans, count, why);
+}
+
+int gpu_buffer_write(const struct gpu_buffer *b, const struct gpu_span *spans, size_t count,
+                     struct fault *why)
+{
+    return buffer_copy(b, false, spans, count, why);
+}

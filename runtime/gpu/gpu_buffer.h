@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * gpu_buffer.h: a buffer of the program on a GPU, and the host memory that takes its place during a
+ * call. All of it is copied before the call, and after it: then the algorithms of host memory work,
+ * ranks with host and GPU buffers can meet in one call, and results have the same bits.
+ */
+#ifndef RUNTIME_GPU_GPU_BUFFER_H
+#define RUNTIME_GPU_GPU_BUFFER_H
+
+#include "runtime/gpu/gpu_bounce.h"
+#include "runtime/gpu/gpu_memory.h"
+
+struct gpu_buffer {
+    struct gpu_memory memory;
+    struct gpu_bounce bounce; /* its memory is NULL: the buffer is closed, or in host memory */
+    unsigned char *at;        /* on the GPU */
+};
+
+/* Bytes of a buffer. */
+struct gpu_span {
+    size_t offset, size;
+};
+
+/* Waits for the program's work on memory that gpu_memory_open has found at `at`, as
+ * gpu_memory_wait, and makes room for `size` bytes of it. The memory belongs to the buffer then, in
+ * error too, in which the buffer is closed. ML_ERR_ARGUMENT, ML_ERR_DEVICE, ML_ERR_MEMORY. */
+int gpu_buffer_open(struct gpu_buffer *out, const struct gpu_memory *memory, const void *at,
+                    size_t size, void *stream, struct fault *why);
+void gpu_buffer_close(struct gpu_buffer *b);
+
+/* Copy spans from the GPU, or to it. The copies are done when it returns: what is queued in any
+ * stream from now on sees them. Any thread. ML_ERR_DEVICE. */
+int gpu_buffer_read(const struct gpu_buffer *b, const struct gpu_span *spans, size_t count,
+                    struct fault *why);
+int gpu_buffer_write(const struct gpu_buffer *b, const struct gpu_span *spans, size_t count,
+                     struct fault *why);
+
+#endif

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * window_stage.h: puts and gets whose buffer is in the memory of a GPU: copied through host memory,
+ * once the program's work in the GPU's context is done. Buffers in host memory take their usual
+ * way. Any thread. Beside the errors of window_call.h: ML_ERR_DEVICE and ML_ERR_MEMORY, which harm
+ * nothing.
+ */
+#ifndef RUNTIME_WINDOW_STAGE_H
+#define RUNTIME_WINDOW_STAGE_H
+
+#include "runtime/gpu/cuda_driver.h"
+#include "runtime/window/window_call.h"
+
+/* out: NULL, or where a request goes if the operation is to be started; it stays NULL for memory of
+ * a GPU, as the operation is done then. */
+int window_stage_put(const struct cuda_driver *driver, struct window *w, const void *from,
+                     size_t size, int to, size_t offset, struct request **out, struct fault *why);
+int window_stage_get(const struct cuda_driver *driver, struct window *w, void *into, size_t size,
+                     int from, size_t offset, struct request **out, struct fault *why);
+int window_stage_put_signal(const struct cuda_driver *driver, struct window *w, const void *from,
+                            size_t size, int to, size_t offset, size_t signal_offset, uint64_t add,
+                            struct fault *why);
+
+#endif

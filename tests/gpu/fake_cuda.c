@@ -1,0 +1,607 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * fake_cuda: a libcuda.so.1 without a GPU, harsher than a real one where that finds mistakes.
+ *
+ *   Memory   of its two devices, managed memory too, is PROT_NONE: a plain load or store ends the
+ *            process. The fake reaches it at a second address.
+ *   Streams  do nothing until they are waited for, so whoever does not wait sees old bytes. Each
+ *            keeps its order; there is none between streams, the default stream included.
+ *   Contexts are needed where the real driver needs one, in the thread that calls.
+ *   Failures FAKE_CUDA_FAIL=NAME:N[:CODE] lets the N-th call of NAME (all from N on, for a negative
+ *            one) that mlaunch's library makes fail with CODE, or 999.
+ *   Leaks    fakeCudaCount says what is still there: "registrations", "streams", "retained", and
+ *            "depth", the contexts that the calling thread has pushed.
+ */
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define FAKE_API __attribute__((visibility("default")))
+
+enum {
+    DONE = 0,
+    INVALID_VALUE = 1,
+    OUT_OF_MEMORY = 2,
+    NOT_INITIALIZED = 3,
+    INVALID_CONTEXT = 201,
+    ALREADY_REGISTERED = 712,
+    NOT_REGISTERED = 713,
+    INVALID_HANDLE = 400,
+    CAPTURE_UNSUPPORTED = 900,
+    CAPTURE_INVALIDATED = 901,
+};
+enum { DEVICES = 2, CONTEXTS = 16, DEPTH = 8, BLOCKS = 256, REGISTERED = 64 };
+
+struct fake_work {
+    uintptr_t to, from; /* from: 0: fill with `value` */
+    size_t size;
+    unsigned char value;
+    struct fake_work *next;
+};
+struct fake_stream {
+    struct fake_context *context;
+    struct fake_work *first, **end;
+    bool is_capturing, is_invalid;
+    struct fake_stream *next;
+};
+struct fake_context {
+    int device, retained;
+    unsigned long long id; /* 0: not made */
+    struct fake_stream legacy, per_thread;
+    struct fake_stream *streams;
+};
+struct fake_block {
+    uintptr_t at;
+    unsigned char *alias;
+    size_t size;
+    struct fake_context *context; /* NULL: the device's pool */
+    int device;
+    bool is_managed;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static bool is_initialized;
+static struct fake_context contexts[CONTEXTS]; /* the first are the devices' primary ones */
+static unsigned long long ids;
+static struct fake_block blocks[BLOCKS];
+static uintptr_t registered[REGISTERED];
+static _Thread_local struct fake_context *stack[DEPTH];
+static _Thread_local int depth;
+
+/* --- failures ----------------------------------------------------------------------------------
+ */
+
+static bool is_from_library(const void *caller)
+{
+    Dl_info info;
+
+    return dladdr(caller, &info) && info.dli_fname && strstr(info.dli_fname, "mlaunch-runtime");
+}
+
+static int fake_failure(const char *name, const void *caller)
+{
+    static _Atomic int calls;
+    const char *wanted = getenv("FAKE_CUDA_FAIL");
+    size_t length = strlen(name);
+    char *end;
+    long at, now;
+
+    if (!wanted || strncmp(wanted, name, length) != 0 || wanted[length] != ':' ||
+        !is_from_library(caller))
+        return DONE;
+    at = strtol(wanted + length + 1, &end, 10);
+    now = ++calls;
+    if (at < 0 ? now < -at : now != at)
+        return DONE;
+    return *end == ':' ? atoi(end + 1) : 999;
+}
+
+#define FAKE_BEGIN(name)                                                                           \
+    do {                                                                                           \
+        int failure = fake_failure(name, __builtin_return_address(0));                             \
+        if (failure)                                                                               \
+            return failure;                                                                        \
+        if (!is_initialized)                                                                       \
+            return NOT_INITIALIZED;                                                                \
+    } while (0)
+
+FAKE_API int cuGetErrorName(int result, const char **text)
+{
+    *text = result == 999                   ? "CUDA_ERROR_UNKNOWN"
+            : result == 700                 ? "CUDA_ERROR_ILLEGAL_ADDRESS"
+            : result == INVALID_CONTEXT     ? "CUDA_ERROR_INVALID_CONTEXT"
+            : result == CAPTURE_UNSUPPORTED ? "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED"
+                                            : "CUDA_ERROR_FAKE";
+    return DONE;
+}
+
+FAKE_API int cuGetErrorString(int result, const char **text)
+{
+    *text = result == 700 ? "an illegal memory access was encountered" : "made up by fake_cuda";
+    return DONE;
+}
+
+/* --- memory ------------------------------------------------------------------------------------
+ */
+
+static struct fake_block *fake_block_of(uintptr_t at)
+{
+    for (struct fake_block *b = blocks; b < blocks + BLOCKS; b++)
+        if (b->size && at >= b->at && at - b->at < b->size)
+            return b;
+    return NULL;
+}
+
+/* Where the fake may touch it. */
+static void *fake_reach(uintptr_t at)
+{
+    const struct fake_block *b = fake_block_of(at);
+
+    return b ? (void *)(b->alias + (at - b->at)) : (void *)at;
+}
+
+static int fake_alloc(uint64_t *out, size_t size, int device, struct fake_context *context,
+                      bool is_managed)
+{
+    struct fake_block *b = blocks;
+    size_t page = (size_t)getpagesize(), whole = (size + page - 1) / page * page;
+    int fd = memfd_create("fake_cuda", MFD_CLOEXEC);
+    void *at, *alias;
+
+    while (b < blocks + BLOCKS && b->size)
+        b++;
+    if (fd < 0 || ftruncate(fd, (off_t)whole) || b == blocks + BLOCKS)
+        return OUT_OF_MEMORY;
+    at = mmap(NULL, whole, PROT_NONE, MAP_SHARED, fd, 0);
+    alias = mmap(NULL, whole, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    close(fd);
+    if (at == MAP_FAILED || alias == MAP_FAILED)
+        return OUT_OF_MEMORY;
+    memset(alias, 0xee, whole);
+    *b = (struct fake_block){(uintptr_t)at, alias, size, context, device, is_managed};
+    *out = (uintptr_t)at;
+    return DONE;
+}
+
+static struct fake_context *fake_current(void)
+{
+    return depth ? stack[depth - 1] : NULL;
+}
+
+static int fake_alloc_here(uint64_t *out, size_t size, bool is_pool, bool is_managed)
+{
+    struct fake_context *c = fake_current();
+    int result = INVALID_CONTEXT;
+
+    pthread_mutex_lock(&lock);
+    if (c)
+        result = fake_alloc(out, size, c->device, is_pool ? NULL : c, is_managed);
+    pthread_mutex_unlock(&lock);
+    return result;
+}
+
+FAKE_API int cuMemAlloc_v2(uint64_t *out, size_t size)
+{
+    FAKE_BEGIN("cuMemAlloc");
+    return fake_alloc_here(out, size, false, false);
+}
+
+FAKE_API int cuMemAllocManaged(uint64_t *out, size_t size, unsigned flags)
+{
+    (void)flags;
+    FAKE_BEGIN("cuMemAllocManaged");
+    return fake_alloc_here(out, size, false, true);
+}
+
+FAKE_API int cuMemAllocAsync(uint64_t *out, size_t size, void *stream)
+{
+    (void)stream;
+    FAKE_BEGIN("cuMemAllocAsync");
+    return fake_alloc_here(out, size, true, false);
+}
+
+FAKE_API int cuMemFree_v2(uint64_t at)
+{
+    struct fake_block *b;
+
+    pthread_mutex_lock(&lock);
+    b = fake_block_of(at);
+    if (b && b->at == at) {
+        munmap((void *)b->at, b->size);
+        munmap(b->alias, b->size);
+        *b = (struct fake_block){0};
+    }
+    pthread_mutex_unlock(&lock);
+    return b ? DONE : INVALID_VALUE;
+}
+
+FAKE_API int cuPointerGetAttributes(unsigned count, const int *which, void **data, uint64_t at)
+{
+    const struct fake_block *b;
+
+    FAKE_BEGIN("cuPointerGetAttributes");
+    pthread_mutex_lock(&lock);
+    b = fake_block_of(at);
+    for (unsigned i = 0; i < count; i++) {
+        if (which[i] == 1)
+            *(void **)data[i] = b ? b->context : NULL;
+        else if (which[i] == 2)
+            *(unsigned *)data[i] = b ? 2 : 0;
+        else if (which[i] == 8)
+            *(unsigned *)data[i] = b && b->is_managed;
+        else if (which[i] == 9)
+            *(int *)data[i] = b ? b->device : -2;
+    }
+    pthread_mutex_unlock(&lock);
+    return DONE;
+}
+
+static uintptr_t *fake_registration(const void *memory)
+{
+    for (int i = 0; i < REGISTERED; i++)
+        if (registered[i] == (uintptr_t)memory)
+            return &registered[i];
+    return NULL;
+}
+
+FAKE_API int cuMemHostRegister_v2(void *memory, size_t size, unsigned flags)
+{
+    uintptr_t *place;
+    int result = OUT_OF_MEMORY;
+
+    (void)flags;
+    FAKE_BEGIN("cuMemHostRegister");
+    if (!fake_current())
+        return INVALID_CONTEXT;
+    memset(memory, 0xdd, size); /* what it held is nobody's business */
+    pthread_mutex_lock(&lock);
+    place = fake_registration(NULL);
+    if (fake_registration(memory)) {
+        result = ALREADY_REGISTERED;
+    } else if (place) {
+        *place = (uintptr_t)memory;
+        result = DONE;
+    }
+    pthread_mutex_unlock(&lock);
+    return result;
+}
+
+FAKE_API int cuMemHostUnregister(void *memory)
+{
+    uintptr_t *place;
+
+    FAKE_BEGIN("cuMemHostUnregister");
+    pthread_mutex_lock(&lock);
+    place = fake_registration(memory);
+    if (place)
+        *place = 0;
+    pthread_mutex_unlock(&lock);
+    return place ? DONE : NOT_REGISTERED;
+}
+
+/* --- contexts ----------------------------------------------------------------------------------
+ */
+
+static void fake_context_make(struct fake_context *c, int device)
+{
+    *c = (struct fake_context){.device = device, .id = ++ids};
+    c->legacy.context = c->per_thread.context = c;
+    c->legacy.end = &c->legacy.first;
+    c->per_thread.end = &c->per_thread.first;
+}
+
+FAKE_API int cuInit(unsigned flags)
+{
+    (void)flags;
+    is_initialized = true;
+    return DONE;
+}
+
+FAKE_API int cuDeviceGetCount(int *count)
+{
+    FAKE_BEGIN("cuDeviceGetCount");
+    *count = DEVICES;
+    return DONE;
+}
+
+FAKE_API int cuCtxCreate_v2(void **out, unsigned flags, int device)
+{
+    int i = DEVICES;
+
+    (void)flags;
+    FAKE_BEGIN("cuCtxCreate");
+    pthread_mutex_lock(&lock);
+    while (i < CONTEXTS && contexts[i].id)
+        i++;
+    if (i < CONTEXTS)
+        fake_context_make(&contexts[i], device);
+    pthread_mutex_unlock(&lock);
+    if (i == CONTEXTS || depth == DEPTH)
+        return OUT_OF_MEMORY;
+    *out = stack[depth++] = &contexts[i];
+    return DONE;
+}
+
+FAKE_API int cuDevicePrimaryCtxRetain(void **out, int device)
+{
+    FAKE_BEGIN("cuDevicePrimaryCtxRetain");
+    if (device < 0 || device >= DEVICES)
+        return INVALID_VALUE;
+    pthread_mutex_lock(&lock);
+    if (!contexts[device].id)
+        fake_context_make(&contexts[device], device);
+    contexts[device].retained++;
+    pthread_mutex_unlock(&lock);
+    *out = &contexts[device];
+    return DONE;
+}
+
+FAKE_API int cuDevicePrimaryCtxRelease(int device)
+{
+    FAKE_BEGIN("cuDevicePrimaryCtxRelease");
+    pthread_mutex_lock(&lock);
+    contexts[device].retained--;
+    pthread_mutex_unlock(&lock);
+    return DONE;
+}
+
+FAKE_API int cuCtxPushCurrent_v2(void *context)
+{
+    FAKE_BEGIN("cuCtxPushCurrent");
+    if (!context || depth == DEPTH)
+        return INVALID_CONTEXT;
+    stack[depth++] = context;
+    return DONE;
+}
+
+FAKE_API int cuCtxPopCurrent_v2(void **context)
+{
+    FAKE_BEGIN("cuCtxPopCurrent");
+    if (!depth)
+        return INVALID_CONTEXT;
+    *context = stack[--depth];
+    return DONE;
+}
+
+FAKE_API int cuCtxGetCurrent(void **context)
+{
+    FAKE_BEGIN("cuCtxGetCurrent");
+    *context = fake_current();
+    return DONE;
+}
+
+FAKE_API int cuCtxGetDevice(int *device)
+{
+    FAKE_BEGIN("cuCtxGetDevice");
+    if (!fake_current())
+        return INVALID_CONTEXT;
+    *device = fake_current()->device;
+    return DONE;
+}
+
+FAKE_API int cuCtxGetId(void *context, unsigned long long *id)
+{
+    FAKE_BEGIN("cuCtxGetId");
+    *id = ((struct fake_context *)context)->id;
+    return DONE;
+}
+
+/* --- streams -----------------------------------------------------------------------------------
+ */
+
+/* The stream that a handle means in the current context. */
+static struct fake_stream *fake_stream_of(void *handle)
+{
+    struct fake_context *c = fake_current();
+
+    if ((uintptr_t)handle > 2)
+        return handle;
+    if (!c)
+        return NULL;
+    return (uintptr_t)handle == 2 ? &c->per_thread : &c->legacy;
+}
+
+static void fake_stream_finish(struct fake_stream *s)
+{
+    while (s->first) {
+        struct fake_work *w = s->first;
+
+        s->first = w->next;
+        if (w->from)
+            memmove(fake_reach(w->to), fake_reach(w->from), w->size);
+        else
+            memset(fake_reach(w->to), w->value, w->size);
+        free(w);
+    }
+    s->end = &s->first;
+}
+
+FAKE_API int cuStreamCreate(void **out, unsigned flags)
+{
+    struct fake_context *c = fake_current();
+    struct fake_stream *s;
+
+    (void)flags;
+    FAKE_BEGIN("cuStreamCreate");
+    if (!c)
+        return INVALID_CONTEXT;
+    s = calloc(1, sizeof(*s));
+    if (!s)
+        return OUT_OF_MEMORY;
+    pthread_mutex_lock(&lock);
+    s->context = c;
+    s->end = &s->first;
+    s->next = c->streams;
+    c->streams = s;
+    pthread_mutex_unlock(&lock);
+    *out = s;
+    return DONE;
+}
+
+FAKE_API int cuStreamDestroy_v2(void *handle)
+{
+    struct fake_stream *s = handle, **at;
+
+    FAKE_BEGIN("cuStreamDestroy");
+    pthread_mutex_lock(&lock);
+    at = &s->context->streams;
+    while (*at && *at != s)
+        at = &(*at)->next;
+    if (*at) {
+        *at = s->next;
+        fake_stream_finish(s);
+        free(s);
+    }
+    pthread_mutex_unlock(&lock);
+    return DONE;
+}
+
+FAKE_API int cuStreamSynchronize(void *handle)
+{
+    struct fake_stream *s = fake_stream_of(handle);
+    int result = DONE;
+
+    FAKE_BEGIN("cuStreamSynchronize");
+    if (!s)
+        return INVALID_CONTEXT;
+    pthread_mutex_lock(&lock);
+    if (s->is_capturing) {
+        s->is_invalid = true;
+        result = CAPTURE_UNSUPPORTED;
+    } else {
+        fake_stream_finish(s);
+    }
+    pthread_mutex_unlock(&lock);
+    return result;
+}
+
+FAKE_API int cuCtxSynchronize(void)
+{
+    struct fake_context *c = fake_current();
+    int result = DONE;
+
+    FAKE_BEGIN("cuCtxSynchronize");
+    if (!c)
+        return INVALID_CONTEXT;
+    pthread_mutex_lock(&lock);
+    for (struct fake_stream *s = c->streams; s; s = s->next)
+        if (s->is_capturing) {
+            s->is_invalid = true;
+            result = CAPTURE_UNSUPPORTED;
+        }
+    if (result == DONE) {
+        fake_stream_finish(&c->legacy);
+        fake_stream_finish(&c->per_thread);
+        for (struct fake_stream *s = c->streams; s; s = s->next)
+            fake_stream_finish(s);
+    }
+    pthread_mutex_unlock(&lock);
+    return result;
+}
+
+static int fake_queue(void *handle, struct fake_work work)
+{
+    struct fake_stream *s = fake_stream_of(handle);
+    const struct fake_block *to, *from;
+    struct fake_work *w = malloc(sizeof(*w));
+    int result = DONE;
+
+    if (!s || !w || !fake_current()) {
+        free(w);
+        return INVALID_CONTEXT;
+    }
+    *w = work;
+    w->next = NULL;
+    pthread_mutex_lock(&lock);
+    to = fake_block_of(w->to);
+    from = fake_block_of(w->from);
+    if ((to && w->size > to->size - (w->to - to->at)) ||
+        (from && w->size > from->size - (w->from - from->at))) {
+        result = INVALID_VALUE;
+        free(w);
+    } else if (s->is_capturing) {
+        free(w); /* a node of the graph, which nobody launches */
+    } else {
+        *s->end = w;
+        s->end = &w->next;
+    }
+    pthread_mutex_unlock(&lock);
+    return result;
+}
+
+FAKE_API int cuMemcpyAsync(uint64_t to, uint64_t from, size_t size, void *stream)
+{
+    FAKE_BEGIN("cuMemcpyAsync");
+    return fake_queue(stream, (struct fake_work){.to = to, .from = from, .size = size});
+}
+
+FAKE_API int cuMemsetD8Async(uint64_t to, unsigned char value, size_t size, void *stream)
+{
+    FAKE_BEGIN("cuMemsetD8Async");
+    return fake_queue(stream, (struct fake_work){.to = to, .value = value, .size = size});
+}
+
+FAKE_API int cuStreamBeginCapture_v2(void *handle, int mode)
+{
+    struct fake_stream *s = fake_stream_of(handle);
+
+    (void)mode;
+    FAKE_BEGIN("cuStreamBeginCapture");
+    if (!s)
+        return INVALID_CONTEXT;
+    s->is_capturing = true;
+    s->is_invalid = false;
+    return DONE;
+}
+
+FAKE_API int cuStreamEndCapture(void *handle, void **graph)
+{
+    struct fake_stream *s = fake_stream_of(handle);
+
+    FAKE_BEGIN("cuStreamEndCapture");
+    if (!s)
+        return INVALID_CONTEXT;
+    s->is_capturing = false;
+    *graph = NULL;
+    return s->is_invalid ? CAPTURE_INVALIDATED : DONE;
+}
+
+FAKE_API int cuStreamIsCapturing(void *handle, int *status)
+{
+    struct fake_stream *s = fake_stream_of(handle);
+
+    FAKE_BEGIN("cuStreamIsCapturing");
+    if (!s)
+        return INVALID_CONTEXT;
+    *status = s->is_capturing ? s->is_invalid ? 2 : 1 : 0;
+    return DONE;
+}
+
+/* --- leaks -------------------------------------------------------------------------------------
+ */
+
+FAKE_API int fakeCudaCount(const char *what)
+{
+    int count = 0;
+
+    if (strcmp(what, "depth") == 0)
+        return depth;
+    pthread_mutex_lock(&lock);
+    for (int i = 0; i < REGISTERED && strcmp(what, "registrations") == 0; i++)
+        count += registered[i] != 0;
+    for (int i = 0; i < CONTEXTS; i++) {
+        if (strcmp(what, "retained") == 0)
+            count += contexts[i].retained;
+        for (struct fake_stream *s = contexts[i].streams; s && strcmp(what, "streams") == 0;
+             s = s->next)
+            count++;
+    }
+    pthread_mutex_unlock(&lock);
+    return count;
+}

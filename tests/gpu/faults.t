@@ -1,0 +1,103 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# The driver of GPUs fails in rank 1, each of its calls once (gpu_faults.c, fake_cuda.c): the error
+# says what failed and why, the other rank gets it too, and what can go on does. A rank that dies in
+# the middle, and a plain access to GPU memory, are noticed.
+TEST_TIER=quick
+. "${0%/*}/../lib/test.sh"
+
+export LD_LIBRARY_PATH=$BUILD/tests/gpu
+
+# faults FAILURE WAY [--again]: FAILURE as FAKE_CUDA_FAIL has it. What the ranks say is put in their
+# order.
+faults() {
+    local failure=$1
+    shift
+    # shellcheck disable=SC2016 # the rank's shell expands them
+    run "$MLAUNCH" -n 2 --oversubscribe --output raw -- sh -c \
+        '[ "$MLAUNCH_RANK" = 0 ] || export FAKE_CUDA_FAIL="$0"; exec "$@"' \
+        "$failure" "$BUILD/tests/gpu/gpu_faults" "$@"
+    sort -o "$OUT" -s -k 1,1 "$OUT"
+}
+
+# is_said NAME LINE…: the ranks have said these regular expressions, and nothing else.
+is_said() {
+    local name=$1 line at=0
+    shift
+    while read -r line; do
+        at=$((at + 1))
+        [[ $# -ge $at && $line =~ ^${!at}$ ]] || at=1000
+    done < "$OUT"
+    if [ "$at" -eq $# ]; then
+        pass "$name"
+    else
+        fail "$name" "expected: $*"
+        diag_run
+    fi
+}
+
+# breaks NAME FAILURE WAY SENTENCE: rank 1's call fails with the sentence, and rank 0's because of
+# it.
+breaks() {
+    faults "$2" "$3"
+    is_said "$1" "0: -6: $on_1: all_reduce: $4" "1: -6: $on_1: all_reduce: $4"
+}
+
+on_1='rank 1 on host localhost'
+unknown='CUDA_ERROR_UNKNOWN \(made up by fake_cuda\)'
+illegal='CUDA_ERROR_ILLEGAL_ADDRESS \(an illegal memory access was encountered\)'
+
+faults none named
+is_said "without a failure all is right" "0: right" "1: right"
+
+breaks "which memory it is" cuPointerGetAttributes:1 blocking \
+    "cannot tell which memory 0x[0-9a-f]+ is in: cuPointerGetAttributes: $unknown"
+breaks "the context" cuCtxPushCurrent:1 blocking \
+    "cannot use the context of GPU 1: cuCtxPushCurrent: $unknown"
+breaks "the program's kernel, in any stream" cuCtxSynchronize:1:700 blocking \
+    "work that the program gave GPU 1 before the call has failed: cuCtxSynchronize: $illegal"
+breaks "the program's kernel, in the named stream" cuStreamSynchronize:1:700 named \
+    "work that the program gave GPU 1 before the call has failed: cuStreamSynchronize: $illegal"
+breaks "whether a stream is captured" cuStreamIsCapturing:1 named \
+    "work that the program gave GPU 1 before the call has failed: .*: $unknown"
+breaks "a stream of ours" cuStreamCreate:1 blocking \
+    "cannot make a stream for copies on GPU 1: cuStreamCreate: $unknown"
+breaks "the copy before the call" cuMemcpyAsync:1 blocking \
+    "cannot copy 4000 bytes from GPU 1: cuMemcpyAsync: $unknown"
+breaks "… its end" cuStreamSynchronize:1 blocking \
+    "cannot copy 4000 bytes from GPU 1: cuStreamSynchronize: $unknown"
+
+# Here rank 0 already has its result.
+for way in blocking started message; do
+    name=all_reduce
+    [ "$way" != message ] || name=sendrecv
+    faults cuMemcpyAsync:2 "$way"
+    is_said "the copy after the call, $way" "0: right" \
+        "1: -6: $on_1: $name: cannot copy 4000 bytes to GPU 1: cuMemcpyAsync: $unknown"
+done
+breaks "the start of a call" cuMemcpyAsync:1 started \
+    "cannot copy 4000 bytes from GPU 1: cuMemcpyAsync: $unknown"
+
+faults cuMemcpyAsync:2 blocking --again
+is_said "the group is broken on both sides then" "0: right" "0: -6: .*cannot copy 4000 bytes.*" \
+    "1: -6: .*" "1: -6: .*cannot copy 4000 bytes.*"
+
+for call in cuMemHostRegister:1 cuMemHostUnregister:-1 cuCtxGetId:-1; do
+    faults "$call" blocking --again
+    is_said "what only makes it slower is no failure: ${call%:*}" "0: right" "0: right" \
+        "1: right" "1: right"
+done
+
+for way in put get; do
+    faults cuMemcpyAsync:1 "$way" --again
+    is_said "a $way that fails harms nothing" "0: right" "0: right" \
+        "1: -6: cannot copy 4000 bytes .* GPU 1: cuMemcpyAsync: $unknown" "1: right"
+done
+
+faults none dies
+check_match '^0: -5: rank 1 ' "$OUT" "a rank that dies in the middle ends the call of the other"
+
+faults none touch
+check_match 'the processor has touched GPU memory in the case: touch$' "$ERR" \
+    "a plain access is noticed"
+done_testing

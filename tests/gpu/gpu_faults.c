@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * gpu_faults WAY [--again]: two ranks make a call with buffers in GPU memory, whose driver
+ * (fake_cuda.c) may fail in one of them. Each rank prints "RANK: CODE: SENTENCE", or "RANK: right";
+ * with --again, the same of a second call on the same group or window.
+ */
+#include "common/mlaunch.h"
+#include "tests/gpu/gpu_program.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { COUNT = 1000 };
+
+static ml_group *world;
+static int rank, *v;
+
+static int call_blocking(void)
+{
+    return ml_all_reduce(world, v, v, COUNT, ML_INT32, ML_SUM);
+}
+
+static int call_named(void)
+{
+    ml_next_stream(world, gpu_work);
+    return call_blocking();
+}
+
+static int call_started(void)
+{
+    ml_request *request;
+    int rc = ml_start_all_reduce(world, v, v, COUNT, ML_INT32, ML_SUM, &request);
+
+    if (rc && request)
+        return 1;
+    return rc ? rc : ml_wait(request);
+}
+
+static int call_message(void)
+{
+    ml_request *request = NULL;
+    int rc = ml_start_sendrecv(world, v, sizeof(int) * COUNT, 1 - rank, v, sizeof(int) * COUNT,
+                               1 - rank, &request);
+
+    return rc ? rc : ml_wait(request);
+}
+
+static ml_window *window;
+
+static int call_put(void)
+{
+    if (!window && ml_window_create(world, NULL, sizeof(int) * COUNT, &window))
+        return 1;
+    return ml_put(window, v, sizeof(int) * COUNT, 1 - rank, 0);
+}
+
+static int call_get(void)
+{
+    if (!window && ml_window_create(world, NULL, sizeof(int) * COUNT, &window))
+        return 1;
+    return ml_get(window, v, sizeof(int) * COUNT, 1 - rank, 0);
+}
+
+/* What the tests rely on: that it is noticed. */
+static int call_touch(void)
+{
+    return *(volatile int *)v;
+}
+
+static int call_dies(void)
+{
+    if (rank == 1)
+        _exit(0); /* another status would end rank 0 before it can say anything */
+    return call_named();
+}
+
+static const struct {
+    const char *name;
+    int (*call)(void);
+} ways[] = {{"blocking", call_blocking}, {"named", call_named}, {"started", call_started},
+            {"message", call_message},   {"put", call_put},     {"get", call_get},
+            {"touch", call_touch},       {"dies", call_dies}};
+
+static void say(int (*call)(void))
+{
+    int rc = call();
+
+    if (rc)
+        printf("%d: %d: %s\n", rank, rc, ml_error());
+    else
+        printf("%d: right\n", rank);
+}
+
+int main(int argc, char **argv)
+{
+    size_t i = 0;
+
+    while (i < sizeof(ways) / sizeof(ways[0]) && argc > 1 && strcmp(ways[i].name, argv[1]) != 0)
+        i++;
+    if (argc < 2 || i == sizeof(ways) / sizeof(ways[0]) || ml_init(&world))
+        return 2;
+    rank = ml_rank(world);
+    gpu_program_load(rank);
+    gpu_program_case = argv[1];
+    v = gpu_ints(COUNT, GPU_PLAIN);
+    gpu_count_up(v, COUNT, rank);
+    say(ways[i].call);
+    if (argc > 2)
+        say(ways[i].call);
+    if (gpu_left("depth") > 1)
+        printf("%d: contexts are left\n", rank);
+    if (gpu_left("streams") > 3) /* two of the program's, and one that the library keeps */
+        printf("%d: streams are left\n", rank);
+    ml_window_free(window);
+    ml_finalize();
+    return 0;
+}
