@@ -23,22 +23,27 @@ if [ "$i" = "$starts" ]; then pass "$starts healthy starts change nothing"; else
 fi
 diag "--check took $(checked 'c[0]["ms"]') ms"
 
-# What the host sends goes through a queue from which a packet of a connection's begin leaves every
-# 0.2 s, as behind a broken switch; SSH does not.
+# What the host sends at a connection's begin goes through a queue that is never empty, from which
+# few bytes leave in a second, as behind a broken switch; SSH does not.
 must netns exec "$H2" tc qdisc replace dev eth0 root handle 1: htb default 10
 must netns exec "$H2" tc class add dev eth0 parent 1: classid 1:10 htb rate 1000gbit quantum 60000
-must netns exec "$H2" tc class add dev eth0 parent 1: classid 1:20 htb rate 3kbit burst 1 cburst 1 quantum 60000
+must netns exec "$H2" tc class add dev eth0 parent 1: classid 1:20 htb rate 7kbit burst 1 cburst 1 quantum 60000
 must netns exec "$H2" nft -f - << END
 table ip t {
     chain out {
         type filter hook postrouting priority 0
+        udp dport 9 meta priority set 1:20
         tcp dport != 22 tcp sport != 22 tcp flags syn meta priority set 1:20
     }
 }
 END
-# The queue lets a packet pass at once that comes after a pause, as on a busy machine: the host is
-# looked at until that was not so.
-# slow_job ARGUMENT…: a job on three hosts, in $T/found what it prints, in $T/line its errors.
+set -m
+netns exec "$H2" python3 "$SOURCE/tests/fault/backlog.py" "$A1" &
+backlog=$!
+set +m
+wait_for 'netns exec "$H2" tc -s class show dev eth0 classid 1:20 | grep -q "backlog [1-9]"'
+# slow_job ARGUMENT…: a job on three hosts, in $T/found what it prints, in $T/line its errors. On a
+# busy machine the queue may run dry, and the host is as fast as others: it is looked at again.
 slow_job() {
     local try
     for ((try = 0; try < 20; try++)); do
@@ -62,6 +67,8 @@ check_output "0 $H1 0
 2 $H3 0" "… it is used" cat "$T/found"
 check_match "^mlaunch: warning: host $H2 is slow: .*; no spare host can take its place \(--check\)$" \
     "$T/line" "… with a warning"
+kill -- "-$backlog"
+run eval 'wait "$backlog"'
 must netns exec "$H2" nft delete table ip t
 must netns exec "$H2" tc qdisc del dev eth0 root
 
