@@ -188,14 +188,15 @@ mlaunch=$!
 set +m
 has_said ready 1
 wait_for 'grep -qs pipe "/proc/$mlaunch/task/"*/wchan'
-must kill -TERM "$mlaunch"
-slow_read='import os, select, sys
+slow_read='import os, select, signal, sys
+os.kill(int(sys.argv[1]), signal.SIGTERM) # only now, as this interpreter may be slow to start
 got = 0
 while got < 400000 and select.select([8], [], [], 60)[0]:
     got += len(os.read(8, 200000))
     select.select([], [], [], 0.2) # meanwhile nothing is read, for much less than 2 s
 print(got)'
-check_output 400000 "a slow reader gets everything after SIGTERM" python3 -c "$slow_read"
+check_output 400000 "a slow reader gets everything after SIGTERM" \
+    python3 -c "$slow_read" "$mlaunch"
 unread_end 143 "… and then the job ends"
 
 # On a terminal.
