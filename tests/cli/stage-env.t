@@ -67,7 +67,7 @@ else
     check_output "tool u of $E/bin" "as another user" user -- tool u
     check_error 1 "Read-only file system" "… who writes nothing, either" user -- touch "$E/new"
     check_output "" "… the copy is removed, whatever its modes are" sh -c \
-        "find /tmp/mlaunch-65534 -name closed 2> /dev/null"
+        "find /tmp/mlaunch-65534 -name closed 2> /dev/null || :" # other jobs' directories may vanish
     cat > "$T/forbid" <<'END'
 echo 0 > /proc/sys/user/max_user_namespaces && echo 0 > /proc/sys/user/max_mnt_namespaces && exec "$@"
 END
