@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # What mlaunch sends to its agents: with twice the hosts it is 2.0 ± 0.2 times as many bytes. The
 # agents run here, whatever their hosts are called.
-TEST_TIER=quick
+TEST_TIER=full
 . "${0%/*}/../lib/test.sh"
 
 # bytes HOSTS NAMES: what mlaunch sends for 4 ranks on each of HOSTS hosts, whose names seq(1)
