@@ -17,7 +17,7 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-enum { JOB_RANKS = 64, JOB_WAIT_MS = 60000, RANK_FAILED = 99 };
+enum { JOB_RANKS = 64, JOB_WAIT_MS = 180000, RANK_FAILED = 99 };
 
 struct job_config {
     int size;
