@@ -3,6 +3,7 @@
 
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/net/wiring_table.h"
 #include "common/text/text_json.h"
 #include "launcher/input/plan/topology_stated.h"
 #include "launcher/run/rdma_topology/topology_survey.h"
@@ -146,7 +147,7 @@ static int jobs_send(struct job_round *r, int first, int count, struct fault *wh
 {
     const char **addresses = calloc((size_t)r->plan->host_count, sizeof(*addresses));
     struct job_staged staged = {.path = r->plan->stage_env};
-    json_t *hosts;
+    json_t *hosts, *wiring;
     int rc = 0;
 
     if (!addresses)
@@ -154,6 +155,9 @@ static int jobs_send(struct job_round *r, int first, int count, struct fault *wh
     for (int i = 0; i < r->plan->host_count; i++)
         addresses[i] = r->members[i].address;
     hosts = job_spec_encode_hosts(r->plan, addresses);
+    wiring = r->wiring ? wiring_table_write(r->wiring) : NULL;
+    if (r->wiring && !wiring)
+        rc = fault_set(why, ML_ERR_MEMORY, "out of memory");
     if (r->copy) {
         staged.name = env_copy_name(r->copy);
         staged.mib = (int)(env_copy_size(r->copy) >> 20) + 1;
@@ -161,7 +165,7 @@ static int jobs_send(struct job_round *r, int first, int count, struct fault *wh
     for (int i = first; i < first + count && !rc; i++) {
         char *text = NULL;
 
-        rc = job_spec_encode(&text, r->plan, &r->identity, i, addresses, hosts, r->wiring,
+        rc = job_spec_encode(&text, r->plan, &r->identity, i, addresses, hosts, wiring,
                              r->config.stdin_mode, &staged, why);
         if (!rc)
             log_debug("host %s: sending its JOB, %zu bytes", r->members[i].host->name,
@@ -173,6 +177,7 @@ static int jobs_send(struct job_round *r, int first, int count, struct fault *wh
         job_spec_encode_destroy(text);
     }
     json_decref(hosts);
+    json_decref(wiring);
     free(addresses);
     return rc;
 }

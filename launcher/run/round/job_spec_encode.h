@@ -16,7 +16,8 @@ struct job_staged;
  * releases it. NULL: something is not UTF-8, or out of memory. */
 json_t *job_spec_encode_hosts(const struct plan *p, const char *const *addresses);
 
-/* hosts: of job_spec_encode_hosts(), by the same addresses. wiring: the RDMA matrix, or NULL.
+/* hosts: of job_spec_encode_hosts(), by the same addresses. wiring: of
+ * wiring_table_write(), or NULL.
  * stdin_mode: see input_mode(). staged: the copy of --stage-env, or NULL. *out holds the secret;
  * the caller frees it with job_spec_encode_destroy(), which wipes it. ML_ERR_ARGUMENT: something is
  * not UTF-8; ML_ERR_MEMORY. */

@@ -3,6 +3,7 @@
 
 #include "common/net/host_table.h"
 #include "common/net/job_file.h"
+#include "common/net/wiring_table.h"
 #include "common/text/cpu_list.h"
 #include "common/text/number.h"
 #include "common/text/parsed_json.h"
@@ -489,35 +490,22 @@ static int ranks_read(struct job_spec *m, struct fault *why)
     return rc;
 }
 
-/* Checks the RDMA matrix: a square of lists of device names, or of nulls. */
+/* Reads the RDMA matrix, and puts it in the place of its short form. */
 static int topology_read(struct job_spec *m, struct fault *why)
 {
-    json_t *wiring = json_object_get(m->root, "wiring");
-    size_t i, j, k;
-    json_t *row, *entry, *device;
+    const json_t *table = json_object_get(m->root, "wiring");
+    int rc;
 
-    if (!wiring || json_is_null(wiring))
+    if (!table || json_is_null(table))
         return 0;
-    if (json_array_size(wiring) != (size_t)m->hosts)
-        return member_refuse(why, "does not have one row for each host", "wiring");
-    json_array_foreach(wiring, i, row)
-    {
-        if (json_array_size(row) != (size_t)m->hosts)
-            return member_refuse(why, "has a row of another length", "wiring");
-        json_array_foreach(row, j, entry)
-        {
-            if (!json_is_null(entry) && !json_is_array(entry))
-                return member_refuse(why, "holds something that is not a list of devices",
-                                     "wiring");
-            json_array_foreach(entry, k, device)
-            {
-                if (!json_is_string(device))
-                    return member_refuse(why, "holds something that is not a device", "wiring");
-            }
-        }
-    }
-    m->wiring = wiring;
-    return 0;
+    rc = wiring_table_read(&m->wiring, table, m->hosts);
+    if (!rc && json_object_set_new(m->root, "wiring", m->wiring))
+        rc = ML_ERR_MEMORY;
+    if (!rc)
+        return 0;
+    m->wiring = NULL;
+    return rc == ML_ERR_MEMORY ? fault_set(why, rc, "out of memory")
+                               : member_refuse(why, "is no wiring of this job's hosts", "wiring");
 }
 
 bool job_spec_is_term(const char *text)

@@ -43,7 +43,8 @@ static const char good[] =
     "\"name\": \"llm.1\","
     "\"pty\": {\"rank\": 1, \"rows\": 33, \"columns\": 65535, \"term\": \"xterm-256color\"},"
     "\"staged\": {\"path\": \"/a/env\", \"name\": \"env\", \"mib\": 3},"
-    "\"wiring\": [[null, [\"d0\", \"d1\"]], [[\"d2\"], []]],"
+    "\"wiring\": {\"entries\": [null, [\"d0\", \"d1\"], [\"d2\"], []], \"own\": [0, 3],"
+    " \"others\": [1, 2]},"
     "\"apps\": [{\"argv\": [\"prog\", \"\"], \"env\": [], \"cwd\": \"\"}],"
     "\"ranks\": [{\"rank\": 1, \"local_rank\": 0, \"app\": 0}, {\"rank\": 2, \"local_rank\": 1, "
     "\"app\": 0}]}";
@@ -85,7 +86,10 @@ static void reads_all(void **state)
     assert_true(m->options.binding.report);
     assert_int_equal(m->options.buffer, BUFFER_NONE);
     assert_int_equal(m->options.mpi, MPI_PMI1);
-    assert_non_null(m->wiring);
+    assert_string_equal(
+        json_string_value(json_array_get(json_array_get(json_array_get(m->wiring, 0), 1), 1)),
+        "d1");
+    assert_int_equal(json_array_size(json_array_get(m->wiring, 1)), 2);
     assert_int_equal(m->pty.rank, 1);
     assert_int_equal(m->pty.rows, 33);
     assert_int_equal(m->pty.columns, 65535);
@@ -168,10 +172,9 @@ static const struct malformed {
     {"env", "[\"=A\"]", "\"env\" holds something that is not NAME=VALUE"},
     {"env", "[null]", "\"env\" holds something that is not NAME=VALUE"},
     {"cwd", "3", "\"cwd\" is not a string"},
-    {"wiring", "[[]]", "\"wiring\" does not have one row"},
-    {"wiring", "[[null], [null, null]]", "\"wiring\" has a row of another length"},
-    {"wiring", "[[null, \"d\"], [null, null]]", "\"wiring\" holds something that is not a list"},
-    {"wiring", "[[null, [1]], [null, null]]", "\"wiring\" holds something that is not a device"},
+    {"wiring", "[[null, null], [null, null]]", "\"wiring\" is no wiring of this job's hosts"},
+    {"wiring", "{\"entries\": [null], \"own\": [0, 0, 0], \"others\": [0, 0]}",
+     "\"wiring\" is no wiring of this job's hosts"},
     {"pty", "{\"rank\": 3, \"rows\": 24, \"columns\": 80, \"term\": \"x\"}", "\"pty\" is invalid"},
     {"pty", "{\"rank\": -1, \"rows\": 24, \"columns\": 80, \"term\": \"x\"}", "\"pty\" is invalid"},
     {"pty", "{\"rank\": 0, \"rows\": 0, \"columns\": 80, \"term\": \"x\"}", "\"pty\" is invalid"},
