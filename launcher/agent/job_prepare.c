@@ -299,7 +299,14 @@ static int place_open(struct agent *a, struct fault *why)
 {
     const struct job_staged *s = &a->job->staged;
 
-    return s->path ? staged_place_open(&a->place, a->dir, s->path, s->name, s->mib, why) : 0;
+    const struct staged_place_config config = {.job_dir = a->dir,
+                                               .path = s->path,
+                                               .name = s->name,
+                                               .mib = s->mib,
+                                               .cache = s->cache,
+                                               .version = s->version};
+
+    return s->path ? staged_place_open(&a->place, &config, why) : 0;
 }
 
 /* The ranks find the copy by its own path. */
@@ -491,9 +498,14 @@ void job_prepare_fail(struct agent *a, const char *text)
 
 void job_prepare_staged(struct agent *a)
 {
+    struct fault why;
+
     if (a->stop.is_active)
         return;
-    a->place->is_whole = true;
+    if (staged_place_settle(a->place, &why)) {
+        job_prepare_fail(a, why.text);
+        return;
+    }
     if (job_is_complete(a))
         job_complete(a);
 }
@@ -546,8 +558,9 @@ void job_prepare(struct agent *a, const char *text, size_t size)
         frame_stream_send_json(a->channel, AGENT_WANT,
                                json_pack("{so}", "files", received_files_wanted(a->files)));
     if (a->place)
-        frame_stream_send_json(a->channel, AGENT_PLACE,
-                               json_pack("{ss}", "directory", a->place->directory));
+        frame_stream_send_json(
+            a->channel, AGENT_PLACE,
+            json_pack("{ss sb}", "directory", a->place->directory, "kept", (int)a->place->is_kept));
 }
 
 void job_prepare_release(struct agent *a)
@@ -562,7 +575,7 @@ void job_prepare_release(struct agent *a)
     received_files_close(a->files);
     a->files = NULL;
     copier_child_end(a->copier); /* it writes into the job directory */
-    free(a->place);
+    staged_place_close(a->place);
     a->place = NULL;
     rank_view_close(a->view);
     a->view = NULL;

@@ -21,9 +21,9 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char *const without[] = {"np",      "ppn",     "output",    "stdin", "pty",   "name",
-                                      "detach",  "json",    "wrap",      "gdb",   "chaos", "cwd",
-                                      "dry-run", "version", "stage-env", "words", NULL};
+static const char *const without[] = {
+    "np",  "ppn",   "output", "stdin",   "pty",     "name",      "detach", "json",        "wrap",
+    "gdb", "chaos", "cwd",    "dry-run", "version", "stage-env", "words",  "stage-cache", NULL};
 
 static const struct command_syntax syntax = {
     .name = "attach",

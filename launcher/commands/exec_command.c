@@ -91,13 +91,11 @@ static const struct command_hint hints[] = {
     {"-g", "-H or --hostfile names the hosts"},
     {NULL, NULL}};
 
-static const char *const without[] = {"np",        "ppn",     "output",
-                                      "pty",       "stdin",   "events",
-                                      "record",    "trace",   "compare-hashes",
-                                      "timestamp", "summary", "name",
-                                      "detach",    "version", "restarts",
-                                      "gdb",       "check",   "evict-slow",
-                                      "stage-env", "words",   NULL};
+static const char *const without[] = {
+    "np",        "ppn",     "output",         "pty",       "stdin",   "events",
+    "record",    "trace",   "compare-hashes", "timestamp", "summary", "name",
+    "detach",    "version", "restarts",       "gdb",       "check",   "evict-slow",
+    "stage-env", "words",   "stage-cache",    NULL};
 
 static const struct command_syntax syntax = {
     .name = "exec",

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -106,7 +107,7 @@ static int entry_unlock(const char *path, const struct stat *st, int type, struc
 
 /* Looking into a directory takes memory, which may be there a moment later. What --stage-env copies
  * may have directories in which nobody may write. */
-static void tree_remove(const char *path)
+void job_directory_remove_tree(const char *path)
 {
     for (int tries = 1;; tries++) {
         int rc = nftw(path, entry_remove, REMOVE_DESCRIPTORS, FTW_DEPTH | FTW_PHYS);
@@ -120,11 +121,29 @@ static void tree_remove(const char *path)
     }
 }
 
+/* A copy that is not whole is elsewhere with --stage-cache. */
+static void unfinished_remove(const char *path)
+{
+    char link[JOB_DIRECTORY_PATH + 8], target[PATH_MAX];
+    const char *name;
+    ssize_t size;
+
+    snprintf(link, sizeof(link), "%s/" JOB_DIRECTORY_ENV, path);
+    size = readlink(link, target, sizeof(target) - 1);
+    if (size <= 0)
+        return;
+    target[size] = '\0';
+    name = strrchr(target, '/');
+    if (name && strncmp(name + 1, JOB_DIRECTORY_UNFINISHED, strlen(JOB_DIRECTORY_UNFINISHED)) == 0)
+        job_directory_remove_tree(target);
+}
+
 void job_directory_remove(const char *path)
 {
     char parent[JOB_DIRECTORY_PATH];
 
-    tree_remove(path);
+    unfinished_remove(path);
+    job_directory_remove_tree(path);
     link_remove(path);
     snprintf(parent, sizeof(parent), "%s", path);
     *strrchr(parent, '/') = '\0';
@@ -234,7 +253,7 @@ void job_directory_make_segments(const char *path, char *out, size_t size)
 
 void job_directory_segment_remove(const char *path)
 {
-    tree_remove(path);
+    job_directory_remove_tree(path);
 }
 
 void job_directory_sweep_shm(const char *path)

@@ -32,6 +32,11 @@ void job_directory_remove(const char *path);
 /* Writes `text` to the new file `name` in it, 0600. ML_ERR_SYSTEM names the file. */
 int job_directory_write(const char *path, const char *name, const char *text, struct fault *why);
 
+/* What is below this name is copied there; or it is a link to a directory elsewhere, whose name
+ * begins so while the copy is not whole. Such a directory is removed with the job's. */
+#define JOB_DIRECTORY_ENV        "env"
+#define JOB_DIRECTORY_UNFINISHED ".mlaunch-copy."
+
 /* Adds a rank and its first process to the list that ps reads. Errors are ignored: the job can run
  * without the list. */
 #define JOB_DIRECTORY_RANKS "ranks"
@@ -57,6 +62,8 @@ void job_directory_sweep_shm(const char *path);
 
 /* Removes one of them, or a directory of them, as far as it can. */
 void job_directory_segment_remove(const char *path);
+/* Removes a directory with all that is in it, whatever its permissions are, as far as it can. */
+void job_directory_remove_tree(const char *path);
 
 /* Makes a directory for segments that libraries of the ranks make: in /dev/shm, named like theirs.
  * `out` becomes "" if that is not possible. */

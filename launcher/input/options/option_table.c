@@ -239,12 +239,26 @@ static int set_quiet(void *to, const struct option *spec, const char *value, str
     return rc;
 }
 
+static bool is_host_directory(const char *value)
+{
+    return *value == '/' && strlen(value) <= TMPDIR_MOST && !strstr(value, "/../");
+}
+
 static int tmpdir_check(const char *value, struct fault *why)
 {
-    if (*value == '/' && strlen(value) <= TMPDIR_MOST && !strstr(value, "/../"))
+    if (is_host_directory(value))
         return 0;
     return fault_set(why, ML_ERR_ARGUMENT,
                      "--tmpdir must be an absolute path of at most %d bytes without ..",
+                     TMPDIR_MOST);
+}
+
+static int stage_cache_check(const char *value, struct fault *why)
+{
+    if (is_host_directory(value))
+        return 0;
+    return fault_set(why, ML_ERR_ARGUMENT,
+                     "--stage-cache must be an absolute path of at most %d bytes without ..",
                      TMPDIR_MOST);
 }
 
@@ -366,6 +380,9 @@ const struct option option_table[] = {
     {"stage-env", NULL, 0, "DIR",
      "copy a Python environment, or any directory, to the hosts' own disks, for the time of the "
      "job", TEXT(stage_env)},
+    {"stage-cache", NULL, 0, "DIR",
+     "keep the copies of --stage-env in this directory of each host, for the next job",
+     TEXT(stage_cache), .check = stage_cache_check},
     {"stdin", NULL, 0, "none|all|RANK",
      "the ranks that read stdin (default: rank 0; in the background none)",
      TEXT(stdin_to), .check = stdin_check},

@@ -60,7 +60,7 @@ struct options {
     enum failure_mode on_failure;
     enum fitness_mode check;
     bool evict_slow;
-    char *stage_env;
+    char *stage_env, *stage_cache;
     char *stdin_to; /* "none", "all" or a rank */
     bool pty;
     int pty_rank;   /* the rank that gets a terminal, if `pty` */

@@ -482,6 +482,9 @@ static int files_settle(struct plan *p, const struct options *o, char *const *en
 
 static int stage_env_settle(struct plan *p, const struct options *o, struct fault *why)
 {
+    if (o->stage_cache && !o->stage_env)
+        return fault_set(why, ML_ERR_ARGUMENT,
+                         "--stage-cache keeps the copies of --stage-env, which is missing");
     return o->stage_env ? env_directory_find(&p->stage_env, o->stage_env, p->cwd, why) : 0;
 }
 

@@ -197,6 +197,8 @@ static void print_job(const struct plan *p)
         printable_print("epilog: %s\n", p->job.epilog);
     if (p->stage_env)
         printable_print("each host gets a copy of: %s\n", p->stage_env);
+    if (p->options->stage_cache)
+        printable_print("which is kept there in: %s\n", p->options->stage_cache);
     if (p->job.mount)
         printable_print("mount: %s\n", p->job.mount);
     if (p->job.port)

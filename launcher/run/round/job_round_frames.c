@@ -242,15 +242,15 @@ static int on_place(struct job_round *r, struct job_round_member *m, const struc
 {
     const struct host *h = m->host;
     char directory[PATH_MAX];
-    const struct env_copy_place place = {.host = h,
-                                         .channel = m->channel,
-                                         .ip = h->ips && h->ips[0] ? h->ips[0] : m->address,
-                                         .directory = directory};
+    struct env_copy_place place = {.host = h,
+                                   .channel = m->channel,
+                                   .ip = h->ips && h->ips[0] ? h->ips[0] : m->address,
+                                   .directory = directory};
     int rc;
 
     if (!r->copy || r->state < JOB_ROUND_PREPARING)
         return fault_set(why, ML_ERR_REFUSED, "its agent sent an unexpected PLACE");
-    rc = place_report_parse(directory, f, why);
+    rc = place_report_parse(directory, &place.is_kept, f, why);
     return rc ? rc : env_copy_place(r->copy, (int)(m - r->members), &place, why);
 }
 

@@ -161,6 +161,8 @@ static int jobs_send(struct job_round *r, int first, int count, struct fault *wh
     if (r->copy) {
         staged.name = env_copy_name(r->copy);
         staged.mib = (int)(env_copy_size(r->copy) >> 20) + 1;
+        staged.cache = r->plan->options->stage_cache;
+        staged.version = staged.cache ? env_copy_version(r->copy) : NULL;
     }
     for (int i = first; i < first + count && !rc; i++) {
         char *text = NULL;

@@ -2,6 +2,7 @@
 #include "launcher/run/spread/env_copy.h"
 
 #include "common/log.h"
+#include "common/text/number.h"
 #include "launcher/base/text/string_list.h"
 #include "launcher/base/tree/sync_wire.h"
 #include "launcher/run/spread/sync_chains.h"
@@ -10,17 +11,24 @@
 #include <errno.h>
 #include <event2/event.h>
 #include <limits.h>
+#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 struct copy_member {
     bool has_answered; /* or is lost */
+    bool is_kept;      /* it needs no copy */
     int slot;          /* among `hosts`; -1: it is not there */
     char ip[64];
     char *directory;
     const struct host *host;
     struct agent_channel *channel;
+};
+
+enum {
+    PATH_HASH = 8, /* bytes; a mistake needs two directories on one host */
+    TREE_VERSION = 16,
 };
 
 struct env_copy {
@@ -33,7 +41,8 @@ struct env_copy {
     int count;
     struct sync_chains *chains; /* while the copies are made */
     struct event *end;          /* the chains are not closed from within */
-    bool is_lost, has_begun;
+    bool is_lost, has_begun, has_ended;
+    char version[2 * (PATH_HASH + TREE_VERSION) + 2];
 };
 
 static void on_over(void *arg)
@@ -47,12 +56,13 @@ static void on_end(evutil_socket_t fd, short what, void *arg)
 {
     struct env_copy *c = arg;
     uint64_t lost = c->chains ? sync_chains_lost(c->chains) : 0;
-    bool was_copying = c->chains != NULL;
+    bool is_first = c->has_begun && !c->has_ended;
 
     (void)fd, (void)what;
+    c->has_ended = true;
     sync_chains_close(c->chains);
     c->chains = NULL;
-    if (was_copying && !c->is_lost)
+    if (is_first && !c->is_lost)
         c->config.on_copied(lost, c->config.arg);
 }
 
@@ -80,13 +90,18 @@ static int copy_begin(struct env_copy *c, struct fault *why)
     if (!c->hosts)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     for (int i = 0; i < c->config.hosts && !rc; i++)
-        rc = host_open(c, &c->members[i], i, why);
+        rc = c->members[i].is_kept ? 0 : host_open(c, &c->members[i], i, why);
+    if (!rc && c->count == 0) {
+        event_active(c->end, 0, 0);
+        return 0;
+    }
     chains.hosts = c->hosts;
     chains.count = c->count;
     if (!rc)
         rc = sync_chains_open(&c->chains, c->config.base, &chains, why);
     for (int i = 0; i < c->config.hosts && !rc; i++)
-        sync_chains_begin(c->chains, c->members[i].slot, c->members[i].ip);
+        if (!c->members[i].is_kept)
+            sync_chains_begin(c->chains, c->members[i].slot, c->members[i].ip);
     return rc;
 }
 
@@ -109,6 +124,7 @@ int env_copy_place(struct env_copy *c, int host, const struct env_copy_place *pl
         return rc;
     m->host = place->host;
     m->channel = place->channel;
+    m->is_kept = place->is_kept;
     snprintf(m->ip, sizeof(m->ip), "%s", place->ip);
     answer_note(c, m);
     return c->unanswered == 0 && !c->is_lost ? copy_begin(c, why) : 0;
@@ -161,8 +177,15 @@ void env_copy_pulse(struct env_copy *c)
 
 void env_copy_report(const struct env_copy *c, int host)
 {
-    const struct sync_host *h = &c->hosts[c->members[host].slot];
+    const struct copy_member *m = &c->members[host];
+    const struct sync_host *h;
 
+    if (m->is_kept) {
+        log_info("host %s: has kept its copy of %s from before, so that 0 bytes were sent",
+                 m->host->name, c->config.directory);
+        return;
+    }
+    h = &c->hosts[m->slot];
     log_info("host %s: has a copy of %s, for which %llu files of %llu bytes were sent",
              h->host->name, c->config.directory, (unsigned long long)h->files,
              (unsigned long long)h->bytes);
@@ -176,6 +199,34 @@ const char *env_copy_name(const struct env_copy *c)
 uint64_t env_copy_size(const struct env_copy *c)
 {
     return c->source.bytes;
+}
+
+const char *env_copy_version(const struct env_copy *c)
+{
+    return c->version;
+}
+
+/* Names, kinds, permissions, sizes, times and targets of links: what tells one state of the
+ * directory from another without opening a file. */
+static void version_make(struct env_copy *c)
+{
+    const struct tree_list *l = &c->source.list;
+    const char *path = c->config.directory;
+    uint8_t packed[TREE_PACKED_MOST], hash[PATH_HASH], tree[TREE_VERSION];
+    crypto_generichash_state state;
+
+    crypto_generichash(hash, sizeof(hash), (const uint8_t *)path, strlen(path), NULL, 0);
+    crypto_generichash_init(&state, NULL, 0, sizeof(tree));
+    for (uint32_t i = 0; i < l->count; i++) {
+        struct tree_entry e = l->entries[i];
+
+        e.is_sparse = false; /* file systems find room for a file some time after it was written */
+        crypto_generichash_update(&state, packed, tree_list_pack(&e, packed));
+    }
+    crypto_generichash_final(&state, tree, sizeof(tree));
+    hex_write(c->version, hash, sizeof(hash));
+    c->version[2 * PATH_HASH] = '.';
+    hex_write(c->version + 2 * PATH_HASH + 1, tree, sizeof(tree));
 }
 
 static int source_open(struct env_copy *c, struct fault *why)
@@ -208,11 +259,13 @@ int env_copy_open(struct env_copy **out, const struct env_copy_config *config, s
         c->members[i].slot = -1;
     if (!rc)
         rc = source_open(c, why);
-    if (rc)
+    if (rc) {
         env_copy_close(c);
-    else
-        *out = c;
-    return rc;
+        return rc;
+    }
+    version_make(c);
+    *out = c;
+    return 0;
 }
 
 void env_copy_close(struct env_copy *c)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * env_copy.h: the directory of --stage-env, which all hosts of a run get a copy of before their
- * ranks start, from host to host. Each host says where it wants the copy; once all have, it is
- * made. The run cannot start without one of them, so when one is lost it is not made.
+ * ranks start, from host to host. Each host says where it wants the copy, or that it has kept one;
+ * once all have, it is made. The run cannot start without one of them, so when one is lost it is
+ * not made.
  */
 #ifndef LAUNCHER_RUN_SPREAD_ENV_COPY_H
 #define LAUNCHER_RUN_SPREAD_ENV_COPY_H
@@ -37,6 +38,8 @@ void env_copy_close(struct env_copy *c); /* takes NULL */
 /* The directory's own name, without links. */
 const char *env_copy_name(const struct env_copy *c);
 uint64_t env_copy_size(const struct env_copy *c); /* bytes of all files */
+/* "PATH.TREE", two hashes: another directory has another PATH, another state of it another TREE. */
+const char *env_copy_version(const struct env_copy *c);
 
 /* Where a host wants it. All is borrowed but the texts. */
 struct env_copy_place {
@@ -44,6 +47,7 @@ struct env_copy_place {
     struct agent_channel *channel;
     const char *ip;        /* for it to listen on */
     const char *directory; /* in which the copy is to be */
+    bool is_kept;          /* it is there, of this version */
 };
 
 /* ML_ERR_REFUSED: it has said so before; ML_ERR_MEMORY. */

@@ -288,14 +288,17 @@ int want_report_parse(int *wanted, int *count, const struct frame *f, int files,
     return rc;
 }
 
-int place_report_parse(char directory[PATH_MAX], const struct frame *f, struct fault *why)
+int place_report_parse(char directory[PATH_MAX], bool *is_kept, const struct frame *f,
+                       struct fault *why)
 {
     json_t *root = report_load("PLACE", f, why);
     const char *text = json_string_value(json_object_get(root, "directory"));
+    const json_t *kept = json_object_get(root, "kept");
 
-    if (!text || text[0] != '/' || strlen(text) >= PATH_MAX)
+    if (!text || !json_is_boolean(kept) || text[0] != '/' || strlen(text) >= PATH_MAX)
         return report_refuse(root, "PLACE", why);
     snprintf(directory, PATH_MAX, "%s", text);
+    *is_kept = json_is_true(kept);
     json_decref(root);
     return 0;
 }

@@ -100,8 +100,9 @@ int done_report_parse(struct done_report *out, const struct frame *f,
 /* WANT: stores in `wanted`, which has room for `files` of them, the indices, which rise, and their
  * number in *count. */
 int want_report_parse(int *wanted, int *count, const struct frame *f, int files, struct fault *why);
-/* PLACE: stores the directory, an absolute path. */
-int place_report_parse(char directory[PATH_MAX], const struct frame *f, struct fault *why);
+/* PLACE: stores the directory, an absolute path, and whether the host has the copy. */
+int place_report_parse(char directory[PATH_MAX], bool *is_kept, const struct frame *f,
+                       struct fault *why);
 int lost_report_parse(struct lost_report *out, const struct frame *f, struct fault *why);
 
 #endif

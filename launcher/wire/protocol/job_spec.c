@@ -93,6 +93,8 @@ static const struct field fields[] = {
     {"path", FIELD_STRING, AT(staged.path), .in = "staged"},
     {"name", FIELD_STRING, AT(staged.name), .in = "staged"},
     {"mib", FIELD_INT, AT(staged.mib), 0, INT_MAX, .in = "staged"},
+    {"cache", FIELD_STRING, AT(staged.cache), .in = "staged"},
+    {"version", FIELD_STRING, AT(staged.version), .in = "staged"},
 };
 /* clang-format on */
 
@@ -187,6 +189,17 @@ static bool is_left_out(const struct job_spec *m, const char *object)
     if (strcmp(object, "staged") == 0)
         return !m->staged.path;
     return strcmp(object, "attach") == 0 && !m->attach.pid;
+}
+
+/* Both are there, or neither. */
+static bool cache_is_valid(const struct job_staged *s)
+{
+    size_t size = strlen(s->version);
+
+    if (!s->cache[0])
+        return size == 0;
+    return s->cache[0] == '/' && strlen(s->cache) <= JOB_CACHE_MOST && size <= JOB_VERSION_MOST &&
+           s->version[0] != '.' && size > 0 && strspn(s->version, "0123456789abcdef.") == size;
 }
 
 /* What only a launcher that is none would send. */
@@ -546,7 +559,7 @@ static int values_check(const struct job_spec *m, struct fault *why)
     if (m->attach.pid && m->size != 1)
         return member_refuse(why, "is invalid", "attach");
     if (m->staged.path && (m->staged.path[0] != '/' || strlen(m->staged.path) >= PATH_MAX ||
-                           !file_name_is_valid(m->staged.name)))
+                           !file_name_is_valid(m->staged.name) || !cache_is_valid(&m->staged)))
         return member_refuse(why, "is invalid", "staged");
     return 0;
 }

@@ -49,6 +49,14 @@ struct job_staged {
     const char *path; /* absolute, where the ranks see it; NULL: there is none */
     const char *name; /* the copy's, a file name without directory */
     int mib;          /* its size, rounded up */
+    /* The directory of this host in which copies are kept, absolute, and the name for this one's
+     * place there (hexadecimal digits and points); both "": it is removed with the job. */
+    const char *cache, *version;
+};
+
+enum {
+    JOB_CACHE_MOST = 80, /* bytes of such a directory's path */
+    JOB_VERSION_MOST = 64,
 };
 
 struct job_app {

@@ -167,10 +167,11 @@ static int want(const struct frame *f, struct fault *why)
 static int place(const struct frame *f, struct fault *why)
 {
     char directory[PATH_MAX];
+    bool is_kept;
     int rc;
 
     memset(directory, 'x', sizeof(directory));
-    rc = place_report_parse(directory, f, why);
+    rc = place_report_parse(directory, &is_kept, f, why);
     if (!rc)
         check_text(directory, sizeof(directory));
     return rc;

@@ -256,22 +256,28 @@ static void test_want(void **state)
 
 static void test_place(void **state)
 {
-    static const char *const bad[] = {"{}", "{\"directory\": 1}", "{\"directory\": \"\"}",
-                                      "{\"directory\": \"env\"}"};
-    struct frame f = frame_of("{\"directory\": \"/tmp/env\"}");
+    static const char *const bad[] = {"{}",
+                                      "{\"directory\": 1}",
+                                      "{\"directory\": \"\"}",
+                                      "{\"directory\": \"env\"}",
+                                      "{\"directory\": \"/tmp/env\"}",
+                                      "{\"directory\": \"/tmp/env\", \"kept\": 1}"};
+    struct frame f = frame_of("{\"directory\": \"/tmp/env\", \"kept\": true}");
+    bool is_kept = false;
     char directory[PATH_MAX], text[PATH_MAX + 32];
     struct fault why;
 
     (void)state;
-    assert_int_equal(place_report_parse(directory, &f, &why), 0);
+    assert_int_equal(place_report_parse(directory, &is_kept, &f, &why), 0);
+    assert_true(is_kept);
     assert_string_equal(directory, "/tmp/env");
     for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
         f = frame_of(bad[i]);
-        assert_int_equal(place_report_parse(directory, &f, &why), ML_ERR_REFUSED);
+        assert_int_equal(place_report_parse(directory, &is_kept, &f, &why), ML_ERR_REFUSED);
     }
-    snprintf(text, sizeof(text), "{\"directory\": \"/%0*d\"}", PATH_MAX - 1, 0);
+    snprintf(text, sizeof(text), "{\"directory\": \"/%0*d\", \"kept\": true}", PATH_MAX - 1, 0);
     f = frame_of(text);
-    assert_int_equal(place_report_parse(directory, &f, &why), ML_ERR_REFUSED);
+    assert_int_equal(place_report_parse(directory, &is_kept, &f, &why), ML_ERR_REFUSED);
 }
 
 int main(void)

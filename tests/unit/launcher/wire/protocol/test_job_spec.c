@@ -42,7 +42,8 @@ static const char good[] =
     "\"prolog\": \"\", \"epilog\": \"\", \"tmpdir\": \"\", \"mount\": \"/a:/b\", "
     "\"name\": \"llm.1\","
     "\"pty\": {\"rank\": 1, \"rows\": 33, \"columns\": 65535, \"term\": \"xterm-256color\"},"
-    "\"staged\": {\"path\": \"/a/env\", \"name\": \"env\", \"mib\": 3},"
+    "\"staged\": {\"path\": \"/a/env\", \"name\": \"env\", \"mib\": 3, "
+    "\"cache\": \"/c\", \"version\": \"0a.ff\"},"
     "\"wiring\": {\"entries\": [null, [\"d0\", \"d1\"], [\"d2\"], []], \"own\": [0, 3],"
     " \"others\": [1, 2]},"
     "\"apps\": [{\"argv\": [\"prog\", \"\"], \"env\": [], \"cwd\": \"\"}],"
@@ -75,6 +76,8 @@ static void reads_all(void **state)
     assert_string_equal(m->staged.path, "/a/env");
     assert_string_equal(m->staged.name, "env");
     assert_int_equal(m->staged.mib, 3);
+    assert_string_equal(m->staged.cache, "/c");
+    assert_string_equal(m->staged.version, "0a.ff");
     assert_int_equal(m->options.binding.to, BIND_CORE);
     assert_int_equal(m->options.binding.each, 2);
     assert_int_equal(m->options.binding.map, BIND_NUMA);
@@ -101,6 +104,9 @@ static void reads_all(void **state)
 }
 
 /* A member replaced by something else, or (NULL) taken away; and a word of the sentence. */
+#define NOT_KEPT ", \"cache\": \"\", \"version\": \"\""
+#define STAGED   "{\"path\": \"/a\", \"name\": \"a\", \"mib\": 1, "
+
 static const struct malformed {
     const char *member, *value, *sentence;
 } table[] = {
@@ -189,11 +195,22 @@ static const struct malformed {
     {"wraps", "[]", "\"wraps\" is not a list of commands"},
     {"wraps", "[[]]", "\"wraps\" names no program"},
     {"attach", "{\"pid\": 1, \"rank\": 0}", "\"attach\" is invalid"},
-    {"staged", "{\"path\": \"a\", \"name\": \"a\", \"mib\": 1}", "\"staged\" is invalid"},
-    {"staged", "{\"path\": \"/a\", \"name\": \"..\", \"mib\": 1}", "\"staged\" is invalid"},
-    {"staged", "{\"path\": \"/a\", \"name\": \"a/b\", \"mib\": 1}", "\"staged\" is invalid"},
-    {"staged", "{\"path\": \"/a\", \"name\": \"a\", \"mib\": -1}", "\"staged\" is invalid"},
+    {"staged", "{\"path\": \"a\", \"name\": \"a\", \"mib\": 1" NOT_KEPT "}",
+     "\"staged\" is invalid"},
+    {"staged", "{\"path\": \"/a\", \"name\": \"..\", \"mib\": 1" NOT_KEPT "}",
+     "\"staged\" is invalid"},
+    {"staged", "{\"path\": \"/a\", \"name\": \"a/b\", \"mib\": 1" NOT_KEPT "}",
+     "\"staged\" is invalid"},
+    {"staged", "{\"path\": \"/a\", \"name\": \"a\", \"mib\": -1" NOT_KEPT "}",
+     "\"staged\" is invalid"},
     {"staged", "{\"path\": \"/a\", \"name\": \"a\"}", "\"staged\" is invalid"},
+    {"staged", STAGED "\"cache\": \"c\", \"version\": \"1\"}", "\"staged\" is invalid"},
+    {"staged", STAGED "\"cache\": \"/c\", \"version\": \"\"}", "\"staged\" is invalid"},
+    {"staged", STAGED "\"cache\": \"\", \"version\": \"1\"}", "\"staged\" is invalid"},
+    {"staged", STAGED "\"cache\": \"/c\", \"version\": \"..\"}", "\"staged\" is invalid"},
+    {"staged", STAGED "\"cache\": \"/c\", \"version\": \"a/b\"}", "\"staged\" is invalid"},
+    {"staged", STAGED "\"cache\": \"/c\", \"version\": \"g\"}", "\"staged\" is invalid"},
+    {"staged", STAGED "\"cache\": \"/c\"}", "\"staged\" is invalid"},
     {"apps", "[]", "\"apps\" is not a list"},
     {"apps", "[{\"argv\": [], \"env\": [], \"cwd\": \"\"}]", "\"argv\" names no program"},
     {"apps", "[{\"argv\": [\"\"], \"env\": [], \"cwd\": \"\"}]", "\"argv\" names no program"},

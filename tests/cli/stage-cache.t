@@ -1,0 +1,154 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# --stage-cache: hosts keep their copies of the directory of --stage-env. The next job sends
+# nothing; a changed file makes a new version, and the old one goes once nobody uses it. Whatever
+# ends in the middle of a copy, nothing half-made is left.
+TEST_TIER=quick
+. "${0%/*}/../lib/test.sh"
+. "${0%/*}/../lib/hosts.sh"
+. "${0%/*}/job.sh"
+
+E=$T/env
+C=$T/cache
+mkdir -p "$E/bin" "$E/closed" "$C"
+printf '#!/bin/sh\necho "tool of $(dirname "$0")"\n' > "$E/bin/tool"
+chmod +x "$E/bin/tool"
+head -c 2000000 /dev/urandom > "$E/data"
+chmod 555 "$E/closed"
+chmod 755 "$T" "$C"
+NETNS_PRIVATE="$E $C" hosts_up 2
+JOB+=(--ssh-config "$NETNS_SSH_CONFIG")
+staged() { job --stage-env "$E" --stage-cache "$C" -v "$@"; }
+kept() { netns exec "$1" ls -A "$C"; }
+versions() { kept "$1" | grep -cE '^[0-9a-f]{16}\.[0-9a-f]{32}$'; }
+# The host has N versions, and nothing else.
+has_versions() { test "$(versions "$1")" = "$2" && test "$(kept "$1" | wc -l)" = "$2"; }
+
+check_output $'tool of '"$E/bin"$'\ntool of '"$E/bin" "the first start" \
+    staged -H "$H1,$H2" --output raw -- tool
+check_match "host $H2: has a copy of $E, for which [0-9]+ files of [0-9]+ bytes" "$ERR" "… copies"
+check "… and keeps one version" has_versions "$H1" 1
+check "… on each host" has_versions "$H2" 1
+first=$(kept "$H1")
+check_output $'tool of '"$E/bin"$'\ntool of '"$E/bin" "the second start" \
+    staged -H "$H1,$H2" --output raw -- tool
+for h in "$H1" "$H2"; do
+    check_match "host $h: has kept its copy of $E from before, so that 0 bytes were sent" "$ERR" \
+        "… sends nothing to $h"
+done
+check "… nor any file" sh -c "! grep -q 'files of' '$ERR'"
+netns exec "$H2" sh -c "rm -r '$C'/*"
+check "one host has lost its copy" staged -H "$H1,$H2" -- test -e "$E/data"
+check_match "host $H1: has kept" "$ERR" "… the other has kept its own"
+check_match "host $H2: has a copy" "$ERR" "… and that host gets one"
+check_output "$first" "… by the same name" kept "$H2"
+
+# With --restarts, the second try copies nothing.
+touch "$E/restart"
+check "a job that is restarted" staged --restarts 1 -H "$H1" -- \
+    sh -c 'test "$MLAUNCH_RESTART" = 1 || exit 3'
+cp "$ERR" "$T/err"
+check_output 1 "… gets its copy once" grep -c "host $H1: has a copy" "$T/err"
+check_output 1 "… and finds it" grep -c "host $H1: has kept" "$T/err"
+check "a changed directory is another version, and the old one goes" has_versions "$H1" 1
+check "… the name says so" test "$(kept "$H1")" != "$first"
+
+# Who holds a version keeps it; both share the next one.
+"${JOB[@]}" --stage-env "$E" --stage-cache "$C" -H "$H1" -- \
+    sh -c "echo held; cat '$T/wait' > /dev/null; cat '$E/data' | cksum" > "$T/holder" 2>&1 &
+holder=$!
+mkfifo "$T/wait"
+wait_for 'grep -q held "$T/holder"'
+held=$(cksum < "$E/data")
+check "a job beside it shares its copy" staged -H "$H1" -- true
+check_match "host $H1: has kept" "$ERR" "… which is not sent again"
+echo more >> "$E/data"
+check "a job beside it with a changed file" staged -H "$H1" -- sh -c "tail -n 1 '$E/data' | grep -aq more"
+check "… leaves the version that is used" has_versions "$H1" 2
+echo > "$T/wait"
+wait "$holder"
+check_output 1 "… which its job can still read" grep -cF "$held" "$T/holder"
+check "the next job removes it" staged -H "$H1" -- true
+check "… and only it" has_versions "$H1" 1
+
+# Two that copy at once: the one that is second takes the other's.
+touch "$E/at-once"
+check "two hosts with one cache" job --stage-env "$E" --stage-cache "$T/shared" -n 2 \
+    -H "localhost,$H1" --mount "$T:$T" -- true
+check_output 1 "… have one copy" sh -c "ls -A '$T/shared' | wc -l"
+
+# The mounts that a rank has show which directory is behind the path of the original.
+check "the ranks read the copy alone" staged -n 1 -- sh -c "test \$(stat -c %i '$E/data') = \
+    \$(stat -c %i '$C'/*/env/data)"
+check "… not the original" staged -n 1 -- test "!" "$E/data" -ef "/proc/$$/root$E/data"
+
+# Whatever ends in the middle of a copy leaves nothing half-made. A slow line keeps it there.
+slow() { tc qdisc replace dev "v-$H1" root tbf rate 1mbit burst 16kb latency 50ms; }
+if ! slow 2> /dev/null; then
+    skip "what ends in the middle" "this kernel cannot slow a line down"
+    done_testing
+fi
+half() { netns exec "$H1" sh -c "ls -d '$C'/.mlaunch-copy.*/env/bin" > /dev/null 2>&1; }
+# process NAME: the pid of the last of mlaunch's processes of that name on the host.
+process() {
+    # shellcheck disable=SC2016
+    netns exec "$H1" sh -c 'for p in /proc/[0-9]*; do
+        case $(readlink "$p/exe") in */"$0") echo "${p##*/}" ;; esac
+    done' "$1" 2> /dev/null | sort -n | tail -n 1
+}
+# begin: a job whose copy is in its middle; its pid is $job.
+begin() {
+    netns exec "$H1" sh -c "rm -rf '$C'/* '$C'/.mlaunch*"
+    # A shell lets those in its background ignore interrupts.
+    env --default-signal=INT "${JOB[@]}" --stage-env "$E" --stage-cache "$C" -H "$H1" -- true \
+        > "$T/half" 2>&1 &
+    job=$!
+    wait_for half || diag_file "$T/half"
+}
+# ended STATUS SENTENCE NAME: a line of the job matches SENTENCE, if that is not empty.
+ended() {
+    local status=0
+    wait "$job" 2> /dev/null || status=$?
+    if [ "$status" != "$1" ] || { [ -n "$2" ] && ! grep -Eq "$2" "$T/half"; }; then
+        fail "$3" "status $status"
+        diag_file "$T/half"
+    else
+        pass "$3"
+    fi
+    check "… nothing half-made is left" wait_for 'test -z "$(kept "$H1")"'
+    check "… and no process or job" left_nothing
+}
+begin
+netns exec "$H1" kill -KILL "$(process mlaunch-copier)"
+ended 125 "host $H1: .*mlaunch-copier" "the copier is killed"
+begin
+kill -INT "$job"
+ended 130 "interrupt|SIGINT|Ctrl-C" "an interrupt"
+begin
+netns exec "$H1" kill -KILL "$(process mlaunch-agent)"
+ended 125 "host $H1: " "the agent is killed"
+begin
+kill -KILL "$job"
+ended 137 "" "mlaunch is killed"
+# What is left when a whole host dies, the next job removes.
+tc qdisc del dev "v-$H1" root
+netns exec "$H1" mkdir -p "$C/.mlaunch-copy.abcdef/env/bin" "$C/.mlaunch-old.x/env"
+check "after a host that died" staged -H "$H1" -- true
+check "… what it left is gone" has_versions "$H1" 1
+
+check_error 125 "stage-cache keeps the copies of --stage-env" "without --stage-env" job --stage-cache "$C" -- true
+check_error 125 "stage-cache must be an absolute path" "a relative path" \
+    job --stage-env "$E" --stage-cache cache -- true
+mkdir -m 777 "$T/open"
+chmod 777 "$T/open"
+job_says 125 "stage-cache: $T/open belongs to another user, or others may write there" \
+    "a cache in which others may write" --stage-env "$E" --stage-cache "$T/open" -n 1 -- true
+job_says 125 "stage-cache: cannot make $T/none/cache: No such file" "a cache that cannot be made" \
+    --stage-env "$E" --stage-cache "$T/none/cache" -n 1 -- true
+touch "$T/file"
+job_says 125 "stage-cache: $T/file is not a directory" "a file" \
+    --stage-env "$E" --stage-cache "$T/file" -n 1 -- true
+check "the plan tells" job --stage-env "$E" --stage-cache "$C" --dry-run -- true
+check_match "^which is kept there in: $C\$" "$OUT" "… where copies are kept"
+check "nothing is left" left_nothing
+done_testing
