@@ -37,7 +37,7 @@ EXTRA = PROTOCOL["AGENT_OUTPUT_EXTRA"]
 SLOW = 5 if os.environ.get("SANITIZE", "no") != "no" else 1
 # Seconds after which something does not happen any more. They end a hang only: on a busy machine
 # all may take long, and what happens is what is judged.
-HANG_S = 60
+HANG_S = 180
 BEAT_S = 2
 
 
