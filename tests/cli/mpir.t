@@ -24,6 +24,7 @@ for i in range(int(gdb.parse_and_eval("*(int *)&MPIR_proctable_size"))):
 EOF
 cat > "$T/start.gdb" << EOF
 set breakpoint pending on
+handle SIGPIPE nostop noprint pass
 starti
 set var *(int *)&MPIR_being_debugged = 1
 break MPIR_Breakpoint

