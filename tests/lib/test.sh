@@ -235,10 +235,17 @@ longer() { echo $(($1 * ${MLAUNCH_TEST_SLOW:-1})); }
 # and the log has a line about it. Without SECONDS it ends hangs only, so that no verdict depends on
 # how busy the machine is.
 wait_for() {
-    local end=$((${EPOCHREALTIME/./} + ${2:-$HANG_SECONDS} * ${MLAUNCH_TEST_SLOW:-1} * 1000000))
+    local wait_begun=${EPOCHREALTIME/./} wait_now wait_pause
+    local wait_end=$((wait_begun + ${2:-$HANG_SECONDS} * ${MLAUNCH_TEST_SLOW:-1} * 1000000))
     until eval "$1"; do
-        [ "${EPOCHREALTIME/./}" -lt "$end" ] || { diag "waited in vain: $1" >&2; return 1; }
-        read -r -t 0.01 <> <(:)
+        wait_now=${EPOCHREALTIME/./}
+        [ "$wait_now" -lt "$wait_end" ] || { diag "waited in vain: $1" >&2; return 1; }
+        # Looks that take long are made less often, so that they leave others the processors.
+        wait_pause=$(((wait_now - wait_begun) * 4))
+        wait_pause=$((wait_pause < 10000 ? 10000 : wait_pause > 300000 ? 300000 : wait_pause))
+        printf -v wait_pause '0.%06d' "$wait_pause"
+        read -r -t "$wait_pause" <> <(:)
+        wait_begun=${EPOCHREALTIME/./}
     done
     return 0 # not the loop's, which is that of the last read
 }
