@@ -7,7 +7,7 @@ TEST_LIMIT=780
 is_long && TEST_LIMIT=3500
 
 FIRST_USE=$BUILD/tests/rdma/first_use
-groups=20
+groups=8
 if is_long; then groups=1000 JOB_LIMIT=2400; fi
 
 # --- how many, and when

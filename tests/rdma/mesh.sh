@@ -7,7 +7,7 @@ TEST_LIMIT=780
 COLLECTIVES=$BUILD/tests/runtime/collectives
 CYCLES=$BUILD/tests/rdma/cycles
 cycles=20
-cases=30  # for random collectives
+cases=12  # for random collectives
 limit=150 # seconds for one job
 if is_long; then cycles=1000 cases=60 limit=3000; fi
 

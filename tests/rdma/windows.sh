@@ -7,7 +7,7 @@ TEST_LIMIT=780
 JOB_LIMIT=150
 
 WINDOWS=$BUILD/tests/rdma/windows
-rounds=3000
+rounds=1000
 if is_long; then rounds=100000 JOB_LIMIT=1500; fi
 
 # random NAME ARG…
@@ -23,7 +23,7 @@ right() {
 }
 
 random "random puts and gets by the devices, both ways"
-rounds=1000 random "over UC, where they are messages" --qp uc
+rounds=500 random "over UC, where they are messages" --qp uc
 
 # --- those that are started
 check "started puts and gets" job 2 -- "$WINDOWS" started

@@ -20,8 +20,8 @@ refused() {
     check_error 125 "$regex" "$name" job "$@"
     check_no_match 'hello' "$OUT" "… before a rank starts"
 }
-devices() { # devices FILE: the matrix alone
-    python3 -c 'import json, sys; print([h["rdma"] for h in json.load(open(sys.argv[1]))])' "$1"
+devices() { # devices FILE: the matrix alone; Python would need seconds to start in here
+    tr -d ' \n' < "$1" | grep -oE '"rdma":\[(null|,|"[^"]*"|\[[^]]*\])*\]' | cut -d : -f 2-
 }
 # packets DEVICE: sent so far
 packets() { cat "/sys/class/infiniband/$1/ports/1/hw_counters/sent_pkts"; }
@@ -36,9 +36,9 @@ check_output "$(devices "$RDMA_HOSTFILE")" "… writes the real wiring" devices 
 check "… which a job takes" job --hostfile "$T/found.json"
 check_match '^we are 3,' "$OUT" "… with all ranks"
 sed '1s/"rxe_p1", "rxe_p2"/"rxe_p2", "rxe_p1"/' "$RDMA_HOSTFILE" > "$T/swapped.json"
+put_right() { "$MLAUNCH" hosts --probe --hostfile "$1" -o "$1" > /dev/null && devices "$1"; }
 check_output "$(devices "$RDMA_HOSTFILE")" "a wrong hostfile is put right" \
-    sh -c '"$0" hosts --probe --hostfile "$1" -o "$1" > /dev/null && python3 -c "import json, sys; print([h[\"rdma\"] for h in json.load(open(sys.argv[1]))])" "$1"' \
-    "$MLAUNCH" "$T/swapped.json"
+    put_right "$T/swapped.json"
 check_error 125 "host host9: .*" "a host that is not there" probe --hosts host0,host9
 
 # --- files go over TCP
@@ -84,7 +84,7 @@ check_match '^nothing comes through: host0 rxe_p1 - host1 rxe_p0' "$OUT" "… an
 refused "a wire that carries nothing" \
     'host host0: nothing comes through between rxe_p1 port 1 .GID 1, ::ffff:10.78.1.1. and rxe_p0 port 1 .GID 1, ::ffff:10.78.1.2. of host host1; are these on one cable' \
     --hostfile "$RDMA_HOSTFILE"
-refused "… also where it was found" \
+! is_long || refused "… also where it was found" \
     'host host0: nothing comes through .* of host host1; look at the cable' --hosts "$HOSTS"
 far host1 tc qdisc del dev p0 clsact
 tc qdisc add dev p1 clsact
@@ -132,8 +132,8 @@ gids="$BUILD/rdma/probe/mlaunch-probe | grep -o '\"ipv4\": \"[0-9.]*' | grep -o 
 wait_for '[ "$(eval "$gids")" = "10.99.0.1 10.99.0.11" ]'
 wait_for '[ "$(ssh host1 "$gids")" = "10.99.0.12 10.99.0.2" ]'
 check "two cables in one subnet" probe --hosts host0,host1 -o "$T/two.json"
-check_output "[[None, ['rxe_p1', 'rxe_p2']], [['rxe_p0', 'rxe_p2'], None]]" \
-    "… are told apart by traffic" devices "$T/two.json"
+check_output '[null,["rxe_p1","rxe_p2"]]
+[["rxe_p0","rxe_p2"],null]' "… are told apart by traffic" devices "$T/two.json"
 cat > "$T/crossed.json" << 'END'
 [{"ssh": "host0", "ips": ["10.78.0.1"], "rdma": [null, ["rxe_p1", "rxe_p2"]]},
  {"ssh": "host1", "ips": ["10.78.0.2"], "rdma": [["rxe_p2", "rxe_p0"], null]}]

@@ -5,7 +5,7 @@ TEST_LIMIT=780
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/jobs.sh"
 JOB_LIMIT=100
-cases=30 # for random collectives
+cases=12 # for random collectives
 if is_long; then cases=60; fi
 
 COLLECTIVES=$BUILD/tests/runtime/collectives

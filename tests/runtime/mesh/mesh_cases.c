@@ -142,8 +142,8 @@ void mesh_check(const char *algorithms, const int *sizes,
 
 static const struct mesh_sizes every_size = {{1, 2, 3, 4, 7, 9}, {4, 6, 9, 10}, {3, 5, 8, 11},
                                              {2, 3, 5, 8},       {2, 3, 4},     {16, 17, 33}},
-                               some_sizes = {{1, 2, 3, 4, 7}, {4, 9}, {3, 8}, {2, 3, 5}, {3}, {17}},
-                               least_sizes = {{1, 2, 3, 7}, {4, 9}, {3, 8}, {2, 3}, {3}, {17}};
+                               some_sizes = {{1, 2, 3, 7}, {4, 6}, {3, 5}, {2, 5}, {3}, {17}},
+                               least_sizes = {{1, 2, 3}, {6}, {5}, {3}, {3}, {17}};
 
 const struct mesh_sizes *mesh_sizes_chosen(void)
 {
