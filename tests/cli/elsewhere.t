@@ -29,6 +29,13 @@ check "an agent is killed" both_kill
 wait "$mlaunch" 2> /dev/null
 check "its job's directory is left" test -e "$dead/job.json"
 
+# Where the build is in a place. A copy's links to the sources are relative.
+below_source=build
+if ! is_long; then
+    build=$(cd "$BUILD" && pwd -P)
+    below_source=${build#"$(cd "$SOURCE" && pwd -P)"/}
+    [ "$below_source" != "$build" ] || skip_all "the build is not below its sources"
+fi
 # place DIR: a checkout, with a build; in the long form it is built there.
 place() (
     mkdir -p "$1" &&
@@ -38,9 +45,9 @@ place() (
         ./bootstrap && make -C build -s check-scripts-build
     else
         # Neither what the compiler needs nor what other tests have left.
-        mkdir build && tar -C "$BUILD" --exclude='*.o' --exclude='*.lo' --exclude='*.a' \
+        mkdir -p "$below_source" && tar -C "$BUILD" --exclude='*.o' --exclude='*.lo' --exclude='*.a' \
             --exclude='*.log' --exclude='*.trs' --exclude=./tests/unit --exclude='./mlaunch-*' \
-            -cf - . | tar -C build -xf -
+            -cf - . | tar -C "$below_source" -xf -
     fi
 )
 # visit DIR: runs the files there, whose output is in DIR.results.
@@ -48,7 +55,7 @@ visit() {
     local file
     mkdir "$1.results"
     for file in "${files[@]}"; do
-        env -u MLAUNCH_TEST_MARK -u TMPDIR BUILD="$1/build" SOURCE="$1" bash "$1/tests/$file" \
+        env -u MLAUNCH_TEST_MARK -u TMPDIR BUILD="$1/$below_source" SOURCE="$1" bash "$1/tests/$file" \
             > "$1.results/${file//\//.}" 2>&1
     done
 }
