@@ -42,16 +42,17 @@ struct generation *generation_create(struct server *s, uint32_t number)
 void generation_send(struct generation *g, uint8_t type, json_t *message, int except)
 {
     char *text = json_dumps(message, JSON_COMPACT);
+    const struct server_member *m, *end = g->members + g->server->size;
 
-    for (int i = 0; i < g->server->size; i++) {
-        if (i != except && text)
-            connection_cast_add(g->members[i].connection);
-        else if (i != except)
-            connection_give_up(g->members[i].connection);
+    for (m = g->members; m < end; m++) {
+        if (m->rank != except && m->state != MEMBER_LEFT && text)
+            connection_cast_add(m->connection);
+        else if (m->rank != except && m->state != MEMBER_LEFT)
+            connection_give_up(m->connection);
     }
-    for (int i = 0; i < g->server->size && text; i++) {
-        if (i != except)
-            connection_cast_send(g->members[i].connection, type, text, strlen(text));
+    for (m = g->members; m < end && text; m++) {
+        if (m->rank != except && m->state != MEMBER_LEFT)
+            connection_cast_send(m->connection, type, text, strlen(text));
     }
     free(text);
     json_decref(message);
@@ -96,6 +97,8 @@ void generation_destroy(struct generation *g)
     }
     if (g->timer)
         event_free(g->timer);
+    if (g->leavers)
+        event_free(g->leavers);
     free(g->members);
     free(g);
 }

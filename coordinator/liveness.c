@@ -2,6 +2,7 @@
 /* liveness.c: ranks that die or leave, the sentence that says how, and which ranks are told. */
 #include "coordinator/server.h"
 
+#include "common/net/host_table.h"
 #include "common/text/text_json.h"
 #include "coordinator/protocol.h"
 #include "coordinator/sentence.h"
@@ -194,6 +195,50 @@ int liveness_receive_exited(struct connection *c, json_t *message, struct fault 
     return 0;
 }
 
+static json_t *left_make(const int *ranks, int count)
+{
+    return json_pack("{s:i, s:o}", "count", count, "ranks", host_table_write_numbers(ranks, count));
+}
+
+void liveness_send_left(struct connection *c)
+{
+    connection_send_json(c, COORD_LEFT, left_make(&c->rank, 1));
+}
+
+/* Tells the ranks that stay which have left since it last did. */
+static void leavers_tell(struct generation *g)
+{
+    int *ranks = malloc((size_t)g->server->size * sizeof(*ranks)), count = 0;
+
+    for (int i = 0; i < g->server->size; i++) {
+        if (g->members[i].is_untold && ranks)
+            ranks[count++] = i;
+        g->members[i].is_untold = false;
+    }
+    /* Without memory the message is NULL, and generation_send gives the connections up. */
+    if (!ranks || count > 0)
+        generation_send(g, COORD_LEFT, ranks ? left_make(ranks, count) : NULL, -1);
+    free(ranks);
+}
+
+static void leavers_on_timer(evutil_socket_t fd, short what, void *arg)
+{
+    (void)fd, (void)what;
+    leavers_tell(arg);
+}
+
+/* Most ranks leave at the same time, at the end of a job, and a message to each about each would
+ * be as many as the square of the ranks. So the first is told of a little later, with the rest. */
+static void leavers_tell_soon(struct generation *g)
+{
+    const struct timeval time = {.tv_usec = g->server->leavers_ms * 1000};
+
+    if (!g->leavers)
+        g->leavers = evtimer_new(g->server->base, leavers_on_timer, g);
+    if (!g->leavers || (!evtimer_pending(g->leavers, NULL) && evtimer_add(g->leavers, &time) != 0))
+        leavers_tell(g);
+}
+
 void liveness_receive_leave(struct server_member *m)
 {
     struct generation *g = m->generation;
@@ -204,11 +249,13 @@ void liveness_receive_leave(struct server_member *m)
         event_del(m->timer);
     sentence_add_rank(g->server, text, sizeof(text), m->rank);
     if (g->is_complete) {
-        generation_send(g, COORD_LEFT, json_pack("{s:i}", "rank", m->rank), -1);
+        liveness_send_left(m->connection);
+        m->is_untold = true;
+        leavers_tell_soon(g);
         sentence_add(text, sizeof(text), " has called ml_finalize");
         server_group_on_lost(g, m->rank, text);
     } else {
-        connection_send_json(m->connection, COORD_LEFT, json_pack("{s:i}", "rank", m->rank));
+        liveness_send_left(m->connection);
         sentence_add(text, sizeof(text), " left before all ranks had called ml_init");
         generation_fail(g, ML_ERR_PEER, text);
     }
@@ -231,6 +278,6 @@ int liveness_receive_abort(struct connection *c, json_t *message, struct fault *
         free(m->abort_text);
         m->abort_text = strdup(text);
     }
-    connection_send_json(c, COORD_LEFT, json_pack("{s:i}", "rank", c->rank));
+    liveness_send_left(c);
     return 0;
 }

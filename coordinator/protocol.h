@@ -35,7 +35,7 @@ enum coordinator_frame {
     COORD_EXCHANGED, /* raw: the members' blobs for this rank, in group order; an agent's differs */
     COORD_SPLITTED,  /* JSON {parent, seq, group, members:[world ranks]}; group -1: none */
     COORD_DEAD,      /* JSON {rank, text}: that rank of this generation has died; text says how */
-    COORD_LEFT,      /* JSON {rank}: that rank has left; the rank itself gets it as the answer */
+    COORD_LEFT,      /* JSON {count, ranks}: they have left; a rank itself gets it as the answer */
     COORD_BROKEN,    /* JSON {group, code, text} */
     COORD_FAILED,    /* JSON {code, text}: the join failed (time-out, already held) */
     COORD_RELAYED,   /* JSON {group, from, word} */

@@ -49,7 +49,7 @@ static int receive_from_member(struct connection *c, const struct frame *f, json
     struct server_member *m = g ? &g->members[c->rank] : NULL;
 
     if (!m && f->type == COORD_LEAVE) { /* its join has failed */
-        connection_send_json(c, COORD_LEFT, json_pack("{s:i}", "rank", c->rank));
+        liveness_send_left(c);
         return 0;
     }
     if (!m)

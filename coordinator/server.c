@@ -70,6 +70,7 @@ static int server_copy_config(struct server *s, const struct server_config *conf
     memcpy(s->secret, config->secret, AUTH_SECRET);
     s->size = config->size;
     s->stall_ms = config->stall_ms;
+    s->leavers_ms = config->leavers_ms ? config->leavers_ms : LEAVERS_MS;
     s->host_of = calloc(size, sizeof(*s->host_of));
     s->ranks = calloc(size, sizeof(*s->ranks));
     s->host_names = calloc(hosts, sizeof(*s->host_names));

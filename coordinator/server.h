@@ -25,6 +25,7 @@ struct server_config {
     const int *host_of;            /* for each rank the index of its host; copied */
     const char *const *host_names; /* for each host; copied */
     int stall_ms;                  /* how long a call may wait until it is reported; 0: for ever */
+    int leavers_ms;                /* for how long ranks that leave are gathered; 0: LEAVERS_MS */
     const char *bind_ip;
     uint16_t port; /* 0: any */
 };

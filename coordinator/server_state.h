@@ -30,6 +30,7 @@ enum {
     LINGER_MS = 2000, /* for the peer to read a refusal */
     /* For an agent to report how a rank died. All ranks should know of a death within 1 s. */
     EXIT_REPORT_MS = 500,
+    LEAVERS_MS = 10, /* from the first rank that leaves until the others are told which have left */
 };
 
 struct bufferevent;
@@ -109,6 +110,7 @@ struct server_member {
     struct connection *connection; /* NULL once closed */
     struct event *timer;           /* waits for the agent's report; NULL until needed */
     char *abort_text;              /* the reason that it gave to ml_abort */
+    bool is_untold;                /* LEFT: the others have not been told yet */
 };
 
 /* The call that a rank waits in, as it has reported it. */
@@ -160,8 +162,9 @@ struct generation {
     int joined;
     struct server_meeting meeting; /* until all have joined */
     bool is_complete;
-    struct fault failed; /* code != 0: the answer to every rank that joins */
-    struct event *timer; /* for the shortest time-out of those that joined */
+    struct fault failed;   /* code != 0: the answer to every rank that joins */
+    struct event *timer;   /* for the shortest time-out of those that joined */
+    struct event *leavers; /* tells which ranks have left; NULL until needed */
     int64_t deadline_ms, timeout_ms;
     struct server_group *groups; /* the world last */
     uint32_t next_group;
@@ -172,7 +175,7 @@ struct server {
     struct event_base *base;
     char job[AUTH_JOB];
     uint8_t secret[AUTH_SECRET];
-    int size, hosts, stall_ms;
+    int size, hosts, stall_ms, leavers_ms;
     int *host_of;
     char **host_names;
     bool *has_agent; /* for each host: its agent is connected */
@@ -274,6 +277,7 @@ int server_listen(struct server *s, int listener, struct fault *why);
 /* Fails the generation because `rank` has ended without joining it. */
 void liveness_fail_join(struct generation *g, int rank);
 void liveness_on_closed(struct connection *c, enum connection_state was);
+void liveness_send_left(struct connection *c); /* the answer to LEAVE or ABORT */
 
 /* agent_exchange.c */
 int agent_exchange_receive(struct connection *c, const struct frame *f, struct fault *why);
@@ -287,6 +291,7 @@ void agent_exchange_clear(struct server *s);
 struct generation *generation_find(struct server *s, uint32_t number);
 struct generation *generation_create(struct server *s, uint32_t number); /* NULL: out of memory */
 void generation_fail(struct generation *g, int code, const char *text);
+/* To all ranks but `except` and those that have left. Takes over `message`; NULL: out of memory. */
 void generation_send(struct generation *g, uint8_t type, json_t *message, int except);
 void generation_release(struct generation *g); /* frees it if no rank is left in it */
 void generation_destroy(struct generation *g);

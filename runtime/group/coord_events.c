@@ -2,6 +2,7 @@
 #include "runtime/group/coord_events.h"
 
 #include "common/clock.h"
+#include "common/net/host_table.h"
 #include "common/text/parsed_json.h"
 #include "common/text/text_json.h"
 #include "coordinator/protocol.h"
@@ -206,17 +207,44 @@ static const char *coord_events_sentence(const char *text, const char *otherwise
     return text && *text ? text : otherwise;
 }
 
-static void coord_events_on_peer(struct coord_events *e, json_t *j, enum peer_state state)
+/* The first word about a rank is kept. */
+static void coord_events_set_peer(struct coord_events *e, int rank, enum peer_state state,
+                                  const char *text)
 {
-    int rank = -1;
-    const char *text = NULL;
-
-    if (json_unpack(j, "{s:i, s?s}", "rank", &rank, "text", &text) != 0 || rank < 0 ||
-        rank >= e->size || e->peers[rank].state != PEER_PRESENT)
+    if (e->peers[rank].state != PEER_PRESENT)
         return;
     e->peers[rank].state = state;
     e->concerns_all = true;
     e->peers[rank].text = text && *text ? strdup(text) : NULL;
+}
+
+static void coord_events_on_dead(struct coord_events *e, json_t *j)
+{
+    int rank = -1;
+    const char *text = NULL;
+
+    if (json_unpack(j, "{s:i, s?s}", "rank", &rank, "text", &text) == 0 && rank >= 0 &&
+        rank < e->size)
+        coord_events_set_peer(e, rank, PEER_DEAD, text);
+}
+
+static int coord_events_on_left(struct coord_events *e, json_t *j, struct fault *why)
+{
+    int count = 0, *ranks, rc;
+    json_t *list;
+
+    if (json_unpack(j, "{s:i, s:o}", "count", &count, "ranks", &list) != 0 || count < 1 ||
+        count > e->size)
+        return 0;
+    rc = host_table_read_numbers(&ranks, list, count, e->size);
+    if (rc == ML_ERR_MEMORY)
+        return fault_set(why, rc, "out of memory for the coordinator's news");
+    if (rc)
+        return 0;
+    for (int i = 0; i < count; i++)
+        coord_events_set_peer(e, ranks[i], PEER_LEFT, NULL);
+    free(ranks);
+    return 0;
 }
 
 static void coord_events_on_broken(struct coord_events *e, json_t *j)
@@ -305,6 +333,7 @@ static int coord_events_take_frame(struct coord_events *e, const struct frame *f
 {
     json_error_t error;
     json_t *j;
+    int rc = 0;
 
     if (f->type == COORD_EXCHANGED) {
         coord_events_on_exchanged(e, f);
@@ -315,10 +344,10 @@ static int coord_events_take_frame(struct coord_events *e, const struct frame *f
         return fault_set(why, ML_ERR_MEMORY, "out of memory for the coordinator's news");
     switch (f->type) {
     case COORD_DEAD:
-        coord_events_on_peer(e, j, PEER_DEAD);
+        coord_events_on_dead(e, j);
         break;
     case COORD_LEFT:
-        coord_events_on_peer(e, j, PEER_LEFT);
+        rc = coord_events_on_left(e, j, why);
         break;
     case COORD_BROKEN:
         coord_events_on_broken(e, j);
@@ -340,7 +369,7 @@ static int coord_events_take_frame(struct coord_events *e, const struct frame *f
         break;
     }
     json_decref(j);
-    return 0;
+    return rc;
 }
 
 /* Wakes those whom what has been read concerns, and no others: a window's thread sleeps for its

@@ -2,6 +2,7 @@
 #include "tests/unit/coordinator/fixture.h"
 
 #include "common/clock.h"
+#include "common/net/host_table.h"
 #include "coordinator/host/agent_client.h"
 #include "coordinator/host/host_relay.h"
 #include "coordinator/protocol.h"
@@ -223,6 +224,7 @@ struct fixture *fixture_start(int size, int stall_ms)
                                    .host_of = f->host_of,
                                    .host_names = fixture_names,
                                    .stall_ms = stall_ms,
+                                   .leavers_ms = fixture_choice.leavers_ms,
                                    .bind_ip = "127.0.0.1"};
     struct address mute;
     struct fault why;
@@ -357,11 +359,16 @@ void expect_text(struct client *c, uint8_t type, const char *key, int number, co
     json_decref(message);
 }
 
-void expect_rank(struct client *c, uint8_t type, int rank)
+void expect_left(struct client *c, int rank)
 {
-    json_t *message = expect_frame(c, type);
+    json_t *message = expect_frame(c, COORD_LEFT);
+    int *ranks;
 
-    assert_int_equal(json_integer_value(json_object_get(message, "rank")), rank);
+    assert_int_equal(json_integer_value(json_object_get(message, "count")), 1);
+    assert_int_equal(
+        host_table_read_numbers(&ranks, json_object_get(message, "ranks"), 1, RANKS_MAX), 0);
+    assert_int_equal(ranks[0], rank);
+    free(ranks);
     json_decref(message);
 }
 

@@ -45,6 +45,7 @@ extern struct fixture_choice {
     size_t unread_most;
     atomic_int process_rank;
     bool is_mute;
+    int leavers_ms; /* the server gathers ranks that leave */
 } fixture_choice;
 
 struct fixture {
@@ -103,7 +104,7 @@ void next_frame(struct client *c, struct frame *out); /* waits for it; valid unt
 json_t *expect_frame(struct client *c, uint8_t type);
 /* … and its "text" contains `text`, its "rank" or "code" is `number`. */
 void expect_text(struct client *c, uint8_t type, const char *key, int number, const char *text);
-void expect_rank(struct client *c, uint8_t type, int rank);
+void expect_left(struct client *c, int rank); /* a LEFT of that rank alone */
 /* An EXCHANGED whose blobs, each followed by a comma, are `expected`. */
 void expect_blobs(struct client *c, uint32_t seq, int count, const char *expected);
 /* The coordinator closes the connection. */

@@ -71,8 +71,8 @@ static void test_leave(void **state)
 
     (void)state;
     send_text(f->ranks[1], COORD_LEAVE, "{}");
-    expect_rank(f->ranks[1], COORD_LEFT, 1);
-    expect_rank(f->ranks[0], COORD_LEFT, 1);
+    expect_left(f->ranks[1], 1);
+    expect_left(f->ranks[0], 1);
     /* Its end is not a death: the next frame is the answer to an exchange that it cannot join. */
     fixture_close_rank(f, 1);
     fixture_tell(f, "exited 1 1001 exited with status 0 on host b (pid 1001)");
@@ -88,7 +88,7 @@ static void test_abort(void **state)
 
     (void)state;
     send_text(f->ranks[1], COORD_ABORT, "{\"status\": 7, \"why\": \"no data\"}");
-    expect_rank(f->ranks[1], COORD_LEFT, 1);
+    expect_left(f->ranks[1], 1);
     expect_report(f, "abort 1 7 no data");
     fixture_close_rank(f, 1);
     expect_text(f->ranks[0], COORD_DEAD, "rank", 1, "rank 1 on host b called ml_abort: no data");

@@ -175,7 +175,7 @@ static void test_relay(void **state)
     json_decref(message);
     /* To a rank that has left: it is dropped, and the sender is not blamed. */
     send_text(f->ranks[2], COORD_LEAVE, "{}");
-    expect_rank(f->ranks[1], COORD_LEFT, 2);
+    expect_left(f->ranks[1], 2);
     send_text(f->ranks[1], COORD_RELAY, "{\"group\": 0, \"to\": 2, \"word\": {}}");
     send_text(f->ranks[1], COORD_RELAY, "{\"group\": 0, \"to\": 1, \"word\": {}}");
     json_decref(expect_frame(f->ranks[1], COORD_RELAYED));

@@ -5,6 +5,7 @@
 #include "coordinator/host/host_relay.h"
 
 #include "common/clock.h"
+#include "common/net/host_table.h"
 #include "coordinator/protocol.h"
 #include "tests/unit/coordinator/fixture.h"
 
@@ -37,6 +38,7 @@ static int choice_reset(void **state)
     fixture_choice.unread_most = 0;
     fixture_choice.process_rank = -1;
     fixture_choice.is_mute = false;
+    fixture_choice.leavers_ms = 0;
     return fixture_relay_no_more(state);
 }
 
@@ -90,6 +92,32 @@ static void expect_refused(struct fixture *f, const char *directory, int rank, c
     if (!strstr(why.text, expected))
         fail_msg("\"%s\" instead of \"%s\"", why.text, expected);
     expect_report(f, expected);
+}
+
+/* Ranks that leave at about the same time come in one message to a rank that stays. */
+static void test_all_leave(void **state)
+{
+    enum { RANKS = 8 };
+    struct fixture *f;
+    json_t *left;
+    int *ranks;
+
+    (void)state;
+    fixture_choice.leavers_ms = 1000; /* all leave within it */
+    f = relayed_start(RANKS, 2);
+    for (int i = 1; i < RANKS; i++)
+        send_text(f->ranks[i], COORD_LEAVE, "{}");
+    for (int i = 1; i < RANKS; i++)
+        expect_left(f->ranks[i], i);
+    left = expect_frame(f->ranks[0], COORD_LEFT);
+    assert_int_equal(json_integer_value(json_object_get(left, "count")), RANKS - 1);
+    assert_int_equal(
+        host_table_read_numbers(&ranks, json_object_get(left, "ranks"), RANKS - 1, RANKS), 0);
+    for (int i = 1; i < RANKS; i++)
+        assert_int_equal(ranks[i - 1], i);
+    free(ranks);
+    json_decref(left);
+    fixture_stop(f);
 }
 
 static void test_who_is_let_in(void **state)
@@ -284,6 +312,7 @@ int main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(test_one_message_a_host, choice_reset),
+        cmocka_unit_test_teardown(test_all_leave, choice_reset),
         cmocka_unit_test_teardown(test_who_is_let_in, choice_reset),
         cmocka_unit_test_teardown(test_much_at_once, choice_reset),
         cmocka_unit_test_teardown(test_nobody_takes_it, choice_reset),

@@ -148,8 +148,7 @@ static void test_peers(void **state)
     struct fault why = {0};
 
     hear(s, COORD_DEAD, "{\"rank\":1,\"text\":\"was killed\"}");
-    hear(s, COORD_LEFT, "{\"rank\":1}");
-    hear(s, COORD_LEFT, "{\"rank\":2}");
+    hear(s, COORD_LEFT, "{\"count\":2,\"ranks\":[1,2]}");
     hear(s, COORD_DEAD, "{\"rank\":3,\"text\":\"\"}");
     coord_events_read(s->events, NULL);
     assert_int_equal(coord_events_peer(s->events, 1, &why), PEER_DEAD);
