@@ -205,6 +205,34 @@ fi
 must kill -TERM "$PID"
 wait "$PID"
 
+# A library that takes an interrupted call for a failure is not interrupted: here rank 0's program
+# itself calls poll, in which Python does not expect a signal.
+cat > "$T/impatient.py" << 'PY'
+import ctypes, os, time
+def inner():
+    time.sleep(300)
+if os.environ["MLAUNCH_RANK"] == "1":
+    inner()
+ctypes.CDLL(None, use_errno=True).poll(None, 0, -1)
+print("poll has ended:", os.strerror(ctypes.get_errno()), flush=True)
+PY
+job_begin -n 2 "${STRANGER[@]}" -- "$PYTHON" "$T/impatient.py"
+says_inner() {
+    "$MLAUNCH" ps "$ID" --stacks > "$T/lines" && grep -q "^1 is in impatient.py:3 inner$" "$T/lines"
+}
+if exports; then
+    check "--stacks: a rank beside one that must not be interrupted" wait_for says_inner
+    must says_inner
+    check_no_match 'impatient.py", line 6' "$T/lines" "… which is not asked for its lines"
+else
+    skip "--stacks: a rank beside one that must not be interrupted" "$why"
+    skip "… which is not asked for its lines" "$why"
+fi
+check_match '^ +0 .* S ' "$T/lines" "… and goes on waiting"
+must kill -TERM "$PID"
+wait "$PID"
+check_no_match 'poll has ended' "$T/job.out" "… until the job ends"
+
 # All wait for ever, each for the next rank's message.
 cat > "$T/wait.py" << 'PY'
 import mlaunch

@@ -4,6 +4,7 @@
 #include "common/agent_to_rank.h"
 #include "common/clock.h"
 #include "common/text/text_json.h"
+#include "launcher/agent/stack/stack_interrupt_linux.h"
 #include "launcher/base/machine/process_linux.h"
 
 #include <dirent.h>
@@ -120,7 +121,7 @@ void stack_python_ask(const char *dir, pid_t pid, int64_t deadline_ms, json_t *l
         return;
     /* Sent to the main thread, whose id is the process's. */
     if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_nlink == 1 && ftruncate(fd, 0) == 0 &&
-        syscall(SYS_tgkill, pid, pid, signal) == 0) {
+        stack_interrupt_is_harmless(pid) && syscall(SYS_tgkill, pid, pid, signal) == 0) {
         answer_await(fd, mine_ms < deadline_ms ? mine_ms : deadline_ms);
         answer_read(fd, lines);
     }
