@@ -27,7 +27,8 @@ on_login scancel "$job"
 ends CANCELLED "$by_signal" "scancel in mid-run"
 nothing_left "scancel"
 fresh_mark
-batch --nodes 3 -x "$mark" -- sh -c 'trap "" TERM; setsid sleep 1003 & while :; do sleep 1003; done'
+# No shell that starts a child when one ends: Slurm kills by descent, which that child escapes.
+batch --nodes 3 -x "$mark" -- sh -c 'trap "" TERM; setsid sleep 1003 & exec sleep 1003'
 wait_for 'running "sleep 1003" 6' || fail "ranks start" "$(survivors "$mark")"
 on_login scancel "$job"
 ends CANCELLED "$by_signal" "scancel of ranks that ignore SIGTERM"
