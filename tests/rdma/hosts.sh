@@ -141,9 +141,11 @@ went_on 30000 "two rails, a far cable is cut: the job goes on over the other, no
 check_match 'warning: rank [01]: the link on rxe_p[01] port 1 .*going on over' "$ERR" \
     "… with a warning"
 mend
-QP=uc while_running cut -- "$BUILD/tests/rdma/checked" 20000 400
-went_on 20000 "two rails over UC, one is cut: the job goes on over the other, nothing is lost"
-mend
+if is_long; then # first_use.sh cuts one before the first message
+    QP=uc while_running cut -- "$BUILD/tests/rdma/checked" 20000 400
+    went_on 20000 "two rails over UC, one is cut: the job goes on over the other, nothing is lost"
+    mend
+fi
 rail_remove
 
 # heard LEAST MOST NAME SED: the sed expression finds a number in $OUT, the smallest of which lies
