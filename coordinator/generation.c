@@ -39,19 +39,24 @@ struct generation *generation_create(struct server *s, uint32_t number)
     return g;
 }
 
+static bool is_told(const struct server_member *m, int except)
+{
+    return m->rank != except && m->state != MEMBER_LEFT;
+}
+
 void generation_send(struct generation *g, uint8_t type, json_t *message, int except)
 {
     char *text = json_dumps(message, JSON_COMPACT);
     const struct server_member *m, *end = g->members + g->server->size;
 
     for (m = g->members; m < end; m++) {
-        if (m->rank != except && m->state != MEMBER_LEFT && text)
+        if (is_told(m, except) && text)
             connection_cast_add(m->connection);
-        else if (m->rank != except && m->state != MEMBER_LEFT)
+        else if (is_told(m, except))
             connection_give_up(m->connection);
     }
     for (m = g->members; m < end && text; m++) {
-        if (m->rank != except && m->state != MEMBER_LEFT)
+        if (is_told(m, except))
             connection_cast_send(m->connection, type, text, strlen(text));
     }
     free(text);

@@ -216,8 +216,7 @@ static void leavers_tell(struct generation *g)
         g->members[i].is_untold = false;
     }
     /* Without memory the message is NULL, and generation_send gives the connections up. */
-    if (!ranks || count > 0)
-        generation_send(g, COORD_LEFT, ranks ? left_make(ranks, count) : NULL, -1);
+    generation_send(g, COORD_LEFT, ranks ? left_make(ranks, count) : NULL, -1);
     free(ranks);
 }
 
@@ -247,15 +246,14 @@ void liveness_receive_leave(struct server_member *m)
     m->state = MEMBER_LEFT;
     if (m->timer)
         event_del(m->timer);
+    liveness_send_left(m->connection);
     sentence_add_rank(g->server, text, sizeof(text), m->rank);
     if (g->is_complete) {
-        liveness_send_left(m->connection);
         m->is_untold = true;
         leavers_tell_soon(g);
         sentence_add(text, sizeof(text), " has called ml_finalize");
         server_group_on_lost(g, m->rank, text);
     } else {
-        liveness_send_left(m->connection);
         sentence_add(text, sizeof(text), " left before all ranks had called ml_init");
         generation_fail(g, ML_ERR_PEER, text);
     }
