@@ -9,11 +9,12 @@
 #include <limits.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { WORDS = 2048, MAPPINGS_MAX = 4096 };
+enum { WORDS = 2048, CODE_MAX = 4096 };
 
 /* Those that a handler ends with EINTR in spite of SA_RESTART, or may: connect() goes on behind the
  * program's back, and a second one fails with EALREADY. restart_syscall is a poll or a sleep that a
@@ -62,26 +63,36 @@ static bool is_interrupted(long number)
     return false;
 }
 
-/* The mapping of code that has the address; false: none has. */
-static bool mapping_find(FILE *maps, uint64_t address, struct mapping *out)
+/* Reads the mappings of code, CODE_MAX at most, once: a process with torch has a thousand. */
+static size_t code_read(FILE *maps, struct mapping *code)
 {
     char line[PATH_MAX + 128], path[PATH_MAX], rights[8];
+    size_t count = 0;
 
-    rewind(maps);
-    for (int i = 0; i < MAPPINGS_MAX && fgets(line, sizeof(line), maps); i++) {
+    while (count < CODE_MAX && fgets(line, sizeof(line), maps)) {
+        struct mapping *m = &code[count];
         const char *name;
 
         path[0] = '\0';
-        if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s %*s %*s %*s %4095[^\n]", &out->begin,
-                   &out->end, rights, path) < 3 ||
-            address < out->begin || address >= out->end || rights[2] != 'x')
+        if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s %*s %*s %*s %4095[^\n]", &m->begin, &m->end,
+                   rights, path) < 3 ||
+            rights[2] != 'x')
             continue;
         name = strrchr(path, '/');
-        snprintf(out->file, sizeof(out->file), "%.*s", NAME_MAX, name ? name + 1 : path);
-        out->is_of_python = strstr(path, "/lib-dynload/");
-        return true;
+        snprintf(m->file, sizeof(m->file), "%.*s", NAME_MAX, name ? name + 1 : path);
+        m->is_of_python = strstr(path, "/lib-dynload/");
+        count++;
     }
-    return false;
+    return count;
+}
+
+/* NULL: no code has the address. */
+static const struct mapping *code_find(const struct mapping *code, size_t count, uint64_t address)
+{
+    for (size_t i = 0; i < count; i++)
+        if (address >= code[i].begin && address < code[i].end)
+            return &code[i];
+    return NULL;
 }
 
 static bool begins_with_one(const char *file, const char *const *names, size_t count)
@@ -107,18 +118,23 @@ static bool is_mediator(const struct mapping *m, const struct mapping *libc)
 static bool caller_is_patient(FILE *maps, int memory, uint64_t sp, uint64_t pc)
 {
     uintptr_t words[WORDS];
-    struct mapping libc, m;
+    struct mapping *code = malloc(CODE_MAX * sizeof(*code));
+    size_t count = code ? code_read(maps, code) : 0;
+    const struct mapping *libc = code_find(code, count, pc), *caller = libc;
     ssize_t n = pread(memory, words, sizeof(words), (off_t)sp);
+    bool is_harmless;
 
-    if (!mapping_find(maps, pc, &libc))
-        return false;
-    if (is_patient(&libc))
-        return true; /* it makes its calls itself */
-    for (size_t i = 0; n > 0 && i < (size_t)n / sizeof(*words); i++) {
-        if (mapping_find(maps, words[i], &m) && !is_mediator(&m, &libc))
-            return is_patient(&m);
+    if (libc && !is_patient(libc)) { /* otherwise it makes its calls itself */
+        caller = NULL;
+        for (size_t i = 0; !caller && n > 0 && i < (size_t)n / sizeof(*words); i++) {
+            caller = code_find(code, count, words[i]);
+            if (caller && is_mediator(caller, libc))
+                caller = NULL;
+        }
     }
-    return false;
+    is_harmless = caller && is_patient(caller);
+    free(code);
+    return is_harmless;
 }
 
 static FILE *proc_open(pid_t pid, const char *name)
