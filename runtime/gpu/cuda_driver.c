@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #define CUDA_LIBRARY "libcuda.so.1"
 
@@ -77,10 +78,30 @@ static const struct link_map *driver_own_place(void)
     return dladdr1(&driver, &info, (void **)&place, RTLD_DL_LINKMAP) ? place : NULL;
 }
 
+static int driver_on_name(struct dl_phdr_info *info, size_t size, void *arg)
+{
+    const char *slash = strrchr(info->dlpi_name, '/');
+    const char *name = slash ? slash + 1 : info->dlpi_name;
+
+    (void)size;
+    *(bool *)arg = strncmp(name, "libcuda.so", strlen("libcuda.so")) == 0;
+    return *(bool *)arg;
+}
+
+/* dlopen() looks through all directories of libraries for one that is not loaded, also with
+ * RTLD_NOLOAD: some 200 system calls. */
+static bool driver_is_loaded(void)
+{
+    bool is_loaded = false;
+
+    dl_iterate_phdr(driver_on_name, &is_loaded);
+    return is_loaded;
+}
+
 /* The reference that a successful dlopen() takes keeps the functions where they are. */
 static void driver_look(unsigned long long loads)
 {
-    void *library = dlopen(CUDA_LIBRARY, RTLD_LAZY | RTLD_NOLOAD);
+    void *library = driver_is_loaded() ? dlopen(CUDA_LIBRARY, RTLD_LAZY | RTLD_NOLOAD) : NULL;
 
     if (library && driver_fill(library)) {
         atomic_store_explicit(&driver_found, &driver, memory_order_release);

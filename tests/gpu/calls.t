@@ -24,4 +24,8 @@ done
 
 check_output 0 "a program that doesn't load the driver doesn't get it" \
     "$MLAUNCH" -n 3 --oversubscribe --output raw -- "$CALLS" --host
+check "such a program makes a call" "$MLAUNCH" -n 3 --oversubscribe \
+    -x LD_DEBUG=libs --output raw -- "$CALLS" --host
+check_match 'find library=libc\.so' "$ERR" "what the loader looks for is seen"
+check_no_match 'find library=libcuda' "$ERR" "it looks for no driver in any directory"
 done_testing
