@@ -34,6 +34,7 @@ enum {
     PATIENCE_MS = 5000, /* for other members to say why they could not go on */
     KEY_SIZE = 8,       /* bytes of the key that ends a segment's name */
     DIR_SIZE = 128,     /* the most characters of the job directory's name in it */
+    EARLY_MOST = 64,    /* members of this host whose bells are opened early */
     EARLY_SHARE = 4,    /* other groups' bells are opened early while < 1/4 of the table is used */
 };
 _Static_assert(DIR_SIZE + 64 + 2 * KEY_SIZE < NAME_MAX, "a segment's name is not cut");
@@ -118,11 +119,14 @@ static int prepare_links(struct bring_up *b, struct fault *why)
 /* Peers' bells are better opened now than when they are needed: then the process may have a full
  * descriptor table, another user or another root directory. But a program with many groups needs
  * its descriptors itself: this rank's own bell got the lowest free one, so its number tells how
- * many are in use. The world is one group only, and always gets its bells. */
-static bool opens_bells_early(const struct group *g)
+ * many are in use. The world is one group only, and gets its bells unless it has many ranks here,
+ * most of which will never be woken by this one. */
+static bool opens_bells_early(const struct group *g, int local_count)
 {
     struct rlimit limit;
 
+    if (local_count > EARLY_MOST && !g->world->is_eager)
+        return false;
     return g->id == COORD_WORLD || getrlimit(RLIMIT_NOFILE, &limit) != 0 ||
            (rlim_t)g->waiting.bell < limit.rlim_cur / EARLY_SHARE;
 }
@@ -148,7 +152,7 @@ static int open_shm_links(struct bring_up *b, struct fault *why)
 
     if (b->local_count == 1)
         return 0;
-    is_early = opens_bells_early(g);
+    is_early = opens_bells_early(g, b->local_count);
     if (b->local_index > 0) {
         segment_name(g, name);
         rc = shm_segment_open(&g->segment, name, b->local_count, b->local_index, g->is_window, why);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * bell.h: a FIFO in the job's directory that wakes a rank from poll(). It is rung by the ranks of
+ * bell.h: a FIFO that wakes a rank from poll(). It is rung by the ranks of
  * its host that share memory with it, and by threads of its own process that read news meant for
  * it. Any thread may ring; one thread at a time waits for a bell and silences it.
  */

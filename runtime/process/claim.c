@@ -18,9 +18,19 @@ struct claim {
     int fd;
 };
 
+/* The file has a record for each rank of the job, as text that ends in a newline or a 0. One file
+ * for all: where 1,000 ranks each made their own, they waited for each other's. */
+enum { RECORD_SIZE = 64, CLAIM_FLAGS = O_RDWR | O_CLOEXEC | O_NOFOLLOW };
+
+static off_t record_at(int rank)
+{
+    return (off_t)rank * RECORD_SIZE;
+}
+
 static int claim_lock(int fd, int rank, struct fault *why)
 {
-    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    struct flock lock = {
+        .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = record_at(rank), .l_len = RECORD_SIZE};
     int err;
 
     if (fcntl(fd, F_SETLK, &lock) == 0)
@@ -38,17 +48,16 @@ static int claim_lock(int fd, int rank, struct fault *why)
 /* Reads the counter, adds 1, and writes it back with this process's pid. */
 static int claim_count(int fd, int rank, uint32_t *generation, struct fault *why)
 {
-    char text[64] = "";
+    char text[RECORD_SIZE + 1] = "", record[RECORD_SIZE] = "";
     long pid;
     unsigned count = 0;
-    int length;
 
-    if (pread(fd, text, sizeof(text) - 1, 0) < 0)
+    if (pread(fd, text, RECORD_SIZE, record_at(rank)) < 0)
         return fault_os(why, ML_ERR_SYSTEM, errno, "cannot read the claim of rank %d", rank);
     if (text[0] && sscanf(text, "%ld %u", &pid, &count) != 2)
         return fault_set(why, ML_ERR_SYSTEM, "the claim of rank %d is damaged", rank);
-    length = snprintf(text, sizeof(text), "%ld %u\n", (long)getpid(), count + 1);
-    if (pwrite(fd, text, (size_t)length, 0) != length || ftruncate(fd, length) != 0)
+    snprintf(record, sizeof(record), "%ld %u\n", (long)getpid(), count + 1);
+    if (pwrite(fd, record, sizeof(record), record_at(rank)) != RECORD_SIZE)
         return fault_os(why, ML_ERR_SYSTEM, errno, "cannot write the claim of rank %d", rank);
     *generation = count + 1;
     return 0;
@@ -68,8 +77,11 @@ int claim_take(struct claim **out, const char *dir, int rank, uint32_t *generati
 
     if (!c)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
-    snprintf(path, sizeof(path), "%s/rank.%d.claim", dir, rank);
-    c->fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    snprintf(path, sizeof(path), "%s/claims", dir);
+    /* With O_CREAT the kernel locks the directory, although the file is there for all but one. */
+    c->fd = open(path, CLAIM_FLAGS);
+    if (c->fd < 0 && errno == ENOENT)
+        c->fd = open(path, CLAIM_FLAGS | O_CREAT, 0600);
     if (c->fd < 0) {
         rc = fault_os(why, ML_ERR_SYSTEM, errno, "cannot open %s", path);
         goto fail;
@@ -81,8 +93,10 @@ int claim_take(struct claim **out, const char *dir, int rank, uint32_t *generati
     rc = claim_count(c->fd, rank, generation, why);
     if (rc)
         goto fail;
-    claim_broken_path(path, dir, rank);
-    unlink(path);
+    if (*generation > 1) {
+        claim_broken_path(path, dir, rank);
+        unlink(path);
+    }
     *out = c;
     return 0;
 fail:

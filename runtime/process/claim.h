@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * claim.h: which process of a host is rank N. That process holds a lock on JOB_DIR/rank.N.claim,
- * which contains its pid and how often the rank has been claimed: the generation in which it meets
- * the other ranks. Not thread-safe: world_join.c has a lock.
+ * claim.h: which process of a host is rank N. That process holds a lock on the rank's record in
+ * JOB_DIR/claims, which contains its pid and how often the rank has been claimed: the generation in
+ * which it meets the other ranks. Not thread-safe: world_join.c has a lock.
  */
 #ifndef RUNTIME_PROCESS_CLAIM_H
 #define RUNTIME_PROCESS_CLAIM_H

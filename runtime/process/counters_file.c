@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/process/counters_file.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,6 +16,8 @@ static void counters_path(char path[RANK_COUNTERS_PATH], const char *dir, int ra
              name ? name + 1 : dir, rank);
 }
 
+enum { FILE_FLAGS = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC };
+
 /* Its pages are allocated here: writing to one that /dev/shm has no room for would end the
  * process. */
 static void *file_map(const char *path, size_t size)
@@ -22,8 +25,11 @@ static void *file_map(const char *path, size_t size)
     int fd;
     void *at = MAP_FAILED;
 
-    unlink(path); /* left by this process, before it joined again */
-    fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    fd = open(path, FILE_FLAGS, 0600);
+    if (fd < 0 && errno == EEXIST) { /* left by this process, before it joined again */
+        unlink(path);
+        fd = open(path, FILE_FLAGS, 0600);
+    }
     if (fd < 0)
         return MAP_FAILED;
     if (posix_fallocate(fd, 0, (off_t)size) == 0)

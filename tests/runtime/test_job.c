@@ -313,7 +313,7 @@ static int remove_entry(const char *path, const struct stat *st, int type, struc
     return remove(path);
 }
 
-/* The directory holds nothing but the files that stay with the job: no FIFOs, no shared memory. */
+/* /dev/shm holds nothing but the files that the agent removes: no shared memory. */
 static void check_leftovers(const struct job *j)
 {
     DIR *d = opendir("/dev/shm");
@@ -322,9 +322,10 @@ static void check_leftovers(const struct job *j)
     while (d && (e = readdir(d))) {
         if (!strstr(e->d_name, j->id))
             continue;
-        /* The record of a rank's calls, and the counters of one that did not end by ml_finalize,
-         * which its agent removes. */
-        if (!strstr(e->d_name, ".calls.") && !strstr(e->d_name, ".counters."))
+        /* The record of a rank's calls, and the counters and the bell of one that did not end by
+         * ml_finalize. */
+        if (!strstr(e->d_name, ".calls.") && !strstr(e->d_name, ".counters.") &&
+            !strstr(e->d_name, ".bell."))
             fail_msg("/dev/shm/%s was left behind", e->d_name);
         unlinkat(dirfd(d), e->d_name, 0);
     }

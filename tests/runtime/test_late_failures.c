@@ -200,6 +200,30 @@ static void test_cleaned_directory(void **state)
     job_do(&all_shm, cleaned);
 }
 
+/* --- another file has the name of a rank's bell in /dev/shm ------------------------------------- */
+
+static void taken_name(struct job *j, int rank)
+{
+    char dir[PATH_MAX], path[PATH_MAX];
+    ml_group *w;
+
+    job_dir(j, 0, dir);
+    snprintf(path, sizeof(path), "/dev/shm/mlaunch-%u-%s.bell.%d.1.0", (unsigned)geteuid(),
+             strrchr(dir, '/') + 1, rank);
+    if (rank % 2)
+        close(open(path, O_WRONLY | O_CREAT | O_EXCL, 0600));
+    REQUIRE(ml_init(&w) == 0);
+    use(w);
+    REQUIRE(ml_finalize() == 0);
+    unlink(path);
+}
+
+static void test_taken_name(void **state)
+{
+    (void)state;
+    job_do(&all_shm, taken_name);
+}
+
 /* --- another user, another root --------------------------------------------------------------- */
 
 static void other_user(struct job *j, int rank)
@@ -252,7 +276,7 @@ static void close_bells(int rank, int count)
     char own[32], path[64], target[PATH_MAX];
     int closed = 0;
 
-    snprintf(own, sizeof(own), "/rank.%d.bell.", rank);
+    snprintf(own, sizeof(own), ".bell.%d.", rank);
     for (int fd = 3; fd < 1024; fd++) {
         ssize_t n;
 
@@ -320,8 +344,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_full_table),        cmocka_unit_test(test_early_full_table),
-        cmocka_unit_test(test_cleaned_directory), cmocka_unit_test(test_other_user),
-        cmocka_unit_test(test_closed_bells),      cmocka_unit_test(test_many_groups),
+        cmocka_unit_test(test_cleaned_directory), cmocka_unit_test(test_taken_name),
+        cmocka_unit_test(test_other_user),        cmocka_unit_test(test_closed_bells),
+        cmocka_unit_test(test_many_groups),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

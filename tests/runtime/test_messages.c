@@ -171,11 +171,12 @@ static void send_and_leave(struct job *j, int rank)
         fill(buf, size, 5);
         REQUIRE(ml_send(w, buf, size, 1) == 0);
     } else {
-        char path[PATH_MAX];
+        char dir[PATH_MAX], path[PATH_MAX];
 
         /* Wait until the sender has left. */
-        job_dir(j, 0, path);
-        strcat(path, "/rank.0.bell.1.0");
+        job_dir(j, 0, dir);
+        snprintf(path, sizeof(path), "/dev/shm/mlaunch-%u-%s.bell.0.1.0", (unsigned)geteuid(),
+                 strrchr(dir, '/') + 1);
         while (access(path, F_OK) == 0)
             sched_yield();
         REQUIRE(ml_recv(w, buf, size, 0) == 0);

@@ -102,6 +102,7 @@ INTERNAL = {
     "# HELP llm_requests_total …": "of a page for Prometheus",
     'llm_requests_total{code="…"} …': "of a page for Prometheus",
     "…/.local/state/mlaunch/logs": "a directory's name",
+    "/dev/shm/mlaunch-…-….bell.….….…": "a file's name",
     "/dev/shm/mlaunch-…-….calls.…": "a file's name",
     "/dev/shm/mlaunch-…-….counters.…": "a file's name",
     "…/class/infiniband/…/ports/…/state": "a file's name",

@@ -107,8 +107,8 @@ static void segments_sweep(const struct sweep *w)
 
         if (strncmp(name, prefix, strlen(prefix)) != 0 ||
             fstatat(dirfd(shm), name, &st, AT_SYMLINK_NOFOLLOW) ||
-            (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)) || st.st_uid != geteuid() ||
-            !segment_is_left_over(w, name, &st))
+            !(S_ISREG(st.st_mode) || S_ISDIR(st.st_mode) || S_ISFIFO(st.st_mode)) ||
+            st.st_uid != geteuid() || !segment_is_left_over(w, name, &st))
             continue;
         job_survey_id(name + strlen(prefix), job);
         if (!job_survey_is_asked_id(w->survey, job, w->query->job))
