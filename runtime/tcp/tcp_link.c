@@ -42,7 +42,8 @@ struct tcp_link {
     size_t bounce_have;   /* bytes of an element whose rest has not come yet */
     unsigned char *ahead; /* what was read behind the message that was awaited (l->reads_ahead) */
     size_t ahead_at, ahead_have;
-    bool is_drained; /* the last look took all that was there */
+    bool is_drained;      /* the last look took all that was there */
+    struct fault *failed; /* what the system said, if it was not that the peer has closed its end */
 };
 
 static struct tcp_link *tcp_link_of(struct link *l)
@@ -70,11 +71,27 @@ static int tcp_link_parts(struct iovec part[2], struct message *header, size_t h
     return n;
 }
 
+/* Keeps the cause until the coordinator has had time to say that the peer has ended. */
+static void tcp_link_keep_cause(struct tcp_link *s, int err)
+{
+    const struct group *g = s->base.group;
+    char who[GROUP_MEMBER_TEXT];
+
+    if (s->failed || err == ECONNRESET || err == EPIPE)
+        return;
+    s->failed = malloc(sizeof(*s->failed));
+    if (s->failed)
+        fault_os(s->failed, ML_ERR_PEER, err, "its connection to %s",
+                 group_describe(g, s->base.peer, who));
+}
+
 /* Returns 0: try again later. If there will be no later, marks the link as ended. */
 static int tcp_link_failed(struct tcp_link *s)
 {
-    if (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)
+    if (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR) {
+        tcp_link_keep_cause(s, errno);
         s->base.ended = true;
+    }
     return 0;
 }
 
@@ -462,6 +479,8 @@ static const struct fault *tcp_link_reason(const struct link *l)
 {
     const struct tcp_link *s = (const struct tcp_link *)l;
 
+    if (s->failed)
+        return s->failed;
     return s->mesh ? tcp_mesh_reason(s->mesh, l->peer) : NULL;
 }
 
@@ -475,6 +494,7 @@ static void tcp_link_close(struct link *l)
         shutdown(s->fd, SHUT_WR);
     fork_guard_close(s->fd);
     tcp_seal_destroy(s->seal);
+    free(s->failed);
     free(s->bounce);
     free(s->ahead);
     free(s);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_links.c: links over TCP that come up with their first message: from both sides at once,
- * late, never, and not at all.
+ * late, never, and not at all; and random messages over every kind of link.
  * TEST_TIER=quick */
 #include "tests/runtime/test_job.h"
 
@@ -321,6 +321,42 @@ static void refused(struct job *j, int rank)
     REQUIRE(ml_finalize() == 0);
 }
 
+/* Puts a socket without a connection into the place of the last that is connected. */
+static void disconnect_last(void)
+{
+    int bare = socket(AF_INET, SOCK_STREAM, 0), last = -1;
+    struct sockaddr_storage peer;
+
+    for (int fd = 0; fd < 100; fd++) {
+        socklen_t size = sizeof(peer);
+
+        if (getpeername(fd, (struct sockaddr *)&peer, &size) == 0)
+            last = fd;
+    }
+    REQUIRE(bare >= 0 && last >= 0 && dup2(bare, last) == last);
+    close(bare);
+}
+
+/* The system ends a connection for another reason than that the peer has closed it. */
+static void lost(struct job *j, int rank)
+{
+    int v = 0;
+    ml_group *w;
+
+    REQUIRE(ml_init(&w) == 0);
+    REQUIRE(ml_barrier(w) == 0);
+    job_meet(j);
+    if (rank == 0) {
+        disconnect_last();
+        REQUIRE(ml_recv(w, &v, sizeof(v), 1) == ML_ERR_PEER);
+        REQUIRE_TEXT(ml_error(), "rank 0 on host ");
+        REQUIRE_TEXT(ml_error(), ": its connection to rank 1 on host ");
+        REQUIRE_TEXT(ml_error(), "not connected");
+    }
+    job_meet(j);
+    REQUIRE(ml_finalize() == 0);
+}
+
 static void fill_table(void)
 {
     struct rlimit limit = {.rlim_cur = 64, .rlim_max = 64};
@@ -356,6 +392,12 @@ static void sender_is_full(struct job *j, int rank)
 static void receiver_is_full(struct job *j, int rank)
 {
     no_descriptor(j, rank, 1, "rank 1 on host host0 cannot accept a connection at ");
+}
+
+static void test_lost(void **state)
+{
+    (void)state;
+    job_do(&two, lost);
 }
 
 static void test_no_connection(void **state)
@@ -431,10 +473,15 @@ static void letters(struct job *j, int rank)
 
 static void test_letters(void **state)
 {
-    struct job_config config = {.size = 9, .backend = "tcp", .local_net = true};
+    static const struct job_config nine[] = {
+        {.size = 9, .backend = "tcp", .local_net = true},
+        {.size = 9, .backend = "tcp"},             /* over shared memory */
+        {.size = 9, .hosts = 3, .backend = "tcp"}, /* over both */
+    };
 
     (void)state;
-    job_do(&config, letters);
+    for (int i = 0; i < 3; i++)
+        job_do(&nine[i], letters);
     job_do(&secure, letters);
 }
 
@@ -499,6 +546,7 @@ int main(void)
         cmocka_unit_test(test_late),
         cmocka_unit_test(test_answered_elsewhere),
         cmocka_unit_test(test_dies),
+        cmocka_unit_test(test_lost),
         cmocka_unit_test(test_no_connection),
         cmocka_unit_test(test_letters),
         cmocka_unit_test(test_threads),
