@@ -3,6 +3,7 @@
  * get theirs through their agent in one message. */
 #include "coordinator/server_state.h"
 
+#include "common/net/shared_copy.h"
 #include "coordinator/protocol.h"
 
 #include <arpa/inet.h>
@@ -110,6 +111,18 @@ void connection_send_json(struct connection *c, uint8_t type, json_t *message)
         connection_give_up(c);
     free(text);
     json_decref(message);
+}
+
+bool connection_share(struct server *s, int readers, const void *payload, size_t size,
+                      uint8_t number[COPY_NUMBER])
+{
+    struct fault why;
+
+    if (!s->directory || readers < 2 || size < SHARED_COPY_LEAST ||
+        shared_copy_write(s->directory, s->copies, readers, payload, size, &why))
+        return false;
+    put_u32(number, s->copies++);
+    return true;
 }
 
 size_t connection_cast_most(const struct server *s)

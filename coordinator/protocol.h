@@ -39,6 +39,8 @@ enum coordinator_frame {
     COORD_BROKEN,    /* JSON {group, code, text} */
     COORD_FAILED,    /* JSON {code, text}: the join failed (time-out, already held) */
     COORD_RELAYED,   /* JSON {group, from, word} */
+    /* agent → its ranks */
+    COORD_EXCHANGED_COPY, /* raw: u32 number of a shared copy, which has EXCHANGED's payload */
     /* coordinator → rank or agent */
     COORD_ADMITTED, /* JSON {}: the first frame after the handshake */
     /* coordinator → agent */

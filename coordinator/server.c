@@ -77,6 +77,11 @@ static int server_copy_config(struct server *s, const struct server_config *conf
     s->has_agent = calloc(hosts, sizeof(*s->has_agent));
     if (!s->host_of || !s->ranks || !s->host_names || !s->has_agent)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    if (config->directory) {
+        s->directory = strdup(config->directory);
+        if (!s->directory)
+            return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    }
     memcpy(s->host_of, config->host_of, size * sizeof(*s->host_of));
     for (; s->hosts < config->hosts; s->hosts++) {
         s->host_names[s->hosts] = strdup(config->host_names[s->hosts]);
@@ -204,6 +209,7 @@ void server_close(struct server *s)
     for (int i = 0; s->ranks && i < s->size; i++)
         free(s->ranks[i].exit_text);
     free(s->host_names);
+    free(s->directory);
     free(s->has_agent);
     free(s->host_of);
     free(s->ranks);

@@ -24,6 +24,7 @@ struct server_config {
     int hosts;                     /* number of hosts */
     const int *host_of;            /* for each rank the index of its host; copied */
     const char *const *host_names; /* for each host; copied */
+    const char *directory;         /* this host's of the job; copied; NULL: ranks share no copy */
     int stall_ms;                  /* how long a call may wait until it is reported; 0: for ever */
     int leavers_ms;                /* for how long ranks that leave are gathered; 0: LEAVERS_MS */
     const char *bind_ip;

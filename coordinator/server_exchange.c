@@ -112,11 +112,25 @@ static struct connection *member_connection(const struct server_group *p, int in
 static void exchange_send_same(const struct server_group *p, const uint8_t **at, uint8_t *payload)
 {
     size_t size = exchange_write(p, at, payload);
+    uint8_t number[COPY_NUMBER];
+    int own = 0; /* members that have no agent between: they are on this host */
+    bool is_shared;
 
-    for (int to = 0; to < p->count; to++)
-        connection_cast_add(member_connection(p, to));
-    for (int to = 0; to < p->count; to++)
-        connection_cast_send(member_connection(p, to), COORD_EXCHANGED, payload, size);
+    for (int to = 0; to < p->count; to++) {
+        struct connection *c = member_connection(p, to);
+
+        connection_cast_add(c);
+        own += c && c->state != CONNECTION_CLOSED && !c->agent;
+    }
+    is_shared = connection_share(p->generation->server, own, payload, size, number);
+    for (int to = 0; to < p->count; to++) {
+        struct connection *c = member_connection(p, to);
+
+        if (is_shared && c && !c->agent)
+            connection_send(c, COORD_EXCHANGED_COPY, number, sizeof(number));
+        else
+            connection_cast_send(c, COORD_EXCHANGED, payload, size);
+    }
 }
 
 /* In group order, so that at[i] is the blob that seat i sent for the receiver. */

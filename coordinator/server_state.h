@@ -178,6 +178,8 @@ struct server {
     int size, hosts, stall_ms, leavers_ms;
     int *host_of;
     char **host_names;
+    char *directory;
+    uint32_t copies; /* written so far, for ranks of this host */
     bool *has_agent; /* for each host: its agent is connected */
     struct server_events events;
     struct address address;
@@ -216,7 +218,12 @@ void connection_cut_off(struct connection *c, const struct fault *why);
 bool connection_push_out(struct server *s);
 void connection_free_all(struct connection_list *list);
 
-/* connection_send.c. NULL and closed connections are ignored. Sending never fails: the loss of a
+/* connection_send.c. Writes one copy of an EXCHANGED for `readers` ranks of this host, and the
+ * payload of the EXCHANGED_COPY for each. False: each has to get the bytes. */
+enum { COPY_NUMBER = 4 };
+bool connection_share(struct server *s, int readers, const void *payload, size_t size,
+                      uint8_t number[COPY_NUMBER]);
+/* NULL and closed connections are ignored. Sending never fails: the loss of a
  * connection is reported by on_closed. */
 void connection_send(struct connection *c, uint8_t type, const void *payload, size_t size);
 void connection_send_json(struct connection *c, uint8_t type, json_t *message); /* takes it over */

@@ -113,7 +113,7 @@ int split_run(struct group *g, int color, int key, bool is_window, struct group 
         rc = split_ask(g, color, key, &reply, why);
     if (!rc)
         rc = split_parse(g->world, &reply, &id, &members, &size, why);
-    free(reply.payload);
+    reply_clear(&reply);
     /* The call on the parent ends here: if the new group does not come up, the parent is
      * unharmed. */
     rc = call_end(g, rc, why);

@@ -88,7 +88,7 @@ static int world_join_alone(struct world *w, struct fault *why)
     if (!w->host_of || world_set_hosts(w, names, 1))
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     snprintf(w->job.host, sizeof(w->job.host), "%s", name);
-    rc = coord_events_open(&w->coord_events, NULL, 1, why);
+    rc = coord_events_open(&w->coord_events, NULL, 1, NULL, why);
     return rc ? rc : group_join(&w->group, w, COORD_WORLD, &member, 1, false, INT64_MAX, why);
 }
 
@@ -180,7 +180,7 @@ static int world_meet(struct world *w, int64_t deadline_ms, struct fault *why)
                      deadline_ms, why);
     if (rc)
         return rc;
-    rc = coord_events_open(&w->coord_events, c, w->job.size, why);
+    rc = coord_events_open(&w->coord_events, c, w->job.size, w->dir, why);
     if (rc) {
         client_close(c);
         return rc;

@@ -136,7 +136,8 @@ int host_relay_open(struct host_relay **out, struct event_base *base, struct age
                                          .size = config->size,
                                          .hosts = config->hosts,
                                          .host_of = config->host_of,
-                                         .host_names = config->host_names};
+                                         .host_names = config->host_names,
+                                         .directory = config->directory};
     const struct server_events events = {.on_refused = config->on_refused, .arg = config->arg};
     struct host_relay *r = calloc(1, sizeof(*r));
     struct address at;
@@ -220,7 +221,13 @@ void host_relay_to_ranks(struct host_relay *r, const uint8_t *channels, uint32_t
                          uint8_t type, const void *payload, size_t size)
 {
     struct shared_bytes *shared = NULL;
+    uint8_t number[COPY_NUMBER];
 
+    if (type == COORD_EXCHANGED && connection_share(r->server, (int)count, payload, size, number)) {
+        type = COORD_EXCHANGED_COPY;
+        payload = number;
+        size = sizeof(number);
+    }
     if (count > 1 && size >= SHARED_LEAST)
         shared = malloc(sizeof(*shared) + size);
     if (shared) {

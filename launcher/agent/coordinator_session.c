@@ -144,6 +144,7 @@ static int service_open(struct coordinator_session *c, char *address, struct fau
                                    .hosts = job->hosts,
                                    .host_of = job->host_of,
                                    .host_names = job->host_names,
+                                   .directory = c->agent->dir,
                                    .stall_ms = job->options.stall_ms,
                                    .bind_ip = c->agent->bind_ip,
                                    .port = (uint16_t)job->options.port};

@@ -41,6 +41,7 @@ struct mail {
 struct coord_events {
     pthread_mutex_t lock; /* over all of the below and the groups' inboxes */
     struct client *client;
+    char *dir;            /* the job's; NULL: no copies are shared */
     struct fault lost;    /* code != 0: the connection is gone */
     _Atomic bool is_lost; /* the same, for threads without the lock */
     struct group *groups;
@@ -55,14 +56,26 @@ struct coord_events {
     _Atomic uint32_t serial;
 };
 
-int coord_events_open(struct coord_events **out, struct client *c, int size, struct fault *why)
+static void coord_events_free(struct coord_events *e)
+{
+    if (!e)
+        return;
+    free(e->peers);
+    free(e->dir);
+    free(e);
+}
+
+int coord_events_open(struct coord_events **out, struct client *c, int size, const char *dir,
+                      struct fault *why)
 {
     struct coord_events *e = calloc(1, sizeof(*e));
 
-    if (e)
+    if (e) {
         e->peers = calloc((size_t)size, sizeof(*e->peers));
-    if (!e || !e->peers) {
-        free(e);
+        e->dir = dir ? strdup(dir) : NULL;
+    }
+    if (!e || !e->peers || (dir && !e->dir)) {
+        coord_events_free(e);
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     }
     pthread_mutex_init(&e->lock, NULL);
@@ -95,10 +108,9 @@ void coord_events_close(struct coord_events *e)
     }
     for (int i = 0; i < e->size; i++)
         free(e->peers[i].text);
-    free(e->peers);
     json_decref(e->welcome);
     pthread_mutex_destroy(&e->lock);
-    free(e);
+    coord_events_free(e);
 }
 
 /* A lost connection would be readable for ever. */
@@ -131,8 +143,7 @@ void coord_events_remove(struct coord_events *e, struct group *g)
             break;
         }
     }
-    free(g->inbox.reply.payload);
-    g->inbox.reply.payload = NULL;
+    reply_clear(&g->inbox.reply);
     mail_free(g->inbox.mail);
     g->inbox.mail = NULL;
     pthread_mutex_unlock(&e->lock);
@@ -169,6 +180,15 @@ static struct group *coord_events_group(struct coord_events *e, uint32_t id)
     return g;
 }
 
+void reply_clear(struct reply *r)
+{
+    if (r->copy.map)
+        shared_copy_unmap(&r->copy);
+    else
+        free(r->payload);
+    *r = (struct reply){0};
+}
+
 static void coord_events_keep_reply(struct coord_events *e, uint32_t group, uint32_t seq,
                                     const struct frame *f)
 {
@@ -177,16 +197,16 @@ static void coord_events_keep_reply(struct coord_events *e, uint32_t group, uint
 
     if (!g)
         return;
-    g->inbox.has_come = true;
     copy = malloc((size_t)f->size + 1);
+    g->inbox.has_come = true;
     if (!copy) {
         fault_set(&g->inbox.broken, ML_ERR_MEMORY, "out of memory for the coordinator's answer");
         return;
     }
     memcpy(copy, f->payload, f->size);
     ((char *)copy)[f->size] = '\0';
-    free(g->inbox.reply.payload);
-    g->inbox.reply = (struct reply){seq, copy, f->size};
+    reply_clear(&g->inbox.reply);
+    g->inbox.reply = (struct reply){.seq = seq, .payload = copy, .size = f->size};
     g->inbox.has_come = true;
     /* cppcheck-suppress memleak ; g->inbox.reply owns it */
 }
@@ -199,6 +219,36 @@ static void coord_events_on_exchanged(struct coord_events *e, const struct frame
         return;
     memcpy(head, f->payload, sizeof(head));
     coord_events_keep_reply(e, ntohl(head[0]), ntohl(head[1]), f);
+}
+
+/* The same, but its payload is in a copy that all members on this host share. If the copy can't be
+ * had, nobody knows whose answer is missing, so the connection is as good as lost. */
+static int coord_events_on_copy(struct coord_events *e, const struct frame *f, struct fault *why)
+{
+    struct shared_copy copy;
+    uint32_t number, head[2];
+    struct group *g;
+    int rc;
+
+    if (f->size != sizeof(number) || !e->dir)
+        return fault_set(why, ML_ERR_REFUSED, "the coordinator's answer to an exchange is damaged");
+    memcpy(&number, f->payload, sizeof(number));
+    rc = shared_copy_map(&copy, e->dir, ntohl(number), why);
+    if (rc)
+        return rc;
+    if (copy.size >= sizeof(head) && copy.size <= FRAME_LIMIT) {
+        memcpy(head, copy.bytes, sizeof(head));
+        g = coord_events_group(e, ntohl(head[0]));
+        if (g) {
+            reply_clear(&g->inbox.reply);
+            g->inbox.reply =
+                (struct reply){ntohl(head[1]), (void *)copy.bytes, (uint32_t)copy.size, copy};
+            g->inbox.has_come = true;
+            return 0;
+        }
+    }
+    shared_copy_unmap(&copy);
+    return 0;
 }
 
 /* Every error has a sentence. */
@@ -339,6 +389,8 @@ static int coord_events_take_frame(struct coord_events *e, const struct frame *f
         coord_events_on_exchanged(e, f);
         return 0;
     }
+    if (f->type == COORD_EXCHANGED_COPY)
+        return coord_events_on_copy(e, f, why);
     j = parsed_json((const char *)f->payload, f->size, 0, &error);
     if (!j && json_error_code(&error) == json_error_out_of_memory)
         return fault_set(why, ML_ERR_MEMORY, "out of memory for the coordinator's news");

@@ -18,8 +18,10 @@
 struct coord_events;
 
 /* Takes over the connection `c`, but not in error. NULL: this process was not launched, and has no
- * coordinator. ML_ERR_MEMORY. */
-int coord_events_open(struct coord_events **out, struct client *c, int size, struct fault *why);
+ * coordinator. `dir` is the job's directory, copied; NULL: ranks of this host share no copies.
+ * ML_ERR_MEMORY. */
+int coord_events_open(struct coord_events **out, struct client *c, int size, const char *dir,
+                      struct fault *why);
 void coord_events_close(struct coord_events *e); /* takes NULL */
 
 int coord_events_fd(const struct coord_events *
@@ -79,11 +81,14 @@ void coord_events_break(struct coord_events *e, const struct group *g, const str
  * is broken, and *why is its sentence: those of the member that broke it first. */
 int coord_events_break_first(struct coord_events *e, struct group *g, struct fault *why);
 
-/* Waits for the reply to g's exchange or split number g->exchanges; the caller frees out->payload.
+/* Waits for the reply to g's exchange or split number g->exchanges; the caller calls reply_clear.
  * ML_ERR_PEER if a member is gone, the code with which g was broken, ML_ERR_TIMEOUT at deadline_ms
  * (clock_ms; -1: never). */
 int coord_events_await(struct coord_events *e, struct group *g, int64_t deadline_ms,
                        struct reply *out, struct fault *why);
+
+/* Frees what it owns; takes an empty one. */
+void reply_clear(struct reply *r);
 
 /* Wait for the answer to JOIN (WELCOME, to be released by the caller; FAILED is returned as a
  * fault), and for the answer to LEAVE or ABORT (LEFT). ML_ERR_TIMEOUT at deadline_ms. */

@@ -10,7 +10,7 @@
 #include <string.h>
 
 struct exchange {
-    void *payload; /* the frame's; owned */
+    struct reply reply; /* has the blobs' bytes */
     struct blob blobs[];
 };
 
@@ -85,7 +85,6 @@ static int exchange_blobs(struct exchange **out, struct group *g, const struct b
                           int count, int64_t deadline_ms, struct fault *why)
 {
     struct exchange *x = calloc(1, sizeof(*x) + (size_t)g->size * sizeof(x->blobs[0]));
-    struct reply reply = {0};
     int rc;
 
     if (!x)
@@ -93,11 +92,9 @@ static int exchange_blobs(struct exchange **out, struct group *g, const struct b
     g->exchanges++;
     rc = exchange_tell(g, mine, count, why);
     if (!rc)
-        rc = coord_events_await(g->world->coord_events, g, deadline_ms, &reply, why);
-    if (!rc) {
-        x->payload = reply.payload;
-        rc = exchange_parse(x, g->size, reply.payload, reply.size, why);
-    }
+        rc = coord_events_await(g->world->coord_events, g, deadline_ms, &x->reply, why);
+    if (!rc)
+        rc = exchange_parse(x, g->size, x->reply.payload, x->reply.size, why);
     if (rc) {
         exchange_destroy(x);
         return rc;
@@ -127,6 +124,6 @@ void exchange_destroy(struct exchange *x)
 {
     if (!x)
         return;
-    free(x->payload);
+    reply_clear(&x->reply);
     free(x);
 }

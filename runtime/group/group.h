@@ -6,6 +6,7 @@
 #include "common/call_kinds.h"
 #include "common/fault.h"
 #include "common/mlaunch.h"
+#include "common/net/shared_copy.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -92,8 +93,9 @@ struct waiting_state {
 /* EXCHANGED or SPLITTED, until the group takes it. */
 struct reply {
     uint32_t seq;
-    void *payload; /* owned; a 0 byte follows it; NULL: none has come */
+    void *payload; /* owned, or the copy's; a 0 byte follows SPLITTED; NULL: none has come */
     uint32_t size;
+    struct shared_copy copy; /* that all members on this host share; with a map, or empty */
 };
 
 /* The receive by tag, or probe, that has waited longest for its message; from and tag may be

@@ -200,7 +200,7 @@ static void test_cleaned_directory(void **state)
     job_do(&all_shm, cleaned);
 }
 
-/* --- another file has the name of a rank's bell in /dev/shm ------------------------------------- */
+/* --- another file has the name of a rank's bell ----------------------------------------------- */
 
 static void taken_name(struct job *j, int rank)
 {

@@ -104,6 +104,7 @@ INTERNAL = {
     "…/.local/state/mlaunch/logs": "a directory's name",
     "/dev/shm/mlaunch-…-….bell.….….…": "a file's name",
     "/dev/shm/mlaunch-…-….calls.…": "a file's name",
+    "/dev/shm/mlaunch-…-….copy.…": "a file's name",
     "/dev/shm/mlaunch-…-….counters.…": "a file's name",
     "…/class/infiniband/…/ports/…/state": "a file's name",
     "…/mpi4py/MPI*.so": "a file's name",

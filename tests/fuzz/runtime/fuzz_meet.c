@@ -149,7 +149,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (!lines)
         return 0;
     endpoint = (struct endpoint){0};
-    if (coord_events_open(&w.coord_events, NULL, 2, &why) ||
+    if (coord_events_open(&w.coord_events, NULL, 2, NULL, &why) ||
         group_create(&g, &w, 1, members, 2, &why) || rdma_meet_open(&m, g, needed, &why))
         abort();
     say(m, lines);

@@ -97,7 +97,7 @@ static struct group *group_of(struct world *w)
     struct fault why;
 
     *w = (struct world){.size = 2, .hosts = 2, .host_of = host_of, .host_names = names};
-    if (coord_events_open(&w->coord_events, NULL, 2, &why) ||
+    if (coord_events_open(&w->coord_events, NULL, 2, NULL, &why) ||
         group_create(&g, w, 0, members, 2, &why))
         abort();
     return g;

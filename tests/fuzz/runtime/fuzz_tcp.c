@@ -38,7 +38,7 @@ static struct group *group_of(struct world *w)
     *w = (struct world){.job = {.job = "job", .size = 2}, .secret = {1}, .size = 2, .hosts = 2};
     w->host_of = host_of;
     w->host_names = names;
-    if (coord_events_open(&w->coord_events, NULL, 2, &why) ||
+    if (coord_events_open(&w->coord_events, NULL, 2, NULL, &why) ||
         group_create(&g, w, 0, members, 2, &why))
         abort();
     return g;

@@ -33,7 +33,7 @@ static struct group *group_of(struct world *w, int fd)
     *w = (struct world){.job = {.job = "job", .size = 2}, .size = 2, .hosts = 2};
     w->host_of = host_of;
     w->host_names = names;
-    if (coord_events_open(&w->coord_events, NULL, 2, &why) ||
+    if (coord_events_open(&w->coord_events, NULL, 2, NULL, &why) ||
         group_create(&g, w, 0, members, 2, &why) ||
         tcp_link_open(&g->links[1], g, 1, fd, NULL, &why))
         abort();

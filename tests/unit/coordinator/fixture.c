@@ -223,6 +223,7 @@ struct fixture *fixture_start(int size, int stall_ms)
                                    .hosts = 4,
                                    .host_of = f->host_of,
                                    .host_names = fixture_names,
+                                   .directory = fixture_choice.directory,
                                    .stall_ms = stall_ms,
                                    .leavers_ms = fixture_choice.leavers_ms,
                                    .bind_ip = "127.0.0.1"};

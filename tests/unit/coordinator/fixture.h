@@ -45,7 +45,8 @@ extern struct fixture_choice {
     size_t unread_most;
     atomic_int process_rank;
     bool is_mute;
-    int leavers_ms; /* the server gathers ranks that leave */
+    int leavers_ms;        /* the server gathers ranks that leave */
+    const char *directory; /* the server's */
 } fixture_choice;
 
 struct fixture {

@@ -3,6 +3,7 @@
  * wait. */
 #include "tests/unit/coordinator/fixture.h"
 
+#include "common/net/shared_copy.h"
 #include "coordinator/protocol.h"
 
 #include <arpa/inet.h>
@@ -14,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -73,6 +75,41 @@ static void test_large_exchange(void **state)
         assert_memory_equal(got.payload + 16, payload + 16, size);
     }
     free(payload);
+    fixture_stop(f);
+}
+
+/* Ranks of this host that are told of a copy find the answer there. */
+static void test_shared_exchange(void **state)
+{
+    enum { SIZE = 40000 };
+    struct fixture *f;
+    uint8_t payload[16 + SIZE] = {0};
+    uint32_t word[4] = {0, htonl(1), htonl(1), htonl(SIZE)};
+    struct shared_copy copy;
+    struct frame got;
+    struct fault why;
+    char dir[64];
+
+    (void)state;
+    snprintf(dir, sizeof(dir), "/nowhere/exchange%d", (int)getpid());
+    fixture_choice.directory = dir;
+    f = fixture_start_joined(2, 0);
+    fixture_choice.directory = NULL;
+    memset(payload + 16, 'x', SIZE);
+    memcpy(payload, word, 16);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(client_send(f->ranks[i], COORD_EXCHANGE, payload, 16 + SIZE, &why), 0);
+    for (int i = 0; i < 2; i++) {
+        next_frame(f->ranks[i], &got);
+        assert_int_equal(got.type, COORD_EXCHANGED_COPY);
+        assert_int_equal(got.size, sizeof(word[0]));
+        memcpy(word, got.payload, sizeof(word[0]));
+        assert_int_equal(shared_copy_map(&copy, dir, ntohl(word[0]), &why), 0);
+        assert_int_equal(copy.size, 12 + 2 * (4 + SIZE));
+        assert_memory_equal(copy.bytes + 16, payload + 16, SIZE);
+        shared_copy_unmap(&copy);
+    }
+    assert_int_equal(shared_copy_map(&copy, dir, ntohl(word[0]), &why), ML_ERR_SYSTEM);
     fixture_stop(f);
 }
 
@@ -291,11 +328,17 @@ static void test_stall_in_meeting(void **state)
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
-        TEST_BOTH(test_exchange),        TEST_BOTH(test_exchange_of_many),
-        TEST_BOTH(test_large_exchange),  TEST_BOTH(test_exchange_with_the_dead),
-        TEST_BOTH(test_split),           TEST_BOTH(test_break),
-        TEST_BOTH(test_relay),           TEST_BOTH(test_mismatch),
-        TEST_BOTH(test_stall),           TEST_BOTH(test_stall_in_meeting),
+        TEST_BOTH(test_exchange),
+        TEST_BOTH(test_exchange_of_many),
+        cmocka_unit_test(test_shared_exchange),
+        TEST_BOTH(test_large_exchange),
+        TEST_BOTH(test_exchange_with_the_dead),
+        TEST_BOTH(test_split),
+        TEST_BOTH(test_break),
+        TEST_BOTH(test_relay),
+        TEST_BOTH(test_mismatch),
+        TEST_BOTH(test_stall),
+        TEST_BOTH(test_stall_in_meeting),
         TEST_BOTH(test_stall_of_window),
     };
 

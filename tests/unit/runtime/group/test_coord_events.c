@@ -72,6 +72,7 @@ struct scene {
     struct group *group; /* number 7, of ranks 0 and 1 */
     struct world world;
     int members[2];
+    char dir[64]; /* the job's: only its name counts */
 };
 
 static void hear_bytes(struct scene *s, uint8_t type, const void *bytes, size_t size)
@@ -97,7 +98,8 @@ static int scene_open(void **state)
 
     memset(s, 0, sizeof(*s));
     assert_int_equal(pipe(s->client.fd), 0);
-    assert_int_equal(coord_events_open(&s->events, &s->client, RANKS, &why), 0);
+    snprintf(s->dir, sizeof(s->dir), "/nowhere/events%d", (int)getpid());
+    assert_int_equal(coord_events_open(&s->events, &s->client, RANKS, s->dir, &why), 0);
     s->group = calloc(1, sizeof(*s->group));
     assert_non_null(s->group);
     s->members[1] = 1;
@@ -217,7 +219,32 @@ static void test_answer(void **state)
     assert_int_equal(coord_events_await(s->events, s->group, -1, &reply, &why), 0);
     assert_int_equal(reply.size, sizeof(due));
     assert_memory_equal(reply.payload, due, sizeof(due));
-    free(reply.payload);
+    reply_clear(&reply);
+}
+
+/* The answer is in a copy that other ranks of this host have, too. */
+static void test_copy(void **state)
+{
+    struct scene *s = *state;
+    static const uint8_t due[] = {0, 0, 0, 7, 0, 0, 0, 2, 'b'}, other[] = {0, 0, 0, 9, 0, 0, 0, 2};
+    static const uint8_t numbers[][4] = {{0, 0, 0, 0}, {0, 0, 0, 1}, {0, 0, 0, 2}};
+    struct fault why = {0};
+    struct reply reply = {0};
+
+    s->group->exchanges = 2;
+    assert_int_equal(shared_copy_write(s->dir, 0, 1, other, sizeof(other), &why), 0);
+    assert_int_equal(shared_copy_write(s->dir, 1, 1, due, sizeof(due), &why), 0);
+    hear_bytes(s, COORD_EXCHANGED_COPY, numbers[0], 4); /* for a group that has been freed */
+    hear_bytes(s, COORD_EXCHANGED_COPY, numbers[1], 4);
+    assert_int_equal(coord_events_await(s->events, s->group, -1, &reply, &why), 0);
+    assert_int_equal(reply.size, sizeof(due));
+    assert_memory_equal(reply.payload, due, sizeof(due));
+    assert_non_null(reply.copy.map);
+    reply_clear(&reply);
+    hear_bytes(s, COORD_EXCHANGED_COPY, numbers[2], 4); /* there is none */
+    s->group->exchanges = 3;
+    assert_int_equal(coord_events_await(s->events, s->group, -1, &reply, &why), ML_ERR_PEER);
+    assert_non_null(strstr(why.text, ".copy.2: No such file"));
 }
 
 static void test_mail(void **state)
@@ -305,8 +332,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         SCENE_TEST(test_invalid), SCENE_TEST(test_peers),  SCENE_TEST(test_broken),
-        SCENE_TEST(test_lost),    SCENE_TEST(test_answer), SCENE_TEST(test_mail),
-        SCENE_TEST(test_knocks),  SCENE_TEST(test_note),
+        SCENE_TEST(test_lost),    SCENE_TEST(test_answer), SCENE_TEST(test_copy),
+        SCENE_TEST(test_mail),    SCENE_TEST(test_knocks), SCENE_TEST(test_note),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

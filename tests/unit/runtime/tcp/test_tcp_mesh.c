@@ -99,7 +99,7 @@ static int meet(const struct frame *news, struct fault *why)
     coordinator = (struct client){
         .frames = {{.type = COORD_EXCHANGED, .payload = answer, .size = sizeof(answer)}, *news}};
     assert_int_equal(pipe(coordinator.fds), 0);
-    assert_int_equal(coord_events_open(&world.coord_events, &coordinator, SIZE, why), 0);
+    assert_int_equal(coord_events_open(&world.coord_events, &coordinator, SIZE, NULL, why), 0);
     assert_int_equal(group_create(&g, &world, 1, members, SIZE, why), 0);
     coord_events_add(world.coord_events, g);
     assert_int_equal(tcp_mesh_open(&mesh, g, needed, &where, why), 0);

@@ -335,7 +335,7 @@ static int scene_open(void **state)
                               .hosts = SIZE,
                               .host_of = host_of,
                               .host_names = names};
-    assert_int_equal(coord_events_open(&s->world.coord_events, &coordinator, SIZE, &why), 0);
+    assert_int_equal(coord_events_open(&s->world.coord_events, &coordinator, SIZE, NULL, &why), 0);
     assert_int_equal(group_create(&s->group, &s->world, GROUP, members, SIZE, &why), 0);
     assert_int_equal(group_create(&s->other, &s->world, GROUP + 1, members, SIZE, &why), 0);
     coord_events_add(s->world.coord_events, s->group);

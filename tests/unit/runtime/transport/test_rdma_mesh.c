@@ -196,7 +196,7 @@ static int meet(uint8_t type, const char *news, struct fault *why)
             {.type = COORD_EXCHANGED, .payload = answers[1], .size = sizeof(answers[1])},
             {.type = type, .payload = (uint8_t *)(uintptr_t)news, .size = (uint32_t)strlen(news)}}};
     assert_int_equal(pipe(coordinator.fds), 0);
-    assert_int_equal(coord_events_open(&world.coord_events, &coordinator, SIZE, why), 0);
+    assert_int_equal(coord_events_open(&world.coord_events, &coordinator, SIZE, NULL, why), 0);
     assert_int_equal(group_create(&g, &world, 1, members, SIZE, why), 0);
     coord_events_add(world.coord_events, g);
     if (rdma_mesh_open(&mesh, g, needed, why))

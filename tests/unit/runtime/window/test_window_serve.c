@@ -55,7 +55,7 @@ static int scene_open(void **state)
     s->world.host_names = names;
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair), 0);
     s->fd = pair[1];
-    assert_int_equal(coord_events_open(&s->world.coord_events, NULL, 2, &why), 0);
+    assert_int_equal(coord_events_open(&s->world.coord_events, NULL, 2, NULL, &why), 0);
     assert_int_equal(group_create(&s->group, &s->world, 0, members, 2, &why), 0);
     assert_int_equal(tcp_link_open(&s->group->links[1], s->group, 1, pair[0], NULL, &why), 0);
     s->parts[0] = (struct window_part){.size = PART, .memory = s->memory};
