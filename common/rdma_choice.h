@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* rdma_choice.h: what the user has chosen for all RDMA ports of a job. On its way from mlaunch's
- * options to the ranks it is JSON: {"port", "gid_index", "mtu", "qp"}. */
+ * options to the ranks it is JSON: {"port", "gid_index", "mtu", "qp"}. The rest is a rank's own. */
 #ifndef COMMON_RDMA_CHOICE_H
 #define COMMON_RDMA_CHOICE_H
 
@@ -14,6 +14,8 @@ struct rdma_choice {
     int gid_index; /* -1: not chosen */
     int mtu;       /* the path's, bytes; 0: not chosen */
     int qp;        /* enum rdma_choice_pairs */
+    /* In a rank: the devices beside its GPUs, "mlx5_0,mlx5_1", not owned; NULL: none is known. */
+    const char *near;
 };
 
 #endif

@@ -254,6 +254,8 @@ int endpoint_check(struct endpoint *e, bool *done, struct fault *why)
         memcpy(endpoint_slot(e, &room), &c, sizeof(c)); /* no slot is in use yet */
         endpoint_send(e, sizeof(c));
     }
+    if (!e->checks_sent)
+        rails_prefer_near(&e->rails);
     e->checks_sent = true;
     endpoint_poll(e);
     failed = endpoint_failed(e);

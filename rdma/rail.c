@@ -94,6 +94,7 @@ static int rail_prepare(struct rail *r, const struct rail_config *c, struct faul
     r->fit =
         (struct rail_fit){.port = r->fit.port, .gid_index = c->choice.gid_index, .peer = c->peer};
     if (!rc) {
+        r->fit.near = rail_fit_near(r->fit.port, c->choice.near);
         r->room = rail_room(r->fit.port);
         rc = rail_fit_mtu(r->fit.port, c->choice.mtu, &r->fit.mtu, why);
     }

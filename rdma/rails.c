@@ -3,15 +3,35 @@
 
 #include <string.h>
 
+static void rails_choose(struct rails *s)
+{
+    int near = 0;
+
+    s->live_count = s->used_count = 0;
+    for (int i = 0; i < s->count; i++)
+        if (!s->lost[i].is_dropped)
+            s->live[s->live_count++] = s->all[i];
+    for (int i = 0; i < s->live_count && s->prefers; i++)
+        near = s->live[i]->fit.near > near ? s->live[i]->fit.near : near;
+    for (int i = 0; i < s->live_count; i++)
+        if (!s->prefers || s->live[i]->fit.near == near)
+            s->used[s->used_count++] = s->live[i];
+}
+
 void rails_start(struct rails *s)
 {
-    memcpy(s->live, s->all, sizeof(s->live));
-    s->live_count = s->count;
+    rails_choose(s);
+}
+
+void rails_prefer_near(struct rails *s)
+{
+    s->prefers = true;
+    rails_choose(s);
 }
 
 struct rail *rails_route(const struct rails *s, uint64_t number)
 {
-    return s->live[number % (unsigned)s->live_count];
+    return s->used[number % (unsigned)s->used_count];
 }
 
 struct rail *rails_find(const struct rails *s, uint64_t number, struct rail_chunk *what,
@@ -31,10 +51,7 @@ static void rails_drop(struct rails *s, int index)
 {
     s->lost[index].is_dropped = true;
     rail_stop(s->all[index]);
-    s->live_count = 0;
-    for (int i = 0; i < s->count; i++)
-        if (!s->lost[i].is_dropped)
-            s->live[s->live_count++] = s->all[i];
+    rails_choose(s);
 }
 
 int rails_drop_failed(struct rails *s)

@@ -5,6 +5,9 @@
  * of chunks that had arrived over it. The peer does the same. Chunks that had not arrived are sent
  * again over the other rails, but only after the peer's message: by then its queue pair is stopped,
  * so no chunk can arrive twice.
+ *
+ * Rails near the ranks' GPUs are preferred: chunks go over those of the live ones that have the
+ * most ends beside a GPU of their rank. The others wait for the failure of these.
  */
 #ifndef RDMA_RAILS_H
 #define RDMA_RAILS_H
@@ -29,14 +32,19 @@ struct rails {
     int count;
     struct rail *live[RDMA_RAILS]; /* those that are not dropped */
     int live_count;
+    struct rail *used[RDMA_RAILS]; /* the live ones over which chunks are sent */
+    int used_count;
+    bool prefers; /* those near the GPUs */
     struct rails_lost lost[RDMA_RAILS];
     const char *peer; /* "rank 3 on host b"; owned by the endpoint */
 };
 
 /* Puts all rails into use, once `all` is connected. */
 void rails_start(struct rails *s);
+/* From now on sends over the nearest ones alone. */
+void rails_prefer_near(struct rails *s);
 
-/* The live rail over which chunk `number` is sent. */
+/* The rail over which chunk `number` is sent. */
 struct rail *rails_route(const struct rails *s, uint64_t number);
 /* The rail on which chunk `number` has arrived, with the chunk in *what and *bytes; NULL: none. */
 struct rail *rails_find(const struct rails *s, uint64_t number, struct rail_chunk *what,

@@ -34,8 +34,11 @@ int rma_qp_open(struct rma_qp **out, struct rma_port *p, const struct rdma_choic
     if (!q)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     q->port = p;
-    q->fit = (struct rail_fit){
-        .port = p->port, .mtu = p->mtu, .gid_index = choice->gid_index, .peer = peer};
+    q->fit = (struct rail_fit){.port = p->port,
+                               .mtu = p->mtu,
+                               .gid_index = choice->gid_index,
+                               .peer = peer,
+                               .near = rail_fit_near(p->port, choice->near)};
     at = rma_qp_place(q);
     q->completions = ibv_create_cq(p->port->context, RMA_QP_DEPTH + 1, q, p->channel, 0);
     if (!q->completions)

@@ -35,13 +35,19 @@ static int rma_qps_live(const struct rma_qps *q)
 
 /* --- posting ---------------------------------------------------------------------------------- */
 
-/* The queue pair for the next slice, or NULL. */
+/* The queue pair for the next slice, among those that work and are the nearest to the ranks' GPUs;
+ * or NULL. */
 static struct rma_qp *rma_qps_route(const struct rma_qps *q, bool is_get)
 {
     struct rma_qp *best = NULL;
+    int near = 0;
 
     for (int i = 0; i < q->count; i++)
-        if (rma_qp_has_room(q->all[i], is_get) && (!best || q->all[i]->bytes < best->bytes))
+        if (!q->all[i]->failed.code && q->all[i]->fit.near > near)
+            near = q->all[i]->fit.near;
+    for (int i = 0; i < q->count; i++)
+        if (q->all[i]->fit.near == near && rma_qp_has_room(q->all[i], is_get) &&
+            (!best || q->all[i]->bytes < best->bytes))
             best = q->all[i];
     return best;
 }

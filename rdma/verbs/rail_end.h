@@ -17,6 +17,7 @@ struct rail_end {
     uint32_t key;      /* the remote key of that memory */
     int32_t gid_index; /* chosen by the user, or -1 */
     uint8_t link_layer;
+    uint8_t is_near; /* beside a GPU of its rank */
     int32_t gid_count;
     struct gid gids[GID_MOST];
     char device[PORT_DEVICE]; /* "": there is no such rail, and all else is 0 */

@@ -90,6 +90,16 @@ struct explain_place rail_fit_place(const struct rail_fit *mine)
                                   .peer = mine->peer};
 }
 
+int rail_fit_near(const struct port *p, const char *list)
+{
+    size_t length = strlen(p->device);
+
+    for (; list; list = strchr(list, ',') ? strchr(list, ',') + 1 : NULL)
+        if (strncmp(list, p->device, length) == 0 && (!list[length] || list[length] == ','))
+            return 1;
+    return 0;
+}
+
 void rail_fit_publish(const struct rail_fit *mine, const struct queue_pair *q,
                       const struct ibv_mr *memory, struct rail_end *out)
 {
@@ -104,6 +114,7 @@ void rail_fit_publish(const struct rail_fit *mine, const struct queue_pair *q,
                                         .reads = q->reads_in};
     out->gid_index = mine->gid_index;
     out->link_layer = p->attr.link_layer;
+    out->is_near = mine->near != 0;
     out->gid_count = p->gid_count;
     memcpy(out->gids, p->gids, sizeof(out->gids));
     memcpy(out->device, p->device, sizeof(out->device));
@@ -128,6 +139,7 @@ int rail_fit_connect(struct rail_fit *mine, struct queue_pair *q, const struct r
         q->reads_out = end.reads ? end.reads : 1;
     mine->address = other->address;
     mine->key = other->key;
+    mine->near += other->is_near != 0;
     at = rail_fit_place(mine);
     return queue_pair_connect(q, mine->port, &mine->gid, &end, &at, why);
 }

@@ -19,10 +19,14 @@ struct rail_fit {
     uint8_t mtu;       /* enum ibv_mtu */
     int gid_index;     /* chosen by the user, or -1 */
     const char *peer;  /* "rank 3 on host b"; not owned */
+    int near;          /* how many of its ends are beside a GPU of their rank; first this one */
     struct gid gid, peer_gid;
     uint64_t address; /* the memory of the peer that this side may reach, with its key */
     uint32_t key;
 };
+
+/* How many of the devices of `list` the port is of (rdma_choice's `near`): 0 or 1. */
+int rail_fit_near(const struct port *p, const char *list);
 
 /* Where this side is, for sentences; valid as long as the fit. */
 struct explain_place rail_fit_place(const struct rail_fit *mine);

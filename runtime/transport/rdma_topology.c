@@ -87,7 +87,8 @@ struct rdma_choice rdma_topology_choice(const struct rdma_topology *w)
     return (struct rdma_choice){.port = choice_read(w, "port", 0),
                                 .gid_index = choice_read(w, "gid_index", -1),
                                 .mtu = choice_read(w, "mtu", 0),
-                                .qp = choice_read(w, "qp", 0)};
+                                .qp = choice_read(w, "qp", 0),
+                                .near = getenv("MLAUNCH_NEAR_DEVICES")};
 }
 
 int rdma_topology_endpoint(struct rdma_topology *w, const struct endpoint_table *rdma,

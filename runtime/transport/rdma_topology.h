@@ -27,7 +27,7 @@ int rdma_topology_endpoint(struct rdma_topology *w, const struct endpoint_table 
                            const struct group *g, int peer, bool may_lack, struct endpoint **out,
                            struct fault *why);
 
-/* The user's choice, the same for all of these devices. */
+/* The user's choice, the same for all of these devices, and those near this rank's GPUs. */
 struct rdma_choice rdma_topology_choice(const struct rdma_topology *w);
 
 #endif

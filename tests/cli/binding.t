@@ -60,6 +60,12 @@ check_output $'0:0,1\n1:2,3' "--gpus-per-rank" env -u CUDA_VISIBLE_DEVICES \
     'echo "$MLAUNCH_RANK:$CUDA_VISIBLE_DEVICES"'
 check_match '^mlaunch: rank 1 on host localhost: .*, GPU 2 .0000:aa:00.0., GPU 3 .0000:bb:00.0.$' \
     "$ERR" "is in the report"
+DGX="$SOURCE/tests/unit/launcher/agent/binding/dgx.xml"
+check_output $'0:mlx5_0,mlx5_1\n1:mlx5_2,mlx5_3' "the RDMA devices beside the GPUs" env \
+    -u CUDA_VISIBLE_DEVICES HWLOC_XMLFILE="$DGX" sh -c '"$@" | sort' sh "$MLAUNCH" -v -n 2 \
+    --gpus-per-rank 2 --output raw -- sh -c 'echo "$MLAUNCH_RANK:$MLAUNCH_NEAR_DEVICES"'
+check_match '^mlaunch: rank 1 on host localhost: .*, GPU 3 .0000:41:00.0, near port mlx5_3.$' \
+    "$ERR" "-v names them"
 check_output 7 "the user's variable wins" env \
     HWLOC_XMLFILE="$SOURCE/tests/unit/launcher/agent/binding/ompi14169.xml" "$MLAUNCH" \
     --gpus-per-rank 1 -x CUDA_VISIBLE_DEVICES=7 --output raw -- printenv CUDA_VISIBLE_DEVICES

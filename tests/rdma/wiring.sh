@@ -160,6 +160,11 @@ before1=$(packets rxe_p1) before2=$(packets rxe_p2)
 check "one rail of the user's" link --sizes 64K --csv -x MLAUNCH_RAIL=1
 sent1=$(($(packets rxe_p1) - before1)) sent2=$(($(packets rxe_p2) - before2))
 check "… is the only one used ($sent1 and $sent2 packets)" test "$sent2" -gt $((sent1 * 5))
+before1=$(packets rxe_p1) before2=$(packets rxe_p2)
+check "devices near the ranks' GPUs" timeout -k 5 60 "$MLAUNCH" --backend rdma --hostfile \
+    "$T/two.json" -x MLAUNCH_NEAR_DEVICES=rxe_p2 -- "$BUILD/tests/runtime/collectives" --random 9 60
+sent1=$(($(packets rxe_p1) - before1)) sent2=$(($(packets rxe_p2) - before2))
+check "… are the only ones used ($sent1 and $sent2 packets)" test "$sent2" -gt $((sent1 * 5))
 cat > "$T/half.json" << 'END'
 [{"ssh": "host0", "ips": ["10.78.0.1"], "rdma": [null, "rxe_p1"]},
  {"ssh": "host1", "ips": ["10.78.0.2"], "rdma": ["rxe_p2", null]}]

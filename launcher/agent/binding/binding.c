@@ -320,26 +320,47 @@ int binding_choose(struct binding *out, int count, const struct machine *m,
     return rc;
 }
 
-/* The port that is nearest to a GPU. GPUs to which the same ports are nearest take them in turn. */
-static const char *port_near(const struct machine *m, int gpu)
+/* Marks the ports that are nearest to a GPU. GPUs to which the same ports are nearest divide them,
+ * or take them in turn. None are where all ports are as near as each other. */
+static void ports_mark(bool *marked, const struct machine *m, int gpu)
 {
-    int best = 0, among = 0, turn = 0;
+    int best = 0, among = 0, turn = 0, gpus = 0;
 
     for (int i = 0; i < m->port_count; i++)
         best = m->ports[i].nearness[gpu] > best ? m->ports[i].nearness[gpu] : best;
     for (int i = 0; i < m->port_count; i++)
         among += m->ports[i].nearness[gpu] == best;
-    for (int other = 0; other < gpu; other++) {
+    if (among > 1 && among == m->port_count)
+        return;
+    for (int other = 0; other < m->gpu_count; other++) {
         bool is_same = true;
 
         for (int i = 0; i < m->port_count; i++)
             is_same &= m->ports[i].nearness[other] == m->ports[i].nearness[gpu];
-        turn += is_same;
+        turn += is_same && other < gpu;
+        gpus += is_same;
     }
+    for (int i = 0, place = 0; i < m->port_count; i++) {
+        if (m->ports[i].nearness[gpu] != best)
+            continue;
+        marked[i] |= among < gpus ? place == turn % among : place % gpus == turn;
+        place++;
+    }
+}
+
+void binding_ports_near(char *out, size_t size, const struct machine *m, const int *gpus, int count,
+                        const char *between)
+{
+    bool marked[MACHINE_DEVICES] = {false};
+    size_t used = 0;
+
+    *out = '\0';
+    for (int i = 0; i < count; i++)
+        ports_mark(marked, m, gpus[i]);
     for (int i = 0; i < m->port_count; i++)
-        if (m->ports[i].nearness[gpu] == best && turn-- % among == 0)
-            return m->ports[i].name;
-    return NULL;
+        if (marked[i] && used + strlen(between) + strlen(m->ports[i].name) < size)
+            used += (size_t)snprintf(out + used, size - used, "%s%s", used ? between : "",
+                                     m->ports[i].name);
 }
 
 void binding_describe_gpus(char *out, size_t size, const struct binding *b, const struct machine *m)
@@ -349,11 +370,12 @@ void binding_describe_gpus(char *out, size_t size, const struct binding *b, cons
     *out = '\0';
     for (int i = 0; i < b->gpu_count && used < size; i++) {
         const struct machine_gpu *g = &m->gpus[b->gpus[i]];
-        const char *port = port_near(m, b->gpus[i]);
+        char ports[BINDING_PORTS_TEXT];
 
+        binding_ports_near(ports, sizeof(ports), m, &b->gpus[i], 1, " and ");
         used +=
             (size_t)snprintf(out + used, size - used, ", GPU %d (%04x:%02x:%02x.%x%s%s)", g->number,
                              (unsigned)g->domain, (unsigned)g->bus, (unsigned)g->device,
-                             (unsigned)g->function, port ? ", near port " : "", port ? port : "");
+                             (unsigned)g->function, *ports ? ", near port " : "", ports);
     }
 }

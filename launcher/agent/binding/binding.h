@@ -28,7 +28,14 @@ struct binding {
 int binding_choose(struct binding *out, int count, const struct machine *m,
                    const struct binding_options *asked, bool *shares, struct fault *why);
 
-/* Writes ", GPU 2 (0000:9c:00.0), nearest port mlx5_2", or "" for a rank without GPUs. */
+enum { BINDING_PORTS_TEXT = 512 };
+
+/* Writes the names of the RDMA devices near these GPUs, with `between` between them: "mlx5_2"; ""
+ * if none is nearer than another, or there are none. */
+void binding_ports_near(char *out, size_t size, const struct machine *m, const int *gpus, int count,
+                        const char *between);
+
+/* Writes ", GPU 2 (0000:9c:00.0, near port mlx5_2)", or "" for a rank without GPUs. */
 void binding_describe_gpus(char *out, size_t size, const struct binding *b,
                            const struct machine *m);
 

@@ -32,8 +32,11 @@ static void numbers_format(char *out, size_t size, const struct binding *b, cons
  * it is told otherwise. */
 static void gpus_add(struct binding_variables *v, const struct binding *b, const struct machine *m)
 {
-    char numbers[100], relative[100];
+    char numbers[100], relative[100], ports[BINDING_PORTS_TEXT];
 
+    binding_ports_near(ports, sizeof(ports), m, b->gpus, b->gpu_count, ",");
+    if (*ports)
+        variable_add(v, "MLAUNCH_NEAR_DEVICES=%s", ports);
     numbers_format(numbers, sizeof(numbers), b, m, false);
     numbers_format(relative, sizeof(relative), b, m, true);
     switch (m->gpus[b->gpus[0]].vendor) {

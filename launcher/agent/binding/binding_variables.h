@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* binding_variables.h: the variables by which a rank's libraries know its threads and its GPUs. */
+/* binding_variables.h: the variables by which a rank's libraries know its threads, its GPUs,
+ * and the RDMA devices beside them. */
 #ifndef LAUNCHER_AGENT_BINDING_BINDING_VARIABLES_H
 #define LAUNCHER_AGENT_BINDING_BINDING_VARIABLES_H
 
@@ -8,7 +9,7 @@
 enum { BINDING_VARIABLES = 8 };
 
 struct binding_variables {
-    char texts[BINDING_VARIABLES][160];
+    char texts[BINDING_VARIABLES][BINDING_PORTS_TEXT + 32];
     const char *list[BINDING_VARIABLES + 1]; /* NAME=VALUE, NULL-terminated */
     int count;
 };

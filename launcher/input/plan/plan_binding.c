@@ -65,6 +65,8 @@ int plan_binding_settle(struct plan *p, const struct options *o, struct fault *w
                          word_of(b->map));
     if (b->to == BIND_NONE)
         b->to = b->map; /* as mpirun does */
+    if (b->gpus && o->verbose > 0)
+        b->report = true; /* -v says which devices are beside the GPUs */
     if (b->to != BIND_NONE && !can_bind)
         return fault_set(why, ML_ERR_ARGUMENT, "--bind-to: this mlaunch was built without hwloc");
     return 0;

@@ -10,7 +10,7 @@
 #include <infiniband/verbs.h>
 #include <stdbool.h>
 
-enum { MOCK_PORTS = 2, MOCK_PAIRS = 32, MOCK_READS = 4 /* under way, of a queue pair */ };
+enum { MOCK_PORTS = 2, MOCK_PAIRS = 64, MOCK_READS = 4 /* under way, of a queue pair */ };
 
 struct mock_port {
     enum ibv_port_state state;

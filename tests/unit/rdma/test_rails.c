@@ -181,13 +181,14 @@ struct side {
     const char *name;
     uint64_t tag;
     bool may_lack;
+    const char *near;
 };
 
 static struct endpoint *endpoint_of(const struct side *s)
 {
     struct endpoint_config c = {.devices = s->devices,
                                 .device_count = s->devices[1] ? 2 : 1,
-                                .choice.gid_index = -1,
+                                .choice = {.gid_index = -1, .near = s->near},
                                 .tag = s->tag,
                                 .rank = s->rank,
                                 .peer = s->peer,
@@ -332,6 +333,73 @@ static void test_port_goes_down(void **state)
     why = endpoint_failed(a);
     assert_non_null(why);
     assert_non_null(strstr(why->text, "m port 1, the link to rank 1 on host b, has gone down"));
+    endpoint_close(a);
+    endpoint_close(b);
+}
+
+/* Sends two chunks; returns how many of them go over another device than n. */
+static int sent_over_m(struct endpoint *e)
+{
+    int before = mock_verbs_writes();
+    size_t room;
+
+    mock_verbs_hold("n");
+    for (int i = 0; i < 2; i++) {
+        assert_non_null(endpoint_slot(e, &room));
+        endpoint_send(e, 1);
+    }
+    before = mock_verbs_writes() - before;
+    mock_verbs_release("n");
+    return before;
+}
+
+/* The rails with the most ends near a GPU are used; the others if these fail. */
+static void test_near_gpus(void **state)
+{
+    static const struct {
+        const char *here, *there;
+        int over_m;
+    } table[] = {
+        {NULL, NULL, 1}, {"m", NULL, 2},    {"n", NULL, 0}, {NULL, "n", 2},
+        {NULL, "m", 0},  {"m", "n", 2},     {"m", "m", 1},  {"m,n", "m", 0},
+        {"mm", "", 1},   {"o,n", "x,m", 0}, {"m,n", "", 1}, {"mlx5_0", NULL, 1},
+    };
+    struct endpoint *a, *b;
+    const struct fault *why;
+    int left;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+        a = endpoint_of(
+            &(struct side){{"m:1", "n:2"}, 0, 1, "rank 1 on host b", 5, i % 2, table[i].here});
+        b = endpoint_of(
+            &(struct side){{"n:1", "m:2"}, 1, 0, "rank 0 on host a", 5, i % 2, table[i].there});
+        connect_to(a, b);
+        connect_to(b, a);
+        if (i % 2) {
+            assert_int_equal(endpoint_agree(a, 3, &(struct fault){0}), 0);
+            assert_int_equal(endpoint_agree(b, 3, &(struct fault){0}), 0);
+        }
+        assert_checked(a, b);
+        left = sent_over_m(a);
+        if (left != table[i].over_m)
+            fail_msg("%d: %d", (int)i, left);
+        endpoint_close(a);
+        endpoint_close(b);
+    }
+    a = endpoint_of(&(struct side){{"m:1", "n:2"}, 0, 1, "rank 1 on host b", 5, false, "m"});
+    b = endpoint_of(&(struct side){{"n:1", "m:2"}, 1, 0, "rank 0 on host a", 5, false, "n"});
+    connect_to(a, b);
+    connect_to(b, a);
+    assert_checked(a, b);
+    assert_int_equal(sent_over_m(a), 2);
+    mock_verbs_event("m", IBV_EVENT_PORT_ERR, 1);
+    endpoint_wake(a);
+    endpoint_poll(a);
+    assert_null(endpoint_failed(a));
+    why = endpoint_dropped(a, &left);
+    assert_non_null(why);
+    assert_int_equal(left, 1);
     endpoint_close(a);
     endpoint_close(b);
 }
@@ -633,6 +701,7 @@ int main(void)
         TEST(test_ports_to_one_peer),
         TEST(test_ports_to_two_peers),
         TEST(test_port_goes_down),
+        TEST(test_near_gpus),
         TEST(test_all_are_there),
         TEST(test_port_is_down),
         TEST(test_all_ports_are_down),

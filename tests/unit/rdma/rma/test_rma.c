@@ -44,6 +44,7 @@ static const char *const without_rc[] = {"uc:1"}, *const without_atomics[] = {"p
 /* Rank 0 is what the tests use; rank 1 owns the part. */
 static unsigned char *part, *mine; /* `mine` is memory of ml_alloc */
 static struct rma *rma[2];
+static const char *near; /* rank 0's GPUs */
 
 /* What happens when a call has waited for a while, and how the window is broken then. */
 static void (*_Atomic meanwhile)(void);
@@ -65,7 +66,7 @@ static struct rma *rma_of(int rank, int qp)
                            .rank = rank,
                            .memory = rank ? part : NULL,
                            .size = rank ? PART : 0,
-                           .choice = {.gid_index = -1, .qp = qp},
+                           .choice = {.gid_index = -1, .qp = qp, .near = rank ? "x,y" : near},
                            .check = check};
     struct fault why;
     struct rma *r;
@@ -121,6 +122,7 @@ static int setup(void **state)
     rma[0] = rma[1] = NULL;
     meanwhile = NULL;
     broken = 0;
+    near = NULL;
     part = calloc(1, PART);
     mine = calloc(1, MOST);
     assert_true(part && mine);
@@ -617,6 +619,30 @@ static void test_rail_cut_get(void **state)
     get(mine, MOST, 0);
     assert_pattern(mine, MOST, 5);
     assert_dropped("on n port 1");
+}
+
+/* Nothing goes over the rail that is farther from the GPU, until the nearer one fails. */
+static void test_near_gpus(void **state)
+{
+    struct fault why;
+    int left;
+
+    (void)state;
+    near = "m";
+    open_both(2);
+    fill(part, MOST, 5);
+    mock_verbs_hold("n");
+    meanwhile = cut_n;
+    get(mine, MOST, 0);
+    assert_pattern(mine, MOST, 5);
+    assert_false(rma_dropped(rma[0], &why, &left));
+    mock_verbs_release("n");
+    mock_verbs_hold("m");
+    meanwhile = cut_m;
+    fill(part, MOST, 6);
+    get(mine, MOST, 0);
+    assert_pattern(mine, MOST, 6);
+    assert_dropped("on m port 1");
 }
 
 /* Gets go again over the other rail, posted by the helper. */

@@ -241,18 +241,21 @@ static void ranks_are_beside_their_gpus(void **state)
          8,
          {TO(GPU), .gpus = 1},
          "0-7;0-7;0-7;0-7;8-15;8-15;8-15;8-15",
-         ", GPU 0 (0000:11:00.0, near port mlx5_0) CUDA_DEVICE_ORDER=PCI_BUS_ID "
+         ", GPU 0 (0000:11:00.0, near port mlx5_0) MLAUNCH_NEAR_DEVICES=mlx5_0 "
+         "CUDA_DEVICE_ORDER=PCI_BUS_ID "
          "CUDA_VISIBLE_DEVICES=0",
-         ", GPU 7 (0000:81:00.0, near port mlx5_7) CUDA_DEVICE_ORDER=PCI_BUS_ID "
+         ", GPU 7 (0000:81:00.0, near port mlx5_7) MLAUNCH_NEAR_DEVICES=mlx5_7 "
+         "CUDA_DEVICE_ORDER=PCI_BUS_ID "
          "CUDA_VISIBLE_DEVICES=7"},
         {"dgx",
          4,
          {EACH(GPU, 2), .gpus = 2},
          "0-1;2-3;8-9;10-11",
          ", GPU 0 (0000:11:00.0, near port mlx5_0), GPU 1 (0000:21:00.0, near port mlx5_1) "
-         "CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=0,1",
+         "MLAUNCH_NEAR_DEVICES=mlx5_0,mlx5_1 CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=0,1",
          ", GPU 6 (0000:71:00.0, near port mlx5_6), GPU 7 (0000:81:00.0, near port mlx5_7) "
-         "CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=6,7"},
+         "MLAUNCH_NEAR_DEVICES=mlx5_6,mlx5_7 CUDA_DEVICE_ORDER=PCI_BUS_ID "
+         "CUDA_VISIBLE_DEVICES=6,7"},
         {"dgx", 3, {TO(CORE), BY(GPU)}, "0;1;2", "", ""},
         {"dgx", 2, {TO(NUMA), .gpus = 4}, "0-7;8-15", NULL, NULL},
         {"dgx", 10, {TO(GPU)}, "0-7;0-7;0-7;0-7;8-15;8-15;8-15;8-15;0-7;0-7", "", ""},
@@ -260,15 +263,17 @@ static void ranks_are_beside_their_gpus(void **state)
          8,
          {TO(GPU), .gpus = 1},
          "12-15;12-15;4-7;4-7;0-3;0-3;8-11;8-11",
-         ", GPU 0 (0000:c1:00.0, near port hsn3) ROCR_VISIBLE_DEVICES=0 HIP_VISIBLE_DEVICES=0",
-         ", GPU 7 (0000:dc:00.0, near port hsn2) ROCR_VISIBLE_DEVICES=7 HIP_VISIBLE_DEVICES=0"},
+         ", GPU 0 (0000:c1:00.0, near port hsn3) MLAUNCH_NEAR_DEVICES=hsn3 ROCR_VISIBLE_DEVICES=0 "
+         "HIP_VISIBLE_DEVICES=0",
+         ", GPU 7 (0000:dc:00.0, near port hsn2) MLAUNCH_NEAR_DEVICES=hsn2 ROCR_VISIBLE_DEVICES=7 "
+         "HIP_VISIBLE_DEVICES=0"},
         {"lumi",
          4,
          {TO(NONE), .gpus = 2},
          ";;;",
          NULL,
          ", GPU 6 (0000:d9:00.0, near port hsn2), GPU 7 (0000:dc:00.0, near port hsn2) "
-         "ROCR_VISIBLE_DEVICES=6,7 HIP_VISIBLE_DEVICES=0,1"},
+         "MLAUNCH_NEAR_DEVICES=hsn2 ROCR_VISIBLE_DEVICES=6,7 HIP_VISIBLE_DEVICES=0,1"},
         {"ompi14169",
          4,
          {TO(GPU), .gpus = 1},
@@ -330,6 +335,41 @@ static void ranks_are_beside_their_gpus(void **state)
     }
 }
 
+/* GPUs that have the same nearest ports divide them. */
+static void ports_are_divided_among_gpus(void **state)
+{
+    static const struct {
+        const char *nearness[3]; /* each GPU has a digit for each port */
+        const char *ports[3];
+    } table[] = {
+        {{"2"}, {"a"}},
+        {{"11"}, {""}},
+        {{"21", "12"}, {"a", "b"}},
+        {{"2211", "2211", "1122"}, {"a", "b", "c d"}},
+        {{"2221", "1112", "2221"}, {"a c", "d", "b"}},
+        {{"221", "221", "221"}, {"a", "b", "a"}},
+        {{""}, {""}},
+    };
+    static struct machine m;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+        m = (struct machine){.port_count = (int)strlen(table[i].nearness[0])};
+        for (; m.gpu_count < 3 && table[i].nearness[m.gpu_count]; m.gpu_count++)
+            for (int j = 0; j < m.port_count; j++)
+                m.ports[j].nearness[m.gpu_count] = table[i].nearness[m.gpu_count][j] - '0';
+        for (int j = 0; j < m.port_count; j++)
+            m.ports[j].name[0] = (char)('a' + j);
+        for (int gpu = 0; gpu < m.gpu_count; gpu++) {
+            char text[BINDING_PORTS_TEXT];
+
+            binding_ports_near(text, sizeof(text), &m, &gpu, 1, " ");
+            if (strcmp(text, table[i].ports[gpu]) != 0)
+                fail_msg("%d: GPU %d: %s", (int)i, gpu, text);
+        }
+    }
+}
+
 static void may_use_only_its_own_cpus(void **state)
 {
     struct machine *m = NULL;
@@ -360,6 +400,7 @@ int main(void)
         cmocka_unit_test(memory_is_beside_its_cpus),
         cmocka_unit_test(threads_are_its_share_of_the_cores),
         cmocka_unit_test(ranks_are_beside_their_gpus),
+        cmocka_unit_test(ports_are_divided_among_gpus),
         cmocka_unit_test(may_use_only_its_own_cpus),
     };
 
