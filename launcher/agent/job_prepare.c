@@ -287,7 +287,7 @@ static int directory_make(struct agent *a, struct fault *why)
     /* Optional: without one, ending the job is more work. */
     cgroup_create(a->cgroup, a->own_cgroup, a->dir);
     a->cgroup_fd = cgroup_open(a->cgroup);
-    return guard_tell(a->guard_fd, a->dir, a->cgroup, why);
+    return guard_tell(a->guard_fd, a->dir, a->cgroup, -1, why);
 }
 
 static int files_open(struct agent *a, struct fault *why)
@@ -295,18 +295,29 @@ static int files_open(struct agent *a, struct fault *why)
     return received_files_open(&a->files, a->job, a->dir, a->cwds, why);
 }
 
+/* Lets the guard hold the lock on the copy, too: the ranks may outlive this process. */
+static int place_tell(struct agent *a, struct fault *why)
+{
+    int lock = a->place->lock;
+
+    return lock < 0 ? 0 : guard_tell(a->guard_fd, a->dir, a->cgroup, lock, why);
+}
+
 static int place_open(struct agent *a, struct fault *why)
 {
     const struct job_staged *s = &a->job->staged;
-
     const struct staged_place_config config = {.job_dir = a->dir,
                                                .path = s->path,
                                                .name = s->name,
                                                .mib = s->mib,
                                                .cache = s->cache,
                                                .version = s->version};
+    int rc;
 
-    return s->path ? staged_place_open(&a->place, &config, why) : 0;
+    if (!s->path)
+        return 0;
+    rc = staged_place_open(&a->place, &config, why);
+    return rc ? rc : place_tell(a, why);
 }
 
 /* The ranks find the copy by its own path. */
@@ -502,7 +513,7 @@ void job_prepare_staged(struct agent *a)
 
     if (a->stop.is_active)
         return;
-    if (staged_place_settle(a->place, &why)) {
+    if (staged_place_settle(a->place, &why) || place_tell(a, &why)) {
         job_prepare_fail(a, why.text);
         return;
     }

@@ -71,6 +71,34 @@ check_output 1 "… which its job can still read" grep -cF "$held" "$T/holder"
 check "the next job removes it" staged -H "$H1" -- true
 check "… and only it" has_versions "$H1" 1
 
+# Where the agent's worker is killed, the guard has the version until the ranks' processes have
+# ended. It is stopped here, so that they live on.
+mkfifo "$T/ready" "$T/go"
+# shellcheck disable=SC2016
+agent='for p in /proc/[0-9]*; do
+    case $(readlink "$p/exe") in */mlaunch-agent) ;; *) continue ;; esac
+    parent=$(cut -d " " -f 4 "$p/stat")
+    case $(readlink "/proc/$parent/exe") in */mlaunch-agent) echo "$parent ${p##*/}" ;; esac
+done'
+"${JOB[@]}" --stage-env "$E" --stage-cache "$C" -H "$H1" -- sh -c "exec > /dev/null 2>&1
+    (echo > '$T/ready'; cat '$T/go'; cksum < '$E/data' > '$T/read') & wait" 2> "$T/killed" &
+holder=$!
+cat "$T/ready" > /dev/null
+read -r guard worker < <(netns exec "$H1" sh -c "$agent" 2> /dev/null)
+held=$(cksum < "$E/data")
+netns exec "$H1" kill -STOP "$guard"
+netns exec "$H1" kill -KILL "$worker"
+wait_for '! netns exec "$H1" test -e "/proc/$worker/exe"'
+echo changed >> "$E/data"
+check "a job beside one whose agent was killed" staged -H "$H1" -- true
+check "… leaves the version that is used" has_versions "$H1" 2
+echo > "$T/go"
+check "… whose processes can still read it" wait_for 'test "$(cat "$T/read")" = "$held"'
+netns exec "$H1" kill -CONT "$guard"
+wait "$holder"
+check "the next job removes that version" staged -H "$H1" -- true
+check "… and only it" has_versions "$H1" 1
+
 # Two that copy at once: the one that is second takes the other's.
 touch "$E/at-once"
 check "two hosts with one cache" job --stage-env "$E" --stage-cache "$T/shared" -n 2 \

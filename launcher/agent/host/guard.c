@@ -37,13 +37,28 @@ struct guard_note {
     char cgroup[CGROUP_PATH];
 };
 
-int guard_tell(int guard_fd, const char *job_dir, const char *cgroup, struct fault *why)
+/* A message with room for one descriptor. */
+union guard_control {
+    char bytes[CMSG_SPACE(sizeof(int))];
+    struct cmsghdr align;
+};
+
+int guard_tell(int guard_fd, const char *job_dir, const char *cgroup, int lock, struct fault *why)
 {
     struct guard_note note = {0};
+    union guard_control control = {0};
+    struct iovec part = {&note, sizeof(note)};
+    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
 
+    if (lock >= 0) {
+        control.align = (struct cmsghdr){CMSG_LEN(sizeof(lock)), SOL_SOCKET, SCM_RIGHTS};
+        memcpy(CMSG_DATA(&control.align), &lock, sizeof(lock));
+        message.msg_control = control.bytes;
+        message.msg_controllen = sizeof(control.bytes);
+    }
     snprintf(note.job_dir, sizeof(note.job_dir), "%s", job_dir);
     snprintf(note.cgroup, sizeof(note.cgroup), "%s", cgroup);
-    if (send(guard_fd, &note, sizeof(note), MSG_NOSIGNAL) < 0)
+    if (sendmsg(guard_fd, &message, MSG_NOSIGNAL) < 0)
         return fault_os(why, ML_ERR_SYSTEM, errno,
                         "cannot tell the agent's guard process that %s is to be removed at the end",
                         job_dir);
@@ -117,15 +132,37 @@ static int worker_reap(pid_t worker)
     return STATUS_OURS;
 }
 
-/* The last note counts. Without it the job directory stays, so a read that fails is tried again. */
-static void notes_read(int fd, struct guard_note *note)
+static void lock_drop(int *lock)
+{
+    if (*lock >= 0)
+        close(*lock);
+    *lock = -1;
+}
+
+/* The last note counts; *lock is its descriptor, or -1. Without it the job directory stays, so a
+ * read that fails is tried again. */
+static void notes_read(int fd, struct guard_note *note, int *lock)
 {
     ssize_t size = 1;
 
     for (int tries = 0; size && tries < NOTE_TRIES; tries += size < 0) {
-        size = recv(fd, note, sizeof(*note), MSG_DONTWAIT);
+        union guard_control control;
+        struct iovec part = {note, sizeof(*note)};
+        struct msghdr message = {.msg_iov = &part,
+                                 .msg_iovlen = 1,
+                                 .msg_control = control.bytes,
+                                 .msg_controllen = sizeof(control.bytes)};
+        const struct cmsghdr *with;
+
+        size = recvmsg(fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
         if (size < 0 && errno == EAGAIN)
             return;
+        if (size <= 0)
+            continue;
+        lock_drop(lock);
+        with = CMSG_FIRSTHDR(&message);
+        if (with && with->cmsg_type == SCM_RIGHTS)
+            memcpy(lock, CMSG_DATA(with), sizeof(*lock));
     }
 }
 
@@ -149,6 +186,7 @@ static bool worker_wait(pid_t worker, int fd, struct guard_note *note)
         {.fd = pidfd, .events = POLLIN}, {.fd = fd, .events = POLLRDHUP}, {.fd = STDIN_FILENO}};
     int64_t deadline = -1;
     bool is_well = true;
+    int lock = -1;
 
     for (;;) {
         if (poll(p, 3, deadline < 0 ? -1 : clock_left_ms(deadline)) < 0 && errno != EINTR)
@@ -157,7 +195,8 @@ static bool worker_wait(pid_t worker, int fd, struct guard_note *note)
             break;
         if (p[1].revents) {
             p[1].events = 0;
-            notes_read(fd, note);
+            notes_read(fd, note, &lock);
+            lock_drop(&lock);
             if (note->job_dir[0])
                 directory_remove(note);
         }
@@ -198,7 +237,7 @@ static int guard_watch(pid_t worker, int fd)
     struct guard_note note = {0};
     sigset_t chld;
     bool is_well;
-    int status;
+    int status, lock = -1;
 
     sigemptyset(&chld);
     sigaddset(&chld, SIGCHLD);
@@ -206,7 +245,7 @@ static int guard_watch(pid_t worker, int fd)
     term_pass_on(worker);
     is_well = worker_wait(worker, fd, &note);
     status = worker_reap(worker);
-    notes_read(fd, &note); /* all of them, even if worker_wait could not wait */
+    notes_read(fd, &note, &lock); /* all of them, even if worker_wait could not wait */
     signal(SIGTERM,
            SIG_IGN); /* the worker's pid may be another's now; the rest takes little time */
     if (note.job_dir[0]) {
@@ -215,6 +254,7 @@ static int guard_watch(pid_t worker, int fd)
         job_directory_sweep_shm(note.job_dir);
         job_directory_remove(note.job_dir);
     }
+    lock_drop(&lock);
     return status;
 }
 

@@ -18,8 +18,10 @@
 int guard_run(int (*worker)(int guard_fd, pid_t guard));
 
 /* In the worker: tells the guard what to clean up; to be called before anything can be left there.
+ * lock: a descriptor, or -1. What it locks stays locked until no process of the job is left,
+ * however the worker ends. The next call replaces it.
  * ML_ERR_SYSTEM: the guard is gone, or knows of nothing that it must remove. */
-int guard_tell(int guard_fd, const char *job_dir, const char *cgroup, struct fault *why);
+int guard_tell(int guard_fd, const char *job_dir, const char *cgroup, int lock, struct fault *why);
 
 /* In the worker, once nothing of the job runs and /dev/shm has been swept: the guard removes the
  * job directory while the worker takes leave of mlaunch. Nothing can be told after it. */
