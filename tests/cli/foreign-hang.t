@@ -84,6 +84,17 @@ said "^torch's flight recorder of 0 does not answer\$" "… and given up if it n
 check "… although it has heard the question" test -e "$T/ready.0.heard"
 ends
 
+# Rank 0 answers for the dump of rank 0.
+begins debugs debugged listens
+asks
+said "^0 waits in all_reduce #41 of torch's group default_pg; nothing is known of 1-3\$" \
+    "the server of torch.distributed.debug is found and asked"
+said "^torch's flight recorder of 1 does not answer\$" "… and given up if it never answers"
+check "… although it has heard the question" test -e "$T/ready.1.heard"
+check "torch's store is not asked" test ! -e "$T/ready.0.heard"
+check "nor is another program's port" test ! -e "$T/ready.2.heard"
+ends
+
 begins absent absent
 asks
 unsaid "torch|NCCL" "where nothing is there, nothing is said"

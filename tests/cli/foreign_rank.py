@@ -9,6 +9,10 @@ NCCL, of which it has only what a report of a hang asks for. Rank N does what wo
     mute      listens there, and never answers
     serves    torch's worker server: answers the handler's POST with SEEDS/dump.json
     deaf      listens at that socket, and never answers
+    debugs    torch.distributed.debug: answers the same POST at any TCP port, beside torch's store
+              at MASTER_PORT, which must not be asked
+    debugged  the same server, which never answers
+    listens   listens at such a port, but is no such server, and must not be asked
     absent    has nothing that could be asked
 
 It makes READY.N once it can be asked, and then waits until it is killed. A mute one makes
@@ -47,6 +51,8 @@ def listen():
     if behaviours[rank] in ("ras", "mute"):
         host, port = os.environ["NCCL_RAS_ADDR"].split(":")
         return socket.create_server((host, int(port)))
+    if behaviours[rank] in ("debugs", "debugged", "listens"):
+        return socket.create_server(("", 0))
     s = socket.socket(socket.AF_UNIX)
     s.bind(os.environ["TORCH_WORKER_SERVER_SOCKET"])
     s.listen()
@@ -98,7 +104,13 @@ if behaviour == "absent":
     tell("%s.%d" % (ready, rank))
     threading.Event().wait()
 listener = listen()
+if behaviour in ("debugs", "debugged"):
+    with open("/proc/self/task/%d/comm" % threading.get_native_id(), "w") as f:
+        f.write("pt_workerserver")  # as torch calls the server's thread
+if behaviour == "debugs":
+    store = socket.create_server(("", int(os.environ["MASTER_PORT"])))
+    threading.Thread(target=lambda: mute(store.accept()[0]), daemon=True).start()
 tell("%s.%d" % (ready, rank))
-speak = {"ras": ras, "mute": mute, "serves": serve, "deaf": mute}[behaviour]
+speak = {"ras": ras, "serves": serve, "debugs": serve}.get(behaviour, mute)
 while True:
     speak(listener.accept()[0])

@@ -2,12 +2,14 @@
 #include "launcher/agent/evidence/evidence.h"
 
 #include "common/clock.h"
+#include "common/text/number.h"
 #include "common/text/object_field.h"
 #include "common/text/parsed_json.h"
 #include "launcher/agent/evidence/flight_dump.h"
 #include "launcher/agent/evidence/flight_record.h"
 #include "launcher/agent/evidence/ras_answer.h"
 #include "launcher/agent/evidence/stream_ask.h"
+#include "launcher/agent/evidence/worker_server_linux.h"
 #include "launcher/base/machine/process_linux.h"
 #include "launcher/base/text/environment.h"
 
@@ -18,6 +20,7 @@ enum {
     SILENCE_MS = 1000, /* how long a server is given that has heard the question */
     ANSWER_MS = 2000,  /* for the whole answer; torch begins a dump after up to 1 s */
     LOOK_MS = 10,      /* between looks at files */
+    PORTS = 4,         /* at which a rank's worker server may listen */
 };
 
 enum source { SOURCE_NCCL, SOURCE_SERVER, SOURCE_DUMP };
@@ -101,7 +104,26 @@ static void nccl_ask(struct evidence *e, struct witness *w, char *const *variabl
         witness_keep(e, w);
 }
 
-static void server_ask(struct evidence *e, struct witness *w, char *const *variables)
+/* The server that torch.distributed.debug has begun; of several ports one is its. */
+static void debug_server_ask(struct evidence *e, struct witness *w, pid_t pid,
+                             char *const *variables)
+{
+    const char *store = environment_find(variables, "MASTER_PORT");
+    int64_t other = 0;
+    uint16_t ports[PORTS];
+    struct address to;
+    int count;
+
+    if (store)
+        number_parse(store, 0, UINT16_MAX, &other);
+    count = worker_server_ports(pid, (uint16_t)other, ports, PORTS);
+    for (int i = 0; i < count; i++)
+        if (address_make(&to, "127.0.0.1", ports[i], NULL) == 0 &&
+            stream_ask_open(&w->stream, &to, server_question))
+            witness_keep(e, w);
+}
+
+static void server_ask(struct evidence *e, struct witness *w, pid_t pid, char *const *variables)
 {
     const char *path = environment_find(variables, "TORCH_WORKER_SERVER_SOCKET");
     struct address to;
@@ -110,6 +132,8 @@ static void server_ask(struct evidence *e, struct witness *w, char *const *varia
     if (path && *path == '/' && address_make_local(&to, "", path + 1, NULL) == 0 &&
         stream_ask_open(&w->stream, &to, server_question))
         witness_keep(e, w);
+    else
+        debug_server_ask(e, w, pid, variables);
 }
 
 void evidence_ask(struct evidence *e, int rank, pid_t pid, bool asks_nccl)
@@ -125,7 +149,7 @@ void evidence_ask(struct evidence *e, int rank, pid_t pid, bool asks_nccl)
     if (flight_dump_ask(&w.dump, variables, pid, rank))
         witness_keep(e, &w);
     else
-        server_ask(e, &w, variables); /* which does not tell the lines of the program */
+        server_ask(e, &w, pid, variables); /* which does not tell the lines of the program */
     process_variables_free(variables);
 }
 
@@ -203,9 +227,35 @@ static json_t *witness_quote(const struct witness *w)
     return NULL;
 }
 
+static bool has_quote(const json_t *list, const json_t *from)
+{
+    json_t *one;
+    size_t i;
+
+    json_array_foreach(list, i, one)
+    {
+        if (json_equal(json_object_get(one, "from"), from))
+            return true;
+    }
+    return false;
+}
+
+/* Adds what a rank's witnesses have said; or who is silent, where no other has spoken for it. */
+static void quotes_add(const struct evidence *e, json_t *list, int64_t rank, bool is_silent)
+{
+    for (size_t i = 0; i < e->count; i++) {
+        json_t *quote = e->list[i]->rank == rank ? witness_quote(e->list[i]) : NULL;
+
+        if ((json_object_get(quote, "silent") != NULL) == is_silent &&
+            !has_quote(list, json_object_get(quote, "from")))
+            json_array_append(list, quote);
+        json_decref(quote);
+    }
+}
+
 void evidence_gather(struct evidence *e, int64_t deadline_ms, json_t *ranks)
 {
-    json_t *one, *list, *quote;
+    json_t *one, *list;
     size_t i;
 
     if (!e)
@@ -214,13 +264,8 @@ void evidence_gather(struct evidence *e, int64_t deadline_ms, json_t *ranks)
     json_array_foreach(ranks, i, one)
     {
         list = json_array();
-        for (size_t k = 0; k < e->count; k++) {
-            if (e->list[k]->rank != object_field_whole(one, "rank"))
-                continue;
-            quote = witness_quote(e->list[k]);
-            if (quote)
-                json_array_append_new(list, quote);
-        }
+        quotes_add(e, list, object_field_whole(one, "rank"), false);
+        quotes_add(e, list, object_field_whole(one, "rank"), true);
         if (json_array_size(list) > 0)
             json_object_set(one, "evidence", list);
         json_decref(list);

@@ -2,8 +2,9 @@
 /*
  * evidence.h: what other libraries say of ranks that hang in them: NCCL by its RAS subsystem
  * (NCCL_RAS_ADDR), torch by its flight recorder, which dumps to a file or answers at its worker
- * server (TORCH_WORKER_SERVER_SOCKET). Asked is what the environment of a rank's first process
- * names and what is there. Who says nothing for 1 s is given up, and whoever is slow after 2 s.
+ * server (TORCH_WORKER_SERVER_SOCKET, or that of torch.distributed.debug). Asked is what the
+ * environment of a rank's first process names, or the process has, and what is there. Who says
+ * nothing for 1 s is given up, and whoever is slow after 2 s.
  */
 #ifndef LAUNCHER_AGENT_EVIDENCE_EVIDENCE_H
 #define LAUNCHER_AGENT_EVIDENCE_EVIDENCE_H
