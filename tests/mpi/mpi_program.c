@@ -7,6 +7,7 @@
  *   kill      the last rank is killed by SIGKILL while the others are in a barrier
  *   leave     the last rank exits with 0 without MPI_Finalize
  *   absent    the last rank exits with 0 without MPI_Init
+ *   late      the last rank waits for ever while the others are in a barrier
  *   together N  (also behind the words of another one) rank 0 calls MPI_Abort with N once all have
  *             spoken: MPICH 4.0 over UCX's TCP may wait for ever in MPI_Finalize, whatever the
  *             launcher
@@ -115,6 +116,8 @@ int main(int argc, char **argv)
             raise(SIGKILL);
         if (strcmp(what, "leave") == 0)
             _exit(0);
+        if (strcmp(what, "late") == 0)
+            pause();
         if (strcmp(what, "first") == 0 && run && strcmp(run, text) != 0)
             _exit(3);
     }

@@ -29,6 +29,21 @@ check_match 'unknown name: not found' "$OUT" "not where there is none"
 check "names with --backend none" "$MLAUNCH" -n 2 --backend none "$MPI" names
 check_match 'name: port-of-rank-0' "$OUT" "are found, too"
 
+# A rank that does not come to a call of MPI.
+if command -v gdb > /dev/null || command -v eu-stack > /dev/null; then
+    "$MLAUNCH" -n 3 --name "late-$$" "$MPI" late > "$T/late" 2>&1 &
+    late=$!
+    wait_for 'test "$(grep -c "of 3" "$T/late")" = 3'
+    wait_for '"$MLAUNCH" ps --stacks "late-$$" > "$T/ps" 2>&1 && grep -q MPI_Barrier "$T/ps"'
+    check_match '^0,1 are in MPI_Barrier, called (at|by) .*main$' "$T/ps" \
+        "a report of a hang names the call of MPI, and who is in it"
+    check_match '^2 (is|are) in .*main$' "$T/ps" "… and where another rank is"
+    kill -TERM "$late"
+    wait "$late"
+else
+    skip "a hang in a call of MPI" "gdb or eu-stack is missing"
+fi
+
 check "started again after a failure" \
     "$MLAUNCH" -n 2 --restarts 1 -x "$mark" "$MPI" first 1
 check_match 'rank 1 of 2 .*right' "$OUT" "the ranks of the second run are one job"

@@ -212,7 +212,7 @@ static void awaited_settle(const struct maker *m, json_t *group)
 
 /* --- ranks elsewhere -------------------------------------------------------------------------- */
 
-/* Ranks with equal stacks are together. */
+/* Ranks with equal stacks are together, as far as the program's own part of it goes. */
 static void place_add(struct maker *m, const struct hang_rank *r)
 {
     const json_t *process = stack_view_choose(json_object_get(r->said, "stacks"));
@@ -222,6 +222,8 @@ static void place_add(struct maker *m, const struct hang_rank *r)
     json_t *group;
 
     stack_view_make(&v, process);
+    for (size_t i = 0; i < v.below_call; i++)
+        json_array_remove(v.frames, 0);
     json_array_insert_new(v.frames, 0, json_string(has_ended ? "ended" : v.place));
     key = json_dumps(v.frames, JSON_COMPACT);
     group = key ? group_join(m, key, r->rank, &is_new) : NULL;

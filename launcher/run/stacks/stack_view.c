@@ -174,6 +174,43 @@ static bool is_name(const struct stack_frame *f, const char *prefix)
     return (size_t)f->name_length >= length && strncmp(f->name, prefix, length) == 0;
 }
 
+/* MPI's functions, as C and Fortran call them; those of torch's and gloo's own C++. */
+static bool is_foreign_call(const struct stack_frame *f)
+{
+    static const char *const names[] = {"MPI_", "PMPI_", "mpi_", "pmpi_", "c10d::", "gloo::"};
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+        if (is_name(f, names[i]))
+            return true;
+    return false;
+}
+
+/* The outermost of these, which the program has called; -1: none. */
+static int foreign_call_find(const struct stack_frame *f, int count)
+{
+    for (int i = count - 1; i >= 0; i--)
+        if (is_foreign_call(&f[i]))
+            return i;
+    return -1;
+}
+
+/* "in MPI_Allreduce, called at prog.c:41 step" */
+static void foreign_call_write(char *out, size_t size, const struct stack_frame *f, int at,
+                               int count)
+{
+    struct stack_frame call = f[at];
+    int length;
+
+    if (is_name(&call, "PMPI_")) {
+        call.name++;
+        call.name_length--;
+    }
+    length = snprintf(out, size, "in %.*s", call.name_length, call.name);
+    if (length >= 0 && (size_t)length < size && at + 1 < count && !is_name(&f[at + 1], "??"))
+        native_write(out + length, size - (size_t)length, &f[at + 1],
+                     f[at + 1].has_source ? ", called at " : ", called by ");
+}
+
 /* The frame that a user looks for: who calls the library, the innermost one with its source, the
  * innermost one of the program itself, or the innermost. */
 static int native_choose(const struct stack_frame *f, int count)
@@ -244,7 +281,7 @@ static void frames_write(struct stack_view *v, const struct stack_frame *f, int 
 static void native_view(struct stack_view *v, json_t *lines)
 {
     struct stack_frame f[FRAMES_MOST];
-    int count = native_frames(f, lines), from = 0, to = count;
+    int count = native_frames(f, lines), from = 0, to = count, call;
     char text[FRAME];
     size_t used;
 
@@ -260,7 +297,11 @@ static void native_view(struct stack_view *v, json_t *lines)
         json_array_append_new(v->frames, text_json(text));
     }
     frames_write(v, f, to, count);
-    if (from > 0)
+    call = foreign_call_find(f, from);
+    v->below_call = call > 0 ? (size_t)call : 0;
+    if (call >= 0)
+        foreign_call_write(v->place, sizeof(v->place), f, call, from);
+    else if (from > 0)
         native_write(v->place, sizeof(v->place), &f[native_choose(f, from)], "in ");
     used = strlen(v->place);
     if (from < to)
@@ -283,6 +324,7 @@ void stack_view_make(struct stack_view *v, const json_t *process)
     json_t *lines = json_object_get(process, "stack");
 
     v->frames = json_array();
+    v->below_call = 0;
     v->place[0] = '\0';
     python_view(v, json_object_get(process, "python"));
     if (json_array_size(v->frames) > 0)

@@ -13,8 +13,12 @@ enum { STACK_VIEW_PLACE = 192 };
 
 struct stack_view {
     json_t *frames; /* texts, the innermost first; owned */
-    /* What follows "rank 7 is": "in dataloader.py:88 read", "in the system call read", "running, in
-     * no system call"; "": nothing is known. The program's own code, where that can be told. */
+    /* How many of the innermost frames are below a call of MPI, say, and differ from one moment to
+     * the next although the process stays where it is. */
+    size_t below_call;
+    /* What follows "rank 7 is": "in dataloader.py:88 read", "in MPI_Allreduce, called at prog.c:41
+     * step", "in the system call read", "running, in no system call"; "": nothing is known. The
+     * program's own code, where that can be told. */
     char place[STACK_VIEW_PLACE];
 };
 

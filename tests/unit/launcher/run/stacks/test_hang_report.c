@@ -116,6 +116,25 @@ static void test_places(void **state)
         "{\"stacks\": [{\"by\": \"gdb\", \"stack\": [\"#0  0x34 in f (x=2)\", \"#1  main ()\"]}]}");
 }
 
+/* Ranks in the same call of MPI are one line, wherever in MPI they are. */
+static void test_foreign_calls(void **state)
+{
+    (void)state;
+    EXPECT(
+        "\n 0-2 are in MPI_Allreduce, called at p.c:41 step\n 3 is in p.c:7 load"
+        "\n stack of rank 0 on host a (pid 0):\n     poll (libc)\n     progress (libmpi.so)"
+        "\n     PMPI_Allreduce (libmpi.so)\n     p.c:41 step",
+        "{\"stacks\": [{\"by\": \"gdb\", \"stack\": [\"#0  0x12 in __poll () at ../sysdeps/p.c:2\","
+        " \"#1  0x13 in progress () from /x/libmpi.so\", \"#2  0x14 in PMPI_Allreduce () from "
+        "/x/libmpi.so\", \"#3  0x15 in step (n=3) at /x/p.c:41\"]}]}",
+        "{\"stacks\": [{\"by\": \"gdb\", \"stack\": [\"#0  0x14 in PMPI_Allreduce () from "
+        "/x/libmpi.so\", \"#1  0x15 in step (n=3) at /x/p.c:41\"]}]}",
+        "{\"stacks\": [{\"by\": \"gdb\", \"stack\": [\"#0  0x16 in other () from /x/libmpi.so\","
+        " \"#1  0x17 in MPI_Wait () from /x/libmpi.so\", \"#2  0x14 in PMPI_Allreduce () from "
+        "/x/libmpi.so\", \"#3  0x15 in step (n=3) at /x/p.c:41\"]}]}",
+        "{\"stacks\": [{\"by\": \"gdb\", \"stack\": [\"#0  0x19 in load () at p.c:7\"]}]}");
+}
+
 static void test_hostile(void **state)
 {
     (void)state;
@@ -165,6 +184,19 @@ static void test_place(void **state)
     place("[\"#0  0x07 in __GI___libc_read (fd=0) at ../read.c:26\", \"#1  0x08 in ?? ()\","
           " \"#2  0x09 in _PyEval_EvalFrameDefault ()\", \"#3  0x0a in main ()\"]",
           "in read (libc), called by Python");
+    place("[\"#0  0x07 in poll () from /x/libc.so.6\", \"#1  0x08 in MPI_Recv () from /x/m.so\","
+          " \"#2  0x09 in main ()\"]",
+          "in MPI_Recv, called by main");
+    place("[\"#0  0x07 in poll () from /x/libc.so.6\", \"#1  0x08 in PMPI_Recv () from /x/m.so\","
+          " \"#2  0x09 in mpi_recv_ () from /x/m.so\", \"#3  0x0a in solve () at s.f90:3\"]",
+          "in mpi_recv_, called at s.f90:3 solve");
+    place("[\"#0  0x08 in MPI_Recv () from /x/m.so\", \"#1  0x09 in ?? ()\","
+          " \"#2  0x09 in _PyEval_EvalFrameDefault ()\", \"#3  0x0a in main ()\"]",
+          "in MPI_Recv, called by Python");
+    place("[\"#0  0x07 in f () from /x/t.so\","
+          " \"#1  0x08 in c10d::Work::wait(long) () from /x/t.so\", \"#2  run () at r.cc:9\"]",
+          "in c10d::Work::wait(long), called at r.cc:9 run");
+    place("[\"#0  0x08 in MPIR_Wait () from /x/m.so\", \"#1  main () at r.c:9\"]", "in r.c:9 main");
     place("[\"#0  0x09 in _PyObject_MakeTpCall ()\", \"#1  0x0a in Py_BytesMain ()\"]",
           "in Python");
     place("[\"TID 7:\", \"#0  0x07 f at /x/a.c:3:1\", \"TID 8:\", \"#0  0x07 g\"]", "in a.c:3:1 f");
@@ -206,10 +238,10 @@ static void test_choose(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_calls),  cmocka_unit_test(test_messages),
-        cmocka_unit_test(test_places), cmocka_unit_test(test_hostile),
-        cmocka_unit_test(test_place),  cmocka_unit_test(test_interpreter),
-        cmocka_unit_test(test_choose),
+        cmocka_unit_test(test_calls),       cmocka_unit_test(test_messages),
+        cmocka_unit_test(test_places),      cmocka_unit_test(test_foreign_calls),
+        cmocka_unit_test(test_hostile),     cmocka_unit_test(test_place),
+        cmocka_unit_test(test_interpreter), cmocka_unit_test(test_choose),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
