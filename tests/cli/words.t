@@ -44,6 +44,19 @@ job_prints "[0] 0 0 1 of 2 $H1 $A1:20018
 job_prints "[0] $A1
 [1] $A1" "{head} without the library" "${THERE[@]}" --backend none --mpi none -- echo {head}
 
+# Where this host has rank 0, the others are told its address, not that of their own loopback.
+own=${A1%.*}.1
+for hosts in "localhost,$H1" "localhost,$H1,$H2" "localhost:2,$H2"; do
+    run "$MLAUNCH" --ssh-config "$NETNS_SSH_CONFIG" -H "$hosts" --backend none --mpi none --words \
+        --output raw -- sh -c 'echo "$MASTER_ADDR $0"' {head}
+    cp "$OUT" "$T/heads"
+    check_output "$own $own" "{head} and MASTER_ADDR with -H $hosts" sort -u "$T/heads"
+done
+run "$MLAUNCH" --ssh-config "$NETNS_SSH_CONFIG" -H "$H1,localhost" --backend none --mpi none --words \
+    --output raw -- sh -c 'echo "$MASTER_ADDR $0"' {head}
+cp "$OUT" "$T/heads"
+check_output "$A1 $A1" "… where another host has it" sort -u "$T/heads"
+
 # Something listens on these ports of the second host, until `ports_free`.
 ports_take() {
     coproc TAKEN { netns exec "$H2" python3 "$SOURCE/tests/cli/taken_ports.py" "$@"; }

@@ -88,7 +88,7 @@ void framework_head(char *out, size_t size, const struct job_spec *job, const ch
     else if (job->host == 0)
         snprintf(out, size, "%s", job->bind_ip[0] ? job->bind_ip : "127.0.0.1");
     else
-        snprintf(out, size, "%s", job->peer[0] ? job->peer : job->host_names[0]);
+        snprintf(out, size, "%s", job->host_names[0]);
 }
 
 static void torchrun_add(struct variable_list *l, const struct job_spec *job, const char *master)

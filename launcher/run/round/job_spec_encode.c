@@ -181,17 +181,41 @@ static json_t *ranks_json(const struct plan *p, int host)
     return array;
 }
 
+/* Fills in how the other hosts reach this machine, where it is one of the hosts: by the address
+ * that it uses towards the first of them. A loopback address beside others is that of a tunnel, and
+ * is left out, since each host has its own. */
+static void reached_settle(const char **reached, const struct plan *p, char own[ADDRESS_TEXT])
+{
+    const char *other = NULL;
+    struct fault why;
+
+    for (int i = 0; i < p->host_count && !other; i++)
+        if (reached[i][0] && !address_is_loopback(reached[i]))
+            other = reached[i];
+    if (!other || address_towards(other, own, &why))
+        return;
+    for (int i = 0; i < p->host_count; i++) {
+        if (address_is_loopback(reached[i]))
+            reached[i] = "";
+        if (!reached[i][0] && plan_host(p, i)->launch_method == LAUNCH_METHOD_LOCAL)
+            reached[i] = own;
+    }
+}
+
 json_t *job_spec_encode_hosts(const struct plan *p, const char *const *addresses)
 {
     const char **names = calloc((size_t)p->host_count, sizeof(*names));
     const char **reached = calloc((size_t)p->host_count, sizeof(*reached));
     int *host_of = calloc((size_t)p->size, sizeof(*host_of));
+    char own[ADDRESS_TEXT];
     json_t *lists = NULL;
 
     for (int i = 0; names && reached && i < p->host_count; i++) {
         names[i] = plan_host(p, i)->name;
         reached[i] = address_of(p, i, addresses);
     }
+    if (names && reached)
+        reached_settle(reached, p, own);
     for (int i = 0; host_of && i < p->size; i++)
         host_of[i] = p->ranks[i].host;
     if (names && reached && host_of)
