@@ -13,8 +13,10 @@
     r.wait()
 
 A buffer is any contiguous object with the buffer protocol: bytes (to send from), bytearray,
-array.array, memoryview, ctypes arrays, numpy arrays; for torch tensors, t.numpy(). Two buffers of
-one call have elements of one type; nothing is converted. In a reduction type= overrides the
+array.array, memoryview, ctypes arrays, numpy arrays; for torch tensors on the CPU, t.numpy().
+Memory of NVIDIA GPUs is taken too: torch tensors, and objects with __cuda_array_interface__ or
+__dlpack__; mlaunch.gpu says which stream a call waits for. Two buffers of one call have elements
+of one type; nothing is converted. In a reduction type= overrides the
 buffers' own type, for instance for bfloat16 kept in 16-bit integers. Calls that only move data also
 take bytes (format 'B') together with any type, and ranks that make such a call with data of
 different types get ERR_MISMATCH.
@@ -217,6 +219,7 @@ for _name, _result, _arguments in (
         ("try_probe", _int, [_pointer, _int, _int, ctypes.POINTER(_int), _pointer]),
         ("next_type", _int, [_pointer, _int]),
         ("next_place", _int, [_pointer, ctypes.c_char_p]),
+        ("next_stream", _int, [_pointer, _pointer]),
         ("test", _int, [_pointer, ctypes.POINTER(_int)]),
         ("wait", _int, [_pointer]),
         ("barrier", _int, [_pointer]),
@@ -383,6 +386,8 @@ class _Buffer:
             _get_buffer(obj, ctypes.byref(self.view),
                         _C_CONTIGUOUS | _FORMAT | (_WRITABLE if writable else 0))
         except (BufferError, ValueError, TypeError) as e:
+            if self._is_on_gpu(obj, writable):
+                return
             raise Error(ERR_ARGUMENT, "%s: %s can't be used as a contiguous%s buffer: %s" % (
                 what, type(obj).__name__, " writable" if writable else "",
                 _advice(what, obj, e))) from None
@@ -390,6 +395,18 @@ class _Buffer:
         self.address, self.size = self.view.buf, self.view.len
         self.format = (self.view.format or b"B").decode()
         self.type = _type_of(self.format, self.view.itemsize)
+
+    gpu = None  # what gpu.find() has found
+
+    def _is_on_gpu(self, obj, writable):
+        from . import gpu  # when it is first needed
+        memory = gpu.find(self.what, obj, writable)
+        if memory is None:
+            return False
+        self.held, self.gpu = True, memory
+        self.address, self.size, self.view.itemsize = memory.address, memory.size, memory.itemsize
+        self.format, self.type = memory.format, memory.type
+        return True
 
     def elements(self):
         """The elements' type, for sentences."""
@@ -423,7 +440,7 @@ class _Buffer:
 
     def release(self):
         if self.held:
-            self.held = False
+            self.held, self.gpu = False, None
             _release_buffer(ctypes.byref(self.view))
 
     def __enter__(self):
@@ -516,6 +533,16 @@ def _say_place(handle):
 _own_file = _say_place.__code__.co_filename
 
 
+# ---- streams ----
+
+def _say_stream(handle, buffers):
+    """Says in which stream the program works on buffers of the next call that are on GPUs. If these
+    are several, or unknown, it says none: then the call waits for all."""
+    streams = {buffer.gpu.stream for buffer in buffers if buffer.gpu is not None}
+    if len(streams) == 1 and None not in streams:
+        _check(_lib.ml_next_stream(handle, streams.pop()))
+
+
 # ---- messages with tags ----
 
 class Status(ctypes.Structure):
@@ -531,7 +558,7 @@ class Status(ctypes.Structure):
 class _Held:
     """What a started call writes beside its buffers: held as long as those are."""
 
-    kept = False
+    kept, gpu = False, None
 
     def __init__(self, what):
         self.what, self.address = what, ctypes.addressof(what)
@@ -704,6 +731,7 @@ class Group(_Bound):
         with self._turn:
             self._say(kind)
             _say_place(self._live())
+            _say_stream(self._handle, buffers)
             code = _check(getattr(_lib, "ml_" + call)(self._handle, *arguments))
         return code if result is _CODE else result
 
@@ -1380,6 +1408,7 @@ class _Starting(Group):
         with self._turn:
             self._say(kind)
             _say_place(self._live())
+            _say_stream(self._handle, buffers)
             _check(getattr(_lib, "ml_start_" + call)(self._handle, *arguments,
                                                      ctypes.byref(handle)))
         return Request(handle.value, buffers, result)

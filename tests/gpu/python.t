@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# The Python module with buffers in GPU memory (python_gpu_calls.py): objects that describe it by
+# __cuda_array_interface__, DLPack, or as tensors of torch; what is refused says why.
+TEST_TIER=quick
+. "${0%/*}/../lib/test.sh"
+
+command -v python3 > /dev/null || skip_all "no python3 here"
+PYTHON=$(command -v python3)
+export PYTHONDONTWRITEBYTECODE=1
+CALLS=$SOURCE/tests/gpu/python_gpu_calls.py
+[ "${MLAUNCH_TEST_GPU:-}" = real ] || export LD_LIBRARY_PATH=$BUILD/tests/gpu
+
+for backend in "shm" "tcp --local net"; do
+    # shellcheck disable=SC2086 # several words
+    check "all calls over ${backend%% *}" "$MLAUNCH" -n 3 --oversubscribe --output raw \
+        "${STRANGER[@]}" --backend $backend -- "$PYTHON" "$CALLS"
+    check_match '^all calls with GPU memory are right' "$OUT" "said so"
+done
+check "slips are sentences" "$MLAUNCH" -n 2 --output raw "${STRANGER[@]}" -- "$PYTHON" "$CALLS" slips
+check_match '^all calls with GPU memory are right' "$OUT" "said so"
+check_output "False" "the module for GPUs is not imported where there is none" \
+    "$MLAUNCH" -n 1 --output raw "${STRANGER[@]}" -- "$PYTHON" -c 'import array, mlaunch, sys
+mlaunch.init().all_reduce(array.array("i", [1]))
+print("mlaunch.gpu" in sys.modules)'
+check_error 1 'is on a GPU, whose driver this process does not have' \
+    "a GPU without a driver is refused" "$MLAUNCH" -n 1 "${STRANGER[@]}" -- "$PYTHON" -c 'import mlaunch
+class Lost:
+    __cuda_array_interface__ = {"shape": (1,), "typestr": "<i4", "data": (4096, False), "version": 3}
+mlaunch.init().all_reduce(Lost())'
+done_testing
