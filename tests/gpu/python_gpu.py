@@ -22,6 +22,7 @@ for _name, _arguments in (
         ("cuStreamBeginCapture_v2", [_handle, ctypes.c_int]),
         ("cuStreamEndCapture", [_handle, ctypes.POINTER(_handle)]),
         ("cuDevicePrimaryCtxRetain", [ctypes.POINTER(_handle), ctypes.c_int]),
+        ("cuCtxGetCurrent", [ctypes.POINTER(_handle)]),
         ("cuCtxPushCurrent_v2", [_handle])):
     getattr(_cuda, _name).argtypes = _arguments
 
@@ -38,15 +39,20 @@ def stream():
     return made.value
 
 
-def _begin():
-    context, count = _handle(), ctypes.c_int()
-    must(_cuda.cuInit(0))
-    must(_cuda.cuDeviceGetCount(ctypes.byref(count)))
-    must(_cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0))
-    must(_cuda.cuCtxPushCurrent_v2(context))
+_context = _handle()
 
 
-_begin()
+def enter():
+    """Makes the GPU's primary context current in this thread, as torch does."""
+    current = _handle()
+    must(_cuda.cuCtxGetCurrent(ctypes.byref(current)))
+    if not current:
+        must(_cuda.cuCtxPushCurrent_v2(_context))
+
+
+must(_cuda.cuInit(0))
+must(_cuda.cuDevicePrimaryCtxRetain(ctypes.byref(_context), 0))
+enter()
 work, reader = stream(), stream()
 _sources = []  # what is queued reads them at some time
 
@@ -72,11 +78,13 @@ class Memory:
     def fill(self, values, at=None):
         source, self.at = array.array(self.letter, values), at or work
         _sources.append(source)
+        enter()
         must(_cuda.cuMemcpyAsync(self.address, source.buffer_info()[0], self.size, self.at))
 
     def read(self):
         """Its elements now: work that is only queued in other streams is not waited for."""
         out = array.array(self.letter, bytes(self.size))
+        enter()
         must(_cuda.cuMemcpyAsync(out.buffer_info()[0], self.address, self.size, reader))
         must(_cuda.cuStreamSynchronize(reader))
         return out.tolist()

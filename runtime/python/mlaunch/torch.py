@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The backend "mlaunch" of torch.distributed: tensors on the CPU, over the calls of mlaunch.
+"""The backend "mlaunch" of torch.distributed, over the calls of mlaunch.
 
     import torch, torch.distributed as dist
     import mlaunch.torch
@@ -21,6 +21,11 @@ and AVG only). Sums have the same bits in every run.
 
 Contiguous tensors are sent from and received into where they are. Others are copied; so are lists
 of tensors that do not lie one after the other in memory.
+
+Tensors are on the CPU or on CUDA devices, those of one call on one device. Memory of a GPU goes
+through that of the host, and reductions are made by the processor: init_process_group("cpu:mlaunch,
+cuda:nccl") leaves them to NCCL. A call waits for the current stream of the device before it reads a
+tensor; when wait() returns or a future has its value, all streams see the results.
 
 A rank that dies ends the calls of the others with an Error that names it, within about a second. A
 rank that is only late is waited for, without a limit: the timeout of init_process_group() is not
@@ -100,10 +105,21 @@ def _need(condition, text, *values):
 # ---- tensors ----
 
 def _usable(tensor, what):
-    _need(tensor.device.type == "cpu", "%s is on %s: the backend mlaunch takes tensors on the CPU",
-          what, tensor.device)
+    kind = tensor.device.type
+    _need(kind == "cpu" or kind == "cuda" and not torch.version.hip, "%s is on %s%s: the backend "
+          "mlaunch takes tensors on the CPU and on NVIDIA's GPUs", what, tensor.device,
+          " of ROCm" if kind == "cuda" else "")
     _need(tensor.layout is torch.strided, "%s is sparse: give its to_dense()", what)
     return tensor
+
+
+def _together(tensors, what):
+    """All are usable, and on one device. Returns the first one, or None."""
+    for tensor in tensors:
+        _usable(tensor, what)
+        _need(tensor.device == tensors[0].device, "%s is on %s, another tensor of the call on %s",
+              what, tensor.device, tensors[0].device)
+    return tensors[0] if tensors else None
 
 
 def _one(tensors, what):
@@ -128,7 +144,16 @@ def _same(tensors, like, what, numel=None):
         _usable(tensor, what)
         _need(tensor.dtype == like.dtype, "%s is of %s, another tensor of the call of %s", what,
               tensor.dtype, like.dtype)
+        _need(tensor.device == like.device, "%s is on %s, another tensor of the call on %s", what,
+              tensor.device, like.device)
         _need(tensor.numel() == numel, "%s has %d elements, not %d", what, tensor.numel(), numel)
+
+
+def _stream(tensor):
+    """The stream in which the program works on a tensor on a GPU; None: it is on none."""
+    if tensor is None or tensor.device.type == "cpu":
+        return None
+    return torch.cuda.current_stream(tensor.device)
 
 
 def _is_row(tensors):
@@ -157,10 +182,11 @@ class _Target:
             self.tensor = tensors[0]
         elif len(tensors) == 1:
             self.tensor = tensors[0].contiguous() if keeps else torch.empty(
-                tensors[0].shape, dtype=tensors[0].dtype)
+                tensors[0].shape, dtype=tensors[0].dtype, device=tensors[0].device)
             self.copies = ((tensors[0], self.tensor),)
         else:
-            self.tensor = torch.empty(sum(t.numel() for t in tensors), dtype=tensors[0].dtype)
+            self.tensor = torch.empty(sum(t.numel() for t in tensors), dtype=tensors[0].dtype,
+                                      device=tensors[0].device)
             parts = self.tensor.split([t.numel() for t in tensors])
             self.copies = tuple((t, part.view(t.shape)) for t, part in zip(tensors, parts))
 
@@ -191,9 +217,10 @@ def _kind(tensor, op):
 class Work(_c.Work):
     """A call that was started. Any thread may use it."""
 
-    def __init__(self, lane, requests, outputs, held, finish):
+    def __init__(self, lane, requests, outputs, held, finish, near):
         super().__init__()
         self._lane, self._requests, self._outputs = lane, requests, outputs
+        self._near = near
         self._held, self._finish = held, finish  # until it has ended
         self._lock = threading.Lock()
         self._error, self._future = None, None
@@ -215,9 +242,12 @@ class Work(_c.Work):
         if self._finish is not None and self._error is None:
             try:
                 self._finish()
+                stream = _stream(self._near)
+                if stream is not None:  # it is this thread's, and other ones' work may follow
+                    stream.synchronize()
             except Exception as e:  # for instance a target whose elements share memory
                 self._error = e
-        self._held = self._finish = None
+        self._held = self._finish = self._near = None
 
     def _are_done(self):
         done = ctypes.c_int()
@@ -315,16 +345,17 @@ class _Lane:
         self.works = collections.deque()
         self.waiting = None  # the queue of the thread that sets futures
 
-    def start(self, calls, kind, outputs, held=(), finish=None):
-        """Starts calls, each the name and its arguments, and returns their Work."""
+    def start(self, calls, kind, near, outputs, held=(), finish=None):
+        """Starts calls, each the name and its arguments, and returns their Work. near: a tensor on
+        the device of all tensors, or None."""
+        stream = _stream(near)
         if self.may_block and len(calls) == 1 and _caller_waits():
-            return self._run(calls[0], kind, outputs, held, finish)
+            return self._run(calls[0], kind, near, stream, outputs, held, finish)
         requests = []
         with self.lock:
             handle = self.group._live()
             for name, *arguments in calls:
-                if kind is not None:
-                    _check(_lib.ml_next_type(handle, kind))
+                self._say(handle, kind, stream)
                 request = _pointer()
                 code = getattr(_lib, "ml_start_" + name)(handle, *arguments, ctypes.byref(request))
                 if code < 0:
@@ -333,21 +364,28 @@ class _Lane:
                         _lib.ml_wait(request)
                     raise error
                 requests.append(request.value)
-            work = Work(self, requests, outputs, held, finish)
+            work = Work(self, requests, outputs, held, finish, near)
             while self.works and self.works[0]._is_old():
                 self.works.popleft()
             self.works.append(work)
         return work
 
-    def _run(self, call, kind, outputs, held, finish):
+    @staticmethod
+    def _say(handle, kind, stream):
+        """Says of the next call what type it has, and in which stream the program works."""
+        if kind is not None:
+            _check(_lib.ml_next_type(handle, kind))
+        if stream is not None:
+            _check(_lib.ml_next_stream(handle, stream.cuda_stream))
+
+    def _run(self, call, kind, near, stream, outputs, held, finish):
         """As start(), but carries the call out in this thread, which saves waking another one."""
         name, *arguments = call
         with self.lock:
             handle = self.group._live()
-            if kind is not None:
-                _check(_lib.ml_next_type(handle, kind))
+            self._say(handle, kind, stream)
             _check(getattr(_lib, "ml_" + name)(handle, *arguments))
-        work = Work(self, (), outputs, held, finish)
+        work = Work(self, (), outputs, held, finish, near)
         work._end()
         return work
 
@@ -464,8 +502,9 @@ class ProcessGroup(_c.ProcessGroup):
         """Reduces each tensor in place, on all ranks."""
         calls, held, finishes = [], [], []
         op = opts.reduceOp if opts is not None else dist.ReduceOp.SUM
+        near = _together(tensors, "the tensor")
         for tensor in tensors:
-            target = _Target([_usable(tensor, "the tensor")], keeps=True)
+            target = _Target([tensor], keeps=True)
             at = target.tensor.data_ptr()
             call, hold, finish = self._reduction(
                 lambda kind, op, count: ("all_reduce", at, at, count, kind, op),
@@ -474,7 +513,7 @@ class ProcessGroup(_c.ProcessGroup):
             held.append(hold)
             if finish:
                 finishes.append(finish)
-        return self._calls.start(calls, None, list(tensors), held, finishes and (
+        return self._calls.start(calls, None, near, list(tensors), held, finishes and (
             lambda: [finish() for finish in finishes]) or None)
 
     def reduce(self, tensors, opts):
@@ -491,7 +530,7 @@ class ProcessGroup(_c.ProcessGroup):
             target.finish()
         return self._calls.start(
             [("reduce", source.data_ptr(), source.data_ptr() if is_root else None, count, kind, op,
-              opts.rootRank)], None, [tensor], source, finish if is_root else None)
+              opts.rootRank)], None, tensor, [tensor], source, finish if is_root else None)
 
     def _reduce_scatter(self, output, source, opts):
         target = _Target([output])
@@ -499,7 +538,7 @@ class ProcessGroup(_c.ProcessGroup):
         call, held, finish = self._reduction(
             lambda kind, op, count: ("reduce_scatter", source.data_ptr(), target.tensor.data_ptr(),
                                      count, kind, op), output, op, target, (source, target.tensor))
-        return self._calls.start([call], None, [output], held, finish)
+        return self._calls.start([call], None, output, [output], held, finish)
 
     def reduce_scatter(self, outputs, inputs, opts=None):
         """Reduces a list of tensors, of which each rank gets its own."""
@@ -524,7 +563,7 @@ class ProcessGroup(_c.ProcessGroup):
         finish = target.finish if target.copies and opts.rootRank != self.rank() else None
         return self._calls.start(
             [("broadcast", target.tensor.data_ptr(), _size(tensor), opts.rootRank)],
-            _TYPES.get(tensor.dtype), [tensor], target.tensor, finish)
+            _TYPES.get(tensor.dtype), tensor, [tensor], target.tensor, finish)
 
     def _move(self, call, tensor, source, target, outputs, *root):
         """A movement of blocks as long as tensor; source or target may be None."""
@@ -532,7 +571,7 @@ class ProcessGroup(_c.ProcessGroup):
         return self._calls.start(
             [(call, None if source is None else source.data_ptr(),
               None if kept is None else kept.data_ptr(), _size(tensor), *root)],
-            _TYPES.get(tensor.dtype), outputs, (source, kept),
+            _TYPES.get(tensor.dtype), tensor, outputs, (source, kept),
             target.finish if target is not None and target.copies else None)
 
     def _blocks(self, tensors, like, what):
@@ -556,20 +595,20 @@ class ProcessGroup(_c.ProcessGroup):
     def allgather_coalesced(self, outputs, inputs, opts=None):
         """allgather() of several tensors. outputs: a list for each rank."""
         calls, held, targets = [], [], []
+        near = _together(inputs, "an input")
         for tensor, blocks in zip(inputs, zip(*outputs)):
-            _usable(tensor, "an input")
             target = _Target(self._blocks(blocks, tensor, "an output"))
             self._add_gather(calls, held, targets, tensor, target)
-        return self._start_gathers(calls, held, targets, outputs)
+        return self._start_gathers(calls, held, targets, near, outputs)
 
     def allgather_into_tensor_coalesced(self, outputs, inputs, opts=None):
         """_allgather_base() of several tensors."""
         calls, held, targets = [], [], []
+        near = _together(inputs, "an input")
         for output, tensor in zip(outputs, inputs):
-            _usable(tensor, "an input")
             _same([output], tensor, "an output", tensor.numel() * self.size())
             self._add_gather(calls, held, targets, tensor, _Target([output]))
-        return self._start_gathers(calls, held, targets, outputs)
+        return self._start_gathers(calls, held, targets, near, outputs)
 
     @staticmethod
     def _add_gather(calls, held, targets, tensor, target):
@@ -578,8 +617,8 @@ class ProcessGroup(_c.ProcessGroup):
         held.append((source, target.tensor))
         targets.append(target)
 
-    def _start_gathers(self, calls, held, targets, outputs):
-        return self._calls.start(calls, None, outputs, held,
+    def _start_gathers(self, calls, held, targets, near, outputs):
+        return self._calls.start(calls, None, near, outputs, held,
                                  lambda: [target.finish() for target in targets])
 
     def gather(self, outputs, inputs, opts):
@@ -598,33 +637,33 @@ class ProcessGroup(_c.ProcessGroup):
     # Blocks of several sizes go as messages, on the lane of the collective calls: only those that
     # send and receive a block know its size.
 
-    def _exchange(self, blocks, spaces, outputs, held, finish):
+    def _exchange(self, blocks, spaces, near, outputs, held, finish):
         """Block j, (address, size), goes to rank j; space j takes that of rank j."""
         calls = []
         for step in range(self.size()):
             to, source = (self.rank() + step) % self.size(), (self.rank() - step) % self.size()
             calls.append(("sendrecv", *blocks[to], to, *spaces[source], source))
-        return self._calls.start(calls, None, outputs, held, finish)
+        return self._calls.start(calls, None, near, outputs, held, finish)
 
     def alltoall(self, outputs, inputs, opts=None):
         """Input j of each rank goes to rank j, whose outputs get one of each rank."""
         for tensors in (outputs, inputs):
             _need(len(tensors) == self.size(), "%d tensors, but the group has %d ranks",
                   len(tensors), self.size())
-            for tensor in tensors:
-                _usable(tensor, "a tensor")
+        near = _together([*outputs, *inputs], "a tensor")
         sources, targets = [_source(t) for t in inputs], [_Target([t]) for t in outputs]
         return self._exchange(
             [(t.data_ptr(), _size(t)) for t in sources],
-            [(t.tensor.data_ptr(), _size(t.tensor)) for t in targets], outputs, (sources, targets),
-            lambda: [target.finish() for target in targets])
+            [(t.tensor.data_ptr(), _size(t.tensor)) for t in targets], near, outputs,
+            (sources, targets), lambda: [target.finish() for target in targets])
 
     def alltoall_base(self, output, input, output_split_sizes, input_split_sizes, opts=None):
         """Parts of the input's rows go to each rank; the output gets those of all ranks."""
         _usable(output, "the output")
         _usable(input, "the input")
-        _need(output.dtype == input.dtype, "the output is of %s, the input of %s", output.dtype,
-              input.dtype)
+        _need(output.dtype == input.dtype and output.device == input.device,
+              "the output is of %s on %s, the input of %s on %s", output.dtype, output.device,
+              input.dtype, input.device)
         source, target = _source(input), _Target([output])
         if not output_split_sizes and not input_split_sizes:
             _need(input.numel() == output.numel() and input.numel() % self.size() == 0,
@@ -633,11 +672,11 @@ class ProcessGroup(_c.ProcessGroup):
                   output.numel(), self.size())
             return self._calls.start(
                 [("all_to_all", source.data_ptr(), target.tensor.data_ptr(),
-                  _size(input) // self.size())], _TYPES.get(input.dtype), [output],
+                  _size(input) // self.size())], _TYPES.get(input.dtype), output, [output],
                 (source, target.tensor), target.finish if target.copies else None)
         return self._exchange(self._parts(source, input_split_sizes, "input"),
-                              self._parts(target.tensor, output_split_sizes, "output"), [output],
-                              (source, target.tensor), target.finish)
+                              self._parts(target.tensor, output_split_sizes, "output"), output,
+                              [output], (source, target.tensor), target.finish)
 
     def _parts(self, tensor, sizes, what):
         rows = tensor.shape[0] if tensor.dim() else 0
@@ -655,7 +694,7 @@ class ProcessGroup(_c.ProcessGroup):
 
     def barrier(self, opts=None):
         """Is done once every rank has called it."""
-        return self._calls.start([("barrier",)], None, [])
+        return self._calls.start([("barrier",)], None, None, [])
 
     # messages
 
@@ -664,7 +703,7 @@ class ProcessGroup(_c.ProcessGroup):
         tensor = _source(_one(tensors, "the tensor"))
         self._need_no_tag(tag)
         return self._messages.start([("send", tensor.data_ptr(), _size(tensor), to)],
-                                    _TYPES.get(tensor.dtype), list(tensors), tensor)
+                                    _TYPES.get(tensor.dtype), tensor, list(tensors), tensor)
 
     def recv(self, tensors, source, tag=0):
         """Receives the tensor from a rank. There are no tags."""
@@ -672,7 +711,7 @@ class ProcessGroup(_c.ProcessGroup):
         self._need_no_tag(tag)
         target = _Target([tensor])
         return self._messages.start([("recv", target.tensor.data_ptr(), _size(tensor), source)],
-                                    _TYPES.get(tensor.dtype), list(tensors), target.tensor,
+                                    _TYPES.get(tensor.dtype), tensor, list(tensors), target.tensor,
                                     target.finish if target.copies else None)
 
     @staticmethod
@@ -742,7 +781,7 @@ def _make(store, rank, size, timeout):
 def _register():
     named = {}
     if "devices" in inspect.signature(dist.Backend.register_backend).parameters:
-        named["devices"] = ["cpu"]
+        named["devices"] = ["cpu", "cuda"]
     dist.Backend.register_backend("mlaunch", _make, **named)
     dist.new_group = _c10d.new_group = _new_group
 

@@ -1,0 +1,13 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# The backend of torch.distributed with tensors on a CUDA device, by a torch without CUDA
+# (torch_gpu_calls.py). With a torch that has it, this file is skipped: it replaces functions.
+TEST_TIER=full
+. "${0%/*}/../lib/test.sh"
+. "${0%/*}/../runtime/torch.sh"
+
+export LD_LIBRARY_PATH=$BUILD/tests/gpu
+check "all calls" "$MLAUNCH" -n 3 --oversubscribe --output raw -- "$PYTHON" \
+    "$SOURCE/tests/gpu/torch_gpu_calls.py"
+check_match '^all calls of torch with GPU memory are right' "$OUT" "said so"
+done_testing
