@@ -255,7 +255,8 @@ ML_EXPORT int ml_next_place(ml_group *g, const char *place);
  *   After       When a call returns, or ml_wait or ml_test says that a started one is done, its
  *               result is in the GPU's memory: what is queued in any stream from then on sees it.
  *   Started     ml_start_X itself waits for the program's work and copies what the call reads.
- *               ml_start_put and ml_start_get of GPU memory are done when they return.
+ *               ml_start_put does so too, and is carried out while the program computes. What
+ *               ml_start_get has got is copied to the GPU in ml_wait or ml_test.
  *   Captures    A graph can't hold a call: while the stream that was named is captured, it is
  *               ML_ERR_ARGUMENT, and harms neither group nor capture. So it is without a name while
  *               any stream of the context is captured, but then the driver ends that capture.

@@ -11,8 +11,9 @@
 #include "runtime/gpu/cuda_driver.h"
 #include "runtime/window/window_call.h"
 
-/* out: NULL, or where a request goes if the operation is to be started; it stays NULL for memory of
- * a GPU, as the operation is done then. */
+/* out: NULL, or where a request goes if the operation is to be started; it stays NULL if that is
+ * done at once. What is put has been copied from the GPU when it returns; what is got is copied
+ * there by the thread that learns that the request is done. */
 int window_stage_put(const struct cuda_driver *driver, struct window *w, const void *from,
                      size_t size, int to, size_t offset, struct request **out, struct fault *why);
 int window_stage_get(const struct cuda_driver *driver, struct window *w, void *into, size_t size,

@@ -30,6 +30,9 @@ struct request {
     void (*await)(struct request *r);
     /* Moves it without waiting, for ml_test; NULL: a thread does. */
     void (*progress)(struct request *r);
+    /* What is left to do once it has succeeded, for the thread that learns of it; or NULL. Sets
+     * `result` in error. */
+    void (*finish)(struct request *r);
     struct request *next; /* in progress.c's lists */
     struct fault result;  /* once the request is done; code 0: it succeeded */
     _Atomic bool is_done; /* progress.c does not look at the request once it is true */

@@ -114,6 +114,14 @@ static int request_check(struct fault *why)
                      "a forked child can't wait for what its parent has started");
 }
 
+/* For a request that is done. */
+static void request_finish(struct request *r)
+{
+    if (r->finish && !r->result.code)
+        r->finish(r);
+    r->finish = NULL;
+}
+
 int request_test(struct request *r, bool *done, struct fault *why)
 {
     int rc = request_check(why);
@@ -121,6 +129,8 @@ int request_test(struct request *r, bool *done, struct fault *why)
     if (!rc && r->progress && !atomic_load_explicit(&r->is_done, memory_order_acquire))
         r->progress(r);
     *done = !rc && atomic_load_explicit(&r->is_done, memory_order_acquire);
+    if (*done)
+        request_finish(r);
     if (!*done || !r->result.code)
         return rc;
     *why = r->result;
@@ -135,6 +145,7 @@ int request_wait(struct request *r, struct fault *why)
         return rc;
     if (!atomic_load_explicit(&r->is_done, memory_order_acquire))
         (r->await ? r->await : progress_await)(r);
+    request_finish(r);
     rc = r->result.code;
     if (rc)
         *why = r->result;

@@ -48,7 +48,7 @@ struct task {
     int tag;
     ml_status *status;        /* or NULL */
     int *found;               /* for a probe that does not wait */
-    struct task_stage *stage; /* what a started task with buffers on a GPU owns; or NULL */
+    struct task_stage *stage; /* what a started call with buffers on a GPU owns; or NULL */
 };
 
 /* The bytes of a reduction's vector, or of a share of it. */

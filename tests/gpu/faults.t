@@ -9,12 +9,13 @@ TEST_TIER=quick
 export LD_LIBRARY_PATH=$BUILD/tests/gpu
 
 # faults FAILURE WAY [--again]: FAILURE as FAKE_CUDA_FAIL has it. What the ranks say is put in their
-# order.
+# order. backend: options of mlaunch.
+backend=()
 faults() {
     local failure=$1
     shift
     # shellcheck disable=SC2016 # the rank's shell expands them
-    run "$MLAUNCH" -n 2 --oversubscribe --output raw -- sh -c \
+    run "$MLAUNCH" -n 2 --oversubscribe --output raw "${backend[@]}" -- sh -c \
         '[ "$MLAUNCH_RANK" = 0 ] || export FAKE_CUDA_FAIL="$0"; exec "$@"' \
         "$failure" "$BUILD/tests/gpu/gpu_faults" "$@"
     sort -o "$OUT" -s -k 1,1 "$OUT"
@@ -93,6 +94,12 @@ for way in put get; do
     is_said "a $way that fails harms nothing" "0: right" "0: right" \
         "1: -6: cannot copy 4000 bytes .* GPU 1: cuMemcpyAsync: $unknown" "1: right"
 done
+
+backend=(--backend tcp --local net)
+faults cuMemcpyAsync:1 start_get --again
+is_said "so does one that was started" "0: right" "0: right" \
+    "1: -6: cannot copy 4000 bytes to GPU 1: cuMemcpyAsync: $unknown" "1: right"
+backend=()
 
 faults none dies
 check_match '^0: -5: rank 1 ' "$OUT" "a rank that dies in the middle ends the call of the other"

@@ -417,11 +417,34 @@ static bool one_call(size_t n)
     return ends(is_right, v, NULL);
 }
 
+/* The bytes that are put have left the GPU, so the program may change them at once. */
+static bool started_on_window(ml_window *w, size_t n, int *from, int *into)
+{
+    size_t size = n * sizeof(int);
+    ml_request *request = NULL;
+    int done = 0;
+    bool is_right;
+
+    gpu_count_up(from, n, KEPT - rank);
+    is_right = is_done(ml_start_put(w, from, size, left_of(rank), 0, &request));
+    gpu_count_up(from, n, 0);
+    gpu_wait();
+    is_right = is_right && is_done(ml_wait(request)) && is_done(ml_flush(w, ML_ALL)) &&
+               is_done(ml_barrier(world)) &&
+               is_done(ml_start_get(w, into, size, right_of(rank), 0, &request)) &&
+               is_done(ml_wait(request)) && gpu_counts(into, n, KEPT - right_of(right_of(rank)), 1);
+    gpu_count_up(into, n, 0);
+    is_right = is_right && is_done(ml_start_get(w, into, size, right_of(rank), 0, &request));
+    while (is_right && !done)
+        is_right = is_done(ml_test(request, &done));
+    return is_right && gpu_counts(into, n, KEPT - right_of(right_of(rank)), 1) &&
+           is_done(ml_wait(request)) && is_done(ml_barrier(world));
+}
+
 static bool window(size_t n)
 {
     size_t size = n * sizeof(int), room = (size + 15) / 8 * 8;
     int *from = counting(n, rank * STEP), *into = gpu_ints(n, GPU_PLAIN);
-    ml_request *request = NULL;
     ml_window *w;
     bool is_right = is_done(ml_window_create(world, NULL, 2 * room + 8, &w));
 
@@ -432,12 +455,7 @@ static bool window(size_t n)
                gpu_counts(into, n, left_of(rank) * STEP, 1) &&
                is_done(ml_get(w, into, size, rank, room)) &&
                gpu_counts(into, n, left_of(rank) * STEP, 1) && is_done(ml_barrier(world));
-    gpu_count_up(from, n, KEPT - rank);
-    is_right = is_right && is_done(ml_start_put(w, from, size, left_of(rank), 0, &request)) &&
-               is_done(ml_wait(request)) && is_done(ml_flush(w, ML_ALL)) &&
-               is_done(ml_barrier(world)) &&
-               is_done(ml_start_get(w, into, size, rank, 0, &request)) &&
-               is_done(ml_wait(request)) && gpu_counts(into, n, KEPT - right_of(rank), 1);
+    is_right = is_right && started_on_window(w, n, from, into);
     is_right = ml_put(w, from, size, rank, 2 * room) == ML_ERR_ARGUMENT && is_right;
     is_right = is_done(ml_window_free(w)) && is_right;
     return ends(is_right, from, into);

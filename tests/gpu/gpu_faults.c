@@ -62,6 +62,20 @@ static int call_get(void)
     return ml_get(window, v, sizeof(int) * COUNT, 1 - rank, 0);
 }
 
+/* Started where the other rank's part is far away: then the copy comes after the start. */
+static int call_start_get(void)
+{
+    ml_request *request = NULL;
+    int rc;
+
+    if (!window && ml_window_create(world, NULL, sizeof(int) * COUNT, &window))
+        return 1;
+    rc = ml_start_get(window, v, sizeof(int) * COUNT, 1 - rank, 0, &request);
+    if (rc || !request)
+        return 1;
+    return ml_wait(request);
+}
+
 /* What the tests rely on: that it is noticed. */
 static int call_touch(void)
 {
@@ -78,9 +92,9 @@ static int call_dies(void)
 static const struct {
     const char *name;
     int (*call)(void);
-} ways[] = {{"blocking", call_blocking}, {"named", call_named}, {"started", call_started},
-            {"message", call_message},   {"put", call_put},     {"get", call_get},
-            {"touch", call_touch},       {"dies", call_dies}};
+} ways[] = {{"blocking", call_blocking},   {"named", call_named}, {"started", call_started},
+            {"message", call_message},     {"put", call_put},     {"get", call_get},
+            {"start_get", call_start_get}, {"touch", call_touch}, {"dies", call_dies}};
 
 static void say(int (*call)(void))
 {
