@@ -19,6 +19,16 @@ for backend in "shm" "tcp --local net"; do
 done
 check "slips are sentences" "$MLAUNCH" -n 2 --output raw "${STRANGER[@]}" -- "$PYTHON" "$CALLS" slips
 check_match '^all calls with GPU memory are right' "$OUT" "said so"
+numpy=
+for p in "$PYTHON" /usr/bin/python3; do
+    if "$p" -c 'import numpy' 2> /dev/null; then numpy=$p; fi
+done
+if [ -n "$numpy" ]; then
+    check "transfers to arrays of numpy" "$MLAUNCH" -n 2 --output raw "${STRANGER[@]}" -- "$numpy" \
+        "$CALLS" numpy
+else
+    skip "transfers to arrays of numpy" "no numpy here"
+fi
 check_output "False" "the module for GPUs is not imported where there is none" \
     "$MLAUNCH" -n 1 --output raw "${STRANGER[@]}" -- "$PYTHON" -c 'import array, mlaunch, sys
 mlaunch.init().all_reduce(array.array("i", [1]))

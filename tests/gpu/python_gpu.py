@@ -185,6 +185,11 @@ class ExportingBefore(Exporting):
 
 # ---- torch ----
 
+class Device(types.SimpleNamespace):
+    def __str__(self):
+        return self.type
+
+
 class Tensor(Memory):
     """As much of torch.Tensor as the library asks for."""
 
@@ -193,7 +198,7 @@ class Tensor(Memory):
 
     @property
     def device(self):
-        return types.SimpleNamespace(type=self.place, index=0 if self.place == "cuda" else None)
+        return Device(type=self.place, index=0 if self.place == "cuda" else None)
 
     @property
     def dtype(self):

@@ -3,6 +3,7 @@
 protocols that objects describe it with.
 
     python_gpu_calls.py            all calls
+    python_gpu_calls.py numpy      transfers alone, to arrays
     python_gpu_calls.py slips      what is refused, and by which sentence
 """
 
@@ -172,6 +173,33 @@ def types():
     is_right(w.all_reduce(square), [size * n for n in (1, 2, 3, 4)])
 
 
+def transfers():
+    """Data on a GPU arrives in host memory or, in get()'s out, on a GPU again."""
+    with mlaunch.Transfer(w, pool_size=1 << 20) as t:
+        for kind in KINDS:
+            name = kind.__name__
+            t.put("a " + name, kind(counting(rank)))
+            t.put("b " + name, kind(counting(7 + rank)))
+            t.put("c " + name, array.array("i", counting(9 + rank)))
+            out = kind([0] * (N + 2))
+            assert t.get("a " + name, left, out) is out
+            is_right(out, counting(left) + [0, 0])
+            host = array.array("i", [0]) * N
+            assert t.get("b " + name, left, host)[0] == 7 + left
+            is_right(t.get("c " + name, left, kind([0] * N)), counting(9 + left))
+            t.put("d " + name, kind([1]))
+            refused(lambda n=name: t.get("d " + n, left, gpu.Described([], "B")),
+                    mlaunch.ERR_ARGUMENT, "out has 0 bytes, 4 are needed")
+            t.get("d " + name, left, kind([0]))
+        t.put("square", changed(gpu.Exporting, shape=[2, 2]))
+        if sys.argv[1:] == ["numpy"]:
+            assert t.get("square", left).tolist() == [[1, 2], [3, 4]]
+        else:
+            is_right(t.get("square", left, gpu.Described([0] * 4)), [1, 2, 3, 4])
+        refused(lambda: t.put("frozen", changed(gpu.Tensor, place="mps")), mlaunch.ERR_ARGUMENT,
+                "data is on mps")
+
+
 def refused(call, code, *parts):
     try:
         call()
@@ -272,11 +300,13 @@ def main():
     gpu.pretend_torch()
     if sys.argv[1:] == ["slips"]:
         slips()
+    elif sys.argv[1:] == ["numpy"]:
+        transfers()
     else:
         for kind in KINDS:
             for group in (reductions, movements, messages, windows):
                 group(kind)
-        for group in (mixed, streams, types):
+        for group in (mixed, streams, types, transfers):
             group()
     gc.collect()
     assert not gpu.exports, gpu.exports

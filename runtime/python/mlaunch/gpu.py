@@ -34,7 +34,7 @@ class Memory:
     """Memory that an object has on a GPU. The object's memory exists as long as this does."""
 
     def __init__(self, keeps, address, shape, itemsize, form, kind, stream):
-        self.keeps = keeps
+        self.keeps, self.shape = keeps, shape
         self.size = math.prod(shape) * itemsize
         self.address = address if self.size else None
         self.itemsize, self.format, self.type = itemsize, form, kind

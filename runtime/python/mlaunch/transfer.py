@@ -226,7 +226,7 @@ class _Data:
     """What to put: its bytes' address and size, and how to make the same of them again."""
 
     def __init__(self):
-        self.type, self.shape = b"", ()
+        self.type, self.shape, self.is_on_gpu = b"", (), False
         self.holds = contextlib.ExitStack()  # the caller's buffer's, until the bytes are copied
 
     def __enter__(self):
@@ -249,7 +249,7 @@ class _Data:
         elif isinstance(data, (bytes, bytearray, memoryview, array.array, ctypes.Array)):
             self.kind = _BYTES
             self._hold(data)
-        else:
+        elif not self._gpu(data):
             self._object(data, allow_objects)
         _need(self.size > 0, "data: there are no bytes in it")
         _need(len(self.shape) <= _DIMENSIONS, "data has %d dimensions, at most %d can be put: "
@@ -259,10 +259,32 @@ class _Data:
         buffer = self.holds.enter_context(_Buffer("data", data, False))
         self.address, self.size = buffer.address, buffer.size
 
-    def _tensor(self, data):
-        self.kept = data = data.detach().cpu().contiguous()
+    def _gpu(self, data):
+        """False: data is not in the memory of a GPU. It arrives in that of the host."""
+        from . import gpu  # when it is first needed
+        memory = gpu.find("data", data, False)
+        if memory is None:
+            return False
+        self.kept, self.is_on_gpu = memory, True
+        self.address, self.size = memory.address, memory.size
+        if hasattr(data, "data_ptr"):
+            self._say_tensor(data)
+        elif memory.type is not None and memory.format in _NUMPY_TYPES:
+            self.kind, self.shape = _ARRAY, memory.shape
+            self.type = _NUMPY_TYPES[memory.format] % memory.itemsize
+        else:
+            self.kind = _BYTES
+        return True
+
+    def _say_tensor(self, data):
         self.kind, self.shape = _TENSOR, tuple(data.shape)
         self.type = str(data.dtype).replace("torch.", "").encode()
+
+    def _tensor(self, data):
+        if data.device.type == "cuda" and self._gpu(data.detach().contiguous()):
+            return
+        self.kept = data = data.detach().cpu().contiguous()
+        self._say_tensor(data)
         self.address, self.size = data.data_ptr(), data.numel() * data.element_size()
 
     def _array(self, data, allow_objects):
@@ -283,6 +305,9 @@ class _Data:
         self._hold(self.kept)
 
 
+# numpy's names of types by the letters of buffers, without their sizes.
+_NUMPY_TYPES = {**dict.fromkeys("bhiq", b"<i%d"), **dict.fromkeys("BHIQ", b"<u%d"), "?": b"|b%d",
+                **dict.fromkeys("efd", b"<f%d"), "Zf": b"<c%d"}
 _new_bytes = ctypes.pythonapi.PyBytes_FromStringAndSize
 _new_bytes.restype, _new_bytes.argtypes = ctypes.py_object, [_pointer, ctypes.c_ssize_t]
 _bytes_address = ctypes.pythonapi.PyBytes_AsString
@@ -326,9 +351,11 @@ class Transfer(_Bound):
     got after `ttl` seconds may be dropped. A key is a str; it belongs to the rank that has put it,
     and one get() takes it away.
 
-    Bytes, arrays of numpy and tensors of torch on the CPU arrive as what they were; other objects
-    only with allow_objects=True on both ranks, because they are pickled: whoever can write the
-    memory of a rank can then make its peers run any code.
+    Bytes, arrays of numpy and tensors of torch on the CPU arrive as what they were. What is in the
+    memory of a GPU (mlaunch.gpu) arrives in that of the host, as a tensor or an array, or in
+    get()'s out, which may be on a GPU as well. Other objects arrive only with allow_objects=True on
+    both ranks, because they are pickled: whoever can write the memory of a rank can then make its
+    peers run any code.
 
     Any thread may make any call but close(). Calls raise Error; a rank that dies ends them with
     ERR_PEER. As a context manager it is closed at the end, but not after an exception."""
@@ -474,7 +501,10 @@ class Transfer(_Bound):
                       "data does not lie at the start of the buffer")
             address, slot = self._room(made.size if buffer is None else None, timeout)
             try:
-                if buffer is None:
+                if made.is_on_gpu:
+                    _check(_lib.ml_put(window._live(), made.address, made.size, self.rank,
+                                       address - self.pool._address))
+                elif buffer is None:
                     ctypes.memmove(address, made.address, made.size)
                 else:
                     address = buffer._take()
@@ -575,9 +605,9 @@ class Transfer(_Bound):
               and offset + size <= window.part_sizes[source],
               "rank %d has a directory that makes no sense", source)
         if out is not None:
-            view = out.memory if isinstance(out, PoolBuffer) else _bytes_of(out)
-            _need(len(view) >= size, "out has %d bytes, %d are needed", len(view), size)
-            window.get(view[:size], source, offset)
+            with _Buffer("out", _buffer_of(out), True) as b:
+                _need(b.size >= size, "out has %d bytes, %d are needed", b.size, size)
+                _check(_lib.ml_get(window._live(), b.address, size, source, offset))
             return out, size
         _need(kind != _OBJECT or self.allow_objects, "what rank %d has put is a pickled object: "
               "Transfer(…, allow_objects=True) unpickles it, for jobs whose every rank and network "
@@ -659,9 +689,8 @@ def _digest(key):
     return hashlib.blake2b(key.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
-def _bytes_of(out):
-    """A writable memoryview of the bytes of `out`."""
-    if hasattr(out, "data_ptr"):
-        out = out.numpy()
-    with _Buffer("out", out, True):
-        return memoryview(out).cast("B")
+def _buffer_of(out):
+    """What a call takes in the place of `out`."""
+    if isinstance(out, PoolBuffer):
+        return out.memory
+    return out.numpy() if hasattr(out, "data_ptr") and out.device.type == "cpu" else out
