@@ -34,6 +34,8 @@ static const struct {
     {"cuStreamDestroy_v2", offsetof(struct cuda_driver, stream_destroy), false},
     {"cuStreamIsCapturing", offsetof(struct cuda_driver, stream_capturing), false},
     {"cuStreamSynchronize", offsetof(struct cuda_driver, stream_synchronize), false},
+    {"cuThreadExchangeStreamCaptureMode", offsetof(struct cuda_driver, exchange_capture_mode),
+     true},
     {"cuMemcpyAsync", offsetof(struct cuda_driver, copy), false},
     {"cuMemHostRegister_v2", offsetof(struct cuda_driver, host_register), false},
     {"cuMemHostUnregister", offsetof(struct cuda_driver, host_unregister), false},

@@ -25,8 +25,9 @@ enum cuda_value {
     CUDA_STREAM_LEGACY = 1,       /* the default stream, as a handle */
     CUDA_STREAM_NON_BLOCKING = 1, /* does not wait for the default stream */
     CUDA_CAPTURE_NONE = 0,
-    CUDA_HOST_PORTABLE = 1, /* registers host memory for all contexts */
-    CUDA_MEMORY_DEVICE = 2, /* a CU_POINTER_ATTRIBUTE_MEMORY_TYPE */
+    CUDA_CAPTURE_RELAXED = 2, /* a CU_STREAM_CAPTURE_MODE */
+    CUDA_HOST_PORTABLE = 1,   /* registers host memory for all contexts */
+    CUDA_MEMORY_DEVICE = 2,   /* a CU_POINTER_ATTRIBUTE_MEMORY_TYPE */
     CUDA_POINTER_CONTEXT = 1,
     CUDA_POINTER_MEMORY_TYPE = 2,
     CUDA_POINTER_IS_MANAGED = 8,
@@ -48,6 +49,7 @@ struct cuda_driver {
     int (*stream_destroy)(void *stream);
     int (*stream_capturing)(void *stream, int *status);
     int (*stream_synchronize)(void *stream);
+    int (*exchange_capture_mode)(int *mode); /* of the thread; NULL: before CUDA 10.1 */
     int (*copy)(uint64_t to, uint64_t from, size_t size, void *stream);
     int (*host_register)(void *memory, size_t size, unsigned flags);
     int (*host_unregister)(void *memory);

@@ -58,6 +58,34 @@ static size_t bounce_round(size_t size)
     return rounded;
 }
 
+/* While the program captures a stream, in any thread, the driver forbids what may wait for the GPU,
+ * and would end that capture. What is registered here has no part in a capture, so the thread says
+ * that it knows what it does. */
+static void bounce_exchange_mode(const struct cuda_driver *driver, int *mode)
+{
+    if (driver->exchange_capture_mode)
+        driver->exchange_capture_mode(mode);
+}
+
+static bool bounce_register(const struct cuda_driver *driver, void *memory, size_t size)
+{
+    int mode = CUDA_CAPTURE_RELAXED, result;
+
+    bounce_exchange_mode(driver, &mode);
+    result = driver->host_register(memory, size, CUDA_HOST_PORTABLE);
+    bounce_exchange_mode(driver, &mode);
+    return result == CUDA_IS_DONE;
+}
+
+static void bounce_unregister(const struct cuda_driver *driver, void *memory)
+{
+    int mode = CUDA_CAPTURE_RELAXED;
+
+    bounce_exchange_mode(driver, &mode);
+    driver->host_unregister(memory);
+    bounce_exchange_mode(driver, &mode);
+}
+
 int gpu_bounce_open(struct gpu_bounce *out, const struct cuda_driver *driver, size_t size,
                     struct fault *why)
 {
@@ -69,7 +97,7 @@ int gpu_bounce_open(struct gpu_bounce *out, const struct cuda_driver *driver, si
     rc = alloc_take(b.size, &b.memory, why);
     if (rc)
         return fault_wrap(why, "cannot copy GPU memory through the host");
-    b.is_registered = driver->host_register(b.memory, b.size, CUDA_HOST_PORTABLE) == CUDA_IS_DONE;
+    b.is_registered = bounce_register(driver, b.memory, b.size);
     *out = b;
     return 0;
 }
@@ -81,6 +109,6 @@ void gpu_bounce_close(const struct gpu_bounce *b, const struct cuda_driver *driv
     if (left.memory)
         bounces_keep(&left);
     if (left.is_registered)
-        driver->host_unregister(left.memory);
+        bounce_unregister(driver, left.memory);
     alloc_give(left.memory);
 }

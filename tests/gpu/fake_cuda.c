@@ -10,7 +10,8 @@
  *   Failures FAKE_CUDA_FAIL=NAME:N[:CODE] lets the N-th call of NAME (all from N on, for a negative
  *            one) that mlaunch's library makes fail with CODE, or 999.
  *   Leaks    fakeCudaCount says what is still there: "registrations", "streams", "retained", and
- *            "depth", the contexts that the calling thread has pushed.
+ *            "depth", the contexts that the calling thread has pushed; and "mode", its mode of
+ *            captures, 0 if it is that of a new thread.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -36,6 +37,7 @@ enum {
     CAPTURE_UNSUPPORTED = 900,
     CAPTURE_INVALIDATED = 901,
 };
+enum { CAPTURE_GLOBAL = 0, CAPTURE_RELAXED = 2 };
 enum { DEVICES = 2, CONTEXTS = 16, DEPTH = 8, BLOCKS = 256, REGISTERED = 64 };
 
 struct fake_work {
@@ -48,6 +50,7 @@ struct fake_stream {
     struct fake_context *context;
     struct fake_work *first, **end;
     bool is_capturing, is_invalid;
+    int mode; /* of the capture */
     struct fake_stream *next;
 };
 struct fake_context {
@@ -73,6 +76,7 @@ static struct fake_block blocks[BLOCKS];
 static uintptr_t registered[REGISTERED];
 static _Thread_local struct fake_context *stack[DEPTH];
 static _Thread_local int depth;
+static _Thread_local int capture_mode = CAPTURE_GLOBAL;
 
 /* --- failures ----------------------------------------------------------------------------------
  */
@@ -250,6 +254,20 @@ static uintptr_t *fake_registration(const void *memory)
     return NULL;
 }
 
+/* Whether a call that may wait for the GPU is forbidden now: a stream is captured in the global
+ * mode, and this thread has not said that it takes care. Then the capture is lost. Under the
+ * lock. */
+static bool fake_ends_capture(void)
+{
+    bool ends = false;
+
+    for (int i = 0; i < CONTEXTS && capture_mode != CAPTURE_RELAXED; i++)
+        for (struct fake_stream *s = contexts[i].streams; s; s = s->next)
+            if (s->is_capturing && s->mode == CAPTURE_GLOBAL)
+                ends = s->is_invalid = true;
+    return ends;
+}
+
 FAKE_API int cuMemHostRegister_v2(void *memory, size_t size, unsigned flags)
 {
     uintptr_t *place;
@@ -262,7 +280,9 @@ FAKE_API int cuMemHostRegister_v2(void *memory, size_t size, unsigned flags)
     memset(memory, 0xdd, size); /* what it held is nobody's business */
     pthread_mutex_lock(&lock);
     place = fake_registration(NULL);
-    if (fake_registration(memory)) {
+    if (fake_ends_capture()) {
+        result = CAPTURE_UNSUPPORTED;
+    } else if (fake_registration(memory)) {
         result = ALREADY_REGISTERED;
     } else if (place) {
         *place = (uintptr_t)memory;
@@ -274,15 +294,18 @@ FAKE_API int cuMemHostRegister_v2(void *memory, size_t size, unsigned flags)
 
 FAKE_API int cuMemHostUnregister(void *memory)
 {
-    uintptr_t *place;
+    uintptr_t *place = NULL;
+    bool ends_capture;
 
     FAKE_BEGIN("cuMemHostUnregister");
     pthread_mutex_lock(&lock);
-    place = fake_registration(memory);
+    ends_capture = fake_ends_capture();
+    if (!ends_capture)
+        place = fake_registration(memory);
     if (place)
         *place = 0;
     pthread_mutex_unlock(&lock);
-    return place ? DONE : NOT_REGISTERED;
+    return ends_capture ? CAPTURE_UNSUPPORTED : place ? DONE : NOT_REGISTERED;
 }
 
 /* --- contexts ----------------------------------------------------------------------------------
@@ -551,10 +574,10 @@ FAKE_API int cuStreamBeginCapture_v2(void *handle, int mode)
 {
     struct fake_stream *s = fake_stream_of(handle);
 
-    (void)mode;
     FAKE_BEGIN("cuStreamBeginCapture");
     if (!s)
         return INVALID_CONTEXT;
+    s->mode = mode;
     s->is_capturing = true;
     s->is_invalid = false;
     return DONE;
@@ -570,6 +593,16 @@ FAKE_API int cuStreamEndCapture(void *handle, void **graph)
     s->is_capturing = false;
     *graph = NULL;
     return s->is_invalid ? CAPTURE_INVALIDATED : DONE;
+}
+
+FAKE_API int cuThreadExchangeStreamCaptureMode(int *mode)
+{
+    int before = capture_mode;
+
+    FAKE_BEGIN("cuThreadExchangeStreamCaptureMode");
+    capture_mode = *mode;
+    *mode = before;
+    return DONE;
 }
 
 FAKE_API int cuStreamIsCapturing(void *handle, int *status)
@@ -592,6 +625,8 @@ FAKE_API int fakeCudaCount(const char *what)
 
     if (strcmp(what, "depth") == 0)
         return depth;
+    if (strcmp(what, "mode") == 0)
+        return capture_mode;
     pthread_mutex_lock(&lock);
     for (int i = 0; i < REGISTERED && strcmp(what, "registrations") == 0; i++)
         count += registered[i] != 0;

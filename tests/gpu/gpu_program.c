@@ -192,9 +192,9 @@ bool gpu_counts(const int *memory, size_t count, int first, int step)
     return i == count;
 }
 
-bool gpu_capture_begin(void *stream)
+bool gpu_capture_begin(void *stream, enum gpu_capture mode)
 {
-    return cuda.begin(stream, 2) == 0; /* relaxed */
+    return cuda.begin(stream, mode) == 0;
 }
 
 bool gpu_capture_end(void *stream)

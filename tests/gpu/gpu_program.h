@@ -36,7 +36,8 @@ int *gpu_read(const int *memory, size_t count);
 /* True if element i is first + i * step. */
 bool gpu_counts(const int *memory, size_t count, int first, int step);
 
-bool gpu_capture_begin(void *stream);
+enum gpu_capture { GPU_GLOBAL = 0, GPU_RELAXED = 2 }; /* CU_STREAM_CAPTURE_MODE_… */
+bool gpu_capture_begin(void *stream, enum gpu_capture mode);
 bool gpu_capture_end(void *stream); /* true: nothing has disturbed it */
 
 void *gpu_stream(void);
