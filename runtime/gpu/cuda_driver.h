@@ -49,7 +49,7 @@ struct cuda_driver {
     int (*stream_destroy)(void *stream);
     int (*stream_capturing)(void *stream, int *status);
     int (*stream_synchronize)(void *stream);
-    int (*exchange_capture_mode)(int *mode); /* of the thread; NULL: before CUDA 10.1 */
+    int (*exchange_capture_mode)(int *mode); /* the thread's; NULL: before CUDA 10.1 */
     int (*copy)(uint64_t to, uint64_t from, size_t size, void *stream);
     int (*host_register)(void *memory, size_t size, unsigned flags);
     int (*host_unregister)(void *memory);

@@ -50,7 +50,7 @@ struct fake_stream {
     struct fake_context *context;
     struct fake_work *first, **end;
     bool is_capturing, is_invalid;
-    int mode; /* of the capture */
+    int capture_mode;
     struct fake_stream *next;
 };
 struct fake_context {
@@ -263,7 +263,7 @@ static bool fake_ends_capture(void)
 
     for (int i = 0; i < CONTEXTS && capture_mode != CAPTURE_RELAXED; i++)
         for (struct fake_stream *s = contexts[i].streams; s; s = s->next)
-            if (s->is_capturing && s->mode == CAPTURE_GLOBAL)
+            if (s->is_capturing && s->capture_mode == CAPTURE_GLOBAL)
                 ends = s->is_invalid = true;
     return ends;
 }
@@ -577,7 +577,7 @@ FAKE_API int cuStreamBeginCapture_v2(void *handle, int mode)
     FAKE_BEGIN("cuStreamBeginCapture");
     if (!s)
         return INVALID_CONTEXT;
-    s->mode = mode;
+    s->capture_mode = mode;
     s->is_capturing = true;
     s->is_invalid = false;
     return DONE;

@@ -482,8 +482,8 @@ static bool capture(size_t n)
     return ends(is_right, v, NULL);
 }
 
-/* The capture of another stream, which forbids most calls of the driver, goes on; host memory for so
- * many bytes is not kept, so it is registered and released meanwhile. */
+/* The capture of another stream goes on, though it forbids to register memory, which the call does:
+ * no host memory of 17 MiB is kept. */
 static bool capture_elsewhere(size_t n)
 {
     size_t many = n + (17 << 20) / sizeof(int);

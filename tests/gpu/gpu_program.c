@@ -153,14 +153,21 @@ void gpu_free(int *memory)
     must(cuda.release((uintptr_t)memory), "cuMemFree");
 }
 
-/* What is queued reads it at some time, so it is never freed. */
+/* What is queued reads it at some time, so it is never freed, only kept for a leak check to find. */
+static struct source {
+    struct source *next;
+    int values[];
+} * sources;
+
 void gpu_count_up(int *memory, size_t count, int first)
 {
-    int *host = malloc(count * sizeof(int) + 1);
+    struct source *host = malloc(sizeof(*host) + count * sizeof(int));
 
+    host->next = sources;
+    sources = host;
     for (size_t i = 0; i < count; i++)
-        host[i] = first + (int)i;
-    gpu_copy(memory, host, count);
+        host->values[i] = first + (int)i;
+    gpu_copy(memory, host->values, count);
 }
 
 void gpu_copy(int *to, const int *from, size_t count)
