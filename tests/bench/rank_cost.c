@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * rank_cost.c: what a rank costs, for tests/bench/ranks. Rank 0 prints the number of ranks, the
- * slowest ml_init in ms, the most of the ranks' own memory (private pages) in KiB before and after
- * the calls, and the medians of all_reduces of 8 bytes and of 256 KiB in us, timed as mlaunch bench
+ * slowest ml_init and barrier in ms, the most of the ranks' own memory (private pages) in KiB
+ * before and after the calls, and the medians of all_reduces of 8 bytes and of 256 KiB in us, timed as mlaunch bench
  * does.
  */
 #include <mlaunch.h>
@@ -99,6 +99,7 @@ int main(void)
     memset(in, 1, LONG); /* pages of its own */
     memset(out, 1, LONG);
     need(ml_init(&world));
+    need(ml_barrier(world));
     init_us = now_us() - begin;
     before = private_kib();
     init_us = most_of(world, init_us);
