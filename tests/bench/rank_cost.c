@@ -2,8 +2,8 @@
 /*
  * rank_cost.c: what a rank costs, for tests/bench/ranks. Rank 0 prints the number of ranks, the
  * slowest ml_init and barrier in ms, the most of the ranks' own memory (private pages) in KiB
- * before and after the calls, and the medians of all_reduces of 8 bytes and of 256 KiB in us, timed as mlaunch bench
- * does.
+ * before and after the calls, and the medians of all_reduces of 8 bytes and of 256 KiB in us, timed
+ * as mlaunch bench does.
  */
 #include <mlaunch.h>
 

@@ -153,7 +153,8 @@ void gpu_free(int *memory)
     must(cuda.release((uintptr_t)memory), "cuMemFree");
 }
 
-/* What is queued reads it at some time, so it is never freed, only kept for a leak check to find. */
+/* What is queued reads it at some time, so it is never freed, only kept where a leak check finds
+ * it. */
 static struct source {
     struct source *next;
     int values[];
