@@ -16,7 +16,7 @@ chmod +x "$E/bin/tool"
 head -c 2000000 /dev/urandom > "$E/data"
 chmod 555 "$E/closed"
 chmod 755 "$T" "$C"
-NETNS_PRIVATE="$E $C" hosts_up 2
+NETNS_PRIVATE="$E $C" hosts_up 4
 JOB+=(--ssh-config "$NETNS_SSH_CONFIG")
 staged() { job --stage-env "$E" --stage-cache "$C" -v "$@"; }
 kept() { netns exec "$1" ls -A "$C"; }
@@ -111,12 +111,12 @@ check "the ranks read the copy alone" staged -n 1 -- sh -c "test \$(stat -c %i '
 check "… not the original" staged -n 1 -- test "!" "$E/data" -ef "/proc/$$/root$E/data"
 
 # Whatever ends in the middle of a copy leaves nothing half-made. A slow line keeps it there.
-slow() { tc qdisc replace dev "v-$H1" root tbf rate 1mbit burst 16kb latency 50ms; }
-if ! slow 2> /dev/null; then
+slow() { tc qdisc replace dev "v-$1" root tbf rate 1mbit burst 16kb latency 50ms; }
+if ! slow "$H1" 2> /dev/null; then
     skip "what ends in the middle" "this kernel cannot slow a line down"
     done_testing
 fi
-half() { netns exec "$H1" sh -c "ls -d '$C'/.mlaunch-copy.*/env/bin" > /dev/null 2>&1; }
+half() { netns exec "$1" sh -c "ls -d '$C'/.mlaunch-copy.*/env/bin" > /dev/null 2>&1; }
 # process NAME: the pid of the last of mlaunch's processes of that name on the host.
 process() {
     # shellcheck disable=SC2016
@@ -131,7 +131,7 @@ begin() {
     env --default-signal=INT "${JOB[@]}" --stage-env "$E" --stage-cache "$C" -H "$H1" -- true \
         > "$T/half" 2>&1 &
     job=$!
-    wait_for half || diag_file "$T/half"
+    wait_for 'half "$H1"' || diag_file "$T/half"
 }
 # ended STATUS SENTENCE NAME: a line of the job matches SENTENCE, if that is not empty.
 ended() {
@@ -163,6 +163,32 @@ tc qdisc del dev "v-$H1" root
 netns exec "$H1" mkdir -p "$C/.mlaunch-copy.abcdef/env/bin" "$C/.mlaunch-old.x/env"
 check "after a host that died" staged -H "$H1" -- true
 check "… what it left is gone" has_versions "$H1" 1
+
+# A whole host dies in the middle of its copy, with all its processes.
+dies() {
+    slow "$1"
+    : > "$EVENTS"
+    "${JOB[@]}" --stage-env "$E" --stage-cache "$C" "${@:2}" > "$T/half" 2>&1 &
+    job=$!
+    wait_for "half $1" || diag_file "$T/half"
+    netns kill "$1"
+    # Hosts share /tmp here: what it had there has gone with it.
+    find /tmp -maxdepth 2 -path "/tmp/mlaunch-*/$(job_id).0.*" -exec rm -rf {} +
+}
+netns exec "$H1" sh -c "rm -rf '$C'/*"
+dies "$H3" -H "$H3,$H1" -- true
+ended 125 "host $H3: " "a host dies"
+# The other has its whole copy by now, or not: its lines are fast.
+dies "$H4" -H "$H4,$H1" --restarts 1 --spare-hosts "$H2" -- sh -c \
+    "test -e '$E/data' && echo ran on \$(hostname)"
+wait "$job"
+check_output "ran on $H1
+ran on $H2" "with a spare host the job goes on" sh -c "grep -o 'ran on .*' '$T/half' | sort"
+check_match "host $H4.* lost|host $H4: " "$T/half" "… and says which has died"
+for h in "$H1" "$H2"; do
+    check "… nothing half-made is left on $h" has_versions "$h" 1
+done
+check "… and no process or job" left_nothing
 
 check_error 125 "stage-cache keeps the copies of --stage-env" "without --stage-env" job --stage-cache "$C" -- true
 check_error 125 "stage-cache must be an absolute path" "a relative path" \

@@ -47,6 +47,35 @@ check "with another directory in place of one" staged --mount "$E/bin:/mnt" -n 1
     sh -c "test -e /mnt/tool && ! touch '$E/new'"
 check "nothing is left" left_nothing
 
+# The original is on a file server, here one that this host is itself. Once the copy is complete,
+# nobody opens a file there: neither the program, its interpreter and what it reads, nor mlaunch.
+S=$T/server
+cp -a "$E" "$S"
+printf '#!%s/bin/interpreter\ncksum < %s/data\n' "$S" "$S" > "$S/bin/tool"
+touch "$S/end"
+mkfifo "$T/go"
+# opens LIST OPTION…: a job; what it opens on the server from the start of its ranks on.
+opens() {
+    rm -f "$T/ready"
+    "${JOB[@]}" -n 1 "${@:2}" --wrap "0: sh -c 'touch $T/ready; cat $T/go; exec \"\$@\"' -" -- \
+        "$S/bin/tool" > "$T/read" 2>&1 &
+    local mlaunch=$!
+    wait_for "[ -e '$T/ready' ]" || return 1
+    python3 "$SOURCE/tests/cli/opened_files.py" "$S" > "$1" 2>&1 &
+    local watcher=$!
+    wait_for "grep -q watching '$1'"
+    echo > "$T/go"
+    wait "$mlaunch"
+    cat "$S/end"
+    wait "$watcher"
+    sort -uo "$1" "$1"
+    grep -q "^$(cksum < "$T/data")$" "$T/read"
+}
+check "a program that reads from a file server" opens "$T/without"
+check_match "^$S/data\$" "$T/without" "… opens its files there"
+check_match "^$S/bin/tool\$" "$T/without" "… as its interpreter does"
+check "with --stage-env" opens "$T/with" --stage-env "$S"
+check_output watching "… no file there is opened after the copy" cat "$T/with"
 
 # Where the directory is not there, or cannot be covered, the copy has its own path.
 job_says 0 "host $H1: its ranks do not see their copy in the place of $A: --stage-env: cannot use $A: No such file" \
