@@ -23,6 +23,16 @@ if [ "$i" = "$starts" ]; then pass "$starts healthy starts change nothing"; else
 fi
 diag "--check took $(checked 'c[0]["ms"]') ms"
 
+# All hosts are asked at once, so that a look takes as long as its slowest host, and not as all of
+# them together: no agent of the look begins before there are four.
+cat > "$T/together" << END
+touch "$T/begun.\$1"
+until [ "\$(find "$T" -name 'begun.*' | wc -l)" = 4 ]; do sleep 0.01; done
+exec "$BUILD/launcher/agent/mlaunch-agent"
+END
+check "all hosts are asked at once" "$MLAUNCH" --check quick --agent-command \
+    "sh $T/together {host}" -H "$H1,$H2,$H3" --spare-hosts "$H4" --backend none -- true
+
 # What the host sends at a connection's begin goes through a queue that is never empty, from which
 # few bytes leave in a second, as behind a broken switch; SSH does not.
 must netns exec "$H2" tc qdisc replace dev eth0 root handle 1: htb default 10

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_fitness.c: which hosts `--check quick` calls unfit, and for which of several reasons. What
- * is found of the hosts is the test's. */
+/* test_fitness.c: which hosts `--check quick` calls unfit, and for which of several reasons. The
+ * test says what is found of the hosts. */
 #include "launcher/tools/verify/fitness.h"
 
 #include "launcher/tools/verify/verify_groups.h"
@@ -23,7 +23,7 @@ struct found {
     const char *text;
 };
 
-/* The second host cannot be reached by the first. */
+/* `from` cannot connect to `to`. */
 struct cut {
     int from, to;
 };
@@ -129,7 +129,7 @@ static void test_choice(void **state)
          .cuts = {{0, 1}, {0, 2}, {0, 3}},
          .cut_count = 3,
          .expected = "0 unfit: cut 0-3\n"},
-        /* If two have as many, it is the last one, which may be a spare host. */
+        /* The last one of two that have as many, which may be a spare host. */
         {.backend = "tcp", .cuts = {{0, 3}}, .cut_count = 1, .expected = "3 unfit: cut 0-3\n"},
         {.backend = "tcp",
          .cuts = {{0, 1}, {2, 3}},
