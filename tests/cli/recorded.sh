@@ -113,6 +113,41 @@ record_thunderbolt() {
     put "$1" "$d/ports/1/gid_attrs/types/0" 'RoCE v2'
 }
 
+# pci_device HOST PATH ADDRESS NODE: a PCI device behind others.
+pci_device() {
+    put "$1" "/sys/devices/$2/$3/numa_node" "$4"
+    mkdir -p "$T/recorded/$1/sys/bus/pci/devices"
+    ln -s "../../../devices/$2/$3" "$T/recorded/$1/sys/bus/pci/devices/$3"
+}
+
+# record_gpus HOST: three GPUs instead of the usual ones, two of them behind a switch with mlx5_0;
+# mlx5_1 is at the same root, mlx5_2 beside the third one.
+record_gpus() {
+    local address number=0
+    rm -r "$T/recorded/$1/sys/bus/pci"
+    pci_device "$1" pci0000:15/0000:15:01.0/0000:16:00.0 0000:17:00.0 0
+    pci_device "$1" pci0000:15/0000:15:01.0/0000:16:00.0 0000:18:00.0 0
+    pci_device "$1" pci0000:15/0000:15:01.0/0000:16:00.0 0000:1a:00.0 0
+    pci_device "$1" pci0000:15/0000:15:03.0 0000:1e:00.0 0
+    pci_device "$1" pci0000:c0/0000:c0:01.0 0000:ca:00.0 1
+    pci_device "$1" pci0000:c8/0000:c8:01.0 0000:d0:00.0 1
+    for address in 0000:17:00.0 0000:1a:00.0 0000:ca:00.0; do
+        put "$1" "/sys/bus/pci/devices/$address/class" 0x030200
+        put "$1" "/sys/bus/pci/devices/$address/vendor" 0x10de
+        put "$1" "/sys/bus/pci/devices/$address/device" 0x2330
+        put "$1" "/sys/bus/pci/devices/$address/local_cpulist" 0-31
+        ln -s ../../../../bus/pci/drivers/nvidia \
+            "$T/recorded/$1/sys/bus/pci/devices/$address/driver"
+    done
+    put "$1" /sys/bus/pci/devices/0000:ca:00.0/local_cpulist 32-63
+    for address in 0000:18:00.0 0000:1e:00.0 0000:d0:00.0; do
+        put "$1" "/sys/class/infiniband/mlx5_$number/fw_ver" 20.39.1002
+        ln -s "../../../bus/pci/devices/$address" \
+            "$T/recorded/$1/sys/class/infiniband/mlx5_$number/device"
+        number=$((number + 1))
+    done
+}
+
 # on_recorded COMMAND HOSTS OPTION…: the subcommand about recorded machines.
 # shellcheck disable=SC2016 # the agent's shell
 on_recorded() {

@@ -153,8 +153,7 @@ void gpu_free(int *memory)
     must(cuda.release((uintptr_t)memory), "cuMemFree");
 }
 
-/* What is queued reads it at some time, so it is never freed, only kept where a leak check finds
- * it. */
+/* What is queued reads it at some time, so it is never freed. A leak check finds it here. */
 static struct source {
     struct source *next;
     int values[];

@@ -3,6 +3,7 @@
 
 #include "common/build_id.h"
 #include "launcher/agent/facts/fact_file.h"
+#include "launcher/agent/facts/facts_gpu_linux.h"
 #include "launcher/agent/host/own_address.h"
 
 #include <glob.h>
@@ -134,84 +135,6 @@ static void load_add(json_t *out, const char *root)
         json_object_set_new(out, "uptime_s", json_integer((json_int_t)strtod(text, NULL)));
 }
 
-struct found_gpus {
-    const char *root;
-    int count;
-    char first[FACT_TEXT]; /* "NVIDIA 2330" */
-    char nodes[64];        /* memory nodes beside each: " 0 0 1 1", or "" */
-    char driver[FACT_TEXT];
-};
-
-/* The maker's name if a device of that class is a GPU; NULL: it is none. A display adapter of
- * another maker is that of a server's console or of a virtual machine. */
-static const char *gpu_maker(long class, long vendor)
-{
-    bool is_display = class >> 16 == 0x03, is_accelerator = class >> 8 == 0x1200;
-
-    if (!is_display && !is_accelerator)
-        return NULL;
-    return vendor == 0x10de   ? "NVIDIA"
-           : vendor == 0x1002 ? "AMD"
-           : vendor == 0x8086 ? "Intel"
-           : is_accelerator   ? "accelerator"
-                              : NULL;
-}
-
-static long gpu_number(const struct found_gpus *g, const char *name, const char *file)
-{
-    char path[FACT_PATH], text[FACT_TEXT];
-
-    fact_file_path(path, g->root, "/sys/bus/pci/devices/%s/%s", name, file);
-    return fact_file_line(path, text) ? strtol(text, NULL, 16) : -1;
-}
-
-static void node_add(struct found_gpus *g, const char *name)
-{
-    char path[FACT_PATH], text[FACT_TEXT];
-    size_t used = strlen(g->nodes);
-
-    fact_file_path(path, g->root, "/sys/bus/pci/devices/%s/numa_node", name);
-    if (fact_file_line(path, text) && text[0] >= '0' && text[0] <= '9' &&
-        used + 8 < sizeof(g->nodes))
-        snprintf(g->nodes + used, sizeof(g->nodes) - used, " %.5s", text);
-}
-
-static void on_pci_device(const char *name, void *arg)
-{
-    struct found_gpus *g = arg;
-    const char *maker = gpu_maker(gpu_number(g, name, "class"), gpu_number(g, name, "vendor"));
-    char path[FACT_PATH], driver[FACT_TEXT], version[FACT_TEXT];
-
-    if (!maker)
-        return;
-    node_add(g, name);
-    if (g->count++ > 0)
-        return;
-    snprintf(g->first, sizeof(g->first), "%s %04lx", maker, gpu_number(g, name, "device"));
-    fact_file_path(path, g->root, "/sys/bus/pci/devices/%s/driver", name);
-    if (!fact_file_link(path, driver))
-        return;
-    fact_file_path(path, g->root, "/sys/module/%s/version", driver);
-    fact_file_line(path, version);
-    snprintf(g->driver, sizeof(g->driver), "%.100s%s%.100s", driver, version[0] ? " " : "",
-             version);
-}
-
-static void gpus_add(json_t *out, const char *root)
-{
-    struct found_gpus g = {.root = root};
-    char path[FACT_PATH];
-
-    fact_file_path(path, root, "/sys/bus/pci/devices");
-    fact_file_list(path, on_pci_device, &g);
-    if (g.count == 0)
-        return;
-    snprintf(path, sizeof(path), "%d x %s%s%s", g.count, g.first, g.nodes[0] ? " at node" : "",
-             g.nodes);
-    fact_put_text(out, "gpus", path);
-    fact_put_text(out, "gpu_driver", g.driver);
-}
-
 json_t *facts_system_read(const char *root)
 {
     json_t *out = json_object();
@@ -229,7 +152,7 @@ json_t *facts_system_read(const char *root)
     python_add(out, root);
     security_add(out, root);
     load_add(out, root);
-    gpus_add(out, root);
+    facts_gpu_add(out, root);
     if (*root)
         return out;
     fact_put_text(out, "mlaunch", build_version);

@@ -12,8 +12,9 @@
 enum { PORTS_MOST = 255, GIDS_MOST = 64, COUNTERS_MOST = 256 };
 
 const char *const host_fact_titles[HOST_FACTS] = {
-    "OS",         "kernel",   "CPU",  "cores",      "memory",     "NUMA nodes", "governor",
-    "huge pages", "security", "GPUs", "GPU driver", "libibverbs", "Python",     "mlaunch"};
+    "OS",          "kernel",     "CPU",       "cores",      "memory",     "NUMA nodes",
+    "governor",    "huge pages", "security",  "GPUs",       "GPU driver", "GPU dmabuf",
+    "GPU peermem", "GPU NICs",   "GPU cores", "libibverbs", "Python",     "mlaunch"};
 
 /* The members of "system" that are texts. */
 static const struct fact_text {
@@ -27,6 +28,10 @@ static const struct fact_text {
              {"security", HOST_SECURITY},
              {"gpus", HOST_GPUS},
              {"gpu_driver", HOST_GPU_DRIVER},
+             {"gpu_dmabuf", HOST_GPU_DMABUF},
+             {"gpu_peermem", HOST_GPU_PEERMEM},
+             {"gpu_nics", HOST_GPU_NICS},
+             {"gpu_cores", HOST_GPU_CORES},
              {"verbs", HOST_VERBS},
              {"python", HOST_PYTHON},
              {"mlaunch", HOST_MLAUNCH}};

@@ -69,6 +69,35 @@ static void values_check(struct verify *v, const struct compared *c)
     }
 }
 
+/* How many RDMA devices have a known place. */
+static int placed_count(const struct host_facts *h)
+{
+    int count = 0;
+
+    for (int i = 0; i < h->device_count; i++)
+        count += h->devices[i].numa_node >= 0;
+    return count;
+}
+
+/* A device that is missing, or whose place is unknown, is a finding of its own, so hosts with fewer
+ * devices than others are left out here. */
+static void nearest_check(struct verify *v, const char **values)
+{
+    const struct compared c = {.kind = FINDING_DIFFERS,
+                               .whose = "",
+                               .title = host_fact_titles[HOST_GPU_NICS],
+                               .verb = "are",
+                               .values = values};
+    const struct host_facts *hosts = v->survey.hosts;
+    int most = 0;
+
+    for (int i = 0; i < v->c.hosts->count; i++)
+        most = placed_count(&hosts[i]) > most ? placed_count(&hosts[i]) : most;
+    for (int i = 0; i < v->c.hosts->count; i++)
+        values[i] = placed_count(&hosts[i]) == most ? hosts[i].text[HOST_GPU_NICS] : "";
+    values_check(v, &c);
+}
+
 static void facts_check(struct verify *v, const char **values)
 {
     for (int fact = 0; fact < HOST_FACTS; fact++) {
@@ -76,9 +105,10 @@ static void facts_check(struct verify *v, const char **values)
                                    fact == HOST_MEMORY};
 
         for (int i = 0; i < v->c.hosts->count; i++)
-            values[i] = v->survey.hosts[i].text[fact];
+            values[i] = fact == HOST_GPU_NICS ? "" : v->survey.hosts[i].text[fact];
         values_check(v, &c);
     }
+    nearest_check(v, values);
 }
 
 /* Devices of one name are compared with those of the same driver. */
