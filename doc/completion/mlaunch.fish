@@ -299,7 +299,7 @@ complete -c mlaunch -n 'contains -- (commandline -opc; echo none)[2] batch' -l h
 complete -c mlaunch -n 'contains -- (commandline -opc; echo none)[2] bench' -l sizes -x -d 'these sizes'
 complete -c mlaunch -n 'contains -- (commandline -opc; echo none)[2] bench' -l type -s d -x -d 'float32'
 complete -c mlaunch -n 'contains -- (commandline -opc; echo none)[2] bench' -l op -s o -x -d 'sum'
-complete -c mlaunch -n 'contains -- (commandline -opc; echo none)[2] bench' -l memory -x -a 'plain alloc' -d 'buffers of malloc'
+complete -c mlaunch -n 'contains -- (commandline -opc; echo none)[2] bench' -l memory -x -a 'plain alloc cuda' -d 'buffers of malloc'
 complete -c mlaunch -n 'contains -- (commandline -opc; echo none)[2] bench' -l check -d 'compare the results with the right ones'
 complete -c mlaunch -n 'contains -- (commandline -opc; echo none)[2] bench' -l check-bits -d 'reductions'
 complete -c mlaunch -n 'contains -- (commandline -opc; echo none)[2] bench' -l mode -x -a 'copy zerocopy' -d 'transfer'

@@ -176,7 +176,7 @@ refused() {
 refused 'unknown operation nothing' nothing
 refused "--type: 'int9' is not a type" --type int9
 refused "-b: '3X' is not a size" -b 3X
-refused "--memory: 'huge' is not plain or alloc" --memory huge
+refused "--memory: 'huge' is not plain, alloc or cuda" --memory huge
 refused 'exclude each other' --sizes 8 -e 16
 refused 'exclude each other' --csv --json
 refused '-b is larger than -e' -b 16 -e 8

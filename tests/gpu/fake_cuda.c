@@ -392,6 +392,13 @@ FAKE_API int cuCtxPopCurrent_v2(void **context)
     return DONE;
 }
 
+FAKE_API int cuCtxSetCurrent(void *context)
+{
+    FAKE_BEGIN("cuCtxSetCurrent");
+    stack[depth ? depth - 1 : depth++] = context;
+    return DONE;
+}
+
 FAKE_API int cuCtxGetCurrent(void **context)
 {
     FAKE_BEGIN("cuCtxGetCurrent");

@@ -202,7 +202,9 @@ static int set_plot(void *to, const struct option *spec, const char *value, stru
     return set_path(to, spec, value, why);
 }
 
-static const struct named_value memories[] = {{"plain", 0}, {"alloc", 1}, {NULL, 0}};
+const char *const bench_memory_names[] = {"plain", "alloc", "cuda"};
+static const struct named_value memories[] = {
+    {"plain", BENCH_PLAIN}, {"alloc", BENCH_ALLOC}, {"cuda", BENCH_CUDA}, {NULL, 0}};
 static const struct named_value modes[] = {{"copy", 0}, {"zerocopy", 1}, {NULL, 0}};
 /* md5 is the name that hash once had. */
 static const struct named_value checks[] = {
@@ -222,8 +224,9 @@ const struct option bench_options_table[] = {
      .set = set_type, OF(options.type)},
     {"op", NULL, 'o', "OP", "sum (default), prod, min, max, and, or, xor",
      .set = set_op, OF(options.op)},
-    {"memory", NULL, 0, "plain|alloc", "buffers of malloc (default) or of ml_alloc",
-     .set = option_value_choice, .choices = memories, OF(options.uses_alloc)},
+    {"memory", NULL, 0, "plain|alloc|cuda",
+     "buffers of malloc (default), of ml_alloc, or on NVIDIA GPUs",
+     .set = option_value_choice, .choices = memories, OF(options.memory)},
     {"check", NULL, 0, "[hash|none]",
      "compare the results with the right ones; status 1 if they differ; for transfer hash "
      "(default) or none",
@@ -388,6 +391,14 @@ static int bits_check(const struct bench_options *o, struct fault *why)
     return 0;
 }
 
+static int memory_check(const struct bench_options *o, struct fault *why)
+{
+    if (o->memory != BENCH_CUDA || (o->kind != BENCH_LINK && o->kind != BENCH_TRANSFER))
+        return 0;
+    return fault_set(why, ML_ERR_ARGUMENT, "--memory cuda is not for %s",
+                     bench_options_kind_name(o->kind));
+}
+
 /* The library would refuse it in every rank. */
 static int reduction_check(const struct bench_options *o, struct fault *why)
 {
@@ -451,6 +462,8 @@ int bench_options_end(struct bench_reading *r, const struct string_list *words, 
         rc = link_check(r, why);
     if (!rc)
         rc = transfer_check(r, why);
+    if (!rc)
+        rc = memory_check(o, why);
     if (!rc)
         rc = reduction_check(o, why);
     if (!rc)

@@ -31,6 +31,8 @@ enum bench_kind {
     BENCH_TRANSFER,
     BENCH_LINK,
 };
+enum bench_memory { BENCH_PLAIN, BENCH_ALLOC, BENCH_CUDA }; /* malloc(), ml_alloc(), a GPU */
+extern const char *const bench_memory_names[];
 enum bench_form { BENCH_TABLE, BENCH_CSV, BENCH_JSON };
 enum { BENCH_SIZES = 256 };
 
@@ -41,7 +43,7 @@ struct bench_options {
     ml_type type;
     ml_op op;
     bool check, check_bits;
-    int uses_alloc; /* 1: buffers from ml_alloc(), 0: from malloc() */
+    int memory; /* an enum bench_memory, of the buffers */
     enum bench_form form;
     int stress;       /* rounds; 0: off */
     bool tune;        /* measure every algorithm of the operation */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/tools/bench/measure/bench_case.h"
 
+#include "launcher/tools/bench/measure/bench_gpu.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -60,36 +62,69 @@ static int window_open(struct bench_case *c, struct fault *why)
     return 0;
 }
 
+static int gpu_open(struct bench_case *c, size_t room, struct fault *why)
+{
+    int rc = bench_gpu_alloc(&c->from, room, why);
+
+    if (!rc)
+        rc = bench_gpu_alloc(&c->to, room, why);
+    return rc;
+}
+
 int bench_case_open(struct bench_case *c, const struct bench_options *o, ml_group *world,
                     size_t size, struct fault *why)
 {
+    bool uses_alloc = o->memory == BENCH_ALLOC;
     size_t room;
+    int rc = 0;
 
     *c = (struct bench_case){
         .options = o, .world = world, .rank = ml_rank(world), .ranks = ml_size(world)};
     sizes_set(c, size);
     room = c->bytes ? c->bytes : 1; /* atomic has 8 */
-    c->in = bench_buffer_open(room, o->uses_alloc);
-    c->out = bench_buffer_open(room, o->uses_alloc);
-    if (!c->in || !c->out) {
+    c->in = bench_buffer_open(room, uses_alloc);
+    c->out = bench_buffer_open(room, uses_alloc);
+    if (!c->in || !c->out)
+        rc = fault_set(why, ML_ERR_MEMORY, "rank %d: out of memory for two buffers of %zu bytes",
+                       c->rank, room);
+    if (!rc && o->memory == BENCH_CUDA)
+        rc = gpu_open(c, room, why);
+    else
+        c->from = c->in, c->to = c->out;
+    if (!rc && bench_options_kind_is_one_sided(o->kind))
+        rc = window_open(c, why);
+    if (rc)
         bench_case_close(c);
-        return fault_set(why, ML_ERR_MEMORY, "rank %d: out of memory for two buffers of %zu bytes",
-                         c->rank, room);
-    }
-    if (bench_options_kind_is_one_sided(o->kind) && window_open(c, why)) {
-        bench_case_close(c);
-        return why->code;
-    }
-    return 0;
+    return rc;
 }
 
 void bench_case_close(struct bench_case *c)
 {
-    bench_buffer_close(c->in, c->options->uses_alloc);
-    bench_buffer_close(c->out, c->options->uses_alloc);
-    c->in = c->out = NULL;
+    bool uses_alloc = c->options->memory == BENCH_ALLOC;
+
+    if (c->options->memory == BENCH_CUDA) {
+        bench_gpu_free(c->from);
+        bench_gpu_free(c->to);
+    }
+    bench_buffer_close(c->in, uses_alloc);
+    bench_buffer_close(c->out, uses_alloc);
+    c->in = c->out = c->from = c->to = NULL;
     (void)ml_window_free(c->memory); /* an error of it has been seen in a call before */
     c->memory = NULL;
+}
+
+int bench_case_give(struct bench_case *c, struct fault *why)
+{
+    int rc = c->from == c->in ? 0 : bench_gpu_copy(c->from, c->in, c->bytes, why);
+
+    return rc || c->to == c->out ? rc : bench_gpu_copy(c->to, c->out, c->bytes, why);
+}
+
+int bench_case_take(struct bench_case *c, struct fault *why)
+{
+    bool is_host = c->to == c->out || c->options->kind == BENCH_ATOMIC; /* a number, not a buffer */
+
+    return is_host ? 0 : bench_gpu_copy(c->out, c->to, c->bytes, why);
 }
 
 /* Sends a message there and back; lat is half of the time. */
@@ -100,11 +135,11 @@ static int lat_run(struct bench_case *c)
     if (c->rank > 1)
         return 0;
     if (c->rank == 0) {
-        rc = ml_send(c->world, c->in, c->bytes, 1);
-        return rc ? rc : ml_recv(c->world, c->out, c->bytes, 1);
+        rc = ml_send(c->world, c->from, c->bytes, 1);
+        return rc ? rc : ml_recv(c->world, c->to, c->bytes, 1);
     }
-    rc = ml_recv(c->world, c->out, c->bytes, 0);
-    return rc ? rc : ml_send(c->world, c->in, c->bytes, 0);
+    rc = ml_recv(c->world, c->to, c->bytes, 0);
+    return rc ? rc : ml_send(c->world, c->from, c->bytes, 0);
 }
 
 /* Sends a window of messages one way, and one word back. */
@@ -115,8 +150,8 @@ static int bw_run(struct bench_case *c)
     if (c->rank > 1)
         return 0;
     for (int i = 0; i < c->window && !rc; i++)
-        rc = c->rank == 0 ? ml_send(c->world, c->in, c->bytes, 1)
-                          : ml_recv(c->world, c->out, c->bytes, 0);
+        rc = c->rank == 0 ? ml_send(c->world, c->from, c->bytes, 1)
+                          : ml_recv(c->world, c->to, c->bytes, 0);
     if (rc)
         return rc;
     return c->rank == 0 ? ml_recv(c->world, &word, sizeof(word), 1)
@@ -129,7 +164,7 @@ static int put_run(struct bench_case *c)
     int rc = 0;
 
     for (int i = 0; i < c->window && !rc; i++)
-        rc = ml_put(c->memory, c->in, c->bytes, 1, 0);
+        rc = ml_put(c->memory, c->from, c->bytes, 1, 0);
     return rc ? rc : ml_flush(c->memory, 1);
 }
 
@@ -140,9 +175,9 @@ static int get_run(struct bench_case *c)
     int rc = 0;
 
     if (c->window == 1)
-        return ml_get(c->memory, c->out, c->bytes, 1, 0);
+        return ml_get(c->memory, c->to, c->bytes, 1, 0);
     for (int i = 0; i < c->window && !rc; i++)
-        rc = ml_start_get(c->memory, c->out, c->bytes, 1, 0, &requests[i]);
+        rc = ml_start_get(c->memory, c->to, c->bytes, 1, 0, &requests[i]);
     for (int i = 0; i < c->window; i++) {
         int result = ml_wait(requests[i]);
 
@@ -177,25 +212,25 @@ int bench_case_run(struct bench_case *c)
 
     switch (o->kind) {
     case BENCH_ALL_REDUCE:
-        return ml_all_reduce(c->world, c->in, c->out, c->count, o->type, o->op);
+        return ml_all_reduce(c->world, c->from, c->to, c->count, o->type, o->op);
     case BENCH_ALL_GATHER:
-        return ml_all_gather(c->world, c->in, c->out, c->share);
+        return ml_all_gather(c->world, c->from, c->to, c->share);
     case BENCH_REDUCE_SCATTER:
-        return ml_reduce_scatter(c->world, c->in, c->out, c->count, o->type, o->op);
+        return ml_reduce_scatter(c->world, c->from, c->to, c->count, o->type, o->op);
     case BENCH_REDUCE:
-        return ml_reduce(c->world, c->in, c->out, c->count, o->type, o->op, 0);
+        return ml_reduce(c->world, c->from, c->to, c->count, o->type, o->op, 0);
     case BENCH_GATHER:
-        return ml_gather(c->world, c->in, c->out, c->share, 0);
+        return ml_gather(c->world, c->from, c->to, c->share, 0);
     case BENCH_SCATTER:
-        return ml_scatter(c->world, c->in, c->out, c->share, 0);
+        return ml_scatter(c->world, c->from, c->to, c->share, 0);
     case BENCH_ALL_TO_ALL:
-        return ml_all_to_all(c->world, c->in, c->out, c->share);
+        return ml_all_to_all(c->world, c->from, c->to, c->share);
     case BENCH_BROADCAST:
-        return ml_broadcast(c->world, c->rank == 0 ? c->in : c->out, c->bytes, 0);
+        return ml_broadcast(c->world, c->rank == 0 ? c->from : c->to, c->bytes, 0);
     case BENCH_BARRIER:
         return ml_barrier(c->world);
     case BENCH_SENDRECV:
-        return ml_sendrecv(c->world, c->in, c->bytes, next, c->out, c->bytes, last);
+        return ml_sendrecv(c->world, c->from, c->bytes, next, c->to, c->bytes, last);
     case BENCH_LAT:
         return lat_run(c);
     case BENCH_BW:
@@ -209,4 +244,9 @@ int bench_case_run(struct bench_case *c)
         break;
     }
     return ML_ERR_ARGUMENT;
+}
+
+int bench_case_call(struct fault *why, int rc)
+{
+    return rc ? fault_set(why, rc, "%s", ml_error()) : 0;
 }

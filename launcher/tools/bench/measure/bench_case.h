@@ -11,16 +11,17 @@ struct bench_case {
     const struct bench_options *options;
     ml_group *world;
     int rank, ranks;
-    size_t bytes; /* the larger buffer's at one rank, in or out, as in NCCL's tests */
-    size_t count; /* elements that the call names: of a share in those operations */
-    size_t share; /* bytes of `count` elements */
-    int window;   /* bw, put, get and atomic: messages a call */
-    unsigned char *in, *out;
-    ml_window *memory;   /* put, get and atomic: what rank 0 reaches of rank 1; or NULL */
-    unsigned char *part; /* this rank's part of it, of the library */
+    size_t bytes;             /* the larger buffer's at one rank, in or out, as in NCCL's tests */
+    size_t count;             /* elements that the call names: of a share in those operations */
+    size_t share;             /* bytes of `count` elements */
+    int window;               /* bw, put, get and atomic: messages a call */
+    unsigned char *in, *out;  /* in host memory */
+    unsigned char *from, *to; /* what the call gets: these, or their copies on a GPU */
+    ml_window *memory;        /* put, get and atomic: what rank 0 reaches of rank 1; or NULL */
+    unsigned char *part;      /* this rank's part of it, of the library */
 };
 
-/* Allocates the buffers and leaves them unwritten. ML_ERR_MEMORY, on this rank. */
+/* Allocates the buffers and leaves them unwritten. ML_ERR_MEMORY, ML_ERR_DEVICE, on this rank. */
 int bench_case_open(struct bench_case *c, const struct bench_options *o, ml_group *world,
                     size_t size, struct fault *why);
 void bench_case_close(struct bench_case *c);
@@ -30,7 +31,16 @@ void bench_case_close(struct bench_case *c);
 unsigned char *bench_buffer_open(size_t size, bool uses_alloc);
 void bench_buffer_close(unsigned char *memory, bool uses_alloc);
 
+/* Copy `in` and `out` to where the call gets them, and `out` back; nothing to do in host memory.
+ * ML_ERR_DEVICE. */
+int bench_case_give(struct bench_case *c, struct fault *why);
+int bench_case_take(struct bench_case *c, struct fault *why);
+
 /* Makes the timed call once. Returns its ML_ERR_*. */
 int bench_case_run(struct bench_case *c);
+
+/* Returns `rc`, what a call of the library has returned. If it has failed, stores the library's
+ * sentence about it. */
+int bench_case_call(struct fault *why, int rc);
 
 #endif

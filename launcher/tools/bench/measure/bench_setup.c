@@ -68,7 +68,7 @@ static int job_look(struct bench_setup *s, struct fault *why)
 
 int bench_setup_open(struct bench_setup *out, const struct bench_options *o, struct fault *why)
 {
-    struct bench_setup s = {.memory = o->uses_alloc ? "alloc" : "plain", .version = ml_version()};
+    struct bench_setup s = {.memory = bench_memory_names[o->memory], .version = ml_version()};
     time_t now = time(NULL);
     struct tm utc;
     int rc = job_look(&s, why);

@@ -18,7 +18,7 @@ struct bench_setup {
     char backend[8];          /* "shm" if all ranks share memory, whatever the job's backend */
     bool local_net;           /* ranks of one host also use the network between them */
     bool secure;
-    const char *memory;  /* "plain" or "alloc" */
+    const char *memory;  /* "plain", "alloc" or "cuda" */
     char *algorithm;     /* owned: the operation's part of MLAUNCH_ALGO, or "auto" */
     const char *version; /* ml_version()'s */
     char date[24];       /* "2026-11-22T12:53:36Z" */

@@ -14,11 +14,6 @@ enum {
     ITERATIONS_MOST = 2000,
 };
 
-int measure_call(struct fault *why, int rc)
-{
-    return rc ? fault_set(why, rc, "%s", ml_error()) : 0;
-}
-
 /* Runs one iteration and stores its time at this rank. */
 static int iteration_run(struct bench_case *c, double *us, struct fault *why)
 {
@@ -29,7 +24,7 @@ static int iteration_run(struct bench_case *c, double *us, struct fault *why)
     if (!rc)
         rc = bench_case_run(c);
     *us = (double)(clock_ns() - begin) / 1000;
-    return measure_call(why, rc);
+    return bench_case_call(why, rc);
 }
 
 /* Chooses as many iterations as fit in the budget, by the time of the last warm-up. All ranks
@@ -42,7 +37,7 @@ static int iterations_choose(struct bench_case *c, int *iterations, struct fault
     for (int i = 0; i < WARM_UP && !rc; i++)
         rc = iteration_run(c, &us, why);
     if (!rc)
-        rc = measure_call(why, ml_all_reduce(c->world, &us, &most_us, 1, ML_FLOAT64, ML_MAX));
+        rc = bench_case_call(why, ml_all_reduce(c->world, &us, &most_us, 1, ML_FLOAT64, ML_MAX));
     *iterations =
         most_us * ITERATIONS_MOST < BUDGET_US ? ITERATIONS_MOST : (int)(BUDGET_US / most_us);
     if (*iterations < ITERATIONS_LEAST)
@@ -77,7 +72,7 @@ static int iterations_time(struct bench_case *c, struct bench_result *r, struct 
     for (int i = 0; i < r->iterations && !rc; i++)
         rc = iteration_run(c, &mine[i], why);
     if (!rc)
-        rc = measure_call(
+        rc = bench_case_call(
             why, ml_all_reduce(c->world, mine, r->us, (size_t)r->iterations, ML_FLOAT64, ML_MAX));
     free(mine);
     return rc;
@@ -145,12 +140,12 @@ static int result_check(struct bench_case *c, struct bench_result *r, struct fau
     int rc = 0;
 
     if (c->options->check)
-        rc = pattern_check(c, &mine);
+        rc = pattern_check(c, &mine, why);
     if (!rc && c->options->check)
-        rc = ml_all_reduce(c->world, &mine, &r->errors, 1, ML_UINT64, ML_SUM);
+        rc = bench_case_call(why, ml_all_reduce(c->world, &mine, &r->errors, 1, ML_UINT64, ML_SUM));
     if (!rc && c->options->check_bits)
-        rc = result_bits_take(c, r->bits);
-    return measure_call(why, rc);
+        rc = result_bits_take(c, r->bits, why);
+    return rc;
 }
 
 /* Measures one-sided operations with many in flight, of which the bandwidth and the number of
@@ -188,10 +183,11 @@ int measure_size(struct bench_result *out, const struct bench_options *o, ml_gro
     window = c.window;
     if (is_one_sided)
         c.window = 1;
-    pattern_fill(&c); /* also touches the pages before anything is timed */
     r.bytes = c.bytes;
     r.count = c.count;
-    rc = iterations_choose(&c, &r.iterations, why);
+    rc = pattern_fill(&c, why); /* also touches the pages before anything is timed */
+    if (!rc)
+        rc = iterations_choose(&c, &r.iterations, why);
     if (!rc)
         rc = first_warm_up(&c, r.iterations, why);
     if (!rc)

@@ -29,8 +29,4 @@ int measure_size(struct bench_result *out, const struct bench_options *o, ml_gro
                  size_t size, struct fault *why);
 void measure_clear(struct bench_result *r);
 
-/* Returns `rc`, what a call of the library has returned. If it has failed, stores the library's
- * sentence about it. */
-int measure_call(struct fault *why, int rc);
-
 #endif

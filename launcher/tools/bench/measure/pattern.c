@@ -191,7 +191,7 @@ static uint64_t shares_wrong(const struct bench_case *c)
     return errors;
 }
 
-void pattern_fill(struct bench_case *c)
+int pattern_fill(struct bench_case *c, struct fault *why)
 {
     if (bench_options_kind_reduces(c->options->kind))
         elements_fill(c);
@@ -202,6 +202,7 @@ void pattern_fill(struct bench_case *c)
         memcpy(c->part, c->in, c->bytes);
     else if (c->part)
         memset(c->part, c->options->kind == BENCH_PUT ? CANARY : 0, c->bytes);
+    return bench_case_give(c, why);
 }
 
 /* The number before the last of the additions. */
@@ -252,13 +253,14 @@ static uint64_t errors_count(const struct bench_case *c)
     return 0;
 }
 
-int pattern_check(struct bench_case *c, uint64_t *errors)
+int pattern_check(struct bench_case *c, uint64_t *errors, struct fault *why)
 {
     bool is_one_sided = bench_options_kind_is_one_sided(c->options->kind);
-    int rc = 0;
+    int rc = pattern_fill(c, why);
 
     *errors = 0;
-    pattern_fill(c);
+    if (rc)
+        return rc;
     /* What the call changes, the other rank writes before and reads afterwards. */
     if (is_one_sided)
         rc = ml_barrier(c->world);
@@ -266,6 +268,9 @@ int pattern_check(struct bench_case *c, uint64_t *errors)
         rc = bench_case_run(c);
     if (!rc && is_one_sided)
         rc = ml_barrier(c->world);
+    rc = bench_case_call(why, rc);
+    if (!rc)
+        rc = bench_case_take(c, why);
     if (!rc)
         *errors = errors_count(c);
     return rc;

@@ -10,11 +10,12 @@
 
 #include "launcher/tools/bench/measure/bench_case.h"
 
-/* Fills c->in with the data to send, and c->out with a value that no result has. */
-void pattern_fill(struct bench_case *c);
+/* Fills c->in with the data to send, and c->out with a value that no result has, and gives them to
+ * the call. ML_ERR_DEVICE. */
+int pattern_fill(struct bench_case *c, struct fault *why);
 
 /* Fills the buffers, makes the call and counts the wrong elements at this rank (wrong bytes where
- * nothing is reduced). Returns the call's ML_ERR_*. */
-int pattern_check(struct bench_case *c, uint64_t *errors);
+ * nothing is reduced). Returns the call's ML_ERR_*, or that of pattern_fill. */
+int pattern_check(struct bench_case *c, uint64_t *errors, struct fault *why);
 
 #endif

@@ -67,7 +67,7 @@ static void data_fill(const struct bench_case *c)
     }
 }
 
-int result_bits_take(struct bench_case *c, unsigned char *out)
+int result_bits_take(struct bench_case *c, unsigned char *out, struct fault *why)
 {
     bool is_written = c->options->kind != BENCH_REDUCE || c->rank == 0;
     size_t size = is_written ? c->share : 0;
@@ -75,12 +75,16 @@ int result_bits_take(struct bench_case *c, unsigned char *out)
     int rc;
 
     if (c->rank == 0 && !(all = malloc((size_t)c->ranks * BENCH_BITS)))
-        return ML_ERR_MEMORY;
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
     data_fill(c);
-    rc = bench_case_run(c);
+    rc = bench_case_give(c, why);
+    if (!rc)
+        rc = bench_case_call(why, bench_case_run(c));
+    if (!rc)
+        rc = bench_case_take(c, why);
     if (!rc) {
         crypto_generichash(mine, BENCH_BITS, c->out, size, NULL, 0);
-        rc = ml_gather(c->world, mine, all, BENCH_BITS, 0);
+        rc = bench_case_call(why, ml_gather(c->world, mine, all, BENCH_BITS, 0));
     }
     if (!rc && c->rank == 0)
         crypto_generichash(out, BENCH_BITS, all, (size_t)c->ranks * BENCH_BITS, NULL, 0);

@@ -13,6 +13,6 @@ enum { BENCH_BITS = 16 /* bytes of a hash */ };
 
 /* Fills the buffers, makes the call and stores at rank 0 in out[BENCH_BITS] a hash of all ranks'
  * results. All ranks call it. Returns a call's ML_ERR_*, or ML_ERR_MEMORY. */
-int result_bits_take(struct bench_case *c, unsigned char *out);
+int result_bits_take(struct bench_case *c, unsigned char *out, struct fault *why);
 
 #endif

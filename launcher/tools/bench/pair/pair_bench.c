@@ -6,6 +6,7 @@
 #include "common/rdma_choice.h"
 #include "common/text/printable.h"
 #include "launcher/base/text/result_file.h"
+#include "launcher/tools/bench/measure/bench_case.h"
 #include "launcher/tools/bench/measure/measure.h"
 #include "launcher/tools/bench/pair/pair_report.h"
 #include "launcher/tools/bench/pair/pair_schedule.h"
@@ -149,7 +150,7 @@ static int round_run(struct pair_bench *b, int turn, size_t bytes, struct fault 
     }
     if (!rc)
         rc = ml_gather(b->world, &mine, b->reports, sizeof(mine), 0);
-    return measure_call(why, rc);
+    return bench_case_call(why, rc);
 }
 
 /* Valid as long as the wiring. */
@@ -238,7 +239,7 @@ static int world_begin(struct pair_bench *b, struct fault *why)
     for (int i = 0; i < o->size_count; i++)
         most = o->sizes[i] > most ? o->sizes[i] : most;
     if (!rc && b->mine >= 0)
-        rc = pair_buffers_open(&b->buffers, (size_t)most, o->uses_alloc, why);
+        rc = pair_buffers_open(&b->buffers, (size_t)most, o->memory == BENCH_ALLOC, why);
     if (!rc && prints && !b->reports)
         b->reports = calloc((size_t)ml_size(b->world), sizeof(*b->reports));
     if (!rc && prints && !b->reports)
@@ -262,7 +263,7 @@ static int rails_most(const struct pair_bench *b)
 /* One time through all pairs, in a world of its own. */
 static int world_run(struct pair_bench *b, struct fault *why)
 {
-    int rc = measure_call(why, ml_init(&b->world));
+    int rc = bench_case_call(why, ml_init(&b->world));
 
     if (rc)
         return rc;
@@ -275,7 +276,7 @@ static int world_run(struct pair_bench *b, struct fault *why)
         rc = turns_run(b, why);
     pair_buffers_close(&b->buffers);
     if (!rc) {
-        rc = measure_call(why, ml_finalize());
+        rc = bench_case_call(why, ml_finalize());
         b->world = NULL;
     }
     return rc;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* bench_main.c: mlaunch-bench, the program that `mlaunch bench` runs. Rank 0 prints. */
 #include "launcher/base/text/result_file.h"
+#include "launcher/tools/bench/measure/bench_case.h"
 #include "launcher/tools/bench/measure/bench_report.h"
 #include "launcher/tools/bench/measure/measure.h"
 #include "launcher/tools/bench/pair/pair_bench.h"
@@ -105,7 +106,7 @@ int main(int argc, char **argv)
         return rc ? STATUS_FAILED : errors ? STATUS_ERRORS : 0;
     }
     if (!rc)
-        rc = measure_call(&why, ml_init(&world));
+        rc = bench_case_call(&why, ml_init(&world));
     if (!rc)
         rc = bench_run(&o, world, &errors, &why);
     if (rc) {

@@ -7,6 +7,7 @@
 #include "launcher/tools/bench/program/transfer_bench.h"
 
 #include "common/clock.h"
+#include "launcher/tools/bench/measure/bench_case.h"
 #include "launcher/tools/bench/measure/bench_report.h"
 #include "launcher/tools/bench/measure/measure.h"
 
@@ -50,7 +51,7 @@ static int memory_open(struct transfer_memory *m, const struct bench_options *o,
     rc = ml_pool_create(size, 0, &m->pool);
     if (!rc)
         rc = ml_pool_alloc(m->pool, size, &block);
-    if (measure_call(why, rc))
+    if (bench_case_call(why, rc))
         return rc;
     m->block = block;
     if (!o->is_zero_copy) {
@@ -58,7 +59,7 @@ static int memory_open(struct transfer_memory *m, const struct bench_options *o,
         if (!m->data)
             return fault_set(why, ML_ERR_MEMORY, "out of memory for %zu bytes", size);
     }
-    rc = measure_call(why, ml_window_create(world, NULL, LANDING + size, &m->window));
+    rc = bench_case_call(why, ml_window_create(world, NULL, LANDING + size, &m->window));
     if (rc)
         return rc;
     m->part = ml_window_memory(m->window, ml_rank(world), NULL);
@@ -245,7 +246,7 @@ static int pair_run(struct transfer_memory *m, ml_group *world, struct transfer_
         rc = ml_all_reduce(world, said, said, 2, ML_FLOAT64, ML_SUM);
     r->seconds = said[0];
     r->failed = (uint64_t)said[1];
-    return measure_call(why, rc);
+    return bench_case_call(why, rc);
 }
 
 static int size_run(const struct bench_options *o, ml_group *world, size_t bytes,

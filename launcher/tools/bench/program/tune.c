@@ -3,6 +3,7 @@
 
 #include "common/text/text_stream.h"
 #include "launcher/base/text/result_file.h"
+#include "launcher/tools/bench/measure/bench_case.h"
 #include "launcher/tools/bench/measure/bench_report.h"
 #include "launcher/tools/bench/measure/bench_setup.h"
 #include "launcher/tools/bench/measure/measure.h"
@@ -98,10 +99,10 @@ static int column_measure(struct tuning *t, int column, struct fault *why)
     int rc = algorithm_set(t, column, why);
 
     if (!rc)
-        rc = measure_call(why, ml_init(&world));
+        rc = bench_case_call(why, ml_init(&world));
     if (!rc)
         rc = sizes_measure(t, column, world, why);
-    return rc ? rc : measure_call(why, ml_finalize());
+    return rc ? rc : bench_case_call(why, ml_finalize());
 }
 
 /* --- what rank 0 prints ----------------------------------------------------------------------- */

@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# mlaunch bench --memory cuda: every operation with buffers on a GPU, whose results are right; a
+# copy that fails; no driver.
+TEST_TIER=quick
+. "${0%/*}/../lib/test.sh"
+
+bench() {
+    "$MLAUNCH" bench "$@" --memory cuda -n 2 --oversubscribe
+}
+
+check_error 2 'needs NVIDIA.s driver on each host: libcuda\.so\.1: ' "no driver" bench --sizes 8
+[ "${MLAUNCH_TEST_GPU:-}" = real ] || export LD_LIBRARY_PATH=$BUILD/tests/gpu
+for operation in all_reduce all_gather reduce_scatter reduce gather scatter all_to_all broadcast \
+    sendrecv lat bw put get atomic; do
+    check "$operation" bench "$operation" --sizes 8 --stress 2 --check
+done
+check "all_reduce of long vectors" bench --sizes 1M --stress 2 --check --check-bits --json
+cp "$OUT" "$T/json"
+check_match '"memory": "cuda"' "$T/json" "… says which memory"
+if [ "${MLAUNCH_TEST_GPU:-}" != real ]; then
+    check_error 2 'cannot copy 8 bytes from GPU [01]: cuMemcpyAsync: ' "the library knows it" \
+        bench --sizes 8 -x FAKE_CUDA_FAIL=cuMemcpyAsync:1
+fi
+for operation in link transfer; do
+    check_error 125 "--memory cuda is not for $operation" "$operation has none" bench "$operation"
+done
+done_testing
