@@ -231,7 +231,7 @@ static void dmabuf_add(json_t *out, const struct found_gpus *g)
     else if (!strstr(text, "Open Kernel Module"))
         fact_put_text(out, "gpu_dmabuf", "no: nvidia is not the open kernel module");
     else if (kernel_is_before(g->root, 5, 12, release)) {
-        snprintf(text, sizeof(text), "no: Linux %.60s is older than 5.12", release);
+        snprintf(text, sizeof(text), "no: Linux is %.60s, not yet 5.12", release);
         fact_put_text(out, "gpu_dmabuf", text);
     } else
         fact_put_text(out, "gpu_dmabuf", "yes");
