@@ -8,13 +8,13 @@
  */
 #include "runtime/tcp/tcp_link.h"
 
+#include "common/net/tcp_seal.h"
 #include "runtime/group/group.h"
 #include "runtime/group/matching.h"
 #include "runtime/group/message.h"
 #include "runtime/kernel/reduce_op.h"
 #include "runtime/process/fork_guard.h"
 #include "runtime/tcp/tcp_mesh.h"
-#include "runtime/tcp/tcp_seal.h"
 
 #include <errno.h>
 #include <stdlib.h>

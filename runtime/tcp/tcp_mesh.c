@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/tcp/tcp_mesh.h"
 
+#include "common/net/tcp_seal.h"
 #include "runtime/group/world.h"
 #include "runtime/process/fork_guard.h"
 #include "runtime/process/stdio_guard.h"
 #include "runtime/tcp/tcp_door.h"
-#include "runtime/tcp/tcp_seal.h"
 #include "runtime/tcp/tcp_wire.h"
 
 #include <poll.h>

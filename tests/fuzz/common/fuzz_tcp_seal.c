@@ -8,7 +8,7 @@
  *   p N  pass on the first N sealed bytes      r N  repeat them
  *   f N  flip a bit of sealed byte N           i N  put the byte N / 256 in front
  */
-#include "runtime/tcp/tcp_seal.h"
+#include "common/net/tcp_seal.h"
 
 #include <errno.h>
 #include <stdbool.h>

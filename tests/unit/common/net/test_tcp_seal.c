@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_tcp_seal.c: a stream of bytes in records, whole and changed. */
-#include "runtime/tcp/tcp_seal.h"
+#include "common/net/tcp_seal.h"
 
 #include <errno.h>
 #include <setjmp.h>

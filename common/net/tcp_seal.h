@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tcp_seal.h: what a link over TCP sends and receives with --secure: a stream of bytes in records
- * that libsodium's secretstream encrypts and authenticates (doc/protocol.md, "Mesh"). Bytes that
- * were changed, left out, repeated or put into another order on their way are never passed on. One
- * thread at a time uses it.
+ * tcp_seal.h: what a link over TCP with --secure and an uplink send and receive: a stream of bytes
+ * in records that libsodium's secretstream encrypts and authenticates (doc/protocol.md, "Mesh").
+ * Bytes that were changed, left out, repeated or put into another order on their way are never
+ * passed on. One thread at a time uses it.
  */
-#ifndef RUNTIME_TCP_TCP_SEAL_H
-#define RUNTIME_TCP_TCP_SEAL_H
+#ifndef COMMON_NET_TCP_SEAL_H
+#define COMMON_NET_TCP_SEAL_H
 
 #include "common/fault.h"
 #include "common/net/auth.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/tcp/tcp_seal.h"
+#include "common/net/tcp_seal.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
