@@ -14,6 +14,8 @@
 
 _Static_assert(AUTH_SECRET == crypto_auth_hmacsha256_KEYBYTES, "the secret is the key");
 _Static_assert(AUTH_MAC == crypto_auth_hmacsha256_BYTES, "a proof is one HMAC");
+_Static_assert(AUTH_NONCE == crypto_kx_PUBLICKEYBYTES, "a nonce can be a public key");
+_Static_assert(AUTH_KEY == crypto_kx_SESSIONKEYBYTES, "one key a direction");
 
 enum {
     OUTPUT_SIZE = 1024, /* bytes of the longest frame of a handshake, with JSON escapes */
@@ -36,6 +38,8 @@ struct auth {
     struct auth_identity peer; /* the connecting side's */
     char client_nonce[NONCE_TEXT];
     char server_nonce[NONCE_TEXT];
+    uint8_t private_key[crypto_kx_SECRETKEYBYTES]; /* if `is_keyed`: of the own nonce */
+    bool is_keyed;
     uint8_t output[FRAME_HEADER + OUTPUT_SIZE];
     size_t output_size;
 };
@@ -113,11 +117,14 @@ static bool proof_is_right(const struct auth *a, const char *role, const char *p
     return sodium_memcmp(expected, given, AUTH_MAC) == 0;
 }
 
-static void make_nonce(char out[NONCE_TEXT])
+static void make_nonce(struct auth *a, char out[NONCE_TEXT])
 {
     uint8_t nonce[AUTH_NONCE];
 
-    randombytes_buf(nonce, sizeof(nonce));
+    if (a->is_keyed)
+        crypto_kx_keypair(nonce, a->private_key);
+    else
+        randombytes_buf(nonce, sizeof(nonce));
     hex_write(out, nonce, sizeof(nonce));
 }
 
@@ -150,6 +157,19 @@ static int auth_create(struct auth **out, const char *job, const uint8_t secret[
     return 0;
 }
 
+static int put_hello(struct auth *a, struct fault *why)
+{
+    const struct auth_identity *me = &a->peer;
+
+    make_nonce(a, a->client_nonce);
+    return auth_put_frame(a, AUTH_FRAME_HELLO,
+                          json_pack("{s:s, s:s, s:s, s:i, s:I, s:I, s:s}", "build", build_id, "job",
+                                    a->job, "purpose", me->purpose, "rank", (int)me->rank,
+                                    "generation", (json_int_t)me->generation, "group",
+                                    (json_int_t)me->group, "nonce", a->client_nonce),
+                          why);
+}
+
 int auth_create_connector(struct auth **out, const char *job, const uint8_t secret[AUTH_SECRET],
                           const struct auth_identity *me, struct fault *why)
 {
@@ -161,13 +181,7 @@ int auth_create_connector(struct auth **out, const char *job, const uint8_t secr
     a->state = WAIT_CHALLENGE;
     a->is_connector = true;
     a->peer = *me;
-    make_nonce(a->client_nonce);
-    rc = auth_put_frame(a, AUTH_FRAME_HELLO,
-                        json_pack("{s:s, s:s, s:s, s:i, s:I, s:I, s:s}", "build", build_id, "job",
-                                  job, "purpose", me->purpose, "rank", (int)me->rank, "generation",
-                                  (json_int_t)me->generation, "group", (json_int_t)me->group,
-                                  "nonce", a->client_nonce),
-                        why);
+    rc = put_hello(a, why);
     if (rc) {
         auth_destroy(a);
         return rc;
@@ -187,6 +201,12 @@ int auth_create_acceptor(struct auth **out, const char *job, const uint8_t secre
     a->state = WAIT_HELLO;
     *out = a;
     return 0;
+}
+
+int auth_exchange_keys(struct auth *a, struct fault *why)
+{
+    a->is_keyed = true;
+    return a->is_connector ? put_hello(a, why) : 0;
 }
 
 void auth_destroy(struct auth *a)
@@ -247,7 +267,7 @@ static int input_hello(struct auth *a, json_t *message, struct fault *why)
     a->peer.rank = (int32_t)rank;
     a->peer.generation = (uint32_t)generation;
     a->peer.group = (uint32_t)group;
-    make_nonce(a->server_nonce);
+    make_nonce(a, a->server_nonce);
     write_proof(a, "server", proof);
     a->state = WAIT_PROOF;
     return auth_put_frame(a, AUTH_FRAME_CHALLENGE,
@@ -338,10 +358,32 @@ const struct auth_identity *auth_peer(const struct auth *a)
     return &a->peer;
 }
 
+/* A peer that has the secret but sends no proper public key gets keys that fit nothing. */
+static void mix_exchanged(const struct auth *a, struct auth_keys *keys)
+{
+    uint8_t mine[AUTH_NONCE], theirs[AUTH_NONCE];
+    struct auth_keys agreed;
+    int rc;
+
+    hex_parse(a->is_connector ? a->client_nonce : a->server_nonce, mine, sizeof(mine));
+    hex_parse(a->is_connector ? a->server_nonce : a->client_nonce, theirs, sizeof(theirs));
+    rc = a->is_connector ? crypto_kx_client_session_keys(agreed.receive, agreed.send, mine,
+                                                         a->private_key, theirs)
+                         : crypto_kx_server_session_keys(agreed.receive, agreed.send, mine,
+                                                         a->private_key, theirs);
+    if (rc)
+        randombytes_buf(&agreed, sizeof(agreed));
+    crypto_auth_hmacsha256(keys->send, agreed.send, sizeof(agreed.send), keys->send);
+    crypto_auth_hmacsha256(keys->receive, agreed.receive, sizeof(agreed.receive), keys->receive);
+    sodium_memzero(&agreed, sizeof(agreed));
+}
+
 void auth_derive_keys(const struct auth *a, struct auth_keys *keys)
 {
     make_mac(a, "client key", a->is_connector ? keys->send : keys->receive);
     make_mac(a, "server key", a->is_connector ? keys->receive : keys->send);
+    if (a->is_keyed)
+        mix_exchanged(a, keys);
 }
 
 static int send_output(struct auth *a, int fd, int64_t deadline_ms, struct fault *why)
@@ -355,18 +397,13 @@ static int send_output(struct auth *a, int fd, int64_t deadline_ms, struct fault
                       deadline_ms, why);
 }
 
-int auth_connect(int fd, struct frame_reader *r, const char *job, const uint8_t secret[AUTH_SECRET],
-                 const struct auth_identity *me, int64_t deadline_ms, struct fault *why)
+static int handshake_run(struct auth *a, int fd, struct frame_reader *r, int64_t deadline_ms,
+                         struct fault *why)
 {
     enum auth_progress progress = AUTH_MORE;
-    struct auth *a = NULL;
     struct frame f;
-    int rc;
+    int rc = send_output(a, fd, deadline_ms, why);
 
-    frame_reader_limit(r, FRAME_LIMIT_SMALL);
-    rc = auth_create_connector(&a, job, secret, me, why);
-    if (!rc)
-        rc = send_output(a, fd, deadline_ms, why);
     while (!rc && progress != AUTH_DONE) {
         rc = frame_recv(fd, r, &f, deadline_ms, why);
         if (rc)
@@ -377,7 +414,31 @@ int auth_connect(int fd, struct frame_reader *r, const char *job, const uint8_t 
         else
             rc = send_output(a, fd, deadline_ms, why);
     }
+    return rc;
+}
+
+int auth_connect_keyed(int fd, struct frame_reader *r, const char *job,
+                       const uint8_t secret[AUTH_SECRET], const struct auth_identity *me,
+                       int64_t deadline_ms, struct auth_keys *keys, struct fault *why)
+{
+    struct auth *a = NULL;
+    int rc;
+
+    frame_reader_limit(r, FRAME_LIMIT_SMALL);
+    rc = auth_create_connector(&a, job, secret, me, why);
+    if (!rc && keys)
+        rc = auth_exchange_keys(a, why);
+    if (!rc)
+        rc = handshake_run(a, fd, r, deadline_ms, why);
+    if (!rc && keys)
+        auth_derive_keys(a, keys);
     auth_destroy(a);
     frame_reader_limit(r, FRAME_LIMIT);
     return rc;
+}
+
+int auth_connect(int fd, struct frame_reader *r, const char *job, const uint8_t secret[AUTH_SECRET],
+                 const struct auth_identity *me, int64_t deadline_ms, struct fault *why)
+{
+    return auth_connect_keyed(fd, r, job, secret, me, deadline_ms, NULL, why);
 }

@@ -30,14 +30,14 @@ enum {
 
 /* The identity that the connecting side claims. All of it is covered by the HMAC. */
 struct auth_identity {
-    char purpose[AUTH_PURPOSE]; /* the connection's: "rank", "agent" or "mesh" */
-    int32_t rank;               /* world rank; for an agent the index of its host */
-    uint32_t generation;        /* the rank's; 0 for agents */
-    uint32_t group;             /* group id for mesh connections; else 0 */
+    char purpose[AUTH_PURPOSE]; /* the connection's: "rank", "agent", "mesh" or "join" */
+    int32_t rank;               /* world rank; for an agent or "join" the index of its host */
+    uint32_t generation;        /* the rank's; else 0 */
+    uint32_t group;             /* group id for "mesh", the number of hosts for "join"; else 0 */
 };
 
-/* The keys of one connection for what follows its handshake. Both depend on both nonces, so no
- * other connection has them. */
+/* The keys of one connection for what follows its handshake. Both depend on the secret and on both
+ * nonces, so no other connection has them. */
 struct auth_keys {
     uint8_t send[AUTH_KEY], receive[AUTH_KEY];
 };
@@ -53,6 +53,12 @@ int auth_create_connector(struct auth **out, const char *job, const uint8_t secr
 int auth_create_acceptor(struct auth **out, const char *job, const uint8_t secret[AUTH_SECRET],
                          struct fault *why);
 void auth_destroy(struct auth *a); /* takes NULL */
+
+/* Call it on both sides, right after they are created. The nonces are then the public halves of
+ * two fresh pairs of keys (libsodium's crypto_kx), and the keys of the connection depend on what
+ * both sides compute from them, too: whoever learns the secret later cannot open what was recorded.
+ * ML_ERR_ARGUMENT, as auth_create_connector. */
+int auth_exchange_keys(struct auth *a, struct fault *why);
 
 /* The next bytes to send: a whole frame with its header, owned by `a` and valid until the next
  * call. *size is 0 if there is nothing to send. Call it after create and after each
@@ -77,5 +83,9 @@ void auth_derive_keys(const struct auth *a, struct auth_keys *keys);
  * ML_ERR_PEER or ML_ERR_REFUSED. */
 int auth_connect(int fd, struct frame_reader *r, const char *job, const uint8_t secret[AUTH_SECRET],
                  const struct auth_identity *me, int64_t deadline_ms, struct fault *why);
+/* The same with auth_exchange_keys, which gives the connection *keys. The caller wipes them. */
+int auth_connect_keyed(int fd, struct frame_reader *r, const char *job,
+                       const uint8_t secret[AUTH_SECRET], const struct auth_identity *me,
+                       int64_t deadline_ms, struct auth_keys *keys, struct fault *why);
 
 #endif

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "common/net/auth.h"
 
+#include "common/build_id.h"
+
 #include <jansson.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -138,6 +141,63 @@ static void test_keys(void **state)
             assert_memory_not_equal(client[i].receive, client[k].receive, AUTH_KEY);
         }
     }
+}
+
+/* The keys of a connection between two sides that know the secret, of which `client` and `server`
+ * exchange keys. True: they fit. */
+static bool exchanged_fit(bool client, bool server, struct auth_keys *keys)
+{
+    enum auth_progress progress;
+    struct auth_keys other;
+    struct fault why;
+    struct pair p;
+
+    pair_open(&p, "job", secret);
+    assert_int_equal(client ? auth_exchange_keys(p.client, &why) : 0, 0);
+    assert_int_equal(server ? auth_exchange_keys(p.server, &why) : 0, 0);
+    assert_int_equal(pass(p.client, p.server, &progress, &why), 0);
+    assert_int_equal(pass(p.server, p.client, &progress, &why), 0);
+    assert_int_equal(pass(p.client, p.server, &progress, &why), 0);
+    auth_derive_keys(p.client, keys);
+    auth_derive_keys(p.server, &other);
+    pair_close(&p);
+    return memcmp(keys->send, other.receive, AUTH_KEY) == 0 &&
+           memcmp(keys->receive, other.send, AUTH_KEY) == 0;
+}
+
+/* Keys that depend on an exchange, and are not those that follow from secret and nonces alone. */
+static void test_exchanged_keys(void **state)
+{
+    struct auth_keys keys[2];
+
+    (void)state;
+    assert_true(exchanged_fit(true, true, &keys[0]));
+    assert_true(exchanged_fit(true, true, &keys[1]));
+    assert_memory_not_equal(keys[0].send, keys[0].receive, AUTH_KEY);
+    assert_memory_not_equal(keys[0].send, keys[1].send, AUTH_KEY);
+    assert_false(exchanged_fit(true, false, &keys[0]));
+    assert_false(exchanged_fit(false, true, &keys[0]));
+}
+
+/* A public key by which both would agree on a key that everybody knows. */
+static void test_weak_public_key(void **state)
+{
+    static const char weak[] = "{\"build\":\"%s\",\"job\":\"job\",\"purpose\":\"join\",\"rank\":0,"
+                               "\"generation\":0,\"group\":0,\"nonce\":\"%064d\"}";
+    struct auth_keys keys[2];
+    char hello[512];
+    struct fault why;
+    struct pair p;
+
+    (void)state;
+    snprintf(hello, sizeof(hello), weak, build_id, 0);
+    pair_open(&p, "job", secret);
+    assert_int_equal(auth_exchange_keys(p.server, &why), 0);
+    assert_int_equal(input_text(p.server, AUTH_FRAME_HELLO, hello), 0);
+    for (int i = 0; i < 2; i++)
+        auth_derive_keys(p.server, &keys[i]);
+    assert_memory_not_equal(keys[0].send, keys[1].send, AUTH_KEY);
+    pair_close(&p);
 }
 
 static void test_wrong_secret(void **state)
@@ -418,6 +478,8 @@ int main(void)
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_success),
         cmocka_unit_test(test_keys),
+        cmocka_unit_test(test_exchanged_keys),
+        cmocka_unit_test(test_weak_public_key),
         cmocka_unit_test(test_wrong_secret),
         cmocka_unit_test(test_other_job),
         cmocka_unit_test(test_other_build),
