@@ -83,7 +83,8 @@ room $i/values $b/text $b/process $b/loader $b/tree
 room $i/plan $b/text $b/process $i/options $i/hosts $i/values
 
 room $w/protocol $b/process
-room $w/channel $b/text $b/process $i/hosts $w/protocol
+room $w/uplink
+room $w/channel $b/text $b/process $i/hosts $w/protocol $w/uplink
 room $w/ssh $b/text $b/process $b/loader $i/hosts $w/protocol $w/channel
 
 room $r/spread $b/text $b/tree $w/protocol $w/channel

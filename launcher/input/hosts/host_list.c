@@ -75,7 +75,8 @@ const char *host_list_launch_method(enum launch_method launch_method)
     static const char *const names[] = {[LAUNCH_METHOD_SSH] = "SSH",
                                         [LAUNCH_METHOD_LOCAL] = "this machine",
                                         [LAUNCH_METHOD_SRUN] = "srun",
-                                        [LAUNCH_METHOD_COMMAND] = "--agent-command"};
+                                        [LAUNCH_METHOD_COMMAND] = "--agent-command",
+                                        [LAUNCH_METHOD_JOIN] = "mlaunch join"};
 
     return names[launch_method];
 }

@@ -117,7 +117,8 @@ static void on_opened(evutil_socket_t fd, short what, void *arg)
 static const char *const method_names[] = {[LAUNCH_METHOD_SSH] = "over SSH",
                                            [LAUNCH_METHOD_LOCAL] = "on this machine",
                                            [LAUNCH_METHOD_SRUN] = "by srun",
-                                           [LAUNCH_METHOD_COMMAND] = "by --agent-command"};
+                                           [LAUNCH_METHOD_COMMAND] = "by --agent-command",
+                                           [LAUNCH_METHOD_JOIN] = "once it has joined"};
 
 int agent_channel_open(struct agent_channel **out, struct event_base *base, int host,
                        const struct host *to, const struct channel_config *config,

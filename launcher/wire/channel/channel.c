@@ -5,6 +5,7 @@
 #include "launcher/wire/channel/command_channel.h"
 #include "launcher/wire/channel/local_channel.h"
 #include "launcher/wire/channel/module_channel.h"
+#include "launcher/wire/channel/uplink_channel.h"
 
 int channel_open(struct channel **out, const struct host *host, const struct channel_config *config,
                  channel_ready_fn *ready, void *arg, struct fault *why)
@@ -14,6 +15,8 @@ int channel_open(struct channel **out, const struct host *host, const struct cha
         return local_channel_open(out, config, ready, arg, why);
     case LAUNCH_METHOD_SSH:
         return module_channel_open(out, host, config, ready, arg, why);
+    case LAUNCH_METHOD_JOIN:
+        return uplink_channel_open(out, host, config, ready, arg, why);
     default:
         return command_channel_open(out, host, config, ready, arg, why);
     }

@@ -3,8 +3,8 @@
  * channel.h: the way to one host's agent. To the supervisor every agent is one non-blocking stream
  * socket with frames in both directions. What carries it depends on the host: a socketpair to a
  * child on this machine (local_channel.h), an SSH channel that a thread pumps to a socketpair
- * (module_channel.h), or the standard streams of a command that starts the agent
- * (command_channel.h).
+ * (module_channel.h), the standard streams of a command that starts the agent (command_channel.h),
+ * or a connection by which the host has called (uplink_channel.h).
  */
 #ifndef LAUNCHER_WIRE_CHANNEL_CHANNEL_H
 #define LAUNCHER_WIRE_CHANNEL_CHANNEL_H

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 
 struct channel;
+struct uplink_hub;
 
 struct channel_config {
     const char *ssh_config;  /* -F FILE, or NULL */
@@ -17,6 +18,7 @@ struct channel_config {
     const char *build;       /* its build id */
     char *const *command;    /* --agent-command's words, or NULL */
     bool with_copier;        /* the host needs mlaunch-copier too */
+    struct uplink_hub *hub;  /* of the hosts that join, or NULL */
 };
 
 /* Called once, from the channel's own thread or from within channel_open. With why->code 0 the

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: MIT */
+#include "launcher/wire/uplink/uplink_stream.h"
+
+#include "common/net/address.h"
+#include "common/net/tcp_seal.h"
+#include "launcher/wire/uplink/uplink_protocol.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <event2/buffer.h>
+#include <event2/event.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    READ_SIZE = 64 << 10,
+    READS_AT_ONCE = 32, /* in one turn of the loop */
+    PARTS = 8,          /* pieces of what is kept that are sealed together */
+    SILENCE_MS = 10000, /* the other side's machine has not acknowledged what was sent */
+};
+
+struct uplink_stream {
+    struct uplink_stream_events events;
+    int fd;
+    struct tcp_seal *seal;
+    struct frame_reader *reader;
+    struct evbuffer *kept;
+    struct event *readable, *writable;
+    bool ended, is_finishing;
+};
+
+void uplink_stream_fail(struct uplink_stream *s, const char *why)
+{
+    if (s->ended)
+        return;
+    s->ended = true;
+    event_del(s->readable);
+    event_del(s->writable);
+    evbuffer_drain(s->kept, evbuffer_get_length(s->kept));
+    s->events.on_end(why, s->events.arg);
+}
+
+static void frames_take(struct uplink_stream *s)
+{
+    struct fault why = {0};
+    struct frame f;
+    int rc = 0;
+
+    while (!s->ended && (rc = frame_reader_next(s->reader, &f, &why)) > 0)
+        s->events.on_frame(&f, s->events.arg);
+    if (rc < 0)
+        uplink_stream_fail(s, why.text);
+}
+
+static const char *end_words(ssize_t n)
+{
+    if (n == 0 || address_is_dropped(errno))
+        return "the other side has closed the connection";
+    if (errno == EBADMSG)
+        return "what has come is not what the other side sent";
+    return strerror(errno);
+}
+
+/* The seal reads ahead, so the socket may be empty while frames are left: all are taken. */
+static void on_readable(evutil_socket_t fd, short what, void *arg)
+{
+    struct uplink_stream *s = arg;
+    struct fault why;
+
+    (void)what;
+    for (int i = 0; i < READS_AT_ONCE && !s->ended; i++) {
+        struct iovec part = {NULL, READ_SIZE};
+        uint8_t *room;
+        ssize_t n;
+
+        if (frame_reader_room(s->reader, READ_SIZE, &room, &why)) {
+            uplink_stream_fail(s, why.text);
+            return;
+        }
+        part.iov_base = room;
+        n = tcp_seal_receive(s->seal, fd, &part, 1);
+        if (n < 0 && (errno == EAGAIN || errno == EINTR))
+            return;
+        if (n <= 0) {
+            uplink_stream_fail(s, end_words(n));
+            return;
+        }
+        frame_reader_add(s->reader, (size_t)n);
+        frames_take(s);
+    }
+    if (!s->ended)
+        event_active(s->readable, EV_READ, 0);
+}
+
+/* False: the socket takes no more now. A peer that is gone is noticed by reading, after what it has
+ * said. */
+static bool kept_write(struct uplink_stream *s)
+{
+    struct evbuffer_iovec pieces[PARTS];
+    struct iovec parts[PARTS];
+    int count = evbuffer_peek(s->kept, TCP_SEAL_RECORD, NULL, pieces, PARTS);
+    ssize_t n;
+
+    if (count > PARTS)
+        count = PARTS;
+    for (int i = 0; i < count; i++)
+        parts[i] = (struct iovec){pieces[i].iov_base, pieces[i].iov_len};
+    n = tcp_seal_send(s->seal, s->fd, parts, count);
+    if (n > 0)
+        evbuffer_drain(s->kept, (size_t)n);
+    else if (errno != EAGAIN && errno != EINTR)
+        evbuffer_drain(s->kept, evbuffer_get_length(s->kept));
+    return n > 0;
+}
+
+static void on_writable(evutil_socket_t fd, short what, void *arg)
+{
+    struct uplink_stream *s = arg;
+
+    (void)what;
+    while (evbuffer_get_length(s->kept) > 0 && kept_write(s))
+        ;
+    if (evbuffer_get_length(s->kept) == 0) {
+        event_del(s->writable);
+        if (s->is_finishing)
+            shutdown(fd, SHUT_WR);
+    }
+    if (evbuffer_get_length(s->kept) < UPLINK_KEPT && s->events.on_room)
+        s->events.on_room(s->events.arg);
+}
+
+int uplink_stream_open(struct uplink_stream **out, struct event_base *base, int fd,
+                       const struct auth_keys *keys, const struct uplink_stream_events *events,
+                       struct fault *why)
+{
+    struct uplink_stream *s = calloc(1, sizeof(*s));
+    int silence_ms = SILENCE_MS, rc;
+
+    if (!s)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    s->events = *events;
+    s->fd = -1;
+    setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &silence_ms, sizeof(silence_ms));
+    rc = frame_reader_create(&s->reader, UPLINK_LIMIT, why);
+    if (!rc)
+        rc = tcp_seal_create(&s->seal, keys, why);
+    if (!rc) {
+        s->kept = evbuffer_new();
+        s->readable = event_new(base, fd, EV_READ | EV_PERSIST, on_readable, s);
+        s->writable = event_new(base, fd, EV_WRITE | EV_PERSIST, on_writable, s);
+        if (!s->kept || !s->readable || !s->writable || event_add(s->readable, NULL))
+            rc = fault_set(why, ML_ERR_MEMORY, "out of memory");
+    }
+    if (rc) {
+        uplink_stream_close(s);
+        return rc;
+    }
+    s->fd = fd;
+    *out = s;
+    return 0;
+}
+
+void uplink_stream_close(struct uplink_stream *s)
+{
+    if (!s)
+        return;
+    if (s->readable)
+        event_free(s->readable);
+    if (s->writable)
+        event_free(s->writable);
+    if (s->kept)
+        evbuffer_free(s->kept);
+    frame_reader_destroy(s->reader);
+    tcp_seal_destroy(s->seal);
+    if (s->fd >= 0)
+        close(s->fd);
+    free(s);
+}
+
+static void frame_keep(struct uplink_stream *s, int type, const void *head, size_t head_size,
+                       const void *body, size_t body_size)
+{
+    uint8_t header[FRAME_HEADER];
+
+    if (s->ended || s->is_finishing)
+        return;
+    frame_header(header, (uint8_t)type, (uint32_t)(head_size + body_size));
+    if (evbuffer_add(s->kept, header, sizeof(header)) || evbuffer_add(s->kept, head, head_size) ||
+        evbuffer_add(s->kept, body, body_size) || event_add(s->writable, NULL))
+        uplink_stream_fail(s, "out of memory");
+}
+
+void uplink_stream_send(struct uplink_stream *s, int type, const void *payload, size_t size)
+{
+    frame_keep(s, type, NULL, 0, payload, size);
+}
+
+void uplink_stream_send_tagged(struct uplink_stream *s, int type, uint32_t word, const void *bytes,
+                               size_t size)
+{
+    word = htonl(word);
+    frame_keep(s, type, &word, sizeof(word), bytes, size);
+}
+
+void uplink_stream_finish(struct uplink_stream *s)
+{
+    if (s->ended)
+        return;
+    s->is_finishing = true;
+    event_add(s->writable, NULL);
+}
+
+size_t uplink_stream_kept(const struct uplink_stream *s)
+{
+    return evbuffer_get_length(s->kept);
+}
+
+bool uplink_stream_word(const struct frame *f, uint32_t *word, const uint8_t **rest, size_t *size)
+{
+    if (f->size < sizeof(*word))
+        return false;
+    memcpy(word, f->payload, sizeof(*word));
+    *word = ntohl(*word);
+    *rest = f->payload + sizeof(*word);
+    *size = f->size - sizeof(*word);
+    return true;
+}

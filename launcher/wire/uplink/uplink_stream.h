@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * uplink_stream.h: one uplink after its handshake: sealed frames in both directions on a libevent
+ * loop, at either end. Sending never blocks: bytes that the socket does not take are kept.
+ */
+#ifndef LAUNCHER_WIRE_UPLINK_UPLINK_STREAM_H
+#define LAUNCHER_WIRE_UPLINK_UPLINK_STREAM_H
+
+#include "common/net/auth.h"
+#include "common/net/frame.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct event_base;
+struct uplink_stream;
+
+/* From so many kept bytes on, whoever passes bytes on should wait for on_room. */
+enum { UPLINK_KEPT = 1 << 20 };
+
+/* Called from the loop. on_end comes once, and nothing after it; `why` is never NULL. The stream
+ * must not be closed within any of them. */
+struct uplink_stream_events {
+    void (*on_frame)(const struct frame *f, void *arg);
+    void (*on_end)(const char *why, void *arg);
+    void (*on_room)(void *arg); /* fewer than UPLINK_KEPT bytes are kept */
+    void *arg;
+};
+
+/* Takes over the socket on success. ML_ERR_MEMORY. */
+int uplink_stream_open(struct uplink_stream **out, struct event_base *base, int fd,
+                       const struct auth_keys *keys, const struct uplink_stream_events *events,
+                       struct fault *why);
+void uplink_stream_close(struct uplink_stream *s); /* takes NULL */
+
+/* These do nothing after the end. `size` is at most UPLINK_LIMIT, less the word. */
+void uplink_stream_send(struct uplink_stream *s, int type, const void *payload, size_t size);
+void uplink_stream_send_tagged(struct uplink_stream *s, int type, uint32_t word, const void *bytes,
+                               size_t size);
+
+/* Sends what is kept, and then end of file; the peer's end is reported as usual. */
+void uplink_stream_finish(struct uplink_stream *s);
+
+size_t uplink_stream_kept(const struct uplink_stream *s);
+/* Ends the stream from this side. */
+void uplink_stream_fail(struct uplink_stream *s, const char *why);
+
+/* The word that begins a frame, and what follows it. False: the frame is too short. */
+bool uplink_stream_word(const struct frame *f, uint32_t *word, const uint8_t **rest, size_t *size);
+
+#endif
