@@ -7,6 +7,7 @@
 #include "launcher/commands/batch/batch.h"
 #include "launcher/commands/commands.h"
 #include "launcher/env_command.h"
+#include "launcher/join_command.h"
 #include "launcher/run_command.h"
 #include "launcher/subcommand.h"
 
@@ -25,6 +26,8 @@ static int help_run(int argc, char **argv)
 
 static const struct subcommand table[] = {
     {"run", "start a program; the word may be left out", .run = run_command_run},
+    {"join", "make this machine a host of a job that calls the head, without SSH",
+     .run = join_command_run},
     {"ps", "list the jobs on hosts: user, program, ranks, alive or dead", .run = ps_run},
     {"kill", "end a job by its id, from any terminal", .run = kill_run},
     {"attach", "run a debugger or a shell beside a rank, on a terminal", .run = attach_command_run},

@@ -86,7 +86,7 @@ static int options_run(const struct options *o, const struct bench_job *bench)
     int status, rc;
 
     log_open("mlaunch", (enum log_level)(LOG_WARN + o->verbose));
-    rc = outer_check(&why);
+    rc = o->is_await_here ? 0 : outer_check(&why); /* join is to be started on each host */
     if (!rc)
         rc = detached_job_check(o, &why);
     if (!rc)
@@ -136,6 +136,11 @@ static int options_launch(int argc, char **argv, const struct bench_job *bench)
         command_advise(o->apps[0].argv[0]);
     options_destroy(o);
     return status;
+}
+
+int run_command_run_options(const struct options *o)
+{
+    return options_run(o, NULL);
 }
 
 int run_command_run(int argc, char **argv)

@@ -183,6 +183,11 @@ static void on_term(evutil_socket_t fd, short what, void *arg)
     bool is_slurm = is_ended_by_slurm(a), is_user = is_killed_by_user(a, text, sizeof(text));
 
     (void)fd, (void)what;
+    if (!is_slurm && !is_user && a->job && getenv("MLAUNCH_HEAD")) {
+        snprintf(text, sizeof(text), "the job was ended by SIGTERM to mlaunch join on host %.200s",
+                 a->job->host_name);
+        is_user = true;
+    }
     if (is_running(a) && !is_user && a->job->options.stop_signal == SIGTERM &&
         !a->is_asked_to_stop) {
         on_asked(a, "asked to stop by SIGTERM to an agent");

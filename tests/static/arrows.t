@@ -94,13 +94,14 @@ room $r/record $i/plan
 room $r/stdio $b/text $b/process $i/plan $w/protocol
 room $r/round $b/text $i/values $i/plan $w/protocol $w/channel $r/spread $r/stacks \
     $r/rdma_topology $r/record $r/stdio
-room $r/job $b/text $b/process $b/machine $i/values $i/plan $w/protocol $w/channel $r/record \
-    $r/stdio $r/round
+room $r/job $b/text $b/process $b/machine $i/values $i/plan $w/protocol $w/uplink $w/channel \
+    $r/record $r/stdio $r/round
 
 room $l/ask $b/text $b/process $b/machine $i/options $i/hosts $i/plan $w/protocol $w/channel
 
 room $c/draw $b/text $r/rdma_topology
 room $c/batch $b/text $i/options
+room $c/join $b/text $b/process $i/options $w/protocol $w/uplink
 room $c $b/text $b/process $b/machine $i/options $i/hosts $i/plan $r/stacks $r/rdma_topology \
     $r/stdio $r/round $r/job $l/ask $c/draw
 
@@ -133,7 +134,7 @@ header $l/pmix $w/protocol/pmix_protocol.h "the frames between it and the agent"
 room $l/pmix
 
 header $l $t/verify/fitness.h "--check: a job has its hosts looked at as verify does"
-room $l $b/text $b/process $i/options $i/plan $r/round $r/job $l/ask $c/batch $c
+room $l $b/text $b/process $i/options $i/plan $r/round $r/job $l/ask $c/batch $c/join $c
 
 room runtime/process
 room runtime/gpu runtime/process

@@ -61,10 +61,12 @@ void own_address_list(char *out, size_t size)
 
 void own_address_guess(char out[ADDRESS_TEXT])
 {
-    const char *srun = getenv("SLURM_LAUNCH_NODE_IPADDR");
+    const char *srun = getenv("SLURM_LAUNCH_NODE_IPADDR"), *head = getenv("MLAUNCH_HEAD");
     static const char outside[] = "192.0.2.1"; /* belongs to no host (RFC 5737); nothing is sent */
     struct ifaddrs *list = NULL;
 
+    if (head && address_towards(head, out, NULL) == 0)
+        return;
     if (srun && address_towards(srun, out, NULL) == 0)
         return;
     if (address_towards(outside, out, NULL) == 0)

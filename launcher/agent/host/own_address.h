@@ -9,8 +9,9 @@
  * batch system or another launcher has brought along from another host. */
 void own_address_of_ssh(char out[ADDRESS_TEXT]);
 
-/* A guess for agents that were not started by SSH: the address towards srun's host, else that of
- * the default route, else that of the first network interface, else a loopback address. */
+/* A guess for agents that were not started by SSH: the address towards the head that this host has
+ * joined (MLAUNCH_HEAD, which `mlaunch join` sets), else towards srun's host, else that of the
+ * default route, else that of the first network interface, else a loopback address. */
 void own_address_guess(char out[ADDRESS_TEXT]);
 
 /* This host's addresses, without loopback and link-local ones: "10.0.0.2, fd00::2"; cut off at

@@ -31,6 +31,7 @@ static const char *const scrubbed[] = {
     "MLAUNCH_EAGER",
     "MLAUNCH_STDOUT",
     "MLAUNCH_MPI_FD",
+    "MLAUNCH_HEAD",
     /* torchrun */
     "RANK",
     "WORLD_SIZE",

@@ -417,6 +417,7 @@ int command_line_read(struct command_line *out, const struct command_syntax *syn
 
     do {
         rc = options_read(&r, why);
+        has_programs &= !(syntax->may_lack_program && !c.program_count && r.at == r.argc);
         if (!rc && has_programs && c.action == OPTIONS_RUN)
             rc = program_read(&r, why);
     } while (!rc && has_programs && c.action == OPTIONS_RUN && r.at++ < r.argc); /* over the ':' */

@@ -33,7 +33,8 @@ struct command_syntax {
     const struct command_hint *hints; /* ends with a NULL word; or NULL */
     const char *unknown; /* the rest of the sentence that refuses an unknown option; or NULL */
     enum command_words words;
-    size_t words_most; /* for COMMAND_MIXED */
+    bool may_lack_program; /* with COMMAND_PROGRAMS */
+    size_t words_most;     /* for COMMAND_MIXED */
 };
 
 /* True if run's option `name` is known. */

@@ -21,6 +21,7 @@
 
 enum {
     RANKS_LIMIT = 1 << 20,
+    HOSTS_MOST = 65536,
     SECONDS_LIMIT = INT_MAX / 1000,
     STALL_LIMIT_S = 1 << 20,
     VERBOSE_MOST = 2, /* -vv; further ones change nothing */
@@ -491,6 +492,12 @@ const struct option option_table[] = {
      CHOICE(launchers, agent_launcher)},
     {"agent-command", NULL, 0, "CMD", "start the agents with CMD, such as 'docker exec -i {host}'",
      TEXT(agent_command)},
+    {"await", NULL, 0, "N", "run on N hosts, each of which mlaunch join lets call this machine",
+     NUMBER(1, HOSTS_MOST, await)},
+    {"listen", NULL, 0, "[ADDR:]PORT", "with --await: where hosts call (default: any free port)",
+     TEXT(listen)},
+    {"key-file", NULL, 0, "FILE", "with --await: the key of the hosts that may join",
+     TEXT(key_file)},
     {"prolog", NULL, 0, "CMD",
      "run by sh once on each host before its ranks; none start if it fails", TEXT(job.prolog)},
     {"epilog", NULL, 0, "CMD", "run by sh once on each host when its ranks have ended",

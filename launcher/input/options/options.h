@@ -69,6 +69,9 @@ struct options {
     char *rdma_device, *tuning;
     enum launcher_choice agent_launcher;
     char *agent_command;
+    int await;               /* hosts that join; 0: none */
+    bool is_await_here;      /* this machine is the first of them; only mlaunch join sets it */
+    char *listen, *key_file; /* with `await` */
     char *ssh_config, *agent, *events, *record, *trace, *compare_hashes, *config, *profile;
     struct string_list wraps; /* --wrap, as they were written */
     char *gdb, *chaos, *show;

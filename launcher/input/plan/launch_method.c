@@ -75,6 +75,13 @@ int launch_method_resolve(struct plan *p, const struct options *o, char *const *
 {
     bool by_srun;
 
+    for (int i = 0; o->await && i < p->host_count; i++) {
+        struct host *h = plan_host(p, i);
+
+        h->launch_method = h->is_local ? LAUNCH_METHOD_LOCAL : LAUNCH_METHOD_JOIN;
+    }
+    if (o->await)
+        return 0;
     if (o->agent_launcher == LAUNCHER_COMMAND ||
         (o->agent_launcher == LAUNCHER_AUTO && o->agent_command))
         return command_resolve(p, o, why);

@@ -2,8 +2,8 @@
 /*
  * plan.h: what will run where. plan_create() makes it from options and hosts before anything
  * starts; once it has returned, nothing in the plan changes but the order of its hosts, when a
- * spare one takes the place of another (plan_spares.h). The supervisor (job.h) carries it out;
- * --dry-run prints it.
+ * spare one takes the place of another (plan_spares.h), and the names of hosts that join. The
+ * supervisor (job.h) carries it out; --dry-run prints it.
  */
 #ifndef LAUNCHER_INPUT_PLAN_PLAN_H
 #define LAUNCHER_INPUT_PLAN_PLAN_H

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/input/plan/plan_hosts.h"
 
+#include "launcher/base/text/string_list.h"
 #include "launcher/input/hosts/allocation.h"
 #include "launcher/input/hosts/host_list_finish.h"
 #include "launcher/input/hosts/host_list_parse.h"
 #include "launcher/input/hosts/hostfile.h"
+
+#include <unistd.h>
 
 /* With -H and --hostfile of one layer, -H chooses among the hosts of the file, as with mpirun. */
 static int named_read(struct host_list **out, const struct options *o,
@@ -32,6 +35,60 @@ static int named_read(struct host_list **out, const struct options *o,
     return 0;
 }
 
+/* With --await: the hosts have no names before they join. */
+static int joining_make(struct host_list **out, const struct options *o, struct fault *why)
+{
+    struct host_list *list = NULL;
+    char own[256] = "localhost";
+    struct host h = {0};
+    int rc = host_list_create(&list, o->is_await_here ? "mlaunch join" : "--await", why);
+
+    gethostname(own, sizeof(own) - 1);
+    for (int i = 0; !rc && i < o->await; i++) {
+        bool is_here = o->is_await_here && i == 0;
+
+        h.join_index = i;
+        rc = is_here ? string_copy(&h.name, own, why)
+                     : string_format(&h.name, why, "%d of %d", i, o->await);
+        if (!rc)
+            rc = host_list_add(list, &h, why);
+        if (!rc)
+            list->hosts[i].is_local = is_here;
+    }
+    host_list_clear_host(&h);
+    if (rc)
+        host_list_destroy(list);
+    else
+        *out = list;
+    return rc;
+}
+
+static int joining_check(const struct options *o, struct fault *why)
+{
+    if (!o->await && (o->listen || o->key_file))
+        return fault_set(why, ML_ERR_ARGUMENT,
+                         "%s goes with --await N, which says how many hosts join",
+                         o->listen ? "--listen" : "--key-file");
+    if (!o->await)
+        return 0;
+    if (!o->key_file)
+        return fault_set(why, ML_ERR_ARGUMENT,
+                         "hosts that join need a key: --key-file FILE, which `mlaunch join "
+                         "--key-new FILE` writes");
+    if (o->hosts || o->hostfile || o->spare_hosts || o->exclude)
+        return fault_set(why, ML_ERR_ARGUMENT,
+                         "the hosts are those that join, so --hosts, --hostfile and --spare-hosts "
+                         "do not go with --await");
+    if (o->agent_command || o->agent_launcher != LAUNCHER_AUTO)
+        return fault_set(why, ML_ERR_ARGUMENT,
+                         "hosts that join start their agents themselves, so --agent-launcher and "
+                         "--agent-command do not go with --await");
+    if (o->check != FITNESS_NONE || o->evict_slow)
+        return fault_set(why, ML_ERR_ARGUMENT,
+                         "--check and --evict-slow choose among hosts, and do not go with --await");
+    return 0;
+}
+
 static int list_read(struct host_list **out, const struct options *o, struct host_list *spares,
                      char *const *environment, struct fault *why)
 {
@@ -39,6 +96,9 @@ static int list_read(struct host_list **out, const struct options *o, struct hos
     int rc;
 
     *out = NULL;
+    rc = joining_check(o, why);
+    if (rc || o->await)
+        return rc ? rc : joining_make(out, o, why);
     rc = is_named ? named_read(out, o, spares, why) : allocation_read(out, environment, why);
     if (!rc && !*out)
         rc = host_list_local(out, why);

@@ -12,6 +12,7 @@
 #include "launcher/base/process/mpir.h"
 #include "launcher/input/plan/plan_spares.h"
 #include "launcher/run/job/chaos_clock.h"
+#include "launcher/run/job/job_hub.h"
 #include "launcher/run/job/job_presence.h"
 #include "launcher/run/job/restarts.h"
 #include "launcher/run/job/signals.h"
@@ -56,7 +57,8 @@ struct job {
     struct event_base *base;
     struct events_file *events;
     struct job_presence *presence;
-    int restart; /* the run's number, from 0 */
+    struct uplink_hub *hub; /* NULL: no host joins */
+    int restart;            /* the run's number, from 0 */
     struct output *output;
     struct rank_summary *summary; /* NULL: none is asked for */
     struct recording *recording;  /* NULL: none is asked for */
@@ -624,7 +626,8 @@ static int job_run_all(struct job *j)
                                      .local_agent = agent,
                                      .build = build_id,
                                      .command = j->plan->agent_command,
-                                     .with_copier = j->plan->stage_env != NULL};
+                                     .with_copier = j->plan->stage_env != NULL,
+                                     .hub = j->hub};
     struct job_round_config config = {.base = j->base,
                                       .plan = j->plan,
                                       .job = j->id,
@@ -683,7 +686,9 @@ static int job_open(struct job *j, struct fault *why)
     j->base = event_base_new();
     if (!j->base)
         return fault_set(why, ML_ERR_SYSTEM, "cannot make an event loop");
-    rc = job_presence_open(&j->presence, j->base, j->plan, j->id, why);
+    rc = job_hub_open(&j->hub, j->base, j->plan, why);
+    if (!rc)
+        rc = job_presence_open(&j->presence, j->base, j->plan, j->id, why);
     if (!rc)
         rc = events_file_open(&j->events, j->plan->options->events, j->plan->job.name, why);
     if (!rc)
@@ -739,7 +744,8 @@ static void loss_report(size_t size)
         log_warn("output that has not been read is dropped, at most %zu bytes", size);
 }
 
-static void job_close(struct job *j)
+/* `status`: mlaunch's. */
+static void job_close(struct job *j, int status)
 {
     bool is_lost = j->output && !output_is_idle(j->output);
     size_t size = is_lost ? output_waiting(j->output) : 0;
@@ -759,6 +765,7 @@ static void job_close(struct job *j)
     events_file_close(j->events);
     rank_summary_destroy(j->summary);
     chaos_clock_stop(j->chaos);
+    uplink_hub_close(j->hub, status || !j->differs ? status : STATUS_DIFFERS);
     if (j->timeout)
         event_free(j->timeout);
     if (j->reader_check)
@@ -780,12 +787,12 @@ int job_run(struct plan *p, const char *id, const struct job_config *config)
     descriptor_limit_raise(p);
     frame_stream_keep_memory();
     if (job_open(&j, &why)) {
-        job_close(&j);
+        job_close(&j, STATUS_OURS);
         log_error("%s", why.text);
         return STATUS_OURS;
     }
     status = job_run_all(&j);
     job_drain(&j);
-    job_close(&j);
+    job_close(&j, status);
     return status || !j.differs ? status : STATUS_DIFFERS;
 }

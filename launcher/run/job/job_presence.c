@@ -25,14 +25,18 @@ struct job_presence {
     struct event *later;
 };
 
+/* Those that somebody else than this mlaunch can ask. */
 static json_t *hosts_list(const struct plan *p)
 {
     json_t *list = json_array();
 
     for (int i = 0; i < p->host_count + p->spare_count; i++) {
         const struct host *h = plan_host(p, i);
-        json_t *one = json_object();
+        json_t *one;
 
+        if (h->launch_method == LAUNCH_METHOD_JOIN)
+            continue;
+        one = json_object();
         json_object_set_new(one, "name", text_json(h->name));
         json_object_set_new(one, "user", text_json(h->user ? h->user : ""));
         json_object_set_new(one, "port", json_integer(h->port));

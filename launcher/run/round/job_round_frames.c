@@ -140,7 +140,8 @@ int job_round_frames_on_hello(int host, const struct hello_report *hello, void *
      * its own. */
     snprintf(m->address, sizeof(m->address), "%s",
              m->host->launch_method == LAUNCH_METHOD_SRUN ||
-                     m->host->launch_method == LAUNCH_METHOD_COMMAND
+                     m->host->launch_method == LAUNCH_METHOD_COMMAND ||
+                     m->host->launch_method == LAUNCH_METHOD_JOIN
                  ? hello->guess
                  : hello->address);
     m->state = MEMBER_CONNECTED;

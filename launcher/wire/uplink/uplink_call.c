@@ -2,23 +2,17 @@
 #include "launcher/wire/uplink/uplink_call.h"
 
 #include "common/clock.h"
-#include "common/log.h"
 #include "common/net/address.h"
+#include "launcher/wire/uplink/uplink_address.h"
+#include "launcher/wire/uplink/uplink_patience.h"
 #include "launcher/wire/uplink/uplink_protocol.h"
 
-#include <errno.h>
-#include <netdb.h>
-#include <poll.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 enum {
     CONNECT_MS = 5000, /* for one address */
     HANDSHAKE_MS = 10000,
-    PAUSE_MS = 100, /* before the second try; twice as long before each further one */
-    PAUSE_MOST_MS = 1000,
 };
 
 static int64_t earlier(int64_t a, int64_t b)
@@ -62,18 +56,11 @@ static int address_try(const struct uplink_call *c, const struct addrinfo *to, i
 static int once(const struct uplink_call *c, int64_t deadline_ms, int *fd, struct auth_keys *keys,
                 struct fault *why)
 {
-    const struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
     struct addrinfo *list = NULL;
-    char port[16];
-    int rc, err;
+    int rc = uplink_address_find(&list, c->host, c->port, why);
 
-    snprintf(port, sizeof(port), "%d", c->port);
-    err = getaddrinfo(c->host, port, &hints, &list);
-    if (err == EAI_SYSTEM)
-        return fault_os(why, ML_ERR_SYSTEM, errno, "the name %s is not known", c->host);
-    if (err)
-        return fault_set(why, ML_ERR_SYSTEM, "the name %s is not known: %s", c->host,
-                         gai_strerror(err));
+    if (rc)
+        return rc;
     rc = ML_ERR_PEER;
     for (struct addrinfo *a = list; a && rc && rc != ML_ERR_REFUSED; a = a->ai_next)
         rc = address_try(c, a, deadline_ms, fd, keys, why);
@@ -83,23 +70,16 @@ static int once(const struct uplink_call *c, int64_t deadline_ms, int *fd, struc
 
 int uplink_call(int *fd, struct auth_keys *keys, const struct uplink_call *c, struct fault *why)
 {
-    int64_t deadline_ms = clock_ms() + c->limit_ms;
-    char last[sizeof(why->text)] = "";
-    int pause_ms = PAUSE_MS, rc;
+    struct uplink_patience p = uplink_patience_begin(c->limit_ms);
+    int rc;
 
-    while ((rc = once(c, deadline_ms, fd, keys, why)) != 0) {
+    while ((rc = once(c, p.deadline_ms, fd, keys, why)) != 0) {
         if (rc == ML_ERR_REFUSED || rc == ML_ERR_MEMORY || rc == ML_ERR_ARGUMENT)
             return fault_wrap(why, "cannot join the head at %s:%d", c->host, c->port);
-        if (strcmp(last, why->text) != 0)
-            log_info("the head is not there yet, trying again: %s", why->text);
-        snprintf(last, sizeof(last), "%s", why->text);
-        if (clock_left_ms(deadline_ms) == 0)
+        if (!uplink_patience_wait(&p, why))
             return fault_set(why, ML_ERR_TIMEOUT,
                              "cannot join the head at %s:%d within %d s (--init-timeout): %.400s",
-                             c->host, c->port, c->limit_ms / 1000, last);
-        poll(NULL, 0, (int)earlier(pause_ms, clock_left_ms(deadline_ms)));
-        if (pause_ms < PAUSE_MOST_MS)
-            pause_ms *= 2;
+                             c->host, c->port, c->limit_ms / 1000, p.last);
     }
     return 0;
 }

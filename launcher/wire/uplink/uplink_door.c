@@ -29,7 +29,7 @@ enum {
 };
 
 /* A connection that has not proved anything yet, or is to read why it was refused. */
-struct guest {
+struct uplink_guest {
     struct uplink_door *door;
     int fd;
     struct event *readable, *deadline;
@@ -38,7 +38,7 @@ struct guest {
     size_t bytes;
     bool has_spoken, is_refused;
     char from[ADDRESS_TEXT];
-    TAILQ_ENTRY(guest) entry;
+    TAILQ_ENTRY(uplink_guest) entry;
 };
 
 struct uplink_door {
@@ -49,10 +49,10 @@ struct uplink_door {
     unsigned refused;
     char where[ADDRESS_TEXT];
     struct event *on_accept, *accept_again;
-    TAILQ_HEAD(guest_list, guest) guests; /* in the order of their arrival */
+    TAILQ_HEAD(guest_list, uplink_guest) guests; /* in the order of their arrival */
 };
 
-static void guest_free(struct guest *g)
+static void guest_free(struct uplink_guest *g)
 {
     if (g->readable)
         event_free(g->readable);
@@ -65,7 +65,7 @@ static void guest_free(struct guest *g)
     free(g);
 }
 
-static void guest_remove(struct guest *g)
+static void guest_remove(struct uplink_guest *g)
 {
     struct uplink_door *d = g->door;
 
@@ -75,7 +75,7 @@ static void guest_remove(struct guest *g)
     guest_free(g);
 }
 
-static void refusal_report(struct guest *g, const char *text)
+static void refusal_report(struct uplink_guest *g, const char *text)
 {
     struct uplink_door *d = g->door;
     char line[400];
@@ -93,7 +93,7 @@ static void refusal_report(struct guest *g, const char *text)
 static bool guest_push_out(struct uplink_door *d)
 {
     bool spoken = d->spoken > d->most / 2 || d->spoken == d->count;
-    struct guest *g = TAILQ_FIRST(&d->guests);
+    struct uplink_guest *g = TAILQ_FIRST(&d->guests);
 
     while (g && g->has_spoken != spoken)
         g = TAILQ_NEXT(g, entry);
@@ -106,7 +106,7 @@ static bool guest_push_out(struct uplink_door *d)
 }
 
 /* The output of an accepting side is shorter than any socket's buffer. False: it was not taken. */
-static bool guest_answer(struct guest *g)
+static bool guest_answer(struct uplink_guest *g)
 {
     size_t size;
     const void *bytes = auth_output(g->auth, &size);
@@ -115,7 +115,7 @@ static bool guest_answer(struct guest *g)
 }
 
 /* Lets it read why: closing with unread input would reset the connection. */
-static void guest_refuse(struct guest *g, const char *text)
+static void guest_refuse(struct uplink_guest *g, const char *text)
 {
     static const struct timeval linger = {.tv_sec = LINGER_MS / 1000};
 
@@ -126,7 +126,7 @@ static void guest_refuse(struct guest *g, const char *text)
         guest_remove(g);
 }
 
-static void guest_admit(struct guest *g)
+static void guest_admit(struct uplink_guest *g)
 {
     struct auth_identity id = *auth_peer(g->auth);
     struct uplink_door *d = g->door;
@@ -144,7 +144,7 @@ static void guest_admit(struct guest *g)
 }
 
 /* False: the guest is gone. */
-static bool guest_take(struct guest *g, const struct frame *f)
+static bool guest_take(struct uplink_guest *g, const struct frame *f)
 {
     enum auth_progress progress;
     struct fault why;
@@ -167,7 +167,7 @@ static bool guest_take(struct guest *g, const struct frame *f)
     return !rc && progress != AUTH_DONE;
 }
 
-static void guest_read(struct guest *g)
+static void guest_read(struct uplink_guest *g)
 {
     uint8_t bytes[1024];
     ssize_t n = recv(g->fd, bytes, sizeof(bytes), MSG_DONTWAIT);
@@ -203,7 +203,7 @@ static void on_guest(evutil_socket_t fd, short what, void *arg)
 
 static void on_deadline(evutil_socket_t fd, short what, void *arg)
 {
-    struct guest *g = arg;
+    struct uplink_guest *g = arg;
 
     (void)fd, (void)what;
     if (!g->is_refused)
@@ -215,7 +215,7 @@ static void guest_add(struct uplink_door *d, int fd)
 {
     static const struct timeval limit = {.tv_sec = HANDSHAKE_MS / 1000};
     struct address from = {.length = sizeof(from.storage)};
-    struct guest *g = calloc(1, sizeof(*g));
+    struct uplink_guest *g = calloc(1, sizeof(*g));
 
     if (!g) {
         close(fd);
@@ -303,7 +303,7 @@ int uplink_door_open(struct uplink_door **out, struct event_base *base, const ch
 
 void uplink_door_close(struct uplink_door *d)
 {
-    struct guest *g;
+    struct uplink_guest *g;
 
     if (!d)
         return;

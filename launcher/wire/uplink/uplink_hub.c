@@ -38,7 +38,7 @@ struct hub_host {
     uplink_hub_ready_fn *ready;
     void *arg;
     struct event *limit, *sweep;
-    char ended[UPLINK_TEXT]; /* of the last channel */
+    char ended[UPLINK_TEXT]; /* how the last channel has */
 };
 
 /* An uplink that gets no more than its last frame. */
@@ -255,7 +255,7 @@ static int run_take(struct hub_host *h, const struct frame *f, struct fault *why
         (f->type != UPLINK_DATA && f->type != UPLINK_ENDED && f->type != UPLINK_SHUT))
         return fault_set(why, ML_ERR_REFUSED, "it sent a message of type %d out of turn", f->type);
     if (!h->pump || run != h->run)
-        return 0; /* of a channel that has been closed */
+        return 0; /* that channel has been closed */
     if (f->type == UPLINK_DATA)
         return uplink_pump_take(h->pump, rest, size, why);
     if (f->type == UPLINK_ENDED)

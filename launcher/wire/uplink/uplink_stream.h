@@ -16,7 +16,7 @@
 struct event_base;
 struct uplink_stream;
 
-/* From so many kept bytes on, whoever passes bytes on should wait for on_room. */
+/* Once UPLINK_KEPT bytes are kept, a sender of more should wait for on_room. */
 enum { UPLINK_KEPT = 1 << 20 };
 
 /* Called from the loop. on_end comes once, and nothing after it; `why` is never NULL. The stream

@@ -607,7 +607,7 @@ static void test_out_of_turn(void **state)
     expect_cut(UPLINK_DATA, zeros, sizeof(zeros), true);
     expect_cut(UPLINK_HERE, "again", 5, false);
     expect_cut(UPLINK_DATA, zeros, 3, false);
-    /* Of a channel that there is. */
+    /* While a channel is open. */
     joined[0] = '\0';
     c = caller_join(1);
     uplink_hub_reach(hub, 1, on_ready, &r);

@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: MIT */
+#include "launcher/commands/join/join_node.h"
+
+#include "common/build_id.h"
+#include "common/log.h"
+#include "common/net/address.h"
+#include "common/status.h"
+#include "common/text/printable.h"
+#include "common/text/signal_text.h"
+#include "launcher/base/process/install_path.h"
+#include "launcher/base/process/stream_child.h"
+#include "launcher/wire/protocol/agent_end.h"
+#include "launcher/wire/uplink/uplink_protocol.h"
+#include "launcher/wire/uplink/uplink_pump.h"
+
+#include <errno.h>
+#include <event2/event.h>
+#include <signal.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum {
+    /* From the end of the job, or of the uplink, to this process's: the agent ends its ranks
+     * within 3 s, and whoever waits for this process may then remove the container. */
+    AGENT_END_MS = 10000,
+    AGENTS_MOST = 64, /* that have not ended yet: one of each try of the job */
+};
+
+/*
+ *     CALLING ──ADMITTED──▶ JOINED ──STATUS, or the uplink's end──▶ LEAVING ──no agent──▶ exit
+ *
+ * An agent's channel is open from OPEN to CLOSE. The agent then ends by itself, maybe after the
+ * next one has been started.
+ */
+struct join_node {
+    const struct uplink_call *call;
+    const char *agent;
+    struct event_base *base;
+    struct uplink_stream *stream;
+    struct uplink_pump *pump; /* NULL: no channel is open */
+    pid_t current;            /* its agent; 0: none, or it has ended */
+    int ended_status;         /* how that has ended, as waitpid gives it */
+    bool has_output_ended;    /* it has closed its side */
+    pid_t agents[AGENTS_MOST];
+    int agent_count;
+    bool is_joined, has_status, is_leaving;
+    int status;
+    struct event *child, *late, *sweep, *ends[3];
+};
+
+/* --- agents ----------------------------------------------------------------------------------- */
+
+static void end_check(struct join_node *n)
+{
+    if (n->is_leaving && n->agent_count == 0)
+        event_base_loopbreak(n->base);
+}
+
+/* Both its output and its process have ended: the head is told, in this order. */
+static void agent_report(struct join_node *n)
+{
+    char text[UPLINK_TEXT];
+    int status = n->ended_status;
+
+    if (!n->pump || n->current || !n->has_output_ended)
+        return;
+    if (WIFSIGNALED(status))
+        agent_end_describe(text, sizeof(text), STATUS_SIGNAL + WTERMSIG(status),
+                           signal_text_name(WTERMSIG(status)), "");
+    else
+        agent_end_describe(text, sizeof(text), WEXITSTATUS(status), NULL, "");
+    uplink_stream_send_tagged(n->stream, UPLINK_ENDED, uplink_pump_run(n->pump), text,
+                              strlen(text));
+    uplink_pump_shut(n->pump);
+}
+
+static void on_pump_end(void *arg)
+{
+    struct join_node *n = arg;
+
+    n->has_output_ended = true;
+    agent_report(n);
+}
+
+static void agent_ended(struct join_node *n, pid_t pid, int status)
+{
+    for (int i = 0; i < n->agent_count; i++) {
+        if (n->agents[i] == pid) {
+            n->agents[i] = n->agents[--n->agent_count];
+            break;
+        }
+    }
+    if (pid == n->current) {
+        n->current = 0;
+        n->ended_status = status;
+        agent_report(n);
+    }
+    end_check(n);
+}
+
+/* As process 1 of a container this one also gets the orphans. */
+static void on_child(evutil_socket_t signal, short what, void *arg)
+{
+    int status;
+    pid_t pid;
+
+    (void)signal, (void)what;
+    while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+        agent_ended(arg, pid, status);
+}
+
+static int agent_start(struct join_node *n, uint32_t run, struct fault *why)
+{
+    char *argv[] = {(char *)n->agent, (char *)"--build", (char *)build_id, NULL};
+    struct stream_child child;
+    int rc;
+
+    if (n->pump || n->agent_count == AGENTS_MOST)
+        return fault_set(why, ML_ERR_REFUSED, "the head asked for more agents than there may be");
+    rc = stream_child_start(&child, argv, environ, false, why);
+    if (rc)
+        return rc;
+    n->agents[n->agent_count++] = n->current = child.pid;
+    n->has_output_ended = false;
+    log_debug("agent %s started as pid %d", n->agent, (int)child.pid);
+    rc = uplink_pump_open(&n->pump, n->base, n->stream, run, child.fd, on_pump_end, n, why);
+    if (rc)
+        close(child.fd); /* the agent ends */
+    return rc;
+}
+
+/* --- frames ----------------------------------------------------------------------------------- */
+
+static void channel_close(struct join_node *n)
+{
+    uplink_pump_close(n->pump); /* the agent reads end of file, and ends */
+    n->pump = NULL;
+    n->current = 0;
+}
+
+static int run_take(struct join_node *n, const struct frame *f, struct fault *why)
+{
+    const uint8_t *rest;
+    uint32_t word;
+    size_t size;
+
+    if (!n->is_joined || !uplink_stream_word(f, &word, &rest, &size))
+        return fault_set(why, ML_ERR_REFUSED, "the head sent a message of type %d out of turn",
+                         f->type);
+    if (f->type == UPLINK_OPEN)
+        return agent_start(n, word, why);
+    if (f->type == UPLINK_STATUS) {
+        n->has_status = true;
+        n->status = word < 256 ? (int)word : STATUS_OURS;
+        event_active(n->sweep, EV_TIMEOUT, 0);
+        return 0;
+    }
+    if (!n->pump || word != uplink_pump_run(n->pump))
+        return fault_set(why, ML_ERR_REFUSED, "the head sent a message of type %d for no agent",
+                         f->type);
+    if (f->type == UPLINK_DATA)
+        return uplink_pump_take(n->pump, rest, size, why);
+    if (f->type == UPLINK_SHUT)
+        uplink_pump_take_shut(n->pump);
+    else if (f->type == UPLINK_CLOSE)
+        channel_close(n);
+    else
+        return fault_set(why, ML_ERR_REFUSED, "the head sent a message of type %d", f->type);
+    return 0;
+}
+
+static void admitted_take(struct join_node *n)
+{
+    char name[UPLINK_NAME] = "";
+
+    gethostname(name, sizeof(name) - 1);
+    n->is_joined = true;
+    uplink_stream_send(n->stream, UPLINK_HERE, name, strlen(name));
+    log_info("joined the head at %s:%d as host %d of %d, %s", n->call->host, n->call->port,
+             n->call->index, n->call->hosts, name);
+}
+
+static void refused_take(struct join_node *n, const struct frame *f)
+{
+    char text[UPLINK_TEXT];
+
+    snprintf(text, sizeof(text), "%.*s", (int)(f->size < sizeof(text) ? f->size : sizeof(text) - 1),
+             (const char *)f->payload);
+    printable_mend(text, "");
+    log_error("the head at %s:%d refused this host: %s", n->call->host, n->call->port, text);
+    n->has_status = true;
+    n->status = STATUS_OURS;
+    event_active(n->sweep, EV_TIMEOUT, 0);
+}
+
+static void on_frame(const struct frame *f, void *arg)
+{
+    struct join_node *n = arg;
+    struct fault why;
+
+    if (n->has_status)
+        return;
+    if (f->type == UPLINK_ADMITTED && !n->is_joined)
+        admitted_take(n);
+    else if (f->type == UPLINK_REFUSED && !n->is_joined)
+        refused_take(n, f);
+    else if (run_take(n, f, &why))
+        uplink_stream_fail(n->stream, why.text);
+}
+
+static void on_end(const char *why, void *arg)
+{
+    struct join_node *n = arg;
+
+    if (!n->has_status)
+        log_error("the head at %s:%d was lost: %s%s", n->call->host, n->call->port, why,
+                  n->agent_count ? "; the ranks here are ended" : "");
+    event_active(n->sweep, EV_TIMEOUT, 0);
+}
+
+static void on_room(void *arg)
+{
+    struct join_node *n = arg;
+
+    if (n->pump)
+        uplink_pump_resume(n->pump);
+}
+
+/* The uplink is over. What it carried is closed outside of its own callbacks. */
+static void on_sweep(evutil_socket_t fd, short what, void *arg)
+{
+    static const struct timeval late = {.tv_sec = AGENT_END_MS / 1000};
+    struct join_node *n = arg;
+
+    (void)fd, (void)what;
+    if (n->is_leaving)
+        return;
+    n->is_leaving = true;
+    channel_close(n);
+    uplink_stream_close(n->stream);
+    n->stream = NULL;
+    event_add(n->late, &late);
+    end_check(n);
+}
+
+static void on_late(evutil_socket_t fd, short what, void *arg)
+{
+    struct join_node *n = arg;
+
+    (void)fd, (void)what;
+    log_warn("an agent has not ended within %d s", AGENT_END_MS / 1000);
+    event_base_loopbreak(n->base);
+}
+
+/* --- signals ---------------------------------------------------------------------------------- */
+
+static const int end_signals[] = {SIGTERM, SIGINT, SIGHUP};
+
+/* The agent reports it, and the head ends the job. Without one, or for the second time, the host
+ * leaves at once, which the head notices. */
+static void on_signal(evutil_socket_t signal, short what, void *arg)
+{
+    struct join_node *n = arg;
+
+    (void)what;
+    if (n->current && !n->status && !n->is_leaving) {
+        n->status = STATUS_SIGNAL + (int)signal;
+        kill(n->current, SIGTERM);
+        return;
+    }
+    n->has_status = true;
+    n->status = STATUS_SIGNAL + (int)signal;
+    event_active(n->sweep, EV_TIMEOUT, 0);
+}
+
+/* While this process calls, nothing is there that would have to be ended. As process 1 of a
+ * container it would otherwise be deaf to them. */
+static void on_early_signal(int signal)
+{
+    _exit(STATUS_SIGNAL + signal);
+}
+
+static void signals_prepare(void)
+{
+    for (size_t i = 0; i < sizeof(end_signals) / sizeof(*end_signals); i++)
+        signal(end_signals[i], on_early_signal);
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGCHLD, SIG_DFL);
+}
+
+static int events_open(struct join_node *n, struct fault *why)
+{
+    n->child = event_new(n->base, SIGCHLD, EV_SIGNAL | EV_PERSIST, on_child, n);
+    n->late = evtimer_new(n->base, on_late, n);
+    n->sweep = event_new(n->base, -1, 0, on_sweep, n);
+    if (!n->child || !n->late || !n->sweep || event_add(n->child, NULL))
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    for (size_t i = 0; i < sizeof(end_signals) / sizeof(*end_signals); i++) {
+        n->ends[i] = event_new(n->base, end_signals[i], EV_SIGNAL | EV_PERSIST, on_signal, n);
+        if (!n->ends[i] || event_add(n->ends[i], NULL))
+            return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    }
+    return 0;
+}
+
+static void node_close(struct join_node *n)
+{
+    struct event *events[] = {n->child, n->late, n->sweep, n->ends[0], n->ends[1], n->ends[2]};
+
+    uplink_pump_close(n->pump);
+    uplink_stream_close(n->stream);
+    for (size_t i = 0; i < sizeof(events) / sizeof(*events); i++)
+        if (events[i])
+            event_free(events[i]);
+    if (n->base)
+        event_base_free(n->base);
+}
+
+/* The agent takes the address that leads to the head for its own. */
+static void head_export(int fd)
+{
+    struct address head = {.length = sizeof(head.storage)};
+    char ip[ADDRESS_TEXT];
+
+    if (getpeername(fd, (struct sockaddr *)&head.storage, &head.length))
+        return;
+    address_format_ip(&head, ip);
+    setenv("MLAUNCH_HEAD", ip, 1);
+}
+
+static int node_join(struct join_node *n, struct fault *why)
+{
+    const struct uplink_stream_events events = {on_frame, on_end, on_room, n};
+    struct auth_keys keys;
+    int fd, rc = uplink_call(&fd, &keys, n->call, why);
+
+    if (rc)
+        return rc;
+    head_export(fd);
+    n->base = event_base_new();
+    rc = n->base ? events_open(n, why) : fault_set(why, ML_ERR_MEMORY, "out of memory");
+    if (!rc)
+        rc = uplink_stream_open(&n->stream, n->base, fd, &keys, &events, why);
+    sodium_memzero(&keys, sizeof(keys));
+    if (rc)
+        close(fd);
+    return rc;
+}
+
+int join_node_run(const struct uplink_call *call, const char *agent)
+{
+    struct join_node n = {.call = call, .agent = agent};
+    char path[PATH_MAX];
+    struct fault why;
+    int rc = 0;
+
+    signals_prepare();
+    if (!agent) {
+        rc = install_path_find(path, INSTALL_AGENT, &why);
+        n.agent = path;
+    }
+    if (!rc)
+        rc = node_join(&n, &why);
+    if (rc)
+        log_error("%s", why.text);
+    else
+        event_base_dispatch(n.base);
+    node_close(&n);
+    if (rc || (!n.has_status && !n.status))
+        return STATUS_OURS;
+    return n.status;
+}

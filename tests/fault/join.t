@@ -1,0 +1,128 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Four hosts that SSH does not reach form one job: each calls the head, which is index 0, or an
+# mlaunch elsewhere. Then Ctrl-C at the head, SIGTERM to a host, the death of its mlaunch join, of
+# the head, a host that comes twice or never, a wrong key, and strangers. Expected: all ends have
+# the job's status, what is wrong is named, and nothing is left anywhere.
+# shellcheck disable=SC2154 # variables of hosts.sh and fault.sh
+TEST_TIER=full
+. "${0%/*}/../lib/test.sh"
+. "${0%/*}/../lib/hosts.sh"
+. "${0%/*}/fault.sh"
+. "${0%/*}/join.sh"
+NETNS_SSHD='ListenAddress 127.0.0.1' hosts_up 4
+HOSTS=("$H1" "$H2" "$H3" "$H4")
+must "$MLAUNCH" join --key-new "$KEY"
+COLLECTIVES=("$BUILD/tests/runtime/collectives" --program --diagonal)
+
+# The order does not matter: the head comes third.
+for i in 3 1 0 2; do
+    join_on "${HOSTS[i]}" "$i" 4 --events "$EVENTS" --output raw --ppn 2 -- "${COLLECTIVES[@]}"
+done
+joins_end 0 "eight ranks on four hosts make all collective calls"
+nothing_left "and leave nothing"
+check_no_match . "$T/1.out" "the output is at the head"
+
+# zoo_join [OPTION…]: ranks that are hard to end, two a host.
+zoo_join() {
+    : > "$EVENTS"
+    : > "$T/0.out"
+    for i in 0 1 2 3; do
+        join_on "${HOSTS[i]}" "$i" 4 --events "$EVENTS" --ppn 2 --oversubscribe --grace 1 "$@" \
+            -- "$FAULTY" zoo 2
+    done
+    wait_for "[ \"\$(grep -c ready '$T/0.out')\" -ge 8 ] || ! kill -0 ${joins[0]} 2> /dev/null" ||
+        diag "$(cat "$T"/[0-3].err)"
+    ! left_behind > "$T/left" || fail "ranks and agents are found while they run"
+}
+
+zoo_join
+kill -INT "$(join_pid 0)"
+joins_end 130 "Ctrl-C at index 0"
+nothing_left "nothing is left after Ctrl-C"
+
+zoo_join
+kill -TERM "$(join_pid 2)"
+joins_end 143 "SIGTERM to a host ends the job everywhere"
+check_match "^mlaunch: the job was ended by SIGTERM to mlaunch join on host $H3" "$T/0.err" \
+    "the head says so"
+nothing_left "nothing is left after SIGTERM"
+
+zoo_join
+kill -KILL "$(join_pid 3)"
+wait "${joins[3]}"
+unset 'joins[3]'
+joins_end 125 "the death of an mlaunch join fails the job"
+check_match "^mlaunch: host $H4 was lost: " "$T/0.err" "its host is named"
+nothing_left "nothing is left after that death, there neither"
+
+zoo_join
+kill -KILL "$(join_pid 0)"
+wait "${joins[0]}"
+unset 'joins[0]'
+joins_end 125 "the head's death"
+check_match "^mlaunch: error: the head at $H1:$PORT was lost: .*; the ranks here are ended" \
+    "$T/2.err" "each host says so"
+nothing_left "nothing is left after the head's death"
+
+# A host is lost, and comes back: --restarts waits for it.
+: > "$EVENTS"
+for i in 0 1; do
+    join_on "${HOSTS[i]}" "$i" 2 --events "$EVENTS" --restarts 1 --grace 1 \
+        -- sh -c '[ "$MLAUNCH_RESTART" = 1 ] || { echo first; exec sleep 600; }; echo "again $MLAUNCH_RANK"'
+done
+wait_for "[ \"\$(grep -c first '$T/0.out')\" -eq 2 ]"
+kill -KILL "$(join_pid 1)"
+wait "${joins[1]}"
+join_on "$H2" 1 2 --grace 1 -- true
+joins_end 0 "a host that was lost joins again"
+check_match "again 1" "$T/0.out" "its rank is started again there"
+nothing_left "nothing is left of either"
+
+# Who is not let in does not disturb.
+zoo_join
+join_on "$H4" 3 4
+wait "${joins[3]}"
+check_match "refused this host: index 3 has joined already, from $A4" "$T/3.err" "an index twice"
+join_on "$H4" 4 5
+wait "${joins[4]}"
+unset 'joins[4]'
+check_match "started with --hosts 5, and the head with 4" "$T/4.err" "another number of hosts"
+must "$MLAUNCH" join --key-new "$T/other"
+KEY=$T/other join_on "$H4" 3 4
+wait "${joins[3]}"
+check_match "could not prove" "$T/3.err" "a wrong key: the host says so"
+check_match "refused a connection from $A4:" "$T/0.err" "and the head"
+kill -INT "$(join_pid 0)"
+unset 'joins[3]'
+joins_end 130 "the job was not disturbed"
+nothing_left "nothing is left of it"
+
+# One that never comes; the head is elsewhere.
+: > "$EVENTS"
+for i in 0 1 3; do
+    join_on "${HOSTS[i]}" "$i" 4
+done
+netns exec "$H1" env "$MARK" "$MLAUNCH" --await 4 --listen "$A1:$PORT" --key-file "$KEY" \
+    --events "$EVENTS" --init-timeout 3 -- true > "$T/out" 2> "$T/err"
+status=$?
+check "the head fails without it" test "$status" -eq 125
+check_match "host 2 of 4: has not joined within 3 s .*--index 2" "$T/err" "and names it"
+joins_end 125 "those that came end, too"
+nothing_left "nothing is left of those that came"
+
+# Strangers, as fast as they can, before and while hosts join.
+netns exec "$H1" env "$MARK" "$BUILD/tests/fault/flooder" "$PORT" "$T/flooded" 60 &
+flooder=$!
+: > "$EVENTS"
+join_on "$H1" 0 3 --events "$EVENTS" --listen "0.0.0.0:$PORT" --output raw -- "${COLLECTIVES[@]}"
+wait_for "[ -e '$T/flooded' ]"
+for i in 1 2; do
+    join_on "${HOSTS[i]}" "$i" 3
+done
+joins_end 0 "a flood of strangers keeps no host away"
+kill "$(survivors "$MARK" | sed -n 's,^\([0-9]*\) .*/flooder .*,\1,p')"
+wait "$flooder"
+nothing_left "nothing is left of the flood"
+
+done_testing
