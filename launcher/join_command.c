@@ -3,6 +3,7 @@
 
 #include "common/log.h"
 #include "common/status.h"
+#include "common/text/printable.h"
 #include "launcher/base/text/string_list.h"
 #include "launcher/commands/join/join_key.h"
 #include "launcher/commands/join/join_node.h"
@@ -12,19 +13,34 @@
 #include <sodium.h>
 #include <string.h>
 
-/* Index 0 runs the job. It listens at its own address that --head names, unless --listen says
- * something else. */
+/* The address at which others reach this machine. */
+static int own_address(char ip[ADDRESS_TEXT], const struct join_options *j, struct fault *why)
+{
+    static const char outside[] = "192.0.2.1"; /* belongs to no host (RFC 5737); nothing is sent */
+
+    int rc = 0;
+
+    if (j->place.head[0])
+        rc = uplink_address_own(ip, j->place.head, j->run->job.init_timeout_ms, why);
+    /* Some systems call the head localhost at the head itself. */
+    if (!rc && (!j->place.head[0] || (j->place.system[0] && address_is_loopback(ip))))
+        rc = address_towards(outside, ip, why);
+    return rc;
+}
+
+/* Index 0 runs the job. It listens at its own address alone, unless --listen says something
+ * else. */
 static int head_run(struct join_options *j)
 {
     char ip[ADDRESS_TEXT];
     struct fault why;
     int rc = 0;
 
-    if (!j->run->listen) {
-        rc = uplink_address_own(ip, j->head, j->run->job.init_timeout_ms, &why);
+    if (!j->run->listen && !j->run->dry_run) {
+        rc = own_address(ip, j, &why);
         if (!rc)
             rc = string_format(&j->run->listen, &why, strchr(ip, ':') ? "[%s]:%d" : "%s:%d", ip,
-                               j->port);
+                               j->place.port);
     }
     if (!rc)
         return run_command_run_options(j->run);
@@ -35,10 +51,10 @@ static int head_run(struct join_options *j)
 static int node_run(const struct join_options *j)
 {
     uint8_t key[AUTH_SECRET];
-    const struct uplink_call call = {.host = j->head,
-                                     .port = j->port,
-                                     .index = j->index,
-                                     .hosts = j->hosts,
+    const struct uplink_call call = {.host = j->place.head,
+                                     .port = j->place.port,
+                                     .index = j->place.index,
+                                     .hosts = j->place.hosts,
                                      .key = key,
                                      .limit_ms = j->run->job.init_timeout_ms};
     int status = STATUS_OURS;
@@ -47,6 +63,18 @@ static int node_run(const struct join_options *j)
         status = join_node_run(&call, j->run->agent);
     sodium_memzero(key, sizeof(key));
     return status;
+}
+
+/* What was understood, for --dry-run. */
+static void place_print(const struct join_place *p, bool is_head)
+{
+    if (p->system[0])
+        printable_print("started by %s\n", p->system);
+    printable_print("index %d (%s) of %d hosts (%s)\n", p->index, p->index_by, p->hosts,
+                    p->hosts_by);
+    printable_print("head %s%s%s, port %d%s\n", p->head[0] ? p->head : "this machine",
+                    p->head[0] ? " by " : "", p->head[0] ? p->head_by : "", p->port,
+                    is_head ? "; it is this host" : "");
 }
 
 static int options_run(struct join_options *j)
@@ -58,7 +86,11 @@ static int options_run(struct join_options *j)
     if (j->key_new)
         return join_key_write(j->key_new) ? 0 : STATUS_OURS;
     log_open("mlaunch", (enum log_level)(LOG_WARN + j->run->verbose));
-    return j->is_head ? head_run(j) : node_run(j);
+    if (j->run->dry_run)
+        place_print(&j->place, j->is_head);
+    if (j->is_head)
+        return head_run(j);
+    return j->run->dry_run ? 0 : node_run(j);
 }
 
 int join_command_run(int argc, char **argv)

@@ -28,7 +28,8 @@ check_match '--hostfile FILE' "$T/help" "--help lists options"
 check_no_match '--mca' "$T/help" \
     "--help lists nothing that isn't there"
 check_no_match '.{81}' "$T/help" "no line of --help is wider than 80"
-for command in ps kill clean hosts batch bench env exec info logs metrics status sync verify; do
+for command in ps join kill clean hosts batch bench env exec info logs metrics status sync \
+    verify; do
     check "$command --help" "$MLAUNCH" $command --help
     check_no_match '.{81}' "$OUT" "… has no line that is wider than 80, either"
 done

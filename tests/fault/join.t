@@ -17,9 +17,9 @@ COLLECTIVES=("$BUILD/tests/runtime/collectives" --program --diagonal)
 
 # The order does not matter: the head comes third.
 for i in 3 1 0 2; do
-    join_on "${HOSTS[i]}" "$i" 4 --events "$EVENTS" --output raw --ppn 2 -- "${COLLECTIVES[@]}"
+    join_on "${HOSTS[i]}" "$i" 4 --events "$EVENTS" --output raw -- "${COLLECTIVES[@]}"
 done
-joins_end 0 "eight ranks on four hosts make all collective calls"
+joins_end 0 "four ranks on four hosts make all collective calls"
 nothing_left "and leave nothing"
 check_no_match . "$T/1.out" "the output is at the head"
 
@@ -115,7 +115,8 @@ nothing_left "nothing is left of those that came"
 netns exec "$H1" env "$MARK" "$BUILD/tests/fault/flooder" "$PORT" "$T/flooded" 60 &
 flooder=$!
 : > "$EVENTS"
-join_on "$H1" 0 3 --events "$EVENTS" --listen "0.0.0.0:$PORT" --output raw -- "${COLLECTIVES[@]}"
+join_on "$H1" 0 3 --events "$EVENTS" --listen "0.0.0.0:$PORT" \
+    -- "$BUILD/tests/fault/faulty" flooded 3 "$KEY"
 wait_for "[ -e '$T/flooded' ]"
 for i in 1 2; do
     join_on "${HOSTS[i]}" "$i" 3

@@ -56,6 +56,12 @@ for option in -b -e -f -d -o --sizes --type --op --check --csv --json --stress -
     check_match "(^|[ ,])$option([ ,]|\$)" "$T/bench_help" "bench --help has $option"
     page_has "(^|[ ,])$option([ ,]|\$)" "$T/bench_page" "mlaunch-bench(1) has $option"
 done
+page mlaunch-join.1 > "$T/join_page"
+"$MLAUNCH" join --help > "$T/join_help" 2>&1
+check_match "--key-new FILE" "$T/join_help" "join --help speaks"
+for option in $(grep -oE -- '^ +--[a-z-]+' "$T/join_help"); do
+    page_has "(^|[ ,])$option([ ,=]|\$)" "$T/join_page" "mlaunch-join(1) has $option"
+done
 page mlaunch-sync.1 > "$T/sync_page"
 "$MLAUNCH" sync --help | sed '/--hosts/,$d' > "$T/sync_help" 2>&1
 check_match "--exclude PATTERN" "$T/sync_help" "sync --help speaks"

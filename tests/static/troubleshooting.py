@@ -39,6 +39,9 @@ SECTIONS = {
     "launcher/pmix": "MPI programs",
     "launcher/base/process": "Agents on the hosts",
     "launcher/wire/protocol": "Agents on the hosts",
+    "launcher/wire/uplink": "Hosts that join",
+    "launcher/run/job/job_hub": "Hosts that join",
+    "launcher/commands/join/join_node": "Hosts that join",
     "launcher/wire/ssh": "Hosts and SSH",
     "launcher/base/text/program_path": "Agents on the hosts",
     "launcher/input/values/staged": "The start of ranks",
@@ -88,6 +91,11 @@ INTERNAL = {
     "time-out": "callers say what has not come in time",
     "closed by mlaunch": "the job is ending",
     "closed while connecting": "the job is ending",
+    # Between mlaunch's own processes, and only if one of them is wrong.
+    "only the mlaunch that it has joined can reach it": "cannot happen to users",
+    "the head asked for more agents than there may be": "cannot happen to users",
+    "the head sent a message of type …": "cannot happen to users",
+    "the other side sent more than it may": "cannot happen to users",
     # No job's name or directory is that long.
     "the job's id is too long": "cannot happen to users",
     "the path of job … is too long": "cannot happen to users",

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/commands/join/join_options.h"
 
-#include "common/text/number.h"
 #include "launcher/base/text/string_list.h"
 #include "launcher/input/options/options_load.h"
 
 #include <stdlib.h>
-#include <string.h>
-
-enum { HOSTS_MOST = 65536 };
+#include <unistd.h>
 
 static const struct option own[] = {
     {.name = "head", .argument = "HOST:PORT", .help = "where index 0, or mlaunch --await, listens"},
     {.name = "index", .argument = "I", .help = "this host's, from 0; with a program 0 is the head"},
     {.name = "hosts", .argument = "N", .help = "how many hosts join, the head among them"},
+    {.name = "from",
+     .argument = "auto|SYSTEM",
+     .help = "take what is not given from the variables of the system that starts the hosts: lws, "
+             "volcano, kubeflow, skypilot, aws-batch, dstack, lightning, indexed-job"},
     {.name = "key-new",
      .argument = "FILE",
      .help = "write a new key to FILE, for --key-file, and do nothing else"},
@@ -27,6 +28,7 @@ static const struct command_syntax syntax = {
     .name = "join",
     .usage = "usage: mlaunch join --head HOST:PORT --index I --hosts N --key-file FILE [OPTIONS]\n"
              "                    [[--] PROGRAM [ARG...]]\n"
+             "       mlaunch join --from auto --key-file FILE [OPTIONS] [[--] PROGRAM [ARG...]]\n"
              "       mlaunch join --key-new FILE\n"
              "\n"
              "Makes this machine one of the hosts of a job, without SSH. With PROGRAM the same\n"
@@ -43,41 +45,18 @@ static const struct command_syntax syntax = {
     .words = COMMAND_PROGRAMS,
     .may_lack_program = true};
 
-static int missing(const char *name, struct fault *why)
-{
-    return fault_set(why, ML_ERR_ARGUMENT,
-                     "join needs --%s, as in mlaunch join --head HOST:PORT --index I --hosts N "
-                     "--key-file FILE -- PROGRAM",
-                     name);
-}
-
-static int number_take(int *out, const struct command_line *line, const char *name, int min,
-                       int max, struct fault *why)
-{
-    const char *text = command_line_value(line, name);
-    int64_t number;
-
-    if (!text)
-        return missing(name, why);
-    if (!number_parse(text, min, max, &number))
-        return fault_set(why, ML_ERR_ARGUMENT, "--%s: '%.40s' is not a number from %d to %d", name,
-                         text, min, max);
-    *out = (int)number;
-    return 0;
-}
-
 static int place_take(struct join_options *j, const struct command_line *line, struct fault *why)
 {
-    const char *head = command_line_value(line, "head");
-    int rc = head ? 0 : missing("head", why);
+    const struct join_words words = {.head = command_line_value(line, "head"),
+                                     .index = command_line_value(line, "index"),
+                                     .hosts = command_line_value(line, "hosts"),
+                                     .from = command_line_value(line, "from")};
+    int rc = join_place_find(&j->place, &words, environ, why);
 
-    if (!rc && (!uplink_address_split(head, j->head, &j->port) || !j->head[0] || !j->port))
+    if (!rc && !j->place.head[0] && line->program_count == 0)
         rc = fault_set(why, ML_ERR_ARGUMENT,
-                       "--head needs HOST:PORT or [IPv6]:PORT, and not '%.80s'", head);
-    if (!rc)
-        rc = number_take(&j->hosts, line, "hosts", 1, HOSTS_MOST, why);
-    if (!rc)
-        rc = number_take(&j->index, line, "index", 0, j->hosts - 1, why);
+                       "join needs --head HOST:PORT, where mlaunch --await listens: without a "
+                       "program this host is not the head");
     return rc;
 }
 
@@ -94,10 +73,11 @@ static int line_take(struct join_options *j, struct command_line *line, struct f
         rc = options_load_line(&j->run, line, why);
     if (rc)
         return rc;
-    j->is_head = has_program && j->index == 0;
+    j->is_head = has_program && j->place.index == 0;
     if (!j->run->key_file)
-        return missing("key-file", why);
-    j->run->await = j->hosts;
+        return fault_set(why, ML_ERR_ARGUMENT,
+                         "join needs --key-file FILE; mlaunch join --key-new FILE writes one");
+    j->run->await = j->place.hosts;
     j->run->is_await_here = has_program;
     return 0;
 }

@@ -3,15 +3,13 @@
 #ifndef LAUNCHER_COMMANDS_JOIN_JOIN_OPTIONS_H
 #define LAUNCHER_COMMANDS_JOIN_JOIN_OPTIONS_H
 
+#include "launcher/commands/join/join_place.h"
 #include "launcher/input/options/options.h"
-#include "launcher/wire/uplink/uplink_address.h"
 
 struct join_options {
     enum options_action action;
     char *key_new; /* a key is to be written there, and nothing else done; or NULL */
-    char head[UPLINK_HOST];
-    int port;
-    int index, hosts;
+    struct join_place place;
     bool is_head;        /* this host is, and runs the job */
     struct options *run; /* run's; without a program if it is started with none */
 };

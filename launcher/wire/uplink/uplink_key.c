@@ -62,7 +62,7 @@ static int file_parse(uint8_t out[AUTH_SECRET], int fd, const char *path, struct
     else if (text_parse(out, text, (size_t)n))
         rc = fault_set(why, ML_ERR_ARGUMENT,
                        "%s is no key file: it has to have %d hexadecimal digits, as "
-                       "`mlaunch join --key-new FILE` writes them",
+                       "mlaunch join --key-new writes them",
                        path, DIGITS);
     sodium_memzero(text, sizeof(text));
     return rc;
