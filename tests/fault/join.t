@@ -57,6 +57,24 @@ check_match "^mlaunch: host $H4 was lost: " "$T/0.err" "its host is named"
 nothing_left "nothing is left after that death, there neither"
 
 zoo_join
+must agent_kill "$H2" worker
+joins_end 125 "the death of an agent"
+check_match "^mlaunch: host $H2 was lost: the agent ended .*worker .* was killed by signal 9" "$T/0.err" \
+    "says which, and how"
+nothing_left "nothing is left after an agent's death"
+
+zoo_join
+netns cut "$H3"
+wait "${joins[2]}"
+status=$?
+check "a host whose cable is pulled ends by itself" test "$status" -eq 125
+unset 'joins[2]'
+joins_end 125 "and the job fails"
+check_match "^mlaunch: host $H3 was lost: " "$T/0.err" "with its name"
+nothing_left "nothing is left on either side of the cut"
+netns join "$H3"
+
+zoo_join
 kill -KILL "$(join_pid 0)"
 wait "${joins[0]}"
 unset 'joins[0]'

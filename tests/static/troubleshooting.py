@@ -93,6 +93,7 @@ INTERNAL = {
     "closed while connecting": "the job is ending",
     # Between mlaunch's own processes, and only if one of them is wrong.
     "only the mlaunch that it has joined can reach it": "cannot happen to users",
+    "it sent a message of type … out of turn": "cannot happen to users",
     "the head asked for more agents than there may be": "cannot happen to users",
     "the head sent a message of type …": "cannot happen to users",
     "the other side sent more than it may": "cannot happen to users",

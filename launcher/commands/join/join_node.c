@@ -8,6 +8,7 @@
 #include "common/text/printable.h"
 #include "common/text/signal_text.h"
 #include "launcher/base/process/install_path.h"
+#include "launcher/base/process/last_words.h"
 #include "launcher/base/process/stream_child.h"
 #include "launcher/wire/protocol/agent_end.h"
 #include "launcher/wire/uplink/uplink_protocol.h"
@@ -30,6 +31,10 @@ enum {
     AGENTS_MOST = 64, /* that have not ended yet: one of each try of the job */
 };
 
+/* Those but the first may be ignored, as by nohup; then they stay so. */
+enum { END_SIGNALS = 3 };
+static const int end_signals[END_SIGNALS] = {SIGTERM, SIGINT, SIGHUP};
+
 /*
  *     CALLING ──ADMITTED──▶ JOINED ──STATUS, or the uplink's end──▶ LEAVING ──no agent──▶ exit
  *
@@ -45,11 +50,14 @@ struct join_node {
     pid_t current;            /* its agent; 0: none, or it has ended */
     int ended_status;         /* how that has ended, as waitpid gives it */
     bool has_output_ended;    /* it has closed its side */
+    int errors;               /* its stderr, or -1 */
+    struct event *on_errors;
+    struct last_words words; /* what it has said there */
     pid_t agents[AGENTS_MOST];
     int agent_count;
     bool is_joined, has_status, is_leaving;
     int status;
-    struct event *child, *late, *sweep, *ends[3];
+    struct event *child, *late, *sweep, *ends[END_SIGNALS];
 };
 
 /* --- agents ----------------------------------------------------------------------------------- */
@@ -60,19 +68,48 @@ static void end_check(struct join_node *n)
         event_base_loopbreak(n->base);
 }
 
+static void errors_close(struct join_node *n)
+{
+    if (n->on_errors)
+        event_free(n->on_errors);
+    if (n->errors >= 0)
+        close(n->errors);
+    n->on_errors = NULL;
+    n->errors = -1;
+}
+
+/* Shown here, and kept for the head. */
+static void on_errors(evutil_socket_t fd, short what, void *arg)
+{
+    struct join_node *n = arg;
+    char bytes[1024];
+    ssize_t size = read(fd, bytes, sizeof(bytes));
+
+    (void)what;
+    if (size > 0) {
+        last_words_add(&n->words, bytes, (size_t)size);
+        (void)!write(STDERR_FILENO, bytes, (size_t)size);
+    } else if (size == 0 || (errno != EAGAIN && errno != EINTR)) {
+        errors_close(n);
+    }
+}
+
 /* Both its output and its process have ended: the head is told, in this order. */
 static void agent_report(struct join_node *n)
 {
-    char text[UPLINK_TEXT];
+    char text[UPLINK_TEXT], words[UPLINK_TEXT / 2];
     int status = n->ended_status;
 
     if (!n->pump || n->current || !n->has_output_ended)
         return;
+    if (n->errors >= 0)
+        on_errors(n->errors, EV_READ, n);
+    last_words_line(&n->words, words, sizeof(words));
     if (WIFSIGNALED(status))
         agent_end_describe(text, sizeof(text), STATUS_SIGNAL + WTERMSIG(status),
-                           signal_text_name(WTERMSIG(status)), "");
+                           signal_text_name(WTERMSIG(status)), words);
     else
-        agent_end_describe(text, sizeof(text), WEXITSTATUS(status), NULL, "");
+        agent_end_describe(text, sizeof(text), WEXITSTATUS(status), NULL, words);
     uplink_stream_send_tagged(n->stream, UPLINK_ENDED, uplink_pump_run(n->pump), text,
                               strlen(text));
     uplink_pump_shut(n->pump);
@@ -121,9 +158,15 @@ static int agent_start(struct join_node *n, uint32_t run, struct fault *why)
 
     if (n->pump || n->agent_count == AGENTS_MOST)
         return fault_set(why, ML_ERR_REFUSED, "the head asked for more agents than there may be");
-    rc = stream_child_start(&child, argv, environ, false, why);
+    rc = stream_child_start(&child, argv, environ, true, why);
     if (rc)
         return rc;
+    errors_close(n);
+    n->words.size = 0;
+    n->errors = child.errors;
+    n->on_errors = event_new(n->base, child.errors, EV_READ | EV_PERSIST, on_errors, n);
+    if (n->on_errors)
+        event_add(n->on_errors, NULL);
     n->agents[n->agent_count++] = n->current = child.pid;
     n->has_output_ended = false;
     log_debug("agent %s started as pid %d", n->agent, (int)child.pid);
@@ -258,8 +301,6 @@ static void on_late(evutil_socket_t fd, short what, void *arg)
 
 /* --- signals ---------------------------------------------------------------------------------- */
 
-static const int end_signals[] = {SIGTERM, SIGINT, SIGHUP};
-
 /* The agent reports it, and the head ends the job. Without one, or for the second time, the host
  * leaves at once, which the head notices. */
 static void on_signal(evutil_socket_t signal, short what, void *arg)
@@ -286,8 +327,9 @@ static void on_early_signal(int signal)
 
 static void signals_prepare(void)
 {
-    for (size_t i = 0; i < sizeof(end_signals) / sizeof(*end_signals); i++)
-        signal(end_signals[i], on_early_signal);
+    for (int i = 0; i < END_SIGNALS; i++)
+        if (signal(end_signals[i], on_early_signal) == SIG_IGN && i > 0)
+            signal(end_signals[i], SIG_IGN);
     signal(SIGPIPE, SIG_IGN);
     signal(SIGCHLD, SIG_DFL);
 }
@@ -299,7 +341,9 @@ static int events_open(struct join_node *n, struct fault *why)
     n->sweep = event_new(n->base, -1, 0, on_sweep, n);
     if (!n->child || !n->late || !n->sweep || event_add(n->child, NULL))
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
-    for (size_t i = 0; i < sizeof(end_signals) / sizeof(*end_signals); i++) {
+    for (int i = 0; i < END_SIGNALS; i++) {
+        if (signal(end_signals[i], SIG_IGN) == SIG_IGN)
+            continue;
         n->ends[i] = event_new(n->base, end_signals[i], EV_SIGNAL | EV_PERSIST, on_signal, n);
         if (!n->ends[i] || event_add(n->ends[i], NULL))
             return fault_set(why, ML_ERR_MEMORY, "out of memory");
@@ -311,6 +355,7 @@ static void node_close(struct join_node *n)
 {
     struct event *events[] = {n->child, n->late, n->sweep, n->ends[0], n->ends[1], n->ends[2]};
 
+    errors_close(n);
     uplink_pump_close(n->pump);
     uplink_stream_close(n->stream);
     for (size_t i = 0; i < sizeof(events) / sizeof(*events); i++)
@@ -353,7 +398,7 @@ static int node_join(struct join_node *n, struct fault *why)
 
 int join_node_run(const struct uplink_call *call, const char *agent)
 {
-    struct join_node n = {.call = call, .agent = agent};
+    struct join_node n = {.call = call, .agent = agent, .errors = -1};
     char path[PATH_MAX];
     struct fault why;
     int rc = 0;

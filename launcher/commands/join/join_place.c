@@ -61,7 +61,7 @@ static const struct join_system systems[] = {
      .hosts = "NUM_NODES",
      .head = "MASTER_ADDR"},
     {.word = "indexed-job", .name = "an Indexed Job", .index = "JOB_COMPLETION_INDEX"},
-    {NULL},
+    {.word = NULL},
 };
 
 /* --- variables -------------------------------------------------------------------------------- */

@@ -765,13 +765,13 @@ static void job_close(struct job *j, int status)
     events_file_close(j->events);
     rank_summary_destroy(j->summary);
     chaos_clock_stop(j->chaos);
-    uplink_hub_close(j->hub, status || !j->differs ? status : STATUS_DIFFERS);
     if (j->timeout)
         event_free(j->timeout);
     if (j->reader_check)
         event_free(j->reader_check);
     if (j->pause)
         event_free(j->pause);
+    uplink_hub_close(j->hub, status || !j->differs ? status : STATUS_DIFFERS);
     if (j->base)
         event_base_free(j->base);
 }

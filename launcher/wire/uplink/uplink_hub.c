@@ -213,7 +213,10 @@ static void on_end(const char *why, void *arg)
 {
     struct hub_host *h = arg;
 
-    log_debug("host %d (%s): its uplink has ended: %s", h->index, h->name, why);
+    if (h->is_there && !h->pump && h->hub->door)
+        log_warn("host %d (%s) has left again: %s", h->index, h->name, why);
+    else
+        log_debug("host %d (%s): its uplink has ended: %s", h->index, h->name, why);
     if (!h->ended[0])
         snprintf(h->ended, sizeof(h->ended), "its connection was lost: %.200s", why);
     h->is_there = false;
@@ -426,6 +429,7 @@ void uplink_hub_close(struct uplink_hub *hub, int status)
         return;
     if (hub->door) {
         uplink_door_close(hub->door);
+        hub->door = NULL;
         farewell(hub, status);
     }
     while ((l = TAILQ_FIRST(&hub->leavers)))
