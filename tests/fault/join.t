@@ -83,6 +83,20 @@ check_match "^mlaunch: error: the head at $H1:$PORT was lost: .*; the ranks here
     "$T/2.err" "each host says so"
 nothing_left "nothing is left after the head's death"
 
+# As process 1 of a container, where a signal without a handler would do nothing.
+: > "$EVENTS"
+join_on "$H1" 0 2 --events "$EVENTS" --grace 1 -- "$FAULTY" zoo 2
+set -m
+netns exec "$H2" env "$MARK" unshare --fork --pid --mount-proc "$MLAUNCH" join --head "$H1:$PORT" \
+    --index 1 --hosts 2 --key-file "$KEY" 2> "$T/1.err" &
+joins[1]=$!
+set +m
+wait_for "[ \"\$(grep -c ready '$T/0.out')\" -eq 2 ]"
+kill -TERM "$(join_pid 1)"
+joins_end 143 "SIGTERM to process 1 of a container"
+check_match "ended by SIGTERM to mlaunch join on host $H2" "$T/0.err" "ends the job, too"
+nothing_left "nothing is left of the container"
+
 # A host is lost, and comes back: --restarts waits for it.
 : > "$EVENTS"
 for i in 0 1; do

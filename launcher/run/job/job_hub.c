@@ -26,7 +26,7 @@ static void on_joined(int index, const char *name, const char *from, void *arg)
     char *own = NULL;
 
     (void)from;
-    if (strcmp(h->name, name) == 0)
+    if (!*name || strcmp(h->name, name) == 0)
         return;
     if (asprintf(&own, is_taken(p->list, name, index) ? "%s#%d" : "%s", name, index) < 0)
         return;
