@@ -368,6 +368,9 @@ def _type_of(form, itemsize):
     return {"?": BOOL, "e": FLOAT16, "f": FLOAT32, "d": FLOAT64, "Zf": COMPLEX64}.get(kind)
 
 
+_uses_gpu = False  # True: a buffer may be on one
+
+
 class _Buffer:
     """A caller's buffer. While it is held, its address stays and it can't be resized."""
 
@@ -399,7 +402,9 @@ class _Buffer:
     gpu = None  # what gpu.find() has found
 
     def _is_on_gpu(self, obj, writable):
+        global _uses_gpu
         from . import gpu  # when it is first needed
+        _uses_gpu = True
         memory = gpu.find(self.what, obj, writable)
         if memory is None:
             return False
@@ -440,7 +445,9 @@ class _Buffer:
 
     def release(self):
         if self.held:
-            self.held, self.gpu = False, None
+            self.held = False
+            if _uses_gpu:
+                self.gpu = None
             _release_buffer(ctypes.byref(self.view))
 
     def __enter__(self):
@@ -731,7 +738,8 @@ class Group(_Bound):
         with self._turn:
             self._say(kind)
             _say_place(self._live())
-            _say_stream(self._handle, buffers)
+            if _uses_gpu:
+                _say_stream(self._handle, buffers)
             code = _check(getattr(_lib, "ml_" + call)(self._handle, *arguments))
         return code if result is _CODE else result
 
@@ -1408,7 +1416,8 @@ class _Starting(Group):
         with self._turn:
             self._say(kind)
             _say_place(self._live())
-            _say_stream(self._handle, buffers)
+            if _uses_gpu:
+                _say_stream(self._handle, buffers)
             _check(getattr(_lib, "ml_start_" + call)(self._handle, *arguments,
                                                      ctypes.byref(handle)))
         return Request(handle.value, buffers, result)
