@@ -87,6 +87,7 @@ while IFS= read -r line; do
     "mlaunch clean "[!-]*) skip "$line" "would remove what other tests look at" && continue ;;
     "mlaunch sync"*) skip "$line" "the hosts of this test have one file system" && continue ;;
     *--probe* | *"--backend rdma"*) skip "$line" "needs RDMA" && continue ;;
+    "mlaunch join --"[hf]*) skip "$line" "needs several hosts: tests/fault/join.t" && continue ;;
     *--gdb*) skip "$line" "waits for its user: tests/cli/attach.t" && continue ;;
     *strace*) command -v strace > /dev/null || { skip "$line" "needs strace" && continue; } ;;
     *train.py) [ "$has_torch" ] || { skip "$line" "needs torch" && continue; } ;;

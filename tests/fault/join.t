@@ -23,12 +23,12 @@ joins_end 0 "four ranks on four hosts make all collective calls"
 nothing_left "and leave nothing"
 check_no_match . "$T/1.out" "the output is at the head"
 
-# zoo_join [OPTION…]: ranks that are hard to end, two a host.
+# Ranks that are hard to end, two a host.
 zoo_join() {
     : > "$EVENTS"
     : > "$T/0.out"
     for i in 0 1 2 3; do
-        join_on "${HOSTS[i]}" "$i" 4 --events "$EVENTS" --ppn 2 --oversubscribe --grace 1 "$@" \
+        join_on "${HOSTS[i]}" "$i" 4 --events "$EVENTS" --ppn 2 --oversubscribe --grace 1 \
             -- "$FAULTY" zoo 2
     done
     wait_for "[ \"\$(grep -c ready '$T/0.out')\" -ge 8 ] || ! kill -0 ${joins[0]} 2> /dev/null" ||

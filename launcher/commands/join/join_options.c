@@ -26,16 +26,16 @@ static const char *const without[] = {"hosts",          "hostfile",      "spare-
 
 static const struct command_syntax syntax = {
     .name = "join",
-    .usage = "usage: mlaunch join --head HOST:PORT --index I --hosts N --key-file FILE [OPTIONS]\n"
-             "                    [[--] PROGRAM [ARG...]]\n"
-             "       mlaunch join --from auto --key-file FILE [OPTIONS] [[--] PROGRAM [ARG...]]\n"
+    .usage = "usage: mlaunch join --head HOST:PORT --index I --hosts N --key-file FILE\n"
+             "                    [OPTIONS] [[--] PROGRAM [ARG...]]\n"
+             "       mlaunch join --from auto --key-file FILE [OPTIONS] [[--] PROGRAM [...]]\n"
              "       mlaunch join --key-new FILE\n"
              "\n"
-             "Makes this machine one of the hosts of a job, without SSH. With PROGRAM the same\n"
-             "line is started on each host, and index 0 is the head, which runs the job: output,\n"
-             "input and signals are there. Without PROGRAM, mlaunch --await N is the head, on\n"
-             "any machine. The order does not matter; a head that is not there yet is called\n"
-             "again, for --init-timeout. The exit status is the job's everywhere.",
+             "Makes this machine one of the hosts of a job, without SSH. With PROGRAM the\n"
+             "same line is started on each host, and index 0 is the head, which runs the job:\n"
+             "output, input and signals are there. Without PROGRAM, mlaunch --await N is the\n"
+             "head, on any machine. The order does not matter; a head that is not there yet\n"
+             "is called again, for --init-timeout. The exit status is the job's everywhere.",
     .ending = "And run's options, which the head uses: --ppn, -x, --restarts, --grace, ...\n"
               "(mlaunch --help).",
     .own = own,

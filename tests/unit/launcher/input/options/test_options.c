@@ -165,7 +165,10 @@ static void test_every_option(void **state)
         "--bind-to|numa|--map-by|host|--eager|--secure|--signal-children|--stop-signal|SIGUSR1|--"
         "stage|--stage-libs|--"
         "spare-hosts|a,|"
-        "--spare-hosts|b:2|prog");
+        "--spare-hosts|b:2|--await|3|--listen|[::1]:7|--key-file|k|prog");
+    assert_int_equal(o->await, 3);
+    assert_string_equal(o->listen, "[::1]:7");
+    assert_string_equal(o->key_file, "k");
     assert_string_equal(o->output, "out/");
     assert_true(o->timestamp);
     assert_int_equal(o->timeout_ms, 9000);
