@@ -23,6 +23,22 @@ joins_end 0 "four ranks on four hosts make all collective calls"
 nothing_left "and leave nothing"
 check_no_match . "$T/1.out" "the output is at the head"
 
+# The head's name is known only after a while, as that of a container that is just being started.
+: > "$EVENTS"
+echo "127.0.0.1 localhost" > "$T/hosts"
+set -m
+# shellcheck disable=SC2016 # the words of the inner shell
+netns exec "$H2" env "$MARK" unshare --mount sh -c \
+    'mount --bind "$1" /etc/hosts; shift; exec "$@"' sh "$T/hosts" "$MLAUNCH" join -v \
+    --head "late.test:$PORT" --index 1 --hosts 2 --key-file "$KEY" 2> "$T/1.err" &
+joins[1]=$!
+set +m
+wait_for "grep -q 'the name late.test is not known' '$T/1.err'"
+echo "$A1 late.test" >> "$T/hosts"
+join_on "$H1" 0 2 --events "$EVENTS" -- true
+joins_end 0 "a name that is not known yet is looked up again"
+nothing_left "nothing is left of that job"
+
 # Ranks that are hard to end, two a host.
 zoo_join() {
     : > "$EVENTS"

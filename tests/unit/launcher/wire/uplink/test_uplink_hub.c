@@ -524,6 +524,21 @@ static void test_replay(void **state)
     caller_free(c);
 }
 
+static void test_other_build(void **state)
+{
+    static const char hello[] = "{\"build\":\"b0\"}";
+    uint8_t header[FRAME_HEADER];
+    int fd = stranger_connect();
+
+    (void)state;
+    frame_header(header, AUTH_FRAME_HELLO, sizeof(hello) - 1);
+    assert_int_equal(send(fd, header, sizeof(header), 0), sizeof(header));
+    assert_int_equal(send(fd, hello, sizeof(hello) - 1, 0), sizeof(hello) - 1);
+    LOOP_UNTIL(strstr(refused, "it is build b0, but this is build"));
+    expect_closed(fd);
+    assert_string_equal(joined, "");
+}
+
 static void test_truncated(void **state)
 {
     uint8_t header[FRAME_HEADER];
@@ -631,6 +646,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_head_is_index_0, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_other_purpose, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_replay, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_other_build, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_truncated, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_oversize, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_flood, set_up, tear_down),
