@@ -95,7 +95,8 @@ static const char *const without[] = {
     "np",        "ppn",     "output",         "pty",       "stdin",   "events",
     "record",    "trace",   "compare-hashes", "timestamp", "summary", "name",
     "detach",    "version", "restarts",       "gdb",       "check",   "evict-slow",
-    "stage-env", "words",   "stage-cache",    NULL};
+    "stage-env", "words",   "stage-cache",    "await",     "listen",  "key-file",
+    NULL};
 
 static const struct command_syntax syntax = {
     .name = "exec",

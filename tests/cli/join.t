@@ -36,6 +36,7 @@ refused "the hosts are those that join" --await 2 --key-file "$KEY" -H a -- true
 refused "hosts that join start their agents" --await 2 --key-file "$KEY" \
     --agent-launcher srun -- true
 refused "--check and --evict-slow" --await 2 --key-file "$KEY" --check quick -- true
+refused ".*--await.*it runs one command once on each host" exec --await 2 -- true
 refused "--listen needs PORT" --await 2 --key-file "$KEY" --listen a:b -- true
 refused "--listen 192.0.2.1:1: cannot listen on 192.0.2.1:1" --await 2 --key-file "$KEY" \
     --listen 192.0.2.1:1 -- true
@@ -93,6 +94,14 @@ check_match "the key file $KEY has mode 0644: whoever can read it" "$T/0.err" \
     "a key that others can read is warned of"
 check_match "mode 0644" "$T/1.err" "on each host"
 chmod 600 "$KEY"
+
+join_start 1
+join_start 0
+job_prints "again 0
+again 1" "a restart uses the connections that there are" --await 2 --listen "127.0.0.1:$port" \
+    --key-file "$KEY" --output raw --restarts 1 --grace 1 \
+    -- sh -c '[ "$MLAUNCH_RESTART" = 1 ] || exit 1; echo "again $MLAUNCH_RANK"'
+joins_end 0 "and the hosts end after the last try"
 
 # Input, and a look at the job; the key is nowhere.
 mkfifo "$T/in"
