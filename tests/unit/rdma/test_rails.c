@@ -260,9 +260,9 @@ static void assert_path(const struct ibv_qp_attr *path, int port, const char *ad
 static void test_ports_to_one_peer(void **state)
 {
     struct endpoint *a =
-        endpoint_of(&(struct side){{"m:1", "m:2"}, 0, 1, "rank 1 on host b", 5, false});
+        endpoint_of(&(struct side){{"m:1", "m:2"}, 0, 1, "rank 1 on host b", 5, false, NULL});
     struct endpoint *b =
-        endpoint_of(&(struct side){{"n:2", "n:1"}, 1, 0, "rank 0 on host a", 5, false});
+        endpoint_of(&(struct side){{"n:2", "n:1"}, 1, 0, "rank 0 on host a", 5, false, NULL});
 
     (void)state;
     connect_to(a, b);
@@ -281,11 +281,13 @@ static void test_ports_to_one_peer(void **state)
 static void test_ports_to_two_peers(void **state)
 {
     struct endpoint *to_b =
-        endpoint_of(&(struct side){{"m:1"}, 0, 1, "rank 1 on host b", 5, false});
+        endpoint_of(&(struct side){{"m:1"}, 0, 1, "rank 1 on host b", 5, false, NULL});
     struct endpoint *to_c =
-        endpoint_of(&(struct side){{"m:2"}, 0, 2, "rank 2 on host c", 5, false});
-    struct endpoint *b = endpoint_of(&(struct side){{"n"}, 1, 0, "rank 0 on host a", 5, false});
-    struct endpoint *c = endpoint_of(&(struct side){{"n:2"}, 2, 0, "rank 0 on host a", 5, false});
+        endpoint_of(&(struct side){{"m:2"}, 0, 2, "rank 2 on host c", 5, false, NULL});
+    struct endpoint *b =
+        endpoint_of(&(struct side){{"n"}, 1, 0, "rank 0 on host a", 5, false, NULL});
+    struct endpoint *c =
+        endpoint_of(&(struct side){{"n:2"}, 2, 0, "rank 0 on host a", 5, false, NULL});
 
     (void)state;
     connect_to(to_b, b);
@@ -306,9 +308,9 @@ static void test_ports_to_two_peers(void **state)
 static void test_port_goes_down(void **state)
 {
     struct endpoint *a =
-        endpoint_of(&(struct side){{"m:1", "m:2"}, 0, 1, "rank 1 on host b", 5, false});
+        endpoint_of(&(struct side){{"m:1", "m:2"}, 0, 1, "rank 1 on host b", 5, false, NULL});
     struct endpoint *b =
-        endpoint_of(&(struct side){{"n:1", "n:2"}, 1, 0, "rank 0 on host a", 5, false});
+        endpoint_of(&(struct side){{"n:1", "n:2"}, 1, 0, "rank 0 on host a", 5, false, NULL});
     const struct fault *why;
     int left;
 
@@ -409,8 +411,8 @@ static void test_near_gpus(void **state)
 /* Both ends, in the order in which ranks list their devices; what both have connected is in use. */
 static void open_both(struct endpoint **a, struct endpoint **b)
 {
-    *a = endpoint_of(&(struct side){{"m:1", "m:2"}, 0, 1, "rank 1 on host b", 5, true});
-    *b = endpoint_of(&(struct side){{"n:2", "n:1"}, 1, 0, "rank 0 on host a", 5, true});
+    *a = endpoint_of(&(struct side){{"m:1", "m:2"}, 0, 1, "rank 1 on host b", 5, true, NULL});
+    *b = endpoint_of(&(struct side){{"n:2", "n:1"}, 1, 0, "rank 0 on host a", 5, true, NULL});
     connect_to(*a, *b);
     connect_to(*b, *a);
 }
@@ -499,8 +501,8 @@ static void test_none_at_both_ends(void **state)
 
     (void)state;
     devices[M].ports[0].state = devices[N].ports[1].state = IBV_PORT_DOWN;
-    a = endpoint_of(&(struct side){{"m:1", "m:2"}, 0, 1, "rank 1 on host b", 5, true});
-    b = endpoint_of(&(struct side){{"n:1", "n:2"}, 1, 0, "rank 0 on host a", 5, true});
+    a = endpoint_of(&(struct side){{"m:1", "m:2"}, 0, 1, "rank 1 on host b", 5, true, NULL});
+    b = endpoint_of(&(struct side){{"n:1", "n:2"}, 1, 0, "rank 0 on host a", 5, true, NULL});
     ends = endpoint_publish(b, &size);
     assert_int_equal(endpoint_connect(a, ends, size, &why), ML_ERR_LINK);
     assert_non_null(strstr(why.text, "m port 1 is down"));
@@ -581,8 +583,10 @@ static void assert_check_fails(struct endpoint *e, const char *text)
 /* Rank 0's rail to rank 1 ends at rank 2, which uses it as its rail to rank 0. */
 static void test_another_rank(void **state)
 {
-    struct endpoint *a = endpoint_of(&(struct side){{"m:1"}, 0, 1, "rank 1 on host b", 5, false});
-    struct endpoint *c = endpoint_of(&(struct side){{"n:1"}, 2, 0, "rank 0 on host a", 5, false});
+    struct endpoint *a =
+        endpoint_of(&(struct side){{"m:1"}, 0, 1, "rank 1 on host b", 5, false, NULL});
+    struct endpoint *c =
+        endpoint_of(&(struct side){{"n:1"}, 2, 0, "rank 0 on host a", 5, false, NULL});
     struct fault why;
     bool done;
 
@@ -599,8 +603,10 @@ static void test_another_rank(void **state)
 
 static void test_another_job(void **state)
 {
-    struct endpoint *a = endpoint_of(&(struct side){{"m:2"}, 0, 1, "rank 1 on host b", 5, false});
-    struct endpoint *b = endpoint_of(&(struct side){{"n:2"}, 1, 0, "rank 0 on host a", 6, false});
+    struct endpoint *a =
+        endpoint_of(&(struct side){{"m:2"}, 0, 1, "rank 1 on host b", 5, false, NULL});
+    struct endpoint *b =
+        endpoint_of(&(struct side){{"n:2"}, 1, 0, "rank 0 on host a", 6, false, NULL});
     struct fault why;
     bool done;
 
@@ -617,8 +623,10 @@ static void test_another_job(void **state)
 
 static void test_silence(void **state)
 {
-    struct endpoint *a = endpoint_of(&(struct side){{"m:2"}, 0, 1, "rank 1 on host b", 5, false});
-    struct endpoint *b = endpoint_of(&(struct side){{"n:2"}, 1, 0, "rank 0 on host a", 5, false});
+    struct endpoint *a =
+        endpoint_of(&(struct side){{"m:2"}, 0, 1, "rank 1 on host b", 5, false, NULL});
+    struct endpoint *b =
+        endpoint_of(&(struct side){{"n:2"}, 1, 0, "rank 0 on host a", 5, false, NULL});
     struct fault why;
     bool done;
 
@@ -640,8 +648,9 @@ static void test_silence(void **state)
 static void test_other_number_of_rails(void **state)
 {
     struct endpoint *a =
-        endpoint_of(&(struct side){{"m:1", "m:2"}, 0, 1, "rank 1 on host b", 5, false});
-    struct endpoint *b = endpoint_of(&(struct side){{"n:2"}, 1, 0, "rank 0 on host a", 5, false});
+        endpoint_of(&(struct side){{"m:1", "m:2"}, 0, 1, "rank 1 on host b", 5, false, NULL});
+    struct endpoint *b =
+        endpoint_of(&(struct side){{"n:2"}, 1, 0, "rank 0 on host a", 5, false, NULL});
     struct fault why;
     size_t size;
     const void *bytes = endpoint_publish(b, &size);

@@ -835,6 +835,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_numbers, setup, teardown),
         cmocka_unit_test_setup_teardown(test_no_numbers, setup, teardown),
         cmocka_unit_test_setup_teardown(test_numbers_cut, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_near_gpus, setup, teardown),
         cmocka_unit_test_setup_teardown(test_rail_cut, setup, teardown),
         cmocka_unit_test_setup_teardown(test_rail_cut_get, setup, teardown),
         cmocka_unit_test_setup_teardown(test_port_down, setup, teardown),
