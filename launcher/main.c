@@ -46,7 +46,7 @@ static const struct subcommand table[] = {
      .program = INSTALL_METRICS},
     {"exec", "run a command on each host, and print equal outputs once", .run = exec_command_run},
     {"sync", "give all hosts the same files, each by the one before it", .program = INSTALL_SYNC},
-    {"batch", "write a job script for Slurm, PBS, LSF or SGE, and submit it", .run = batch_main},
+    {"batch", "write a job script for Slurm, PBS, LSF, SGE or Kubernetes", .run = batch_main},
     {"env", "print the commands by which a shell finds what belongs to mlaunch",
      .run = env_command_run},
     {"bench", "measure the collective calls, and the links between ranks",

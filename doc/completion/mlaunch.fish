@@ -16,7 +16,7 @@ complete -c mlaunch -n 'test (count (commandline -opc)) -eq 1' -a top -d 'show l
 complete -c mlaunch -n 'test (count (commandline -opc)) -eq 1' -a metrics -d 'what hosts, RDMA ports, jobs and ranks do, for Prometheus'
 complete -c mlaunch -n 'test (count (commandline -opc)) -eq 1' -a exec -d 'run a command on each host'
 complete -c mlaunch -n 'test (count (commandline -opc)) -eq 1' -a sync -d 'give all hosts the same files, each by the one before it'
-complete -c mlaunch -n 'test (count (commandline -opc)) -eq 1' -a batch -d 'write a job script for Slurm, PBS, LSF or SGE'
+complete -c mlaunch -n 'test (count (commandline -opc)) -eq 1' -a batch -d 'write a job script for Slurm, PBS, LSF, SGE or Kubernetes'
 complete -c mlaunch -n 'test (count (commandline -opc)) -eq 1' -a env -d 'print the commands by which a shell finds what belongs to mlaunch'
 complete -c mlaunch -n 'test (count (commandline -opc)) -eq 1' -a bench -d 'measure the collective calls'
 complete -c mlaunch -n 'test (count (commandline -opc)) -eq 1' -a help -d 'print this, or the help of a command'
@@ -26,7 +26,7 @@ function __mlaunch_jobs
         sed -n 's/^ *"job": "\(..*\)",$/\1/p; s/^ *"job_name": "\(..*\)",$/\1/p'
 end
 complete -c mlaunch -n 'contains -- (commandline -opc; echo none)[2] help' -x -a 'run join ps kill attach logs clean hosts info status verify top metrics exec sync batch env bench help'
-complete -c mlaunch -n 'contains -- (commandline -opc; echo none)[2] batch' -a 'slurm pbs lsf sge'
+complete -c mlaunch -n 'contains -- (commandline -opc; echo none)[2] batch' -a 'slurm pbs lsf sge kubernetes'
 complete -c mlaunch -n 'contains -- (commandline -opc; echo none)[2] bench' -x -a 'all_reduce all_gather reduce_scatter reduce gather scatter all_to_all broadcast barrier sendrecv lat bw put get atomic transfer link'
 complete -c mlaunch -n 'contains -- (commandline -opc; echo none)[2] ps' -x -a '(__mlaunch_jobs ps)'
 complete -c mlaunch -n 'contains -- (commandline -opc; echo none)[2] kill' -x -a '(__mlaunch_jobs ps)'
@@ -304,6 +304,8 @@ complete -c mlaunch -n 'contains -- (commandline -opc; echo none)[2] batch' -l j
 complete -c mlaunch -n 'contains -- (commandline -opc; echo none)[2] batch' -l output -x -d 'the job\'s output file, named as the system allows'
 complete -c mlaunch -n 'contains -- (commandline -opc; echo none)[2] batch' -l pe -x -d 'SGE\'s parallel environment'
 complete -c mlaunch -n 'contains -- (commandline -opc; echo none)[2] batch' -l extra -x -d 'any other options of the system, as they stand'
+complete -c mlaunch -n 'contains -- (commandline -opc; echo none)[2] batch' -l image -x -d 'Kubernetes'
+complete -c mlaunch -n 'contains -- (commandline -opc; echo none)[2] batch' -l resource -x -d 'Kubernetes'
 complete -c mlaunch -n 'contains -- (commandline -opc; echo none)[2] batch' -l submit -d 'submit the script, print the job\'s number'
 complete -c mlaunch -n 'contains -- (commandline -opc; echo none)[2] batch' -l help -s h -d 'print this'
 

@@ -6,6 +6,7 @@
 #include "common/text/printable.h"
 #include "launcher/commands/batch/batch_options.h"
 #include "launcher/commands/batch/batch_script.h"
+#include "launcher/commands/batch/kubernetes_job.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -13,15 +14,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Makes the file executable, for systems that run it directly. */
-static int file_write(const char *path, const char *script, struct fault *why)
+/* A script is executable, for systems that run it directly. What has a key is the user's alone. */
+static int file_write(const char *path, const char *script, bool has_key, struct fault *why)
 {
     FILE *to = fopen(path, "we");
     int err = 0;
 
     if (!to)
         return fault_os(why, ML_ERR_SYSTEM, errno, "cannot write %s", path);
-    if (fputs(script, to) < 0 || fchmod(fileno(to), 0755))
+    if (fchmod(fileno(to), has_key ? 0600 : 0755) || fputs(script, to) < 0)
         err = errno;
     if (fclose(to) && !err)
         err = errno;
@@ -42,10 +43,11 @@ static int script_submit(const struct batch_options *b, const char *script, stru
 static int script_deliver(const struct batch_options *b, struct fault *why)
 {
     char *script = NULL;
-    int rc = batch_script_make(&script, b, why);
+    bool has_key = b->system == BATCH_KUBERNETES;
+    int rc = has_key ? kubernetes_job_make(&script, b, why) : batch_script_make(&script, b, why);
 
     if (!rc && b->file)
-        rc = file_write(b->file, script, why);
+        rc = file_write(b->file, script, has_key, why);
     if (!rc && b->submit)
         rc = script_submit(b, script, why);
     if (!rc && !b->submit && !b->file) {

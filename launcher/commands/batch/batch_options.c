@@ -4,6 +4,7 @@
 #include "common/text/number.h"
 #include "launcher/base/text/text_file.h"
 #include "launcher/input/options/command_line.h"
+#include "launcher/input/options/joining.h"
 #include "launcher/input/options/option_value.h"
 #include "launcher/input/options/options_load.h"
 
@@ -21,6 +22,7 @@ enum {
     PART_LIMIT = 1000000,
     STOP_BEFORE_S = 60,
     STOP_LIMIT_S = 65535, /* Slurm's */
+    NAME_MOST = 52,       /* characters: a pod's name has the index and a suffix, too */
 };
 
 /* Parses the numbers between the colons. Returns how many there are; 0: one is malformed. Changes
@@ -147,10 +149,44 @@ static int set_sbatch(void *to, const struct option *spec, const char *value, st
     return rc;
 }
 
+/* For Kubernetes a number of NVIDIA's. */
+static int set_gpus(void *to, const struct option *spec, const char *value, struct fault *why)
+{
+    struct batch_options *b = to;
+    char shown[TEXT_SHOWN];
+    int64_t gpus;
+
+    if (b->system != BATCH_KUBERNETES)
+        return set_sbatch(to, spec, value, why);
+    if (!number_parse(value, 1, COUNT_LIMIT, &gpus))
+        return fault_set(why, ML_ERR_ARGUMENT,
+                         "'%s' is no number of GPUs; --resource NAME=N asks "
+                         "for others than NVIDIA's",
+                         text_show(shown, value));
+    b->gpus = (int)gpus;
+    return 0;
+}
+
+static int resource_check(const char *value, struct fault *why)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "-_./";
+    size_t length = strspn(value, plain);
+    char shown[TEXT_SHOWN];
+    int64_t count;
+
+    if (length > 0 && length < BATCH_RESOURCE && value[length] == '=' &&
+        number_parse(value + length + 1, 1, COUNT_LIMIT, &count))
+        return 0;
+    return fault_set(why, ML_ERR_ARGUMENT, "'%s' is not NAME=N, as rdma/hca=1",
+                     text_show(shown, value));
+}
+
 #define OF(member)    .field = offsetof(struct batch_options, member)
 #define COUNT(member) .set = option_value_number, .min = 1, .max = COUNT_LIMIT, OF(member)
 #define TEXT(member)  .set = option_value_text, .is_text = true, OF(member)
 #define PLAIN(member) TEXT(member), .check = plain_check
+#define RESOURCES     .set = option_value_list, .check = resource_check, OF(resources)
 /* Not in --help: there are many, and who uses Slurm knows them. */
 #define SBATCH(name)                                                                               \
     {                                                                                              \
@@ -174,15 +210,19 @@ static const struct option own[] = {
     {"pe", NULL, 0, "NAME", "SGE's parallel environment (mpi)", PLAIN(pe)},
     {"extra", NULL, 0, "'...'", "any other options of the system, as they stand; repeats",
      .set = option_value_list, .check = extra_check, OF(extra)},
+    {"image", NULL, 0, "IMAGE", "Kubernetes: the image, which has mlaunch", TEXT(image)},
+    {"resource", NULL, 0, "NAME=N", "Kubernetes: what each host gets, as rdma/hca=1; repeats",
+     RESOURCES},
     {"submit", NULL, 0, NULL, "submit the script, print the job's number",
      .set = option_value_flag, OF(submit)},
     {NULL, NULL, 'o', "FILE", "write the script there, not to stdout", TEXT(file)},
     SBATCH("array"), SBATCH("begin"), SBATCH("comment"), SBATCH("constraint"),
     SBATCH("cpus-per-task"), SBATCH("dependency"), SBATCH("error"), SBATCH("exclude"),
-    SBATCH("gpus"), SBATCH("gpus-per-node"), SBATCH("gpus-per-task"), SBATCH("gres"),
+    SBATCH("gpus"), SBATCH("gpus-per-task"), SBATCH("gres"),
     SBATCH("licenses"), SBATCH("mail-type"), SBATCH("mail-user"), SBATCH("mem"),
     SBATCH("mem-per-cpu"), SBATCH("mem-per-gpu"), SBATCH("nodelist"), SBATCH("qos"),
     SBATCH("reservation"), SBATCH("signal"),
+    {"gpus-per-node", NULL, 0, "VALUE", "", .set = set_gpus},
     {"exclusive", NULL, 0, "user|mcs", "", .set = set_sbatch, .choices = exclusives,
      .otherwise = "yes"},
     {"requeue", NULL, 0, NULL, "", .set = set_sbatch},
@@ -194,7 +234,7 @@ enum { OWN = sizeof(own) / sizeof(*own) };
 
 static const struct command_syntax syntax = {
     .name = "batch",
-    .usage = "usage: mlaunch batch slurm|pbs|lsf|sge [OPTIONS]\n"
+    .usage = "usage: mlaunch batch slurm|pbs|lsf|sge|kubernetes [OPTIONS]\n"
              "                     [run] [OPTIONS OF RUN] [--] PROGRAM [ARG...]\n"
              "\n"
              "Writes a job script that starts PROGRAM with mlaunch on the hosts of the\n"
@@ -234,20 +274,40 @@ static int line_read(struct batch_options *b, int argc, char *const *argv, struc
 
 static int system_read(struct batch_options *b, const char *word, struct fault *why)
 {
-    static const char *const names[] = {"slurm", "pbs", "lsf", "sge"};
+    static const char *const names[] = {"slurm", "pbs", "lsf", "sge", "kubernetes"};
     char shown[TEXT_SHOWN];
 
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 5; i++)
         if (strcmp(word, names[i]) == 0) {
             b->system = (enum batch_system)i;
             return 0;
         }
     if (!*word)
         return fault_set(why, ML_ERR_ARGUMENT,
-                         "no batch system given: mlaunch batch slurm|pbs|lsf|sge [OPTIONS] PROGRAM "
-                         "[ARG...]");
-    return fault_set(why, ML_ERR_ARGUMENT, "unknown batch system '%s': use slurm, pbs, lsf or sge",
+                         "no batch system given: mlaunch batch slurm|pbs|lsf|sge|kubernetes "
+                         "[OPTIONS] PROGRAM [ARG...]");
+    return fault_set(why, ML_ERR_ARGUMENT,
+                     "unknown batch system '%s': use slurm, pbs, lsf, sge or "
+                     "kubernetes",
                      text_show(shown, word));
+}
+
+/* Kubernetes makes names of hosts of it, in which capital letters are none, and "-N" follows. */
+static int host_name_set(struct batch_options *b, const char *program, struct fault *why)
+{
+    char *name, shown[TEXT_SHOWN];
+    int rc = b->job_name ? 0 : string_copy(&b->job_name, program, why);
+
+    if (rc)
+        return rc;
+    for (name = b->job_name; *name; name++)
+        *name = isalnum((unsigned char)*name) ? (char)tolower((unsigned char)*name) : '-';
+    if (strlen(b->job_name) <= NAME_MOST && isalpha((unsigned char)*b->job_name) && name[-1] != '-')
+        return 0;
+    return fault_set(why, ML_ERR_ARGUMENT,
+                     "'%s' is no name of a job in Kubernetes: --job-name has up to %d letters, "
+                     "digits and '-', and begins with a letter",
+                     text_show(shown, b->job_name), NAME_MOST);
 }
 
 /* Names the job as its program, in characters that every batch system accepts. */
@@ -256,6 +316,8 @@ static int job_name_set(struct batch_options *b, const char *program, struct fau
     const char *slash = strrchr(program, '/');
     int rc;
 
+    if (b->system == BATCH_KUBERNETES)
+        return host_name_set(b, slash && slash[1] ? slash + 1 : program, why);
     if (b->job_name)
         return 0;
     rc = string_copy(&b->job_name, slash && slash[1] ? slash + 1 : program, why);
@@ -270,11 +332,15 @@ static int job_name_set(struct batch_options *b, const char *program, struct fau
 /* Checks the words of run as mlaunch will check them inside the job. */
 static int run_check(struct batch_options *b, struct fault *why)
 {
+    /* A host that joins takes what a head takes that waits for hosts. */
+    const char *const joined[] = {"--await", "1", "--key-file", "key", NULL};
     struct options_source from = {0, NULL, environ, NULL, NULL};
     struct string_list words = {0};
     struct options *o = NULL;
     int rc = string_list_add(&words, "mlaunch", why), np = 0;
 
+    if (!rc && b->system == BATCH_KUBERNETES)
+        rc = string_list_add_all(&words, (char *const *)joined, why);
     if (!rc)
         rc = string_list_add_all(&words, b->words.items, why);
     from.argc = (int)words.count;
@@ -286,8 +352,13 @@ static int run_check(struct batch_options *b, struct fault *why)
     for (int i = 0; !rc && i < o->app_count; i++)
         np += o->apps[i].np;
     if (!rc)
+        rc = joining_check(o, why);
+    if (!rc) {
         b->stop_signal = o->job.stop_signal;
-    if (!rc && !b->ntasks && !b->nodes && !b->ntasks_per_node)
+        b->restarts = o->job.restarts;
+        b->grace_s = (o->job.grace_ms + 999) / 1000;
+    }
+    if (!rc && b->system != BATCH_KUBERNETES && !b->ntasks && !b->nodes && !b->ntasks_per_node)
         b->ntasks = np;
     if (!rc)
         rc = job_name_set(b, o->apps[0].argv[0], why);
@@ -313,6 +384,33 @@ static int counts_check(const struct batch_options *b, struct fault *why)
         return fault_set(why, ML_ERR_ARGUMENT,
                          "--ntasks %d is more than --nodes %d times --ntasks-per-node %d",
                          b->ntasks, b->nodes, b->ntasks_per_node);
+    return 0;
+}
+
+static int kubernetes_check(struct batch_options *b, struct fault *why)
+{
+    bool is_asked = b->image || b->resources.count > 0;
+
+    if (b->system != BATCH_KUBERNETES)
+        return is_asked ? fault_set(why, ML_ERR_ARGUMENT,
+                                    "--image and --resource are for Kubernetes alone")
+                        : 0;
+    if (!b->image)
+        return fault_set(why, ML_ERR_ARGUMENT,
+                         "--image says which image the pods run; it has to have mlaunch and the "
+                         "program");
+    if (b->partition || b->account || b->output || b->pe || b->extra.count > 0 || b->ntasks)
+        return fault_set(
+            why, ML_ERR_ARGUMENT,
+            "Kubernetes has no --partition, --account, --output (run's goes behind the "
+            "word run), --pe, --extra and --ntasks: use --nodes and --ntasks-per-node, "
+            "and change what is written");
+    if (b->stop_before_s || (b->stop_signal && b->stop_signal != SIGTERM))
+        return fault_set(why, ML_ERR_ARGUMENT,
+                         "Kubernetes warns by SIGTERM alone, and then waits for --grace: use "
+                         "--stop-signal TERM without --stop-before");
+    if (!b->nodes)
+        b->nodes = 1;
     return 0;
 }
 
@@ -355,6 +453,8 @@ int batch_options_parse(struct batch_options *out, int argc, char *const *argv, 
     if (rc || out->help)
         return rc;
     rc = run_check(out, why);
+    if (!rc)
+        rc = kubernetes_check(out, why);
     if (!rc)
         rc = stop_check(out, why);
     return rc ? rc : counts_check(out, why);

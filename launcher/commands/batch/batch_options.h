@@ -8,7 +8,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum batch_system { BATCH_SLURM, BATCH_PBS, BATCH_LSF, BATCH_SGE };
+enum batch_system { BATCH_SLURM, BATCH_PBS, BATCH_LSF, BATCH_SGE, BATCH_KUBERNETES };
+
+enum { BATCH_RESOURCE = 256 /* bytes of the name of a resource of Kubernetes, with its 0 */ };
 
 struct batch_options {
     enum batch_system system;
@@ -17,7 +19,11 @@ struct batch_options {
     int64_t time_s;                     /* 0: not given */
     int stop_before_s;                  /* 0: not given, until the options have been checked */
     int stop_signal;                    /* run's --stop-signal, or 0 */
+    int restarts, grace_s;              /* run's */
+    int gpus;                           /* for each host, of Kubernetes; 0: not given */
     char *partition, *account, *job_name, *output, *pe, *file; /* job_name is never NULL */
+    char *image;                                               /* Kubernetes needs one */
+    struct string_list resources;                              /* NAME=N, for Kubernetes */
     struct string_list extra;
     struct string_list words; /* for run: options, --, program, arguments */
 };

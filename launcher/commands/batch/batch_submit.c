@@ -15,11 +15,12 @@
 
 enum { ANSWER = 4096 };
 
-static const char *const commands[][3] = {
+static const char *const commands[][5] = {
     [BATCH_SLURM] = {"sbatch", "--parsable"},
     [BATCH_PBS] = {"qsub"},
     [BATCH_LSF] = {"bsub"},
     [BATCH_SGE] = {"qsub", "-terse"},
+    [BATCH_KUBERNETES] = {"kubectl", "create", "-f", "-"},
 };
 
 /* A file in memory that holds the script, for stdin, so that nothing has to write to a pipe. */
@@ -80,16 +81,20 @@ static int command_run(const char *path, const char *const *words, const char *s
     return 0;
 }
 
-/* Finds the job's number in "12", "12;cluster", "12.server" or "Job <12> is submitted …". */
+/* Finds the job's number in "12", "12;cluster", "12.server", "Job <12> is submitted …" or
+ * "job.batch/NAME created". */
 static char *id_find(char *answer, enum batch_system system)
 {
+    const char *before = system == BATCH_LSF          ? "Job <"
+                         : system == BATCH_KUBERNETES ? "job.batch/"
+                                                      : NULL;
     char *at = answer;
 
-    if (system == BATCH_LSF) {
-        at = strstr(answer, "Job <");
+    if (before) {
+        at = strstr(answer, before);
         if (!at)
             return NULL;
-        at += 5;
+        at += strlen(before);
     }
     at[strcspn(at, system == BATCH_LSF ? ">" : "; \t\r\n")] = '\0';
     return *at ? at : NULL;

@@ -6,6 +6,7 @@
 #include "launcher/input/hosts/host_list_finish.h"
 #include "launcher/input/hosts/host_list_parse.h"
 #include "launcher/input/hosts/hostfile.h"
+#include "launcher/input/options/joining.h"
 
 #include <unistd.h>
 
@@ -61,32 +62,6 @@ static int joining_make(struct host_list **out, const struct options *o, struct 
     else
         *out = list;
     return rc;
-}
-
-static int joining_check(const struct options *o, struct fault *why)
-{
-    if (!o->await && (o->listen || o->key_file))
-        return fault_set(why, ML_ERR_ARGUMENT,
-                         "%s goes with --await N, which says how many hosts join",
-                         o->listen ? "--listen" : "--key-file");
-    if (!o->await)
-        return 0;
-    if (!o->key_file)
-        return fault_set(why, ML_ERR_ARGUMENT,
-                         "hosts that join need a key: --key-file FILE, which `mlaunch join "
-                         "--key-new FILE` writes");
-    if (o->hosts || o->hostfile || o->spare_hosts || o->exclude)
-        return fault_set(why, ML_ERR_ARGUMENT,
-                         "the hosts are those that join, so --hosts, --hostfile and --spare-hosts "
-                         "do not go with --await");
-    if (o->agent_command || o->agent_launcher != LAUNCHER_AUTO)
-        return fault_set(why, ML_ERR_ARGUMENT,
-                         "hosts that join start their agents themselves, so --agent-launcher and "
-                         "--agent-command do not go with --await");
-    if (o->check != FITNESS_NONE || o->evict_slow)
-        return fault_set(why, ML_ERR_ARGUMENT,
-                         "--check and --evict-slow choose among hosts, and do not go with --await");
-    return 0;
 }
 
 static int list_read(struct host_list **out, const struct options *o, struct host_list *spares,
