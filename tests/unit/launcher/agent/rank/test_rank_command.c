@@ -27,14 +27,15 @@ static struct job_app apps[] = {
     {.argv = plain, .env = no_env, .file = -1},
 };
 static int host_of[] = {0, 0, 1};
+static const char *host_names[] = {"a", "b"}, *addresses[] = {"10.0.0.9", ""};
 static struct job_spec job = {.job = "j-1",
                               .size = 3,
                               .hosts = 2,
                               .host = 1,
                               .host_name = "b",
                               .host_of = host_of,
+                              .host_names = host_names,
                               .bind_ip = "",
-                              .peer = "10.0.0.9",
                               .apps = apps,
                               .app_count = 2,
                               .wraps = wraps,
@@ -60,7 +61,10 @@ static void test_command(void **state)
     (void)state;
     assert_true(rank_command_is_own(&job, &rank));
     expect(&rank, "10.0.0.1:77", "/d/prog|--node=1|10.0.0.1:10015|{x}|");
+    expect(&rank, "", "/d/prog|--node=1|a:10015|{x}|");
+    job.addresses = addresses;
     expect(&rank, "", "/d/prog|--node=1|10.0.0.9:10015|{x}|");
+    job.addresses = NULL;
     expect(&rank, "[fd00::1]:77", "/d/prog|--node=1|[fd00::1]:10015|{x}|");
     rank.wrap = 0;
     expect(&rank, "10.0.0.1:77", "strace|-o|b.2|{size}|/d/prog|--node=1|10.0.0.1:10015|{x}|");
