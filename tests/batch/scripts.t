@@ -113,7 +113,7 @@ refused() {
         "$@") is refused" batch "$@"
     check_output "" "and nothing is printed" cat "$OUT"
 }
-refused 'no batch system given: mlaunch batch slurm\|pbs\|lsf\|sge \[OPTIONS\] PROGRAM'
+refused 'no batch system given: mlaunch batch slurm\|pbs\|lsf\|sge\|kubernetes \[OPTIONS\] PROGRAM'
 refused "unknown batch system 'moab'" moab -- true
 refused 'no program given' slurm --nodes 2
 refused "--nodes: 'x' is not a whole number" slurm --nodes x -- true

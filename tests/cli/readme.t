@@ -27,8 +27,8 @@ for name in prog master worker; do
 done
 sed -n 's/^    \(\[{"ssh": "a"}, .*\)/\1/p' "$SOURCE/README.md" > hosts.json
 check "README has a hostfile" test -s hosts.json
-# kubectl exec -i POD -- COMMAND…
-printf '#!/bin/sh\nshift 4\nexec "$@"\n' > "$T/bin/kubectl"
+# kubectl exec -i POD -- COMMAND…, kubectl create -f FILE
+printf '#!/bin/sh\n[ "$1" = exec ] || exec test -s "$3"\nshift 4\nexec "$@"\n' > "$T/bin/kubectl"
 printf '#!/bin/sh\ncat > job.submitted\necho 7\n' > "$T/bin/sbatch"
 chmod +x "$T/bin/kubectl" "$T/bin/sbatch"
 # torch is a package of the system's Python, which may not be the first in PATH.
