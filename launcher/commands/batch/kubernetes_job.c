@@ -43,23 +43,33 @@ static int word_add(json_t *words, const char *word, struct fault *why)
     return json_array_append_new(words, value) ? fault_set(why, ML_ERR_MEMORY, "out of memory") : 0;
 }
 
+static int words_add(json_t *words, const char *const *more, struct fault *why)
+{
+    int rc = 0;
+
+    for (; more && *more && !rc; more++)
+        rc = word_add(words, *more, why);
+    return rc;
+}
+
 /* mlaunch join as each pod runs it. */
 static int command_make(json_t **out, const struct batch_options *b, struct fault *why)
 {
     char head[256], hosts[16], slots[16];
-    const char *const begin[] = {"mlaunch", "join",    "--from", "auto",       "--head",
-                                 head,      "--hosts", hosts,    "--key-file", KUBERNETES_KEY,
-                                 "--ppn",   slots,     NULL};
-    int rc = 0;
+    const char *const join[] = {"mlaunch", "join", "--from",     "auto",         "--head", head,
+                                "--hosts", hosts,  "--key-file", KUBERNETES_KEY, NULL};
+    const char *const ppn[] = {"--ppn", slots, NULL};
+    int rc;
 
     snprintf(head, sizeof(head), "%s-0.%s:%s", b->job_name, b->job_name, KUBERNETES_PORT);
     snprintf(hosts, sizeof(hosts), "%d", b->nodes);
     snprintf(slots, sizeof(slots), "%d", b->ntasks_per_node);
     *out = json_array();
-    for (int i = 0; begin[i] && !rc && (i < 10 || b->ntasks_per_node); i++)
-        rc = word_add(*out, begin[i], why);
-    for (size_t i = 0; i < b->words.count && !rc; i++)
-        rc = word_add(*out, b->words.items[i], why);
+    rc = words_add(*out, join, why);
+    if (!rc && b->ntasks_per_node)
+        rc = words_add(*out, ppn, why);
+    if (!rc)
+        rc = words_add(*out, (const char *const *)b->words.items, why);
     if (rc)
         json_decref(*out);
     return rc;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/commands/batch/yaml_text.h"
 
+#include "common/text/utf8.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -15,31 +17,17 @@ static bool is_special(uint32_t c)
            c == 0xffff;
 }
 
-/* Reads a character of valid UTF-8, which has at most three bytes if it is special. */
-static uint32_t character_read(const unsigned char *at, int *size)
-{
-    *size = at[0] < 0x80 ? 1 : at[0] < 0xe0 ? 2 : at[0] < 0xf0 ? 3 : 4;
-    if (*size == 1)
-        return at[0];
-    if (*size == 2)
-        return (uint32_t)(at[0] & 0x1f) << 6 | (at[1] & 0x3f);
-    return *size == 4
-               ? 0x10000
-               : (uint32_t)(at[0] & 0x0f) << 12 | (uint32_t)(at[1] & 0x3f) << 6 | (at[2] & 0x3f);
-}
-
 static void scalar_write(FILE *to, const json_t *value)
 {
     char *text = json_dumps(value, JSON_ENCODE_ANY);
-    int size;
+    size_t size;
+    uint32_t c;
 
-    for (const char *at = text; at && *at; at += size) {
-        uint32_t c = character_read((const unsigned char *)at, &size);
-
+    for (const char *at = text; at && *at && (size = utf8_read(at, &c)) > 0; at += size) {
         if (is_special(c))
             fprintf(to, "\\u%04x", (unsigned)c);
         else
-            fwrite(at, 1, (size_t)size, to);
+            fwrite(at, 1, size, to);
     }
     fputc('\n', to);
     free(text);
