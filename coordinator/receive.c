@@ -17,7 +17,7 @@ static const struct receive_handler {
     [COORD_WAITING] = {"WAITING", stall_receive_waiting},
     [COORD_MOVING] = {"MOVING", stall_receive_moving},
     [COORD_FREE] = {"FREE", server_group_receive_free},
-    [COORD_RELAY] = {"RELAY", relay_receive},
+    [COORD_RELAY] = {"RELAY", server_group_receive_relay},
 };
 enum { HANDLERS = sizeof(handlers) / sizeof(handlers[0]) };
 

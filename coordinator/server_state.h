@@ -257,8 +257,8 @@ int server_group_receive_break(struct server_group *p, struct server_seat *seat,
                                struct fault *why);
 int server_group_receive_free(struct server_group *p, struct server_seat *seat, json_t *message,
                               struct fault *why);
-int relay_receive(struct server_group *p, struct server_seat *seat, json_t *message,
-                  struct fault *why);
+int server_group_receive_relay(struct server_group *p, struct server_seat *seat, json_t *message,
+                               struct fault *why);
 int stall_receive_waiting(struct server_group *p, struct server_seat *seat, json_t *message,
                           struct fault *why);
 int stall_receive_moving(struct server_group *p, struct server_seat *seat, json_t *message,
