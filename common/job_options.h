@@ -64,6 +64,7 @@ struct job_options {
     enum stdin_mode stdin_mode;
     int stdin_rank;
     bool local_net, secure, compat, eager, signal_children;
+    int elastic;             /* the least ranks with which the job goes on; 0: it needs all */
     bool flight_recorder;    /* torch is to keep a record of its calls, and to dump it when asked */
     int port, starting_port; /* 0: any */
     int init_timeout_ms, stall_ms, grace_ms;

@@ -133,6 +133,71 @@ ML_EXPORT int ml_split(ml_group *g, int color, int key, ml_group **out);
 /* Frees a group made by ml_split; not collective. NULL and the world are ignored. */
 ML_EXPORT void ml_group_free(ml_group *g);
 
+/* --- a world that changes (mlaunch --elastic) ---------------------------------------------------
+ *
+ * A rank dies: calls that need it fail with ML_ERR_PEER, on every rank. In a job of mlaunch --elastic
+ * MIN those that live may then call ml_repair, and go on in a world without it:
+ *
+ *     ml_group *world;
+ *     ml_init(&world);
+ *     for (int step = 0; step < steps;) {
+ *         int rc = do_step(world, step);
+ *         if (rc == ML_ERR_PEER)
+ *             rc = ml_repair(world, &world, NULL);   // then the same step again
+ *         else
+ *             step++;
+ *         if (rc != 0)
+ *             return fail(ml_error());
+ *     }
+ *
+ * What a failed call has left in its buffers is undefined, so a step must be able to begin again. */
+
+/* What ml_repair has changed. The lists are the library's, until the next ml_repair or the last
+ * ml_finalize. */
+typedef struct ml_change {
+    int membership;  /* how often the members have changed so far */
+    int left_count;  /* how many of the old world are not in the new one */
+    const int *left; /* their ids, ascending */
+    int came_count;  /* how many of the new world were not in the old one */
+    const int *came; /* their ids, ascending */
+} ml_change;
+
+/* Makes the next world, of all ranks that live, and stores it in *next; `change` is filled, or NULL.
+ * Collective: all that live must call it, and wait for each other, at most for --init-timeout; also
+ * useful when nothing has broken. The new ranks are in the order of the ids (ml_id).
+ *
+ * As soon as one rank calls it, all calls on the old world, on groups split from it and on windows
+ * end with ML_ERR_PEER, on every rank, and when it returns all connections of the old world are
+ * closed. Calls with these handles go on to return ML_ERR_PEER; ml_group_free and ml_window_free
+ * need not be called for them. What was started is done, with an error, and ml_wait frees it.
+ * Memory of ml_alloc and pools stay. ml_init then returns the new world.
+ *
+ * `world` is the present world, on which no other thread is in a call; calls of other threads on
+ * other groups are waited for, those on windows must have ended. A rank that dies during the call is
+ * left out. ML_ERR_TIMEOUT names those that live and have not come; ML_ERR_STATE: the job was
+ * started without --elastic; otherwise as ml_init. After an error `world` is still broken, and the
+ * call may be made again. */
+ML_EXPORT int ml_repair(ml_group *world, ml_group **next, ml_change *change);
+
+/* Ends the calls of all ranks on g with ML_ERR_PEER and a sentence that names this rank and has
+ * `why` (or NULL), now and later: a rank calls it before ml_repair if it alone knows that the others
+ * wait in vain. Not collective; the thread may be in no call on g. */
+ML_EXPORT int ml_revoke(ml_group *g, const char *why);
+
+/* Stores in *value the bitwise AND of the values of all ranks of g: all that live get the same, also
+ * if ranks have died before or die meanwhile, and if g is broken. So it decides whether all go on
+ * after a failure that only some have seen. Slower than ml_all_reduce: the coordinator does it.
+ * ML_ERR_PEER: a rank has called ml_repair instead. */
+ML_EXPORT int ml_agree(ml_group *g, uint64_t *value);
+
+/* The id of a rank of g: its number in the first world, which it keeps in every later one. Also what
+ * messages of mlaunch call it. */
+ML_EXPORT int ml_id(const ml_group *g, int rank);
+
+/* 1 if a rank of the world has gone since the last ml_repair, or calls it now, as far as this process
+ * has heard in its calls; else 0. It sends nothing and takes a few ns. */
+ML_EXPORT int ml_changed(const ml_group *world);
+
 /* Reductions. The result is deterministic: the same type, op, count, placement, backend and
  * MLAUNCH_ALGO give the same bits on every rank and in every run. With MLAUNCH_DETERMINISTIC=1
  * (mlaunch --deterministic) each element is ((r0 op r1) op r2) op …, by rank in the group, so that

@@ -104,6 +104,8 @@ void generation_destroy(struct generation *g)
         event_free(g->timer);
     if (g->leavers)
         event_free(g->leavers);
+    if (g->repair_timer)
+        event_free(g->repair_timer);
     free(g->members);
     free(g);
 }

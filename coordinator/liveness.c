@@ -58,6 +58,7 @@ static void member_die(struct server_member *m)
         generation_send(g, COORD_DEAD,
                         json_pack("{s:i, s:o}", "rank", m->rank, "text", text_json(text)), m->rank);
         server_group_on_lost(g, m->rank, text);
+        repair_look(g);
     }
     generation_release(g);
 }
@@ -159,17 +160,31 @@ void server_rank_exited(struct server *s, int rank, int64_t pid, const char *tex
         rank_set_exited(s, rank, pid, text, false);
 }
 
-static void on_agent_closed(struct connection *c)
+static void host_lose(struct server *s, int host)
 {
-    struct server *s = c->server;
     char text[SENTENCE] = "";
 
-    s->has_agent[c->host] = false;
-    sentence_add(text, sizeof(text), "is gone: host %s was lost", s->host_names[c->host]);
+    s->has_agent[host] = false;
+    sentence_add(text, sizeof(text), "is gone: host %s was lost", s->host_names[host]);
     for (int i = 0; i < s->size; i++) {
-        if (s->host_of[i] == c->host)
+        if (s->host_of[i] == host)
             rank_set_exited(s, i, 0, text, true);
     }
+}
+
+void server_host_gone(struct server *s, int host)
+{
+    struct connection *c;
+
+    if (host < 0 || host >= s->hosts)
+        return;
+    for (c = TAILQ_FIRST(&s->known); c; c = TAILQ_NEXT(c, entry)) {
+        if (c->state == CONNECTION_AGENT && c->host == host) {
+            connection_drop(c); /* which declares its ranks lost */
+            return;
+        }
+    }
+    host_lose(s, host);
 }
 
 void liveness_on_closed(struct connection *c, enum connection_state was)
@@ -178,7 +193,7 @@ void liveness_on_closed(struct connection *c, enum connection_state was)
         on_rank_closed(c);
         return;
     }
-    on_agent_closed(c);
+    host_lose(c->server, c->host);
     relayed_drop_all(c);
 }
 
@@ -253,6 +268,7 @@ void liveness_receive_leave(struct server_member *m)
         leavers_tell_soon(g);
         sentence_add(text, sizeof(text), " has called ml_finalize");
         server_group_on_lost(g, m->rank, text);
+        repair_look(g);
     } else {
         sentence_add(text, sizeof(text), " left before all ranks had called ml_init");
         generation_fail(g, ML_ERR_PEER, text);

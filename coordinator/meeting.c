@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * meeting.c: ranks that wait for others before they have a group to make calls on: in ml_init until
- * all have called it, and while a group is made. The coordinator knows who has come without being
+ * meeting.c: ranks that wait for others before they have a group to make calls on: in ml_init and
+ * ml_repair until all have called it, and while a group is made. The coordinator knows who has come without being
  * told that it waits. Who keeps others waiting for long is reported by name, once.
  */
 #include "coordinator/server_state.h"
@@ -73,12 +73,30 @@ static void join_report(const struct generation *g, int64_t now)
     attendance_report(&a, s, text, now - g->meeting.since_ms);
 }
 
+/* --- ml_repair -------------------------------------------------------------------------------- */
+
+static void repair_report(const struct generation *g, int64_t now)
+{
+    const struct server *s = g->server;
+    struct attendance a;
+    char text[TEXT] = "";
+
+    if (!attendance_open(&a, s->size))
+        return;
+    for (int i = 0; i < s->size; i++)
+        if (g->members[i].state == MEMBER_JOINED || g->members[i].state == MEMBER_DYING)
+            attendance_add(&a, i, g->members[i].has_repaired);
+    absent_add(&a, s, text);
+    sentence_add(text, TEXT, " not called ml_repair; ");
+    attendance_report(&a, s, text, now - g->meeting.since_ms);
+}
+
 /* --- a group that is made --------------------------------------------------------------------- */
 
 static void group_report(const struct server_group *p, int64_t now)
 {
     const struct server *s = p->generation->server;
-    bool splits = p->split_count > 0, is_world = !splits && p->id == COORD_WORLD;
+    bool splits = p->split_count > 0, is_world = !splits && p->id == p->generation->world;
     char text[TEXT] = "", name[32];
     struct attendance a;
 
@@ -91,7 +109,10 @@ static void group_report(const struct server_group *p, int64_t now)
     }
     absent_add(&a, s, text);
     sentence_add(text, TEXT, " not met the others in %s (%s); ",
-                 is_world ? "ml_init" : "ml_split or ml_window_create", server_group_name(p, name));
+                 !is_world                   ? "ml_split or ml_window_create"
+                 : p->generation->membership ? "ml_repair"
+                                             : "ml_init",
+                 server_group_name(p, name));
     attendance_report(&a, s, text, now - p->meeting.since_ms);
 }
 
@@ -138,6 +159,8 @@ void meeting_check(struct generation *g, int64_t now)
 {
     if (is_joining(g) && meeting_is_due(g->server, &g->meeting, now))
         join_report(g, now);
+    if (g->is_repairing && meeting_is_due(g->server, &g->meeting, now))
+        repair_report(g, now);
     for (struct server_group *p = g->groups; p; p = p->next) {
         if (meeting_is_due(g->server, &p->meeting, now))
             group_report(p, now);
@@ -148,6 +171,8 @@ void meeting_tell(struct generation *g, int64_t now)
 {
     if (is_joining(g) && g->meeting.since_ms)
         join_report(g, now);
+    if (g->is_repairing)
+        repair_report(g, now);
     for (struct server_group *p = g->groups; p; p = p->next) {
         if (p->meeting.since_ms)
             group_report(p, now);

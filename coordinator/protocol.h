@@ -30,6 +30,9 @@ enum coordinator_frame {
     COORD_RANK_OPENED, /* u32 channel, u32 rank, u32 generation: it has proved itself */
     COORD_RANK_SENT,   /* u32 channel, u8 type, payload: a frame of that rank */
     COORD_RANK_CLOSED, /* u32 channel: its connection has ended */
+    /* rank → coordinator */
+    COORD_REPAIR, /* JSON {timeout_ms, groups}: ml_repair; it goes on with those that live */
+    COORD_AGREE,  /* JSON {group, value}: ml_agree; a u64 as a signed number */
     /* coordinator → rank */
     COORD_WELCOME = 64, /* JSON {size, hosts:[index per rank], names:[per host]}: all have joined */
     COORD_EXCHANGED, /* raw: the members' blobs for this rank, in group order; an agent's differs */
@@ -48,6 +51,9 @@ enum coordinator_frame {
     COORD_PASSED,       /* raw: u32 host, bytes: PASS of that host's agent */
     COORD_TO_RANKS,     /* raw: u8 type, u32 count, that many u32 channels, payload */
     COORD_RANK_DROPPED, /* raw: u32 channel: the agent closes that connection */
+    /* coordinator → rank */
+    COORD_REPAIRED, /* JSON {membership, group, count, members}: the new world */
+    COORD_AGREED,   /* JSON {group, value} or {group, code, text}: the same for all that live */
 };
 
 /* How long a call has waited when its rank sends WAITING. Calls that differ should be an error

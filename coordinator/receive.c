@@ -18,6 +18,7 @@ static const struct receive_handler {
     [COORD_MOVING] = {"MOVING", stall_receive_moving},
     [COORD_FREE] = {"FREE", server_group_receive_free},
     [COORD_RELAY] = {"RELAY", server_group_receive_relay},
+    [COORD_AGREE] = {"AGREE", repair_receive_agree},
 };
 enum { HANDLERS = sizeof(handlers) / sizeof(handlers[0]) };
 
@@ -36,6 +37,8 @@ static int receive_for_group(struct server_member *m, const struct frame *f, jso
     if (message ? !json_is_integer(group) : !server_exchange_group(f, &id))
         return fault_set(why, ML_ERR_REFUSED, "its %s is malformed", h->name);
     p = server_group_of_member(m, id, &seat);
+    if (!p && id >= 0 && id < m->generation->world)
+        return 0; /* of an earlier membership: it comes too late */
     if (!p)
         return fault_set(why, ML_ERR_REFUSED, "its %s names a group that it is not in", h->name);
     return message ? h->receive(p, seat, message, why) : server_exchange_receive(p, seat, f, why);
@@ -60,6 +63,8 @@ static int receive_from_member(struct connection *c, const struct frame *f, json
     }
     if (m->state != MEMBER_JOINED || !g->is_complete)
         return 0;
+    if (f->type == COORD_REPAIR)
+        return repair_receive(m, message, why);
     return receive_for_group(m, f, message, why);
 }
 

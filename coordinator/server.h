@@ -54,6 +54,10 @@ int server_pass(struct server *s, int host, const void *bytes, size_t size, stru
 /* The same for a name, as names.h describes it. */
 bool server_name(struct server *s, const char *what, const char *service, const char **port);
 
+/* mlaunch has lost that host, perhaps before its connection to the coordinator ends: its ranks are
+ * dead to the others, and its agent is not heard any more. */
+void server_host_gone(struct server *s, int host);
+
 /* Reports each call that ranks wait in now through on_stall, also those that were reported
  * before. */
 void server_tell_waits(struct server *s);

@@ -18,6 +18,8 @@ struct server_events {
     void (*on_absent)(int rank, void *arg);
     /* Bytes from the agent of that host. */
     void (*on_passed)(int host, const void *bytes, size_t size, void *arg);
+    /* Those ranks, in ascending order, are the members from now on (ml_repair). */
+    void (*on_repaired)(uint32_t membership, const int *ranks, int count, void *arg);
     void *arg;
 };
 

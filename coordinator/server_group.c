@@ -103,7 +103,7 @@ struct server_group *server_group_of_member(struct server_member *m, json_int_t 
 
 const char *server_group_name(const struct server_group *p, char out[32])
 {
-    if (p->id == COORD_WORLD)
+    if (p->id == p->generation->world)
         return "the world group";
     snprintf(out, 32, "%s %u", p->is_window ? "window" : "group", p->id);
     return out;
@@ -202,7 +202,7 @@ int server_group_receive_free(struct server_group *p, struct server_seat *seat, 
                               struct fault *why)
 {
     (void)message;
-    if (seat->has_freed || p->id == COORD_WORLD)
+    if (seat->has_freed || p->id == p->generation->world)
         return fault_set(why, ML_ERR_REFUSED, "its FREE is for the world or came twice");
     seat->has_freed = true;
     server_group_clear_wait(&seat->wait);

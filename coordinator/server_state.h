@@ -111,6 +111,7 @@ struct server_member {
     struct event *timer;           /* waits for the agent's report; NULL until needed */
     char *abort_text;              /* the reason that it gave to ml_abort */
     bool is_untold;                /* LEFT: the others have not been told yet */
+    bool has_repaired;             /* JOINED: it waits for the next membership */
 };
 
 /* The call that a rank waits in, as it has reported it. */
@@ -131,6 +132,8 @@ struct server_seat {
     uint32_t blob_count;
     bool has_split;
     int color, key;
+    bool has_agreed; /* in the pending AGREE */
+    uint64_t agreed;
     struct server_wait wait;
 };
 
@@ -168,6 +171,10 @@ struct generation {
     int64_t deadline_ms, timeout_ms;
     struct server_group *groups; /* the world last */
     uint32_t next_group;
+    uint32_t membership; /* how often its members have changed (repair.c) */
+    uint32_t world;      /* the number of its group; those below are of earlier memberships */
+    bool is_repairing;   /* a member has sent REPAIR */
+    struct event *repair_timer; /* NULL until needed */
     struct generation *next;
 };
 
@@ -293,6 +300,12 @@ int agent_exchange_receive_name(struct connection *c, json_t *message, struct fa
 void agent_exchange_on_agent(struct connection *c);
 void agent_exchange_on_exited(struct server *s); /* a rank has ended */
 void agent_exchange_clear(struct server *s);
+
+/* repair.c */
+int repair_receive(struct server_member *m, json_t *message, struct fault *why);
+void repair_look(struct generation *g); /* a member has died or left */
+int repair_receive_agree(struct server_group *p, struct server_seat *seat, json_t *message,
+                         struct fault *why);
 
 /* generation.c */
 struct generation *generation_find(struct server *s, uint32_t number);

@@ -10,12 +10,14 @@
 #include "runtime/call/request.h"
 #include "runtime/call/task_run.h"
 #include "runtime/call/task_stage.h"
+#include "runtime/group/coord_events.h"
 #include "runtime/group_join.h"
 #include "runtime/process/alloc.h"
 #include "runtime/process/fork_guard.h"
 #include "runtime/process/pool.h"
 #include "runtime/process/stop_mark_map.h"
 #include "runtime/process/thread_linux.h"
+#include "runtime/repair.h"
 #include "runtime/split.h"
 #include "runtime/window/window_call.h"
 #include "runtime/window_join.h"
@@ -152,6 +154,72 @@ static void api_group_free(ml_group *handle)
     if (g && g->world && g != g->world->group && !fork_guard_is_child &&
         check_no_operator(&last) == 0)
         group_leave(g);
+}
+
+/* --- a world that changes ----------------------------------------------------------------------
+ */
+
+static int api_repair(ml_group *handle, ml_group **next, ml_change *change)
+{
+    struct group *g = api_group(handle), *made = NULL;
+    int rc = check_group(g, &last);
+
+    if (rc)
+        return rc;
+    if (!next)
+        return fault_set(&last, ML_ERR_ARGUMENT, "next is NULL");
+    if (!g->is_world)
+        return fault_set(&last, ML_ERR_ARGUMENT, "ml_repair takes the world, not a group of it");
+    api_enter(g, "repair");
+    rc = repair_run(g, &made, change, &last);
+    api_leave(g);
+    if (!rc)
+        *next = api_handle(made);
+    return rc;
+}
+
+static int api_revoke(ml_group *handle, const char *why)
+{
+    struct group *g = api_group(handle);
+    int rc = check_group(g, &last);
+
+    if (!rc)
+        repair_revoke(g, why);
+    return rc;
+}
+
+static int api_agree(ml_group *handle, uint64_t *value)
+{
+    struct group *g = api_group(handle);
+    int rc = check_group(g, &last);
+
+    if (rc)
+        return rc;
+    if (!value)
+        return fault_set(&last, ML_ERR_ARGUMENT, "value is NULL");
+    api_enter(g, "agree");
+    progress_settle(g);
+    rc = repair_agree(g, value, &last);
+    api_leave(g);
+    return rc;
+}
+
+static int api_id(const ml_group *handle, int rank)
+{
+    const struct group *g = api_group(handle);
+    int rc = check_handle(g, &last);
+
+    if (!rc)
+        rc = check_rank(g, rank, "rank", &last);
+    return rc ? rc : g->members[rank];
+}
+
+static int api_changed(const ml_group *handle)
+{
+    const struct group *g = api_group(handle);
+    int rc = check_handle(g, &last);
+
+    return rc ? rc : coord_events_has_changed(g->world->coord_events);
 }
 
 /* --- calls on a group --------------------------------------------------------------------------
@@ -602,6 +670,11 @@ const struct runtime_table api_table = {
     .abort = abort_job,
     .split = api_split,
     .group_free = api_group_free,
+    .repair = api_repair,
+    .revoke = api_revoke,
+    .agree = api_agree,
+    .id = api_id,
+    .changed = api_changed,
     .next_type = api_next_type,
     .next_place = api_next_place,
     .next_stream = api_next_stream,

@@ -22,6 +22,11 @@ struct runtime_table {
     __attribute__((noreturn)) void (*abort)(int status, const char *why);
     int (*split)(ml_group *g, int color, int key, ml_group **out);
     void (*group_free)(ml_group *g);
+    int (*repair)(ml_group *world, ml_group **next, ml_change *change);
+    int (*revoke)(ml_group *g, const char *why);
+    int (*agree)(ml_group *g, uint64_t *value);
+    int (*id)(const ml_group *g, int rank);
+    int (*changed)(const ml_group *world);
     int (*next_type)(ml_group *g, ml_type type);
     int (*next_place)(ml_group *g, const char *place);
     int (*next_stream)(ml_group *g, void *stream);

@@ -127,7 +127,7 @@ static bool opens_bells_early(const struct group *g, int local_count)
 
     if (local_count > EARLY_MOST && !g->world->is_eager)
         return false;
-    return g->id == COORD_WORLD || getrlimit(RLIMIT_NOFILE, &limit) != 0 ||
+    return g->is_world || getrlimit(RLIMIT_NOFILE, &limit) != 0 ||
            (rlim_t)g->waiting.bell < limit.rlim_cur / EARLY_SHARE;
 }
 
@@ -236,7 +236,7 @@ static int algorithms_compare(const struct group *g, const struct exchange *x, s
 static int members_meet(struct bring_up *b, struct fault *why)
 {
     struct group *g = b->group;
-    struct blob mine = {algorithm_sum(), g->id == COORD_WORLD ? ALGORITHM_SUM : 0};
+    struct blob mine = {algorithm_sum(), g->is_world ? ALGORITHM_SUM : 0};
     struct exchange *x;
     int rc = exchange_run(&x, g, mine, b->deadline_ms + PATIENCE_MS, why);
 
@@ -281,7 +281,7 @@ static int bring_up(struct bring_up *b, struct fault *why)
     if (!rc)
         rc = members_meet(b, why);
     shm_segment_unlink(g->segment);
-    if (!rc && g->segment && g->id == COORD_WORLD)
+    if (!rc && g->segment && g->is_world)
         g->world->is_crowded = shm_segment_is_crowded(g->segment, b->local_index);
     return rc;
 }
@@ -312,8 +312,11 @@ int group_join(struct group **out, struct world *w, uint32_t id, const int *memb
     b.group = g;
     g->is_window = is_window;
     /* What waits meanwhile is this call, of all members. */
-    g->call_name = id == COORD_WORLD ? "init" : is_window ? "window_create" : "split";
-    g->call.seq = id == COORD_WORLD ? w->generation : 1;
+    g->call_name = is_window       ? "window_create"
+                   : !g->is_world  ? "split"
+                   : w->membership ? "repair"
+                                   : "init";
+    g->call.seq = g->is_world ? w->generation : 1;
     rc = group_furnish(g, why);
     if (rc) {
         coord_events_break(w->coord_events, g, why);
@@ -334,14 +337,11 @@ int group_join(struct group **out, struct world *w, uint32_t id, const int *memb
     return 0;
 }
 
-void group_leave(struct group *g)
+static void group_close(struct group *g, bool is_told)
 {
-    const struct world *w;
+    const struct world *w = g->world;
 
-    if (!g)
-        return;
     progress_stop(g);
-    w = g->world;
     if (g->inside) /* longjmp() has left a call: what it queued is gone */
         message_op_drop(g);
     /* While one link is flushed, members may still send messages through the coordinator, which
@@ -355,7 +355,7 @@ void group_leave(struct group *g)
     rdma_meet_close(g->meet);
     matching_close(g);
     /* Last: a link that is being closed may have to break the group (sleeper_ring). */
-    if (g->id != COORD_WORLD && g->size > 1)
+    if (is_told && !g->is_world && g->size > 1)
         coord_events_send(w->coord_events, COORD_FREE,
                           json_pack("{s:I}", "group", (json_int_t)g->id), NULL);
     peer_memory_close(g->peers);
@@ -363,5 +363,19 @@ void group_leave(struct group *g)
     shm_segment_close(g->segment);
     coord_events_remove(w->coord_events, g);
     bell_remove(g->waiting.bell, w->dir, w->generation, g->id, w->rank);
+}
+
+void group_leave(struct group *g)
+{
+    if (!g)
+        return;
+    group_close(g, true);
     group_destroy(g);
+}
+
+void group_retire(struct group *g, const struct fault *why)
+{
+    g->broken = *why;
+    group_close(g, false);
+    group_destroy_broken(g);
 }

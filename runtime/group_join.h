@@ -18,5 +18,8 @@ int group_join(struct group **out, struct world *w, uint32_t id, const int *memb
                bool is_window, int64_t deadline_ms, struct fault *why);
 /* Waits for what was started on g, closes its links and frees it; takes NULL. */
 void group_leave(struct group *g);
+/* The same for a group of an earlier membership, of which the coordinator knows nothing any more:
+ * every call with its handle fails with `why` from now on. */
+void group_retire(struct group *g, const struct fault *why);
 
 #endif

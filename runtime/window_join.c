@@ -27,6 +27,17 @@ int window_join_free(struct window *w, struct fault *why)
     return rc;
 }
 
+void window_join_retire(const struct fault *why)
+{
+    struct window *w;
+
+    while ((w = window_any())) {
+        window_break(w, why);
+        w->is_retired = true;
+        group_retire(window_life_close(w), why);
+    }
+}
+
 void window_join_end(void)
 {
     struct window *w;

@@ -15,5 +15,7 @@ int window_join_free(struct window *w, struct fault *why);
 
 /* Frees all windows without waiting for other ranks. */
 void window_join_end(void);
+/* The same before the next membership: their calls fail with `why` from now on. */
+void window_join_retire(const struct fault *why);
 
 #endif

@@ -59,6 +59,8 @@ static void world_free(struct world *w)
         free(w->host_names[i]);
     free(w->host_names);
     free(w->host_of);
+    free(w->change.left);
+    free(w->change.came);
     sodium_memzero(w->secret, sizeof(w->secret));
     free(w);
 }
@@ -332,6 +334,16 @@ int world_join_finalize(struct fault *why)
     }
     pthread_mutex_unlock(&joined.lock);
     return rc;
+}
+
+void world_join_set_group(struct world *w, struct group *g, const struct world_change *change)
+{
+    pthread_mutex_lock(&joined.lock);
+    w->group = g;
+    free(w->change.left);
+    free(w->change.came);
+    w->change = *change;
+    pthread_mutex_unlock(&joined.lock);
 }
 
 struct world *world_join_current(void)

@@ -14,6 +14,10 @@ struct fault;
 int world_join_init(struct world **out, bool eager, struct fault *why);
 int world_join_finalize(struct fault *why);
 
+/* Gives the world another group, which ml_init returns from now on; takes over the lists of
+ * `change`. */
+void world_join_set_group(struct world *w, struct group *g, const struct world_change *change);
+
 /* The world if there is one, else NULL; for ml_abort. Thread-safe. */
 struct world *world_join_current(void);
 

@@ -43,6 +43,7 @@ static const struct job_file_member members[] = {
     MEMBER(backend, TEXT),
     MEMBER(local_net, BOOL),
     MEMBER(secure, BOOL),
+    MEMBER(elastic, BOOL),
     MEMBER(coordinator, TEXT),
     MEMBER(bind_ip, TEXT),
     MEMBER(starting_port, INT),

@@ -27,6 +27,7 @@ struct job_file {
     char backend[8];      /* "tcp", "shm" or "rdma"; never "auto" */
     bool local_net;       /* --local net: ranks of one host use the network as well */
     bool secure;          /* --secure: connections between ranks are encrypted */
+    bool elastic;         /* --elastic: those that live may go on without those that are gone */
     char coordinator[64]; /* "addr:port"; "" with --backend none */
     char bind_ip[64];     /* where this host's ranks listen */
     int starting_port;    /* rank r listens on starting_port + 1 + r; 0: any port */

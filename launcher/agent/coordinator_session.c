@@ -3,6 +3,7 @@
 
 #include "common/log.h"
 #include "common/net/address.h"
+#include "common/net/host_table.h"
 #include "common/text/text_json.h"
 #include "coordinator/host/agent_client.h"
 #include "coordinator/host/host_relay.h"
@@ -118,6 +119,15 @@ static void on_drained(void *arg)
         host_relay_drained(c->relay);
 }
 
+static void on_repaired(uint32_t membership, const int *ranks, int count, void *arg)
+{
+    struct coordinator_session *c = arg;
+
+    frame_stream_send_json(c->agent->channel, AGENT_REPAIRED,
+                           json_pack("{sI si so}", "membership", (json_int_t)membership, "count",
+                                     count, "members", host_table_write_numbers(ranks, count)));
+}
+
 /* The rank whose first process is the process or one of its ancestors. A daemon has none. */
 static int rank_of_process(pid_t pid, void *arg)
 {
@@ -148,8 +158,8 @@ static int service_open(struct coordinator_session *c, char *address, struct fau
                                    .stall_ms = job->options.stall_ms,
                                    .bind_ip = c->agent->bind_ip,
                                    .port = (uint16_t)job->options.port};
-    struct server_events events = {on_abort,  on_stall,  on_refused, on_exchanged,
-                                   on_absent, on_passed, c};
+    struct server_events events = {on_abort,  on_stall,  on_refused,  on_exchanged,
+                                   on_absent, on_passed, on_repaired, c};
     int rc = server_open(&c->server, c->agent->base, &config, &events, why);
 
     if (!rc)
@@ -292,6 +302,12 @@ void coordinator_session_rank_exited(struct coordinator_session *c, int rank, pi
         server_rank_exited(c->server, rank, pid, text);
     else if (c->client)
         agent_client_exited(c->client, rank, pid, text);
+}
+
+void coordinator_session_host_gone(struct coordinator_session *c, int host)
+{
+    if (c && c->server)
+        server_host_gone(c->server, host);
 }
 
 void coordinator_session_tell_waits(struct coordinator_session *c)

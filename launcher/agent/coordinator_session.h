@@ -49,6 +49,8 @@ int coordinator_session_pass(struct coordinator_session *c, int host, const void
                              size_t size, struct fault *why);
 int coordinator_session_name(struct coordinator_session *c, int ask, const char *what,
                              const char *service, const char *port, struct fault *why);
+/* mlaunch has lost that host: if the coordinator is here, its ranks are dead to the others. */
+void coordinator_session_host_gone(struct coordinator_session *c, int host);
 /* Reports what ranks wait for, in NOTEs, if the coordinator is here. */
 void coordinator_session_tell_waits(struct coordinator_session *c);
 void coordinator_session_close(struct coordinator_session *c); /* takes NULL */

@@ -254,6 +254,7 @@ int job_prepare_write_file(struct agent *a, const char *coordinator, struct faul
     file.size = job->size;
     file.local_net = job->options.local_net;
     file.secure = job->options.secure;
+    file.elastic = job->options.elastic > 0;
     file.starting_port = job->options.starting_port;
     file.init_timeout_ms = job->options.init_timeout_ms;
     file.stall_ms = job->options.stall_ms;

@@ -326,6 +326,14 @@ static void on_stop(struct agent *a, const struct frame *f)
         ranks_stop_begin(a, signal > 0 && signal < NSIG ? (int)signal : SIGTERM, (int)grace_ms);
 }
 
+static void on_gone(struct agent *a, const struct frame *f)
+{
+    uint32_t host;
+
+    memcpy(&host, f->payload, sizeof(host));
+    coordinator_session_host_gone(a->coordinator_session, (int)ntohl(host));
+}
+
 static void on_ask(struct agent *a, const struct frame *f)
 {
     (void)f;
@@ -403,6 +411,7 @@ static const struct dispatch {
     {LAUNCH_SIGNAL, AGENT_IS_READY, AGENT_IS_RUNNING, 4, on_signal},
     {LAUNCH_STOP, AGENT_IS_READY, AGENT_IS_RUNNING, 8, on_stop},
     {LAUNCH_ASK, AGENT_IS_READY, AGENT_IS_RUNNING, 0, on_ask},
+    {LAUNCH_GONE, AGENT_IS_READY, AGENT_IS_RUNNING, 4, on_gone},
     {LAUNCH_KILL, AGENT_IS_READY, AGENT_IS_RUNNING, 0, on_kill},
     {LAUNCH_DROP, AGENT_IS_READY, AGENT_IS_RUNNING, 0, on_drop},
     {LAUNCH_RESIZE, AGENT_IS_READY, AGENT_IS_RUNNING, 8, on_resize},

@@ -12,6 +12,10 @@ int check_handle(const struct group *g, struct fault *why)
 {
     if (__builtin_expect(!g, 0))
         return fault_set(why, ML_ERR_ARGUMENT, "the group is NULL");
+    if (__builtin_expect(!g->world, 0) && g->broken.code) {
+        *why = g->broken;
+        return why->code;
+    }
     if (__builtin_expect(!g->world, 0))
         return fault_set(why, ML_ERR_STATE,
                          "the group is gone: ml_group_free or the last ml_finalize has freed it");

@@ -14,6 +14,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -51,8 +52,10 @@ struct coord_events {
     int size;
     struct mail *knocks; /* oldest first */
     int knock_fd;        /* counts them; -1: the process has no door for them */
-    json_t *welcome;
-    struct fault failed; /* why the coordinator refused this rank */
+    json_t *welcome, *repaired;
+    struct fault failed;      /* why the coordinator refused this rank */
+    uint32_t groups_end;      /* every number of a group that the coordinator has given is below */
+    _Atomic bool has_changed; /* a member of the world has gone, or repairs it */
     _Atomic uint32_t serial;
 };
 
@@ -109,6 +112,7 @@ void coord_events_close(struct coord_events *e)
     for (int i = 0; i < e->size; i++)
         free(e->peers[i].text);
     json_decref(e->welcome);
+    json_decref(e->repaired);
     pthread_mutex_destroy(&e->lock);
     coord_events_free(e);
 }
@@ -129,6 +133,8 @@ void coord_events_add(struct coord_events *e, struct group *g)
     pthread_mutex_lock(&e->lock);
     g->inbox.next = e->groups;
     e->groups = g;
+    if (g->id >= e->groups_end && g->id <= INT_MAX) /* else it is a group of one */
+        e->groups_end = g->id + 1;
     pthread_mutex_unlock(&e->lock);
 }
 
@@ -264,6 +270,7 @@ static void coord_events_set_peer(struct coord_events *e, int rank, enum peer_st
     if (e->peers[rank].state != PEER_PRESENT)
         return;
     e->peers[rank].state = state;
+    atomic_store(&e->has_changed, true);
     e->concerns_all = true;
     e->peers[rank].text = text && *text ? strdup(text) : NULL;
 }
@@ -311,6 +318,8 @@ static void coord_events_on_broken(struct coord_events *e, json_t *j)
     fault_set(&g->inbox.broken, code < 0 ? code : ML_ERR_PEER, "%s",
               coord_events_sentence(text, "the coordinator ended the group and said no reason"));
     g->inbox.has_come = true;
+    if (g->is_world)
+        atomic_store(&e->has_changed, true);
 }
 
 static void coord_events_on_failed(struct coord_events *e, json_t *j)
@@ -321,6 +330,27 @@ static void coord_events_on_failed(struct coord_events *e, json_t *j)
     json_unpack(j, "{s?i, s?s}", "code", &code, "text", &text);
     fault_set(&e->failed, code < 0 ? code : ML_ERR_REFUSED, "%s",
               coord_events_sentence(text, "the coordinator refuses this rank"));
+    e->concerns_all = true;
+}
+
+static void coord_events_on_agreed(struct coord_events *e, json_t *j)
+{
+    json_int_t group = -1, value = 0;
+    const char *text = "";
+    struct group *g;
+    int code = 0;
+
+    if (json_unpack(j, "{s:I, s?I, s?i, s?s}", "group", &group, "value", &value, "code", &code,
+                    "text", &text) != 0)
+        return;
+    g = coord_events_group(e, (uint32_t)group);
+    if (!g)
+        return;
+    g->inbox.agreed = (struct agreed){.has_come = true, .value = (uint64_t)value};
+    if (code)
+        fault_set(&g->inbox.agreed.failed, code < 0 ? code : ML_ERR_PEER, "%s",
+                  coord_events_sentence(text, "the coordinator ended the call"));
+    g->inbox.has_come = true;
 }
 
 static void coord_events_on_splitted(struct coord_events *e, json_t *j, const struct frame *f)
@@ -413,6 +443,15 @@ static int coord_events_take_frame(struct coord_events *e, const struct frame *f
         break;
     case COORD_FAILED:
         coord_events_on_failed(e, j);
+        break;
+    case COORD_REPAIRED:
+        json_decref(e->repaired);
+        e->repaired = json_incref(j);
+        atomic_store(&e->has_changed, false);
+        e->concerns_all = true;
+        break;
+    case COORD_AGREED:
+        coord_events_on_agreed(e, j);
         break;
     case COORD_RELAYED:
         coord_events_on_relayed(e, j);
@@ -765,4 +804,72 @@ int coord_events_await_left(struct coord_events *e, int rank, int64_t deadline_m
         if (rc)
             return rc;
     }
+}
+
+int coord_events_await_repaired(struct coord_events *e, struct group *g, int64_t deadline_ms,
+                                json_t **repaired, struct fault *why)
+{
+    for (;;) {
+        struct fault bad;
+        int rc;
+
+        pthread_mutex_lock(&e->lock);
+        coord_events_read_locked(e, g);
+        *repaired = e->repaired;
+        e->repaired = NULL;
+        bad = e->failed.code ? e->failed : e->lost;
+        e->failed = (struct fault){0};
+        pthread_mutex_unlock(&e->lock);
+        if (*repaired)
+            return 0;
+        if (bad.code) {
+            *why = bad;
+            return bad.code;
+        }
+        rc = coord_events_sleep(e, g, deadline_ms, why);
+        if (rc)
+            return rc;
+    }
+}
+
+int coord_events_await_agreed(struct coord_events *e, struct group *g, uint64_t *value,
+                              struct fault *why)
+{
+    for (;;) {
+        struct agreed a;
+        struct fault lost;
+        int rc;
+
+        pthread_mutex_lock(&e->lock);
+        coord_events_read_locked(e, g);
+        a = g->inbox.agreed;
+        g->inbox.agreed = (struct agreed){0};
+        lost = e->lost;
+        pthread_mutex_unlock(&e->lock);
+        if (!a.has_come)
+            a.failed = lost;
+        if (a.failed.code) {
+            *why = a.failed;
+            return why->code;
+        }
+        *value = a.value;
+        rc = a.has_come ? 0 : coord_events_sleep(e, g, -1, why);
+        if (a.has_come || rc)
+            return rc;
+    }
+}
+
+uint32_t coord_events_groups_end(struct coord_events *e)
+{
+    uint32_t end;
+
+    pthread_mutex_lock(&e->lock);
+    end = e->groups_end;
+    pthread_mutex_unlock(&e->lock);
+    return end;
+}
+
+bool coord_events_has_changed(const struct coord_events *e)
+{
+    return atomic_load_explicit(&e->has_changed, memory_order_relaxed);
 }

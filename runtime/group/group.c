@@ -83,8 +83,10 @@ int group_create(struct group **out, struct world *w, uint32_t id, const int *me
     if (!g)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     g->unused_next = NULL;
+    g->broken = (struct fault){0};
     g->world = w;
     g->id = id;
+    g->is_world = id == w->world_id;
     g->size = size;
     g->waiting.bell = -1;
     g->waiting.waker = -1;
@@ -97,10 +99,8 @@ int group_create(struct group **out, struct world *w, uint32_t id, const int *me
     return 0;
 }
 
-void group_destroy(struct group *g)
+static void group_end(struct group *g, const struct fault *broken)
 {
-    if (!g)
-        return;
     for (int i = 0; i < g->size && g->peer_bells; i++)
         fork_guard_close(g->peer_bells[i]);
     free(g->peer_bells);
@@ -112,11 +112,26 @@ void group_destroy(struct group *g)
     free(g->host_of);
     free(g->members);
     memset(g, 0, sizeof(*g));
+    if (broken)
+        g->broken = *broken;
     pthread_mutex_lock(&unused.lock);
     *unused.end = g;
     unused.end = &g->unused_next;
     unused.count++;
     pthread_mutex_unlock(&unused.lock);
+}
+
+void group_destroy(struct group *g)
+{
+    if (g)
+        group_end(g, NULL);
+}
+
+void group_destroy_broken(struct group *g)
+{
+    struct fault broken = g->broken;
+
+    group_end(g, &broken);
 }
 
 void *group_scratch(struct group *g, size_t size)

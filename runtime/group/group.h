@@ -110,8 +110,13 @@ struct awaited_tag {
 struct inbox {
     struct fault broken; /* code != 0: the coordinator said BROKEN */
     struct reply reply;
-    struct mail *mail;  /* what members sent to this rank through the coordinator, oldest first */
-    bool has_come;      /* any of the above, since its owner's bell was last looked at */
+    struct mail *mail; /* what members sent to this rank through the coordinator, oldest first */
+    bool has_come;     /* any of the above, since its owner's bell was last looked at */
+    struct agreed {
+        bool has_come;
+        uint64_t value;
+        struct fault failed; /* code != 0: why there is no value */
+    } agreed;
     bool sleeps;        /* its thread is between coord_events_sleep_begin and _end */
     struct group *next; /* among all groups of the process */
 };
@@ -119,8 +124,9 @@ struct inbox {
 /* One thread at a time uses a group: the caller's, or progress.c's while under_way is not 0. The
  * inbox is the exception. */
 struct group {
-    struct world *world;        /* NULL: the group is gone, and so is all of the below */
-    uint32_t id;                /* the coordinator's number; COORD_WORLD for the world */
+    struct world *world;        /* NULL: the group is gone, and so is all of the below; but for
+                                 * `broken`, if it was of an earlier membership */
+    uint32_t id;                /* the coordinator's number */
     int rank, size;             /* in this group */
     int *members;               /* world rank of each */
     int *host_of;               /* host index of each */
@@ -141,6 +147,7 @@ struct group {
     struct link **links;  /* per rank of the group, its own included */
     struct link **active; /* links on which something is queued (message_op.c) */
     int active_count;
+    bool is_world;  /* the world, of whatever membership */
     bool is_window; /* a window's: it has few messages, and needs little shared memory for them */
     bool uses_tcp;  /* some members talk over TCP; the same value on every member */
     struct tcp_mesh *mesh;       /* connects the links over TCP, or NULL */
@@ -173,10 +180,12 @@ struct group {
 
 /* Makes the group `id` of `size` members (world ranks, in group order, copied), without links;
  * group_join (group_join.h) makes one that works. ML_ERR_MEMORY. group_destroy takes NULL and
- * half-made groups. The struct stays readable for good, with no world; a later group may get it. */
+ * half-made groups. The struct stays readable for good, with no world; a later group may get it.
+ * group_destroy_broken: the same, but calls with the handle go on to fail with g->broken. */
 int group_create(struct group **out, struct world *w, uint32_t id, const int *members, int size,
                  struct fault *why);
 void group_destroy(struct group *g);
+void group_destroy_broken(struct group *g);
 
 /* True if anything that was started on g is not done yet. Any thread may ask. */
 static inline bool group_is_busy(struct group *g)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* world.h: the job as this process sees it while it holds its rank. world_join.c fills it before
- * ml_init returns; after that it does not change and any thread may read it (coord_events.h has a
- * lock of its own). */
+ * ml_init returns; after that only ml_repair changes it, its membership and group, and any thread
+ * may read the rest (coord_events.h has a lock of its own). */
 #ifndef RUNTIME_GROUP_WORLD_H
 #define RUNTIME_GROUP_WORLD_H
 
@@ -19,13 +19,20 @@ struct coord_events;
 struct door;
 struct rank_counters;
 
+/* What ml_repair has changed: ids, ascending. */
+struct world_change {
+    int *left, *came;
+    int left_count, came_count;
+};
+
 struct world {
     bool is_launched;   /* false: a group of one, no coordinator, no directory */
     char dir[PATH_MAX]; /* MLAUNCH_JOB_DIR */
     struct job_file job;
     uint8_t secret[AUTH_SECRET];
-    int rank, size;
+    int rank, size; /* both count ids: those of members that have gone, too */
     uint32_t generation;
+    uint32_t membership, world_id; /* how often ml_repair has changed it; its group's number */
     int hosts;
     int *host_of;      /* per rank */
     char **host_names; /* per host */
@@ -36,7 +43,8 @@ struct world {
     bool is_eager;                  /* groups connect all their members when they are made */
     struct rank_counters *counters; /* rank_counters.h, or NULL */
     struct calls_file *calls;       /* calls_file.h, or NULL */
-    struct group *group;            /* all ranks */
+    struct group *group;            /* all ranks; after ml_repair those that live */
+    struct world_change change;     /* by the last ml_repair */
 };
 
 #endif

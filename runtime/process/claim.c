@@ -68,6 +68,14 @@ static void claim_broken_path(char path[PATH_MAX], const char *dir, int rank)
     snprintf(path, PATH_MAX, "%s/rank.%d.broken", dir, rank);
 }
 
+void claim_clear_broken(const char *dir, int rank)
+{
+    char path[PATH_MAX];
+
+    claim_broken_path(path, dir, rank);
+    unlink(path);
+}
+
 int claim_take(struct claim **out, const char *dir, int rank, uint32_t *generation,
                struct fault *why)
 {
@@ -93,10 +101,8 @@ int claim_take(struct claim **out, const char *dir, int rank, uint32_t *generati
     rc = claim_count(c->fd, rank, generation, why);
     if (rc)
         goto fail;
-    if (*generation > 1) {
-        claim_broken_path(path, dir, rank);
-        unlink(path);
-    }
+    if (*generation > 1)
+        claim_clear_broken(dir, rank);
     *out = c;
     return 0;
 fail:

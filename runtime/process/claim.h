@@ -24,5 +24,6 @@ void claim_release(struct claim *c); /* takes NULL */
  * is gone: if the rank fails now, it was not the first to fail. claim_take removes the file of an
  * earlier generation. */
 void claim_mark_broken(const char *dir, int rank, const char *text);
+void claim_clear_broken(const char *dir, int rank); /* it goes on without that peer */
 
 #endif

@@ -31,6 +31,7 @@ struct window *window_create(void)
         windows.unused = w->next; /* not the last one */
         windows.unused_count--;
         w->next = NULL;
+        w->why = (struct fault){0};
     }
     pthread_mutex_unlock(&windows.lock);
     return w ? w : calloc(1, sizeof(*w));
@@ -47,6 +48,7 @@ void window_add(struct window *w)
 void window_destroy(struct window *w)
 {
     struct window **at = &windows.live;
+    struct fault why = w->is_retired ? w->why : (struct fault){0};
 
     pthread_mutex_lock(&windows.lock);
     while (*at && *at != w)
@@ -54,6 +56,7 @@ void window_destroy(struct window *w)
     if (*at)
         *at = w->next;
     memset(w, 0, sizeof(*w));
+    w->why = why;
     *windows.unused_end = w;
     windows.unused_end = &w->next;
     windows.unused_count++;
@@ -87,6 +90,10 @@ static __attribute__((noinline, cold)) int window_refuse(struct window *w, struc
 {
     if (!w)
         return fault_set(why, ML_ERR_ARGUMENT, "the window is NULL");
+    if (!w->group && w->why.code) {
+        *why = w->why;
+        return why->code;
+    }
     if (!w->group)
         return fault_set(why, ML_ERR_STATE,
                          "the window is gone: ml_window_free or the last ml_finalize has freed it");

@@ -193,7 +193,7 @@ class Agent:
             "compat": True,
             "bind_ip": "", "peer": "", "port": 0, "starting_port": 0, "init_timeout_ms": 60000,
             "stall_ms": 30000, "grace_ms": 5000, "signal_children": False,
-            "stop_signal": "none", "eager": False, "flight_recorder": False,
+            "stop_signal": "none", "elastic": 0, "eager": False, "flight_recorder": False,
             "command": "test", "buffer": "line", "mpi": "auto",
             "stdin": "none", "stdin_rank": 0, "env": [], "cwd": "/",
             "host_cwd": "",

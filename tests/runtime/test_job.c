@@ -130,7 +130,8 @@ static void on_note(evutil_socket_t fd, short what, void *arg)
 static void serve(struct job *j, int notes, int answer)
 {
     struct event_base *base = event_base_new();
-    struct server_events events = {on_abort, on_stall, on_refused, NULL, NULL, NULL, j->seen};
+    struct server_events events = {
+        .on_abort = on_abort, .on_stall = on_stall, .on_refused = on_refused, .arg = j->seen};
     char names[JOB_RANKS][16];
     const char *name_of[JOB_RANKS];
     struct server_config config = {.job = j->id,
@@ -194,6 +195,7 @@ static void write_job_files(const struct job *j, const char *coordinator)
                              .size = j->config.size,
                              .local_net = j->config.local_net,
                              .secure = j->config.secure,
+                             .elastic = j->config.elastic,
                              .bind_ip = "127.0.0.1",
                              .init_timeout_ms = j->config.init_timeout_ms,
                              .stall_ms = j->config.stall_ms,

@@ -23,7 +23,7 @@ struct job_config {
     int size;
     int hosts;           /* ranks are spread over them in blocks */
     const char *backend; /* "shm" (the default) or "tcp" */
-    bool local_net, secure;
+    bool local_net, secure, elastic;
     int init_timeout_ms; /* default 30000 */
     int stall_ms;        /* default 0: never */
     int starting_port;   /* default 0: any */

@@ -34,6 +34,7 @@ enum agent_frame {
     AGENT_FOLDED,       /* raw: u8 stream, u32 count of ranges of ranks, u32 first and last each,
                            bytes: whole lines that these ranks have written */
     AGENT_PLACE,        /* JSON {directory}: where it wants the copy of --stage-env */
+    AGENT_REPAIRED,     /* JSON {membership, count, members}: these ranks go on (--elastic) */
     /* mlaunch → agent */
     LAUNCH_JOB = 64, /* JSON, see protocol.md: the host's part of the job */
     LAUNCH_START,    /* JSON {coordinator}: fork the ranks */
@@ -55,6 +56,7 @@ enum agent_frame {
                         behind PLACE */
     LAUNCH_ASK,      /* empty: tell the ranks that the job has been asked to stop */
     LAUNCH_STAGED,   /* empty: all hosts have their copies of --stage-env */
+    LAUNCH_GONE,     /* raw: u32 host: it is lost, and the job goes on without it (--elastic) */
 };
 
 enum {

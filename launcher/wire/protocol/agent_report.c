@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/wire/protocol/agent_report.h"
 
+#include "common/net/host_table.h"
 #include "common/status.h"
 #include "common/text/parsed_json.h"
 #include "launcher/wire/protocol/agent_protocol.h"
@@ -318,6 +319,23 @@ int lost_report_parse(struct lost_report *out, const struct frame *f, struct fau
     text_copy(out->text, sizeof(out->text), found);
     out->is_cut_off = cut_off;
     out->by_slurm = by_slurm;
+    json_decref(root);
+    return 0;
+}
+
+int repaired_report_parse(struct repaired_report *out, const struct frame *f, int ranks,
+                          struct fault *why)
+{
+    json_t *root = report_load("REPAIRED", f, why), *list;
+    json_int_t membership;
+
+    if (!root ||
+        json_unpack(root, "{s:I, s:i, s:o}", "membership", &membership, "count", &out->count,
+                    "members", &list) ||
+        membership < 1 || out->count < 1 || out->count > ranks ||
+        host_table_read_numbers(&out->members, list, out->count, ranks))
+        return report_refuse(root, "REPAIRED", why);
+    out->membership = membership;
     json_decref(root);
     return 0;
 }

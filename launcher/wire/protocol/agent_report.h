@@ -105,4 +105,11 @@ int place_report_parse(char directory[PATH_MAX], bool *is_kept, const struct fra
                        struct fault *why);
 int lost_report_parse(struct lost_report *out, const struct frame *f, struct fault *why);
 
+struct repaired_report {
+    int64_t membership;
+    int *members, count; /* of `ranks`; to be freed by the caller */
+};
+int repaired_report_parse(struct repaired_report *out, const struct frame *f, int ranks,
+                          struct fault *why);
+
 #endif

@@ -60,6 +60,7 @@ static const struct field fields[] = {
     {"restart", FIELD_INT, AT(restart), 0, INT_MAX},
     {"fold_ms", FIELD_INT, AT(fold_ms), 0, 1000},
     {"restarts", FIELD_INT, OPTION(restarts), 0, INT_MAX},
+    {"elastic", FIELD_INT, OPTION(elastic), 0, SIZE_MAX_RANKS},
     {"local_net", FIELD_BOOL, OPTION(local_net)},
     {"secure", FIELD_BOOL, OPTION(secure)},
     {"signal_children", FIELD_BOOL, OPTION(signal_children)},

@@ -216,7 +216,8 @@ static void *run_loop(void *arg)
 struct fixture *fixture_start(int size, int stall_ms)
 {
     struct fixture *f = calloc(1, sizeof(*f));
-    struct server_events events = {on_abort, on_stall, on_refused, NULL, NULL, NULL, f};
+    struct server_events events = {
+        .on_abort = on_abort, .on_stall = on_stall, .on_refused = on_refused, .arg = f};
     struct server_config config = {.job = "job",
                                    .secret = fixture_secret,
                                    .size = size,

@@ -26,6 +26,7 @@ static const struct job_file job = {
     .backend = "tcp",
     .local_net = true,
     .secure = true,
+    .elastic = true,
     .coordinator = "[fe80::1%2]:4711",
     .bind_ip = "10.0.0.2",
     .starting_port = 5000,
@@ -124,6 +125,7 @@ static void test_back_and_forth(void **state)
     assert_int_equal(back.size, job.size);
     assert_true(back.local_net);
     assert_true(back.secure);
+    assert_true(back.elastic);
     assert_int_equal(back.starting_port, job.starting_port);
     assert_int_equal(back.init_timeout_ms, job.init_timeout_ms);
     assert_int_equal(back.stall_ms, job.stall_ms);
