@@ -440,6 +440,8 @@ const struct option option_table[] = {
      .set = set_signal, .choices = job_words_stop, OF(job.stop_signal)},
     {"on-failure", NULL, 0, "stop|continue",
      "when a rank fails: end the others (default), or let them run", CHOICE(failures, on_failure)},
+    {"elastic", NULL, 0, "MIN", "when a rank dies, the others may go on while MIN live (ml_repair)",
+     NUMBER(1, RANKS_LIMIT, job.elastic)},
     {"spare-hosts", NULL, 0, "LIST",
      "hosts that take the places of lost or unfit ones (--restarts, --check); repeats",
      LAYERED(set_hosts, spare_hosts)},

@@ -165,6 +165,23 @@ static int secure_check(enum backend_choice choice, struct fault *why)
     return 0;
 }
 
+/* --elastic with what cannot go on without a rank. */
+static int elastic_check(const struct plan *p, enum backend_choice choice, struct fault *why)
+{
+    if (choice == BACKEND_NONE)
+        return fault_set(why, ML_ERR_ARGUMENT,
+                         "--elastic and backend none exclude each other: only ranks that use the "
+                         "library can go on without one of them");
+    if (p->job.elastic > p->size)
+        return fault_set(why, ML_ERR_ARGUMENT, "--elastic %d: the job has only %d rank%s",
+                         p->job.elastic, p->size, p->size == 1 ? "" : "s");
+    if (p->job.restarts)
+        return fault_set(why, ML_ERR_ARGUMENT,
+                         "--elastic and --restarts exclude each other: a job that goes on with "
+                         "the ranks that live is not begun again");
+    return 0;
+}
+
 static int shm_check(const struct plan *p, struct fault *why)
 {
     if (p->host_count > 1)
@@ -222,6 +239,8 @@ int backend_settle(struct plan *p, const struct options *o, struct fault *why)
         rc = auto_choose(p, &choice, why);
     if (!rc && p->job.secure)
         rc = secure_check(choice, why);
+    if (!rc && p->job.elastic)
+        rc = elastic_check(p, choice, why);
     if (!rc && choice == BACKEND_SHM)
         rc = shm_check(p, why);
     if (!rc && choice == BACKEND_RDMA)

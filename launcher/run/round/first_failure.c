@@ -98,6 +98,18 @@ void first_failure_lost(struct first_failure *f, enum blame blame, const char *h
     snprintf(f->text, sizeof(f->text), "host %s was lost: %s", host, text);
 }
 
+void first_failure_shrunk(struct first_failure *f, int lives, int size, int least)
+{
+    if (f->blame >= BLAME_CAUSE)
+        return;
+    f->blame = BLAME_CAUSE;
+    f->rank = -1;
+    f->status = STATUS_OURS;
+    snprintf(f->text, sizeof(f->text),
+             "%d of %d ranks %s left the others, and %d %s not enough (--elastic %d)", size - lives,
+             size, size - lives == 1 ? "has" : "have", lives, lives == 1 ? "is" : "are", least);
+}
+
 void first_failure_killed(struct first_failure *f, const char *text)
 {
     f->is_killed = true;

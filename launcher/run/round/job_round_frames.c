@@ -62,6 +62,46 @@ static void ranks_end(struct job_round *r, const struct job_round_member *m)
     }
 }
 
+/* `count` ranks have died of one cause, which the failure has if it is the first. Those that live go
+ * on, or the job ends. */
+static void ranks_die(struct job_round *r, int count, const char *text)
+{
+    int lives;
+
+    r->dead += count;
+    lives = r->plan->size - r->dead;
+    if (!r->dead_ms)
+        r->dead_ms = clock_ms();
+    if (r->state == JOB_ROUND_RUNNING && !r->stop_wanted && job_round_phases_outlives(r))
+        output_say(r->config.output, "%s; %d rank%s may go on (--elastic %d)", text, lives,
+                   lives == 1 ? "" : "s", r->plan->job.elastic);
+    job_round_phases_on_failure(r, true);
+}
+
+/* The last rank has ended well, and those that died before it were outlived. */
+static void deaths_forget(struct job_round *r)
+{
+    if (r->plan->job.elastic && !r->stop_wanted && r->state == JOB_ROUND_RUNNING)
+        r->failure = (struct first_failure){0};
+}
+
+/* A host is lost whose ranks the others can do without. */
+static void host_outlive(struct job_round *r, const struct job_round_member *m, const char *text)
+{
+    const uint32_t host = (uint32_t)(m - r->members);
+    struct job_round_member *first = &r->members[r->plan->ranks[0].host];
+    char sentence[sizeof(m->reason) + 300];
+    int count = 0;
+
+    for (int i = 0; i < r->plan->size; i++)
+        count += &r->members[r->plan->ranks[i].host] == m && !r->ranks[i].ended;
+    ranks_end(r, m);
+    snprintf(sentence, sizeof(sentence), "host %s was lost: %s", m->host->name, text);
+    agent_channel_send_words(first->channel, LAUNCH_GONE, &host, 1);
+    if (count > 0)
+        ranks_die(r, count, sentence);
+}
+
 /* This host cannot go on, and the others are independent of it. */
 static void host_end(struct job_round *r, struct job_round_member *m, int status, const char *text)
 {
@@ -100,8 +140,12 @@ void job_round_frames_on_end(int host, const char *text, void *arg)
         if (r->cause != STOP_NONE)
             log_warn("host %s was lost: %s", name, text);
         first_failure_lost(&r->failure, BLAME_CAUSE, name, text);
-        ranks_end(r, m);
-        job_round_phases_on_failure(r, false);
+        if (r->plan->job.elastic && m != &r->members[r->plan->ranks[0].host]) {
+            host_outlive(r, m, text);
+        } else {
+            ranks_end(r, m);
+            job_round_phases_on_failure(r, false);
+        }
     }
     hang_watch_lost(r->hang, host);
     round_pause_check(r);
@@ -527,8 +571,12 @@ static int on_exited(struct job_round *r, struct job_round_member *m, const stru
     else
         log_info("%s", text);
     rank_end(r, e.rank);
+    if (blame == BLAME_CAUSE && r->plan->job.elastic)
+        ranks_die(r, 1, text);
+    else if (blame == BLAME_NONE && r->ranks_left == 0)
+        deaths_forget(r);
     if (blame != BLAME_NONE || r->ranks_left == 0)
-        job_round_phases_on_failure(r, true);
+        job_round_phases_on_failure(r, blame == BLAME_CAUSE || !r->plan->job.elastic);
     /* The others may go on for long; what is said at their end comes too late. */
     if (blame == BLAME_CAUSE && r->plan->options->on_failure == FAILURE_CONTINUE &&
         r->ranks_left > 0 && log_level() < LOG_INFO)
@@ -629,6 +677,40 @@ static int on_lost(struct job_round *r, struct job_round_member *m, const struct
     return 0;
 }
 
+static json_t *numbers_json(const int *numbers, int count)
+{
+    json_t *list = json_array();
+
+    for (int i = 0; i < count; i++)
+        json_array_append_new(list, json_integer(numbers[i]));
+    return list;
+}
+
+static int on_repaired(struct job_round *r, struct job_round_member *m, const struct frame *f,
+                       struct fault *why)
+{
+    struct repaired_report repaired;
+    int64_t took_ms = r->dead_ms ? clock_ms() - r->dead_ms : 0;
+    int least = r->plan->job.elastic;
+
+    if (repaired_report_parse(&repaired, f, r->plan->size, why))
+        return why->code;
+    (void)m;
+    r->dead_ms = 0;
+    log_info("membership %lld: %d of %d ranks, after %lld ms", (long long)repaired.membership,
+             repaired.count, r->plan->size, (long long)took_ms);
+    events_file_write(r->config.events, "repaired", r->identity.id,
+                      json_pack("{s:I, s:o, s:I}", "membership", (json_int_t)repaired.membership,
+                                "members", numbers_json(repaired.members, repaired.count), "ms",
+                                (json_int_t)took_ms));
+    free(repaired.members);
+    if (repaired.count < least) {
+        first_failure_shrunk(&r->failure, repaired.count, r->plan->size, least);
+        job_round_phases_on_failure(r, false);
+    }
+    return 0;
+}
+
 static int on_asked(struct job_round *r, struct job_round_member *m, const struct frame *f,
                     struct fault *why)
 {
@@ -716,6 +798,7 @@ static const struct frame_rule {
     {AGENT_LOST, "LOST", MEMBER_OPENING, MEMBER_DONE, on_lost},
     {AGENT_KILLED, "KILLED", MEMBER_OPENING, MEMBER_DONE, on_lost},
     {AGENT_ASKED, "ASKED", MEMBER_STARTED, MEMBER_DONE, on_asked},
+    {AGENT_REPAIRED, "REPAIRED", MEMBER_STARTED, MEMBER_DONE, on_repaired},
     {AGENT_DONE, "DONE", MEMBER_STARTED, MEMBER_STARTED, on_done},
     {AGENT_CALLS, "CALLS", MEMBER_STARTED, MEMBER_STARTED, on_calls},
 };

@@ -196,9 +196,16 @@ void job_round_phases_want_stop(struct job_round *r, int signal, int grace_ms)
     r->stop_grace_ms = grace_ms;
 }
 
+bool job_round_phases_outlives(const struct job_round *r)
+{
+    return r->plan->job.elastic && r->plan->size - r->dead >= r->plan->job.elastic &&
+           r->ranks_left > 0;
+}
+
 void job_round_phases_on_failure(struct job_round *r, bool others_may_go_on)
 {
-    bool go_on = others_may_go_on && r->plan->options->on_failure == FAILURE_CONTINUE;
+    bool go_on = others_may_go_on &&
+                 (r->plan->options->on_failure == FAILURE_CONTINUE || job_round_phases_outlives(r));
 
     if (r->state == JOB_ROUND_RUNNING && r->failure.blame != BLAME_NONE && !go_on &&
         !r->stop_wanted)

@@ -40,6 +40,9 @@ void job_round_phases_on_deadline(evutil_socket_t fd, short what, void *arg); /*
  * job_round_phases_advance() then stops it. */
 void job_round_phases_want_stop(struct job_round *r, int signal, int grace_ms);
 
+/* True if the job goes on without the ranks that have died so far (--elastic). */
+bool job_round_phases_outlives(const struct job_round *r);
+
 /* Call it after a failure was noted in r->failure. Asks for the stop of the run, unless the
  * user wants the other ranks to go on and `others_may_go_on`. */
 void job_round_phases_on_failure(struct job_round *r, bool others_may_go_on);

@@ -105,6 +105,8 @@ struct job_round {
     bool is_past_term; /* the ranks have got a SIGTERM since, or get none before SIGKILL */
     bool stop_wanted;
     struct first_failure failure;
+    int dead;                   /* ranks that have died; the job outlives them with --elastic */
+    int64_t dead_ms;            /* the first since the last REPAIRED, clock_ms(); 0: none */
     struct call_log *calls;     /* that the ranks have made last */
     bool has_run;               /* the ranks were started */
     int64_t start_ms;           /* then, clock_ms() */
