@@ -125,6 +125,8 @@ static void member_on_exited(struct generation *g, int rank)
 
     if (m->state == MEMBER_ABSENT && !g->is_complete)
         liveness_fail_join(g, rank);
+    else if (m->state == MEMBER_ABSENT)
+        repair_look(g);
     else if (m->state == MEMBER_DYING)
         member_die(m);
     else if (m->state == MEMBER_JOINED && r->is_lost)

@@ -63,8 +63,6 @@ static int receive_from_member(struct connection *c, const struct frame *f, json
     }
     if (m->state != MEMBER_JOINED || !g->is_complete)
         return 0;
-    if (f->type == COORD_REPAIR)
-        return repair_receive(m, message, why);
     return receive_for_group(m, f, message, why);
 }
 
@@ -116,6 +114,8 @@ int receive_frame(struct connection *c, const struct frame *f, struct fault *why
         rc = join_receive(c, message, why);
     else if (f->type == COORD_ABORT)
         rc = liveness_receive_abort(c, message, why);
+    else if (f->type == COORD_REPAIR)
+        rc = repair_receive(c, message, why);
     else
         rc = receive_from_member(c, f, message, why);
     json_decref(message);

@@ -16,10 +16,12 @@
 #include <limits.h>
 #include <stdlib.h>
 
-/* What a member may still do: DYING is decided soon. */
+/* May the member still come? DYING is decided soon; one that is ABSENT has not found a coordinator
+ * that takes over yet. */
 static bool is_alive(const struct server_member *m)
 {
-    return m->state == MEMBER_JOINED || m->state == MEMBER_DYING;
+    return m->state == MEMBER_JOINED || m->state == MEMBER_DYING ||
+           (m->state == MEMBER_ABSENT && !m->generation->server->ranks[m->rank].has_exited);
 }
 
 /* --- AGREE ------------------------------------------------------------------------------------ */
@@ -82,6 +84,11 @@ int repair_receive_agree(struct server_group *p, struct server_seat *seat, json_
 static bool is_ready(const struct server_member *m)
 {
     return m->state == MEMBER_JOINED && m->has_repaired;
+}
+
+bool repair_awaits(const struct server_member *m)
+{
+    return is_alive(m) && !is_ready(m);
 }
 
 /* The first REPAIR ends all calls on all groups. */
@@ -153,7 +160,7 @@ void repair_look(struct generation *g)
     if (!g->is_repairing)
         return;
     for (int i = 0; i < g->server->size; i++)
-        if (is_alive(&g->members[i]) && !is_ready(&g->members[i]))
+        if (repair_awaits(&g->members[i]))
             return;
     ranks = malloc((size_t)g->server->size * sizeof(*ranks));
     if (!ranks) {
@@ -179,7 +186,7 @@ static void repair_on_timeout(evutil_socket_t fd, short what, void *arg)
 
     (void)fd, (void)what;
     for (int i = 0; missing && i < s->size; i++)
-        if (is_alive(&g->members[i]) && !g->members[i].has_repaired)
+        if (repair_awaits(&g->members[i]))
             missing[count++] = i;
     sentence_add_hosts(s, text, sizeof(text), missing, count);
     sentence_add(text, sizeof(text), " %s not called ml_repair in time",
@@ -198,16 +205,57 @@ static int repair_set_timer(struct generation *g, int64_t timeout_ms)
     return g->repair_timer ? event_add(g->repair_timer, &time) : -1;
 }
 
-int repair_receive(struct server_member *m, json_t *message, struct fault *why)
+/* The first frame of a rank to a coordinator that takes over: it is a member of a generation that
+ * was complete before. NULL: it is refused. */
+static struct server_member *member_take_over(struct connection *c, struct fault *why)
 {
-    struct generation *g = m->generation;
-    json_int_t timeout_ms, groups;
+    struct server *s = c->server;
+    struct generation *g = generation_find(s, c->number);
+    struct server_member *m;
 
-    if (json_unpack(message, "{s:I, s:I}", "timeout_ms", &timeout_ms, "groups", &groups) ||
+    if (!s->takes_over) {
+        fault_set(why, ML_ERR_REFUSED, "it sent REPAIR before it had joined");
+        return NULL;
+    }
+    if (!g)
+        g = generation_create(s, c->number);
+    m = g ? &g->members[c->rank] : NULL;
+    if (!m) {
+        fault_set(why, ML_ERR_MEMORY, "the coordinator is out of memory");
+        return NULL;
+    }
+    g->is_complete = true;
+    if (m->state != MEMBER_ABSENT || s->ranks[c->rank].has_exited) {
+        fault_set(why, ML_ERR_STATE, "the rank has ended, or has another process");
+        return NULL;
+    }
+    g->membership = s->membership > g->membership ? s->membership : g->membership;
+    m->state = MEMBER_JOINED;
+    m->connection = c;
+    c->generation = g;
+    s->ranks[c->rank].has_joined = true;
+    return m;
+}
+
+int repair_receive(struct connection *c, json_t *message, struct fault *why)
+{
+    struct server_member *m =
+        c->generation ? &c->generation->members[c->rank] : member_take_over(c, why);
+    json_int_t pid, timeout_ms, groups;
+    struct generation *g;
+
+    if (!m)
+        return why->code;
+    g = m->generation;
+    if (m->state != MEMBER_JOINED || !g->is_complete)
+        return 0; /* it comes too late */
+    if (json_unpack(message, "{s:I, s:I, s:I}", "pid", &pid, "timeout_ms", &timeout_ms, "groups",
+                    &groups) ||
         timeout_ms < 0 || timeout_ms > INT_MAX || groups < 0 || groups > INT_MAX || m->has_repaired)
         return fault_set(why, ML_ERR_REFUSED, "its REPAIR is malformed or came twice");
     if (groups > g->next_group)
         g->next_group = (uint32_t)groups;
+    m->pid = pid;
     m->has_repaired = true;
     if (!g->is_repairing) {
         repair_begin(g, m->rank);

@@ -183,6 +183,8 @@ struct server {
     char job[AUTH_JOB];
     uint8_t secret[AUTH_SECRET];
     int size, hosts, stall_ms, leavers_ms;
+    bool takes_over; /* these two: as server_config has them */
+    uint32_t membership;
     int *host_of;
     char **host_names;
     char *directory;
@@ -302,8 +304,9 @@ void agent_exchange_on_exited(struct server *s); /* a rank has ended */
 void agent_exchange_clear(struct server *s);
 
 /* repair.c */
-int repair_receive(struct server_member *m, json_t *message, struct fault *why);
-void repair_look(struct generation *g); /* a member has died or left */
+int repair_receive(struct connection *c, json_t *message, struct fault *why);
+void repair_look(struct generation *g);            /* a member has died or left */
+bool repair_awaits(const struct server_member *m); /* it lives and has not sent REPAIR */
 int repair_receive_agree(struct server_group *p, struct server_seat *seat, json_t *message,
                          struct fault *why);
 

@@ -21,12 +21,15 @@
 #include "runtime/world_join.h"
 
 #include <poll.h>
+#include <sodium.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum {
     ANSWER_MS = 5000, /* beyond --init-timeout: for the coordinator to name who is missing */
+    MOVED_MS = 10,    /* between looks for another coordinator */
     LOOK_MS = 1,      /* between looks whether other threads have left their calls */
 };
 
@@ -67,16 +70,55 @@ static int repaired_parse(struct repaired *out, const json_t *j, const struct wo
     return fault_set(why, ML_ERR_REFUSED, "the coordinator's answer to ml_repair is damaged");
 }
 
+/* The coordinator is lost: waits until mlaunch has made another one, whose address the agent writes
+ * into job.json, and connects to it. */
+static int repair_reconnect(struct world *w, struct fault *why)
+{
+    int64_t deadline_ms = clock_ms() + w->job.init_timeout_ms;
+    uint8_t secret[AUTH_SECRET];
+    struct job_file file;
+    struct client *c;
+    int rc;
+
+    while (coord_events_fd(w->coord_events) < 0) {
+        rc = job_file_read(w->dir, &file, secret, why);
+        sodium_memzero(secret, sizeof(secret));
+        if (rc)
+            return rc;
+        if (clock_left_ms(deadline_ms) == 0)
+            return fault_set(why, ML_ERR_TIMEOUT,
+                             "the job's coordinator at %s is lost, and there is no other one after "
+                             "%d s",
+                             w->job.coordinator, w->job.init_timeout_ms / 1000);
+        if (strcmp(file.coordinator, w->job.coordinator) == 0) {
+            poll(NULL, 0, MOVED_MS);
+            continue;
+        }
+        memcpy(w->job.coordinator, file.coordinator, sizeof(file.coordinator));
+        /* If that one is lost, too, there will be another. */
+        if (client_open(&c, w->job.coordinator, w->dir, w->job.job, w->secret, w->rank,
+                        w->generation, deadline_ms, why) == 0)
+            coord_events_move(w->coord_events, c);
+    }
+    return 0;
+}
+
 static int repair_ask(struct group *g, struct repaired *out, struct fault *why)
 {
     struct world *w = g->world;
     struct coord_events *e = w->coord_events;
     json_t *answer = NULL;
-    int rc = coord_events_send(e, COORD_REPAIR,
-                               json_pack("{s:i, s:I}", "timeout_ms", w->job.init_timeout_ms,
-                                         "groups", (json_int_t)coord_events_groups_end(e)),
-                               why);
+    int rc;
 
+    coord_events_read(e, g);
+    rc = repair_reconnect(w, why);
+    if (rc)
+        return rc;
+    rc = coord_events_send(e, COORD_REPAIR,
+                           json_pack("{s:I, s:i, s:I}", "pid", (json_int_t)getpid(), "timeout_ms",
+                                     w->job.init_timeout_ms, "groups",
+                                     (json_int_t)coord_events_groups_end(e)),
+                           why);
     if (!rc) {
         progress_settle(g); /* its thread has the group until the coordinator breaks it for this */
         rc = coord_events_await_repaired(e, g, clock_ms() + w->job.init_timeout_ms + ANSWER_MS,
@@ -105,7 +147,7 @@ static int repair_connect(struct group *g, struct repaired *r, struct group **ma
         w->world_id = r->group;
         rc = group_join(made, w, r->group, r->members, r->count, false,
                         clock_ms() + w->job.init_timeout_ms, why);
-    } while (rc == ML_ERR_PEER && coord_events_fd(w->coord_events) >= 0);
+    } while (rc == ML_ERR_PEER);
     if (rc) {
         w->membership = membership;
         w->world_id = id;

@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 enum {
     BACKLOG = 4096,
@@ -172,9 +174,14 @@ int host_relay_open(struct host_relay **out, struct event_base *base, struct age
 
 void host_relay_close(struct host_relay *r)
 {
+    struct address at;
+
     if (!r)
         return;
     r->is_lost = true; /* the client may be closed already */
+    if (r->server && r->server->listener >= 0 &&
+        address_make_local(&at, r->server->directory, COORD_SOCKET, NULL) == 0)
+        unlink(((const struct sockaddr_un *)&at.storage)->sun_path);
     server_close(r->server);
     free(r);
 }

@@ -145,10 +145,13 @@ static int rank_of_process(pid_t pid, void *arg)
     return -1;
 }
 
-static int service_open(struct coordinator_session *c, char *address, struct fault *why)
+static int service_open(struct coordinator_session *c, const uint32_t *membership, char *address,
+                        struct fault *why)
 {
     const struct job_spec *job = c->agent->job;
-    struct server_config config = {.job = job->job,
+    struct server_config config = {.takes_over = membership != NULL,
+                                   .membership = membership ? *membership : 0,
+                                   .job = job->job,
                                    .secret = job->secret,
                                    .size = job->size,
                                    .hosts = job->hosts,
@@ -181,9 +184,9 @@ int coordinator_session_open(struct coordinator_session **out, struct agent *a,
     c->agent = a;
     c->events = *events;
     if (job->host_of[0] == job->host && strcmp(job->backend, "none") != 0)
-        rc = service_open(c, address, why);
+        rc = service_open(c, NULL, address, why);
     else if (job->host_of[0] == job->host && job->hosts > 1 && job->options.mpi != MPI_NONE)
-        service_open(c, address, why); /* if this fails, the first exchange does */
+        service_open(c, NULL, address, why); /* if this fails, the first exchange does */
     if (rc) {
         coordinator_session_close(c);
         return rc;
@@ -302,6 +305,52 @@ void coordinator_session_rank_exited(struct coordinator_session *c, int rank, pi
         server_rank_exited(c->server, rank, pid, text);
     else if (c->client)
         agent_client_exited(c->client, rank, pid, text);
+}
+
+static void own_ends_tell(struct coordinator_session *c)
+{
+    const struct agent *a = c->agent;
+
+    for (int i = 0; i < a->job->rank_count; i++)
+        if (a->ranks[i].state >= RANK_ENDED)
+            coordinator_session_rank_exited(c, a->ranks[i].job->rank, a->ranks[i].pid,
+                                            "has ended before");
+}
+
+static void coordinator_forget(struct coordinator_session *c)
+{
+    server_close(c->server);
+    host_relay_close(c->relay);
+    agent_client_close(c->client);
+    c->server = NULL;
+    c->relay = NULL;
+    c->client = NULL;
+}
+
+int coordinator_session_take_over(struct coordinator_session *c, uint32_t membership,
+                                  const int *ended, int count, char *address, struct fault *why)
+{
+    int rc;
+
+    coordinator_forget(c);
+    rc = service_open(c, &membership, address, why);
+    for (int i = 0; i < count && !rc; i++)
+        server_rank_exited(c->server, ended[i], 0, "has ended before");
+    if (!rc)
+        own_ends_tell(c);
+    return rc;
+}
+
+int coordinator_session_follow(struct coordinator_session *c, const char *address,
+                               struct fault *why)
+{
+    int rc;
+
+    coordinator_forget(c);
+    rc = coordinator_session_connect(c, address, why);
+    if (!rc)
+        own_ends_tell(c);
+    return rc;
 }
 
 void coordinator_session_host_gone(struct coordinator_session *c, int host)

@@ -4,7 +4,10 @@
 #include "common/build_id.h"
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/net/address.h"
+#include "common/net/host_table.h"
 #include "common/status.h"
+#include "common/text/parsed_json.h"
 #include "common/text/signal_text.h"
 #include "common/text/text_json.h"
 #include "launcher/agent/agent.h"
@@ -328,10 +331,52 @@ static void on_stop(struct agent *a, const struct frame *f)
 
 static void on_gone(struct agent *a, const struct frame *f)
 {
-    uint32_t host;
+    coordinator_session_host_gone(a->coordinator_session, (int)u32_read(f->payload));
+}
 
-    memcpy(&host, f->payload, sizeof(host));
-    coordinator_session_host_gone(a->coordinator_session, (int)ntohl(host));
+/* The ranks that still run look in job.json for the next coordinator. */
+static void coordinator_moved(struct agent *a, const char *address, int rc, struct fault *why)
+{
+    if (!rc)
+        rc = job_prepare_write_file(a, address, why);
+    if (rc)
+        job_report_lost(a, why->text);
+}
+
+static void on_coordinate(struct agent *a, const struct frame *f)
+{
+    json_t *asked = parsed_json((const char *)f->payload, f->size, 0, NULL), *list;
+    char address[ADDRESS_TEXT] = "";
+    struct fault why = {0};
+    json_int_t membership;
+    int count, *ended = NULL, rc = ML_ERR_REFUSED;
+
+    if (json_unpack(asked, "{s:I, s:i, s:o}", "membership", &membership, "count", &count, "ended",
+                    &list) == 0 &&
+        membership >= 0 && membership <= UINT32_MAX && count >= 0 && count <= a->job->size)
+        rc = host_table_read_numbers(&ended, list, count, a->job->size);
+    if (rc)
+        fault_set(&why, rc, "the launcher's COORDINATE is invalid");
+    else
+        rc = coordinator_session_take_over(a->coordinator_session, (uint32_t)membership, ended,
+                                           count, address, &why);
+    free(ended);
+    json_decref(asked);
+    coordinator_moved(a, address, rc, &why);
+    if (!rc)
+        frame_stream_send_json(a->channel, AGENT_COORDINATES,
+                               json_pack("{ss}", "coordinator", address));
+}
+
+static void on_moved(struct agent *a, const struct frame *f)
+{
+    char address[ADDRESS_TEXT];
+    struct fault why = {0};
+    int rc;
+
+    snprintf(address, sizeof(address), "%.*s", (int)f->size, (const char *)f->payload);
+    rc = coordinator_session_follow(a->coordinator_session, address, &why);
+    coordinator_moved(a, address, rc, &why);
 }
 
 static void on_ask(struct agent *a, const struct frame *f)
@@ -412,6 +457,8 @@ static const struct dispatch {
     {LAUNCH_STOP, AGENT_IS_READY, AGENT_IS_RUNNING, 8, on_stop},
     {LAUNCH_ASK, AGENT_IS_READY, AGENT_IS_RUNNING, 0, on_ask},
     {LAUNCH_GONE, AGENT_IS_READY, AGENT_IS_RUNNING, 4, on_gone},
+    {LAUNCH_COORDINATE, AGENT_IS_READY, AGENT_IS_RUNNING, 2, on_coordinate},
+    {LAUNCH_MOVED, AGENT_IS_READY, AGENT_IS_RUNNING, 1, on_moved},
     {LAUNCH_KILL, AGENT_IS_READY, AGENT_IS_RUNNING, 0, on_kill},
     {LAUNCH_DROP, AGENT_IS_READY, AGENT_IS_RUNNING, 0, on_drop},
     {LAUNCH_RESIZE, AGENT_IS_READY, AGENT_IS_RUNNING, 8, on_resize},

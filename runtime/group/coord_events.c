@@ -477,6 +477,27 @@ static void coord_events_ring(struct coord_events *e, const struct group *reader
     e->concerns_all = false;
 }
 
+void coord_events_move(struct coord_events *e, struct client *c)
+{
+    struct client *lost;
+
+    pthread_mutex_lock(&e->lock);
+    lost = e->client;
+    e->client = c;
+    /* Nobody tells them any more; those who have slept since may not have seen the loss yet. */
+    for (struct group *g = e->groups; g; g = g->inbox.next)
+        if (!g->inbox.broken.code)
+            g->inbox.broken = e->lost;
+    e->concerns_all = true;
+    coord_events_ring(e, NULL);
+    e->lost = e->failed = (struct fault){0};
+    atomic_store(&e->is_lost, false);
+    fork_guard_forget(client_fd(lost));
+    fork_guard_add(client_fd(c));
+    pthread_mutex_unlock(&e->lock);
+    client_close(lost);
+}
+
 static void coord_events_read_locked(struct coord_events *e, const struct group *reader)
 {
     struct frame f;

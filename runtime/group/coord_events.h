@@ -23,6 +23,8 @@ struct coord_events;
 int coord_events_open(struct coord_events **out, struct client *c, int size, const char *dir,
                       struct fault *why);
 void coord_events_close(struct coord_events *e); /* takes NULL */
+/* The coordinator is lost, and there is another one: takes over the connection `c` to it. */
+void coord_events_move(struct coord_events *e, struct client *c);
 
 int coord_events_fd(const struct coord_events *
                         e); /* to poll: readable when coord_events_read is due; -1: none, or lost */

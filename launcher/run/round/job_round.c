@@ -76,7 +76,9 @@ static int job_round_prepare(struct job_round *r, struct fault *why)
     r->deadline = evtimer_new(base, job_round_phases_on_deadline, r);
     r->pause_limit = evtimer_new(base, round_pause_on_limit, r);
     r->escalation = evtimer_new(base, escalation_on_step, r);
-    if (!r->members || !r->ranks || !r->deadline || !r->pause_limit || !r->escalation)
+    r->cut_limit = evtimer_new(base, job_round_frames_on_cut_limit, r);
+    if (!r->members || !r->ranks || !r->deadline || !r->pause_limit || !r->escalation ||
+        !r->cut_limit)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     rc =
         agent_session_open(&r->session, base, r->plan->host_count, r->config.channel, &events, why);
@@ -102,6 +104,7 @@ int job_round_start(struct job_round **out, const struct job_round_config *confi
     r->config = *config;
     r->plan = config->plan;
     r->ranks_left = r->plan->size;
+    r->coordinator_host = r->plan->ranks[0].host;
     r->began_ns = clock_ns();
     r->status = STATUS_OURS;
     rc = job_round_prepare(r, why);
@@ -138,6 +141,8 @@ void job_round_destroy(struct job_round *r)
         event_free(r->deadline);
     if (r->pause_limit)
         event_free(r->pause_limit);
+    if (r->cut_limit)
+        event_free(r->cut_limit);
     if (r->escalation)
         event_free(r->escalation);
     job_identity_wipe(&r->identity);

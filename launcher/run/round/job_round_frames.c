@@ -3,6 +3,7 @@
 
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/net/host_table.h"
 #include "common/status.h"
 #include "common/text/text_json.h"
 #include "launcher/run/rdma_topology/topology_survey.h"
@@ -25,11 +26,14 @@
 #include "launcher/wire/protocol/agent_protocol.h"
 
 #include <arpa/inet.h>
+#include <event2/event.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
+
+enum { CUT_MARGIN_S = 2 };
 
 /* Before the start: this host cannot take part. */
 static void member_fail(struct job_round_member *m, enum channel_outlook outlook, const char *text)
@@ -85,11 +89,34 @@ static void deaths_forget(struct job_round *r)
         r->failure = (struct first_failure){0};
 }
 
+/* The coordinator's host is lost: another one whose ranks run gets an empty one, to which the ranks
+ * come in ml_repair. Nothing has to be handed over, for mlaunch knows who lives. */
+static void coordinator_move(struct job_round *r)
+{
+    int *ended = calloc((size_t)r->plan->size, sizeof(*ended)), count = 0, host = -1;
+
+    for (int i = 0; ended && i < r->plan->size; i++) {
+        if (r->ranks[i].ended)
+            ended[count++] = i;
+        else if (host < 0 && r->members[r->plan->ranks[i].host].state == MEMBER_STARTED)
+            host = r->plan->ranks[i].host;
+    }
+    if (host >= 0) {
+        r->coordinator_host = host;
+        r->is_moving = true;
+        log_info("host %s: gets the next coordinator", r->members[host].host->name);
+        agent_channel_send_json(r->members[host].channel, LAUNCH_COORDINATE,
+                                json_pack("{s:I, s:i, s:o}", "membership",
+                                          (json_int_t)r->membership, "count", count, "ended",
+                                          host_table_write_numbers(ended, count)));
+    }
+    free(ended);
+}
+
 /* A host is lost whose ranks the others can do without. */
 static void host_outlive(struct job_round *r, const struct job_round_member *m, const char *text)
 {
     const uint32_t host = (uint32_t)(m - r->members);
-    struct job_round_member *first = &r->members[r->plan->ranks[0].host];
     char sentence[sizeof(m->reason) + 300];
     int count = 0;
 
@@ -97,7 +124,10 @@ static void host_outlive(struct job_round *r, const struct job_round_member *m, 
         count += &r->members[r->plan->ranks[i].host] == m && !r->ranks[i].ended;
     ranks_end(r, m);
     snprintf(sentence, sizeof(sentence), "host %s was lost: %s", m->host->name, text);
-    agent_channel_send_words(first->channel, LAUNCH_GONE, &host, 1);
+    if ((int)host != r->coordinator_host)
+        agent_channel_send_words(r->members[r->coordinator_host].channel, LAUNCH_GONE, &host, 1);
+    else if (job_round_phases_outlives(r))
+        coordinator_move(r);
     if (count > 0)
         ranks_die(r, count, sentence);
 }
@@ -140,7 +170,7 @@ void job_round_frames_on_end(int host, const char *text, void *arg)
         if (r->cause != STOP_NONE)
             log_warn("host %s was lost: %s", name, text);
         first_failure_lost(&r->failure, BLAME_CAUSE, name, text);
-        if (r->plan->job.elastic && m != &r->members[r->plan->ranks[0].host]) {
+        if (r->plan->job.elastic) {
             host_outlive(r, m, text);
         } else {
             ranks_end(r, m);
@@ -592,9 +622,8 @@ static int on_aborted(struct job_round *r, struct job_round_member *m, const str
 
     if (aborted_report_parse(&aborted, f, r->plan->size, why))
         return why->code;
-    /* ml_abort is reported by the coordinator, which runs in rank 0's agent and speaks for the
-     * ranks of all hosts. */
-    if (m != &r->members[r->plan->ranks[0].host] && !is_rank_of(r, m, (uint32_t)aborted.rank))
+    /* ml_abort is reported by the coordinator, which speaks for the ranks of all hosts. */
+    if (m != &r->members[r->coordinator_host] && !is_rank_of(r, m, (uint32_t)aborted.rank))
         return fault_set(why, ML_ERR_REFUSED,
                          "its agent reported an abort by a rank of another host");
     host = r->members[r->plan->ranks[aborted.rank].host].host->name;
@@ -639,6 +668,37 @@ static int on_note(struct job_round *r, struct job_round_member *m, const struct
     return 0;
 }
 
+/* The coordinator's host lives: these are cut off from it. */
+void job_round_frames_on_cut_limit(evutil_socket_t fd, short what, void *arg)
+{
+    static const char text[] = "it is cut off from the host of the coordinator";
+    struct job_round *r = arg;
+
+    (void)fd, (void)what;
+    for (int i = 0; i < r->plan->host_count; i++) {
+        struct job_round_member *m = &r->members[i];
+
+        if (!m->is_cut_off || m->state != MEMBER_STARTED || r->state != JOB_ROUND_RUNNING)
+            continue;
+        m->is_cut_off = false;
+        first_failure_lost(&r->failure, BLAME_CAUSE, m->host->name, text);
+        host_outlive(r, m, text);
+        agent_channel_send(m->channel, LAUNCH_KILL, NULL, 0);
+    }
+    job_round_phases_advance(r);
+}
+
+/* mlaunch learns of a host's death within its own time of silence; which of the two hosts is to go
+ * is decided after that. */
+static void cut_off_note(struct job_round *r, struct job_round_member *m)
+{
+    const struct timeval limit = {.tv_sec = AGENT_SILENCE_MS / 1000 + CUT_MARGIN_S};
+
+    m->is_cut_off = true;
+    if (!evtimer_pending(r->cut_limit, NULL))
+        evtimer_add(r->cut_limit, &limit);
+}
+
 /* LOST: the agent still works, but can no longer supervise its ranks. KILLED: `mlaunch kill` was
  * used; nothing has failed, but the job is over. */
 static int on_lost(struct job_round *r, struct job_round_member *m, const struct frame *f,
@@ -660,6 +720,10 @@ static int on_lost(struct job_round *r, struct job_round_member *m, const struct
         snprintf(text, sizeof(text), "%s%s%s%s", is_killed ? "" : "host ",
                  is_killed ? "" : m->host->name, is_killed ? "" : " was lost: ", lost.text);
         host_end(r, m, is_killed ? STATUS_SIGNAL + SIGTERM : STATUS_OURS, text);
+        return 0;
+    }
+    if (lost.is_cut_off && r->plan->job.elastic && !r->stop_wanted) {
+        cut_off_note(r, m);
         return 0;
     }
     events_file_write(r->config.events, is_killed ? "killed" : "lost", r->identity.id,
@@ -697,6 +761,7 @@ static int on_repaired(struct job_round *r, struct job_round_member *m, const st
         return why->code;
     (void)m;
     r->dead_ms = 0;
+    r->membership = repaired.membership;
     log_info("membership %lld: %d of %d ranks, after %lld ms", (long long)repaired.membership,
              repaired.count, r->plan->size, (long long)took_ms);
     events_file_write(r->config.events, "repaired", r->identity.id,
@@ -708,6 +773,27 @@ static int on_repaired(struct job_round *r, struct job_round_member *m, const st
         first_failure_shrunk(&r->failure, repaired.count, r->plan->size, least);
         job_round_phases_on_failure(r, false);
     }
+    return 0;
+}
+
+static int on_coordinates(struct job_round *r, struct job_round_member *m, const struct frame *f,
+                          struct fault *why)
+{
+    char address[sizeof(r->coordinator)];
+
+    if (!r->is_moving || m != &r->members[r->coordinator_host])
+        return fault_set(why, ML_ERR_REFUSED, "its agent sent an unexpected COORDINATES");
+    if (coordinates_report_parse(address, sizeof(address), f, why))
+        return why->code;
+    r->is_moving = false;
+    for (int i = 0; i < r->plan->host_count; i++)
+        r->members[i].is_cut_off = false;
+    snprintf(r->coordinator, sizeof(r->coordinator), "%s", address);
+    for (int i = 0; i < r->plan->host_count; i++)
+        if (i != r->coordinator_host && r->members[i].state == MEMBER_STARTED)
+            agent_channel_send(r->members[i].channel, LAUNCH_MOVED, address, strlen(address));
+    events_file_write(r->config.events, "coordinator", r->identity.id,
+                      json_pack("{s:s, s:s}", "host", m->host->name, "address", address));
     return 0;
 }
 
@@ -798,6 +884,7 @@ static const struct frame_rule {
     {AGENT_LOST, "LOST", MEMBER_OPENING, MEMBER_DONE, on_lost},
     {AGENT_KILLED, "KILLED", MEMBER_OPENING, MEMBER_DONE, on_lost},
     {AGENT_ASKED, "ASKED", MEMBER_STARTED, MEMBER_DONE, on_asked},
+    {AGENT_COORDINATES, "COORDINATES", MEMBER_STARTED, MEMBER_STARTED, on_coordinates},
     {AGENT_REPAIRED, "REPAIRED", MEMBER_STARTED, MEMBER_DONE, on_repaired},
     {AGENT_DONE, "DONE", MEMBER_STARTED, MEMBER_STARTED, on_done},
     {AGENT_CALLS, "CALLS", MEMBER_STARTED, MEMBER_STARTED, on_calls},

@@ -67,6 +67,7 @@ struct job_round_member {
     struct file_feed *feed;    /* sends the host the files of --stage; NULL: it wants none */
     size_t unacknowledged;     /* bytes of its OUTPUT without a CREDIT */
     bool is_cut;               /* a NOTE was left out */
+    bool is_cut_off;           /* its agent has lost the coordinator, which may be lost itself */
     struct clock_offset clock; /* measured only if its ranks' calls are written */
 };
 
@@ -85,6 +86,9 @@ struct job_round {
     struct job_round_member *members; /* one per host of the plan */
     struct job_round_rank *ranks;     /* one per rank */
     int ranks_started, ranks_left;    /* that have started, that have not ended */
+    int coordinator_host;             /* rank 0's, until --elastic has moved the coordinator */
+    bool is_moving;                   /* that host is to say where its new coordinator listens */
+    int64_t membership;               /* how often the members have changed */
     char coordinator[96];             /* address, from the READY of rank 0's host */
     bool is_pmix;                     /* a host serves PMIx, so all hosts do that can */
     bool needs_pmix;                  /* … and all must */
@@ -96,7 +100,7 @@ struct job_round {
     json_t *wiring;                 /* the RDMA matrix, or NULL */
     struct env_copy *copy;          /* --stage-env; or NULL */
     bool topology_failed;           /* two hosts do not reach each other; one of them has failed */
-    struct event *deadline, *pause_limit, *escalation;
+    struct event *deadline, *pause_limit, *escalation, *cut_limit;
     int64_t began_ns; /* clock_ns() */
 
     enum stop_cause cause;

@@ -35,28 +35,31 @@ enum agent_frame {
                            bytes: whole lines that these ranks have written */
     AGENT_PLACE,        /* JSON {directory}: where it wants the copy of --stage-env */
     AGENT_REPAIRED,     /* JSON {membership, count, members}: these ranks go on (--elastic) */
+    AGENT_COORDINATES,  /* JSON {coordinator}: answers COORDINATE */
     /* mlaunch → agent */
-    LAUNCH_JOB = 64, /* JSON, see protocol.md: the host's part of the job */
-    LAUNCH_START,    /* JSON {coordinator}: fork the ranks */
-    LAUNCH_STDIN,    /* raw: u32 rank, bytes; no bytes: end of file */
-    LAUNCH_CREDIT,   /* raw: u32 agent_output_cost() of what has been written out */
-    LAUNCH_SIGNAL,   /* raw: u32 signal for one process of each rank; or u32 signal, u32 rank */
-    LAUNCH_STOP,     /* raw: u32 first signal, u32 grace in ms until SIGKILL, u32 not 0: NOTE what
+    LAUNCH_JOB = 64,   /* JSON, see protocol.md: the host's part of the job */
+    LAUNCH_START,      /* JSON {coordinator}: fork the ranks */
+    LAUNCH_STDIN,      /* raw: u32 rank, bytes; no bytes: end of file */
+    LAUNCH_CREDIT,     /* raw: u32 agent_output_cost() of what has been written out */
+    LAUNCH_SIGNAL,     /* raw: u32 signal for one process of each rank; or u32 signal, u32 rank */
+    LAUNCH_STOP,       /* raw: u32 first signal, u32 grace in ms until SIGKILL, u32 not 0: NOTE what
                         ranks wait for; u32 not 0: Slurm ends the job */
-    LAUNCH_KILL,     /* empty: SIGKILL to all at once */
-    LAUNCH_PAUSE,    /* empty: stop the ranks; silence is allowed until RESUME or end of file */
-    LAUNCH_RESUME,   /* empty */
-    LAUNCH_PING,     /* empty, or raw: i64 ns of mlaunch's clock: asks for the agent's */
-    LAUNCH_BYE,      /* empty: answers DONE; the agent exits 0 */
-    LAUNCH_QUERY,    /* JSON, see protocol.md: instead of JOB: ps, kill, clean */
-    LAUNCH_DROP,     /* empty: once the ranks have ended, drop what they have written */
-    LAUNCH_RESIZE,   /* raw: u32 rows, u32 columns: of the terminal of --pty */
-    LAUNCH_FILE,     /* raw: u32 index into JOB's files, bytes: the next ones of it */
-    LAUNCH_SYNC,     /* raw: u8 type and payload of an order of mlaunch sync, instead of JOB, or
+    LAUNCH_KILL,       /* empty: SIGKILL to all at once */
+    LAUNCH_PAUSE,      /* empty: stop the ranks; silence is allowed until RESUME or end of file */
+    LAUNCH_RESUME,     /* empty */
+    LAUNCH_PING,       /* empty, or raw: i64 ns of mlaunch's clock: asks for the agent's */
+    LAUNCH_BYE,        /* empty: answers DONE; the agent exits 0 */
+    LAUNCH_QUERY,      /* JSON, see protocol.md: instead of JOB: ps, kill, clean */
+    LAUNCH_DROP,       /* empty: once the ranks have ended, drop what they have written */
+    LAUNCH_RESIZE,     /* raw: u32 rows, u32 columns: of the terminal of --pty */
+    LAUNCH_FILE,       /* raw: u32 index into JOB's files, bytes: the next ones of it */
+    LAUNCH_SYNC,       /* raw: u8 type and payload of an order of mlaunch sync, instead of JOB, or
                         behind PLACE */
-    LAUNCH_ASK,      /* empty: tell the ranks that the job has been asked to stop */
-    LAUNCH_STAGED,   /* empty: all hosts have their copies of --stage-env */
-    LAUNCH_GONE,     /* raw: u32 host: it is lost, and the job goes on without it (--elastic) */
+    LAUNCH_ASK,        /* empty: tell the ranks that the job has been asked to stop */
+    LAUNCH_STAGED,     /* empty: all hosts have their copies of --stage-env */
+    LAUNCH_COORDINATE, /* JSON {membership, count, ended}: the coordinator is lost: be the next */
+    LAUNCH_MOVED,      /* raw: "addr:port" of the next coordinator */
+    LAUNCH_GONE,       /* raw: u32 host: it is lost, and the job goes on without it (--elastic) */
 };
 
 enum {

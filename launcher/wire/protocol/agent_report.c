@@ -339,3 +339,16 @@ int repaired_report_parse(struct repaired_report *out, const struct frame *f, in
     json_decref(root);
     return 0;
 }
+
+int coordinates_report_parse(char *out, size_t size, const struct frame *f, struct fault *why)
+{
+    json_t *root = report_load("COORDINATES", f, why);
+    const char *address;
+
+    if (!root || json_unpack(root, "{s:s}", "coordinator", &address) || !*address ||
+        strlen(address) >= size)
+        return report_refuse(root, "COORDINATES", why);
+    text_copy(out, size, address);
+    json_decref(root);
+    return 0;
+}

@@ -105,6 +105,9 @@ int place_report_parse(char directory[PATH_MAX], bool *is_kept, const struct fra
                        struct fault *why);
 int lost_report_parse(struct lost_report *out, const struct frame *f, struct fault *why);
 
+/* COORDINATES: the coordinator's "addr:port". */
+int coordinates_report_parse(char *out, size_t size, const struct frame *f, struct fault *why);
+
 struct repaired_report {
     int64_t membership;
     int *members, count; /* of `ranks`; to be freed by the caller */
