@@ -578,6 +578,7 @@ static int on_exited(struct job_round *r, struct job_round_member *m, const stru
 {
     struct exited_report e;
     char text[1024];
+    bool is_outlived; /* if enough others live */
     enum blame blame;
 
     if (exited_report_parse(&e, f, r->plan->size, why))
@@ -595,18 +596,19 @@ static int on_exited(struct job_round *r, struct job_round_member *m, const stru
     }
     first_failure_describe(text, sizeof(text), &e, m->host->name);
     blame = first_failure_exited(&r->failure, &e, m->host->name);
+    is_outlived = blame == BLAME_CAUSE && r->plan->job.elastic && !e.error[0];
     if (blame != BLAME_NONE && r->failure.rank == e.rank) /* the whole sentence is the verdict */
         log_info("rank %d on host %s: ended, %s %d", e.rank, m->host->name,
                  e.signal ? "signal" : "status", e.signal ? e.signal : e.status);
     else
         log_info("%s", text);
     rank_end(r, e.rank);
-    if (blame == BLAME_CAUSE && r->plan->job.elastic)
+    if (is_outlived)
         ranks_die(r, 1, text);
     else if (blame == BLAME_NONE && r->ranks_left == 0)
         deaths_forget(r);
     if (blame != BLAME_NONE || r->ranks_left == 0)
-        job_round_phases_on_failure(r, blame == BLAME_CAUSE || !r->plan->job.elastic);
+        job_round_phases_on_failure(r, is_outlived || !r->plan->job.elastic);
     /* The others may go on for long; what is said at their end comes too late. */
     if (blame == BLAME_CAUSE && r->plan->options->on_failure == FAILURE_CONTINUE &&
         r->ranks_left > 0 && log_level() < LOG_INFO)

@@ -1,0 +1,76 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Hosts are lost under a job of --elastic: the agent of one is killed, also where the coordinator is,
+# the cable of one is pulled, and both at random. Expected: the ranks that live go on within the time
+# in which the loss can be known, every sum of theirs is right, the job's status is 0, and nothing of
+# the lost host's ranks is left. SEED=… repeats a run.
+# shellcheck disable=SC2154 # mlaunch: of fault.sh
+TEST_TIER=full
+TEST_LIMIT=900
+. "${0%/*}/../lib/test.sh"
+. "${0%/*}/../lib/hosts.sh"
+. "${0%/*}/fault.sh"
+hosts_up 4
+JOB+=(--ssh-config "$NETNS_SSH_CONFIG" --grace 1)
+SURVIVOR=$BUILD/tests/fault/survivor
+SEED=${SEED:-$RANDOM}
+echo "# SEED=$SEED"
+RANDOM=$SEED
+
+# survivors_start RANKS LIST: a job on the hosts of LIST; has_said takes over from there.
+survivors_start() {
+    rm -f "$T/stop"
+    job_start -H "$2" -n "$1" --oversubscribe --elastic 1 -- "$SURVIVOR" "$T/stop"
+    has_said 'membership 0' "$1" || diag "not all ranks are up: $(cat "$T/err")"
+}
+
+# survivors_end NAME RANKS: the job ends well, once it is asked to, with so many ranks.
+survivors_end() {
+    must touch "$T/stop"
+    zoo_end 0 "$1"
+    check_output "$2" "$1: all that live have ended well" grep -c ': done' "$T/out"
+    check_no_match 'wrong sum' "$T/err" "$1: every sum is right"
+}
+
+survivors_start 6 "$H1,$H2,$H3"
+agent_kill "$H2" worker || fail "there is such a process"
+check "a host: the others go on" has_said 'membership 1, 4 ranks' 4
+check_match "^mlaunch: host $H2 was lost: .*; 4 ranks may go on \\(--elastic 1\\)" "$T/err" \
+    "a host: mlaunch says so"
+survivors_end "a host" 4
+
+# The first host has rank 0, and the coordinator, which moves to the second one; then that dies.
+survivors_start 6 "$H1,$H2,$H3"
+agent_kill "$H1" worker || fail "there is such a process"
+check "rank 0's host: the others go on" has_said 'membership 1, 4 ranks' 4
+check_match '"event":"coordinator".*"host":"'"$H2"'"' "$EVENTS" "rank 0's host: the coordinator moves"
+agent_kill "$H2" worker || fail "there is such a process"
+check "the next coordinator's host: the others go on" has_said 'membership 2, 2 ranks' 2
+survivors_end "rank 0's host" 2
+
+# Nothing is closed: 10 s of silence end both sides.
+survivors_start 6 "$H1,$H2,$H3"
+netns cut "$H1"
+check "the cable of rank 0's host: the others go on" has_said 'membership 1, 4 ranks' 4
+survivors_end "the cable of rank 0's host" 4
+netns join "$H1"
+
+# Ranks and hosts at random, while the others still repair, perhaps; the last host is spared.
+ROUNDS=2
+is_long && ROUNDS=60
+for ((round = 1; round <= ROUNDS; round++)); do
+    hosts=("$H1" "$H2" "$H3" "$H4")
+    lives=8
+    survivors_start 8 "$H1,$H2,$H3,$H4"
+    for ((blow = 1; blow <= 3; blow++)); do
+        host=${hosts[RANDOM % (${#hosts[@]} - 1)]}
+        agent_kill "$host" worker || fail "there is such a process"
+        hosts=($(printf '%s\n' "${hosts[@]}" | grep -v "^$host\$"))
+        lives=$((lives - 2))
+        ((RANDOM % 2)) || has_said "membership [0-9]*, $lives ranks" "$lives" || break
+    done
+    check "round $round: those on the last host go on" has_said "membership [0-9]*, 2 ranks" 2
+    survivors_end "round $round" 2
+done
+
+done_testing
