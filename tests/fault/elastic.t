@@ -48,6 +48,15 @@ agent_kill "$H2" worker || fail "there is such a process"
 check "the next coordinator's host: the others go on" has_said 'membership 2, 2 ranks' 2
 survivors_end "rank 0's host" 2
 
+# The coordinator outlives the ranks of its host; then it is lost, too.
+survivors_start 6 "$H1,$H2,$H3"
+must netns exec "$H1" pkill -KILL survivor
+check "the ranks beside the coordinator: the others go on" has_said 'membership [12], 4 ranks' 4
+agent_kill "$H1" worker || fail "there is such a process"
+check "the coordinator beside no ranks: the others go on" has_said 'membership [23], 4 ranks' 4
+check_match '"event":"coordinator".*"host":"'"$H2"'"' "$EVENTS" "the coordinator beside no ranks: it moves"
+survivors_end "the coordinator beside no ranks" 4
+
 # Nothing is closed: 10 s of silence end both sides.
 survivors_start 6 "$H1,$H2,$H3"
 netns cut "$H1"

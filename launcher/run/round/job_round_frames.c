@@ -113,6 +113,13 @@ static void coordinator_move(struct job_round *r)
     free(ended);
 }
 
+static void host_note_lost(struct job_round *r, const char *name, const char *text)
+{
+    events_file_write(r->config.events, "lost", r->identity.id,
+                      json_pack("{s:s, s:o}", "host", name, "text", text_json(text)));
+    first_failure_lost(&r->failure, BLAME_CAUSE, name, text);
+}
+
 /* A host is lost whose ranks the others can do without. */
 static void host_outlive(struct job_round *r, const struct job_round_member *m, const char *text)
 {
@@ -144,6 +151,12 @@ static void host_end(struct job_round *r, struct job_round_member *m, int status
     job_round_steps_stop_host(r, m);
 }
 
+/* Ranks of other hosts may still need what is on this one. */
+static bool has_coordinator_for(const struct job_round *r, const struct job_round_member *m)
+{
+    return r->plan->job.elastic && m == &r->members[r->coordinator_host] && r->ranks_left > 0;
+}
+
 void job_round_frames_on_end(int host, const char *text, void *arg)
 {
     struct job_round *r = arg;
@@ -162,14 +175,13 @@ void job_round_frames_on_end(int host, const char *text, void *arg)
             member_fail(m, m->channel ? agent_channel_outlook(m->channel) : CHANNEL_MAY_NOT_RETURN,
                         text);
         progress_line_step(r->progress);
-    } else if (r->state < JOB_ROUND_LEAVING && before < MEMBER_DONE) {
+    } else if (r->state < JOB_ROUND_LEAVING &&
+               (before < MEMBER_DONE || has_coordinator_for(r, m))) {
         const char *name = m->host->name;
 
-        events_file_write(r->config.events, "lost", r->identity.id,
-                          json_pack("{s:s, s:o}", "host", name, "text", text_json(text)));
+        host_note_lost(r, name, text);
         if (r->cause != STOP_NONE)
             log_warn("host %s was lost: %s", name, text);
-        first_failure_lost(&r->failure, BLAME_CAUSE, name, text);
         if (r->plan->job.elastic) {
             host_outlive(r, m, text);
         } else {
@@ -670,6 +682,14 @@ static int on_note(struct job_round *r, struct job_round_member *m, const struct
     return 0;
 }
 
+/* The host's agent works, and its ranks are no members any more. */
+static void host_give_up(struct job_round *r, struct job_round_member *m, const char *text)
+{
+    host_note_lost(r, m->host->name, text);
+    host_outlive(r, m, text);
+    agent_channel_send(m->channel, LAUNCH_KILL, NULL, 0);
+}
+
 /* The coordinator's host lives: these are cut off from it. */
 void job_round_frames_on_cut_limit(evutil_socket_t fd, short what, void *arg)
 {
@@ -683,9 +703,7 @@ void job_round_frames_on_cut_limit(evutil_socket_t fd, short what, void *arg)
         if (!m->is_cut_off || m->state != MEMBER_STARTED || r->state != JOB_ROUND_RUNNING)
             continue;
         m->is_cut_off = false;
-        first_failure_lost(&r->failure, BLAME_CAUSE, m->host->name, text);
-        host_outlive(r, m, text);
-        agent_channel_send(m->channel, LAUNCH_KILL, NULL, 0);
+        host_give_up(r, m, text);
     }
     job_round_phases_advance(r);
 }
@@ -724,8 +742,11 @@ static int on_lost(struct job_round *r, struct job_round_member *m, const struct
         host_end(r, m, is_killed ? STATUS_SIGNAL + SIGTERM : STATUS_OURS, text);
         return 0;
     }
-    if (lost.is_cut_off && r->plan->job.elastic && !r->stop_wanted) {
-        cut_off_note(r, m);
+    if (r->plan->job.elastic && !is_killed && !r->stop_wanted) {
+        if (lost.is_cut_off)
+            cut_off_note(r, m);
+        else
+            host_give_up(r, m, lost.text);
         return 0;
     }
     events_file_write(r->config.events, is_killed ? "killed" : "lost", r->identity.id,
