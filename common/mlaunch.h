@@ -133,10 +133,10 @@ ML_EXPORT int ml_split(ml_group *g, int color, int key, ml_group **out);
 /* Frees a group made by ml_split; not collective. NULL and the world are ignored. */
 ML_EXPORT void ml_group_free(ml_group *g);
 
-/* --- a world that changes (mlaunch --elastic) ---------------------------------------------------
+/* --- a world that changes (mlaunch --elastic) --------------------------------------------------
  *
- * A rank dies: calls that need it fail with ML_ERR_PEER, on every rank. In a job of mlaunch --elastic
- * MIN those that live may then call ml_repair, and go on in a world without it:
+ * A rank dies: calls that need it fail with ML_ERR_PEER, on every rank. In a job of mlaunch
+ * --elastic MIN those that live may then call ml_repair, and continue in a world without it:
  *
  *     ml_group *world;
  *     ml_init(&world);
@@ -150,7 +150,8 @@ ML_EXPORT void ml_group_free(ml_group *g);
  *             return fail(ml_error());
  *     }
  *
- * What a failed call has left in its buffers is undefined, so a step must be able to begin again. */
+ * What a failed call has left in its buffers is undefined, so a step must be able to begin
+ * again. */
 
 /* What ml_repair has changed. The lists are the library's, until the next ml_repair or the last
  * ml_finalize. */
@@ -162,9 +163,10 @@ typedef struct ml_change {
     const int *came; /* their ids, ascending */
 } ml_change;
 
-/* Makes the next world, of all ranks that live, and stores it in *next; `change` is filled, or NULL.
- * Collective: all that live must call it, and wait for each other, at most for --init-timeout; also
- * useful when nothing has broken. The new ranks are in the order of the ids (ml_id).
+/* Makes the next world, of all ranks that live, and stores it in *next; `change` is filled, or
+ * NULL. Collective: all that live must call it, and wait for each other, at most for
+ * --init-timeout; also useful when nothing has broken. The new ranks are in the order of the ids
+ * (ml_id).
  *
  * As soon as one rank calls it, all calls on the old world, on groups split from it and on windows
  * end with ML_ERR_PEER, on every rank, and when it returns all connections of the old world are
@@ -173,29 +175,29 @@ typedef struct ml_change {
  * Memory of ml_alloc and pools stay. ml_init then returns the new world.
  *
  * `world` is the present world, on which no other thread is in a call; calls of other threads on
- * other groups are waited for, those on windows must have ended. A rank that dies during the call is
- * left out. ML_ERR_TIMEOUT names those that live and have not come; ML_ERR_STATE: the job was
+ * other groups are waited for, those on windows must have ended. A rank that dies during the call
+ * is left out. ML_ERR_TIMEOUT names those that live and have not come; ML_ERR_STATE: the job was
  * started without --elastic; otherwise as ml_init. After an error `world` is still broken, and the
  * call may be made again. */
 ML_EXPORT int ml_repair(ml_group *world, ml_group **next, ml_change *change);
 
 /* Ends the calls of all ranks on g with ML_ERR_PEER and a sentence that names this rank and has
- * `why` (or NULL), now and later: a rank calls it before ml_repair if it alone knows that the others
- * wait in vain. Not collective; the thread may be in no call on g. */
+ * `why` (or NULL), now and later: a rank calls it before ml_repair if it alone knows that the
+ * others wait in vain. Not collective; the thread may be in no call on g. */
 ML_EXPORT int ml_revoke(ml_group *g, const char *why);
 
-/* Stores in *value the bitwise AND of the values of all ranks of g: all that live get the same, also
- * if ranks have died before or die meanwhile, and if g is broken. So it decides whether all go on
- * after a failure that only some have seen. Slower than ml_all_reduce: the coordinator does it.
- * ML_ERR_PEER: a rank has called ml_repair instead. */
+/* Stores in *value the bitwise AND of the values of all ranks of g: all that live get the same,
+ * also if ranks have died before or die meanwhile, and if g is broken. So it decides whether all
+ * go on after a failure that only some have seen. Slower than ml_all_reduce: the coordinator does
+ * it. ML_ERR_PEER: a rank has called ml_repair instead. */
 ML_EXPORT int ml_agree(ml_group *g, uint64_t *value);
 
-/* The id of a rank of g: its number in the first world, which it keeps in every later one. Also what
- * messages of mlaunch call it. */
+/* The id of a rank of g: its number in the first world, which it keeps in every later one. Also
+ * what messages of mlaunch call it. */
 ML_EXPORT int ml_id(const ml_group *g, int rank);
 
-/* 1 if a rank of the world has gone since the last ml_repair, or calls it now, as far as this process
- * has heard in its calls; else 0. It sends nothing and takes a few ns. */
+/* 1 if a rank of the world has gone since the last ml_repair, or calls it now, as far as this
+ * process has heard in its calls; else 0. It sends nothing and takes a few ns. */
 ML_EXPORT int ml_changed(const ml_group *world);
 
 /* Reductions. The result is deterministic: the same type, op, count, placement, backend and

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * meeting.c: ranks that wait for others before they have a group to make calls on: in ml_init and
- * ml_repair until all have called it, and while a group is made. The coordinator knows who has come without being
- * told that it waits. Who keeps others waiting for long is reported by name, once.
+ * ml_repair until all have called it, and while a group is made. The coordinator knows who has come
+ * without being told that it waits. Who keeps others waiting for long is reported by name, once.
  */
 #include "coordinator/server_state.h"
 

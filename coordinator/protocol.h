@@ -31,7 +31,7 @@ enum coordinator_frame {
     COORD_RANK_SENT,   /* u32 channel, u8 type, payload: a frame of that rank */
     COORD_RANK_CLOSED, /* u32 channel: its connection has ended */
     /* rank → coordinator */
-    COORD_REPAIR, /* JSON {pid, timeout_ms, groups}: ml_repair; to go on with those that live */
+    COORD_REPAIR, /* JSON {pid, timeout_ms, groups}: ml_repair; all that live send it */
     COORD_AGREE,  /* JSON {group, value}: ml_agree; a u64 as a signed number */
     /* coordinator → rank */
     COORD_WELCOME = 64, /* JSON {size, hosts:[index per rank], names:[per host]}: all have joined */

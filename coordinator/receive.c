@@ -38,7 +38,7 @@ static int receive_for_group(struct server_member *m, const struct frame *f, jso
         return fault_set(why, ML_ERR_REFUSED, "its %s is malformed", h->name);
     p = server_group_of_member(m, id, &seat);
     if (!p && id >= 0 && id < m->generation->world)
-        return 0; /* of an earlier membership: it comes too late */
+        return 0; /* its group ended with an earlier membership */
     if (!p)
         return fault_set(why, ML_ERR_REFUSED, "its %s names a group that it is not in", h->name);
     return message ? h->receive(p, seat, message, why) : server_exchange_receive(p, seat, f, why);

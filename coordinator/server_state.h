@@ -171,7 +171,7 @@ struct generation {
     int64_t deadline_ms, timeout_ms;
     struct server_group *groups; /* the world last */
     uint32_t next_group;
-    uint32_t membership; /* how often its members have changed (repair.c) */
+    uint32_t membership; /* how often its members have changed (membership.c) */
     uint32_t world;      /* the number of its group; those below are of earlier memberships */
     bool is_repairing;   /* a member has sent REPAIR */
     struct event *repair_timer; /* NULL until needed */
@@ -303,7 +303,7 @@ void agent_exchange_on_agent(struct connection *c);
 void agent_exchange_on_exited(struct server *s); /* a rank has ended */
 void agent_exchange_clear(struct server *s);
 
-/* repair.c */
+/* membership.c */
 int repair_receive(struct connection *c, json_t *message, struct fault *why);
 void repair_look(struct generation *g);            /* a member has died or left */
 bool repair_awaits(const struct server_member *m); /* it lives and has not sent REPAIR */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * repair.c: the coordinator decides who is a member (coordinator/repair.c). The new world is
+ * repair.c: the coordinator decides who is a member (coordinator/membership.c). The new world is
  * connected before the old one is closed: if that fails, the program has a handle to try again
  * with. Whoever dies meanwhile is left out by another turn.
  */

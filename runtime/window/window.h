@@ -44,7 +44,7 @@ struct window {
     _Atomic bool is_told; /* window_wait.c's: a thread that waits is told of */
     _Atomic int broken;   /* the code of `why`, or 0 */
     struct fault why;     /* what every call returns once it is broken; then never changed */
-    bool is_retired;      /* of an earlier membership: calls return that also when it is gone */
+    bool is_retired;      /* it ended with its membership: calls return `why` for ever */
     struct window *next;  /* window.c: of those that live, or that are gone */
 };
 

@@ -2,6 +2,7 @@
 /*
  * test_repair.c: ranks die, and those that live go on (ml_repair): who is in the next world, what
  * becomes of what was of the old one, and what happens if ranks die or do not come meanwhile.
+ * TEST_TIER=quick
  */
 #include "tests/runtime/test_job.h"
 
@@ -162,7 +163,7 @@ static void down_to_one(struct job *j, int rank)
         ids &= ~(1ull << next);
     }
     require_works(w, 1);
-    REQUIRE(ml_repair(w, &w, NULL) == 0); /* of itself alone */
+    REQUIRE(ml_repair(w, &w, NULL) == 0); /* it is alone */
     require_works(w, 1);
     leave();
 }

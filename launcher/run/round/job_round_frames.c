@@ -66,8 +66,8 @@ static void ranks_end(struct job_round *r, const struct job_round_member *m)
     }
 }
 
-/* `count` ranks have died of one cause, which the failure has if it is the first. Those that live go
- * on, or the job ends. */
+/* `count` ranks have died of one cause, which the failure has if it is the first. Those that live
+ * go on, or the job ends. */
 static void ranks_die(struct job_round *r, int count, const char *text)
 {
     int lives;

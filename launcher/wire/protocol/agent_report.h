@@ -110,7 +110,7 @@ int coordinates_report_parse(char *out, size_t size, const struct frame *f, stru
 
 struct repaired_report {
     int64_t membership;
-    int *members, count; /* of `ranks`; to be freed by the caller */
+    int *members, count; /* the caller frees them */
 };
 int repaired_report_parse(struct repaired_report *out, const struct frame *f, int ranks,
                           struct fault *why);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * repair.c: the next membership: once all ranks that live have sent REPAIR, they get a new world,
- * and nothing of the old one counts any more. AGREE: what those that live agree on before that.
+ * membership.c: once all ranks that live have sent REPAIR, they get a new world, and nothing of the
+ * old one counts any more. AGREE: what those that live agree on before that.
  *
  * Ranks keep their numbers, which are their ids then. Group numbers are never used again, so all
  * that carries one, a segment's name or a handshake, is of one membership only.
