@@ -74,6 +74,23 @@ void generation_fail(struct generation *g, int code, const char *text)
                     json_pack("{s:i, s:o}", "code", code, "text", text_json(g->failed.text)), -1);
 }
 
+/* DYING is decided soon; one that is ABSENT has not found a coordinator that takes over yet. */
+bool generation_is_alive(const struct server_member *m)
+{
+    return m->state == MEMBER_JOINED || m->state == MEMBER_DYING ||
+           (m->state == MEMBER_ABSENT && !m->generation->server->ranks[m->rank].has_exited);
+}
+
+bool generation_is_ready(const struct server_member *m)
+{
+    return m->state == MEMBER_JOINED && m->has_repaired;
+}
+
+bool generation_awaits(const struct server_member *m)
+{
+    return generation_is_alive(m) && !generation_is_ready(m);
+}
+
 /* A failed generation is kept, so that ranks that join late get the same answer. */
 void generation_release(struct generation *g)
 {

@@ -84,7 +84,7 @@ static void repair_report(const struct generation *g, int64_t now)
     if (!attendance_open(&a, s->size))
         return;
     for (int i = 0; i < s->size; i++)
-        if (repair_awaits(&g->members[i]) || g->members[i].has_repaired)
+        if (generation_awaits(&g->members[i]) || g->members[i].has_repaired)
             attendance_add(&a, i, g->members[i].has_repaired);
     absent_add(&a, s, text);
     sentence_add(text, TEXT, " not called ml_repair; ");

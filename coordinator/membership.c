@@ -16,14 +16,6 @@
 #include <limits.h>
 #include <stdlib.h>
 
-/* May the member still come? DYING is decided soon; one that is ABSENT has not found a coordinator
- * that takes over yet. */
-static bool is_alive(const struct server_member *m)
-{
-    return m->state == MEMBER_JOINED || m->state == MEMBER_DYING ||
-           (m->state == MEMBER_ABSENT && !m->generation->server->ranks[m->rank].has_exited);
-}
-
 /* --- AGREE ------------------------------------------------------------------------------------ */
 
 static void agreed_send(struct server_group *p, uint64_t value, const struct fault *failed)
@@ -56,7 +48,7 @@ static void agree_look(struct server_group *p)
         agreed += seat->has_agreed;
         if (seat->has_agreed)
             value &= seat->agreed;
-        else if (is_alive(&p->generation->members[seat->rank]))
+        else if (generation_is_alive(&p->generation->members[seat->rank]))
             return;
     }
     if (agreed > 0)
@@ -80,16 +72,6 @@ int repair_receive_agree(struct server_group *p, struct server_seat *seat, json_
 }
 
 /* --- REPAIR ----------------------------------------------------------------------------------- */
-
-static bool is_ready(const struct server_member *m)
-{
-    return m->state == MEMBER_JOINED && m->has_repaired;
-}
-
-bool repair_awaits(const struct server_member *m)
-{
-    return is_alive(m) && !is_ready(m);
-}
 
 /* The first REPAIR ends all calls on all groups. */
 static void repair_begin(struct generation *g, int rank)
@@ -160,7 +142,7 @@ void repair_look(struct generation *g)
     if (!g->is_repairing)
         return;
     for (int i = 0; i < g->server->size; i++)
-        if (repair_awaits(&g->members[i]))
+        if (generation_awaits(&g->members[i]))
             return;
     ranks = malloc((size_t)g->server->size * sizeof(*ranks));
     if (!ranks) {
@@ -168,7 +150,7 @@ void repair_look(struct generation *g)
         return;
     }
     for (int i = 0; i < g->server->size; i++)
-        if (is_ready(&g->members[i]))
+        if (generation_is_ready(&g->members[i]))
             ranks[count++] = i;
     if (count > 0)
         repair_complete(g, ranks, count);
@@ -186,7 +168,7 @@ static void repair_on_timeout(evutil_socket_t fd, short what, void *arg)
 
     (void)fd, (void)what;
     for (int i = 0; missing && i < s->size; i++)
-        if (repair_awaits(&g->members[i]))
+        if (generation_awaits(&g->members[i]))
             missing[count++] = i;
     sentence_add_hosts(s, text, sizeof(text), missing, count);
     sentence_add(text, sizeof(text), " %s not called ml_repair in time",

@@ -27,8 +27,8 @@ struct server_config {
     const char *directory;         /* this host's of the job; copied; NULL: ranks share no copy */
     int stall_ms;                  /* how long a call may wait until it is reported; 0: for ever */
     int leavers_ms;                /* for how long ranks that leave are gathered; 0: LEAVERS_MS */
-    /* It takes over from a coordinator that is lost, and of which it knows nothing but `membership`:
-     * how often the members had changed. The ranks come to it in ml_repair. */
+    /* It takes over from a coordinator that is lost, of which it knows only how often the members
+     * had changed. The ranks come to it in ml_repair. */
     bool takes_over;
     uint32_t membership;
     const char *bind_ip;

@@ -305,8 +305,7 @@ void agent_exchange_clear(struct server *s);
 
 /* membership.c */
 int repair_receive(struct connection *c, json_t *message, struct fault *why);
-void repair_look(struct generation *g);            /* a member has died or left */
-bool repair_awaits(const struct server_member *m); /* it lives and has not sent REPAIR */
+void repair_look(struct generation *g); /* a member has died or left */
 int repair_receive_agree(struct server_group *p, struct server_seat *seat, json_t *message,
                          struct fault *why);
 
@@ -316,6 +315,10 @@ struct generation *generation_create(struct server *s, uint32_t number); /* NULL
 void generation_fail(struct generation *g, int code, const char *text);
 /* To all ranks but `except` and those that have left. Takes over `message`; NULL: out of memory. */
 void generation_send(struct generation *g, uint8_t type, json_t *message, int except);
+/* ml_repair: the member may still come; it has come; it may and has not. */
+bool generation_is_alive(const struct server_member *m);
+bool generation_is_ready(const struct server_member *m);
+bool generation_awaits(const struct server_member *m);
 void generation_release(struct generation *g); /* frees it if no rank is left in it */
 void generation_destroy(struct generation *g);
 
