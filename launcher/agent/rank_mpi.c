@@ -217,6 +217,9 @@ static bool app_has_ranks(const struct job_spec *job, int app)
 
 /* --- PMIx ------------------------------------------------------------------------------------- */
 
+static const char NO_PMIX[] = "a program of Open MPI cannot go on without one of its ranks: leave "
+                              "--elastic out";
+
 static void mpi_done(struct agent *a, const struct fault *failed)
 {
     void (*done)(struct agent * a, const struct fault *failed) = a->mpi_done;
@@ -444,6 +447,10 @@ static void on_pmix_asked(int index, const char *python, void *arg)
         pmi_pmix(a->pmi, index, NULL);
         return;
     }
+    if (a->job->options.elastic) {
+        demand_refuse(a, index, !python, NO_PMIX);
+        return;
+    }
     pmix_demand_add(a->demand, index, !python);
     demand_begin(a);
     demand_serve(a);
@@ -477,10 +484,14 @@ void rank_mpi_choose(struct agent *a, void (*done)(struct agent *a, const struct
         a->knows_python[i] = found.is_python;
     }
     a->needs_pmix |= job->options.mpi == MPI_PMIX;
-    if (is_pmix)
+    if (is_pmix && job->options.elastic) {
+        fault_set(&why, ML_ERR_REFUSED, "%s", NO_PMIX);
+        pmix_fail(a, &why);
+    } else if (is_pmix) {
         pmix_start(a);
-    else
+    } else {
         mpi_done(a, NULL);
+    }
 }
 
 bool rank_mpi_needs_pmix(const struct agent *a)
@@ -561,7 +572,8 @@ int rank_mpi_open(struct agent *a, struct fault *why)
                                 .size = job->size,
                                 .hosts = job->hosts,
                                 .host_of = job->host_of,
-                                .rank_count = job->rank_count};
+                                .rank_count = job->rank_count,
+                                .is_elastic = job->options.elastic > 0};
     int *ranks, *apps, rc;
 
     if (!is_any_served(a))

@@ -96,7 +96,7 @@ static const char *const without[] = {
     "record",    "trace",   "compare-hashes", "timestamp", "summary", "name",
     "detach",    "version", "restarts",       "gdb",       "check",   "evict-slow",
     "stage-env", "words",   "stage-cache",    "await",     "listen",  "key-file",
-    NULL};
+    "elastic",   NULL};
 
 static const struct command_syntax syntax = {
     .name = "exec",

@@ -206,5 +206,6 @@ hinted 125 "sync has no -avz: .*nothing is compressed" sync -avz .
 hinted 125 "sync has no --exclude-from: --exclude PATTERN, once for each" sync --exclude-from f .
 hinted 125 "there is no u1:/srv/h here; a host is named with -H u1, the place there with --to /srv/h" \
     sync "$SOURCE" u1:/srv/h
+refused '--elastic 3: the job has only 2 ranks' -n 2 --elastic 3 -- true
 check "--restarts inf" "$MLAUNCH" --restarts inf -- true
 done_testing

@@ -22,6 +22,11 @@ all_right 2 "whose ranks are one job"
 check "with MLAUNCH_OPT_MPI" env MLAUNCH_OPT_MPI=pmix "$MLAUNCH" -n 2 sh -c "$MPI; true"
 all_right 2 "likewise"
 
+check_error 125 'a program of Open MPI cannot go on without one of its ranks: leave --elastic out' \
+    "--elastic is not for MPI programs" "$MLAUNCH" -n 2 --elastic 1 "$MPI"
+check_error 1 'rank [01] .* runs a program of Open MPI, which cannot be served: .*leave --elastic' \
+    "… nor for what a script starts" "$MLAUNCH" -n 2 --elastic 1 sh -c "$MPI; true"
+
 check "two names of this machine" "$MLAUNCH" --agent-command "env HOST={host} sh -c" \
     -H a,b -n 4 "$MPI"
 all_right 4 "are two hosts of one job"

@@ -86,6 +86,10 @@ check_error 1 'rank 1 on host .* exited with status 0 without calling MPI_Finali
 check "a rank that writes nothing is left alone" ranks 2
 check "so is one that writes half a line and ends" ranks 2 '=cmd='
 
+check_error 1 'rank 1 on host .* runs an MPI program, which cannot go on without one of its ranks' \
+    "--elastic is not for MPI programs" "$MLAUNCH" -n 2 --elastic 1 --output raw \
+    python3 "$SOURCE/tests/mpi/pmi_speak.py" 1:init sleep
+
 # The descriptor ends with the job's own processes, and is in no job within it.
 check_output "" "a job within a rank has no descriptor of the outer one" \
     "$MLAUNCH" -- "$MLAUNCH" --mpi none --output raw -- sh -c \

@@ -45,6 +45,7 @@ int pmi_open(struct pmi **out, struct event_base *base, const struct pmi_config 
     p->on_line = pmi_command_take;
     p->size = config->size;
     p->hosts = config->hosts;
+    p->is_elastic = config->is_elastic;
     p->put_limit = put_limit_of(config->size);
     /* Ranks of the run before may have left files that are named by it. */
     snprintf(p->name, sizeof(p->name), "%.200s-%d", config->job, config->restart);

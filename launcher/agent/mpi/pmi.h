@@ -30,6 +30,7 @@ struct pmi_config {
     const int *ranks;   /* the numbers of this host's ranks; copied, like `apps` */
     const int *apps;    /* for each of them, which program of the job it runs */
     int rank_count;     /* ranks of this host */
+    bool is_elastic;    /* ranks may die: no MPI program can be one */
 };
 
 int pmi_open(struct pmi **out, struct event_base *base, const struct pmi_config *config,

@@ -41,6 +41,11 @@ static void second_note(struct pmi_client *c)
 
 static void take_init(struct pmi_client *c, const struct pmi_line *line)
 {
+    if (c->pmi->is_elastic) {
+        pmi_client_fail(c, "runs an MPI program, which cannot go on without one of its ranks: "
+                           "leave --elastic out");
+        return;
+    }
     if (c->state != PMI_SILENT || c->has_pmix)
         second_note(c);
     if (number_of(line, "pmi_version", 0, INT_MAX, 0) != 1) {

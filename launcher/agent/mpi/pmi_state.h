@@ -64,6 +64,7 @@ struct pmi {
     int waiting;       /* ranks in the barrier that has begun or will */
     bool is_exchanging;
     bool has_failed; /* because of a rank, which has been reported */
+    bool is_elastic;
     int client_count;
     struct pmi_client *clients;
 };

@@ -172,6 +172,11 @@ static int elastic_check(const struct plan *p, enum backend_choice choice, struc
         return fault_set(why, ML_ERR_ARGUMENT,
                          "--elastic and backend none exclude each other: only ranks that use the "
                          "library can go on without one of them");
+    if (p->job.mpi == MPI_PMI1 || p->job.mpi == MPI_PMIX)
+        return fault_set(why, ML_ERR_ARGUMENT,
+                         "--elastic and --mpi %s exclude each other: an MPI program cannot go on "
+                         "without one of its ranks",
+                         p->job.mpi == MPI_PMI1 ? "pmi1" : "pmix");
     if (p->job.elastic > p->size)
         return fault_set(why, ML_ERR_ARGUMENT, "--elastic %d: the job has only %d rank%s",
                          p->job.elastic, p->size, p->size == 1 ? "" : "s");

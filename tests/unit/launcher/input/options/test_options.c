@@ -62,6 +62,7 @@ static const struct {
     {"--grace|1.2345|prog", "--grace: '1.2345' is not a number"},
     {"--grace|-1|prog", "--grace: '-1' is not a number"},
     {"--restarts|-1|prog", "--restarts: '-1' is not a whole number from 0"},
+    {"--elastic|0|prog", "--elastic: '0' is not a whole number from 1"},
     {"--local|disk|prog", "--local: 'disk' is not shm or net"},
     {"--on-failure|panic|prog", "--on-failure: 'panic' is not stop or continue"},
     {"--map-by|board|prog", "--map-by: 'board' is not slot, host, hwthread, core, l3cache"},
@@ -165,7 +166,7 @@ static void test_every_option(void **state)
         "--bind-to|numa|--map-by|host|--eager|--secure|--signal-children|--stop-signal|SIGUSR1|--"
         "stage|--stage-libs|--"
         "spare-hosts|a,|"
-        "--spare-hosts|b:2|--await|3|--listen|[::1]:7|--key-file|k|prog");
+        "--spare-hosts|b:2|--await|3|--listen|[::1]:7|--key-file|k|--elastic|2|prog");
     assert_int_equal(o->await, 3);
     assert_string_equal(o->listen, "[::1]:7");
     assert_string_equal(o->key_file, "k");
@@ -175,6 +176,7 @@ static void test_every_option(void **state)
     assert_int_equal(o->job.grace_ms, 250);
     assert_int_equal(o->on_failure, FAILURE_CONTINUE);
     assert_int_equal(o->job.restarts, 3);
+    assert_int_equal(o->job.elastic, 2);
     assert_string_equal(o->spare_hosts, "a,b:2");
     assert_int_equal(o->job.binding.to, BIND_NUMA);
     assert_int_equal(o->map_by, MAP_BY_HOST);
