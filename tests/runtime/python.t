@@ -29,6 +29,13 @@ for way in "-n 1" "-n 3 --oversubscribe" "-n 3 --oversubscribe --backend tcp --l
     check "windows, $way" "$MLAUNCH" $way --output raw "${STRANGER[@]}" -- "$PYTHON" \
         "$SOURCE/tests/runtime/python_window.py"
 done
+for way in "" "--backend tcp --local net"; do
+    # shellcheck disable=SC2086
+    check "a rank dies, and the others go on${way:+, $way}" "$MLAUNCH" -n 4 --oversubscribe \
+        --elastic 3 $way --output raw "${STRANGER[@]}" -- "$PYTHON" \
+        "$SOURCE/tests/runtime/python_repair.py"
+    check_match '^those that live have gone on' "$OUT" "said so"
+done
 numpy=
 for p in "$PYTHON" /usr/bin/python3; do
     if "$p" -c 'import numpy' 2> /dev/null; then numpy=$p; fi

@@ -51,7 +51,7 @@ import weakref
 
 __all__ = [
     "init", "finalize", "rank", "size", "abort", "alloc", "version", "Group", "Request", "Window",
-    "Pool", "PoolBuffer", "Transfer", "Error", "Status", "Type", "Op", "Operator", "ErrorCode",
+    "Pool", "PoolBuffer", "Transfer", "Change", "Error", "Status", "Type", "Op", "Operator", "ErrorCode",
     "NOBODY", "ANY", "ALL",
     "SUM", "PROD", "MIN", "MAX", "AND", "OR", "XOR",
     "BOOL", "INT8", "INT16", "INT32", "INT64", "UINT8", "UINT16", "UINT32", "UINT64",
@@ -192,6 +192,11 @@ for _name, _result, _arguments in (
         ("version", ctypes.c_char_p, []),
         ("abort", None, [_int, ctypes.c_char_p]),
         ("split", _int, [_pointer, _int, _int, ctypes.POINTER(_pointer)]),
+        ("repair", _int, [_pointer, ctypes.POINTER(_pointer), _pointer]),
+        ("revoke", _int, [_pointer, ctypes.c_char_p]),
+        ("agree", _int, [_pointer, ctypes.POINTER(_number)]),
+        ("id", _int, [_pointer, _int]),
+        ("changed", _int, [_pointer]),
         ("group_free", None, [_pointer]),
         ("all_reduce", _int, [_pointer, _pointer, _pointer, _size, _int, _int]),
         ("all_reduce_with", _int, [_pointer, _pointer, _pointer, _size, _pointer]),
@@ -680,6 +685,26 @@ _groups = weakref.WeakSet()  # all that are alive: finalize() clears their handl
 _CODE = object()  # the result of a call that is what the library returns
 
 
+class Change(typing.NamedTuple):
+    """What Group.repair() has changed: how often the members have changed so far, and the ids of
+    those that are not in the new world any more, and of those that are new in it."""
+
+    membership: int
+    left: tuple[int, ...]
+    came: tuple[int, ...]
+
+
+class _Change(ctypes.Structure):
+    """struct ml_change"""
+
+    _fields_ = [("membership", _int), ("left_count", _int), ("left", ctypes.POINTER(_int)),
+                ("came_count", _int), ("came", ctypes.POINTER(_int))]
+
+    def copy(self):
+        return Change(self.membership, tuple(self.left[:self.left_count]),
+                      tuple(self.came[:self.came_count]))
+
+
 class Group(_Bound):
     """Ranks that make calls together: the group of all ranks (init()) or a part of it (split()).
 
@@ -692,18 +717,26 @@ class Group(_Bound):
     Calls raise Error. ERR_ARGUMENT and ERR_STATE leave the group unharmed. After ERR_MISMATCH,
     ERR_PEER, ERR_DEVICE or ERR_LINK it is broken, and every call on it fails.
 
+    id is this process's number in the first group of all ranks, which it keeps in all later ones.
+    In a job of `mlaunch --elastic MIN`, when a rank has died, repair() returns the next group;
+    change says what the last repair() has changed, whose membership is 0 before that.
+
     As a context manager, a group of split() is freed at the end, and the group of init() calls
     finalize(); after an exception neither happens.
     """
 
     rank: int
     size: int
+    id: int
+    change: Change
 
-    def __init__(self, handle):
+    def __init__(self, handle, change=Change(0, (), ())):
         self._handle = handle
         self._turn = threading.RLock()
         self.rank = _check(_lib.ml_rank(handle))
         self.size = _check(_lib.ml_size(handle))
+        self.id = _check(_lib.ml_id(handle, self.rank))
+        self.change = change
         _groups.add(self)
 
     def __repr__(self):
@@ -714,12 +747,15 @@ class Group(_Bound):
 
     def __exit__(self, kind, *_):
         # Not after an exception: the job is to see that this rank failed, not that it left.
-        if kind is None and self._handle is not None:
+        if kind is None and (self._handle is not None or self._ended):
             self.free() if self._is_split else finalize()
 
     _is_split = False
+    _ended = None  # why its calls fail, if repair() has ended its membership
 
     def _live(self):
+        if self._ended:
+            raise Error(ERR_PEER, self._ended)
         if self._handle is None:
             raise Error(ERR_STATE,
                         "the group is gone: it was freed, or mlaunch.finalize() was called")
@@ -1149,9 +1185,57 @@ class Group(_Bound):
             _check(_lib.ml_split(self._live(), color, key, ctypes.byref(handle)))
         if not handle.value:
             return None
-        group = Group(handle.value)
+        group = Group(handle.value, self.change)
         group._is_split = True
         return group
+
+    @property
+    def ids(self) -> tuple[int, ...]:
+        """The ids of all ranks of the group, in the order of the ranks, which is ascending in the
+        group of all ranks."""
+        handle = self._live()
+        return tuple(_check(_lib.ml_id(handle, rank)) for rank in range(self.size))
+
+    @_public
+    def repair(self) -> Group:
+        """Returns the next group of all ranks, without those that have died or left, in a job of
+        `mlaunch --elastic MIN`. All ranks that live call it, on the group of all ranks, after an
+        Error with ERR_PEER or when they like; it ends the calls of those that do not know yet.
+
+        Its change says what has changed. The old group, groups split from it, and all windows are
+        of no more use: their calls raise ERR_PEER. Memory of alloc() and pools stay. ERR_TIMEOUT
+        names the ranks that live and have not called it: it may be called again. ERR_STATE: the job
+        was started without --elastic."""
+        handle, change = _pointer(), _Change()
+        with self._turn:
+            old = self._live()
+            _check(_lib.ml_repair(old, ctypes.byref(handle), ctypes.byref(change)))
+            _lib.ml_rank(old)
+            _end_membership(_lib.ml_error().decode(errors="replace"))
+        return Group(handle.value, change.copy())
+
+    @_public
+    def revoke(self, why: object = None) -> None:
+        """Ends the calls of all ranks on this group with ERR_PEER and a sentence that has `why`,
+        now and later; before repair(), if this rank alone knows that the others wait in vain. Not
+        collective, and any thread may call it."""
+        _check(_lib.ml_revoke(self._live(), None if why is None else str(why).encode()))
+
+    @_public
+    def agree(self, value: int) -> int:
+        """Returns the bitwise AND of the values of all ranks that live, the same for all of them,
+        also if ranks die meanwhile or the group is broken. ERR_PEER: a rank calls repair()
+        instead."""
+        number = _number(_uint64("value", value))
+        with self._turn:
+            _check(_lib.ml_agree(self._live(), ctypes.byref(number)))
+        return number.value
+
+    @_public
+    def changed(self) -> bool:
+        """True if a rank of the job has gone since the last repair(), or calls it now, as far as
+        this process has heard in its calls. It sends nothing."""
+        return _check(_lib.ml_changed(self._live())) == 1
 
     @_public
     def window(self, size: int = 0, memory: Buffer = None) -> Window:
@@ -1225,7 +1309,11 @@ class Window(_Bound):
         if kind is None:
             self.free()
 
+    _ended = None  # as a Group's
+
     def _live(self):
+        if self._ended:
+            raise Error(ERR_PEER, self._ended)
         if self._handle is None:
             raise Error(ERR_STATE,
                         "the window is gone: it was freed, or mlaunch.finalize() was called")
@@ -1423,6 +1511,14 @@ class _Starting(Group):
         return Request(handle.value, buffers, result)
 
 
+def _end_membership(why):
+    """All groups and windows are of an earlier membership."""
+    for bound in [*_groups, *_windows]:
+        if bound._handle is not None:
+            bound._handle, bound._ended = None, why
+    _windows.clear()  # nobody writes their memory any more
+
+
 def _forget_turns():
     for group in _groups:
         group._turn = threading.RLock()
@@ -1467,7 +1563,7 @@ def finalize() -> None:
     _sweep()
     if _inits <= 0:
         for group in list(_groups):
-            group._handle = None
+            group._handle = group._ended = None
         _groups.clear()
         for window in _windows:
             window._handle = None
