@@ -228,14 +228,19 @@ static void mpi_done(struct agent *a, const struct fault *failed)
     done(a, failed);
 }
 
-/* PMIx cannot be served here. A Python program may do without it. READY carries the warnings: at
- * START nothing is new, for a host whose own Python wants PMIx has warned before. */
+/* PMIx cannot be served here. A Python program may do without it, and in a job that outlives ranks
+ * it does. READY carries the warnings: at START nothing is new, for a host whose own Python wants
+ * PMIx has warned before. */
 static void pmix_fail(struct agent *a, const struct fault *why)
 {
     char text[sizeof(why->text) + 128];
 
     if (a->needs_pmix) {
         mpi_done(a, why);
+        return;
+    }
+    if (a->job->options.elastic) {
+        mpi_done(a, NULL);
         return;
     }
     snprintf(text, sizeof(text), "if the program uses MPI, each rank is a job of its own: %s",

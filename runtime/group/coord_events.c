@@ -484,12 +484,11 @@ void coord_events_move(struct coord_events *e, struct client *c)
     pthread_mutex_lock(&e->lock);
     lost = e->client;
     e->client = c;
-    /* Nobody tells them any more; those who have slept since may not have seen the loss yet. */
+    /* Nobody tells them any more, and they may not have seen the loss yet. */
     for (struct group *g = e->groups; g; g = g->inbox.next)
         if (!g->inbox.broken.code)
             g->inbox.broken = e->lost;
     e->concerns_all = true;
-    coord_events_ring(e, NULL);
     e->lost = e->failed = (struct fault){0};
     atomic_store(&e->is_lost, false);
     fork_guard_forget(client_fd(lost));

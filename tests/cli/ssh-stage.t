@@ -37,6 +37,7 @@ check_output "700 libmlaunch.so.0
 700 python
 700 python/mlaunch
 700 python/mlaunch/__init__.py
+700 python/mlaunch/elastic.py
 700 python/mlaunch/gpu.py
 700 python/mlaunch/torch.py
 700 python/mlaunch/transfer.py" "… of its files" on "$H1" sh -c \

@@ -65,6 +65,10 @@ INTERNAL = {
     "cannot write to stdout: …": "says all itself",
     "… is the program that mlaunch … becomes: run that": "says all itself",
     "mlaunch-probe: memfd_create: …": "says all itself",
+    # The launcher or the library has not kept to the protocol.
+    "the launcher's COORDINATE is invalid": "says all itself",
+    "it sent REPAIR before it had joined": "says all itself",
+    "the rank has ended, or has another process": "says all itself",
     # They are put in front of another sentence, or between its parts.
     "rank … on host …": "names a place",
     "the agent of host …": "names a place",

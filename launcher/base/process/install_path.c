@@ -71,6 +71,7 @@ static const char *const probe_places[] = {"mlaunch-probe",
             "../../share/mlaunch/python/mlaunch/" file, PKGDATADIR "/python/mlaunch/" file, NULL   \
     }
 static const char *const module_places[] = PYTHON("__init__.py");
+static const char *const elastic_places[] = PYTHON("elastic.py");
 static const char *const gpu_places[] = PYTHON("gpu.py");
 static const char *const torch_places[] = PYTHON("torch.py");
 static const char *const transfer_places[] = PYTHON("transfer.py");
@@ -102,6 +103,7 @@ static const struct {
     [INSTALL_SHIM] = {shim_places, R_OK},
     [INSTALL_RUNTIME] = {runtime_places, R_OK},
     [INSTALL_MODULE] = {module_places, R_OK},
+    [INSTALL_ELASTIC] = {elastic_places, R_OK},
     [INSTALL_GPU] = {gpu_places, R_OK},
     [INSTALL_TORCH] = {torch_places, R_OK},
     [INSTALL_TRANSFER] = {transfer_places, R_OK},

@@ -12,6 +12,7 @@ enum install_part {
     INSTALL_SHIM,     /* libmlaunch.so.0, to be preloaded */
     INSTALL_RUNTIME,  /* mlaunch-runtime.so, opened by the shim */
     INSTALL_MODULE,   /* mlaunch/__init__.py, the Python package */
+    INSTALL_ELASTIC,  /* mlaunch/elastic.py, likewise */
     INSTALL_GPU,      /* mlaunch/gpu.py, likewise */
     INSTALL_TORCH,    /* mlaunch/torch.py, likewise */
     INSTALL_TRANSFER, /* mlaunch/transfer.py, likewise */

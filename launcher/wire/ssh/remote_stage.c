@@ -29,6 +29,7 @@ static const struct stage_part {
     {"libmlaunch.so.0", INSTALL_SHIM, true, false},
     {"mlaunch-runtime.so", INSTALL_RUNTIME, true, false},
     {"python/mlaunch/__init__.py", INSTALL_MODULE, false, false},
+    {"python/mlaunch/elastic.py", INSTALL_ELASTIC, false, false},
     {"python/mlaunch/gpu.py", INSTALL_GPU, false, false},
     {"python/mlaunch/torch.py", INSTALL_TORCH, false, false},
     {"python/mlaunch/transfer.py", INSTALL_TRANSFER, false, false},

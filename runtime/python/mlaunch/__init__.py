@@ -51,8 +51,8 @@ import weakref
 
 __all__ = [
     "init", "finalize", "rank", "size", "abort", "alloc", "version", "Group", "Request", "Window",
-    "Pool", "PoolBuffer", "Transfer", "Change", "Error", "Status", "Type", "Op", "Operator", "ErrorCode",
-    "NOBODY", "ANY", "ALL",
+    "Pool", "PoolBuffer", "Transfer", "Change", "Error", "Status", "Type", "Op", "Operator",
+    "ErrorCode", "NOBODY", "ANY", "ALL",
     "SUM", "PROD", "MIN", "MAX", "AND", "OR", "XOR",
     "BOOL", "INT8", "INT16", "INT32", "INT64", "UINT8", "UINT16", "UINT32", "UINT64",
     "FLOAT16", "BFLOAT16", "FLOAT32", "FLOAT64", "COMPLEX64",

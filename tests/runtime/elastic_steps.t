@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# mlaunch.elastic.steps(): ranks are killed in the midst of steps, and the others' state and curve
+# are those of a run that has had the same members in the same steps; slips.
+TEST_TIER=full
+. "${0%/*}/../lib/test.sh"
+
+command -v python3 > /dev/null || skip_all "no python3 here"
+export PYTHONDONTWRITEBYTECODE=1 OMP_NUM_THREADS=1
+PYTHON=$(command -v python3)
+TORCH=$PYTHON
+if /usr/bin/python3 -c 'import torch' 2> /dev/null; then TORCH=/usr/bin/python3; fi
+
+# deaths PYTHON ID:STEP…: odd steps: before the ranks meet; even ones: the dead rank is ahead.
+deaths() {
+    local lives=$((5 - $#)) python=$1
+    shift
+    check "deaths: $*" "$MLAUNCH" -n 4 --elastic 1 --oversubscribe --output raw "${STRANGER[@]}" \
+        -- "$python" "$SOURCE/tests/runtime/elastic_steps.py" "$@"
+    cp "$OUT" "$T/said"
+    check_output "$lives" "… and all that live have the whole curve" grep -c "^done $lives" "$T/said"
+}
+deaths "$PYTHON" 3:7 0:12
+deaths "$TORCH" 1:5 2:6 0:21
+
+cat > "$T/slip.py" << 'EOF'
+import mlaunch.elastic
+for step in mlaunch.elastic.steps(2):
+    pass
+EOF
+check_error 1 'each step of mlaunch.elastic.steps\(\) is done in a `with`' \
+    "a step without with is refused" \
+    "$MLAUNCH" -n 1 "${STRANGER[@]}" -- "$PYTHON" "$T/slip.py"
+
+done_testing
