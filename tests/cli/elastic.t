@@ -1,0 +1,86 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# --elastic MIN: ranks die, and the job goes on with those that live, in the same processes; when it
+# does not, and which status and sentence it has then; a host dies, with its ranks.
+TEST_TIER=full
+. "${0%/*}/../lib/test.sh"
+. "${0%/*}/../lib/hosts.sh"
+. "${0%/*}/../fault/fault.sh"
+RANK=$BUILD/tests/cli/elastic_rank
+
+# elastic MIN OPTION… -- WORD…: a job of four ranks.
+elastic() { job -n 4 --oversubscribe --output raw --elastic "$@"; }
+# one_process NAME RANK…: these live, in the processes in which they began, and no others.
+one_process() {
+    sed -n 's/^lives \([0-9]*\) \([0-9]*\) .*/began \1 \2/p' "$T/said" | sort > "$T/lived"
+    grep -Fxf "$T/lived" "$T/said" | sort | cut -d ' ' -f 2 | xargs > "$T/same"
+    check_output "${*:2}" "$1" cat "$T/same"
+}
+# outlives NAME MIN DEAD LIVES OPTION…: ranks DEAD are killed, and those of LIVES go on.
+outlives() {
+    local name=$1 min=$2 dead=$3 lives=$4 least
+    least=$(wc -w <<< "$lives")
+    : > "$EVENTS"
+    # shellcheck disable=SC2086 # ranks
+    run elastic "$min" "${@:5}" -- "$RANK" "$least" kill $dead
+    cp "$OUT" "$T/said"
+    cp "$ERR" "$T/sentences"
+    job_judge 0 "$name" mlaunch
+    # shellcheck disable=SC2086
+    one_process "… in the same processes" $lives
+    check_match "^mlaunch: rank [$dead] on host [^ ]+ \(pid [0-9]+\) was killed by signal 9 \(Killed\); [0-9] ranks? may go on \(--elastic $min\)$" \
+        "$T/sentences" "… the death is a sentence"
+    # shellcheck disable=SC2086
+    check "… and the events show it" python3 "$SOURCE/tests/cli/elastic_events.py" "$EVENTS" \
+        $dead / $lives
+}
+outlives "a rank is killed, and three go on" 3 "2" "0 1 3"
+outlives "rank 0 is killed" 1 "0" "1 2 3"
+outlives "three are killed, and one goes on" 1 "0 1 3" "2"
+outlives "over TCP" 2 "1 3" "0 2" --backend tcp --local net
+
+# ends STATUS REGEX NAME MIN WORD…
+ends() {
+    local expected=$1 regex=$2 name=$3
+    run elastic "$4" --grace 1 -- "$RANK" "${@:5}"
+    cp "$ERR" "$T/sentences"
+    cp "$OUT" "$T/said"
+    job_judge "$expected" "$name" mlaunch
+    check_match "$regex" "$T/sentences" "… in this sentence"
+}
+ends 137 '^mlaunch: rank [12] on host .* was killed by signal 9 \(Killed\)$' \
+    "fewer than MIN live: the first death is the job's failure" 3 1 kill 1 2
+check_no_match 'lives' "$T/said" "… and the others were ended"
+ends 7 '^mlaunch: rank 3 on host .* exited with status 7$' \
+    "a program that repairs nothing: the first failure is the job's" 2 0 exit 3
+ends 9 '^mlaunch: rank 1 on host .* aborted the job: it is enough$' "ml_abort ends all" 1 2 abort 1
+run elastic 2 -- "$RANK" 2 exit 1 2
+cp "$OUT" "$T/said"
+job_judge 0 "ranks that end with another status than 0 are outlived, too" mlaunch
+one_process "… by the others" 0 3
+run elastic 2 -- "$RANK" 3 quiet 0
+cp "$OUT" "$T/said"
+job_judge 0 "a rank ends with 0 and without ml_finalize" mlaunch
+one_process "… and the others go on" 1 2 3
+ends 125 '^mlaunch: 1 of 4 ranks has left the others, and 3 are not enough \(--elastic 4\)$' \
+    "… but not if these are too few" 4 3 quiet 0
+job_says 137 '^mlaunch: rank 2 on host .* was killed by signal 9 \(Killed\)$' \
+    "without --elastic a death ends the job" -n 4 --oversubscribe -- "$RANK" 3 kill 2
+check_no_match 'may go on' "$ERR" "… as ever"
+check_match 'start it with mlaunch --elastic MIN' "$ERR" "ml_repair says what is missing"
+
+hosts_up 2
+JOB+=(--ssh-config "$NETNS_SSH_CONFIG" --grace 1)
+for process in worker guard; do
+    job_start -H "$H1:2,$H2:2" --elastic 2 --output raw -- "$RANK" 2 live
+    has_said began 4 || fail "all ranks are there"
+    agent_kill "$H2" $process || fail "there is such a process"
+    # shellcheck disable=SC2154 # mlaunch: job_start's
+    run wait "$mlaunch"
+    cp "$T/out" "$T/said"
+    job_judge 0 "the $process of a host's agent is killed" mlaunch
+    one_process "… and the other host's ranks go on" 0 1
+    check_match "^mlaunch: host $H2 was lost: .*; 2 ranks may go on \(--elastic 2\)$" "$T/err" \
+        "… the loss is a sentence"
+done
+done_testing
