@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# --elastic MIN: ranks die, and the job goes on with those that live, in the same processes; when it
-# does not, and which status and sentence it has then; a host dies, with its ranks.
+# --elastic MIN: ranks die, or a host with its ranks, and those that live go on, in the same
+# processes. Which jobs end all the same, and which status and sentence they have then.
 TEST_TIER=full
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../lib/hosts.sh"

@@ -2,9 +2,10 @@
 /*
  * elastic_rank: ranks of which some end early, and the others go on.
  *
- *     elastic_rank LEAST HOW [RANK…]   the ranks RANK… end by HOW, once all have said "began ID PID";
- *                                      the others repair the world until it has LEAST members, and
- *                                      say "lives ID PID RANK/SIZE". LEAST 0: they repair nothing.
+ *     elastic_rank LEAST HOW [RANK…]   the ranks RANK… end by HOW, once all have said "began ID
+ *                                      PID"; the others repair the world until it has LEAST
+ *                                      members, and say "lives ID PID RANK/SIZE". LEAST 0: they
+ *                                      repair nothing.
  *
  * HOW is kill, exit (status 7), quiet (status 0 without ml_finalize), abort (status 9), or live.
  */

@@ -58,6 +58,16 @@ static void on_lost(const char *text, void *arg)
     report_send(arg, "lost", text);
 }
 
+static void on_repaired(uint32_t membership, const int *ranks, int count, void *arg)
+{
+    char text[256];
+
+    snprintf(text, sizeof(text), "%u:", (unsigned)membership);
+    for (int i = 0; i < count; i++)
+        snprintf(text + strlen(text), sizeof(text) - strlen(text), " %d", ranks[i]);
+    report_send(arg, "repaired", text);
+}
+
 struct fixture_choice fixture_choice = {.hosts = FIXTURE_HOSTS, .process_rank = -1};
 
 static bool is_relayed; /* the tests that run now */
@@ -193,6 +203,8 @@ static void on_control(evutil_socket_t fd, short what, void *arg)
         server_rank_exited(f->server, rank, pid, line + at);
     else if (strcmp(command, "tell") == 0)
         agent_client_exited(f->agents[f->linked].client, rank, pid, line + at);
+    else if (strcmp(command, "gone") == 0)
+        server_host_gone(f->server, rank);
     else if (strcmp(command, "waits") == 0)
         server_tell_waits(f->server);
     else if (strcmp(command, "link") == 0)
@@ -216,8 +228,11 @@ static void *run_loop(void *arg)
 struct fixture *fixture_start(int size, int stall_ms)
 {
     struct fixture *f = calloc(1, sizeof(*f));
-    struct server_events events = {
-        .on_abort = on_abort, .on_stall = on_stall, .on_refused = on_refused, .arg = f};
+    struct server_events events = {.on_abort = on_abort,
+                                   .on_stall = on_stall,
+                                   .on_refused = on_refused,
+                                   .on_repaired = on_repaired,
+                                   .arg = f};
     struct server_config config = {.job = "job",
                                    .secret = fixture_secret,
                                    .size = size,

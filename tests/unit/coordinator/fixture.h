@@ -84,14 +84,14 @@ void fixture_stop(struct fixture *f);
 
 /* Makes the server's thread act: "exited RANK PID TEXT": its own agent reports the end of a rank;
  * "link HOST": the agent of another host connects; "tell RANK PID TEXT": that agent reports the end
- * of a rank; "unlink": it closes its connection. */
+ * of a rank; "unlink": it closes its connection; "gone HOST": mlaunch has lost that host. */
 void fixture_tell(struct fixture *f, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 struct client *fixture_open_rank(struct fixture *f, int rank, uint32_t generation);
 void fixture_join(struct fixture *f, int rank, int timeout_ms);
 void fixture_close_rank(struct fixture *f, int rank);
 
-/* The server's next report ("abort …", "stall …", "refused …", "lost …") contains `expected`. */
+/* The server's next report ("abort …", "stall …", "refused …", "lost …", "repaired …") contains `expected`. */
 void expect_report(struct fixture *f, const char *expected);
 void expect_no_report(struct fixture *f);
 

@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: MIT */
+/* test_membership.c: who is a member after REPAIR, who is waited for, and what those that live agree
+ * on. */
+#include "tests/unit/coordinator/fixture.h"
+
+#include "common/net/host_table.h"
+#include "coordinator/protocol.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void repair_within(struct fixture *f, int rank, int timeout_ms)
+{
+    send_text(f->ranks[rank], COORD_REPAIR, "{\"pid\": %d, \"timeout_ms\": %d, \"groups\": 0}",
+              HOST_PID + rank, timeout_ms);
+}
+
+static void repair(struct fixture *f, int rank)
+{
+    repair_within(f, rank, PATIENCE_MS);
+}
+
+/* The rank gets REPAIRED, with these members, such as "0 2". */
+static void expect_repaired(struct fixture *f, int rank, int membership, int group,
+                            const char *expected)
+{
+    json_t *message = expect_frame(f->ranks[rank], COORD_REPAIRED), *list;
+    json_int_t got_membership, got_group;
+    int *members, count;
+    char text[256] = "";
+
+    assert_int_equal(json_unpack(message, "{s:I, s:I, s:i, s:o}", "membership", &got_membership,
+                                 "group", &got_group, "count", &count, "members", &list),
+                     0);
+    assert_int_equal(got_membership, membership);
+    assert_int_equal(got_group, group);
+    assert_int_equal(host_table_read_numbers(&members, list, count, f->size), 0);
+    for (int i = 0; i < count; i++)
+        snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%d", i > 0 ? " " : "",
+                 members[i]);
+    assert_string_equal(text, expected);
+    free(members);
+    json_decref(message);
+}
+
+static void expect_broken(struct fixture *f, int rank, const char *text)
+{
+    expect_text(f->ranks[rank], COORD_BROKEN, "code", ML_ERR_PEER, text);
+}
+
+static void expect_dead(struct fixture *f, int rank, int dead)
+{
+    expect_text(f->ranks[rank], COORD_DEAD, "rank", dead, "");
+}
+
+static void test_death(void **state)
+{
+    struct fixture *f = fixture_start_joined(3, 0);
+
+    (void)state;
+    fixture_close_rank(f, 1);
+    for (int i = 0; i < 3; i += 2)
+        expect_dead(f, i, 1);
+    repair(f, 0);
+    for (int i = 0; i < 3; i += 2)
+        expect_broken(f, i, "rank 1 on host b");
+    repair(f, 2);
+    for (int i = 0; i < 3; i += 2)
+        expect_repaired(f, i, 1, 1, "0 2");
+    expect_report(f, "repaired 1: 0 2");
+    /* Frames of the old membership come too late, and are answered by nothing. */
+    send_blobs(f->ranks[0], 0, 1, 1, (const char *const[]){"late"});
+    send_text(f->ranks[0], COORD_AGREE, "{\"group\": 0, \"value\": 1}");
+    send_text(f->ranks[0], COORD_BREAK, "{\"group\": 0, \"code\": -5, \"text\": \"late\"}");
+    send_text(f->ranks[0], COORD_WAITING, "{\"group\": 0, \"seq\": 1, \"call\": \"late\"}");
+    for (int i = 0; i < 3; i += 2)
+        send_blobs(f->ranks[i], 1, 1, 1, (const char *const[]){i ? "two" : "zero"});
+    for (int i = 0; i < 3; i += 2)
+        expect_blobs(f->ranks[i], 1, 2, "zero,two,");
+    expect_no_report(f);
+    fixture_stop(f);
+}
+
+/* The first REPAIR ends the calls of those that do not know yet. */
+static void test_nobody_died(void **state)
+{
+    struct fixture *f = fixture_start_joined(2, 0);
+
+    (void)state;
+    for (int membership = 1; membership < 4; membership++) {
+        repair(f, 1);
+        for (int i = 0; i < 2; i++)
+            expect_broken(f, i, "rank 1 on host b has called ml_repair: ");
+        repair(f, 0);
+        for (int i = 0; i < 2; i++)
+            expect_repaired(f, i, membership, membership, "0 1");
+        expect_report(f, "repaired");
+    }
+    fixture_stop(f);
+}
+
+static void test_groups_of_before(void **state)
+{
+    struct fixture *f = fixture_start_joined(2, 0);
+
+    (void)state;
+    for (int i = 0; i < 2; i++)
+        send_text(f->ranks[i], COORD_REPAIR, "{\"pid\": 1, \"timeout_ms\": 20000, \"groups\": %d}",
+                  5 + i);
+    for (int i = 0; i < 2; i++) {
+        expect_broken(f, i, "has called ml_repair");
+        expect_repaired(f, i, 1, 6, "0 1"); /* no number is used again */
+    }
+    fixture_stop(f);
+}
+
+static void test_death_meanwhile(void **state)
+{
+    struct fixture *f = fixture_start_joined(4, 0);
+
+    (void)state;
+    repair(f, 0);
+    repair(f, 1);
+    for (int i = 0; i < 4; i++)
+        expect_broken(f, i, "has called ml_repair");
+    fixture_close_rank(f, 1); /* it waits */
+    for (int i = 0; i < 4; i++)
+        if (i != 1)
+            expect_dead(f, i, 1);
+    repair(f, 3);
+    fixture_close_rank(f, 2); /* it was waited for */
+    for (int i = 0; i < 4; i += 3) {
+        expect_dead(f, i, 2);
+        expect_repaired(f, i, 1, 1, "0 3");
+    }
+    expect_report(f, "repaired 1: 0 3");
+    fixture_stop(f);
+}
+
+static void test_one_leaves(void **state)
+{
+    struct fixture *f = fixture_start_joined(3, 0);
+
+    (void)state;
+    repair(f, 0);
+    repair(f, 1);
+    for (int i = 0; i < 3; i++)
+        expect_broken(f, i, "has called ml_repair");
+    send_text(f->ranks[2], COORD_LEAVE, "{}");
+    expect_left(f->ranks[2], 2);
+    for (int i = 0; i < 2; i++)
+        expect_repaired(f, i, 1, 1, "0 1");
+    fixture_stop(f);
+}
+
+static void test_lost_host(void **state)
+{
+    struct fixture *f = fixture_start_joined(3, 0);
+
+    (void)state;
+    fixture_tell(f, "gone 1");
+    expect_text(f->ranks[0], COORD_DEAD, "rank", 1, "rank 1 is gone: host b was lost");
+    expect_text(f->ranks[2], COORD_DEAD, "rank", 1, "rank 1 is gone: host b was lost");
+    fixture_tell(f, "gone 1"); /* nothing new */
+    fixture_tell(f, "gone %d", FIXTURE_HOSTS);
+    repair(f, 2);
+    repair(f, 0);
+    for (int i = 0; i < 3; i += 2) {
+        expect_broken(f, i, "host b was lost");
+        expect_repaired(f, i, 1, 1, "0 2");
+    }
+    fixture_stop(f);
+}
+
+static void test_timeout(void **state)
+{
+    struct fixture *f = fixture_start_joined(3, 0);
+
+    (void)state;
+    repair_within(f, 0, 0);
+    for (int i = 0; i < 3; i++)
+        expect_broken(f, i, "rank 0 on host a has called ml_repair");
+    expect_text(f->ranks[0], COORD_FAILED, "code", ML_ERR_TIMEOUT,
+                "rank 1 on host b and rank 2 on host c have not called ml_repair in time");
+    repair(f, 1);
+    fixture_close_rank(f, 2);
+    expect_dead(f, 0, 2);
+    expect_dead(f, 1, 2);
+    repair(f, 0);
+    for (int i = 0; i < 2; i++)
+        expect_repaired(f, i, 1, 1, "0 1");
+    fixture_stop(f);
+}
+
+static void test_stall(void **state)
+{
+    struct fixture *f = fixture_start_joined(3, PATIENCE_MS);
+
+    (void)state;
+    repair(f, 0);
+    repair(f, 2);
+    for (int i = 0; i < 3; i++)
+        expect_broken(f, i, "has called ml_repair");
+    fixture_tell(f, "waits");
+    expect_report(f, "stall rank 1 on host b has not called ml_repair; ranks 0,2 have waited 0 s");
+    repair(f, 1);
+    for (int i = 0; i < 3; i++)
+        expect_repaired(f, i, 1, 1, "0 1 2");
+    expect_report(f, "repaired 1: 0 1 2");
+    fixture_tell(f, "waits");
+    for (int i = 0; i < 3; i++)
+        send_blobs(f->ranks[i], 1, 1, 1, (const char *const[]){"x"});
+    fixture_stop(f);
+}
+
+/* The rank sends that, is cut off, and the other one goes on without it. */
+static void refused(const char *report, uint8_t type, const char *first, const char *second)
+{
+    struct fixture *f = fixture_start_joined(2, 0);
+
+    send_text(f->ranks[1], type, "%s", first);
+    if (second)
+        send_text(f->ranks[1], type, "%s", second);
+    expect_report(f, report);
+    repair(f, 0);
+    expect_report(f, "repaired 1: 0");
+    fixture_stop(f);
+}
+
+static void test_refused(void **state)
+{
+    static const char repair_report[] =
+        "cut off rank 1 on host b: its REPAIR is malformed or came twice";
+    static const char good[] = "{\"pid\": 1, \"timeout_ms\": 20000, \"groups\": 0}";
+
+    (void)state;
+    refused(repair_report, COORD_REPAIR, good, good);
+    refused(repair_report, COORD_REPAIR, "{\"pid\": 1, \"timeout_ms\": -1, \"groups\": 0}", NULL);
+    refused(repair_report, COORD_REPAIR, "{\"pid\": 1, \"timeout_ms\": 2147483648, \"groups\": 0}",
+            NULL);
+    refused(repair_report, COORD_REPAIR, "{\"pid\": 1, \"timeout_ms\": 1, \"groups\": -1}", NULL);
+    refused(repair_report, COORD_REPAIR, "{\"pid\": 1, \"timeout_ms\": 1, \"groups\": 2147483648}",
+            NULL);
+    refused(repair_report, COORD_REPAIR, "{}", NULL);
+    refused("cut off rank 1 on host b: its AGREE is malformed or came twice", COORD_AGREE,
+            "{\"group\": 0}", NULL);
+    refused("cut off rank 1 on host b: its AGREE is malformed or came twice", COORD_AGREE,
+            "{\"group\": 0, \"value\": 1}", "{\"group\": 0, \"value\": 1}");
+}
+
+/* --- AGREE ------------------------------------------------------------------------------------ */
+
+static void agree(struct fixture *f, int rank, int group, int64_t value)
+{
+    send_text(f->ranks[rank], COORD_AGREE, "{\"group\": %d, \"value\": %lld}", group,
+              (long long)value);
+}
+
+static void expect_agreed(struct fixture *f, int rank, int64_t value)
+{
+    json_t *message = expect_frame(f->ranks[rank], COORD_AGREED);
+
+    assert_int_equal(json_integer_value(json_object_get(message, "value")), value);
+    assert_null(json_object_get(message, "code"));
+    json_decref(message);
+}
+
+static void test_agree(void **state)
+{
+    struct fixture *f = fixture_start_joined(3, 0);
+
+    (void)state;
+    agree(f, 0, 0, -1);
+    agree(f, 1, 0, 7);
+    agree(f, 2, 0, INT64_MIN + 11);
+    for (int i = 0; i < 3; i++)
+        expect_agreed(f, i, 3);
+    /* One that dies has had its say, another one has not. */
+    agree(f, 2, 0, 13);
+    fixture_close_rank(f, 2);
+    for (int i = 0; i < 2; i++)
+        expect_dead(f, i, 2);
+    agree(f, 0, 0, 6);
+    agree(f, 1, 0, 12);
+    for (int i = 0; i < 2; i++)
+        expect_agreed(f, i, 4);
+    agree(f, 0, 0, 9);
+    fixture_close_rank(f, 1);
+    expect_dead(f, 0, 1);
+    expect_agreed(f, 0, 9);
+    fixture_stop(f);
+}
+
+static void test_agree_or_repair(void **state)
+{
+    struct fixture *f = fixture_start_joined(3, 0);
+
+    (void)state;
+    send_text(f->ranks[1], COORD_BREAK, "{\"group\": 0, \"code\": %d, \"text\": \"no more\"}",
+              ML_ERR_PEER);
+    for (int i = 0; i < 3; i++)
+        expect_broken(f, i, "no more");
+    agree(f, 0, 0, 1);
+    repair(f, 1);
+    expect_text(f->ranks[0], COORD_AGREED, "code", ML_ERR_PEER, "");
+    agree(f, 2, 0, 1); /* it is too late */
+    expect_text(f->ranks[2], COORD_AGREED, "code", ML_ERR_PEER, "");
+    repair(f, 0);
+    repair(f, 2);
+    for (int i = 0; i < 3; i++)
+        expect_repaired(f, i, 1, 1, "0 1 2");
+    for (int i = 0; i < 3; i++)
+        agree(f, i, 1, 5);
+    for (int i = 0; i < 3; i++)
+        expect_agreed(f, i, 5);
+    fixture_stop(f);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        TEST_BOTH(test_death),
+        TEST_BOTH(test_nobody_died),
+        TEST_BOTH(test_groups_of_before),
+        TEST_BOTH(test_death_meanwhile),
+        TEST_BOTH(test_one_leaves),
+        TEST_BOTH(test_lost_host),
+        TEST_BOTH(test_timeout),
+        TEST_BOTH(test_stall),
+        TEST_BOTH(test_refused),
+        TEST_BOTH(test_agree),
+        TEST_BOTH(test_agree_or_repair),
+    };
+
+    return cmocka_run_group_tests_name("membership", tests, NULL, NULL);
+}
