@@ -91,7 +91,8 @@ struct client *fixture_open_rank(struct fixture *f, int rank, uint32_t generatio
 void fixture_join(struct fixture *f, int rank, int timeout_ms);
 void fixture_close_rank(struct fixture *f, int rank);
 
-/* The server's next report ("abort …", "stall …", "refused …", "lost …", "repaired …") contains `expected`. */
+/* The server's next report ("abort …", "stall …", "refused …", "lost …", "repaired …") contains
+ * `expected`. */
 void expect_report(struct fixture *f, const char *expected);
 void expect_no_report(struct fixture *f);
 
