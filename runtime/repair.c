@@ -140,6 +140,7 @@ static int repair_connect(struct group *g, struct repaired *r, struct group **ma
 
     do {
         free(r->members);
+        r->members = NULL; /* there may be no answer to the next question */
         rc = repair_ask(g, r, why);
         if (rc)
             break;
