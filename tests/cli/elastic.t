@@ -67,7 +67,6 @@ ends 125 '^mlaunch: 1 of 4 ranks has left the others, and 3 are not enough \(--e
 job_says 137 '^mlaunch: rank 2 on host .* was killed by signal 9 \(Killed\)$' \
     "without --elastic a death ends the job" -n 4 --oversubscribe -- "$RANK" 3 kill 2
 check_no_match 'may go on' "$ERR" "… as ever"
-check_match 'start it with mlaunch --elastic MIN' "$ERR" "ml_repair says what is missing"
 
 hosts_up 2
 JOB+=(--ssh-config "$NETNS_SSH_CONFIG" --grace 1)
@@ -80,7 +79,7 @@ for process in worker guard; do
     cp "$T/out" "$T/said"
     job_judge 0 "the $process of a host's agent is killed" mlaunch
     one_process "… and the other host's ranks go on" 0 1
-    check_match "^mlaunch: host $H2 was lost: .*; 2 ranks may go on \(--elastic 2\)$" "$T/err" \
+    check_match "^mlaunch: host $H2 was lost: .*; 2 ranks (may go|went) on.* \(--elastic 2\)$" "$T/err" \
         "… the loss is a sentence"
 done
 done_testing

@@ -66,27 +66,37 @@ static void ranks_end(struct job_round *r, const struct job_round_member *m)
     }
 }
 
-/* `count` ranks have died of one cause, which the failure has if it is the first. Those that live
- * go on, or the job ends. */
-static void ranks_die(struct job_round *r, int count, const char *text)
+/* The last rank has ended well, and those that died before it were outlived. */
+static void deaths_forget(struct job_round *r)
 {
+    if (r->plan->job.elastic && !r->stop_wanted && r->state == JOB_ROUND_RUNNING)
+        r->failure = (struct first_failure){0};
+}
+
+/* `count` ranks have died of one cause, which the failure has if it is the first. Those that live
+ * go on, or the job ends. are_left_out: they went on without the dead before, and may have ended
+ * since. */
+static void ranks_die(struct job_round *r, int count, const char *text, bool are_left_out)
+{
+    bool has_ended; /* the job, well */
     int lives;
 
     r->dead += count;
     lives = r->plan->size - r->dead;
     if (!r->dead_ms)
         r->dead_ms = clock_ms();
-    if (r->state == JOB_ROUND_RUNNING && !r->stop_wanted && job_round_phases_outlives(r))
+    if (r->state != JOB_ROUND_RUNNING || r->stop_wanted)
+        return;
+    has_ended = are_left_out && r->ranks_left == 0 && lives >= r->plan->job.elastic;
+    if (has_ended)
+        output_say(r->config.output, "%s; %d rank%s went on without it (--elastic %d)", text, lives,
+                   lives == 1 ? "" : "s", r->plan->job.elastic);
+    else if (job_round_phases_outlives(r))
         output_say(r->config.output, "%s; %d rank%s may go on (--elastic %d)", text, lives,
                    lives == 1 ? "" : "s", r->plan->job.elastic);
+    if (has_ended)
+        deaths_forget(r);
     job_round_phases_on_failure(r, true);
-}
-
-/* The last rank has ended well, and those that died before it were outlived. */
-static void deaths_forget(struct job_round *r)
-{
-    if (r->plan->job.elastic && !r->stop_wanted && r->state == JOB_ROUND_RUNNING)
-        r->failure = (struct first_failure){0};
 }
 
 /* The coordinator's host is lost: another one whose ranks run gets an empty one, to which the ranks
@@ -125,10 +135,15 @@ static void host_outlive(struct job_round *r, const struct job_round_member *m, 
 {
     const uint32_t host = (uint32_t)(m - r->members);
     char sentence[sizeof(m->reason) + 300];
+    bool are_left_out = true;
     int count = 0;
 
-    for (int i = 0; i < r->plan->size; i++)
-        count += &r->members[r->plan->ranks[i].host] == m && !r->ranks[i].ended;
+    for (int i = 0; i < r->plan->size; i++) {
+        if (&r->members[r->plan->ranks[i].host] != m || r->ranks[i].ended)
+            continue;
+        are_left_out &= r->ranks[i].is_left_out;
+        count++;
+    }
     ranks_end(r, m);
     snprintf(sentence, sizeof(sentence), "host %s was lost: %s", m->host->name, text);
     if ((int)host != r->coordinator_host)
@@ -136,7 +151,7 @@ static void host_outlive(struct job_round *r, const struct job_round_member *m, 
     else if (job_round_phases_outlives(r))
         coordinator_move(r);
     if (count > 0)
-        ranks_die(r, count, sentence);
+        ranks_die(r, count, sentence, are_left_out);
 }
 
 /* This host cannot go on, and the others are independent of it. */
@@ -616,7 +631,7 @@ static int on_exited(struct job_round *r, struct job_round_member *m, const stru
         log_info("%s", text);
     rank_end(r, e.rank);
     if (is_outlived)
-        ranks_die(r, 1, text);
+        ranks_die(r, 1, text, r->ranks[e.rank].is_left_out);
     else if (blame == BLAME_NONE && r->ranks_left == 0)
         deaths_forget(r);
     if (blame != BLAME_NONE || r->ranks_left == 0)
@@ -785,6 +800,10 @@ static int on_repaired(struct job_round *r, struct job_round_member *m, const st
     (void)m;
     r->dead_ms = 0;
     r->membership = repaired.membership;
+    for (int i = 0; i < r->plan->size; i++)
+        r->ranks[i].is_left_out = true;
+    for (int i = 0; i < repaired.count; i++)
+        r->ranks[repaired.members[i]].is_left_out = false;
     log_info("membership %lld: %d of %d ranks, after %lld ms", (long long)repaired.membership,
              repaired.count, r->plan->size, (long long)took_ms);
     events_file_write(r->config.events, "repaired", r->identity.id,
