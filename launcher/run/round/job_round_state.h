@@ -74,7 +74,7 @@ struct job_round_member {
 struct job_round_rank {
     int64_t pid;
     bool ended, aborted;
-    bool is_left_out;  /* of the membership (--elastic) */
+    bool is_left_out;  /* it is no member any more (--elastic) */
     bool is_closed[2]; /* its stdout and stderr have ended */
 };
 

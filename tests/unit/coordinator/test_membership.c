@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_membership.c: who is a member after REPAIR, who is waited for, and what those that live agree
- * on. */
+/* test_membership.c: who is a member after REPAIR, who is waited for, and what the ranks that live
+ * agree on. */
 #include "tests/unit/coordinator/fixture.h"
 
 #include "common/net/host_table.h"
