@@ -6,7 +6,7 @@
 #include "common/text/printable.h"
 #include "launcher/base/text/string_list.h"
 #include "launcher/commands/join/join_key.h"
-#include "launcher/commands/join/join_node.h"
+#include "launcher/wire/join/join_node.h"
 #include "launcher/commands/join/join_options.h"
 #include "launcher/run_command.h"
 

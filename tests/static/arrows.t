@@ -84,6 +84,7 @@ room $i/plan $b/text $b/process $i/options $i/hosts $i/values
 
 room $w/protocol $b/process
 room $w/uplink
+room $w/join $b/process $w/protocol $w/uplink
 room $w/channel $b/text $b/process $i/hosts $w/protocol $w/uplink
 room $w/ssh $b/text $b/process $b/loader $i/hosts $w/protocol $w/channel
 
@@ -101,7 +102,7 @@ room $l/ask $b/text $b/process $b/machine $i/options $i/hosts $i/plan $w/protoco
 
 room $c/draw $b/text $r/rdma_topology
 room $c/batch $b/text $i/options
-room $c/join $b/text $b/process $i/options $w/protocol $w/uplink
+room $c/join $b/text $i/options $w/uplink
 room $c $b/text $b/process $b/machine $i/options $i/hosts $i/plan $r/stacks $r/rdma_topology \
     $r/stdio $r/round $r/job $l/ask $c/draw
 
@@ -134,7 +135,7 @@ header $l/pmix $w/protocol/pmix_protocol.h "the frames between it and the agent"
 room $l/pmix
 
 header $l $t/verify/fitness.h "--check: a job has its hosts looked at as verify does"
-room $l $b/text $b/process $i/options $i/plan $r/round $r/job $l/ask $c/batch $c/join $c
+room $l $b/text $b/process $i/options $i/plan $r/round $r/job $w/join $l/ask $c/batch $c/join $c
 
 room runtime/process
 room runtime/gpu runtime/process

@@ -41,7 +41,7 @@ SECTIONS = {
     "launcher/wire/protocol": "Agents on the hosts",
     "launcher/wire/uplink": "Hosts that join",
     "launcher/run/job/job_hub": "Hosts that join",
-    "launcher/commands/join/join_node": "Hosts that join",
+    "launcher/wire/join": "Hosts that join",
     "launcher/wire/ssh": "Hosts and SSH",
     "launcher/base/text/program_path": "Agents on the hosts",
     "launcher/input/values/staged": "The start of ranks",
@@ -100,6 +100,8 @@ INTERNAL = {
     "it sent a message of type … out of turn": "cannot happen to users",
     "the head asked for more agents than there may be": "cannot happen to users",
     "the head sent a message of type …": "cannot happen to users",
+    "the head sent a malformed message": "cannot happen to users",
+    "it sent a message for a host that is not below it": "cannot happen to users",
     "the other side sent more than it may": "cannot happen to users",
     # No job's name or directory is that long.
     "the job's id is too long": "cannot happen to users",

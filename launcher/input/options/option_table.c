@@ -22,6 +22,7 @@
 enum {
     RANKS_LIMIT = 1 << 20,
     HOSTS_MOST = 65536,
+    FANOUT_MOST = 1024, /* UPLINK_FANOUT_MOST */
     SECONDS_LIMIT = INT_MAX / 1000,
     STALL_LIMIT_S = 1 << 20,
     VERBOSE_MOST = 2, /* -vv; further ones change nothing */
@@ -500,6 +501,9 @@ const struct option option_table[] = {
      .scope = OPTION_COMMAND, TEXT(listen)},
     {"key-file", NULL, 0, "FILE", "with --await: the key of the hosts that may join",
      .scope = OPTION_COMMAND, TEXT(key_file)},
+    {"fanout", NULL, 0, "N",
+     "hosts that join, or that srun starts, feed each other: N call mlaunch, N each of those",
+     .scope = OPTION_COMMAND, NUMBER(2, FANOUT_MOST, fanout)},
     {"prolog", NULL, 0, "CMD",
      "run by sh once on each host before its ranks; none start if it fails", TEXT(job.prolog)},
     {"epilog", NULL, 0, "CMD", "run by sh once on each host when its ranks have ended",

@@ -72,6 +72,7 @@ struct options {
     int await;               /* hosts that join; 0: none */
     bool is_await_here;      /* this machine is the first of them; only mlaunch join sets it */
     char *listen, *key_file; /* with `await` */
+    int fanout;              /* hosts that call one, be it the head or a host; 0: all the head */
     char *ssh_config, *agent, *events, *record, *trace, *compare_hashes, *config, *profile;
     struct string_list wraps; /* --wrap, as they were written */
     char *gdb, *chaos, *show;

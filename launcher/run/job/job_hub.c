@@ -69,6 +69,7 @@ int job_hub_open(struct uplink_hub **out, struct event_base *base, const struct 
     const struct options *o = p->options;
     struct uplink_hub_config config = {.hosts = o->await,
                                        .first = o->is_await_here,
+                                       .fanout = o->fanout,
                                        .limit_ms = p->job.init_timeout_ms,
                                        .key = key};
     char *warning = NULL;

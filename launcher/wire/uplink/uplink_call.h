@@ -5,12 +5,15 @@
 
 #include "common/net/auth.h"
 
+#include <stdbool.h>
+
 struct uplink_call {
     const char *host; /* a name or an address */
     int port;
     int index, hosts; /* this host's index, of how many */
     const uint8_t *key;
-    int limit_ms; /* for all tries together */
+    int limit_ms;         /* for all tries together */
+    bool ends_with_stdin; /* whoever has started this process ends the tries by closing that */
 };
 
 /* Blocks until there is a connection on which both sides have proved that they have the key. A name

@@ -3,8 +3,9 @@
 
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/net/address.h"
 #include "common/text/printable.h"
-#include "launcher/wire/uplink/uplink_door.h"
+#include "launcher/wire/uplink/uplink_edges.h"
 #include "launcher/wire/uplink/uplink_protocol.h"
 #include "launcher/wire/uplink/uplink_pump.h"
 
@@ -14,7 +15,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/queue.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -23,94 +23,39 @@ enum { FAREWELL_MS = 2000 /* for hosts to take the last frame */ };
 /*
  *     a host:  AWAY ──admitted──▶ ADMITTED ──HERE──▶ THERE ──its uplink ends──▶ AWAY
  *
+ * With --fanout a host that belongs below another calls the head first, waits until that one is
+ * there, and is told where it is. It is then admitted there.
+ *
  * A channel is wanted from uplink_hub_reach() to uplink_hub_hang_up(); it has a pump once the host
  * is THERE.
  */
 struct hub_host {
     struct uplink_hub *hub;
     int index;
-    struct uplink_stream *stream; /* NULL: AWAY */
     bool is_there;
     char from[ADDRESS_TEXT], name[UPLINK_NAME];
+    char door[ADDRESS_TEXT];        /* where it waits for those below it */
+    struct uplink_parting *waiting; /* its first connection, until the one above it is there */
+    bool is_sent;                   /* it has been told where that is */
 
     struct uplink_pump *pump;
     uint32_t run; /* the last channel's */
     uplink_hub_ready_fn *ready;
     void *arg;
     struct event *limit, *sweep;
+    bool is_lost, is_swept;  /* the uplink, whose pump is not closed yet; its own pump is */
     char ended[UPLINK_TEXT]; /* how the last channel has */
-};
-
-/* An uplink that gets no more than its last frame. */
-struct leaver {
-    struct uplink_hub *hub;
-    struct uplink_stream *stream;
-    struct event *limit;
-    TAILQ_ENTRY(leaver) entry;
 };
 
 struct uplink_hub {
     struct event_base *base;
     struct uplink_hub_events events;
-    struct uplink_door *door;
+    struct uplink_edges *edges;
+    struct uplink_tree tree;
     struct hub_host *hosts;
-    int count, first, limit_ms;
-    TAILQ_HEAD(leaver_list, leaver) leavers;
+    int limit_ms;
+    bool is_leaving;
 };
-
-/* --- leavers ---------------------------------------------------------------------------------- */
-
-static void leaver_remove(struct leaver *l)
-{
-    TAILQ_REMOVE(&l->hub->leavers, l, entry);
-    uplink_stream_close(l->stream);
-    if (l->limit)
-        event_free(l->limit);
-    free(l);
-}
-
-static void on_leaver_limit(evutil_socket_t fd, short what, void *arg)
-{
-    (void)fd, (void)what;
-    leaver_remove(arg);
-}
-
-static void on_leaver_frame(const struct frame *f, void *arg)
-{
-    (void)f, (void)arg;
-}
-
-static void on_leaver_end(const char *why, void *arg)
-{
-    struct leaver *l = arg;
-
-    (void)why;
-    event_active(l->limit, EV_TIMEOUT, 0);
-}
-
-/* Sends the last frame over a connection that has been admitted. Takes over `fd`. */
-static void leaver_add(struct uplink_hub *hub, int fd, const struct auth_keys *keys, int type,
-                       const void *payload, size_t size)
-{
-    static const struct timeval limit = {.tv_sec = FAREWELL_MS / 1000};
-    struct leaver *l = calloc(1, sizeof(*l));
-    const struct uplink_stream_events events = {on_leaver_frame, on_leaver_end, NULL, l};
-
-    if (l) {
-        l->hub = hub;
-        TAILQ_INSERT_TAIL(&hub->leavers, l, entry);
-        l->limit = evtimer_new(hub->base, on_leaver_limit, l);
-    }
-    if (!l || !l->limit || event_add(l->limit, &limit) ||
-        uplink_stream_open(&l->stream, hub->base, fd, keys, &events, NULL)) {
-        close(fd);
-        if (l)
-            leaver_remove(l);
-        return;
-    }
-    uplink_stream_send(l->stream, type, payload, size);
-    uplink_stream_finish(l->stream);
-}
 
 /* --- channels --------------------------------------------------------------------------------- */
 
@@ -132,6 +77,7 @@ static void on_pump_end(void *arg)
 static void channel_start(struct hub_host *h)
 {
     struct fault why = {0};
+    struct uplink_route to;
     int pair[2], rc = 0;
 
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair)) {
@@ -139,16 +85,47 @@ static void channel_start(struct hub_host *h)
         channel_answer(h, -1, &why);
         return;
     }
-    rc = uplink_pump_open(&h->pump, h->hub->base, h->stream, ++h->run, pair[1], on_pump_end, h,
-                          &why);
+    rc =
+        uplink_edges_route(h->hub->edges, h->index, &to)
+            ? uplink_pump_open(&h->pump, h->hub->base, &to, ++h->run, pair[1], on_pump_end, h, &why)
+            : fault_set(&why, ML_ERR_LINK, "its connection was lost");
     if (rc) {
         close(pair[0]);
         close(pair[1]);
         channel_answer(h, -1, &why);
         return;
     }
-    uplink_stream_send_tagged(h->stream, UPLINK_OPEN, h->run, NULL, 0);
+    uplink_route_send_tagged(&to, UPLINK_OPEN, h->run, NULL, 0);
     channel_answer(h, pair[0], &why);
+}
+
+static struct hub_host *host_above(const struct hub_host *h)
+{
+    int parent = uplink_tree_parent(&h->hub->tree, h->index);
+
+    return parent == UPLINK_HEAD ? NULL : &h->hub->hosts[parent];
+}
+
+static void absence_explain(const struct hub_host *h, struct fault *why)
+{
+    const struct hub_host *above = host_above(h);
+    int limit_s = h->hub->limit_ms / 1000;
+
+    if (h->waiting)
+        fault_set(why, ML_ERR_TIMEOUT,
+                  "has called, but host %d, above it in the tree of --fanout, was not there within "
+                  "%d s (--init-timeout)",
+                  above->index, limit_s);
+    else if (h->is_sent)
+        fault_set(why, ML_ERR_TIMEOUT,
+                  "was sent to host %s at %s, above it in the tree of --fanout, and was not there "
+                  "within %d s (--init-timeout): hosts have to reach each other",
+                  above->name, above->door, limit_s);
+    else
+        fault_set(why, ML_ERR_TIMEOUT,
+                  "has not joined within %d s (--init-timeout): start mlaunch join with --index %d "
+                  "there, or look at what it says",
+                  limit_s, h->index);
 }
 
 static void on_limit(evutil_socket_t fd, short what, void *arg)
@@ -157,10 +134,7 @@ static void on_limit(evutil_socket_t fd, short what, void *arg)
     struct fault why;
 
     (void)fd, (void)what;
-    fault_set(&why, ML_ERR_TIMEOUT,
-              "has not joined within %d s (--init-timeout): start mlaunch join with --index %d "
-              "there, or look at what it says",
-              h->hub->limit_ms / 1000, h->index);
+    absence_explain(h, &why);
     channel_answer(h, -1, &why);
 }
 
@@ -181,11 +155,12 @@ void uplink_hub_reach(struct uplink_hub *hub, int index, uplink_hub_ready_fn *re
 void uplink_hub_hang_up(struct uplink_hub *hub, int index)
 {
     struct hub_host *h = &hub->hosts[index];
+    struct uplink_route to;
 
     h->ready = NULL;
     event_del(h->limit);
-    if (h->pump)
-        uplink_stream_send_tagged(h->stream, UPLINK_CLOSE, h->run, NULL, 0);
+    if (h->pump && uplink_edges_route(hub->edges, index, &to))
+        uplink_route_send_tagged(&to, UPLINK_CLOSE, h->run, NULL, 0);
     uplink_pump_close(h->pump);
     h->pump = NULL;
 }
@@ -197,38 +172,89 @@ const char *uplink_hub_reason(const struct uplink_hub *hub, int index)
 
 /* --- hosts ------------------------------------------------------------------------------------ */
 
-/* Its stream must not be closed by its own callbacks. */
-static void on_sweep(evutil_socket_t fd, short what, void *arg)
+static bool is_in_subtree(const struct hub_host *h, const struct hub_host *top)
 {
-    struct hub_host *h = arg;
+    const struct uplink_tree *t = &h->hub->tree;
 
-    (void)fd, (void)what;
-    uplink_pump_close(h->pump); /* the supervisor reads end of file */
-    uplink_stream_close(h->stream);
-    h->pump = NULL;
-    h->stream = NULL;
+    return h == top || (h->index >= t->first && t->fanout &&
+                        uplink_tree_child_towards(t, top->index, h->index) >= 0);
 }
 
-static void on_end(const char *why, void *arg)
+static void pump_sweep(struct hub_host *h)
 {
-    struct hub_host *h = arg;
+    if (!h->is_lost)
+        return;
+    h->is_lost = false;
+    uplink_pump_close(h->pump); /* the supervisor reads end of file */
+    h->pump = NULL;
+}
 
-    if (h->is_there && !h->pump && h->hub->door)
+/* Outside of the callbacks of what it closes. The supervisor notices the end of the host that was
+ * lost before that of those below it, whose channels are closed in the next turn of the loop. */
+static void on_sweep(evutil_socket_t fd, short what, void *arg)
+{
+    static const struct timeval soon;
+    struct hub_host *h = arg;
+    struct uplink_hub *hub = h->hub;
+
+    (void)fd, (void)what;
+    pump_sweep(h);
+    if (!h->is_swept && hub->tree.fanout && event_add(h->sweep, &soon) == 0) {
+        h->is_swept = true;
+        return;
+    }
+    h->is_swept = false;
+    for (int i = 0; hub->tree.fanout && i < hub->tree.count; i++)
+        if (is_in_subtree(&hub->hosts[i], h))
+            pump_sweep(&hub->hosts[i]);
+    if (!host_above(h))
+        uplink_edges_clear(hub->edges, h->index);
+}
+
+static void host_mark_lost(struct hub_host *h, const struct hub_host *top, const char *why)
+{
+    h->is_lost = true;
+    h->is_there = h->is_sent = false;
+    h->door[0] = '\0';
+    if (h->ended[0])
+        return;
+    if (h == top)
+        snprintf(h->ended, sizeof(h->ended), "its connection was lost: %.200s", why);
+    else
+        snprintf(h->ended, sizeof(h->ended),
+                 "host %.100s, above it in the tree of --fanout, was lost: %.200s", top->name, why);
+}
+
+/* The connection of `h`, and so those of all below it. */
+static void host_lose(struct hub_host *h, const char *why)
+{
+    static const struct timeval soon;
+    struct uplink_hub *hub = h->hub;
+
+    if (h->is_there && !h->pump && !hub->is_leaving)
         log_warn("host %d (%s) has left again: %s", h->index, h->name, why);
     else
         log_debug("host %d (%s): its uplink has ended: %s", h->index, h->name, why);
-    if (!h->ended[0])
-        snprintf(h->ended, sizeof(h->ended), "its connection was lost: %.200s", why);
-    h->is_there = false;
-    event_active(h->sweep, EV_TIMEOUT, 0);
+    for (int i = hub->tree.first; i < hub->tree.count; i++)
+        if (is_in_subtree(&hub->hosts[i], h))
+            host_mark_lost(&hub->hosts[i], h, why);
+    event_add(h->sweep, &soon);
 }
 
-static void on_room(void *arg)
+static void on_lost(int child, const char *why, void *arg)
 {
-    struct hub_host *h = arg;
+    host_lose(&((struct uplink_hub *)arg)->hosts[child], why);
+}
 
-    if (h->pump)
-        uplink_pump_resume(h->pump);
+static void on_room(int child, void *arg)
+{
+    struct uplink_hub *hub = arg;
+
+    if (hub->hosts[child].pump)
+        uplink_pump_resume(hub->hosts[child].pump);
+    for (int i = child + 1; hub->tree.fanout && i < hub->tree.count; i++)
+        if (hub->hosts[i].pump && is_in_subtree(&hub->hosts[i], &hub->hosts[child]))
+            uplink_pump_resume(hub->hosts[i].pump);
 }
 
 /* A text that another machine has sent. */
@@ -238,14 +264,29 @@ static void text_take(char *out, size_t size, const uint8_t *bytes, size_t n)
     printable_mend(out, "");
 }
 
+static void host_send_on(struct hub_host *h)
+{
+    const char *door = host_above(h)->door;
+
+    h->is_sent = true;
+    log_debug("host %d belongs below host %d, at %s", h->index, host_above(h)->index, door);
+    uplink_parting_say(h->waiting, UPLINK_GO, door, strlen(door));
+}
+
 static void here_take(struct hub_host *h, const struct frame *f)
 {
+    struct uplink_hub *hub = h->hub;
+
+    pump_sweep(h);
     text_take(h->name, sizeof(h->name), f->payload, f->size);
     h->is_there = true;
-    log_info("host %d of %d has joined: %s, from %s", h->index, h->hub->count, h->name, h->from);
-    h->hub->events.on_joined(h->index, h->name, h->from, h->hub->events.arg);
+    log_info("host %d of %d has joined: %s, from %s", h->index, hub->tree.count, h->name, h->from);
+    hub->events.on_joined(h->index, h->name, h->from, hub->events.arg);
     if (h->ready)
         channel_start(h);
+    for (int i = hub->tree.first; *h->door && i < hub->tree.count; i++)
+        if (hub->hosts[i].waiting && host_above(&hub->hosts[i]) == h)
+            host_send_on(&hub->hosts[i]);
 }
 
 static int run_take(struct hub_host *h, const struct frame *f, struct fault *why)
@@ -268,55 +309,56 @@ static int run_take(struct hub_host *h, const struct frame *f, struct fault *why
     return 0;
 }
 
-static void on_frame(const struct frame *f, void *arg)
+/* False: it is not one of those that come from a host of the tree. */
+static bool tree_take(struct hub_host *h, const struct frame *f)
 {
-    struct hub_host *h = arg;
+    char text[UPLINK_TEXT];
+
+    if (f->type == UPLINK_DOOR && !h->is_there && uplink_tree_has_children(&h->hub->tree, h->index))
+        text_take(h->door, sizeof(h->door), f->payload, f->size);
+    else if (f->type == UPLINK_LOST && host_above(h)) {
+        text_take(text, sizeof(text), f->payload, f->size);
+        host_lose(h, text);
+    } else {
+        return false;
+    }
+    return true;
+}
+
+static void on_frame(int host, const struct frame *f, void *arg)
+{
+    struct uplink_hub *hub = arg;
+    struct hub_host *h = &hub->hosts[host];
     struct fault why;
 
     if (f->type == UPLINK_HERE && !h->is_there)
         here_take(h, f);
-    else if (run_take(h, f, &why))
-        uplink_stream_fail(h->stream, why.text);
+    else if (!tree_take(h, f) && run_take(h, f, &why))
+        uplink_edges_fail(hub->edges, host, why.text);
 }
 
-static bool is_wanted(const struct uplink_hub *hub, const struct auth_identity *id, char *text,
-                      size_t size)
+static void on_admitted(int child, const char *from, void *arg)
 {
-    if (id->group != (uint32_t)hub->count)
-        snprintf(text, size, "it was started with --hosts %u, and the head with %d", id->group,
-                 hub->count);
-    else if (id->rank < hub->first || id->rank >= hub->count)
-        snprintf(text, size, "the head waits for the indices %d to %d, not for %d", hub->first,
-                 hub->count - 1, id->rank);
-    else if (hub->hosts[id->rank].stream)
-        snprintf(text, size, "index %d has joined already, from %s", id->rank,
-                 hub->hosts[id->rank].from);
-    else
-        return true;
-    return false;
+    struct hub_host *h = &((struct uplink_hub *)arg)->hosts[child];
+
+    snprintf(h->from, sizeof(h->from), "%s", from);
 }
 
-static void on_admitted(int fd, const struct auth_identity *id, const struct auth_keys *keys,
-                        const char *from, void *arg)
+static void on_stray(int fd, int index, const struct auth_keys *keys, const char *from, void *arg)
 {
     struct uplink_hub *hub = arg;
-    struct uplink_stream_events events = {on_frame, on_end, on_room, NULL};
-    struct hub_host *h;
-    char text[UPLINK_TEXT], line[UPLINK_TEXT + ADDRESS_TEXT + 64];
+    struct hub_host *h = &hub->hosts[index];
+    char text[UPLINK_TEXT];
 
-    if (!is_wanted(hub, id, text, sizeof(text))) {
-        snprintf(line, sizeof(line), "refused a host from %s: %s", from, text);
-        hub->events.on_refused(line, hub->events.arg);
-        leaver_add(hub, fd, keys, UPLINK_REFUSED, text, strlen(text));
-        return;
-    }
-    h = events.arg = &hub->hosts[id->rank];
-    if (uplink_stream_open(&h->stream, hub->base, fd, keys, &events, NULL)) {
-        close(fd);
+    if (h->is_there || h->waiting) {
+        snprintf(text, sizeof(text), "index %d has joined already, from %s", index, h->from);
+        uplink_edges_refuse(hub->edges, fd, keys, from, text);
         return;
     }
     snprintf(h->from, sizeof(h->from), "%s", from);
-    uplink_stream_send(h->stream, UPLINK_ADMITTED, NULL, 0);
+    if (uplink_parting_add(uplink_edges_partings(hub->edges), fd, keys, &h->waiting) &&
+        *host_above(h)->door && host_above(h)->is_there)
+        host_send_on(h);
 }
 
 static void on_refused(const char *text, void *arg)
@@ -330,14 +372,14 @@ static void on_refused(const char *text, void *arg)
 
 static int hosts_create(struct uplink_hub *hub, struct fault *why)
 {
-    hub->hosts = calloc((size_t)hub->count, sizeof(*hub->hosts));
-    for (int i = 0; hub->hosts && i < hub->count; i++) {
+    hub->hosts = calloc((size_t)hub->tree.count, sizeof(*hub->hosts));
+    for (int i = 0; hub->hosts && i < hub->tree.count; i++) {
         struct hub_host *h = &hub->hosts[i];
 
         h->hub = hub;
         h->index = i;
         h->limit = evtimer_new(hub->base, on_limit, h);
-        h->sweep = event_new(hub->base, -1, 0, on_sweep, h);
+        h->sweep = evtimer_new(hub->base, on_sweep, h);
         if (!h->limit || !h->sweep)
             return fault_set(why, ML_ERR_MEMORY, "out of memory");
     }
@@ -349,21 +391,25 @@ int uplink_hub_open(struct uplink_hub **out, struct event_base *base,
                     struct fault *why)
 {
     struct uplink_hub *hub = calloc(1, sizeof(*hub));
-    const struct uplink_door_events door = {on_admitted, on_refused, hub};
+    const struct uplink_edges_events edges = {on_refused, on_stray, on_admitted, on_frame,
+                                              on_lost,    on_room,  hub};
     int rc;
 
     if (!hub)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     *hub = (struct uplink_hub){.base = base,
                                .events = *events,
-                               .count = config->hosts,
-                               .first = config->first,
+                               .tree = {config->fanout, config->first, config->hosts},
                                .limit_ms = config->limit_ms};
-    TAILQ_INIT(&hub->leavers);
     rc = hosts_create(hub, why);
     if (!rc)
-        rc = uplink_door_open(&hub->door, base, config->ip, (uint16_t)config->port, hub->count,
-                              config->key, &door, why);
+        rc = uplink_edges_open(&hub->edges, base,
+                               &(struct uplink_edges_config){.ip = config->ip,
+                                                             .port = config->port,
+                                                             .self = UPLINK_HEAD,
+                                                             .tree = hub->tree,
+                                                             .key = config->key},
+                               &edges, why);
     if (rc)
         uplink_hub_close(hub, 0);
     else
@@ -373,21 +419,12 @@ int uplink_hub_open(struct uplink_hub **out, struct event_base *base,
 
 const char *uplink_hub_where(const struct uplink_hub *hub)
 {
-    return uplink_door_where(hub->door);
-}
-
-static bool all_have_left(const struct uplink_hub *hub)
-{
-    for (int i = 0; hub->hosts && i < hub->count; i++)
-        if (hub->hosts[i].stream)
-            return false;
-    return TAILQ_EMPTY(&hub->leavers);
+    return uplink_edges_where(hub->edges);
 }
 
 static void host_clear(struct hub_host *h)
 {
     uplink_pump_close(h->pump);
-    uplink_stream_close(h->stream);
     if (h->limit)
         event_free(h->limit);
     if (h->sweep)
@@ -404,18 +441,18 @@ static void on_farewell_over(evutil_socket_t fd, short what, void *arg)
 static void farewell(struct uplink_hub *hub, int status)
 {
     static const struct timeval limit = {.tv_sec = FAREWELL_MS / 1000};
+    const uint32_t word = htonl((uint32_t)status);
     bool is_over = false;
     struct event *timer = evtimer_new(hub->base, on_farewell_over, &is_over);
 
     if (!timer || event_add(timer, &limit))
         is_over = true;
-    for (int i = 0; i < hub->count; i++) {
-        if (!hub->hosts[i].stream)
-            continue;
-        uplink_stream_send_tagged(hub->hosts[i].stream, UPLINK_STATUS, (uint32_t)status, NULL, 0);
-        uplink_stream_finish(hub->hosts[i].stream);
-    }
-    while (!is_over && !all_have_left(hub))
+    hub->is_leaving = true;
+    uplink_edges_finish(hub->edges, status);
+    for (int i = 0; i < hub->tree.count; i++)
+        if (hub->hosts[i].waiting)
+            uplink_parting_say(hub->hosts[i].waiting, UPLINK_STATUS, &word, sizeof(word));
+    while (!is_over && !uplink_edges_is_empty(hub->edges))
         event_base_loop(hub->base, EVLOOP_ONCE);
     if (timer)
         event_free(timer);
@@ -423,19 +460,13 @@ static void farewell(struct uplink_hub *hub, int status)
 
 void uplink_hub_close(struct uplink_hub *hub, int status)
 {
-    struct leaver *l;
-
     if (!hub)
         return;
-    if (hub->door) {
-        uplink_door_close(hub->door);
-        hub->door = NULL;
+    if (hub->edges)
         farewell(hub, status);
-    }
-    while ((l = TAILQ_FIRST(&hub->leavers)))
-        leaver_remove(l);
-    for (int i = 0; hub->hosts && i < hub->count; i++)
+    for (int i = 0; hub->hosts && i < hub->tree.count; i++)
         host_clear(&hub->hosts[i]);
+    uplink_edges_close(hub->edges);
     free(hub->hosts);
     free(hub);
 }

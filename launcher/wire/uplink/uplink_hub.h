@@ -23,6 +23,7 @@ struct uplink_hub_config {
     int port;
     int hosts;          /* how many there are in all */
     int first;          /* the first index that is to call: 1 if index 0 is this machine */
+    int fanout;         /* how many hosts call one, be it the head or a host; 0: all the head */
     int limit_ms;       /* how long a host is waited for when a channel to it is opened */
     const uint8_t *key; /* copied */
 };

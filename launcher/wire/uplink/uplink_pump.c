@@ -18,7 +18,7 @@ enum {
 };
 
 struct uplink_pump {
-    struct uplink_stream *stream;
+    struct uplink_route to;
     uint32_t run;
     int fd;
     uplink_pump_end_fn *on_end;
@@ -57,7 +57,7 @@ static void on_readable(evutil_socket_t fd, short what, void *arg)
     ssize_t n;
 
     (void)what;
-    if (uplink_stream_kept(p->stream) >= UPLINK_KEPT) {
+    if (uplink_stream_kept(p->to.stream) >= UPLINK_KEPT) {
         event_del(p->readable);
         return;
     }
@@ -65,7 +65,7 @@ static void on_readable(evutil_socket_t fd, short what, void *arg)
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     if (n > 0) {
-        uplink_stream_send_tagged(p->stream, UPLINK_DATA, p->run, bytes, (size_t)n);
+        uplink_route_send_tagged(&p->to, UPLINK_DATA, p->run, bytes, (size_t)n);
         return;
     }
     p->at_end = true;
@@ -74,14 +74,14 @@ static void on_readable(evutil_socket_t fd, short what, void *arg)
 }
 
 int uplink_pump_open(struct uplink_pump **out, struct event_base *base,
-                     struct uplink_stream *stream, uint32_t run, int fd, uplink_pump_end_fn *on_end,
-                     void *arg, struct fault *why)
+                     const struct uplink_route *to, uint32_t run, int fd,
+                     uplink_pump_end_fn *on_end, void *arg, struct fault *why)
 {
     struct uplink_pump *p = calloc(1, sizeof(*p));
 
     if (!p)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
-    *p = (struct uplink_pump){.stream = stream, .run = run, .fd = -1, .on_end = on_end, .arg = arg};
+    *p = (struct uplink_pump){.to = *to, .run = run, .fd = -1, .on_end = on_end, .arg = arg};
     p->backlog = evbuffer_new();
     p->readable = event_new(base, fd, EV_READ | EV_PERSIST, on_readable, p);
     p->writable = event_new(base, fd, EV_WRITE | EV_PERSIST, on_writable, p);
@@ -132,7 +132,7 @@ void uplink_pump_take_shut(struct uplink_pump *p)
 
 void uplink_pump_shut(struct uplink_pump *p)
 {
-    uplink_stream_send_tagged(p->stream, UPLINK_SHUT, p->run, NULL, 0);
+    uplink_route_send_tagged(&p->to, UPLINK_SHUT, p->run, NULL, 0);
 }
 
 void uplink_pump_resume(struct uplink_pump *p)

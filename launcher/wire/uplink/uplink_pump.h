@@ -14,10 +14,11 @@ struct uplink_pump;
  * all is known that belongs before it. Called once, from the loop. */
 typedef void uplink_pump_end_fn(void *arg);
 
-/* Takes over `fd` on success. `stream` must outlive it. ML_ERR_MEMORY. */
+/* Takes over `fd` on success. The stream of `to` must outlive it.
+ * ML_ERR_MEMORY. */
 int uplink_pump_open(struct uplink_pump **out, struct event_base *base,
-                     struct uplink_stream *stream, uint32_t run, int fd, uplink_pump_end_fn *on_end,
-                     void *arg, struct fault *why);
+                     const struct uplink_route *to, uint32_t run, int fd,
+                     uplink_pump_end_fn *on_end, void *arg, struct fault *why);
 void uplink_pump_close(struct uplink_pump *p); /* takes NULL */
 
 uint32_t uplink_pump_run(const struct uplink_pump *p);

@@ -19,6 +19,11 @@ enum {
     READS_AT_ONCE = 32, /* in one turn of the loop */
     PARTS = 8,          /* pieces of what is kept that are sealed together */
     SILENCE_MS = 10000, /* the other side's machine has not acknowledged what was sent */
+    /* When nothing is sent, its machine is asked whether it still knows the connection. */
+    ASK_AFTER_S = 4,
+    ASK_AGAIN_S = 2,
+    ASK_MOST = 3,
+    ROUTED_HEAD = 5, /* bytes before what the frame is about */
 };
 
 struct uplink_stream {
@@ -28,7 +33,7 @@ struct uplink_stream {
     struct frame_reader *reader;
     struct evbuffer *kept;
     struct event *readable, *writable;
-    bool ended, is_finishing;
+    bool ended, is_finishing, is_held;
 };
 
 void uplink_stream_fail(struct uplink_stream *s, const char *why)
@@ -70,7 +75,7 @@ static void on_readable(evutil_socket_t fd, short what, void *arg)
     struct fault why;
 
     (void)what;
-    for (int i = 0; i < READS_AT_ONCE && !s->ended; i++) {
+    for (int i = 0; i < READS_AT_ONCE && !s->ended && !s->is_held; i++) {
         struct iovec part = {NULL, READ_SIZE};
         uint8_t *room;
         ssize_t n;
@@ -90,8 +95,26 @@ static void on_readable(evutil_socket_t fd, short what, void *arg)
         frame_reader_add(s->reader, (size_t)n);
         frames_take(s);
     }
-    if (!s->ended)
+    if (!s->ended && !s->is_held)
         event_active(s->readable, EV_READ, 0);
+}
+
+void uplink_stream_hold(struct uplink_stream *s, bool is_held)
+{
+    if (s->ended || s->is_held == is_held)
+        return;
+    s->is_held = is_held;
+    if (is_held) {
+        event_del(s->readable);
+    } else {
+        event_add(s->readable, NULL);
+        event_active(s->readable, EV_READ, 0);
+    }
+}
+
+bool uplink_stream_is_held(const struct uplink_stream *s)
+{
+    return s->is_held;
 }
 
 /* False: the socket takes no more now. A peer that is gone is noticed by reading, after what it has
@@ -131,18 +154,30 @@ static void on_writable(evutil_socket_t fd, short what, void *arg)
         s->events.on_room(s->events.arg);
 }
 
+/* A machine that has vanished, whether anything is sent or not. */
+static void silence_limit(int fd)
+{
+    int on = 1, silence_ms = SILENCE_MS, after = ASK_AFTER_S, again = ASK_AGAIN_S, most = ASK_MOST;
+
+    setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &silence_ms, sizeof(silence_ms));
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &after, sizeof(after));
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &again, sizeof(again));
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &most, sizeof(most));
+    setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+}
+
 int uplink_stream_open(struct uplink_stream **out, struct event_base *base, int fd,
                        const struct auth_keys *keys, const struct uplink_stream_events *events,
                        struct fault *why)
 {
     struct uplink_stream *s = calloc(1, sizeof(*s));
-    int silence_ms = SILENCE_MS, rc;
+    int rc;
 
     if (!s)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     s->events = *events;
     s->fd = -1;
-    setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &silence_ms, sizeof(silence_ms));
+    silence_limit(fd);
     rc = frame_reader_create(&s->reader, UPLINK_LIMIT, why);
     if (!rc)
         rc = tcp_seal_create(&s->seal, keys, why);
@@ -202,6 +237,50 @@ void uplink_stream_send_tagged(struct uplink_stream *s, int type, uint32_t word,
 {
     word = htonl(word);
     frame_keep(s, type, &word, sizeof(word), bytes, size);
+}
+
+/* `type`, and then `head`, go into a frame of UPLINK_ROUTED if they are for a host below. */
+static void route_keep(const struct uplink_route *to, int type, const void *head, size_t head_size,
+                       const void *body, size_t body_size)
+{
+    uint32_t host = htonl((uint32_t)to->host);
+    uint8_t start[ROUTED_HEAD + sizeof(uint32_t)];
+
+    if (to->host < 0) {
+        frame_keep(to->stream, type, head, head_size, body, body_size);
+        return;
+    }
+    memcpy(start, &host, sizeof(host));
+    start[sizeof(host)] = (uint8_t)type;
+    if (head_size)
+        memcpy(start + ROUTED_HEAD, head, head_size);
+    frame_keep(to->stream, UPLINK_ROUTED, start, ROUTED_HEAD + head_size, body, body_size);
+}
+
+void uplink_route_send(const struct uplink_route *to, int type, const void *payload, size_t size)
+{
+    route_keep(to, type, NULL, 0, payload, size);
+}
+
+void uplink_route_send_tagged(const struct uplink_route *to, int type, uint32_t word,
+                              const void *bytes, size_t size)
+{
+    word = htonl(word);
+    route_keep(to, type, &word, sizeof(word), bytes, size);
+}
+
+bool uplink_route_take(const struct frame *f, uint32_t *host, struct frame *inner)
+{
+    const uint8_t *rest;
+    size_t size;
+
+    if (!uplink_stream_word(f, host, &rest, &size) || size < 1 || rest[0] == UPLINK_ROUTED)
+        return false;
+    *inner = *f;
+    inner->type = rest[0];
+    inner->payload = f->payload + ROUTED_HEAD;
+    inner->size = (uint32_t)size - 1;
+    return true;
 }
 
 void uplink_stream_finish(struct uplink_stream *s)

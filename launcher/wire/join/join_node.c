@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/commands/join/join_node.h"
+#include "launcher/wire/join/join_node.h"
 
 #include "common/build_id.h"
 #include "common/log.h"
@@ -10,10 +10,13 @@
 #include "launcher/base/process/install_path.h"
 #include "launcher/base/process/last_words.h"
 #include "launcher/base/process/stream_child.h"
+#include "launcher/wire/join/join_branch.h"
 #include "launcher/wire/protocol/agent_end.h"
+#include "launcher/wire/uplink/uplink_address.h"
 #include "launcher/wire/uplink/uplink_protocol.h"
 #include "launcher/wire/uplink/uplink_pump.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <event2/event.h>
 #include <signal.h>
@@ -37,34 +40,47 @@ static const int end_signals[END_SIGNALS] = {SIGTERM, SIGINT, SIGHUP};
 
 /*
  *     CALLING ──ADMITTED──▶ JOINED ──STATUS, or the uplink's end──▶ LEAVING ──no agent──▶ exit
+ *      ▲    │
+ *      └─GO─┘ another host, which is above this one in the tree of --fanout
  *
  * An agent's channel is open from OPEN to CLOSE. The agent then ends by itself, maybe after the
  * next one has been started.
  */
 struct join_node {
-    const struct uplink_call *call;
+    struct uplink_call call;
+    char host[UPLINK_HOST]; /* the name of the one above, if that is not the head */
+    bool is_below;          /* it is not */
+    bool is_sent;           /* it is to be called now */
     const char *agent;
     struct event_base *base;
     struct uplink_stream *stream;
-    struct uplink_pump *pump; /* NULL: no channel is open */
-    pid_t current;            /* its agent; 0: none, or it has ended */
-    int ended_status;         /* how that has ended, as waitpid gives it */
-    bool has_output_ended;    /* it has closed its side */
-    int errors;               /* its stderr, or -1 */
+    char ip[ADDRESS_TEXT];      /* this host's end of that */
+    struct join_branch *branch; /* NULL: no host is below this one */
+    int unheard;                /* how often the one above should have been heard, and was not */
+    struct uplink_pump *pump;   /* NULL: no channel is open */
+    pid_t current;              /* its agent; 0: none, or it has ended */
+    int ended_status;           /* how that has ended, as waitpid gives it */
+    bool has_output_ended;      /* it has closed its side */
+    int errors;                 /* its stderr, or -1 */
     struct event *on_errors;
     struct last_words words; /* what it has said there */
     pid_t agents[AGENTS_MOST];
     int agent_count;
     bool is_joined, has_status, is_leaving;
     int status;
-    struct event *child, *late, *sweep, *ends[END_SIGNALS];
+    struct event *child, *late, *sweep, *tick, *ends[END_SIGNALS];
 };
+
+static const char *above_name(const struct join_node *n)
+{
+    return n->is_below ? "host above this one" : "head";
+}
 
 /* --- agents ----------------------------------------------------------------------------------- */
 
 static void end_check(struct join_node *n)
 {
-    if (n->is_leaving && n->agent_count == 0)
+    if (n->is_leaving && n->agent_count == 0 && (!n->branch || join_branch_is_empty(n->branch)))
         event_base_loopbreak(n->base);
 }
 
@@ -153,6 +169,7 @@ static void on_child(evutil_socket_t signal, short what, void *arg)
 static int agent_start(struct join_node *n, uint32_t run, struct fault *why)
 {
     char *argv[] = {(char *)n->agent, (char *)"--build", (char *)build_id, NULL};
+    const struct uplink_route to = {n->stream, -1};
     struct stream_child child;
     int rc;
 
@@ -170,7 +187,7 @@ static int agent_start(struct join_node *n, uint32_t run, struct fault *why)
     n->agents[n->agent_count++] = n->current = child.pid;
     n->has_output_ended = false;
     log_debug("agent %s started as pid %d", n->agent, (int)child.pid);
-    rc = uplink_pump_open(&n->pump, n->base, n->stream, run, child.fd, on_pump_end, n, why);
+    rc = uplink_pump_open(&n->pump, n->base, &to, run, child.fd, on_pump_end, n, why);
     if (rc)
         close(child.fd); /* the agent ends */
     return rc;
@@ -196,12 +213,8 @@ static int run_take(struct join_node *n, const struct frame *f, struct fault *wh
                          f->type);
     if (f->type == UPLINK_OPEN)
         return agent_start(n, word, why);
-    if (f->type == UPLINK_STATUS) {
-        n->has_status = true;
-        n->status = word < 256 ? (int)word : STATUS_OURS;
-        event_active(n->sweep, EV_TIMEOUT, 0);
+    if (f->type == UPLINK_ROUTED && n->branch && join_branch_pass(n->branch, f))
         return 0;
-    }
     if (!n->pump || word != uplink_pump_run(n->pump))
         return fault_set(why, ML_ERR_REFUSED, "the head sent a message of type %d for no agent",
                          f->type);
@@ -216,28 +229,121 @@ static int run_take(struct join_node *n, const struct frame *f, struct fault *wh
     return 0;
 }
 
-static void admitted_take(struct join_node *n)
+static void on_left(void *arg)
+{
+    end_check(arg);
+}
+
+/* The head says with ADMITTED what the tree is like; without one it says nothing. */
+static int branch_start(struct join_node *n, const struct frame *f, struct fault *why)
+{
+    struct join_branch_config config = {.index = n->call.index,
+                                        .ip = n->ip,
+                                        .key = n->call.key,
+                                        .up = n->stream,
+                                        .on_left = on_left,
+                                        .arg = n};
+    uint32_t words[2] = {0};
+    const char *where;
+    int rc;
+
+    if (f->size != 0 && f->size != sizeof(words))
+        return fault_set(why, ML_ERR_REFUSED, "the head sent a malformed message");
+    if (f->size)
+        memcpy(words, f->payload, sizeof(words));
+    config.tree = (struct uplink_tree){(int)ntohl(words[0]), (int)ntohl(words[1]), n->call.hosts};
+    if (ntohl(words[0]) > UPLINK_FANOUT_MOST || ntohl(words[1]) > (uint32_t)n->call.index)
+        return fault_set(why, ML_ERR_REFUSED, "the head sent a malformed message");
+    if (!uplink_tree_has_children(&config.tree, n->call.index))
+        return 0;
+    rc = join_branch_open(&n->branch, n->base, &config, why);
+    if (rc)
+        return rc;
+    where = join_branch_where(n->branch);
+    log_info("hosts below this one are to call %s", where);
+    uplink_stream_send(n->stream, UPLINK_DOOR, where, strlen(where));
+    return 0;
+}
+
+static int ends_watch(struct join_node *n, struct fault *why);
+
+static int admitted_take(struct join_node *n, const struct frame *f, struct fault *why)
 {
     char name[UPLINK_NAME] = "";
+    int rc = ends_watch(n, why);
 
+    if (!rc)
+        rc = branch_start(n, f, why);
+    if (rc)
+        return rc;
     gethostname(name, sizeof(name) - 1);
     n->is_joined = true;
     uplink_stream_send(n->stream, UPLINK_HERE, name, strlen(name));
-    log_info("joined the head at %s:%d as host %d of %d, %s", n->call->host, n->call->port,
-             n->call->index, n->call->hosts, name);
+    log_info("joined the %s at %s:%d as host %d of %d, %s", above_name(n), n->call.host,
+             n->call.port, n->call.index, n->call.hosts, name);
+    return 0;
+}
+
+static void text_take(char *text, size_t size, const struct frame *f)
+{
+    snprintf(text, size, "%.*s", (int)(f->size < size ? f->size : size - 1),
+             (const char *)f->payload);
+    printable_mend(text, "");
 }
 
 static void refused_take(struct join_node *n, const struct frame *f)
 {
     char text[UPLINK_TEXT];
 
-    snprintf(text, sizeof(text), "%.*s", (int)(f->size < sizeof(text) ? f->size : sizeof(text) - 1),
-             (const char *)f->payload);
-    printable_mend(text, "");
-    log_error("the head at %s:%d refused this host: %s", n->call->host, n->call->port, text);
+    text_take(text, sizeof(text), f);
+    log_error("the %s at %s:%d refused this host: %s", above_name(n), n->call.host, n->call.port,
+              text);
     n->has_status = true;
     n->status = STATUS_OURS;
     event_active(n->sweep, EV_TIMEOUT, 0);
+}
+
+static int go_take(struct join_node *n, const struct frame *f, struct fault *why)
+{
+    char text[UPLINK_TEXT];
+
+    text_take(text, sizeof(text), f);
+    if (n->is_below || !uplink_address_split(text, n->host, &n->call.port) || !n->host[0])
+        return fault_set(why, ML_ERR_REFUSED, "the head sent a malformed message");
+    log_info("the head sends this host to the one above it, at %s", text);
+    n->call.host = n->host;
+    n->is_below = n->is_sent = true;
+    event_base_loopbreak(n->base);
+    return 0;
+}
+
+static void status_take(struct join_node *n, const struct frame *f)
+{
+    const uint8_t *rest;
+    uint32_t word = STATUS_OURS;
+    size_t size;
+
+    uplink_stream_word(f, &word, &rest, &size);
+    n->has_status = true;
+    n->status = word < 256 ? (int)word : STATUS_OURS;
+    event_active(n->sweep, EV_TIMEOUT, 0);
+}
+
+static int frame_take(struct join_node *n, const struct frame *f, struct fault *why)
+{
+    if (f->type == UPLINK_PING)
+        uplink_stream_send(n->stream, UPLINK_PONG, NULL, 0);
+    else if (f->type == UPLINK_ADMITTED && !n->is_joined)
+        return admitted_take(n, f, why);
+    else if (f->type == UPLINK_GO && !n->is_joined)
+        return go_take(n, f, why);
+    else if (f->type == UPLINK_REFUSED && !n->is_joined)
+        refused_take(n, f);
+    else if (f->type == UPLINK_STATUS)
+        status_take(n, f);
+    else
+        return run_take(n, f, why);
+    return 0;
 }
 
 static void on_frame(const struct frame *f, void *arg)
@@ -245,13 +351,8 @@ static void on_frame(const struct frame *f, void *arg)
     struct join_node *n = arg;
     struct fault why;
 
-    if (n->has_status)
-        return;
-    if (f->type == UPLINK_ADMITTED && !n->is_joined)
-        admitted_take(n);
-    else if (f->type == UPLINK_REFUSED && !n->is_joined)
-        refused_take(n, f);
-    else if (run_take(n, f, &why))
+    n->unheard = 0;
+    if (!n->has_status && !n->is_sent && frame_take(n, f, &why))
         uplink_stream_fail(n->stream, why.text);
 }
 
@@ -259,10 +360,31 @@ static void on_end(const char *why, void *arg)
 {
     struct join_node *n = arg;
 
+    if (n->is_sent)
+        return;
     if (!n->has_status)
-        log_error("the head at %s:%d was lost: %s%s", n->call->host, n->call->port, why,
+        log_error("the %s at %s:%d was lost: %s%s", above_name(n), n->call.host, n->call.port, why,
                   n->agent_count ? "; the ranks here are ended" : "");
     event_active(n->sweep, EV_TIMEOUT, 0);
+}
+
+/* Whoever is above sends PINGs; only the head may be silent, while it is suspended. */
+static void on_tick(evutil_socket_t fd, short what, void *arg)
+{
+    struct join_node *n = arg;
+    char text[64];
+
+    (void)fd, (void)what;
+    if (!n->stream)
+        return;
+    if (uplink_stream_is_held(n->stream)) { /* its PINGs are not read */
+        uplink_stream_send(n->stream, UPLINK_PONG, NULL, 0);
+        return;
+    }
+    snprintf(text, sizeof(text), "nothing was heard from it for %d s",
+             UPLINK_PING_MS / 1000 * UPLINK_PINGS_MISSED);
+    if (n->is_below && n->unheard++ == UPLINK_PINGS_MISSED)
+        uplink_stream_fail(n->stream, text);
 }
 
 static void on_room(void *arg)
@@ -271,6 +393,8 @@ static void on_room(void *arg)
 
     if (n->pump)
         uplink_pump_resume(n->pump);
+    if (n->branch)
+        join_branch_resume(n->branch);
 }
 
 /* The uplink is over. What it carried is closed outside of its own callbacks. */
@@ -284,6 +408,12 @@ static void on_sweep(evutil_socket_t fd, short what, void *arg)
         return;
     n->is_leaving = true;
     channel_close(n);
+    if (n->branch && n->has_status) {
+        join_branch_finish(n->branch, n->status);
+    } else {
+        join_branch_close(n->branch); /* those below are cut off */
+        n->branch = NULL;
+    }
     uplink_stream_close(n->stream);
     n->stream = NULL;
     event_add(n->late, &late);
@@ -336,11 +466,20 @@ static void signals_prepare(void)
 
 static int events_open(struct join_node *n, struct fault *why)
 {
+    static const struct timeval pause = {.tv_sec = UPLINK_PING_MS / 1000};
+
     n->child = event_new(n->base, SIGCHLD, EV_SIGNAL | EV_PERSIST, on_child, n);
     n->late = evtimer_new(n->base, on_late, n);
     n->sweep = event_new(n->base, -1, 0, on_sweep, n);
-    if (!n->child || !n->late || !n->sweep || event_add(n->child, NULL))
+    n->tick = event_new(n->base, -1, EV_PERSIST, on_tick, n);
+    if (!n->child || !n->late || !n->sweep || !n->tick || event_add(n->child, NULL) ||
+        event_add(n->tick, &pause))
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    return 0;
+}
+
+static int ends_watch(struct join_node *n, struct fault *why)
+{
     for (int i = 0; i < END_SIGNALS; i++) {
         if (signal(end_signals[i], SIG_IGN) == SIG_IGN)
             continue;
@@ -353,10 +492,12 @@ static int events_open(struct join_node *n, struct fault *why)
 
 static void node_close(struct join_node *n)
 {
-    struct event *events[] = {n->child, n->late, n->sweep, n->ends[0], n->ends[1], n->ends[2]};
+    struct event *events[] = {n->child,   n->late,    n->sweep,  n->tick,
+                              n->ends[0], n->ends[1], n->ends[2]};
 
     errors_close(n);
     uplink_pump_close(n->pump);
+    join_branch_close(n->branch);
     uplink_stream_close(n->stream);
     for (size_t i = 0; i < sizeof(events) / sizeof(*events); i++)
         if (events[i])
@@ -377,28 +518,58 @@ static void head_export(int fd)
     setenv("MLAUNCH_HEAD", ip, 1);
 }
 
-static int node_join(struct join_node *n, struct fault *why)
+static void own_address_find(struct join_node *n, int fd)
+{
+    struct address own = {.length = sizeof(own.storage)};
+
+    if (getsockname(fd, (struct sockaddr *)&own.storage, &own.length) == 0)
+        address_format_ip(&own, n->ip);
+}
+
+/* Calls the head, or the host that the head has named. */
+static int node_call(struct join_node *n, struct fault *why)
 {
     const struct uplink_stream_events events = {on_frame, on_end, on_room, n};
     struct auth_keys keys;
-    int fd, rc = uplink_call(&fd, &keys, n->call, why);
+    int fd, rc = uplink_call(&fd, &keys, &n->call, why);
 
     if (rc)
         return rc;
-    head_export(fd);
-    n->base = event_base_new();
-    rc = n->base ? events_open(n, why) : fault_set(why, ML_ERR_MEMORY, "out of memory");
-    if (!rc)
-        rc = uplink_stream_open(&n->stream, n->base, fd, &keys, &events, why);
+    if (!n->is_below)
+        head_export(fd);
+    own_address_find(n, fd);
+    rc = uplink_stream_open(&n->stream, n->base, fd, &keys, &events, why);
     sodium_memzero(&keys, sizeof(keys));
     if (rc)
         close(fd);
     return rc;
 }
 
+static int node_join(struct join_node *n, struct fault *why)
+{
+    int rc;
+
+    n->base = event_base_new();
+    rc = n->base ? events_open(n, why) : fault_set(why, ML_ERR_MEMORY, "out of memory");
+    if (!rc)
+        rc = node_call(n, why);
+    if (rc)
+        return rc;
+    event_base_dispatch(n->base);
+    if (!n->is_sent)
+        return 0;
+    n->is_sent = false;
+    uplink_stream_close(n->stream);
+    n->stream = NULL;
+    rc = node_call(n, why);
+    if (!rc)
+        event_base_dispatch(n->base);
+    return rc;
+}
+
 int join_node_run(const struct uplink_call *call, const char *agent)
 {
-    struct join_node n = {.call = call, .agent = agent, .errors = -1};
+    struct join_node n = {.call = *call, .agent = agent, .errors = -1};
     char path[PATH_MAX];
     struct fault why;
     int rc = 0;
@@ -412,8 +583,6 @@ int join_node_run(const struct uplink_call *call, const char *agent)
         rc = node_join(&n, &why);
     if (rc)
         log_error("%s", why.text);
-    else
-        event_base_dispatch(n.base);
     node_close(&n);
     if (rc || (!n.has_status && !n.status))
         return STATUS_OURS;

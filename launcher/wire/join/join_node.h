@@ -3,8 +3,8 @@
  * join_node.h: a host that joins: it calls the head, starts the agents that the head asks for, and
  * carries their bytes, until the head says how the job has ended.
  */
-#ifndef LAUNCHER_COMMANDS_JOIN_JOIN_NODE_H
-#define LAUNCHER_COMMANDS_JOIN_JOIN_NODE_H
+#ifndef LAUNCHER_WIRE_JOIN_JOIN_NODE_H
+#define LAUNCHER_WIRE_JOIN_JOIN_NODE_H
 
 #include "launcher/wire/uplink/uplink_call.h"
 
