@@ -6,9 +6,9 @@
 #include "common/text/printable.h"
 #include "launcher/base/text/string_list.h"
 #include "launcher/commands/join/join_key.h"
-#include "launcher/wire/join/join_node.h"
 #include "launcher/commands/join/join_options.h"
 #include "launcher/run_command.h"
+#include "launcher/wire/join/join_node.h"
 
 #include <sodium.h>
 #include <string.h>

@@ -7,6 +7,7 @@
 #include "launcher/agent/worker.h"
 #include "launcher/base/process/close_range_linux.h"
 #include "launcher/base/process/loop_memory.h"
+#include "launcher/wire/join/join_node.h"
 #include "launcher/wire/protocol/agent_protocol.h"
 
 #include <fcntl.h>
@@ -53,7 +54,8 @@ static int usage(void)
 
 int main(int argc, char **argv)
 {
-    bool has_build = argc == 3 && strcmp(argv[1], "--build") == 0;
+    bool joins = argc == 4 && strcmp(argv[3], "--join") == 0;
+    bool has_build = (argc == 3 || joins) && strcmp(argv[1], "--build") == 0;
 
     if (argc == 2 && strcmp(argv[1], "--version") == 0) {
         printf("mlaunch-agent %s (%s)\n", build_version, build_id);
@@ -66,6 +68,8 @@ int main(int argc, char **argv)
     descriptors_settle();
     signals_ignore();
     log_open("mlaunch-agent", LOG_WARN);
+    if (joins)
+        return join_node_run_order();
     loop_memory_prepare();
     return guard_run(worker_run);
 }

@@ -101,6 +101,10 @@ INTERNAL = {
     "the head asked for more agents than there may be": "cannot happen to users",
     "the head sent a message of type …": "cannot happen to users",
     "the head sent a malformed message": "cannot happen to users",
+    "what mlaunch has sent has no valid '…'": "cannot happen to users",
+    "what mlaunch has sent is no JSON: …": "cannot happen to users",
+    "mlaunch has ended": "nobody is there to read it",
+    "limit_ms": "names a member",
     "it sent a message for a host that is not below it": "cannot happen to users",
     "the other side sent more than it may": "cannot happen to users",
     # No job's name or directory is that long.

@@ -28,7 +28,7 @@ struct host {
     char *ssh_config; /* instead of --ssh-config's file for this host; or NULL */
     bool is_local;    /* this machine: needs no SSH */
     enum launch_method launch_method; /* set by launch_method.h */
-    int join_index;                   /* for LAUNCH_METHOD_JOIN: which of those that join it is */
+    int join_index;                   /* its index among those that call, if they do */
     char *node;    /* its name in the Slurm job that mlaunch runs in; else NULL */
     int slots;     /* 0: unstated */
     int max_slots; /* the most ranks, with --oversubscribe too; 0: any number */

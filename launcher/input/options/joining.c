@@ -3,10 +3,15 @@
 
 int joining_check(const struct options *o, struct fault *why)
 {
-    if (!o->await && (o->listen || o->key_file))
+    if (!o->await && ((o->listen && !o->fanout) || o->key_file))
         return fault_set(why, ML_ERR_ARGUMENT,
                          "%s goes with --await N, which says how many hosts join",
-                         o->listen ? "--listen" : "--key-file");
+                         o->key_file ? "--key-file" : "--listen");
+    if (o->fanout && (o->spare_hosts || o->check != FITNESS_NONE || o->evict_slow))
+        return fault_set(
+            why, ML_ERR_ARGUMENT,
+            "--spare-hosts, --check and --evict-slow choose among hosts, and do not go "
+            "with --fanout, where each host has its place");
     if (!o->await)
         return 0;
     if (!o->key_file)

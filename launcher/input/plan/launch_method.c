@@ -70,7 +70,25 @@ static bool srun_is_found(void)
     return true;
 }
 
-int launch_method_resolve(struct plan *p, const struct options *o, char *const *environment,
+/* With --fanout hosts call each other, and nobody can have SSH do that. */
+static int fanout_check(struct plan *p, const struct options *o, struct fault *why)
+{
+    for (int i = 0; o->fanout && i < p->host_count; i++) {
+        struct host *h = plan_host(p, i);
+
+        if (h->launch_method != LAUNCH_METHOD_SRUN && h->launch_method != LAUNCH_METHOD_COMMAND)
+            return fault_set(why, ML_ERR_ARGUMENT,
+                             "--fanout is for hosts that join (--await, mlaunch join), or whose "
+                             "agents srun or --agent-command starts: host %s is %s",
+                             h->name,
+                             h->launch_method == LAUNCH_METHOD_LOCAL ? "this machine"
+                                                                     : "reached over SSH");
+        h->join_index = i;
+    }
+    return 0;
+}
+
+static int method_resolve(struct plan *p, const struct options *o, char *const *environment,
                           struct fault *why)
 {
     bool by_srun;
@@ -102,4 +120,12 @@ int launch_method_resolve(struct plan *p, const struct options *o, char *const *
                       : "over SSH");
     }
     return 0;
+}
+
+int launch_method_resolve(struct plan *p, const struct options *o, char *const *environment,
+                          struct fault *why)
+{
+    int rc = method_resolve(p, o, environment, why);
+
+    return rc || o->await ? rc : fanout_check(p, o, why);
 }

@@ -57,8 +57,8 @@ struct job {
     struct event_base *base;
     struct events_file *events;
     struct job_presence *presence;
-    struct uplink_hub *hub; /* NULL: no host joins */
-    int restart;            /* the run's number, from 0 */
+    struct job_hub *hub; /* NULL: no host calls */
+    int restart;         /* the run's number, from 0 */
     struct output *output;
     struct rank_summary *summary; /* NULL: none is asked for */
     struct recording *recording;  /* NULL: none is asked for */
@@ -627,7 +627,7 @@ static int job_run_all(struct job *j)
                                      .build = build_id,
                                      .command = j->plan->agent_command,
                                      .with_copier = j->plan->stage_env != NULL,
-                                     .hub = j->hub};
+                                     .hub = job_hub_uplinks(j->hub)};
     struct job_round_config config = {.base = j->base,
                                       .plan = j->plan,
                                       .job = j->id,
@@ -771,7 +771,7 @@ static void job_close(struct job *j, int status)
         event_free(j->reader_check);
     if (j->pause)
         event_free(j->pause);
-    uplink_hub_close(j->hub, status || !j->differs ? status : STATUS_DIFFERS);
+    job_hub_close(j->hub, status || !j->differs ? status : STATUS_DIFFERS);
     if (j->base)
         event_base_free(j->base);
 }

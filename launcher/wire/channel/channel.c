@@ -10,7 +10,12 @@
 int channel_open(struct channel **out, const struct host *host, const struct channel_config *config,
                  channel_ready_fn *ready, void *arg, struct fault *why)
 {
-    switch (host->launch_method) {
+    enum launch_method method = host->launch_method;
+
+    /* With --fanout srun and --agent-command start agents that call the hub. */
+    if (config->hub && (method == LAUNCH_METHOD_SRUN || method == LAUNCH_METHOD_COMMAND))
+        method = LAUNCH_METHOD_JOIN;
+    switch (method) {
     case LAUNCH_METHOD_LOCAL:
         return local_channel_open(out, config, ready, arg, why);
     case LAUNCH_METHOD_SSH:

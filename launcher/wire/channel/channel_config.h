@@ -18,7 +18,7 @@ struct channel_config {
     const char *build;       /* its build id */
     char *const *command;    /* --agent-command's words, or NULL */
     bool with_copier;        /* the host needs mlaunch-copier too */
-    struct uplink_hub *hub;  /* where hosts join, or NULL */
+    struct uplink_hub *hub;  /* which all hosts but this machine call; or NULL */
 };
 
 /* Called once, from the channel's own thread or from within channel_open. With why->code 0 the

@@ -4,15 +4,11 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/quiet_thread.h"
-#include "common/text/signal_text.h"
-#include "launcher/base/process/last_words.h"
 #include "launcher/base/process/pidfd_linux.h"
 #include "launcher/base/process/stream_child.h"
-#include "launcher/base/text/command_words.h"
-#include "launcher/base/text/program_path.h"
 #include "launcher/base/text/text_file.h"
+#include "launcher/wire/channel/agent_command.h"
 #include "launcher/wire/channel/channel_ops.h"
-#include "launcher/wire/channel/srun_command.h"
 #include "launcher/wire/protocol/agent_protocol.h"
 
 #include <errno.h>
@@ -34,12 +30,9 @@ enum {
 
 struct command_channel {
     struct channel base;
-    const struct channel_config *config;
     channel_ready_fn *ready;
     void *arg;
-    char **argv;        /* owned; argv[0] is a path */
-    char **environment; /* owned, the strings are environ's */
-    const char *agent;
+    struct agent_command command;
     struct stream_child child;
     int process; /* a pidfd */
     int wake;    /* eventfd: the channel is being closed */
@@ -51,34 +44,9 @@ struct command_channel {
     int status; /* as waitpid gives it, once has_ended */
 };
 
-/* The command's end as a sentence with its remedy. */
 static void end_describe(struct command_channel *c, bool has_begun, char *text, size_t size)
 {
-    const char *name = strrchr(c->argv[0], '/') + 1;
-    char words[256], how[64];
-    int status = WIFEXITED(c->status) ? WEXITSTATUS(c->status) : -1;
-    const char *signal = status < 0 ? signal_text_name(WTERMSIG(c->status)) : NULL;
-
-    last_words_line(&c->words, words, sizeof(words));
-    if (signal)
-        snprintf(how, sizeof(how), "was killed by SIG%s", signal);
-    else if (status < 0) /* real-time signals have no name */
-        snprintf(how, sizeof(how), "was killed by signal %d", WTERMSIG(c->status));
-    else
-        snprintf(how, sizeof(how), "ended with status %d", status);
-    if (status == AGENT_EXIT_NOT_OURS)
-        snprintf(text, size,
-                 "%s, as %s starts it there, is another build than this mlaunch (%s): install the "
-                 "same, or name its place with --agent",
-                 c->agent, name, c->config->build);
-    else if (has_begun)
-        snprintf(text, size, "%s, which had started its agent, %s%s%s", name, how,
-                 *words ? "; end of its standard error: " : "", words);
-    else
-        snprintf(text, size,
-                 "%s %s and started no agent%s%s; it needs %s of this build there (--agent names "
-                 "another place)",
-                 name, how, *words ? "; it said: " : "", words, c->agent);
+    agent_command_describe(&c->command, c->status, has_begun, &c->words, text, size);
 }
 
 /* Waits for an event on `fd` or from the command, whose stderr it reads. False: the command has
@@ -146,15 +114,15 @@ static int agent_await(struct command_channel *c, struct fault *why)
         first[strcspn(first, "\n")] = '\0';
         return fault_set(why, ML_ERR_REFUSED,
                          "%s writes to its standard output, where only the agent may: '%s'",
-                         c->argv[0], text_show(shown, first));
+                         c->command.argv[0], text_show(shown, first));
     }
     if (n == 0) /* its stdout is closed: it will end in a moment */
         while (command_await(c, -1, deadline_ms) &&
                clock_left_ms(deadline_ms) > START_MS - EXIT_WAIT_MS)
             ;
     if (!command_has_ended(c))
-        return fault_set(why, ML_ERR_TIMEOUT, "%s has started no agent within %d s", c->argv[0],
-                         START_MS / 1000);
+        return fault_set(why, ML_ERR_TIMEOUT, "%s has started no agent within %d s",
+                         c->command.argv[0], START_MS / 1000);
     command_reap(c);
     end_describe(c, false, text, sizeof(text));
     return fault_set(why, ML_ERR_REFUSED, "%s", text);
@@ -205,7 +173,7 @@ static void command_exit_reason(struct channel *base, char *text, size_t size)
     if (c->has_ended)
         end_describe(c, true, text, size);
     else
-        snprintf(text, size, "%s has closed the channel to its agent", c->argv[0]);
+        snprintf(text, size, "%s has closed the channel to its agent", c->command.argv[0]);
     pthread_mutex_unlock(&c->lock);
 }
 
@@ -217,8 +185,7 @@ static void command_free(struct command_channel *c)
         close(c->wake);
     pthread_cond_destroy(&c->ended);
     pthread_mutex_destroy(&c->lock);
-    strings_free(c->argv);
-    free(c->environment);
+    agent_command_clear(&c->command);
     free(c);
 }
 
@@ -242,56 +209,16 @@ static void command_close(struct channel *base)
 
 static const struct channel_ops command_ops = {command_exit_reason, command_close};
 
-/* The words of the command, followed by the agent's path and arguments. */
-static int argv_make(struct command_channel *c, const struct host *host, struct fault *why)
-{
-    const struct text_gap gaps[] = {{"{host}", host->name}, {NULL, NULL}};
-    struct string_list words = {0};
-    char *path = NULL;
-    int rc;
-
-    c->agent = c->config->agent ? c->config->agent : c->config->local_agent;
-    rc = host->launch_method == LAUNCH_METHOD_SRUN
-             ? srun_command_words(&words, host, environ, why)
-             : command_words_fill(&words, c->config->command, gaps, why);
-    if (!rc)
-        rc = string_list_add(&words, c->agent, why);
-    if (!rc)
-        rc = string_list_add(&words, "--build", why);
-    if (!rc)
-        rc = string_list_add(&words, c->config->build, why);
-    if (!rc)
-        rc = program_path_find(&path, words.items[0], why);
-    if (!rc) {
-        free(words.items[0]);
-        words.items[0] = path;
-        rc = string_list_release(&words, &c->argv, why);
-    }
-    if (!rc && host->launch_method == LAUNCH_METHOD_SRUN)
-        rc = srun_command_environment(&c->environment, environ, why);
-    string_list_clear(&words);
-    return rc;
-}
-
-static void command_log(const struct command_channel *c)
-{
-    char line[1024] = "";
-    size_t used = 0;
-
-    for (char *const *word = c->argv; *word && used < sizeof(line); word++)
-        used += (size_t)snprintf(line + used, sizeof(line) - used, " %s", *word);
-    log_debug("pid %d runs%s", (int)c->child.pid, line);
-}
-
 static int command_start(struct command_channel *c, struct fault *why)
 {
-    int rc = stream_child_start(&c->child, c->argv, c->environment ? c->environment : environ, true,
+    const struct agent_command *m = &c->command;
+    int rc = stream_child_start(&c->child, m->argv, m->environment ? m->environment : environ, true,
                                 why),
         err;
 
     if (rc)
         return rc;
-    command_log(c);
+    agent_command_log(m, (int)c->child.pid);
     c->base.fd = c->child.fd;
     c->process = pidfd_linux_open(c->child.pid);
     c->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -311,15 +238,11 @@ int command_channel_open(struct channel **out, const struct host *host,
 
     if (!c)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
-    *c = (struct command_channel){.base = {&command_ops, -1},
-                                  .config = config,
-                                  .ready = ready,
-                                  .arg = arg,
-                                  .process = -1,
-                                  .wake = -1};
+    *c = (struct command_channel){
+        .base = {&command_ops, -1}, .ready = ready, .arg = arg, .process = -1, .wake = -1};
     pthread_mutex_init(&c->lock, NULL);
     pthread_cond_init(&c->ended, NULL);
-    rc = argv_make(c, host, why);
+    rc = agent_command_make(&c->command, &host, 1, config, NULL, why);
     *out = &c->base; /* before the thread may use it */
     if (!rc)
         rc = command_start(c, why);

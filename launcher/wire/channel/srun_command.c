@@ -8,25 +8,16 @@
 #include <string.h>
 
 /*
- * A step of one task that gets everything the job has on its node: --overlap, because a rank may
- * start steps of its own, and --mem=0. Without --unbuffered slurmstepd holds back an incomplete
+ * A step with one task a node, which gets everything the job has there: --overlap, because a rank
+ * may start steps of its own, and --mem=0. Without --unbuffered slurmstepd holds back an incomplete
  * line. Everything is set on the command line, because srun takes what is missing there from
  * SLURM_* variables, which sbatch has set for other purposes.
  */
-static const char *const words[] = {"srun",
-                                    "--nodes=1",
-                                    "--ntasks=1",
-                                    "--ntasks-per-node=1",
-                                    "--overlap",
-                                    "--mem=0",
-                                    "--cpu-bind=none",
-                                    "--mpi=none",
-                                    "--input=all",
-                                    "--output=all",
-                                    "--unbuffered",
-                                    "--distribution=block",
-                                    "--job-name=mlaunch",
-                                    NULL};
+static const char *const words[] = {"srun", "--ntasks-per-node=1", "--overlap", "--mem=0",
+                                    "--cpu-bind=none", "--mpi=none", "--input=all", "--output=all",
+                                    "--unbuffered", "--distribution=block", "--job-name=mlaunch",
+                                    /* The end of one agent does not end the others. */
+                                    "--kill-on-bad-exit=0", NULL};
 
 /* What a login sets; srun adds SLURM_* by itself. Ranks of another host get no other variables of
  * the caller. */
@@ -128,21 +119,55 @@ static int export_word(char **out, const struct host *host, char *const *environ
     return rc;
 }
 
-int srun_command_words(struct string_list *out, const struct host *host, char *const *environment,
-                       struct fault *why)
+static int number_word(struct string_list *out, const char *option, int number, struct fault *why)
 {
-    char *node = NULL, *export = NULL;
+    char *word = NULL;
+    int rc = string_format(&word, why, "%s=%d", option, number);
+
+    if (!rc)
+        rc = string_list_add(out, word, why);
+    free(word);
+    return rc;
+}
+
+static int nodes_word(struct string_list *out, const struct host *const *hosts, int count,
+                      struct fault *why)
+{
+    char *word = NULL;
+    int rc = string_copy(&word, "--nodelist=", why);
+
+    for (int i = 0; i < count && !rc; i++) {
+        const char *node = hosts[i]->node ? hosts[i]->node : hosts[i]->name;
+        char *longer = NULL;
+
+        rc = string_format(&longer, why, "%s%s%s", word, i ? "," : "", node);
+        if (!rc) {
+            free(word);
+            word = longer;
+        }
+    }
+    if (!rc)
+        rc = string_list_add(out, word, why);
+    free(word);
+    return rc;
+}
+
+int srun_command_words(struct string_list *out, const struct host *const *hosts, int count,
+                       char *const *environment, struct fault *why)
+{
+    char *export = NULL;
     int rc = string_list_add_all(out, (char *const *)words, why);
 
     if (!rc)
-        rc = export_word(&export, host, environment, why);
+        rc = number_word(out, "--nodes", count, why);
+    if (!rc)
+        rc = number_word(out, "--ntasks", count, why);
+    if (!rc)
+        rc = export_word(&export, hosts[0], environment, why);
     if (!rc)
         rc = string_list_add(out, export, why);
     if (!rc)
-        rc = string_format(&node, why, "--nodelist=%s", host->node ? host->node : host->name);
-    if (!rc)
-        rc = string_list_add(out, node, why);
+        rc = nodes_word(out, hosts, count, why);
     free(export);
-    free(node);
     return rc;
 }

@@ -13,6 +13,7 @@
 #include "launcher/wire/join/join_branch.h"
 #include "launcher/wire/protocol/agent_end.h"
 #include "launcher/wire/uplink/uplink_address.h"
+#include "launcher/wire/uplink/uplink_order.h"
 #include "launcher/wire/uplink/uplink_protocol.h"
 #include "launcher/wire/uplink/uplink_pump.h"
 
@@ -312,6 +313,7 @@ static int go_take(struct join_node *n, const struct frame *f, struct fault *why
         return fault_set(why, ML_ERR_REFUSED, "the head sent a malformed message");
     log_info("the head sends this host to the one above it, at %s", text);
     n->call.host = n->host;
+    n->call.others = NULL;
     n->is_below = n->is_sent = true;
     event_base_loopbreak(n->base);
     return 0;
@@ -455,10 +457,11 @@ static void on_early_signal(int signal)
     _exit(STATUS_SIGNAL + signal);
 }
 
-static void signals_prepare(void)
+/* One that mlaunch has started ends with its connection. Slurm's signals are its agent's. */
+static void signals_prepare(bool is_started)
 {
     for (int i = 0; i < END_SIGNALS; i++)
-        if (signal(end_signals[i], on_early_signal) == SIG_IGN && i > 0)
+        if (is_started || (signal(end_signals[i], on_early_signal) == SIG_IGN && i > 0))
             signal(end_signals[i], SIG_IGN);
     signal(SIGPIPE, SIG_IGN);
     signal(SIGCHLD, SIG_DFL);
@@ -535,7 +538,7 @@ static int node_call(struct join_node *n, struct fault *why)
 
     if (rc)
         return rc;
-    if (!n->is_below)
+    if (!n->is_below && !n->call.ends_with_stdin)
         head_export(fd);
     own_address_find(n, fd);
     rc = uplink_stream_open(&n->stream, n->base, fd, &keys, &events, why);
@@ -574,7 +577,7 @@ int join_node_run(const struct uplink_call *call, const char *agent)
     struct fault why;
     int rc = 0;
 
-    signals_prepare();
+    signals_prepare(call->ends_with_stdin);
     if (!agent) {
         rc = install_path_find(path, INSTALL_AGENT, &why);
         n.agent = path;
@@ -587,4 +590,33 @@ int join_node_run(const struct uplink_call *call, const char *agent)
     if (rc || (!n.has_status && !n.status))
         return STATUS_OURS;
     return n.status;
+}
+
+int join_node_run_order(void)
+{
+    const char *srun = getenv("SLURM_LAUNCH_NODE_IPADDR");
+    struct uplink_call call = {.ends_with_stdin = true};
+    struct uplink_order o = {0};
+    char path[PATH_MAX];
+    struct fault why;
+    ssize_t size;
+    int status;
+
+    if (uplink_order_read(&o, STDIN_FILENO, getenv("SLURMD_NODENAME"), &why)) {
+        log_error("%s", why.text);
+        return STATUS_OURS;
+    }
+    size = readlink("/proc/self/exe", path, sizeof(path) - 1);
+    path[size > 0 ? size : 0] = '\0';
+    /* The address by which srun is reached from here is mlaunch's, too, if it has several. */
+    call.host = srun && *srun && o.heads[1] ? srun : o.heads[0];
+    call.others = (const char *const *)(call.host == srun ? o.heads : o.heads + 1);
+    call.port = o.port;
+    call.index = o.index;
+    call.hosts = o.hosts;
+    call.key = o.key;
+    call.limit_ms = o.limit_ms;
+    status = join_node_run(&call, path);
+    uplink_order_clear(&o);
+    return status;
 }

@@ -11,4 +11,8 @@
 /* `agent`: its path, or NULL for that of this build. Returns the exit status. */
 int join_node_run(const struct uplink_call *call, const char *agent);
 
+/* For an agent that srun or --agent-command has started: reads from its standard input whom to
+ * call, and whom to start. */
+int join_node_run_order(void);
+
 #endif

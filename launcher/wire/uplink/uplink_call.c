@@ -7,6 +7,7 @@
 #include "launcher/wire/uplink/uplink_patience.h"
 #include "launcher/wire/uplink/uplink_protocol.h"
 
+#include <poll.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -53,11 +54,11 @@ static int address_try(const struct uplink_call *c, const struct addrinfo *to, i
     return rc;
 }
 
-static int once(const struct uplink_call *c, int64_t deadline_ms, int *fd, struct auth_keys *keys,
-                struct fault *why)
+static int name_try(const struct uplink_call *c, const char *host, int64_t deadline_ms, int *fd,
+                    struct auth_keys *keys, struct fault *why)
 {
     struct addrinfo *list = NULL;
-    int rc = uplink_address_find(&list, c->host, c->port, why);
+    int rc = uplink_address_find(&list, host, c->port, why);
 
     if (rc)
         return rc;
@@ -68,6 +69,25 @@ static int once(const struct uplink_call *c, int64_t deadline_ms, int *fd, struc
     return rc;
 }
 
+static int once(const struct uplink_call *c, int64_t deadline_ms, int *fd, struct auth_keys *keys,
+                struct fault *why)
+{
+    int rc = name_try(c, c->host, deadline_ms, fd, keys, why);
+
+    for (const char *const *o = c->others; o && *o && rc && clock_left_ms(deadline_ms) > 0; o++)
+        rc = name_try(c, *o, deadline_ms, fd, keys, why);
+    return rc;
+}
+
+/* Whoever has started this process is gone. */
+static bool stdin_has_ended(void)
+{
+    struct pollfd p = {.fd = STDIN_FILENO, .events = POLLIN};
+    char byte;
+
+    return poll(&p, 1, 0) > 0 && read(STDIN_FILENO, &byte, 1) <= 0;
+}
+
 int uplink_call(int *fd, struct auth_keys *keys, const struct uplink_call *c, struct fault *why)
 {
     struct uplink_patience p = uplink_patience_begin(c->limit_ms);
@@ -76,6 +96,8 @@ int uplink_call(int *fd, struct auth_keys *keys, const struct uplink_call *c, st
     while ((rc = once(c, p.deadline_ms, fd, keys, why)) != 0) {
         if (rc == ML_ERR_REFUSED || rc == ML_ERR_MEMORY || rc == ML_ERR_ARGUMENT)
             return fault_wrap(why, "cannot join the head at %s:%d", c->host, c->port);
+        if (c->ends_with_stdin && stdin_has_ended())
+            return fault_set(why, ML_ERR_PEER, "mlaunch has ended");
         if (!uplink_patience_wait(&p, why))
             return fault_set(why, ML_ERR_TIMEOUT,
                              "cannot join the head at %s:%d within %d s (--init-timeout): %.400s",

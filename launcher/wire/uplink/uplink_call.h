@@ -8,7 +8,8 @@
 #include <stdbool.h>
 
 struct uplink_call {
-    const char *host; /* a name or an address */
+    const char *host;          /* a name or an address */
+    const char *const *others; /* tried after it; ends with NULL, or is NULL */
     int port;
     int index, hosts; /* this host's index, of how many */
     const uint8_t *key;

@@ -54,7 +54,7 @@ struct uplink_hub {
     struct uplink_tree tree;
     struct hub_host *hosts;
     int limit_ms;
-    bool is_leaving;
+    bool is_started, is_leaving;
 };
 
 /* --- channels --------------------------------------------------------------------------------- */
@@ -121,6 +121,11 @@ static void absence_explain(const struct hub_host *h, struct fault *why)
                   "was sent to host %s at %s, above it in the tree of --fanout, and was not there "
                   "within %d s (--init-timeout): hosts have to reach each other",
                   above->name, above->door, limit_s);
+    else if (h->hub->is_started)
+        fault_set(why, ML_ERR_TIMEOUT,
+                  "its agent has not called this machine within %d s (--init-timeout): hosts have "
+                  "to reach it, at the address of --listen if that is given",
+                  limit_s);
     else
         fault_set(why, ML_ERR_TIMEOUT,
                   "has not joined within %d s (--init-timeout): start mlaunch join with --index %d "
@@ -146,10 +151,29 @@ void uplink_hub_reach(struct uplink_hub *hub, int index, uplink_hub_ready_fn *re
     h->ready = ready;
     h->arg = arg;
     h->ended[0] = '\0';
-    if (h->is_there)
+    if (h->is_there) {
         channel_start(h);
-    else
-        event_add(h->limit, &limit);
+        return;
+    }
+    event_add(h->limit, &limit);
+    if (hub->events.on_wanted)
+        hub->events.on_wanted(index, hub->events.arg);
+}
+
+void uplink_hub_give_up(struct uplink_hub *hub, int index, const char *text)
+{
+    struct hub_host *h = &hub->hosts[index];
+    struct fault why;
+
+    if (h->is_there || !h->ready)
+        return;
+    fault_set(&why, ML_ERR_REFUSED, "%s", text);
+    channel_answer(h, -1, &why);
+}
+
+bool uplink_hub_has(const struct uplink_hub *hub, int index)
+{
+    return hub->hosts[index].is_there;
 }
 
 void uplink_hub_hang_up(struct uplink_hub *hub, int index)
@@ -400,7 +424,8 @@ int uplink_hub_open(struct uplink_hub **out, struct event_base *base,
     *hub = (struct uplink_hub){.base = base,
                                .events = *events,
                                .tree = {config->fanout, config->first, config->hosts},
-                               .limit_ms = config->limit_ms};
+                               .limit_ms = config->limit_ms,
+                               .is_started = config->is_started};
     rc = hosts_create(hub, why);
     if (!rc)
         rc = uplink_edges_open(&hub->edges, base,

@@ -26,6 +26,7 @@ struct uplink_hub_config {
     int fanout;         /* how many hosts call one, be it the head or a host; 0: all the head */
     int limit_ms;       /* how long a host is waited for when a channel to it is opened */
     const uint8_t *key; /* copied */
+    bool is_started;    /* whoever opens the hub has the hosts call, and nobody else */
 };
 
 struct uplink_hub_events {
@@ -33,6 +34,8 @@ struct uplink_hub_events {
     void (*on_joined)(int index, const char *name, const char *from, void *arg);
     /* A stranger, or a host that is not wanted, was turned away. */
     void (*on_refused)(const char *text, void *arg);
+    /* A channel is wanted to a host that is not there. May be NULL. */
+    void (*on_wanted)(int index, void *arg);
     void *arg;
 };
 
@@ -54,6 +57,9 @@ typedef void uplink_hub_ready_fn(int fd, const struct fault *why, void *arg);
  * uplink_hub_hang_up(), which ends the channel in any state. */
 void uplink_hub_reach(struct uplink_hub *hub, int index, uplink_hub_ready_fn *ready, void *arg);
 void uplink_hub_hang_up(struct uplink_hub *hub, int index);
+/* Ends the wait for a host that is not there: it will not call, for the reason `text`. */
+void uplink_hub_give_up(struct uplink_hub *hub, int index, const char *text);
+bool uplink_hub_has(const struct uplink_hub *hub, int index); /* the host is there */
 
 /* How the last channel has ended, as far as it is known; or "". */
 const char *uplink_hub_reason(const struct uplink_hub *hub, int index);

@@ -7,7 +7,9 @@
  *   o, c                  the supervisor opens a channel to the host, or closes it
  *   w bytes               the supervisor sends them
  *   x                     the host's connection is closed, and it calls again
- * A "$" in bytes is the run of the host's last channel, as four bytes.
+ *   O                     the supervisor opens a channel to a host below it
+ * A "$" in bytes is the run of the last channel, as four bytes, and "#" the number of the host
+ * below. If the input begins with a line "t", there is a tree (--fanout 2), else no such host.
  */
 #include "launcher/wire/uplink/uplink_hub.h"
 
@@ -24,7 +26,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { HOST = 1, HOSTS = 2, LINE = 4096, STEPS = 40 };
+enum { HOST = 1, BELOW = 4, HOSTS = 5, LINE = 4096, STEPS = 40 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -37,8 +39,9 @@ struct state {
     int host;              /* the host's end */
     struct tcp_seal *seal; /* for what it sends */
     int supervisor;        /* the channel's end; -1: there is none */
-    bool is_open;
-    uint32_t run;
+    int open;              /* to which host; -1: to none */
+    bool is_tree;
+    uint32_t run, runs[HOSTS];
     int calls, joined;
 };
 
@@ -140,7 +143,9 @@ static void on_joined(int index, const char *name, const char *from, void *arg)
     struct state *s = arg;
 
     (void)from;
-    if (index != HOST || strlen(name) >= UPLINK_NAME || ++s->joined > s->calls)
+    if (strlen(name) >= UPLINK_NAME || (index != HOST && (index != BELOW || !s->is_tree)))
+        abort();
+    if (index == HOST && ++s->joined > s->calls)
         abort();
 }
 
@@ -156,28 +161,28 @@ static void on_ready(int fd, const struct fault *why, void *arg)
     if (why->code)
         abort(); /* the host has a minute */
     s->supervisor = fd;
-    s->run++;
+    s->run = ++s->runs[s->open];
 }
 
 static void channel_close(struct state *s)
 {
-    if (s->is_open)
-        uplink_hub_hang_up(hub, HOST);
+    if (s->open >= 0)
+        uplink_hub_hang_up(hub, s->open);
     if (s->supervisor >= 0)
         close(s->supervisor);
     s->supervisor = -1;
-    s->is_open = false;
+    s->open = -1;
     loop();
 }
 
 static size_t expand(uint8_t *out, const uint8_t *line, size_t size, uint32_t run)
 {
+    const uint32_t words[] = {htonl(run), htonl(BELOW)};
     size_t n = 0;
 
-    run = htonl(run);
     for (size_t i = 0; i < size && n + sizeof(run) < LINE; i++) {
-        if (line[i] == '$') {
-            memcpy(out + n, &run, sizeof(run));
+        if (line[i] == '$' || line[i] == '#') {
+            memcpy(out + n, &words[line[i] == '#'], sizeof(run));
             n += sizeof(run);
         } else {
             out[n++] = line[i];
@@ -198,9 +203,9 @@ static void step(struct state *s, const uint8_t *line, size_t size)
         close(fd);
     } else if (*line == 'h' && n >= 2) {
         host_send(s, (bytes[0] - '0') * 10 + bytes[1] - '0', bytes + 2, n - 2);
-    } else if (*line == 'o' && !s->is_open) {
-        s->is_open = true;
-        uplink_hub_reach(hub, HOST, on_ready, s);
+    } else if ((*line == 'o' || (*line == 'O' && s->is_tree)) && s->open < 0) {
+        s->open = *line == 'o' ? HOST : BELOW;
+        uplink_hub_reach(hub, s->open, on_ready, s);
     } else if (*line == 'c') {
         channel_close(s);
     } else if (*line == 'w' && s->supervisor >= 0) {
@@ -215,9 +220,12 @@ static void step(struct state *s, const uint8_t *line, size_t size)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     const uint8_t *end = data + size, *next;
-    const struct uplink_hub_config config = {
-        .ip = "127.0.0.1", .hosts = HOSTS, .limit_ms = 60000, .key = key};
-    struct state s = {.supervisor = -1};
+    struct state s = {.supervisor = -1, .open = -1, .is_tree = size > 1 && !memcmp(data, "t\n", 2)};
+    const struct uplink_hub_config config = {.ip = "127.0.0.1",
+                                             .hosts = HOSTS,
+                                             .fanout = s.is_tree ? 2 : 0,
+                                             .limit_ms = 60000,
+                                             .key = key};
     const struct uplink_hub_events events = {on_joined, on_refused, &s};
     struct fault why;
 
