@@ -1,0 +1,47 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# --fanout under a real Slurm: one step starts the agents of all nodes, which call mlaunch and each
+# other, and no SSH is between them. Then a rank that fails, Ctrl-C, scancel, and a node whose
+# agent dies. Expected: status and sentence as without --fanout, and nothing is left.
+# shellcheck disable=SC2154 # variables of hosts.sh and slurm.sh
+TEST_TIER=full
+. "${0%/*}/../lib/test.sh"
+. "${0%/*}/../lib/hosts.sh"
+. "${0%/*}/../lib/slurm.sh"
+slurm_up 4
+cd "$T" || exit 1
+
+# tree ARGUMENT…: from the login host, which is none of the nodes.
+tree() { on_login salloc -Q -N 4 --ntasks-per-node=1 "$MLAUNCH" --fanout 2 --output raw "$@"; }
+
+check "four nodes" tree -v -- sh -c 'echo $(hostname) $MLAUNCH_RANK'
+sort -k 2 "$OUT" > "$T/lines"
+check_output "$(printf '%s\n' "$N1 0" "$N2 1" "$N3 2" "$N4 3")" "a rank on each" cat "$T/lines"
+check "collective calls" tree -- "$BUILD/tests/runtime/collectives" --program --diagonal
+check "one step has all agents" tree -vv -- true
+check_match 'runs .*/srun .*--nodes=4 .*--nodelist=.* --join' "$ERR" "of the nodes"
+check_status 5 "a rank's status" tree -- sh -c 'exit $((MLAUNCH_RANK == 3 ? 5 : 0))'
+check_match "rank 3 on host $N4 .*status 5" "$ERR" "and its host"
+head -c 300000 /dev/urandom > "$T/in"
+check "stdin and stdout pass unchanged" on_login sh -c \
+    'salloc -Q -N 4 --ntasks-per-node=1 "$2" --fanout 2 --stdin 3 --output "$1/rank.%r" -- cat < "$1/in"' sh \
+    "$T" "$MLAUNCH"
+check "at the end of the tree" cmp "$T/in" "$T/rank.3"
+
+# On the first node itself, as in a job script: that agent gets the environment of mlaunch.
+export PLAIN=plain
+batch --nodes 4 run --fanout 2 --output raw -n 4 -- sh -c 'echo "$MLAUNCH_RANK|$PLAIN"'
+ends COMPLETED 0:0 "a job script"
+sort "$out" > "$T/lines"
+check_output "0|plain
+1|
+2|
+3|" "the environment is what it is without --fanout" cat "$T/lines"
+
+fresh_mark
+batch --nodes 4 run --fanout 2 -n 4 -- env "$mark" sleep 600
+wait_for "running 'sleep 600' 4"
+must on_login scancel "$job"
+wait_for ended
+nothing_left "scancel leaves nothing"
+done_testing
