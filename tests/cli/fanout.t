@@ -9,7 +9,7 @@ TEST_TIER=quick
 . "${0%/*}/job.sh"
 
 # Seven hosts: b and c below a, and so on. Each agent's command has its host's name among its words.
-TREE=(--fanout 2 --listen 127.0.0.1:0 -H h0:1,h1:1,h2:1,h3:1,h4:1,h5:1,h6:1
+TREE=(--fanout 2 --listen 127.0.0.1:0 -H 'h[0-6]:1'
     --agent-command 'env HOST={host}' --output raw)
 tree() { "$MLAUNCH" "${TREE[@]}" "$@"; }
 

@@ -181,33 +181,32 @@ int uplink_order_parse(struct uplink_order *out, const char *text, size_t size, 
     return rc;
 }
 
-/* The bytes up to the end of the line. */
+/* The bytes up to the end of the line, and with those that have come behind it. */
 static int line_read(char **out, size_t *size, int fd, struct fault *why)
 {
     size_t room = 4096, used = 0;
-    char *line = malloc(room);
+    char *line = malloc(room), *end = NULL;
+    ssize_t n = 1;
 
-    while (line && used < LINE_MOST && (used == 0 || line[used - 1] != '\n')) {
+    while (line && !end && n > 0 && used < LINE_MOST) {
         char *longer = used == room ? realloc(line, room *= 2) : line;
-        ssize_t n;
 
         if (!longer)
             break;
         line = longer;
-        n = read(fd, line + used, room - used);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            break;
-        used += (size_t)n;
+        do
+            n = read(fd, line + used, room - used);
+        while (n < 0 && errno == EINTR);
+        if (n > 0) {
+            end = memchr(line + used, '\n', (size_t)n);
+            used += (size_t)n;
+        }
     }
     if (!line)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     *out = line;
     *size = used;
-    if (used > 0 && line[used - 1] == '\n')
-        return 0;
-    return fault_set(why, ML_ERR_REFUSED, "mlaunch has sent no line");
+    return end ? 0 : fault_set(why, ML_ERR_REFUSED, "mlaunch has sent no line");
 }
 
 int uplink_order_read(struct uplink_order *out, int fd, const char *node, struct fault *why)
@@ -217,7 +216,7 @@ int uplink_order_read(struct uplink_order *out, int fd, const char *node, struct
     int rc = line_read(&line, &size, fd, why);
 
     if (!rc)
-        rc = uplink_order_parse(out, line, size, node, why);
+        rc = uplink_order_parse(out, line, strcspn(line, "\n"), node, why);
     if (line)
         sodium_memzero(line, size);
     free(line);
