@@ -226,7 +226,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                              .fanout = s.is_tree ? 2 : 0,
                                              .limit_ms = 60000,
                                              .key = key};
-    const struct uplink_hub_events events = {on_joined, on_refused, &s};
+    const struct uplink_hub_events events = {
+        .on_joined = on_joined, .on_refused = on_refused, .arg = &s};
     struct fault why;
 
     log_open("fuzz_uplink", LOG_ERROR);

@@ -38,7 +38,7 @@ static const uint8_t other_key[AUTH_SECRET] = {1, 2, 4};
 struct end {
     struct uplink_stream *stream;
     char told[1024]; /* the frames that have come, as words */
-    size_t bytes;    /* of DATA */
+    size_t bytes;    /* how many DATA had */
     bool is_lost;
 };
 

@@ -48,8 +48,9 @@ struct caller {
     atomic_bool is_done;
     struct uplink_stream *stream;
     char name[32];
-    char told[2048]; /* the frames that have come, as words */
-    char data[4096]; /* what DATA frames had */
+    const char *door; /* where it says that it waits for others; NULL: nowhere */
+    char told[2048];  /* the frames that have come, as words */
+    char data[4096];  /* what DATA frames had */
     size_t data_size;
     bool ended;
 };
@@ -76,14 +77,23 @@ static int port(void)
     return atoi(strrchr(uplink_hub_where(hub), ':') + 1);
 }
 
-static void hub_start(int first, int limit_ms)
+static void hub_start_tree(int first, int limit_ms, int fanout)
 {
-    const struct uplink_hub_config config = {
-        .ip = "127.0.0.1", .hosts = HOSTS, .first = first, .limit_ms = limit_ms, .key = key};
-    const struct uplink_hub_events events = {on_joined, on_refused, NULL};
+    const struct uplink_hub_config config = {.ip = "127.0.0.1",
+                                             .hosts = HOSTS,
+                                             .first = first,
+                                             .fanout = fanout,
+                                             .limit_ms = limit_ms,
+                                             .key = key};
+    const struct uplink_hub_events events = {.on_joined = on_joined, .on_refused = on_refused};
     struct fault why;
 
     assert_int_equal(uplink_hub_open(&hub, base, &config, &events, &why), 0);
+}
+
+static void hub_start(int first, int limit_ms)
+{
+    hub_start_tree(first, limit_ms, 0);
 }
 
 static int set_up(void **state)
@@ -183,12 +193,22 @@ static void on_caller_frame(const struct frame *f, void *arg)
     const uint8_t *rest = f->payload;
     size_t size = f->size;
     uint32_t word = 0;
+    struct frame inner;
 
     if (f->type == UPLINK_ADMITTED) {
         told(c, "admitted; ");
+        if (c->door)
+            uplink_stream_send(c->stream, UPLINK_DOOR, c->door, strlen(c->door));
         uplink_stream_send(c->stream, UPLINK_HERE, c->name, strlen(c->name));
     } else if (f->type == UPLINK_REFUSED) {
         told(c, "refused %s; ", (const char *)f->payload);
+    } else if (f->type == UPLINK_GO) {
+        told(c, "go %s; ", (const char *)f->payload);
+    } else if (f->type == UPLINK_ROUTED) {
+        assert_true(uplink_route_take(f, &word, &inner));
+        told(c, "to %u: %d; ", word, inner.type);
+    } else if (f->type == UPLINK_PING) {
+        uplink_stream_send(c->stream, UPLINK_PONG, NULL, 0);
     } else if (uplink_stream_word(f, &word, &rest, &size) && f->type == UPLINK_DATA) {
         assert_true(c->data_size + size < sizeof(c->data));
         memcpy(c->data + c->data_size, rest, size);
@@ -633,6 +653,127 @@ static void test_out_of_turn(void **state)
     caller_free(c);
 }
 
+/* --- a tree, here a chain: host 1 is below host 0, and host 2 below host 1 -------------------- */
+
+static struct caller *caller_join_tree(int index)
+{
+    struct caller *c = caller_create(index, key);
+
+    c->door = "127.0.0.1:9";
+    caller_call(c);
+    caller_listen(c);
+    return c;
+}
+
+static void host_below_send(struct caller *by, int host, int type, const char *text)
+{
+    const struct uplink_route from = {by->stream, host};
+
+    uplink_route_send(&from, type, text, strlen(text));
+}
+
+static void test_tree(void **state)
+{
+    struct reached r[HOSTS] = {0};
+    struct caller *below, *top;
+    char bytes[16];
+
+    (void)state;
+    uplink_hub_close(hub, 0);
+    hub_start_tree(0, PATIENCE_MS, 1);
+    for (int i = 0; i < HOSTS; i++)
+        uplink_hub_reach(hub, i, on_ready, &r[i]);
+    below = caller_join_tree(1);
+    loop_once();
+    assert_string_equal(below->told, ""); /* the one above is not there */
+    expect_refusal(caller_create(1, key), "index 1 has joined already, from 127.0.0.1:");
+    top = caller_join_tree(0);
+    LOOP_UNTIL(below->ended);
+    assert_string_equal(below->told, "go 127.0.0.1:9; ");
+    assert_true(r[0].is_done && !r[1].is_done);
+    host_below_send(top, 1, UPLINK_DOOR, "127.0.0.1:8");
+    host_below_send(top, 1, UPLINK_HERE, "n1");
+    host_below_send(top, 2, UPLINK_HERE, "n2");
+    LOOP_UNTIL(r[1].is_done && r[2].is_done);
+    LOOP_UNTIL(strstr(top->told, "to 2: 19; ")); /* OPEN */
+    assert_int_equal(send(r[2].fd, "x", 1, 0), 1);
+    LOOP_UNTIL(strstr(top->told, "to 2: 20; ")); /* DATA */
+    host_below_send(top, 2, UPLINK_DATA, "nope");
+    assert_true(recv(r[2].fd, bytes, 1, MSG_DONTWAIT) < 0); /* of no run */
+    /* The loss of one is that of those below it, and not of the one above. */
+    host_below_send(top, 1, UPLINK_LOST, "cut\033");
+    assert_int_equal(bytes_read(r[2].fd, bytes, 1), 0);
+    assert_string_equal(uplink_hub_reason(hub, 1), "its connection was lost: cut?");
+    assert_string_equal(uplink_hub_reason(hub, 2),
+                        "host n1, above it in the tree of --fanout, was lost: cut?");
+    assert_int_equal(bytes_read(r[1].fd, bytes, 1), 0);
+    assert_true(uplink_hub_has(hub, 0) && !uplink_hub_has(hub, 1) && !uplink_hub_has(hub, 2));
+    for (int i = 0; i < HOSTS; i++) {
+        close(r[i].fd);
+        uplink_hub_hang_up(hub, i);
+    }
+    caller_free(below);
+    caller_free(top);
+}
+
+/* The channel of the host that was lost ends before those of the hosts below it. */
+static void test_order_of_loss(void **state)
+{
+    struct reached r[HOSTS] = {0};
+    struct caller *top;
+    char byte;
+
+    (void)state;
+    uplink_hub_close(hub, 0);
+    hub_start_tree(0, PATIENCE_MS, 1);
+    for (int i = 0; i < HOSTS; i++)
+        uplink_hub_reach(hub, i, on_ready, &r[i]);
+    top = caller_join_tree(0);
+    host_below_send(top, 1, UPLINK_HERE, "n1");
+    host_below_send(top, 2, UPLINK_HERE, "n2");
+    LOOP_UNTIL(r[0].is_done && r[2].is_done);
+    caller_free(top);
+    while (recv(r[0].fd, &byte, 1, MSG_DONTWAIT) != 0) {
+        assert_true(recv(r[1].fd, &byte, 1, MSG_DONTWAIT) < 0);
+        assert_true(recv(r[2].fd, &byte, 1, MSG_DONTWAIT) < 0);
+        event_base_loop(base, EVLOOP_ONCE);
+    }
+    assert_int_equal(bytes_read(r[1].fd, &byte, 1), 0);
+    assert_int_equal(bytes_read(r[2].fd, &byte, 1), 0);
+    assert_non_null(strstr(uplink_hub_reason(hub, 2), "host n0, above it"));
+    for (int i = 0; i < HOSTS; i++) {
+        close(r[i].fd);
+        uplink_hub_hang_up(hub, i);
+    }
+}
+
+static void expect_absence(int index, const char *words)
+{
+    struct reached r = {0};
+
+    uplink_hub_reach(hub, index, on_ready, &r);
+    LOOP_UNTIL(r.is_done);
+    assert_int_equal(r.why.code, ML_ERR_TIMEOUT);
+    if (!strstr(r.why.text, words))
+        fail_msg("%s", r.why.text);
+}
+
+static void test_tree_never_comes(void **state)
+{
+    struct caller *below, *top;
+
+    (void)state;
+    uplink_hub_close(hub, 0);
+    hub_start_tree(0, 100, 1);
+    below = caller_join_tree(1);
+    expect_absence(1, "has called, but host 0, above it in the tree");
+    top = caller_join_tree(0);
+    LOOP_UNTIL(below->ended);
+    expect_absence(1, "was sent to host n0 at 127.0.0.1:9, above it");
+    caller_free(below);
+    caller_free(top);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -651,6 +792,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_oversize, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_flood, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_out_of_turn, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_tree, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_order_of_loss, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_tree_never_comes, set_up, tear_down),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

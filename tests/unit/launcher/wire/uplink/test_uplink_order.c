@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_uplink_order.c: the line that tells a started agent whom to call: written, read, malformed. */
+/* test_uplink_order.c: the line that tells a started agent whom to call. */
 #include "launcher/wire/uplink/uplink_order.h"
 
 #include <setjmp.h>
