@@ -699,7 +699,7 @@ static void test_tree(void **state)
     assert_int_equal(send(r[2].fd, "x", 1, 0), 1);
     LOOP_UNTIL(strstr(top->told, "to 2: 20; ")); /* DATA */
     host_below_send(top, 2, UPLINK_DATA, "nope");
-    assert_true(recv(r[2].fd, bytes, 1, MSG_DONTWAIT) < 0); /* of no run */
+    assert_true(recv(r[2].fd, bytes, 1, MSG_DONTWAIT) < 0); /* there is no such run */
     /* The loss of one is that of those below it, and not of the one above. */
     host_below_send(top, 1, UPLINK_LOST, "cut\033");
     assert_int_equal(bytes_read(r[2].fd, bytes, 1), 0);
