@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -289,13 +290,17 @@ static void on_farewell_over(evutil_socket_t fd, short what, void *arg)
     *(bool *)arg = true;
 }
 
-/* The agents end with the hub, and the commands after them. */
+/* The agents end with the hub, or if they still call it with their input, and the commands after
+ * them. */
 static void farewell(struct hub_starter *s)
 {
     static const struct timeval limit = {.tv_sec = FAREWELL_S};
     bool is_over = false;
+    struct start *t;
     struct event *timer = evtimer_new(s->base, on_farewell_over, &is_over);
 
+    LIST_FOREACH(t, &s->starts, entry)
+    shutdown(t->child.fd, SHUT_WR);
     if (!timer || event_add(timer, &limit))
         is_over = true;
     while (!is_over && !LIST_EMPTY(&s->starts))
