@@ -296,11 +296,10 @@ static void farewell(struct hub_starter *s)
 {
     static const struct timeval limit = {.tv_sec = FAREWELL_S};
     bool is_over = false;
-    struct start *t;
     struct event *timer = evtimer_new(s->base, on_farewell_over, &is_over);
 
-    LIST_FOREACH(t, &s->starts, entry)
-    shutdown(t->child.fd, SHUT_WR);
+    for (struct start *t = LIST_FIRST(&s->starts); t; t = LIST_NEXT(t, entry))
+        shutdown(t->child.fd, SHUT_WR);
     if (!timer || event_add(timer, &limit))
         is_over = true;
     while (!is_over && !LIST_EMPTY(&s->starts))
