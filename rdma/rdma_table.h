@@ -2,7 +2,7 @@
 /*
  * rdma_table.h: the interface of mlaunch-rdma.so, the only module that links libibverbs, so that
  * hosts without it can run all other backends. Its one exported function returns a table of the
- * functions of endpoint.h and of rma.h, and of the two of region.h that the allocator calls.
+ * functions of endpoint.h and of rma.h, and .
  */
 #ifndef RDMA_RDMA_TABLE_H
 #define RDMA_RDMA_TABLE_H
@@ -22,6 +22,8 @@ struct rma_table {
                struct fault *why);
     int (*get)(struct rma *r, int peer, void *into, size_t size, uint64_t offset,
                struct fault *why);
+    bool (*reaches)(struct rma *r, int peer, const void *local, size_t size, enum region_way *way,
+                    struct fault *why);
     bool (*own)(struct rma *r, int self);
     int (*change)(struct rma *r, int peer, const struct rma_change *change, uint64_t offset,
                   uint64_t *old, struct fault *why);
@@ -66,6 +68,7 @@ struct endpoint_table {
     int (*descriptors)(const struct endpoint *e, int *out, int most);
     void (*memory_add)(void *base, size_t size); /* region.h */
     void (*memory_drop)(void *base);
+    bool (*memory_add_gpu)(void *base, size_t size, const struct region_gpu *gpu);
     struct rma_table rma;
 };
 

@@ -27,6 +27,7 @@
 #include "common/fault.h"
 #include "common/rdma_choice.h"
 #include "rdma/rma/rma_op.h"
+#include "rdma/verbs/region_gpu.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -81,6 +82,11 @@ void rma_remove(struct rma *r, int peer);
 int rma_put(struct rma *r, int peer, const void *from, size_t size, uint64_t offset,
             struct fault *why);
 int rma_get(struct rma *r, int peer, void *into, size_t size, uint64_t offset, struct fault *why);
+/* True if puts from these bytes to the peer, and gets to them, are the devices' alone, so that they
+ * may be a GPU's; *way: how they are reached. False: `why` has the reason, but no code if they are
+ * few, or in no memory that was added (region.h). */
+bool rma_reaches(struct rma *r, int peer, const void *local, size_t size, enum region_way *way,
+                 struct fault *why);
 /* Changes the uint64_t at `offset` atomically, and stores in *old what it was. Only if the ranks
  * have agreed that rma_own is true on all of them. There is one rail then: if it fails, nobody
  * knows whether the operation was carried out, and it is not repeated. The errors of rma_put. */

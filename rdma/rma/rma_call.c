@@ -52,6 +52,18 @@ int rma_get(struct rma *r, int peer, void *into, size_t size, uint64_t offset, s
     return rma_do(r, peer, &op, why);
 }
 
+bool rma_reaches(struct rma *r, int peer, const void *local, size_t size, enum region_way *way,
+                 struct fault *why)
+{
+    bool reaches;
+
+    why->code = 0;
+    pthread_mutex_lock(&r->lock);
+    reaches = rma_qps_are_direct(&r->peers[peer].qps, local, size, way, why);
+    pthread_mutex_unlock(&r->lock);
+    return reaches;
+}
+
 int rma_change(struct rma *r, int peer, const struct rma_change *change, uint64_t offset,
                uint64_t *old, struct fault *why)
 {

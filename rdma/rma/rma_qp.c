@@ -138,7 +138,8 @@ void rma_qp_post(struct rma_qp *q, const struct slice *s)
     }
     piece.lkey = keys.local;
     rma_qp_describe(q, s, &wr);
-    if (!s->is_get && s->size <= q->pair.max_inline)
+    /* The processor reads what goes inline, and may not read a GPU's memory. */
+    if (!s->is_get && s->bounce >= 0 && s->size <= q->pair.max_inline)
         wr.send_flags = IBV_SEND_INLINE;
     err = ibv_post_send(q->pair.qp, &wr, &bad);
     if (err) {

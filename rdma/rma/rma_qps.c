@@ -53,19 +53,29 @@ static struct rma_qp *rma_qps_route(const struct rma_qps *q, bool is_get)
 }
 
 /* True if all devices can reach the caller's memory. */
-static bool is_registered(const struct rma_qps *q, const struct rma_op *op)
+static bool is_registered(const struct rma_qps *q, const void *local, size_t size,
+                          enum region_way *way, struct fault *why)
 {
+    *way = REGION_HOST;
     for (int i = 0; i < q->count; i++) {
         const struct rma_port *p = q->all[i]->port;
         struct explain_place at = {.device = p->port->device, .port = p->port->number};
-        struct fault why = {0};
         struct region_keys keys;
 
-        if (!q->all[i]->failed.code &&
-            !region_find(p->domain, op->local, op->size, false, &keys, &at, &why))
+        if (q->all[i]->failed.code)
+            continue;
+        if (!region_find(p->domain, local, size, false, &keys, &at, why))
             return false;
+        if (keys.way > *way)
+            *way = keys.way;
     }
     return true;
+}
+
+bool rma_qps_are_direct(const struct rma_qps *q, const void *local, size_t size,
+                        enum region_way *way, struct fault *why)
+{
+    return size > COPIED_MOST && is_registered(q, local, size, way, why);
 }
 
 /* The largest message that all ports take. */
@@ -86,13 +96,15 @@ void rma_qps_begin(struct rma_qps *q, struct rma_op *op)
 {
     uint32_t most = rma_qps_message_most(q);
     int live = rma_qps_live(q);
+    struct fault why = {0};
+    enum region_way way;
     size_t slice;
 
     op->posted = 0;
     op->under_way = 0;
     op->code = 0;
     op->is_queued = false;
-    op->is_direct = op->size > COPIED_MOST && is_registered(q, op);
+    op->is_direct = rma_qps_are_direct(q, op->local, op->size, &way, &why);
     /* Two slices a queue pair, so that those of different speeds end at about the same time. */
     slice = op->size / (2 * (size_t)(live ? live : 1));
     slice = (slice + RMA_SLICE_LEAST - 1) / RMA_SLICE_LEAST * RMA_SLICE_LEAST;

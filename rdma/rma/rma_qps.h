@@ -14,6 +14,7 @@
 #include "rdma/rma/bounce_pool.h"
 #include "rdma/rma/rma_op.h"
 #include "rdma/rma/rma_qp.h"
+#include "rdma/verbs/region_gpu.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -32,6 +33,11 @@ struct rma_qps {
 
 void rma_qps_init(struct rma_qps *q);
 void rma_qps_close(struct rma_qps *q);
+
+/* True if the devices would put from and get to that memory of the caller themselves, and *way is
+ * how; `why` may have the reason why not. */
+bool rma_qps_are_direct(const struct rma_qps *q, const void *local, size_t size,
+                        enum region_way *way, struct fault *why);
 
 /* Prepares op: whether it is direct, and its slices. */
 void rma_qps_begin(struct rma_qps *q, struct rma_op *op);

@@ -9,37 +9,74 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 struct registration {
     struct registration *next;
     struct ibv_pd *domain;
     struct ibv_mr *region; /* NULL: it was refused, and is not asked for again */
+    enum region_way way;
+    struct fault *refused; /* why a GPU's memory was refused, or NULL */
 };
 
 struct region {
     struct range range;
     struct registration *first;
+    struct region_gpu *gpu; /* NULL: memory of ml_alloc */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct ranges regions = {.item_size = sizeof(struct region)};
 static bool has_complained;
 
+static bool region_insert(const struct region *r)
+{
+    bool has_room;
+
+    pthread_mutex_lock(&lock);
+    has_room = ranges_reserve(&regions);
+    if (has_room)
+        ranges_add(&regions, r);
+    pthread_mutex_unlock(&lock);
+    return has_room;
+}
+
+/* If there is no memory for the entry, what lies there is copied, as all other memory. */
 void region_add(void *base, size_t size)
 {
     struct region r = {.range = {.base = base, .size = size}};
 
-    pthread_mutex_lock(&lock);
-    /* If there is no memory for the entry, what lies there is copied, as all other memory. */
-    if (ranges_reserve(&regions))
-        ranges_add(&regions, &r);
-    pthread_mutex_unlock(&lock);
+    region_insert(&r);
+}
+
+static void region_gpu_end(struct region_gpu *gpu)
+{
+    if (gpu && gpu->dmabuf >= 0)
+        close(gpu->dmabuf);
+    free(gpu);
+}
+
+bool region_add_gpu(void *base, size_t size, const struct region_gpu *gpu)
+{
+    struct region r = {.range = {.base = base, .size = size}};
+
+    r.gpu = malloc(sizeof(*r.gpu));
+    if (r.gpu) {
+        *r.gpu = *gpu;
+        if (region_insert(&r))
+            return true;
+        free(r.gpu);
+    }
+    if (gpu->dmabuf >= 0)
+        close(gpu->dmabuf);
+    return false;
 }
 
 static void registration_end(struct registration *r)
 {
     if (r->region)
         ibv_dereg_mr(r->region);
+    free(r->refused);
     free(r);
 }
 
@@ -56,6 +93,7 @@ void region_drop(void *base)
             next = r->next;
             registration_end(r);
         }
+        region_gpu_end(region->gpu);
         ranges_remove(&regions, region);
     }
     pthread_mutex_unlock(&lock);
@@ -100,6 +138,36 @@ static void region_complain(const struct region *r, int err, const struct explai
                   r->range.size / 1024, cause.text, (unsigned long long)limit.rlim_cur / 1024);
 }
 
+/* What was refused is told again to whoever asks for the same memory. */
+static void registration_make_gpu(struct registration *made, const struct region *r, int access,
+                                  const struct explain_place *at)
+{
+    struct fault why = {0};
+
+    made->region =
+        region_gpu_register(r->gpu, &r->range, made->domain, access, &made->way, at, &why);
+    if (made->region)
+        return;
+    made->refused = malloc(sizeof(*made->refused));
+    if (made->refused)
+        *made->refused = why;
+}
+
+static void registration_make(struct registration *made, const struct region *r, bool for_peers,
+                              const struct explain_place *at, struct fault *why)
+{
+    /* Before Linux 5.12 a fork makes copies of the parent's pages, while the device keeps the old
+     * ones. There a child gets none of this memory. */
+    if (!fork_support_is_given())
+        madvise(r->range.base, r->range.size, MADV_DONTFORK);
+    made->region =
+        for_peers ? ibv_reg_mr(made->domain, r->range.base, r->range.size,
+                               IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE)
+                  : ibv_reg_mr(made->domain, r->range.base, r->range.size, IBV_ACCESS_LOCAL_WRITE);
+    if (!made->region)
+        region_complain(r, errno, at, why);
+}
+
 static struct registration *region_register(struct region *r, struct ibv_pd *domain, bool for_peers,
                                             const struct explain_place *at, struct fault *why)
 {
@@ -108,16 +176,11 @@ static struct registration *region_register(struct region *r, struct ibv_pd *dom
     if (!made)
         return NULL;
     made->domain = domain;
-    /* Before Linux 5.12 a fork makes copies of the parent's pages, while the device keeps the old
-     * ones. There a child gets none of this memory. */
-    if (!fork_support_is_given())
-        madvise(r->range.base, r->range.size, MADV_DONTFORK);
-    made->region = for_peers
-                       ? ibv_reg_mr(domain, r->range.base, r->range.size,
-                                    IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE)
-                       : ibv_reg_mr(domain, r->range.base, r->range.size, IBV_ACCESS_LOCAL_WRITE);
-    if (!made->region)
-        region_complain(r, errno, at, why);
+    if (r->gpu)
+        registration_make_gpu(
+            made, r, IBV_ACCESS_LOCAL_WRITE | (for_peers ? IBV_ACCESS_REMOTE_WRITE : 0), at);
+    else
+        registration_make(made, r, for_peers, at, why);
     made->next = r->first;
     r->first = made;
     return made;
@@ -127,6 +190,7 @@ bool region_find(struct ibv_pd *domain, const void *address, size_t size, bool f
                  struct region_keys *out, const struct explain_place *at, struct fault *why)
 {
     struct registration *found = NULL;
+    bool is_registered;
     struct region *r;
 
     pthread_mutex_lock(&lock);
@@ -137,10 +201,11 @@ bool region_find(struct ibv_pd *domain, const void *address, size_t size, bool f
         if (!found)
             found = region_register(r, domain, for_peers, at, why);
     }
-    if (found && found->region)
-        *out = (struct region_keys){found->region->lkey, found->region->rkey};
-    else
-        found = NULL;
+    is_registered = found && found->region;
+    if (is_registered)
+        *out = (struct region_keys){found->region->lkey, found->region->rkey, found->way};
+    else if (found && found->refused && !why->code)
+        *why = *found->refused;
     pthread_mutex_unlock(&lock);
-    return found != NULL;
+    return is_registered;
 }

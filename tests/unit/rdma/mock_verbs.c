@@ -43,6 +43,7 @@ struct pair {
 struct mock_region {
     struct ibv_mr verbs; /* first */
     int access;
+    bool is_gpu; /* by a dma-buf */
 };
 
 static const struct mock_device *devices;
@@ -53,6 +54,8 @@ static struct ibv_qp_attr paths[MOCK_PAIRS];
 static struct mock_region *regions[REGIONS];
 static int pair_count, open_count, refuse_list, refuse_open, refuse_port, refuse_memory;
 static int region_count, write_count, read_count;
+static int refuse_dmabuf, last_dmabuf, registration_count;
+static uint64_t last_offset;
 static const char *held_device; /* the one whose work is kept, or NULL */
 
 void mock_verbs_begin(const struct mock_device *list)
@@ -60,6 +63,7 @@ void mock_verbs_begin(const struct mock_device *list)
     devices = list;
     pair_count = open_count = refuse_list = refuse_open = refuse_port = refuse_memory = 0;
     region_count = write_count = read_count = 0;
+    refuse_dmabuf = registration_count = 0;
     held_device = NULL;
     memset(regions, 0, sizeof(regions));
     memset(pairs, 0, sizeof(pairs));
@@ -83,6 +87,11 @@ void mock_verbs_refuse(int list, int open, int port)
 void mock_verbs_refuse_memory(int err)
 {
     refuse_memory = err;
+}
+
+void mock_verbs_refuse_dmabuf(int err)
+{
+    refuse_dmabuf = err;
 }
 
 const struct ibv_qp_attr *mock_verbs_path(uint32_t number)
@@ -341,14 +350,15 @@ static int notify(struct ibv_cq *cq, int solicited)
     return 0;
 }
 
-#undef ibv_reg_mr
-struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *address, size_t size, int access)
+static struct ibv_mr *region_make(struct ibv_pd *pd, void *address, size_t size, int access,
+                                  int refuse)
 {
     struct mock_region *m;
     int i = 0;
 
-    if (refuse_memory) {
-        errno = refuse_memory;
+    registration_count++;
+    if (refuse) {
+        errno = refuse;
         return NULL;
     }
     m = take(sizeof(*m));
@@ -362,6 +372,47 @@ struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *address, size_t size, int acc
     assert_true(i < REGIONS);
     regions[i] = m;
     return &m->verbs;
+}
+
+#undef ibv_reg_mr
+struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *address, size_t size, int access)
+{
+    return region_make(pd, address, size, access, refuse_memory);
+}
+
+/* Looked up by name, so only programs that are linked with -rdynamic have it. */
+__attribute__((visibility("default"))) struct ibv_mr *
+ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t size, uint64_t address, int dmabuf,
+                  int access)
+{
+    void *at = (void *)(uintptr_t)address; /* NOLINT: as a real device does */
+    struct ibv_mr *made = region_make(pd, at, size, access, refuse_dmabuf);
+
+    last_dmabuf = dmabuf;
+    last_offset = offset;
+    if (made)
+        ((struct mock_region *)made)->is_gpu = true;
+    return made;
+}
+
+int mock_verbs_dmabuf(uint64_t *offset)
+{
+    *offset = last_offset;
+    return last_dmabuf;
+}
+
+int mock_verbs_registrations(void)
+{
+    return registration_count;
+}
+
+int mock_verbs_regions(void)
+{
+    int count = 0;
+
+    for (int i = 0; i < REGIONS; i++)
+        count += regions[i] != NULL;
+    return count;
 }
 
 int ibv_dereg_mr(struct ibv_mr *m)
@@ -382,6 +433,19 @@ static bool may_use(const struct ibv_pd *pd, uint32_t key, uint64_t address, uin
         if (m && m->verbs.lkey == key && m->verbs.pd == pd)
             return (m->access & access) == access && address >= (uintptr_t)m->verbs.addr &&
                    address + size <= (uintptr_t)m->verbs.addr + m->verbs.length;
+    }
+    return false;
+}
+
+/* The processor copies what is sent inline, and would end by a fault there. */
+static bool is_gpu(const void *at)
+{
+    for (int i = 0; i < REGIONS; i++) {
+        const struct mock_region *m = regions[i];
+
+        if (m && m->is_gpu && (uintptr_t)at >= (uintptr_t)m->verbs.addr &&
+            (uintptr_t)at < (uintptr_t)m->verbs.addr + m->verbs.length)
+            return true;
     }
     return false;
 }
@@ -495,6 +559,7 @@ static enum ibv_wc_status carry_out(struct pair *p, const struct ibv_send_wr *wo
     assert_true(peer->state == IBV_QPS_RTS);
     if (is_atomic(work))
         return change(p, peer, work, piece);
+    assert_false(size && work->send_flags & IBV_SEND_INLINE && is_gpu(here));
     if (size && !(work->send_flags & IBV_SEND_INLINE))
         assert_true(may_use(p->verbs.pd, piece->lkey, piece->addr, size,
                             is_read ? IBV_ACCESS_LOCAL_WRITE : 0));

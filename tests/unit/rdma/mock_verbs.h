@@ -35,6 +35,12 @@ void mock_verbs_refuse(int list, int open, int port);
 
 /* The errno with which ibv_reg_mr fails from now on; 0: it succeeds. */
 void mock_verbs_refuse_memory(int err);
+/* The same for ibv_reg_dmabuf_mr; and with which dma-buf and offset it was called last. */
+void mock_verbs_refuse_dmabuf(int err);
+int mock_verbs_dmabuf(uint64_t *offset);
+/* How often either was called, and how many regions are registered now. */
+int mock_verbs_registrations(void);
+int mock_verbs_regions(void);
 
 /* What is posted on the device from now on is kept, until mock_verbs_release carries it out, or
  * mock_verbs_cut fails it as if the peer did not answer. */

@@ -21,6 +21,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -235,6 +236,63 @@ static void test_without_copies(void **state)
     put(part, 1024 * 1024, 1024 * 1024); /* this memory is not of ml_alloc */
     assert_int_equal(mock_verbs_writes() - before, 32);
 }
+
+/* --- memory of a GPU -------------------------------------------------------------------------- */
+
+static bool reaches(const void *at, size_t size, enum region_way *way, struct fault *why)
+{
+    return rma_reaches(rma[0], 1, at, size, way, why);
+}
+
+/* The mock fails if the processor reads any of it. */
+static void test_gpu(void **state)
+{
+    static const size_t sizes[] = {4097, 65537, 300001, 1048577 + 20, MOST};
+    struct region_gpu by = {0};
+    unsigned char *gpu = malloc(MOST);
+    enum region_way way;
+    struct fault why;
+
+    (void)state;
+    by.dmabuf = dup(STDERR_FILENO);
+    assert_true(gpu && region_add_gpu(gpu, MOST, &by));
+    open_both(2);
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+        assert_true(reaches(gpu, sizes[i], &way, &why));
+        assert_int_equal(way, REGION_DMABUF);
+        pass(gpu, sizes[i], 77 + i, (unsigned)i);
+    }
+    assert_false(reaches(gpu, 4096, &way, &why));
+    assert_int_equal(why.code, 0);
+    region_drop(gpu);
+    assert_false(reaches(gpu, MOST, &way, &why));
+    assert_int_equal(why.code, 0);
+    free(gpu);
+}
+
+static void test_gpu_refused(void **state)
+{
+    struct region_gpu by = {.dmabuf = -1, .refusal = "the driver has none"};
+    unsigned char *gpu = malloc(MOST);
+    enum region_way way;
+    struct fault why;
+
+    (void)state;
+    assert_true(gpu && region_add_gpu(gpu, MOST, &by));
+    open_both(2);
+    mock_verbs_refuse_memory(EFAULT);
+    for (int i = 0; i < 2; i++) {
+        assert_false(reaches(gpu, MOST, &way, &why));
+        assert_string_equal(why.text,
+                            "8192 KiB of GPU memory can't be registered on m port 1: neither by a "
+                            "dma-buf (the driver has none) nor by nvidia-peermem (Bad address; is "
+                            "the kernel module nvidia_peermem loaded?)");
+    }
+    region_drop(gpu);
+    free(gpu);
+}
+
+/* --- many operations -------------------------------------------------------------------------- */
 
 static void test_random(void **state)
 {
@@ -824,6 +882,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_sizes, setup, teardown),
         cmocka_unit_test_setup_teardown(test_without_copies, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_gpu, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_gpu_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(test_random, setup, teardown),
         cmocka_unit_test_setup_teardown(test_slow, setup, teardown),
         cmocka_unit_test_setup_teardown(test_threads, setup, teardown),
