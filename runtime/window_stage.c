@@ -3,21 +3,46 @@
 
 #include "runtime/call/progress.h"
 #include "runtime/call/task_stage.h"
+#include "runtime/gpu/gpu_range.h"
+#include "runtime/gpu/gpu_way.h"
+#include "runtime/window/window_device.h"
 
 #include <stdlib.h>
 
 /* --- the buffer ------------------------------------------------------------------------------- */
 
+/* True if the RDMA devices reach these bytes of GPU memory themselves. Which way it is, or why
+ * there is none, is told. */
+static bool stage_is_direct(const struct gpu_memory *memory, const struct window *w, const void *at,
+                            size_t size, int peer)
+{
+    const int *ranks = w->group->members;
+    bool by_dmabuf = false;
+    struct fault why = {0};
+    bool is_direct = gpu_range_offer(memory, at, size, &why) &&
+                     window_device_reaches(w, peer, at, size, &by_dmabuf, &why);
+
+    if (is_direct)
+        gpu_way_tell(ranks[w->group->rank], ranks[peer],
+                     by_dmabuf ? GPU_WAY_DMABUF : GPU_WAY_PEERMEM, NULL);
+    else if (why.code)
+        gpu_way_tell(ranks[w->group->rank], ranks[peer], GPU_WAY_STAGED, &why);
+    return is_direct;
+}
+
 /* 1: `at` is memory of a GPU, and *b is open. 0: it is not, or there is nothing to copy. */
-static int stage_open(struct gpu_buffer *b, const struct cuda_driver *driver, const void *at,
-                      size_t size, struct fault *why)
+static int stage_open(struct gpu_buffer *b, const struct cuda_driver *driver, struct window *w,
+                      const void *at, size_t size, int peer, struct fault *why)
 {
     struct gpu_memory memory;
     int rc = gpu_memory_open(&memory, driver, at, why);
 
     if (rc <= 0)
         return rc;
-    rc = gpu_buffer_open(b, &memory, at, size, NULL, why);
+    if (window_device_has(w, peer) && stage_is_direct(&memory, w, at, size, peer))
+        rc = gpu_buffer_open_direct(b, &memory, at, NULL, why);
+    else
+        rc = gpu_buffer_open(b, &memory, at, size, NULL, why);
     return rc ? rc : 1;
 }
 
@@ -29,7 +54,7 @@ static int stage_open_put(struct gpu_buffer *b, const struct cuda_driver *driver
     int rc = window_check_put(w, from, size, to, offset, why);
 
     if (rc > 0)
-        rc = stage_open(b, driver, from, size, why);
+        rc = stage_open(b, driver, w, from, size, to, why);
     if (rc <= 0)
         return rc;
     rc = gpu_buffer_read(b, &all, 1, why);
@@ -64,7 +89,7 @@ static int stage_start_put(const struct cuda_driver *driver, struct window *w, c
     int rc = stage ? stage_open_put(&stage->in, driver, w, from, size, to, offset, why) : why->code;
 
     if (rc > 0)
-        from = stage->in.bounce.memory;
+        from = gpu_buffer_place(&stage->in);
     if (rc >= 0)
         rc = window_start_put(w, from, size, to, offset, out, why);
     if (!rc && *out)
@@ -91,10 +116,10 @@ static int stage_start_get(const struct cuda_driver *driver, struct window *w, v
     bool is_staged;
 
     if (rc > 0)
-        rc = stage_open(&stage->out, driver, into, size, why);
+        rc = stage_open(&stage->out, driver, w, into, size, from, why);
     is_staged = rc > 0;
     if (is_staged)
-        into = stage->out.bounce.memory;
+        into = gpu_buffer_place(&stage->out);
     if (rc >= 0)
         rc = window_start_get(w, into, size, from, offset, out, why);
     if (!rc && *out) {
@@ -123,7 +148,7 @@ int window_stage_put(const struct cuda_driver *driver, struct window *w, const v
     rc = stage_open_put(&b, driver, w, from, size, to, offset, why);
     if (rc < 0)
         return rc;
-    rc = window_put(w, rc ? b.bounce.memory : from, size, to, offset, why);
+    rc = window_put(w, rc ? gpu_buffer_place(&b) : from, size, to, offset, why);
     gpu_buffer_close(&b);
     return rc;
 }
@@ -137,8 +162,8 @@ int window_stage_put_signal(const struct cuda_driver *driver, struct window *w, 
 
     if (rc < 0)
         return rc;
-    rc = window_put_signal(w, rc ? b.bounce.memory : from, size, to, offset, signal_offset, add,
-                           why);
+    rc = window_put_signal(w, rc ? gpu_buffer_place(&b) : from, size, to, offset, signal_offset,
+                           add, why);
     gpu_buffer_close(&b);
     return rc;
 }
@@ -154,12 +179,12 @@ int window_stage_get(const struct cuda_driver *driver, struct window *w, void *i
         return stage_start_get(driver, w, into, size, from, offset, out, why);
     rc = window_check_get(w, into, size, from, offset, why);
     if (rc > 0)
-        rc = stage_open(&b, driver, into, size, why);
+        rc = stage_open(&b, driver, w, into, size, from, why);
     if (rc < 0)
         return rc;
     if (rc == 0)
         return window_get(w, into, size, from, offset, why);
-    rc = window_get(w, b.bounce.memory, size, from, offset, why);
+    rc = window_get(w, gpu_buffer_place(&b), size, from, offset, why);
     if (!rc)
         rc = gpu_buffer_write(&b, &all, 1, why);
     gpu_buffer_close(&b);

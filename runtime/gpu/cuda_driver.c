@@ -22,6 +22,10 @@ static const struct {
     bool is_optional;
 } driver_names[] = {
     {"cuPointerGetAttributes", offsetof(struct cuda_driver, pointer_attributes), false},
+    {"cuPointerSetAttribute", offsetof(struct cuda_driver, pointer_set), false},
+    {"cuMemGetAddressRange_v2", offsetof(struct cuda_driver, memory_range), false},
+    {"cuMemGetHandleForAddressRange", offsetof(struct cuda_driver, memory_handle), true},
+    {"cuFlushGPUDirectRDMAWrites", offsetof(struct cuda_driver, flush_writes), true},
     {"cuCtxPushCurrent_v2", offsetof(struct cuda_driver, context_push), false},
     {"cuCtxPopCurrent_v2", offsetof(struct cuda_driver, context_pop), false},
     {"cuCtxGetCurrent", offsetof(struct cuda_driver, context_current), false},

@@ -20,6 +20,7 @@ enum cuda_value {
     CUDA_IS_DONE = 0,
     CUDA_NOT_INITIALIZED = 3,
     CUDA_DEINITIALIZED = 4,
+    CUDA_NOT_SUPPORTED = 801,
     CUDA_CAPTURE_FIRST = 900, /* results of calls that a stream's capture forbids */
     CUDA_CAPTURE_LAST = 908,
     CUDA_STREAM_LEGACY = 1,       /* the default stream, as a handle */
@@ -30,13 +31,24 @@ enum cuda_value {
     CUDA_MEMORY_DEVICE = 2,   /* a CU_POINTER_ATTRIBUTE_MEMORY_TYPE */
     CUDA_POINTER_CONTEXT = 1,
     CUDA_POINTER_MEMORY_TYPE = 2,
+    CUDA_POINTER_SYNC_MEMOPS = 6,
+    CUDA_POINTER_BUFFER_ID = 7,
     CUDA_POINTER_IS_MANAGED = 8,
     CUDA_POINTER_DEVICE_ORDINAL = 9,
+    CUDA_RANGE_DMABUF = 1,      /* a CUmemRangeHandleType */
+    CUDA_FLUSH_CONTEXT = 0,     /* writes by RDMA to the current context's device … */
+    CUDA_FLUSH_FOR_OWNER = 100, /* … are seen by work on that device */
 };
 
 /* The functions that we use, as cuda.h declares them. */
 struct cuda_driver {
     int (*pointer_attributes)(unsigned count, const int *attributes, void **data, uint64_t pointer);
+    int (*pointer_set)(const void *value, int attribute, uint64_t pointer);
+    int (*memory_range)(uint64_t *base, size_t *size, uint64_t pointer);
+    /* NULL: before CUDA 11.7 */
+    int (*memory_handle)(void *handle, uint64_t base, size_t size, int type,
+                         unsigned long long flags);
+    int (*flush_writes)(int target, int scope); /* NULL: before CUDA 11.3 */
     int (*context_push)(void *context);
     int (*context_pop)(void **context);
     int (*context_current)(void **context);

@@ -23,18 +23,36 @@ int gpu_buffer_open(struct gpu_buffer *out, const struct gpu_memory *memory, con
     return rc;
 }
 
-void gpu_buffer_close(struct gpu_buffer *b)
+int gpu_buffer_open_direct(struct gpu_buffer *out, const struct gpu_memory *memory, const void *at,
+                           void *stream, struct fault *why)
+{
+    int rc = gpu_memory_wait(memory, stream, why);
+
+    *out = (struct gpu_buffer){0};
+    if (rc)
+        gpu_memory_close(memory);
+    else
+        *out = (struct gpu_buffer){
+            .memory = *memory, .at = (unsigned char *)(uintptr_t)at, .is_direct = true};
+    return rc;
+}
+
+static void buffer_close_bounce(const struct gpu_buffer *b)
 {
     struct fault ignored;
-    bool is_in;
+    bool is_in = gpu_memory_enter(&b->memory, &ignored) == 0;
 
-    if (!b->bounce.memory)
-        return;
-    is_in = gpu_memory_enter(&b->memory, &ignored) == 0;
     gpu_bounce_close(&b->bounce, b->memory.driver);
     if (is_in)
         gpu_memory_leave(&b->memory);
-    gpu_memory_close(&b->memory);
+}
+
+void gpu_buffer_close(struct gpu_buffer *b)
+{
+    if (b->bounce.memory)
+        buffer_close_bounce(b);
+    if (b->bounce.memory || b->is_direct)
+        gpu_memory_close(&b->memory);
     *b = (struct gpu_buffer){0};
 }
 
@@ -87,11 +105,12 @@ static int buffer_copy(const struct gpu_buffer *b, bool reads, const struct gpu_
 int gpu_buffer_read(const struct gpu_buffer *b, const struct gpu_span *spans, size_t count,
                     struct fault *why)
 {
-    return buffer_copy(b, true, spans, count, why);
+    return b->is_direct ? 0 : buffer_copy(b, true, spans, count, why);
 }
 
 int gpu_buffer_write(const struct gpu_buffer *b, const struct gpu_span *spans, size_t count,
                      struct fault *why)
 {
-    return buffer_copy(b, false, spans, count, why);
+    return b->is_direct ? gpu_memory_settle(&b->memory, why)
+                        : buffer_copy(b, false, spans, count, why);
 }

@@ -2,7 +2,8 @@
 /*
  * gpu_buffer.h: a buffer of the program on a GPU, and the host memory that takes its place during a
  * call. All of it is copied before the call, and after it: then the algorithms of host memory work,
- * ranks with host and GPU buffers can meet in one call, and results have the same bits.
+ * ranks with host and GPU buffers can meet in one call, and results have the same bits. A buffer
+ * that RDMA devices reach themselves is direct: nothing is copied.
  */
 #ifndef RUNTIME_GPU_GPU_BUFFER_H
 #define RUNTIME_GPU_GPU_BUFFER_H
@@ -12,8 +13,10 @@
 
 struct gpu_buffer {
     struct gpu_memory memory;
-    struct gpu_bounce bounce; /* its memory is NULL: the buffer is closed, or in host memory */
+    struct gpu_bounce bounce; /* its memory is NULL: the buffer is closed, direct, or in host
+                               * memory */
     unsigned char *at;        /* on the GPU */
+    bool is_direct;
 };
 
 /* Bytes of a buffer. */
@@ -26,7 +29,16 @@ struct gpu_span {
  * error too, in which the buffer is closed. ML_ERR_ARGUMENT, ML_ERR_DEVICE, ML_ERR_MEMORY. */
 int gpu_buffer_open(struct gpu_buffer *out, const struct gpu_memory *memory, const void *at,
                     size_t size, void *stream, struct fault *why);
+/* The same for a direct one, whose reads and writes move nothing. */
+int gpu_buffer_open_direct(struct gpu_buffer *out, const struct gpu_memory *memory, const void *at,
+                           void *stream, struct fault *why);
 void gpu_buffer_close(struct gpu_buffer *b);
+
+/* Where the call reads and writes its bytes. */
+static inline void *gpu_buffer_place(const struct gpu_buffer *b)
+{
+    return b->is_direct ? b->at : b->bounce.memory;
+}
 
 /* Copy spans from the GPU, or to it. The copies are done when it returns: what is queued in any
  * stream from now on sees them. Any thread. ML_ERR_DEVICE. */

@@ -40,6 +40,7 @@ int gpu_memory_open(struct gpu_memory *out, const struct cuda_driver *driver, co
                                  "cannot tell which memory %p is in: cuPointerGetAttributes", at);
     if (type != CUDA_MEMORY_DEVICE && !is_managed)
         return 0;
+    m.is_managed = is_managed != 0;
     rc = m.context ? 0 : memory_find_context(&m, why);
     if (rc)
         return rc;
@@ -108,4 +109,21 @@ int gpu_memory_wait(const struct gpu_memory *m, void *stream, struct fault *why)
     return cuda_driver_fault(why, result,
                              "work that the program gave GPU %d before the call has failed: %s",
                              m->device, stream ? "cuStreamSynchronize" : "cuCtxSynchronize");
+}
+
+int gpu_memory_settle(const struct gpu_memory *m, struct fault *why)
+{
+    int result, rc = m->driver->flush_writes ? gpu_memory_enter(m, why) : 0;
+
+    if (rc || !m->driver->flush_writes)
+        return rc;
+    result = m->driver->flush_writes(CUDA_FLUSH_CONTEXT, CUDA_FLUSH_FOR_OWNER);
+    gpu_memory_leave(m);
+    /* Some devices need none. */
+    if (result == CUDA_IS_DONE || result == CUDA_NOT_SUPPORTED)
+        return 0;
+    return cuda_driver_fault(why, result,
+                             "cannot wait for what was written to GPU %d: "
+                             "cuFlushGPUDirectRDMAWrites",
+                             m->device);
 }

@@ -14,6 +14,7 @@ struct gpu_memory {
     const struct cuda_driver *driver;
     void *context;    /* in which it can be copied */
     int device;       /* as the driver counts */
+    bool is_managed;  /* it moves between host and GPU */
     bool is_retained; /* `context` is the device's primary one, to be released */
 };
 
@@ -31,5 +32,9 @@ void gpu_memory_leave(const struct gpu_memory *m);
  * memory's context (NULL). ML_ERR_ARGUMENT, and nothing is harmed: a capture is under way.
  * ML_ERR_DEVICE. */
 int gpu_memory_wait(const struct gpu_memory *m, void *stream, struct fault *why);
+
+/* Once an RDMA device has written to the memory: returns when work that is queued from now on sees
+ * that. ML_ERR_DEVICE. */
+int gpu_memory_settle(const struct gpu_memory *m, struct fault *why);
 
 #endif

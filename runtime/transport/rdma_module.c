@@ -2,6 +2,7 @@
 #include "runtime/transport/rdma_module.h"
 
 #include "rdma/endpoint_module.h"
+#include "runtime/gpu/gpu_range.h"
 #include "runtime/process/alloc.h"
 
 #include <dlfcn.h>
@@ -39,6 +40,15 @@ static int rdma_module_find(char path[PATH_MAX], struct fault *why)
         "libibverbs's headers, or use --backend tcp");
 }
 
+static bool rdma_module_add_gpu(void *base, size_t size, int dmabuf, uint64_t offset,
+                                const char *refusal)
+{
+    struct region_gpu gpu = {.dmabuf = dmabuf, .offset = offset};
+
+    snprintf(gpu.refusal, sizeof(gpu.refusal), "%s", refusal);
+    return opened.table->memory_add_gpu(base, size, &gpu);
+}
+
 static int rdma_module_load(struct fault *why)
 {
     char path[PATH_MAX];
@@ -52,6 +62,8 @@ static int rdma_module_load(struct fault *why)
     watcher =
         (struct alloc_watcher){.add = opened.table->memory_add, .drop = opened.table->memory_drop};
     alloc_watch(&watcher);
+    gpu_range_watch(
+        &(struct gpu_range_watcher){.add = rdma_module_add_gpu, .drop = opened.table->memory_drop});
     return 0;
 }
 

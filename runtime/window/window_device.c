@@ -258,6 +258,16 @@ int window_device_get(struct window *w, void *into, size_t size, int from, size_
     return device_end(w, w->rma_table->get(w->rma, from, into, size, offset, why), why);
 }
 
+bool window_device_reaches(const struct window *w, int rank, const void *at, size_t size,
+                           bool *by_dmabuf, struct fault *why)
+{
+    enum region_way way = REGION_HOST;
+    bool reaches = w->rma_table->reaches(w->rma, rank, at, size, &way, why);
+
+    *by_dmabuf = way == REGION_DMABUF;
+    return reaches;
+}
+
 /* --- those that are started ------------------------------------------------------------------- */
 
 /* What an ml_request points to. */

@@ -36,6 +36,11 @@ int window_device_put(struct window *w, const void *from, size_t size, int to, s
                       struct fault *why);
 int window_device_get(struct window *w, void *into, size_t size, int from, size_t offset,
                       struct fault *why);
+/* True if the devices alone would put from these bytes to that rank, and get to them, so that they
+ * may be a GPU's: registered by a dma-buf or by nvidia-peermem. False: `why` has the reason, but no
+ * code if they are few. */
+bool window_device_reaches(const struct window *w, int rank, const void *at, size_t size,
+                           bool *by_dmabuf, struct fault *why);
 /* *out stays NULL if it is done at once. */
 int window_device_start_put(struct window *w, const void *from, size_t size, int to, size_t offset,
                             struct request **out, struct fault *why);

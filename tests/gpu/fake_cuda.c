@@ -9,6 +9,9 @@
  *   Contexts are needed where the real driver needs one, in the thread that calls.
  *   Failures FAKE_CUDA_FAIL=NAME:N[:CODE] lets the N-th call of NAME (all from N on, for a negative
  *            one) that mlaunch's library makes fail with CODE, or 999.
+ *   RDMA     A dma-buf is a file descriptor of the memory. FAKE_CUDA_DMABUF=no: the driver gives
+ *            none, like one without open kernel modules. FAKE_CUDA_PEERMEM=1: devices may register
+ *            the memory, for which it must be readable by the processor, too.
  *   Leaks    fakeCudaCount says what is still there: "registrations", "streams", "retained", and
  *            "depth", the contexts that the calling thread has pushed; and "mode", its mode of
  *            captures, 0 if it is that of a new thread.
@@ -33,6 +36,7 @@ enum {
     INVALID_CONTEXT = 201,
     ALREADY_REGISTERED = 712,
     NOT_REGISTERED = 713,
+    NOT_SUPPORTED = 801,
     INVALID_HANDLE = 400,
     CAPTURE_UNSUPPORTED = 900,
     CAPTURE_INVALIDATED = 901,
@@ -66,6 +70,8 @@ struct fake_block {
     struct fake_context *context; /* NULL: the device's pool */
     int device;
     bool is_managed;
+    uint64_t id;
+    int memory; /* a file descriptor */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -120,6 +126,7 @@ FAKE_API int cuGetErrorName(int result, const char **text)
     *text = result == 999                   ? "CUDA_ERROR_UNKNOWN"
             : result == 700                 ? "CUDA_ERROR_ILLEGAL_ADDRESS"
             : result == INVALID_CONTEXT     ? "CUDA_ERROR_INVALID_CONTEXT"
+            : result == NOT_SUPPORTED       ? "CUDA_ERROR_NOT_SUPPORTED"
             : result == CAPTURE_UNSUPPORTED ? "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED"
                                             : "CUDA_ERROR_FAKE";
     return DONE;
@@ -156,19 +163,19 @@ static int fake_alloc(uint64_t *out, size_t size, int device, struct fake_contex
     struct fake_block *b = blocks;
     size_t page = (size_t)getpagesize(), whole = (size + page - 1) / page * page;
     int fd = memfd_create("fake_cuda", MFD_CLOEXEC);
+    int access = getenv("FAKE_CUDA_PEERMEM") ? PROT_READ | PROT_WRITE : PROT_NONE;
     void *at, *alias;
 
     while (b < blocks + BLOCKS && b->size)
         b++;
     if (fd < 0 || ftruncate(fd, (off_t)whole) || b == blocks + BLOCKS)
         return OUT_OF_MEMORY;
-    at = mmap(NULL, whole, PROT_NONE, MAP_SHARED, fd, 0);
+    at = mmap(NULL, whole, access, MAP_SHARED, fd, 0);
     alias = mmap(NULL, whole, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    close(fd);
     if (at == MAP_FAILED || alias == MAP_FAILED)
         return OUT_OF_MEMORY;
     memset(alias, 0xee, whole);
-    *b = (struct fake_block){(uintptr_t)at, alias, size, context, device, is_managed};
+    *b = (struct fake_block){(uintptr_t)at, alias, size, context, device, is_managed, ++ids, fd};
     *out = (uintptr_t)at;
     return DONE;
 }
@@ -219,6 +226,7 @@ FAKE_API int cuMemFree_v2(uint64_t at)
     if (b && b->at == at) {
         munmap((void *)b->at, b->size);
         munmap(b->alias, b->size);
+        close(b->memory);
         *b = (struct fake_block){0};
     }
     pthread_mutex_unlock(&lock);
@@ -237,6 +245,8 @@ FAKE_API int cuPointerGetAttributes(unsigned count, const int *which, void **dat
             *(void **)data[i] = b ? b->context : NULL;
         else if (which[i] == 2)
             *(unsigned *)data[i] = b ? 2 : 0;
+        else if (which[i] == 7)
+            *(uint64_t *)data[i] = b ? b->id : 0;
         else if (which[i] == 8)
             *(unsigned *)data[i] = b && b->is_managed;
         else if (which[i] == 9)
@@ -244,6 +254,55 @@ FAKE_API int cuPointerGetAttributes(unsigned count, const int *which, void **dat
     }
     pthread_mutex_unlock(&lock);
     return DONE;
+}
+
+FAKE_API int cuPointerSetAttribute(const void *value, int which, uint64_t at)
+{
+    (void)value;
+    FAKE_BEGIN("cuPointerSetAttribute");
+    return which == 6 && fake_block_of(at) ? DONE : INVALID_VALUE;
+}
+
+FAKE_API int cuMemGetAddressRange_v2(uint64_t *base, size_t *size, uint64_t at)
+{
+    const struct fake_block *b;
+
+    FAKE_BEGIN("cuMemGetAddressRange");
+    pthread_mutex_lock(&lock);
+    b = fake_block_of(at);
+    if (b) {
+        *base = b->at;
+        *size = b->size;
+    }
+    pthread_mutex_unlock(&lock);
+    return b ? DONE : INVALID_VALUE;
+}
+
+FAKE_API int cuMemGetHandleForAddressRange(void *handle, uint64_t at, size_t size, int type,
+                                           unsigned long long flags)
+{
+    const char *wanted = getenv("FAKE_CUDA_DMABUF");
+    const struct fake_block *b = fake_block_of(at);
+    size_t page = (size_t)getpagesize();
+
+    FAKE_BEGIN("cuMemGetHandleForAddressRange");
+    if (!fake_current())
+        return INVALID_CONTEXT;
+    if (wanted && strcmp(wanted, "no") == 0)
+        return NOT_SUPPORTED;
+    if (!b || type != 1 || flags || at % page || size % page ||
+        at + size > b->at + (b->size + page - 1) / page * page)
+        return INVALID_VALUE;
+    *(int *)handle = dup(b->memory);
+    return DONE;
+}
+
+FAKE_API int cuFlushGPUDirectRDMAWrites(int target, int scope)
+{
+    FAKE_BEGIN("cuFlushGPUDirectRDMAWrites");
+    if (!fake_current())
+        return INVALID_CONTEXT;
+    return target == 0 && scope == 100 ? DONE : INVALID_VALUE;
 }
 
 static uintptr_t *fake_registration(const void *memory)

@@ -146,7 +146,7 @@ room runtime/group runtime/process runtime/kernel
 header runtime/transport coordinator/protocol.h "the frames, not the service"
 header runtime/transport rdma/endpoint_module.h "opens mlaunch-rdma.so, and knows only its table"
 header runtime/transport rdma/rdma_table.h "opens mlaunch-rdma.so, and knows only its table"
-room runtime/transport runtime/process runtime/group
+room runtime/transport runtime/process runtime/gpu runtime/group
 room runtime/tcp runtime/process runtime/kernel runtime/group
 room runtime/steps runtime/kernel runtime/group
 room runtime/collective runtime/process runtime/kernel runtime/group runtime/transport runtime/steps

@@ -387,10 +387,12 @@ static const char *record_variable(const struct options *o)
     return o->record || o->trace ? "MLAUNCH_RECORD=all" : NULL;
 }
 
+enum { OURS = 4 }; /* variables for the library that options set, at most */
+
 /* Puts the caller's variables for the library before the hostfile's variables, which win. `ours`:
  * what options put there instead of the caller's; NULL items are left out. */
-static int caller_variables_add(struct host *h, char *const *environment, const char *const ours[3],
-                                struct fault *why)
+static int caller_variables_add(struct host *h, char *const *environment,
+                                const char *const ours[OURS], struct fault *why)
 {
     static const char *const names[] = {"MLAUNCH_STALL", "MLAUNCH_ALGO", "MLAUNCH_RECORD",
                                         "MLAUNCH_DETERMINISTIC"};
@@ -400,7 +402,7 @@ static int caller_variables_add(struct host *h, char *const *environment, const 
     for (size_t i = 0; i < sizeof(names) / sizeof(*names) && !rc; i++)
         if (environment_find(environment, names[i]))
             rc = environment_add(&env, names[i], environment, why);
-    for (int i = 0; i < 3 && !rc; i++)
+    for (int i = 0; i < OURS && !rc; i++)
         if (ours[i])
             rc = string_list_add(&env, ours[i], why); /* the later one wins */
     if (!rc && env.count == 0)
@@ -425,8 +427,9 @@ static int environment_settle(struct plan *p, const struct options *o, char *con
     if (!rc)
         rc = tuning_settle(&algorithms, p, o, environment, why);
     for (int i = 0; i < p->host_count + p->spare_count && !rc; i++) {
-        const char *const ours[] = {algorithms, record_variable(o),
-                                    o->deterministic ? "MLAUNCH_DETERMINISTIC=1" : NULL};
+        const char *const ours[OURS] = {algorithms, record_variable(o),
+                                        o->deterministic ? "MLAUNCH_DETERMINISTIC=1" : NULL,
+                                        o->verbose > 0 ? "MLAUNCH_VERBOSE=1" : NULL};
 
         rc = caller_variables_add(plan_host(p, i), environment, ours, why);
     }

@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Runs on host 0 of three VMs (tests/vm); its TAP is that of gpu.t. The GPUs are those of
+# tests/gpu/fake_cuda.c. Soft-RoCE takes no dma-bufs, and registers GPU memory as if it were the
+# host's only if that is not hidden from it.
+TEST_LIMIT=580
+. "${0%/*}/../lib/test.sh"
+. "${0%/*}/jobs.sh"
+
+CALLS=$BUILD/tests/gpu/gpu_calls
+resources() { rdma resource | sed -n 's/.*\(rxe_p1: .*\)/\1/p'; }
+
+# calls NAME VARIABLE…: every call is right. What is told goes to $T/told.
+calls() {
+    local name=$1 options=() right
+    shift
+    for variable; do options+=(-x "$variable"); done
+    check "$name" job 3 -v -x LD_LIBRARY_PATH="$BUILD/tests/gpu" "${options[@]}" -- "$CALLS"
+    cp "$ERR" "$T/told"
+    right=$(grep -c '^right: ' "$OUT")
+    check "… of which all $right are right" test "$right" -eq "$("$CALLS" --list | wc -l)"
+}
+told='mlaunch: rank 0: GPU memory for rank 1'
+refusal="$told is copied through host memory: [0-9]+ KiB of GPU memory can't be registered on rxe_p1 \
+port 1: neither by a dma-buf \(the device: .*\) nor by nvidia-peermem \(Bad address; is the kernel \
+module nvidia_peermem loaded\?\)"
+
+before=$(resources)
+calls "calls beside devices that can't register GPU memory"
+check_output 1 "… why is told, once" grep -Ecx "$refusal" "$T/told"
+check_no_match 'goes by RDMA' "$T/told" "… and none goes by RDMA"
+
+calls "calls beside devices that can" FAKE_CUDA_PEERMEM=1
+check_output 1 "… the way is told, once" \
+    grep -cx "$told goes by RDMA, registered by nvidia-peermem" "$T/told"
+check_no_match "$told is copied .*dma-buf" "$T/told" "… and no refusal"
+
+check_output "$before" "nothing is left on the device" resources
+done_testing
