@@ -26,7 +26,7 @@ static bool stage_is_direct(const struct gpu_memory *memory, const struct window
         gpu_way_tell(ranks[w->group->rank], ranks[peer],
                      by_dmabuf ? GPU_WAY_DMABUF : GPU_WAY_PEERMEM, NULL);
     else if (why.code)
-        gpu_way_tell(ranks[w->group->rank], ranks[peer], GPU_WAY_STAGED, &why);
+        gpu_way_tell(ranks[w->group->rank], ranks[peer], GPU_WAY_REFUSED, &why);
     return is_direct;
 }
 

@@ -178,13 +178,15 @@ int task_message_ops(const struct task *t, const void *in, struct message_op *op
                                        .buf = (void *)(uintptr_t)in,
                                        .size = t->count,
                                        .content = t->content,
-                                       .tag = t->tagged ? 1 + (uint32_t)t->tag : 0};
+                                       .tag = t->tagged ? 1 + (uint32_t)t->tag : 0,
+                                       .gpu = t->in_gpu};
     if (t->from != ML_NOBODY && !t->tagged)
         ops[n++] = (struct message_op){.what = MESSAGE_OP_RECV,
                                        .peer = t->from,
                                        .buf = t->out,
                                        .size = t->out_size,
-                                       .content = t->content};
+                                       .content = t->content,
+                                       .gpu = t->out_gpu};
     return n;
 }
 

@@ -10,6 +10,7 @@
 #include "runtime/group/group.h"
 #include "runtime/kernel/reduce_op.h"
 
+struct gpu_buffer;
 struct tagged_receive;
 struct message_op;
 struct task_stage;
@@ -46,8 +47,10 @@ struct task {
     /* If it is tagged, only one of `to` and `from` is a rank, and `from` may be ML_ANY. */
     enum task_tagged tagged;
     int tag;
-    ml_status *status;        /* or NULL */
-    int *found;               /* for a probe that does not wait */
+    ml_status *status;                   /* or NULL */
+    int *found;                          /* for a probe that does not wait */
+    struct gpu_buffer *in_gpu, *out_gpu; /* what a message without a tag moves for its links, which
+                                          * take that, in place of `in` and `out`; or NULL */
     struct task_stage *stage; /* what a started call with buffers on a GPU owns; or NULL */
 };
 

@@ -3,7 +3,10 @@
 
 #include "runtime/call/call.h"
 #include "runtime/call/task_bytes.h"
+#include "runtime/call/task_hash.h"
+#include "runtime/gpu/gpu_way.h"
 #include "runtime/group/coord_events.h"
+#include "runtime/group/link.h"
 #include "runtime/group/world.h"
 
 #include <stdlib.h>
@@ -56,10 +59,32 @@ static bool stage_is_within(const void *at, const struct task_bytes *bytes)
     return a >= b && a - b < bytes->end;
 }
 
+/* A message without a tag may stay on the GPU, if the link to the other rank takes such ones. */
+static bool stage_is_late(const struct task_stage *s, const struct group *g, int peer)
+{
+    const struct task *t = &s->task;
+
+    return t->kind == CALL_SEND && !t->tagged && !s->shares_out && peer != ML_NOBODY &&
+           g->links[peer]->ops->takes_gpu && !task_hash_is_wanted(g);
+}
+
+static void stage_tell(const struct task_stage *s, const struct group *g, int peer)
+{
+    struct fault why;
+
+    if (s->task.kind != CALL_SEND || peer < 0 || peer == g->rank)
+        return;
+    fault_set(&why, ML_ERR_ARGUMENT, "%s",
+              s->task.tagged  ? "the message has a tag"
+              : s->shares_out ? "what is sent and what is received overlap"
+                              : "the ranks do not share memory");
+    gpu_way_tell(g->members[g->rank], g->members[peer], GPU_WAY_STAGED, &why);
+}
+
 /* What is read and written in the same place needs one copy of both, however long each is. */
-static int stage_open_out(struct task_stage *s, const struct task_bytes *reads,
-                          const struct task_bytes *writes, const struct cuda_driver *driver,
-                          struct fault *why)
+static int stage_open_out(struct task_stage *s, const struct group *g,
+                          const struct task_bytes *reads, const struct task_bytes *writes,
+                          const struct cuda_driver *driver, struct fault *why)
 {
     struct gpu_memory memory;
     size_t size = writes->end;
@@ -73,6 +98,12 @@ static int stage_open_out(struct task_stage *s, const struct task_bytes *reads,
 
         size = end > size ? end : size;
     }
+    if (stage_is_late(s, g, s->task.from)) {
+        rc = gpu_buffer_open_late(&s->out, &memory, writes->at, size, s->task.stream, why);
+        s->task.out_gpu = &s->out;
+        return rc;
+    }
+    stage_tell(s, g, s->task.from);
     rc = gpu_buffer_open(&s->out, &memory, writes->at, size, s->task.stream, why);
     if (!rc)
         s->task.out = s->out.bounce.memory;
@@ -90,6 +121,12 @@ static int stage_open_in(struct task_stage *s, const struct group *g,
 
     if (rc <= 0)
         return rc;
+    if (stage_is_late(s, g, s->task.to)) {
+        rc = gpu_buffer_open_late(&s->in, &memory, reads->at, reads->end, s->task.stream, why);
+        s->task.in_gpu = &s->in;
+        return rc;
+    }
+    stage_tell(s, g, s->task.to);
     rc = s->shares_out
              ? 0
              : gpu_buffer_open(&s->in, &memory, reads->at, reads->end, s->task.stream, why);
@@ -121,7 +158,7 @@ int task_stage_open(struct task_stage *out, struct group *g, const struct task *
     int rc;
 
     *out = (struct task_stage){.task = *t};
-    rc = stage_open_out(out, &reads, &writes, driver, why);
+    rc = stage_open_out(out, g, &reads, &writes, driver, why);
     if (!rc)
         rc = stage_open_in(out, g, &reads, &writes, driver, why);
     if (!rc && task_receives_tag(t) && out->out.bounce.memory) {

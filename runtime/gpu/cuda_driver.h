@@ -36,8 +36,14 @@ enum cuda_value {
     CUDA_POINTER_IS_MANAGED = 8,
     CUDA_POINTER_DEVICE_ORDINAL = 9,
     CUDA_RANGE_DMABUF = 1,      /* a CUmemRangeHandleType */
+    CUDA_IPC_PEERS = 1,         /* a mapping for other GPUs, too */
     CUDA_FLUSH_CONTEXT = 0,     /* writes by RDMA to the current context's device … */
     CUDA_FLUSH_FOR_OWNER = 100, /* … are seen by work on that device */
+};
+
+/* A CUipcMemHandle. */
+struct cuda_ipc_handle {
+    unsigned char bytes[64];
 };
 
 /* The functions that we use, as cuda.h declares them. */
@@ -55,6 +61,10 @@ struct cuda_driver {
     int (*context_device)(int *device);
     int (*context_id)(void *context, unsigned long long *id); /* NULL: before CUDA 12 */
     int (*context_synchronize)(void);
+    int (*ipc_give)(struct cuda_ipc_handle *handle, uint64_t base);
+    int (*ipc_open)(uint64_t *at, struct cuda_ipc_handle handle, unsigned flags);
+    int (*ipc_close)(uint64_t at);
+    int (*primary_state)(int device, unsigned *flags, int *is_active);
     int (*primary_retain)(void **context, int device);
     int (*primary_release)(int device);
     int (*stream_create)(void **stream, unsigned flags);

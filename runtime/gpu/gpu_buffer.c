@@ -3,38 +3,73 @@
 
 #include "runtime/gpu/gpu_stream.h"
 
+static int buffer_open(struct gpu_buffer *out, const struct gpu_buffer *b, void *stream,
+                       struct fault *why)
+{
+    int rc = gpu_memory_wait(&b->memory, stream, why);
+
+    *out = (struct gpu_buffer){0};
+    if (rc)
+        gpu_memory_close(&b->memory);
+    else
+        *out = *b;
+    return rc;
+}
+
+static int buffer_make_room(struct gpu_buffer *b, struct fault *why)
+{
+    int rc = gpu_memory_enter(&b->memory, why);
+
+    if (rc)
+        return rc;
+    rc = gpu_bounce_open(&b->bounce, b->memory.driver, b->size, why);
+    gpu_memory_leave(&b->memory);
+    return rc;
+}
+
 int gpu_buffer_open(struct gpu_buffer *out, const struct gpu_memory *memory, const void *at,
                     size_t size, void *stream, struct fault *why)
 {
-    struct gpu_buffer b = {.memory = *memory, .at = (unsigned char *)(uintptr_t)at};
-    int rc = gpu_memory_wait(memory, stream, why);
+    struct gpu_buffer b = {.memory = *memory, .at = (unsigned char *)(uintptr_t)at, .size = size};
+    int rc = buffer_open(out, &b, stream, why);
 
-    *out = (struct gpu_buffer){0};
-    if (!rc)
-        rc = gpu_memory_enter(memory, why);
-    if (!rc) {
-        rc = gpu_bounce_open(&b.bounce, memory->driver, size, why);
-        gpu_memory_leave(memory);
-    }
     if (rc)
+        return rc;
+    rc = buffer_make_room(out, why);
+    if (rc) {
         gpu_memory_close(memory);
-    else
-        *out = b;
+        *out = (struct gpu_buffer){0};
+    }
     return rc;
 }
 
 int gpu_buffer_open_direct(struct gpu_buffer *out, const struct gpu_memory *memory, const void *at,
                            void *stream, struct fault *why)
 {
-    int rc = gpu_memory_wait(memory, stream, why);
+    struct gpu_buffer b = {
+        .memory = *memory, .at = (unsigned char *)(uintptr_t)at, .is_direct = true};
 
-    *out = (struct gpu_buffer){0};
-    if (rc)
-        gpu_memory_close(memory);
-    else
-        *out = (struct gpu_buffer){
-            .memory = *memory, .at = (unsigned char *)(uintptr_t)at, .is_direct = true};
-    return rc;
+    return buffer_open(out, &b, stream, why);
+}
+
+int gpu_buffer_open_late(struct gpu_buffer *out, const struct gpu_memory *memory, const void *at,
+                         size_t size, void *stream, struct fault *why)
+{
+    struct gpu_buffer b = {
+        .memory = *memory, .at = (unsigned char *)(uintptr_t)at, .size = size, .is_late = true};
+
+    return buffer_open(out, &b, stream, why);
+}
+
+int gpu_buffer_fetch(struct gpu_buffer *b, bool reads, struct fault *why)
+{
+    struct gpu_span all = {0, b->size};
+    int rc;
+
+    if (b->bounce.memory)
+        return 0;
+    rc = buffer_make_room(b, why);
+    return rc || !reads ? rc : gpu_buffer_read(b, &all, 1, why);
 }
 
 static void buffer_close_bounce(const struct gpu_buffer *b)
@@ -51,7 +86,7 @@ void gpu_buffer_close(struct gpu_buffer *b)
 {
     if (b->bounce.memory)
         buffer_close_bounce(b);
-    if (b->bounce.memory || b->is_direct)
+    if (b->bounce.memory || b->is_direct || b->is_late)
         gpu_memory_close(&b->memory);
     *b = (struct gpu_buffer){0};
 }
@@ -111,6 +146,7 @@ int gpu_buffer_read(const struct gpu_buffer *b, const struct gpu_span *spans, si
 int gpu_buffer_write(const struct gpu_buffer *b, const struct gpu_span *spans, size_t count,
                      struct fault *why)
 {
-    return b->is_direct ? gpu_memory_settle(&b->memory, why)
-                        : buffer_copy(b, false, spans, count, why);
+    if (b->is_direct)
+        return gpu_memory_settle(&b->memory, why);
+    return b->bounce.memory ? buffer_copy(b, false, spans, count, why) : 0;
 }

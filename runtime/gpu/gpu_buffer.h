@@ -3,7 +3,8 @@
  * gpu_buffer.h: a buffer of the program on a GPU, and the host memory that takes its place during a
  * call. All of it is copied before the call, and after it: then the algorithms of host memory work,
  * ranks with host and GPU buffers can meet in one call, and results have the same bits. A buffer
- * that RDMA devices reach themselves is direct: nothing is copied.
+ * that RDMA devices reach themselves is direct: nothing is copied. The bytes of one that is late
+ * are copied once it turns out that they can't go otherwise.
  */
 #ifndef RUNTIME_GPU_GPU_BUFFER_H
 #define RUNTIME_GPU_GPU_BUFFER_H
@@ -16,7 +17,8 @@ struct gpu_buffer {
     struct gpu_bounce bounce; /* its memory is NULL: the buffer is closed, direct, or in host
                                * memory */
     unsigned char *at;        /* on the GPU */
-    bool is_direct;
+    size_t size;
+    bool is_direct, is_late;
 };
 
 /* Bytes of a buffer. */
@@ -32,6 +34,12 @@ int gpu_buffer_open(struct gpu_buffer *out, const struct gpu_memory *memory, con
 /* The same for a direct one, whose reads and writes move nothing. */
 int gpu_buffer_open_direct(struct gpu_buffer *out, const struct gpu_memory *memory, const void *at,
                            void *stream, struct fault *why);
+/* The same for a late one. gpu_buffer_fetch makes its room in host memory, unless it has one, with
+ * the GPU's bytes if reads. Without a room gpu_buffer_write copies nothing: the bytes have come to
+ * the GPU another way. ML_ERR_DEVICE, ML_ERR_MEMORY. */
+int gpu_buffer_open_late(struct gpu_buffer *out, const struct gpu_memory *memory, const void *at,
+                         size_t size, void *stream, struct fault *why);
+int gpu_buffer_fetch(struct gpu_buffer *b, bool reads, struct fault *why);
 void gpu_buffer_close(struct gpu_buffer *b);
 
 /* Where the call reads and writes its bytes. */

@@ -54,6 +54,15 @@ void gpu_memory_close(const struct gpu_memory *m)
         m->driver->primary_release(m->device);
 }
 
+uint64_t gpu_memory_id(const struct cuda_driver *driver, const void *at)
+{
+    static const int attribute = CUDA_POINTER_BUFFER_ID;
+    unsigned long long id = 0;
+    void *data = &id;
+
+    return driver->pointer_attributes(1, &attribute, &data, (uintptr_t)at) == CUDA_IS_DONE ? id : 0;
+}
+
 int gpu_memory_enter(const struct gpu_memory *m, struct fault *why)
 {
     int result = m->driver->context_push(m->context);

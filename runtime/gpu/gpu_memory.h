@@ -24,6 +24,10 @@ int gpu_memory_open(struct gpu_memory *out, const struct cuda_driver *driver, co
                     struct fault *why);
 void gpu_memory_close(const struct gpu_memory *m);
 
+/* The driver's number of the allocation at this address, which it never gives twice in a process.
+ * 0: there is none. */
+uint64_t gpu_memory_id(const struct cuda_driver *driver, const void *at);
+
 /* Makes the memory's context that of the calling thread, until gpu_memory_leave. ML_ERR_DEVICE. */
 int gpu_memory_enter(const struct gpu_memory *m, struct fault *why);
 void gpu_memory_leave(const struct gpu_memory *m);

@@ -29,22 +29,12 @@ void gpu_range_watch(const struct gpu_range_watcher *w)
     pthread_mutex_unlock(&offered.lock);
 }
 
-/* The driver never gives an id twice. 0: there is no GPU memory at this address. */
-static uint64_t range_id(const struct cuda_driver *driver, const void *at)
-{
-    static const int attribute = CUDA_POINTER_BUFFER_ID;
-    unsigned long long id = 0;
-    void *data = &id;
-
-    return driver->pointer_attributes(1, &attribute, &data, (uintptr_t)at) == CUDA_IS_DONE ? id : 0;
-}
-
 static void range_drop_freed(const struct cuda_driver *driver)
 {
     for (size_t i = offered.known.count; i > 0; i--) {
         struct known *k = ranges_item(&offered.known, i - 1);
 
-        if (range_id(driver, k->range.base) == k->id)
+        if (gpu_memory_id(driver, k->range.base) == k->id)
             continue;
         offered.watcher.drop(k->range.base);
         ranges_remove(&offered.known, k);
@@ -92,7 +82,7 @@ static bool range_refuse(struct fault *why, const struct gpu_memory *m, const ch
 
 static bool range_add(const struct gpu_memory *m, const void *at, size_t size, struct fault *why)
 {
-    struct known k = {.id = range_id(m->driver, at)};
+    struct known k = {.id = gpu_memory_id(m->driver, at)};
     char refusal[REFUSAL] = "";
     uint64_t base = 0, offset;
     int dmabuf;

@@ -3,38 +3,52 @@
 
 #include <pthread.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 static struct {
     pthread_mutex_t lock;
-    unsigned char *by_peer; /* a bit for each way that was told */
+    uint32_t *by_peer; /* a bit for each way and reason that was told */
     int peers;
     bool has_warned;
 } told = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static const char *const ways[GPU_WAYS] = {
+    [GPU_WAY_IPC] = "goes by CUDA IPC",
     [GPU_WAY_DMABUF] = "goes by RDMA, registered by a dma-buf",
     [GPU_WAY_PEERMEM] = "goes by RDMA, registered by nvidia-peermem",
 };
 
+/* Two reasons may have the same bit; then the second is not told. */
+static uint32_t told_bit(enum gpu_way way, const struct fault *why)
+{
+    uint32_t sum = 0;
+
+    if (ways[way])
+        return 1U << way;
+    for (const char *c = why->text; *c; c++)
+        sum = sum * 31 + (unsigned char)*c;
+    return 1U << (GPU_WAYS + sum % (32 - GPU_WAYS));
+}
+
 /* True the first time. */
-static bool told_mark(int peer, enum gpu_way way)
+static bool told_mark(int peer, uint32_t bit)
 {
     bool is_new;
 
     if (peer >= told.peers) {
-        unsigned char *more = realloc(told.by_peer, (size_t)peer + 1);
+        uint32_t *more = realloc(told.by_peer, ((size_t)peer + 1) * sizeof(*more));
 
         if (!more)
             return false;
-        memset(more + told.peers, 0, (size_t)(peer + 1 - told.peers));
+        memset(more + told.peers, 0, (size_t)(peer + 1 - told.peers) * sizeof(*more));
         told.by_peer = more;
         told.peers = peer + 1;
     }
-    is_new = !(told.by_peer[peer] & 1U << way);
-    told.by_peer[peer] |= (unsigned char)(1U << way);
+    is_new = !(told.by_peer[peer] & bit);
+    told.by_peer[peer] |= bit;
     return is_new;
 }
 
@@ -49,15 +63,14 @@ static bool is_verbose(void)
 void gpu_way_tell(int rank, int peer, enum gpu_way way, const struct fault *why)
 {
     pthread_mutex_lock(&told.lock);
-    if (is_verbose() && told_mark(peer, way)) {
-        if (way == GPU_WAY_STAGED)
+    if (is_verbose() && told_mark(peer, told_bit(way, why))) {
+        if (!ways[way])
             fprintf(stderr,
                     "mlaunch: rank %d: GPU memory for rank %d is copied through host memory: %s\n",
                     rank, peer, why->text);
         else
             fprintf(stderr, "mlaunch: rank %d: GPU memory for rank %d %s\n", rank, peer, ways[way]);
-    } else if (!is_verbose() && way == GPU_WAY_STAGED && why->code == ML_ERR_DEVICE &&
-               !told.has_warned) {
+    } else if (!is_verbose() && way == GPU_WAY_REFUSED && !told.has_warned) {
         told.has_warned = true;
         fprintf(stderr, "mlaunch: warning: rank %d: GPU memory is copied through host memory: %s\n",
                 rank, why->text);

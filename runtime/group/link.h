@@ -19,6 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct gpu_buffer;
 struct json_t;
 struct link_counters;
 struct message;
@@ -35,13 +36,15 @@ enum message_op_what {
  * alone from message_op_start until the transfer is done. */
 struct message_op {
     enum message_op_what what;
-    int peer;            /* rank in the group; may be this rank itself */
-    void *buf;           /* not written for MESSAGE_OP_SEND */
-    const void *with;    /* MESSAGE_OP_REDUCE: the other operand; may equal buf */
-    bool incoming_first; /* MESSAGE_OP_REDUCE: the incoming operand is the left one */
-    size_t size;         /* bytes, the same on both sides */
-    uint8_t content;     /* a CALL_SEND's, as struct task has it */
-    uint32_t tag;        /* a CALL_SEND's: 1 + its tag; 0: it has none */
+    int peer;               /* rank in the group; may be this rank itself */
+    void *buf;              /* not written for MESSAGE_OP_SEND */
+    const void *with;       /* MESSAGE_OP_REDUCE: the other operand; may equal buf */
+    bool incoming_first;    /* MESSAGE_OP_REDUCE: the incoming operand is the left one */
+    size_t size;            /* bytes, the same on both sides */
+    uint8_t content;        /* a CALL_SEND's, as struct task has it */
+    uint32_t tag;           /* a CALL_SEND's: 1 + its tag; 0: it has none */
+    struct gpu_buffer *gpu; /* the bytes are its, and `buf` is nothing; or NULL. Only for links that
+                             * take them, and MESSAGE_OP_SEND or _RECV without a tag. */
     /* kept by the link: */
     size_t
         moved; /* bytes of payload so far; of a MESSAGE_OP_REDUCE whole elements, unless an operator
@@ -62,6 +65,7 @@ struct link;
 struct link_ops {
     const char *name; /* for sentences: "tcp", "shared memory" */
     int spin_ns;      /* how long to spin for a short message before sleeping; 0: the usual time */
+    bool takes_gpu;   /* messages whose bytes are on a GPU (gpu_buffer.h) */
     bool asks_kernel; /* progress is a system call, so a yield costs no more */
     int drain_ms;     /* how long data that a peer sent before its end may still be under way */
     /* Moves bytes of the transfers at the head of l->sends and l->recvs; each one that is finished

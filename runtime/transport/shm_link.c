@@ -7,7 +7,8 @@
  * away the line that the sender is writing.
  *
  * A long message of a call that reduces nothing is offered (shm_rendezvous.h): only its header goes
- * through the ring, and nothing is sent after it until the receiver has answered the offer.
+ * through the ring, and nothing is sent after it until the receiver has answered the offer. So is a
+ * long message whose bytes are on a GPU, for a receiver whose buffer is on one, too.
  *
  * Heads, tails and answers are stored with sequential consistency, as sleeper.h requires, and so
  * release what was written or read before; who uses that loads them with acquire
@@ -15,6 +16,8 @@
  */
 #include "runtime/transport/shm_link.h"
 
+#include "runtime/gpu/gpu_buffer.h"
+#include "runtime/gpu/gpu_way.h"
 #include "runtime/group/group.h"
 #include "runtime/group/matching.h"
 #include "runtime/group/message.h"
@@ -32,6 +35,7 @@ enum {
     RENDEZVOUS_LEAST = 8 * 1024,           /* bytes: below, two copies through the ring cost less */
     RENDEZVOUS_ALWAYS = 32 * 1024,         /* below, only if that keeps no rank waiting */
     RENDEZVOUS_MOST_ONE_WAY = 1024 * 1024, /* beyond, two processors with a copy each are faster */
+    RENDEZVOUS_GPU_LEAST = 32 * 1024,      /* from GPU to GPU; not measured */
     RENDEZVOUS_CHUNK = 1024 * 1024,        /* after which other links get their turn */
 };
 
@@ -50,10 +54,12 @@ struct shm_link {
     uint64_t in_tail, in_head;
     uint64_t in_tail_told; /* as the sender knows it */
     struct sleeper_slot *my_slot, *peer_slot;
-    bool has_sent;    /* a message has gone since the last one came */
-    bool is_offering; /* the first send is offered */
-    bool is_taking;   /* the first receive is an offer */
-    bool was_refused; /* the peer can't read this process's memory */
+    bool has_sent;       /* a message has gone since the last one came */
+    bool is_offering;    /* the first send is offered */
+    bool is_taking;      /* the first receive is an offer */
+    bool was_refused;    /* the peer can't read this process's memory */
+    bool is_unreachable; /* nor that of its GPUs */
+    uint64_t giver;      /* the peer, once its memory on a GPU was read; else 0 */
 };
 
 static struct shm_link *shm_link_of(struct link *l)
@@ -126,17 +132,75 @@ static bool shm_link_would_offer(const struct shm_link *s, const struct message_
     return t->size <= RENDEZVOUS_MOST_ONE_WAY || s->base.recvs || g->world->is_crowded;
 }
 
+static void shm_link_publish_offer(struct shm_link *s)
+{
+    s->out_head = shm_link_next_line(s->out_head);
+    shm_link_publish(s, &s->out->head, s->out_head);
+}
+
 /* Offers the payload of the message whose header has just been written. */
 static void shm_link_offer(struct shm_link *s, const struct message_op *t)
 {
     shm_rendezvous_make(&s->out->rendezvous, s->out_head - sizeof(struct message), t->buf);
     s->is_offering = true;
-    s->out_head = shm_link_next_line(s->out_head);
-    shm_link_publish(s, &s->out->head, s->out_head);
+    shm_link_publish_offer(s);
+}
+
+/* --- memory of GPUs --------------------------------------------------------------------------- */
+
+static void shm_link_tell(const struct shm_link *s, enum gpu_way way, const struct fault *why)
+{
+    const struct group *g = s->base.group;
+
+    gpu_way_tell(g->members[g->rank], g->members[s->base.peer], way, why);
+}
+
+/* The message's bytes are needed in host memory. */
+static int shm_link_fetch(const struct shm_link *s, struct message_op *t, struct fault *why)
+{
+    const struct group *g = s->base.group;
+    char who[GROUP_MEMBER_TEXT];
+    int rc = gpu_buffer_fetch(t->gpu, t->what == MESSAGE_OP_SEND, why);
+
+    if (rc)
+        return fault_wrap(why, "%s", group_describe(g, g->rank, who));
+    t->buf = t->gpu->bounce.memory;
+    return 0;
+}
+
+/* Offers what lies on a GPU, if it is long, behind its header. Otherwise it is fetched. */
+static int shm_link_offer_gpu(struct shm_link *s, struct message_op *t, struct fault *why)
+{
+    struct gpu_ipc_place place;
+    struct fault reason = {0};
+
+    if (t->size < RENDEZVOUS_GPU_LEAST || s->is_unreachable)
+        return shm_link_fetch(s, t, why);
+    if (!gpu_ipc_find(&t->gpu->memory, t->gpu->at, t->size, &place, &reason)) {
+        shm_link_tell(s, GPU_WAY_STAGED, &reason);
+        return shm_link_fetch(s, t, why);
+    }
+    shm_rendezvous_make_gpu(&s->out->rendezvous, s->out_head, &place);
+    s->is_offering = true;
+    return 0;
+}
+
+/* The receiver's reason is told by itself. */
+static int shm_link_fetch_refused(struct shm_link *s, struct message_op *t,
+                                  enum shm_rendezvous_state answer, struct fault *why)
+{
+    struct fault reason;
+
+    s->is_unreachable = answer == RENDEZVOUS_UNREACHABLE;
+    fault_set(&reason, ML_ERR_ARGUMENT, "%s",
+              s->is_unreachable ? "that rank can't open it by CUDA IPC"
+                                : "that rank's buffer is not on a GPU");
+    shm_link_tell(s, GPU_WAY_STAGED, &reason);
+    return shm_link_fetch(s, t, why);
 }
 
 /* As shm_link_send, for a message that was offered. */
-static int shm_link_take_answer(struct shm_link *s)
+static int shm_link_take_answer(struct shm_link *s, struct fault *why)
 {
     struct message_op *t = s->base.sends;
     enum shm_rendezvous_state state = shm_rendezvous_peek(&s->out->rendezvous);
@@ -145,11 +209,17 @@ static int shm_link_take_answer(struct shm_link *s)
         return 0;
     s->is_offering = false;
     if (state == RENDEZVOUS_TAKEN) {
+        if (s->out->rendezvous.is_gpu)
+            shm_link_tell(s, GPU_WAY_IPC, NULL);
         t->moved = t->size;
         link_pop_send(&s->base);
-    } else {
-        s->was_refused = true; /* then the message goes through the ring, from its start */
+        return 1;
     }
+    /* Then the message goes through the ring, from its start. */
+    if (!s->out->rendezvous.is_gpu)
+        s->was_refused = true;
+    else if (shm_link_fetch_refused(s, t, state, why))
+        return why->code;
     return 1;
 }
 
@@ -171,7 +241,7 @@ static int shm_link_send(struct shm_link *s, struct fault *why)
     size_t room = shm_link_room(s), size;
 
     if (s->is_offering)
-        return shm_link_take_answer(s);
+        return shm_link_take_answer(s, why);
     if (!s->out) {
         int rc = shm_link_make_ring(s, why);
 
@@ -187,12 +257,16 @@ static int shm_link_send(struct shm_link *s, struct fault *why)
     if (!t->header_moved) {
         struct message m;
 
+        if (__builtin_expect(t->gpu != NULL, 0) && shm_link_offer_gpu(s, t, why))
+            return why->code;
         message_fill(&m, &s->base.group->call, t);
         memcpy(s->out->bytes + (s->out_head & (s->ring_size - 1)), &m, sizeof(m));
         s->out_head += sizeof(m);
         room -= sizeof(m);
         t->header_moved = true;
-        if (shm_link_would_offer(s, t))
+        if (s->is_offering)
+            shm_link_publish_offer(s);
+        else if (shm_link_would_offer(s, t))
             shm_link_offer(s, t);
         s->has_sent = true;
         if (s->is_offering)
@@ -269,14 +343,41 @@ static void shm_link_answer(struct shm_link *s, enum shm_rendezvous_state answer
     shm_link_wake_peer(s);
 }
 
+/* For an offer of memory of a GPU. What is refused comes through the ring. */
+static int shm_link_take_gpu(struct shm_link *s, struct fault *why)
+{
+    const struct shm_rendezvous *o = &s->in->rendezvous;
+    struct message_op *t = s->base.recvs;
+    struct fault reason;
+
+    if (!t->gpu) {
+        shm_link_answer(s, RENDEZVOUS_REFUSED);
+        return 1;
+    }
+    s->giver = o->cookie;
+    if (shm_rendezvous_read_gpu(o, &t->gpu->memory, t->gpu->at, t->size, &reason)) {
+        shm_link_tell(s, GPU_WAY_IPC, NULL);
+        t->moved = t->size;
+        shm_link_answer(s, RENDEZVOUS_TAKEN);
+        return 1;
+    }
+    shm_link_tell(s, GPU_WAY_STAGED, &reason);
+    if (shm_link_fetch(s, t, why))
+        return why->code;
+    shm_link_answer(s, RENDEZVOUS_UNREACHABLE);
+    return 1;
+}
+
 /* As shm_link_receive, for a message that is offered. */
-static int shm_link_take_offered(struct shm_link *s)
+static int shm_link_take_offered(struct shm_link *s, struct fault *why)
 {
     struct message_op *t = s->base.recvs;
     size_t size = smaller(t->size - t->moved, RENDEZVOUS_CHUNK);
 
     if (shm_rendezvous_peek(&s->in->rendezvous) != RENDEZVOUS_OPEN)
         return 0;
+    if (s->in->rendezvous.is_gpu)
+        return shm_link_take_gpu(s, why);
     if (t->what == MESSAGE_OP_REDUCE ||
         !shm_rendezvous_read(&s->in->rendezvous, (unsigned char *)t->buf + t->moved, t->moved,
                              size)) {
@@ -295,7 +396,7 @@ static int shm_link_receive(struct shm_link *s, struct fault *why)
     size_t size;
 
     if (s->is_taking)
-        return shm_link_take_offered(s);
+        return shm_link_take_offered(s, why);
     if (s->in_head == s->in_tail) {
         if (!shm_link_has_ring(s))
             return 0;
@@ -316,6 +417,9 @@ static int shm_link_receive(struct shm_link *s, struct fault *why)
         s->in_tail += s->is_taking ? LINE : sizeof(m);
         s->has_sent = false;
         t->header_moved = true;
+        if (__builtin_expect(t->gpu != NULL, 0) && !(s->is_taking && s->in->rendezvous.is_gpu) &&
+            shm_link_fetch(s, t, why))
+            return why->code;
         if (s->is_taking) {
             shm_link_free_room(s);
             return 1;
@@ -438,6 +542,8 @@ static void shm_link_close(struct link *l)
     struct shm_link *s = shm_link_of(l);
 
     shm_link_cancel(l);
+    if (s->giver)
+        gpu_ipc_forget(s->giver);
     atomic_store(&s->my_slot->is_closed, 1);
     shm_link_wake_peer(s);
     free(s);
@@ -445,6 +551,7 @@ static void shm_link_close(struct link *l)
 
 static const struct link_ops shm_link_ops = {
     .name = "shared memory",
+    .takes_gpu = true,
     .drain_ms = 0, /* what a peer wrote before its end is already in the ring */
     .progress = shm_link_progress,
     .sleep = shm_link_sleep,

@@ -21,14 +21,28 @@ void shm_rendezvous_init(void)
         giver.cookie = (uint64_t)(uintptr_t)&giver ^ (uint64_t)giver.pid << 48;
 }
 
-void shm_rendezvous_make(struct shm_rendezvous *o, uint64_t position, const void *payload)
+static void rendezvous_open(struct shm_rendezvous *o, uint64_t position)
 {
     o->pid = giver.pid;
     atomic_store_explicit(&o->position, position, memory_order_relaxed);
-    o->address = (uint64_t)(uintptr_t)payload;
     o->cookie_address = (uint64_t)(uintptr_t)&giver.cookie;
     o->cookie = giver.cookie;
     atomic_store_explicit(&o->state, RENDEZVOUS_OPEN, memory_order_release);
+}
+
+void shm_rendezvous_make(struct shm_rendezvous *o, uint64_t position, const void *payload)
+{
+    o->is_gpu = false;
+    o->address = (uint64_t)(uintptr_t)payload;
+    rendezvous_open(o, position);
+}
+
+void shm_rendezvous_make_gpu(struct shm_rendezvous *o, uint64_t position,
+                             const struct gpu_ipc_place *payload)
+{
+    o->is_gpu = true;
+    o->gpu = *payload;
+    rendezvous_open(o, position);
 }
 
 enum shm_rendezvous_state shm_rendezvous_peek(const struct shm_rendezvous *o)
@@ -49,6 +63,14 @@ bool shm_rendezvous_read(const struct shm_rendezvous *o, void *to, size_t offset
     ssize_t n = process_vm_readv(o->pid, here, 2, there, 2, 0);
 
     return n == (ssize_t)(size + sizeof(cookie)) && cookie == o->cookie;
+}
+
+bool shm_rendezvous_read_gpu(const struct shm_rendezvous *o, const struct gpu_memory *m, void *to,
+                             size_t size, struct fault *why)
+{
+    struct gpu_ipc_place place = o->gpu; /* the giver may change it meanwhile */
+
+    return gpu_ipc_copy(m, to, o->cookie, &place, size, why);
 }
 
 bool shm_rendezvous_end(struct shm_rendezvous *o, enum shm_rendezvous_state how)

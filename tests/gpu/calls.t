@@ -22,6 +22,27 @@ for backend in "shm" "tcp --local net"; do
     done < <("$CALLS" --list)
 done
 
+# ways VARIABLE: all calls between ranks of one host; what rank 0 tells of rank 1 goes to $T/told.
+ways() {
+    check "all calls, $1" "$MLAUNCH" -v -x "$1" -n 3 --oversubscribe --output raw -- "$CALLS"
+    grep '^mlaunch: rank 0: GPU memory for rank 1 ' "$ERR" > "$T/told"
+}
+told='GPU memory for rank 1'
+if [ "${MLAUNCH_TEST_GPU:-}" != real ]; then
+    ways FAKE_CUDA_IPC=yes
+    check_output 1 "… go by CUDA IPC, which is told once" grep -c "$told goes by CUDA IPC" "$T/told"
+    check_match "$told is copied through host memory: memory of GPU 0 can't go by CUDA IPC: \
+cuIpcGetMemHandle: CUDA_ERROR_INVALID_VALUE" "$T/told" "… but memory of pools"
+    check_match "$told is copied .*: that rank's buffer is not on a GPU" "$T/told" \
+        "… and what is received in host memory"
+    ways FAKE_CUDA_IPC=no
+    check_no_match 'goes by CUDA IPC' "$T/told" "… where none can be opened: none go by CUDA IPC"
+    check_match "$told is copied through host memory: that rank can't open it by CUDA IPC" \
+        "$T/told" "… which the sender tells"
+    check_match "rank 1: GPU memory for rank 0 is copied .*cuIpcOpenMemHandle: \
+CUDA_ERROR_MAP_FAILED" "$ERR" "… and the receiver, with the driver's word"
+fi
+
 check_output 0 "a program that doesn't load the driver doesn't get it" \
     "$MLAUNCH" -n 3 --oversubscribe --output raw -- "$CALLS" --host
 check "such a program makes a call" "$MLAUNCH" -n 3 --oversubscribe \

@@ -12,11 +12,16 @@
  *   RDMA     A dma-buf is a file descriptor of the memory. FAKE_CUDA_DMABUF=no: the driver gives
  *            none, like one without open kernel modules. FAKE_CUDA_PEERMEM=1: devices may register
  *            the memory, for which it must be readable by the processor, too.
+ *   IPC      The memory of another process is opened by the file that it lies in, once a process.
+ *            Pools and managed memory have no handle. FAKE_CUDA_IPC=no: none can be opened, as
+ *            between GPUs that do not reach each other.
  *   Leaks    fakeCudaCount says what is still there: "registrations", "streams", "retained", and
  *            "depth", the contexts that the calling thread has pushed; and "mode", its mode of
- *            captures, 0 if it is that of a new thread.
+ *            captures, 0 if it is that of a new thread; "imports", what is open of other processes,
+ *            and "exports", how often they have opened what is this process's.
  */
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -24,6 +29,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define FAKE_API __attribute__((visibility("default")))
@@ -38,6 +44,8 @@ enum {
     NOT_REGISTERED = 713,
     NOT_SUPPORTED = 801,
     INVALID_HANDLE = 400,
+    MAP_FAILED_RESULT = 205,
+    ALREADY_MAPPED = 208,
     CAPTURE_UNSUPPORTED = 900,
     CAPTURE_INVALIDATED = 901,
 };
@@ -71,8 +79,19 @@ struct fake_block {
     int device;
     bool is_managed;
     uint64_t id;
-    int memory; /* a file descriptor */
+    int memory;         /* a file descriptor */
+    _Atomic int *opens; /* by other processes: behind the memory in the file */
+    bool is_import;
 };
+
+/* As a CUipcMemHandle has it. */
+struct fake_handle {
+    int pid, memory;
+    size_t size;
+    int device;
+    char rest[64 - 3 * sizeof(int) - sizeof(size_t)];
+};
+_Static_assert(sizeof(struct fake_handle) == 64, "as cuda.h has it");
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static bool is_initialized;
@@ -127,6 +146,8 @@ FAKE_API int cuGetErrorName(int result, const char **text)
             : result == 700                 ? "CUDA_ERROR_ILLEGAL_ADDRESS"
             : result == INVALID_CONTEXT     ? "CUDA_ERROR_INVALID_CONTEXT"
             : result == NOT_SUPPORTED       ? "CUDA_ERROR_NOT_SUPPORTED"
+            : result == MAP_FAILED_RESULT   ? "CUDA_ERROR_MAP_FAILED"
+            : result == INVALID_VALUE       ? "CUDA_ERROR_INVALID_VALUE"
             : result == CAPTURE_UNSUPPORTED ? "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED"
                                             : "CUDA_ERROR_FAKE";
     return DONE;
@@ -157,26 +178,58 @@ static void *fake_reach(uintptr_t at)
     return b ? (void *)(b->alias + (at - b->at)) : (void *)at;
 }
 
-static int fake_alloc(uint64_t *out, size_t size, int device, struct fake_context *context,
-                      bool is_managed)
+static size_t fake_whole(size_t size)
+{
+    size_t page = (size_t)getpagesize();
+
+    return (size + page - 1) / page * page;
+}
+
+/* Maps the file of a block, which is the block's. Under the lock. */
+static int fake_map(struct fake_block *out, int fd, size_t size)
 {
     struct fake_block *b = blocks;
-    size_t page = (size_t)getpagesize(), whole = (size + page - 1) / page * page;
-    int fd = memfd_create("fake_cuda", MFD_CLOEXEC);
+    size_t whole = fake_whole(size), page = (size_t)getpagesize();
     int access = getenv("FAKE_CUDA_PEERMEM") ? PROT_READ | PROT_WRITE : PROT_NONE;
-    void *at, *alias;
+    unsigned char *at, *alias;
 
     while (b < blocks + BLOCKS && b->size)
         b++;
-    if (fd < 0 || ftruncate(fd, (off_t)whole) || b == blocks + BLOCKS)
+    if (fd < 0 || b == blocks + BLOCKS)
         return OUT_OF_MEMORY;
     at = mmap(NULL, whole, access, MAP_SHARED, fd, 0);
-    alias = mmap(NULL, whole, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    alias = mmap(NULL, whole + page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (at == MAP_FAILED || alias == MAP_FAILED)
         return OUT_OF_MEMORY;
-    memset(alias, 0xee, whole);
-    *b = (struct fake_block){(uintptr_t)at, alias, size, context, device, is_managed, ++ids, fd};
-    *out = (uintptr_t)at;
+    out->at = (uintptr_t)at;
+    out->alias = alias;
+    out->size = size;
+    out->id = ++ids;
+    out->memory = fd;
+    out->opens = (_Atomic int *)(alias + whole);
+    *b = *out;
+    return DONE;
+}
+
+static void fake_unmap(struct fake_block *b)
+{
+    munmap((void *)b->at, fake_whole(b->size));
+    munmap(b->alias, fake_whole(b->size) + (size_t)getpagesize());
+    close(b->memory);
+    *b = (struct fake_block){0};
+}
+
+static int fake_alloc(uint64_t *out, size_t size, int device, struct fake_context *context,
+                      bool is_managed)
+{
+    struct fake_block b = {.context = context, .device = device, .is_managed = is_managed};
+    size_t whole = fake_whole(size);
+    int fd = memfd_create("fake_cuda", MFD_CLOEXEC);
+
+    if (fd < 0 || ftruncate(fd, (off_t)(whole + (size_t)getpagesize())) || fake_map(&b, fd, size))
+        return OUT_OF_MEMORY;
+    memset(b.alias, 0xee, whole);
+    *out = b.at;
     return DONE;
 }
 
@@ -223,15 +276,95 @@ FAKE_API int cuMemFree_v2(uint64_t at)
 
     pthread_mutex_lock(&lock);
     b = fake_block_of(at);
-    if (b && b->at == at) {
-        munmap((void *)b->at, b->size);
-        munmap(b->alias, b->size);
-        close(b->memory);
-        *b = (struct fake_block){0};
-    }
+    if (b && b->at == at && !b->is_import)
+        fake_unmap(b);
+    else
+        b = NULL;
     pthread_mutex_unlock(&lock);
     return b ? DONE : INVALID_VALUE;
 }
+
+/* --- IPC ---------------------------------------------------------------------------------------
+ */
+
+FAKE_API int cuIpcGetMemHandle(struct fake_handle *out, uint64_t at)
+{
+    const struct fake_block *b;
+    int result = INVALID_VALUE;
+
+    FAKE_BEGIN("cuIpcGetMemHandle");
+    pthread_mutex_lock(&lock);
+    b = fake_block_of(at);
+    if (b && b->at == at && b->context && !b->is_managed && !b->is_import) {
+        *out = (struct fake_handle){
+            .pid = getpid(), .memory = b->memory, .size = b->size, .device = b->device};
+        result = DONE;
+    }
+    pthread_mutex_unlock(&lock);
+    return result;
+}
+
+/* What this process has opened of a file already. */
+static const struct fake_block *fake_import_of(int fd)
+{
+    struct stat wanted, has;
+
+    for (struct fake_block *b = blocks; b < blocks + BLOCKS; b++)
+        if (b->size && b->is_import && fstat(fd, &wanted) == 0 && fstat(b->memory, &has) == 0 &&
+            wanted.st_ino == has.st_ino && wanted.st_dev == has.st_dev)
+            return b;
+    return NULL;
+}
+
+FAKE_API int cuIpcOpenMemHandle_v2(uint64_t *out, struct fake_handle handle, unsigned flags)
+{
+    struct fake_block b = {.context = fake_current(), .device = handle.device, .is_import = true};
+    const char *wanted = getenv("FAKE_CUDA_IPC");
+    char path[64];
+    int fd, result;
+
+    FAKE_BEGIN("cuIpcOpenMemHandle");
+    if (!b.context)
+        return INVALID_CONTEXT;
+    if (wanted && strcmp(wanted, "no") == 0)
+        return MAP_FAILED_RESULT;
+    if (flags != 1 || handle.pid == getpid())
+        return INVALID_VALUE;
+    snprintf(path, sizeof(path), "/proc/%d/fd/%d", handle.pid, handle.memory);
+    fd = open(path, O_RDWR | O_CLOEXEC);
+    pthread_mutex_lock(&lock);
+    result = fd < 0               ? INVALID_VALUE
+             : fake_import_of(fd) ? ALREADY_MAPPED
+                                  : fake_map(&b, fd, handle.size);
+    pthread_mutex_unlock(&lock);
+    if (result) {
+        close(fd);
+        return result;
+    }
+    ++*b.opens;
+    *out = b.at;
+    return DONE;
+}
+
+FAKE_API int cuIpcCloseMemHandle(uint64_t at)
+{
+    struct fake_block *b;
+    int result = INVALID_VALUE;
+
+    FAKE_BEGIN("cuIpcCloseMemHandle");
+    pthread_mutex_lock(&lock);
+    b = fake_block_of(at);
+    if (b && b->at == at && b->is_import) {
+        --*b->opens;
+        fake_unmap(b);
+        result = DONE;
+    }
+    pthread_mutex_unlock(&lock);
+    return result;
+}
+
+/* --- memory as the driver knows it -------------------------------------------------------------
+ */
 
 FAKE_API int cuPointerGetAttributes(unsigned count, const int *which, void **data, uint64_t at)
 {
@@ -421,6 +554,14 @@ FAKE_API int cuDevicePrimaryCtxRetain(void **out, int device)
     contexts[device].retained++;
     pthread_mutex_unlock(&lock);
     *out = &contexts[device];
+    return DONE;
+}
+
+FAKE_API int cuDevicePrimaryCtxGetState(int device, unsigned *flags, int *is_active)
+{
+    FAKE_BEGIN("cuDevicePrimaryCtxGetState");
+    *flags = 0;
+    *is_active = contexts[device].id != 0;
     return DONE;
 }
 
@@ -696,6 +837,9 @@ FAKE_API int fakeCudaCount(const char *what)
     pthread_mutex_lock(&lock);
     for (int i = 0; i < REGISTERED && strcmp(what, "registrations") == 0; i++)
         count += registered[i] != 0;
+    for (struct fake_block *b = blocks; b < blocks + BLOCKS; b++)
+        if (b->size && strcmp(what, b->is_import ? "imports" : "exports") == 0)
+            count += b->is_import ? 1 : *b->opens;
     for (int i = 0; i < CONTEXTS; i++) {
         if (strcmp(what, "retained") == 0)
             count += contexts[i].retained;
