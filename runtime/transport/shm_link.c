@@ -160,10 +160,11 @@ static int shm_link_fetch(const struct shm_link *s, struct message_op *t, struct
 {
     const struct group *g = s->base.group;
     char who[GROUP_MEMBER_TEXT];
-    int rc = gpu_buffer_fetch(t->gpu, t->what == MESSAGE_OP_SEND, why);
+    bool sends = t->what == MESSAGE_OP_SEND;
+    int rc = gpu_buffer_fetch(t->gpu, sends, why);
 
     if (rc)
-        return fault_wrap(why, "%s", group_describe(g, g->rank, who));
+        return fault_wrap(why, "%s: %s", group_describe(g, g->rank, who), sends ? "send" : "recv");
     t->buf = t->gpu->bounce.memory;
     return 0;
 }

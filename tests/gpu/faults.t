@@ -101,6 +101,30 @@ is_said "so does one that was started" "0: right" "0: right" \
     "1: -6: cannot copy 4000 bytes to GPU 1: cuMemcpyAsync: $unknown" "1: right"
 backend=()
 
+# Between GPUs of one host. Rank 1 takes, or gives.
+for call in none cuIpcOpenMemHandle:1 cuMemcpyAsync:2 cuDevicePrimaryCtxRetain:1 \
+    cuDevicePrimaryCtxGetState:1 cuMemGetAddressRange:1; do
+    faults "$call" take --again
+    is_said "the receiver can't open GPU memory, so it is copied: ${call%:*}" \
+        "0: right" "0: right" "1: right" "1: right"
+done
+for call in cuIpcGetMemHandle:1 cuMemGetAddressRange:1 cuCtxPushCurrent:2; do
+    faults "$call" give --again
+    is_said "the sender has no handle, so it is copied: ${call%:*}" \
+        "0: right" "0: right" "1: right" "1: right"
+done
+faults cuIpcCloseMemHandle:-1 take
+is_said "what is left open is noticed" "0: right" "1: right" \
+    "1: memory of the other rank is left open"
+faults cuMemcpyAsync:1 give_few
+lost="-6: $on_1: send: cannot copy 4000 bytes from GPU 1: cuMemcpyAsync: $unknown"
+is_said "the copy of what is sent, on both sides" "0: $lost" "1: $lost"
+faults cuMemcpyAsync:1 take_few
+is_said "the copy of what has come" "0: right" \
+    "1: -6: $on_1: recv: cannot copy 4000 bytes to GPU 1: cuMemcpyAsync: $unknown"
+faults none offers
+check_match '^0: -5: rank 1 ' "$OUT" "a receiver that dies before it takes what is offered"
+
 faults none dies
 check_match '^0: -5: rank 1 ' "$OUT" "a rank that dies in the middle ends the call of the other"
 

@@ -46,6 +46,49 @@ static int call_message(void)
     return rc ? rc : ml_wait(request);
 }
 
+/* From rank 0 to rank 1, or the other way, in buffers that are filled before. */
+enum { LONG = 50000 };
+
+static int pass(int from, int count)
+{
+    static int *one;
+    int rc;
+
+    if (!one)
+        one = gpu_ints(LONG, GPU_PLAIN);
+    gpu_count_up(one, LONG, rank == from ? 5 : -1);
+    rc = rank == from ? ml_send(world, one, sizeof(int) * (size_t)count, 1 - rank)
+                      : ml_recv(world, one, sizeof(int) * (size_t)count, 1 - rank);
+    return rc || gpu_counts(one, (size_t)count, 5, 1) ? rc : 1;
+}
+
+static int call_take(void)
+{
+    return pass(0, LONG);
+}
+
+static int call_give(void)
+{
+    return pass(1, LONG);
+}
+
+static int call_give_few(void)
+{
+    return pass(1, COUNT);
+}
+
+static int call_take_few(void)
+{
+    return pass(0, COUNT);
+}
+
+static int call_offers(void)
+{
+    if (rank == 1)
+        _exit(0);
+    return pass(0, LONG);
+}
+
 static ml_window *window;
 
 static int call_put(void)
@@ -92,9 +135,11 @@ static int call_dies(void)
 static const struct {
     const char *name;
     int (*call)(void);
-} ways[] = {{"blocking", call_blocking},   {"named", call_named}, {"started", call_started},
-            {"message", call_message},     {"put", call_put},     {"get", call_get},
-            {"start_get", call_start_get}, {"touch", call_touch}, {"dies", call_dies}};
+} ways[] = {{"blocking", call_blocking},   {"named", call_named},  {"started", call_started},
+            {"message", call_message},     {"put", call_put},      {"get", call_get},
+            {"start_get", call_start_get}, {"touch", call_touch},  {"dies", call_dies},
+            {"take", call_take},           {"give", call_give},    {"give_few", call_give_few},
+            {"take_few", call_take_few},   {"offers", call_offers}};
 
 static void say(int (*call)(void))
 {
@@ -128,5 +173,7 @@ int main(int argc, char **argv)
         printf("%d: streams are left\n", rank);
     ml_window_free(window);
     ml_finalize();
+    if (gpu_left("imports") > 0 || gpu_left("retained") > 1)
+        printf("%d: memory of the other rank is left open\n", rank);
     return 0;
 }
