@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/gpu/gpu_bounce.h"
 
+#include "runtime/gpu/gpu_memory.h"
 #include "runtime/process/alloc.h"
 
 #include <pthread.h>
@@ -58,22 +59,13 @@ static size_t bounce_round(size_t size)
     return rounded;
 }
 
-/* While the program captures a stream, in any thread, the driver forbids what may wait for the GPU,
- * and would end that capture. What is registered here has no part in a capture, so the thread says
- * that it knows what it does. */
-static void bounce_exchange_mode(const struct cuda_driver *driver, int *mode)
-{
-    if (driver->exchange_capture_mode)
-        driver->exchange_capture_mode(mode);
-}
-
 static bool bounce_register(const struct cuda_driver *driver, void *memory, size_t size)
 {
     int mode = CUDA_CAPTURE_RELAXED, result;
 
-    bounce_exchange_mode(driver, &mode);
+    gpu_memory_exchange_mode(driver, &mode);
     result = driver->host_register(memory, size, CUDA_HOST_PORTABLE);
-    bounce_exchange_mode(driver, &mode);
+    gpu_memory_exchange_mode(driver, &mode);
     return result == CUDA_IS_DONE;
 }
 
@@ -81,9 +73,9 @@ static void bounce_unregister(const struct cuda_driver *driver, void *memory)
 {
     int mode = CUDA_CAPTURE_RELAXED;
 
-    bounce_exchange_mode(driver, &mode);
+    gpu_memory_exchange_mode(driver, &mode);
     driver->host_unregister(memory);
-    bounce_exchange_mode(driver, &mode);
+    gpu_memory_exchange_mode(driver, &mode);
 }
 
 int gpu_bounce_open(struct gpu_bounce *out, const struct cuda_driver *driver, size_t size,

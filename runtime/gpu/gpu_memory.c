@@ -80,6 +80,12 @@ void gpu_memory_leave(const struct gpu_memory *m)
     m->driver->context_pop(&left);
 }
 
+void gpu_memory_exchange_mode(const struct cuda_driver *driver, int *mode)
+{
+    if (driver->exchange_capture_mode)
+        driver->exchange_capture_mode(mode);
+}
+
 static int memory_refuse_capture(struct fault *why)
 {
     return fault_set(why, ML_ERR_ARGUMENT,

@@ -32,6 +32,12 @@ uint64_t gpu_memory_id(const struct cuda_driver *driver, const void *at);
 int gpu_memory_enter(const struct gpu_memory *m, struct fault *why);
 void gpu_memory_leave(const struct gpu_memory *m);
 
+/* While the program captures a stream, in any thread, the driver forbids what may wait for the GPU,
+ * and would end that capture. What the library registers and opens has no part in a capture, so
+ * around that the thread says that it knows what it does: with *mode CUDA_CAPTURE_RELAXED, and again
+ * with what that becomes. */
+void gpu_memory_exchange_mode(const struct cuda_driver *driver, int *mode);
+
 /* Waits until the work in `stream` is done, as ml_next_stream has named it, or in all of the
  * memory's context (NULL). ML_ERR_ARGUMENT, and nothing is harmed: a capture is under way.
  * ML_ERR_DEVICE. */

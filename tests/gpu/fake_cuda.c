@@ -284,6 +284,20 @@ FAKE_API int cuMemFree_v2(uint64_t at)
     return b ? DONE : INVALID_VALUE;
 }
 
+/* Whether a call that may wait for the GPU is forbidden now: a stream is captured in the global
+ * mode, and this thread has not said that it takes care. Then the capture is lost. Under the
+ * lock. */
+static bool fake_ends_capture(void)
+{
+    bool ends = false;
+
+    for (int i = 0; i < CONTEXTS && capture_mode != CAPTURE_RELAXED; i++)
+        for (struct fake_stream *s = contexts[i].streams; s; s = s->next)
+            if (s->is_capturing && s->capture_mode == CAPTURE_GLOBAL)
+                ends = s->is_invalid = true;
+    return ends;
+}
+
 /* --- IPC ---------------------------------------------------------------------------------------
  */
 
@@ -333,7 +347,8 @@ FAKE_API int cuIpcOpenMemHandle_v2(uint64_t *out, struct fake_handle handle, uns
     snprintf(path, sizeof(path), "/proc/%d/fd/%d", handle.pid, handle.memory);
     fd = open(path, O_RDWR | O_CLOEXEC);
     pthread_mutex_lock(&lock);
-    result = fd < 0               ? INVALID_VALUE
+    result = fake_ends_capture()  ? CAPTURE_UNSUPPORTED
+             : fd < 0             ? INVALID_VALUE
              : fake_import_of(fd) ? ALREADY_MAPPED
                                   : fake_map(&b, fd, handle.size);
     pthread_mutex_unlock(&lock);
@@ -354,7 +369,9 @@ FAKE_API int cuIpcCloseMemHandle(uint64_t at)
     FAKE_BEGIN("cuIpcCloseMemHandle");
     pthread_mutex_lock(&lock);
     b = fake_block_of(at);
-    if (b && b->at == at && b->is_import) {
+    if (fake_ends_capture()) {
+        result = CAPTURE_UNSUPPORTED;
+    } else if (b && b->at == at && b->is_import) {
         --*b->opens;
         fake_unmap(b);
         result = DONE;
@@ -444,20 +461,6 @@ static uintptr_t *fake_registration(const void *memory)
         if (registered[i] == (uintptr_t)memory)
             return &registered[i];
     return NULL;
-}
-
-/* Whether a call that may wait for the GPU is forbidden now: a stream is captured in the global
- * mode, and this thread has not said that it takes care. Then the capture is lost. Under the
- * lock. */
-static bool fake_ends_capture(void)
-{
-    bool ends = false;
-
-    for (int i = 0; i < CONTEXTS && capture_mode != CAPTURE_RELAXED; i++)
-        for (struct fake_stream *s = contexts[i].streams; s; s = s->next)
-            if (s->is_capturing && s->capture_mode == CAPTURE_GLOBAL)
-                ends = s->is_invalid = true;
-    return ends;
 }
 
 FAKE_API int cuMemHostRegister_v2(void *memory, size_t size, unsigned flags)

@@ -468,7 +468,7 @@ static bool one_call(size_t n)
     return ends(is_right, v, NULL);
 }
 
-/* The bytes that are put have left the GPU, so the program may change them at once. */
+/* What is got is there once the request is done, which is asked for in both ways. */
 static bool started_on_window(ml_window *w, size_t n, int *from, int *into)
 {
     size_t size = n * sizeof(int);
@@ -478,10 +478,10 @@ static bool started_on_window(ml_window *w, size_t n, int *from, int *into)
 
     gpu_count_up(from, n, KEPT - rank);
     is_right = is_done(ml_start_put(w, from, size, left_of(rank), 0, &request));
+    is_right = is_right && is_done(ml_wait(request));
     gpu_count_up(from, n, 0);
     gpu_wait();
-    is_right = is_right && is_done(ml_wait(request)) && is_done(ml_flush(w, ML_ALL)) &&
-               is_done(ml_barrier(world)) &&
+    is_right = is_right && is_done(ml_flush(w, ML_ALL)) && is_done(ml_barrier(world)) &&
                is_done(ml_start_get(w, into, size, right_of(rank), 0, &request)) &&
                is_done(ml_wait(request)) && gpu_counts(into, n, KEPT - right_of(right_of(rank)), 1);
     gpu_count_up(into, n, 0);
@@ -533,25 +533,30 @@ static bool capture(size_t n)
     return ends(is_right, v, NULL);
 }
 
-/* The capture of another stream goes on, though it forbids to register memory, which the call does:
- * no host memory of 17 MiB is kept. */
+/* The capture of another stream goes on, though it forbids to register memory, as the first call
+ * does (no host memory of 17 MiB is kept), and to open that of others, as the second one does. */
 static bool capture_elsewhere(size_t n)
 {
     size_t many = n + (17 << 20) / sizeof(int);
     void *stream;
-    int *v;
+    int *v, *came;
     bool is_right;
 
     if (n > 1000 || !is_named)
         return true;
     stream = gpu_stream();
     v = counting(many, rank * STEP);
+    came = counting(many, KEPT);
     is_right = gpu_capture_begin(stream, GPU_GLOBAL);
     ml_next_stream(world, gpu_work);
     is_right = is_done(ml_all_reduce(world, v, v, many, ML_INT32, ML_SUM)) && is_right;
+    ml_next_stream(world, gpu_work);
+    is_right = is_done(ml_sendrecv(world, v, many * sizeof(int), right_of(rank), came,
+                                   many * sizeof(int), left_of(rank))) &&
+               is_right;
     is_right = gpu_capture_end(stream) && gpu_left("mode") <= 0 && is_right;
-    is_right = gpu_counts(v, many, SUM, RANKS) && is_right;
-    return ends(is_right, v, NULL);
+    is_right = gpu_counts(v, many, SUM, RANKS) && gpu_counts(came, many, SUM, RANKS) && is_right;
+    return ends(is_right, v, came);
 }
 
 /* Within buffers, at any offset; and none at all. */
