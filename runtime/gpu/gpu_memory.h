@@ -34,7 +34,7 @@ void gpu_memory_leave(const struct gpu_memory *m);
 
 /* While the program captures a stream, in any thread, the driver forbids what may wait for the GPU,
  * and would end that capture. What the library registers and opens has no part in a capture, so
- * around that the thread says that it knows what it does: with *mode CUDA_CAPTURE_RELAXED, and again
+ * around that the thread says that it takes care: with *mode CUDA_CAPTURE_RELAXED, and once more
  * with what that becomes. */
 void gpu_memory_exchange_mode(const struct cuda_driver *driver, int *mode);
 
