@@ -131,6 +131,7 @@ static bool opened_map(struct opened *o, struct fault *why)
         o->at = 0;
         return ipc_fail(why, &o->memory, "cuMemGetAddressRange", result);
     }
+    o->size -= o->at - base; /* short allocations may be mapped with their neighbours */
     return true;
 }
 

@@ -15,12 +15,12 @@
 
 #include <cmocka.h>
 
-enum { SIZE = 1000, STEP = 0x10000, GIVER = 77, OTHER = 78 };
+enum { SIZE = 1000, BEFORE = 256, STEP = 0x10000, GIVER = 77, OTHER = 78 };
 
 /* The driver. */
 static struct {
     int opens, closes, depth, retained, copies;
-    int open_result, copy_result, is_active;
+    int open_result, copy_result, is_active, before;
     uint64_t last, from;
 } gpu;
 
@@ -31,7 +31,7 @@ static int mock_open(uint64_t *at, struct cuda_ipc_handle handle, unsigned flags
     assert_int_equal(gpu.depth, 1);
     if (gpu.open_result)
         return gpu.open_result;
-    *at = gpu.last = (uint64_t)++gpu.opens * STEP;
+    *at = gpu.last = (uint64_t)++gpu.opens * STEP + (uint64_t)gpu.before;
     return CUDA_IS_DONE;
 }
 
@@ -46,7 +46,7 @@ static int mock_close(uint64_t at)
 static int mock_range(uint64_t *base, size_t *size, uint64_t pointer)
 {
     *base = pointer / STEP * STEP;
-    *size = SIZE;
+    *size = SIZE + (size_t)gpu.before;
     return CUDA_IS_DONE;
 }
 
@@ -240,6 +240,15 @@ static void nothing_beyond_it_is_read(void **state)
                                   "is of less memory than it says");
 }
 
+static void neighbours_are_beyond_it(void **state)
+{
+    (void)state;
+    gpu.before = BEFORE;
+    assert_true(copy(GIVER, STEP, 1, 0, SIZE));
+    assert_int_equal(gpu.from, STEP + BEFORE);
+    assert_false(copy(GIVER, STEP, 1, 0, SIZE + 1));
+}
+
 static void a_refusal_leaves_nothing(void **state)
 {
     (void)state;
@@ -290,6 +299,7 @@ int main(void)
         CASE(closed_when_another_lies_there),
         CASE(the_oldest_is_closed),
         CASE(nothing_beyond_it_is_read),
+        CASE(neighbours_are_beyond_it),
         CASE(a_refusal_leaves_nothing),
         CASE(a_primary_context_is_not_made),
         CASE(a_place_is_found),
