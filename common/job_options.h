@@ -72,6 +72,7 @@ struct job_options {
     int stop_signal;       /* by which the job is asked to stop (ml_should_stop); 0: none */
     char *prolog, *epilog; /* commands for sh -c, once a host; see `name` */
     char *mount;           /* SOURCE:DIR, what ranks see in place of DIR; see `name` */
+    char *container;       /* the command of --container; see `name` */
     char *tmpdir;          /* where each host's files of the job are; see `name` */
     char *name;            /* the job's; NULL, or "" in an agent: none */
     struct rdma_choice rdma;

@@ -39,6 +39,7 @@
 #include <sys/types.h>
 
 struct agent_rank;
+struct container;
 struct coordinator_session;
 struct evbuffer;
 struct fault;
@@ -102,10 +103,11 @@ struct agent_rank {
     int status;          /* as waitpid gives it, from RANK_HELD on */
     struct rusage usage; /* from then on, as elapsed_ms is */
     int64_t elapsed_ms;
-    bool is_signalled; /* the agent has sent it a signal to end it */
-    bool is_broken;    /* its runtime has reported that a peer died */
-    char lost[512];    /* the runtime's sentence about that, or "" */
-    char message[256]; /* the exception that ended a PyTorch program, or "" */
+    bool is_signalled;   /* the agent has sent it a signal to end it */
+    bool is_broken;      /* its runtime has reported that a peer died */
+    char lost[512];      /* the runtime's sentence about that, or "" */
+    char unstarted[512]; /* why its program could not be executed in its container, or "" */
+    char message[256];   /* the exception that ended a PyTorch program, or "" */
     struct rank_output out[2];
     struct rank_input in;
     int pty;                     /* the rank's end of its terminal, or -1 */
@@ -153,6 +155,7 @@ struct agent {
     struct received_files *files; /* NULL: the job has none for this host */
     struct staged_place *place;   /* --stage-env; or NULL */
     char **staged_programs;       /* per app, where the copy must be named: its; or NULL */
+    struct container *container;  /* --container; or NULL */
     struct rank_view *view;       /* --mount and --stage-env; or NULL */
     struct hook *hook;            /* --prolog or --epilog, while it runs; or NULL */
     bool owes_epilog;             /* it is to run once all ranks have ended */

@@ -7,6 +7,7 @@
 #include "launcher/agent/agent.h"
 #include "launcher/agent/binding/machine_hwloc.h"
 #include "launcher/agent/children/copier_child.h"
+#include "launcher/agent/container/container.h"
 #include "launcher/agent/coordinator_session.h"
 #include "launcher/agent/host/descendants_linux.h"
 #include "launcher/agent/host/guard.h"
@@ -291,6 +292,26 @@ static int directory_make(struct agent *a, struct fault *why)
     return guard_tell(a->guard_fd, a->dir, a->cgroup, -1, why);
 }
 
+/* From here on the copies in the job's directory are what ranks have preloaded. */
+static int container_choose(struct agent *a, struct fault *why)
+{
+    const struct container_config config = {.base = a->base,
+                                            .job = a->job,
+                                            .job_dir = a->dir,
+                                            .has_shim = a->shim[0] != '\0',
+                                            .has_bench = a->bench[0] != '\0'};
+
+    if (!a->job->options.container[0])
+        return 0;
+    if (container_open(&a->container, &config, why))
+        return why->code;
+    snprintf(a->shim, sizeof(a->shim), "%s", container_shim(a->container));
+    snprintf(a->modules, sizeof(a->modules), "%s", container_modules(a->container));
+    /* What the apps name is this text. */
+    snprintf(a->bench, sizeof(a->bench), "%s", container_bench(a->container));
+    return 0;
+}
+
 static int files_open(struct agent *a, struct fault *why)
 {
     return received_files_open(&a->files, a->job, a->dir, a->cwds, why);
@@ -378,9 +399,9 @@ static int coordinator_open(struct agent *a, struct fault *why)
 static int job_set_up(struct agent *a, struct fault *why)
 {
     static int (*const steps[])(struct agent * a, struct fault * why) = {
-        ranks_create, descriptors_check, address_choose,   directories_choose,
-        shim_choose,  bench_find,        bindings_choose,  directory_make,
-        files_open,   place_open,        coordinator_open, topology_describe,
+        ranks_create, descriptors_check, address_choose,    directories_choose, shim_choose,
+        bench_find,   bindings_choose,   directory_make,    container_choose,   files_open,
+        place_open,   coordinator_open,  topology_describe,
     };
     int rc = 0;
 
@@ -591,6 +612,8 @@ void job_prepare_release(struct agent *a)
     a->place = NULL;
     rank_view_close(a->view);
     a->view = NULL;
+    container_close(a->container);
+    a->container = NULL;
     lost_device_end(a->lost_device);
     a->lost_device = NULL;
     free(a->ibv_devices);

@@ -95,6 +95,8 @@ void job_report_exited(struct agent_rank *r)
         json_object_set_new(said, "core_file", text_json(core));
     if (r->lost[0])
         json_object_set_new(said, "lost", text_json(r->lost));
+    if (r->unstarted[0])
+        json_object_set_new(said, "error", text_json(r->unstarted));
     if (r->message[0])
         json_object_set_new(said, "message", text_json(r->message));
     if (is_failure && !r->is_signalled && !r->is_broken &&

@@ -481,7 +481,7 @@ void rank_mpi_choose(struct agent *a, void (*done)(struct agent *a, const struct
 
         if (!app_has_ranks(job, i))
             continue;
-        if (job->options.mpi == MPI_AUTO)
+        if (job->options.mpi == MPI_AUTO && !a->container)
             app_look(a, i, &found);
         is_pmix |= found.kind == MPI_KIND_PMIX;
         a->needs_pmix |= found.kind == MPI_KIND_PMIX && found.is_certain;

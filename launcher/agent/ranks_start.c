@@ -10,6 +10,7 @@
 #include "launcher/agent/agent.h"
 #include "launcher/agent/binding/binding_seen_linux.h"
 #include "launcher/agent/binding/binding_variables.h"
+#include "launcher/agent/container/container.h"
 #include "launcher/agent/coordinator_session.h"
 #include "launcher/agent/host/lost_device_linux.h"
 #include "launcher/agent/host/staged_place.h"
@@ -213,8 +214,9 @@ static int rank_spawn(struct agent_rank *r, int *status, struct fault *why)
                       .kept = -1};
     struct binding_variables own;
     struct pipes pipes;
+    struct container_rank inside = {0};
     char **command = NULL;
-    int rc;
+    int rc, pmi;
 
     *status = STATUS_OURS;
     rc = streams_open(r, &pipes, &s, why);
@@ -228,11 +230,15 @@ static int rank_spawn(struct agent_rank *r, int *status, struct fault *why)
     binding_variables_fill(&own, mine, a->machine, threads_of(a, mine));
     s.env = rank_environment_of(e, r->job, own.list, s.out, s.kept, rank_mpi_variables(r));
     /* The process that the agent starts is not the program: --eager must not take it for it. */
-    s.pid_text = r->job->wrap < 0 ? rank_environment_pid_text(e) : NULL;
+    s.pid_text = r->job->wrap < 0 && !a->container ? rank_environment_pid_text(e) : NULL;
     rc =
         s.env ? command_make(r, &s, &command, why) : fault_set(why, ML_ERR_MEMORY, "out of memory");
+    pmi = s.kept;
+    if (!rc && a->container)
+        rc = container_rank_prepare(a->container, (int)(r - a->ranks), &s, &inside, why);
     if (!rc)
         rc = spawn_process(&r->pid, &s, status, why);
+    container_rank_release(&inside);
     rank_command_destroy(command);
     if (!rc) {
         r->state = RANK_RUNNING;
@@ -242,8 +248,8 @@ static int rank_spawn(struct agent_rank *r, int *status, struct fault *why)
             kill(-r->pid, SIGKILL);
     }
     pipes_close(&pipes);
-    if (s.kept >= 0)
-        close(s.kept);
+    if (pmi >= 0)
+        close(pmi);
     return rc;
 }
 

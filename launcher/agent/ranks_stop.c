@@ -3,6 +3,7 @@
 
 #include "common/clock.h"
 #include "launcher/agent/agent.h"
+#include "launcher/agent/container/container.h"
 #include "launcher/agent/host/descendants_linux.h"
 #include "launcher/agent/host/signal_target_linux.h"
 #include "launcher/agent/rank_input.h"
@@ -64,16 +65,58 @@ void ranks_stop_warn(struct agent *a, int signal)
     process_list_free(&all);
 }
 
+/* Whether it only waits for the rank's program, as bwrap does; if a signal ended it, the program's
+ * status would be lost. */
+static bool is_waiter(const struct agent *a, pid_t pid)
+{
+    for (int i = 0; a->container && i < a->spawned; i++) {
+        pid_t program = container_process(a->container, i);
+
+        if (a->ranks[i].pid == pid && program && program != pid)
+            return true;
+    }
+    return false;
+}
+
+static void waiters_drop(const struct agent *a, struct process_list *l)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < l->count; i++)
+        if (!is_waiter(a, l->list[i].pid))
+            l->list[kept++] = l->list[i];
+    l->count = kept;
+}
+
+/* Signals the process groups of the ranks' programs alone: what keeps their containers would pass
+ * the signal on, so that they got it twice. A program that is no descendant, or has not begun, gets
+ * it from the agent's child. */
+static void programs_signal(struct agent *a, int signal)
+{
+    struct process_list found = {0};
+
+    descendants_find(&found, NULL);
+    for (int i = 0; i < a->spawned; i++) {
+        pid_t program = container_process(a->container, i);
+
+        if (a->ranks[i].state == RANK_RUNNING)
+            kill(process_list_find(&found, program) ? -program : -a->ranks[i].pid, signal);
+    }
+    process_list_free(&found);
+}
+
 /* Signals all descendants. Returns how many there are, -1 without /proc. A stopped process handles
  * no signal but SIGKILL, hence SIGCONT. Handlers of it run in stopped processes only; without one,
  * it does not matter that a process may be about to stop. */
-static int descendants_count_signalled(int signal, bool continues)
+static int descendants_count_signalled(const struct agent *a, int signal, bool continues)
 {
     struct process_list found = {0};
     int count;
 
     if (descendants_find(&found, NULL))
         return -1;
+    if (continues)
+        waiters_drop(a, &found);
     descendants_signal(&found, signal);
     for (size_t i = 0; i < found.count && continues; i++)
         if (found.list[i].state == 'T' || !process_catches(found.list[i].pid, SIGCONT))
@@ -85,7 +128,7 @@ static int descendants_count_signalled(int signal, bool continues)
 
 void ranks_stop_signal_all(struct agent *a, int signal)
 {
-    if (descendants_count_signalled(signal, false) < 0)
+    if (descendants_count_signalled(a, signal, false) < 0)
         groups_signal(a, signal);
 }
 
@@ -121,7 +164,11 @@ static int everyone_signal(struct agent *a, int signal)
         terminals_hang_up(a);
     if (!descendants_exist())
         return 0;
-    count = descendants_count_signalled(signal, signal != SIGKILL);
+    if (signal != SIGKILL && a->container && container_is_apart(a->container)) {
+        programs_signal(a, signal);
+        return 0;
+    }
+    count = descendants_count_signalled(a, signal, signal != SIGKILL);
     if (count >= 0)
         return count;
     groups_signal(a, signal);

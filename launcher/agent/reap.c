@@ -4,6 +4,7 @@
 #include "common/clock.h"
 #include "common/text/signal_text.h"
 #include "launcher/agent/agent.h"
+#include "launcher/agent/container/container.h"
 #include "launcher/agent/coordinator_session.h"
 #include "launcher/agent/job_report.h"
 #include "launcher/agent/rank/framework_error.h"
@@ -72,6 +73,10 @@ static void rank_end(struct agent_rank *r, int status, const struct rusage *usag
     r->status = status;
     r->usage = *usage;
     r->elapsed_ms = clock_ms() - r->started_ms;
+    if (a->container)
+        container_rank_ended(a->container, (int)(r - a->ranks), status,
+                             !r->is_signalled && !a->stop.is_active, r->unstarted,
+                             sizeof(r->unstarted));
     if (has_succeeded(r) || a->stop.is_active || !rank_mpi_hold(a, held_tell))
         rank_tell(r);
 }
@@ -82,6 +87,9 @@ void reap_failed_start(struct agent_rank *r, int status, const struct fault *why
 
     snprintf(text, sizeof(text), "could not be started on host %s: %s", r->agent->job->host_name,
              why->text);
+    if (r->agent->container)
+        container_rank_ended(r->agent->container, (int)(r - r->agent->ranks), -1, true,
+                             r->unstarted, sizeof(r->unstarted));
     r->agent->ended++;
     rank_mpi_ended(r, false);
     coordinator_session_rank_exited(r->agent->coordinator_session, r->job->rank, 0, text);

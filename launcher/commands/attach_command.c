@@ -24,7 +24,7 @@
 static const char *const without[] = {
     "np",          "ppn",   "output", "stdin",    "pty",     "name",    "detach",    "json",
     "wrap",        "gdb",   "chaos",  "cwd",      "dry-run", "version", "stage-env", "words",
-    "stage-cache", "await", "listen", "key-file", "elastic", "fanout",  NULL};
+    "stage-cache", "await", "listen", "key-file", "elastic", "fanout",  "container", NULL};
 
 static const struct command_syntax syntax = {
     .name = "attach",

@@ -91,15 +91,12 @@ static const struct command_hint hints[] = {
     {"-g", "-H or --hostfile names the hosts"},
     {NULL, NULL}};
 
-static const char *const without[] = {"np",        "ppn",     "output",
-                                      "pty",       "stdin",   "events",
-                                      "record",    "trace",   "compare-hashes",
-                                      "timestamp", "summary", "name",
-                                      "detach",    "version", "restarts",
-                                      "gdb",       "check",   "evict-slow",
-                                      "stage-env", "words",   "stage-cache",
-                                      "await",     "listen",  "key-file",
-                                      "elastic",   "fanout",  NULL};
+static const char *const without[] = {
+    "np",        "ppn",     "output",         "pty",       "stdin",   "events",
+    "record",    "trace",   "compare-hashes", "timestamp", "summary", "name",
+    "detach",    "version", "restarts",       "gdb",       "check",   "evict-slow",
+    "stage-env", "words",   "stage-cache",    "await",     "listen",  "key-file",
+    "elastic",   "fanout",  "container",      NULL};
 
 static const struct command_syntax syntax = {
     .name = "exec",

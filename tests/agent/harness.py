@@ -200,6 +200,7 @@ class Agent:
             "prolog": "",
             "tmpdir": "",
             "mount": "",
+            "container": "",
             "epilog": "",
             "name": "",
             "apps": [{"argv": list(p), "env": [], "cwd": ""} for p in programs],

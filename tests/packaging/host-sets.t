@@ -22,22 +22,22 @@ arm=$BUILD/hosts/aarch64-gnu2.28
 check "make host-sets" make -C "$BUILD" -s host-sets
 if [ ! -d "$gnu" ] || [ ! -d "$musl" ] || [ ! -d "$arm" ]; then done_testing; fi
 for set in "$gnu" "$arm"; do
-    check_output "libmlaunch.so.0 mlaunch-agent mlaunch-bench mlaunch-copier mlaunch-pmix \
-mlaunch-probe mlaunch-rdma.so mlaunch-runtime.so" "the files of ${set##*/}" \
+    check_output "libmlaunch.so.0 mlaunch-agent mlaunch-bench mlaunch-copier mlaunch-entry \
+mlaunch-pmix mlaunch-probe mlaunch-rdma.so mlaunch-runtime.so" "the files of ${set##*/}" \
         sh -c 'ls "$1" | xargs' sh "$set"
     readelf -VW "$set"/* | grep -o 'GLIBC_2[.0-9]*' | sort -Vu > "$T/needs"
     check_output "GLIBC_2.28" "they need glibc 2.28" tail -n 1 "$T/needs"
 done
 check_output "AArch64" "all of ${arm##*/} are for that processor" sh -c \
     'readelf -hW "$1"/* | sed -n "s/^ *Machine: *//p" | sort -u' sh "$arm"
-check_output "libmlaunch.so.0 mlaunch-agent mlaunch-bench mlaunch-copier mlaunch-runtime.so" \
-    "the files of the set for musl" sh -c 'ls "$1" | xargs' sh "$musl"
+check_output "libmlaunch.so.0 mlaunch-agent mlaunch-bench mlaunch-copier mlaunch-entry \
+mlaunch-runtime.so" "the files of the set for musl" sh -c 'ls "$1" | xargs' sh "$musl"
 readelf -dVW "$musl"/* | grep -E 'NEEDED|GLIBC' | sed 's/.*\[//; s/\]//' | sort -u | xargs > "$T/needs"
 check_output "libc.so libmlaunch.so.0" "they need musl" cat "$T/needs"
 check_output "" "… the agent and the copier nothing at all" sh -c \
     'readelf -lW "$@" | grep -E "INTERP|DYNAMIC" || :' sh "$musl/mlaunch-agent" "$musl/mlaunch-copier"
 check "make install" make -C "$BUILD" -s install DESTDIR="$T/installed"
-check_output "$([ "$arm" = "$gnu" ] && echo 13 || echo 21)" "… installs them" sh -c \
+check_output "$([ "$arm" = "$gnu" ] && echo 15 || echo 24)" "… installs them" sh -c \
     'find "$1" -path "*/mlaunch/hosts/*" -type f | wc -l' sh "$T/installed"
 
 old=$BUILD/packaging/host-sets/bullseye

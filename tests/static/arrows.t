@@ -73,6 +73,7 @@ room coordinator/host coordinator
 
 room $b/text
 room $b/process
+room $b/container $b/text
 room $b/tree
 room $b/loader
 room $b/machine $b/process
@@ -80,7 +81,7 @@ room $b/machine $b/process
 room $i/options $b/text
 room $i/hosts $b/text
 room $i/values $b/text $b/process $b/loader $b/tree
-room $i/plan $b/text $b/process $i/options $i/hosts $i/values
+room $i/plan $b/text $b/process $b/container $i/options $i/hosts $i/values
 
 room $w/protocol $b/process
 room $w/uplink
@@ -119,17 +120,18 @@ room $t/bench/measure $t/bench/command
 room $t/bench/pair $b/text $t/bench/command $t/bench/measure
 room $t/bench/program $b/text $t/bench/measure $t/bench/pair
 
-room $a/host $b/machine
+room $a/host $b/container $b/machine
 room $a/stack $b/machine
 room $a/facts $b/text $b/process $a/host
 room $a/binding $a/host
 room $a/rank $b/text $b/loader $w/protocol $a/host $a/binding
+room $a/container $b/text $b/process $b/container $w/protocol $a/rank
 room $a/mpi $b/text $b/process $b/loader $w/protocol
 room $a/evidence $b/text $b/machine
 room $a/queries $b/text $b/process $b/machine $a/host $a/stack $a/facts $a/evidence
 room $a/children $b/process $w/protocol $a/queries
 room $a coordinator coordinator/host $b/text $b/process $b/loader/libc_need.h $b/machine \
-    $w/protocol $w/join $a/host $a/binding $a/rank $a/mpi $a/queries $a/children
+    $w/protocol $w/join $a/host $a/binding $a/rank $a/container $a/mpi $a/queries $a/children
 
 header $l/pmix $w/protocol/pmix_protocol.h "the frames between it and the agent"
 room $l/pmix

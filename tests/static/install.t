@@ -9,6 +9,7 @@ check "make install" make -C "$BUILD" -s install DESTDIR="$T/dest"
 root=$T/dest$(sed -n 's/^prefix = //p' "$BUILD/Makefile")
 for file in bin/mlaunch libexec/mlaunch/mlaunch-agent libexec/mlaunch/mlaunch-bench \
     libexec/mlaunch/mlaunch-bench-command libexec/mlaunch/mlaunch-copier \
+    libexec/mlaunch/mlaunch-entry \
     libexec/mlaunch/mlaunch-metrics libexec/mlaunch/mlaunch-sync libexec/mlaunch/mlaunch-top \
     libexec/mlaunch/mlaunch-verify \
     lib/libmlaunch.so.0 lib/libmlaunch.a lib/mlaunch/mlaunch-runtime.so \

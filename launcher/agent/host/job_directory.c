@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/agent/host/job_directory.h"
 
+#include "launcher/base/container/container_removal.h"
 #include "launcher/base/machine/user_directory.h"
 
 #include <ctype.h>
@@ -142,6 +143,7 @@ void job_directory_remove(const char *path)
 {
     char parent[JOB_DIRECTORY_PATH];
 
+    container_removal_run(path);
     unfinished_remove(path);
     job_directory_remove_tree(path);
     link_remove(path);

@@ -28,6 +28,7 @@ static const char *const agent_places[] = {"mlaunch-agent",
     }
 static const char *const bench_places[] = PROGRAM(BENCH_PROGRAM, "tools/bench");
 static const char *const pmix_places[] = PROGRAM("mlaunch-pmix", "pmix");
+static const char *const entry_places[] = PROGRAM("mlaunch-entry", "agent");
 static const char *const bench_command_places[] = PROGRAM("mlaunch-bench-command", "tools");
 static const char *const copier_places[] = PROGRAM("mlaunch-copier", "tools");
 static const char *const metrics_places[] = PROGRAM("mlaunch-metrics", "tools");
@@ -111,6 +112,7 @@ static const struct {
     [INSTALL_PROBE] = {probe_places, X_OK},
     [INSTALL_BENCH] = {bench_places, X_OK},
     [INSTALL_PMIX] = {pmix_places, X_OK},
+    [INSTALL_ENTRY] = {entry_places, X_OK},
     [INSTALL_COPIER] = {copier_places, X_OK},
     [INSTALL_HOSTS] = {hosts_places, X_OK},
     [INSTALL_SSH] = {ssh_places, R_OK},

@@ -20,6 +20,7 @@ enum install_part {
     INSTALL_PROBE,    /* mlaunch-probe, likewise */
     INSTALL_BENCH,    /* the program of bench's jobs, which they name without a path */
     INSTALL_PMIX,     /* mlaunch-pmix, a child of the agent; missing in a build without libpmix */
+    INSTALL_ENTRY,    /* mlaunch-entry, the first program in a rank's container */
     INSTALL_COPIER,   /* mlaunch-copier, a child of the agent for `mlaunch sync` */
     INSTALL_METRICS,  /* what mlaunch becomes for `mlaunch metrics` */
     INSTALL_SYNC,     /* … for sync */

@@ -5,8 +5,10 @@
 #include "common/text/argument_words.h"
 #include "common/text/number.h"
 #include "common/text/utf8.h"
+#include "launcher/base/container/container_program.h"
 #include "launcher/base/process/install_path.h"
 #include "launcher/base/text/caller_directory.h"
+#include "launcher/base/text/command_words.h"
 #include "launcher/base/text/environment.h"
 #include "launcher/base/text/string_list.h"
 #include "launcher/base/text/text_file.h"
@@ -491,6 +493,35 @@ static int stage_env_settle(struct plan *p, const struct options *o, struct faul
     return o->stage_env ? env_directory_find(&p->stage_env, o->stage_env, p->cwd, why) : 0;
 }
 
+/* One process starts the container of podman and docker, and has no terminal; and what only the
+ * ranks see of the host is in the way of what starts their containers. */
+static int container_settle(const struct plan *p, const struct options *o, struct fault *why)
+{
+    const struct container_program *program;
+    struct string_list words = {0};
+    int rc;
+
+    if (!p->job.container)
+        return 0;
+    if (p->job.mount || o->stage_env)
+        return fault_set(why, ML_ERR_ARGUMENT,
+                         "%s and --container do not go together: mount it by --container's own "
+                         "words",
+                         p->job.mount ? "--mount" : "--stage-env");
+    rc = command_words_split(&words, p->job.container, why);
+    if (!rc)
+        rc = container_program_find(&program, words.items, why);
+    if (rc)
+        fault_wrap(why, "--container");
+    if (!rc && o->pty && program->is_apart)
+        rc = fault_set(why, ML_ERR_ARGUMENT,
+                       "--pty: a container of %s cannot take the rank's terminal; those of "
+                       "apptainer, ch-run and bwrap can",
+                       program->name);
+    string_list_clear(&words);
+    return rc;
+}
+
 static int rest_settle(struct plan *p, const struct options *o, struct fault *why)
 {
     int rc;
@@ -500,7 +531,8 @@ static int rest_settle(struct plan *p, const struct options *o, struct fault *wh
         p->job.mpi = MPI_NONE;
     p->output = output_mode_of(o->output, p->size);
     if ((rc = plan_binding_settle(p, o, why)) || (rc = stdin_settle(p, o->stdin_to, why)) ||
-        (rc = pty_settle(p, o, why)) || (rc = show_settle(p, o, why)))
+        (rc = pty_settle(p, o, why)) || (rc = show_settle(p, o, why)) ||
+        (rc = container_settle(p, o, why)))
         return rc;
     return ports_settle(p, why);
 }

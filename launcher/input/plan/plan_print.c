@@ -201,6 +201,8 @@ static void print_job(const struct plan *p)
         printable_print("which is kept there in: %s\n", p->options->stage_cache);
     if (p->job.mount)
         printable_print("mount: %s\n", p->job.mount);
+    if (p->job.container)
+        printable_print("container: %s\n", p->job.container);
     if (p->job.port)
         printable_print("ports: coordinator %d", p->job.port);
     if (p->job.port && p->job.starting_port)

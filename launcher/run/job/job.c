@@ -627,6 +627,7 @@ static int job_run_all(struct job *j)
                                      .build = build_id,
                                      .command = j->plan->agent_command,
                                      .with_copier = j->plan->stage_env != NULL,
+                                     .with_entry = j->plan->job.container != NULL,
                                      .hub = job_hub_uplinks(j->hub)};
     struct job_round_config config = {.base = j->base,
                                       .plan = j->plan,

@@ -18,6 +18,7 @@ struct channel_config {
     const char *build;       /* its build id */
     char *const *command;    /* --agent-command's words, or NULL */
     bool with_copier;        /* the host needs mlaunch-copier too */
+    bool with_entry;         /* … mlaunch-entry, likewise */
     struct uplink_hub *hub;  /* which all hosts but this machine call; or NULL */
 };
 

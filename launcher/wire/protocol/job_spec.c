@@ -47,6 +47,7 @@ static const struct field fields[] = {
     {"epilog", FIELD_STRING, OPTION(epilog)},
     {"tmpdir", FIELD_STRING, OPTION(tmpdir)},
     {"mount", FIELD_STRING, OPTION(mount)},
+    {"container", FIELD_STRING, OPTION(container)},
     {"name", FIELD_STRING, OPTION(name)},
     {"size", FIELD_INT, AT(size), 1, SIZE_MAX_RANKS},
     {"hosts", FIELD_INT, AT(hosts), 1, SIZE_MAX_RANKS},

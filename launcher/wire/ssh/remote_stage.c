@@ -37,6 +37,7 @@ static const struct stage_part {
     {"mlaunch-rdma.so", INSTALL_RDMA, true, true},
     {"mlaunch-probe", INSTALL_PROBE, true, true},
     {"mlaunch-pmix", INSTALL_PMIX, true, true},
+    {"mlaunch-entry", INSTALL_ENTRY, false, false},
     {"mlaunch-copier", INSTALL_COPIER, true, false},
     {"mlaunch-agent", INSTALL_AGENT, true, false},
 };
@@ -322,7 +323,8 @@ static int files_copy(struct stage *g, const char *home, const char *build,
 
 static bool is_needed(const struct stage_part *p, const struct channel_config *config)
 {
-    return p->part != INSTALL_COPIER || config->with_copier;
+    return (p->part != INSTALL_COPIER || config->with_copier) &&
+           (p->part != INSTALL_ENTRY || config->with_entry);
 }
 
 static int part_find(char path[PATH_MAX], const struct stage_part *p,

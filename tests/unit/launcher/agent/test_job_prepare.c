@@ -81,6 +81,7 @@ static char *job_text(const char *with)
     json_object_set_new(job, "epilog", json_string(""));
     json_object_set_new(job, "tmpdir", json_string(""));
     json_object_set_new(job, "mount", json_string(""));
+    json_object_set_new(job, "container", json_string(""));
     json_object_set_new(job, "name", json_string(""));
     json_object_set_new(job, "signal_children", json_false());
     json_object_set_new(job, "elastic", json_integer(0));
