@@ -308,6 +308,7 @@ complete -c mlaunch -n 'contains -- (commandline -opc; echo none)[2] batch' -l o
 complete -c mlaunch -n 'contains -- (commandline -opc; echo none)[2] batch' -l pe -x -d 'SGE\'s parallel environment'
 complete -c mlaunch -n 'contains -- (commandline -opc; echo none)[2] batch' -l extra -x -d 'any other options of the system, as they stand'
 complete -c mlaunch -n 'contains -- (commandline -opc; echo none)[2] batch' -l image -x -d 'Kubernetes'
+complete -c mlaunch -n 'contains -- (commandline -opc; echo none)[2] batch' -l kind -x -a 'job compose' -d 'Kubernetes'
 complete -c mlaunch -n 'contains -- (commandline -opc; echo none)[2] batch' -l resource -x -d 'Kubernetes'
 complete -c mlaunch -n 'contains -- (commandline -opc; echo none)[2] batch' -l submit -d 'submit the script, print the job\'s number'
 complete -c mlaunch -n 'contains -- (commandline -opc; echo none)[2] batch' -l help -s h -d 'print this'

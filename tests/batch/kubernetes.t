@@ -88,6 +88,41 @@ check "two pods whose job fails" "$python" "$PODS" play "$T/job.yaml" "$T" "$por
 cp "$OUT" "$T/statuses"
 check_output '7 7' "end with its status" cat "$T/statuses"
 
+# The same for Compose.
+compose() { kube --kind compose --image reg/m:1 "$@"; }
+refused "--kind compose has no --time" --kind compose --image i --time 5 -- true
+refused "--kind compose has no .*--submit" --kind compose --image i --submit -- true
+refused "Compose knows none of that name" --kind compose --image i --resource amd.com/gpu=1 -- true
+compose --nodes 2 --gpus-per-node 4 --resource rdma/hca=1 --grace 20 --restarts 1 \
+    --job-name My_job -- ./prog > "$T/job.yaml"
+has '"my-job"' Compose name
+first=services.my-job-0
+has '"reg/m:1"' Compose $first.image
+has '"my-job-0"' Compose $first.hostname
+has '"30s"' Compose $first.stop_grace_period
+has '"on-failure:1"' Compose $first.restart
+has '["ALL"]' Compose $first.cap_drop
+has '["key"]' Compose services.my-job-1.secrets
+has '["/dev/infiniband:/dev/infiniband"]' Compose $first.devices
+has 4 Compose $first.deploy.resources.reservations.devices.0.count
+has '"./my-job.key"' Compose secrets.key.file
+check_no_match '[0-9a-f]{64}' "$T/job.yaml" "the key is not in the file"
+user=$(id -u)
+has "\"$([ "$user" = 0 ] && echo 1000:1000 || echo "$user:$(id -g)")\"" Compose $first.user
+compose -- ./show "${words[@]}" > "$T/job.yaml"
+check_output "$(cat "$T/words")" "odd words come through" "$python" "$PODS" words "$T/job.yaml"
+compose --nodes 2 --ntasks-per-node 2 run --oversubscribe --output raw -- sh -c \
+    'echo "$MLAUNCH_RANK of $MLAUNCH_SIZE, $1"' sh 'it $(works)' > "$T/job.yaml"
+rm -f "$T/key"
+must "$MLAUNCH" join --key-new "$T/key"
+check "two services" "$python" "$PODS" services "$T/job.yaml" "$T" "$port" "$MLAUNCH"
+sort "$OUT" > "$T/sorted"
+check_output '0 0
+0 of 4, it $(works)
+1 of 4, it $(works)
+2 of 4, it $(works)
+3 of 4, it $(works)' "are one job" cat "$T/sorted"
+
 mkdir "$T/bin"
 cat > "$T/bin/kubectl" << 'EOF'
 #!/bin/sh

@@ -4,6 +4,8 @@
     pods.py words FILE               the program and its arguments as a pod gets them, one a line
     pods.py quote WORD…              the same of these words
     pods.py get FILE KIND PATH       a value, as JSON: pods.py get FILE Job spec.completions
+    pods.py services FILE DIR PORT PROGRAM-OF-MLAUNCH
+                                     the same of a file for Compose, whose key is DIR/key
     pods.py play FILE DIR PORT PROGRAM-OF-MLAUNCH
                                      runs all pods at once here, as processes: the head is
                                      127.0.0.1:PORT, the key is in DIR. Prints the output of pod 0,
@@ -21,7 +23,7 @@ KEY = "/run/mlaunch/key"
 
 def parts(path):
     with open(path, encoding="utf-8") as f:
-        return {part["kind"]: part for part in yaml.safe_load_all(f)}
+        return {part.get("kind", "Compose"): part for part in yaml.safe_load_all(f)}
 
 
 def expand(word):
@@ -46,7 +48,8 @@ def command_of(file):
 
 
 def words(file):
-    command = command_of(file)
+    all_parts = parts(file)
+    command = command_of(file) if "Job" in all_parts else service_commands(all_parts["Compose"])[0]
     quote(*command[command.index("--") + 1:])
 
 
@@ -70,12 +73,37 @@ def play(file, directory, port, mlaunch):
         f.write(all_parts["Secret"]["stringData"]["key"])
     command = [word.replace(KEY, key).replace(f"{name}-0.{name}:7400", f"127.0.0.1:{port}")
                for word in command_of(file)]
-    at = command.index("--hosts")  # a pod's own name does not lead to the loopback address
-    command[at:at] = ["--listen", f"127.0.0.1:{port}"]
-    pods = [subprocess.Popen([mlaunch, *command[1:]], stdin=subprocess.DEVNULL,
-                             stdout=subprocess.PIPE, text=True,
-                             env={**os.environ, "JOB_COMPLETION_INDEX": str(i)})
-            for i in reversed(range(count))]
+    run([command] * count, port, mlaunch)
+
+
+def expand_compose(word):
+    """As Compose does it: $$ is $; what else begins with $ would be filled in."""
+    if "$" in word.replace("$$", ""):
+        raise SystemExit(f"Compose would fill in a variable: {word}")
+    return word.replace("$$", "$")
+
+
+def service_commands(compose):
+    return [[expand_compose(word) for word in service["entrypoint"]]
+            for service in compose["services"].values()]
+
+
+def services(file, directory, port, mlaunch):
+    compose = parts(file)["Compose"]
+    first = next(iter(compose["services"]))
+    run([[word.replace("/run/secrets/key", os.path.join(directory, "key"))
+          .replace(f"{first}:7400", f"127.0.0.1:{port}") for word in command]
+         for command in service_commands(compose)], port, mlaunch)
+
+
+def run(commands, port, mlaunch):
+    pods = []
+    for i, command in reversed(list(enumerate(commands))):
+        at = command.index("--hosts")  # a pod's own name does not lead to the loopback address
+        command = command[:at] + ["--listen", f"127.0.0.1:{port}"] + command[at:]
+        pods.append(subprocess.Popen([mlaunch, *command[1:]], stdin=subprocess.DEVNULL,
+                                     stdout=subprocess.PIPE, text=True,
+                                     env={**os.environ, "JOB_COMPLETION_INDEX": str(i)}))
     pods.reverse()
     outputs = [pod.communicate()[0] for pod in pods]
     print(outputs[0], end="")
@@ -83,4 +111,5 @@ def play(file, directory, port, mlaunch):
 
 
 if __name__ == "__main__":
-    {"words": words, "quote": quote, "get": get, "play": play}[sys.argv[1]](*sys.argv[2:])
+    {"words": words, "quote": quote, "get": get, "play": play,
+     "services": services}[sys.argv[1]](*sys.argv[2:])

@@ -6,6 +6,7 @@
 #include "common/text/printable.h"
 #include "launcher/commands/batch/batch_options.h"
 #include "launcher/commands/batch/batch_script.h"
+#include "launcher/commands/batch/compose_job.h"
 #include "launcher/commands/batch/kubernetes_job.h"
 
 #include <errno.h>
@@ -43,8 +44,10 @@ static int script_submit(const struct batch_options *b, const char *script, stru
 static int script_deliver(const struct batch_options *b, struct fault *why)
 {
     char *script = NULL;
-    bool has_key = b->system == BATCH_KUBERNETES;
-    int rc = has_key ? kubernetes_job_make(&script, b, why) : batch_script_make(&script, b, why);
+    bool has_key = b->system == BATCH_KUBERNETES && b->kind == BATCH_KIND_JOB;
+    int rc = has_key                         ? kubernetes_job_make(&script, b, why)
+             : b->system == BATCH_KUBERNETES ? compose_job_make(&script, b, why)
+                                             : batch_script_make(&script, b, why);
 
     if (!rc && b->file)
         rc = file_write(b->file, script, has_key, why);

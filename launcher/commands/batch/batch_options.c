@@ -193,6 +193,8 @@ static int resource_check(const char *value, struct fault *why)
         name, NULL, 0, "VALUE", "", .set = set_sbatch                                              \
     }
 
+static const struct named_value kinds[] = {
+    {"job", BATCH_KIND_JOB}, {"compose", BATCH_KIND_COMPOSE}, {NULL, 0}};
 static const struct named_value exclusives[] = {{"user", 0}, {"mcs", 0}, {NULL, 0}};
 
 /* clang-format off */
@@ -211,6 +213,8 @@ static const struct option own[] = {
     {"extra", NULL, 0, "'...'", "any other options of the system, as they stand; repeats",
      .set = option_value_list, .check = extra_check, OF(extra)},
     {"image", NULL, 0, "IMAGE", "Kubernetes: the image, which has mlaunch", TEXT(image)},
+    {"kind", NULL, 0, "job|compose", "Kubernetes: its Job, or the same for docker compose",
+     .set = option_value_choice, .choices = kinds, OF(kind)},
     {"resource", NULL, 0, "NAME=N", "Kubernetes: what each host gets, as rdma/hca=1; repeats",
      RESOURCES},
     {"submit", NULL, 0, NULL, "submit the script, print the job's number",
@@ -389,11 +393,11 @@ static int counts_check(const struct batch_options *b, struct fault *why)
 
 static int kubernetes_check(struct batch_options *b, struct fault *why)
 {
-    bool is_asked = b->image || b->resources.count > 0;
+    bool is_asked = b->image || b->kind || b->resources.count > 0;
 
     if (b->system != BATCH_KUBERNETES)
         return is_asked ? fault_set(why, ML_ERR_ARGUMENT,
-                                    "--image and --resource are for Kubernetes alone")
+                                    "--image, --kind and --resource are for Kubernetes alone")
                         : 0;
     if (!b->image)
         return fault_set(why, ML_ERR_ARGUMENT,
@@ -405,6 +409,10 @@ static int kubernetes_check(struct batch_options *b, struct fault *why)
             "Kubernetes has no --partition, --account, --output (run's goes behind the "
             "word run), --pe, --extra and --ntasks: use --nodes and --ntasks-per-node, "
             "and change what is written");
+    if (b->kind == BATCH_KIND_COMPOSE && (b->time_s || b->submit))
+        return fault_set(why, ML_ERR_ARGUMENT,
+                         "--kind compose has no --time and no --submit: run's --timeout, behind "
+                         "the word run, is a limit, and docker compose starts what is written");
     if (b->stop_before_s || (b->stop_signal && b->stop_signal != SIGTERM))
         return fault_set(why, ML_ERR_ARGUMENT,
                          "Kubernetes warns by SIGTERM alone, and then waits for --grace: use "

@@ -12,8 +12,11 @@ enum batch_system { BATCH_SLURM, BATCH_PBS, BATCH_LSF, BATCH_SGE, BATCH_KUBERNET
 
 enum { BATCH_RESOURCE = 256 /* bytes of the name of a resource of Kubernetes, with its 0 */ };
 
+enum batch_kind { BATCH_KIND_JOB, BATCH_KIND_COMPOSE };
+
 struct batch_options {
     enum batch_system system;
+    int kind; /* enum batch_kind, of Kubernetes */
     bool help, submit;
     int nodes, ntasks, ntasks_per_node; /* 0: not given */
     int64_t time_s;                     /* 0: not given */

@@ -4,7 +4,7 @@
 #include "common/net/auth.h"
 #include "common/text/number.h"
 #include "common/text/text_stream.h"
-#include "launcher/base/text/text_file.h"
+#include "launcher/commands/batch/pod_command.h"
 #include "launcher/commands/batch/yaml_text.h"
 
 #include <jansson.h>
@@ -19,61 +19,6 @@ enum {
     KILLED = 128 + 9,  /* the status of a container that was killed, as for too much memory, */
     STOPPED = 128 + 15 /* or ended by SIGTERM */
 };
-
-/* Kubernetes fills in $(NAME), and reads $$ as $. Adds the word as it then comes out the same. */
-static int word_add(json_t *words, const char *word, struct fault *why)
-{
-    char *escaped = malloc(2 * strlen(word) + 1), *end = escaped, shown[TEXT_SHOWN];
-    json_t *value;
-
-    if (!escaped)
-        return fault_set(why, ML_ERR_MEMORY, "out of memory");
-    for (const char *c = word; *c; c++) {
-        *end++ = *c;
-        if (*c == '$')
-            *end++ = '$';
-    }
-    *end = '\0';
-    value = json_string(escaped);
-    free(escaped);
-    if (!value)
-        return fault_set(why, ML_ERR_ARGUMENT,
-                         "'%s' is not UTF-8, and so no word in a file of Kubernetes",
-                         text_show(shown, word));
-    return json_array_append_new(words, value) ? fault_set(why, ML_ERR_MEMORY, "out of memory") : 0;
-}
-
-static int words_add(json_t *words, const char *const *more, struct fault *why)
-{
-    int rc = 0;
-
-    for (; more && *more && !rc; more++)
-        rc = word_add(words, *more, why);
-    return rc;
-}
-
-/* mlaunch join as each pod runs it. */
-static int command_make(json_t **out, const struct batch_options *b, struct fault *why)
-{
-    char head[256], hosts[16], slots[16];
-    const char *const join[] = {"mlaunch", "join", "--from",     "auto",         "--head", head,
-                                "--hosts", hosts,  "--key-file", KUBERNETES_KEY, NULL};
-    const char *const ppn[] = {"--ppn", slots, NULL};
-    int rc;
-
-    snprintf(head, sizeof(head), "%s-0.%s:%s", b->job_name, b->job_name, KUBERNETES_PORT);
-    snprintf(hosts, sizeof(hosts), "%d", b->nodes);
-    snprintf(slots, sizeof(slots), "%d", b->ntasks_per_node);
-    *out = json_array();
-    rc = words_add(*out, join, why);
-    if (!rc && b->ntasks_per_node)
-        rc = words_add(*out, ppn, why);
-    if (!rc)
-        rc = words_add(*out, (const char *const *)b->words.items, why);
-    if (rc)
-        json_decref(*out);
-    return rc;
-}
 
 /* What the container may use; *is_rdma: a device of RDMA is among it. */
 static json_t *limits_make(const struct batch_options *b, bool *is_rdma)
@@ -185,7 +130,11 @@ int kubernetes_job_make(char **out, const struct batch_options *b, struct fault 
     struct text_stream s;
     bool is_whole = true;
     FILE *to;
-    int rc = command_make(&command, b, why);
+    char head[256];
+    int rc;
+
+    snprintf(head, sizeof(head), "%s-0.%s:%s", b->job_name, b->job_name, POD_PORT);
+    rc = pod_command_make(&command, b, head, KUBERNETES_KEY, -1, why);
 
     if (rc)
         return rc;

@@ -6,9 +6,7 @@
 
 #include "launcher/commands/batch/batch_options.h"
 
-/* The file of the key in a pod, and where the first one listens. */
-#define KUBERNETES_KEY  "/run/mlaunch/key"
-#define KUBERNETES_PORT "7400"
+#define KUBERNETES_KEY "/run/mlaunch/key" /* the file of the key in a pod */
 
 /* Stores YAML in *out, owned by the caller: a Secret with a new key, a headless Service, and an
  * Indexed Job. ML_ERR_ARGUMENT: a word of the program is not UTF-8; ML_ERR_MEMORY. */
