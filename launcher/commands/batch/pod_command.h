@@ -9,9 +9,9 @@
 
 #define POD_PORT "7400" /* where the first one listens */
 
-/* Stores an array of words, for json_decref(), with each $ doubled, since Kubernetes and Compose
- * fill in variables. `head`: HOST:PORT of the first; `key`: a file inside; index -1: the system says
- * it. ML_ERR_ARGUMENT: a word of the program is not UTF-8; ML_ERR_MEMORY. */
+/* Stores an array of words, for json_decref(), with each $ doubled: Kubernetes and Compose fill in
+ * variables. `head`: HOST:PORT of the first; `key`: a file inside; index -1: the system tells it.
+ * ML_ERR_ARGUMENT: a word of the program is not UTF-8; ML_ERR_MEMORY. */
 int pod_command_make(json_t **out, const struct batch_options *b, const char *head, const char *key,
                      int index, struct fault *why);
 
