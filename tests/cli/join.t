@@ -31,6 +31,8 @@ refused "cannot read the key file $T/none: No such" join --head a:1 --hosts 2 --
 refused "$0 is no key file" join --head a:1 --hosts 2 --index 1 --key-file "$0"
 refused "--listen goes with --await" --listen 1 -- true
 refused "--key-file goes with --await" --key-file "$KEY" -- true
+check "but MLAUNCH_OPT_KEY_FILE is there for others" env MLAUNCH_OPT_KEY_FILE="$KEY" \
+    MLAUNCH_OPT_LISTEN=1 "$MLAUNCH" -n 1 -- true
 refused "hosts that join need a key" --await 2 -- true
 refused "the hosts are those that join" --await 2 --key-file "$KEY" -H a -- true
 refused "hosts that join start their agents" --await 2 --key-file "$KEY" \

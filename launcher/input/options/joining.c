@@ -3,10 +3,10 @@
 
 int joining_check(const struct options *o, struct fault *why)
 {
-    if (!o->await && ((o->listen && !o->fanout) || o->key_file))
+    if (!o->await && o->is_joining_typed && (!o->fanout || !o->listen))
         return fault_set(why, ML_ERR_ARGUMENT,
                          "%s goes with --await N, which says how many hosts join",
-                         o->key_file ? "--key-file" : "--listen");
+                         o->listen ? "--listen" : "--key-file");
     if (o->fanout && (o->spare_hosts || o->check != FITNESS_NONE || o->evict_slow))
         return fault_set(
             why, ML_ERR_ARGUMENT,

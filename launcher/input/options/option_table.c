@@ -264,6 +264,15 @@ static int stage_cache_check(const char *value, struct fault *why)
                      TMPDIR_MOST);
 }
 
+/* Those of MLAUNCH_OPT_… are there for mlaunch join, and say nothing of other jobs. */
+static int set_joining(void *to, const struct option *spec, const char *value, struct fault *why)
+{
+    struct options *o = to;
+
+    o->is_joining_typed |= o->layer == LAYER_COMMAND_LINE;
+    return option_value_text(to, spec, value, why);
+}
+
 static int mount_check(const char *value, struct fault *why)
 {
     const char *colon = strchr(value, ':');
@@ -498,9 +507,9 @@ const struct option option_table[] = {
     {"await", NULL, 0, "N", "run on N hosts, each of which mlaunch join lets call this machine",
      .scope = OPTION_COMMAND, NUMBER(1, HOSTS_MOST, await)},
     {"listen", NULL, 0, "[ADDR:]PORT", "with --await: where hosts call (default: any free port)",
-     .scope = OPTION_COMMAND, TEXT(listen)},
+     .scope = OPTION_COMMAND, .set = set_joining, .is_text = true, OF(listen)},
     {"key-file", NULL, 0, "FILE", "with --await: the key of the hosts that may join",
-     .scope = OPTION_COMMAND, TEXT(key_file)},
+     .scope = OPTION_COMMAND, .set = set_joining, .is_text = true, OF(key_file)},
     {"fanout", NULL, 0, "N",
      "hosts that join, or that srun starts, feed each other: N call mlaunch, N each of those",
      .scope = OPTION_COMMAND, NUMBER(2, FANOUT_MOST, fanout)},

@@ -36,6 +36,16 @@ struct app_options {
     struct string_list env_files, env; /* as they were written */
 };
 
+/* The higher layer wins. The profiles of all files are above the defaults of all files. */
+enum options_layer {
+    LAYER_SYSTEM,
+    LAYER_USER,
+    LAYER_CONFIG, /* --config FILE */
+    LAYER_PROFILE,
+    LAYER_ENVIRONMENT = LAYER_PROFILE + LAYER_CONFIG + 1,
+    LAYER_COMMAND_LINE,
+};
+
 /* All strings are owned; NULL: not given. */
 struct options {
     enum options_action action;
@@ -72,6 +82,7 @@ struct options {
     int await;               /* hosts that join; 0: none */
     bool is_await_here;      /* this machine is the first of them; only mlaunch join sets it */
     char *listen, *key_file; /* with `await` */
+    bool is_joining_typed;   /* one of these is on the command line */
     int fanout;              /* hosts that call one, be it the head or a host; 0: all the head */
     char *ssh_config, *agent, *events, *record, *trace, *compare_hashes, *config, *profile;
     struct string_list wraps; /* --wrap, as they were written */

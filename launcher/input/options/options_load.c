@@ -12,16 +12,6 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The higher layer wins. The profiles of all files are above the defaults of all files. */
-enum {
-    LAYER_SYSTEM,
-    LAYER_USER,
-    LAYER_CONFIG, /* --config FILE */
-    LAYER_PROFILE,
-    LAYER_ENVIRONMENT = LAYER_PROFILE + LAYER_CONFIG + 1,
-    LAYER_COMMAND_LINE,
-};
-
 static const char variable_prefix[] = "MLAUNCH_OPT_";
 
 /* "INIT_TIMEOUT=5" → "init-timeout". */
