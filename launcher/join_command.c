@@ -18,12 +18,13 @@ static int own_address(char ip[ADDRESS_TEXT], const struct join_options *j, stru
 {
     static const char outside[] = "192.0.2.1"; /* belongs to no host (RFC 5737); nothing is sent */
 
+    bool is_typed = strcmp(j->place.head_by, "--head") == 0;
     int rc = 0;
 
     if (j->place.head[0])
         rc = uplink_address_own(ip, j->place.head, j->run->job.init_timeout_ms, why);
-    /* Some systems call the head localhost at the head itself. */
-    if (!rc && (!j->place.head[0] || (j->place.system[0] && address_is_loopback(ip))))
+    /* Some systems call the head localhost at the head itself; who types it means it. */
+    if (!rc && (!j->place.head[0] || (j->place.system[0] && !is_typed && address_is_loopback(ip))))
         rc = address_towards(outside, ip, why);
     return rc;
 }

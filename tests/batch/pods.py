@@ -73,7 +73,7 @@ def play(file, directory, port, mlaunch):
         f.write(all_parts["Secret"]["stringData"]["key"])
     command = [word.replace(KEY, key).replace(f"{name}-0.{name}:7400", f"127.0.0.1:{port}")
                for word in command_of(file)]
-    run([command] * count, port, mlaunch)
+    run([command] * count, mlaunch)
 
 
 def expand_compose(word):
@@ -93,14 +93,12 @@ def services(file, directory, port, mlaunch):
     first = next(iter(compose["services"]))
     run([[word.replace("/run/secrets/key", os.path.join(directory, "key"))
           .replace(f"{first}:7400", f"127.0.0.1:{port}") for word in command]
-         for command in service_commands(compose)], port, mlaunch)
+         for command in service_commands(compose)], mlaunch)
 
 
-def run(commands, port, mlaunch):
+def run(commands, mlaunch):
     pods = []
     for i, command in reversed(list(enumerate(commands))):
-        at = command.index("--hosts")  # a pod's own name does not lead to the loopback address
-        command = command[:at] + ["--listen", f"127.0.0.1:{port}"] + command[at:]
         pods.append(subprocess.Popen([mlaunch, *command[1:]], stdin=subprocess.DEVNULL,
                                      stdout=subprocess.PIPE, text=True,
                                      env={**os.environ, "JOB_COMPLETION_INDEX": str(i)}))
