@@ -177,6 +177,10 @@ static int elastic_check(const struct plan *p, enum backend_choice choice, struc
                          "--elastic and --mpi %s exclude each other: an MPI program cannot go on "
                          "without one of its ranks",
                          p->job.mpi == MPI_PMI1 ? "pmi1" : "pmix");
+    if (p->options->fanout)
+        return fault_set(why, ML_ERR_ARGUMENT,
+                         "--elastic and --fanout exclude each other: a host would take those "
+                         "below it along when it is lost");
     if (p->job.elastic > p->size)
         return fault_set(why, ML_ERR_ARGUMENT, "--elastic %d: the job has only %d rank%s",
                          p->job.elastic, p->size, p->size == 1 ? "" : "s");

@@ -11,7 +11,7 @@
 #include <sys/types.h>
 
 /* At most: two exist only with RDMA, one only with libpmix, one is only for mlaunch sync. */
-enum { REMOTE_STAGE_FILES = 13 };
+enum { REMOTE_STAGE_FILES = 14 };
 
 struct remote_stage_size {
     const char *name; /* on the host */
