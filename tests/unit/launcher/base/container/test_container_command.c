@@ -79,7 +79,7 @@ static void test_commands(void **state)
         const struct container_program *p;
         struct string_list words = {0};
         struct fault why = {0};
-        char **command, **removal, text[2048];
+        char **command = NULL, **removal = NULL, text[2048];
 
         assert_int_equal(command_words_split(&words, cases[i].words, &why), 0);
         if (container_program_find(&p, words.items, &why) ||
