@@ -38,7 +38,7 @@ static void end(const char *how)
 int main(int argc, char **argv)
 {
     int least = argc > 2 ? atoi(argv[1]) : 0, id, rc;
-    ml_group *world;
+    ml_group *world = NULL;
 
     if (argc < 3 || ml_init(&world))
         fail();
