@@ -134,6 +134,22 @@ static int lost(const struct frame *f, struct fault *why)
     return rc;
 }
 
+static int repaired(const struct frame *f, struct fault *why)
+{
+    struct repaired_report r;
+    int rc;
+
+    memset(&r, 'x', sizeof(r));
+    rc = repaired_report_parse(&r, f, RANKS, why);
+    if (rc)
+        return rc;
+    check(r.membership > 0 && r.count > 0 && r.count <= RANKS);
+    for (int i = 0; i < r.count; i++)
+        check(r.members[i] >= 0 && r.members[i] < RANKS);
+    free(r.members);
+    return 0;
+}
+
 static int ready(const struct frame *f, struct fault *why)
 {
     struct ready_report r;
@@ -185,7 +201,7 @@ static int report(const struct frame *f, struct fault *why)
     } kinds[] = {{AGENT_HELLO, hello},     {AGENT_READY, ready},   {AGENT_REFUSED, refused},
                  {AGENT_STARTED, started}, {AGENT_EXITED, exited}, {AGENT_ABORTED, aborted},
                  {AGENT_NOTE, note},       {AGENT_LOST, lost},     {AGENT_DONE, done},
-                 {AGENT_WANT, want},       {AGENT_PLACE, place}};
+                 {AGENT_WANT, want},       {AGENT_PLACE, place},   {AGENT_REPAIRED, repaired}};
 
     for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
         if (kinds[i].type == f->type)

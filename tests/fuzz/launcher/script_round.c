@@ -123,7 +123,7 @@ static void quiet(enum log_level level, const char *text, void *arg)
     (void)level, (void)text, (void)arg;
 }
 
-static struct plan *plan_of(const char *backend)
+static struct plan *plan_of(const char *backend, const char *elastic)
 {
     char *argv[] = {(char *)"mlaunch",
                     (char *)"-H",
@@ -134,10 +134,12 @@ static struct plan *plan_of(const char *backend)
                     (char *)"shm",
                     (char *)"--backend",
                     (char *)backend,
+                    (char *)(elastic ? "--elastic" : "prog"),
+                    (char *)elastic,
                     (char *)"prog",
                     NULL};
     char *environment[] = {NULL};
-    struct options_source from = {10, argv, environment, NULL, NULL};
+    struct options_source from = {elastic ? 12 : 10, argv, environment, NULL, NULL};
     static struct options *o; /* the plan is made of them */
     struct plan *p;
     struct fault why;
@@ -157,11 +159,11 @@ static void on_end(void *arg)
     *(bool *)arg = true;
 }
 
-struct job_round *script_round_run(struct event_base *base, bool is_rdma,
+struct job_round *script_round_run(struct event_base *base, enum script_job job,
                                    const struct rank_results *results, const uint8_t *script,
                                    size_t size)
 {
-    static struct plan *plans[2];
+    static struct plan *plans[SCRIPT_JOBS];
     bool has_ended = false;
     struct job_round_config config = {.base = base,
                                       .results = results,
@@ -174,10 +176,11 @@ struct job_round *script_round_run(struct event_base *base, bool is_rdma,
 
     log_to(quiet, NULL);
     if (!plans[0]) {
-        plans[0] = plan_of("tcp");
-        plans[1] = plan_of("rdma");
+        plans[SCRIPT_TCP] = plan_of("tcp", NULL);
+        plans[SCRIPT_RDMA] = plan_of("rdma", NULL);
+        plans[SCRIPT_ELASTIC] = plan_of("tcp", "2");
     }
-    config.plan = plans[is_rdma];
+    config.plan = plans[job];
     script_channel_begin(script, size);
     if (!base || job_round_start(&r, &config, &why))
         abort();

@@ -8,13 +8,15 @@
 
 #include "launcher/run/round/job_round.h"
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+/* Over TCP, over RDMA, and over TCP with --elastic 2. */
+enum script_job { SCRIPT_TCP, SCRIPT_RDMA, SCRIPT_ELASTIC, SCRIPT_JOBS };
+
 /* Returns the run at its end, to be destroyed before `base`; it aborts if the run does not end with
- * the script. is_rdma: over that backend, else tcp. results: of independent hosts, or NULL. */
-struct job_round *script_round_run(struct event_base *base, bool is_rdma,
+ * the script. results: of independent hosts, or NULL. */
+struct job_round *script_round_run(struct event_base *base, enum script_job job,
                                    const struct rank_results *results, const uint8_t *script,
                                    size_t size);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz_world.c: any bytes as what the coordinator sends to a rank that joins the world, splits it
- * and leaves: WELCOME, EXCHANGED, SPLITTED, RELAYED and the others. Each line of the input is a
+ * fuzz_world.c: any bytes as what the coordinator sends to a rank that joins the world, splits it,
+ * repairs it and leaves: WELCOME, EXCHANGED, SPLITTED, RELAYED, REPAIRED and the others. Each line of the input is a
  * frame, two digits of its type and its payload; one arrives each time the rank looks. After the
  * last the connection is lost, which ends every wait. Connections to other ranks and messages
  * between ranks are stand-ins.
@@ -13,6 +13,7 @@
 #include "runtime/group/exchange.h"
 #include "runtime/group/world.h"
 #include "runtime/group_join.h"
+#include "runtime/repair.h"
 #include "runtime/split.h"
 #include "runtime/tcp/tcp_door.h"
 #include "runtime/tcp/tcp_eager.h"
@@ -29,7 +30,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-enum { RANKS = 4, ME = 1, HOSTS = 2 };
+enum { RANKS = 4, ME = 1, HOSTS = 2, LIMIT_MS = 20 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -190,7 +191,8 @@ static void directory_make(void)
                            .backend = "tcp",
                            .coordinator = "127.0.0.1:1",
                            .bind_ip = "127.0.0.1",
-                           .init_timeout_ms = 10000,
+                           .init_timeout_ms = LIMIT_MS,
+                           .elastic = 1,
                            .stall_ms = 10000};
     char rank[16];
     struct fault why;
@@ -248,6 +250,27 @@ static void split(struct world *w)
     }
 }
 
+/* An input that has no frames left would only wait. */
+static void repair(struct world *w)
+{
+    struct group *next = NULL, *old = w->group;
+    struct ml_change change;
+    struct fault why = {0};
+
+    if (coordinator.at == coordinator.end)
+        return;
+    if (repair_run(old, &next, &change, &why)) {
+        if (why.code >= 0 || !why.text[0] || next || w->group != old)
+            abort();
+        return;
+    }
+    check_group(next);
+    if (w->group != next || change.membership < 1 || change.left_count < 0 ||
+        change.left_count >= RANKS || change.came_count < 0 || change.came_count >= RANKS)
+        abort();
+    check_exchange(next);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct world *w = NULL;
@@ -263,6 +286,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     check_group(w->group);
     split(w);
+    repair(w);
     split(w);
     world_join_finalize(&why);
     return 0;

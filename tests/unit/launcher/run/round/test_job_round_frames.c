@@ -27,7 +27,7 @@ static void expect_failed(const char *script, const char *failed)
 {
     struct event_base *base = event_base_new();
     struct job_round *r =
-        script_round_run(base, true, NULL, (const uint8_t *)script, strlen(script));
+        script_round_run(base, SCRIPT_RDMA, NULL, (const uint8_t *)script, strlen(script));
     char names[HOSTS + 1] = "";
     struct job_round_result result;
 
@@ -76,7 +76,7 @@ static void expect_results(const char *script, const char *expected)
     char text[64] = "";
     const struct rank_results results = {on_rank_end, text};
     struct job_round *r =
-        script_round_run(base, false, &results, (const uint8_t *)script, strlen(script));
+        script_round_run(base, SCRIPT_TCP, &results, (const uint8_t *)script, strlen(script));
     struct job_round_result result;
 
     job_round_report(r);
@@ -96,12 +96,64 @@ static void test_independent(void **state)
     expect_results("1" HELLO "x1gone\n0" HELLO "x2no route\nx0gone\n", "2:125 3:125 0:125 1:125 ");
 }
 
+#define RUNNING                                                                                    \
+    ALL_HELLO "017{\"coordinator\":\"10.0.0.2:4000\"}\n117{}\n217{}\n"                             \
+              "019{\"rank\":0,\"pid\":8}\n019{\"rank\":1,\"pid\":9}\n"                             \
+              "119{\"rank\":2,\"pid\":8}\n219{\"rank\":3,\"pid\":8}\n"
+#define REPAIRED   "037{\"membership\":1,\"count\":3,\"members\":[0,1,2]}\n"
+#define DIES(rank) "21{\"rank\":" #rank ",\"pid\":8,\"signal\":9}\n"
+#define ENDS(rank) "21{\"rank\":" #rank ",\"pid\":8,\"status\":0}\n"
+#define ALL_DONE   "026{}\n126{}\n226{}\n"
+
+/* The status of a run with --elastic 2, or of one without. */
+static void expect_status(enum script_job job, const char *script, int status)
+{
+    struct event_base *base = event_base_new();
+    struct job_round *r =
+        script_round_run(base, job, NULL, (const uint8_t *)script, strlen(script));
+    struct job_round_result result;
+
+    job_round_report(r);
+    job_round_result(r, &result);
+    assert_int_equal(result.status, status);
+    assert_int_equal(result.has_failed, status != 0);
+    job_round_destroy(r);
+    event_base_free(base);
+}
+
+/* Rank 3 dies, on host c, and the others end well. */
+static void test_outlived(void **state)
+{
+    static const char death[] =
+        RUNNING "2" DIES(3) REPAIRED "0" ENDS(0) "0" ENDS(1) "1" ENDS(2) ALL_DONE;
+
+    (void)state;
+    expect_status(SCRIPT_ELASTIC, death, 0);
+    expect_status(SCRIPT_TCP, death, 137);
+    expect_status(SCRIPT_ELASTIC,
+                  RUNNING "x2gone\n" REPAIRED "0" ENDS(0) "0" ENDS(1) "1" ENDS(2) "026{}\n126{}\n",
+                  0);
+    expect_status(SCRIPT_ELASTIC, RUNNING "2" DIES(3) "1" DIES(2) "0" DIES(1) "0" ENDS(0) ALL_DONE,
+                  137);
+    /* Too few have come to the next world, or the program does not repair. */
+    expect_status(SCRIPT_ELASTIC,
+                  RUNNING "037{\"membership\":1,\"count\":1,\"members\":[0]}\n"
+                          "0" ENDS(0) "0" ENDS(1) "1" ENDS(2) "2" ENDS(3) ALL_DONE,
+                  STATUS_OURS);
+    expect_status(SCRIPT_ELASTIC,
+                  RUNNING
+                  "2" DIES(3) "021{\"rank\":0,\"pid\":8,\"status\":1,\"consequence\":true}\n"
+                              "0" ENDS(1) "1" ENDS(2) ALL_DONE,
+                  137);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_survey),
         cmocka_unit_test(test_connecting),
         cmocka_unit_test(test_independent),
+        cmocka_unit_test(test_outlived),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -229,6 +229,34 @@ static void test_lost(void **state)
     assert_int_equal(lost_report_parse(&r, &f, &why), ML_ERR_REFUSED);
 }
 
+static void test_repaired(void **state)
+{
+    static const char *const bad[] = {
+        "{}",
+        "{\"membership\": 0, \"count\": 1, \"members\": [0]}",
+        "{\"membership\": 1, \"count\": 0, \"members\": []}",
+        "{\"membership\": 1, \"count\": 5, \"members\": [0, 1, 2, 3, 3]}",
+        "{\"membership\": 1, \"count\": 2, \"members\": [0]}",
+        "{\"membership\": 1, \"count\": 1, \"members\": [4]}",
+        "{\"membership\": 1, \"count\": 1, \"members\": 0}",
+    };
+    struct frame f = frame_of("{\"membership\": 7, \"count\": 2, \"members\": [0, 3]}");
+    struct repaired_report r;
+    struct fault why;
+
+    (void)state;
+    assert_int_equal(repaired_report_parse(&r, &f, 4, &why), 0);
+    assert_int_equal(r.membership, 7);
+    assert_int_equal(r.count, 2);
+    assert_int_equal(r.members[0], 0);
+    assert_int_equal(r.members[1], 3);
+    free(r.members);
+    for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+        f = frame_of(bad[i]);
+        assert_int_equal(repaired_report_parse(&r, &f, 4, &why), ML_ERR_REFUSED);
+    }
+}
+
 static void test_want(void **state)
 {
     static const char *const bad[] = {"{}",
@@ -286,8 +314,8 @@ int main(void)
         cmocka_unit_test(test_started_bad), cmocka_unit_test(test_exited),
         cmocka_unit_test(test_exited_bad),  cmocka_unit_test(test_hello),
         cmocka_unit_test(test_note_levels), cmocka_unit_test(test_lists),
-        cmocka_unit_test(test_lost),        cmocka_unit_test(test_want),
-        cmocka_unit_test(test_place),
+        cmocka_unit_test(test_repaired),    cmocka_unit_test(test_lost),
+        cmocka_unit_test(test_want),        cmocka_unit_test(test_place),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
