@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * fuzz_world.c: any bytes as what the coordinator sends to a rank that joins the world, splits it,
- * repairs it and leaves: WELCOME, EXCHANGED, SPLITTED, RELAYED, REPAIRED and the others. Each line of the input is a
- * frame, two digits of its type and its payload; one arrives each time the rank looks. After the
- * last the connection is lost, which ends every wait. Connections to other ranks and messages
- * between ranks are stand-ins.
+ * repairs it and leaves: WELCOME, EXCHANGED, SPLITTED, RELAYED, REPAIRED and the others. Each line
+ * of the input is a frame, two digits of its type and its payload; one arrives each time the rank
+ * looks. After the last the connection is lost, which ends every wait. Connections to other ranks
+ * and messages between ranks are stand-ins.
  */
 #include "common/clock.h"
 #include "coordinator/client.h"
