@@ -356,6 +356,7 @@ static void old_things(struct job *j, int rank)
     require_works(w, 0xf);
     job_meet(j);
     if (rank == 2) {
+        job_meet(j);
         job_be_busy(20);
         raise(SIGKILL);
     }
@@ -364,6 +365,7 @@ static void old_things(struct job *j, int rank)
         REQUIRE(pthread_create(&thread, NULL, waits_in_group, all) == 0);
     REQUIRE(ml_start_send(w, long_text, sizeof(long_text), (rank + 1) % 4, &started) == 0);
     REQUIRE(ml_start_recv(w, &v, sizeof(v), (rank + 2) % 4, &receive) == 0);
+    job_meet(j); /* else one that repairs early refuses the others' calls */
     old = w;
     REQUIRE(ml_repair(w, &w, NULL) == 0);
     if (rank != 3)
