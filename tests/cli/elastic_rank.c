@@ -40,7 +40,11 @@ int main(int argc, char **argv)
     int least = argc > 2 ? atoi(argv[1]) : 0, id, rc;
     ml_group *world = NULL;
 
-    if (argc < 3 || ml_init(&world))
+    if (argc < 3) {
+        fprintf(stderr, "usage: elastic_rank LEAST HOW [RANK…]\n");
+        return 2;
+    }
+    if (ml_init(&world))
         fail();
     id = ml_id(world, ml_rank(world));
     printf("began %d %d\n", id, (int)getpid());
