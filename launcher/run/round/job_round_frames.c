@@ -123,14 +123,7 @@ static void coordinator_move(struct job_round *r)
     free(ended);
 }
 
-static void host_note_lost(struct job_round *r, const char *name, const char *text)
-{
-    events_file_write(r->config.events, "lost", r->identity.id,
-                      json_pack("{s:s, s:o}", "host", name, "text", text_json(text)));
-    first_failure_lost(&r->failure, BLAME_CAUSE, name, text);
-}
-
-/* A host is lost whose ranks the others can do without. */
+/* A host is lost whose ranks the others can do without; perhaps it was given up before. */
 static void host_outlive(struct job_round *r, const struct job_round_member *m, const char *text)
 {
     const uint32_t host = (uint32_t)(m - r->members);
@@ -146,12 +139,16 @@ static void host_outlive(struct job_round *r, const struct job_round_member *m, 
     }
     ranks_end(r, m);
     snprintf(sentence, sizeof(sentence), "host %s was lost: %s", m->host->name, text);
+    if (count > 0) {
+        first_failure_lost(&r->failure, BLAME_CAUSE, m->host->name, text);
+        ranks_die(r, count, sentence, are_left_out);
+    }
+    if (r->stop_wanted)
+        return;
     if ((int)host != r->coordinator_host)
         agent_channel_send_words(r->members[r->coordinator_host].channel, LAUNCH_GONE, &host, 1);
     else if (job_round_phases_outlives(r))
         coordinator_move(r);
-    if (count > 0)
-        ranks_die(r, count, sentence, are_left_out);
 }
 
 /* This host cannot go on, and the others are independent of it. */
@@ -194,12 +191,14 @@ void job_round_frames_on_end(int host, const char *text, void *arg)
                (before < MEMBER_DONE || has_coordinator_for(r, m))) {
         const char *name = m->host->name;
 
-        host_note_lost(r, name, text);
+        events_file_write(r->config.events, "lost", r->identity.id,
+                          json_pack("{s:s, s:o}", "host", name, "text", text_json(text)));
         if (r->cause != STOP_NONE)
             log_warn("host %s was lost: %s", name, text);
         if (r->plan->job.elastic) {
             host_outlive(r, m, text);
         } else {
+            first_failure_lost(&r->failure, BLAME_CAUSE, name, text);
             ranks_end(r, m);
             job_round_phases_on_failure(r, false);
         }
@@ -700,7 +699,8 @@ static int on_note(struct job_round *r, struct job_round_member *m, const struct
 /* The host's agent works, and its ranks are no members any more. */
 static void host_give_up(struct job_round *r, struct job_round_member *m, const char *text)
 {
-    host_note_lost(r, m->host->name, text);
+    events_file_write(r->config.events, "lost", r->identity.id,
+                      json_pack("{s:s, s:o}", "host", m->host->name, "text", text_json(text)));
     host_outlive(r, m, text);
     agent_channel_send(m->channel, LAUNCH_KILL, NULL, 0);
 }
