@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# What mlaunch batch kubernetes writes fits the types of the Kubernetes client for Python; and faults
-# that are put into it are found.
+# What mlaunch batch kubernetes writes fits the types of the Kubernetes client for Python; and
+# faults that are put into it are found.
 TEST_TIER=full
 . "${0%/*}/../lib/test.sh"
 SCHEMA=$SOURCE/tests/batch/kube_schema.py
