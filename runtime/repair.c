@@ -130,7 +130,8 @@ static int repair_ask(struct group *g, struct repaired *out, struct fault *why)
     return rc;
 }
 
-/* Connects the members that live. If one of them dies meanwhile, without it. */
+/* Connects the members that live. If one of them dies meanwhile, without it; if the coordinator is
+ * lost, by the next one. */
 static int repair_connect(struct group *g, struct repaired *r, struct group **made,
                           struct fault *why)
 {
@@ -142,12 +143,12 @@ static int repair_connect(struct group *g, struct repaired *r, struct group **ma
         free(r->members);
         r->members = NULL; /* there may be no answer to the next question */
         rc = repair_ask(g, r, why);
-        if (rc)
-            break;
-        w->membership = r->membership;
-        w->world_id = r->group;
-        rc = group_join(made, w, r->group, r->members, r->count, false,
-                        clock_ms() + w->job.init_timeout_ms, why);
+        if (!rc) {
+            w->membership = r->membership;
+            w->world_id = r->group;
+            rc = group_join(made, w, r->group, r->members, r->count, false,
+                            clock_ms() + w->job.init_timeout_ms, why);
+        }
     } while (rc == ML_ERR_PEER);
     if (rc) {
         w->membership = membership;

@@ -49,10 +49,10 @@ int main(int argc, char **argv)
     printf("id %d: membership 0, %d ranks\n", id, ml_size(w));
     fflush(stdout);
     while ((rc = step(w, argv[1])) != 1) {
-        while (rc == ML_ERR_PEER) {
+        if (rc == ML_ERR_PEER) {
             rc = ml_repair(w, &w, &change);
             if (rc)
-                continue;
+                return fail("ml_repair");
             printf("id %d: membership %d, %d ranks\n", id, change.membership, ml_size(w));
             fflush(stdout);
         }

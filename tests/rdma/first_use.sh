@@ -55,6 +55,14 @@ check_match '^rank 0: error -5, .*rank 1 .*(was killed by signal 9|has ended wit
     "a peer that dies before it answers is named"
 ssh host1 rm /run/go
 
+# --- a peer that dies, without which the others go on
+for dead in 1 0; do
+    check "with --elastic rank $dead dies, and the others go on" \
+        job 3 --elastic 2 -- "$BUILD/tests/cli/elastic_rank" 2 kill "$dead"
+    check_match "^lives $((1 - dead)) [0-9]+ 0/2\$" "$OUT" "… rank $((1 - dead)) over new queue pairs"
+    check_match '^lives 2 [0-9]+ 1/2$' "$OUT" "… with rank 2"
+done
+
 # --- what breaks before the first message
 # while_waiting COMMAND… -- HOW MANY [ARG…]: the command runs when rank 1 has asked rank 0, which
 # is in no call, and then rank 0 sends, too.
