@@ -15,10 +15,10 @@ if /usr/bin/python3 -c 'import torch' 2> /dev/null; then TORCH=/usr/bin/python3;
 deaths() {
     local lives=$((5 - $#)) python=$1
     shift
-    check "deaths: $*" "$MLAUNCH" -n 4 --elastic 1 --oversubscribe --output raw "${STRANGER[@]}" \
+    check "deaths: $*" "$MLAUNCH" -n 4 --elastic 1 --oversubscribe "${STRANGER[@]}" \
         -- "$python" "$SOURCE/tests/runtime/elastic_steps.py" "$@"
     cp "$OUT" "$T/said"
-    check_output "$lives" "… and all that live have the whole curve" grep -c "^done $lives" "$T/said"
+    check_output "$lives" "… and all that live have the whole curve" grep -c "done $lives" "$T/said"
 }
 deaths "$PYTHON" 3:7 0:12
 deaths "$TORCH" 1:5 2:6 0:21
