@@ -151,7 +151,7 @@ done
 bad=0
 for j in "${jobs[@]}"; do wait "$j" || bad=1; done
 check_output 0 "four jobs at once on a host that has nothing: $(cat "$T"/job?)" echo $bad
-check_output 8 "… leave eight files, without those of RDMA and PMIx" on "$H1" sh -c \
+check_output 9 "… leave nine files, without those of RDMA and PMIx" on "$H1" sh -c \
     "find $cache -type f | grep -vcE 'mlaunch-(rdma|probe|pmix)'"
 
 # What prevents a copy.

@@ -3,7 +3,7 @@
 # Seven hosts call the head as a tree: --fanout 2, so 1 and 2 call index 0, 3 and 4 call host 1, 5
 # and 6 host 2, and 7 host 3. Then Ctrl-C, SIGTERM to a host at the end of the tree, the death of
 # one there and of one within, one within that is stopped, one whose cable is pulled, and those who
-# do not belong at an inner host. Expected: all ends have the job's status, the sentence names the
+# do not belong at an inner host (some of them in check-long). Expected: all ends have the job's status, the sentence names the
 # host at fault, those below it end, and nothing is left anywhere.
 # shellcheck disable=SC2154 # variables of hosts.sh and fault.sh
 TEST_TIER=full
@@ -57,12 +57,14 @@ kill -INT "$(join_pid 0)"
 joins_end 130 "Ctrl-C at index 0"
 nothing_left "nothing is left after Ctrl-C"
 
-zoo_tree
-kill -TERM "$(join_pid 7)"
-joins_end 143 "SIGTERM to a host at the end ends the job everywhere"
-check_match "^mlaunch: the job was ended by SIGTERM to mlaunch join on host $H8" "$T/0.err" \
-    "the head says so"
-nothing_left "nothing is left after SIGTERM"
+if is_long; then
+    zoo_tree
+    kill -TERM "$(join_pid 7)"
+    joins_end 143 "SIGTERM to a host at the end ends the job everywhere"
+    check_match "^mlaunch: the job was ended by SIGTERM to mlaunch join on host $H8" "$T/0.err" \
+        "the head says so"
+    nothing_left "nothing is left after SIGTERM"
+fi
 
 zoo_tree
 kill -KILL "$(join_pid 7)"
@@ -71,12 +73,14 @@ joins_end 125 "which fails the job"
 check_match "^mlaunch: host $H8 was lost: its connection was lost: " "$T/0.err" "with its name"
 nothing_left "nothing is left after that"
 
-zoo_tree
-must agent_kill "$H8" worker
-joins_end 125 "the death of an agent at the end"
-check_match "^mlaunch: host $H8 was lost: the agent ended .*killed by signal 9" "$T/0.err" \
-    "is that host's, and says how"
-nothing_left "nothing is left after an agent's death"
+if is_long; then
+    zoo_tree
+    must agent_kill "$H8" worker
+    joins_end 125 "the death of an agent at the end"
+    check_match "^mlaunch: host $H8 was lost: the agent ended .*killed by signal 9" "$T/0.err" \
+        "is that host's, and says how"
+    nothing_left "nothing is left after an agent's death"
+fi
 
 zoo_tree
 kill -KILL "$(join_pid 1)"
@@ -90,18 +94,20 @@ done
 check_match "the host above this one at $A4:" "$T/7.err" "and the one below those"
 nothing_left "nothing is left below it, either"
 
-zoo_tree
-stopped=$(join_pid 1)
-kill -STOP "$stopped"
-for i in 3 4 7; do ended_alone "$i" 125 "one within is stopped, and host $i below it ends"; done
-ended_alone 0 125 "so does the job"
-check_match "^mlaunch: host $H2 was lost: .*nothing was heard from it for 8 s" "$T/0.err" \
-    "which names the one that was stopped"
-kill -KILL "$stopped"
-kill -CONT -- "-${joins[1]}" # nsenter has stopped with it
-ended_alone 1 137 "that is killed"
-joins_end 125 "the others end with the job"
-nothing_left "nothing is left of them"
+if is_long; then
+    zoo_tree
+    stopped=$(join_pid 1)
+    kill -STOP "$stopped"
+    for i in 3 4 7; do ended_alone "$i" 125 "one within is stopped, and host $i below it ends"; done
+    ended_alone 0 125 "so does the job"
+    check_match "^mlaunch: host $H2 was lost: .*nothing was heard from it for 8 s" "$T/0.err" \
+        "which names the one that was stopped"
+    kill -KILL "$stopped"
+    kill -CONT -- "-${joins[1]}" # nsenter has stopped with it
+    ended_alone 1 137 "that is killed"
+    joins_end 125 "the others end with the job"
+    nothing_left "nothing is left of them"
+fi
 
 zoo_tree
 netns cut "$H3"
@@ -128,18 +134,20 @@ kill -INT "$(join_pid 0)"
 joins_end 130 "the job was not disturbed"
 nothing_left "nothing is left of it"
 
-# One within is lost, and all of its branch join again.
-# shellcheck disable=SC2016 # the words of the ranks' shell
-again='[ "$MLAUNCH_RESTART" = 1 ] || { echo first; exec sleep 600; }; echo "again $MLAUNCH_RANK"'
-tree_join --restarts 1 -- sh -c "$again"
-wait_for "[ \"\$(grep -c first '$T/0.out')\" -eq 8 ]"
-kill -KILL "$(join_pid 1)"
-for i in 1 3 4 7; do
-    wait "${joins[i]}"
-    join_on "${HOSTS[i]}" "$i" 8
-done
-joins_end 0 "a branch that was lost joins again"
-check_match "again 7" "$T/0.out" "its ranks are started again there"
-nothing_left "nothing is left of either"
+if is_long; then
+    # One within is lost, and all of its branch join again.
+    # shellcheck disable=SC2016 # the words of the ranks' shell
+    again='[ "$MLAUNCH_RESTART" = 1 ] || { echo first; exec sleep 600; }; echo "again $MLAUNCH_RANK"'
+    tree_join --restarts 1 -- sh -c "$again"
+    wait_for "[ \"\$(grep -c first '$T/0.out')\" -eq 8 ]"
+    kill -KILL "$(join_pid 1)"
+    for i in 1 3 4 7; do
+        wait "${joins[i]}"
+        join_on "${HOSTS[i]}" "$i" 8
+    done
+    joins_end 0 "a branch that was lost joins again"
+    check_match "again 7" "$T/0.out" "its ranks are started again there"
+    nothing_left "nothing is left of either"
+fi
 
 done_testing
