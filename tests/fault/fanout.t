@@ -3,8 +3,8 @@
 # Seven hosts call the head as a tree: --fanout 2, so 1 and 2 call index 0, 3 and 4 call host 1, 5
 # and 6 host 2, and 7 host 3. Then Ctrl-C, SIGTERM to a host at the end of the tree, the death of
 # one there and of one within, one within that is stopped, one whose cable is pulled, and those who
-# do not belong at an inner host (some of them in check-long). Expected: all ends have the job's status, the sentence names the
-# host at fault, those below it end, and nothing is left anywhere.
+# do not belong at an inner host (some of them in check-long). Expected: all ends have the job's
+# status, the sentence names the host at fault, those below it end, and nothing is left anywhere.
 # shellcheck disable=SC2154 # variables of hosts.sh and fault.sh
 TEST_TIER=full
 . "${0%/*}/../lib/test.sh"
