@@ -56,7 +56,8 @@ check_match 'host host2: gets data from host host1 over RDMA' "$ERR" "… to tha
 same "… the tree is the same"
 copies_remove
 
-# A port that goes down in the middle.
+# A port that goes down in the middle, of a tree that is not sent before anybody can do that.
+head -c 20000000 /dev/urandom > "$TREE/more"
 sent() { cat /sys/class/infiniband/rxe_p1/ports/1/hw_counters/sent_pkts; }
 before=$(sent)
 copy --backend rdma > "$T/cut" 2>&1 &
@@ -70,6 +71,7 @@ check_match 'host host0: the chain is broken to host host1: .*rxe_p1 port 1.* (h
 port_up
 same "… the tree is the same"
 copies_remove
+rm "$TREE/more"
 
 printf 'host%d\n' 0 1 2 > "$T/hosts"
 HOSTFILE=$T/hosts check "without a wiring it is found" copy --backend rdma
