@@ -6,8 +6,7 @@
  *     recorder differ         in call 4 rank 2 broadcasts, the others all_reduce, which they are
  *                             about to begin by then
  *     recorder late           rank 1 never makes call 4, and says "late"
- *     recorder killed         rank 1 is killed before call 1004, when it has heard from the others
- *                             that they are about to begin it
+ *     recorder killed         rank 1 is killed before call 1004, when the others wait in it
  *     recorder twice          joins twice
  *     recorder flip RANK      as well; RANK has one bit of its numbers changed before call 3
  */
@@ -65,6 +64,18 @@ static void well(ml_group *g)
     check(ml_barrier(g));
 }
 
+/* Until all others wait in a call, as their notes in the job directory say. */
+static void await_waiting(const ml_group *g, int odd)
+{
+    char path[4096];
+
+    for (int i = 0; i < ml_size(g); i++) {
+        snprintf(path, sizeof(path), "%s/rank.%d.waiting.0", getenv("MLAUNCH_JOB_DIR"), i);
+        while (i != odd && access(path, F_OK) != 0)
+            usleep(1000);
+    }
+}
+
 /* Returns on `odd` when all others are about to begin their next call. */
 static void await_others(ml_group *g, int odd)
 {
@@ -88,8 +99,10 @@ static void part(ml_group *g, const char *how)
         fflush(stdout);
         pause();
     }
-    if (ml_rank(g) == odd && strcmp(how, "killed") == 0)
+    if (ml_rank(g) == odd && strcmp(how, "killed") == 0) {
+        await_waiting(g, odd);
         raise(SIGKILL);
+    }
     begin(g, 1);
 }
 
