@@ -58,7 +58,7 @@ static void member_die(struct server_member *m)
         generation_send(g, COORD_DEAD,
                         json_pack("{s:i, s:o}", "rank", m->rank, "text", text_json(text)), m->rank);
         server_group_on_lost(g, m->rank, text);
-        repair_look(g);
+        membership_look(g);
     }
     generation_release(g);
 }
@@ -126,7 +126,7 @@ static void member_on_exited(struct generation *g, int rank)
     if (m->state == MEMBER_ABSENT && !g->is_complete)
         liveness_fail_join(g, rank);
     else if (m->state == MEMBER_ABSENT)
-        repair_look(g);
+        membership_look(g);
     else if (m->state == MEMBER_DYING)
         member_die(m);
     else if (m->state == MEMBER_JOINED && r->is_lost)
@@ -270,7 +270,7 @@ void liveness_receive_leave(struct server_member *m)
         leavers_tell_soon(g);
         sentence_add(text, sizeof(text), " has called ml_finalize");
         server_group_on_lost(g, m->rank, text);
-        repair_look(g);
+        membership_look(g);
     } else {
         sentence_add(text, sizeof(text), " left before all ranks had called ml_init");
         generation_fail(g, ML_ERR_PEER, text);

@@ -55,8 +55,8 @@ static void agree_look(struct server_group *p)
         agreed_send(p, value, NULL);
 }
 
-int repair_receive_agree(struct server_group *p, struct server_seat *seat, json_t *message,
-                         struct fault *why)
+int membership_receive_agree(struct server_group *p, struct server_seat *seat, json_t *message,
+                             struct fault *why)
 {
     json_int_t value;
 
@@ -133,7 +133,7 @@ static void repair_complete(struct generation *g, const int *ranks, int count)
         s->events.on_repaired(g->membership, ranks, count, s->events.arg);
 }
 
-void repair_look(struct generation *g)
+void membership_look(struct generation *g)
 {
     int *ranks, count = 0;
 
@@ -219,7 +219,7 @@ static struct server_member *member_take_over(struct connection *c, struct fault
     return m;
 }
 
-int repair_receive(struct connection *c, json_t *message, struct fault *why)
+int membership_receive_repair(struct connection *c, json_t *message, struct fault *why)
 {
     struct server_member *m =
         c->generation ? &c->generation->members[c->rank] : member_take_over(c, why);
@@ -246,6 +246,6 @@ int repair_receive(struct connection *c, json_t *message, struct fault *why)
             return 0;
         }
     }
-    repair_look(g);
+    membership_look(g);
     return 0;
 }

@@ -18,7 +18,7 @@ static const struct receive_handler {
     [COORD_MOVING] = {"MOVING", stall_receive_moving},
     [COORD_FREE] = {"FREE", server_group_receive_free},
     [COORD_RELAY] = {"RELAY", server_group_receive_relay},
-    [COORD_AGREE] = {"AGREE", repair_receive_agree},
+    [COORD_AGREE] = {"AGREE", membership_receive_agree},
 };
 enum { HANDLERS = sizeof(handlers) / sizeof(handlers[0]) };
 
@@ -115,7 +115,7 @@ int receive_frame(struct connection *c, const struct frame *f, struct fault *why
     else if (f->type == COORD_ABORT)
         rc = liveness_receive_abort(c, message, why);
     else if (f->type == COORD_REPAIR)
-        rc = repair_receive(c, message, why);
+        rc = membership_receive_repair(c, message, why);
     else
         rc = receive_from_member(c, f, message, why);
     json_decref(message);

@@ -304,10 +304,10 @@ void agent_exchange_on_exited(struct server *s); /* a rank has ended */
 void agent_exchange_clear(struct server *s);
 
 /* membership.c */
-int repair_receive(struct connection *c, json_t *message, struct fault *why);
-void repair_look(struct generation *g); /* a member has died or left */
-int repair_receive_agree(struct server_group *p, struct server_seat *seat, json_t *message,
-                         struct fault *why);
+int membership_receive_repair(struct connection *c, json_t *message, struct fault *why);
+void membership_look(struct generation *g); /* a member has died or left */
+int membership_receive_agree(struct server_group *p, struct server_seat *seat, json_t *message,
+                             struct fault *why);
 
 /* generation.c */
 struct generation *generation_find(struct server *s, uint32_t number);
