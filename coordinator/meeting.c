@@ -55,9 +55,9 @@ static void attendance_report(struct attendance *a, const struct server *s, char
     free(a->present);
 }
 
-/* --- ml_init ---------------------------------------------------------------------------------- */
+/* --- ml_init and ml_repair -------------------------------------------------------------------- */
 
-static void join_report(const struct generation *g, int64_t now)
+static void generation_report(const struct generation *g, int64_t now)
 {
     const struct server *s = g->server;
     struct attendance a;
@@ -65,29 +65,20 @@ static void join_report(const struct generation *g, int64_t now)
 
     if (!attendance_open(&a, s->size))
         return;
-    for (int i = 0; i < s->size; i++)
-        attendance_add(&a, i, g->members[i].state != MEMBER_ABSENT);
+    for (int i = 0; i < s->size; i++) {
+        const struct server_member *m = &g->members[i];
+
+        if (!g->is_repairing)
+            attendance_add(&a, i, m->state != MEMBER_ABSENT);
+        else if (generation_awaits(m) || m->has_repaired)
+            attendance_add(&a, i, m->has_repaired);
+    }
     absent_add(&a, s, text);
-    sentence_add(text, TEXT, " not called ml_init%s; ",
-                 s->ranks[a.absent[0]].has_joined ? " again" : "");
-    attendance_report(&a, s, text, now - g->meeting.since_ms);
-}
-
-/* --- ml_repair -------------------------------------------------------------------------------- */
-
-static void repair_report(const struct generation *g, int64_t now)
-{
-    const struct server *s = g->server;
-    struct attendance a;
-    char text[TEXT] = "";
-
-    if (!attendance_open(&a, s->size))
-        return;
-    for (int i = 0; i < s->size; i++)
-        if (generation_awaits(&g->members[i]) || g->members[i].has_repaired)
-            attendance_add(&a, i, g->members[i].has_repaired);
-    absent_add(&a, s, text);
-    sentence_add(text, TEXT, " not called ml_repair; ");
+    if (g->is_repairing)
+        sentence_add(text, TEXT, " not called ml_repair; ");
+    else
+        sentence_add(text, TEXT, " not called ml_init%s; ",
+                     s->ranks[a.absent[0]].has_joined ? " again" : "");
     attendance_report(&a, s, text, now - g->meeting.since_ms);
 }
 
@@ -116,7 +107,7 @@ static void group_report(const struct server_group *p, int64_t now)
     attendance_report(&a, s, text, now - p->meeting.since_ms);
 }
 
-/* --- both ------------------------------------------------------------------------------------- */
+/* --- all -------------------------------------------------------------------------------------- */
 
 void meeting_set_timer(struct server *s, int64_t due_ms)
 {
@@ -150,17 +141,16 @@ static bool meeting_is_due(struct server *s, struct server_meeting *m, int64_t n
     return true;
 }
 
-static bool is_joining(const struct generation *g)
+/* Do ranks come together, in ml_init or in ml_repair? */
+static bool is_meeting(const struct generation *g)
 {
-    return !g->is_complete && !g->failed.code;
+    return g->is_repairing || (!g->is_complete && !g->failed.code);
 }
 
 void meeting_check(struct generation *g, int64_t now)
 {
-    if (is_joining(g) && meeting_is_due(g->server, &g->meeting, now))
-        join_report(g, now);
-    if (g->is_repairing && meeting_is_due(g->server, &g->meeting, now))
-        repair_report(g, now);
+    if (is_meeting(g) && meeting_is_due(g->server, &g->meeting, now))
+        generation_report(g, now);
     for (struct server_group *p = g->groups; p; p = p->next) {
         if (meeting_is_due(g->server, &p->meeting, now))
             group_report(p, now);
@@ -169,10 +159,8 @@ void meeting_check(struct generation *g, int64_t now)
 
 void meeting_tell(struct generation *g, int64_t now)
 {
-    if (is_joining(g) && g->meeting.since_ms)
-        join_report(g, now);
-    if (g->is_repairing)
-        repair_report(g, now);
+    if (is_meeting(g) && g->meeting.since_ms)
+        generation_report(g, now);
     for (struct server_group *p = g->groups; p; p = p->next) {
         if (p->meeting.since_ms)
             group_report(p, now);
