@@ -4,7 +4,6 @@
  * TEST_TIER=quick */
 #include "tests/runtime/test_job.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
@@ -45,15 +44,6 @@ static void expect_broken(ml_group *w, int code, const char *part)
     REQUIRE(ml_finalize() == 0);
 }
 
-static bool has_broken_mark(const struct job *j, int rank)
-{
-    char path[PATH_MAX];
-
-    job_dir(j, j->host_of[rank], path);
-    snprintf(path + strlen(path), 64, "/rank.%d.broken", rank);
-    return access(path, F_OK) == 0;
-}
-
 /* Rank 2 is killed while the others wait for it. */
 static void waiting_for_two(struct job *j, int rank)
 {
@@ -71,7 +61,7 @@ static void waiting_for_two(struct job *j, int rank)
     REQUIRE(ml_barrier(w) == ML_ERR_PEER);
     REQUIRE_WITHIN(begin, 50 + NOTICED_MS);
     expect_broken(w, ML_ERR_PEER, "rank 2");
-    REQUIRE(has_broken_mark(j, rank));
+    REQUIRE(job_has_broken_mark(j, rank));
 }
 
 static void kill_one(const struct job_config *config)
@@ -108,21 +98,8 @@ static void split_with_zero(struct job *j, int rank)
         REQUIRE(setrlimit(RLIMIT_FSIZE, &none) == 0);
     REQUIRE(ml_split(w, 0, 0, &part) == ML_ERR_PEER);
     REQUIRE_TEXT(ml_error(), "rank 0");
-    REQUIRE(has_broken_mark(j, rank));
+    REQUIRE(job_has_broken_mark(j, rank));
     REQUIRE(ml_finalize() == 0);
-}
-
-/* The dead rank's agent would do that. */
-static void segments_remove(const struct job *j)
-{
-    DIR *shm = opendir("/dev/shm");
-    struct dirent *e;
-
-    assert_non_null(shm);
-    while ((e = readdir(shm)))
-        if (strstr(e->d_name, j->id))
-            unlinkat(dirfd(shm), e->d_name, 0);
-    closedir(shm);
 }
 
 static void test_killed_in_split(void **state)
@@ -138,7 +115,7 @@ static void test_killed_in_split(void **state)
         assert_int_equal(WTERMSIG(job_wait(&j, 0)), SIGXFSZ); /* with a core file or without */
         for (int rank = 1; rank < 4; rank++)
             assert_int_equal(job_wait(&j, rank), 0);
-        segments_remove(&j);
+        job_remove_segments(&j);
         job_close(&j);
     }
 }

@@ -354,3 +354,24 @@ void job_do(const struct job_config *config, rank_fn *fn)
     job_run(&j, fn);
     job_close(&j);
 }
+
+bool job_has_broken_mark(const struct job *j, int rank)
+{
+    char path[PATH_MAX];
+
+    job_dir(j, j->host_of[rank], path);
+    snprintf(path + strlen(path), 64, "/rank.%d.broken", rank);
+    return access(path, F_OK) == 0;
+}
+
+void job_remove_segments(const struct job *j)
+{
+    DIR *shm = opendir("/dev/shm");
+    struct dirent *e;
+
+    assert_non_null(shm);
+    while ((e = readdir(shm)))
+        if (strstr(e->d_name, j->id))
+            unlinkat(dirfd(shm), e->d_name, 0);
+    closedir(shm);
+}

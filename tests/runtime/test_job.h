@@ -88,4 +88,9 @@ int64_t job_processor_ms(void);
 void job_be_busy(int ms);
 void job_dir(const struct job *j, int host, char path[PATH_MAX]);
 
+/* The rank's runtime has told its agent that it has lost a peer. */
+bool job_has_broken_mark(const struct job *j, int rank);
+/* Removes what ranks that died have left in /dev/shm, as their agent would. */
+void job_remove_segments(const struct job *j);
+
 #endif

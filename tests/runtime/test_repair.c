@@ -6,7 +6,6 @@
  */
 #include "tests/runtime/test_job.h"
 
-#include <dirent.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -90,15 +89,6 @@ static void run_with_dead(const struct job_config *config, uint64_t dead, rank_f
 
 /* --- one dies --------------------------------------------------------------------------------- */
 
-static bool has_broken_mark(const struct job *j, int rank)
-{
-    char path[PATH_MAX];
-
-    job_dir(j, j->host_of[rank], path);
-    snprintf(path + strlen(path), 64, "/rank.%d.broken", rank);
-    return access(path, F_OK) == 0;
-}
-
 static int dying;
 
 static void without_one(struct job *j, int rank)
@@ -120,7 +110,7 @@ static void without_one(struct job *j, int rank)
     REQUIRE(change.membership == 1 && change.left_count == 1 && change.left[0] == dying);
     REQUIRE(change.came_count == 0);
     REQUIRE(ml_changed(next) == 0);
-    REQUIRE(!has_broken_mark(j, rank));
+    REQUIRE(!job_has_broken_mark(j, rank));
     require_works(next, 0xf & ~(1ull << dying));
     /* The old handle stays broken, and ml_init has the new one. */
     REQUIRE(ml_barrier(w) == ML_ERR_PEER);
@@ -298,19 +288,6 @@ static void dies_in_repair(struct job *j, int rank)
     leave();
 }
 
-/* The dead rank's agent would do that. */
-static void segments_remove(const struct job *j)
-{
-    DIR *shm = opendir("/dev/shm");
-    struct dirent *e;
-
-    assert_non_null(shm);
-    while ((e = readdir(shm)))
-        if (strstr(e->d_name, j->id))
-            unlinkat(dirfd(shm), e->d_name, 0);
-    closedir(shm);
-}
-
 static void test_dies_in_repair(void **state)
 {
     struct job j;
@@ -323,7 +300,7 @@ static void test_dies_in_repair(void **state)
     assert_int_equal(WTERMSIG(job_wait(&j, 0)), SIGXFSZ);
     for (int rank = 1; rank < 3; rank++)
         assert_int_equal(job_wait(&j, rank), 0);
-    segments_remove(&j);
+    job_remove_segments(&j);
     job_close(&j);
 }
 
