@@ -89,12 +89,12 @@ room $w/join $b/process $w/protocol $w/uplink
 room $w/channel $b/text $b/process $i/hosts $w/protocol $w/uplink
 room $w/ssh $b/text $b/process $b/loader $i/hosts $w/protocol $w/channel
 
-room $r/spread $b/text $b/tree $w/protocol $w/channel
+room $r/spread $b/text $b/tree $i/values $w/protocol $w/channel
 room $r/stacks
 room $r/rdma_topology
 room $r/record $i/plan
 room $r/stdio $b/text $b/process $i/plan $w/protocol
-room $r/round $b/text $i/values $i/plan $w/protocol $w/channel $r/spread $r/stacks \
+room $r/round $b/text $i/plan $w/protocol $w/channel $r/spread $r/stacks \
     $r/rdma_topology $r/record $r/stdio
 room $r/job $b/text $b/process $b/machine $i/values $i/plan $w/protocol $w/uplink $w/channel \
     $r/record $r/stdio $r/round

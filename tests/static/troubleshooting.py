@@ -33,7 +33,7 @@ SECTIONS = {
     "launcher/run/job/log": "Jobs in the background",
     "launcher/commands/exec": "A command on every host",
     "launcher/run/round": "The course of a job",
-    "launcher/run/round/file_feed": "The start of ranks",
+    "launcher/run/spread/file_feed": "The start of ranks",
     "launcher/run/job": "The course of a job",
     "launcher/base/loader": "The start of ranks",
     "launcher/pmix": "MPI programs",

@@ -7,15 +7,16 @@
 #include "launcher/run/rdma_topology/topology_survey.h"
 #include "launcher/run/record/divergence.h"
 #include "launcher/run/round/escalation.h"
-#include "launcher/run/round/file_feed.h"
 #include "launcher/run/round/hang_watch.h"
 #include "launcher/run/round/host_result.h"
 #include "launcher/run/round/job_round_frames.h"
+#include "launcher/run/round/job_round_losses.h"
 #include "launcher/run/round/job_round_phases.h"
 #include "launcher/run/round/job_round_state.h"
 #include "launcher/run/round/job_round_steps.h"
 #include "launcher/run/round/round_pause.h"
 #include "launcher/run/spread/env_copy.h"
+#include "launcher/run/spread/file_feed.h"
 #include "launcher/run/stdio/events_file.h"
 #include "launcher/run/stdio/output.h"
 #include "launcher/run/stdio/progress_line.h"
@@ -76,7 +77,7 @@ static int job_round_prepare(struct job_round *r, struct fault *why)
     r->deadline = evtimer_new(base, job_round_phases_on_deadline, r);
     r->pause_limit = evtimer_new(base, round_pause_on_limit, r);
     r->escalation = evtimer_new(base, escalation_on_step, r);
-    r->cut_limit = evtimer_new(base, job_round_frames_on_cut_limit, r);
+    r->cut_limit = evtimer_new(base, job_round_losses_on_cut_limit, r);
     if (!r->members || !r->ranks || !r->deadline || !r->pause_limit || !r->escalation ||
         !r->cut_limit)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");

@@ -9,14 +9,15 @@
 #include "launcher/run/rdma_topology/topology_survey.h"
 #include "launcher/run/record/call_log.h"
 #include "launcher/run/record/recording.h"
-#include "launcher/run/round/file_feed.h"
 #include "launcher/run/round/hang_watch.h"
 #include "launcher/run/round/host_result.h"
+#include "launcher/run/round/job_round_losses.h"
 #include "launcher/run/round/job_round_phases.h"
 #include "launcher/run/round/job_round_state.h"
 #include "launcher/run/round/job_round_steps.h"
 #include "launcher/run/round/round_pause.h"
 #include "launcher/run/spread/env_copy.h"
+#include "launcher/run/spread/file_feed.h"
 #include "launcher/run/stdio/events_file.h"
 #include "launcher/run/stdio/input.h"
 #include "launcher/run/stdio/output.h"
@@ -33,8 +34,6 @@
 #include <string.h>
 #include <sys/utsname.h>
 
-enum { CUT_MARGIN_S = 2 };
-
 /* Before the start: this host cannot take part. */
 static void member_fail(struct job_round_member *m, enum channel_outlook outlook, const char *text)
 {
@@ -44,118 +43,11 @@ static void member_fail(struct job_round_member *m, enum channel_outlook outlook
     env_copy_lose(m->round->copy, (int)(m - m->round->members));
 }
 
-/* A rank has exited, or its host is lost. */
-static void rank_end(struct job_round *r, int rank)
-{
-    struct job_round_rank *one = &r->ranks[rank];
-
-    if (one->ended)
-        return;
-    one->ended = true;
-    r->ranks_left--;
-    input_rank_ended(r->config.input, rank);
-    if (r->ranks_left == 0 && r->state == JOB_ROUND_RUNNING)
-        job_round_steps_await_done(r);
-}
-
-static void ranks_end(struct job_round *r, const struct job_round_member *m)
-{
-    for (int i = 0; i < r->plan->size; i++) {
-        if (&r->members[r->plan->ranks[i].host] == m)
-            rank_end(r, i);
-    }
-}
-
-/* The last rank has ended well, and those that died before it were outlived. */
-static void deaths_forget(struct job_round *r)
-{
-    if (r->plan->job.elastic && !r->stop_wanted && r->state == JOB_ROUND_RUNNING)
-        r->failure = (struct first_failure){0};
-}
-
-/* `count` ranks have died of one cause, which the failure has if it is the first. Those that live
- * go on, or the job ends. are_left_out: they went on without the dead before, and may have ended
- * since. */
-static void ranks_die(struct job_round *r, int count, const char *text, bool are_left_out)
-{
-    bool has_ended; /* the job, well */
-    int lives;
-
-    r->dead += count;
-    lives = r->plan->size - r->dead;
-    if (!r->dead_ms)
-        r->dead_ms = clock_ms();
-    if (r->state != JOB_ROUND_RUNNING || r->stop_wanted)
-        return;
-    has_ended = are_left_out && r->ranks_left == 0 && lives >= r->plan->job.elastic;
-    if (has_ended)
-        output_say(r->config.output, "%s; %d rank%s went on without it (--elastic %d)", text, lives,
-                   lives == 1 ? "" : "s", r->plan->job.elastic);
-    else if (job_round_phases_outlives(r))
-        output_say(r->config.output, "%s; %d rank%s may go on (--elastic %d)", text, lives,
-                   lives == 1 ? "" : "s", r->plan->job.elastic);
-    if (has_ended)
-        deaths_forget(r);
-    job_round_phases_on_failure(r, true);
-}
-
-/* The coordinator's host is lost: another one whose ranks run gets an empty one, to which the ranks
- * come in ml_repair. Nothing has to be handed over, for mlaunch knows who lives. */
-static void coordinator_move(struct job_round *r)
-{
-    int *ended = calloc((size_t)r->plan->size, sizeof(*ended)), count = 0, host = -1;
-
-    for (int i = 0; ended && i < r->plan->size; i++) {
-        if (r->ranks[i].ended)
-            ended[count++] = i;
-        else if (host < 0 && r->members[r->plan->ranks[i].host].state == MEMBER_STARTED)
-            host = r->plan->ranks[i].host;
-    }
-    if (host >= 0) {
-        r->coordinator_host = host;
-        r->is_moving = true;
-        log_info("host %s: gets the next coordinator", r->members[host].host->name);
-        agent_channel_send_json(r->members[host].channel, LAUNCH_COORDINATE,
-                                json_pack("{s:I, s:i, s:o}", "membership",
-                                          (json_int_t)r->membership, "count", count, "ended",
-                                          host_table_write_numbers(ended, count)));
-    }
-    free(ended);
-}
-
-/* A host is lost whose ranks the others can do without; perhaps it was given up before. */
-static void host_outlive(struct job_round *r, const struct job_round_member *m, const char *text)
-{
-    const uint32_t host = (uint32_t)(m - r->members);
-    char sentence[sizeof(m->reason) + 300];
-    bool are_left_out = true;
-    int count = 0;
-
-    for (int i = 0; i < r->plan->size; i++) {
-        if (&r->members[r->plan->ranks[i].host] != m || r->ranks[i].ended)
-            continue;
-        are_left_out &= r->ranks[i].is_left_out;
-        count++;
-    }
-    ranks_end(r, m);
-    snprintf(sentence, sizeof(sentence), "host %s was lost: %s", m->host->name, text);
-    if (count > 0) {
-        first_failure_lost(&r->failure, BLAME_CAUSE, m->host->name, text);
-        ranks_die(r, count, sentence, are_left_out);
-    }
-    if (r->stop_wanted)
-        return;
-    if ((int)host != r->coordinator_host)
-        agent_channel_send_words(r->members[r->coordinator_host].channel, LAUNCH_GONE, &host, 1);
-    else if (job_round_phases_outlives(r))
-        coordinator_move(r);
-}
-
 /* This host cannot go on, and the others are independent of it. */
 static void host_end(struct job_round *r, struct job_round_member *m, int status, const char *text)
 {
     host_result_fail(r, m, status, text);
-    ranks_end(r, m);
+    job_round_losses_end_all(r, m);
     if (m->state < MEMBER_STARTED) {
         m->failed = true;
         agent_channel_shut(m->channel);
@@ -196,10 +88,10 @@ void job_round_frames_on_end(int host, const char *text, void *arg)
         if (r->cause != STOP_NONE)
             log_warn("host %s was lost: %s", name, text);
         if (r->plan->job.elastic) {
-            host_outlive(r, m, text);
+            job_round_losses_host(r, m, text);
         } else {
             first_failure_lost(&r->failure, BLAME_CAUSE, name, text);
-            ranks_end(r, m);
+            job_round_losses_end_all(r, m);
             job_round_phases_on_failure(r, false);
         }
     }
@@ -617,7 +509,7 @@ static int on_exited(struct job_round *r, struct job_round_member *m, const stru
     rank_summary_add(r->config.summary, &e);
     if (r->config.results) {
         host_result_exited(r, &e, m->host->name);
-        rank_end(r, e.rank);
+        job_round_losses_end(r, e.rank);
         return 0;
     }
     first_failure_describe(text, sizeof(text), &e, m->host->name);
@@ -628,11 +520,11 @@ static int on_exited(struct job_round *r, struct job_round_member *m, const stru
                  e.signal ? "signal" : "status", e.signal ? e.signal : e.status);
     else
         log_info("%s", text);
-    rank_end(r, e.rank);
+    job_round_losses_end(r, e.rank);
     if (is_outlived)
-        ranks_die(r, 1, text, r->ranks[e.rank].is_left_out);
+        job_round_losses_die(r, 1, text, r->ranks[e.rank].is_left_out);
     else if (blame == BLAME_NONE && r->ranks_left == 0)
-        deaths_forget(r);
+        job_round_losses_forget(r);
     if (blame != BLAME_NONE || r->ranks_left == 0)
         job_round_phases_on_failure(r, is_outlived || !r->plan->job.elastic);
     /* The others may go on for long; what is said at their end comes too late. */
@@ -696,44 +588,6 @@ static int on_note(struct job_round *r, struct job_round_member *m, const struct
     return 0;
 }
 
-/* The host's agent works, and its ranks are no members any more. */
-static void host_give_up(struct job_round *r, struct job_round_member *m, const char *text)
-{
-    events_file_write(r->config.events, "lost", r->identity.id,
-                      json_pack("{s:s, s:o}", "host", m->host->name, "text", text_json(text)));
-    host_outlive(r, m, text);
-    agent_channel_send(m->channel, LAUNCH_KILL, NULL, 0);
-}
-
-/* The coordinator's host lives: these are cut off from it. */
-void job_round_frames_on_cut_limit(evutil_socket_t fd, short what, void *arg)
-{
-    static const char text[] = "it is cut off from the host of the coordinator";
-    struct job_round *r = arg;
-
-    (void)fd, (void)what;
-    for (int i = 0; i < r->plan->host_count; i++) {
-        struct job_round_member *m = &r->members[i];
-
-        if (!m->is_cut_off || m->state != MEMBER_STARTED || r->state != JOB_ROUND_RUNNING)
-            continue;
-        m->is_cut_off = false;
-        host_give_up(r, m, text);
-    }
-    job_round_phases_advance(r);
-}
-
-/* mlaunch learns of a host's death within its own time of silence; which of the two hosts is to go
- * is decided after that. */
-static void cut_off_note(struct job_round *r, struct job_round_member *m)
-{
-    const struct timeval limit = {.tv_sec = AGENT_SILENCE_MS / 1000 + CUT_MARGIN_S};
-
-    m->is_cut_off = true;
-    if (!evtimer_pending(r->cut_limit, NULL))
-        evtimer_add(r->cut_limit, &limit);
-}
-
 /* LOST: the agent still works, but can no longer supervise its ranks. KILLED: `mlaunch kill` was
  * used; nothing has failed, but the job is over. */
 static int on_lost(struct job_round *r, struct job_round_member *m, const struct frame *f,
@@ -759,9 +613,9 @@ static int on_lost(struct job_round *r, struct job_round_member *m, const struct
     }
     if (r->plan->job.elastic && !is_killed && !r->stop_wanted) {
         if (lost.is_cut_off)
-            cut_off_note(r, m);
+            job_round_losses_cut_off(r, m);
         else
-            host_give_up(r, m, lost.text);
+            job_round_losses_give_up(r, m, lost.text);
         return 0;
     }
     events_file_write(r->config.events, is_killed ? "killed" : "lost", r->identity.id,
@@ -776,66 +630,6 @@ static int on_lost(struct job_round *r, struct job_round_member *m, const struct
         first_failure_lost(&r->failure, lost.is_cut_off ? BLAME_CUT_OFF : BLAME_CAUSE,
                            m->host->name, lost.text);
     job_round_phases_on_failure(r, false);
-    return 0;
-}
-
-static json_t *numbers_json(const int *numbers, int count)
-{
-    json_t *list = json_array();
-
-    for (int i = 0; i < count; i++)
-        json_array_append_new(list, json_integer(numbers[i]));
-    return list;
-}
-
-static int on_repaired(struct job_round *r, struct job_round_member *m, const struct frame *f,
-                       struct fault *why)
-{
-    struct repaired_report repaired;
-    int64_t took_ms = r->dead_ms ? clock_ms() - r->dead_ms : 0;
-    int least = r->plan->job.elastic;
-
-    if (repaired_report_parse(&repaired, f, r->plan->size, why))
-        return why->code;
-    (void)m;
-    r->dead_ms = 0;
-    r->membership = repaired.membership;
-    for (int i = 0; i < r->plan->size; i++)
-        r->ranks[i].is_left_out = true;
-    for (int i = 0; i < repaired.count; i++)
-        r->ranks[repaired.members[i]].is_left_out = false;
-    log_info("membership %lld: %d of %d ranks, after %lld ms", (long long)repaired.membership,
-             repaired.count, r->plan->size, (long long)took_ms);
-    events_file_write(r->config.events, "repaired", r->identity.id,
-                      json_pack("{s:I, s:o, s:I}", "membership", (json_int_t)repaired.membership,
-                                "members", numbers_json(repaired.members, repaired.count), "ms",
-                                (json_int_t)took_ms));
-    free(repaired.members);
-    if (repaired.count < least) {
-        first_failure_shrunk(&r->failure, repaired.count, r->plan->size, least);
-        job_round_phases_on_failure(r, false);
-    }
-    return 0;
-}
-
-static int on_coordinates(struct job_round *r, struct job_round_member *m, const struct frame *f,
-                          struct fault *why)
-{
-    char address[sizeof(r->coordinator)];
-
-    if (!r->is_moving || m != &r->members[r->coordinator_host])
-        return fault_set(why, ML_ERR_REFUSED, "its agent sent an unexpected COORDINATES");
-    if (coordinates_report_parse(address, sizeof(address), f, why))
-        return why->code;
-    r->is_moving = false;
-    for (int i = 0; i < r->plan->host_count; i++)
-        r->members[i].is_cut_off = false;
-    snprintf(r->coordinator, sizeof(r->coordinator), "%s", address);
-    for (int i = 0; i < r->plan->host_count; i++)
-        if (i != r->coordinator_host && r->members[i].state == MEMBER_STARTED)
-            agent_channel_send(r->members[i].channel, LAUNCH_MOVED, address, strlen(address));
-    events_file_write(r->config.events, "coordinator", r->identity.id,
-                      json_pack("{s:s, s:s}", "host", m->host->name, "address", address));
     return 0;
 }
 
@@ -872,7 +666,7 @@ static int on_done(struct job_round *r, struct job_round_member *m, const struct
     }
     if (r->config.results)
         host_result_fail(r, m, STATUS_OURS, NULL); /* EXITED has come, unless it was stopped */
-    ranks_end(r, m);
+    job_round_losses_end_all(r, m);
     m->state = MEMBER_DONE;
     return 0;
 }
@@ -926,8 +720,9 @@ static const struct frame_rule {
     {AGENT_LOST, "LOST", MEMBER_OPENING, MEMBER_DONE, on_lost},
     {AGENT_KILLED, "KILLED", MEMBER_OPENING, MEMBER_DONE, on_lost},
     {AGENT_ASKED, "ASKED", MEMBER_STARTED, MEMBER_DONE, on_asked},
-    {AGENT_COORDINATES, "COORDINATES", MEMBER_STARTED, MEMBER_STARTED, on_coordinates},
-    {AGENT_REPAIRED, "REPAIRED", MEMBER_STARTED, MEMBER_DONE, on_repaired},
+    {AGENT_COORDINATES, "COORDINATES", MEMBER_STARTED, MEMBER_STARTED,
+     job_round_losses_on_coordinates},
+    {AGENT_REPAIRED, "REPAIRED", MEMBER_STARTED, MEMBER_DONE, job_round_losses_on_repaired},
     {AGENT_DONE, "DONE", MEMBER_STARTED, MEMBER_STARTED, on_done},
     {AGENT_CALLS, "CALLS", MEMBER_STARTED, MEMBER_STARTED, on_calls},
 };

@@ -6,8 +6,6 @@
 
 #include "launcher/wire/channel/agent_session.h"
 
-#include <event2/util.h>
-
 int job_round_frames_on_hello(int host, const struct hello_report *hello, void *arg,
                               struct fault *why);
 int job_round_frames_on_answer(int host, json_t *said, void *arg, struct fault *why);
@@ -17,8 +15,6 @@ void job_round_frames_on_end(int host, const char *text, void *arg);
 void job_round_frames_on_pulse(void *arg);
 /* All hosts have their copies of --stage-env (env_copy.h). */
 void job_round_frames_on_copied(uint64_t lost, void *arg);
-/* Agents have said some time ago that they have lost the coordinator, with --elastic. */
-void job_round_frames_on_cut_limit(evutil_socket_t fd, short what, void *arg);
 /* All hosts have answered about their RDMA devices, or one has failed. */
 void job_round_frames_on_surveyed(void *arg);
 

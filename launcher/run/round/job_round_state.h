@@ -5,6 +5,7 @@
  *
  *   job_round.c          start, end, and the requests from outside
  *   job_round_frames.c   what the agents send
+ *   job_round_losses.c   ranks that end and hosts that are lost; who goes on (--elastic)
  *   job_round_phases.c   the life cycle: which event leads from which state to which
  *   job_round_steps.c    what is done on each of these transitions
  *   escalation.c         the signals that end the ranks, as the user is told of them

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/run/round/file_feed.h"
+#include "launcher/run/spread/file_feed.h"
 
 #include "common/clock.h"
 #include "common/log.h"

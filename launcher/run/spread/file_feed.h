@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* file_feed.h: sends one host the files that it wants, as fast as its agent takes them and with
  * little memory: at most AGENT_FILE_WINDOW bytes are under way. */
-#ifndef LAUNCHER_RUN_ROUND_FILE_FEED_H
-#define LAUNCHER_RUN_ROUND_FILE_FEED_H
+#ifndef LAUNCHER_RUN_SPREAD_FILE_FEED_H
+#define LAUNCHER_RUN_SPREAD_FILE_FEED_H
 
 #include "common/fault.h"
 #include "launcher/input/values/staged_list.h"

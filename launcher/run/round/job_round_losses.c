@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT */
+#include "launcher/run/round/job_round_losses.h"
+
+#include "common/clock.h"
+#include "common/log.h"
+#include "common/net/host_table.h"
+#include "common/text/text_json.h"
+#include "launcher/run/round/job_round_phases.h"
+#include "launcher/run/round/job_round_steps.h"
+#include "launcher/run/stdio/events_file.h"
+#include "launcher/run/stdio/input.h"
+#include "launcher/run/stdio/output.h"
+#include "launcher/wire/protocol/agent_protocol.h"
+
+#include <event2/event.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CUT_MARGIN_S = 2 };
+
+void job_round_losses_end(struct job_round *r, int rank)
+{
+    struct job_round_rank *one = &r->ranks[rank];
+
+    if (one->ended)
+        return;
+    one->ended = true;
+    r->ranks_left--;
+    input_rank_ended(r->config.input, rank);
+    if (r->ranks_left == 0 && r->state == JOB_ROUND_RUNNING)
+        job_round_steps_await_done(r);
+}
+
+void job_round_losses_end_all(struct job_round *r, const struct job_round_member *m)
+{
+    for (int i = 0; i < r->plan->size; i++) {
+        if (&r->members[r->plan->ranks[i].host] == m)
+            job_round_losses_end(r, i);
+    }
+}
+
+void job_round_losses_forget(struct job_round *r)
+{
+    if (r->plan->job.elastic && !r->stop_wanted && r->state == JOB_ROUND_RUNNING)
+        r->failure = (struct first_failure){0};
+}
+
+void job_round_losses_die(struct job_round *r, int count, const char *text, bool are_left_out)
+{
+    bool has_ended; /* the job, well */
+    int lives;
+
+    r->dead += count;
+    lives = r->plan->size - r->dead;
+    if (!r->dead_ms)
+        r->dead_ms = clock_ms();
+    if (r->state != JOB_ROUND_RUNNING || r->stop_wanted)
+        return;
+    has_ended = are_left_out && r->ranks_left == 0 && lives >= r->plan->job.elastic;
+    if (has_ended)
+        output_say(r->config.output, "%s; %d rank%s went on without it (--elastic %d)", text, lives,
+                   lives == 1 ? "" : "s", r->plan->job.elastic);
+    else if (job_round_phases_outlives(r))
+        output_say(r->config.output, "%s; %d rank%s may go on (--elastic %d)", text, lives,
+                   lives == 1 ? "" : "s", r->plan->job.elastic);
+    if (has_ended)
+        job_round_losses_forget(r);
+    job_round_phases_on_failure(r, true);
+}
+
+/* The coordinator's host is lost: another one whose ranks run gets an empty one, to which the ranks
+ * come in ml_repair. Nothing has to be handed over, for mlaunch knows who lives. */
+static void coordinator_move(struct job_round *r)
+{
+    int *ended = calloc((size_t)r->plan->size, sizeof(*ended)), count = 0, host = -1;
+
+    for (int i = 0; ended && i < r->plan->size; i++) {
+        if (r->ranks[i].ended)
+            ended[count++] = i;
+        else if (host < 0 && r->members[r->plan->ranks[i].host].state == MEMBER_STARTED)
+            host = r->plan->ranks[i].host;
+    }
+    if (host >= 0) {
+        r->coordinator_host = host;
+        r->is_moving = true;
+        log_info("host %s: gets the next coordinator", r->members[host].host->name);
+        agent_channel_send_json(r->members[host].channel, LAUNCH_COORDINATE,
+                                json_pack("{s:I, s:i, s:o}", "membership",
+                                          (json_int_t)r->membership, "count", count, "ended",
+                                          host_table_write_numbers(ended, count)));
+    }
+    free(ended);
+}
+
+void job_round_losses_host(struct job_round *r, const struct job_round_member *m, const char *text)
+{
+    const uint32_t host = (uint32_t)(m - r->members);
+    char sentence[sizeof(m->reason) + 300];
+    bool are_left_out = true;
+    int count = 0;
+
+    for (int i = 0; i < r->plan->size; i++) {
+        if (&r->members[r->plan->ranks[i].host] != m || r->ranks[i].ended)
+            continue;
+        are_left_out &= r->ranks[i].is_left_out;
+        count++;
+    }
+    job_round_losses_end_all(r, m);
+    snprintf(sentence, sizeof(sentence), "host %s was lost: %s", m->host->name, text);
+    if (count > 0) {
+        first_failure_lost(&r->failure, BLAME_CAUSE, m->host->name, text);
+        job_round_losses_die(r, count, sentence, are_left_out);
+    }
+    if (r->stop_wanted)
+        return;
+    if ((int)host != r->coordinator_host)
+        agent_channel_send_words(r->members[r->coordinator_host].channel, LAUNCH_GONE, &host, 1);
+    else if (job_round_phases_outlives(r))
+        coordinator_move(r);
+}
+
+void job_round_losses_give_up(struct job_round *r, struct job_round_member *m, const char *text)
+{
+    events_file_write(r->config.events, "lost", r->identity.id,
+                      json_pack("{s:s, s:o}", "host", m->host->name, "text", text_json(text)));
+    job_round_losses_host(r, m, text);
+    agent_channel_send(m->channel, LAUNCH_KILL, NULL, 0);
+}
+
+/* The coordinator's host lives: these are cut off from it. */
+void job_round_losses_on_cut_limit(evutil_socket_t fd, short what, void *arg)
+{
+    static const char text[] = "it is cut off from the host of the coordinator";
+    struct job_round *r = arg;
+
+    (void)fd, (void)what;
+    for (int i = 0; i < r->plan->host_count; i++) {
+        struct job_round_member *m = &r->members[i];
+
+        if (!m->is_cut_off || m->state != MEMBER_STARTED || r->state != JOB_ROUND_RUNNING)
+            continue;
+        m->is_cut_off = false;
+        job_round_losses_give_up(r, m, text);
+    }
+    job_round_phases_advance(r);
+}
+
+void job_round_losses_cut_off(struct job_round *r, struct job_round_member *m)
+{
+    const struct timeval limit = {.tv_sec = AGENT_SILENCE_MS / 1000 + CUT_MARGIN_S};
+
+    m->is_cut_off = true;
+    if (!evtimer_pending(r->cut_limit, NULL))
+        evtimer_add(r->cut_limit, &limit);
+}
+
+static json_t *numbers_json(const int *numbers, int count)
+{
+    json_t *list = json_array();
+
+    for (int i = 0; i < count; i++)
+        json_array_append_new(list, json_integer(numbers[i]));
+    return list;
+}
+
+int job_round_losses_on_repaired(struct job_round *r, struct job_round_member *m,
+                                 const struct frame *f, struct fault *why)
+{
+    struct repaired_report repaired;
+    int64_t took_ms = r->dead_ms ? clock_ms() - r->dead_ms : 0;
+    int least = r->plan->job.elastic;
+
+    if (repaired_report_parse(&repaired, f, r->plan->size, why))
+        return why->code;
+    (void)m;
+    r->dead_ms = 0;
+    r->membership = repaired.membership;
+    for (int i = 0; i < r->plan->size; i++)
+        r->ranks[i].is_left_out = true;
+    for (int i = 0; i < repaired.count; i++)
+        r->ranks[repaired.members[i]].is_left_out = false;
+    log_info("membership %lld: %d of %d ranks, after %lld ms", (long long)repaired.membership,
+             repaired.count, r->plan->size, (long long)took_ms);
+    events_file_write(r->config.events, "repaired", r->identity.id,
+                      json_pack("{s:I, s:o, s:I}", "membership", (json_int_t)repaired.membership,
+                                "members", numbers_json(repaired.members, repaired.count), "ms",
+                                (json_int_t)took_ms));
+    free(repaired.members);
+    if (repaired.count < least) {
+        first_failure_shrunk(&r->failure, repaired.count, r->plan->size, least);
+        job_round_phases_on_failure(r, false);
+    }
+    return 0;
+}
+
+int job_round_losses_on_coordinates(struct job_round *r, struct job_round_member *m,
+                                    const struct frame *f, struct fault *why)
+{
+    char address[sizeof(r->coordinator)];
+
+    if (!r->is_moving || m != &r->members[r->coordinator_host])
+        return fault_set(why, ML_ERR_REFUSED, "its agent sent an unexpected COORDINATES");
+    if (coordinates_report_parse(address, sizeof(address), f, why))
+        return why->code;
+    r->is_moving = false;
+    for (int i = 0; i < r->plan->host_count; i++)
+        r->members[i].is_cut_off = false;
+    snprintf(r->coordinator, sizeof(r->coordinator), "%s", address);
+    for (int i = 0; i < r->plan->host_count; i++)
+        if (i != r->coordinator_host && r->members[i].state == MEMBER_STARTED)
+            agent_channel_send(r->members[i].channel, LAUNCH_MOVED, address, strlen(address));
+    events_file_write(r->config.events, "coordinator", r->identity.id,
+                      json_pack("{s:s, s:s}", "host", m->host->name, "address", address));
+    return 0;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/* job_round_losses.h: ranks that end and hosts that are lost, and what the others do without them
+ * (--elastic): who is a member, and where the coordinator is. r: the round; m: one of its hosts. */
+#ifndef LAUNCHER_RUN_ROUND_JOB_ROUND_LOSSES_H
+#define LAUNCHER_RUN_ROUND_JOB_ROUND_LOSSES_H
+
+#include "launcher/run/round/job_round_state.h"
+
+#include <event2/util.h>
+
+/* A rank has exited, or its host is lost; or all ranks of a host. */
+void job_round_losses_end(struct job_round *r, int rank);
+void job_round_losses_end_all(struct job_round *r, const struct job_round_member *m);
+
+/* `count` ranks have died of one cause, which the failure has if it is the first. Those that live
+ * go on, or the job ends. are_left_out: they went on without the dead before, and may have ended
+ * since. */
+void job_round_losses_die(struct job_round *r, int count, const char *text, bool are_left_out);
+
+/* The last rank has ended well, and those that died before it were outlived. */
+void job_round_losses_forget(struct job_round *r);
+
+/* A host is lost whose ranks the others can do without; perhaps it was given up before. */
+void job_round_losses_host(struct job_round *r, const struct job_round_member *m, const char *text);
+
+/* The host's agent works, and its ranks are no members any more. */
+void job_round_losses_give_up(struct job_round *r, struct job_round_member *m, const char *text);
+
+/* The host's agent has lost the coordinator. mlaunch learns of the death of the coordinator's host
+ * within its own time of silence; which of the two hosts is to go is decided after that. */
+void job_round_losses_cut_off(struct job_round *r, struct job_round_member *m);
+void job_round_losses_on_cut_limit(evutil_socket_t fd, short what, void *arg);
+
+/* REPAIRED and COORDINATES from the host of the coordinator; as handlers of frames. */
+int job_round_losses_on_repaired(struct job_round *r, struct job_round_member *m,
+                                 const struct frame *f, struct fault *why);
+int job_round_losses_on_coordinates(struct job_round *r, struct job_round_member *m,
+                                    const struct frame *f, struct fault *why);
+
+#endif
