@@ -22,7 +22,7 @@
 #include <stdint.h>
 
 enum {
-    RANK_COUNTERS_MAGIC = 0x4d4c4333,
+    RANK_COUNTERS_MAGIC = 0x4d4c4334,
     RANK_COUNTERS_ALGORITHMS = 14, /* as many as enum algorithm (algorithm_table.h), and one */
     RANK_COUNTERS_WAITS = 8,       /* ten times as long each: up to 10 us, …, 10 s, longer */
     RANK_COUNTERS_FIRST = 10000,   /* ns: the first of these bounds */
@@ -64,6 +64,7 @@ struct host_counters {
 struct rank_counters {
     _Atomic uint32_t magic; /* stored last, with release: then the hosts' names are there */
     uint32_t hosts;
+    rank_counter membership, members; /* with --elastic: of the rank's world, and how many it has */
     struct call_counters calls[CALL_KINDS];
     rank_counter kept_waiting; /* calls of all ranks, for all ranks, in which it waited for long */
     struct host_counters host[]; /* `hosts` of them, in the order of the job's */

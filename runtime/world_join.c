@@ -225,6 +225,8 @@ static int world_join_job(struct world *w, const char *rank_text, struct fault *
     rc = group_join(&w->group, w, COORD_WORLD, members, w->size, false,
                     clock_ms() + w->job.init_timeout_ms, why);
     free(members);
+    if (!rc && w->job.elastic)
+        counters_file_world(w->counters, 0, w->size);
 fail:
     if (rc == ML_ERR_PEER)
         claim_mark_broken(w->dir, w->rank, why->text);
@@ -344,6 +346,7 @@ void world_join_set_group(struct world *w, struct group *g, const struct world_c
     free(w->change.came);
     w->change = *change;
     pthread_mutex_unlock(&joined.lock);
+    counters_file_world(w->counters, w->membership, g->size);
 }
 
 struct world *world_join_current(void)

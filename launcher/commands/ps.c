@@ -5,6 +5,7 @@
 #include "common/text/object_field.h"
 #include "common/text/printable.h"
 #include "common/text/text_json.h"
+#include "launcher/ask/job_state.h"
 #include "launcher/ask/query_command.h"
 #include "launcher/ask/started_here.h"
 #include "launcher/base/text/amount.h"
@@ -24,14 +25,13 @@ static const char *const job_head[] = {"NAME",  "JOB",  "USER", "AGE",     "HOST
 
 static void add_job(struct text_table *t, const char *host, json_t *job, bool has_names)
 {
-    char age[CELL], ranks[CELL], cpu[CELL], memory[CELL];
-    const char *state = object_field_text(job, "state"),
-               *command = object_field_text(job, "command");
+    char age[CELL], ranks[CELL], cpu[CELL], memory[CELL], state[JOB_STATE_TEXT];
+    const char *command = object_field_text(job, "command");
 
     snprintf(ranks, sizeof(ranks), "%lld/%lld", object_field_whole(job, "ranks_alive"),
              object_field_whole(job, "size"));
     snprintf(cpu, sizeof(cpu), "%.0f", object_field_number(job, "cpu_percent"));
-    if (strcmp(state, "unreadable") == 0)
+    if (strcmp(object_field_text(job, "state"), "unreadable") == 0)
         command = object_field_text(job, "why");
     const char *const cells[] = {object_field_text(job, "job_name"),
                                  object_field_text(job, "job"),
@@ -39,7 +39,7 @@ static void add_job(struct text_table *t, const char *host, json_t *job, bool ha
                                  amount_age(age, object_field_whole(job, "age_s")),
                                  host,
                                  ranks,
-                                 state,
+                                 job_state_text(state, job),
                                  cpu,
                                  amount_size(memory, object_field_number(job, "memory_bytes")),
                                  command,

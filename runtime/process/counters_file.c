@@ -64,6 +64,14 @@ void counters_file_close(struct rank_counters *c)
         munmap(c, rank_counters_size(c->hosts));
 }
 
+void counters_file_world(struct rank_counters *c, uint32_t membership, int members)
+{
+    if (!c)
+        return;
+    atomic_store_explicit(&c->membership, membership, memory_order_relaxed);
+    atomic_store_explicit(&c->members, (uint64_t)members, memory_order_relaxed);
+}
+
 void counters_file_wait(struct call_counters *c, uint64_t ns)
 {
     uint64_t bound = RANK_COUNTERS_FIRST;

@@ -11,6 +11,9 @@ struct rank_counters *counters_file_open(const char *dir, int rank, char *const 
 /* Leaves it to the agent; takes NULL. */
 void counters_file_close(struct rank_counters *c);
 
+/* Says the membership of the rank's world, and the number of its members; takes NULL. */
+void counters_file_world(struct rank_counters *c, uint32_t membership, int members);
+
 /* Adds a stretch of waiting. */
 void counters_file_wait(struct call_counters *c, uint64_t ns);
 

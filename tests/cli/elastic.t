@@ -30,6 +30,8 @@ outlives() {
     one_process "… in the same processes" $lives
     check_match "^mlaunch: rank [$dead] on host [^ ]+ \(pid [0-9]+\) was killed by signal 9 \(Killed\); [0-9] ranks? may go on \(--elastic $min\)$" \
         "$T/sentences" "… the death is a sentence"
+    check_match "^mlaunch: the job has ended well with $least of 4 ranks, without ranks? [0-9,-]+$" \
+        "$T/sentences" "… so is the job's end"
     # shellcheck disable=SC2086
     check "… and the events show it" python3 "$SOURCE/tests/cli/elastic_events.py" "$EVENTS" \
         $dead / $lives
@@ -68,13 +70,39 @@ job_says 137 '^mlaunch: rank 2 on host .* was killed by signal 9 \(Killed\)$' \
     "without --elastic a death ends the job" -n 4 --oversubscribe -- "$RANK" 3 kill 2
 check_no_match 'may go on' "$ERR" "… as ever"
 
+# While it runs, those who tell of jobs tell of the ranks that are left.
+job_start -n 4 --oversubscribe --output raw --elastic 2 -- "$RANK" 2 kill 3
+world() {
+    "$MLAUNCH" ps --json "$1" | python3 "$SOURCE/tests/lib/json_show.py" \
+        'tuple((k.get("membership"), k.get("members")) for k in j["hosts"][0]["jobs"])'
+}
+has_said began 4 || fail "all ranks are there"
+id=
+wait_for 'id=$(sed -n "s/.*\"event\":\"repaired\",.*\"job\":\"\([^\"]*\)\".*/\1/p" "$EVENTS"); [ "$id" ]'
+wait_for '[ "$(world "$id")" = "(1, 3)" ]' # the members say it after they have said REPAIRED
+check_output "(1, 3)" "ps --json: the first change has left three members" world "$id"
+run "$MLAUNCH" ps
+check_match "$id .* 3/4 +live, 3 members \(membership 1\) " "$OUT" "ps says so"
+run "$MLAUNCH" status
+check_match "$id .* 3/4 +live, 3 members \(membership 1\) " "$OUT" "… and status"
+run "$MLAUNCH" top --batch 1
+check_match "$id 3/4 .* live, 3 members \(membership 1\) " "$OUT" "… and top"
+run "$MLAUNCH" metrics
+check_match "^mlaunch_job_members\{.*job_id=\"$id\".*\} 3$" "$OUT" "… and metrics"
+check_match "^mlaunch_job_membership\{.*job_id=\"$id\".*\} 1$" "$OUT" "… with the change"
+kill -KILL "$(sed -n 's/^began 0 //p' "$T/out")"
+# shellcheck disable=SC2154 # mlaunch: job_start's
+run wait "$mlaunch"
+job_judge 0 "the job goes on and ends" mlaunch
+check_match '^mlaunch: the job has ended well with 2 of 4 ranks, without ranks 0,3$' "$T/err" \
+    "… and says without whom"
+
 hosts_up 2
 JOB+=(--ssh-config "$NETNS_SSH_CONFIG" --grace 1)
 for process in worker guard; do
     job_start -H "$H1:2,$H2:2" --elastic 2 --output raw -- "$RANK" 2 live
     has_said began 4 || fail "all ranks are there"
     agent_kill "$H2" $process || fail "there is such a process"
-    # shellcheck disable=SC2154 # mlaunch: job_start's
     run wait "$mlaunch"
     cp "$T/out" "$T/said"
     job_judge 0 "the $process of a host's agent is killed" mlaunch

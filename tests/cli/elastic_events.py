@@ -18,3 +18,4 @@ assert [e["membership"] for e in repaired] == list(range(1, len(repaired) + 1)),
 assert repaired[-1]["members"] == members and repaired[-1]["ms"] >= 0, repaired
 assert 1 <= len(repaired) <= len(dead) and "stopped" not in [e["event"] for e in seen], seen
 assert seen[-1]["event"] == "finished" and seen[-1]["status"] == 0, seen[-1]
+assert (seen[-1]["membership"], seen[-1]["members"]) == (len(repaired), len(members)), seen[-1]

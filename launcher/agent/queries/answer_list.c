@@ -256,6 +256,28 @@ static json_t *ranks_describe(const struct job_survey *s, int job, const struct 
     return list;
 }
 
+/* The newest world that ranks here are in counts: the others have not called ml_repair yet. */
+static void world_put(json_t *out, const struct job_survey_job *j, json_t *ranks)
+{
+    int64_t newest = -1, members = 0, mine, count;
+    json_t *one;
+    size_t i;
+
+    json_array_foreach(ranks, i, one)
+    {
+        int rank = (int)json_integer_value(json_object_get(one, "rank"));
+
+        if (rank_counts_world(j->dir, j->user, rank, &mine, &count) && mine > newest) {
+            newest = mine;
+            members = count;
+        }
+    }
+    if (newest < 0)
+        return;
+    json_object_set_new(out, "membership", json_integer(newest));
+    json_object_set_new(out, "members", json_integer(members));
+}
+
 static json_t *job_describe(const struct job_survey *s, int job, const struct answer_question *q,
                             int64_t deadline_ms)
 {
@@ -289,6 +311,8 @@ static json_t *job_describe(const struct job_survey *s, int job, const struct an
     json_object_set_new(one, "agent_pid", json_integer((json_int_t)f->agent_pid));
     json_object_set_new(one, "guard_pid", json_integer((json_int_t)f->guard_pid));
     json_object_set_new(one, "ranks_alive", json_integer(lives));
+    if (f->elastic)
+        world_put(one, j, ranks);
     usage_put(&u, one);
     if (q->counters && j->worker_lives)
         json_object_set_new(one, "cgroup", group_describe((pid_t)f->agent_pid));

@@ -160,3 +160,15 @@ json_t *rank_counts_sum(const char *dir, uid_t user, int rank)
     return json_pack("{sI sI sI sI}", "calls", bounded(calls), "bytes", bounded(bytes), "wait_ms",
                      bounded(wait_ns / 1000000), "kept_waiting", bounded(kept_waiting));
 }
+
+bool rank_counts_world(const char *dir, uid_t user, int rank, int64_t *membership, int64_t *members)
+{
+    struct rank_counters *c = rank_file_read(dir, user, rank);
+
+    if (!c)
+        return false;
+    *membership = bounded(c->membership);
+    *members = bounded(c->members);
+    free(c);
+    return *members > 0;
+}

@@ -519,6 +519,17 @@ static void job_drain(struct job *j)
     event_base_loop(j->base, EVLOOP_NONBLOCK); /* the last write may have failed */
 }
 
+static void finished_write(struct job *j, const struct job_round_result *result)
+{
+    json_t *event = json_pack("{s:i}", "status", result->status);
+
+    if (j->plan->job.elastic)
+        json_object_update_new(event,
+                               json_pack("{s:I, s:i}", "membership", (json_int_t)result->membership,
+                                         "members", result->members));
+    events_file_write(j->events, "finished", j->id, event);
+}
+
 static int job_run_once(struct job *j, const struct job_round_config *config,
                         struct job_round_result *result)
 {
@@ -542,7 +553,7 @@ static int job_run_once(struct job *j, const struct job_round_config *config,
     soft_stop_end(j->soft_stop, j->cause == STOP_NONE && result->status == 0);
     if (result->has_failed && result->has_run)
         mpir_abort("the job has failed");
-    events_file_write(j->events, "finished", j->id, json_pack("{s:i}", "status", result->status));
+    finished_write(j, result);
     j->has_met |= result->has_run;
     if (result->has_run)
         j->spares.newcomer = -1;

@@ -177,6 +177,8 @@ void job_round_result(const struct job_round *r, struct job_round_result *out)
     else
         out->status = r->has_run ? r->failure.status : r->status;
     out->has_run = r->has_run;
+    out->membership = r->membership;
+    out->members = job_round_losses_members(r);
     out->topology_failed = r->topology_failed;
     out->outlook = outlook_of(r);
     out->ran_ms = r->has_run ? clock_ms() - r->start_ms : 0;
@@ -216,6 +218,8 @@ void job_round_report(const struct job_round *r)
     for (int i = 0; i < r->plan->host_count && r->config.results; i++)
         host_result_fail(r, &r->members[i], STATUS_OURS, NULL); /* the agent has said nothing */
     divergence_report(r);
+    if (r->cause == STOP_NONE && r->failure.blame == BLAME_NONE)
+        job_round_losses_report(r);
     if (r->cause != STOP_NONE || r->failure.blame == BLAME_NONE)
         return;
     if (r->plan->leaves_exit && r->failure.rank >= 0 && r->failure.status < STATUS_OURS)

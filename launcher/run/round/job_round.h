@@ -18,6 +18,8 @@ struct job_round_result {
     bool has_run;                 /* the ranks were started */
     bool host_failed;             /* what failed was a host, not a rank */
     bool topology_failed;         /* … by RDMA, to another one: either may be at fault */
+    int64_t membership;           /* how often the members have changed (--elastic) */
+    int members;                  /* ranks in the last world */
     int64_t ran_ms;               /* since the ranks were started; 0: they never were */
     int status;                   /* mlaunch's exit status */
     enum channel_outlook outlook; /* if it has failed: for another run */

@@ -4,6 +4,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/net/host_table.h"
+#include "common/text/rank_list.h"
 #include "common/text/text_json.h"
 #include "launcher/run/round/job_round_phases.h"
 #include "launcher/run/round/job_round_steps.h"
@@ -213,4 +214,27 @@ int job_round_losses_on_coordinates(struct job_round *r, struct job_round_member
     events_file_write(r->config.events, "coordinator", r->identity.id,
                       json_pack("{s:s, s:s}", "host", m->host->name, "address", address));
     return 0;
+}
+
+int job_round_losses_members(const struct job_round *r)
+{
+    int count = 0;
+
+    for (int i = 0; i < r->plan->size; i++)
+        count += !r->ranks[i].is_left_out;
+    return count;
+}
+
+void job_round_losses_report(const struct job_round *r)
+{
+    const int members = job_round_losses_members(r);
+    struct rank_list left = {0};
+
+    if (r->membership == 0 || members == r->plan->size)
+        return;
+    for (int i = 0; i < r->plan->size; i++)
+        if (r->ranks[i].is_left_out)
+            rank_list_add(&left, i);
+    output_say(r->config.output, "the job has ended well with %d of %d ranks, without %s", members,
+               r->plan->size, rank_list_end(&left));
 }

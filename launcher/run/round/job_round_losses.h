@@ -31,6 +31,11 @@ void job_round_losses_give_up(struct job_round *r, struct job_round_member *m, c
 void job_round_losses_cut_off(struct job_round *r, struct job_round_member *m);
 void job_round_losses_on_cut_limit(evutil_socket_t fd, short what, void *arg);
 
+/* How many ranks are members of the newest world. */
+int job_round_losses_members(const struct job_round *r);
+/* Says which ranks have ended well together, if they are not those that began. */
+void job_round_losses_report(const struct job_round *r);
+
 /* REPAIRED and COORDINATES from the host of the coordinator; as handlers of frames. */
 int job_round_losses_on_repaired(struct job_round *r, struct job_round_member *m,
                                  const struct frame *f, struct fault *why);

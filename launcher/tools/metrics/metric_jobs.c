@@ -18,6 +18,10 @@ static const struct metric_family
     job_info = {"mlaunch_job_info", "gauge", "A job with an agent on the host; always 1."},
     job_ranks = {"mlaunch_job_ranks", "gauge", "Ranks of the job, on all its hosts."},
     job_alive = {"mlaunch_job_ranks_alive", "gauge", "Ranks of the job that live on this host."},
+    job_members = {"mlaunch_job_members", "gauge",
+                   "With --elastic: members of the newest world that ranks of this host are in."},
+    job_membership = {"mlaunch_job_membership", "gauge",
+                      "With --elastic: how often the members have changed."},
     job_start = {"mlaunch_job_start_time_seconds", "gauge",
                  "When the job was started, in seconds since 1970."},
     job_memory = {"mlaunch_job_memory_bytes", "gauge",
@@ -204,6 +208,10 @@ static void job_add(struct metric_page *p, json_t *job)
                     object_field_text(job, "job_name"), "state", state, NULL);
     job_sample(p, &job_ranks, job, object_field_number(job, "size"));
     job_sample(p, &job_alive, job, object_field_number(job, "ranks_alive"));
+    if (json_object_get(job, "members")) {
+        job_sample(p, &job_members, job, object_field_number(job, "members"));
+        job_sample(p, &job_membership, job, object_field_number(job, "membership"));
+    }
     job_sample(p, &job_start, job, object_field_number(job, "started_at"));
     job_sample(p, &job_memory, job, object_field_number(job, "memory_bytes"));
     job_sample(p, &job_processes, job, object_field_number(job, "processes"));

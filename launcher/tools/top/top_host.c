@@ -111,6 +111,7 @@ static int job_read(struct top_job *j, json_t *said, struct fault *why)
                           .size = object_field_whole(said, "size"),
                           .age_s = object_field_whole(said, "age_s"),
                           .memory = number_of(said, "memory_bytes")};
+    job_state_text(j->shown, said);
     j->ranks = calloc(json_array_size(ranks) + 1, sizeof(*j->ranks));
     if (!j->ranks)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");

@@ -8,6 +8,7 @@
 #define LAUNCHER_TOOLS_TOP_TOP_HOST_H
 
 #include "common/fault.h"
+#include "launcher/ask/job_state.h"
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -46,6 +47,7 @@ struct top_rank {
 /* A job on one host. */
 struct top_job {
     const char *id, *name, *user, *command, *state;
+    char shown[JOB_STATE_TEXT]; /* the state in words */
     long long size, age_s;
     double memory;
     struct top_rank *ranks;

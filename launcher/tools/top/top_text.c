@@ -205,7 +205,7 @@ static void job_line(struct top_line *l, const struct top_row *row, const struct
     cell(l, w->lead, "%s", lead);
     use_cells(l, row, w);
     cell(l, 0, "%s%.100s%s%s %s %.64s: %s", *j->name ? "(" : "", j->name, *j->name ? ") " : "",
-         row->whole->is_stale ? "stale" : j->state, amount_age(age, j->age_s), j->user, j->command);
+         row->whole->is_stale ? "stale" : j->shown, amount_age(age, j->age_s), j->user, j->command);
 }
 
 /* The host's number and the state take no more than the columns of a rank do. */

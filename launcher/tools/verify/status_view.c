@@ -4,6 +4,7 @@
 #include "common/text/number.h"
 #include "common/text/object_field.h"
 #include "common/text/printable.h"
+#include "launcher/ask/job_state.h"
 #include "launcher/ask/started_here.h"
 #include "launcher/base/text/amount.h"
 #include "launcher/base/text/text_table.h"
@@ -104,7 +105,7 @@ static void hosts_print(const struct fact_survey *s)
 /* What is shown of one job on all its hosts. */
 struct status_job {
     const char *id;
-    json_t *first; /* as the first host describes it */
+    json_t *first; /* as the first host describes it that has its newest membership */
     long long alive;
     int hosts;
     char names[CELL];
@@ -127,6 +128,8 @@ static void job_merge(struct status_job *j, json_t *job, const char *host)
     size_t used = strlen(j->names);
 
     snprintf(j->names + used, CELL - used, "%s%s", j->hosts++ ? "," : "", host);
+    if (object_field_whole(job, "membership") > object_field_whole(j->first, "membership"))
+        j->first = job;
     j->alive += object_field_whole(job, "ranks_alive");
     j->is_stale = j->is_stale || strcmp(object_field_text(job, "state"), "stale") == 0;
 }
@@ -201,15 +204,15 @@ static void jobs_print(const struct fact_survey *s)
 
     for (size_t i = 0; i < count && t; i++) {
         json_t *j = jobs[i].first;
-        char age[AMOUNT], ranks[AMOUNT * 2], job[128];
+        char age[AMOUNT], ranks[AMOUNT * 2], job[128], state[JOB_STATE_TEXT];
 
         snprintf(ranks, sizeof(ranks), "%lld/%lld", jobs[i].alive, object_field_whole(j, "size"));
         job_cell(job, sizeof(job), jobs[i].id, object_field_text(j, "job_name"));
-        text_table_add(t, (const char *const[]){
-                              job, object_field_text(j, "user"),
-                              amount_age(age, object_field_whole(j, "age_s")), jobs[i].names, ranks,
-                              jobs[i].is_stale ? "stale" : object_field_text(j, "state"),
-                              object_field_text(j, "command"), NULL});
+        text_table_add(
+            t, (const char *const[]){job, object_field_text(j, "user"),
+                                     amount_age(age, object_field_whole(j, "age_s")), jobs[i].names,
+                                     ranks, jobs[i].is_stale ? "stale" : job_state_text(state, j),
+                                     object_field_text(j, "command"), NULL});
         if (jobs[i].is_stale)
             text_table_stress(t);
     }

@@ -156,10 +156,32 @@ static void test_no_place(void **state)
     assert_null(counters_file_open(long_dir, RANK, hosts, 1));
 }
 
+/* A rank says its membership once it has one; what it writes there is bounded. */
+static void test_world(void **state)
+{
+    struct rank_counters *c = counters_file_open(dir, RANK, hosts, 2);
+    int64_t membership, members;
+
+    (void)state;
+    assert_non_null(c);
+    assert_false(rank_counts_world(dir, geteuid(), RANK, &membership, &members));
+    counters_file_world(c, 2, 6);
+    assert_true(rank_counts_world(dir, geteuid(), RANK, &membership, &members));
+    assert_int_equal(membership, 2);
+    assert_int_equal(members, 6);
+    c->members = c->membership = UINT64_MAX;
+    assert_true(rank_counts_world(dir, geteuid(), RANK, &membership, &members));
+    assert_true(membership == ((int64_t)1 << 50) - 1 && members == membership);
+    counters_file_world(NULL, 1, 1);
+    counters_file_close(c);
+    assert_false(rank_counts_world(dir, geteuid(), RANK + 1, &membership, &members));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_counts, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_world, setup, teardown),
         cmocka_unit_test_setup_teardown(test_again, setup, teardown),
         cmocka_unit_test_setup_teardown(test_forged, setup, teardown),
         cmocka_unit_test_setup_teardown(test_no_place, setup, teardown),
