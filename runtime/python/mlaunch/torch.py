@@ -223,7 +223,7 @@ class Work(_c.Work):
         self._near = near
         self._held, self._finish = held, finish  # until it has ended
         self._lock = threading.Lock()
-        self._error, self._future = None, None
+        self._error, self._ended, self._future = None, None, None
         self._asked = False  # somebody has waited, or will by the future
 
     def _end(self):
@@ -314,7 +314,8 @@ class Work(_c.Work):
         with self._lock:
             self._asked = True
             if self._future is None:
-                self._future = torch.futures.Future()
+                self._ended = torch.futures.Future()
+                self._future = self._ended.then(_outcome)
                 if self._requests is None:
                     self._settle()
                 else:
@@ -322,10 +323,16 @@ class Work(_c.Work):
             return self._future
 
     def _settle(self):
-        if self._error is not None:
-            self._future.set_exception(self._error)
-        else:
-            self._future.set_result(self._outputs)
+        self._ended.set_result((self._error, self._outputs))
+
+
+def _outcome(ended):
+    """What a call's future has. An error that is raised here is one for C++ too; what
+    set_exception() sets is a value there, which DistributedDataParallel would take for tensors."""
+    error, outputs = ended.value()
+    if error is not None:
+        raise error
+    return outputs
 
 
 _KEPT = 64  # works that are kept alive though nobody has waited for them
