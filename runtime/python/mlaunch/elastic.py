@@ -33,10 +33,11 @@ _ENTRY = struct.Struct("=16sQ")  # a value's hash and its size
 
 class Step:
     """One step of steps(): `number` counts from 0, and `with step as w` gives the group. `failed`
-    says afterwards whether it has to be done again."""
+    says afterwards whether it has to be done again. `renewed`: it is the first one in its group."""
 
-    def __init__(self, number: int, group: Group) -> None:
+    def __init__(self, number: int, group: Group, renewed: bool) -> None:
         self.number = number
+        self.renewed = renewed
         self.failed = False
         self._group = group
         self._entered = False
@@ -46,7 +47,10 @@ class Step:
         return self._group
 
     def __exit__(self, kind, error, trace) -> bool:
-        self.failed = isinstance(error, Error) and error.code == ERR_PEER
+        if isinstance(error, Error):
+            self.failed = error.code == ERR_PEER
+        else:  # torch's C++ makes one of an Error
+            self.failed = isinstance(error, RuntimeError) and self._group.changed()
         return self.failed
 
 
@@ -178,11 +182,12 @@ class _Values:
                     value.write(data)
 
 
-def _recover(w: Group, done: int, values: _Values) -> tuple[Group, int]:
+def _recover(w: Group, done: int, values: _Values,
+             repair: typing.Callable[[Group], Group]) -> tuple[Group, int]:
     """The next group, and how many steps are done: the most that a rank has done."""
     while True:
         try:
-            w = w.repair()
+            w = repair(w)
             values.back()
             every = bytearray(8 * w.size)
             w.all_gather(struct.pack("=Q", done), every)
@@ -196,27 +201,29 @@ def _recover(w: Group, done: int, values: _Values) -> tuple[Group, int]:
 
 
 def steps(count: int, state: State | None = None,
-          group: Group | None = None) -> typing.Iterator[Step]:
+          group: Group | None = None,
+          repair: typing.Callable[[Group], Group] = Group.repair) -> typing.Iterator[Step]:
     """Steps 0 to count - 1, each of which the body does in a `with`; see the module.
 
     `state` is what all ranks have the same of, by name: arrays, bytearrays and torch tensors, which
     are written in place; objects with state_dict() and load_state_dict(), such as torch's modules
     and optimizers; dictionaries of these; and all that can be pickled, which is replaced in the
     dictionary. After each step a copy of it is kept, which is what a rank returns to when a step
-    fails. `group` is that of init() by default.
+    fails. `group` is that of init() by default, and `repair` gets it and returns the next one.
 
     Error ends the loop if it is none of a rank that is gone; ERR_STATE: the job was started without
     --elastic."""
     w = init() if group is None else group
     values = _Values({} if state is None else state)
-    done = 0
+    done, renewed = 0, True
     while done < count:
-        step = Step(done, w)
+        step = Step(done, w, renewed)
         yield step
         if not step._entered:
             raise RuntimeError("each step of mlaunch.elastic.steps() is done in a `with`")
         if step.failed:
-            w, done = _recover(w, done, values)
+            w, done = _recover(w, done, values, repair)
         else:
             values.keep()
             done += 1
+        renewed = step.failed

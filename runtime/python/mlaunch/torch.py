@@ -44,6 +44,8 @@ import ctypes
 import datetime
 import functools
 import inspect
+import json
+import os
 import queue
 import sys
 import threading
@@ -57,8 +59,9 @@ from torch._C import _distributed_c10d as _c
 from torch.distributed import distributed_c10d as _c10d
 
 import mlaunch as _m
+from mlaunch import elastic as _elastic
 
-__all__ = ["Error", "ProcessGroup", "Work"]
+__all__ = ["Error", "ProcessGroup", "Work", "repair", "steps"]
 
 _TYPES = {
     torch.bool: _m.BOOL, torch.uint8: _m.UINT8, torch.int8: _m.INT8, torch.int16: _m.INT16,
@@ -755,6 +758,138 @@ def _leave_all():
 
 
 atexit.register(_leave_all)
+
+
+# ---- a world that changes ----
+
+class _Store(dist.Store):
+    """The store of a world that repair() has made: a TCPStore, without torch's barrier that waits
+    for ranks which die meanwhile until its timeout. repair() is one."""
+
+    def __init__(self, world, timeout):
+        super().__init__()
+        self._size = world.size
+        if world.rank == 0:
+            host = _host_address()
+            self._inner = dist.TCPStore(host, 0, world.size, True, timeout, False)
+            world.broadcast_object((host, self._inner.port))
+        else:
+            host, port = world.broadcast_object()
+            self._inner = dist.TCPStore(host, port, world.size, False, timeout)
+
+    def add(self, key, amount):
+        return self._size if _c10d.STORE_BASED_BARRIER_PREFIX in key else \
+            self._inner.add(key, amount)
+
+    # By the names that torch's C++ looks for.
+
+    def set(self, key, value):
+        self._inner.set(key, value)
+
+    def get(self, key):
+        return self._inner.get(key)
+
+    def compare_set(self, key, expected, desired):
+        return self._inner.compare_set(key, expected, desired)
+
+    compareSet = compare_set
+
+    def wait(self, keys, *timeout):
+        self._inner.wait(keys, *timeout)
+
+    def deleteKey(self, key):
+        return self._inner.delete_key(key)
+
+    def getNumKeys(self):
+        return self._inner.num_keys()
+
+
+def _host_address():
+    """Where the ranks of this host listen."""
+    path = os.path.join(os.environ["MLAUNCH_JOB_DIR"], "job.json")
+    with open(path, encoding="utf-8") as f:
+        return json.load(f)["bind_ip"]
+
+
+_STORE_TIME = datetime.timedelta(seconds=30)  # to connect to a store that is there
+_store = None  # torch has only its C++ part
+
+
+def _renew(world, timeout):
+    """Makes the default group of torch.distributed from a world."""
+    global _store
+    for group in _worlds:
+        group = group()
+        if group is not None:
+            group._leave()
+    if dist.is_initialized():
+        dist.destroy_process_group()
+    _store = _Store(world, _STORE_TIME)
+    dist.init_process_group("mlaunch", store=_store, rank=world.rank, world_size=world.size,
+                            timeout=timeout)
+
+
+def repair(timeout: datetime.timedelta = dist.default_pg_timeout) -> _m.Change:
+    """Makes torch.distributed's default group anew from the ranks that live, in a job of `mlaunch
+    --elastic MIN`, and returns what has changed since the last one. All ranks that live call it,
+    after an error of a call or of DistributedDataParallel; it ends the calls of those that do not
+    know yet, and goes on without those that die meanwhile.
+
+    The rank and the number of ranks are those of torch.distributed.get_rank() and get_world_size()
+    from then on. All process groups of before are of no more use, those of other backends too, and
+    so are modules that have one: make DistributedDataParallel again from its `module`, after the
+    ranks have the same state (mlaunch.elastic.steps). The timeout is the one of
+    init_process_group(), for groups of other backends.
+
+    ERR_TIMEOUT names the ranks that live and have not called it; ERR_STATE: the job was started
+    without --elastic."""
+    world = _m.init()
+    try:
+        members, error = world.ids, None
+        while True:
+            world = world.repair()
+            try:
+                _renew(world, timeout)
+                error = None
+            except (_m.Error, RuntimeError) as e:  # perhaps a rank has died meanwhile
+                error = e
+            try:
+                if world.agree(0 if error else 1):
+                    break
+            except _m.Error as e:
+                if e.code != _m.ERR_PEER:  # a rank calls repair() again
+                    raise
+                continue
+            if not world.changed():
+                raise error or Error(_m.ERR_PEER, "another rank could not make its process group")
+        left = tuple(i for i in members if i not in world.ids)
+        came = tuple(i for i in world.ids if i not in members)
+        return _m.Change(world.change.membership, left, came)
+    finally:
+        _m.finalize()
+
+
+def _next_world(_):
+    repair()
+    try:
+        return _m.init()
+    finally:
+        _m.finalize()  # the default group has one of its own
+
+
+def steps(count: int, state: typing.MutableMapping[str, typing.Any] | None = None
+          ) -> typing.Iterator[_elastic.Step]:
+    """mlaunch.elastic.steps() that also repairs the default group of torch.distributed:
+
+        for step in mlaunch.torch.steps(1000, state={"model": model, "optimizer": optimizer}):
+            with step:
+                if step.renewed:  # the first step, and the first one after a repair
+                    parallel = torch.nn.parallel.DistributedDataParallel(model)
+                train(parallel, optimizer, step.number)
+
+    init_process_group() comes before it."""
+    return _elastic.steps(count, state, repair=_next_world)
+
 
 _torch_new_group = _c10d.new_group
 _new_group_arguments = inspect.signature(_torch_new_group)

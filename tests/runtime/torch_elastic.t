@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# DistributedDataParallel outlives ranks (mlaunch.torch.steps, mlaunch.torch.repair); a script that
+# repairs nothing gets an exception.
+TEST_TIER=full
+. "${0%/*}/../lib/test.sh"
+. "${0%/*}/torch.sh"
+
+check "two of four ranks are killed" "$MLAUNCH" -n 4 --oversubscribe --elastic 2 -- \
+    "$PYTHON" "$SOURCE/tests/runtime/torch_elastic.py"
+sed 's/:[^ ]*//g' "$OUT" > "$T/members"
+steps="0123 0123 0123 023 023 023 23 23 23 23"
+check_output "[2] $steps
+[3] $steps" "… and the others do their steps without them" sort "$T/members"
+
+# The exception is one for C++ too, which waits for the gradients.
+cat > "$T/dies.py" << 'EOF'
+import os, signal, torch, torch.distributed as dist, mlaunch.torch
+dist.init_process_group("mlaunch")
+model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(20, 50))
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+if dist.get_rank() == 1:
+    os.kill(os.getpid(), signal.SIGKILL)
+try:
+    model(torch.ones(4, 20)).sum().backward()
+except RuntimeError as e:
+    print("raised", e)
+    mlaunch.torch.repair()
+    print("repaired", dist.get_world_size())
+EOF
+dies() { run "$MLAUNCH" -n 3 --oversubscribe "$@" -- "$PYTHON" "$T/dies.py"; }
+dies --elastic 1
+cp "$OUT" "$T/said"
+check_output 2 "a death is an exception of DistributedDataParallel" \
+    grep -c 'raised.* rank 1 was killed by signal 9 (Killed) on host' "$T/said"
+check_output "[0] repaired 2
+[2] repaired 2" "… after which repair() makes the group of those that live" \
+    sh -c 'grep repaired "$0" | sort' "$T/said"
+dies
+check_match "mlaunch.Error: this job does not go on without a rank: start it with mlaunch --elastic" \
+    "$ERR" "… and without --elastic says what is missing"
+done_testing
