@@ -11,9 +11,9 @@ TEST_LIMIT=1500
 . "${0%/*}/../fault/fault.sh"
 [ "$SANITIZE" = no ] || skip_all "one build of each place is enough"
 
-files=(cli/{options,status,metrics,detach,hooks,info,hosts,ssh,stage,python-script}.t
+files=(cli/{options,metrics,detach,hooks,ssh,stage,python-script}.t
     fault/clean.t)
-! is_long || files+=(cli/{run,output,ps,top,job-name,exec,verify-links}.t fault/container.t
+! is_long || files+=(cli/{status,info,hosts,run,output,ps,top,job-name,exec,verify-links}.t fault/container.t
     runtime/shim.t)
 
 job_start -H localhost -n 1 -- sh -c 'echo ready; exec sleep 3000'

@@ -21,17 +21,16 @@ targets() {
 
 # fuzz FOLDER LEAST
 fuzz() {
-    local names name rounds=10000
+    local names name rounds=2000
     mapfile -t names < <(targets "$1")
     check "there are targets" test "${#names[@]}" -ge "$2"
-    [ "$SANITIZE" = no ] || rounds=2000
     if is_long; then
         run "$SOURCE/tests/fuzz/libfuzzer" "$BUILD/fuzz-long" \
             $((HOUR / $(targets '*' | wc -l))) "${names[@]}"
         diag "$(cat "$OUT")"
         # shellcheck disable=SC2154 # of test.sh
         if [ "$status" -eq 77 ]; then
-            rounds=$((rounds * 100))
+            rounds=$((rounds * 500))
         else
             check "libFuzzer finds nothing in its part of an hour" test "$status" -eq 0
             rounds=0
