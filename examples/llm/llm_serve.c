@@ -16,6 +16,7 @@
 enum {
     EXIT_LOST = 1,
     EXIT_USAGE = 2,
+    MOVED = 3,
     QUEUE_DEFAULT = 64,
     SLOTS_DEFAULT = 4,
     QUEUE_LIMIT = 4096,
@@ -114,31 +115,64 @@ static int serve_say(ml_group *world, const char *sentence, int status)
     return status;
 }
 
-/* A signal to end is rank 0's: it lets the others go when its clients have been told. */
+/* After ML_ERR_PEER. 0, or EXIT_LOST: this rank cannot go on. */
+static int repair(struct lead *lead)
+{
+    char error[512];
+    int rc = lead_repair(lead, error, sizeof(error));
+
+    if (rc && rc != ML_ERR_STATE)
+        fprintf(stderr, "llm serve: %s\n", error);
+    return rc ? EXIT_LOST : 0;
+}
+
+/* A signal to end is rank 0's: it lets the others go when its clients have been told. MOVED: rank 0
+ * was lost, and another one is in its place. */
 static int work(struct lead *lead)
 {
+    int server = ml_id(lead_group(lead), 0), rc;
+
     signal(SIGTERM, SIG_IGN);
     signal(SIGINT, SIG_IGN);
-    return step_worker_run(lead) ? EXIT_LOST : 0;
+    do {
+        rc = step_worker_run(lead);
+        if (rc != ML_ERR_PEER)
+            return rc ? EXIT_LOST : 0;
+        rc = repair(lead);
+    } while (!rc && ml_id(lead_group(lead), 0) == server);
+    return rc ? rc : MOVED;
+}
+
+/* What a rank does until the end, or until rank 0 is another one. */
+static int serve_once(struct lead *lead, const struct service_config *config,
+                      struct link_speed *links)
+{
+    ml_group *group = lead_group(lead);
+    char error[512];
+    int status, rc = link_speed_measure(group, links);
+
+    if (rc == ML_ERR_PEER)
+        return repair(lead) ? EXIT_LOST : MOVED;
+    if (rc)
+        return serve_say(group, ml_error(), EXIT_LOST);
+    if (ml_rank(group) > 0)
+        return work(lead);
+    status = service_run(config, error, sizeof(error));
+    return status == EXIT_USAGE ? serve_say(group, error, status) : status;
 }
 
 static int serve(ml_group *world, struct lead *lead, const struct serve_options *o)
 {
     struct link_speed *links = calloc((size_t)ml_size(world), sizeof(*links));
     struct service_config config = {
-        world,          lead, o->model, links, o->host, (uint16_t)o->port, (uint32_t)o->queue,
-        o->api_key_file};
-    char error[512];
+        lead, o->model, links, o->host, (uint16_t)o->port, (uint32_t)o->queue, o->api_key_file};
     int status;
 
     if (!links)
         return serve_say(world, "out of memory", EXIT_USAGE);
-    if (link_speed_measure(world, links))
-        status = serve_say(world, ml_error(), EXIT_LOST);
-    else if (ml_rank(world) > 0)
-        status = work(lead);
-    else if ((status = service_run(&config, error, sizeof(error))) == EXIT_USAGE)
-        serve_say(world, error, status);
+    do
+        status = serve_once(lead, &config, links);
+    while (status == MOVED);
     free(links);
     return status;
 }

@@ -13,8 +13,8 @@ TEST_LIMIT=1500
 
 files=(cli/{options,metrics,detach,hooks,ssh,stage,python-script}.t
     fault/clean.t)
-! is_long || files+=(cli/{status,info,hosts,run,output,ps,top,job-name,exec,verify-links}.t fault/container.t
-    runtime/shim.t)
+! is_long || files+=(cli/{status,info,hosts,run,output,ps,top,job-name,exec,verify-links}.t
+    fault/container.t runtime/shim.t)
 
 job_start -H localhost -n 1 -- sh -c 'echo ready; exec sleep 3000'
 has_said ready 1

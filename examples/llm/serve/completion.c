@@ -165,13 +165,16 @@ static void completion_answer(struct completion *c, int status, char *text, int 
     completion_end(c);
 }
 
-void completion_fail(struct completion *c)
+void completion_fail(struct completion *c, bool is_lost)
 {
     char reason[QUEUE_REASON_ROOM] = "";
     int status = 503, retry_s = COMPLETION_RETRY_S;
     char *text;
 
-    queue_reason(c->list->queue, reason);
+    if (is_lost)
+        queue_loss(c->list->queue, reason);
+    else
+        queue_reason(c->list->queue, reason);
     if (!reason[0]) {
         strcpy(reason, "out of memory");
         status = 500;
@@ -325,8 +328,8 @@ void completion_news(struct ticket *ticket)
     queue_news(k->of->list->queue, ticket, &news);
     news_count(k, &news);
     news_report(k, &news);
-    if (news.end == TICKET_FAILED)
-        completion_fail(k->of);
+    if (news.end == TICKET_FAILED || news.end == TICKET_LOST)
+        completion_fail(k->of, news.end == TICKET_LOST);
     else if (k->of->is_stream)
         stream_news(k, &news);
     else

@@ -47,8 +47,8 @@ void completion_close(struct completion *c, bool is_put);
 /* Takes the news of a ticket that a completion owns. */
 void completion_news(struct ticket *ticket);
 
-/* Tells the client why nothing more comes: queue_reason(). */
-void completion_fail(struct completion *c);
+/* Tells the client why nothing more comes: queue_loss() or queue_reason(). */
+void completion_fail(struct completion *c, bool is_lost);
 
 /* What the dashboard shows of them. NULL: no memory. */
 json_t *completion_list_json(const struct completion_list *list);

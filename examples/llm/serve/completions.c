@@ -292,7 +292,7 @@ void completions_close(struct completions *all)
 void completions_fail(struct completions *all)
 {
     while (all->list.first)
-        completion_fail(all->list.first);
+        completion_fail(all->list.first, false);
 }
 
 json_t *completions_list(const struct completions *all)

@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,6 +34,7 @@ struct engine {
     pthread_t thread;
     atomic_bool is_ready;
     int error;
+    char reason[QUEUE_REASON_ROOM]; /* the error in words */
     uint32_t slot_count;
     struct engine_slot *slots;
     uint64_t tickets;
@@ -328,6 +330,7 @@ static int weights_read(struct engine *e)
     return lead_rows(e->config.lead, e->rows, 1, e->found);
 }
 
+/* Until a call fails. */
 static int steps_make(struct engine *e)
 {
     bool is_idle = false;
@@ -343,20 +346,43 @@ static int steps_make(struct engine *e)
             is_idle = true;
         }
     }
-    return rc;
+    return rc ? rc : lead_end(e->config.lead);
+}
+
+/* What the slots answer is lost with a rank; those that wait are answered by the ranks that live.
+ * False: this job does not go on without a rank. */
+static bool engine_repair(struct engine *e)
+{
+    char error[QUEUE_REASON_ROOM];
+    int rc;
+
+    atomic_store(&e->is_ready, false);
+    rc = lead_repair(e->config.lead, error, sizeof(error));
+    if (rc && rc != ML_ERR_STATE)
+        memcpy(e->reason, error, sizeof(error));
+    if (rc)
+        return false;
+    fprintf(stderr, "llm: %s; %d rank%s go on\n", e->reason, lead_ranks(e->config.lead),
+            lead_ranks(e->config.lead) == 1 ? "" : "s");
+    queue_lose(e->config.queue, e->reason);
+    for (struct engine_slot *s = e->slots; s < e->slots + e->slot_count; s++) {
+        if (s->ticket)
+            slot_free(e, s, TICKET_LOST);
+        s->held_count = 0;
+    }
+    return true;
 }
 
 static void *engine_run(void *arg)
 {
     struct engine *e = arg;
-    const char *reason = "the server is stopping";
 
-    e->error = steps_make(e);
-    if (!e->error)
-        e->error = lead_end(e->config.lead);
-    if (e->error)
-        reason = ml_error();
-    queue_refuse(e->config.queue, reason);
+    do {
+        e->error = steps_make(e);
+        snprintf(e->reason, sizeof(e->reason), "%s",
+                 e->error ? ml_error() : "the server is stopping");
+    } while (e->error == ML_ERR_PEER && engine_repair(e));
+    queue_refuse(e->config.queue, e->reason);
     for (uint32_t i = 0; i < e->slot_count; i++) {
         if (e->slots[i].ticket)
             slot_free(e, &e->slots[i], TICKET_FAILED);

@@ -15,7 +15,8 @@
  * one. Where none of them does, the token of one byte is taken that leads to the object's end.
  *
  * Only this thread uses the group of ranks. While there is nothing to do it lets the other ranks
- * know that it lives. Once a call fails, a rank is lost, and so are all requests: it closes the
+ * know that it lives. Once a call fails, a rank is lost, and so is what the slots answer. In a job
+ * of `mlaunch --elastic` the others answer the requests that wait. Else all are lost: it closes the
  * queue with the library's sentence and ends.
  */
 #ifndef LLM_SERVE_ENGINE_H

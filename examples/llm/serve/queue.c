@@ -31,7 +31,7 @@ struct queue {
     uint32_t waiting_count, running_count;
     bool is_stopping, is_closed;
     int64_t stop_ms;
-    char reason[QUEUE_REASON_ROOM];
+    char reason[QUEUE_REASON_ROOM], loss[QUEUE_REASON_ROOM];
 };
 
 struct ticket *ticket_create(void)
@@ -422,6 +422,20 @@ void queue_refuse(struct queue *q, const char *reason)
 {
     pthread_mutex_lock(&q->lock);
     snprintf(q->reason, sizeof(q->reason), "%s", reason);
+    pthread_mutex_unlock(&q->lock);
+}
+
+void queue_lose(struct queue *q, const char *loss)
+{
+    pthread_mutex_lock(&q->lock);
+    snprintf(q->loss, sizeof(q->loss), "%s", loss);
+    pthread_mutex_unlock(&q->lock);
+}
+
+void queue_loss(struct queue *q, char loss[QUEUE_REASON_ROOM])
+{
+    pthread_mutex_lock(&q->lock);
+    memcpy(loss, q->loss, QUEUE_REASON_ROOM);
     pthread_mutex_unlock(&q->lock);
 }
 

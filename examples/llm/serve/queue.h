@@ -58,7 +58,8 @@ enum ticket_end {
     TICKET_RUNS,   /* it waits, or is being answered */
     TICKET_STOP,   /* the model ended its answer, or a stop text came */
     TICKET_LENGTH, /* tokens_most were generated */
-    TICKET_FAILED  /* nothing more will come: queue_reason() says why */
+    TICKET_FAILED, /* nothing more will come: queue_reason() says why */
+    TICKET_LOST    /* nothing more will come: queue_loss() says which rank was lost */
 };
 
 /* What the loop has not been told yet, and the state of the ticket. */
@@ -102,6 +103,9 @@ bool queue_is_closed(struct queue *q); /* the engine has ended */
 /* Why nothing is accepted; empty if it is. */
 void queue_reason(struct queue *q, char reason[QUEUE_REASON_ROOM]);
 
+/* Which rank was lost last, a sentence. */
+void queue_loss(struct queue *q, char loss[QUEUE_REASON_ROOM]);
+
 /* The engine's. queue_take waits up to wait_ms for a ticket; NULL: none came. */
 struct ticket *queue_take(struct queue *q, int wait_ms);
 bool ticket_is_left(struct queue *q, const struct ticket *t);
@@ -115,6 +119,8 @@ void queue_end(struct queue *q, struct ticket *t, enum ticket_end end);
 bool queue_is_stopping(struct queue *q); /* the grace of queue_stop is over, or nothing runs */
 /* Nothing is accepted from now on, and queue_reason() says this; before the first ticket fails. */
 void queue_refuse(struct queue *q, const char *reason);
+/* queue_loss() says this; before the first ticket that is lost ends. */
+void queue_lose(struct queue *q, const char *loss);
 void queue_close(struct queue *q); /* the engine has ended: all that wait have failed */
 
 #endif

@@ -157,7 +157,7 @@ static int service_open(struct service *s, const struct service_config *config, 
 {
     struct service_facts *f = &s->facts;
 
-    f->world = config->world;
+    f->lead = config->lead;
     f->links = config->links;
     f->slots = lead_slots(config->lead);
     f->context = lead_context(config->lead);
@@ -207,7 +207,7 @@ static void service_close(struct service *s)
  * sits. */
 static void service_say(const struct service *s, const struct service_config *config)
 {
-    const char *rank0 = ml_host(config->world, 0), *host = config->host;
+    const char *rank0 = ml_host(lead_group(config->lead), 0), *host = config->host;
     bool is_here = !rank0 || strcmp(rank0, "localhost") == 0 || !getenv("MLAUNCH_JOB"), is_v6;
 
     if (strcmp(host, "0.0.0.0") == 0 || strcmp(host, "::") == 0)
@@ -215,7 +215,7 @@ static void service_say(const struct service *s, const struct service_config *co
     is_v6 = strchr(host, ':');
     printf("llm: %s on http://%s%s%s:%u, %d ranks, %u slots of %u tokens\n", s->model,
            is_v6 ? "[" : "", host, is_v6 ? "]" : "", http_port(s->facts.http),
-           ml_size(config->world), s->facts.slots, s->facts.context);
+           lead_ranks(config->lead), s->facts.slots, s->facts.context);
     if (http_is_on_loopback(s->facts.http) && !is_here)
         printf("llm: only programs on host %s reach that; --host ADDRESS, one of %s, lets others "
                "in\n",

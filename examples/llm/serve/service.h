@@ -15,10 +15,9 @@
 #include <stdint.h>
 
 struct service_config {
-    ml_group *world;
     struct lead *lead;
-    const char *path; /* the model's */
-    const struct link_speed *links;
+    const char *path;               /* the model's */
+    const struct link_speed *links; /* by id (ml_id) */
     const char *host;
     uint16_t port;
     uint32_t queue_most;

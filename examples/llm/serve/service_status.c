@@ -41,9 +41,9 @@ static json_t *health_json(const struct service_facts *f, int *status)
     bool is_ok = is[0] == 'o';
     json_t *all =
         json_pack("{s:b, s:s, s:i, s:i, s:s, s:i, s:i, s:i, s:i}", "ok", is_ok, "status", is,
-                  "world_size", ml_size(f->world), "rank", 0, "model", f->model, "queue_max",
-                  (int)queue_most(f->queue), "queue_size", (int)queue_size(f->queue), "slots",
-                  (int)f->slots, "slots_busy", (int)queue_running(f->queue));
+                  "world_size", ml_size(lead_group(f->lead)), "rank", 0, "model", f->model,
+                  "queue_max", (int)queue_most(f->queue), "queue_size", (int)queue_size(f->queue),
+                  "slots", (int)f->slots, "slots_busy", (int)queue_running(f->queue));
 
     if (reason[0])
         json_object_set_new(all, "error", answer_text(reason, strlen(reason)));
@@ -86,7 +86,7 @@ char *service_status_metrics(const struct service_facts *f)
         .running = queue_running(f->queue),
         .slots = f->slots,
         .connections = http_connections(f->http),
-        .ranks = (uint32_t)ml_size(f->world),
+        .ranks = (uint32_t)ml_size(lead_group(f->lead)),
         .restarts = restarts(),
         .is_ready = engine_is_ready(f->engine) && !queue_is_closed(f->queue),
     };
@@ -98,14 +98,17 @@ static json_t *ranks_json(const struct service_facts *f, bool is_alive)
 {
     json_t *list = json_array();
 
-    for (int rank = 0; rank < ml_size(f->world); rank++) {
-        const char *host = ml_host(f->world, rank);
+    ml_group *group = lead_group(f->lead);
+
+    for (int rank = 0; rank < ml_size(group); rank++) {
+        const struct link_speed *link = &f->links[ml_id(group, rank)];
+        const char *host = ml_host(group, rank);
 
         json_array_append_new(
-            list, json_pack("{s:i, s:s, s:s, s:s, s:f, s:f}", "rank", rank, "host",
-                            host ? host : "", "role", rank ? "worker" : "coordinator", "state",
-                            is_alive ? "ok" : "lost", "latency_us", f->links[rank].latency_us,
-                            "gigabytes_per_sec", f->links[rank].gigabytes_in_s));
+            list,
+            json_pack("{s:i, s:s, s:s, s:s, s:f, s:f}", "rank", rank, "host", host ? host : "",
+                      "role", rank ? "worker" : "coordinator", "state", is_alive ? "ok" : "lost",
+                      "latency_us", link->latency_us, "gigabytes_per_sec", link->gigabytes_in_s));
     }
     return list;
 }

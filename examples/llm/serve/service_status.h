@@ -14,11 +14,11 @@
 
 struct service_facts {
     const char *model; /* UTF-8 */
-    ml_group *world;
+    const struct lead *lead;
     uint32_t slots, context;
-    int64_t started; /* seconds since 1970 */
-    const struct link_speed *links;
-    struct api_keys *keys; /* NULL: everybody may ask */
+    int64_t started;                /* seconds since 1970 */
+    const struct link_speed *links; /* by id (ml_id) */
+    struct api_keys *keys;          /* NULL: everybody may ask */
     struct queue *queue;
     struct engine *engine;
     struct http *http;

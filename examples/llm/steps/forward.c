@@ -50,36 +50,62 @@ static int forward_allocate(struct forward *f)
                : -1;
 }
 
+/* Frees this rank's part. */
+static void forward_undivide(struct forward *f)
+{
+    float **all[] = {&f->x,    &f->y,  &f->q,       &f->z,     &f->k,      &f->v,
+                     &f->gate, &f->up, &f->cosines, &f->sines, &f->scores, &f->logits};
+
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+        free(*all[i]);
+        *all[i] = NULL;
+    }
+    ml_free(f->part);
+    f->part = NULL;
+    rope_close(&f->rope);
+    activation_buffer_close(&f->activation);
+    attention_close(&f->cache);
+    model_weights_close(&f->weights);
+}
+
+int forward_divide(struct forward *f, ml_group *group, char *error, size_t size)
+{
+    forward_undivide(f);
+    f->group = group;
+    f->ranks = (uint32_t)ml_size(group);
+    if (model_weights_open(&f->weights, f->gguf, &f->shape, (uint32_t)ml_rank(group), f->ranks,
+                           error, size))
+        return -1;
+    if (attention_open(&f->cache, &f->shape, f->weights.groups.count, f->slots, f->context) ||
+        forward_allocate(f)) {
+        snprintf(error, size, "%s: there is not enough memory for %u slots of %u positions",
+                 gguf_path(f->gguf), f->slots, f->context);
+        return -1;
+    }
+    return 0;
+}
+
 int forward_open(struct forward *f, ml_group *group, const char *path,
                  const struct lead_options *options, char *error, size_t size)
 {
-    uint32_t slots = options->slots ? options->slots : 1, context = options->context;
-
     memset(f, 0, sizeof(*f));
-    f->group = group;
-    f->ranks = (uint32_t)ml_size(group);
+    f->slots = options->slots ? options->slots : 1;
+    f->context = options->context;
     f->kernels = llm_kernels_best();
     f->gguf = gguf_open(path, error, size);
-    if (!f->gguf || model_shape_read(&f->shape, f->gguf, error, size) ||
-        model_weights_open(&f->weights, f->gguf, &f->shape, (uint32_t)ml_rank(group), f->ranks,
-                           error, size))
+    if (!f->gguf || model_shape_read(&f->shape, f->gguf, error, size))
         goto fail;
-    if (!context)
-        context = f->shape.context < DEFAULT_CONTEXT ? f->shape.context : DEFAULT_CONTEXT;
-    if (context > f->shape.context || slots > MOST_SLOTS) {
+    if (!f->context)
+        f->context = f->shape.context < DEFAULT_CONTEXT ? f->shape.context : DEFAULT_CONTEXT;
+    if (f->context > f->shape.context || f->slots > MOST_SLOTS) {
         snprintf(error, size,
                  "%s: a context of %u and %u slots were asked for; at most %u, as the model was "
                  "trained for, and %d are possible",
-                 path, context, slots, f->shape.context, MOST_SLOTS);
+                 path, f->context, f->slots, f->shape.context, MOST_SLOTS);
         goto fail;
     }
-    if (attention_open(&f->cache, &f->shape, f->weights.groups.count, slots, context) ||
-        forward_allocate(f)) {
-        snprintf(error, size, "%s: there is not enough memory for %u slots of %u positions", path,
-                 slots, context);
-        goto fail;
-    }
-    return 0;
+    if (forward_divide(f, group, error, size) == 0)
+        return 0;
 fail:
     forward_close(f);
     return -1;
@@ -87,16 +113,7 @@ fail:
 
 void forward_close(struct forward *f)
 {
-    float *all[] = {f->x,    f->y,  f->q,       f->z,     f->k,      f->v,
-                    f->gate, f->up, f->cosines, f->sines, f->scores, f->logits};
-
-    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
-        free(all[i]);
-    ml_free(f->part);
-    rope_close(&f->rope);
-    activation_buffer_close(&f->activation);
-    attention_close(&f->cache);
-    model_weights_close(&f->weights);
+    forward_undivide(f);
     gguf_close(f->gguf);
     memset(f, 0, sizeof(*f));
 }

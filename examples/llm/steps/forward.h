@@ -26,6 +26,7 @@ struct forward {
     struct rope rope;
     struct activation activation;
     uint32_t ranks;
+    uint32_t slots, context;
     struct lead_times times;
 
     /* LLM_MOST_ROWS rows each. */
@@ -46,6 +47,10 @@ enum { FORWARD_HEAD_ROWS = 4 };
 int forward_open(struct forward *f, ml_group *group, const char *path,
                  const struct lead_options *options, char *error, size_t size);
 void forward_close(struct forward *f); /* takes zeros */
+
+/* Divides the weights anew, for a group of other ranks; what was computed is forgotten. The file
+ * stays mapped. 0, or -1 and a sentence in error. */
+int forward_divide(struct forward *f, ml_group *group, char *error, size_t size);
 
 /* Carries out a step; the rows are valid. parts[i] is set to this rank's candidates of the i-th row
  * that wants some. Returns how many those are, or the library's negative error. */

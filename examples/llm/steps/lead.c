@@ -67,24 +67,56 @@ static int lead_compare(struct lead *l, const char *path, const struct lead_repo
     return rc;
 }
 
+/* Where rank 0 gets the candidates of all. */
+static int lead_make_room(struct lead *l)
+{
+    free(l->all);
+    l->all = l->rank ? NULL : calloc(l->forward.ranks, sizeof(l->own));
+    return l->all || l->rank ? 0 : -1;
+}
+
+int lead_repair(struct lead *l, char *error, size_t size)
+{
+    ml_group *next;
+    int rc = ml_repair(l->forward.group, &next, NULL);
+
+    if (rc) {
+        snprintf(error, size, "%s", ml_error());
+        return rc;
+    }
+    l->rank = ml_rank(next);
+    l->group = next;
+    if (forward_divide(&l->forward, next, error, size))
+        return ML_ERR_MEMORY;
+    if (lead_make_room(l)) {
+        snprintf(error, size, "out of memory");
+        return ML_ERR_MEMORY;
+    }
+    return 0;
+}
+
+ml_group *lead_group(const struct lead *l)
+{
+    return l->group;
+}
+
 int lead_open(struct lead **out, ml_group *group, const char *path,
               const struct lead_options *options, char *error, size_t size)
 {
     struct lead_report own = {.sentence = ""};
     struct lead *l = calloc(1, sizeof(*l));
-    size_t ranks = (size_t)ml_size(group);
 
     if (!l) {
         snprintf(error, size, "out of memory");
         return -1;
     }
     l->rank = ml_rank(group);
+    l->group = group;
     if (forward_open(&l->forward, group, path, options, own.sentence, sizeof(own.sentence)) == 0) {
         own.fingerprint = gguf_fingerprint(l->forward.gguf);
         own.slots = l->forward.cache.slots;
         own.context = l->forward.cache.context;
-        l->all = l->rank ? NULL : calloc(ranks, sizeof(l->own));
-        if (!l->all && !l->rank)
+        if (lead_make_room(l))
             snprintf(own.sentence, sizeof(own.sentence), "out of memory");
     }
     l->forward.group = group; /* what has failed to open is all zeros */

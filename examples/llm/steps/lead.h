@@ -41,6 +41,14 @@ int lead_open(struct lead **out, ml_group *group, const char *path,
               const struct lead_options *options, char *error, size_t size);
 void lead_close(struct lead *l);
 
+/* Every rank, after ML_ERR_PEER in a job of `mlaunch --elastic`: those that live are a new group,
+ * among which the weights are divided anew; rank 0 is the one of lowest id. All slots are empty
+ * then. Whoever is lost meanwhile is left out, too. Returns 0, or the library's error, with a
+ * sentence in error; ML_ERR_STATE: this job does not go on without a rank. */
+int lead_repair(struct lead *l, char *error, size_t size);
+
+/* Any thread: the group of the ranks that have the model. */
+ml_group *lead_group(const struct lead *l);
 /* The model's file; it is mapped until lead_close. */
 const struct gguf *lead_gguf(const struct lead *l);
 int lead_ranks(const struct lead *l);

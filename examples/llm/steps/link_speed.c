@@ -52,7 +52,7 @@ int link_speed_measure(ml_group *world, struct link_speed *speeds)
     if (ml_rank(world) > 0)
         rc = link_measure(world, 0, out, in, &ignored);
     for (int peer = 1; ml_rank(world) == 0 && peer < ml_size(world) && !rc; peer++)
-        rc = link_measure(world, peer, out, in, &speeds[peer]);
+        rc = link_measure(world, peer, out, in, &speeds[ml_id(world, peer)]);
     ml_free(memory);
     return rc;
 }

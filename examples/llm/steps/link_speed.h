@@ -10,8 +10,8 @@ struct link_speed {
     double gigabytes_in_s; /* in each direction, both at once */
 };
 
-/* All ranks call it. On rank 0 speeds[r] is that of rank r, and speeds[0] is zero; the others pass
- * NULL. Returns 0 or the library's error. */
+/* All ranks call it. On rank 0 speeds[id] is that of the rank with that id (ml_id), and its own is
+ * left alone; the others pass NULL. Returns 0 or the library's error. */
 int link_speed_measure(ml_group *world, struct link_speed *speeds);
 
 #endif

@@ -25,6 +25,7 @@ struct step {
 
 struct lead {
     struct forward forward;
+    ml_group *_Atomic group;
     int rank;
     struct candidates own[LLM_MOST_ROWS]; /* this rank's */
     struct candidates *all;               /* rank 0: every rank's own, in the order of ranks */

@@ -78,6 +78,25 @@ void fake_answer(const char *prompt, uint32_t count, char *out)
     out[count] = '\0';
 }
 
+int lead_repair(struct lead *l, char *error, size_t size)
+{
+    (void)l;
+    memset(filled, 0, sizeof(filled));
+    snprintf(error, size, "this job does not go on without a rank");
+    return fake.is_elastic ? 0 : ML_ERR_STATE;
+}
+
+ml_group *lead_group(const struct lead *l)
+{
+    return (ml_group *)(uintptr_t)l;
+}
+
+int lead_ranks(const struct lead *l)
+{
+    (void)l;
+    return 2;
+}
+
 int lead_idle_ms(void)
 {
     return 10000;
@@ -209,6 +228,12 @@ int ml_rank(const ml_group *g)
 {
     (void)g;
     return 0;
+}
+
+int ml_id(const ml_group *g, int rank)
+{
+    (void)g;
+    return rank;
 }
 
 int ml_size(const ml_group *g)

@@ -9,6 +9,7 @@
 
 #include "examples/llm/steps/lead.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum { FAKE_END = 256, FAKE_SLOTS_MOST = 8, FAKE_CONTEXT_MOST = 32768 };
@@ -19,6 +20,7 @@ struct fake {
     int step_us;           /* how long a step takes */
     uint32_t end_after;    /* an answer ends at this position; 0: never */
     unsigned fail_at_step; /* that step finds a rank lost; 0: none */
+    bool is_elastic;       /* the others then go on */
 };
 extern struct fake fake;
 

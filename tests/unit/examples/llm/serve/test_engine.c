@@ -237,6 +237,33 @@ static void a_lost_rank_ends_everything(void **state)
     assert_int_equal(fake_ends(), 0);
 }
 
+/* What runs fails with the rank's name, and what waits is answered, in an empty slot. */
+static void a_lost_rank_is_outlived(void **state)
+{
+    char text[512], expected[512], loss[QUEUE_REASON_ROOM];
+    struct ticket *running, *waiting;
+    struct rig r;
+
+    (void)state;
+    rig_open(
+        &r,
+        (struct fake){
+            .slots = 1, .context = 512, .fail_at_step = 30, .step_us = 100, .is_elastic = true},
+        8);
+    running = ask(&r, "first", 400, NULL);
+    waiting = ask(&r, "first and second", 40, NULL);
+    assert_int_equal(hear_all(&r, running, text).end, TICKET_LOST);
+    queue_loss(r.queue, loss);
+    assert_string_equal(loss, "rank 1 on host b was killed by SIGKILL");
+    assert_int_equal(hear_all(&r, waiting, text).end, TICKET_LENGTH);
+    fake_answer("first and second", 40, expected);
+    assert_string_equal(text, expected);
+    queue_reason(r.queue, loss);
+    assert_string_equal(loss, "");
+    assert_int_equal(rig_close(&r), 0);
+    assert_int_equal(fake_ends(), 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -246,6 +273,7 @@ int main(void)
         cmocka_unit_test(several_are_answered_in_one_step),
         cmocka_unit_test(a_client_that_leaves_frees_its_slot),
         cmocka_unit_test(a_lost_rank_ends_everything),
+        cmocka_unit_test(a_lost_rank_is_outlived),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
