@@ -4,6 +4,7 @@
 TEST_TIER=full
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../lib/hosts.sh"
+. "${0%/*}/../mpi/judge.sh"
 . "${0%/*}/image.sh"
 command -v bwrap > /dev/null || skip_all "no bwrap here (bubblewrap)"
 bwrap --ro-bind / / true 2> "$T/why" || skip_all "bwrap cannot make a container here: $(cat "$T/why")"
@@ -18,6 +19,17 @@ check_output "the image's
 the image's" "ranks of two hosts see the image" ml -n 2 --output raw -- cat /etc/whose
 check "four ranks on two hosts make all collective calls" ml -n 4 --oversubscribe --output raw -- \
     "$BUILD/tests/runtime/collectives" --program --diagonal
+for kind in mpich openmpi; do
+    compiler=mpicc.$kind
+    if ! command -v "$compiler" > /dev/null; then
+        skip "a program of $kind on two hosts" "no $compiler here"
+        continue
+    fi
+    must "$compiler" -o "$T/mpi_$kind" "$SOURCE/tests/mpi/mpi_program.c"
+    check_status 42 "a program of $kind on two hosts" ml -n 4 --oversubscribe -- "$T/mpi_$kind" \
+        together 42
+    all_right 4 "… is one job"
+done
 check_error 127 "rank 1 on host $H2 could not be started: the image $IMAGE has no program \./only-there" \
     "the host of a rank that cannot start is named" \
     ml -n 2 --output raw --wrap '1: ./only-there' -- sleep 100
