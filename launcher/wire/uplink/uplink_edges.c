@@ -119,6 +119,14 @@ void uplink_edges_refuse(struct uplink_edges *e, int fd, const struct auth_keys 
         uplink_parting_say(p, UPLINK_REFUSED, text, strlen(text));
 }
 
+void uplink_edges_describe_taken(char *text, size_t size, int index, const char *from)
+{
+    snprintf(text, size,
+             "index %d has joined already, from %s; if that one is gone, the head notices that "
+             "within %d s: join again then",
+             index, from, PING_S * (UNANSWERED_MOST + 1));
+}
+
 static bool is_wanted(const struct uplink_edges *e, const struct auth_identity *id, char *text,
                       size_t size)
 {
@@ -131,8 +139,7 @@ static bool is_wanted(const struct uplink_edges *e, const struct auth_identity *
         snprintf(text, size, "the head waits for the indices %d to %d, not for %d", t->first,
                  t->count - 1, id->rank);
     else if (uplink_tree_parent(t, id->rank) == e->self && edge_of(e, id->rank)->stream)
-        snprintf(text, size, "index %d has joined already, from %s", id->rank,
-                 edge_of(e, id->rank)->from);
+        uplink_edges_describe_taken(text, size, id->rank, edge_of(e, id->rank)->from);
     else if (uplink_tree_parent(t, id->rank) != e->self && !e->events.on_stray)
         snprintf(text, size, "index %d is not one of those that host %d waits for", id->rank,
                  e->self);

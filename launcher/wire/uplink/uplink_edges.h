@@ -64,5 +64,7 @@ size_t uplink_edges_kept(const struct uplink_edges *e);       /* the most for on
 /* Turns a connection away that the door has admitted. Takes over `fd`. */
 void uplink_edges_refuse(struct uplink_edges *e, int fd, const struct auth_keys *keys,
                          const char *from, const char *text);
+/* Why `index` is turned away: its connection, from `from`, is not known to have ended. */
+void uplink_edges_describe_taken(char *text, size_t size, int index, const char *from);
 
 #endif

@@ -375,7 +375,7 @@ static void on_stray(int fd, int index, const struct auth_keys *keys, const char
     char text[UPLINK_TEXT];
 
     if (h->is_there || h->waiting) {
-        snprintf(text, sizeof(text), "index %d has joined already, from %s", index, h->from);
+        uplink_edges_describe_taken(text, sizeof(text), index, h->from);
         uplink_edges_refuse(hub->edges, fd, keys, from, text);
         return;
     }
