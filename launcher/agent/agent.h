@@ -132,6 +132,7 @@ struct agent {
     int exit_status;
     bool is_refused;  /* the job is refused: exit once REFUSED has been sent, or if the job was
                          RECEIVING (now DONE), once the launcher has read it and closed */
+    bool is_leaving;  /* and the job goes on without it: exit once DONE has been sent */
     json_t *warnings; /* what READY will carry: an array of texts */
 
     struct probe_run probe;          /* runs before the job only */

@@ -79,7 +79,7 @@ static void ranks_give_up(struct agent *a)
 
 bool job_finish_is_over(const struct agent *a)
 {
-    return a->state == AGENT_IS_DONE && a->job && a->job->hosts == 1 &&
+    return a->state == AGENT_IS_DONE && a->job && (a->job->hosts == 1 || a->is_leaving) &&
            frame_stream_kept(a->channel) == 0;
 }
 

@@ -42,6 +42,12 @@ void job_report_cut_off(struct agent *a, const char *text)
                            json_pack("{so sb}", "text", text_json(text), "cut_off", 1));
 }
 
+void job_report_leaving(struct agent *a, const char *text)
+{
+    frame_stream_send_json(a->channel, AGENT_LOST,
+                           json_pack("{so sb}", "text", text_json(text), "leaving", 1));
+}
+
 void job_report_aborted(struct agent_rank *r, int status, const char *why)
 {
     frame_stream_send_json(

@@ -179,6 +179,17 @@ static void on_warning(evutil_socket_t signal, short what, void *arg)
     on_asked(a, text);
 }
 
+/* This host of an elastic job leaves it. */
+static void job_leave(struct agent *a)
+{
+    if (a->is_leaving)
+        return;
+    a->is_leaving = true;
+    a->exit_status = AGENT_EXIT_HAS_LEFT;
+    job_report_leaving(a, "it was asked to leave by SIGTERM to its mlaunch join");
+    ranks_stop_begin(a, SIGTERM, a->job->options.grace_ms);
+}
+
 static void on_term(evutil_socket_t fd, short what, void *arg)
 {
     struct agent *a = arg;
@@ -187,6 +198,10 @@ static void on_term(evutil_socket_t fd, short what, void *arg)
 
     (void)fd, (void)what;
     if (!is_slurm && !is_user && a->job && getenv("MLAUNCH_HEAD")) {
+        if (is_running(a) && a->job->options.elastic) {
+            job_leave(a);
+            return;
+        }
         snprintf(text, sizeof(text), "the job was ended by SIGTERM to mlaunch join on host %.200s",
                  a->job->host_name);
         is_user = true;

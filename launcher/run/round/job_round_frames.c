@@ -615,7 +615,7 @@ static int on_lost(struct job_round *r, struct job_round_member *m, const struct
         if (lost.is_cut_off)
             job_round_losses_cut_off(r, m);
         else
-            job_round_losses_give_up(r, m, lost.text);
+            job_round_losses_give_up(r, m, lost.text, lost.is_leaving);
         return 0;
     }
     events_file_write(r->config.events, is_killed ? "killed" : "lost", r->identity.id,

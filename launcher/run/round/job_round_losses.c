@@ -121,12 +121,14 @@ void job_round_losses_host(struct job_round *r, const struct job_round_member *m
         coordinator_move(r);
 }
 
-void job_round_losses_give_up(struct job_round *r, struct job_round_member *m, const char *text)
+void job_round_losses_give_up(struct job_round *r, struct job_round_member *m, const char *text,
+                              bool is_leaving)
 {
     events_file_write(r->config.events, "lost", r->identity.id,
                       json_pack("{s:s, s:o}", "host", m->host->name, "text", text_json(text)));
     job_round_losses_host(r, m, text);
-    agent_channel_send(m->channel, LAUNCH_KILL, NULL, 0);
+    if (!is_leaving)
+        agent_channel_send(m->channel, LAUNCH_KILL, NULL, 0);
 }
 
 /* The coordinator's host lives: these are cut off from it. */
@@ -142,7 +144,7 @@ void job_round_losses_on_cut_limit(evutil_socket_t fd, short what, void *arg)
         if (!m->is_cut_off || m->state != MEMBER_STARTED || r->state != JOB_ROUND_RUNNING)
             continue;
         m->is_cut_off = false;
-        job_round_losses_give_up(r, m, text);
+        job_round_losses_give_up(r, m, text, false);
     }
     job_round_phases_advance(r);
 }

@@ -23,8 +23,10 @@ void job_round_losses_forget(struct job_round *r);
 /* A host is lost whose ranks the others can do without; perhaps it was given up before. */
 void job_round_losses_host(struct job_round *r, const struct job_round_member *m, const char *text);
 
-/* The host's agent works, and its ranks are no members any more. */
-void job_round_losses_give_up(struct job_round *r, struct job_round_member *m, const char *text);
+/* The host's agent works, and its ranks are no members any more: they are killed, or if it is
+ * leaving, it ends them with the grace. */
+void job_round_losses_give_up(struct job_round *r, struct job_round_member *m, const char *text,
+                              bool is_leaving);
 
 /* The host's agent has lost the coordinator. mlaunch learns of the death of the coordinator's host
  * within its own time of silence; which of the two hosts is to go is decided after that. */

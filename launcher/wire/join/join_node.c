@@ -12,6 +12,7 @@
 #include "launcher/base/process/stream_child.h"
 #include "launcher/wire/join/join_branch.h"
 #include "launcher/wire/protocol/agent_end.h"
+#include "launcher/wire/protocol/agent_protocol.h"
 #include "launcher/wire/uplink/uplink_address.h"
 #include "launcher/wire/uplink/uplink_order.h"
 #include "launcher/wire/uplink/uplink_protocol.h"
@@ -130,6 +131,10 @@ static void agent_report(struct join_node *n)
     uplink_stream_send_tagged(n->stream, UPLINK_ENDED, uplink_pump_run(n->pump), text,
                               strlen(text));
     uplink_pump_shut(n->pump);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == AGENT_EXIT_HAS_LEFT) {
+        n->has_status = true; /* that of the signal */
+        uplink_stream_finish(n->stream);
+    }
 }
 
 static void on_pump_end(void *arg)

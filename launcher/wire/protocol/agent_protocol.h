@@ -72,6 +72,7 @@ enum {
     AGENT_FILE_WINDOW = 1 << 20,    /* bytes of FILE per host that may be unacknowledged */
     AGENT_CALLS_LAST = 65536,       /* calls of all ranks that are sent after a failure */
     AGENT_EXIT_NOT_OURS = 94,       /* agent started with --build X is another build: exit status */
+    AGENT_EXIT_HAS_LEFT = 95,       /* the agent was asked to leave an elastic job, and has */
     /* The largest first byte of an agent's output: the high byte of a frame's length. A text that
      * some other program prints begins with a larger one. */
     AGENT_FIRST_BYTE_MAX = 4,

@@ -310,14 +310,15 @@ int lost_report_parse(struct lost_report *out, const struct frame *f, struct fau
                        : f->type == AGENT_ASKED ? "ASKED"
                                                 : "LOST";
     const char *found;
-    int cut_off = 0, by_slurm = 0;
+    int cut_off = 0, leaving = 0, by_slurm = 0;
     json_t *root = report_load(name, f, why);
 
-    if (!root || json_unpack(root, "{s:s, s?b, s?b}", "text", &found, "cut_off", &cut_off,
-                             "by_slurm", &by_slurm))
+    if (!root || json_unpack(root, "{s:s, s?b, s?b, s?b}", "text", &found, "cut_off", &cut_off,
+                             "leaving", &leaving, "by_slurm", &by_slurm))
         return report_refuse(root, name, why);
     text_copy(out->text, sizeof(out->text), found);
     out->is_cut_off = cut_off;
+    out->is_leaving = leaving;
     out->by_slurm = by_slurm;
     json_decref(root);
     return 0;

@@ -74,6 +74,7 @@ struct note_report {
 struct lost_report { /* LOST, KILLED and ASKED */
     char text[512];
     bool is_cut_off; /* the host has lost the coordinator, and nothing else */
+    bool is_leaving; /* an elastic job, as it was asked to: it ends its ranks by itself */
     bool by_slurm;   /* Slurm has ended the job, and not `mlaunch kill` */
 };
 

@@ -222,9 +222,13 @@ static void test_lost(void **state)
     assert_int_equal(lost_report_parse(&r, &f, &why), 0);
     assert_string_equal(r.text, "its guard");
     assert_false(r.is_cut_off);
+    assert_false(r.is_leaving);
     f = frame_of("{\"text\": \"the coordinator\", \"cut_off\": true}");
     assert_int_equal(lost_report_parse(&r, &f, &why), 0);
     assert_true(r.is_cut_off);
+    f = frame_of("{\"text\": \"SIGTERM\", \"leaving\": true}");
+    assert_int_equal(lost_report_parse(&r, &f, &why), 0);
+    assert_true(r.is_leaving);
     f = frame_of("{\"text\": \"the coordinator\", \"cut_off\": 1}");
     assert_int_equal(lost_report_parse(&r, &f, &why), ML_ERR_REFUSED);
 }

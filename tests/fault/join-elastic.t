@@ -1,0 +1,88 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Three hosts that call the head run a job of --elastic 1. One of them is asked to leave by SIGTERM,
+# its mlaunch join or its agent is killed, or its cable is pulled. Expected: the ranks of the other
+# hosts repair and go on, every sum of theirs is right, and the job's status is 0, at the head and
+# on the hosts that stayed; but the death of index 0, which is the head, ends the job. Nothing is
+# left anywhere.
+TEST_TIER=full
+. "${0%/*}/../lib/test.sh"
+. "${0%/*}/../lib/hosts.sh"
+. "${0%/*}/fault.sh"
+. "${0%/*}/join.sh"
+NETNS_SSHD='ListenAddress 127.0.0.1' hosts_up 3
+HOSTS=("$H1" "$H2" "$H3")
+must "$MLAUNCH" join --key-new "$KEY"
+SURVIVOR=$BUILD/tests/fault/survivor
+
+# they_say TEXT N
+# shellcheck disable=SC2016,SC2154 # for wait_for; join.sh has joins
+they_say() {
+    wait_for "[ \"\$(grep -c '$1' '$T/0.out')\" -ge $2 ] || ! kill -0 ${joins[0]} 2> /dev/null"
+    [ "$(grep -c "$1" "$T/0.out")" -ge "$2" ]
+}
+# elastic_join [MIN]: two ranks a host.
+elastic_join() {
+    : > "$EVENTS"
+    : > "$T/0.out"
+    rm -f "$T/stop"
+    for i in 0 1 2; do
+        join_on "${HOSTS[i]}" "$i" 3 --events "$EVENTS" --ppn 2 --oversubscribe --grace 1 \
+            --elastic "${1:-2}" -- "$SURVIVOR" "$T/stop"
+    done
+    they_say 'membership 0' 6 || diag "not all ranks are up: $(cat "$T"/[0-2].err)"
+}
+# others_go_on NAME: four ranks of two hosts.
+others_go_on() {
+    check "$1: the others go on" they_say 'membership [12], 4 ranks' 4
+    must touch "$T/stop"
+    joins_end 0 "$1: the job ends with 0"
+    check_output 4 "$1: all that live have ended well" grep -c ': done' "$T/0.out"
+    check_no_match 'wrong sum' "$T/0.err" "$1: every sum is right"
+    nothing_left "$1: nothing is left"
+}
+# host_ends INDEX STATUS NAME
+host_ends() {
+    wait "${joins[$1]}" 2> /dev/null
+    check "$3" test $? -eq "$2"
+    unset "joins[$1]"
+}
+
+elastic_join
+kill -TERM "$(join_pid 2)"
+host_ends 2 143 "SIGTERM to a host: it leaves"
+others_go_on "SIGTERM to a host"
+check_match "^mlaunch: host $H3 was lost: it was asked to leave by SIGTERM to its mlaunch join; 4 ranks may go on \(--elastic 2\)" \
+    "$T/0.err" "… and the head says why"
+check_no_match 'warning|error' "$T/0.err" "… and has no more to say"
+
+elastic_join 5
+kill -TERM "$(join_pid 2)"
+wait "${joins[2]}" # its status is the signal's, or already the job's
+unset 'joins[2]'
+joins_end 125 "SIGTERM to a host without which too few live ends the job"
+check_match "^mlaunch: host $H3 was lost: it was asked to leave by SIGTERM" "$T/0.err" "… which says why"
+nothing_left "nothing is left of it"
+
+elastic_join
+kill -KILL "$(join_pid 2)"
+host_ends 2 137 "a host's mlaunch join is killed"
+others_go_on "the death of an mlaunch join"
+
+elastic_join
+must agent_kill "$H2" worker
+others_go_on "the death of an agent"
+
+elastic_join
+netns cut "$H3"
+host_ends 2 125 "a host whose cable is pulled ends by itself"
+others_go_on "a cable that is pulled"
+netns join "$H3"
+
+elastic_join
+kill -KILL "$(join_pid 0)"
+host_ends 0 137 "the head is killed"
+joins_end 125 "the head's death ends the job on each host"
+check_match "the head at $H1:$PORT was lost: .*; the ranks here are ended" "$T/2.err" "… which says so"
+nothing_left "nothing is left after the head's death"
+done_testing
