@@ -68,6 +68,12 @@ static int file_parse(uint8_t out[AUTH_SECRET], int fd, const char *path, struct
     return rc;
 }
 
+/* A Secret of Kubernetes is root's, and a pod reads it by its group. */
+static bool is_for_others(const struct stat *s)
+{
+    return (s->st_mode & (s->st_uid == geteuid() ? 077 : 027)) != 0;
+}
+
 int uplink_key_read(uint8_t out[AUTH_SECRET], const char *path, char **warning, struct fault *why)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), rc;
@@ -83,7 +89,7 @@ int uplink_key_read(uint8_t out[AUTH_SECRET], const char *path, char **warning, 
     rc = S_ISREG(s.st_mode) ? file_parse(out, fd, path, why)
                             : fault_set(why, ML_ERR_ARGUMENT, "%s is no plain file", path);
     close(fd);
-    if (!rc && (s.st_mode & 077) &&
+    if (!rc && is_for_others(&s) &&
         asprintf(warning,
                  "the key file %s has mode %04o: whoever can read it can join this job (chmod 600, "
                  "or defaultMode of the volume)",

@@ -132,6 +132,11 @@ static void test_mounted(void **state)
     assert_int_equal(chmod(path_of("key"), 0400), 0);
     assert_int_equal(uplink_key_read(again, path_of("link"), &warning, &why), 0);
     assert_null(warning);
+    if (geteuid() != 0 || chown(path_of("key"), 1000, 0))
+        return;
+    assert_int_equal(chmod(path_of("key"), 0440), 0);
+    assert_int_equal(uplink_key_read(again, path_of("link"), &warning, &why), 0);
+    assert_null(warning);
 }
 
 static void test_no_key(void **state)
