@@ -267,4 +267,11 @@ check_match "^mlaunch: warning: rank 2 on host [^ ]+ has not come to barrier" "$
 check_output 1 "… once, by name" grep -c \
     'rank 2 on host .* has not come to barrier at .*/stall.py:5 (call 1 of .*); ranks 0,1 have waited' "$T/err"
 
+# A job below $TMPDIR has a link in /tmp, too.
+mkdir "$T/below"
+TMPDIR=$T/below job_begin -n 1 -- sleep 300
+one_job() { TMPDIR=$T/below "$MLAUNCH" ps --json "$ID" | json_show 'len(j["hosts"][0]["jobs"])'; }
+check_output 1 "a job below TMPDIR is listed once" one_job
+must kill -TERM "$PID"
+wait "$PID"
 done_testing

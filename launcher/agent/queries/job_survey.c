@@ -200,11 +200,15 @@ static void bases_find(struct job_survey *s, const char *base)
 
 static int jobs_find(struct job_survey *s, struct fault *why)
 {
-    int rc = user_directory_each(s->bases[0], user_add, s, why);
+    int count = 0, rc = 0;
 
-    for (int i = 1; s->bases[i] && !rc; i++) {
+    while (s->bases[count])
+        count++;
+    /* Jobs below $TMPDIR come before the links to them, which then add nothing. */
+    for (int i = count - 1; i >= 0 && !rc; i--) {
         rc = user_directory_each(s->bases[i], user_add, s, why);
-        rc = rc == ML_ERR_SYSTEM ? 0 : rc; /* it need not be there */
+        if (i > 0 && rc == ML_ERR_SYSTEM)
+            rc = 0; /* it need not be there */
     }
     if (!rc && s->job_count)
         qsort(s->jobs, (size_t)s->job_count, sizeof(*s->jobs), compare_jobs);
