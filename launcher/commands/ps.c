@@ -353,6 +353,35 @@ static void all_ranks_print(const struct query_command *c)
     free(f.list);
 }
 
+/* Where the rest of the one job is, if it has more hosts than were asked: nothing here knows those
+ * that have joined, nor on a host of a job those of the others. */
+static void others_print(const struct query_command *c)
+{
+    long long count = 0, there = 0;
+    const char *id = NULL;
+    json_t *job;
+    size_t k;
+
+    for (int i = 0; i < c->hosts->count; i++) {
+        json_array_foreach(json_object_get(c->answers[i].said, "jobs"), k, job)
+        {
+            if (!started_here_is_live(job))
+                continue;
+            if (id && strcmp(id, object_field_text(job, "job")) != 0)
+                return;
+            id = object_field_text(job, "job");
+            count = object_field_whole(job, "host_count");
+            there++;
+        }
+    }
+    if (there && there < count && c->hosts->count < count && !c->options->hosts &&
+        !c->options->hostfile)
+        printf(
+            "\n%lld of the job's %lld hosts %s not asked: hosts over SSH are asked where mlaunch "
+            "runs, or with -H; those that have joined show their part if mlaunch ps runs there\n",
+            count - there, count, count - there == 1 ? "was" : "were");
+}
+
 /* Prints the processes of dead jobs, and returns how many there are. */
 static int orphans_print(const struct query_command *c)
 {
@@ -430,6 +459,8 @@ static int ps_conclude(const struct query_command *c)
         shown = jobs_print(c);
         if (*c->job || c->verbose > 0)
             all_ranks_print(c);
+        if (*c->job)
+            others_print(c);
         shown += orphans_print(c);
     }
     if (unreached)

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """pod_words.py FILE INDEX DIRECTORY NETWORK HEAD: one pod of the Indexed Job in FILE, as words for
 `podman run`, each ended by a null byte. The Secret's files are written below DIRECTORY, NETWORK is
-the path of a network namespace, and HEAD the address of pod 0, whose name the Service gives it. What
-a pod has and this program does not know is refused, so that nothing is left out in silence."""
+the path of a network namespace, and HEAD the address of pod 0, whose name the Service gives it.
+What a pod has and this program does not know is refused, so that nothing is left out in silence."""
 import os
 import re
 import sys

@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# mlaunch ps and kill on hosts that have joined a job, each with a /tmp of its own. Expected: each
+# shows its part and says that there is more, and an end or a soft stop that is asked for on one of
+# them is the whole job's.
+TEST_TIER=full
+. "${0%/*}/../lib/test.sh"
+. "${0%/*}/../lib/hosts.sh"
+NETNS_PRIVATE=/tmp/mlaunch-$(id -u) NETNS_SSHD='ListenAddress 127.0.0.1' hosts_up 2
+HOSTS=("$H1" "$H2")
+must "$MLAUNCH" join --key-new "$T/key"
+mkdir "$T/0" "$T/1"
+
+# on INDEX ARGUMENT…
+on() { netns exec "${HOSTS[$1]}" env TMPDIR="$T/$1" "$MLAUNCH" "${@:2}"; }
+# start: a job of two hosts; sets $job.
+start() {
+    : > "$T/events"
+    for i in 1 0; do
+        on "$i" join --head "$H1:7000" --index "$i" --hosts 2 --key-file "$T/key" --ppn 2 \
+            --oversubscribe --grace 1 --events "$T/events" -- \
+            sh -c 'echo up; exec sleep 300' \
+            > "$T/out.$i" 2> "$T/err.$i" &
+        joins[i]=$!
+    done
+    wait_for "[ \"\$(grep -c up '$T/out.0')\" -eq 4 ] || ! kill -0 ${joins[0]} 2> /dev/null"
+    job=$(sed -nE 's/.*"job":"([^"]+)".*/\1/p;q' "$T/events")
+}
+# ended STATUS NAME
+ended() {
+    local got=()
+    for i in 0 1; do
+        wait "${joins[i]}"
+        got[i]=$?
+    done
+    check_output "$1 $1" "$2" echo "${got[@]}"
+}
+
+start
+for i in 0 1; do
+    check "ps on host $i" on "$i" ps "$job"
+    check_match "^1 of the job's 2 hosts was not asked: .* if mlaunch ps runs there" "$OUT" \
+        "says that there is another host"
+    cp "$OUT" "$T/shown"
+    check_output 1 "has one part of the job" grep -c " 2/4 .*live" "$T/shown"
+done
+check "ps of all jobs" on 0 ps
+check_no_match "not asked" "$OUT" "says nothing about one of them"
+check "a soft stop" on 1 kill --soft "$job"
+check "reaches the head" wait_for "grep -q 'asked to stop with mlaunch kill --soft by .* on host $H2' '$T/err.0'"
+check "an end" on 1 kill "$job"
+ended 143 "reaches both hosts"
+check_match "^mlaunch: the job was ended with mlaunch kill by " "$T/err.0" "and the head says so"
+done_testing
