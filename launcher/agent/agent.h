@@ -139,6 +139,7 @@ struct agent {
     struct copier_child *copier;     /* for mlaunch sync or --stage-env; or NULL */
     struct stack_child *stack_child; /* answers what is asked of a job that runs; or NULL */
     struct lost_device *lost_device; /* NULL: the host has no RDMA */
+    json_t *shared; /* the part of the job that all hosts have, until the host's comes; or NULL */
     struct job_spec *job;
     struct job_file here;         /* the members that are the same for every job (ahead) */
     char own_cgroup[CGROUP_PATH]; /* the agent's own, or "" (ahead) */

@@ -573,8 +573,10 @@ void job_prepare_ahead(struct agent *a)
 void job_prepare(struct agent *a, const char *text, size_t size)
 {
     struct fault why = {0};
-    int rc = job_spec_decode(&a->job, text, size, &why);
+    int rc = job_spec_decode(&a->job, a->shared, text, size, &why);
 
+    json_decref(a->shared);
+    a->shared = NULL;
     a->warnings = json_array();
     if (!rc)
         rc = job_set_up(a, &why);
@@ -601,7 +603,8 @@ void job_prepare_release(struct agent *a)
     coordinator_session_close(a->coordinator_session);
     a->coordinator_session = NULL;
     json_decref(a->warnings);
-    a->warnings = NULL;
+    json_decref(a->shared);
+    a->warnings = a->shared = NULL;
     hook_close(a->hook);
     a->hook = NULL;
     rank_mpi_close(a);

@@ -230,6 +230,14 @@ static uint32_t u32_read(const uint8_t *bytes)
     return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3];
 }
 
+static void on_shared(struct agent *a, const struct frame *f)
+{
+    if (!a->shared)
+        a->shared = job_spec_parse_shared((const char *)f->payload, f->size);
+    else
+        frame_stream_fail(a->channel, "the launcher sent a frame that is invalid now");
+}
+
 static void on_job(struct agent *a, const struct frame *f)
 {
     probe_run_close(&a->probe);
@@ -300,9 +308,10 @@ static void on_stdin(struct agent *a, const struct frame *f)
     uint32_t rank = u32_read(f->payload);
 
     for (int i = 0; i < a->job->rank_count; i++) {
-        if ((uint32_t)a->ranks[i].job->rank == rank) {
-            if (rank_input_take(&a->ranks[i], f->payload + 4, f->size - 4))
-                frame_stream_fail(a->channel, "the launcher sent more input than it may");
+        if (rank != AGENT_STDIN_ALL && rank != (uint32_t)a->ranks[i].job->rank)
+            continue;
+        if (rank_input_take(&a->ranks[i], f->payload + 4, f->size - 4)) {
+            frame_stream_fail(a->channel, "the launcher sent more input than it may");
             return;
         }
     }
@@ -460,6 +469,7 @@ static const struct dispatch {
     uint32_t min_size;
     void (*handle)(struct agent *a, const struct frame *f);
 } dispatch[] = {
+    {LAUNCH_SHARED, AGENT_HAS_SAID_HELLO, AGENT_HAS_SAID_HELLO, 2, on_shared},
     {LAUNCH_JOB, AGENT_HAS_SAID_HELLO, AGENT_HAS_SAID_HELLO, 2, on_job},
     {LAUNCH_QUERY, AGENT_HAS_SAID_HELLO, AGENT_IS_RUNNING, 2, on_query},
     {LAUNCH_SYNC, AGENT_HAS_SAID_HELLO, AGENT_IS_RECEIVING, 1, on_sync},

@@ -86,6 +86,21 @@ def stdin():
     a.check_gone(0)
 
 
+def stdin_of_all():
+    """input that is sent once for all ranks of a host, of which one has ended"""
+    a = Agent()
+    a.start(("cat",), ("true",), ("cat",), stdin="all")
+    a.until(lambda: 1 in a.exited, "true has ended")
+    data, every = os.urandom(100_000), struct.pack(">I", 0xffffffff)
+    a.send(STDIN, every + data)
+    a.until(lambda: [a.taken.get(r, 0) for r in range(3)] == [len(data)] * 3, "all is taken")
+    a.send(STDIN, every)
+    a.until(lambda: 0 in a.exited and 2 in a.exited, "both cats have ended")
+    expect(a.output[0, 1] == data and a.output[2, 1] == data, "input is not what was sent")
+    a.finish()
+    a.check_gone(0)
+
+
 def grandchild():
     """a grandchild with the pipe: no delay of EXITED, later output, its end with the job"""
     a = Agent()

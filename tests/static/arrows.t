@@ -84,8 +84,9 @@ room $i/values $b/text $b/process $b/loader $b/tree
 room $i/plan $b/text $b/process $b/container $i/options $i/hosts $i/values
 
 room $w/protocol $b/process
-room $w/uplink
-room $w/join $b/process $w/protocol $w/uplink
+room $w/uplink/stream
+room $w/uplink $w/uplink/stream
+room $w/join $b/process $w/protocol $w/uplink/stream $w/uplink
 room $w/channel $b/text $b/process $i/hosts $w/protocol $w/uplink
 room $w/ssh $b/text $b/process $b/loader $i/hosts $w/protocol $w/channel
 

@@ -18,6 +18,7 @@
 #include "launcher/run/spread/env_copy.h"
 #include "launcher/run/spread/file_feed.h"
 #include "launcher/run/stdio/events_file.h"
+#include "launcher/run/stdio/input.h"
 #include "launcher/run/stdio/output.h"
 #include "launcher/run/stdio/progress_line.h"
 #include "launcher/wire/channel/agent_session.h"
@@ -370,10 +371,13 @@ void job_round_cut(struct job_round *r, const char *host, const char *why)
 
 void job_round_on_stdin(struct job_round *r, int rank, const void *bytes, size_t size)
 {
-    struct job_round_member *m = &r->members[r->plan->ranks[rank].host];
+    int host = rank == INPUT_ALL ? 0 : r->plan->ranks[rank].host;
+    int last = rank == INPUT_ALL ? r->plan->host_count - 1 : host;
+    uint32_t word = rank == INPUT_ALL ? AGENT_STDIN_ALL : (uint32_t)rank;
 
-    if (member_is_running(m))
-        agent_channel_send_tagged(m->channel, LAUNCH_STDIN, (uint32_t)rank, bytes, size);
+    for (; host <= last; host++)
+        if (member_is_running(&r->members[host]))
+            agent_channel_send_tagged(r->members[host].channel, LAUNCH_STDIN, word, bytes, size);
 }
 
 void job_round_on_resize(struct job_round *r, struct terminal_size size)

@@ -74,7 +74,7 @@ bool job_round_has_host(const struct job_round *r, const char *host);
 /* Ends the channel to its agent, as if the network had; `why`: the reason for the report. */
 void job_round_cut(struct job_round *r, const char *host, const char *why);
 
-/* Passes `size` bytes of standard input on to a rank; 0: end of file. */
+/* Passes `size` bytes of standard input on to a rank, or with INPUT_ALL to all; 0: end of file. */
 void job_round_on_stdin(struct job_round *r, int rank, const void *bytes, size_t size);
 /* The terminal of --pty has this size now. */
 void job_round_on_resize(struct job_round *r, struct terminal_size size);

@@ -142,20 +142,14 @@ void job_round_steps_survey(struct job_round *r)
     agent_session_ask_rounds(r->session, &rounds);
 }
 
-/* Sends JOB to the hosts from `first` on. */
-static int jobs_send(struct job_round *r, int first, int count, struct fault *why)
+static int shared_encode(char **out, struct job_round *r, const char *const *addresses,
+                         struct fault *why)
 {
-    const char **addresses = calloc((size_t)r->plan->host_count, sizeof(*addresses));
     struct job_staged staged = {.path = r->plan->stage_env};
-    json_t *hosts, *wiring;
+    json_t *hosts = job_spec_encode_hosts(r->plan, addresses);
+    json_t *wiring = r->wiring ? wiring_table_write(r->wiring) : NULL;
     int rc = 0;
 
-    if (!addresses)
-        return fault_set(why, ML_ERR_MEMORY, "out of memory");
-    for (int i = 0; i < r->plan->host_count; i++)
-        addresses[i] = r->members[i].address;
-    hosts = job_spec_encode_hosts(r->plan, addresses);
-    wiring = r->wiring ? wiring_table_write(r->wiring) : NULL;
     if (r->wiring && !wiring)
         rc = fault_set(why, ML_ERR_MEMORY, "out of memory");
     if (r->copy) {
@@ -164,22 +158,40 @@ static int jobs_send(struct job_round *r, int first, int count, struct fault *wh
         staged.cache = r->plan->options->stage_cache;
         staged.version = staged.cache ? env_copy_version(r->copy) : NULL;
     }
-    for (int i = first; i < first + count && !rc; i++) {
-        char *text = NULL;
-
-        rc = job_spec_encode(&text, r->plan, &r->identity, i, addresses, hosts, wiring,
-                             r->config.stdin_mode, &staged, why);
-        if (!rc)
-            log_debug("host %s: sending its JOB, %zu bytes", r->members[i].host->name,
-                      strlen(text));
-        if (!rc) {
-            agent_channel_send(r->members[i].channel, LAUNCH_JOB, text, strlen(text));
-            agent_channel_flush(r->members[i].channel);
-        }
-        job_spec_encode_destroy(text);
-    }
+    if (!rc)
+        rc = job_spec_encode_shared(out, r->plan, &r->identity, hosts, wiring, r->config.stdin_mode,
+                                    &staged, why);
     json_decref(hosts);
     json_decref(wiring);
+    return rc;
+}
+
+/* Sends SHARED and JOB to the hosts from `first` on. */
+static int jobs_send(struct job_round *r, int first, int count, struct fault *why)
+{
+    const char **addresses = calloc((size_t)r->plan->host_count, sizeof(*addresses));
+    char *shared = NULL;
+    int rc = addresses ? 0 : fault_set(why, ML_ERR_MEMORY, "out of memory");
+
+    for (int i = 0; addresses && i < r->plan->host_count; i++)
+        addresses[i] = r->members[i].address;
+    if (!rc)
+        rc = shared_encode(&shared, r, addresses, why);
+    for (int i = first; i < first + count && !rc; i++) {
+        struct agent_channel *c = r->members[i].channel;
+        char *text = NULL;
+
+        rc = job_spec_encode(&text, r->plan, i, addresses, why);
+        if (rc)
+            break;
+        log_debug("host %s: sending its JOB, %zu bytes, and %zu that all hosts get",
+                  r->members[i].host->name, strlen(text), strlen(shared));
+        agent_channel_send(c, LAUNCH_SHARED, shared, strlen(shared));
+        agent_channel_send(c, LAUNCH_JOB, text, strlen(text));
+        agent_channel_flush(c);
+        free(text);
+    }
+    job_spec_encode_destroy(shared);
     free(addresses);
     return rc;
 }

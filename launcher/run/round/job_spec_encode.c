@@ -116,13 +116,8 @@ static json_t *files_json(const struct plan *p)
     return array;
 }
 
-/* Whether the host gets copies of the plan's files: this machine has them. */
-static bool is_staged(const struct plan *p, int host)
-{
-    return p->files.count > 0 && plan_host(p, host)->launch_method != LAUNCH_METHOD_LOCAL;
-}
-
-static json_t *apps_json(const struct plan *p, int host)
+/* is_staged: the host gets copies of the plan's files. */
+static json_t *apps_json(const struct plan *p, bool is_staged)
 {
     json_t *array = json_array();
 
@@ -131,7 +126,7 @@ static json_t *apps_json(const struct plan *p, int host)
         json_t *app = json_pack("{s:o, s:o, s:s}", "argv", texts_json(a->argv), "env",
                                 texts_json(a->env), "cwd", a->cwd ? a->cwd : "");
 
-        if (is_staged(p, host) && a->file >= 0)
+        if (is_staged && a->file >= 0)
             json_object_set_new(app, "file", json_integer(a->file));
         if (a->words)
             json_object_set_new(app, "words", json_true());
@@ -265,62 +260,65 @@ static struct job_pty pty_of(const struct plan *p)
                             .term = term && job_spec_is_term(term) ? term : ""};
 }
 
-/* Everything but the secret. */
-static json_t *request_json(const struct plan *p, const struct job_identity *identity, int host,
-                            const char *const *addresses, json_t *hosts, json_t *wiring,
-                            enum stdin_mode stdin_mode, const struct job_staged *staged)
+static int text_refuse(struct fault *why)
 {
-    const struct host *h = plan_host(p, host);
+    return fault_set(why, ML_ERR_ARGUMENT,
+                     "arguments, environment and directories must be UTF-8 text");
+}
+
+/* Everything but the secret. */
+static json_t *shared_json(const struct plan *p, const struct job_identity *identity, json_t *hosts,
+                           json_t *wiring, enum stdin_mode stdin_mode,
+                           const struct job_staged *staged)
+{
+    static const char *const own[] = {"host", "host_name", "bind_ip", "peer", "host_cwd"};
     char command[256];
     struct job_spec m = {.job = identity->id,
                          .restart = identity->restart,
                          .fold_ms = p->output == OUTPUT_FOLD ? plan_fold_ms(p) : 0,
                          .size = p->size,
                          .hosts = p->host_count,
-                         .host = host,
-                         .host_name = h->name,
                          .backend = p->backend,
                          .options = p->job,
-                         .bind_ip = bind_address(p, host, addresses),
-                         .peer = peer_address(p, host, addresses),
                          .command = command,
                          .pty = pty_of(p),
                          .attach = {p->attach_pid, p->attach_rank},
                          .cwd = p->cwd,
-                         .host_cwd = h->cwd};
-    json_t *root, *lists;
+                         .host_name = "",
+                         .bind_ip = "",
+                         .peer = "",
+                         .host_cwd = ""};
+    json_t *root;
 
     m.options.stdin_mode = stdin_mode;
     if (staged)
         m.staged = *staged;
     job_spec_encode_command_line(command, sizeof(command), p);
     root = job_spec_write(&m);
-    lists = json_pack("{s:o, s:o, s:o}", "env", texts_json(h->env), "apps", apps_json(p, host),
-                      "ranks", ranks_json(p, host));
-    if (!root || !hosts || !lists || json_object_update(root, hosts) ||
-        json_object_update(root, lists) ||
-        (is_staged(p, host) && json_object_set_new(root, "files", files_json(p))) ||
+    for (size_t i = 0; root && i < sizeof(own) / sizeof(*own); i++)
+        json_object_del(root, own[i]);
+    if (!root || !hosts || json_object_update(root, hosts) ||
+        json_object_set_new(root, "apps", apps_json(p, p->files.count > 0)) ||
+        (p->files.count && json_object_set_new(root, "files", files_json(p))) ||
         (p->wrap_count && json_object_set_new(root, "wraps", wraps_json(p))) ||
         (wiring && json_object_set(root, "wiring", wiring))) {
         json_decref(root);
         root = NULL;
     }
-    json_decref(lists);
     return root;
 }
 
-int job_spec_encode(char **out, const struct plan *p, const struct job_identity *identity, int host,
-                    const char *const *addresses, json_t *hosts, json_t *wiring,
-                    enum stdin_mode stdin_mode, const struct job_staged *staged, struct fault *why)
+int job_spec_encode_shared(char **out, const struct plan *p, const struct job_identity *identity,
+                           json_t *hosts, json_t *wiring, enum stdin_mode stdin_mode,
+                           const struct job_staged *staged, struct fault *why)
 {
-    json_t *root = request_json(p, identity, host, addresses, hosts, wiring, stdin_mode, staged);
+    json_t *root = shared_json(p, identity, hosts, wiring, stdin_mode, staged);
     char *text = root ? json_dumps(root, JSON_COMPACT) : NULL;
     char secret[2 * AUTH_SECRET + 1], *with_secret = NULL;
 
     json_decref(root);
     if (!text)
-        return fault_set(why, ML_ERR_ARGUMENT,
-                         "arguments, environment and directories must be UTF-8 text");
+        return text_refuse(why);
     /* The secret is put in front by hand: the JSON library would leave copies of it in memory. */
     hex_write(secret, identity->secret, AUTH_SECRET);
     if (asprintf(&with_secret, "{\"secret\":\"%s\",%s", secret, text + 1) < 0)
@@ -330,6 +328,32 @@ int job_spec_encode(char **out, const struct plan *p, const struct job_identity 
     if (!with_secret)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     *out = with_secret;
+    return 0;
+}
+
+int job_spec_encode(char **out, const struct plan *p, int host, const char *const *addresses,
+                    struct fault *why)
+{
+    const struct host *h = plan_host(p, host);
+    json_t *root = json_pack("{s:i, s:s, s:s, s:s, s:s, s:o, s:o}", "host", host, "host_name",
+                             h->name, "bind_ip", bind_address(p, host, addresses), "peer",
+                             peer_address(p, host, addresses), "host_cwd", h->cwd ? h->cwd : "",
+                             "env", texts_json(h->env), "ranks", ranks_json(p, host));
+    char *text = NULL;
+
+    /* This machine has the files already. */
+    if (root && p->files.count > 0 && h->launch_method == LAUNCH_METHOD_LOCAL &&
+        (json_object_set_new(root, "apps", apps_json(p, false)) ||
+         json_object_set_new(root, "files", json_null()))) {
+        json_decref(root);
+        root = NULL;
+    }
+    if (root)
+        text = json_dumps(root, JSON_COMPACT);
+    json_decref(root);
+    if (!text)
+        return text_refuse(why);
+    *out = text;
     return 0;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* job_spec_encode.h: the JSON text of LAUNCH_JOB, one host's share of a plan (doc/protocol.md,
- * "Launcher and agent"). */
+/* job_spec_encode.h: a plan as the JSON texts of LAUNCH_SHARED, the same for all hosts, and of
+ * LAUNCH_JOB, one host's share (doc/protocol.md, "Launcher and agent"). */
 #ifndef LAUNCHER_RUN_ROUND_JOB_SPEC_ENCODE_H
 #define LAUNCHER_RUN_ROUND_JOB_SPEC_ENCODE_H
 
@@ -11,19 +11,21 @@
 
 struct job_staged;
 
-/* The part that is the same for all hosts: which there are, how they are reached, and which of them
- * has each rank. addresses: where SSH reached each host of the plan, "" if unknown. The caller
- * releases it. NULL: something is not UTF-8, or out of memory. */
+/* Which hosts there are, how they are reached, and which of them has each rank. addresses: where SSH
+ * reached each host of the plan, "" if unknown. The caller releases it. NULL: something is not
+ * UTF-8, or out of memory. */
 json_t *job_spec_encode_hosts(const struct plan *p, const char *const *addresses);
 
-/* hosts: of job_spec_encode_hosts(), by the same addresses. wiring: of
- * wiring_table_write(), or NULL.
+/* hosts: of job_spec_encode_hosts(). wiring: of wiring_table_write(), or NULL.
  * stdin_mode: see input_mode(). staged: the copy of --stage-env, or NULL. *out holds the secret;
  * the caller frees it with job_spec_encode_destroy(), which wipes it. ML_ERR_ARGUMENT: something is
  * not UTF-8; ML_ERR_MEMORY. */
-int job_spec_encode(char **out, const struct plan *p, const struct job_identity *identity, int host,
-                    const char *const *addresses, json_t *hosts, json_t *wiring,
-                    enum stdin_mode stdin_mode, const struct job_staged *staged, struct fault *why);
+int job_spec_encode_shared(char **out, const struct plan *p, const struct job_identity *identity,
+                           json_t *hosts, json_t *wiring, enum stdin_mode stdin_mode,
+                           const struct job_staged *staged, struct fault *why);
+/* *out is freed by free(). The same errors. */
+int job_spec_encode(char **out, const struct plan *p, int host, const char *const *addresses,
+                    struct fault *why);
 void job_spec_encode_destroy(char *text); /* takes NULL */
 
 /* The programs and their arguments in one line, quoted as a shell reads them, and cut off after a

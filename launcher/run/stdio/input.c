@@ -146,9 +146,12 @@ static void takers_send(struct input *in)
     for (int i = 0; i < in->ranks; i++) {
         if (in->takers[i].takes) {
             in->takers[i].pending += (uint32_t)in->size;
-            in->send(i, in->buffer, (size_t)in->size, in->arg);
+            if (in->mode != STDIN_ALL)
+                in->send(i, in->buffer, (size_t)in->size, in->arg);
         }
     }
+    if (in->mode == STDIN_ALL && in->takers_left > 0)
+        in->send(INPUT_ALL, in->buffer, (size_t)in->size, in->arg);
 }
 
 static bool turn_is(struct input *in, enum turn turn)

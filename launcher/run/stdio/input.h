@@ -17,8 +17,10 @@ struct terminal;
  * `mlaunch … &`. */
 enum stdin_mode input_mode(const struct plan *p);
 
-/* `send` is called on the loop with bytes for a rank; size 0: end of file. ML_ERR_SYSTEM,
- * ML_ERR_MEMORY. */
+enum { INPUT_ALL = -1 };
+
+/* `send` is called on the loop with bytes for a rank, or with INPUT_ALL for all that have not
+ * ended; size 0: end of file. ML_ERR_SYSTEM, ML_ERR_MEMORY. */
 int input_open(struct input **out, struct event_base *base, const struct plan *p,
                enum stdin_mode mode,
                void (*send)(int rank, const void *bytes, size_t size, void *arg), void *arg,

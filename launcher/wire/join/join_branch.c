@@ -2,7 +2,7 @@
 #include "launcher/wire/join/join_branch.h"
 
 #include "common/log.h"
-#include "launcher/wire/uplink/uplink_protocol.h"
+#include "launcher/wire/uplink/stream/uplink_protocol.h"
 
 #include <event2/event.h>
 #include <stdlib.h>
@@ -28,7 +28,7 @@ static void on_refused(const char *text, void *arg)
 static void on_frame(int host, const struct frame *f, void *arg)
 {
     const struct join_branch *b = arg;
-    const struct uplink_route up = {b->up, host};
+    const struct uplink_route up = {.stream = b->up, .host = host};
 
     if (!b->up)
         return;
@@ -41,7 +41,7 @@ static void on_lost(int child, const char *why, void *arg)
 {
     static const struct timeval soon;
     struct join_branch *b = arg;
-    const struct uplink_route up = {b->up, child};
+    const struct uplink_route up = {.stream = b->up, .host = child};
 
     log_debug("the connection of host %d below has ended: %s", child, why);
     if (b->up)
@@ -84,6 +84,13 @@ bool join_branch_pass(struct join_branch *b, const struct frame *f)
     if (uplink_edges_kept(b->edges) >= DOWN_KEPT)
         uplink_stream_hold(b->up, true);
     return true;
+}
+
+void join_branch_spread(struct join_branch *b, const struct frame *f, const struct uplink_many *m)
+{
+    uplink_edges_spread(b->edges, f, m);
+    if (uplink_edges_kept(b->edges) >= DOWN_KEPT)
+        uplink_stream_hold(b->up, true);
 }
 
 void join_branch_resume(struct join_branch *b)

@@ -28,6 +28,8 @@ const char *join_branch_where(const struct join_branch *b); /* "addr:port" */
 
 /* A frame of UPLINK_ROUTED from above. False: it is for no host below. */
 bool join_branch_pass(struct join_branch *b, const struct frame *f);
+/* A frame of UPLINK_MANY from above, for those below that it is for. */
+void join_branch_spread(struct join_branch *b, const struct frame *f, const struct uplink_many *m);
 void join_branch_resume(struct join_branch *b); /* the connection towards the head has room */
 
 /* That connection is over, and all below get the job's exit status. */

@@ -13,9 +13,9 @@
 #include "launcher/wire/join/join_branch.h"
 #include "launcher/wire/protocol/agent_end.h"
 #include "launcher/wire/protocol/agent_protocol.h"
+#include "launcher/wire/uplink/stream/uplink_protocol.h"
 #include "launcher/wire/uplink/uplink_address.h"
 #include "launcher/wire/uplink/uplink_order.h"
-#include "launcher/wire/uplink/uplink_protocol.h"
 #include "launcher/wire/uplink/uplink_pump.h"
 
 #include <arpa/inet.h>
@@ -175,7 +175,7 @@ static void on_child(evutil_socket_t signal, short what, void *arg)
 static int agent_start(struct join_node *n, uint32_t run, struct fault *why)
 {
     char *argv[] = {(char *)n->agent, (char *)"--build", (char *)build_id, NULL};
-    const struct uplink_route to = {n->stream, -1};
+    const struct uplink_route to = {.stream = n->stream, .host = -1};
     struct stream_child child;
     int rc;
 
@@ -193,7 +193,8 @@ static int agent_start(struct join_node *n, uint32_t run, struct fault *why)
     n->agents[n->agent_count++] = n->current = child.pid;
     n->has_output_ended = false;
     log_debug("agent %s started as pid %d", n->agent, (int)child.pid);
-    rc = uplink_pump_open(&n->pump, n->base, &to, run, child.fd, on_pump_end, n, why);
+    rc =
+        uplink_pump_open(&n->pump, n->base, &to, n->call.index, run, child.fd, on_pump_end, n, why);
     if (rc)
         close(child.fd); /* the agent ends */
     return rc;
@@ -208,6 +209,23 @@ static void channel_close(struct join_node *n)
     n->current = 0;
 }
 
+/* Bytes for the agents of many hosts: those below this one, and maybe its own. */
+static int many_take(struct join_node *n, const struct frame *f, struct fault *why)
+{
+    struct uplink_many m;
+
+    if (!uplink_many_take(&m, f, n->call.hosts))
+        return fault_set(why, ML_ERR_REFUSED, "the head sent a malformed message");
+    if (n->branch)
+        join_branch_spread(n->branch, f, &m);
+    if (!uplink_many_has(&m, n->call.index))
+        return 0;
+    if (!n->pump || m.run != uplink_pump_run(n->pump))
+        return fault_set(why, ML_ERR_REFUSED, "the head sent a message of type %d for no agent",
+                         f->type);
+    return uplink_pump_take(n->pump, m.bytes, m.size, why);
+}
+
 static int run_take(struct join_node *n, const struct frame *f, struct fault *why)
 {
     const uint8_t *rest;
@@ -219,6 +237,8 @@ static int run_take(struct join_node *n, const struct frame *f, struct fault *wh
                          f->type);
     if (f->type == UPLINK_OPEN)
         return agent_start(n, word, why);
+    if (f->type == UPLINK_MANY)
+        return many_take(n, f, why);
     if (f->type == UPLINK_ROUTED && n->branch && join_branch_pass(n->branch, f))
         return 0;
     if (!n->pump || word != uplink_pump_run(n->pump))

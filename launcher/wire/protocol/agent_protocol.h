@@ -37,9 +37,9 @@ enum agent_frame {
     AGENT_REPAIRED,     /* JSON {membership, count, members}: these ranks go on (--elastic) */
     AGENT_COORDINATES,  /* JSON {coordinator}: answers COORDINATE */
     /* mlaunch → agent */
-    LAUNCH_JOB = 64,   /* JSON, see protocol.md: the host's part of the job */
+    LAUNCH_JOB = 64,   /* JSON, see protocol.md: the host's part of the job, behind SHARED */
     LAUNCH_START,      /* JSON {coordinator}: fork the ranks */
-    LAUNCH_STDIN,      /* raw: u32 rank, bytes; no bytes: end of file */
+    LAUNCH_STDIN,      /* raw: u32 rank or AGENT_STDIN_ALL, bytes; no bytes: end of file */
     LAUNCH_CREDIT,     /* raw: u32 agent_output_cost() of what has been written out */
     LAUNCH_SIGNAL,     /* raw: u32 signal for one process of each rank; or u32 signal, u32 rank */
     LAUNCH_STOP,       /* raw: u32 first signal, u32 grace in ms until SIGKILL, u32 not 0: NOTE what
@@ -60,7 +60,10 @@ enum agent_frame {
     LAUNCH_COORDINATE, /* JSON {membership, count, ended}: the coordinator is lost: be the next */
     LAUNCH_MOVED,      /* raw: "addr:port" of the next coordinator */
     LAUNCH_GONE,       /* raw: u32 host: it is lost, and the job goes on without it (--elastic) */
+    LAUNCH_SHARED,     /* JSON, see protocol.md: before JOB, the part of all hosts */
 };
+
+#define AGENT_STDIN_ALL UINT32_MAX /* all ranks of the host that get input */
 
 enum {
     AGENT_HEARTBEAT_MS = 2000,      /* between pings */

@@ -362,7 +362,7 @@ static int files_read(struct job_spec *m, struct fault *why)
     const json_t *array = json_object_get(m->root, "files");
     size_t count = json_array_size(array);
 
-    if (!array)
+    if (!array || json_is_null(array))
         return 0;
     if (count == 0 || count > JOB_COPIES_MOST)
         return member_refuse(why, "is not a list of files", "files");
@@ -596,7 +596,19 @@ static int message_read(struct job_spec *m, struct fault *why)
     return rc;
 }
 
-int job_spec_decode(struct job_spec **out, const char *text, size_t size, struct fault *why)
+json_t *job_spec_parse_shared(const char *text, size_t size)
+{
+    json_error_t error;
+    json_t *shared = parsed_json(text, size, JSON_REJECT_DUPLICATES, &error);
+
+    if (json_is_object(shared))
+        return shared;
+    json_decref(shared);
+    return NULL;
+}
+
+int job_spec_decode(struct job_spec **out, json_t *shared, const char *text, size_t size,
+                    struct fault *why)
 {
     json_error_t error;
     struct job_spec *m = calloc(1, sizeof(*m));
@@ -607,6 +619,9 @@ int job_spec_decode(struct job_spec **out, const char *text, size_t size, struct
     m->root = parsed_json(text, size, JSON_REJECT_DUPLICATES, &error);
     if (!m->root)
         rc = fault_set(why, ML_ERR_REFUSED, "the launcher's JOB is not JSON: %s", error.text);
+    else if (shared && json_object_update_missing(m->root, shared))
+        rc = fault_set(why, ML_ERR_REFUSED, "the launcher's JOB is not JSON: %s",
+                       "it is no object");
     else
         rc = message_read(m, why);
     if (rc) {

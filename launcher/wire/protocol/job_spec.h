@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * job_spec.h: LAUNCH_JOB, parsed and checked: the host's part of a job (doc/protocol.md, "Launcher
- * and agent"). A launcher of this build always sends a valid one. The checks are for damaged
- * channels and fuzzers, and let all other code rely on every index.
+ * job_spec.h: LAUNCH_SHARED and LAUNCH_JOB, parsed and checked: the part of a job that is the same
+ * for all hosts, and the host's (doc/protocol.md, "Launcher and agent"). A launcher of this build
+ * always sends valid ones. The checks are for damaged channels and fuzzers, and let all other code
+ * rely on every index.
  */
 #ifndef LAUNCHER_WIRE_PROTOCOL_JOB_SPEC_H
 #define LAUNCHER_WIRE_PROTOCOL_JOB_SPEC_H
@@ -110,8 +111,12 @@ struct job_spec {
  * the caller to add (job_spec_encode.h). NULL: out of memory, or a string is not UTF-8. */
 json_t *job_spec_write(const struct job_spec *m);
 
-/* Parses and checks. ML_ERR_REFUSED names the invalid member. */
-int job_spec_decode(struct job_spec **out, const char *text, size_t size, struct fault *why);
+/* LAUNCH_SHARED's object, to be released. NULL: it is none. */
+json_t *job_spec_parse_shared(const char *text, size_t size);
+/* Parses and checks. `shared`: of job_spec_parse_shared(); NULL: all is in `text`. If both have a
+ * member, it is that of `text`. ML_ERR_REFUSED names the invalid member. */
+int job_spec_decode(struct job_spec **out, json_t *shared, const char *text, size_t size,
+                    struct fault *why);
 void job_spec_destroy(struct job_spec *m); /* wipes the secret; takes NULL */
 
 /* Whether `text` may be the value of TERM, by which programs look for a file: a short name. */

@@ -3,9 +3,9 @@
 
 #include "common/clock.h"
 #include "common/net/address.h"
+#include "launcher/wire/uplink/stream/uplink_protocol.h"
 #include "launcher/wire/uplink/uplink_address.h"
 #include "launcher/wire/uplink/uplink_patience.h"
-#include "launcher/wire/uplink/uplink_protocol.h"
 
 #include <poll.h>
 #include <string.h>

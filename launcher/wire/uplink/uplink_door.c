@@ -2,7 +2,7 @@
 #include "launcher/wire/uplink/uplink_door.h"
 
 #include "common/clock.h"
-#include "launcher/wire/uplink/uplink_protocol.h"
+#include "launcher/wire/uplink/stream/uplink_protocol.h"
 
 #include <errno.h>
 #include <event2/event.h>

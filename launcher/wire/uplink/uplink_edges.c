@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/wire/uplink/uplink_edges.h"
 
+#include "common/log.h"
 #include "common/net/address.h"
+#include "launcher/wire/uplink/stream/uplink_gather.h"
+#include "launcher/wire/uplink/stream/uplink_protocol.h"
 #include "launcher/wire/uplink/uplink_door.h"
-#include "launcher/wire/uplink/uplink_protocol.h"
 
 #include <arpa/inet.h>
 #include <event2/event.h>
@@ -20,6 +22,7 @@ struct edge {
     struct uplink_edges *edges;
     int child;
     struct uplink_stream *stream; /* NULL: it has not called */
+    struct uplink_gather *gather; /* the head has it, if hosts are below the child; or NULL */
     int unanswered;               /* PINGs since it was heard */
     bool is_lost;
     char from[ADDRESS_TEXT];
@@ -153,6 +156,7 @@ static void child_admit(struct uplink_edges *e, int fd, int child, const struct 
 {
     struct edge *g = edge_of(e, child);
     const struct uplink_stream_events events = {on_frame, on_end, on_room, g};
+    struct fault why;
     const uint32_t shape[] = {htonl((uint32_t)e->tree.fanout), htonl((uint32_t)e->tree.first)};
 
     if (uplink_stream_open(&g->stream, e->base, fd, keys, &events, NULL)) {
@@ -161,6 +165,10 @@ static void child_admit(struct uplink_edges *e, int fd, int child, const struct 
     }
     g->child = child;
     g->unanswered = 0;
+    /* Without it, every host gets its own copy. */
+    if (e->self == UPLINK_HEAD && uplink_tree_has_children(&e->tree, child) &&
+        uplink_gather_open(&g->gather, e->base, g->stream, &e->tree, child, &why))
+        log_debug("host %d: %s", child, why.text);
     snprintf(g->from, sizeof(g->from), "%s", from);
     uplink_stream_send(g->stream, UPLINK_ADMITTED, shape, e->tree.fanout ? sizeof(shape) : 0);
     if (e->events.on_admitted)
@@ -193,11 +201,23 @@ static void on_refused(const char *text, void *arg)
 bool uplink_edges_route(const struct uplink_edges *e, int host, struct uplink_route *out)
 {
     int child = uplink_tree_child_towards(&e->tree, e->self, host);
+    const struct edge *g = child < 0 ? NULL : edge_of(e, child);
 
-    if (child < 0 || !edge_of(e, child)->stream)
+    if (!g || !g->stream)
         return false;
-    *out = (struct uplink_route){edge_of(e, child)->stream, child == host ? -1 : host};
+    *out = (struct uplink_route){g->stream, child == host ? -1 : host, g->gather};
     return true;
+}
+
+void uplink_edges_spread(const struct uplink_edges *e, const struct frame *f,
+                         const struct uplink_many *m)
+{
+    for (int i = 0; i < e->width; i++) {
+        const struct edge *g = &e->list[i];
+
+        if (g->stream && uplink_many_reaches(m, &e->tree, g->child))
+            uplink_stream_send(g->stream, f->type, f->payload, f->size);
+    }
 }
 
 void uplink_edges_fail(struct uplink_edges *e, int host, const char *why)
@@ -212,7 +232,9 @@ void uplink_edges_clear(struct uplink_edges *e, int child)
 {
     struct edge *g = edge_of(e, child);
 
+    uplink_gather_close(g->gather);
     uplink_stream_close(g->stream);
+    g->gather = NULL;
     g->stream = NULL;
     g->is_lost = false;
 }
@@ -323,8 +345,10 @@ void uplink_edges_close(struct uplink_edges *e)
         return;
     uplink_door_close(e->door);
     uplink_partings_destroy(e->partings);
-    for (int i = 0; e->list && i < e->width; i++)
+    for (int i = 0; e->list && i < e->width; i++) {
+        uplink_gather_close(e->list[i].gather);
         uplink_stream_close(e->list[i].stream);
+    }
     if (e->tick)
         event_free(e->tick);
     free(e->list);

@@ -8,9 +8,10 @@
 #define LAUNCHER_WIRE_UPLINK_UPLINK_EDGES_H
 
 #include "common/net/auth.h"
+#include "launcher/wire/uplink/stream/uplink_many.h"
+#include "launcher/wire/uplink/stream/uplink_stream.h"
+#include "launcher/wire/uplink/stream/uplink_tree.h"
 #include "launcher/wire/uplink/uplink_parting.h"
-#include "launcher/wire/uplink/uplink_stream.h"
-#include "launcher/wire/uplink/uplink_tree.h"
 
 #include <stdint.h>
 
@@ -54,6 +55,9 @@ struct uplink_partings *uplink_edges_partings(struct uplink_edges *e);
 
 /* How a host below is reached. False: no connection leads to it. */
 bool uplink_edges_route(const struct uplink_edges *e, int host, struct uplink_route *out);
+/* Passes a frame of UPLINK_MANY on to those below, as it has come. */
+void uplink_edges_spread(const struct uplink_edges *e, const struct frame *f,
+                         const struct uplink_many *m);
 void uplink_edges_fail(struct uplink_edges *e, int host, const char *why); /* its connection */
 void uplink_edges_clear(struct uplink_edges *e, int child);
 void uplink_edges_sweep(struct uplink_edges *e); /* clears all that were lost */

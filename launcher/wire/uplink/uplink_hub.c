@@ -5,8 +5,8 @@
 #include "common/log.h"
 #include "common/net/address.h"
 #include "common/text/printable.h"
+#include "launcher/wire/uplink/stream/uplink_protocol.h"
 #include "launcher/wire/uplink/uplink_edges.h"
-#include "launcher/wire/uplink/uplink_protocol.h"
 #include "launcher/wire/uplink/uplink_pump.h"
 
 #include <arpa/inet.h>
@@ -85,10 +85,10 @@ static void channel_start(struct hub_host *h)
         channel_answer(h, -1, &why);
         return;
     }
-    rc =
-        uplink_edges_route(h->hub->edges, h->index, &to)
-            ? uplink_pump_open(&h->pump, h->hub->base, &to, ++h->run, pair[1], on_pump_end, h, &why)
-            : fault_set(&why, ML_ERR_LINK, "its connection was lost");
+    rc = uplink_edges_route(h->hub->edges, h->index, &to)
+             ? uplink_pump_open(&h->pump, h->hub->base, &to, h->index, ++h->run, pair[1],
+                                on_pump_end, h, &why)
+             : fault_set(&why, ML_ERR_LINK, "its connection was lost");
     if (rc) {
         close(pair[0]);
         close(pair[1]);
@@ -200,8 +200,8 @@ static bool is_in_subtree(const struct hub_host *h, const struct hub_host *top)
 {
     const struct uplink_tree *t = &h->hub->tree;
 
-    return h == top || (h->index >= t->first && t->fanout &&
-                        uplink_tree_child_towards(t, top->index, h->index) >= 0);
+    return h == top ||
+           (h->index >= t->first && t->fanout && uplink_tree_is_within(t, top->index, h->index));
 }
 
 static void pump_sweep(struct hub_host *h)

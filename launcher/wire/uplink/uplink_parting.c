@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/wire/uplink/uplink_parting.h"
 
-#include "launcher/wire/uplink/uplink_stream.h"
+#include "launcher/wire/uplink/stream/uplink_stream.h"
 
 #include <event2/event.h>
 #include <stdlib.h>

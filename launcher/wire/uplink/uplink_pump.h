@@ -6,7 +6,7 @@
 #ifndef LAUNCHER_WIRE_UPLINK_UPLINK_PUMP_H
 #define LAUNCHER_WIRE_UPLINK_UPLINK_PUMP_H
 
-#include "launcher/wire/uplink/uplink_stream.h"
+#include "launcher/wire/uplink/stream/uplink_stream.h"
 
 struct uplink_pump;
 
@@ -14,10 +14,10 @@ struct uplink_pump;
  * all is known that belongs before it. Called once, from the loop. */
 typedef void uplink_pump_end_fn(void *arg);
 
-/* Takes over `fd` on success. The stream of `to` must outlive it.
+/* Takes over `fd` on success. What `to` has must outlive it. `host` is the agent's.
  * ML_ERR_MEMORY. */
 int uplink_pump_open(struct uplink_pump **out, struct event_base *base,
-                     const struct uplink_route *to, uint32_t run, int fd,
+                     const struct uplink_route *to, int host, uint32_t run, int fd,
                      uplink_pump_end_fn *on_end, void *arg, struct fault *why);
 void uplink_pump_close(struct uplink_pump *p); /* takes NULL */
 

@@ -82,7 +82,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct job_spec *m = NULL;
     struct fault why = {0};
 
-    if (job_spec_decode(&m, (const char *)data, size, &why) == 0) {
+    if (job_spec_decode(&m, NULL, (const char *)data, size, &why) == 0) {
         check_ranks(m);
         if (m->size < 4096)
             check_environment(m);

@@ -16,7 +16,7 @@
 #include "common/log.h"
 #include "common/net/address.h"
 #include "common/net/tcp_seal.h"
-#include "launcher/wire/uplink/uplink_protocol.h"
+#include "launcher/wire/uplink/stream/uplink_protocol.h"
 
 #include <arpa/inet.h>
 #include <event2/event.h>

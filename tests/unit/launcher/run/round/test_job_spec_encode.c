@@ -58,19 +58,44 @@ static void scene_set(struct scene *s)
     assert_int_equal(job_identity_make(&s->identity, "1ngk8fs-q4z7cd", 0, &why), 0);
 }
 
-static json_t *message_of(struct scene *s, int host)
+static json_t *object_of(char *text)
 {
-    json_t *hosts = job_spec_encode_hosts(&s->plan, s->addresses), *root;
+    json_t *root = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
+
+    assert_non_null(root);
+    job_spec_encode_destroy(text);
+    return root;
+}
+
+static json_t *shared_of(struct scene *s)
+{
+    json_t *hosts = job_spec_encode_hosts(&s->plan, s->addresses);
     struct fault why;
     char *text;
 
-    if (job_spec_encode(&text, &s->plan, &s->identity, host, s->addresses, hosts, NULL, STDIN_RANK,
-                        NULL, &why))
+    if (job_spec_encode_shared(&text, &s->plan, &s->identity, hosts, NULL, STDIN_RANK, NULL, &why))
         fail_msg("%s", why.text);
     json_decref(hosts);
-    root = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
-    assert_non_null(root);
-    job_spec_encode_destroy(text);
+    return object_of(text);
+}
+
+static json_t *own_of(struct scene *s, int host)
+{
+    struct fault why;
+    char *text;
+
+    if (job_spec_encode(&text, &s->plan, host, s->addresses, &why))
+        fail_msg("%s", why.text);
+    return object_of(text);
+}
+
+/* Both, as an agent has them. */
+static json_t *message_of(struct scene *s, int host)
+{
+    json_t *root = shared_of(s), *own = own_of(s, host);
+
+    assert_int_equal(json_object_update(root, own), 0);
+    json_decref(own);
     return root;
 }
 
@@ -100,6 +125,50 @@ static void test_members(void **state)
     assert_string_equal(json_string_value(json_object_get(m, "command")), "prog arg");
     assert_null(json_object_get(m, "wiring"));
     json_decref(m);
+}
+
+/* What is in SHARED is nobody's own, and the other way round. */
+static void test_parts(void **state)
+{
+    static const char *const own[] = {"host",     "host_name", "bind_ip", "peer",
+                                      "host_cwd", "env",       "ranks"};
+    struct scene s;
+    json_t *shared, *m;
+
+    (void)state;
+    scene_set(&s);
+    shared = shared_of(&s);
+    m = own_of(&s, 1);
+    assert_int_equal(json_object_size(m), sizeof(own) / sizeof(*own));
+    for (size_t i = 0; i < sizeof(own) / sizeof(*own); i++) {
+        assert_non_null(json_object_get(m, own[i]));
+        assert_null(json_object_get(shared, own[i]));
+    }
+    json_decref(shared);
+    json_decref(m);
+}
+
+/* This machine gets no copies of its own files. */
+static void test_files(void **state)
+{
+    struct staged_file file = {.name = "prog", .beside = -1};
+    struct scene s;
+    json_t *here, *there;
+
+    (void)state;
+    scene_set(&s);
+    s.hosts[0].launch_method = LAUNCH_METHOD_LOCAL;
+    s.hosts[1].launch_method = LAUNCH_METHOD_SSH;
+    s.plan.files.files = &file;
+    s.plan.files.count = 1;
+    here = message_of(&s, 0);
+    there = message_of(&s, 1);
+    assert_true(json_is_null(json_object_get(here, "files")));
+    assert_null(json_object_get(json_array_get(json_object_get(here, "apps"), 0), "file"));
+    assert_int_equal(json_array_size(json_object_get(there, "files")), 1);
+    assert_non_null(json_object_get(json_array_get(json_object_get(there, "apps"), 0), "file"));
+    json_decref(here);
+    json_decref(there);
 }
 
 static void test_addresses(void **state)
@@ -135,9 +204,9 @@ static void test_not_text(void **state)
     s.app.argv = odd;
     hosts = job_spec_encode_hosts(&s.plan, s.addresses);
     assert_non_null(hosts);
-    assert_int_equal(job_spec_encode(&text, &s.plan, &s.identity, 0, s.addresses, hosts, NULL,
-                                     STDIN_NONE, NULL, &why),
-                     ML_ERR_ARGUMENT);
+    assert_int_equal(
+        job_spec_encode_shared(&text, &s.plan, &s.identity, hosts, NULL, STDIN_NONE, NULL, &why),
+        ML_ERR_ARGUMENT);
     json_decref(hosts);
     assert_non_null(strstr(why.text, "UTF-8"));
 }
@@ -186,7 +255,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_members),  cmocka_unit_test(test_addresses),
         cmocka_unit_test(test_not_text), cmocka_unit_test(test_long_command),
-        cmocka_unit_test(test_identity),
+        cmocka_unit_test(test_identity), cmocka_unit_test(test_parts),
+        cmocka_unit_test(test_files),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

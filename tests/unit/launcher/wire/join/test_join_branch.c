@@ -7,9 +7,9 @@
 #include "launcher/wire/join/join_branch.h"
 
 #include "common/clock.h"
+#include "launcher/wire/uplink/stream/uplink_protocol.h"
 #include "launcher/wire/uplink/uplink_address.h"
 #include "launcher/wire/uplink/uplink_call.h"
-#include "launcher/wire/uplink/uplink_protocol.h"
 
 #include <arpa/inet.h>
 #include <event2/event.h>
@@ -204,7 +204,7 @@ static void child_join(struct end *e)
 
 static void head_send(int host, int type, const char *text)
 {
-    const struct uplink_route to = {head.stream, host};
+    const struct uplink_route to = {.stream = head.stream, .host = host};
 
     uplink_route_send(&to, type, text, strlen(text));
 }
@@ -213,7 +213,7 @@ static void head_send(int host, int type, const char *text)
 
 static void test_pass(void **state)
 {
-    const struct uplink_route below = {NULL, GRANDCHILD};
+    const struct uplink_route below = {.stream = NULL, .host = GRANDCHILD};
     struct uplink_route from;
     struct end child;
 
@@ -266,7 +266,7 @@ static void expect_lie(int host, int type)
 
     head.told[0] = '\0';
     child_join(&child);
-    from = (struct uplink_route){child.stream, host};
+    from = (struct uplink_route){.stream = child.stream, .host = host};
     uplink_route_send(&from, type, "lie", 3);
     LOOP_UNTIL(strstr(head.told, "2:28 it sent a message for a host that is not below it; "));
     assert_null(strstr(head.told, "lie"));
@@ -326,7 +326,7 @@ static void test_head_does_not_read(void **state)
 
     (void)state;
     child_join(&child);
-    from = (struct uplink_route){child.stream, -1};
+    from = (struct uplink_route){.stream = child.stream, .host = -1};
     uplink_stream_hold(head.stream, true);
     pieces_send(&from);
     LOOP_UNTIL(uplink_stream_kept(up.stream) >= UPLINK_KEPT);
@@ -341,7 +341,7 @@ static void test_head_does_not_read(void **state)
 
 static void test_host_below_does_not_read(void **state)
 {
-    const struct uplink_route to = {head.stream, CHILD};
+    const struct uplink_route to = {.stream = head.stream, .host = CHILD};
     struct end child;
 
     (void)state;

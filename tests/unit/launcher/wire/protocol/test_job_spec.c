@@ -57,7 +57,7 @@ static void reads_all(void **state)
     struct fault why = {0};
 
     (void)state;
-    if (job_spec_decode(&m, good, strlen(good), &why))
+    if (job_spec_decode(&m, NULL, good, strlen(good), &why))
         fail_msg("%s", why.text);
     assert_string_equal(m->job, "j-1");
     assert_string_equal(m->options.name, "llm.1");
@@ -251,7 +251,7 @@ static void refuses_malformed_members(void **state)
         else
             json_object_del(root, t->member);
         text = json_dumps(root, 0);
-        if (job_spec_decode(&m, text, strlen(text), &why) != ML_ERR_REFUSED ||
+        if (job_spec_decode(&m, NULL, text, strlen(text), &why) != ML_ERR_REFUSED ||
             !strstr(why.text, t->sentence))
             fail_msg("%s = %s: \"%s\" instead of \"%s\"", t->member, t->value ? t->value : "(none)",
                      why.text, t->sentence);
@@ -276,7 +276,8 @@ static void refuses_what_is_no_json(void **state)
         struct job_spec *m = NULL;
         struct fault why = {0};
 
-        assert_int_equal(job_spec_decode(&m, texts[i], strlen(texts[i]), &why), ML_ERR_REFUSED);
+        assert_int_equal(job_spec_decode(&m, NULL, texts[i], strlen(texts[i]), &why),
+                         ML_ERR_REFUSED);
         assert_non_null(strstr(why.text, "the launcher's JOB"));
         assert_null(m);
     }

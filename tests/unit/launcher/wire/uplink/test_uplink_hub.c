@@ -8,9 +8,9 @@
 
 #include "common/clock.h"
 #include "common/net/address.h"
+#include "launcher/wire/uplink/stream/uplink_protocol.h"
+#include "launcher/wire/uplink/stream/uplink_stream.h"
 #include "launcher/wire/uplink/uplink_call.h"
-#include "launcher/wire/uplink/uplink_protocol.h"
-#include "launcher/wire/uplink/uplink_stream.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -667,7 +667,7 @@ static struct caller *caller_join_tree(int index)
 
 static void host_below_send(struct caller *by, int host, int type, const char *text)
 {
-    const struct uplink_route from = {by->stream, host};
+    const struct uplink_route from = {.stream = by->stream, .host = host};
 
     uplink_route_send(&from, type, text, strlen(text));
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_uplink_tree.c: who calls whom, against the definition, for many shapes. */
-#include "launcher/wire/uplink/uplink_tree.h"
+#include "launcher/wire/uplink/stream/uplink_tree.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

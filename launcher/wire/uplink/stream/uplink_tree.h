@@ -21,6 +21,8 @@ bool uplink_tree_has_children(const struct uplink_tree *t, int index);
 /* The child of `above` that leads to `index`, maybe `index` itself. -1: none does. Any `index` is
  * allowed. */
 int uplink_tree_child_towards(const struct uplink_tree *t, int above, int index);
+/* `index` is `top`, or below it. Any `index` is allowed. */
+bool uplink_tree_is_within(const struct uplink_tree *t, int top, int index);
 /* How many children one parent has at most, and the place of a child among them, from 0. */
 int uplink_tree_width(const struct uplink_tree *t);
 int uplink_tree_slot(const struct uplink_tree *t, int index);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/wire/uplink/uplink_tree.h"
+#include "launcher/wire/uplink/stream/uplink_tree.h"
 
 /* The head's children are the places 0 to N - 1, those of place p are N (p + 1) to N (p + 1) +
  * N - 1. */
@@ -24,6 +24,11 @@ int uplink_tree_child_towards(const struct uplink_tree *t, int above, int index)
     while ((parent = uplink_tree_parent(t, index)) != above && parent != UPLINK_HEAD)
         index = parent;
     return parent == above ? index : -1;
+}
+
+bool uplink_tree_is_within(const struct uplink_tree *t, int top, int index)
+{
+    return index == top || uplink_tree_child_towards(t, top, index) >= 0;
 }
 
 int uplink_tree_width(const struct uplink_tree *t)

@@ -27,6 +27,7 @@ enum uplink_frame {
     UPLINK_LOST,   /* host → head, of a host below: a text: why its connection has ended */
     UPLINK_PING,   /* head → host: empty */
     UPLINK_PONG,   /* host → head: empty */
+    UPLINK_MANY, /* head → host: u32 run, u32 count, u32 first and last host each, DATA's bytes */
 };
 
 enum {

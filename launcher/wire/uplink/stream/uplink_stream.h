@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 struct event_base;
+struct uplink_gather;
 struct uplink_stream;
 
 /* Once UPLINK_KEPT bytes are kept, a sender of more should wait for on_room. */
@@ -22,7 +23,8 @@ enum { UPLINK_KEPT = 1 << 20 };
 /* Whom a frame is for: the host at the other end, or one below that. */
 struct uplink_route {
     struct uplink_stream *stream;
-    int host; /* -1: the other end itself */
+    int host;                     /* -1: the other end itself */
+    struct uplink_gather *gather; /* the stream's; NULL: it has none */
 };
 
 /* Called from the loop. on_end comes once, and nothing after it; `why` is never NULL. The stream
@@ -47,6 +49,12 @@ void uplink_stream_send_tagged(struct uplink_stream *s, int type, uint32_t word,
 void uplink_route_send(const struct uplink_route *to, int type, const void *payload, size_t size);
 void uplink_route_send_tagged(const struct uplink_route *to, int type, uint32_t word,
                               const void *bytes, size_t size);
+
+/* `head`, then `bytes`. */
+void uplink_stream_send_parts(struct uplink_stream *s, int type, const void *head, size_t head_size,
+                              const void *bytes, size_t size);
+/* `first`, which may be NULL, is called before each frame that is sent, and may send others. */
+void uplink_stream_set_first(struct uplink_stream *s, void (*first)(void *arg), void *arg);
 
 /* Sends what is kept, and then end of file; the peer's end is reported as usual. */
 void uplink_stream_finish(struct uplink_stream *s);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/wire/uplink/uplink_stream.h"
+#include "launcher/wire/uplink/stream/uplink_stream.h"
 
 #include "common/net/address.h"
 #include "common/net/tcp_seal.h"
-#include "launcher/wire/uplink/uplink_protocol.h"
+#include "launcher/wire/uplink/stream/uplink_protocol.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -34,6 +34,8 @@ struct uplink_stream {
     struct evbuffer *kept;
     struct event *readable, *writable;
     bool ended, is_finishing, is_held;
+    void (*first)(void *arg);
+    void *first_arg;
 };
 
 void uplink_stream_fail(struct uplink_stream *s, const char *why)
@@ -219,6 +221,8 @@ static void frame_keep(struct uplink_stream *s, int type, const void *head, size
 {
     uint8_t header[FRAME_HEADER];
 
+    if (s->first)
+        s->first(s->first_arg);
     if (s->ended || s->is_finishing)
         return;
     frame_header(header, (uint8_t)type, (uint32_t)(head_size + body_size));
@@ -237,6 +241,18 @@ void uplink_stream_send_tagged(struct uplink_stream *s, int type, uint32_t word,
 {
     word = htonl(word);
     frame_keep(s, type, &word, sizeof(word), bytes, size);
+}
+
+void uplink_stream_send_parts(struct uplink_stream *s, int type, const void *head, size_t head_size,
+                              const void *bytes, size_t size)
+{
+    frame_keep(s, type, head, head_size, bytes, size);
+}
+
+void uplink_stream_set_first(struct uplink_stream *s, void (*first)(void *arg), void *arg)
+{
+    s->first = first;
+    s->first_arg = arg;
 }
 
 /* `type`, and then `head`, go into a frame of UPLINK_ROUTED if they are for a host below. */
@@ -285,6 +301,8 @@ bool uplink_route_take(const struct frame *f, uint32_t *host, struct frame *inne
 
 void uplink_stream_finish(struct uplink_stream *s)
 {
+    if (s->first)
+        s->first(s->first_arg);
     if (s->ended)
         return;
     s->is_finishing = true;
