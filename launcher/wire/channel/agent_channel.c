@@ -10,7 +10,6 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <event2/event.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -72,7 +71,17 @@ static void on_end(const char *why, void *arg)
     channel_end(a, why);
 }
 
-/* In the channel's thread, or within channel_open. */
+static void bell_close(struct agent_channel *a)
+{
+    if (a->on_bell)
+        event_free(a->on_bell);
+    if (a->bell >= 0)
+        close(a->bell);
+    a->on_bell = NULL;
+    a->bell = -1;
+}
+
+/* In the channel's thread, or within channel_open; once. */
 static void on_channel_ready(struct channel *c, const struct fault *why, void *arg)
 {
     struct agent_channel *a = arg;
@@ -93,7 +102,7 @@ static void on_opened(evutil_socket_t fd, short what, void *arg)
 
     (void)fd;
     (void)what;
-    event_del(a->on_bell);
+    bell_close(a);
     pthread_mutex_lock(&a->lock);
     why = a->opened;
     pthread_mutex_unlock(&a->lock);
@@ -106,8 +115,7 @@ static void on_opened(evutil_socket_t fd, short what, void *arg)
     a->heard_ms = clock_ms();
     log_debug("host %s: the channel to its agent is open after %d ms", a->to->name,
               (int)(a->heard_ms - a->begun_ms));
-    /* The frames and the channel each close a descriptor of their own. */
-    a->fd = fcntl(channel_fd(a->channel), F_DUPFD_CLOEXEC, 3);
+    a->fd = channel_take_fd(a->channel);
     rc = a->fd < 0 ? fault_os(&why, ML_ERR_SYSTEM, errno, "cannot use the channel")
                    : frame_stream_open(&a->frames, a->base, a->fd, a->fd, &events, &why);
     if (rc)
@@ -163,10 +171,7 @@ void agent_channel_close(struct agent_channel *a)
     if (!a->frames && a->fd >= 0)
         close(a->fd);
     channel_close(a->channel);
-    if (a->on_bell)
-        event_free(a->on_bell);
-    if (a->bell >= 0)
-        close(a->bell);
+    bell_close(a);
     pthread_mutex_destroy(&a->lock);
     free(a);
 }

@@ -7,6 +7,8 @@
 #include "launcher/wire/channel/module_channel.h"
 #include "launcher/wire/channel/uplink_channel.h"
 
+#include <fcntl.h>
+
 int channel_open(struct channel **out, const struct host *host, const struct channel_config *config,
                  channel_ready_fn *ready, void *arg, struct fault *why)
 {
@@ -30,6 +32,16 @@ int channel_open(struct channel **out, const struct host *host, const struct cha
 int channel_fd(const struct channel *c)
 {
     return c->fd;
+}
+
+int channel_take_fd(struct channel *c)
+{
+    int fd = c->fd;
+
+    if (c->ops->keeps_fd)
+        return fcntl(fd, F_DUPFD_CLOEXEC, 3);
+    c->fd = -1;
+    return fd;
 }
 
 void channel_exit_reason(struct channel *c, char *text, size_t size)

@@ -22,6 +22,8 @@ int channel_open(struct channel **out, const struct host *host, const struct cha
 
 /* The socket to the agent's stdin and from its stdout, once ready. The channel owns it. */
 int channel_fd(const struct channel *c);
+/* A descriptor of it that is the caller's, to be asked for once. -1 with errno: there is none. */
+int channel_take_fd(struct channel *c);
 
 /* Fills `text` with the reason for the end as far as the carrier knows it: the agent's exit status
  * or signal, the end of its stderr, or the connection's error; without the host's name. Valid once

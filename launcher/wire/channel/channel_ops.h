@@ -5,12 +5,14 @@
 
 #include "launcher/wire/channel/channel_config.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* The calls of channel.h with the same names. */
 struct channel_ops {
     void (*exit_reason)(struct channel *c, char *text, size_t size);
     void (*close)(struct channel *c);
+    bool keeps_fd; /* the channel itself uses the socket, too */
 };
 
 /* First member of each carrier's own struct. */

@@ -207,7 +207,7 @@ static void command_close(struct channel *base)
     command_free(c);
 }
 
-static const struct channel_ops command_ops = {command_exit_reason, command_close};
+static const struct channel_ops command_ops = {command_exit_reason, command_close, true};
 
 static int command_start(struct command_channel *c, struct fault *why)
 {

@@ -69,7 +69,7 @@ static void local_close(struct channel *c)
     free(l);
 }
 
-static const struct channel_ops local_ops = {local_exit_reason, local_close};
+static const struct channel_ops local_ops = {local_exit_reason, local_close, false};
 
 int local_channel_open(struct channel **out, const struct channel_config *config,
                        channel_ready_fn *ready, void *arg, struct fault *why)

@@ -42,7 +42,7 @@ static void uplink_close(struct channel *base)
     free(c);
 }
 
-static const struct channel_ops uplink_ops = {uplink_exit_reason, uplink_close};
+static const struct channel_ops uplink_ops = {uplink_exit_reason, uplink_close, false};
 
 int uplink_channel_open(struct channel **out, const struct host *host,
                         const struct channel_config *config, channel_ready_fn *ready, void *arg,

@@ -620,8 +620,8 @@ int job_spec_decode(struct job_spec **out, json_t *shared, const char *text, siz
     if (!m->root)
         rc = fault_set(why, ML_ERR_REFUSED, "the launcher's JOB is not JSON: %s", error.text);
     else if (shared && json_object_update_missing(m->root, shared))
-        rc = fault_set(why, ML_ERR_REFUSED, "the launcher's JOB is not JSON: %s",
-                       "it is no object");
+        rc =
+            fault_set(why, ML_ERR_REFUSED, "the launcher's JOB is not JSON: %s", "it is no object");
     else
         rc = message_read(m, why);
     if (rc) {

@@ -145,7 +145,7 @@ static void remote_close(struct channel *base)
     channel_free(c);
 }
 
-static const struct channel_ops remote_ops = {remote_exit_reason, remote_close};
+static const struct channel_ops remote_ops = {remote_exit_reason, remote_close, true};
 
 static int remote_channel_open(struct channel **out, const struct host *host,
                                const struct channel_config *config, channel_ready_fn *ready,
