@@ -20,7 +20,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { FAREWELL_S = 2 };
+enum {
+    FAREWELL_S = 2,
+    AT_ONCE = 32, /* commands that are started in one turn of the loop */
+};
 
 /* One command, which starts the agents of some hosts. */
 struct start {
@@ -219,10 +222,14 @@ static void srun_start(struct hub_starter *s, const struct host **hosts, bool is
         start_hosts(s, hosts, count);
 }
 
+/* Some thousand commands take half a minute. Meanwhile the hosts that were first are let in, and
+ * their agents hear from this side. */
 static void on_soon(evutil_socket_t fd, short what, void *arg)
 {
+    static const struct timeval now;
     struct hub_starter *s = arg;
     const struct host **hosts = calloc((size_t)s->config.count, sizeof(*hosts));
+    int started = 0;
 
     (void)fd, (void)what;
     if (hosts) {
@@ -232,6 +239,10 @@ static void on_soon(evutil_socket_t fd, short what, void *arg)
     for (int i = 0; hosts && i < s->config.count; i++) {
         if (!s->is_wanted[i])
             continue;
+        if (started++ == AT_ONCE) {
+            event_add(s->soon, &now);
+            break;
+        }
         s->is_wanted[i] = false;
         hosts[0] = &s->config.hosts[i];
         start_hosts(s, hosts, 1);
