@@ -11,8 +11,8 @@
 
 struct job_staged;
 
-/* Which hosts there are, how they are reached, and which of them has each rank. addresses: where SSH
- * reached each host of the plan, "" if unknown. The caller releases it. NULL: something is not
+/* Which hosts there are, how they are reached, and which of them has each rank. addresses: where
+ * SSH reached each host of the plan, "" if unknown. The caller releases it. NULL: something is not
  * UTF-8, or out of memory. */
 json_t *job_spec_encode_hosts(const struct plan *p, const char *const *addresses);
 

@@ -10,7 +10,7 @@
 
 enum {
     ALIKE_LEAST = 64,      /* bytes that are worth a frame of their own before the rest */
-    HELD_MOST = 256 << 10, /* bytes that are not the first one's */
+    HELD_MOST = 256 << 10, /* bytes that are kept beside the first one's */
 };
 
 struct gathered {
@@ -27,8 +27,8 @@ struct uplink_gather {
     uint32_t run;
     struct gathered *list; /* whose bytes all begin like the first one's */
     int count, room;
-    size_t alike; /* so many of them */
-    size_t held;
+    size_t alike; /* how many bytes that is */
+    size_t held;  /* bytes that are kept beside the first one's */
 };
 
 /* --- sending ---------------------------------------------------------------------------------- */
