@@ -99,7 +99,14 @@ static void on_frame(const struct frame *f, void *arg)
 
 static void on_up_frame(const struct frame *f, void *arg)
 {
+    struct uplink_many m;
+
     (void)arg;
+    if (f->type == UPLINK_MANY) {
+        assert_true(uplink_many_take(&m, f, HOSTS));
+        join_branch_spread(branch, f, &m);
+        return;
+    }
     assert_int_equal(f->type, UPLINK_ROUTED);
     assert_true(join_branch_pass(branch, f));
 }
@@ -242,6 +249,35 @@ static void test_pass(void **state)
     uplink_stream_close(child.stream);
 }
 
+static void many_send(struct uplink_range range, const char *bytes)
+{
+    const struct uplink_many m = {.run = 1,
+                                  .ranges = {range},
+                                  .count = 1,
+                                  .bytes = (const uint8_t *)bytes,
+                                  .size = strlen(bytes)};
+
+    uplink_many_send(&m, head.stream);
+}
+
+/* A frame for many is passed on once, to those below who have some of the hosts. */
+static void test_many(void **state)
+{
+    struct end child;
+
+    (void)state;
+    child_join(&child);
+    child.told[0] = '\0';
+    many_send((struct uplink_range){SELF, HOSTS - 1}, "all");
+    many_send((struct uplink_range){SELF, SELF}, "this host");
+    many_send((struct uplink_range){3, 5}, "others");
+    many_send((struct uplink_range){GRANDCHILD, GRANDCHILD}, "one below");
+    head_send(CHILD, UPLINK_CLOSE, "after");
+    LOOP_UNTIL(strstr(child.told, "-1:23 after; "));
+    assert_string_equal(child.told, "-1:31 ; -1:31 ; -1:23 after; ");
+    uplink_stream_close(child.stream);
+}
+
 static void test_not_for_here(void **state)
 {
     static uint8_t bytes[] = {0, 0, 0, 4, UPLINK_CLOSE, 0};
@@ -362,6 +398,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_pass, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_many, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_not_for_here, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_lies, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_not_wanted, set_up, tear_down),
