@@ -77,7 +77,8 @@ enum {
     ML_ERR_DEVICE = -6,   /* an RDMA device or a GPU failed */
     ML_ERR_LINK = -7,     /* a network link failed */
     ML_ERR_TIMEOUT = -8,  /* a rank did not join within --init-timeout, or a signal did not come */
-    ML_ERR_REFUSED = -9,  /* a peer is of another build, or can't prove that it is of this job */
+    ML_ERR_REFUSED = -9,  /* a peer is of another build, or can't prove that it is of this job; or
+                           * what was kept is damaged */
     ML_ERR_SYSTEM = -10   /* the operating system refused something */
 };
 
@@ -199,6 +200,56 @@ ML_EXPORT int ml_id(const ml_group *g, int rank);
 /* 1 if a rank of the world has gone since the last ml_repair, or calls it now, as far as this
  * process has heard in its calls; else 0. It sends nothing and takes a few ns. */
 ML_EXPORT int ml_changed(const ml_group *world);
+
+/* --- memory that outlives ranks ----------------------------------------------------------------
+ *
+ * What a rank keeps is held by its host until the job ends, whatever becomes of the rank: its next
+ * process finds it, and so do other ranks of the host. With --restarts each run begins without it.
+ *
+ *     uint64_t step = 0;
+ *     int rc = ml_kept(world, "state", NULL, 0, &step);   // 0: nothing yet
+ *     if (rc == 1)
+ *         rc = ml_restore(world, "state", ml_id(world, ml_rank(world)), state, size);
+ *     while (rc == 0 && step < steps) {
+ *         rc = do_step(world, step);
+ *         if (rc == 0)
+ *             rc = ml_keep(world, "state", state, size, ++step);
+ *     }
+ *
+ * The calls take the present world. A name has 1 to 63 letters, digits, and any of . _ -. Each
+ * name has versions of its own, so keep together, under one name, what must be of one version.
+ * Memory may be a GPU's; ml_next_type and ml_next_stream hold for ml_keep and ml_restore, too. In a
+ * process that mlaunch has not started they are ML_ERR_STATE. */
+
+/* Keeps a copy of the `size` bytes at `memory` (size may be 0, which gives the room back) as this
+ * rank's part of that version. Local; it waits for no other rank. The two last versions are kept,
+ * so all ranks should keep the same versions at the same steps, between which they wait for each
+ * other. A rank that dies in the call leaves the version before it whole. A version that is not
+ * newer than one that this rank has kept since the last ml_kept takes its place. The memory may be
+ * changed as soon as the call has returned, and not before by another thread.
+ * ML_ERR_SYSTEM: the host's /dev/shm has no room; nothing is changed, or the older version gone. */
+ML_EXPORT int ml_keep(ml_group *world, const char *name, const void *memory, size_t size,
+                      uint64_t version);
+
+/* Finds the newest version that all ranks of the world have kept whole, and also the `count` ids in
+ * `ids`, in general those that have died: a rank of their host must live. Collective, with the same
+ * arguments on all ranks. 1: *version is that one, from which ml_restore gets each part, and what
+ * this rank has kept later is dropped. 0: there is none that all have. What ranks keep after the
+ * call is never taken for what they have kept before it, also if it has the same version. Each part
+ * is compared with the hash that was kept with it. ML_ERR_ARGUMENT: the ranks ask for different
+ * things; otherwise as ml_all_gather. */
+ML_EXPORT int ml_kept(ml_group *world, const char *name, const int *ids, int count,
+                      uint64_t *version);
+
+/* How many bytes the part of `id` has, in the version that ml_kept has found; `id` as ml_id has it,
+ * this rank's own or another one's on this host, dead or living. Errors as ml_restore. */
+ML_EXPORT int ml_kept_size(ml_group *world, const char *name, int id, size_t *size);
+
+/* Copies that part to `memory`, whose size must be the same. Not collective.
+ * ML_ERR_STATE: ml_kept has found no version of the name; the part is not on this host; or its
+ * rank has kept two versions since. ML_ERR_ARGUMENT: the size differs, or the type does.
+ * ML_ERR_REFUSED: it is damaged; `memory` is undefined then. */
+ML_EXPORT int ml_restore(ml_group *world, const char *name, int id, void *memory, size_t size);
 
 /* Reductions. The result is deterministic: the same type, op, count, placement, backend and
  * MLAUNCH_ALGO give the same bits on every rank and in every run. With MLAUNCH_DETERMINISTIC=1

@@ -12,6 +12,8 @@
 #include "runtime/call/task_stage.h"
 #include "runtime/group/coord_events.h"
 #include "runtime/group_join.h"
+#include "runtime/keep/keep_agree.h"
+#include "runtime/keep/keep_stage.h"
 #include "runtime/process/alloc.h"
 #include "runtime/process/fork_guard.h"
 #include "runtime/process/pool.h"
@@ -220,6 +222,96 @@ static int api_changed(const ml_group *handle)
     int rc = check_handle(g, &last);
 
     return rc ? rc : coord_events_has_changed(g->world->coord_events);
+}
+
+/* --- memory that outlives ranks ----------------------------------------------------------------
+ */
+
+/* Checks what all these calls have in common, then begins one. */
+static int api_keep_enter(struct group *g, const char *name, const char *call)
+{
+    int rc = check_group(g, &last);
+
+    if (!rc && !g->is_world)
+        rc = fault_set(&last, ML_ERR_ARGUMENT, "ml_%s takes the world, not a group of it", call);
+    if (!rc)
+        rc = keep_check(g->world, name, &last);
+    if (!rc)
+        api_enter(g, call);
+    return rc;
+}
+
+/* What ml_next_type and ml_next_stream have said of the memory; each holds for one call. */
+static struct keep_memory api_keep_memory(struct group *g, size_t size)
+{
+    atomic_store(&g->next_site, NULL); /* nobody waits in it */
+    return (struct keep_memory){size, atomic_exchange(&g->content, 0),
+                                atomic_exchange(&g->next_stream, NULL)};
+}
+
+static int api_keep(ml_group *handle, const char *name, const void *memory, size_t size,
+                    uint64_t version)
+{
+    struct group *g = api_group(handle);
+    struct keep_memory m;
+    int rc = api_keep_enter(g, name, "keep");
+
+    if (rc)
+        return rc;
+    m = api_keep_memory(g, size);
+    rc = check_buffer(memory, size, "memory", &last);
+    if (!rc)
+        rc = keep_stage_put(cuda_driver_now(), g->world, name, memory, &m, version, &last);
+    api_leave(g);
+    return rc;
+}
+
+static int api_kept(ml_group *handle, const char *name, const int *ids, int count,
+                    uint64_t *version)
+{
+    struct group *g = api_group(handle);
+    int rc;
+
+    if (!version)
+        return fault_set(&last, ML_ERR_ARGUMENT, "version is NULL");
+    rc = api_keep_enter(g, name, "kept");
+    if (rc)
+        return rc;
+    progress_settle(g);
+    rc = keep_agree(g, name, atomic_exchange(&g->next_site, NULL), ids, count, version, &last);
+    api_leave(g);
+    return rc;
+}
+
+static int api_kept_size(ml_group *handle, const char *name, int id, size_t *size)
+{
+    struct group *g = api_group(handle);
+    int rc;
+
+    if (!size)
+        return fault_set(&last, ML_ERR_ARGUMENT, "size is NULL");
+    rc = api_keep_enter(g, name, "kept_size");
+    if (rc)
+        return rc;
+    rc = keep_size(g->world, name, id, size, &last);
+    api_leave(g);
+    return rc;
+}
+
+static int api_restore(ml_group *handle, const char *name, int id, void *memory, size_t size)
+{
+    struct group *g = api_group(handle);
+    struct keep_memory m;
+    int rc = api_keep_enter(g, name, "restore");
+
+    if (rc)
+        return rc;
+    m = api_keep_memory(g, size);
+    rc = check_buffer(memory, size, "memory", &last);
+    if (!rc)
+        rc = keep_stage_get(cuda_driver_now(), g->world, name, id, memory, &m, &last);
+    api_leave(g);
+    return rc;
 }
 
 /* --- calls on a group --------------------------------------------------------------------------
@@ -675,6 +767,10 @@ const struct runtime_table api_table = {
     .agree = api_agree,
     .id = api_id,
     .changed = api_changed,
+    .keep = api_keep,
+    .kept = api_kept,
+    .kept_size = api_kept_size,
+    .restore = api_restore,
     .next_type = api_next_type,
     .next_place = api_next_place,
     .next_stream = api_next_stream,

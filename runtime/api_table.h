@@ -27,6 +27,11 @@ struct runtime_table {
     int (*agree)(ml_group *g, uint64_t *value);
     int (*id)(const ml_group *g, int rank);
     int (*changed)(const ml_group *world);
+    int (*keep)(ml_group *world, const char *name, const void *memory, size_t size,
+                uint64_t version);
+    int (*kept)(ml_group *world, const char *name, const int *ids, int count, uint64_t *version);
+    int (*kept_size)(ml_group *world, const char *name, int id, size_t *size);
+    int (*restore)(ml_group *world, const char *name, int id, void *memory, size_t size);
     int (*next_type)(ml_group *g, ml_type type);
     int (*next_place)(ml_group *g, const char *place);
     int (*next_stream)(ml_group *g, void *stream);

@@ -275,6 +275,16 @@ FORWARD(revoke, (ml_group * g, const char *why), (g, why))
 FORWARD(agree, (ml_group * g, uint64_t *value), (g, value))
 FORWARD(id, (const ml_group *g, int rank), (g, rank))
 FORWARD(changed, (const ml_group *world), (world))
+FORWARD(keep,
+        (ml_group * world, const char *name, const void *memory, size_t size, uint64_t version),
+        (world, name, memory, size, version))
+FORWARD_ON_STACK(kept,
+                 (ml_group * world, const char *name, const int *ids, int count, uint64_t *version),
+                 (world, name, ids, count, version))
+FORWARD(kept_size, (ml_group * world, const char *name, int id, size_t *size),
+        (world, name, id, size))
+FORWARD(restore, (ml_group * world, const char *name, int id, void *memory, size_t size),
+        (world, name, id, memory, size))
 FORWARD(next_type, (ml_group * g, ml_type type), (g, type))
 FORWARD(next_place, (ml_group * g, const char *place), (g, place))
 FORWARD(next_stream, (ml_group * g, void *stream), (g, stream))

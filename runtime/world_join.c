@@ -13,6 +13,7 @@
 #include "runtime/group/wait.h"
 #include "runtime/group/wait_note.h"
 #include "runtime/group_join.h"
+#include "runtime/keep/keep.h"
 #include "runtime/process/calls_file.h"
 #include "runtime/process/claim.h"
 #include "runtime/process/counters_file.h"
@@ -61,6 +62,7 @@ static void world_free(struct world *w)
     free(w->host_of);
     free(w->change.left);
     free(w->change.came);
+    keep_state_free(w->keep);
     sodium_memzero(w->secret, sizeof(w->secret));
     free(w);
 }

@@ -72,21 +72,40 @@ static void add_entry(struct text_table *t, const struct register_found *f, bool
     text_table_add(t, cells + !has_names);
 }
 
-static const char *const rank_head[] = {"RANK", "HOST",      "PID",  "STATE", "%CPU",
-                                        "MEM",  "PROCESSES", "NAME", NULL};
-
-static void add_rank(struct text_table *t, const char *host, json_t *rank)
+/* KEPT is there only if a rank keeps something (ml_keep). */
+static struct text_table *ranks_table(bool has_kept)
 {
-    char index[CELL], pid[CELL], cpu[CELL], memory[CELL], processes[CELL];
+    static const char *const head[] = {"RANK", "HOST",      "PID",  "STATE", "%CPU",
+                                       "MEM",  "PROCESSES", "NAME", NULL};
+    static const char *const head_kept[] = {"RANK", "HOST", "PID",       "STATE", "%CPU",
+                                            "MEM",  "KEPT", "PROCESSES", "NAME",  NULL};
+
+    return has_kept ? text_table_create(head_kept, "rlrlrrrrl")
+                    : text_table_create(head, "rlrlrrrl");
+}
+
+static void add_rank(struct text_table *t, const char *host, json_t *rank, bool has_kept)
+{
+    char index[CELL], pid[CELL], cpu[CELL], memory[CELL], kept[CELL], processes[CELL];
+    const char *cells[10];
+    int n = 0;
 
     snprintf(index, sizeof(index), "%lld", object_field_whole(rank, "rank"));
     snprintf(pid, sizeof(pid), "%lld", object_field_whole(rank, "pid"));
     snprintf(cpu, sizeof(cpu), "%.0f", object_field_number(rank, "cpu_percent"));
     snprintf(processes, sizeof(processes), "%lld", object_field_whole(rank, "processes"));
-    text_table_add(
-        t, (const char *const[]){index, host, pid, object_field_text(rank, "state"), cpu,
-                                 amount_size(memory, object_field_number(rank, "memory_bytes")),
-                                 processes, object_field_text(rank, "name"), NULL});
+    cells[n++] = index;
+    cells[n++] = host;
+    cells[n++] = pid;
+    cells[n++] = object_field_text(rank, "state");
+    cells[n++] = cpu;
+    cells[n++] = amount_size(memory, object_field_number(rank, "memory_bytes"));
+    if (has_kept)
+        cells[n++] = amount_size(kept, object_field_number(rank, "kept_bytes"));
+    cells[n++] = processes;
+    cells[n++] = object_field_text(rank, "name");
+    cells[n] = NULL;
+    text_table_add(t, cells);
 }
 
 /* Jobs of other containers and machines are shown only on demand: only their names are known
@@ -270,10 +289,14 @@ static void report_print(const struct found_rank *list, size_t count)
 /* The ranks of one job. */
 static void ranks_print(const struct found_rank *list, size_t count, const char *title)
 {
-    struct text_table *t = text_table_create(rank_head, "rlrlrrrl");
+    bool has_kept = false;
+    struct text_table *t;
 
+    for (size_t i = 0; i < count; i++)
+        has_kept |= object_field_number(list[i].rank, "kept_bytes") > 0;
+    t = ranks_table(has_kept);
     for (size_t i = 0; i < count && t; i++)
-        add_rank(t, list[i].host, list[i].rank);
+        add_rank(t, list[i].host, list[i].rank, has_kept);
     if (t) {
         printable_print("\n%s%s%s", title, *title ? list->job : "", *title ? ":\n" : "");
         text_table_print(t);

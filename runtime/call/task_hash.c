@@ -3,23 +3,37 @@
 
 #include <string.h>
 
-/* Each step maps the words so far one to one, so a single word that differs is always found. */
-static uint64_t bytes_hash(uint64_t h, const void *from, size_t size)
-{
-    const uint64_t factor = 0x9e3779b97f4a7c15; /* 2^64 / golden ratio: its bits are mixed */
-    const unsigned char *at = from;
-    uint64_t word;
+enum { LANES = 4 }; /* a step waits for the one before it, but not for those of other lanes */
 
+/* Maps the words so far one to one, so a single word that differs is always found. */
+static inline uint64_t word_hash(uint64_t h, uint64_t word)
+{
+    h = (h ^ word) * 0x9e3779b97f4a7c15; /* 2^64 / golden ratio: its bits are mixed */
+    return h ^ h >> 29;
+}
+
+uint64_t task_hash_bytes(uint64_t h, const void *from, size_t size)
+{
+    const unsigned char *at = from;
+    uint64_t lanes[LANES] = {h, h, h, h}, words[LANES], word;
+
+    if (size >= sizeof(words)) {
+        for (; size >= sizeof(words); size -= sizeof(words), at += sizeof(words)) {
+            memcpy(words, at, sizeof(words));
+            for (int i = 0; i < LANES; i++)
+                lanes[i] = word_hash(lanes[i], words[i]);
+        }
+        for (int i = 0; i < LANES; i++)
+            h = word_hash(h, lanes[i]);
+    }
     for (; size >= sizeof(word); size -= sizeof(word), at += sizeof(word)) {
         memcpy(&word, at, sizeof(word));
-        h = (h ^ word) * factor;
-        h ^= h >> 29;
+        h = word_hash(h, word);
     }
     if (size) {
         word = 0;
         memcpy(&word, at, size);
-        h = (h ^ word) * factor;
-        h ^= h >> 29;
+        h = word_hash(h, word);
     }
     return h;
 }
@@ -38,7 +52,8 @@ static uint64_t shares_hash(const struct group *g, const void *from, const size_
 
     for (int r = 0; r < g->size; r++) {
         if (sizes[r])
-            h = bytes_hash(h, (const unsigned char *)from + (offsets ? offsets[r] : at), sizes[r]);
+            h = task_hash_bytes(h, (const unsigned char *)from + (offsets ? offsets[r] : at),
+                                sizes[r]);
         at += sizes[r];
     }
     return h;
@@ -59,7 +74,8 @@ uint32_t task_hash_read(const struct group *g, const struct task *t)
         return hash_fold(shares_hash(g, t->in, t->shares->in_sizes, t->shares->in_offsets));
     if (t->kind == CALL_ALL_GATHER_V)
         size = t->shares->out_sizes[g->rank];
-    return hash_fold(bytes_hash(0, call_kind_has(t->kind, CALL_IN_PLACE) ? t->out : t->in, size));
+    return hash_fold(
+        task_hash_bytes(0, call_kind_has(t->kind, CALL_IN_PLACE) ? t->out : t->in, size));
 }
 
 void task_hash_note(struct recorded r, const struct group *g, const struct task *t, uint32_t read)
@@ -69,10 +85,10 @@ void task_hash_note(struct recorded r, const struct group *g, const struct task 
     if (!call_record_is_kept(r))
         return;
     if (t->kind == CALL_SEND)
-        h = bytes_hash(0, t->out, r.at->received);
+        h = task_hash_bytes(0, t->out, r.at->received);
     else if (call_kind_has(t->kind, CALL_VARIES))
         h = shares_hash(g, t->out, t->shares->out_sizes, t->shares->out_offsets);
     else if (call_kind_has(t->kind, CALL_MOVES))
-        h = bytes_hash(0, t->out, hashed_sizes(g, t).out);
+        h = task_hash_bytes(0, t->out, hashed_sizes(g, t).out);
     r.at->received = (uint64_t)read << 32 | hash_fold(h);
 }

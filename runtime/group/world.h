@@ -17,6 +17,7 @@ struct claim;
 struct group;
 struct coord_events;
 struct door;
+struct keep_state;
 struct rank_counters;
 
 /* What ml_repair has changed: ids, ascending. */
@@ -45,6 +46,7 @@ struct world {
     struct calls_file *calls;       /* calls_file.h, or NULL */
     struct group *group;            /* all ranks; after ml_repair those that live */
     struct world_change change;     /* by the last ml_repair */
+    struct keep_state *keep;        /* keep.h; NULL before the first ml_kept */
 };
 
 #endif

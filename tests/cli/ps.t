@@ -255,7 +255,7 @@ check_output "[12345] [1] []" "--json says the same" sh -c '"$MLAUNCH" ps "$1" -
         wait[\"receives_from\"], wait[\"sends_to\"]))(
         j[\"hosts\"][0][\"jobs\"][0][\"ranks\"][0][\"waits\"][0])"' sh "$ID"
 check_output "job job_name user name host_rank host_count size command directory state started_at \
-age_s agent_pid guard_pid ranks_alive processes cpu_percent memory_bytes ranks" \
+age_s agent_pid guard_pid ranks_alive processes cpu_percent memory_bytes kept_bytes ranks" \
     "its members stand in the documented order" ps_json '" ".join(job)'
 must kill -TERM "$PID"
 wait "$PID"

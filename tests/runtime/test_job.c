@@ -324,10 +324,10 @@ static void check_leftovers(const struct job *j)
     while (d && (e = readdir(d))) {
         if (!strstr(e->d_name, j->id))
             continue;
-        /* The record of a rank's calls, and the counters and the bell of one that did not end by
-         * ml_finalize. */
-        if (!strstr(e->d_name, ".calls.") && !strstr(e->d_name, ".counters.") &&
-            !strstr(e->d_name, ".bell."))
+        /* The record of a rank's calls, what it keeps, and the counters and the bell of one that
+         * did not end by ml_finalize. */
+        if (!strstr(e->d_name, ".calls.") && !strstr(e->d_name, ".keep.") &&
+            !strstr(e->d_name, ".counters.") && !strstr(e->d_name, ".bell."))
             fail_msg("/dev/shm/%s was left behind", e->d_name);
         unlinkat(dirfd(d), e->d_name, 0);
     }

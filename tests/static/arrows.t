@@ -154,10 +154,11 @@ room runtime/tcp runtime/process runtime/kernel runtime/group
 room runtime/steps runtime/kernel runtime/group
 room runtime/collective runtime/process runtime/kernel runtime/group runtime/transport runtime/steps
 room runtime/call runtime/process runtime/gpu runtime/kernel runtime/group runtime/collective
+room runtime/keep runtime/process runtime/gpu runtime/kernel runtime/group runtime/call
 room runtime/window runtime/process runtime/group runtime/transport runtime/call
 header runtime coordinator/protocol.h "the ranks' client, not the service"
 room runtime runtime/process runtime/gpu runtime/group runtime/transport runtime/tcp runtime/steps \
-    runtime/collective runtime/call runtime/window
+    runtime/collective runtime/call runtime/keep runtime/window
 
 room examples
 room examples/llm/model
@@ -213,7 +214,7 @@ at_most() {
 }
 at_most 8 "floors of rooms above common/" "$(floors "$T/arrows")"
 at_most 8 "floors of groups and other rooms above common/" "$(floors "$T/group-arrows")"
-at_most 150 "arrows between groups and other rooms" "$(wc -l < "$T/group-arrows")"
+at_most 156 "arrows between groups and other rooms" "$(wc -l < "$T/group-arrows")"
 
 # The map: the same rooms in the same order, with the same includes.
 sed -n '/^## The map of the code/,/^## How to add/p' CONTRIBUTING.md |

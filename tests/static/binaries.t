@@ -35,7 +35,7 @@ if [ -e "$shim" ]; then
     needs_only "$shim" "$libc"
     strip -o "$T/stripped" "$(readlink -f "$shim")"
     size=$(stat -c %s "$T/stripped")
-    check "the shim is small ($size bytes without debugging information)" test "$size" -lt 40960
+    check "the shim is small ($size bytes without debugging information)" test "$size" -lt 45056
 else
     fail "libmlaunch.so.0 is built"
 fi

@@ -125,6 +125,7 @@ INTERNAL = {
     "/dev/shm/mlaunch-…-….calls.…": "a file's name",
     "/dev/shm/mlaunch-…-….copy.…": "a file's name",
     "/dev/shm/mlaunch-…-….counters.…": "a file's name",
+    "/dev/shm/mlaunch-…-….keep.….….…": "a file's name",
     "…/class/infiniband/…/ports/…/state": "a file's name",
     "…/mpi4py/MPI*.so": "a file's name",
     "…/…/python3*/*-packages/mpi4py/MPI*.so": "a file's name",

@@ -8,6 +8,7 @@
 #include "launcher/agent/facts/fact_file.h"
 #include "launcher/agent/host/cgroup_usage_linux.h"
 #include "launcher/agent/queries/job_survey.h"
+#include "launcher/agent/queries/kept_bytes.h"
 #include "launcher/agent/queries/rank_counts.h"
 #include "launcher/agent/stack/stack_linux.h"
 
@@ -154,7 +155,7 @@ static void cores_put(json_t *one, pid_t pid)
 }
 
 static json_t *rank_describe(const struct job_survey *s, int job, const struct job_survey_rank *r,
-                             const struct answer_question *q)
+                             const json_t *kept, const struct answer_question *q)
 {
     const struct process *p = r->lives ? process_list_find(&s->processes, r->pid) : NULL;
     struct process_usage u = usage_of(s, job, r->rank);
@@ -171,6 +172,7 @@ static json_t *rank_describe(const struct job_survey *s, int job, const struct j
         cores_put(one, r->pid);
     }
     usage_put(&u, one);
+    json_object_set_new(one, "kept_bytes", json_integer(kept_bytes_of(kept, r->rank)));
     if (q->counters && p) {
         const struct job_survey_job *j = &s->jobs[job];
 
@@ -227,8 +229,9 @@ static void stacks_describe(const struct job_survey *s, int job, const struct an
 }
 
 /* *lives and *stopped: how many of the ranks' first processes live and are stopped. */
-static json_t *ranks_describe(const struct job_survey *s, int job, const struct answer_question *q,
-                              int64_t deadline_ms, int *lives, int *stopped)
+static json_t *ranks_describe(const struct job_survey *s, int job, const json_t *kept,
+                              const struct answer_question *q, int64_t deadline_ms, int *lives,
+                              int *stopped)
 {
     json_t *list = json_array();
     struct evidence *evidence = q->stacks ? evidence_open() : NULL;
@@ -243,7 +246,7 @@ static json_t *ranks_describe(const struct job_survey *s, int job, const struct 
 
         *lives += ranks[i].lives;
         *stopped += ranks[i].lives && p && (p->state == 'T' || p->state == 't');
-        json_array_append_new(list, rank_describe(s, job, &ranks[i], q));
+        json_array_append_new(list, rank_describe(s, job, &ranks[i], kept, q));
         if (ranks[i].lives)
             evidence_ask(evidence, ranks[i].rank, ranks[i].pid,
                          s->jobs[job].file.host_rank < NCCL_HOSTS_MOST);
@@ -288,7 +291,8 @@ static json_t *job_describe(const struct job_survey *s, int job, const struct an
     time_t now = time(NULL);
     int64_t age_s = f->started_at && now > f->started_at ? now - f->started_at : 0;
     int lives, stopped;
-    json_t *ranks = ranks_describe(s, job, q, deadline_ms, &lives, &stopped);
+    json_t *kept = kept_bytes_read(j->dir, j->user);
+    json_t *ranks = ranks_describe(s, job, kept, q, deadline_ms, &lives, &stopped);
     json_t *one = json_object();
 
     if (j->state == JOB_SURVEY_LIVE && lives && lives == stopped)
@@ -314,6 +318,8 @@ static json_t *job_describe(const struct job_survey *s, int job, const struct an
     if (f->elastic)
         world_put(one, j, ranks);
     usage_put(&u, one);
+    json_object_set_new(one, "kept_bytes", json_integer(kept_bytes_sum(kept)));
+    json_decref(kept);
     if (q->counters && j->worker_lives)
         json_object_set_new(one, "cgroup", group_describe((pid_t)f->agent_pid));
     json_object_set_new(one, "ranks", ranks);

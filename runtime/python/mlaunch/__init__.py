@@ -197,6 +197,10 @@ for _name, _result, _arguments in (
         ("agree", _int, [_pointer, ctypes.POINTER(_number)]),
         ("id", _int, [_pointer, _int]),
         ("changed", _int, [_pointer]),
+        ("keep", _int, [_pointer, ctypes.c_char_p, _pointer, _size, _number]),
+        ("kept", _int, [_pointer, ctypes.c_char_p, _pointer, _int, ctypes.POINTER(_number)]),
+        ("kept_size", _int, [_pointer, ctypes.c_char_p, _int, ctypes.POINTER(_size)]),
+        ("restore", _int, [_pointer, ctypes.c_char_p, _int, _pointer, _size]),
         ("group_free", None, [_pointer]),
         ("all_reduce", _int, [_pointer, _pointer, _pointer, _size, _int, _int]),
         ("all_reduce_with", _int, [_pointer, _pointer, _pointer, _size, _pointer]),
@@ -1236,6 +1240,43 @@ class Group(_Bound):
         """True if a rank of the job has gone since the last repair(), or calls it now, as far as
         this process has heard in its calls. It sends nothing."""
         return _check(_lib.ml_changed(self._live())) == 1
+
+    # memory that outlives ranks
+
+    @_public
+    def keep(self, name: str, data: Buffer, version: int) -> None:
+        """Keeps a copy of data as this rank's part of that version of `name`: 1 to 63 letters,
+        digits, and any of . _ -. It is held by the host until the job ends, also if this rank dies.
+        The two last versions are kept, so all ranks should keep the same ones at the same steps. It
+        waits for no other rank."""
+        name, version = str(name).encode(), _integer("version", version, 0, (1 << 64) - 1)
+        with _Buffer("data", data, False) as a:
+            return self._do("keep", (a,), None, name, a.address, a.size, version, kind=a.type)
+
+    @_public
+    def kept(self, name: str, ids: typing.Sequence[int] = ()) -> int | None:
+        """Returns the newest version of `name` that all ranks have kept, or None. Collective.
+
+        ids: of ranks whose parts must be there as well, in general change.left. restore() gets the
+        parts of that version, and what this rank has kept later is dropped."""
+        ids, version = [_integer("ids", i) for i in ids], _number()
+        found = self._do("kept", (), _CODE, str(name).encode(), (_int * len(ids))(*ids), len(ids),
+                         ctypes.byref(version))
+        return version.value if found else None
+
+    @_public
+    def restore(self, name: str, out: Buffer = None, id: int | None = None) -> Buffer:
+        """Copies the part that `id` (default: this rank) has kept of the version that kept() has
+        found to out, of the same size; without out, to a new bytearray. The rank with that id must
+        have kept it on this host, and need not live. Not collective. ERR_STATE: it is not here.
+        ERR_REFUSED: it is damaged."""
+        name, size = str(name).encode(), _size()
+        id = self.id if id is None else _integer("id", id)
+        if out is None:
+            self._do("kept_size", (), None, name, id, ctypes.byref(size))
+            out = bytearray(size.value)
+        with _Buffer("out", out, True) as b:
+            return self._do("restore", (b,), out, name, id, b.address, b.size, kind=b.type)
 
     @_public
     def window(self, size: int = 0, memory: Buffer = None) -> Window:

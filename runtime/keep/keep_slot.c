@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/keep/keep_slot.h"
+
+#include "runtime/call/task_hash.h"
+#include "runtime/process/stdio_guard.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+enum { PIECE = 256 << 10 }; /* bytes that are copied, then hashed while they are in the cache */
+
+static const uint64_t MAGIC = 0x313070656b6c6d6dull; /* any number that no other file begins with */
+
+bool keep_slot_is_name(const char *name)
+{
+    size_t n = strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-");
+
+    return n > 0 && n < KEEP_NAME && !name[n];
+}
+
+int keep_slot_compare(const struct keep_stamp *a, const struct keep_stamp *b)
+{
+    if (a->course != b->course)
+        return a->course < b->course ? -1 : 1;
+    return (a->version > b->version) - (a->version < b->version);
+}
+
+static void slot_path(char path[KEEP_SLOT_PATH], const struct keep_owner *o, int slot)
+{
+    const char *base = strrchr(o->dir, '/');
+
+    snprintf(path, KEEP_SLOT_PATH, "/dev/shm/mlaunch-%u-%s.keep.%d.%d.%s", (unsigned)geteuid(),
+             base ? base + 1 : o->dir, o->rank, slot, o->name);
+}
+
+/* A descriptor of the slot's file, or -1 with errno: a plain file of this user. */
+static int slot_open(const struct keep_owner *o, int slot, int flags, struct stat *st)
+{
+    char path[KEEP_SLOT_PATH];
+    int held[STDIO_GUARD], fd, err;
+
+    slot_path(path, o, slot);
+    stdio_guard_begin(held);
+    fd = open(path, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+    err = errno;
+    stdio_guard_end(held);
+    if (fd >= 0 && fstat(fd, st) == 0 && S_ISREG(st->st_mode) && st->st_uid == geteuid())
+        return fd;
+    if (fd >= 0) {
+        close(fd);
+        err = EACCES;
+    }
+    errno = err;
+    return -1;
+}
+
+static uint64_t head_hash(const struct keep_head *h)
+{
+    return task_hash_bytes(MAGIC, h, offsetof(struct keep_head, head_hash));
+}
+
+static bool is_text(const char *field, size_t size, const char *text)
+{
+    return memchr(field, '\0', size) && strcmp(field, text) == 0;
+}
+
+static bool head_is_of(const struct keep_head *h, const struct keep_owner *o, off_t file_size)
+{
+    return h->magic == MAGIC && h->head_hash == head_hash(h) &&
+           is_text(h->job, sizeof(h->job), o->job) && is_text(h->name, sizeof(h->name), o->name) &&
+           h->rank == (uint32_t)o->rank && file_size >= KEEP_HEAD &&
+           h->size == (uint64_t)file_size - KEEP_HEAD;
+}
+
+enum keep_slot_state keep_slot_look(const struct keep_owner *o, int slot, struct keep_head *out)
+{
+    struct stat st;
+    struct keep_head head;
+    int fd = slot_open(o, slot, O_RDONLY, &st);
+    ssize_t n;
+
+    if (fd < 0)
+        return errno == ENOENT ? KEEP_SLOT_NONE : KEEP_SLOT_TORN;
+    n = pread(fd, &head, sizeof(head), 0);
+    close(fd);
+    if (n != (ssize_t)sizeof(head) || !head_is_of(&head, o, st.st_size))
+        return KEEP_SLOT_TORN;
+    *out = head;
+    return KEEP_SLOT_WHOLE;
+}
+
+/* --- writing ---------------------------------------------------------------------------------- */
+
+static int no_room(const struct keep_owner *o, const struct keep_head *h, uint64_t free_bytes,
+                   struct fault *why)
+{
+    return fault_set(why, ML_ERR_SYSTEM,
+                     "cannot keep version %llu of \"%s\": /dev/shm of host %s has no room for its "
+                     "%llu KiB, of which %llu KiB are free (enlarge it, or keep less)",
+                     (unsigned long long)h->stamp.version, o->name, o->host,
+                     (unsigned long long)(h->size / 1024 + 1),
+                     (unsigned long long)(free_bytes / 1024));
+}
+
+/* Before the slot loses what is in it. tmpfs without a limit says that it has 0 blocks. */
+static int room_check(int fd, const struct keep_owner *o, const struct keep_head *h,
+                      const struct stat *st, struct fault *why)
+{
+    struct statvfs fs;
+    struct rlimit limit;
+    uint64_t free_bytes;
+
+    /* Beyond it the kernel would send SIGXFSZ. */
+    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
+        h->size + KEEP_HEAD > limit.rlim_cur)
+        return fault_set(why, ML_ERR_SYSTEM,
+                         "cannot keep version %llu of \"%s\" on host %s: its %llu bytes are more "
+                         "than this process may write to a file (ulimit -f)",
+                         (unsigned long long)h->stamp.version, o->name, o->host,
+                         (unsigned long long)h->size);
+    if (fstatvfs(fd, &fs) != 0 || fs.f_blocks == 0)
+        return 0;
+    free_bytes = (uint64_t)fs.f_bavail * fs.f_frsize + (uint64_t)st->st_blocks * 512;
+    return h->size + KEEP_HEAD <= free_bytes ? 0 : no_room(o, h, free_bytes, why);
+}
+
+/* True, or false with errno. */
+static bool bytes_write(int fd, const void *data, size_t size, off_t at)
+{
+    const unsigned char *from = data;
+
+    while (size) {
+        ssize_t n = pwrite(fd, from, size, at);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return false;
+        from += n;
+        at += n;
+        size -= (size_t)n;
+    }
+    return true;
+}
+
+static bool data_write(int fd, struct keep_head *h, const unsigned char *data)
+{
+    h->data_hash = 0;
+    for (uint64_t at = 0; at < h->size; at += PIECE) {
+        size_t n = h->size - at < PIECE ? (size_t)(h->size - at) : PIECE;
+
+        if (!bytes_write(fd, data + at, n, (off_t)(KEEP_HEAD + at)))
+            return false;
+        h->data_hash = task_hash_bytes(h->data_hash, data + at, n);
+    }
+    return true;
+}
+
+static void head_fill(struct keep_head *h, const struct keep_owner *o)
+{
+    h->magic = MAGIC;
+    memset(h->job, 0, sizeof(h->job));
+    memset(h->name, 0, sizeof(h->name));
+    snprintf(h->job, sizeof(h->job), "%s", o->job);
+    snprintf(h->name, sizeof(h->name), "%s", o->name);
+    h->rank = (uint32_t)o->rank;
+}
+
+static bool slot_fill(int fd, struct keep_head *h, const void *data)
+{
+    static const struct keep_head unsealed;
+
+    if (!bytes_write(fd, &unsealed, sizeof(unsealed), 0) ||
+        ftruncate(fd, (off_t)(KEEP_HEAD + h->size)) != 0 || !data_write(fd, h, data))
+        return false;
+    h->head_hash = head_hash(h);
+    return bytes_write(fd, h, sizeof(*h), 0);
+}
+
+static int slot_refused(const struct keep_owner *o, const struct keep_head *h, int err,
+                        struct fault *why)
+{
+    if (err == ENOSPC)
+        return no_room(o, h, 0, why);
+    return fault_os(why, ML_ERR_SYSTEM, err,
+                    "cannot keep version %llu of \"%s\" in /dev/shm of host %s",
+                    (unsigned long long)h->stamp.version, o->name, o->host);
+}
+
+int keep_slot_write(const struct keep_owner *o, int slot, struct keep_head *head, const void *data,
+                    struct fault *why)
+{
+    struct stat st;
+    int fd, rc, err = 0;
+
+    if (head->size > INT64_MAX - KEEP_HEAD)
+        return no_room(o, head, 0, why);
+    fd = slot_open(o, slot, O_RDWR | O_CREAT, &st);
+    if (fd < 0)
+        return slot_refused(o, head, errno, why);
+    rc = room_check(fd, o, head, &st, why);
+    if (rc == 0) {
+        head_fill(head, o);
+        if (!slot_fill(fd, head, data))
+            err = errno;
+    }
+    close(fd);
+    if (rc == 0 && err == 0)
+        return 0;
+    if (err || st.st_size == 0)
+        keep_slot_drop(o, slot);
+    return err ? slot_refused(o, head, err, why) : rc;
+}
+
+void keep_slot_drop(const struct keep_owner *o, int slot)
+{
+    char path[KEEP_SLOT_PATH];
+
+    slot_path(path, o, slot);
+    unlink(path);
+}
+
+/* --- reading ---------------------------------------------------------------------------------- */
+
+/* True if all of them are there. */
+static bool bytes_read(int fd, void *data, size_t size, off_t at)
+{
+    unsigned char *into = data;
+
+    while (size) {
+        ssize_t n = pread(fd, into, size, at);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return false;
+        into += n;
+        at += n;
+        size -= (size_t)n;
+    }
+    return true;
+}
+
+/* `piece`: where each piece goes if there is no `into`. */
+static bool data_is_whole(int fd, const struct keep_head *h, unsigned char *into,
+                          unsigned char *piece)
+{
+    uint64_t hash = 0;
+
+    for (uint64_t at = 0; at < h->size; at += PIECE) {
+        size_t n = h->size - at < PIECE ? (size_t)(h->size - at) : PIECE;
+        unsigned char *place = into ? into + at : piece;
+
+        if (!bytes_read(fd, place, n, (off_t)(KEEP_HEAD + at)))
+            return false;
+        hash = task_hash_bytes(hash, place, n);
+    }
+    return hash == h->data_hash;
+}
+
+int keep_slot_read(const struct keep_owner *o, int slot, const struct keep_head *head, void *into,
+                   struct fault *why)
+{
+    unsigned char *piece = into ? NULL : malloc(PIECE);
+    struct stat st;
+    bool is_whole;
+    int fd;
+
+    if (!into && !piece)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    fd = slot_open(o, slot, O_RDONLY, &st);
+    is_whole = fd >= 0 && data_is_whole(fd, head, into, piece);
+    if (fd >= 0)
+        close(fd);
+    free(piece);
+    if (is_whole)
+        return 0;
+    return fault_set(why, ML_ERR_REFUSED,
+                     "version %llu of \"%s\", which rank %d has kept on host %s, is damaged: its "
+                     "bytes differ from the hash that was kept with them",
+                     (unsigned long long)head->stamp.version, o->name, o->rank, o->host);
+}

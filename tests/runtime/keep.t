@@ -1,0 +1,57 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Memory that outlives ranks, in jobs: Python ranks get back what they and a dead one have kept, ps
+# counts it, and nothing of it is left after the job, whose agent may have been killed before clean.
+TEST_TIER=quick
+. "${0%/*}/../lib/test.sh"
+. "${0%/*}/../cli/job.sh"
+
+command -v python3 > /dev/null || skip_all "no python3 here"
+PYTHON=$(command -v python3)
+export PYTHONDONTWRITEBYTECODE=1
+
+kept_files() { find /dev/shm -name "mlaunch-*-$ID.*.keep.*" | wc -l; }
+# ps_json EXPRESSION: Python's, over `job`, what ps says of $ID.
+ps_json() {
+    "$MLAUNCH" ps --json "$ID" | json_show "str((lambda job: ($1))(j[\"hosts\"][0][\"jobs\"][0]))"
+}
+# keepers_begin: the job, up to where all is restored; its id is in $ID, mlaunch in $PID.
+keepers_begin() {
+    : > "$EVENTS"
+    rm -f "$T/go"
+    "${JOB[@]}" -n 4 --elastic 2 --oversubscribe "${STRANGER[@]}" -- "$PYTHON" \
+        "$SOURCE/tests/runtime/python_keep.py" "$T/go" > "$T/job.out" 2> "$T/job.err" < /dev/null &
+    PID=$!
+    wait_for '[ "$(grep -c "all is restored" "$T/job.out")" = 3 ] || ! kill -0 "$PID" 2> /dev/null'
+    ID=$(sed -n 's/.*"job":"\([^"]\{1,\}\)".*/\1/p' "$EVENTS" | head -n 1)
+}
+
+keepers_begin
+check_output 3 "those that live have what all had kept" grep -c "all is restored" "$T/job.out"
+check_output True "ps counts it, the dead rank's too" ps_json \
+    '(lambda kept: job["kept_bytes"] == sum(kept) and
+        all(8 * 65536 < one < 3 * 8 * 65536 for one in kept) and kept[1] > 2 * 8 * 65536)(
+        [r["kept_bytes"] for r in job["ranks"]]) and len(job["ranks"]) == 4'
+check "ps of the job" "$MLAUNCH" ps "$ID"
+check_match "^RANK +HOST +PID +STATE +%CPU +MEM +KEPT +PROCESSES" "$OUT" "… has a column for it"
+check_match "^ +1 +[^ ]+ +[0-9]+ +ended +0 +0K +1\\.0M +0" \
+    "$OUT" "… and what is the dead rank's"
+check "it lies in /dev/shm" test "$(kept_files)" -ge 8
+must touch "$T/go"
+wait "$PID"
+check_output 0 "the job ends well" echo $?
+check_output 0 "nothing of it is left" kept_files
+
+# The agent and its guard are killed at once, so only clean is left to remove it.
+keepers_begin
+agent=$(ps_json 'job["agent_pid"]') guard=$(ps_json 'job["guard_pid"]')
+must kill -STOP "$agent" "$guard"
+must kill -KILL "$agent" "$guard"
+wait "$PID"
+check "no agent: it is still there" test "$(kept_files)" -ge 8
+keep "$MLAUNCH" clean "$ID"
+check_match "job $ID: segment .*\\.keep\\.1\\.[01]\\.state has been removed" "$T/out" \
+    "clean tells of it"
+check_output 0 "… and leaves nothing of it" kept_files
+
+done_testing
