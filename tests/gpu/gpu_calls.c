@@ -512,6 +512,23 @@ static bool window(size_t n)
     return ends(is_right, from, into);
 }
 
+/* What the program does to the memory after ml_keep is not kept. */
+static bool keep(size_t n)
+{
+    static uint64_t version;
+    size_t size = n * sizeof(int);
+    uint64_t found = 0;
+    int *from = counting(n, rank * STEP), *into = gpu_ints(n, GPU_PLAIN);
+    bool is_right = is_done(ml_keep(next(), "vector", from, size, ++version));
+
+    gpu_count_up(from, n, 0);
+    is_right = is_done(ml_barrier(world)) && is_right &&
+               ml_kept(world, "vector", NULL, 0, &found) == 1 && found == version &&
+               is_done(ml_restore(next(), "vector", ml_id(world, rank), into, size)) &&
+               gpu_counts(into, n, rank * STEP, 1);
+    return ends(is_right, from, into);
+}
+
 /* The capture goes on, and so does the group. */
 static bool capture(size_t n)
 {
@@ -615,6 +632,7 @@ static const struct {
     {"the default stream", default_stream},
     {"the name of a stream holds for one call", one_call},
     {"put and get", window},
+    {"keep and restore", keep},
     {"a capture is refused", capture},
     {"a capture elsewhere goes on", capture_elsewhere},
     {"within a buffer", offsets},
