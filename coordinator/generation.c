@@ -2,6 +2,7 @@
 /* generation.c: the ranks' n-th claims, which meet each other. */
 #include "coordinator/server_state.h"
 
+#include "common/net/host_table.h"
 #include "common/text/text_json.h"
 #include "coordinator/protocol.h"
 
@@ -63,6 +64,19 @@ void generation_send(struct generation *g, uint8_t type, json_t *message, int ex
     json_decref(message);
 }
 
+void generation_refuse(struct connection *c, int code, const char *text)
+{
+    connection_send_json(c, COORD_FAILED,
+                         json_pack("{s:i, s:o}", "code", code, "text", text_json(text)));
+}
+
+json_t *generation_welcome(const struct server *s)
+{
+    return json_pack("{s:i, s:i, s:o, s:o}", "size", s->size, "hosts", s->hosts, "names",
+                     host_table_write_texts((const char *const *)s->host_names, s->hosts),
+                     "host_of", host_table_write_numbers(s->host_of, s->size));
+}
+
 void generation_fail(struct generation *g, int code, const char *text)
 {
     if (g->failed.code)
@@ -77,8 +91,10 @@ void generation_fail(struct generation *g, int code, const char *text)
 /* DYING is decided soon; one that is ABSENT has not found a coordinator that takes over yet. */
 bool generation_is_alive(const struct server_member *m)
 {
+    const struct server_rank *r = &m->generation->server->ranks[m->rank];
+
     return m->state == MEMBER_JOINED || m->state == MEMBER_DYING ||
-           (m->state == MEMBER_ABSENT && !m->generation->server->ranks[m->rank].has_exited);
+           (m->state == MEMBER_ABSENT && !r->has_exited && !r->newcomer);
 }
 
 bool generation_is_ready(const struct server_member *m)
@@ -123,6 +139,8 @@ void generation_destroy(struct generation *g)
         event_free(g->leavers);
     if (g->repair_timer)
         event_free(g->repair_timer);
+    if (g->place_timer)
+        event_free(g->place_timer);
     free(g->members);
     free(g);
 }

@@ -3,26 +3,11 @@
 #include "coordinator/server_state.h"
 
 #include "common/clock.h"
-#include "common/net/host_table.h"
-#include "common/text/text_json.h"
 #include "coordinator/protocol.h"
 #include "coordinator/sentence.h"
 
 #include <limits.h>
 #include <stdlib.h>
-
-static void join_refuse(struct connection *c, int code, const char *text)
-{
-    connection_send_json(c, COORD_FAILED,
-                         json_pack("{s:i, s:o}", "code", code, "text", text_json(text)));
-}
-
-static json_t *welcome_message(const struct server *s)
-{
-    return json_pack("{s:i, s:i, s:o, s:o}", "size", s->size, "hosts", s->hosts, "names",
-                     host_table_write_texts((const char *const *)s->host_names, s->hosts),
-                     "host_of", host_table_write_numbers(s->host_of, s->size));
-}
 
 /* All ranks have joined. The world is the generation's first group. */
 static void join_complete(struct generation *g)
@@ -37,7 +22,7 @@ static void join_complete(struct generation *g)
         g->is_complete = true;
         if (g->timer)
             event_del(g->timer);
-        generation_send(g, COORD_WELCOME, welcome_message(g->server), -1);
+        generation_send(g, COORD_WELCOME, generation_welcome(g->server), -1);
     }
     free(ranks);
 }
@@ -93,6 +78,18 @@ static void join_fail_if_ended(struct generation *g)
     }
 }
 
+/* The process says that it takes a dead rank's place, and none with its number has come before. */
+static bool is_newcomer(const struct connection *c, const json_t *message, int *replaces)
+{
+    json_int_t number = 0;
+
+    json_unpack((json_t *)message, "{s?I}", "replaces", &number);
+    if (!c->server->replaces || number < 0 || number > INT_MAX)
+        return false;
+    *replaces = (int)number;
+    return *replaces > c->server->ranks[c->rank].replaced;
+}
+
 int join_receive(struct connection *c, json_t *message, struct fault *why)
 {
     struct server *s = c->server;
@@ -100,16 +97,21 @@ int join_receive(struct connection *c, json_t *message, struct fault *why)
     char text[sizeof(why->text)] = "";
     json_int_t pid, timeout_ms;
     struct server_member *m;
+    int replaces;
 
-    if (c->generation)
+    if (c->generation || s->ranks[c->rank].newcomer == c)
         return fault_set(why, ML_ERR_REFUSED, "it joined twice");
     if (json_unpack(message, "{s:I, s:I}", "pid", &pid, "timeout_ms", &timeout_ms) ||
         timeout_ms < 0 || timeout_ms > INT_MAX)
         return fault_set(why, ML_ERR_REFUSED, "its JOIN is malformed");
+    if (is_newcomer(c, message, &replaces)) {
+        membership_receive_newcomer(c, pid, replaces);
+        return 0;
+    }
     if (!g)
         g = generation_create(s, c->number);
     if (!g) {
-        join_refuse(c, ML_ERR_MEMORY, "the coordinator is out of memory");
+        generation_refuse(c, ML_ERR_MEMORY, "the coordinator is out of memory");
         return 0;
     }
     m = &g->members[c->rank];
@@ -117,15 +119,15 @@ int join_receive(struct connection *c, json_t *message, struct fault *why)
         sentence_add_rank(s, text, sizeof(text), c->rank);
         sentence_add(text, sizeof(text), " is held by another process (pid %lld)",
                      (long long)m->pid);
-        join_refuse(c, ML_ERR_STATE, text);
+        generation_refuse(c, ML_ERR_STATE, text);
         return 0;
     }
     if (g->failed.code) {
-        join_refuse(c, g->failed.code, g->failed.text);
+        generation_refuse(c, g->failed.code, g->failed.text);
         return 0;
     }
     if (join_set_timer(g, timeout_ms)) {
-        join_refuse(c, ML_ERR_MEMORY, "the coordinator is out of memory");
+        generation_refuse(c, ML_ERR_MEMORY, "the coordinator is out of memory");
         return 0;
     }
     m->state = MEMBER_JOINED;

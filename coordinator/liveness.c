@@ -58,7 +58,7 @@ static void member_die(struct server_member *m)
         generation_send(g, COORD_DEAD,
                         json_pack("{s:i, s:o}", "rank", m->rank, "text", text_json(text)), m->rank);
         server_group_on_lost(g, m->rank, text);
-        membership_look(g);
+        membership_lose(g);
     }
     generation_release(g);
 }
@@ -85,11 +85,21 @@ static int member_start_timer(struct server_member *m)
     return m->timer ? event_add(m->timer, &time) : -1;
 }
 
+static void newcomer_lose(struct server *s, int rank)
+{
+    s->ranks[rank].newcomer = NULL;
+    for (struct generation *g = s->generations; g; g = g->next)
+        if (g->is_complete)
+            membership_lose(g);
+}
+
 static void on_rank_closed(struct connection *c)
 {
     struct generation *g = c->generation;
     struct server_member *m;
 
+    if (c->server->ranks[c->rank].newcomer == c)
+        newcomer_lose(c->server, c->rank);
     if (!g)
         return;
     m = &g->members[c->rank];
@@ -140,6 +150,12 @@ static void rank_set_exited(struct server *s, int rank, int64_t pid, const char 
     struct server_rank *r = &s->ranks[rank];
     struct generation *g, *next;
 
+    if (r->owes_exit && !is_lost) { /* of the process before the present one */
+        r->owes_exit = false;
+        return;
+    }
+    if (is_lost && r->newcomer)
+        connection_drop(r->newcomer);
     if (r->has_exited)
         return;
     r->exit_text = strdup(text);
@@ -160,6 +176,16 @@ void server_rank_exited(struct server *s, int rank, int64_t pid, const char *tex
 {
     if (rank >= 0 && rank < s->size)
         rank_set_exited(s, rank, pid, text, false);
+}
+
+void server_rank_vacant(struct server *s, int rank)
+{
+    if (rank < 0 || rank >= s->size)
+        return;
+    s->ranks[rank].is_vacant = true;
+    for (struct generation *g = s->generations; g; g = g->next)
+        if (g->is_complete)
+            membership_look(g);
 }
 
 static void host_lose(struct server *s, int host)

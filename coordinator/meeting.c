@@ -73,6 +73,10 @@ static void generation_report(const struct generation *g, int64_t now)
         else if (generation_awaits(m) || m->has_repaired)
             attendance_add(&a, i, m->has_repaired);
     }
+    if (g->is_repairing && a.absent_count == 0) { /* all have come, and wait for newcomers */
+        free(a.present);
+        return;
+    }
     absent_add(&a, s, text);
     if (g->is_repairing)
         sentence_add(text, TEXT, " not called ml_repair; ");

@@ -5,6 +5,10 @@
  *
  * Ranks keep their numbers, which are their ids then. Group numbers are never used again, so all
  * that carries one, a segment's name or a handshake, is of one membership only.
+ *
+ * A newcomer is a process that takes a dead rank's place. It waits, as a member of nothing, until
+ * those that live repair their world; then it is one of them. A place is empty while its rank is
+ * dead and no newcomer waits; one that somebody may still take is waited for, but not for ever.
  */
 #include "coordinator/server_state.h"
 
@@ -95,10 +99,12 @@ static void repair_end(struct generation *g)
 {
     for (int i = 0; i < g->server->size; i++)
         g->members[i].has_repaired = false;
-    g->is_repairing = false;
+    g->is_repairing = g->has_waited = false;
     g->meeting = (struct server_meeting){0};
     if (g->repair_timer)
         event_del(g->repair_timer);
+    if (g->place_timer)
+        event_del(g->place_timer);
 }
 
 static void repair_fail(struct generation *g, int code, const char *text)
@@ -108,6 +114,26 @@ static void repair_fail(struct generation *g, int code, const char *text)
             connection_send_json(g->members[i].connection, COORD_FAILED,
                                  json_pack("{s:i, s:o}", "code", code, "text", text_json(text)));
     repair_end(g);
+}
+
+/* The newcomer of that rank becomes a member, and is told what the others learned in ml_init. */
+static void newcomer_seat(struct generation *g, int rank)
+{
+    struct server_rank *r = &g->server->ranks[rank];
+    struct server_member *m = &g->members[rank];
+    struct connection *c = r->newcomer;
+    json_t *welcome = generation_welcome(g->server);
+
+    json_object_set_new(welcome, "generation", json_integer(g->number));
+    connection_send_json(c, COORD_WELCOME, welcome);
+    free(m->abort_text);
+    m->abort_text = NULL;
+    m->state = MEMBER_JOINED;
+    m->connection = c;
+    m->pid = r->newcomer_pid;
+    c->generation = g;
+    r->newcomer = NULL;
+    r->has_joined = true;
 }
 
 /* All that live have come. */
@@ -124,6 +150,9 @@ static void repair_complete(struct generation *g, const int *ranks, int count)
     }
     g->membership++;
     repair_end(g);
+    for (int i = 0; i < count; i++)
+        if (s->ranks[ranks[i]].newcomer)
+            newcomer_seat(g, ranks[i]);
     generation_send(g, COORD_REPAIRED,
                     json_pack("{s:I, s:I, s:i, s:o}", "membership", (json_int_t)g->membership,
                               "group", (json_int_t)g->world, "count", count, "members",
@@ -133,24 +162,93 @@ static void repair_complete(struct generation *g, const int *ranks, int count)
         s->events.on_repaired(g->membership, ranks, count, s->events.arg);
 }
 
+/* Somebody may still come to the place. One that has left is not dead. */
+static bool place_is_awaited(const struct server_member *m)
+{
+    const struct server *s = m->generation->server;
+    const struct server_rank *r = &s->ranks[m->rank];
+
+    return s->replaces && !r->is_vacant && !r->newcomer &&
+           (m->state == MEMBER_DEAD || m->state == MEMBER_ABSENT);
+}
+
+static void places_on_timer(evutil_socket_t fd, short what, void *arg)
+{
+    struct generation *g = arg;
+
+    (void)fd, (void)what;
+    g->has_waited = true;
+    membership_look(g);
+}
+
+/* False: the time is over, or cannot be measured. */
+static bool places_wait(struct generation *g)
+{
+    int ms = g->server->replace_ms;
+    const struct timeval time = {.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000};
+
+    if (g->has_waited || ms == 0)
+        return false;
+    if (!g->place_timer)
+        g->place_timer = evtimer_new(g->server->base, places_on_timer, g);
+    if (!g->place_timer)
+        return false;
+    if (evtimer_pending(g->place_timer, NULL))
+        return true;
+    if (evtimer_add(g->place_timer, &time))
+        return false;
+    for (int i = 0; i < g->server->size; i++)
+        if (generation_is_ready(&g->members[i]))
+            connection_send_json(g->members[i].connection, COORD_AWAITS,
+                                 json_pack("{s:i}", "ms", ms));
+    return true;
+}
+
+static bool has_living(const struct server *s)
+{
+    for (const struct generation *g = s->generations; g; g = g->next)
+        for (int i = 0; i < s->size && g->is_complete; i++)
+            if (generation_is_alive(&g->members[i]))
+                return true;
+    return false;
+}
+
+static void newcomers_refuse(struct server *s)
+{
+    for (int i = 0; i < s->size; i++)
+        if (s->ranks[i].newcomer) {
+            generation_refuse(s->ranks[i].newcomer, ML_ERR_PEER,
+                              "no other rank is left to go on with");
+            s->ranks[i].newcomer = NULL;
+        }
+}
+
 void membership_look(struct generation *g)
 {
-    int *ranks, count = 0;
+    struct server *s = g->server;
+    int *ranks, count = 0, living = 0, ready = 0, places = 0;
 
     for (struct server_group *p = g->groups; p && !g->is_repairing; p = p->next)
         agree_look(p);
-    if (!g->is_repairing)
+    for (int i = 0; i < s->size; i++) {
+        living += generation_is_alive(&g->members[i]);
+        ready += generation_is_ready(&g->members[i]);
+        places += place_is_awaited(&g->members[i]);
+    }
+    if (living == 0 && !has_living(s))
+        newcomers_refuse(s);
+    if (!g->is_repairing || living > ready)
         return;
-    for (int i = 0; i < g->server->size; i++)
-        if (generation_awaits(&g->members[i]))
-            return;
+    if (ready > 0 && places > 0 && places_wait(g))
+        return;
     ranks = malloc((size_t)g->server->size * sizeof(*ranks));
     if (!ranks) {
         repair_fail(g, ML_ERR_MEMORY, "the coordinator is out of memory");
         return;
     }
-    for (int i = 0; i < g->server->size; i++)
-        if (generation_is_ready(&g->members[i]))
+    for (int i = 0; i < s->size && ready > 0; i++)
+        if (generation_is_ready(&g->members[i]) ||
+            (s->ranks[i].newcomer && !generation_is_alive(&g->members[i])))
             ranks[count++] = i;
     if (count > 0)
         repair_complete(g, ranks, count);
@@ -174,7 +272,8 @@ static void repair_on_timeout(evutil_socket_t fd, short what, void *arg)
     sentence_add(text, sizeof(text), " %s not called ml_repair in time",
                  count == 1 ? "has" : "have");
     free(missing);
-    repair_fail(g, ML_ERR_TIMEOUT, text);
+    if (count > 0) /* otherwise newcomers are waited for */
+        repair_fail(g, ML_ERR_TIMEOUT, text);
 }
 
 /* The time begins with the first that comes. */
@@ -185,6 +284,19 @@ static int repair_set_timer(struct generation *g, int64_t timeout_ms)
     if (!g->repair_timer)
         g->repair_timer = evtimer_new(g->server->base, repair_on_timeout, g);
     return g->repair_timer ? event_add(g->repair_timer, &time) : -1;
+}
+
+/* The rank has a process again. */
+static void rank_forget_end(struct server *s, int rank)
+{
+    struct server_rank *r = &s->ranks[rank];
+
+    if (!r->has_exited)
+        return;
+    r->has_exited = r->is_lost = false;
+    free(r->exit_text);
+    r->exit_text = NULL;
+    s->exited--;
 }
 
 /* The first frame of a rank to a coordinator that takes over: it is a member of a generation that
@@ -207,10 +319,12 @@ static struct server_member *member_take_over(struct connection *c, struct fault
         return NULL;
     }
     g->is_complete = true;
-    if (m->state != MEMBER_ABSENT || s->ranks[c->rank].has_exited) {
+    if (m->state != MEMBER_ABSENT ||
+        (s->ranks[c->rank].has_exited && (!s->replaces || s->ranks[c->rank].is_vacant))) {
         fault_set(why, ML_ERR_STATE, "the rank has ended, or has another process");
         return NULL;
     }
+    rank_forget_end(s, c->rank);
     g->membership = s->membership > g->membership ? s->membership : g->membership;
     m->state = MEMBER_JOINED;
     m->connection = c;
@@ -248,4 +362,57 @@ int membership_receive_repair(struct connection *c, json_t *message, struct faul
     }
     membership_look(g);
     return 0;
+}
+
+/* --- newcomers -------------------------------------------------------------------------------- */
+
+void membership_lose(struct generation *g)
+{
+    if (g->place_timer)
+        event_del(g->place_timer);
+    g->has_waited = false;
+    membership_look(g);
+}
+
+/* The process before it has ended, although something may hold its connection open. Returns whether
+ * there is, or may be, a world that it can become a member of. */
+static bool newcomer_follows(struct server *s, int rank)
+{
+    bool may_come = s->takes_over;
+
+    for (struct generation *next, *g = s->generations; g; g = next) {
+        next = g->next;
+        may_come |= g->is_complete;
+        if (g->members[rank].state == MEMBER_JOINED)
+            connection_drop(g->members[rank].connection); /* which may free the generation */
+    }
+    return may_come;
+}
+
+void membership_receive_newcomer(struct connection *c, int64_t pid, int replaces)
+{
+    struct server *s = c->server;
+    struct server_rank *r = &s->ranks[c->rank];
+
+    if (r->newcomer) {
+        generation_refuse(c, ML_ERR_STATE, "another process has come to take that rank's place");
+        return;
+    }
+    if (!newcomer_follows(s, c->rank)) {
+        generation_refuse(c, ML_ERR_PEER,
+                          "the rank died before all ranks had called ml_init, or they have left");
+        return;
+    }
+    r->owes_exit = !r->has_exited;
+    rank_forget_end(s, c->rank);
+    r->replaced = replaces;
+    r->newcomer = c;
+    r->newcomer_pid = pid;
+    for (struct generation *next, *g = s->generations; g; g = next) {
+        next = g->next;
+        if (!g->is_complete)
+            continue;
+        generation_send(g, COORD_COMES, json_pack("{s:i}", "rank", c->rank), -1);
+        membership_look(g);
+    }
 }

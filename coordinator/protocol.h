@@ -9,7 +9,8 @@
 
 enum coordinator_frame {
     /* rank → coordinator */
-    COORD_JOIN = 16, /* JSON {pid, timeout_ms}: the authenticated rank joins its generation */
+    COORD_JOIN = 16, /* JSON {pid, timeout_ms, replaces}: the authenticated rank joins its
+                        generation, or takes the place of a dead one */
     COORD_EXCHANGE,  /* raw, see protocol.md: one blob for all members, or one for each. An agent's
                         has another layout */
     COORD_SPLIT,     /* JSON {group, seq, color, key} */
@@ -34,7 +35,8 @@ enum coordinator_frame {
     COORD_REPAIR, /* JSON {pid, timeout_ms, groups}: ml_repair; all that live send it */
     COORD_AGREE,  /* JSON {group, value}: ml_agree; a u64 as a signed number */
     /* coordinator → rank */
-    COORD_WELCOME = 64, /* JSON {size, hosts:[index per rank], names:[per host]}: all have joined */
+    COORD_WELCOME = 64, /* JSON {size, hosts:[index per rank], names:[per host]}: all have joined.
+                           With {generation}: REPAIRED follows, for it takes a dead rank's place */
     COORD_EXCHANGED, /* raw: the members' blobs for this rank, in group order; an agent's differs */
     COORD_SPLITTED,  /* JSON {parent, seq, group, members:[world ranks]}; group -1: none */
     COORD_DEAD,      /* JSON {rank, text}: that rank of this generation has died; text says how */
@@ -54,6 +56,8 @@ enum coordinator_frame {
     /* coordinator → rank */
     COORD_REPAIRED, /* JSON {membership, group, count, members}: the new world */
     COORD_AGREED,   /* JSON {group, value} or {group, code, text}: the same for all that live */
+    COORD_COMES,    /* JSON {rank}: its place may be filled by the next ml_repair */
+    COORD_AWAITS,   /* JSON {ms}: REPAIR is not answered yet, for places may be filled until then */
 };
 
 /* How long a call has waited when its rank sends WAITING. Calls that differ should be an error

@@ -71,6 +71,8 @@ static int server_copy_config(struct server *s, const struct server_config *conf
     s->size = config->size;
     s->stall_ms = config->stall_ms;
     s->takes_over = config->takes_over;
+    s->replaces = config->replaces;
+    s->replace_ms = config->replace_ms;
     s->membership = config->membership;
     s->leavers_ms = config->leavers_ms ? config->leavers_ms : LEAVERS_MS;
     s->host_of = calloc(size, sizeof(*s->host_of));

@@ -31,6 +31,9 @@ struct server_config {
      * had changed. The ranks come to it in ml_repair. */
     bool takes_over;
     uint32_t membership;
+    /* Processes may come to take the places of dead ranks; ml_repair waits so long for each. */
+    bool replaces;
+    int replace_ms;
     const char *bind_ip;
     uint16_t port; /* 0: any */
 };
@@ -61,6 +64,9 @@ bool server_name(struct server *s, const char *what, const char *service, const 
 /* mlaunch has lost that host, perhaps before its connection to the coordinator ends: its ranks are
  * dead to the others, and its agent is not heard any more. */
 void server_host_gone(struct server *s, int host);
+
+/* Nobody takes the place of that rank, which has ended: it is not waited for. */
+void server_rank_vacant(struct server *s, int rank);
 
 /* Reports each call that ranks wait in now through on_stall, also those that were reported
  * before. */

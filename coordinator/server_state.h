@@ -94,6 +94,11 @@ struct server_rank {
     bool has_joined; /* a generation */
     int64_t exit_pid;
     char *exit_text; /* "was killed by signal 9 (Killed) on host b (pid 4711)" */
+    bool is_vacant;  /* it is gone, and nobody takes its place */
+    int replaced;    /* the number of the last process that came to take it */
+    struct connection *newcomer; /* that process waits for the next membership; NULL: none does */
+    int64_t newcomer_pid;
+    bool owes_exit; /* it came before the end of the one before it was reported */
 };
 
 /*
@@ -174,7 +179,9 @@ struct generation {
     uint32_t membership; /* how often its members have changed (membership.c) */
     uint32_t world;      /* the number of its group; those below are of earlier memberships */
     bool is_repairing;   /* a member has sent REPAIR */
-    struct event *repair_timer; /* NULL until needed */
+    struct event *repair_timer; /* NULL until needed, as is the next one */
+    struct event *place_timer;  /* all that live have come, and wait for newcomers */
+    bool has_waited;            /* for them, long enough */
     struct generation *next;
 };
 
@@ -183,8 +190,9 @@ struct server {
     char job[AUTH_JOB];
     uint8_t secret[AUTH_SECRET];
     int size, hosts, stall_ms, leavers_ms;
-    bool takes_over; /* these two: as server_config has them */
+    bool takes_over, replaces; /* these four: as server_config has them */
     uint32_t membership;
+    int replace_ms;
     int *host_of;
     char **host_names;
     char *directory;
@@ -306,6 +314,10 @@ void agent_exchange_clear(struct server *s);
 /* membership.c */
 int membership_receive_repair(struct connection *c, json_t *message, struct fault *why);
 void membership_look(struct generation *g); /* a member has died or left */
+/* A member or a newcomer has died: it may get a successor, which is waited for anew. */
+void membership_lose(struct generation *g);
+/* A process that takes a dead rank's place has joined. May free generations. */
+void membership_receive_newcomer(struct connection *c, int64_t pid, int replaces);
 int membership_receive_agree(struct server_group *p, struct server_seat *seat, json_t *message,
                              struct fault *why);
 
@@ -313,6 +325,8 @@ int membership_receive_agree(struct server_group *p, struct server_seat *seat, j
 struct generation *generation_find(struct server *s, uint32_t number);
 struct generation *generation_create(struct server *s, uint32_t number); /* NULL: out of memory */
 void generation_fail(struct generation *g, int code, const char *text);
+void generation_refuse(struct connection *c, int code, const char *text); /* FAILED, to one */
+json_t *generation_welcome(const struct server *s); /* WELCOME; NULL: out of memory */
 /* To all ranks but `except` and those that have left. Takes over `message`; NULL: out of memory. */
 void generation_send(struct generation *g, uint8_t type, json_t *message, int except);
 /* ml_repair: the member may still come; it has come; it may and has not. */

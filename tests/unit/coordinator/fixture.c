@@ -205,6 +205,8 @@ static void on_control(evutil_socket_t fd, short what, void *arg)
         agent_client_exited(f->agents[f->linked].client, rank, pid, line + at);
     else if (strcmp(command, "gone") == 0)
         server_host_gone(f->server, rank);
+    else if (strcmp(command, "vacant") == 0)
+        server_rank_vacant(f->server, rank);
     else if (strcmp(command, "waits") == 0)
         server_tell_waits(f->server);
     else if (strcmp(command, "link") == 0)
@@ -242,6 +244,10 @@ struct fixture *fixture_start(int size, int stall_ms)
                                    .directory = fixture_choice.directory,
                                    .stall_ms = stall_ms,
                                    .leavers_ms = fixture_choice.leavers_ms,
+                                   .takes_over = fixture_choice.takes_over,
+                                   .membership = fixture_choice.takes_over,
+                                   .replaces = fixture_choice.replaces,
+                                   .replace_ms = fixture_choice.replace_ms,
                                    .bind_ip = "127.0.0.1"};
     struct address mute;
     struct fault why;

@@ -27,6 +27,14 @@ static void repair(struct fixture *f, int rank)
     repair_within(f, rank, PATIENCE_MS);
 }
 
+static void expect_rank(struct fixture *f, int rank, uint8_t type, int expected)
+{
+    json_t *message = expect_frame(f->ranks[rank], type);
+
+    assert_int_equal(json_integer_value(json_object_get(message, "rank")), expected);
+    json_decref(message);
+}
+
 /* The rank gets REPAIRED, with these members, such as "0 2". */
 static void expect_repaired(struct fixture *f, int rank, int membership, int group,
                             const char *expected)
@@ -255,6 +263,288 @@ static void test_refused(void **state)
             "{\"group\": 0, \"value\": 1}", "{\"group\": 0, \"value\": 1}");
 }
 
+/* --- newcomers -------------------------------------------------------------------------------- */
+
+/* Ranks, of which dead ones may be replaced; ml_repair waits so long. */
+static struct fixture *start_replacing(int size, int replace_ms)
+{
+    struct fixture *f;
+
+    fixture_choice.replaces = true;
+    fixture_choice.replace_ms = replace_ms;
+    f = fixture_start_joined(size, 0);
+    fixture_choice.replaces = false;
+    return f;
+}
+
+/* A process comes to take the place of the rank: the number-th that does. */
+static void come(struct fixture *f, int rank, int number)
+{
+    f->ranks[rank] = fixture_open_rank(f, rank, 7);
+    send_text(f->ranks[rank], COORD_JOIN,
+              "{\"pid\": %d, \"timeout_ms\": 20000, \"replaces\": %d}", HOST_PID + 100 + rank,
+              number);
+}
+
+static void expect_comes(struct fixture *f, int rank, int newcomer)
+{
+    expect_rank(f, rank, COORD_COMES, newcomer);
+}
+
+static void expect_awaits(struct fixture *f, int rank)
+{
+    json_decref(expect_frame(f->ranks[rank], COORD_AWAITS));
+}
+
+/* The newcomer learns what the others learned in ml_init, and becomes a member. */
+static void expect_welcome(struct fixture *f, int rank, int membership, const char *members)
+{
+    json_t *message = expect_frame(f->ranks[rank], COORD_WELCOME);
+
+    assert_int_equal(json_integer_value(json_object_get(message, "size")), f->size);
+    assert_int_equal(json_integer_value(json_object_get(message, "generation")), 1);
+    json_decref(message);
+    expect_repaired(f, rank, membership, membership, members);
+}
+
+/* Rank 1 of three dies, and the others repair. */
+static struct fixture *start_without_one(int replace_ms)
+{
+    struct fixture *f = start_replacing(3, replace_ms);
+
+    fixture_close_rank(f, 1);
+    for (int i = 0; i < 3; i += 2)
+        expect_dead(f, i, 1);
+    repair(f, 0);
+    for (int i = 0; i < 3; i += 2)
+        expect_broken(f, i, "rank 1 on host b");
+    repair(f, 2);
+    return f;
+}
+
+static void test_newcomer_is_awaited(void **state)
+{
+    struct fixture *f = start_without_one(PATIENCE_MS);
+
+    (void)state;
+    for (int i = 0; i < 3; i += 2)
+        expect_awaits(f, i);
+    come(f, 1, 1);
+    for (int i = 0; i < 3; i += 2) {
+        expect_comes(f, i, 1);
+        expect_repaired(f, i, 1, 1, "0 1 2");
+    }
+    expect_welcome(f, 1, 1, "0 1 2");
+    expect_report(f, "repaired 1: 0 1 2");
+    for (int i = 0; i < 3; i++)
+        send_blobs(f->ranks[i], 1, 1, 1, (const char *const[]){"x"});
+    for (int i = 0; i < 3; i++)
+        expect_blobs(f->ranks[i], 1, 3, "x,x,x,");
+    /* It is a member as the others are, and may die as they do, also before its end is known. */
+    fixture_close_rank(f, 1);
+    for (int i = 0; i < 3; i += 2)
+        expect_dead(f, i, 1);
+    fixture_stop(f);
+}
+
+static void test_newcomer_is_early(void **state)
+{
+    struct fixture *f = start_replacing(3, PATIENCE_MS);
+
+    (void)state;
+    fixture_close_rank(f, 1);
+    for (int i = 0; i < 3; i += 2)
+        expect_dead(f, i, 1);
+    come(f, 1, 1);
+    for (int i = 0; i < 3; i += 2)
+        expect_comes(f, i, 1);
+    repair(f, 2);
+    for (int i = 0; i < 3; i += 2)
+        expect_broken(f, i, "rank 1 on host b");
+    repair(f, 0);
+    for (int i = 0; i < 3; i += 2)
+        expect_repaired(f, i, 1, 1, "0 1 2");
+    expect_welcome(f, 1, 1, "0 1 2");
+    fixture_stop(f);
+}
+
+static void test_newcomer_is_late(void **state)
+{
+    struct fixture *f = start_without_one(1);
+
+    (void)state;
+    for (int i = 0; i < 3; i += 2) {
+        expect_awaits(f, i);
+        expect_repaired(f, i, 1, 1, "0 2");
+    }
+    come(f, 1, 1);
+    for (int i = 0; i < 3; i += 2)
+        expect_comes(f, i, 1);
+    repair(f, 0);
+    for (int i = 0; i < 3; i += 2)
+        expect_broken(f, i, "has called ml_repair");
+    repair(f, 2);
+    for (int i = 0; i < 3; i += 2)
+        expect_repaired(f, i, 2, 2, "0 1 2");
+    expect_welcome(f, 1, 2, "0 1 2");
+    fixture_stop(f);
+}
+
+static void test_nobody_comes(void **state)
+{
+    struct fixture *f = start_without_one(PATIENCE_MS);
+
+    (void)state;
+    for (int i = 0; i < 3; i += 2)
+        expect_awaits(f, i);
+    fixture_tell(f, "vacant 1");
+    for (int i = 0; i < 3; i += 2)
+        expect_repaired(f, i, 1, 1, "0 2");
+    fixture_tell(f, "vacant 3"); /* there is no such rank */
+    /* With no time to wait, those that live go on at once. */
+    fixture_stop(f);
+    f = start_without_one(0);
+    for (int i = 0; i < 3; i += 2)
+        expect_repaired(f, i, 1, 1, "0 2");
+    fixture_stop(f);
+}
+
+/* The newcomer dies while it waits, and so does its successor's neighbour. */
+static void test_newcomer_dies(void **state)
+{
+    struct fixture *f = start_replacing(4, PATIENCE_MS);
+
+    (void)state;
+    fixture_close_rank(f, 1);
+    for (int i = 0; i < 4; i++)
+        if (i != 1)
+            expect_dead(f, i, 1);
+    repair(f, 0);
+    for (int i = 0; i < 4; i++)
+        if (i != 1)
+            expect_broken(f, i, "rank 1");
+    come(f, 1, 1);
+    for (int i = 0; i < 4; i++)
+        if (i != 1)
+            expect_comes(f, i, 1);
+    send_text(f->ranks[1], COORD_REPAIR, "{}"); /* it is no member */
+    expect_report(f, "cut off rank 1 on host b");
+    fixture_close_rank(f, 1);
+    repair(f, 2);
+    repair(f, 3);
+    for (int i = 0; i < 4; i++)
+        if (i != 1)
+            expect_awaits(f, i);
+    fixture_close_rank(f, 3); /* a member, in the midst of the wait */
+    for (int i = 0; i < 3; i += 2) {
+        expect_dead(f, i, 3);
+        expect_awaits(f, i);
+    }
+    come(f, 3, 1);
+    for (int i = 0; i < 3; i += 2)
+        expect_comes(f, i, 3);
+    come(f, 1, 2);
+    for (int i = 0; i < 3; i += 2) {
+        expect_comes(f, i, 1);
+        expect_repaired(f, i, 1, 1, "0 1 2 3");
+    }
+    expect_welcome(f, 1, 1, "0 1 2 3");
+    expect_welcome(f, 3, 1, "0 1 2 3");
+    fixture_stop(f);
+}
+
+/* The newcomer comes while something still holds the connection of the process before it, whose end
+ * is reported last. */
+static void test_newcomer_overtakes(void **state)
+{
+    struct fixture *f = start_replacing(2, PATIENCE_MS);
+    struct client *before = f->ranks[0];
+
+    (void)state;
+    come(f, 0, 1);
+    expect_closed(before);
+    client_close(before);
+    expect_comes(f, 1, 0);
+    expect_dead(f, 1, 0);
+    fixture_tell(f, "exited 0 %d was killed", HOST_PID);
+    repair(f, 1);
+    expect_broken(f, 1, "rank 0");
+    expect_repaired(f, 1, 1, 1, "0 1");
+    expect_welcome(f, 0, 1, "0 1");
+    fixture_stop(f);
+}
+
+static void test_newcomer_is_refused(void **state)
+{
+    struct fixture *f = start_replacing(2, PATIENCE_MS);
+    struct client *first;
+
+    (void)state;
+    fixture_close_rank(f, 1);
+    expect_dead(f, 0, 1);
+    come(f, 1, 1);
+    expect_comes(f, 0, 1);
+    first = f->ranks[1];
+    come(f, 1, 2);
+    expect_text(f->ranks[1], COORD_FAILED, "code", ML_ERR_STATE, "another process");
+    fixture_close_rank(f, 1);
+    f->ranks[1] = first;
+    /* The last that lived goes, and there is nobody to join. */
+    send_text(f->ranks[0], COORD_LEAVE, "{}");
+    expect_left(f->ranks[0], 0);
+    expect_text(f->ranks[1], COORD_FAILED, "code", ML_ERR_PEER, "no other rank is left");
+    fixture_close_rank(f, 0);
+    fixture_close_rank(f, 1);
+    come(f, 1, 3);
+    expect_text(f->ranks[1], COORD_FAILED, "code", ML_ERR_PEER, "");
+    fixture_stop(f);
+}
+
+/* A host is lost with a newcomer of it. */
+static void test_newcomer_and_host(void **state)
+{
+    struct fixture *f = start_without_one(PATIENCE_MS);
+
+    (void)state;
+    for (int i = 0; i < 3; i += 2)
+        expect_awaits(f, i);
+    fixture_tell(f, "gone 1");
+    fixture_tell(f, "vacant 1");
+    for (int i = 0; i < 3; i += 2)
+        expect_repaired(f, i, 1, 1, "0 2");
+    fixture_stop(f);
+}
+
+/* A coordinator takes over while a newcomer waits: that comes to it, before the others or after. */
+static void test_newcomer_moves(void **state)
+{
+    (void)state;
+    for (int is_first = 0; is_first < 2; is_first++) {
+        struct fixture *f;
+
+        fixture_choice.takes_over = fixture_choice.replaces = true;
+        fixture_choice.replace_ms = PATIENCE_MS;
+        f = fixture_start(3, 0);
+        fixture_choice.takes_over = fixture_choice.replaces = false;
+        fixture_tell(f, "exited 1 0 has ended before");
+        fixture_tell(f, "exited 2 0 has ended before");
+        fixture_tell(f, "vacant 2");
+        if (is_first)
+            come(f, 1, 1);
+        f->ranks[0] = fixture_open_rank(f, 0, 1);
+        repair(f, 0);
+        if (!is_first) {
+            expect_awaits(f, 0);
+            come(f, 1, 1);
+            expect_comes(f, 0, 1);
+        }
+        expect_repaired(f, 0, 2, 0, "0 1");
+        json_decref(expect_frame(f->ranks[1], COORD_WELCOME));
+        expect_repaired(f, 1, 2, 0, "0 1");
+        fixture_stop(f);
+    }
+}
+
 /* --- AGREE ------------------------------------------------------------------------------------ */
 
 static void agree(struct fixture *f, int rank, int group, int64_t value)
@@ -335,6 +625,15 @@ int main(void)
         TEST_BOTH(test_timeout),
         TEST_BOTH(test_stall),
         TEST_BOTH(test_refused),
+        TEST_BOTH(test_newcomer_is_awaited),
+        TEST_BOTH(test_newcomer_is_early),
+        TEST_BOTH(test_newcomer_is_late),
+        TEST_BOTH(test_nobody_comes),
+        TEST_BOTH(test_newcomer_dies),
+        TEST_BOTH(test_newcomer_overtakes),
+        TEST_BOTH(test_newcomer_is_refused),
+        TEST_BOTH(test_newcomer_and_host),
+        TEST_BOTH(test_newcomer_moves),
         TEST_BOTH(test_agree),
         TEST_BOTH(test_agree_or_repair),
     };
