@@ -136,10 +136,24 @@ static void newcomer_seat(struct generation *g, int rank)
     r->has_joined = true;
 }
 
-/* All that live have come. */
-static void repair_complete(struct generation *g, const int *ranks, int count)
+/* Seats the newcomers among these ranks, whom it stores in `came`. Returns how many there are. */
+static int newcomers_seat(struct generation *g, const int *ranks, int count, int *came)
+{
+    int came_count = 0;
+
+    for (int i = 0; i < count; i++)
+        if (g->server->ranks[ranks[i]].newcomer) {
+            newcomer_seat(g, ranks[i]);
+            came[came_count++] = ranks[i];
+        }
+    return came_count;
+}
+
+/* All that live have come. `came` has room for all ranks. */
+static void repair_complete(struct generation *g, const int *ranks, int count, int *came)
 {
     struct server *s = g->server;
+    int came_count;
 
     while (g->groups)
         server_group_destroy(g->groups);
@@ -150,13 +164,13 @@ static void repair_complete(struct generation *g, const int *ranks, int count)
     }
     g->membership++;
     repair_end(g);
-    for (int i = 0; i < count; i++)
-        if (s->ranks[ranks[i]].newcomer)
-            newcomer_seat(g, ranks[i]);
+    came_count = newcomers_seat(g, ranks, count, came);
     generation_send(g, COORD_REPAIRED,
-                    json_pack("{s:I, s:I, s:i, s:o}", "membership", (json_int_t)g->membership,
-                              "group", (json_int_t)g->world, "count", count, "members",
-                              host_table_write_numbers(ranks, count)),
+                    json_pack("{s:I, s:I, s:i, s:o, s:i, s:o}", "membership",
+                              (json_int_t)g->membership, "group", (json_int_t)g->world, "count",
+                              count, "members", host_table_write_numbers(ranks, count),
+                              "came_count", came_count, "came",
+                              host_table_write_numbers(came, came_count)),
                     -1);
     if (s->events.on_repaired)
         s->events.on_repaired(g->membership, ranks, count, s->events.arg);
@@ -241,7 +255,7 @@ void membership_look(struct generation *g)
         return;
     if (ready > 0 && places > 0 && places_wait(g))
         return;
-    ranks = malloc((size_t)g->server->size * sizeof(*ranks));
+    ranks = malloc(2 * (size_t)s->size * sizeof(*ranks));
     if (!ranks) {
         repair_fail(g, ML_ERR_MEMORY, "the coordinator is out of memory");
         return;
@@ -251,7 +265,7 @@ void membership_look(struct generation *g)
             (s->ranks[i].newcomer && !generation_is_alive(&g->members[i])))
             ranks[count++] = i;
     if (count > 0)
-        repair_complete(g, ranks, count);
+        repair_complete(g, ranks, count, ranks + s->size);
     else
         repair_end(g);
     free(ranks);

@@ -54,7 +54,8 @@ enum coordinator_frame {
     COORD_TO_RANKS,     /* raw: u8 type, u32 count, that many u32 channels, payload */
     COORD_RANK_DROPPED, /* raw: u32 channel: the agent closes that connection */
     /* coordinator → rank */
-    COORD_REPAIRED, /* JSON {membership, group, count, members}: the new world */
+    COORD_REPAIRED, /* JSON {membership, group, count, members, came_count, came}: the new world,
+                       and whose processes are new in it */
     COORD_AGREED,   /* JSON {group, value} or {group, code, text}: the same for all that live */
     COORD_COMES,    /* JSON {rank}: its place may be filled by the next ml_repair */
     COORD_AWAITS,   /* JSON {ms}: REPAIR is not answered yet, for places may be filled until then */

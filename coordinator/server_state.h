@@ -93,9 +93,9 @@ struct server_rank {
     bool is_lost;    /* its host is lost */
     bool has_joined; /* a generation */
     int64_t exit_pid;
-    char *exit_text; /* "was killed by signal 9 (Killed) on host b (pid 4711)" */
-    bool is_vacant;  /* it is gone, and nobody takes its place */
-    int replaced;    /* the number of the last process that came to take it */
+    char *exit_text;             /* "was killed by signal 9 (Killed) on host b (pid 4711)" */
+    bool is_vacant;              /* it is gone, and nobody takes its place */
+    int replaced;                /* the number of the last process that came to take it */
     struct connection *newcomer; /* that process waits for the next membership; NULL: none does */
     int64_t newcomer_pid;
     bool owes_exit; /* it came before the end of the one before it was reported */

@@ -14,6 +14,7 @@
 #include "runtime/group/wait_note.h"
 #include "runtime/group_join.h"
 #include "runtime/keep/keep.h"
+#include "runtime/membership_join.h"
 #include "runtime/process/calls_file.h"
 #include "runtime/process/claim.h"
 #include "runtime/process/counters_file.h"
@@ -23,6 +24,7 @@
 #include "runtime/transport/shm_rendezvous.h"
 #include "runtime/window_join.h"
 
+#include <limits.h>
 #include <pthread.h>
 #include <sched.h>
 #include <sodium.h>
@@ -42,6 +44,7 @@ static struct {
     struct world *_Atomic current; /* may be read without the lock */
     int users;                     /* ml_init calls without their ml_finalize yet */
     bool eager_is_free; /* the program's first ml_init takes over what --eager's has counted */
+    bool has_been;      /* this process has been a member of the job's world */
 } joined = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static void world_free(struct world *w)
@@ -63,6 +66,7 @@ static void world_free(struct world *w)
     free(w->change.left);
     free(w->change.came);
     keep_state_free(w->keep);
+    free(w->has_come);
     sodium_memzero(w->secret, sizeof(w->secret));
     free(w);
 }
@@ -174,6 +178,43 @@ static int world_await(struct world *w, int64_t deadline_ms, json_t **welcome, s
     return rc;
 }
 
+/* Tells the coordinator that this process has come, and waits for the others. */
+static int world_ask(struct world *w, int64_t deadline_ms, json_t **welcome, struct fault *why)
+{
+    int rc =
+        coord_events_send(w->coord_events, COORD_JOIN,
+                          json_pack("{s:I, s:i, s:i}", "pid", (json_int_t)getpid(), "timeout_ms",
+                                    w->job.init_timeout_ms, "replaces", w->replaces),
+                          why);
+
+    return rc ? rc : world_await(w, deadline_ms + ANSWER_MS, welcome, why);
+}
+
+/* The place of a dead rank has been waiting for this process, and the others go on with it at their
+ * next ml_repair. Its generation is then theirs, as if it had come with them. */
+static int world_ask_place(struct world *w, int64_t deadline_ms, json_t **welcome,
+                           struct fault *why)
+{
+    json_int_t generation = 0;
+    int rc;
+
+    do
+        rc = world_ask(w, deadline_ms, welcome, why);
+    while (rc && coord_events_fd(w->coord_events) < 0 && !(rc = membership_reconnect(w, why)));
+    if (rc == ML_ERR_TIMEOUT)
+        return fault_set(why, rc,
+                         "rank %d takes a dead one's place, but those that live have not called "
+                         "ml_repair within %g s (--init-timeout)",
+                         w->rank, w->job.init_timeout_ms / 1e3);
+    if (rc || json_unpack(*welcome, "{s?I}", "generation", &generation) || generation == 0)
+        return rc; /* no place: it came with all others */
+    if (generation < 0 || generation > UINT32_MAX)
+        return fault_set(why, ML_ERR_REFUSED, "the coordinator's welcome is damaged");
+    w->generation = (uint32_t)generation;
+    w->is_newcomer = true;
+    return claim_set(w->claim, w->rank, w->generation, why);
+}
+
 static int world_meet(struct world *w, int64_t deadline_ms, struct fault *why)
 {
     struct client *c;
@@ -189,25 +230,60 @@ static int world_meet(struct world *w, int64_t deadline_ms, struct fault *why)
         client_close(c);
         return rc;
     }
-    rc = coord_events_send(
-        w->coord_events, COORD_JOIN,
-        json_pack("{s:I, s:i}", "pid", (json_int_t)getpid(), "timeout_ms", w->job.init_timeout_ms),
-        why);
-    if (!rc)
-        rc = world_await(w, deadline_ms + ANSWER_MS, &welcome, why);
+    rc = w->replaces ? world_ask_place(w, deadline_ms, &welcome, why)
+                     : world_ask(w, deadline_ms, &welcome, why);
     if (!rc)
         rc = world_read_welcome(w, welcome, why);
     json_decref(welcome);
     return rc;
 }
 
+/* With all others. */
+static int world_connect(struct world *w, struct fault *why)
+{
+    int *members = calloc((size_t)w->size, sizeof(*members));
+    int rc;
+
+    if (!members)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    for (int i = 0; i < w->size; i++)
+        members[i] = i;
+    rc = group_join(&w->group, w, COORD_WORLD, members, w->size, false,
+                    clock_ms() + w->job.init_timeout_ms, why);
+    free(members);
+    return rc;
+}
+
+static int world_connect_newcomer(struct world *w, struct fault *why)
+{
+    struct membership m = {0};
+    int rc = membership_join(w, NULL, false, &m, &w->group, why);
+
+    free(m.members);
+    free(w->has_come);
+    w->has_come = NULL;
+    return rc;
+}
+
+/* The number of the process in its rank's place, after the first; 0: it is that one, or has been a
+ * member before. */
+static int replaces_read(const struct world *w)
+{
+    const char *text = getenv("MLAUNCH_RESTART");
+    int64_t number;
+
+    return w->job.elastic && !joined.has_been && text && number_parse(text, 0, INT_MAX, &number)
+               ? (int)number
+               : 0;
+}
+
 static int world_join_job(struct world *w, const char *rank_text, struct fault *why)
 {
     int rc = world_read_environment(w, rank_text, why);
-    int *members;
 
     if (rc)
         return rc;
+    w->replaces = replaces_read(w);
     w->is_launched = true;
     w->is_eager = getenv("MLAUNCH_EAGER") != NULL;
     fork_guard_start();
@@ -219,16 +295,10 @@ static int world_join_job(struct world *w, const char *rank_text, struct fault *
     world_count_processors(w);
     w->counters = counters_file_open(w->dir, w->rank, w->host_names, w->hosts);
     w->calls = calls_file_open(w->dir, w->rank, w->generation);
-    members = calloc((size_t)w->size, sizeof(*members));
-    if (!members)
-        return fault_set(why, ML_ERR_MEMORY, "out of memory");
-    for (int i = 0; i < w->size; i++)
-        members[i] = i;
-    rc = group_join(&w->group, w, COORD_WORLD, members, w->size, false,
-                    clock_ms() + w->job.init_timeout_ms, why);
-    free(members);
+    rc = w->is_newcomer ? world_connect_newcomer(w, why) : world_connect(w, why);
+    joined.has_been |= rc == 0;
     if (!rc && w->job.elastic)
-        counters_file_world(w->counters, 0, w->size);
+        counters_file_world(w->counters, w->membership, w->group->size);
 fail:
     if (rc == ML_ERR_PEER)
         claim_mark_broken(w->dir, w->rank, why->text);
@@ -347,6 +417,8 @@ void world_join_set_group(struct world *w, struct group *g, const struct world_c
     free(w->change.left);
     free(w->change.came);
     w->change = *change;
+    free(w->has_come);
+    w->has_come = NULL;
     pthread_mutex_unlock(&joined.lock);
     counters_file_world(w->counters, w->membership, g->size);
 }

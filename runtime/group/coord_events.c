@@ -55,7 +55,8 @@ struct coord_events {
     json_t *welcome, *repaired;
     struct fault failed;      /* why the coordinator refused this rank */
     uint32_t groups_end;      /* every number of a group that the coordinator has given is below */
-    _Atomic bool has_changed; /* a member of the world has gone, or repairs it */
+    _Atomic bool has_changed; /* a member of the world has gone, or repairs it, or may come */
+    int64_t awaits_ms;        /* until when the coordinator waits for such; clock_ms() */
     _Atomic uint32_t serial;
 };
 
@@ -406,6 +407,36 @@ static void coord_events_on_relayed(struct coord_events *e, json_t *j)
         fault_os(&g->inbox.broken, ML_ERR_SYSTEM, errno, "eventfd");
 }
 
+/* Members are there, also where others have been before them. The list is checked by the thread that
+ * waits for it. */
+static void coord_events_on_repaired(struct coord_events *e, json_t *j)
+{
+    int count = 0, *members;
+    json_t *list;
+
+    json_decref(e->repaired);
+    e->repaired = json_incref(j);
+    atomic_store(&e->has_changed, false);
+    e->concerns_all = true;
+    if (json_unpack(j, "{s:i, s:o}", "count", &count, "members", &list) != 0 || count < 1 ||
+        count > e->size || host_table_read_numbers(&members, list, count, e->size) != 0)
+        return;
+    for (int i = 0; i < count; i++) {
+        free(e->peers[members[i]].text);
+        e->peers[members[i]] = (struct peer){PEER_PRESENT, NULL};
+    }
+    free(members);
+}
+
+static void coord_events_on_awaits(struct coord_events *e, json_t *j)
+{
+    int ms = 0;
+
+    if (json_unpack(j, "{s:i}", "ms", &ms) == 0 && ms > 0)
+        e->awaits_ms = clock_ms() + ms;
+    e->concerns_all = true;
+}
+
 /* A frame that does not parse is dropped: a thread that waits for it ends by the coordinator's next
  * frame, or by its end. Types that this build does not know are ignored. Without memory for a frame
  * nothing is known of the peers any more. */
@@ -445,10 +476,13 @@ static int coord_events_take_frame(struct coord_events *e, const struct frame *f
         coord_events_on_failed(e, j);
         break;
     case COORD_REPAIRED:
-        json_decref(e->repaired);
-        e->repaired = json_incref(j);
-        atomic_store(&e->has_changed, false);
-        e->concerns_all = true;
+        coord_events_on_repaired(e, j);
+        break;
+    case COORD_COMES:
+        atomic_store(&e->has_changed, true);
+        break;
+    case COORD_AWAITS:
+        coord_events_on_awaits(e, j);
         break;
     case COORD_AGREED:
         coord_events_on_agreed(e, j);
@@ -827,7 +861,7 @@ int coord_events_await_left(struct coord_events *e, int rank, int64_t deadline_m
 }
 
 int coord_events_await_repaired(struct coord_events *e, struct group *g, int64_t deadline_ms,
-                                json_t **repaired, struct fault *why)
+                                int margin_ms, json_t **repaired, struct fault *why)
 {
     for (;;) {
         struct fault bad;
@@ -839,6 +873,8 @@ int coord_events_await_repaired(struct coord_events *e, struct group *g, int64_t
         e->repaired = NULL;
         bad = e->failed.code ? e->failed : e->lost;
         e->failed = (struct fault){0};
+        if (deadline_ms < e->awaits_ms + margin_ms)
+            deadline_ms = e->awaits_ms + margin_ms;
         pthread_mutex_unlock(&e->lock);
         if (*repaired)
             return 0;

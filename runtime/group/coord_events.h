@@ -100,16 +100,17 @@ int coord_events_await_left(struct coord_events *e, int rank, int64_t deadline_m
                             struct fault *why);
 
 /* Waits for the answer to REPAIR: *repaired is REPAIRED, to be released by the caller. The code and
- * sentence of FAILED; ML_ERR_TIMEOUT. g: the world, which the calling thread uses. */
+ * sentence of FAILED; ML_ERR_TIMEOUT, margin_ms after what the coordinator says that it waits for,
+ * if that is later. g: the world, which the calling thread uses; or NULL. */
 int coord_events_await_repaired(struct coord_events *e, struct group *g, int64_t deadline_ms,
-                                json_t **repaired, struct fault *why);
+                                int margin_ms, json_t **repaired, struct fault *why);
 /* Waits for the answer to g's AGREE. */
 int coord_events_await_agreed(struct coord_events *e, struct group *g, uint64_t *value,
                               struct fault *why);
 /* Every number that the coordinator has given a group of this process is below it. */
 uint32_t coord_events_groups_end(struct coord_events *e);
-/* Since the last REPAIRED a member of the world has gone, or calls ml_repair, as far as the news
- * have been read. Any thread, without a lock. */
+/* Since the last REPAIRED a member of the world has gone, or calls ml_repair, or a process has come
+ * to take a dead one's place, as far as the news have been read. Any thread, without a lock. */
 bool coord_events_has_changed(const struct coord_events *e);
 
 #endif

@@ -33,6 +33,8 @@ struct world {
     uint8_t secret[AUTH_SECRET];
     int rank, size; /* both count ids: those of members that have gone, too */
     uint32_t generation;
+    int replaces;     /* which process in its rank's place this is, after the first; 0: that one */
+    bool is_newcomer; /* others were members before it, with which it goes on */
     uint32_t membership, world_id; /* how often ml_repair has changed it; its group's number */
     int hosts;
     int *host_of;      /* per rank */
@@ -47,6 +49,7 @@ struct world {
     struct group *group;            /* all ranks; after ml_repair those that live */
     struct world_change change;     /* by the last ml_repair */
     struct keep_state *keep;        /* keep.h; NULL before the first ml_kept */
+    bool *has_come; /* per rank: its process is newer than `group`; or NULL: none is */
 };
 
 #endif

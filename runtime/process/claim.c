@@ -45,10 +45,20 @@ static int claim_lock(int fd, int rank, struct fault *why)
     return fault_set(why, ML_ERR_STATE, "rank %d was held by a process that has just ended", rank);
 }
 
+static int claim_write(int fd, int rank, uint32_t generation, struct fault *why)
+{
+    char record[RECORD_SIZE] = "";
+
+    snprintf(record, sizeof(record), "%ld %u\n", (long)getpid(), (unsigned)generation);
+    if (pwrite(fd, record, sizeof(record), record_at(rank)) != RECORD_SIZE)
+        return fault_os(why, ML_ERR_SYSTEM, errno, "cannot write the claim of rank %d", rank);
+    return 0;
+}
+
 /* Reads the counter, adds 1, and writes it back with this process's pid. */
 static int claim_count(int fd, int rank, uint32_t *generation, struct fault *why)
 {
-    char text[RECORD_SIZE + 1] = "", record[RECORD_SIZE] = "";
+    char text[RECORD_SIZE + 1] = "";
     long pid;
     unsigned count = 0;
 
@@ -56,11 +66,8 @@ static int claim_count(int fd, int rank, uint32_t *generation, struct fault *why
         return fault_os(why, ML_ERR_SYSTEM, errno, "cannot read the claim of rank %d", rank);
     if (text[0] && sscanf(text, "%ld %u", &pid, &count) != 2)
         return fault_set(why, ML_ERR_SYSTEM, "the claim of rank %d is damaged", rank);
-    snprintf(record, sizeof(record), "%ld %u\n", (long)getpid(), count + 1);
-    if (pwrite(fd, record, sizeof(record), record_at(rank)) != RECORD_SIZE)
-        return fault_os(why, ML_ERR_SYSTEM, errno, "cannot write the claim of rank %d", rank);
     *generation = count + 1;
-    return 0;
+    return claim_write(fd, rank, *generation, why);
 }
 
 static void claim_broken_path(char path[PATH_MAX], const char *dir, int rank)
@@ -108,6 +115,11 @@ int claim_take(struct claim **out, const char *dir, int rank, uint32_t *generati
 fail:
     claim_release(c);
     return rc;
+}
+
+int claim_set(struct claim *c, int rank, uint32_t generation, struct fault *why)
+{
+    return claim_write(c->fd, rank, generation, why);
 }
 
 void claim_release(struct claim *c)

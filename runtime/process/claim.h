@@ -18,6 +18,8 @@ struct claim;
  * have it. */
 int claim_take(struct claim **out, const char *dir, int rank, uint32_t *generation,
                struct fault *why);
+/* The holder meets the others in that generation: it takes the place of one that did. ML_ERR_SYSTEM. */
+int claim_set(struct claim *c, int rank, uint32_t generation, struct fault *why);
 void claim_release(struct claim *c); /* takes NULL */
 
 /* Leaves JOB_DIR/rank.N.broken, by which the agent knows that this rank has been told that a peer

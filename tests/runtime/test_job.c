@@ -141,6 +141,8 @@ static void serve(struct job *j, int notes, int answer)
                                    .host_of = j->host_of,
                                    .host_names = name_of,
                                    .stall_ms = j->config.stall_ms,
+                                   .replaces = j->config.replace_ms > 0,
+                                   .replace_ms = j->config.replace_ms,
                                    .bind_ip = "127.0.0.1"};
     struct service s = {.notes = notes};
     char where[ADDRESS_TEXT] = "";
@@ -246,6 +248,11 @@ void job_open(struct job *j, const struct job_config *config)
 
 void job_spawn(struct job *j, int rank, rank_fn *fn)
 {
+    job_spawn_again(j, rank, 0, fn);
+}
+
+void job_spawn_again(struct job *j, int rank, int number, rank_fn *fn)
+{
     char dir[PATH_MAX], text[16];
 
     fflush(NULL);
@@ -259,6 +266,8 @@ void job_spawn(struct job *j, int rank, rank_fn *fn)
     snprintf(text, sizeof(text), "%d", rank);
     setenv("MLAUNCH_RANK", text, 1);
     setenv("MLAUNCH_JOB_DIR", dir, 1);
+    snprintf(text, sizeof(text), "%d", number);
+    setenv("MLAUNCH_RESTART", text, 1);
     fn(j, rank);
     exit(0);
 }

@@ -27,6 +27,7 @@ struct job_config {
     int init_timeout_ms; /* default 30000 */
     int stall_ms;        /* default 0: never */
     int starting_port;   /* default 0: any */
+    int replace_ms;      /* dead ranks may be replaced, and are waited for so long; default 0: no */
 };
 
 /* What the coordinator reported. In memory that is shared with its process. */
@@ -67,6 +68,8 @@ typedef void rank_fn(struct job *j, int rank);
 /* For the test program. Failures are cmocka's. */
 void job_open(struct job *j, const struct job_config *config);
 void job_spawn(struct job *j, int rank, rank_fn *fn);
+/* The same for a process that takes a dead rank's place: the number-th that does. */
+void job_spawn_again(struct job *j, int rank, int number, rank_fn *fn);
 int job_wait(struct job *j, int rank);    /* as waitpid's status; tells the coordinator */
 void job_run(struct job *j, rank_fn *fn); /* all ranks, which must end with 0 */
 void job_close(struct job *j);            /* fails if anything is left behind */

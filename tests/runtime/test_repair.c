@@ -441,6 +441,63 @@ static void test_revoke(void **state)
     job_do(&all_tcp, revokes);
 }
 
+/* --- newcomers -------------------------------------------------------------------------------- */
+
+/* The ranks go on until all processes of this round have met; a dead one gets a successor. */
+static void replaced(struct job *j, int rank)
+{
+    bool is_newcomer = atoi(getenv("MLAUNCH_RESTART")) > 0;
+    ml_group *w, *next, *half;
+    ml_change change;
+
+    REQUIRE(ml_init(&w) == 0);
+    require_works(w, 0xf);
+    if (!is_newcomer) {
+        job_meet(j);
+        if (rank == dying)
+            raise(SIGKILL);
+        REQUIRE(ml_barrier(w) == ML_ERR_PEER);
+        REQUIRE(ml_repair(w, &next, &change) == 0);
+        REQUIRE(change.membership == 1 && change.left_count == 1 && change.came_count == 1);
+        REQUIRE(change.left[0] == dying && change.came[0] == dying);
+        w = next;
+        require_works(w, 0xf);
+    }
+    REQUIRE(ml_changed(w) == 0);
+    /* They have the same numbers for what they make from now on, and may do it all again. */
+    REQUIRE(ml_split(w, rank % 2, 0, &half) == 0);
+    REQUIRE(sum_ids(half) == 0);
+    job_meet(j);
+    REQUIRE(ml_repair(w, &w, &change) == 0 && change.membership == 2);
+    REQUIRE(change.left_count == 0 && change.came_count == 0);
+    require_works(w, 0xf);
+    leave();
+    REQUIRE(ml_init(&w) == 0);
+    require_works(w, 0xf);
+    leave();
+}
+
+static void test_replaced(void **state)
+{
+    (void)state;
+    for (int kind = 0; kind < KINDS; kind++) {
+        for (dying = 0; dying < 4; dying += 3) {
+            struct job_config config = *every[kind];
+            struct job j;
+
+            config.replace_ms = JOB_WAIT_MS;
+            job_open(&j, &config);
+            for (int i = 0; i < 4; i++)
+                job_spawn(&j, i, replaced);
+            assert_int_equal(job_wait(&j, dying), SIGKILL);
+            job_spawn_again(&j, dying, 1, replaced);
+            for (int i = 0; i < 4; i++)
+                assert_int_equal(job_wait(&j, i), 0);
+            job_close(&j);
+        }
+    }
+}
+
 /* --- at random -------------------------------------------------------------------------------- */
 
 enum { CROWD = 8 };
@@ -499,7 +556,7 @@ int main(void)
         cmocka_unit_test(test_refused),        cmocka_unit_test(test_late),
         cmocka_unit_test(test_dies_in_repair), cmocka_unit_test(test_old_things),
         cmocka_unit_test(test_agree),          cmocka_unit_test(test_revoke),
-        cmocka_unit_test(test_random),
+        cmocka_unit_test(test_replaced),       cmocka_unit_test(test_random),
     };
 
     return cmocka_run_group_tests_name("repair", tests, NULL, NULL);

@@ -45,8 +45,8 @@ extern struct fixture_choice {
     size_t unread_most;
     atomic_int process_rank;
     bool is_mute;
-    int leavers_ms;        /* the server gathers ranks that leave */
-    const char *directory; /* the server's */
+    int leavers_ms;            /* the server gathers ranks that leave */
+    const char *directory;     /* the server's */
     bool takes_over, replaces; /* these three: as server_config has them */
     int replace_ms;
 } fixture_choice;

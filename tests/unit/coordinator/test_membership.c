@@ -281,9 +281,8 @@ static struct fixture *start_replacing(int size, int replace_ms)
 static void come(struct fixture *f, int rank, int number)
 {
     f->ranks[rank] = fixture_open_rank(f, rank, 7);
-    send_text(f->ranks[rank], COORD_JOIN,
-              "{\"pid\": %d, \"timeout_ms\": 20000, \"replaces\": %d}", HOST_PID + 100 + rank,
-              number);
+    send_text(f->ranks[rank], COORD_JOIN, "{\"pid\": %d, \"timeout_ms\": 20000, \"replaces\": %d}",
+              HOST_PID + 100 + rank, number);
 }
 
 static void expect_comes(struct fixture *f, int rank, int newcomer)
