@@ -67,6 +67,7 @@ struct job_options {
     int elastic;             /* the least ranks with which the job goes on; 0: it needs all */
     bool flight_recorder;    /* torch is to keep a record of its calls, and to dump it when asked */
     int port, starting_port; /* 0: any */
+    int replace_wait_ms;     /* --elastic with --restarts: how long ml_repair waits for newcomers */
     int init_timeout_ms, stall_ms, grace_ms;
     int restarts;          /* how many there may be */
     int stop_signal;       /* by which the job is asked to stop (ml_should_stop); 0: none */

@@ -150,7 +150,7 @@ static void rank_set_exited(struct server *s, int rank, int64_t pid, const char 
     struct server_rank *r = &s->ranks[rank];
     struct generation *g, *next;
 
-    if (r->owes_exit && !is_lost) { /* of the process before the present one */
+    if (r->owes_exit && !is_lost) { /* the process before the present one has */
         r->owes_exit = false;
         return;
     }

@@ -231,8 +231,7 @@ static void newcomers_refuse(struct server *s)
 {
     for (int i = 0; i < s->size; i++)
         if (s->ranks[i].newcomer) {
-            generation_refuse(s->ranks[i].newcomer, ML_ERR_PEER,
-                              "no other rank is left to go on with");
+            generation_refuse(s->ranks[i].newcomer, ML_ERR_PEER, "no other rank is left");
             s->ranks[i].newcomer = NULL;
         }
 }

@@ -97,18 +97,19 @@ int repair_run(struct group *old, struct group **next, struct ml_change *change,
                          "this job does not go on without a rank: start it with mlaunch --elastic "
                          "MIN, the least ranks with which it may");
     stdio_guard_begin(held);
+    claim_clear_broken(w->dir, w->rank); /* if it dies from here on, that is a death of its own */
     rc = membership_join(w, old, true, &m, &made, why);
     if (!rc)
         rc = change_make(&changed, old, &m, why);
     if (!rc) {
         old_groups_retire(old, made);
         world_join_set_group(w, made, &changed);
-        claim_clear_broken(w->dir, w->rank);
         *next = made;
         if (change)
             *change = (struct ml_change){(int)w->membership, changed.left_count, changed.left,
                                          changed.came_count, changed.came};
     } else {
+        claim_mark_broken(w->dir, w->rank, why->text);
         group_leave(made);
         free(changed.left);
         free(changed.came);

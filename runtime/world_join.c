@@ -190,8 +190,8 @@ static int world_ask(struct world *w, int64_t deadline_ms, json_t **welcome, str
     return rc ? rc : world_await(w, deadline_ms + ANSWER_MS, welcome, why);
 }
 
-/* The place of a dead rank has been waiting for this process, and the others go on with it at their
- * next ml_repair. Its generation is then theirs, as if it had come with them. */
+/* This process takes the place of a dead rank: it becomes a member by the others' next ml_repair.
+ * Its generation is then theirs, as if it had come with them. */
 static int world_ask_place(struct world *w, int64_t deadline_ms, json_t **welcome,
                            struct fault *why)
 {

@@ -92,6 +92,7 @@ complete -c mlaunch -n 'not contains -- (commandline -opc; echo none)[2] join ps
 complete -c mlaunch -n 'not contains -- (commandline -opc; echo none)[2] join ps kill logs clean hosts info status verify top metrics sync batch bench' -l deterministic -d 'reductions rank by rank'
 complete -c mlaunch -n 'not contains -- (commandline -opc; echo none)[2] join ps kill logs clean hosts info status verify top metrics sync batch bench' -l tuning -r -F -d 'the algorithms of collective calls that `mlaunch bench --tune --save FILE` has found'
 complete -c mlaunch -n 'not contains -- (commandline -opc; echo none)[2] join ps kill logs clean hosts info status verify top metrics sync batch bench' -l eager -d 'connect all ranks to all'
+complete -c mlaunch -n 'not contains -- (commandline -opc; echo none)[2] join ps kill logs clean hosts info status verify top metrics sync batch bench' -l replace-wait -x -d 'how long ml_repair waits for ranks that take dead ones\' places'
 complete -c mlaunch -n 'not contains -- (commandline -opc; echo none)[2] join ps kill logs clean hosts info status verify top metrics sync batch bench' -l init-timeout -x -d 'how long ranks wait for each other'
 complete -c mlaunch -n 'not contains -- (commandline -opc; echo none)[2] join ps kill logs clean hosts info status verify top metrics sync batch bench' -l port -x -d 'the coordinator\'s port'
 complete -c mlaunch -n 'not contains -- (commandline -opc; echo none)[2] join ps kill logs clean hosts info status verify top metrics sync batch bench' -l starting-port -x -d 'the coordinator on N'

@@ -15,6 +15,8 @@
  *     a rank:  WAITING ──spawned──▶ RUNNING ──reaped──▶ ENDED ──its output sent──▶ REPORTED
  *                 │                      └─failed─▶ HELD ─▲ (mlaunch-pmix is asked)  ▲
  *                 └──────────────────────── could not be started ────────────────────┘
+ *
+ *     With --elastic and --restarts REPORTED is not the end: REPLACE makes it WAITING again.
  */
 #ifndef LAUNCHER_AGENT_AGENT_H
 #define LAUNCHER_AGENT_AGENT_H
@@ -103,6 +105,8 @@ struct agent_rank {
     int status;          /* as waitpid gives it, from RANK_HELD on */
     struct rusage usage; /* from then on, as elapsed_ms is */
     int64_t elapsed_ms;
+    int restarts;        /* how many processes were in its place before this one */
+    bool is_undecided;   /* REPORTED: mlaunch is to say whether another process takes its place */
     bool is_signalled;   /* the agent has sent it a signal to end it */
     bool is_broken;      /* its runtime has reported that a peer died */
     char lost[512];      /* the runtime's sentence about that, or "" */
@@ -184,11 +188,12 @@ struct agent {
     struct rank_environment **environments; /* per app, from START on at the latest */
     struct fault not_ahead;                 /* why one of these is missing */
 
-    struct agent_rank *ranks;  /* job->rank_count of them */
-    int spawned;               /* the first this many ranks have been started or failed to start */
-    int ended;                 /* ranks that no longer run or never will */
-    int unreported;            /* ranks in RANK_ENDED */
-    int recorded;              /* ranks whose calls have been sent (job_report_calls) */
+    struct agent_rank *ranks; /* job->rank_count of them */
+    int spawned;              /* the first this many ranks have been started or failed to start */
+    int ended;                /* ranks that no longer run or never will */
+    int unreported;           /* ranks in RANK_ENDED */
+    int undecided;            /* ranks with is_undecided: the job is not over while there are any */
+    int recorded;             /* ranks whose calls have been sent (job_report_calls) */
     struct rank_record record; /* the next one, while it is open */
     struct rank_output_window window;
     struct line_fold *folds[2]; /* with --output fold, of stdout and stderr; or NULL */

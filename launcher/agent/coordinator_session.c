@@ -159,6 +159,8 @@ static int service_open(struct coordinator_session *c, const uint32_t *membershi
                                    .host_names = job->host_names,
                                    .directory = c->agent->dir,
                                    .stall_ms = job->options.stall_ms,
+                                   .replaces = job->options.elastic && job->options.restarts,
+                                   .replace_ms = job->options.replace_wait_ms,
                                    .bind_ip = c->agent->bind_ip,
                                    .port = (uint16_t)job->options.port};
     struct server_events events = {on_abort,  on_stall,  on_refused,  on_exchanged,
@@ -357,6 +359,12 @@ void coordinator_session_host_gone(struct coordinator_session *c, int host)
 {
     if (c && c->server)
         server_host_gone(c->server, host);
+}
+
+void coordinator_session_vacant(struct coordinator_session *c, int rank)
+{
+    if (c && c->server)
+        server_rank_vacant(c->server, rank);
 }
 
 void coordinator_session_tell_waits(struct coordinator_session *c)

@@ -162,6 +162,8 @@ static void job_check(struct agent *a)
     /* Once the job is being stopped, no more ranks are started. */
     if (a->ended < (a->stop.is_active ? a->spawned : a->job->rank_count) && !a->stop.has_given_up)
         return;
+    if (a->undecided > 0 && !a->stop.is_active && !a->stop.has_given_up)
+        return;
     rank_mpi_finish(a);
     if (descendants_exist() && !a->stop.has_given_up) {
         if (!a->stop.is_active)

@@ -83,6 +83,16 @@ static bool cause_find(char *out, size_t size, struct agent_rank *r, int64_t pea
            (signal != SIGKILL && lost_device_find(out, size, a->lost_device));
 }
 
+/* mlaunch answers by REPLACE, in a job whose ranks may be replaced. */
+static void reported_set(struct agent_rank *r)
+{
+    const struct job_options *o = &r->agent->job->options;
+
+    r->state = RANK_REPORTED;
+    r->is_undecided = o->elastic && o->restarts;
+    r->agent->undecided += r->is_undecided;
+}
+
 void job_report_exited(struct agent_rank *r)
 {
     bool has_exited = WIFEXITED(r->status);
@@ -110,14 +120,14 @@ void job_report_exited(struct agent_rank *r)
         json_object_set_new(said, "cause", text_json(cause));
     json_object_set_new(said, "usage", usage_json(r, peak));
     json_object_set_new(said, "counted", rank_counts_sum(r->agent->dir, geteuid(), r->job->rank));
-    r->state = RANK_REPORTED;
+    reported_set(r);
     r->agent->unreported--;
     frame_stream_send_json(r->agent->channel, AGENT_EXITED, said);
 }
 
 void job_report_failed(struct agent_rank *r, int status, const struct fault *why)
 {
-    r->state = RANK_REPORTED;
+    reported_set(r);
     frame_stream_send_json(r->agent->channel, AGENT_EXITED,
                            json_pack("{si si si sb sb sb so}", "rank", r->job->rank, "pid", 0,
                                      "status", status, "core", 0, "consequence", 0, "ended_by_us",

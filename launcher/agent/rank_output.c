@@ -379,6 +379,22 @@ void rank_output_close(struct agent_rank *r)
     }
 }
 
+void rank_output_renew(struct agent_rank *r)
+{
+    for (int k = 0; k < 2; k++) {
+        struct rank_output *o = &r->out[k];
+
+        if (o->event) {
+            rank_output_take(o, NULL, 0);
+            rank_output_end(o);
+        }
+        free(o->cut.held);
+        o->cut = (struct line_cut){0};
+        if (r->agent->folds[k])
+            line_fold_begin(r->agent->folds[k], r->job->rank);
+    }
+}
+
 /* On a terminal, poll() first fetches what the kernel has not passed on yet. */
 static size_t pipe_bytes(const struct rank_output *o)
 {

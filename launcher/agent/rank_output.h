@@ -40,6 +40,9 @@ void rank_output_abandon(struct agent *a);
  * some still hold bytes, which are sent first. */
 bool rank_output_finish(struct agent *a);
 
+/* The rank has ended, and another process takes its place: ends its streams, which begin anew. */
+void rank_output_renew(struct agent_rank *r);
+
 /* Closes all pipes. Returns how many bytes in them are dropped. */
 size_t rank_output_close_all(struct agent *a);
 

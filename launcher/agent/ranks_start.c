@@ -228,6 +228,7 @@ static int rank_spawn(struct agent_rank *r, int *status, struct fault *why)
         return rc;
     }
     binding_variables_fill(&own, mine, a->machine, threads_of(a, mine));
+    rank_environment_set_restarts(e, a->job->restart + r->restarts);
     s.env = rank_environment_of(e, r->job, own.list, s.out, s.kept, rank_mpi_variables(r));
     /* The process that the agent starts is not the program: --eager must not take it for it. */
     s.pid_text = r->job->wrap < 0 && !a->container ? rank_environment_pid_text(e) : NULL;
@@ -277,15 +278,13 @@ static void host_note(struct agent *a)
     a->lost_device = lost_device_begin("/sys");
 }
 
-static void spawn_next(struct agent *a)
+static void spawn_one(struct agent *a, struct agent_rank *r)
 {
-    struct agent_rank *r = &a->ranks[a->spawned];
     struct fault why = {0};
     int status, rc;
 
-    a->spawned++;
     rc = rank_spawn(r, &status, &why);
-    if (a->spawned == 1)
+    if (a->spawned == 1 && r->restarts == 0)
         host_note(a);
     if (rc) {
         reap_failed_start(r, status, &why);
@@ -305,7 +304,7 @@ static void on_spawn(evutil_socket_t fd, short what, void *arg)
         if (a->spawned == a->job->rank_count || a->stop.is_active || a->is_paused ||
             a->state != AGENT_IS_RUNNING)
             break;
-        spawn_next(a);
+        spawn_one(a, &a->ranks[a->spawned++]);
     }
     ranks_start_resume(a);
     agent_check_soon(a);
@@ -318,6 +317,33 @@ void ranks_start_resume(struct agent *a)
     if (a->state == AGENT_IS_RUNNING && a->spawn_event && a->spawned < a->job->rank_count &&
         !a->stop.is_active && !a->is_paused)
         event_add(a->spawn_event, &now);
+}
+
+static void rank_renew(struct agent *a, struct agent_rank *r, int number)
+{
+    rank_output_renew(r);
+    a->ended--;
+    r->state = RANK_WAITING;
+    r->restarts = number;
+    r->is_signalled = r->is_broken = false;
+    r->lost[0] = r->unstarted[0] = r->message[0] = '\0';
+}
+
+void ranks_start_again(struct agent *a, int rank, int number)
+{
+    for (int i = 0; i < a->spawned; i++) {
+        struct agent_rank *r = &a->ranks[i];
+
+        if (r->job->rank != rank || !r->is_undecided)
+            continue;
+        r->is_undecided = false;
+        a->undecided--;
+        if (number > 0 && !a->stop.is_active) {
+            rank_renew(a, r, number);
+            spawn_one(a, r);
+        }
+    }
+    agent_check_soon(a);
 }
 
 void ranks_start_ahead(struct agent *a)

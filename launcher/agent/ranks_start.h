@@ -15,6 +15,10 @@ void ranks_start_ahead(struct agent *a);
 /* The payload of START. A failure is reported as LOST, and the job is stopped. */
 void ranks_start(struct agent *a, const char *text, size_t size);
 
+/* mlaunch has decided on a rank that has ended: another process takes its place, which is the
+ * number-th after the first, or with number 0 none does. Ranks of other hosts are ignored. */
+void ranks_start_again(struct agent *a, int rank, int number);
+
 /* After a pause: continues to start ranks. */
 void ranks_start_resume(struct agent *a);
 

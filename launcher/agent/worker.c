@@ -32,6 +32,7 @@
 
 #include <event2/event.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <pwd.h>
 #include <signal.h>
 #include <stdio.h>
@@ -367,6 +368,18 @@ static void coordinator_moved(struct agent *a, const char *address, int rc, stru
         job_report_lost(a, why->text);
 }
 
+/* Comes to the agent of the rank's host, and with number 0 to the coordinator's, too. */
+static void on_replace(struct agent *a, const struct frame *f)
+{
+    uint32_t rank = u32_read(f->payload), number = u32_read(f->payload + 4);
+
+    if (rank >= (uint32_t)a->job->size || number > INT_MAX)
+        return;
+    if (number == 0)
+        coordinator_session_vacant(a->coordinator_session, (int)rank);
+    ranks_start_again(a, (int)rank, (int)number);
+}
+
 static void on_coordinate(struct agent *a, const struct frame *f)
 {
     json_t *asked = parsed_json((const char *)f->payload, f->size, 0, NULL), *list;
@@ -482,6 +495,7 @@ static const struct dispatch {
     {LAUNCH_STOP, AGENT_IS_READY, AGENT_IS_RUNNING, 8, on_stop},
     {LAUNCH_ASK, AGENT_IS_READY, AGENT_IS_RUNNING, 0, on_ask},
     {LAUNCH_GONE, AGENT_IS_READY, AGENT_IS_RUNNING, 4, on_gone},
+    {LAUNCH_REPLACE, AGENT_IS_READY, AGENT_IS_RUNNING, 8, on_replace},
     {LAUNCH_COORDINATE, AGENT_IS_READY, AGENT_IS_RUNNING, 2, on_coordinate},
     {LAUNCH_MOVED, AGENT_IS_READY, AGENT_IS_RUNNING, 1, on_moved},
     {LAUNCH_KILL, AGENT_IS_READY, AGENT_IS_RUNNING, 0, on_kill},

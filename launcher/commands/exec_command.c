@@ -92,11 +92,11 @@ static const struct command_hint hints[] = {
     {NULL, NULL}};
 
 static const char *const without[] = {
-    "np",        "ppn",     "output",         "pty",       "stdin",   "events",
-    "record",    "trace",   "compare-hashes", "timestamp", "summary", "name",
-    "detach",    "version", "restarts",       "gdb",       "check",   "evict-slow",
-    "stage-env", "words",   "stage-cache",    "await",     "listen",  "key-file",
-    "elastic",   "fanout",  "container",      NULL};
+    "np",        "ppn",     "output",         "pty",          "stdin",   "events",
+    "record",    "trace",   "compare-hashes", "timestamp",    "summary", "name",
+    "detach",    "version", "restarts",       "gdb",          "check",   "evict-slow",
+    "stage-env", "words",   "stage-cache",    "await",        "listen",  "key-file",
+    "elastic",   "fanout",  "container",      "replace-wait", NULL};
 
 static const struct command_syntax syntax = {
     .name = "exec",

@@ -407,8 +407,8 @@ static void coord_events_on_relayed(struct coord_events *e, json_t *j)
         fault_os(&g->inbox.broken, ML_ERR_SYSTEM, errno, "eventfd");
 }
 
-/* Members are there, also where others have been before them. The list is checked by the thread that
- * waits for it. */
+/* Members are there, also where others have been before them. The list is checked by the thread
+ * that waits for it. */
 static void coord_events_on_repaired(struct coord_events *e, json_t *j)
 {
     int count = 0, *members;

@@ -18,7 +18,7 @@ struct claim;
  * have it. */
 int claim_take(struct claim **out, const char *dir, int rank, uint32_t *generation,
                struct fault *why);
-/* The holder meets the others in that generation: it takes the place of one that did. ML_ERR_SYSTEM. */
+/* The holder meets the others in that generation, in the place of one that did. ML_ERR_SYSTEM. */
 int claim_set(struct claim *c, int rank, uint32_t generation, struct fault *why);
 void claim_release(struct claim *c); /* takes NULL */
 

@@ -207,5 +207,6 @@ hinted 125 "sync has no --exclude-from: --exclude PATTERN, once for each" sync -
 hinted 125 "there is no u1:/srv/h here; a host is named with -H u1, the place there with --to /srv/h" \
     sync "$SOURCE" u1:/srv/h
 refused '--elastic 3: the job has only 2 ranks' -n 2 --elastic 3 -- true
+refused '--elastic with --restarts and --pty exclude each other' --elastic 1 --restarts 1 --replace-wait 2 --pty -- true
 check "--restarts inf" "$MLAUNCH" --restarts inf -- true
 done_testing

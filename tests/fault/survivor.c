@@ -1,18 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * survivor.c: a rank that outlives others: steps until the file STOP exists, and repairs the world
- * whenever a step fails. In each step an oracle checks that every member takes part, once.
+ * whenever a step fails, or a rank says that it has changed. In each step an oracle checks that
+ * every member takes part, once.
  *
- *     survivor STOP     prints "id 2: membership 1, 3 ranks" on each change, "id 2: done 120"
+ *     survivor STOP [HARM MS]    prints "id 2: membership 1, 3 ranks" on each change, with
+ *                                ", came 1" for each newcomer, and "id 2: done 120"
+ *
+ * What HARM does to a process that takes a dead one's place: "late": it calls ml_init after MS
+ * milliseconds; "hang": it never does; "die": one of three dies within MS unless it has joined.
  */
 #include "common/mlaunch.h"
 
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { STEP_US = 2000 };
+enum { STEP_US = 2000, GO_ON = 0, HAS_CHANGED = 3, IS_OVER = 1, IS_WRONG = 2 };
 
 static int fail(const char *what)
 {
@@ -20,48 +29,85 @@ static int fail(const char *what)
     return 3;
 }
 
-/* 1: all have seen the file; otherwise the code of the call that failed, or 2 for a wrong sum. */
+static void pause_us(long us)
+{
+    const struct timespec time = {us / 1000000, us % 1000000 * 1000};
+
+    nanosleep(&time, NULL);
+}
+
+/* One of the enum; all ranks get the same. Otherwise the code of the call that failed. */
 static int step(ml_group *w, const char *stop)
 {
     int ranks = ml_size(w);
-    uint64_t sum[2] = {1ull << ml_id(w, ml_rank(w)), access(stop, F_OK) == 0}, ids = 0;
-    int rc = ml_all_reduce(w, sum, sum, 2, ML_UINT64, ML_SUM);
+    uint64_t sum[3] = {1ull << ml_id(w, ml_rank(w)), access(stop, F_OK) == 0, ml_changed(w) == 1};
+    uint64_t ids = 0;
+    int rc = ml_all_reduce(w, sum, sum, 3, ML_UINT64, ML_SUM);
 
     if (rc)
         return rc;
     for (int i = 0; i < ranks; i++)
         ids |= 1ull << ml_id(w, i);
     if (sum[0] != ids || sum[1] > (uint64_t)ranks)
-        return 2;
-    return sum[1] == (uint64_t)ranks;
+        return IS_WRONG;
+    return sum[1] == (uint64_t)ranks ? IS_OVER : sum[2] ? HAS_CHANGED : GO_ON;
+}
+
+static void say(int id, const ml_change *c, int ranks)
+{
+    printf("id %d: membership %d, %d ranks", id, c->membership, ranks);
+    for (int i = 0; i < c->came_count; i++)
+        printf(", came %d", c->came[i]);
+    putchar('\n');
+    fflush(stdout);
+}
+
+static void harm(const char *how, int ms)
+{
+    const char *number = getenv("MLAUNCH_RESTART");
+    struct itimerval limit = {0};
+
+    if (!number || atoi(number) == 0)
+        return;
+    if (strcmp(how, "hang") == 0)
+        pause();
+    if (strcmp(how, "late") == 0)
+        pause_us(ms * 1000L);
+    srand((unsigned)getpid());
+    limit.it_value.tv_usec = 1 + rand() % (ms * 1000);
+    if (strcmp(how, "die") == 0 && rand() % 3 == 0)
+        setitimer(ITIMER_REAL, &limit, NULL); /* SIGALRM */
 }
 
 int main(int argc, char **argv)
 {
-    const struct timespec pause = {.tv_nsec = STEP_US * 1000};
+    const struct itimerval never = {0};
     ml_change change;
     ml_group *w;
     int rc, id, steps = 0;
 
-    if (argc != 2 || ml_init(&w) != 0)
+    if (argc == 4)
+        harm(argv[2], atoi(argv[3]));
+    if ((argc != 2 && argc != 4) || ml_init(&w) != 0)
         return fail("ml_init");
+    setitimer(ITIMER_REAL, &never, NULL);
     id = ml_id(w, ml_rank(w));
-    printf("id %d: membership 0, %d ranks\n", id, ml_size(w));
+    printf("id %d: %s, %d ranks\n", id,
+           strcmp(getenv("MLAUNCH_RESTART"), "0") == 0 ? "membership 0" : "has come", ml_size(w));
     fflush(stdout);
-    while ((rc = step(w, argv[1])) != 1) {
-        if (rc == ML_ERR_PEER) {
+    while ((rc = step(w, argv[1])) != IS_OVER) {
+        if (rc == ML_ERR_PEER || rc == HAS_CHANGED) {
             rc = ml_repair(w, &w, &change);
             if (rc)
                 return fail("ml_repair");
-            printf("id %d: membership %d, %d ranks\n", id, change.membership, ml_size(w));
-            fflush(stdout);
+            say(id, &change, ml_size(w));
         }
-        if (rc == 2)
+        if (rc == IS_WRONG)
             fprintf(stderr, "survivor: id %d: a wrong sum\n", id);
         if (rc)
             return fail("a step");
         steps++;
-        nanosleep(&pause, NULL);
+        pause_us(STEP_US);
     }
     ml_finalize();
     printf("id %d: done %d\n", id, steps);

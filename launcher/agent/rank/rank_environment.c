@@ -447,6 +447,12 @@ char **rank_environment_of(struct rank_environment *e, const struct job_rank *ra
     return l->failed ? NULL : l->list;
 }
 
+void rank_environment_set_restarts(struct rank_environment *e, int restarts)
+{
+    if (!e->is_attached)
+        variable_list_set(&e->list, "MLAUNCH_RESTART=%d", restarts);
+}
+
 const char *rank_environment_get(const struct rank_environment *e, const char *name)
 {
     return variable_list_get(&e->list, name);

@@ -55,6 +55,9 @@ void rank_environment_destroy(struct rank_environment *e); /* takes NULL */
 char **rank_environment_of(struct rank_environment *e, const struct job_rank *rank,
                            const char *const *own, int out, int pmi, const char *const *pmix);
 
+/* The ranks whose environments are made from now on have been started so often before. */
+void rank_environment_set_restarts(struct rank_environment *e, int restarts);
+
 /* With --eager: the place within the strings of rank_environment_of where the child writes its pid
  * (12 bytes); otherwise NULL. */
 char *rank_environment_pid_text(struct rank_environment *e);

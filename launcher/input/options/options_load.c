@@ -170,6 +170,7 @@ static struct options *options_create(void)
         o->job.rdma.gid_index = -1;
         o->job.grace_ms = 5000;
         o->job.init_timeout_ms = 60000;
+        o->job.replace_wait_ms = 10000;
         o->ssh_connect_timeout_s = 10;
     }
     return o;

@@ -184,10 +184,11 @@ static int elastic_check(const struct plan *p, enum backend_choice choice, struc
     if (p->job.elastic > p->size)
         return fault_set(why, ML_ERR_ARGUMENT, "--elastic %d: the job has only %d rank%s",
                          p->job.elastic, p->size, p->size == 1 ? "" : "s");
-    if (p->job.restarts)
+    if (p->job.restarts && (p->job.container || p->options->pty))
         return fault_set(why, ML_ERR_ARGUMENT,
-                         "--elastic and --restarts exclude each other: a job that goes on with "
-                         "the ranks that live is not begun again");
+                         "--elastic with --restarts and %s exclude each other: no process can take "
+                         "the place of a rank there",
+                         p->job.container ? "--container" : "--pty");
     return 0;
 }
 

@@ -78,6 +78,11 @@ int plan_spares_settle(struct plan *p, const struct options *o, struct fault *wh
                          "restart: add --restarts N and --spare-hosts");
     if (!o->spare_hosts)
         return 0;
+    if (p->job.elastic && (o->check == FITNESS_NONE || o->evict_slow))
+        return fault_set(why, ML_ERR_ARGUMENT,
+                         "--spare-hosts: with --elastic spare hosts take the places of unfit ones "
+                         "alone, before the start: add --check quick, or leave %s out",
+                         o->evict_slow ? "--evict-slow" : "--spare-hosts");
     if (!p->job.restarts && o->check == FITNESS_NONE)
         return fault_set(why, ML_ERR_ARGUMENT,
                          "--spare-hosts is for jobs that start again after a host was lost, or "

@@ -656,7 +656,8 @@ static int job_run_all(struct job *j)
                                       .on_end = on_round_end,
                                       .arg = j};
     struct job_round_result result = {.status = STATUS_OURS};
-    struct restarts restarts = {.most = j->plan->job.restarts};
+    /* With --elastic ranks are started again, one by one, within the run. */
+    struct restarts restarts = {.most = j->plan->job.elastic ? 0 : j->plan->job.restarts};
     struct fault why;
     int pause_ms, status;
 

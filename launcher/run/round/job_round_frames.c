@@ -347,6 +347,7 @@ static int on_started(struct job_round *r, struct job_round_member *m, const str
         free(started.binding);
         return fault_set(why, ML_ERR_REFUSED, "its agent reported a rank of another host");
     }
+    memset(r->ranks[started.rank].is_closed, 0, sizeof(r->ranks[started.rank].is_closed));
     r->ranks_started += r->ranks[started.rank].pid == 0;
     r->ranks[started.rank].pid = started.pid;
     log_debug("rank %d on host %s: started, pid %lld", started.rank, m->host->name,
@@ -497,6 +498,7 @@ static int on_exited(struct job_round *r, struct job_round_member *m, const stru
     struct exited_report e;
     char text[1024];
     bool is_outlived; /* if enough others live */
+    bool was_coming;
     enum blame blame;
 
     if (exited_report_parse(&e, f, r->plan->size, why))
@@ -513,20 +515,30 @@ static int on_exited(struct job_round *r, struct job_round_member *m, const stru
         return 0;
     }
     first_failure_describe(text, sizeof(text), &e, m->host->name);
-    blame = first_failure_exited(&r->failure, &e, m->host->name);
-    is_outlived = blame == BLAME_CAUSE && r->plan->job.elastic && !e.error[0];
+    was_coming = r->ranks[e.rank].is_coming;
+    blame = r->ranks[e.rank].is_unneeded ? BLAME_NONE
+                                         : first_failure_exited(&r->failure, &e, m->host->name);
+    /* One that was to become a member has lost nothing that was its own, and no program kills
+     * itself because it has lost a peer. */
+    is_outlived = (blame == BLAME_CAUSE ||
+                   (blame == BLAME_CONSEQUENCE && (was_coming || e.signal == SIGKILL))) &&
+                  r->plan->job.elastic && (!e.error[0] || r->ranks[e.rank].restarts > 0);
     if (blame != BLAME_NONE && r->failure.rank == e.rank) /* the whole sentence is the verdict */
         log_info("rank %d on host %s: ended, %s %d", e.rank, m->host->name,
                  e.signal ? "signal" : "status", e.signal ? e.signal : e.status);
     else
         log_info("%s", text);
+    if (is_outlived && job_round_losses_replace(r, e.rank, text))
+        return 0;
+    job_round_losses_vacate(r, e.rank);
     job_round_losses_end(r, e.rank);
     if (is_outlived)
-        job_round_losses_die(r, 1, text, r->ranks[e.rank].is_left_out);
-    else if (blame == BLAME_NONE && r->ranks_left == 0)
+        job_round_losses_die(r, 1, text, r->ranks[e.rank].is_left_out || was_coming);
+    else if (blame == BLAME_NONE && r->ranks_left == r->coming)
         job_round_losses_forget(r);
     if (blame != BLAME_NONE || r->ranks_left == 0)
         job_round_phases_on_failure(r, is_outlived || !r->plan->job.elastic);
+    job_round_losses_end_coming(r);
     /* The others may go on for long; what is said at their end comes too late. */
     if (blame == BLAME_CAUSE && r->plan->options->on_failure == FAILURE_CONTINUE &&
         r->ranks_left > 0 && log_level() < LOG_INFO)

@@ -14,6 +14,7 @@
 #include "launcher/wire/protocol/agent_protocol.h"
 
 #include <event2/event.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,6 +29,8 @@ void job_round_losses_end(struct job_round *r, int rank)
         return;
     one->ended = true;
     r->ranks_left--;
+    r->coming -= one->is_coming;
+    one->is_coming = false;
     input_rank_ended(r->config.input, rank);
     if (r->ranks_left == 0 && r->state == JOB_ROUND_RUNNING)
         job_round_steps_await_done(r);
@@ -39,6 +42,59 @@ void job_round_losses_end_all(struct job_round *r, const struct job_round_member
         if (&r->members[r->plan->ranks[i].host] == m)
             job_round_losses_end(r, i);
     }
+}
+
+static bool may_replace(const struct job_round *r)
+{
+    return r->plan->job.elastic && r->plan->job.restarts;
+}
+
+bool job_round_losses_replace(struct job_round *r, int rank, const char *text)
+{
+    struct job_round_rank *one = &r->ranks[rank];
+    struct job_round_member *m = &r->members[r->plan->ranks[rank].host];
+    int others = r->ranks_left - 1 - (r->coming - one->is_coming);
+
+    if (!may_replace(r) || one->restarts >= r->plan->job.restarts || others == 0 ||
+        r->state != JOB_ROUND_RUNNING || r->stop_wanted || m->state != MEMBER_STARTED)
+        return false;
+    one->restarts++;
+    one->died_ms = clock_ms();
+    if (!r->dead_ms)
+        r->dead_ms = one->died_ms;
+    r->coming += !one->is_coming;
+    one->is_coming = true;
+    one->aborted = false;
+    input_rank_ended(r->config.input, rank);
+    output_say(r->config.output, "%s; another process takes its place (restart %d of %d)", text,
+               one->restarts, r->plan->job.restarts);
+    agent_channel_send_words(m->channel, LAUNCH_REPLACE,
+                             (const uint32_t[]){(uint32_t)rank, (uint32_t)one->restarts}, 2);
+    return true;
+}
+
+void job_round_losses_vacate(struct job_round *r, int rank)
+{
+    const struct job_round_member *m = &r->members[r->plan->ranks[rank].host],
+                                  *coordinator = &r->members[r->coordinator_host];
+    const uint32_t words[] = {(uint32_t)rank, 0};
+
+    if (!may_replace(r))
+        return;
+    if (m->state == MEMBER_STARTED)
+        agent_channel_send_words(m->channel, LAUNCH_REPLACE, words, 2);
+    if (m != coordinator && coordinator->state == MEMBER_STARTED)
+        agent_channel_send_words(coordinator->channel, LAUNCH_REPLACE, words, 2);
+}
+
+void job_round_losses_end_coming(struct job_round *r)
+{
+    if (r->coming == 0 || r->coming < r->ranks_left || r->state != JOB_ROUND_RUNNING ||
+        r->stop_wanted)
+        return;
+    for (int i = 0; i < r->plan->size; i++)
+        r->ranks[i].is_unneeded = r->ranks[i].is_coming;
+    job_round_phases_want_stop(r, SIGTERM, r->plan->job.grace_ms);
 }
 
 void job_round_losses_forget(struct job_round *r)
@@ -58,7 +114,7 @@ void job_round_losses_die(struct job_round *r, int count, const char *text, bool
         r->dead_ms = clock_ms();
     if (r->state != JOB_ROUND_RUNNING || r->stop_wanted)
         return;
-    has_ended = are_left_out && r->ranks_left == 0 && lives >= r->plan->job.elastic;
+    has_ended = are_left_out && r->ranks_left == r->coming && lives >= r->plan->job.elastic;
     if (has_ended)
         output_say(r->config.output, "%s; %d rank%s went on without it (--elastic %d)", text, lives,
                    lives == 1 ? "" : "s", r->plan->job.elastic);
@@ -77,7 +133,7 @@ static void coordinator_move(struct job_round *r)
     int *ended = calloc((size_t)r->plan->size, sizeof(*ended)), count = 0, host = -1;
 
     for (int i = 0; ended && i < r->plan->size; i++) {
-        if (r->ranks[i].ended)
+        if (r->ranks[i].ended || r->ranks[i].is_coming)
             ended[count++] = i;
         else if (host < 0 && r->members[r->plan->ranks[i].host].state == MEMBER_STARTED)
             host = r->plan->ranks[i].host;
@@ -90,6 +146,9 @@ static void coordinator_move(struct job_round *r)
                                 json_pack("{s:I, s:i, s:o}", "membership",
                                           (json_int_t)r->membership, "count", count, "ended",
                                           host_table_write_numbers(ended, count)));
+        for (int i = 0; i < count; i++)
+            if (r->ranks[ended[i]].ended)
+                job_round_losses_vacate(r, ended[i]);
     }
     free(ended);
 }
@@ -119,6 +178,10 @@ void job_round_losses_host(struct job_round *r, const struct job_round_member *m
         agent_channel_send_words(r->members[r->coordinator_host].channel, LAUNCH_GONE, &host, 1);
     else if (job_round_phases_outlives(r))
         coordinator_move(r);
+    for (int i = 0; i < r->plan->size; i++)
+        if (&r->members[r->plan->ranks[i].host] == m && (int)host != r->coordinator_host)
+            job_round_losses_vacate(r, i);
+    job_round_losses_end_coming(r);
 }
 
 void job_round_losses_give_up(struct job_round *r, struct job_round_member *m, const char *text,
@@ -167,6 +230,25 @@ static json_t *numbers_json(const int *numbers, int count)
     return list;
 }
 
+/* It is a member. */
+static void rank_admit(struct job_round *r, int rank)
+{
+    struct job_round_rank *one = &r->ranks[rank];
+    const char *host = r->members[r->plan->ranks[rank].host].host->name;
+    int64_t took_ms = clock_ms() - one->died_ms;
+
+    one->is_left_out = false;
+    if (!one->is_coming)
+        return;
+    one->is_coming = false;
+    r->coming--;
+    log_info("rank %d on host %s: its place is filled again, after %lld ms", rank, host,
+             (long long)took_ms);
+    events_file_write(
+        r->config.events, "replaced", r->identity.id,
+        json_pack("{s:i, s:s, s:I}", "rank", rank, "host", host, "ms", (json_int_t)took_ms));
+}
+
 int job_round_losses_on_repaired(struct job_round *r, struct job_round_member *m,
                                  const struct frame *f, struct fault *why)
 {
@@ -182,7 +264,9 @@ int job_round_losses_on_repaired(struct job_round *r, struct job_round_member *m
     for (int i = 0; i < r->plan->size; i++)
         r->ranks[i].is_left_out = true;
     for (int i = 0; i < repaired.count; i++)
-        r->ranks[repaired.members[i]].is_left_out = false;
+        rank_admit(r, repaired.members[i]);
+    if (repaired.count == r->plan->size)
+        job_round_losses_forget(r);
     log_info("membership %lld: %d of %d ranks, after %lld ms", (long long)repaired.membership,
              repaired.count, r->plan->size, (long long)took_ms);
     events_file_write(r->config.events, "repaired", r->identity.id,

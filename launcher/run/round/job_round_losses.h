@@ -17,6 +17,14 @@ void job_round_losses_end_all(struct job_round *r, const struct job_round_member
  * since. */
 void job_round_losses_die(struct job_round *r, int count, const char *text, bool are_left_out);
 
+/* A rank has died whose place another process takes: the agent of its host starts it. False: no
+ * restart is left, or nobody whom it could join. */
+bool job_round_losses_replace(struct job_round *r, int rank, const char *text);
+/* Nobody takes the place of a rank that has ended. */
+void job_round_losses_vacate(struct job_round *r, int rank);
+/* Those that are left are to join others that have ended: they are ended, too. */
+void job_round_losses_end_coming(struct job_round *r);
+
 /* The last rank has ended well, and those that died before it were outlived. */
 void job_round_losses_forget(struct job_round *r);
 

@@ -199,7 +199,7 @@ void job_round_phases_want_stop(struct job_round *r, int signal, int grace_ms)
 bool job_round_phases_outlives(const struct job_round *r)
 {
     return r->plan->job.elastic && r->plan->size - r->dead >= r->plan->job.elastic &&
-           r->ranks_left > 0;
+           r->ranks_left > r->coming;
 }
 
 void job_round_phases_on_failure(struct job_round *r, bool others_may_go_on)

@@ -76,6 +76,10 @@ struct job_round_rank {
     int64_t pid;
     bool ended, aborted;
     bool is_left_out;  /* it is no member any more (--elastic) */
+    int restarts;      /* how often another process took its place (--elastic --restarts) */
+    bool is_coming;    /* … and that is no member yet */
+    bool is_unneeded;  /* … and those that it was to join have ended well */
+    int64_t died_ms;   /* when it did last, clock_ms() */
     bool is_closed[2]; /* its stdout and stderr have ended */
 };
 
@@ -88,6 +92,7 @@ struct job_round {
     struct job_round_member *members; /* one per host of the plan */
     struct job_round_rank *ranks;     /* one per rank */
     int ranks_started, ranks_left;    /* that have started, that have not ended */
+    int coming;                       /* those of the latter that are no members yet */
     int coordinator_host;             /* rank 0's, until --elastic has moved the coordinator */
     bool is_moving;                   /* that host is to say where its new coordinator listens */
     int64_t membership;               /* how often the members have changed */

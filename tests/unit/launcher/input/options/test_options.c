@@ -166,7 +166,8 @@ static void test_every_option(void **state)
         "--bind-to|numa|--map-by|host|--eager|--secure|--signal-children|--stop-signal|SIGUSR1|--"
         "stage|--stage-libs|--"
         "spare-hosts|a,|"
-        "--spare-hosts|b:2|--await|3|--listen|[::1]:7|--key-file|k|--elastic|2|prog");
+        "--spare-hosts|b:2|--await|3|--listen|[::1]:7|--key-file|k|--elastic|2|--replace-wait|3|"
+        "prog");
     assert_int_equal(o->await, 3);
     assert_string_equal(o->listen, "[::1]:7");
     assert_string_equal(o->key_file, "k");
@@ -177,6 +178,7 @@ static void test_every_option(void **state)
     assert_int_equal(o->on_failure, FAILURE_CONTINUE);
     assert_int_equal(o->job.restarts, 3);
     assert_int_equal(o->job.elastic, 2);
+    assert_int_equal(o->job.replace_wait_ms, 3000);
     assert_string_equal(o->spare_hosts, "a,b:2");
     assert_int_equal(o->job.binding.to, BIND_NUMA);
     assert_int_equal(o->map_by, MAP_BY_HOST);

@@ -30,7 +30,7 @@ static const char good[] =
     "true,"
     "\"bind_ip\": \"\", \"peer\": \"10.0.0.1\", \"port\": 0, \"starting_port\": 0,"
     "\"init_timeout_ms\": 60000, \"stall_ms\": 30000, \"grace_ms\": 5000, \"eager\": false,"
-    "\"elastic\": 2, \"flight_recorder\": false,"
+    "\"elastic\": 2, \"replace_wait_ms\": 10000, \"flight_recorder\": false,"
     "\"signal_children\": false, \"stop_signal\": \"USR2\", \"fold_ms\": 150,"
     "\"binding\": {\"to\": \"core\", \"each\": 2, \"map\": \"numa\", \"block\": 3, "
     "\"cpus\": \"\", \"gpus\": 2, \"memory\": \"nodes\", \"nodes\": \"0,1\", \"threads\": -1, "
