@@ -25,8 +25,9 @@ except ImportError:
     torch = module = optimizer = None
 
 deaths = dict(word.split(":") for word in sys.argv[1:])
-mine = int(deaths.get(str(mlaunch.init().id), -1))
-mlaunch.finalize()
+mine = int(deaths.get(os.environ["MLAUNCH_RANK"], -1))
+if os.environ["MLAUNCH_RESTART"] != "0":
+    mine = -1
 
 state = {"values": values, "curve": [], "inner": {"count": bytearray(8)}}
 if torch:

@@ -20,6 +20,17 @@ deaths() {
     cp "$OUT" "$T/said"
     check_output "$lives" "… and all that live have the whole curve" grep -c "done $lives" "$T/said"
 }
+# replaced PYTHON ID:STEP…: the same, but others take the places of the dead.
+replaced() {
+    local python=$1
+    shift
+    check "replaced: $*" "$MLAUNCH" -n 4 --elastic 1 --restarts 1 --oversubscribe "${STRANGER[@]}" \
+        -- "$python" "$SOURCE/tests/runtime/elastic_steps.py" "$@"
+    cp "$OUT" "$T/said"
+    check_output 4 "… and all four have the whole curve" grep -c "done 4" "$T/said"
+}
+replaced "$PYTHON" 3:7 0:12
+replaced "$TORCH" 1:5 2:6 0:21
 deaths "$PYTHON" 3:7 0:12
 deaths "$TORCH" 1:5 2:6 0:21
 

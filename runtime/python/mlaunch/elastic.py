@@ -12,12 +12,14 @@
 
 If a rank dies, the step of all others ends: what is in the `with` fails with ERR_PEER, which the
 step takes. The ranks that live repair the group, and all get the state of one that has done the
-most steps. The next step is the one after that; it may be the same step again.
+most steps. The next step is the one after that; it may be the same step again. A process that takes
+the place of a dead rank (`mlaunch --restarts N`) gets that state as it begins its first steps().
 """
 
 from __future__ import annotations
 
 import hashlib
+import os
 import pickle
 import struct
 import typing
@@ -182,22 +184,30 @@ class _Values:
                     value.write(data)
 
 
-def _recover(w: Group, done: int, values: _Values,
-             repair: typing.Callable[[Group], Group]) -> tuple[Group, int]:
-    """The next group, and how many steps are done: the most that a rank has done."""
+# This process takes the place of a dead rank, and has done no steps yet.
+_is_newcomer = os.environ.get("MLAUNCH_RESTART", "0") != "0"
+
+
+def _recover(w: Group, done: int, values: _Values, repair: typing.Callable[[Group], Group],
+             is_newcomer: bool = False) -> tuple[Group, int]:
+    """The next group, and how many steps are done: the most that a rank has done. A newcomer's
+    group is the next one already; its state is the last that others should get."""
     while True:
         try:
-            w = repair(w)
-            values.back()
+            if not is_newcomer:
+                w = repair(w)
             every = bytearray(8 * w.size)
-            w.all_gather(struct.pack("=Q", done), every)
-            all_done = struct.unpack("=%dQ" % w.size, every)
+            values.back()
+            w.all_gather(struct.pack("=q", -1 if is_newcomer else done), every)
+            all_done = struct.unpack("=%dq" % w.size, every)
             values.share(w, all_done.index(max(all_done)))
             values.keep()
-            return w, max(all_done)
+            return w, max(0, *all_done)
         except Error as e:
             if e.code != ERR_PEER:
                 raise
+            if is_newcomer:
+                is_newcomer, done = False, -1
 
 
 def steps(count: int, state: State | None = None,
@@ -213,10 +223,18 @@ def steps(count: int, state: State | None = None,
 
     Error ends the loop if it is none of a rank that is gone; ERR_STATE: the job was started without
     --elastic."""
+    global _is_newcomer
     w = init() if group is None else group
     values = _Values({} if state is None else state)
     done, renewed = 0, True
+    if _is_newcomer:
+        w, done = _recover(w, done, values, repair, True)
+        _is_newcomer = False
     while done < count:
+        if w.size < int(os.environ.get("MLAUNCH_SIZE", "1")) and w.changed():
+            w, done = _recover(w, done, values, repair)  # a newcomer waits, perhaps
+            renewed = True
+            continue
         step = Step(done, w, renewed)
         yield step
         if not step._entered:
