@@ -45,6 +45,7 @@ struct endpoint {
 };
 _Static_assert((int)ENDPOINT_AHEAD == (int)MEMORY_ANNOUNCEMENTS,
                "each message that may be announced has a place");
+_Static_assert((int)ENDPOINT_LONG == (int)ZERO_COPY_LEAST, "from there on nothing is copied");
 
 int endpoint_fd(const struct endpoint *e)
 {
@@ -334,6 +335,12 @@ void endpoint_send(struct endpoint *e, size_t size)
 {
     rail_post(rails_route(&e->rails, e->out), size, e->out, NULL);
     e->out++;
+}
+
+bool endpoint_reaches(const struct endpoint *e, const void *at, size_t size, bool from,
+                      enum region_way *way, struct fault *why)
+{
+    return zero_copy_reaches(&e->zero_copy, at, size, from, way, why);
 }
 
 bool endpoint_begin(struct endpoint *e, uint32_t message, const void *bytes, size_t size)

@@ -15,6 +15,7 @@
 #include "common/fault.h"
 #include "common/rdma_choice.h"
 #include "rdma/rail_control.h"
+#include "rdma/verbs/region_gpu.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -81,9 +82,13 @@ void endpoint_release(struct endpoint *e);
  * Zero-copy (zero_copy.h). The caller numbers the messages of each direction from 0. endpoint_begin
  * is called for each message that is sent; true: its first chunk must hold the header alone, and
  * the rest is sent by endpoint_part, which sends the next bytes and returns how many; 0: none now.
+ * Bytes of a GPU are sent and announced only after endpoint_reaches (zero_copy_reaches).
  */
+enum { ENDPOINT_LONG = 128 * 1024 /* bytes of the shortest message that is not copied */ };
 bool endpoint_begin(struct endpoint *e, uint32_t message, const void *bytes, size_t size);
 size_t endpoint_part(struct endpoint *e, size_t offset);
+bool endpoint_reaches(const struct endpoint *e, const void *at, size_t size, bool from,
+                      enum region_way *way, struct fault *why);
 /* A mark behind everything that was sent so far. Once endpoint_has_read() is true for it, the
  * devices no longer read the memory of what was sent before the mark; until then it must not
  * change. */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "rdma/rails.h"
 
+#include "rdma/verbs/region.h"
+
 #include <string.h>
 
 static void rails_choose(struct rails *s)
@@ -129,6 +131,23 @@ bool rails_have_resent(const struct rails *s)
     return true;
 }
 
+/* Bytes outside a slot are read where they lie again, if the other rail's device can. Those of a
+ * GPU can't be copied here, and zero_copy_reaches has made sure of all rails. */
+static bool rails_may_read(const struct rail *to, const struct rail_chunk *what,
+                           struct rail_way *way)
+{
+    struct explain_place place = rail_place(to);
+    struct region_keys keys;
+    struct fault ignored = {0};
+
+    *way = (struct rail_way){0};
+    if (!what->from || !rail_is_reliable(to) ||
+        !region_find(to->domain, what->from, what->size, true, &keys, &place, &ignored))
+        return false;
+    *way = (struct rail_way){.from = what->from, .key = keys.local};
+    return true;
+}
+
 static void rails_resend_from(struct rails *s, int index)
 {
     struct rail *from = s->all[index];
@@ -137,13 +156,15 @@ static void rails_resend_from(struct rails *s, int index)
         struct rail *to = rails_route(s, s->lost[index].next);
         void *slot = rail_slot(to);
         struct rail_chunk what;
+        struct rail_way way;
         const void *bytes;
 
         if (!slot)
             return;
         bytes = rail_posted(from, s->lost[index].next++, &what);
-        memcpy(slot, bytes, what.size);
-        rail_post(to, what.size, what.number, NULL);
+        if (!rails_may_read(to, &what, &way))
+            memcpy(slot, bytes, what.size);
+        rail_post(to, what.size, what.number, &way);
     }
 }
 

@@ -16,6 +16,7 @@ static const struct endpoint_table table = {
     .check_late = endpoint_check_late,
     .slot = endpoint_slot,
     .send = endpoint_send,
+    .reaches = endpoint_reaches,
     .begin = endpoint_begin,
     .part = endpoint_part,
     .mark = endpoint_mark,

@@ -47,6 +47,8 @@ struct endpoint_table {
     int (*check_late)(struct endpoint *e, struct fault *why);
     void *(*slot)(struct endpoint *e, size_t *room);
     void (*send)(struct endpoint *e, size_t size);
+    bool (*reaches)(const struct endpoint *e, const void *at, size_t size, bool from,
+                    enum region_way *way, struct fault *why);
     bool (*begin)(struct endpoint *e, uint32_t message, const void *bytes, size_t size);
     size_t (*part)(struct endpoint *e, size_t offset);
     uint64_t (*mark)(const struct endpoint *e);

@@ -37,6 +37,37 @@ static bool is_readable(const struct zero_copy *z, const struct rail *r)
     return rail_is_reliable(r) || z->rail_count == 1;
 }
 
+static bool reach_refuse(const struct rail *r, struct fault *why)
+{
+    fault_set(
+        why, ML_ERR_DEVICE,
+        "%s port %d: what goes over several rails by unreliable connections (UC) must be kept "
+        "until it has arrived",
+        r->fit.port->device, r->fit.port->number);
+    return false;
+}
+
+bool zero_copy_reaches(const struct zero_copy *z, const void *at, size_t size, bool from,
+                       enum region_way *way, struct fault *why)
+{
+    *way = REGION_HOST;
+    if (size < ZERO_COPY_LEAST)
+        return false;
+    for (int i = 0; i < z->rail_count; i++) {
+        const struct rail *r = z->rails[i];
+        struct explain_place place = {.device = r->fit.port->device, .port = r->fit.port->number};
+        struct region_keys keys;
+
+        if (from && !is_readable(z, r))
+            return reach_refuse(r, why);
+        if (!region_find(r->domain, at, size, true, &keys, &place, why))
+            return false;
+        if (keys.way > *way)
+            *way = keys.way;
+    }
+    return true;
+}
+
 static void announcement_find(struct zero_copy *z)
 {
     for (int i = 0; i < z->rail_count && !z->announced; i++) {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * zero_copy.h: long messages between memory of ml_alloc. A receiver announces in advance where a
- * message should be written, by an RDMA write into the sender's announcements (rail.h). Chunks that
- * the sender posts after it has seen the announcement go straight there. Otherwise they are like
- * all other chunks: numbered, striped over the rails, and freed by the receiver. A sender lets the
- * device read the chunks from such memory.
+ * zero_copy.h: long messages between memory of ml_alloc or of GPUs. A receiver announces in advance
+ * where a message should be written, by an RDMA write into the sender's announcements (rail.h).
+ * Chunks that the sender posts after it has seen the announcement go straight there. Otherwise they
+ * are like all other chunks: numbered, striped over the rails, and freed by the receiver. A sender
+ * lets the device read the chunks from such memory.
  *
  * Nothing waits for an announcement: one that is late or lost costs a copy. The messages of each
  * direction are numbered, so that one cannot be mistaken for another.
@@ -14,6 +14,7 @@
 
 #include "common/fault.h"
 #include "rdma/rail.h"
+#include "rdma/verbs/region_gpu.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -38,6 +39,13 @@ struct zero_copy {
     uint32_t keys[RDMA_RAILS];
     const struct rail_announcement *announced; /* NULL: not yet */
 };
+
+/* True if the devices of all rails reach these bytes of a GPU, so that a long message can go from
+ * or to them: *way is then the worst way of any. from: it goes from them, so another rail may have
+ * to read them again. False: `why` has the reason, but no code if the bytes are so few that they
+ * are copied in any case. */
+bool zero_copy_reaches(const struct zero_copy *z, const void *at, size_t size, bool from,
+                       enum region_way *way, struct fault *why);
 
 /* Announces to the peer that message `serial` should be written to `at`; `over` is the rail to use.
  * False: try again later. True also if that memory cannot be announced. */

@@ -75,9 +75,10 @@ static void stage_tell(const struct task_stage *s, const struct group *g, int pe
     if (s->task.kind != CALL_SEND || peer < 0 || peer == g->rank)
         return;
     fault_set(&why, ML_ERR_ARGUMENT, "%s",
-              s->task.tagged  ? "the message has a tag"
-              : s->shares_out ? "what is sent and what is received overlap"
-                              : "the ranks do not share memory");
+              s->task.tagged           ? "the message has a tag"
+              : s->shares_out          ? "what is sent and what is received overlap"
+              : task_hash_is_wanted(g) ? "the call's record has a hash of the bytes"
+                                       : "TCP reaches host memory only");
     gpu_way_tell(g->members[g->rank], g->members[peer], GPU_WAY_STAGED, &why);
 }
 
@@ -189,7 +190,7 @@ static int stage_copy_back(const struct task_stage *s, const struct group *g, co
 int task_stage_close(struct task_stage *s, struct group *g, const struct task *t, int rc,
                      struct fault *why)
 {
-    if (!rc && s->out.bounce.memory) {
+    if (!rc && (s->out.bounce.memory || s->out.is_direct)) {
         rc = stage_copy_back(s, g, t, why);
         if (rc)
             stage_fail(g, t->name, why);

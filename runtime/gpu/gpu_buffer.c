@@ -3,6 +3,8 @@
 
 #include "runtime/gpu/gpu_stream.h"
 
+#include <string.h>
+
 static int buffer_open(struct gpu_buffer *out, const struct gpu_buffer *b, void *stream,
                        struct fault *why)
 {
@@ -134,6 +136,30 @@ static int buffer_copy(const struct gpu_buffer *b, bool reads, const struct gpu_
         gpu_stream_close(&s, &b->memory);
     }
     gpu_memory_leave(&b->memory);
+    return rc;
+}
+
+int gpu_buffer_take(struct gpu_buffer *b, size_t offset, const void *bytes, size_t size,
+                    struct fault *why)
+{
+    int rc = gpu_buffer_fetch(b, false, why);
+
+    if (!rc && b->came.offset + b->came.size != offset) {
+        rc = gpu_buffer_end_take(b, why);
+        b->came.offset = offset;
+    }
+    if (rc)
+        return rc;
+    memcpy((unsigned char *)b->bounce.memory + offset, bytes, size);
+    b->came.size += size;
+    return 0;
+}
+
+int gpu_buffer_end_take(struct gpu_buffer *b, struct fault *why)
+{
+    int rc = b->came.size ? buffer_copy(b, false, &b->came, 1, why) : 0;
+
+    b->came = (struct gpu_span){0};
     return rc;
 }
 

@@ -4,13 +4,19 @@
  * call. All of it is copied before the call, and after it: then the algorithms of host memory work,
  * ranks with host and GPU buffers can meet in one call, and results have the same bits. A buffer
  * that RDMA devices reach themselves is direct: nothing is copied. The bytes of one that is late
- * are copied once it turns out that they can't go otherwise.
+ * are copied once it turns out that they can't go otherwise; it becomes direct when a device writes
+ * some of them.
  */
 #ifndef RUNTIME_GPU_GPU_BUFFER_H
 #define RUNTIME_GPU_GPU_BUFFER_H
 
 #include "runtime/gpu/gpu_bounce.h"
 #include "runtime/gpu/gpu_memory.h"
+
+/* Bytes of a buffer. */
+struct gpu_span {
+    size_t offset, size;
+};
 
 struct gpu_buffer {
     struct gpu_memory memory;
@@ -19,11 +25,7 @@ struct gpu_buffer {
     unsigned char *at;        /* on the GPU */
     size_t size;
     bool is_direct, is_late;
-};
-
-/* Bytes of a buffer. */
-struct gpu_span {
-    size_t offset, size;
+    struct gpu_span came; /* what gpu_buffer_take has taken last, and is not on the GPU */
 };
 
 /* Waits for the program's work on memory that gpu_memory_open has found at `at`, as
@@ -40,6 +42,12 @@ int gpu_buffer_open_direct(struct gpu_buffer *out, const struct gpu_memory *memo
 int gpu_buffer_open_late(struct gpu_buffer *out, const struct gpu_memory *memory, const void *at,
                          size_t size, void *stream, struct fault *why);
 int gpu_buffer_fetch(struct gpu_buffer *b, bool reads, struct fault *why);
+/* For a late one that a device may write, too: puts `bytes` at `offset` of its room, which is made
+ * first. If only some of the bytes came so (it is direct), gpu_buffer_end_take copies the last of
+ * these to the GPU, else gpu_buffer_write all. ML_ERR_DEVICE, ML_ERR_MEMORY. */
+int gpu_buffer_take(struct gpu_buffer *b, size_t offset, const void *bytes, size_t size,
+                    struct fault *why);
+int gpu_buffer_end_take(struct gpu_buffer *b, struct fault *why);
 void gpu_buffer_close(struct gpu_buffer *b);
 
 /* Where the call reads and writes its bytes. */

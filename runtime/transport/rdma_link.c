@@ -17,6 +17,7 @@
 #include "runtime/group/wait.h"
 #include "runtime/group/world.h"
 #include "runtime/process/fork_guard.h"
+#include "runtime/transport/rdma_gpu.h"
 #include "runtime/transport/rdma_meet.h"
 
 #include <jansson.h>
@@ -63,16 +64,24 @@ static size_t smaller(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* Sends the first chunk of a message: its header, and what else has room there. False: no slot is
- * free. */
-static bool rdma_link_begin(struct rdma_link *s, struct message_op *t)
+static struct rdma_gpu rdma_link_gpu(const struct rdma_link *s)
+{
+    return (struct rdma_gpu){.link = &s->base, .rdma = s->rdma, .endpoint = s->endpoint};
+}
+
+/* Sends the first chunk of a message: its header, and what else has room there. 1; 0: no slot is
+ * free; ML_ERR_*. */
+static int rdma_link_begin(struct rdma_link *s, struct message_op *t, struct fault *why)
 {
     size_t room, size = 0;
     unsigned char *slot = s->rdma->slot(s->endpoint, &room);
+    struct rdma_gpu gpu = rdma_link_gpu(s);
     struct message m;
 
     if (!slot)
-        return false;
+        return 0;
+    if (__builtin_expect(t->gpu != NULL, 0) && rdma_gpu_send(&gpu, t, why))
+        return why->code;
     message_fill(&m, &s->base.group->call, t);
     memcpy(slot, &m, sizeof(m));
     /* One with a tag is not announced: its receiver does not know when one comes, and counts only
@@ -85,7 +94,7 @@ static bool rdma_link_begin(struct rdma_link *s, struct message_op *t)
     s->begun += !t->tag;
     t->header_moved = true;
     t->moved = size;
-    return true;
+    return 1;
 }
 
 static bool rdma_link_has_gone(const struct message_op *t)
@@ -103,14 +112,16 @@ static struct message_op *rdma_link_to_send(const struct rdma_link *s)
     return s->unread < UNREAD_MOST ? t : NULL;
 }
 
-/* 1 if a chunk has gone, 0 if no slot is free. */
-static int rdma_link_send(struct rdma_link *s, struct message_op *t)
+/* 1 if a chunk has gone, 0 if no slot is free, ML_ERR_*. */
+static int rdma_link_send(struct rdma_link *s, struct message_op *t, struct fault *why)
 {
     size_t part;
+    int rc;
 
     if (!t->header_moved) {
-        if (!rdma_link_begin(s, t))
-            return 0;
+        rc = rdma_link_begin(s, t, why);
+        if (rc <= 0)
+            return rc;
     } else {
         part = s->rdma->part(s->endpoint, t->moved);
         if (!part)
@@ -140,7 +151,9 @@ static int rdma_link_end_sends(struct rdma_link *s)
  * belong. */
 static void rdma_link_announce(struct rdma_link *s)
 {
+    struct rdma_gpu gpu = rdma_link_gpu(s);
     uint32_t message = s->received;
+    void *at;
 
     if ((int32_t)(s->looked - s->received) < 0)
         s->looked = s->received;
@@ -151,12 +164,40 @@ static void rdma_link_announce(struct rdma_link *s)
         if ((int32_t)(message - s->looked) < 0)
             continue;
         if (t->what == MESSAGE_OP_RECV && !t->header_moved) {
-            if (!s->rdma->announce(s->endpoint, message, t->buf, t->size))
+            at = t->gpu ? rdma_gpu_announced(&gpu, t) : t->buf;
+            if (at && !s->rdma->announce(s->endpoint, message, at, t->size))
                 return;
             s->announced_end = message + 1;
         }
         s->looked = message + 1;
     }
+}
+
+/* The next bytes of t have come, in that chunk or to where they belong. */
+static int rdma_link_take(struct rdma_link *s, struct message_op *t, const void *chunk, size_t size,
+                          bool is_direct, struct fault *why)
+{
+    struct rdma_gpu gpu = rdma_link_gpu(s);
+
+    if (__builtin_expect(t->gpu != NULL, 0) && size)
+        return rdma_gpu_take(&gpu, t, is_direct ? NULL : chunk, size, why);
+    if (is_direct)
+        t->moved += size;
+    else if (size)
+        link_take(&s->base, t, chunk, size);
+    return 0;
+}
+
+/* All of t has come. */
+static int rdma_link_end_receive(struct rdma_link *s, struct message_op *t, struct fault *why)
+{
+    struct rdma_gpu gpu = rdma_link_gpu(s);
+
+    if (__builtin_expect(t->gpu != NULL, 0) && rdma_gpu_end(&gpu, t, why))
+        return why->code;
+    s->received += !t->tag;
+    link_pop_recv(&s->base);
+    return 0;
 }
 
 /* 1 if a chunk was taken, 0 if there is none, ML_ERR_*. */
@@ -190,16 +231,13 @@ static int rdma_link_receive(struct rdma_link *s, struct fault *why)
     if (size - used > t->size - t->moved)
         return fault_set(why, ML_ERR_LINK, "a message from rank %d is longer than it said",
                          s->base.group->members[s->base.peer]);
-    if (is_direct)
-        t->moved += size;
-    else if (size > used)
-        link_take(&s->base, t, chunk + used, size - used);
+    rc = rdma_link_take(s, t, chunk + used, size - used, is_direct, why);
+    if (rc)
+        return rc;
     s->rdma->release(s->endpoint);
-    if (t->moved == t->size) {
-        s->received += !t->tag;
-        link_pop_recv(&s->base);
-    }
-    return 1;
+    if (t->moved == t->size)
+        rc = rdma_link_end_receive(s, t, why);
+    return rc ? rc : 1;
 }
 
 /* --- messages about rails --------------------------------------------------------------------- */
@@ -319,14 +357,16 @@ static int rdma_link_progress(struct link *l, struct fault *why)
     rc = rdma_link_relay(s, why);
     if (rc)
         return rc;
-    rc = 1;
     if (l->recvs)
         rdma_link_announce(s);
-    while ((t = rdma_link_to_send(s)) && rdma_link_send(s, t)) {
+    while ((t = rdma_link_to_send(s)) && (rc = rdma_link_send(s, t, why)) > 0) {
         moved = 1;
         rdma_link_end_sends(s);
     }
+    if (rc < 0)
+        return rc;
     moved |= rdma_link_end_sends(s);
+    rc = 1;
     while (l->recvs && rc > 0) {
         rc = rdma_link_receive(s, why);
         if (rc < 0)
@@ -437,6 +477,7 @@ static void rdma_link_close(struct link *l)
 static const struct link_ops rdma_link_ops = {
     .name = "rdma",
     .spin_ns = SPIN_NS,
+    .takes_gpu = true,
     .drain_ms = 300,
     .progress = rdma_link_progress,
     .sleep = rdma_link_sleep,

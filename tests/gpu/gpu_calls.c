@@ -3,8 +3,8 @@
  * gpu_calls: three ranks make every call with buffers in the memory of GPUs. Each case runs with a
  * few ints and with many, with the stream named and without; the program waits for none of its own
  * work before a call, and reads results in another stream. Rank 0 prints "right: CASE" or "wrong:
- * CASE". --list prints the cases. --host makes calls without a driver, and prints how many parts of
- * a libcuda the process has mapped.
+ * CASE". --list prints the cases, and the name of one runs it alone. --host makes calls without a
+ * driver, and prints how many parts of a libcuda the process has mapped.
  */
 #include "common/mlaunch.h"
 #include "tests/gpu/gpu_program.h"
@@ -690,6 +690,8 @@ int main(int argc, char **argv)
     for (int i = 0; i < CASES; i++) {
         bool was_right;
 
+        if (argc > 1 && strcmp(argv[1], cases[i].name) != 0)
+            continue;
         gpu_program_case = cases[i].name;
         was_right = run(cases[i].run);
         if (rank == 0)

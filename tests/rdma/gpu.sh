@@ -27,13 +27,21 @@ module nvidia_peermem loaded\?\)"
 
 before=$(resources)
 calls "calls beside devices that can't register GPU memory"
-check_output 1 "… why is told, once" grep -Ecx "$refusal" "$T/told"
+check "… why is told" grep -Eqx "$refusal" "$T/told"
 check_no_match 'goes by RDMA' "$T/told" "… and none goes by RDMA"
 
 calls "calls beside devices that can" FAKE_CUDA_PEERMEM=1
 check_output 1 "… the way is told, once" \
     grep -cx "$told goes by RDMA, registered by nvidia-peermem" "$T/told"
 check_no_match "$told is copied .*dma-buf" "$T/told" "… and no refusal"
+
+check "messages between GPUs" job 3 -v -x LD_LIBRARY_PATH="$BUILD/tests/gpu" \
+    -x FAKE_CUDA_PEERMEM=1 -- "$CALLS" "started messages"
+cp "$OUT" "$T/right"
+cp "$ERR" "$T/told"
+check_output "right: started messages" "… are right" cat "$T/right"
+check_output "$told goes by RDMA, registered by nvidia-peermem" "… and go by RDMA, all of them" \
+    grep -x "$told .*" "$T/told"
 
 check_output "$before" "nothing is left on the device" resources
 done_testing

@@ -7,6 +7,7 @@
 #include "rdma/endpoint.h"
 #include "rdma/rail.h"
 #include "rdma/verbs/device.h"
+#include "rdma/verbs/region.h"
 #include "tests/unit/rdma/mock_verbs.h"
 
 #include <arpa/inet.h>
@@ -19,6 +20,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include <cmocka.h>
 
@@ -568,6 +570,78 @@ static void test_fails_during_check(void **state)
     endpoint_close(b);
 }
 
+/* Takes the bytes that have come; returns how many, all of which are right. */
+static size_t taken(struct endpoint *e, const char *expected)
+{
+    const void *chunk;
+    size_t size, all = 0;
+    bool is_direct;
+
+    endpoint_poll(e);
+    while ((chunk = endpoint_chunk(e, &size, &is_direct))) {
+        assert_false(is_direct);
+        assert_memory_equal(chunk, expected + all, size);
+        all += size;
+        endpoint_release(e);
+    }
+    return all;
+}
+
+static void exchange_controls(struct endpoint *a, struct endpoint *b)
+{
+    struct rail_control control;
+    struct fault why;
+
+    while (endpoint_control_next(a, &control))
+        assert_int_equal(endpoint_control_take(b, &control, &why), 0);
+    while (endpoint_control_next(b, &control))
+        assert_int_equal(endpoint_control_take(a, &control, &why), 0);
+}
+
+/* A rail fails while its device reads a message: what it had of it is read over the other rail, by
+ * the device too, because the processor can't read a GPU's memory. */
+static void test_gpu_memory_is_sent_again(void **state)
+{
+    static char expected[ENDPOINT_LONG];
+    const struct region_gpu gpu = {.dmabuf = -1, .refusal = "none"};
+    char *at =
+        mmap(NULL, ENDPOINT_LONG, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    enum region_way way;
+    struct fault why = {0};
+    struct endpoint *a, *b;
+    size_t sent = 0;
+
+    (void)state;
+    assert_true(at != MAP_FAILED);
+    for (size_t i = 0; i < ENDPOINT_LONG; i++)
+        expected[i] = at[i] = (char)(i * 31 >> 8);
+    assert_true(region_add_gpu(at, ENDPOINT_LONG, &gpu));
+    open_both(&a, &b);
+    agree(a, b);
+    assert_checked(a, b);
+    assert_true(endpoint_reaches(a, at, ENDPOINT_LONG, true, &way, &why));
+    assert_int_equal(way, REGION_PEERMEM);
+    assert_int_equal(mprotect(at, ENDPOINT_LONG, PROT_NONE), 0);
+    mock_verbs_hold("m");
+    assert_true(endpoint_begin(a, 0, at, ENDPOINT_LONG));
+    while (sent < ENDPOINT_LONG)
+        sent += endpoint_part(a, sent);
+    mock_verbs_event("m", IBV_EVENT_PORT_ERR, 1);
+    endpoint_wake(a);
+    endpoint_poll(a);
+    exchange_controls(a, b);
+    endpoint_poll(a);
+    assert_false(endpoint_has_read(a, endpoint_mark(a)));
+    assert_int_equal(mprotect(at, ENDPOINT_LONG, PROT_READ), 0); /* for the mock */
+    mock_verbs_release("m");
+    assert_true(endpoint_has_read(a, endpoint_mark(a)));
+    assert_int_equal(taken(b, expected), ENDPOINT_LONG);
+    endpoint_close(a);
+    endpoint_close(b);
+    region_drop(at);
+    munmap(at, ENDPOINT_LONG);
+}
+
 /* --- checks of the other end ------------------------------------------------------------------ */
 
 static void assert_check_fails(struct endpoint *e, const char *text)
@@ -717,6 +791,7 @@ int main(void)
         TEST(test_none_at_both_ends),
         TEST(test_damaged_agreement),
         TEST(test_fails_during_check),
+        TEST(test_gpu_memory_is_sent_again),
         TEST(test_another_rank),
         TEST(test_another_job),
         TEST(test_silence),

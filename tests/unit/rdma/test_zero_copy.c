@@ -271,6 +271,41 @@ static void test_unreliable(void **state)
     region_drop(there);
 }
 
+/* A GPU's bytes must be registered on all rails, and what is sent may not have to be sent again. */
+static void test_gpu(void **state)
+{
+    const struct region_gpu gpu = {.dmabuf = -1, .refusal = "the driver has none"};
+    enum region_way way;
+    struct fault why = {0};
+
+    (void)state;
+    assert_true(region_add_gpu(there, large, &gpu));
+    assert_false(zero_copy_reaches(&z, there, ZERO_COPY_LEAST - 1, true, &way, &why));
+    assert_int_equal(why.code, 0);
+    assert_int_equal(registered, 0);
+    assert_true(zero_copy_reaches(&z, there, ZERO_COPY_LEAST, true, &way, &why));
+    assert_int_equal(way, REGION_PEERMEM);
+    assert_int_equal(registered, 2);
+
+    rails[1]->pair.kind = QUEUE_PAIR_UC;
+    assert_true(zero_copy_reaches(&z, there, large, false, &way, &why));
+    assert_false(zero_copy_reaches(&z, there, large, true, &way, &why));
+    assert_string_equal(why.text,
+                        "mlx5_1 port 2: what goes over several rails by unreliable connections "
+                        "(UC) must be kept until it has arrived");
+    region_drop(there);
+
+    why.code = 0;
+    refuse = EFAULT;
+    assert_true(region_add_gpu(there, large, &gpu));
+    assert_false(zero_copy_reaches(&z, there, large, false, &way, &why));
+    assert_string_equal(
+        why.text, "6291456 KiB of GPU memory can't be registered on mlx5_0 port 1: neither by "
+                  "a dma-buf (the driver has none) nor by nvidia-peermem (Bad address; is the "
+                  "kernel module nvidia_peermem loaded?)");
+    region_drop(there);
+}
+
 static void test_chunks(void **state)
 {
     struct rail *r = rails[1];
@@ -336,6 +371,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_announcement, setup, teardown),
         cmocka_unit_test_setup_teardown(test_short_ones, setup, teardown),
         cmocka_unit_test_setup_teardown(test_unreliable, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_gpu, setup, teardown),
         cmocka_unit_test_setup_teardown(test_chunks, setup, teardown),
         cmocka_unit_test(test_room),
     };
