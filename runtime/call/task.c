@@ -196,6 +196,7 @@ struct tagged_receive task_receive(const struct task *t)
                                    .tag = t->tag,
                                    .buf = t->out,
                                    .size = t->out_size,
+                                   .gpu = t->out_gpu,
                                    .content = t->content,
                                    .probes = t->tagged != TAGGED_MESSAGE,
                                    .tries = t->tagged == TAGGED_TRY};

@@ -49,8 +49,8 @@ struct task {
     int tag;
     ml_status *status;                   /* or NULL */
     int *found;                          /* for a probe that does not wait */
-    struct gpu_buffer *in_gpu, *out_gpu; /* what a message without a tag moves for its links, which
-                                          * take that, in place of `in` and `out`; or NULL */
+    struct gpu_buffer *in_gpu, *out_gpu; /* what a message moves in place of `in` and `out`, if its
+                                          * link takes that; or NULL */
     struct task_stage *stage; /* what a started call with buffers on a GPU owns; or NULL */
 };
 

@@ -59,13 +59,15 @@ static bool stage_is_within(const void *at, const struct task_bytes *bytes)
     return a >= b && a - b < bytes->end;
 }
 
-/* A message without a tag may stay on the GPU, if the link to the other rank takes such ones. */
+/* A message may stay on the GPU, if the link to the other rank takes such ones. A receive by tag
+ * looks at that once its message has come, which may be from any rank. */
 static bool stage_is_late(const struct task_stage *s, const struct group *g, int peer)
 {
     const struct task *t = &s->task;
 
-    return t->kind == CALL_SEND && !t->tagged && !s->shares_out && peer != ML_NOBODY &&
-           g->links[peer]->ops->takes_gpu && !task_hash_is_wanted(g);
+    if (t->kind != CALL_SEND || s->shares_out || task_hash_is_wanted(g))
+        return false;
+    return task_receives_tag(t) || (peer >= 0 && g->links[peer]->ops->takes_gpu);
 }
 
 static void stage_tell(const struct task_stage *s, const struct group *g, int peer)
@@ -75,8 +77,7 @@ static void stage_tell(const struct task_stage *s, const struct group *g, int pe
     if (s->task.kind != CALL_SEND || peer < 0 || peer == g->rank)
         return;
     fault_set(&why, ML_ERR_ARGUMENT, "%s",
-              s->task.tagged           ? "the message has a tag"
-              : s->shares_out          ? "what is sent and what is received overlap"
+              s->shares_out            ? "what is sent and what is received overlap"
               : task_hash_is_wanted(g) ? "the call's record has a hash of the bytes"
                                        : "TCP reaches host memory only");
     gpu_way_tell(g->members[g->rank], g->members[peer], GPU_WAY_STAGED, &why);
@@ -162,7 +163,7 @@ int task_stage_open(struct task_stage *out, struct group *g, const struct task *
     rc = stage_open_out(out, g, &reads, &writes, driver, why);
     if (!rc)
         rc = stage_open_in(out, g, &reads, &writes, driver, why);
-    if (!rc && task_receives_tag(t) && out->out.bounce.memory) {
+    if (!rc && task_receives_tag(t) && (out->out.bounce.memory || out->out.is_late)) {
         out->wanted = t->status;
         out->task.status = &out->status;
     }

@@ -44,7 +44,7 @@ struct message_op {
     uint8_t content;        /* a CALL_SEND's, as struct task has it */
     uint32_t tag;           /* a CALL_SEND's: 1 + its tag; 0: it has none */
     struct gpu_buffer *gpu; /* the bytes are its, and `buf` is nothing; or NULL. Only for links that
-                             * take them, and MESSAGE_OP_SEND or _RECV without a tag. */
+                             * take them, and MESSAGE_OP_SEND or _RECV. */
     /* kept by the link: */
     size_t
         moved; /* bytes of payload so far; of a MESSAGE_OP_REDUCE whole elements, unless an operator

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/group/matching.h"
 
+#include "runtime/gpu/gpu_buffer.h"
 #include "runtime/group/coord_events.h"
 #include "runtime/group/message_op.h"
 #include "runtime/group/world.h"
@@ -223,6 +224,31 @@ static int receive_match(struct group *g, struct tagged_receive *r, const struct
     return 0;
 }
 
+/* The message that r has matched comes to host memory: the link reaches no other, or the message is
+ * there already. */
+static int receive_fetch(const struct group *g, struct tagged_receive *r, struct fault *why)
+{
+    char who[GROUP_MEMBER_TEXT];
+
+    if (!r->gpu || !r->found.size)
+        return 0;
+    if (gpu_buffer_fetch(r->gpu, false, why))
+        return fault_wrap(why, "%s: recv", group_describe(g, g->rank, who));
+    r->buf = r->gpu->bounce.memory;
+    return 0;
+}
+
+static int receive_begin(struct link *l, struct tagged_receive *r, const struct message_op *t,
+                         struct fault *why)
+{
+    int rc = l->ops->takes_gpu ? 0 : receive_fetch(l->group, r, why);
+
+    r->t = *t;
+    r->t.buf = r->buf;
+    r->t.gpu = l->ops->takes_gpu && t->size ? r->gpu : NULL;
+    return rc;
+}
+
 /* --- early messages ----------------------------------------------------------------------------
  */
 
@@ -314,8 +340,9 @@ static int matching_divert(struct link *l, const struct message *came, struct fa
         if (rc)
             return rc;
         if (!r->probes) {
-            r->t = t;
-            r->t.buf = r->buf;
+            rc = receive_begin(l, r, &t, why);
+            if (rc)
+                return rc;
             matching_put_first(l, &r->t);
             return 1;
         }
@@ -371,6 +398,8 @@ int matching_post(struct group *g, struct tagged_receive *r, struct fault *why)
         return 0;
     }
     rc = receive_match(g, r, &r->early->t, why);
+    if (!rc && !r->probes)
+        rc = receive_fetch(g, r, why);
     r->early->is_taken = !rc && !r->probes;
     return rc;
 }
@@ -426,6 +455,8 @@ int matching_send_self(struct group *g, const struct message_op *t, struct fault
     if (r) {
         rc = receive_match(g, r, t, why);
         receive_remove(g, r);
+        if (!rc && !r->probes)
+            rc = receive_fetch(g, r, why);
         if (!rc && !r->probes && t->size)
             memmove(r->buf, t->buf, t->size);
         r->is_done = !rc;

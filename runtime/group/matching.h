@@ -22,10 +22,11 @@ struct tagged_receive {
     int from; /* rank in the group, or ML_ANY */
     int tag;  /* or ML_ANY */
     void *buf;
-    size_t size;     /* bytes at buf; what comes may be shorter */
-    uint8_t content; /* as struct task has it */
-    bool probes;     /* leaves the message where it is */
-    bool tries;      /* a probe that does not wait */
+    size_t size;            /* bytes at buf; what comes may be shorter */
+    struct gpu_buffer *gpu; /* a late one (gpu_buffer.h) in the place of buf, or NULL */
+    uint8_t content;        /* as struct task has it */
+    bool probes;            /* leaves the message where it is */
+    bool tries;             /* a probe that does not wait */
     /* kept by matching.c: */
     ml_status found; /* once is_matched */
     bool is_matched, is_done, has_looked;

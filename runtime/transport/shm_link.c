@@ -190,12 +190,14 @@ static int shm_link_offer_gpu(struct shm_link *s, struct message_op *t, struct f
 static int shm_link_fetch_refused(struct shm_link *s, struct message_op *t,
                                   enum shm_rendezvous_state answer, struct fault *why)
 {
+    const char *refusal = t->tag ? "that rank's buffer is not on a GPU, or it waited for another "
+                                   "message when this one came"
+                                 : "that rank's buffer is not on a GPU";
     struct fault reason;
 
     s->is_unreachable = answer == RENDEZVOUS_UNREACHABLE;
     fault_set(&reason, ML_ERR_ARGUMENT, "%s",
-              s->is_unreachable ? "that rank can't open it by CUDA IPC"
-                                : "that rank's buffer is not on a GPU");
+              s->is_unreachable ? "that rank can't open it by CUDA IPC" : refusal);
     shm_link_tell(s, GPU_WAY_STAGED, &reason);
     return shm_link_fetch(s, t, why);
 }

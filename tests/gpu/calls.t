@@ -41,6 +41,9 @@ cuIpcGetMemHandle: CUDA_ERROR_INVALID_VALUE" "$T/told" "… but memory of pools"
         "$T/told" "… which the sender tells"
     check_match "rank 1: GPU memory for rank 0 is copied .*cuIpcOpenMemHandle: \
 CUDA_ERROR_MAP_FAILED" "$ERR" "… and the receiver, with the driver's word"
+    run "$MLAUNCH" -v -x FAKE_CUDA_IPC=yes -n 3 --oversubscribe --output raw -- "$CALLS" \
+        "messages with tags"
+    check_match 'GPU memory for rank 1 goes by CUDA IPC' "$ERR" "messages with tags go by CUDA IPC"
 fi
 
 check_output 0 "a program that doesn't load the driver doesn't get it" \

@@ -361,6 +361,32 @@ static bool tags(size_t n)
     return ends(is_right, in, out);
 }
 
+/* The first message comes while the second one is waited for; and a rank's own, sent before the
+ * receive and after it. */
+static bool tags_early(size_t n)
+{
+    size_t size = n * sizeof(int);
+    int *in = counting(n, rank * STEP), *first = counting(n, KEPT), *second = counting(n, KEPT);
+    ml_request *r[3] = {NULL, NULL, NULL};
+    bool is_right = is_done(ml_start_send_tag(next(), in, size, right_of(rank), 1, &r[0])) &&
+                    is_done(ml_start_send_tag(next(), in, size, right_of(rank), 2, &r[1])) &&
+                    is_done(ml_recv_tag(next(), second, size, left_of(rank), 2, NULL)) &&
+                    is_done(ml_recv_tag(next(), first, size, left_of(rank), 1, NULL)) &&
+                    gpu_counts(first, n, left_of(rank) * STEP, 1) &&
+                    gpu_counts(second, n, left_of(rank) * STEP, 1);
+
+    is_right = is_right && is_done(ml_send_tag(next(), in, size, rank, 3)) &&
+               is_done(ml_recv_tag(next(), first, size, rank, 3, NULL)) &&
+               is_done(ml_start_recv_tag(next(), second, size, rank, 4, NULL, &r[2])) &&
+               is_done(ml_send_tag(next(), in, size, rank, 4));
+    for (int i = 0; i < 3; i++)
+        is_right = is_done(ml_wait(r[i])) && is_right;
+    is_right =
+        is_right && gpu_counts(first, n, rank * STEP, 1) && gpu_counts(second, n, rank * STEP, 1);
+    gpu_free(second);
+    return ends(is_right, in, first);
+}
+
 /* Messages, a collective call and a blocking one behind them. */
 static bool started(size_t n)
 {
@@ -624,6 +650,7 @@ static const struct {
     {"messages from and to any memory", messages_mixed},
     {"started messages", messages_started},
     {"messages with tags", tags},
+    {"messages with tags, early and to itself", tags_early},
     {"started calls", started},
     {"ranks with host memory", mixed},
     {"managed memory", managed},

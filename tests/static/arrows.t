@@ -145,7 +145,7 @@ room runtime/gpu runtime/process
 room runtime/kernel
 header runtime/group coordinator/client.h "the ranks' client, not the service"
 header runtime/group coordinator/protocol.h "the ranks' client, not the service"
-room runtime/group runtime/process runtime/kernel
+room runtime/group runtime/process runtime/gpu runtime/kernel
 header runtime/transport coordinator/protocol.h "the frames, not the service"
 header runtime/transport rdma/endpoint_module.h "opens mlaunch-rdma.so, and knows only its table"
 header runtime/transport rdma/rdma_table.h "opens mlaunch-rdma.so, and knows only its table"
