@@ -61,13 +61,14 @@ static bool stage_is_within(const void *at, const struct task_bytes *bytes)
 
 /* A message may stay on the GPU, if the link to the other rank takes such ones. A receive by tag
  * looks at that once its message has come, which may be from any rank. */
-static bool stage_is_late(const struct task_stage *s, const struct group *g, int peer)
+static bool stage_is_late(const struct task_stage *s, const struct group *g, int peer, bool sends)
 {
     const struct task *t = &s->task;
+    const struct link_ops *ops = peer >= 0 ? g->links[peer]->ops : NULL;
 
     if (t->kind != CALL_SEND || s->shares_out || task_hash_is_wanted(g))
         return false;
-    return task_receives_tag(t) || (peer >= 0 && g->links[peer]->ops->takes_gpu);
+    return task_receives_tag(t) || (ops && (ops->takes_gpu || (sends && ops->sends_gpu)));
 }
 
 static void stage_tell(const struct task_stage *s, const struct group *g, int peer)
@@ -100,7 +101,7 @@ static int stage_open_out(struct task_stage *s, const struct group *g,
 
         size = end > size ? end : size;
     }
-    if (stage_is_late(s, g, s->task.from)) {
+    if (stage_is_late(s, g, s->task.from, false)) {
         rc = gpu_buffer_open_late(&s->out, &memory, writes->at, size, s->task.stream, why);
         s->task.out_gpu = &s->out;
         return rc;
@@ -123,7 +124,9 @@ static int stage_open_in(struct task_stage *s, const struct group *g,
 
     if (rc <= 0)
         return rc;
-    if (stage_is_late(s, g, s->task.to)) {
+    if (stage_is_late(s, g, s->task.to, true)) {
+        if (g->links[s->task.to]->ops->sends_gpu)
+            stage_tell(s, g, s->task.to);
         rc = gpu_buffer_open_late(&s->in, &memory, reads->at, reads->end, s->task.stream, why);
         s->task.in_gpu = &s->in;
         return rc;

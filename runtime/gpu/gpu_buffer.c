@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/gpu/gpu_buffer.h"
 
-#include "runtime/gpu/gpu_stream.h"
-
 #include <string.h>
 
 static int buffer_open(struct gpu_buffer *out, const struct gpu_buffer *b, void *stream,
@@ -74,11 +72,72 @@ int gpu_buffer_fetch(struct gpu_buffer *b, bool reads, struct fault *why)
     return rc || !reads ? rc : gpu_buffer_read(b, &all, 1, why);
 }
 
+/* Begins to copy the next piece. */
+static int piece_queue(struct gpu_buffer *b)
+{
+    size_t rest = b->size - b->queued, size = rest < GPU_PIECE ? rest : GPU_PIECE;
+    uint64_t gpu = (uintptr_t)b->at + b->queued, host = (uintptr_t)b->bounce.memory + b->queued;
+
+    b->queued += size;
+    return size ? b->memory.driver->copy(host, gpu, size, b->stream.stream) : CUDA_IS_DONE;
+}
+
+static int piece_read(struct gpu_buffer *b, struct fault *why)
+{
+    const char *failed = "cuMemcpyAsync";
+    int result = CUDA_IS_DONE;
+    size_t end;
+
+    if (!b->has_stream) {
+        if (gpu_stream_open(&b->stream, &b->memory, why))
+            return why->code;
+        b->has_stream = true;
+        result = piece_queue(b);
+    }
+    end = b->queued;
+    if (result == CUDA_IS_DONE) {
+        result = b->memory.driver->stream_synchronize(b->stream.stream);
+        failed = "cuStreamSynchronize";
+    }
+    if (result == CUDA_IS_DONE) {
+        result = piece_queue(b);
+        failed = "cuMemcpyAsync";
+    }
+    if (result != CUDA_IS_DONE)
+        return cuda_driver_fault(why, result, "cannot copy %zu bytes from GPU %d: %s", b->size,
+                                 b->memory.device, failed);
+    b->ready = end;
+    return 0;
+}
+
+int gpu_buffer_read_piece(struct gpu_buffer *b, struct fault *why)
+{
+    int rc = gpu_buffer_fetch(b, false, why);
+
+    if (!rc)
+        rc = gpu_memory_enter(&b->memory, why);
+    if (rc)
+        return rc;
+    rc = piece_read(b, why);
+    gpu_memory_leave(&b->memory);
+    return rc;
+}
+
+/* The room has another use afterwards, so a copy to it is awaited. */
+static void buffer_close_stream(const struct gpu_buffer *b)
+{
+    if (!b->has_stream)
+        return;
+    b->memory.driver->stream_synchronize(b->stream.stream);
+    gpu_stream_close(&b->stream, &b->memory);
+}
+
 static void buffer_close_bounce(const struct gpu_buffer *b)
 {
     struct fault ignored;
     bool is_in = gpu_memory_enter(&b->memory, &ignored) == 0;
 
+    buffer_close_stream(b);
     gpu_bounce_close(&b->bounce, b->memory.driver);
     if (is_in)
         gpu_memory_leave(&b->memory);

@@ -12,11 +12,14 @@
 
 #include "runtime/gpu/gpu_bounce.h"
 #include "runtime/gpu/gpu_memory.h"
+#include "runtime/gpu/gpu_stream.h"
 
 /* Bytes of a buffer. */
 struct gpu_span {
     size_t offset, size;
 };
+
+enum { GPU_PIECE = 1 << 20 /* bytes; not measured */ };
 
 struct gpu_buffer {
     struct gpu_memory memory;
@@ -26,6 +29,10 @@ struct gpu_buffer {
     size_t size;
     bool is_direct, is_late;
     struct gpu_span came; /* what gpu_buffer_take has taken last, and is not on the GPU */
+    struct gpu_stream
+        stream;           /* if it is read in pieces: of their copies; the bytes that are in the */
+    size_t ready, queued; /* room, and those whose copies have begun, too */
+    bool has_stream;
 };
 
 /* Waits for the program's work on memory that gpu_memory_open has found at `at`, as
@@ -48,6 +55,10 @@ int gpu_buffer_fetch(struct gpu_buffer *b, bool reads, struct fault *why);
 int gpu_buffer_take(struct gpu_buffer *b, size_t offset, const void *bytes, size_t size,
                     struct fault *why);
 int gpu_buffer_end_take(struct gpu_buffer *b, struct fault *why);
+/* For a late one that is sent from its beginning on: returns when the next GPU_PIECE bytes are in
+ * its room, which is made first; the copy of those behind them goes on meanwhile. ML_ERR_DEVICE,
+ * ML_ERR_MEMORY. */
+int gpu_buffer_read_piece(struct gpu_buffer *b, struct fault *why);
 void gpu_buffer_close(struct gpu_buffer *b);
 
 /* Where the call reads and writes its bytes. */

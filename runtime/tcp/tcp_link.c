@@ -9,6 +9,7 @@
 #include "runtime/tcp/tcp_link.h"
 
 #include "common/net/tcp_seal.h"
+#include "runtime/gpu/gpu_buffer.h"
 #include "runtime/group/group.h"
 #include "runtime/group/matching.h"
 #include "runtime/group/message.h"
@@ -71,6 +72,26 @@ static int tcp_link_parts(struct iovec part[2], struct message *header, size_t h
     return n;
 }
 
+/* Where what may be sent of a message ends: a GPU's bytes are copied in pieces. */
+static size_t tcp_link_end(const struct message_op *t)
+{
+    return t->gpu ? t->gpu->ready : t->size;
+}
+
+/* Makes sure that there is something to send of a message whose bytes are on a GPU. */
+static int tcp_link_fetch(const struct tcp_link *s, struct message_op *t, struct fault *why)
+{
+    const struct group *g = s->base.group;
+    char who[GROUP_MEMBER_TEXT];
+
+    if (t->header_moved && t->moved < t->gpu->ready)
+        return 0;
+    if (gpu_buffer_read_piece(t->gpu, why))
+        return fault_wrap(why, "%s: send", group_describe(g, g->rank, who));
+    t->buf = t->gpu->bounce.memory;
+    return 0;
+}
+
 /* Keeps the cause until the coordinator has had time to say that the peer has ended. */
 static void tcp_link_keep_cause(struct tcp_link *s, int err)
 {
@@ -101,11 +122,12 @@ static int tcp_link_gather(struct tcp_link *s, struct message headers[TOGETHER],
                            struct iovec part[2 * TOGETHER])
 {
     const struct message_op *t = s->base.sends;
-    int n = tcp_link_parts(part, &s->out_header, s->out_header_moved, tcp_link_place(t),
-                           t->size - t->moved);
-    size_t size = t->size - t->moved;
+    size_t size = tcp_link_end(t) - t->moved;
+    int n = tcp_link_parts(part, &s->out_header, s->out_header_moved, tcp_link_place(t), size);
 
-    for (int i = 1; i < TOGETHER && t->next && size < TOGETHER_SIZE; i++) {
+    for (int i = 1; i < TOGETHER && tcp_link_end(t) == t->size && t->next && !t->next->gpu &&
+                    size < TOGETHER_SIZE;
+         i++) {
         t = t->next;
         message_fill(&headers[i], &s->base.group->call, t);
         n += tcp_link_parts(part + n, &headers[i], 0, t->buf, t->size);
@@ -137,8 +159,8 @@ static void tcp_link_sent(struct tcp_link *s, const struct message headers[TOGET
     }
 }
 
-/* > 0: something was sent, and the socket may take more. */
-static int tcp_link_send(struct tcp_link *s)
+/* > 0: something was sent, and the socket may take more; ML_ERR_*. */
+static int tcp_link_send(struct tcp_link *s, struct fault *why)
 {
     struct message_op *t = s->base.sends;
     struct message headers[TOGETHER];
@@ -146,6 +168,8 @@ static int tcp_link_send(struct tcp_link *s)
     struct msghdr m = {.msg_iov = part};
     ssize_t sent;
 
+    if (__builtin_expect(t->gpu != NULL, 0) && tcp_link_fetch(s, t, why))
+        return why->code;
     if (!t->header_moved) {
         message_fill(&s->out_header, &s->base.group->call, t);
         s->out_header_moved = 0;
@@ -153,7 +177,7 @@ static int tcp_link_send(struct tcp_link *s)
     }
     if (s->seal) {
         m.msg_iovlen = (size_t)tcp_link_parts(part, &s->out_header, s->out_header_moved,
-                                              tcp_link_place(t), t->size - t->moved);
+                                              tcp_link_place(t), tcp_link_end(t) - t->moved);
         sent = tcp_seal_send(s->seal, s->fd, part, (int)m.msg_iovlen);
     } else {
         m.msg_iovlen = (size_t)tcp_link_gather(s, headers, part);
@@ -407,7 +431,7 @@ static int tcp_link_bring_up(struct link *l, struct fault *why)
 static int tcp_link_progress(struct link *l, struct fault *why)
 {
     struct tcp_link *s = tcp_link_of(l);
-    int moved = 0, rc;
+    int moved = 0, rc = 0;
 
     if (__builtin_expect(s->fd < 0, 0)) {
         rc = tcp_link_bring_up(l, why);
@@ -422,8 +446,10 @@ static int tcp_link_progress(struct link *l, struct fault *why)
         if (moved < 0 || (moved && s->ahead_have))
             return moved;
     }
-    while (l->sends && tcp_link_send(s) > 0)
+    while (l->sends && (rc = tcp_link_send(s, why)) > 0)
         moved = 1;
+    if (rc < 0)
+        return rc;
     rc = tcp_link_receive_all(s, why);
     return rc < 0 ? rc : moved | rc;
 }
@@ -504,6 +530,7 @@ static const struct link_ops tcp_link_ops = {
     .name = "tcp",
     .spin_ns = 500 * 1000,
     .asks_kernel = true,
+    .sends_gpu = true,
     .drain_ms = 300,
     .progress = tcp_link_progress,
     .sleep = tcp_link_sleep,

@@ -18,7 +18,8 @@
  *   Leaks    fakeCudaCount says what is still there: "registrations", "streams", "retained", and
  *            "depth", the contexts that the calling thread has pushed; and "mode", its mode of
  *            captures, 0 if it is that of a new thread; "imports", what is open of other processes,
- *            and "exports", how often they have opened what is this process's.
+ *            and "exports", how often they have opened what is this process's. "copies" is how many
+ *            were queued so far.
  */
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -768,9 +769,12 @@ static int fake_queue(void *handle, struct fake_work work)
     return result;
 }
 
+static _Atomic int copies;
+
 FAKE_API int cuMemcpyAsync(uint64_t to, uint64_t from, size_t size, void *stream)
 {
     FAKE_BEGIN("cuMemcpyAsync");
+    copies++;
     return fake_queue(stream, (struct fake_work){.to = to, .from = from, .size = size});
 }
 
@@ -837,6 +841,8 @@ FAKE_API int fakeCudaCount(const char *what)
         return depth;
     if (strcmp(what, "mode") == 0)
         return capture_mode;
+    if (strcmp(what, "copies") == 0)
+        return copies;
     pthread_mutex_lock(&lock);
     for (int i = 0; i < REGISTERED && strcmp(what, "registrations") == 0; i++)
         count += registered[i] != 0;

@@ -96,6 +96,9 @@ for way in put get; do
 done
 
 backend=(--backend tcp --local net)
+lost="-6: $on_1: send: cannot copy 4000 bytes from GPU 1: cuMemcpyAsync: $unknown"
+faults cuMemcpyAsync:1 give_few
+is_said "the copy of what is sent over TCP, on both sides" "0: $lost" "1: $lost"
 faults cuMemcpyAsync:1 start_get --again
 is_said "so does one that was started" "0: right" "0: right" \
     "1: -6: cannot copy 4000 bytes to GPU 1: cuMemcpyAsync: $unknown" "1: right"
@@ -117,7 +120,6 @@ faults cuIpcCloseMemHandle:-1 take
 is_said "what is left open is noticed" "0: right" "1: right" \
     "1: memory of the other rank is left open"
 faults cuMemcpyAsync:1 give_few
-lost="-6: $on_1: send: cannot copy 4000 bytes from GPU 1: cuMemcpyAsync: $unknown"
 is_said "the copy of what is sent, on both sides" "0: $lost" "1: $lost"
 faults cuMemcpyAsync:1 take_few
 is_said "the copy of what has come" "0: right" \

@@ -12,6 +12,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 enum { RANKS = 3, KEPT = -7 };
 
@@ -387,6 +390,41 @@ static bool tags_early(size_t n)
     return ends(is_right, in, first);
 }
 
+/* How many copies were queued when the first long part of a message went to a socket, or -1. */
+static _Atomic int copies_then = -1;
+
+/* In the place of the C library's, for the library under test. */
+__attribute__((visibility("default"))) ssize_t sendmsg(int fd, const struct msghdr *m, int flags)
+{
+    size_t size = 0;
+
+    for (size_t i = 0; i < m->msg_iovlen; i++)
+        size += m->msg_iov[i].iov_len;
+    if (size > 100000 && copies_then < 0)
+        copies_then = gpu_left("copies");
+    return syscall(SYS_sendmsg, fd, m, flags);
+}
+
+/* Over TCP the first bytes are sent while the second of 8 pieces is copied, and the others are not
+ * begun. */
+static bool pieces(size_t n)
+{
+    size_t many = n + (7 << 20) / sizeof(int);
+    int *v = rank == 0 ? counting(many, 1) : gpu_ints(many, GPU_PLAIN);
+    int before = gpu_left("copies");
+    bool is_right = true;
+
+    copies_then = -1;
+    if (rank == 0) {
+        is_right = is_done(ml_send(next(), v, many * sizeof(int), 1));
+        if (before >= 0 && copies_then >= 0)
+            is_right = copies_then - before == 2 && gpu_left("copies") - before == 8 && is_right;
+    } else if (rank == 1) {
+        is_right = is_done(ml_recv(next(), v, many * sizeof(int), 0)) && gpu_counts(v, many, 1, 1);
+    }
+    return ends(is_right, v, NULL);
+}
+
 /* Messages, a collective call and a blocking one behind them. */
 static bool started(size_t n)
 {
@@ -651,6 +689,7 @@ static const struct {
     {"started messages", messages_started},
     {"messages with tags", tags},
     {"messages with tags, early and to itself", tags_early},
+    {"a long message in pieces", pieces},
     {"started calls", started},
     {"ranks with host memory", mixed},
     {"managed memory", managed},

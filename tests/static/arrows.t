@@ -150,7 +150,7 @@ header runtime/transport coordinator/protocol.h "the frames, not the service"
 header runtime/transport rdma/endpoint_module.h "opens mlaunch-rdma.so, and knows only its table"
 header runtime/transport rdma/rdma_table.h "opens mlaunch-rdma.so, and knows only its table"
 room runtime/transport runtime/process runtime/gpu runtime/group
-room runtime/tcp runtime/process runtime/kernel runtime/group
+room runtime/tcp runtime/process runtime/gpu runtime/kernel runtime/group
 room runtime/steps runtime/kernel runtime/group
 room runtime/collective runtime/process runtime/kernel runtime/group runtime/transport runtime/steps
 room runtime/call runtime/process runtime/gpu runtime/kernel runtime/group runtime/collective
