@@ -214,7 +214,7 @@ at_most() {
 }
 at_most 8 "floors of rooms above common/" "$(floors "$T/arrows")"
 at_most 8 "floors of groups and other rooms above common/" "$(floors "$T/group-arrows")"
-at_most 156 "arrows between groups and other rooms" "$(wc -l < "$T/group-arrows")"
+at_most 158 "arrows between groups and other rooms" "$(wc -l < "$T/group-arrows")"
 
 # The map: the same rooms in the same order, with the same includes.
 sed -n '/^## The map of the code/,/^## How to add/p' CONTRIBUTING.md |
