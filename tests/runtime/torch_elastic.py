@@ -51,7 +51,7 @@ for step in mlaunch.torch.steps(STEPS, state={"model": model, "optimizer": optim
             parallel = torch.nn.parallel.DistributedDataParallel(model, bucket_cap_mb=0.001)
         optimizer.zero_grad()
         loss = loss_of(parallel, step.number, w.id)
-        if DEATHS.get(step.number) == w.id:
+        if DEATHS.get(step.number) == w.id and os.environ.get("MLAUNCH_RESTART", "0") == "0":
             os.kill(os.getpid(), signal.SIGKILL)
         loss.backward()
         optimizer.step()
@@ -59,7 +59,8 @@ for step in mlaunch.torch.steps(STEPS, state={"model": model, "optimizer": optim
         dist.all_reduce(total)
         assert (dist.get_rank(), dist.get_world_size()) == (w.rank, w.size)
         losses[step.number], members[step.number] = total.item() / w.size, w.ids
-for step, loss in enumerate(alone(members)):
-    assert abs(losses[step] - loss) < 1e-4 * loss, (step, losses[step], loss)
-print(*("%s:%s" % ("".join(map(str, members[i])), losses[i].hex()) for i in range(STEPS)))
+if len(members) == STEPS:  # a newcomer has not done all of them
+    for step, loss in enumerate(alone(members)):
+        assert abs(losses[step] - loss) < 1e-4 * loss, (step, losses[step], loss)
+print(*("%s:%s" % ("".join(map(str, members[i])), losses[i].hex()) for i in sorted(members)))
 dist.destroy_process_group()

@@ -13,6 +13,15 @@ steps="0123 0123 0123 023 023 023 23 23 23 23"
 check_output "[2] $steps
 [3] $steps" "… and the others do their steps without them" sort "$T/members"
 
+check "with --restarts others take their places" "$MLAUNCH" -n 4 --oversubscribe --elastic 2 \
+    --restarts 1 -- "$PYTHON" "$SOURCE/tests/runtime/torch_elastic.py"
+sed 's/:[^ ]*//g' "$OUT" > "$T/members"
+all="0123 0123 0123 0123"
+check_output "[0] $all
+[1] $all 0123 0123 0123
+[2] $all 0123 0123 0123 0123 0123 0123
+[3] $all 0123 0123 0123 0123 0123 0123" "… and do the steps that are left" sort "$T/members"
+
 # The exception is one for C++ too, which waits for the gradients.
 cat > "$T/dies.py" << 'EOF'
 import os, signal, torch, torch.distributed as dist, mlaunch.torch

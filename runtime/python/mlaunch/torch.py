@@ -825,8 +825,7 @@ def _renew(world, timeout):
     if dist.is_initialized():
         dist.destroy_process_group()
     _store = _Store(world, _STORE_TIME)
-    dist.init_process_group("mlaunch", store=_store, rank=world.rank, world_size=world.size,
-                            timeout=timeout)
+    _torch_init("mlaunch", store=_store, rank=world.rank, world_size=world.size, timeout=timeout)
 
 
 def repair(timeout: datetime.timedelta = dist.default_pg_timeout) -> _m.Change:
@@ -845,28 +844,34 @@ def repair(timeout: datetime.timedelta = dist.default_pg_timeout) -> _m.Change:
     without --elastic."""
     world = _m.init()
     try:
-        members, error = world.ids, None
-        while True:
-            world = world.repair()
-            try:
-                _renew(world, timeout)
-                error = None
-            except (_m.Error, RuntimeError) as e:  # perhaps a rank has died meanwhile
-                error = e
-            try:
-                if world.agree(0 if error else 1):
-                    break
-            except _m.Error as e:
-                if e.code != _m.ERR_PEER:  # a rank calls repair() again
-                    raise
-                continue
-            if not world.changed():
-                raise error or Error(_m.ERR_PEER, "another rank could not make its process group")
-        left = tuple(i for i in members if i not in world.ids)
-        came = tuple(i for i in world.ids if i not in members)
-        return _m.Change(world.change.membership, left, came)
+        members = world.ids
+        world = _settle(world, timeout, True)
+        return _m.Change(world.change.membership, tuple(i for i in members if i not in world.ids),
+                         tuple(i for i in world.ids if i not in members))
     finally:
         _m.finalize()
+
+
+def _settle(world, timeout, repairs):
+    """The world of which torch.distributed has the group: this one, or, if it repairs or a rank
+    dies meanwhile, a next one."""
+    while True:
+        if repairs:
+            world = world.repair()
+        repairs, error = True, None
+        try:
+            _renew(world, timeout)
+        except (_m.Error, RuntimeError) as e:  # perhaps a rank has died meanwhile
+            error = e
+        try:
+            if world.agree(0 if error else 1):
+                return world
+        except _m.Error as e:
+            if e.code != _m.ERR_PEER:  # a rank calls repair() again
+                raise
+            continue
+        if not world.changed():
+            raise error or Error(_m.ERR_PEER, "another rank could not make its process group")
 
 
 def _next_world(_):
@@ -889,6 +894,26 @@ def steps(count: int, state: typing.MutableMapping[str, typing.Any] | None = Non
 
     init_process_group() comes before it."""
     return _elastic.steps(count, state, repair=_next_world)
+
+
+_torch_init = _c10d.init_process_group
+_init_arguments = inspect.signature(_torch_init)
+_is_newcomer = _elastic._is_newcomer  # whose first group is one that repair() makes
+
+
+@functools.wraps(_torch_init)
+def _init_process_group(*arguments, **named):
+    global _is_newcomer
+    given = _init_arguments.bind(*arguments, **named).arguments
+    if not _is_newcomer or str(given.get("backend")).lower() != "mlaunch":
+        return _torch_init(*arguments, **named)
+    # This process takes the place of a dead rank: the others are in repair().
+    world = _m.init()
+    try:
+        _settle(world, given.get("timeout") or dist.default_pg_timeout, False)
+        _is_newcomer = False
+    finally:
+        _m.finalize()
 
 
 _torch_new_group = _c10d.new_group
@@ -926,6 +951,7 @@ def _register():
         named["devices"] = ["cpu", "cuda"]
     dist.Backend.register_backend("mlaunch", _make, **named)
     dist.new_group = _c10d.new_group = _new_group
+    dist.init_process_group = _c10d.init_process_group = _init_process_group
 
 
 _register()
