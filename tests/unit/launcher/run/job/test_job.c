@@ -94,7 +94,7 @@ static void on_send(int host, int type, const uint8_t *payload, size_t size)
     size_t used = strlen(seen);
 
     (void)payload, (void)size;
-    if (type == LAUNCH_STDIN)
+    if (type == LAUNCH_STDIN || type == LAUNCH_SHARED)
         return;
     snprintf(seen + used, sizeof(seen) - used, "%c %s; ", 'a' + host, name_of(type));
     for (size_t i = 0; i < sizeof(raise_with) / sizeof(*raise_with); i++)
