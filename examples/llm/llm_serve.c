@@ -16,7 +16,6 @@
 enum {
     EXIT_LOST = 1,
     EXIT_USAGE = 2,
-    MOVED = 3,
     QUEUE_DEFAULT = 64,
     SLOTS_DEFAULT = 4,
     QUEUE_LIMIT = 4096,
@@ -116,21 +115,22 @@ static int serve_say(ml_group *world, const char *sentence, int status)
 }
 
 /* After ML_ERR_PEER. 0, or EXIT_LOST: this rank cannot go on. */
-static int repair(struct lead *lead)
+static int repair(struct lead *lead, bool *has_come)
 {
     char error[512];
-    int rc = lead_repair(lead, error, sizeof(error));
+    int rc = lead_repair(lead, has_come, error, sizeof(error));
 
     if (rc && rc != ML_ERR_STATE)
         fprintf(stderr, "llm serve: %s\n", error);
     return rc ? EXIT_LOST : 0;
 }
 
-/* A signal to end is rank 0's: it lets the others go when its clients have been told. MOVED: rank 0
- * was lost, and another one is in its place. */
+/* A signal to end is rank 0's: it lets the others go when its clients have been told.
+ * SERVICE_MOVED: rank 0 is another one, or others have come in the places of dead ranks. */
 static int work(struct lead *lead)
 {
     int server = ml_id(lead_group(lead), 0), rc;
+    bool has_come;
 
     signal(SIGTERM, SIG_IGN);
     signal(SIGINT, SIG_IGN);
@@ -138,9 +138,9 @@ static int work(struct lead *lead)
         rc = step_worker_run(lead);
         if (rc != ML_ERR_PEER)
             return rc ? EXIT_LOST : 0;
-        rc = repair(lead);
-    } while (!rc && ml_id(lead_group(lead), 0) == server);
-    return rc ? rc : MOVED;
+        rc = repair(lead, &has_come);
+    } while (!rc && !has_come && ml_id(lead_group(lead), 0) == server);
+    return rc ? rc : SERVICE_MOVED;
 }
 
 /* What a rank does until the end, or until rank 0 is another one. */
@@ -148,11 +148,12 @@ static int serve_once(struct lead *lead, const struct service_config *config,
                       struct link_speed *links)
 {
     ml_group *group = lead_group(lead);
+    bool has_come;
     char error[512];
     int status, rc = link_speed_measure(group, links);
 
     if (rc == ML_ERR_PEER)
-        return repair(lead) ? EXIT_LOST : MOVED;
+        return repair(lead, &has_come) ? EXIT_LOST : SERVICE_MOVED;
     if (rc)
         return serve_say(group, ml_error(), EXIT_LOST);
     if (ml_rank(group) > 0)
@@ -163,16 +164,23 @@ static int serve_once(struct lead *lead, const struct service_config *config,
 
 static int serve(ml_group *world, struct lead *lead, const struct serve_options *o)
 {
-    struct link_speed *links = calloc((size_t)ml_size(world), sizeof(*links));
+    /* By id: those of all ranks that the job has at its start, though some may be missing now. */
+    const char *size = getenv("MLAUNCH_SIZE");
+    int64_t ranks = ml_size(world);
     struct service_config config = {
-        lead, o->model, links, o->host, (uint16_t)o->port, (uint32_t)o->queue, o->api_key_file};
+        lead, o->model, NULL, o->host, (uint16_t)o->port, (uint32_t)o->queue, o->api_key_file};
+    struct link_speed *links;
     int status;
 
+    if (size)
+        llm_options_number(size, ranks, INT32_MAX, &ranks);
+    links = calloc((size_t)ranks, sizeof(*links));
     if (!links)
         return serve_say(world, "out of memory", EXIT_USAGE);
+    config.links = links;
     do
         status = serve_once(lead, &config, links);
-    while (status == MOVED);
+    while (status == SERVICE_MOVED);
     free(links);
     return status;
 }

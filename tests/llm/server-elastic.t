@@ -14,6 +14,7 @@ answer_of() {
     post /v1/completions '{"prompt":"once upon '"$1"'","max_tokens":60,"temperature":0}' \
         > "$T/answer.json" && field "r['choices'][0]['text']" "$T/answer.json"
 }
+answers_as() { answer_of "a time" > "$T/now" 2> "$T/gone" && cmp -s "$T/now" "$T/answer.$1"; }
 world_is() { curl -sS "$URL/health" 2> "$T/curl.err" | grep -q "\"ok\":true.*\"world_size\":$1,"; }
 # rank_pids: the processes of the ranks, in their order.
 rank_pids() {
@@ -64,4 +65,19 @@ check_match 'rank 1 was killed by signal 9 .*; 2 ranks go on' "$T/serve.err" "th
 serve_stop
 check_output 143 "it ends by the signal" echo "$serve_status"
 no_survivors "nothing is left" "$MARK"
+
+# With --restarts others take the places of the dead, rank 0's too.
+check "three ranks, whose places are filled again" start -n 3 --oversubscribe --elastic 1 \
+    --restarts 1
+answer_of "a time" > "$T/answer.3"
+for rank in 1 0; do
+    pid=$(rank_pids | sed -n "s/^$rank //p")
+    must kill -KILL "$pid"
+    check "rank $rank has another process" \
+        wait_for "rank_pids | grep '^$rank ' | grep -qv ' $pid\$'"
+    # Until its death is noticed, it may be what a request waits for.
+    check "… and three ranks answer" wait_for "answers_as 3"
+done
+serve_stop
+no_survivors "nothing is left of them" "$MARK"
 done_testing

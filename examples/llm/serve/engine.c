@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "engine.h"
 
+#include "../steps/link_speed.h"
 #include "../steps/partial_json.h"
 #include "../text/text_out.h"
 
@@ -349,17 +350,41 @@ static int steps_make(struct engine *e)
     return rc ? rc : lead_end(e->config.lead);
 }
 
+/* Those that have come in dead ones' places have their links measured (llm_serve.c). */
+static int newcomers_meet(const struct engine *e)
+{
+    ml_group *group = lead_group(e->config.lead);
+    struct link_speed *ignored;
+    int rc;
+
+    if (ml_rank(group) > 0)
+        return ENGINE_MOVED;
+    ignored = calloc((size_t)ml_id(group, ml_size(group) - 1) + 1, sizeof(*ignored));
+    rc = ignored ? link_speed_measure(group, ignored) : ML_ERR_MEMORY;
+    free(ignored);
+    return rc;
+}
+
 /* What the slots answer is lost with a rank; those that wait are answered by the ranks that live.
- * False: this job does not go on without a rank. */
+ * False: this job does not go on without a rank, or another one serves now. */
 static bool engine_repair(struct engine *e)
 {
     char error[QUEUE_REASON_ROOM];
+    bool has_come;
     int rc;
 
     atomic_store(&e->is_ready, false);
-    rc = lead_repair(e->config.lead, error, sizeof(error));
+    do {
+        rc = lead_repair(e->config.lead, &has_come, error, sizeof(error));
+        if (!rc && has_come)
+            rc = newcomers_meet(e);
+    } while (rc == ML_ERR_PEER);
+    if (rc == ENGINE_MOVED)
+        snprintf(error, sizeof(error), "rank 0 has another process, which serves from now on");
     if (rc && rc != ML_ERR_STATE)
         memcpy(e->reason, error, sizeof(error));
+    if (rc == ENGINE_MOVED)
+        e->error = rc;
     if (rc)
         return false;
     fprintf(stderr, "llm: %s; %d rank%s go on\n", e->reason, lead_ranks(e->config.lead),

@@ -28,6 +28,8 @@
 
 struct engine;
 
+enum { ENGINE_MOVED = 1 };
+
 struct engine_config {
     struct lead *lead;
     const struct tokenizer *tokenizer;
@@ -40,8 +42,8 @@ struct engine *engine_start(const struct engine_config *config);
 /* Any thread: the weights have been read once, so answers come at their usual pace. */
 bool engine_is_ready(const struct engine *e);
 
-/* Waits for its end, after queue_stop() or queue_is_closed(), and frees it. Returns 0, or the
- * library's error if a rank was lost. */
+/* Waits for its end, after queue_stop() or queue_is_closed(), and frees it. Returns 0, the
+ * library's error if a rank was lost, or ENGINE_MOVED: rank 0 has come back, and serves. */
 int engine_join(struct engine *e);
 
 #endif

@@ -241,8 +241,12 @@ int service_run(const struct service_config *config, char *error, size_t size)
         queue_reason(s->facts.queue, reason);
         if (s->is_engine_stuck)
             _exit(EXIT_LOST); /* it is in a call that only the job's end can end */
-        status = engine_join(s->facts.engine) ? EXIT_LOST : 0;
-        if (status)
+        status = engine_join(s->facts.engine);
+        if (status && status != ENGINE_MOVED)
+            status = EXIT_LOST;
+        else if (status)
+            status = SERVICE_MOVED;
+        if (status == EXIT_LOST)
             fprintf(stderr, "llm: %s\n", reason);
     } else {
         lead_end(config->lead); /* the other ranks wait for a step */

@@ -24,8 +24,10 @@ struct service_config {
     const char *api_key_file; /* or NULL */
 };
 
-/* Serves until the end. Returns 0 after a signal, 1 if a rank was lost, which stderr says, and 2 if
- * it cannot begin: then `error` has a sentence. */
+enum { SERVICE_MOVED = 3 };
+
+/* Serves until the end. Returns 0 after a signal, 1 if a rank was lost, which stderr says, 2 if it
+ * cannot begin: then `error` has a sentence; SERVICE_MOVED: rank 0 has come back, and serves. */
 int service_run(const struct service_config *config, char *error, size_t size);
 
 #endif

@@ -75,10 +75,19 @@ static int lead_make_room(struct lead *l)
     return l->all || l->rank ? 0 : -1;
 }
 
-int lead_repair(struct lead *l, char *error, size_t size)
+static void report_fill(struct lead_report *own, const struct lead *l)
 {
+    own->fingerprint = gguf_fingerprint(l->forward.gguf);
+    own->slots = l->forward.cache.slots;
+    own->context = l->forward.cache.context;
+}
+
+int lead_repair(struct lead *l, bool *has_come, char *error, size_t size)
+{
+    struct lead_report own = {.sentence = ""};
+    struct ml_change change;
     ml_group *next;
-    int rc = ml_repair(l->forward.group, &next, NULL);
+    int rc = ml_repair(l->forward.group, &next, &change);
 
     if (rc) {
         snprintf(error, size, "%s", ml_error());
@@ -92,7 +101,11 @@ int lead_repair(struct lead *l, char *error, size_t size)
         snprintf(error, size, "out of memory");
         return ML_ERR_MEMORY;
     }
-    return 0;
+    *has_come = change.came_count > 0;
+    report_fill(&own, l);
+    return *has_come && lead_compare(l, gguf_path(l->forward.gguf), &own, error, size)
+               ? ML_ERR_REFUSED
+               : 0;
 }
 
 ml_group *lead_group(const struct lead *l)
@@ -113,9 +126,7 @@ int lead_open(struct lead **out, ml_group *group, const char *path,
     l->rank = ml_rank(group);
     l->group = group;
     if (forward_open(&l->forward, group, path, options, own.sentence, sizeof(own.sentence)) == 0) {
-        own.fingerprint = gguf_fingerprint(l->forward.gguf);
-        own.slots = l->forward.cache.slots;
-        own.context = l->forward.cache.context;
+        report_fill(&own, l);
         if (lead_make_room(l))
             snprintf(own.sentence, sizeof(own.sentence), "out of memory");
     }

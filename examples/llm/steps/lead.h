@@ -29,6 +29,7 @@
 #include "llm_row.h"
 
 #include <mlaunch.h>
+#include <stdbool.h>
 
 struct lead;
 
@@ -43,9 +44,10 @@ void lead_close(struct lead *l);
 
 /* Every rank, after ML_ERR_PEER in a job of `mlaunch --elastic`: those that live are a new group,
  * among which the weights are divided anew; rank 0 is the one of lowest id. All slots are empty
- * then. Whoever is lost meanwhile is left out, too. Returns 0, or the library's error, with a
+ * then. Whoever is lost meanwhile is left out, too; *has_come: others took the places of dead ranks
+ * (--restarts), and are in lead_open meanwhile. Returns 0, or the library's error, with a
  * sentence in error; ML_ERR_STATE: this job does not go on without a rank. */
-int lead_repair(struct lead *l, char *error, size_t size);
+int lead_repair(struct lead *l, bool *has_come, char *error, size_t size);
 
 /* Any thread: the group of the ranks that have the model. */
 ml_group *lead_group(const struct lead *l);
