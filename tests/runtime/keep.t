@@ -54,4 +54,12 @@ check_match "job $ID: segment .*\\.keep\\.1\\.[01]\\.state has been removed" "$T
     "clean tells of it"
 check_output 0 "… and leaves nothing of it" kept_files
 
+# A process that takes the dead rank's place finds what that one has kept.
+check "a rank is killed, and replaced" "$MLAUNCH" -n 3 --elastic 2 --restarts 1 --oversubscribe \
+    "${STRANGER[@]}" -- "$PYTHON" "$SOURCE/tests/runtime/python_keep_replaced.py" 12
+cp "$OUT" "$T/job.out"
+check_output "[0] ended with 3
+[1] ended with 3
+[2] ended with 3" "… and all three have the sums of a job without a death" sort "$T/job.out"
+
 done_testing
