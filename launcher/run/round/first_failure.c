@@ -100,9 +100,9 @@ void first_failure_lost(struct first_failure *f, enum blame blame, const char *h
 
 void first_failure_shrunk(struct first_failure *f, int lives, int size, int least)
 {
-    if (f->blame >= BLAME_CAUSE)
+    if (f->blame >= BLAME_FAULT)
         return;
-    f->blame = BLAME_CAUSE;
+    f->blame = BLAME_FAULT;
     f->rank = -1;
     f->status = STATUS_OURS;
     snprintf(f->text, sizeof(f->text),

@@ -46,7 +46,8 @@ void first_failure_aborted(struct first_failure *f, const struct aborted_report 
  * coordinator (BLAME_CUT_OFF): status 125. */
 void first_failure_lost(struct first_failure *f, enum blame blame, const char *host,
                         const char *text);
-/* Only `lives` of `size` ranks go on, fewer than --elastic asks for: status 125. */
+/* Only `lives` of `size` ranks go on, fewer than --elastic asks for: status 125. Why the others are
+ * gone may be reported later, by another host's agent. */
 void first_failure_shrunk(struct first_failure *f, int lives, int size, int least);
 /* `mlaunch kill` was used: status 143, and no restart. */
 void first_failure_killed(struct first_failure *f, const char *text);

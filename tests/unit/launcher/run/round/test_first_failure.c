@@ -159,6 +159,20 @@ static void test_coordinator_host_dies(void **state)
     }
 }
 
+/* The coordinator's host tells that too few ranks go on before that of the others tells why. */
+static void test_shrunk_before_its_cause(void **state)
+{
+    struct first_failure f = {0};
+
+    (void)state;
+    first_failure_shrunk(&f, 4, 6, 5);
+    assert_blamed(&f, 125, "2 of 6 ranks have left the others, and 4 are not enough (--elastic 5)");
+    first_failure_lost(&f, BLAME_CAUSE, "c", "it was asked to leave");
+    assert_blamed(&f, 125, "host c was lost: it was asked to leave");
+    first_failure_shrunk(&f, 4, 6, 5);
+    assert_blamed(&f, 125, "host c was lost: it was asked to leave");
+}
+
 /* If only the way to the coordinator was lost, the first host that has lost it is named. */
 static void test_cut_off(void **state)
 {
@@ -180,9 +194,13 @@ static void test_cut_off(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sentences),        cmocka_unit_test(test_cause_before_consequence),
-        cmocka_unit_test(test_crash_is_its_own), cmocka_unit_test(test_abort_after_exit),
-        cmocka_unit_test(test_abort_and_loss),   cmocka_unit_test(test_coordinator_host_dies),
+        cmocka_unit_test(test_sentences),
+        cmocka_unit_test(test_cause_before_consequence),
+        cmocka_unit_test(test_crash_is_its_own),
+        cmocka_unit_test(test_abort_after_exit),
+        cmocka_unit_test(test_abort_and_loss),
+        cmocka_unit_test(test_coordinator_host_dies),
+        cmocka_unit_test(test_shrunk_before_its_cause),
         cmocka_unit_test(test_cut_off),
     };
 
