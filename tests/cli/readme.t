@@ -27,8 +27,15 @@ for name in prog master worker; do
 done
 sed -n 's/^    \(\[{"ssh": "a"}, .*\)/\1/p' "$SOURCE/README.md" > hosts.json
 check "README has a hostfile" test -s hosts.json
-# kubectl exec -i POD -- COMMAND…, kubectl create -f FILE
-printf '#!/bin/sh\n[ "$1" = exec ] || exec test -s "$3"\nshift 4\nexec "$@"\n' > "$T/bin/kubectl"
+# kubectl exec -i POD -- COMMAND…, kubectl create -f FILE, kubectl logs -f job/NAME
+cat > "$T/bin/kubectl" << 'EOF'
+#!/bin/sh
+case $1 in
+exec) shift 4 && exec "$@" ;;
+create) exec test -s "$3" ;;
+logs) [ "$2" = -f ] && exec test "${3%/*}" = job ;;
+esac
+EOF
 printf '#!/bin/sh\ncat > job.submitted\necho 7\n' > "$T/bin/sbatch"
 chmod +x "$T/bin/kubectl" "$T/bin/sbatch"
 # torch is a package of the system's Python, which may not be the first in PATH.
