@@ -18,6 +18,7 @@ ps_json() {
 # keepers_begin: the job, up to where all is restored; its id is in $ID, mlaunch in $PID.
 keepers_begin() {
     : > "$EVENTS"
+    : > "$T/job.out" # what the job before has said is not this one's
     rm -f "$T/go"
     "${JOB[@]}" -n 4 --elastic 2 --oversubscribe "${STRANGER[@]}" -- "$PYTHON" \
         "$SOURCE/tests/runtime/python_keep.py" "$T/go" > "$T/job.out" 2> "$T/job.err" < /dev/null &
