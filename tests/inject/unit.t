@@ -28,7 +28,7 @@ export ASAN_OPTIONS=verify_asan_link_order=0:abort_on_error=1 # it comes second
 echo leak:ld-linux > "$T/leaks"
 export LSAN_OPTIONS=suppressions=$T/leaks:print_suppressions=0
 export UBSAN_OPTIONS=print_stacktrace=1:abort_on_error=1
-calls=40
+calls=25
 ! is_long || calls=all
 check "units" python3 "$SOURCE/tests/inject/walk_unit.py" "$calls" "${programs[@]}"
 diag "$(cat "$OUT")"

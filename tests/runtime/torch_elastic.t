@@ -37,14 +37,13 @@ except RuntimeError as e:
     mlaunch.torch.repair()
     print("repaired", dist.get_world_size())
 EOF
-dies() { run "$MLAUNCH" -n 3 --oversubscribe "$@" -- "$PYTHON" "$T/dies.py"; }
+dies() { run "$MLAUNCH" -n 2 --oversubscribe "$@" -- "$PYTHON" "$T/dies.py"; }
 dies --elastic 1
 cp "$OUT" "$T/said"
-check_output 2 "a death is an exception of DistributedDataParallel" \
+check_output 1 "a death is an exception of DistributedDataParallel" \
     grep -c 'raised.* rank 1 was killed by signal 9 (Killed) on host' "$T/said"
-check_output "[0] repaired 2
-[2] repaired 2" "… after which repair() makes the group of those that live" \
-    sh -c 'grep repaired "$0" | sort' "$T/said"
+check_output "[0] repaired 1" "… after which repair() makes the group of those that live" \
+    grep repaired "$T/said"
 dies
 check_match "mlaunch.Error: this job does not go on without a rank: start it with mlaunch --elastic" \
     "$ERR" "… and without --elastic says what is missing"
