@@ -35,7 +35,7 @@ struct agent_channel {
     /* The channel's thread stores its result in `opened` and rings the bell. */
     int bell; /* eventfd */
     struct event *on_bell;
-    pthread_mutex_t lock; /* for `opened` */
+    pthread_mutex_t lock; /* for `opened`, and for ringing */
     struct fault opened;
 };
 
@@ -89,8 +89,8 @@ static void on_channel_ready(struct channel *c, const struct fault *why, void *a
     (void)c;
     pthread_mutex_lock(&a->lock);
     a->opened = *why;
+    eventfd_write(a->bell, 1); /* the bell is closed behind the lock */
     pthread_mutex_unlock(&a->lock);
-    eventfd_write(a->bell, 1);
 }
 
 static void on_opened(evutil_socket_t fd, short what, void *arg)
@@ -102,10 +102,10 @@ static void on_opened(evutil_socket_t fd, short what, void *arg)
 
     (void)fd;
     (void)what;
-    bell_close(a);
     pthread_mutex_lock(&a->lock);
     why = a->opened;
     pthread_mutex_unlock(&a->lock);
+    bell_close(a);
     if (a->ended)
         return;
     if (why.code) {
