@@ -2,6 +2,7 @@
 """The program of one rank: pools, and transfers from rank 0 (the producer) to the last rank (the
 consumer). The names are those of the tests of a connector that users move from."""
 import contextlib
+import ctypes
 import gc
 import hashlib
 import sys
@@ -15,6 +16,12 @@ try:
 except ImportError:
     np = None
 torch = None
+
+# Another package of the process uses the same functions of Python, with types of its own.
+for function in "PyBytes_FromStringAndSize", "PyBytes_AsString", "PyObject_GetBuffer":
+    getattr(ctypes.pythonapi, function).argtypes = []
+ctypes.pythonapi.PyBytes_AsString.restype = ctypes.c_char
+
 KIB, MIB = 1 << 10, 1 << 20
 
 

@@ -322,11 +322,17 @@ class _PyBuffer(ctypes.Structure):
 
 _C_CONTIGUOUS, _WRITABLE = 0x0020 | 0x0010 | 0x0008, 0x0001  # PyBUF_*: with shape and strides
 _FORMAT = 0x0004
-_get_buffer = ctypes.pythonapi.PyObject_GetBuffer
-_get_buffer.argtypes = [ctypes.py_object, ctypes.POINTER(_PyBuffer), _int]
-_release_buffer = ctypes.pythonapi.PyBuffer_Release
-_release_buffer.argtypes = [ctypes.POINTER(_PyBuffer)]
-_release_buffer.restype = None
+
+
+def _python_function(name, result, *arguments):
+    """A function of Python's C API, of our own: the attributes of ctypes.pythonapi have the types
+    that the last package gave them."""
+    return ctypes.PYFUNCTYPE(result, *arguments)((name, ctypes.pythonapi))
+
+
+_get_buffer = _python_function("PyObject_GetBuffer", _int, ctypes.py_object,
+                               ctypes.POINTER(_PyBuffer), _int)
+_release_buffer = _python_function("PyBuffer_Release", None, ctypes.POINTER(_PyBuffer))
 
 
 def _advice(what, obj, error):

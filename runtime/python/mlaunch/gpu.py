@@ -22,7 +22,7 @@ import math
 import os
 import sys
 
-from . import BFLOAT16, ERR_ARGUMENT, ERR_DEVICE, Error, _need, _type_of
+from . import BFLOAT16, ERR_ARGUMENT, ERR_DEVICE, Error, _need, _python_function, _type_of
 
 __all__: list = []
 
@@ -229,12 +229,9 @@ _DEVICES = {4: "an OpenCL device", 7: "a Vulkan device", 8: "a Metal device", 10
             14: "a oneAPI device", 15: "a WebGPU device"}
 _CODES = {0: "int%d", 1: "uint%d", 2: "float%d", 4: "bfloat%d", 5: "complex%d", 6: "bool"}
 
-# Functions of our own: those that are attributes of pythonapi have the types that the last package
-# gave them.
-_capsule_is, _capsule_at = (
-    ctypes.PYFUNCTYPE(result, ctypes.py_object, ctypes.c_char_p)((name, ctypes.pythonapi))
-    for name, result in (("PyCapsule_IsValid", ctypes.c_int),
-                         ("PyCapsule_GetPointer", ctypes.c_void_p)))
+_capsule_is = _python_function("PyCapsule_IsValid", ctypes.c_int, ctypes.py_object, ctypes.c_char_p)
+_capsule_at = _python_function("PyCapsule_GetPointer", ctypes.c_void_p, ctypes.py_object,
+                               ctypes.c_char_p)
 
 
 def _exported(obj):

@@ -32,7 +32,8 @@ import typing
 import weakref
 
 from . import (Buffer, ERR_MEMORY, ERR_STATE, ERR_TIMEOUT, Error, ErrorCode, Group, _Bound,
-               _Buffer, _check, _int, _integer, _lib, _need, _pointer, _public, _size)
+               _Buffer, _check, _int, _integer, _lib, _need, _pointer, _public,
+               _python_function, _size)
 
 for _name, _result, _arguments in (
         ("pool_create", _int, [_size, _size, ctypes.POINTER(_pointer)]),
@@ -308,10 +309,9 @@ class _Data:
 # numpy's names of types by the letters of buffers, without their sizes.
 _NUMPY_TYPES = {**dict.fromkeys("bhiq", b"<i%d"), **dict.fromkeys("BHIQ", b"<u%d"), "?": b"|b%d",
                 **dict.fromkeys("efd", b"<f%d"), "Zf": b"<c%d"}
-_new_bytes = ctypes.pythonapi.PyBytes_FromStringAndSize
-_new_bytes.restype, _new_bytes.argtypes = ctypes.py_object, [_pointer, ctypes.c_ssize_t]
-_bytes_address = ctypes.pythonapi.PyBytes_AsString
-_bytes_address.restype, _bytes_address.argtypes = _pointer, [ctypes.py_object]
+_new_bytes = _python_function("PyBytes_FromStringAndSize", ctypes.py_object, _pointer,
+                              ctypes.c_ssize_t)
+_bytes_address = _python_function("PyBytes_AsString", _pointer, ctypes.py_object)
 
 
 def _empty(kind, type_name, shape, size):
