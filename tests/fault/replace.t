@@ -98,6 +98,21 @@ zoo_end 0 "--output"
 check_output "membership has done" "--output: nothing of a rank's file is lost" \
     sh -c "cut -d ' ' -f 3 '$T/files/rank.1.out' | xargs"
 
+# A newcomer finds the end of its input, and the record of calls goes on.
+rm -f "$T/stop"
+# shellcheck disable=SC2016 # for the rank's shell
+job_start -n 2 --elastic 1 --restarts 1 --stdin all --record "$T/calls" --output raw -- \
+    sh -c 'if read -r line; then echo "has read $line"; else echo "at the end"; fi; exec "$0" "$1"' \
+    "$SURVIVOR" "$T/stop" <<< "the input"
+has_said 'membership 0' 2 || diag "both ranks are up"
+check "--stdin all: both have it" has_said 'has read the input' 2
+rank_kill 1
+check "--stdin all: another process comes" has_said 'membership 1, 2 ranks, came 1$' 1
+check_match '^at the end$' "$T/out" "--stdin all: it is at the end of its input"
+replaced_end "--stdin all, --record" 2
+check_output 2 "--record: both worlds of both processes are there" \
+    sh -c "grep '\"rank\":1,' '$T/calls' | grep -oE '\"group\":[0-9]+' | sort -u | wc -l"
+
 # A newcomer is killed, perhaps while it joins, and so are others.
 ROUNDS=5
 is_long && ROUNDS=60
