@@ -144,7 +144,8 @@ int query_command_channel(struct query_channel *out, const struct options *o, co
 int query_command_ask_rounds(struct query_command *c, const struct query_rounds *rounds,
                              struct fault *why)
 {
-    const struct query_limits limits = {c->timeout_ms, c->guests, GUESTS_MS};
+    const struct query_limits limits = {c->timeout_ms, c->guests,
+                                        c->guests_ms ? c->guests_ms : GUESTS_MS};
     struct query_channel channel;
     int rc = query_command_channel(&channel, c->options, c->plan, why);
 

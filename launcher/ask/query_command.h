@@ -17,6 +17,7 @@ struct query_command {
     struct command_syntax syntax; /* one word at most is a JOB; query_command_open completes it */
     bool needs_job;
     int timeout_ms;       /* for one host's answer */
+    int guests_ms;        /* for those of all guests; 0: 2 s */
     bool with_copier;     /* the hosts need mlaunch-copier too */
     const char *lists[3]; /* the answer's members that are lists of objects; ends with NULL */
     const char *word;     /* a member that is a string, or NULL */

@@ -119,6 +119,28 @@ static int entry_add(struct host_list *l, const struct register_found *f, struct
     return 0;
 }
 
+/* Adds those that have joined its job, which its mlaunch asks. */
+static int joined_add(struct host_list *l, const struct register_found *f, struct fault *why)
+{
+    json_t *one;
+    size_t i;
+
+    json_array_foreach(json_object_get(f->entry.door, "hosts"), i, one)
+    {
+        struct host h = {.join_index = (int)object_field_whole(one, "index")};
+        int rc = string_copy(&h.name, object_field_text(one, "name"), why);
+
+        if (!rc)
+            rc = string_copy(&h.door, object_field_text(f->entry.door, "path"), why);
+        if (!rc && !has_host(l, &h))
+            rc = host_list_add(l, &h, why);
+        host_list_clear_host(&h);
+        if (rc)
+            return rc;
+    }
+    return 0;
+}
+
 /* The entry that says what starts its agents, or which, if the user has said nothing; NULL: there
  * is none. That would count for all agents, also this machine's: it is taken only for the one job
  * that is asked about. */
@@ -167,6 +189,8 @@ int register_hosts_find(struct host_list **out, int *named, struct options *o,
         else
             log_info("the hosts of job %s are not asked: they are reached with other options",
                      f->entry.file.job);
+        if (!rc)
+            rc = joined_add(list, f, why);
     }
     if (rc)
         host_list_destroy(list);

@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { STATUS_NOT_THERE = 1, TIMEOUT_MS = 60000, CELL = AMOUNT };
+enum { STATUS_NOT_THERE = 1, TIMEOUT_MS = 60000, STACKS_MS = 20000, CELL = AMOUNT };
 
 /* The first column is there only if a job has a name. */
 static const char *const job_head[] = {"NAME",  "JOB",  "USER", "AGE",     "HOST", "RANKS",
@@ -376,8 +376,17 @@ static void all_ranks_print(const struct query_command *c)
     free(f.list);
 }
 
-/* Where the rest of the one job is, if it has more hosts than were asked: nothing here knows those
- * that have joined, nor on a host of a job those of the others. */
+/* Names hosts that have failed although the user has named none. */
+static void failed_print(const struct query_command *c)
+{
+    for (int i = c->hosts->count - c->guests; i < c->hosts->count; i++)
+        if (c->answers[i].error[0])
+            printable_print("\nhost %s has not answered: %s\n", c->answers[i].host->name,
+                            c->answers[i].error);
+}
+
+/* Where the rest of the one job is, if it has more hosts than were asked: on a host of a job
+ * nothing knows the others. */
 static void others_print(const struct query_command *c)
 {
     long long count = 0, there = 0;
@@ -399,10 +408,12 @@ static void others_print(const struct query_command *c)
     }
     if (there && there < count && c->hosts->count < count && !c->options->hosts &&
         !c->options->hostfile)
-        printf(
-            "\n%lld of the job's %lld hosts %s not asked: hosts over SSH are asked where mlaunch "
-            "runs, or with -H; those that have joined show their part if mlaunch ps runs there\n",
-            count - there, count, count - there == 1 ? "was" : "were");
+        printf("\n%lld of the job's %lld hosts %s not asked: mlaunch ps asks all where the job's "
+               "mlaunch "
+               "runs, which for mlaunch join is the host of index 0, and over SSH with -H\n",
+               count - there, count, count - there == 1 ? "was" : "were");
+    if (there < count && *c->job)
+        failed_print(c);
 }
 
 /* Prints the processes of dead jobs, and returns how many there are. */
@@ -530,6 +541,8 @@ static json_t *ps_question(struct query_command *c, struct fault *why)
 
     if (stacks && !*c->job && job_choose(c, why))
         return NULL;
+    if (stacks)
+        c->guests_ms = STACKS_MS;
     return json_pack("{ss ss sb}", "what", "list", "job", c->job, "stacks", (int)stacks);
 }
 

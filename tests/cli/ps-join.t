@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# mlaunch ps and kill on hosts that have joined a job, each with a /tmp of its own. Expected: each
-# shows its part and says that there is more, and an end or a soft stop that is asked for on one of
-# them is the whole job's.
+# mlaunch ps, top and kill on hosts that have joined a job, each with a /tmp of its own. Expected:
+# the host of index 0 shows all, through the mlaunch that they have joined, another one its part and
+# that there is more, and an end or a soft stop that is asked for on one of them is the whole job's.
 TEST_TIER=full
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../lib/hosts.sh"
@@ -37,15 +37,35 @@ ended() {
 }
 
 start
-for i in 0 1; do
-    check "ps on host $i" on "$i" ps "$job"
-    check_match "^1 of the job's 2 hosts was not asked: .* if mlaunch ps runs there" "$OUT" \
-        "says that there is another host"
-    cp "$OUT" "$T/shown"
-    check_output 1 "has one part of the job" grep -c " 2/4 .*live" "$T/shown"
-done
+check "ps on host 1" on 1 ps "$job"
+check_match "^1 of the job's 2 hosts was not asked: .* the host of index 0" "$OUT" \
+    "says that there is another host"
+cp "$OUT" "$T/shown"
+check_output 1 "has one part of the job" grep -c " 2/4 .*live" "$T/shown"
+# The names of those that have joined are known a moment after the start.
+wait_for 'netns exec "$H1" grep -q "\"$H2\"" "/tmp/mlaunch-$(id -u)/run.$job"'
+check "ps on host 0" on 0 ps "$job"
+cp "$OUT" "$T/shown"
+check_no_match "not asked" "$T/shown" "has asked all"
+check_output 2 "has both parts of the job" grep -c " 2/4 .*live" "$T/shown"
+check_output "0 1 2 3" "has all ranks" \
+    sh -c "sed -nE 's/^ +([0-9]+) .* sleep$/\\1/p' '$T/shown' | xargs"
+check "ps --stacks on host 0" on 0 ps --stacks "$job"
+check_match "^0-3 are in .*sleep" "$OUT" "has those of host 1, too"
 check "ps of all jobs" on 0 ps
-check_no_match "not asked" "$OUT" "says nothing about one of them"
+cp "$OUT" "$T/shown"
+check_output 2 "has both parts, too" grep -c " 2/4 .*live" "$T/shown"
+check "mlaunch top" on 0 top --batch 1 "$job"
+check_match "^ *3 " "$OUT" "has ranks of both"
+check "mlaunch status" on 0 status
+check_match "^$H2 +online" "$OUT" "has host 1"
+# The agent is the parent of its ranks.
+rank=$(sed -nE 's/.*"event":"started".*"rank":3,.*"pid":([0-9]+).*/\1/p' "$T/events")
+worker=$(netns exec "$H2" awk '/^PPid/{print $2}' "/proc/$rank/status")
+must netns exec "$H2" kill -STOP "$worker"
+check "ps with a host that is stopped" on 0 ps "$job"
+check_match "^host $H2 has not answered: it has not answered within 2 s" "$OUT" "names it"
+must netns exec "$H2" kill -CONT "$worker"
 check "a soft stop" on 1 kill --soft "$job"
 check "reaches the head" wait_for "grep -q 'asked to stop with mlaunch kill --soft by .* on host $H2' '$T/err.0'"
 check "an end" on 1 kill "$job"

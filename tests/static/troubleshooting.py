@@ -65,6 +65,7 @@ INTERNAL = {
     "cannot write to stdout: …": "says all itself",
     "… is the program that mlaunch … becomes: run that": "says all itself",
     "mlaunch-probe: memfd_create: …": "says all itself",
+    "cannot open a socket": "says all itself, with the OS's reason",
     # The launcher or the library has not kept to the protocol.
     "the launcher's COORDINATE is invalid": "says all itself",
     "it sent REPAIR before it had joined": "says all itself",

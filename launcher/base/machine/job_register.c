@@ -73,6 +73,18 @@ int job_register_write(struct job_register *r, const char *base, const struct re
     return rc;
 }
 
+static void door_path(const char *path, char *out, size_t size)
+{
+    snprintf(out, size, "%s.door", path);
+}
+
+void job_register_door(const struct job_register *r, char *out, size_t size)
+{
+    out[0] = '\0';
+    if (r->path[0])
+        door_path(r->path, out, size);
+}
+
 /* The user's directory above the file, if that was the last in it. */
 static void parent_remove(const char *path)
 {
@@ -281,7 +293,10 @@ bool job_register_await(const struct register_found *f, int ms)
 int job_register_forget(const struct register_found *f)
 {
     int err = unlink(f->path) && errno != ENOENT ? errno : 0;
+    char door[USER_DIRECTORY_PATH + sizeof(".door")];
 
+    door_path(f->path, door, sizeof(door));
+    unlink(door);
     parent_remove(f->path);
     return err;
 }

@@ -6,7 +6,8 @@
  *
  * A file is written under another name and then renamed, so that it is never seen incomplete. Its
  * mlaunch removes it at its end, or `mlaunch clean` does, if mlaunch was killed. What is not the
- * user's own, is open to others or malformed is left aside.
+ * user's own, is open to others or malformed is left aside. Beside it is run.JOB.door, a socket, if
+ * hosts have joined the job.
  */
 #ifndef LAUNCHER_BASE_MACHINE_JOB_REGISTER_H
 #define LAUNCHER_BASE_MACHINE_JOB_REGISTER_H
@@ -26,7 +27,9 @@ void job_register_describe(struct register_entry *e);
  * names the file or directory. */
 int job_register_write(struct job_register *r, const char *base, const struct register_entry *e,
                        struct fault *why);
-/* Removes it, and the user's directory if that is empty then. */
+/* Where its socket is to be; "": it has no entry. */
+void job_register_door(const struct job_register *r, char *out, size_t size);
+/* Removes the entry, and the user's directory if that is empty then. */
 void job_register_remove(struct job_register *r);
 
 struct register_list {
@@ -53,7 +56,7 @@ int job_register_signal_value(const struct register_found *f, int signal, int va
 /* Waits for its end. False: it has not ended within `ms`. */
 bool job_register_await(const struct register_found *f, int ms);
 
-/* Removes the file of one that has ended, unless another has taken its place. 0 or errno. */
+/* Removes the files of one that has ended, unless another has taken its place. 0 or errno. */
 int job_register_forget(const struct register_found *f);
 
 #endif

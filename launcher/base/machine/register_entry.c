@@ -21,7 +21,8 @@ char *register_entry_text(const struct register_entry *e)
                   "restarts", e->restarts, "host_list", e->hosts, "reach", e->reach);
     char *text = NULL;
 
-    if (object && more && json_object_update(object, more) == 0)
+    if (object && more && json_object_update(object, more) == 0 &&
+        (!e->door || json_object_set(object, "door", e->door) == 0))
         text = json_dumps(object, JSON_COMPACT);
     json_decref(more);
     json_decref(object);
@@ -53,7 +54,30 @@ static bool are_hosts(const json_t *hosts)
         if (!is_host(host))
             return false;
     }
-    return json_array_size(hosts) > 0 && json_array_size(hosts) <= HOSTS_MOST;
+    return json_is_array(hosts) && json_array_size(hosts) <= HOSTS_MOST;
+}
+
+static bool is_joined_host(const json_t *host)
+{
+    const char *name = object_field_text(host, "name");
+
+    return *name && *name != '-' && strlen(name) <= NAME_MOST &&
+           is_count(json_object_get(host, "index"), HOSTS_MOST);
+}
+
+/* It may be missing. */
+static bool is_door(const json_t *door)
+{
+    const json_t *hosts = json_object_get(door, "hosts"), *host;
+    size_t i;
+
+    json_array_foreach(hosts, i, host)
+    {
+        if (!is_joined_host(host))
+            return false;
+    }
+    return !door || (*object_field_text(door, "path") && json_is_array(hosts) &&
+                     json_array_size(hosts) <= HOSTS_MOST);
 }
 
 static bool is_reach(const json_t *reach)
@@ -88,7 +112,11 @@ static const char *rest_take(struct register_entry *e, const json_t *object)
     e->restarts = (int)json_integer_value(restarts);
     e->hosts = json_object_get(object, "host_list");
     e->reach = json_object_get(object, "reach");
-    return !are_hosts(e->hosts) ? "host_list" : !is_reach(e->reach) ? "reach" : NULL;
+    e->door = json_object_get(object, "door");
+    return !are_hosts(e->hosts)  ? "host_list"
+           : !is_reach(e->reach) ? "reach"
+           : !is_door(e->door)   ? "door"
+                                 : NULL;
 }
 
 int register_entry_take(struct register_entry *out, const char *name, const json_t *object,
@@ -105,6 +133,7 @@ int register_entry_take(struct register_entry *out, const char *name, const json
         return fault_set(why, ML_ERR_SYSTEM, "%.220s: \"%s\" is missing or malformed", name, bad);
     json_incref(e.hosts);
     json_incref(e.reach);
+    json_incref(e.door);
     *out = e;
     return 0;
 }
@@ -113,6 +142,7 @@ void register_entry_clear(struct register_entry *e)
 {
     json_decref(e->hosts);
     json_decref(e->reach);
+    json_decref(e->door);
     *e = (struct register_entry){0};
 }
 

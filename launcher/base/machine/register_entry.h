@@ -24,6 +24,9 @@ struct register_entry {
     json_t *hosts;
     /* {"ssh_config", "agent", "agent_command"}: the options of those names, or "". */
     json_t *reach;
+    /* NULL, or {"path", "hosts": [{"name", "index"}]}: the socket by which hosts that have joined
+     * are asked (question_door.h). */
+    json_t *door;
 };
 
 /* The text of an entry, for the caller to free; NULL: out of memory. */

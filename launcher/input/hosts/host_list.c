@@ -72,11 +72,10 @@ int host_list_local(struct host_list **out, struct fault *why)
 
 const char *host_list_launch_method(enum launch_method launch_method)
 {
-    static const char *const names[] = {[LAUNCH_METHOD_SSH] = "SSH",
-                                        [LAUNCH_METHOD_LOCAL] = "this machine",
-                                        [LAUNCH_METHOD_SRUN] = "srun",
-                                        [LAUNCH_METHOD_COMMAND] = "--agent-command",
-                                        [LAUNCH_METHOD_JOIN] = "mlaunch join"};
+    static const char *const names[] = {
+        [LAUNCH_METHOD_SSH] = "SSH",           [LAUNCH_METHOD_LOCAL] = "this machine",
+        [LAUNCH_METHOD_SRUN] = "srun",         [LAUNCH_METHOD_COMMAND] = "--agent-command",
+        [LAUNCH_METHOD_JOIN] = "mlaunch join", [LAUNCH_METHOD_HEAD] = "the job's mlaunch"};
 
     return names[launch_method];
 }
@@ -103,6 +102,7 @@ void host_list_clear_host(struct host *h)
     free(h->name);
     free(h->user);
     free(h->ssh_config);
+    free(h->door);
     free(h->node);
     strings_free(h->ips);
     strings_free(h->env);

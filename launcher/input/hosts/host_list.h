@@ -18,7 +18,8 @@ enum launch_method {
     LAUNCH_METHOD_LOCAL,
     LAUNCH_METHOD_SRUN,
     LAUNCH_METHOD_COMMAND,
-    LAUNCH_METHOD_JOIN
+    LAUNCH_METHOD_JOIN,
+    LAUNCH_METHOD_HEAD /* it runs already: the mlaunch of its job passes questions on */
 };
 
 struct host {
@@ -29,6 +30,7 @@ struct host {
     bool is_local;    /* this machine: needs no SSH */
     enum launch_method launch_method; /* set by launch_method.h */
     int join_index;                   /* its index among those that call, if they do */
+    char *door;    /* the socket of the mlaunch that it has joined, for questions; or NULL */
     char *node;    /* its name in the Slurm job that mlaunch runs in; else NULL */
     int slots;     /* 0: unstated */
     int max_slots; /* the most ranks, with --oversubscribe too; 0: any number */

@@ -127,5 +127,8 @@ int launch_method_resolve(struct plan *p, const struct options *o, char *const *
 {
     int rc = method_resolve(p, o, environment, why);
 
+    for (int i = 0; i < p->host_count; i++) /* those of a job that is asked about */
+        if (plan_host(p, i)->door)
+            plan_host(p, i)->launch_method = LAUNCH_METHOD_HEAD;
     return rc || o->await ? rc : fanout_check(p, o, why);
 }

@@ -651,6 +651,7 @@ static int job_run_all(struct job *j)
                                       .results = j->config.results,
                                       .summary = j->summary,
                                       .recording = j->recording,
+                                      .door = job_presence_door(j->presence),
                                       .on_started = on_round_started,
                                       .on_asked = on_asked,
                                       .on_end = on_round_end,

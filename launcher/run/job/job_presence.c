@@ -6,6 +6,7 @@
 #include "launcher/base/machine/job_register.h"
 #include "launcher/base/process/loop_memory.h"
 #include "launcher/run/round/job_spec_encode.h"
+#include "launcher/wire/channel/question_door.h"
 
 #include <event2/event.h>
 #include <limits.h>
@@ -23,6 +24,7 @@ struct job_presence {
     struct register_entry entry; /* filled in once the first is to be written */
     bool is_filled;
     struct event *later;
+    struct question_door *door; /* NULL: no host joins */
 };
 
 /* Those that somebody else than this mlaunch can ask. */
@@ -45,6 +47,18 @@ static json_t *hosts_list(const struct plan *p)
     return list;
 }
 
+/* Those that nobody else can ask, with their numbers in the job. */
+static json_t *joined_list(const struct plan *p)
+{
+    json_t *list = json_array();
+
+    for (int i = 0; i < p->host_count; i++)
+        if (plan_host(p, i)->launch_method == LAUNCH_METHOD_JOIN)
+            json_array_append_new(
+                list, json_pack("{so si}", "name", text_json(plan_host(p, i)->name), "index", i));
+    return list;
+}
+
 /* How the agents were reached: whoever asks about the job may be in another directory. */
 static json_t *reach_describe(const struct options *o)
 {
@@ -58,6 +72,14 @@ static json_t *reach_describe(const struct options *o)
     json_object_set_new(reach, "agent_command",
                         text_json(o->agent_command ? o->agent_command : ""));
     return reach;
+}
+
+static bool has_joined_hosts(const struct plan *p)
+{
+    for (int i = 0; i < p->host_count; i++)
+        if (plan_host(p, i)->launch_method == LAUNCH_METHOD_JOIN)
+            return true;
+    return false;
 }
 
 static void entry_fill(struct job_presence *p)
@@ -76,6 +98,23 @@ static void entry_fill(struct job_presence *p)
     p->entry.restarts = plan->job.restarts;
     p->entry.hosts = hosts_list(plan);
     p->entry.reach = reach_describe(plan->options);
+}
+
+/* The entry says where the door is, which is beside it. */
+static void door_open(struct job_presence *p)
+{
+    char path[USER_DIRECTORY_PATH + 8];
+    struct fault why;
+    int rc;
+
+    job_register_door(&p->place, path, sizeof(path));
+    rc = question_door_open(p->door, path, &why);
+    if (!rc) {
+        p->entry.door = json_pack("{ss so}", "path", path, "hosts", joined_list(p->plan));
+        rc = job_register_write(&p->place, user_directory_base(), &p->entry, &why);
+    }
+    if (rc)
+        log_warn("%s; mlaunch ps and top here do not ask the hosts that have joined", why.text);
 }
 
 static void on_later(evutil_socket_t fd, short what, void *arg)
@@ -101,8 +140,17 @@ int job_presence_open(struct job_presence **out, struct event_base *base, const 
         job_presence_close(p);
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     }
+    if (has_joined_hosts(plan) && question_door_create(&p->door, base, why)) {
+        job_presence_close(p);
+        return ML_ERR_MEMORY;
+    }
     *out = p;
     return 0;
+}
+
+struct question_door *job_presence_door(const struct job_presence *p)
+{
+    return p->door;
 }
 
 void job_presence_close(struct job_presence *p)
@@ -110,6 +158,7 @@ void job_presence_close(struct job_presence *p)
     if (!p)
         return;
     loop_memory_keep_file(NULL);
+    question_door_destroy(p->door);
     job_register_remove(&p->place);
     register_entry_clear(&p->entry);
     if (p->later)
@@ -127,6 +176,8 @@ void job_presence_set(struct job_presence *p, enum register_state state, int res
     p->entry.state = state;
     p->entry.restart = restart;
     if (p->is_filled) {
+        if (p->entry.door) /* once they have joined, hosts have names */
+            json_object_set_new(p->entry.door, "hosts", joined_list(p->plan));
         evtimer_add(p->later, &later);
         return;
     }
@@ -136,4 +187,6 @@ void job_presence_set(struct job_presence *p, enum register_state state, int res
         log_warn("%s; mlaunch ps and kill here find this job only where its agents are", why.text);
     else
         loop_memory_keep_file(p->place.path);
+    if (p->door && p->place.path[0])
+        door_open(p);
 }

@@ -12,11 +12,15 @@
 
 struct event_base;
 struct job_presence;
+struct question_door;
 
 /* Nothing is written yet. `plan` and `id` must outlive it. ML_ERR_MEMORY. */
 int job_presence_open(struct job_presence **out, struct event_base *base, const struct plan *plan,
                       const char *id, struct fault *why);
 void job_presence_close(struct job_presence *p); /* removes the entry; takes NULL */
+
+/* Where others ask its hosts that have joined, the presence's; NULL: it has none. */
+struct question_door *job_presence_door(const struct job_presence *p);
 
 /* How far the job is. The first call writes the entry at once, with a warning if it cannot; later
  * ones do a moment later, so that what happens quickly costs one write. */

@@ -22,6 +22,7 @@
 #include "launcher/run/stdio/output.h"
 #include "launcher/run/stdio/progress_line.h"
 #include "launcher/wire/channel/agent_session.h"
+#include "launcher/wire/channel/question_door.h"
 #include "launcher/wire/protocol/agent_protocol.h"
 
 #include <event2/event.h>
@@ -88,6 +89,7 @@ static int job_round_prepare(struct job_round *r, struct fault *why)
         rc = hang_watch_create(&r->hang, r, why);
     if (rc)
         return rc;
+    question_door_serve(r->config.door, r->session, r->plan->host_count);
     if (r->config.results) {
         r->state = JOB_ROUND_RUNNING; /* each host by itself */
         return 0;
@@ -131,6 +133,7 @@ void job_round_destroy(struct job_round *r)
         file_feed_destroy(r->members[i].feed);
         free(r->members[i].advice);
     }
+    question_door_serve(r->config.door, NULL, 0);
     agent_session_close(r->session);
     hang_watch_destroy(r->hang);
     call_log_destroy(r->calls);

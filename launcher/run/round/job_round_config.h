@@ -11,6 +11,7 @@ struct events_file;
 struct input;
 struct output;
 struct rank_summary;
+struct question_door;
 struct recording;
 
 /* Who is told of each rank's end, if the hosts are independent: none waits for another, and what
@@ -34,6 +35,7 @@ struct job_round_config {
     const struct rank_results *results; /* NULL: the first failure ends the job */
     struct rank_summary *summary;       /* or NULL */
     struct recording *recording;        /* or NULL */
+    struct question_door *door;         /* by which others ask the agents; or NULL */
     const char *job;                    /* the job's id */
     int restart;                        /* how many runs came before */
     void (*on_started)(void *arg);      /* called once, on the loop: all ranks have started */

@@ -126,7 +126,8 @@ static const char *const method_names[] = {[LAUNCH_METHOD_SSH] = "over SSH",
                                            [LAUNCH_METHOD_LOCAL] = "on this machine",
                                            [LAUNCH_METHOD_SRUN] = "by srun",
                                            [LAUNCH_METHOD_COMMAND] = "by --agent-command",
-                                           [LAUNCH_METHOD_JOIN] = "once it has joined"};
+                                           [LAUNCH_METHOD_JOIN] = "once it has joined",
+                                           [LAUNCH_METHOD_HEAD] = "through the job's mlaunch"};
 
 int agent_channel_open(struct agent_channel **out, struct event_base *base, int host,
                        const struct host *to, const struct channel_config *config,

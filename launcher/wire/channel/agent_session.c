@@ -10,12 +10,22 @@
 #include <event2/event.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/queue.h>
 #include <sys/utsname.h>
 
 enum { GAP_MS = 3000 }; /* a heartbeat that late means that we were stopped, or the machine slept */
 
+/* A question: the first of a host has been sent, the others wait for its answer. */
+struct session_question {
+    TAILQ_ENTRY(session_question) entry;
+    json_t *text; /* NULL: sent */
+    agent_answer_fn *answer;
+    void *arg;
+};
+
 struct session_member {
     struct session_agent seen;
+    TAILQ_HEAD(session_questions, session_question) questions;
     const struct host *to;
     const char *advice;
     bool is_timed; /* its PINGs ask for its time */
@@ -33,6 +43,83 @@ struct agent_session {
     int64_t pulse_ms; /* time of the last heartbeat, clock_ms() */
     bool is_silence_expected;
 };
+
+/* --- questions -------------------------------------------------------------------------------- */
+
+static void question_send(struct session_member *a)
+{
+    struct session_question *q = TAILQ_FIRST(&a->questions);
+    json_t *text = q ? q->text : NULL;
+
+    if (!text)
+        return;
+    q->text = NULL; /* the send may find the end of the channel, and drop all questions */
+    agent_channel_send_json(a->seen.channel, LAUNCH_QUERY, text);
+}
+
+/* Takes the question that has been answered out of the list, and sends the next. */
+static struct session_question question_take(struct session_member *a)
+{
+    struct session_question *first = TAILQ_FIRST(&a->questions), taken = *first;
+
+    TAILQ_REMOVE(&a->questions, first, entry);
+    free(first);
+    a->seen.asked--;
+    question_send(a);
+    return taken;
+}
+
+/* The agent has ended. */
+static void questions_drop(struct session_member *a)
+{
+    struct session_question *q;
+
+    while ((q = TAILQ_FIRST(&a->questions))) {
+        TAILQ_REMOVE(&a->questions, q, entry);
+        a->seen.asked--;
+        if (q->answer)
+            q->answer(NULL, q->arg);
+        json_decref(q->text);
+        free(q);
+    }
+}
+
+static void answer_ignore(json_t *said, void *arg)
+{
+    (void)said, (void)arg;
+}
+
+void agent_session_forget(struct agent_session *s, int host, const void *arg)
+{
+    struct session_question *q = TAILQ_FIRST(&s->agents[host].questions);
+
+    for (; q; q = TAILQ_NEXT(q, entry))
+        if (q->answer && q->arg == arg)
+            q->answer = answer_ignore;
+}
+
+void agent_session_ask_for(struct agent_session *s, int host, json_t *question,
+                           agent_answer_fn *answer, void *arg)
+{
+    struct session_member *a = &s->agents[host];
+    struct session_question *q = calloc(1, sizeof(*q));
+
+    if (!q || !question) {
+        json_decref(question);
+        free(q);
+        agent_channel_fail(a->seen.channel, "mlaunch is out of memory");
+        return;
+    }
+    *q = (struct session_question){.text = question, .answer = answer, .arg = arg};
+    TAILQ_INSERT_TAIL(&a->questions, q, entry);
+    if (a->seen.asked++ == 0)
+        question_send(a);
+}
+
+void agent_session_ask(struct agent_session *s, int host, json_t *question)
+{
+    agent_session_ask_for(s, host, question, NULL, NULL);
+}
 
 /* --- rounds ----------------------------------------------------------------------------------- */
 
@@ -186,12 +273,17 @@ static int round_take(struct agent_session *s, int host, const json_t *said, str
 static int on_answer(struct agent_session *s, int host, const struct frame *f, struct fault *why)
 {
     json_t *said = parsed_json((const char *)f->payload, f->size, JSON_REJECT_DUPLICATES, NULL);
-    int rc;
+    struct session_question q;
+    int rc = 0;
 
-    s->agents[host].seen.asked--;
     answer_make_plain(said);
-    if (!json_is_object(said))
-        rc = fault_set(why, ML_ERR_REFUSED, "its agent sent a malformed ANSWER");
+    if (!json_is_object(said)) {
+        json_decref(said);
+        return fault_set(why, ML_ERR_REFUSED, "its agent sent a malformed ANSWER");
+    }
+    q = question_take(&s->agents[host]);
+    if (q.answer)
+        q.answer(said, q.arg);
     else if (s->agents[host].seen.is_awaited)
         rc = round_take(s, host, said, why);
     else
@@ -234,7 +326,7 @@ static void on_end(int host, const char *text, void *arg)
 
     s->agents[host].seen.has_ended = true;
     s->agents[host].seen.is_awaited = false;
-    s->agents[host].seen.asked = 0;
+    questions_drop(&s->agents[host]);
     s->agents[host].seen.pings = 0;
     s->events.on_end(host, text, s->events.arg);
     if (was_awaited)
@@ -320,8 +412,10 @@ int agent_session_open(struct agent_session **out, struct event_base *base, int 
         agent_session_close(s);
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     }
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < count; i++) {
+        TAILQ_INIT(&s->agents[i].questions);
         s->agents[i].seen.has_ended = true;
+    }
     *out = s;
     return 0;
 }
@@ -330,8 +424,10 @@ void agent_session_close(struct agent_session *s)
 {
     if (!s)
         return;
-    for (int i = 0; s->agents && i < s->count; i++)
+    for (int i = 0; s->agents && i < s->count; i++) {
         agent_channel_close(s->agents[i].seen.channel);
+        questions_drop(&s->agents[i]);
+    }
     if (s->pulse)
         event_free(s->pulse);
     free(s->agents);
@@ -345,7 +441,9 @@ struct agent_channel *agent_session_reach(struct agent_session *s, int host, con
     struct fault why;
 
     agent_channel_close(a->seen.channel);
+    questions_drop(a);
     *a = (struct session_member){.to = to};
+    TAILQ_INIT(&a->questions);
     if (agent_channel_open(&a->seen.channel, s->base, host, to, s->config, &events, &why))
         on_end(host, why.text, s);
     return a->seen.channel;
@@ -354,12 +452,6 @@ struct agent_channel *agent_session_reach(struct agent_session *s, int host, con
 const struct session_agent *agent_session_agent(const struct agent_session *s, int host)
 {
     return &s->agents[host].seen;
-}
-
-void agent_session_ask(struct agent_session *s, int host, json_t *question)
-{
-    s->agents[host].seen.asked++;
-    agent_channel_send_json(s->agents[host].seen.channel, LAUNCH_QUERY, question);
 }
 
 void agent_session_bye(struct agent_session *s)

@@ -64,8 +64,16 @@ void agent_session_close(struct agent_session *s); /* takes NULL; the agents end
 struct agent_channel *agent_session_reach(struct agent_session *s, int host, const struct host *to);
 const struct session_agent *agent_session_agent(const struct agent_session *s, int host);
 
-/* Sends a question, which it takes over, to an agent that is greeted. */
+/* Asks an agent that is greeted, once it has answered the questions before. The question is taken
+ * over; on_answer gets the answer. */
 void agent_session_ask(struct agent_session *s, int host, json_t *question);
+/* The same for somebody else: `answer`, which must not ask, gets the answer, which stays the
+ * session's, or NULL if the agent has ended. */
+typedef void agent_answer_fn(json_t *said, void *arg);
+void agent_session_ask_for(struct agent_session *s, int host, json_t *question,
+                           agent_answer_fn *answer, void *arg);
+/* `arg` gets no more answers. */
+void agent_session_forget(struct agent_session *s, int host, const void *arg);
 /* Begins the rounds, of which it keeps a copy. Hosts that are not greeted yet are asked then. */
 void agent_session_ask_rounds(struct agent_session *s, const struct query_rounds *rounds);
 bool agent_session_is_asking(const struct agent_session *s); /* rounds are under way */

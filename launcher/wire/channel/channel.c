@@ -3,6 +3,7 @@
 
 #include "launcher/wire/channel/channel_ops.h"
 #include "launcher/wire/channel/command_channel.h"
+#include "launcher/wire/channel/head_channel.h"
 #include "launcher/wire/channel/local_channel.h"
 #include "launcher/wire/channel/module_channel.h"
 #include "launcher/wire/channel/uplink_channel.h"
@@ -22,6 +23,8 @@ int channel_open(struct channel **out, const struct host *host, const struct cha
         return local_channel_open(out, config, ready, arg, why);
     case LAUNCH_METHOD_SSH:
         return module_channel_open(out, host, config, ready, arg, why);
+    case LAUNCH_METHOD_HEAD:
+        return head_channel_open(out, host, ready, arg, why);
     case LAUNCH_METHOD_JOIN:
         return uplink_channel_open(out, host, config, ready, arg, why);
     default:

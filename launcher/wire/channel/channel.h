@@ -4,7 +4,8 @@
  * socket with frames in both directions. What carries it depends on the host: a socketpair to a
  * child on this machine (local_channel.h), an SSH channel that a thread pumps to a socketpair
  * (module_channel.h), the standard streams of a command that starts the agent (command_channel.h),
- * or a connection by which the host has called (uplink_channel.h).
+ * a connection by which the host has called (uplink_channel.h), or one to the mlaunch that it has
+ * called, for questions (head_channel.h).
  */
 #ifndef LAUNCHER_WIRE_CHANNEL_CHANNEL_H
 #define LAUNCHER_WIRE_CHANNEL_CHANNEL_H

@@ -63,6 +63,7 @@ enum agent_frame {
     LAUNCH_SHARED,     /* JSON, see protocol.md: before JOB, the part of all hosts */
     LAUNCH_REPLACE,    /* raw: u32 rank, u32 number: it has ended; start it again for the number-th
                           time, or 0: nobody takes its place (--elastic with --restarts) */
+    LAUNCH_DOOR, /* raw: u32 host: to mlaunch's door (question_door.h), whose agent is asked */
 };
 
 #define AGENT_STDIN_ALL UINT32_MAX /* all ranks of the host that get input */

@@ -21,7 +21,8 @@ static void check(const struct register_entry *e)
     register_entry_state(e, text);
     if ((unsigned)e->state >= REGISTER_STATES || !text[0] || e->restart < 0 || e->restarts < 0 ||
         e->file.agent_pid < 2 || e->file.agent_pid > INT_MAX ||
-        !memchr(e->file.job, '\0', sizeof(e->file.job)) || json_array_size(e->hosts) == 0 ||
+        !memchr(e->file.job, '\0', sizeof(e->file.job)) || !json_is_array(e->hosts) ||
+        (e->door && !*object_field_text(e->door, "path")) ||
         strlen(object_field_text(e->reach, "ssh_config")) >= PATH_MAX)
         abort();
     json_array_foreach(e->hosts, i, host)
@@ -42,6 +43,7 @@ static void check_again(const struct register_entry *e)
         abort();
     if (again.state != e->state || again.restart != e->restart ||
         again.file.agent_pid != e->file.agent_pid || !json_equal(again.hosts, e->hosts) ||
+        (e->door ? !json_equal(again.door, e->door) : again.door != NULL) ||
         strcmp(again.file.command, e->file.command) != 0)
         abort();
     register_entry_clear(&again);

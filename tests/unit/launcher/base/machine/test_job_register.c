@@ -253,12 +253,16 @@ static void a_malformed_one_is_refused(void **state)
                  {"agent_pid", "4294967296"},
                  {"agent_start_time", "-1"},
                  {"boot", "\"0123456789012345678901234567890123456789\""},
-                 {"host_list", "[]"},
                  {"host_list", "{}"},
                  {"host_list", "[1]"},
                  {"host_list", "[{\"name\": \"\", \"user\": \"\", \"port\": 0}]"},
                  {"host_list", "[{\"name\": \"-oProxyCommand=x\", \"user\": \"\", \"port\": 0}]"},
                  {"host_list", "[{\"name\": \"a\", \"user\": \"\", \"port\": 65536}]"},
+                 {"door", "7"},
+                 {"door", "{\"path\": \"\", \"hosts\": []}"},
+                 {"door", "{\"path\": \"/d\"}"},
+                 {"door", "{\"path\": \"/d\", \"hosts\": [{\"name\": \"-x\", \"index\": 0}]}"},
+                 {"door", "{\"path\": \"/d\", \"hosts\": [{\"name\": \"a\", \"index\": -1}]}"},
                  {"reach", "[]"},
                  {"reach", "{\"ssh_config\": \"\", \"agent\": \"\"}"}};
     struct register_entry e, out;
