@@ -3,7 +3,6 @@
 #include "runtime/api.h"
 
 #include "common/build_id.h"
-#include "runtime/abort.h"
 #include "runtime/call/call.h"
 #include "runtime/call/check.h"
 #include "runtime/call/progress.h"
@@ -11,7 +10,6 @@
 #include "runtime/call/task_run.h"
 #include "runtime/call/task_stage.h"
 #include "runtime/group/coord_events.h"
-#include "runtime/group_join.h"
 #include "runtime/keep/keep_agree.h"
 #include "runtime/keep/keep_stage.h"
 #include "runtime/process/alloc.h"
@@ -19,12 +17,14 @@
 #include "runtime/process/pool.h"
 #include "runtime/process/stop_mark_map.h"
 #include "runtime/process/thread_linux.h"
-#include "runtime/repair.h"
-#include "runtime/split.h"
 #include "runtime/window/window_call.h"
-#include "runtime/window_join.h"
 #include "runtime/window_stage.h"
-#include "runtime/world_join.h"
+#include "runtime/world/abort.h"
+#include "runtime/world/group_join.h"
+#include "runtime/world/repair.h"
+#include "runtime/world/split.h"
+#include "runtime/world/window_join.h"
+#include "runtime/world/world_join.h"
 
 #include <stdlib.h>
 

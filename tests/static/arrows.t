@@ -156,9 +156,11 @@ room runtime/collective runtime/process runtime/kernel runtime/group runtime/tra
 room runtime/call runtime/process runtime/gpu runtime/kernel runtime/group runtime/collective
 room runtime/keep runtime/process runtime/gpu runtime/kernel runtime/group runtime/call
 room runtime/window runtime/process runtime/group runtime/transport runtime/call
-header runtime coordinator/protocol.h "the ranks' client, not the service"
-room runtime runtime/process runtime/gpu runtime/group runtime/transport runtime/tcp runtime/steps \
+header runtime/world coordinator/protocol.h "the ranks' client, not the service"
+room runtime/world runtime/process runtime/group runtime/transport runtime/tcp runtime/steps \
     runtime/collective runtime/call runtime/keep runtime/window
+room runtime runtime/process runtime/gpu runtime/group runtime/call runtime/keep runtime/window \
+    runtime/world
 
 room examples
 room examples/llm/model
@@ -212,9 +214,9 @@ floors() {
 at_most() {
     if [ "$3" -gt 1 ] && [ "$3" -le "$1" ]; then pass "at most $1 $2: $3"; else fail "at most $1 $2" "$3"; fi
 }
-at_most 8 "floors of rooms above common/" "$(floors "$T/arrows")"
-at_most 8 "floors of groups and other rooms above common/" "$(floors "$T/group-arrows")"
-at_most 158 "arrows between groups and other rooms" "$(wc -l < "$T/group-arrows")"
+at_most 9 "floors of rooms above common/" "$(floors "$T/arrows")"
+at_most 9 "floors of groups and other rooms above common/" "$(floors "$T/group-arrows")"
+at_most 166 "arrows between groups and other rooms" "$(wc -l < "$T/group-arrows")"
 
 # The map: the same rooms in the same order, with the same includes.
 sed -n '/^## The map of the code/,/^## How to add/p' CONTRIBUTING.md |

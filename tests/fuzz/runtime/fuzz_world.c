@@ -12,15 +12,15 @@
 #include "runtime/collective/collectives.h"
 #include "runtime/group/exchange.h"
 #include "runtime/group/world.h"
-#include "runtime/group_join.h"
-#include "runtime/repair.h"
-#include "runtime/split.h"
 #include "runtime/tcp/tcp_door.h"
 #include "runtime/tcp/tcp_eager.h"
 #include "runtime/tcp/tcp_link.h"
 #include "runtime/tcp/tcp_mesh.h"
 #include "runtime/transport/self_link.h"
-#include "runtime/world_join.h"
+#include "runtime/world/group_join.h"
+#include "runtime/world/repair.h"
+#include "runtime/world/split.h"
+#include "runtime/world/world_join.h"
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/abort.h"
+#include "runtime/world/abort.h"
 
 #include "common/clock.h"
 #include "common/text/text_json.h"
 #include "coordinator/protocol.h"
 #include "runtime/group/coord_events.h"
 #include "runtime/process/fork_guard.h"
-#include "runtime/world_join.h"
+#include "runtime/world/world_join.h"
 
 #include <stdio.h>
 #include <unistd.h>

@@ -3,20 +3,20 @@
  * repair.c: the new world is connected (membership_join.c) before the old one is closed: if that
  * fails, the program has a handle to try again with.
  */
-#include "runtime/repair.h"
+#include "runtime/world/repair.h"
 
 #include "coordinator/protocol.h"
 #include "runtime/call/call.h"
 #include "runtime/call/progress.h"
 #include "runtime/group/coord_events.h"
 #include "runtime/group/world.h"
-#include "runtime/group_join.h"
-#include "runtime/membership_join.h"
 #include "runtime/process/claim.h"
 #include "runtime/process/stdio_guard.h"
 #include "runtime/process/thread_linux.h"
-#include "runtime/window_join.h"
-#include "runtime/world_join.h"
+#include "runtime/world/group_join.h"
+#include "runtime/world/membership_join.h"
+#include "runtime/world/window_join.h"
+#include "runtime/world/world_join.h"
 
 #include <poll.h>
 #include <stdatomic.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/window_join.h"
+#include "runtime/world/window_join.h"
 
-#include "runtime/group_join.h"
-#include "runtime/split.h"
 #include "runtime/window/window_life.h"
+#include "runtime/world/group_join.h"
+#include "runtime/world/split.h"
 
 int window_join_create(struct window **out, struct group *g, void *memory, size_t size,
                        struct fault *why)

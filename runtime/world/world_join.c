@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/world_join.h"
+#include "runtime/world/world_join.h"
 
 #include "common/clock.h"
 #include "common/net/host_table.h"
@@ -12,9 +12,7 @@
 #include "runtime/group/door.h"
 #include "runtime/group/wait.h"
 #include "runtime/group/wait_note.h"
-#include "runtime/group_join.h"
 #include "runtime/keep/keep.h"
-#include "runtime/membership_join.h"
 #include "runtime/process/calls_file.h"
 #include "runtime/process/claim.h"
 #include "runtime/process/counters_file.h"
@@ -22,7 +20,9 @@
 #include "runtime/process/stdio_guard.h"
 #include "runtime/steps/algorithm_table.h"
 #include "runtime/transport/shm_rendezvous.h"
-#include "runtime/window_join.h"
+#include "runtime/world/group_join.h"
+#include "runtime/world/membership_join.h"
+#include "runtime/world/window_join.h"
 
 #include <limits.h>
 #include <pthread.h>

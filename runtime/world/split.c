@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/split.h"
+#include "runtime/world/split.h"
 
 #include "common/clock.h"
 #include "common/text/parsed_json.h"
@@ -8,9 +8,9 @@
 #include "runtime/collective/collectives.h"
 #include "runtime/group/coord_events.h"
 #include "runtime/group/world.h"
-#include "runtime/group_join.h"
 #include "runtime/process/claim.h"
 #include "runtime/process/stdio_guard.h"
+#include "runtime/world/group_join.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>

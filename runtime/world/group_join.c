@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/group_join.h"
+#include "runtime/world/group_join.h"
 
 #include "common/text/number.h"
 #include "coordinator/protocol.h"

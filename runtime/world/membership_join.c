@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* membership_join.c: the coordinator decides who is a member (coordinator/membership.c). Whoever
  * dies while the members connect is left out by another turn. */
-#include "runtime/membership_join.h"
+#include "runtime/world/membership_join.h"
 
 #include "common/clock.h"
 #include "common/net/host_table.h"
@@ -9,7 +9,7 @@
 #include "runtime/call/progress.h"
 #include "runtime/group/coord_events.h"
 #include "runtime/group/world.h"
-#include "runtime/group_join.h"
+#include "runtime/world/group_join.h"
 
 #include <jansson.h>
 #include <poll.h>
