@@ -12,8 +12,8 @@
 #include "launcher/commands/attach_find.h"
 #include "launcher/input/options/options_load.h"
 #include "launcher/input/plan/plan_create.h"
+#include "launcher/run/identity/job_identity.h"
 #include "launcher/run/job/job.h"
-#include "launcher/run/round/job_identity.h"
 
 #include <limits.h>
 #include <stdio.h>

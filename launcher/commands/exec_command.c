@@ -9,8 +9,8 @@
 #include "launcher/input/options/options_load.h"
 #include "launcher/input/plan/plan_create.h"
 #include "launcher/input/plan/plan_hosts.h"
+#include "launcher/run/identity/job_identity.h"
 #include "launcher/run/job/job.h"
-#include "launcher/run/round/job_identity.h"
 #include "launcher/run/round/job_round_config.h"
 
 #include <stdio.h>

@@ -91,14 +91,15 @@ room $w/channel $b/text $b/process $i/hosts $w/protocol $w/uplink
 room $w/ssh $b/text $b/process $b/loader $i/hosts $w/protocol $w/channel
 
 room $r/spread $b/text $b/tree $i/values $w/protocol $w/channel
+room $r/identity
 room $r/stacks
 room $r/rdma_topology
 room $r/record $i/plan
 room $r/stdio $b/text $b/process $i/plan $w/protocol
 room $r/round $b/text $i/plan $w/protocol $w/channel $r/spread $r/stacks \
-    $r/rdma_topology $r/record $r/stdio
+    $r/rdma_topology $r/record $r/stdio $r/identity
 room $r/job $b/text $b/process $b/machine $i/values $i/plan $w/protocol $w/uplink $w/channel \
-    $r/record $r/stdio $r/round
+    $r/record $r/stdio $r/identity $r/round
 
 room $l/ask $b/text $b/process $b/machine $i/options $i/hosts $i/plan $w/protocol $w/channel
 
@@ -106,7 +107,7 @@ room $c/draw $b/text $r/rdma_topology
 room $c/batch $b/text $i/options
 room $c/join $b/text $i/options $w/uplink
 room $c $b/text $b/process $b/machine $i/options $i/hosts $i/plan $r/stacks $r/rdma_topology \
-    $r/stdio $r/round $r/job $l/ask $c/draw
+    $r/stdio $r/identity $r/round $r/job $l/ask $c/draw
 
 header $t/copier rdma/endpoint_module.h "opens mlaunch-rdma.so, and knows only its table"
 room $t/copier $b/process $b/tree
@@ -138,7 +139,7 @@ header $l/pmix $w/protocol/pmix_protocol.h "the frames between it and the agent"
 room $l/pmix
 
 header $l $t/verify/fitness.h "--check: a job has its hosts looked at as verify does"
-room $l $b/text $b/process $i/options $i/plan $r/round $r/job $w/join $l/ask $c/batch $c/join $c
+room $l $b/text $b/process $i/options $i/plan $r/identity $r/job $w/join $l/ask $c/batch $c/join $c
 
 room runtime/process
 room runtime/gpu runtime/process

@@ -15,9 +15,9 @@
 #ifndef LAUNCHER_RUN_ROUND_JOB_ROUND_STATE_H
 #define LAUNCHER_RUN_ROUND_JOB_ROUND_STATE_H
 
+#include "launcher/run/identity/job_identity.h"
 #include "launcher/run/record/clock_offset.h"
 #include "launcher/run/round/first_failure.h"
-#include "launcher/run/round/job_identity.h"
 #include "launcher/run/round/job_round_config.h"
 #include "launcher/wire/channel/agent_channel.h"
 #include "launcher/wire/protocol/agent_report.h"

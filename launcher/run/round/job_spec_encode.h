@@ -5,7 +5,7 @@
 #define LAUNCHER_RUN_ROUND_JOB_SPEC_ENCODE_H
 
 #include "launcher/input/plan/plan.h"
-#include "launcher/run/round/job_identity.h"
+#include "launcher/run/identity/job_identity.h"
 
 #include <jansson.h>
 

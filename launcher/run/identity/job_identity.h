@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* job_identity.h: the name of a job, and the secret that the processes of one run share. */
-#ifndef LAUNCHER_RUN_ROUND_JOB_IDENTITY_H
-#define LAUNCHER_RUN_ROUND_JOB_IDENTITY_H
+#ifndef LAUNCHER_RUN_IDENTITY_JOB_IDENTITY_H
+#define LAUNCHER_RUN_IDENTITY_JOB_IDENTITY_H
 
 #include "common/net/auth.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/run/round/job_identity.h"
+#include "launcher/run/identity/job_identity.h"
 
 #include <errno.h>
 #include <sodium.h>
