@@ -215,6 +215,17 @@ void server_host_gone(struct server *s, int host)
     host_lose(s, host);
 }
 
+void server_host_rename(struct server *s, int host, const char *name)
+{
+    char *copy = host >= 0 && host < s->hosts ? strdup(name) : NULL;
+
+    if (!copy)
+        return;
+    free(s->host_names[host]);
+    s->host_names[host] = copy;
+    s->has_renamed = true;
+}
+
 void liveness_on_closed(struct connection *c, enum connection_state was)
 {
     if (was == CONNECTION_RANK) {

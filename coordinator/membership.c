@@ -153,6 +153,7 @@ static int newcomers_seat(struct generation *g, const int *ranks, int count, int
 static void repair_complete(struct generation *g, const int *ranks, int count, int *came)
 {
     struct server *s = g->server;
+    json_t *repaired;
     int came_count;
 
     while (g->groups)
@@ -165,13 +166,14 @@ static void repair_complete(struct generation *g, const int *ranks, int count, i
     g->membership++;
     repair_end(g);
     came_count = newcomers_seat(g, ranks, count, came);
-    generation_send(g, COORD_REPAIRED,
-                    json_pack("{s:I, s:I, s:i, s:o, s:i, s:o}", "membership",
-                              (json_int_t)g->membership, "group", (json_int_t)g->world, "count",
-                              count, "members", host_table_write_numbers(ranks, count),
-                              "came_count", came_count, "came",
-                              host_table_write_numbers(came, came_count)),
-                    -1);
+    repaired = json_pack("{s:I, s:I, s:i, s:o, s:i, s:o}", "membership", (json_int_t)g->membership,
+                         "group", (json_int_t)g->world, "count", count, "members",
+                         host_table_write_numbers(ranks, count), "came_count", came_count, "came",
+                         host_table_write_numbers(came, came_count));
+    if (s->has_renamed)
+        json_object_set_new(repaired, "names",
+                            host_table_write_texts((const char *const *)s->host_names, s->hosts));
+    generation_send(g, COORD_REPAIRED, repaired, -1);
     if (s->events.on_repaired)
         s->events.on_repaired(g->membership, ranks, count, s->events.arg);
 }

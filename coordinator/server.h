@@ -65,6 +65,9 @@ bool server_name(struct server *s, const char *what, const char *service, const 
  * dead to the others, and its agent is not heard any more. */
 void server_host_gone(struct server *s, int host);
 
+/* Another host has that place from now on. */
+void server_host_rename(struct server *s, int host, const char *name);
+
 /* Nobody takes the place of that rank, which has ended: it is not waited for. */
 void server_rank_vacant(struct server *s, int rank);
 

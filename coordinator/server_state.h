@@ -195,6 +195,7 @@ struct server {
     int replace_ms;
     int *host_of;
     char **host_names;
+    bool has_renamed; /* a host: the ranks learn of it by REPAIRED */
     char *directory;
     uint32_t copies; /* written so far, for ranks of this host */
     bool *has_agent; /* for each host: its agent is connected */

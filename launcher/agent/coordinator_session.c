@@ -27,6 +27,7 @@ struct coordinator_session {
     struct host_relay *relay; /* for this host's ranks; NULL: they connect to the coordinator */
     struct coordinator_session_events events;
     struct names names;         /* for a single host that has no server */
+    char **renamed;             /* by host: its name, where that is another now; or NULL */
     char address[ADDRESS_TEXT]; /* the coordinator's, if it is on another host */
 };
 
@@ -167,6 +168,9 @@ static int service_open(struct coordinator_session *c, const uint32_t *membershi
                                    on_absent, on_passed, on_repaired, c};
     int rc = server_open(&c->server, c->agent->base, &config, &events, why);
 
+    for (int i = 0; i < job->hosts && c->renamed && !rc; i++)
+        if (c->renamed[i])
+            server_host_rename(c->server, i, c->renamed[i]);
     if (!rc)
         address_format(server_address(c->server), address);
     return rc;
@@ -234,10 +238,16 @@ int coordinator_session_connect(struct coordinator_session *c, const char *addre
                                 struct fault *why)
 {
     const struct job_spec *job = c->agent->job;
+    char own[ADDRESS_TEXT] = "";
     int rc;
 
-    if (!c->server)
+    if (c->server)
+        address_format(server_address(c->server), own);
+    if (strcmp(address, own) != 0) { /* rank 0's host alone has a server, while it is that host */
+        server_close(c->server);
+        c->server = NULL;
         snprintf(c->address, sizeof(c->address), "%s", address);
+    }
     if (strcmp(job->backend, "none") == 0)
         return 0;
     rc = coordinator_session_join(c, why);
@@ -361,6 +371,18 @@ void coordinator_session_host_gone(struct coordinator_session *c, int host)
         server_host_gone(c->server, host);
 }
 
+void coordinator_session_rename(struct coordinator_session *c, int host, const char *name)
+{
+    if (c && !c->renamed)
+        c->renamed = calloc((size_t)c->agent->job->hosts, sizeof(*c->renamed));
+    if (!c || !c->renamed)
+        return;
+    free(c->renamed[host]);
+    c->renamed[host] = strdup(name);
+    if (c->server && c->renamed[host])
+        server_host_rename(c->server, host, name);
+}
+
 void coordinator_session_vacant(struct coordinator_session *c, int rank)
 {
     if (c && c->server)
@@ -381,5 +403,8 @@ void coordinator_session_close(struct coordinator_session *c)
     host_relay_close(c->relay);
     agent_client_close(c->client);
     names_clear(&c->names);
+    for (int i = 0; c->renamed && i < c->agent->job->hosts; i++)
+        free(c->renamed[i]);
+    free(c->renamed);
     free(c);
 }

@@ -414,6 +414,13 @@ void rank_output_rank_ended(struct agent_rank *r)
         folds_write(r->agent);
 }
 
+void rank_output_leave_out(struct agent_rank *r)
+{
+    for (int k = 0; k < 2; k++)
+        if (r->agent->folds[k])
+            line_fold_end(r->agent->folds[k], r->job->rank);
+}
+
 bool rank_output_has_due(const struct agent_rank *r)
 {
     for (int k = 0; k < 2; k++) {

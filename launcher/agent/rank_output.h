@@ -23,6 +23,9 @@ void rank_output_close(struct agent_rank *r);
 /* Frees the folds of --output fold, and what they hold. */
 void rank_output_release(struct agent *a);
 
+/* The rank is never started here: nothing of it is waited for. */
+void rank_output_leave_out(struct agent_rank *r);
+
 /* Call it when the rank has ended: notes how many bytes are still in its pipes.
  * rank_output_has_due is true until these have been sent. */
 void rank_output_rank_ended(struct agent_rank *r);

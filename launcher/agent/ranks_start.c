@@ -3,6 +3,7 @@
 
 #include "common/clock.h"
 #include "common/net/address.h"
+#include "common/net/host_table.h"
 #include "common/status.h"
 #include "common/text/cpu_list.h"
 #include "common/text/parsed_json.h"
@@ -38,7 +39,7 @@
 
 extern char **environ;
 
-enum { RANKS_PER_TURN = 8, FAILED_GRACE_MS = 1000 };
+enum { RANKS_PER_TURN = 8, FAILED_GRACE_MS = 1000, NUMBER_LIMIT = 1000000000 };
 
 /* What ranks inherit: the agent's own environment, or in *joined, which the caller frees, that of
  * the process that the rank joins. */
@@ -304,7 +305,9 @@ static void on_spawn(evutil_socket_t fd, short what, void *arg)
         if (a->spawned == a->job->rank_count || a->stop.is_active || a->is_paused ||
             a->state != AGENT_IS_RUNNING)
             break;
-        spawn_one(a, &a->ranks[a->spawned++]);
+        a->spawned++;
+        if (a->ranks[a->spawned - 1].state == RANK_WAITING)
+            spawn_one(a, &a->ranks[a->spawned - 1]);
     }
     ranks_start_resume(a);
     agent_check_soon(a);
@@ -388,6 +391,30 @@ static void on_mpi_ready(struct agent *a, const struct fault *failed)
         on_spawn(-1, 0, a);
 }
 
+/* This host takes the place of one that was lost: its ranks are other processes in the places of dead
+ * ones, or stay empty. Standard input is not given again. */
+static int places_read(struct agent *a, const json_t *list, struct fault *why)
+{
+    int *numbers;
+    int rc = host_table_read_numbers(&numbers, list, a->job->rank_count, NUMBER_LIMIT);
+
+    if (rc)
+        return fault_set(why, rc, "the launcher's START is invalid");
+    for (int i = 0; i < a->job->rank_count; i++) {
+        struct agent_rank *r = &a->ranks[i];
+
+        rank_input_close(r);
+        r->restarts = numbers[i];
+        if (numbers[i] > 0)
+            continue;
+        r->state = RANK_REPORTED;
+        a->ended++;
+        rank_output_leave_out(r);
+    }
+    free(numbers);
+    return 0;
+}
+
 void ranks_start(struct agent *a, const char *text, size_t size)
 {
     json_t *start = parsed_json(text, size, 0, NULL);
@@ -395,6 +422,7 @@ void ranks_start(struct agent *a, const char *text, size_t size)
     bool is_pmix = json_is_true(json_object_get(start, "pmix"));
     bool needs_pmix = json_is_true(json_object_get(start, "needs_pmix"));
     json_int_t port = json_integer_value(json_object_get(start, "port"));
+    const json_t *places = json_object_get(start, "places");
     struct fault why = {0};
     int rc = 0;
 
@@ -403,6 +431,8 @@ void ranks_start(struct agent *a, const char *text, size_t size)
         rc = fault_set(&why, ML_ERR_REFUSED, "the launcher's START is invalid");
     else if (strcmp(coordinator, a->coordinator) != 0) /* rank 0's host has written it before */
         rc = job_prepare_write_file(a, coordinator, &why);
+    if (!rc && places)
+        rc = places_read(a, places, &why);
     json_decref(start);
     a->port = rank_command_port(a->job, (int)port);
     if (rc)

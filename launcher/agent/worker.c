@@ -380,6 +380,19 @@ static void on_replace(struct agent *a, const struct frame *f)
     ranks_start_again(a, (int)rank, (int)number);
 }
 
+/* Another host has taken the place of one that was lost. */
+static void on_placed(struct agent *a, const struct frame *f)
+{
+    json_t *placed = parsed_json((const char *)f->payload, f->size, 0, NULL);
+    const char *name = "";
+    int host = -1;
+
+    if (json_unpack(placed, "{s:i, s:s}", "host", &host, "name", &name) == 0 && host >= 0 &&
+        host < a->job->hosts)
+        coordinator_session_rename(a->coordinator_session, host, name);
+    json_decref(placed);
+}
+
 static void on_coordinate(struct agent *a, const struct frame *f)
 {
     json_t *asked = parsed_json((const char *)f->payload, f->size, 0, NULL), *list;
@@ -495,6 +508,7 @@ static const struct dispatch {
     {LAUNCH_STOP, AGENT_IS_READY, AGENT_IS_RUNNING, 8, on_stop},
     {LAUNCH_ASK, AGENT_IS_READY, AGENT_IS_RUNNING, 0, on_ask},
     {LAUNCH_GONE, AGENT_IS_READY, AGENT_IS_RUNNING, 4, on_gone},
+    {LAUNCH_PLACED, AGENT_IS_READY, AGENT_IS_RUNNING, 2, on_placed},
     {LAUNCH_REPLACE, AGENT_IS_READY, AGENT_IS_RUNNING, 8, on_replace},
     {LAUNCH_COORDINATE, AGENT_IS_READY, AGENT_IS_RUNNING, 2, on_coordinate},
     {LAUNCH_MOVED, AGENT_IS_READY, AGENT_IS_RUNNING, 1, on_moved},

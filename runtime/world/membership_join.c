@@ -44,6 +44,27 @@ static int newcomers_note(struct world *w, const json_t *repaired)
     return rc ? rc : w->has_come ? 0 : ML_ERR_MEMORY;
 }
 
+/* Other hosts may be in the places of lost ones. */
+static int names_note(struct world *w, const json_t *repaired)
+{
+    const json_t *list = json_object_get(repaired, "names");
+    const char **names;
+    int rc = list ? host_table_read_texts(&names, list, w->hosts) : 0;
+
+    if (!list || rc)
+        return rc;
+    for (int i = 0; i < w->hosts; i++) {
+        char *name = strdup(names[i]);
+
+        if (!name)
+            continue; /* the old name stays */
+        free(w->host_names[i]);
+        w->host_names[i] = name;
+    }
+    free(names);
+    return 0;
+}
+
 /* REPAIRED. */
 static int membership_parse(struct membership *out, const json_t *j, struct world *w,
                             struct fault *why)
@@ -66,6 +87,8 @@ static int membership_parse(struct membership *out, const json_t *j, struct worl
     }
     if (!rc && has_me)
         rc = newcomers_note(w, j);
+    if (!rc && has_me)
+        rc = names_note(w, j);
     if (!rc && has_me) {
         out->number = (uint32_t)membership;
         out->group = (uint32_t)group;

@@ -78,11 +78,15 @@ int plan_spares_settle(struct plan *p, const struct options *o, struct fault *wh
                          "restart: add --restarts N and --spare-hosts");
     if (!o->spare_hosts)
         return 0;
-    if (p->job.elastic && (o->check == FITNESS_NONE || o->evict_slow))
+    if (p->job.elastic && o->evict_slow)
+        return fault_set(
+            why, ML_ERR_ARGUMENT,
+            "--evict-slow and --elastic exclude each other: ranks are started again one "
+            "by one, and none is taken from a host that works");
+    if (p->job.elastic && p->job.restarts && o->stage_env)
         return fault_set(why, ML_ERR_ARGUMENT,
-                         "--spare-hosts: with --elastic spare hosts take the places of unfit ones "
-                         "alone, before the start: add --check quick, or leave %s out",
-                         o->evict_slow ? "--evict-slow" : "--spare-hosts");
+                         "--spare-hosts with --elastic and --stage-env exclude each other: a host "
+                         "that comes later would have no copy");
     if (!p->job.restarts && o->check == FITNESS_NONE)
         return fault_set(why, ML_ERR_ARGUMENT,
                          "--spare-hosts is for jobs that start again after a host was lost, or "

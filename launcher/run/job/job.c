@@ -312,6 +312,13 @@ static void on_asked(const char *text, void *arg)
         soft_stop_ask(j->soft_stop, j->round, text, 0);
 }
 
+static bool on_host_lost(int host, const char *why, void *arg)
+{
+    struct job *j = arg;
+
+    return spare_hosts_replace(&j->spares, host, why);
+}
+
 /* The ranks have had --grace to stop by themselves. */
 static void on_stop_late(void *arg)
 {
@@ -653,6 +660,7 @@ static int job_run_all(struct job *j)
                                       .recording = j->recording,
                                       .door = job_presence_door(j->presence),
                                       .on_started = on_round_started,
+                                      .on_host_lost = on_host_lost,
                                       .on_asked = on_asked,
                                       .on_end = on_round_end,
                                       .arg = j};

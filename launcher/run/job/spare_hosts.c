@@ -84,6 +84,11 @@ bool spare_hosts_replace_lost(struct spare_hosts *s, const struct job_round *rou
     return failed > 0 && replaced == failed;
 }
 
+bool spare_hosts_replace(struct spare_hosts *s, int index, const char *why)
+{
+    return host_replace(s, index, why, "");
+}
+
 /* --- before a start --------------------------------------------------------------------------- */
 
 /* The hosts as they were before any was replaced: by index in plan.hosts. */

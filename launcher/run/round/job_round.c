@@ -10,6 +10,7 @@
 #include "launcher/run/round/hang_watch.h"
 #include "launcher/run/round/host_result.h"
 #include "launcher/run/round/job_round_frames.h"
+#include "launcher/run/round/job_round_hosts.h"
 #include "launcher/run/round/job_round_losses.h"
 #include "launcher/run/round/job_round_phases.h"
 #include "launcher/run/round/job_round_state.h"
@@ -79,7 +80,7 @@ static int job_round_prepare(struct job_round *r, struct fault *why)
     r->deadline = evtimer_new(base, job_round_phases_on_deadline, r);
     r->pause_limit = evtimer_new(base, round_pause_on_limit, r);
     r->escalation = evtimer_new(base, escalation_on_step, r);
-    r->cut_limit = evtimer_new(base, job_round_losses_on_cut_limit, r);
+    r->cut_limit = evtimer_new(base, job_round_hosts_on_cut_limit, r);
     if (!r->members || !r->ranks || !r->deadline || !r->pause_limit || !r->escalation ||
         !r->cut_limit)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
@@ -132,6 +133,8 @@ void job_round_destroy(struct job_round *r)
     for (int i = 0; r->members && i < r->plan->host_count; i++) {
         file_feed_destroy(r->members[i].feed);
         free(r->members[i].advice);
+        if (r->members[i].arrival)
+            event_free(r->members[i].arrival);
     }
     question_door_serve(r->config.door, NULL, 0);
     agent_session_close(r->session);

@@ -11,6 +11,7 @@
 #include "launcher/run/record/recording.h"
 #include "launcher/run/round/hang_watch.h"
 #include "launcher/run/round/host_result.h"
+#include "launcher/run/round/job_round_hosts.h"
 #include "launcher/run/round/job_round_losses.h"
 #include "launcher/run/round/job_round_phases.h"
 #include "launcher/run/round/job_round_state.h"
@@ -79,7 +80,9 @@ void job_round_frames_on_end(int host, const char *text, void *arg)
             member_fail(m, m->channel ? agent_channel_outlook(m->channel) : CHANNEL_MAY_NOT_RETURN,
                         text);
         progress_line_step(r->progress);
-    } else if (r->state < JOB_ROUND_LEAVING &&
+    } else if (m->is_arriving && r->state == JOB_ROUND_RUNNING && !r->stop_wanted) {
+        job_round_hosts_on_end(r, m, before, text);
+    } else if (r->state < JOB_ROUND_LEAVING && !(m->is_arriving && before < MEMBER_STARTED) &&
                (before < MEMBER_DONE || has_coordinator_for(r, m))) {
         const char *name = m->host->name;
 
@@ -88,7 +91,7 @@ void job_round_frames_on_end(int host, const char *text, void *arg)
         if (r->cause != STOP_NONE)
             log_warn("host %s was lost: %s", name, text);
         if (r->plan->job.elastic) {
-            job_round_losses_host(r, m, text);
+            job_round_hosts_lose(r, m, text);
         } else {
             first_failure_lost(&r->failure, BLAME_CAUSE, name, text);
             job_round_losses_end_all(r, m);
@@ -142,7 +145,7 @@ int job_round_frames_on_hello(int host, const struct hello_report *hello, void *
     events_file_write(
         r->config.events, "connected", r->identity.id,
         json_pack("{s:s, s:I}", "host", m->host->name, "pid", (json_int_t)hello->pid));
-    if (r->config.results)
+    if (r->config.results || m->is_arriving)
         return job_round_steps_prepare_host(r, host, why);
     job_round_phases_advance(r);
     return 0;
@@ -186,7 +189,8 @@ void job_round_frames_on_surveyed(void *arg)
 
 static bool is_preparing(const struct job_round *r, const struct job_round_member *m)
 {
-    return r->state == JOB_ROUND_PREPARING || (r->config.results && m->state == MEMBER_CONNECTED);
+    return r->state == JOB_ROUND_PREPARING ||
+           ((r->config.results || m->is_arriving) && m->state == MEMBER_CONNECTED);
 }
 
 /* Sends the host what it may get now. Each sign that it takes files gives all hosts more time. */
@@ -294,7 +298,7 @@ static int on_ready(struct job_round *r, struct job_round_member *m, const struc
 
     if (ready_report_parse(&ready, f, on_warning, m, why))
         return why->code;
-    if (m == &r->members[r->plan->ranks[0].host])
+    if (m == &r->members[r->plan->ranks[0].host] && !m->is_arriving)
         snprintf(r->coordinator, sizeof(r->coordinator), "%s", ready.coordinator);
     r->is_pmix |= ready.is_pmix;
     r->needs_pmix |= ready.needs_pmix;
@@ -308,7 +312,9 @@ static int on_ready(struct job_round *r, struct job_round_member *m, const struc
     if (m->feed)
         file_feed_report(m->feed, m->host->name);
     m->state = MEMBER_PREPARED;
-    if (r->state == JOB_ROUND_RUNNING) /* an independent host */
+    if (m->is_arriving)
+        job_round_hosts_on_ready(r, m);
+    else if (r->state == JOB_ROUND_RUNNING) /* an independent host */
         job_round_steps_start_host(r, (int)(m - r->members));
     return 0;
 }
@@ -333,6 +339,8 @@ static int on_refused(struct job_round *r, struct job_round_member *m, const str
                 refused.text);
     if (r->config.results)
         host_refuse(r, m);
+    else if (m->is_arriving)
+        agent_channel_shut(m->channel);
     return 0;
 }
 
@@ -505,7 +513,7 @@ static int on_exited(struct job_round *r, struct job_round_member *m, const stru
         return why->code;
     if (!is_rank_of(r, m, (uint32_t)e.rank))
         return fault_set(why, ML_ERR_REFUSED, "its agent reported a rank of another host");
-    if (r->ranks[e.rank].ended)
+    if (r->ranks[e.rank].ended || m->is_arriving)
         return 0;
     events_file_write(r->config.events, "exited", r->identity.id, exited_json(&e, m->host->name));
     rank_summary_add(r->config.summary, &e);
@@ -615,6 +623,8 @@ static int on_lost(struct job_round *r, struct job_round_member *m, const struct
         member_fail(m, CHANNEL_MAY_RETURN, lost.text);
         if (r->config.results)
             host_refuse(r, m);
+        else if (m->is_arriving)
+            agent_channel_shut(m->channel);
         return 0;
     }
     if (r->config.results) {
@@ -625,9 +635,9 @@ static int on_lost(struct job_round *r, struct job_round_member *m, const struct
     }
     if (r->plan->job.elastic && !is_killed && !r->stop_wanted) {
         if (lost.is_cut_off)
-            job_round_losses_cut_off(r, m);
+            job_round_hosts_cut_off(r, m);
         else
-            job_round_losses_give_up(r, m, lost.text, lost.is_leaving);
+            job_round_hosts_give_up(r, m, lost.text, lost.is_leaving);
         return 0;
     }
     events_file_write(r->config.events, is_killed ? "killed" : "lost", r->identity.id,
@@ -678,8 +688,11 @@ static int on_done(struct job_round *r, struct job_round_member *m, const struct
     }
     if (r->config.results)
         host_result_fail(r, m, STATUS_OURS, NULL); /* EXITED has come, unless it was stopped */
-    job_round_losses_end_all(r, m);
     m->state = MEMBER_DONE;
+    if (m->is_arriving) /* another host is to take its place */
+        agent_channel_send(m->channel, LAUNCH_BYE, NULL, 0);
+    else
+        job_round_losses_end_all(r, m);
     return 0;
 }
 
@@ -733,7 +746,7 @@ static const struct frame_rule {
     {AGENT_KILLED, "KILLED", MEMBER_OPENING, MEMBER_DONE, on_lost},
     {AGENT_ASKED, "ASKED", MEMBER_STARTED, MEMBER_DONE, on_asked},
     {AGENT_COORDINATES, "COORDINATES", MEMBER_STARTED, MEMBER_STARTED,
-     job_round_losses_on_coordinates},
+     job_round_hosts_on_coordinates},
     {AGENT_REPAIRED, "REPAIRED", MEMBER_STARTED, MEMBER_DONE, job_round_losses_on_repaired},
     {AGENT_DONE, "DONE", MEMBER_STARTED, MEMBER_STARTED, on_done},
     {AGENT_CALLS, "CALLS", MEMBER_STARTED, MEMBER_STARTED, on_calls},

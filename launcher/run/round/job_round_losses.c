@@ -19,8 +19,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CUT_MARGIN_S = 2 };
-
 void job_round_losses_end(struct job_round *r, int rank)
 {
     struct job_round_rank *one = &r->ranks[rank];
@@ -49,6 +47,20 @@ static bool may_replace(const struct job_round *r)
     return r->plan->job.elastic && r->plan->job.restarts;
 }
 
+void job_round_losses_await(struct job_round *r, int rank)
+{
+    struct job_round_rank *one = &r->ranks[rank];
+
+    one->restarts++;
+    one->died_ms = clock_ms();
+    if (!r->dead_ms)
+        r->dead_ms = one->died_ms;
+    r->coming += !one->is_coming;
+    one->is_coming = true;
+    one->aborted = false;
+    input_rank_ended(r->config.input, rank);
+}
+
 bool job_round_losses_replace(struct job_round *r, int rank, const char *text)
 {
     struct job_round_rank *one = &r->ranks[rank];
@@ -58,14 +70,7 @@ bool job_round_losses_replace(struct job_round *r, int rank, const char *text)
     if (!may_replace(r) || one->restarts >= r->plan->job.restarts || others == 0 ||
         r->state != JOB_ROUND_RUNNING || r->stop_wanted || m->state != MEMBER_STARTED)
         return false;
-    one->restarts++;
-    one->died_ms = clock_ms();
-    if (!r->dead_ms)
-        r->dead_ms = one->died_ms;
-    r->coming += !one->is_coming;
-    one->is_coming = true;
-    one->aborted = false;
-    input_rank_ended(r->config.input, rank);
+    job_round_losses_await(r, rank);
     output_say(r->config.output, "%s; another process takes its place (restart %d of %d)", text,
                one->restarts, r->plan->job.restarts);
     agent_channel_send_words(m->channel, LAUNCH_REPLACE,
@@ -126,101 +131,6 @@ void job_round_losses_die(struct job_round *r, int count, const char *text, bool
     job_round_phases_on_failure(r, true);
 }
 
-/* The coordinator's host is lost: another one whose ranks run gets an empty one, to which the ranks
- * come in ml_repair. Nothing has to be handed over, for mlaunch knows who lives. */
-static void coordinator_move(struct job_round *r)
-{
-    int *ended = calloc((size_t)r->plan->size, sizeof(*ended)), count = 0, host = -1;
-
-    for (int i = 0; ended && i < r->plan->size; i++) {
-        if (r->ranks[i].ended || r->ranks[i].is_coming)
-            ended[count++] = i;
-        else if (host < 0 && r->members[r->plan->ranks[i].host].state == MEMBER_STARTED)
-            host = r->plan->ranks[i].host;
-    }
-    if (host >= 0) {
-        r->coordinator_host = host;
-        r->is_moving = true;
-        log_info("host %s: gets the next coordinator", r->members[host].host->name);
-        agent_channel_send_json(r->members[host].channel, LAUNCH_COORDINATE,
-                                json_pack("{s:I, s:i, s:o}", "membership",
-                                          (json_int_t)r->membership, "count", count, "ended",
-                                          host_table_write_numbers(ended, count)));
-        for (int i = 0; i < count; i++)
-            if (r->ranks[ended[i]].ended)
-                job_round_losses_vacate(r, ended[i]);
-    }
-    free(ended);
-}
-
-void job_round_losses_host(struct job_round *r, const struct job_round_member *m, const char *text)
-{
-    const uint32_t host = (uint32_t)(m - r->members);
-    char sentence[sizeof(m->reason) + 300];
-    bool are_left_out = true;
-    int count = 0;
-
-    for (int i = 0; i < r->plan->size; i++) {
-        if (&r->members[r->plan->ranks[i].host] != m || r->ranks[i].ended)
-            continue;
-        are_left_out &= r->ranks[i].is_left_out;
-        count++;
-    }
-    job_round_losses_end_all(r, m);
-    snprintf(sentence, sizeof(sentence), "host %s was lost: %s", m->host->name, text);
-    if (count > 0) {
-        first_failure_lost(&r->failure, BLAME_CAUSE, m->host->name, text);
-        job_round_losses_die(r, count, sentence, are_left_out);
-    }
-    if (r->stop_wanted)
-        return;
-    if ((int)host != r->coordinator_host)
-        agent_channel_send_words(r->members[r->coordinator_host].channel, LAUNCH_GONE, &host, 1);
-    else if (job_round_phases_outlives(r))
-        coordinator_move(r);
-    for (int i = 0; i < r->plan->size; i++)
-        if (&r->members[r->plan->ranks[i].host] == m && (int)host != r->coordinator_host)
-            job_round_losses_vacate(r, i);
-    job_round_losses_end_coming(r);
-}
-
-void job_round_losses_give_up(struct job_round *r, struct job_round_member *m, const char *text,
-                              bool is_leaving)
-{
-    events_file_write(r->config.events, "lost", r->identity.id,
-                      json_pack("{s:s, s:o}", "host", m->host->name, "text", text_json(text)));
-    job_round_losses_host(r, m, text);
-    if (!is_leaving)
-        agent_channel_send(m->channel, LAUNCH_KILL, NULL, 0);
-}
-
-/* The coordinator's host lives: these are cut off from it. */
-void job_round_losses_on_cut_limit(evutil_socket_t fd, short what, void *arg)
-{
-    static const char text[] = "it is cut off from the host of the coordinator";
-    struct job_round *r = arg;
-
-    (void)fd, (void)what;
-    for (int i = 0; i < r->plan->host_count; i++) {
-        struct job_round_member *m = &r->members[i];
-
-        if (!m->is_cut_off || m->state != MEMBER_STARTED || r->state != JOB_ROUND_RUNNING)
-            continue;
-        m->is_cut_off = false;
-        job_round_losses_give_up(r, m, text, false);
-    }
-    job_round_phases_advance(r);
-}
-
-void job_round_losses_cut_off(struct job_round *r, struct job_round_member *m)
-{
-    const struct timeval limit = {.tv_sec = AGENT_SILENCE_MS / 1000 + CUT_MARGIN_S};
-
-    m->is_cut_off = true;
-    if (!evtimer_pending(r->cut_limit, NULL))
-        evtimer_add(r->cut_limit, &limit);
-}
-
 static json_t *numbers_json(const int *numbers, int count)
 {
     json_t *list = json_array();
@@ -278,27 +188,6 @@ int job_round_losses_on_repaired(struct job_round *r, struct job_round_member *m
         first_failure_shrunk(&r->failure, repaired.count, r->plan->size, least);
         job_round_phases_on_failure(r, false);
     }
-    return 0;
-}
-
-int job_round_losses_on_coordinates(struct job_round *r, struct job_round_member *m,
-                                    const struct frame *f, struct fault *why)
-{
-    char address[sizeof(r->coordinator)];
-
-    if (!r->is_moving || m != &r->members[r->coordinator_host])
-        return fault_set(why, ML_ERR_REFUSED, "its agent sent an unexpected COORDINATES");
-    if (coordinates_report_parse(address, sizeof(address), f, why))
-        return why->code;
-    r->is_moving = false;
-    for (int i = 0; i < r->plan->host_count; i++)
-        r->members[i].is_cut_off = false;
-    snprintf(r->coordinator, sizeof(r->coordinator), "%s", address);
-    for (int i = 0; i < r->plan->host_count; i++)
-        if (i != r->coordinator_host && r->members[i].state == MEMBER_STARTED)
-            agent_channel_send(r->members[i].channel, LAUNCH_MOVED, address, strlen(address));
-    events_file_write(r->config.events, "coordinator", r->identity.id,
-                      json_pack("{s:s, s:s}", "host", m->host->name, "address", address));
     return 0;
 }
 

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* job_round_losses.h: ranks that end and hosts that are lost, and what the others do without them
- * (--elastic): who is a member, and where the coordinator is. r: the round; m: one of its hosts. */
+/* job_round_losses.h: ranks that end, and what the others do without them (--elastic): who is a
+ * member. r: the round; m: one of its hosts. */
 #ifndef LAUNCHER_RUN_ROUND_JOB_ROUND_LOSSES_H
 #define LAUNCHER_RUN_ROUND_JOB_ROUND_LOSSES_H
 
 #include "launcher/run/round/job_round_state.h"
-
-#include <event2/util.h>
 
 /* A rank has exited, or its host is lost; or all ranks of a host. */
 void job_round_losses_end(struct job_round *r, int rank);
@@ -17,6 +15,8 @@ void job_round_losses_end_all(struct job_round *r, const struct job_round_member
  * since. */
 void job_round_losses_die(struct job_round *r, int count, const char *text, bool are_left_out);
 
+/* The rank's process has ended, and its place waits for another one, which uses up a restart. */
+void job_round_losses_await(struct job_round *r, int rank);
 /* A rank has died whose place another process takes: the agent of its host starts it. False: no
  * restart is left, or nobody whom it could join. */
 bool job_round_losses_replace(struct job_round *r, int rank, const char *text);
@@ -28,28 +28,13 @@ void job_round_losses_end_coming(struct job_round *r);
 /* The last rank has ended well, and those that died before it were outlived. */
 void job_round_losses_forget(struct job_round *r);
 
-/* A host is lost whose ranks the others can do without; perhaps it was given up before. */
-void job_round_losses_host(struct job_round *r, const struct job_round_member *m, const char *text);
-
-/* The host's agent works, and its ranks are no members any more: they are killed, or if it is
- * leaving, it ends them with the grace. */
-void job_round_losses_give_up(struct job_round *r, struct job_round_member *m, const char *text,
-                              bool is_leaving);
-
-/* The host's agent has lost the coordinator. mlaunch learns of the death of the coordinator's host
- * within its own time of silence; which of the two hosts is to go is decided after that. */
-void job_round_losses_cut_off(struct job_round *r, struct job_round_member *m);
-void job_round_losses_on_cut_limit(evutil_socket_t fd, short what, void *arg);
-
 /* How many ranks are members of the newest world. */
 int job_round_losses_members(const struct job_round *r);
 /* Says which ranks have ended well together, if they are not those that began. */
 void job_round_losses_report(const struct job_round *r);
 
-/* REPAIRED and COORDINATES from the host of the coordinator; as handlers of frames. */
+/* REPAIRED from the host of the coordinator; as a handler of frames. */
 int job_round_losses_on_repaired(struct job_round *r, struct job_round_member *m,
                                  const struct frame *f, struct fault *why);
-int job_round_losses_on_coordinates(struct job_round *r, struct job_round_member *m,
-                                    const struct frame *f, struct fault *why);
 
 #endif

@@ -5,7 +5,8 @@
  *
  *   job_round.c          start, end, and the requests from outside
  *   job_round_frames.c   what the agents send
- *   job_round_losses.c   ranks that end and hosts that are lost; who goes on (--elastic)
+ *   job_round_hosts.c    hosts that are lost or come while others run (--elastic)
+ *   job_round_losses.c   ranks that end; who goes on (--elastic)
  *   job_round_phases.c   the life cycle: which event leads from which state to which
  *   job_round_steps.c    what is done on each of these transitions
  *   escalation.c         the signals that end the ranks, as the user is told of them
@@ -69,6 +70,8 @@ struct job_round_member {
     size_t unacknowledged;     /* bytes of its OUTPUT without a CREDIT */
     bool is_cut;               /* a NOTE was left out */
     bool is_cut_off;           /* its agent has lost the coordinator, which may be lost itself */
+    bool is_arriving;          /* its ranks are newcomers (job_round_hosts.h), not started yet */
+    struct event *arrival;     /* opens the channel; NULL until needed */
     struct clock_offset clock; /* measured only if its ranks' calls are written */
 };
 

@@ -3,6 +3,7 @@
 
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/net/host_table.h"
 #include "common/net/wiring_table.h"
 #include "common/text/text_json.h"
 #include "launcher/input/plan/topology_stated.h"
@@ -237,16 +238,33 @@ static int free_port(const struct job_round *r)
     return index;
 }
 
+/* For each rank of the host the number of the process that takes its place; 0: none does. NULL: out
+ * of memory. */
+static json_t *places_json(const struct job_round *r, int host)
+{
+    int *numbers = calloc((size_t)r->plan->size, sizeof(*numbers)), count = 0;
+    json_t *list;
+
+    for (int i = 0; numbers && i < r->plan->size; i++)
+        if (r->plan->ranks[i].host == host)
+            numbers[count++] = r->ranks[i].ended ? 0 : r->ranks[i].restarts;
+    list = numbers ? host_table_write_numbers(numbers, count) : NULL;
+    free(numbers);
+    return list;
+}
+
 void job_round_steps_start_host(struct job_round *r, int host)
 {
     struct job_round_member *m = &r->members[host];
+    json_t *start =
+        json_pack("{s:s, s:b, s:b, s:i}", "coordinator", r->coordinator, "pmix", (int)r->is_pmix,
+                  "needs_pmix", (int)r->needs_pmix, "port", free_port(r));
 
     m->state = MEMBER_STARTED;
     advice_give(r, host);
-    agent_channel_send_json(m->channel, LAUNCH_START,
-                            json_pack("{s:s, s:b, s:b, s:i}", "coordinator", r->coordinator, "pmix",
-                                      (int)r->is_pmix, "needs_pmix", (int)r->needs_pmix, "port",
-                                      free_port(r)));
+    if (m->is_arriving)
+        json_object_set_new(start, "places", places_json(r, host));
+    agent_channel_send_json(m->channel, LAUNCH_START, start);
     agent_channel_flush(m->channel);
 }
 
@@ -293,6 +311,18 @@ void job_round_steps_stop_host(struct job_round *r, struct job_round_member *m)
         stop_words_send(r, m, SIGTERM, r->plan->job.grace_ms);
 }
 
+/* An independent host, or one that comes while the others run. */
+static void stop_opening(struct job_round_member *m)
+{
+    if (m->arrival && evtimer_pending(m->arrival, NULL)) {
+        evtimer_del(m->arrival);
+        m->state = MEMBER_GONE;
+    } else if (!m->failed) {
+        m->failed = true;
+        agent_channel_shut(m->channel);
+    }
+}
+
 void job_round_steps_stop(struct job_round *r)
 {
     hang_watch_end(r->hang);
@@ -305,10 +335,8 @@ void job_round_steps_stop(struct job_round *r)
 
         if (m->state == MEMBER_STARTED)
             stop_words_send(r, m, r->stop_signal, r->stop_grace_ms);
-        if (m->state < MEMBER_STARTED && !m->failed) { /* an independent host */
-            m->failed = true;
-            agent_channel_shut(m->channel);
-        }
+        if (m->state < MEMBER_STARTED)
+            stop_opening(m);
     }
     escalation_start(r);
     if (r->cause == STOP_NONE)

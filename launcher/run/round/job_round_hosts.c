@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: MIT */
+#include "launcher/run/round/job_round_hosts.h"
+
+#include "common/log.h"
+#include "common/net/host_table.h"
+#include "common/status.h"
+#include "common/text/rank_list.h"
+#include "common/text/text_json.h"
+#include "launcher/run/round/job_round_losses.h"
+#include "launcher/run/round/job_round_phases.h"
+#include "launcher/run/round/job_round_steps.h"
+#include "launcher/run/spread/file_feed.h"
+#include "launcher/run/stdio/events_file.h"
+#include "launcher/run/stdio/output.h"
+#include "launcher/wire/channel/agent_session.h"
+#include "launcher/wire/protocol/agent_protocol.h"
+
+#include <event2/event.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    CUT_MARGIN_S = 2,
+    AGAIN_MS = 1000, /* until a host that has joined again, and failed, is tried once more */
+};
+
+static bool is_on(const struct job_round *r, int rank, const struct job_round_member *m)
+{
+    return &r->members[r->plan->ranks[rank].host] == m;
+}
+
+/* --- the coordinator -------------------------------------------------------------------------- */
+
+/* The coordinator's host is lost: another one whose ranks run gets an empty one, to which the ranks
+ * come in ml_repair. Nothing has to be handed over, for mlaunch knows who lives. */
+static void coordinator_move(struct job_round *r)
+{
+    int *ended = calloc((size_t)r->plan->size, sizeof(*ended)), count = 0, host = -1;
+
+    for (int i = 0; ended && i < r->plan->size; i++) {
+        if (r->ranks[i].ended || r->ranks[i].is_coming)
+            ended[count++] = i;
+        else if (host < 0 && r->members[r->plan->ranks[i].host].state == MEMBER_STARTED)
+            host = r->plan->ranks[i].host;
+    }
+    if (host >= 0) {
+        r->coordinator_host = host;
+        r->is_moving = true;
+        log_info("host %s: gets the next coordinator", r->members[host].host->name);
+        agent_channel_send_json(r->members[host].channel, LAUNCH_COORDINATE,
+                                json_pack("{s:I, s:i, s:o}", "membership",
+                                          (json_int_t)r->membership, "count", count, "ended",
+                                          host_table_write_numbers(ended, count)));
+        for (int i = 0; i < count; i++)
+            if (r->ranks[ended[i]].ended)
+                job_round_losses_vacate(r, ended[i]);
+    }
+    free(ended);
+}
+
+/* --- the places of a lost host ---------------------------------------------------------------- */
+
+/* The places may be filled: another host can be asked, and newcomers can join somebody. */
+static bool has_successor(const struct job_round *r, const struct job_round_member *m)
+{
+    const struct job_options *o = &r->plan->job;
+    bool has_company = false;
+
+    for (int i = 0; i < r->plan->size; i++)
+        has_company |= !is_on(r, i, m) && !r->ranks[i].ended && !r->ranks[i].is_coming;
+    return o->elastic && o->restarts && has_company && !r->copy && !r->stop_wanted &&
+           r->state == JOB_ROUND_RUNNING &&
+           (m->host->launch_method == LAUNCH_METHOD_JOIN || r->plan->spares_left > 0);
+}
+
+/* The ranks that come to this host. Returns how many there are. */
+static int coming_list(const struct job_round *r, const struct job_round_member *m,
+                       struct rank_list *list)
+{
+    for (int i = 0; i < r->plan->size; i++)
+        if (is_on(r, i, m) && !r->ranks[i].ended)
+            rank_list_add(list, i);
+    return list->count;
+}
+
+static void vacate_all(struct job_round *r, const struct job_round_member *m)
+{
+    for (int i = 0; i < r->plan->size; i++)
+        if (is_on(r, i, m) && r->ranks[i].ended)
+            job_round_losses_vacate(r, i);
+}
+
+/* Nobody takes the places. */
+static void places_leave(struct job_round *r, struct job_round_member *m, const char *why)
+{
+    char sentence[sizeof(m->reason) + 300];
+    bool are_left_out = true;
+    int count = 0;
+
+    m->is_arriving = false;
+    m->failed = false;
+    for (int i = 0; i < r->plan->size; i++) {
+        if (!is_on(r, i, m) || r->ranks[i].ended)
+            continue;
+        are_left_out &= r->ranks[i].is_left_out;
+        count++;
+        job_round_losses_end(r, i);
+    }
+    vacate_all(r, m);
+    snprintf(sentence, sizeof(sentence), "host %s %s%s", m->host->name, why,
+             r->plan->spare_count ? ", and no spare host is left" : "");
+    if (count > 0)
+        job_round_losses_die(r, count, sentence, are_left_out);
+    job_round_losses_end_coming(r);
+}
+
+static void on_arrival(evutil_socket_t fd, short what, void *arg)
+{
+    struct job_round_member *m = arg;
+
+    (void)fd, (void)what;
+    job_round_hosts_open(m->round, (int)(m - m->round->members));
+    job_round_phases_advance(m->round);
+}
+
+/* Opens a channel soon: the one that has ended is closed then, outside of its own callbacks. */
+static void arrival_set(struct job_round *r, struct job_round_member *m, int ms)
+{
+    const struct timeval time = {ms / 1000, ms % 1000 * 1000};
+
+    m->host = plan_host(r->plan, (int)(m - r->members));
+    m->state = MEMBER_OPENING;
+    m->failed = false;
+    if (!m->arrival)
+        m->arrival = evtimer_new(r->config.base, on_arrival, m);
+    if (m->arrival && evtimer_add(m->arrival, &time) == 0)
+        return;
+    m->state = MEMBER_GONE;
+    places_leave(r, m, "cannot be replaced: out of memory");
+}
+
+/* why: what follows the host's name in a sentence. */
+static void places_give(struct job_round *r, struct job_round_member *m, const char *why)
+{
+    int host = (int)(m - r->members);
+
+    if (m->host->launch_method == LAUNCH_METHOD_JOIN ||
+        (r->config.on_host_lost && r->config.on_host_lost(host, why, r->config.arg)))
+        arrival_set(r, m, 0);
+    else
+        places_leave(r, m, why);
+}
+
+/* Whoever is not awaited at a lost host's places has ended. Returns how many have. */
+static int ranks_lose(struct job_round *r, const struct job_round_member *m, bool *are_left_out)
+{
+    bool is_kept = has_successor(r, m);
+    int count = 0;
+
+    *are_left_out = true;
+    for (int i = 0; i < r->plan->size; i++) {
+        struct job_round_rank *one = &r->ranks[i];
+
+        if (!is_on(r, i, m) || one->ended)
+            continue;
+        if (is_kept && one->restarts < r->plan->job.restarts) {
+            job_round_losses_await(r, i);
+            continue;
+        }
+        *are_left_out &= one->is_left_out;
+        count++;
+        job_round_losses_end(r, i);
+    }
+    return count;
+}
+
+static void wait_say(const struct job_round *r, const struct job_round_member *m)
+{
+    struct rank_list list = {0};
+
+    coming_list(r, m, &list);
+    output_say(r->config.output,
+               "host %s %s; a host that joins with --index %d takes its place (%s)", m->host->name,
+               m->reason, m->host->join_index, rank_list_end(&list));
+}
+
+void job_round_hosts_lose(struct job_round *r, struct job_round_member *m, const char *text)
+{
+    const uint32_t host = (uint32_t)(m - r->members);
+    char sentence[sizeof(m->reason) + 300];
+    struct rank_list list = {0};
+    bool are_left_out;
+    int count = ranks_lose(r, m, &are_left_out);
+
+    snprintf(sentence, sizeof(sentence), "host %s was lost: %s", m->host->name, text);
+    m->is_arriving = coming_list(r, m, &list) > 0;
+    if (count > 0 || m->is_arriving)
+        first_failure_lost(&r->failure, BLAME_CAUSE, m->host->name, text);
+    if (count > 0)
+        job_round_losses_die(r, count, sentence, are_left_out);
+    if (r->stop_wanted)
+        return;
+    if ((int)host != r->coordinator_host)
+        agent_channel_send_words(r->members[r->coordinator_host].channel, LAUNCH_GONE, &host, 1);
+    else if (job_round_phases_outlives(r))
+        coordinator_move(r);
+    if ((int)host != r->coordinator_host)
+        vacate_all(r, m);
+    if (m->is_arriving) {
+        snprintf(m->reason, sizeof(m->reason), "was lost: %.700s", text);
+        if (m->host->launch_method == LAUNCH_METHOD_JOIN)
+            wait_say(r, m);
+        if (m->state == MEMBER_GONE) /* else once its agent has ended what is there */
+            places_give(r, m, m->reason);
+    }
+    job_round_losses_end_coming(r);
+}
+
+void job_round_hosts_give_up(struct job_round *r, struct job_round_member *m, const char *text,
+                             bool is_leaving)
+{
+    if (m->is_arriving)
+        return; /* it was given up before */
+    events_file_write(r->config.events, "lost", r->identity.id,
+                      json_pack("{s:s, s:o}", "host", m->host->name, "text", text_json(text)));
+    job_round_hosts_lose(r, m, text);
+    if (!is_leaving)
+        agent_channel_send(m->channel, LAUNCH_KILL, NULL, 0);
+}
+
+/* The coordinator's host lives: these are cut off from it. */
+void job_round_hosts_on_cut_limit(evutil_socket_t fd, short what, void *arg)
+{
+    static const char text[] = "it is cut off from the host of the coordinator";
+    struct job_round *r = arg;
+
+    (void)fd, (void)what;
+    for (int i = 0; i < r->plan->host_count; i++) {
+        struct job_round_member *m = &r->members[i];
+
+        if (!m->is_cut_off || m->state != MEMBER_STARTED || r->state != JOB_ROUND_RUNNING)
+            continue;
+        m->is_cut_off = false;
+        job_round_hosts_give_up(r, m, text, false);
+    }
+    job_round_phases_advance(r);
+}
+
+void job_round_hosts_cut_off(struct job_round *r, struct job_round_member *m)
+{
+    const struct timeval limit = {.tv_sec = AGENT_SILENCE_MS / 1000 + CUT_MARGIN_S};
+
+    m->is_cut_off = true;
+    if (!evtimer_pending(r->cut_limit, NULL))
+        evtimer_add(r->cut_limit, &limit);
+}
+
+/* --- a host that comes ------------------------------------------------------------------------ */
+
+/* What the processes before have written is whole; others write to the same streams. */
+static void streams_end(struct job_round *r, int host)
+{
+    for (int i = 0; i < r->plan->size; i++)
+        for (int k = 0; k < 2 && r->plan->ranks[i].host == host && !r->ranks[i].ended; k++) {
+            if (!r->ranks[i].is_closed[k])
+                output_write(r->config.output, host, i, k + 1, NULL, 0);
+            r->ranks[i].is_closed[k] = true;
+        }
+}
+
+void job_round_hosts_open(struct job_round *r, int host)
+{
+    struct job_round_member *m = &r->members[host];
+
+    if (r->state != JOB_ROUND_RUNNING || r->stop_wanted) {
+        m->state = MEMBER_GONE;
+        return;
+    }
+    streams_end(r, host);
+    file_feed_destroy(m->feed);
+    free(m->advice);
+    *m = (struct job_round_member){.round = r,
+                                   .host = plan_host(r->plan, host),
+                                   .state = MEMBER_OPENING,
+                                   .is_arriving = true,
+                                   .arrival = m->arrival,
+                                   .status = STATUS_OURS};
+    m->channel = agent_session_reach(r->session, host, m->host);
+}
+
+void job_round_hosts_on_ready(struct job_round *r, struct job_round_member *m)
+{
+    int host = (int)(m - r->members);
+
+    if (r->is_moving)
+        return; /* COORDINATES leads here again */
+    for (int i = 0; i < r->plan->host_count; i++)
+        if (r->members[i].state == MEMBER_STARTED)
+            agent_channel_send_json(r->members[i].channel, LAUNCH_PLACED,
+                                    json_pack("{s:i, s:s}", "host", host, "name", m->host->name));
+    log_info("host %s: its ranks are started, and wait for ml_repair", m->host->name);
+    job_round_steps_start_host(r, host);
+    m->is_arriving = false;
+}
+
+/* It is still away: no host has joined with its index for --init-timeout. */
+static bool is_still_away(const struct job_round_member *m, enum job_round_member_state before)
+{
+    return before == MEMBER_OPENING && m->channel && !m->failed &&
+           agent_channel_outlook(m->channel) == CHANNEL_MAY_RETURN;
+}
+
+void job_round_hosts_on_end(struct job_round *r, struct job_round_member *m,
+                            enum job_round_member_state before, const char *text)
+{
+    char why[sizeof(m->reason) + 40];
+
+    snprintf(why, sizeof(why), "did not start: %s", m->failed ? m->reason : text);
+    if (before >= MEMBER_STARTED) {
+        snprintf(why, sizeof(why), "%s", m->reason);
+        places_give(r, m, why);
+    } else if (m->host->launch_method != LAUNCH_METHOD_JOIN) {
+        events_file_write(r->config.events, "lost", r->identity.id,
+                          json_pack("{s:s, s:o}", "host", m->host->name, "text", text_json(text)));
+        places_give(r, m, why);
+    } else if (is_still_away(m, before)) {
+        arrival_set(r, m, 0);
+    } else {
+        log_warn("host %s %s", m->host->name, why);
+        arrival_set(r, m, AGAIN_MS);
+    }
+}
+
+int job_round_hosts_on_coordinates(struct job_round *r, struct job_round_member *m,
+                                   const struct frame *f, struct fault *why)
+{
+    char address[sizeof(r->coordinator)];
+
+    if (!r->is_moving || m != &r->members[r->coordinator_host])
+        return fault_set(why, ML_ERR_REFUSED, "its agent sent an unexpected COORDINATES");
+    if (coordinates_report_parse(address, sizeof(address), f, why))
+        return why->code;
+    r->is_moving = false;
+    for (int i = 0; i < r->plan->host_count; i++)
+        r->members[i].is_cut_off = false;
+    snprintf(r->coordinator, sizeof(r->coordinator), "%s", address);
+    for (int i = 0; i < r->plan->host_count; i++)
+        if (i != r->coordinator_host && r->members[i].state == MEMBER_STARTED)
+            agent_channel_send(r->members[i].channel, LAUNCH_MOVED, address, strlen(address));
+    events_file_write(r->config.events, "coordinator", r->identity.id,
+                      json_pack("{s:s, s:s}", "host", m->host->name, "address", address));
+    for (int i = 0; i < r->plan->host_count; i++)
+        if (r->members[i].is_arriving && r->members[i].state == MEMBER_PREPARED)
+            job_round_hosts_on_ready(r, &r->members[i]);
+    return 0;
+}
