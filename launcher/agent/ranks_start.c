@@ -391,8 +391,8 @@ static void on_mpi_ready(struct agent *a, const struct fault *failed)
         on_spawn(-1, 0, a);
 }
 
-/* This host takes the place of one that was lost: its ranks are other processes in the places of dead
- * ones, or stay empty. Standard input is not given again. */
+/* This host takes the place of one that was lost: its ranks are other processes in the places of
+ * dead ones, or stay empty. Standard input is not given again. */
 static int places_read(struct agent *a, const json_t *list, struct fault *why)
 {
     int *numbers;

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """kube_schema.py FILE: checks what mlaunch batch kubernetes has written against the types of the
 Kubernetes client for Python (python3-kubernetes): each name, each type, what is required. What that
-client is too old for, podFailurePolicy (1.26), is described here as Kubernetes documents it. Prints
-a line for each error.
+client is too old for, podFailurePolicy (1.26) and backoffLimitPerIndex (1.28), is described here as
+Kubernetes documents it. Prints a line for each error.
 
     kube_schema.py FILE PART PATH VALUE     the same with a value (JSON) put there, null: taken away
 """
@@ -65,6 +65,9 @@ def object_errors(value, model, where):
     for shown, one in value.items():
         if shown == "podFailurePolicy" and model is kubernetes.client.V1JobSpec:
             yield from policy_errors(one, f"{where}.{shown}")
+        elif shown == "backoffLimitPerIndex" and model is kubernetes.client.V1JobSpec:
+            if not isinstance(one, int) or value.get("completionMode") != "Indexed":
+                yield f"{where}.{shown}: {one!r} is no limit of an Indexed Job"
         elif shown not in names:
             yield f"{where}: there is no {shown}"
         else:

@@ -16,6 +16,9 @@ check_output "" "the least that can be written" "$python" "$SCHEMA" "$T/small.ya
 must "$MLAUNCH" batch kubernetes --image i --nodes 3 --ntasks-per-node 2 --time 2h --gpus-per-node 4 \
     --resource rdma/hca=1 --restarts 1 --grace 20 -o "$T/job.yaml" -- ./prog 'a $(b)'
 check_output "" "and all that can be" "$python" "$SCHEMA" "$T/job.yaml"
+must "$MLAUNCH" batch kubernetes --image i --nodes 3 -o "$T/elastic.yaml" run --elastic 2 \
+    --restarts 1 -- ./prog
+check_output "" "and a job of --elastic" "$python" "$SCHEMA" "$T/elastic.yaml"
 
 # found ERROR PART PATH VALUE
 found() { check_output "$1" "${*:2} is found" "$python" "$SCHEMA" "$T/job.yaml" "${@:2}"; }

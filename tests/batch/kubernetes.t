@@ -64,6 +64,13 @@ kube --image i -- true > "$T/job.yaml"
 check "another file" "$python" "$PODS" get "$T/job.yaml" Secret stringData.key
 if cmp -s "$OUT" "$T/key1"; then fail "has another key"; else pass "has another key"; fi
 has '[0]' Job spec.podFailurePolicy.rules.1.onExitCodes.values
+kube --image i --nodes 3 run --elastic 2 -- true > "$T/job.yaml"
+has '[0, 125, 137, 143]' Job spec.podFailurePolicy.rules.1.onExitCodes.values
+has 0 Job spec.backoffLimitPerIndex
+kube --image i --nodes 3 run --elastic 2 --restarts 4 -- true > "$T/job.yaml"
+has '[0, 125, 137, 143]' Job spec.podFailurePolicy.rules.1.onExitCodes.values
+has 4 Job spec.backoffLimitPerIndex
+check "… which stands for the limit of all" sh -c '! grep -q "backoffLimit:" "$1"' sh "$T/job.yaml"
 
 # Every word reaches the program as it was given.
 words=("it's" '$(HOME)' '$$(x)' '$' '$$' '"' 'a b' '' '\' $'two\nlines' 'ü' '#x' '- y' ': z' \

@@ -45,10 +45,61 @@ agent_kill "$H2" worker || fail "there is such a process"
 filled "a host" "$H4"
 check_match "^mlaunch: host $H2 was lost: .*; spare host $H4 takes its place \(ranks 2,3\)$" "$T/err" \
     "a host: mlaunch says so"
-grep '"event":"replaced"' "$EVENTS" | grep '"ms"' | sed 's/^/# /'
+sed -n 's/.*"event":"replaced".*"rank":2.*"ms":\([0-9]*\)}.*/# \1 ms from the loss to the repaired world/p' "$EVENTS"
 agent_kill "$H1" worker || fail "there is such a process"
 filled "rank 0's host, after it" "$H5"
-check_match '"event":"coordinator","host":"'"($H3|$H4)"'"' "$EVENTS" "… the coordinator has moved"
+check_match '"event":"coordinator".*"host":"'"($H3|$H4)"'"' "$EVENTS" "… the coordinator has moved"
 spare_end "two hosts" 6
+
+# One that cannot be reached is passed over, and so is one whose agent dies before the ranks start.
+# shellcheck disable=SC2016 # the words of the prolog's shell
+HELD=(--prolog 'if [ -e '"$T"'/hold ]; then : > '"$T"'/held; while [ -e '"$T"'/hold ]; do sleep 0.05; done; fi')
+held_start() {
+    rm -f "$T/hold" "$T/held"
+    spare_start "$@" "${HELD[@]}"
+    : > "$T/hold"
+    agent_kill "$H2" worker || fail "there is such a process"
+    wait_for '[ -e "$T/held" ]' || fail "a spare host is being opened" "$(cat "$T/err")"
+}
+held_start "nowhere.invalid,$H4,$H5"
+check_match "^mlaunch: host nowhere.invalid did not start: .*; spare host $H4 takes its place \(ranks 2,3\)$" "$T/err" \
+    "a spare host that cannot be reached is passed over"
+agent_kill "$H4" worker || fail "there is such a process"
+rm "$T/hold"
+filled "a spare host that ends while it is opened" "$H5"
+check_match "^mlaunch: host $H4 did not start: .*; spare host $H5 takes its place \(ranks 2,3\)$" "$T/err" \
+    "… is passed over"
+# It is lost itself, and nobody is left.
+agent_kill "$H5" worker || fail "there is such a process"
+check "no spare host is left: the others go on" has_said 'membership [2-9], 4 ranks' 4
+check_match "^mlaunch: host $H5 was lost: .*, and no spare host is left; 4 ranks may go on \(--elastic 2\)$" \
+    "$T/err" "… and mlaunch says so"
+spare_end "no spare host is left" 4
+
+held_start "$H4" --replace-wait 1
+check "a spare host that is late: the others go on" has_said 'membership 1, 4 ranks$' 4
+rm "$T/hold"
+filled "… and take it in later" "$H4"
+spare_end "a spare host that is late" 6
+
+held_start "$H4"
+kill -INT "$mlaunch"
+rm "$T/hold"
+zoo_end 130 "Ctrl-C while a host is opened"
+
+held_start "$H4" --replace-wait 0
+has_said 'membership 1, 4 ranks$' 4 || diag "the others go on: $(cat "$T/err")"
+must touch "$T/stop"
+rm "$T/hold"
+zoo_end 0 "the others end while a host is opened"
+
+# A host that is silent; its ranks end by themselves, and nothing of it comes back.
+spare_start "$H4"
+must netns cut "$H2"
+filled "a silent host" "$H4"
+check_match "^mlaunch: host $H2 was lost: nothing was heard from its agent for 10 s.*; spare host $H4 takes" "$T/err" \
+    "… which mlaunch has named"
+must netns join "$H2"
+spare_end "a silent host" 6
 
 done_testing

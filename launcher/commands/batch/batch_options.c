@@ -360,6 +360,7 @@ static int run_check(struct batch_options *b, struct fault *why)
     if (!rc) {
         b->stop_signal = o->job.stop_signal;
         b->restarts = o->job.restarts;
+        b->elastic = o->job.elastic > 0;
         b->grace_s = (o->job.grace_ms + 999) / 1000;
     }
     if (!rc && b->system != BATCH_KUBERNETES && !b->ntasks && !b->nodes && !b->ntasks_per_node)

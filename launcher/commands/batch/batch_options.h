@@ -23,6 +23,7 @@ struct batch_options {
     int stop_before_s;                  /* 0: not given, until the options have been checked */
     int stop_signal;                    /* run's --stop-signal, or 0 */
     int restarts, grace_s;              /* run's */
+    bool elastic;                       /* run has --elastic */
     int gpus;                           /* for each host, of Kubernetes; 0: not given */
     char *partition, *account, *job_name, *output, *pe, *file; /* job_name is never NULL */
     char *image;                                               /* Kubernetes needs one */

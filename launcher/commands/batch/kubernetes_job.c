@@ -16,6 +16,7 @@
 enum {
     USER = 1000,       /* whom the ranks run as; any but root */
     LATER_S = 10,      /* for mlaunch's own end, after that of the ranks */
+    LOST = 125,        /* the status of mlaunch join that has lost the head or its agent */
     KILLED = 128 + 9,  /* the status of a container that was killed, as for too much memory, */
     STOPPED = 128 + 15 /* or ended by SIGTERM */
 };
@@ -71,12 +72,15 @@ static json_t *pod_make(const struct batch_options *b, json_t *command)
 }
 
 /* A pod that the cluster takes away does not count. The others fail the job with the status that
- * they have, but for those that were killed, if there are --restarts. */
+ * they have, but for those that were killed, if there are --restarts; with --elastic the job goes on
+ * without those that were lost. */
 static json_t *failures_make(const struct batch_options *b)
 {
     json_t *values = json_pack("[i]", 0);
 
-    if (b->restarts) {
+    if (b->elastic)
+        json_array_append_new(values, json_integer(LOST));
+    if (b->restarts || b->elastic) {
         json_array_append_new(values, json_integer(KILLED));
         json_array_append_new(values, json_integer(STOPPED));
     }
@@ -87,8 +91,10 @@ static json_t *failures_make(const struct batch_options *b)
 
 static json_t *job_make(const struct batch_options *b, json_t *command)
 {
+    /* With --elastic each host's place may be filled so often, and the others go on without it. */
+    const char *limit = b->elastic ? "backoffLimitPerIndex" : "backoffLimit";
     json_t *spec = json_pack("{s:i, s:i, s:s, s:i, s:o}", "completions", b->nodes, "parallelism",
-                             b->nodes, "completionMode", "Indexed", "backoffLimit", b->restarts,
+                             b->nodes, "completionMode", "Indexed", limit, b->restarts,
                              "podFailurePolicy", failures_make(b));
 
     if (b->time_s)

@@ -28,8 +28,8 @@ struct spare_hosts {
 bool spare_hosts_replace_lost(struct spare_hosts *s, const struct job_round *round,
                               const struct job_round_result *result);
 
-/* While the ranks of others run (--elastic): host `index` cannot be used; `why` follows its name. False:
- * there is no spare one. */
+/* While the ranks of others run (--elastic): host `index` cannot be used; `why` follows its name.
+ * False: there is no spare one. */
 bool spare_hosts_replace(struct spare_hosts *s, int index, const char *why);
 
 /* Before a run: looks at all hosts, and replaces those that are not fit. `base` and `is_over` are

@@ -39,8 +39,8 @@ struct job_round_config {
     const char *job;                    /* the job's id */
     int restart;                        /* how many runs came before */
     void (*on_started)(void *arg);      /* called once, on the loop: all ranks have started */
-    /* Host `host` was lost, and the others run; `why` follows its name in a sentence. True: the plan
-     * has another host in its place. NULL: there is none. */
+    /* Host `host` was lost, and the others run; `why` follows its name in a sentence. True: the
+     * plan has another host in its place. NULL: there is none. */
     bool (*on_host_lost)(int host, const char *why, void *arg);
     /* An agent has been asked to stop the job softly; text: by whom. */
     void (*on_asked)(const char *text, void *arg);

@@ -91,6 +91,16 @@ static void vacate_all(struct job_round *r, const struct job_round_member *m)
             job_round_losses_vacate(r, i);
 }
 
+/* The end of the sentence about a host whose place nobody takes. */
+static const char *spares_end(const struct job_round *r, bool are_asked)
+{
+    const struct plan *p = r->plan;
+
+    return p->job.restarts && p->spare_count && (are_asked || p->spares_left == 0)
+               ? ", and no spare host is left"
+               : "";
+}
+
 /* Nobody takes the places. */
 static void places_leave(struct job_round *r, struct job_round_member *m, const char *why)
 {
@@ -108,8 +118,7 @@ static void places_leave(struct job_round *r, struct job_round_member *m, const 
         job_round_losses_end(r, i);
     }
     vacate_all(r, m);
-    snprintf(sentence, sizeof(sentence), "host %s %s%s", m->host->name, why,
-             r->plan->spare_count ? ", and no spare host is left" : "");
+    snprintf(sentence, sizeof(sentence), "host %s %s%s", m->host->name, why, spares_end(r, true));
     if (count > 0)
         job_round_losses_die(r, count, sentence, are_left_out);
     job_round_losses_end_coming(r);
@@ -193,7 +202,8 @@ void job_round_hosts_lose(struct job_round *r, struct job_round_member *m, const
     bool are_left_out;
     int count = ranks_lose(r, m, &are_left_out);
 
-    snprintf(sentence, sizeof(sentence), "host %s was lost: %s", m->host->name, text);
+    snprintf(sentence, sizeof(sentence), "host %s was lost: %s%s", m->host->name, text,
+             spares_end(r, false));
     m->is_arriving = coming_list(r, m, &list) > 0;
     if (count > 0 || m->is_arriving)
         first_failure_lost(&r->failure, BLAME_CAUSE, m->host->name, text);
