@@ -33,11 +33,13 @@ spare_end() {
 }
 # The last word on members is that there are 6.
 all_are_there() { grep '"event":"repaired"' "$EVENTS" | tail -n 1 | grep -q '"members":\[0,1,2,3,4,5\]'; }
-# filled NAME HOST: two ranks have come there, and the job has all its ranks again.
+# filled NAME HOST: two ranks have come there, and the job has all its ranks again. Says how long
+# that took since the loss was known.
 filled() {
     check "$1: ranks come to $2" \
         wait_for '[ "$(grep -c "\"event\":\"replaced\".*\"host\":\"'"$2"'\",\"ms\":" "$EVENTS")" = 2 ]'
     check "$1: the world has all its ranks again" wait_for all_are_there
+    sed -n 's/.*"event":"replaced".*"host":"'"$2"'","ms":\([0-9]*\)}.*/# '"$1"': \1 ms/p' "$EVENTS" | sort -u
 }
 
 spare_start "$H4,$H5"
@@ -45,11 +47,36 @@ agent_kill "$H2" worker || fail "there is such a process"
 filled "a host" "$H4"
 check_match "^mlaunch: host $H2 was lost: .*; spare host $H4 takes its place \(ranks 2,3\)$" "$T/err" \
     "a host: mlaunch says so"
-sed -n 's/.*"event":"replaced".*"rank":2.*"ms":\([0-9]*\)}.*/# \1 ms from the loss to the repaired world/p' "$EVENTS"
 agent_kill "$H1" worker || fail "there is such a process"
 filled "rank 0's host, after it" "$H5"
 check_match '"event":"coordinator".*"host":"'"($H3|$H4)"'"' "$EVENTS" "… the coordinator has moved"
 spare_end "two hosts" 6
+
+# Two at once, with the coordinator.
+spare_start "$H4,$H5"
+agent_kill "$H1" worker && agent_kill "$H2" worker || fail "there are such processes"
+filled "two hosts at once" "$H4"
+filled "… and the other one" "$H5"
+spare_end "two hosts at once" 6
+
+# A rank that has used up its restarts stays away.
+spare_start "$H4" --restarts 1
+must netns exec "$H2" kill -KILL \
+    "$(sed -nE 's/.*"event":"started".*"rank":2,.*"pid":([0-9]+).*/\1/p' "$EVENTS")"
+check "a rank is replaced on its host" has_said 'membership 1, 6 ranks, came 2$' 5
+agent_kill "$H2" worker || fail "there is such a process"
+check "its neighbour alone comes to the spare host" has_said 'membership [2-9], 5 ranks, came 3$' 4
+check_match "^mlaunch: host $H2 was lost: .*; 5 ranks may go on \(--elastic 2\)$" "$T/err" "… and mlaunch says so"
+check_match "^mlaunch: host $H2 was lost; spare host $H4 takes its place \(rank 3\)$" "$T/err" "… for that one"
+spare_end "one of two" 5
+
+# The ranks name the host where another one is now.
+job_start -n 6 --oversubscribe -H "$H1:2,$H2:2,$H3:2" --spare-hosts "$H4" --elastic 2 --restarts 1 \
+    --output raw -- python3 "$SOURCE/tests/fault/spare_names.py"
+has_said up 6 || diag "not all ranks are up: $(cat "$T/err")"
+agent_kill "$H2" worker || fail "there is such a process"
+zoo_end 0 "names"
+check_match "^error: .* it was kept on host $H4, " "$T/out" "the ranks know the host by its name"
 
 # One that cannot be reached is passed over, and so is one whose agent dies before the ranks start.
 # shellcheck disable=SC2016 # the words of the prolog's shell

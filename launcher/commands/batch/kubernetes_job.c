@@ -72,8 +72,8 @@ static json_t *pod_make(const struct batch_options *b, json_t *command)
 }
 
 /* A pod that the cluster takes away does not count. The others fail the job with the status that
- * they have, but for those that were killed, if there are --restarts; with --elastic the job goes on
- * without those that were lost. */
+ * they have, but for those that were killed, if there are --restarts; with --elastic the job goes
+ * on without those that were lost. */
 static json_t *failures_make(const struct batch_options *b)
 {
     json_t *values = json_pack("[i]", 0);

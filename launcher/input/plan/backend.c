@@ -181,6 +181,11 @@ static int elastic_check(const struct plan *p, enum backend_choice choice, struc
         return fault_set(why, ML_ERR_ARGUMENT,
                          "--elastic and --fanout exclude each other: a host would take those "
                          "below it along when it is lost");
+    if (choice == BACKEND_RDMA && p->job.restarts && p->spare_count)
+        return fault_set(why, ML_ERR_ARGUMENT,
+                         "--elastic with --restarts and --spare-hosts excludes RDMA: a host that "
+                         "comes while the ranks of others run has no links to them that were "
+                         "tried; use --backend tcp");
     if (p->job.elastic > p->size)
         return fault_set(why, ML_ERR_ARGUMENT, "--elastic %d: the job has only %d rank%s",
                          p->job.elastic, p->size, p->size == 1 ? "" : "s");

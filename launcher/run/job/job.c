@@ -316,7 +316,7 @@ static bool on_host_lost(int host, const char *why, void *arg)
 {
     struct job *j = arg;
 
-    return spare_hosts_replace(&j->spares, host, why);
+    return spare_hosts_replace(&j->spares, j->round, host, why);
 }
 
 /* The ranks have had --grace to stop by themselves. */

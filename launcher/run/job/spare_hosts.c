@@ -18,13 +18,15 @@
 
 enum { REASON = 1024 };
 
-/* Adds the ranks on host `index` to the list. Returns them as an array, the caller's. */
-static json_t *ranks_gather(const struct spare_hosts *s, int index, struct rank_list *list)
+/* Adds the ranks on host `index` to the list; with a round those that come. Returns them as an
+ * array, the caller's. */
+static json_t *ranks_gather(const struct spare_hosts *s, const struct job_round *round, int index,
+                            struct rank_list *list)
 {
     json_t *ranks = json_array();
 
     for (int r = 0; r < s->plan->size; r++) {
-        if (s->plan->ranks[r].host == index) {
+        if (s->plan->ranks[r].host == index && (!round || job_round_rank_comes(round, r))) {
             rank_list_add(list, r);
             json_array_append_new(ranks, json_integer(r));
         }
@@ -32,9 +34,10 @@ static json_t *ranks_gather(const struct spare_hosts *s, int index, struct rank_
     return ranks;
 }
 
-/* Lets a spare host take the place of host `index`. `why` follows the host's name, `after` ends the
- * sentence. False: there is none. */
-static bool host_replace(struct spare_hosts *s, int index, const char *why, const char *after)
+/* Lets a spare host take the place of host `index`. round: NULL, or that runs. `why` follows the
+ * host's name, `after` ends the sentence. False: there is none. */
+static bool host_replace(struct spare_hosts *s, const struct job_round *round, int index,
+                         const char *why, const char *after)
 {
     const char *old = plan_host(s->plan, index)->name, *spare;
     struct rank_list list = {0};
@@ -42,7 +45,7 @@ static bool host_replace(struct spare_hosts *s, int index, const char *why, cons
 
     if (!plan_spares_take(s->plan, index))
         return false;
-    ranks = ranks_gather(s, index, &list);
+    ranks = ranks_gather(s, round, index, &list);
     s->newcomer = index;
     spare = plan_host(s->plan, index)->name;
     output_say(s->output, "host %s %s; spare host %s takes its place (%s)%s", old, why, spare,
@@ -59,9 +62,9 @@ static bool lost_replace(struct spare_hosts *s, int index)
 {
     struct rank_list list = {0};
 
-    if (host_replace(s, index, "was lost", ""))
+    if (host_replace(s, NULL, index, "was lost", ""))
         return true;
-    json_decref(ranks_gather(s, index, &list));
+    json_decref(ranks_gather(s, NULL, index, &list));
     output_say(s->output, "no other spare host can take the place of host %s (%s)",
                plan_host(s->plan, index)->name, rank_list_end(&list));
     return false;
@@ -84,9 +87,10 @@ bool spare_hosts_replace_lost(struct spare_hosts *s, const struct job_round *rou
     return failed > 0 && replaced == failed;
 }
 
-bool spare_hosts_replace(struct spare_hosts *s, int index, const char *why)
+bool spare_hosts_replace(struct spare_hosts *s, const struct job_round *round, int index,
+                         const char *why)
 {
-    return host_replace(s, index, why, "");
+    return host_replace(s, round, index, why, "");
 }
 
 /* --- before a start --------------------------------------------------------------------------- */
@@ -125,7 +129,7 @@ static bool unfit_settle(struct spare_hosts *s, int index, const json_t *found, 
     snprintf(why, sizeof(why), "is %s: %.900s", is_slow ? "slow" : "not fit",
              object_field_text(found, "text"));
     printable_mend(why, "");
-    if (host_replace(s, index, why, cost) || json_is_true(json_object_get(found, "is_lost")))
+    if (host_replace(s, NULL, index, why, cost) || json_is_true(json_object_get(found, "is_lost")))
         return true;
     if (is_slow)
         log_warn("host %s %s; no spare host can take its place (--check)",
@@ -195,7 +199,7 @@ void spare_hosts_evict(struct spare_hosts *s, const struct rank_summary *summary
         return;
     snprintf(why, sizeof(why), "was waited for in %lld of the %lld calls that had to wait",
              (long long)late.calls, (long long)late.of);
-    if (!host_replace(s, late.host, why, ""))
+    if (!host_replace(s, NULL, late.host, why, ""))
         output_say(s->output, "host %s %s; no spare host can take its place (--evict-slow)",
                    plan_host(s->plan, late.host)->name, why);
 }

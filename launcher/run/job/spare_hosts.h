@@ -30,7 +30,8 @@ bool spare_hosts_replace_lost(struct spare_hosts *s, const struct job_round *rou
 
 /* While the ranks of others run (--elastic): host `index` cannot be used; `why` follows its name.
  * False: there is no spare one. */
-bool spare_hosts_replace(struct spare_hosts *s, int index, const char *why);
+bool spare_hosts_replace(struct spare_hosts *s, const struct job_round *round, int index,
+                         const char *why);
 
 /* Before a run: looks at all hosts, and replaces those that are not fit. `base` and `is_over` are
  * host_check_run()'s. False, with the reason said: a host is not fit, and has not been replaced;

@@ -350,6 +350,11 @@ int64_t job_round_rank_pid(const struct job_round *r, int rank)
     return r->ranks[rank].pid;
 }
 
+bool job_round_rank_comes(const struct job_round *r, int rank)
+{
+    return r->ranks[rank].is_coming;
+}
+
 /* NULL: no host of that name runs ranks. */
 static struct job_round_member *member_find(const struct job_round *r, const char *host)
 {

@@ -69,6 +69,8 @@ bool job_round_is_running(const struct job_round *r);
 bool job_round_signal_rank(struct job_round *r, int rank, int signal);
 /* The pid that the rank has on its host; 0: it has not been started. */
 int64_t job_round_rank_pid(const struct job_round *r, int rank);
+/* Whether another process is to take the rank's place. */
+bool job_round_rank_comes(const struct job_round *r, int rank);
 /* Whether a host with this name runs ranks. */
 bool job_round_has_host(const struct job_round *r, const char *host);
 /* Ends the channel to its agent, as if the network had; `why`: the reason for the report. */

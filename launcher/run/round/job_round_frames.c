@@ -145,7 +145,7 @@ int job_round_frames_on_hello(int host, const struct hello_report *hello, void *
     events_file_write(
         r->config.events, "connected", r->identity.id,
         json_pack("{s:s, s:I}", "host", m->host->name, "pid", (json_int_t)hello->pid));
-    if (r->config.results || m->is_arriving)
+    if (r->config.results || (m->is_arriving && !r->stop_wanted))
         return job_round_steps_prepare_host(r, host, why);
     job_round_phases_advance(r);
     return 0;
@@ -312,9 +312,9 @@ static int on_ready(struct job_round *r, struct job_round_member *m, const struc
     if (m->feed)
         file_feed_report(m->feed, m->host->name);
     m->state = MEMBER_PREPARED;
-    if (m->is_arriving)
+    if (m->is_arriving && !r->stop_wanted)
         job_round_hosts_on_ready(r, m);
-    else if (r->state == JOB_ROUND_RUNNING) /* an independent host */
+    else if (r->config.results && r->state == JOB_ROUND_RUNNING) /* an independent host */
         job_round_steps_start_host(r, (int)(m - r->members));
     return 0;
 }

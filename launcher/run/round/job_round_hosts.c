@@ -69,7 +69,7 @@ static bool has_successor(const struct job_round *r, const struct job_round_memb
 
     for (int i = 0; i < r->plan->size; i++)
         has_company |= !is_on(r, i, m) && !r->ranks[i].ended && !r->ranks[i].is_coming;
-    return o->elastic && o->restarts && has_company && !r->copy && !r->stop_wanted &&
+    return o->elastic && o->restarts && has_company && !r->copy && !r->wiring && !r->stop_wanted &&
            r->state == JOB_ROUND_RUNNING &&
            (m->host->launch_method == LAUNCH_METHOD_JOIN || r->plan->spares_left > 0);
 }
@@ -218,7 +218,8 @@ void job_round_hosts_lose(struct job_round *r, struct job_round_member *m, const
     if ((int)host != r->coordinator_host)
         vacate_all(r, m);
     if (m->is_arriving) {
-        snprintf(m->reason, sizeof(m->reason), "was lost: %.700s", text);
+        snprintf(m->reason, sizeof(m->reason), "was lost%s%.700s", count > 0 ? "" : ": ",
+                 count > 0 ? "" : text); /* which has been said */
         if (m->host->launch_method == LAUNCH_METHOD_JOIN)
             wait_say(r, m);
         if (m->state == MEMBER_GONE) /* else once its agent has ended what is there */

@@ -205,6 +205,8 @@ static void on_control(evutil_socket_t fd, short what, void *arg)
         agent_client_exited(f->agents[f->linked].client, rank, pid, line + at);
     else if (strcmp(command, "gone") == 0)
         server_host_gone(f->server, rank);
+    else if (strcmp(command, "rename") == 0)
+        server_host_rename(f->server, rank, line + at);
     else if (strcmp(command, "vacant") == 0)
         server_rank_vacant(f->server, rank);
     else if (strcmp(command, "waits") == 0)

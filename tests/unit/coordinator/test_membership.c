@@ -321,6 +321,30 @@ static struct fixture *start_without_one(int replace_ms)
     return f;
 }
 
+/* Rank 1's place is on another host. */
+static void test_host_is_renamed(void **state)
+{
+    struct fixture *f = start_without_one(PATIENCE_MS);
+    json_t *message;
+    const char **names;
+
+    (void)state;
+    for (int i = 0; i < 3; i += 2)
+        expect_awaits(f, i);
+    fixture_tell(f, "rename 1 0 spare");
+    come(f, 1, 1);
+    for (int i = 0; i < 3; i += 2)
+        expect_comes(f, i, 1);
+    message = expect_frame(f->ranks[2], COORD_REPAIRED);
+    assert_int_equal(
+        host_table_read_texts(&names, json_object_get(message, "names"), FIXTURE_HOSTS), 0);
+    assert_string_equal(names[0], "a");
+    assert_string_equal(names[1], "spare");
+    free(names);
+    json_decref(message);
+    fixture_stop(f);
+}
+
 static void test_newcomer_is_awaited(void **state)
 {
     struct fixture *f = start_without_one(PATIENCE_MS);
@@ -625,6 +649,7 @@ int main(void)
         TEST_BOTH(test_stall),
         TEST_BOTH(test_refused),
         TEST_BOTH(test_newcomer_is_awaited),
+        TEST_BOTH(test_host_is_renamed),
         TEST_BOTH(test_newcomer_is_early),
         TEST_BOTH(test_newcomer_is_late),
         TEST_BOTH(test_nobody_comes),
