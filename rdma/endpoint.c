@@ -348,9 +348,14 @@ bool endpoint_begin(struct endpoint *e, uint32_t message, const void *bytes, siz
     return zero_copy_begin(&e->zero_copy, message, bytes, size);
 }
 
+void endpoint_turn(struct endpoint *e, const void *bytes, size_t begin, size_t end)
+{
+    zero_copy_turn(&e->zero_copy, bytes, begin, end);
+}
+
 size_t endpoint_part(struct endpoint *e, size_t offset)
 {
-    size_t room, size = e->zero_copy.size - offset;
+    size_t room, size = e->zero_copy.end - offset;
     void *slot = endpoint_slot(e, &room);
     struct rail *r;
     struct rail_way way;
@@ -364,7 +369,7 @@ size_t endpoint_part(struct endpoint *e, size_t offset)
     if (size > room)
         size = room;
     if (!way.from)
-        memcpy(slot, e->zero_copy.bytes + offset, size);
+        memcpy(slot, e->zero_copy.bytes + (offset - e->zero_copy.begin), size);
     rail_post(r, size, e->out, &way);
     e->out++;
     if (way.from)

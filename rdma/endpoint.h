@@ -82,10 +82,13 @@ void endpoint_release(struct endpoint *e);
  * Zero-copy (zero_copy.h). The caller numbers the messages of each direction from 0. endpoint_begin
  * is called for each message that is sent; true: its first chunk must hold the header alone, and
  * the rest is sent by endpoint_part, which sends the next bytes and returns how many; 0: none now.
- * Bytes of a GPU are sent and announced only after endpoint_reaches (zero_copy_reaches).
+ * Bytes of a GPU are sent and announced only after endpoint_reaches (zero_copy_reaches). Those of a
+ * message need not all be in one place: after endpoint_turn, which may follow endpoint_begin and
+ * once these are sent, the bytes from `begin` to `end` are at `bytes`.
  */
 enum { ENDPOINT_LONG = 128 * 1024 /* bytes of the shortest message that is not copied */ };
 bool endpoint_begin(struct endpoint *e, uint32_t message, const void *bytes, size_t size);
+void endpoint_turn(struct endpoint *e, const void *bytes, size_t begin, size_t end);
 size_t endpoint_part(struct endpoint *e, size_t offset);
 bool endpoint_reaches(const struct endpoint *e, const void *at, size_t size, bool from,
                       enum region_way *way, struct fault *why);

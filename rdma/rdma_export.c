@@ -18,6 +18,7 @@ static const struct endpoint_table table = {
     .send = endpoint_send,
     .reaches = endpoint_reaches,
     .begin = endpoint_begin,
+    .turn = endpoint_turn,
     .part = endpoint_part,
     .mark = endpoint_mark,
     .has_read = endpoint_has_read,

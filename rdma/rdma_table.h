@@ -50,6 +50,7 @@ struct endpoint_table {
     bool (*reaches)(const struct endpoint *e, const void *at, size_t size, bool from,
                     enum region_way *way, struct fault *why);
     bool (*begin)(struct endpoint *e, uint32_t message, const void *bytes, size_t size);
+    void (*turn)(struct endpoint *e, const void *bytes, size_t begin, size_t end);
     size_t (*part)(struct endpoint *e, size_t offset);
     uint64_t (*mark)(const struct endpoint *e);
     bool (*has_read)(struct endpoint *e, uint64_t mark);

@@ -78,25 +78,34 @@ static void announcement_find(struct zero_copy *z)
     }
 }
 
+void zero_copy_turn(struct zero_copy *z, const void *bytes, size_t begin, size_t end)
+{
+    z->bytes = bytes;
+    z->begin = begin;
+    z->end = end;
+    memset(z->is_read, 0, sizeof(z->is_read));
+    for (int i = 0; i < z->rail_count && z->size >= ZERO_COPY_LEAST; i++) {
+        struct region_keys keys;
+
+        if (!is_readable(z, z->rails[i]) || !keys_find(z, z->rails[i], bytes, end - begin, &keys))
+            continue;
+        z->is_read[i] = true;
+        z->keys[i] = keys.local;
+    }
+}
+
 bool zero_copy_begin(struct zero_copy *z, uint32_t serial, const void *bytes, size_t size)
 {
     bool any = false;
 
     z->serial = serial;
-    z->bytes = bytes;
     z->size = size;
     z->announced = NULL;
-    memset(z->is_read, 0, sizeof(z->is_read));
+    zero_copy_turn(z, bytes, 0, size);
     if (size < ZERO_COPY_LEAST)
         return false;
-    for (int i = 0; i < z->rail_count; i++) {
-        struct region_keys keys;
-
-        if (!is_readable(z, z->rails[i]) || !keys_find(z, z->rails[i], bytes, size, &keys))
-            continue;
-        z->is_read[i] = any = true;
-        z->keys[i] = keys.local;
-    }
+    for (int i = 0; i < z->rail_count; i++)
+        any |= z->is_read[i];
     announcement_find(z);
     return any || z->announced;
 }
@@ -110,7 +119,7 @@ struct rail_way zero_copy_way(struct zero_copy *z, const struct rail *over, size
     if (!z->announced)
         announcement_find(z);
     if (z->is_read[over->index]) {
-        way.from = z->bytes + offset;
+        way.from = z->bytes + (offset - z->begin);
         way.key = z->keys[over->index];
     }
     if (z->announced) {

@@ -33,8 +33,8 @@ struct zero_copy {
     bool is_reported;
     /* the message that is being sent */
     uint32_t serial;
-    const unsigned char *bytes;
-    size_t size;
+    const unsigned char *bytes; /* from `begin` to `end` */
+    size_t size, begin, end;
     bool is_read[RDMA_RAILS]; /* the rail's device reads it where it lies */
     uint32_t keys[RDMA_RAILS];
     const struct rail_announcement *announced; /* NULL: not yet */
@@ -54,6 +54,10 @@ bool zero_copy_announce(struct zero_copy *z, struct rail *over, uint32_t serial,
 
 /* Begins to send message `serial`. True: its header must be sent in a chunk of its own. */
 bool zero_copy_begin(struct zero_copy *z, uint32_t serial, const void *bytes, size_t size);
+
+/* The message's bytes from `begin` to `end` are at `bytes`, and only they are sent until the next
+ * such call. */
+void zero_copy_turn(struct zero_copy *z, const void *bytes, size_t begin, size_t end);
 
 /* Source and destination of the message's chunk at `offset` when it is sent over that rail. */
 struct rail_way zero_copy_way(struct zero_copy *z, const struct rail *over, size_t offset);

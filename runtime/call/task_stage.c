@@ -13,11 +13,11 @@
 
 /* --- copies ----------------------------------------------------------------------------------- */
 
-typedef int stage_copy_fn(const struct gpu_buffer *b, const struct gpu_span *spans, size_t count,
+typedef int stage_copy_fn(struct gpu_buffer *b, const struct gpu_span *spans, size_t count,
                           struct fault *why);
 
 /* The gaps between blocks are the program's, and not copied. */
-static int stage_copy_blocks(const struct group *g, const struct gpu_buffer *b,
+static int stage_copy_blocks(const struct group *g, struct gpu_buffer *b,
                              const struct task_bytes *bytes, stage_copy_fn *copy, struct fault *why)
 {
     struct gpu_span *spans = calloc((size_t)g->size, sizeof(*spans));
@@ -36,7 +36,7 @@ static int stage_copy_blocks(const struct group *g, const struct gpu_buffer *b,
 }
 
 /* `offset`: of the bytes within the buffer. */
-static int stage_copy(const struct group *g, const struct gpu_buffer *b, size_t offset,
+static int stage_copy(const struct group *g, struct gpu_buffer *b, size_t offset,
                       const struct task_bytes *bytes, stage_copy_fn *copy, struct fault *why)
 {
     struct gpu_span all = {offset, bytes->end};
@@ -61,14 +61,14 @@ static bool stage_is_within(const void *at, const struct task_bytes *bytes)
 
 /* A message may stay on the GPU, if the link to the other rank takes such ones. A receive by tag
  * looks at that once its message has come, which may be from any rank. */
-static bool stage_is_late(const struct task_stage *s, const struct group *g, int peer, bool sends)
+static bool stage_is_late(const struct task_stage *s, const struct group *g, int peer)
 {
     const struct task *t = &s->task;
     const struct link_ops *ops = peer >= 0 ? g->links[peer]->ops : NULL;
 
     if (t->kind != CALL_SEND || s->shares_out || task_hash_is_wanted(g))
         return false;
-    return task_receives_tag(t) || (ops && (ops->takes_gpu || (sends && ops->sends_gpu)));
+    return task_receives_tag(t) || (ops && ops->takes_gpu);
 }
 
 static void stage_tell(const struct task_stage *s, const struct group *g, int peer)
@@ -78,9 +78,8 @@ static void stage_tell(const struct task_stage *s, const struct group *g, int pe
     if (s->task.kind != CALL_SEND || peer < 0 || peer == g->rank)
         return;
     fault_set(&why, ML_ERR_ARGUMENT, "%s",
-              s->shares_out            ? "what is sent and what is received overlap"
-              : task_hash_is_wanted(g) ? "the call's record has a hash of the bytes"
-                                       : "TCP reaches host memory only");
+              s->shares_out ? "what is sent and what is received overlap"
+                            : "the call's record has a hash of the bytes");
     gpu_way_tell(g->members[g->rank], g->members[peer], GPU_WAY_STAGED, &why);
 }
 
@@ -101,7 +100,7 @@ static int stage_open_out(struct task_stage *s, const struct group *g,
 
         size = end > size ? end : size;
     }
-    if (stage_is_late(s, g, s->task.from, false)) {
+    if (stage_is_late(s, g, s->task.from)) {
         rc = gpu_buffer_open_late(&s->out, &memory, writes->at, size, s->task.stream, why);
         s->task.out_gpu = &s->out;
         return rc;
@@ -118,15 +117,13 @@ static int stage_open_in(struct task_stage *s, const struct group *g,
                          const struct cuda_driver *driver, struct fault *why)
 {
     size_t offset = s->shares_out ? (uintptr_t)reads->at - (uintptr_t)writes->at : 0;
-    const struct gpu_buffer *from = s->shares_out ? &s->out : &s->in;
+    struct gpu_buffer *from = s->shares_out ? &s->out : &s->in;
     struct gpu_memory memory;
     int rc = s->shares_out ? 1 : stage_find(&memory, reads, driver, why);
 
     if (rc <= 0)
         return rc;
-    if (stage_is_late(s, g, s->task.to, true)) {
-        if (g->links[s->task.to]->ops->sends_gpu)
-            stage_tell(s, g, s->task.to);
+    if (stage_is_late(s, g, s->task.to)) {
         rc = gpu_buffer_open_late(&s->in, &memory, reads->at, reads->end, s->task.stream, why);
         s->task.in_gpu = &s->in;
         return rc;
@@ -181,7 +178,7 @@ int task_stage_open(struct task_stage *out, struct group *g, const struct task *
 /* --- the end ---------------------------------------------------------------------------------- */
 
 /* A message with a tag may be shorter than its room, whose rest is left alone. */
-static int stage_copy_back(const struct task_stage *s, const struct group *g, const struct task *t,
+static int stage_copy_back(struct task_stage *s, const struct group *g, const struct task *t,
                            struct fault *why)
 {
     struct task_bytes writes = task_bytes_written(g, t);
@@ -194,7 +191,7 @@ static int stage_copy_back(const struct task_stage *s, const struct group *g, co
 int task_stage_close(struct task_stage *s, struct group *g, const struct task *t, int rc,
                      struct fault *why)
 {
-    if (!rc && (s->out.bounce.memory || s->out.is_direct)) {
+    if (!rc && (s->out.bounce.memory || s->out.pipe.bounce.memory || s->out.is_direct)) {
         rc = stage_copy_back(s, g, t, why);
         if (rc)
             stage_fail(g, t->name, why);

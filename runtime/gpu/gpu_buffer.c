@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/gpu/gpu_buffer.h"
 
+#include "runtime/gpu/gpu_stream.h"
+
 #include <string.h>
 
 static int buffer_open(struct gpu_buffer *out, const struct gpu_buffer *b, void *stream,
@@ -61,75 +63,103 @@ int gpu_buffer_open_late(struct gpu_buffer *out, const struct gpu_memory *memory
     return buffer_open(out, &b, stream, why);
 }
 
-int gpu_buffer_fetch(struct gpu_buffer *b, bool reads, struct fault *why)
+int gpu_buffer_fetch(struct gpu_buffer *b, struct fault *why)
 {
-    struct gpu_span all = {0, b->size};
-    int rc;
+    return b->bounce.memory ? 0 : buffer_make_room(b, why);
+}
 
-    if (b->bounce.memory)
+/* --- in pieces -------------------------------------------------------------------------------- */
+
+static int pieces_open(struct gpu_buffer *b, bool reads, struct fault *why)
+{
+    unsigned pieces = 1;
+
+    if (b->pipe.bounce.memory)
         return 0;
-    rc = buffer_make_room(b, why);
-    return rc || !reads ? rc : gpu_buffer_read(b, &all, 1, why);
+    while (pieces < GPU_PIPE_PIECES && b->size > (size_t)pieces * GPU_PIECE)
+        pieces *= 2;
+    return gpu_pipe_open(&b->pipe, &b->memory, reads, b->size < GPU_PIECE ? b->size : GPU_PIECE,
+                         pieces, why);
 }
 
-/* Begins to copy the next piece. */
-static int piece_queue(struct gpu_buffer *b)
+/* Begins to copy all for which pieces are free. */
+static int pieces_queue(struct gpu_buffer *b, size_t sent, struct fault *why)
 {
-    size_t rest = b->size - b->queued, size = rest < GPU_PIECE ? rest : GPU_PIECE;
-    uint64_t gpu = (uintptr_t)b->at + b->queued, host = (uintptr_t)b->bounce.memory + b->queued;
+    size_t first = sent / GPU_PIECE;
 
-    b->queued += size;
-    return size ? b->memory.driver->copy(host, gpu, size, b->stream.stream) : CUDA_IS_DONE;
-}
+    while (b->queued < b->size && b->queued / GPU_PIECE - first < b->pipe.pieces) {
+        size_t rest = b->size - b->queued;
+        struct gpu_span next = {b->queued, rest < GPU_PIECE ? rest : GPU_PIECE};
 
-static int piece_read(struct gpu_buffer *b, struct fault *why)
-{
-    const char *failed = "cuMemcpyAsync";
-    int result = CUDA_IS_DONE;
-    size_t end;
-
-    if (!b->has_stream) {
-        if (gpu_stream_open(&b->stream, &b->memory, why))
+        if (gpu_pipe_start(&b->pipe, &b->memory, b->queued / GPU_PIECE, b->at, &next, 1, why))
             return why->code;
-        b->has_stream = true;
-        result = piece_queue(b);
+        b->queued += next.size;
     }
-    end = b->queued;
-    if (result == CUDA_IS_DONE) {
-        result = b->memory.driver->stream_synchronize(b->stream.stream);
-        failed = "cuStreamSynchronize";
-    }
-    if (result == CUDA_IS_DONE) {
-        result = piece_queue(b);
-        failed = "cuMemcpyAsync";
-    }
-    if (result != CUDA_IS_DONE)
-        return cuda_driver_fault(why, result, "cannot copy %zu bytes from GPU %d: %s", b->size,
-                                 b->memory.device, failed);
-    b->ready = end;
     return 0;
 }
 
-int gpu_buffer_read_piece(struct gpu_buffer *b, struct fault *why)
+int gpu_buffer_read_piece(struct gpu_buffer *b, size_t sent, struct fault *why)
 {
-    int rc = gpu_buffer_fetch(b, false, why);
+    size_t left;
+    int rc = pieces_open(b, true, why);
 
     if (!rc)
-        rc = gpu_memory_enter(&b->memory, why);
+        rc = pieces_queue(b, sent, why);
+    if (!rc)
+        rc = gpu_pipe_await(&b->pipe, &b->memory, b->ready / GPU_PIECE, why);
     if (rc)
         return rc;
-    rc = piece_read(b, why);
-    gpu_memory_leave(&b->memory);
-    return rc;
+    left = b->queued - b->ready;
+    b->ready += left < GPU_PIECE ? left : GPU_PIECE;
+    return 0;
 }
 
-/* The room has another use afterwards, so a copy to it is awaited. */
-static void buffer_close_stream(const struct gpu_buffer *b)
+void *gpu_buffer_room(struct gpu_buffer *b, size_t offset, size_t *size, struct fault *why)
 {
-    if (!b->has_stream)
-        return;
-    b->memory.driver->stream_synchronize(b->stream.stream);
-    gpu_stream_close(&b->stream, &b->memory);
+    if (pieces_open(b, false, why))
+        return NULL;
+    if (b->came.offset + b->came.size != offset) {
+        if (gpu_buffer_end(b, why))
+            return NULL;
+        b->came.offset = offset;
+    }
+    if (!b->came.size && gpu_pipe_await(&b->pipe, &b->memory, b->number, why))
+        return NULL;
+    *size = b->pipe.piece - b->came.size;
+    return (unsigned char *)gpu_pipe_piece(&b->pipe, b->number) + b->came.size;
+}
+
+int gpu_buffer_came(struct gpu_buffer *b, size_t size, struct fault *why)
+{
+    b->came.size += size;
+    return b->came.size == b->pipe.piece ? gpu_buffer_end(b, why) : 0;
+}
+
+int gpu_buffer_end(struct gpu_buffer *b, struct fault *why)
+{
+    struct gpu_span came = b->came;
+
+    b->came = (struct gpu_span){came.offset + came.size, 0};
+    return came.size ? gpu_pipe_start(&b->pipe, &b->memory, b->number++, b->at, &came, 1, why) : 0;
+}
+
+int gpu_buffer_take(struct gpu_buffer *b, size_t offset, const void *bytes, size_t size,
+                    struct fault *why)
+{
+    const unsigned char *from = bytes;
+    size_t part;
+
+    for (; size; size -= part, offset += part, from += part) {
+        void *to = gpu_buffer_room(b, offset, &part, why);
+
+        if (!to)
+            return why->code;
+        part = part < size ? part : size;
+        memcpy(to, from, part);
+        if (gpu_buffer_came(b, part, why))
+            return why->code;
+    }
+    return 0;
 }
 
 static void buffer_close_bounce(const struct gpu_buffer *b)
@@ -137,7 +167,6 @@ static void buffer_close_bounce(const struct gpu_buffer *b)
     struct fault ignored;
     bool is_in = gpu_memory_enter(&b->memory, &ignored) == 0;
 
-    buffer_close_stream(b);
     gpu_bounce_close(&b->bounce, b->memory.driver);
     if (is_in)
         gpu_memory_leave(&b->memory);
@@ -145,12 +174,15 @@ static void buffer_close_bounce(const struct gpu_buffer *b)
 
 void gpu_buffer_close(struct gpu_buffer *b)
 {
+    gpu_pipe_close(&b->pipe, &b->memory);
     if (b->bounce.memory)
         buffer_close_bounce(b);
     if (b->bounce.memory || b->is_direct || b->is_late)
         gpu_memory_close(&b->memory);
     *b = (struct gpu_buffer){0};
 }
+
+/* --- as a whole ------------------------------------------------------------------------------- */
 
 /* What was queued is awaited even if a copy fails: it reads and writes the host memory, which has
  * another use afterwards. */
@@ -198,40 +230,18 @@ static int buffer_copy(const struct gpu_buffer *b, bool reads, const struct gpu_
     return rc;
 }
 
-int gpu_buffer_take(struct gpu_buffer *b, size_t offset, const void *bytes, size_t size,
-                    struct fault *why)
-{
-    int rc = gpu_buffer_fetch(b, false, why);
-
-    if (!rc && b->came.offset + b->came.size != offset) {
-        rc = gpu_buffer_end_take(b, why);
-        b->came.offset = offset;
-    }
-    if (rc)
-        return rc;
-    memcpy((unsigned char *)b->bounce.memory + offset, bytes, size);
-    b->came.size += size;
-    return 0;
-}
-
-int gpu_buffer_end_take(struct gpu_buffer *b, struct fault *why)
-{
-    int rc = b->came.size ? buffer_copy(b, false, &b->came, 1, why) : 0;
-
-    b->came = (struct gpu_span){0};
-    return rc;
-}
-
-int gpu_buffer_read(const struct gpu_buffer *b, const struct gpu_span *spans, size_t count,
+int gpu_buffer_read(struct gpu_buffer *b, const struct gpu_span *spans, size_t count,
                     struct fault *why)
 {
     return b->is_direct ? 0 : buffer_copy(b, true, spans, count, why);
 }
 
-int gpu_buffer_write(const struct gpu_buffer *b, const struct gpu_span *spans, size_t count,
+int gpu_buffer_write(struct gpu_buffer *b, const struct gpu_span *spans, size_t count,
                      struct fault *why)
 {
-    if (b->is_direct)
-        return gpu_memory_settle(&b->memory, why);
+    int rc = b->pipe.bounce.memory ? gpu_pipe_settle(&b->pipe, &b->memory, why) : 0;
+
+    if (rc || b->is_direct)
+        return rc ? rc : gpu_memory_settle(&b->memory, why);
     return b->bounce.memory ? buffer_copy(b, false, spans, count, why) : 0;
 }

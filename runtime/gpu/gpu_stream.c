@@ -3,7 +3,7 @@
 
 #include <pthread.h>
 
-enum { STREAMS_KEPT = 8 };
+enum { STREAMS_KEPT = 16 };
 
 /* Those that nobody uses. The id of a context is never used twice, unlike its address, so a stream
  * of a context that the program has destroyed is never taken. */

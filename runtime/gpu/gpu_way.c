@@ -64,9 +64,14 @@ void gpu_way_tell(int rank, int peer, enum gpu_way way, const struct fault *why)
 {
     pthread_mutex_lock(&told.lock);
     if (is_verbose() && told_mark(peer, told_bit(way, why))) {
-        if (!ways[way])
+        if (way == GPU_WAY_STAGED)
             fprintf(stderr,
                     "mlaunch: rank %d: GPU memory for rank %d is copied through host memory: %s\n",
+                    rank, peer, why->text);
+        else if (!ways[way])
+            fprintf(stderr,
+                    "mlaunch: rank %d: GPU memory for rank %d is copied through host memory in "
+                    "pieces: %s\n",
                     rank, peer, why->text);
         else
             fprintf(stderr, "mlaunch: rank %d: GPU memory for rank %d %s\n", rank, peer, ways[way]);

@@ -10,7 +10,8 @@
 #include "common/fault.h"
 
 enum gpu_way {
-    GPU_WAY_STAGED,  /* copied through host memory */
+    GPU_WAY_STAGED,  /* copied to host memory as a whole, or from there */
+    GPU_WAY_PIECES,  /* copied through host memory in pieces */
     GPU_WAY_REFUSED, /* the same, because RDMA devices can't register it */
     GPU_WAY_IPC,     /* one process copies it out of the other's */
     GPU_WAY_DMABUF,  /* an RDMA device reads and writes the GPU's memory */
@@ -18,7 +19,7 @@ enum gpu_way {
     GPU_WAYS
 };
 
-/* rank, peer: in the job. why: the reason of the first two; else not read. Any thread. */
+/* rank, peer: in the job. why: the reason of the first three; else not read. Any thread. */
 void gpu_way_tell(int rank, int peer, enum gpu_way way, const struct fault *why);
 
 #endif

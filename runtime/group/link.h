@@ -66,7 +66,6 @@ struct link_ops {
     const char *name; /* for sentences: "tcp", "shared memory" */
     int spin_ns;      /* how long to spin for a short message before sleeping; 0: the usual time */
     bool takes_gpu;   /* messages whose bytes are on a GPU (gpu_buffer.h) */
-    bool sends_gpu;   /* only sends such ones */
     bool asks_kernel; /* progress is a system call, so a yield costs no more */
     int drain_ms;     /* how long data that a peer sent before its end may still be under way */
     /* Moves bytes of the transfers at the head of l->sends and l->recvs; each one that is finished

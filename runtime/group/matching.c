@@ -232,7 +232,7 @@ static int receive_fetch(const struct group *g, struct tagged_receive *r, struct
 
     if (!r->gpu || !r->found.size)
         return 0;
-    if (gpu_buffer_fetch(r->gpu, false, why))
+    if (gpu_buffer_fetch(r->gpu, why))
         return fault_wrap(why, "%s: recv", group_describe(g, g->rank, who));
     r->buf = r->gpu->bounce.memory;
     return 0;

@@ -10,6 +10,7 @@
 
 #include "common/net/tcp_seal.h"
 #include "runtime/gpu/gpu_buffer.h"
+#include "runtime/gpu/gpu_way.h"
 #include "runtime/group/group.h"
 #include "runtime/group/matching.h"
 #include "runtime/group/message.h"
@@ -78,18 +79,37 @@ static size_t tcp_link_end(const struct message_op *t)
     return t->gpu ? t->gpu->ready : t->size;
 }
 
-/* Makes sure that there is something to send of a message whose bytes are on a GPU. */
-static int tcp_link_fetch(const struct tcp_link *s, struct message_op *t, struct fault *why)
+static void *tcp_link_source(const struct message_op *t)
+{
+    return t->gpu ? gpu_buffer_ready(t->gpu, t->moved) : tcp_link_place(t);
+}
+
+/* Adds whose call has failed. */
+static int tcp_link_gpu_failed(const struct tcp_link *s, const char *call, struct fault *why)
 {
     const struct group *g = s->base.group;
     char who[GROUP_MEMBER_TEXT];
 
+    return fault_wrap(why, "%s: %s", group_describe(g, g->rank, who), call);
+}
+
+static void tcp_link_tell(const struct tcp_link *s)
+{
+    const struct group *g = s->base.group;
+    struct fault why;
+
+    fault_set(&why, ML_ERR_ARGUMENT, "TCP reaches host memory only");
+    gpu_way_tell(g->members[g->rank], g->members[s->base.peer], GPU_WAY_PIECES, &why);
+}
+
+/* Makes sure that there is something to send of a message whose bytes are on a GPU. */
+static int tcp_link_fetch(const struct tcp_link *s, struct message_op *t, struct fault *why)
+{
     if (t->header_moved && t->moved < t->gpu->ready)
         return 0;
-    if (gpu_buffer_read_piece(t->gpu, why))
-        return fault_wrap(why, "%s: send", group_describe(g, g->rank, who));
-    t->buf = t->gpu->bounce.memory;
-    return 0;
+    if (!t->header_moved)
+        tcp_link_tell(s);
+    return gpu_buffer_read_piece(t->gpu, t->moved, why) ? tcp_link_gpu_failed(s, "send", why) : 0;
 }
 
 /* Keeps the cause until the coordinator has had time to say that the peer has ended. */
@@ -123,7 +143,7 @@ static int tcp_link_gather(struct tcp_link *s, struct message headers[TOGETHER],
 {
     const struct message_op *t = s->base.sends;
     size_t size = tcp_link_end(t) - t->moved;
-    int n = tcp_link_parts(part, &s->out_header, s->out_header_moved, tcp_link_place(t), size);
+    int n = tcp_link_parts(part, &s->out_header, s->out_header_moved, tcp_link_source(t), size);
 
     for (int i = 1; i < TOGETHER && tcp_link_end(t) == t->size && t->next && !t->next->gpu &&
                     size < TOGETHER_SIZE;
@@ -177,7 +197,7 @@ static int tcp_link_send(struct tcp_link *s, struct fault *why)
     }
     if (s->seal) {
         m.msg_iovlen = (size_t)tcp_link_parts(part, &s->out_header, s->out_header_moved,
-                                              tcp_link_place(t), tcp_link_end(t) - t->moved);
+                                              tcp_link_source(t), tcp_link_end(t) - t->moved);
         sent = tcp_seal_send(s->seal, s->fd, part, (int)m.msg_iovlen);
     } else {
         m.msg_iovlen = (size_t)tcp_link_gather(s, headers, part);
@@ -215,6 +235,35 @@ static void *tcp_link_target(struct tcp_link *s, const struct message_op *t, siz
     return s->bounce + s->bounce_have;
 }
 
+/* The same for a message that goes to a GPU, through host memory. Its payload is read behind its
+ * header, so that it is known to be its. */
+static int tcp_link_find_room(struct tcp_link *s, const struct message_op *t, void **target,
+                              size_t *size, struct fault *why)
+{
+    size_t left = t->size - t->moved;
+
+    *target = NULL;
+    *size = 0;
+    if (!t->header_moved)
+        return 0;
+    *target = gpu_buffer_room(t->gpu, t->moved, size, why);
+    *size = *size < left ? *size : left;
+    return *target ? 0 : tcp_link_gpu_failed(s, "recv", why);
+}
+
+/* `n` bytes have come for t, and are in that room. */
+static int tcp_link_took(struct tcp_link *s, const struct message_op *t, size_t n,
+                         struct fault *why)
+{
+    int rc = gpu_buffer_came(t->gpu, n, why);
+
+    if (!rc && t->moved == t->size) {
+        tcp_link_tell(s);
+        rc = gpu_buffer_end(t->gpu, why);
+    }
+    return rc ? tcp_link_gpu_failed(s, "recv", why) : 0;
+}
+
 static int tcp_link_take(struct tcp_link *s, struct message_op *t, size_t n, struct fault *why);
 
 /* The message whose header has come is not that of `t`, in whose place the next `n` bytes are: puts
@@ -234,6 +283,7 @@ static int tcp_link_divert(struct tcp_link *s, const struct message_op *t, size_
     do {
         struct message_op *next = s->base.recvs;
         size_t header = sizeof(s->in_header) - s->in_header_moved, part = n - used;
+        void *to;
 
         if (header) {
             part = part < header ? part : header;
@@ -242,13 +292,14 @@ static int tcp_link_divert(struct tcp_link *s, const struct message_op *t, size_
             rc = tcp_link_take(s, next, part, why);
             continue;
         }
-        part = part < next->size - next->moved ? part : next->size - next->moved;
-        if (next->what == MESSAGE_OP_REDUCE)
-            memcpy(tcp_link_target(s, next, &size), copy + used, part);
-        else if (part)
-            memcpy(tcp_link_place(next), copy + used, part);
+        to = tcp_link_target(s, next, &size);
+        if (next->gpu)
+            rc = tcp_link_find_room(s, next, &to, &size, why);
+        part = part < size ? part : size;
+        if (part)
+            memcpy(to, copy + used, part);
         used += part;
-        rc = tcp_link_take(s, next, part, why);
+        rc = rc ? rc : tcp_link_take(s, next, part, why);
     } while (!rc && used < n);
     free(copy);
     return rc;
@@ -277,6 +328,8 @@ static int tcp_link_take(struct tcp_link *s, struct message_op *t, size_t n, str
         tcp_link_reduce(s, t, s->bounce_have + n);
     else
         t->moved += n;
+    if (__builtin_expect(t->gpu != NULL, 0) && n && tcp_link_took(s, t, n, why))
+        return why->code;
     if (t->moved == t->size) {
         s->in_header_moved = 0;
         link_pop_recv(&s->base);
@@ -373,6 +426,8 @@ static int tcp_link_receive(struct tcp_link *s, struct fault *why)
             return fault_set(why, ML_ERR_MEMORY, "out of memory");
     }
     target = tcp_link_target(s, t, &size);
+    if (__builtin_expect(t->gpu != NULL, 0) && tcp_link_find_room(s, t, &target, &size, why))
+        return why->code;
     n = tcp_link_parts(part, &s->in_header, s->in_header_moved, target, size);
     came = tcp_link_read(s, part, n);
     if (came < 0 && s->seal && errno == EBADMSG)
@@ -530,7 +585,7 @@ static const struct link_ops tcp_link_ops = {
     .name = "tcp",
     .spin_ns = 500 * 1000,
     .asks_kernel = true,
-    .sends_gpu = true,
+    .takes_gpu = true,
     .drain_ms = 300,
     .progress = tcp_link_progress,
     .sleep = tcp_link_sleep,

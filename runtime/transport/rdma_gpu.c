@@ -57,9 +57,39 @@ int rdma_gpu_send(const struct rdma_gpu *s, struct message_op *t, struct fault *
         t->buf = t->gpu->at;
         return 0;
     }
-    rc = gpu_buffer_fetch(t->gpu, true, why);
-    t->buf = t->gpu->bounce.memory;
+    rc = gpu_buffer_read_piece(t->gpu, 0, why);
+    if (!rc)
+        t->buf = gpu_buffer_ready(t->gpu, 0);
     return gpu_end(s, t, rc, why);
+}
+
+/* The bytes of the pieces that the devices no longer read. */
+static size_t gpu_count_read(const struct rdma_gpu *s, struct gpu_buffer *b)
+{
+    while (b->read < b->ready &&
+           s->rdma->has_read(s->endpoint, b->marks[b->read / GPU_PIECE % GPU_PIPE_PIECES])) {
+        size_t left = b->ready - b->read;
+
+        b->read += left < GPU_PIECE ? left : GPU_PIECE;
+    }
+    return b->read;
+}
+
+int rdma_gpu_turn(const struct rdma_gpu *s, const struct message_op *t, struct fault *why)
+{
+    struct gpu_buffer *b = t->gpu;
+
+    if (!b->ready || (t->moved && t->moved < b->ready))
+        return 1; /* it goes from the GPU's memory, or there are more in this piece */
+    if (t->moved) {
+        b->marks[(b->ready - 1) / GPU_PIECE % GPU_PIPE_PIECES] = s->rdma->mark(s->endpoint);
+        if (gpu_buffer_read_piece(b, gpu_count_read(s, b), why))
+            return gpu_end(s, t, why->code, why);
+    }
+    if (t->moved == b->ready)
+        return 0;
+    s->rdma->turn(s->endpoint, gpu_buffer_ready(b, t->moved), t->moved, b->ready);
+    return 1;
 }
 
 void *rdma_gpu_announced(const struct rdma_gpu *s, const struct message_op *t)
@@ -85,9 +115,7 @@ int rdma_gpu_end(const struct rdma_gpu *s, const struct message_op *t, struct fa
 {
     enum region_way way;
 
-    if (!t->gpu->is_direct)
-        return 0;
-    if (gpu_reaches(s, t, &way))
+    if (t->gpu->is_direct && gpu_reaches(s, t, &way))
         gpu_tell_way(s, way);
-    return gpu_end(s, t, gpu_buffer_end_take(t->gpu, why), why);
+    return gpu_end(s, t, gpu_buffer_end(t->gpu, why), why);
 }

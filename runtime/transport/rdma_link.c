@@ -88,6 +88,8 @@ static int rdma_link_begin(struct rdma_link *s, struct message_op *t, struct fau
      * the others. */
     if (!s->rdma->begin(s->endpoint, t->tag ? s->begun ^ UNCOUNTED : s->begun, t->buf, t->size))
         size = smaller(t->size, room - sizeof(m));
+    if (__builtin_expect(t->gpu != NULL, 0) && rdma_gpu_turn(&gpu, t, why) < 0)
+        return why->code;
     if (size)
         memcpy(slot + sizeof(m), t->buf, size);
     s->rdma->send(s->endpoint, sizeof(m) + size);
@@ -112,6 +114,13 @@ static struct message_op *rdma_link_to_send(const struct rdma_link *s)
     return s->unread < UNREAD_MOST ? t : NULL;
 }
 
+static int rdma_link_turn(const struct rdma_link *s, const struct message_op *t, struct fault *why)
+{
+    struct rdma_gpu gpu = rdma_link_gpu(s);
+
+    return rdma_gpu_turn(&gpu, t, why);
+}
+
 /* 1 if a chunk has gone, 0 if no slot is free, ML_ERR_*. */
 static int rdma_link_send(struct rdma_link *s, struct message_op *t, struct fault *why)
 {
@@ -123,6 +132,9 @@ static int rdma_link_send(struct rdma_link *s, struct message_op *t, struct faul
         if (rc <= 0)
             return rc;
     } else {
+        rc = __builtin_expect(t->gpu != NULL, 0) ? rdma_link_turn(s, t, why) : 1;
+        if (rc <= 0)
+            return rc;
         part = s->rdma->part(s->endpoint, t->moved);
         if (!part)
             return 0;

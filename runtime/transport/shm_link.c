@@ -8,7 +8,8 @@
  *
  * A long message of a call that reduces nothing is offered (shm_rendezvous.h): only its header goes
  * through the ring, and nothing is sent after it until the receiver has answered the offer. So is a
- * long message whose bytes are on a GPU, for a receiver whose buffer is on one, too.
+ * long message whose bytes are on a GPU, for a receiver whose buffer is on one, too. Others on a
+ * GPU pass through pieces of host memory on their way to the ring, and from it.
  *
  * Heads, tails and answers are stored with sequential consistency, as sleeper.h requires, and so
  * release what was written or read before; who uses that loads them with acquire
@@ -39,6 +40,13 @@ enum {
     RENDEZVOUS_CHUNK = 1024 * 1024,        /* after which other links get their turn */
 };
 
+/* How the payload of the first send, or receive, goes. */
+enum shm_payload {
+    PAYLOAD_PLAIN,  /* between host memory and the ring */
+    PAYLOAD_OFFER,  /* it is offered */
+    PAYLOAD_PIECES, /* between memory of a GPU and the ring */
+};
+
 struct shm_link {
     struct link base;
     struct shm_segment *segment;
@@ -54,9 +62,8 @@ struct shm_link {
     uint64_t in_tail, in_head;
     uint64_t in_tail_told; /* as the sender knows it */
     struct sleeper_slot *my_slot, *peer_slot;
+    enum shm_payload gives, takes;
     bool has_sent;       /* a message has gone since the last one came */
-    bool is_offering;    /* the first send is offered */
-    bool is_taking;      /* the first receive is an offer */
     bool was_refused;    /* the peer can't read this process's memory */
     bool is_unreachable; /* nor that of its GPUs */
     uint64_t giver;      /* the peer, once its memory on a GPU was read; else 0 */
@@ -142,7 +149,7 @@ static void shm_link_publish_offer(struct shm_link *s)
 static void shm_link_offer(struct shm_link *s, const struct message_op *t)
 {
     shm_rendezvous_make(&s->out->rendezvous, s->out_head - sizeof(struct message), t->buf);
-    s->is_offering = true;
+    s->gives = PAYLOAD_OFFER;
     shm_link_publish_offer(s);
 }
 
@@ -155,40 +162,34 @@ static void shm_link_tell(const struct shm_link *s, enum gpu_way way, const stru
     gpu_way_tell(g->members[g->rank], g->members[s->base.peer], way, why);
 }
 
-/* The message's bytes are needed in host memory. */
-static int shm_link_fetch(const struct shm_link *s, struct message_op *t, struct fault *why)
+/* Adds whose call has failed. */
+static int shm_link_gpu_failed(const struct shm_link *s, const char *call, struct fault *why)
 {
     const struct group *g = s->base.group;
     char who[GROUP_MEMBER_TEXT];
-    bool sends = t->what == MESSAGE_OP_SEND;
-    int rc = gpu_buffer_fetch(t->gpu, sends, why);
 
-    if (rc)
-        return fault_wrap(why, "%s: %s", group_describe(g, g->rank, who), sends ? "send" : "recv");
-    t->buf = t->gpu->bounce.memory;
-    return 0;
+    return fault_wrap(why, "%s: %s", group_describe(g, g->rank, who), call);
 }
 
-/* Offers what lies on a GPU, if it is long, behind its header. Otherwise it is fetched. */
-static int shm_link_offer_gpu(struct shm_link *s, struct message_op *t, struct fault *why)
+/* How a message whose bytes are on a GPU goes: offered if it is long. */
+static enum shm_payload shm_link_offer_gpu(struct shm_link *s, const struct message_op *t)
 {
     struct gpu_ipc_place place;
     struct fault reason = {0};
 
     if (t->size < RENDEZVOUS_GPU_LEAST || s->is_unreachable)
-        return shm_link_fetch(s, t, why);
+        return PAYLOAD_PIECES;
     if (!gpu_ipc_find(&t->gpu->memory, t->gpu->at, t->size, &place, &reason)) {
-        shm_link_tell(s, GPU_WAY_STAGED, &reason);
-        return shm_link_fetch(s, t, why);
+        shm_link_tell(s, GPU_WAY_PIECES, &reason);
+        return PAYLOAD_PIECES;
     }
     shm_rendezvous_make_gpu(&s->out->rendezvous, s->out_head, &place);
-    s->is_offering = true;
-    return 0;
+    return PAYLOAD_OFFER;
 }
 
 /* The receiver's reason is told by itself. */
-static int shm_link_fetch_refused(struct shm_link *s, struct message_op *t,
-                                  enum shm_rendezvous_state answer, struct fault *why)
+static void shm_link_tell_refused(struct shm_link *s, const struct message_op *t,
+                                  enum shm_rendezvous_state answer)
 {
     const char *refusal = t->tag ? "that rank's buffer is not on a GPU, or it waited for another "
                                    "message when this one came"
@@ -198,19 +199,18 @@ static int shm_link_fetch_refused(struct shm_link *s, struct message_op *t,
     s->is_unreachable = answer == RENDEZVOUS_UNREACHABLE;
     fault_set(&reason, ML_ERR_ARGUMENT, "%s",
               s->is_unreachable ? "that rank can't open it by CUDA IPC" : refusal);
-    shm_link_tell(s, GPU_WAY_STAGED, &reason);
-    return shm_link_fetch(s, t, why);
+    shm_link_tell(s, GPU_WAY_PIECES, &reason);
 }
 
 /* As shm_link_send, for a message that was offered. */
-static int shm_link_take_answer(struct shm_link *s, struct fault *why)
+static int shm_link_take_answer(struct shm_link *s)
 {
     struct message_op *t = s->base.sends;
     enum shm_rendezvous_state state = shm_rendezvous_peek(&s->out->rendezvous);
 
     if (state == RENDEZVOUS_OPEN)
         return 0;
-    s->is_offering = false;
+    s->gives = PAYLOAD_PLAIN;
     if (state == RENDEZVOUS_TAKEN) {
         if (s->out->rendezvous.is_gpu)
             shm_link_tell(s, GPU_WAY_IPC, NULL);
@@ -219,10 +219,12 @@ static int shm_link_take_answer(struct shm_link *s, struct fault *why)
         return 1;
     }
     /* Then the message goes through the ring, from its start. */
-    if (!s->out->rendezvous.is_gpu)
+    if (s->out->rendezvous.is_gpu) {
+        shm_link_tell_refused(s, t, state);
+        s->gives = PAYLOAD_PIECES;
+    } else {
         s->was_refused = true;
-    else if (shm_link_fetch_refused(s, t, state, why))
-        return why->code;
+    }
     return 1;
 }
 
@@ -237,14 +239,52 @@ static int shm_link_make_ring(struct shm_link *s, struct fault *why)
                       g->members[s->base.peer]);
 }
 
+/* True if the next bytes can be written. */
+static bool shm_link_has_room(struct shm_link *s)
+{
+    if (shm_link_room(s) < LINE)
+        s->out_tail = atomic_load_explicit(&s->out->tail, memory_order_acquire);
+    return shm_link_room(s) >= LINE;
+}
+
+/* The next `size` bytes of the first send have been copied. */
+static inline void shm_link_end_part(struct shm_link *s, struct message_op *t, size_t size)
+{
+    t->moved += size;
+    if (t->moved == t->size) {
+        s->out_head = shm_link_next_line(s->out_head);
+        link_pop_send(&s->base);
+    }
+    shm_link_publish(s, &s->out->head, s->out_head);
+}
+
+/* As shm_link_send, for a message whose header has gone and whose bytes are on a GPU. */
+static int shm_link_send_piece(struct shm_link *s, struct fault *why)
+{
+    struct message_op *t = s->base.sends;
+    size_t room;
+
+    if (!shm_link_has_room(s))
+        return 0;
+    if (t->moved == t->gpu->ready && gpu_buffer_read_piece(t->gpu, t->moved, why))
+        return shm_link_gpu_failed(s, "send", why);
+    room = smaller(shm_link_room(s) & ~(size_t)(GRAIN - 1), s->chunk);
+    room = smaller(t->gpu->ready - t->moved, room);
+    shm_link_copy_in(s, gpu_buffer_ready(t->gpu, t->moved), room);
+    if (t->moved + room == t->size)
+        s->gives = PAYLOAD_PLAIN;
+    shm_link_end_part(s, t, room);
+    return 1;
+}
+
 /* 1 if some of the first send was moved, 0 if there is no room, or ML_ERR_SYSTEM. */
 static int shm_link_send(struct shm_link *s, struct fault *why)
 {
     struct message_op *t = s->base.sends;
     size_t room = shm_link_room(s), size;
 
-    if (s->is_offering)
-        return shm_link_take_answer(s, why);
+    if (s->gives)
+        return s->gives == PAYLOAD_OFFER ? shm_link_take_answer(s) : shm_link_send_piece(s, why);
     if (!s->out) {
         int rc = shm_link_make_ring(s, why);
 
@@ -260,30 +300,25 @@ static int shm_link_send(struct shm_link *s, struct fault *why)
     if (!t->header_moved) {
         struct message m;
 
-        if (__builtin_expect(t->gpu != NULL, 0) && shm_link_offer_gpu(s, t, why))
-            return why->code;
+        if (__builtin_expect(t->gpu != NULL, 0))
+            s->gives = shm_link_offer_gpu(s, t);
         message_fill(&m, &s->base.group->call, t);
         memcpy(s->out->bytes + (s->out_head & (s->ring_size - 1)), &m, sizeof(m));
         s->out_head += sizeof(m);
         room -= sizeof(m);
         t->header_moved = true;
-        if (s->is_offering)
+        if (s->gives == PAYLOAD_OFFER)
             shm_link_publish_offer(s);
-        else if (shm_link_would_offer(s, t))
+        else if (!s->gives && shm_link_would_offer(s, t))
             shm_link_offer(s, t);
         s->has_sent = true;
-        if (s->is_offering)
+        if (s->gives)
             return 1;
     }
     size = smaller(t->size - t->moved, smaller(room & ~(size_t)(GRAIN - 1), s->chunk));
     if (size)
         shm_link_copy_in(s, (const unsigned char *)t->buf + t->moved, size);
-    t->moved += size;
-    if (t->moved == t->size) {
-        s->out_head = shm_link_next_line(s->out_head);
-        link_pop_send(&s->base);
-    }
-    shm_link_publish(s, &s->out->head, s->out_head);
+    shm_link_end_part(s, t, size);
     return 1;
 }
 
@@ -338,16 +373,18 @@ static void shm_link_answer(struct shm_link *s, enum shm_rendezvous_state answer
 
     if (!shm_rendezvous_end(&s->in->rendezvous, answer))
         return; /* withdrawn: the sender has broken the group, as this rank is about to learn */
-    s->is_taking = false;
-    if (answer == RENDEZVOUS_TAKEN)
+    s->takes = PAYLOAD_PLAIN;
+    if (answer == RENDEZVOUS_TAKEN) {
         link_pop_recv(&s->base);
-    else
+    } else {
         t->moved = 0;
+        s->takes = t->gpu ? PAYLOAD_PIECES : PAYLOAD_PLAIN;
+    }
     shm_link_wake_peer(s);
 }
 
 /* For an offer of memory of a GPU. What is refused comes through the ring. */
-static int shm_link_take_gpu(struct shm_link *s, struct fault *why)
+static void shm_link_take_gpu(struct shm_link *s)
 {
     const struct shm_rendezvous *o = &s->in->rendezvous;
     struct message_op *t = s->base.recvs;
@@ -355,19 +392,56 @@ static int shm_link_take_gpu(struct shm_link *s, struct fault *why)
 
     if (!t->gpu) {
         shm_link_answer(s, RENDEZVOUS_REFUSED);
-        return 1;
+        return;
     }
     s->giver = o->cookie;
     if (shm_rendezvous_read_gpu(o, &t->gpu->memory, t->gpu->at, t->size, &reason)) {
         shm_link_tell(s, GPU_WAY_IPC, NULL);
         t->moved = t->size;
         shm_link_answer(s, RENDEZVOUS_TAKEN);
-        return 1;
+        return;
     }
-    shm_link_tell(s, GPU_WAY_STAGED, &reason);
-    if (shm_link_fetch(s, t, why))
-        return why->code;
+    shm_link_tell(s, GPU_WAY_PIECES, &reason);
     shm_link_answer(s, RENDEZVOUS_UNREACHABLE);
+}
+
+/* `size` bytes of the first receive have come, and are in its room (gpu_buffer.h). */
+static int shm_link_took(struct shm_link *s, struct message_op *t, size_t size, struct fault *why)
+{
+    int rc = gpu_buffer_came(t->gpu, size, why);
+
+    t->moved += size;
+    if (!rc && t->moved == t->size)
+        rc = gpu_buffer_end(t->gpu, why);
+    return rc ? shm_link_gpu_failed(s, "recv", why) : 0;
+}
+
+/* As shm_link_receive, for a message whose header has come and whose bytes go to a GPU. */
+static int shm_link_receive_piece(struct shm_link *s, struct fault *why)
+{
+    struct message_op *t = s->base.recvs;
+    size_t at = (size_t)s->in_tail & (s->ring_size - 1), size, room;
+    void *to;
+
+    if (s->in_head == s->in_tail)
+        s->in_head = atomic_load_explicit(&s->in->head, memory_order_acquire);
+    size = smaller(t->size - t->moved, smaller((size_t)(s->in_head - s->in_tail), s->chunk));
+    if (!size)
+        return 0;
+    to = gpu_buffer_room(t->gpu, t->moved, &room, why);
+    if (!to)
+        return shm_link_gpu_failed(s, "recv", why);
+    size = smaller(smaller(size, room), s->ring_size - at);
+    memcpy(to, s->in->bytes + at, size);
+    s->in_tail += size;
+    if (shm_link_took(s, t, size, why))
+        return why->code;
+    if (t->moved == t->size) {
+        s->in_tail = shm_link_next_line(s->in_tail);
+        s->takes = PAYLOAD_PLAIN;
+        link_pop_recv(&s->base);
+    }
+    shm_link_free_room(s);
     return 1;
 }
 
@@ -375,19 +449,29 @@ static int shm_link_take_gpu(struct shm_link *s, struct fault *why)
 static int shm_link_take_offered(struct shm_link *s, struct fault *why)
 {
     struct message_op *t = s->base.recvs;
-    size_t size = smaller(t->size - t->moved, RENDEZVOUS_CHUNK);
+    size_t size = smaller(t->size - t->moved, RENDEZVOUS_CHUNK), room = size;
+    unsigned char *to = (unsigned char *)t->buf + t->moved;
 
     if (shm_rendezvous_peek(&s->in->rendezvous) != RENDEZVOUS_OPEN)
         return 0;
-    if (s->in->rendezvous.is_gpu)
-        return shm_link_take_gpu(s, why);
+    if (s->in->rendezvous.is_gpu) {
+        shm_link_take_gpu(s);
+        return 1;
+    }
+    if (t->gpu)
+        to = gpu_buffer_room(t->gpu, t->moved, &room, why);
+    if (t->gpu && !to)
+        return shm_link_gpu_failed(s, "recv", why);
+    size = smaller(size, room);
     if (t->what == MESSAGE_OP_REDUCE ||
-        !shm_rendezvous_read(&s->in->rendezvous, (unsigned char *)t->buf + t->moved, t->moved,
-                             size)) {
+        !shm_rendezvous_read(&s->in->rendezvous, to, t->moved, size)) {
         shm_link_answer(s, RENDEZVOUS_REFUSED);
         return 1;
     }
-    t->moved += size;
+    if (!t->gpu)
+        t->moved += size;
+    else if (shm_link_took(s, t, size, why))
+        return why->code;
     if (t->moved == t->size)
         shm_link_answer(s, RENDEZVOUS_TAKEN);
     return 1;
@@ -398,8 +482,9 @@ static int shm_link_receive(struct shm_link *s, struct fault *why)
     struct message_op *t = s->base.recvs;
     size_t size;
 
-    if (s->is_taking)
-        return shm_link_take_offered(s, why);
+    if (s->takes)
+        return s->takes == PAYLOAD_OFFER ? shm_link_take_offered(s, why)
+                                         : shm_link_receive_piece(s, why);
     if (s->in_head == s->in_tail) {
         if (!shm_link_has_ring(s))
             return 0;
@@ -416,14 +501,13 @@ static int shm_link_receive(struct shm_link *s, struct fault *why)
         if (rc <= 0)
             return rc;
         t = s->base.recvs;
-        s->is_taking = shm_link_is_offered(s, &m);
-        s->in_tail += s->is_taking ? LINE : sizeof(m);
+        s->takes = shm_link_is_offered(s, &m) ? PAYLOAD_OFFER : PAYLOAD_PLAIN;
+        s->in_tail += s->takes ? LINE : sizeof(m);
         s->has_sent = false;
         t->header_moved = true;
-        if (__builtin_expect(t->gpu != NULL, 0) && !(s->is_taking && s->in->rendezvous.is_gpu) &&
-            shm_link_fetch(s, t, why))
-            return why->code;
-        if (s->is_taking) {
+        if (__builtin_expect(t->gpu != NULL, 0) && !s->takes)
+            s->takes = PAYLOAD_PIECES;
+        if (s->takes) {
             shm_link_free_room(s);
             return 1;
         }
@@ -462,7 +546,7 @@ static int shm_link_look_up(struct shm_link *s, struct fault *why)
         l->ended = true;
     if (!shm_link_is_missed(s, &call) || shm_link_has_come(s))
         return 0;
-    if (s->is_offering && shm_rendezvous_peek(&s->out->rendezvous) != RENDEZVOUS_OPEN)
+    if (s->gives == PAYLOAD_OFFER && shm_rendezvous_peek(&s->out->rendezvous) != RENDEZVOUS_OPEN)
         return 0; /* answered just now */
     return message_check(l->group, &call, l->recvs ? l->recvs : l->sends, why);
 }
@@ -510,11 +594,11 @@ static int shm_link_sleep(struct link *l, struct pollfd *p)
     atomic_store(&s->my_slot->is_asleep, 1);
     if (l->recvs && shm_link_has_come(s))
         return -1;
-    if (s->is_offering && shm_rendezvous_peek(&s->out->rendezvous) != RENDEZVOUS_OPEN)
+    if (s->gives == PAYLOAD_OFFER && shm_rendezvous_peek(&s->out->rendezvous) != RENDEZVOUS_OPEN)
         return -1;
-    if (s->is_taking && shm_rendezvous_peek(&s->in->rendezvous) == RENDEZVOUS_OPEN)
+    if (s->takes == PAYLOAD_OFFER && shm_rendezvous_peek(&s->in->rendezvous) == RENDEZVOUS_OPEN)
         return -1;
-    if (l->sends && !s->is_offering &&
+    if (l->sends && s->gives != PAYLOAD_OFFER &&
         (!s->out || s->ring_size - (size_t)(s->out_head - atomic_load(&s->out->tail)) >= LINE))
         return -1;
     if (!l->ended && atomic_load(&s->peer_slot->is_closed))
@@ -535,9 +619,9 @@ static void shm_link_cancel(struct link *l)
 {
     struct shm_link *s = shm_link_of(l);
 
-    if (s->is_offering)
+    if (s->gives == PAYLOAD_OFFER)
         shm_rendezvous_end(&s->out->rendezvous, RENDEZVOUS_WITHDRAWN);
-    s->is_offering = s->is_taking = false;
+    s->gives = s->takes = PAYLOAD_PLAIN;
 }
 
 static void shm_link_close(struct link *l)

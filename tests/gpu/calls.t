@@ -31,13 +31,13 @@ told='GPU memory for rank 1'
 if [ "${MLAUNCH_TEST_GPU:-}" != real ]; then
     ways FAKE_CUDA_IPC=yes
     check_output 1 "… go by CUDA IPC, which is told once" grep -c "$told goes by CUDA IPC" "$T/told"
-    check_match "$told is copied through host memory: memory of GPU 0 can't go by CUDA IPC: \
+    check_match "$told is copied through host memory in pieces: memory of GPU 0 can't go by CUDA IPC: \
 cuIpcGetMemHandle: CUDA_ERROR_INVALID_VALUE" "$T/told" "… but memory of pools"
     check_match "$told is copied .*: that rank's buffer is not on a GPU" "$T/told" \
         "… and what is received in host memory"
     ways FAKE_CUDA_IPC=no
     check_no_match 'goes by CUDA IPC' "$T/told" "… where none can be opened: none go by CUDA IPC"
-    check_match "$told is copied through host memory: that rank can't open it by CUDA IPC" \
+    check_match "$told is copied through host memory in pieces: that rank can't open it by CUDA IPC" \
         "$T/told" "… which the sender tells"
     check_match "rank 1: GPU memory for rank 0 is copied .*cuIpcOpenMemHandle: \
 CUDA_ERROR_MAP_FAILED" "$ERR" "… and the receiver, with the driver's word"

@@ -8,7 +8,8 @@
  *            keeps its order; there is none between streams, the default stream included.
  *   Contexts are needed where the real driver needs one, in the thread that calls.
  *   Failures FAKE_CUDA_FAIL=NAME:N[:CODE] lets the N-th call of NAME (all from N on, for a negative
- *            one) that mlaunch's library makes fail with CODE, or 999.
+ *            one) that mlaunch's library makes fail with CODE, or 999. With CODE "die" the process
+ *            ends there, with status 0.
  *   RDMA     A dma-buf is a file descriptor of the memory. FAKE_CUDA_DMABUF=no: the driver gives
  *            none, like one without open kernel modules. FAKE_CUDA_PEERMEM=1: devices may register
  *            the memory, for which it must be readable by the processor, too.
@@ -19,7 +20,9 @@
  *            "depth", the contexts that the calling thread has pushed; and "mode", its mode of
  *            captures, 0 if it is that of a new thread; "imports", what is open of other processes,
  *            and "exports", how often they have opened what is this process's. "copies" is how many
- *            were queued so far.
+ *            were queued so far; of those of the library "copying" are not done, and "most" is how
+ *            many were not done at once since this was asked last. "largest": the KiB of the
+ *            longest host memory that was registered so far.
  */
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -57,6 +60,7 @@ struct fake_work {
     uintptr_t to, from; /* from: 0: fill with `value` */
     size_t size;
     unsigned char value;
+    bool is_of_library;
     struct fake_work *next;
 };
 struct fake_stream {
@@ -100,6 +104,7 @@ static struct fake_context contexts[CONTEXTS]; /* the first are the devices' pri
 static unsigned long long ids;
 static struct fake_block blocks[BLOCKS];
 static uintptr_t registered[REGISTERED];
+static size_t largest;
 static _Thread_local struct fake_context *stack[DEPTH];
 static _Thread_local int depth;
 static _Thread_local int capture_mode = CAPTURE_GLOBAL;
@@ -129,6 +134,8 @@ static int fake_failure(const char *name, const void *caller)
     now = ++calls;
     if (at < 0 ? now < -at : now != at)
         return DONE;
+    if (strcmp(end, ":die") == 0)
+        _exit(0);
     return *end == ':' ? atoi(end + 1) : 999;
 }
 
@@ -482,6 +489,7 @@ FAKE_API int cuMemHostRegister_v2(void *memory, size_t size, unsigned flags)
         result = ALREADY_REGISTERED;
     } else if (place) {
         *place = (uintptr_t)memory;
+        largest = size > largest ? size : largest;
         result = DONE;
     }
     pthread_mutex_unlock(&lock);
@@ -641,6 +649,8 @@ static struct fake_stream *fake_stream_of(void *handle)
     return (uintptr_t)handle == 2 ? &c->per_thread : &c->legacy;
 }
 
+static int copying, most_copying; /* under the lock */
+
 static void fake_stream_finish(struct fake_stream *s)
 {
     while (s->first) {
@@ -651,6 +661,7 @@ static void fake_stream_finish(struct fake_stream *s)
             memmove(fake_reach(w->to), fake_reach(w->from), w->size);
         else
             memset(fake_reach(w->to), w->value, w->size);
+        copying -= w->is_of_library;
         free(w);
     }
     s->end = &s->first;
@@ -764,6 +775,8 @@ static int fake_queue(void *handle, struct fake_work work)
     } else {
         *s->end = w;
         s->end = &w->next;
+        copying += w->is_of_library;
+        most_copying = copying > most_copying ? copying : most_copying;
     }
     pthread_mutex_unlock(&lock);
     return result;
@@ -775,7 +788,11 @@ FAKE_API int cuMemcpyAsync(uint64_t to, uint64_t from, size_t size, void *stream
 {
     FAKE_BEGIN("cuMemcpyAsync");
     copies++;
-    return fake_queue(stream, (struct fake_work){.to = to, .from = from, .size = size});
+    return fake_queue(
+        stream, (struct fake_work){.to = to,
+                                   .from = from,
+                                   .size = size,
+                                   .is_of_library = is_from_library(__builtin_return_address(0))});
 }
 
 FAKE_API int cuMemsetD8Async(uint64_t to, unsigned char value, size_t size, void *stream)
@@ -844,6 +861,14 @@ FAKE_API int fakeCudaCount(const char *what)
     if (strcmp(what, "copies") == 0)
         return copies;
     pthread_mutex_lock(&lock);
+    if (strcmp(what, "copying") == 0)
+        count = copying;
+    if (strcmp(what, "largest") == 0)
+        count = (int)(largest >> 10);
+    if (strcmp(what, "most") == 0) {
+        count = most_copying;
+        most_copying = copying;
+    }
     for (int i = 0; i < REGISTERED && strcmp(what, "registrations") == 0; i++)
         count += registered[i] != 0;
     for (struct fake_block *b = blocks; b < blocks + BLOCKS; b++)

@@ -21,9 +21,9 @@ calls() {
     check "… of which all $right are right" test "$right" -eq "$("$CALLS" --list | wc -l)"
 }
 told='mlaunch: rank 0: GPU memory for rank 1'
-refusal="$told is copied through host memory: [0-9]+ KiB of GPU memory can't be registered on rxe_p1 \
-port 1: neither by a dma-buf \(the device: .*\) nor by nvidia-peermem \(Bad address; is the kernel \
-module nvidia_peermem loaded\?\)"
+refusal="$told is copied through host memory in pieces: [0-9]+ KiB of GPU memory can't be registered on \
+rxe_p1 port 1: neither by a dma-buf \(the device: .*\) nor by nvidia-peermem \(Bad address; is the \
+kernel module nvidia_peermem loaded\?\)"
 
 before=$(resources)
 calls "calls beside devices that can't register GPU memory"
