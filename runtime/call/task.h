@@ -50,7 +50,8 @@ struct task {
     ml_status *status;                   /* or NULL */
     int *found;                          /* for a probe that does not wait */
     struct gpu_buffer *in_gpu, *out_gpu; /* what a message moves in place of `in` and `out`, if its
-                                          * link takes that; or NULL */
+                                          * link takes that, or a call that may be cut
+                                          * (task_pieces.h); or NULL */
     struct task_stage *stage; /* what a started call with buffers on a GPU owns; or NULL */
 };
 

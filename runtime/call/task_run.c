@@ -4,6 +4,7 @@
 #include "runtime/call/call.h"
 #include "runtime/call/call_record.h"
 #include "runtime/call/task_hash.h"
+#include "runtime/call/task_pieces.h"
 #include "runtime/collective/collectives.h"
 #include "runtime/group/matching.h"
 #include "runtime/group/message_op.h"
@@ -148,9 +149,14 @@ static inline __attribute__((always_inline)) int task_begin(struct group *g, con
     return call_begin(g, t->kind, t->name, task_call_count(g, t), type, (int)t->op, t->root, why);
 }
 
+static int task_carry_out_piece(struct group *g, const struct task *t, struct fault *why)
+{
+    return task_carry_out(g, t, why);
+}
+
 /* Twice in the program, so that the usual call is one function. */
 static inline __attribute__((always_inline)) int
-task_run_plain(struct group *g, const struct task *t, struct fault *why)
+task_run_plain(struct group *g, const struct task *t, bool may_cut, struct fault *why)
 {
     int rc = task_begin(g, t, why);
 
@@ -159,7 +165,8 @@ task_run_plain(struct group *g, const struct task *t, struct fault *why)
         task_record(g->recorded, g, t);
     if (rc)
         return rc;
-    rc = task_carry_out(g, t, why);
+    rc = may_cut && task_pieces_fit(g, t) ? task_pieces_run(g, t, task_carry_out_piece, why)
+                                          : task_carry_out(g, t, why);
     if (__builtin_expect(t->with != NULL, 0)) {
         combiner_destroy(g->call.combiner);
         g->call.combiner = NULL;
@@ -168,19 +175,20 @@ task_run_plain(struct group *g, const struct task *t, struct fault *why)
 }
 
 /* Apart, because it is rare. */
-static __attribute__((noinline, cold)) int task_run_hashed(struct group *g, const struct task *t,
-                                                           struct fault *why)
+static __attribute__((noinline, cold)) int task_run_apart(struct group *g, const struct task *t,
+                                                          struct fault *why)
 {
-    uint32_t read = task_hash_read(g, t);
-    int rc = task_run_plain(g, t, why);
+    bool is_hashed = task_hash_is_wanted(g);
+    uint32_t read = is_hashed ? task_hash_read(g, t) : 0;
+    int rc = task_run_plain(g, t, true, why);
 
-    if (!rc)
+    if (!rc && is_hashed)
         task_hash_note(g->recorded, g, t, read);
     return rc;
 }
 
 int task_run(struct group *g, const struct task *t, struct fault *why)
 {
-    return __builtin_expect(task_hash_is_wanted(g), 0) ? task_run_hashed(g, t, why)
-                                                       : task_run_plain(g, t, why);
+    return __builtin_expect(g->runs_apart, 0) ? task_run_apart(g, t, why)
+                                              : task_run_plain(g, t, false, why);
 }

@@ -4,6 +4,7 @@
 #include "runtime/call/call.h"
 #include "runtime/call/task_bytes.h"
 #include "runtime/call/task_hash.h"
+#include "runtime/call/task_pieces.h"
 #include "runtime/gpu/gpu_way.h"
 #include "runtime/group/coord_events.h"
 #include "runtime/group/link.h"
@@ -75,12 +76,51 @@ static void stage_tell(const struct task_stage *s, const struct group *g, int pe
 {
     struct fault why;
 
+    if (s->task.kind != CALL_SEND)
+        gpu_way_tell_calls(g->members[g->rank],
+                           task_hash_is_wanted(g) ? "their records have hashes of the bytes"
+                                                  : "they are short, or of a kind that is not cut");
     if (s->task.kind != CALL_SEND || peer < 0 || peer == g->rank)
         return;
     fault_set(&why, ML_ERR_ARGUMENT, "%s",
               s->shares_out ? "what is sent and what is received overlap"
                             : "the call's record has a hash of the bytes");
     gpu_way_tell(g->members[g->rank], g->members[peer], GPU_WAY_STAGED, &why);
+}
+
+/* 1: the bytes are on a GPU, and *b is open; 0: not; ML_ERR_*. */
+static int stage_open_late(struct gpu_buffer *b, const struct task_bytes *bytes, void *stream,
+                           const struct cuda_driver *driver, struct fault *why)
+{
+    struct gpu_memory memory;
+    int rc = stage_find(&memory, bytes, driver, why);
+
+    if (rc <= 0)
+        return rc;
+    rc = gpu_buffer_open_late(b, &memory, bytes->at, bytes->end, stream, why);
+    return rc ? rc : 1;
+}
+
+/* For a call that may be cut: the same if all its bytes are on GPUs. */
+static int stage_open_to_cut(struct task_stage *s, const struct group *g,
+                             const struct task_bytes *reads, const struct task_bytes *writes,
+                             const struct cuda_driver *driver, struct fault *why)
+{
+    int rc = 1;
+
+    if (!task_pieces_fit(g, &s->task) || task_hash_is_wanted(g))
+        return 0;
+    if (writes->end)
+        rc = stage_open_late(&s->out, writes, s->task.stream, driver, why);
+    if (rc > 0 && reads->end)
+        rc = stage_open_late(&s->in, reads, s->task.stream, driver, why);
+    if (rc <= 0) {
+        task_stage_drop(s);
+        return rc;
+    }
+    s->task.out_gpu = writes->end ? &s->out : NULL;
+    s->task.in_gpu = reads->end ? &s->in : NULL;
+    return 1;
 }
 
 /* What is read and written in the same place needs one copy of both, however long each is. */
@@ -160,7 +200,11 @@ int task_stage_open(struct task_stage *out, struct group *g, const struct task *
     int rc;
 
     *out = (struct task_stage){.task = *t};
-    rc = stage_open_out(out, g, &reads, &writes, driver, why);
+    rc = stage_open_to_cut(out, g, &reads, &writes, driver, why);
+    if (rc > 0)
+        return 0;
+    if (!rc)
+        rc = stage_open_out(out, g, &reads, &writes, driver, why);
     if (!rc)
         rc = stage_open_in(out, g, &reads, &writes, driver, why);
     if (!rc && task_receives_tag(t) && (out->out.bounce.memory || out->out.is_late)) {

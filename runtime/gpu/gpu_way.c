@@ -12,6 +12,7 @@ static struct {
     pthread_mutex_t lock;
     uint32_t *by_peer; /* a bit for each way and reason that was told */
     int peers;
+    uint32_t by_calls; /* the same of collective calls */
     bool has_warned;
 } told = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -22,15 +23,18 @@ static const char *const ways[GPU_WAYS] = {
 };
 
 /* Two reasons may have the same bit; then the second is not told. */
-static uint32_t told_bit(enum gpu_way way, const struct fault *why)
+static uint32_t told_reason(const char *reason)
 {
     uint32_t sum = 0;
 
-    if (ways[way])
-        return 1U << way;
-    for (const char *c = why->text; *c; c++)
+    for (const char *c = reason; *c; c++)
         sum = sum * 31 + (unsigned char)*c;
     return 1U << (GPU_WAYS + sum % (32 - GPU_WAYS));
+}
+
+static uint32_t told_bit(enum gpu_way way, const struct fault *why)
+{
+    return ways[way] ? 1U << way : told_reason(why->text);
 }
 
 /* True the first time. */
@@ -80,5 +84,28 @@ void gpu_way_tell(int rank, int peer, enum gpu_way way, const struct fault *why)
         fprintf(stderr, "mlaunch: warning: rank %d: GPU memory is copied through host memory: %s\n",
                 rank, why->text);
     }
+    pthread_mutex_unlock(&told.lock);
+}
+
+void gpu_way_tell_calls(int rank, const char *reason)
+{
+    uint32_t bit = reason ? told_reason(reason) : 1;
+    bool is_new;
+
+    if (!is_verbose())
+        return;
+    pthread_mutex_lock(&told.lock);
+    is_new = !(told.by_calls & bit);
+    told.by_calls |= bit;
+    if (is_new && reason)
+        fprintf(stderr,
+                "mlaunch: rank %d: GPU memory of collective calls is copied to host memory as a "
+                "whole: %s\n",
+                rank, reason);
+    else if (is_new)
+        fprintf(stderr,
+                "mlaunch: rank %d: GPU memory of collective calls is copied through host memory in "
+                "pieces\n",
+                rank);
     pthread_mutex_unlock(&told.lock);
 }

@@ -21,5 +21,8 @@ enum gpu_way {
 
 /* rank, peer: in the job. why: the reason of the first three; else not read. Any thread. */
 void gpu_way_tell(int rank, int peer, enum gpu_way way, const struct fault *why);
+/* The same of collective calls, which copy it through host memory: in pieces, or as a whole, for a
+ * reason. */
+void gpu_way_tell_calls(int rank, const char *reason);
 
 #endif

@@ -134,6 +134,8 @@ struct group {
     const char *call_name;      /* "all_reduce" */
     const char *call_algorithm; /* "ring"; NULL: the call has no choice of algorithms */
     const char *call_site;      /* where in the program it is, as ml_next_place has said, or NULL */
+    size_t call_rest;           /* bytes of the call that are not in the piece that is carried out;
+                                 * 0: it is carried out as a whole */
     struct recorded recorded;   /* the call under way */
     uint64_t record_next, record_past; /* records that are taken for the next calls */
     uint32_t calls;                    /* collective calls so far */
@@ -147,9 +149,12 @@ struct group {
     struct link **links;  /* per rank of the group, its own included */
     struct link **active; /* links on which something is queued (message_op.c) */
     int active_count;
-    bool is_world;  /* the world, of whatever membership */
-    bool is_window; /* a window's: it has few messages, and needs little shared memory for them */
-    bool uses_tcp;  /* some members talk over TCP; the same value on every member */
+    bool is_world;    /* the world, of whatever membership */
+    bool is_window;   /* a window's: it has few messages, and needs little shared memory for them */
+    bool uses_tcp;    /* some members talk over TCP; the same value on every member */
+    size_t gpu_piece; /* bytes of a piece of a long call with buffers on GPUs (task_pieces.h), the
+                       * same value on every member; 0: none is cut */
+    bool runs_apart;  /* calls are hashed, or may be cut */
     struct tcp_mesh *mesh;       /* connects the links over TCP, or NULL */
     struct rdma_meet *meet;      /* connects the links over RDMA, or NULL */
     struct hierarchy *hierarchy; /* hierarchy.h, or NULL */

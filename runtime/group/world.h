@@ -46,6 +46,7 @@ struct world {
     bool is_eager;                  /* groups connect all their members when they are made */
     struct rank_counters *counters; /* rank_counters.h, or NULL */
     struct calls_file *calls;       /* calls_file.h, or NULL */
+    size_t gpu_piece;               /* as struct group has it; what all its groups get */
     struct group *group;            /* all ranks; after ml_repair those that live */
     struct world_change change;     /* by the last ml_repair */
     struct keep_state *keep;        /* keep.h; NULL before the first ml_kept */

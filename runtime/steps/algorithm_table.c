@@ -374,14 +374,15 @@ int algorithm_choose(enum call_kind kind, size_t bytes, struct group *g, enum al
     rc = overrides_check(why);
     if (rc)
         return rc;
+    bytes += g->call_rest;
     *out = algorithm_find(kind, bytes, g);
     if (overrides.is_deterministic && call_kind_has(kind, CALL_REDUCES))
         *out = algorithm_one_by_one(*out, kind, g->size);
     else if (algorithm_needs_order(g))
         *out = algorithm_in_order(*out, kind, bytes, g->size);
-    g->call_algorithm = names[*out];
-    /* Not as a part of another call, as the barrier of ml_split is. */
-    if (g->call.kind == kind && g->world && g->world->counters)
+    /* Not as a part of another call, as the barrier of ml_split is, nor for each piece. */
+    if (g->call.kind == kind && g->world && g->world->counters && g->call_algorithm != names[*out])
         rank_counters_add(&g->world->counters->calls[kind].algorithms[*out + 1], 1);
+    g->call_algorithm = names[*out];
     return 0;
 }

@@ -29,9 +29,9 @@ enum { ALGORITHM_SUM = 16 };
 enum { ALGORITHM_FEW = 16 };
 
 /* Chooses the algorithm of a call by `bytes` (of the whole vector; of a share for all_gather and
- * reduce_scatter) and by the group: how many ranks it has, what connects them, and how they are
- * spread over hosts. All of these are the same on every rank, so all choose alike. The group keeps
- * its name, for those who ask where the call waits.
+ * reduce_scatter; g->call_rest is added to those of a piece) and by the group: how many ranks it
+ * has, what connects them, and how they are spread over hosts. All of these are the same on every
+ * rank, so all choose alike. The group keeps its name, for those who ask where the call waits.
  *
  * MLAUNCH_ALGO="all_reduce:doubling@..4096,ring@64K..,broadcast:binomial" overrides the choice
  * where the group has what the algorithm needs; an item without a call is for the call before, and

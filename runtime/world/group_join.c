@@ -4,6 +4,7 @@
 #include "common/text/number.h"
 #include "coordinator/protocol.h"
 #include "runtime/call/progress.h"
+#include "runtime/gpu/cuda_driver.h"
 #include "runtime/group/bell.h"
 #include "runtime/group/coord_events.h"
 #include "runtime/group/exchange.h"
@@ -11,6 +12,7 @@
 #include "runtime/group/message_op.h"
 #include "runtime/group/sleeper.h"
 #include "runtime/group/world.h"
+#include "runtime/process/calls_file.h"
 #include "runtime/process/peer_memory_linux.h"
 #include "runtime/steps/algorithm_table.h"
 #include "runtime/steps/hierarchy.h"
@@ -36,6 +38,9 @@ enum {
     DIR_SIZE = 128,     /* the most characters of the job directory's name in it */
     EARLY_MOST = 64,    /* members of this host whose bells are opened early */
     EARLY_SHARE = 4,    /* other groups' bells are opened early while < 1/4 of the table is used */
+    PIECE = 4 << 20,    /* bytes of a piece of a call with buffers on GPUs; not measured */
+    PIECE_LEAST = 64 << 10,
+    PIECE_MOST = 1 << 30,
 };
 _Static_assert(DIR_SIZE + 64 + 2 * KEY_SIZE < NAME_MAX, "a segment's name is not cut");
 
@@ -213,16 +218,44 @@ static int open_rdma_links(struct bring_up *b, bool at_once, struct fault *why)
     return rc;
 }
 
-/* All members find the same one that differs from the first. */
-static int algorithms_compare(const struct group *g, const struct exchange *x, struct fault *why)
+/* Stores how long pieces of calls should be, for this process; 0: it has no GPU. */
+static int piece_read(size_t *size, struct fault *why)
 {
-    struct blob first = exchange_blob(x, 0);
-    char who[GROUP_MEMBER_TEXT], whom[GROUP_MEMBER_TEXT];
+    const char *text = getenv("MLAUNCH_GPU_PIECES");
+    bool has_gpu = cuda_driver_now() || access("/dev/nvidiactl", F_OK) == 0;
+    int64_t wanted = has_gpu ? PIECE : 0;
 
-    for (int i = 1; i < g->size; i++) {
+    if (text && *text &&
+        (!number_parse_size(text, strlen(text), PIECE_MOST, &wanted) ||
+         (wanted && wanted < PIECE_LEAST)))
+        return fault_set(why, ML_ERR_ARGUMENT,
+                         "MLAUNCH_GPU_PIECES: '%.40s' is not a size from 64K to 1G, nor 0", text);
+    *size = (size_t)wanted;
+    return 0;
+}
+
+/* What the world's members say of themselves. */
+struct member_habits {
+    uint8_t algorithms[ALGORITHM_SUM];
+    uint64_t gpu_piece; /* piece_read */
+};
+
+/* All members find the same one that differs from the first. The longest piece is that of all. */
+static int habits_compare(const struct group *g, const struct exchange *x, struct fault *why)
+{
+    char who[GROUP_MEMBER_TEXT], whom[GROUP_MEMBER_TEXT];
+    struct member_habits first, h;
+
+    for (int i = 0; i < g->size; i++) {
         struct blob b = exchange_blob(x, i);
 
-        if (b.size != first.size || memcmp(b.bytes, first.bytes, b.size) != 0)
+        h = (struct member_habits){{0}, 0};
+        memcpy(&h, b.bytes, b.size < sizeof(h) ? b.size : sizeof(h));
+        if (i == 0)
+            first = h;
+        if (h.gpu_piece > g->world->gpu_piece)
+            g->world->gpu_piece = h.gpu_piece;
+        if (memcmp(h.algorithms, first.algorithms, sizeof(h.algorithms)) != 0)
             return fault_set(why, ML_ERR_ARGUMENT,
                              "MLAUNCH_ALGO or MLAUNCH_DETERMINISTIC of %s differs from that of %s: "
                              "all ranks need the same",
@@ -232,17 +265,20 @@ static int algorithms_compare(const struct group *g, const struct exchange *x, s
 }
 
 /* Waits until all members are connected. The world's members also compare how they choose
- * algorithms, which is a process's choice, and so the same in all of its groups. */
+ * algorithms and cut calls, which is a process's choice, and so the same in all of its groups. */
 static int members_meet(struct bring_up *b, struct fault *why)
 {
     struct group *g = b->group;
-    struct blob mine = {algorithm_sum(), g->is_world ? ALGORITHM_SUM : 0};
+    struct member_habits mine = {.gpu_piece = g->world->gpu_piece};
     struct exchange *x;
-    int rc = exchange_run(&x, g, mine, b->deadline_ms + PATIENCE_MS, why);
+    int rc;
 
+    memcpy(mine.algorithms, algorithm_sum(), ALGORITHM_SUM);
+    rc = exchange_run(&x, g, (struct blob){&mine, g->is_world ? sizeof(mine) : 0},
+                      b->deadline_ms + PATIENCE_MS, why);
     if (rc)
         return rc;
-    rc = mine.size ? algorithms_compare(g, x, why) : 0;
+    rc = g->is_world ? habits_compare(g, x, why) : 0;
     exchange_destroy(x);
     return rc;
 }
@@ -318,6 +354,8 @@ int group_join(struct group **out, struct world *w, uint32_t id, const int *memb
                                    : "init";
     g->call.seq = g->is_world ? w->generation : 1;
     rc = group_furnish(g, why);
+    if (!rc && g->is_world && !w->gpu_piece)
+        rc = piece_read(&w->gpu_piece, why);
     if (rc) {
         coord_events_break(w->coord_events, g, why);
         group_leave(g);
@@ -333,6 +371,8 @@ int group_join(struct group **out, struct world *w, uint32_t id, const int *memb
         group_leave(g);
         return rc;
     }
+    g->gpu_piece = w->gpu_piece;
+    g->runs_apart = g->gpu_piece || (w->calls && w->calls->has_hashes);
     *out = g;
     return 0;
 }
