@@ -461,6 +461,22 @@ static bool pieces(size_t n)
     return ends(is_right && (rank != 1 || gpu_counts(v, many, 1, 1)), v, NULL);
 }
 
+/* Cut only if MLAUNCH_GPU_PIECES says so. */
+static bool long_call(size_t n)
+{
+    size_t many = n + (18 << 20) / sizeof(int);
+    int *in = counting(many, rank * STEP), *out = gpu_ints(many, GPU_PLAIN);
+    bool is_right;
+
+    gpu_left("most");
+    copying_then = 0;
+    has_tcp = false;
+    is_right = is_done(ml_all_reduce(next(), in, out, many, ML_INT32, ML_SUM));
+    if (getenv("MLAUNCH_GPU_PIECES"))
+        is_right = has_overlapped() && is_right;
+    return ends(is_right && gpu_counts(out, many, SUM, RANKS), in, out);
+}
+
 /* Messages, a collective call and a blocking one behind them. */
 static bool started(size_t n)
 {
@@ -726,6 +742,7 @@ static const struct {
     {"messages with tags", tags},
     {"messages with tags, early and to itself", tags_early},
     {"a long message in pieces", pieces},
+    {"a long call", long_call},
     {"started calls", started},
     {"ranks with host memory", mixed},
     {"managed memory", managed},

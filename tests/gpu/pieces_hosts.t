@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Calls with buffers in GPU memory that are cut (pieces.t), on two hosts with two ranks each, whose
+# algorithms reduce on each host first.
+TEST_TIER=full
+. "${0%/*}/../lib/test.sh"
+. "${0%/*}/../lib/hosts.sh"
+
+hosts_up 2
+check "2 hosts with 2 ranks each" "$MLAUNCH" --ssh-config "$NETNS_SSH_CONFIG" -H "$H1:2,$H2:2" \
+    -x LD_LIBRARY_PATH="$BUILD/tests/gpu" -x MLAUNCH_GPU_PIECES=64K --output raw \
+    -- "$BUILD/tests/gpu/gpu_pieces"
+cp "$OUT" "$T/out"
+check_output 27 "calls that are cut have the bits of whole ones" grep -c '^alike: ' "$T/out"
+check_no_match 'unlike|whole' "$T/out" "… each of them"
+done_testing
