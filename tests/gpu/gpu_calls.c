@@ -402,7 +402,7 @@ static void note_copies(const struct msghdr *m)
 
     for (size_t i = 0; i < m->msg_iovlen; i++)
         size += m->msg_iov[i].iov_len;
-    if (size <= 100000)
+    if (size < 16384)
         return;
     copying = gpu_left("copying");
     has_tcp = true;
@@ -420,6 +420,13 @@ __attribute__((visibility("default"))) ssize_t recvmsg(int fd, struct msghdr *m,
 {
     note_copies(m);
     return syscall(SYS_recvmsg, fd, m, flags);
+}
+
+static void watch_copies(void)
+{
+    gpu_left("most");
+    copying_then = 0;
+    has_tcp = false;
 }
 
 /* True if pieces were copied beside each other, and, over TCP, while bytes were sent and received,
@@ -446,9 +453,7 @@ static bool pieces(size_t n)
     bool is_right = true;
     int before;
 
-    gpu_left("most");
-    copying_then = 0;
-    has_tcp = false;
+    watch_copies();
     gpu_count_up(v, many, rank ? KEPT : 1);
     before = gpu_left("copies");
     if (rank == 0)
@@ -461,20 +466,20 @@ static bool pieces(size_t n)
     return ends(is_right && (rank != 1 || gpu_counts(v, many, 1, 1)), v, NULL);
 }
 
-/* Cut only if MLAUNCH_GPU_PIECES says so. */
-static bool long_call(size_t n)
+/* Cut only if MLAUNCH_GPU_PIECES says so. A piece of the broadcast is one copy. */
+static bool long_calls(size_t n)
 {
     size_t many = n + (18 << 20) / sizeof(int);
     int *in = counting(many, rank * STEP), *out = gpu_ints(many, GPU_PLAIN);
-    bool is_right;
+    bool is_cut = getenv("MLAUNCH_GPU_PIECES") != NULL, is_right;
 
-    gpu_left("most");
-    copying_then = 0;
-    has_tcp = false;
-    is_right = is_done(ml_all_reduce(next(), in, out, many, ML_INT32, ML_SUM));
-    if (getenv("MLAUNCH_GPU_PIECES"))
-        is_right = has_overlapped() && is_right;
-    return ends(is_right && gpu_counts(out, many, SUM, RANKS), in, out);
+    watch_copies();
+    is_right = is_done(ml_all_reduce(next(), in, out, many, ML_INT32, ML_SUM)) &&
+               (!is_cut || has_overlapped()) && gpu_counts(out, many, SUM, RANKS);
+    watch_copies();
+    is_right = is_done(ml_broadcast(next(), in, many * sizeof(int), 1)) &&
+               (!is_cut || has_overlapped()) && gpu_counts(in, many, STEP, 1) && is_right;
+    return ends(is_right, in, out);
 }
 
 /* Messages, a collective call and a blocking one behind them. */
@@ -742,7 +747,7 @@ static const struct {
     {"messages with tags", tags},
     {"messages with tags, early and to itself", tags_early},
     {"a long message in pieces", pieces},
-    {"a long call", long_call},
+    {"long calls", long_calls},
     {"started calls", started},
     {"ranks with host memory", mixed},
     {"managed memory", managed},

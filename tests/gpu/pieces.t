@@ -22,8 +22,8 @@ for backend in "shm" "tcp --local net"; do
     check_match "rank 2: $cut to host memory as a whole: another rank has it elsewhere" "$T/told" \
         "… and why others are not cut"
     # shellcheck disable=SC2086
-    check "copies go on beside the link, over ${backend%% *}" pieces 3 --backend $backend -- \
-        "$BUILD/tests/gpu/gpu_calls" "a long call"
+    check "copies go on beside the link, over ${backend%% *}" pieces 3 --backend $backend \
+        -x MLAUNCH_GPU_PIECES=1M -- "$BUILD/tests/gpu/gpu_calls" "long calls"
 done
 
 check_status 1 "a size that is none is refused" env MLAUNCH_GPU_PIECES=1K "$MLAUNCH" -n 1 \
