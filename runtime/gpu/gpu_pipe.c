@@ -71,9 +71,10 @@ static int pipe_await(struct gpu_pipe *p, const struct gpu_memory *m, size_t pla
     size_t size = p->under_way[place];
     int result = size ? m->driver->stream_synchronize(p->streams[place].stream) : CUDA_IS_DONE;
 
-    p->under_way[place] = 0;
-    if (result == CUDA_IS_DONE)
+    if (result == CUDA_IS_DONE) {
+        p->under_way[place] = 0;
         return 0;
+    }
     return pipe_fail(why, p, m, size, result, "cuStreamSynchronize");
 }
 

@@ -127,6 +127,25 @@ is_said "the copy of what has come" "0: right" \
 faults none offers
 check_match '^0: -5: rank 1 ' "$OUT" "a receiver that dies before it takes what is offered"
 
+# In pieces: a copy fails, or the process ends, while others are under way.
+for transport in "shm" "tcp --local net"; do
+    # shellcheck disable=SC2206 # several words
+    backend=(--backend $transport -x MLAUNCH_GPU_PIECES=4M)
+    for way in give_many take_many cut; do
+        name=send copy='1048576 bytes from'
+        [ "$way" != take_many ] || name=recv copy='1048576 bytes to'
+        [ "$way" != cut ] || name=all_reduce copy='4194304 bytes (from|to)'
+        for call in cuMemcpyAsync:7 cuStreamSynchronize:4; do
+            faults "$call" "$way"
+            lost="-6: $on_1: $name: cannot copy $copy GPU 1: ${call%:*}: $unknown"
+            is_said "in the middle, $way over ${transport%% *}: ${call%:*}" "0: $lost" "1: $lost"
+        done
+        faults cuMemcpyAsync:7:die "$way"
+        is_said "the end of a process in the middle, $way over ${transport%% *}" "0: -5: rank 1 .*"
+    done
+done
+backend=()
+
 faults none dies
 check_match '^0: -5: rank 1 ' "$OUT" "a rank that dies in the middle ends the call of the other"
 

@@ -89,6 +89,47 @@ static int call_offers(void)
     return pass(0, LONG);
 }
 
+/* What goes in pieces (IPC does not take memory of pools). */
+enum { MANY = 6 << 20 };
+
+static int after(int rc, const int *result)
+{
+    if (rc && !gpu_is_quiet(result, MANY))
+        printf("%d: written after the call\n", rank);
+    return rc;
+}
+
+static int pass_many(int from)
+{
+    int *one = gpu_ints(MANY, GPU_POOL), rc;
+
+    gpu_count_up(one, MANY, rank == from ? 5 : -1);
+    rc = after(rank == from ? ml_send(world, one, sizeof(int) * MANY, 1 - rank)
+                            : ml_recv(world, one, sizeof(int) * MANY, 1 - rank),
+               one);
+    return rc || gpu_counts(one, MANY, 5, 1) ? rc : 1;
+}
+
+static int call_take_many(void)
+{
+    return pass_many(0);
+}
+
+static int call_give_many(void)
+{
+    return pass_many(1);
+}
+
+static int call_cut(void)
+{
+    int *in = gpu_ints(MANY, GPU_PLAIN), *out = gpu_ints(MANY, GPU_PLAIN), rc;
+
+    gpu_count_up(in, MANY, 5 * rank);
+    gpu_count_up(out, MANY, -1);
+    rc = after(ml_all_reduce(world, in, out, MANY, ML_INT32, ML_SUM), out);
+    return rc || gpu_counts(out, MANY, 5, 2) ? rc : 1;
+}
+
 static ml_window *window;
 
 static int call_put(void)
@@ -135,11 +176,12 @@ static int call_dies(void)
 static const struct {
     const char *name;
     int (*call)(void);
-} ways[] = {{"blocking", call_blocking},   {"named", call_named},  {"started", call_started},
-            {"message", call_message},     {"put", call_put},      {"get", call_get},
-            {"start_get", call_start_get}, {"touch", call_touch},  {"dies", call_dies},
-            {"take", call_take},           {"give", call_give},    {"give_few", call_give_few},
-            {"take_few", call_take_few},   {"offers", call_offers}};
+} ways[] = {{"blocking", call_blocking},   {"named", call_named},   {"started", call_started},
+            {"message", call_message},     {"put", call_put},       {"get", call_get},
+            {"start_get", call_start_get}, {"touch", call_touch},   {"dies", call_dies},
+            {"take", call_take},           {"give", call_give},     {"give_few", call_give_few},
+            {"take_few", call_take_few},   {"offers", call_offers}, {"take_many", call_take_many},
+            {"give_many", call_give_many}, {"cut", call_cut}};
 
 static void say(int (*call)(void))
 {
@@ -169,7 +211,7 @@ int main(int argc, char **argv)
         say(ways[i].call);
     if (gpu_left("depth") > 1)
         printf("%d: contexts are left\n", rank);
-    if (gpu_left("streams") > 3) /* two of the program's, and one that the library keeps */
+    if (gpu_left("streams") > 6) /* two of the program's, and those that the library keeps */
         printf("%d: streams are left\n", rank);
     ml_window_free(window);
     ml_finalize();

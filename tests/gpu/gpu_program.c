@@ -21,6 +21,7 @@ static struct {
     int (*pop)(void **);
     int (*stream)(void **, unsigned);
     int (*synchronize)(void *);
+    int (*synchronize_all)(void);
     int (*alloc)(uint64_t *, size_t);
     int (*alloc_managed)(uint64_t *, size_t, unsigned);
     int (*alloc_async)(uint64_t *, size_t, void *);
@@ -66,6 +67,7 @@ static void find_names(void)
     *(void **)&cuda.pop = name("cuCtxPopCurrent_v2");
     *(void **)&cuda.stream = name("cuStreamCreate");
     *(void **)&cuda.synchronize = name("cuStreamSynchronize");
+    *(void **)&cuda.synchronize_all = name("cuCtxSynchronize");
     *(void **)&cuda.alloc = name("cuMemAlloc_v2");
     *(void **)&cuda.alloc_managed = name("cuMemAllocManaged");
     *(void **)&cuda.alloc_async = name("cuMemAllocAsync");
@@ -108,6 +110,19 @@ void *gpu_stream(void)
 void gpu_wait(void)
 {
     must(cuda.synchronize(gpu_work), "cuStreamSynchronize");
+}
+
+bool gpu_is_quiet(const int *memory, size_t count)
+{
+    int *before = gpu_read(memory, count), *after;
+    bool is_same;
+
+    must(cuda.synchronize_all(), "cuCtxSynchronize");
+    after = gpu_read(memory, count);
+    is_same = memcmp(before, after, count * sizeof(int)) == 0;
+    free(before);
+    free(after);
+    return is_same;
 }
 
 void *gpu_context_leave(void)

@@ -43,6 +43,9 @@ bool gpu_capture_end(void *stream); /* true: nothing has disturbed it */
 void *gpu_stream(void);
 void gpu_wait(void); /* for gpu_work */
 
+/* Waits for all that is queued on the GPU. False: that has changed the buffer. */
+bool gpu_is_quiet(const int *memory, size_t count);
+
 /* Takes the current context from the thread; gives it back. */
 void *gpu_context_leave(void);
 void gpu_context_enter(void *context);
