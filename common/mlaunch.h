@@ -131,7 +131,23 @@ ML_EXPORT ML_NORETURN void ml_abort(int status, const char *why);
  * ml_group_free. */
 ML_EXPORT int ml_split(ml_group *g, int color, int key, ml_group **out);
 
-/* Frees a group made by ml_split; not collective. NULL and the world are ignored. */
+/* Makes a group of the `count` ranks `ranks` of g, in this order, without the others: only they
+ * call it, each with the same ranks and the same tag, and wait for each other. Any tag will do,
+ * unless a rank is in several calls of ml_group_create on g that are under way at the same time in
+ * some rank: these need different tags. It also works if other ranks of g have died, and g is
+ * broken. The caller frees *out with ml_group_free.
+ *
+ * The members wait for each other at most timeout_ms, from the first one's call on, and then at
+ * most as long for their links; 0: the time of --init-timeout. Then ML_ERR_TIMEOUT names those that
+ * have not called it. ML_ERR_PEER: a member has died or left, or calls ml_repair;
+ * ML_ERR_MISMATCH: a member has named other ranks. After an error no member has the group, but for
+ * one whose peer dies when the links are there, whose calls then fail; all can try again, and g and
+ * all other groups are as before. */
+ML_EXPORT int ml_group_create(ml_group *g, const int *ranks, int count, uint64_t tag,
+                              int timeout_ms, ml_group **out);
+
+/* Frees a group made by ml_split or ml_group_create; not collective. NULL and the world are
+ * ignored. */
 ML_EXPORT void ml_group_free(ml_group *g);
 
 /* --- a world that changes (mlaunch --elastic) --------------------------------------------------

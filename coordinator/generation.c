@@ -126,6 +126,7 @@ void generation_destroy(struct generation *g)
     while (*at != g)
         at = &(*at)->next;
     *at = g->next;
+    creation_end_all(g, 0, NULL);
     while (g->groups)
         server_group_destroy(g->groups);
     for (int i = 0; i < g->server->size; i++) {

@@ -104,11 +104,26 @@ static void group_report(const struct server_group *p, int64_t now)
     }
     absent_add(&a, s, text);
     sentence_add(text, TEXT, " not met the others in %s (%s); ",
-                 !is_world                   ? "ml_split or ml_window_create"
+                 !is_world                   ? "ml_split, ml_group_create or ml_window_create"
                  : p->generation->membership ? "ml_repair"
                                              : "ml_init",
                  server_group_name(p, name));
     attendance_report(&a, s, text, now - p->meeting.since_ms);
+}
+
+static void creation_report(const struct server_creation *c, int64_t now)
+{
+    const struct server *s = c->generation->server;
+    struct attendance a;
+    char text[TEXT] = "";
+
+    if (!attendance_open(&a, c->count))
+        return;
+    for (int i = 0; i < c->count; i++)
+        attendance_add(&a, c->ranks[i], c->has_come[i]);
+    absent_add(&a, s, text);
+    sentence_add(text, TEXT, " not called ml_group_create; ");
+    attendance_report(&a, s, text, now - c->meeting.since_ms);
 }
 
 /* --- all -------------------------------------------------------------------------------------- */
@@ -159,6 +174,9 @@ void meeting_check(struct generation *g, int64_t now)
         if (meeting_is_due(g->server, &p->meeting, now))
             group_report(p, now);
     }
+    for (struct server_creation *c = g->creations; c; c = c->next)
+        if (meeting_is_due(g->server, &c->meeting, now))
+            creation_report(c, now);
 }
 
 void meeting_tell(struct generation *g, int64_t now)
@@ -169,4 +187,6 @@ void meeting_tell(struct generation *g, int64_t now)
         if (p->meeting.since_ms)
             group_report(p, now);
     }
+    for (const struct server_creation *c = g->creations; c; c = c->next)
+        creation_report(c, now);
 }

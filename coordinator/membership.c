@@ -90,6 +90,7 @@ static void repair_begin(struct generation *g, int rank)
             server_group_break(p, ML_ERR_PEER, p->lost.code ? p->lost.text : text);
         agreed_send(p, 0, &p->broken);
     }
+    creation_end_all(g, ML_ERR_PEER, text);
     g->is_repairing = true;
     g->meeting = (struct server_meeting){0};
     meeting_begin(g->server, &g->meeting);

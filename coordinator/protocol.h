@@ -34,6 +34,7 @@ enum coordinator_frame {
     /* rank → coordinator */
     COORD_REPAIR, /* JSON {pid, timeout_ms, groups}: ml_repair; all that live send it */
     COORD_AGREE,  /* JSON {group, value}: ml_agree; a u64 as a signed number */
+    COORD_CREATE, /* JSON {group, tag, timeout_ms, count, ranks}: ml_group_create; the members do */
     /* coordinator → rank */
     COORD_WELCOME = 64, /* JSON {size, hosts:[index per rank], names:[per host]}: all have joined.
                            With {generation}: REPAIRED follows, for it takes a dead rank's place */
@@ -59,6 +60,8 @@ enum coordinator_frame {
     COORD_AGREED,   /* JSON {group, value} or {group, code, text}: the same for all that live */
     COORD_COMES,    /* JSON {rank}: its place may be filled by the next ml_repair */
     COORD_AWAITS,   /* JSON {ms}: REPAIR is not answered yet, for places may be filled until then */
+    COORD_CREATED,  /* JSON {group, value} or {group, code, text}: answers CREATE; value: the number
+                       of the new group */
 };
 
 /* How long a call has waited when its rank sends WAITING. Calls that differ should be an error

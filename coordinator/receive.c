@@ -63,6 +63,8 @@ static int receive_from_member(struct connection *c, const struct frame *f, json
     }
     if (m->state != MEMBER_JOINED || !g->is_complete)
         return 0;
+    if (f->type == COORD_CREATE)
+        return creation_receive(m, message, why);
     return receive_for_group(m, f, message, why);
 }
 

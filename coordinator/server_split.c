@@ -1,12 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* server_split.c: ml_split: the members with the same color become a group. */
+/*
+ * server_split.c: new groups. ml_split: all members of a group take part, and those with the same
+ * color become a group. ml_group_create: the members of the new group alone take part, each of
+ * which has named all of them.
+ */
 #include "coordinator/server_state.h"
 
+#include "common/net/host_table.h"
+#include "common/text/text_json.h"
 #include "coordinator/protocol.h"
+#include "coordinator/sentence.h"
 
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* --- ml_split --------------------------------------------------------------------------------- */
 
 struct server_split_choice {
     int color, key, place; /* place: rank in the old group */
@@ -113,5 +122,203 @@ int server_split_receive(struct server_group *p, struct server_seat *seat, json_
     meeting_begin(p->generation->server, &p->meeting);
     if (++p->split_count == p->count)
         split_complete(p);
+    return 0;
+}
+
+/* --- ml_group_create -------------------------------------------------------------------------- */
+
+enum { TEXT = sizeof(((struct fault *)NULL)->text) };
+
+static void creation_on_timeout(evutil_socket_t fd, short what, void *arg)
+{
+    struct server_creation *c = arg;
+    int *missing = calloc((size_t)c->count, sizeof(*missing)), count = 0;
+    char text[TEXT] = "";
+
+    (void)fd, (void)what;
+    for (int i = 0; missing && i < c->count; i++)
+        if (!c->has_come[i])
+            missing[count++] = c->ranks[i];
+    sentence_add_hosts(c->generation->server, text, sizeof(text), missing, count);
+    sentence_add(text, sizeof(text), " %s not called ml_group_create in time",
+                 count == 1 ? "has" : "have");
+    free(missing);
+    creation_fail(c, ML_ERR_TIMEOUT, text);
+}
+
+static void creation_complete(struct server_creation *c)
+{
+    struct server_group *made = server_group_create(c->generation, c->ranks, c->count);
+
+    if (!made) {
+        creation_fail(c, ML_ERR_MEMORY, "the coordinator is out of memory");
+        return;
+    }
+    for (int i = 0; i < c->count; i++)
+        connection_send_json(
+            c->generation->members[c->ranks[i]].connection, COORD_CREATED,
+            json_pack("{s:I, s:I}", "group", (json_int_t)c->parent, "value", (json_int_t)made->id));
+    creation_free(c);
+}
+
+static bool creation_awaits(const struct server_creation *c, int rank)
+{
+    int place = creation_place(c, rank);
+
+    return place >= 0 && !c->has_come[place];
+}
+
+/* The one under way of that group and tag that awaits the rank, or NULL. */
+static struct server_creation *creation_find(struct generation *g, json_int_t parent, uint64_t tag,
+                                             int rank)
+{
+    struct server_creation *c = g->creations;
+
+    while (c && (c->parent != parent || c->tag != tag || !creation_awaits(c, rank)))
+        c = c->next;
+    return c;
+}
+
+/* The first one that comes: the time begins. Takes over `ranks`. NULL: out of memory. */
+static struct server_creation *creation_begin(struct server_member *m, uint32_t parent,
+                                              uint64_t tag, int *ranks, int count,
+                                              json_int_t timeout_ms)
+{
+    const struct timeval time = {.tv_sec = timeout_ms / 1000, .tv_usec = timeout_ms % 1000 * 1000};
+    struct generation *g = m->generation;
+    struct server_creation *c = calloc(1, sizeof(*c));
+
+    if (!c) {
+        free(ranks);
+        return NULL;
+    }
+    *c = (struct server_creation){
+        .generation = g, .parent = parent, .tag = tag, .ranks = ranks, .count = count};
+    c->has_come = calloc((size_t)count, sizeof(*c->has_come));
+    c->timer = evtimer_new(g->server->base, creation_on_timeout, c);
+    if (!c->has_come || !c->timer || event_add(c->timer, &time)) {
+        creation_free(c);
+        return NULL;
+    }
+    c->next = g->creations;
+    g->creations = c;
+    meeting_begin(g->server, &c->meeting);
+    return c;
+}
+
+/* All have to name the same ranks in the same order. */
+static bool creation_is_same(struct server_creation *c, int rank, const int *ranks, int count)
+{
+    char text[TEXT] = "";
+
+    if (count == c->count && memcmp(ranks, c->ranks, (size_t)count * sizeof(*ranks)) == 0)
+        return true;
+    sentence_add_rank(c->generation->server, text, sizeof(text), rank);
+    sentence_add(text, sizeof(text),
+                 " has called ml_group_create with the same tag and other ranks than those that "
+                 "wait for it there");
+    creation_refuse(&c->generation->members[rank], c->parent, ML_ERR_MISMATCH, text);
+    creation_fail(c, ML_ERR_MISMATCH, text);
+    return false;
+}
+
+static void gone_describe(const struct server_member *m, char text[TEXT])
+{
+    const struct server *s = m->generation->server;
+    const struct server_rank *r = &s->ranks[m->rank];
+
+    if (m->state == MEMBER_DEAD && r->has_exited) {
+        sentence_add(text, TEXT, "rank %d %s", m->rank, r->exit_text);
+        return;
+    }
+    sentence_add_rank(s, text, TEXT, m->rank);
+    sentence_add(text, TEXT,
+                 m->state == MEMBER_LEFT ? " has called ml_finalize"
+                                         : " is not a member of the world");
+}
+
+/* Refuses what can't come about; returns whether it has. */
+static bool creation_is_refused(const struct server_member *m, json_int_t parent, const int *ranks,
+                                int count)
+{
+    const struct generation *g = m->generation;
+    char text[TEXT] = "";
+
+    if (g->is_repairing || parent < g->world) {
+        creation_refuse(m, parent, ML_ERR_PEER,
+                        g->is_repairing ? "a rank has called ml_repair"
+                                        : "the group is of an earlier membership");
+        return true;
+    }
+    for (int i = 0; i < count; i++) {
+        const struct server_member *other = &g->members[ranks[i]];
+
+        if (generation_is_alive(other))
+            continue;
+        gone_describe(other, text);
+        creation_refuse(m, parent, ML_ERR_PEER, text);
+        return true;
+    }
+    return false;
+}
+
+/* True if no number is there twice, and `rank` is there. */
+static bool is_list_with(const int *ranks, int count, int rank, int limit)
+{
+    bool *seen = calloc((size_t)limit, sizeof(*seen)), ok = seen, has_rank = false;
+
+    for (int i = 0; i < count && ok; i++) {
+        ok = !seen[ranks[i]];
+        seen[ranks[i]] = true;
+        has_rank |= ranks[i] == rank;
+    }
+    free(seen);
+    return ok && has_rank;
+}
+
+int creation_receive(struct server_member *m, json_t *message, struct fault *why)
+{
+    struct generation *g = m->generation;
+    json_int_t parent, tag, timeout_ms;
+    struct server_creation *c;
+    struct server_seat *seat;
+    int *ranks = NULL, count;
+    json_t *list;
+
+    if (json_unpack(message, "{s:I, s:I, s:I, s:i, s:o}", "group", &parent, "tag", &tag,
+                    "timeout_ms", &timeout_ms, "count", &count, "ranks", &list) ||
+        timeout_ms < 0 || timeout_ms > INT_MAX || count < 1 || count > g->server->size ||
+        host_table_read_numbers(&ranks, list, count, g->server->size) ||
+        !is_list_with(ranks, count, m->rank, g->server->size)) {
+        free(ranks);
+        return fault_set(why, ML_ERR_REFUSED, "its CREATE is malformed");
+    }
+    if (parent < 0 || (parent >= g->world && !server_group_of_member(m, parent, &seat))) {
+        free(ranks);
+        return fault_set(why, ML_ERR_REFUSED, "its CREATE names a group that it is not in");
+    }
+    for (c = g->creations; c; c = c->next)
+        if (c->parent == parent && creation_place(c, m->rank) >= 0 &&
+            !creation_awaits(c, m->rank)) {
+            free(ranks);
+            return fault_set(why, ML_ERR_REFUSED, "its CREATE came twice");
+        }
+    c = creation_find(g, parent, (uint64_t)tag, m->rank);
+    if (creation_is_refused(m, parent, ranks, count) ||
+        (c && !creation_is_same(c, m->rank, ranks, count))) {
+        free(ranks);
+        return 0;
+    }
+    if (c)
+        free(ranks);
+    else
+        c = creation_begin(m, (uint32_t)parent, (uint64_t)tag, ranks, count, timeout_ms);
+    if (!c) {
+        creation_refuse(m, parent, ML_ERR_MEMORY, "the coordinator is out of memory");
+        return 0;
+    }
+    c->has_come[creation_place(c, m->rank)] = true;
+    if (++c->come == c->count)
+        creation_complete(c);
     return 0;
 }

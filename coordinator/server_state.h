@@ -163,6 +163,19 @@ struct server_group {
     struct server_group *next;
 };
 
+/* Ranks that are in ml_group_create, and those that they have named and wait for. */
+struct server_creation {
+    struct generation *generation;
+    uint32_t parent;
+    uint64_t tag;
+    int count, come;
+    int *ranks;     /* world ranks, in the order of the new group */
+    bool *has_come; /* the same */
+    struct event *timer;
+    struct server_meeting meeting;
+    struct server_creation *next;
+};
+
 struct generation {
     struct server *server;
     uint32_t number;
@@ -175,6 +188,7 @@ struct generation {
     struct event *leavers; /* tells which ranks have left; NULL until needed */
     int64_t deadline_ms, timeout_ms;
     struct server_group *groups; /* the world last */
+    struct server_creation *creations;
     uint32_t next_group;
     uint32_t membership; /* how often its members have changed (membership.c) */
     uint32_t world;      /* the number of its group; those below are of earlier memberships */
@@ -337,6 +351,9 @@ bool generation_awaits(const struct server_member *m);
 void generation_release(struct generation *g); /* frees it if no rank is left in it */
 void generation_destroy(struct generation *g);
 
+/* server_split.c */
+int creation_receive(struct server_member *m, json_t *message, struct fault *why);
+
 /* server_group.c */
 struct server_group *server_group_create(struct generation *g, const int *ranks,
                                          int count);                     /* NULL: no memory */
@@ -350,6 +367,14 @@ void server_group_on_lost(struct generation *g, int rank,
 /* Sends BROKEN to that member, and returns true, if nothing can complete in the group any more. */
 bool server_group_answers_broken(struct server_group *p, const struct server_seat *seat);
 void server_group_destroy(struct server_group *p);
+/* The same file: ml_group_create, until all members have come. creation_place: where the rank is
+ * among them, or -1. creation_refuse answers one that has come, creation_fail all of them, whose
+ * creation is gone then. creation_end_all: the same for all; code 0: nobody is told. */
+int creation_place(const struct server_creation *c, int rank);
+void creation_refuse(const struct server_member *m, json_int_t parent, int code, const char *text);
+void creation_fail(struct server_creation *c, int code, const char *text);
+void creation_free(struct server_creation *c);
+void creation_end_all(struct generation *g, int code, const char *text);
 const char *server_group_name(const struct server_group *p,
                               char out[32]); /* "the world group", "group 3", "window 4" */
 /* Forget what the members have sent for the pending exchange or split. */

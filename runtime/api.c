@@ -142,8 +142,63 @@ static int api_split(ml_group *handle, int color, int key, ml_group **out)
     progress_settle(g);
     rc = call_begin(g, CALL_SPLIT, "split", 0, 0, 0, -1, &last);
     if (!rc)
-        rc = split_run(g, color, key, false, &made, &last);
+        rc = split_run(g, color, key, "split", &made, &last);
     api_leave(g);
+    if (!rc)
+        *out = api_handle(made);
+    return rc;
+}
+
+/* Stores the world ranks of these ranks of g in `members`. */
+static int group_members(const struct group *g, const int *ranks, int count, int *members)
+{
+    bool has_me = false;
+
+    for (int i = 0; i < count; i++) {
+        int rc = check_rank(g, ranks[i], "a rank in ranks", &last);
+
+        if (rc)
+            return rc;
+        has_me |= ranks[i] == g->rank;
+        members[i] = g->members[ranks[i]];
+        for (int k = 0; k < i; k++)
+            if (ranks[k] == ranks[i])
+                return fault_set(&last, ML_ERR_ARGUMENT, "rank %d is twice in ranks", ranks[i]);
+    }
+    return has_me ? 0
+                  : fault_set(&last, ML_ERR_ARGUMENT,
+                              "ranks lacks rank %d, which makes the call: only the members of the "
+                              "new group make it",
+                              g->rank);
+}
+
+static int api_group_create(ml_group *handle, const int *ranks, int count, uint64_t tag,
+                            int timeout_ms, ml_group **out)
+{
+    struct group *g = api_group(handle), *made = NULL;
+    int rc = check_group(g, &last), *members;
+
+    if (rc)
+        return rc;
+    if (!out || !ranks || count < 1 || timeout_ms < 0)
+        return fault_set(&last, ML_ERR_ARGUMENT,
+                         !out     ? "out is NULL"
+                         : !ranks ? "ranks is NULL"
+                                  : "count is below 1, or timeout_ms below 0");
+    if (count > g->size)
+        return fault_set(&last, ML_ERR_ARGUMENT, "count is %d, and the group has %d ranks", count,
+                         g->size);
+    members = calloc((size_t)count, sizeof(*members));
+    if (!members)
+        return fault_set(&last, ML_ERR_MEMORY, "out of memory");
+    rc = group_members(g, ranks, count, members);
+    if (!rc) {
+        api_enter(g, "group_create");
+        progress_settle(g);
+        rc = split_create_run(g, members, count, tag, timeout_ms, &made, &last);
+        api_leave(g);
+    }
+    free(members);
     if (!rc)
         *out = api_handle(made);
     return rc;
@@ -761,6 +816,7 @@ const struct runtime_table api_table = {
     .error = api_error,
     .abort = abort_job,
     .split = api_split,
+    .group_create = api_group_create,
     .group_free = api_group_free,
     .repair = api_repair,
     .revoke = api_revoke,

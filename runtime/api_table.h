@@ -21,6 +21,8 @@ struct runtime_table {
     const char *(*error)(void);
     __attribute__((noreturn)) void (*abort)(int status, const char *why);
     int (*split)(ml_group *g, int color, int key, ml_group **out);
+    int (*group_create)(ml_group *g, const int *ranks, int count, uint64_t tag, int timeout_ms,
+                        ml_group **out);
     void (*group_free)(ml_group *g);
     int (*repair)(ml_group *world, ml_group **next, ml_change *change);
     int (*revoke)(ml_group *g, const char *why);

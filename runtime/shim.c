@@ -269,6 +269,10 @@ FORWARD_ON_STACK(finalize, (void), ())
 FORWARD(rank, (const ml_group *g), (g))
 FORWARD(size, (const ml_group *g), (g))
 FORWARD_ON_STACK(split, (ml_group * g, int color, int key, ml_group **out), (g, color, key, out))
+FORWARD_ON_STACK(group_create,
+                 (ml_group * g, const int *ranks, int count, uint64_t tag, int timeout_ms,
+                  ml_group **out),
+                 (g, ranks, count, tag, timeout_ms, out))
 FORWARD_ON_STACK(repair, (ml_group * world, ml_group **next, ml_change *change),
                  (world, next, change))
 FORWARD(revoke, (ml_group * g, const char *why), (g, why))

@@ -334,7 +334,7 @@ static void coord_events_on_failed(struct coord_events *e, json_t *j)
     e->concerns_all = true;
 }
 
-static void coord_events_on_agreed(struct coord_events *e, json_t *j)
+static void coord_events_on_answer(struct coord_events *e, json_t *j)
 {
     json_int_t group = -1, value = 0;
     const char *text = "";
@@ -347,9 +347,9 @@ static void coord_events_on_agreed(struct coord_events *e, json_t *j)
     g = coord_events_group(e, (uint32_t)group);
     if (!g)
         return;
-    g->inbox.agreed = (struct agreed){.has_come = true, .value = (uint64_t)value};
+    g->inbox.answer = (struct answer){.has_come = true, .value = (uint64_t)value};
     if (code)
-        fault_set(&g->inbox.agreed.failed, code < 0 ? code : ML_ERR_PEER, "%s",
+        fault_set(&g->inbox.answer.failed, code < 0 ? code : ML_ERR_PEER, "%s",
                   coord_events_sentence(text, "the coordinator ended the call"));
     g->inbox.has_come = true;
 }
@@ -485,7 +485,8 @@ static int coord_events_take_frame(struct coord_events *e, const struct frame *f
         coord_events_on_awaits(e, j);
         break;
     case COORD_AGREED:
-        coord_events_on_agreed(e, j);
+    case COORD_CREATED:
+        coord_events_on_answer(e, j);
         break;
     case COORD_RELAYED:
         coord_events_on_relayed(e, j);
@@ -519,9 +520,11 @@ void coord_events_move(struct coord_events *e, struct client *c)
     lost = e->client;
     e->client = c;
     /* Nobody tells them any more, and they may not have seen the loss yet. */
-    for (struct group *g = e->groups; g; g = g->inbox.next)
+    for (struct group *g = e->groups; g; g = g->inbox.next) {
+        g->inbox.answer = (struct answer){.has_come = true, .failed = e->lost};
         if (!g->inbox.broken.code)
             g->inbox.broken = e->lost;
+    }
     e->concerns_all = true;
     e->lost = e->failed = (struct fault){0};
     atomic_store(&e->is_lost, false);
@@ -888,18 +891,18 @@ int coord_events_await_repaired(struct coord_events *e, struct group *g, int64_t
     }
 }
 
-int coord_events_await_agreed(struct coord_events *e, struct group *g, uint64_t *value,
+int coord_events_await_answer(struct coord_events *e, struct group *g, uint64_t *value,
                               struct fault *why)
 {
     for (;;) {
-        struct agreed a;
+        struct answer a;
         struct fault lost;
         int rc;
 
         pthread_mutex_lock(&e->lock);
         coord_events_read_locked(e, g);
-        a = g->inbox.agreed;
-        g->inbox.agreed = (struct agreed){0};
+        a = g->inbox.answer;
+        g->inbox.answer = (struct answer){0};
         lost = e->lost;
         pthread_mutex_unlock(&e->lock);
         if (!a.has_come)

@@ -104,8 +104,8 @@ int coord_events_await_left(struct coord_events *e, int rank, int64_t deadline_m
  * if that is later. g: the world, which the calling thread uses; or NULL. */
 int coord_events_await_repaired(struct coord_events *e, struct group *g, int64_t deadline_ms,
                                 int margin_ms, json_t **repaired, struct fault *why);
-/* Waits for the answer to g's AGREE. */
-int coord_events_await_agreed(struct coord_events *e, struct group *g, uint64_t *value,
+/* Waits for the answer to g's AGREE, or its CREATE: the number of the new group. */
+int coord_events_await_answer(struct coord_events *e, struct group *g, uint64_t *value,
                               struct fault *why);
 /* Every number that the coordinator has given a group of this process is below it. */
 uint32_t coord_events_groups_end(struct coord_events *e);

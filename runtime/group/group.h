@@ -112,11 +112,11 @@ struct inbox {
     struct reply reply;
     struct mail *mail; /* what members sent to this rank through the coordinator, oldest first */
     bool has_come;     /* any of the above, since its owner's bell was last looked at */
-    struct agreed {
+    struct answer {    /* to AGREE or CREATE */
         bool has_come;
         uint64_t value;
         struct fault failed; /* code != 0: why there is no value */
-    } agreed;
+    } answer;
     bool sleeps;        /* its thread is between coord_events_sleep_begin and _end */
     struct group *next; /* among all groups of the process */
 };

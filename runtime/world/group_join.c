@@ -337,7 +337,7 @@ static int group_furnish(struct group *g, struct fault *why)
 }
 
 int group_join(struct group **out, struct world *w, uint32_t id, const int *members, int size,
-               bool is_window, int64_t deadline_ms, struct fault *why)
+               const char *call, int64_t deadline_ms, struct fault *why)
 {
     struct bring_up b = {.where = "", .deadline_ms = deadline_ms};
     struct group *g;
@@ -346,12 +346,9 @@ int group_join(struct group **out, struct world *w, uint32_t id, const int *memb
     if (rc)
         return rc;
     b.group = g;
-    g->is_window = is_window;
+    g->is_window = strcmp(call, "window_create") == 0;
     /* What waits meanwhile is this call, of all members. */
-    g->call_name = is_window       ? "window_create"
-                   : !g->is_world  ? "split"
-                   : w->membership ? "repair"
-                                   : "init";
+    g->call_name = call;
     g->call.seq = g->is_world ? w->generation : 1;
     rc = group_furnish(g, why);
     if (!rc && g->is_world && !w->gpu_piece)

@@ -11,11 +11,11 @@
 #include "runtime/group/group.h"
 
 /* Makes the group (group_create) and connects its members, each of which calls it, until
- * deadline_ms (clock_ms). is_window: as struct group has it. Another thread may join another group
- * at the same time. On failure the code is that of the first failure of any member: ML_ERR_PEER,
- * ML_ERR_LINK, ML_ERR_TIMEOUT, ML_ERR_SYSTEM, ML_ERR_MEMORY and others. */
+ * deadline_ms (clock_ms). call: the name of the call that makes it, a constant. Another thread may
+ * join another group at the same time. On failure the code is that of the first failure of any
+ * member: ML_ERR_PEER, ML_ERR_LINK, ML_ERR_TIMEOUT, ML_ERR_SYSTEM, ML_ERR_MEMORY and others. */
 int group_join(struct group **out, struct world *w, uint32_t id, const int *members, int size,
-               bool is_window, int64_t deadline_ms, struct fault *why);
+               const char *call, int64_t deadline_ms, struct fault *why);
 /* Waits for what was started on g, closes its links and frees it; takes NULL. */
 void group_leave(struct group *g);
 /* The same for a group of an earlier membership, of which the coordinator knows nothing any more:

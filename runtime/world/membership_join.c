@@ -182,7 +182,7 @@ int membership_join(struct world *w, struct group *old, bool asks, struct member
         if (!rc) {
             w->membership = m->number;
             w->world_id = m->group;
-            rc = group_join(made, w, m->group, m->members, m->count, false,
+            rc = group_join(made, w, m->group, m->members, m->count, "repair",
                             clock_ms() + w->job.init_timeout_ms, why);
         }
     } while (rc == ML_ERR_PEER);

@@ -139,5 +139,5 @@ int repair_agree(struct group *g, uint64_t *value, struct fault *why)
     rc = coord_events_send(
         e, COORD_AGREE,
         json_pack("{s:I, s:I}", "group", (json_int_t)g->id, "value", (json_int_t)*value), why);
-    return rc ? rc : coord_events_await_agreed(e, g, value, why);
+    return rc ? rc : coord_events_await_answer(e, g, value, why);
 }

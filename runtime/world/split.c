@@ -2,6 +2,7 @@
 #include "runtime/world/split.h"
 
 #include "common/clock.h"
+#include "common/net/host_table.h"
 #include "common/text/parsed_json.h"
 #include "coordinator/protocol.h"
 #include "runtime/call/call.h"
@@ -12,6 +13,7 @@
 #include "runtime/process/stdio_guard.h"
 #include "runtime/world/group_join.h"
 
+#include <limits.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
@@ -19,25 +21,21 @@
  * those of the coordinator up. */
 static _Atomic uint32_t next_alone = UINT32_MAX;
 
-static int split_create(struct group *g, uint32_t id, const int *members, int size, bool is_window,
-                        struct group **out, struct fault *why)
+static int split_create(struct group *g, uint32_t id, const int *members, int size,
+                        const char *call, int timeout_ms, struct group **out, struct fault *why)
 {
-    int64_t deadline_ms = clock_ms() + g->world->job.init_timeout_ms;
     int held[STDIO_GUARD], rc;
 
     stdio_guard_begin(held);
-    rc = group_join(out, g->world, id, members, size, is_window, deadline_ms, why);
+    rc = group_join(out, g->world, id, members, size, call, clock_ms() + timeout_ms, why);
     stdio_guard_end(held);
     return rc;
 }
 
-static int split_alone(struct group *g, int color, bool is_window, struct group **out,
-                       struct fault *why)
+static int split_alone(struct group *g, const char *call, struct group **out, struct fault *why)
 {
-    *out = NULL;
-    if (color < 0)
-        return 0;
-    return split_create(g, atomic_fetch_sub(&next_alone, 1), g->members, 1, is_window, out, why);
+    return split_create(g, atomic_fetch_sub(&next_alone, 1), &g->world->rank, 1, call,
+                        g->world->job.init_timeout_ms, out, why);
 }
 
 /* Parses SPLITTED {group, members}. *members: to be freed by the caller; NULL: this rank is in no
@@ -95,7 +93,7 @@ static int split_ask(struct group *g, int color, int key, struct reply *reply, s
     return rc ? rc : coord_events_await(e, g, -1, reply, why);
 }
 
-int split_run(struct group *g, int color, int key, bool is_window, struct group **out,
+int split_run(struct group *g, int color, int key, const char *call, struct group **out,
               struct fault *why)
 {
     struct reply reply = {0};
@@ -104,7 +102,8 @@ int split_run(struct group *g, int color, int key, bool is_window, struct group 
 
     if (g->size == 1) {
         call_end(g, 0, why);
-        return split_alone(g, color, is_window, out, why);
+        *out = NULL;
+        return color < 0 ? 0 : split_alone(g, call, out, why);
     }
     /* The coordinator knows nothing of calls that need no coordinator. So the ranks meet as in any
      * other call first, where one that is in another call is noticed. */
@@ -118,11 +117,49 @@ int split_run(struct group *g, int color, int key, bool is_window, struct group 
      * unharmed. */
     rc = call_end(g, rc, why);
     if (!rc && members)
-        rc = split_create(g, id, members, size, is_window, out, why);
+        rc = split_create(g, id, members, size, call, g->world->job.init_timeout_ms, out, why);
     else if (!rc)
         *out = NULL;
     if (rc == ML_ERR_PEER)
         claim_mark_broken(g->world->dir, g->world->rank, why->text);
     free(members);
+    return rc;
+}
+
+static int create_ask(struct group *g, const int *members, int count, uint64_t tag, int timeout_ms,
+                      uint64_t *id, struct fault *why)
+{
+    struct coord_events *e = g->world->coord_events;
+    int rc;
+
+    rc = coord_events_send(e, COORD_CREATE,
+                           json_pack("{s:I, s:I, s:i, s:i, s:o}", "group", (json_int_t)g->id, "tag",
+                                     (json_int_t)tag, "timeout_ms", timeout_ms, "count", count,
+                                     "ranks", host_table_write_numbers(members, count)),
+                           why);
+    return rc ? rc : coord_events_await_answer(e, g, id, why);
+}
+
+int split_create_run(struct group *g, const int *members, int count, uint64_t tag, int timeout_ms,
+                     struct group **out, struct fault *why)
+{
+    const struct world *w = g->world;
+    uint64_t id;
+    int rc;
+
+    if (timeout_ms == 0)
+        timeout_ms = w->job.init_timeout_ms;
+    if (count == 1)
+        return split_alone(g, "group_create", out, why);
+    /* If it dies from here on, that is a death of its own. */
+    claim_clear_broken(w->dir, w->rank);
+    rc = create_ask(g, members, count, tag, timeout_ms, &id, why);
+    if (!rc && (id == 0 || id > INT_MAX))
+        rc = fault_set(why, ML_ERR_REFUSED,
+                       "the coordinator's answer to ml_group_create is damaged");
+    if (!rc)
+        rc = split_create(g, (uint32_t)id, members, count, "group_create", timeout_ms, out, why);
+    if (rc == ML_ERR_PEER)
+        claim_mark_broken(w->dir, w->rank, why->text);
     return rc;
 }

@@ -9,7 +9,7 @@ int window_join_create(struct window **out, struct group *g, void *memory, size_
                        struct fault *why)
 {
     struct group *own = NULL;
-    int rc = split_run(g, 0, g->rank, true, &own, why);
+    int rc = split_run(g, 0, g->rank, "window_create", &own, why);
 
     if (rc)
         return rc;

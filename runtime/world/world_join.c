@@ -97,7 +97,7 @@ static int world_join_alone(struct world *w, struct fault *why)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     snprintf(w->job.host, sizeof(w->job.host), "%s", name);
     rc = coord_events_open(&w->coord_events, NULL, 1, NULL, why);
-    return rc ? rc : group_join(&w->group, w, COORD_WORLD, &member, 1, false, INT64_MAX, why);
+    return rc ? rc : group_join(&w->group, w, COORD_WORLD, &member, 1, "init", INT64_MAX, why);
 }
 
 /* Reads which rank this process is: MLAUNCH_RANK and MLAUNCH_JOB_DIR. */
@@ -248,7 +248,7 @@ static int world_connect(struct world *w, struct fault *why)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     for (int i = 0; i < w->size; i++)
         members[i] = i;
-    rc = group_join(&w->group, w, COORD_WORLD, members, w->size, false,
+    rc = group_join(&w->group, w, COORD_WORLD, members, w->size, "init",
                     clock_ms() + w->job.init_timeout_ms, why);
     free(members);
     return rc;

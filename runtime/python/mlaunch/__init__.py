@@ -192,6 +192,8 @@ for _name, _result, _arguments in (
         ("version", ctypes.c_char_p, []),
         ("abort", None, [_int, ctypes.c_char_p]),
         ("split", _int, [_pointer, _int, _int, ctypes.POINTER(_pointer)]),
+        ("group_create", _int, [_pointer, ctypes.POINTER(_int), _int, ctypes.c_uint64, _int,
+                                ctypes.POINTER(_pointer)]),
         ("repair", _int, [_pointer, ctypes.POINTER(_pointer), _pointer]),
         ("revoke", _int, [_pointer, ctypes.c_char_p]),
         ("agree", _int, [_pointer, ctypes.POINTER(_number)]),
@@ -716,7 +718,8 @@ class _Change(ctypes.Structure):
 
 
 class Group(_Bound):
-    """Ranks that make calls together: the group of all ranks (init()) or a part of it (split()).
+    """Ranks that make calls together: the group of all ranks (init()) or a part of it (split(),
+    create()).
 
     rank is this process's rank in the group, from 0, and size the number of ranks. All ranks make
     the same calls in the same order. Threads that use one group take turns, so only calls of
@@ -731,8 +734,8 @@ class Group(_Bound):
     In a job of `mlaunch --elastic MIN`, when a rank has died, repair() returns the next group;
     change says what the last repair() has changed, whose membership is 0 before that.
 
-    As a context manager, a group of split() is freed at the end, and the group of init() calls
-    finalize(); after an exception neither happens.
+    As a context manager, a group of split() or create() is freed at the end, and the group of
+    init() calls finalize(); after an exception neither happens.
     """
 
     rank: int
@@ -1199,6 +1202,30 @@ class Group(_Bound):
         group._is_split = True
         return group
 
+    @_public
+    def create(self, ranks: typing.Sequence[int], tag: int = 0,
+               timeout: float | None = None) -> Group:
+        """Returns the group of these ranks, in this order. Only they call it, each with the same
+        ranks and the same tag; the others take no part, and may have died. Calls that are under way
+        at the same time and have a rank in common need different tags.
+
+        The ranks wait for each other for `timeout` seconds (default: --init-timeout), and then at
+        most as long for their links. ERR_TIMEOUT names those that have not called it; ERR_PEER: one
+        of them has died, or calls repair(); ERR_MISMATCH: one has named other ranks. After an Error
+        all groups are as before, and all may try again."""
+        ranks = [_integer("a rank", rank) for rank in ranks]
+        milliseconds = 0
+        if timeout is not None:
+            _need(timeout > 0, "timeout is %s: give seconds, more than 0" % timeout)
+            milliseconds = min(max(1, round(1000 * timeout)), (1 << 31) - 1)
+        handle = _pointer()
+        with self._turn:
+            _check(_lib.ml_group_create(self._live(), (_int * len(ranks))(*ranks), len(ranks),
+                                        _uint64("tag", tag), milliseconds, ctypes.byref(handle)))
+        group = Group(handle.value, self.change)
+        group._is_split = True
+        return group
+
     @property
     def ids(self) -> tuple[int, ...]:
         """The ids of all ranks of the group, in the order of the ranks, which is ascending in the
@@ -1298,7 +1325,7 @@ class Group(_Bound):
         return Window(self, memory, size)
 
     def free(self) -> None:
-        """Frees a group made by split(); does nothing to the group of all ranks."""
+        """Frees a group made by split() or create(); does nothing to the group of all ranks."""
         if self._is_split and self._handle is not None:
             with self._turn:
                 handle, self._handle = self._handle, None
