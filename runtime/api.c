@@ -9,6 +9,7 @@
 #include "runtime/call/request.h"
 #include "runtime/call/task_run.h"
 #include "runtime/call/task_stage.h"
+#include "runtime/gpu/gpu_part.h"
 #include "runtime/group/coord_events.h"
 #include "runtime/keep/keep_agree.h"
 #include "runtime/keep/keep_stage.h"
@@ -684,19 +685,28 @@ static int api_window_create(ml_group *handle, void *memory, size_t size, ml_win
 {
     struct group *g = api_group(handle);
     struct window *made = NULL;
+    struct gpu_part *gpu = NULL;
+    char who[GROUP_MEMBER_TEXT];
     int rc = check_group(g, &last);
 
     if (!rc && !out)
         rc = fault_set(&last, ML_ERR_ARGUMENT, "out is NULL");
     if (!rc)
-        rc = window_check_memory(memory, size, &last);
-    if (rc)
+        rc = window_check_memory(cuda_driver_now(), memory, size, &gpu, &last);
+    if (rc && rc != ML_ERR_DEVICE && rc != ML_ERR_MEMORY)
         return rc;
     api_enter(g, "window_create");
     progress_settle(g);
-    rc = call_begin(g, CALL_WINDOW, "window_create", 0, 0, 0, -1, &last);
-    if (!rc)
-        rc = window_join_create(&made, g, memory, size, &last);
+    if (rc) { /* the others wait in this call for a rank that will not come */
+        fault_wrap(&last, "%s: %s", group_describe(g, g->rank, who), "window_create");
+        call_fail(g, &last);
+    } else {
+        rc = call_begin(g, CALL_WINDOW, "window_create", 0, 0, 0, -1, &last);
+    }
+    if (rc)
+        gpu_part_close(gpu);
+    else
+        rc = window_join_create(&made, g, memory, size, gpu, &last);
     api_leave(g);
     if (!rc)
         *out = (ml_window *)made;

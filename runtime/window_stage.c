@@ -39,7 +39,8 @@ static int stage_open(struct gpu_buffer *b, const struct cuda_driver *driver, st
 
     if (rc <= 0)
         return rc;
-    if (window_device_has(w, peer) && stage_is_direct(&memory, w, at, size, peer))
+    if ((w->gpu && peer == w->group->rank) ||
+        (window_device_has(w, peer) && stage_is_direct(&memory, w, at, size, peer)))
         rc = gpu_buffer_open_direct(b, &memory, at, NULL, why);
     else
         rc = gpu_buffer_open(b, &memory, at, size, NULL, why);
@@ -61,6 +62,64 @@ static int stage_open_put(struct gpu_buffer *b, const struct cuda_driver *driver
     if (rc)
         gpu_buffer_close(b);
     return rc ? rc : 1;
+}
+
+/* --- parts on a GPU of this host -------------------------------------------------------------- */
+
+/* 1: the bytes went between `local` and the part of rank `rank` by CUDA IPC. 0: they have to go
+ * another way, for a reason that is told; if the part can't be opened, so have all later ones. */
+static int stage_near(const struct cuda_driver *driver, struct window *w, const void *local,
+                      size_t size, int rank, size_t offset, bool puts, struct fault *why)
+{
+    struct window_part *part = &w->parts[rank];
+    struct gpu_ipc_place place = part->place;
+    const int *ranks = w->group->members;
+    struct fault reason = {0};
+    struct gpu_memory memory;
+    bool is_done, is_here;
+    int rc;
+
+    if (!atomic_load(&part->is_open))
+        return 0;
+    rc = gpu_memory_open(&memory, driver, local, why);
+    if (rc < 0)
+        return rc;
+    is_here = rc > 0;
+    rc = is_here ? gpu_memory_wait(&memory, NULL, why) : 0;
+    if (!is_here && !gpu_memory_here(&memory, driver)) {
+        fault_set(&reason, ML_ERR_DEVICE, "the calling thread has no CUDA context");
+        gpu_way_tell(ranks[w->group->rank], ranks[rank], GPU_WAY_STAGED, &reason);
+        return 0;
+    }
+    place.offset += offset;
+    is_done = !rc && (puts ? gpu_ipc_put(&memory, local, part->giver, &place, size, &reason)
+                           : gpu_ipc_copy(&memory, (void *)(uintptr_t)local, part->giver, &place,
+                                          size, &reason));
+    if (is_here)
+        gpu_memory_close(&memory);
+    if (rc)
+        return rc;
+    if (!is_done)
+        atomic_store(&part->is_open, false);
+    gpu_way_tell(ranks[w->group->rank], ranks[rank], is_done ? GPU_WAY_IPC : GPU_WAY_STAGED,
+                 &reason);
+    return is_done;
+}
+
+static int stage_put_near(const struct cuda_driver *driver, struct window *w, const void *from,
+                          size_t size, int to, size_t offset, struct fault *why)
+{
+    int rc = window_check_put(w, from, size, to, offset, why);
+
+    return rc > 0 ? stage_near(driver, w, from, size, to, offset, true, why) : rc;
+}
+
+static int stage_get_near(const struct cuda_driver *driver, struct window *w, void *into,
+                          size_t size, int from, size_t offset, struct fault *why)
+{
+    int rc = window_check_get(w, into, size, from, offset, why);
+
+    return rc > 0 ? stage_near(driver, w, into, size, from, offset, false, why) : rc;
 }
 
 /* --- what is started -------------------------------------------------------------------------- */
@@ -141,8 +200,10 @@ int window_stage_put(const struct cuda_driver *driver, struct window *w, const v
                      size_t size, int to, size_t offset, struct request **out, struct fault *why)
 {
     struct gpu_buffer b = {0};
-    int rc;
+    int rc = stage_put_near(driver, w, from, size, to, offset, why);
 
+    if (rc)
+        return rc < 0 ? rc : 0;
     if (out)
         return stage_start_put(driver, w, from, size, to, offset, out, why);
     rc = stage_open_put(&b, driver, w, from, size, to, offset, why);
@@ -158,8 +219,16 @@ int window_stage_put_signal(const struct cuda_driver *driver, struct window *w, 
                             struct fault *why)
 {
     struct gpu_buffer b = {0};
-    int rc = stage_open_put(&b, driver, w, from, size, to, offset, why);
+    int rc = window_check_put(w, from, size, to, offset, why);
 
+    if (rc >= 0)
+        rc = window_check_number(w, to, signal_offset, "to", why);
+    if (!rc)
+        rc = stage_put_near(driver, w, from, size, to, offset, why);
+    if (rc > 0)
+        return window_put_signal(w, NULL, 0, to, 0, signal_offset, add, why);
+    if (!rc)
+        rc = stage_open_put(&b, driver, w, from, size, to, offset, why);
     if (rc < 0)
         return rc;
     rc = window_put_signal(w, rc ? gpu_buffer_place(&b) : from, size, to, offset, signal_offset,
@@ -173,8 +242,10 @@ int window_stage_get(const struct cuda_driver *driver, struct window *w, void *i
 {
     struct gpu_span all = {0, size};
     struct gpu_buffer b = {0};
-    int rc;
+    int rc = stage_get_near(driver, w, into, size, from, offset, why);
 
+    if (rc)
+        return rc < 0 ? rc : 0;
     if (out)
         return stage_start_get(driver, w, into, size, from, offset, out, why);
     rc = window_check_get(w, into, size, from, offset, why);

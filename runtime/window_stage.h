@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * window_stage.h: puts and gets whose buffer is in the memory of a GPU: copied through host memory,
- * once the program's work in the GPU's context is done. Buffers in host memory take their usual
- * way. Any thread. Beside the errors of window_call.h: ML_ERR_DEVICE and ML_ERR_MEMORY, which harm
- * nothing.
+ * window_stage.h: puts and gets of a process that has a GPU's driver. A buffer in the memory of a
+ * GPU is copied through host memory, once the program's work in the GPU's context is done; one in
+ * host memory takes its usual way. A part on a GPU of this host is opened by CUDA IPC if the driver
+ * lets this process do that, and then its owner has nothing to do. Any thread. Beside the errors of
+ * window_call.h: ML_ERR_DEVICE and ML_ERR_MEMORY, which harm nothing.
  */
 #ifndef RUNTIME_WINDOW_STAGE_H
 #define RUNTIME_WINDOW_STAGE_H

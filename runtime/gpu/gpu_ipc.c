@@ -219,7 +219,7 @@ void gpu_ipc_forget(uint64_t giver)
 
 /* --- copying ---------------------------------------------------------------------------------- */
 
-static bool ipc_copy(const struct gpu_memory *m, void *to, uint64_t from, size_t size,
+static bool ipc_copy(const struct gpu_memory *m, uint64_t to, uint64_t from, size_t size,
                      struct fault *why)
 {
     int result, waited;
@@ -227,7 +227,7 @@ static bool ipc_copy(const struct gpu_memory *m, void *to, uint64_t from, size_t
 
     if (gpu_stream_open(&s, m, why))
         return false;
-    result = m->driver->copy((uintptr_t)to, from, size, s.stream);
+    result = m->driver->copy(to, from, size, s.stream);
     waited = m->driver->stream_synchronize(s.stream);
     gpu_stream_close(&s, m);
     if (result == CUDA_IS_DONE)
@@ -235,20 +235,34 @@ static bool ipc_copy(const struct gpu_memory *m, void *to, uint64_t from, size_t
     return result == CUDA_IS_DONE || ipc_fail(why, m, "cuMemcpyAsync", result);
 }
 
-bool gpu_ipc_copy(const struct gpu_memory *m, void *to, uint64_t giver,
-                  const struct gpu_ipc_place *from, size_t size, struct fault *why)
+static bool ipc_move(const struct gpu_memory *m, uint64_t here, uint64_t giver,
+                     const struct gpu_ipc_place *there, size_t size, bool puts, struct fault *why)
 {
-    struct opened *o = kept_take(m, giver, from, why);
+    struct opened *o = kept_take(m, giver, there, why);
     bool is_copied = false;
+    uint64_t at;
 
     if (!o)
         return false;
-    if (from->offset > o->size || size > o->size - from->offset)
+    at = o->at + there->offset;
+    if (there->offset > o->size || size > o->size - there->offset)
         ipc_refuse(why, m, "the other rank's handle is of less memory than it says");
     else if (gpu_memory_enter(&o->memory, why) == 0) {
-        is_copied = ipc_copy(&o->memory, to, o->at + from->offset, size, why);
+        is_copied = ipc_copy(&o->memory, puts ? at : here, puts ? here : at, size, why);
         gpu_memory_leave(&o->memory);
     }
     kept_give(o);
     return is_copied;
+}
+
+bool gpu_ipc_copy(const struct gpu_memory *m, void *to, uint64_t giver,
+                  const struct gpu_ipc_place *from, size_t size, struct fault *why)
+{
+    return ipc_move(m, (uintptr_t)to, giver, from, size, false, why);
+}
+
+bool gpu_ipc_put(const struct gpu_memory *m, const void *from, uint64_t giver,
+                 const struct gpu_ipc_place *to, size_t size, struct fault *why)
+{
+    return ipc_move(m, (uintptr_t)from, giver, to, size, true, why);
 }

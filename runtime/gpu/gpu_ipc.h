@@ -23,11 +23,15 @@ struct gpu_ipc_place {
 bool gpu_ipc_find(const struct gpu_memory *m, const void *at, size_t size,
                   struct gpu_ipc_place *out, struct fault *why);
 
-/* For the taker: copies the bytes to `to`, which is in the memory that `m` describes, and waits.
+/* For the taker: copies the bytes to `to`, which is in the memory that `m` describes, or in host
+ * memory (gpu_memory_here), and waits.
  * giver: a number that no other process has. False, and nothing more is written: `why` has the
  * reason. */
 bool gpu_ipc_copy(const struct gpu_memory *m, void *to, uint64_t giver,
                   const struct gpu_ipc_place *from, size_t size, struct fault *why);
+/* The same in the other direction. */
+bool gpu_ipc_put(const struct gpu_memory *m, const void *from, uint64_t giver,
+                 const struct gpu_ipc_place *to, size_t size, struct fault *why);
 
 /* Closes what was opened of a giver, and is not in use. */
 void gpu_ipc_forget(uint64_t giver);

@@ -1,15 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/gpu/gpu_memory.h"
 
+bool gpu_memory_here(struct gpu_memory *out, const struct cuda_driver *driver)
+{
+    *out = (struct gpu_memory){.driver = driver};
+    return driver->context_current(&out->context) == CUDA_IS_DONE && out->context &&
+           driver->context_device(&out->device) == CUDA_IS_DONE;
+}
+
 /* Memory of pools and of cuMemMap belongs to a device, and to no context. */
 static int memory_find_context(struct gpu_memory *m, struct fault *why)
 {
-    void *current = NULL;
-    int device, result;
+    struct gpu_memory here;
+    int result;
 
-    if (m->driver->context_current(&current) == CUDA_IS_DONE && current &&
-        m->driver->context_device(&device) == CUDA_IS_DONE && device == m->device) {
-        m->context = current;
+    if (gpu_memory_here(&here, m->driver) && here.device == m->device) {
+        m->context = here.context;
         return 0;
     }
     result = m->driver->primary_retain(&m->context, m->device);

@@ -24,6 +24,10 @@ int gpu_memory_open(struct gpu_memory *out, const struct cuda_driver *driver, co
                     struct fault *why);
 void gpu_memory_close(const struct gpu_memory *m);
 
+/* The current context of the calling thread, for copies between host memory and a GPU; there is
+ * nothing to close. False: it has none. */
+bool gpu_memory_here(struct gpu_memory *out, const struct cuda_driver *driver);
+
 /* The driver's number of the allocation at this address, which it never gives twice in a process.
  * 0: there is none. */
 uint64_t gpu_memory_id(const struct cuda_driver *driver, const void *at);

@@ -21,6 +21,11 @@ void shm_rendezvous_init(void)
         giver.cookie = (uint64_t)(uintptr_t)&giver ^ (uint64_t)giver.pid << 48;
 }
 
+uint64_t shm_rendezvous_giver(void)
+{
+    return giver.cookie;
+}
+
 static void rendezvous_open(struct shm_rendezvous *o, uint64_t position)
 {
     o->pid = giver.pid;

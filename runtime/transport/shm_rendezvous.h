@@ -49,6 +49,9 @@ struct shm_rendezvous {
  * a forked child is another process. */
 void shm_rendezvous_init(void);
 
+/* This process's number as a giver of GPU memory (gpu_ipc.h). */
+uint64_t shm_rendezvous_giver(void);
+
 /* For the sender. The offer is open for the receiver once the ring's head has passed `position`. */
 void shm_rendezvous_make(struct shm_rendezvous *o, uint64_t position, const void *payload);
 

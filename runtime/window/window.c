@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/window/window.h"
 
+#include "runtime/gpu/gpu_part.h"
 #include "runtime/group/world.h"
 #include "runtime/process/alloc.h"
 #include "runtime/process/claim.h"
@@ -114,17 +115,24 @@ int window_check(struct window *w, struct fault *why)
     return window_refuse(w, why);
 }
 
-int window_check_memory(const void *memory, size_t size, struct fault *why)
+int window_check_memory(const struct cuda_driver *driver, void *memory, size_t size,
+                        struct gpu_part **gpu, struct fault *why)
 {
+    int rc;
+
+    *gpu = NULL;
     if (!memory)
         return 0;
     if ((uintptr_t)memory % sizeof(uint64_t) != 0)
         return fault_set(why, ML_ERR_ARGUMENT,
                          "a window's memory must be 8-byte aligned, but this is at %p", memory);
-    if (!alloc_holds(memory, size))
+    rc = driver && size ? gpu_part_open(gpu, driver, memory, size, why) : 0;
+    if (rc)
+        return rc;
+    if (!*gpu && !alloc_holds(memory, size))
         return fault_set(why, ML_ERR_ARGUMENT,
-                         "the %zu bytes of a window must be in one block of ml_alloc (or let the "
-                         "library allocate them: NULL)",
+                         "the %zu bytes of a window must be in one block of ml_alloc, or on a GPU "
+                         "(or let the library allocate them: NULL)",
                          size);
     return 0;
 }

@@ -7,6 +7,9 @@
  * A part that this process can map is direct: operations are copies and atomic instructions in it.
  * The other parts are served: window_serve.c sends requests over the group's links, and a thread of
  * the target carries them out. What a pair of ranks uses, it uses in both directions.
+ *
+ * A part on a GPU is served, too, by copies (gpu_part.h), and its owner itself uses it by copies.
+ * Puts and gets between ranks of one host may do without the owner (window_stage.h).
  */
 #ifndef RUNTIME_WINDOW_WINDOW_H
 #define RUNTIME_WINDOW_WINDOW_H
@@ -24,6 +27,8 @@
 struct rma;
 struct rma_table;
 struct window_peer;
+struct gpu_part;
+struct cuda_driver;
 
 struct window {
     struct group *group;       /* its own; NULL: the window is gone, and so is all of the below */
@@ -31,6 +36,7 @@ struct window {
     struct window_peer *peers; /* per rank, for those whose part is served (window_serve.c) */
     unsigned served_count;     /* how many they are */
     void *owned;               /* this rank's part, if the library has allocated it */
+    struct gpu_part *gpu;      /* this rank's part, if it is on a GPU */
     const void *pinned;        /* this rank's part, which ml_free refuses; NULL: it has none */
     const struct rma_table *rma_table; /* window_device.c's */
     struct rma *rma;                   /* the devices; NULL: none */
@@ -65,7 +71,10 @@ void window_break(struct window *w, const struct fault *why);
  * (ML_ERR_STATE); unless it is broken. */
 int window_check(struct window *w, struct fault *why);
 
-/* ML_ERR_ARGUMENT unless a part can be there. */
-int window_check_memory(const void *memory, size_t size, struct fault *why);
+/* ML_ERR_ARGUMENT unless a part can be there. *gpu: NULL, or the part on a GPU of `driver` (NULL:
+ * the process has none), to be closed by the caller unless a window gets it. ML_ERR_DEVICE,
+ * ML_ERR_MEMORY. */
+int window_check_memory(const struct cuda_driver *driver, void *memory, size_t size,
+                        struct gpu_part **gpu, struct fault *why);
 
 #endif

@@ -49,12 +49,49 @@ static struct window_order ask_get_order(void *into, size_t size, int from, size
         .frame = {.kind = FRAME_GET, .offset = offset, .size = size}, .into = into, .peer = from};
 }
 
-/* False: it is too long to be kept. */
+/* Sends all but the last piece of an order for a part on a GPU, and leaves that in *o. The frames
+ * of a rank are handled in order, so all is done when the last one is. */
+static int ask_send_pieces(struct window *w, struct window_order *o, struct fault *why)
+{
+    struct window_order all_before = {.frame = {.kind = FRAME_FLUSH}, .peer = o->peer};
+
+    while (w->parts[o->peer].is_on_gpu && o->frame.size > SERVE_PIECE) {
+        struct window_order *piece = calloc(1, sizeof(*piece));
+
+        if (!piece) {
+            ask_run(w, &all_before, why);
+            return fault_set(why, ML_ERR_MEMORY, "out of memory");
+        }
+        *piece = *o;
+        piece->frame.size = SERVE_PIECE;
+        piece->frame.signals = 0;
+        piece->is_own = true;
+        window_turn_take(&w->turn);
+        window_serve_send(w, piece);
+        window_turn_give(&w->turn, false);
+        o->frame.size -= SERVE_PIECE;
+        o->frame.offset += SERVE_PIECE;
+        if (o->from)
+            o->from = (const unsigned char *)o->from + SERVE_PIECE;
+        if (o->into)
+            o->into = (unsigned char *)o->into + SERVE_PIECE;
+    }
+    return 0;
+}
+
+static int ask_run_pieces(struct window *w, struct window_order *o, struct fault *why)
+{
+    int rc = ask_send_pieces(w, o, why);
+
+    return rc ? rc : ask_run(w, o, why);
+}
+
+/* False: it is too long to be kept, or its copies to a GPU would delay what comes with it. */
 static bool ask_put_late(struct window *w, const void *from, size_t size, int to, size_t offset)
 {
     bool is_kept;
 
-    if (size > BATCH_PUT_MOST)
+    if (size > BATCH_PUT_MOST || w->parts[to].is_on_gpu)
         return false;
     /* Most often there is room beside others, and nobody has the turn. */
     if (window_turn_lock(&w->turn)) {
@@ -79,7 +116,7 @@ int window_ask_put(struct window *w, const void *from, size_t size, int to, size
     o.frame.signals = signal.signals;
     o.frame.number = signal.offset;
     o.frame.value = signal.add;
-    return ask_run(w, &o, why);
+    return ask_run_pieces(w, &o, why);
 }
 
 int window_ask_get(struct window *w, void *into, size_t size, int from, size_t offset,
@@ -87,7 +124,7 @@ int window_ask_get(struct window *w, void *into, size_t size, int from, size_t o
 {
     struct window_order o = ask_get_order(into, size, from, offset);
 
-    return ask_run(w, &o, why);
+    return ask_run_pieces(w, &o, why);
 }
 
 /* --- those that are started ------------------------------------------------------------------- */
@@ -112,12 +149,18 @@ static int ask_start(struct window *w, const struct window_order *o, struct requ
                      struct fault *why)
 {
     struct window_request *r = calloc(1, sizeof(*r));
+    int rc;
 
     if (!r)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     r->base.await = ask_await;
     r->window = w;
     r->order = *o;
+    rc = ask_send_pieces(w, &r->order, why);
+    if (rc) {
+        free(r);
+        return rc;
+    }
     r->order.done = &r->base.is_done;
     r->order.why = &r->base.result;
     window_turn_take(&w->turn);

@@ -3,6 +3,7 @@
 
 #include "common/clock.h"
 #include "runtime/call/check.h"
+#include "runtime/gpu/gpu_part.h"
 #include "runtime/group/world.h"
 #include "runtime/process/processor.h"
 #include "runtime/window/window_ask.h"
@@ -55,6 +56,28 @@ static inline bool window_is_direct(const struct window *w, int rank)
     return w->parts[rank].control != NULL;
 }
 
+/* The part is this rank's own, and the processor can't reach it. */
+static inline bool window_is_on_gpu(const struct window *w, int rank)
+{
+    return __builtin_expect(w->gpu != NULL, 0) && rank == w->group->rank;
+}
+
+/* expected: NULL to add. old may be NULL. */
+static __attribute__((noinline)) int number_change_on_gpu(struct window *w, size_t offset,
+                                                          const uint64_t *expected, uint64_t value,
+                                                          uint64_t *old, struct fault *why)
+{
+    uint64_t before;
+    int rc = gpu_part_change(w->gpu, offset, expected, value, &before, why);
+
+    if (rc)
+        return rc;
+    window_signal_ring(w->parts[w->group->rank].control);
+    if (old)
+        *old = before;
+    return 0;
+}
+
 static inline _Atomic uint64_t *window_number(const struct window *w, int rank, size_t offset)
 {
     return (_Atomic uint64_t *)(w->parts[rank].memory + offset);
@@ -101,6 +124,8 @@ static inline __attribute__((always_inline)) int bytes_put(struct window *w, con
     if (!window_is_direct(w, to))
         return starts ? window_ask_start_put(w, from, size, to, offset, out, why)
                       : window_ask_put(w, from, size, to, offset, (struct window_signal){0}, why);
+    if (window_is_on_gpu(w, to))
+        return gpu_part_write(w->gpu, offset, from, size, why);
     memmove(w->parts[to].memory + offset, from, size);
     return 0;
 }
@@ -120,8 +145,16 @@ static inline __attribute__((always_inline)) int bytes_get(struct window *w, voi
     if (!window_is_direct(w, from))
         return starts ? window_ask_start_get(w, into, size, from, offset, out, why)
                       : window_ask_get(w, into, size, from, offset, why);
+    if (window_is_on_gpu(w, from))
+        return gpu_part_read(w->gpu, offset, into, size, why);
     memmove(into, w->parts[from].memory + offset, size);
     return 0;
+}
+
+int window_check_number(struct window *w, int rank, size_t offset, const char *what,
+                        struct fault *why)
+{
+    return number_check(w, rank, offset, what, why);
 }
 
 int window_put(struct window *w, const void *from, size_t size, int to, size_t offset,
@@ -179,6 +212,10 @@ int window_put_signal(struct window *w, const void *from, size_t size, int to, s
     if (!window_is_direct(w, to))
         return window_ask_put(w, from, size, to, offset,
                               (struct window_signal){true, signal_offset, add}, why);
+    if (window_is_on_gpu(w, to)) {
+        rc = size ? gpu_part_write(w->gpu, offset, from, size, why) : 0;
+        return rc ? rc : number_change_on_gpu(w, signal_offset, NULL, add, NULL, why);
+    }
     if (size)
         memmove(w->parts[to].memory + offset, from, size);
     if (w->has_device_numbers)
@@ -200,6 +237,8 @@ int window_fetch_add(struct window *w, int at, size_t offset, uint64_t add, uint
         return window_number_fetch_add(w, at, offset, add, old, why);
     if (!window_is_direct(w, at))
         return window_ask_fetch_add(w, at, offset, add, old, why);
+    if (window_is_on_gpu(w, at))
+        return number_change_on_gpu(w, offset, NULL, add, old, why);
     before = atomic_fetch_add(window_number(w, at, offset), add);
     window_signal_ring(w->parts[at].control);
     if (old)
@@ -218,6 +257,8 @@ int window_compare_swap(struct window *w, int at, size_t offset, uint64_t expect
         return window_number_compare_swap(w, at, offset, expected, wanted, old, why);
     if (!window_is_direct(w, at))
         return window_ask_compare_swap(w, at, offset, expected, wanted, old, why);
+    if (window_is_on_gpu(w, at))
+        return number_change_on_gpu(w, offset, &expected, wanted, old, why);
     if (atomic_compare_exchange_strong(window_number(w, at, offset), &expected, wanted))
         window_signal_ring(w->parts[at].control);
     if (old)
@@ -232,15 +273,33 @@ enum { SPIN_NS = 50 * 1000, SPIN_PAUSES = 40, MS_NS = 1000 * 1000 };
 struct awaited {
     struct window *window;
     size_t offset;
-    const _Atomic uint64_t *number; /* there */
+    const _Atomic uint64_t *number; /* there, or `copy` */
     uint64_t at_least;
+    /* A number on a GPU is copied whenever one has changed. */
+    _Atomic uint64_t copy;
+    uint64_t changes; /* that were seen */
+    struct fault why; /* code < 0: it can't be copied */
 };
+
+static void signal_look(struct awaited *a)
+{
+    struct gpu_part *gpu = a->window->gpu;
+    uint64_t changes = atomic_load(&gpu->changes), now = 0;
+
+    if (changes == a->changes || a->why.code)
+        return;
+    a->changes = changes;
+    if (gpu_part_read(gpu, a->offset, &now, sizeof(now), &a->why) == 0)
+        atomic_store(&a->copy, now);
+}
 
 static bool signal_has_come(void *arg)
 {
-    const struct awaited *a = arg;
+    struct awaited *a = arg;
 
-    return atomic_load(a->number) >= a->at_least || atomic_load(&a->window->broken);
+    if (a->number == &a->copy)
+        signal_look(a);
+    return a->why.code || atomic_load(a->number) >= a->at_least || atomic_load(&a->window->broken);
 }
 
 /* The writer may be about to write; and if it shares a processor with this rank, it had better run
@@ -283,19 +342,24 @@ int window_wait_signal(struct window *w, size_t signal_offset, uint64_t at_least
                        struct fault *why)
 {
     int64_t deadline_ns = INT64_MAX;
-    struct awaited a = {.window = w, .offset = signal_offset, .at_least = at_least};
+    struct awaited a = {
+        .window = w, .offset = signal_offset, .at_least = at_least, .changes = UINT64_MAX};
     int rc = window_check(w, why);
 
     if (!rc)
         rc = number_check(w, w->group->rank, signal_offset, "at", why);
     if (rc)
         return rc;
-    a.number = window_number(w, w->group->rank, signal_offset);
+    a.number = w->gpu ? &a.copy : window_number(w, w->group->rank, signal_offset);
     if (timeout_ms > 0)
         deadline_ns = clock_ns() + (int64_t)timeout_ms * MS_NS;
     if (!signal_has_come(&a) && timeout_ms != 0 &&
         !(w->served_count ? window_ask_spin(w, signal_has_come, &a) : signal_spin(&a)))
         rc = signal_sleep(&a, deadline_ns, why);
+    if (a.why.code) {
+        *why = a.why;
+        return why->code;
+    }
     if (atomic_load(a.number) >= at_least)
         return 0;
     if (!rc)

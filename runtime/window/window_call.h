@@ -16,6 +16,10 @@ int window_check_put(struct window *w, const void *from, size_t size, int to, si
 int window_check_get(struct window *w, const void *into, size_t size, int from, size_t offset,
                      struct fault *why);
 
+/* The check of a number alone. */
+int window_check_number(struct window *w, int rank, size_t offset, const char *what,
+                        struct fault *why);
+
 int window_put(struct window *w, const void *from, size_t size, int to, size_t offset,
                struct fault *why);
 int window_get(struct window *w, void *into, size_t size, int from, size_t offset,

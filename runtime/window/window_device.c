@@ -42,7 +42,7 @@ static bool device_is_needed(const struct window *w, int rank)
 {
     const struct group *g = w->group;
 
-    return rank != g->rank && !w->parts[rank].control &&
+    return rank != g->rank && !w->parts[rank].control && !w->gpu && !w->parts[rank].is_on_gpu &&
            (g->host_of[rank] != g->host_of[g->rank] || g->world->job.local_net);
 }
 
@@ -144,7 +144,7 @@ static int device_agree(struct window *w, struct fault *why)
     struct group *g = w->group;
     size_t ranks = (size_t)g->size;
     unsigned char *can = calloc(ranks, 1), *could = calloc(ranks, 1);
-    bool owns = w->rma && w->rma_table->own(w->rma, g->rank), all_own = true;
+    bool owns = !w->gpu && w->rma && w->rma_table->own(w->rma, g->rank), all_own = true;
     struct task t = {.kind = CALL_ALL_TO_ALL,
                      .name = "window_create",
                      .in = can,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/window/window_life.h"
 
+#include "runtime/gpu/gpu_part.h"
 #include "runtime/group/coord_events.h"
 #include "runtime/group/exchange.h"
 #include "runtime/group/world.h"
@@ -25,14 +26,25 @@ static int life_make_part(struct window *w, void **memory, size_t size,
     return rc;
 }
 
+/* This rank uses no part any more, and its owner may free the memory when it knows that. */
+static void life_forget(const struct window *w)
+{
+    for (int i = 0; i < w->group->size; i++)
+        if (w->parts[i].giver)
+            gpu_ipc_forget(w->parts[i].giver);
+}
+
 static void life_end(struct window *w, struct window_control *control)
 {
     window_serve_end(w); /* it uses the devices, and they tell it what they have broken */
     window_device_close(w);
     window_serve_stop(w);
+    if (w->parts)
+        life_forget(w);
     window_parts_free(w->parts, w->group);
     if (w->pinned)
         alloc_unpin(w->pinned);
+    gpu_part_close(w->gpu);
     alloc_give(control);
     alloc_give(w->owned);
     window_destroy(w);
@@ -55,21 +67,24 @@ static int life_agree(struct group *g, int rc, struct fault *why)
 }
 
 int window_life_open(struct window **out, struct group *g, void *memory, size_t size,
-                     struct fault *why)
+                     struct gpu_part *gpu, struct fault *why)
 {
     struct window *w = window_create();
     struct window_control *control = NULL;
     char who[GROUP_MEMBER_TEXT];
     int rc;
 
-    if (!w)
+    if (!w) {
+        gpu_part_close(gpu);
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    }
     w->group = g;
+    w->gpu = gpu;
     rc = life_make_part(w, &memory, size, &control, why);
     if (rc && g->size > 1) /* the others may get this sentence */
         rc = fault_wrap(why, "%s", group_describe(g, g->rank, who));
-    rc = window_parts_find(&w->parts, g, rc, memory, size, control, why);
-    if (!rc && size) {
+    rc = window_parts_find(&w->parts, g, rc, memory, size, gpu, control, why);
+    if (!rc && size && !gpu) {
         w->pinned = memory;
         alloc_pin(memory);
     }
@@ -127,6 +142,7 @@ int window_life_meet(struct window *w, struct fault *why)
 
     if (rc)
         return rc;
+    life_forget(w);
     life_leave_direct(w);
     rc = window_ask_leave(w, why);
     if (rc)

@@ -6,10 +6,11 @@
 #include "runtime/window/window.h"
 
 /* Makes a window of g, a new group that has done nothing so far; `memory` has been checked
- * (window_check_memory). Collective over g. In success g belongs to the window. ML_ERR_MEMORY on
+ * (window_check_memory), with `gpu`. Collective over g. In success g belongs to the window, and gpu
+ * does in any case. ML_ERR_MEMORY on
  * all ranks if one of them has too little; ML_ERR_SYSTEM, and the errors of a call. */
 int window_life_open(struct window **out, struct group *g, void *memory, size_t size,
-                     struct fault *why);
+                     struct gpu_part *gpu, struct fault *why);
 
 /* Waits for the other ranks, as ml_window_free. Returns why the window is broken, or 0. */
 int window_life_meet(struct window *w, struct fault *why);

@@ -2,11 +2,15 @@
 #include "runtime/window/window_part.h"
 
 #include "runtime/call/task_run.h"
+#include "runtime/gpu/gpu_part.h"
+#include "runtime/gpu/gpu_way.h"
 #include "runtime/group/group.h"
 #include "runtime/group/world.h"
 #include "runtime/process/peer_memory_linux.h"
+#include "runtime/transport/shm_rendezvous.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* What each rank tells the others. */
 struct part_word {
@@ -15,6 +19,9 @@ struct part_word {
     uint32_t has_memory, has_control; /* other processes can map it */
     struct alloc_file memory_file, control_file;
     struct alloc_place memory, control;
+    uint32_t is_on_gpu, has_place; /* the rest holds if it can be opened by CUDA IPC */
+    uint64_t giver;
+    struct gpu_ipc_place place;
 };
 
 int window_control_create(struct window_control **out, int ranks, struct fault *why)
@@ -28,11 +35,20 @@ int window_control_create(struct window_control **out, int ranks, struct fault *
 }
 
 static void part_describe(struct part_word *word, int code, void *memory, size_t size,
-                          struct window_control *control)
+                          const struct gpu_part *gpu, struct window_control *control,
+                          struct fault *no_place)
 {
-    *word = (struct part_word){.code = code, .size = size};
+    memset(word, 0, sizeof(*word)); /* all of it is sent */
+    word->code = code;
+    word->size = size;
     if (code)
         return;
+    if (gpu) {
+        word->is_on_gpu = 1;
+        word->has_place = gpu_ipc_find(&gpu->memory, memory, size, &word->place, no_place);
+        word->giver = shm_rendezvous_giver();
+        return;
+    }
     word->has_memory = size && alloc_find(memory, size, &word->memory_file, &word->memory);
     word->has_control = alloc_find(control, sizeof(*control), &word->control_file, &word->control);
 }
@@ -113,33 +129,44 @@ static int parts_agree(struct group *g, struct window_part *parts, struct fault 
     return rc;
 }
 
-static void parts_map(struct group *g, struct window_part *parts, const struct part_word *words)
+/* no_place: why this rank's part can't be opened by the ranks of its host, or code 0. */
+static void parts_map(struct group *g, struct window_part *parts, const struct part_word *words,
+                      const struct fault *no_place)
 {
     for (int i = 0; i < g->size; i++) {
         parts[i].size = (size_t)words[i].size;
         parts[i].memory_place = words[i].memory;
         parts[i].control_place = words[i].control;
-        if (i != g->rank && g->host_of[i] == g->host_of[g->rank] && !g->world->job.local_net)
-            part_map(&parts[i], &words[i]);
+        parts[i].is_on_gpu = words[i].is_on_gpu != 0;
+        if (i == g->rank || g->host_of[i] != g->host_of[g->rank] || g->world->job.local_net)
+            continue;
+        if (no_place->code)
+            gpu_way_tell(g->members[g->rank], g->members[i], GPU_WAY_STAGED, no_place);
+        parts[i].is_open = words[i].has_place != 0;
+        parts[i].place = words[i].place;
+        parts[i].giver = words[i].giver;
+        part_map(&parts[i], &words[i]);
     }
 }
 
 int window_parts_find(struct window_part **out, struct group *g, int code, void *memory,
-                      size_t size, struct window_control *control, struct fault *why)
+                      size_t size, const struct gpu_part *gpu, struct window_control *control,
+                      struct fault *why)
 {
     struct window_part *parts = calloc((size_t)g->size, sizeof(*parts));
     struct part_word *words = calloc((size_t)g->size, sizeof(*words)), mine;
+    struct fault no_place = {0};
     int rc = 0;
 
     if (!parts || !words)
         rc = fault_set(why, ML_ERR_MEMORY, "out of memory");
-    part_describe(&mine, rc ? rc : code, memory, size, control);
+    part_describe(&mine, rc ? rc : code, memory, size, gpu, control, &no_place);
     if (!rc)
         rc = parts_exchange(g, CALL_ALL_GATHER, &mine, words, sizeof(mine), why);
     if (!rc && !code)
         rc = parts_check(g, words, why);
     if (!rc && !code) {
-        parts_map(g, parts, words);
+        parts_map(g, parts, words, &no_place);
         parts[g->rank].memory = memory;
         parts[g->rank].control = control;
         rc = parts_agree(g, parts, why);

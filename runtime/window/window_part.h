@@ -4,6 +4,7 @@
 #define RUNTIME_WINDOW_WINDOW_PART_H
 
 #include "common/fault.h"
+#include "runtime/gpu/gpu_ipc.h"
 #include "runtime/process/alloc.h"
 #include "runtime/process/processor.h"
 
@@ -13,6 +14,7 @@
 #include <stdint.h>
 
 struct group;
+struct gpu_part;
 
 /* What a rank's part has besides its memory, in memory that the other ranks of its host map too. */
 struct window_control {
@@ -28,17 +30,24 @@ enum window_stage { WINDOW_STAYS, WINDOW_LEFT, WINDOW_ENDED };
 
 struct window_part {
     size_t size;
-    unsigned char *memory;          /* where this process has it; NULL: it is served, or empty */
+    unsigned char *memory;          /* where this process has it; NULL: it is served, or empty.
+                                     * The own one may be a GPU's */
     struct window_control *control; /* the same; NULL: it is served */
     struct alloc_place memory_place, control_place; /* another rank's direct part */
+    bool is_on_gpu;
+    _Atomic bool is_open;       /* another rank's, which this process may open by CUDA IPC */
+    struct gpu_ipc_place place; /* then: where it is, and the owner's number */
+    uint64_t giver;
 };
 
-/* Tells the other ranks of g where this rank's part is (`memory`, `size`; control: that of a
- * window_control_create), learns where theirs are, and maps those that it can. Collective. *out:
- * one for each rank, to be freed by window_parts_free. If a rank gives a code < 0, it has no part,
- * and the call fails on all. */
+/* Tells the other ranks of g where this rank's part is (`memory`, `size`; gpu: NULL, or the same on
+ * a GPU; control: that of a window_control_create), learns where theirs are, and maps those that it
+ * can. A pair of ranks of which one has its part on a GPU maps nothing. Collective. *out: one for
+ * each rank, to be freed by window_parts_free. If a rank gives a code < 0, it has no part, and the
+ * call fails on all. */
 int window_parts_find(struct window_part **out, struct group *g, int code, void *memory,
-                      size_t size, struct window_control *control, struct fault *why);
+                      size_t size, const struct gpu_part *gpu, struct window_control *control,
+                      struct fault *why);
 
 /* Unmaps what was mapped; takes NULL. The own part belongs to the caller. */
 void window_parts_free(struct window_part *parts, const struct group *g);

@@ -4,6 +4,7 @@
 #include "common/clock.h"
 #include "common/quiet_thread.h"
 #include "runtime/call/call.h"
+#include "runtime/gpu/gpu_part.h"
 #include "runtime/group/coord_events.h"
 #include "runtime/group/message_op.h"
 #include "runtime/group/wait.h"
@@ -121,10 +122,12 @@ static void serve_retire(struct window *w, struct window_peer *p)
         order_finish(w, o, NULL);
     }
     while (p->reply_count) {
-        const struct window_reply *r = &p->replies[p->replied % SERVE_CREDITS];
+        struct window_reply *r = &p->replies[p->replied % SERVE_CREDITS];
 
         if (!r->out[0].done || (window_frame_is_followed(&r->frame) && !r->out[1].done))
             break;
+        if (w->gpu)
+            gpu_part_unstage(w->gpu, &r->stage);
         p->replied++;
         p->reply_count--;
     }
@@ -315,18 +318,37 @@ static int serve_pay(struct window *w, struct window_peer *p, struct fault *why)
     return rc;
 }
 
+/* For a part on a GPU, whose driver may have failed: the other ranks don't see that, and would wait
+ * for this one. Returns rc. */
+static int serve_gpu(struct window *w, int rc, struct fault *why)
+{
+    struct group *g = w->group;
+    char who[GROUP_MEMBER_TEXT];
+
+    if (!rc)
+        return 0;
+    fault_wrap(why, "%s: its part of the window", group_describe(g, g->rank, who));
+    coord_events_break(g->world->coord_events, g, why);
+    return rc;
+}
+
 static int serve_signal(struct window *w, struct window_peer *p, struct fault *why)
 {
     const struct window_part *own = &w->parts[w->group->rank];
     const struct window_frame *f = &p->in;
+    uint64_t old;
     int rc = 0;
 
     if (!f->signals)
         return 0;
     if (!w->has_device_numbers) {
-        atomic_fetch_add((_Atomic uint64_t *)(own->memory + f->number), f->value);
+        if (w->gpu)
+            rc = serve_gpu(w, gpu_part_change(w->gpu, (size_t)f->number, NULL, f->value, &old, why),
+                           why);
+        else
+            atomic_fetch_add((_Atomic uint64_t *)(own->memory + f->number), f->value);
         window_signal_ring(own->control);
-        return 0;
+        return rc;
     }
     if (p->owed_to != f->number || p->owed_signals == OWED_MOST)
         rc = serve_pay(w, p, why);
@@ -336,17 +358,66 @@ static int serve_signal(struct window *w, struct window_peer *p, struct fault *w
     return rc;
 }
 
-static uint64_t serve_change(const struct window_part *own, const struct window_frame *f)
+static int serve_change(struct window *w, const struct window_frame *f, uint64_t *old,
+                        struct fault *why)
 {
+    const struct window_part *own = &w->parts[w->group->rank];
     _Atomic uint64_t *number = (_Atomic uint64_t *)(own->memory + f->offset);
-    uint64_t old = f->number;
+    int rc = 0;
 
-    if (f->kind == FRAME_ADD)
-        old = atomic_fetch_add(number, f->value);
+    *old = f->number;
+    if (w->gpu)
+        rc =
+            serve_gpu(w,
+                      gpu_part_change(w->gpu, (size_t)f->offset,
+                                      f->kind == FRAME_ADD ? NULL : &f->number, f->value, old, why),
+                      why);
+    else if (f->kind == FRAME_ADD)
+        *old = atomic_fetch_add(number, f->value);
     else
-        atomic_compare_exchange_strong(number, &old, f->value);
+        atomic_compare_exchange_strong(number, old, f->value);
     window_signal_ring(own->control);
-    return old;
+    return rc;
+}
+
+/* The bytes of a put have come. */
+static int serve_put(struct window *w, struct window_peer *p, struct fault *why)
+{
+    const void *bytes = window_frame_is_followed(&p->in) ? p->stage.memory : p->in.bytes;
+    int rc = 0;
+
+    if (w->gpu && p->in.size) {
+        rc = gpu_part_write(w->gpu, (size_t)p->in.offset, bytes, (size_t)p->in.size, why);
+        rc = serve_gpu(w, rc, why);
+        gpu_part_unstage(w->gpu, &p->stage);
+    }
+    return rc ? rc : serve_signal(w, p, why);
+}
+
+/* What a get wants of a part on a GPU is copied first. */
+static int serve_get(struct window *w, int peer, struct fault *why)
+{
+    const struct window_part *own = &w->parts[w->group->rank];
+    struct window_peer *p = &w->peers[peer];
+    size_t offset = (size_t)p->in.offset, size = (size_t)p->in.size;
+    struct gpu_bounce stage = {0};
+    unsigned char few[FRAME_INLINE];
+    bool is_staged = w->gpu && size > sizeof(few);
+    void *bytes = w->gpu ? few : own->memory + offset;
+    int rc = is_staged ? gpu_part_stage(w->gpu, &stage, size, why) : 0;
+
+    if (is_staged)
+        bytes = stage.memory;
+    if (!rc && w->gpu)
+        rc = gpu_part_read(w->gpu, offset, bytes, size, why);
+    rc = serve_gpu(w, rc, why);
+    if (!rc)
+        rc = serve_reply(w, peer, 0, bytes, p->in.size, why);
+    if (rc && w->gpu)
+        gpu_part_unstage(w->gpu, &stage);
+    else if (is_staged)
+        p->replies[(p->replied + p->reply_count - 1) % SERVE_CREDITS].stage = stage;
+    return rc;
 }
 
 static void serve_leave(struct window_control *control, int peer)
@@ -382,26 +453,30 @@ static int serve_frame(struct window *w, int peer, struct fault *why)
 {
     const struct window_part *own = &w->parts[w->group->rank];
     struct window_peer *p = &w->peers[peer];
+    uint64_t old;
     int rc = p->in.kind == FRAME_PUT ? 0 : serve_pay(w, p, why);
 
     if (rc)
         return rc;
     switch (p->in.kind) {
     case FRAME_PUT:
-        rc = serve_signal(w, p, why);
+        rc = serve_put(w, p, why);
         break;
     case FRAME_PUTS:
-        if (!window_batch_apply(p->batch->bytes, (size_t)p->in.size, own->memory, own->size))
+        if (w->gpu ||
+            !window_batch_apply(p->batch->bytes, (size_t)p->in.size, own->memory, own->size))
             return serve_refuse(w, peer, why);
         if (p->in.signals)
             rc = serve_reply(w, peer, 0, NULL, 0, why);
         break;
     case FRAME_GET:
-        rc = serve_reply(w, peer, 0, own->memory + p->in.offset, p->in.size, why);
+        rc = serve_get(w, peer, why);
         break;
     case FRAME_ADD:
     case FRAME_SWAP:
-        rc = serve_reply(w, peer, serve_change(own, &p->in), NULL, 0, why);
+        rc = serve_change(w, &p->in, &old, why);
+        if (!rc)
+            rc = serve_reply(w, peer, old, NULL, 0, why);
         break;
     case FRAME_FLUSH:
         rc = serve_reply(w, peer, 0, NULL, 0, why);
@@ -439,7 +514,7 @@ static unsigned char *serve_target(const struct window *w, const struct window_p
     const struct window_order *o;
 
     if (p->in.kind == FRAME_PUT)
-        return own->memory + p->in.offset;
+        return w->gpu ? p->stage.memory : own->memory + p->in.offset;
     if (p->in.kind == FRAME_PUTS)
         return p->batch->bytes;
     o = serve_replied(p);
@@ -451,9 +526,11 @@ static int serve_head(struct window *w, int peer, struct fault *why)
     struct window_peer *p = &w->peers[peer];
     const struct window_order *o = p->in.kind == FRAME_REPLY ? serve_replied(p) : NULL;
     unsigned char *to;
+    int rc = 0;
 
     if (!window_frame_is_valid(&p->in, w->parts[w->group->rank].size) ||
-        (p->in.kind == FRAME_REPLY && (!o || order_reply_size(o) != p->in.size)))
+        (p->in.kind == FRAME_REPLY && (!o || order_reply_size(o) != p->in.size)) ||
+        (w->gpu && p->in.kind != FRAME_REPLY && p->in.size > SERVE_PIECE))
         return serve_refuse(w, peer, why);
     if (p->in.kind == FRAME_PUTS && !p->batch)
         p->batch = malloc(sizeof(*p->batch));
@@ -462,6 +539,12 @@ static int serve_head(struct window *w, int peer, struct fault *why)
     if ((p->in.kind != FRAME_PUT && p->in.kind != FRAME_PUTS && p->in.kind != FRAME_REPLY) ||
         !p->in.size)
         return serve_frame(w, peer, why);
+    if (p->in.kind == FRAME_PUT && w->gpu && !window_frame_is_followed(&p->in))
+        return serve_frame(w, peer, why);
+    if (p->in.kind == FRAME_PUT && w->gpu)
+        rc = serve_gpu(w, gpu_part_stage(w->gpu, &p->stage, (size_t)p->in.size, why), why);
+    if (rc)
+        return rc;
     to = serve_target(w, p);
     if (window_frame_is_followed(&p->in)) {
         p->brings_bytes = true;
@@ -709,16 +792,31 @@ int window_serve_begin(struct window *w, struct fault *why)
     return rc;
 }
 
-static void serve_free_batches(struct window_peer *p)
+static void serve_free_stages(const struct window *w, struct window_peer *p)
 {
-    while (p->sent.first) {
-        struct window_order *o = order_list_take(&p->sent);
+    gpu_part_unstage(w->gpu, &p->stage);
+    for (int i = 0; i < SERVE_CREDITS; i++)
+        gpu_part_unstage(w->gpu, &p->replies[i].stage);
+}
+
+/* Those that nobody waits for. */
+static void order_list_free(struct order_list *l)
+{
+    while (l->first) {
+        struct window_order *o = order_list_take(l);
 
         if (o->is_own) {
             free(o->batch);
             free(o);
         }
     }
+}
+
+static void serve_free_orders(struct window_peer *p)
+{
+    order_list_free(&p->sent);
+    order_list_free(&p->asked);
+    order_list_free(&p->held);
     free(p->late);
     free(p->batch);
 }
@@ -739,8 +837,11 @@ void window_serve_stop(struct window *w)
     message_op_drop(w->group);
     w->group->waiting.waker = -1;
     window_turn_close(&w->turn);
-    for (int i = 0; i < w->group->size; i++)
-        serve_free_batches(&w->peers[i]);
+    for (int i = 0; i < w->group->size; i++) {
+        serve_free_orders(&w->peers[i]);
+        if (w->gpu)
+            serve_free_stages(w, &w->peers[i]);
+    }
     free(w->peers);
     w->peers = NULL;
 }

@@ -7,16 +7,24 @@
  * A rank has at most SERVE_CREDITS frames without a reply at each other rank, which has room for
  * that many replies, and so always continues to read. Two ranks that send each other much can't
  * block.
+ *
+ * Bytes of a part on a GPU pass through host memory of its owner. Longer puts and gets are made of
+ * several frames there (window_ask.c), so that memory is bounded, and one piece is copied while the
+ * next is on its way.
  */
 #ifndef RUNTIME_WINDOW_WINDOW_SERVE_H
 #define RUNTIME_WINDOW_WINDOW_SERVE_H
 
+#include "runtime/gpu/gpu_bounce.h"
 #include "runtime/group/link.h"
 #include "runtime/window/window.h"
 #include "runtime/window/window_batch.h"
 #include "runtime/window/window_frame.h"
 
-enum { SERVE_CREDITS = 64 };
+enum {
+    SERVE_CREDITS = 64,
+    SERVE_PIECE = 1 << 20 /* bytes that one frame puts to a part on a GPU, or gets, at most */
+};
 
 struct waiting;
 
@@ -47,6 +55,7 @@ struct order_list {
 struct window_reply {
     struct window_frame frame;
     struct message_op out[2];
+    struct gpu_bounce stage; /* the bytes that follow, if this rank's part is on a GPU */
 };
 
 /* A rank whose part is served, and that is served this rank's part. Who has the turn uses it. */
@@ -55,6 +64,7 @@ struct window_peer {
     struct window_frame in;
     struct message_op came;  /* `in`, or the bytes that follow it */
     bool brings_bytes;       /* `came` is the latter */
+    struct gpu_bounce stage; /* where the bytes of a put come, if this rank's part is on a GPU */
     struct order_list sent;  /* frames without a reply that are on their way out */
     struct order_list asked; /* frames that a reply will come for */
     struct order_list held;  /* those that wait until one of `asked` has its reply */

@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/world/window_join.h"
 
+#include "runtime/gpu/gpu_part.h"
 #include "runtime/window/window_life.h"
 #include "runtime/world/group_join.h"
 #include "runtime/world/split.h"
 
 int window_join_create(struct window **out, struct group *g, void *memory, size_t size,
-                       struct fault *why)
+                       struct gpu_part *gpu, struct fault *why)
 {
     struct group *own = NULL;
     int rc = split_run(g, 0, g->rank, "window_create", &own, why);
 
-    if (rc)
+    if (rc) {
+        gpu_part_close(gpu);
         return rc;
-    rc = window_life_open(out, own, memory, size, why);
+    }
+    rc = window_life_open(out, own, memory, size, gpu, why);
     if (rc)
         group_leave(own);
     return rc;

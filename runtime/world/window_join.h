@@ -6,9 +6,9 @@
 #include "runtime/window/window.h"
 
 /* As ml_window_create, for the thread that uses g; the arguments have been checked, the call on g
- * has begun, and this ends it (call_end). */
+ * has begun, and this ends it (call_end). gpu: of window_check_memory, which is the window's. */
 int window_join_create(struct window **out, struct group *g, void *memory, size_t size,
-                       struct fault *why);
+                       struct gpu_part *gpu, struct fault *why);
 
 /* As ml_window_free, for a window that lives. */
 int window_join_free(struct window *w, struct fault *why);

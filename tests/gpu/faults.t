@@ -124,6 +124,38 @@ is_said "the copy of what is sent, on both sides" "0: $lost" "1: $lost"
 faults cuMemcpyAsync:1 take_few
 is_said "the copy of what has come" "0: right" \
     "1: -6: $on_1: recv: cannot copy 4000 bytes to GPU 1: cuMemcpyAsync: $unknown"
+# Windows whose parts are on GPUs: rank 0 uses the part of rank 1, or that uses its own.
+faults cuMemGetAddressRange:1 window
+lost="-1: $on_1: window_create: cannot tell where memory of GPU 1 begins: .*: $unknown"
+is_said "where the memory of a part begins, on both sides" "0: $lost" "1: $lost"
+for call in cuIpcGetMemHandle:1 cuIpcOpenMemHandle:-1; do
+    faults "$call" window_put --again
+    is_said "a part that can't be opened is served: ${call%:*}" \
+        "0: right" "0: right" "1: right" "1: right"
+done
+export FAKE_CUDA_IPC=no
+for way in put get; do
+    faults cuMemcpyAsync:1 "window_$way" --again
+    lost="-6: $on_1: its part of the window: cannot copy 4000 bytes .* GPU 1: .*: $unknown"
+    is_said "a $way that the owner can't serve" "0: $lost" "0: $lost" "1: right" "1: right"
+done
+faults cuMemHostRegister:1 window_put
+is_said "memory that can't be pinned is only slower" "0: right" "1: right"
+faults none window_freed
+is_said "a part that was freed" \
+    "0: -6: $on_1: its part of the window: the program has freed the memory of GPU 1 .*" "1: right"
+unset FAKE_CUDA_IPC
+for way in own wait; do
+    faults cuMemcpyAsync:1 "window_$way" --again
+    is_said "a number of one's own part, window_$way" "0: right" "0: right" \
+        "1: -6: cannot copy 8 bytes from GPU 1: cuMemcpyAsync: $unknown" "1: right"
+done
+faults cuIpcCloseMemHandle:-1 window_swapped
+is_said "a part that is left open is noticed" "0: right" "1: right" \
+    "1: memory of the other rank is left open"
+faults none window_dies
+check_match '^0: -5: rank 1 ' "$OUT" "the owner of a part dies"
+
 faults none offers
 check_match '^0: -5: rank 1 ' "$OUT" "a receiver that dies before it takes what is offered"
 

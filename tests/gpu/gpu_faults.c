@@ -160,6 +160,92 @@ static int call_start_get(void)
     return ml_wait(request);
 }
 
+/* A window whose parts are on GPUs. Rank 0 puts and gets, so that rank 1 may have to serve it. */
+static ml_window *on_gpus(void)
+{
+    if (!window && ml_window_create(world, v, sizeof(int) * COUNT, &window))
+        return NULL;
+    return window;
+}
+
+static int call_window(void)
+{
+    return on_gpus() ? 0 : -1;
+}
+
+static int meet(int rc)
+{
+    uint8_t byte = 0;
+
+    return ml_all_reduce(world, &byte, &byte, 1, ML_UINT8, ML_MAX) ? 1 : rc;
+}
+
+static int call_window_put(void)
+{
+    int rc = 0, *from = gpu_ints(COUNT, GPU_PLAIN);
+
+    gpu_count_up(from, COUNT, rank);
+    if (!on_gpus())
+        return -1;
+    if (rank == 0)
+        rc = ml_put(window, from, sizeof(int) * COUNT, 1, 0);
+    if (rank == 0 && !rc)
+        rc = ml_flush(window, 1);
+    return meet(rc);
+}
+
+static int call_window_get(void)
+{
+    int *into = gpu_ints(COUNT, GPU_PLAIN);
+
+    if (!on_gpus())
+        return -1;
+    return meet(rank == 0 ? ml_get(window, into, sizeof(int) * COUNT, 1, 0) : 0);
+}
+
+/* The other way round. */
+static int call_window_swapped(void)
+{
+    if (!on_gpus())
+        return -1;
+    return meet(rank == 1 ? ml_put(window, &rank, sizeof(rank), 0, 0) : 0);
+}
+
+/* What a rank does itself with its own part. */
+static int call_window_own(void)
+{
+    uint64_t old;
+
+    if (!on_gpus())
+        return -1;
+    return meet(rank == 1 ? ml_fetch_add(window, 1, 8, 1, &old) : 0);
+}
+
+static int call_window_wait(void)
+{
+    if (!on_gpus())
+        return -1;
+    return meet(rank == 1 ? ml_wait_signal(window, 8, 0, -1) : 0);
+}
+
+static int call_window_freed(void)
+{
+    if (!on_gpus())
+        return -1;
+    if (rank == 1)
+        gpu_free(v);
+    return meet(0) || rank == 1 ? 0 : ml_get(window, v, sizeof(int) * COUNT, 1, 0);
+}
+
+static int call_window_dies(void)
+{
+    if (!on_gpus())
+        return -1;
+    if (rank == 1)
+        _exit(0);
+    return ml_wait_signal(window, 8, UINT64_MAX, -1);
+}
+
 /* What the tests rely on: that it is noticed. */
 static int call_touch(void)
 {
@@ -176,12 +262,31 @@ static int call_dies(void)
 static const struct {
     const char *name;
     int (*call)(void);
-} ways[] = {{"blocking", call_blocking},   {"named", call_named},   {"started", call_started},
-            {"message", call_message},     {"put", call_put},       {"get", call_get},
-            {"start_get", call_start_get}, {"touch", call_touch},   {"dies", call_dies},
-            {"take", call_take},           {"give", call_give},     {"give_few", call_give_few},
-            {"take_few", call_take_few},   {"offers", call_offers}, {"take_many", call_take_many},
-            {"give_many", call_give_many}, {"cut", call_cut}};
+} ways[] = {{"blocking", call_blocking},
+            {"named", call_named},
+            {"started", call_started},
+            {"message", call_message},
+            {"put", call_put},
+            {"get", call_get},
+            {"start_get", call_start_get},
+            {"touch", call_touch},
+            {"dies", call_dies},
+            {"window", call_window},
+            {"window_put", call_window_put},
+            {"window_get", call_window_get},
+            {"window_own", call_window_own},
+            {"window_wait", call_window_wait},
+            {"window_freed", call_window_freed},
+            {"window_dies", call_window_dies},
+            {"window_swapped", call_window_swapped},
+            {"take", call_take},
+            {"give", call_give},
+            {"give_few", call_give_few},
+            {"take_few", call_take_few},
+            {"offers", call_offers},
+            {"take_many", call_take_many},
+            {"give_many", call_give_many},
+            {"cut", call_cut}};
 
 static void say(int (*call)(void))
 {
