@@ -52,6 +52,7 @@ T=$(mktemp -d "${TMPDIR:-/tmp}/mlaunch-test.XXXXXX") || exit 1
 unset TMPDIR # the jobs of tests are in /tmp
 SHORT=$T # for sockets, whose paths have at most 107 bytes, and for what is shown shortened
 [ "${#T}" -le 60 ] || SHORT=$(mktemp -d /tmp/mlaunch-test.XXXXXX) || exit 1
+mkfifo "$T/.nap" || exit 1 # nothing comes from it: a read of it ends by its time
 OUT=$T/.out
 ERR=$T/.err
 : > "$OUT"
@@ -244,7 +245,8 @@ wait_for() {
         wait_pause=$(((wait_now - wait_begun) * 4))
         wait_pause=$((wait_pause < 10000 ? 10000 : wait_pause > 300000 ? 300000 : wait_pause))
         printf -v wait_pause '0.%06d' "$wait_pause"
-        read -r -t "$wait_pause" <> <(:)
+        # Not <(:): bash keeps the pids of those, and when one is given again, waits for ever.
+        read -r -t "$wait_pause" <> "$T/.nap"
         wait_begun=${EPOCHREALTIME/./}
     done
     return 0 # not the loop's, which is that of the last read
