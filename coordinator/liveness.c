@@ -183,6 +183,9 @@ void server_rank_vacant(struct server *s, int rank)
     if (rank < 0 || rank >= s->size)
         return;
     s->ranks[rank].is_vacant = true;
+    /* Its host's agent has had no time to say so to the coordinator that has taken over. */
+    if (s->takes_over && !s->ranks[rank].has_joined)
+        rank_set_exited(s, rank, 0, "has ended before", false);
     for (struct generation *g = s->generations; g; g = g->next)
         if (g->is_complete)
             membership_look(g);

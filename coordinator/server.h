@@ -68,7 +68,8 @@ void server_host_gone(struct server *s, int host);
 /* Another host has that place from now on. */
 void server_host_rename(struct server *s, int host, const char *name);
 
-/* Nobody takes the place of that rank, which has ended: it is not waited for. */
+/* Nobody takes the place of that rank, which has ended: it is not waited for, also if its own
+ * agent, perhaps gone as well, has not reported the end to a coordinator that has taken over. */
 void server_rank_vacant(struct server *s, int rank);
 
 /* Reports each call that ranks wait in now through on_stall, also those that were reported

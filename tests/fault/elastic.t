@@ -24,6 +24,11 @@ survivors_start() {
     has_said 'membership 0' "$1" || diag "not all ranks are up: $(cat "$T/err")"
 }
 
+# event_pids EVENT HOST: of its ranks or its agent's worker, as that host numbers them.
+event_pids() { sed -nE 's/.*"event":"'"$1"'".*"host":"'"$2"'".*"pid":([0-9]+).*/\1/p' "$EVENTS"; }
+started_pids() { event_pids started "$1"; }
+connected_pid() { event_pids connected "$1"; }
+
 # survivors_end NAME RANKS: asks the job to end, which it does well, with that many ranks.
 survivors_end() {
     must touch "$T/stop"
@@ -51,14 +56,27 @@ survivors_end "rank 0's host" 2
 # The coordinator outlives the ranks of its host; then it is lost, too.
 survivors_start 6 "$H1,$H2,$H3"
 # shellcheck disable=SC2046 # pids, as that host numbers them
-must netns exec "$H1" kill -KILL $(sed -nE \
-    's/.*"event":"started".*"host":"'"$H1"'","pid":([0-9]+).*/\1/p' "$EVENTS")
+must netns exec "$H1" kill -KILL $(started_pids "$H1")
 check "the ranks beside the coordinator: the others go on" has_said 'membership [12], 4 ranks' 4
 agent_kill "$H1" worker || fail "there is such a process"
 check "the coordinator beside no ranks: the others go on" has_said 'membership [23], 4 ranks' 4
 check_match '"event":"coordinator".*"host":"'"$H2"'"' "$EVENTS" \
     "the coordinator beside no ranks: it moves"
 survivors_end "the coordinator beside no ranks" 4
+
+# The next coordinator's host is slow to answer, and meanwhile the last ranks of another host die,
+# whose agent ends before it has heard where the coordinator is.
+survivors_start 8 "$H1,$H2,$H3,$H4"
+must netns exec "$H2" kill -STOP "$(connected_pid "$H2")"
+agent_kill "$H1" worker || fail "there is such a process"
+check "a slow coordinator: rank 0's host is lost" wait_for 'grep -q "host $H1 was lost" "$T/err"'
+# shellcheck disable=SC2046 # pids, as that host numbers them
+must netns exec "$H3" kill -KILL $(started_pids "$H3")
+check "a slow coordinator: another host's ranks die" \
+    wait_for '[ "$(grep -c "\"event\":\"exited\"" "$EVENTS")" = 2 ]'
+must netns exec "$H2" kill -CONT "$(connected_pid "$H2")"
+check "a slow coordinator: the others go on" has_said 'membership 1, 4 ranks' 4
+survivors_end "a slow coordinator" 4
 
 # Nothing is closed: 10 s of silence end both sides.
 survivors_start 6 "$H1,$H2,$H3"

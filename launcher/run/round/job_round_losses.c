@@ -83,12 +83,13 @@ void job_round_losses_vacate(struct job_round *r, int rank)
     const struct job_round_member *m = &r->members[r->plan->ranks[rank].host],
                                   *coordinator = &r->members[r->coordinator_host];
     const uint32_t words[] = {(uint32_t)rank, 0};
+    bool has_moved = r->coordinator_host != r->plan->ranks[0].host;
 
-    if (!may_replace(r))
-        return;
-    if (m->state == MEMBER_STARTED)
+    if (may_replace(r) && m->state == MEMBER_STARTED)
         agent_channel_send_words(m->channel, LAUNCH_REPLACE, words, 2);
-    if (m != coordinator && coordinator->state == MEMBER_STARTED)
+    /* One that takes over may hear it from nobody else: the end was behind COORDINATE, and before
+     * MOVED, which an agent whose last rank it was does not get. */
+    if ((may_replace(r) || has_moved) && m != coordinator && coordinator->state == MEMBER_STARTED)
         agent_channel_send_words(coordinator->channel, LAUNCH_REPLACE, words, 2);
 }
 

@@ -63,7 +63,7 @@ enum agent_frame {
     LAUNCH_GONE,       /* raw: u32 host: it is lost, and the job goes on without it (--elastic) */
     LAUNCH_SHARED,     /* JSON, see protocol.md: before JOB, the part of all hosts */
     LAUNCH_REPLACE,    /* raw: u32 rank, u32 number: it has ended; start it again for the number-th
-                          time, or 0: nobody takes its place (--elastic with --restarts) */
+                          time, or 0: nobody takes its place (--elastic, see protocol.md) */
     LAUNCH_DOOR, /* raw: u32 host: to mlaunch's door (question_door.h), whose agent is asked */
 };
 

@@ -568,6 +568,27 @@ static void test_newcomer_moves(void **state)
     }
 }
 
+/* A coordinator that takes over has heard nothing of a rank, which has ended: its host's agent,
+ * whose last rank that was, is gone, too. */
+static void test_ended_before_it_came(void **state)
+{
+    struct fixture *f;
+
+    (void)state;
+    fixture_choice.takes_over = true;
+    f = fixture_start(2, 0);
+    fixture_choice.takes_over = false;
+    f->ranks[0] = fixture_open_rank(f, 0, 1);
+    repair(f, 0);
+    fixture_tell(f, "vacant 1");
+    expect_repaired(f, 0, 2, 0, "0");
+    fixture_tell(f, "vacant 0"); /* it is a member, whose end its connection shows */
+    repair(f, 0);
+    expect_broken(f, 0, "has called ml_repair");
+    expect_repaired(f, 0, 3, 1, "0");
+    fixture_stop(f);
+}
+
 /* --- AGREE ------------------------------------------------------------------------------------ */
 
 static void agree(struct fixture *f, int rank, int group, int64_t value)
@@ -658,6 +679,7 @@ int main(void)
         TEST_BOTH(test_newcomer_is_refused),
         TEST_BOTH(test_newcomer_and_host),
         TEST_BOTH(test_newcomer_moves),
+        TEST_BOTH(test_ended_before_it_came),
         TEST_BOTH(test_agree),
         TEST_BOTH(test_agree_or_repair),
     };
