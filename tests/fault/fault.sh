@@ -21,6 +21,11 @@ has_said() {
     [ "$(grep -c "$1" "$T/out")" -ge "$2" ]
 }
 
+# rank_pid RANK: of the process that was started last, as its host numbers it.
+rank_pid() {
+    sed -nE 's/.*"event":"started".*"rank":'"$1"',.*"pid":([0-9]+).*/\1/p' "$EVENTS" | tail -n 1
+}
+
 # job_start ARGUMENT…: in the background, with the signals of a job in the foreground; sets
 # $mlaunch.
 job_start() {

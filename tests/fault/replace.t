@@ -28,8 +28,6 @@ replaced_start() {
     has_said 'membership 0' "$ranks" || diag "not all ranks are up: $(cat "$T/err")"
 }
 
-# rank_pid RANK: of the process that was started last.
-rank_pid() { sed -nE 's/.*"event":"started".*"rank":'"$1"',.*"pid":([0-9]+).*/\1/p' "$EVENTS" | tail -n 1; }
 rank_kill() { kill -KILL "$(rank_pid "$1")" || diag "rank $1 is there"; }
 
 # The last word on members is that there are 4.

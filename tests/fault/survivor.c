@@ -2,10 +2,13 @@
 /*
  * survivor.c: a rank that outlives others: steps until the file STOP exists, and repairs the world
  * whenever a step fails, or a rank says that it has changed. In each step an oracle checks that
- * every member takes part, once.
+ * every member takes part, once, with numbers and with an array of a size that changes.
  *
  *     survivor STOP [HARM MS]    prints "id 2: membership 1, 3 ranks" on each change, with
- *                                ", came 1" for each newcomer, and "id 2: done 120"
+ *                                ", came 1" for each newcomer, "id 2: repairs" before that, and
+ *                                "id 2: done 120"
+ *
+ * Rank id 2 removes the file STOP.2 if there is one when it repairs, and dies within 3 ms.
  *
  * What HARM does to a process that takes a dead one's place: "late": it calls ml_init after MS
  * milliseconds; "hang": it never does; "die": one of three dies within MS unless it has joined.
@@ -22,6 +25,7 @@
 #include <unistd.h>
 
 enum { STEP_US = 2000, GO_ON = 0, HAS_CHANGED = 3, IS_OVER = 1, IS_WRONG = 2 };
+enum { MOST_VALUES = 1 << 15, DIES_WITHIN_US = 3000 };
 
 static int fail(const char *what)
 {
@@ -36,13 +40,31 @@ static void pause_us(long us)
     nanosleep(&time, NULL);
 }
 
+/* The sum of an array whose elements tell who has added to them; most are small. */
+static int array_step(ml_group *w, uint64_t random, uint64_t ids)
+{
+    static uint64_t values[MOST_VALUES];
+    size_t count = 1 + random / 8 % (MOST_VALUES >> random % 8 * 2);
+    uint64_t ranks = (uint64_t)ml_size(w), mine = 1ull << ml_id(w, ml_rank(w));
+    int rc;
+
+    for (size_t i = 0; i < count; i++)
+        values[i] = mine + i * i;
+    rc = ml_all_reduce(w, values, values, count, ML_UINT64, ML_SUM);
+    for (size_t i = 0; i < count && !rc; i++)
+        if (values[i] != ids + ranks * (i * i))
+            return IS_WRONG;
+    return rc;
+}
+
 /* One of the enum; all ranks get the same. Otherwise the code of the call that failed. */
 static int step(ml_group *w, const char *stop)
 {
     int ranks = ml_size(w);
-    uint64_t sum[3] = {1ull << ml_id(w, ml_rank(w)), access(stop, F_OK) == 0, ml_changed(w) == 1};
+    uint64_t sum[4] = {1ull << ml_id(w, ml_rank(w)), access(stop, F_OK) == 0, ml_changed(w) == 1,
+                       (uint64_t)rand()};
     uint64_t ids = 0;
-    int rc = ml_all_reduce(w, sum, sum, 3, ML_UINT64, ML_SUM);
+    int rc = ml_all_reduce(w, sum, sum, 4, ML_UINT64, ML_SUM);
 
     if (rc)
         return rc;
@@ -50,6 +72,9 @@ static int step(ml_group *w, const char *stop)
         ids |= 1ull << ml_id(w, i);
     if (sum[0] != ids || sum[1] > (uint64_t)ranks)
         return IS_WRONG;
+    rc = array_step(w, sum[3], ids);
+    if (rc)
+        return rc;
     return sum[1] == (uint64_t)ranks ? IS_OVER : sum[2] ? HAS_CHANGED : GO_ON;
 }
 
@@ -60,6 +85,24 @@ static void say(int id, const ml_change *c, int ranks)
         printf(", came %d", c->came[i]);
     putchar('\n');
     fflush(stdout);
+}
+
+static int repair(ml_group **w, const char *stop, int id)
+{
+    struct itimerval limit = {.it_value = {.tv_usec = 1 + rand() % DIES_WITHIN_US}};
+    char path[512];
+    ml_change change;
+    int rc;
+
+    printf("id %d: repairs\n", id);
+    fflush(stdout);
+    snprintf(path, sizeof(path), "%s.%d", stop, id);
+    if (unlink(path) == 0)
+        setitimer(ITIMER_REAL, &limit, NULL); /* SIGALRM */
+    rc = ml_repair(*w, w, &change);
+    if (!rc)
+        say(id, &change, ml_size(*w));
+    return rc;
 }
 
 static void harm(const char *how, int ms)
@@ -73,7 +116,6 @@ static void harm(const char *how, int ms)
         pause();
     if (strcmp(how, "late") == 0)
         pause_us(ms * 1000L);
-    srand((unsigned)getpid());
     limit.it_value.tv_usec = 1 + rand() % (ms * 1000);
     if (strcmp(how, "die") == 0 && rand() % 3 == 0)
         setitimer(ITIMER_REAL, &limit, NULL); /* SIGALRM */
@@ -82,10 +124,10 @@ static void harm(const char *how, int ms)
 int main(int argc, char **argv)
 {
     const struct itimerval never = {0};
-    ml_change change;
     ml_group *w;
     int rc, id, steps = 0;
 
+    srand((unsigned)getpid());
     if (argc == 4)
         harm(argv[2], atoi(argv[3]));
     if ((argc != 2 && argc != 4) || ml_init(&w) != 0)
@@ -97,10 +139,9 @@ int main(int argc, char **argv)
     fflush(stdout);
     while ((rc = step(w, argv[1])) != IS_OVER) {
         if (rc == ML_ERR_PEER || rc == HAS_CHANGED) {
-            rc = ml_repair(w, &w, &change);
+            rc = repair(&w, argv[1], id);
             if (rc)
                 return fail("ml_repair");
-            say(id, &change, ml_size(w));
         }
         if (rc == IS_WRONG)
             fprintf(stderr, "survivor: id %d: a wrong sum\n", id);
