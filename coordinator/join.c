@@ -25,6 +25,8 @@ static void join_complete(struct generation *g)
         generation_send(g, COORD_WELCOME, generation_welcome(g->server), -1);
     }
     free(ranks);
+    if (g->is_complete && g->server->events.on_met)
+        g->server->events.on_met(g->server->events.arg);
 }
 
 static void join_on_timeout(evutil_socket_t fd, short what, void *arg)

@@ -191,6 +191,14 @@ void server_rank_vacant(struct server *s, int rank)
             membership_look(g);
 }
 
+void server_rank_leaves(struct server *s, int rank)
+{
+    if (rank < 0 || rank >= s->size)
+        return;
+    s->ranks[rank].is_vacant = true; /* first: nobody waits for a newcomer */
+    rank_set_exited(s, rank, 0, "is gone: it has been taken out of the job (mlaunch shrink)", true);
+}
+
 static void host_lose(struct server *s, int host)
 {
     char text[SENTENCE] = "";

@@ -72,6 +72,10 @@ void server_host_rename(struct server *s, int host, const char *name);
  * agent, perhaps gone as well, has not reported the end to a coordinator that has taken over. */
 void server_rank_vacant(struct server *s, int rank);
 
+/* That rank, which may still run, is taken out of the job: it is dead to the others, and nobody
+ * takes its place. */
+void server_rank_leaves(struct server *s, int rank);
+
 /* Reports each call that ranks wait in now through on_stall, also those that were reported
  * before. */
 void server_tell_waits(struct server *s);

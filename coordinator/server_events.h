@@ -18,6 +18,7 @@ struct server_events {
     void (*on_absent)(int rank, void *arg);
     /* Bytes from the agent of that host. */
     void (*on_passed)(int host, const void *bytes, size_t size, void *arg);
+    void (*on_met)(void *arg); /* all ranks have met in ml_init, perhaps again */
     /* Those ranks, in ascending order, are the members from now on (ml_repair). */
     void (*on_repaired)(uint32_t membership, const int *ranks, int count, void *arg);
     void *arg;

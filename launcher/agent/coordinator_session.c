@@ -120,6 +120,14 @@ static void on_drained(void *arg)
         host_relay_drained(c->relay);
 }
 
+static void on_met(void *arg)
+{
+    struct coordinator_session *c = arg;
+
+    if (c->agent->job->options.elastic)
+        frame_stream_send(c->agent->channel, AGENT_MET, NULL, 0);
+}
+
 static void on_repaired(uint32_t membership, const int *ranks, int count, void *arg)
 {
     struct coordinator_session *c = arg;
@@ -164,8 +172,8 @@ static int service_open(struct coordinator_session *c, const uint32_t *membershi
                                    .replace_ms = job->options.replace_wait_ms,
                                    .bind_ip = c->agent->bind_ip,
                                    .port = (uint16_t)job->options.port};
-    struct server_events events = {on_abort,  on_stall,  on_refused,  on_exchanged,
-                                   on_absent, on_passed, on_repaired, c};
+    struct server_events events = {
+        on_abort, on_stall, on_refused, on_exchanged, on_absent, on_passed, on_met, on_repaired, c};
     int rc = server_open(&c->server, c->agent->base, &config, &events, why);
 
     for (int i = 0; i < job->hosts && c->renamed && !rc; i++)
@@ -387,6 +395,12 @@ void coordinator_session_vacant(struct coordinator_session *c, int rank)
 {
     if (c && c->server)
         server_rank_vacant(c->server, rank);
+}
+
+void coordinator_session_leaves(struct coordinator_session *c, int rank)
+{
+    if (c && c->server)
+        server_rank_leaves(c->server, rank);
 }
 
 void coordinator_session_tell_waits(struct coordinator_session *c)

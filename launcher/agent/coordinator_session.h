@@ -63,6 +63,8 @@ void coordinator_session_host_gone(struct coordinator_session *c, int host);
 void coordinator_session_rename(struct coordinator_session *c, int host, const char *name);
 /* Nobody takes the place of that rank, which has ended; for the coordinator, if it is here. */
 void coordinator_session_vacant(struct coordinator_session *c, int rank);
+/* That rank leaves the job, whether it still runs or not; for the coordinator, if it is here. */
+void coordinator_session_leaves(struct coordinator_session *c, int rank);
 /* Reports what ranks wait for, in NOTEs, if the coordinator is here. */
 void coordinator_session_tell_waits(struct coordinator_session *c);
 void coordinator_session_close(struct coordinator_session *c); /* takes NULL */

@@ -45,6 +45,40 @@ static void groups_signal(struct agent *a, int signal)
     }
 }
 
+/* To the process group of its program, which may be in a container. */
+static void rank_signal(const struct agent_rank *r, int signal)
+{
+    const struct agent *a = r->agent;
+    pid_t program = a->container ? container_process(a->container, (int)(r - a->ranks)) : 0;
+
+    if (r->state == RANK_RUNNING)
+        kill(program > 0 ? -program : -r->pid, signal);
+}
+
+static void on_leave_limit(evutil_socket_t fd, short what, void *arg)
+{
+    (void)fd, (void)what;
+    rank_signal(arg, SIGKILL);
+}
+
+void ranks_stop_leave(struct agent *a, int rank)
+{
+    int grace_ms = a->job->options.grace_ms;
+    const struct timeval grace = {grace_ms / 1000, grace_ms % 1000 * 1000};
+
+    for (int i = 0; i < a->spawned; i++) {
+        struct agent_rank *r = &a->ranks[i];
+
+        if (r->job->rank != rank || r->state != RANK_RUNNING)
+            continue;
+        r->is_signalled = true;
+        rank_signal(r, SIGTERM);
+        rank_signal(r, SIGCONT); /* a stopped process handles no other signal */
+        if (event_base_once(a->base, -1, EV_TIMEOUT, on_leave_limit, r, &grace))
+            rank_signal(r, SIGKILL);
+    }
+}
+
 void ranks_stop_warn(struct agent *a, int signal)
 {
     struct process_list all = {0};

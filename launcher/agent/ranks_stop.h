@@ -39,6 +39,9 @@ void ranks_stop_warn(struct agent *a, int signal);
 /* Sends to the process group of a rank, if it runs here. */
 void ranks_stop_signal_rank(struct agent *a, int rank, int signal);
 
+/* For LEAVE: ends one rank, if it runs here: SIGTERM, and SIGKILL after the job's grace. */
+void ranks_stop_leave(struct agent *a, int rank);
+
 /* For PAUSE and RESUME: sends to the ranks and all their descendants. */
 void ranks_stop_signal_all(struct agent *a, int signal);
 

@@ -380,6 +380,16 @@ static void on_replace(struct agent *a, const struct frame *f)
     ranks_start_again(a, (int)rank, (int)number);
 }
 
+static void on_leave(struct agent *a, const struct frame *f)
+{
+    uint32_t rank = u32_read(f->payload);
+
+    if (rank >= (uint32_t)a->job->size)
+        return;
+    coordinator_session_leaves(a->coordinator_session, (int)rank);
+    ranks_stop_leave(a, (int)rank);
+}
+
 /* Another host has taken the place of one that was lost. */
 static void on_placed(struct agent *a, const struct frame *f)
 {
@@ -510,6 +520,7 @@ static const struct dispatch {
     {LAUNCH_GONE, AGENT_IS_READY, AGENT_IS_RUNNING, 4, on_gone},
     {LAUNCH_PLACED, AGENT_IS_READY, AGENT_IS_RUNNING, 2, on_placed},
     {LAUNCH_REPLACE, AGENT_IS_READY, AGENT_IS_RUNNING, 8, on_replace},
+    {LAUNCH_LEAVE, AGENT_IS_READY, AGENT_IS_DONE, 4, on_leave},
     {LAUNCH_COORDINATE, AGENT_IS_READY, AGENT_IS_RUNNING, 2, on_coordinate},
     {LAUNCH_MOVED, AGENT_IS_READY, AGENT_IS_RUNNING, 1, on_moved},
     {LAUNCH_KILL, AGENT_IS_READY, AGENT_IS_RUNNING, 0, on_kill},

@@ -15,4 +15,7 @@ int exec_command_run(int argc, char **argv);
 /* `mlaunch logs`: what detached jobs have written. Status 1: there is no such log. */
 int logs_command_run(int argc, char **argv);
 
+/* `mlaunch shrink`: takes ranks out of a job of --elastic. Status 1: it has not. */
+int shrink_command_run(int argc, char **argv);
+
 #endif

@@ -91,23 +91,24 @@ room $w/channel $b/text $b/process $i/hosts $w/protocol $w/uplink
 room $w/ssh $b/text $b/process $b/loader $i/hosts $w/protocol $w/channel
 
 room $r/spread $b/text $b/tree $i/values $w/protocol $w/channel
-room $r/identity
 room $r/stacks
 room $r/rdma_topology
 room $r/record $i/plan
-room $r/stdio $b/text $b/process $i/plan $w/protocol
-room $r/round $b/text $i/plan $w/protocol $w/channel $r/spread $r/stacks \
+room $r/stdio $b/text $b/process $b/machine $i/plan $w/protocol
+room $r/identity $b/text $b/machine $i/plan $w/protocol
+room $r/change $b/machine $i/values
+room $r/round $b/text $i/values $i/plan $w/protocol $w/channel $r/spread $r/stacks \
     $r/rdma_topology $r/record $r/stdio $r/identity
 room $r/job $b/text $b/process $b/machine $i/values $i/plan $w/protocol $w/uplink $w/channel \
-    $r/record $r/stdio $r/identity $r/round
+    $r/record $r/stdio $r/identity $r/change $r/round
 
 room $l/ask $b/text $b/process $b/machine $i/options $i/hosts $i/plan $w/protocol $w/channel
 
 room $c/draw $b/text $r/rdma_topology
 room $c/batch $b/text $i/options
 room $c/join $b/text $i/options $w/uplink
-room $c $b/text $b/process $b/machine $i/options $i/hosts $i/plan $r/stacks $r/rdma_topology \
-    $r/stdio $r/identity $r/round $r/job $l/ask $c/draw
+room $c $b/text $b/process $b/machine $i/options $i/hosts $i/values $i/plan $r/stacks \
+    $r/rdma_topology $r/stdio $r/identity $r/round $r/job $l/ask $c/draw
 
 header $t/copier rdma/endpoint_module.h "opens mlaunch-rdma.so, and knows only its table"
 room $t/copier $b/process $b/tree

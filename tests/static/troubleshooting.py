@@ -32,6 +32,9 @@ SECTIONS = {
     "launcher/run/job/job_log": "Jobs in the background",
     "launcher/run/job/log": "Jobs in the background",
     "launcher/commands/exec": "A command on every host",
+    "launcher/commands/change": "The course of a job",
+    "launcher/base/machine/job_socket": "The course of a job",
+    "launcher/run/change": "The course of a job",
     "launcher/run/round": "The course of a job",
     "launcher/run/spread/file_feed": "The start of ranks",
     "launcher/run/job": "The course of a job",
@@ -68,6 +71,8 @@ INTERNAL = {
     "cannot open a socket": "says all itself, with the OS's reason",
     # The launcher or the library has not kept to the protocol.
     "the launcher's COORDINATE is invalid": "says all itself",
+    "the request is malformed": "says all itself",
+    "… … the job (mlaunch shrink …)": "says all itself",
     "it sent REPAIR before it had joined": "says all itself",
     "the rank has ended, or has another process": "says all itself",
     # They are put in front of another sentence, or between its parts.

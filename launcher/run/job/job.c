@@ -11,6 +11,7 @@
 #include "launcher/base/process/install_path.h"
 #include "launcher/base/process/mpir.h"
 #include "launcher/input/plan/plan_spares.h"
+#include "launcher/run/change/change_requests.h"
 #include "launcher/run/identity/job_identity.h"
 #include "launcher/run/job/chaos_clock.h"
 #include "launcher/run/job/job_hub.h"
@@ -23,6 +24,7 @@
 #include "launcher/run/round/escalation.h"
 #include "launcher/run/round/job_round.h"
 #include "launcher/run/round/round_pause.h"
+#include "launcher/run/round/round_shrink.h"
 #include "launcher/run/stdio/events_file.h"
 #include "launcher/run/stdio/input.h"
 #include "launcher/run/stdio/output.h"
@@ -69,7 +71,8 @@ struct job {
     struct terminal *terminal; /* NULL: no rank has one */
     struct signals *signals;
     struct soft_stop *soft_stop;
-    struct chaos_clock *chaos; /* NULL: none is asked for, or no run has begun */
+    struct change_requests *changes; /* NULL: nobody may ask for any */
+    struct chaos_clock *chaos;       /* NULL: none is asked for, or no run has begun */
     struct event *timeout;
     struct event *reader_check; /* whether the output is read */
     struct event *pause;        /* before a restart */
@@ -506,6 +509,11 @@ static void on_round_started(void *arg)
         j->config.on_started(j->config.arg);
 }
 
+static void on_rank_ended(void *arg)
+{
+    change_requests_look(((struct job *)arg)->changes);
+}
+
 static void on_round_end(void *arg)
 {
     ((struct job *)arg)->round_ended = true;
@@ -662,6 +670,7 @@ static int job_run_all(struct job *j)
                                       .on_started = on_round_started,
                                       .on_host_lost = on_host_lost,
                                       .on_asked = on_asked,
+                                      .on_rank_ended = on_rank_ended,
                                       .on_end = on_round_end,
                                       .arg = j};
     struct job_round_result result = {.status = STATUS_OURS};
@@ -699,6 +708,32 @@ static int job_run_all(struct job *j)
     return result.status;
 }
 
+static int on_shrink(const struct rank_set *ranks, const char *by, void *arg, struct fault *why)
+{
+    struct job *j = arg;
+
+    if (!j->round)
+        return fault_set(why, ML_ERR_STATE, "its ranks do not run now");
+    return round_shrink_begin(j->round, ranks, by, why);
+}
+
+static bool has_shrunk(const struct rank_set *ranks, void *arg)
+{
+    const struct job *j = arg;
+
+    return !j->round || round_shrink_is_over(j->round, ranks);
+}
+
+/* The job runs without it, if it must. */
+static void changes_open(struct job *j)
+{
+    const struct change_handlers handlers = {on_shrink, has_shrunk, j};
+    struct fault why;
+
+    if (change_requests_open(&j->changes, j->base, j->id, &handlers, &why))
+        log_warn("this job cannot be changed while it runs: %s", why.text);
+}
+
 static int job_open(struct job *j, struct fault *why)
 {
     const struct output_events events = {on_credit, on_output_failed, j};
@@ -734,6 +769,8 @@ static int job_open(struct job *j, struct fault *why)
                                                        .on_late = on_stop_late,
                                                        .arg = j},
                             why);
+    if (!rc && j->plan->job.elastic)
+        changes_open(j);
     if (!rc)
         rc = signals_open(&j->signals, j->base, on_signal, j, why);
     if (rc)
@@ -772,6 +809,7 @@ static void job_close(struct job *j, int status)
     bool is_lost = j->output && !output_is_idle(j->output);
     size_t size = is_lost ? output_waiting(j->output) : 0;
 
+    change_requests_close(j->changes);
     job_presence_close(j->presence);
     signals_close(j->signals);
     soft_stop_close(j->soft_stop);

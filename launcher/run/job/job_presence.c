@@ -5,7 +5,7 @@
 #include "common/text/text_json.h"
 #include "launcher/base/machine/job_register.h"
 #include "launcher/base/process/loop_memory.h"
-#include "launcher/run/round/job_spec_encode.h"
+#include "launcher/run/identity/job_spec_encode.h"
 #include "launcher/wire/channel/question_door.h"
 
 #include <event2/event.h>

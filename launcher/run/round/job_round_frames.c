@@ -524,8 +524,9 @@ static int on_exited(struct job_round *r, struct job_round_member *m, const stru
     }
     first_failure_describe(text, sizeof(text), &e, m->host->name);
     was_coming = r->ranks[e.rank].is_coming;
-    blame = r->ranks[e.rank].is_unneeded ? BLAME_NONE
-                                         : first_failure_exited(&r->failure, &e, m->host->name);
+    blame = r->ranks[e.rank].is_unneeded || r->ranks[e.rank].is_leaving
+                ? BLAME_NONE
+                : first_failure_exited(&r->failure, &e, m->host->name);
     /* One that was to become a member has lost nothing that was its own, and no program kills
      * itself because it has lost a peer. */
     is_outlived = (blame == BLAME_CAUSE ||
@@ -668,6 +669,14 @@ static int on_asked(struct job_round *r, struct job_round_member *m, const struc
     return 0;
 }
 
+static int on_met(struct job_round *r, struct job_round_member *m, const struct frame *f,
+                  struct fault *why)
+{
+    (void)f, (void)why;
+    r->has_met |= m == &r->members[r->coordinator_host];
+    return 0;
+}
+
 static void on_survivor(int64_t pid, const char *text, void *arg)
 {
     const struct job_round_member *m = arg;
@@ -747,6 +756,7 @@ static const struct frame_rule {
     {AGENT_ASKED, "ASKED", MEMBER_STARTED, MEMBER_DONE, on_asked},
     {AGENT_COORDINATES, "COORDINATES", MEMBER_STARTED, MEMBER_STARTED,
      job_round_hosts_on_coordinates},
+    {AGENT_MET, "MET", MEMBER_STARTED, MEMBER_DONE, on_met},
     {AGENT_REPAIRED, "REPAIRED", MEMBER_STARTED, MEMBER_DONE, job_round_losses_on_repaired},
     {AGENT_DONE, "DONE", MEMBER_STARTED, MEMBER_STARTED, on_done},
     {AGENT_CALLS, "CALLS", MEMBER_STARTED, MEMBER_STARTED, on_calls},

@@ -39,7 +39,7 @@ static void coordinator_move(struct job_round *r)
     int *ended = calloc((size_t)r->plan->size, sizeof(*ended)), count = 0, host = -1;
 
     for (int i = 0; ended && i < r->plan->size; i++) {
-        if (r->ranks[i].ended || r->ranks[i].is_coming)
+        if (r->ranks[i].ended || r->ranks[i].is_coming || r->ranks[i].is_leaving)
             ended[count++] = i;
         else if (host < 0 && r->members[r->plan->ranks[i].host].state == MEMBER_STARTED)
             host = r->plan->ranks[i].host;
@@ -53,7 +53,7 @@ static void coordinator_move(struct job_round *r)
                                           (json_int_t)r->membership, "count", count, "ended",
                                           host_table_write_numbers(ended, count)));
         for (int i = 0; i < count; i++)
-            if (r->ranks[ended[i]].ended)
+            if (r->ranks[ended[i]].ended || r->ranks[ended[i]].is_leaving)
                 job_round_losses_vacate(r, ended[i]);
     }
     free(ended);
@@ -173,12 +173,12 @@ static int ranks_lose(struct job_round *r, const struct job_round_member *m, boo
 
         if (!is_on(r, i, m) || one->ended)
             continue;
-        if (is_kept && one->restarts < r->plan->job.restarts) {
+        if (is_kept && !one->is_leaving && one->restarts < r->plan->job.restarts) {
             job_round_losses_await(r, i);
             continue;
         }
-        *are_left_out &= one->is_left_out;
-        count++;
+        *are_left_out &= one->is_left_out || one->is_leaving;
+        count += !one->is_leaving; /* otherwise it has been counted */
         job_round_losses_end(r, i);
     }
     return count;

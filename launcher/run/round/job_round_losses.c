@@ -30,6 +30,8 @@ void job_round_losses_end(struct job_round *r, int rank)
     r->coming -= one->is_coming;
     one->is_coming = false;
     input_rank_ended(r->config.input, rank);
+    if (r->config.on_rank_ended)
+        r->config.on_rank_ended(r->config.arg);
     if (r->ranks_left == 0 && r->state == JOB_ROUND_RUNNING)
         job_round_steps_await_done(r);
 }
@@ -67,8 +69,9 @@ bool job_round_losses_replace(struct job_round *r, int rank, const char *text)
     struct job_round_member *m = &r->members[r->plan->ranks[rank].host];
     int others = r->ranks_left - 1 - (r->coming - one->is_coming);
 
-    if (!may_replace(r) || one->restarts >= r->plan->job.restarts || others == 0 ||
-        r->state != JOB_ROUND_RUNNING || r->stop_wanted || m->state != MEMBER_STARTED)
+    if (!may_replace(r) || one->is_leaving || one->restarts >= r->plan->job.restarts ||
+        others == 0 || r->state != JOB_ROUND_RUNNING || r->stop_wanted ||
+        m->state != MEMBER_STARTED)
         return false;
     job_round_losses_await(r, rank);
     output_say(r->config.output, "%s; another process takes its place (restart %d of %d)", text,

@@ -82,6 +82,7 @@ struct job_round_rank {
     int restarts;      /* how often another process took its place (--elastic --restarts) */
     bool is_coming;    /* … and that is no member yet */
     bool is_unneeded;  /* … and those that it was to join have ended well */
+    bool is_leaving;   /* mlaunch shrink has taken it out: nothing of its end is a failure */
     int64_t died_ms;   /* when it did last, clock_ms() */
     bool is_closed[2]; /* its stdout and stderr have ended */
 };
@@ -97,6 +98,7 @@ struct job_round {
     int ranks_started, ranks_left;    /* that have started, that have not ended */
     int coming;                       /* those of the latter that are no members yet */
     int coordinator_host;             /* rank 0's, until --elastic has moved the coordinator */
+    bool has_met;                     /* all ranks have met in ml_init (--elastic) */
     bool is_moving;                   /* that host is to say where its new coordinator listens */
     int64_t membership;               /* how often the members have changed */
     char coordinator[96];             /* address, from the READY of rank 0's host */

@@ -6,7 +6,6 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <sys/ioctl.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -47,28 +46,12 @@ static void crash_handle(int signal)
     raise(signal);
 }
 
-struct terminal_size terminal_find_size(void)
-{
-    struct terminal_size size = {24, 80};
-
-    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
-        struct winsize w;
-
-        if (ioctl(fd, TIOCGWINSZ, &w))
-            continue;
-        if (w.ws_row && w.ws_col)
-            size = (struct terminal_size){w.ws_row, w.ws_col};
-        break;
-    }
-    return size;
-}
-
 static void on_resized(evutil_socket_t signal, short what, void *arg)
 {
     struct terminal *t = arg;
 
     (void)signal, (void)what;
-    t->on_size(terminal_find_size(), t->arg);
+    t->on_size(terminal_size_find(), t->arg);
 }
 
 int terminal_open(struct terminal **out, struct event_base *base,
@@ -121,7 +104,7 @@ void terminal_enter(struct terminal *t)
         saved.is_changed = 1;
         tcsetattr(STDIN_FILENO, TCSANOW, &raw);
     }
-    t->on_size(terminal_find_size(), t->arg);
+    t->on_size(terminal_size_find(), t->arg);
 }
 
 void terminal_leave(struct terminal *t)

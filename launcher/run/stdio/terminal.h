@@ -9,19 +9,12 @@
 #define LAUNCHER_RUN_STDIO_TERMINAL_H
 
 #include "common/fault.h"
+#include "launcher/base/machine/terminal_size.h"
 
 #include <stdbool.h>
-#include <stdint.h>
 
 struct event_base;
 struct terminal;
-
-struct terminal_size {
-    uint16_t rows, columns; /* never 0 */
-};
-
-/* The size of the first standard stream that is a terminal; 24 rows of 80 columns if none is. */
-struct terminal_size terminal_find_size(void);
 
 /* `on_size` is called on the loop whenever the size has changed, and by terminal_enter. One at a
  * time. ML_ERR_SYSTEM, ML_ERR_MEMORY. */

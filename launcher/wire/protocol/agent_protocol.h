@@ -36,6 +36,7 @@ enum agent_frame {
     AGENT_PLACE,        /* JSON {directory}: where it wants the copy of --stage-env */
     AGENT_REPAIRED,     /* JSON {membership, count, members}: these ranks go on (--elastic) */
     AGENT_COORDINATES,  /* JSON {coordinator}: answers COORDINATE */
+    AGENT_MET,          /* empty: all ranks have met in ml_init (--elastic) */
     /* mlaunch → agent */
     LAUNCH_JOB = 64,   /* JSON, see protocol.md: the host's part of the job, behind SHARED */
     LAUNCH_START,      /* JSON {coordinator}: fork the ranks */
@@ -65,6 +66,8 @@ enum agent_frame {
     LAUNCH_REPLACE,    /* raw: u32 rank, u32 number: it has ended; start it again for the number-th
                           time, or 0: nobody takes its place (--elastic, see protocol.md) */
     LAUNCH_DOOR, /* raw: u32 host: to mlaunch's door (question_door.h), whose agent is asked */
+    LAUNCH_LEAVE,      /* raw: u32 rank: it leaves the job (mlaunch shrink), to its host's agent and
+                          the coordinator's */
 };
 
 #define AGENT_STDIN_ALL UINT32_MAX /* all ranks of the host that get input */

@@ -209,6 +209,8 @@ static void on_control(evutil_socket_t fd, short what, void *arg)
         server_host_rename(f->server, rank, line + at);
     else if (strcmp(command, "vacant") == 0)
         server_rank_vacant(f->server, rank);
+    else if (strcmp(command, "leaves") == 0)
+        server_rank_leaves(f->server, rank);
     else if (strcmp(command, "waits") == 0)
         server_tell_waits(f->server);
     else if (strcmp(command, "link") == 0)

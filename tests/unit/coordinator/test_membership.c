@@ -538,6 +538,31 @@ static void test_newcomer_and_host(void **state)
     fixture_stop(f);
 }
 
+/* A rank that lives is taken out of the job: it is dead to the others, which wait for nobody in its
+ * place. */
+static void test_leaves(void **state)
+{
+    struct fixture *f;
+
+    (void)state;
+    fixture_choice.replaces = true;
+    fixture_choice.replace_ms = PATIENCE_MS;
+    f = fixture_start_joined(3, 0);
+    fixture_choice.replaces = false;
+    fixture_tell(f, "leaves 1");
+    fixture_tell(f, "leaves 3"); /* there is no such rank */
+    for (int i = 0; i < 3; i += 2)
+        expect_text(f->ranks[i], COORD_DEAD, "rank", 1, "(mlaunch shrink)");
+    for (int i = 0; i < 3; i += 2)
+        repair(f, i);
+    for (int i = 0; i < 3; i += 2) {
+        expect_broken(f, i, "rank 1 is gone");
+        expect_repaired(f, i, 1, 1, "0 2");
+    }
+    fixture_tell(f, "exited 1 0 was killed"); /* later */
+    fixture_stop(f);
+}
+
 /* A coordinator takes over while a newcomer waits: that comes to it, before the others or after. */
 static void test_newcomer_moves(void **state)
 {
@@ -678,6 +703,7 @@ int main(void)
         TEST_BOTH(test_newcomer_overtakes),
         TEST_BOTH(test_newcomer_is_refused),
         TEST_BOTH(test_newcomer_and_host),
+        TEST_BOTH(test_leaves),
         TEST_BOTH(test_newcomer_moves),
         TEST_BOTH(test_ended_before_it_came),
         TEST_BOTH(test_agree),

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* job_spec_encode.h: a plan as the JSON texts of LAUNCH_SHARED, the same for all hosts, and of
  * LAUNCH_JOB, one host's share (doc/protocol.md, "Launcher and agent"). */
-#ifndef LAUNCHER_RUN_ROUND_JOB_SPEC_ENCODE_H
-#define LAUNCHER_RUN_ROUND_JOB_SPEC_ENCODE_H
+#ifndef LAUNCHER_RUN_IDENTITY_JOB_SPEC_ENCODE_H
+#define LAUNCHER_RUN_IDENTITY_JOB_SPEC_ENCODE_H
 
 #include "launcher/input/plan/plan.h"
 #include "launcher/run/identity/job_identity.h"

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/run/round/job_spec_encode.h"
+#include "launcher/run/identity/job_spec_encode.h"
 
 #include "common/net/address.h"
 #include "common/net/host_table.h"
 #include "common/text/number.h"
+#include "launcher/base/machine/terminal_size.h"
 #include "launcher/base/text/command_words.h"
-#include "launcher/run/stdio/terminal.h"
 #include "launcher/wire/protocol/job_spec.h"
 
 #include <jansson.h>
@@ -251,7 +251,7 @@ void job_spec_encode_command_line(char *out, size_t size, const struct plan *p)
 
 static struct job_pty pty_of(const struct plan *p)
 {
-    struct terminal_size size = terminal_find_size();
+    struct terminal_size size = terminal_size_find();
     const char *term = getenv("TERM");
 
     return (struct job_pty){.rank = p->options->pty ? p->options->pty_rank : -1,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_job_spec_encode.c: what JOB has for each host, above all the addresses. */
-#include "launcher/run/round/job_spec_encode.h"
+#include "launcher/run/identity/job_spec_encode.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# What mlaunch shrink refuses, in which sentences, and what a job does with requests that are none.
+# Expected: nothing of the job changes.
+# shellcheck disable=SC2154 # mlaunch: of fault.sh
+TEST_TIER=quick
+. "${0%/*}/../lib/test.sh"
+. "${0%/*}/../fault/fault.sh"
+SURVIVOR=$BUILD/tests/fault/survivor
+
+refused() { check_error "$1" "$2" "$3" "$MLAUNCH" shrink "${@:4}"; }
+
+refused 125 'mlaunch shrink: which job and ranks' "no job"
+refused 125 'mlaunch shrink: which ranks' "no ranks" train
+refused 125 "'x' is not a list of ranks: write numbers and ranges" "no list" train x
+refused 1 'no mlaunch of yours on this machine has a job train;' "no such job" train 1
+check "--help" sh -c '"$1" shrink --help | grep -q "^usage: mlaunch shrink JOB RANKS"' sh "$MLAUNCH"
+
+job_start -n 1 -- sh -c 'echo ready; exec sleep 300'
+has_said ready 1 || fail "the job runs"
+refused 1 "job .* cannot be changed: it was not started with --elastic" "no elastic job" "$(job_id)" 0
+kill "$mlaunch"
+wait "$mlaunch" 2> /dev/null
+
+job_start -n 3 --oversubscribe --elastic 2 --name train --output raw -- \
+    sh -c 'echo ready; while [ ! -e "$0.go" ]; do sleep 0.02; done; exec "$1" "$0"' "$T/stop" "$SURVIVOR"
+has_said ready 3 || fail "the ranks run"
+id=$(job_id)
+refused 1 "job $id: its ranks have not all called ml_init yet" "too early" train 1
+touch "$T/stop.go"
+has_said 'membership 0' 3 || fail "the ranks have met"
+check "they have met" wait_for '"$MLAUNCH" shrink train 0-2 2>&1 | grep -q "would be left"'
+refused 1 "job $id: there is no rank 3: the job has ranks 0 to 2" "no such rank" train 3
+refused 1 "job $id: 1 rank would be left, and 2 are needed" "below MIN" "$id" 0,2
+refused 1 "job $id: 0 ranks would be left" "all" "$id" all
+check "requests that are none" python3 "$SOURCE/tests/cli/change_requests.py" "$id"
+check "one leaves" "$MLAUNCH" shrink train 1
+refused 1 "job $id: rank 1 has ended before" "one that has left" train 1
+touch "$T/stop"
+wait "$mlaunch"
+check_output 0 "the job ends well" echo $?
+check_output 2 "… with all others" grep -c ': done' "$T/out"
+done_testing
