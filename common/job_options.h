@@ -79,4 +79,10 @@ struct job_options {
     struct rdma_choice rdma;
 };
 
+/* Whether each agent waits after a run of the job for the next one. */
+static inline bool job_options_agents_stay(const struct job_options *o)
+{
+    return o->restarts && !o->elastic;
+}
+
 #endif

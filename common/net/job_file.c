@@ -44,6 +44,7 @@ static const struct job_file_member members[] = {
     MEMBER(local_net, BOOL),
     MEMBER(secure, BOOL),
     MEMBER(elastic, BOOL),
+    MEMBER(restart, INT),
     MEMBER(coordinator, TEXT),
     MEMBER(bind_ip, TEXT),
     MEMBER(starting_port, INT),

@@ -30,6 +30,7 @@ struct job_file {
     bool elastic;         /* --elastic: those that live may go on without those that are gone */
     char coordinator[64]; /* "addr:port"; "" with --backend none */
     char bind_ip[64];     /* where this host's ranks listen */
+    int restart;          /* how many runs of the job came before */
     int starting_port;    /* rank r listens on starting_port + 1 + r; 0: any port */
     int init_timeout_ms;  /* how long ml_init waits for the other ranks */
     int stall_ms;         /* MLAUNCH_STALL */

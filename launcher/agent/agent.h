@@ -9,7 +9,9 @@
  *     HELLO ──JOB──▶ PREPARING      (until mlaunch-pmix is ready, for programs that need it)
  *                            ▼
  *                    READY ──START──▶ RUNNING ──all gone──▶ DONE ──BYE──▶ exit
- *                                                             └── the only host ──▶ exit
+ *                                                             ├── the only host ──▶ exit
+ *       ▲                                                     └──AGAIN──┐
+ *       └───────────────────────────────────────────────────────────────┘ (--restarts)
  *       └───────────────┴───────────────┴── end of channel, guard lost: everything ended ──▶ exit
  *
  *     a rank:  WAITING ──spawned──▶ RUNNING ──reaped──▶ ENDED ──its output sent──▶ REPORTED
@@ -148,7 +150,7 @@ struct agent {
     struct job_file here;         /* the members that are the same for every job (ahead) */
     char own_cgroup[CGROUP_PATH]; /* the agent's own, or "" (ahead) */
     struct fault not_installed;   /* why `shim` and `modules` are "" (ahead) */
-    char dir[JOB_DIRECTORY_PATH]; /* "" until it is made */
+    char dir[JOB_DIRECTORY_PATH]; /* "" until it is made; after AGAIN that of the last run */
     bool is_guard_removing;       /* the guard removes `dir`, unless it is killed */
     char cgroup[CGROUP_PATH];     /* "": there is none */
     int cgroup_fd;                /* or -1 */

@@ -3,6 +3,8 @@
 
 #include "common/text/text_json.h"
 #include "launcher/agent/agent.h"
+#include "launcher/agent/children/copier_child.h"
+#include "launcher/agent/children/stack_child.h"
 #include "launcher/agent/host/descendants_linux.h"
 #include "launcher/agent/host/guard.h"
 #include "launcher/agent/job_prepare.h"
@@ -17,6 +19,7 @@
 #include <event2/event.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 enum { CGROUP_WAIT_MS = 200 };
@@ -79,7 +82,8 @@ static void ranks_give_up(struct agent *a)
 
 bool job_finish_is_over(const struct agent *a)
 {
-    return a->state == AGENT_IS_DONE && a->job && (a->job->hosts == 1 || a->is_leaving) &&
+    return a->state == AGENT_IS_DONE && a->job &&
+           ((a->job->hosts == 1 && !job_options_agents_stay(&a->job->options)) || a->is_leaving) &&
            frame_stream_kept(a->channel) == 0;
 }
 
@@ -87,6 +91,8 @@ bool job_finish_is_over(const struct agent *a)
  * the guard does so meanwhile. */
 static void directory_leave(struct agent *a)
 {
+    if (job_options_agents_stay(&a->job->options))
+        return; /* what ranks have kept stays until BYE, or for the next run */
     if (a->dir[0])
         job_directory_sweep_shm(a->dir);
     a->is_guard_removing = a->guard_fd >= 0;
@@ -195,4 +201,34 @@ int job_finish_open(struct agent *a, struct fault *why)
 {
     a->check_event = event_new(a->base, -1, 0, on_check, a);
     return a->check_event ? 0 : fault_set(why, ML_ERR_MEMORY, "out of memory for an event");
+}
+
+void job_finish_forget(struct agent *a)
+{
+    struct agent next = {.base = a->base,
+                         .channel = a->channel,
+                         .guard_fd = a->guard_fd,
+                         .guard = a->guard,
+                         .cgroup_fd = -1,
+                         .limits = a->limits,
+                         .child_event = a->child_event,
+                         .tick_event = a->tick_event,
+                         .guard_event = a->guard_event,
+                         .term_event = a->term_event,
+                         .warn_events = {a->warn_events[0], a->warn_events[1]},
+                         .check_event = a->check_event,
+                         .stop.timer = a->stop.timer};
+
+    memcpy(next.dir, a->dir, sizeof(next.dir));
+    a->dir[0] = '\0'; /* so it is not removed */
+    job_prepare_release(a);
+    if (next.dir[0])
+        job_directory_empty(next.dir);
+    probe_run_close(&a->probe);
+    copier_child_close(a->copier);
+    stack_child_close(a->stack_child);
+    if (a->spawn_event)
+        event_free(a->spawn_event);
+    *a = next;
+    job_prepare_ahead(a);
 }

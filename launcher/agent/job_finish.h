@@ -14,6 +14,10 @@
 
 struct agent;
 
+/* Forgets the job, all of whose processes have ended, and leaves the agent as it was when it said
+ * HELLO. The directory stays, empty, and so does what ranks have kept (ml_keep). */
+void job_finish_forget(struct agent *a);
+
 /* Makes a->check_event. ML_ERR_MEMORY. */
 int job_finish_open(struct agent *a, struct fault *why);
 

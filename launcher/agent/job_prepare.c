@@ -253,6 +253,7 @@ int job_prepare_write_file(struct agent *a, const char *coordinator, struct faul
     file.host_rank = job->host;
     file.hosts = job->hosts;
     file.size = job->size;
+    file.restart = job->restart;
     file.local_net = job->options.local_net;
     file.secure = job->options.secure;
     file.elastic = job->options.elastic > 0;
@@ -278,14 +279,19 @@ static int directory_make(struct agent *a, struct fault *why)
     const struct job_spec *job = a->job;
     const char *base = temporary_directory(job->options.tmpdir);
     struct fault cause = {0};
-    int rc = job_directory_create(a->dir, base, job->job, job->host, &cause);
+    bool is_there = job_directory_is_of(a->dir, job->job, job->host);
+    int rc;
 
+    if (!is_there && a->dir[0])
+        return fault_set(why, ML_ERR_REFUSED, "the launcher's next job is another one");
+    rc = is_there ? 0 : job_directory_create(a->dir, base, job->job, job->host, &cause);
     if (rc) {
         a->dir[0] = '\0';
         return fault_set(why, rc, "%s (--tmpdir names another place, or TMPDIR on that host)",
                          cause.text);
     }
-    job_directory_link(a->dir);
+    if (!is_there)
+        job_directory_link(a->dir);
     /* Optional: without one, ending the job is more work. */
     cgroup_create(a->cgroup, a->own_cgroup, a->dir);
     a->cgroup_fd = cgroup_open(a->cgroup);
@@ -598,6 +604,15 @@ void job_prepare(struct agent *a, const char *text, size_t size)
             json_pack("{ss sb}", "directory", a->place->directory, "kept", (int)a->place->is_kept));
 }
 
+void job_prepare_remove(struct agent *a)
+{
+    if (!a->is_guard_removing || a->guard_fd < 0) {
+        job_directory_sweep_shm(a->dir);
+        job_directory_remove(a->dir);
+    }
+    a->dir[0] = '\0';
+}
+
 void job_prepare_release(struct agent *a)
 {
     coordinator_session_close(a->coordinator_session);
@@ -650,10 +665,9 @@ void job_prepare_release(struct agent *a)
     a->cgroup_fd = -1;
     cgroup_remove(a->cgroup, 0);
     a->cgroup[0] = '\0';
-    if (a->dir[0] && !(a->is_guard_removing && a->guard_fd >= 0))
-        job_directory_remove(a->dir);
+    if (a->dir[0])
+        job_prepare_remove(a);
     job_spec_destroy(a->job);
     a->job = NULL;
     a->ranks = NULL;
-    a->dir[0] = '\0';
 }

@@ -34,7 +34,11 @@ void job_prepare_fail(struct agent *a, const char *text);
  * the agent. Fails as hook_start(). */
 int job_prepare_hook(struct agent *a, struct hook_config *hook, struct fault *why);
 
-/* Frees what the job has allocated and removes its directory. Takes an agent without a job. */
+/* Removes the job directory, which is there, and what is in /dev/shm, unless the guard does so. */
+void job_prepare_remove(struct agent *a);
+
+/* Frees what the job has allocated and removes its directory, unless a->dir is "". Takes an agent
+ * without a job. */
 void job_prepare_release(struct agent *a);
 
 /* Writes job.json and the file with the secret, or replaces them. `coordinator`: "addr:port" or "".

@@ -497,6 +497,31 @@ static void on_bye(struct agent *a, const struct frame *f)
     event_base_loopbreak(a->base);
 }
 
+static void hello_send(struct agent *a)
+{
+    char address[ADDRESS_TEXT], guess[ADDRESS_TEXT];
+    struct utsname system;
+
+    own_address_of_ssh(address);
+    own_address_guess(guess);
+    uname(&system);
+    frame_stream_send_json(a->channel, AGENT_HELLO,
+                           json_pack("{ss ss si ss ss}", "build", build_id, "arch", system.machine,
+                                     "pid", (int)getpid(), "address", address, "guess", guess));
+}
+
+static void on_again(struct agent *a, const struct frame *f)
+{
+    (void)f;
+    if (a->state != AGENT_HAS_SAID_HELLO && a->state != AGENT_IS_DONE) {
+        frame_stream_fail(a->channel, "the launcher sent a frame that is invalid now");
+        return;
+    }
+    job_finish_forget(a);
+    hello_send(a);
+    frame_stream_flush(a->channel);
+}
+
 /* The frames that are valid in each state, with their least size. A frame that comes too late
  * (after DONE) is ignored: the launcher could not know yet. */
 static const struct dispatch {
@@ -530,6 +555,7 @@ static const struct dispatch {
     {LAUNCH_RESUME, AGENT_IS_RECEIVING, AGENT_IS_RUNNING, 0, on_resume},
     {LAUNCH_PING, AGENT_HAS_SAID_HELLO, AGENT_IS_DONE, 0, on_ping},
     {LAUNCH_BYE, AGENT_HAS_SAID_HELLO, AGENT_IS_DONE, 0, on_bye},
+    {LAUNCH_AGAIN, AGENT_HAS_SAID_HELLO, AGENT_IS_DONE, 0, on_again},
 };
 
 static void on_frame(const struct frame *f, void *arg)
@@ -550,19 +576,6 @@ static void on_frame(const struct frame *f, void *arg)
         return;
     }
     frame_stream_fail(a->channel, "the launcher sent a frame that is invalid now");
-}
-
-static void hello_send(struct agent *a)
-{
-    char address[ADDRESS_TEXT], guess[ADDRESS_TEXT];
-    struct utsname system;
-
-    own_address_of_ssh(address);
-    own_address_guess(guess);
-    uname(&system);
-    frame_stream_send_json(a->channel, AGENT_HELLO,
-                           json_pack("{ss ss si ss ss}", "build", build_id, "arch", system.machine,
-                                     "pid", (int)getpid(), "address", address, "guess", guess));
 }
 
 /* Moves the channel to descriptors of its own, so that no library that prints and no rank can write
@@ -664,6 +677,8 @@ static void worker_close(struct agent *a)
     copier_child_close(a->copier);
     stack_child_close(a->stack_child);
     job_prepare_release(a);
+    if (a->dir[0]) /* after AGAIN */
+        job_prepare_remove(a);
     frame_stream_close(a->channel);
     if (a->base)
         event_base_free(a->base);

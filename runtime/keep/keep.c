@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { RUN_SHIFT = 32 }; /* more courses than a run can have */
+
 void keep_state_free(struct keep_state *s)
 {
     struct keep_agreed *one;
@@ -16,6 +18,11 @@ void keep_state_free(struct keep_state *s)
         free(one);
     }
     free(s);
+}
+
+uint64_t keep_course(const struct world *w)
+{
+    return w->keep ? w->keep->course : (uint64_t)w->job.restart << RUN_SHIFT;
 }
 
 int keep_check(const struct world *w, const char *name, struct fault *why)
@@ -92,7 +99,7 @@ int keep_put(const struct world *w, const char *name, const void *memory, size_t
 {
     struct keep_owner o = keep_owner_of(w, name, w->rank);
     struct keep_head head = {
-        .type = (uint32_t)type, .size = size, .stamp = {w->keep ? w->keep->course : 0, version}};
+        .type = (uint32_t)type, .size = size, .stamp = {keep_course(w), version}};
     struct slots s;
 
     slots_look(&s, &o);

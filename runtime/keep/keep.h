@@ -31,6 +31,10 @@ struct keep_state {
 };
 void keep_state_free(struct keep_state *s); /* takes NULL */
 
+/* The course of what this rank keeps now. Before the first ml_kept it depends on the job's run, so
+ * what ranks have kept in an earlier run is older. */
+uint64_t keep_course(const struct world *w);
+
 /* ML_ERR_ARGUMENT: that is no name. ML_ERR_STATE: no agent has started this process. */
 int keep_check(const struct world *w, const char *name, struct fault *why);
 

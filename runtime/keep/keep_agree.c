@@ -81,7 +81,7 @@ static int talk_gather(struct talk *t, struct fault *why)
                           .root = -1};
 
     mine->question = question_hash(t);
-    mine->course = g->world->keep->course;
+    mine->course = keep_course(g->world);
     part_say(t, g->members[g->rank], mine->offers[0], &mine->course);
     for (int i = 0; i < t->id_count; i++)
         part_say(t, t->ids[i], mine->offers[1 + i], &mine->course);
@@ -283,12 +283,15 @@ int keep_agree(struct group *g, const char *name, const char *site, const int *i
 {
     struct talk t = {.group = g, .name = name, .site = site, .ids = ids, .id_count = count};
     struct keep_agreed *agreed = NULL;
+    uint64_t course = keep_course(g->world);
     int rc = ids_check(g, ids, count, why);
 
     if (rc)
         return rc;
     if (!g->world->keep)
         g->world->keep = calloc(1, sizeof(*g->world->keep));
+    if (g->world->keep)
+        g->world->keep->course = course;
     if (g->world->keep)
         agreed = agreed_place(g->world->keep, name);
     t.said_size = sizeof(struct kept_said) +

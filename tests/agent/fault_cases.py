@@ -76,6 +76,48 @@ def farewell():
     wait_for(lambda: not alive(c.worker()), "the worker's end")
 
 
+def again():
+    """--restarts: AGAIN after DONE: the next JOB finds what ranks have kept, and nothing else"""
+    of_two = {"hosts": 2, "host_names": ["here", "there"], "bind_ip": "127.0.0.1", "restarts": 9}
+    a = Agent()
+    a.start(SLEEPER, **of_two)
+    [place] = a.directories()
+    stem = f"/dev/shm/mlaunch-{os.getuid()}-{os.path.basename(place)}."
+    kept, other = stem + "keep.0.0.x", stem + "other"
+    for path in (kept, other, place + "/rank.0.broken"):
+        with open(path, "w"):
+            pass
+    a.send(KILL)
+    a.wait(DONE)
+    for _ in range(30):  # more than the socket to the guard has room for
+        a.again()
+        a.start(SLEEPER, **of_two)
+        expect(a.directories() == [place], f"{a.directories()} instead of {place}")
+        expect(not os.path.exists(other) and os.listdir(place).count("rank.0.broken") == 0,
+               "more than what was kept has stayed")
+        expect(os.path.exists(kept), "what was kept is gone")
+        a.send(KILL)
+        a.wait(DONE)
+    a.finish()
+    a.check_gone()
+    expect(not os.path.exists(kept), "what was kept is left after the job")
+    # Another job's JOB gets neither the directory nor what is in it.
+    b = Agent()
+    b.start(SLEEPER, **of_two)
+    b.send(KILL)
+    b.wait(DONE)
+    b.again()
+    b.send(JOB, dict(b.job(SLEEPER, **of_two), job="1another-000000"))
+    expect("is another one" in b.wait(REFUSED)["text"], f"{b.frames[-3:]}")
+    b.check_gone()
+    # While ranks run it is no valid frame.
+    c = Agent()
+    c.start(SLEEPER, **of_two)
+    c.send(AGAIN)
+    c.check_gone()
+    c.wait_exit(1)
+
+
 def worker_stopped():
     """a worker that was stopped when the channel ended: its guard does its work"""
     a = Agent()

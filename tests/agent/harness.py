@@ -221,6 +221,13 @@ class Agent:
         self.until(lambda: len(self.pids) + len(self.exited) >= len(programs), "all ranks started")
         return ready
 
+    def again(self):
+        """After DONE, up to the next HELLO."""
+        for past in (self.frames, self.exited, self.pids):
+            past.clear()
+        self.send(AGAIN)
+        self.wait(HELLO)
+
     def finish(self):
         """To the orderly end; returns DONE."""
         done = self.wait(DONE)

@@ -73,6 +73,7 @@ INTERNAL = {
     "the launcher's COORDINATE is invalid": "says all itself",
     "the request is malformed": "says all itself",
     "… … the job (mlaunch shrink …)": "says all itself",
+    "the launcher's next job is another one": "says all itself",
     "it sent REPAIR before it had joined": "says all itself",
     "the rank has ended, or has another process": "says all itself",
     # They are put in front of another sentence, or between its parts.

@@ -175,28 +175,29 @@ static void directory_remove(struct guard_note *note)
         note->job_dir[0] = '\0';
 }
 
-/* Waits for the worker's end, and is not woken by its notes, which stay in the socket, but by
- * guard_tell_end. After the end of the channel, gives the worker the time that it needs to clean
+/* Waits for the worker's end, and reads its notes, because the socket has no room for those of many
+ * runs (--restarts). After the end of the channel, gives the worker the time that it needs to clean
  * up, and then kills it, because it may have been stopped. False: it had to be killed. */
-static bool worker_wait(pid_t worker, int fd, struct guard_note *note)
+static bool worker_wait(pid_t worker, int fd, struct guard_note *note, int *lock)
 {
     /* -1 before Linux 5.3: then the end of `fd` shows the worker's end. */
     int pidfd = (int)syscall(SYS_pidfd_open, worker, 0);
-    struct pollfd p[] = {
-        {.fd = pidfd, .events = POLLIN}, {.fd = fd, .events = POLLRDHUP}, {.fd = STDIN_FILENO}};
+    struct pollfd p[] = {{.fd = pidfd, .events = POLLIN},
+                         {.fd = fd, .events = POLLIN | POLLRDHUP},
+                         {.fd = STDIN_FILENO}};
     int64_t deadline = -1;
     bool is_well = true;
-    int lock = -1;
 
     for (;;) {
         if (poll(p, 3, deadline < 0 ? -1 : clock_left_ms(deadline)) < 0 && errno != EINTR)
             break;
         if (p[0].revents || (p[1].revents & POLLHUP))
             break;
-        if (p[1].revents) {
+        if (p[1].revents)
+            notes_read(fd, note, lock);
+        if (p[1].revents & POLLRDHUP) {
             p[1].events = 0;
-            notes_read(fd, note, &lock);
-            lock_drop(&lock);
+            lock_drop(lock);
             if (note->job_dir[0])
                 directory_remove(note);
         }
@@ -243,7 +244,7 @@ static int guard_watch(pid_t worker, int fd)
     sigaddset(&chld, SIGCHLD);
     sigprocmask(SIG_BLOCK, &chld, NULL);
     term_pass_on(worker);
-    is_well = worker_wait(worker, fd, &note);
+    is_well = worker_wait(worker, fd, &note, &lock);
     status = worker_reap(worker);
     notes_read(fd, &note, &lock); /* all of them, even if worker_wait could not wait */
     signal(SIGTERM,

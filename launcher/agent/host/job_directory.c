@@ -152,6 +152,70 @@ void job_directory_remove(const char *path)
     rmdir(parent); /* only if this was the user's last job here */
 }
 
+/* "mlaunch-UID-JOB.HOST.XXXXXX." */
+static void segment_prefix(char prefix[JOB_DIRECTORY_PATH + 32], const char *path)
+{
+    snprintf(prefix, JOB_DIRECTORY_PATH + 32, "mlaunch-%u-%s.", (unsigned)geteuid(),
+             strrchr(path, '/') + 1);
+}
+
+void job_directory_segment_remove(const char *path)
+{
+    job_directory_remove_tree(path);
+}
+
+/* `spared`: how the rest of the names begins that stay. */
+static void segments_sweep(const char *path, const char *spared)
+{
+    char prefix[JOB_DIRECTORY_PATH + 32], segment[300];
+    DIR *shm = opendir("/dev/shm");
+    struct dirent *entry;
+
+    if (!shm)
+        return;
+    segment_prefix(prefix, path);
+    while ((entry = readdir(shm))) {
+        if (strncmp(entry->d_name, prefix, strlen(prefix)) != 0 ||
+            (spared && strncmp(entry->d_name + strlen(prefix), spared, strlen(spared)) == 0))
+            continue;
+        snprintf(segment, sizeof(segment), "/dev/shm/%s", entry->d_name);
+        job_directory_segment_remove(segment);
+    }
+    closedir(shm);
+}
+
+void job_directory_sweep_shm(const char *path)
+{
+    segments_sweep(path, NULL);
+}
+
+bool job_directory_is_of(const char *path, const char *job, int host)
+{
+    const char *base = strrchr(path, '/');
+    char name[NAME_MAX + 1];
+    int size = snprintf(name, sizeof(name), "/%s.%d.", job, host);
+
+    return base && size < (int)sizeof(name) && strncmp(base, name, (size_t)size) == 0;
+}
+
+/* All but the directory itself, and the file by which others know whose it is. */
+static int entry_clear(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+    (void)st, (void)type;
+    if (ftw->level > 1 || (ftw->level == 1 && strcmp(path + ftw->base, "job.json") != 0))
+        remove(path);
+    return 0;
+}
+
+void job_directory_empty(const char *path)
+{
+    container_removal_run(path);
+    unfinished_remove(path);
+    nftw(path, entry_unlock, REMOVE_DESCRIPTORS, FTW_PHYS);
+    nftw(path, entry_clear, REMOVE_DESCRIPTORS, FTW_DEPTH | FTW_PHYS);
+    segments_sweep(path, JOB_DIRECTORY_KEPT);
+}
+
 int job_directory_write(const char *path, const char *name, const char *text, struct fault *why)
 {
     char file[JOB_DIRECTORY_PATH + 64];
@@ -237,13 +301,6 @@ void job_directory_each_wait(const char *path, int rank, void (*found)(const cha
         closedir(dir);
 }
 
-/* "mlaunch-UID-JOB.HOST.XXXXXX." */
-static void segment_prefix(char prefix[JOB_DIRECTORY_PATH + 32], const char *path)
-{
-    snprintf(prefix, JOB_DIRECTORY_PATH + 32, "mlaunch-%u-%s.", (unsigned)geteuid(),
-             strrchr(path, '/') + 1);
-}
-
 void job_directory_make_segments(const char *path, char *out, size_t size)
 {
     char prefix[JOB_DIRECTORY_PATH + 32];
@@ -251,27 +308,4 @@ void job_directory_make_segments(const char *path, char *out, size_t size)
     segment_prefix(prefix, path);
     if (snprintf(out, size, "/dev/shm/%smpi", prefix) >= (int)size || mkdir(out, 0700))
         out[0] = '\0';
-}
-
-void job_directory_segment_remove(const char *path)
-{
-    job_directory_remove_tree(path);
-}
-
-void job_directory_sweep_shm(const char *path)
-{
-    char prefix[JOB_DIRECTORY_PATH + 32], segment[300];
-    DIR *shm = opendir("/dev/shm");
-    struct dirent *entry;
-
-    if (!shm)
-        return;
-    segment_prefix(prefix, path);
-    while ((entry = readdir(shm))) {
-        if (strncmp(entry->d_name, prefix, strlen(prefix)) != 0)
-            continue;
-        snprintf(segment, sizeof(segment), "/dev/shm/%s", entry->d_name);
-        job_directory_segment_remove(segment);
-    }
-    closedir(shm);
 }

@@ -22,6 +22,13 @@ enum { JOB_DIRECTORY_PATH = USER_DIRECTORY_PATH }; /* bytes for the longest path
 int job_directory_create(char path[JOB_DIRECTORY_PATH], const char *base, const char *job, int host,
                          struct fault *why);
 
+/* Whether the directory at `path`, which may be "", is that host's of that job. */
+bool job_directory_is_of(const char *path, const char *job, int host);
+
+/* Removes what is in it, but for job.json, and in /dev/shm all but what ranks have kept. */
+void job_directory_empty(const char *path);
+#define JOB_DIRECTORY_KEPT "keep." /* names in /dev/shm go on so (runtime/keep/keep_slot.h) */
+
 /* Makes a link to it in the user's directory of user_directory_base(), so that it is found; none if
  * it is in one of user_directory_bases itself. job_directory_remove() removes the link, too. */
 void job_directory_link(const char *path);

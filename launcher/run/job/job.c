@@ -30,6 +30,7 @@
 #include "launcher/run/stdio/output.h"
 #include "launcher/run/stdio/rank_summary.h"
 #include "launcher/run/stdio/terminal.h"
+#include "launcher/wire/channel/agent_session.h"
 #include "launcher/wire/channel/channel.h"
 #include "launcher/wire/protocol/frame_stream.h"
 
@@ -43,7 +44,8 @@
 #include <unistd.h>
 
 enum {
-    STATUS_DIFFERS = 1, /* the job went well, but not as --compare-hashes has it */
+    AGENTS_LEAVE_MS = 3000, /* how long agents that have stayed may take to go */
+    STATUS_DIFFERS = 1,     /* the job went well, but not as --compare-hashes has it */
     /* `timeout -s INT` and others send a signal to mlaunch and to its process group: twice. */
     SAME_PRESS_MS = 100,
     /* Once the user or --timeout has asked for the end, pending output is dropped after this many
@@ -79,6 +81,7 @@ struct job {
     bool is_pausing;
     struct job_round *round; /* the run under way, or NULL */
     bool round_ended;
+    struct agent_session *staying; /* the agents, between two runs; or NULL */
     bool is_mended; /* spare hosts have taken the places of all that the last run could not use */
     struct spare_hosts spares;
 
@@ -642,47 +645,34 @@ static bool hosts_check(struct job *j, int *status)
     return j->cause == STOP_NONE;
 }
 
-static int job_run_all(struct job *j)
+/* One run after the other. Returns mlaunch's exit status. */
+static int job_run_runs(struct job *j, const struct channel_config *channel)
 {
-    char agent[PATH_MAX];
-    struct channel_config channel = {.ssh_config = j->plan->options->ssh_config,
-                                     .connect_timeout_ms =
-                                         j->plan->options->ssh_connect_timeout_s * 1000,
-                                     .agent = j->plan->options->agent,
-                                     .local_agent = agent,
-                                     .build = build_id,
-                                     .command = j->plan->agent_command,
-                                     .with_copier = j->plan->stage_env != NULL,
-                                     .with_entry = j->plan->job.container != NULL,
-                                     .hub = job_hub_uplinks(j->hub)};
-    struct job_round_config config = {.base = j->base,
-                                      .plan = j->plan,
-                                      .job = j->id,
-                                      .channel = &channel,
-                                      .output = j->output,
-                                      .input = j->input,
-                                      .stdin_mode = input_mode(j->plan),
-                                      .events = j->events,
-                                      .results = j->config.results,
-                                      .summary = j->summary,
-                                      .recording = j->recording,
-                                      .door = job_presence_door(j->presence),
-                                      .on_started = on_round_started,
-                                      .on_host_lost = on_host_lost,
-                                      .on_asked = on_asked,
-                                      .on_rank_ended = on_rank_ended,
-                                      .on_end = on_round_end,
-                                      .arg = j};
+    struct job_round_config config = {
+        .base = j->base,
+        .plan = j->plan,
+        .job = j->id,
+        .channel = channel,
+        .output = j->output,
+        .input = j->input,
+        .stdin_mode = input_mode(j->plan),
+        .events = j->events,
+        .results = j->config.results,
+        .summary = j->summary,
+        .recording = j->recording,
+        .door = job_presence_door(j->presence),
+        .staying = job_options_agents_stay(&j->plan->job) ? &j->staying : NULL,
+        .on_started = on_round_started,
+        .on_host_lost = on_host_lost,
+        .on_asked = on_asked,
+        .on_rank_ended = on_rank_ended,
+        .on_end = on_round_end,
+        .arg = j};
     struct job_round_result result = {.status = STATUS_OURS};
     /* With --elastic ranks are started again, one by one, within the run. */
     struct restarts restarts = {.most = j->plan->job.elastic ? 0 : j->plan->job.restarts};
-    struct fault why;
     int pause_ms, status;
 
-    if (install_path_find(agent, INSTALL_AGENT, &why)) {
-        log_error("%s", why.text);
-        return STATUS_OURS;
-    }
     plan_spares_renew(j->plan);
     if (!hosts_check(j, &status))
         return status;
@@ -706,6 +696,31 @@ static int job_run_all(struct job *j)
             return status;
     }
     return result.status;
+}
+
+static int job_run_all(struct job *j)
+{
+    char agent[PATH_MAX];
+    struct channel_config channel = {.ssh_config = j->plan->options->ssh_config,
+                                     .connect_timeout_ms =
+                                         j->plan->options->ssh_connect_timeout_s * 1000,
+                                     .agent = j->plan->options->agent,
+                                     .local_agent = agent,
+                                     .build = build_id,
+                                     .command = j->plan->agent_command,
+                                     .with_copier = j->plan->stage_env != NULL,
+                                     .with_entry = j->plan->job.container != NULL,
+                                     .hub = job_hub_uplinks(j->hub)};
+    struct fault why;
+    int status;
+
+    if (install_path_find(agent, INSTALL_AGENT, &why)) {
+        log_error("%s", why.text);
+        return STATUS_OURS;
+    }
+    status = job_run_runs(j, &channel);
+    agent_session_part(j->staying, AGENTS_LEAVE_MS);
+    return status;
 }
 
 static int on_shrink(const struct rank_set *ranks, const char *by, void *arg, struct fault *why)

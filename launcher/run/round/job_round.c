@@ -41,7 +41,9 @@ static void member_open(struct job_round *r, int host)
     m->round = r;
     m->host = plan_host(r->plan, host);
     m->status = STATUS_OURS;
-    m->channel = agent_session_reach(r->session, host, m->host);
+    m->channel = agent_session_renew(r->session, host, m->host);
+    if (!m->channel)
+        m->channel = agent_session_reach(r->session, host, m->host);
 }
 
 static int copy_open(struct job_round *r, struct fault *why)
@@ -84,8 +86,14 @@ static int job_round_prepare(struct job_round *r, struct fault *why)
     if (!r->members || !r->ranks || !r->deadline || !r->pause_limit || !r->escalation ||
         !r->cut_limit)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
-    rc =
-        agent_session_open(&r->session, base, r->plan->host_count, r->config.channel, &events, why);
+    if (r->config.staying && *r->config.staying) {
+        r->session = *r->config.staying;
+        *r->config.staying = NULL;
+        agent_session_resume(r->session, &events);
+    } else {
+        rc = agent_session_open(&r->session, base, r->plan->host_count, r->config.channel, &events,
+                                why);
+    }
     if (!rc)
         rc = hang_watch_create(&r->hang, r, why);
     if (rc)
@@ -126,6 +134,23 @@ int job_round_start(struct job_round **out, const struct job_round_config *confi
     return 0;
 }
 
+static void session_leave(struct job_round *r)
+{
+    bool is_needed = false;
+
+    for (int i = 0; r->members && i < r->plan->host_count; i++) {
+        if (r->members[i].stays)
+            agent_session_stay(r->session, i);
+        is_needed |= r->members[i].stays;
+    }
+    if (is_needed) {
+        agent_session_hold(r->session);
+        *r->config.staying = r->session;
+    } else {
+        agent_session_close(r->session);
+    }
+}
+
 void job_round_destroy(struct job_round *r)
 {
     if (!r)
@@ -137,7 +162,7 @@ void job_round_destroy(struct job_round *r)
             event_free(r->members[i].arrival);
     }
     question_door_serve(r->config.door, NULL, 0);
-    agent_session_close(r->session);
+    session_leave(r);
     hang_watch_destroy(r->hang);
     call_log_destroy(r->calls);
     topology_survey_destroy(r->survey);

@@ -5,6 +5,7 @@
 
 #include "launcher/input/plan/plan.h"
 
+struct agent_session;
 struct channel_config;
 struct event_base;
 struct events_file;
@@ -37,8 +38,11 @@ struct job_round_config {
     struct recording *recording;        /* or NULL */
     struct question_door *door;         /* by which others ask the agents; or NULL */
     const char *job;                    /* the job's id */
-    int restart;                        /* how many runs came before */
-    void (*on_started)(void *arg);      /* called once, on the loop: all ranks have started */
+    /* NULL: no agent stays. Otherwise the agents that the run before has left, or NULL, and after
+     * the end of a run that has failed those that this one leaves. */
+    struct agent_session **staying;
+    int restart;                   /* how many runs came before */
+    void (*on_started)(void *arg); /* called once, on the loop: all ranks have started */
     /* Host `host` was lost, and the others run; `why` follows its name in a sentence. True: the
      * plan has another host in its place. NULL: there is none. */
     bool (*on_host_lost)(int host, const char *why, void *arg);

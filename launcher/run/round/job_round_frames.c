@@ -679,8 +679,9 @@ static int on_met(struct job_round *r, struct job_round_member *m, const struct 
 
 static void on_survivor(int64_t pid, const char *text, void *arg)
 {
-    const struct job_round_member *m = arg;
+    struct job_round_member *m = arg;
 
+    m->is_littered = true;
     log_warn("host %s: process %lld could not be ended: %s", m->host->name, (long long)pid, text);
 }
 

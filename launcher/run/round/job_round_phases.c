@@ -66,7 +66,7 @@ static bool is_awaited(const struct job_round *r, const struct job_round_member 
         [JOB_ROUND_LEAVING] = MEMBER_GONE,
     };
 
-    if (m->failed && r->state < JOB_ROUND_LEAVING)
+    if (m->stays || (m->failed && r->state < JOB_ROUND_LEAVING))
         return false;
     if (r->state == JOB_ROUND_PREPARING && env_copy_is_off(r->copy))
         return false;

@@ -69,6 +69,8 @@ struct job_round_member {
     struct file_feed *feed;    /* sends the host the files of --stage; NULL: it wants none */
     size_t unacknowledged;     /* bytes of its OUTPUT without a CREDIT */
     bool is_cut;               /* a NOTE was left out */
+    bool is_littered;          /* processes of the job are left there */
+    bool stays;                /* its agent waits for the next run */
     bool is_cut_off;           /* its agent has lost the coordinator, which may be lost itself */
     bool is_arriving;          /* its ranks are newcomers (job_round_hosts.h), not started yet */
     struct event *arrival;     /* opens the channel; NULL until needed */
@@ -101,6 +103,7 @@ struct job_round {
     bool has_met;                     /* all ranks have met in ml_init (--elastic) */
     bool is_moving;                   /* that host is to say where its new coordinator listens */
     int64_t membership;               /* how often the members have changed */
+    bool has_prepared;                /* the hosts were sent JOB, or questions before it */
     char coordinator[96];             /* address, from the READY of rank 0's host */
     bool is_pmix;                     /* a host serves PMIx, so all hosts do that can */
     bool needs_pmix;                  /* … and all must */

@@ -134,6 +134,7 @@ void job_round_steps_survey(struct job_round *r)
     r->wiring = topology_stated(p);
     if (strcmp(p->backend, "rdma") != 0 || (p->host_count == 1 && !p->job.local_net))
         return;
+    r->has_prepared = true;
     log_debug("job %s: asking the hosts for their RDMA devices", r->identity.id);
     if (survey_open(r, &why)) {
         log_error("%s", why.text);
@@ -208,6 +209,7 @@ void job_round_steps_prepare(struct job_round *r)
     struct fault why;
     int rc = jobs_send(r, 0, r->plan->host_count, &why);
 
+    r->has_prepared = true;
     job_round_steps_await_ready(r);
     if (rc) {
         log_error("%s", why.text);
@@ -344,10 +346,26 @@ void job_round_steps_stop(struct job_round *r)
     job_round_steps_set_deadline(r, done_limit_ms(r, r->stop_grace_ms));
 }
 
+/* A run may follow, for which the agents need not be started again, and that finds what ranks have
+ * kept (ml_keep). */
+static bool agents_may_stay(const struct job_round *r)
+{
+    return r->config.staying && r->cause == STOP_NONE && !r->failure.is_killed &&
+           !r->failure.is_hopeless;
+}
+
 void job_round_steps_bye(struct job_round *r)
 {
-    if (r->plan->host_count > 1) /* the only one needs none */
-        agent_session_bye(r->session);
+    bool may_stay = agents_may_stay(r) && r->failure.blame != BLAME_NONE;
+
+    for (int i = 0; i < r->plan->host_count; i++) {
+        struct job_round_member *m = &r->members[i];
+
+        m->stays = may_stay && m->state == MEMBER_DONE && !m->is_littered;
+        /* The only one needs no BYE, unless it waits for another run. */
+        if (!m->stays && m->state < MEMBER_GONE && (r->plan->host_count > 1 || r->config.staying))
+            agent_channel_send(m->channel, LAUNCH_BYE, NULL, 0);
+    }
     job_round_steps_set_deadline(r, LEAVE_MS);
 }
 
@@ -357,7 +375,7 @@ void job_round_steps_abandon(struct job_round *r)
     r->progress = NULL;
     job_round_steps_set_deadline(r, LEAVE_MS);
     for (int i = 0; i < r->plan->host_count; i++) {
-        if (r->members[i].state < MEMBER_GONE)
+        if (r->members[i].state < MEMBER_GONE && !r->members[i].stays)
             agent_channel_shut(r->members[i].channel);
     }
 }
@@ -369,8 +387,9 @@ void job_round_steps_report(struct job_round *r)
     progress_line_stop(r->progress);
     r->progress = NULL;
     for (int i = 0; i < r->plan->host_count; i++) {
-        const struct job_round_member *m = &r->members[i];
+        struct job_round_member *m = &r->members[i];
 
+        m->stays = agents_may_stay(r) && !r->has_prepared && m->state == MEMBER_CONNECTED;
         if (!m->failed)
             continue;
         if (failed++ == 0)

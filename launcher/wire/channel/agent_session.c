@@ -28,7 +28,9 @@ struct session_member {
     TAILQ_HEAD(session_questions, session_question) questions;
     const struct host *to;
     const char *advice;
-    bool is_timed; /* its PINGs ask for its time */
+    bool is_timed;   /* its PINGs ask for its time */
+    bool stays;      /* it has done its part of a run, and no next one has begun */
+    bool is_renewed; /* it was told to begin again, and has not said HELLO yet */
 };
 
 struct agent_session {
@@ -296,8 +298,12 @@ static int frame_take(struct agent_session *s, int host, const struct frame *f, 
 {
     struct session_agent *a = &s->agents[host].seen;
 
-    if (f->type == AGENT_HELLO && !a->is_greeted)
+    if (f->type == AGENT_HELLO && !a->is_greeted) {
+        s->agents[host].is_renewed = false;
         return on_hello(s, host, f, why);
+    }
+    if (s->agents[host].stays || s->agents[host].is_renewed)
+        return 0; /* a PONG, or what it said before it knew that the run was over */
     if (f->type == AGENT_ANSWER && a->asked > 0)
         return on_answer(s, host, f, why);
     if (f->type != AGENT_PONG)
@@ -328,7 +334,8 @@ static void on_end(int host, const char *text, void *arg)
     s->agents[host].seen.is_awaited = false;
     questions_drop(&s->agents[host]);
     s->agents[host].seen.pings = 0;
-    s->events.on_end(host, text, s->events.arg);
+    if (!s->agents[host].stays)
+        s->events.on_end(host, text, s->events.arg);
     if (was_awaited)
         rounds_advance(s);
 }
@@ -447,6 +454,84 @@ struct agent_channel *agent_session_reach(struct agent_session *s, int host, con
     if (agent_channel_open(&a->seen.channel, s->base, host, to, s->config, &events, &why))
         on_end(host, why.text, s);
     return a->seen.channel;
+}
+
+/* --- from one run to the next ----------------------------------------------------------------- */
+
+void agent_session_stay(struct agent_session *s, int host)
+{
+    s->agents[host].stays = true;
+}
+
+void agent_session_hold(struct agent_session *s)
+{
+    s->events = (struct agent_session_events){0};
+    s->round = s->rounds.count = 0;
+    for (int i = 0; i < s->count; i++) {
+        struct session_member *a = &s->agents[i];
+
+        questions_drop(a);
+        a->advice = NULL;
+        a->is_timed = false;
+        if (a->stays || !a->seen.channel)
+            continue;
+        agent_channel_close(a->seen.channel);
+        a->seen = (struct session_agent){.has_ended = true};
+    }
+}
+
+void agent_session_resume(struct agent_session *s, const struct agent_session_events *events)
+{
+    s->events = *events;
+}
+
+struct agent_channel *agent_session_renew(struct agent_session *s, int host, const struct host *to)
+{
+    struct session_member *a = &s->agents[host];
+
+    if (!a->stays || a->seen.has_ended || a->to != to)
+        return NULL;
+    log_debug("host %s: its agent is there from the last run", to->name);
+    a->seen = (struct session_agent){.channel = a->seen.channel};
+    agent_channel_send(a->seen.channel, LAUNCH_AGAIN, NULL, 0);
+    if (a->seen.has_ended) /* as the send has found */
+        return NULL;
+    a->stays = false;
+    a->is_renewed = true;
+    return a->seen.channel;
+}
+
+static void on_part_late(evutil_socket_t fd, short what, void *arg)
+{
+    (void)fd, (void)what;
+    *(bool *)arg = true;
+}
+
+static bool has_agents(const struct agent_session *s)
+{
+    for (int i = 0; i < s->count; i++)
+        if (!s->agents[i].seen.has_ended)
+            return true;
+    return false;
+}
+
+void agent_session_part(struct agent_session *s, int limit_ms)
+{
+    const struct timeval limit = {limit_ms / 1000, limit_ms % 1000 * 1000};
+    bool is_late = false;
+    struct event *timer;
+
+    if (!s)
+        return;
+    timer = evtimer_new(s->base, on_part_late, &is_late);
+    if (!timer || evtimer_add(timer, &limit))
+        is_late = true;
+    agent_session_bye(s);
+    while (!is_late && has_agents(s))
+        event_base_loop(s->base, EVLOOP_ONCE);
+    if (timer)
+        event_free(timer);
+    agent_session_close(s);
 }
 
 const struct session_agent *agent_session_agent(const struct agent_session *s, int host)

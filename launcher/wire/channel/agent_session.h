@@ -62,6 +62,19 @@ void agent_session_close(struct agent_session *s); /* takes NULL; the agents end
 /* Begins to open the channel to `to`, in place of one that has ended. Returns it; NULL: it could
  * not be opened, and on_end has been called. */
 struct agent_channel *agent_session_reach(struct agent_session *s, int host, const struct host *to);
+/* The agents stay beyond a run: those of the session that are not marked to stay are closed, and
+ * nobody is told what becomes of the others. */
+void agent_session_stay(struct agent_session *s, int host);
+void agent_session_hold(struct agent_session *s);
+/* The next run takes it over. */
+void agent_session_resume(struct agent_session *s, const struct agent_session_events *events);
+/* Lets the agent of `to` begin again, if it has stayed and is that host's: on_hello will come.
+ * Returns its channel, or NULL. */
+struct agent_channel *agent_session_renew(struct agent_session *s, int host, const struct host *to);
+/* No run follows: lets them go, waits on the loop for their ends, `limit_ms` at most, and closes
+ * the session. Takes NULL. */
+void agent_session_part(struct agent_session *s, int limit_ms);
+
 const struct session_agent *agent_session_agent(const struct agent_session *s, int host);
 
 /* Asks an agent that is greeted, once it has answered the questions before. The question is taken

@@ -82,6 +82,8 @@ static const char *name_of(int type)
         return "KILL";
     case LAUNCH_BYE:
         return "BYE";
+    case LAUNCH_AGAIN:
+        return "AGAIN";
     case LAUNCH_QUERY:
         return "QUERY";
     default:
@@ -258,7 +260,8 @@ static void test_not_installed(void **state)
 
 /* --- several rounds --------------------------------------------------------------------------- */
 
-#define FAILS BEGIN "1" EXITED(1, 3) "w\n0" KILLED(0, 15) FINISH "w0\nw1\n"
+#define FAILS BEGIN "1" EXITED(1, 3) "w\n0" KILLED(0, 15) "0" DONE "1" DONE "w\n"
+#define AGAIN "a AGAIN; b AGAIN; "
 
 static void test_restarts(void **state)
 {
@@ -266,9 +269,18 @@ static void test_restarts(void **state)
 
     (void)state;
     expect(line, FAILS BEGIN "1" EXITED(1, 0) "0" EXITED(0, 0) FINISH, 0,
-           "starting the job again (restart 1 of 1)", GO "a STOP; b STOP; " BYE GO BYE, NULL);
+           "starting the job again (restart 1 of 1)", GO "a STOP; b STOP; " AGAIN GO BYE, NULL);
     /* There is one restart; the last round gives the status. */
-    expect(line, FAILS BEGIN "1" EXITED(1, 4) "w\n0" KILLED(0, 15) FINISH, 4, NULL);
+    expect(line,
+           FAILS BEGIN "1" EXITED(1, 4) "w\n0" KILLED(0, 15) "0" DONE "1" DONE "w\n"
+                                                             "x0closed\nx1closed\n",
+           4, AGAIN GO "a STOP; b STOP; " BYE, NULL);
+    /* An agent that ends between the runs, or where processes are left, is started anew. */
+    expect(line,
+           BEGIN "1" EXITED(1, 3) "w\n0" KILLED(
+               0, 15) "0" DONE "126{\"survivors\":[{\"pid\":9,\"text\":\"cp\"}]}\nx1closed\n"
+                      "w1\n" BEGIN "1" EXITED(1, 0) "0" EXITED(0, 0) FINISH,
+           0, "process 9 could not be ended", "b BYE; a AGAIN; a JOB; b JOB; ", NULL);
     /* A host that was not reached may be there the next time; a missing program stays so. */
     expect(line,
            "0" HELLO "x1no route\nx0closed\nw0\nw1\n" BEGIN "1" EXITED(1, 0) "0" EXITED(0, 0)

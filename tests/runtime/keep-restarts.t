@@ -1,0 +1,95 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Memory that outlives the runs of a job (--restarts without --elastic): the agents stay from one
+# run to the next, and what ranks have kept stays with them, but not beyond the job, whoever is
+# killed. Hosts that are lost take their parts with them. All hosts are this machine.
+TEST_TIER=quick
+. "${0%/*}/../lib/test.sh"
+. "${0%/*}/../cli/job.sh"
+
+command -v python3 > /dev/null || skip_all "no python3 here"
+PYTHON=$(command -v python3)
+export PYTHONDONTWRITEBYTECODE=1
+PROGRAM=$SOURCE/tests/runtime/python_keep_restarts.py
+
+kept_files() { find /dev/shm -name "mlaunch-*-$(job_id).*.keep.*" | wc -l; }
+agents_of() { sed -n 's/.*"event":"connected".*"host":"'"$1"'","pid":\([0-9]*\).*/\1/p' "$EVENTS"; }
+# kept_run NAME OPTION…: to the job's end.
+kept_run() {
+    : > "$EVENTS"
+    keep job --oversubscribe "${STRANGER[@]}" "$@" -- "$PYTHON" "$PROGRAM" 12 5 ""
+}
+
+cat > "$T/connect" << EOF
+host=\$1
+shift
+[ ! -e "$T/down.\$host" ] || { echo "no power" >&2; exit 1; }
+exec "\$@"
+EOF
+HOSTS=(--agent-command "sh $T/connect {host}" -H "a:2,b:2")
+
+kept_run "${HOSTS[@]}" -n 4 --restarts 2
+job_judge 0 "a job that is started again twice" mlaunch
+check_output "4 [.] began at 0
+4 [.] began at 5
+4 [.] ended well" "… goes on where all parts were, and not with one of another run" \
+    sh -c 'sed "s/^\[.\]/[.]/" "$1" | sort | uniq -c | sed "s/^ *//"' - "$T/out"
+check_output "3 1" "its agents stay, and no process is started for them" \
+    sh -c 'echo $(printf "%s\n" "$1" | wc -l) $(printf "%s\n" "$1" | sort -u | wc -l)' - \
+    "$(agents_of a)"
+check_output 0 "nothing of what was kept is left" kept_files
+
+# job_begin: a job whose rank 1 waits, before it dies, for the end of $T/hold.
+job_begin() {
+    : > "$EVENTS"
+    : > "$T/hold"
+    : > "$T/out"
+    "${JOB[@]}" "${HOSTS[@]}" -n 4 --grace 1 --restarts 2 --oversubscribe "${STRANGER[@]}" -- \
+        "$PYTHON" "$PROGRAM" 12 5 "$T/hold" > "$T/out" 2> "$T/err" < /dev/null &
+    PID=$!
+    wait_for '[ "$(kept_files)" -ge 8 ] || ! kill -0 "$PID" 2> /dev/null'
+}
+
+# Host b is lost and comes back: its ranks' parts are gone.
+job_begin
+must kill -KILL "$(agents_of b)"
+must rm "$T/hold"
+run wait "$PID"
+cp "$T/err" "$ERR"
+job_judge 0 "an agent is killed" mlaunch
+check_output "8 0" "… and the parts that were on its host are gone" sh -c \
+    'echo $(grep -c "began at 0" "$1") $(grep -c "began at 5" "$1")' - "$T/out"
+check_output "2 3" "… where alone another agent was started" sh -c \
+    'echo $(printf "%s\n" "$1" | sort -u | wc -l) $(printf "%s\n" "$2" | wc -l)' - \
+    "$(agents_of b)" "$(agents_of a)"
+
+# mlaunch is killed between two runs, while agents wait for the next.
+job_begin
+must rm "$T/hold"
+wait_for 'grep -q "\"restart\":2" "$EVENTS"'
+check "what is kept is there between two runs" test "$(kept_files)" -ge 8
+must kill -KILL "$PID"
+run wait "$PID"
+check "mlaunch is killed between two runs: all ends" left_nothing
+check_output 0 "… and what was kept goes with the agents" kept_files
+"$MLAUNCH" clean "$(job_id)" > /dev/null
+
+# The agents are killed between two runs, so only clean is left to remove it.
+job_begin
+must rm "$T/hold"
+wait_for 'grep -q "\"restart\":2" "$EVENTS"'
+must kill -STOP "$PID"
+for agent in $( (agents_of a; agents_of b) | sort -u); do
+    guard=$(ps -o ppid= -p "$agent")
+    must kill -STOP "$agent" "$guard"
+    must kill -KILL "$agent" "$guard"
+done
+must kill -KILL "$PID"
+run wait "$PID"
+check "no agent: it is still there" test "$(kept_files)" -ge 8
+keep "$MLAUNCH" clean "$(job_id)"
+check_match "job $(job_id): segment .*\.keep\.1\.[01]\.part has been removed" "$T/out" \
+    "clean tells of it"
+check_output 0 "… and leaves nothing of it" kept_files
+
+done_testing
