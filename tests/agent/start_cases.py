@@ -163,6 +163,31 @@ def many():
         a.check_gone(0)
 
 
+def places():
+    """START with places: who comes has the number given, and no input; with 0 nobody is started"""
+    a = Agent()
+    a.send(JOB, a.job(*[sh("echo $MLAUNCH_RESTART; cat")] * 3, stdin="all", elastic=1, restarts=3))
+    ready = a.wait(READY)
+    a.send(START, {"coordinator": ready["coordinator"], "places": [2, 0, 1]})
+    for rank in (0, 2):
+        a.until(lambda: rank in a.exited, "its end")
+        a.send(REPLACE, struct.pack(">II", rank, 0))
+    a.finish()
+    expect(sorted(a.pids) == [0, 2], f"{a.pids}")
+    expect((a.output[0, 1], a.output[2, 1]) == (b"2\n", b"1\n"), f"{a.output}")
+
+
+def places_malformed():
+    """START with places that are no list of as many numbers: LOST"""
+    for wrong in ([1], [1, 2, 3], [-1, 1], "x", {}):
+        a = Agent()
+        a.send(JOB, a.job(*[sh("true")] * 2, elastic=1, restarts=3))
+        ready = a.wait(READY)
+        a.send(START, {"coordinator": ready["coordinator"], "places": wrong})
+        expect("START is invalid" in a.wait(LOST)["text"], f"{wrong}: {a.frames}")
+        a.finish()
+
+
 def bind():
     """--bind-to core and hwthread bind each rank to CPUs of its own, socket and numa to several"""
     for to in ("core", "hwthread", "socket", "numa", "l3cache"):
