@@ -120,6 +120,19 @@ must touch "$T/stop"
 rm "$T/hold"
 zoo_end 0 "the others end while a host is opened"
 
+# A host whose agent works, and has lost the coordinator: it ends what is there first.
+spare_start "$H4"
+if netns exec "$H2" ss -K dst "$A1" 2>&1 | grep -q ESTAB; then
+    filled "a host that is cut off" "$H4"
+    check_match "^mlaunch: host $H2 was lost: it is cut off from .*; spare host $H4 takes its place" "$T/err" \
+        "… which mlaunch has named"
+    spare_end "a host that is cut off" 6
+else
+    skip "a host that is cut off" "this kernel or ss cannot close the connections of others"
+    kill -INT "$mlaunch"
+    zoo_end 130 "nobody is cut off"
+fi
+
 # A host that is silent; its ranks end by themselves, and nothing of it comes back.
 spare_start "$H4"
 must netns cut "$H2"
