@@ -70,6 +70,18 @@ check_match "^mlaunch: host $H2 was lost: .*; 5 ranks may go on \(--elastic 2\)$
 check_match "^mlaunch: host $H2 was lost; spare host $H4 takes its place \(rank 3\)$" "$T/err" "… for that one"
 spare_end "one of two" 5
 
+# A spare host with too few slots takes a part of them.
+rm -f "$T/stop"
+job_start -n 6 -H "$H1:2,$H2:2,$H3:2" --spare-hosts "$H4:1" --elastic 2 --restarts 1 --output raw -- \
+    "$SURVIVOR" "$T/stop"
+has_said 'membership 0' 6 || diag "not all ranks are up: $(cat "$T/err")"
+agent_kill "$H2" worker || fail "there is such a process"
+check "too few slots: a part comes" has_said 'membership [1-9], 5 ranks, came 2$' 4
+check_match "spare host $H4 takes its place \(rank 2\)$" "$T/err" "… and mlaunch says which"
+check_match "^mlaunch: host $H4 has no slot for rank 3; 5 ranks may go on \(--elastic 2\)$" "$T/err" \
+    "… and which does not"
+spare_end "too few slots" 5
+
 # The ranks name the host where another one is now.
 job_start -n 6 --oversubscribe -H "$H1:2,$H2:2,$H3:2" --spare-hosts "$H4" --elastic 2 --restarts 1 \
     --output raw -- python3 "$SOURCE/tests/fault/spare_names.py"

@@ -15,6 +15,11 @@ static int room_of(const struct plan *p, const struct host *h)
     return h->max_slots && h->max_slots < room ? h->max_slots : room;
 }
 
+int plan_spares_room(const struct plan *p, int index)
+{
+    return room_of(p, plan_host(p, index));
+}
+
 static int ranks_of(const struct plan *p, int index)
 {
     int count = 0;
@@ -57,7 +62,12 @@ static int slots_check(const struct plan *p, struct fault *why)
         const struct host *h = plan_host(p, i);
         int room = room_of(p, h);
 
-        if (room < fewest)
+        if (room < most && p->job.elastic && p->job.restarts)
+            log_warn(
+                "--spare-hosts: host %s has %d slot%s, so it takes only a part of the ranks of "
+                "hosts with more, such as %s with %d",
+                h->name, room, room == 1 ? "" : "s", plan_host(p, most_host)->name, most);
+        else if (room < fewest)
             rc = fault_set(why, ML_ERR_ARGUMENT,
                            "--spare-hosts: host %s has %d slot%s, but each of the job's hosts has "
                            "%d ranks or more; --oversubscribe starts more ranks than slots",
@@ -105,10 +115,12 @@ void plan_spares_renew(struct plan *p)
     p->spares_left = p->spare_count;
 }
 
-bool plan_spares_take(struct plan *p, int index)
+bool plan_spares_take(struct plan *p, int index, int ranks)
 {
-    int *spares = p->hosts + p->host_count, ranks = ranks_of(p, index), lost = p->hosts[index];
+    int *spares = p->hosts + p->host_count, lost = p->hosts[index];
 
+    if (ranks == 0)
+        ranks = ranks_of(p, index);
     for (int i = 0; i < p->spares_left; i++) {
         if (room_of(p, &p->list->hosts[spares[i]]) < ranks ||
             (p->is_unfit && p->is_unfit[spares[i]]))

@@ -11,16 +11,20 @@
 
 /* Once the ranks have their hosts: puts the spare hosts of p->list behind the used ones in
  * p->hosts. ML_ERR_ARGUMENT: nothing would use them, or a spare host has fewer slots than each of
- * the others has ranks. Warns if it has fewer than some. */
+ * the others has ranks, and cannot take a part of them (--elastic). Warns if it has fewer than
+ * some. */
 int plan_spares_settle(struct plan *p, const struct options *o, struct fault *why);
 
 /* At the begin of each restart: all spare hosts may be tried. */
 void plan_spares_renew(struct plan *p);
 
+/* The most ranks that host `index` takes. */
+int plan_spares_room(const struct plan *p, int index);
+
 /* Gives the place of host `index`, which cannot be used, to the first spare host that has not been
- * tried in this restart, is not unfit and has slots for the ranks there. The host that had the
- * place becomes the last of the spare ones: it may be back in a later restart. Returns false if
- * there is none. */
-bool plan_spares_take(struct plan *p, int index);
+ * tried in this restart, is not unfit and has slots for `ranks`, or with 0 for all ranks there. The
+ * host that had the place becomes the last of the spare ones: it may be back in a later restart.
+ * Returns false if there is none. */
+bool plan_spares_take(struct plan *p, int index, int ranks);
 
 #endif

@@ -24,8 +24,9 @@ static json_t *ranks_gather(const struct spare_hosts *s, const struct job_round 
                             struct rank_list *list)
 {
     json_t *ranks = json_array();
+    int room = plan_spares_room(s->plan, index);
 
-    for (int r = 0; r < s->plan->size; r++) {
+    for (int r = 0; r < s->plan->size && list->count < room; r++) {
         if (s->plan->ranks[r].host == index && (!round || job_round_rank_comes(round, r))) {
             rank_list_add(list, r);
             json_array_append_new(ranks, json_integer(r));
@@ -34,8 +35,18 @@ static json_t *ranks_gather(const struct spare_hosts *s, const struct job_round 
     return ranks;
 }
 
+static int coming_count(const struct spare_hosts *s, const struct job_round *round, int index)
+{
+    int count = 0;
+
+    for (int r = 0; r < s->plan->size; r++)
+        count += s->plan->ranks[r].host == index && job_round_rank_comes(round, r);
+    return count;
+}
+
 /* Lets a spare host take the place of host `index`. round: NULL, or that runs. `why` follows the
- * host's name, `after` ends the sentence. False: there is none. */
+ * host's name, `after` ends the sentence. False: there is none. While others run, one with too few
+ * slots takes a part of the ranks. */
 static bool host_replace(struct spare_hosts *s, const struct job_round *round, int index,
                          const char *why, const char *after)
 {
@@ -43,7 +54,8 @@ static bool host_replace(struct spare_hosts *s, const struct job_round *round, i
     struct rank_list list = {0};
     json_t *ranks;
 
-    if (!plan_spares_take(s->plan, index))
+    if (!(round && plan_spares_take(s->plan, index, coming_count(s, round, index))) &&
+        !plan_spares_take(s->plan, index, round ? 1 : 0))
         return false;
     ranks = ranks_gather(s, round, index, &list);
     s->newcomer = index;

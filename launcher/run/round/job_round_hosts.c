@@ -6,6 +6,7 @@
 #include "common/status.h"
 #include "common/text/rank_list.h"
 #include "common/text/text_json.h"
+#include "launcher/input/plan/plan_spares.h"
 #include "launcher/run/round/job_round_losses.h"
 #include "launcher/run/round/job_round_phases.h"
 #include "launcher/run/round/job_round_steps.h"
@@ -149,16 +150,43 @@ static void arrival_set(struct job_round *r, struct job_round_member *m, int ms)
     places_leave(r, m, "cannot be replaced: out of memory");
 }
 
+/* The new host of the place has too few slots. */
+static void places_trim(struct job_round *r, const struct job_round_member *m)
+{
+    const int host = (int)(m - r->members);
+    int room = plan_spares_room(r->plan, host);
+    struct rank_list list = {0};
+    bool are_left_out = true;
+    char text[sizeof(m->reason)];
+
+    for (int i = 0; i < r->plan->size; i++) {
+        if (!is_on(r, i, m) || r->ranks[i].ended || room-- > 0)
+            continue;
+        are_left_out &= r->ranks[i].is_left_out;
+        rank_list_add(&list, i);
+        job_round_losses_end(r, i);
+        job_round_losses_vacate(r, i);
+    }
+    if (list.count == 0)
+        return;
+    snprintf(text, sizeof(text), "host %.300s has no slot for %s", plan_host(r->plan, host)->name,
+             rank_list_end(&list));
+    job_round_losses_die(r, list.count, text, are_left_out);
+}
+
 /* why: what follows the host's name in a sentence. */
 static void places_give(struct job_round *r, struct job_round_member *m, const char *why)
 {
     int host = (int)(m - r->members);
 
-    if (m->host->launch_method == LAUNCH_METHOD_JOIN ||
-        (r->config.on_host_lost && r->config.on_host_lost(host, why, r->config.arg)))
+    if (m->host->launch_method == LAUNCH_METHOD_JOIN) {
         arrival_set(r, m, 0);
-    else
+    } else if (r->config.on_host_lost && r->config.on_host_lost(host, why, r->config.arg)) {
+        places_trim(r, m);
+        arrival_set(r, m, 0);
+    } else {
         places_leave(r, m, why);
+    }
 }
 
 /* Whoever is not awaited at a lost host's places has ended. Returns how many have. */

@@ -376,25 +376,33 @@ static void test_spares(void **state)
     (void)state;
     assert_int_equal(p->size, 3);
     expect_hosts(p, "ab cde");
-    assert_false(plan_spares_take(p, 1)); /* in the first run */
+    assert_false(plan_spares_take(p, 1, 0)); /* in the first run */
     plan_spares_renew(p);
-    assert_true(plan_spares_take(p, 1)); /* c has too few slots */
+    assert_true(plan_spares_take(p, 1, 0)); /* c has too few slots */
     expect_hosts(p, "ad ceb");
-    assert_true(plan_spares_take(p, 0));
+    assert_true(plan_spares_take(p, 0, 0));
     expect_hosts(p, "cd eba");
-    assert_true(plan_spares_take(p, 1));
+    assert_true(plan_spares_take(p, 1, 0));
     expect_hosts(p, "ce bad");
-    assert_false(plan_spares_take(p, 1)); /* all have been tried */
+    assert_false(plan_spares_take(p, 1, 0)); /* all have been tried */
     plan_spares_renew(p);
-    assert_true(plan_spares_take(p, 1)); /* the lost one may be back */
+    assert_true(plan_spares_take(p, 1, 0)); /* the lost one may be back */
     expect_hosts(p, "cb ade");
     assert_int_equal(p->ranks[2].host, 1);
     unmake(p);
 
     p = made("-H a:2,b:2 --restarts 1 --oversubscribe --spare-hosts c:1 p");
     plan_spares_renew(p);
-    assert_true(plan_spares_take(p, 0));
+    assert_true(plan_spares_take(p, 0, 0));
     expect_hosts(p, "cb a");
+    unmake(p);
+
+    p = made("-H a:2,b:2 --elastic 1 --restarts 1 --spare-hosts c:1 p");
+    plan_spares_renew(p);
+    assert_false(plan_spares_take(p, 0, 0));
+    assert_true(plan_spares_take(p, 0, 1)); /* for a part of the ranks */
+    expect_hosts(p, "cb a");
+    assert_int_equal(plan_spares_room(p, 0), 1);
     unmake(p);
 
     write_hostfile("a slots=2\nb slots=2 max_slots=2\nu@c slots=2\n");
