@@ -66,7 +66,31 @@ if command -v python3 > /dev/null; then
             "regression.py, $n ranks" \
             job $n "${STRANGER[@]}" -- python3 "$DATA/regression.py"
     done
+
+    # elastic [OPTION…] -- [ARGUMENT…]: what rank 0 prints of its losses.
+    elastic() {
+        local options=()
+        while [ "$1" != -- ]; do options+=("$1") && shift; done
+        run job 4 --elastic 1 "${options[@]}" "${STRANGER[@]}" -- python3 "$DATA/elastic.py" "${@:2}"
+    }
+    elastic --
+    cp "$OUT" "$T/nobody"
+    check_match '^108 of 150 flowers are known, 4 ranks are left$' "$OUT" "elastic.py"
+    elastic -- leave 3:40 0:60
+    cp "$OUT" "$T/planned"
+    check_match '^step 40: loss 0x[0-9a-fp.+]+, ranks 0 1 2$' "$OUT" "… with ranks that leave"
+    check_match 'flowers are known, 2 ranks are left$' "$OUT" "… rank 0 too"
+    elastic -- die 3:40 0:60
+    check_match 'rank 0 .* was killed by signal 9' "$ERR" "… with ranks that die"
+    cp "$OUT" "$T/died"
+    check "… has the losses of ranks that leave, bit for bit" cmp "$T/died" "$T/planned"
+    check_status 1 "… which are not those of a run that loses nobody" \
+        cmp -s <(cut -d , -f 1 "$T/nobody") <(cut -d , -f 1 "$T/planned")
+    elastic --restarts 1 --replace-wait 60 -- die 3:40 0:60
+    cp "$OUT" "$T/replaced"
+    check "… and one with others in the dead ones' places has the latter" cmp "$T/replaced" "$T/nobody"
 else
     skip "regression.py" "no python3 here"
+    skip "elastic.py" "no python3 here"
 fi
 done_testing
