@@ -50,7 +50,7 @@ def chances(measures):
 
 
 def gradients(share):
-    """Of the loss over these flowers; the last element is the loss itself."""
+    """The loss over these flowers has these; the last element is the loss itself."""
     sums = array.array("d", [0.0] * (len(weights) + 1))
     for measures, species in share:
         for s, chance in enumerate(chances(measures)):
