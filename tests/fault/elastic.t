@@ -53,16 +53,20 @@ agent_kill "$H2" worker || fail "there is such a process"
 check "the next coordinator's host: the others go on" has_said 'membership 2, 2 ranks' 2
 survivors_end "rank 0's host" 2
 
-# The coordinator outlives the ranks of its host; then it is lost, too.
+# The coordinator outlives the ranks of its host, hears of a silent host, and is lost, too.
 survivors_start 6 "$H1,$H2,$H3"
 # shellcheck disable=SC2046 # pids, as that host numbers them
 must netns exec "$H1" kill -KILL $(started_pids "$H1")
 check "the ranks beside the coordinator: the others go on" has_said 'membership [12], 4 ranks' 4
+netns cut "$H3"
+check "the coordinator beside no ranks, a silent host: the others go on" \
+    has_said 'membership [23], 2 ranks' 2
+netns join "$H3"
 agent_kill "$H1" worker || fail "there is such a process"
-check "the coordinator beside no ranks: the others go on" has_said 'membership [23], 4 ranks' 4
+check "the coordinator beside no ranks: the others go on" has_said 'membership [234], 2 ranks' 4
 check_match '"event":"coordinator".*"host":"'"$H2"'"' "$EVENTS" \
     "the coordinator beside no ranks: it moves"
-survivors_end "the coordinator beside no ranks" 4
+survivors_end "the coordinator beside no ranks" 2
 
 # The next coordinator's host is slow to answer, and meanwhile the last ranks of another host die,
 # whose agent ends before it has heard where the coordinator is.
@@ -77,6 +81,18 @@ check "a slow coordinator: another host's ranks die" \
 must netns exec "$H2" kill -CONT "$(connected_pid "$H2")"
 check "a slow coordinator: the others go on" has_said 'membership 1, 4 ranks' 4
 survivors_end "a slow coordinator" 4
+
+# The same, and it is its own ranks that die: whether or not its agent is DONE before it has heard
+# that it should have the coordinator, another one has it in the end.
+survivors_start 8 "$H1,$H2,$H3,$H4"
+must netns exec "$H2" kill -STOP "$(connected_pid "$H2")"
+agent_kill "$H1" worker || fail "there is such a process"
+check "no coordinator: rank 0's host is lost" wait_for 'grep -q "host $H1 was lost" "$T/err"'
+# shellcheck disable=SC2046 # pids, as that host numbers them
+must netns exec "$H2" kill -KILL $(started_pids "$H2")
+must netns exec "$H2" kill -CONT "$(connected_pid "$H2")"
+check "no coordinator: the others go on" has_said 'membership [12], 4 ranks' 4
+survivors_end "no coordinator" 4
 
 # Nothing is closed: 10 s of silence end both sides.
 survivors_start 6 "$H1,$H2,$H3"

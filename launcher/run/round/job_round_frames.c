@@ -703,6 +703,7 @@ static int on_done(struct job_round *r, struct job_round_member *m, const struct
         agent_channel_send(m->channel, LAUNCH_BYE, NULL, 0);
     else
         job_round_losses_end_all(r, m);
+    job_round_hosts_done(r, m);
     return 0;
 }
 

@@ -60,6 +60,12 @@ static void coordinator_move(struct job_round *r)
     free(ended);
 }
 
+void job_round_hosts_done(struct job_round *r, const struct job_round_member *m)
+{
+    if (r->is_moving && m == &r->members[r->coordinator_host])
+        coordinator_move(r);
+}
+
 /* --- the places of a lost host ---------------------------------------------------------------- */
 
 /* The places may be filled: another host can be asked, and newcomers can join somebody. */

@@ -92,7 +92,7 @@ void job_round_losses_vacate(struct job_round *r, int rank)
         agent_channel_send_words(m->channel, LAUNCH_REPLACE, words, 2);
     /* One that takes over may hear it from nobody else: the end was behind COORDINATE, and before
      * MOVED, which an agent whose last rank it was does not get. */
-    if ((may_replace(r) || has_moved) && m != coordinator && coordinator->state == MEMBER_STARTED)
+    if ((may_replace(r) || has_moved) && m != coordinator && coordinator->state != MEMBER_GONE)
         agent_channel_send_words(coordinator->channel, LAUNCH_REPLACE, words, 2);
 }
 
