@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT
 # Random faults under jobs of --elastic, 20 (1000 in check-long): ranks, agents and connections are
 # killed, hosts are stopped and cut off, for a moment or until they are lost; a fifth of all happens
-# while the others repair. Jobs use shared memory, TCP and both; in half of them other processes take
-# the places of the dead. Expected: those that live go on and have right sums, the job's status is 0,
-# and nothing is left. SEED=… repeats a run's choices, ROUND=… one job of it.
+# while the others repair. Jobs use shared memory, TCP and both; in half of them other processes
+# take the places of the dead. Expected: those that live go on and have right sums, the job's status
+# is 0, and nothing is left. SEED=… repeats a run's choices, ROUND=… one job of it.
 # shellcheck disable=SC2154 # mlaunch: of fault.sh
 TEST_TIER=full
 TEST_LIMIT=900
@@ -101,23 +101,37 @@ choose() {
 
 # once NAME: one fault, and perhaps one more while the others repair; then all is well again.
 once() {
-    local second="" begun took
+    local second="" by="" begun took said hosts_by=(worker guard sshd cut stop)
     choose
     what+=", $fault $id"
     mark=$(($(wc -l < "$EVENTS") + 1))
     begun=${EPOCHREALTIME/./}
-    if is_deadly "$fault" && ((RANDOM % 3 == 0)); then
+    if is_deadly "$fault" && ((RANDOM % 2)); then
         local one=$id all=("${ids[@]}")
-        # Of those that outlive the first fault.
+        # One that outlives the first fault.
         if [ "$fault" = rank ]; then gone "$id"; else lost "$(host_of "$id")"; fi
         [ ${#ids[@]} -lt 2 ] || second=${ids[RANDOM % ${#ids[@]}]}
         ids=("${all[@]}") id=$one
     fi
-    [ -z "$second" ] || { must touch "$T/stop.$second" && what+=", $second repairs"; }
+    # While a newcomer is late there is time to strike a host.
+    if [ -n "$second" ] && [ "$fault" = rank ] && [ ${#late[@]} != 0 ] && [ "$place" = mixed ] &&
+        [ "$(host_of "$id")" != "$(host_of "$second")" ]; then
+        by=${hosts_by[RANDOM % ${#hosts_by[@]}]}
+        what+=", $by $second while it comes"
+    elif [ -n "$second" ]; then
+        must touch "$T/stop.$second"
+        what+=", $second repairs"
+    fi
+    said=$(grep -c ': repairs' "$T/out")
     strike "$fault" "$id" || { fail "round $round$what: it strikes"; return 1; }
     struck=$((struck + 1))
     struck_by[$fault]=$((${struck_by[$fault]:-0} + 1))
-    if [ -n "$second" ]; then
+    if [ -n "$by" ]; then
+        wait_for '[ "$(grep -c ": repairs" "$T/out")" -gt '"$said"' ]'
+        strike "$by" "$second" || { fail "round $round$what: it strikes"; return 1; }
+        struck_by[$by]=$((${struck_by[$by]:-0} + 1)) struck=$((struck + 1))
+        tail -n "+$mark" "$EVENTS" | grep -q '"event":"repaired"' || repairing=$((repairing + 1))
+    elif [ -n "$second" ]; then
         wait_for '[ ! -e "$T/stop.'"$second"'" ]' || { fail "round $round$what: others repair"; return 1; }
         died "$second"
         struck=$((struck + 1)) repairing=$((repairing + 1))
@@ -157,7 +171,7 @@ for ((round = ${ROUND:-1}; struck < FAULTS; round++)); do
     what=": $place"
     [ $restarts = 0 ] || what+=" with others in their places"
     late=() comes=()
-    [ $restarts = 0 ] || ((RANDOM % 2)) || late=(late 300)
+    [ $restarts = 0 ] || ((RANDOM % 2)) || late=(late 1000)
     rm -f "$T"/stop*
     job_start -n ${#ids[@]} --oversubscribe --elastic 1 --output raw "${how[@]}" -- "$SURVIVOR" \
         "$T/stop" "${late[@]}"
