@@ -341,7 +341,7 @@ void job_round_hosts_on_ready(struct job_round *r, struct job_round_member *m)
     if (r->is_moving)
         return; /* COORDINATES leads here again */
     for (int i = 0; i < r->plan->host_count; i++)
-        if (r->members[i].state == MEMBER_STARTED)
+        if (r->members[i].state == MEMBER_STARTED || r->members[i].state == MEMBER_DONE)
             agent_channel_send_json(r->members[i].channel, LAUNCH_PLACED,
                                     json_pack("{s:i, s:s}", "host", host, "name", m->host->name));
     log_info("host %s: its ranks are started, and wait for ml_repair", m->host->name);
@@ -387,6 +387,8 @@ int job_round_hosts_on_coordinates(struct job_round *r, struct job_round_member 
     if (coordinates_report_parse(address, sizeof(address), f, why))
         return why->code;
     r->is_moving = false;
+    /* Whoever is cut off from this one has all the time of those that are. */
+    evtimer_del(r->cut_limit);
     for (int i = 0; i < r->plan->host_count; i++)
         r->members[i].is_cut_off = false;
     snprintf(r->coordinator, sizeof(r->coordinator), "%s", address);
