@@ -149,10 +149,10 @@ int split_create_run(struct group *g, const int *members, int count, uint64_t ta
 
     if (timeout_ms == 0)
         timeout_ms = w->job.init_timeout_ms;
-    if (count == 1)
-        return split_alone(g, "group_create", out, why);
     /* If it dies from here on, that is a death of its own. */
     claim_clear_broken(w->dir, w->rank);
+    if (count == 1)
+        return split_alone(g, "group_create", out, why);
     rc = create_ask(g, members, count, tag, timeout_ms, &id, why);
     if (!rc && (id == 0 || id > INT_MAX))
         rc = fault_set(why, ML_ERR_REFUSED,

@@ -43,8 +43,10 @@ import collections
 import ctypes
 import datetime
 import functools
+import hashlib
 import inspect
 import json
+import operator
 import os
 import queue
 import sys
@@ -406,11 +408,41 @@ class _Lane:
                              name="mlaunch.torch").start()
         self.waiting.put(work)
 
+    def need(self):
+        """Raises if there is no group."""
+
+    def revoke(self, why):
+        """Ends the calls of all ranks; if the world was repaired they have ended."""
+        try:
+            self.group.revoke(why)
+        except _m.Error:
+            pass
+
     def close(self):
         if self.waiting is not None:
             self.waiting.put(None)
         self.works.clear()
         self.group.free()
+
+
+class _NoLane:
+    """That of a group which init_process_group(enable_reconfigure=True) has made, until its first
+    reconfigure()."""
+
+    works = ()
+
+    @staticmethod
+    def need():
+        raise Error(_m.ERR_STATE, "the group has no members yet: call reconfigure() first")
+
+    def start(self, *_, **__):
+        self.need()
+
+    def revoke(self, why):
+        pass
+
+    def close(self):
+        pass
 
 
 def _caller_waits():
@@ -437,9 +469,53 @@ def _set_futures(waiting):
         del work
 
 
+# ---- members ----
+
+_HANDLE, _SHRINK_ABORT = "mlaunch", 1
+
+
+def _place():
+    """What tells this process from others, those before it in its place included: the job, its id,
+    and how many have been in its place."""
+    return tuple(os.environ.get(name, default) for name, default in (
+        ("MLAUNCH_JOB", ""), ("MLAUNCH_RANK", "0"), ("MLAUNCH_RESTART", "0")))
+
+
+def _id_of(handle):
+    parts = str(handle).split(":")
+    _need(len(parts) == 4 and parts[0] == _HANDLE and parts[2].isdigit(), "opts.handles has %r: "
+          "give what get_reconfigure_handle() has returned on each rank", handle)
+    _need(parts[1] == _place()[0], "opts.handles has a process of job %s, and this is job %s",
+          parts[1], _place()[0])
+    return int(parts[2])
+
+
+def _create(world, ids, tag, timeout):
+    """Two groups of the library, of these ids in this order. Whoever gets an Error has none."""
+    try:
+        members = world.ids
+        for member in ids:
+            if member not in members:
+                raise Error(_m.ERR_PEER, "rank %d is not in the world: it has died, or takes a "
+                            "dead rank's place and comes in when all that live call "
+                            "mlaunch.init().repair()" % member)
+        group = world.create([members.index(member) for member in ids], tag,
+                             None if timeout is None else timeout.total_seconds())
+        try:
+            return group, group.split(0, group.rank)
+        except BaseException:
+            group.free()
+            raise
+    except Error:
+        raise
+    except _m.Error as e:
+        raise Error(e.code, e.text) from None
+
+
 # ---- the process group ----
 
 _worlds: typing.List["weakref.ref[ProcessGroup]"] = []
+_connects_later = False  # the next group has members after its first reconfigure()
 _new_group_runs = False  # the ranks that are not in the group know of it
 
 
@@ -448,7 +524,21 @@ class ProcessGroup(_c.ProcessGroup):
 
     def __init__(self, store, rank, size, timeout):
         super().__init__(rank, size)
+        self._begin(rank, size)
+        if _connects_later:
+            _m.init()  # where others wait for it, if it takes a dead rank's place
+            self._hold()
+        else:
+            self._connect_world(rank, size)
+
+    def _begin(self, rank, size):
+        """A group that is connected to nobody yet."""
+        self._rank, self._size, self._ids = rank, size, ()
         self._leaves = False
+        self._calls = self._messages = _NoLane()
+        self._uuids = set()  # of reconfigure()
+
+    def _connect_world(self, rank, size):
         world = _m.init()
         try:
             is_world = size == world.size
@@ -462,9 +552,20 @@ class ProcessGroup(_c.ProcessGroup):
         except _m.Error:
             _m.finalize()
             raise
-        self._calls, self._messages = _Lane(group, True), _Lane(group.split(0, rank), False)
-        self._leaves = True
-        _worlds.append(weakref.ref(self))
+        self._connect(group, group.split(0, rank))
+        self._hold()
+
+    def _connect(self, group, messages):
+        self._rank, self._size, self._ids = group.rank, group.size, group.ids
+        self._calls, self._messages = _Lane(group, True), _Lane(messages, False)
+
+    def _hold(self):
+        """Takes over one mlaunch.init() of the caller, until _leave()."""
+        if self._leaves:
+            _m.finalize()  # it has one already
+        else:
+            self._leaves = True
+            _worlds.append(weakref.ref(self))
 
     def _leave(self):
         if self._leaves:
@@ -490,6 +591,99 @@ class ProcessGroup(_c.ProcessGroup):
 
     _get_backend_name = getBackendName
     name = getBackendName
+
+    # C++ keeps those that the group began with.
+
+    def rank(self) -> int:
+        """The rank of this process in the group."""
+        return self._rank
+
+    def size(self) -> int:
+        """The number of ranks."""
+        return self._size
+
+    getRank, getSize = rank, size
+
+    # other members, as the class Backend of newer versions of torch has it
+
+    @property
+    def supports_reconfigure(self) -> bool:
+        """True."""
+        return True
+
+    @property
+    def supports_shrinking(self) -> bool:
+        """True."""
+        return True
+
+    def get_reconfigure_handle(self) -> str:
+        """What reconfigure() of the other ranks calls this process."""
+        return ":".join((_HANDLE, *_place()))
+
+    def reconfigure(self, opts) -> Work:
+        """Gives the group other members: those of opts.handles, each of which calls it with the
+        same handles and the same opts.uuid, a number that none has used for the group. In a list
+        the position of a handle is its process's rank; ranks of a set are in the order of ids. The
+        members wait for each other for opts.timeout (None: as --init-timeout says).
+
+        Ranks that are not named take no part, and may be dead; their calls on the old group end
+        with ERR_PEER. An Error leaves the group as it was, on all ranks: ERR_TIMEOUT names those
+        that have not come; try again with another uuid. A process that takes a dead rank's place
+        can be a member after all that live have called mlaunch.init().repair()."""
+        handles = opts.handles
+        ids = [_id_of(handle) for handle in handles]
+        if not isinstance(handles, (list, tuple)):
+            ids.sort()
+        _need(len(set(ids)) == len(ids), "opts.handles has a process twice")
+        _need(self.get_reconfigure_handle() in handles, "opts.handles lacks %s, the handle of this "
+              "process", self.get_reconfigure_handle())
+        uuid = int(opts.uuid)
+        _need(uuid not in self._uuids, "opts.uuid %d was used for this group before: give each "
+              "attempt one of its own", uuid)
+        self._uuids.add(uuid)
+        world = _m.init()
+        self._hold()
+        made = _create(world, ids, uuid, opts.timeout)
+        old = self._calls, self._messages
+        self._connect(*made)
+        for lane in old:
+            lane.revoke("the group has other members now")
+            lane.close()
+        # What has ended here is no reason for an end of this process any more.
+        world.create([world.rank]).free()
+        work = Work(self._calls, (), [], (), None, None)
+        work._end()
+        return work
+
+    def shrink(self, ranks_to_exclude, shrink_flags=0, opts_override=None) -> ProcessGroup:
+        """Returns a group of the ranks of this one without ranks_to_exclude, in the same order. The
+        others call it, all with the same ranks. With SHRINK_ABORT (1) the calls on this group end
+        first, on every rank. An Error leaves the group as it was."""
+        excluded = {operator.index(rank) for rank in ranks_to_exclude}
+        for rank in excluded:
+            _need(0 <= rank < self._size, "ranks_to_exclude has %d, and the group has %d ranks",
+                  rank, self._size)
+        _need(self._rank not in excluded, "ranks_to_exclude has this rank, %d: only those that "
+              "stay call shrink()", self._rank)
+        self._calls.need()
+        if shrink_flags & _SHRINK_ABORT:
+            for lane in (self._calls, self._messages):
+                lane.revoke("shrink() was called with SHRINK_ABORT")
+        ids = [id for rank, id in enumerate(self._ids) if rank not in excluded]
+        # Ranks that shrink several groups at a time tell them by their members.
+        digest = hashlib.blake2b(repr(self._ids).encode(), digest_size=8).digest()
+        world = _m.init()
+        try:
+            made = _create(world, ids, int.from_bytes(digest, "little"), None)
+        except BaseException:
+            _m.finalize()
+            raise
+        group = ProcessGroup.__new__(ProcessGroup)
+        _c.ProcessGroup.__init__(group, made[0].rank, made[0].size)
+        group._begin(made[0].rank, made[0].size)
+        group._connect(*made)
+        group._hold()
+        return group
 
     # reductions
 
@@ -903,7 +1097,20 @@ _is_newcomer = _elastic._is_newcomer  # whose first group is one that repair() m
 
 @functools.wraps(_torch_init)
 def _init_process_group(*arguments, **named):
-    global _is_newcomer
+    global _is_newcomer, _connects_later
+    backend = str(arguments[0] if arguments else named.get("backend")).lower()
+    if backend == "mlaunch" and named.get("enable_reconfigure"):
+        # Where torch does not know it yet, this process begins as the group's only rank.
+        if "enable_reconfigure" not in _init_arguments.parameters:
+            arguments = backend,
+            named = {"store": dist.HashStore(), "rank": 0, "world_size": 1}
+        _connects_later, _is_newcomer = True, False
+        try:
+            return _torch_init(*arguments, **named)
+        finally:
+            _connects_later = False
+    if not named.get("enable_reconfigure"):
+        named.pop("enable_reconfigure", None)
     given = _init_arguments.bind(*arguments, **named).arguments
     if not _is_newcomer or str(given.get("backend")).lower() != "mlaunch":
         return _torch_init(*arguments, **named)
