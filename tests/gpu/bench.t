@@ -17,6 +17,7 @@ for operation in all_reduce all_gather reduce_scatter reduce gather scatter all_
 done
 check "all_reduce of long vectors" bench --sizes 1M --stress 2 --check --check-bits --json
 cp "$OUT" "$T/json"
+check "… that are cut" bench --sizes 1M --stress 2 --check --check-bits -x MLAUNCH_GPU_PIECES=64K
 check_match '"memory": "cuda"' "$T/json" "… says which memory"
 if [ "${MLAUNCH_TEST_GPU:-}" != real ]; then
     check_error 2 'cannot copy 8 bytes from GPU [01]: cuMemcpyAsync: ' "the library knows it" \

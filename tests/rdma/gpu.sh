@@ -30,6 +30,10 @@ calls "calls beside devices that can't register GPU memory"
 check "… why is told" grep -Eqx "$refusal" "$T/told"
 check_no_match 'goes by RDMA' "$T/told" "… and none goes by RDMA"
 
+calls "calls that are cut beside such devices" MLAUNCH_GPU_PIECES=64K
+check_match "rank 0: GPU memory of collective calls is copied through host memory in pieces" \
+    "$T/told" "… in pieces, which is told"
+
 calls "calls beside devices that can" FAKE_CUDA_PEERMEM=1
 check_output 1 "… the way is told, once" \
     grep -cx "$told goes by RDMA, registered by nvidia-peermem" "$T/told"

@@ -642,6 +642,48 @@ static void test_gpu_memory_is_sent_again(void **state)
     munmap(at, ENDPOINT_LONG);
 }
 
+/* The bytes of a message are read in one place after the other, and there a second time only once
+ * those before have gone. */
+static void test_bytes_in_turns(void **state)
+{
+    enum { TURN = 32 * 1024 };
+    static char expected[ENDPOINT_LONG];
+    char *at = mmap(NULL, TURN, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    struct endpoint *a, *b;
+    size_t sent = 0, came = 0;
+
+    (void)state;
+    assert_true(at != MAP_FAILED);
+    for (size_t i = 0; i < ENDPOINT_LONG; i++)
+        expected[i] = (char)(i * 31 >> 8);
+    region_add(at, TURN);
+    open_both(&a, &b);
+    agree(a, b);
+    assert_checked(a, b);
+    while (sent < ENDPOINT_LONG) {
+        size_t end = sent + TURN;
+
+        memcpy(at, expected + sent, TURN);
+        if (!sent)
+            assert_false(endpoint_begin(a, 0, at, ENDPOINT_LONG)); /* not all of it is there */
+        endpoint_turn(a, at, sent, end);
+        mock_verbs_hold("m");
+        while (sent < end)
+            sent += endpoint_part(a, sent);
+        assert_int_equal(sent, end);
+        assert_false(endpoint_has_read(a, endpoint_mark(a)));
+        mock_verbs_release("m");
+        came += taken(b, expected + came);
+        assert_int_equal(came, sent);
+        endpoint_poll(a);
+        assert_true(endpoint_has_read(a, endpoint_mark(a)));
+    }
+    endpoint_close(a);
+    endpoint_close(b);
+    region_drop(at);
+    munmap(at, TURN);
+}
+
 /* --- checks of the other end ------------------------------------------------------------------ */
 
 static void assert_check_fails(struct endpoint *e, const char *text)
@@ -792,6 +834,7 @@ int main(void)
         TEST(test_damaged_agreement),
         TEST(test_fails_during_check),
         TEST(test_gpu_memory_is_sent_again),
+        TEST(test_bytes_in_turns),
         TEST(test_another_rank),
         TEST(test_another_job),
         TEST(test_silence),
