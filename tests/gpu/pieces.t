@@ -26,6 +26,7 @@ for backend in "shm" "tcp --local net"; do
         -x MLAUNCH_GPU_PIECES=1M -- "$BUILD/tests/gpu/gpu_calls" "long calls"
 done
 
+check "all calls, those cut that can be" pieces 3 -- "$BUILD/tests/gpu/gpu_calls"
 check_status 1 "a size that is none is refused" env MLAUNCH_GPU_PIECES=1K "$MLAUNCH" -n 1 \
     -- "$BUILD/tests/gpu/gpu_calls" --host
 check_match "MLAUNCH_GPU_PIECES: '1K' is not a size from 64K to 1G, nor 0" "$ERR" "… by a sentence"
