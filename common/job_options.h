@@ -70,6 +70,7 @@ struct job_options {
     int replace_wait_ms;     /* --elastic with --restarts: how long ml_repair waits for newcomers */
     int init_timeout_ms, stall_ms, grace_ms;
     int restarts;          /* how many there may be */
+    int keep;              /* on how many hosts what a rank keeps is: 1 or 2 */
     int stop_signal;       /* by which the job is asked to stop (ml_should_stop); 0: none */
     char *prolog, *epilog; /* commands for sh -c, once a host; see `name` */
     char *mount;           /* SOURCE:DIR, what ranks see in place of DIR; see `name` */

@@ -442,3 +442,26 @@ int auth_connect(int fd, struct frame_reader *r, const char *job, const uint8_t 
 {
     return auth_connect_keyed(fd, r, job, secret, me, deadline_ms, NULL, why);
 }
+
+int auth_accept_keyed(int fd, const char *job, const uint8_t secret[AUTH_SECRET],
+                      int64_t deadline_ms, struct auth_identity *peer, struct auth_keys *keys,
+                      struct fault *why)
+{
+    struct frame_reader *r = NULL;
+    struct auth *a = NULL;
+    int rc = frame_reader_create(&r, FRAME_LIMIT_SMALL, why);
+
+    if (!rc)
+        rc = auth_create_acceptor(&a, job, secret, why);
+    if (!rc && keys)
+        rc = auth_exchange_keys(a, why);
+    if (!rc)
+        rc = handshake_run(a, fd, r, deadline_ms, why);
+    if (!rc)
+        *peer = *auth_peer(a);
+    if (!rc && keys)
+        auth_derive_keys(a, keys);
+    auth_destroy(a);
+    frame_reader_destroy(r);
+    return rc;
+}

@@ -88,4 +88,10 @@ int auth_connect_keyed(int fd, struct frame_reader *r, const char *job,
                        const uint8_t secret[AUTH_SECRET], const struct auth_identity *me,
                        int64_t deadline_ms, struct auth_keys *keys, struct fault *why);
 
+/* The other side, blocking likewise. The peer may send nothing behind its PROOF before it has an
+ * answer. *peer: who that is. keys: NULL, or for a peer that exchanges keys. */
+int auth_accept_keyed(int fd, const char *job, const uint8_t secret[AUTH_SECRET],
+                      int64_t deadline_ms, struct auth_identity *peer, struct auth_keys *keys,
+                      struct fault *why);
+
 #endif

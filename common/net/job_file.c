@@ -46,6 +46,7 @@ static const struct job_file_member members[] = {
     MEMBER(elastic, BOOL),
     MEMBER(restart, INT),
     MEMBER(coordinator, TEXT),
+    MEMBER(keeper, TEXT),
     MEMBER(bind_ip, TEXT),
     MEMBER(starting_port, INT),
     MEMBER(init_timeout_ms, INT),

@@ -155,6 +155,9 @@ struct agent {
     char cgroup[CGROUP_PATH];     /* "": there is none */
     int cgroup_fd;                /* or -1 */
     char bind_ip[64];
+    pid_t keeper;                 /* keeper_child.h; or 0 */
+    char keeper_address[64];      /* where it listens, or "" */
+    char next_keeper[64];         /* where that of the next host does, from START on; or "" */
     char coordinator[64];         /* its address, as written to job.json */
     char shim[4096];              /* "": nothing is injected */
     char modules[4096];           /* the package mlaunch's directory; "": PYTHONPATH is left as it

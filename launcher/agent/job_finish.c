@@ -9,6 +9,7 @@
 #include "launcher/agent/host/guard.h"
 #include "launcher/agent/job_prepare.h"
 #include "launcher/agent/job_report.h"
+#include "launcher/agent/keeper/keeper_child.h"
 #include "launcher/agent/rank/hook.h"
 #include "launcher/agent/rank_input.h"
 #include "launcher/agent/rank_mpi.h"
@@ -171,6 +172,8 @@ static void job_check(struct agent *a)
     if (a->undecided > 0 && !a->stop.is_active && !a->stop.has_given_up)
         return;
     rank_mpi_finish(a);
+    keeper_child_end(a->keeper);
+    a->keeper = 0;
     if (descendants_exist() && !a->stop.has_given_up) {
         if (!a->stop.is_active)
             ranks_stop_begin(a, SIGTERM, a->job->options.grace_ms);

@@ -16,6 +16,7 @@
 #include "launcher/agent/host/staged_place.h"
 #include "launcher/agent/host/working_directory.h"
 #include "launcher/agent/job_report.h"
+#include "launcher/agent/keeper/keeper_child.h"
 #include "launcher/agent/queries/job_name.h"
 #include "launcher/agent/rank/framework_variables.h"
 #include "launcher/agent/rank/hook.h"
@@ -268,6 +269,7 @@ int job_prepare_write_file(struct agent *a, const char *coordinator, struct faul
     snprintf(file.backend, sizeof(file.backend), "%s", job->backend);
     snprintf(file.coordinator, sizeof(file.coordinator), "%s",
              strcmp(job->backend, "none") == 0 ? "" : coordinator);
+    snprintf(file.keeper, sizeof(file.keeper), "%s", a->next_keeper);
     snprintf(file.bind_ip, sizeof(file.bind_ip), "%s", a->bind_ip);
     snprintf(file.command, sizeof(file.command), "%s", job->command);
     snprintf(a->coordinator, sizeof(a->coordinator), "%s", coordinator);
@@ -401,13 +403,20 @@ static int coordinator_open(struct agent *a, struct fault *why)
     return rc;
 }
 
+static int keeper_open(struct agent *a, struct fault *why)
+{
+    return a->job->options.keep > 1
+               ? keeper_child_start(&a->keeper, a->keeper_address, a->job, a->dir, a->bind_ip, why)
+               : 0;
+}
+
 /* Everything that can fail on this host, in the order in which a reader would check it. */
 static int job_set_up(struct agent *a, struct fault *why)
 {
     static int (*const steps[])(struct agent * a, struct fault * why) = {
         ranks_create, descriptors_check, address_choose,    directories_choose, shim_choose,
         bench_find,   bindings_choose,   directory_make,    container_choose,   files_open,
-        place_open,   coordinator_open,  topology_describe,
+        place_open,   coordinator_open,  topology_describe, keeper_open,
     };
     int rc = 0;
 
@@ -462,8 +471,9 @@ static void on_mpi_ready(struct agent *a, const struct fault *failed)
     }
     a->state = AGENT_IS_READY;
     frame_stream_send_json(a->channel, AGENT_READY,
-                           json_pack("{ss sO sb sb si}", "coordinator", a->coordinator, "warnings",
-                                     a->warnings, "pmix", (int)rank_mpi_is_pmix(a), "needs_pmix",
+                           json_pack("{ss ss sO sb sb si}", "coordinator", a->coordinator, "keeper",
+                                     a->keeper_address, "warnings", a->warnings, "pmix",
+                                     (int)rank_mpi_is_pmix(a), "needs_pmix",
                                      (int)rank_mpi_needs_pmix(a), "ports_taken",
                                      (int)rank_command_ports_taken(a->job)));
     frame_stream_flush(a->channel);
@@ -615,6 +625,8 @@ void job_prepare_remove(struct agent *a)
 
 void job_prepare_release(struct agent *a)
 {
+    keeper_child_end(a->keeper);
+    a->keeper = 0;
     coordinator_session_close(a->coordinator_session);
     a->coordinator_session = NULL;
     json_decref(a->warnings);

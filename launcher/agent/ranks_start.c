@@ -419,6 +419,7 @@ void ranks_start(struct agent *a, const char *text, size_t size)
 {
     json_t *start = parsed_json(text, size, 0, NULL);
     const char *coordinator = json_string_value(json_object_get(start, "coordinator"));
+    const char *keeper = json_string_value(json_object_get(start, "keeper"));
     bool is_pmix = json_is_true(json_object_get(start, "pmix"));
     bool needs_pmix = json_is_true(json_object_get(start, "needs_pmix"));
     json_int_t port = json_integer_value(json_object_get(start, "port"));
@@ -427,9 +428,12 @@ void ranks_start(struct agent *a, const char *text, size_t size)
     int rc = 0;
 
     a->state = AGENT_IS_RUNNING;
+    if (keeper && strlen(keeper) < sizeof(a->next_keeper))
+        strcpy(a->next_keeper, keeper);
     if (!coordinator || strlen(coordinator) >= ADDRESS_TEXT || port < 0 || port >= JOB_PORTS)
         rc = fault_set(&why, ML_ERR_REFUSED, "the launcher's START is invalid");
-    else if (strcmp(coordinator, a->coordinator) != 0) /* rank 0's host has written it before */
+    else if (strcmp(coordinator, a->coordinator) != 0 ||
+             a->next_keeper[0]) /* rank 0's host has written it before */
         rc = job_prepare_write_file(a, coordinator, &why);
     if (!rc && places)
         rc = places_read(a, places, &why);

@@ -118,6 +118,8 @@ void reap_all(struct agent *a)
 
         if (r)
             rank_end(r, status, &usage);
+        else if (pid == a->keeper)
+            a->keeper = 0;
         else if (!hook_reaped(a->hook, pid, status))
             rank_mpi_reaped(a, pid, status);
     }

@@ -25,7 +25,7 @@ static const char *const without[] = {
     "np",        "ppn",       "output",       "stdin", "pty",    "name",     "detach",
     "json",      "wrap",      "gdb",          "chaos", "cwd",    "dry-run",  "version",
     "stage-env", "words",     "stage-cache",  "await", "listen", "key-file", "elastic",
-    "fanout",    "container", "replace-wait", NULL};
+    "fanout",    "container", "replace-wait", "keep",  NULL};
 
 static const struct command_syntax syntax = {
     .name = "attach",

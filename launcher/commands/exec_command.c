@@ -96,7 +96,7 @@ static const char *const without[] = {
     "record",    "trace",   "compare-hashes", "timestamp",    "summary", "name",
     "detach",    "version", "restarts",       "gdb",          "check",   "evict-slow",
     "stage-env", "words",   "stage-cache",    "await",        "listen",  "key-file",
-    "elastic",   "fanout",  "container",      "replace-wait", NULL};
+    "elastic",   "fanout",  "container",      "replace-wait", "keep",    NULL};
 
 static const struct command_syntax syntax = {
     .name = "exec",

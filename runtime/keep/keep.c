@@ -2,6 +2,7 @@
 #include "runtime/keep/keep.h"
 
 #include "common/mlaunch.h"
+#include "runtime/keep/keep_copy.h"
 #include "runtime/kernel/reduce_op.h"
 
 #include <stdlib.h>
@@ -17,7 +18,20 @@ void keep_state_free(struct keep_state *s)
         s->agreed = one->next;
         free(one);
     }
+    if (s)
+        kept_stream_close(s->copies);
     free(s);
+}
+
+struct keep_state *keep_state_of(struct world *w)
+{
+    uint64_t course = keep_course(w);
+
+    if (!w->keep)
+        w->keep = calloc(1, sizeof(*w->keep));
+    if (w->keep)
+        w->keep->course = course;
+    return w->keep;
 }
 
 uint64_t keep_course(const struct world *w)
@@ -27,11 +41,11 @@ uint64_t keep_course(const struct world *w)
 
 int keep_check(const struct world *w, const char *name, struct fault *why)
 {
-    if (!name || !keep_slot_is_name(name))
+    if (!name || !kept_is_name(name))
         return fault_set(why, ML_ERR_ARGUMENT,
                          "\"%.80s\" is no name for what is kept: take 1 to %d letters, digits, and "
                          "any of . _ -",
-                         name ? name : "", KEEP_NAME - 1);
+                         name ? name : "", KEPT_NAME - 1);
     if (!w->is_launched)
         return fault_set(why, ML_ERR_STATE,
                          "this process is no rank of a job, so there is no agent that could hold "
@@ -48,13 +62,13 @@ struct keep_owner keep_owner_of(const struct world *w, const char *name, int ran
 /* --- keeping ---------------------------------------------------------------------------------- */
 
 struct slots {
-    enum keep_slot_state state[KEEP_SLOTS];
-    struct keep_head head[KEEP_SLOTS];
+    enum keep_slot_state state[KEPT_SLOTS];
+    struct keep_head head[KEPT_SLOTS];
 };
 
 static void slots_look(struct slots *s, const struct keep_owner *o)
 {
-    for (int i = 0; i < KEEP_SLOTS; i++)
+    for (int i = 0; i < KEPT_SLOTS; i++)
         s->state[i] = keep_slot_look(o, i, &s->head[i]);
 }
 
@@ -63,7 +77,7 @@ static void slots_look(struct slots *s, const struct keep_owner *o)
 static void slots_drop_later(struct slots *s, const struct keep_owner *o,
                              const struct keep_stamp *now)
 {
-    for (int i = 0; i < KEEP_SLOTS; i++) {
+    for (int i = 0; i < KEPT_SLOTS; i++) {
         if (s->state[i] == KEEP_SLOT_WHOLE && keep_slot_compare(&s->head[i].stamp, now) > 0) {
             keep_slot_drop(o, i);
             s->state[i] = KEEP_SLOT_NONE;
@@ -83,32 +97,35 @@ static bool slot_is_older(const struct keep_head *a, const struct keep_head *b)
  * that the version before it stays; else the older one. */
 static int slots_choose(const struct slots *s, const struct keep_stamp *now)
 {
-    for (int i = 0; i < KEEP_SLOTS; i++) {
+    for (int i = 0; i < KEPT_SLOTS; i++) {
         if (s->state[i] != KEEP_SLOT_WHOLE)
             return i;
     }
-    for (int i = 0; i < KEEP_SLOTS; i++) {
+    for (int i = 0; i < KEPT_SLOTS; i++) {
         if (keep_slot_compare(&s->head[i].stamp, now) == 0)
             return i;
     }
     return slot_is_older(&s->head[0], &s->head[1]) ? 0 : 1;
 }
 
-int keep_put(const struct world *w, const char *name, const void *memory, size_t size, int type,
+int keep_put(struct world *w, const char *name, const void *memory, size_t size, int type,
              uint64_t version, struct fault *why)
 {
     struct keep_owner o = keep_owner_of(w, name, w->rank);
     struct keep_head head = {
         .type = (uint32_t)type, .size = size, .stamp = {keep_course(w), version}};
     struct slots s;
+    int slot, rc;
 
     slots_look(&s, &o);
     slots_drop_later(&s, &o, &head.stamp);
-    for (int i = 0; i < KEEP_SLOTS; i++) {
+    for (int i = 0; i < KEPT_SLOTS; i++) {
         if (s.state[i] == KEEP_SLOT_WHOLE && s.head[i].written >= head.written)
             head.written = s.head[i].written + 1;
     }
-    return keep_slot_write(&o, slots_choose(&s, &head.stamp), &head, memory, why);
+    slot = slots_choose(&s, &head.stamp);
+    rc = keep_slot_write(&o, slot, &head, memory, why);
+    return rc ? rc : keep_copy_put(w, &o, slot, &head, memory, why);
 }
 
 /* --- restoring -------------------------------------------------------------------------------- */
@@ -120,7 +137,7 @@ int keep_find(const struct keep_owner *o, const struct keep_stamp *stamp, struct
     int found = -1;
 
     slots_look(&s, o);
-    for (int i = 0; i < KEEP_SLOTS; i++) {
+    for (int i = 0; i < KEPT_SLOTS; i++) {
         if (s.state[i] == KEEP_SLOT_WHOLE && keep_slot_compare(&s.head[i].stamp, stamp) == 0 &&
             (found < 0 || slot_is_older(&s.head[found], &s.head[i])))
             found = i;

@@ -19,16 +19,20 @@
 /* The version of a name that all have, as the last ml_kept has found it. */
 struct keep_agreed {
     struct keep_agreed *next;
-    char name[KEEP_NAME];
+    char name[KEPT_NAME];
     bool is_there; /* false: there is none */
     struct keep_stamp stamp;
 };
 
-/* The world's, NULL before the first ml_kept. */
+/* The world's, NULL before the first call. */
 struct keep_state {
     uint64_t course;
     struct keep_agreed *agreed;
+    struct kept_stream *copies; /* keep_copy.h's; NULL: there is no connection */
+    bool is_alone;              /* … and none will be tried */
 };
+/* The world's, which is made if it has none. NULL: out of memory. */
+struct keep_state *keep_state_of(struct world *w);
 void keep_state_free(struct keep_state *s); /* takes NULL */
 
 /* The course of what this rank keeps now. Before the first ml_kept it depends on the job's run, so
@@ -45,7 +49,7 @@ struct keep_owner keep_owner_of(const struct world *w, const char *name, int ran
 int keep_find(const struct keep_owner *o, const struct keep_stamp *stamp, struct keep_head *out);
 
 /* As ml_keep, with what ml_next_type has said in `type`. */
-int keep_put(const struct world *w, const char *name, const void *memory, size_t size, int type,
+int keep_put(struct world *w, const char *name, const void *memory, size_t size, int type,
              uint64_t version, struct fault *why);
 
 /* As ml_kept_size and ml_restore. */

@@ -12,6 +12,7 @@
 #include "runtime/call/task_hash.h"
 #include "runtime/call/task_run.h"
 #include "runtime/keep/keep.h"
+#include "runtime/keep/keep_copy.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +27,7 @@ struct kept_offer {
 struct kept_said {
     uint64_t question; /* a hash of the call's arguments */
     uint64_t course;   /* the highest that it knows */
-    struct kept_offer offers[][KEEP_SLOTS];
+    struct kept_offer offers[][KEPT_SLOTS];
 };
 
 struct talk {
@@ -53,19 +54,31 @@ static uint64_t question_hash(const struct talk *t)
     return task_hash_bytes(h, t->name, strlen(t->name));
 }
 
-static void part_say(const struct talk *t, int id, struct kept_offer offers[KEEP_SLOTS],
+static void part_say(const struct talk *t, int id, struct kept_offer offers[KEPT_SLOTS],
                      uint64_t *course)
 {
     struct keep_owner o = keep_owner_of(t->group->world, t->name, id);
     struct keep_head head;
 
-    for (int i = 0; i < KEEP_SLOTS; i++) {
+    for (int i = 0; i < KEPT_SLOTS; i++) {
         if (keep_slot_look(&o, i, &head) != KEEP_SLOT_WHOLE)
             continue;
         offers[i] = (struct kept_offer){1, head.stamp};
         if (head.stamp.course > *course)
             *course = head.stamp.course;
     }
+}
+
+/* This process may be the first of its rank on this host. */
+static void copies_fetch(struct world *w, const char *name)
+{
+    struct keep_owner o = keep_owner_of(w, name, w->rank);
+    struct keep_head head;
+
+    for (int i = 0; i < KEPT_SLOTS; i++)
+        if (keep_slot_look(&o, i, &head) == KEEP_SLOT_WHOLE)
+            return;
+    keep_copy_fetch(w, &o);
 }
 
 static int talk_gather(struct talk *t, struct fault *why)
@@ -80,6 +93,7 @@ static int talk_gather(struct talk *t, struct fault *why)
                           .site = t->site,
                           .root = -1};
 
+    copies_fetch(g->world, t->name);
     mine->question = question_hash(t);
     mine->course = keep_course(g->world);
     part_say(t, g->members[g->rank], mine->offers[0], &mine->course);
@@ -90,9 +104,9 @@ static int talk_gather(struct talk *t, struct fault *why)
 
 /* --- choosing --------------------------------------------------------------------------------- */
 
-static bool offers_have(const struct kept_offer offers[KEEP_SLOTS], const struct keep_stamp *stamp)
+static bool offers_have(const struct kept_offer offers[KEPT_SLOTS], const struct keep_stamp *stamp)
 {
-    for (int i = 0; i < KEEP_SLOTS; i++) {
+    for (int i = 0; i < KEPT_SLOTS; i++) {
         if (offers[i].is_there && keep_slot_compare(&offers[i].stamp, stamp) == 0)
             return true;
     }
@@ -129,7 +143,7 @@ static bool talk_choose(const struct talk *t, const struct keep_stamp *below,
     const struct kept_offer *offers = said_of(t, 0)->offers[0];
     bool is_found = false;
 
-    for (int i = 0; i < KEEP_SLOTS; i++) {
+    for (int i = 0; i < KEPT_SLOTS; i++) {
         const struct keep_stamp *one = &offers[i].stamp;
 
         if (offers[i].is_there && (!below || keep_slot_compare(one, below) < 0) &&
@@ -213,7 +227,7 @@ static void later_drop(const struct talk *t, const struct keep_stamp *agreed)
         keep_owner_of(t->group->world, t->name, t->group->members[t->group->rank]);
     struct keep_head head;
 
-    for (int i = 0; i < KEEP_SLOTS; i++) {
+    for (int i = 0; i < KEPT_SLOTS; i++) {
         if (keep_slot_look(&o, i, &head) == KEEP_SLOT_WHOLE &&
             keep_slot_compare(&head.stamp, agreed) > 0)
             keep_slot_drop(&o, i);
@@ -283,19 +297,14 @@ int keep_agree(struct group *g, const char *name, const char *site, const int *i
 {
     struct talk t = {.group = g, .name = name, .site = site, .ids = ids, .id_count = count};
     struct keep_agreed *agreed = NULL;
-    uint64_t course = keep_course(g->world);
     int rc = ids_check(g, ids, count, why);
 
     if (rc)
         return rc;
-    if (!g->world->keep)
-        g->world->keep = calloc(1, sizeof(*g->world->keep));
-    if (g->world->keep)
-        g->world->keep->course = course;
-    if (g->world->keep)
+    if (keep_state_of(g->world))
         agreed = agreed_place(g->world->keep, name);
     t.said_size = sizeof(struct kept_said) +
-                  (size_t)(1 + count) * sizeof(struct kept_offer) * (size_t)KEEP_SLOTS;
+                  (size_t)(1 + count) * sizeof(struct kept_offer) * (size_t)KEPT_SLOTS;
     t.all = calloc((size_t)g->size, t.said_size);
     if (!agreed || !t.all)
         rc = fault_set(why, ML_ERR_MEMORY, "out of memory");

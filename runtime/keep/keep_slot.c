@@ -18,13 +18,6 @@ enum { PIECE = 256 << 10 }; /* bytes that are copied, then hashed while they are
 
 static const uint64_t MAGIC = 0x313070656b6c6d6dull; /* any number that no other file begins with */
 
-bool keep_slot_is_name(const char *name)
-{
-    size_t n = strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-");
-
-    return n > 0 && n < KEEP_NAME && !name[n];
-}
-
 int keep_slot_compare(const struct keep_stamp *a, const struct keep_stamp *b)
 {
     if (a->course != b->course)
@@ -32,21 +25,13 @@ int keep_slot_compare(const struct keep_stamp *a, const struct keep_stamp *b)
     return (a->version > b->version) - (a->version < b->version);
 }
 
-static void slot_path(char path[KEEP_SLOT_PATH], const struct keep_owner *o, int slot)
-{
-    const char *base = strrchr(o->dir, '/');
-
-    snprintf(path, KEEP_SLOT_PATH, "/dev/shm/mlaunch-%u-%s.keep.%d.%d.%s", (unsigned)geteuid(),
-             base ? base + 1 : o->dir, o->rank, slot, o->name);
-}
-
 /* A descriptor of the slot's file, or -1 with errno: a plain file of this user. */
 static int slot_open(const struct keep_owner *o, int slot, int flags, struct stat *st)
 {
-    char path[KEEP_SLOT_PATH];
+    char path[KEPT_PATH];
     int held[STDIO_GUARD], fd, err;
 
-    slot_path(path, o, slot);
+    kept_path(path, o->dir, o->rank, slot, o->name);
     stdio_guard_begin(held);
     fd = open(path, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
     err = errno;
@@ -75,8 +60,8 @@ static bool head_is_of(const struct keep_head *h, const struct keep_owner *o, of
 {
     return h->magic == MAGIC && h->head_hash == head_hash(h) &&
            is_text(h->job, sizeof(h->job), o->job) && is_text(h->name, sizeof(h->name), o->name) &&
-           h->rank == (uint32_t)o->rank && file_size >= KEEP_HEAD &&
-           h->size == (uint64_t)file_size - KEEP_HEAD;
+           h->rank == (uint32_t)o->rank && file_size >= KEPT_HEAD &&
+           h->size == (uint64_t)file_size - KEPT_HEAD;
 }
 
 enum keep_slot_state keep_slot_look(const struct keep_owner *o, int slot, struct keep_head *out)
@@ -119,7 +104,7 @@ static int room_check(int fd, const struct keep_owner *o, const struct keep_head
 
     /* Beyond it the kernel would send SIGXFSZ. */
     if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
-        h->size + KEEP_HEAD > limit.rlim_cur)
+        h->size + KEPT_HEAD > limit.rlim_cur)
         return fault_set(why, ML_ERR_SYSTEM,
                          "cannot keep version %llu of \"%s\" on host %s: its %llu bytes are more "
                          "than this process may write to a file (ulimit -f)",
@@ -128,26 +113,7 @@ static int room_check(int fd, const struct keep_owner *o, const struct keep_head
     if (fstatvfs(fd, &fs) != 0 || fs.f_blocks == 0)
         return 0;
     free_bytes = (uint64_t)fs.f_bavail * fs.f_frsize + (uint64_t)st->st_blocks * 512;
-    return h->size + KEEP_HEAD <= free_bytes ? 0 : no_room(o, h, free_bytes, why);
-}
-
-/* True, or false with errno. */
-static bool bytes_write(int fd, const void *data, size_t size, off_t at)
-{
-    const unsigned char *from = data;
-
-    while (size) {
-        ssize_t n = pwrite(fd, from, size, at);
-
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return false;
-        from += n;
-        at += n;
-        size -= (size_t)n;
-    }
-    return true;
+    return h->size + KEPT_HEAD <= free_bytes ? 0 : no_room(o, h, free_bytes, why);
 }
 
 static bool data_write(int fd, struct keep_head *h, const unsigned char *data)
@@ -156,7 +122,7 @@ static bool data_write(int fd, struct keep_head *h, const unsigned char *data)
     for (uint64_t at = 0; at < h->size; at += PIECE) {
         size_t n = h->size - at < PIECE ? (size_t)(h->size - at) : PIECE;
 
-        if (!bytes_write(fd, data + at, n, (off_t)(KEEP_HEAD + at)))
+        if (!kept_write_at(fd, data + at, n, (off_t)(KEPT_HEAD + at)))
             return false;
         h->data_hash = task_hash_bytes(h->data_hash, data + at, n);
     }
@@ -177,11 +143,11 @@ static bool slot_fill(int fd, struct keep_head *h, const void *data)
 {
     static const struct keep_head unsealed;
 
-    if (!bytes_write(fd, &unsealed, sizeof(unsealed), 0) ||
-        ftruncate(fd, (off_t)(KEEP_HEAD + h->size)) != 0 || !data_write(fd, h, data))
+    if (!kept_write_at(fd, &unsealed, sizeof(unsealed), 0) ||
+        ftruncate(fd, (off_t)(KEPT_HEAD + h->size)) != 0 || !data_write(fd, h, data))
         return false;
     h->head_hash = head_hash(h);
-    return bytes_write(fd, h, sizeof(*h), 0);
+    return kept_write_at(fd, h, sizeof(*h), 0);
 }
 
 static int slot_refused(const struct keep_owner *o, const struct keep_head *h, int err,
@@ -200,7 +166,7 @@ int keep_slot_write(const struct keep_owner *o, int slot, struct keep_head *head
     struct stat st;
     int fd, rc, err = 0;
 
-    if (head->size > INT64_MAX - KEEP_HEAD)
+    if (head->size > INT64_MAX - KEPT_HEAD)
         return no_room(o, head, 0, why);
     fd = slot_open(o, slot, O_RDWR | O_CREAT, &st);
     if (fd < 0)
@@ -219,11 +185,74 @@ int keep_slot_write(const struct keep_owner *o, int slot, struct keep_head *head
     return err ? slot_refused(o, head, err, why) : rc;
 }
 
+/* -1: the slot cannot have it. Otherwise its file, empty and as long as it will be. */
+static int taken_begin(const struct keep_owner *o, int slot, const struct keep_head *h)
+{
+    static const struct keep_head unsealed;
+    struct fault ignored;
+    struct stat st;
+    int fd = slot_open(o, slot, O_RDWR | O_CREAT, &st);
+
+    if (fd < 0)
+        return -1;
+    if (room_check(fd, o, h, &st, &ignored) == 0 &&
+        kept_write_at(fd, &unsealed, sizeof(unsealed), 0) &&
+        ftruncate(fd, (off_t)(KEPT_HEAD + h->size)) == 0)
+        return fd;
+    close(fd);
+    return -1;
+}
+
+/* False: `next` has failed. `fd`: -1, or the file; *is_whole: it has all, and is what was kept. */
+static bool taken_fill(int fd, uint64_t size, const struct keep_head *h, bool *is_whole,
+                       bool (*next)(void *into, size_t size, void *arg), void *arg)
+{
+    unsigned char *piece = malloc(PIECE);
+    bool goes_on = piece != NULL;
+    uint64_t hash = 0;
+
+    *is_whole = fd >= 0;
+    for (uint64_t at = 0; at < size && goes_on; at += PIECE) {
+        size_t n = size - at < PIECE ? (size_t)(size - at) : PIECE;
+
+        goes_on = next(piece, n, arg);
+        *is_whole = *is_whole && goes_on && kept_write_at(fd, piece, n, (int64_t)(KEPT_HEAD + at));
+        if (*is_whole)
+            hash = task_hash_bytes(hash, piece, n);
+    }
+    free(piece);
+    *is_whole = *is_whole && goes_on && hash == h->data_hash;
+    return goes_on;
+}
+
+bool keep_slot_take(const struct keep_owner *o, int slot, uint64_t size,
+                    bool (*next)(void *into, size_t size, void *arg), void *arg)
+{
+    unsigned char page[KEPT_HEAD];
+    struct keep_head head;
+    bool is_whole, goes_on;
+    int fd = -1;
+
+    if (size > INT64_MAX - KEPT_HEAD || !next(page, sizeof(page), arg))
+        return false;
+    memcpy(&head, page, sizeof(head));
+    if (head_is_of(&head, o, (off_t)(KEPT_HEAD + size)))
+        fd = taken_begin(o, slot, &head);
+    goes_on = taken_fill(fd, size, &head, &is_whole, next, arg);
+    if (is_whole)
+        kept_write_at(fd, &head, sizeof(head), 0);
+    if (fd >= 0)
+        close(fd);
+    if (fd >= 0 && !is_whole)
+        keep_slot_drop(o, slot);
+    return goes_on;
+}
+
 void keep_slot_drop(const struct keep_owner *o, int slot)
 {
-    char path[KEEP_SLOT_PATH];
+    char path[KEPT_PATH];
 
-    slot_path(path, o, slot);
+    kept_path(path, o->dir, o->rank, slot, o->name);
     unlink(path);
 }
 
@@ -258,7 +287,7 @@ static bool data_is_whole(int fd, const struct keep_head *h, unsigned char *into
         size_t n = h->size - at < PIECE ? (size_t)(h->size - at) : PIECE;
         unsigned char *place = into ? into + at : piece;
 
-        if (!bytes_read(fd, place, n, (off_t)(KEEP_HEAD + at)))
+        if (!bytes_read(fd, place, n, (off_t)(KEPT_HEAD + at)))
             return false;
         hash = task_hash_bytes(hash, place, n);
     }

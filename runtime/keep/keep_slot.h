@@ -18,23 +18,17 @@
 
 #include "common/fault.h"
 #include "common/net/auth.h"
+#include "common/net/kept_stream.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-enum {
-    KEEP_SLOTS = 2,
-    KEEP_NAME = 64,   /* bytes for the longest name, terminated */
-    KEEP_HEAD = 4096, /* bytes before the data */
-    KEEP_SLOT_PATH = 4096 + 128,
-};
-
 /* Whose slots: those of one rank for one name. */
 struct keep_owner {
     const char *dir; /* the job directory, on whose last part the names depend */
     const char *job, *host;
-    const char *name; /* keep_slot_is_name */
+    const char *name; /* kept_is_name */
     int rank;
 };
 
@@ -47,7 +41,7 @@ struct keep_stamp {
 /* As it lies in the file. */
 struct keep_head {
     uint64_t magic;
-    char job[AUTH_JOB], name[KEEP_NAME];
+    char job[AUTH_JOB], name[KEPT_NAME];
     uint32_t rank, type; /* type: 1 + ml_type, or 0 for bytes */
     struct keep_stamp stamp;
     uint64_t written; /* how many times its rank had kept something under the name before */
@@ -57,9 +51,6 @@ struct keep_head {
 };
 
 enum keep_slot_state { KEEP_SLOT_NONE, KEEP_SLOT_TORN, KEEP_SLOT_WHOLE };
-
-/* 1 to 63 of the letters a to z and A to Z, digits, '.', '_' and '-'. */
-bool keep_slot_is_name(const char *name);
 
 /* How two stamps compare, as in qsort(3). */
 int keep_slot_compare(const struct keep_stamp *a, const struct keep_stamp *b);
@@ -72,6 +63,12 @@ enum keep_slot_state keep_slot_look(const struct keep_owner *o, int slot, struct
  * in. ML_ERR_SYSTEM if /dev/shm has no room (the slot is as it was, or empty), or refuses. */
 int keep_slot_write(const struct keep_owner *o, int slot, struct keep_head *head, const void *data,
                     struct fault *why);
+
+/* Replaces what is in the slot by a copy from elsewhere: the head, then `size` bytes. `next` gives
+ * the next bytes, or false. What is not this owner's, or differs from its hash, is
+ * left out. False: `next` has failed, and the slot is torn. */
+bool keep_slot_take(const struct keep_owner *o, int slot, uint64_t size,
+                    bool (*next)(void *into, size_t size, void *arg), void *arg);
 
 /* Reads head->size bytes into `into`, or only compares them with their hash (NULL). ML_ERR_REFUSED:
  * they are not what was kept; `into` is undefined then. ML_ERR_SYSTEM, ML_ERR_MEMORY. */

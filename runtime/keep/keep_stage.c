@@ -16,7 +16,7 @@ static int stage_open(struct gpu_buffer *b, const struct cuda_driver *driver, co
     return rc ? rc : 1;
 }
 
-int keep_stage_put(const struct cuda_driver *driver, const struct world *w, const char *name,
+int keep_stage_put(const struct cuda_driver *driver, struct world *w, const char *name,
                    const void *at, const struct keep_memory *m, uint64_t version, struct fault *why)
 {
     struct gpu_span all = {0, m->size};

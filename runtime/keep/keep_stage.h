@@ -16,7 +16,7 @@ struct keep_memory {
 
 /* As keep_put and keep_get. `driver` is NULL if the program uses no GPU. Also ML_ERR_DEVICE,
  * ML_ERR_MEMORY. */
-int keep_stage_put(const struct cuda_driver *driver, const struct world *w, const char *name,
+int keep_stage_put(const struct cuda_driver *driver, struct world *w, const char *name,
                    const void *at, const struct keep_memory *m, uint64_t version,
                    struct fault *why);
 int keep_stage_get(const struct cuda_driver *driver, const struct world *w, const char *name,

@@ -186,7 +186,8 @@ class Agent:
         """A job on one host; programs: an argv for each rank."""
         n = len(programs)
         message = {
-            "job": self.id, "restart": 0, "restarts": 0, "fold_ms": 0, "secret": "ab" * 32,
+            "job": self.id, "restart": 0, "restarts": 0, "keep": 1, "fold_ms": 0,
+            "secret": "ab" * 32,
             "size": n, "hosts": 1, "host": 0, "host_name": "here",
             "host_names": ["here"], "host_of": [0] * n, "backend": "none", "local_net": False,
             "secure": False,

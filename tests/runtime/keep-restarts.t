@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: MIT
 # Memory that outlives the runs of a job (--restarts without --elastic): the agents stay from one
 # run to the next, and what ranks have kept stays with them, but not beyond the job, whoever is
-# killed. Hosts that are lost take their parts with them. All hosts are this machine.
-TEST_TIER=quick
+# killed. Hosts that are lost take their parts with them, unless those are on the next host, too
+# (--keep 2). All hosts are this machine.
+TEST_TIER=full
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../cli/job.sh"
 
@@ -39,15 +40,16 @@ check_output "3 1" "its agents stay, and no process is started for them" \
     "$(agents_of a)"
 check_output 0 "nothing of what was kept is left" kept_files
 
-# job_begin: a job whose rank 1 waits, before it dies, for the end of $T/hold.
+# job_begin OPTION…: a job whose rank 1 waits, before it dies, for the end of $T/hold.
 job_begin() {
     : > "$EVENTS"
     : > "$T/hold"
     : > "$T/out"
-    "${JOB[@]}" "${HOSTS[@]}" -n 4 --grace 1 --restarts 2 --oversubscribe "${STRANGER[@]}" -- \
+    "${JOB[@]}" "${HOSTS[@]}" -n 4 --grace 1 --restarts 2 --oversubscribe "$@" \
+        "${STRANGER[@]}" -- \
         "$PYTHON" "$PROGRAM" 12 5 "$T/hold" > "$T/out" 2> "$T/err" < /dev/null &
     PID=$!
-    wait_for '[ "$(kept_files)" -ge 8 ] || ! kill -0 "$PID" 2> /dev/null'
+    wait_for 'grep -q "^\[1\] waits" "$T/out" || ! kill -0 "$PID" 2> /dev/null'
 }
 
 # Host b is lost and comes back: its ranks' parts are gone.
@@ -62,6 +64,22 @@ check_output "8 0" "… and the parts that were on its host are gone" sh -c \
 check_output "2 3" "… where alone another agent was started" sh -c \
     'echo $(printf "%s\n" "$1" | sort -u | wc -l) $(printf "%s\n" "$2" | wc -l)' - \
     "$(agents_of b)" "$(agents_of a)"
+
+# --keep 2: what was on host b is on host a, too.
+for secure in "" --secure; do
+    # shellcheck disable=SC2086 # an option or none
+    job_begin --keep 2 $secure
+    must kill -KILL "$(agents_of b)"
+    must rm "$T/hold"
+    run wait "$PID"
+    cp "$T/err" "$ERR"
+    job_judge 0 "an agent is killed, with --keep 2 $secure" mlaunch
+    check_output "4 4" "… and all goes on where it was" sh -c \
+        'echo $(grep -c "began at 0" "$1") $(grep -c "began at 5" "$1")' - "$T/out"
+    check_output 2 "… with another agent there" sh -c \
+        'printf "%s\n" "$1" | sort -u | wc -l' - "$(agents_of b)"
+    check_output 0 "… and nothing is left" kept_files
+done
 
 # mlaunch is killed between two runs, while agents wait for the next.
 job_begin

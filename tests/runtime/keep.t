@@ -63,4 +63,29 @@ check_output "[0] ended with 3
 [1] ended with 3
 [2] ended with 3" "… and all three have the sums of a job without a death" sort "$T/job.out"
 
+# --keep 2: those that live restore what the ranks of a host that is lost have kept.
+TO="env HOST={host}"
+: > "$EVENTS"
+"${JOB[@]}" -H "a:2,b:2" --agent-command "$TO" -n 4 --elastic 2 --keep 2 --oversubscribe "${STRANGER[@]}" -- \
+    "$PYTHON" "$SOURCE/tests/runtime/python_keep_copies.py" "$T/kept" > "$T/out" 2> "$T/err" \
+    < /dev/null &
+PID=$!
+wait_for '[ -e "$T/kept" ] || ! kill -0 "$PID" 2> /dev/null'
+ID=$(job_id)
+check_output 16 "each part is on both hosts" kept_files
+must kill -KILL "$(sed -n 's/.*"connected".*"host":"b","pid":\([0-9]*\).*/\1/p' "$EVENTS")"
+run wait "$PID"
+cp "$T/err" "$ERR"
+job_judge 0 "a host of an elastic job is lost" mlaunch
+check_output "[0] restored 5 of [0, 2, 3]
+[1] restored 5 of [1, 2, 3]" "… and its ranks' parts are on the next one" sort "$T/out"
+check_output 0 "… and nothing is left" kept_files
+
+run "$MLAUNCH" --keep 2 -n 2 --oversubscribe -- true
+check_match "^mlaunch: error: --keep 2 has a copy .* this job has one host alone" "$ERR" \
+    "--keep 2 on one host is refused"
+run "$MLAUNCH" --keep 2 --backend none -H "a,b" -n 2 -- true
+check_match "^mlaunch: error: --keep 2 and backend none exclude each other" "$ERR" \
+    "… and without the library"
+
 done_testing

@@ -20,6 +20,8 @@ RUN = int(os.environ["MLAUNCH_RESTART"])
 
 
 def die():
+    if FILE:
+        print("waits", flush=True)
     while FILE and os.path.exists(FILE):
         time.sleep(0.01)
     os.kill(os.getpid(), signal.SIGKILL)

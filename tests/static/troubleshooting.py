@@ -73,6 +73,8 @@ INTERNAL = {
     "the launcher's COORDINATE is invalid": "says all itself",
     "the request is malformed": "says all itself",
     "… … the job (mlaunch shrink …)": "says all itself",
+    "the connection for copies has ended": "never shown: the rank goes on without copies",
+    "a connection for \"…\" has come to the keeper": "never shown: the connection is closed",
     "the launcher's next job is another one": "says all itself",
     "it sent REPAIR before it had joined": "says all itself",
     "the rank has ended, or has another process": "says all itself",

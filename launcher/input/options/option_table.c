@@ -347,6 +347,9 @@ const struct option option_table[] = {
     {"restarts", NULL, 0, "N", "start the whole job again after a failure, at most N times or "
      "without end (inf)",
      .set = set_restarts, .min = 0, .max = INT_MAX, OF(job.restarts)},
+    {"keep", NULL, 0, "N",
+     "what ranks keep (ml_keep) is on N hosts, 1 or 2: with 2 also on the next one (default 1)",
+     NUMBER(1, 2, job.keep)},
     {"dry-run", NULL, 0, NULL, "print the plan, start nothing", FLAG(dry_run)},
     {"verbose", NULL, 'v', NULL, "print more; -vv (or more of them): what each part does",
      .set = set_verbose, .min = 0, .max = 9, OF(verbose)},

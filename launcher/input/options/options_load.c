@@ -171,6 +171,7 @@ static struct options *options_create(void)
         o->job.grace_ms = 5000;
         o->job.init_timeout_ms = 60000;
         o->job.replace_wait_ms = 10000;
+        o->job.keep = 1;
         o->ssh_connect_timeout_s = 10;
     }
     return o;

@@ -197,6 +197,21 @@ static int elastic_check(const struct plan *p, enum backend_choice choice, struc
     return 0;
 }
 
+/* --keep with what has no other host, or no library. */
+static int keep_check(const struct plan *p, enum backend_choice choice, struct fault *why)
+{
+    if (p->job.keep > 1 && p->host_count < 2)
+        return fault_set(
+            why, ML_ERR_ARGUMENT,
+            "--keep 2 has a copy of what ranks keep on the next host, but this job has "
+            "one host alone: name others with -H, or leave it out");
+    if (p->job.keep > 1 && choice == BACKEND_NONE)
+        return fault_set(why, ML_ERR_ARGUMENT,
+                         "--keep 2 and backend none exclude each other: only ranks that use the "
+                         "library keep anything");
+    return 0;
+}
+
 static int shm_check(const struct plan *p, struct fault *why)
 {
     if (p->host_count > 1)
@@ -256,6 +271,8 @@ int backend_settle(struct plan *p, const struct options *o, struct fault *why)
         rc = secure_check(choice, why);
     if (!rc && p->job.elastic)
         rc = elastic_check(p, choice, why);
+    if (!rc)
+        rc = keep_check(p, choice, why);
     if (!rc && choice == BACKEND_SHM)
         rc = shm_check(p, why);
     if (!rc && choice == BACKEND_RDMA)

@@ -300,6 +300,7 @@ static int on_ready(struct job_round *r, struct job_round_member *m, const struc
         return why->code;
     if (m == &r->members[r->plan->ranks[0].host] && !m->is_arriving)
         snprintf(r->coordinator, sizeof(r->coordinator), "%s", ready.coordinator);
+    snprintf(m->keeper, sizeof(m->keeper), "%s", ready.keeper);
     r->is_pmix |= ready.is_pmix;
     r->needs_pmix |= ready.needs_pmix;
     r->ports_taken |= (unsigned)ready.ports_taken;

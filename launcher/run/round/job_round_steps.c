@@ -258,9 +258,10 @@ static json_t *places_json(const struct job_round *r, int host)
 void job_round_steps_start_host(struct job_round *r, int host)
 {
     struct job_round_member *m = &r->members[host];
-    json_t *start =
-        json_pack("{s:s, s:b, s:b, s:i}", "coordinator", r->coordinator, "pmix", (int)r->is_pmix,
-                  "needs_pmix", (int)r->needs_pmix, "port", free_port(r));
+    const struct job_round_member *next = &r->members[(host + 1) % r->plan->host_count];
+    json_t *start = json_pack("{s:s, s:s, s:b, s:b, s:i}", "coordinator", r->coordinator, "keeper",
+                              next->keeper, "pmix", (int)r->is_pmix, "needs_pmix",
+                              (int)r->needs_pmix, "port", free_port(r));
 
     m->state = MEMBER_STARTED;
     advice_give(r, host);

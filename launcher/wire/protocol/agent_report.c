@@ -220,19 +220,20 @@ int ready_report_parse(struct ready_report *out, const struct frame *f,
                        void (*on_warning)(const char *text, void *arg), void *arg,
                        struct fault *why)
 {
-    const char *coordinator = "";
+    const char *coordinator = "", *keeper = "";
     json_t *root = report_load("READY", f, why), *warnings = NULL, *warning;
     int is_pmix = 0, needs_pmix = 0, taken = 0;
     size_t i;
 
-    if (!root ||
-        json_unpack(root, "{s?s, s?o, s?b, s?b, s?i}", "coordinator", &coordinator, "warnings",
-                    &warnings, "pmix", &is_pmix, "needs_pmix", &needs_pmix, "ports_taken", &taken))
+    if (!root || json_unpack(root, "{s?s, s?s, s?o, s?b, s?b, s?i}", "coordinator", &coordinator,
+                             "keeper", &keeper, "warnings", &warnings, "pmix", &is_pmix,
+                             "needs_pmix", &needs_pmix, "ports_taken", &taken))
         return report_refuse(root, "READY", why);
     out->is_pmix = is_pmix;
     out->needs_pmix = needs_pmix;
     out->ports_taken = taken & ((1 << JOB_PORTS) - 1);
     text_copy(out->coordinator, sizeof(out->coordinator), coordinator);
+    text_copy(out->keeper, sizeof(out->keeper), keeper);
     json_array_foreach(warnings, i, warning)
     {
         if (json_is_string(warning))

@@ -21,6 +21,7 @@ struct ready_report {
     bool needs_pmix;      /* one of them cannot do without */
     int ports_taken;      /* a bit for each port that {port} cannot be there */
     char coordinator[96]; /* "addr:port" or "" */
+    char keeper[64];      /* likewise: where it takes copies */
 };
 struct refused_report {
     char text[512];

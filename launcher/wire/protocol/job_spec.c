@@ -61,6 +61,7 @@ static const struct field fields[] = {
     {"restart", FIELD_INT, AT(restart), 0, INT_MAX},
     {"fold_ms", FIELD_INT, AT(fold_ms), 0, 1000},
     {"restarts", FIELD_INT, OPTION(restarts), 0, INT_MAX},
+    {"keep", FIELD_INT, OPTION(keep), 1, 2},
     {"elastic", FIELD_INT, OPTION(elastic), 0, SIZE_MAX_RANKS},
     {"replace_wait_ms", FIELD_INT, OPTION(replace_wait_ms), 0, MS_MAX},
     {"local_net", FIELD_BOOL, OPTION(local_net)},

@@ -85,6 +85,7 @@ static char *job_text(const char *with)
     json_object_set_new(job, "name", json_string(""));
     json_object_set_new(job, "signal_children", json_false());
     json_object_set_new(job, "elastic", json_integer(0));
+    json_object_set_new(job, "keep", json_integer(1));
     json_object_set_new(job, "replace_wait_ms", json_integer(0));
     json_object_set_new(job, "flight_recorder", json_false());
     json_object_set_new(job, "stop_signal", json_string("none"));

@@ -101,18 +101,18 @@ static void test_names(void **state)
 {
     static const char *const good[] = {"a", "-", "state.1_-", "ZAz09"};
     static const char *const bad[] = {"", "a/b", "../x", "a b", "\n", "ä"};
-    char text[KEEP_NAME + 1];
+    char text[KEPT_NAME + 1];
 
     (void)state;
     for (size_t i = 0; i < sizeof(good) / sizeof(*good); i++)
-        assert_true(keep_slot_is_name(good[i]));
+        assert_true(kept_is_name(good[i]));
     for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
-        assert_false(keep_slot_is_name(bad[i]));
+        assert_false(kept_is_name(bad[i]));
     memset(text, 'x', sizeof(text));
-    text[KEEP_NAME] = '\0';
-    assert_false(keep_slot_is_name(text));
-    text[KEEP_NAME - 1] = '\0';
-    assert_true(keep_slot_is_name(text));
+    text[KEPT_NAME] = '\0';
+    assert_false(kept_is_name(text));
+    text[KEPT_NAME - 1] = '\0';
+    assert_true(kept_is_name(text));
 }
 
 /* Each byte of the head is bound by its hash, and the hash by the head. */
@@ -146,7 +146,7 @@ static void test_head_damaged(void **state)
 static void test_length_damaged(void **state)
 {
     static const off_t lengths[] = {
-        0, 1, HEAD - 1, HEAD, KEEP_HEAD, KEEP_HEAD + SIZE - 1, KEEP_HEAD + SIZE + 1};
+        0, 1, HEAD - 1, HEAD, KEPT_HEAD, KEPT_HEAD + SIZE - 1, KEPT_HEAD + SIZE + 1};
     struct keep_head head, changed;
 
     (void)state;
@@ -156,7 +156,7 @@ static void test_length_damaged(void **state)
         assert_int_equal(truncate(path, lengths[i]), 0);
         assert_int_equal(look(&changed), KEEP_SLOT_TORN);
         /* It was cut off after it had been looked at. */
-        if (lengths[i] < KEEP_HEAD + SIZE)
+        if (lengths[i] < KEPT_HEAD + SIZE)
             assert_int_equal(get(&head), ML_ERR_REFUSED);
     }
 }
@@ -172,14 +172,14 @@ static void test_data_damaged(void **state)
         size_t at = turn < 2 ? (size_t)turn * (SIZE - 1) : (size_t)rand() % SIZE;
         unsigned char byte = data[at] ^ (unsigned char)(1 << rand() % 8);
 
-        poke((off_t)(KEEP_HEAD + at), &byte, 1);
+        poke((off_t)(KEPT_HEAD + at), &byte, 1);
         assert_int_equal(look(&head), KEEP_SLOT_WHOLE);
         assert_int_equal(get(&head), ML_ERR_REFUSED);
         assert_non_null(strstr(why.text,
                                "version 7 of \"state.1_-\", which rank 3 has kept on host "
                                "a, is damaged"));
         assert_int_equal(keep_slot_read(&owner, 0, &head, NULL, &why), ML_ERR_REFUSED);
-        poke((off_t)(KEEP_HEAD + at), &data[at], 1);
+        poke((off_t)(KEPT_HEAD + at), &data[at], 1);
         assert_int_equal(get(&head), 0);
     }
 }

@@ -21,7 +21,7 @@
     "\", \"nodes\": \"\", \"threads\": 0, \"report\": false}"
 
 static const char good[] =
-    "{\"job\": \"j-1\", \"restart\": 2, \"restarts\": 3, \"secret\": "
+    "{\"job\": \"j-1\", \"restart\": 2, \"restarts\": 3, \"keep\": 2, \"secret\": "
     "\"000102030405060708090a0b0c0d0e0f"
     "101112131415161718191a1b1c1d1e1f\", \"size\": 3, \"hosts\": 2, \"host\": 1,"
     "\"host_name\": \"b\", \"host_names\": [\"a\", \"b\"], \"host_of\": [0, 1, 1],"
