@@ -3,7 +3,7 @@
 # Memory that outlives the runs of a job (--restarts without --elastic): the agents stay from one
 # run to the next, and what ranks have kept stays with them, but not beyond the job, whoever is
 # killed. Hosts that are lost take their parts with them, unless those are on the next host, too
-# (--keep 2). All hosts are this machine.
+# (--keep 2), from which examples/heat recovers. All hosts are this machine.
 TEST_TIER=full
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../cli/job.sh"
@@ -80,6 +80,20 @@ for secure in "" --secure; do
         'printf "%s\n" "$1" | sort -u | wc -l' - "$(agents_of b)"
     check_output 0 "… and nothing is left" kept_files
 done
+
+# A host is killed, and what its ranks have kept is on the next one.
+: > "$EVENTS"
+"${JOB[@]}" "${HOSTS[@]}" -n 4 --oversubscribe --elastic 2 --keep 2 -- "$BUILD/examples/heat" 63 30000 > "$T/heat.out" 2> "$T/heat.err" < /dev/null &
+PID=$!
+kept_of_b() { find /dev/shm -name "mlaunch-*-$(job_id).0.*.keep.[23].*.band" | wc -l; }
+wait_for '[ "$(kept_of_b)" -ge 4 ] || ! kill -0 "$PID" 2> /dev/null'
+must kill -KILL "$(agents_of b)"
+run wait "$PID"
+cp "$T/heat.err" "$ERR"
+job_judge 0 "heat outlives a host" heat
+check_match '"event":"repaired"' "$EVENTS" "… which was lost in the middle of it"
+check_output "$(sed 's/^\[0\] //' "$T/heat.out")" "… and its plate is the same, bit for bit" \
+    "$BUILD/examples/heat" 63 30000
 
 # mlaunch is killed between two runs, while agents wait for the next.
 job_begin
