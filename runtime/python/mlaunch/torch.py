@@ -34,6 +34,9 @@ used, that of wait() is.
 There are no tags: messages between two ranks match in order. recv() needs its src. new_group()
 of some of the ranks works if all ranks call it as torch.distributed.new_group, which this module
 replaces by a function that also tells the library; not with use_local_synchronization.
+
+A group changes its members in place by reconfigure(), as newer versions of torch do it, and
+shrink() makes a smaller one; no other rank takes part (help(mlaunch.torch.ProcessGroup)).
 """
 
 from __future__ import annotations
@@ -426,8 +429,8 @@ class _Lane:
 
 
 class _NoLane:
-    """That of a group which init_process_group(enable_reconfigure=True) has made, until its first
-    reconfigure()."""
+    """Where a group has none: init_process_group(enable_reconfigure=True) has made it, and it was not
+    reconfigured yet."""
 
     works = ()
 
@@ -536,7 +539,7 @@ class ProcessGroup(_c.ProcessGroup):
         self._rank, self._size, self._ids = rank, size, ()
         self._leaves = False
         self._calls = self._messages = _NoLane()
-        self._uuids = set()  # of reconfigure()
+        self._uuids = set()  # that reconfigure() has got
 
     def _connect_world(self, rank, size):
         world = _m.init()
