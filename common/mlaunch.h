@@ -375,8 +375,9 @@ ML_EXPORT int ml_next_place(ml_group *g, const char *place);
 
 /*
  * GPU memory. `in`, `out`, `buf`, `from` and `into` of every call may be memory of an NVIDIA GPU,
- * or managed memory. All else is host memory: arrays of sizes and offsets, what ml_window_create
- * and ml_operator get, `status`, `old`. Ranks may mix: one's buffer may be on a GPU, another's not.
+ * or managed memory; so may a part of a window (ml_window_create) and the memory of a pool
+ * (ml_pool_create_at). All else is host memory: that of ml_alloc, arrays of sizes and offsets, what
+ * ml_operator gets, `status`, `old`. Ranks may mix: one's buffer may be on a GPU, another's not.
  *
  *   Driver      libcuda.so.1 is used once the program, or what it uses, has loaded it; the library
  *               never loads it.
@@ -561,6 +562,10 @@ ML_EXPORT void ml_free(void *memory);
  */
 typedef struct ml_pool ml_pool;
 ML_EXPORT int ml_pool_create(size_t size, size_t alignment, ml_pool **out);
+/* The same in memory of the program's, for instance of a GPU: all but a rest of less than the
+ * alignment. The library never reads, writes or frees it, and the program frees it after the pool.
+ * ML_ERR_ARGUMENT, too, if it is not aligned, or shorter than the alignment. */
+ML_EXPORT int ml_pool_create_at(void *memory, size_t size, size_t alignment, ml_pool **out);
 ML_EXPORT void ml_pool_destroy(ml_pool *pool);
 
 /* *out: a block of `size` bytes, aligned as the pool is. It takes up the next multiple of the
@@ -617,12 +622,20 @@ ML_EXPORT int ml_pool_left(ml_pool *pool, size_t *left, size_t *longest);
  * signals of a window are carried out by processors, or all by devices: if RDMA connects all of its
  * ranks, over one device of each host and one rail. An atomic operation whose device or link
  * fails is ML_ERR_LINK; it was carried out once, or not at all.
+ *
+ * A part on a GPU is read and written by ranks of its host by CUDA IPC, where the driver lets them.
+ * All else that is done to it is carried out by the thread of its owner, whose copies go through
+ * host memory. An atomic operation or a signal takes two copies there. They are atomic towards each
+ * other, not towards kernels, and ml_wait_signal doesn't see what a kernel writes. Before others may
+ * read what a kernel has written to a part, its owner waits for the kernel. If the driver fails its
+ * owner, the window is broken, with ML_ERR_DEVICE.
  */
 typedef struct ml_window ml_window;
 
 /* Makes a window of `size` bytes of this rank at `memory`, which must be 8-byte aligned and all in
- * one block of ml_alloc; until the window is freed, ml_free of it does nothing but set ml_error().
- * With NULL, the library allocates the part, zeroed, and frees it with the window. Sizes may
+ * one block of ml_alloc, or in one allocation of a GPU, whose work it then waits for. Until the
+ * window is freed, ml_free of it does nothing but set ml_error(), and memory of a GPU must not be
+ * freed. With NULL, the library allocates the part, zeroed, and frees it with the window. Sizes may
  * differ, and may be 0. Collective over g; g may be freed before the window. */
 ML_EXPORT int ml_window_create(ml_group *g, void *memory, size_t size, ml_window **out);
 
@@ -634,7 +647,8 @@ ML_EXPORT int ml_window_free(ml_window *w);
 
 /* The part of rank `rank`, if this process can use it as memory of its own: its own part always,
  * and those of most ranks on the same host. NULL otherwise. *size (may be NULL) is the size of the
- * part in either case; 0 if there is no such rank. Valid until the window is freed. */
+ * part in either case; 0 if there is no such rank. Valid until the window is freed. The part of
+ * another rank on a GPU is never given. */
 ML_EXPORT void *ml_window_memory(ml_window *w, int rank, size_t *size);
 
 /* Put: writes the `size` bytes at `from` to `offset` of the part of rank `to`. `from` may be reused

@@ -626,12 +626,26 @@ static int api_pool_create(size_t size, size_t alignment, ml_pool **out)
     return rc;
 }
 
+static int api_pool_create_at(void *memory, size_t size, size_t alignment, ml_pool **out)
+{
+    struct pool *made;
+    int rc = check_buffer(memory, size, "memory", &last);
+
+    if (!rc && !out)
+        rc = fault_set(&last, ML_ERR_ARGUMENT, "out is NULL");
+    if (!rc)
+        rc = pool_create_at(&made, memory, size, alignment, &last);
+    if (!rc)
+        *out = (ml_pool *)made;
+    return rc;
+}
+
 static void api_pool_destroy(ml_pool *handle)
 {
     struct pool *p = (struct pool *)handle;
     size_t size;
 
-    if (p && api_is_free(pool_memory(p, &size)))
+    if (p && (pool_is_foreign(p) || api_is_free(pool_memory(p, &size))))
         pool_destroy(p);
 }
 
@@ -843,6 +857,7 @@ const struct runtime_table api_table = {
     .alloc = api_alloc,
     .free = api_free,
     .pool_create = api_pool_create,
+    .pool_create_at = api_pool_create_at,
     .pool_destroy = api_pool_destroy,
     .pool_alloc = api_pool_alloc,
     .pool_free = api_pool_free,

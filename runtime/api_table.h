@@ -40,6 +40,7 @@ struct runtime_table {
     int (*alloc)(size_t size, void **out);
     void (*free)(void *memory);
     int (*pool_create)(size_t size, size_t alignment, ml_pool **out);
+    int (*pool_create_at)(void *memory, size_t size, size_t alignment, ml_pool **out);
     void (*pool_destroy)(ml_pool *pool);
     int (*pool_alloc)(ml_pool *pool, size_t size, void **out);
     int (*pool_free)(ml_pool *pool, void *block);

@@ -294,6 +294,8 @@ FORWARD(next_place, (ml_group * g, const char *place), (g, place))
 FORWARD(next_stream, (ml_group * g, void *stream), (g, stream))
 FORWARD(alloc, (size_t size, void **out), (size, out))
 FORWARD(pool_create, (size_t size, size_t alignment, ml_pool **out), (size, alignment, out))
+FORWARD(pool_create_at, (void *memory, size_t size, size_t alignment, ml_pool **out),
+        (memory, size, alignment, out))
 FORWARD(pool_alloc, (ml_pool * pool, size_t size, void **out), (pool, size, out))
 FORWARD(pool_free, (ml_pool * pool, void *block), (pool, block))
 FORWARD(pool_left, (ml_pool * pool, size_t *left, size_t *longest), (pool, left, longest))

@@ -50,6 +50,8 @@ int gpu_part_open(struct gpu_part **out, const struct cuda_driver *driver, void 
     p->id = gpu_memory_id(driver, at);
     pthread_mutex_init(&p->numbers, NULL);
     rc = part_check(p, why);
+    if (!rc)
+        rc = gpu_memory_wait(&memory, NULL, why);
     if (rc)
         gpu_part_close(p);
     else

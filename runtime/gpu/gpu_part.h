@@ -25,7 +25,8 @@ struct gpu_part {
     _Atomic uint64_t changes; /* how many there were */
 };
 
-/* *out: NULL if `at` is host memory. ML_ERR_ARGUMENT: the bytes are not all in one allocation.
+/* Waits for the program's work in the memory's context. *out: NULL if `at` is host memory.
+ * ML_ERR_ARGUMENT: the bytes are not all in one allocation, or a stream is being captured.
  * ML_ERR_DEVICE, ML_ERR_MEMORY. */
 int gpu_part_open(struct gpu_part **out, const struct cuda_driver *driver, void *at, size_t size,
                   struct fault *why);

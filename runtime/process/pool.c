@@ -20,6 +20,7 @@ struct pool {
     struct ranges pieces; /* all of the memory, so that to free a block needs no memory */
     size_t left;          /* bytes */
     unsigned char *memory;
+    bool is_foreign; /* the memory is the program's, perhaps on a GPU: it is never touched */
     size_t size, alignment;
     pid_t owner;
 };
@@ -32,34 +33,41 @@ static size_t pool_round(size_t size, size_t alignment)
                                        : ((size ? size : 1) + alignment - 1) & ~(alignment - 1);
 }
 
-int pool_create(struct pool **out, size_t size, size_t alignment, struct fault *why)
+static int pool_check(size_t size, size_t alignment, struct fault *why)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    struct pool_piece all = {.is_free = true};
-    struct pool *p;
-    void *memory;
-    int rc;
 
-    alignment = alignment ? alignment : POOL_ALIGNMENT;
     if ((alignment & (alignment - 1)) || alignment > page)
         return fault_set(why, ML_ERR_ARGUMENT,
                          "pool: an alignment of %zu bytes: give a power of two up to %zu, or 0",
                          alignment, page);
     if (!size)
         return fault_set(why, ML_ERR_ARGUMENT, "pool: its size is 0");
+    return 0;
+}
+
+/* memory: NULL, or of that size, which is a multiple of the alignment. */
+static int pool_make(struct pool **out, void *memory, size_t size, size_t alignment,
+                     struct fault *why)
+{
+    struct pool_piece all = {.is_free = true};
+    struct pool *p;
+    int rc;
+
     p = calloc(1, sizeof(*p));
     if (!p)
         return fault_set(why, ML_ERR_MEMORY, "pool: out of memory");
     p->pieces = (struct ranges){.item_size = sizeof(struct pool_piece)};
     p->alignment = alignment;
+    p->is_foreign = memory != NULL;
     p->owner = getpid();
-    p->size = p->left = pool_round(size, alignment);
+    p->size = p->left = size;
     pthread_mutex_init(&p->lock, NULL);
     if (!ranges_reserve(&p->pieces)) {
         rc = fault_set(why, ML_ERR_MEMORY, "pool: out of memory");
         goto fail;
     }
-    rc = alloc_take(p->size, &memory, why);
+    rc = memory ? 0 : alloc_take(size, &memory, why);
     if (rc)
         goto fail;
     p->memory = memory;
@@ -72,11 +80,44 @@ fail:
     return rc;
 }
 
+int pool_create(struct pool **out, size_t size, size_t alignment, struct fault *why)
+{
+    int rc;
+
+    alignment = alignment ? alignment : POOL_ALIGNMENT;
+    rc = pool_check(size, alignment, why);
+    return rc ? rc : pool_make(out, NULL, pool_round(size, alignment), alignment, why);
+}
+
+int pool_create_at(struct pool **out, void *memory, size_t size, size_t alignment,
+                   struct fault *why)
+{
+    int rc;
+
+    alignment = alignment ? alignment : POOL_ALIGNMENT;
+    rc = pool_check(size, alignment, why);
+    if (rc)
+        return rc;
+    if ((uintptr_t)memory % alignment != 0)
+        return fault_set(why, ML_ERR_ARGUMENT, "pool: its memory, at %p, is not %zu-byte aligned",
+                         memory, alignment);
+    if (size < alignment)
+        return fault_set(why, ML_ERR_ARGUMENT, "pool: %zu bytes are no block of %zu bytes", size,
+                         alignment);
+    return pool_make(out, memory, size & ~(alignment - 1), alignment, why);
+}
+
+bool pool_is_foreign(const struct pool *p)
+{
+    return p->is_foreign;
+}
+
 void pool_destroy(struct pool *p)
 {
     if (!p)
         return;
-    alloc_give(p->memory);
+    if (!p->is_foreign)
+        alloc_give(p->memory);
     free(p->pieces.items);
     pthread_mutex_destroy(&p->lock);
     free(p);

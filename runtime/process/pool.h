@@ -14,6 +14,7 @@
 
 #include "common/fault.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct pool;
@@ -22,8 +23,14 @@ struct pool;
  * the size of a page, or 0 for 64. ML_ERR_ARGUMENT, ML_ERR_MEMORY. */
 int pool_create(struct pool **out, size_t size, size_t alignment, struct fault *why);
 
-/* Frees its memory, also that of blocks which were not freed. No other thread may be using the
- * pool. Takes NULL. */
+/* The same in memory of the caller, all but a rest that is shorter than the alignment; the pool
+ * never reads or writes it. ML_ERR_ARGUMENT: it is shorter than that, or not aligned. */
+int pool_create_at(struct pool **out, void *memory, size_t size, size_t alignment,
+                   struct fault *why);
+bool pool_is_foreign(const struct pool *p); /* made by that */
+
+/* Frees its memory, unless that is the caller's, with blocks that were not freed. No other thread
+ * may be using the pool. Takes NULL. */
 void pool_destroy(struct pool *p);
 
 /* *out: a block of `size` bytes, rounded up to the pool's alignment or longer; its contents are

@@ -82,7 +82,6 @@ static bool part_open(struct part *p, size_t n, bool on_gpu, enum gpu_kind kind)
     if (on_gpu) {
         p->gpu = gpu_ints((2 * room + sizeof(zeros)) / sizeof(int), kind);
         gpu_copy(p->gpu + 2 * room / sizeof(int), zeros, 2 * NUMBERS);
-        gpu_wait(); /* the others may begin as soon as there is a window */
     }
     return is_done(ml_window_create(world, p->gpu, 2 * room + sizeof(zeros), &p->window));
 }

@@ -64,6 +64,14 @@ def capture(of):
     return lambda: _cuda.cuStreamEndCapture(of, ctypes.byref(_handle())) == 0
 
 
+def fill(address, values):
+    """Queues it in `work`."""
+    source = array.array("i", values)
+    _sources.append(source)
+    enter()
+    must(_cuda.cuMemcpyAsync(address, source.buffer_info()[0], 4 * len(source), work))
+
+
 class Memory:
     """Elements in the memory of GPU 0. `values`: what it is filled with, in the stream `at`."""
 

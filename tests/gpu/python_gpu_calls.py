@@ -122,6 +122,68 @@ def windows(kind):
         w.barrier()
 
 
+def windows_on_gpus(kind):
+    """The parts themselves are on GPUs; then that of rank 0 alone. The last number is a signal."""
+    at = 4 * N + 8 - 4 * N % 8
+    for some in (range(w.size), [0]):
+        memory = kind([0] * (N + 4)) if rank in some else mlaunch.alloc(4 * N + 16)
+        with w.window(memory=memory) as window:
+            assert (window.memory is memory) == (rank in some)
+            assert window.part_sizes == (4 * N + 16,) * w.size
+            window.put(kind(counting(rank)), right)
+            window.flush()
+            w.barrier()
+            is_right(window.get(kind([0] * N), right), counting(rank))
+            assert window.get(array.array("i", [0] * N), rank).tolist() == counting(left)
+            w.barrier()
+            window.put_signal(array.array("i", counting(5 + rank)), left, 0, at)
+            assert window.wait_signal(at, 1, 60) and window.fetch_add(rank, at, 2) == 1
+            is_right(window.get(kind([0] * N), rank), counting(5 + right))
+            w.barrier()
+
+
+def pools():
+    memory = gpu.Described([0] * N * 64)
+    with mlaunch.Pool(memory=memory) as pool:
+        assert pool.memory is memory and pool.size == 4 * N * 64 // 64 * 64
+        buffer = pool.alloc(4 * N)
+        assert buffer.__cuda_array_interface__["data"] == (memory.address, False)
+        w.broadcast(buffer, 0)
+        refused(lambda: buffer.memory, mlaunch.ERR_ARGUMENT, "offset 0 of the pool is on a GPU")
+        buffer.release()
+        assert not hasattr(buffer, "__cuda_array_interface__")
+    host = mlaunch.alloc(4096)
+    with mlaunch.Pool(memory=host) as pool, pool.alloc(8) as buffer:
+        buffer.memory[:] = b"abcdefgh"
+        assert bytes(host[:8]) == b"abcdefgh" and not hasattr(buffer, "__cuda_array_interface__")
+
+
+def transfers_on_gpus():
+    """What is put from a GPU stays on one, where its rank has a pool there."""
+    memory = gpu.Described([0] * 4096) if rank != 1 else None
+    with mlaunch.Transfer(w, pool_size=1 << 20, memory=memory) as t:
+        t.put("a", gpu.Described(counting(rank)))
+        t.put("b", array.array("i", counting(7 + rank)))
+        is_right(t.get("a", left, gpu.Described([0] * N)), counting(left))
+        is_right(t.get("b", left, gpu.Described([0] * N)), counting(7 + left))
+        t.put("host", gpu.Described(counting(rank)))
+        assert t.get("host", right, array.array("i", [0] * N)).tolist() == counting(right)
+        w.barrier()
+        before = t.health().get("gpu_pool_left")
+        assert (before is None) == (rank == 1)
+        if rank == 1:
+            refused(lambda: t.buffer(4 * N, on_gpu=True), mlaunch.ERR_ARGUMENT, "memory=")
+            t.put("c", array.array("i", counting(9 + rank)))
+        else:
+            buffer = t.buffer(4 * N, on_gpu=True)
+            gpu.fill(buffer.__cuda_array_interface__["data"][0], counting(9 + rank))
+            t.put("c", buffer)
+            refused(lambda: buffer.memory, mlaunch.ERR_STATE)
+        is_right(t.get("c", left, gpu.Described([0] * N)), counting(9 + left))
+        w.barrier()
+        assert t.health().get("gpu_pool_left") == before
+
+
 def mixed():
     """Objects of several protocols, and of the host, in one call; ranks differ too."""
     data = gpu.Described(counting(1000 * rank)) if rank else array.array("i", counting(0))
@@ -259,8 +321,6 @@ def slips():
                 "the driver knows no such memory")
         refused(lambda: w.all_reduce(changed(gpu.Exporting, device=1)), argument,
                 "data: Exporting can't be used as a contiguous writable buffer")
-        refused(lambda: w.window(memory=gpu.Described([0] * 4)), argument,
-                "one block of ml_alloc")
 
     def captured():
         stream = gpu.stream()
@@ -304,9 +364,9 @@ def main():
         transfers()
     else:
         for kind in KINDS:
-            for group in (reductions, movements, messages, windows):
+            for group in (reductions, movements, messages, windows, windows_on_gpus):
                 group(kind)
-        for group in (mixed, streams, types, transfers):
+        for group in (mixed, streams, types, transfers, pools, transfers_on_gpus):
             group()
     gc.collect()
     assert not gpu.exports, gpu.exports

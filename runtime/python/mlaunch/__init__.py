@@ -1314,8 +1314,8 @@ class Group(_Bound):
     @_public
     def window(self, size: int = 0, memory: Buffer = None) -> Window:
         """Makes a Window, in which this rank's part is `size` bytes of zeros, or is `memory`, an
-        8-byte aligned buffer all in one block of alloc(). All ranks of the group call it together;
-        their sizes may differ."""
+        8-byte aligned buffer all in one block of alloc(), or in the memory of a GPU (mlaunch.gpu).
+        All ranks of the group call it together; their sizes may differ."""
         if memory is None:
             size = _integer("size", size, 0, (1 << 62) - 1)
             memory = alloc(size)
@@ -1341,7 +1341,8 @@ class Window(_Bound):
     """Memory of each rank of a group, its part, that the other ranks read and write by themselves.
 
     Group.window() makes it. The rank that owns a part makes no call for what the others do in it.
-    `memory` is a memoryview of this rank's part, and part_sizes has every rank's size in bytes.
+    `memory` is a memoryview of this rank's part, or what was given if that is on a GPU, and
+    part_sizes has every rank's size in bytes.
     Offsets are in bytes. A put is complete, and a program may read it, after flush() and a message
     or collective call, or when its signal has come. Numbers are unsigned 64-bit integers at
     8-byte aligned offsets. Any number of threads may use a window at the same time.
@@ -1352,19 +1353,19 @@ class Window(_Bound):
 
     rank: int
     size: int
-    memory: memoryview
+    memory: typing.Any
     part_sizes: tuple
 
     def __init__(self, group, memory, size):
         handle, part = _pointer(), _size()
         self.rank, self.size = group.rank, group.size
         with _Buffer("memory", memory, True) as buffer, group._turn:
-            size = buffer.size if size is None else size
+            size, on_gpu = buffer.size if size is None else size, buffer.gpu
             _check(_lib.ml_window_create(group._live(), buffer.address, size,
                                          ctypes.byref(handle)))
         self._handle = handle.value
-        self._buffer = memory
-        self.memory = memoryview(memory).cast("B")
+        self._buffer, self._gpu = memory, on_gpu  # which exists as long as the window
+        self.memory = memory if on_gpu else memoryview(memory).cast("B")
         sizes = []
         for rank in range(self.size):
             _lib.ml_window_memory(handle, rank, ctypes.byref(part))
@@ -1484,7 +1485,7 @@ class Window(_Bound):
             _check(_lib.ml_window_free(handle))
         finally:
             _windows.discard(self)
-            self._buffer = None
+            self._buffer = self._gpu = None
 
 
 def _offset(what, value):

@@ -37,6 +37,7 @@ from . import (Buffer, ERR_MEMORY, ERR_STATE, ERR_TIMEOUT, Error, ErrorCode, Gro
 
 for _name, _result, _arguments in (
         ("pool_create", _int, [_size, _size, ctypes.POINTER(_pointer)]),
+        ("pool_create_at", _int, [_pointer, _size, _size, ctypes.POINTER(_pointer)]),
         ("pool_destroy", None, [_pointer]),
         ("pool_alloc", _int, [_pointer, _size, ctypes.POINTER(_pointer)]),
         ("pool_free", _int, [_pointer, _pointer]),
@@ -62,14 +63,16 @@ class PoolBuffer(_Bound):
 
     numpy() and torch() give it as an array or a tensor. release(), or the end of a `with`, gives it
     back to the pool; so does the end of the last view. Releasing it again does nothing. It is not
-    cleared: it has what was left there."""
+    cleared: it has what was left there. One of a pool on a GPU has no `memory`, numpy() and
+    torch(), but __cuda_array_interface__, for torch.as_tensor(buffer, device="cuda") and
+    cupy.asarray(buffer)."""
 
     def __init__(self, pool, address, size):
         memory = (ctypes.c_ubyte * size).from_address(address)
         memory.pool = pool._memory  # it exists as long as a view of this buffer
         self._free = weakref.finalize(memory, _give, pool._memory, pool._handle, address)
         self._free.atexit = False
-        self._pool = pool
+        self._pool, self._is_on_gpu = pool, pool._is_on_gpu
         self._address = address
         self.size = size
         self.offset = address - pool._address
@@ -94,7 +97,16 @@ class PoolBuffer(_Bound):
         if not self._free.alive:
             raise Error(ERR_STATE, "the buffer at offset %d of the pool was released, or put: it "
                         "belongs to the pool again" % self.offset)
+        _need(not self._is_on_gpu, "the buffer at offset %d of the pool is on a GPU: give it to "
+              "calls, torch.as_tensor(…, device='cuda') or cupy.asarray()", self.offset)
         return self._view
+
+    @property
+    def __cuda_array_interface__(self):
+        if not (self._is_on_gpu and self._free.alive):
+            raise AttributeError("this buffer is not on a GPU, or was released")
+        return {"shape": (self.size,), "typestr": "|u1", "data": (self._address, False),
+                "version": 2}
 
     def tobytes(self) -> bytes:
         """A copy of its bytes."""
@@ -141,22 +153,32 @@ def _shaped(flat, shape):
 
 
 class Pool(_Bound):
-    """`size` bytes of memory as alloc() gives, divided into buffers that come and go.
+    """`size` bytes of memory as alloc() gives, divided into buffers that come and go; or, instead,
+    the program's `memory`, which may be a GPU's (mlaunch.gpu).
 
     A buffer begins at a multiple of `alignment`, a power of two, and takes up a multiple of that.
     Buffers that are released are merged with free neighbours. Any thread may use a pool, also
     before init(). As a context manager it is closed at the end: its memory is freed once no view
     of it is left."""
 
-    def __init__(self, size: int, alignment: int = 64) -> None:
-        handle, real = _pointer(), _size()
-        size = _integer("size", size, 1, _MOST)
+    def __init__(self, size: int = 0, alignment: int = 64, memory: Buffer = None) -> None:
+        handle, real, given = _pointer(), _size(), None
         alignment = _integer("alignment", alignment, 1, _MOST)
-        _check(_lib.ml_pool_create(size, alignment, ctypes.byref(handle)))
+        if memory is None:
+            size = _integer("size", size, 1, _MOST)
+            _check(_lib.ml_pool_create(size, alignment, ctypes.byref(handle)))
+        else:
+            _need(size == 0, "give size or memory, not both")
+            with _Buffer("memory", memory, True) as buffer:
+                given = buffer.gpu or memoryview(memory)
+                _check(_lib.ml_pool_create_at(buffer.address, buffer.size, alignment,
+                                              ctypes.byref(handle)))
+        self._given, self._is_on_gpu = memory, memory is not None and type(given) is not memoryview
         self._handle = handle.value
         self._address = _lib.ml_pool_memory(handle, ctypes.byref(real))
         self.size = real.value
         self._memory = (ctypes.c_ubyte * self.size).from_address(self._address)
+        self._memory.given = given  # which exists as long as the pool's memory is used
         # Not at the interpreter's exit, when something may still use the memory.
         weakref.finalize(self._memory, _lib.ml_pool_destroy, handle.value).atexit = False
 
@@ -175,9 +197,11 @@ class Pool(_Bound):
         return self._handle
 
     @property
-    def memory(self) -> memoryview:
-        """All of its memory."""
+    def memory(self) -> typing.Any:
+        """All of its memory; on a GPU what was given."""
         self._live()
+        if self._is_on_gpu:
+            return self._given
         return memoryview(self._memory).cast("B")
 
     @_public
@@ -197,7 +221,7 @@ class Pool(_Bound):
 
     def close(self) -> None:
         """Ends it: no buffer can be had any more. May be called again."""
-        self._memory = None
+        self._memory = self._given = None
 
 
 # ---- what is transferred ----
@@ -220,6 +244,7 @@ _DIMENSIONS = 8
 _RECORD = struct.Struct("=QQB16sB%dQ" % _DIMENSIONS)  # offset, size, kind, type, dimensions
 _RECORD_SIZE = (_RECORD.size + 7) // 8 * 8
 _BYTES, _ARRAY, _TENSOR, _OBJECT = range(4)
+_ON_GPU = 128  # a part of a kind: the data lies in the window of GPUs' memory
 _KINDS = ("bytes", "array", "tensor", "object")
 
 
@@ -243,6 +268,7 @@ class _Data:
             _need(data._free.alive, "data: the buffer at offset %d of the pool was released, or "
                   "put", data.offset)
             self.kind, self.address, self.size = _BYTES, data._address, data.size
+            self.is_on_gpu = data._is_on_gpu
         elif module == "torch" and hasattr(data, "data_ptr"):
             self._tensor(data)
         elif module == "numpy" and hasattr(data, "dtype"):
@@ -336,8 +362,9 @@ def _empty(kind, type_name, shape, size):
 class _Item:
     """Something that this rank has put."""
 
-    def __init__(self, slot, state, address, size):
+    def __init__(self, slot, state, address, size, pool):
         self.slot, self.state, self.address, self.size = slot, state, address, size
+        self.pool = pool
         self.since = time.monotonic()
 
 
@@ -357,11 +384,15 @@ class Transfer(_Bound):
     both ranks, because they are pickled: whoever can write the memory of a rank can then make its
     peers run any code.
 
+    With memory, a buffer on a GPU (mlaunch.gpu), this rank has a second pool there: what is put
+    from a GPU stays on it, and goes to an out on a GPU of the same host by CUDA IPC, where the
+    driver lets it. Each rank may give it or not.
+
     Any thread may make any call but close(). Calls raise Error; a rank that dies ends them with
     ERR_PEER. As a context manager it is closed at the end, but not after an exception."""
 
     def __init__(self, group: Group, pool_size: int = 1 << 28, ttl: float = 300, slots: int = 512,
-                 alignment: int = 64, allow_objects: bool = False) -> None:
+                 alignment: int = 64, allow_objects: bool = False, memory: Buffer = None) -> None:
         slots = _integer("slots", slots, 1, 1 << 20)
         pool_size = _integer("pool_size", pool_size, 1, _MOST)
         directory = _WAITING + 8 * group.size + slots * (_INDEX.size + _RECORD_SIZE)
@@ -372,9 +403,12 @@ class Transfer(_Bound):
         self._pool_size = self.pool.size - directory
         self.rank, self.size, self.ttl = group.rank, group.size, float(ttl)
         self.allow_objects = bool(allow_objects)
-        self._slots = group.all_gather(array.array("Q", [slots]),
-                                       array.array("Q", [0] * group.size))
+        self.gpu_pool = None if memory is None else Pool(alignment=alignment, memory=memory)
+        told = group.all_gather(array.array("Q", [slots, memory is not None]),
+                                array.array("Q", [0] * 2 * group.size))
+        self._slots = told[::2]
         self._window = group.window(memory=self.pool.memory)
+        self._gpu_window = group.window(memory=memory) if any(told[1::2]) else None
         self._lock = threading.Lock()  # over all below
         self._items: dict = {}  # by key: what this rank has put and not freed yet
         self._coming: set = set()  # keys that are being put
@@ -415,7 +449,7 @@ class Transfer(_Bound):
         """Frees what is in the slot of this key, which is free already; under the lock."""
         item = self._items.pop(key)
         self._free.append(item.slot)
-        _check(_lib.ml_pool_free(self.pool._live(), item.address))
+        _check(_lib.ml_pool_free(item.pool._live(), item.address))
 
     def _sweep(self):
         """Frees what others have got, and drops what is too old; under the lock."""
@@ -439,7 +473,7 @@ class Transfer(_Bound):
 
     # putting
 
-    def _room(self, size, timeout):
+    def _room(self, size, timeout, pool):
         """The address of a block for `size` bytes and a free slot; waits for them."""
         window = self._live()
         deadline = time.monotonic() + min(timeout, _LONGEST)
@@ -449,16 +483,16 @@ class Transfer(_Bound):
             with self._lock:
                 if not self._free or time.monotonic() - self._swept > 1:
                     self._sweep()
-                code = 0 if size is None else _lib.ml_pool_alloc(self.pool._live(), size,
+                code = 0 if size is None else _lib.ml_pool_alloc(pool._live(), size,
                                                                  ctypes.byref(address))
                 if code == ERR_MEMORY:
                     self._sweep()
-                    code = _lib.ml_pool_alloc(self.pool._live(), size, ctypes.byref(address))
+                    code = _lib.ml_pool_alloc(pool._live(), size, ctypes.byref(address))
                 if code == 0 and self._free:
                     return address.value, self._free.pop()
                 error = self._no_room(code)
                 if code == 0 and size is not None:
-                    _lib.ml_pool_free(self.pool._live(), address)
+                    _lib.ml_pool_free(pool._live(), address)
             left = deadline - time.monotonic()
             if error.code != ERR_MEMORY or left <= 0:
                 raise error
@@ -472,13 +506,16 @@ class Transfer(_Bound):
                                                              self._slots[self.rank]))
 
     @_public
-    def buffer(self, size: int, timeout: float = 0) -> PoolBuffer:
-        """Returns a PoolBuffer of this rank's pool: put() of it, or of an array or tensor that
-        begins where it begins, copies nothing. Waits up to `timeout` seconds for room."""
-        address, slot = self._room(_integer("size", size, 1, _MOST), timeout)
+    def buffer(self, size: int, timeout: float = 0, on_gpu: bool = False) -> PoolBuffer:
+        """Returns a PoolBuffer of this rank's pool, or of the one on a GPU: put() of it, or of an
+        array or tensor that begins where it begins, copies nothing. Waits up to `timeout` seconds
+        for room."""
+        pool = self.gpu_pool if on_gpu else self.pool
+        _need(pool is not None, "this rank has no pool on a GPU: Transfer(…, memory=…) makes it")
+        address, slot = self._room(_integer("size", size, 1, _MOST), timeout, pool)
         with self._lock:
             self._free.append(slot)
-        return PoolBuffer(self.pool, address, size)
+        return PoolBuffer(pool, address, size)
 
     @_public
     def put(self, key: str, data: object, timeout: float = 0, buffer: PoolBuffer | None = None
@@ -494,25 +531,31 @@ class Transfer(_Bound):
         with _Data() as made, self._coming_key(key):
             made.read(data, self.allow_objects)
             buffer = data if isinstance(data, PoolBuffer) else buffer
+            pool = made.is_on_gpu and self.gpu_pool or self.pool
             if buffer is not None:
-                _need(buffer._pool is self.pool, "the buffer is not of this Transfer's pool: take "
+                _need(buffer._pool is pool, "the buffer is not of this Transfer's pool: take "
                       "one of buffer()")
                 _need(buffer._address == made.address and made.size <= buffer.size,
                       "data does not lie at the start of the buffer")
-            address, slot = self._room(made.size if buffer is None else None, timeout)
+            address, slot = self._room(made.size if buffer is None else None, timeout, pool)
             try:
-                if made.is_on_gpu:
-                    _check(_lib.ml_put(window._live(), made.address, made.size, self.rank,
-                                       address - self.pool._address))
-                elif buffer is None:
-                    ctypes.memmove(address, made.address, made.size)
-                else:
+                if made.is_on_gpu and buffer is not None:
+                    # Nothing is to be copied, but the work that fills it is to be waited for.
+                    _check(_lib.ml_put(self._gpu_window._live(), made.address, 1, self.rank,
+                                       made.address - pool._address))
+                if buffer is not None:
                     address = buffer._take()
+                elif made.is_on_gpu:
+                    into = window if pool is self.pool else self._gpu_window
+                    _check(_lib.ml_put(into._live(), made.address, made.size, self.rank,
+                                       address - pool._address))
+                else:
+                    ctypes.memmove(address, made.address, made.size)
             except BaseException:
                 with self._lock:
                     self._free.append(slot)
                 raise
-            self._publish(key, digest, made, slot, address)
+            self._publish(key, digest, made, slot, address, pool)
         self._ring(window)
         return {"key": key, "rank": self.rank, "kind": _KINDS[made.kind], "size": made.size}
 
@@ -531,15 +574,16 @@ class Transfer(_Bound):
             with self._lock:
                 self._coming.discard(key)
 
-    def _publish(self, key, digest, made, slot, address):
+    def _publish(self, key, digest, made, slot, address, pool):
+        kind = made.kind | (_ON_GPU if pool is not self.pool else 0)
         at, shape = self._index_at(slot, self.rank), made.shape
         free = self._numbers[at // 8]
         self._directory.memory[at + 8:at + 24] = digest
         _RECORD.pack_into(self._directory.memory, self._record_at(slot, self.rank),
-                          address - self.pool._address, made.size, made.kind, made.type,
+                          address - pool._address, made.size, kind, made.type,
                           len(shape), *shape, *[0] * (_DIMENSIONS - len(shape)))
         with self._lock:
-            self._items[key] = _Item(slot, free + 4 + _READY, address, made.size)
+            self._items[key] = _Item(slot, free + 4 + _READY, address, made.size, pool)
             self._counts["puts"] += 1
             self._counts["bytes_put"] += made.size
         self._swap(self.rank, slot, free, free + 4 + _READY)
@@ -601,6 +645,8 @@ class Transfer(_Bound):
         record = bytearray(_RECORD.size)
         window.get(record, source, self._record_at(slot, source))
         offset, size, kind, type_name, dimensions, *shape = _RECORD.unpack(record)
+        if kind & _ON_GPU and self._gpu_window is not None:
+            window, kind = self._gpu_window, kind - _ON_GPU
         _need(kind <= _OBJECT and dimensions <= _DIMENSIONS and 0 < size
               and offset + size <= window.part_sizes[source],
               "rank %d has a directory that makes no sense", source)
@@ -664,6 +710,8 @@ class Transfer(_Bound):
             if is_open:
                 self._sweep()
                 about["pool_left"], about["pool_longest"] = self.pool.left()
+                if self.gpu_pool is not None:
+                    about["gpu_pool_left"] = self.gpu_pool.left()[0]
             about["keys"] = len(self._items)
             about.update(self._counts)
         return about
@@ -681,6 +729,10 @@ class Transfer(_Bound):
             self._items.clear()
             self._directory = self._numbers = None
             self.pool.close()
+            if self._gpu_window is not None:
+                self._gpu_window.free()
+            if self.gpu_pool is not None:
+                self.gpu_pool.close()
 
 
 def _digest(key):
@@ -692,5 +744,5 @@ def _digest(key):
 def _buffer_of(out):
     """What a call takes in the place of `out`."""
     if isinstance(out, PoolBuffer):
-        return out.memory
+        return out if out._is_on_gpu else out.memory
     return out.numpy() if hasattr(out, "data_ptr") and out.device.type == "cpu" else out

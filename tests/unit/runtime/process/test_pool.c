@@ -11,6 +11,7 @@
 #include <stdarg.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -281,6 +282,34 @@ static void test_against_a_map(void **state)
     pool_destroy(p);
 }
 
+/* Memory that nobody may touch, as that of a GPU. */
+static void test_foreign_memory(void **state)
+{
+    unsigned char *memory = mmap(NULL, 8192, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    struct pool *p = NULL;
+    void *block = NULL;
+    size_t size;
+
+    (void)state;
+    assert_ptr_not_equal(memory, MAP_FAILED);
+    assert_int_equal(pool_create_at(&p, memory + 8, 4096, 64, &why), ML_ERR_ARGUMENT);
+    assert_non_null(strstr(why.text, "is not 64-byte aligned"));
+    assert_int_equal(pool_create_at(&p, memory, 63, 64, &why), ML_ERR_ARGUMENT);
+    assert_non_null(strstr(why.text, "63 bytes are no block of 64 bytes"));
+    assert_null(p);
+    assert_int_equal(pool_create_at(&p, memory + 64, 4096 + 63, 0, &why), 0);
+    assert_true(pool_is_foreign(p));
+    assert_ptr_equal(pool_memory(p, &size), memory + 64);
+    assert_int_equal(size, 4096);
+    assert_int_equal(pool_take(p, 4000, &block, &why), 0);
+    assert_ptr_equal(block, memory + 64);
+    assert_int_equal(pool_take(p, 65, &block, &why), ML_ERR_MEMORY);
+    assert_int_equal(pool_give(p, memory + 64, &why), 0);
+    assert_int_equal(pool_take(p, 4096, &block, &why), 0);
+    pool_destroy(p);
+    assert_int_equal(munmap(memory, 8192), 0);
+}
+
 static void test_forked_child(void **state)
 {
     struct pool *p = make(1024, 64), *own = NULL;
@@ -319,6 +348,7 @@ int main(void)
         cmocka_unit_test(test_merge_adjacent_blocks),
         cmocka_unit_test(test_fragmentation_and_defrag),
         cmocka_unit_test(test_against_a_map),
+        cmocka_unit_test(test_foreign_memory),
         cmocka_unit_test(test_forked_child),
     };
 
