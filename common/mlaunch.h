@@ -626,9 +626,9 @@ ML_EXPORT int ml_pool_left(ml_pool *pool, size_t *left, size_t *longest);
  * A part on a GPU is read and written by ranks of its host by CUDA IPC, where the driver lets them.
  * All else that is done to it is carried out by the thread of its owner, whose copies go through
  * host memory. An atomic operation or a signal takes two copies there. They are atomic towards each
- * other, not towards kernels, and ml_wait_signal doesn't see what a kernel writes. Before others may
- * read what a kernel has written to a part, its owner waits for the kernel. If the driver fails its
- * owner, the window is broken, with ML_ERR_DEVICE.
+ * other, not towards kernels, and ml_wait_signal doesn't see what a kernel writes. Before others
+ * may read what a kernel has written to a part, its owner waits for the kernel. If the driver fails
+ * its owner, the window is broken, with ML_ERR_DEVICE.
  */
 typedef struct ml_window ml_window;
 
