@@ -209,12 +209,12 @@ ML_EXPORT int ml_revoke(ml_group *g, const char *why);
  * it. ML_ERR_PEER: a rank has called ml_repair instead. */
 ML_EXPORT int ml_agree(ml_group *g, uint64_t *value);
 
-/* The id of a rank of g: its number in the first world, which it keeps in every later one. Also
- * what messages of mlaunch call it. */
+/* The id of a rank of g: its number in the first world, which it keeps in every later one; ranks
+ * that mlaunch grow adds get new ones. Also what messages of mlaunch call it. */
 ML_EXPORT int ml_id(const ml_group *g, int rank);
 
-/* 1 if a rank of the world has gone since the last ml_repair, or calls it now, as far as this
- * process has heard in its calls; else 0. It sends nothing and takes a few ns. */
+/* 1 if a rank of the world has gone since the last ml_repair, calls it now, or waits to come, as
+ * far as this process has heard in its calls; else 0. It sends nothing and takes a few ns. */
 ML_EXPORT int ml_changed(const ml_group *world);
 
 /* --- memory that outlives ranks ----------------------------------------------------------------

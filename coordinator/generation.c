@@ -24,12 +24,12 @@ struct generation *generation_create(struct server *s, uint32_t number)
 
     if (!g)
         return NULL;
-    g->members = calloc((size_t)s->size, sizeof(*g->members));
+    g->members = calloc((size_t)s->most, sizeof(*g->members));
     if (!g->members) {
         free(g);
         return NULL;
     }
-    for (int i = 0; i < s->size; i++) {
+    for (int i = 0; i < s->most; i++) {
         g->members[i].generation = g;
         g->members[i].rank = i;
     }

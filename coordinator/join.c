@@ -86,7 +86,7 @@ static bool is_newcomer(const struct connection *c, const json_t *message, int *
     json_int_t number = 0;
 
     json_unpack((json_t *)message, "{s?I}", "replaces", &number);
-    if (!c->server->replaces || number < 0 || number > INT_MAX)
+    if ((!c->server->replaces && c->rank < c->server->began) || number < 0 || number > INT_MAX)
         return false;
     *replaces = (int)number;
     return *replaces > c->server->ranks[c->rank].replaced;

@@ -199,6 +199,19 @@ void server_rank_leaves(struct server *s, int rank)
     rank_set_exited(s, rank, 0, "is gone: it has been taken out of the job (mlaunch shrink)", true);
 }
 
+void server_grow(struct server *s, int host)
+{
+    struct server_rank *r = &s->ranks[s->size];
+
+    if (s->size == s->most || host < 0 || host >= s->hosts)
+        return;
+    s->host_of[s->size] = host;
+    r->exit_text = strdup("has not been started yet");
+    r->has_exited = r->exit_text != NULL; /* until its process comes: nobody waits for it */
+    s->exited += r->has_exited;
+    s->size++;
+}
+
 static void host_lose(struct server *s, int host)
 {
     char text[SENTENCE] = "";

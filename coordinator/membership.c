@@ -171,6 +171,9 @@ static void repair_complete(struct generation *g, const int *ranks, int count, i
                          "group", (json_int_t)g->world, "count", count, "members",
                          host_table_write_numbers(ranks, count), "came_count", came_count, "came",
                          host_table_write_numbers(came, came_count));
+    if (s->size > s->began)
+        json_object_update_new(repaired, json_pack("{s:i, s:o}", "size", s->size, "host_of",
+                                                   host_table_write_numbers(s->host_of, s->size)));
     if (s->has_renamed)
         json_object_set_new(repaired, "names",
                             host_table_write_texts((const char *const *)s->host_names, s->hosts));

@@ -62,21 +62,23 @@ static void on_sweep(evutil_socket_t fd, short what, void *arg)
 static int server_copy_config(struct server *s, const struct server_config *config,
                               struct fault *why)
 {
+    int most = config->most > config->size ? config->most : config->size;
     size_t size = (size_t)config->size, hosts = (size_t)config->hosts;
 
     if (strlen(config->job) >= sizeof(s->job))
         return fault_set(why, ML_ERR_ARGUMENT, "the job's id is too long");
     memcpy(s->job, config->job, strlen(config->job) + 1);
     memcpy(s->secret, config->secret, AUTH_SECRET);
-    s->size = config->size;
+    s->size = s->began = config->size;
+    s->most = most;
     s->stall_ms = config->stall_ms;
     s->takes_over = config->takes_over;
     s->replaces = config->replaces;
     s->replace_ms = config->replace_ms;
     s->membership = config->membership;
     s->leavers_ms = config->leavers_ms ? config->leavers_ms : LEAVERS_MS;
-    s->host_of = calloc(size, sizeof(*s->host_of));
-    s->ranks = calloc(size, sizeof(*s->ranks));
+    s->host_of = calloc((size_t)most, sizeof(*s->host_of));
+    s->ranks = calloc((size_t)most, sizeof(*s->ranks));
     s->host_names = calloc(hosts, sizeof(*s->host_names));
     s->has_agent = calloc(hosts, sizeof(*s->has_agent));
     if (!s->host_of || !s->ranks || !s->host_names || !s->has_agent)

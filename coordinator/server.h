@@ -21,6 +21,7 @@ struct server_config {
     const char *job;               /* copied */
     const uint8_t *secret;         /* AUTH_SECRET bytes, copied */
     int size;                      /* number of ranks */
+    int most;                      /* that there may ever be, by server_grow(); 0: `size` */
     int hosts;                     /* number of hosts */
     const int *host_of;            /* for each rank the index of its host; copied */
     const char *const *host_names; /* for each host; copied */
@@ -75,6 +76,10 @@ void server_rank_vacant(struct server *s, int rank);
 /* That rank, which may still run, is taken out of the job: it is dead to the others, and nobody
  * takes its place. */
 void server_rank_leaves(struct server *s, int rank);
+
+/* There is another rank, on that host; its process comes as a newcomer. Nothing happens if there
+ * are as many as there may be. */
+void server_grow(struct server *s, int host);
 
 /* Reports each call that ranks wait in now through on_stall, also those that were reported
  * before. */

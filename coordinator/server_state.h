@@ -204,6 +204,7 @@ struct server {
     char job[AUTH_JOB];
     uint8_t secret[AUTH_SECRET];
     int size, hosts, stall_ms, leavers_ms;
+    int began, most;           /* ranks: at the start, and for which there is room */
     bool takes_over, replaces; /* these four: as server_config has them */
     uint32_t membership;
     int replace_ms;

@@ -31,6 +31,7 @@ static const struct subcommand table[] = {
     {"ps", "list the jobs on hosts: user, program, ranks, alive or dead", .run = ps_run},
     {"kill", "end a job by its id, from any terminal", .run = kill_run},
     {"shrink", "take ranks out of a running job of --elastic", .run = shrink_command_run},
+    {"grow", "add ranks to a running job of --elastic", .run = grow_command_run},
     {"attach", "run a debugger or a shell beside a rank, on a terminal", .run = attach_command_run},
     {"logs", "print what a detached job has written", .run = logs_command_run},
     {"clean", "remove what dead jobs have left behind", .run = clean_run},

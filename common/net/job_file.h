@@ -15,7 +15,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { JOB_NAME = 41 }; /* bytes for the longest name of a job, terminated */
+enum {
+    JOB_NAME = 41,       /* bytes for the longest name of a job, terminated */
+    JOB_GROW_MOST = 256, /* ranks that a job of --elastic may get beside those that it began with */
+};
 
 struct job_file {
     char job[AUTH_JOB];   /* job id */

@@ -136,6 +136,7 @@ int host_relay_open(struct host_relay **out, struct event_base *base, struct age
     const struct server_config server = {.job = config->job,
                                          .secret = config->secret,
                                          .size = config->size,
+                                         .most = config->most,
                                          .hosts = config->hosts,
                                          .host_of = config->host_of,
                                          .host_names = config->host_names,
@@ -170,6 +171,11 @@ int host_relay_open(struct host_relay **out, struct event_base *base, struct age
     else
         *out = r;
     return rc;
+}
+
+void host_relay_grow(struct host_relay *r, int host)
+{
+    server_grow(r->server, host);
 }
 
 void host_relay_close(struct host_relay *r)

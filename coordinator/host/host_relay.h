@@ -25,7 +25,7 @@ struct host_relay;
 struct host_relay_config {
     const char *job;               /* copied */
     const uint8_t *secret;         /* AUTH_SECRET bytes, copied */
-    int size;                      /* number of ranks */
+    int size, most;                /* number of ranks, and that there may ever be (server.h) */
     int hosts;                     /* number of hosts */
     const int *host_of;            /* for each rank the index of its host; copied */
     const char *const *host_names; /* copied */
@@ -42,7 +42,8 @@ struct host_relay_config {
  * ML_ERR_ARGUMENT: the directory's name is too long for a socket; ML_ERR_SYSTEM, ML_ERR_MEMORY. */
 int host_relay_open(struct host_relay **out, struct event_base *base, struct agent_client *client,
                     const struct host_relay_config *config, struct fault *why);
-void host_relay_close(struct host_relay *r); /* takes NULL */
+void host_relay_close(struct host_relay *r);          /* takes NULL */
+void host_relay_grow(struct host_relay *r, int host); /* as server_grow() */
 
 /* The events of `client`. */
 void host_relay_to_ranks(struct host_relay *r, const uint8_t *channels, uint32_t count,

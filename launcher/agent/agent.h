@@ -108,6 +108,7 @@ struct agent_rank {
     struct rusage usage; /* from then on, as elapsed_ms is */
     int64_t elapsed_ms;
     int restarts;        /* how many processes were in its place before this one */
+    bool is_added;       /* by GROW: MPI's protocols do not know it */
     bool is_undecided;   /* REPORTED: mlaunch is to say whether another process takes its place */
     bool is_signalled;   /* the agent has sent it a signal to end it */
     bool is_broken;      /* its runtime has reported that a peer died */

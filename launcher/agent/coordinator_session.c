@@ -163,6 +163,7 @@ static int service_open(struct coordinator_session *c, const uint32_t *membershi
                                    .job = job->job,
                                    .secret = job->secret,
                                    .size = job->size,
+                                   .most = job->most,
                                    .hosts = job->hosts,
                                    .host_of = job->host_of,
                                    .host_names = job->host_names,
@@ -228,6 +229,7 @@ static void relay_open(struct coordinator_session *c)
     const struct host_relay_config config = {.job = job->job,
                                              .secret = job->secret,
                                              .size = job->size,
+                                             .most = job->most,
                                              .hosts = job->hosts,
                                              .host_of = job->host_of,
                                              .host_names = job->host_names,
@@ -401,6 +403,14 @@ void coordinator_session_leaves(struct coordinator_session *c, int rank)
 {
     if (c && c->server)
         server_rank_leaves(c->server, rank);
+}
+
+void coordinator_session_grow(struct coordinator_session *c, int host)
+{
+    if (c && c->server)
+        server_grow(c->server, host);
+    if (c && c->relay)
+        host_relay_grow(c->relay, host);
 }
 
 void coordinator_session_tell_waits(struct coordinator_session *c)

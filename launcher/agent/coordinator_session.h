@@ -65,6 +65,9 @@ void coordinator_session_rename(struct coordinator_session *c, int host, const c
 void coordinator_session_vacant(struct coordinator_session *c, int rank);
 /* That rank leaves the job, whether it still runs or not; for the coordinator, if it is here. */
 void coordinator_session_leaves(struct coordinator_session *c, int rank);
+/* The job has another rank, on that host; for the coordinator, if it is here, and this host's
+ * relay. */
+void coordinator_session_grow(struct coordinator_session *c, int host);
 /* Reports what ranks wait for, in NOTEs, if the coordinator is here. */
 void coordinator_session_tell_waits(struct coordinator_session *c);
 void coordinator_session_close(struct coordinator_session *c); /* takes NULL */

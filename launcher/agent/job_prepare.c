@@ -60,7 +60,7 @@ static __attribute__((format(printf, 2, 3))) void warning_add(struct agent *a, c
 
 static int ranks_create(struct agent *a, struct fault *why)
 {
-    a->ranks = calloc((size_t)a->job->rank_count, sizeof(*a->ranks));
+    a->ranks = calloc((size_t)a->job->rank_most, sizeof(*a->ranks));
     if (!a->ranks)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     for (int i = 0; i < a->job->rank_count; i++) {
@@ -208,7 +208,7 @@ static int bindings_choose(struct agent *a, struct fault *why)
 
     if (asked->to == BIND_NONE && !asked->gpus && !asked->memory && asked->threads != THREADS_AUTO)
         return 0;
-    a->bindings = calloc((size_t)a->job->rank_count, sizeof(*a->bindings));
+    a->bindings = calloc((size_t)a->job->rank_most, sizeof(*a->bindings));
     rc = a->bindings
              ? machine_read(&m, asked->gpus || asked->to == BIND_GPU || asked->map == BIND_GPU, why)
              : fault_set(why, ML_ERR_MEMORY, "out of memory");

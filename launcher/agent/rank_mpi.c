@@ -531,7 +531,8 @@ const char *const *rank_mpi_variables(const struct agent_rank *r)
 {
     const struct agent *a = r->agent;
 
-    return a->serves_pmix ? pmix_helper_variables(a->pmix, (int)(r - a->ranks)) : NULL;
+    return a->serves_pmix && !r->is_added ? pmix_helper_variables(a->pmix, (int)(r - a->ranks))
+                                          : NULL;
 }
 
 void rank_mpi_reaped(struct agent *a, pid_t pid, int status)
@@ -617,8 +618,9 @@ int rank_mpi_socket(struct agent_rank *r, int *fd, struct fault *why)
     struct agent *a = r->agent;
 
     *fd = -1;
-    return rank_mpi_is_served(a, r->job->app) ? pmi_rank_open(a->pmi, (int)(r - a->ranks), fd, why)
-                                              : 0;
+    return rank_mpi_is_served(a, r->job->app) && !r->is_added
+               ? pmi_rank_open(a->pmi, (int)(r - a->ranks), fd, why)
+               : 0;
 }
 
 bool rank_mpi_hold(struct agent *a, void (*release)(struct agent *a))
@@ -631,6 +633,8 @@ void rank_mpi_ended(struct agent_rank *r, bool has_succeeded)
 {
     struct agent *a = r->agent;
 
+    if (r->is_added)
+        return;
     if (a->pmi)
         pmi_rank_ended(a->pmi, (int)(r - a->ranks), has_succeeded);
     if (a->pmix)

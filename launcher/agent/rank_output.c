@@ -223,7 +223,7 @@ static int folds_open(struct agent *a, struct fault *why)
 
     a->fold_timer = evtimer_new(a->base, on_fold_timer, a);
     for (int k = 0; k < 2; k++)
-        a->folds[k] = line_fold_create(a->job->size, a->job->fold_ms, &events[k]);
+        a->folds[k] = line_fold_create(a->job->most, a->job->fold_ms, &events[k]);
     if (!a->fold_timer || !a->folds[0] || !a->folds[1]) {
         rank_output_release(a);
         return fault_set(why, ML_ERR_MEMORY, "out of memory for its output");

@@ -349,6 +349,39 @@ void ranks_start_again(struct agent *a, int rank, int number)
     agent_check_soon(a);
 }
 
+/* What processes that start from now on find: the job's size has changed. */
+static int environments_renew(struct agent *a, struct fault *why)
+{
+    for (int i = 0; a->environments && i < a->job->app_count; i++)
+        rank_environment_destroy(a->environments[i]);
+    free(a->environments);
+    a->environments = NULL;
+    return environments_create(a, a->coordinator, why);
+}
+
+int ranks_start_grow(struct agent *a, struct fault *why)
+{
+    int host = a->job->host_of[a->job->size - 1], i = a->job->rank_count - 1;
+    char coordinator[ADDRESS_TEXT];
+
+    coordinator_session_grow(a->coordinator_session, host);
+    if (host == a->job->host) {
+        a->ranks[i] = (struct agent_rank){.agent = a,
+                                          .job = &a->job->ranks[i],
+                                          .pty = -1,
+                                          .state = RANK_REPORTED,
+                                          .is_added = true,
+                                          .is_undecided = true};
+        a->spawned++;
+        a->ended++;
+        a->undecided++;
+    }
+    if (a->state == AGENT_IS_DONE)
+        return 0;
+    snprintf(coordinator, sizeof(coordinator), "%s", a->coordinator);
+    return environments_renew(a, why) ? why->code : job_prepare_write_file(a, coordinator, why);
+}
+
 void ranks_start_ahead(struct agent *a)
 {
     if (a->job->hosts == 1 && !a->not_ahead.code)

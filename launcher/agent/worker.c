@@ -380,6 +380,20 @@ static void on_replace(struct agent *a, const struct frame *f)
     ranks_start_again(a, (int)rank, (int)number);
 }
 
+static void on_grow(struct agent *a, const struct frame *f)
+{
+    struct fault why;
+    int rc = job_spec_grow(a->job, u32_read(f->payload), u32_read(f->payload + 4),
+                           u32_read(f->payload + 8), &why);
+
+    if (!rc)
+        rc = ranks_start_grow(a, &why);
+    if (rc)
+        job_report_lost(a, why.text);
+    else
+        frame_stream_send(a->channel, AGENT_GREW, f->payload, 4);
+}
+
 static void on_leave(struct agent *a, const struct frame *f)
 {
     uint32_t rank = u32_read(f->payload);
@@ -545,6 +559,7 @@ static const struct dispatch {
     {LAUNCH_GONE, AGENT_IS_READY, AGENT_IS_DONE, 4, on_gone}, /* the coordinator outlives ranks */
     {LAUNCH_PLACED, AGENT_IS_READY, AGENT_IS_DONE, 2, on_placed},
     {LAUNCH_REPLACE, AGENT_IS_READY, AGENT_IS_DONE, 8, on_replace},
+    {LAUNCH_GROW, AGENT_IS_READY, AGENT_IS_DONE, 12, on_grow},
     {LAUNCH_LEAVE, AGENT_IS_READY, AGENT_IS_DONE, 4, on_leave},
     {LAUNCH_COORDINATE, AGENT_IS_READY, AGENT_IS_RUNNING, 2, on_coordinate},
     {LAUNCH_MOVED, AGENT_IS_READY, AGENT_IS_RUNNING, 1, on_moved},

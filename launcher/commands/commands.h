@@ -18,4 +18,7 @@ int logs_command_run(int argc, char **argv);
 /* `mlaunch shrink`: takes ranks out of a job of --elastic. Status 1: it has not. */
 int shrink_command_run(int argc, char **argv);
 
+/* `mlaunch grow`: adds ranks to one. Status 1: it has not. */
+int grow_command_run(int argc, char **argv);
+
 #endif

@@ -32,6 +32,7 @@ struct world {
     struct job_file job;
     uint8_t secret[AUTH_SECRET];
     int rank, size; /* both count ids: those of members that have gone, too */
+    int most;       /* ids that there may ever be: host_of has room for them */
     uint32_t generation;
     int replaces;     /* which process in its rank's place this is, after the first; 0: that one */
     bool is_newcomer; /* others were members before it, with which it goes on */

@@ -23,6 +23,35 @@ enum {
     MOVED_MS = 10,    /* between looks for another coordinator */
 };
 
+int membership_set_ids(struct world *w, const json_t *host_of, int size, int hosts)
+{
+    int *list, rc = host_table_read_numbers(&list, host_of, size, hosts);
+
+    if (rc)
+        return rc;
+    if (!w->host_of)
+        w->host_of = calloc((size_t)w->most, sizeof(*w->host_of));
+    for (int i = w->size; i < size && w->host_of; i++)
+        w->host_of[i] = list[i];
+    if (w->host_of)
+        w->size = size;
+    free(list);
+    return w->host_of ? 0 : ML_ERR_MEMORY;
+}
+
+/* There may be more ids than before. */
+static int ids_note(struct world *w, const json_t *repaired)
+{
+    json_t *list = NULL;
+    int size = 0;
+
+    if (json_unpack((json_t *)repaired, "{s?i, s?o}", "size", &size, "host_of", &list))
+        return ML_ERR_REFUSED;
+    if (!list || size <= w->size)
+        return 0;
+    return size <= w->most ? membership_set_ids(w, list, size, w->hosts) : ML_ERR_REFUSED;
+}
+
 /* Several answers may come until the members are connected. */
 static int newcomers_note(struct world *w, const json_t *repaired)
 {
@@ -36,7 +65,7 @@ static int newcomers_note(struct world *w, const json_t *repaired)
         return 0;
     rc = host_table_read_numbers(&came, list, count, w->size);
     if (!rc && !w->has_come)
-        w->has_come = calloc((size_t)w->size, sizeof(*w->has_come));
+        w->has_come = calloc((size_t)w->most, sizeof(*w->has_come));
     for (int i = 0; i < count && !rc && w->has_come; i++)
         w->has_come[came[i]] = true;
     if (!rc)
@@ -72,10 +101,11 @@ static int membership_parse(struct membership *out, const json_t *j, struct worl
     json_int_t membership, group;
     json_t *list;
     bool has_me = false;
-    int rc = ML_ERR_REFUSED;
+    int rc = ML_ERR_REFUSED, grown = ids_note(w, j);
 
     *out = (struct membership){0};
-    if (json_unpack((json_t *)j, "{s:I, s:I, s:i, s:o}", "membership", &membership, "group", &group,
+    if (!grown &&
+        json_unpack((json_t *)j, "{s:I, s:I, s:i, s:o}", "membership", &membership, "group", &group,
                     "count", &out->count, "members", &list) == 0 &&
         membership > 0 && membership <= UINT32_MAX && group > 0 && group <= INT32_MAX &&
         out->count > 0 && out->count <= w->size)
@@ -96,8 +126,8 @@ static int membership_parse(struct membership *out, const json_t *j, struct worl
     }
     free(out->members);
     out->members = NULL;
-    if (rc == ML_ERR_MEMORY)
-        return fault_set(why, rc, "out of memory");
+    if (rc == ML_ERR_MEMORY || grown == ML_ERR_MEMORY)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
     return fault_set(why, ML_ERR_REFUSED, "the coordinator's answer to ml_repair is damaged");
 }
 

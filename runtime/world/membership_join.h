@@ -5,6 +5,7 @@
 
 #include "common/fault.h"
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -25,5 +26,9 @@ int membership_join(struct world *w, struct group *old, bool asks, struct member
 /* The coordinator may be lost: then waits until mlaunch has made another one, whose address the
  * agent writes into job.json, and connects to it. */
 int membership_reconnect(struct world *w, struct fault *why);
+
+/* There are `size` ids, on these of `hosts` hosts; those that were there stay as they are, since
+ * others may read them. ML_ERR_REFUSED, ML_ERR_MEMORY. */
+int membership_set_ids(struct world *w, const json_t *host_of, int size, int hosts);
 
 #endif

@@ -119,6 +119,7 @@ static int world_read_environment(struct world *w, const char *rank_text, struct
         return fault_set(why, ML_ERR_STATE, "MLAUNCH_RANK is \"%s\", but the job has ranks 0 to %d",
                          rank_text, w->job.size - 1);
     w->rank = (int)rank;
+    w->most = w->job.size + (w->job.elastic ? JOB_GROW_MOST : 0);
     if (!w->job.coordinator[0])
         return fault_set(why, ML_ERR_STATE,
                          "this job was started with --backend none: its processes don't meet");
@@ -127,6 +128,12 @@ static int world_read_environment(struct world *w, const char *rank_text, struct
         return fault_set(why, ML_ERR_STATE, "this build of mlaunch has no backend \"%s\"",
                          w->job.backend);
     return 0;
+}
+
+/* A job of --elastic may have got more ranks than its file says. */
+static bool is_size(const struct world *w, int size)
+{
+    return w->job.elastic ? size > w->rank && size <= w->most : size == w->job.size;
 }
 
 /* Parses WELCOME {size, hosts, names, host_of}. Every host has a rank. */
@@ -138,15 +145,13 @@ static int world_read_welcome(struct world *w, json_t *welcome, struct fault *wh
 
     if (json_unpack(welcome, "{s:i, s:i, s:o, s:o}", "size", &size, "hosts", &hosts, "names",
                     &texts, "host_of", &numbers) == 0 &&
-        size == w->job.size && hosts > 0 && hosts <= size)
+        is_size(w, size) && hosts > 0 && hosts <= size)
         rc = host_table_read_texts(&names, texts, hosts);
     if (!rc)
-        rc = host_table_read_numbers(&w->host_of, numbers, size, hosts);
+        rc = membership_set_ids(w, numbers, size, hosts);
     if (!rc)
         rc = world_set_hosts(w, names, hosts);
     free(names);
-    if (!rc)
-        w->size = size;
     if (rc == ML_ERR_MEMORY)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     return rc ? fault_set(why, rc, "the coordinator's welcome is damaged") : 0;
@@ -203,7 +208,7 @@ static int world_ask_place(struct world *w, int64_t deadline_ms, json_t **welcom
     while (rc && coord_events_fd(w->coord_events) < 0 && !(rc = membership_reconnect(w, why)));
     if (rc == ML_ERR_TIMEOUT)
         return fault_set(why, rc,
-                         "rank %d takes a dead one's place, but those that live have not called "
+                         "rank %d has come to a job that runs, but those that live have not called "
                          "ml_repair within %g s (--init-timeout)",
                          w->rank, w->job.init_timeout_ms / 1e3);
     if (rc || json_unpack(*welcome, "{s?I}", "generation", &generation) || generation == 0)
@@ -225,7 +230,7 @@ static int world_meet(struct world *w, int64_t deadline_ms, struct fault *why)
                      deadline_ms, why);
     if (rc)
         return rc;
-    rc = coord_events_open(&w->coord_events, c, w->job.size, w->dir, why);
+    rc = coord_events_open(&w->coord_events, c, w->most, w->dir, why);
     if (rc) {
         client_close(c);
         return rc;

@@ -34,6 +34,11 @@ replaced "$TORCH" 1:5 2:6 0:21
 deaths "$PYTHON" 3:7 0:12
 deaths "$TORCH" 1:5 2:6 0:21
 
+check "a job that grows: newcomers get the state" "$MLAUNCH" -n 2 --elastic 2 --oversubscribe \
+    "${STRANGER[@]}" -- "$PYTHON" "$SOURCE/tests/runtime/elastic_grow.py" "$MLAUNCH"
+cp "$OUT" "$T/said"
+check_output 4 "… and all four have the whole curve" grep -c "done [0-3]" "$T/said"
+
 cat > "$T/slip.py" << 'EOF'
 import mlaunch.elastic
 for step in mlaunch.elastic.steps(2):

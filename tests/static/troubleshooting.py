@@ -72,6 +72,8 @@ INTERNAL = {
     # The launcher or the library has not kept to the protocol.
     "the launcher's COORDINATE is invalid": "says all itself",
     "the request is malformed": "says all itself",
+    "… runs, and becomes a member when the others call ml_repair (ml_changed)": "says all itself",
+    "… run, and become members when the others call ml_repair (ml_changed)": "says all itself",
     "… … the job (mlaunch shrink …)": "says all itself",
     "the connection for copies has ended": "never shown: the rank goes on without copies",
     "a connection for \"…\" has come to the keeper": "never shown: the connection is closed",

@@ -10,6 +10,24 @@ struct host *plan_host(const struct plan *p, int index)
     return &p->list->hosts[p->hosts[index]];
 }
 
+int plan_places(const struct plan *p)
+{
+    return p->places > p->size ? p->places : p->size;
+}
+
+int plan_grow(struct plan *p, int host)
+{
+    int local = 0;
+
+    if (p->size >= p->places)
+        return -1;
+    for (int i = 0; i < p->size; i++)
+        local += p->ranks[i].host == host;
+    p->ranks[p->size] =
+        (struct planned_rank){.host = host, .local_rank = local, .app = p->ranks[p->size - 1].app};
+    return p->size++;
+}
+
 void plan_keep_rank(struct plan *p, int rank)
 {
     const struct planned_rank kept = p->ranks[rank];

@@ -53,6 +53,7 @@ struct plan {
     bool *is_unfit;             /* by index into list->hosts: --check has found it so; or NULL */
     struct planned_rank *ranks; /* .host is an index into `hosts` above */
     int size;
+    int places;      /* for how many ranks there is room (plan_places) */
     bool is_np_here; /* it is the options' np_here: nothing said how many ranks */
     struct app *apps;
     int app_count;
@@ -78,6 +79,14 @@ struct plan {
 /* The host that `index` of plan.hosts names, a spare one from host_count on; it belongs to
  * plan.list. */
 struct host *plan_host(const struct plan *p, int index);
+
+/* How many ranks the job may ever have: those of the plan, and with --elastic those that `mlaunch
+ * grow` may add. What is kept for each rank has room for these. */
+int plan_places(const struct plan *p);
+
+/* Adds a rank on the host that `host` of plan.hosts names, of the last rank's program, and returns
+ * its number; -1: there is no room. */
+int plan_grow(struct plan *p, int host);
 
 /* Leaves one rank of the plan, alone on its host, as rank 0 of a job of one. */
 void plan_keep_rank(struct plan *p, int rank);

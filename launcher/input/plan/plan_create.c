@@ -2,6 +2,7 @@
 #include "launcher/input/plan/plan_create.h"
 
 #include "common/log.h"
+#include "common/net/job_file.h"
 #include "common/text/argument_words.h"
 #include "common/text/number.h"
 #include "common/text/utf8.h"
@@ -174,7 +175,8 @@ static int ranks_number(struct plan *p, const int *host_of, struct fault *why)
     int app = 0, left = p->apps[0].ranks;
 
     p->hosts = calloc((size_t)p->list->count, sizeof(*p->hosts));
-    p->ranks = calloc((size_t)p->size, sizeof(*p->ranks));
+    p->places = p->size + (p->options->job.elastic ? JOB_GROW_MOST : 0);
+    p->ranks = calloc((size_t)p->places, sizeof(*p->ranks));
     if (!used || !next || !p->hosts || !p->ranks) {
         free(used);
         free(next);

@@ -21,8 +21,9 @@ enum { REQUESTS_MOST = 16, LINE_LIMIT = 4096 };
 struct change_request {
     struct change_requests *all;
     struct bufferevent *stream;
-    enum { REQUEST_READS, REQUEST_WAITS, REQUEST_ENDS } state;
-    struct rank_set leaving; /* that it waits for */
+    enum { REQUEST_READS, REQUEST_SHRINKS, REQUEST_GROWS, REQUEST_ENDS } state;
+    struct rank_set leaving; /* that it waits for; */
+    int first, count;        /* or these, to be started */
     TAILQ_ENTRY(change_request) entry;
 };
 
@@ -85,9 +86,47 @@ static int shrink_take(struct change_request *q, const json_t *asked, struct fau
     rc = h->shrink(&q->leaving, by, h->arg, why);
     if (rc)
         return rc;
-    q->state = REQUEST_WAITS;
+    q->state = REQUEST_SHRINKS;
     line_send(q, json_pack("{s:s}", "text", "the ranks leave, and have the job's grace to end"));
     return 0;
+}
+
+static int grow_take(struct change_request *q, const json_t *asked, struct fault *why)
+{
+    const struct change_handlers *h = &q->all->handlers;
+    const char *hosts;
+    char by[160];
+    int rc;
+
+    if (json_unpack((json_t *)asked, "{s:s}", "hosts", &hosts))
+        return fault_set(why, ML_ERR_ARGUMENT, "the request is malformed");
+    asker_name(by, sizeof(by));
+    rc = h->grow(hosts, by, &q->first, &q->count, h->arg, why);
+    if (!rc)
+        q->state = REQUEST_GROWS;
+    return rc;
+}
+
+static void ranks_name(const struct change_request *q, char *out, size_t size)
+{
+    if (q->count == 1)
+        snprintf(out, size, "rank %d", q->first);
+    else
+        snprintf(out, size, "ranks %d-%d", q->first, q->first + q->count - 1);
+}
+
+static void grown_answer(struct change_request *q, bool have_ended)
+{
+    char text[200], ranks[64];
+
+    ranks_name(q, ranks, sizeof(ranks));
+    snprintf(text, sizeof(text),
+             have_ended ? "of %s one has ended already; mlaunch says why"
+             : q->count == 1
+                 ? "%s runs, and becomes a member when the others call ml_repair (ml_changed)"
+                 : "%s run, and become members when the others call ml_repair (ml_changed)",
+             ranks);
+    request_end(q, have_ended, text);
 }
 
 static void request_take(struct change_request *q, const char *line, size_t size)
@@ -99,6 +138,8 @@ static void request_take(struct change_request *q, const char *line, size_t size
 
     if (what && strcmp(what, "shrink") == 0)
         rc = shrink_take(q, asked, &why);
+    else if (what && strcmp(what, "grow") == 0)
+        rc = grow_take(q, asked, &why);
     else
         rc = fault_set(&why, ML_ERR_ARGUMENT, "the request is malformed");
     json_decref(asked);
@@ -209,13 +250,17 @@ void change_requests_close(struct change_requests *c)
 void change_requests_look(struct change_requests *c)
 {
     struct change_request *q;
+    bool have_ended;
 
     if (!c)
         return;
     TAILQ_FOREACH(q, &c->requests, entry)
     {
         /* cppcheck-suppress uninitvar; it does not know TAILQ_FOREACH */
-        if (q->state == REQUEST_WAITS && c->handlers.has_shrunk(&q->leaving, c->handlers.arg))
+        if (q->state == REQUEST_SHRINKS && c->handlers.has_shrunk(&q->leaving, c->handlers.arg))
             request_end(q, 0, "the ranks have left");
+        if (q->state == REQUEST_GROWS &&
+            c->handlers.has_grown(q->first, q->count, &have_ended, c->handlers.arg))
+            grown_answer(q, have_ended);
     }
 }

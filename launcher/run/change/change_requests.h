@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * change_requests.h: what `mlaunch shrink` asks of a job of --elastic that runs. Each connection to
- * the job's socket (job_socket.h) carries one request, a line of JSON, and its answers, a line
- * each: {"text"} while it goes on, at last {"status", "text"}. All on the loop.
+ * change_requests.h: what `mlaunch shrink` and `grow` ask of a job of --elastic that runs. Each
+ * connection to the job's socket (job_socket.h) carries one request, a line of JSON, and its
+ * answers, a line each: {"text"} while it goes on, at last {"status", "text"}. All on the loop.
  */
 #ifndef LAUNCHER_RUN_CHANGE_CHANGE_REQUESTS_H
 #define LAUNCHER_RUN_CHANGE_CHANGE_REQUESTS_H
@@ -19,6 +19,11 @@ struct change_handlers {
     int (*shrink)(const struct rank_set *ranks, const char *by, void *arg, struct fault *why);
     /* Whether all of these have ended. */
     bool (*has_shrunk)(const struct rank_set *ranks, void *arg);
+    /* hosts: as for -H. Stores the numbers of the new ranks. The same errors. */
+    int (*grow)(const char *hosts, const char *by, int *first, int *count, void *arg,
+                struct fault *why);
+    /* Whether all of these run or have ended; *have_ended: one has. */
+    bool (*has_grown)(int first, int count, bool *have_ended, void *arg);
     void *arg;
 };
 
@@ -27,7 +32,7 @@ int change_requests_open(struct change_requests **out, struct event_base *base, 
                          const struct change_handlers *handlers, struct fault *why);
 void change_requests_close(struct change_requests *c); /* takes NULL */
 
-/* A rank has ended: who has waited for it is answered. Takes NULL. */
+/* A rank has been started, or has ended: who has waited for it is answered. Takes NULL. */
 void change_requests_look(struct change_requests *c);
 
 #endif

@@ -12,6 +12,7 @@
 #include "launcher/base/process/mpir.h"
 #include "launcher/input/plan/plan_spares.h"
 #include "launcher/run/change/change_requests.h"
+#include "launcher/run/change/grow_hosts.h"
 #include "launcher/run/identity/job_identity.h"
 #include "launcher/run/job/chaos_clock.h"
 #include "launcher/run/job/job_hub.h"
@@ -23,8 +24,8 @@
 #include "launcher/run/record/recording.h"
 #include "launcher/run/round/escalation.h"
 #include "launcher/run/round/job_round.h"
+#include "launcher/run/round/round_change.h"
 #include "launcher/run/round/round_pause.h"
-#include "launcher/run/round/round_shrink.h"
 #include "launcher/run/stdio/events_file.h"
 #include "launcher/run/stdio/input.h"
 #include "launcher/run/stdio/output.h"
@@ -39,6 +40,7 @@
 #include <pwd.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -512,7 +514,7 @@ static void on_round_started(void *arg)
         j->config.on_started(j->config.arg);
 }
 
-static void on_rank_ended(void *arg)
+static void on_rank_changed(void *arg)
 {
     change_requests_look(((struct job *)arg)->changes);
 }
@@ -665,7 +667,7 @@ static int job_run_runs(struct job *j, const struct channel_config *channel)
         .on_started = on_round_started,
         .on_host_lost = on_host_lost,
         .on_asked = on_asked,
-        .on_rank_ended = on_rank_ended,
+        .on_rank_changed = on_rank_changed,
         .on_end = on_round_end,
         .arg = j};
     struct job_round_result result = {.status = STATUS_OURS};
@@ -729,20 +731,50 @@ static int on_shrink(const struct rank_set *ranks, const char *by, void *arg, st
 
     if (!j->round)
         return fault_set(why, ML_ERR_STATE, "its ranks do not run now");
-    return round_shrink_begin(j->round, ranks, by, why);
+    return round_change_shrink(j->round, ranks, by, why);
 }
 
 static bool has_shrunk(const struct rank_set *ranks, void *arg)
 {
     const struct job *j = arg;
 
-    return !j->round || round_shrink_is_over(j->round, ranks);
+    return !j->round || round_change_has_shrunk(j->round, ranks);
+}
+
+static int on_grow(const char *hosts, const char *by, int *first, int *count, void *arg,
+                   struct fault *why)
+{
+    struct job *j = arg;
+    int *list, rc;
+
+    if (!j->round)
+        return fault_set(why, ML_ERR_STATE, "its ranks do not run now");
+    rc = grow_hosts_read(&list, count, j->plan, hosts, why);
+    if (rc)
+        return rc;
+    for (int i = 0; i < *count && !rc; i++)
+        rc = round_change_may_grow(j->round, list[i], why);
+    *first = j->plan->size;
+    for (int i = 0; i < *count && !rc; i++)
+        plan_grow(j->plan, list[i]);
+    if (!rc)
+        round_change_grow(j->round, *first, by);
+    free(list);
+    return rc;
+}
+
+static bool has_grown(int first, int count, bool *have_ended, void *arg)
+{
+    const struct job *j = arg;
+
+    *have_ended = !j->round;
+    return !j->round || round_change_has_grown(j->round, first, count, have_ended);
 }
 
 /* The job runs without it, if it must. */
 static void changes_open(struct job *j)
 {
-    const struct change_handlers handlers = {on_shrink, has_shrunk, j};
+    const struct change_handlers handlers = {on_shrink, has_shrunk, on_grow, has_grown, j};
     struct fault why;
 
     if (change_requests_open(&j->changes, j->base, j->id, &handlers, &why))

@@ -72,13 +72,13 @@ static int job_round_prepare(struct job_round *r, struct fault *why)
     int rc = job_identity_make(&r->identity, r->config.job, r->config.restart, why);
 
     if (!rc)
-        rc = call_log_create(&r->calls, r->plan->size, why);
+        rc = call_log_create(&r->calls, plan_places(r->plan), why);
     if (!rc)
         rc = copy_open(r, why); /* before any agent waits for a sign of life */
     if (rc)
         return rc;
     r->members = calloc((size_t)r->plan->host_count, sizeof(*r->members));
-    r->ranks = calloc((size_t)r->plan->size, sizeof(*r->ranks));
+    r->ranks = calloc((size_t)plan_places(r->plan), sizeof(*r->ranks));
     r->deadline = evtimer_new(base, job_round_phases_on_deadline, r);
     r->pause_limit = evtimer_new(base, round_pause_on_limit, r);
     r->escalation = evtimer_new(base, escalation_on_step, r);

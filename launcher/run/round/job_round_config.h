@@ -48,7 +48,8 @@ struct job_round_config {
     bool (*on_host_lost)(int host, const char *why, void *arg);
     /* An agent has been asked to stop the job softly; text: by whom. */
     void (*on_asked)(const char *text, void *arg);
-    void (*on_rank_ended)(void *arg); /* on the loop, for each rank that will not run again */
+    /* On the loop: a rank has been started, or will not run again. */
+    void (*on_rank_changed)(void *arg);
     /* Called once, on the loop: the run is over. It may be destroyed after the loop has
      * returned. */
     void (*on_end)(void *arg);

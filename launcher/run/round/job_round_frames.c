@@ -16,6 +16,7 @@
 #include "launcher/run/round/job_round_phases.h"
 #include "launcher/run/round/job_round_state.h"
 #include "launcher/run/round/job_round_steps.h"
+#include "launcher/run/round/round_change.h"
 #include "launcher/run/round/round_pause.h"
 #include "launcher/run/spread/env_copy.h"
 #include "launcher/run/spread/file_feed.h"
@@ -100,6 +101,7 @@ void job_round_frames_on_end(int host, const char *text, void *arg)
     }
     hang_watch_lost(r->hang, host);
     round_pause_check(r);
+    round_change_start(r);
     job_round_phases_advance(r);
 }
 
@@ -369,6 +371,8 @@ static int on_started(struct job_round *r, struct job_round_member *m, const str
                                 m->host->name, "pid", (json_int_t)started.pid, "binding",
                                 started.binding));
     free(started.binding);
+    if (r->config.on_rank_changed)
+        r->config.on_rank_changed(r->config.arg);
     if (r->ranks_started == r->plan->size) {
         r->ranks_started = -1; /* an agent may say it twice */
         r->config.on_started(r->config.arg);
@@ -678,6 +682,21 @@ static int on_met(struct job_round *r, struct job_round_member *m, const struct 
     return 0;
 }
 
+static int on_grew(struct job_round *r, struct job_round_member *m, const struct frame *f,
+                   struct fault *why)
+{
+    uint32_t rank;
+
+    if (f->size == sizeof(rank))
+        memcpy(&rank, f->payload, sizeof(rank));
+    if (f->size != sizeof(rank) || ntohl(rank) != (uint32_t)m->ranks_known ||
+        m->ranks_known >= r->plan->size)
+        return fault_set(why, ML_ERR_REFUSED, "its agent sent an unexpected GREW");
+    m->ranks_known++;
+    round_change_start(r);
+    return 0;
+}
+
 static void on_survivor(int64_t pid, const char *text, void *arg)
 {
     struct job_round_member *m = arg;
@@ -760,6 +779,7 @@ static const struct frame_rule {
     {AGENT_COORDINATES, "COORDINATES", MEMBER_STARTED, MEMBER_STARTED,
      job_round_hosts_on_coordinates},
     {AGENT_MET, "MET", MEMBER_STARTED, MEMBER_DONE, on_met},
+    {AGENT_GREW, "GREW", MEMBER_STARTED, MEMBER_DONE, on_grew},
     {AGENT_REPAIRED, "REPAIRED", MEMBER_STARTED, MEMBER_DONE, job_round_losses_on_repaired},
     {AGENT_DONE, "DONE", MEMBER_STARTED, MEMBER_STARTED, on_done},
     {AGENT_CALLS, "CALLS", MEMBER_STARTED, MEMBER_STARTED, on_calls},

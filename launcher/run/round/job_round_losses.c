@@ -30,8 +30,8 @@ void job_round_losses_end(struct job_round *r, int rank)
     r->coming -= one->is_coming;
     one->is_coming = false;
     input_rank_ended(r->config.input, rank);
-    if (r->config.on_rank_ended)
-        r->config.on_rank_ended(r->config.arg);
+    if (r->config.on_rank_changed)
+        r->config.on_rank_changed(r->config.arg);
     if (r->ranks_left == 0 && r->state == JOB_ROUND_RUNNING)
         job_round_steps_await_done(r);
 }
@@ -76,8 +76,9 @@ bool job_round_losses_replace(struct job_round *r, int rank, const char *text)
     job_round_losses_await(r, rank);
     output_say(r->config.output, "%s; another process takes its place (restart %d of %d)", text,
                one->restarts, r->plan->job.restarts);
-    agent_channel_send_words(m->channel, LAUNCH_REPLACE,
-                             (const uint32_t[]){(uint32_t)rank, (uint32_t)one->restarts}, 2);
+    agent_channel_send_words(
+        m->channel, LAUNCH_REPLACE,
+        (const uint32_t[]){(uint32_t)rank, (uint32_t)(one->restarts + one->is_added)}, 2);
     return true;
 }
 
@@ -156,10 +157,12 @@ static void rank_admit(struct job_round *r, int rank)
         return;
     one->is_coming = false;
     r->coming--;
-    log_info("rank %d on host %s: its place is filled again, after %lld ms", rank, host,
+    log_info("rank %d on host %s: %s, after %lld ms", rank, host,
+             one->is_added && one->restarts == 0 ? "it is a member" : "its place is filled again",
              (long long)took_ms);
     events_file_write(
-        r->config.events, "replaced", r->identity.id,
+        r->config.events, one->is_added && one->restarts == 0 ? "grown" : "replaced",
+        r->identity.id,
         json_pack("{s:i, s:s, s:I}", "rank", rank, "host", host, "ms", (json_int_t)took_ms));
 }
 

@@ -68,6 +68,7 @@ struct job_round_member {
     char *advice;                 /* what to do if its agent is silent, or NULL */
     int status; /* mlaunch's exit status if this host's failure is reported: 125, 126 or 127 */
     struct file_feed *feed;    /* sends the host the files of --stage; NULL: it wants none */
+    int ranks_known;           /* by its agent: numbers below */
     size_t unacknowledged;     /* bytes of its OUTPUT without a CREDIT */
     bool is_cut;               /* a NOTE was left out */
     bool is_littered;          /* processes of the job are left there */
@@ -85,6 +86,8 @@ struct job_round_rank {
     int restarts;      /* how often another process took its place (--elastic --restarts) */
     bool is_coming;    /* … and that is no member yet */
     bool is_unneeded;  /* … and those that it was to join have ended well */
+    bool is_added;     /* by mlaunch grow: all its processes are newcomers */
+    bool is_unstarted; /* … and not all agents know it yet, so its first has not been started */
     bool is_leaving;   /* mlaunch shrink has taken it out: nothing of its end is a failure */
     int64_t died_ms;   /* when it did last, clock_ms() */
     bool is_closed[2]; /* its stdout and stderr have ended */

@@ -191,6 +191,7 @@ static int jobs_send(struct job_round *r, int first, int count, struct fault *wh
         agent_channel_send(c, LAUNCH_SHARED, shared, strlen(shared));
         agent_channel_send(c, LAUNCH_JOB, text, strlen(text));
         agent_channel_flush(c);
+        r->members[i].ranks_known = r->plan->size;
         free(text);
     }
     job_spec_encode_destroy(shared);
@@ -249,7 +250,7 @@ static json_t *places_json(const struct job_round *r, int host)
 
     for (int i = 0; numbers && i < r->plan->size; i++)
         if (r->plan->ranks[i].host == host)
-            numbers[count++] = r->ranks[i].ended ? 0 : r->ranks[i].restarts;
+            numbers[count++] = r->ranks[i].ended ? 0 : r->ranks[i].restarts + r->ranks[i].is_added;
     list = numbers ? host_table_write_numbers(numbers, count) : NULL;
     free(numbers);
     return list;

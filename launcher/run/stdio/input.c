@@ -221,12 +221,12 @@ int input_open(struct input **out, struct event_base *base, const struct plan *p
     in->arg = arg;
     in->mode = mode;
     in->rank = p->job.stdin_rank;
-    in->ranks = p->size;
+    in->ranks = plan_places(p);
     in->turn = TURN_FULL;
     in->size = is_null_device(STDIN_FILENO) ? 0 : -1;
     pthread_mutex_init(&in->lock, NULL);
     pthread_cond_init(&in->wake, NULL);
-    in->takers = calloc((size_t)p->size, sizeof(*in->takers));
+    in->takers = calloc((size_t)plan_places(p), sizeof(*in->takers));
     in->buffer = malloc(READ_SIZE);
     in->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (in->bell >= 0)

@@ -277,7 +277,8 @@ static int lane_open(struct lane *lane, struct output *o, const struct plan *p, 
     if (!lane->buffer.bytes)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     if (for_ranks && (with_rank || p->options->timestamp))
-        rc = output_label_create(&lane->label, 2 * p->size, with_rank, p->options->timestamp, why);
+        rc = output_label_create(&lane->label, 2 * plan_places(p), with_rank, p->options->timestamp,
+                                 why);
     if (rc)
         return rc;
     if (lane->label && with_rank && o->sink.names)
@@ -650,7 +651,7 @@ int output_open(struct output **out, struct event_base *base, const struct plan 
     o->events = *events;
     if (sink)
         o->sink = *sink;
-    o->ranks = p->size;
+    o->ranks = plan_places(p);
     o->shown = p->options->show ? &p->shown : NULL;
     o->hosts = p->host_count;
     o->pty_rank = p->options->pty ? p->options->pty_rank : -1;
@@ -658,8 +659,8 @@ int output_open(struct output **out, struct event_base *base, const struct plan 
     pthread_mutex_init(&o->lock, NULL);
     o->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     o->written = calloc((size_t)p->host_count, sizeof(*o->written));
-    o->words = calloc((size_t)p->size, sizeof(*o->words));
-    o->is_unfinished = calloc(2 * (size_t)p->size, sizeof(*o->is_unfinished));
+    o->words = calloc((size_t)plan_places(p), sizeof(*o->words));
+    o->is_unfinished = calloc(2 * (size_t)plan_places(p), sizeof(*o->is_unfinished));
     o->end_source = SOURCE_OWN;
     if (o->bell >= 0)
         o->on_bell = event_new(base, o->bell, EV_READ | EV_PERSIST, on_bell, o);
@@ -672,7 +673,7 @@ int output_open(struct output **out, struct event_base *base, const struct plan 
     if (!rc && p->output == OUTPUT_LABEL && log_level() < LOG_INFO)
         rc = fold_open(o, base, why);
     if (!rc && p->output == OUTPUT_FOLD && p->host_count > 1)
-        rc = output_merge_open(&o->merge, base, p->size, plan_fold_ms(p), on_merged, o, why);
+        rc = output_merge_open(&o->merge, base, plan_places(p), plan_fold_ms(p), on_merged, o, why);
     if (rc)
         goto fail;
     log_to(on_log_line, o);

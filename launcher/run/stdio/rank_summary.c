@@ -37,7 +37,7 @@ struct rank_summary *rank_summary_create(const struct plan *p)
     if (!s)
         return NULL;
     s->plan = p;
-    s->ranks = calloc((size_t)p->size, sizeof(*s->ranks));
+    s->ranks = calloc((size_t)plan_places(p), sizeof(*s->ranks));
     if (!s->ranks) {
         free(s);
         return NULL;

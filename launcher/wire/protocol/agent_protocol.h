@@ -37,6 +37,7 @@ enum agent_frame {
     AGENT_REPAIRED,     /* JSON {membership, count, members}: these ranks go on (--elastic) */
     AGENT_COORDINATES,  /* JSON {coordinator}: answers COORDINATE */
     AGENT_MET,          /* empty: all ranks have met in ml_init (--elastic) */
+    AGENT_GREW,         /* raw: u32 rank: answers GROW */
     /* mlaunch → agent */
     LAUNCH_JOB = 64,   /* JSON, see protocol.md: the host's part of the job, behind SHARED */
     LAUNCH_START,      /* JSON {coordinator}: fork the ranks */
@@ -69,6 +70,8 @@ enum agent_frame {
     LAUNCH_LEAVE, /* raw: u32 rank: it leaves the job (mlaunch shrink), to its host's agent and
                           the coordinator's */
     LAUNCH_AGAIN, /* empty: instead of BYE, or before JOB: forget the run; HELLO answers */
+    LAUNCH_GROW,  /* raw: u32 rank, u32 host, u32 program: the job has another rank, which
+                          REPLACE starts once all agents have answered (mlaunch grow) */
 };
 
 #define AGENT_STDIN_ALL UINT32_MAX /* all ranks of the host that get input */

@@ -476,6 +476,26 @@ static int rank_debug_read(const struct job_spec *m, struct job_rank *r, const j
                                            : 0;
 }
 
+int job_spec_grow(struct job_spec *m, uint32_t rank, uint32_t host, uint32_t app, struct fault *why)
+{
+    int *more;
+
+    if (rank != (uint32_t)m->size || m->size >= m->most || host >= (uint32_t)m->hosts ||
+        app >= (uint32_t)m->app_count)
+        return fault_set(why, ML_ERR_REFUSED, "the launcher's GROW is invalid");
+    more = realloc(m->host_of, ((size_t)m->size + 1) * sizeof(*more));
+    if (!more)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    m->host_of = more;
+    m->host_of[m->size++] = (int)host;
+    if (host == (uint32_t)m->host) {
+        m->ranks[m->rank_count] = (struct job_rank){
+            .rank = (int)rank, .local_rank = m->rank_count, .app = (int)app, .wrap = -1};
+        m->rank_count++;
+    }
+    return 0;
+}
+
 static int ranks_read(struct job_spec *m, struct fault *why)
 {
     const json_t *array = json_object_get(m->root, "ranks");
@@ -485,7 +505,8 @@ static int ranks_read(struct job_spec *m, struct fault *why)
 
     if (count == 0 || count > (size_t)m->size)
         return member_refuse(why, "is not a list of this host's ranks", "ranks");
-    m->ranks = calloc(count, sizeof(*m->ranks));
+    m->rank_most = (int)count + m->most - m->size;
+    m->ranks = calloc((size_t)m->rank_most, sizeof(*m->ranks));
     seen = calloc(count, sizeof(*seen));
     if (!m->ranks || !seen) {
         free(seen);
@@ -580,6 +601,7 @@ static int message_read(struct job_spec *m, struct fault *why)
         rc = values_check(m, why);
     if (rc)
         return rc;
+    m->most = m->size + (m->options.elastic ? JOB_GROW_MOST : 0);
     if (!secret || !hex_parse(secret, m->secret, sizeof(m->secret)))
         return member_refuse(why, "is not 64 hexadecimal digits", "secret");
     rc = strings_read(&m->env, json_object_get(m->root, "env"), "env", true, why);

@@ -82,6 +82,7 @@ struct job_spec {
     int fold_ms; /* lines that ranks write within this time are folded; 0: none are */
     uint8_t secret[AUTH_SECRET];
     int size, hosts, host;
+    int most; /* ranks that there may ever be, by job_spec_grow() */
     const char *host_name;
     const char **host_names; /* hosts of them */
     int *host_of;            /* size of them */
@@ -105,7 +106,13 @@ struct job_spec {
     int wrap_count;
     struct job_rank *ranks; /* this host's */
     int rank_count;
+    int rank_most; /* for which there is room */
 };
+
+/* Adds the rank `rank`, which must be the next one, to the job and to that host, as one of the
+ * program `app`. ML_ERR_REFUSED: there is no such host or program, or no room. */
+int job_spec_grow(struct job_spec *m, uint32_t rank, uint32_t host, uint32_t app,
+                  struct fault *why);
 
 /* Makes the JSON object of those members that are one value each. The rest, and the secret, are for
  * the caller to add (job_spec_encode.h). NULL: out of memory, or a string is not UTF-8. */

@@ -19,6 +19,7 @@ the place of a dead rank (`mlaunch --restarts N`) gets that state as it begins i
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import pickle
 import struct
@@ -188,6 +189,12 @@ class _Values:
 _is_newcomer = os.environ.get("MLAUNCH_RESTART", "0") != "0"
 
 
+def _ranks() -> int:
+    """How many ranks the job has had: `mlaunch grow` adds some."""
+    with open(os.path.join(os.environ["MLAUNCH_JOB_DIR"], "job.json"), "rb") as f:
+        return int(json.load(f)["size"])
+
+
 def _recover(w: Group, done: int, values: _Values, repair: typing.Callable[[Group], Group],
              is_newcomer: bool = False) -> tuple[Group, int]:
     """The next group, and how many steps are done: the most that a rank has done. A newcomer's
@@ -231,7 +238,7 @@ def steps(count: int, state: State | None = None,
         w, done = _recover(w, done, values, repair, True)
         _is_newcomer = False
     while done < count:
-        if w.size < int(os.environ.get("MLAUNCH_SIZE", "1")) and w.changed():
+        if w.changed() and w.size < _ranks():
             w, done = _recover(w, done, values, repair)  # a newcomer waits, perhaps
             renewed = True
             continue

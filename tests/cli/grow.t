@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# What mlaunch grow refuses, and in which sentences. Expected: nothing of the job changes.
+# shellcheck disable=SC2154 # mlaunch: of fault.sh
+TEST_TIER=quick
+. "${0%/*}/../lib/test.sh"
+. "${0%/*}/../fault/fault.sh"
+SURVIVOR=$BUILD/tests/fault/survivor
+
+refused() { check_error "$1" "$2" "$3" "$MLAUNCH" grow "${@:4}"; }
+
+refused 125 'mlaunch grow: which job' "no job" -H localhost
+refused 125 'mlaunch grow: where' "no host" train
+refused 1 'no mlaunch of yours on this machine has a job train;' "no such job" train -H localhost
+check "--help" sh -c '"$1" grow --help | grep -q "^usage: mlaunch grow JOB -H"' sh "$MLAUNCH"
+
+# job OPTION…: two ranks that have met.
+job_met() {
+    rm -f "$T/stop"
+    job_start -n 2 --oversubscribe --elastic 1 "$@" -- "$SURVIVOR" "$T/stop"
+    wait_for '[ "$(grep -rh "membership 0" "$T/out" "$T/files" 2> /dev/null | wc -l)" = 2 ]'
+    id=$(job_id)
+}
+job_over() {
+    touch "$T/stop"
+    wait "$mlaunch"
+    check_output 0 "$1: the job ends well" echo $?
+}
+job_met --output raw
+wait_for '"$MLAUNCH" shrink "$id" all 2>&1 | grep -q "would be left"' # mlaunch knows that they have met
+refused 1 "job $id: far is none of the job's hosts" "another host" "$id" -H far
+refused 1 "job $id: there is room for 256 more ranks" "too many" "$id" -H localhost:257
+refused 1 "job $id: .*far away" "no host at all" "$id" -H 'far away'
+check_no_match 'the job gets' "$T/err" "no rank was added"
+job_over "two ranks"
+job_met --output "$T/files"
+wait_for '"$MLAUNCH" shrink "$id" all 2>&1 | grep -q "would be left"'
+refused 1 "job $id: --output DIR is for the ranks that the job began with" "files" "$id" -H localhost
+job_over "files"
+done_testing
