@@ -50,7 +50,7 @@ struct world {
     size_t gpu_piece;               /* as struct group has it; what all its groups get */
     struct group *group;            /* all ranks; after ml_repair those that live */
     struct world_change change;     /* by the last ml_repair */
-    struct keep_state *keep;        /* keep.h; NULL before the first ml_kept */
+    struct keep_state *keep;        /* keep_state.h; NULL before the first ml_kept */
     bool *has_come; /* per rank: its process is newer than `group`; or NULL: none is */
 };
 

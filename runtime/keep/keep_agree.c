@@ -13,6 +13,7 @@
 #include "runtime/call/task_run.h"
 #include "runtime/keep/keep.h"
 #include "runtime/keep/keep_copy.h"
+#include "runtime/keep/keep_state.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,6 +2,7 @@
 #include "runtime/keep/keep_copy.h"
 
 #include "common/mlaunch.h"
+#include "runtime/keep/keep_state.h"
 #include "runtime/process/stdio_guard.h"
 
 #include <errno.h>

@@ -11,7 +11,9 @@
 #ifndef RUNTIME_KEEP_KEEP_COPY_H
 #define RUNTIME_KEEP_KEEP_COPY_H
 
-#include "runtime/keep/keep.h"
+#include "runtime/keep/keep_slot.h"
+
+struct world;
 
 /* Sends the version that the slot has now, and waits until its copy is whole. ML_ERR_SYSTEM: that
  * host has no room for it. 0 also if there is no keeper, or none any more. */

@@ -12,7 +12,7 @@
 #include "runtime/group/door.h"
 #include "runtime/group/wait.h"
 #include "runtime/group/wait_note.h"
-#include "runtime/keep/keep.h"
+#include "runtime/keep/keep_state.h"
 #include "runtime/process/calls_file.h"
 #include "runtime/process/claim.h"
 #include "runtime/process/counters_file.h"

@@ -161,8 +161,8 @@ room runtime/call runtime/process runtime/gpu runtime/kernel runtime/group runti
 room runtime/keep runtime/process runtime/gpu runtime/kernel runtime/group runtime/call
 room runtime/window runtime/process runtime/gpu runtime/group runtime/transport runtime/call
 header runtime/world coordinator/protocol.h "the ranks' client, not the service"
-room runtime/world runtime/process runtime/gpu runtime/group runtime/transport runtime/tcp runtime/steps \
-    runtime/collective runtime/call runtime/keep runtime/window
+room runtime/world runtime/process runtime/gpu runtime/group runtime/transport runtime/tcp \
+    runtime/steps runtime/collective runtime/call runtime/keep runtime/window
 room runtime runtime/process runtime/gpu runtime/group runtime/call runtime/keep runtime/window \
     runtime/world
 

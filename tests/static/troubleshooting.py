@@ -75,6 +75,8 @@ INTERNAL = {
     "… runs, and becomes a member when the others call ml_repair (ml_changed)": "says all itself",
     "… run, and become members when the others call ml_repair (ml_changed)": "says all itself",
     "… … the job (mlaunch shrink …)": "says all itself",
+    "the job gets … (mlaunch grow …)": "says all itself",
+    "the launcher's GROW is invalid": "says all itself",
     "the connection for copies has ended": "never shown: the rank goes on without copies",
     "a connection for \"…\" has come to the keeper": "never shown: the connection is closed",
     "the launcher's next job is another one": "says all itself",

@@ -429,8 +429,8 @@ class _Lane:
 
 
 class _NoLane:
-    """Where a group has none: init_process_group(enable_reconfigure=True) has made it, and it was not
-    reconfigured yet."""
+    """Where a group has none: init_process_group(enable_reconfigure=True) has made it, and it was
+    not reconfigured yet."""
 
     works = ()
 
