@@ -133,7 +133,8 @@ static void test_repair(void **state)
     send_text(f->ranks[2], COORD_REPAIR, "{\"pid\": 1, \"timeout_ms\": 20000, \"groups\": 0}");
     for (int i = 0; i < 3; i++)
         expect_text(f->ranks[i], COORD_BROKEN, "code", ML_ERR_PEER, "has called ml_repair");
-    expect_no_group(f, 0, ML_ERR_PEER, "rank 2 on host c has called ml_repair");
+    /* With the rank's name, if the call came before its repair. */
+    expect_no_group(f, 0, ML_ERR_PEER, "has called ml_repair");
     create(f, 1, 1, PATIENCE_MS, 2, "[0, 1]");
     expect_no_group(f, 1, ML_ERR_PEER, "a rank has called ml_repair");
     for (int i = 0; i < 2; i++)
