@@ -23,6 +23,9 @@ if [ "${MLAUNCH_TEST_GPU:-}" != real ]; then
     check_error 2 'cannot copy 8 bytes from GPU [01]: cuMemcpyAsync: ' "the library knows it" \
         bench --sizes 8 -x FAKE_CUDA_FAIL=cuMemcpyAsync:1
 fi
+check "tests/bench/gpu" "$MLAUNCH" -n 2 --oversubscribe "${STRANGER[@]}" -- \
+    python3 "$SOURCE/tests/bench/gpu" 1 1
+check_match '^\[0\] all_reduce +[0-9.]+ +[0-9.]+ +[0-9.]+$' "$OUT" "… says what a copy would take"
 for operation in link transfer; do
     check_error 125 "--memory cuda is not for $operation" "$operation has none" bench "$operation"
 done
