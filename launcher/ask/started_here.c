@@ -16,6 +16,30 @@ bool started_here_is_asked(const struct query_command *c, const struct register_
            register_hosts_has(c->hosts, c->options, f);
 }
 
+bool started_here_is_restarting(const struct register_list *here, const char *job)
+{
+    for (size_t i = 0; i < here->count; i++) {
+        const struct register_found *f = &here->found[i];
+
+        if (f->lives && f->entry.state == REGISTER_RESTARTING && job_register_is_asked(f, job))
+            return true;
+    }
+    return false;
+}
+
+void started_here_drop_idle(const struct register_list *here, json_t *said)
+{
+    json_t *jobs = json_object_get(said, "jobs");
+
+    for (size_t k = json_array_size(jobs); k > 0; k--) {
+        const json_t *job = json_array_get(jobs, k - 1);
+
+        if (object_field_whole(job, "ranks_alive") == 0 && *object_field_text(job, "job") &&
+            started_here_is_restarting(here, object_field_text(job, "job")))
+            json_array_remove(jobs, k - 1);
+    }
+}
+
 bool started_here_is_live(const json_t *job)
 {
     const char *state = json_string_value(json_object_get(job, "state"));

@@ -12,6 +12,12 @@ bool started_here_is_asked(const struct query_command *c, const struct register_
 /* The same, and no host has said that the job lives there. */
 bool started_here_is_silent(const struct query_command *c, const struct register_found *f);
 
+/* Whether its mlaunch says that it is between two runs. */
+bool started_here_is_restarting(const struct register_list *here, const char *job);
+/* Takes jobs that are between two runs out of what a host has said, if no rank of theirs is left
+ * there: their agents live on, but it is their mlaunch that knows. */
+void started_here_drop_idle(const struct register_list *here, json_t *said);
+
 /* Whether a host says of a job that it lives: "live" or "stopped". */
 bool started_here_is_live(const json_t *job);
 

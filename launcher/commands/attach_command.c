@@ -121,7 +121,7 @@ static int plan_settle(struct plan *p, const struct options *o, const struct att
     int rc = attach_find(&place, p, o, a->job, a->rank, why);
     int rank = 0;
 
-    if (rc == ML_ERR_STATE)
+    if (rc == ML_ERR_STATE || (rc && started_here_is_restarting(here, a->job)))
         started_here_explain(why, here, a->job, "attach to");
     if (!rc) {
         while (rank < p->size - 1 && p->hosts[p->ranks[rank].host] != place.host)

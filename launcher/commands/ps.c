@@ -408,10 +408,10 @@ static void others_print(const struct query_command *c)
     }
     if (there && there < count && c->hosts->count < count && !c->options->hosts &&
         !c->options->hostfile)
-        printf("\n%lld of the job's %lld hosts %s not asked: mlaunch ps asks all where the job's "
-               "mlaunch "
-               "runs, which for mlaunch join is the host of index 0, and over SSH with -H\n",
-               count - there, count, count - there == 1 ? "was" : "were");
+        printf(
+            "\n%lld of the job's %lld hosts %s not asked: mlaunch ps asks all where the job's "
+            "mlaunch runs, which for mlaunch join is the host of index 0, and over SSH with -H\n",
+            count - there, count, count - there == 1 ? "was" : "were");
     if (there < count && *c->job)
         failed_print(c);
 }
@@ -487,6 +487,8 @@ static int ps_conclude(const struct query_command *c)
 {
     int unreached = query_command_report_failed(c), shown = 0;
 
+    for (int i = 0; i < c->hosts->count; i++)
+        started_here_drop_idle(&c->here, c->answers[i].said);
     if (c->json) {
         shown = json_print(c);
     } else {

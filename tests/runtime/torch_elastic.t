@@ -14,7 +14,7 @@ check_output "[2] $steps
 [3] $steps" "… and the others do their steps without them" sort "$T/members"
 
 check "with --restarts others take their places" "$MLAUNCH" -n 4 --oversubscribe --elastic 2 \
-    --restarts 1 -- "$PYTHON" "$SOURCE/tests/runtime/torch_elastic.py"
+    --restarts 1 --replace-wait 60 -- "$PYTHON" "$SOURCE/tests/runtime/torch_elastic.py"
 sed 's/:[^ ]*//g' "$OUT" > "$T/members"
 all="0123 0123 0123 0123"
 check_output "[0] $all

@@ -4,6 +4,7 @@
 #include "common/clock.h"
 #include "common/text/text_json.h"
 #include "launcher/ask/query_watch.h"
+#include "launcher/ask/started_here.h"
 
 #include <event2/event.h>
 #include <stdlib.h>
@@ -42,8 +43,10 @@ static json_t *sampler_question(int host, void *arg)
 static int sampler_on_answer(int host, json_t *said, void *arg, struct fault *why)
 {
     struct top_sampler *s = arg;
-    int rc = top_host_take(&s->hosts[host], said, clock_ns(), why);
+    int rc;
 
+    started_here_drop_idle(&s->c->here, said);
+    rc = top_host_take(&s->hosts[host], said, clock_ns(), why);
     if (!rc)
         host_settle(s, host);
     return rc;

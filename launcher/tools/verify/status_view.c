@@ -151,6 +151,7 @@ static struct status_job *jobs_gather(const struct fact_survey *s, size_t *count
 
     *count = 0;
     for (int i = 0; i < s->c->hosts->count && jobs; i++) {
+        started_here_drop_idle(&s->c->here, s->hosts[i].said);
         json_array_foreach(json_object_get(s->hosts[i].said, "jobs"), k, job)
         {
             if (*count < JOBS_MOST && is_shown(s->c, object_field_text(job, "state")))
