@@ -240,7 +240,7 @@ static void split(struct world *w)
     struct fault why = {0};
 
     if (call_begin(w->group, CALL_SPLIT, "split", 0, 0, 0, -1, &why) ||
-        split_run(w->group, 0, 0, false, &g, &why)) {
+        split_run(w->group, 0, 0, "split", &g, &why)) {
         if (why.code >= 0 || !why.text[0])
             abort();
     } else if (g) {
