@@ -23,9 +23,11 @@ npm_install() {
         flock 9
         if [ "$(cat "$folder/installed" 2> /dev/null)" != "$*" ]; then
             echo '{"private": true}' > "$folder/package.json"
-            if ! (cd "$folder" && npm install --ignore-scripts --omit=optional --no-audit --no-fund \
+            # It has been seen to wait for ever, whatever --fetch-timeout says.
+            if ! (cd "$folder" && timeout 240 npm install --ignore-scripts --omit=optional --no-audit --no-fund \
                 --fetch-retries=1 --fetch-timeout=60000 "$@") > "$folder/log" 2>&1; then
-                NPM_WHY="npm cannot get $*: $(grep -m 1 'ERR!\|error' "$folder/log")"
+                NPM_WHY="npm cannot get $*: $(grep -m 1 'ERR!\|error' "$folder/log" ||
+                    echo 'no end after 240 s')"
                 return 1
             fi
             echo "$*" > "$folder/installed"
