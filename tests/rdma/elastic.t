@@ -5,5 +5,6 @@
 TEST_TIER=full
 TEST_LIMIT=800
 . "${0%/*}/../lib/test.sh"
+is_long || skip_all "three guests for 3 minutes of a processor: only with MLAUNCH_TEST_LONG=1"
 . "$SOURCE/tests/rdma/vms.sh"
 run_in_vms 3 elastic.sh -e SEED -e KILLS
