@@ -30,7 +30,10 @@ calls "calls beside devices that can't register GPU memory"
 check "… why is told" grep -Eqx "$refusal" "$T/told"
 check_no_match 'goes by RDMA' "$T/told" "… and none goes by RDMA"
 
-calls "calls that are cut beside such devices" MLAUNCH_GPU_PIECES=64K
+check "long calls, which are cut, beside such devices" job 3 -v \
+    -x LD_LIBRARY_PATH="$BUILD/tests/gpu" -x MLAUNCH_GPU_PIECES=64K -- "$CALLS" "long calls"
+cp "$ERR" "$T/told"
+check_match "^right: long calls" "$OUT" "… are right"
 check_match "rank 0: GPU memory of collective calls is copied through host memory in pieces" \
     "$T/told" "… in pieces, which is told"
 
