@@ -5,6 +5,7 @@
 TEST_TIER=full
 TEST_LIMIT=900
 . "${0%/*}/../lib/test.sh"
+is_long || skip_all "a build of its own: only in check-long"
 [ "$SANITIZE" = no ] || skip_all "a build of its own, without sanitizers"
 
 mkdir "$T/bin"
