@@ -119,6 +119,17 @@ static int entry_add(struct host_list *l, const struct register_found *f, struct
     return 0;
 }
 
+/* Whether the list has the machine of a host that has joined: "name#1" is another one of that name,
+ * on the same machine for all that is known. */
+static bool has_joined(const struct host_list *l, const struct host *joined)
+{
+    char name[256];
+    const struct host plain = {.name = name};
+
+    snprintf(name, sizeof(name), "%.*s", (int)strcspn(joined->name, "#"), joined->name);
+    return has_host(l, joined) || has_host(l, &plain);
+}
+
 /* Adds those that have joined its job, which its mlaunch asks. */
 static int joined_add(struct host_list *l, const struct register_found *f, struct fault *why)
 {
@@ -132,7 +143,7 @@ static int joined_add(struct host_list *l, const struct register_found *f, struc
 
         if (!rc)
             rc = string_copy(&h.door, object_field_text(f->entry.door, "path"), why);
-        if (!rc && !has_host(l, &h))
+        if (!rc && !has_joined(l, &h))
             rc = host_list_add(l, &h, why);
         host_list_clear_host(&h);
         if (rc)

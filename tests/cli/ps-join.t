@@ -13,11 +13,11 @@ mkdir "$T/0" "$T/1"
 
 # on INDEX ARGUMENT…
 on() { netns exec "${HOSTS[$1]}" env TMPDIR="$T/$1" "$MLAUNCH" "${@:2}"; }
-# start: a job of two hosts; sets $job.
+# start HOST: a job of host 0 and that one; sets $job.
 start() {
     : > "$T/events"
     for i in 1 0; do
-        on "$i" join --head "$H1:7000" --index "$i" --hosts 2 --key-file "$T/key" --ppn 2 \
+        on "$((i * $1))" join --head "$H1:7000" --index "$i" --hosts 2 --key-file "$T/key" --ppn 2 \
             --oversubscribe --grace 1 --events "$T/events" -- \
             sh -c 'echo up; exec sleep 300' \
             > "$T/out.$i" 2> "$T/err.$i" &
@@ -36,7 +36,7 @@ ended() {
     check_output "$1 $1" "$2" echo "${got[@]}"
 }
 
-start
+start 1
 check "ps on host 1" on 1 ps "$job"
 check_match "^1 of the job's 2 hosts was not asked: .* the host of index 0" "$OUT" \
     "says that there is another host"
@@ -71,4 +71,14 @@ check "reaches the head" wait_for "grep -q 'asked to stop with mlaunch kill --so
 check "an end" on 1 kill "$job"
 ended 143 "reaches both hosts"
 check_match "^mlaunch: the job was ended with mlaunch kill by " "$T/err.0" "and the head says so"
+
+# Both on one machine, as somebody tries it out.
+start 0
+wait_for 'netns exec "$H1" grep -q "#1\"" "/tmp/mlaunch-$(id -u)/run.$job"'
+check "ps of two nodes on one machine" on 0 ps "$job"
+cp "$OUT" "$T/shown"
+check_output "0 1 2 3" "has each rank once" \
+    sh -c "sed -nE 's/^ +([0-9]+) .* sleep$/\\1/p' '$T/shown' | xargs"
+check "an end of both" on 0 kill "$job"
+ended 143 "reaches both nodes"
 done_testing
