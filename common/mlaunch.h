@@ -220,7 +220,7 @@ ML_EXPORT int ml_changed(const ml_group *world);
 /* --- memory that outlives ranks ----------------------------------------------------------------
  *
  * What a rank keeps is held by its host until the job ends, whatever becomes of the rank: its next
- * process finds it, and so do other ranks of the host. With --restarts each run begins without it.
+ * process finds it, and so do other ranks of the host, and the next run of the job (--restarts).
  *
  *     uint64_t step = 0;
  *     int rc = ml_kept(world, "state", NULL, 0, &step);   // 0: nothing yet
