@@ -304,7 +304,8 @@ static int connect_refuse(const struct address *to, int err, struct fault *why)
         return fault_set(why, ML_ERR_SYSTEM,
                          "cannot connect to %s: the loopback interface is down (ip link set lo up)",
                          text);
-    return fault_os(why, ML_ERR_PEER, err, "cannot connect to %s", text);
+    return fault_os(why, address_has_no_way(err) ? ML_ERR_LINK : ML_ERR_PEER, err,
+                    "cannot connect to %s", text);
 }
 
 int address_connect_start(const struct address *to, int *fd, struct fault *why)
@@ -369,6 +370,11 @@ int address_accept(int listener)
 bool address_is_dropped(int err)
 {
     return err == ECONNRESET || err == EPIPE;
+}
+
+bool address_has_no_way(int err)
+{
+    return err == EHOSTUNREACH || err == ENETUNREACH || err == EHOSTDOWN || err == ENETDOWN;
 }
 
 bool address_is_exhausted(int err)

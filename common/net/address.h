@@ -44,8 +44,8 @@ int address_listen_every(const char *ip, uint16_t port, int backlog, int *fd, st
 
 /* address_connect_start begins a non-blocking connect. *fd is close-on-exec with TCP_NODELAY and
  * keep-alives; it is connected once it is writable and its SO_ERROR is 0. address_connect waits for
- * that until deadline_ms (clock_ms). ML_ERR_PEER, ML_ERR_TIMEOUT, or ML_ERR_SYSTEM: this host's
- * loopback interface is down. */
+ * that until deadline_ms (clock_ms). ML_ERR_LINK: the network has no way there now; ML_ERR_PEER,
+ * ML_ERR_TIMEOUT, or ML_ERR_SYSTEM: this host's loopback interface is down. */
 int address_connect_start(const struct address *to, int *fd, struct fault *why);
 int address_connect(const struct address *to, int64_t deadline_ms, int *fd, struct fault *why);
 
@@ -62,6 +62,9 @@ int address_accept(int listener);
 /* True if the error of a socket means that the other side had accepted the connection, and then
  * closed it. */
 bool address_is_dropped(int err);
+
+/* True if the error means that the network has no way to the other side: one may come. */
+bool address_has_no_way(int err);
 
 /* True if address_accept() failed for want of descriptors or memory. The connection stays queued,
  * so the listener stays readable. */

@@ -72,7 +72,8 @@ static bool agent_client_is_connected(const struct agent_client *c)
 }
 
 /* An attempt has failed. Before the agent is admitted, strangers who connect to the coordinator may
- * also cause this: it closes connections without a proof, or its system drops requests. */
+ * also cause this: it closes connections without a proof, or its system drops requests. So may a
+ * network that has just come back, and knows no way yet. */
 static void agent_client_try_again(struct agent_client *c, const char *reason)
 {
     static const struct timeval pause = {.tv_usec = CONNECT_AGAIN_MS * 1000};
@@ -257,6 +258,8 @@ static void on_event(struct bufferevent *stream, short what, void *arg)
         agent_client_try_again(c, "no answer in time");
     else if (is_dropped)
         agent_client_try_again(c, "the connection was closed by the other side");
+    else if (what & BEV_EVENT_ERROR && address_has_no_way(error))
+        agent_client_try_again(c, evutil_socket_error_to_string(error));
     else if (what & BEV_EVENT_ERROR)
         agent_client_lose(c, evutil_socket_error_to_string(error));
 }
@@ -294,9 +297,12 @@ static void on_again(evutil_socket_t fd, short what, void *arg)
 {
     struct agent_client *c = arg;
     struct fault why;
+    int rc = stream_connect(c, &why);
 
     (void)fd, (void)what;
-    if (stream_connect(c, &why))
+    if (rc == ML_ERR_LINK)
+        agent_client_try_again(c, why.text);
+    else if (rc)
         agent_client_lose(c, why.text);
 }
 
@@ -322,6 +328,10 @@ int agent_client_open(struct agent_client **out, struct event_base *base, const 
     rc = c->waiting && c->again ? 0 : fault_set(why, ML_ERR_MEMORY, "out of memory");
     if (!rc)
         rc = stream_connect(c, why);
+    if (rc == ML_ERR_LINK) {
+        rc = 0;
+        agent_client_try_again(c, why->text);
+    }
     if (rc) {
         agent_client_close(c);
         return rc;

@@ -641,7 +641,7 @@ static int on_lost(struct job_round *r, struct job_round_member *m, const struct
     }
     if (r->plan->job.elastic && !is_killed && !r->stop_wanted) {
         if (lost.is_cut_off)
-            job_round_hosts_cut_off(r, m);
+            job_round_hosts_cut_off(r, m, lost.text);
         else
             job_round_hosts_give_up(r, m, lost.text, lost.is_leaving);
         return 0;

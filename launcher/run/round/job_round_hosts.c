@@ -60,10 +60,23 @@ static void coordinator_move(struct job_round *r)
     free(ended);
 }
 
-void job_round_hosts_done(struct job_round *r, const struct job_round_member *m)
+static void gone_send(struct job_round *r, const struct job_round_member *m)
+{
+    const struct job_round_member *coordinator = &r->members[r->coordinator_host];
+    const uint32_t host = (uint32_t)(m - r->members);
+
+    if (m != coordinator && coordinator->state < MEMBER_GONE)
+        agent_channel_send_words(coordinator->channel, LAUNCH_GONE, &host, 1);
+}
+
+void job_round_hosts_done(struct job_round *r, struct job_round_member *m)
 {
     if (r->is_moving && m == &r->members[r->coordinator_host])
         coordinator_move(r);
+    /* The coordinator has not heard from its agent that its ranks have ended. */
+    if (m->is_cut_off)
+        gone_send(r, m);
+    m->is_cut_off = false;
 }
 
 /* --- the places of a lost host ---------------------------------------------------------------- */
@@ -246,7 +259,7 @@ void job_round_hosts_lose(struct job_round *r, struct job_round_member *m, const
     if (r->stop_wanted)
         return;
     if ((int)host != r->coordinator_host)
-        agent_channel_send_words(r->members[r->coordinator_host].channel, LAUNCH_GONE, &host, 1);
+        gone_send(r, m);
     else if (job_round_phases_outlives(r))
         coordinator_move(r);
     if ((int)host != r->coordinator_host)
@@ -292,10 +305,12 @@ void job_round_hosts_on_cut_limit(evutil_socket_t fd, short what, void *arg)
     job_round_phases_advance(r);
 }
 
-void job_round_hosts_cut_off(struct job_round *r, struct job_round_member *m)
+void job_round_hosts_cut_off(struct job_round *r, struct job_round_member *m, const char *text)
 {
     const struct timeval limit = {.tv_sec = AGENT_SILENCE_MS / 1000 + CUT_MARGIN_S};
 
+    log_info("host %s: %s", m->host->name, text);
+    first_failure_lost(&r->failure, BLAME_CUT_OFF, m->host->name, text);
     m->is_cut_off = true;
     if (!evtimer_pending(r->cut_limit, NULL))
         evtimer_add(r->cut_limit, &limit);

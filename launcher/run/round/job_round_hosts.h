@@ -27,11 +27,11 @@ void job_round_hosts_give_up(struct job_round *r, struct job_round_member *m, co
                              bool is_leaving);
 
 /* The host's agent is DONE. If it was to have the next coordinator, it has not done so. */
-void job_round_hosts_done(struct job_round *r, const struct job_round_member *m);
+void job_round_hosts_done(struct job_round *r, struct job_round_member *m);
 
 /* The host's agent has lost the coordinator. mlaunch learns of the death of the coordinator's host
  * within its own time of silence; which of the two hosts is to go is decided after that. */
-void job_round_hosts_cut_off(struct job_round *r, struct job_round_member *m);
+void job_round_hosts_cut_off(struct job_round *r, struct job_round_member *m, const char *text);
 void job_round_hosts_on_cut_limit(evutil_socket_t fd, short what, void *arg);
 
 /* Connects to host `host` of the plan while the others run; nothing runs there, and the channel
