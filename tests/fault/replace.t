@@ -47,6 +47,7 @@ check "a rank: another process takes its place" has_said 'membership 1, 4 ranks,
 check_match '^id 1: has come, 4 ranks' "$T/out" "a rank: that is told so"
 check_match 'another process takes its place \(restart 1 of 1\)' "$T/err" "a rank: mlaunch says so"
 check_match '"event":"replaced".*"rank":1,"host":"localhost","ms":' "$EVENTS" "a rank: an event says so"
+check_match '"event":"repaired".*"left":\[\],"came":\[1\]' "$EVENTS" "a rank: an event says who came"
 # The restart is used up.
 rank_kill 1
 check "again: the others go on" has_said 'membership 2, 3 ranks$' 3

@@ -136,13 +136,23 @@ void job_round_losses_die(struct job_round *r, int count, const char *text, bool
     job_round_phases_on_failure(r, true);
 }
 
-static json_t *numbers_json(const int *numbers, int count)
+/* The members change to those. The lists for the event say by how. */
+static void members_set(struct job_round *r, const struct repaired_report *repaired,
+                        json_t *members, json_t *left, json_t *came)
 {
-    json_t *list = json_array();
+    for (int i = 0, k = 0; i < r->plan->size; i++) {
+        struct job_round_rank *one = &r->ranks[i];
+        const bool is_member = k < repaired->count && repaired->members[k] == i;
 
-    for (int i = 0; i < count; i++)
-        json_array_append_new(list, json_integer(numbers[i]));
-    return list;
+        k += is_member;
+        if (is_member)
+            json_array_append_new(members, json_integer(i));
+        if (is_member && (one->is_coming || one->is_left_out))
+            json_array_append_new(came, json_integer(i));
+        if (!is_member && !one->is_left_out)
+            json_array_append_new(left, json_integer(i));
+        one->is_left_out = !is_member;
+    }
 }
 
 /* It is a member. */
@@ -152,7 +162,6 @@ static void rank_admit(struct job_round *r, int rank)
     const char *host = r->members[r->plan->ranks[rank].host].host->name;
     int64_t took_ms = clock_ms() - one->died_ms;
 
-    one->is_left_out = false;
     if (!one->is_coming)
         return;
     one->is_coming = false;
@@ -169,17 +178,21 @@ static void rank_admit(struct job_round *r, int rank)
 int job_round_losses_on_repaired(struct job_round *r, struct job_round_member *m,
                                  const struct frame *f, struct fault *why)
 {
+    json_t *members = json_array(), *left = json_array(), *came = json_array();
     struct repaired_report repaired;
     int64_t took_ms = r->dead_ms ? clock_ms() - r->dead_ms : 0;
     int least = r->plan->job.elastic;
 
-    if (repaired_report_parse(&repaired, f, r->plan->size, why))
+    if (repaired_report_parse(&repaired, f, r->plan->size, why)) {
+        json_decref(members);
+        json_decref(left);
+        json_decref(came);
         return why->code;
+    }
     (void)m;
     r->dead_ms = 0;
     r->membership = repaired.membership;
-    for (int i = 0; i < r->plan->size; i++)
-        r->ranks[i].is_left_out = true;
+    members_set(r, &repaired, members, left, came);
     for (int i = 0; i < repaired.count; i++)
         rank_admit(r, repaired.members[i]);
     if (repaired.count == r->plan->size)
@@ -187,9 +200,9 @@ int job_round_losses_on_repaired(struct job_round *r, struct job_round_member *m
     log_info("membership %lld: %d of %d ranks, after %lld ms", (long long)repaired.membership,
              repaired.count, r->plan->size, (long long)took_ms);
     events_file_write(r->config.events, "repaired", r->identity.id,
-                      json_pack("{s:I, s:o, s:I}", "membership", (json_int_t)repaired.membership,
-                                "members", numbers_json(repaired.members, repaired.count), "ms",
-                                (json_int_t)took_ms));
+                      json_pack("{s:I, s:o, s:o, s:o, s:I}", "membership",
+                                (json_int_t)repaired.membership, "members", members, "left", left,
+                                "came", came, "ms", (json_int_t)took_ms));
     free(repaired.members);
     if (repaired.count < least) {
         first_failure_shrunk(&r->failure, repaired.count, r->plan->size, least);

@@ -330,6 +330,7 @@ int repaired_report_parse(struct repaired_report *out, const struct frame *f, in
 {
     json_t *root = report_load("REPAIRED", f, why), *list;
     json_int_t membership;
+    bool ascend = true;
 
     if (!root ||
         json_unpack(root, "{s:I, s:i, s:o}", "membership", &membership, "count", &out->count,
@@ -337,6 +338,12 @@ int repaired_report_parse(struct repaired_report *out, const struct frame *f, in
         membership < 1 || out->count < 1 || out->count > ranks ||
         host_table_read_numbers(&out->members, list, out->count, ranks))
         return report_refuse(root, "REPAIRED", why);
+    for (int i = 1; i < out->count; i++)
+        ascend &= out->members[i] > out->members[i - 1];
+    if (!ascend) {
+        free(out->members);
+        return report_refuse(root, "REPAIRED", why);
+    }
     out->membership = membership;
     json_decref(root);
     return 0;

@@ -243,6 +243,8 @@ static void test_repaired(void **state)
         "{\"membership\": 1, \"count\": 2, \"members\": [0]}",
         "{\"membership\": 1, \"count\": 1, \"members\": [4]}",
         "{\"membership\": 1, \"count\": 1, \"members\": 0}",
+        "{\"membership\": 1, \"count\": 2, \"members\": [2, 1]}",
+        "{\"membership\": 1, \"count\": 2, \"members\": [1, 1]}",
     };
     struct frame f = frame_of("{\"membership\": 7, \"count\": 2, \"members\": [0, 3]}");
     struct repaired_report r;
