@@ -225,8 +225,7 @@ static int bindings_choose(struct agent *a, struct fault *why)
     return rc;
 }
 
-/* Writes rdma.json, which tells the ranks' runtime which devices reach which hosts. */
-static int topology_describe(struct agent *a, struct fault *why)
+int job_prepare_write_wiring(struct agent *a, struct fault *why)
 {
     json_t *root;
     char *text;
@@ -414,9 +413,9 @@ static int keeper_open(struct agent *a, struct fault *why)
 static int job_set_up(struct agent *a, struct fault *why)
 {
     static int (*const steps[])(struct agent * a, struct fault * why) = {
-        ranks_create, descriptors_check, address_choose,    directories_choose, shim_choose,
-        bench_find,   bindings_choose,   directory_make,    container_choose,   files_open,
-        place_open,   coordinator_open,  topology_describe, keeper_open,
+        ranks_create, descriptors_check, address_choose,           directories_choose, shim_choose,
+        bench_find,   bindings_choose,   directory_make,           container_choose,   files_open,
+        place_open,   coordinator_open,  job_prepare_write_wiring, keeper_open,
     };
     int rc = 0;
 

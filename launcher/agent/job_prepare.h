@@ -45,4 +45,8 @@ void job_prepare_release(struct agent *a);
  * ML_ERR_SYSTEM names the file. */
 int job_prepare_write_file(struct agent *a, const char *coordinator, struct fault *why);
 
+/* With backend rdma: writes rdma.json, which tells the ranks' runtime which devices reach which
+ * hosts, or replaces it. ML_ERR_SYSTEM names the file. */
+int job_prepare_write_wiring(struct agent *a, struct fault *why);
+
 #endif

@@ -404,16 +404,33 @@ static void on_leave(struct agent *a, const struct frame *f)
     ranks_stop_leave(a, (int)rank);
 }
 
+/* The ranks that run read the wiring anew when they next make links. */
+static void wiring_take(struct agent *a, const json_t *table)
+{
+    struct fault why;
+    int rc = job_spec_rewire(a->job, table, &why);
+
+    if (!rc && a->state != AGENT_IS_DONE)
+        rc = job_prepare_write_wiring(a, &why);
+    if (rc)
+        job_report_lost(a, why.text);
+    else
+        frame_stream_send(a->channel, AGENT_WIRED, NULL, 0);
+}
+
 /* Another host has taken the place of one that was lost. */
 static void on_placed(struct agent *a, const struct frame *f)
 {
     json_t *placed = parsed_json((const char *)f->payload, f->size, 0, NULL);
+    const json_t *wiring = json_object_get(placed, "wiring");
     const char *name = "";
     int host = -1;
 
     if (json_unpack(placed, "{s:i, s:s}", "host", &host, "name", &name) == 0 && host >= 0 &&
         host < a->job->hosts)
         coordinator_session_rename(a->coordinator_session, host, name);
+    if (wiring)
+        wiring_take(a, wiring);
     json_decref(placed);
 }
 

@@ -188,6 +188,30 @@ def places_malformed():
         a.finish()
 
 
+def placed():
+    """PLACED with a wiring: rdma.json has it before WIRED comes; with that of other hosts: LOST"""
+    wiring = {"entries": [["d"], ["e"]], "own": [0], "others": []}
+    a = Agent()
+
+    def devices():
+        with open(a.directories()[0] + "/rdma.json") as f:
+            return json.load(f)["wiring"]
+
+    a.start(sh("exec sleep 100"), backend="rdma", wiring=wiring, elastic=1)
+    expect(devices() == [[["d"]]], f"{devices()}")
+    a.send(PLACED, {"host": 0, "name": "there"})
+    a.send(PLACED, {"host": 0, "name": "there", "wiring": {**wiring, "own": [1]}})
+    a.wait(WIRED)
+    expect(devices() == [[["e"]]], f"{devices()}")
+    expect(a.kinds().count(WIRED) == 1, f"{a.kinds()}")
+    a.send(PLACED, {"host": 0, "name": "there", "wiring": {**wiring, "own": [2]}})
+    expect("no wiring of this job's hosts" in a.wait(LOST)["text"], f"{a.frames}")
+    expect(devices() == [[["e"]]], f"{devices()}")
+    a.send(STOP, struct.pack(">II", signal.SIGTERM, 5000))
+    a.finish()
+    a.check_gone(0)
+
+
 def bind():
     """--bind-to core and hwthread bind each rank to CPUs of its own, socket and numa to several"""
     for to in ("core", "hwthread", "socket", "numa", "l3cache"):

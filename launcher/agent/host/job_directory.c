@@ -218,12 +218,13 @@ void job_directory_empty(const char *path)
 
 int job_directory_write(const char *path, const char *name, const char *text, struct fault *why)
 {
-    char file[JOB_DIRECTORY_PATH + 64];
+    char file[JOB_DIRECTORY_PATH + 64], fresh[JOB_DIRECTORY_PATH + 64];
     size_t size = strlen(text);
     int fd, err = 0;
 
     snprintf(file, sizeof(file), "%s/%s", path, name);
-    fd = open(file, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+    snprintf(fresh, sizeof(fresh), "%s/%s.new", path, name);
+    fd = open(fresh, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
         return fault_os(why, ML_ERR_SYSTEM, errno, "cannot write %s", file);
     while (size > 0) {
@@ -237,7 +238,12 @@ int job_directory_write(const char *path, const char *name, const char *text, st
         size -= (size_t)n;
     }
     close(fd);
-    return err ? fault_os(why, ML_ERR_SYSTEM, err, "cannot write %s", file) : 0;
+    if (!err && rename(fresh, file))
+        err = errno;
+    if (!err)
+        return 0;
+    unlink(fresh);
+    return fault_os(why, ML_ERR_SYSTEM, err, "cannot write %s", file);
 }
 
 void job_directory_add_rank(const char *path, int rank, pid_t pid)

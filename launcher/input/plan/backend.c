@@ -136,6 +136,14 @@ static int rdma_check(const struct plan *p, struct fault *why)
             "this mlaunch was built without RDMA (libibverbs's headers were not there, or "
             "--disable-rdma): install libibverbs-dev and build it again, or use --backend "
             "tcp");
+    if (!p->options->rdma_device && !has_wiring(p) && p->job.elastic && p->job.restarts &&
+        p->spare_count)
+        return fault_set(
+            why, ML_ERR_ARGUMENT,
+            "--elastic with --restarts, --spare-hosts and RDMA needs to know how host %s is wired, "
+            "since links cannot be tried while ranks run: mlaunch hosts --probe -o FILE writes a "
+            "hostfile that states it; or use --rdma-device, or --backend tcp",
+            plan_host(p, p->host_count)->name);
     if (p->options->rdma_device || !has_wiring(p))
         return 0; /* without a stated wiring, it is found when the hosts are reached */
     for (int i = 0; i < p->host_count; i++)
@@ -181,11 +189,6 @@ static int elastic_check(const struct plan *p, enum backend_choice choice, struc
         return fault_set(why, ML_ERR_ARGUMENT,
                          "--elastic and --fanout exclude each other: a host would take those "
                          "below it along when it is lost");
-    if (choice == BACKEND_RDMA && p->job.restarts && p->spare_count)
-        return fault_set(why, ML_ERR_ARGUMENT,
-                         "--elastic with --restarts and --spare-hosts excludes RDMA: a host that "
-                         "comes while the ranks of others run has no links to them that were "
-                         "tried; use --backend tcp");
     if (p->job.elastic > p->size)
         return fault_set(why, ML_ERR_ARGUMENT, "--elastic %d: the job has only %d rank%s",
                          p->job.elastic, p->size, p->size == 1 ? "" : "s");

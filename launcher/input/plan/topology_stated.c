@@ -49,6 +49,22 @@ static json_t *host_row(const struct plan *p, int host)
     return row;
 }
 
+void topology_stated_move(json_t *matrix, const struct plan *p, int host)
+{
+    json_t *stated = topology_stated(p);
+
+    for (int i = 0; i < p->host_count; i++) {
+        json_t *there = json_array_get(json_array_get(stated, (size_t)host), (size_t)i);
+        json_t *back = json_array_get(json_array_get(stated, (size_t)i), (size_t)host);
+
+        json_array_set_new(json_array_get(matrix, (size_t)host), (size_t)i,
+                           there ? json_incref(there) : json_null());
+        json_array_set_new(json_array_get(matrix, (size_t)i), (size_t)host,
+                           back ? json_incref(back) : json_null());
+    }
+    json_decref(stated);
+}
+
 json_t *topology_stated(const struct plan *p)
 {
     json_t *matrix;

@@ -13,4 +13,8 @@
  * all hosts. */
 json_t *topology_stated(const struct plan *p);
 
+/* Another host has the place `host`: its row and column in `matrix` become what is stated of it, or
+ * null. */
+void topology_stated_move(json_t *matrix, const struct plan *p, int host);
+
 #endif

@@ -80,10 +80,7 @@ static int match_stated(const struct topology_facts *f, int i, int j, struct end
     ends_match(e);
     *host = i;
     if (e->mine_count != e->theirs_count)
-        return fault_set(why, ML_ERR_ARGUMENT,
-                         "%s has %d device%s from here to host %s, but %d the other way",
-                         f->config.source, e->mine_count, e->mine_count == 1 ? "" : "s",
-                         f->config.names[j], e->theirs_count);
+        return topology_sentence_uneven(f, j, e->mine_count, e->theirs_count, why);
     for (int a = 0; a < e->mine_count; a++)
         if (match_of(e, a) < 0)
             return topology_sentence_astray(f, e->mine[a], j, host, why);

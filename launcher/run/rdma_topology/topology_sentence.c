@@ -306,6 +306,32 @@ int topology_sentence_no_wire(const struct topology_facts *f, int i, int j, int 
         f->config.names[j], only, list_devices(f, i, mine), list_devices(f, j, theirs));
 }
 
+int topology_sentence_uneven(const struct topology_facts *f, int j, int there, int back,
+                             struct fault *why)
+{
+    return fault_set(why, ML_ERR_ARGUMENT,
+                     "%s has %d device%s from here to host %s, but %d the other way",
+                     f->config.source, there, there == 1 ? "" : "s", f->config.names[j], back);
+}
+
+int topology_sentence_unusable(const struct topology_facts *f, int from, int to, struct fault *why)
+{
+    const json_t *entry =
+        json_array_get(json_array_get(f->config.stated, (size_t)from), (size_t)to);
+    char list[LIST_TEXT];
+
+    if (json_array_size(entry) == 0)
+        return fault_set(why, ML_ERR_ARGUMENT,
+                         "%s names no RDMA device from host %s to host %s: add it, for a host that "
+                         "comes while the ranks of others run",
+                         f->config.source, f->config.names[from], f->config.names[to]);
+    return fault_set(why, ML_ERR_DEVICE,
+                     "host %s had no active port for each RDMA device that %s names towards host "
+                     "%s when the job began: %s",
+                     f->config.names[from], f->config.source, f->config.names[to],
+                     list_devices(f, from, list));
+}
+
 int topology_sentence_no_port(const struct topology_facts *f, int host, struct fault *why)
 {
     const char *failing = first_error(f, host);

@@ -19,6 +19,12 @@ int topology_sentence_narrow(const struct topology_facts *f, struct topology_end
 /* --mtu is more than the port's active one. */
 int topology_sentence_mtu(const struct topology_facts *f, struct topology_end e, int *host,
                           struct fault *why);
+/* The stated lists of devices from host i to host j and back differ in length. */
+int topology_sentence_uneven(const struct topology_facts *f, int j, int there, int back,
+                             struct fault *why);
+/* Not each device that is stated from one host to another one has an active port, or none is
+ * stated. */
+int topology_sentence_unusable(const struct topology_facts *f, int from, int to, struct fault *why);
 /* The host has no port that could join its own ranks. */
 int topology_sentence_no_port(const struct topology_facts *f, int host, struct fault *why);
 

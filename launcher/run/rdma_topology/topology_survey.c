@@ -201,6 +201,57 @@ int topology_survey_answer(void *survey, int host, int round, const json_t *answ
     return 0;
 }
 
+/* --- a host that comes while the ranks of others run ------------------------------------------ */
+
+void topology_survey_lose(struct topology_survey *s, int host)
+{
+    topology_answers_clear(&s->facts.hosts[host]);
+}
+
+void topology_survey_restate(struct topology_survey *s, json_t *stated)
+{
+    json_incref(stated);
+    json_decref(s->facts.config.stated);
+    s->facts.config.stated = stated;
+}
+
+/* Returns how many devices the way has; 0: one of them has no active port, or none is stated. */
+static int way_width(const struct topology_facts *f, int from, int to)
+{
+    const json_t *entry =
+        json_array_get(json_array_get(f->config.stated, (size_t)from), (size_t)to);
+    struct topology_end ends[RDMA_RAILS], ports[TOPOLOGY_PORTS];
+    int count = topology_end_stated(f, from, to, ends);
+
+    for (int i = 0; i < count; i++)
+        if (topology_end_ports(f, ends[i], ports) == 0)
+            return 0;
+    return (size_t)count == json_array_size(entry) ? count : 0;
+}
+
+static int ways_check(const struct topology_facts *f, int host, int other, struct fault *why)
+{
+    int there = way_width(f, host, other), back = way_width(f, other, host);
+
+    if (there == 0)
+        return topology_sentence_unusable(f, host, other, why);
+    if (back == 0)
+        return topology_sentence_unusable(f, other, host, why);
+    return there == back ? 0 : topology_sentence_uneven(f, other, there, back, why);
+}
+
+int topology_survey_admit(struct topology_survey *s, int host, const json_t *answer,
+                          struct fault *why)
+{
+    const struct topology_facts *f = &s->facts;
+    int rc = topology_survey_answer(s, host, TOPOLOGY_DESCRIBE, answer, why);
+
+    for (int i = 0; i < f->config.count && !rc; i++)
+        if (i != host && f->hosts[i].device_count > 0)
+            rc = ways_check(f, host, i, why);
+    return rc;
+}
+
 const struct topology_host *topology_survey_host(const struct topology_survey *s, int host)
 {
     return &s->facts.hosts[host];

@@ -30,6 +30,17 @@ json_t *topology_survey_question(void *survey, int host, int round);
 int topology_survey_answer(void *survey, int host, int round, const json_t *answer,
                            struct fault *why);
 
+/* The host is lost: what it has answered is forgotten. */
+void topology_survey_lose(struct topology_survey *s, int host);
+/* What is stated from now on; a reference is taken. For a host that comes while the ranks of others
+ * run, whose ports are not tried. */
+void topology_survey_restate(struct topology_survey *s, json_t *stated);
+/* That host's ANSWER to TOPOLOGY_DESCRIBE: as topology_survey_answer() takes it; also, each way
+ * between it and the hosts whose answers are known must have devices at both ends whose ports are
+ * active. */
+int topology_survey_admit(struct topology_survey *s, int host, const json_t *answer,
+                          struct fault *why);
+
 /* The host's devices, once it has answered TOPOLOGY_DESCRIBE; the survey's. */
 const struct topology_host *topology_survey_host(const struct topology_survey *s, int host);
 

@@ -102,6 +102,7 @@ void job_round_frames_on_end(int host, const char *text, void *arg)
     hang_watch_lost(r->hang, host);
     round_pause_check(r);
     round_change_start(r);
+    job_round_hosts_start(r);
     job_round_phases_advance(r);
 }
 
@@ -147,7 +148,9 @@ int job_round_frames_on_hello(int host, const struct hello_report *hello, void *
     events_file_write(
         r->config.events, "connected", r->identity.id,
         json_pack("{s:s, s:I}", "host", m->host->name, "pid", (json_int_t)hello->pid));
-    if (r->config.results || (m->is_arriving && !r->stop_wanted))
+    if (m->is_arriving && !r->stop_wanted)
+        return job_round_hosts_on_hello(r, m, why);
+    if (r->config.results)
         return job_round_steps_prepare_host(r, host, why);
     job_round_phases_advance(r);
     return 0;
@@ -724,6 +727,7 @@ static int on_done(struct job_round *r, struct job_round_member *m, const struct
     else
         job_round_losses_end_all(r, m);
     job_round_hosts_done(r, m);
+    job_round_hosts_start(r);
     return 0;
 }
 
@@ -780,6 +784,7 @@ static const struct frame_rule {
      job_round_hosts_on_coordinates},
     {AGENT_MET, "MET", MEMBER_STARTED, MEMBER_DONE, on_met},
     {AGENT_GREW, "GREW", MEMBER_STARTED, MEMBER_DONE, on_grew},
+    {AGENT_WIRED, "WIRED", MEMBER_PREPARED, MEMBER_DONE, job_round_hosts_on_wired},
     {AGENT_REPAIRED, "REPAIRED", MEMBER_STARTED, MEMBER_DONE, job_round_losses_on_repaired},
     {AGENT_DONE, "DONE", MEMBER_STARTED, MEMBER_STARTED, on_done},
     {AGENT_CALLS, "CALLS", MEMBER_STARTED, MEMBER_STARTED, on_calls},

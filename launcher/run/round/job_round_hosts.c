@@ -3,10 +3,13 @@
 
 #include "common/log.h"
 #include "common/net/host_table.h"
+#include "common/net/wiring_table.h"
 #include "common/status.h"
 #include "common/text/rank_list.h"
 #include "common/text/text_json.h"
 #include "launcher/input/plan/plan_spares.h"
+#include "launcher/input/plan/topology_stated.h"
+#include "launcher/run/rdma_topology/topology_survey.h"
 #include "launcher/run/round/job_round_losses.h"
 #include "launcher/run/round/job_round_phases.h"
 #include "launcher/run/round/job_round_steps.h"
@@ -89,7 +92,7 @@ static bool has_successor(const struct job_round *r, const struct job_round_memb
 
     for (int i = 0; i < r->plan->size; i++)
         has_company |= !is_on(r, i, m) && !r->ranks[i].ended && !r->ranks[i].is_coming;
-    return o->elastic && o->restarts && has_company && !r->copy && !r->wiring && !r->stop_wanted &&
+    return o->elastic && o->restarts && has_company && !r->copy && !r->stop_wanted &&
            r->state == JOB_ROUND_RUNNING &&
            (m->host->launch_method == LAUNCH_METHOD_JOIN || r->plan->spares_left > 0);
 }
@@ -249,6 +252,8 @@ void job_round_hosts_lose(struct job_round *r, struct job_round_member *m, const
     bool are_left_out;
     int count = ranks_lose(r, m, &are_left_out);
 
+    if (r->survey)
+        topology_survey_lose(r->survey, (int)host);
     snprintf(sentence, sizeof(sentence), "host %s was lost: %s%s", m->host->name, text,
              spares_end(r, false));
     m->is_arriving = coming_list(r, m, &list) > 0;
@@ -349,19 +354,116 @@ void job_round_hosts_open(struct job_round *r, int host)
     m->channel = agent_session_reach(r->session, host, m->host);
 }
 
-void job_round_hosts_on_ready(struct job_round *r, struct job_round_member *m)
+static void arrival_refuse(struct job_round_member *m, const char *text)
+{
+    m->failed = true;
+    snprintf(m->reason, sizeof(m->reason), "%s", text);
+    agent_channel_shut(m->channel);
+}
+
+/* What the host's RDMA devices are. Those of the others were tried when the job began. */
+static void on_devices(json_t *said, void *arg)
+{
+    struct job_round_member *m = arg;
+    struct job_round *r = said ? m->round : NULL;
+    const int host = said ? (int)(m - r->members) : -1;
+    struct fault why;
+    int rc;
+
+    if (!said || m->state != MEMBER_CONNECTED || m->failed)
+        return;
+    rc = agent_session_check_error(said, &why);
+    if (!rc)
+        rc = topology_survey_admit(r->survey, host, said, &why);
+    if (!rc)
+        rc = job_round_steps_prepare_host(r, host, &why);
+    if (rc)
+        arrival_refuse(m, why.text);
+}
+
+int job_round_hosts_on_hello(struct job_round *r, struct job_round_member *m, struct fault *why)
 {
     int host = (int)(m - r->members);
 
+    /* One that joins again has the place that it had. */
+    if (r->wiring && m->host->launch_method != LAUNCH_METHOD_JOIN)
+        topology_stated_move(r->wiring, r->plan, host);
+    if (!r->survey)
+        return job_round_steps_prepare_host(r, host, why);
+    r->names[host] = m->host->name;
+    topology_survey_lose(r->survey, host); /* what another one has said that came here */
+    topology_survey_restate(r->survey, r->wiring);
+    agent_session_ask_for(r->session, host,
+                          topology_survey_question(r->survey, host, TOPOLOGY_DESCRIBE), on_devices,
+                          m);
+    job_round_steps_await_ready(r);
+    return 0;
+}
+
+/* Starts the ranks of hosts that have come, once all that have a say know of these hosts, and there
+ * is a coordinator. */
+void job_round_hosts_start(struct job_round *r)
+{
+    for (int i = 0; i < r->plan->host_count; i++) {
+        const struct job_round_member *m = &r->members[i];
+
+        if (m->unwired > 0 && (m->state == MEMBER_PREPARED || m->state == MEMBER_STARTED))
+            return;
+    }
+    for (int i = 0; i < r->plan->host_count; i++) {
+        struct job_round_member *m = &r->members[i];
+
+        if (!m->is_announced || m->state != MEMBER_PREPARED || r->is_moving || r->stop_wanted)
+            continue;
+        log_info("host %s: its ranks are started, and wait for ml_repair", m->host->name);
+        job_round_steps_start_host(r, i);
+        m->is_arriving = m->is_announced = false;
+    }
+}
+
+/* Says to the others who has come, and with which wiring to all of them. */
+static void arrival_announce(struct job_round *r, struct job_round_member *m)
+{
+    json_t *wiring = r->wiring ? wiring_table_write(r->wiring) : NULL;
+
+    if (r->wiring && !wiring) {
+        arrival_refuse(m, "mlaunch is out of memory");
+        return;
+    }
+    m->is_announced = true;
+    /* All are awaited before the first is told: a send may find the end of its channel. */
+    for (int i = 0; i < r->plan->host_count && wiring; i++)
+        if (r->members[i].state == MEMBER_STARTED || &r->members[i] == m)
+            r->members[i].unwired++;
+    for (int i = 0; i < r->plan->host_count; i++) {
+        const struct job_round_member *other = &r->members[i];
+
+        if (other->state == MEMBER_STARTED || other->state == MEMBER_DONE || (other == m && wiring))
+            agent_channel_send_json(other->channel, LAUNCH_PLACED,
+                                    json_pack("{s:i, s:s, s:O*}", "host", (int)(m - r->members),
+                                              "name", m->host->name, "wiring", wiring));
+    }
+    json_decref(wiring);
+}
+
+void job_round_hosts_on_ready(struct job_round *r, struct job_round_member *m)
+{
     if (r->is_moving)
         return; /* COORDINATES leads here again */
-    for (int i = 0; i < r->plan->host_count; i++)
-        if (r->members[i].state == MEMBER_STARTED || r->members[i].state == MEMBER_DONE)
-            agent_channel_send_json(r->members[i].channel, LAUNCH_PLACED,
-                                    json_pack("{s:i, s:s}", "host", host, "name", m->host->name));
-    log_info("host %s: its ranks are started, and wait for ml_repair", m->host->name);
-    job_round_steps_start_host(r, host);
-    m->is_arriving = false;
+    if (!m->is_announced)
+        arrival_announce(r, m);
+    job_round_hosts_start(r);
+}
+
+int job_round_hosts_on_wired(struct job_round *r, struct job_round_member *m, const struct frame *f,
+                             struct fault *why)
+{
+    (void)f;
+    if (m->unwired == 0 && m->state != MEMBER_DONE)
+        return fault_set(why, ML_ERR_REFUSED, "its agent sent an unexpected WIRED");
+    m->unwired -= m->unwired > 0;
+    job_round_hosts_start(r);
+    return 0;
 }
 
 /* It is still away: no host has joined with its index for --init-timeout. */

@@ -38,6 +38,7 @@ enum agent_frame {
     AGENT_COORDINATES,  /* JSON {coordinator}: answers COORDINATE */
     AGENT_MET,          /* empty: all ranks have met in ml_init (--elastic) */
     AGENT_GREW,         /* raw: u32 rank: answers GROW */
+    AGENT_WIRED,        /* empty: answers a PLACED that has a wiring */
     /* mlaunch → agent */
     LAUNCH_JOB = 64,   /* JSON, see protocol.md: the host's part of the job, behind SHARED */
     LAUNCH_START,      /* JSON {coordinator}: fork the ranks */
@@ -61,7 +62,7 @@ enum agent_frame {
     LAUNCH_STAGED,     /* empty: all hosts have their copies of --stage-env */
     LAUNCH_COORDINATE, /* JSON {membership, count, ended}: the coordinator is lost: be the next */
     LAUNCH_MOVED,      /* raw: "addr:port" of the next coordinator */
-    LAUNCH_PLACED,     /* JSON {host, name}: another host is there now (--elastic) */
+    LAUNCH_PLACED,     /* JSON {host, name, wiring}: another host is there now (--elastic) */
     LAUNCH_GONE,       /* raw: u32 host: it is lost, and the job goes on without it (--elastic) */
     LAUNCH_SHARED,     /* JSON, see protocol.md: before JOB, the part of all hosts */
     LAUNCH_REPLACE,    /* raw: u32 rank, u32 number: it has ended; start it again for the number-th

@@ -528,22 +528,27 @@ static int ranks_read(struct job_spec *m, struct fault *why)
     return rc;
 }
 
+int job_spec_rewire(struct job_spec *m, const json_t *table, struct fault *why)
+{
+    json_t *wiring;
+    int rc = wiring_table_read(&wiring, table, m->hosts);
+
+    if (!rc && json_object_set_new(m->root, "wiring", wiring))
+        rc = ML_ERR_MEMORY;
+    if (rc == ML_ERR_MEMORY)
+        return out_of_memory(why);
+    if (rc)
+        return member_refuse(why, "is no wiring of this job's hosts", "wiring");
+    m->wiring = wiring;
+    return 0;
+}
+
 /* Reads the RDMA matrix, and puts it in the place of its short form. */
 static int topology_read(struct job_spec *m, struct fault *why)
 {
     const json_t *table = json_object_get(m->root, "wiring");
-    int rc;
 
-    if (!table || json_is_null(table))
-        return 0;
-    rc = wiring_table_read(&m->wiring, table, m->hosts);
-    if (!rc && json_object_set_new(m->root, "wiring", m->wiring))
-        rc = ML_ERR_MEMORY;
-    if (!rc)
-        return 0;
-    m->wiring = NULL;
-    return rc == ML_ERR_MEMORY ? fault_set(why, rc, "out of memory")
-                               : member_refuse(why, "is no wiring of this job's hosts", "wiring");
+    return table && !json_is_null(table) ? job_spec_rewire(m, table, why) : 0;
 }
 
 bool job_spec_is_term(const char *text)

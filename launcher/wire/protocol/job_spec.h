@@ -114,6 +114,10 @@ struct job_spec {
 int job_spec_grow(struct job_spec *m, uint32_t rank, uint32_t host, uint32_t app,
                   struct fault *why);
 
+/* The RDMA devices are those of `table`, of wiring_table_write(), from now on. ML_ERR_REFUSED: it
+ * is no such table of the job's hosts; then nothing has changed. ML_ERR_MEMORY. */
+int job_spec_rewire(struct job_spec *m, const json_t *table, struct fault *why);
+
 /* Makes the JSON object of those members that are one value each. The rest, and the secret, are for
  * the caller to add (job_spec_encode.h). NULL: out of memory, or a string is not UTF-8. */
 json_t *job_spec_write(const struct job_spec *m);

@@ -5,6 +5,7 @@
 #include "launcher/input/options/options_load.h"
 #include "launcher/input/plan/plan_create.h"
 #include "launcher/input/plan/plan_spares.h"
+#include "launcher/input/plan/topology_stated.h"
 
 #include "config.h"
 
@@ -148,9 +149,7 @@ static const struct {
     {"--elastic 1 --restarts 1 --evict-slow --spare-hosts h p",
      "--evict-slow and --elastic exclude each other"},
     {"-H a,b --elastic 1 --restarts 1 --spare-hosts c --backend rdma p",
-     "--elastic with --restarts and --spare-hosts excludes RDMA"},
-    {"--elastic 1 --restarts 1 --stage-env /tmp --spare-hosts h p",
-     "--spare-hosts with --elastic and --stage-env exclude each other"},
+     "--elastic with --restarts, --spare-hosts and RDMA needs to know how host c is wired"},
     {"-n 1 --elastic 2 p", "--elastic 2: the job has only 1 rank"},
     {"-n 2 --elastic 3 p", "--elastic 3: the job has only 2 ranks"},
     {"--backend shm --local net p", "backend shm and --local net exclude each other"},
@@ -443,10 +442,38 @@ static void test_spares_wiring(void **state)
     unmake(p);
     p = made("-H a,b --restarts 1 --spare-hosts c --backend rdma p"); /* the wiring is found */
     unmake(p);
+    p = made("-H a,b --elastic 1 --restarts 1 --spare-hosts c --backend rdma --rdma-device m p");
+    unmake(p);
 #else
     (void)why;
     (void)p;
 #endif
+}
+
+/* The place of a lost host gets the wiring of the one that comes, in both directions. */
+static void test_spares_moved(void **state)
+{
+#if HAVE_RDMA
+    struct fault why;
+    struct plan *p;
+    json_t *matrix;
+    char *text;
+
+    write_hostfile("[{\"ssh\": \"a\", \"rdma\": [null, \"ab\", \"ac\"]},"
+                   " {\"ssh\": \"b\", \"rdma\": [\"ba\", null, \"bc\"]},"
+                   " {\"ssh\": \"c\", \"rdma\": [\"ca\", \"cb\", null]}]");
+    assert_int_equal(make_hostfile(&p, " --elastic 1 --restarts 1 --spare-hosts c", &why), 0);
+    matrix = topology_stated(p);
+    plan_spares_renew(p);
+    assert_true(plan_spares_take(p, 1, 1));
+    topology_stated_move(matrix, p, 1);
+    text = json_dumps(matrix, JSON_COMPACT);
+    assert_string_equal(text, "[[null,[\"ac\"]],[[\"ca\"],null]]");
+    free(text);
+    json_decref(matrix);
+    unmake(p);
+#endif
+    (void)state;
 }
 
 static void test_spares_allocation(void **state)
@@ -736,14 +763,15 @@ static int teardown(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_placement),     cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_numbering),     cmocka_unit_test(test_backend),
-        cmocka_unit_test(test_wiring),        cmocka_unit_test(test_addresses),
-        cmocka_unit_test(test_environment),   cmocka_unit_test(test_env_file),
-        cmocka_unit_test(test_rest),          cmocka_unit_test(test_spares),
-        cmocka_unit_test(test_spares_wiring), cmocka_unit_test(test_spares_allocation),
-        cmocka_unit_test(test_tuning),        cmocka_unit_test(test_record),
-        cmocka_unit_test(test_stage),         cmocka_unit_test(test_lost_directory),
+        cmocka_unit_test(test_placement),      cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_numbering),      cmocka_unit_test(test_backend),
+        cmocka_unit_test(test_wiring),         cmocka_unit_test(test_addresses),
+        cmocka_unit_test(test_environment),    cmocka_unit_test(test_env_file),
+        cmocka_unit_test(test_rest),           cmocka_unit_test(test_spares),
+        cmocka_unit_test(test_spares_wiring),  cmocka_unit_test(test_spares_allocation),
+        cmocka_unit_test(test_spares_moved),   cmocka_unit_test(test_tuning),
+        cmocka_unit_test(test_record),         cmocka_unit_test(test_stage),
+        cmocka_unit_test(test_lost_directory),
     };
 
     return cmocka_run_group_tests(tests, setup, teardown);

@@ -373,12 +373,81 @@ static void test_refusal(void **state)
     topology_survey_destroy(s);
 }
 
+/* The answer of host b, which comes to a mesh whose wiring is `stated` from then on. Returns the
+ * sentence, or "". */
+static const char *admit(struct topology_survey *s, const char *stated,
+                         const struct device *devices)
+{
+    static char text[700];
+    json_t *matrix = json_loads(stated, 0, NULL), *said = devices_of(1, devices);
+    struct fault why = {0};
+
+    topology_survey_lose(s, 1);
+    topology_survey_restate(s, matrix);
+    topology_survey_admit(s, 1, said, &why);
+    snprintf(text, sizeof(text), "%s", why.text);
+    json_decref(matrix);
+    json_decref(said);
+    return text;
+}
+
+/* A host comes later: its ports are not tried, but must be there, and so must those towards it. */
+static void test_late(void **state)
+{
+    static const char towards[] = "[[null,[\"x1\"],[\"x2\"]],[[\"y0\"],null,[\"y2\"]],"
+                                  "[[\"x0\"],[\"x1\"],null]]";
+    static const struct device late[] = {
+        {1, "y0", "10.1.0.2", 100}, {1, "y2", "10.12.0.2", 100}, {0, NULL, NULL, 0}};
+    static const struct device lacks[] = {{1, "y0", "10.1.0.2", 100}, {0, NULL, NULL, 0}};
+    struct topology_survey *s = survey_answered(3, NULL, -1, mesh, mesh_links);
+    struct fault why;
+    int culprit;
+
+    (void)state;
+    assert_int_equal(topology_survey_conclude(s, &culprit, &why), 0);
+    assert_string_equal(admit(s, towards, late), "");
+    assert_string_equal(admit(s, towards, lacks),
+                        "its RDMA probe's answer lacks y2, which h.json names");
+    assert_string_equal(admit(s,
+                              "[[null,[\"x1\"],[\"x2\"]],[[\"y0\"],null,null],"
+                              "[[\"x0\"],[\"x1\"],null]]",
+                              late),
+                        "h.json names no RDMA device from host b to host c: add it, for a host "
+                        "that comes while the ranks of others run");
+    assert_string_equal(admit(s,
+                              "[[null,[\"x1\"],[\"x2\"]],[[\"y0\"],null,[\"y2\"]],"
+                              "[[\"x0\"],null,null]]",
+                              late),
+                        "h.json names no RDMA device from host c to host b: add it, for a host "
+                        "that comes while the ranks of others run");
+    assert_says(admit(s,
+                      "[[null,[\"x1\"],[\"x2\"]],[[\"y0\"],null,[\"y2\"]],"
+                      "[[\"x0\"],[\"z\"],null]]",
+                      late),
+                "host c had no active port for each RDMA device that h.json names towards host b "
+                "when the job began: ");
+    assert_string_equal(admit(s,
+                              "[[null,[\"x1\",\"x2\"],[\"x2\"]],[[\"y0\"],null,[\"y2\"]],"
+                              "[[\"x0\"],[\"x1\"],null]]",
+                              late),
+                        "h.json has 1 device from here to host a, but 2 the other way");
+    /* Nothing is known of a host that is lost. */
+    topology_survey_lose(s, 2);
+    assert_string_equal(admit(s,
+                              "[[null,[\"x1\"],[\"x2\"]],[[\"y0\"],null,null],"
+                              "[[\"x0\"],[\"x1\"],null]]",
+                              late),
+                        "");
+    topology_survey_destroy(s);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_mesh),    cmocka_unit_test(test_crossed),
         cmocka_unit_test(test_slow),    cmocka_unit_test(test_sentences),
         cmocka_unit_test(test_refusal), cmocka_unit_test(test_link_local),
+        cmocka_unit_test(test_late),
     };
 
     return cmocka_run_group_tests_name("topology_survey", tests, NULL, NULL);

@@ -51,6 +51,32 @@ static const char good[] =
     "\"ranks\": [{\"rank\": 1, \"local_rank\": 0, \"app\": 0}, {\"rank\": 2, \"local_rank\": 1, "
     "\"app\": 0}]}";
 
+static const char *wire(const struct job_spec *m, size_t from, size_t to)
+{
+    return json_string_value(
+        json_array_get(json_array_get(json_array_get(m->wiring, from), to), 0));
+}
+
+/* Another wiring, as PLACED has it, takes the place of JOB's; a wrong one does not. */
+static void rewired_check(struct job_spec *m)
+{
+    json_t *good_table = json_loads(
+        "{\"entries\": [null, [\"e0\"], [\"e1\"]], \"own\": [0, 0], \"others\": [1, 2]}", 0, NULL);
+    json_t *too_many = json_loads(
+        "{\"entries\": [null, [\"f0\"]], \"own\": [0, 0, 0], \"others\": [1, 1, 1, 1, 1, 1]}", 0,
+        NULL);
+    struct fault why;
+
+    assert_int_equal(job_spec_rewire(m, good_table, &why), 0);
+    assert_string_equal(wire(m, 0, 1), "e0");
+    assert_string_equal(wire(m, 1, 0), "e1");
+    assert_int_equal(job_spec_rewire(m, too_many, &why), ML_ERR_REFUSED);
+    assert_int_equal(job_spec_rewire(m, NULL, &why), ML_ERR_REFUSED);
+    assert_string_equal(wire(m, 0, 1), "e0");
+    json_decref(good_table);
+    json_decref(too_many);
+}
+
 static void reads_all(void **state)
 {
     struct job_spec *m = NULL;
@@ -94,6 +120,7 @@ static void reads_all(void **state)
         json_string_value(json_array_get(json_array_get(json_array_get(m->wiring, 0), 1), 1)),
         "d1");
     assert_int_equal(json_array_size(json_array_get(m->wiring, 1)), 2);
+    rewired_check(m);
     assert_int_equal(m->pty.rank, 1);
     assert_int_equal(m->pty.rows, 33);
     assert_int_equal(m->pty.columns, 65535);
