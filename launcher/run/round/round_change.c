@@ -11,7 +11,6 @@
 #include "launcher/wire/protocol/agent_protocol.h"
 
 #include <stdio.h>
-#include <string.h>
 
 static int run_check(const struct job_round *r, struct fault *why)
 {
@@ -117,7 +116,6 @@ static const char *obstacle_of(const struct plan *p)
            : o->pty                                     ? "--pty"
            : o->record || o->trace || o->compare_hashes ? "--record, --trace or --compare-hashes"
            : p->output == OUTPUT_DIR                    ? "--output DIR"
-           : strcmp(p->backend, "rdma") == 0            ? "the rdma backend"
                                                         : NULL;
 }
 
