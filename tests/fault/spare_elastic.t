@@ -90,6 +90,24 @@ agent_kill "$H2" worker || fail "there is such a process"
 zoo_end 0 "names"
 check_match "^error: .* it was kept on host $H4, " "$T/out" "the ranks know the host by its name"
 
+# The spare host gets its copy of --stage-env, and is passed over if that would be another one.
+mkdir -p "$T/env/bin"
+printf '#!/bin/sh\nexec "%s" "$@"\n' "$SURVIVOR" > "$T/env/bin/tool"
+chmod +x "$T/env/bin/tool"
+rm -f "$T/stop"
+job_start -v -n 6 --oversubscribe -H "$H1:2,$H2:2,$H3:2" --spare-hosts "$H4,$H5" --elastic 2 \
+    --restarts 2 --output raw --stage-env "$T/env" -- tool "$T/stop"
+has_said 'membership 0' 6 || diag "not all ranks are up: $(cat "$T/err")"
+agent_kill "$H2" worker || fail "there is such a process"
+filled "a copied environment" "$H4"
+check_match "host $H4: has a copy of $T/env, for which 1 files of [0-9]+ bytes were sent" "$T/err" "… is on the spare host, too"
+echo "# changed" >> "$T/env/bin/tool"
+agent_kill "$H3" worker || fail "there is such a process"
+check "an environment that has changed: the others go on" has_said 'membership [2-9], 4 ranks' 4
+check_match "^mlaunch: host $H5 did not start: --stage-env: files have changed there since the job began, .*, and no spare host is left; 4 ranks may go on" \
+    "$T/err" "… and mlaunch says so"
+spare_end "a copied environment" 4
+
 # One that cannot be reached is passed over, and so is one whose agent dies before the ranks start.
 # shellcheck disable=SC2016 # the words of the prolog's shell
 HELD=(--prolog 'if [ -e '"$T"'/hold ]; then : > '"$T"'/held; while [ -e '"$T"'/hold ]; do sleep 0.05; done; fi')

@@ -93,10 +93,6 @@ int plan_spares_settle(struct plan *p, const struct options *o, struct fault *wh
             why, ML_ERR_ARGUMENT,
             "--evict-slow and --elastic exclude each other: ranks are started again one "
             "by one, and none is taken from a host that works");
-    if (p->job.elastic && p->job.restarts && o->stage_env)
-        return fault_set(why, ML_ERR_ARGUMENT,
-                         "--spare-hosts with --elastic and --stage-env exclude each other: a host "
-                         "that comes later would have no copy");
     if (!p->job.restarts && o->check == FITNESS_NONE)
         return fault_set(why, ML_ERR_ARGUMENT,
                          "--spare-hosts is for jobs that start again after a host was lost, or "

@@ -157,6 +157,7 @@ void job_round_destroy(struct job_round *r)
         return;
     for (int i = 0; r->members && i < r->plan->host_count; i++) {
         file_feed_destroy(r->members[i].feed);
+        env_copy_close(r->members[i].copy);
         free(r->members[i].advice);
         if (r->members[i].arrival)
             event_free(r->members[i].arrival);

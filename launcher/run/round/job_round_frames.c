@@ -36,13 +36,19 @@
 #include <string.h>
 #include <sys/utsname.h>
 
+/* What the host gets its copy of --stage-env from, or NULL. */
+static struct env_copy *copy_of(const struct job_round_member *m)
+{
+    return m->copy ? m->copy : m->round->copy;
+}
+
 /* Before the start: this host cannot take part. */
 static void member_fail(struct job_round_member *m, enum channel_outlook outlook, const char *text)
 {
     m->failed = true;
     m->outlook = outlook;
     snprintf(m->reason, sizeof(m->reason), "%s", text);
-    env_copy_lose(m->round->copy, (int)(m - m->round->members));
+    env_copy_lose(copy_of(m), (int)(m - m->round->members));
 }
 
 /* This host cannot go on, and the others are independent of it. */
@@ -253,14 +259,14 @@ static int on_place(struct job_round *r, struct job_round_member *m, const struc
     if (!r->copy || r->state < JOB_ROUND_PREPARING)
         return fault_set(why, ML_ERR_REFUSED, "its agent sent an unexpected PLACE");
     rc = place_report_parse(directory, &place.is_kept, f, why);
-    return rc ? rc : env_copy_place(r->copy, (int)(m - r->members), &place, why);
+    return rc ? rc : env_copy_place(copy_of(m), (int)(m - r->members), &place, why);
 }
 
 /* Each sign that a host goes on gives all more time. */
 static int on_sync(struct job_round *r, struct job_round_member *m, const struct frame *f,
                    struct fault *why)
 {
-    int rc = r->copy ? env_copy_take(r->copy, (int)(m - r->members), f, why)
+    int rc = r->copy ? env_copy_take(copy_of(m), (int)(m - r->members), f, why)
                      : fault_set(why, ML_ERR_REFUSED, "its agent sent an unexpected SYNC");
 
     if (!rc && is_preparing(r, m))
@@ -294,6 +300,8 @@ void job_round_frames_on_pulse(void *arg)
     const struct job_round *r = arg;
 
     env_copy_pulse(r->copy);
+    for (int i = 0; i < r->plan->host_count; i++)
+        env_copy_pulse(r->members[i].copy);
 }
 
 static int on_ready(struct job_round *r, struct job_round_member *m, const struct frame *f,

@@ -13,6 +13,7 @@
 #include "launcher/run/round/job_round_losses.h"
 #include "launcher/run/round/job_round_phases.h"
 #include "launcher/run/round/job_round_steps.h"
+#include "launcher/run/spread/env_copy.h"
 #include "launcher/run/spread/file_feed.h"
 #include "launcher/run/stdio/events_file.h"
 #include "launcher/run/stdio/output.h"
@@ -92,7 +93,7 @@ static bool has_successor(const struct job_round *r, const struct job_round_memb
 
     for (int i = 0; i < r->plan->size; i++)
         has_company |= !is_on(r, i, m) && !r->ranks[i].ended && !r->ranks[i].is_coming;
-    return o->elastic && o->restarts && has_company && !r->copy && !r->stop_wanted &&
+    return o->elastic && o->restarts && has_company && !r->stop_wanted &&
            r->state == JOB_ROUND_RUNNING &&
            (m->host->launch_method == LAUNCH_METHOD_JOIN || r->plan->spares_left > 0);
 }
@@ -344,6 +345,7 @@ void job_round_hosts_open(struct job_round *r, int host)
     }
     streams_end(r, host);
     file_feed_destroy(m->feed);
+    env_copy_close(m->copy);
     free(m->advice);
     *m = (struct job_round_member){.round = r,
                                    .host = plan_host(r->plan, host),
@@ -381,10 +383,30 @@ static void on_devices(json_t *said, void *arg)
         arrival_refuse(m, why.text);
 }
 
+/* The host has its copy of --stage-env. */
+static void on_copied(uint64_t lost, void *arg)
+{
+    struct job_round_member *m = arg;
+    struct job_round *r = m->round;
+
+    if (m->state != MEMBER_CONNECTED || m->failed)
+        return;
+    if (lost > 0) {
+        arrival_refuse(m, "--stage-env: files have changed there since the job began, or cannot be "
+                          "read, so that it would have another copy than the other hosts");
+        return;
+    }
+    env_copy_report(m->copy, (int)(m - r->members));
+    agent_channel_send(m->channel, LAUNCH_STAGED, NULL, 0);
+    job_round_steps_await_ready(r);
+}
+
 int job_round_hosts_on_hello(struct job_round *r, struct job_round_member *m, struct fault *why)
 {
     int host = (int)(m - r->members);
 
+    if (r->copy && env_copy_open_later(&m->copy, r->copy, host, on_copied, m, why))
+        return why->code;
     /* One that joins again has the place that it had. */
     if (r->wiring && m->host->launch_method != LAUNCH_METHOD_JOIN)
         topology_stated_move(r->wiring, r->plan, host);
@@ -478,6 +500,7 @@ void job_round_hosts_on_end(struct job_round *r, struct job_round_member *m,
 {
     char why[sizeof(m->reason) + 40];
 
+    env_copy_lose(m->copy, (int)(m - r->members));
     snprintf(why, sizeof(why), "did not start: %s", m->failed ? m->reason : text);
     if (before >= MEMBER_STARTED) {
         snprintf(why, sizeof(why), "%s", m->reason);

@@ -76,6 +76,7 @@ struct job_round_member {
     bool is_cut_off;           /* its agent has lost the coordinator, which may be lost itself */
     bool is_arriving;          /* its ranks are newcomers (job_round_hosts.h), not started yet */
     bool is_announced;         /* … and the other hosts know of it */
+    struct env_copy *copy;     /* --stage-env, of a host that comes while others run; or NULL */
     int unwired;               /* PLACED with a wiring that its agent has not answered */
     struct event *arrival;     /* opens the channel; NULL until needed */
     struct clock_offset clock; /* measured only if its ranks' calls are written */

@@ -33,7 +33,8 @@ enum {
 
 struct env_copy {
     struct env_copy_config config;
-    struct sync_source source;
+    struct sync_source source; /* empty if it is another one's */
+    const struct sync_source *listed;
     struct sync_settings settings;
     struct copy_member *members;
     int unanswered;
@@ -69,7 +70,7 @@ static void on_end(evutil_socket_t fd, short what, void *arg)
 static int host_open(struct env_copy *c, struct copy_member *m, int place, struct fault *why)
 {
     struct sync_host *h = &c->hosts[c->count];
-    int rc = sync_host_open(h, m->host, c->source.list.count, why);
+    int rc = sync_host_open(h, m->host, c->listed->list.count, why);
 
     m->slot = c->count++;
     h->place = place;
@@ -82,7 +83,7 @@ static int host_open(struct env_copy *c, struct copy_member *m, int place, struc
 static int copy_begin(struct env_copy *c, struct fault *why)
 {
     struct sync_chains_config chains = {
-        .source = &c->source, .settings = &c->settings, .on_over = on_over, .arg = c};
+        .source = c->listed, .settings = &c->settings, .on_over = on_over, .arg = c};
     int rc = 0;
 
     c->has_begun = true;
@@ -240,30 +241,65 @@ static int source_open(struct env_copy *c, struct fault *why)
     return rc ? rc : sync_source_scan(&c->source, NULL, false, why);
 }
 
-int env_copy_open(struct env_copy **out, const struct env_copy_config *config, struct fault *why)
+static int copy_create(struct env_copy **out, const struct env_copy_config *config,
+                       struct fault *why)
 {
     struct env_copy *c = calloc(1, sizeof(*c));
-    int rc = 0;
 
     if (!c)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     c->config = *config;
+    c->listed = &c->source;
     c->settings.stall_ms = config->stall_ms > 0 ? config->stall_ms : INT_MAX;
     c->settings.rdma.gid_index = -1;
     c->unanswered = config->hosts;
     c->members = calloc((size_t)config->hosts, sizeof(*c->members));
     c->end = event_new(config->base, -1, 0, on_end, c);
-    if (!c->members || !c->end)
-        rc = fault_set(why, ML_ERR_MEMORY, "out of memory");
-    for (int i = 0; i < config->hosts && !rc; i++)
+    if (!c->members || !c->end) {
+        env_copy_close(c);
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    }
+    for (int i = 0; i < config->hosts; i++)
         c->members[i].slot = -1;
-    if (!rc)
-        rc = source_open(c, why);
+    *out = c;
+    return 0;
+}
+
+int env_copy_open(struct env_copy **out, const struct env_copy_config *config, struct fault *why)
+{
+    struct env_copy *c;
+    int rc = copy_create(&c, config, why);
+
+    if (rc)
+        return rc;
+    rc = source_open(c, why);
     if (rc) {
         env_copy_close(c);
         return rc;
     }
     version_make(c);
+    *out = c;
+    return 0;
+}
+
+int env_copy_open_later(struct env_copy **out, const struct env_copy *listed, int host,
+                        void (*on_copied)(uint64_t lost, void *arg), void *arg, struct fault *why)
+{
+    struct env_copy_config config = listed->config;
+    struct env_copy *c;
+    int rc;
+
+    config.on_copied = on_copied;
+    config.arg = arg;
+    rc = copy_create(&c, &config, why);
+    if (rc)
+        return rc;
+    c->listed = listed->listed;
+    for (int i = 0; i < config.hosts; i++)
+        if (i != host) {
+            c->members[i].is_kept = true;
+            answer_note(c, &c->members[i]);
+        }
     *out = c;
     return 0;
 }

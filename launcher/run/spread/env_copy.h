@@ -33,6 +33,10 @@ struct env_copy_config {
 /* Lists what is in the directory, which takes as long as its file system needs; no file is opened.
  * ML_ERR_SYSTEM names what cannot be read; ML_ERR_ARGUMENT: a path in it is too long. */
 int env_copy_open(struct env_copy **out, const struct env_copy_config *config, struct fault *why);
+/* The same for host `host` of that run alone, which comes later, from the list that there is. Files
+ * that have changed since then are `lost`. `listed` must outlive it. */
+int env_copy_open_later(struct env_copy **out, const struct env_copy *listed, int host,
+                        void (*on_copied)(uint64_t lost, void *arg), void *arg, struct fault *why);
 void env_copy_close(struct env_copy *c); /* takes NULL */
 
 /* The directory's own name, without links. */
