@@ -32,7 +32,8 @@ struct job_file {
     bool secure;          /* --secure: connections between ranks are encrypted */
     bool elastic;         /* --elastic: those that live may go on without those that are gone */
     char coordinator[64]; /* "addr:port"; "" with --backend none */
-    char keeper[64];      /* where the next host takes copies of what ranks keep; or "" */
+    char keeper[256];     /* where the next host takes copies of what ranks keep, and behind a
+                             blank each where there may be some that were made before; or "" */
     char bind_ip[64];     /* where this host's ranks listen */
     int restart;          /* how many runs of the job came before */
     int starting_port;    /* rank r listens on starting_port + 1 + r; 0: any port */

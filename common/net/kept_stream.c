@@ -11,9 +11,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
+
+enum { PASSED = 1 << 30 }; /* bytes of a file, in one call */
 
 struct kept_stream {
     int fd;
@@ -92,6 +95,49 @@ bool kept_stream_send(struct kept_stream *s, const void *bytes, size_t size)
     return true;
 }
 
+/* Without a seal the bytes go from the file's pages to the socket, and are copied nowhere. */
+static ssize_t file_pass(const struct kept_stream *s, int file, size_t size, int64_t at)
+{
+    off_t from = at;
+
+    return sendfile(s->fd, file, &from, size);
+}
+
+static bool file_send_sealed(struct kept_stream *s, int file, uint64_t size, int64_t at)
+{
+    unsigned char piece[TCP_SEAL_RECORD];
+
+    while (size) {
+        ssize_t n = pread(file, piece, size < sizeof(piece) ? (size_t)size : sizeof(piece), at);
+
+        if (n <= 0 || !kept_stream_send(s, piece, (size_t)n))
+            return false;
+        at += n;
+        size -= (uint64_t)n;
+    }
+    return true;
+}
+
+bool kept_stream_send_file(struct kept_stream *s, int file, uint64_t size, int64_t at)
+{
+    if (s->seal)
+        return file_send_sealed(s, file, size, at);
+    while (size) {
+        ssize_t n = file_pass(s, file, size < PASSED ? (size_t)size : PASSED, at);
+
+        if (n < 0 && errno == EAGAIN) {
+            if (!stream_await(s, POLLOUT, KEPT_PATIENCE_MS))
+                return false;
+        } else if (n == 0 || (n < 0 && errno != EINTR)) {
+            return false;
+        } else if (n > 0) {
+            at += n;
+            size -= (uint64_t)n;
+        }
+    }
+    return true;
+}
+
 bool kept_stream_receive(struct kept_stream *s, void *bytes, size_t size, bool is_patient)
 {
     unsigned char *into = bytes;
@@ -130,9 +176,8 @@ void kept_stream_close(struct kept_stream *s)
     free(s);
 }
 
-/* Takes over `fd`, also if it fails. keys: NULL or the connection's. */
-static int stream_create(struct kept_stream **out, int fd, const struct auth_keys *keys,
-                         struct fault *why)
+int kept_stream_create(struct kept_stream **out, int fd, const struct auth_keys *keys,
+                       struct fault *why)
 {
     struct kept_stream *s = calloc(1, sizeof(*s));
     int rc = 0;
@@ -156,7 +201,7 @@ static int stream_begin(struct kept_stream **out, int fd, bool is_server, struct
 {
     struct kept_stream *s = NULL;
     char byte = 0;
-    int rc = stream_create(&s, fd, keys, why);
+    int rc = kept_stream_create(&s, fd, keys, why);
 
     if (rc)
         return rc;

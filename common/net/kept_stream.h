@@ -22,7 +22,7 @@ enum {
     KEPT_PATIENCE_MS = 10000, /* without a byte of the other side, after which it is lost */
 };
 
-enum kept_what { KEPT_PUT = 1, KEPT_GET };
+enum kept_what { KEPT_PUT = 1, KEPT_GET, KEPT_LOOK };
 
 struct kept_ask {
     uint32_t what, slot;
@@ -30,11 +30,12 @@ struct kept_ask {
     char name[KEPT_NAME];
 };
 
-/* To PUT twice, before and after head and data; to GET once, then head and data follow. */
+/* To PUT twice, before and after data and head; to GET and LOOK once, then the head follows, and
+ * for GET the data. */
 struct kept_answer {
     int32_t error; /* errno, 0: it goes well */
     uint32_t zero;
-    uint64_t size; /* bytes behind the head, for GET */
+    uint64_t size; /* bytes behind the head, for GET and LOOK */
 };
 
 /* 1 to 63 of the letters a to z and A to Z, digits, '.', '_' and '-'. */
@@ -55,10 +56,17 @@ int kept_stream_connect(struct kept_stream **out, const char *address, const cha
 int kept_stream_accept(struct kept_stream **out, int fd, const char *job,
                        const uint8_t secret[AUTH_SECRET], bool is_secure, int *rank,
                        struct fault *why);
+/* One end of a connection whose ends have proved who they are. Takes over `fd`, which does not
+ * block, also if it fails. keys: NULL, or the connection's. ML_ERR_MEMORY. */
+int kept_stream_create(struct kept_stream **out, int fd, const struct auth_keys *keys,
+                       struct fault *why);
 void kept_stream_close(struct kept_stream *s); /* takes NULL */
 
 /* True once all bytes have been sent or have come, or false with errno. */
 bool kept_stream_send(struct kept_stream *s, const void *bytes, size_t size);
+/* The same for `size` bytes of a file, from `at` on, which must be there. The process ignores
+ * SIGPIPE. */
+bool kept_stream_send_file(struct kept_stream *s, int file, uint64_t size, int64_t at);
 /* is_patient: the first byte may take any time. */
 bool kept_stream_receive(struct kept_stream *s, void *bytes, size_t size, bool is_patient);
 

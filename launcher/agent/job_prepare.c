@@ -248,8 +248,11 @@ int job_prepare_write_wiring(struct agent *a, struct fault *why)
 int job_prepare_write_file(struct agent *a, const char *coordinator, struct fault *why)
 {
     const struct job_spec *job = a->job;
-    struct job_file file = a->here;
+    struct job_file file;
 
+    if (!a->here.started_at) /* else it is written anew */
+        a->here.started_at = time(NULL);
+    file = a->here;
     file.host_rank = job->host;
     file.hosts = job->hosts;
     file.size = job->size;
@@ -261,7 +264,6 @@ int job_prepare_write_file(struct agent *a, const char *coordinator, struct faul
     file.init_timeout_ms = job->options.init_timeout_ms;
     file.stall_ms = job->options.stall_ms;
     file.grace_ms = job->options.grace_ms;
-    file.started_at = time(NULL);
     snprintf(file.job, sizeof(file.job), "%s", job->job);
     snprintf(file.name, sizeof(file.name), "%s", job->options.name);
     snprintf(file.host, sizeof(file.host), "%s", job->host_name);

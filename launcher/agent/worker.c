@@ -434,6 +434,19 @@ static void on_placed(struct agent *a, const struct frame *f)
     json_decref(placed);
 }
 
+/* The ranks find it in job.json when they keep something the next time. */
+static void on_keeper(struct agent *a, const struct frame *f)
+{
+    struct fault why;
+
+    if (f->size >= sizeof(a->next_keeper))
+        return;
+    memcpy(a->next_keeper, f->payload, f->size);
+    a->next_keeper[f->size] = '\0';
+    if (job_prepare_write_file(a, a->coordinator, &why))
+        job_report_note(a, "warn", why.text);
+}
+
 static void on_coordinate(struct agent *a, const struct frame *f)
 {
     json_t *asked = parsed_json((const char *)f->payload, f->size, 0, NULL), *list;
@@ -579,6 +592,7 @@ static const struct dispatch {
     {LAUNCH_GROW, AGENT_IS_READY, AGENT_IS_DONE, 12, on_grow},
     {LAUNCH_LEAVE, AGENT_IS_READY, AGENT_IS_DONE, 4, on_leave},
     {LAUNCH_COORDINATE, AGENT_IS_READY, AGENT_IS_RUNNING, 2, on_coordinate},
+    {LAUNCH_KEEPER, AGENT_IS_READY, AGENT_IS_RUNNING, 0, on_keeper},
     {LAUNCH_MOVED, AGENT_IS_READY, AGENT_IS_RUNNING, 1, on_moved},
     {LAUNCH_KILL, AGENT_IS_READY, AGENT_IS_RUNNING, 0, on_kill},
     {LAUNCH_DROP, AGENT_IS_READY, AGENT_IS_RUNNING, 0, on_drop},

@@ -31,41 +31,9 @@ struct keep_owner keep_owner_of(const struct world *w, const char *name, int ran
 
 /* --- keeping ---------------------------------------------------------------------------------- */
 
-struct slots {
-    enum keep_slot_state state[KEPT_SLOTS];
-    struct keep_head head[KEPT_SLOTS];
-};
-
-static void slots_look(struct slots *s, const struct keep_owner *o)
-{
-    for (int i = 0; i < KEPT_SLOTS; i++)
-        s->state[i] = keep_slot_look(o, i, &s->head[i]);
-}
-
-/* What the rank has kept later than what it keeps now: the program has gone back. If that stayed,
- * it would take one of the slots for ever. */
-static void slots_drop_later(struct slots *s, const struct keep_owner *o,
-                             const struct keep_stamp *now)
-{
-    for (int i = 0; i < KEPT_SLOTS; i++) {
-        if (s->state[i] == KEEP_SLOT_WHOLE && keep_slot_compare(&s->head[i].stamp, now) > 0) {
-            keep_slot_drop(o, i);
-            s->state[i] = KEEP_SLOT_NONE;
-        }
-    }
-}
-
-/* True if slot a may be overwritten rather than slot b, both whole. */
-static bool slot_is_older(const struct keep_head *a, const struct keep_head *b)
-{
-    int order = keep_slot_compare(&a->stamp, &b->stamp);
-
-    return order ? order < 0 : a->written < b->written;
-}
-
 /* Which slot the version goes to: one that is not whole; else the one with the same version, so
  * that the version before it stays; else the older one. */
-static int slots_choose(const struct slots *s, const struct keep_stamp *now)
+static int slots_choose(const struct keep_slots *s, const struct keep_stamp *now)
 {
     for (int i = 0; i < KEPT_SLOTS; i++) {
         if (s->state[i] != KEEP_SLOT_WHOLE)
@@ -75,7 +43,12 @@ static int slots_choose(const struct slots *s, const struct keep_stamp *now)
         if (keep_slot_compare(&s->head[i].stamp, now) == 0)
             return i;
     }
-    return slot_is_older(&s->head[0], &s->head[1]) ? 0 : 1;
+    return keep_slot_is_older(&s->head[0], &s->head[1]) ? 0 : 1;
+}
+
+static void copy_add(const void *piece, size_t size, void *arg)
+{
+    keep_copy_add(arg, piece, size);
 }
 
 int keep_put(struct world *w, const char *name, const void *memory, size_t size, int type,
@@ -84,34 +57,33 @@ int keep_put(struct world *w, const char *name, const void *memory, size_t size,
     struct keep_owner o = keep_owner_of(w, name, w->rank);
     struct keep_head head = {
         .type = (uint32_t)type, .size = size, .stamp = {keep_course(w), version}};
-    struct slots s;
-    int slot, rc;
+    struct keep_copy copy = {.world = w, .owner = &o, .size = size};
+    struct keep_slots s;
+    int rc;
 
-    slots_look(&s, &o);
-    slots_drop_later(&s, &o, &head.stamp);
+    keep_slots_look(&s, &o);
+    keep_slots_drop_later(&s, &o, &head.stamp); /* the program has gone back */
     for (int i = 0; i < KEPT_SLOTS; i++) {
         if (s.state[i] == KEEP_SLOT_WHOLE && s.head[i].written >= head.written)
             head.written = s.head[i].written + 1;
     }
-    slot = slots_choose(&s, &head.stamp);
-    rc = keep_slot_write(&o, slot, &head, memory, why);
-    return rc ? rc : keep_copy_put(w, &o, slot, &head, memory, why);
+    copy.slot = slots_choose(&s, &head.stamp);
+    rc = keep_slot_write(&o, copy.slot, &head, memory, copy_add, &copy, why);
+    if (!rc)
+        return keep_copy_end(&copy, &head, why);
+    keep_copy_drop(&copy);
+    return rc;
 }
 
 /* --- restoring -------------------------------------------------------------------------------- */
 
-/* Both slots may have the version, if its rank has kept it twice: then it is the later one. */
 int keep_find(const struct keep_owner *o, const struct keep_stamp *stamp, struct keep_head *out)
 {
-    struct slots s;
-    int found = -1;
+    struct keep_slots s;
+    int found;
 
-    slots_look(&s, o);
-    for (int i = 0; i < KEPT_SLOTS; i++) {
-        if (s.state[i] == KEEP_SLOT_WHOLE && keep_slot_compare(&s.head[i].stamp, stamp) == 0 &&
-            (found < 0 || slot_is_older(&s.head[found], &s.head[i])))
-            found = i;
-    }
+    keep_slots_look(&s, o);
+    found = keep_slots_find(&s, stamp);
     if (found >= 0)
         *out = s.head[found];
     return found;
@@ -121,7 +93,7 @@ int keep_find(const struct keep_owner *o, const struct keep_stamp *stamp, struct
 static int agreed_find(const struct world *w, const char *name, struct keep_stamp *out,
                        struct fault *why)
 {
-    const struct keep_agreed *a = w->keep ? w->keep->agreed : NULL;
+    const struct keep_name *a = w->keep ? w->keep->names : NULL;
 
     while (a && strcmp(a->name, name) != 0)
         a = a->next;

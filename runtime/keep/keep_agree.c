@@ -3,7 +3,8 @@
  * keep_agree.c: every member says which versions it has of its own part, and of those of the ids
  * that are asked for besides, if they are on its host. So all know the same, and choose the same
  * one: the newest that each part has. Then each part's bytes are compared with their hash, by one
- * member; if any is damaged, the next version is tried.
+ * member, which fetches them now if they are on another host (--keep 2); if any is damaged, the
+ * next version is tried.
  */
 #include "runtime/keep/keep_agree.h"
 
@@ -37,6 +38,8 @@ struct talk {
     const char *site; /* where in the program the call is, or NULL */
     const int *ids;   /* asked for besides those of the members */
     int id_count;
+    bool is_here;             /* a version of this rank's part is on this host */
+    struct keep_slots copies; /* if not: those that a keeper has */
     size_t said_size;
     unsigned char *all; /* what each member says, by rank */
 };
@@ -55,31 +58,40 @@ static uint64_t question_hash(const struct talk *t)
     return task_hash_bytes(h, t->name, strlen(t->name));
 }
 
-static void part_say(const struct talk *t, int id, struct kept_offer offers[KEPT_SLOTS],
-                     uint64_t *course)
+static void offers_say(const struct keep_slots *s, struct kept_offer offers[KEPT_SLOTS],
+                       uint64_t *course)
 {
-    struct keep_owner o = keep_owner_of(t->group->world, t->name, id);
-    struct keep_head head;
-
     for (int i = 0; i < KEPT_SLOTS; i++) {
-        if (keep_slot_look(&o, i, &head) != KEEP_SLOT_WHOLE)
+        if (s->state[i] != KEEP_SLOT_WHOLE)
             continue;
-        offers[i] = (struct kept_offer){1, head.stamp};
-        if (head.stamp.course > *course)
-            *course = head.stamp.course;
+        offers[i] = (struct kept_offer){1, s->head[i].stamp};
+        if (s->head[i].stamp.course > *course)
+            *course = s->head[i].stamp.course;
     }
 }
 
-/* This process may be the first of its rank on this host. */
-static void copies_fetch(struct world *w, const char *name)
+/* This process may be the first of its rank on this host: then it says what is elsewhere. */
+static void own_say(struct talk *t, struct kept_said *mine)
 {
-    struct keep_owner o = keep_owner_of(w, name, w->rank);
-    struct keep_head head;
+    struct world *w = t->group->world;
+    struct keep_owner o = keep_owner_of(w, t->name, w->rank);
+    struct keep_slots here;
 
+    keep_slots_look(&here, &o);
     for (int i = 0; i < KEPT_SLOTS; i++)
-        if (keep_slot_look(&o, i, &head) == KEEP_SLOT_WHOLE)
-            return;
-    keep_copy_fetch(w, &o);
+        t->is_here |= here.state[i] == KEEP_SLOT_WHOLE;
+    if (!t->is_here)
+        keep_copy_look(w, &o, &t->copies);
+    offers_say(t->is_here ? &here : &t->copies, mine->offers[0], &mine->course);
+}
+
+static void part_say(const struct talk *t, int index, struct kept_said *mine)
+{
+    struct keep_owner o = keep_owner_of(t->group->world, t->name, t->ids[index]);
+    struct keep_slots here;
+
+    keep_slots_look(&here, &o);
+    offers_say(&here, mine->offers[1 + index], &mine->course);
 }
 
 static int talk_gather(struct talk *t, struct fault *why)
@@ -94,12 +106,11 @@ static int talk_gather(struct talk *t, struct fault *why)
                           .site = t->site,
                           .root = -1};
 
-    copies_fetch(g->world, t->name);
     mine->question = question_hash(t);
     mine->course = keep_course(g->world);
-    part_say(t, g->members[g->rank], mine->offers[0], &mine->course);
+    own_say(t, mine);
     for (int i = 0; i < t->id_count; i++)
-        part_say(t, t->ids[i], mine->offers[1 + i], &mine->course);
+        part_say(t, i, mine);
     return task_run(g, &gather, why);
 }
 
@@ -168,11 +179,22 @@ static bool part_is_whole(const struct talk *t, int id, const struct keep_stamp 
     return slot >= 0 && keep_slot_read(&o, slot, &head, NULL, &ignored) == 0;
 }
 
+/* A copy is compared while it is fetched. */
+static bool own_is_whole(const struct talk *t, const struct keep_stamp *stamp)
+{
+    struct world *w = t->group->world;
+    struct keep_owner o = keep_owner_of(w, t->name, w->rank);
+    int slot = keep_slots_find(&t->copies, stamp);
+
+    return t->is_here ? part_is_whole(t, w->rank, stamp)
+                      : slot >= 0 && keep_copy_fetch(w, &o, slot);
+}
+
 /* 1: all parts of it are whole. 0: not all. All members get the same. */
 static int talk_verify(const struct talk *t, const struct keep_stamp *stamp, struct fault *why)
 {
     struct group *g = t->group;
-    uint8_t is_whole = part_is_whole(t, g->members[g->rank], stamp);
+    uint8_t is_whole = own_is_whole(t, stamp);
     struct task least = {.kind = CALL_ALL_REDUCE,
                          .name = "kept",
                          .in = &is_whole,
@@ -224,36 +246,14 @@ static int talk_check(const struct talk *t, struct fault *why)
 /* What this rank has kept after the version that is restored belongs to a course that is over. */
 static void later_drop(const struct talk *t, const struct keep_stamp *agreed)
 {
-    struct keep_owner o =
-        keep_owner_of(t->group->world, t->name, t->group->members[t->group->rank]);
-    struct keep_head head;
+    struct keep_owner o = keep_owner_of(t->group->world, t->name, t->group->world->rank);
+    struct keep_slots here;
 
-    for (int i = 0; i < KEPT_SLOTS; i++) {
-        if (keep_slot_look(&o, i, &head) == KEEP_SLOT_WHOLE &&
-            keep_slot_compare(&head.stamp, agreed) > 0)
-            keep_slot_drop(&o, i);
-    }
+    keep_slots_look(&here, &o);
+    keep_slots_drop_later(&here, &o, agreed);
 }
 
-/* Where what is agreed for the name is put down. */
-static struct keep_agreed *agreed_place(struct keep_state *s, const char *name)
-{
-    struct keep_agreed *a = s->agreed;
-
-    while (a && strcmp(a->name, name) != 0)
-        a = a->next;
-    if (a)
-        return a;
-    a = calloc(1, sizeof(*a));
-    if (!a)
-        return NULL;
-    strcpy(a->name, name); /* keep_check has bounded it */
-    a->next = s->agreed;
-    s->agreed = a;
-    return a;
-}
-
-static int talk_run(struct talk *t, struct keep_agreed *agreed, struct fault *why)
+static int talk_run(struct talk *t, struct keep_name *agreed, struct fault *why)
 {
     struct keep_state *s = t->group->world->keep;
     int rc = talk_gather(t, why);
@@ -297,13 +297,13 @@ int keep_agree(struct group *g, const char *name, const char *site, const int *i
                uint64_t *version, struct fault *why)
 {
     struct talk t = {.group = g, .name = name, .site = site, .ids = ids, .id_count = count};
-    struct keep_agreed *agreed = NULL;
+    struct keep_name *agreed = NULL;
     int rc = ids_check(g, ids, count, why);
 
     if (rc)
         return rc;
     if (keep_state_of(g->world))
-        agreed = agreed_place(g->world->keep, name);
+        agreed = keep_state_name(g->world->keep, name);
     t.said_size = sizeof(struct kept_said) +
                   (size_t)(1 + count) * sizeof(struct kept_offer) * (size_t)KEPT_SLOTS;
     t.all = calloc((size_t)g->size, t.said_size);

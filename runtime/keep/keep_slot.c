@@ -64,21 +64,80 @@ static bool head_is_of(const struct keep_head *h, const struct keep_owner *o, of
            h->size == (uint64_t)file_size - KEPT_HEAD;
 }
 
-enum keep_slot_state keep_slot_look(const struct keep_owner *o, int slot, struct keep_head *out)
+bool keep_slot_head(const struct keep_owner *o, const unsigned char page[KEPT_HEAD], uint64_t size,
+                    struct keep_head *out)
+{
+    struct keep_head head;
+
+    memcpy(&head, page, sizeof(head));
+    if (size > INT64_MAX - KEPT_HEAD || !head_is_of(&head, o, (off_t)(KEPT_HEAD + size)))
+        return false;
+    *out = head;
+    return true;
+}
+
+int keep_slot_open(const struct keep_owner *o, int slot, struct keep_head *out)
 {
     struct stat st;
     struct keep_head head;
     int fd = slot_open(o, slot, O_RDONLY, &st);
-    ssize_t n;
+
+    if (fd < 0)
+        return -1;
+    if (pread(fd, &head, sizeof(head), 0) != (ssize_t)sizeof(head) ||
+        !head_is_of(&head, o, st.st_size)) {
+        close(fd);
+        errno = EINVAL;
+        return -1;
+    }
+    *out = head;
+    return fd;
+}
+
+enum keep_slot_state keep_slot_look(const struct keep_owner *o, int slot, struct keep_head *out)
+{
+    int fd = keep_slot_open(o, slot, out);
 
     if (fd < 0)
         return errno == ENOENT ? KEEP_SLOT_NONE : KEEP_SLOT_TORN;
-    n = pread(fd, &head, sizeof(head), 0);
     close(fd);
-    if (n != (ssize_t)sizeof(head) || !head_is_of(&head, o, st.st_size))
-        return KEEP_SLOT_TORN;
-    *out = head;
     return KEEP_SLOT_WHOLE;
+}
+
+void keep_slots_look(struct keep_slots *s, const struct keep_owner *o)
+{
+    for (int i = 0; i < KEPT_SLOTS; i++)
+        s->state[i] = keep_slot_look(o, i, &s->head[i]);
+}
+
+bool keep_slot_is_older(const struct keep_head *a, const struct keep_head *b)
+{
+    int order = keep_slot_compare(&a->stamp, &b->stamp);
+
+    return order ? order < 0 : a->written < b->written;
+}
+
+void keep_slots_drop_later(struct keep_slots *s, const struct keep_owner *o,
+                           const struct keep_stamp *now)
+{
+    for (int i = 0; i < KEPT_SLOTS; i++) {
+        if (s->state[i] == KEEP_SLOT_WHOLE && keep_slot_compare(&s->head[i].stamp, now) > 0) {
+            keep_slot_drop(o, i);
+            s->state[i] = KEEP_SLOT_NONE;
+        }
+    }
+}
+
+int keep_slots_find(const struct keep_slots *s, const struct keep_stamp *stamp)
+{
+    int found = -1;
+
+    for (int i = 0; i < KEPT_SLOTS; i++) {
+        if (s->state[i] == KEEP_SLOT_WHOLE && keep_slot_compare(&s->head[i].stamp, stamp) == 0 &&
+            (found < 0 || keep_slot_is_older(&s->head[found], &s->head[i])))
+            found = i;
+    }
+    return found;
 }
 
 /* --- writing ---------------------------------------------------------------------------------- */
@@ -116,7 +175,8 @@ static int room_check(int fd, const struct keep_owner *o, const struct keep_head
     return h->size + KEPT_HEAD <= free_bytes ? 0 : no_room(o, h, free_bytes, why);
 }
 
-static bool data_write(int fd, struct keep_head *h, const unsigned char *data)
+static bool data_write(int fd, struct keep_head *h, const unsigned char *data, keep_slot_add *add,
+                       void *arg)
 {
     h->data_hash = 0;
     for (uint64_t at = 0; at < h->size; at += PIECE) {
@@ -125,6 +185,8 @@ static bool data_write(int fd, struct keep_head *h, const unsigned char *data)
         if (!kept_write_at(fd, data + at, n, (off_t)(KEPT_HEAD + at)))
             return false;
         h->data_hash = task_hash_bytes(h->data_hash, data + at, n);
+        if (add)
+            add(data + at, n, arg);
     }
     return true;
 }
@@ -139,12 +201,12 @@ static void head_fill(struct keep_head *h, const struct keep_owner *o)
     h->rank = (uint32_t)o->rank;
 }
 
-static bool slot_fill(int fd, struct keep_head *h, const void *data)
+static bool slot_fill(int fd, struct keep_head *h, const void *data, keep_slot_add *add, void *arg)
 {
     static const struct keep_head unsealed;
 
     if (!kept_write_at(fd, &unsealed, sizeof(unsealed), 0) ||
-        ftruncate(fd, (off_t)(KEPT_HEAD + h->size)) != 0 || !data_write(fd, h, data))
+        ftruncate(fd, (off_t)(KEPT_HEAD + h->size)) != 0 || !data_write(fd, h, data, add, arg))
         return false;
     h->head_hash = head_hash(h);
     return kept_write_at(fd, h, sizeof(*h), 0);
@@ -161,7 +223,7 @@ static int slot_refused(const struct keep_owner *o, const struct keep_head *h, i
 }
 
 int keep_slot_write(const struct keep_owner *o, int slot, struct keep_head *head, const void *data,
-                    struct fault *why)
+                    keep_slot_add *add, void *arg, struct fault *why)
 {
     struct stat st;
     int fd, rc, err = 0;
@@ -174,7 +236,7 @@ int keep_slot_write(const struct keep_owner *o, int slot, struct keep_head *head
     rc = room_check(fd, o, head, &st, why);
     if (rc == 0) {
         head_fill(head, o);
-        if (!slot_fill(fd, head, data))
+        if (!slot_fill(fd, head, data, add, arg))
             err = errno;
     }
     close(fd);
@@ -226,24 +288,23 @@ static bool taken_fill(int fd, uint64_t size, const struct keep_head *h, bool *i
 }
 
 bool keep_slot_take(const struct keep_owner *o, int slot, uint64_t size,
-                    bool (*next)(void *into, size_t size, void *arg), void *arg)
+                    bool (*next)(void *into, size_t size, void *arg), void *arg, bool *is_whole)
 {
     unsigned char page[KEPT_HEAD];
     struct keep_head head;
-    bool is_whole, goes_on;
+    bool goes_on;
     int fd = -1;
 
-    if (size > INT64_MAX - KEPT_HEAD || !next(page, sizeof(page), arg))
+    *is_whole = false;
+    if (!next(page, sizeof(page), arg))
         return false;
-    memcpy(&head, page, sizeof(head));
-    if (head_is_of(&head, o, (off_t)(KEPT_HEAD + size)))
+    if (keep_slot_head(o, page, size, &head))
         fd = taken_begin(o, slot, &head);
-    goes_on = taken_fill(fd, size, &head, &is_whole, next, arg);
-    if (is_whole)
-        kept_write_at(fd, &head, sizeof(head), 0);
+    goes_on = taken_fill(fd, size, &head, is_whole, next, arg);
+    *is_whole = *is_whole && kept_write_at(fd, &head, sizeof(head), 0);
     if (fd >= 0)
         close(fd);
-    if (fd >= 0 && !is_whole)
+    if (fd >= 0 && !*is_whole)
         keep_slot_drop(o, slot);
     return goes_on;
 }

@@ -55,20 +55,45 @@ enum keep_slot_state { KEEP_SLOT_NONE, KEEP_SLOT_TORN, KEEP_SLOT_WHOLE };
 /* How two stamps compare, as in qsort(3). */
 int keep_slot_compare(const struct keep_stamp *a, const struct keep_stamp *b);
 
-/* What there is in the slot. If it is whole, *out is its head, checked: it is this owner's, and
- * the file is as long as it says. The data has not been looked at. */
+/* The slots of a name. */
+struct keep_slots {
+    enum keep_slot_state state[KEPT_SLOTS];
+    struct keep_head head[KEPT_SLOTS]; /* if it is whole */
+};
+
+/* What there is in them. A head has been checked: it is this owner's, and the file is as long as it
+ * says. The data has not been looked at. */
 enum keep_slot_state keep_slot_look(const struct keep_owner *o, int slot, struct keep_head *out);
+void keep_slots_look(struct keep_slots *s, const struct keep_owner *o);
+/* Removes what has been kept after `now`: it would take one of the slots for ever. */
+void keep_slots_drop_later(struct keep_slots *s, const struct keep_owner *o,
+                           const struct keep_stamp *now);
+/* The slot that has this version, or -1. Both may have it, if its rank has kept it twice: then it
+ * is the later one. */
+int keep_slots_find(const struct keep_slots *s, const struct keep_stamp *stamp);
+/* True if slot a may be overwritten rather than slot b, both whole. */
+bool keep_slot_is_older(const struct keep_head *a, const struct keep_head *b);
+
+/* The head that a copy of `size` bytes begins with. False: it is not this owner's. */
+bool keep_slot_head(const struct keep_owner *o, const unsigned char page[KEPT_HEAD], uint64_t size,
+                    struct keep_head *out);
+/* A descriptor of the slot's file, if it is whole, with *out its head; or -1 with errno. */
+int keep_slot_open(const struct keep_owner *o, int slot, struct keep_head *out);
+
+/* Gets the next bytes of a version, in order, while they are in the processor's cache. */
+typedef void keep_slot_add(const void *piece, size_t size, void *arg);
 
 /* Replaces what is in the slot. head: stamp, written, type and size, from which the rest is filled
- * in. ML_ERR_SYSTEM if /dev/shm has no room (the slot is as it was, or empty), or refuses. */
+ * in. ML_ERR_SYSTEM if /dev/shm has no room (the slot is as it was, or empty), or refuses: then
+ * `add`, which may be NULL, may have got a part. */
 int keep_slot_write(const struct keep_owner *o, int slot, struct keep_head *head, const void *data,
-                    struct fault *why);
+                    keep_slot_add *add, void *arg, struct fault *why);
 
 /* Replaces what is in the slot by a copy from elsewhere: the head, then `size` bytes. `next` gives
- * the next bytes, or false. What is not this owner's, or differs from its hash, is
- * left out. False: `next` has failed, and the slot is torn. */
+ * the next bytes, or false. *is_whole: the slot has it now. What is not this owner's, or differs
+ * from its hash, is left out. False: `next` has failed, and the slot is torn. */
 bool keep_slot_take(const struct keep_owner *o, int slot, uint64_t size,
-                    bool (*next)(void *into, size_t size, void *arg), void *arg);
+                    bool (*next)(void *into, size_t size, void *arg), void *arg, bool *is_whole);
 
 /* Reads head->size bytes into `into`, or only compares them with their hash (NULL). ML_ERR_REFUSED:
  * they are not what was kept; `into` is undefined then. ML_ERR_SYSTEM, ML_ERR_MEMORY. */

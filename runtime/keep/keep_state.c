@@ -4,15 +4,16 @@
 #include "common/net/kept_stream.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum { RUN_SHIFT = 32 }; /* more courses than a run can have */
 
 void keep_state_free(struct keep_state *s)
 {
-    struct keep_agreed *one;
+    struct keep_name *one;
 
-    while (s && (one = s->agreed)) {
-        s->agreed = one->next;
+    while (s && (one = s->names)) {
+        s->names = one->next;
         free(one);
     }
     if (s)
@@ -29,6 +30,23 @@ struct keep_state *keep_state_of(struct world *w)
     if (w->keep)
         w->keep->course = course;
     return w->keep;
+}
+
+struct keep_name *keep_state_name(struct keep_state *s, const char *name)
+{
+    struct keep_name *one = s->names;
+
+    while (one && strcmp(one->name, name) != 0)
+        one = one->next;
+    if (one)
+        return one;
+    one = calloc(1, sizeof(*one));
+    if (!one)
+        return NULL;
+    strcpy(one->name, name);
+    one->next = s->names;
+    s->names = one;
+    return one;
 }
 
 uint64_t keep_course(const struct world *w)

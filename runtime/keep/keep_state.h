@@ -7,24 +7,32 @@
 #include "runtime/group/world.h"
 #include "runtime/keep/keep_slot.h"
 
-/* The version of a name that all have, as the last ml_kept has found it. */
-struct keep_agreed {
-    struct keep_agreed *next;
+#include <sys/stat.h>
+
+/* What is known of a name. */
+struct keep_name {
+    struct keep_name *next;
     char name[KEPT_NAME];
-    bool is_there; /* false: there is none */
-    struct keep_stamp stamp;
+    bool is_there;           /* there is a version that all have, as the last ml_kept has found */
+    struct keep_stamp stamp; /* … and this is it */
+    bool is_copied;          /* the next host has what was kept before (keep_copy.h) */
 };
 
 /* The world's, NULL before the first call. */
 struct keep_state {
     uint64_t course;
-    struct keep_agreed *agreed;
+    struct keep_name *names;
     struct kept_stream *copies; /* keep_copy.h's; NULL: there is no connection */
-    bool is_alone;              /* … and none will be tried */
+    int keeper;                 /* to which of those that job.json names */
+    bool is_alone;              /* none to the first one will be tried */
+    struct stat job_file;       /* job.json, when it was read last */
 };
 /* The world's, which is made if it has none. NULL: out of memory. */
 struct keep_state *keep_state_of(struct world *w);
 void keep_state_free(struct keep_state *s); /* takes NULL */
+
+/* The name's, which is made if there is none. NULL: out of memory. keep_check has bounded it. */
+struct keep_name *keep_state_name(struct keep_state *s, const char *name);
 
 /* The course of what this rank keeps now. Before the first ml_kept it depends on the job's run, so
  * what ranks have kept in an earlier run is older. */

@@ -81,6 +81,33 @@ check_output "[0] restored 5 of [0, 2, 3]
 [1] restored 5 of [1, 2, 3]" "… and its ranks' parts are on the next one" sort "$T/out"
 check_output 0 "… and nothing is left" kept_files
 
+# Rank 0's next host is lost, so it keeps with the one behind that, where its part is when its own
+# host is lost, too.
+: > "$EVENTS"
+"${JOB[@]}" -H "a,b,c" --agent-command "$TO" -n 3 --elastic 1 --keep 2 --oversubscribe \
+    "${STRANGER[@]}" -- "$PYTHON" "$SOURCE/tests/runtime/python_keep_next.py" "$T" \
+    > "$T/out" 2> "$T/err" < /dev/null &
+PID=$!
+agent_kill() { kill -KILL "$(sed -n 's/.*"connected".*"host":"'"$1"'","pid":\([0-9]*\).*/\1/p' "$EVENTS")"; }
+copies_on() { find /dev/shm -name "mlaunch-*-$(job_id).$1.*.keep.0.*" | wc -l; }
+is_over() { ! kill -0 "$PID" 2> /dev/null; }
+wait_for '[ "$(copies_on 1)" = 2 ] || is_over'
+check_output 0 "a part is on the next host, and on no other" copies_on 2
+must touch "$T/next.3"
+wait_for '[ -e "$T/kept.3" ] || is_over'
+must agent_kill b
+wait_for '[ "$(copies_on 2)" = 2 ] || is_over'
+must touch "$T/next.2"
+wait_for '[ -e "$T/kept.2" ] || is_over'
+must agent_kill a
+run wait "$PID"
+cp "$T/err" "$ERR"
+job_judge 0 "two hosts of three are lost, one after the other" mlaunch
+check_output "[0] restored the part of 0
+[2] restored the part of 0
+[2] restored the part of 2
+[2] restored the part of 2" "… and the rank that is left has both parts" sort "$T/out"
+
 run "$MLAUNCH" --keep 2 -n 2 --oversubscribe -- true
 check_match "^mlaunch: error: --keep 2 has a copy .* this job has one host alone" "$ERR" \
     "--keep 2 on one host is refused"

@@ -97,8 +97,9 @@ room $r/record $i/plan
 room $r/stdio $b/text $b/process $b/machine $i/plan $w/protocol
 room $r/identity $b/text $b/machine $i/plan $w/protocol
 room $r/change $b/text $b/machine $i/hosts $i/values $i/plan
+room $r/keepers
 room $r/round $b/text $i/values $i/plan $w/protocol $w/channel $r/spread $r/stacks \
-    $r/rdma_topology $r/record $r/stdio $r/identity
+    $r/rdma_topology $r/record $r/stdio $r/identity $r/keepers
 room $r/job $b/text $b/process $b/machine $i/values $i/plan $w/protocol $w/uplink $w/channel \
     $r/record $r/stdio $r/identity $r/change $r/round
 

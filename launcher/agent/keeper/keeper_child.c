@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/agent/keeper/keeper_child.h"
 
+#include "common/net/job_file.h"
 #include "launcher/agent/children/worker_child_linux.h"
 #include "launcher/agent/keeper/keeper_serve.h"
 
@@ -67,7 +68,7 @@ static int job_copy(const struct job_spec *job, const char *dir, struct fault *w
 {
     keeper.job = (struct keeper_job){.dir = strdup(dir),
                                      .job = strdup(job->job),
-                                     .size = job->size,
+                                     .size = job->size + (job->options.elastic ? JOB_GROW_MOST : 0),
                                      .is_secure = job->options.secure};
     memcpy(keeper.job.secret, job->secret, sizeof(keeper.job.secret));
     return keeper.job.dir && keeper.job.job ? 0 : fault_set(why, ML_ERR_MEMORY, "out of memory");

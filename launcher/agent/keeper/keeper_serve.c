@@ -73,11 +73,9 @@ static int copy_begin(int fd, uint64_t size)
                : errno;
 }
 
-/* False: the peer is gone. *error: an errno, or 0. */
+/* The head comes last. False: the peer is gone. *error: an errno, or 0. */
 static bool copy_fill(struct visit *v, int fd, int *error)
 {
-    if (!kept_stream_receive(v->stream, v->head, sizeof(v->head), false))
-        return false;
     for (uint64_t at = 0; at < v->ask.size; at += PIECE) {
         size_t n = v->ask.size - at < PIECE ? (size_t)(v->ask.size - at) : PIECE;
 
@@ -86,6 +84,8 @@ static bool copy_fill(struct visit *v, int fd, int *error)
         if (!*error && !kept_write_at(fd, v->piece, n, (int64_t)(KEPT_HEAD + at)))
             *error = errno;
     }
+    if (!kept_stream_receive(v->stream, v->head, sizeof(v->head), false))
+        return false;
     if (!*error && !kept_write_at(fd, v->head, sizeof(v->head), 0))
         *error = errno;
     return true;
@@ -110,7 +110,7 @@ static bool slot_put(struct visit *v)
     return goes_on;
 }
 
-/* --- GET -------------------------------------------------------------------------------------- */
+/* --- GET and LOOK ----------------------------------------------------------------------------- */
 
 /* The size of the data of a copy that is whole, its head in v->head; or -1. */
 static int64_t copy_look(struct visit *v, int fd, const struct stat *st)
@@ -124,27 +124,18 @@ static int64_t copy_look(struct visit *v, int fd, const struct stat *st)
     return st->st_size - KEPT_HEAD;
 }
 
-static bool copy_send(struct visit *v, int fd, uint64_t size)
-{
-    if (!answer_send(v, 0, size) || !kept_stream_send(v->stream, v->head, sizeof(v->head)))
-        return false;
-    for (uint64_t at = 0; at < size; at += PIECE) {
-        size_t n = size - at < PIECE ? (size_t)(size - at) : PIECE;
-
-        if (pread(fd, v->piece, n, (off_t)(KEPT_HEAD + at)) != (ssize_t)n ||
-            !kept_stream_send(v->stream, v->piece, n))
-            return false;
-    }
-    return true;
-}
-
-static bool slot_get(struct visit *v)
+/* LOOK, and GET, whose data follows. */
+static bool slot_give(struct visit *v)
 {
     struct stat st;
     int fd = file_open(v, O_RDONLY, &st);
     int64_t size = copy_look(v, fd, &st);
-    bool goes_on = size < 0 ? answer_send(v, ENOENT, 0) : copy_send(v, fd, (uint64_t)size);
+    bool goes_on = size < 0 ? answer_send(v, ENOENT, 0)
+                            : answer_send(v, 0, (uint64_t)size) &&
+                                  kept_stream_send(v->stream, v->head, sizeof(v->head));
 
+    if (goes_on && size > 0 && v->ask.what == KEPT_GET)
+        goes_on = kept_stream_send_file(v->stream, fd, (uint64_t)size, KEPT_HEAD);
     if (fd >= 0)
         close(fd);
     return goes_on;
@@ -160,19 +151,28 @@ static bool ask_take(struct visit *v)
         !memchr(ask->name, '\0', sizeof(ask->name)) || !kept_is_name(ask->name) ||
         ask->slot >= KEPT_SLOTS)
         return false;
-    return ask->what == KEPT_PUT ? slot_put(v) : ask->what == KEPT_GET && slot_get(v);
+    if (ask->what == KEPT_PUT)
+        return slot_put(v);
+    return (ask->what == KEPT_GET || ask->what == KEPT_LOOK) && slot_give(v);
+}
+
+void keeper_answer(const struct keeper_job *job, struct kept_stream *stream, int rank)
+{
+    struct visit v = {.job = job, .stream = stream, .rank = rank};
+
+    v.piece = rank >= 0 && rank < job->size ? malloc(PIECE) : NULL;
+    while (v.piece && ask_take(&v))
+        ;
+    free(v.piece);
+    kept_stream_close(stream);
 }
 
 void keeper_serve(const struct keeper_job *job, int fd)
 {
-    struct visit v = {.job = job};
+    struct kept_stream *stream;
     struct fault why;
+    int rank;
 
-    if (kept_stream_accept(&v.stream, fd, job->job, job->secret, job->is_secure, &v.rank, &why))
-        return;
-    v.piece = v.rank >= 0 && v.rank < job->size ? malloc(PIECE) : NULL;
-    while (v.piece && ask_take(&v))
-        ;
-    free(v.piece);
-    kept_stream_close(v.stream);
+    if (kept_stream_accept(&stream, fd, job->job, job->secret, job->is_secure, &rank, &why) == 0)
+        keeper_answer(job, stream, rank);
 }

@@ -7,6 +7,7 @@
 #define LAUNCHER_AGENT_KEEPER_KEEPER_SERVE_H
 
 #include "common/net/auth.h"
+#include "common/net/kept_stream.h"
 
 #include <stdbool.h>
 
@@ -14,12 +15,14 @@
 struct keeper_job {
     char *dir, *job; /* the job directory; the job's id */
     uint8_t secret[AUTH_SECRET];
-    int size; /* ranks */
+    int size; /* ranks that there may ever be */
     bool is_secure;
 };
 
 /* Serves the peer on `fd`, which it takes over, until it closes the connection or breaks the
  * protocol. Blocks; any thread. */
 void keeper_serve(const struct keeper_job *job, int fd);
+/* The same for a peer that has proved that it is that rank. */
+void keeper_answer(const struct keeper_job *job, struct kept_stream *stream, int rank);
 
 #endif

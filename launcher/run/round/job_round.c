@@ -4,6 +4,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/status.h"
+#include "launcher/run/keepers/keeper_order.h"
 #include "launcher/run/rdma_topology/topology_survey.h"
 #include "launcher/run/record/divergence.h"
 #include "launcher/run/round/escalation.h"
@@ -168,6 +169,7 @@ void job_round_destroy(struct job_round *r)
     call_log_destroy(r->calls);
     topology_survey_destroy(r->survey);
     env_copy_close(r->copy);
+    keeper_order_destroy(r->keepers);
     json_decref(r->wiring);
     free(r->names);
     progress_line_stop(r->progress);

@@ -76,6 +76,7 @@ void job_round_frames_on_end(int host, const char *text, void *arg)
     enum job_round_member_state before = m->state;
 
     m->state = MEMBER_GONE;
+    job_round_hosts_keep(r, m, "");
     if (r->config.results) {
         char result[sizeof(m->reason) + 300];
 
@@ -313,7 +314,7 @@ static int on_ready(struct job_round *r, struct job_round_member *m, const struc
         return why->code;
     if (m == &r->members[r->plan->ranks[0].host] && !m->is_arriving)
         snprintf(r->coordinator, sizeof(r->coordinator), "%s", ready.coordinator);
-    snprintf(m->keeper, sizeof(m->keeper), "%s", ready.keeper);
+    job_round_hosts_keep(r, m, ready.keeper);
     r->is_pmix |= ready.is_pmix;
     r->needs_pmix |= ready.needs_pmix;
     r->ports_taken |= (unsigned)ready.ports_taken;

@@ -9,6 +9,7 @@
 #include "common/text/text_json.h"
 #include "launcher/input/plan/plan_spares.h"
 #include "launcher/input/plan/topology_stated.h"
+#include "launcher/run/keepers/keeper_order.h"
 #include "launcher/run/rdma_topology/topology_survey.h"
 #include "launcher/run/round/job_round_losses.h"
 #include "launcher/run/round/job_round_phases.h"
@@ -73,6 +74,21 @@ static void gone_send(struct job_round *r, const struct job_round_member *m)
         agent_channel_send_words(coordinator->channel, LAUNCH_GONE, &host, 1);
 }
 
+void job_round_hosts_keep(struct job_round *r, const struct job_round_member *m,
+                          const char *address)
+{
+    char text[KEEPERS_TEXT];
+    struct fault why;
+
+    if (r->plan->job.keep < 2)
+        return;
+    if (keeper_order_set(&r->keepers, (int)(m - r->members), address, &why))
+        log_warn("%s", why.text); /* its copies are lost */
+    for (int i = 0; i < r->plan->host_count && r->plan->job.elastic; i++)
+        if (r->members[i].state == MEMBER_STARTED && keeper_order_find(r->keepers, i, text))
+            agent_channel_send(r->members[i].channel, LAUNCH_KEEPER, text, strlen(text));
+}
+
 void job_round_hosts_done(struct job_round *r, struct job_round_member *m)
 {
     if (r->is_moving && m == &r->members[r->coordinator_host])
@@ -81,6 +97,7 @@ void job_round_hosts_done(struct job_round *r, struct job_round_member *m)
     if (m->is_cut_off)
         gone_send(r, m);
     m->is_cut_off = false;
+    job_round_hosts_keep(r, m, "");
 }
 
 /* --- the places of a lost host ---------------------------------------------------------------- */
@@ -286,6 +303,7 @@ void job_round_hosts_give_up(struct job_round *r, struct job_round_member *m, co
 {
     if (m->is_arriving)
         return; /* it was given up before */
+    job_round_hosts_keep(r, m, "");
     events_file_write(r->config.events, "lost", r->identity.id,
                       json_pack("{s:s, s:o}", "host", m->host->name, "text", text_json(text)));
     job_round_hosts_lose(r, m, text);

@@ -26,6 +26,11 @@ void job_round_hosts_lose(struct job_round *r, struct job_round_member *m, const
 void job_round_hosts_give_up(struct job_round *r, struct job_round_member *m, const char *text,
                              bool is_leaving);
 
+/* The host's agent takes copies of what ranks keep at this address; or not any more (""). Tells
+ * those whose ranks copy to another host now. */
+void job_round_hosts_keep(struct job_round *r, const struct job_round_member *m,
+                          const char *address);
+
 /* The host's agent is DONE. If it was to have the next coordinator, it has not done so. */
 void job_round_hosts_done(struct job_round *r, struct job_round_member *m);
 

@@ -30,6 +30,7 @@ struct call_log;
 struct env_copy;
 struct file_feed;
 struct hang_watch;
+struct keeper_order;
 struct progress_line;
 struct topology_survey;
 
@@ -63,7 +64,6 @@ struct job_round_member {
     bool failed;                  /* before the start */
     enum channel_outlook outlook; /* then: of another try */
     char reason[768];             /* why it failed, a sentence */
-    char keeper[64];              /* where its agent takes copies of what ranks keep, or "" */
     char address[64];             /* where SSH reached the host, or "" */
     char *advice;                 /* what to do if its agent is silent, or NULL */
     int status; /* mlaunch's exit status if this host's failure is reported: 125, 126 or 127 */
@@ -121,6 +121,7 @@ struct job_round {
     const char **names;             /* the hosts', for the survey */
     json_t *wiring;                 /* the RDMA matrix, or NULL */
     struct env_copy *copy;          /* --stage-env; or NULL */
+    struct keeper_order *keepers;   /* --keep 2: who has copies of what ranks keep; or NULL */
     bool topology_failed;           /* two hosts do not reach each other; one of them has failed */
     struct event *deadline, *pause_limit, *escalation, *cut_limit;
     int64_t began_ns; /* clock_ns() */

@@ -8,6 +8,7 @@
 #include "common/text/text_json.h"
 #include "launcher/input/plan/topology_stated.h"
 #include "launcher/run/identity/job_spec_encode.h"
+#include "launcher/run/keepers/keeper_order.h"
 #include "launcher/run/rdma_topology/topology_survey.h"
 #include "launcher/run/round/escalation.h"
 #include "launcher/run/round/hang_watch.h"
@@ -259,11 +260,13 @@ static json_t *places_json(const struct job_round *r, int host)
 void job_round_steps_start_host(struct job_round *r, int host)
 {
     struct job_round_member *m = &r->members[host];
-    const struct job_round_member *next = &r->members[(host + 1) % r->plan->host_count];
-    json_t *start = json_pack("{s:s, s:s, s:b, s:b, s:i}", "coordinator", r->coordinator, "keeper",
-                              next->keeper, "pmix", (int)r->is_pmix, "needs_pmix",
-                              (int)r->needs_pmix, "port", free_port(r));
+    char keepers[KEEPERS_TEXT];
+    json_t *start;
 
+    keeper_order_find(r->keepers, host, keepers);
+    start = json_pack("{s:s, s:s, s:b, s:b, s:i}", "coordinator", r->coordinator, "keeper", keepers,
+                      "pmix", (int)r->is_pmix, "needs_pmix", (int)r->needs_pmix, "port",
+                      free_port(r));
     m->state = MEMBER_STARTED;
     advice_give(r, host);
     if (m->is_arriving)

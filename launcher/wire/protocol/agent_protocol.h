@@ -73,6 +73,7 @@ enum agent_frame {
     LAUNCH_AGAIN, /* empty: instead of BYE, or before JOB: forget the run; HELLO answers */
     LAUNCH_GROW,  /* raw: u32 rank, u32 host, u32 program: the job has another rank, which
                           REPLACE starts once all agents have answered (mlaunch grow) */
+    LAUNCH_KEEPER, /* raw: "addr:port addr:port …": another host is the next one (--keep 2) */
 };
 
 #define AGENT_STDIN_ALL UINT32_MAX /* all ranks of the host that get input */

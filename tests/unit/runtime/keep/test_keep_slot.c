@@ -52,7 +52,7 @@ static int put(size_t size, uint64_t version)
 {
     struct keep_head head = {.type = 12, .size = size, .stamp = {5, version}};
 
-    return keep_slot_write(&owner, 0, &head, data, &why);
+    return keep_slot_write(&owner, 0, &head, data, NULL, NULL, &why);
 }
 
 static enum keep_slot_state look(struct keep_head *out)
@@ -198,7 +198,7 @@ static void test_foreign(void **state)
         other.rank = turn == 1 ? 4 : owner.rank;
         other.name = turn == 2 ? "state" : owner.name;
         head = (struct keep_head){.size = 100, .stamp = {5, 1}};
-        assert_int_equal(keep_slot_write(&other, 0, &head, data, &why), 0);
+        assert_int_equal(keep_slot_write(&other, 0, &head, data, NULL, NULL, &why), 0);
         assert_int_equal(keep_slot_look(&other, 0, &head), KEEP_SLOT_WHOLE);
         snprintf(theirs, sizeof(theirs), "/dev/shm/mlaunch-%u-test-keep.%d.keep.%d.0.%s",
                  (unsigned)geteuid(), (int)getpid(), other.rank, other.name);
@@ -239,11 +239,11 @@ static void test_no_room(void **state)
     (void)state;
     assert_int_equal(put(100, 1), 0);
     head = (struct keep_head){.size = (uint64_t)1 << 60, .stamp = {5, 2}};
-    assert_int_equal(keep_slot_write(&owner, 0, &head, data, &why), ML_ERR_SYSTEM);
+    assert_int_equal(keep_slot_write(&owner, 0, &head, data, NULL, NULL, &why), ML_ERR_SYSTEM);
     assert_non_null(
         strstr(why.text, "/dev/shm of host a has no room for its 1125899906842625 KiB"));
     head.size = INT64_MAX;
-    assert_int_equal(keep_slot_write(&owner, 0, &head, data, &why), ML_ERR_SYSTEM);
+    assert_int_equal(keep_slot_write(&owner, 0, &head, data, NULL, NULL, &why), ML_ERR_SYSTEM);
     assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
     assert_int_equal(put(SIZE, 2), ML_ERR_SYSTEM);

@@ -90,8 +90,8 @@ static void put(struct visit *v, uint32_t slot, const char *name)
 
     ask(v, KEPT_PUT, slot, SIZE, name);
     assert_int_equal(answer(v, &none), 0);
-    assert_true(kept_stream_send(v->stream, head, sizeof(head)));
     assert_true(kept_stream_send(v->stream, data, sizeof(data)));
+    assert_true(kept_stream_send(v->stream, head, sizeof(head)));
     assert_int_equal(answer(v, &none), 0);
 }
 
@@ -100,12 +100,14 @@ static void require_kept(struct visit *v, uint32_t slot, const char *name)
     unsigned char page[KEPT_HEAD];
     uint64_t size = 0;
 
-    ask(v, KEPT_GET, slot, 0, name);
-    assert_int_equal(answer(v, &size), 0);
-    assert_int_equal(size, SIZE);
-    assert_true(kept_stream_receive(v->stream, page, sizeof(page), false));
+    for (uint32_t what = KEPT_LOOK; what >= KEPT_GET; what--) {
+        ask(v, what, slot, 0, name);
+        assert_int_equal(answer(v, &size), 0);
+        assert_int_equal(size, SIZE);
+        assert_true(kept_stream_receive(v->stream, page, sizeof(page), false));
+        assert_memory_equal(page, head, sizeof(head));
+    }
     assert_true(kept_stream_receive(v->stream, back, sizeof(back), false));
-    assert_memory_equal(page, head, sizeof(head));
     assert_memory_equal(back, data, sizeof(data));
 }
 
@@ -113,8 +115,10 @@ static void require_none(struct visit *v, uint32_t slot, const char *name)
 {
     uint64_t none;
 
-    ask(v, KEPT_GET, slot, 0, name);
-    assert_int_equal(answer(v, &none), ENOENT);
+    for (uint32_t what = KEPT_GET; what <= KEPT_LOOK; what++) {
+        ask(v, what, slot, 0, name);
+        assert_int_equal(answer(v, &none), ENOENT);
+    }
 }
 
 static int fresh(void **state)
@@ -180,8 +184,8 @@ static void test_torn(void **state)
     put(&v, 1, "state");
     ask(&v, KEPT_PUT, 1, SIZE, "state");
     assert_int_equal(answer(&v, &none), 0);
-    assert_true(kept_stream_send(v.stream, head, sizeof(head)));
-    assert_true(kept_stream_send(v.stream, data, SIZE - 1));
+    assert_true(kept_stream_send(v.stream, data, SIZE));
+    assert_true(kept_stream_send(v.stream, head, sizeof(head) - 1));
     visit_end(&v);
     assert_int_equal(visit_begin(&v, 1, job.secret), 0);
     require_none(&v, 1, "state");
@@ -220,7 +224,7 @@ static void test_malformed(void **state)
                {KEPT_GET, 0, "a/b"},
                {KEPT_PUT, 0, ""},
                {0, 0, "state"},
-               {KEPT_GET + 1, 0, "state"}};
+               {KEPT_LOOK + 1, 0, "state"}};
     struct kept_ask unended = {.what = KEPT_PUT};
     struct visit v;
     uint64_t none;
