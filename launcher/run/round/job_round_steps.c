@@ -264,9 +264,9 @@ void job_round_steps_start_host(struct job_round *r, int host)
     json_t *start;
 
     keeper_order_find(r->keepers, host, keepers);
-    start = json_pack("{s:s, s:s, s:b, s:b, s:i}", "coordinator", r->coordinator, "keeper", keepers,
-                      "pmix", (int)r->is_pmix, "needs_pmix", (int)r->needs_pmix, "port",
-                      free_port(r));
+    start =
+        json_pack("{s:s, s:s, s:b, s:b, s:i}", "coordinator", r->coordinator, "keeper", keepers,
+                  "pmix", (int)r->is_pmix, "needs_pmix", (int)r->needs_pmix, "port", free_port(r));
     m->state = MEMBER_STARTED;
     advice_give(r, host);
     if (m->is_arriving)
