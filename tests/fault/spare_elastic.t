@@ -90,6 +90,19 @@ agent_kill "$H2" worker || fail "there is such a process"
 zoo_end 0 "names"
 check_match "^error: .* it was kept on host $H4, " "$T/out" "the ranks know the host by its name"
 
+# The agents of the others get the wiring that the hostfile states of the spare host, over TCP, too.
+printf '[{"ssh": "%s", "rdma": [null, "ab", "ac", "ad"]}, {"ssh": "%s", "rdma": ["ba", null, "bc", "bd"]},
+    {"ssh": "%s", "rdma": ["ca", "cb", null, "cd"]}, {"ssh": "%s", "rdma": ["da", "db", "dc", null]}]' \
+    "$H1" "$H2" "$H3" "$H4" > "$T/wired.json"
+rm -f "$T/stop"
+job_start -vv --hostfile "$T/wired.json" --backend tcp -n 6 --ppn 2 --spare-hosts "$H4" --elastic 2 \
+    --restarts 1 --output raw -- "$SURVIVOR" "$T/stop"
+has_said 'membership 0' 6 || diag "not all ranks are up: $(cat "$T/err")"
+agent_kill "$H2" worker || fail "there is such a process"
+filled "a stated wiring" "$H4"
+check_output 3 "… it has come to all agents before" grep -c 'its agent sent WIRED$' "$T/err"
+spare_end "a stated wiring" 6
+
 # The spare host gets its copy of --stage-env, and is passed over if that would be another one.
 mkdir -p "$T/env/bin"
 printf '#!/bin/sh\nexec "%s" "$@"\n' "$SURVIVOR" > "$T/env/bin/tool"

@@ -7,7 +7,7 @@ import os
 import mlaunch
 
 w = mlaunch.init()
-print("up", flush=True)
+print("up\n", end="", flush=True)
 has_come = os.environ["MLAUNCH_RESTART"] != "0"
 while not has_come:
     try:
@@ -23,6 +23,6 @@ if w.rank == 0:
     try:
         w.restore("value", id=2)
     except mlaunch.Error as e:
-        print("error:", e, flush=True)
+        print(f"error: {e}\n", end="", flush=True)  # in one write, for others write, too
 w.barrier()
 mlaunch.finalize()
