@@ -18,8 +18,10 @@
  * CUdeviceptr has 64 bits, and CUcontext and CUstream are pointers. */
 enum cuda_value {
     CUDA_IS_DONE = 0,
+    CUDA_INVALID_VALUE = 1,
     CUDA_NOT_INITIALIZED = 3,
     CUDA_DEINITIALIZED = 4,
+    CUDA_INVALID_CONTEXT = 201,
     CUDA_NOT_SUPPORTED = 801,
     CUDA_CAPTURE_FIRST = 900, /* results of calls that a stream's capture forbids */
     CUDA_CAPTURE_LAST = 908,

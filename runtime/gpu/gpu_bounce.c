@@ -59,25 +59,6 @@ static size_t bounce_round(size_t size)
     return rounded;
 }
 
-static bool bounce_register(const struct cuda_driver *driver, void *memory, size_t size)
-{
-    int mode = CUDA_CAPTURE_RELAXED, result;
-
-    gpu_memory_exchange_mode(driver, &mode);
-    result = driver->host_register(memory, size, CUDA_HOST_PORTABLE);
-    gpu_memory_exchange_mode(driver, &mode);
-    return result == CUDA_IS_DONE;
-}
-
-static void bounce_unregister(const struct cuda_driver *driver, void *memory)
-{
-    int mode = CUDA_CAPTURE_RELAXED;
-
-    gpu_memory_exchange_mode(driver, &mode);
-    driver->host_unregister(memory);
-    gpu_memory_exchange_mode(driver, &mode);
-}
-
 int gpu_bounce_open(struct gpu_bounce *out, const struct cuda_driver *driver, size_t size,
                     struct fault *why)
 {
@@ -89,7 +70,7 @@ int gpu_bounce_open(struct gpu_bounce *out, const struct cuda_driver *driver, si
     rc = alloc_take(b.size, &b.memory, why);
     if (rc)
         return fault_wrap(why, "cannot copy GPU memory through the host");
-    b.is_registered = bounce_register(driver, b.memory, b.size);
+    b.is_registered = driver->host_register(b.memory, b.size, CUDA_HOST_PORTABLE) == CUDA_IS_DONE;
     *out = b;
     return 0;
 }
@@ -101,6 +82,6 @@ void gpu_bounce_close(const struct gpu_bounce *b, const struct cuda_driver *driv
     if (left.memory)
         bounces_keep(&left);
     if (left.is_registered)
-        bounce_unregister(driver, left.memory);
+        driver->host_unregister(left.memory);
     alloc_give(left.memory);
 }

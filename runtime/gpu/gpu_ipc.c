@@ -89,22 +89,12 @@ static bool primary_open(struct gpu_memory *out, const struct gpu_memory *m, str
     return out->is_retained || ipc_fail(why, m, "cuDevicePrimaryCtxRetain", result);
 }
 
-static void opened_unmap(const struct opened *o)
-{
-    const struct cuda_driver *driver = o->memory.driver;
-    int mode = CUDA_CAPTURE_RELAXED;
-
-    gpu_memory_exchange_mode(driver, &mode);
-    driver->ipc_close(o->at);
-    gpu_memory_exchange_mode(driver, &mode);
-}
-
 static void opened_close(struct opened *o)
 {
     struct fault ignored;
 
     if (gpu_memory_enter(&o->memory, &ignored) == 0) {
-        opened_unmap(o);
+        o->memory.driver->ipc_close(o->at);
         gpu_memory_leave(&o->memory);
     }
     gpu_memory_close(&o->memory);
@@ -115,19 +105,17 @@ static void opened_close(struct opened *o)
 static bool opened_map(struct opened *o, struct fault *why)
 {
     const struct cuda_driver *driver = o->memory.driver;
-    int result, mode = CUDA_CAPTURE_RELAXED;
+    int result;
     uint64_t base = 0;
 
-    gpu_memory_exchange_mode(driver, &mode);
     result = driver->ipc_open(&o->at, o->place.handle, CUDA_IPC_PEERS);
-    gpu_memory_exchange_mode(driver, &mode);
     if (result != CUDA_IS_DONE) {
         o->at = 0;
         return ipc_fail(why, &o->memory, "cuIpcOpenMemHandle", result);
     }
     result = driver->memory_range(&base, &o->size, o->at);
     if (result != CUDA_IS_DONE) {
-        opened_unmap(o);
+        driver->ipc_close(o->at);
         o->at = 0;
         return ipc_fail(why, &o->memory, "cuMemGetAddressRange", result);
     }

@@ -38,8 +38,10 @@ int gpu_memory_open(struct gpu_memory *out, const struct cuda_driver *driver, co
     int rc, result = driver->pointer_attributes(sizeof(attributes) / sizeof(attributes[0]),
                                                 attributes, data, (uintptr_t)at);
 
-    /* Before cuInit, and while the process ends, there is no GPU memory. */
-    if (result == CUDA_NOT_INITIALIZED || result == CUDA_DEINITIALIZED)
+    /* Before cuInit, and while the process ends, there is no GPU memory. A driver that can't tell
+     * without a context, or knows no such address, has not allocated it. */
+    if (result == CUDA_NOT_INITIALIZED || result == CUDA_DEINITIALIZED ||
+        result == CUDA_INVALID_CONTEXT || result == CUDA_INVALID_VALUE)
         return 0;
     if (result != CUDA_IS_DONE)
         return cuda_driver_fault(why, result,
@@ -69,12 +71,26 @@ uint64_t gpu_memory_id(const struct cuda_driver *driver, const void *at)
     return driver->pointer_attributes(1, &attribute, &data, (uintptr_t)at) == CUDA_IS_DONE ? id : 0;
 }
 
+/* The mode of captures that the thread had, and how many gpu_memory_enter have no leave yet. */
+static _Thread_local int mode_before, entered;
+
+static void memory_exchange_mode(const struct cuda_driver *driver, int *mode)
+{
+    if (driver->exchange_capture_mode)
+        driver->exchange_capture_mode(mode);
+}
+
 int gpu_memory_enter(const struct gpu_memory *m, struct fault *why)
 {
     int result = m->driver->context_push(m->context);
 
-    if (result == CUDA_IS_DONE)
+    if (result == CUDA_IS_DONE) {
+        if (entered++ == 0) {
+            mode_before = CUDA_CAPTURE_RELAXED;
+            memory_exchange_mode(m->driver, &mode_before);
+        }
         return 0;
+    }
     return cuda_driver_fault(why, result, "cannot use the context of GPU %d: cuCtxPushCurrent",
                              m->device);
 }
@@ -83,13 +99,9 @@ void gpu_memory_leave(const struct gpu_memory *m)
 {
     void *left;
 
+    if (--entered == 0)
+        memory_exchange_mode(m->driver, &mode_before);
     m->driver->context_pop(&left);
-}
-
-void gpu_memory_exchange_mode(const struct cuda_driver *driver, int *mode)
-{
-    if (driver->exchange_capture_mode)
-        driver->exchange_capture_mode(mode);
 }
 
 static int memory_refuse_capture(struct fault *why)

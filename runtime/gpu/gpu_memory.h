@@ -32,15 +32,13 @@ bool gpu_memory_here(struct gpu_memory *out, const struct cuda_driver *driver);
  * 0: there is none. */
 uint64_t gpu_memory_id(const struct cuda_driver *driver, const void *at);
 
-/* Makes the memory's context that of the calling thread, until gpu_memory_leave. ML_ERR_DEVICE. */
+/* Makes the memory's context that of the calling thread, until gpu_memory_leave. ML_ERR_DEVICE.
+ *
+ * While the program captures a stream, in any thread, the driver forbids what may wait for the GPU,
+ * and would end that capture. What the library does has no part in a capture, so until then the
+ * thread says that it takes care, too. */
 int gpu_memory_enter(const struct gpu_memory *m, struct fault *why);
 void gpu_memory_leave(const struct gpu_memory *m);
-
-/* While the program captures a stream, in any thread, the driver forbids what may wait for the GPU,
- * and would end that capture. What the library registers and opens has no part in a capture, so
- * around that the thread says that it takes care: with *mode CUDA_CAPTURE_RELAXED, and once more
- * with what that becomes. */
-void gpu_memory_exchange_mode(const struct cuda_driver *driver, int *mode);
 
 /* Waits until the work in `stream` is done, as ml_next_stream has named it, or in all of the
  * memory's context (NULL). ML_ERR_ARGUMENT, and nothing is harmed: a capture is under way.

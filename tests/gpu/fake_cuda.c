@@ -731,6 +731,11 @@ FAKE_API int cuCtxSynchronize(void)
     struct fake_context *c = fake_current();
     int result = DONE;
 
+    if (fake_ends_capture()) {
+        pthread_mutex_unlock(&lock);
+        free(s);
+        return CAPTURE_UNSUPPORTED;
+    }
     FAKE_BEGIN("cuCtxSynchronize");
     if (!c)
         return INVALID_CONTEXT;
@@ -770,6 +775,8 @@ static int fake_queue(void *handle, struct fake_work work)
         (from && w->size > from->size - (w->from - from->at))) {
         result = INVALID_VALUE;
         free(w);
+    } else if (fake_ends_capture()) {
+        result = CAPTURE_UNSUPPORTED;
     } else if (s->is_capturing) {
         free(w); /* a node of the graph, which nobody launches */
     } else {

@@ -21,6 +21,13 @@ static int call_blocking(void)
     return ml_all_reduce(world, v, v, COUNT, ML_INT32, ML_SUM);
 }
 
+static int call_host(void)
+{
+    int one = 1, rc = ml_all_reduce(world, &one, &one, 1, ML_INT32, ML_SUM);
+
+    return rc || one == 2 ? rc : 1;
+}
+
 static int call_named(void)
 {
     ml_next_stream(world, gpu_work);
@@ -279,6 +286,7 @@ static const struct {
             {"window_freed", call_window_freed},
             {"window_dies", call_window_dies},
             {"window_swapped", call_window_swapped},
+            {"host", call_host},
             {"take", call_take},
             {"give", call_give},
             {"give_few", call_give_few},
