@@ -385,8 +385,8 @@ ML_EXPORT int ml_next_place(ml_group *g, const char *place);
  *               all that it writes after its end. So it needs as much host memory, and reductions
  *               are made by the processor, with the same bits as those of host memory.
  *   Before      A call waits until the work that the program has queued is done: in the stream that
- *               ml_next_stream has named, else in all of the buffer's context, which is slow, but
- *               never wrong. Calls on windows always wait for the context.
+ *               ml_next_stream or, on a window, ml_next_window_stream has named, else in all of
+ *               the buffer's context, which is slow, but never wrong.
  *   After       When a call returns, or ml_wait or ml_test says that a started one is done, its
  *               result is in the GPU's memory: what is queued in any stream from then on sees it.
  *   Started     ml_start_X itself waits for the program's work and copies what the call reads.
@@ -633,7 +633,8 @@ ML_EXPORT int ml_pool_left(ml_pool *pool, size_t *left, size_t *longest);
 typedef struct ml_window ml_window;
 
 /* Makes a window of `size` bytes of this rank at `memory`, which must be 8-byte aligned and all in
- * one block of ml_alloc, or in one allocation of a GPU, whose work it then waits for. Until the
+ * one block of ml_alloc, or in one allocation of a GPU; then it waits for the stream that
+ * ml_next_stream has named, or for all work in the memory's context. Until the
  * window is freed, ml_free of it does nothing but set ml_error(), and memory of a GPU must not be
  * freed. With NULL, the library allocates the part, zeroed, and frees it with the window. Sizes may
  * differ, and may be 0. Collective over g; g may be freed before the window. */
@@ -658,6 +659,12 @@ ML_EXPORT int ml_put(ml_window *w, const void *from, size_t size, int to, size_t
 ML_EXPORT int ml_get(ml_window *w, void *into, size_t size, int from, size_t offset);
 
 /* The same, but they may return at once (see "Calls that are started"). The buffer belongs to the
+/* Names the stream in which the program works on the buffer of the next ml_put, ml_get,
+ * ml_start_put, ml_start_get or ml_put_signal that the calling thread makes on w, as ml_next_stream
+ * does for the calls on a group. Threads don't disturb each other. A thread has one name for all
+ * its windows: another one takes its place. */
+ML_EXPORT int ml_next_window_stream(ml_window *w, void *stream);
+
  * library until ml_test or ml_wait says that the request is done. *request may be NULL in success
  * too: it is done then. ml_window_free waits for what was started. */
 ML_EXPORT int ml_start_put(ml_window *w, const void *from, size_t size, int to, size_t offset,

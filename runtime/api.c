@@ -398,15 +398,18 @@ static int api_next_place(ml_group *handle, const char *place)
 }
 
 /* The default stream has two names, of which NULL is not free here. */
+static void *stream_handle(void *stream)
+{
+    return stream ? stream : (void *)(uintptr_t)CUDA_STREAM_LEGACY;
+}
+
 static int api_next_stream(ml_group *handle, void *stream)
 {
     struct group *g = api_group(handle);
     int rc = check_handle(g, &last);
 
     if (!rc)
-        atomic_store_explicit(&g->next_stream,
-                              stream ? stream : (void *)(uintptr_t)CUDA_STREAM_LEGACY,
-                              memory_order_relaxed);
+        atomic_store_explicit(&g->next_stream, stream_handle(stream), memory_order_relaxed);
     return rc;
 }
 
@@ -701,12 +704,15 @@ static int api_window_create(ml_group *handle, void *memory, size_t size, ml_win
     struct window *made = NULL;
     struct gpu_part *gpu = NULL;
     char who[GROUP_MEMBER_TEXT];
+    void *stream = NULL;
     int rc = check_group(g, &last);
 
+    if (!rc)
+        stream = atomic_exchange(&g->next_stream, NULL);
     if (!rc && !out)
         rc = fault_set(&last, ML_ERR_ARGUMENT, "out is NULL");
     if (!rc)
-        rc = window_check_memory(cuda_driver_now(), memory, size, &gpu, &last);
+        rc = window_check_memory(cuda_driver_now(), stream, memory, size, &gpu, &last);
     if (rc && rc != ML_ERR_DEVICE && rc != ML_ERR_MEMORY)
         return rc;
     api_enter(g, "window_create");
@@ -751,12 +757,41 @@ static void *api_window_memory(ml_window *handle, int rank, size_t *size)
     return w->parts[rank].memory;
 }
 
+/* Many threads use a window, so a name is that of the thread that gives it. */
+static _Thread_local struct {
+    const ml_window *window;
+    void *stream;
+} next_stream;
+
+static int api_next_window_stream(ml_window *w, void *stream)
+{
+    int rc = window_check(api_window(w), &last);
+
+    if (rc || !cuda_driver_now())
+        return rc;
+    next_stream.window = w;
+    next_stream.stream = stream_handle(stream);
+    return 0;
+}
+
+static struct stage_gpu api_gpu(const struct cuda_driver *driver, const ml_window *w)
+{
+    struct stage_gpu gpu = {.driver = driver};
+
+    if (next_stream.window == w) {
+        gpu.stream = next_stream.stream;
+        next_stream.window = NULL;
+    }
+    return gpu;
+}
+
 static int api_put(ml_window *w, const void *from, size_t size, int to, size_t offset)
 {
     const struct cuda_driver *driver = cuda_driver_now();
 
     if (__builtin_expect(driver != NULL, 0))
-        return window_stage_put(driver, api_window(w), from, size, to, offset, NULL, &last);
+        return window_stage_put(api_gpu(driver, w), api_window(w), from, size, to, offset, NULL,
+                                &last);
     return window_put(api_window(w), from, size, to, offset, &last);
 }
 
@@ -765,7 +800,8 @@ static int api_get(ml_window *w, void *into, size_t size, int from, size_t offse
     const struct cuda_driver *driver = cuda_driver_now();
 
     if (__builtin_expect(driver != NULL, 0))
-        return window_stage_get(driver, api_window(w), into, size, from, offset, NULL, &last);
+        return window_stage_get(api_gpu(driver, w), api_window(w), into, size, from, offset, NULL,
+                                &last);
     return window_get(api_window(w), into, size, from, offset, &last);
 }
 
@@ -779,7 +815,8 @@ static int api_start_put(ml_window *w, const void *from, size_t size, int to, si
         return fault_set(&last, ML_ERR_ARGUMENT, "request is NULL");
     *request = NULL;
     if (driver)
-        return window_stage_put(driver, api_window(w), from, size, to, offset, made, &last);
+        return window_stage_put(api_gpu(driver, w), api_window(w), from, size, to, offset, made,
+                                &last);
     return window_start_put(api_window(w), from, size, to, offset, made, &last);
 }
 
@@ -793,7 +830,8 @@ static int api_start_get(ml_window *w, void *into, size_t size, int from, size_t
         return fault_set(&last, ML_ERR_ARGUMENT, "request is NULL");
     *request = NULL;
     if (driver)
-        return window_stage_get(driver, api_window(w), into, size, from, offset, made, &last);
+        return window_stage_get(api_gpu(driver, w), api_window(w), into, size, from, offset, made,
+                                &last);
     return window_start_get(api_window(w), into, size, from, offset, made, &last);
 }
 
@@ -803,8 +841,8 @@ static int api_put_signal(ml_window *w, const void *from, size_t size, int to, s
     const struct cuda_driver *driver = cuda_driver_now();
 
     if (__builtin_expect(driver != NULL, 0))
-        return window_stage_put_signal(driver, api_window(w), from, size, to, offset, signal_offset,
-                                       add, &last);
+        return window_stage_put_signal(api_gpu(driver, w), api_window(w), from, size, to, offset,
+                                       signal_offset, add, &last);
     return window_put_signal(api_window(w), from, size, to, offset, signal_offset, add, &last);
 }
 
@@ -871,6 +909,7 @@ const struct runtime_table api_table = {
     .window_create = api_window_create,
     .window_free = api_window_free,
     .window_memory = api_window_memory,
+    .next_window_stream = api_next_window_stream,
     .put = api_put,
     .get = api_get,
     .start_put = api_start_put,

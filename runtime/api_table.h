@@ -57,6 +57,7 @@ struct runtime_table {
     int (*window_create)(ml_group *g, void *memory, size_t size, ml_window **out);
     int (*window_free)(ml_window *w);
     void *(*window_memory)(ml_window *w, int rank, size_t *size);
+    int (*next_window_stream)(ml_window *w, void *stream);
     int (*put)(ml_window *w, const void *from, size_t size, int to, size_t offset);
     int (*get)(ml_window *w, void *into, size_t size, int from, size_t offset);
     int (*start_put)(ml_window *w, const void *from, size_t size, int to, size_t offset,

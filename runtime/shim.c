@@ -292,6 +292,7 @@ FORWARD(restore, (ml_group * world, const char *name, int id, void *memory, size
 FORWARD(next_type, (ml_group * g, ml_type type), (g, type))
 FORWARD(next_place, (ml_group * g, const char *place), (g, place))
 FORWARD(next_stream, (ml_group * g, void *stream), (g, stream))
+FORWARD(next_window_stream, (ml_window * w, void *stream), (w, stream))
 FORWARD(alloc, (size_t size, void **out), (size, out))
 FORWARD(pool_create, (size_t size, size_t alignment, ml_pool **out), (size, alignment, out))
 FORWARD(pool_create_at, (void *memory, size_t size, size_t alignment, ml_pool **out),

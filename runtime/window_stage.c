@@ -31,31 +31,31 @@ static bool stage_is_direct(const struct gpu_memory *memory, const struct window
 }
 
 /* 1: `at` is memory of a GPU, and *b is open. 0: it is not, or there is nothing to copy. */
-static int stage_open(struct gpu_buffer *b, const struct cuda_driver *driver, struct window *w,
-                      const void *at, size_t size, int peer, struct fault *why)
+static int stage_open(struct gpu_buffer *b, struct stage_gpu gpu, struct window *w, const void *at,
+                      size_t size, int peer, struct fault *why)
 {
     struct gpu_memory memory;
-    int rc = gpu_memory_open(&memory, driver, at, why);
+    int rc = gpu_memory_open(&memory, gpu.driver, at, why);
 
     if (rc <= 0)
         return rc;
     if ((w->gpu && peer == w->group->rank) ||
         (window_device_has(w, peer) && stage_is_direct(&memory, w, at, size, peer)))
-        rc = gpu_buffer_open_direct(b, &memory, at, NULL, why);
+        rc = gpu_buffer_open_direct(b, &memory, at, gpu.stream, why);
     else
-        rc = gpu_buffer_open(b, &memory, at, size, NULL, why);
+        rc = gpu_buffer_open(b, &memory, at, size, gpu.stream, why);
     return rc ? rc : 1;
 }
 
 /* The same, and what is to be put is in the buffer's host memory. */
-static int stage_open_put(struct gpu_buffer *b, const struct cuda_driver *driver, struct window *w,
+static int stage_open_put(struct gpu_buffer *b, struct stage_gpu gpu, struct window *w,
                           const void *from, size_t size, int to, size_t offset, struct fault *why)
 {
     struct gpu_span all = {0, size};
     int rc = window_check_put(w, from, size, to, offset, why);
 
     if (rc > 0)
-        rc = stage_open(b, driver, w, from, size, to, why);
+        rc = stage_open(b, gpu, w, from, size, to, why);
     if (rc <= 0)
         return rc;
     rc = gpu_buffer_read(b, &all, 1, why);
@@ -68,8 +68,8 @@ static int stage_open_put(struct gpu_buffer *b, const struct cuda_driver *driver
 
 /* 1: the bytes went between `local` and the part of rank `rank` by CUDA IPC. 0: they have to go
  * another way, for a reason that is told; if the part can't be opened, so have all later ones. */
-static int stage_near(const struct cuda_driver *driver, struct window *w, const void *local,
-                      size_t size, int rank, size_t offset, bool puts, struct fault *why)
+static int stage_near(struct stage_gpu gpu, struct window *w, const void *local, size_t size,
+                      int rank, size_t offset, bool puts, struct fault *why)
 {
     struct window_part *part = &w->parts[rank];
     struct gpu_ipc_place place = part->place;
@@ -81,12 +81,12 @@ static int stage_near(const struct cuda_driver *driver, struct window *w, const 
 
     if (!atomic_load(&part->is_open))
         return 0;
-    rc = gpu_memory_open(&memory, driver, local, why);
+    rc = gpu_memory_open(&memory, gpu.driver, local, why);
     if (rc < 0)
         return rc;
     is_here = rc > 0;
-    rc = is_here ? gpu_memory_wait(&memory, NULL, why) : 0;
-    if (!is_here && !gpu_memory_here(&memory, driver)) {
+    rc = is_here ? gpu_memory_wait(&memory, gpu.stream, why) : 0;
+    if (!is_here && !gpu_memory_here(&memory, gpu.driver)) {
         fault_set(&reason, ML_ERR_DEVICE, "the calling thread has no CUDA context");
         gpu_way_tell(ranks[w->group->rank], ranks[rank], GPU_WAY_STAGED, &reason);
         return 0;
@@ -106,20 +106,20 @@ static int stage_near(const struct cuda_driver *driver, struct window *w, const 
     return is_done;
 }
 
-static int stage_put_near(const struct cuda_driver *driver, struct window *w, const void *from,
-                          size_t size, int to, size_t offset, struct fault *why)
+static int stage_put_near(struct stage_gpu gpu, struct window *w, const void *from, size_t size,
+                          int to, size_t offset, struct fault *why)
 {
     int rc = window_check_put(w, from, size, to, offset, why);
 
-    return rc > 0 ? stage_near(driver, w, from, size, to, offset, true, why) : rc;
+    return rc > 0 ? stage_near(gpu, w, from, size, to, offset, true, why) : rc;
 }
 
-static int stage_get_near(const struct cuda_driver *driver, struct window *w, void *into,
-                          size_t size, int from, size_t offset, struct fault *why)
+static int stage_get_near(struct stage_gpu gpu, struct window *w, void *into, size_t size, int from,
+                          size_t offset, struct fault *why)
 {
     int rc = window_check_get(w, into, size, from, offset, why);
 
-    return rc > 0 ? stage_near(driver, w, into, size, from, offset, false, why) : rc;
+    return rc > 0 ? stage_near(gpu, w, into, size, from, offset, false, why) : rc;
 }
 
 /* --- what is started -------------------------------------------------------------------------- */
@@ -140,12 +140,11 @@ static void stage_destroy(struct task_stage *stage)
     free(stage);
 }
 
-static int stage_start_put(const struct cuda_driver *driver, struct window *w, const void *from,
-                           size_t size, int to, size_t offset, struct request **out,
-                           struct fault *why)
+static int stage_start_put(struct stage_gpu gpu, struct window *w, const void *from, size_t size,
+                           int to, size_t offset, struct request **out, struct fault *why)
 {
     struct task_stage *stage = stage_create(why);
-    int rc = stage ? stage_open_put(&stage->in, driver, w, from, size, to, offset, why) : why->code;
+    int rc = stage ? stage_open_put(&stage->in, gpu, w, from, size, to, offset, why) : why->code;
 
     if (rc > 0)
         from = gpu_buffer_place(&stage->in);
@@ -165,9 +164,8 @@ static void stage_end_get(struct request *r)
     gpu_buffer_write(&r->task.stage->out, &all, 1, &r->result);
 }
 
-static int stage_start_get(const struct cuda_driver *driver, struct window *w, void *into,
-                           size_t size, int from, size_t offset, struct request **out,
-                           struct fault *why)
+static int stage_start_get(struct stage_gpu gpu, struct window *w, void *into, size_t size,
+                           int from, size_t offset, struct request **out, struct fault *why)
 {
     struct task_stage *stage = stage_create(why);
     struct gpu_span all = {0, size};
@@ -175,7 +173,7 @@ static int stage_start_get(const struct cuda_driver *driver, struct window *w, v
     bool is_staged;
 
     if (rc > 0)
-        rc = stage_open(&stage->out, driver, w, into, size, from, why);
+        rc = stage_open(&stage->out, gpu, w, into, size, from, why);
     is_staged = rc > 0;
     if (is_staged)
         into = gpu_buffer_place(&stage->out);
@@ -196,17 +194,17 @@ static int stage_start_get(const struct cuda_driver *driver, struct window *w, v
 
 /* --- the calls -------------------------------------------------------------------------------- */
 
-int window_stage_put(const struct cuda_driver *driver, struct window *w, const void *from,
-                     size_t size, int to, size_t offset, struct request **out, struct fault *why)
+int window_stage_put(struct stage_gpu gpu, struct window *w, const void *from, size_t size, int to,
+                     size_t offset, struct request **out, struct fault *why)
 {
     struct gpu_buffer b = {0};
-    int rc = stage_put_near(driver, w, from, size, to, offset, why);
+    int rc = stage_put_near(gpu, w, from, size, to, offset, why);
 
     if (rc)
         return rc < 0 ? rc : 0;
     if (out)
-        return stage_start_put(driver, w, from, size, to, offset, out, why);
-    rc = stage_open_put(&b, driver, w, from, size, to, offset, why);
+        return stage_start_put(gpu, w, from, size, to, offset, out, why);
+    rc = stage_open_put(&b, gpu, w, from, size, to, offset, why);
     if (rc < 0)
         return rc;
     rc = window_put(w, rc ? gpu_buffer_place(&b) : from, size, to, offset, why);
@@ -214,8 +212,8 @@ int window_stage_put(const struct cuda_driver *driver, struct window *w, const v
     return rc;
 }
 
-int window_stage_put_signal(const struct cuda_driver *driver, struct window *w, const void *from,
-                            size_t size, int to, size_t offset, size_t signal_offset, uint64_t add,
+int window_stage_put_signal(struct stage_gpu gpu, struct window *w, const void *from, size_t size,
+                            int to, size_t offset, size_t signal_offset, uint64_t add,
                             struct fault *why)
 {
     struct gpu_buffer b = {0};
@@ -224,11 +222,11 @@ int window_stage_put_signal(const struct cuda_driver *driver, struct window *w, 
     if (rc >= 0)
         rc = window_check_number(w, to, signal_offset, "to", why);
     if (!rc)
-        rc = stage_put_near(driver, w, from, size, to, offset, why);
+        rc = stage_put_near(gpu, w, from, size, to, offset, why);
     if (rc > 0)
         return window_put_signal(w, NULL, 0, to, 0, signal_offset, add, why);
     if (!rc)
-        rc = stage_open_put(&b, driver, w, from, size, to, offset, why);
+        rc = stage_open_put(&b, gpu, w, from, size, to, offset, why);
     if (rc < 0)
         return rc;
     rc = window_put_signal(w, rc ? gpu_buffer_place(&b) : from, size, to, offset, signal_offset,
@@ -237,20 +235,20 @@ int window_stage_put_signal(const struct cuda_driver *driver, struct window *w, 
     return rc;
 }
 
-int window_stage_get(const struct cuda_driver *driver, struct window *w, void *into, size_t size,
-                     int from, size_t offset, struct request **out, struct fault *why)
+int window_stage_get(struct stage_gpu gpu, struct window *w, void *into, size_t size, int from,
+                     size_t offset, struct request **out, struct fault *why)
 {
     struct gpu_span all = {0, size};
     struct gpu_buffer b = {0};
-    int rc = stage_get_near(driver, w, into, size, from, offset, why);
+    int rc = stage_get_near(gpu, w, into, size, from, offset, why);
 
     if (rc)
         return rc < 0 ? rc : 0;
     if (out)
-        return stage_start_get(driver, w, into, size, from, offset, out, why);
+        return stage_start_get(gpu, w, into, size, from, offset, out, why);
     rc = window_check_get(w, into, size, from, offset, why);
     if (rc > 0)
-        rc = stage_open(&b, driver, w, into, size, from, why);
+        rc = stage_open(&b, gpu, w, into, size, from, why);
     if (rc < 0)
         return rc;
     if (rc == 0)

@@ -29,8 +29,8 @@ static int part_check(const struct gpu_part *p, struct fault *why)
                      p->size, p->memory.device, whole - (size_t)((uintptr_t)p->at - base));
 }
 
-int gpu_part_open(struct gpu_part **out, const struct cuda_driver *driver, void *at, size_t size,
-                  struct fault *why)
+int gpu_part_open(struct gpu_part **out, const struct cuda_driver *driver, void *stream, void *at,
+                  size_t size, struct fault *why)
 {
     struct gpu_memory memory;
     struct gpu_part *p;
@@ -51,7 +51,7 @@ int gpu_part_open(struct gpu_part **out, const struct cuda_driver *driver, void 
     pthread_mutex_init(&p->numbers, NULL);
     rc = part_check(p, why);
     if (!rc)
-        rc = gpu_memory_wait(&memory, NULL, why);
+        rc = gpu_memory_wait(&memory, stream, why);
     if (rc)
         gpu_part_close(p);
     else

@@ -25,11 +25,12 @@ struct gpu_part {
     _Atomic uint64_t changes; /* how many there were */
 };
 
-/* Waits for the program's work in the memory's context. *out: NULL if `at` is host memory.
+/* Waits for the program's work in that stream, or in the memory's context (NULL). *out: NULL if
+ * `at` is host memory.
  * ML_ERR_ARGUMENT: the bytes are not all in one allocation, or a stream is being captured.
  * ML_ERR_DEVICE, ML_ERR_MEMORY. */
-int gpu_part_open(struct gpu_part **out, const struct cuda_driver *driver, void *at, size_t size,
-                  struct fault *why);
+int gpu_part_open(struct gpu_part **out, const struct cuda_driver *driver, void *stream, void *at,
+                  size_t size, struct fault *why);
 void gpu_part_close(struct gpu_part *p); /* takes NULL */
 
 /* Copy bytes of the part, which the caller has checked to be in it; the other side may be memory of

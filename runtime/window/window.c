@@ -115,7 +115,7 @@ int window_check(struct window *w, struct fault *why)
     return window_refuse(w, why);
 }
 
-int window_check_memory(const struct cuda_driver *driver, void *memory, size_t size,
+int window_check_memory(const struct cuda_driver *driver, void *stream, void *memory, size_t size,
                         struct gpu_part **gpu, struct fault *why)
 {
     int rc;
@@ -126,7 +126,7 @@ int window_check_memory(const struct cuda_driver *driver, void *memory, size_t s
     if ((uintptr_t)memory % sizeof(uint64_t) != 0)
         return fault_set(why, ML_ERR_ARGUMENT,
                          "a window's memory must be 8-byte aligned, but this is at %p", memory);
-    rc = driver && size ? gpu_part_open(gpu, driver, memory, size, why) : 0;
+    rc = driver && size ? gpu_part_open(gpu, driver, stream, memory, size, why) : 0;
     if (rc)
         return rc;
     if (!*gpu && !alloc_holds(memory, size))

@@ -72,9 +72,9 @@ void window_break(struct window *w, const struct fault *why);
 int window_check(struct window *w, struct fault *why);
 
 /* ML_ERR_ARGUMENT unless a part can be there. *gpu: NULL, or the part on a GPU of `driver` (NULL:
- * the process has none), to be closed by the caller unless a window gets it. ML_ERR_DEVICE,
- * ML_ERR_MEMORY. */
-int window_check_memory(const struct cuda_driver *driver, void *memory, size_t size,
+ * the process has none), to be closed by the caller unless a window gets it; stream: as
+ * gpu_part_open has it. ML_ERR_DEVICE, ML_ERR_MEMORY. */
+int window_check_memory(const struct cuda_driver *driver, void *stream, void *memory, size_t size,
                         struct gpu_part **gpu, struct fault *why);
 
 #endif

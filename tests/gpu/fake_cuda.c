@@ -649,7 +649,7 @@ static struct fake_stream *fake_stream_of(void *handle)
     return (uintptr_t)handle == 2 ? &c->per_thread : &c->legacy;
 }
 
-static int copying, most_copying; /* under the lock */
+static int queued, copying, most_copying; /* under the lock */
 
 static void fake_stream_finish(struct fake_stream *s)
 {
@@ -710,6 +710,8 @@ FAKE_API int cuStreamDestroy_v2(void *handle)
 FAKE_API int cuStreamSynchronize(void *handle)
 {
     struct fake_stream *s = fake_stream_of(handle);
+        fake_show(w->to, w->size);
+        queued--;
     int result = DONE;
 
     FAKE_BEGIN("cuStreamSynchronize");
@@ -729,13 +731,13 @@ FAKE_API int cuStreamSynchronize(void *handle)
 FAKE_API int cuCtxSynchronize(void)
 {
     struct fake_context *c = fake_current();
-    int result = DONE;
-
     if (fake_ends_capture()) {
         pthread_mutex_unlock(&lock);
         free(s);
         return CAPTURE_UNSUPPORTED;
     }
+    int result = DONE;
+
     FAKE_BEGIN("cuCtxSynchronize");
     if (!c)
         return INVALID_CONTEXT;
@@ -773,10 +775,10 @@ static int fake_queue(void *handle, struct fake_work work)
     from = fake_block_of(w->from);
     if ((to && w->size > to->size - (w->to - to->at)) ||
         (from && w->size > from->size - (w->from - from->at))) {
-        result = INVALID_VALUE;
-        free(w);
     } else if (fake_ends_capture()) {
         result = CAPTURE_UNSUPPORTED;
+        result = INVALID_VALUE;
+        free(w);
     } else if (s->is_capturing) {
         free(w); /* a node of the graph, which nobody launches */
     } else {
@@ -831,6 +833,7 @@ FAKE_API int cuStreamEndCapture(void *handle, void **graph)
     s->is_capturing = false;
     *graph = NULL;
     return s->is_invalid ? CAPTURE_INVALIDATED : DONE;
+        queued++;
 }
 
 FAKE_API int cuThreadExchangeStreamCaptureMode(int *mode)

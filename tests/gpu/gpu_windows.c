@@ -3,7 +3,7 @@
  * gpu_windows: three ranks make every call on windows whose parts are in the memory of GPUs. Each
  * case runs with a few ints, and with more than one frame takes. Rank 0 prints "right: CASE" or
  * "wrong: CASE". --list prints the cases. With --far, rank 0 has no driver, and so host memory
- * only.
+ * only. With --named, calls name the stream of the program's work.
  */
 #include "common/mlaunch.h"
 #include "tests/gpu/gpu_program.h"
@@ -16,7 +16,7 @@ enum { RANKS = 3, STEP = 1000, NUMBERS = 4 };
 
 static ml_group *world;
 static int rank, left, right;
-static bool has_gpu = true;
+static bool has_gpu = true, is_named;
 
 static bool is_done(int rc)
 {
@@ -89,7 +89,7 @@ static bool part_open(struct part *p, size_t n, bool on_gpu, enum gpu_kind kind)
 static bool part_close(struct part *p, bool is_right)
 {
     is_right = is_done(ml_window_free(p->window)) && is_right;
-    if (p->gpu && gpu_left("exports") >= 0)
+    if (p->gpu)
         gpu_free(p->gpu);
     return is_right;
 }
@@ -101,19 +101,24 @@ static bool part_counts(const struct part *p, size_t offset, int first)
     return counts((const int *)(const void *)(at + offset), p->n, first, p->gpu != NULL);
 }
 
+/* The window, for a call whose buffer is changed in gpu_work. */
+static ml_window *next(const struct part *p)
+{
+    if (is_named && !is_done(ml_next_window_stream(p->window, gpu_work)))
+        exit(95);
+    return p->window;
+}
+
 static bool puts_and_gets(struct part *p, bool on_gpu)
 {
     size_t size = p->n * sizeof(int);
     int *from = vector(p->n, rank * STEP, on_gpu), *into = vector(p->n, -1, on_gpu);
-    bool is_right = is_done(ml_put(p->window, from, size, right, 0)) &&
-                    is_done(ml_flush(p->window, right)) && is_done(ml_barrier(world)) &&
-                    part_counts(p, 0, left * STEP) &&
-                    is_done(ml_get(p->window, into, size, left, 0)) &&
-                    counts(into, p->n, right * STEP, on_gpu) &&
-                    is_done(ml_get(p->window, into, size, rank, 0)) &&
-                    counts(into, p->n, left * STEP, on_gpu) &&
-                    is_done(ml_put(p->window, from, size, rank, p->room)) &&
-                    part_counts(p, p->room, rank * STEP);
+    bool is_right =
+        is_done(ml_put(next(p), from, size, right, 0)) && is_done(ml_flush(p->window, right)) &&
+        is_done(ml_barrier(world)) && part_counts(p, 0, left * STEP) &&
+        is_done(ml_get(next(p), into, size, left, 0)) && counts(into, p->n, right * STEP, on_gpu) &&
+        is_done(ml_get(next(p), into, size, rank, 0)) && counts(into, p->n, left * STEP, on_gpu) &&
+        is_done(ml_put(next(p), from, size, rank, p->room)) && part_counts(p, p->room, rank * STEP);
 
     return drop(from, on_gpu, drop(into, on_gpu, everywhere(is_right)));
 }
@@ -123,10 +128,10 @@ static bool started(struct part *p, bool on_gpu)
     size_t size = p->n * sizeof(int);
     int *from = vector(p->n, rank * STEP + 7, on_gpu), *into = vector(p->n, -1, on_gpu);
     ml_request *put = NULL, *get = NULL;
-    bool is_right = is_done(ml_start_put(p->window, from, size, left, 0, &put)) &&
+    bool is_right = is_done(ml_start_put(next(p), from, size, left, 0, &put)) &&
                     is_done(ml_wait(put)) && is_done(ml_flush(p->window, ML_ALL)) &&
                     is_done(ml_barrier(world)) &&
-                    is_done(ml_start_get(p->window, into, size, right, 0, &get)) &&
+                    is_done(ml_start_get(next(p), into, size, right, 0, &get)) &&
                     is_done(ml_wait(get)) && counts(into, p->n, left * STEP + 7, on_gpu);
 
     return drop(from, on_gpu, drop(into, on_gpu, everywhere(is_right)));
@@ -138,7 +143,7 @@ static bool signals(struct part *p, bool on_gpu)
     size_t size = p->n * sizeof(int), at = p->numbers;
     int *from = vector(p->n, rank * STEP + 3, on_gpu);
     bool is_right =
-        is_done(ml_put_signal(p->window, from, size, right, p->room, at, 2)) &&
+        is_done(ml_put_signal(next(p), from, size, right, p->room, at, 2)) &&
         is_done(ml_put_signal(p->window, NULL, 0, rank, 0, at, 1)) &&
         is_done(ml_wait_signal(p->window, at, 3, -1)) && part_counts(p, p->room, left * STEP + 3) &&
         ml_wait_signal(p->window, at, 4, 0) == ML_ERR_TIMEOUT && strstr(ml_error(), "it is 3") &&
@@ -224,6 +229,101 @@ static bool mixed(size_t n)
     return run_on(n, rank == 1, GPU_PLAIN, rank != 1);
 }
 
+/* --- streams ---------------------------------------------------------------------------------- */
+
+/* Work of the program in a stream that no call names. */
+static void work_elsewhere(int *memory, size_t n)
+{
+    void *kept = gpu_work;
+
+    gpu_work = gpu_stream();
+    gpu_count_up(memory, n, 1);
+    gpu_work = kept;
+}
+
+/* What was queued is not done, as far as the driver says. */
+static bool is_queued(bool wanted)
+{
+    int works = gpu_left("queued");
+
+    return works < 0 || (works > 0) == wanted;
+}
+
+/* A name holds for one call of its thread on its window, and that waits for nothing else. */
+static bool one_name(struct part *p, struct part *other, int *from, int *into, int *busy)
+{
+    size_t size = p->n * sizeof(int);
+    ml_request *request = NULL;
+    bool is_right;
+
+    work_elsewhere(busy, p->n);
+    gpu_count_up(from, p->n, 20);
+    is_right = is_done(ml_next_window_stream(p->window, gpu_work)) &&
+               is_done(ml_put(p->window, from, size, rank, 0)) && is_queued(true) &&
+               part_counts(p, 0, 20) && is_done(ml_next_window_stream(p->window, gpu_work)) &&
+               is_done(ml_get(p->window, into, size, rank, 0)) && is_queued(true) &&
+               counts(into, p->n, 20, true) &&
+               is_done(ml_next_window_stream(p->window, gpu_work)) &&
+               is_done(ml_start_put(p->window, from, size, rank, p->room, &request)) &&
+               is_done(ml_wait(request)) && is_queued(true) &&
+               is_done(ml_next_window_stream(p->window, gpu_work)) &&
+               is_done(ml_put(other->window, from, size, rank, 0)) && is_queued(false);
+    work_elsewhere(busy, p->n);
+    return is_right && is_done(ml_put(p->window, from, size, rank, 0)) && is_queued(true) &&
+           is_done(ml_put(p->window, from, size, rank, 0)) && is_queued(false);
+}
+
+/* ml_window_create takes the name of the group's next call. */
+static bool name_of_create(int *busy, size_t n, int *part)
+{
+    uint64_t *number = (uint64_t *)(void *)gpu_ints(2, GPU_PLAIN);
+    ml_window *made = NULL;
+    bool is_right;
+
+    work_elsewhere(busy, n);
+    gpu_count_up((int *)(void *)number, 2, 0);
+    ml_next_stream(world, gpu_work);
+    is_right = is_done(ml_window_create(world, part, 8, &made)) && is_queued(true) &&
+               is_done(ml_all_reduce(world, number, number, 1, ML_UINT64, ML_MAX)) &&
+               is_queued(false);
+    is_right = is_done(ml_window_free(made)) && is_right;
+    gpu_free((int *)(void *)number);
+    return is_right;
+}
+
+static bool capture(struct part *p, int *from)
+{
+    size_t size = p->n * sizeof(int);
+    void *stream = gpu_stream();
+    bool is_right = gpu_capture_begin(stream, GPU_RELAXED) &&
+                    is_done(ml_next_window_stream(p->window, stream)) &&
+                    ml_put(p->window, from, size, rank, 0) == ML_ERR_ARGUMENT &&
+                    strstr(ml_error(), "is being captured") &&
+                    is_done(ml_next_window_stream(p->window, gpu_work)) &&
+                    is_done(ml_put(p->window, from, size, rank, 0));
+
+    return gpu_capture_end(stream) && is_right;
+}
+
+static bool names(size_t n)
+{
+    struct part p, other;
+    int *from, *into, *busy;
+    bool is_right;
+
+    if (!everywhere(has_gpu))
+        return true;
+    is_right = everywhere(part_open(&p, n, true, GPU_PLAIN)) &&
+               everywhere(part_open(&other, n, true, GPU_PLAIN));
+    from = vector(n, 0, true);
+    into = vector(n, 0, true);
+    busy = vector(n, 0, true);
+    is_right = is_right && one_name(&p, &other, from, into, busy) && capture(&p, from);
+    is_right = everywhere(is_right) && name_of_create(busy, n, p.gpu);
+    drop(from, true, drop(into, true, drop(busy, true, true)));
+    return part_close(&other, part_close(&p, everywhere(is_right)));
+}
+
 /* ml_finalize ends it. */
 static bool is_kept(size_t n)
 {
@@ -244,10 +344,10 @@ static bool leaks(size_t n)
 static const struct {
     const char *name;
     bool (*run)(size_t n);
-} cases[] = {{"all parts on GPUs", plain},  {"with buffers in host memory", from_host},
-             {"managed memory", managed},   {"memory of a pool", pool},
-             {"one part on a GPU", mixed},  {"nothing is left", leaks},
-             {"what is not freed", is_kept}};
+} cases[] = {{"all parts on GPUs", plain}, {"with buffers in host memory", from_host},
+             {"managed memory", managed},  {"memory of a pool", pool},
+             {"one part on a GPU", mixed}, {"streams with names", names},
+             {"nothing is left", leaks},   {"what is not freed", is_kept}};
 enum { CASES = sizeof(cases) / sizeof(cases[0]) };
 
 int main(int argc, char **argv)
@@ -265,7 +365,8 @@ int main(int argc, char **argv)
     rank = ml_rank(world);
     left = (rank + RANKS - 1) % RANKS;
     right = (rank + 1) % RANKS;
-    has_gpu = rank > 0 || argc < 2;
+    is_named = argc > 1 && strcmp(argv[1], "--named") == 0;
+    has_gpu = rank > 0 || argc < 2 || is_named;
     if (has_gpu)
         gpu_program_load(rank);
     for (int i = 0; i < CASES; i++) {

@@ -205,6 +205,13 @@ def streams():
     assert late.read() != [1] or not gpu.is_fake
     w.all_reduce(gpu.Exporting([5]))
     assert late.read() != [1] or not gpu.is_fake
+    with w.window(memory=gpu.Described([0] * 4)) as window:
+        window.put(gpu.Described([7]), right)
+        window.start_put(gpu.Tensor([8]), right, 4).wait()
+        window.put_signal(gpu.Described([9]), right, 12, 0)
+        window.get(gpu.Described([0]), rank)
+        window.start_get(gpu.Tensor([0]), rank).wait()
+        assert late.read() != [1] or not gpu.is_fake
     data, out = gpu.Described([rank], at=other), gpu.Described([0])
     data.stream = other
     w.all_reduce(data, out)

@@ -39,6 +39,7 @@ if [ "${MLAUNCH_TEST_GPU:-}" != real ]; then
     check_match 'rank 0: GPU memory for rank 1 is copied .*cuIpcOpenMemHandle: CUDA_ERROR_MAP_FAILED' \
         "$ERR" "… which is told, with the driver's word"
 fi
+windows "with named streams" -- --named
 windows "over TCP" --backend tcp --local net --
 windows "from a rank without a GPU" -- --far
 done_testing

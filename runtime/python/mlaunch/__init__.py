@@ -231,6 +231,7 @@ for _name, _result, _arguments in (
         ("next_type", _int, [_pointer, _int]),
         ("next_place", _int, [_pointer, ctypes.c_char_p]),
         ("next_stream", _int, [_pointer, _pointer]),
+        ("next_window_stream", _int, [_pointer, _pointer]),
         ("test", _int, [_pointer, ctypes.POINTER(_int)]),
         ("wait", _int, [_pointer]),
         ("barrier", _int, [_pointer]),
@@ -565,6 +566,12 @@ def _say_stream(handle, buffers):
     streams = {buffer.gpu.stream for buffer in buffers if buffer.gpu is not None}
     if len(streams) == 1 and None not in streams:
         _check(_lib.ml_next_stream(handle, streams.pop()))
+
+
+def _say_window_stream(handle, memory):
+    """The same of this thread's next call on a window. memory: its buffer's, of gpu, or None."""
+    if memory is not None and memory.stream is not None:
+        _check(_lib.ml_next_window_stream(handle, memory.stream))
 
 
 # ---- messages with tags ----
@@ -1361,6 +1368,7 @@ class Window(_Bound):
         self.rank, self.size = group.rank, group.size
         with _Buffer("memory", memory, True) as buffer, group._turn:
             size, on_gpu = buffer.size if size is None else size, buffer.gpu
+            _say_stream(group._live(), [buffer])
             _check(_lib.ml_window_create(group._live(), buffer.address, size,
                                          ctypes.byref(handle)))
         self._handle = handle.value
@@ -1396,6 +1404,7 @@ class Window(_Bound):
 
     def _start(self, call, buffer, result, *arguments):
         request = _pointer()
+        _say_window_stream(self._live(), buffer.gpu)
         _check(getattr(_lib, "ml_start_" + call)(self._live(), buffer.address, buffer.size,
                                                  *arguments, ctypes.byref(request)))
         return Request(request.value, (buffer,), result)
@@ -1405,6 +1414,7 @@ class Window(_Bound):
         """Writes data to offset of the part of rank `to`; data may be changed at once."""
         to, offset = _integer("to", to), _offset("offset", offset)
         with _Buffer("data", data, False) as a:
+            _say_window_stream(self._live(), a.gpu)
             _check(_lib.ml_put(self._live(), a.address, a.size, to, offset))
 
     @_public
@@ -1412,6 +1422,7 @@ class Window(_Bound):
         """Reads as many bytes as out has from offset of the part of rank `source`."""
         source, offset = _integer("source", source), _offset("offset", offset)
         with _Buffer("out", out, True) as b:
+            _say_window_stream(self._live(), b.gpu)
             _check(_lib.ml_get(self._live(), b.address, b.size, source, offset))
         return out
 
@@ -1438,6 +1449,7 @@ class Window(_Bound):
         signal_offset = _offset("signal_offset", signal_offset)
         add = _uint64("add", add)
         with _Buffer("data", data, False, True) as a:
+            _say_window_stream(self._live(), a.gpu)
             _check(_lib.ml_put_signal(self._live(), a.address, a.size, to, offset, signal_offset,
                                       add))
 

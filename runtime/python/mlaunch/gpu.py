@@ -9,7 +9,7 @@ __dlpack__. A call waits for the work in one stream before it reads the memory: 
 stream, or the one that the interface names; DLPack's producer is told to order its work before the
 legacy default stream. Buffers whose interface names no stream, and buffers of one call with
 different streams, make it wait for all work in their contexts, which is slow, but never wrong.
-Calls on windows always do that. Work that is queued after a call, in any stream, sees its result.
+Work that is queued after a call, in any stream, sees its result.
 
 mlaunch.h(3), "GPU memory", says the rest. This module is imported when a call first needs it.
 """

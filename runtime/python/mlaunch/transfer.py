@@ -33,7 +33,7 @@ import weakref
 
 from . import (Buffer, ERR_MEMORY, ERR_STATE, ERR_TIMEOUT, Error, ErrorCode, Group, _Bound,
                _Buffer, _check, _int, _integer, _lib, _need, _pointer, _public,
-               _python_function, _size)
+               _python_function, _say_window_stream, _size)
 
 for _name, _result, _arguments in (
         ("pool_create", _int, [_size, _size, ctypes.POINTER(_pointer)]),
@@ -252,7 +252,7 @@ class _Data:
     """What to put: its bytes' address and size, and how to make the same of them again."""
 
     def __init__(self):
-        self.type, self.shape, self.is_on_gpu = b"", (), False
+        self.type, self.shape, self.is_on_gpu, self.gpu = b"", (), False, None
         self.holds = contextlib.ExitStack()  # the caller's buffer's, until the bytes are copied
 
     def __enter__(self):
@@ -292,7 +292,7 @@ class _Data:
         memory = gpu.find("data", data, False)
         if memory is None:
             return False
-        self.kept, self.is_on_gpu = memory, True
+        self.kept, self.is_on_gpu, self.gpu = memory, True, memory
         self.address, self.size = memory.address, memory.size
         if hasattr(data, "data_ptr"):
             self._say_tensor(data)
@@ -541,12 +541,14 @@ class Transfer(_Bound):
             try:
                 if made.is_on_gpu and buffer is not None:
                     # Nothing is to be copied, but the work that fills it is to be waited for.
+                    _say_window_stream(self._gpu_window._live(), made.gpu)
                     _check(_lib.ml_put(self._gpu_window._live(), made.address, 1, self.rank,
                                        made.address - pool._address))
                 if buffer is not None:
                     address = buffer._take()
                 elif made.is_on_gpu:
                     into = window if pool is self.pool else self._gpu_window
+                    _say_window_stream(into._live(), made.gpu)
                     _check(_lib.ml_put(into._live(), made.address, made.size, self.rank,
                                        address - pool._address))
                 else:
@@ -653,6 +655,7 @@ class Transfer(_Bound):
         if out is not None:
             with _Buffer("out", _buffer_of(out), True) as b:
                 _need(b.size >= size, "out has %d bytes, %d are needed", b.size, size)
+                _say_window_stream(window._live(), b.gpu)
                 _check(_lib.ml_get(window._live(), b.address, size, source, offset))
             return out, size
         _need(kind != _OBJECT or self.allow_objects, "what rank %d has put is a pickled object: "
