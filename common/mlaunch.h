@@ -623,12 +623,13 @@ ML_EXPORT int ml_pool_left(ml_pool *pool, size_t *left, size_t *longest);
  * ranks, over one device of each host and one rail. An atomic operation whose device or link
  * fails is ML_ERR_LINK; it was carried out once, or not at all.
  *
- * A part on a GPU is read and written by ranks of its host by CUDA IPC, where the driver lets them.
- * All else that is done to it is carried out by the thread of its owner, whose copies go through
- * host memory. An atomic operation or a signal takes two copies there. They are atomic towards each
- * other, not towards kernels, and ml_wait_signal doesn't see what a kernel writes. Before others
- * may read what a kernel has written to a part, its owner waits for the kernel. If the driver fails
- * its owner, the window is broken, with ML_ERR_DEVICE.
+ * A part on a GPU is read and written by ranks of its host by CUDA IPC, where the driver lets them,
+ * and by those of other hosts by RDMA devices that can register it. All else that is done to it is
+ * carried out by the thread of its owner, whose copies go through host memory. An atomic operation
+ * or a signal takes two copies there. They are atomic towards each other, not towards kernels, and
+ * ml_wait_signal doesn't see what a kernel writes. Before others may read what a kernel has written
+ * to a part, its owner waits for the kernel. If the driver fails its owner, the window is broken,
+ * with ML_ERR_DEVICE.
  */
 typedef struct ml_window ml_window;
 
@@ -658,13 +659,13 @@ ML_EXPORT void *ml_window_memory(ml_window *w, int rank, size_t *size);
 ML_EXPORT int ml_put(ml_window *w, const void *from, size_t size, int to, size_t offset);
 ML_EXPORT int ml_get(ml_window *w, void *into, size_t size, int from, size_t offset);
 
-/* The same, but they may return at once (see "Calls that are started"). The buffer belongs to the
 /* Names the stream in which the program works on the buffer of the next ml_put, ml_get,
  * ml_start_put, ml_start_get or ml_put_signal that the calling thread makes on w, as ml_next_stream
  * does for the calls on a group. Threads don't disturb each other. A thread has one name for all
  * its windows: another one takes its place. */
 ML_EXPORT int ml_next_window_stream(ml_window *w, void *stream);
 
+/* The same, but they may return at once (see "Calls that are started"). The buffer belongs to the
  * library until ml_test or ml_wait says that the request is done. *request may be NULL in success
  * too: it is done then. ml_window_free waits for what was started. */
 ML_EXPORT int ml_start_put(ml_window *w, const void *from, size_t size, int to, size_t offset,

@@ -46,6 +46,7 @@ static const struct endpoint_table table = {
             .publish = rma_publish,
             .connect = rma_connect,
             .has = rma_has,
+            .part_way = rma_part_way,
             .remove = rma_remove,
             .put = rma_put,
             .get = rma_get,

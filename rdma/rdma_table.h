@@ -17,6 +17,7 @@ struct rma_table {
     const void *(*publish)(const struct rma *r, int peer, size_t *size);
     int (*connect)(struct rma *r, int peer, const void *from_peer, size_t size, struct fault *why);
     bool (*has)(const struct rma *r, int peer);
+    enum region_way (*part_way)(const struct rma *r, int peer);
     void (*remove)(struct rma *r, int peer);
     int (*put)(struct rma *r, int peer, const void *from, size_t size, uint64_t offset,
                struct fault *why);

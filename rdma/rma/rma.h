@@ -40,6 +40,7 @@ struct rma_config {
     int rank;  /* this one's world rank */
     void *memory;
     size_t size; /* this rank's part, which the peers may read and write until rma_close */
+    const struct region_gpu *gpu; /* the part is a GPU's, for rma_add; NULL: host memory */
     struct rdma_choice choice;
     /* Asked now and then while a call waits; returns why the window is broken (ML_ERR_*), or 0. */
     int (*check)(void *arg, struct fault *why);
@@ -70,6 +71,8 @@ int rma_connect(struct rma *r, int peer, const void *from_peer, size_t size, str
 /* True if the peer is within reach. The caller has to make both ends agree, by rma_remove, before
  * either uses it. */
 bool rma_has(const struct rma *r, int peer);
+/* How the devices by which the peer reaches this rank's part reach it themselves: the worst way. */
+enum region_way rma_part_way(const struct rma *r, int peer);
 /* True if one device can carry out all atomic operations on this rank's part: all other ranks reach
  * it over that device, by one rail each, and it is connected to itself now, for this rank's own
  * operations (peer `self`). Call it when all others are connected. */

@@ -80,7 +80,7 @@ static int rma_port_watch(const struct rma *r, int fd)
 /* The port of that name, opened if it is the first time. */
 static int rma_port_find(struct rma *r, const char *name, struct rma_port **out, struct fault *why)
 {
-    struct rma_part part = {r->config.memory, r->config.size};
+    struct rma_part part = {r->config.memory, r->config.size, r->config.gpu};
     struct rma_port *port = r->ports;
     int rc;
 
@@ -206,6 +206,17 @@ bool rma_own(struct rma *r, int self)
 bool rma_has(const struct rma *r, int peer)
 {
     return r->peers[peer].is_within;
+}
+
+enum region_way rma_part_way(const struct rma *r, int peer)
+{
+    const struct rma_qps *q = &r->peers[peer].qps;
+    enum region_way way = REGION_HOST;
+
+    for (int i = 0; i < q->count; i++)
+        if (q->all[i]->port->part_way > way)
+            way = q->all[i]->port->part_way;
+    return way;
 }
 
 void rma_remove(struct rma *r, int peer)

@@ -30,6 +30,25 @@ static int rma_port_ask(struct rma_port *p, struct fault *why)
     return 0;
 }
 
+/* No peer changes numbers in a GPU's memory by its device: what is atomic there towards the GPU
+ * depends on GPU, device and bridges. */
+static int rma_port_register_part(struct rma_port *p, const struct rma_part *part,
+                                  const struct explain_place *at, struct fault *why)
+{
+    const struct range range = {.base = part->memory, .size = part->size};
+    int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
+
+    if (part->gpu) {
+        p->part = region_gpu_register(part->gpu, &range, p->domain, access, &p->part_way, at, why);
+        return p->part ? 0 : why->code;
+    }
+    if (p->has_atomics)
+        access |= IBV_ACCESS_REMOTE_ATOMIC;
+    /* As a function, as in region_gpu.c. */
+    p->part = (ibv_reg_mr)(p->domain, part->memory, part->size, access);
+    return p->part ? 0 : explain(why, EXPLAIN_MEMORY, errno, at);
+}
+
 static int rma_port_register(struct rma_port *p, const struct rma_part *part,
                              const struct bounce_pool *b, struct fault *why)
 {
@@ -46,12 +65,7 @@ static int rma_port_register(struct rma_port *p, const struct rma_part *part,
     p->bounce = ibv_reg_mr(p->domain, b->bytes, BOUNCE_POOL_SIZE, IBV_ACCESS_LOCAL_WRITE);
     if (!p->bounce)
         return explain(why, EXPLAIN_MEMORY, errno, &at);
-    if (!part->size)
-        return 0;
-    p->part = ibv_reg_mr(p->domain, part->memory, part->size,
-                         IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
-                             (p->has_atomics ? IBV_ACCESS_REMOTE_ATOMIC : 0));
-    return p->part ? 0 : explain(why, EXPLAIN_MEMORY, errno, &at);
+    return part->size ? rma_port_register_part(p, part, &at, why) : 0;
 }
 
 int rma_port_open(struct rma_port **out, const char *name, const struct rdma_choice *choice,

@@ -12,6 +12,7 @@
 #include "common/rdma_choice.h"
 #include "rdma/rma/bounce_pool.h"
 #include "rdma/verbs/port.h"
+#include "rdma/verbs/region_gpu.h"
 
 #include <infiniband/verbs.h>
 #include <stdbool.h>
@@ -25,6 +26,7 @@ struct rma_port {
     struct ibv_pd *domain;
     struct ibv_comp_channel *channel; /* for the completions of all its queue pairs */
     struct ibv_mr *part;              /* NULL: it is empty */
+    enum region_way part_way;         /* how the device reaches it */
     struct ibv_mr *bounce;
     uint8_t mtu;                 /* enum ibv_mtu */
     uint8_t reads_in, reads_out; /* most reads under way of one peer here, and of this side */
@@ -36,6 +38,7 @@ struct rma_port {
 struct rma_part {
     void *memory;
     size_t size;
+    const struct region_gpu *gpu; /* it is a GPU's; NULL: host memory */
 };
 
 /* Opens the port that `name` and `choice` say. ML_ERR_DEVICE, ML_ERR_LINK, ML_ERR_MEMORY,

@@ -26,6 +26,7 @@ static const struct {
     {"cuMemGetAddressRange_v2", offsetof(struct cuda_driver, memory_range), false},
     {"cuMemGetHandleForAddressRange", offsetof(struct cuda_driver, memory_handle), true},
     {"cuFlushGPUDirectRDMAWrites", offsetof(struct cuda_driver, flush_writes), true},
+    {"cuDeviceGetAttribute", offsetof(struct cuda_driver, device_attribute), false},
     {"cuCtxPushCurrent_v2", offsetof(struct cuda_driver, context_push), false},
     {"cuCtxPopCurrent_v2", offsetof(struct cuda_driver, context_pop), false},
     {"cuCtxGetCurrent", offsetof(struct cuda_driver, context_current), false},

@@ -37,10 +37,11 @@ enum cuda_value {
     CUDA_POINTER_BUFFER_ID = 7,
     CUDA_POINTER_IS_MANAGED = 8,
     CUDA_POINTER_DEVICE_ORDINAL = 9,
-    CUDA_RANGE_DMABUF = 1,      /* a CUmemRangeHandleType */
-    CUDA_IPC_PEERS = 1,         /* a mapping for other GPUs, too */
-    CUDA_FLUSH_CONTEXT = 0,     /* writes by RDMA to the current context's device … */
-    CUDA_FLUSH_FOR_OWNER = 100, /* … are seen by work on that device */
+    CUDA_RANGE_DMABUF = 1,             /* a CUmemRangeHandleType */
+    CUDA_IPC_PEERS = 1,                /* a mapping for other GPUs, too */
+    CUDA_FLUSH_CONTEXT = 0,            /* writes by RDMA to the current context's device … */
+    CUDA_FLUSH_FOR_OWNER = 100,        /* … are seen by work on that device */
+    CUDA_DEVICE_WRITES_ORDERING = 118, /* for whom that holds without a flush: from 100 on */
 };
 
 /* A CUipcMemHandle. */
@@ -57,6 +58,7 @@ struct cuda_driver {
     int (*memory_handle)(void *handle, uint64_t base, size_t size, int type,
                          unsigned long long flags);
     int (*flush_writes)(int target, int scope); /* NULL: before CUDA 11.3 */
+    int (*device_attribute)(int *value, int attribute, int device);
     int (*context_push)(void *context);
     int (*context_pop)(void **context);
     int (*context_current)(void **context);

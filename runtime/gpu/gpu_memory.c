@@ -144,6 +144,17 @@ int gpu_memory_wait(const struct gpu_memory *m, void *stream, struct fault *why)
                              m->device, stream ? "cuStreamSynchronize" : "cuCtxSynchronize");
 }
 
+bool gpu_memory_must_settle(const struct gpu_memory *m)
+{
+    int ordering = 0;
+
+    if (!m->driver->flush_writes)
+        return false;
+    return m->driver->device_attribute(&ordering, CUDA_DEVICE_WRITES_ORDERING, m->device) !=
+               CUDA_IS_DONE ||
+           ordering < CUDA_FLUSH_FOR_OWNER;
+}
+
 int gpu_memory_settle(const struct gpu_memory *m, struct fault *why)
 {
     int result, rc = m->driver->flush_writes ? gpu_memory_enter(m, why) : 0;

@@ -45,6 +45,10 @@ void gpu_memory_leave(const struct gpu_memory *m);
  * ML_ERR_DEVICE. */
 int gpu_memory_wait(const struct gpu_memory *m, void *stream, struct fault *why);
 
+/* False: work that is queued on the GPU once an RDMA device has written to the memory sees that
+ * without gpu_memory_settle. */
+bool gpu_memory_must_settle(const struct gpu_memory *m);
+
 /* Once an RDMA device has written to the memory: returns when work that is queued from now on sees
  * that. ML_ERR_DEVICE. */
 int gpu_memory_settle(const struct gpu_memory *m, struct fault *why);

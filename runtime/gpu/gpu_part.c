@@ -90,18 +90,24 @@ static int part_copy_in(const struct gpu_part *p, uint64_t to, uint64_t from, si
 }
 
 /* Memory that was freed may be another allocation's by now, whose bytes are not to be touched. */
+static int part_check_id(const struct gpu_part *p, struct fault *why)
+{
+    if (gpu_memory_id(p->memory.driver, p->at) == p->id)
+        return 0;
+    return fault_set(why, ML_ERR_DEVICE,
+                     "the program has freed the memory of GPU %d that is its part of a window: "
+                     "free the window first",
+                     p->memory.device);
+}
+
 static int part_copy(const struct gpu_part *p, uint64_t to, uint64_t from, size_t size, bool reads,
                      struct fault *why)
 {
     const char *failed;
-    int result, rc;
+    int result, rc = part_check_id(p, why);
 
-    if (gpu_memory_id(p->memory.driver, p->at) != p->id)
-        return fault_set(why, ML_ERR_DEVICE,
-                         "the program has freed the memory of GPU %d that is its part of a window: "
-                         "free the window first",
-                         p->memory.device);
-    rc = gpu_memory_enter(&p->memory, why);
+    if (!rc)
+        rc = gpu_memory_enter(&p->memory, why);
     if (rc)
         return rc;
     result = part_copy_in(p, to, from, size, &failed, why);
@@ -122,6 +128,15 @@ int gpu_part_write(const struct gpu_part *p, size_t offset, const void *from, si
                    struct fault *why)
 {
     return part_copy(p, (uintptr_t)p->at + offset, (uintptr_t)from, size, false, why);
+}
+
+int gpu_part_settle(const struct gpu_part *p, struct fault *why)
+{
+    int rc = part_check_id(p, why);
+
+    if (!rc && gpu_memory_must_settle(&p->memory))
+        rc = gpu_memory_settle(&p->memory, why);
+    return rc;
 }
 
 int gpu_part_stage(const struct gpu_part *p, struct gpu_bounce *out, size_t size, struct fault *why)

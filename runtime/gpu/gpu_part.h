@@ -40,6 +40,10 @@ int gpu_part_read(const struct gpu_part *p, size_t offset, void *into, size_t si
 int gpu_part_write(const struct gpu_part *p, size_t offset, const void *from, size_t size,
                    struct fault *why);
 
+/* Once an RDMA device has written to the part: returns when work that is queued on the GPU from now
+ * on sees that. ML_ERR_DEVICE, as above. */
+int gpu_part_settle(const struct gpu_part *p, struct fault *why);
+
 /* Host memory for `size` bytes that go to the part or come from it, which the driver copies fast;
  * close takes one that is closed. ML_ERR_DEVICE, ML_ERR_MEMORY. */
 int gpu_part_stage(const struct gpu_part *p, struct gpu_bounce *out, size_t size,

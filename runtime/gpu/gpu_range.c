@@ -7,8 +7,6 @@
 #include <stdio.h>
 #include <unistd.h>
 
-enum { REFUSAL = 160 };
-
 struct known {
     struct range range;
     uint64_t id;
@@ -41,36 +39,36 @@ static void range_drop_freed(const struct cuda_driver *driver)
     }
 }
 
-/* A dma-buf is of whole pages. Returns it, or -1 and why there is none. */
-static int range_export(const struct cuda_driver *driver, const struct known *k, uint64_t *offset,
-                        char refusal[REFUSAL])
+/* A dma-buf is of whole pages. In the memory's context. */
+static void range_export(const struct cuda_driver *driver, uint64_t base, size_t size,
+                         struct gpu_range_export *out)
 {
     size_t page = (size_t)getpagesize();
-    uint64_t first = (uintptr_t)k->range.base / page * page;
-    uint64_t end = ((uintptr_t)k->range.base + k->range.size + page - 1) / page * page;
+    uint64_t first = base / page * page;
+    uint64_t end = (base + size + page - 1) / page * page;
     const char *name = NULL;
-    int result, dmabuf = -1;
+    int result;
 
-    *offset = (uintptr_t)k->range.base - first;
+    *out = (struct gpu_range_export){.dmabuf = -1, .offset = base - first};
     if (!driver->memory_handle) {
-        snprintf(refusal, REFUSAL, "the GPU's driver is older than CUDA 11.7");
-        return -1;
+        snprintf(out->refusal, sizeof(out->refusal), "the GPU's driver is older than CUDA 11.7");
+        return;
     }
-    result = driver->memory_handle(&dmabuf, first, end - first, CUDA_RANGE_DMABUF, 0);
+    result = driver->memory_handle(&out->dmabuf, first, end - first, CUDA_RANGE_DMABUF, 0);
     if (result == CUDA_IS_DONE)
-        return dmabuf;
+        return;
+    out->dmabuf = -1;
     driver->error_name(result, &name);
-    snprintf(refusal, REFUSAL, "cuMemGetHandleForAddressRange: %s",
+    snprintf(out->refusal, sizeof(out->refusal), "cuMemGetHandleForAddressRange: %s",
              name ? name : "an unknown error");
-    return -1;
 }
 
 /* So that a copy of the program that seems to be done is done, though it was in no stream. */
-static void range_order_copies(const struct cuda_driver *driver, const void *base)
+static void range_order_copies(const struct cuda_driver *driver, uint64_t base)
 {
     int yes = 1;
 
-    driver->pointer_set(&yes, CUDA_POINTER_SYNC_MEMOPS, (uintptr_t)base);
+    driver->pointer_set(&yes, CUDA_POINTER_SYNC_MEMOPS, base);
 }
 
 static bool range_refuse(struct fault *why, const struct gpu_memory *m, const char *reason)
@@ -80,15 +78,32 @@ static bool range_refuse(struct fault *why, const struct gpu_memory *m, const ch
     return false;
 }
 
+static bool range_refuse_managed(struct fault *why, const struct gpu_memory *m)
+{
+    return range_refuse(why, m, "it is managed memory, which moves");
+}
+
+bool gpu_range_export(const struct gpu_memory *m, const void *at, size_t size,
+                      struct gpu_range_export *out, struct fault *why)
+{
+    if (m->is_managed)
+        return range_refuse_managed(why, m);
+    if (gpu_memory_enter(m, why))
+        return false;
+    range_export(m->driver, (uintptr_t)at, size, out);
+    range_order_copies(m->driver, (uintptr_t)at);
+    gpu_memory_leave(m);
+    return true;
+}
+
 static bool range_add(const struct gpu_memory *m, const void *at, size_t size, struct fault *why)
 {
     struct known k = {.id = gpu_memory_id(m->driver, at)};
-    char refusal[REFUSAL] = "";
-    uint64_t base = 0, offset;
-    int dmabuf;
+    struct gpu_range_export by;
+    uint64_t base = 0;
 
     if (m->is_managed)
-        return range_refuse(why, m, "it is managed memory, which moves");
+        return range_refuse_managed(why, m);
     if (!k.id || m->driver->memory_range(&base, &k.range.size, (uintptr_t)at) != CUDA_IS_DONE)
         return range_refuse(why, m, "the driver does not say where its allocation begins");
     k.range.base = (unsigned char *)(uintptr_t)base; /* NOLINT: the driver's number */
@@ -96,9 +111,9 @@ static bool range_add(const struct gpu_memory *m, const void *at, size_t size, s
         return range_refuse(why, m, "the buffer is not all in one allocation");
     if (!ranges_reserve(&offered.known))
         return range_refuse(why, m, "out of memory");
-    dmabuf = range_export(m->driver, &k, &offset, refusal);
-    range_order_copies(m->driver, k.range.base);
-    if (!offered.watcher.add(k.range.base, k.range.size, dmabuf, offset, refusal))
+    range_export(m->driver, base, k.range.size, &by);
+    range_order_copies(m->driver, base);
+    if (!offered.watcher.add(k.range.base, k.range.size, by.dmabuf, by.offset, by.refusal))
         return range_refuse(why, m, "out of memory");
     ranges_add(&offered.known, &k);
     return true;

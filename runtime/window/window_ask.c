@@ -3,6 +3,7 @@
 
 #include "runtime/call/progress.h"
 #include "runtime/group/wait.h"
+#include "runtime/window/window_device.h"
 #include "runtime/window/window_serve.h"
 
 #include <stdlib.h>
@@ -235,7 +236,8 @@ static bool ask_needs(const struct window *w, int peer, enum window_frame_kind k
 
     if (!p->is_served)
         return false;
-    return kind != FRAME_FLUSH || atomic_load(&p->flushed) != atomic_load(&p->puts);
+    return kind != FRAME_FLUSH || atomic_load(&p->flushed) != atomic_load(&p->puts) ||
+           !window_device_is_settled(w, peer);
 }
 
 static int ask_each(struct window *w, enum window_frame_kind kind, struct fault *why)

@@ -4,6 +4,9 @@
 #include "common/clock.h"
 #include "runtime/call/progress.h"
 #include "runtime/call/task_run.h"
+#include "runtime/gpu/gpu_part.h"
+#include "runtime/gpu/gpu_range.h"
+#include "runtime/gpu/gpu_way.h"
 #include "runtime/group/exchange.h"
 #include "runtime/group/world.h"
 #include "runtime/process/fork_guard.h"
@@ -15,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum {
     DESCRIPTORS = 64,
@@ -42,7 +46,7 @@ static bool device_is_needed(const struct window *w, int rank)
 {
     const struct group *g = w->group;
 
-    return rank != g->rank && !w->parts[rank].control && !w->gpu && !w->parts[rank].is_on_gpu &&
+    return rank != g->rank && !w->parts[rank].control &&
            (g->host_of[rank] != g->host_of[g->rank] || g->world->job.local_net);
 }
 
@@ -56,11 +60,28 @@ static int device_check(void *arg, struct fault *why)
     return broken;
 }
 
-static void device_complain(const struct window *w, const struct fault *why)
+/* Why the devices of this rank and a peer don't put and get by themselves. A part on a GPU has a
+ * sentence of its own for each peer. */
+static void device_complain(const struct window *w, int peer, const struct fault *why)
 {
-    if (why->code && !atomic_flag_test_and_set(&has_complained))
+    const int *ranks = w->group->members;
+    struct fault other;
+
+    if (w->gpu) {
+        fault_set(&other, ML_ERR_DEVICE, "the devices of the two can't put and get by themselves");
+        gpu_way_tell(ranks[w->group->rank], ranks[peer],
+                     why->code ? GPU_WAY_REFUSED : GPU_WAY_PIECES, why->code ? why : &other);
+    } else if (why->code && !atomic_flag_test_and_set(&has_complained)) {
         fprintf(stderr, "mlaunch: warning: rank %d: puts and gets are messages instead: %s\n",
-                w->group->members[w->group->rank], why->text);
+                ranks[w->group->rank], why->text);
+    }
+}
+
+static void device_complain_all(const struct window *w, const struct fault *why)
+{
+    for (int i = 0; i < w->group->size; i++)
+        if (device_is_needed(w, i))
+            device_complain(w, i, why);
 }
 
 static bool device_add(struct window *w, struct rdma_topology *wiring, int rank, struct fault *why)
@@ -74,11 +95,35 @@ static bool device_add(struct window *w, struct rdma_topology *wiring, int rank,
            w->rma_table->add(w->rma, rank, &c, why);
 }
 
+/* Makes a queue pair to each rank that needs one. What the devices register a part on a GPU by is
+ * needed until then. */
+static void device_add_all(struct window *w, struct rdma_topology *wiring)
+{
+    for (int i = 0; i < w->group->size; i++) {
+        struct fault reason = {0};
+
+        if (device_is_needed(w, i) && !device_add(w, wiring, i, &reason))
+            device_complain(w, i, &reason);
+    }
+}
+
+static bool device_export(const struct window *w, struct region_gpu *out, struct fault *why)
+{
+    struct gpu_range_export by;
+
+    if (!gpu_range_export(&w->gpu->memory, w->gpu->at, w->gpu->size, &by, why))
+        return false;
+    *out = (struct region_gpu){.dmabuf = by.dmabuf, .offset = by.offset};
+    snprintf(out->refusal, sizeof(out->refusal), "%s", by.refusal);
+    return true;
+}
+
 /* Opens the devices and makes the queue pairs. */
 static int device_prepare(struct window *w, void *memory, struct fault *why)
 {
     const struct group *g = w->group;
     const struct endpoint_table *table;
+    struct region_gpu gpu = {.dmabuf = -1};
     struct rma_config c = {.peers = g->size,
                            .rank = g->members[g->rank],
                            .memory = memory,
@@ -94,13 +139,15 @@ static int device_prepare(struct window *w, void *memory, struct fault *why)
         return rc;
     w->rma_table = &table->rma;
     c.choice = rdma_topology_choice(wiring);
-    rc = w->rma_table->open(&w->rma, &c, why);
-    for (int i = 0; i < g->size && !rc; i++) {
-        struct fault reason = {0};
-
-        if (device_is_needed(w, i) && !device_add(w, wiring, i, &reason))
-            device_complain(w, &reason);
-    }
+    c.gpu = w->gpu ? &gpu : NULL;
+    if (w->gpu && !device_export(w, &gpu, why))
+        rc = why->code;
+    if (!rc)
+        rc = w->rma_table->open(&w->rma, &c, why);
+    if (!rc)
+        device_add_all(w, wiring);
+    if (gpu.dmabuf >= 0)
+        close(gpu.dmabuf);
     rdma_topology_destroy(wiring);
     return rc;
 }
@@ -128,7 +175,7 @@ static int device_connect(struct window *w, struct fault *why)
         struct fault reason = {0};
 
         if (w->rma_table->connect(w->rma, i, theirs.bytes, theirs.size, &reason))
-            device_complain(w, &reason);
+            device_complain(w, i, &reason);
     }
     exchange_destroy(x);
     return rc;
@@ -161,8 +208,10 @@ static int device_agree(struct window *w, struct fault *why)
         rc = task_run(g, &t, why);
     for (int i = 0; i < g->size && !rc; i++) {
         w->has_device[i] = can[i] & could[i] & CAN_REACH;
-        if ((can[i] & CAN_REACH) && !w->has_device[i])
+        if ((can[i] & CAN_REACH) && !w->has_device[i]) {
+            device_complain(w, i, &(struct fault){0});
             w->rma_table->remove(w->rma, i);
+        }
         all_own = all_own && (could[i] & CAN_OWN);
     }
     w->has_device_numbers = !rc && all_own;
@@ -171,6 +220,19 @@ static int device_agree(struct window *w, struct fault *why)
     free(can);
     free(could);
     return rc;
+}
+
+/* How devices reach this rank's part, if it is on a GPU. */
+static void device_tell(const struct window *w)
+{
+    const int *ranks = w->group->members;
+
+    for (int i = 0; i < w->group->size && w->gpu; i++)
+        if (w->has_device[i])
+            gpu_way_tell(ranks[w->group->rank], ranks[i],
+                         w->rma_table->part_way(w->rma, i) == REGION_DMABUF ? GPU_WAY_DMABUF
+                                                                            : GPU_WAY_PEERMEM,
+                         NULL);
 }
 
 static void device_guard(const struct window *w, void (*each)(int fd))
@@ -192,11 +254,15 @@ int window_device_open(struct window *w, void *memory, struct fault *why)
     if (!w->has_device)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     if (device_prepare(w, memory, &reason))
-        device_complain(w, &reason);
+        device_complain_all(w, &reason);
     if (w->rma)
         device_guard(w, fork_guard_add);
     rc = device_connect(w, why);
-    return rc ? rc : device_agree(w, why);
+    if (!rc)
+        rc = device_agree(w, why);
+    if (!rc)
+        device_tell(w);
+    return rc;
 }
 
 void window_device_close(struct window *w)
@@ -246,9 +312,17 @@ static int device_end(struct window *w, int rc, struct fault *why)
     return rc ? device_fail(w, why) : 0;
 }
 
+/* A put that begins. */
+static void device_note(struct window *w, int to)
+{
+    if (__builtin_expect(w->parts[to].must_settle, 0))
+        atomic_fetch_add(&w->parts[to].begun, 1);
+}
+
 int window_device_put(struct window *w, const void *from, size_t size, int to, size_t offset,
                       struct fault *why)
 {
+    device_note(w, to);
     return device_end(w, w->rma_table->put(w->rma, to, from, size, offset, why), why);
 }
 
@@ -332,6 +406,7 @@ int window_device_start_put(struct window *w, const void *from, size_t size, int
     struct rma_op op = {
         .peer = to, .local = (unsigned char *)(uintptr_t)from, .size = size, .offset = offset};
 
+    device_note(w, to);
     return device_start(w, &op, out, why);
 }
 
@@ -362,14 +437,39 @@ int window_device_add_own(struct window *w, size_t offset, uint64_t add, struct 
 
 /* --- flush ------------------------------------------------------------------------------------ */
 
+static void count_raise(_Atomic uint64_t *count, uint64_t to)
+{
+    uint64_t now = atomic_load(count);
+
+    while (now < to && !atomic_compare_exchange_weak(count, &now, to))
+        ;
+}
+
+/* Other threads may begin puts meanwhile. */
+static int device_flush(struct window *w, int to, struct fault *why)
+{
+    struct window_part *p = &w->parts[to];
+    uint64_t begun = atomic_load(&p->begun);
+    int rc = device_end(w, w->rma_table->flush(w->rma, to, why), why);
+
+    if (!rc)
+        count_raise(&p->written, begun);
+    return rc;
+}
+
 int window_device_flush(struct window *w, int to, struct fault *why)
 {
     int rc = 0;
 
     for (int i = 0; i < w->group->size && !rc; i++)
         if ((to == ML_ALL || to == i) && window_device_has(w, i))
-            rc = device_end(w, w->rma_table->flush(w->rma, i, why), why);
+            rc = device_flush(w, i, why);
     return rc;
+}
+
+void window_device_note_settled(struct window *w, int rank, uint64_t written)
+{
+    count_raise(&w->parts[rank].settled, written);
 }
 
 int window_device_settle(struct window *w, const void *from, size_t *size, int to, size_t offset,

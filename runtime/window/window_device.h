@@ -46,7 +46,18 @@ int window_device_start_put(struct window *w, const void *from, size_t size, int
                             struct request **out, struct fault *why);
 int window_device_start_get(struct window *w, void *into, size_t size, int from, size_t offset,
                             struct request **out, struct fault *why);
+/* Afterwards window_device_written is how many puts to a part that must be settled are written
+ * there; whoever has had it settled after that says so. */
 int window_device_flush(struct window *w, int to, struct fault *why);
+static inline uint64_t window_device_written(const struct window *w, int rank)
+{
+    return atomic_load(&w->parts[rank].written);
+}
+static inline bool window_device_is_settled(const struct window *w, int rank)
+{
+    return atomic_load(&w->parts[rank].settled) >= window_device_written(w, rank);
+}
+void window_device_note_settled(struct window *w, int rank, uint64_t written);
 
 /* For windows with has_device_numbers. at: any rank. They wake nobody. Any thread. */
 int window_device_change(struct window *w, int at, const struct rma_change *change, size_t offset,

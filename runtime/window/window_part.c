@@ -19,7 +19,7 @@ struct part_word {
     uint32_t has_memory, has_control; /* other processes can map it */
     struct alloc_file memory_file, control_file;
     struct alloc_place memory, control;
-    uint32_t is_on_gpu, has_place; /* the rest holds if it can be opened by CUDA IPC */
+    uint32_t is_on_gpu, must_settle, has_place; /* the rest holds if CUDA IPC can open it */
     uint64_t giver;
     struct gpu_ipc_place place;
 };
@@ -45,6 +45,7 @@ static void part_describe(struct part_word *word, int code, void *memory, size_t
         return;
     if (gpu) {
         word->is_on_gpu = 1;
+        word->must_settle = gpu_memory_must_settle(&gpu->memory);
         word->has_place = gpu_ipc_find(&gpu->memory, memory, size, &word->place, no_place);
         word->giver = shm_rendezvous_giver();
         return;
@@ -138,6 +139,7 @@ static void parts_map(struct group *g, struct window_part *parts, const struct p
         parts[i].memory_place = words[i].memory;
         parts[i].control_place = words[i].control;
         parts[i].is_on_gpu = words[i].is_on_gpu != 0;
+        parts[i].must_settle = words[i].must_settle != 0;
         if (i == g->rank || g->host_of[i] != g->host_of[g->rank] || g->world->job.local_net)
             continue;
         if (no_place->code)

@@ -38,6 +38,11 @@ struct window_part {
     _Atomic bool is_open;       /* another rank's, which this process may open by CUDA IPC */
     struct gpu_ipc_place place; /* then: where it is, and the owner's number */
     uint64_t giver;
+    /* Another rank's part on a GPU to which devices write: its owner has to settle what they have
+     * written (gpu_part.h) before work on the GPU sees it. window_device.c counts the puts, those
+     * that the devices have carried out, and those that are settled, too. */
+    bool must_settle;
+    _Atomic uint64_t begun, written, settled;
 };
 
 /* Tells the other ranks of g where this rank's part is (`memory`, `size`; gpu: NULL, or the same on

@@ -119,6 +119,8 @@ static void serve_retire(struct window *w, struct window_peer *p)
         if ((o->frame.kind == FRAME_FLUSH || o->frame.kind == FRAME_PUTS) &&
             o->puts > atomic_load(&p->flushed))
             atomic_store(&p->flushed, o->puts);
+        if (o->frame.kind == FRAME_FLUSH)
+            window_device_note_settled(w, o->peer, o->written);
         order_finish(w, o, NULL);
     }
     while (p->reply_count) {
@@ -236,6 +238,7 @@ void window_serve_send(struct window *w, struct window_order *o)
     if (o->frame.kind == FRAME_PUT)
         serve_count_put(p);
     o->puts = atomic_load(&p->puts);
+    o->written = window_device_written(w, o->peer);
     if (!atomic_load(&w->broken) && serve_send_before(w, p, o, &why) < 0)
         serve_fail(w, &why);
     if (atomic_load(&w->broken)) {
@@ -332,8 +335,18 @@ static int serve_gpu(struct window *w, int rc, struct fault *why)
     return rc;
 }
 
-static int serve_signal(struct window *w, struct window_peer *p, struct fault *why)
+/* What the peer's device has written to a part on a GPU is there for work on the GPU, before this
+ * rank's program learns of it. */
+static int serve_settle(struct window *w, int peer, struct fault *why)
 {
+    if (!w->gpu || !window_device_has(w, peer))
+        return 0;
+    return serve_gpu(w, gpu_part_settle(w->gpu, why), why);
+}
+
+static int serve_signal(struct window *w, int peer, struct fault *why)
+{
+    struct window_peer *p = &w->peers[peer];
     const struct window_part *own = &w->parts[w->group->rank];
     const struct window_frame *f = &p->in;
     uint64_t old;
@@ -342,6 +355,9 @@ static int serve_signal(struct window *w, struct window_peer *p, struct fault *w
     if (!f->signals)
         return 0;
     if (!w->has_device_numbers) {
+        rc = serve_settle(w, peer, why);
+        if (rc)
+            return rc;
         if (w->gpu)
             rc = serve_gpu(w, gpu_part_change(w->gpu, (size_t)f->number, NULL, f->value, &old, why),
                            why);
@@ -381,8 +397,9 @@ static int serve_change(struct window *w, const struct window_frame *f, uint64_t
 }
 
 /* The bytes of a put have come. */
-static int serve_put(struct window *w, struct window_peer *p, struct fault *why)
+static int serve_put(struct window *w, int peer, struct fault *why)
 {
+    struct window_peer *p = &w->peers[peer];
     const void *bytes = window_frame_is_followed(&p->in) ? p->stage.memory : p->in.bytes;
     int rc = 0;
 
@@ -391,7 +408,7 @@ static int serve_put(struct window *w, struct window_peer *p, struct fault *why)
         rc = serve_gpu(w, rc, why);
         gpu_part_unstage(w->gpu, &p->stage);
     }
-    return rc ? rc : serve_signal(w, p, why);
+    return rc ? rc : serve_signal(w, peer, why);
 }
 
 /* What a get wants of a part on a GPU is copied first. */
@@ -460,7 +477,7 @@ static int serve_frame(struct window *w, int peer, struct fault *why)
         return rc;
     switch (p->in.kind) {
     case FRAME_PUT:
-        rc = serve_put(w, p, why);
+        rc = serve_put(w, peer, why);
         break;
     case FRAME_PUTS:
         if (w->gpu ||
@@ -479,7 +496,9 @@ static int serve_frame(struct window *w, int peer, struct fault *why)
             rc = serve_reply(w, peer, old, NULL, 0, why);
         break;
     case FRAME_FLUSH:
-        rc = serve_reply(w, peer, 0, NULL, 0, why);
+        rc = serve_settle(w, peer, why);
+        if (!rc)
+            rc = serve_reply(w, peer, 0, NULL, 0, why);
         break;
     case FRAME_LEAVE:
         serve_leave(own->control, peer);

@@ -39,6 +39,7 @@ struct window_order {
     struct fault *why;    /* code 0 at first, and in success */
     uint64_t value;       /* the reply's */
     uint64_t puts;        /* FRAME_FLUSH: this many are complete with the reply */
+    uint64_t written;     /* FRAME_FLUSH: puts by devices, settled with the reply */
     bool has_reply;
     bool may_wait;              /* it may go with the next one, as long as a reply is awaited */
     struct window_batch *batch; /* what `from` points to; owned; NULL: memory of the caller */

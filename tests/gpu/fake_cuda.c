@@ -12,7 +12,9 @@
  *            ends there, with status 0.
  *   RDMA     A dma-buf is a file descriptor of the memory. FAKE_CUDA_DMABUF=no: the driver gives
  *            none, like one without open kernel modules. FAKE_CUDA_PEERMEM=1: devices may register
- *            the memory, for which it must be readable by the processor, too.
+ *            the memory, for which it must be readable by the processor, too. What they write is
+ *            seen by the GPU's work after cuFlushGPUDirectRDMAWrites only; or at once, with
+ *            FAKE_CUDA_ORDERED=1.
  *   IPC      The memory of another process is opened by the file that it lies in, once a process.
  *            Pools and managed memory have no handle. FAKE_CUDA_IPC=no: none can be opened, as
  *            between GPUs that do not reach each other.
@@ -20,9 +22,10 @@
  *            "depth", the contexts that the calling thread has pushed; and "mode", its mode of
  *            captures, 0 if it is that of a new thread; "imports", what is open of other processes,
  *            and "exports", how often they have opened what is this process's. "copies" is how many
- *            were queued so far; of those of the library "copying" are not done, and "most" is how
- *            many were not done at once since this was asked last. "largest": the KiB of the
- *            longest host memory that was registered so far.
+ *            were queued so far, "queued" how many are not done; of those of the library "copying"
+ *            are not done, and "most" is how many were not done at once since this was asked last.
+ *            "largest": the KiB of the longest host memory that was registered so far. "flushes":
+ *            how often what devices have written was flushed.
  */
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -78,7 +81,8 @@ struct fake_context {
 };
 struct fake_block {
     uintptr_t at;
-    unsigned char *alias;
+    unsigned char *alias;   /* what the GPU's work sees */
+    unsigned char *foreign; /* what RDMA devices see, at `at`; NULL: the same */
     size_t size;
     struct fake_context *context; /* NULL: the device's pool */
     int device;
@@ -105,6 +109,7 @@ static unsigned long long ids;
 static struct fake_block blocks[BLOCKS];
 static uintptr_t registered[REGISTERED];
 static size_t largest;
+static int flushes;
 static _Thread_local struct fake_context *stack[DEPTH];
 static _Thread_local int depth;
 static _Thread_local int capture_mode = CAPTURE_GLOBAL;
@@ -186,6 +191,28 @@ static void *fake_reach(uintptr_t at)
     return b ? (void *)(b->alias + (at - b->at)) : (void *)at;
 }
 
+/* What the GPU has written there is seen by RDMA devices at once. */
+static void fake_show(uintptr_t at, size_t size)
+{
+    const struct fake_block *b = fake_block_of(at);
+
+    if (b && b->foreign)
+        memcpy(b->foreign + (at - b->at), b->alias + (at - b->at), size);
+}
+
+static bool fake_is_ordered(void)
+{
+    return getenv("FAKE_CUDA_ORDERED") != NULL;
+}
+
+/* What RDMA devices have written is seen by the GPU. Under the lock. */
+static void fake_flush(void)
+{
+    for (struct fake_block *b = blocks; b < blocks + BLOCKS; b++)
+        if (b->size && b->foreign)
+            memcpy(b->alias, b->foreign, b->size);
+}
+
 static size_t fake_whole(size_t size)
 {
     size_t page = (size_t)getpagesize();
@@ -198,19 +225,22 @@ static int fake_map(struct fake_block *out, int fd, size_t size)
 {
     struct fake_block *b = blocks;
     size_t whole = fake_whole(size), page = (size_t)getpagesize();
-    int access = getenv("FAKE_CUDA_PEERMEM") ? PROT_READ | PROT_WRITE : PROT_NONE;
+    bool has_device = getenv("FAKE_CUDA_PEERMEM") != NULL;
     unsigned char *at, *alias;
 
     while (b < blocks + BLOCKS && b->size)
         b++;
     if (fd < 0 || b == blocks + BLOCKS)
         return OUT_OF_MEMORY;
-    at = mmap(NULL, whole, access, MAP_SHARED, fd, 0);
+    at = has_device
+             ? mmap(NULL, whole, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)(whole + page))
+             : mmap(NULL, whole, PROT_NONE, MAP_SHARED, fd, 0);
     alias = mmap(NULL, whole + page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (at == MAP_FAILED || alias == MAP_FAILED)
         return OUT_OF_MEMORY;
     out->at = (uintptr_t)at;
     out->alias = alias;
+    out->foreign = has_device ? at : NULL;
     out->size = size;
     out->id = ++ids;
     out->memory = fd;
@@ -234,9 +264,11 @@ static int fake_alloc(uint64_t *out, size_t size, int device, struct fake_contex
     size_t whole = fake_whole(size);
     int fd = memfd_create("fake_cuda", MFD_CLOEXEC);
 
-    if (fd < 0 || ftruncate(fd, (off_t)(whole + (size_t)getpagesize())) || fake_map(&b, fd, size))
+    if (fd < 0 || ftruncate(fd, (off_t)(2 * whole + (size_t)getpagesize())) ||
+        fake_map(&b, fd, size))
         return OUT_OF_MEMORY;
     memset(b.alias, 0xee, whole);
+    fake_show(b.at, size);
     *out = b.at;
     return DONE;
 }
@@ -460,7 +492,22 @@ FAKE_API int cuFlushGPUDirectRDMAWrites(int target, int scope)
     FAKE_BEGIN("cuFlushGPUDirectRDMAWrites");
     if (!fake_current())
         return INVALID_CONTEXT;
-    return target == 0 && scope == 100 ? DONE : INVALID_VALUE;
+    if (target != 0 || scope != 100)
+        return INVALID_VALUE;
+    pthread_mutex_lock(&lock);
+    flushes++;
+    fake_flush();
+    pthread_mutex_unlock(&lock);
+    return DONE;
+}
+
+FAKE_API int cuDeviceGetAttribute(int *value, int attribute, int device)
+{
+    FAKE_BEGIN("cuDeviceGetAttribute");
+    if (attribute != 118 || device < 0 || device >= DEVICES)
+        return INVALID_VALUE;
+    *value = fake_is_ordered() ? 100 : 0;
+    return DONE;
 }
 
 static uintptr_t *fake_registration(const void *memory)
@@ -657,10 +704,14 @@ static void fake_stream_finish(struct fake_stream *s)
         struct fake_work *w = s->first;
 
         s->first = w->next;
+        if (fake_is_ordered())
+            fake_flush();
         if (w->from)
             memmove(fake_reach(w->to), fake_reach(w->from), w->size);
         else
             memset(fake_reach(w->to), w->value, w->size);
+        fake_show(w->to, w->size);
+        queued--;
         copying -= w->is_of_library;
         free(w);
     }
@@ -680,6 +731,11 @@ FAKE_API int cuStreamCreate(void **out, unsigned flags)
     if (!s)
         return OUT_OF_MEMORY;
     pthread_mutex_lock(&lock);
+    if (fake_ends_capture()) {
+        pthread_mutex_unlock(&lock);
+        free(s);
+        return CAPTURE_UNSUPPORTED;
+    }
     s->context = c;
     s->end = &s->first;
     s->next = c->streams;
@@ -710,8 +766,6 @@ FAKE_API int cuStreamDestroy_v2(void *handle)
 FAKE_API int cuStreamSynchronize(void *handle)
 {
     struct fake_stream *s = fake_stream_of(handle);
-        fake_show(w->to, w->size);
-        queued--;
     int result = DONE;
 
     FAKE_BEGIN("cuStreamSynchronize");
@@ -720,6 +774,8 @@ FAKE_API int cuStreamSynchronize(void *handle)
     pthread_mutex_lock(&lock);
     if (s->is_capturing) {
         s->is_invalid = true;
+        result = CAPTURE_UNSUPPORTED;
+    } else if (fake_ends_capture()) {
         result = CAPTURE_UNSUPPORTED;
     } else {
         fake_stream_finish(s);
@@ -731,11 +787,6 @@ FAKE_API int cuStreamSynchronize(void *handle)
 FAKE_API int cuCtxSynchronize(void)
 {
     struct fake_context *c = fake_current();
-    if (fake_ends_capture()) {
-        pthread_mutex_unlock(&lock);
-        free(s);
-        return CAPTURE_UNSUPPORTED;
-    }
     int result = DONE;
 
     FAKE_BEGIN("cuCtxSynchronize");
@@ -775,8 +826,6 @@ static int fake_queue(void *handle, struct fake_work work)
     from = fake_block_of(w->from);
     if ((to && w->size > to->size - (w->to - to->at)) ||
         (from && w->size > from->size - (w->from - from->at))) {
-    } else if (fake_ends_capture()) {
-        result = CAPTURE_UNSUPPORTED;
         result = INVALID_VALUE;
         free(w);
     } else if (s->is_capturing) {
@@ -784,6 +833,7 @@ static int fake_queue(void *handle, struct fake_work work)
     } else {
         *s->end = w;
         s->end = &w->next;
+        queued++;
         copying += w->is_of_library;
         most_copying = copying > most_copying ? copying : most_copying;
     }
@@ -833,7 +883,6 @@ FAKE_API int cuStreamEndCapture(void *handle, void **graph)
     s->is_capturing = false;
     *graph = NULL;
     return s->is_invalid ? CAPTURE_INVALIDATED : DONE;
-        queued++;
 }
 
 FAKE_API int cuThreadExchangeStreamCaptureMode(int *mode)
@@ -871,6 +920,10 @@ FAKE_API int fakeCudaCount(const char *what)
     if (strcmp(what, "copies") == 0)
         return copies;
     pthread_mutex_lock(&lock);
+    if (strcmp(what, "flushes") == 0)
+        count = flushes;
+    if (strcmp(what, "queued") == 0)
+        count = queued;
     if (strcmp(what, "copying") == 0)
         count = copying;
     if (strcmp(what, "largest") == 0)

@@ -244,6 +244,21 @@ static int call_window_freed(void)
     return meet(0) || rank == 1 ? 0 : ml_get(window, v, sizeof(int) * COUNT, 1, 0);
 }
 
+/* The same, but rank 0 writes: a device of its own may do so, and the owner's GPU has to see it. */
+static int call_window_freed_put(void)
+{
+    int rc;
+
+    if (!on_gpus())
+        return -1;
+    if (rank == 1)
+        gpu_free(v);
+    if (meet(0) || rank == 1)
+        return 0;
+    rc = ml_put(window, v, sizeof(int) * COUNT, 1, 0);
+    return rc ? rc : ml_flush(window, 1);
+}
+
 static int call_window_dies(void)
 {
     if (!on_gpus())
@@ -271,6 +286,7 @@ static const struct {
     int (*call)(void);
 } ways[] = {{"blocking", call_blocking},
             {"named", call_named},
+            {"host", call_host},
             {"started", call_started},
             {"message", call_message},
             {"put", call_put},
@@ -284,9 +300,9 @@ static const struct {
             {"window_own", call_window_own},
             {"window_wait", call_window_wait},
             {"window_freed", call_window_freed},
+            {"window_freed_put", call_window_freed_put},
             {"window_dies", call_window_dies},
             {"window_swapped", call_window_swapped},
-            {"host", call_host},
             {"take", call_take},
             {"give", call_give},
             {"give_few", call_give_few},

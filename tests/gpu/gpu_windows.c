@@ -379,6 +379,8 @@ int main(int argc, char **argv)
             printf("%s: %s\n", was_right ? "right" : "wrong", cases[i].name);
         is_right = was_right && is_right;
     }
+    if (rank == 0)
+        printf("flushes: %s\n", gpu_left("flushes") > 0 ? "some" : "none");
     is_right = ml_finalize() == 0 && is_right &&
                (!has_gpu || (gpu_left("imports") <= 0 && gpu_left("retained") <= 1));
     return !is_right;

@@ -50,5 +50,38 @@ check_output "right: started messages" "… are right" cat "$T/right"
 check_output "$told goes by RDMA, registered by nvidia-peermem" "… and go by RDMA, all of them" \
     grep -x "$told .*" "$T/told"
 
+# windows NAME VARIABLE…: every call on windows is right. What is told goes to $T/told.
+windows() {
+    local name=$1 options=() right
+    shift
+    for variable; do options+=(-x "$variable"); done
+    check "$name" job 3 -v -x LD_LIBRARY_PATH="$BUILD/tests/gpu" "${options[@]}" -- "$WINDOWS"
+    cp "$ERR" "$T/told"
+    cp "$OUT" "$T/said"
+    right=$(grep -c '^right: ' "$T/said")
+    check "… of which all $right are right" test "$right" -eq "$("$WINDOWS" --list | wc -l)"
+}
+WINDOWS=$BUILD/tests/gpu/gpu_windows
+windows "parts on GPUs beside devices that can't register them"
+check "… are served by their owners, and why is told" grep -Eqx "$refusal" "$T/told"
+check_no_match 'goes by RDMA' "$T/told" "… and none goes by RDMA"
+windows "parts on GPUs that devices register" FAKE_CUDA_PEERMEM=1
+check_output 1 "… the way is told, once" \
+    grep -cx "$told goes by RDMA, registered by nvidia-peermem" "$T/told"
+check_match "$told is copied .*: it is managed memory, which moves" "$T/told" "… but managed memory"
+check_match '^flushes: some' "$T/said" "… the owner makes its GPU see what devices have written"
+windows "parts on GPUs that see that by themselves" FAKE_CUDA_PEERMEM=1 FAKE_CUDA_ORDERED=1
+
+# faults WAY: two ranks, of which rank 1 owns the part.
+faults() {
+    run job 2 -x LD_LIBRARY_PATH="$BUILD/tests/gpu" -x FAKE_CUDA_PEERMEM=1 -- \
+        "$BUILD/tests/gpu/gpu_faults" "$1"
+}
+faults window_dies
+check_match '^0: -5: rank 1 ' "$OUT" "the owner of a part that is registered dies"
+faults window_freed_put
+check_match '^0: -6: rank 1 .*: its part of the window: the program has freed the memory of GPU 1' \
+    "$OUT" "the program frees a part that is registered"
+
 check_output "$before" "nothing is left on the device" resources
 done_testing

@@ -54,7 +54,7 @@ static struct ibv_qp_attr paths[MOCK_PAIRS];
 static struct mock_region *regions[REGIONS];
 static int pair_count, open_count, refuse_list, refuse_open, refuse_port, refuse_memory;
 static int region_count, write_count, read_count;
-static int refuse_dmabuf, last_dmabuf, registration_count;
+static int refuse_remote, refuse_dmabuf, last_dmabuf, registration_count;
 static uint64_t last_offset;
 static const char *held_device; /* the one whose work is kept, or NULL */
 
@@ -63,7 +63,7 @@ void mock_verbs_begin(const struct mock_device *list)
     devices = list;
     pair_count = open_count = refuse_list = refuse_open = refuse_port = refuse_memory = 0;
     region_count = write_count = read_count = 0;
-    refuse_dmabuf = registration_count = 0;
+    refuse_remote = refuse_dmabuf = registration_count = 0;
     held_device = NULL;
     memset(regions, 0, sizeof(regions));
     memset(pairs, 0, sizeof(pairs));
@@ -87,6 +87,11 @@ void mock_verbs_refuse(int list, int open, int port)
 void mock_verbs_refuse_memory(int err)
 {
     refuse_memory = err;
+}
+
+void mock_verbs_refuse_remote(int err)
+{
+    refuse_remote = err;
 }
 
 void mock_verbs_refuse_dmabuf(int err)
@@ -377,7 +382,9 @@ static struct ibv_mr *region_make(struct ibv_pd *pd, void *address, size_t size,
 #undef ibv_reg_mr
 struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *address, size_t size, int access)
 {
-    return region_make(pd, address, size, access, refuse_memory);
+    bool is_refused = refuse_remote && access & IBV_ACCESS_REMOTE_WRITE;
+
+    return region_make(pd, address, size, access, is_refused ? refuse_remote : refuse_memory);
 }
 
 /* Looked up by name, so only programs that are linked with -rdynamic have it. */

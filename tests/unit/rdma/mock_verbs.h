@@ -35,6 +35,8 @@ void mock_verbs_refuse(int list, int open, int port);
 
 /* The errno with which ibv_reg_mr fails from now on; 0: it succeeds. */
 void mock_verbs_refuse_memory(int err);
+/* The same, but only for memory that peers may write. */
+void mock_verbs_refuse_remote(int err);
 /* The same for ibv_reg_dmabuf_mr; and with which dma-buf and offset it was called last. */
 void mock_verbs_refuse_dmabuf(int err);
 int mock_verbs_dmabuf(uint64_t *offset);

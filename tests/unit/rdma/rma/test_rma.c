@@ -45,7 +45,8 @@ static const char *const without_rc[] = {"uc:1"}, *const without_atomics[] = {"p
 /* Rank 0 is what the tests use; rank 1 owns the part. */
 static unsigned char *part, *mine; /* `mine` is memory of ml_alloc */
 static struct rma *rma[2];
-static const char *near; /* rank 0's GPUs */
+static const char *near;           /* rank 0's GPUs */
+static struct region_gpu *part_by; /* the part is a GPU's */
 
 /* What happens when a call has waited for a while, and how the window is broken then. */
 static void (*_Atomic meanwhile)(void);
@@ -67,6 +68,7 @@ static struct rma *rma_of(int rank, int qp)
                            .rank = rank,
                            .memory = rank ? part : NULL,
                            .size = rank ? PART : 0,
+                           .gpu = rank ? part_by : NULL,
                            .choice = {.gid_index = -1, .qp = qp, .near = rank ? "x,y" : near},
                            .check = check};
     struct fault why;
@@ -124,6 +126,7 @@ static int setup(void **state)
     meanwhile = NULL;
     broken = 0;
     near = NULL;
+    part_by = NULL;
     part = calloc(1, PART);
     mine = calloc(1, MOST);
     assert_true(part && mine);
@@ -268,6 +271,56 @@ static void test_gpu(void **state)
     assert_false(reaches(gpu, MOST, &way, &why));
     assert_int_equal(why.code, 0);
     free(gpu);
+}
+
+/* The part of rank 1 is a GPU's, of which the peer reaches the part and nothing else. */
+static void test_gpu_part(void **state)
+{
+    struct region_gpu by = {.dmabuf = STDERR_FILENO, .offset = 512};
+    uint64_t offset = 0, old = 0;
+    struct rma_change add = {.kind = RMA_ADD, .value = 1};
+    struct fault why;
+
+    (void)state;
+    part_by = &by;
+    open_both(2);
+    assert_int_equal(mock_verbs_dmabuf(&offset), STDERR_FILENO);
+    assert_int_equal(offset, 512);
+    assert_int_equal(rma_part_way(rma[1], 0), REGION_DMABUF);
+    assert_int_equal(rma_part_way(rma[0], 1), REGION_HOST);
+    for (unsigned i = 0; i < 3; i++)
+        pass(mine, 100000 * i + 5, 77 + i, i);
+    assert_false(rma_own(rma[1], 1));
+    assert_int_not_equal(rma_change(rma[0], 1, &add, 8, &old, &why), 0);
+}
+
+static void test_gpu_part_by_peermem(void **state)
+{
+    struct region_gpu by = {.dmabuf = -1, .refusal = "the driver has none"};
+
+    (void)state;
+    part_by = &by;
+    open_both(1);
+    assert_int_equal(rma_part_way(rma[1], 0), REGION_PEERMEM);
+    pass(mine, 300001, 8, 3);
+}
+
+static void test_gpu_part_refused(void **state)
+{
+    struct region_gpu by = {.dmabuf = STDERR_FILENO};
+    struct fault why;
+
+    (void)state;
+    part_by = &by;
+    mock_verbs_refuse_dmabuf(EOPNOTSUPP);
+    mock_verbs_refuse_remote(EFAULT);
+    rma[1] = rma_of(1, RDMA_PAIRS_OFFERED);
+    assert_false(add(1, there, 1, &why));
+    assert_string_equal(why.text,
+                        "9216 KiB of GPU memory can't be registered on x port 1: neither by a "
+                        "dma-buf (the device: Operation not supported) nor by nvidia-peermem (Bad "
+                        "address; is the kernel module nvidia_peermem loaded?)");
+    assert_false(rma_has(rma[1], 0));
 }
 
 static void test_gpu_refused(void **state)
@@ -883,6 +936,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_sizes, setup, teardown),
         cmocka_unit_test_setup_teardown(test_without_copies, setup, teardown),
         cmocka_unit_test_setup_teardown(test_gpu, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_gpu_part, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_gpu_part_by_peermem, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_gpu_part_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(test_gpu_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(test_random, setup, teardown),
         cmocka_unit_test_setup_teardown(test_slow, setup, teardown),
