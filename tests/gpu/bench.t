@@ -18,6 +18,11 @@ done
 check "all_reduce of long vectors" bench --sizes 1M --stress 2 --check --check-bits --json
 cp "$OUT" "$T/json"
 check "… that are cut" bench --sizes 1M --stress 2 --check --check-bits -x MLAUNCH_GPU_PIECES=64K
+for operation in put get; do
+    check "$operation of much, between parts on GPUs" bench "$operation" --sizes 3M --stress 2 --check
+    check "… served by their owner" bench "$operation" --sizes 3M --stress 2 --check --backend tcp \
+        --local net
+done
 check_match '"memory": "cuda"' "$T/json" "… says which memory"
 if [ "${MLAUNCH_TEST_GPU:-}" != real ]; then
     check_error 2 'cannot copy 8 bytes from GPU [01]: cuMemcpyAsync: ' "the library knows it" \

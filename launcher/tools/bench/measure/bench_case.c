@@ -55,11 +55,16 @@ void bench_buffer_close(unsigned char *memory, bool uses_alloc)
 static int window_open(struct bench_case *c, struct fault *why)
 {
     size_t room = c->bytes < sizeof(uint64_t) ? sizeof(uint64_t) : c->bytes;
+    bool is_on_gpu = c->options->memory == BENCH_CUDA;
+    int rc = is_on_gpu ? bench_gpu_alloc(&c->gpu_part, room, why) : 0;
 
-    if (ml_window_create(c->world, NULL, room, &c->memory))
+    if (rc)
+        return rc;
+    if (ml_window_create(c->world, c->gpu_part, room, &c->memory))
         return fault_set(why, ML_ERR_STATE, "%s", ml_error());
-    c->part = ml_window_memory(c->memory, c->rank, NULL);
-    return 0;
+    c->part =
+        is_on_gpu ? bench_buffer_open(room, false) : ml_window_memory(c->memory, c->rank, NULL);
+    return c->part ? 0 : fault_set(why, ML_ERR_MEMORY, "rank %d: out of memory", c->rank);
 }
 
 static int gpu_open(struct bench_case *c, size_t room, struct fault *why)
@@ -102,21 +107,25 @@ void bench_case_close(struct bench_case *c)
 {
     bool uses_alloc = c->options->memory == BENCH_ALLOC;
 
+    (void)ml_window_free(c->memory); /* an error of it has been seen in a call before */
+    c->memory = NULL;
     if (c->options->memory == BENCH_CUDA) {
         bench_gpu_free(c->from);
         bench_gpu_free(c->to);
+        bench_gpu_free(c->gpu_part);
+        bench_buffer_close(c->part, false);
     }
     bench_buffer_close(c->in, uses_alloc);
     bench_buffer_close(c->out, uses_alloc);
-    c->in = c->out = c->from = c->to = NULL;
-    (void)ml_window_free(c->memory); /* an error of it has been seen in a call before */
-    c->memory = NULL;
+    c->in = c->out = c->from = c->to = c->part = c->gpu_part = NULL;
 }
 
 int bench_case_give(struct bench_case *c, struct fault *why)
 {
     int rc = c->from == c->in ? 0 : bench_gpu_copy(c->from, c->in, c->bytes, why);
 
+    if (!rc && c->gpu_part)
+        rc = bench_gpu_copy(c->gpu_part, c->part, c->bytes, why);
     return rc || c->to == c->out ? rc : bench_gpu_copy(c->to, c->out, c->bytes, why);
 }
 
@@ -124,6 +133,8 @@ int bench_case_take(struct bench_case *c, struct fault *why)
 {
     bool is_host = c->to == c->out || c->options->kind == BENCH_ATOMIC; /* a number, not a buffer */
 
+    if (c->gpu_part && c->options->kind == BENCH_PUT)
+        return bench_gpu_copy(c->part, c->gpu_part, c->bytes, why);
     return is_host ? 0 : bench_gpu_copy(c->out, c->to, c->bytes, why);
 }
 

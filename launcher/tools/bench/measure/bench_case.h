@@ -18,7 +18,8 @@ struct bench_case {
     unsigned char *in, *out;  /* in host memory */
     unsigned char *from, *to; /* what the call gets: these, or their copies on a GPU */
     ml_window *memory;        /* put, get and atomic: what rank 0 reaches of rank 1; or NULL */
-    unsigned char *part;      /* this rank's part of it, of the library */
+    unsigned char *part;      /* this rank's part of it, or a copy of one on a GPU */
+    unsigned char *gpu_part;  /* the part on a GPU; NULL: it is host memory of the library */
 };
 
 /* Allocates the buffers and leaves them unwritten. ML_ERR_MEMORY, ML_ERR_DEVICE, on this rank. */
@@ -31,7 +32,8 @@ void bench_case_close(struct bench_case *c);
 unsigned char *bench_buffer_open(size_t size, bool uses_alloc);
 void bench_buffer_close(unsigned char *memory, bool uses_alloc);
 
-/* Copy `in` and `out` to where the call gets them, and `out` back; nothing to do in host memory.
+/* Copy `in`, `out` and `part` to where the call has them, and `out` and what was put back; nothing
+ * to do in host memory.
  * ML_ERR_DEVICE. */
 int bench_case_give(struct bench_case *c, struct fault *why);
 int bench_case_take(struct bench_case *c, struct fault *why);
