@@ -7,7 +7,7 @@ TEST_TIER=quick
 . "${0%/*}/../lib/test.sh"
 
 CALLS=$BUILD/tests/gpu/gpu_calls
-[ "${MLAUNCH_TEST_GPU:-}" = real ] || export LD_LIBRARY_PATH=$BUILD/tests/gpu
+. "${0%/*}/driver.sh"
 
 for backend in "shm" "tcp --local net"; do
     # shellcheck disable=SC2086 # several words
@@ -28,7 +28,7 @@ ways() {
     grep '^mlaunch: rank 0: GPU memory for rank 1 ' "$ERR" > "$T/told"
 }
 told='GPU memory for rank 1'
-if [ "${MLAUNCH_TEST_GPU:-}" != real ]; then
+if is_fake "the ways of calls" "they depend on the GPUs"; then
     ways FAKE_CUDA_IPC=yes
     check_output 1 "… go by CUDA IPC, which is told once" grep -c "$told goes by CUDA IPC" "$T/told"
     check_match "$told is copied through host memory in pieces: memory of GPU 0 can't go by CUDA IPC: \

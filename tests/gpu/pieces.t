@@ -6,7 +6,8 @@
 TEST_TIER=quick
 . "${0%/*}/../lib/test.sh"
 
-export LD_LIBRARY_PATH=$BUILD/tests/gpu MLAUNCH_GPU_PIECES=64K
+. "${0%/*}/driver.sh"
+export MLAUNCH_GPU_PIECES=64K
 pieces() { "$MLAUNCH" -v -n "$1" --oversubscribe --output raw "${@:2}"; }
 cut='GPU memory of collective calls is copied'
 

@@ -9,7 +9,7 @@ command -v python3 > /dev/null || skip_all "no python3 here"
 PYTHON=$(command -v python3)
 export PYTHONDONTWRITEBYTECODE=1
 CALLS=$SOURCE/tests/gpu/python_gpu_calls.py
-[ "${MLAUNCH_TEST_GPU:-}" = real ] || export LD_LIBRARY_PATH=$BUILD/tests/gpu
+. "${0%/*}/driver.sh"
 
 for backend in "shm" "tcp --local net"; do
     # shellcheck disable=SC2086 # several words

@@ -7,7 +7,7 @@ TEST_TIER=quick
 . "${0%/*}/../lib/test.sh"
 
 WINDOWS=$BUILD/tests/gpu/gpu_windows
-[ "${MLAUNCH_TEST_GPU:-}" = real ] || export LD_LIBRARY_PATH=$BUILD/tests/gpu
+. "${0%/*}/driver.sh"
 
 # windows NAME OPTION… -- ARGUMENT…: all calls.
 windows() {
@@ -33,7 +33,7 @@ windows "by CUDA IPC" --
 check_match 'rank 0: GPU memory for rank 1 goes by CUDA IPC' "$ERR" "… which is told"
 check_match 'memory for rank 0 is copied .* by CUDA IPC: cuIpcGetMemHandle: CUDA_ERROR_INVALID_VALUE' \
     "$ERR" "… but memory of pools"
-if [ "${MLAUNCH_TEST_GPU:-}" != real ]; then
+if is_fake "where none can be opened" "all can"; then
     windows "where none can be opened" -x FAKE_CUDA_IPC=no --
     check_no_match 'goes by CUDA IPC' "$ERR" "… none go by CUDA IPC"
     check_match 'rank 0: GPU memory for rank 1 is copied .*cuIpcOpenMemHandle: CUDA_ERROR_MAP_FAILED' \
