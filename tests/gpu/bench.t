@@ -34,6 +34,25 @@ fi
 check "tests/bench/gpu" "$MLAUNCH" -n 2 --oversubscribe "${STRANGER[@]}" -- \
     python3 "$SOURCE/tests/bench/gpu" 1 1
 check_match '^\[0\] all_reduce +[0-9.]+ +[0-9.]+ +[0-9.]+$' "$OUT" "… says what a copy would take"
+if ! command -v mpicc.openmpi > "$T/which" || is_real; then
+    skip "tests/bench/gpu beside MPI" "there is no Open MPI here, or it may take buffers on GPUs"
+else
+    run env MPIS=openmpi "$MLAUNCH" -n 2 --oversubscribe "${STRANGER[@]}" -- \
+        python3 "$SOURCE/tests/bench/gpu" 1 1
+    check_match '^\[0\] MPI with CUDA: not here: Open MPI v[0-9.]+ says that it takes no buffers on GPUs$' \
+        "$OUT" "it says which MPI takes no buffers on GPUs"
+    mkdir "$T/bin"
+    for tool in dirname mktemp rm; do
+        ln -s "$(command -v $tool)" "$T/bin"
+    done
+    check_output "MPI with CUDA: not here: there is no mpicc" "… or that there is none" \
+        env PATH="$T/bin" "$(command -v bash)" "$SOURCE/tests/bench/gpu_mpi" 2 1 1
+    # The memory of this driver can be read by the processor, so any MPI takes it.
+    check "an MPI that takes them is measured" env MPIS=openmpi MPI_TRUST=1 FAKE_CUDA_PEERMEM=1 \
+        "$SOURCE/tests/bench/gpu_mpi" 2 1 2 1.5
+    check_match '^message, Open MPI v[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+$' "$OUT" "… in the same lines"
+    check_match '^all_reduce, Open MPI v[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+$' "$OUT" "… all of them"
+fi
 for operation in link transfer; do
     check_error 125 "--memory cuda is not for $operation" "$operation has none" bench "$operation"
 done
