@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * test_keep_copies.c: copies of what a rank keeps on the next host (--keep 2). A rank that has lost
- * its files gets a copy that is whole, also from a host that was the next one before; a copy that is
+ * its files gets a copy that is whole, also from a host that was the next one before; one that is
  * torn, damaged or foreign is never taken. With MLAUNCH_TEST_LONG 200 ranks are killed inside
  * ml_keep, and each time the next process has nothing but the copies.
  * TEST_TIER=quick
