@@ -224,11 +224,11 @@ static void host_lose(struct server *s, int host)
     }
 }
 
-void server_host_gone(struct server *s, int host)
+void server_host_gone(struct server *s, int host, uint32_t placed)
 {
     struct connection *c;
 
-    if (host < 0 || host >= s->hosts)
+    if (host < 0 || host >= s->hosts || placed < s->placed[host])
         return;
     for (c = TAILQ_FIRST(&s->known); c; c = TAILQ_NEXT(c, entry)) {
         if (c->state == CONNECTION_AGENT && c->host == host) {

@@ -81,7 +81,8 @@ static int server_copy_config(struct server *s, const struct server_config *conf
     s->ranks = calloc((size_t)most, sizeof(*s->ranks));
     s->host_names = calloc(hosts, sizeof(*s->host_names));
     s->has_agent = calloc(hosts, sizeof(*s->has_agent));
-    if (!s->host_of || !s->ranks || !s->host_names || !s->has_agent)
+    s->placed = calloc(hosts, sizeof(*s->placed));
+    if (!s->host_of || !s->ranks || !s->host_names || !s->has_agent || !s->placed)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     if (config->directory) {
         s->directory = strdup(config->directory);
@@ -104,8 +105,12 @@ static bool server_on_identity(struct connection *c, const struct auth_identity 
     struct server *s = c->server;
     bool is_rank = strcmp(id->purpose, "rank") == 0 && id->rank < s->size;
     bool is_agent = strcmp(id->purpose, "agent") == 0 && id->rank < s->hosts;
-    bool is_twice = is_agent && s->has_agent[id->rank];
+    bool is_twice;
 
+    /* The one before is lost, as GONE will say. */
+    if (is_agent && s->has_agent[id->rank] && id->generation > s->placed[id->rank])
+        server_host_gone(s, id->rank, s->placed[id->rank]);
+    is_twice = is_agent && (s->has_agent[id->rank] || id->generation < s->placed[id->rank]);
     if ((!is_rank && !is_agent) || is_twice) {
         snprintf(text, size, "this job's coordinator expects no %s %d%s", id->purpose, id->rank,
                  is_twice ? " twice" : "");
@@ -119,6 +124,7 @@ static bool server_on_identity(struct connection *c, const struct auth_identity 
         c->state = CONNECTION_AGENT;
         c->host = id->rank;
         s->has_agent[c->host] = true;
+        s->placed[c->host] = id->generation;
     }
     return true;
 }
@@ -217,6 +223,7 @@ void server_close(struct server *s)
     free(s->host_names);
     free(s->directory);
     free(s->has_agent);
+    free(s->placed);
     free(s->host_of);
     free(s->ranks);
     sodium_memzero(s->secret, sizeof(s->secret));

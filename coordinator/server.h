@@ -63,8 +63,9 @@ int server_pass(struct server *s, int host, const void *bytes, size_t size, stru
 bool server_name(struct server *s, const char *what, const char *service, const char **port);
 
 /* mlaunch has lost that host, perhaps before its connection to the coordinator ends: its ranks are
- * dead to the others, and its agent is not heard any more. */
-void server_host_gone(struct server *s, int host);
+ * dead to the others, and its agent is not heard any more. `placed` as agent_client_open() has it:
+ * if the agent of a later one has connected before this is known, nothing happens any more. */
+void server_host_gone(struct server *s, int host, uint32_t placed);
 
 /* Another host has that place from now on. */
 void server_host_rename(struct server *s, int host, const char *name);

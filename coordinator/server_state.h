@@ -212,8 +212,9 @@ struct server {
     char **host_names;
     bool has_renamed; /* a host: the ranks learn of it by REPAIRED */
     char *directory;
-    uint32_t copies; /* written so far, for ranks of this host */
-    bool *has_agent; /* for each host: its agent is connected */
+    uint32_t copies;  /* written so far, for ranks of this host */
+    bool *has_agent;  /* for each host: its agent is connected */
+    uint32_t *placed; /* … how many others had its place before (agent_client.h) */
     struct server_events events;
     struct address address;
     int listener;

@@ -31,6 +31,7 @@ struct agent_client {
     char job[AUTH_JOB + 1]; /* auth.h refuses one that fills it */
     uint8_t secret[AUTH_SECRET];
     int host;
+    uint32_t placed;
     struct bufferevent *stream; /* NULL once lost, and between two attempts */
     struct evbuffer *waiting;   /* frames to send once the agent is admitted; NULL then */
     struct auth *auth;
@@ -267,7 +268,7 @@ static void on_event(struct bufferevent *stream, short what, void *arg)
 static int stream_connect(struct agent_client *c, struct fault *why)
 {
     static const struct timeval limit = {CONNECT_MS / 1000, CONNECT_MS % 1000 * 1000};
-    struct auth_identity me = {.purpose = "agent", .rank = c->host};
+    struct auth_identity me = {.purpose = "agent", .rank = c->host, .generation = c->placed};
     struct address to;
     int fd, rc = address_parse(&to, c->coordinator, why);
 
@@ -307,8 +308,8 @@ static void on_again(evutil_socket_t fd, short what, void *arg)
 }
 
 int agent_client_open(struct agent_client **out, struct event_base *base, const char *coordinator,
-                      const char *job, const uint8_t secret[AUTH_SECRET], int host, int timeout_ms,
-                      const struct agent_client_events *events, struct fault *why)
+                      const char *job, const uint8_t secret[AUTH_SECRET], int host, uint32_t placed,
+                      int timeout_ms, const struct agent_client_events *events, struct fault *why)
 {
     struct agent_client *c = calloc(1, sizeof(*c));
     int rc;
@@ -317,6 +318,7 @@ int agent_client_open(struct agent_client **out, struct event_base *base, const 
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     c->base = base;
     c->host = host;
+    c->placed = placed;
     c->events = *events;
     c->reach_ms = clock_ms() + HANDSHAKE_MS;
     c->deadline_ms = clock_ms() + timeout_ms;

@@ -35,15 +35,16 @@ struct agent_client_events {
     void *arg;
 };
 
-/* Starts to connect to "addr:port" as the agent of host number `host`. Reports that are made before
- * the coordinator has admitted the agent are sent then. If the coordinator closes the connection
+/* Starts to connect to "addr:port" as the agent of host number `host`; `placed`: how many other
+ * hosts had that place before. Reports that are made before the coordinator has admitted the agent
+ * are sent then. If the coordinator closes the connection
  * before (too many strangers connect to it), or is silent, the agent tries again for timeout_ms,
  * but not for longer than HANDSHAKE_MS while it cannot connect at all. on_lost is called once if
  * the connection cannot be made or is lost; the object stays valid and must still be closed.
  * ML_ERR_ARGUMENT: a malformed address. */
 int agent_client_open(struct agent_client **out, struct event_base *base, const char *coordinator,
-                      const char *job, const uint8_t secret[AUTH_SECRET], int host, int timeout_ms,
-                      const struct agent_client_events *events, struct fault *why);
+                      const char *job, const uint8_t secret[AUTH_SECRET], int host, uint32_t placed,
+                      int timeout_ms, const struct agent_client_events *events, struct fault *why);
 /* Reports the end of a rank, as server_rank_exited does. */
 void agent_client_exited(struct agent_client *c, int rank, int64_t pid, const char *text);
 /* Shares in an exchange, as server_share does. */

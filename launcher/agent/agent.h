@@ -158,6 +158,7 @@ struct agent {
     char bind_ip[64];
     pid_t keeper;                 /* keeper_child.h; or 0 */
     char keeper_address[64];      /* where it listens, or "" */
+    uint32_t placed;              /* how many other hosts had this one's place before */
     char next_keeper[256];        /* where that of the next host does, as in job_file.h */
     char coordinator[64];         /* its address, as written to job.json */
     char shim[4096];              /* "": nothing is injected */

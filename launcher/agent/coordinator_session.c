@@ -219,7 +219,8 @@ static int coordinator_session_join(struct coordinator_session *c, struct fault 
     if (c->server || c->client || !c->address[0])
         return 0;
     return agent_client_open(&c->client, c->agent->base, c->address, job->job, job->secret,
-                             job->host, job->options.init_timeout_ms, &events, why);
+                             job->host, c->agent->placed, job->options.init_timeout_ms, &events,
+                             why);
 }
 
 /* Without it, ranks connect to the coordinator themselves. */
@@ -375,10 +376,10 @@ int coordinator_session_follow(struct coordinator_session *c, const char *addres
     return rc;
 }
 
-void coordinator_session_host_gone(struct coordinator_session *c, int host)
+void coordinator_session_host_gone(struct coordinator_session *c, int host, uint32_t placed)
 {
     if (c && c->server)
-        server_host_gone(c->server, host);
+        server_host_gone(c->server, host, placed);
 }
 
 void coordinator_session_rename(struct coordinator_session *c, int host, const char *name)

@@ -58,7 +58,7 @@ int coordinator_session_take_over(struct coordinator_session *c, uint32_t member
 int coordinator_session_follow(struct coordinator_session *c, const char *address,
                                struct fault *why);
 /* mlaunch has lost that host: if the coordinator is here, its ranks are dead to the others. */
-void coordinator_session_host_gone(struct coordinator_session *c, int host);
+void coordinator_session_host_gone(struct coordinator_session *c, int host, uint32_t placed);
 /* Another host is in that place; for the sentences of the coordinator, if it is or comes here. */
 void coordinator_session_rename(struct coordinator_session *c, int host, const char *name);
 /* Nobody takes the place of that rank, which has ended; for the coordinator, if it is here. */

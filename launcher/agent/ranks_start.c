@@ -461,6 +461,7 @@ void ranks_start(struct agent *a, const char *text, size_t size)
     int rc = 0;
 
     a->state = AGENT_IS_RUNNING;
+    a->placed = (uint32_t)json_integer_value(json_object_get(start, "placed"));
     if (keeper && strlen(keeper) < sizeof(a->next_keeper))
         strcpy(a->next_keeper, keeper);
     if (!coordinator || strlen(coordinator) >= ADDRESS_TEXT || port < 0 || port >= JOB_PORTS)

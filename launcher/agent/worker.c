@@ -356,7 +356,8 @@ static void on_stop(struct agent *a, const struct frame *f)
 
 static void on_gone(struct agent *a, const struct frame *f)
 {
-    coordinator_session_host_gone(a->coordinator_session, (int)u32_read(f->payload));
+    coordinator_session_host_gone(a->coordinator_session, (int)u32_read(f->payload),
+                                  u32_read(f->payload + 4));
 }
 
 /* The ranks that still run look in job.json for the next coordinator. */
@@ -586,7 +587,7 @@ static const struct dispatch {
     {LAUNCH_SIGNAL, AGENT_IS_READY, AGENT_IS_RUNNING, 4, on_signal},
     {LAUNCH_STOP, AGENT_IS_READY, AGENT_IS_RUNNING, 8, on_stop},
     {LAUNCH_ASK, AGENT_IS_READY, AGENT_IS_RUNNING, 0, on_ask},
-    {LAUNCH_GONE, AGENT_IS_READY, AGENT_IS_DONE, 4, on_gone}, /* the coordinator outlives ranks */
+    {LAUNCH_GONE, AGENT_IS_READY, AGENT_IS_DONE, 8, on_gone}, /* the coordinator outlives ranks */
     {LAUNCH_PLACED, AGENT_IS_READY, AGENT_IS_DONE, 2, on_placed},
     {LAUNCH_REPLACE, AGENT_IS_READY, AGENT_IS_DONE, 8, on_replace},
     {LAUNCH_GROW, AGENT_IS_READY, AGENT_IS_DONE, 12, on_grow},

@@ -68,10 +68,10 @@ static void coordinator_move(struct job_round *r)
 static void gone_send(struct job_round *r, const struct job_round_member *m)
 {
     const struct job_round_member *coordinator = &r->members[r->coordinator_host];
-    const uint32_t host = (uint32_t)(m - r->members);
+    const uint32_t words[] = {(uint32_t)(m - r->members), (uint32_t)m->placed};
 
     if (m != coordinator && coordinator->state < MEMBER_GONE)
-        agent_channel_send_words(coordinator->channel, LAUNCH_GONE, &host, 1);
+        agent_channel_send_words(coordinator->channel, LAUNCH_GONE, words, 2);
 }
 
 void job_round_hosts_keep(struct job_round *r, const struct job_round_member *m,
@@ -560,3 +560,4 @@ int job_round_hosts_on_coordinates(struct job_round *r, struct job_round_member 
             job_round_hosts_on_ready(r, &r->members[i]);
     return 0;
 }
+                                   .placed = m->placed + 1,

@@ -79,6 +79,7 @@ struct job_round_member {
     struct env_copy *copy;     /* --stage-env, of a host that comes while others run; or NULL */
     int unwired;               /* PLACED with a wiring that its agent has not answered */
     struct event *arrival;     /* opens the channel; NULL until needed */
+    int placed;                /* how many other hosts have taken its place */
     struct clock_offset clock; /* measured only if its ranks' calls are written */
 };
 

@@ -270,7 +270,8 @@ void job_round_steps_start_host(struct job_round *r, int host)
     m->state = MEMBER_STARTED;
     advice_give(r, host);
     if (m->is_arriving)
-        json_object_set_new(start, "places", places_json(r, host));
+        json_object_update_new(
+            start, json_pack("{s:o, s:i}", "places", places_json(r, host), "placed", m->placed));
     agent_channel_send_json(m->channel, LAUNCH_START, start);
     agent_channel_flush(m->channel);
 }

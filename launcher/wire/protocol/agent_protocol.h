@@ -63,7 +63,8 @@ enum agent_frame {
     LAUNCH_COORDINATE, /* JSON {membership, count, ended}: the coordinator is lost: be the next */
     LAUNCH_MOVED,      /* raw: "addr:port" of the next coordinator */
     LAUNCH_PLACED,     /* JSON {host, name, wiring}: another host is there now (--elastic) */
-    LAUNCH_GONE,       /* raw: u32 host: it is lost, and the job goes on without it (--elastic) */
+    LAUNCH_GONE,       /* raw: u32 host, u32 how many had taken its place before: it is lost, and
+                          the job goes on without it (--elastic) */
     LAUNCH_SHARED,     /* JSON, see protocol.md: before JOB, the part of all hosts */
     LAUNCH_REPLACE,    /* raw: u32 rank, u32 number: it has ended; start it again for the number-th
                           time, or 0: nobody takes its place (--elastic, see protocol.md) */

@@ -215,7 +215,7 @@ static void start(struct state *s)
         address_listen("127.0.0.1", 0, 8, &listener, &bound, &why))
         abort();
     address_format(&bound, text);
-    if (agent_client_open(&s->client, base, text, "job", secret, 1, 60000, &events, &why) ||
+    if (agent_client_open(&s->client, base, text, "job", secret, 1, 0, 60000, &events, &why) ||
         host_relay_open(&s->relay, base, s->client, &config, &why))
         abort();
     while ((s->fd[COORDINATOR] = address_accept(listener)) < 0)

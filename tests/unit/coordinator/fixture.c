@@ -152,7 +152,7 @@ static void agent_start(struct fixture *f, int host)
     assert_non_null(mkdtemp(a->directory));
     assert_int_equal(agent_client_open(&a->client, f->base,
                                        fixture_choice.is_mute ? f->mute : f->address, "job",
-                                       fixture_secret, host, PATIENCE_MS, &events, &why),
+                                       fixture_secret, host, 0, PATIENCE_MS, &events, &why),
                      0);
     assert_int_equal(host_relay_open(&a->relay, f->base, a->client, &config, &why), 0);
 }
@@ -181,7 +181,7 @@ static void agent_link(struct fixture *f, int host, const struct agent_client_ev
     f->linked = host;
     if (!f->agents[host].client)
         assert_int_equal(agent_client_open(&f->agents[host].client, f->base, f->address, "job",
-                                           fixture_secret, host, PATIENCE_MS, events, &why),
+                                           fixture_secret, host, 0, PATIENCE_MS, events, &why),
                          0);
 }
 
@@ -204,7 +204,7 @@ static void on_control(evutil_socket_t fd, short what, void *arg)
     else if (strcmp(command, "tell") == 0)
         agent_client_exited(f->agents[f->linked].client, rank, pid, line + at);
     else if (strcmp(command, "gone") == 0)
-        server_host_gone(f->server, rank);
+        server_host_gone(f->server, rank, (uint32_t)pid);
     else if (strcmp(command, "rename") == 0)
         server_host_rename(f->server, rank, line + at);
     else if (strcmp(command, "vacant") == 0)

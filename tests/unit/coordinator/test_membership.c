@@ -538,6 +538,55 @@ static void test_newcomer_and_host(void **state)
     fixture_stop(f);
 }
 
+/* The agent of a host; `placed` others had its place before. Returns its connection. */
+static int agent_connect(struct fixture *f, int host, uint32_t placed)
+{
+    struct auth_identity me = {.purpose = "agent", .rank = host, .generation = placed};
+    struct frame_reader *r;
+    struct address to;
+    struct fault why;
+    int fd;
+
+    assert_int_equal(frame_reader_create(&r, FRAME_LIMIT, &why), 0);
+    assert_int_equal(address_parse(&to, f->address, &why), 0);
+    assert_int_equal(address_connect(&to, clock_ms() + PATIENCE_MS, &fd, &why), 0);
+    assert_int_equal(
+        auth_connect(fd, r, "job", fixture_secret, &me, clock_ms() + PATIENCE_MS, &why), 0);
+    frame_reader_destroy(r);
+    return fd;
+}
+
+/* Another host has come to a lost one's place before the coordinator's agent reads that the first
+ * one is lost. */
+static void test_place_before_gone(void **state)
+{
+    struct fixture *f;
+    int first, second;
+
+    (void)state;
+    f = start_replacing(3, PATIENCE_MS);
+    first = agent_connect(f, 1, 0);
+    second = agent_connect(f, 1, 1);
+    for (int i = 0; i < 3; i += 2)
+        expect_text(f->ranks[i], COORD_DEAD, "rank", 1, "host b was lost");
+    come(f, 1, 1);
+    for (int i = 0; i < 3; i += 2)
+        expect_comes(f, i, 1);
+    fixture_tell(f, "gone 1 0"); /* what it is about has happened */
+    for (int i = 0; i < 3; i += 2)
+        repair(f, i);
+    for (int i = 0; i < 3; i += 2) {
+        expect_broken(f, i, "host b was lost");
+        expect_repaired(f, i, 1, 1, "0 1 2");
+    }
+    fixture_tell(f, "gone 1 1"); /* the second one */
+    for (int i = 0; i < 3; i += 2)
+        expect_text(f->ranks[i], COORD_DEAD, "rank", 1, "host b was lost");
+    close(first);
+    close(second);
+    fixture_stop(f);
+}
+
 /* A rank that lives is taken out of the job: it is dead to the others, which wait for nobody in its
  * place. */
 static void test_leaves(void **state)
@@ -704,6 +753,7 @@ int main(void)
         TEST_BOTH(test_newcomer_is_refused),
         TEST_BOTH(test_newcomer_and_host),
         TEST_BOTH(test_leaves),
+        cmocka_unit_test(test_place_before_gone),
         TEST_BOTH(test_newcomer_moves),
         TEST_BOTH(test_ended_before_it_came),
         TEST_BOTH(test_agree),
