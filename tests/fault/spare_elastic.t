@@ -121,6 +121,18 @@ check_match "^mlaunch: host $H5 did not start: --stage-env: files have changed t
     "$T/err" "… and mlaunch says so"
 spare_end "a copied environment" 4
 
+# The job has been asked to stop softly before the other host comes.
+rm -f "$T/stop"
+job_start -n 6 --oversubscribe -H "$H1:2,$H2:2,$H3:2" --spare-hosts "$H4" --elastic 2 --restarts 1 \
+    --stop-signal USR1 --output raw -- python3 "$SOURCE/tests/fault/spare_asked.py" "$T/stop"
+has_said up 6 || diag "not all ranks are up: $(cat "$T/err")"
+kill -USR1 "$mlaunch"
+check "a soft stop: all are asked" has_said asked 6
+agent_kill "$H2" worker || fail "there is such a process"
+check "… and so are those that come" has_said asked 8
+must touch "$T/stop"
+zoo_end 0 "a soft stop"
+
 # One that cannot be reached is passed over, and so is one whose agent dies before the ranks start.
 # shellcheck disable=SC2016 # the words of the prolog's shell
 HELD=(--prolog 'if [ -e '"$T"'/hold ]; then : > '"$T"'/held; while [ -e '"$T"'/hold ]; do sleep 0.05; done; fi')

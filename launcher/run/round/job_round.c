@@ -355,6 +355,7 @@ void job_round_ask_stop(struct job_round *r)
         if (member_is_running(&r->members[i]))
             agent_channel_send(r->members[i].channel, LAUNCH_ASK, NULL, 0);
     }
+    r->is_asked = true;
 }
 
 bool job_round_is_running(const struct job_round *r)

@@ -134,6 +134,7 @@ struct job_round {
     bool stop_wanted;
     struct first_failure failure;
     int dead;                   /* ranks that have died; the job outlives them with --elastic */
+    bool is_asked; /* the job has been asked to stop softly */
     int64_t dead_ms;            /* the first since the last REPAIRED, clock_ms(); 0: none */
     struct call_log *calls;     /* that the ranks have made last */
     bool has_run;               /* the ranks were started */

@@ -273,6 +273,8 @@ void job_round_steps_start_host(struct job_round *r, int host)
         json_object_update_new(
             start, json_pack("{s:o, s:i}", "places", places_json(r, host), "placed", m->placed));
     agent_channel_send_json(m->channel, LAUNCH_START, start);
+    if (m->is_arriving && r->is_asked)
+        agent_channel_send(m->channel, LAUNCH_ASK, NULL, 0);
     agent_channel_flush(m->channel);
 }
 
