@@ -238,6 +238,16 @@ void server_group_on_lost(struct generation *g, int rank, const char *text)
     }
 }
 
+/* A member that heard of it before the others may have made them fail in another way, by removing
+ * what they were about to open. */
+static bool has_dead(const struct server_group *p)
+{
+    for (int i = 0; i < p->count; i++)
+        if (p->generation->members[p->seats[i].rank].state == MEMBER_DEAD)
+            return p->lost.code != 0;
+    return false;
+}
+
 int server_group_receive_break(struct server_group *p, struct server_seat *seat, json_t *message,
                                struct fault *why)
 {
@@ -249,6 +259,8 @@ int server_group_receive_break(struct server_group *p, struct server_seat *seat,
         return fault_set(why, ML_ERR_REFUSED, "its BREAK is malformed");
     if (p->broken.code)
         server_group_answers_broken(p, seat);
+    else if (has_dead(p))
+        server_group_break(p, p->lost.code, p->lost.text);
     else
         server_group_break(p, (int)code, text);
     return 0;

@@ -197,6 +197,23 @@ static void test_break(void **state)
     fixture_stop(f);
 }
 
+/* A member that has heard of a death may have removed what another one looks for just then: that
+ * one's failure comes of the death, too. */
+static void test_break_after_a_death(void **state)
+{
+    struct fixture *f = fixture_start_joined(3, 0);
+
+    (void)state;
+    fixture_tell(f, "exited 1 1001 was killed by signal 9 (Killed) on host b (pid 1001)");
+    fixture_close_rank(f, 1);
+    for (int i = 0; i < 3; i += 2)
+        expect_text(f->ranks[i], COORD_DEAD, "rank", 1, "rank 1 was killed");
+    send_text(f->ranks[0], COORD_BREAK, "{\"group\": 0, \"code\": -10, \"text\": \"no FIFO\"}");
+    for (int i = 0; i < 3; i += 2)
+        expect_text(f->ranks[i], COORD_BROKEN, "code", ML_ERR_PEER, "rank 1 was killed");
+    fixture_stop(f);
+}
+
 static void test_relay(void **state)
 {
     struct fixture *f = fixture_start_joined(3, 0);
@@ -335,6 +352,7 @@ int main(void)
         TEST_BOTH(test_exchange_with_the_dead),
         TEST_BOTH(test_split),
         TEST_BOTH(test_break),
+        TEST_BOTH(test_break_after_a_death),
         TEST_BOTH(test_relay),
         TEST_BOTH(test_mismatch),
         TEST_BOTH(test_stall),
