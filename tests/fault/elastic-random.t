@@ -2,25 +2,28 @@
 # SPDX-License-Identifier: MIT
 # Random faults under jobs of --elastic, 20 (1000 in check-long): ranks, agents and connections are
 # killed, hosts are stopped and cut off, for a moment or until they are lost; a fifth of all happens
-# while the others repair. Jobs use shared memory, TCP and both; in half of them other processes
-# take the places of the dead. Expected: those that live go on and have right sums, the job's status
-# is 0, and nothing is left. SEED=… repeats a run's choices, ROUND=… one job of it.
+# while the others repair. Between them, and beside them, mlaunch grow and shrink change the job.
+# Jobs use shared memory, TCP and both; in half of them other processes take the places of the dead,
+# and in half of these on several hosts spare ones those of lost hosts. Expected: those that live go
+# on and have right sums, the job's status is 0, and nothing is left. SEED=… repeats a run's
+# choices, ROUND=… one job of it.
 # shellcheck disable=SC2154 # mlaunch: of fault.sh
 TEST_TIER=full
 TEST_LIMIT=900
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../lib/hosts.sh"
 . "${0%/*}/fault.sh"
-hosts_up 4
+hosts_up 6
 JOB+=(--ssh-config "$NETNS_SSH_CONFIG" --grace 1)
 SURVIVOR=$BUILD/tests/fault/survivor
 SEED=${SEED:-$RANDOM}
 echo "# SEED=$SEED"
 FAULTS=${FAULTS:-$(if is_long; then echo 1000; else echo 20; fi)}
 
-# --- who is where, and who should live; rank i is on host i / 2 in jobs on several hosts
+# --- who is where, and who should live. A place is one of the job's hosts, or the spare one that
+# has taken it over.
 is_alive() { [[ " ${ids[*]} " == *" $1 "* ]]; }
-host_of() { if [ "$place" = mixed ]; then echo "${hosts[$1 / 2]}"; else echo localhost; fi; }
+host_of() { if [ "$place" = mixed ]; then echo "${hosts[${place_of[$1]}]}"; else echo localhost; fi; }
 # gone ID…: these do not live any more.
 gone() {
     local id
@@ -28,15 +31,31 @@ gone() {
         mapfile -t ids < <(printf '%s\n' "${ids[@]}" | grep -vx "$id")
     done
 }
-# lost HOST: nobody comes back there.
-lost() {
-    local i
-    for i in "${!hosts[@]}"; do
-        [ "${hosts[i]}" != "$1" ] || gone $((2 * i)) $((2 * i + 1))
-    done
-}
+comes_again() { comes[$1]=$((${comes[$1]:-0} + 1)); }
 # A rank that died comes back if it may.
-died() { if [ "$restarts" = 0 ]; then gone "$1"; else comes[$1]=$((${comes[$1]:-0} + 1)); fi; }
+died() { if [ "$restarts" = 0 ]; then gone "$1"; else comes_again "$1"; fi; }
+# lost HOST: its ranks come to a spare host, if there is one.
+lost() {
+    local i on=()
+    for i in "${ids[@]}"; do [ "$(host_of "$i")" != "$1" ] || on+=("$i"); done
+    if [ ${#spares[@]} = 0 ]; then
+        gone "${on[@]}"
+        return
+    fi
+    i=${place_of[${on[0]}]}
+    hosts[i]=${spares[0]}
+    spares=("${spares[@]:1}")
+    for i in "${on[@]}"; do comes_again "$i"; done
+}
+# struck_out FAULT ID: who lives then.
+struck_out() {
+    case $1 in
+    rank) died "$2" ;;
+    shrink) gone "$2" ;;
+    grow) ;;
+    *) lost "$(host_of "$2")" ;;
+    esac
+}
 
 # --- the faults
 in_host() { if [ "$1" = localhost ]; then "${@:2}"; else netns exec "$@"; fi; }
@@ -49,6 +68,15 @@ strike() {
     local host
     host=$(host_of "$2")
     case $1 in
+    grow) # beside that rank
+        "$MLAUNCH" grow "$job" -H "$host" > "$T/change" 2>&1 || { diag_file "$T/change"; return 1; }
+        place_of[ranks]=${place_of[$2]}
+        comes[ranks]=1
+        ids+=("$ranks")
+        ranks=$((ranks + 1)) ;;
+    shrink)
+        "$MLAUNCH" shrink "$job" "$2" > "$T/change" 2>&1 || { diag_file "$T/change"; return 1; }
+        gone "$2" ;;
     rank) in_host "$host" kill -KILL "$(rank_pid "$2")" && died "$2" ;;
     worker | guard | sshd) agent_kill "$host" "$1" && lost "$host" ;;
     blink) # a rank is stopped for a moment
@@ -86,10 +114,12 @@ silent_end() {
 # choose: sets $fault and $id, a living rank; the last ones are spared.
 choose() {
     local kinds=(rank rank rank rank blink)
-    local left=("${ids[@]}") on=() i
+    local on=() i
     id=${ids[RANDOM % ${#ids[@]}]}
+    [ "$ranks" -ge 20 ] || kinds+=(grow)
+    [ ${#ids[@]} -lt 3 ] || kinds+=(shrink)
     if [ "$place" = mixed ]; then
-        for i in "${left[@]}"; do [ $((i / 2)) = $((id / 2)) ] || on+=("$i"); done
+        for i in "${ids[@]}"; do [ "${place_of[$i]}" = "${place_of[$id]}" ] || on+=("$i"); done
         kinds+=(nap gap)
         [ ${#on[@]} = 0 ] || kinds+=(worker guard sshd stop cut)
     fi
@@ -97,6 +127,22 @@ choose() {
     # A few faults that take 10 s to be noticed are enough.
     case $fault in stop | cut) ((RANDOM % 2)) || fault=worker ;; esac
     [ ${#ids[@]} -gt 1 ] || [ "$restarts" != 0 ] || case $fault in rank) fault=blink ;; esac
+}
+
+# outliving FAULT ID: a rank that lives through that fault, if there are two; it and another one do
+# not come anew.
+outliving() {
+    restarts=0 spares=()
+    struck_out "$1" "$2"
+    [ ${#ids[@]} -lt 2 ] || echo "${ids[$3 % ${#ids[@]}]}"
+}
+# has_company ID OTHER: a rank that is neither the one nor on the other's host.
+has_company() {
+    local i
+    for i in "${ids[@]}"; do
+        [ "$i" = "$1" ] || [ "${place_of[$i]}" = "${place_of[$2]}" ] || return 0
+    done
+    return 1
 }
 
 # once NAME: one fault, and perhaps one more while the others repair; then all is well again.
@@ -107,15 +153,12 @@ once() {
     mark=$(($(wc -l < "$EVENTS") + 1))
     begun=${EPOCHREALTIME/./}
     if is_deadly "$fault" && ((RANDOM % 2)); then
-        local one=$id all=("${ids[@]}")
-        # One that outlives the first fault.
-        if [ "$fault" = rank ]; then gone "$id"; else lost "$(host_of "$id")"; fi
-        [ ${#ids[@]} -lt 2 ] || second=${ids[RANDOM % ${#ids[@]}]}
-        ids=("${all[@]}") id=$one
+        second=$(outliving "$fault" "$id" "$RANDOM")
     fi
     # While a newcomer is late there is time to strike a host.
-    if [ -n "$second" ] && [ "$fault" = rank ] && [ ${#late[@]} != 0 ] && [ "$place" = mixed ] &&
-        [ "$(host_of "$id")" != "$(host_of "$second")" ]; then
+    if [ -n "$second" ] && [[ $fault = rank || $fault = grow ]] && [ ${#late[@]} != 0 ] &&
+        [ "$place" = mixed ] && [ "${place_of[$id]}" != "${place_of[$second]}" ] &&
+        has_company "$id" "$second"; then
         by=${hosts_by[RANDOM % ${#hosts_by[@]}]}
         what+=", $by $second while it comes"
     elif [ -n "$second" ]; then
@@ -124,7 +167,7 @@ once() {
     fi
     said=$(grep -c ': repairs' "$T/out")
     strike "$fault" "$id" || { fail "round $round$what: it strikes"; return 1; }
-    struck=$((struck + 1))
+    case $fault in grow | shrink) changed=$((changed + 1)) ;; *) struck=$((struck + 1)) ;; esac
     struck_by[$fault]=$((${struck_by[$fault]:-0} + 1))
     if [ -n "$by" ]; then
         wait_for '[ "$(grep -c ": repairs" "$T/out")" -gt '"$said"' ]'
@@ -152,7 +195,7 @@ once() {
     silent_end
 }
 
-struck=0 repairing=0 longest=0 longest_silent=0 silent=
+struck=0 changed=0 repairing=0 longest=0 longest_silent=0 silent=
 declare -A struck_by
 comes=() # how often others have come to a rank's place
 places=(shm tcp mixed mixed)
@@ -161,21 +204,25 @@ for ((round = ${ROUND:-1}; struck < FAULTS; round++)); do
     place=${places[RANDOM % 4]}
     restarts=$((RANDOM % 2 * 100))
     hosts=("$H1" "$H2" "$H3" "$H4")
-    ids=(0 1 2 3)
-    how=()
+    ids=(0 1 2 3) place_of=(0 0 0 0) spares=() how=()
     case $place in
     tcp) how=(--backend tcp --local net) ;;
-    mixed) how=(-H "$H1,$H2,$H3,$H4") ids=(0 1 2 3 4 5 6 7) ;;
+    mixed) how=(-H "$H1,$H2,$H3,$H4") ids=(0 1 2 3 4 5 6 7) place_of=(0 0 1 1 2 2 3 3) ;;
     esac
+    ranks=${#ids[@]}
     [ $restarts = 0 ] || how+=(--restarts "$restarts")
     what=": $place"
     [ $restarts = 0 ] || what+=" with others in their places"
+    if [ $restarts != 0 ] && [ "$place" = mixed ] && ((RANDOM % 2)); then
+        spares=("$H5" "$H6") how+=(--spare-hosts "$H5,$H6") what+=" and spare hosts"
+    fi
     late=() comes=()
     [ $restarts = 0 ] || ((RANDOM % 2)) || late=(late 1000)
     rm -f "$T"/stop*
-    job_start -n ${#ids[@]} --oversubscribe --elastic 1 --output raw "${how[@]}" -- "$SURVIVOR" \
+    job_start -n "$ranks" --oversubscribe --elastic 1 --output raw "${how[@]}" -- "$SURVIVOR" \
         "$T/stop" "${late[@]}"
-    has_said 'membership 0' ${#ids[@]} || { fail "round $round$what: it starts" "$(cat "$T/err")"; }
+    has_said 'membership 0' "$ranks" || { fail "round $round$what: it starts" "$(cat "$T/err")"; }
+    job=$(job_id)
     for ((blow = 0; blow < 5 && struck < FAULTS; blow++)); do
         once || break
     done
@@ -191,7 +238,7 @@ for ((round = ${ROUND:-1}; struck < FAULTS; round++)); do
     check_no_match 'wrong sum' "$T/err" "round $round: every sum is right"
     [ -z "${ROUND:-}" ] || break
 done
-echo "# $struck faults, $repairing of them during a repair:$(for k in "${!struck_by[@]}"; do echo -n " $k ${struck_by[$k]}"; done)"
+echo "# $struck faults, $repairing of them during a repair, and $changed changes:$(for k in "${!struck_by[@]}"; do echo -n " $k ${struck_by[$k]}"; done)"
 echo "# the longest time to the next world: $longest ms, and $longest_silent ms for a silent host"
 
 done_testing
