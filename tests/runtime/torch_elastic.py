@@ -1,19 +1,25 @@
 # SPDX-License-Identifier: MIT
-"""DistributedDataParallel in a job that loses ranks: mlaunch.torch.steps() repairs it.
+"""DistributedDataParallel in a job that loses or gets ranks: mlaunch.torch.steps() repairs it.
 
-Rank 1 is killed in step 3, and rank 0 in step 6. The others print the members of each step and the
+    torch_elastic.py [MLAUNCH]
+
+Rank 1 is killed in step 3, and rank 0 in step 6. With an argument rank 0 adds two ranks in step 3
+instead, and all go on until four have done five steps. They print the members of each step and the
 loss, which is that of one process with the data of these members but for rounding.
 """
 
 import os
 import signal
+import subprocess
+import sys
 
 import torch
 import torch.distributed as dist
 
 import mlaunch.torch
 
-STEPS, DEATHS = 10, {3: 1, 6: 0}
+MLAUNCH = sys.argv[1] if len(sys.argv) > 1 else None
+STEPS, DEATHS = (10**6, {}) if MLAUNCH else (10, {3: 1, 6: 0})
 
 
 def data(step, member):
@@ -34,7 +40,7 @@ def make():
 def alone(members):
     """The losses of one process that has the data of these members in each step."""
     model, optimizer = make()
-    for step in range(STEPS):
+    for step in range(len(members)):
         optimizer.zero_grad()
         loss = sum(loss_of(model, step, m) for m in members[step]) / len(members[step])
         loss.backward()
@@ -44,7 +50,7 @@ def alone(members):
 
 dist.init_process_group("mlaunch")
 model, optimizer = make()
-losses, members = {}, {}
+losses, members, grow = {}, {}, None
 for step in mlaunch.torch.steps(STEPS, state={"model": model, "optimizer": optimizer}):
     with step as w:
         if step.renewed:
@@ -53,13 +59,19 @@ for step in mlaunch.torch.steps(STEPS, state={"model": model, "optimizer": optim
         loss = loss_of(parallel, step.number, w.id)
         if DEATHS.get(step.number) == w.id and os.environ.get("MLAUNCH_RESTART", "0") == "0":
             os.kill(os.getpid(), signal.SIGKILL)
+        if MLAUNCH and step.number == 3 and w.id == 0:
+            grow = grow or subprocess.Popen([MLAUNCH, "grow", os.environ["MLAUNCH_JOB"], "-H",
+                                             "localhost:2"], stdout=subprocess.DEVNULL)
         loss.backward()
         optimizer.step()
         total = loss.detach().clone()
         dist.all_reduce(total)
         assert (dist.get_rank(), dist.get_world_size()) == (w.rank, w.size)
         losses[step.number], members[step.number] = total.item() / w.size, w.ids
-if len(members) == STEPS:  # a newcomer has not done all of them
+    if MLAUNCH and sum(len(m) == 4 for m in members.values()) == 5:
+        break
+assert grow is None or grow.wait() == 0
+if 0 in members:  # a newcomer has not done all steps
     for step, loss in enumerate(alone(members)):
         assert abs(losses[step] - loss) < 1e-4 * loss, (step, losses[step], loss)
 print(*("%s:%s" % ("".join(map(str, members[i])), losses[i].hex()) for i in sorted(members)))

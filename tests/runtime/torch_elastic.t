@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# DistributedDataParallel outlives ranks (mlaunch.torch.steps, mlaunch.torch.repair); a script that
-# repairs nothing gets an exception.
+# DistributedDataParallel outlives ranks and takes in others (mlaunch.torch.steps,
+# mlaunch.torch.repair); a script that repairs nothing gets an exception.
 TEST_TIER=full
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/torch.sh"
@@ -21,6 +21,15 @@ check_output "[0] $all
 [1] $all 0123 0123 0123
 [2] $all 0123 0123 0123 0123 0123 0123
 [3] $all 0123 0123 0123 0123 0123 0123" "… and do the steps that are left" sort "$T/members"
+
+# Two more ranks come while the others train.
+check "mlaunch grow adds two ranks to two" "$MLAUNCH" -n 2 --oversubscribe --elastic 2 -- \
+    "$PYTHON" "$SOURCE/tests/runtime/torch_elastic.py" "$MLAUNCH"
+sed 's/:[^ ]*//g' "$OUT" > "$T/members"
+check_output 2 "… and the first ones go on with them" \
+    grep -cE '^\[[01]\]( 01){4,}( 01[23])*( 0123){5}$' "$T/members"
+check_output 2 "… who are in all steps from then on" \
+    grep -cE '^\[[23]\]( 01[23])*( 0123){5}$' "$T/members"
 
 # The exception is one for C++ too, which waits for the gradients.
 cat > "$T/dies.py" << 'EOF'
