@@ -3,6 +3,7 @@
 import json
 import os
 import resource
+import signal
 import struct
 import subprocess
 import sys
@@ -210,6 +211,38 @@ def placed():
     a.send(STOP, struct.pack(">II", signal.SIGTERM, 5000))
     a.finish()
     a.check_gone(0)
+
+
+def grow():
+    """GROW: GREW, then REPLACE starts the rank; LEAVE ends it; PLACED changes nothing here"""
+    a = Agent()
+    a.start(sh("echo $MLAUNCH_RANK $MLAUNCH_RESTART; sleep 1000"), elastic=1)
+    a.send(GROW, struct.pack(">III", 1, 0, 0))
+    expect(a.wait(GREW) == struct.pack(">I", 1), f"{a.frames}")
+    a.send(PLACED, {"host": 0, "name": "there"})
+    for wrong in ({"host": 1, "name": "x"}, {"host": -1, "name": "x"}, {"host": 0}, b"[]", b"xx"):
+        a.send(PLACED, wrong)
+    a.send(REPLACE, struct.pack(">II", 1, 1))
+    a.until(lambda: a.output.get((1, 1)) == b"1 1\n", "the second rank")
+    a.send(LEAVE, struct.pack(">I", 2))  # there is no such rank
+    for rank in (1, 0):
+        a.send(LEAVE, struct.pack(">I", rank))
+        a.until(lambda: rank in a.exited, "its end")
+        expect(a.exited[rank].get("signal") == signal.SIGTERM, f"{a.exited}")
+        a.send(REPLACE, struct.pack(">II", rank, 0))
+    a.finish()
+    a.check_gone(0)
+
+
+def grow_malformed():
+    """GROW with another number than the next, or of no host or program: LOST"""
+    for wrong in ((0, 0, 0), (2, 0, 0), (2**32 - 1, 0, 0), (1, 1, 0), (1, 0, 1)):
+        a = Agent()
+        a.start(sh("sleep 1000"), elastic=1)
+        a.send(GROW, struct.pack(">III", *wrong))
+        expect("GROW is invalid" in a.wait(LOST)["text"], f"{wrong}: {a.frames}")
+        a.send(KILL)
+        a.finish()
 
 
 def bind():

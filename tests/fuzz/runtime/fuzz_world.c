@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * fuzz_world.c: any bytes as what the coordinator sends to a rank that joins the world, splits it,
- * repairs it and leaves: WELCOME, EXCHANGED, SPLITTED, RELAYED, REPAIRED and the others. Each line
+ * makes a group, repairs the world and leaves: WELCOME, EXCHANGED, SPLITTED, RELAYED, CREATED,
+ * REPAIRED and the others. Each line
  * of the input is a frame, two digits of its type and its payload; one arrives each time the rank
  * looks. After the last the connection is lost, which ends every wait. Connections to other ranks
  * and messages between ranks are stand-ins.
@@ -250,7 +251,25 @@ static void split(struct world *w)
     }
 }
 
-/* An input that has no frames left would only wait. */
+/* An input that has no frames left would only wait, here and below. */
+static void create(struct world *w)
+{
+    static const int members[] = {3, ME};
+    struct group *g = NULL;
+    struct fault why = {0};
+
+    if (coordinator.at == coordinator.end)
+        return;
+    if (split_create_run(w->group, members, 2, 7, LIMIT_MS, &g, &why)) {
+        if (why.code >= 0 || !why.text[0])
+            abort();
+        return;
+    }
+    check_group(g);
+    check_exchange(g);
+    group_leave(g);
+}
+
 static void repair(struct world *w)
 {
     struct group *next = NULL, *old = w->group;
@@ -286,6 +305,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     check_group(w->group);
     split(w);
+    create(w);
     repair(w);
     split(w);
     world_join_finalize(&why);
