@@ -273,6 +273,20 @@ int liveness_receive_exited(struct connection *c, json_t *message, struct fault 
     return 0;
 }
 
+int liveness_receive_unreached(struct connection *c, json_t *message, struct fault *why)
+{
+    struct server *s = c->server;
+    const char *text;
+    json_int_t peer;
+
+    if (json_unpack(message, "{s:I, s:s}", "rank", &peer, "text", &text) || peer < 0 ||
+        peer >= s->size)
+        return fault_set(why, ML_ERR_REFUSED, "its UNREACHED is malformed");
+    if (s->events.on_unreached)
+        s->events.on_unreached(c->rank, (int)peer, text, s->events.arg);
+    return 0;
+}
+
 static json_t *left_make(const int *ranks, int count)
 {
     return json_pack("{s:i, s:o}", "count", count, "ranks", host_table_write_numbers(ranks, count));

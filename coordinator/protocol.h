@@ -35,6 +35,7 @@ enum coordinator_frame {
     COORD_REPAIR, /* JSON {pid, timeout_ms, groups}: ml_repair; all that live send it */
     COORD_AGREE,  /* JSON {group, value}: ml_agree; a u64 as a signed number */
     COORD_CREATE, /* JSON {group, tag, timeout_ms, count, ranks}: ml_group_create; the members do */
+    COORD_UNREACHED, /* JSON {rank, text}: that rank cannot be reached, why (--elastic) */
     /* coordinator → rank */
     COORD_WELCOME = 64, /* JSON {size, hosts:[index per rank], names:[per host]}: all have joined.
                            With {generation}: REPAIRED follows, for it takes a dead rank's place */

@@ -116,6 +116,8 @@ int receive_frame(struct connection *c, const struct frame *f, struct fault *why
         rc = join_receive(c, message, why);
     else if (f->type == COORD_ABORT)
         rc = liveness_receive_abort(c, message, why);
+    else if (f->type == COORD_UNREACHED)
+        rc = liveness_receive_unreached(c, message, why);
     else if (f->type == COORD_REPAIR)
         rc = membership_receive_repair(c, message, why);
     else

@@ -18,6 +18,8 @@ struct server_events {
     void (*on_absent)(int rank, void *arg);
     /* Bytes from the agent of that host. */
     void (*on_passed)(int host, const void *bytes, size_t size, void *arg);
+    /* A rank cannot reach a peer, and says why. */
+    void (*on_unreached)(int rank, int peer, const char *text, void *arg);
     void (*on_met)(void *arg); /* all ranks have met in ml_init, perhaps again */
     /* Those ranks, in ascending order, are the members from now on (ml_repair). */
     void (*on_repaired)(uint32_t membership, const int *ranks, int count, void *arg);

@@ -298,6 +298,7 @@ int stall_receive_waiting(struct server_group *p, struct server_seat *seat, json
 int stall_receive_moving(struct server_group *p, struct server_seat *seat, json_t *message,
                          struct fault *why);
 void liveness_receive_leave(struct server_member *m);
+int liveness_receive_unreached(struct connection *c, json_t *message, struct fault *why);
 int liveness_receive_abort(struct connection *c, json_t *message, struct fault *why);
 int liveness_receive_exited(struct connection *c, json_t *message, struct fault *why);
 

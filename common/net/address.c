@@ -21,6 +21,7 @@ enum {
     KEEP_IDLE_S = 5,
     KEEP_INTERVAL_S = 2,
     KEEP_PROBES = 4,
+    SILENT_MS = (KEEP_IDLE_S + KEEP_INTERVAL_S * KEEP_PROBES) * 1000,
 };
 
 /* Splits "fe80::1%eth0". *scope is NULL if there is none. False: the address is too long. */
@@ -304,7 +305,7 @@ static int connect_refuse(const struct address *to, int err, struct fault *why)
         return fault_set(why, ML_ERR_SYSTEM,
                          "cannot connect to %s: the loopback interface is down (ip link set lo up)",
                          text);
-    return fault_os(why, address_has_no_way(err) ? ML_ERR_LINK : ML_ERR_PEER, err,
+    return fault_os(why, address_is_unreached(err) ? ML_ERR_LINK : ML_ERR_PEER, err,
                     "cannot connect to %s", text);
 }
 
@@ -372,9 +373,20 @@ bool address_is_dropped(int err)
     return err == ECONNRESET || err == EPIPE;
 }
 
-bool address_has_no_way(int err)
+bool address_is_unreached(int err)
 {
-    return err == EHOSTUNREACH || err == ENETUNREACH || err == EHOSTDOWN || err == ENETDOWN;
+    return err == ETIMEDOUT || err == EHOSTUNREACH || err == ENETUNREACH || err == EHOSTDOWN ||
+           err == ENETDOWN;
+}
+
+/* A reader that is slow closes its window, and nothing is unacknowledged then. */
+bool address_is_silent(int fd)
+{
+    struct tcp_info i = {0};
+    socklen_t size = sizeof(i);
+
+    return getsockopt(fd, IPPROTO_TCP, TCP_INFO, &i, &size) == 0 && i.tcpi_unacked > 0 &&
+           i.tcpi_retransmits >= KEEP_PROBES && i.tcpi_last_ack_recv >= SILENT_MS;
 }
 
 bool address_is_exhausted(int err)

@@ -63,8 +63,12 @@ int address_accept(int listener);
  * closed it. */
 bool address_is_dropped(int err);
 
-/* True if the error means that the network has no way to the other side: one may come. */
-bool address_has_no_way(int err);
+/* True if the error of a socket means that the other host did not answer, or no way leads there. */
+bool address_is_unreached(int err);
+
+/* True if the other host has not acknowledged what was sent for as long as an idle connection may
+ * be silent. The kernel itself would wait for 15 minutes. */
+bool address_is_silent(int fd);
 
 /* True if address_accept() failed for want of descriptors or memory. The connection stays queued,
  * so the listener stays readable. */

@@ -259,7 +259,7 @@ static void on_event(struct bufferevent *stream, short what, void *arg)
         agent_client_try_again(c, "no answer in time");
     else if (is_dropped)
         agent_client_try_again(c, "the connection was closed by the other side");
-    else if (what & BEV_EVENT_ERROR && address_has_no_way(error))
+    else if (what & BEV_EVENT_ERROR && address_is_unreached(error))
         agent_client_try_again(c, evutil_socket_error_to_string(error));
     else if (what & BEV_EVENT_ERROR)
         agent_client_lose(c, evutil_socket_error_to_string(error));

@@ -7,7 +7,8 @@
  *     rank 3 ──▶┴ job directory ────▶│ host_relay │ ═══════════════▶│ coordinator │
  *                                    └────────────┘                 └─────────────┘
  *
- * A rank proves itself to the agent as it would to the coordinator, and its frames pass unread.
+ * A rank proves itself to the agent as it would to the coordinator, and its frames pass unread,
+ * except UNREACHED.
  */
 #ifndef COORDINATOR_HOST_HOST_RELAY_H
 #define COORDINATOR_HOST_HOST_RELAY_H
@@ -35,6 +36,7 @@ struct host_relay_config {
     /* The rank that a process of this host belongs to; -1: that is unknown. */
     int (*rank_of_process)(pid_t pid, void *arg);
     void (*on_refused)(const char *text, void *arg); /* as server_events has it */
+    void (*on_unreached)(int rank, int peer, const char *text, void *arg); /* the same */
     void *arg;
 };
 

@@ -67,6 +67,15 @@ static void on_lost(const char *text, void *arg)
         job_report_cut_off(c->agent, text);
 }
 
+static void on_unreached(int rank, int peer, const char *text, void *arg)
+{
+    struct coordinator_session *c = arg;
+
+    frame_stream_send_json(
+        c->agent->channel, AGENT_UNREACHED,
+        json_pack("{si si so}", "rank", rank, "peer", peer, "text", text_json(text)));
+}
+
 static void on_exchanged(uint32_t number, const void *bytes, size_t size, void *arg)
 {
     struct coordinator_session *c = arg;
@@ -173,8 +182,8 @@ static int service_open(struct coordinator_session *c, const uint32_t *membershi
                                    .replace_ms = job->options.replace_wait_ms,
                                    .bind_ip = c->agent->bind_ip,
                                    .port = (uint16_t)job->options.port};
-    struct server_events events = {
-        on_abort, on_stall, on_refused, on_exchanged, on_absent, on_passed, on_met, on_repaired, c};
+    struct server_events events = {on_abort,  on_stall,     on_refused, on_exchanged, on_absent,
+                                   on_passed, on_unreached, on_met,     on_repaired,  c};
     int rc = server_open(&c->server, c->agent->base, &config, &events, why);
 
     for (int i = 0; i < job->hosts && c->renamed && !rc; i++)
@@ -238,6 +247,7 @@ static void relay_open(struct coordinator_session *c)
                                              .directory = c->agent->dir,
                                              .rank_of_process = rank_of_process,
                                              .on_refused = on_refused,
+                                             .on_unreached = on_unreached,
                                              .arg = c};
     struct fault why;
 

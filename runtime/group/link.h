@@ -85,6 +85,9 @@ struct link_ops {
     /* True if the header of a message has arrived that no receive is queued for; copies it to *m,
      * and leaves it there. Called only if no receive is queued. NULL: none can. */
     bool (*look)(struct link *l, struct message *m);
+    /* Called from time to time while a call waits: if the peer's host has not answered for long,
+     * l->ended is set, and `reason` says so. NULL: the transport notices that itself. */
+    void (*look_silent)(struct link *l);
     /* A JSON object that the peer sent through the coordinator (COORD_RELAY). NULL: this transport
      * sends none. */
     int (*on_relayed)(struct link *l, struct json_t *word, struct fault *why);
@@ -106,6 +109,7 @@ struct link {
                        * message may be taken with it */
     bool is_connecting; /* it has no connection yet; what answers the peer is the door (door.h) */
     bool ended;         /* by the peer: what is queued can't go on */
+    bool is_told;       /* the coordinator was told that this rank can't reach the peer */
     bool is_over; /* the peer has left in good order: nothing comes for receives from any rank */
     enum peer_state gone;      /* the peer, as the coordinator reported it */
     int64_t ended_at, gone_at; /* clock_ms, when this rank noticed; 0: not yet */

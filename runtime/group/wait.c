@@ -30,6 +30,9 @@ enum {
     LONG_WON = 2,             /* how many of those a successful one makes up for */
     LONG_SKIPS = 64,          /* waits without it, after which it is tried again */
     ENDED_MS = 1000,          /* for the coordinator to say why a link was closed */
+    UNREACHED_MS = 20 * 1000, /* for mlaunch to say, in a job of --elastic, which of two hosts is
+                                 lost: it knows a silent one after 10 s */
+    SILENCE_LOOK_MS = 3000,   /* between looks whether a peer's host answers */
     LEFT_DRAINS = 10, /* times drain_ms: a rank that left in good order may have sent a lot */
     LOOK_MS = 10,     /* how old news may be when a call begins */
     DOOR_MOVES = 256, /* how many moves without a sleep there may be between looks at the door */
@@ -42,6 +45,21 @@ static int64_t earlier(int64_t a, int64_t b)
 
 /* --- death ------------------------------------------------------------------------------------ */
 
+/* The link has failed although nobody has closed it, so the job may have to do without one of the
+ * two hosts. mlaunch, which has agents on both, says which (job_round_hosts.h). */
+static bool wait_may_hear(const struct link *l)
+{
+    const struct group *g = l->group;
+    const struct world *w = g->world;
+    const struct fault *reason;
+
+    if (!l->ended || !w->job.elastic || !l->ops->reason ||
+        w->host_of[g->members[l->peer]] == w->host_of[g->members[g->rank]])
+        return false;
+    reason = l->ops->reason(l);
+    return reason && (reason->code == ML_ERR_LINK || reason->code == ML_ERR_TIMEOUT);
+}
+
 /* When to give up `l`, on which nothing moves, in clock_ms; INT64_MAX: not as long as it is neither
  * ended nor gone. */
 static int64_t wait_link_deadline(const struct link *l)
@@ -50,21 +68,46 @@ static int64_t wait_link_deadline(const struct link *l)
         return 0;
     if (l->gone)
         return l->gone_at + l->ops->drain_ms * (l->gone == PEER_LEFT ? LEFT_DRAINS : 1);
-    return l->ended ? l->ended_at + ENDED_MS : INT64_MAX;
+    if (!l->ended)
+        return INT64_MAX;
+    return l->ended_at + (wait_may_hear(l) ? UNREACHED_MS : ENDED_MS);
+}
+
+/* The link's own reason, with this rank in front of it unless it names that itself. */
+static void wait_describe(const struct link *l, struct fault *why)
+{
+    const struct group *g = l->group;
+    char who[GROUP_MEMBER_TEXT];
+
+    *why = *l->ops->reason(l);
+    if (strncmp(why->text, "rank ", 5) != 0)
+        fault_wrap(why, "%s", group_describe(g, g->rank, who));
+}
+
+static void wait_tell_unreached(struct link *l)
+{
+    const struct group *g = l->group;
+    struct fault why;
+
+    l->is_told = true;
+    wait_describe(l, &why);
+    coord_events_send(
+        g->world->coord_events, COORD_UNREACHED,
+        json_pack("{s:i, s:o}", "rank", g->members[l->peer], "text", text_json(why.text)), NULL);
 }
 
 static int wait_give_up(const struct group *g, const struct link *l, struct fault *why)
 {
-    const struct fault *reason = l->ops->reason ? l->ops->reason(l) : NULL;
+    struct fault reason;
     char who[GROUP_MEMBER_TEXT];
 
     if (coord_events_peer(g->world->coord_events, g->members[l->peer], why) != PEER_PRESENT)
         return ML_ERR_PEER;
-    if (reason) {
-        fault_set(why, reason->code, "%s", reason->text);
-        if (strncmp(reason->text, "rank ", 5) == 0) /* it names this rank itself */
-            return why->code;
-        return fault_wrap(why, "%s", group_describe(g, g->rank, who));
+    if (l->ops->reason && l->ops->reason(l)) {
+        wait_describe(l, &reason);
+        return fault_set(why, reason.code, "%s%s", reason.text,
+                         wait_may_hear(l) ? "; mlaunch has given up neither of the two hosts since"
+                                          : "");
     }
     return fault_set(why, ML_ERR_PEER, "%s has closed its %s link to rank %d",
                      group_describe(g, l->peer, who), l->ops->name, g->members[g->rank]);
@@ -93,6 +136,8 @@ static int wait_check_links(struct group *g, int64_t *deadline, struct fault *wh
         now = now ? now : clock_ms();
         if (l->ended && !l->ended_at)
             l->ended_at = now;
+        if (!l->is_told && wait_may_hear(l))
+            wait_tell_unreached(l);
         until = wait_link_deadline(l);
         if (until <= now && wait_may_do_without(l)) {
             l->is_over = true; /* as the caller notices before it sleeps */
@@ -178,6 +223,23 @@ int wait_read_news(struct group *g, struct fault *why)
         coord_events_read(g->world->coord_events, g);
     }
     return wait_take_news(g, why);
+}
+
+/* When to look again whether peers' hosts answer; INT64_MAX: no link needs that. */
+static int64_t wait_look_silent(struct group *g, int64_t waited_ms)
+{
+    bool needs_look = false;
+
+    for (int i = 0; i < g->active_count; i++) {
+        struct link *l = g->active[i];
+
+        if (!l->ops->look_silent || l->ended || l->gone)
+            continue;
+        if (waited_ms >= SILENCE_LOOK_MS)
+            l->ops->look_silent(l);
+        needs_look = true;
+    }
+    return needs_look ? clock_ms() + SILENCE_LOOK_MS : INT64_MAX;
 }
 
 /* --- stalls ----------------------------------------------------------------------------------- */
@@ -418,7 +480,7 @@ static bool wait_connects(const struct group *g)
 int wait_step(struct group *g, struct waiting *w, struct fault *why)
 {
     const uint32_t seen = g->waiting.events_seen;
-    int64_t deadline;
+    int64_t deadline, silence;
     int rc;
 
     if (wait_spin(g, w))
@@ -430,6 +492,7 @@ int wait_step(struct group *g, struct waiting *w, struct fault *why)
      * before may have come in between. */
     if (rc || g->waiting.events_seen != seen)
         return rc;
+    silence = wait_look_silent(g, (clock_ns() - w->since_ns) / 1000000);
     rc = wait_check_links(g, &deadline, why);
     if (rc)
         return rc;
@@ -440,7 +503,7 @@ int wait_step(struct group *g, struct waiting *w, struct fault *why)
         if (wait_may_stall(g))
             wait_report_stall(g);
     }
-    return wait_sleep(g, wait_timeout(g, w, deadline), why);
+    return wait_sleep(g, wait_timeout(g, w, earlier(deadline, silence)), why);
 }
 
 /* A short wait never gets here, and so costs no look at the clock. Nobody waits while what was

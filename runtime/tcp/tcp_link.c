@@ -8,6 +8,7 @@
  */
 #include "runtime/tcp/tcp_link.h"
 
+#include "common/net/address.h"
 #include "common/net/tcp_seal.h"
 #include "runtime/gpu/gpu_buffer.h"
 #include "runtime/gpu/gpu_way.h"
@@ -122,8 +123,8 @@ static void tcp_link_keep_cause(struct tcp_link *s, int err)
         return;
     s->failed = malloc(sizeof(*s->failed));
     if (s->failed)
-        fault_os(s->failed, ML_ERR_PEER, err, "its connection to %s",
-                 group_describe(g, s->base.peer, who));
+        fault_os(s->failed, address_is_unreached(err) ? ML_ERR_LINK : ML_ERR_PEER, err,
+                 "its connection to %s", group_describe(g, s->base.peer, who));
 }
 
 /* Returns 0: try again later. If there will be no later, marks the link as ended. */
@@ -530,8 +531,9 @@ static bool tcp_link_look_into(struct tcp_link *s, struct message *m)
 static bool tcp_link_look(struct link *l, struct message *m)
 {
     struct tcp_link *s = tcp_link_of(l);
+    struct fault why; /* the next progress meets it again */
 
-    if (s->fd < 0 && tcp_link_connect(l, false, NULL) <= 0)
+    if (s->fd < 0 && tcp_link_connect(l, false, &why) <= 0)
         return false;
     if (s->seal || s->in_header_moved)
         return tcp_link_look_into(s, m);
@@ -549,6 +551,16 @@ static int tcp_link_sleep(struct link *l, struct pollfd *p)
     *p = (struct pollfd){.fd = tcp_link_of(l)->fd,
                          .events = (short)((l->recvs ? POLLIN : 0) | (l->sends ? POLLOUT : 0))};
     return 1;
+}
+
+static void tcp_link_look_silent(struct link *l)
+{
+    struct tcp_link *s = tcp_link_of(l);
+
+    if (s->fd < 0 || !address_is_silent(s->fd))
+        return;
+    tcp_link_keep_cause(s, ETIMEDOUT);
+    l->ended = true;
 }
 
 static void tcp_link_wake(struct link *l)
@@ -592,6 +604,7 @@ static const struct link_ops tcp_link_ops = {
     .wake = tcp_link_wake,
     .look = tcp_link_look,
     .reason = tcp_link_reason,
+    .look_silent = tcp_link_look_silent,
     .close = tcp_link_close,
 };
 

@@ -11,7 +11,10 @@
 #include <poll.h>
 #include <sys/socket.h>
 
-enum { STRANGER_MS = 10000 /* for the handshake of an accepted connection */ };
+enum {
+    STRANGER_MS = 10000, /* for the handshake of an accepted connection */
+    ELASTIC_MS = 13000,  /* to connect, where others go on without one of the hosts */
+};
 
 void tcp_wire_drop(struct tcp_wire *w)
 {
@@ -40,7 +43,9 @@ int tcp_wire_connect(struct tcp_wire *w, const struct group *g, struct fault *wh
     if (rc)
         return rc;
     fork_guard_add(w->fd);
-    tcp_wire_patience(w, world->job.init_timeout_ms);
+    tcp_wire_patience(w, world->job.elastic && world->job.init_timeout_ms > ELASTIC_MS
+                             ? ELASTIC_MS
+                             : world->job.init_timeout_ms);
     rc = auth_create_connector(&w->auth, world->job.job, world->secret, &me, why);
     if (!rc)
         rc = frame_reader_create(&w->reader, FRAME_LIMIT_SMALL, why);

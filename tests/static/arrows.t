@@ -99,7 +99,7 @@ room $r/identity $b/text $b/machine $i/plan $w/protocol
 room $r/change $b/text $b/machine $i/hosts $i/values $i/plan
 room $r/keepers
 room $r/round $b/text $i/values $i/plan $w/protocol $w/channel $r/spread $r/stacks \
-    $r/rdma_topology $r/record $r/stdio $r/identity $r/keepers
+    $r/rdma_topology $r/record $r/stdio $r/identity $r/change $r/keepers
 room $r/job $b/text $b/process $b/machine $i/values $i/plan $w/protocol $w/uplink $w/channel \
     $r/record $r/stdio $r/identity $r/change $r/round
 

@@ -84,8 +84,9 @@ static int job_round_prepare(struct job_round *r, struct fault *why)
     r->pause_limit = evtimer_new(base, round_pause_on_limit, r);
     r->escalation = evtimer_new(base, escalation_on_step, r);
     r->cut_limit = evtimer_new(base, job_round_hosts_on_cut_limit, r);
+    r->broken_limit = evtimer_new(base, job_round_hosts_on_broken_limit, r);
     if (!r->members || !r->ranks || !r->deadline || !r->pause_limit || !r->escalation ||
-        !r->cut_limit)
+        !r->cut_limit || !r->broken_limit)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     if (r->config.staying && *r->config.staying) {
         r->session = *r->config.staying;
@@ -179,6 +180,9 @@ void job_round_destroy(struct job_round *r)
         event_free(r->pause_limit);
     if (r->cut_limit)
         event_free(r->cut_limit);
+    if (r->broken_limit)
+        event_free(r->broken_limit);
+    broken_pairs_clear(&r->broken);
     if (r->escalation)
         event_free(r->escalation);
     job_identity_wipe(&r->identity);
@@ -351,11 +355,11 @@ void job_round_signal(struct job_round *r, int signal)
 
 void job_round_ask_stop(struct job_round *r)
 {
+    r->is_asked = true;
     for (int i = 0; i < r->plan->host_count; i++) {
         if (member_is_running(&r->members[i]))
             agent_channel_send(r->members[i].channel, LAUNCH_ASK, NULL, 0);
     }
-    r->is_asked = true;
 }
 
 bool job_round_is_running(const struct job_round *r)

@@ -794,6 +794,7 @@ static const struct frame_rule {
     {AGENT_MET, "MET", MEMBER_STARTED, MEMBER_DONE, on_met},
     {AGENT_GREW, "GREW", MEMBER_STARTED, MEMBER_DONE, on_grew},
     {AGENT_WIRED, "WIRED", MEMBER_PREPARED, MEMBER_DONE, job_round_hosts_on_wired},
+    {AGENT_UNREACHED, "UNREACHED", MEMBER_STARTED, MEMBER_DONE, job_round_hosts_on_unreached},
     {AGENT_REPAIRED, "REPAIRED", MEMBER_STARTED, MEMBER_DONE, job_round_losses_on_repaired},
     {AGENT_DONE, "DONE", MEMBER_STARTED, MEMBER_STARTED, on_done},
     {AGENT_CALLS, "CALLS", MEMBER_STARTED, MEMBER_STARTED, on_calls},

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/run/round/job_round_hosts.h"
 
+#include "common/clock.h"
 #include "common/log.h"
 #include "common/net/host_table.h"
 #include "common/net/wiring_table.h"
@@ -28,6 +29,7 @@
 
 enum {
     CUT_MARGIN_S = 2,
+    BROKEN_MS = AGENT_SILENCE_MS + CUT_MARGIN_S * 1000, /* a lost host would be known by then */
     AGAIN_MS = 1000, /* until a host that has joined again, and failed, is tried once more */
 };
 
@@ -340,6 +342,122 @@ void job_round_hosts_cut_off(struct job_round *r, struct job_round_member *m, co
         evtimer_add(r->cut_limit, &limit);
 }
 
+/* --- hosts that do not reach each other ------------------------------------------------------- */
+
+/* Neither rank has ended since, nor its host been lost, by which the other would go on. */
+static bool is_broken(const struct job_round *r, const struct broken_pair *p)
+{
+    const int ranks[] = {p->rank, p->peer};
+
+    for (int i = 0; i < 2; i++) {
+        const struct job_round_member *m = &r->members[p->hosts[i]];
+        const struct job_round_rank *one = &r->ranks[ranks[i]];
+
+        if (m->state != MEMBER_STARTED || m->is_arriving || one->ended || one->is_coming ||
+            one->is_leaving)
+            return false;
+    }
+    return true;
+}
+
+static int broken_choose(const struct job_round *r)
+{
+    int *ranks = calloc((size_t)r->plan->host_count, sizeof(*ranks)), host = -1;
+
+    for (int i = 0; ranks && i < r->plan->size; i++)
+        ranks[r->plan->ranks[i].host] += !r->ranks[i].ended;
+    if (ranks)
+        host = broken_pairs_choose(&r->broken, ranks, r->plan->host_count);
+    free(ranks);
+    return host;
+}
+
+static void broken_prune(struct job_round *r)
+{
+    for (int i = r->broken.count - 1; i >= 0; i--)
+        if (!is_broken(r, &r->broken.pairs[i]))
+            broken_pairs_remove(&r->broken, i);
+}
+
+/* When the first of the pairs is to be parted, clock_ms(). */
+static int64_t broken_due(const struct job_round *r)
+{
+    int64_t due_ms = INT64_MAX;
+
+    for (int i = 0; i < r->broken.count; i++)
+        if (r->broken.pairs[i].said_ms + BROKEN_MS < due_ms)
+            due_ms = r->broken.pairs[i].said_ms + BROKEN_MS;
+    return due_ms;
+}
+
+/* One host is given up, so that those go on that do not reach it. Its pairs are gone then. */
+static void broken_give_up(struct job_round *r)
+{
+    const struct broken_pair *p = r->broken.pairs;
+    char text[sizeof(r->members->reason)];
+    int host = broken_choose(r), other;
+
+    if (host < 0) {
+        broken_pairs_clear(&r->broken);
+        return;
+    }
+    while (p->hosts[0] != host && p->hosts[1] != host)
+        p++;
+    other = p->hosts[0] == host ? p->hosts[1] : p->hosts[0];
+    snprintf(text, sizeof(text),
+             "ranks there and on host %.200s do not reach each other, although mlaunch reaches "
+             "both hosts: %.400s",
+             r->members[other].host->name, p->text);
+    job_round_hosts_give_up(r, &r->members[host], text, false);
+    broken_prune(r);
+}
+
+static void broken_await(struct job_round *r)
+{
+    int left_ms = clock_left_ms(broken_due(r));
+    const struct timeval time = {left_ms / 1000, left_ms % 1000 * 1000};
+
+    if (r->broken.count > 0)
+        evtimer_add(r->broken_limit, &time);
+}
+
+void job_round_hosts_on_broken_limit(evutil_socket_t fd, short what, void *arg)
+{
+    struct job_round *r = arg;
+
+    (void)fd, (void)what;
+    broken_prune(r);
+    while (r->state == JOB_ROUND_RUNNING && !r->stop_wanted && broken_due(r) <= clock_ms())
+        broken_give_up(r);
+    if (r->state == JOB_ROUND_RUNNING && !r->stop_wanted)
+        broken_await(r);
+    job_round_phases_advance(r);
+}
+
+int job_round_hosts_on_unreached(struct job_round *r, struct job_round_member *m,
+                                 const struct frame *f, struct fault *why)
+{
+    struct unreached_report u;
+    struct broken_pair p;
+
+    if (unreached_report_parse(&u, f, r->plan->size, why))
+        return why->code;
+    p = (struct broken_pair){.rank = u.rank,
+                             .peer = u.peer,
+                             .hosts = {r->plan->ranks[u.rank].host, r->plan->ranks[u.peer].host},
+                             .said_ms = clock_ms(),
+                             .text = u.text};
+    if (m != &r->members[p.hosts[0]] && m != &r->members[r->coordinator_host])
+        return fault_set(why, ML_ERR_REFUSED, "its agent sent UNREACHED of another host's rank");
+    if (r->plan->job.elastic && p.hosts[0] != p.hosts[1] && is_broken(r, &p)) {
+        log_info("%s", u.text);
+        broken_pairs_add(&r->broken, &p);
+        if (!evtimer_pending(r->broken_limit, NULL))
+            broken_await(r);
+    }
+    return 0;
+}
+
 /* --- a host that comes ------------------------------------------------------------------------ */
 
 /* What the processes before have written is whole; others write to the same streams. */
@@ -369,6 +487,7 @@ void job_round_hosts_open(struct job_round *r, int host)
                                    .host = plan_host(r->plan, host),
                                    .state = MEMBER_OPENING,
                                    .is_arriving = true,
+                                   .placed = m->placed + 1,
                                    .arrival = m->arrival,
                                    .status = STATUS_OURS};
     m->channel = agent_session_reach(r->session, host, m->host);
@@ -560,4 +679,3 @@ int job_round_hosts_on_coordinates(struct job_round *r, struct job_round_member 
             job_round_hosts_on_ready(r, &r->members[i]);
     return 0;
 }
-                                   .placed = m->placed + 1,

@@ -39,6 +39,13 @@ void job_round_hosts_done(struct job_round *r, struct job_round_member *m);
 void job_round_hosts_cut_off(struct job_round *r, struct job_round_member *m, const char *text);
 void job_round_hosts_on_cut_limit(evutil_socket_t fd, short what, void *arg);
 
+/* UNREACHED: a rank on one host does not reach one on another. If neither host is lost within
+ * mlaunch's own time of silence, and the members are the same then, one of them is given up. As a
+ * handler of frames. */
+int job_round_hosts_on_unreached(struct job_round *r, struct job_round_member *m,
+                                 const struct frame *f, struct fault *why);
+void job_round_hosts_on_broken_limit(evutil_socket_t fd, short what, void *arg);
+
 /* Connects to host `host` of the plan while the others run; nothing runs there, and the channel
  * that it had has ended. Its ranks that have not ended are started as newcomers: `is_coming`, and
  * `restarts` is the number of the process, from 1 on. A failure is reported by on_end. */

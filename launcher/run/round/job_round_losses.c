@@ -193,6 +193,7 @@ int job_round_losses_on_repaired(struct job_round *r, struct job_round_member *m
     r->dead_ms = 0;
     r->membership = repaired.membership;
     members_set(r, &repaired, members, left, came);
+    broken_pairs_clear(&r->broken); /* whoever still waits says so again */
     for (int i = 0; i < repaired.count; i++)
         rank_admit(r, repaired.members[i]);
     if (repaired.count == r->plan->size)

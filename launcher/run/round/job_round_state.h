@@ -16,6 +16,7 @@
 #ifndef LAUNCHER_RUN_ROUND_JOB_ROUND_STATE_H
 #define LAUNCHER_RUN_ROUND_JOB_ROUND_STATE_H
 
+#include "launcher/run/change/broken_pairs.h"
 #include "launcher/run/identity/job_identity.h"
 #include "launcher/run/record/clock_offset.h"
 #include "launcher/run/round/first_failure.h"
@@ -78,8 +79,8 @@ struct job_round_member {
     bool is_announced;         /* … and the other hosts know of it */
     struct env_copy *copy;     /* --stage-env, of a host that comes while others run; or NULL */
     int unwired;               /* PLACED with a wiring that its agent has not answered */
-    struct event *arrival;     /* opens the channel; NULL until needed */
     int placed;                /* how many other hosts have taken its place */
+    struct event *arrival;     /* opens the channel; NULL until needed */
     struct clock_offset clock; /* measured only if its ranks' calls are written */
 };
 
@@ -124,17 +125,18 @@ struct job_round {
     struct env_copy *copy;          /* --stage-env; or NULL */
     struct keeper_order *keepers;   /* --keep 2: who has copies of what ranks keep; or NULL */
     bool topology_failed;           /* two hosts do not reach each other; one of them has failed */
-    struct event *deadline, *pause_limit, *escalation, *cut_limit;
-    int64_t began_ns; /* clock_ns() */
+    struct event *deadline, *pause_limit, *escalation, *cut_limit, *broken_limit;
+    struct broken_pairs broken; /* hosts that do not reach each other (--elastic) */
+    int64_t began_ns;           /* clock_ns() */
 
     enum stop_cause cause;
     int stop_signal, stop_grace_ms;
     int64_t stop_ms;   /* when STOP was sent, clock_ms() */
     bool is_past_term; /* the ranks have got a SIGTERM since, or get none before SIGKILL */
     bool stop_wanted;
+    bool is_asked; /* the job has been asked to stop softly */
     struct first_failure failure;
     int dead;                   /* ranks that have died; the job outlives them with --elastic */
-    bool is_asked; /* the job has been asked to stop softly */
     int64_t dead_ms;            /* the first since the last REPAIRED, clock_ms(); 0: none */
     struct call_log *calls;     /* that the ranks have made last */
     bool has_run;               /* the ranks were started */

@@ -451,6 +451,7 @@ void job_round_steps_end(struct job_round *r)
     hang_watch_end(r->hang);
     evtimer_del(r->pause_limit);
     evtimer_del(r->cut_limit);
+    evtimer_del(r->broken_limit);
     evtimer_del(r->escalation);
     r->config.on_end(r->config.arg);
 }

@@ -39,6 +39,7 @@ enum agent_frame {
     AGENT_MET,          /* empty: all ranks have met in ml_init (--elastic) */
     AGENT_GREW,         /* raw: u32 rank: answers GROW */
     AGENT_WIRED,        /* empty: answers a PLACED that has a wiring */
+    AGENT_UNREACHED,    /* JSON {rank, peer, text}: a rank can't reach another one (--elastic) */
     /* mlaunch → agent */
     LAUNCH_JOB = 64,   /* JSON, see protocol.md: the host's part of the job, behind SHARED */
     LAUNCH_START,      /* JSON {coordinator}: fork the ranks */

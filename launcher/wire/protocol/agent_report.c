@@ -325,6 +325,22 @@ int lost_report_parse(struct lost_report *out, const struct frame *f, struct fau
     return 0;
 }
 
+int unreached_report_parse(struct unreached_report *out, const struct frame *f, int ranks,
+                           struct fault *why)
+{
+    json_t *root = report_load("UNREACHED", f, why);
+    const char *text;
+
+    if (!root ||
+        json_unpack(root, "{s:i, s:i, s:s}", "rank", &out->rank, "peer", &out->peer, "text",
+                    &text) ||
+        out->rank < 0 || out->rank >= ranks || out->peer < 0 || out->peer >= ranks)
+        return report_refuse(root, "UNREACHED", why);
+    text_copy(out->text, sizeof(out->text), text);
+    json_decref(root);
+    return 0;
+}
+
 int repaired_report_parse(struct repaired_report *out, const struct frame *f, int ranks,
                           struct fault *why)
 {

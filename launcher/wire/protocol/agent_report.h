@@ -66,6 +66,10 @@ struct aborted_report {
     char why[512]; /* "": none given */
     bool is_fault; /* `why` continues a sentence: the agent ended the job because of the rank */
 };
+struct unreached_report {
+    int rank, peer; /* the first cannot reach the second */
+    char text[512]; /* why, a sentence about both */
+};
 struct note_report {
     enum log_level level;
     char text[512];
@@ -89,6 +93,8 @@ int exited_report_parse(struct exited_report *out, const struct frame *f, int ra
                         struct fault *why);
 int aborted_report_parse(struct aborted_report *out, const struct frame *f, int ranks,
                          struct fault *why);
+int unreached_report_parse(struct unreached_report *out, const struct frame *f, int ranks,
+                           struct fault *why);
 int note_report_parse(struct note_report *out, const struct frame *f, struct fault *why);
 
 /* on_warning is called for each of READY's warnings; on_survivor for each of DONE's survivors. */

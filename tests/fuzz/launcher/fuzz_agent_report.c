@@ -150,6 +150,20 @@ static int repaired(const struct frame *f, struct fault *why)
     return 0;
 }
 
+static int unreached(const struct frame *f, struct fault *why)
+{
+    struct unreached_report r;
+    int rc;
+
+    memset(&r, 'x', sizeof(r));
+    rc = unreached_report_parse(&r, f, RANKS, why);
+    if (!rc) {
+        check(r.rank >= 0 && r.rank < RANKS && r.peer >= 0 && r.peer < RANKS);
+        check_text(r.text, sizeof(r.text));
+    }
+    return rc;
+}
+
 static int ready(const struct frame *f, struct fault *why)
 {
     struct ready_report r;
@@ -198,10 +212,11 @@ static int report(const struct frame *f, struct fault *why)
     static const struct {
         int type;
         int (*parse)(const struct frame *f, struct fault *why);
-    } kinds[] = {{AGENT_HELLO, hello},     {AGENT_READY, ready},   {AGENT_REFUSED, refused},
-                 {AGENT_STARTED, started}, {AGENT_EXITED, exited}, {AGENT_ABORTED, aborted},
-                 {AGENT_NOTE, note},       {AGENT_LOST, lost},     {AGENT_DONE, done},
-                 {AGENT_WANT, want},       {AGENT_PLACE, place},   {AGENT_REPAIRED, repaired}};
+    } kinds[] = {{AGENT_HELLO, hello},        {AGENT_READY, ready},   {AGENT_REFUSED, refused},
+                 {AGENT_STARTED, started},    {AGENT_EXITED, exited}, {AGENT_ABORTED, aborted},
+                 {AGENT_NOTE, note},          {AGENT_LOST, lost},     {AGENT_DONE, done},
+                 {AGENT_WANT, want},          {AGENT_PLACE, place},   {AGENT_REPAIRED, repaired},
+                 {AGENT_UNREACHED, unreached}};
 
     for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
         if (kinds[i].type == f->type)

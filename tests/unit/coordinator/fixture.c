@@ -53,6 +53,14 @@ static void on_refused(const char *text, void *arg)
     report_send(arg, "refused", text);
 }
 
+static void on_unreached(int rank, int peer, const char *why, void *arg)
+{
+    char text[256];
+
+    snprintf(text, sizeof(text), "%d %d %s", rank, peer, why);
+    report_send(arg, "unreached", text);
+}
+
 static void on_lost(const char *text, void *arg)
 {
     report_send(arg, "lost", text);
@@ -145,6 +153,7 @@ static void agent_start(struct fixture *f, int host)
                                              .unread_most = fixture_choice.unread_most,
                                              .rank_of_process = process_rank,
                                              .on_refused = on_refused,
+                                             .on_unreached = on_unreached,
                                              .arg = f};
     struct fault why;
 
@@ -237,6 +246,7 @@ struct fixture *fixture_start(int size, int stall_ms)
     struct server_events events = {.on_abort = on_abort,
                                    .on_stall = on_stall,
                                    .on_refused = on_refused,
+                                   .on_unreached = on_unreached,
                                    .on_repaired = on_repaired,
                                    .arg = f};
     struct server_config config = {.job = "job",

@@ -95,6 +95,21 @@ static void test_abort(void **state)
     fixture_stop(f);
 }
 
+/* It goes no further than to the rank's own agent. */
+static void test_unreached(void **state)
+{
+    struct fixture *f = fixture_start_joined(4, 0);
+
+    (void)state;
+    send_text(f->ranks[1], COORD_UNREACHED, "{\"rank\": 2, \"text\": \"no route\"}");
+    expect_report(f, "unreached 1 2 no route");
+    send_text(f->ranks[0], COORD_UNREACHED, "{\"rank\": 3, \"text\": \"\"}");
+    expect_report(f, "unreached 0 3 ");
+    send_text(f->ranks[1], COORD_UNREACHED, "{\"rank\": 4, \"text\": \"no route\"}");
+    expect_report(f, "refused ");
+    fixture_stop(f);
+}
+
 static void test_agent_client(void **state)
 {
     struct fixture *f = fixture_start_joined(4, 0);
@@ -139,6 +154,7 @@ int main(void)
         TEST_BOTH(test_child_holds_the_claim),
         TEST_BOTH(test_leave),
         TEST_BOTH(test_abort),
+        TEST_BOTH(test_unreached),
         TEST_BOTH(test_agent_client),
         cmocka_unit_test(test_lost_host),
     };

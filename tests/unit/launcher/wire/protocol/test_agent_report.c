@@ -233,6 +233,32 @@ static void test_lost(void **state)
     assert_int_equal(lost_report_parse(&r, &f, &why), ML_ERR_REFUSED);
 }
 
+static void test_unreached(void **state)
+{
+    static const char *const bad[] = {
+        "{}",
+        "{\"rank\": 0, \"peer\": 1}",
+        "{\"rank\": -1, \"peer\": 1, \"text\": \"\"}",
+        "{\"rank\": 4, \"peer\": 1, \"text\": \"\"}",
+        "{\"rank\": 0, \"peer\": -1, \"text\": \"\"}",
+        "{\"rank\": 0, \"peer\": 4, \"text\": \"\"}",
+        "{\"rank\": 0, \"peer\": 1, \"text\": 1}",
+    };
+    struct frame f = frame_of("{\"rank\": 3, \"peer\": 0, \"text\": \"no way\"}");
+    struct unreached_report r;
+    struct fault why;
+
+    (void)state;
+    assert_int_equal(unreached_report_parse(&r, &f, 4, &why), 0);
+    assert_int_equal(r.rank, 3);
+    assert_int_equal(r.peer, 0);
+    assert_string_equal(r.text, "no way");
+    for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+        f = frame_of(bad[i]);
+        assert_int_equal(unreached_report_parse(&r, &f, 4, &why), ML_ERR_REFUSED);
+    }
+}
+
 static void test_repaired(void **state)
 {
     static const char *const bad[] = {
@@ -320,8 +346,9 @@ int main(void)
         cmocka_unit_test(test_started_bad), cmocka_unit_test(test_exited),
         cmocka_unit_test(test_exited_bad),  cmocka_unit_test(test_hello),
         cmocka_unit_test(test_note_levels), cmocka_unit_test(test_lists),
-        cmocka_unit_test(test_repaired),    cmocka_unit_test(test_lost),
-        cmocka_unit_test(test_want),        cmocka_unit_test(test_place),
+        cmocka_unit_test(test_unreached),   cmocka_unit_test(test_repaired),
+        cmocka_unit_test(test_lost),        cmocka_unit_test(test_want),
+        cmocka_unit_test(test_place),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
