@@ -222,6 +222,7 @@ void job_finish_forget(struct agent *a)
                          .check_event = a->check_event,
                          .stop.timer = a->stop.timer};
 
+    cgroup_remove(a->cgroup, CGROUP_WAIT_MS); /* there is one if no rank was started */
     memcpy(next.dir, a->dir, sizeof(next.dir));
     a->dir[0] = '\0'; /* so it is not removed */
     job_prepare_release(a);

@@ -558,7 +558,8 @@ static void hello_send(struct agent *a)
 static void on_again(struct agent *a, const struct frame *f)
 {
     (void)f;
-    if (a->state != AGENT_HAS_SAID_HELLO && a->state != AGENT_IS_DONE) {
+    if (a->state != AGENT_HAS_SAID_HELLO && a->state != AGENT_IS_READY &&
+        a->state != AGENT_IS_DONE) {
         frame_stream_fail(a->channel, "the launcher sent a frame that is invalid now");
         return;
     }

@@ -25,6 +25,11 @@ cat > "$T/connect" << EOF
 host=\$1
 shift
 [ ! -e "$T/down.\$host" ] || { echo "no power" >&2; exit 1; }
+# The second agent of the host can make no directory, once.
+if [ -e "$T/full.\$host" ] && ! mkdir "$T/first.\$host" 2> /dev/null; then
+    rm "$T/full.\$host"
+    export TMPDIR=/proc
+fi
 exec "\$@"
 EOF
 HOSTS=(--agent-command "sh $T/connect {host}" -H "a:2,b:2")
@@ -80,6 +85,22 @@ for secure in "" --secure; do
         'printf "%s\n" "$1" | sort -u | wc -l' - "$(agents_of b)"
     check_output 0 "… and nothing is left" kept_files
 done
+
+# Its next agent cannot make the job's directory, so that run is not started; the agent on host a,
+# which was ready, waits for the run after it.
+: > "$T/full.b"
+job_begin --keep 2
+must kill -KILL "$(agents_of b)"
+must rm "$T/hold"
+wait_for '[ ! -e "$T/full.b" ] || ! kill -0 "$PID" 2> /dev/null'
+run wait "$PID"
+cp "$T/err" "$ERR"
+job_judge 0 "an agent is killed, and the next one refuses its part" mlaunch
+check_match "^mlaunch: host b: .*\(--tmpdir names another place" "$ERR" "… as is said"
+check_output "4 4" "… and all goes on where it was" sh -c \
+    'echo $(grep -c "began at 0" "$1") $(grep -c "began at 5" "$1")' - "$T/out"
+check_output 1 "… with the same agent on the other host" sh -c \
+    'printf "%s\n" "$1" | sort -u | wc -l' - "$(agents_of a)"
 
 # A host is killed, and what its ranks have kept is on the next one.
 : > "$EVENTS"

@@ -362,6 +362,17 @@ static bool agents_may_stay(const struct job_round *r)
            !r->failure.is_hopeless;
 }
 
+/* The same before the start, when another host has failed. An agent that has run a prolog owes the
+ * epilog. */
+static bool agent_may_wait(const struct job_round *r, const struct job_round_member *m)
+{
+    if (!agents_may_stay(r) || m->failed)
+        return false;
+    if (!r->has_prepared)
+        return m->state == MEMBER_CONNECTED;
+    return m->state == MEMBER_PREPARED && !r->plan->job.epilog && !r->copy;
+}
+
 void job_round_steps_bye(struct job_round *r)
 {
     bool may_stay = agents_may_stay(r) && r->failure.blame != BLAME_NONE;
@@ -397,7 +408,7 @@ void job_round_steps_report(struct job_round *r)
     for (int i = 0; i < r->plan->host_count; i++) {
         struct job_round_member *m = &r->members[i];
 
-        m->stays = agents_may_stay(r) && !r->has_prepared && m->state == MEMBER_CONNECTED;
+        m->stays = agent_may_wait(r, m);
         if (!m->failed)
             continue;
         if (failed++ == 0)
