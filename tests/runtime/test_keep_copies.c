@@ -246,7 +246,7 @@ static void moved(struct job *j, int rank)
     require_kept(w, 3);
     slots_remove(j, 0);
     slots_remove(j, 1);
-    slot_poke(j, 2, 0, KEPT_HEAD + 99); /* that is version 3 */
+    slot_poke(j, 2, 0, KEPT_HEAD + 99); /* version 3 */
     require_kept(w, 2);
     keep(w, 4);
     keeper_end(&b);
