@@ -29,10 +29,11 @@ struct agent_share {
 
 struct agent_exchange {
     uint32_t number;
+    int hosts;   /* the job's when it began */
     int come;    /* hosts that have brought theirs */
     size_t size; /* bytes so far */
     struct agent_exchange *next;
-    struct agent_share shares[]; /* one for each host */
+    struct agent_share shares[]; /* one for each of these hosts */
 };
 
 struct agent_pass {
@@ -51,12 +52,12 @@ static struct agent_exchange **exchange_find(struct server *s, uint32_t number)
     return at;
 }
 
-static void exchange_remove(struct server *s, struct agent_exchange **at)
+static void exchange_remove(struct agent_exchange **at)
 {
     struct agent_exchange *x = *at;
 
     *at = x->next;
-    for (int i = 0; i < s->hosts; i++)
+    for (int i = 0; i < x->hosts; i++)
         free(x->shares[i].bytes);
     free(x);
 }
@@ -66,7 +67,7 @@ void agent_exchange_clear(struct server *s)
     struct agent_pass *p;
 
     while (s->agent_exchanges)
-        exchange_remove(s, &s->agent_exchanges);
+        exchange_remove(&s->agent_exchanges);
     while ((p = s->passes)) {
         s->passes = p->next;
         free(p);
@@ -89,6 +90,7 @@ static int exchange_create(struct server *s, struct agent_exchange **at, uint32_
     if (!x)
         return fault_set(why, ML_ERR_MEMORY, "the coordinator is out of memory");
     x->number = number;
+    x->hosts = s->hosts;
     *at = x;
     return 0;
 }
@@ -105,12 +107,12 @@ static int exchange_complete(struct server *s, struct agent_exchange **at, struc
     if (!all)
         return fault_set(why, ML_ERR_MEMORY, "the coordinator is out of memory");
     memcpy(all, &word, NUMBER);
-    for (int i = 0; i < s->hosts; i++) {
+    for (int i = 0; i < x->hosts; i++) {
         if (x->shares[i].size > 0)
             memcpy(all + size, x->shares[i].bytes, x->shares[i].size);
         size += x->shares[i].size;
     }
-    exchange_remove(s, at);
+    exchange_remove(at);
     for (c = TAILQ_FIRST(&s->known); c; c = TAILQ_NEXT(c, entry)) {
         if (c->state == CONNECTION_AGENT)
             connection_send(c, COORD_EXCHANGED, all, size);
@@ -125,7 +127,8 @@ static int exchange_complete(struct server *s, struct agent_exchange **at, struc
 static void exchange_check(struct server *s, const struct agent_exchange *x)
 {
     for (int i = 0; i < s->size && s->exited > 0; i++) {
-        if (s->ranks[i].has_exited && !x->shares[s->host_of[i]].has_come) {
+        if (s->ranks[i].has_exited && s->host_of[i] < x->hosts &&
+            !x->shares[s->host_of[i]].has_come) {
             if (s->events.on_absent)
                 s->events.on_absent(i, s->events.arg);
             return;
@@ -148,6 +151,8 @@ static int exchange_add(struct server *s, int host, uint32_t number, const uint8
 
     if (rc)
         return rc;
+    if (host >= (*at)->hosts)
+        return fault_set(why, ML_ERR_REFUSED, "its EXCHANGE %u began before it came", number);
     share = &(*at)->shares[host];
     if (share->has_come)
         return fault_set(why, ML_ERR_REFUSED, "its EXCHANGE %u came twice", number);
@@ -163,7 +168,7 @@ static int exchange_add(struct server *s, int host, uint32_t number, const uint8
     share->has_come = true;
     share->size = size;
     (*at)->size += size;
-    if (++(*at)->come == s->hosts)
+    if (++(*at)->come == (*at)->hosts)
         return exchange_complete(s, at, why);
     exchange_check(s, *at);
     return 0;

@@ -239,15 +239,17 @@ void server_host_gone(struct server *s, int host, uint32_t placed)
     host_lose(s, host);
 }
 
-void server_host_rename(struct server *s, int host, const char *name)
+void server_host_place(struct server *s, int host, const char *name)
 {
-    char *copy = host >= 0 && host < s->hosts ? strdup(name) : NULL;
+    bool is_valid = host >= 0 && host <= s->hosts && host < s->hosts_most;
+    char *copy = is_valid ? strdup(name) : NULL;
 
     if (!copy)
         return;
     free(s->host_names[host]);
     s->host_names[host] = copy;
-    s->has_renamed = true;
+    s->has_placed = true;
+    s->hosts += host == s->hosts;
 }
 
 void liveness_on_closed(struct connection *c, enum connection_state was)

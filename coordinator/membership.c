@@ -171,12 +171,14 @@ static void repair_complete(struct generation *g, const int *ranks, int count, i
                          "group", (json_int_t)g->world, "count", count, "members",
                          host_table_write_numbers(ranks, count), "came_count", came_count, "came",
                          host_table_write_numbers(came, came_count));
-    if (s->size > s->began)
+    if (s->size > s->began || s->takes_over)
         json_object_update_new(repaired, json_pack("{s:i, s:o}", "size", s->size, "host_of",
                                                    host_table_write_numbers(s->host_of, s->size)));
-    if (s->has_renamed)
-        json_object_set_new(repaired, "names",
-                            host_table_write_texts((const char *const *)s->host_names, s->hosts));
+    if (s->has_placed)
+        json_object_update_new(
+            repaired,
+            json_pack("{s:i, s:o}", "hosts", s->hosts, "names",
+                      host_table_write_texts((const char *const *)s->host_names, s->hosts)));
     generation_send(g, COORD_REPAIRED, repaired, -1);
     if (s->events.on_repaired)
         s->events.on_repaired(g->membership, ranks, count, s->events.arg);

@@ -63,7 +63,8 @@ static int server_copy_config(struct server *s, const struct server_config *conf
                               struct fault *why)
 {
     int most = config->most > config->size ? config->most : config->size;
-    size_t size = (size_t)config->size, hosts = (size_t)config->hosts;
+    int most_hosts = config->hosts + most - config->size; /* each has a rank of its own */
+    size_t size = (size_t)config->size, hosts = (size_t)most_hosts;
 
     if (strlen(config->job) >= sizeof(s->job))
         return fault_set(why, ML_ERR_ARGUMENT, "the job's id is too long");
@@ -71,8 +72,9 @@ static int server_copy_config(struct server *s, const struct server_config *conf
     memcpy(s->secret, config->secret, AUTH_SECRET);
     s->size = s->began = config->size;
     s->most = most;
+    s->hosts_most = most_hosts;
     s->stall_ms = config->stall_ms;
-    s->takes_over = config->takes_over;
+    s->takes_over = s->has_placed = config->takes_over;
     s->replaces = config->replaces;
     s->replace_ms = config->replace_ms;
     s->membership = config->membership;

@@ -18,10 +18,11 @@ struct event_base;
 struct server;
 
 struct server_config {
-    const char *job;               /* copied */
-    const uint8_t *secret;         /* AUTH_SECRET bytes, copied */
-    int size;                      /* number of ranks */
-    int most;                      /* that there may ever be, by server_grow(); 0: `size` */
+    const char *job;       /* copied */
+    const uint8_t *secret; /* AUTH_SECRET bytes, copied */
+    int size;              /* number of ranks */
+    /* That there may ever be, by server_grow(); 0: `size`. As many hosts may come, too. */
+    int most;
     int hosts;                     /* number of hosts */
     const int *host_of;            /* for each rank the index of its host; copied */
     const char *const *host_names; /* for each host; copied */
@@ -29,7 +30,7 @@ struct server_config {
     int stall_ms;                  /* how long a call may wait until it is reported; 0: for ever */
     int leavers_ms;                /* for how long ranks that leave are gathered; 0: LEAVERS_MS */
     /* It takes over from a coordinator that is lost, of which it knows only how often the members
-     * had changed. The ranks come to it in ml_repair. */
+     * had changed. The ranks come to it in ml_repair; ranks and hosts may be new to them. */
     bool takes_over;
     uint32_t membership;
     /* Processes may come to take the places of dead ranks; ml_repair waits so long for each. */
@@ -67,8 +68,9 @@ bool server_name(struct server *s, const char *what, const char *service, const 
  * if the agent of a later one has connected before this is known, nothing happens any more. */
 void server_host_gone(struct server *s, int host, uint32_t placed);
 
-/* Another host has that place from now on. */
-void server_host_rename(struct server *s, int host, const char *name);
+/* Another host has that place from now on, or it is a further one, behind the last. Nothing happens
+ * if there is no room. */
+void server_host_place(struct server *s, int host, const char *name);
 
 /* Nobody takes the place of that rank, which has ended: it is not waited for, also if its own
  * agent, perhaps gone as well, has not reported the end to a coordinator that has taken over. */

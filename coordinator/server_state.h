@@ -205,12 +205,13 @@ struct server {
     uint8_t secret[AUTH_SECRET];
     int size, hosts, stall_ms, leavers_ms;
     int began, most;           /* ranks: at the start, and for which there is room */
+    int hosts_most;            /* hosts for which there is room */
     bool takes_over, replaces; /* these four: as server_config has them */
     uint32_t membership;
     int replace_ms;
     int *host_of;
     char **host_names;
-    bool has_renamed; /* a host: the ranks learn of it by REPAIRED */
+    bool has_placed; /* a host: the ranks learn of it by REPAIRED */
     char *directory;
     uint32_t copies;  /* written so far, for ranks of this host */
     bool *has_agent;  /* for each host: its agent is connected */

@@ -176,6 +176,11 @@ int host_relay_open(struct host_relay **out, struct event_base *base, struct age
     return rc;
 }
 
+void host_relay_place(struct host_relay *r, int host, const char *name)
+{
+    server_host_place(r->server, host, name);
+}
+
 void host_relay_grow(struct host_relay *r, int host)
 {
     server_grow(r->server, host);

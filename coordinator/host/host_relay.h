@@ -44,8 +44,9 @@ struct host_relay_config {
  * ML_ERR_ARGUMENT: the directory's name is too long for a socket; ML_ERR_SYSTEM, ML_ERR_MEMORY. */
 int host_relay_open(struct host_relay **out, struct event_base *base, struct agent_client *client,
                     const struct host_relay_config *config, struct fault *why);
-void host_relay_close(struct host_relay *r);          /* takes NULL */
-void host_relay_grow(struct host_relay *r, int host); /* as server_grow() */
+void host_relay_close(struct host_relay *r);                             /* takes NULL */
+void host_relay_place(struct host_relay *r, int host, const char *name); /* server_host_place() */
+void host_relay_grow(struct host_relay *r, int host);                    /* server_grow() */
 
 /* The events of `client`. */
 void host_relay_to_ranks(struct host_relay *r, const uint8_t *channels, uint32_t count,

@@ -27,7 +27,6 @@ struct coordinator_session {
     struct host_relay *relay; /* for this host's ranks; NULL: they connect to the coordinator */
     struct coordinator_session_events events;
     struct names names;         /* for a single host that has no server */
-    char **renamed;             /* by host: its name, where that is another now; or NULL */
     char address[ADDRESS_TEXT]; /* the coordinator's, if it is on another host */
 };
 
@@ -186,9 +185,6 @@ static int service_open(struct coordinator_session *c, const uint32_t *membershi
                                    on_passed, on_unreached, on_met,     on_repaired,  c};
     int rc = server_open(&c->server, c->agent->base, &config, &events, why);
 
-    for (int i = 0; i < job->hosts && c->renamed && !rc; i++)
-        if (c->renamed[i])
-            server_host_rename(c->server, i, c->renamed[i]);
     if (!rc)
         address_format(server_address(c->server), address);
     return rc;
@@ -392,16 +388,12 @@ void coordinator_session_host_gone(struct coordinator_session *c, int host, uint
         server_host_gone(c->server, host, placed);
 }
 
-void coordinator_session_rename(struct coordinator_session *c, int host, const char *name)
+void coordinator_session_place(struct coordinator_session *c, int host, const char *name)
 {
-    if (c && !c->renamed)
-        c->renamed = calloc((size_t)c->agent->job->hosts, sizeof(*c->renamed));
-    if (!c || !c->renamed)
-        return;
-    free(c->renamed[host]);
-    c->renamed[host] = strdup(name);
-    if (c->server && c->renamed[host])
-        server_host_rename(c->server, host, name);
+    if (c && c->server)
+        server_host_place(c->server, host, name);
+    if (c && c->relay)
+        host_relay_place(c->relay, host, name);
 }
 
 void coordinator_session_vacant(struct coordinator_session *c, int rank)
@@ -438,8 +430,5 @@ void coordinator_session_close(struct coordinator_session *c)
     host_relay_close(c->relay);
     agent_client_close(c->client);
     names_clear(&c->names);
-    for (int i = 0; c->renamed && i < c->agent->job->hosts; i++)
-        free(c->renamed[i]);
-    free(c->renamed);
     free(c);
 }

@@ -59,8 +59,9 @@ int coordinator_session_follow(struct coordinator_session *c, const char *addres
                                struct fault *why);
 /* mlaunch has lost that host: if the coordinator is here, its ranks are dead to the others. */
 void coordinator_session_host_gone(struct coordinator_session *c, int host, uint32_t placed);
-/* Another host is in that place; for the sentences of the coordinator, if it is or comes here. */
-void coordinator_session_rename(struct coordinator_session *c, int host, const char *name);
+/* Another host is in that place, or it is a further one, behind the last; for the coordinator, if
+ * it is here, and this host's relay. */
+void coordinator_session_place(struct coordinator_session *c, int host, const char *name);
 /* Nobody takes the place of that rank, which has ended; for the coordinator, if it is here. */
 void coordinator_session_vacant(struct coordinator_session *c, int rank);
 /* That rank leaves the job, whether it still runs or not; for the coordinator, if it is here. */

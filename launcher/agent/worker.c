@@ -419,18 +419,22 @@ static void wiring_take(struct agent *a, const json_t *table)
         frame_stream_send(a->channel, AGENT_WIRED, NULL, 0);
 }
 
-/* Another host has taken the place of one that was lost. */
+/* Another host has taken the place of one that was lost, or the job has a further one. */
 static void on_placed(struct agent *a, const struct frame *f)
 {
     json_t *placed = parsed_json((const char *)f->payload, f->size, 0, NULL);
     const json_t *wiring = json_object_get(placed, "wiring");
-    const char *name = "";
-    int host = -1;
+    const char *name = "", *address = "";
+    struct fault why;
+    int host = -1, rc;
 
-    if (json_unpack(placed, "{s:i, s:s}", "host", &host, "name", &name) == 0 && host >= 0 &&
-        host < a->job->hosts)
-        coordinator_session_rename(a->coordinator_session, host, name);
-    if (wiring)
+    json_unpack(placed, "{s:i, s:s, s:s}", "host", &host, "name", &name, "address", &address);
+    rc = job_spec_place(a->job, host, name, address, &why);
+    if (rc)
+        job_report_lost(a, why.text);
+    else
+        coordinator_session_place(a->coordinator_session, host, name);
+    if (!rc && wiring)
         wiring_take(a, wiring);
     json_decref(placed);
 }

@@ -9,8 +9,8 @@
 static const char usage[] =
     "usage: mlaunch grow JOB -H HOST[:RANKS],...\n\n"
     "Adds ranks to a running job of --elastic, which was started on this machine: JOB\n"
-    "is its id, which mlaunch ps shows, or its --name. The hosts are some of the\n"
-    "job's; each gets that number of ranks, or one. These have the next numbers, and\n"
+    "is its id, which mlaunch ps shows, or its --name. Each host, one of the job's or\n"
+    "another, gets that number of ranks, or one. These have the next numbers, and\n"
     "become members when the others call ml_repair. Returns when they run.";
 
 static const struct option own[] = {

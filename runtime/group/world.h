@@ -37,10 +37,11 @@ struct world {
     int replaces;     /* which process in its rank's place this is, after the first; 0: that one */
     bool is_newcomer; /* others were members before it, with which it goes on */
     uint32_t membership, world_id; /* how often ml_repair has changed it; its group's number */
-    int hosts;
-    int *host_of;      /* per rank */
-    char **host_names; /* per host */
-    bool is_crowded;   /* this host has more ranks than processors: spinning takes others' time */
+    int hosts;                     /* those that have gone, too */
+    int hosts_most;                /* for which host_names has room */
+    int *host_of;                  /* per rank */
+    char **host_names;             /* per host */
+    bool is_crowded; /* this host has more ranks than processors: spinning takes others' time */
     struct claim *claim;
     struct coord_events *coord_events;
     struct door *door;              /* NULL: no rank connects to this process */

@@ -50,10 +50,9 @@ struct rank_counters *counters_file_open(const char *dir, int rank, char *const 
     c = file_map(path, rank_counters_size(kept));
     if (c == MAP_FAILED)
         return NULL;
-    for (uint32_t i = 0; i < kept; i++)
-        snprintf(c->host[i].name, RANK_COUNTERS_HOST, "%s",
-                 i + 1 == RANK_COUNTERS_HOSTS ? "others" : hosts[i]);
     c->hosts = kept;
+    for (uint32_t i = 0; i < kept; i++)
+        counters_file_host(c, (int)i, hosts[i]);
     atomic_store_explicit(&c->magic, RANK_COUNTERS_MAGIC, memory_order_release);
     return c;
 }
@@ -62,6 +61,13 @@ void counters_file_close(struct rank_counters *c)
 {
     if (c)
         munmap(c, rank_counters_size(c->hosts));
+}
+
+void counters_file_host(struct rank_counters *c, int host, const char *name)
+{
+    if (c && name && (uint32_t)host < c->hosts)
+        snprintf(c->host[host].name, RANK_COUNTERS_HOST, "%s",
+                 host + 1 == RANK_COUNTERS_HOSTS ? "others" : name);
 }
 
 void counters_file_world(struct rank_counters *c, uint32_t membership, int members)

@@ -9,6 +9,7 @@
 #include "runtime/call/progress.h"
 #include "runtime/group/coord_events.h"
 #include "runtime/group/world.h"
+#include "runtime/process/counters_file.h"
 #include "runtime/world/group_join.h"
 
 #include <jansson.h>
@@ -73,25 +74,33 @@ static int newcomers_note(struct world *w, const json_t *repaired)
     return rc ? rc : w->has_come ? 0 : ML_ERR_MEMORY;
 }
 
-/* Other hosts may be in the places of lost ones. */
+/* Other hosts may be in the places of lost ones, and there may be more hosts than before. */
 static int names_note(struct world *w, const json_t *repaired)
 {
-    const json_t *list = json_object_get(repaired, "names");
+    json_t *list = NULL;
     const char **names;
-    int rc = list ? host_table_read_texts(&names, list, w->hosts) : 0;
+    int hosts = 0, rc;
 
+    if (json_unpack((json_t *)repaired, "{s?i, s?o}", "hosts", &hosts, "names", &list) ||
+        (list && (hosts < w->hosts || hosts > w->hosts_most)))
+        return ML_ERR_REFUSED;
+    rc = list ? host_table_read_texts(&names, list, hosts) : 0;
     if (!list || rc)
         return rc;
-    for (int i = 0; i < w->hosts; i++) {
+    for (int i = 0; i < hosts && !rc; i++) {
         char *name = strdup(names[i]);
 
-        if (!name)
+        if (!name && i < w->hosts)
             continue; /* the old name stays */
+        rc = name ? 0 : ML_ERR_MEMORY;
         free(w->host_names[i]);
         w->host_names[i] = name;
+        counters_file_host(w->counters, i, name);
+        if (!rc && i == w->hosts)
+            w->hosts++;
     }
     free(names);
-    return 0;
+    return rc;
 }
 
 /* REPAIRED. */
@@ -101,9 +110,11 @@ static int membership_parse(struct membership *out, const json_t *j, struct worl
     json_int_t membership, group;
     json_t *list;
     bool has_me = false;
-    int rc = ML_ERR_REFUSED, grown = ids_note(w, j);
+    int rc = ML_ERR_REFUSED, grown = names_note(w, j);
 
     *out = (struct membership){0};
+    if (!grown)
+        grown = ids_note(w, j);
     if (!grown &&
         json_unpack((json_t *)j, "{s:I, s:I, s:i, s:o}", "membership", &membership, "group", &group,
                     "count", &out->count, "members", &list) == 0 &&
@@ -117,8 +128,6 @@ static int membership_parse(struct membership *out, const json_t *j, struct worl
     }
     if (!rc && has_me)
         rc = newcomers_note(w, j);
-    if (!rc && has_me)
-        rc = names_note(w, j);
     if (!rc && has_me) {
         out->number = (uint32_t)membership;
         out->group = (uint32_t)group;

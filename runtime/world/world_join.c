@@ -74,7 +74,8 @@ static void world_free(struct world *w)
 /* Copies the hosts' names. */
 static int world_set_hosts(struct world *w, const char *const *names, int hosts)
 {
-    w->host_names = calloc((size_t)hosts, sizeof(*w->host_names));
+    w->hosts_most = hosts + (w->job.elastic ? JOB_GROW_MOST : 0);
+    w->host_names = calloc((size_t)w->hosts_most, sizeof(*w->host_names));
     for (w->hosts = 0; w->host_names && w->hosts < hosts; w->hosts++) {
         w->host_names[w->hosts] = strdup(names[w->hosts]);
         if (!w->host_names[w->hosts])
@@ -298,7 +299,7 @@ static int world_join_job(struct world *w, const char *rank_text, struct fault *
     if (rc)
         goto fail;
     world_count_processors(w);
-    w->counters = counters_file_open(w->dir, w->rank, w->host_names, w->hosts);
+    w->counters = counters_file_open(w->dir, w->rank, w->host_names, w->hosts_most);
     w->calls = calls_file_open(w->dir, w->rank, w->generation);
     rc = w->is_newcomer ? world_connect_newcomer(w, why) : world_connect(w, why);
     joined.has_been |= rc == 0;

@@ -28,7 +28,9 @@ job_over() {
 }
 job_met --output raw
 wait_for '"$MLAUNCH" shrink "$id" all 2>&1 | grep -q "would be left"' # mlaunch knows that they have met
-refused 1 "job $id: far is none of the job's hosts" "another host" "$id" -H far
+refused 1 "job $id: host far cannot join: the job has one host, localhost, and its ranks listen" \
+    "another host" "$id" -H far
+refused 1 "job $id: host far cannot join" "… beside one of the job's" "$id" -H localhost:2,far
 refused 1 "job $id: there is room for 256 more ranks" "too many" "$id" -H localhost:257
 refused 1 "job $id: .*far away" "no host at all" "$id" -H 'far away'
 check_no_match 'the job gets' "$T/err" "no rank was added"

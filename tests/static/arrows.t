@@ -96,10 +96,10 @@ room $r/rdma_topology
 room $r/record $i/plan
 room $r/stdio $b/text $b/process $b/machine $i/plan $w/protocol
 room $r/identity $b/text $b/machine $i/plan $w/protocol
-room $r/change $b/text $b/machine $i/hosts $i/values $i/plan
-room $r/keepers
+room $r/hosts
 room $r/round $b/text $i/values $i/plan $w/protocol $w/channel $r/spread $r/stacks \
-    $r/rdma_topology $r/record $r/stdio $r/identity $r/change $r/keepers
+    $r/rdma_topology $r/record $r/stdio $r/identity $r/hosts
+room $r/change $b/machine $i/hosts $i/values $i/plan $r/round
 room $r/job $b/text $b/process $b/machine $i/values $i/plan $w/protocol $w/uplink $w/channel \
     $r/record $r/stdio $r/identity $r/change $r/round
 

@@ -77,6 +77,7 @@ INTERNAL = {
     "… … the job (mlaunch shrink …)": "says all itself",
     "the job gets … (mlaunch grow …)": "says all itself",
     "the launcher's GROW is invalid": "says all itself",
+    "the launcher's PLACED is invalid": "says all itself",
     "the connection for copies has ended": "never shown: the rank goes on without copies",
     "a connection for \"…\" has come to the keeper": "never shown: the connection is closed",
     "the launcher's next job is another one": "says all itself",

@@ -30,6 +30,17 @@ static int strings_ensure(char ***list, struct fault *why)
     return *list ? 0 : string_list_release(&none, list, why);
 }
 
+int host_list_reserve(struct host_list *l, int more, struct fault *why)
+{
+    struct host *hosts = realloc(l->hosts, (size_t)(l->count + more) * sizeof(*hosts));
+
+    if (!hosts)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    l->hosts = hosts;
+    l->room = l->count + more;
+    return 0;
+}
+
 int host_list_add(struct host_list *l, struct host *h, struct fault *why)
 {
     int rc;
@@ -38,14 +49,8 @@ int host_list_add(struct host_list *l, struct host *h, struct fault *why)
         return fault_set(why, ML_ERR_ARGUMENT, "more than %d hosts", HOSTS_LIMIT);
     if ((rc = strings_ensure(&h->ips, why)) || (rc = strings_ensure(&h->env, why)))
         return rc;
-    if ((l->count & (l->count - 1)) == 0) { /* the array doubles at each power of two */
-        struct host *more =
-            realloc(l->hosts, (size_t)(l->count ? 2 * l->count : 1) * sizeof(*more));
-
-        if (!more)
-            return fault_set(why, ML_ERR_MEMORY, "out of memory");
-        l->hosts = more;
-    }
+    if (l->count == l->room && (rc = host_list_reserve(l, l->count ? l->count : 1, why)))
+        return rc;
     h->is_local = !h->user && !h->port && host_name_is_local(h->name);
     l->hosts[l->count++] = *h;
     *h = (struct host){0};

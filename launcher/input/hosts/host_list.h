@@ -28,6 +28,8 @@ struct host {
     int port;         /* 0: that of ssh_config, or 22 */
     char *ssh_config; /* instead of --ssh-config's file for this host; or NULL */
     bool is_local;    /* this machine: needs no SSH */
+    bool is_settled;  /* `env` is what the plan has for it */
+    bool is_added;    /* by mlaunch grow; if the job does not use it, it did not come */
     enum launch_method launch_method; /* set by launch_method.h */
     int join_index;                   /* its index among those that call, if they do */
     char *door;    /* the socket of the mlaunch that it has joined, for questions; or NULL */
@@ -46,7 +48,7 @@ struct host {
 
 struct host_list {
     struct host *hosts;
-    int count;
+    int count, room;
     char *backend; /* the hostfile's "backend", or NULL */
     char *source;  /* "h.json", "--hosts", "this machine": for messages */
 };
@@ -62,6 +64,9 @@ int host_list_local(struct host_list **out, struct fault *why);
  * contents stay the caller's. Fills in is_local, and gives ips and env empty lists if they are
  * NULL. ML_ERR_ARGUMENT: the list is full. */
 int host_list_add(struct host_list *l, struct host *h, struct fault *why);
+
+/* The next `more` hosts can be added while the others stay where they are. ML_ERR_MEMORY. */
+int host_list_reserve(struct host_list *l, int more, struct fault *why);
 
 /* Frees the contents of a host that is in no list. */
 void host_list_clear_host(struct host *h);

@@ -6,7 +6,9 @@
 #include "launcher/base/text/environment.h"
 #include "launcher/base/text/program_path.h"
 
+#include <errno.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 static int command_resolve(struct plan *p, const struct options *o, struct fault *why)
 {
@@ -88,6 +90,18 @@ static int fanout_check(struct plan *p, const struct options *o, struct fault *w
     return 0;
 }
 
+static void method_choose(struct host *h, bool by_srun)
+{
+    h->launch_method = by_srun && h->node ? LAUNCH_METHOD_SRUN
+                       : h->is_local      ? LAUNCH_METHOD_LOCAL
+                                          : LAUNCH_METHOD_SSH;
+    log_debug("host %s: its agent is started %s", h->name,
+              h->launch_method == LAUNCH_METHOD_SRUN
+                  ? "by srun, as the host belongs to this Slurm job"
+              : h->launch_method == LAUNCH_METHOD_LOCAL ? "directly, as the host is this machine"
+                                                        : "over SSH");
+}
+
 static int method_resolve(struct plan *p, const struct options *o, char *const *environment,
                           struct fault *why)
 {
@@ -106,19 +120,8 @@ static int method_resolve(struct plan *p, const struct options *o, char *const *
     if (o->agent_launcher == LAUNCHER_SRUN)
         return srun_resolve(p, environment, why);
     by_srun = o->agent_launcher == LAUNCHER_AUTO && has_nodes(p) && srun_is_found();
-    for (int i = 0; i < p->host_count + p->spare_count; i++) {
-        struct host *h = plan_host(p, i);
-
-        h->launch_method = by_srun && h->node ? LAUNCH_METHOD_SRUN
-                           : h->is_local      ? LAUNCH_METHOD_LOCAL
-                                              : LAUNCH_METHOD_SSH;
-        log_debug("host %s: its agent is started %s", h->name,
-                  h->launch_method == LAUNCH_METHOD_SRUN
-                      ? "by srun, as the host belongs to this Slurm job"
-                  : h->launch_method == LAUNCH_METHOD_LOCAL
-                      ? "directly, as the host is this machine"
-                      : "over SSH");
-    }
+    for (int i = 0; i < p->host_count + p->spare_count; i++)
+        method_choose(plan_host(p, i), by_srun);
     return 0;
 }
 
@@ -131,4 +134,28 @@ int launch_method_resolve(struct plan *p, const struct options *o, char *const *
         if (plan_host(p, i)->door)
             plan_host(p, i)->launch_method = LAUNCH_METHOD_HEAD;
     return rc || o->await ? rc : fanout_check(p, o, why);
+}
+
+int launch_method_resolve_one(const struct plan *p, struct host *h, struct fault *why)
+{
+    const struct options *o = p->options;
+    enum launch_method first = plan_host(p, 0)->launch_method;
+
+    if (o->await)
+        return fault_set(why, ML_ERR_STATE,
+                         "host %s cannot be reached as the others are: the hosts of a job with "
+                         "--await or mlaunch join have called mlaunch when it began",
+                         h->name);
+    if (p->agent_command && !command_words_name_host(p->agent_command))
+        return fault_set(why, ML_ERR_STATE,
+                         "--agent-command has no {host}, so it starts agents in one place alone");
+    if (p->agent_command)
+        h->launch_method = LAUNCH_METHOD_COMMAND;
+    else if (o->agent_launcher == LAUNCHER_SRUN)
+        h->launch_method = LAUNCH_METHOD_SRUN;
+    else
+        method_choose(h, first == LAUNCH_METHOD_SRUN);
+    if (h->launch_method == LAUNCH_METHOD_SSH && o->ssh_config && access(o->ssh_config, R_OK))
+        return fault_os(why, ML_ERR_ARGUMENT, errno, "--ssh-config: cannot read %s", o->ssh_config);
+    return 0;
 }

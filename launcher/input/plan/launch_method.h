@@ -14,4 +14,8 @@
 int launch_method_resolve(struct plan *p, const struct options *o, char *const *environment,
                           struct fault *why);
 
+/* Sets launch_method of a host that comes while the job runs. ML_ERR_STATE: it cannot, since it is
+ * the others that call mlaunch; ML_ERR_ARGUMENT. */
+int launch_method_resolve_one(const struct plan *p, struct host *h, struct fault *why);
+
 #endif

@@ -15,17 +15,9 @@ int plan_places(const struct plan *p)
     return p->places > p->size ? p->places : p->size;
 }
 
-int plan_grow(struct plan *p, int host)
+int plan_host_places(const struct plan *p)
 {
-    int local = 0;
-
-    if (p->size >= p->places)
-        return -1;
-    for (int i = 0; i < p->size; i++)
-        local += p->ranks[i].host == host;
-    p->ranks[p->size] =
-        (struct planned_rank){.host = host, .local_rank = local, .app = p->ranks[p->size - 1].app};
-    return p->size++;
+    return p->host_count + plan_places(p) - p->size;
 }
 
 void plan_keep_rank(struct plan *p, int rank)
@@ -51,6 +43,7 @@ void plan_destroy(struct plan *p)
     }
     staged_list_clear(&p->files);
     free(p->stage_env);
+    strings_free(p->library_env);
     for (int i = 0; i < p->wrap_count; i++)
         rank_wrap_clear(&p->wraps[i]);
     free(p->wraps);

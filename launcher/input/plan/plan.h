@@ -2,7 +2,8 @@
 /*
  * plan.h: what will run where. plan_create() makes it from options and hosts before anything
  * starts; once it has returned, nothing in the plan changes but the order of its hosts, when a
- * spare one takes the place of another (plan_spares.h), and the names of hosts that join. The
+ * spare one takes the place of another (plan_spares.h), the names of hosts that join, and what
+ * `mlaunch grow` adds (plan_growth.h). The
  * supervisor (job.h) carries it out; --dry-run prints it.
  */
 #ifndef LAUNCHER_INPUT_PLAN_PLAN_H
@@ -59,6 +60,7 @@ struct plan {
     int app_count;
     struct staged_list files; /* --stage: what the other hosts get a copy of */
     char *stage_env;          /* --stage-env: an absolute path here, or NULL */
+    char **library_env;       /* NULL-terminated NAME=VALUE for the ranks of all hosts, or NULL */
 
     char backend[8];      /* "tcp", "shm", "rdma" or "none" */
     char *backend_reason; /* why "auto" chose it, in one line; else NULL */
@@ -84,9 +86,8 @@ struct host *plan_host(const struct plan *p, int index);
  * grow` may add. What is kept for each rank has room for these. */
 int plan_places(const struct plan *p);
 
-/* Adds a rank on the host that `host` of plan.hosts names, of the last rank's program, and returns
- * its number; -1: there is no room. */
-int plan_grow(struct plan *p, int host);
+/* The same for the hosts. */
+int plan_host_places(const struct plan *p);
 
 /* Leaves one rank of the plan, alone on its host, as rank 0 of a job of one. */
 void plan_keep_rank(struct plan *p, int rank);

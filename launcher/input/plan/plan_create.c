@@ -174,8 +174,8 @@ static int ranks_number(struct plan *p, const int *host_of, struct fault *why)
     int *next = calloc((size_t)p->list->count, sizeof(*next)); /* the next local rank */
     int app = 0, left = p->apps[0].ranks;
 
-    p->hosts = calloc((size_t)p->list->count, sizeof(*p->hosts));
     p->places = p->size + (p->options->job.elastic ? JOB_GROW_MOST : 0);
+    p->hosts = calloc((size_t)(p->list->count + p->places - p->size), sizeof(*p->hosts));
     p->ranks = calloc((size_t)p->places, sizeof(*p->ranks));
     if (!used || !next || !p->hosts || !p->ranks) {
         free(used);
@@ -393,10 +393,10 @@ static const char *record_variable(const struct options *o)
 
 enum { OURS = 4 }; /* variables for the library that options set, at most */
 
-/* Puts the caller's variables for the library before the hostfile's variables, which win. `ours`:
- * what options put there instead of the caller's; NULL items are left out. */
-static int caller_variables_add(struct host *h, char *const *environment,
-                                const char *const ours[OURS], struct fault *why)
+/* The caller's variables for the library. `ours`: what options put there instead of the caller's;
+ * NULL items are left out. */
+static int caller_variables_find(struct plan *p, char *const *environment,
+                                 const char *const ours[OURS], struct fault *why)
 {
     static const char *const names[] = {"MLAUNCH_STALL", "MLAUNCH_ALGO", "MLAUNCH_RECORD",
                                         "MLAUNCH_DETERMINISTIC"};
@@ -409,15 +409,8 @@ static int caller_variables_add(struct host *h, char *const *environment,
     for (int i = 0; i < OURS && !rc; i++)
         if (ours[i])
             rc = string_list_add(&env, ours[i], why); /* the later one wins */
-    if (!rc && env.count == 0)
-        return 0;
     if (!rc)
-        rc = string_list_add_all(&env, h->env, why);
-    if (!rc) {
-        strings_free(h->env);
-        h->env = NULL;
-        rc = string_list_release(&env, &h->env, why);
-    }
+        rc = string_list_release(&env, &p->library_env, why);
     string_list_clear(&env);
     return rc;
 }
@@ -430,13 +423,15 @@ static int environment_settle(struct plan *p, const struct options *o, char *con
 
     if (!rc)
         rc = tuning_settle(&algorithms, p, o, environment, why);
-    for (int i = 0; i < p->host_count + p->spare_count && !rc; i++) {
+    if (!rc) {
         const char *const ours[OURS] = {algorithms, record_variable(o),
                                         o->deterministic ? "MLAUNCH_DETERMINISTIC=1" : NULL,
                                         o->verbose > 0 ? "MLAUNCH_VERBOSE=1" : NULL};
 
-        rc = caller_variables_add(plan_host(p, i), environment, ours, why);
+        rc = caller_variables_find(p, environment, ours, why);
     }
+    for (int i = 0; i < p->host_count + p->spare_count && !rc; i++)
+        rc = plan_hosts_set_env(p, plan_host(p, i), why);
     free(algorithms);
     return rc;
 }
@@ -556,6 +551,10 @@ int plan_create(struct plan **out, const struct options *o, char *const *environ
         (rc = environment_settle(p, o, environment, why)) || (rc = rest_settle(p, o, why)) ||
         (rc = launch_method_resolve(p, o, environment, why)) || (rc = ssh_config_check(p, why)) ||
         (rc = files_settle(p, o, environment, why)) || (rc = stage_env_settle(p, o, why))) {
+        plan_destroy(p);
+        return rc;
+    }
+    if (p->job.elastic && (rc = host_list_reserve(p->list, p->places - p->size, why))) {
         plan_destroy(p);
         return rc;
     }

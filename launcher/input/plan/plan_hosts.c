@@ -120,3 +120,23 @@ int plan_hosts_find(struct host_list **out, const struct options *o, char *const
         *out = list;
     return rc;
 }
+
+int plan_hosts_set_env(const struct plan *p, struct host *h, struct fault *why)
+{
+    struct string_list env = {0};
+    int rc;
+
+    if (h->is_settled)
+        return 0;
+    rc = string_list_add_all(&env, p->library_env, why);
+    if (!rc)
+        rc = string_list_add_all(&env, h->env, why);
+    if (!rc) {
+        strings_free(h->env);
+        h->env = NULL;
+        rc = string_list_release(&env, &h->env, why);
+    }
+    h->is_settled = !rc;
+    string_list_clear(&env);
+    return rc;
+}

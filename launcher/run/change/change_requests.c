@@ -23,7 +23,7 @@ struct change_request {
     struct bufferevent *stream;
     enum { REQUEST_READS, REQUEST_SHRINKS, REQUEST_GROWS, REQUEST_ENDS } state;
     struct rank_set leaving; /* that it waits for; */
-    int first, count;        /* or these, to be started */
+    int first, count;        /* or these, to be started; first -1: once hosts have come */
     TAILQ_ENTRY(change_request) entry;
 };
 
@@ -247,6 +247,23 @@ void change_requests_close(struct change_requests *c)
     free(c);
 }
 
+void change_requests_came(struct change_requests *c, int first, const char *why)
+{
+    struct change_request *q;
+
+    if (!c)
+        return;
+    TAILQ_FOREACH(q, &c->requests, entry)
+    {
+        /* cppcheck-suppress uninitvar; it does not know TAILQ_FOREACH */
+        if (q->state != REQUEST_GROWS || q->first >= 0)
+            continue;
+        q->first = first;
+        if (first < 0)
+            request_end(q, 1, why);
+    }
+}
+
 void change_requests_look(struct change_requests *c)
 {
     struct change_request *q;
@@ -259,7 +276,7 @@ void change_requests_look(struct change_requests *c)
         /* cppcheck-suppress uninitvar; it does not know TAILQ_FOREACH */
         if (q->state == REQUEST_SHRINKS && c->handlers.has_shrunk(&q->leaving, c->handlers.arg))
             request_end(q, 0, "the ranks have left");
-        if (q->state == REQUEST_GROWS &&
+        if (q->state == REQUEST_GROWS && q->first >= 0 &&
             c->handlers.has_grown(q->first, q->count, &have_ended, c->handlers.arg))
             grown_answer(q, have_ended);
     }

@@ -19,7 +19,8 @@ struct change_handlers {
     int (*shrink)(const struct rank_set *ranks, const char *by, void *arg, struct fault *why);
     /* Whether all of these have ended. */
     bool (*has_shrunk)(const struct rank_set *ranks, void *arg);
-    /* hosts: as for -H. Stores the numbers of the new ranks. The same errors. */
+    /* hosts: as for -H. Stores the numbers of the new ranks; *first is -1 while hosts are being
+     * reached, until change_requests_came(). The same errors. */
     int (*grow)(const char *hosts, const char *by, int *first, int *count, void *arg,
                 struct fault *why);
     /* Whether all of these run or have ended; *have_ended: one has. */
@@ -31,6 +32,10 @@ struct change_handlers {
 int change_requests_open(struct change_requests **out, struct event_base *base, const char *job,
                          const struct change_handlers *handlers, struct fault *why);
 void change_requests_close(struct change_requests *c); /* takes NULL */
+
+/* The hosts that were being reached have come, and their first rank is `first`; or it is -1, and
+ * `why` says why not. Takes NULL. */
+void change_requests_came(struct change_requests *c, int first, const char *why);
 
 /* A rank has been started, or has ended: who has waited for it is answered. Takes NULL. */
 void change_requests_look(struct change_requests *c);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* grow_hosts.h: on which hosts of a job `mlaunch grow` wants further ranks. */
+/* grow_hosts.h: on which hosts `mlaunch grow` wants further ranks. */
 #ifndef LAUNCHER_RUN_CHANGE_GROW_HOSTS_H
 #define LAUNCHER_RUN_CHANGE_GROW_HOSTS_H
 
-#include "launcher/input/plan/plan.h"
+#include "launcher/input/plan/plan_growth.h"
 
-/* Reads the value of -H, which may come from anywhere: for each new rank an index as `plan.hosts`
- * has it, *count of them, in *out, for the caller to free. ML_ERR_ARGUMENT: it is malformed, one of
- * the hosts is none of the job's, or the plan has no room for the ranks; ML_ERR_MEMORY. */
-int grow_hosts_read(int **out, int *count, const struct plan *p, const char *text,
-                    struct fault *why);
+/* Reads the value of -H, which may come from anywhere, into *out, for the caller to clear. Hosts
+ * that the job does not have are added to plan.list. ML_ERR_ARGUMENT: it is malformed, or the plan
+ * has no room for the ranks; ML_ERR_STATE: a host cannot be one of the job's; ML_ERR_MEMORY. */
+int grow_hosts_read(struct plan_growth *out, struct plan *p, const char *text,
+                    char *const *environment, struct fault *why);
 
 #endif

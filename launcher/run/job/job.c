@@ -11,8 +11,7 @@
 #include "launcher/base/process/install_path.h"
 #include "launcher/base/process/mpir.h"
 #include "launcher/input/plan/plan_spares.h"
-#include "launcher/run/change/change_requests.h"
-#include "launcher/run/change/grow_hosts.h"
+#include "launcher/run/change/job_changes.h"
 #include "launcher/run/identity/job_identity.h"
 #include "launcher/run/job/chaos_clock.h"
 #include "launcher/run/job/job_hub.h"
@@ -24,7 +23,6 @@
 #include "launcher/run/record/recording.h"
 #include "launcher/run/round/escalation.h"
 #include "launcher/run/round/job_round.h"
-#include "launcher/run/round/round_change.h"
 #include "launcher/run/round/round_pause.h"
 #include "launcher/run/stdio/events_file.h"
 #include "launcher/run/stdio/input.h"
@@ -75,8 +73,8 @@ struct job {
     struct terminal *terminal; /* NULL: no rank has one */
     struct signals *signals;
     struct soft_stop *soft_stop;
-    struct change_requests *changes; /* NULL: nobody may ask for any */
-    struct chaos_clock *chaos;       /* NULL: none is asked for, or no run has begun */
+    struct job_changes *changes; /* NULL: nobody may ask for any */
+    struct chaos_clock *chaos;   /* NULL: none is asked for, or no run has begun */
     struct event *timeout;
     struct event *reader_check; /* whether the output is read */
     struct event *pause;        /* before a restart */
@@ -516,7 +514,12 @@ static void on_round_started(void *arg)
 
 static void on_rank_changed(void *arg)
 {
-    change_requests_look(((struct job *)arg)->changes);
+    job_changes_on_rank(((struct job *)arg)->changes);
+}
+
+static void on_hosts_came(int first, const char *why, void *arg)
+{
+    job_changes_on_hosts(((struct job *)arg)->changes, first, why);
 }
 
 static void on_round_end(void *arg)
@@ -666,6 +669,7 @@ static int job_run_runs(struct job *j, const struct channel_config *channel)
         .staying = job_options_agents_stay(&j->plan->job) ? &j->staying : NULL,
         .on_started = on_round_started,
         .on_host_lost = on_host_lost,
+        .on_hosts_came = on_hosts_came,
         .on_asked = on_asked,
         .on_rank_changed = on_rank_changed,
         .on_end = on_round_end,
@@ -725,59 +729,26 @@ static int job_run_all(struct job *j)
     return status;
 }
 
-static int on_shrink(const struct rank_set *ranks, const char *by, void *arg, struct fault *why)
-{
-    struct job *j = arg;
-
-    if (!j->round)
-        return fault_set(why, ML_ERR_STATE, "its ranks do not run now");
-    return round_change_shrink(j->round, ranks, by, why);
-}
-
-static bool has_shrunk(const struct rank_set *ranks, void *arg)
+static void on_grown(void *arg)
 {
     const struct job *j = arg;
 
-    return !j->round || round_change_has_shrunk(j->round, ranks);
-}
-
-static int on_grow(const char *hosts, const char *by, int *first, int *count, void *arg,
-                   struct fault *why)
-{
-    struct job *j = arg;
-    int *list, rc;
-
-    if (!j->round)
-        return fault_set(why, ML_ERR_STATE, "its ranks do not run now");
-    rc = grow_hosts_read(&list, count, j->plan, hosts, why);
-    if (rc)
-        return rc;
-    for (int i = 0; i < *count && !rc; i++)
-        rc = round_change_may_grow(j->round, list[i], why);
-    *first = j->plan->size;
-    for (int i = 0; i < *count && !rc; i++)
-        plan_grow(j->plan, list[i]);
-    if (!rc)
-        round_change_grow(j->round, *first, by);
-    free(list);
-    return rc;
-}
-
-static bool has_grown(int first, int count, bool *have_ended, void *arg)
-{
-    const struct job *j = arg;
-
-    *have_ended = !j->round;
-    return !j->round || round_change_has_grown(j->round, first, count, have_ended);
+    descriptor_limit_raise(j->plan);
+    job_presence_renew(j->presence);
 }
 
 /* The job runs without it, if it must. */
 static void changes_open(struct job *j)
 {
-    const struct change_handlers handlers = {on_shrink, has_shrunk, on_grow, has_grown, j};
+    const struct job_changes_config config = {.base = j->base,
+                                              .plan = j->plan,
+                                              .job = j->id,
+                                              .round = &j->round,
+                                              .on_grown = on_grown,
+                                              .arg = j};
     struct fault why;
 
-    if (change_requests_open(&j->changes, j->base, j->id, &handlers, &why))
+    if (job_changes_open(&j->changes, &config, &why))
         log_warn("this job cannot be changed while it runs: %s", why.text);
 }
 
@@ -856,7 +827,7 @@ static void job_close(struct job *j, int status)
     bool is_lost = j->output && !output_is_idle(j->output);
     size_t size = is_lost ? output_waiting(j->output) : 0;
 
-    change_requests_close(j->changes);
+    job_changes_close(j->changes);
     job_presence_close(j->presence);
     signals_close(j->signals);
     soft_stop_close(j->soft_stop);

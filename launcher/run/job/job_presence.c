@@ -82,21 +82,28 @@ static bool has_joined_hosts(const struct plan *p)
     return false;
 }
 
+/* What mlaunch grow changes. */
+static void sizes_fill(struct job_presence *p)
+{
+    p->entry.file.hosts = p->plan->host_count;
+    p->entry.file.size = p->plan->size;
+    json_decref(p->entry.hosts);
+    p->entry.hosts = hosts_list(p->plan);
+}
+
 static void entry_fill(struct job_presence *p)
 {
     const struct plan *plan = p->plan;
     struct job_file *f = &p->entry.file;
 
     job_register_describe(&p->entry);
-    f->hosts = plan->host_count;
-    f->size = plan->size;
     f->grace_ms = plan->job.grace_ms;
     snprintf(f->job, sizeof(f->job), "%s", p->id);
     snprintf(f->name, sizeof(f->name), "%s", plan->job.name ? plan->job.name : "");
     snprintf(f->backend, sizeof(f->backend), "%s", plan->backend);
     job_spec_encode_command_line(f->command, sizeof(f->command), plan);
     p->entry.restarts = plan->job.restarts;
-    p->entry.hosts = hosts_list(plan);
+    sizes_fill(p);
     p->entry.reach = reach_describe(plan->options);
 }
 
@@ -164,6 +171,12 @@ void job_presence_close(struct job_presence *p)
     if (p->later)
         event_free(p->later);
     free(p);
+}
+
+void job_presence_renew(struct job_presence *p)
+{
+    sizes_fill(p);
+    on_later(-1, 0, p);
 }
 
 void job_presence_set(struct job_presence *p, enum register_state state, int restart)

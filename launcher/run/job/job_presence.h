@@ -26,4 +26,7 @@ struct question_door *job_presence_door(const struct job_presence *p);
  * ones do a moment later, so that what happens quickly costs one write. */
 void job_presence_set(struct job_presence *p, enum register_state state, int restart);
 
+/* The job has got more ranks, and perhaps more hosts, which the entry says at once. */
+void job_presence_renew(struct job_presence *p);
+
 #endif

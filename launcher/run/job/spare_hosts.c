@@ -116,7 +116,7 @@ static bool unfit_mark(struct spare_hosts *s, const json_t *unfit, const json_t 
     size_t k;
 
     if (!p->is_unfit)
-        p->is_unfit = calloc((size_t)p->list->count, sizeof(*p->is_unfit));
+        p->is_unfit = calloc((size_t)p->list->room, sizeof(*p->is_unfit));
     if (!p->is_unfit)
         return false;
     memset(p->is_unfit, 0, (size_t)p->list->count * sizeof(*p->is_unfit));

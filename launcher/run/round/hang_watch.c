@@ -265,7 +265,7 @@ static void on_silence(evutil_socket_t fd, short what, void *arg)
 int hang_watch_create(struct hang_watch **out, struct job_round *round, struct fault *why)
 {
     struct hang_watch *w = calloc(1, sizeof(*w));
-    size_t hosts = (size_t)round->plan->host_count;
+    size_t hosts = (size_t)plan_host_places(round->plan);
 
     if (!w)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");

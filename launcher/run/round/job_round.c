@@ -4,7 +4,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/status.h"
-#include "launcher/run/keepers/keeper_order.h"
+#include "launcher/run/hosts/keeper_order.h"
 #include "launcher/run/rdma_topology/topology_survey.h"
 #include "launcher/run/record/divergence.h"
 #include "launcher/run/round/escalation.h"
@@ -78,7 +78,9 @@ static int job_round_prepare(struct job_round *r, struct fault *why)
         rc = copy_open(r, why); /* before any agent waits for a sign of life */
     if (rc)
         return rc;
-    r->members = calloc((size_t)r->plan->host_count, sizeof(*r->members));
+    r->hosts_began = r->plan->host_count;
+    r->members_room = plan_host_places(r->plan);
+    r->members = calloc((size_t)r->members_room, sizeof(*r->members));
     r->ranks = calloc((size_t)plan_places(r->plan), sizeof(*r->ranks));
     r->deadline = evtimer_new(base, job_round_phases_on_deadline, r);
     r->pause_limit = evtimer_new(base, round_pause_on_limit, r);
@@ -93,8 +95,8 @@ static int job_round_prepare(struct job_round *r, struct fault *why)
         *r->config.staying = NULL;
         agent_session_resume(r->session, &events);
     } else {
-        rc = agent_session_open(&r->session, base, r->plan->host_count, r->config.channel, &events,
-                                why);
+        rc =
+            agent_session_open(&r->session, base, r->members_room, r->config.channel, &events, why);
     }
     if (!rc)
         rc = hang_watch_create(&r->hang, r, why);
@@ -157,7 +159,8 @@ void job_round_destroy(struct job_round *r)
 {
     if (!r)
         return;
-    for (int i = 0; r->members && i < r->plan->host_count; i++) {
+    plan_growth_clear(&r->growth.wanted);
+    for (int i = 0; r->members && i < r->members_room; i++) {
         file_feed_destroy(r->members[i].feed);
         env_copy_close(r->members[i].copy);
         free(r->members[i].advice);

@@ -46,6 +46,9 @@ struct job_round_config {
     /* Host `host` was lost, and the others run; `why` follows its name in a sentence. True: the
      * plan has another host in its place. NULL: there is none. */
     bool (*on_host_lost)(int host, const char *why, void *arg);
+    /* The hosts that round_change_grow() was to reach have come, and `first` is the first rank of
+     * theirs; or not, which is -1, and `why` is a sentence. NULL: none is ever asked for. */
+    void (*on_hosts_came)(int first, const char *why, void *arg);
     /* An agent has been asked to stop the job softly; text: by whom. */
     void (*on_asked)(const char *text, void *arg);
     /* On the loop: a rank has been started, or will not run again. */

@@ -77,7 +77,9 @@ void job_round_frames_on_end(int host, const char *text, void *arg)
 
     m->state = MEMBER_GONE;
     job_round_hosts_keep(r, m, "");
-    if (r->config.results) {
+    if (host >= r->plan->host_count) {
+        round_change_host_gone(r, m, text);
+    } else if (r->config.results) {
         char result[sizeof(m->reason) + 300];
 
         snprintf(result, sizeof(result), "host %s%s: %s", m->host->name,
@@ -155,6 +157,8 @@ int job_round_frames_on_hello(int host, const struct hello_report *hello, void *
     events_file_write(
         r->config.events, "connected", r->identity.id,
         json_pack("{s:s, s:I}", "host", m->host->name, "pid", (json_int_t)hello->pid));
+    if (host >= r->plan->host_count)
+        return round_change_host_greeted(r, why);
     if (m->is_arriving && !r->stop_wanted)
         return job_round_hosts_on_hello(r, m, why);
     if (r->config.results)
@@ -327,6 +331,8 @@ static int on_ready(struct job_round *r, struct job_round_member *m, const struc
     if (m->feed)
         file_feed_report(m->feed, m->host->name);
     m->state = MEMBER_PREPARED;
+    if (m - r->members >= r->plan->host_count)
+        return 0; /* mlaunch grow lets it come */
     if (m->is_arriving && !r->stop_wanted)
         job_round_hosts_on_ready(r, m);
     else if (r->config.results && r->state == JOB_ROUND_RUNNING) /* an independent host */
@@ -815,6 +821,8 @@ int job_round_frames_on_frame(int host, const struct frame *f, void *arg, struct
             if (!is_data)
                 log_debug("host %s: its agent sent %s", m->host->name, rules[i].name);
             rc = rules[i].handle(r, m, f, why);
+            if (!rc && r->growth.plan)
+                round_change_start(r);
             if (!rc && !is_data)
                 job_round_phases_advance(r);
             return rc;

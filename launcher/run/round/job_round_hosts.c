@@ -10,7 +10,7 @@
 #include "common/text/text_json.h"
 #include "launcher/input/plan/plan_spares.h"
 #include "launcher/input/plan/topology_stated.h"
-#include "launcher/run/keepers/keeper_order.h"
+#include "launcher/run/hosts/keeper_order.h"
 #include "launcher/run/rdma_topology/topology_survey.h"
 #include "launcher/run/round/job_round_losses.h"
 #include "launcher/run/round/job_round_phases.h"
@@ -223,7 +223,8 @@ static void places_give(struct job_round *r, struct job_round_member *m, const c
 
     if (m->host->launch_method == LAUNCH_METHOD_JOIN) {
         arrival_set(r, m, 0);
-    } else if (r->config.on_host_lost && r->config.on_host_lost(host, why, r->config.arg)) {
+    } else if (r->plan->job.restarts && r->config.on_host_lost &&
+               r->config.on_host_lost(host, why, r->config.arg)) {
         places_trim(r, m);
         arrival_set(r, m, 0);
     } else {
@@ -493,6 +494,28 @@ void job_round_hosts_open(struct job_round *r, int host)
     m->channel = agent_session_reach(r->session, host, m->host);
 }
 
+bool job_round_hosts_know(const struct job_round *r, int rank)
+{
+    for (int i = 0; i < r->plan->host_count; i++) {
+        const struct job_round_member *m = &r->members[i];
+
+        if ((m->state == MEMBER_STARTED || m->state == MEMBER_DONE) && m->ranks_known <= rank)
+            return false;
+    }
+    return true;
+}
+
+void job_round_hosts_tell(struct job_round *r, struct job_round_member *to, int host,
+                          json_t *wiring)
+{
+    const struct job_round_member *m = &r->members[host];
+
+    agent_channel_send_json(to->channel, LAUNCH_PLACED,
+                            json_pack("{s:i, s:s, s:s, s:O*}", "host", host, "name", m->host->name,
+                                      "address", m->host->ips[0] ? m->host->ips[0] : m->address,
+                                      "wiring", wiring));
+}
+
 static void arrival_refuse(struct job_round_member *m, const char *text)
 {
     m->failed = true;
@@ -575,6 +598,8 @@ void job_round_hosts_start(struct job_round *r)
         if (!m->is_announced || m->state != MEMBER_PREPARED || r->is_moving || r->stop_wanted)
             continue;
         log_info("host %s: its ranks are started, and wait for ml_repair", m->host->name);
+        for (int k = 0; k < r->plan->size; k++)
+            r->ranks[k].is_unstarted &= !is_on(r, k, m);
         job_round_steps_start_host(r, i);
         m->is_arriving = m->is_announced = false;
     }
@@ -595,20 +620,22 @@ static void arrival_announce(struct job_round *r, struct job_round_member *m)
         if (r->members[i].state == MEMBER_STARTED || &r->members[i] == m)
             r->members[i].unwired++;
     for (int i = 0; i < r->plan->host_count; i++) {
-        const struct job_round_member *other = &r->members[i];
+        struct job_round_member *other = &r->members[i];
 
         if (other->state == MEMBER_STARTED || other->state == MEMBER_DONE || (other == m && wiring))
-            agent_channel_send_json(other->channel, LAUNCH_PLACED,
-                                    json_pack("{s:i, s:s, s:O*}", "host", (int)(m - r->members),
-                                              "name", m->host->name, "wiring", wiring));
+            job_round_hosts_tell(r, other, (int)(m - r->members), wiring);
     }
+    r->has_placed = true;
     json_decref(wiring);
 }
 
 void job_round_hosts_on_ready(struct job_round *r, struct job_round_member *m)
 {
     if (r->is_moving)
-        return; /* COORDINATES leads here again */
+        return; /* COORDINATES leads here again, */
+    for (int i = 0; i < r->plan->size; i++)
+        if (is_on(r, i, m) && r->ranks[i].is_unstarted && !job_round_hosts_know(r, i))
+            return; /* and the last GREW */
     if (!m->is_announced)
         arrival_announce(r, m);
     job_round_hosts_start(r);

@@ -53,14 +53,19 @@ void job_round_hosts_open(struct job_round *r, int host);
 /* A host that comes has said HELLO: it gets the job, with backend rdma once it has said which RDMA
  * devices it has, and these are what the others are wired to. */
 int job_round_hosts_on_hello(struct job_round *r, struct job_round_member *m, struct fault *why);
-/* A host that comes is ready: starts its ranks, once there is a coordinator and the agents of the
- * other hosts have the wiring. */
+/* A host that comes is ready: starts its ranks, once there is a coordinator, and the agents of the
+ * other hosts know them, and have the wiring. */
 void job_round_hosts_on_ready(struct job_round *r, struct job_round_member *m);
 /* WIRED, that host's agent has it; as a handler of frames. */
 int job_round_hosts_on_wired(struct job_round *r, struct job_round_member *m, const struct frame *f,
                              struct fault *why);
 /* A host is waited for no longer. */
 void job_round_hosts_start(struct job_round *r);
+/* Whether all agents that have a say know the rank. */
+bool job_round_hosts_know(const struct job_round *r, int rank);
+/* Tells an agent which host `host` of the plan is, and how all are wired, unless that is NULL. */
+void job_round_hosts_tell(struct job_round *r, struct job_round_member *to, int host,
+                          json_t *wiring);
 /* The channel to a host that comes, or that has been given up, has ended in state `before`, while
  * the others run. */
 void job_round_hosts_on_end(struct job_round *r, struct job_round_member *m,

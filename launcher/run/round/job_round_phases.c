@@ -78,8 +78,9 @@ static bool is_awaited(const struct job_round *r, const struct job_round_member 
 static enum job_round_event current_event(const struct job_round *r)
 {
     bool is_waiting = false, failed = false;
+    int count = r->state == JOB_ROUND_LEAVING ? job_round_members(r) : r->plan->host_count;
 
-    for (int i = 0; i < r->plan->host_count; i++) {
+    for (int i = 0; i < count; i++) {
         is_waiting = is_waiting || is_awaited(r, &r->members[i]);
         failed = failed || r->members[i].failed;
     }
@@ -162,7 +163,7 @@ static void members_fail_late(struct job_round *r)
     enum job_round_state state = r->state;
 
     /* The first failure may end the state. */
-    for (int i = 0; i < r->plan->host_count && r->state == state; i++)
+    for (int i = 0; i < job_round_members(r) && r->state == state; i++)
         if (is_late(r, &r->members[i]))
             job_round_steps_fail_late(r, &r->members[i]);
 }

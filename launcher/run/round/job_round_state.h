@@ -16,7 +16,8 @@
 #ifndef LAUNCHER_RUN_ROUND_JOB_ROUND_STATE_H
 #define LAUNCHER_RUN_ROUND_JOB_ROUND_STATE_H
 
-#include "launcher/run/change/broken_pairs.h"
+#include "launcher/input/plan/plan_growth.h"
+#include "launcher/run/hosts/broken_pairs.h"
 #include "launcher/run/identity/job_identity.h"
 #include "launcher/run/record/clock_offset.h"
 #include "launcher/run/round/first_failure.h"
@@ -98,25 +99,38 @@ struct job_round_rank {
     bool is_closed[2]; /* its stdout and stderr have ended */
 };
 
+/* What mlaunch grow asks for on hosts that the job does not have, while these are being reached
+ * (round_change.h). Their members are behind those of the plan's hosts. */
+struct job_round_growth {
+    struct plan *plan; /* the round's, which is to grow; NULL: nothing is asked for */
+    struct plan_growth wanted;
+    char by[160];
+    char failed[1024]; /* a sentence; "": no host has failed */
+};
+
 struct job_round {
     struct job_round_config config;
     const struct plan *plan;
     struct job_identity identity;
     enum job_round_state state;
     struct agent_session *session;
-    struct job_round_member *members; /* one per host of the plan */
-    struct job_round_rank *ranks;     /* one per rank */
-    int ranks_started, ranks_left;    /* that have started, that have not ended */
-    int coming;                       /* those of the latter that are no members yet */
-    int coordinator_host;             /* rank 0's, until --elastic has moved the coordinator */
-    bool has_met;                     /* all ranks have met in ml_init (--elastic) */
-    bool is_moving;                   /* that host is to say where its new coordinator listens */
-    int64_t membership;               /* how often the members have changed */
-    bool has_prepared;                /* the hosts were sent JOB, or questions before it */
-    char coordinator[96];             /* address, from the READY of rank 0's host */
-    bool is_pmix;                     /* a host serves PMIx, so all hosts do that can */
-    bool needs_pmix;                  /* … and all must */
-    unsigned ports_taken;             /* those that {port} cannot be, as all READY say */
+    struct job_round_member *members; /* one per host of the plan, and room for others */
+    int members_room;
+    int hosts_began; /* hosts of the start */
+    struct job_round_growth growth;
+    bool has_placed;               /* a host is in the place of another */
+    struct job_round_rank *ranks;  /* one per rank */
+    int ranks_started, ranks_left; /* that have started, that have not ended */
+    int coming;                    /* those of the latter that are no members yet */
+    int coordinator_host;          /* rank 0's, until --elastic has moved the coordinator */
+    bool has_met;                  /* all ranks have met in ml_init (--elastic) */
+    bool is_moving;                /* that host is to say where its new coordinator listens */
+    int64_t membership;            /* how often the members have changed */
+    bool has_prepared;             /* the hosts were sent JOB, or questions before it */
+    char coordinator[96];          /* address, from the READY of rank 0's host */
+    bool is_pmix;                  /* a host serves PMIx, so all hosts do that can */
+    bool needs_pmix;               /* … and all must */
+    unsigned ports_taken;          /* those that {port} cannot be, as all READY say */
     struct progress_line *progress;
     struct hang_watch *hang;
     struct topology_survey *survey; /* NULL: the hosts are not asked about RDMA */
@@ -151,5 +165,11 @@ struct job_round {
     void (*on_paused)(void *arg); /* NULL: no pause is being confirmed */
     void *paused_arg;
 };
+
+/* How many members there are: the hosts of the plan, and those that are to come. */
+static inline int job_round_members(const struct job_round *r)
+{
+    return r->plan->host_count + r->growth.wanted.host_count;
+}
 
 #endif

@@ -8,7 +8,7 @@
 #include "common/text/text_json.h"
 #include "launcher/input/plan/topology_stated.h"
 #include "launcher/run/identity/job_spec_encode.h"
-#include "launcher/run/keepers/keeper_order.h"
+#include "launcher/run/hosts/keeper_order.h"
 #include "launcher/run/rdma_topology/topology_survey.h"
 #include "launcher/run/round/escalation.h"
 #include "launcher/run/round/hang_watch.h"
@@ -145,11 +145,11 @@ void job_round_steps_survey(struct job_round *r)
     agent_session_ask_rounds(r->session, &rounds);
 }
 
-static int shared_encode(char **out, struct job_round *r, const char *const *addresses,
-                         struct fault *why)
+static int shared_encode(char **out, struct job_round *r, const struct plan *p,
+                         const char *const *addresses, struct fault *why)
 {
-    struct job_staged staged = {.path = r->plan->stage_env};
-    json_t *hosts = job_spec_encode_hosts(r->plan, addresses);
+    struct job_staged staged = {.path = p->stage_env};
+    json_t *hosts = job_spec_encode_hosts(p, addresses);
     json_t *wiring = r->wiring ? wiring_table_write(r->wiring) : NULL;
     int rc = 0;
 
@@ -158,11 +158,11 @@ static int shared_encode(char **out, struct job_round *r, const char *const *add
     if (r->copy) {
         staged.name = env_copy_name(r->copy);
         staged.mib = (int)(env_copy_size(r->copy) >> 20) + 1;
-        staged.cache = r->plan->options->stage_cache;
+        staged.cache = p->options->stage_cache;
         staged.version = staged.cache ? env_copy_version(r->copy) : NULL;
     }
     if (!rc)
-        rc = job_spec_encode_shared(out, r->plan, &r->identity, hosts, wiring, r->config.stdin_mode,
+        rc = job_spec_encode_shared(out, p, &r->identity, hosts, wiring, r->config.stdin_mode,
                                     &staged, why);
     json_decref(hosts);
     json_decref(wiring);
@@ -170,21 +170,22 @@ static int shared_encode(char **out, struct job_round *r, const char *const *add
 }
 
 /* Sends SHARED and JOB to the hosts from `first` on. */
-static int jobs_send(struct job_round *r, int first, int count, struct fault *why)
+static int jobs_send(struct job_round *r, const struct plan *p, int first, int count,
+                     struct fault *why)
 {
-    const char **addresses = calloc((size_t)r->plan->host_count, sizeof(*addresses));
+    const char **addresses = calloc((size_t)p->host_count, sizeof(*addresses));
     char *shared = NULL;
     int rc = addresses ? 0 : fault_set(why, ML_ERR_MEMORY, "out of memory");
 
-    for (int i = 0; addresses && i < r->plan->host_count; i++)
+    for (int i = 0; addresses && i < p->host_count; i++)
         addresses[i] = r->members[i].address;
     if (!rc)
-        rc = shared_encode(&shared, r, addresses, why);
+        rc = shared_encode(&shared, r, p, addresses, why);
     for (int i = first; i < first + count && !rc; i++) {
         struct agent_channel *c = r->members[i].channel;
         char *text = NULL;
 
-        rc = job_spec_encode(&text, r->plan, i, addresses, why);
+        rc = job_spec_encode(&text, p, i, addresses, why);
         if (rc)
             break;
         log_debug("host %s: sending its JOB, %zu bytes, and %zu that all hosts get",
@@ -192,7 +193,7 @@ static int jobs_send(struct job_round *r, int first, int count, struct fault *wh
         agent_channel_send(c, LAUNCH_SHARED, shared, strlen(shared));
         agent_channel_send(c, LAUNCH_JOB, text, strlen(text));
         agent_channel_flush(c);
-        r->members[i].ranks_known = r->plan->size;
+        r->members[i].ranks_known = p->size;
         free(text);
     }
     job_spec_encode_destroy(shared);
@@ -203,13 +204,19 @@ static int jobs_send(struct job_round *r, int first, int count, struct fault *wh
 int job_round_steps_prepare_host(struct job_round *r, int host, struct fault *why)
 {
     job_round_steps_await_ready(r);
-    return jobs_send(r, host, 1, why);
+    return jobs_send(r, r->plan, host, 1, why);
+}
+
+int job_round_steps_prepare_new(struct job_round *r, const struct plan *p, struct fault *why)
+{
+    job_round_steps_await_ready(r);
+    return jobs_send(r, p, r->plan->host_count, p->host_count - r->plan->host_count, why);
 }
 
 void job_round_steps_prepare(struct job_round *r)
 {
     struct fault why;
-    int rc = jobs_send(r, 0, r->plan->host_count, &why);
+    int rc = jobs_send(r, r->plan, 0, r->plan->host_count, &why);
 
     r->has_prepared = true;
     job_round_steps_await_ready(r);
@@ -255,6 +262,12 @@ static json_t *places_json(const struct job_round *r, int host)
     list = numbers ? host_table_write_numbers(numbers, count) : NULL;
     free(numbers);
     return list;
+}
+
+/* Where copies of what the host's ranks keep are: it stays there when other hosts have come. */
+static const struct job_round_member *next_of(const struct job_round *r, int host)
+{
+    return &r->members[(host < r->hosts_began ? host + 1 : host) % r->hosts_began];
 }
 
 void job_round_steps_start_host(struct job_round *r, int host)
@@ -340,7 +353,7 @@ void job_round_steps_stop(struct job_round *r)
     events_file_write(
         r->config.events, "stopped", r->identity.id,
         json_pack("{s:i, s:i}", "signal", r->stop_signal, "grace_ms", r->stop_grace_ms));
-    for (int i = 0; i < r->plan->host_count; i++) {
+    for (int i = 0; i < job_round_members(r); i++) {
         struct job_round_member *m = &r->members[i];
 
         if (m->state == MEMBER_STARTED)
@@ -385,6 +398,8 @@ void job_round_steps_bye(struct job_round *r)
         if (!m->stays && m->state < MEMBER_GONE && (r->plan->host_count > 1 || r->config.staying))
             agent_channel_send(m->channel, LAUNCH_BYE, NULL, 0);
     }
+    for (int i = r->plan->host_count; i < job_round_members(r); i++)
+        stop_opening(&r->members[i]);
     job_round_steps_set_deadline(r, LEAVE_MS);
 }
 
@@ -393,7 +408,7 @@ void job_round_steps_abandon(struct job_round *r)
     progress_line_stop(r->progress);
     r->progress = NULL;
     job_round_steps_set_deadline(r, LEAVE_MS);
-    for (int i = 0; i < r->plan->host_count; i++) {
+    for (int i = 0; i < job_round_members(r); i++) {
         if (r->members[i].state < MEMBER_GONE && !r->members[i].stays)
             agent_channel_shut(r->members[i].channel);
     }

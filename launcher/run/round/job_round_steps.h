@@ -8,6 +8,7 @@
 
 struct job_round;
 struct job_round_member;
+struct plan;
 
 /* Asks the hosts for their RDMA devices, and which other devices these reach. */
 void job_round_steps_survey(struct job_round *r);
@@ -16,6 +17,8 @@ void job_round_steps_start(struct job_round *r);   /* starts the ranks */
 void job_round_steps_stop(struct job_round *r); /* sends STOP to the agents that still have ranks */
 /* The same for one host alone, or for all: `begin` is what comes beside START. */
 int job_round_steps_prepare_host(struct job_round *r, int host, struct fault *why);
+/* The same for hosts that come behind those of the job; p: the plan that has them. */
+int job_round_steps_prepare_new(struct job_round *r, const struct plan *p, struct fault *why);
 void job_round_steps_begin(struct job_round *r);
 void job_round_steps_start_host(struct job_round *r, int host);
 void job_round_steps_stop_host(struct job_round *r, struct job_round_member *m);

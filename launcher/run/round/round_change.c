@@ -2,19 +2,31 @@
 #include "launcher/run/round/round_change.h"
 
 #include "common/clock.h"
+#include "common/status.h"
 #include "common/text/rank_list.h"
 #include "common/text/text_json.h"
+#include "launcher/run/round/job_round_hosts.h"
 #include "launcher/run/round/job_round_losses.h"
 #include "launcher/run/round/job_round_phases.h"
+#include "launcher/run/round/job_round_steps.h"
+#include "launcher/run/spread/file_feed.h"
 #include "launcher/run/stdio/events_file.h"
 #include "launcher/run/stdio/output.h"
+#include "launcher/wire/channel/agent_session.h"
 #include "launcher/wire/protocol/agent_protocol.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool is_running(const struct job_round *r)
+{
+    return r->state == JOB_ROUND_RUNNING && !r->stop_wanted;
+}
 
 static int run_check(const struct job_round *r, struct fault *why)
 {
-    if (r->state != JOB_ROUND_RUNNING || r->stop_wanted)
+    if (!is_running(r))
         return fault_set(why, ML_ERR_STATE, "its ranks do not run %s",
                          r->state < JOB_ROUND_RUNNING ? "yet" : "any more");
     if (!r->has_met)
@@ -119,32 +131,60 @@ static const char *obstacle_of(const struct plan *p)
                                                         : NULL;
 }
 
-int round_change_may_grow(const struct job_round *r, int host, struct fault *why)
+/* Whether the host can get another rank. */
+static int host_check(const struct job_round *r, int host, struct fault *why)
 {
-    const struct job_round_member *m = &r->members[host];
-    const char *obstacle = obstacle_of(r->plan);
-
-    if (run_check(r, why))
-        return why->code;
-    if (obstacle)
-        return fault_set(why, ML_ERR_STATE,
-                         "%s is for the ranks that the job began with; it cannot get others",
-                         obstacle);
-    for (int i = 0; i < r->plan->host_count; i++)
-        if (r->members[i].is_arriving || r->is_moving)
-            return fault_set(why, ML_ERR_STATE,
-                             "another host is taking the place of a lost one just now; try again");
-    if (m->state != MEMBER_STARTED)
+    if (host < r->plan->host_count && r->members[host].state != MEMBER_STARTED)
         return fault_set(why, ML_ERR_STATE,
                          "host %s is not there any more: it was lost, or its last rank has ended",
-                         m->host->name);
+                         r->members[host].host->name);
+    if (host >= r->plan->host_count && r->copy)
+        return fault_set(why, ML_ERR_STATE,
+                         "a host that comes later would have no copy of --stage-env; the job grows "
+                         "on the hosts that it has");
+    if (host >= r->plan->host_count && r->wiring)
+        return fault_set(why, ML_ERR_STATE,
+                         "over RDMA the job grows on the hosts that it has, since the wiring of "
+                         "others is not known; name them as --spare-hosts in a hostfile that "
+                         "states it");
     return 0;
 }
 
-void round_change_grow(struct job_round *r, int first, const char *by)
+static int grow_check(const struct job_round *r, const struct plan_growth *wanted,
+                      struct fault *why)
+{
+    const char *obstacle = obstacle_of(r->plan);
+    int rc = run_check(r, why);
+
+    if (!rc && obstacle)
+        rc = fault_set(why, ML_ERR_STATE,
+                       "%s is for the ranks that the job began with; it cannot get others",
+                       obstacle);
+    if (!rc && r->growth.plan)
+        rc = fault_set(why, ML_ERR_STATE,
+                       "it is getting hosts just now (mlaunch grow %s); try again", r->growth.by);
+    for (int i = 0; i < r->plan->host_count && !rc; i++)
+        if (r->members[i].is_arriving || r->is_moving)
+            rc = fault_set(why, ML_ERR_STATE,
+                           "another host is taking the place of a lost one just now; try again");
+    for (int i = 0; i < wanted->rank_count && !rc; i++)
+        rc = host_check(r, wanted->ranks[i], why);
+    return rc;
+}
+
+static bool is_there(const struct job_round_member *m)
+{
+    return m->state == MEMBER_STARTED || m->state == MEMBER_DONE;
+}
+
+/* The plan has ranks from `first` on, and hosts from `hosts` on, that no agent knows yet. */
+static void ranks_come(struct job_round *r, int first, int hosts, const char *by)
 {
     struct rank_list list = {0};
 
+    for (int i = 0; i < hosts; i++)
+        for (int k = hosts; k < r->plan->host_count && is_there(&r->members[i]); k++)
+            job_round_hosts_tell(r, &r->members[i], k, NULL);
     for (int i = first; i < r->plan->size; i++) {
         const struct planned_rank *p = &r->plan->ranks[i];
         const uint32_t words[] = {(uint32_t)i, (uint32_t)p->host, (uint32_t)p->app};
@@ -157,33 +197,167 @@ void round_change_grow(struct job_round *r, int first, const char *by)
                                               .died_ms = clock_ms()};
         r->coming++;
         r->ranks_left++;
-        for (int k = 0; k < r->plan->host_count; k++)
-            if (r->members[k].state == MEMBER_STARTED || r->members[k].state == MEMBER_DONE)
+        for (int k = 0; k < hosts; k++)
+            if (is_there(&r->members[k]))
                 agent_channel_send_words(r->members[k].channel, LAUNCH_GROW, words, 3);
     }
     output_say(r->config.output, "the job gets %s (mlaunch grow %s)", rank_list_end(&list), by);
     round_change_start(r);
 }
 
-/* Whether an agent that has a say has yet to answer. */
-static bool is_known(const struct job_round *r, int rank)
+/* --- hosts that the job does not have --------------------------------------------------------- */
+
+/* No host is on its way any more: the job is as it was. */
+static void growth_end(struct job_round *r)
 {
-    for (int i = 0; i < r->plan->host_count; i++) {
+    for (int i = r->plan->host_count; i < job_round_members(r); i++)
+        if (r->members[i].state != MEMBER_GONE)
+            return;
+    r->growth.plan = NULL;
+    plan_growth_clear(&r->growth.wanted);
+    if (is_running(r))
+        output_say(r->config.output, "%s; the job goes on without (mlaunch grow %s)",
+                   r->growth.failed, r->growth.by);
+    r->config.on_hosts_came(-1, r->growth.failed, r->config.arg);
+}
+
+/* The others are let go: all come, or none. */
+static void growth_fail(struct job_round *r, const char *name, const char *text)
+{
+    snprintf(r->growth.failed, sizeof(r->growth.failed), "host %s did not come: %s", name, text);
+    for (int i = r->plan->host_count; i < job_round_members(r); i++) {
+        struct job_round_member *m = &r->members[i];
+
+        if (!m->channel)
+            m->state = MEMBER_GONE;
+        else if (m->state != MEMBER_GONE)
+            agent_channel_shut(m->channel); /* perhaps it ends at once */
+    }
+}
+
+void round_change_host_gone(struct job_round *r, struct job_round_member *m, const char *text)
+{
+    bool is_over = !is_running(r);
+
+    if (!r->growth.failed[0])
+        growth_fail(r, m->host->name, is_over ? "the job ends" : m->failed ? m->reason : text);
+    if (r->growth.plan)
+        growth_end(r);
+}
+
+int round_change_host_greeted(struct job_round *r, struct fault *why)
+{
+    struct plan grown;
+    int rc;
+
+    if (r->growth.failed[0] || !is_running(r))
+        return 0;
+    for (int i = r->plan->host_count; i < job_round_members(r); i++)
+        if (r->members[i].state != MEMBER_CONNECTED)
+            return 0;
+    rc = plan_growth_preview(&grown, r->plan, &r->growth.wanted, why);
+    if (rc)
+        return rc;
+    rc = job_round_steps_prepare_new(r, &grown, why);
+    free(grown.hosts);
+    return rc;
+}
+
+/* Whether all is as the JOB of the new hosts has it, and stays so while the others learn of them. A
+ * host that has got its own JOB before learns nothing until it has START. */
+static bool growth_may_begin(const struct job_round *r)
+{
+    if (r->growth.failed[0] || r->is_moving || !is_running(r))
+        return false;
+    for (int i = 0; i < job_round_members(r); i++) {
         const struct job_round_member *m = &r->members[i];
 
-        if ((m->state == MEMBER_STARTED || m->state == MEMBER_DONE) && m->ranks_known <= rank)
+        if (i < r->plan->host_count ? m->state == MEMBER_CONNECTED || m->state == MEMBER_PREPARED
+                                    : m->state != MEMBER_PREPARED)
             return false;
     }
     return true;
 }
 
+static void growth_begin(struct job_round *r)
+{
+    int hosts = r->plan->host_count, first = plan_growth_apply(r->growth.plan, &r->growth.wanted);
+
+    r->growth.plan = NULL;
+    plan_growth_clear(&r->growth.wanted);
+    for (int i = 0; i < hosts && r->has_placed; i++) /* perhaps since they got JOB */
+        for (int k = hosts; k < r->plan->host_count; k++)
+            job_round_hosts_tell(r, &r->members[k], i, NULL);
+    r->config.on_hosts_came(first, NULL, r->config.arg);
+    ranks_come(r, first, hosts, r->growth.by);
+}
+
+static void host_open(struct job_round *r, int index)
+{
+    struct job_round_member *m = &r->members[index];
+    struct agent_channel *channel = agent_session_reach(r->session, index, m->host);
+
+    if (m->state != MEMBER_GONE)
+        m->channel = channel;
+}
+
+static int hosts_reach(struct job_round *r, struct plan *p, const struct plan_growth *wanted,
+                       const char *by, struct fault *why)
+{
+    int hosts = r->plan->host_count, count = wanted->host_count;
+
+    r->growth = (struct job_round_growth){.plan = p, .wanted = *wanted};
+    snprintf(r->growth.by, sizeof(r->growth.by), "%s", by);
+    for (int i = 0; i < count; i++) {
+        struct job_round_member *m = &r->members[hosts + i];
+
+        file_feed_destroy(m->feed); /* one that did not come has left it */
+        free(m->advice);
+        *m = (struct job_round_member){.round = r,
+                                       .host = &p->list->hosts[wanted->hosts[i]],
+                                       .state = MEMBER_OPENING,
+                                       .is_arriving = true,
+                                       .arrival = m->arrival,
+                                       .status = STATUS_OURS};
+    }
+    for (int i = 0; i < count && !r->growth.failed[0]; i++)
+        host_open(r, hosts + i);
+    return r->growth.plan ? 0 : fault_set(why, ML_ERR_STATE, "%.500s", r->growth.failed);
+}
+
+/* --- from outside ----------------------------------------------------------------------------- */
+
+int round_change_grow(struct job_round *r, struct plan *p, struct plan_growth *wanted,
+                      const char *by, int *first, struct fault *why)
+{
+    int rc = grow_check(r, wanted, why);
+
+    if (rc)
+        return rc;
+    *first = -1;
+    if (wanted->host_count > 0) {
+        rc = hosts_reach(r, p, wanted, by, why);
+        *wanted = (struct plan_growth){0}; /* the round's now */
+        return rc;
+    }
+    *first = plan_growth_apply(p, wanted);
+    ranks_come(r, *first, r->plan->host_count, by);
+    return 0;
+}
+
 void round_change_start(struct job_round *r)
 {
+    if (r->growth.plan && growth_may_begin(r))
+        growth_begin(r); /* which leads here again */
     for (int i = 0; i < r->plan->size && r->state == JOB_ROUND_RUNNING; i++) {
         struct job_round_member *m = &r->members[r->plan->ranks[i].host];
         const uint32_t words[] = {(uint32_t)i, 1};
 
-        if (!r->ranks[i].is_unstarted || r->ranks[i].ended || !is_known(r, i))
+        if (!r->ranks[i].is_unstarted || r->ranks[i].ended || !job_round_hosts_know(r, i))
+            continue;
+        if (m->is_arriving && m->state == MEMBER_PREPARED)
+            job_round_hosts_on_ready(r, m);
+        if (m->is_arriving || !r->ranks[i].is_unstarted)
             continue;
         r->ranks[i].is_unstarted = false;
         agent_channel_send_words(m->channel, LAUNCH_REPLACE, words, 2);

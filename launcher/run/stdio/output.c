@@ -653,12 +653,12 @@ int output_open(struct output **out, struct event_base *base, const struct plan 
         o->sink = *sink;
     o->ranks = plan_places(p);
     o->shown = p->options->show ? &p->shown : NULL;
-    o->hosts = p->host_count;
+    o->hosts = plan_host_places(p);
     o->pty_rank = p->options->pty ? p->options->pty_rank : -1;
     o->with_time = p->options->timestamp;
     pthread_mutex_init(&o->lock, NULL);
     o->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    o->written = calloc((size_t)p->host_count, sizeof(*o->written));
+    o->written = calloc((size_t)o->hosts, sizeof(*o->written));
     o->words = calloc((size_t)plan_places(p), sizeof(*o->words));
     o->is_unfinished = calloc(2 * (size_t)plan_places(p), sizeof(*o->is_unfinished));
     o->end_source = SOURCE_OWN;

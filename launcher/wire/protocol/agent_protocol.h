@@ -63,7 +63,7 @@ enum agent_frame {
     LAUNCH_STAGED,     /* empty: all hosts have their copies of --stage-env */
     LAUNCH_COORDINATE, /* JSON {membership, count, ended}: the coordinator is lost: be the next */
     LAUNCH_MOVED,      /* raw: "addr:port" of the next coordinator */
-    LAUNCH_PLACED,     /* JSON {host, name, wiring}: another host is there now (--elastic) */
+    LAUNCH_PLACED,     /* JSON {host, name, address, wiring}: this host is there now (--elastic) */
     LAUNCH_GONE,       /* raw: u32 host, u32 how many had taken its place before: it is lost, and
                           the job goes on without it (--elastic) */
     LAUNCH_SHARED,     /* JSON, see protocol.md: before JOB, the part of all hosts */

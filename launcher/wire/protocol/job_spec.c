@@ -476,6 +476,44 @@ static int rank_debug_read(const struct job_spec *m, struct job_rank *r, const j
                                            : 0;
 }
 
+/* The list with `text` at `index`, which may be its end. It holds its texts: it is made anew. */
+static int text_put(const char ***list, int count, int index, const char *text, struct fault *why)
+{
+    int more = index == count ? count + 1 : count, rc = ML_ERR_MEMORY;
+    const char **all = calloc((size_t)more, sizeof(*all)), **made;
+    json_t *texts = NULL;
+
+    if (all) {
+        memcpy(all, *list, (size_t)count * sizeof(*all));
+        all[index] = text;
+        texts = host_table_write_texts(all, more);
+    }
+    if (texts)
+        rc = host_table_read_texts(&made, texts, more);
+    json_decref(texts);
+    free(all);
+    if (rc)
+        return fault_set(why, rc, "out of memory");
+    free(*list);
+    *list = made;
+    return 0;
+}
+
+int job_spec_place(struct job_spec *m, int host, const char *name, const char *address,
+                   struct fault *why)
+{
+    int rc;
+
+    if (host < 0 || host > m->hosts || host >= m->hosts_most)
+        return fault_set(why, ML_ERR_REFUSED, "the launcher's PLACED is invalid");
+    rc = m->addresses ? text_put(&m->addresses, m->hosts, host, address, why) : 0;
+    if (!rc)
+        rc = text_put(&m->host_names, m->hosts, host, name, why);
+    if (!rc)
+        m->hosts += host == m->hosts;
+    return rc;
+}
+
 int job_spec_grow(struct job_spec *m, uint32_t rank, uint32_t host, uint32_t app, struct fault *why)
 {
     int *more;
@@ -607,6 +645,7 @@ static int message_read(struct job_spec *m, struct fault *why)
     if (rc)
         return rc;
     m->most = m->size + (m->options.elastic ? JOB_GROW_MOST : 0);
+    m->hosts_most = m->hosts + m->most - m->size;
     if (!secret || !hex_parse(secret, m->secret, sizeof(m->secret)))
         return member_refuse(why, "is not 64 hexadecimal digits", "secret");
     rc = strings_read(&m->env, json_object_get(m->root, "env"), "env", true, why);

@@ -82,7 +82,8 @@ struct job_spec {
     int fold_ms; /* lines that ranks write within this time are folded; 0: none are */
     uint8_t secret[AUTH_SECRET];
     int size, hosts, host;
-    int most; /* ranks that there may ever be, by job_spec_grow() */
+    int most;       /* ranks that there may ever be, by job_spec_grow() */
+    int hosts_most; /* hosts, by job_spec_place() */
     const char *host_name;
     const char **host_names; /* hosts of them */
     int *host_of;            /* size of them */
@@ -108,6 +109,11 @@ struct job_spec {
     int rank_count;
     int rank_most; /* for which there is room */
 };
+
+/* Host `host` is the one of this name and address ("": unknown) from now on; it may be the next one
+ * behind the last. ML_ERR_REFUSED: there is no such place, or no room; ML_ERR_MEMORY. */
+int job_spec_place(struct job_spec *m, int host, const char *name, const char *address,
+                   struct fault *why);
 
 /* Adds the rank `rank`, which must be the next one, to the job and to that host, as one of the
  * program `app`. ML_ERR_REFUSED: there is no such host or program, or no room. */

@@ -215,7 +215,9 @@ static void on_control(evutil_socket_t fd, short what, void *arg)
     else if (strcmp(command, "gone") == 0)
         server_host_gone(f->server, rank, (uint32_t)pid);
     else if (strcmp(command, "rename") == 0)
-        server_host_rename(f->server, rank, line + at);
+        server_host_place(f->server, rank, line + at);
+    else if (strcmp(command, "grow") == 0)
+        server_grow(f->server, rank);
     else if (strcmp(command, "vacant") == 0)
         server_rank_vacant(f->server, rank);
     else if (strcmp(command, "leaves") == 0)
@@ -252,6 +254,7 @@ struct fixture *fixture_start(int size, int stall_ms)
     struct server_config config = {.job = "job",
                                    .secret = fixture_secret,
                                    .size = size,
+                                   .most = size + 2,
                                    .hosts = 4,
                                    .host_of = f->host_of,
                                    .host_names = fixture_names,

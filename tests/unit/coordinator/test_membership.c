@@ -345,6 +345,40 @@ static void test_host_is_renamed(void **state)
     fixture_stop(f);
 }
 
+/* The job gets a host and a rank there; both are in what the others are told. */
+static void test_host_is_added(void **state)
+{
+    struct fixture *f = fixture_start_joined(3, 0);
+    json_t *message;
+    const char **names;
+    int *host_of;
+
+    (void)state;
+    fixture_tell(f, "rename %d 0 further", FIXTURE_HOSTS + 1); /* it would not be the next one */
+    fixture_tell(f, "rename %d 0 new", FIXTURE_HOSTS);
+    fixture_tell(f, "grow %d 0", FIXTURE_HOSTS + 1);
+    fixture_tell(f, "grow %d 0", FIXTURE_HOSTS);
+    repair(f, 0);
+    for (int i = 0; i < 3; i++)
+        expect_broken(f, i, "rank 0");
+    repair(f, 1);
+    repair(f, 2);
+    message = expect_frame(f->ranks[2], COORD_REPAIRED);
+    assert_int_equal(json_integer_value(json_object_get(message, "hosts")), FIXTURE_HOSTS + 1);
+    assert_int_equal(
+        host_table_read_texts(&names, json_object_get(message, "names"), FIXTURE_HOSTS + 1), 0);
+    assert_string_equal(names[FIXTURE_HOSTS], "new");
+    assert_int_equal(json_integer_value(json_object_get(message, "size")), 4);
+    assert_int_equal(host_table_read_numbers(&host_of, json_object_get(message, "host_of"), 4,
+                                             FIXTURE_HOSTS + 1),
+                     0);
+    assert_int_equal(host_of[3], FIXTURE_HOSTS);
+    free(names);
+    free(host_of);
+    json_decref(message);
+    fixture_stop(f);
+}
+
 static void test_newcomer_is_awaited(void **state)
 {
     struct fixture *f = start_without_one(PATIENCE_MS);
@@ -745,6 +779,7 @@ int main(void)
         TEST_BOTH(test_refused),
         TEST_BOTH(test_newcomer_is_awaited),
         TEST_BOTH(test_host_is_renamed),
+        TEST_BOTH(test_host_is_added),
         TEST_BOTH(test_newcomer_is_early),
         TEST_BOTH(test_newcomer_is_late),
         TEST_BOTH(test_nobody_comes),

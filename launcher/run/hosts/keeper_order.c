@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/run/keepers/keeper_order.h"
+#include "launcher/run/hosts/keeper_order.h"
 
 #include <stdio.h>
 #include <stdlib.h>

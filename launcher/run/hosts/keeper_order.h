@@ -5,8 +5,8 @@
  * another comes in between, it is another host from then on, and the copies that were made before
  * stay where they are until the ranks have kept something again. So those are named, too.
  */
-#ifndef LAUNCHER_RUN_KEEPERS_KEEPER_ORDER_H
-#define LAUNCHER_RUN_KEEPERS_KEEPER_ORDER_H
+#ifndef LAUNCHER_RUN_HOSTS_KEEPER_ORDER_H
+#define LAUNCHER_RUN_HOSTS_KEEPER_ORDER_H
 
 #include "common/fault.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/run/change/broken_pairs.h"
+#include "launcher/run/hosts/broken_pairs.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

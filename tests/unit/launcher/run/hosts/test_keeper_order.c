@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_keeper_order.c: where each host's ranks have copies, as hosts are lost and come. */
-#include "launcher/run/keepers/keeper_order.h"
+#include "launcher/run/hosts/keeper_order.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -3,8 +3,8 @@
  * broken_pairs.h: hosts of a running job that do not reach each other, as their ranks say, while
  * mlaunch reaches both; and which of them the job does better without.
  */
-#ifndef LAUNCHER_RUN_CHANGE_BROKEN_PAIRS_H
-#define LAUNCHER_RUN_CHANGE_BROKEN_PAIRS_H
+#ifndef LAUNCHER_RUN_HOSTS_BROKEN_PAIRS_H
+#define LAUNCHER_RUN_HOSTS_BROKEN_PAIRS_H
 
 #include <stdint.h>
 
