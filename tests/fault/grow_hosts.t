@@ -15,10 +15,15 @@ SURVIVOR=$BUILD/tests/fault/survivor
 hosts_up 5
 JOB+=(--ssh-config "$NETNS_SSH_CONFIG" --grace 1)
 
+# shellcheck disable=SC2016 # the words of the prolog's shell
+HELD=(--prolog '[ ! -e '"$T"'/bad ] || exit 3
+    if [ -e '"$T"'/hold ]; then : > '"$T"'/held; while [ -e '"$T"'/hold ]; do sleep 0.05; done; fi')
+
 # two_start [OPTION…]: two ranks on each of two hosts.
+# shellcheck disable=SC2120
 two_start() {
-    rm -f "$T/stop" "$T/hold" "$T/held"
-    job_start -n 4 --oversubscribe -H "$H1:2,$H2:2" --elastic 2 "$@" --output raw -- \
+    rm -f "$T/stop" "$T/hold" "$T/held" "$T/bad"
+    job_start -n 4 --oversubscribe -H "$H1:2,$H2:2" --elastic 2 "${HELD[@]}" "$@" --output raw -- \
         "$SURVIVOR" "$T/stop"
     has_said 'membership 0' 4 || diag "not all ranks are up: $(cat "$T/err")"
     id=$(job_id)
@@ -66,5 +71,98 @@ check_match '"event":"coordinator".*"host":"'"$H4"'"' "$EVENTS" "… as an event
 check_error 1 "job $id: host $H1 is not there any more" "a lost host gets no ranks" \
     "$MLAUNCH" grow "$id" -H "$H1"
 two_end "the new hosts alone" 2
+
+# Hosts that do not come.
+two_start
+stays() {
+    check_error 1 "job $id: $2" "$1: grow says why" "$MLAUNCH" grow "$id" -H "$3"
+    check_match "^mlaunch: $2.*; the job goes on without \(mlaunch grow by " "$T/err" "… and so does mlaunch"
+}
+stays "no such host" "host nowhere.invalid did not come: .*nowhere.invalid" "nowhere.invalid:2"
+stays "beside others" "host nowhere.invalid did not come: " "$H2:1,$H3,nowhere.invalid"
+nothing_is_left "beside others" "$H3"
+must netns cut "$H4"
+stays "no route" "host $H4 did not come: " "$H4"
+must netns join "$H4"
+: > "$T/bad"
+stays "a prolog that fails" "host ($H3|$H4) did not come: the prolog exited with status 3" "$H3,$H4"
+rm "$T/bad"
+nothing_is_left "a prolog that fails" "$H3"
+nothing_is_left "… and the other host" "$H4"
+check_no_match 'the job gets' "$T/err" "no rank was added"
+check_no_match '"event":"(lost|repaired)"' "$EVENTS" "the ranks have noticed nothing"
+# held NAME HOSTS: a command that waits for its hosts, which are ready but for their prologs.
+held() {
+    rm -f "$T/held"
+    : > "$T/hold"
+    "$MLAUNCH" grow "$id" -H "$2" > "$T/grow" 2>&1 &
+    asked=$!
+    wait_for '[ -e "$T/held" ]' || fail "$1: a host is being opened" "$(cat "$T/err")"
+}
+held "two at once" "$H3"
+check_error 1 "job $id: it is getting hosts just now \(mlaunch grow by " "two at once: the second one waits" \
+    "$MLAUNCH" grow "$id" -H "$H2"
+agent_kill "$H3" worker || fail "there is such a process"
+wait "$asked"
+check_output 1 "an agent that ends before it is ready" echo $?
+check_match "^mlaunch: error: job $id: host $H3 did not come: " "$T/grow" "… and is named"
+held "the command ends" "$H3"
+kill "$asked"
+wait "$asked" 2> /dev/null
+check "a rank leaves meanwhile" "$MLAUNCH" shrink "$id" 3
+all_are "a rank has left" 0,1,2
+rm "$T/hold"
+all_are "the one that asked has gone, what was asked goes on" 0,1,2,4
+held "the coordinator's host" "$H4:2"
+agent_kill "$H1" worker || fail "there is such a process"
+all_are "the others go on" 2,4
+rm "$T/hold"
+wait "$asked"
+check_output 0 "a host comes, and the coordinator has moved meanwhile" echo $?
+all_are "a host has come" 2,4,5,6
+agent_kill "$H4" worker || fail "there is such a process"
+all_are "a new host is lost" 2,4
+check_match "^mlaunch: host $H4 was lost: .*; 2 ranks may go on" "$T/err" "… as mlaunch says"
+held "the end" "$H5"
+must touch "$T/stop"
+wait "$asked"
+check_output 1 "the job ends meanwhile" echo $?
+check_match "^mlaunch: error: job $id: (host $H5 did not come: the job ends|its mlaunch has ended)" "$T/grow" "… which is said"
+rm "$T/hold"
+two_end "hosts that do not come" 2
+nothing_is_left "the end" "$H5"
+
+# With --restarts and a spare host; the new host has what others have.
+two_start --restarts 2 --spare-hosts "$H5"
+check_error 1 "job $id: host $H5 is a spare one of the job" "a spare host waits for its turn" \
+    "$MLAUNCH" grow "$id" -H "$H5"
+held "a loss meanwhile" "$H3"
+agent_kill "$H2" worker || fail "there is such a process"
+wait_for 'grep -q "spare host $H5 takes its place" "$T/err"'
+rm "$T/hold"
+wait "$asked"
+check_output 0 "a host is lost while another comes" echo $?
+all_are "all have come" 0,1,2,3,4
+check "its rank is killed" netns exec "$H3" kill -KILL "$(rank_pid 4)"
+check "… and replaced" wait_for 'grep -q "\"event\":\"replaced\".*\"rank\":4" "$EVENTS"'
+all_are "all have come again" 0,1,2,3,4
+two_end "with --restarts" 5
+
+two_start --restarts 1 --spare-hosts "$H5"
+grows "a spare host" "$H3:2" "ranks 4-5 run"
+all_are "a spare host" 0,1,2,3,4,5
+agent_kill "$H3" worker || fail "there is such a process"
+check "a spare host takes the place of a new one" \
+    wait_for 'grep -q "\"event\":\"replaced\".*\"rank\":5,\"host\":\"$H5\"" "$EVENTS"'
+all_are "it has come" 0,1,2,3,4,5
+two_end "a spare host" 6
+
+two_start
+held "Ctrl-C of mlaunch" "$H3"
+kill -INT "$mlaunch"
+rm "$T/hold"
+zoo_end 130 "Ctrl-C while a host is being opened"
+wait "$asked"
+nothing_is_left "Ctrl-C" "$H3"
 
 done_testing

@@ -111,7 +111,7 @@ def descendants(top):
 
 
 def agent(events, host, role, init=None):
-    worker = next((e["pid"] for e in jobs_of(events)
+    worker = next((e["pid"] for e in reversed(jobs_of(events))
                    if e["event"] == "connected" and e["host"] == host), 0)
     if init:
         worker = outside(worker, namespace(init))
