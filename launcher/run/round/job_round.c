@@ -78,7 +78,6 @@ static int job_round_prepare(struct job_round *r, struct fault *why)
         rc = copy_open(r, why); /* before any agent waits for a sign of life */
     if (rc)
         return rc;
-    r->hosts_began = r->plan->host_count;
     r->members_room = plan_host_places(r->plan);
     r->members = calloc((size_t)r->members_room, sizeof(*r->members));
     r->ranks = calloc((size_t)plan_places(r->plan), sizeof(*r->ranks));

@@ -116,7 +116,6 @@ struct job_round {
     struct agent_session *session;
     struct job_round_member *members; /* one per host of the plan, and room for others */
     int members_room;
-    int hosts_began; /* hosts of the start */
     struct job_round_growth growth;
     bool has_placed;               /* a host is in the place of another */
     struct job_round_rank *ranks;  /* one per rank */

@@ -264,12 +264,6 @@ static json_t *places_json(const struct job_round *r, int host)
     return list;
 }
 
-/* Where copies of what the host's ranks keep are: it stays there when other hosts have come. */
-static const struct job_round_member *next_of(const struct job_round *r, int host)
-{
-    return &r->members[(host < r->hosts_began ? host + 1 : host) % r->hosts_began];
-}
-
 void job_round_steps_start_host(struct job_round *r, int host)
 {
     struct job_round_member *m = &r->members[host];

@@ -3,6 +3,7 @@
  * agree on. */
 #include "tests/unit/coordinator/fixture.h"
 
+#include "common/clock.h"
 #include "common/net/host_table.h"
 #include "coordinator/protocol.h"
 
@@ -13,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 

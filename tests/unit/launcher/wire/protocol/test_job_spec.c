@@ -350,38 +350,6 @@ static void refuses_what_is_no_json(void **state)
     }
 }
 
-/* The job has further ranks, here and on the other host. */
-static void grows(void **state)
-{
-    struct job_spec *m = NULL;
-    struct fault why = {0};
-
-    (void)state;
-    assert_int_equal(job_spec_decode(&m, NULL, good, strlen(good), &why), 0);
-    assert_true(m->most > 5);
-    assert_int_equal(job_spec_grow(m, 3, 1, 0, &why), 0);
-    assert_int_equal(job_spec_grow(m, 4, 0, 0, &why), 0);
-    assert_int_equal(m->size, 5);
-    assert_int_equal(m->host_of[3], 1);
-    assert_int_equal(m->host_of[4], 0);
-    assert_int_equal(m->rank_count, 3);
-    assert_int_equal(m->ranks[2].rank, 3);
-    assert_int_equal(m->ranks[2].local_rank, 2);
-    assert_int_equal(m->ranks[2].app, 0);
-    assert_int_equal(m->ranks[2].wrap, -1);
-    assert_int_equal(job_spec_grow(m, 4, 0, 0, &why), ML_ERR_REFUSED); /* not the next number, */
-    assert_int_equal(job_spec_grow(m, 6, 0, 0, &why), ML_ERR_REFUSED);
-    assert_int_equal(job_spec_grow(m, 5, 2, 0, &why), ML_ERR_REFUSED); /* no such host, */
-    assert_int_equal(job_spec_grow(m, 5, UINT32_MAX, 0, &why), ML_ERR_REFUSED);
-    assert_int_equal(job_spec_grow(m, 5, 0, 1, &why), ML_ERR_REFUSED); /* no such program */
-    assert_string_equal(why.text, "the launcher's GROW is invalid");
-    while (m->size < m->most)
-        assert_int_equal(job_spec_grow(m, (uint32_t)m->size, 1, 0, &why), 0);
-    assert_int_equal(job_spec_grow(m, (uint32_t)m->size, 1, 0, &why), ML_ERR_REFUSED);
-    assert_int_equal(m->rank_count, m->rank_most - 1); /* one of them is on the other host */
-    job_spec_destroy(m);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -389,7 +357,6 @@ int main(void)
         cmocka_unit_test(grows),
         cmocka_unit_test(refuses_malformed_members),
         cmocka_unit_test(refuses_what_is_no_json),
-        cmocka_unit_test(grows),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
