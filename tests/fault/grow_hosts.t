@@ -76,7 +76,8 @@ two_end "the new hosts alone" 2
 two_start
 stays() {
     check_error 1 "job $id: $2" "$1: grow says why" "$MLAUNCH" grow "$id" -H "$3"
-    check_match "^mlaunch: $2.*; the job goes on without \(mlaunch grow by " "$T/err" "… and so does mlaunch"
+    check "… and so does mlaunch" \
+        wait_for "grep -Eq '^mlaunch: $2.*; the job goes on without .mlaunch grow by ' '$T/err'"
 }
 stays "no such host" "host nowhere.invalid did not come: .*nowhere.invalid" "nowhere.invalid:2"
 stays "beside others" "host nowhere.invalid did not come: " "$H2:1,$H3,nowhere.invalid"
