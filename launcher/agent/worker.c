@@ -727,6 +727,7 @@ static void worker_close(struct agent *a)
     ranks_stop_close(a);
     probe_run_close(&a->probe);
     copier_child_close(a->copier);
+    a->copier = NULL; /* which job_prepare_release() would end */
     stack_child_close(a->stack_child);
     job_prepare_release(a);
     if (a->dir[0]) /* after AGAIN */
