@@ -119,6 +119,7 @@ agent_kill "$H3" worker || fail "there is such a process"
 check "an environment that has changed: the others go on" has_said 'membership [2-9], 4 ranks' 4
 check_match "^mlaunch: host $H5 did not start: --stage-env: files have changed there since the job began, .*, and no spare host is left; 4 ranks may go on" \
     "$T/err" "… and mlaunch says so"
+check_match '"event":"lost".*"host":"'"$H5"'","text":"--stage-env: files' "$EVENTS" "… without waiting for its silence"
 spare_end "a copied environment" 4
 
 # The job has been asked to stop softly before the other host comes.

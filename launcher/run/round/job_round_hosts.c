@@ -516,13 +516,6 @@ void job_round_hosts_tell(struct job_round *r, struct job_round_member *to, int 
                                       "wiring", wiring));
 }
 
-static void arrival_refuse(struct job_round_member *m, const char *text)
-{
-    m->failed = true;
-    snprintf(m->reason, sizeof(m->reason), "%s", text);
-    agent_channel_shut(m->channel);
-}
-
 /* What the host's RDMA devices are. Those of the others were tried when the job began. */
 static void on_devices(json_t *said, void *arg)
 {
@@ -540,7 +533,7 @@ static void on_devices(json_t *said, void *arg)
     if (!rc)
         rc = job_round_steps_prepare_host(r, host, &why);
     if (rc)
-        arrival_refuse(m, why.text);
+        agent_channel_fail(m->channel, why.text);
 }
 
 /* The host has its copy of --stage-env. */
@@ -552,8 +545,9 @@ static void on_copied(uint64_t lost, void *arg)
     if (m->state != MEMBER_CONNECTED || m->failed)
         return;
     if (lost > 0) {
-        arrival_refuse(m, "--stage-env: files have changed there since the job began, or cannot be "
-                          "read, so that it would have another copy than the other hosts");
+        agent_channel_fail(
+            m->channel, "--stage-env: files have changed there since the job began, or cannot be "
+                        "read, so that it would have another copy than the other hosts");
         return;
     }
     env_copy_report(m->copy, (int)(m - r->members));
@@ -611,7 +605,7 @@ static void arrival_announce(struct job_round *r, struct job_round_member *m)
     json_t *wiring = r->wiring ? wiring_table_write(r->wiring) : NULL;
 
     if (r->wiring && !wiring) {
-        arrival_refuse(m, "mlaunch is out of memory");
+        agent_channel_fail(m->channel, "mlaunch is out of memory");
         return;
     }
     m->is_announced = true;
