@@ -102,6 +102,26 @@ check_output "4 4" "… and all goes on where it was" sh -c \
 check_output 1 "… with the same agent on the other host" sh -c \
     'printf "%s\n" "$1" | sort -u | wc -l' - "$(agents_of a)"
 
+# A spare host takes the place of host b: its rank fetches its part from host a, whose rank keeps its
+# own there from now on.
+: > "$EVENTS"
+"${JOB[@]}" --agent-command "sh $T/connect {host}" -H a,b --spare-hosts c -n 2 --elastic 1 \
+    --restarts 1 --keep 2 --oversubscribe "${STRANGER[@]}" -- "$PYTHON" \
+    "$SOURCE/tests/runtime/python_keep_spare.py" "$T/end" > "$T/out" 2> "$T/err" < /dev/null &
+PID=$!
+copies_of_0() { find /dev/shm -name "mlaunch-*-$(job_id).1.*.keep.0.*.part" | sort; }
+copies_there() { comm -13 <(echo "$1") <(copies_of_0) | grep -c .; }
+wait_for '[ "$(copies_there "")" = 2 ] || ! kill -0 "$PID" 2> /dev/null'
+before=$(copies_of_0)
+must kill -KILL "$(agents_of b)"
+wait_for '[ "$(copies_there "$before")" = 2 ] || ! kill -0 "$PID" 2> /dev/null'
+: > "$T/end"
+run wait "$PID"
+cp "$T/err" "$ERR"
+job_judge 0 "a spare host takes the place of one that is lost" mlaunch
+check_output "[0] restored
+[1] restored" "… and all ranks have what they had kept" sort "$T/out"
+
 # A host is killed, and what its ranks have kept is on the next one.
 : > "$EVENTS"
 "${JOB[@]}" "${HOSTS[@]}" -n 4 --oversubscribe --elastic 2 --keep 2 -- "$BUILD/examples/heat" 63 30000 > "$T/heat.out" 2> "$T/heat.err" < /dev/null &
