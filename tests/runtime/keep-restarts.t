@@ -102,8 +102,8 @@ check_output "4 4" "… and all goes on where it was" sh -c \
 check_output 1 "… with the same agent on the other host" sh -c \
     'printf "%s\n" "$1" | sort -u | wc -l' - "$(agents_of a)"
 
-# A spare host takes the place of host b: its rank fetches its part from host a, whose rank keeps its
-# own there from now on.
+# A spare host takes the place of host b: its rank fetches its part from host a, whose rank keeps
+# its own there from now on.
 : > "$EVENTS"
 "${JOB[@]}" --agent-command "sh $T/connect {host}" -H a,b --spare-hosts c -n 2 --elastic 1 \
     --restarts 1 --keep 2 --oversubscribe "${STRANGER[@]}" -- "$PYTHON" \
