@@ -9,7 +9,7 @@ import time
 import mlaunch
 
 w = mlaunch.init()
-print("up", flush=True)
+sys.stdout.write("up\n")  # at once
 while w.rank == 0 and not os.path.exists(sys.argv[1]):
     time.sleep(0.01)
 try:
@@ -18,7 +18,7 @@ try:
     else:
         w.recv(bytearray(1), 2 if w.rank == 1 else 1)
 except mlaunch.Error as e:
-    print("error %s: %s" % ("PEER" if e.code == mlaunch.ERR_PEER else e.code, e), flush=True)
+    sys.stdout.write("error %s: %s\n" % ("PEER" if e.code == mlaunch.ERR_PEER else e.code, e))
     w = w.repair()
-    print("repaired", w.size, flush=True)
+    sys.stdout.write(f"repaired {w.size}\n")
 mlaunch.finalize()

@@ -19,13 +19,13 @@ def host_is_asked():
 
 
 w = mlaunch.init()
-print("up", flush=True)
+sys.stdout.write("up\n")  # at once
 is_asked = False
 while True:
     try:
         if not is_asked and host_is_asked():
             is_asked = True
-            print("asked", flush=True)
+            sys.stdout.write("asked\n")
         sums = array.array("q", [os.path.exists(sys.argv[1]), w.changed()])
         w.all_reduce(sums)
         if sums[0] == w.size:
