@@ -157,9 +157,10 @@ bool gpu_memory_must_settle(const struct gpu_memory *m)
 
 int gpu_memory_settle(const struct gpu_memory *m, struct fault *why)
 {
-    int result, rc = m->driver->flush_writes ? gpu_memory_enter(m, why) : 0;
+    bool must_settle = gpu_memory_must_settle(m);
+    int result, rc = must_settle ? gpu_memory_enter(m, why) : 0;
 
-    if (rc || !m->driver->flush_writes)
+    if (rc || !must_settle)
         return rc;
     result = m->driver->flush_writes(CUDA_FLUSH_CONTEXT, CUDA_FLUSH_FOR_OWNER);
     gpu_memory_leave(m);

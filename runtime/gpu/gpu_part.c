@@ -134,9 +134,7 @@ int gpu_part_settle(const struct gpu_part *p, struct fault *why)
 {
     int rc = part_check_id(p, why);
 
-    if (!rc && gpu_memory_must_settle(&p->memory))
-        rc = gpu_memory_settle(&p->memory, why);
-    return rc;
+    return rc ? rc : gpu_memory_settle(&p->memory, why);
 }
 
 int gpu_part_stage(const struct gpu_part *p, struct gpu_bounce *out, size_t size, struct fault *why)

@@ -205,12 +205,13 @@ static bool fake_is_ordered(void)
     return getenv("FAKE_CUDA_ORDERED") != NULL;
 }
 
-/* What RDMA devices have written is seen by the GPU. Under the lock. */
-static void fake_flush(void)
+/* What RDMA devices have written there is seen by the GPU. Under the lock. */
+static void fake_flush(uintptr_t at, size_t size)
 {
-    for (struct fake_block *b = blocks; b < blocks + BLOCKS; b++)
-        if (b->size && b->foreign)
-            memcpy(b->alias, b->foreign, b->size);
+    const struct fake_block *b = fake_block_of(at);
+
+    if (b && b->foreign)
+        memcpy(b->alias + (at - b->at), b->foreign + (at - b->at), size);
 }
 
 static size_t fake_whole(size_t size)
@@ -496,7 +497,9 @@ FAKE_API int cuFlushGPUDirectRDMAWrites(int target, int scope)
         return INVALID_VALUE;
     pthread_mutex_lock(&lock);
     flushes++;
-    fake_flush();
+    for (struct fake_block *b = blocks; b < blocks + BLOCKS; b++)
+        if (b->size)
+            fake_flush(b->at, b->size);
     pthread_mutex_unlock(&lock);
     return DONE;
 }
@@ -705,7 +708,7 @@ static void fake_stream_finish(struct fake_stream *s)
 
         s->first = w->next;
         if (fake_is_ordered())
-            fake_flush();
+            fake_flush(w->from, w->size);
         if (w->from)
             memmove(fake_reach(w->to), fake_reach(w->from), w->size);
         else

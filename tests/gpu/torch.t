@@ -5,8 +5,9 @@
 TEST_TIER=full
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../runtime/torch.sh"
+. "${0%/*}/driver.sh"
 
-export LD_LIBRARY_PATH=$BUILD/tests/gpu
+! is_real || skip_all "it replaces functions of a torch without CUDA"
 check "all calls" "$MLAUNCH" -n 3 --oversubscribe --output raw -- "$PYTHON" \
     "$SOURCE/tests/gpu/torch_gpu_calls.py"
 check_match '^all calls of torch with GPU memory are right' "$OUT" "said so"

@@ -50,27 +50,31 @@ check_output "right: started messages" "… are right" cat "$T/right"
 check_output "$told goes by RDMA, registered by nvidia-peermem" "… and go by RDMA, all of them" \
     grep -x "$told .*" "$T/told"
 
-# windows NAME VARIABLE…: every call on windows is right. What is told goes to $T/told.
+# windows NAME RIGHT OPTION… -- ARGUMENT…: as many cases of calls on windows are right. What is told
+# goes to $T/told.
 windows() {
-    local name=$1 options=() right
-    shift
-    for variable; do options+=(-x "$variable"); done
-    check "$name" job 3 -v -x LD_LIBRARY_PATH="$BUILD/tests/gpu" "${options[@]}" -- "$WINDOWS"
+    local name=$1 right=$2
+    check "$name" job 3 -v -x LD_LIBRARY_PATH="$BUILD/tests/gpu" "${@:3}"
     cp "$ERR" "$T/told"
     cp "$OUT" "$T/said"
-    right=$(grep -c '^right: ' "$T/said")
-    check "… of which all $right are right" test "$right" -eq "$("$WINDOWS" --list | wc -l)"
+    check_output "$right" "… of which all $right are right" grep -c '^right: ' "$T/said"
 }
 WINDOWS=$BUILD/tests/gpu/gpu_windows
-windows "parts on GPUs beside devices that can't register them"
+windows "parts on GPUs beside devices that can't register them" 1 -- "$WINDOWS" --few
 check "… are served by their owners, and why is told" grep -Eqx "$refusal" "$T/told"
 check_no_match 'goes by RDMA' "$T/told" "… and none goes by RDMA"
-windows "parts on GPUs that devices register" FAKE_CUDA_PEERMEM=1
+windows "parts on GPUs that devices register" "$("$WINDOWS" --list | wc -l)" \
+    -x FAKE_CUDA_PEERMEM=1 -- "$WINDOWS"
 check_output 1 "… the way is told, once" \
     grep -cx "$told goes by RDMA, registered by nvidia-peermem" "$T/told"
 check_match "$told is copied .*: it is managed memory, which moves" "$T/told" "… but managed memory"
 check_match '^flushes: some' "$T/said" "… the owner makes its GPU see what devices have written"
-windows "parts on GPUs that see that by themselves" FAKE_CUDA_PEERMEM=1 FAKE_CUDA_ORDERED=1
+run job 3 -x LD_LIBRARY_PATH="$BUILD/tests/gpu" -x FAKE_CUDA_PEERMEM=1 \
+    -x FAKE_CUDA_FAIL=cuFlushGPUDirectRDMAWrites:-1:801 -- "$WINDOWS" --few
+check_match '^wrong: all parts on GPUs' "$OUT" "… and it would be noticed if it did not"
+windows "parts on GPUs that see that by themselves" 1 \
+    -x FAKE_CUDA_PEERMEM=1 -x FAKE_CUDA_ORDERED=1 -- "$WINDOWS" --few
+check_match '^flushes: none' "$T/said" "… need none of that"
 
 # faults WAY: two ranks, of which rank 1 owns the part.
 faults() {
