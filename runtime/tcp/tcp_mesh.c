@@ -138,7 +138,7 @@ static int way_connect(struct tcp_mesh *m, struct way *way, int peer, struct fau
     if (!rc)
         rc = tcp_wire_connect(way->wire, g, why);
     stdio_guard_end(held);
-    if (rc == ML_ERR_PEER) { /* no way leads there now */
+    if (rc == ML_ERR_PEER || rc == ML_ERR_LINK) { /* no way leads there now */
         why->code = ML_ERR_LINK;
         return way_lose(m, way, peer, why);
     }

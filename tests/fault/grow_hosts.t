@@ -123,7 +123,7 @@ check_output 0 "a host comes, and the coordinator has moved meanwhile" echo $?
 all_are "a host has come" 2,4,5,6
 agent_kill "$H4" worker || fail "there is such a process"
 all_are "a new host is lost" 2,4
-check_match "^mlaunch: host $H4 was lost: .*; 2 ranks may go on" "$T/err" "… as mlaunch says"
+check "… as mlaunch says" wait_for 'grep -q "^mlaunch: host $H4 was lost: .*; 2 ranks may go on" "$T/err"'
 held "the end" "$H5"
 must touch "$T/stop"
 wait "$asked"
@@ -157,6 +157,21 @@ check "a spare host takes the place of a new one" \
     wait_for 'grep -q "\"event\":\"replaced\".*\"rank\":5,\"host\":\"$H5\"" "$EVENTS"'
 all_are "it has come" 0,1,2,3,4,5
 two_end "a spare host" 6
+
+# A copy of --stage-env, in which alone the program is.
+mkdir "$T/env" "$T/env/bin"
+printf '#!/bin/sh\nexec "%s" "$@"\n' "$SURVIVOR" > "$T/env/bin/tool"
+chmod +x "$T/env/bin/tool"
+rm -f "$T/stop"
+job_start -n 4 --oversubscribe -H "$H1:2,$H2:2" --elastic 2 --output raw --stage-env "$T/env" -- \
+    tool "$T/stop"
+has_said 'membership 0' 4 || diag "not all ranks are up: $(cat "$T/err")"
+id=$(job_id)
+grows "a copy" "$H3,$H2" "ranks 4-5 run"
+all_are "a copy" 0,1,2,3,4,5
+echo "# changed" >> "$T/env/bin/tool"
+stays "another copy" "host $H4 did not come: --stage-env: files have changed there" "$H4"
+two_end "a copy" 6
 
 two_start
 held "Ctrl-C of mlaunch" "$H3"

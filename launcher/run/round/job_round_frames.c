@@ -76,7 +76,8 @@ void job_round_frames_on_end(int host, const char *text, void *arg)
     enum job_round_member_state before = m->state;
 
     m->state = MEMBER_GONE;
-    job_round_hosts_keep(r, m, "");
+    if (host < r->plan->host_count)
+        job_round_hosts_keep(r, m, "");
     if (host >= r->plan->host_count) {
         round_change_host_gone(r, m, text);
     } else if (r->config.results) {
@@ -305,7 +306,7 @@ void job_round_frames_on_pulse(void *arg)
     const struct job_round *r = arg;
 
     env_copy_pulse(r->copy);
-    for (int i = 0; i < r->plan->host_count; i++)
+    for (int i = 0; i < job_round_members(r); i++)
         env_copy_pulse(r->members[i].copy);
 }
 
@@ -318,7 +319,10 @@ static int on_ready(struct job_round *r, struct job_round_member *m, const struc
         return why->code;
     if (m == &r->members[r->plan->ranks[0].host] && !m->is_arriving)
         snprintf(r->coordinator, sizeof(r->coordinator), "%s", ready.coordinator);
-    job_round_hosts_keep(r, m, ready.keeper);
+    if (m - r->members < r->plan->host_count)
+        job_round_hosts_keep(r, m, ready.keeper);
+    else
+        snprintf(m->keeper, sizeof(m->keeper), "%s", ready.keeper);
     r->is_pmix |= ready.is_pmix;
     r->needs_pmix |= ready.needs_pmix;
     r->ports_taken |= (unsigned)ready.ports_taken;

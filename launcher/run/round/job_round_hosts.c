@@ -555,11 +555,18 @@ static void on_copied(uint64_t lost, void *arg)
     job_round_steps_await_ready(r);
 }
 
+int job_round_hosts_copy(struct job_round *r, struct job_round_member *m, struct fault *why)
+{
+    return r->copy
+               ? env_copy_open_later(&m->copy, r->copy, (int)(m - r->members), on_copied, m, why)
+               : 0;
+}
+
 int job_round_hosts_on_hello(struct job_round *r, struct job_round_member *m, struct fault *why)
 {
     int host = (int)(m - r->members);
 
-    if (r->copy && env_copy_open_later(&m->copy, r->copy, host, on_copied, m, why))
+    if (job_round_hosts_copy(r, m, why))
         return why->code;
     /* One that joins again has the place that it had. */
     if (r->wiring && m->host->launch_method != LAUNCH_METHOD_JOIN)
@@ -576,6 +583,14 @@ int job_round_hosts_on_hello(struct job_round *r, struct job_round_member *m, st
     return 0;
 }
 
+static bool is_known(const struct job_round *r, const struct job_round_member *m)
+{
+    for (int i = 0; i < r->plan->size; i++)
+        if (is_on(r, i, m) && r->ranks[i].is_unstarted && !job_round_hosts_know(r, i))
+            return false;
+    return true;
+}
+
 /* Starts the ranks of hosts that have come, once all that have a say know of these hosts, and there
  * is a coordinator. */
 void job_round_hosts_start(struct job_round *r)
@@ -589,7 +604,8 @@ void job_round_hosts_start(struct job_round *r)
     for (int i = 0; i < r->plan->host_count; i++) {
         struct job_round_member *m = &r->members[i];
 
-        if (!m->is_announced || m->state != MEMBER_PREPARED || r->is_moving || r->stop_wanted)
+        if (!m->is_announced || m->state != MEMBER_PREPARED || r->is_moving || r->stop_wanted ||
+            !is_known(r, m))
             continue;
         log_info("host %s: its ranks are started, and wait for ml_repair", m->host->name);
         for (int k = 0; k < r->plan->size; k++)
@@ -608,7 +624,7 @@ static void arrival_announce(struct job_round *r, struct job_round_member *m)
         agent_channel_fail(m->channel, "mlaunch is out of memory");
         return;
     }
-    m->is_announced = true;
+    m->is_announced = r->has_placed = true;
     /* All are awaited before the first is told: a send may find the end of its channel. */
     for (int i = 0; i < r->plan->host_count && wiring; i++)
         if (r->members[i].state == MEMBER_STARTED || &r->members[i] == m)
@@ -619,17 +635,13 @@ static void arrival_announce(struct job_round *r, struct job_round_member *m)
         if (other->state == MEMBER_STARTED || other->state == MEMBER_DONE || (other == m && wiring))
             job_round_hosts_tell(r, other, (int)(m - r->members), wiring);
     }
-    r->has_placed = true;
     json_decref(wiring);
 }
 
 void job_round_hosts_on_ready(struct job_round *r, struct job_round_member *m)
 {
     if (r->is_moving)
-        return; /* COORDINATES leads here again, */
-    for (int i = 0; i < r->plan->size; i++)
-        if (is_on(r, i, m) && r->ranks[i].is_unstarted && !job_round_hosts_know(r, i))
-            return; /* and the last GREW */
+        return; /* COORDINATES leads here again */
     if (!m->is_announced)
         arrival_announce(r, m);
     job_round_hosts_start(r);

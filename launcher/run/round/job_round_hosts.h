@@ -53,6 +53,8 @@ void job_round_hosts_open(struct job_round *r, int host);
 /* A host that comes has said HELLO: it gets the job, with backend rdma once it has said which RDMA
  * devices it has, and these are what the others are wired to. */
 int job_round_hosts_on_hello(struct job_round *r, struct job_round_member *m, struct fault *why);
+/* With --stage-env: begins the host's copy, which it gets by the rest of the frames. */
+int job_round_hosts_copy(struct job_round *r, struct job_round_member *m, struct fault *why);
 /* A host that comes is ready: starts its ranks, once there is a coordinator, and the agents of the
  * other hosts know them, and have the wiring. */
 void job_round_hosts_on_ready(struct job_round *r, struct job_round_member *m);

@@ -66,6 +66,7 @@ struct job_round_member {
     bool failed;                  /* before the start */
     enum channel_outlook outlook; /* then: of another try */
     char reason[768];             /* why it failed, a sentence */
+    char keeper[64];              /* its agent's for copies, until mlaunch grow has added it */
     char address[64];             /* where SSH reached the host, or "" */
     char *advice;                 /* what to do if its agent is silent, or NULL */
     int status; /* mlaunch's exit status if this host's failure is reported: 125, 126 or 127 */

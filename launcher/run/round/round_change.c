@@ -9,6 +9,7 @@
 #include "launcher/run/round/job_round_losses.h"
 #include "launcher/run/round/job_round_phases.h"
 #include "launcher/run/round/job_round_steps.h"
+#include "launcher/run/spread/env_copy.h"
 #include "launcher/run/spread/file_feed.h"
 #include "launcher/run/stdio/events_file.h"
 #include "launcher/run/stdio/output.h"
@@ -138,15 +139,9 @@ static int host_check(const struct job_round *r, int host, struct fault *why)
         return fault_set(why, ML_ERR_STATE,
                          "host %s is not there any more: it was lost, or its last rank has ended",
                          r->members[host].host->name);
-    if (host >= r->plan->host_count && r->copy)
+    if (host >= r->plan->host_count && strcmp(r->plan->backend, "rdma") == 0)
         return fault_set(why, ML_ERR_STATE,
-                         "a host that comes later would have no copy of --stage-env; the job grows "
-                         "on the hosts that it has");
-    if (host >= r->plan->host_count && r->wiring)
-        return fault_set(why, ML_ERR_STATE,
-                         "over RDMA the job grows on the hosts that it has, since the wiring of "
-                         "others is not known; name them as --spare-hosts in a hostfile that "
-                         "states it");
+                         "over RDMA the job grows on the hosts that it has, whose wiring is known");
     return 0;
 }
 
@@ -239,6 +234,7 @@ void round_change_host_gone(struct job_round *r, struct job_round_member *m, con
 {
     bool is_over = !is_running(r);
 
+    env_copy_lose(m->copy, (int)(m - r->members));
     if (!r->growth.failed[0])
         growth_fail(r, m->host->name, is_over ? "the job ends" : m->failed ? m->reason : text);
     if (r->growth.plan)
@@ -258,7 +254,10 @@ int round_change_host_greeted(struct job_round *r, struct fault *why)
     rc = plan_growth_preview(&grown, r->plan, &r->growth.wanted, why);
     if (rc)
         return rc;
-    rc = job_round_steps_prepare_new(r, &grown, why);
+    for (int i = r->plan->host_count; i < grown.host_count && !rc; i++)
+        rc = job_round_hosts_copy(r, &r->members[i], why);
+    if (!rc)
+        rc = job_round_steps_prepare_new(r, &grown, why);
     free(grown.hosts);
     return rc;
 }
@@ -285,6 +284,8 @@ static void growth_begin(struct job_round *r)
 
     r->growth.plan = NULL;
     plan_growth_clear(&r->growth.wanted);
+    for (int k = hosts; k < r->plan->host_count; k++)
+        job_round_hosts_keep(r, &r->members[k], r->members[k].keeper);
     for (int i = 0; i < hosts && r->has_placed; i++) /* perhaps since they got JOB */
         for (int k = hosts; k < r->plan->host_count; k++)
             job_round_hosts_tell(r, &r->members[k], i, NULL);
@@ -311,6 +312,7 @@ static int hosts_reach(struct job_round *r, struct plan *p, const struct plan_gr
     for (int i = 0; i < count; i++) {
         struct job_round_member *m = &r->members[hosts + i];
 
+        env_copy_close(m->copy);
         file_feed_destroy(m->feed); /* one that did not come has left it */
         free(m->advice);
         *m = (struct job_round_member){.round = r,

@@ -291,6 +291,8 @@ int env_copy_open_later(struct env_copy **out, const struct env_copy *listed, in
 
     config.on_copied = on_copied;
     config.arg = arg;
+    if (host >= config.hosts)
+        config.hosts = host + 1; /* one of those that mlaunch grow adds */
     rc = copy_create(&c, &config, why);
     if (rc)
         return rc;
