@@ -69,11 +69,11 @@ enum agent_frame {
     LAUNCH_SHARED,     /* JSON, see protocol.md: before JOB, the part of all hosts */
     LAUNCH_REPLACE,    /* raw: u32 rank, u32 number: it has ended; start it again for the number-th
                           time, or 0: nobody takes its place (--elastic, see protocol.md) */
-    LAUNCH_DOOR,  /* raw: u32 host: to mlaunch's door (question_door.h), whose agent is asked */
-    LAUNCH_LEAVE, /* raw: u32 rank: it leaves the job (mlaunch shrink), to its host's agent and
+    LAUNCH_DOOR,   /* raw: u32 host: to mlaunch's door (question_door.h), whose agent is asked */
+    LAUNCH_LEAVE,  /* raw: u32 rank: it leaves the job (mlaunch shrink), to its host's agent and
                           the coordinator's */
-    LAUNCH_AGAIN, /* empty: instead of BYE, or before JOB: forget the run; HELLO answers */
-    LAUNCH_GROW,  /* raw: u32 rank, u32 host, u32 program: the job has another rank, which
+    LAUNCH_AGAIN,  /* empty: instead of BYE, or before JOB: forget the run; HELLO answers */
+    LAUNCH_GROW,   /* raw: u32 rank, u32 host, u32 program: the job has another rank, which
                           REPLACE starts once all agents have answered (mlaunch grow) */
     LAUNCH_KEEPER, /* raw: "addr:port addr:port …": another host is the next one (--keep 2) */
 };
