@@ -130,7 +130,7 @@ int plan_growth_preview(struct plan *out, const struct plan *p, const struct pla
     int count = p->host_count + p->spare_count;
 
     *out = *p;
-    out->hosts = calloc((size_t)(count + g->host_count), sizeof(*out->hosts));
+    out->hosts = calloc((size_t)count + (size_t)g->host_count, sizeof(*out->hosts));
     if (!out->hosts)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     memcpy(out->hosts, p->hosts, (size_t)count * sizeof(*out->hosts));
