@@ -150,17 +150,18 @@ bool agent_session_is_asking(const struct agent_session *s)
 /* A host has answered or ended: begins the next round if it was the last one that was awaited. */
 static void rounds_advance(struct agent_session *s)
 {
-    int ended = 0;
+    int reached = 0, ended = 0; /* there is room for hosts that come later */
 
     for (int i = 0; i < s->count; i++) {
         if (s->agents[i].seen.is_awaited)
             return;
-        ended += s->agents[i].seen.has_ended;
+        reached += s->agents[i].to != NULL;
+        ended += s->agents[i].to && s->agents[i].seen.has_ended;
     }
     if (!agent_session_is_asking(s))
         return;
     s->round++;
-    if (ended == s->count || (ended && !s->rounds.goes_on))
+    if (ended == reached || (ended && !s->rounds.goes_on))
         s->round = s->rounds.count;
     if (agent_session_is_asking(s))
         round_begin(s);
@@ -477,6 +478,7 @@ void agent_session_hold(struct agent_session *s)
             continue;
         agent_channel_close(a->seen.channel);
         a->seen = (struct session_agent){.has_ended = true};
+        a->to = NULL;
     }
 }
 
