@@ -32,10 +32,10 @@ fi
 # With arrays of the test's in the place of cupy's.
 awk '/^import cupy/ { inside = 1 } /^```/ { inside = 0 } inside' "$SOURCE/README.md" > "$T/gpu.py"
 check "README's example" env PYTHONPATH="$SOURCE/tests/gpu/readme:$SOURCE/tests/gpu" "$MLAUNCH" \
-    -n 2 --output raw "${STRANGER[@]}" -- "$PYTHON" "$T/gpu.py"
+    -n 2 "${STRANGER[@]}" -- "$PYTHON" "$T/gpu.py"
 cp "$OUT" "$T/said"
-check_output "0 [1, 1, 1, 1]
-1 [1, 1, 1, 1]" "… is right" sort "$T/said"
+check_output "[0] 0 [1, 1, 1, 1]
+[1] 1 [1, 1, 1, 1]" "… is right" sort "$T/said"
 check_output "False" "the module for GPUs is not imported where there is none" \
     "$MLAUNCH" -n 1 --output raw "${STRANGER[@]}" -- "$PYTHON" -c 'import array, mlaunch, sys
 mlaunch.init().all_reduce(array.array("i", [1]))
