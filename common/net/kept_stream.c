@@ -95,15 +95,7 @@ bool kept_stream_send(struct kept_stream *s, const void *bytes, size_t size)
     return true;
 }
 
-/* Without a seal the bytes go from the file's pages to the socket, and are copied nowhere. */
-static ssize_t file_pass(const struct kept_stream *s, int file, size_t size, int64_t at)
-{
-    off_t from = at;
-
-    return sendfile(s->fd, file, &from, size);
-}
-
-static bool file_send_sealed(struct kept_stream *s, int file, uint64_t size, int64_t at)
+bool kept_stream_copy_file(struct kept_stream *s, int file, uint64_t size, int64_t at)
 {
     unsigned char piece[TCP_SEAL_RECORD];
 
@@ -120,10 +112,12 @@ static bool file_send_sealed(struct kept_stream *s, int file, uint64_t size, int
 
 bool kept_stream_send_file(struct kept_stream *s, int file, uint64_t size, int64_t at)
 {
+    off_t from = at;
+
     if (s->seal)
-        return file_send_sealed(s, file, size, at);
-    while (size) {
-        ssize_t n = file_pass(s, file, size < PASSED ? (size_t)size : PASSED, at);
+        return kept_stream_copy_file(s, file, size, at);
+    while (size) { /* from the file's pages to the socket, copied nowhere */
+        ssize_t n = sendfile(s->fd, file, &from, size < PASSED ? (size_t)size : PASSED);
 
         if (n < 0 && errno == EAGAIN) {
             if (!stream_await(s, POLLOUT, KEPT_PATIENCE_MS))
@@ -131,7 +125,6 @@ bool kept_stream_send_file(struct kept_stream *s, int file, uint64_t size, int64
         } else if (n == 0 || (n < 0 && errno != EINTR)) {
             return false;
         } else if (n > 0) {
-            at += n;
             size -= (uint64_t)n;
         }
     }

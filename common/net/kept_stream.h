@@ -64,8 +64,9 @@ void kept_stream_close(struct kept_stream *s); /* takes NULL */
 
 /* True once all bytes have been sent or have come, or false with errno. */
 bool kept_stream_send(struct kept_stream *s, const void *bytes, size_t size);
-/* The same for `size` bytes of a file, from `at` on, which must be there. The process ignores
- * SIGPIPE. */
+/* The same for `size` bytes of a file, from `at` on, which must be there. kept_stream_send_file is
+ * faster, but the process must ignore SIGPIPE. */
+bool kept_stream_copy_file(struct kept_stream *s, int file, uint64_t size, int64_t at);
 bool kept_stream_send_file(struct kept_stream *s, int file, uint64_t size, int64_t at);
 /* is_patient: the first byte may take any time. */
 bool kept_stream_receive(struct kept_stream *s, void *bytes, size_t size, bool is_patient);

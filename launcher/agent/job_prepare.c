@@ -240,7 +240,7 @@ int job_prepare_write_wiring(struct agent *a, struct fault *why)
     json_decref(root);
     if (!text)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
-    rc = job_directory_write(a->dir, "rdma.json", text, why);
+    rc = job_file_put(a->dir, "rdma.json", text, why);
     free(text);
     return rc;
 }
@@ -442,7 +442,7 @@ static int file_for_ranks(struct agent *a, const char *name, char *text, char **
     *path = NULL;
     if (!text)
         return 0;
-    rc = job_directory_write(a->dir, name, text, why);
+    rc = job_file_put(a->dir, name, text, why);
     free(text);
     if (!rc && asprintf(path, "%s/%s", a->dir, name) < 0) {
         *path = NULL;

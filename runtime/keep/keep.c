@@ -93,10 +93,8 @@ int keep_find(const struct keep_owner *o, const struct keep_stamp *stamp, struct
 static int agreed_find(const struct world *w, const char *name, struct keep_stamp *out,
                        struct fault *why)
 {
-    const struct keep_name *a = w->keep ? w->keep->names : NULL;
+    const struct keep_name *a = w->keep ? keep_state_find(w->keep, name) : NULL;
 
-    while (a && strcmp(a->name, name) != 0)
-        a = a->next;
     if (a && a->is_there) {
         *out = a->stamp;
         return 0;

@@ -159,22 +159,6 @@ static bool slot_look(struct kept_stream *s, const struct keep_owner *o, int slo
 
 /* --- sending ---------------------------------------------------------------------------------- */
 
-static bool file_send(struct kept_stream *s, int file, uint64_t size)
-{
-    unsigned char piece[16384];
-    off_t at = KEPT_HEAD;
-
-    while (size) {
-        ssize_t n = pread(file, piece, size < sizeof(piece) ? (size_t)size : sizeof(piece), at);
-
-        if (n <= 0 || !kept_stream_send(s, piece, (size_t)n))
-            return false;
-        at += n;
-        size -= (uint64_t)n;
-    }
-    return true;
-}
-
 /* Sends the version that is in the slot, unless the keeper has it. False: the keeper is gone. */
 static bool slot_bring(struct kept_stream *s, const struct keep_owner *o, int slot)
 {
@@ -190,8 +174,8 @@ static bool slot_bring(struct kept_stream *s, const struct keep_owner *o, int sl
     if (goes_on && (there.state[slot] != KEEP_SLOT_WHOLE ||
                     memcmp(&there.head[slot], &head, sizeof(head)) != 0))
         goes_on = ask_send(s, KEPT_PUT, o, slot, head.size) && answer_get(s, &answer) &&
-                  (answer.error ||
-                   (file_send(s, fd, head.size) && head_send(s, &head) && answer_get(s, &answer)));
+                  (answer.error || (kept_stream_copy_file(s, fd, head.size, KEPT_HEAD) &&
+                                    head_send(s, &head) && answer_get(s, &answer)));
     close(fd);
     return goes_on;
 }

@@ -32,12 +32,19 @@ struct keep_state *keep_state_of(struct world *w)
     return w->keep;
 }
 
-struct keep_name *keep_state_name(struct keep_state *s, const char *name)
+struct keep_name *keep_state_find(const struct keep_state *s, const char *name)
 {
     struct keep_name *one = s->names;
 
     while (one && strcmp(one->name, name) != 0)
         one = one->next;
+    return one;
+}
+
+struct keep_name *keep_state_name(struct keep_state *s, const char *name)
+{
+    struct keep_name *one = keep_state_find(s, name);
+
     if (one)
         return one;
     one = calloc(1, sizeof(*one));

@@ -31,6 +31,8 @@ struct keep_state {
 struct keep_state *keep_state_of(struct world *w);
 void keep_state_free(struct keep_state *s); /* takes NULL */
 
+/* NULL: there is none. */
+struct keep_name *keep_state_find(const struct keep_state *s, const char *name);
 /* The name's, which is made if there is none. NULL: out of memory. keep_check has bounded it. */
 struct keep_name *keep_state_name(struct keep_state *s, const char *name);
 

@@ -216,36 +216,6 @@ void job_directory_empty(const char *path)
     segments_sweep(path, JOB_DIRECTORY_KEPT);
 }
 
-int job_directory_write(const char *path, const char *name, const char *text, struct fault *why)
-{
-    char file[JOB_DIRECTORY_PATH + 64], fresh[JOB_DIRECTORY_PATH + 64];
-    size_t size = strlen(text);
-    int fd, err = 0;
-
-    snprintf(file, sizeof(file), "%s/%s", path, name);
-    snprintf(fresh, sizeof(fresh), "%s/%s.new", path, name);
-    fd = open(fresh, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (fd < 0)
-        return fault_os(why, ML_ERR_SYSTEM, errno, "cannot write %s", file);
-    while (size > 0) {
-        ssize_t n = write(fd, text, size);
-
-        if (n < 0) {
-            err = errno;
-            break;
-        }
-        text += n;
-        size -= (size_t)n;
-    }
-    close(fd);
-    if (!err && rename(fresh, file))
-        err = errno;
-    if (!err)
-        return 0;
-    unlink(fresh);
-    return fault_os(why, ML_ERR_SYSTEM, err, "cannot write %s", file);
-}
-
 void job_directory_add_rank(const char *path, int rank, pid_t pid)
 {
     char file[JOB_DIRECTORY_PATH + 64], line[32];

@@ -36,9 +36,6 @@ void job_directory_link(const char *path);
 /* Removes it with its contents, and the user's directory if that is empty then. */
 void job_directory_remove(const char *path);
 
-/* Writes `text` to the new file `name` in it, 0600. ML_ERR_SYSTEM names the file. */
-int job_directory_write(const char *path, const char *name, const char *text, struct fault *why);
-
 /* What is below this name is copied there; or it is a link to a directory elsewhere, whose name
  * begins so while the copy is not whole. Such a directory is removed with the job's. */
 #define JOB_DIRECTORY_ENV        "env"

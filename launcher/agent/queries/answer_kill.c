@@ -2,6 +2,7 @@
 #include "launcher/agent/queries/answer_kill.h"
 
 #include "common/clock.h"
+#include "common/net/job_file.h"
 #include "common/text/text_json.h"
 #include "launcher/agent/queries/job_survey.h"
 #include "launcher/base/process/signal_sender.h"
@@ -48,7 +49,7 @@ static void killer_note(const struct job_survey_job *j)
 
     gethostname(host, sizeof(host) - 1);
     snprintf(text, sizeof(text), "by %.100s on host %s", user ? user->pw_name : "its user", host);
-    job_directory_write(j->dir, JOB_DIRECTORY_KILLED, text, NULL);
+    job_file_put(j->dir, JOB_DIRECTORY_KILLED, text, NULL);
 }
 
 /* The worker ends its ranks as it would for the launcher, which it tells. A worker that hangs is

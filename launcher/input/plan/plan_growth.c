@@ -106,7 +106,7 @@ int plan_growth_add_host(struct plan_growth *g, struct plan *p, struct host *h, 
 }
 
 /* `hosts` has room for all, and behind the plan's own are the spare ones. */
-static int grow(struct plan *p, const struct plan_growth *g)
+int plan_growth_apply(struct plan *p, const struct plan_growth *g)
 {
     int first = p->size, *at = p->hosts + p->host_count;
 
@@ -134,13 +134,9 @@ int plan_growth_preview(struct plan *out, const struct plan *p, const struct pla
     if (!out->hosts)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     memcpy(out->hosts, p->hosts, (size_t)count * sizeof(*out->hosts));
-    grow(out, g); /* the ranks of both lie in the same array, behind those that the plan counts */
+    /* The ranks of both lie in the same array, behind those that the plan counts. */
+    plan_growth_apply(out, g);
     return 0;
-}
-
-int plan_growth_apply(struct plan *p, const struct plan_growth *g)
-{
-    return grow(p, g);
 }
 
 void plan_growth_clear(struct plan_growth *g)

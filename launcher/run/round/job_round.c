@@ -366,7 +366,7 @@ void job_round_ask_stop(struct job_round *r)
 
 bool job_round_is_running(const struct job_round *r)
 {
-    return r->state == JOB_ROUND_RUNNING && !r->stop_wanted;
+    return job_round_state_is_running(r);
 }
 
 bool job_round_signal_rank(struct job_round *r, int rank, int signal)

@@ -91,7 +91,7 @@ void job_round_frames_on_end(int host, const char *text, void *arg)
             member_fail(m, m->channel ? agent_channel_outlook(m->channel) : CHANNEL_MAY_NOT_RETURN,
                         text);
         progress_line_step(r->progress);
-    } else if (m->is_arriving && r->state == JOB_ROUND_RUNNING && !r->stop_wanted) {
+    } else if (m->is_arriving && job_round_state_is_running(r)) {
         job_round_hosts_on_end(r, m, before, text);
     } else if (r->state < JOB_ROUND_LEAVING && !(m->is_arriving && before < MEMBER_STARTED) &&
                (before < MEMBER_DONE || has_coordinator_for(r, m))) {

@@ -112,8 +112,7 @@ static bool has_successor(const struct job_round *r, const struct job_round_memb
 
     for (int i = 0; i < r->plan->size; i++)
         has_company |= !is_on(r, i, m) && !r->ranks[i].ended && !r->ranks[i].is_coming;
-    return o->elastic && o->restarts && has_company && !r->stop_wanted &&
-           r->state == JOB_ROUND_RUNNING &&
+    return o->elastic && o->restarts && has_company && job_round_state_is_running(r) &&
            (m->host->launch_method == LAUNCH_METHOD_JOIN || r->plan->spares_left > 0);
 }
 
@@ -428,9 +427,9 @@ void job_round_hosts_on_broken_limit(evutil_socket_t fd, short what, void *arg)
 
     (void)fd, (void)what;
     broken_prune(r);
-    while (r->state == JOB_ROUND_RUNNING && !r->stop_wanted && broken_due(r) <= clock_ms())
+    while (job_round_state_is_running(r) && broken_due(r) <= clock_ms())
         broken_give_up(r);
-    if (r->state == JOB_ROUND_RUNNING && !r->stop_wanted)
+    if (job_round_state_is_running(r))
         broken_await(r);
     job_round_phases_advance(r);
 }
@@ -472,25 +471,31 @@ static void streams_end(struct job_round *r, int host)
         }
 }
 
-void job_round_hosts_open(struct job_round *r, int host)
+void job_round_hosts_expect(struct job_round *r, struct job_round_member *m,
+                            const struct host *host, int placed)
 {
-    struct job_round_member *m = &r->members[host];
-
-    if (r->state != JOB_ROUND_RUNNING || r->stop_wanted) {
-        m->state = MEMBER_GONE;
-        return;
-    }
-    streams_end(r, host);
     file_feed_destroy(m->feed);
     env_copy_close(m->copy);
     free(m->advice);
     *m = (struct job_round_member){.round = r,
-                                   .host = plan_host(r->plan, host),
+                                   .host = host,
                                    .state = MEMBER_OPENING,
                                    .is_arriving = true,
-                                   .placed = m->placed + 1,
+                                   .placed = placed,
                                    .arrival = m->arrival,
                                    .status = STATUS_OURS};
+}
+
+void job_round_hosts_open(struct job_round *r, int host)
+{
+    struct job_round_member *m = &r->members[host];
+
+    if (!job_round_state_is_running(r)) {
+        m->state = MEMBER_GONE;
+        return;
+    }
+    streams_end(r, host);
+    job_round_hosts_expect(r, m, plan_host(r->plan, host), m->placed + 1);
     m->channel = agent_session_reach(r->session, host, m->host);
 }
 
@@ -499,7 +504,7 @@ bool job_round_hosts_know(const struct job_round *r, int rank)
     for (int i = 0; i < r->plan->host_count; i++) {
         const struct job_round_member *m = &r->members[i];
 
-        if ((m->state == MEMBER_STARTED || m->state == MEMBER_DONE) && m->ranks_known <= rank)
+        if (job_round_member_is_there(m) && m->ranks_known <= rank)
             return false;
     }
     return true;
@@ -632,7 +637,7 @@ static void arrival_announce(struct job_round *r, struct job_round_member *m)
     for (int i = 0; i < r->plan->host_count; i++) {
         struct job_round_member *other = &r->members[i];
 
-        if (other->state == MEMBER_STARTED || other->state == MEMBER_DONE || (other == m && wiring))
+        if (job_round_member_is_there(other) || (other == m && wiring))
             job_round_hosts_tell(r, other, (int)(m - r->members), wiring);
     }
     json_decref(wiring);

@@ -46,6 +46,10 @@ int job_round_hosts_on_unreached(struct job_round *r, struct job_round_member *m
                                  const struct frame *f, struct fault *why);
 void job_round_hosts_on_broken_limit(evutil_socket_t fd, short what, void *arg);
 
+/* The member is `host` from now on, which is on its way; `placed` others had its place before. What
+ * it had is freed, but its channel. */
+void job_round_hosts_expect(struct job_round *r, struct job_round_member *m,
+                            const struct host *host, int placed);
 /* Connects to host `host` of the plan while the others run; nothing runs there, and the channel
  * that it had has ended. Its ranks that have not ended are started as newcomers: `is_coming`, and
  * `restarts` is the number of the process, from 1 on. A failure is reported by on_end. */

@@ -166,6 +166,18 @@ struct job_round {
     void *paused_arg;
 };
 
+/* The ranks run, and nothing has asked them to end. */
+static inline bool job_round_state_is_running(const struct job_round *r)
+{
+    return r->state == JOB_ROUND_RUNNING && !r->stop_wanted;
+}
+
+/* The host's agent takes part in the run, also once its ranks have ended. */
+static inline bool job_round_member_is_there(const struct job_round_member *m)
+{
+    return m->state == MEMBER_STARTED || m->state == MEMBER_DONE;
+}
+
 /* How many members there are: the hosts of the plan, and those that are to come. */
 static inline int job_round_members(const struct job_round *r)
 {

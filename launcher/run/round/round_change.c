@@ -20,14 +20,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool is_running(const struct job_round *r)
-{
-    return r->state == JOB_ROUND_RUNNING && !r->stop_wanted;
-}
-
 static int run_check(const struct job_round *r, struct fault *why)
 {
-    if (!is_running(r))
+    if (!job_round_state_is_running(r))
         return fault_set(why, ML_ERR_STATE, "its ranks do not run %s",
                          r->state < JOB_ROUND_RUNNING ? "yet" : "any more");
     if (!r->has_met)
@@ -167,18 +162,14 @@ static int grow_check(const struct job_round *r, const struct plan_growth *wante
     return rc;
 }
 
-static bool is_there(const struct job_round_member *m)
-{
-    return m->state == MEMBER_STARTED || m->state == MEMBER_DONE;
-}
-
 /* The plan has ranks from `first` on, and hosts from `hosts` on, that no agent knows yet. */
 static void ranks_come(struct job_round *r, int first, int hosts, const char *by)
 {
     struct rank_list list = {0};
 
     for (int i = 0; i < hosts; i++)
-        for (int k = hosts; k < r->plan->host_count && is_there(&r->members[i]); k++)
+        for (int k = hosts; k < r->plan->host_count && job_round_member_is_there(&r->members[i]);
+             k++)
             job_round_hosts_tell(r, &r->members[i], k, NULL);
     for (int i = first; i < r->plan->size; i++) {
         const struct planned_rank *p = &r->plan->ranks[i];
@@ -193,7 +184,7 @@ static void ranks_come(struct job_round *r, int first, int hosts, const char *by
         r->coming++;
         r->ranks_left++;
         for (int k = 0; k < hosts; k++)
-            if (is_there(&r->members[k]))
+            if (job_round_member_is_there(&r->members[k]))
                 agent_channel_send_words(r->members[k].channel, LAUNCH_GROW, words, 3);
     }
     output_say(r->config.output, "the job gets %s (mlaunch grow %s)", rank_list_end(&list), by);
@@ -210,7 +201,7 @@ static void growth_end(struct job_round *r)
             return;
     r->growth.plan = NULL;
     plan_growth_clear(&r->growth.wanted);
-    if (is_running(r))
+    if (job_round_state_is_running(r))
         output_say(r->config.output, "%s; the job goes on without (mlaunch grow %s)",
                    r->growth.failed, r->growth.by);
     r->config.on_hosts_came(-1, r->growth.failed, r->config.arg);
@@ -232,7 +223,7 @@ static void growth_fail(struct job_round *r, const char *name, const char *text)
 
 void round_change_host_gone(struct job_round *r, struct job_round_member *m, const char *text)
 {
-    bool is_over = !is_running(r);
+    bool is_over = !job_round_state_is_running(r);
 
     env_copy_lose(m->copy, (int)(m - r->members));
     if (!r->growth.failed[0])
@@ -246,7 +237,7 @@ int round_change_host_greeted(struct job_round *r, struct fault *why)
     struct plan grown;
     int rc;
 
-    if (r->growth.failed[0] || !is_running(r))
+    if (r->growth.failed[0] || !job_round_state_is_running(r))
         return 0;
     for (int i = r->plan->host_count; i < job_round_members(r); i++)
         if (r->members[i].state != MEMBER_CONNECTED)
@@ -266,7 +257,7 @@ int round_change_host_greeted(struct job_round *r, struct fault *why)
  * host that has got its own JOB before learns nothing until it has START. */
 static bool growth_may_begin(const struct job_round *r)
 {
-    if (r->growth.failed[0] || r->is_moving || !is_running(r))
+    if (r->growth.failed[0] || r->is_moving || !job_round_state_is_running(r))
         return false;
     for (int i = 0; i < job_round_members(r); i++) {
         const struct job_round_member *m = &r->members[i];
@@ -309,19 +300,8 @@ static int hosts_reach(struct job_round *r, struct plan *p, const struct plan_gr
 
     r->growth = (struct job_round_growth){.plan = p, .wanted = *wanted};
     snprintf(r->growth.by, sizeof(r->growth.by), "%s", by);
-    for (int i = 0; i < count; i++) {
-        struct job_round_member *m = &r->members[hosts + i];
-
-        env_copy_close(m->copy);
-        file_feed_destroy(m->feed); /* one that did not come has left it */
-        free(m->advice);
-        *m = (struct job_round_member){.round = r,
-                                       .host = &p->list->hosts[wanted->hosts[i]],
-                                       .state = MEMBER_OPENING,
-                                       .is_arriving = true,
-                                       .arrival = m->arrival,
-                                       .status = STATUS_OURS};
-    }
+    for (int i = 0; i < count; i++) /* which one that did not come may have been before */
+        job_round_hosts_expect(r, &r->members[hosts + i], &p->list->hosts[wanted->hosts[i]], 0);
     for (int i = 0; i < count && !r->growth.failed[0]; i++)
         host_open(r, hosts + i);
     return r->growth.plan ? 0 : fault_set(why, ML_ERR_STATE, "%.500s", r->growth.failed);

@@ -2,6 +2,8 @@
 /* test_job_directory.c: made 0700 below a safe directory; removed with its contents. */
 #include "launcher/agent/host/job_directory.h"
 
+#include "common/net/job_file.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -39,7 +41,7 @@ static void makes_two_apart_and_removes_them(void **state)
     assert_int_equal(stat(a, &st), 0);
     assert_int_equal(st.st_mode & 0777, 0700);
 
-    assert_int_equal(job_directory_write(a, "file", "text", &why), 0);
+    assert_int_equal(job_file_put(a, "file", "text", &why), 0);
     snprintf(inner, sizeof(inner), "%s/file", a);
     assert_int_equal(stat(inner, &st), 0);
     assert_int_equal(st.st_mode & 0777, 0600);
@@ -50,10 +52,10 @@ static void makes_two_apart_and_removes_them(void **state)
 
     assert_false(job_directory_rank_is_broken(a, 3, text, sizeof(text)));
     assert_string_equal(text, "");
-    assert_int_equal(job_directory_write(a, "rank.3.broken", "", &why), 0);
+    assert_int_equal(job_file_put(a, "rank.3.broken", "", &why), 0);
     assert_true(job_directory_rank_is_broken(a, 3, text, sizeof(text)));
     assert_string_equal(text, "");
-    assert_int_equal(job_directory_write(a, "rank.3.broken", "rank 2\nis gone", &why), 0);
+    assert_int_equal(job_file_put(a, "rank.3.broken", "rank 2\nis gone", &why), 0);
     assert_true(job_directory_rank_is_broken(a, 3, text, sizeof(text)));
     assert_string_equal(text, "rank 2 i");
 
