@@ -6,6 +6,7 @@
 TEST_TIER=quick
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/job.sh"
+. "${0%/*}/../lib/other-user.sh"
 terminal() { "$SOURCE/tests/cli/on_terminal.py" "$@"; }
 attach() { "$MLAUNCH" attach "$@"; }
 
@@ -50,8 +51,8 @@ check_error 125 "no job gone of yours runs on this host" "no such job" attach go
 check_error 125 "'x' is not a rank" "no rank" attach attached x
 check_error 125 "write mlaunch attach JOB RANK" "no rank at all" attach attached
 check_error 125 "mlaunch attach has no --detach: it runs one command beside a rank" "an option without meaning" attach --detach attached 0
-if [ "$(id -u)" = 0 ] && command -v setpriv > /dev/null; then
-    run setpriv --reuid 65534 --regid 65534 --clear-groups env HOME=/ "$MLAUNCH" attach attached 0 -- true
+if other_user; then
+    run "${OTHER[@]}" "$OTHERS/launcher/mlaunch" attach attached 0 -- true
     check_match "no job attached of yours runs|belongs to another user" "$ERR" "another user may not"
     [ "$status" = 125 ] || fail "another user's status" "$status"
 fi

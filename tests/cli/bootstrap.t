@@ -40,17 +40,18 @@ check_match ' all$' "$T/made" "with all the rest"
 # Each package manager, the only one on PATH, as a stand-in that keeps its arguments; with the
 # stand-in for pkg-config, which knows libssh once that is installed.
 mkdir "$T/only"
-for tool in sh sed sort tr dirname mktemp rm nproc mkdir cat grep env touch; do
+for tool in sh sed sort tr dirname mktemp rm nproc mkdir cat grep env touch df du awk cut; do
     ln -s "$(command -v $tool)" "$T/only/$tool"
 done
 cp "$T/bin/cc" "$T/bin/make" "$T/bin/autoconf" "$T/bin/automake" "$T/only"
 printf '#!/bin/sh\n[ "$2" != libssh ] || [ -e "%s" ]\n' "$T/known" > "$T/only/pkg-config"
 printf '#!/bin/sh\necho "${ID:-0}"\n' > "$T/only/id"
-# managed_by NAME: a build where there is only this manager.
+# managed_by NAME [PROGRAM]: a build where there is only this manager, which may be this program.
 managed_by() {
     rm -f "$T/only/apt-get" "$T/only/dnf" "$T/only/zypper" "$T/only/pacman" "$T/known" "$T/asked"
     [ "$1" = none ] || printf '#!/bin/sh\necho "$@" >> "%s"\ntouch "%s"\n' "$T/asked" "$T/known" \
         > "$T/only/$1"
+    [ $# = 1 ] || cp "$2" "$T/only/$1"
     chmod +x "$T"/only/*
     PATH=$T/only ./bootstrap
 }
@@ -63,6 +64,16 @@ check "pacman" managed_by pacman
 check_output "-S --noconfirm --needed libssh" "by Arch's name" cat "$T/asked"
 check "apt-get" managed_by apt-get
 check_match ' install --no-install-recommends libssh-dev$' "$T/asked" "by Debian's name"
+printf '#!/bin/sh\ncase "$*" in *update) exit 100 ;; *) exit 1 ;; esac\n' > "$T/failing"
+check_status 1 "a mirror that does not answer ends the build" managed_by apt-get "$T/failing"
+check_match "apt-get reaches no mirror of its packages: look at the network .* missing: libssh-dev" \
+    "$ERR" "a sentence says what to look at when no mirror answers"
+printf '#!/bin/sh\nprintf "x\\nx 1 1 3000 1\\n"\n' > "$T/bin/df"
+chmod +x "$T/bin/df"
+check_status 1 "a full disk ends the build before it begins" ./bootstrap
+check_match "nothing was begun: only 2 MB are free in build, which takes up to 4[45][0-9]; free some" "$ERR" \
+    "a sentence says how much room a build takes"
+rm "$T/bin/df"
 check_status 1 "no package manager that it knows" managed_by none
 check_match "please install these Debian packages, or your system's counterparts: libssh-dev" \
     "$ERR" "names Debian's packages"
@@ -84,10 +95,13 @@ case "$*" in
 *check*) printf '# PASS: 3\n# SKIP: 1\n' ;;
 esac
 SH
-mkdir -p tests/vm tests/lib
+mkdir -p tests/vm tests/lib tests/fresh
 printf '#!/bin/sh\n' > tests/vm/prepare
+printf '#!/bin/sh\n[ -z "$MIRROR" ] || { echo "no Debian came from $MIRROR" >&2; exit 1; }\n' \
+    > tests/fresh/make_system
+printf '#!/bin/sh\necho 2 passed, 0 failed, 1 skipped\n' > tests/fresh/check
 printf '#!/bin/sh\n%s\n' '[ "$3" != "$LATE" ] || echo "$3 16 15"' > tests/lib/tier
-chmod +x tests/vm/prepare tests/lib/tier
+chmod +x tests/vm/prepare tests/lib/tier tests/fresh/*
 # The pulse's sleep outlives it.
 sed -i 's/^\(needs_check[_a-z]*\)="/\1=$needs_build others="/; s/\(needs_compile=\).*/\1$needs_build/
     s/sleep 20/sleep 1/' bootstrap
@@ -101,26 +115,33 @@ check_status 1 "a quick test that fails" env BROKEN="-k -C build check-quick" ./
 check_match '^1 passed, 1 failed, 0 skipped$' "$OUT" "has no second try"
 : > "$MADE"
 check "a whole check" ./bootstrap check --all
-check_match '^21 passed, 0 failed, 5 skipped$' "$OUT" "has the sum of its parts"
+check_match '^26 passed, 0 failed, 7 skipped$' "$OUT" "a whole check has the sum of its parts"
 cp "$MADE" "$T/first"
-check_match "^nice $(nice) .*build-check/gcc check " "$T/first" "tests have the usual priority"
+check_match "^nice $(nice) .*build-check/gcc check-full " "$T/first" "tests have the usual priority"
 check_match '^nice 19 -C build-check/asan -s -j' "$T/first" "a build behind them has the least"
 check_output "build tests" "the sanitized tests come after their build" awk '
     /asan .* TESTS=$/ { printf "build " }
     /asan check-asan/ { print "tests" }' "$T/first"
+check "a whole check without a mirror is red for no machine but those of continuous integration" \
+    env -u CI MIRROR=nowhere ./bootstrap check --all
+check_match 'no Debian came from nowhere; so the quick tests run here$' "$OUT" \
+    "a sentence says where the quick tests run"
+check_status 1 "continuous integration does without no fresh Debian" \
+    env CI=true MIRROR=nowhere ./bootstrap check --all
+check_match "FAILED: no Debian came from nowhere" "$OUT" "the reason is shown in continuous integration"
 check_status 1 "a build that fails" env BROKEN="build-check/tsan -s -j" ./bootstrap check --all
 check_match '^bootstrap: failed: build with the thread sanitizer; ' "$OUT" "is named at the end"
 check_match 'tests with the thread sanitizer: not run, because the build failed' "$OUT" \
     "… its tests are not run"
-check_match '^17 passed, 1 failed, ' "$OUT" "… and the others are"
+check_match '^22 passed, 1 failed, ' "$OUT" "… and the others are"
 check_status 1 "the first build fails" env BROKEN="build-check/gcc -s -j" ./bootstrap check --all
-check_match 'failed: build with gcc -Werror; 9 of 10 parts were not run; ' "$OUT" "nothing else is run"
+check_match 'failed: build with gcc -Werror; 11 of 12 parts were not run; ' "$OUT" "nothing else is run"
 check_status 1 "checks that fail behind the tests" env BROKEN=check-static ./bootstrap check --all
 check_match '^bootstrap: failed: static checks: 1 .logs in build-check/gcc/tests.; ' "$OUT" \
     "are named, too"
 check_status 1 "a quick test that is not" env LATE=a.t ./bootstrap check --all
 check_match '^bootstrap: .* a.t used 16 s of a processor: ' "$OUT" "is named"
-check_match '^20 passed, 1 failed, ' "$OUT" "and counts as a failure"
+check_match '^25 passed, 1 failed, ' "$OUT" "and counts as a failure"
 check_status 1 "--all without check" ./bootstrap demo --all
 check_match '--all goes with check only' "$ERR" "is refused"
 

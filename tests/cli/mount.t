@@ -5,6 +5,7 @@
 TEST_TIER=quick
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/job.sh"
+. "${0%/*}/../lib/other-user.sh"
 
 # The tool can only be started by the first line of its copy, which names a path that is not there.
 mkdir -p "$T/server" "$T/copy/bin" "$T/shared"
@@ -49,21 +50,20 @@ done
 check "the plan tells" job --mount "$T/copy:$T/server" --dry-run -- true
 check_match "^mount: $T/copy:$T/server\$" "$OUT" "… both"
 
-plain=(setpriv --reuid 65534 --regid 65534 --clear-groups env HOME=/)
-if [ "$(id -u)" != 0 ] || ! "${plain[@]}" unshare -U true 2> /dev/null; then
+if ! other_user || ! "${OTHER[@]}" unshare -U true 2> /dev/null; then
     skip "as another user" "there is none, or users may not make namespaces"
 else
-    check_output "tool u" "a user's rank sees the copy" "${plain[@]}" \
-        "$MLAUNCH" --mount "$T/copy:$T/server" -n 1 --output raw -- "$T/server/bin/tool" u
-    check_output 65534 "… as that user" "${plain[@]}" \
-        "$MLAUNCH" --mount "$T/copy:$T/server" -n 1 --output raw -- id -u
-    check "its ranks may read each other's memory" "${plain[@]}" \
-        "$MLAUNCH" --mount "$T/copy:$T/server" -n 2 --timeout 60 -- sh "$T/peers" "$T/shared"
+    check_output "tool u" "a user's rank sees the copy" "${OTHER[@]}" \
+        "$OTHERS/launcher/mlaunch" --mount "$T/copy:$T/server" -n 1 --output raw -- "$T/server/bin/tool" u
+    check_output 65534 "… as that user" "${OTHER[@]}" \
+        "$OTHERS/launcher/mlaunch" --mount "$T/copy:$T/server" -n 1 --output raw -- id -u
+    check "its ranks may read each other's memory" "${OTHER[@]}" \
+        "$OTHERS/launcher/mlaunch" --mount "$T/copy:$T/server" -n 2 --timeout 60 -- sh "$T/peers" "$T/shared"
     # In a user namespace that may have no other below it, and without the right to mount.
     cat > "$T/forbid" <<'EOF'
 echo 0 > /proc/sys/user/max_user_namespaces && echo 0 > /proc/sys/user/max_mnt_namespaces && exec "$@"
 EOF
     check_error 125 "does not let its users make namespaces .*: No space left on device" \
-        "where it is forbidden" unshare -Ur sh "$T/forbid" "$MLAUNCH" --mount "$T/copy:$T/server" -n 1 -- true
+        "where it is forbidden" unshare -Ur sh "$T/forbid" "$OTHERS/launcher/mlaunch" --mount "$T/copy:$T/server" -n 1 -- true
 fi
 done_testing

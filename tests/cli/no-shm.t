@@ -4,6 +4,7 @@
 # may be: the sentence names /dev/shm, the system's word and the way without it.
 TEST_TIER=quick
 . "${0%/*}/../lib/test.sh"
+. "${0%/*}/../lib/other-user.sh"
 unshare --mount -- true 2> /dev/null || skip_all "needs mount namespaces, and so root"
 
 mkdir "$T/dev"
@@ -27,11 +28,11 @@ under() { unshare --mount -- sh -c 'mount -t tmpfs -o "$0" t /dev/shm && exec "$
 check_error 1 "cannot make shared memory in /dev/shm: Read-only file system$remedy" \
     "one that is read-only" under ro "$MLAUNCH" -n 2 -- "$BUILD/examples/hello"
 check "… without it" under ro "$MLAUNCH" -n 2 --local net --backend tcp -- "$BUILD/examples/hello"
-nobody=(setpriv --reuid 65534 --regid 65534 --clear-groups)
-if "${nobody[@]}" test -x "$BUILD/examples/hello" -a -x "$BUILD/launcher/mlaunch" 2> /dev/null; then
+if other_user; then
     check_error 1 "cannot make shared memory in /dev/shm: Permission denied$remedy" \
-        "one that others alone may write to" under mode=0700 "${nobody[@]}" "$MLAUNCH" -n 2 -- "$BUILD/examples/hello"
+        "one that others alone may write to" under mode=0700 "${OTHER[@]}" "$OTHERS/launcher/mlaunch" -n 2 \
+        -- "$OTHERS/examples/hello"
 else
-    skip "one that others alone may write to" "no other user can run this build"
+    skip "one that others alone may write to" "there is no other user"
 fi
 done_testing

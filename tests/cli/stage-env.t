@@ -6,6 +6,7 @@ TEST_TIER=quick
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../lib/hosts.sh"
 . "${0%/*}/job.sh"
+. "${0%/*}/../lib/other-user.sh"
 
 # The hosts have an empty directory in the place of the environment. Its tool can only be started by
 # the first line, which names a path in it.
@@ -85,14 +86,13 @@ job_prints "a copy" "… a program in it is its copy" --stage-env "$A" -H "$H1" 
     "$A/bin/interpreter" -c 'test "$VIRTUAL_ENV/bin/interpreter" = "$0" && echo a copy'
 job_prints "a copy" "… also by a relative path" --stage-env "$A" -H "$H1" --cwd "$T" --output raw -- \
     ./away/env/bin/interpreter -c 'test "$VIRTUAL_ENV/bin/interpreter" = "$0" && echo a copy'
-plain=(setpriv --reuid 65534 --regid 65534 --clear-groups env HOME=/)
-if ! "${plain[@]}" unshare -U true 2> /dev/null; then
+if ! other_user || ! "${OTHER[@]}" unshare -U true 2> /dev/null; then
     skip "as another user" "users may not make namespaces here"
 else
     mkdir -p "$E/closed/inner"
     touch "$E/closed/inner/file"
     chmod 555 "$E/closed/inner" "$E/closed"
-    user() { "${plain[@]}" "${JOB[@]}" --events /dev/null --stage-env "$E" -n 1 --output raw "$@"; }
+    user() { "${OTHER[@]}" "$OTHERS/launcher/mlaunch" "${JOB[@]:1}" --events /dev/null --stage-env "$E" -n 1 --output raw "$@"; }
     check_output "tool u of $E/bin" "as another user" user -- tool u
     check_error 1 "Read-only file system" "… who writes nothing, either" user -- touch "$E/new"
     check_output "" "… the copy is removed, whatever its modes are" sh -c \

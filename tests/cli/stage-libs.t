@@ -5,6 +5,7 @@
 # shellcheck disable=SC2154 # here: of stage.sh
 TEST_TIER=quick
 . "${0%/*}/stage.sh"
+unset LD_LIBRARY_PATH # it is what this file is about
 sizes() { cat "$@" | wc -c; }
 
 # program needs libouter, that needs libinner, and both say where they were loaded from. liblocal

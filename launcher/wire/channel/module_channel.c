@@ -26,8 +26,8 @@ static int module_load(const struct channel_module **out, struct fault *why)
 
     if (!HAVE_SSH)
         return fault_set(why, ML_ERR_SYSTEM,
-                         "SSH cannot be used: this mlaunch was built without "
-                         "it (--disable-ssh)");
+                         "SSH cannot be used: this mlaunch was built without it; ./bootstrap in "
+                         "its source installs libssh and builds all of it");
     rc = install_path_find(path, INSTALL_SSH, why);
     if (rc)
         return rc;
