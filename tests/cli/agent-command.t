@@ -120,6 +120,7 @@ skip_emulated "qemu-user's user namespace may not mount /sys" "ip netns exec" ||
 mkdir "$T/root" "$T/outside"
 cat > "$T/enter" << 'EOF'
 #!/bin/sh
+export HOME=/nowhere # the container has no home, although the clone may lie below the caller's
 exec unshare --mount --uts --ipc --pid --fork --kill-child sh -ec '
     mount -t tmpfs tmpfs "$1"
     hostname "$2"
