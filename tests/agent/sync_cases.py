@@ -178,7 +178,7 @@ def sync_strangers():
 
 
 def sync_impostors():
-    """… nor do those with another secret, number or round, or with what was said before"""
+    """those with another secret, number or round, or who repeat what was said, don't hold it up"""
     first, last = Copier(0), Copier(1)
     others = [Copier(0, "ef" * 32), Copier(2), Copier(0)]
     tap = Tap(last.address)
@@ -207,7 +207,7 @@ def sync_impostors():
 
 
 def sync_changed():
-    """… and what somebody changes on the way from host to host is not taken for the file"""
+    """what somebody changes on the way from host to host is not taken for the file"""
     middle = CONTENTS[1000:1100]
     for change, ends in ((lambda data: data.replace(middle, middle[::-1]), "FAILED"),
                          (lambda data: data.replace(b"name", b"evil"), "CUT"),

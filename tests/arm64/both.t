@@ -24,21 +24,22 @@ EOF
 chmod +x "$T/agent" "$T/program"
 ml() { "$MLAUNCH" --agent-command "$T/agent {host}" -H here,there --ppn 2 "$@"; }
 
-check "two kinds of hosts" ml --output raw -- uname -m
+check "ranks start on hosts of two kinds" ml --output raw -- uname -m
 sort "$OUT" > "$T/lines"
 check_output "$(printf '%s\n' aarch64 aarch64 "$(uname -m)" "$(uname -m)" | sort)" \
-    "… each has its processor" cat "$T/lines"
+    "each rank has its own host's processor" cat "$T/lines"
 "$native/examples/kmeans" "$SOURCE/examples/iris.csv" > "$T/one" 2>&1
-check "they compute together" ml --output raw -- "$T/program" kmeans "$SOURCE/examples/iris.csv"
+check "ranks on hosts of two kinds compute together" ml --output raw -- "$T/program" kmeans \
+    "$SOURCE/examples/iris.csv"
 cp "$OUT" "$T/lines"
-check_output "$(grep -o 'checksum.*' "$T/one")" "and find what one rank finds" grep -o \
-    'checksum.*' "$T/lines"
+check_output "$(grep -o 'checksum.*' "$T/one")" \
+    "ranks on two kinds of hosts find what one rank finds" grep -o 'checksum.*' "$T/lines"
 for call in all_reduce all_gather broadcast put; do
     check "bench $call checks its results" "$MLAUNCH" bench "$call" --check --sizes 8,64K \
         --agent-command "$T/agent {host}" -H here,there --ppn 1
 done
 check_error 125 "host there: its processor is aarch64, this machine's is .*what --stage copies" \
-    "--stage copies no program to it" ml --stage -- "$native/examples/kmeans"
-check_error 126 "it is not a program for this host's processor, $(uname -m)" "nor does its own run here" \
-    ml -- "$arm/examples/kmeans"
+    "--stage copies no program to another kind of host" ml --stage -- "$native/examples/kmeans"
+check_error 126 "it is not a program for this host's processor, $(uname -m)" \
+    "a program for arm64 is refused on this machine" ml -- "$arm/examples/kmeans"
 done_testing

@@ -20,27 +20,30 @@ planned() {
 }
 
 for file in "$here"/*.env; do
-    check_output "$(sed -n '1s/^# //p' "$file")" "$(basename "$file" .env)" planned "$file"
+    check_output "$(sed -n '1s/^# //p' "$file")" \
+        "the environment $(basename "$file" .env) gives its hosts" planned "$file"
 done
 
 # An explicit list wins; a host outside the allocation is used, with a warning.
 export SLURM_JOB_NODELIST='n[1-2]' SLURM_TASKS_PER_NODE='2(x2)' SLURM_JOB_ID=7
 check_error 0 '^mlaunch: warning: --hosts: host x is outside the allocation \(Slurm job 7\); using it anyway' \
-    "a host outside" "$MLAUNCH" --dry-run -H n1,x -- true
-check_match '^host 1: x ' "$OUT" "is used"
-check_no_match 'n2' "$OUT" "and no other"
+    "a host outside the allocation is warned of" "$MLAUNCH" --dry-run -H n1,x -- true
+check_match '^host 1: x ' "$OUT" "a host outside the allocation is used"
+check_no_match 'n2' "$OUT" "hosts that are not named are not used"
 echo y slots=2 > "$T/hostfile"
 check_error 0 '^mlaunch: warning: .*hostfile: host y is outside the allocation \(Slurm job 7\); using it anyway' \
-    "a host of a hostfile outside" "$MLAUNCH" --dry-run --hostfile "$T/hostfile" -- true
-check_match '^host 0: y ' "$OUT" "is used too"
-check "hosts inside" "$MLAUNCH" --dry-run -H n2 -- true
-check_output "" "need no warning" cat "$ERR"
+    "a hostfile's host outside the allocation is warned of" "$MLAUNCH" --dry-run --hostfile \
+    "$T/hostfile" -- true
+check_match '^host 0: y ' "$OUT" "a hostfile's host outside the allocation is used"
+check "hosts inside the allocation can be named" "$MLAUNCH" --dry-run -H n2 -- true
+check_output "" "hosts inside the allocation need no warning" cat "$ERR"
 check_error 0 "srun in PATH|^$" "without srun there is SSH, and a warning" env PATH=/nonexistent \
     "$MLAUNCH" --dry-run -- true
-check_match '^host 0: n1 \(SSH, 2 slots\)' "$OUT" "the plan says so"
-check_error 125 'SLURM_JOB_NODELIST: cannot parse .n\[1-.' "a list that makes no sense" env \
+check_match '^host 0: n1 \(SSH, 2 slots\)' "$OUT" "the plan says that SSH starts the agents"
+check_error 125 'SLURM_JOB_NODELIST: cannot parse .n\[1-.' \
+    "a list of hosts that makes no sense is refused" env \
     SLURM_JOB_NODELIST='n[1-' "$MLAUNCH" -- true
 check_error 0 'SLURM_JOB_NODELIST: cannot parse .n\[1-.; using the hosts of --hosts' \
-    "does not stop hosts that are named" \
+    "a list that makes no sense does not stop named hosts" \
     env SLURM_JOB_NODELIST='n[1-' "$MLAUNCH" --dry-run -H a -- true
 done_testing

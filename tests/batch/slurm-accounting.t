@@ -30,7 +30,7 @@ batch --nodes 2 --ntasks-per-node 2 --extra --cpus-per-task=2 -x "$mark" run --o
     [ "$MLAUNCH_LOCAL_RANK" = 0 ] || exec sleep 1002
     exec python3 "'"$SOURCE"'/tests/batch/use_memory.py"'
 wait_for '[ "$(cat "$out" 2> /dev/null | wc -l)" = 4 ] && running "sleep 1002" 2' ||
-    fail "ranks start" "$(cat "$out")"
+    fail "all four ranks start" "$(cat "$out")"
 
 # step_of NODE PID: the number of the step to which Slurm assigns the process.
 step_of() { netns exec "$1" scontrol listpids "$job" | awk -v pid="$2" -v job="$job" \
@@ -40,17 +40,18 @@ while read -r node rank daemon processors; do
     check_output 2 "a rank on $node knows how many processors are for it" echo "$processors"
     step=$(step_of "$node" "$rank")
     check_match '^[01]$' <(echo "$step") "a rank on $node belongs to a step of the job"
-    check_output "$step" "its daemon to the same" step_of "$node" "$daemon"
+    check_output "$step" \
+        "the daemon of a rank on $node belongs to the same step" step_of "$node" "$daemon"
     [ -z "${with_cgroups:-}" ] || for controller in freezer memory cpuacct; do
         check_match ":$controller:.*/job_$job/step_$step(/|\$)" <(netns exec "$node" cat \
-            "/proc/$daemon/cgroup") "the $controller cgroup is the step's"
+            "/proc/$daemon/cgroup") "the $controller cgroup of a rank on $node is the step's"
     done
 done < "$out"
 for step in 0 1; do
     check_match ' CPUs=4 Tasks=1 ' <(on_login scontrol -o show step "$job.$step") \
         "step $step has all of the job's processors on its node"
 done
-check_output "$N1 $N2" "there is a step a node" sh -c \
+check_output "$N1 $N2" "there is a step for each node" sh -c \
     'cut -d" " -f1 "$1" | sort -u | paste -sd" " -' sh "$out"
 
 # used: the steps of ranks that have used 64 MiB and at least a second, a line each. sstat's units:
@@ -66,11 +67,11 @@ check_output "$N1 $N2" "sstat tells what the ranks of each node use" used
 diag "$(on_login sstat -a -P -j "$job" --format=JobID,Nodelist,MaxRSS,AveCPU)"
 
 on_login scancel "$job"
-ends CANCELLED '143:0|125:0|0:15' "scancel"
-no_survivors "and nothing is left" "$mark"
+ends CANCELLED '143:0|125:0|0:15' "scancel ends the job"
+no_survivors "no rank is left after scancel" "$mark"
 if [ -n "${with_cgroups:-}" ]; then
     steps() { find "/sys/fs/cgroup/freezer/$SLURM_CGROUPS" -type d -name 'step_*'; }
     wait_for '[ -z "$(steps)" ]'
-    check_output "" "no cgroup of it either" steps
+    check_output "" "no cgroup of the job is left" steps
 fi
 done_testing

@@ -14,24 +14,27 @@ cd "$T" || exit 1
 # tree ARGUMENT…: from the login host, which is none of the nodes.
 tree() { on_login salloc -Q -N 4 --ntasks-per-node=1 "$MLAUNCH" --fanout 2 --output raw "$@"; }
 
-check "four nodes" tree -v -- sh -c 'echo $(hostname) $MLAUNCH_RANK'
+check "ranks start on four nodes" tree -v -- sh -c 'echo $(hostname) $MLAUNCH_RANK'
 sort -k 2 "$OUT" > "$T/lines"
-check_output "$(printf '%s\n' "$N1 0" "$N2 1" "$N3 2" "$N4 3")" "a rank on each" cat "$T/lines"
-check "collective calls" tree -- "$BUILD/tests/runtime/collectives" --program --diagonal
-check "one step has all agents" tree -vv -- true
-check_match 'runs .*/srun .*--nodes=4 .*--nodelist=.* --join' "$ERR" "of the nodes"
-check_status 5 "a rank's status" tree -- sh -c 'exit $((MLAUNCH_RANK == 3 ? 5 : 0))'
-check_match "rank 3 on host $N4 .*status 5" "$ERR" "and its host"
+check_output "$(printf '%s\n' "$N1 0" "$N2 1" "$N3 2" "$N4 3")" \
+    "each node has one rank" cat "$T/lines"
+check "collective calls work over four nodes" tree -- "$BUILD/tests/runtime/collectives" --program \
+    --diagonal
+check "a job starts for a look at its agents" tree -vv -- true
+check_match 'runs .*/srun .*--nodes=4 .*--nodelist=.* --join' "$ERR" \
+    "one step has the agents of all nodes"
+check_status 5 "a rank's status is the job's" tree -- sh -c 'exit $((MLAUNCH_RANK == 3 ? 5 : 0))'
+check_match "rank 3 on host $N4 .*status 5" "$ERR" "a failed rank is named with its host"
 head -c 300000 /dev/urandom > "$T/in"
 check "stdin and stdout pass unchanged" on_login sh -c \
     'salloc -Q -N 4 --ntasks-per-node=1 "$2" --fanout 2 --stdin 3 --output "$1/rank.%r" -- cat < "$1/in"' sh \
     "$T" "$MLAUNCH"
-check "at the end of the tree" cmp "$T/in" "$T/rank.3"
+check "the last rank of the tree gets all of stdin" cmp "$T/in" "$T/rank.3"
 
 # On the first node itself, as in a job script: that agent gets the environment of mlaunch.
 export PLAIN=plain
 batch --nodes 4 run --fanout 2 --output raw -n 4 -- sh -c 'echo "$MLAUNCH_RANK|$PLAIN"'
-ends COMPLETED 0:0 "a job script"
+ends COMPLETED 0:0 "a job script ends well"
 sort "$out" > "$T/lines"
 check_output "0|plain
 1|

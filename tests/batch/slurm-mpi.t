@@ -15,16 +15,18 @@ cd "$T" || exit 1
 # that srun serves by MPI, in its own word.
 programs_of() {
     local program=$T/$1
-    check_status 42 "$1: salloc" on_login salloc -Q -N 2 --ntasks-per-node=2 "$MLAUNCH" \
-        --output raw "$program" together 42
-    all_right 4 "its ranks on two nodes are one job"
+    check_status 42 "$1: the status is the ranks' under salloc" on_login salloc -Q -N 2 \
+        --ntasks-per-node=2 "$MLAUNCH" --output raw "$program" together 42
+    all_right 4 "$1: the ranks on two nodes are one job"
     batch --nodes 2 --ntasks-per-node 2 run --output raw -- "$program" abort 7
-    ends FAILED 7:0 "$1: MPI_Abort in a job script"
-    check_match "rank 3 on host $N2 .*aborted the job: MPI_Abort with code 7" "$out" "is named"
-    check_status 42 "$1: mlaunch as a task of srun" on_login srun --mpi="$2" -n 1 "$MLAUNCH" \
+    ends FAILED 7:0 "$1: MPI_Abort gives a job script its status"
+    check_match "rank 3 on host $N2 .*aborted the job: MPI_Abort with code 7" "$out" \
+        "$1: MPI_Abort in a job script is named"
+    check_status 42 "$1: mlaunch may be a task of srun" on_login srun --mpi="$2" -n 1 "$MLAUNCH" \
         --output raw --oversubscribe -n 2 "$program" together 42
-    all_right 2 "its ranks are one job, not srun's"
-    check_error 137 "rank 1 on host $N2 .*was killed by signal 9" "$1: a rank killed in a barrier" \
+    all_right 2 "$1: the ranks are one job, not srun's"
+    check_error 137 "rank 1 on host $N2 .*was killed by signal 9" \
+        "$1: a rank killed in a barrier is named" \
         on_login salloc -Q -N 2 --ntasks-per-node=1 "$MLAUNCH" "$program" kill
 }
 

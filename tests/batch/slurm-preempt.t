@@ -27,10 +27,11 @@ for ((i = 0; i < jobs; i++)); do
     wait_for '[[ " COMPLETED FAILED CANCELLED TIMEOUT NODE_FAIL " = *" $(job_field "$job" JobState) "* ]]' 600
     ends COMPLETED 0:0 "job $i ends by itself before its limit"
     check_output "4 of 4 workers
-4 of 4 workers" "… with its workers alive" sh -c 'sed "s/^[0-9]* //" "$1".*' sh "$T/saved.$i"
-    check_output 1 "… and both ranks have saved the same step" \
+4 of 4 workers" \
+    "job $i saves with its workers alive" sh -c 'sed "s/^[0-9]* //" "$1".*' sh "$T/saved.$i"
+    check_output 1 "both ranks of job $i have saved the same step" \
         sh -c 'cut -d" " -f1 "$1".* | sort -u | wc -l' sh "$T/saved.$i"
-    check_match '^mlaunch: asked to stop by SIGUSR1' "$out" "… and says who asked"
+    check_match '^mlaunch: asked to stop by SIGUSR1' "$out" "job $i says who asked for the stop"
 done
 no_survivors "nothing is left" "$mark"
 done_testing

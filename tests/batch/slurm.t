@@ -28,30 +28,34 @@ ends COMPLETED 0:0 "--submit prints the job's number"
 sort -k 2 "$out" > "$T/lines"
 check_output "$(printf '%s\n' "$N1 0 6" "$N1 1 6" "$N2 2 6" "$N2 3 6" "$N3 4 6" "$N3 5 6")" \
     "ranks are where Slurm gave slots, each a part of a step" cat "$T/lines"
-check_error 125 'srun: error: .*' "srun starts three of mlaunch" on_login srun -N 3 "$MLAUNCH" \
+check_error 125 'srun: error: .*' \
+    "mlaunch fails if srun starts three of it" on_login srun -N 3 "$MLAUNCH" \
     --output raw -- hostname
 check_match 'mlaunch is started once, not by srun, which starts 3 of it: write mlaunch -n 3' "$ERR" \
-    "which say so"
-check_no_match . "$OUT" "and start nothing"
-check_output x "mlaunch as the only task of a step" on_login srun -N 1 "$MLAUNCH" -n 1 -- echo x
+    "mlaunch says that srun starts three of it"
+check_no_match . "$OUT" "no rank starts where srun starts three of mlaunch"
+check_output x "mlaunch may be the only task of a step" on_login srun -N 1 "$MLAUNCH" -n 1 -- echo x
 # salloc on the login host, which is none of the nodes.
-check "salloc and mlaunch" on_login salloc -Q -N 3 --ntasks-per-node=1 "$MLAUNCH" --output raw \
-    -- sh -c 'hostname'
+check "mlaunch starts under salloc" on_login salloc -Q -N 3 --ntasks-per-node=1 "$MLAUNCH" \
+    --output raw -- sh -c 'hostname'
 sort "$OUT" > "$T/lines"
-check_output "$(printf '%s\n' "$N1" "$N2" "$N3")" "a rank on each node" cat "$T/lines"
+check_output "$(printf '%s\n' "$N1" "$N2" "$N3")" \
+    "a rank runs on each node of salloc" cat "$T/lines"
 check_status 5 "the rank's status is salloc's" on_login salloc -Q -N 2 "$MLAUNCH" -n 2 --ppn 1 \
     -- sh -c 'exit $((MLAUNCH_RANK * 5))'
-check_error 125 "3 ranks are asked for, but the hosts \(Slurm job [0-9]+\) have 2 slots; --oversubscribe" "no more than slots" \
-    on_login salloc -Q -N 2 -n 2 "$MLAUNCH" -n 3 -- true
-check "unless they may be" on_login salloc -Q -N 2 -n 2 "$MLAUNCH" --oversubscribe -n 3 -- true
+check_error 125 \
+    "3 ranks are asked for, but the hosts \(Slurm job [0-9]+\) have 2 slots; --oversubscribe" \
+    "more ranks than slots are refused" on_login salloc -Q -N 2 -n 2 "$MLAUNCH" -n 3 -- true
+check "--oversubscribe allows more ranks than slots" on_login salloc -Q -N 2 -n 2 "$MLAUNCH" \
+    --oversubscribe -n 3 -- true
 check_error 125 "^mlaunch: error: host $N3: .*srun ended with status|^mlaunch: host $N3: srun ended with status 1 and started no agent" \
-    "srun's own words about a host outside" on_login salloc -Q -w "$N1" "$MLAUNCH" \
+    "srun's own words about a host outside are shown" on_login salloc -Q -w "$N1" "$MLAUNCH" \
     --agent-launcher srun -H "$N3" -- true
 check_error 0 "--hosts: host $N2 is outside the allocation \(Slurm job [0-9]+\); using it anyway" \
     "a host outside is a warning" \
     on_login salloc -Q -w "$N1" "$MLAUNCH" --dry-run -H "$N2" -- true
 check_error 125 "Invalid job id|has expired|Unable to confirm allocation" \
-    "an allocation that is gone" on_login \
+    "an allocation that is gone is an error" on_login \
     env SLURM_JOB_ID=99999 SLURM_JOB_NODELIST="$N1" SLURM_TASKS_PER_NODE=1 "$MLAUNCH" -- true
 head -c 300000 /dev/urandom > "$T/in"
 check "stdin and stdout pass unchanged" on_login sh -c \
@@ -62,9 +66,9 @@ check "stdin and stdout pass unchanged" on_login sh -c \
 export PLAIN=plain NAMED='n a"m$ed'
 batch --nodes 2 -x NAMED -x GIVEN=1 run --output raw -n 2 -- sh -c \
     'echo "$MLAUNCH_RANK|$PLAIN|$NAMED|$GIVEN|$SLURM_JOB_ID|$SLURM_PROCID|$(pwd)"'
-ends COMPLETED 0:0 "a job with variables"
+ends COMPLETED 0:0 "a job with variables ends well"
 sort "$out" > "$T/lines"
 check_output "0|plain|n a\"m\$ed|1|$job||$T
-1||n a\"m\$ed|1|$job||$T" "get to the ranks, and where it was submitted is where they are" cat \
+1||n a\"m\$ed|1|$job||$T" "variables and the submission's directory get to the ranks" cat \
     "$T/lines"
 done_testing
