@@ -20,7 +20,8 @@ check_programs
 check_deaths
 check_faults
 if [ "$SANITIZE" = no ]; then
-    check_output $'a terminal\r' "--pty" "$SOURCE/tests/cli/on_terminal.py" "" "${JOB[@]}" \
+    check_output $'a terminal\r' \
+        "--pty gives the rank a terminal" "$SOURCE/tests/cli/on_terminal.py" "" "${JOB[@]}" \
         --container "$CONTAINER" -n 1 --pty --output raw -- \
         sh -c 'test -t 0 && test -t 1 && echo a terminal'
 fi
@@ -28,10 +29,11 @@ fi
 # An image that lacks a place for what is mounted, which bwrap itself would not name.
 must rm -r "$IMAGE/tmp"
 job_says 125 "rank 0 on host localhost could not be started: the image $IMAGE has no directory /tmp, which bwrap mounts" \
-    "an image without /tmp" --container "$CONTAINER" -n 1 -- true
+    "an image without /tmp is named" --container "$CONTAINER" -n 1 -- true
 must mkdir "$IMAGE/tmp" "$T/elsewhere"
 cd /
 mkdir -p "$T/outside"
 job_says 125 "the image $IMAGE has no directory .*, which bwrap mounts from the host: make it there, or choose another with --cwd" \
-    "… without the working directory" --container "bwrap --ro-bind $IMAGE /" -n 1 --cwd "$SOURCE/doc" -- true
+    "an image without the working directory is named" --container "bwrap --ro-bind $IMAGE /" -n 1 \
+    --cwd "$SOURCE/doc" -- true
 done_testing

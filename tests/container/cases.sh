@@ -8,12 +8,12 @@ in_container() { job --container "$CONTAINER" "$@"; }
 
 # What a program finds in a container, and that its words arrive.
 check_start() {
-    check_output "the image's" "the rank sees the image" in_container -- cat /etc/whose
+    check_output "the image's" "one rank sees the image" in_container -- cat /etc/whose
     check_output "the image's
-the image's" "… and so does each" in_container -n 2 --output raw -- cat /etc/whose
-    check_output "$PWD" "it starts in the same directory" in_container -- sh -c 'pwd -P'
+the image's" "each of two ranks sees the image" in_container -n 2 --output raw -- cat /etc/whose
+    check_output "$PWD" "a rank starts in the same directory" in_container -- sh -c 'pwd -P'
     local words=("a b" "" "it's" '"$HOME"' '$(id)' '{rank}' '*' -n --rm $'\t')
-    check_output "$(printf '<%s>' "${words[@]}")" "its words arrive as they are" \
+    check_output "$(printf '<%s>' "${words[@]}")" "a rank's words arrive as they are" \
         in_container -- sh -c 'printf "<%s>" "$@"' sh "${words[@]}"
     # But for what differs from job to job; _ is the shell's, and PATH may be the image's.
     local differs='^(MLAUNCH_(JOB|JOB_DIR|COORDINATOR|STDOUT|MPI_FD)|PMI_FD|_|SHLVL|PATH|LD_PRELOAD'
@@ -22,18 +22,19 @@ the image's" "… and so does each" in_container -n 2 --output raw -- cat /etc/w
     differs+='|TORCH_NCCL_DEBUG_INFO_PIPE_FILE|NCCL_[A-Z_]*|OLDPWD|TERM|NSS_WRAPPER_[A-Z]*)='
     A='a b' must job --output raw -x A -x "B=c=d" -- env | grep -Ev "$differs" | sort > "$T/without"
     A='a b' must in_container --output raw -x A -x "B=c=d" -- env | grep -Ev "$differs" | sort > "$T/with"
-    check_match '^MLAUNCH_SIZE=1$' "$T/without" "its environment is looked at"
-    check "… and is as without a container" diff "$T/without" "$T/with"
+    check_match '^MLAUNCH_SIZE=1$' "$T/without" "a job without a container shows its environment"
+    check "the environment is as without a container" diff "$T/without" "$T/with"
     check_output "/there" "-x PATH is for inside, too" in_container --output raw -x PATH=/there \
         -- /bin/sh -c 'echo $PATH'
     check_output "1 one
-2" "its input arrives" in_container --output raw --stdin 0 -n 1 -- sh -c 'read -r a; echo "1 $a"; cat' \
-        <<< $'one\n2'
+2" "a rank's input arrives" in_container --output raw --stdin 0 -n 1 -- sh -c \
+    'read -r a; echo "1 $a"; cat' <<< $'one\n2'
     run in_container -n 2 --output raw --stdin none -- sh -c 'echo out; echo err >&2; exit 7'
-    check_match '^out$' "$OUT" "its output is output"
-    check_match '^err$' "$ERR" "… its errors are errors"
-    check_output 7 "… its status is the job's" echo "$status"
-    check_output "here" "--wrap runs inside" in_container --output raw --wrap '0: env WRAPPED=here' \
+    check_match '^out$' "$OUT" "a rank's output comes on stdout"
+    check_match '^err$' "$ERR" "a rank's errors come on stderr"
+    check_output 7 "a rank's status is the job's" echo "$status"
+    check_output "here" \
+        "--wrap runs inside the container" in_container --output raw --wrap '0: env WRAPPED=here' \
         -- sh -c 'echo $WRAPPED'
     job_prints "[0] 0 of 2
 [1] 1 of 2" "a Python program finds the package" --container "$CONTAINER" -n 2 -- /usr/bin/python3 -c \
@@ -42,21 +43,24 @@ the image's" "… and so does each" in_container -n 2 --output raw -- cat /etc/w
 
 # The library and both MPIs, among containers on one host.
 check_programs() {
-    job_status 0 "three ranks make all collective calls" --container "$CONTAINER" -n 3 --oversubscribe \
+    job_status 0 "three ranks make all collective calls over shared memory" --container \
+        "$CONTAINER" -n 3 --oversubscribe \
         --output raw -- "$BUILD/tests/runtime/collectives" --program --diagonal
-    job_status 0 "… over TCP" --container "$CONTAINER" -n 2 --oversubscribe --backend tcp \
+    job_status 0 "two ranks make all collective calls over TCP" --container "$CONTAINER" -n 2 \
+        --oversubscribe --backend tcp \
         --output raw -- "$BUILD/tests/runtime/collectives" --program --diagonal
     local kind compiler
     for kind in mpich openmpi; do
         compiler=mpicc.$kind
         if ! command -v "$compiler" > /dev/null; then
-            skip "a program of $kind" "no $compiler here"
+            skip "a program of $kind is one job" "no $compiler here"
             continue
         fi
         must "$compiler" -o "$T/mpi_$kind" "$SOURCE/tests/mpi/mpi_program.c"
         run in_container -n 3 --oversubscribe -- "$T/mpi_$kind"
-        all_right 3 "a program of $kind"
-        job_says 7 'rank 2 on host .* aborted the job: MPI_Abort with code 7' "$kind: MPI_Abort" \
+        all_right 3 "a program of $kind is one job"
+        job_says 7 'rank 2 on host .* aborted the job: MPI_Abort with code 7' \
+            "$kind: MPI_Abort gives the status" \
             --container "$CONTAINER" -n 3 --oversubscribe -- "$T/mpi_$kind" abort 7
     done
 }
@@ -92,27 +96,27 @@ check_deaths() {
     local pid
     pid=$(sed -n 's/.*\[0\] up //p' "$T/out")
     must kill -KILL "$pid"
-    ended 137 "a rank is killed"
+    ended 137 "a rank is killed: its status is the job's"
     check_match "rank 0 on host .*$KILLED" \
-        "$T/err" "… and named"
+        "$T/err" "a rank that is killed is named"
     begin
     must kill -INT "$mlaunch"
-    ended 130 "Ctrl-C"
+    ended 130 "Ctrl-C ends the job"
     begin
     must kill -KILL "$mlaunch"
-    ended 137 "mlaunch is killed"
+    ended 137 "mlaunch is killed: nothing is left"
     begin
     must agent_kill localhost worker
-    ended 125 "the agent's worker is killed"
+    ended 125 "the agent's worker is killed: nothing is left"
     begin
     must agent_kill localhost guard
-    ended 125 "the agent's guard is killed"
+    ended 125 "the agent's guard is killed: nothing is left"
     job_start --container "$CONTAINER" -n 2 --oversubscribe -- \
         sh -c 'trap "echo once; exit 5" TERM; echo up; while :; do sleep 0.1; done'
     started 2
     must kill -TERM "$mlaunch"
-    ended 143 "SIGTERM"
-    check_output 2 "… reaches each rank once" grep -c once "$T/out"
+    ended 143 "SIGTERM ends the job"
+    check_output 2 "SIGTERM reaches each rank once" grep -c once "$T/out"
 }
 
 # patched NAME WHAT VALUE: true(1) as $T/NAME, patched (patch_elf.py).
@@ -124,24 +128,29 @@ patched() {
 # Sentences about images: each names the host and the image.
 check_faults() {
     local says="rank 0 on host localhost could not be started: the image $IMAGE"
-    job_says 127 "$says has no program no-such-program" "no such program in PATH" \
+    job_says 127 "$says has no program no-such-program" \
+        "a program that is not in the image's PATH is named" \
         --container "$CONTAINER" -n 1 -- no-such-program
-    job_says 127 "$says has no program /no/such" "… at its path" \
+    job_says 127 "$says has no program /no/such" \
+        "a program that is not at its path in the image is named" \
         --container "$CONTAINER" -n 1 -- /no/such
     patched foreign machine 258 # LoongArch
     job_says 126 "$says is for another processor: $T/foreign is no program for this host's, $(uname -m)" \
-        "an image of another processor" --container "$CONTAINER" -n 1 -- "$T/foreign"
+        "an image of another processor is named" --container "$CONTAINER" -n 1 -- "$T/foreign"
     patched unloaded loader /etc/ld-none.so
     job_says 126 "$says lacks /etc/ld-none.so, without which $T/unloaded cannot start" \
-        "an image without the program's loader" --container "$CONTAINER" -n 1 -- "$T/unloaded"
+        "an image without the program's loader is named" --container "$CONTAINER" -n 1 -- \
+        "$T/unloaded"
     patched musl loader /etc/ld-musl.so.1
     touch "$IMAGE/etc/ld-musl.so.1"
     job_says 126 "$says has no glibc, which mlaunch's library needs: $T/musl is started by /etc/ld-musl" \
-        "an image without glibc" --container "$CONTAINER" -n 1 -- "$T/musl"
+        "an image without glibc is named" --container "$CONTAINER" -n 1 -- "$T/musl"
     printf '#!%s\n' "$T/musl" > "$T/script"
     chmod +x "$T/script"
-    job_says 126 "$says has no glibc" "… behind a script" --container "$CONTAINER" -n 1 -- "$T/script"
-    job_says 126 "$says: cannot execute $T: " "a directory" --container "$CONTAINER" -n 1 -- "$T"
+    job_says 126 "$says has no glibc" "an image without glibc is named behind a script" \
+        --container "$CONTAINER" -n 1 -- "$T/script"
+    job_says 126 "$says: cannot execute $T: " \
+        "a directory is no program" --container "$CONTAINER" -n 1 -- "$T"
     echo 'print("python")' > "$T/script.py"
     check_output python "a Python script need not be executable" in_container --output raw \
         -- "$T/script.py"

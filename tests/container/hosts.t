@@ -22,13 +22,13 @@ check "four ranks on two hosts make all collective calls" ml -n 4 --oversubscrib
 for kind in mpich openmpi; do
     compiler=mpicc.$kind
     if ! command -v "$compiler" > /dev/null; then
-        skip "a program of $kind on two hosts" "no $compiler here"
+        skip "a program of $kind runs on two hosts" "no $compiler here"
         continue
     fi
     must "$compiler" -o "$T/mpi_$kind" "$SOURCE/tests/mpi/mpi_program.c"
-    check_status 42 "a program of $kind on two hosts" ml -n 4 --oversubscribe -- "$T/mpi_$kind" \
-        together 42
-    all_right 4 "… is one job"
+    check_status 42 \
+        "a program of $kind runs on two hosts" ml -n 4 --oversubscribe -- "$T/mpi_$kind" together 42
+    all_right 4 "a program of $kind on two hosts is one job"
 done
 check_error 127 "rank 1 on host $H2 could not be started: the image $IMAGE has no program \./only-there" \
     "the host of a rank that cannot start is named" \

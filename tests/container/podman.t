@@ -29,11 +29,12 @@ begin
 check_output "2" "containers have the job's label" sh -c '"$@" | grep -c .' sh "${PODMAN[@]}" ps -q \
     --filter "label=mlaunch.job=$(job_id)"
 must kill -TERM "$mlaunch"
-ended 143 "… and are gone with it"
+ended 143 "containers with the job's label are gone with it"
 check_programs
 check_deaths
 check_faults
 check "no container is left of all these" nothing_contained
 job_says 125 "podman has started no container of the image /no/such .status 125.; what it wrote says why" \
-    "no such image" --container "${PODMAN[*]} run --rootfs /no/such" -n 1 -- true
+    "an image that is not there is named" --container "${PODMAN[*]} run --rootfs /no/such" -n 1 -- \
+    true
 done_testing

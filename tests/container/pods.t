@@ -43,7 +43,7 @@ make_image() {
     find "$IMAGE" -type f -perm -u+x -exec strip -g {} + 2> /dev/null
     tar -C "$IMAGE" -c . | "${PODMAN[@]}" import -q --change "ENV PATH=$prefix/bin:/bin" - pods:1
 }
-check "an image of a directory" make_image
+check "podman gets an image from a directory" make_image
 "${PODMAN[@]}" run --rm "${LIMITS[@]}" --network none pods:1 /bin/sh -c : 2> "$T/why" ||
     skip_all "podman cannot run here: $(tail -n 1 "$T/why")"
 HOSTS=("$H1" "$H2" "$H3")
@@ -81,35 +81,39 @@ must pods_start heat -- sh -c '
     while read -r word a b c d; do
         case $word in Uid: | CapEff:) echo "$word $a" ;; esac
     done < /proc/self/status' sh 'it $(works)'
-pods_end "three pods of a Job are one job" 0 0 0
+pods_end "three pods of a Job end well" 0 0 0
 check_output 'rank 0 of 6 on heat-0, it $(works)
 rank 1 of 6 on heat-0, it $(works)
 rank 2 of 6 on heat-1, it $(works)
 rank 3 of 6 on heat-1, it $(works)
 rank 4 of 6 on heat-2, it $(works)
-rank 5 of 6 on heat-2, it $(works)' "… whose output is pod 0's" sh -c 'grep rank "$1" | sort' sh "$T/0.out"
+rank 5 of 6 on heat-2, it $(works)' \
+    "three pods are one job, whose output is pod 0's" sh -c 'grep rank "$1" | sort' sh "$T/0.out"
 check_output "CapEff: 0000000000000000
-Uid: 1000" "… and whose ranks are user 1000 without rights" \
+Uid: 1000" "ranks in pods are user 1000 without rights" \
     sh -c 'grep -v rank "$1" | sort -u' sh "$T/0.out"
 check_no_match . "$T/1.out" "the other pods have no output"
-check_no_match 'warning|error' "$T/0.err" "… and there is nothing to complain of"
+check_no_match 'warning|error' "$T/0.err" "pod 0 has nothing to complain of"
 
 must pods_start sums -- /srv/collectives --program --diagonal
 pods_end "six ranks in three pods make all collective calls" 0 0 0
 must pods_start fails -- sh -c '[ "$MLAUNCH_RANK" != 4 ] || exit 7; exec sleep 600'
 pods_end "all pods have the status of the program" 7 7 7
-check_match "^mlaunch: rank 4 on host fails-2 .*exited with status 7" "$T/0.err" "… and pod 0 says why"
+check_match "^mlaunch: rank 4 on host fails-2 .*exited with status 7" "$T/0.err" \
+    "pod 0 says why the program's status is 7"
 
 must pods_start killed -- sh -c 'echo up; exec sleep 600'
 all_say up
 must "${PODMAN[@]}" kill -s KILL killed-1 > /dev/null
 pods_end "a pod that is killed ends all" 125 137 125
-check_match "^mlaunch: host killed-1 was lost: its connection was lost" "$T/0.err" "… and is named"
+check_match "^mlaunch: host killed-1 was lost: its connection was lost" "$T/0.err" \
+    "the pod that was killed is named"
 
 must pods_start taken -- sh -c 'trap "echo asked" TERM; echo up; while :; do sleep 0.1; done'
 all_say up
 must "${PODMAN[@]}" stop taken-2 > /dev/null
 pods_end "a pod that is taken away ends all" 143 143 143
-check_output 6 "… with SIGTERM to each rank" grep -c asked "$T/0.out"
-check_match "ended by SIGTERM to mlaunch join on host taken-2" "$T/0.err" "… and is named"
+check_output 6 "a pod that is taken away sends SIGTERM to each rank" grep -c asked "$T/0.out"
+check_match "ended by SIGTERM to mlaunch join on host taken-2" "$T/0.err" \
+    "the pod that was taken away is named"
 done_testing
