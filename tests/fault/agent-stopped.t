@@ -18,14 +18,14 @@ agent_stop() {
         pids+=" $("$SOURCE/tests/fault/look.py" agent "$EVENTS" "$1" "$process" "${@:2}")"
     done
     # shellcheck disable=SC2086
-    kill -STOP $pids || fail "there are such processes"
+    must kill -STOP $pids
 }
 
 zoo_start 4
 agent_stop localhost
 zoo_end 125 "both processes here"
 check_match "^mlaunch: host localhost was lost: nothing was heard from its agent for 10 s$" "$ERR" \
-    "… named"
+    "both processes here: the host is named"
 
 WHERE=(-H "$H1")
 zoo_start 4
@@ -33,7 +33,8 @@ agent_stop "$H1" "$(init_of "$H1")"
 wait "$mlaunch" 2> /dev/null
 check_output 125 "both processes on a host: status 125" echo $?
 check_match "; if the agent has been stopped, mlaunch kill $(job_id) -H $H1 ends its ranks$" \
-    "$T/err" "… what to do is said"
-check "… that command" "$MLAUNCH" kill "$(job_id)" -H "$H1" --ssh-config "$NETNS_SSH_CONFIG"
-nothing_left "… leaves nothing"
+    "$T/err" "both processes on a host: what to do is said"
+check "mlaunch kill succeeds on the host of the stopped agent" "$MLAUNCH" kill "$(job_id)" -H \
+    "$H1" --ssh-config "$NETNS_SSH_CONFIG"
+nothing_left "mlaunch kill leaves nothing on that host"
 done_testing

@@ -38,28 +38,30 @@ cgroup_job() {
 keep job -n 2 -- sed -n 's/^0:://p' /proc/self/cgroup
 check_output 2 "ranks are in a group of their job's name" grep -c "^\[[01]\] ${own%/}/mlaunch-$(id \
     -u)-.*\.0\.......\$" "$T/out"
-check_status 127 "what can't be started there is told as ever" job -n 2 -- ./nosuch-program
+check_status 127 "a program that is not there is named as ever" job -n 2 -- ./nosuch-program
 
 cgroup_job
-check_output 6 "all of them are in it" sh -c "cat '$(groups "$ID")'/cgroup.procs | wc -l"
+check_output 6 \
+    "the group has all processes of the ranks" sh -c "cat '$(groups "$ID")'/cgroup.procs | wc -l"
 mkdir "$(groups "$ID")/of-a-rank"
 must kill -TERM "$mlaunch"
 wait "$mlaunch"
-nothing_left "the job ends"
-check_output "" "its group is gone, with a group that a rank has made in it" groups "$ID"
-check_output 0 "… and the strays" strays
+nothing_left "the job ends: no rank is left"
+check_output "" "the job's group is gone, with a group that a rank has made in it" groups "$ID"
+check_output 0 "the strays are gone with the job" strays
 
 cgroup_job
 both_kill
 wait "$mlaunch" 2> /dev/null
 check_output 4 "both of the agent's processes are killed: the strays live" strays
 keep "$MLAUNCH" clean --dry-run "$ID"
-check_output 4 "clean --dry-run finds them by their group" grep -c \
+check_output 4 "clean --dry-run finds the strays by their group" grep -c \
     "job $ID: process [0-9]* (sleep) would be ended" "$T/out"
-check_match "job $ID: cgroup $group/mlaunch-.* would be removed" "$T/out" "… and the group"
-check "clean" "$MLAUNCH" clean "$ID"
-check_output 0 "they are ended" strays
-check_output "" "the group is removed" groups "$ID"
+check_match "job $ID: cgroup $group/mlaunch-.* would be removed" "$T/out" \
+    "clean --dry-run names the group"
+check "mlaunch clean of the dead job succeeds" "$MLAUNCH" clean "$ID"
+check_output 0 "mlaunch clean ends the strays" strays
+check_output "" "mlaunch clean removes the group" groups "$ID"
 
 # An agent with another /tmp, as in a container, has just made it. This clean also has its own, and
 # its own processes, so that it touches no job of other tests.
@@ -70,10 +72,11 @@ if "${apart[@]}" true 2> "$T/why"; then
     at_exit young_remove
     mkdir "$young"
     # shellcheck disable=SC2016 # expanded in there
-    check "clean elsewhere" "${apart[@]}" sh -c '"$0" /tmp mode=1777 && exec "$MLAUNCH" clean' \
-        "$TEST_LIB/cover"
-    check_no_match "${young##*/}" "$OUT" "… names no empty group of a job that it cannot see"
-    check "… and does not remove it" test -d "$young"
+    check "mlaunch clean in another /tmp succeeds" "${apart[@]}" sh -c \
+        '"$0" /tmp mode=1777 && exec "$MLAUNCH" clean' "$TEST_LIB/cover"
+    check_no_match "${young##*/}" "$OUT" \
+        "mlaunch clean names no empty group of a job that it cannot see"
+    check "mlaunch clean does not remove a group of a job that it cannot see" test -d "$young"
 
     # Named, the job is judged by its group: by the agent's lock on it, and by what is in it.
     # shellcheck disable=SC2016 # expanded in there
@@ -85,23 +88,25 @@ if "${apart[@]}" true 2> "$T/why"; then
     must flock -s 9
     keep clean_apart --dry-run 1abc123-abcdef
     check_no_match "${young##*/}" "$T/out" "clean --dry-run names no empty group of a live agent"
-    check "clean" clean_apart 1abc123-abcdef
-    check "… does not remove it" test -d "$young"
+    check "mlaunch clean beside a live agent succeeds" clean_apart 1abc123-abcdef
+    check "mlaunch clean does not remove the empty group of a live agent" test -d "$young"
     exec 9<&-
     keep clean_apart --dry-run 1abc123-abcdef
-    check_match "cgroup $young would be removed" "$T/out" "… names it without its agent"
-    check "clean" clean_apart 1abc123-abcdef
-    check_status 1 "… removes it" test -d "$young"
+    check_match "cgroup $young would be removed" "$T/out" \
+        "clean --dry-run names the empty group without its agent"
+    check "mlaunch clean without the agent succeeds" clean_apart 1abc123-abcdef
+    check_status 1 "mlaunch clean removes the empty group without its agent" test -d "$young"
 
     cgroup_job
     keep clean_apart --dry-run "$ID"
     check_no_match "cgroup" "$T/out" "clean --dry-run elsewhere names no group of a live job"
-    check_status 1 "… which its agent has locked" flock -n -x "$(groups "$ID")" true
+    check_status 1 \
+        "the group of a live job is locked by its agent" flock -n -x "$(groups "$ID")" true
     must kill -TERM "$mlaunch"
     wait "$mlaunch"
-    nothing_left "a live job that clean elsewhere was asked about"
+    nothing_left "a live job leaves nothing after clean elsewhere was asked about it"
 else
-    skip "clean elsewhere" "no namespaces here: $(head -n 1 "$T/why")"
+    skip "mlaunch clean in another /tmp succeeds" "no namespaces here: $(head -n 1 "$T/why")"
 fi
 
 done_testing

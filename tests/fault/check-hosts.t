@@ -65,18 +65,18 @@ slow_job() {
 check "a host behind a slow link is found" slow_job --spare-hosts "$H4"
 check_output "0 $H1 0
 1 $H4 0
-2 $H3 0" "… and not used" cat "$T/found"
-check_output 1 "… which takes one line" grep -c . "$T/line"
+2 $H3 0" "a host behind a slow link is not used" cat "$T/found"
+check_output 1 "a slow host takes one line" grep -c . "$T/line"
 check_match "^mlaunch: host $H2 is slow: its best connection takes [0-9]{2,}\.. ms to another host and back, and that of the median host 0\.[0-9]* ms .*; spare host $H4 takes its place \(rank 1\); --check took [0-9.]+ s$" \
-    "$T/line" "… and has the reason"
-check_output "[('$H2', True)]" "… and is in the events" \
+    "$T/line" "the line about a slow host has the reason"
+check_output "[('$H2', True)]" "the slow host is in the events" \
     checked '[(u["host"], u["slow"]) for u in c[0]["unfit"]]'
-check "without a spare host" slow_job
+check "a slow host is found without a spare host, too" slow_job
 check_output "0 $H1 0
 1 $H2 0
-2 $H3 0" "… it is used" cat "$T/found"
+2 $H3 0" "a slow host is used without a spare host" cat "$T/found"
 check_match "^mlaunch: warning: host $H2 is slow: .*; no spare host can take its place \(--check\)$" \
-    "$T/line" "… with a warning"
+    "$T/line" "a slow host without a spare one is warned of"
 kill -- "-$backlog"
 run eval 'wait "$backlog"'
 must netns exec "$H2" nft delete table ip t
@@ -89,12 +89,12 @@ check_output "0 $H1
     "$MLAUNCH" --ssh-config "$NETNS_SSH_CONFIG" --check quick -H "$H1,$H2,$H3" \
     --spare-hosts "$H4" --output raw -- "${where[@]}"
 check_match "^mlaunch: host $H3 is not fit: .*/tmp.*; spare host $H4 takes its place \(rank 2\); --check took" \
-    "$ERR" "… for a reason that is said"
+    "$ERR" "the reason why a host cannot run the job is said"
 check_status 125 "without a spare host the job does not start" \
     job -H "$H1,$H2,$H3" -- touch "$T/started"
 check_match "^mlaunch: error: host $H3 is not fit: .*; no spare host can take its place \(--check\)$" \
-    "$ERR" "… for a reason that is said"
-check "… on any host" test ! -e "$T/started"
+    "$ERR" "the reason why the job does not start is said"
+check "no host runs a job that does not start" test ! -e "$T/started"
 must netns exec "$H3" mount -o remount,rw /tmp
 
 printf '[ssh]\nconnect-timeout = 2\n' > "$T/config"
@@ -144,16 +144,19 @@ check_output "0 $H1 1
     "$MLAUNCH" --ssh-config "$NETNS_SSH_CONFIG" --evict-slow --restarts 1 -H "$H1,$H2,$H3" \
     --spare-hosts "$H4" --output raw -- "${STRANGER[@]}" python3 "$T/late.py"
 check_match "^mlaunch: host $H2 was waited for in [0-9]+ of the [0-9]+ calls that had to wait; spare host $H4 takes its place \(rank 1\)$" \
-    "$ERR" "… for a reason that is said"
+    "$ERR" "the calls that waited for a replaced host are told"
 sed -i '/said.recv/d; s/time.sleep.*/pass/' "$T/late.py"
 check_output "0 $H1 1
 1 $H2 1
-2 $H3 1" "equal hosts stay" sh -c '"$@" | grep 1$ | sort' - env \
+2 $H3 1" "equal hosts stay in the restart" sh -c '"$@" | grep 1$ | sort' - env \
     "$MLAUNCH" --ssh-config "$NETNS_SSH_CONFIG" --evict-slow --restarts 1 -H "$H1,$H2,$H3" \
     --spare-hosts "$H4" --output raw -- "${STRANGER[@]}" python3 "$T/late.py"
 
-check_status 125 "--evict-slow needs something to do" job --evict-slow -H "$H1" -- true
-check_match "^mlaunch: error: --evict-slow .*: add --restarts N and --spare-hosts$" "$ERR" "… and says so"
-check_status 125 "--spare-hosts needs something to do" "$MLAUNCH" --spare-hosts "$H2" -H "$H1" -- true
-check_match "^mlaunch: error: --spare-hosts .*: add --restarts N or --check quick$" "$ERR" "… and says so"
+check_status 125 "--evict-slow without --restarts is refused" job --evict-slow -H "$H1" -- true
+check_match "^mlaunch: error: --evict-slow .*: add --restarts N and --spare-hosts$" "$ERR" \
+    "the refusal of --evict-slow says what to add"
+check_status 125 \
+    "--spare-hosts without --restarts is refused" "$MLAUNCH" --spare-hosts "$H2" -H "$H1" -- true
+check_match "^mlaunch: error: --spare-hosts .*: add --restarts N or --check quick$" "$ERR" \
+    "the refusal of --spare-hosts says what to add"
 done_testing

@@ -20,9 +20,9 @@ dead_job() {
     has_said ready 2 || diag "$(cat "$T/err")"
     ID=$(job_id)
     DIR=$(echo /tmp/mlaunch-"$ME"/"$ID".*)
-    both_kill || fail "the agent's processes are there"
+    must both_kill
     wait "$mlaunch" 2> /dev/null
-    wait_for '[ "$(sleeping '"$1"')" = 2 ]' || fail "what the ranks have started lives"
+    wait_for '[ "$(sleeping '"$1"')" = 2 ]' || fail "what a dead job's ranks have started lives"
 }
 
 dead_job 321
@@ -79,43 +79,46 @@ world() { find /tmp/mlaunch-* /dev/shm "$cache" | sort; }
 
 world > "$T/before"
 keep "$MLAUNCH" clean --dry-run
-check "--dry-run: nothing is changed" sh -c \
+check "--dry-run changes no file" sh -c \
     "find /tmp/mlaunch-* /dev/shm '$cache' | sort | cmp - '$T/before'"
-check_output "2 2" "… and nobody ended" echo "$(($(sleeping 321) - 1)) $(sleeping 322)"
+check_output "2 2" "--dry-run ends no process" echo "$(($(sleeping 321) - 1)) $(sleeping 322)"
 keep "$MLAUNCH" clean --dry-run --json
 cp "$T/out" "$T/dry.json"
-check_output "directory process segment" "--json: of the first job" json_show \
+check_output "directory process segment" "--json names what is left of the first job" json_show \
     '(lambda host: host["left"] == [] and tuple(sorted({r["kind"] for r in host["removed"]
         if r["job"] == w[0] and r["kind"] != "cgroup"})))(j["hosts"][0])' "$T/dry.json" "$first"
-check_output "2" "--json: of the second, by mark" json_show \
+check_output "2" "--json names the second job's processes by their mark" json_show \
     'sum(r["kind"] == "process" and r["job"] == w[0] for r in j["hosts"][0]["removed"])' \
     "$T/dry.json" "$second"
 
 keep "$MLAUNCH" clean
 check_match "job $first: directory $first_dir has been removed" "$T/out" \
     "clean tells of the directory"
-check_output "2 2" "… of each process" echo "$(grep -c "job $first: process .* has been ended" \
+check_output "2 2" "clean tells of each process of both jobs" echo \
+    "$(grep -c "job $first: process .* has been ended" \
     "$T/out") $(grep -c "job $second: process .* has been ended" "$T/out")"
 check_output "1 0" "the dead jobs' processes are gone, whoever has the same name lives" echo \
     "$(sleeping 321) $(sleeping 322)"
-check "… him we know" kill -0 "$same"
-check "a mark that names no job directory is none" kill -0 "$odd"
+check "a process that only has the same name lives" kill -0 "$same"
+check "a process whose mark names no job directory lives" kill -0 "$odd"
 check_status 1 "the directory is gone, with the socket in it" test -e "$first_dir"
 check_status 1 "the dead job's segment is gone" test -e "/dev/shm/mlaunch-$ME-$first.0.test"
-check "of a job that nobody knows it stays, while it is young" test -e \
+check "a segment of a job that nobody knows stays while it is young" test -e \
     "/dev/shm/mlaunch-$ME-0gone-gone.0.test"
 check "a half copy stays, while it is young" test -e "$cache/.mlaunch-agent.0123456789abcdef"
 check "the live job lives" kill -0 "$live"
-check_output 1 "… with its rank" sleeping 323
-check_output "nothing is left of dead jobs" "clean again" "$MLAUNCH" clean
+check_output 1 "the live job's rank lives" sleeping 323
+check_output "nothing is left of dead jobs" "a second clean finds nothing" "$MLAUNCH" clean
 # A link to a job directory that went with its --tmpdir, and the draft of a killed mlaunch's entry.
 must ln -s "$T/gone/mlaunch-$ME/0linked-1.0.aaaaaa" "/tmp/mlaunch-$ME/0linked-1.0.aaaaaa"
 must ln -s "$T/gone/mlaunch-$ME/0linked-2.0.aaaaaa" "/tmp/mlaunch-$ME/0linked-2.0.aaaaaa"
 must touch "/tmp/mlaunch-$ME/run.0linked-2.new"
 check "clean of a job whose directory is gone" "$MLAUNCH" clean 0linked-1
-check_match "job 0linked-1: link /tmp/mlaunch-$ME/0linked-1.0.aaaaaa has been removed" "$OUT" "… removes the link to it"
-check_status 1 "… as it says" test -L "/tmp/mlaunch-$ME/0linked-1.0.aaaaaa"
-check "… and no other" test -L "/tmp/mlaunch-$ME/0linked-2.0.aaaaaa"
+check_match "job 0linked-1: link /tmp/mlaunch-$ME/0linked-1.0.aaaaaa has been removed" "$OUT" \
+    "clean says that it removes the link to a directory that is gone"
+check_status 1 \
+    "the link to a directory that is gone is removed" test -L "/tmp/mlaunch-$ME/0linked-1.0.aaaaaa"
+check "another job's link stays" test -L "/tmp/mlaunch-$ME/0linked-2.0.aaaaaa"
 check_output "nothing is left of dead jobs" "a young link may be another container's" "$MLAUNCH" clean
 
 # An hour later. (What a file's status change says can't be set back, so the program's clock is
@@ -130,28 +133,31 @@ if [ "$SANITIZE" = no ]; then
     later clean
     check_status 1 "an hour later the unknown job's segment is removed" test -e \
         "/dev/shm/mlaunch-$ME-0gone-gone.0.test"
-    check_status 1 "… and the link" test -L "/tmp/mlaunch-$ME/0linked-2.0.aaaaaa"
-    check_status 1 "… and the draft" test -e "/tmp/mlaunch-$ME/run.0linked-2.new"
-    check_status 1 "… and the half copy" test -e "$cache/.mlaunch-agent.0123456789abcdef"
+    check_status 1 "an hour later the unknown job's link is removed" test -L \
+        "/tmp/mlaunch-$ME/0linked-2.0.aaaaaa"
+    check_status 1 "an hour later the draft of an entry is removed" test -e \
+        "/tmp/mlaunch-$ME/run.0linked-2.new"
+    check_status 1 \
+        "an hour later the half copy is removed" test -e "$cache/.mlaunch-agent.0123456789abcdef"
 else
-    skip "an hour later" "a sanitizer wants to be loaded first"
+    skip "an hour later the unknown job's things are removed" "a sanitizer wants to be loaded first"
 fi
 check "the live job's segment is there" test -e "/dev/shm/mlaunch-$ME-$live_id.0.test"
-check "another program's is there" test -e /dev/shm/other-thing
+check "another program's segment is there" test -e /dev/shm/other-thing
 check "an agent's whole copy is there" test -e "$cache/mlaunch-agent"
 if [ -n "${user_live:-}" ]; then
     check "another user's live job lives" kill -0 "$user_live"
-    check_output 1 "… with its rank" sleeping 324
-    check_output "$user_dirs" "his directories are there, the dead job's too" sh -c \
+    check_output 1 "another user's rank lives" sleeping 324
+    check_output "$user_dirs" "another user's directories are there, the dead job's too" sh -c \
         "find '/tmp/mlaunch-$INSIDE_USER' -mindepth 1 -maxdepth 1 | sort"
-    check "his own clean" as_ordinary env HOME=/tmp "$MLAUNCH" clean
-    check_output 1 "… removes his dead one" sh -c \
+    check "the other user's own clean succeeds" as_ordinary env HOME=/tmp "$MLAUNCH" clean
+    check_output 1 "the other user's clean removes his dead job" sh -c \
         "find '/tmp/mlaunch-$INSIDE_USER' -mindepth 1 -maxdepth 1 -type d | wc -l"
-    check "… and not his live one" kill -0 "$user_live"
+    check "the other user's clean leaves his live job" kill -0 "$user_live"
     must kill -TERM "$user_live"
     wait "$user_live"
 else
-    skip "another user's jobs" "no other user may be taken on here"
+    skip "another user's jobs are left alone" "no other user may be taken on here"
 fi
 must kill "$same" "$odd"
 must kill -TERM "$live"

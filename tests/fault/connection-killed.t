@@ -11,9 +11,9 @@ JOB+=(--ssh-config "$NETNS_SSH_CONFIG" --grace 1)
 
 WHERE=(-H "$H1,$H2")
 zoo_start 8
-agent_kill "$H2" sshd || fail "there is such a process"
+must agent_kill "$H2" sshd
 zoo_end 125 "sshd's process"
 check_match "^mlaunch: host $H2 was lost: " "$ERR" "the host is named"
-check_no_match "host $H1 was lost" "$ERR" "the other is not"
+check_no_match "host $H1 was lost" "$ERR" "the other host is not named"
 
 done_testing

@@ -29,14 +29,14 @@ joins_end 0 "eight ranks of a tree make all collective calls"
 check_match "the head sends this host to the one above it, at $A4:" "$T/7.err" \
     "a host is sent to the one above it"
 check_match "joined the head at $H1:$PORT as host 2 of 8" "$T/2.err" "only two stay at the head"
-nothing_left "and leave nothing"
+nothing_left "eight ranks of a tree leave nothing"
 
 head -c 3000000 /dev/urandom | base64 > "$T/in"
 # shellcheck disable=SC2016 # the words of the ranks' shell
 tree_join --stdin all --output "$T/rank.%r" -- cat < "$T/in"
-joins_end 0 "input for all and the output of all"
+joins_end 0 "a job with input for all ends well"
 for i in 0 1 2 3 4 5 6 7; do cmp "$T/in" "$T/rank.$i"; done > "$T/differs" 2>&1
-check_no_match . "$T/differs" "pass through the tree whole"
+check_no_match . "$T/differs" "input for all passes through the tree whole"
 
 # Ranks that are hard to end.
 zoo_tree() {
@@ -54,7 +54,7 @@ ended_alone() {
 
 zoo_tree
 kill -INT "$(join_pid 0)"
-joins_end 130 "Ctrl-C at index 0"
+joins_end 130 "Ctrl-C at index 0 ends all"
 nothing_left "nothing is left after Ctrl-C"
 
 if is_long; then
@@ -62,57 +62,59 @@ if is_long; then
     kill -TERM "$(join_pid 7)"
     joins_end 143 "SIGTERM to a host at the end ends the job everywhere"
     check_match "^mlaunch: the job was ended by SIGTERM to mlaunch join on host $H8" "$T/0.err" \
-        "the head says so"
+        "the head names the host that got SIGTERM"
     nothing_left "nothing is left after SIGTERM"
 fi
 
 zoo_tree
 kill -KILL "$(join_pid 7)"
-ended_alone 7 137 "one at the end dies"
-joins_end 125 "which fails the job"
-check_match "^mlaunch: host $H8 was lost: its connection was lost: " "$T/0.err" "with its name"
-nothing_left "nothing is left after that"
+ended_alone 7 137 "the mlaunch join of a host at the end dies"
+joins_end 125 "the death of a host at the end fails the job"
+check_match "^mlaunch: host $H8 was lost: its connection was lost: " "$T/0.err" \
+    "the host at the end is named"
+nothing_left "nothing is left after the death of a host at the end"
 
 if is_long; then
     zoo_tree
     must agent_kill "$H8" worker
-    joins_end 125 "the death of an agent at the end"
+    joins_end 125 "the death of an agent at the end fails the job"
     check_match "^mlaunch: host $H8 was lost: the agent ended .*killed by signal 9" "$T/0.err" \
-        "is that host's, and says how"
+        "the agent at the end is named, with its signal"
     nothing_left "nothing is left after an agent's death"
 fi
 
 zoo_tree
 kill -KILL "$(join_pid 1)"
-ended_alone 1 137 "one within dies"
-joins_end 125 "which fails the job"
-check_match "^mlaunch: host $H2 was lost: its connection was lost: " "$T/0.err" "with its name"
+ended_alone 1 137 "the mlaunch join of a host within dies"
+joins_end 125 "the death of a host within fails the job"
+check_match "^mlaunch: host $H2 was lost: its connection was lost: " "$T/0.err" \
+    "the host within is named"
 for i in 3 4; do
     check_match "^mlaunch: error: the host above this one at $A2:[0-9]* was lost: .*; the ranks" \
-        "$T/$i.err" "host $i below it says so"
+        "$T/$i.err" "host $i below the dead one says so"
 done
-check_match "the host above this one at $A4:" "$T/7.err" "and the one below those"
-nothing_left "nothing is left below it, either"
+check_match "the host above this one at $A4:" "$T/7.err" "the host below those says so"
+nothing_left "nothing is left below the dead host"
 
 if is_long; then
     zoo_tree
     stopped=$(join_pid 1)
     kill -STOP "$stopped"
     for i in 3 4 7; do ended_alone "$i" 125 "one within is stopped, and host $i below it ends"; done
-    ended_alone 0 125 "so does the job"
+    ended_alone 0 125 "one within is stopped, and the head ends"
     check_match "^mlaunch: host $H2 was lost: .*nothing was heard from it for 8 s" "$T/0.err" \
-        "which names the one that was stopped"
+        "the head names the one that was stopped"
     kill -KILL "$stopped"
     kill -CONT -- "-${joins[1]}" # nsenter has stopped with it
-    ended_alone 1 137 "that is killed"
+    ended_alone 1 137 "the one that was stopped is killed"
     joins_end 125 "the others end with the job"
-    nothing_left "nothing is left of them"
+    nothing_left "nothing is left after one was stopped"
 fi
 
 zoo_tree
 netns cut "$H3"
-joins_end 125 "the cable of one within is pulled"
-check_match "^mlaunch: host $H3 was lost: " "$T/0.err" "it is named"
+joins_end 125 "the cable of one within is pulled, and the job fails"
+check_match "^mlaunch: host $H3 was lost: " "$T/0.err" "the host whose cable was pulled is named"
 nothing_left "nothing is left on either side of the cut"
 netns join "$H3"
 
@@ -126,13 +128,16 @@ stranger() {
     check_error 125 "$2" "$1" netns exec "$H5" env "$MARK" "$MLAUNCH" join --head "$A2:$inner" \
         --hosts 8 --init-timeout 3 --key-file "$4" --index "$3"
 }
-stranger "a wrong key" "could not prove" 3 "$T/other"
-check_match "refused a connection from $A5:" "$T/1.err" "the inner host says so"
-stranger "an index of another branch" "index 5 is not one of those that host 1 waits for" 5 "$KEY"
-stranger "an index twice" "index 3 has joined already, from $A4" 3 "$KEY"
+stranger "a stranger with a wrong key is refused" "could not prove" 3 "$T/other"
+check_match "refused a connection from $A5:" "$T/1.err" \
+    "the inner host says that it refused a stranger"
+stranger "an index of another branch is refused" \
+    "index 5 is not one of those that host 1 waits for" 5 "$KEY"
+stranger \
+    "an index that has joined already is refused" "index 3 has joined already, from $A4" 3 "$KEY"
 kill -INT "$(join_pid 0)"
-joins_end 130 "the job was not disturbed"
-nothing_left "nothing is left of it"
+joins_end 130 "the job was not disturbed by strangers"
+nothing_left "nothing is left of the job beside strangers"
 
 if is_long; then
     # One within is lost, and all of its branch join again.
@@ -146,8 +151,8 @@ if is_long; then
         join_on "${HOSTS[i]}" "$i" 8
     done
     joins_end 0 "a branch that was lost joins again"
-    check_match "again 7" "$T/0.out" "its ranks are started again there"
-    nothing_left "nothing is left of either"
+    check_match "again 7" "$T/0.out" "ranks of the lost branch are started again there"
+    nothing_left "nothing is left of the two runs"
 fi
 
 done_testing

@@ -127,6 +127,6 @@ if [ "$(id -u)" -eq 0 ]; then
     flood_stay another
     flood_rank another "${others[@]}"
 else
-    skip "flooders of another user" "this is not root, and cannot start them"
+    skip "flooders of another user end no job" "this is not root, and cannot start them"
 fi
 done_testing

@@ -47,11 +47,12 @@ grows "here" localhost:2 "ranks 2-3 run"
 check "here: all meet" wait_for 'last_members 0,1,2,3'
 check "here: newcomers find the larger world" has_said '^id [23]: has come, [34] ranks' 2
 check_match '^mlaunch: the job gets ranks 2,3 \(mlaunch grow by .* on host ' "$T/err" "here: mlaunch says so"
-check_match '"event":"grown".*"rank":3,"host":"localhost","ms":' "$EVENTS" "here: so does an event"
+check_match '"event":"grown".*"rank":3,"host":"localhost","ms":' "$EVENTS" \
+    "here: an event names the new rank"
 check "here: one of each kind leaves" "$MLAUNCH" shrink "$id" 1,3
 one_grows "here again" localhost 4
-check "here again: its number is new" wait_for 'last_members 0,2,4'
-check_output 3/5 "here again: ps knows it" \
+check "here again: the new rank has a new number" wait_for 'last_members 0,2,4'
+check_output 3/5 "here again: mlaunch ps knows the new rank" \
     sh -c '"$1" ps "$2" | sed -nE "2s/.* ([0-9]+\/[0-9]+) .*/\1/p"' sh "$MLAUNCH" "$id"
 grow_end "here" 3
 
@@ -74,7 +75,7 @@ grow_start 3 -H "$H1,$H2,$H3" --elastic 1 --restarts 1
 grows "hosts" "$H2,$H3,$H1" "ranks 3-5 run"
 check "hosts: all meet" wait_for 'last_members 0,1,2,3,4,5'
 check_match '"event":"grown".*"rank":3,"host":"'"$H2"'"' "$EVENTS" "hosts: each rank is where it was asked for"
-agent_kill "$H1" worker || fail "there is such a process"
+must agent_kill "$H1" worker
 check "hosts: the others go on without rank 0's host" wait_for 'last_members 1,2,3,4'
 one_grows "the next coordinator" "$H3" 6
 check "the next coordinator: all meet" wait_for 'last_members 1,2,3,4,6'

@@ -55,19 +55,20 @@ all_are "one host" 0,1,2,3,4,5
 check "one host: newcomers find the larger world" has_said '^id [45]: has come, [56] ranks' 2
 check_match '"event":"grown".*"rank":5,"host":"'"$H3"'","ms":' "$EVENTS" "one host: an event says where"
 "$MLAUNCH" ps "$id" > "$OUT" 2>&1
-check_match "^ *5 .*$H3" "$OUT" "one host: ps knows its ranks"
+check_match "^ *5 .*$H3" "$OUT" "one host: mlaunch ps knows its ranks"
 grows "the same host again" "$H3:2" "ranks 6-7 run"
 all_are "the same host again" 0,1,2,3,4,5,6,7
 check "one host: its ranks can leave" "$MLAUNCH" shrink "$id" 4-7
-all_are "its ranks have left" 0,1,2,3
-nothing_is_left "its ranks have left" "$H3"
+all_are "the new ranks have left" 0,1,2,3
+nothing_is_left "the new ranks have left" "$H3"
 grows "two hosts" "$H2,$H4,$H5" "ranks 8-10 run"
 all_are "two hosts" 0,1,2,3,8,9,10
-agent_kill "$H1" worker || fail "there is such a process"
+must agent_kill "$H1" worker
 all_are "without the coordinator's host" 2,3,8,9,10
-agent_kill "$H2" worker || fail "there is such a process"
+must agent_kill "$H2" worker
 all_are "a new host has the coordinator" 9,10
-check_match '"event":"coordinator".*"host":"'"$H4"'"' "$EVENTS" "… as an event says"
+check_match '"event":"coordinator".*"host":"'"$H4"'"' "$EVENTS" \
+    "an event says that a new host has the coordinator"
 check_error 1 "job $id: host $H1 is not there any more" "a lost host gets no ranks" \
     "$MLAUNCH" grow "$id" -H "$H1"
 two_end "the new hosts alone" 2
@@ -76,7 +77,7 @@ two_end "the new hosts alone" 2
 two_start
 stays() {
     check_error 1 "job $id: $2" "$1: grow says why" "$MLAUNCH" grow "$id" -H "$3"
-    check "… and so does mlaunch" \
+    check "$1: mlaunch says so, too" \
         wait_for "grep -Eq '^mlaunch: $2.*; the job goes on without .mlaunch grow by ' '$T/err'"
 }
 stays "no such host" "host nowhere.invalid did not come: .*nowhere.invalid" "nowhere.invalid:2"
@@ -89,9 +90,10 @@ must netns join "$H4"
 stays "a prolog that fails" "host ($H3|$H4) did not come: the prolog exited with status 3" "$H3,$H4"
 rm "$T/bad"
 nothing_is_left "a prolog that fails" "$H3"
-nothing_is_left "… and the other host" "$H4"
-check_no_match 'the job gets' "$T/err" "no rank was added"
-check_no_match '"event":"(lost|repaired)"' "$EVENTS" "the ranks have noticed nothing"
+nothing_is_left "a prolog that fails" "$H4"
+check_no_match 'the job gets' "$T/err" "a host that does not come adds no rank"
+check_no_match '"event":"(lost|repaired)"' "$EVENTS" \
+    "the ranks notice nothing of a host that does not come"
 # held NAME HOSTS: a command that waits for its hosts, which are ready but for their prologs.
 held() {
     rm -f "$T/held"
@@ -101,34 +103,37 @@ held() {
     wait_for '[ -e "$T/held" ]' || fail "$1: a host is being opened" "$(cat "$T/err")"
 }
 held "two at once" "$H3"
-check_error 1 "job $id: it is getting hosts just now \(mlaunch grow by " "two at once: the second one waits" \
-    "$MLAUNCH" grow "$id" -H "$H2"
-agent_kill "$H3" worker || fail "there is such a process"
+check_error 1 "job $id: it is getting hosts just now \(mlaunch grow by " \
+    "two at once: the second one is refused" "$MLAUNCH" grow "$id" -H "$H2"
+must agent_kill "$H3" worker
 wait "$asked"
-check_output 1 "an agent that ends before it is ready" echo $?
-check_match "^mlaunch: error: job $id: host $H3 did not come: " "$T/grow" "… and is named"
+check_output 1 "grow fails if an agent ends before it is ready" echo $?
+check_match "^mlaunch: error: job $id: host $H3 did not come: " "$T/grow" \
+    "the host whose agent ended before it was ready is named"
 held "the command ends" "$H3"
 kill "$asked"
 wait "$asked" 2> /dev/null
-check "a rank leaves meanwhile" "$MLAUNCH" shrink "$id" 3
+check "a rank leaves while a host comes" "$MLAUNCH" shrink "$id" 3
 all_are "a rank has left" 0,1,2
 rm "$T/hold"
 all_are "the one that asked has gone, what was asked goes on" 0,1,2,4
 held "the coordinator's host" "$H4:2"
-agent_kill "$H1" worker || fail "there is such a process"
+must agent_kill "$H1" worker
 all_are "the others go on" 2,4
 rm "$T/hold"
 wait "$asked"
 check_output 0 "a host comes, and the coordinator has moved meanwhile" echo $?
 all_are "a host has come" 2,4,5,6
-agent_kill "$H4" worker || fail "there is such a process"
+must agent_kill "$H4" worker
 all_are "a new host is lost" 2,4
-check "… as mlaunch says" wait_for 'grep -q "^mlaunch: host $H4 was lost: .*; 2 ranks may go on" "$T/err"'
+check "mlaunch names the new host that was lost" wait_for \
+    'grep -q "^mlaunch: host $H4 was lost: .*; 2 ranks may go on" "$T/err"'
 held "the end" "$H5"
 must touch "$T/stop"
 wait "$asked"
-check_output 1 "the job ends meanwhile" echo $?
-check_match "^mlaunch: error: job $id: (host $H5 did not come: the job ends|its mlaunch has ended)" "$T/grow" "… which is said"
+check_output 1 "grow fails if the job ends meanwhile" echo $?
+check_match "^mlaunch: error: job $id: (host $H5 did not come: the job ends|its mlaunch has ended)" "$T/grow" \
+    "grow says that the job has ended meanwhile"
 rm "$T/hold"
 two_end "hosts that do not come" 2
 nothing_is_left "the end" "$H5"
@@ -138,24 +143,25 @@ two_start --restarts 2 --spare-hosts "$H5"
 check_error 1 "job $id: host $H5 is a spare one of the job" "a spare host waits for its turn" \
     "$MLAUNCH" grow "$id" -H "$H5"
 held "a loss meanwhile" "$H3"
-agent_kill "$H2" worker || fail "there is such a process"
+must agent_kill "$H2" worker
 wait_for 'grep -q "spare host $H5 takes its place" "$T/err"'
 rm "$T/hold"
 wait "$asked"
 check_output 0 "a host is lost while another comes" echo $?
 all_are "all have come" 0,1,2,3,4
-check "its rank is killed" netns exec "$H3" kill -KILL "$(rank_pid 4)"
-check "… and replaced" wait_for 'grep -q "\"event\":\"replaced\".*\"rank\":4" "$EVENTS"'
+check "the new host's rank is killed" netns exec "$H3" kill -KILL "$(rank_pid 4)"
+check "the new host's rank is replaced" wait_for \
+    'grep -q "\"event\":\"replaced\".*\"rank\":4" "$EVENTS"'
 all_are "all have come again" 0,1,2,3,4
 two_end "with --restarts" 5
 
 two_start --restarts 1 --spare-hosts "$H5"
 grows "a spare host" "$H3:2" "ranks 4-5 run"
 all_are "a spare host" 0,1,2,3,4,5
-agent_kill "$H3" worker || fail "there is such a process"
+must agent_kill "$H3" worker
 check "a spare host takes the place of a new one" \
     wait_for 'grep -q "\"event\":\"replaced\".*\"rank\":5,\"host\":\"$H5\"" "$EVENTS"'
-all_are "it has come" 0,1,2,3,4,5
+all_are "a spare host has come" 0,1,2,3,4,5
 two_end "a spare host" 6
 
 # A copy of --stage-env, in which alone the program is.

@@ -36,13 +36,13 @@ host_die() {
 
 if [ "$MPICH" ]; then
     all_join -- "$MPI" together 42
-    joins_end 42 "a program of MPICH on four hosts"
+    joins_end 42 "a program of MPICH runs on four hosts"
     cp "$T/0.out" "$OUT"
-    all_right 4 "… is one job"
+    all_right 4 "a program of MPICH on four hosts is one job"
     all_join -- "$MPI" stay
     all_say right
     kill -INT "$(join_pid 0)"
-    joins_end 130 "Ctrl-C at index 0"
+    joins_end 130 "Ctrl-C at index 0 ends MPICH's ranks"
     nothing_left "nothing is left of MPICH's ranks"
 
     # shellcheck disable=SC2016 # the words of the ranks' shell
@@ -53,10 +53,10 @@ if [ "$MPICH" ]; then
     join_on "$H3" 2 4
     joins_end 42 "a host dies, joins again, and MPICH's program starts again with it"
     sed 1,4d "$T/0.out" > "$OUT"
-    all_right 4 "… as one job"
-    nothing_left "nothing is left of the two runs"
+    all_right 4 "MPICH's program is one job in its second run"
+    nothing_left "nothing is left of MPICH's two runs"
 else
-    skip "programs of MPICH" "no MPICH here (mpich, libmpich-dev)"
+    skip "a program of MPICH runs on four hosts" "no MPICH here (mpich, libmpich-dev)"
 fi
 
 # The first one is not gone yet: it is stopped, as a machine that hangs.
@@ -70,29 +70,29 @@ mv "$T/1.err" "$T/1.first"
 first=${joins[1]}
 join_on "$H2" 1 4
 wait "${joins[1]}"
-check "a host that joins again too early" test $? -eq 125
+check "a host that joins again too early is refused" test $? -eq 125
 check_match "refused this host: index 1 has joined already, from $A2:[0-9]*; if that one is gone, .* within 10 s: join again then" \
-    "$T/1.err" "is told to wait"
+    "$T/1.err" "a host that joins again too early is told to wait"
 kill -KILL "$old"
 kill -CONT -- "-$first" # nsenter stops with its child
 wait "$first" 2> /dev/null
 join_on "$H2" 1 4
-joins_end 0 "… and joins once the first one is gone"
+joins_end 0 "a host joins again once the first one is gone"
 check_output "again 0
 again 1
 again 2
 again 3" "all ranks are started again" sh -c 'grep again "$1" | sort' sh "$T/0.out"
-nothing_left "nothing is left of either"
+nothing_left "nothing is left of the two runs"
 
 # Without --restarts.
 all_join -- sh -c 'echo first; exec sleep 600'
 all_say first
 host_die 3
 joins_end 125 "without --restarts the job fails"
-check_match "^mlaunch: host $H4 was lost: " "$T/0.err" "… and names the host"
+check_match "^mlaunch: host $H4 was lost: " "$T/0.err" "without --restarts the dead host is named"
 join_on "$H4" 3 4 --init-timeout 1
-joins_end 125 "it cannot join a job that has ended"
+joins_end 125 "a host cannot join a job that has ended"
 check_match "cannot join the head at $H1:$PORT within 1 s .--init-timeout.: .*refused" "$T/3.err" \
-    "… and says so"
-nothing_left "nothing is left of it"
+    "a host that joins too late says so"
+nothing_left "nothing is left without --restarts"
 done_testing

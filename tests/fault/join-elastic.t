@@ -56,7 +56,7 @@ join_again() {
     local before
     before=$(all_there)
     join_on "${HOSTS[$1]}" "$1" 3 "${ELASTIC[@]}" -- "$SURVIVOR" "$T/stop"
-    check "$2: who joins again takes its place" wait_for '[ "$(all_there)" -gt '"$before"' ]'
+    check "$2: who joins again gets the ranks" wait_for '[ "$(all_there)" -gt '"$before"' ]'
 }
 # all_end NAME
 all_end() {
@@ -69,19 +69,20 @@ all_end() {
 
 elastic_join
 kill -TERM "$(join_pid 2)"
-host_ends 2 143 "SIGTERM to a host: it leaves"
+host_ends 2 143 "SIGTERM to a host: the host leaves"
 others_go_on "SIGTERM to a host"
 check_match "^mlaunch: host $H3 was lost: it was asked to leave by SIGTERM to its mlaunch join; 4 ranks may go on \(--elastic 2\)" \
-    "$T/0.err" "… and the head says why"
-check_no_match 'warning|error' "$T/0.err" "… and has no more to say"
+    "$T/0.err" "SIGTERM to a host: the head says why"
+check_no_match 'warning|error' "$T/0.err" "SIGTERM to a host: the head has no more to say"
 
 elastic_join 5
 kill -TERM "$(join_pid 2)"
 wait "${joins[2]}" # its status is the signal's, or already the job's
 unset 'joins[2]'
 joins_end 125 "SIGTERM to a host without which too few live ends the job"
-check_match "^mlaunch: host $H3 was lost: it was asked to leave by SIGTERM" "$T/0.err" "… which says why"
-nothing_left "nothing is left of it"
+check_match "^mlaunch: host $H3 was lost: it was asked to leave by SIGTERM" "$T/0.err" \
+    "SIGTERM to a host without which too few live is named"
+nothing_left "nothing is left where too few lived"
 
 elastic_join
 kill -KILL "$(join_pid 2)"
@@ -104,14 +105,14 @@ kill -KILL "$(join_pid 2)"
 host_ends 2 137 "with --restarts: a host's mlaunch join is killed"
 check "with --restarts: the others go on" they_say 'membership [12], 4 ranks' 4
 check_match "^mlaunch: host $H3 was lost: .*; a host that joins with --index 2 takes its place \(ranks 4,5\)$" \
-    "$T/0.err" "… and the head says who may come"
+    "$T/0.err" "with --restarts: the head says who may come"
 join_again 2 "with --restarts"
 kill -TERM "$(join_pid 2)"
-host_ends 2 143 "with --restarts: it leaves"
+host_ends 2 143 "with --restarts: the host leaves again"
 check "with --restarts: the others go on without it" they_say 'membership [3-9], 4 ranks' 4
 join_again 2 "a host that has left"
 kill -KILL "$(join_pid 2)"
-host_ends 2 137 "with --restarts: it is killed for a third time"
+host_ends 2 137 "with --restarts: the host is killed for a third time"
 check "restarts used up: the others go on" they_say 'membership [5-9], 4 ranks' 4
 check_match "^mlaunch: host $H3 was lost: .*; 4 ranks may go on \(--elastic 2\)$" "$T/0.err" \
     "restarts used up: nobody is waited for"
@@ -140,12 +141,13 @@ host_ends 2 137 "with --restarts: a host is killed before Ctrl-C"
 wait_for 'grep -q "takes its place" "$T/0.err"' || fail "the loss is known" "$(cat "$T/0.err")"
 kill -INT "$(join_pid 0)"
 joins_end 130 "Ctrl-C while a host is waited for"
-nothing_left "Ctrl-C while a host is waited for: nothing is left"
+nothing_left "Ctrl-C while a host is waited for leaves nothing"
 
 elastic_join
 kill -KILL "$(join_pid 0)"
-host_ends 0 137 "the head is killed"
+host_ends 0 137 "the head ends by its signal"
 joins_end 125 "the head's death ends the job on each host"
-check_match "the head at $H1:$PORT was lost: .*; the ranks here are ended" "$T/2.err" "… which says so"
+check_match "the head at $H1:$PORT was lost: .*; the ranks here are ended" "$T/2.err" \
+    "the hosts say that the head was lost"
 nothing_left "nothing is left after the head's death"
 done_testing

@@ -13,13 +13,13 @@ JOB+=(--ssh-config "$NETNS_SSH_CONFIG" --grace 1)
 for process in worker guard; do
     WHERE=(-H localhost)
     zoo_start 4
-    agent_kill localhost $process || fail "there is such a process"
+    must agent_kill localhost $process
     zoo_end 125 "the $process here"
     check_match "^mlaunch: host localhost was lost: " "$ERR" "the $process here: named"
 
     WHERE=(-H "$H1,$H2")
     zoo_start 8
-    agent_kill "$H2" $process || fail "there is such a process"
+    must agent_kill "$H2" $process
     zoo_end 125 "the $process on a host"
     check_match "^mlaunch: host $H2 was lost: " "$ERR" "the $process on a host: named"
 done

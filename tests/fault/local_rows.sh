@@ -11,9 +11,10 @@ local_rows() {
     zoo_end 137 "mlaunch is killed"
     for process in worker guard; do
         zoo_start 4 --grace 1
-        agent_kill localhost $process || fail "there is such a process"
+        must agent_kill localhost $process
         zoo_end 125 "the $process is killed"
-        check_match "^mlaunch: host localhost was lost: " "$ERR" "the $process is killed: named"
+        check_match "^mlaunch: host localhost was lost: " "$ERR" \
+            "the $process is killed: the host is named"
     done
     zoo_start 4 --grace 1
     must kill -INT "$mlaunch"
@@ -22,13 +23,13 @@ local_rows() {
     must kill -KILL "$(sed -n 's/.*"event":"started".*"rank":1,.*"pid":\([0-9]*\).*/\1/p' "$EVENTS")"
     zoo_end 137 "a rank is killed"
     check_match "^mlaunch: rank 1 on host .* was killed by signal 9 \(Killed\)$" "$ERR" \
-        "a rank is killed: named"
-    job_status 0 "a good end" -n 1 -- sh -c \
+        "a rank is killed: the rank is named"
+    job_status 0 "a rank leaves a daemon: the job ends well" -n 1 -- sh -c \
         '(setsid sh -c "trap \"\" TERM; sleep 300 & exec sleep 300" > /dev/null 2>&1 &) ; kill -0 $$'
-    nothing_left "a good end: without the daemon" 0
+    nothing_left "a rank leaves a daemon: nothing is left" 0
     zoo_start 4
-    both_kill || fail "both of the agent's processes are there"
+    must both_kill
     wait "$mlaunch" 2> /dev/null
-    check "both are killed: mlaunch clean" "$MLAUNCH" clean "$(job_id)"
-    nothing_left "both are killed: nothing is left then" 0
+    check "both are killed: mlaunch clean succeeds" "$MLAUNCH" clean "$(job_id)"
+    nothing_left "both are killed: nothing is left after mlaunch clean" 0
 }

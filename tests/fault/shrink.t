@@ -57,7 +57,7 @@ JOB+=(--ssh-config "$NETNS_SSH_CONFIG" --grace 1)
 shrink_start 6 -H "$H1,$H2,$H3" --elastic 1 --restarts 1 --replace-wait 600 -- "$SURVIVOR"
 leave "the ranks beside the coordinator" 0-1 1 4
 leave "a rank of another host" 5 2 3
-agent_kill "$H1" worker || fail "there is such a process"
+must agent_kill "$H1" worker
 check "the coordinator beside no ranks: it moves" \
     wait_for 'grep -q "\"event\":\"coordinator\"" "$EVENTS"'
 leave "after the coordinator has moved" 4 '[34]' 2

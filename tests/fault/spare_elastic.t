@@ -43,11 +43,11 @@ filled() {
 }
 
 spare_start "$H4,$H5"
-agent_kill "$H2" worker || fail "there is such a process"
+must agent_kill "$H2" worker
 filled "a host" "$H4"
 check_match "^mlaunch: host $H2 was lost: .*; spare host $H4 takes its place \(ranks 2,3\)$" "$T/err" \
     "a host: mlaunch says so"
-agent_kill "$H1" worker || fail "there is such a process"
+must agent_kill "$H1" worker
 filled "rank 0's host, after it" "$H5"
 check_match '"event":"coordinator".*"host":"'"($H3|$H4)"'"' "$EVENTS" "… the coordinator has moved"
 spare_end "two hosts" 6
@@ -64,7 +64,7 @@ spare_start "$H4" --restarts 1
 must netns exec "$H2" kill -KILL \
     "$(sed -nE 's/.*"event":"started".*"rank":2,.*"pid":([0-9]+).*/\1/p' "$EVENTS")"
 check "a rank is replaced on its host" has_said 'membership 1, 6 ranks, came 2$' 5
-agent_kill "$H2" worker || fail "there is such a process"
+must agent_kill "$H2" worker
 check "its neighbour alone comes to the spare host" has_said 'membership [2-9], 5 ranks, came 3$' 4
 check_match "^mlaunch: host $H2 was lost: .*; 5 ranks may go on \(--elastic 2\)$" "$T/err" "… and mlaunch says so"
 check_match "^mlaunch: host $H2 was lost; spare host $H4 takes its place \(rank 3\)$" "$T/err" "… for that one"
@@ -75,7 +75,7 @@ rm -f "$T/stop"
 job_start -n 6 -H "$H1:2,$H2:2,$H3:2" --spare-hosts "$H4:1" --elastic 2 --restarts 1 --output raw -- \
     "$SURVIVOR" "$T/stop"
 has_said 'membership 0' 6 || diag "not all ranks are up: $(cat "$T/err")"
-agent_kill "$H2" worker || fail "there is such a process"
+must agent_kill "$H2" worker
 check "too few slots: a part comes" has_said 'membership [1-9], 5 ranks, came 2$' 4
 check_match "spare host $H4 takes its place \(rank 2\)$" "$T/err" "… and mlaunch says which"
 check_match "^mlaunch: host $H4 has no slot for rank 3; 5 ranks may go on \(--elastic 2\)$" "$T/err" \
@@ -86,7 +86,7 @@ spare_end "too few slots" 5
 job_start -n 6 --oversubscribe -H "$H1:2,$H2:2,$H3:2" --spare-hosts "$H4" --elastic 2 --restarts 1 \
     --output raw -- python3 "$SOURCE/tests/fault/spare_names.py"
 has_said up 6 || diag "not all ranks are up: $(cat "$T/err")"
-agent_kill "$H2" worker || fail "there is such a process"
+must agent_kill "$H2" worker
 zoo_end 0 "names"
 check_match "^error: .* it was kept on host $H4, " "$T/out" "the ranks know the host by its name"
 
@@ -98,7 +98,7 @@ rm -f "$T/stop"
 job_start -vv --hostfile "$T/wired.json" --backend tcp -n 6 --ppn 2 --spare-hosts "$H4" --elastic 2 \
     --restarts 1 --output raw -- "$SURVIVOR" "$T/stop"
 has_said 'membership 0' 6 || diag "not all ranks are up: $(cat "$T/err")"
-agent_kill "$H2" worker || fail "there is such a process"
+must agent_kill "$H2" worker
 filled "a stated wiring" "$H4"
 check_output 3 "… it has come to all agents before" grep -c 'its agent sent WIRED$' "$T/err"
 spare_end "a stated wiring" 6
@@ -111,11 +111,11 @@ rm -f "$T/stop"
 job_start -v -n 6 --oversubscribe -H "$H1:2,$H2:2,$H3:2" --spare-hosts "$H4,$H5" --elastic 2 \
     --restarts 2 --output raw --stage-env "$T/env" -- tool "$T/stop"
 has_said 'membership 0' 6 || diag "not all ranks are up: $(cat "$T/err")"
-agent_kill "$H2" worker || fail "there is such a process"
+must agent_kill "$H2" worker
 filled "a copied environment" "$H4"
 check_match "host $H4: has a copy of $T/env, for which 1 files of [0-9]+ bytes were sent" "$T/err" "… is on the spare host, too"
 echo "# changed" >> "$T/env/bin/tool"
-agent_kill "$H3" worker || fail "there is such a process"
+must agent_kill "$H3" worker
 check "an environment that has changed: the others go on" has_said 'membership [2-9], 4 ranks' 4
 check_match "^mlaunch: host $H5 did not start: --stage-env: files have changed there since the job began, .*, and no spare host is left; 4 ranks may go on" \
     "$T/err" "… and mlaunch says so"
@@ -129,7 +129,7 @@ job_start -n 6 --oversubscribe -H "$H1:2,$H2:2,$H3:2" --spare-hosts "$H4" --elas
 has_said up 6 || diag "not all ranks are up: $(cat "$T/err")"
 kill -USR1 "$mlaunch"
 check "a soft stop: all are asked" has_said asked 6
-agent_kill "$H2" worker || fail "there is such a process"
+must agent_kill "$H2" worker
 check "… and so are those that come" has_said asked 8
 must touch "$T/stop"
 zoo_end 0 "a soft stop"
@@ -141,19 +141,19 @@ held_start() {
     rm -f "$T/hold" "$T/held"
     spare_start "$@" "${HELD[@]}"
     : > "$T/hold"
-    agent_kill "$H2" worker || fail "there is such a process"
+    must agent_kill "$H2" worker
     wait_for '[ -e "$T/held" ]' || fail "a spare host is being opened" "$(cat "$T/err")"
 }
 held_start "nowhere.invalid,$H4,$H5"
 check_match "^mlaunch: host nowhere.invalid did not start: .*; spare host $H4 takes its place \(ranks 2,3\)$" "$T/err" \
     "a spare host that cannot be reached is passed over"
-agent_kill "$H4" worker || fail "there is such a process"
+must agent_kill "$H4" worker
 rm "$T/hold"
 filled "a spare host that ends while it is opened" "$H5"
 check_match "^mlaunch: host $H4 did not start: .*; spare host $H5 takes its place \(ranks 2,3\)$" "$T/err" \
     "… is passed over"
 # It is lost itself, and nobody is left.
-agent_kill "$H5" worker || fail "there is such a process"
+must agent_kill "$H5" worker
 check "no spare host is left: the others go on" has_said 'membership [2-9], 4 ranks' 4
 check_match "^mlaunch: host $H5 was lost: .*, and no spare host is left; 4 ranks may go on \(--elastic 2\)$" \
     "$T/err" "… and mlaunch says so"
