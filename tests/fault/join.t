@@ -20,7 +20,7 @@ for i in 3 1 0 2; do
     join_on "${HOSTS[i]}" "$i" 4 --events "$EVENTS" --output raw -- "${COLLECTIVES[@]}"
 done
 joins_end 0 "four ranks on four hosts make all collective calls"
-nothing_left "and leave nothing"
+nothing_left "four ranks on four hosts leave nothing"
 check_no_match . "$T/1.out" "the output is at the head"
 
 # The head's name is known only after a while, as that of a container that is just being started.
@@ -37,7 +37,7 @@ wait_for "grep -q 'the name late.test is not known' '$T/1.err'"
 echo "$A1 late.test" >> "$T/hosts"
 join_on "$H1" 0 2 --events "$EVENTS" -- true
 joins_end 0 "a name that is not known yet is looked up again"
-nothing_left "nothing is left of that job"
+nothing_left "nothing is left of the job with a late name"
 
 # Ranks that are hard to end, two a host.
 zoo_join() {
@@ -54,14 +54,14 @@ zoo_join() {
 
 zoo_join
 kill -INT "$(join_pid 0)"
-joins_end 130 "Ctrl-C at index 0"
+joins_end 130 "Ctrl-C at index 0 ends all"
 nothing_left "nothing is left after Ctrl-C"
 
 zoo_join
 kill -TERM "$(join_pid 2)"
 joins_end 143 "SIGTERM to a host ends the job everywhere"
 check_match "^mlaunch: the job was ended by SIGTERM to mlaunch join on host $H3" "$T/0.err" \
-    "the head says so"
+    "the head names the host that got SIGTERM"
 nothing_left "nothing is left after SIGTERM"
 
 zoo_join
@@ -69,14 +69,14 @@ kill -KILL "$(join_pid 3)"
 wait "${joins[3]}"
 unset 'joins[3]'
 joins_end 125 "the death of an mlaunch join fails the job"
-check_match "^mlaunch: host $H4 was lost: " "$T/0.err" "its host is named"
-nothing_left "nothing is left after that death, there neither"
+check_match "^mlaunch: host $H4 was lost: " "$T/0.err" "the host of the dead mlaunch join is named"
+nothing_left "nothing is left after the death of an mlaunch join"
 
 zoo_join
 must agent_kill "$H2" worker
-joins_end 125 "the death of an agent"
+joins_end 125 "the death of an agent fails the job"
 check_match "^mlaunch: host $H2 was lost: the agent ended .*worker .* was killed by signal 9" "$T/0.err" \
-    "says which, and how"
+    "the host of the dead agent is named, with its signal"
 nothing_left "nothing is left after an agent's death"
 
 zoo_join
@@ -85,8 +85,8 @@ wait "${joins[2]}"
 status=$?
 check "a host whose cable is pulled ends by itself" test "$status" -eq 125
 unset 'joins[2]'
-joins_end 125 "and the job fails"
-check_match "^mlaunch: host $H3 was lost: " "$T/0.err" "with its name"
+joins_end 125 "a host whose cable is pulled fails the job"
+check_match "^mlaunch: host $H3 was lost: " "$T/0.err" "the host whose cable is pulled is named"
 nothing_left "nothing is left on either side of the cut"
 netns join "$H3"
 
@@ -94,9 +94,9 @@ zoo_join
 kill -KILL "$(join_pid 0)"
 wait "${joins[0]}"
 unset 'joins[0]'
-joins_end 125 "the head's death"
+joins_end 125 "the death of the head fails the job"
 check_match "^mlaunch: error: the head at $H1:$PORT was lost: .*; the ranks here are ended" \
-    "$T/2.err" "each host says so"
+    "$T/2.err" "each host says that the head was lost"
 nothing_left "nothing is left after the head's death"
 
 # As process 1 of a container, where a signal without a handler would do nothing.
@@ -109,8 +109,9 @@ joins[1]=$!
 set +m
 wait_for "[ \"\$(grep -c ready '$T/0.out')\" -eq 2 ]"
 kill -TERM "$(join_pid 1)"
-joins_end 143 "SIGTERM to process 1 of a container"
-check_match "ended by SIGTERM to mlaunch join on host $H2" "$T/0.err" "ends the job, too"
+joins_end 143 "SIGTERM to process 1 of a container ends all"
+check_match "ended by SIGTERM to mlaunch join on host $H2" "$T/0.err" \
+    "the container's host is named as the one that got SIGTERM"
 nothing_left "nothing is left of the container"
 
 # A host is lost, and comes back: --restarts waits for it.
@@ -124,27 +125,29 @@ kill -KILL "$(join_pid 1)"
 wait "${joins[1]}"
 join_on "$H2" 1 2 --grace 1 -- true
 joins_end 0 "a host that was lost joins again"
-check_match "again 1" "$T/0.out" "its rank is started again there"
-nothing_left "nothing is left of either"
+check_match "again 1" "$T/0.out" "a rank is started again on the host that was lost"
+nothing_left "nothing is left of the two runs"
 
 # Who is not let in does not disturb.
 zoo_join
 join_on "$H4" 3 4
 wait "${joins[3]}"
-check_match "refused this host: index 3 has joined already, from $A4" "$T/3.err" "an index twice"
+check_match "refused this host: index 3 has joined already, from $A4" "$T/3.err" \
+    "an index that has joined already is refused"
 join_on "$H4" 4 5
 wait "${joins[4]}"
 unset 'joins[4]'
-check_match "started with --hosts 5, and the head with 4" "$T/4.err" "another number of hosts"
+check_match "started with --hosts 5, and the head with 4" "$T/4.err" \
+    "another number of hosts is refused"
 must "$MLAUNCH" join --key-new "$T/other"
 KEY=$T/other join_on "$H4" 3 4
 wait "${joins[3]}"
 check_match "could not prove" "$T/3.err" "a wrong key: the host says so"
-check_match "refused a connection from $A4:" "$T/0.err" "and the head"
+check_match "refused a connection from $A4:" "$T/0.err" "a wrong key: the head says so"
 kill -INT "$(join_pid 0)"
 unset 'joins[3]'
-joins_end 130 "the job was not disturbed"
-nothing_left "nothing is left of it"
+joins_end 130 "the job was not disturbed by strangers"
+nothing_left "nothing is left of the job beside strangers"
 
 # One that never comes; the head is elsewhere.
 : > "$EVENTS"
@@ -154,9 +157,10 @@ done
 netns exec "$H1" env "$MARK" "$MLAUNCH" --await 4 --listen "$A1:$PORT" --key-file "$KEY" \
     --events "$EVENTS" --init-timeout 3 -- true > "$T/out" 2> "$T/err"
 status=$?
-check "the head fails without it" test "$status" -eq 125
-check_match "host 2 of 4: has not joined within 3 s .*--index 2" "$T/err" "and names it"
-joins_end 125 "those that came end, too"
+check "the head fails without a host that never comes" test "$status" -eq 125
+check_match "host 2 of 4: has not joined within 3 s .*--index 2" "$T/err" \
+    "the head names the host that never came"
+joins_end 125 "the hosts that came end with the head"
 nothing_left "nothing is left of those that came"
 
 # Strangers, as fast as they can, before and while hosts join.

@@ -15,13 +15,13 @@ for process in worker guard; do
     zoo_start 4
     must agent_kill localhost $process
     zoo_end 125 "the $process here"
-    check_match "^mlaunch: host localhost was lost: " "$ERR" "the $process here: named"
+    check_match "^mlaunch: host localhost was lost: " "$ERR" "the $process here: the host is named"
 
     WHERE=(-H "$H1,$H2")
     zoo_start 8
     must agent_kill "$H2" $process
     zoo_end 125 "the $process on a host"
-    check_match "^mlaunch: host $H2 was lost: " "$ERR" "the $process on a host: named"
+    check_match "^mlaunch: host $H2 was lost: " "$ERR" "the $process on a host: the host is named"
 done
 
 done_testing

@@ -28,10 +28,11 @@ for where in localhost "$H1"; do
         "$pid"; fi
     zoo_end 137 "$where: a rank is killed"
     check_match "^mlaunch: rank 1 on host .* was killed by signal 9 \(Killed\)$" "$ERR" \
-        "$where: it is named"
-    job_status 0 "$where: a good end" "${WHERE[@]}" -n 1 -- sh -c \
+        "$where: the rank that was killed is named"
+    job_status 0 \
+        "$where: a rank leaves a daemon, and the job ends well" "${WHERE[@]}" -n 1 -- sh -c \
         '(setsid sh -c "trap \"\" TERM; sleep 300 & exec sleep 300" > /dev/null 2>&1 &) ; kill -0 $$'
-    nothing_left "$where: … without the daemon" 0
+    nothing_left "$where: a rank leaves a daemon, and nothing is left" 0
 done
 
 done_testing

@@ -16,18 +16,18 @@ for ((i = 1; i <= ROUNDS; i++)); do
     [ "$status" -eq 0 ] || { bad=$((bad + 1)) && diag "launch $i: status $status: $(head -n 3 \
         "$ERR")"; }
 done
-if [ "$bad" -eq 0 ]; then pass "$ROUNDS launches of 64 ranks"; else
-    fail "$ROUNDS launches of 64 ranks" "$bad failed"
+if [ "$bad" -eq 0 ]; then pass "$ROUNDS launches of 64 ranks end well"; else
+    fail "$ROUNDS launches of 64 ranks end well" "$bad failed"
 fi
-nothing_left "nothing is left of them"
-job_status 0 "1,024 ranks" -n 1024 --oversubscribe -- true
+nothing_left "nothing is left of $ROUNDS launches"
+job_status 0 "a launch of 1,024 ranks ends well" -n 1024 --oversubscribe -- true
 
 # The descriptor limit.
 few() { (ulimit -n "$1" && shift && "$@"); }
 check_error 125 "1024 ranks need [0-9]+ open files, but the limit is 100: raise it" \
-    "too few descriptors for the ranks" \
+    "too few descriptors for the ranks are an error" \
     few 100 "$MLAUNCH" -n 1024 --oversubscribe -- true
 raised() { (ulimit -Sn 64 && "$@"); }
-check "a soft limit is raised" raised "$MLAUNCH" -n 128 --oversubscribe -- true
+check "a soft limit of descriptors is raised" raised "$MLAUNCH" -n 128 --oversubscribe -- true
 
 done_testing

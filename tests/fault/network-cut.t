@@ -15,9 +15,13 @@ zoo_start 8
 netns cut "$H2"
 wait "$mlaunch"
 status=$?
-if [ "$status" -eq 125 ]; then pass "status 125"; else fail "status 125" "$status"; fi
+if [ "$status" -eq 125 ]; then
+    pass "the job's status is 125"
+else
+    fail "the job's status is 125" "$status"
+fi
 check_match "^mlaunch: host $H2 was lost: nothing was heard from its agent for 10 s" "$T/err" \
-    "the host is named, and why"
+    "the host is named, and why it was lost"
 nothing_left "nothing is left, on either side of the cut"
 netns join "$H2"
 

@@ -27,7 +27,7 @@ must netns exec "$H2" ip route add unreachable "$A1"
 job_start -H "$H1,$H2:2" --elastic 1 --init-timeout 300 -- "$SURVIVOR" "$T/stop"
 zoo_end 125 "for good"
 check_match "host $H2 was lost: the job's coordinator at $A1:[0-9]+: .*: No route to host" "$T/err" \
-    "… with the reason"
+    "for good: the reason is named"
 
 # The ranks there end by themselves, and their agent cannot tell the coordinator.
 # shellcheck disable=SC2016 # a rank's
@@ -39,7 +39,8 @@ check "mlaunch hears that the host is cut off" \
     wait_for 'grep -q "host $H2: the job.s coordinator at" "$T/err"'
 must touch "$T/file.leave"
 zoo_end 7 "ranks that have ended there"
-check_match "survivor: ml_init: rank [12] is gone: host $H2 was lost" "$T/err" "… the others hear of it"
+check_match "survivor: ml_init: rank [12] is gone: host $H2 was lost" "$T/err" \
+    "the other ranks hear of those that have ended there"
 must netns exec "$H2" ip route del unreachable "$A1"
 
 done_testing

@@ -44,7 +44,7 @@ replaced_end() {
 replaced_start 4 --elastic 2 --restarts 1 --output raw --
 rank_kill 1
 check "a rank: another process takes its place" has_said 'membership 1, 4 ranks, came 1$' 3
-check_match '^id 1: has come, 4 ranks' "$T/out" "a rank: that is told so"
+check_match '^id 1: has come, 4 ranks' "$T/out" "a rank: the new process knows that it has come"
 check_match 'another process takes its place \(restart 1 of 1\)' "$T/err" "a rank: mlaunch says so"
 check_match '"event":"replaced".*"rank":1,"host":"localhost","ms":' "$EVENTS" "a rank: an event says so"
 check_match '"event":"repaired".*"left":\[\],"came":\[1\]' "$EVENTS" "a rank: an event says who came"
@@ -65,24 +65,25 @@ replaced_end "two at once, over TCP" 4
 # Whoever repairs goes on after the wait; the newcomer is a member by a later repair.
 replaced_start 4 --elastic 2 --restarts 1 --replace-wait 1 --output raw -- late 2500
 rank_kill 2
-check "late: the others go on without it" has_said 'membership 1, 3 ranks$' 3
-check "late: it comes all the same" has_said 'membership 2, 4 ranks, came 2$' 3
+check "late: the others go on without the newcomer" has_said 'membership 1, 3 ranks$' 3
+check "late: the newcomer comes all the same" has_said 'membership 2, 4 ranks, came 2$' 3
 replaced_end "late" 4
 
 # The others end while it is still to come: it is ended, too, and the job has gone well.
 replaced_start 4 --elastic 2 --restarts 1 --replace-wait 0 --output raw -- hang 1
 rank_kill 2
-check "never: the others go on without it" has_said 'membership 1, 3 ranks$' 3
+check "never: the others go on without the newcomer" has_said 'membership 1, 3 ranks$' 3
 replaced_end "never" 3
 
 replaced_start 4 --elastic 4 --restarts 1 --replace-wait 1 --output raw -- hang 1
 rank_kill 2
 zoo_end 137 "below MIN: the job ends after the wait"
-check_match '^mlaunch: rank 2 on host .* was killed by signal 9' "$T/err" "below MIN: by the first failure"
+check_match '^mlaunch: rank 2 on host .* was killed by signal 9' "$T/err" \
+    "below MIN: the job ends by the first failure"
 replaced_start 4 --elastic 4 --restarts 1 --output raw --
 rank_kill 2
 check "below MIN: nobody goes on before the newcomer" has_said 'membership 1, 4 ranks, came 2$' 3
-check_no_match '3 ranks' "$T/out" "below MIN: … so there is no smaller world"
+check_no_match '3 ranks' "$T/out" "below MIN: there is no smaller world"
 replaced_end "below MIN" 4
 
 # What a rank has written before, and what the next one does, are in one file.
@@ -104,10 +105,10 @@ job_start -n 2 --elastic 1 --restarts 1 --stdin all --record "$T/calls" --output
     sh -c 'if read -r line; then echo "has read $line"; else echo "at the end"; fi; exec "$0" "$1"' \
     "$SURVIVOR" "$T/stop" <<< "the input"
 has_said 'membership 0' 2 || diag "both ranks are up"
-check "--stdin all: both have it" has_said 'has read the input' 2
+check "--stdin all: both ranks have the input" has_said 'has read the input' 2
 rank_kill 1
 check "--stdin all: another process comes" has_said 'membership 1, 2 ranks, came 1$' 1
-check_match '^at the end$' "$T/out" "--stdin all: it is at the end of its input"
+check_match '^at the end$' "$T/out" "--stdin all: the newcomer is at the end of its input"
 replaced_end "--stdin all, --record" 2
 check_output 2 "--record: both worlds of both processes are there" \
     sh -c "grep '\"rank\":1,' '$T/calls' | grep -oE '\"group\":[0-9]+' | sort -u | wc -l"

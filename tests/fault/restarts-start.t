@@ -53,13 +53,16 @@ AGAIN='starting the job again'
 
 job_status 0 "a host that SSH does not reach is replaced by a spare one" \
     -H "$H1,refused" --spare-hosts "$H2" --restarts 1 -- hostname
-check_match "^mlaunch: host refused: .*port 2299 refused the connection" "$ERR" "… and named"
-check_match "^mlaunch: $AGAIN in 1 s \\(restart 1 of 1\\)$" "$ERR" "… at the next try"
-check_match "^mlaunch: host refused was lost; spare host $H2 takes its place" "$ERR" "… as is said"
-job_status 125 "without a spare host it is tried as often as --restarts says" \
+check_match "^mlaunch: host refused: .*port 2299 refused the connection" "$ERR" \
+    "a host that SSH does not reach is named"
+check_match "^mlaunch: $AGAIN in 1 s \\(restart 1 of 1\\)$" "$ERR" \
+    "the job starts again without the host that SSH does not reach"
+check_match "^mlaunch: host refused was lost; spare host $H2 takes its place" "$ERR" \
+    "the host that SSH does not reach is said to be lost"
+job_status 125 "a host without a spare one is tried as often as --restarts says" \
     -H "$H1,refused" --restarts 2 -- true
 cp "$ERR" "$T/err"
-check_output 2 "… and no more" grep -c "$AGAIN" "$T/err"
+check_output 2 "a host is tried no more often than --restarts says" grep -c "$AGAIN" "$T/err"
 
 # The connection is cut at any stage: before the banner, in the exchange of keys, in the login, when
 # the session opens.
@@ -68,19 +71,20 @@ is_long && mapfile -t bytes < <(seq 0 100 2400)
 for left in "${bytes[@]}"; do
     run job -H "$H1,cut-$left" --restarts 1 -- true
     cp "$ERR" "$T/err"
-    job_judge 125 "a connection that ends after $left bytes" "mlaunch"
-    check_output 1 "… is a try" grep -c "$AGAIN" "$T/err"
+    job_judge 125 "a connection that ends after $left bytes fails the job" "mlaunch"
+    check_output 1 "a connection that ends after $left bytes is a try" grep -c "$AGAIN" "$T/err"
 done
 
 # once STATUS REGEX NAME ARGUMENT…: the job ends with STATUS and the sentence, and is not tried
 # again.
 once() {
     job_says "$1" "$2" "$3" --restarts 2 "${@:4}"
-    check_no_match "$AGAIN" "$ERR" "… is not tried again"
+    check_no_match "$AGAIN" "$ERR" "$3 is not tried again"
 }
-once 127 'no-such-program: not found' "a program that is not found" -H "$H1" -n 1 -- no-such-program
-once 127 'no-such-program: not found' "… nor here" -n 1 -- no-such-program
-once 126 'cannot execute|ermission denied' "one that cannot be executed" -n 1 -- /etc/passwd
+once 127 'no-such-program: not found' \
+    "a program that is not found on a host" -H "$H1" -n 1 -- no-such-program
+once 127 'no-such-program: not found' "a program that is not found here" -n 1 -- no-such-program
+once 126 'cannot execute|ermission denied' "a program that cannot be executed" -n 1 -- /etc/passwd
 once 125 'unknown host name' "a name that does not resolve" -H "$H1,unknown" -- true
 once 125 'host key is unknown' "an unknown host key, though there is a spare host," \
     -H "$H1,new" --spare-hosts "$H2" -- true

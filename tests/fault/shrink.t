@@ -58,7 +58,7 @@ shrink_start 6 -H "$H1,$H2,$H3" --elastic 1 --restarts 1 --replace-wait 600 -- "
 leave "the ranks beside the coordinator" 0-1 1 4
 leave "a rank of another host" 5 2 3
 must agent_kill "$H1" worker
-check "the coordinator beside no ranks: it moves" \
+check "the coordinator beside no ranks: another host gets it" \
     wait_for 'grep -q "\"event\":\"coordinator\"" "$EVENTS"'
 leave "after the coordinator has moved" 4 '[34]' 2
 must touch "$T/stop"

@@ -33,7 +33,7 @@ print("run", os.environ["MLAUNCH_RESTART"], "is over", flush=True)
 EOF
 printf '[ssh]\nconnect-timeout = 3\n' > "$T/config"
 job_start --config "$T/config" -H "$H1:2,$H2:2" --spare-hosts "$H3" --restarts 2 -- python3 "$T/rank.py"
-has_said "run 0 is up" 4 || fail "the job starts" "$(cat "$T/err")"
+has_said "run 0 is up" 4 || fail "the first run starts" "$(cat "$T/err")"
 old=$(init_of "$H2")
 pids=
 for process in worker guard; do
@@ -42,12 +42,12 @@ done
 # shellcheck disable=SC2086
 must kill -STOP $pids
 must netns cut "$H2"
-has_said "run 1 is up" 4 || fail "the job starts again" "$(cat "$T/err")"
+has_said "run 1 is up" 4 || fail "the second run starts" "$(cat "$T/err")"
 check_match "^mlaunch: host $H2 was lost: nothing was heard" "$T/err" \
-    "the first run failed because of the host, not because of ranks that missed it"
+    "the first run failed because its host was lost"
 check_match "^mlaunch: host $H2 was lost; spare host $H3 takes its place \(ranks 2,3\)$" "$T/err" \
     "a spare host takes the place of one that is cut off"
-check "… and lists the job" \
+check "the spare host lists the job" \
     sh -c '"$@" | grep -q "$0"' "$(job_id)" "$MLAUNCH" ps --ssh-config "$NETNS_SSH_CONFIG" -H "$H3"
 
 # of_old: the job's processes on the old host, by the PID namespace.
@@ -59,20 +59,20 @@ of_old() {
     done
 }
 of_old > "$T/old"
-check_match . "$T/old" "the ranks on the old host have outlived that"
+check_match . "$T/old" "the ranks on the old host outlive the loss"
 must netns join "$H2"
 # shellcheck disable=SC2086
 must kill -CONT $pids
-if wait_for '[ -z "$(of_old)" ]'; then pass "… end when it is back"; else
-    fail "… end when it is back" "$(of_old)"
+if wait_for '[ -z "$(of_old)" ]'; then pass "the ranks on the old host end when it is back"; else
+    fail "the ranks on the old host end when it is back" "$(of_old)"
 fi
 : > "$T/over"
 wait "$mlaunch"
 status=$?
 check_output 0 "the job ends well" echo "$status"
-check_output 4 "… in the second run" grep -c 'run 1 is over' "$T/out"
-check_output 1 "… with the id of the first" sh -c \
+check_output 4 "the job ends in the second run" grep -c 'run 1 is over' "$T/out"
+check_output 1 "the second run has the id of the first" sh -c \
     'sed -n "s/.*\"job\":\"\([^\"]*\)\".*/\1/p" "$1" | sort -u | wc -l' - "$EVENTS"
-nothing_left "nothing is left"
+nothing_left "nothing is left of the two runs"
 
 done_testing

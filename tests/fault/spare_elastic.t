@@ -48,15 +48,17 @@ filled "a host" "$H4"
 check_match "^mlaunch: host $H2 was lost: .*; spare host $H4 takes its place \(ranks 2,3\)$" "$T/err" \
     "a host: mlaunch says so"
 must agent_kill "$H1" worker
-filled "rank 0's host, after it" "$H5"
-check_match '"event":"coordinator".*"host":"'"($H3|$H4)"'"' "$EVENTS" "… the coordinator has moved"
+filled "rank 0's host after that" "$H5"
+check_match '"event":"coordinator".*"host":"'"($H3|$H4)"'"' "$EVENTS" \
+    "rank 0's host after that: the coordinator has moved"
 spare_end "two hosts" 6
 
 # Two at once, with the coordinator.
 spare_start "$H4,$H5"
-agent_kill "$H1" worker && agent_kill "$H2" worker || fail "there are such processes"
+must agent_kill "$H1" worker
+must agent_kill "$H2" worker
 filled "two hosts at once" "$H4"
-filled "… and the other one" "$H5"
+filled "the other of two hosts at once" "$H5"
 spare_end "two hosts at once" 6
 
 # A rank that has used up its restarts stays away.
@@ -65,9 +67,12 @@ must netns exec "$H2" kill -KILL \
     "$(sed -nE 's/.*"event":"started".*"rank":2,.*"pid":([0-9]+).*/\1/p' "$EVENTS")"
 check "a rank is replaced on its host" has_said 'membership 1, 6 ranks, came 2$' 5
 must agent_kill "$H2" worker
-check "its neighbour alone comes to the spare host" has_said 'membership [2-9], 5 ranks, came 3$' 4
-check_match "^mlaunch: host $H2 was lost: .*; 5 ranks may go on \(--elastic 2\)$" "$T/err" "… and mlaunch says so"
-check_match "^mlaunch: host $H2 was lost; spare host $H4 takes its place \(rank 3\)$" "$T/err" "… for that one"
+check "a rank's neighbour comes alone to the spare host" has_said \
+    'membership [2-9], 5 ranks, came 3$' 4
+check_match "^mlaunch: host $H2 was lost: .*; 5 ranks may go on \(--elastic 2\)$" "$T/err" \
+    "mlaunch says that five ranks may go on"
+check_match "^mlaunch: host $H2 was lost; spare host $H4 takes its place \(rank 3\)$" "$T/err" \
+    "mlaunch says which one rank comes"
 spare_end "one of two" 5
 
 # A spare host with too few slots takes a part of them.
@@ -77,9 +82,10 @@ job_start -n 6 -H "$H1:2,$H2:2,$H3:2" --spare-hosts "$H4:1" --elastic 2 --restar
 has_said 'membership 0' 6 || diag "not all ranks are up: $(cat "$T/err")"
 must agent_kill "$H2" worker
 check "too few slots: a part comes" has_said 'membership [1-9], 5 ranks, came 2$' 4
-check_match "spare host $H4 takes its place \(rank 2\)$" "$T/err" "… and mlaunch says which"
+check_match "spare host $H4 takes its place \(rank 2\)$" "$T/err" \
+    "too few slots: mlaunch says which rank comes"
 check_match "^mlaunch: host $H4 has no slot for rank 3; 5 ranks may go on \(--elastic 2\)$" "$T/err" \
-    "… and which does not"
+    "too few slots: mlaunch says which rank does not come"
 spare_end "too few slots" 5
 
 # The ranks name the host where another one is now.
@@ -100,7 +106,7 @@ job_start -vv --hostfile "$T/wired.json" --backend tcp -n 6 --ppn 2 --spare-host
 has_said 'membership 0' 6 || diag "not all ranks are up: $(cat "$T/err")"
 must agent_kill "$H2" worker
 filled "a stated wiring" "$H4"
-check_output 3 "… it has come to all agents before" grep -c 'its agent sent WIRED$' "$T/err"
+check_output 3 "a stated wiring: all agents have it before" grep -c 'its agent sent WIRED$' "$T/err"
 spare_end "a stated wiring" 6
 
 # The spare host gets its copy of --stage-env, and is passed over if that would be another one.
@@ -113,13 +119,15 @@ job_start -v -n 6 --oversubscribe -H "$H1:2,$H2:2,$H3:2" --spare-hosts "$H4,$H5"
 has_said 'membership 0' 6 || diag "not all ranks are up: $(cat "$T/err")"
 must agent_kill "$H2" worker
 filled "a copied environment" "$H4"
-check_match "host $H4: has a copy of $T/env, for which 1 files of [0-9]+ bytes were sent" "$T/err" "… is on the spare host, too"
+check_match "host $H4: has a copy of $T/env, for which 1 files of [0-9]+ bytes were sent" "$T/err" \
+    "a copied environment: the spare host has a copy"
 echo "# changed" >> "$T/env/bin/tool"
 must agent_kill "$H3" worker
 check "an environment that has changed: the others go on" has_said 'membership [2-9], 4 ranks' 4
 check_match "^mlaunch: host $H5 did not start: --stage-env: files have changed there since the job began, .*, and no spare host is left; 4 ranks may go on" \
-    "$T/err" "… and mlaunch says so"
-check_match '"event":"lost".*"host":"'"$H5"'","text":"--stage-env: files' "$EVENTS" "… without waiting for its silence"
+    "$T/err" "an environment that has changed: mlaunch says so"
+check_match '"event":"lost".*"host":"'"$H5"'","text":"--stage-env: files' "$EVENTS" \
+    "an environment that has changed: its silence is not waited for"
 spare_end "a copied environment" 4
 
 # The job has been asked to stop softly before the other host comes.
@@ -130,7 +138,7 @@ has_said up 6 || diag "not all ranks are up: $(cat "$T/err")"
 kill -USR1 "$mlaunch"
 check "a soft stop: all are asked" has_said asked 6
 must agent_kill "$H2" worker
-check "… and so are those that come" has_said asked 8
+check "a soft stop: those that come are asked, too" has_said asked 8
 must touch "$T/stop"
 zoo_end 0 "a soft stop"
 
@@ -142,7 +150,7 @@ held_start() {
     spare_start "$@" "${HELD[@]}"
     : > "$T/hold"
     must agent_kill "$H2" worker
-    wait_for '[ -e "$T/held" ]' || fail "a spare host is being opened" "$(cat "$T/err")"
+    wait_for '[ -e "$T/held" ]' || fail "the prolog of a spare host begins" "$(cat "$T/err")"
 }
 held_start "nowhere.invalid,$H4,$H5"
 check_match "^mlaunch: host nowhere.invalid did not start: .*; spare host $H4 takes its place \(ranks 2,3\)$" "$T/err" \
@@ -151,18 +159,18 @@ must agent_kill "$H4" worker
 rm "$T/hold"
 filled "a spare host that ends while it is opened" "$H5"
 check_match "^mlaunch: host $H4 did not start: .*; spare host $H5 takes its place \(ranks 2,3\)$" "$T/err" \
-    "… is passed over"
+    "a spare host that ends while it is opened is passed over"
 # It is lost itself, and nobody is left.
 must agent_kill "$H5" worker
 check "no spare host is left: the others go on" has_said 'membership [2-9], 4 ranks' 4
 check_match "^mlaunch: host $H5 was lost: .*, and no spare host is left; 4 ranks may go on \(--elastic 2\)$" \
-    "$T/err" "… and mlaunch says so"
+    "$T/err" "no spare host is left: mlaunch says so"
 spare_end "no spare host is left" 4
 
 held_start "$H4" --replace-wait 1
 check "a spare host that is late: the others go on" has_said 'membership 1, 4 ranks$' 4
 rm "$T/hold"
-filled "… and take it in later" "$H4"
+filled "a spare host that is late" "$H4"
 spare_end "a spare host that is late" 6
 
 held_start "$H4"
@@ -181,10 +189,11 @@ spare_start "$H4"
 if netns exec "$H2" ss -K dst "$A1" 2>&1 | grep -q ESTAB; then
     filled "a host that is cut off" "$H4"
     check_match "^mlaunch: host $H2 was lost: it is cut off from .*; spare host $H4 takes its place" "$T/err" \
-        "… which mlaunch has named"
+        "a host that is cut off: mlaunch names it"
     spare_end "a host that is cut off" 6
 else
-    skip "a host that is cut off" "this kernel or ss cannot close the connections of others"
+    skip "a host that is cut off: ranks come to $H4" \
+        "this kernel or ss cannot close the connections of others"
     kill -INT "$mlaunch"
     zoo_end 130 "nobody is cut off"
 fi
@@ -194,7 +203,7 @@ spare_start "$H4"
 must netns cut "$H2"
 filled "a silent host" "$H4"
 check_match "^mlaunch: host $H2 was lost: nothing was heard from its agent for 10 s.*; spare host $H4 takes" "$T/err" \
-    "… which mlaunch has named"
+    "a silent host: mlaunch names it"
 must netns join "$H2"
 spare_end "a silent host" 6
 

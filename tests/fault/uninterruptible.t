@@ -17,7 +17,7 @@ at_exit umount -l "$T/silent"
 at_exit eval "kill $fuse 2> /dev/null"
 wait_for 'grep -q mounted "$T/fuse" || ! kill -0 $fuse 2> /dev/null'
 grep -q mounted "$T/fuse" || {
-    skip "a rank that hangs in the kernel" "no FUSE here: $(tail -n 1 "$T/fuse")"
+    skip "mlaunch ends, with SIGTERM's status" "no FUSE here: $(tail -n 1 "$T/fuse")"
     TEST_CLEANUP=() # nothing is mounted
     done_testing
 }
@@ -31,14 +31,16 @@ must kill -TERM "$mlaunch"
 run eval 'wait "$mlaunch"'
 cp "$T/err" "$ERR"
 check_output 143 "mlaunch ends, with SIGTERM's status" echo "$status"
-check_no_match "was lost" "$T/err" "… as its agent gives up, and not because the agent does not answer"
+check_no_match "was lost" "$T/err" "the agent gives up, and is not lost"
 check_match "process $pid could not be ended: pid $pid \(cat\) is in uninterruptible sleep" \
-    "$T/err" "it names the process and says why"
-check_output D "it still is there" sh -c "sed 's/.*) //; s/ .*//' /proc/$pid/stat"
-check_error 1 "job $ID: process $pid \(cat\) is left: pid $pid \(cat\) is in uninterruptible sleep" "clean finds it, and says why it stays" \
-    "$MLAUNCH" clean "$ID"
+    "$T/err" "mlaunch names the process and says why it stays"
+check_output D \
+    "the process is still there, uninterruptible" sh -c "sed 's/.*) //; s/ .*//' /proc/$pid/stat"
+check_error 1 \
+    "job $ID: process $pid \(cat\) is left: pid $pid \(cat\) is in uninterruptible sleep" \
+    "clean finds the process, and says why it stays" "$MLAUNCH" clean "$ID"
 must kill "$fuse"
 wait_for '! kill -0 "$pid" 2> /dev/null'
-check "once the system lets it go" "$MLAUNCH" clean "$ID"
-nothing_left "nothing is left"
+check "clean succeeds once the system lets the process go" "$MLAUNCH" clean "$ID"
+nothing_left "nothing is left in the end"
 done_testing

@@ -52,7 +52,7 @@ one_goes "connections that cannot be made" "(No route to host|no answer in time)
 unreached_start 3 -H "$H1,$H2,$H3"
 connected
 second_and_third part
-wait_for '! kill -0 "$mlaunch" 2> /dev/null' || fail "without --elastic: the job ends"
+wait_for '! kill -0 "$mlaunch" 2> /dev/null' || fail "without --elastic: the job ends by itself"
 second_and_third unite
 zoo_end 3 "without --elastic"
 check_match "survivor: a step: .*rank . on host ($H2|$H3)(: its| cannot connect| has).*host ($H2|$H3)" "$T/err" \
@@ -65,7 +65,8 @@ has_said up 3 || diag "not all ranks are up: $(cat "$T/err")"
 netns cut "$H3"
 must touch "$T/go"
 check "the first connection to a host that was cut off: the others repair" has_said '^repaired 2' 2
-check_match "^error PEER: .*rank 2 .*host $H3 was lost" "$T/out" "… after an error that names it"
+check_match "^error PEER: .*rank 2 .*host $H3 was lost" "$T/out" \
+    "the first connection to a host that was cut off: the error names it"
 netns join "$H3"
 zoo_end 0 "the first connection to a host that was cut off"
 
