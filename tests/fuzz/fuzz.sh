@@ -23,7 +23,7 @@ targets() {
 fuzz() {
     local names name rounds=2000
     mapfile -t names < <(targets "$1")
-    check "there are targets" test "${#names[@]}" -ge "$2"
+    check "there are at least $2 targets" test "${#names[@]}" -ge "$2"
     if is_long; then
         run "$SOURCE/tests/fuzz/libfuzzer" "$BUILD/fuzz-long" \
             $((HOUR / $(targets '*' | wc -l))) "${names[@]}"

@@ -52,21 +52,21 @@ faults none named
 is_said "without a failure all is right" "0: right" "1: right"
 
 every_call_fails() {
-    breaks "which memory it is" cuPointerGetAttributes:1 blocking \
+    breaks "the question which memory it is fails" cuPointerGetAttributes:1 blocking \
         "cannot tell which memory 0x[0-9a-f]+ is in: cuPointerGetAttributes: $unknown"
-    breaks "the context" cuCtxPushCurrent:1 blocking \
+    breaks "the use of the context fails" cuCtxPushCurrent:1 blocking \
         "cannot use the context of GPU 1: cuCtxPushCurrent: $unknown"
-    breaks "the program's kernel, in any stream" cuCtxSynchronize:1:700 blocking \
+    breaks "the program's kernel fails, in any stream" cuCtxSynchronize:1:700 blocking \
         "work that the program gave GPU 1 before the call has failed: cuCtxSynchronize: $illegal"
-    breaks "the program's kernel, in the named stream" cuStreamSynchronize:1:700 named \
+    breaks "the program's kernel fails, in the named stream" cuStreamSynchronize:1:700 named \
         "work that the program gave GPU 1 before the call has failed: cuStreamSynchronize: $illegal"
-    breaks "whether a stream is captured" cuStreamIsCapturing:1 named \
+    breaks "the question whether a stream is captured fails" cuStreamIsCapturing:1 named \
         "work that the program gave GPU 1 before the call has failed: .*: $unknown"
-    breaks "a stream of ours" cuStreamCreate:1 blocking \
+    breaks "the making of a stream of ours fails" cuStreamCreate:1 blocking \
         "cannot make a stream for copies on GPU 1: cuStreamCreate: $unknown"
-    breaks "the copy before the call" cuMemcpyAsync:1 blocking \
+    breaks "the copy before the call fails" cuMemcpyAsync:1 blocking \
         "cannot copy 4000 bytes from GPU 1: cuMemcpyAsync: $unknown"
-    breaks "… its end" cuStreamSynchronize:1 blocking \
+    breaks "the end of the copy before the call fails" cuStreamSynchronize:1 blocking \
         "cannot copy 4000 bytes from GPU 1: cuStreamSynchronize: $unknown"
 
     # Here rank 0 already has its result.
@@ -74,19 +74,19 @@ every_call_fails() {
         name=all_reduce
         [ "$way" != message ] || name=sendrecv
         faults cuMemcpyAsync:2 "$way"
-        is_said "the copy after the call, $way" "0: right" \
+        is_said "the copy after the call fails, $way" "0: right" \
             "1: -6: $on_1: $name: cannot copy 4000 bytes to GPU 1: cuMemcpyAsync: $unknown"
     done
-    breaks "the start of a call" cuMemcpyAsync:1 started \
+    breaks "the start of a call fails" cuMemcpyAsync:1 started \
         "cannot copy 4000 bytes from GPU 1: cuMemcpyAsync: $unknown"
 
     faults cuMemcpyAsync:2 blocking --again
-    is_said "the group is broken on both sides then" "0: right" \
+    is_said "the group is broken on both sides after a failure" "0: right" \
         "0: -6: .*cannot copy 4000 bytes.*" "1: -6: .*" "1: -6: .*cannot copy 4000 bytes.*"
 
     for call in cuMemHostRegister:1 cuMemHostUnregister:-1 cuCtxGetId:-1; do
         faults "$call" blocking --again
-        is_said "what only makes it slower is no failure: ${call%:*}" "0: right" "0: right" \
+        is_said "what only makes a call slower is no failure: ${call%:*}" "0: right" "0: right" \
             "1: right" "1: right"
     done
 
@@ -105,9 +105,9 @@ every_call_fails() {
     backend=(--backend tcp --local net)
     lost="-6: $on_1: send: cannot copy 4000 bytes from GPU 1: cuMemcpyAsync: $unknown"
     faults cuMemcpyAsync:1 give_few
-    is_said "the copy of what is sent over TCP, on both sides" "0: $lost" "1: $lost"
+    is_said "the copy of what is sent over TCP fails on both sides" "0: $lost" "1: $lost"
     faults cuMemcpyAsync:1 start_get --again
-    is_said "so does one that was started" "0: right" "0: right" \
+    is_said "the copy of a started get over TCP fails for its caller" "0: right" "0: right" \
         "1: -6: cannot copy 4000 bytes to GPU 1: cuMemcpyAsync: $unknown" "1: right"
     backend=()
 
@@ -124,17 +124,17 @@ every_call_fails() {
             "0: right" "0: right" "1: right" "1: right"
     done
     faults cuIpcCloseMemHandle:-1 take
-    is_said "what is left open is noticed" "0: right" "1: right" \
+    is_said "memory that is left open after a call is noticed" "0: right" "1: right" \
         "1: memory of the other rank is left open"
     faults cuMemcpyAsync:1 give_few
-    is_said "the copy of what is sent, on both sides" "0: $lost" "1: $lost"
+    is_said "the copy of what is sent fails on both sides" "0: $lost" "1: $lost"
     faults cuMemcpyAsync:1 take_few
-    is_said "the copy of what has come" "0: right" \
+    is_said "the copy of what has come fails for the receiver" "0: right" \
         "1: -6: $on_1: recv: cannot copy 4000 bytes to GPU 1: cuMemcpyAsync: $unknown"
     # Windows whose parts are on GPUs: rank 0 uses the part of rank 1, or that uses its own.
     faults cuMemGetAddressRange:1 window
     lost="-1: $on_1: window_create: cannot tell where memory of GPU 1 begins: .*: $unknown"
-    is_said "where the memory of a part begins, on both sides" "0: $lost" "1: $lost"
+    is_said "the question where a part's memory begins fails on both sides" "0: $lost" "1: $lost"
     for call in cuIpcGetMemHandle:1 cuIpcOpenMemHandle:-1; do
         faults "$call" window_put --again
         is_said "a part that can't be opened is served: ${call%:*}" \
@@ -144,30 +144,31 @@ every_call_fails() {
     for way in put get; do
         faults cuMemcpyAsync:1 "window_$way" --again
         lost="-6: $on_1: its part of the window: cannot copy 4000 bytes .* GPU 1: .*: $unknown"
-        is_said "a $way that the owner can't serve" "0: $lost" "0: $lost" "1: right" "1: right"
+        is_said \
+            "a $way that the owner can't serve fails" "0: $lost" "0: $lost" "1: right" "1: right"
     done
     faults cuMemHostRegister:1 window_put
     is_said "memory that can't be pinned is only slower" "0: right" "1: right"
     faults none window_freed
-    is_said "a part that was freed" \
+    is_said "the use of a part that was freed fails" \
         "0: -6: $on_1: its part of the window: the program has freed the memory of GPU 1 .*" \
         "1: right"
     unset FAKE_CUDA_IPC
     for way in own wait; do
         faults cuMemcpyAsync:1 "window_$way" --again
-        is_said "a number of one's own part, window_$way" "0: right" "0: right" \
+        is_said "the copy of a number of one's own part fails, window_$way" "0: right" "0: right" \
             "1: -6: cannot copy 8 bytes from GPU 1: cuMemcpyAsync: $unknown" "1: right"
     done
     faults cuIpcCloseMemHandle:-1 window_swapped
-    is_said "a part that is left open is noticed" "0: right" "1: right" \
+    is_said "a window's part that is left open is noticed" "0: right" "1: right" \
         "1: memory of the other rank is left open"
 }
 
 faults none window_dies
-check_match '^0: -5: rank 1 ' "$OUT" "the owner of a part dies"
+check_match '^0: -5: rank 1 ' "$OUT" "the death of a part's owner is an error"
 
 faults none offers
-check_match '^0: -5: rank 1 ' "$OUT" "a receiver that dies before it takes what is offered"
+check_match '^0: -5: rank 1 ' "$OUT" "the death of a receiver before it takes an offer is an error"
 
 pieces_fail() {
     # In pieces: a copy fails, or the process ends, while others are under way.
@@ -181,18 +182,18 @@ pieces_fail() {
             for call in cuMemcpyAsync:7 cuStreamSynchronize:4; do
                 faults "$call" "$way"
                 lost="-6: $on_1: $name: cannot copy $copy GPU 1: ${call%:*}: $unknown"
-                is_said "in the middle, $way over ${transport%% *}: ${call%:*}" \
+                is_said "a failure in the middle is named, $way over ${transport%% *}: ${call%:*}" \
                     "0: $lost" "1: $lost"
             done
             faults cuMemcpyAsync:7:die "$way"
-            is_said "the end of a process in the middle, $way over ${transport%% *}" \
+            is_said "the end of a process in the middle is named, $way over ${transport%% *}" \
                 "0: -5: rank 1 .*"
         done
     done
     backend=()
 }
 
-if is_fake "its calls that fail" "none fails"; then
+if is_fake "each call of the driver that fails is named" "none fails"; then
     every_call_fails
     pieces_fail
 fi
@@ -201,5 +202,5 @@ check_match '^0: -5: rank 1 ' "$OUT" "a rank that dies in the middle ends the ca
 
 faults none touch
 check_match 'the processor has touched GPU memory in the case: touch$' "$ERR" \
-    "a plain access is noticed"
+    "a plain access to GPU memory is noticed"
 done_testing

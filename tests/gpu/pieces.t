@@ -13,22 +13,26 @@ cut='GPU memory of collective calls is copied'
 
 for backend in "shm" "tcp --local net"; do
     # shellcheck disable=SC2086 # several words
-    check "calls that are cut, over ${backend%% *}" \
+    check "calls that are cut succeed over ${backend%% *}" \
         pieces 3 --backend $backend -- "$BUILD/tests/gpu/gpu_pieces"
     cp "$OUT" "$T/out"
     cp "$ERR" "$T/told"
-    check_output 27 "… have the bits of whole ones" grep -c '^alike: ' "$T/out"
-    check_no_match 'unlike|whole' "$T/out" "… each of them"
-    check_match "rank 2: $cut through host memory in pieces" "$T/told" "… which is told"
+    check_output 27 "calls that are cut have the bits of whole ones over ${backend%% *}" grep -c \
+        '^alike: ' "$T/out"
+    check_no_match 'unlike|whole' "$T/out" \
+        "no call has other bits or stays whole over ${backend%% *}"
+    check_match "rank 2: $cut through host memory in pieces" "$T/told" \
+        "the cut through host memory is told over ${backend%% *}"
     check_match "rank 2: $cut to host memory as a whole: another rank has it elsewhere" "$T/told" \
-        "… and why others are not cut"
+        "the reason for no cut is told over ${backend%% *}"
     # shellcheck disable=SC2086
     check "copies go on beside the link, over ${backend%% *}" pieces 3 --backend $backend \
         -x MLAUNCH_GPU_PIECES=1M -- "$BUILD/tests/gpu/gpu_calls" "long calls"
 done
 
-check "all calls, those cut that can be" pieces 3 -- "$BUILD/tests/gpu/gpu_calls"
+check "all calls succeed, those cut that can be" pieces 3 -- "$BUILD/tests/gpu/gpu_calls"
 check_status 1 "a size that is none is refused" env MLAUNCH_GPU_PIECES=1K "$MLAUNCH" -n 1 \
     -- "$BUILD/tests/gpu/gpu_calls" --host
-check_match "MLAUNCH_GPU_PIECES: '1K' is not a size from 64K to 1G, nor 0" "$ERR" "… by a sentence"
+check_match "MLAUNCH_GPU_PIECES: '1K' is not a size from 64K to 1G, nor 0" "$ERR" \
+    "the refusal of a size names its range"
 done_testing

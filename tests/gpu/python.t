@@ -13,29 +13,31 @@ CALLS=$SOURCE/tests/gpu/python_gpu_calls.py
 
 for backend in "shm" "tcp --local net"; do
     # shellcheck disable=SC2086 # several words
-    check "all calls over ${backend%% *}" "$MLAUNCH" -n 3 --oversubscribe --output raw \
+    check "the calls end well over ${backend%% *}" "$MLAUNCH" -n 3 --oversubscribe --output raw \
         "${STRANGER[@]}" --backend $backend -- "$PYTHON" "$CALLS"
-    check_match '^all calls with GPU memory are right' "$OUT" "said so"
+    check_match '^all calls with GPU memory are right' "$OUT" \
+        "all calls are right over ${backend%% *}"
 done
-check "slips are sentences" "$MLAUNCH" -n 2 --output raw "${STRANGER[@]}" -- "$PYTHON" "$CALLS" slips
-check_match '^all calls with GPU memory are right' "$OUT" "said so"
+check "slips end no job" "$MLAUNCH" -n 2 --output raw "${STRANGER[@]}" -- "$PYTHON" "$CALLS" slips
+check_match '^all calls with GPU memory are right' "$OUT" \
+    "slips are sentences that say what is wrong"
 numpy=
 for p in "$PYTHON" /usr/bin/python3; do
     if "$p" -c 'import numpy' 2> /dev/null; then numpy=$p; fi
 done
 if [ -n "$numpy" ]; then
-    check "transfers to arrays of numpy" "$MLAUNCH" -n 2 --output raw "${STRANGER[@]}" -- "$numpy" \
-        "$CALLS" numpy
+    check "transfers to arrays of numpy are right" "$MLAUNCH" -n 2 --output raw "${STRANGER[@]}" \
+        -- "$numpy" "$CALLS" numpy
 else
-    skip "transfers to arrays of numpy" "no numpy here"
+    skip "transfers to arrays of numpy are right" "no numpy here"
 fi
 # With arrays of the test's in the place of cupy's.
 awk '/^import cupy/ { inside = 1 } /^```/ { inside = 0 } inside' "$SOURCE/README.md" > "$T/gpu.py"
-check "README's example" env PYTHONPATH="$SOURCE/tests/gpu/readme:$SOURCE/tests/gpu" "$MLAUNCH" \
-    -n 2 "${STRANGER[@]}" -- "$PYTHON" "$T/gpu.py"
+check "README's example for GPUs runs" env PYTHONPATH="$SOURCE/tests/gpu/readme:$SOURCE/tests/gpu" \
+    "$MLAUNCH" -n 2 "${STRANGER[@]}" -- "$PYTHON" "$T/gpu.py"
 cp "$OUT" "$T/said"
 check_output "[0] 0 [1, 1, 1, 1]
-[1] 1 [1, 1, 1, 1]" "… is right" sort "$T/said"
+[1] 1 [1, 1, 1, 1]" "README's example for GPUs is right" sort "$T/said"
 check_output "False" "the module for GPUs is not imported where there is none" \
     "$MLAUNCH" -n 1 --output raw "${STRANGER[@]}" -- "$PYTHON" -c 'import array, mlaunch, sys
 mlaunch.init().all_reduce(array.array("i", [1]))

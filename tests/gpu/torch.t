@@ -8,7 +8,7 @@ TEST_TIER=full
 . "${0%/*}/driver.sh"
 
 ! is_real || skip_all "it replaces functions of a torch without CUDA"
-check "all calls" "$MLAUNCH" -n 3 --oversubscribe --output raw -- "$PYTHON" \
+check "the calls end well" "$MLAUNCH" -n 3 --oversubscribe --output raw -- "$PYTHON" \
     "$SOURCE/tests/gpu/torch_gpu_calls.py"
-check_match '^all calls of torch with GPU memory are right' "$OUT" "said so"
+check_match '^all calls of torch with GPU memory are right' "$OUT" "all calls of torch are right"
 done_testing

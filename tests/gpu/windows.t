@@ -18,26 +18,26 @@ windows() {
         shift
     done
     shift
-    check "all calls on windows, $name" "$MLAUNCH" -v -n 3 --oversubscribe --output raw \
+    check "all calls on windows succeed, $name" "$MLAUNCH" -v -n 3 --oversubscribe --output raw \
         "${options[@]}" -- "$WINDOWS" "$@"
     while read -r case; do
         if grep -qxF "right: $case" "$OUT"; then
-            pass "… $case"
+            pass "case $case is right, $name"
         else
-            fail "… $case"
+            fail "case $case is right, $name"
         fi
     done < <("$WINDOWS" --list)
 }
 
 windows "by CUDA IPC" --
-check_match 'rank 0: GPU memory for rank 1 goes by CUDA IPC' "$ERR" "… which is told"
+check_match 'rank 0: GPU memory for rank 1 goes by CUDA IPC' "$ERR" "the use of CUDA IPC is told"
 check_match 'memory for rank 0 is copied .* by CUDA IPC: cu[A-Za-z]+: CUDA_ERROR_[A-Z_]+' \
-    "$ERR" "… but memory of pools"
-if is_fake "where none can be opened" "all can"; then
+    "$ERR" "memory of pools is copied, which is told"
+if is_fake "no memory goes by CUDA IPC where none can be opened" "all can"; then
     windows "where none can be opened" -x FAKE_CUDA_IPC=no --
-    check_no_match 'goes by CUDA IPC' "$ERR" "… none go by CUDA IPC"
+    check_no_match 'goes by CUDA IPC' "$ERR" "no memory goes by CUDA IPC where none can be opened"
     check_match 'rank 0: GPU memory for rank 1 is copied .*cuIpcOpenMemHandle: CUDA_ERROR_MAP_FAILED' \
-        "$ERR" "… which is told, with the driver's word"
+        "$ERR" "the copy is told with the driver's word"
 fi
 windows "with named streams" -- --named
 windows "over TCP" --backend tcp --local net --

@@ -26,7 +26,7 @@ if is_long; then STEPS=all; else STEPS=some; fi
 
 # walk PART GROUP MODE STEPS [OPTION…]
 walk() {
-    local name="$1: $2, $3"
+    local name="calls of $2 that go wrong in $1 harm nothing: $3"
     case " $* " in *" --local net "*) name+=", over TCP" ;; esac
     check "$name" python3 "$SOURCE/tests/inject/walk.py" "${@:1:4}" \
         "$MLAUNCH" --grace 1 --init-timeout 5 "${@:5}" -n 2 -- "$BUILD/tests/inject/answers"

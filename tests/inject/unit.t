@@ -30,6 +30,7 @@ export LSAN_OPTIONS=suppressions=$T/leaks:print_suppressions=0
 export UBSAN_OPTIONS=print_stacktrace=1:abort_on_error=1
 calls=25
 ! is_long || calls=all
-check "units" python3 "$SOURCE/tests/inject/walk_unit.py" "$calls" "${programs[@]}"
+check "no unit crashes, hangs or loses memory when a call fails" python3 \
+    "$SOURCE/tests/inject/walk_unit.py" "$calls" "${programs[@]}"
 diag "$(cat "$OUT")"
 done_testing

@@ -12,9 +12,9 @@ for file in "$SOURCE"/tests/litmus/*.litmus; do
     ! head -n 1 "$file" | grep -q '^C ' || model=(-model rc11.cat)
     run herd7 "${model[@]}" "$file"
     if [ "${status:-1}" -eq 0 ] && grep -qx Ok "$OUT" && ! grep -q '^Flag' "$OUT"; then
-        pass "${file##*/}"
+        pass "${file##*/} has the executions that it says"
     else
-        fail "${file##*/}" "see above what it must say"
+        fail "${file##*/} has the executions that it says" "see above what it must say"
         diag_run herd7 "${model[@]}" "$file"
     fi
 done
