@@ -7,7 +7,7 @@ TEST_TIER=full
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/server.sh"
 
-check "a model" python3 "$TINY" "$T/tiny.gguf" --endless --context 131072
+check "a model is made for the servers" python3 "$TINY" "$T/tiny.gguf" --endless --context 131072
 endless='"max_tokens":100000,"temperature":0' # longer than any check waits
 # Each begins in an empty slot: this text has been in none.
 answer_of() {
@@ -28,12 +28,13 @@ start() { serve_start "$@" -- --model "$T/tiny.gguf" --slots 1 --queue 2 --conte
 
 # What jobs of two ranks and of one answer.
 for ranks in 2 1; do
-    check "$ranks ranks" start -n "$ranks"
+    check "a server of $ranks ranks starts" start -n "$ranks"
     answer_of "a time" > "$T/answer.$ranks"
     serve_stop
 done
 
-check "three ranks, of which one is enough" start -n 3 --oversubscribe --elastic 1
+check "a server of three ranks starts, of which one is enough" start -n 3 --oversubscribe \
+    --elastic 1
 rank_pids > "$T/before"
 post_start /v1/completions '{"prompt":"x","stream":true,'"$endless"'}' "$T/heard.stream"
 streaming=$!
@@ -46,29 +47,32 @@ must kill -KILL "$(sed -n 's/^1 //p' "$T/before")"
 wait "$streaming"
 check_match 'rank 1 was killed by signal 9 .*"unavailable_error".*503' "$T/heard.stream" \
     "what was being answered ends with the rank's name"
-check_no_match 'DONE|finish_reason":"' "$T/heard.stream" "… and is not complete"
+check_no_match 'DONE|finish_reason":"' "$T/heard.stream" \
+    "a stream that lost its rank is not complete"
 wait "$waiting"
 check_output "$(cat "$T/answer.2")" "what waited is answered, as two ranks do it" \
     field "r['choices'][0]['text']" "$T/heard.waiting"
 check "two ranks are healthy" wait_for "world_is 2"
-check_output "$(cat "$T/answer.2")" "… and answer the next one" answer_of "a time"
+check_output "$(cat "$T/answer.2")" "two ranks answer the next request" answer_of "a time"
 curl -sS "$URL/status.json" > "$T/status.json"
-check_output "0 1" "the dashboard has the two" field "' '.join(str(k['rank']) for k in r['ranks'])" \
+check_output "0 1" \
+    "the dashboard has both ranks that live" field "' '.join(str(k['rank']) for k in r['ranks'])" \
     "$T/status.json"
 
 must kill -KILL "$(sed -n 's/^0 //p' "$T/before")"
-check "the last one serves, at the same port" wait_for "world_is 1"
-check_output "$(cat "$T/answer.1")" "… and answers as one rank does" answer_of "a time"
+check "the last rank serves, at the same port" wait_for "world_is 1"
+check_output "$(cat "$T/answer.1")" "the last rank answers as one rank does" answer_of "a time"
 rank_pids > "$T/after"
-check_output "$(sed -n '/^2 /p' "$T/before")" "… in the process in which it began" cat "$T/after"
+check_output "$(sed -n '/^2 /p' "$T/before")" \
+    "the last rank serves in the process in which it began" cat "$T/after"
 check_match 'rank 1 was killed by signal 9 .*; 2 ranks go on' "$T/serve.err" "the server tells of it"
 serve_stop
-check_output 143 "it ends by the signal" echo "$serve_status"
-no_survivors "nothing is left" "$MARK"
+check_output 143 "the server ends by the signal" echo "$serve_status"
+no_survivors "nothing is left of the server" "$MARK"
 
 # With --restarts others take the places of the dead, rank 0's too.
-check "three ranks, whose places are filled again" start -n 3 --oversubscribe --elastic 1 \
-    --restarts 1
+check "a server of three ranks starts, whose places are filled again" start -n 3 --oversubscribe \
+    --elastic 1 --restarts 1
 answer_of "a time" > "$T/answer.3"
 for rank in 1 0; do
     pid=$(rank_pids | sed -n "s/^$rank //p")
@@ -76,8 +80,8 @@ for rank in 1 0; do
     check "rank $rank has another process" \
         wait_for "rank_pids | grep '^$rank ' | grep -qv ' $pid\$'"
     # Until its death is noticed, it may be what a request waits for.
-    check "… and three ranks answer" wait_for "answers_as 3"
+    check "three ranks answer after rank $rank has come again" wait_for "answers_as 3"
 done
 serve_stop
-no_survivors "nothing is left of them" "$MARK"
+no_survivors "nothing is left of the server with --restarts" "$MARK"
 done_testing

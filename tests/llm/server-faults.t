@@ -8,7 +8,7 @@ TEST_TIER=quick
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/server.sh"
 
-check "a model" python3 "$TINY" "$T/tiny.gguf" --endless --context 131072
+check "a model is made for the servers" python3 "$TINY" "$T/tiny.gguf" --endless --context 131072
 endless='"max_tokens":100000,"temperature":0' # longer than any check waits
 # A prompt whose reading takes longer than a kill.
 python3 "$SOURCE/tests/llm/long_prompt.py" > "$T/long.json"
@@ -76,7 +76,7 @@ round() {
     fi
     # The old processes first: until they are gone, the health may be theirs.
     wait_for "! kill -0 $pid 2> '$T/gone'"
-    check "$name: it answers again" wait_for "serve_answers && ranks_are"
+    check "$name: the server answers again" wait_for "serve_answers && ranks_are"
     check_output "$known" "$name: the answers are the same" known_answer
 }
 

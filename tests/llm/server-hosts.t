@@ -17,17 +17,18 @@ endless='"max_tokens":100000,"temperature":0' # longer than any check waits
 
 # copy FILE HOST: into the host's own directory of models.
 copy() { netns exec "$2" cp "$1" "$models/model.gguf"; }
-check "a model" python3 "$TINY" "$T/tiny.gguf" --endless --context 131072
-check "another" python3 "$TINY" "$T/other.gguf" --endless --context 131072 --seed 2 --shape wide
+check "a model is made for all hosts" python3 "$TINY" "$T/tiny.gguf" --endless --context 131072
+check "another model is made for one host" python3 "$TINY" "$T/other.gguf" --endless \
+    --context 131072 --seed 2 --shape wide
 # The spare one too: with the model's file there must be one at the same path on it.
 for h in "$H1" "$H3"; do copy "$T/tiny.gguf" "$h"; done
 serve=("$MLAUNCH" "${hosts[@]}" -- "$LLM" serve --model "$models/model.gguf" --port "$PORT")
 
 check_error 2 "$H2: $models/model.gguf: cannot be opened: No such file or directory" \
-    "a model that one host does not have" "${serve[@]}"
+    "a model that one host does not have is refused" "${serve[@]}"
 copy "$T/other.gguf" "$H2"
 check_error 2 "$H2: $models/model.gguf is another file than on $H1: .*; copy one of them to all hosts" \
-    "another model on one host" "${serve[@]}"
+    "another model on one host is refused" "${serve[@]}"
 copy "$T/tiny.gguf" "$H2"
 
 # The script `server`, whose user sits on another host than rank 0.
@@ -37,12 +38,13 @@ at_exit "${server[@]}" stop
 check_error 1 "server: $LLM_NAME was ended, as it would listen on host $H1 alone: add --host" \
     "a server on another host's loopback is refused at once" env LLM_PATIENCE=3600 \
     "${server[@]}" start "${hosts[@]}" -x "$MARK" -- --model "$models/model.gguf" --port "$PORT"
-no_survivors "… and nothing is left of it" "$MARK"
-check_output "$LLM_NAME answers at http://$A1:$PORT" "with --host it answers here" \
+no_survivors "nothing is left of a server that was refused" "$MARK"
+check_output "$LLM_NAME answers at http://$A1:$PORT" \
+    "a server with --host answers on another host" \
     "${server[@]}" start "${hosts[@]}" -x "$MARK" -- --model "$models/model.gguf" --port "$PORT" \
     --host "$A1"
-check_output "$LLM_NAME has ended" "… and is ended" "${server[@]}" stop
-no_survivors "… without a trace" "$MARK"
+check_output "$LLM_NAME has ended" "server stop ends the server" "${server[@]}" stop
+no_survivors "nothing is left of the server after server stop" "$MARK"
 
 check "the server is healthy" serve_start "${hosts[@]}" --spare-hosts "$H3" --restarts 3 -- \
     --host "$A1" --model "$models/model.gguf" --slots 1 --queue 2 --context 131072
@@ -73,9 +75,9 @@ lose() {
     wait "$streaming" "$waiting"
     diag "$name: clients were told after $(((${EPOCHREALTIME/./} - begin) / 1000)) ms"
     check_match "$words.*\"unavailable_error\".*503" "$T/stream" "$name: the stream is told"
-    check_no_match 'DONE|finish_reason":"' "$T/stream" "$name: … and is not complete"
-    check_output 503 "$name: who waits gets 503" cat "$T/code"
-    check_match "$words" "$T/waiting" "$name: … with the reason"
+    check_no_match 'DONE|finish_reason":"' "$T/stream" "$name: the stream is not complete"
+    check_output 503 "$name: who waits gets status 503" cat "$T/code"
+    check_match "$words" "$T/waiting" "$name: who waits is told the reason"
     # Healthy and with ranks anew: before that, the answer may be the lost job's.
     check "$name: the server is healthy again" wait_for \
         "! serve_has_ended && serve_answers && [ \"\$(answer)\" = '$known' ]"
@@ -92,6 +94,6 @@ lose "a host is lost" "host $H2" netns kill "$H2"
 check_output "$H1 $H3" "a host is lost: the spare one has its rank" places
 serve_stop
 check_match "host $H2 was lost; spare host $H3 takes its place \\(rank 1\\)" "$T/serve.err" \
-    "mlaunch says so"
-no_survivors "nothing is left of it" "$MARK"
+    "mlaunch says which spare host takes the place"
+no_survivors "nothing is left of the server at the end" "$MARK"
 done_testing

@@ -13,7 +13,7 @@ user=daemon
 
 # What the unit's reader changes; and two servers' names must not meet here.
 chmod 711 "$T"
-check "a model" python3 "$TINY" "$T/tiny.gguf"
+check "a model is made for the service" python3 "$TINY" "$T/tiny.gguf"
 sed "s|^User=LLM|User=$user|; s|/usr/local/bin/mlaunch|$MLAUNCH|; s|/usr/local/bin/llm|$LLM|
     s|--name llm |--name llm-test-$$ -x $MARK |; s|HOST1,HOST2|localhost:2|
     s|/MODELS/MODEL.gguf|$T/tiny.gguf --port $PORT|" "$unit" > "$T/llm.service"
@@ -22,7 +22,7 @@ check_no_match '[^A-Z]([A-Z]*MODELS?|LLM|HOST[12])([^A-Z]|$)' "$T/llm.service" \
 if command -v systemd-analyze > /dev/null; then
     check "systemd finds nothing wrong with the unit" systemd-analyze verify "$T/llm.service"
     cat "$OUT" "$ERR" > "$T/verify"
-    check_output "" "… and warns of nothing" cat "$T/verify"
+    check_output "" "systemd warns of nothing in the unit" cat "$T/verify"
 else
     skip "systemd finds nothing wrong with the unit" "there is no systemd-analyze here"
 fi
@@ -50,20 +50,20 @@ unit_start() {
 unit_start
 check "the unit's command serves" serve_healthy
 diag_file "$T/serve.err"
-check_match '"world_size":2,' "$T/health" "… over two ranks"
+check_match '"world_size":2,' "$T/health" "the unit's command serves over two ranks"
 serve_stop
-check "its status on SIGTERM is what the unit calls success" \
+check "the status on SIGTERM is what the unit calls success" \
     test "$serve_status" = "$(setting SuccessExitStatus)"
-no_survivors "nothing is left of it" "$MARK"
+no_survivors "nothing is left after SIGTERM" "$MARK"
 
 # Killed, as by the kernel when memory is short: the ranks end, and the next start has their port.
 unit_start
-check "it starts again" serve_healthy
+check "the unit's command starts again" serve_healthy
 must kill -KILL "$serve_pid"
 serve_wait 2> "$T/wait.err"
 no_survivors "nothing is left when mlaunch is killed" "$MARK"
 unit_start
-check "it starts on the same port" serve_healthy
+check "the unit's command starts on the same port" serve_healthy
 serve_stop
 
 unit_start --model "$T/nowhere.gguf"
