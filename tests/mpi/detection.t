@@ -56,7 +56,7 @@ served "a program of MPICH" "$T/mpich"
 served "a script" sh -c "$T/plain"
 for name in libmpi_abi.so.0 libmpi.so.12 libmpich.so.10; do
     served "a program of $name" "$T/uses-$name"
-    check_no_match warning "$ERR" "… without a warning"
+    check_no_match warning "$ERR" "a program of $name starts without a warning"
 done
 
 # by_pmix: a program that needs it. maybe_by_pmix: one that starts others, and may need none of it.
@@ -125,18 +125,22 @@ by_pmix "a program beside one" -n 1 "$T/open" : -n 1 "$T/plain"
 warned() {
     check_error 0 "warning: .*needs $2, an MPI that mlaunch cannot serve" "$1 is named" \
         "$MLAUNCH" --output raw -n 2 "${@:3}"
-    check_match '^none$' "$OUT" "… and gets no socket"
-    if [ "$(grep -c warning "$ERR")" = 1 ]; then pass "… once"; else fail "… once"; fi
+    check_match '^none$' "$OUT" "$1 gets no socket"
+    if [ "$(grep -c warning "$ERR")" = 1 ]; then
+        pass "$1 is warned of once"
+    else
+        fail "$1 is warned of once"
+    fi
 }
 for name in $foreign; do warned "a program of $name" "$name" "$T/uses-$name"; done
 warned "a program of MPICH for srun" libpmi2.so.0 "$T/for_srun"
 old=$T/uses-libmpi.so.20
 warned "a program that stands twice" libmpi.so.20 "$old" : -n 1 "$old"
 check_output none "one rank alone is a job of its own" "$MLAUNCH" "$old"
-check_no_match warning "$ERR" "so there is no warning"
+check_no_match warning "$ERR" "one rank alone is not warned of"
 check_output "none
-none" "--mpi none" "$MLAUNCH" --output raw -n 2 --mpi none "$T/open"
-check_no_match warning "$ERR" "says nothing"
+none" "--mpi none serves no program" "$MLAUNCH" --output raw -n 2 --mpi none "$T/open"
+check_no_match warning "$ERR" "--mpi none has no warning"
 check_output "socket
 socket" "--mpi pmi1 is obeyed" "$MLAUNCH" --output raw -n 2 --mpi pmi1 "$T/open"
 
@@ -163,12 +167,12 @@ if [ -x "$BUILD/launcher/pmix/mlaunch-pmix" ] && unshare -m true 2> "$T/err"; th
     }
     check_error 125 "$missing" "without mlaunch-pmix a program of Open MPI is refused" \
         without "$MLAUNCH" -n 2 "$T/open"
-    check_error 0 "$lost" "what may start one is warned of" \
+    check_error 0 "$lost" "what may start a program of Open MPI is warned of" \
         without "$MLAUNCH" -n 2 sh -c 'exit 0' "$T/open"
-    check_error 1 "$unserved" "… and is an error if it does" \
+    check_error 1 "$unserved" "a wrapper that starts a program of Open MPI ends the job" \
         without "$MLAUNCH" -n 2 env A=1 "$T/open"
-    check "others do not need it" without "$MLAUNCH" -n 2 "$T/mpich"
-    check_no_match . "$ERR" "and have no warning"
+    check "programs of MPICH do not need mlaunch-pmix" without "$MLAUNCH" -n 2 "$T/mpich"
+    check_no_match . "$ERR" "programs of MPICH have no warning without mlaunch-pmix"
 
     # A job of two hosts, one without mlaunch-pmix.
     cat > "$T/agent" << EOF
@@ -181,30 +185,31 @@ exec unshare -m --propagation private sh -c 'mount --bind /dev/null "\$0" && exe
 EOF
     chmod +x "$T/agent"
     two() { "$MLAUNCH" --agent-command "$T/agent {host}" -H has,lacks --output raw "$@"; }
-    # each_is WORDS: how the two ranks were served.
+    # each_is WORDS RANKS: how the two were served.
     each_is() {
         sort "$OUT" > "$T/served"
-        check_output "$1" "… each host serves what it can" cat "$T/served"
+        check_output "$1" "$2: each host serves what it can" cat "$T/served"
     }
     check_error 0 "host lacks: ${lost#warning: .\*}" "Python may do without it on one of two hosts" \
         two -n 2 "$T/python/bin/python3" script.py
     each_is "pmix
-socket"
+socket" "ranks of Python"
     printf '#!/bin/sh\n"%s"; true\n' "$T/python/bin/python3" > "$T/script"
     printf '#!/bin/sh\n"%s"\n' "$T/open" > "$T/open-script"
     chmod +x "$T/script" "$T/open-script"
     own="is a job of its own if it uses Open MPI's mpi4py"
     check_error 0 "warning: host lacks: rank 1 runs Python, and $own: $missing" \
-        "… and behind a script" two -n 2 "$T/script"
+        "a script's Python may do without it on one of two hosts" two -n 2 "$T/script"
     each_is "pmix
-socket"
-    check "a Python of PMI-1 may, too" two -x "PYTHONPATH=$T/modules" -n 1 \
+socket" "scripts with Python"
+    check "Python with an mpi4py of MPICH needs it on no host" two -x "PYTHONPATH=$T/modules" -n 1 \
         -x "PYTHONPATH=" "$T/python/bin/python3" a.py : -n 1 "$T/plain"
-    check_error 125 "host lacks: .*$missing" "a program of Open MPI may not" two -n 2 "$T/open"
-    check_error 125 "host lacks was lost: $missing" "… nor do without the other host" \
-        two -n 1 "$T/open" : -n 1 "$T/plain"
+    check_error 125 "host lacks: .*$missing" \
+        "a program of Open MPI may not lack it on one host" two -n 2 "$T/open"
+    check_error 125 "host lacks was lost: $missing" \
+        "a host without it is lost if another has the program" two -n 1 "$T/open" : -n 1 "$T/plain"
     check_error 1 "host lacks .*$unserved" \
-        "… nor behind a script" two -n 2 "$T/open-script"
+        "a script's program of Open MPI may not lack it" two -n 2 "$T/open-script"
 fi
 
 # Files that only look like programs, cut at every place that matters.

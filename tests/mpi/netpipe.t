@@ -17,24 +17,28 @@ sizes_are() {
         END { print (n > 10 && last >= 65536 && !bad ? "right" : n " lines up to " last) }' np.out
 }
 
-check "two hosts" over -H "$H1,$H2" -n 2 --cwd "$T" NPmpich2 -u 65539 -p 0 -n 5 -o np.out
-sizes_are "… carry all sizes"
+check "NetPIPE runs on two hosts" over -H "$H1,$H2" -n 2 --cwd "$T" NPmpich2 -u 65539 -p 0 -n 5 -o \
+    np.out
+sizes_are "two hosts carry all sizes"
 rm -f np.out
-check "with its check of the data" over -H "$H1,$H2" -n 2 --cwd "$T" \
+check "NetPIPE runs with its check of the data" over -H "$H1,$H2" -n 2 --cwd "$T" \
     NPmpich2 -i -u 4099 -p 0 -n 5 -o np.out
-check_match "4097 bytes +5 times -->  Integrity check passed" "$ERR" "… which finds none wrong"
-check_no_match "bytes.*[Ff]ail" "$ERR" "… of any size"
+check_match "4097 bytes +5 times -->  Integrity check passed" "$ERR" \
+    "NetPIPE finds long messages right"
+check_no_match "bytes.*[Ff]ail" "$ERR" "NetPIPE finds no message wrong"
 
 # A host without MPICH gets the program and its library.
 library=$(ldconfig -p | awk '$1 == "libmpich.so.12" { print $NF; exit }')
 must netns exec "$H2" mount --bind /dev/null "$library"
-check_status 127 "a host without the library" over -H "$H1,$H2" -n 2 --cwd "$T" NPmpich2 -u 64
-check "… with --stage-libs" over --stage-libs -v -H "$H1,$H2" -n 2 --cwd "$T" \
-    NPmpich2 -u 65539 -p 0 -n 5 -o np.out
+check_status 127 \
+    "a host without the library fails the job" over -H "$H1,$H2" -n 2 --cwd "$T" NPmpich2 -u 64
+check "--stage-libs brings the library to a host without it" over --stage-libs -v -H "$H1,$H2" -n \
+    2 --cwd "$T" NPmpich2 -u 65539 -p 0 -n 5 -o np.out
 size=$(stat -Lc %s "$(command -v NPmpich2)")
-check_match "host $H1: has got its copy of $size bytes in" "$ERR" "… the other gets the program alone"
-sizes_are "… carries all sizes"
+check_match "host $H1: has got its copy of $size bytes in" "$ERR" \
+    "the host with the library gets the program alone"
+sizes_are "two hosts carry all sizes with --stage-libs"
 rm -f np.out
-check "this host" "$MLAUNCH" -n 2 NPmpich2 -u 65539 -p 0 -n 5 -o np.out
-sizes_are "… carries all sizes"
+check "NetPIPE runs on this host" "$MLAUNCH" -n 2 NPmpich2 -u 65539 -p 0 -n 5 -o np.out
+sizes_are "this host carries all sizes"
 done_testing

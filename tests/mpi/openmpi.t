@@ -6,38 +6,40 @@ TEST_TIER=full
 . "$SOURCE/tests/mpi/openmpi.sh"
 
 for n in 1 2 4 16; do
-    check "$n ranks" "$MLAUNCH" -n "$n" "$MPI"
-    all_right "$n" "all $n are one job"
+    check "$n ranks of Open MPI end well" "$MLAUNCH" -n "$n" "$MPI"
+    all_right "$n" "all $n ranks are one job"
 done
-check "in one job with --bind-to core, --backend none and --output raw" \
+check "ranks with --bind-to core, --backend none and --output raw end well" \
     "$MLAUNCH" -n 2 --bind-to core --backend none --output raw "$MPI"
-all_right 2 "both are one job"
-check_output "" "… and Open MPI has nothing to say" cat "$ERR"
-check "two programs" "$MLAUNCH" -n 2 "$MPI" : -n 1 "$MPI"
-all_right 3 "they are one job"
+all_right 2 "both ranks with these options are one job"
+check_output "" "Open MPI has nothing to say of these options" cat "$ERR"
+check "two programs end well" "$MLAUNCH" -n 2 "$MPI" : -n 1 "$MPI"
+all_right 3 "two programs are one job"
 check_match 'rank 1 of 3 program 0' "$OUT" "the first program is number 0"
-check_match 'rank 2 of 3 program 1' "$OUT" "the second is number 1"
-check "by a shell script, with --mpi pmix" "$MLAUNCH" -n 2 --mpi pmix sh -c "$MPI; true"
-all_right 2 "whose ranks are one job"
-check "with MLAUNCH_OPT_MPI" env MLAUNCH_OPT_MPI=pmix "$MLAUNCH" -n 2 sh -c "$MPI; true"
-all_right 2 "likewise"
+check_match 'rank 2 of 3 program 1' "$OUT" "the second program is number 1"
+check "a shell script with --mpi pmix ends well" "$MLAUNCH" -n 2 --mpi pmix sh -c "$MPI; true"
+all_right 2 "ranks in a shell script are one job"
+check "a shell script with MLAUNCH_OPT_MPI ends well" env MLAUNCH_OPT_MPI=pmix "$MLAUNCH" -n 2 sh \
+    -c "$MPI; true"
+all_right 2 "ranks with MLAUNCH_OPT_MPI are one job"
 
 check_error 125 'a program of Open MPI cannot go on without one of its ranks: leave --elastic out' \
-    "--elastic is not for MPI programs" "$MLAUNCH" -n 2 --elastic 1 "$MPI"
+    "--elastic is refused for an MPI program" "$MLAUNCH" -n 2 --elastic 1 "$MPI"
 check_error 1 'rank [01] .* runs a program of Open MPI, which cannot be served: .*leave --elastic' \
-    "… nor for what a script starts" "$MLAUNCH" -n 2 --elastic 1 sh -c "$MPI; true"
+    "--elastic is refused for an MPI program in a script" "$MLAUNCH" -n 2 --elastic 1 sh -c \
+    "$MPI; true"
 
-check "two names of this machine" "$MLAUNCH" --agent-command "env HOST={host} sh -c" \
-    -H a,b -n 4 "$MPI"
-all_right 4 "are two hosts of one job"
+check "ranks with two names of this machine end well" "$MLAUNCH" \
+    --agent-command "env HOST={host} sh -c" -H a,b -n 4 "$MPI"
+all_right 4 "two names of this machine are two hosts of one job"
 # Behind a script, a shell's line, make or a wrapper, on one host or on several, the program itself
 # is seen to need PMIx, before its main().
 printf '#!/bin/bash\nexport OMP_NUM_THREADS=1\n%s\necho done\n' "$MPI" > "$T/run.sh"
 chmod +x "$T/run.sh"
 printf 'run:\n\t%s\n' "$MPI" > "$T/Makefile"
 by_demand() { # NAME COMMAND…
-    check "$1" "$MLAUNCH" -n 2 "${@:2}"
-    all_right 2 "… is one job"
+    check "$1 starts ranks that end well" "$MLAUNCH" -n 2 "${@:2}"
+    all_right 2 "$1 starts ranks that are one job"
 }
 by_demand "a script" "$T/run.sh"
 by_demand "a shell's line" sh -c "cd / && $MPI; true"
@@ -49,52 +51,55 @@ by_demand "two hosts, one of which is late" --agent-command "env HOST={host} sh 
 check_no_match 'mlaunch-pmix' <("$MLAUNCH" -n 2 sh -c \
     'for p in $(cat /proc/$PPID/task/$PPID/children); do cat /proc/$p/comm; done') \
     "a script without MPI starts no server"
-check_status 1 "… of MPI is named" "$MLAUNCH" -n 2 sh -c "$MPI; $MPI"
-check_match 'warning: .*rank 0 starts a second MPI program, and can be only one' "$ERR" "… so"
-check "--mpi pmi1" "$MLAUNCH" -n 2 --mpi pmi1 "$MPI"
+check_status 1 "a second program in a script fails" "$MLAUNCH" -n 2 sh -c "$MPI; $MPI"
+check_match 'warning: .*rank 0 starts a second MPI program, and can be only one' "$ERR" \
+    "a second program in a script is named"
+check "ranks with --mpi pmi1 end well" "$MLAUNCH" -n 2 --mpi pmi1 "$MPI"
 check_match 'warning: mpi_program, .* is a program of Open MPI, but the ranks are served by PMI-1' \
-    "$ERR" "… says that it does not serve this program"
+    "$ERR" "--mpi pmi1 says that it does not serve this program"
 check_match '^MPI programs: PMI-1, and PMIx for' <("$MLAUNCH" --dry-run -n 2 "$T/run.sh") \
     "--dry-run says what is served"
-check "-v" "$MLAUNCH" -v -n 2 "$MPI"
-check_match 'MPI programs: PMIx, for a program of Open MPI' "$ERR" "… likewise"
+check "ranks with -v end well" "$MLAUNCH" -v -n 2 "$MPI"
+check_match 'MPI programs: PMIx, for a program of Open MPI' "$ERR" \
+    "a line of -v says what is served"
 echo 'from mpi4py import MPI
 world = MPI.COMM_WORLD
 print("sum", world.allreduce(world.rank + 1), "of", world.size)' > "$T/sum.py"
 if [ -e /usr/lib/python3/dist-packages/mpi4py ]; then
-    check "mpi4py" "$MLAUNCH" -n 3 /usr/bin/python3 "$T/sum.py"
+    check "ranks of mpi4py end well" "$MLAUNCH" -n 3 /usr/bin/python3 "$T/sum.py"
     cp "$OUT" "$T/sums"
-    check_output 3 "its ranks are one job" grep -c 'sum 6 of 3$' "$T/sums"
-    check "mpi4py behind a script" "$MLAUNCH" -n 3 sh -c "/usr/bin/python3 $T/sum.py; true"
+    check_output 3 "ranks of mpi4py are one job" grep -c 'sum 6 of 3$' "$T/sums"
+    check "ranks of mpi4py behind a script end well" "$MLAUNCH" -n 3 sh -c \
+        "/usr/bin/python3 $T/sum.py; true"
     cp "$OUT" "$T/sums"
-    check_output 3 "… likewise" grep -c 'sum 6 of 3$' "$T/sums"
+    check_output 3 "ranks of mpi4py behind a script are one job" grep -c 'sum 6 of 3$' "$T/sums"
 else
-    skip "mpi4py" "not here (python3-mpi4py)"
+    skip "ranks of mpi4py end well" "not here (python3-mpi4py)"
 fi
 if command -v NPopenmpi > "$T/which"; then
-    check "NetPIPE" "$MLAUNCH" -n 2 NPopenmpi -o "$T/netpipe" -n 10 -u 4096
-    check_match '4096' "$T/netpipe" "has measured what it was told to"
+    check "NetPIPE ends well" "$MLAUNCH" -n 2 NPopenmpi -o "$T/netpipe" -n 10 -u 4096
+    check_match '4096' "$T/netpipe" "NetPIPE has measured what it was told to"
 else
-    skip "NetPIPE" "not here (netpipe-openmpi)"
+    skip "NetPIPE ends well" "not here (netpipe-openmpi)"
 fi
 
 if command -v hpcc > "$T/which"; then
     cp "$SOURCE/tests/mpi/hpccinf.txt" "$T"
-    check "HPC Challenge" "$MLAUNCH" -n 2 --cwd "$T" hpcc
-    check_match '^Success=1$' "$T/hpccoutf.txt" "its programs have run"
-    check_match '^CommWorldProcs=2$' "$T/hpccoutf.txt" "its ranks are one job"
+    check "HPC Challenge ends well" "$MLAUNCH" -n 2 --cwd "$T" hpcc
+    check_match '^Success=1$' "$T/hpccoutf.txt" "HPC Challenge has run its programs"
+    check_match '^CommWorldProcs=2$' "$T/hpccoutf.txt" "the ranks of HPC Challenge are one job"
     check_no_match 'FAILED|^ *[1-9].* failed residual|ErrorsFraction=.*[1-9]' "$T/hpccoutf.txt" \
-        "all their checks have passed"
+        "all checks of HPC Challenge have passed"
 else
-    skip "HPC Challenge" "not here (hpcc)"
+    skip "HPC Challenge ends well" "not here (hpcc)"
 fi
 
 mark=$(new_mark openmpi)
 check_ends "$mark"
 
 check "names are published" "$MLAUNCH" -n 2 "$MPI" names
-check_match 'name: port-of-rank-0' "$OUT" "and found"
-check_match 'unknown name: not found' "$OUT" "not where there is none"
+check_match 'name: port-of-rank-0' "$OUT" "published names are found"
+check_match 'unknown name: not found' "$OUT" "names that nobody published are not found"
 # shellcheck disable=SC2046 # words
 gcc -o "$T/pmix_names" "$SOURCE/tests/mpi/pmix_names.c" $(pkg-config --cflags --libs pmix)
 check_output "awaited in vain: NOT-FOUND
@@ -105,21 +110,23 @@ published: SUCCESS
 again: EXISTS
 found: value
 withdrawn: SUCCESS
-twice: NOT-FOUND" "PMIx's names" "$MLAUNCH" --output raw "$T/pmix_names"
+twice: NOT-FOUND" \
+    "names of PMIx are published, found and withdrawn" "$MLAUNCH" --output raw "$T/pmix_names"
 check "a rank connects to another's port" "$MLAUNCH" -n 3 "$MPI" connect
-check_match 'connected: right' "$OUT" "and they talk"
-check "MPI_Comm_spawn" "$MLAUNCH" -n 2 "$MPI" spawn
-check_match 'spawn: refused' "$OUT" "is refused"
-check_match 'warning: .*rank 0 called MPI_Comm_spawn, which fails' "$ERR" "with a reason"
+check_match 'connected: right' "$OUT" "ranks that are connected by a port talk"
+check "ranks that call MPI_Comm_spawn go on" "$MLAUNCH" -n 2 "$MPI" spawn
+check_match 'spawn: refused' "$OUT" "MPI_Comm_spawn is refused"
+check_match 'warning: .*rank 0 called MPI_Comm_spawn, which fails' "$ERR" \
+    "a warning says why MPI_Comm_spawn fails"
 check "started again after a failure" \
     "$MLAUNCH" -n 2 --restarts 1 -x "$mark" "$MPI" first 1
 check_match 'rank 1 of 2 .*right' "$OUT" "the ranks of the second run are one job"
 nothing_left "a job that was started again" "$mark"
 
-check "--mpi none" "$MLAUNCH" -n 2 --mpi none "$MPI"
-check_match 'rank 0 of 1' "$OUT" "makes each rank a job of its own"
-check "a job within a rank" "$MLAUNCH" -n 2 "$MLAUNCH" -q -n 2 --output raw "$MPI"
-check_match 'rank 1 of 2' "$OUT" "is one of its own"
+check "ranks with --mpi none end well" "$MLAUNCH" -n 2 --mpi none "$MPI"
+check_match 'rank 0 of 1' "$OUT" "--mpi none makes each rank a job of its own"
+check "a job within a rank ends well" "$MLAUNCH" -n 2 "$MLAUNCH" -q -n 2 --output raw "$MPI"
+check_match 'rank 1 of 2' "$OUT" "a job within a rank is one of its own"
 
 # Whoever writes to the server's port what is no PMIx does not trouble it.
 cat > "$T/junk.py" << 'END'
@@ -131,9 +138,9 @@ for junk in (b"", b"\0", b"\xff" * 100, all_bytes * 20, b"\x7f\xff\xff\xff" * 10
         s.sendall(junk)
 os.execv(sys.argv[1], sys.argv[1:])
 END
-check "ranks that write junk to the server" "$MLAUNCH" -n 2 --mpi pmix \
+check "ranks that write junk to the server end well" "$MLAUNCH" -n 2 --mpi pmix \
     python3 "$T/junk.py" "$MPI"
-all_right 2 "are one job all the same"
+all_right 2 "ranks that write junk to the server are one job"
 
 # The server of a job whose ranks sleep.
 cat > "$T/server" << 'END'
@@ -151,7 +158,7 @@ nothing_left "a server that is killed" "$mark"
 # Who kills it fails as well, and may be seen first.
 for i in 1 2 3; do
     check_error 125 'mlaunch-pmix, which serves ranks 0-1 by PMIx, was killed by signal 9' \
-        "a rank that kills the server and fails ($i)" \
+        "the end of a server whose killer fails is named ($i)" \
         "$MLAUNCH" -n 2 --mpi pmix -x "$mark" sh -c \
         'sed "s/exec.*//" "$0" > "$0.$$"; [ "$MLAUNCH_RANK" = 1 ] || { sh "$0.$$" KILL; exit 1; }; exec sleep 60' \
         "$T/server"
@@ -161,12 +168,13 @@ check_error 3 'rank 0 .*exited with status 3' "a rank that stops the server and 
     'sed "s/exec.*//" "$0" > "$0.$$"; [ "$MLAUNCH_RANK" = 1 ] || { sh "$0.$$" STOP; exit 3; }; exec sleep 60' \
     "$T/server"
 nothing_left "a rank that stops the server" "$mark"
-check "a server that is stopped for a while" "$MLAUNCH" -n 1 --mpi pmix -x "$mark" sh -c \
+check "ranks of a server that is stopped for a while end well" "$MLAUNCH" -n 1 --mpi pmix -x \
+    "$mark" sh -c \
     'sed "s/exec.*//" "$0" > "$0.$$"; sh "$0.$$" STOP; until grep -q "for 10 s" "$1"; do sleep 0.1; done
     sh "$0.$$" CONT; until grep -q "answers again" "$1"; do sleep 0.1; done' "$T/server" "$ERR"
 check_match 'warning: .*mlaunch-pmix .pid [0-9]+., which serves rank 0 by PMIx, has not answered for 10 s: MPI_Init' \
-    "$ERR" "… is told of"
-check "a server that does not end" "$MLAUNCH" -n 2 --mpi pmix -x "$mark" sh -c \
+    "$ERR" "a server that is stopped for a while is told of"
+check "ranks of a server that does not end go well" "$MLAUNCH" -n 2 --mpi pmix -x "$mark" sh -c \
     'sed "s/exec.*//" "$0" > "$0.$$"; sh "$0.$$" STOP; true' "$T/server"
 nothing_left "a server that does not end" "$mark"
 
@@ -179,8 +187,8 @@ worker=$(pgrep -P "$guard" -x mlaunch-agent)
 must kill -9 "$job" "$guard" "$worker"
 wait "$job" 2> "$T/wait"
 no_survivors "mlaunch and its agent were killed: no process is left" "$mark"
-check "mlaunch clean" "$MLAUNCH" clean "stay.$$"
-check_output "$SEGMENTS" "removes the segments" segments
+check "mlaunch clean of the killed job succeeds" "$MLAUNCH" clean "stay.$$"
+check_output "$SEGMENTS" "mlaunch clean removes the segments" segments
 
 # munge proves whose a rank is: with it a rank that only says so is refused.
 if [ -n "${OPENMPI_IS_ALONE:-}" ] && command -v munged > "$T/which"; then
@@ -196,20 +204,21 @@ if [ -n "${OPENMPI_IS_ALONE:-}" ] && command -v munged > "$T/which"; then
         > "$T/munged.out" 2>&1 &
     munged=$!
     wait_for '[ -S /run/munge/munge.socket.2 ]'
-    security munge "where munged runs they prove it"
-    check "a program with munge" "$MLAUNCH" -n 2 "$MPI"
-    all_right 2 "its ranks are one job"
-    check_status 1 "a rank that does not prove it" "$MLAUNCH" -n 2 --mpi pmix sh -c \
+    security munge "where munged runs ranks prove whose they are"
+    check "ranks with munge end well" "$MLAUNCH" -n 2 "$MPI"
+    all_right 2 "ranks with munge are one job"
+    check_status 1 "a rank that does not prove whose it is fails" "$MLAUNCH" -n 2 --mpi pmix sh -c \
         'PMIX_SECURITY_MODE=native PMIX_MCA_psec=native exec "$0"' "$MPI"
-    check_match 'Unreachable' "$ERR" "is refused"
-    check "what the user says about it" "$MLAUNCH" -n 2 -x PMIX_MCA_psec=native "$MPI"
-    all_right 2 "is obeyed"
+    check_match 'Unreachable' "$ERR" "a rank that does not prove whose it is is refused"
+    check "ranks with the user's choice of security end well" "$MLAUNCH" -n 2 -x \
+        PMIX_MCA_psec=native "$MPI"
+    all_right 2 "the user's choice of security is obeyed"
     must kill "$munged"
     wait "$munged"
     security native "a munged that has ended is not asked"
     must umount -l /run
 else
-    skip "munge" "needs root and munged"
+    skip "where munged runs ranks prove whose they are" "needs root and munged"
 fi
 
 if [ -n "${OPENMPI_IS_ALONE:-}" ]; then
