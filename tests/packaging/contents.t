@@ -9,9 +9,10 @@ spec=$SOURCE/packaging/rpm/mlaunch.spec
 
 version=$(sed -n 's/^AC_INIT(\[mlaunch\], \[\([0-9.]*\)\].*/\1/p' "$SOURCE/configure.ac")
 check "configure.ac has a version" test -n "$version"
-check_output "mlaunch ($version)" "the version of debian/changelog" \
+check_output "mlaunch ($version)" "debian/changelog has the version of configure.ac" \
     sh -c 'head -n 1 "$1" | cut -d " " -f 1-2' sh "$debian/changelog"
-check_output "$version" "the version of mlaunch.spec" sed -n 's/^Version: *//p' "$spec"
+check_output "$version" \
+    "mlaunch.spec has the version of configure.ac" sed -n 's/^Version: *//p' "$spec"
 
 cat > "$T/control.py" << 'PY'
 import re, sys
@@ -60,8 +61,8 @@ if [ -e "$SOURCE/.git" ] && git -C "$SOURCE" ls-files debian packaging > "$T/fil
         [ "$file" = packaging/Makefile.inc ] || grep -qE "^ *(%reldir%/|)${file#packaging/}( |\$)" "$SOURCE/packaging/Makefile.inc" ||
             echo "$file"
     done < "$T/files" > "$T/missing"
-    check "there are files in debian/" test "$(wc -l < "$T/files")" -gt 10
-    check_output "" "make dist takes all of them" cat "$T/missing"
+    check "git has files of packages" test "$(wc -l < "$T/files")" -gt 10
+    check_output "" "make dist takes all files of packages" cat "$T/missing"
 fi
 
 {
@@ -78,7 +79,7 @@ for part in rdma/mlaunch-rdma.so launcher/pmix/mlaunch-pmix examples/llm/mlaunch
         done_testing
     }
 done
-check "make install" make -C "$BUILD" -s install DESTDIR="$T/dest"
+check "make install succeeds" make -C "$BUILD" -s install DESTDIR="$T/dest"
 prefix=$T/dest$(sed -n 's/^prefix = //p' "$BUILD/Makefile")
 (cd "$prefix" && find . ! -type d | sed 's|^\./||' | LC_ALL=C sort) > "$T/installed"
 check "much is installed" test "$(wc -l < "$T/installed")" -gt 80
@@ -89,10 +90,10 @@ check_output "" "each installed file is in one package" \
 mkdir "$T/image"
 check "the image gets its files" sh -c 'cd "$1" && cp -R --parents $("$2" plain mlaunch libmlaunch0) \
     "$3"' sh "$prefix" "$SOURCE/packaging/list_files" "$T/image"
-check "… the command" test -x "$T/image/bin/mlaunch"
-check "… the agent and the library" test -x "$T/image/libexec/mlaunch/mlaunch-agent" \
+check "the image has the command" test -x "$T/image/bin/mlaunch"
+check "the image has the agent and the library" test -x "$T/image/libexec/mlaunch/mlaunch-agent" \
     -a -e "$T/image/lib/libmlaunch.so.0"
-check "… and no header" test ! -e "$T/image/include"
+check "the image has no header" test ! -e "$T/image/include"
 needs=$(sed -n '/^needs_build=/,/\x27$/p' "$SOURCE/bootstrap" | grep -o '=[a-z0-9+-]*' | tr -d = |
     grep -vE 'autoconf|automake|libpcre2|systemtap')
 for package in $needs; do
@@ -104,5 +105,5 @@ printf 'bin/new\nlib/libmlaunch.so.0\n' > "$T/odd"
 python3 "$SOURCE/tests/packaging/contents.py" "$T/odd" "$SOURCE" > "$T/found"
 check_match '^bin/new is in no package$' "$T/found" "a new file would be missed"
 check_match '^nothing is installed that fits bin/mlaunch ' "$T/found" \
-    "and a lost one"
+    "a lost file would be missed"
 done_testing

@@ -13,16 +13,18 @@ for tool in aclocal autoconf autoheader automake autom4te autoreconf libtoolize 
     printf '#!/bin/sh\necho "%s" >> "%s"\nexit 1\n' $tool "$T/called" > "$T/bin/$tool"
 done
 chmod +x "$T"/bin/*
-check "the archive's files" make -C "$BUILD" -s distdir distdir="$T/dist"
+check "make distdir writes the archive's files" make -C "$BUILD" -s distdir distdir="$T/dist"
 cd "$T/dist" || exit 1
 PATH=$T/bin:$PATH
 check_status 1 "autoconf fails here" autoconf
-check_output "autoconf" "and it is seen" cat "$T/called"
+check_output "autoconf" "the failure of autoconf is seen" cat "$T/called"
 rm "$T/called"
-check "configure" ./configure -q CC="$CC" CFLAGS=-O0 # which takes half the time
-check "make demo" make -s -j 2 demo
-check_output "" "called none of them" sh -c 'cat "$1" 2> /dev/null || :' sh "$T/called"
-check_output "$(sed -n 's/.*"\(.*\)"/\1/p' "$BUILD/build-id.h")" "its build is this one" \
-    sed -n 's/.*"\(.*\)"/\1/p' build-id.h
-check "it runs a job" env -u BUILD launcher/mlaunch -n 2 -- true
+check "configure succeeds without autotools" ./configure -q CC="$CC" \
+    CFLAGS=-O0 # which takes half the time
+check "make demo succeeds without autotools" make -s -j 2 demo
+check_output "" \
+    "configure and make call no autotool" sh -c 'cat "$1" 2> /dev/null || :' sh "$T/called"
+check_output "$(sed -n 's/.*"\(.*\)"/\1/p' "$BUILD/build-id.h")" \
+    "the archive's build has this build's id" sed -n 's/.*"\(.*\)"/\1/p' build-id.h
+check "the archive's build runs a job" env -u BUILD launcher/mlaunch -n 2 -- true
 done_testing

@@ -19,31 +19,32 @@ gnu=$BUILD/hosts/$machine-gnu2.28
 musl=$BUILD/hosts/$machine-musl
 arm=$BUILD/hosts/aarch64-gnu2.28
 
-check "make host-sets" make -C "$BUILD" -s host-sets
+check "make host-sets succeeds" make -C "$BUILD" -s host-sets
 if [ ! -d "$gnu" ] || [ ! -d "$musl" ] || [ ! -d "$arm" ]; then done_testing; fi
 for set in "$gnu" "$arm"; do
     check_output "libmlaunch.so.0 mlaunch-agent mlaunch-bench mlaunch-copier mlaunch-entry \
-mlaunch-pmix mlaunch-probe mlaunch-rdma.so mlaunch-runtime.so" "the files of ${set##*/}" \
+mlaunch-pmix mlaunch-probe mlaunch-rdma.so mlaunch-runtime.so" "the set ${set##*/} has its files" \
         sh -c 'ls "$1" | xargs' sh "$set"
     readelf -VW "$set"/* | grep -o 'GLIBC_2[.0-9]*' | sort -Vu > "$T/needs"
-    check_output "GLIBC_2.28" "they need glibc 2.28" tail -n 1 "$T/needs"
+    check_output "GLIBC_2.28" \
+        "the set ${set##*/} needs no newer glibc than 2.28" tail -n 1 "$T/needs"
 done
 check_output "AArch64" "all of ${arm##*/} are for that processor" sh -c \
     'readelf -hW "$1"/* | sed -n "s/^ *Machine: *//p" | sort -u' sh "$arm"
 check_output "libmlaunch.so.0 mlaunch-agent mlaunch-bench mlaunch-copier mlaunch-entry \
-mlaunch-runtime.so" "the files of the set for musl" sh -c 'ls "$1" | xargs' sh "$musl"
+mlaunch-runtime.so" "the set for musl has its files" sh -c 'ls "$1" | xargs' sh "$musl"
 readelf -dVW "$musl"/* | grep -E 'NEEDED|GLIBC' | sed 's/.*\[//; s/\]//' | sort -u | xargs > "$T/needs"
-check_output "libc.so libmlaunch.so.0" "they need musl" cat "$T/needs"
-check_output "" "… the agent and the copier nothing at all" sh -c \
+check_output "libc.so libmlaunch.so.0" "the set for musl needs musl and itself" cat "$T/needs"
+check_output "" "the agent and the copier for musl need nothing" sh -c \
     'readelf -lW "$@" | grep -E "INTERP|DYNAMIC" || :' sh "$musl/mlaunch-agent" "$musl/mlaunch-copier"
-check "make install" make -C "$BUILD" -s install DESTDIR="$T/installed"
-check_output "$([ "$arm" = "$gnu" ] && echo 15 || echo 24)" "… installs them" sh -c \
+check "make install succeeds with sets" make -C "$BUILD" -s install DESTDIR="$T/installed"
+check_output "$([ "$arm" = "$gnu" ] && echo 15 || echo 24)" "make install installs the sets" sh -c \
     'find "$1" -path "*/mlaunch/hosts/*" -type f | wc -l' sh "$T/installed"
 
 old=$BUILD/packaging/host-sets/bullseye
 inside=$SOURCE/packaging/host-sets/inside
-check "a static shell" "$inside" "$old" apt-get install -q -y --no-install-recommends \
-    busybox-static musl-tools
+check "a static shell comes into the old Debian" "$inside" "$old" apt-get install -q -y \
+    --no-install-recommends busybox-static musl-tools
 bare=$T/bare
 mkdir -p "$bare"/{bin,dev,etc,lib,proc,root,srv,tmp,dev/shm}
 cp "$old/bin/busybox" "$bare/bin"
@@ -63,7 +64,7 @@ mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Com
 new=$BUILD/packaging/host-sets/trixie
 if [ ! -e "$new/complete" ]; then
     rm -rf "$new"
-    check "a Debian 13" sh -c 'unshare --mount debootstrap --variant=minbase \
+    check "a Debian 13 is fetched" sh -c 'unshare --mount debootstrap --variant=minbase \
         --include=python3 trixie "$1" "$2" && touch "$1/complete"' sh "$new" "${mirror%/}"
 fi
 
@@ -96,9 +97,9 @@ mkdir -p "$old/compile"
 cp -L "$T/sum.c" "$BUILD/include/mlaunch.h" "$old/compile"
 cp "$gnu/libmlaunch.so.0" "$old/compile/gnu.so"
 cp "$musl/libmlaunch.so.0" "$old/compile/musl.so"
-check "the program for glibc" "$inside" "$old" sh -c \
+check "the program for glibc is compiled" "$inside" "$old" sh -c \
     'cd /compile && cc -O2 -I. -o sum-gnu sum.c -L. -l:gnu.so'
-check "the program for musl" "$inside" "$old" sh -c \
+check "the program for musl is compiled" "$inside" "$old" sh -c \
     'cd /compile && musl-gcc -O2 -I. -o sum-musl sum.c -L. -l:musl.so'
 cp "$old/compile/sum-gnu" "$T/sum"
 for root in "$old" "$new" "$bare"; do
@@ -149,48 +150,50 @@ host_up new "$new"
 host_up bare "$bare"
 ml() { "$MLAUNCH" "$@" --ssh-config "$T/config"; }
 run_on() { "$MLAUNCH" -v --ssh-config "$T/config" -H "$1" -n "$2" --output raw -- "${@:3}"; }
-check "a job of four distributions" run_on localhost,old,new,bare 4 "$T/sum"
+check "a job of four distributions ends well" run_on localhost,old,new,bare 4 "$T/sum"
 cp "$OUT" "$T/four"
-check_match "old: .*copying $machine-gnu2.28" "$ERR" "… the set for glibc is copied"
-check_match "bare: .*copying $machine-musl" "$ERR" "… and that for musl"
-check_output "4" "… its ranks work together" grep -cx '4 of 4' "$T/four"
+check_match "old: .*copying $machine-gnu2.28" "$ERR" "the set for glibc is copied"
+check_match "bare: .*copying $machine-musl" "$ERR" "the set for musl is copied"
+check_output "4" "ranks of four distributions work together" grep -cx '4 of 4' "$T/four"
 # shellcheck disable=SC2016 # for the ranks
-check "each rank is where it should be" run_on localhost,old,new,bare 4 \
+check "a second job of four distributions ends well" run_on localhost,old,new,bare 4 \
     sh -c 'echo "$MLAUNCH_RANK $(. /etc/os-release 2> /dev/null && echo "$VERSION_CODENAME")"'
-check_no_match "copying" "$ERR" "… and nothing is copied anew"
-check_match "^1 bullseye\$" "$OUT" "… in a Debian 11"
-check_match "^2 trixie\$" "$OUT" "… a Debian 13"
-check_match "^3 \$" "$OUT" "… and a system that is no Debian"
-check_output "2" "two ranks beside musl" sh -c '"$@" | grep -cx "2 of 2"' sh \
+check_no_match "copying" "$ERR" "a second job copies nothing"
+check_match "^1 bullseye\$" "$OUT" "rank 1 is in a Debian 11"
+check_match "^2 trixie\$" "$OUT" "rank 2 is in a Debian 13"
+check_match "^3 \$" "$OUT" "rank 3 is in a system that is no Debian"
+check_output "2" "two ranks beside musl work together" sh -c '"$@" | grep -cx "2 of 2"' sh \
     "$MLAUNCH" --ssh-config "$T/config" -H bare:2 -n 2 --output raw -- "$T/sum"
-check_output "3" "three Pythons" sh -c '"$@" | grep -c "^3 of 3, python 3"' sh \
+check_output "3" "three Pythons of three distributions work together" sh -c \
+    '"$@" | grep -c "^3 of 3, python 3"' sh \
     "$MLAUNCH" --ssh-config "$T/config" -H localhost,old,new -n 3 --mpi none --output raw -- \
     /usr/bin/python3 "$T/sum.py"
-check "mlaunch bench in all" ml bench -H localhost,old,new,bare -n 4 --sizes 8,4M --check
+check "mlaunch bench checks its results in all distributions" ml bench -H localhost,old,new,bare \
+    -n 4 --sizes 8,4M --check
 cpus() {
     "$MLAUNCH" --ssh-config "$T/config" --bind-to core -H "$1" -n 1 --output raw -- \
         grep Cpus_allowed_list /proc/self/status
 }
 first=$(cpus localhost)
-check "--bind-to core binds" test -n "$first"
-check_output "$first" "… by hwloc in the Debian 11" cpus old
-check_output "$first" "… and by the agent for musl, which has it in it" cpus bare
+check "--bind-to core binds a rank here" test -n "$first"
+check_output "$first" "--bind-to core binds by hwloc in the Debian 11" cpus old
+check_output "$first" "--bind-to core binds by the agent for musl" cpus bare
 check_error 125 "host bare: mlaunch-pmix, which serves programs of Open MPI and PMIx, is missing" \
     "programs of Open MPI are refused beside musl" \
     "$MLAUNCH" --ssh-config "$T/config" --mpi pmix -H bare -n 2 -- true
 mkdir "$T/tree" && echo word > "$T/tree/file"
-check "mlaunch sync" ml sync -H old,new,bare --to /srv "$T/tree"
+check "mlaunch sync to three distributions ends well" ml sync -H old,new,bare --to /srv "$T/tree"
 for root in "$old" "$new" "$bare"; do
-    check_output word "… brings files" cat "$root/srv/tree/file"
+    check_output word "mlaunch sync brings files to ${root##*/}" cat "$root/srv/tree/file"
 done
 
 # What a wheel installs is the head in each Debian.
-check "make wheel" make -C "$BUILD" -s wheel
+check "make wheel succeeds" make -C "$BUILD" -s wheel
 wheel=$(echo "$BUILD"/packaging/wheel/*.whl)
-check_output "py3-none-manylinux_2_28_$machine.whl" "its tag" sh -c 'echo "${1#*-*-}"' sh \
-    "${wheel##*/}"
+check_output "py3-none-manylinux_2_28_$machine.whl" \
+    "the wheel's tag has glibc 2.28" sh -c 'echo "${1#*-*-}"' sh "${wheel##*/}"
 mkdir "$T/wheel"
-check "it is an archive" python3 -m zipfile -e "$wheel" "$T/wheel"
+check "the wheel is an archive" python3 -m zipfile -e "$wheel" "$T/wheel"
 for root in "$old" "$new"; do
     rm -rf "$root/opt/mlaunch"
     cp -R "$T"/wheel/mlaunch-*.data/data "$root/opt/mlaunch"
@@ -204,8 +207,8 @@ head_in() {
 }
 check "a Debian 11 is the head of a Debian 13 and musl" head_in "$old" new,bare "$T/sum"
 cp "$OUT" "$T/three"
-check_output "3" "… its ranks work together" grep -cx '3 of 3' "$T/three"
+check_output "3" "ranks below a Debian 11 work together" grep -cx '3 of 3' "$T/three"
 check "a Debian 13 is the head of a Debian 11 and musl" head_in "$new" old,bare "$T/sum"
 cp "$OUT" "$T/three"
-check_output "3" "… its ranks work together" grep -cx '3 of 3' "$T/three"
+check_output "3" "ranks below a Debian 13 work together" grep -cx '3 of 3' "$T/three"
 done_testing

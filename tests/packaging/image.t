@@ -29,20 +29,22 @@ run unshare --mount debootstrap --variant=minbase "$codename" "$T/debian" "${mir
 # shellcheck disable=SC2154 # of test.sh
 [ "$status" = 0 ] || skip_all "no Debian came from $mirror"
 scratch=$(image from scratch) || skip_all "buildah makes no container here"
-check "the Debian is an image" image add -q "$scratch" "$T/debian" /
+check "the Debian becomes an image" image add -q "$scratch" "$T/debian" /
 for name in "$codename" "$codename-slim"; do
-    check "… debian:$name" image commit -q "$scratch" "localhost/debian:$name"
+    check "the image debian:$name is made" image commit -q "$scratch" "localhost/debian:$name"
 done
-check "what make dist archives" make -C "$BUILD" -s dist-xz
+check "make dist-xz writes the archive" make -C "$BUILD" -s dist-xz
 mv "$BUILD"/mlaunch-*.tar.xz "$T/context"
-check "the image" image bud -q --pull-never --network host -t mlaunch \
+check "buildah builds the image of mlaunch" image bud -q --pull-never --network host -t mlaunch \
     -f "$SOURCE/packaging/Containerfile" "$T/context"
 made=$(image from --pull-never mlaunch) || done_testing
 inside() { image run "$made" -- "$@"; }
-check "mlaunch --version in it" inside mlaunch --version
-check_match '^features: \+rdma \+ssh \+pmix \+hwloc \+ncurses -llm -usdt$' "$OUT" "has its parts"
-check_output "4" "a job of four ranks" sh -c '"$@" | grep -c .' sh env BUILDAH_ISOLATION=chroot \
+check "mlaunch --version runs in the image" inside mlaunch --version
+check_match '^features: \+rdma \+ssh \+pmix \+hwloc \+ncurses -llm -usdt$' "$OUT" \
+    "mlaunch in the image has its parts"
+check_output "4" "a job of four ranks runs in the image" sh -c '"$@" | grep -c .' sh env \
+    BUILDAH_ISOLATION=chroot \
     STORAGE_DRIVER=vfs buildah --root "$T/store" --runroot "$T/run" run "$made" -- \
     mlaunch -n 4 --output raw -- hostname
-check "bench over shared memory" inside mlaunch bench -n 2 --sizes 8 --check
+check "bench over shared memory runs in the image" inside mlaunch bench -n 2 --sizes 8 --check
 done_testing

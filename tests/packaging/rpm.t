@@ -19,28 +19,31 @@ if command -v rpmlint > /dev/null; then
 else
     skip "rpmlint finds nothing in the spec" "there is no rpmlint here"
 fi
-check "the source" make -C "$BUILD" -s distdir distdir="$T/mlaunch-$version"
+check "make distdir writes the source" make -C "$BUILD" -s distdir distdir="$T/mlaunch-$version"
 mkdir -p "$T/rpm/SOURCES"
-check "its archive" tar -C "$T" -cJf "$T/rpm/SOURCES/mlaunch-$version.tar.xz" "mlaunch-$version"
+check "tar writes the source's archive" tar -C "$T" -cJf "$T/rpm/SOURCES/mlaunch-$version.tar.xz" \
+    "mlaunch-$version"
 build() {
     env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME="$T" LC_ALL=C.UTF-8 \
         MLAUNCH_TEST_MARK="$MLAUNCH_TEST_MARK" \
         rpmbuild --define "_topdir $T/rpm" --nodeps "$@"
 }
-check "rpmbuild" build -ta "$T/rpm/SOURCES/mlaunch-$version.tar.xz"
-check_output "mlaunch mlaunch-devel mlaunch-libs mlaunch-llm python3-mlaunch" "the five packages" sh -c \
+check "rpmbuild builds the packages" build -ta "$T/rpm/SOURCES/mlaunch-$version.tar.xz"
+check_output "mlaunch mlaunch-devel mlaunch-libs mlaunch-llm python3-mlaunch" \
+    "rpmbuild makes the five packages" sh -c \
     'find "$1/RPMS" -name "*.rpm" -exec rpm -qp --qf "%{NAME}\n" {} \; | grep -v debug | sort | xargs' \
     sh "$T/rpm"
-check "and the source package" test -e "$T/rpm/SRPMS/mlaunch-$version-1.src.rpm"
+check "rpmbuild makes the source package" test -e "$T/rpm/SRPMS/mlaunch-$version-1.src.rpm"
 requires() { rpm -qp --requires "$T"/rpm/RPMS/*/"$1-$version"-*.rpm; }
-check "what mlaunch-devel requires" requires mlaunch-devel
-check_match "^mlaunch-libs.* = $version-1" "$OUT" "… its library, of the same version"
-check "what mlaunch-llm requires" requires mlaunch-llm
-check_match "^libmlaunch\.so\.0" "$OUT" "… the library that it links"
+check "mlaunch-devel says what it requires" requires mlaunch-devel
+check_match "^mlaunch-libs.* = $version-1" "$OUT" \
+    "mlaunch-devel requires its library, of the same version"
+check "mlaunch-llm says what it requires" requires mlaunch-llm
+check_match "^libmlaunch\.so\.0" "$OUT" "mlaunch-llm requires the library that it links"
 mkdir "$T/unpacked"
 for package in "$T"/rpm/RPMS/*/*.rpm; do
     (cd "$T/unpacked" && rpm2cpio "$package" | cpio -id --quiet)
 done
-check "mlaunch is in them" test -x "$T/unpacked/usr/bin/mlaunch"
-check "it runs from there" env -u BUILD "$T/unpacked/usr/bin/mlaunch" --version
+check "the packages have the command mlaunch" test -x "$T/unpacked/usr/bin/mlaunch"
+check "mlaunch runs from the unpacked packages" env -u BUILD "$T/unpacked/usr/bin/mlaunch" --version
 done_testing

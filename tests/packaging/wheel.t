@@ -12,11 +12,11 @@ TEST_LIMIT=900
 [ -e "$BUILD/launcher/mlaunch-ssh.so" ] || skip_all "built without SSH"
 python3 -c 'import ensurepip, venv' 2> /dev/null || skip_all "python3 has no venv with pip here"
 
-check "make wheel" make -C "$BUILD" -s wheel
+check "make wheel succeeds" make -C "$BUILD" -s wheel
 wheel=$(echo "$BUILD"/packaging/wheel/*.whl)
-check "its tag names a C library" test "${wheel/-py3-none-manylinux_2_/}" != "$wheel"
+check "the wheel's tag names a C library" test "${wheel/-py3-none-manylinux_2_/}" != "$wheel"
 mkdir "$T/unpacked"
-check "it is an archive" python3 -m zipfile -e "$wheel" "$T/unpacked"
+check "the wheel is an archive" python3 -m zipfile -e "$wheel" "$T/unpacked"
 cat > "$T/audit.py" << 'PY'
 import pathlib, re, subprocess, sys
 tree, tag = pathlib.Path(sys.argv[1]), sys.argv[2]
@@ -46,30 +46,32 @@ for path in files:
             print(f"{path.name} needs glibc {version}")
 print(elf > 10)
 PY
-check_output "True" "its files need and name nothing else" \
+check_output "True" "the wheel's files need and name nothing else" \
     python3 "$T/audit.py" "$T/unpacked" "$wheel" "$BUILD" "$SOURCE" /source/
-check "libssh is in it" test -e "$(find "$T/unpacked" -name 'libssh.so.4')"
-check "libcrypto is in it" sh -c 'find "$1" -name "libcrypto.so*" | grep -q .' sh "$T/unpacked"
-check_output "" "libraries of drivers are not" find "$T/unpacked" -name 'lib*verbs*.so*'
+check "libssh is in the wheel" test -e "$(find "$T/unpacked" -name 'libssh.so.4')"
+check "libcrypto is in the wheel" sh -c 'find "$1" -name "libcrypto.so*" | grep -q .' sh \
+    "$T/unpacked"
+check_output "" \
+    "libraries of drivers are not in the wheel" find "$T/unpacked" -name 'lib*verbs*.so*'
 
-check "an environment" python3 -m venv "$T/venv"
-check "pip install --no-index" "$T/venv/bin/python3" -m pip install -q --no-index \
+check "an environment of Python is made" python3 -m venv "$T/venv"
+check "pip install --no-index takes the wheel" "$T/venv/bin/python3" -m pip install -q --no-index \
     --disable-pip-version-check "$wheel"
 two='import mlaunch, sys; sys.stdout.write("%d\n" % mlaunch.init().size)'
 # works_in DIRECTORY NAME: without anything of the build.
 works_in() {
     check_output "2
-2" "$2: two ranks of Python" env -u BUILD PATH="$1/bin:$PATH" mlaunch -n 2 \
+2" "$2: two ranks of Python work together" env -u BUILD PATH="$1/bin:$PATH" mlaunch -n 2 \
         --output raw -- python3 -c "$two"
-    check_output "1" "$2: Python without mlaunch" "$1/bin/python3" -c "$two"
-    check "$2: bench" env -u BUILD "$1/bin/mlaunch" bench -n 2 --sizes 8 --check
+    check_output "1" "$2: Python works without mlaunch" "$1/bin/python3" -c "$two"
+    check "$2: bench checks its results" env -u BUILD "$1/bin/mlaunch" bench -n 2 --sizes 8 --check
 }
 works_in "$T/venv" "installed"
-check "move it" mv "$T/venv" "$T/moved"
+check "the environment is moved" mv "$T/venv" "$T/moved"
 works_in "$T/moved" "moved"
-reason=$(netns usable 2>&1) || { skip "hosts over SSH" "$reason"; done_testing; }
+reason=$(netns usable 2>&1) || { skip "two ranks work over SSH" "$reason"; done_testing; }
 hosts_up 1
-check_output "2" "two ranks over SSH" sh -c '"$@" | grep -c "^2$"' sh env -u BUILD \
+check_output "2" "two ranks work over SSH" sh -c '"$@" | grep -c "^2$"' sh env -u BUILD \
     PATH="$T/moved/bin:$PATH" mlaunch --ssh-config "$NETNS_SSH_CONFIG" -H "$H1:2" -n 2 \
     --output raw -- python3 -c "$two"
 done_testing
