@@ -32,8 +32,8 @@ check_match '^host 1: x ' "$OUT" "a host outside the allocation is used"
 check_no_match 'n2' "$OUT" "hosts that are not named are not used"
 echo y slots=2 > "$T/hostfile"
 check_error 0 '^mlaunch: warning: .*hostfile: host y is outside the allocation \(Slurm job 7\); using it anyway' \
-    "a hostfile's host outside the allocation is warned of" "$MLAUNCH" --dry-run --hostfile \
-    "$T/hostfile" -- true
+    "a hostfile's host outside the allocation is warned of" "$MLAUNCH" --dry-run \
+    --hostfile "$T/hostfile" -- true
 check_match '^host 0: y ' "$OUT" "a hostfile's host outside the allocation is used"
 check "hosts inside the allocation can be named" "$MLAUNCH" --dry-run -H n2 -- true
 check_output "" "hosts inside the allocation need no warning" cat "$ERR"

@@ -43,8 +43,8 @@ the image's" "each of two ranks sees the image" in_container -n 2 --output raw -
 
 # The library and both MPIs, among containers on one host.
 check_programs() {
-    job_status 0 "three ranks make all collective calls over shared memory" --container \
-        "$CONTAINER" -n 3 --oversubscribe \
+    job_status 0 "three ranks make all collective calls over shared memory" \
+        --container "$CONTAINER" -n 3 --oversubscribe \
         --output raw -- "$BUILD/tests/runtime/collectives" --program --diagonal
     job_status 0 "two ranks make all collective calls over TCP" --container "$CONTAINER" -n 2 \
         --oversubscribe --backend tcp \

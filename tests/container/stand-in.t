@@ -17,8 +17,8 @@ job_prints "[0] 0 $T
     sh -c 'echo $MLAUNCH_RANK $PWD'
 check_match '^--nv$' "$STAND_IN" "apptainer gets the user's words"
 : > "$STAND_IN"
-job_prints "2" "a rank starts in a container of docker" -n 1 --container \
-    'docker run -v "/a b:/a b" image' -- sh -c 'echo $#' sh 1 '2 '
+job_prints "2" "a rank starts in a container of docker" -n 1 \
+    --container 'docker run -v "/a b:/a b" image' -- sh -c 'echo $#' sh 1 '2 '
 check_match '^/a b:/a b$' "$STAND_IN" "docker gets the user's words, without a shell"
 check_match '^--ipc=host$' "$STAND_IN" "docker gets mlaunch's words"
 check_match "^--user=$(id -u):$(id -g)\$" "$STAND_IN" "docker gets the user's number"

@@ -34,7 +34,7 @@ wait "$mlaunch" 2> /dev/null
 check_output 125 "both processes on a host: status 125" echo $?
 check_match "; if the agent has been stopped, mlaunch kill $(job_id) -H $H1 ends its ranks$" \
     "$T/err" "both processes on a host: what to do is said"
-check "mlaunch kill succeeds on the host of the stopped agent" "$MLAUNCH" kill "$(job_id)" -H \
-    "$H1" --ssh-config "$NETNS_SSH_CONFIG"
+check "mlaunch kill succeeds on the host of the stopped agent" "$MLAUNCH" kill "$(job_id)" \
+    -H "$H1" --ssh-config "$NETNS_SSH_CONFIG"
 nothing_left "mlaunch kill leaves nothing on that host"
 done_testing
