@@ -8,8 +8,9 @@ TEST_TIER=full
 [ "$SANITIZE" = no ] || skip_all "too slow with a sanitizer"
 for options in "--backend shm" "--backend tcp --local net"; do
     # shellcheck disable=SC2086 # several words
-    check "more than 4 GiB, $options" "$MLAUNCH" -n 2 --oversubscribe --output raw $options -- \
-        "$BUILD/tests/runtime/beyond"
-    check_match '^4299967307 bytes are right$' "$OUT" "… arrive"
+    check "a job with a message of more than 4 GiB ends well, $options" "$MLAUNCH" -n 2 \
+        --oversubscribe --output raw $options -- "$BUILD/tests/runtime/beyond"
+    check_match '^4299967307 bytes are right$' "$OUT" \
+        "a message of more than 4 GiB is right, $options"
 done
 done_testing

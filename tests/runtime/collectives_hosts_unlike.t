@@ -14,11 +14,12 @@ hosts_up 2
 leaders=all_reduce:leaders,reduce:leaders,all_gather:leaders,broadcast:leaders,barrier:leaders
 hierarchical=all_reduce:hierarchical,all_gather:hierarchical
 for algorithms in "" "$leaders" "$hierarchical"; do
-    check "unlike calls, ${algorithms:-as the table has it}" env MLAUNCH_ALGO="$algorithms" \
-        "$MLAUNCH" \
+    check "unlike calls end no job, ${algorithms:-as the table has it}" env \
+        MLAUNCH_ALGO="$algorithms" "$MLAUNCH" \
         --ssh-config "$NETNS_SSH_CONFIG" -H "$H1:2,$H2:2" --output raw -- python3 \
         "$SOURCE/tests/runtime/unlike_calls.py"
-    check_match '^[0-9]+ groups, 0 wrong$' "$OUT" "all ranks hear of each mismatch"
+    check_match '^[0-9]+ groups, 0 wrong$' "$OUT" \
+        "all ranks hear of each mismatch, ${algorithms:-as the table has it}"
 done
 for call in barrier all_reduce reduce broadcast all_gather reduce_scatter; do
     for victim in 0 3; do

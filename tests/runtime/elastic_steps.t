@@ -15,29 +15,30 @@ if /usr/bin/python3 -c 'import torch' 2> /dev/null; then TORCH=/usr/bin/python3;
 deaths() {
     local lives=$((5 - $#)) python=$1
     shift
-    check "deaths: $*" "$MLAUNCH" -n 4 --elastic 1 --oversubscribe "${STRANGER[@]}" \
-        -- "$python" "$SOURCE/tests/runtime/elastic_steps.py" "$@"
+    check "ranks may die at the steps $*" "$MLAUNCH" -n 4 --elastic 1 \
+        --oversubscribe "${STRANGER[@]}" -- "$python" "$SOURCE/tests/runtime/elastic_steps.py" "$@"
     cp "$OUT" "$T/said"
-    check_output "$lives" "… and all that live have the whole curve" grep -c "done $lives" "$T/said"
+    check_output "$lives" \
+        "all that live after $* have the whole curve" grep -c "done $lives" "$T/said"
 }
 # replaced PYTHON ID:STEP…: the same, but others take the places of the dead.
 replaced() {
     local python=$1
     shift
-    check "replaced: $*" "$MLAUNCH" -n 4 --elastic 1 --restarts 1 --oversubscribe "${STRANGER[@]}" \
-        -- "$python" "$SOURCE/tests/runtime/elastic_steps.py" "$@"
+    check "ranks that die at the steps $* are replaced" "$MLAUNCH" -n 4 --elastic 1 --restarts 1 \
+        --oversubscribe "${STRANGER[@]}" -- "$python" "$SOURCE/tests/runtime/elastic_steps.py" "$@"
     cp "$OUT" "$T/said"
-    check_output 4 "… and all four have the whole curve" grep -c "done 4" "$T/said"
+    check_output 4 "all four have the whole curve after $* were replaced" grep -c "done 4" "$T/said"
 }
 replaced "$PYTHON" 3:7 0:12
 replaced "$TORCH" 1:5 2:6 0:21
 deaths "$PYTHON" 3:7 0:12
 deaths "$TORCH" 1:5 2:6 0:21
 
-check "a job that grows: newcomers get the state" "$MLAUNCH" -n 2 --elastic 2 --oversubscribe \
-    "${STRANGER[@]}" -- "$PYTHON" "$SOURCE/tests/runtime/elastic_grow.py" "$MLAUNCH"
+check "a job that grows ends well" "$MLAUNCH" -n 2 --elastic 2 \
+    --oversubscribe "${STRANGER[@]}" -- "$PYTHON" "$SOURCE/tests/runtime/elastic_grow.py" "$MLAUNCH"
 cp "$OUT" "$T/said"
-check_output 4 "… and all four have the whole curve" grep -c "done [0-3]" "$T/said"
+check_output 4 "all four have the whole curve in a job that grows" grep -c "done [0-3]" "$T/said"
 
 cat > "$T/slip.py" << 'EOF'
 import mlaunch.elastic

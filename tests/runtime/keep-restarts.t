@@ -35,12 +35,12 @@ EOF
 HOSTS=(--agent-command "sh $T/connect {host}" -H "a:2,b:2")
 
 kept_run "${HOSTS[@]}" -n 4 --restarts 2
-job_judge 0 "a job that is started again twice" mlaunch
+job_judge 0 "a job that is started again twice ends well" mlaunch
 check_output "4 [.] began at 0
 4 [.] began at 5
-4 [.] ended well" "… goes on where all parts were, and not with one of another run" \
+4 [.] ended well" "the job goes on where all parts were, and not with one of another run" \
     sh -c 'sed "s/^\[.\]/[.]/" "$1" | sort | uniq -c | sed "s/^ *//"' - "$T/out"
-check_output "3 1" "its agents stay, and no process is started for them" \
+check_output "3 1" "the job's agents stay, and no process is started for them" \
     sh -c 'echo $(printf "%s\n" "$1" | wc -l) $(printf "%s\n" "$1" | sort -u | wc -l)' - \
     "$(agents_of a)"
 check_output 0 "nothing of what was kept is left" kept_files
@@ -63,10 +63,10 @@ must kill -KILL "$(agents_of b)"
 must rm "$T/hold"
 run wait "$PID"
 cp "$T/err" "$ERR"
-job_judge 0 "an agent is killed" mlaunch
-check_output "8 0" "… and the parts that were on its host are gone" sh -c \
+job_judge 0 "an agent is killed, and the job ends well" mlaunch
+check_output "8 0" "the parts that were on the killed agent's host are gone" sh -c \
     'echo $(grep -c "began at 0" "$1") $(grep -c "began at 5" "$1")' - "$T/out"
-check_output "2 3" "… where alone another agent was started" sh -c \
+check_output "2 3" "another agent is started on that host alone" sh -c \
     'echo $(printf "%s\n" "$1" | sort -u | wc -l) $(printf "%s\n" "$2" | wc -l)' - \
     "$(agents_of b)" "$(agents_of a)"
 
@@ -78,12 +78,12 @@ for secure in "" --secure; do
     must rm "$T/hold"
     run wait "$PID"
     cp "$T/err" "$ERR"
-    job_judge 0 "an agent is killed, with --keep 2 $secure" mlaunch
-    check_output "4 4" "… and all goes on where it was" sh -c \
+    job_judge 0 "an agent is killed with --keep 2 $secure, and the job ends well" mlaunch
+    check_output "4 4" "all goes on where it was, with --keep 2 $secure" sh -c \
         'echo $(grep -c "began at 0" "$1") $(grep -c "began at 5" "$1")' - "$T/out"
-    check_output 2 "… with another agent there" sh -c \
+    check_output 2 "the host has another agent, with --keep 2 $secure" sh -c \
         'printf "%s\n" "$1" | sort -u | wc -l' - "$(agents_of b)"
-    check_output 0 "… and nothing is left" kept_files
+    check_output 0 "nothing of what was kept is left, with --keep 2 $secure" kept_files
 done
 
 # Its next agent cannot make the job's directory, so that run is not started; the agent on host a,
@@ -95,11 +95,12 @@ must rm "$T/hold"
 wait_for '[ ! -e "$T/full.b" ] || ! kill -0 "$PID" 2> /dev/null'
 run wait "$PID"
 cp "$T/err" "$ERR"
-job_judge 0 "an agent is killed, and the next one refuses its part" mlaunch
-check_match "^mlaunch: host b: .*\(--tmpdir names another place" "$ERR" "… as is said"
-check_output "4 4" "… and all goes on where it was" sh -c \
+job_judge 0 "the next agent refuses its part, and the job ends well" mlaunch
+check_match "^mlaunch: host b: .*\(--tmpdir names another place" "$ERR" \
+    "the reason why the agent refuses its part is said"
+check_output "4 4" "all goes on where it was after the refusal" sh -c \
     'echo $(grep -c "began at 0" "$1") $(grep -c "began at 5" "$1")' - "$T/out"
-check_output 1 "… with the same agent on the other host" sh -c \
+check_output 1 "the other host keeps its agent in spite of the refusal" sh -c \
     'printf "%s\n" "$1" | sort -u | wc -l' - "$(agents_of a)"
 
 # A spare host takes the place of host b: its rank fetches its part from host a, whose rank keeps
@@ -118,9 +119,9 @@ wait_for '[ "$(copies_there "$before")" = 2 ] || ! kill -0 "$PID" 2> /dev/null'
 : > "$T/end"
 run wait "$PID"
 cp "$T/err" "$ERR"
-job_judge 0 "a spare host takes the place of one that is lost" mlaunch
+job_judge 0 "a spare host takes the place of one that is lost, and the job ends well" mlaunch
 check_output "[0] restored
-[1] restored" "… and all ranks have what they had kept" sort "$T/out"
+[1] restored" "all ranks with a spare host have what they had kept" sort "$T/out"
 
 # A host is killed, and what its ranks have kept is on the next one.
 : > "$EVENTS"
@@ -132,8 +133,8 @@ must kill -KILL "$(agents_of b)"
 run wait "$PID"
 cp "$T/heat.err" "$ERR"
 job_judge 0 "heat outlives a host" heat
-check_match '"event":"repaired"' "$EVENTS" "… which was lost in the middle of it"
-check_output "$(sed 's/^\[0\] //' "$T/heat.out")" "… and its plate is the same, bit for bit" \
+check_match '"event":"repaired"' "$EVENTS" "a host was lost in the middle of heat"
+check_output "$(sed 's/^\[0\] //' "$T/heat.out")" "the plate of heat is the same, bit for bit" \
     "$BUILD/examples/heat" 63 30000
 
 # mlaunch is killed between two runs, while agents wait for the next.
@@ -144,7 +145,7 @@ check "what is kept is there between two runs" test "$(kept_files)" -ge 8
 must kill -KILL "$PID"
 run wait "$PID"
 check "mlaunch is killed between two runs: all ends" left_nothing
-check_output 0 "… and what was kept goes with the agents" kept_files
+check_output 0 "mlaunch is killed between two runs: what was kept goes with the agents" kept_files
 "$MLAUNCH" clean "$(job_id)" > /dev/null
 
 # The agents are killed between two runs, so only clean is left to remove it.
@@ -159,10 +160,10 @@ for agent in $( (agents_of a; agents_of b) | sort -u); do
 done
 must kill -KILL "$PID"
 run wait "$PID"
-check "no agent: it is still there" test "$(kept_files)" -ge 8
+check "agents are killed between two runs: what was kept is still there" test "$(kept_files)" -ge 8
 keep "$MLAUNCH" clean "$(job_id)"
 check_match "job $(job_id): segment .*\.keep\.1\.[01]\.part has been removed" "$T/out" \
-    "clean tells of it"
-check_output 0 "… and leaves nothing of it" kept_files
+    "agents are killed between two runs: clean tells of what was kept"
+check_output 0 "agents are killed between two runs: clean leaves nothing of it" kept_files
 
 done_testing

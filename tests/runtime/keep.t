@@ -29,19 +29,20 @@ keepers_begin() {
 
 keepers_begin
 check_output 3 "those that live have what all had kept" grep -c "all is restored" "$T/job.out"
-check_output True "ps counts it, the dead rank's too" ps_json \
+check_output True "ps counts what is kept, the dead rank's too" ps_json \
     '(lambda kept: job["kept_bytes"] == sum(kept) and
         all(8 * 65536 < one < 3 * 8 * 65536 for one in kept) and kept[1] > 2 * 8 * 65536)(
         [r["kept_bytes"] for r in job["ranks"]]) and len(job["ranks"]) == 4'
-check "ps of the job" "$MLAUNCH" ps "$ID"
-check_match "^RANK +HOST +PID +STATE +%CPU +MEM +KEPT +PROCESSES" "$OUT" "… has a column for it"
+check "ps shows the job" "$MLAUNCH" ps "$ID"
+check_match "^RANK +HOST +PID +STATE +%CPU +MEM +KEPT +PROCESSES" "$OUT" \
+    "ps has a column for what is kept"
 check_match "^ +1 +[^ ]+ +[0-9]+ +ended +0 +0K +1\\.0M +0" \
-    "$OUT" "… and what is the dead rank's"
-check "it lies in /dev/shm" test "$(kept_files)" -ge 8
+    "$OUT" "ps shows what is the dead rank's"
+check "what is kept lies in /dev/shm" test "$(kept_files)" -ge 8
 must touch "$T/go"
 wait "$PID"
 check_output 0 "the job ends well" echo $?
-check_output 0 "nothing of it is left" kept_files
+check_output 0 "nothing of what was kept is left" kept_files
 
 # The agent and its guard are killed at once, so only clean is left to remove it.
 keepers_begin
@@ -49,19 +50,20 @@ agent=$(ps_json 'job["agent_pid"]') guard=$(ps_json 'job["guard_pid"]')
 must kill -STOP "$agent" "$guard"
 must kill -KILL "$agent" "$guard"
 wait "$PID"
-check "no agent: it is still there" test "$(kept_files)" -ge 8
+check "the agent is killed: what was kept is still there" test "$(kept_files)" -ge 8
 keep "$MLAUNCH" clean "$ID"
 check_match "job $ID: segment .*\\.keep\\.1\\.[01]\\.state has been removed" "$T/out" \
-    "clean tells of it"
-check_output 0 "… and leaves nothing of it" kept_files
+    "the agent is killed: clean tells of what was kept"
+check_output 0 "the agent is killed: clean leaves nothing of it" kept_files
 
 # A process that takes the dead rank's place finds what that one has kept.
-check "a rank is killed, and replaced" "$MLAUNCH" -n 3 --elastic 2 --restarts 1 --oversubscribe \
-    "${STRANGER[@]}" -- "$PYTHON" "$SOURCE/tests/runtime/python_keep_replaced.py" 12
+check "a rank is killed and replaced, and the job ends well" "$MLAUNCH" -n 3 --elastic 2 \
+    --restarts 1 --oversubscribe "${STRANGER[@]}" -- \
+    "$PYTHON" "$SOURCE/tests/runtime/python_keep_replaced.py" 12
 cp "$OUT" "$T/job.out"
 check_output "[0] ended with 3
 [1] ended with 3
-[2] ended with 3" "… and all three have the sums of a job without a death" sort "$T/job.out"
+[2] ended with 3" "all three have the sums of a job without a death" sort "$T/job.out"
 
 # --keep 2: those that live restore what the ranks of a host that is lost have kept.
 TO="env HOST={host}"
@@ -76,10 +78,10 @@ check_output 16 "each part is on both hosts" kept_files
 must kill -KILL "$(sed -n 's/.*"connected".*"host":"b","pid":\([0-9]*\).*/\1/p' "$EVENTS")"
 run wait "$PID"
 cp "$T/err" "$ERR"
-job_judge 0 "a host of an elastic job is lost" mlaunch
+job_judge 0 "a host of an elastic job is lost, and the job ends well" mlaunch
 check_output "[0] restored 5 of [0, 2, 3]
-[1] restored 5 of [1, 2, 3]" "… and its ranks' parts are on the next one" sort "$T/out"
-check_output 0 "… and nothing is left" kept_files
+[1] restored 5 of [1, 2, 3]" "the parts of a lost host's ranks are on the next one" sort "$T/out"
+check_output 0 "nothing is left of parts on two hosts" kept_files
 
 # Rank 0's next host is lost, so it keeps with the one behind that, where its part is when its own
 # host is lost, too.
@@ -102,17 +104,17 @@ wait_for '[ -e "$T/kept.2" ] || is_over'
 must agent_kill a
 run wait "$PID"
 cp "$T/err" "$ERR"
-job_judge 0 "two hosts of three are lost, one after the other" mlaunch
+job_judge 0 "two hosts of three are lost, one after the other, and the job ends well" mlaunch
 check_output "[0] restored the part of 0
 [2] restored the part of 0
 [2] restored the part of 2
-[2] restored the part of 2" "… and the rank that is left has both parts" sort "$T/out"
+[2] restored the part of 2" "the rank that is left has both parts" sort "$T/out"
 
 run "$MLAUNCH" --keep 2 -n 2 --oversubscribe -- true
 check_match "^mlaunch: error: --keep 2 has a copy .* this job has one host alone" "$ERR" \
     "--keep 2 on one host is refused"
 run "$MLAUNCH" --keep 2 --backend none -H "a,b" -n 2 -- true
 check_match "^mlaunch: error: --keep 2 and backend none exclude each other" "$ERR" \
-    "… and without the library"
+    "--keep 2 without the library is refused"
 
 done_testing

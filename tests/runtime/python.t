@@ -12,42 +12,46 @@ CALLS=$SOURCE/tests/runtime/python_calls.py
 SLIPS=$SOURCE/tests/runtime/python_slips.py
 
 for n in 1 3 4; do
-    check "all calls, $n ranks" "$MLAUNCH" -n $n --oversubscribe --output raw "${STRANGER[@]}" -- \
-        "$PYTHON" "$CALLS"
-    check_match '^all calls are right' "$OUT" "$n ranks: said so"
+    check "a job of all calls ends well, $n ranks" "$MLAUNCH" -n $n --oversubscribe --output raw \
+        "${STRANGER[@]}" -- "$PYTHON" "$CALLS"
+    check_match '^all calls are right' "$OUT" "all calls are right, $n ranks"
 done
-check "slips are sentences" "$MLAUNCH" -n 2 --output raw "${STRANGER[@]}" -- "$PYTHON" "$SLIPS"
-check_match '^all slips are refused' "$OUT" "said so"
+check "a job of slips ends well" "$MLAUNCH" -n 2 --output raw "${STRANGER[@]}" -- "$PYTHON" "$SLIPS"
+check_match '^all slips are refused' "$OUT" "all slips are refused by sentences"
 for way in "-n 2" "-n 3 --oversubscribe" "-n 3 --oversubscribe --backend tcp --local net"; do
     # shellcheck disable=SC2086
-    check "types that differ between ranks, $way" "$MLAUNCH" $way --output raw "${STRANGER[@]}" \
-        -- "$PYTHON" "$SLIPS" types
-    check_match '^types that differ are noticed' "$OUT" "said so"
+    check "types that differ between ranks end no job, $way" "$MLAUNCH" $way --output raw \
+        "${STRANGER[@]}" -- "$PYTHON" "$SLIPS" types
+    check_match '^types that differ are noticed' "$OUT" \
+        "types that differ between ranks are noticed, $way"
 done
 for way in "-n 1" "-n 3 --oversubscribe" "-n 3 --oversubscribe --backend tcp --local net"; do
     # shellcheck disable=SC2086
-    check "windows, $way" "$MLAUNCH" $way --output raw "${STRANGER[@]}" -- "$PYTHON" \
-        "$SOURCE/tests/runtime/python_window.py"
+    check "calls on windows are right, $way" "$MLAUNCH" $way --output raw "${STRANGER[@]}" -- \
+        "$PYTHON" "$SOURCE/tests/runtime/python_window.py"
 done
 for way in "" "--backend tcp --local net"; do
     # shellcheck disable=SC2086
-    check "a rank dies, and the others go on${way:+, $way}" "$MLAUNCH" -n 4 --oversubscribe \
+    check "a rank dies, and the job ends well${way:+, $way}" "$MLAUNCH" -n 4 --oversubscribe \
         --elastic 3 $way --output raw "${STRANGER[@]}" -- "$PYTHON" \
         "$SOURCE/tests/runtime/python_repair.py"
-    check_match '^those that live have gone on' "$OUT" "said so"
+    check_match '^those that live have gone on' "$OUT" \
+        "a rank dies, and the others go on${way:+, $way}"
 done
 numpy=
 for p in "$PYTHON" /usr/bin/python3; do
     if "$p" -c 'import numpy' 2> /dev/null; then numpy=$p; fi
 done
 if [ -n "$numpy" ]; then
-    check "numpy arrays" "$MLAUNCH" -n 2 --output raw "${STRANGER[@]}" -- "$numpy" "$CALLS"
-    check_match 'with numpy$' "$OUT" "numpy was there"
-    check "slips with numpy arrays" "$MLAUNCH" -n 2 --output raw "${STRANGER[@]}" -- "$numpy" \
-        "$SLIPS"
-    check_match '^all slips are refused, with numpy$' "$OUT" "numpy was there, too"
+    check "a job with arrays of numpy ends well" "$MLAUNCH" -n 2 --output raw "${STRANGER[@]}" -- \
+        "$numpy" "$CALLS"
+    check_match 'with numpy$' "$OUT" "all calls are right with arrays of numpy"
+    check "a job of slips with arrays of numpy ends well" "$MLAUNCH" -n 2 --output raw \
+        "${STRANGER[@]}" -- "$numpy" "$SLIPS"
+    check_match '^all slips are refused, with numpy$' "$OUT" \
+        "all slips with arrays of numpy are refused"
 else
-    skip "numpy arrays" "no numpy here"
+    skip "all calls are right with arrays of numpy" "no numpy here"
 fi
 
 check_error 9 'no more to do' "abort names its reason, and its status is the job's" \
@@ -55,11 +59,12 @@ check_error 9 'no more to do' "abort names its reason, and its status is the job
 check_error 1 'an operator raised ValueError: no such number' \
     "an exception in an operator ends the job" "$MLAUNCH" -n 2 "${STRANGER[@]}" -- "$PYTHON" \
     "$CALLS" fail
-check_match 'in wrong' "$ERR" "its traceback is printed"
+check_match 'in wrong' "$ERR" "the traceback of an exception in an operator is printed"
 check_status 3 "a dead rank is ERR_PEER for the others; the status is the dead one's" \
     "$MLAUNCH" -n 3 --oversubscribe "${STRANGER[@]}" -- "$PYTHON" "$CALLS" die
 
-check "Ctrl-C while a call waits" "$MLAUNCH" -n 2 "${STRANGER[@]}" -- "$PYTHON" "$CALLS" interrupted
+check "Ctrl-C while a call waits ends it" "$MLAUNCH" -n 2 "${STRANGER[@]}" -- "$PYTHON" "$CALLS" \
+    interrupted
 check "finalize() that notices a mismatch has left the job" \
     "$MLAUNCH" -n 2 "${STRANGER[@]}" -- "$PYTHON" "$CALLS" late-mismatch
 
@@ -69,7 +74,7 @@ print(*mlaunch.__all__, *(n for n in vars(mlaunch.Group) if n[0] != "_" and "sta
 tr ' ' '\n' < "$OUT" | while IFS= read -r name; do
     grep -q "\b$name\b" "$SOURCE/doc/mlaunch-python.3" || echo "$name"
 done > "$T/unnamed"
-check_output "" "mlaunch-python(3) names them all" cat "$T/unnamed"
+check_output "" "mlaunch-python(3) names all calls" cat "$T/unnamed"
 
 # The caller's PYTHONPATH stays in front.
 mkdir "$T/mine"
@@ -77,7 +82,7 @@ echo 'print("mine")' > "$T/mine/mlaunch.py"
 check_output "mine" "the user's own modules come first" \
     env PYTHONPATH="$T/mine" "$MLAUNCH" -n 1 "${STRANGER[@]}" -- "$PYTHON" -c 'import mlaunch'
 # shellcheck disable=SC2016
-check_output "PYTHONPATH is unset" "nothing is put there when nothing is injected" \
+check_output "PYTHONPATH is unset" "nothing is put into PYTHONPATH when nothing is injected" \
     env -u PYTHONPATH "$MLAUNCH" -n 1 --backend none -- sh -c \
     'echo PYTHONPATH is ${PYTHONPATH-unset}'
 if [ "$SANITIZE" = no ]; then

@@ -28,28 +28,30 @@ check "a program compiles" "$CC" -o "$T/prog" -I "$SOURCE/common" "$T/prog.c" -L
 archive=$BUILD/runtime/libmlaunch.a
 check "a program compiles with the static library" "$CC" -o "$T/static" -I "$SOURCE/common" \
     "$T/prog.c" "$archive" -ldl -lpthread
-check_no_match 'libmlaunch' <(readelf -d "$T/static") "… and needs no shared one"
+check_no_match 'libmlaunch' <(readelf -d "$T/static") \
+    "a program with the static library needs no shared one"
 check_no_match ' [A-Z] ($|[^m]|m[^l]|ml[^_])' <(nm -g --defined-only "$archive") \
-    "… which defines the names of mlaunch.h alone"
+    "the static library defines the names of mlaunch.h alone"
 
 if [ "$SANITIZE" = no ] && "$CC" -static -o "$T/whole" -I "$SOURCE/common" "$T/prog.c" "$archive" \
     -ldl -lpthread 2> "$T/static.err"; then
-    check_status 9 "a program linked with -static" "$T/whole"
+    check_status 9 "a program linked with -static fails" "$T/whole"
     check_match "this program is linked with -static, which cannot use the library; link libmlaunch.a without" \
-        "$ERR" "… says what to do"
+        "$ERR" "a program linked with -static says what to do"
 else
-    skip "a program linked with -static" "it cannot be made here: $(head -c 200 "$T/static.err" 2> /dev/null)"
+    skip "a program linked with -static fails" \
+        "it cannot be made here: $(head -c 200 "$T/static.err" 2> /dev/null)"
 fi
 
 mkdir "$T/lone"
 cp -L "$shim" "$T/lone/libmlaunch.so.0"
 check_status 9 "without the runtime module ml_init fails" env LD_LIBRARY_PATH="$T/lone" "$T/prog"
 check_match "^-10 cannot open the runtime: no mlaunch-runtime.so in $T/lone/" "$ERR" \
-    "and the sentence says where it looked"
+    "the sentence about the missing module says where it looked"
 echo damaged > "$T/lone/mlaunch-runtime.so"
 run env LD_LIBRARY_PATH="$T/lone" "$T/prog"
 check_match '^-10 cannot open the runtime: .*mlaunch-runtime.so: file too short' "$ERR" \
-    "a damaged one likewise"
+    "a damaged module is named in a sentence"
 check_status 9 "another process's --eager is none of its business" env LD_LIBRARY_PATH="$T/lone" \
     MLAUNCH_EAGER=1 "$T/prog"
 
@@ -57,22 +59,22 @@ if [ "$SANITIZE" = no ]; then
     check_output 1 "a process that was not launched is a group of one" env \
         LD_LIBRARY_PATH="${shim%/*}" "$T/prog"
     check_error 0 '^mlaunch: warning: mpiexec has started 3 of this program, and each is a group of one' \
-        "mpiexec's process says that it is one" env LD_LIBRARY_PATH="${shim%/*}" PMI_SIZE=3 \
-        PMI_RANK=0 "$T/prog"
-    check_output "" "… once for all of them" sh -c '"$@" 2>&1 > /dev/null' sh env \
-        LD_LIBRARY_PATH="${shim%/*}" PMI_SIZE=3 PMI_RANK=1 "$T/prog"
-    check_output "" "… and a rank does not" sh -c '"$@" 2>&1 > /dev/null' sh "$MLAUNCH" -n 2 -- \
-        env PMI_SIZE=3 PMI_RANK=0 "$T/prog"
+        "a process of mpiexec says that it is a group of one" env LD_LIBRARY_PATH="${shim%/*}" \
+        PMI_SIZE=3 PMI_RANK=0 "$T/prog"
+    check_output "" "the processes of mpiexec say it once for all of them" sh -c \
+        '"$@" 2>&1 > /dev/null' sh env LD_LIBRARY_PATH="${shim%/*}" PMI_SIZE=3 PMI_RANK=1 "$T/prog"
+    check_output "" "a rank of mlaunch says nothing of mpiexec" sh -c '"$@" 2>&1 > /dev/null' sh \
+        "$MLAUNCH" -n 2 -- env PMI_SIZE=3 PMI_RANK=0 "$T/prog"
     # shellcheck disable=SC2016
     check_output 0 "who makes no call does not load the runtime" env LD_PRELOAD="$shim" \
         sh -c 'grep -c mlaunch-runtime /proc/self/maps; :'
     # shellcheck disable=SC2016
     check_output 4 "--eager: the mesh is there before main" sh -c \
         '"$1" -n 4 --eager --output raw -- "$2" | sort -u' sh "$MLAUNCH" "$T/prog"
-    check_output "3 3 3" "ranks that have the static library" sh -c \
+    check_output "3 3 3" "ranks that have the static library work together" sh -c \
         '"$1" -n 3 --output raw -- "$2" | xargs' sh "$MLAUNCH" "$T/static"
-    check "--eager with it" "$MLAUNCH" -n 2 --eager -- "$T/static"
-    check "--eager with a program that makes no call" "$MLAUNCH" -n 4 --eager -- true
+    check "--eager works with the static library" "$MLAUNCH" -n 2 --eager -- "$T/static"
+    check "--eager works with a program that makes no call" "$MLAUNCH" -n 4 --eager -- true
     if unshare -rm true 2> /dev/null; then
         # Not even rank 0's part fits; rank 0's does, rank 1's doesn't.
         for small in "0 256k" "1 1536k"; do
@@ -83,11 +85,12 @@ if [ "$SANITIZE" = no ]; then
             check_match "rank ${small% *} on host .*: /dev/shm has no room for the [0-9]+ KiB" \
                 "$ERR" \
                 "a small /dev/shm is told by rank ${small% *}"
-            check_no_match 'rank [0-9] .*signal' "$ERR" "… and kills nobody"
-            check_match '^left: $' "$OUT" "… and nothing stays there"
+            check_no_match 'rank [0-9] .*signal' "$ERR" \
+                "a small /dev/shm of rank ${small% *} kills nobody"
+            check_match '^left: $' "$OUT" "a small /dev/shm of rank ${small% *} has nothing left"
         done
     else
-        skip "a small /dev/shm is told" "no user namespaces"
+        skip "a small /dev/shm is told by rank 0" "no user namespaces"
     fi
 fi
 done_testing

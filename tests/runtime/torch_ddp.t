@@ -11,12 +11,13 @@ TEST_TIER=full
 "$MLAUNCH" -n 2 -x GLOO_SOCKET_IFNAME=lo --output raw -- "$PYTHON" "$DDP" gloo > "$T/gloo"
 check_output "$(cat "$T/gloo")" "DistributedDataParallel has the losses of gloo" "$MLAUNCH" -n 2 \
     --output raw -- "$PYTHON" "$DDP" mlaunch
-check_output 10 "… ten of them" grep -c . "$T/gloo"
+check_output 10 "the losses of gloo are ten" grep -c . "$T/gloo"
 
 awk '/^### torch/ { found = 1 } found && /^```$/ { exit } on { print } found && /^```p/ { on = 1 }' \
     "$SOURCE/README.md" > "$T/train.py"
-check "the README's example trains" "$MLAUNCH" -n 2 -- "$PYTHON" "$T/train.py"
-check_match 'DistributedDataParallel' "$T/train.py" "… with the backend"
+check "README's example of torch trains" "$MLAUNCH" -n 2 -- "$PYTHON" "$T/train.py"
+check_match 'DistributedDataParallel' "$T/train.py" \
+    "README's example of torch has DistributedDataParallel"
 
 # What torch does from 2.5 on at the end of its import, with the package as pip installs it.
 cp -rL "$BUILD/runtime/python" "$T/package"
@@ -36,10 +37,15 @@ PY
 if (cd "$T/package" && "$PYTHON" -c 'import setuptools; setuptools.setup()' egg_info) > "$OUT" 2>&1; then
     export PYTHONPATH=$T/package
     check_output "1 False" "torch loads nothing outside of a job" "$PYTHON" "$T/autoload.py"
-    check "torch loads the backend in a job" "$MLAUNCH" -n 2 --output raw -- "$PYTHON" "$T/autoload.py"
-    if [ "$(grep -c '^sum 2$' "$OUT")" = 2 ]; then pass "… and it works"; else fail "… and it works"; fi
+    check "torch loads the backend in a job" "$MLAUNCH" -n 2 --output raw -- "$PYTHON" \
+        "$T/autoload.py"
+    if [ "$(grep -c '^sum 2$' "$OUT")" = 2 ]; then
+        pass "the backend that torch loads in a job works"
+    else
+        fail "the backend that torch loads in a job works"
+    fi
     unset PYTHONPATH
 else
-    skip "torch loads the backend by itself" "no setuptools beside this torch"
+    skip "torch loads the backend in a job" "no setuptools beside this torch"
 fi
 done_testing

@@ -6,29 +6,30 @@ TEST_TIER=full
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/torch.sh"
 
-check "two of four ranks are killed" "$MLAUNCH" -n 4 --oversubscribe --elastic 2 -- \
-    "$PYTHON" "$SOURCE/tests/runtime/torch_elastic.py"
+check "two of four ranks are killed, and the job ends well" "$MLAUNCH" -n 4 --oversubscribe \
+    --elastic 2 -- "$PYTHON" "$SOURCE/tests/runtime/torch_elastic.py"
 sed 's/:[^ ]*//g' "$OUT" > "$T/members"
 steps="0123 0123 0123 023 023 023 23 23 23 23"
 check_output "[2] $steps
-[3] $steps" "… and the others do their steps without them" sort "$T/members"
+[3] $steps" "the others do their steps without the two that were killed" sort "$T/members"
 
-check "with --restarts others take their places" "$MLAUNCH" -n 4 --oversubscribe --elastic 2 \
-    --restarts 1 --replace-wait 60 -- "$PYTHON" "$SOURCE/tests/runtime/torch_elastic.py"
+check "ranks are replaced with --restarts, and the job ends well" "$MLAUNCH" -n 4 --oversubscribe \
+    --elastic 2 --restarts 1 --replace-wait 60 -- "$PYTHON" "$SOURCE/tests/runtime/torch_elastic.py"
 sed 's/:[^ ]*//g' "$OUT" > "$T/members"
 all="0123 0123 0123 0123"
 check_output "[0] $all
 [1] $all 0123 0123 0123
 [2] $all 0123 0123 0123 0123 0123 0123
-[3] $all 0123 0123 0123 0123 0123 0123" "… and do the steps that are left" sort "$T/members"
+[3] $all 0123 0123 0123 0123 0123 0123" \
+    "ranks that replace others do the steps that are left" sort "$T/members"
 
 # Two more ranks come while the others train.
-check "mlaunch grow adds two ranks to two" "$MLAUNCH" -n 2 --oversubscribe --elastic 2 -- \
-    "$PYTHON" "$SOURCE/tests/runtime/torch_elastic.py" "$MLAUNCH"
+check "mlaunch grow adds two ranks to two, and the job ends well" "$MLAUNCH" -n 2 --oversubscribe \
+    --elastic 2 -- "$PYTHON" "$SOURCE/tests/runtime/torch_elastic.py" "$MLAUNCH"
 sed 's/:[^ ]*//g' "$OUT" > "$T/members"
-check_output 2 "… and the first ones go on with them" \
+check_output 2 "the first two ranks go on with those that were added" \
     grep -cE '^\[[01]\]( 01){4,}( 01[23])*( 0123){5}$' "$T/members"
-check_output 2 "… who are in all steps from then on" \
+check_output 2 "the ranks that were added are in all steps from then on" \
     grep -cE '^\[[23]\]( 01[23])*( 0123){5}$' "$T/members"
 
 # The exception is one for C++ too, which waits for the gradients.
@@ -51,9 +52,9 @@ dies --elastic 1
 cp "$OUT" "$T/said"
 check_output 1 "a death is an exception of DistributedDataParallel" \
     grep -c 'raised.* rank 1 was killed by signal 9 (Killed) on host' "$T/said"
-check_output "[0] repaired 1" "… after which repair() makes the group of those that live" \
+check_output "[0] repaired 1" "repair() makes the group of those that live" \
     grep repaired "$T/said"
 dies
 check_match "mlaunch.Error: this job does not go on without a rank: start it with mlaunch --elastic" \
-    "$ERR" "… and without --elastic says what is missing"
+    "$ERR" "the exception without --elastic says what is missing"
 done_testing

@@ -19,10 +19,10 @@ losses() { # for four ranks, whose sums may be added up in another order
 # The gloo of torch 1.13 aborts now and then when its process exits ("terminate called without an
 # active exception").
 hosts_gloo() { hosts gloo > "$T/hosts" || hosts gloo > "$T/hosts"; }
-check "a script for gloo, on two hosts, ranks on each: $each" hosts_gloo
+check "a script for gloo trains on two hosts, ranks on each: $each" hosts_gloo
 losses "$T/hosts" > "$T/gloo"
-check "… and for mlaunch" hosts mlaunch
+check "a script for mlaunch trains on two hosts" hosts mlaunch
 losses "$OUT" > "$T/mlaunch"
-check_output "" "… with nearly the same losses" diff "$T/gloo" "$T/mlaunch"
-check_output 10 "… ten of them" grep -c . "$T/mlaunch"
+check_output "" "gloo and mlaunch have nearly the same losses" diff "$T/gloo" "$T/mlaunch"
+check_output 10 "the losses of mlaunch are ten" grep -c . "$T/mlaunch"
 done_testing

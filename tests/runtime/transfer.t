@@ -18,15 +18,16 @@ if is_long; then LONG=(long); fi
 
 for way in "-n 1" "-n 2" "-n 2 --backend tcp --local net" "-n 3 --oversubscribe"; do
     # shellcheck disable=SC2086
-    check "all transfers, $way" "$MLAUNCH" $way --output raw "${STRANGER[@]}" -- "$PYTHON" \
-        "$CALLS" "${LONG[@]}"
-    check_match '^all transfers are right' "$OUT" "said so"
+    check "a job of all transfers ends well, $way" "$MLAUNCH" $way --output raw "${STRANGER[@]}" \
+        -- "$PYTHON" "$CALLS" "${LONG[@]}"
+    check_match '^all transfers are right' "$OUT" "all transfers are right, $way"
 done
 for way in "-n 2" "-n 2 --backend tcp --local net"; do
     # shellcheck disable=SC2086
-    check "a rank that leaves is an error for those that wait for its keys, $way" "$MLAUNCH" $way \
+    check "a rank that leaves ends no job, $way" "$MLAUNCH" $way \
         --output raw "${STRANGER[@]}" -- "$PYTHON" "$CALLS" dead
-    check_match '^the dead producer was noticed' "$OUT" "said so"
+    check_match '^the dead producer was noticed' "$OUT" \
+        "a rank that leaves is an error for those that wait for its keys, $way"
 done
 torch=
 if [ "$SANITIZE" = no ]; then
@@ -35,10 +36,10 @@ if [ "$SANITIZE" = no ]; then
     done
 fi
 if [ -n "$torch" ]; then
-    check "tensors of torch" "$MLAUNCH" -n 2 --output raw -x OMP_NUM_THREADS=1 -- "$torch" \
-        "$CALLS" torch
-    check_match 'with torch$' "$OUT" "torch was there"
+    check "a job with tensors of torch ends well" "$MLAUNCH" -n 2 --output raw \
+        -x OMP_NUM_THREADS=1 -- "$torch" "$CALLS" torch
+    check_match 'with torch$' "$OUT" "transfers of torch's tensors are right"
 else
-    skip "tensors of torch" "no torch here"
+    skip "a job with tensors of torch ends well" "no torch here"
 fi
 done_testing
