@@ -85,9 +85,9 @@ job_of() {
 
 SURVIVOR=$BUILD/tests/fault/survivor
 all=0 repairing=0
-while [ $all -lt "$KILLS" ]; do
-    job_of "nobody comes" 6 $((KILLS < 10 ? 2 : 4))
-    job_of "others come" 6 $((KILLS < 10 ? 3 : 6)) --restarts 100
+for ((round = 1; all < KILLS; round++)); do
+    job_of "nobody comes in round $round" 6 $((KILLS < 10 ? 2 : 4))
+    job_of "others come in round $round" 6 $((KILLS < 10 ? 3 : 6)) --restarts 100
 done
 job_of "one rank a host" 3 1 --ppn 1
 echo "# $all ranks were killed, $repairing of them during a repair"

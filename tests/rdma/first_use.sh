@@ -11,28 +11,32 @@ groups=8
 if is_long; then groups=1000 JOB_LIMIT=2400; fi
 
 # --- how many, and when
-check "3 hosts, two of which exchange a message" job 3 -- "$FIRST_USE" middle
+check "a job ends well in which two of 3 hosts exchange a message" job 3 -- "$FIRST_USE" middle
 for rank in 0 1 2; do
     check_match "^rank $rank: 0 queue pairs after ml_init\$" "$OUT" \
-        "… rank $rank has no queue pair after ml_init"
+        "rank $rank has no queue pair after ml_init"
 done
-check_match '^rank 1: got 17$' "$OUT" "… the message arrives"
+check_match '^rank 1: got 17$' "$OUT" "the message between two hosts arrives"
 for rank in 0 1; do
-    check_match "^rank $rank: 1 queue pairs at the end\$" "$OUT" "… rank $rank has one then"
+    check_match "^rank $rank: 1 queue pairs at the end\$" "$OUT" \
+        "rank $rank has one queue pair at the end"
 done
-check_match '^rank 2: 0 queue pairs at the end$' "$OUT" "… and rank 2, which talks to none, still none"
-check "… with --eager" job 3 --eager -- "$FIRST_USE" middle
+check_match '^rank 2: 0 queue pairs at the end$' "$OUT" \
+    "rank 2, which talks to none, has no queue pair at the end"
+check "a job with --eager ends well" job 3 --eager -- "$FIRST_USE" middle
 for rank in 0 1 2; do
     check_match "^rank $rank: 2 queue pairs after ml_init\$" "$OUT" \
-        "… rank $rank has queue pairs to both others after ml_init"
+        "rank $rank has queue pairs to both others after ml_init with --eager"
 done
 check "all ranks send to all at once, in $groups groups" job 3 -- "$FIRST_USE" at-once "$groups"
 for rank in 0 1 2; do
-    check_match "^rank $rank: $groups groups, 0 wrong\$" "$OUT" "… all is right on rank $rank"
+    check_match "^rank $rank: $groups groups, 0 wrong\$" "$OUT" \
+        "all messages at once are right on rank $rank"
 done
 check "a rank that waits in one group answers in another" job 3 -- "$FIRST_USE" others
-check_match '^rank 1: got 2 in the world$' "$OUT" "… goes on there"
-check_match '^rank 1: got 0 in the group of two$' "$OUT" "… and receives"
+check_match '^rank 1: got 2 in the world$' "$OUT" "the rank that answered goes on in the world"
+check_match '^rank 1: got 0 in the group of two$' "$OUT" \
+    "the rank that answered receives in its group"
 
 # --- a peer that is in no call
 go() { ssh host1 touch /run/go; }
@@ -43,8 +47,8 @@ stalled() {
 MLAUNCH_STALL=2 watched stalled -- 2 -- "$FIRST_USE" busy /run/go
 check_match 'rank 0 on host host0 has waited .* for rank 1 on host host1' "$ERR" \
     "a peer that computes before it answers: the wait is reported"
-check_match '^rank 1: got 17$' "$OUT" "… and the message arrives in the end"
-check_match '^status 0$' "$OUT" "… and all is well"
+check_match '^rank 1: got 17$' "$OUT" "a peer that computes before it answers: the message arrives"
+check_match '^status 0$' "$OUT" "a peer that computes before it answers: the job ends well"
 ssh host1 rm /run/go
 asked() {
     wait_for "rdma resource show qp | grep -q first_use" 60 || diag "rank 0 has opened no device"
@@ -59,8 +63,9 @@ ssh host1 rm /run/go
 for dead in 1 0; do
     check "with --elastic rank $dead dies, and the others go on" \
         job 3 --elastic 2 -- "$BUILD/tests/cli/elastic_rank" 2 kill "$dead"
-    check_match "^lives $((1 - dead)) [0-9]+ 0/2\$" "$OUT" "… rank $((1 - dead)) over new queue pairs"
-    check_match '^lives 2 [0-9]+ 1/2$' "$OUT" "… with rank 2"
+    check_match "^lives $((1 - dead)) [0-9]+ 0/2\$" "$OUT" \
+        "rank $((1 - dead)) goes on over new queue pairs without rank $dead"
+    check_match '^lives 2 [0-9]+ 1/2$' "$OUT" "rank 2 goes on without rank $dead"
 done
 
 # --- what breaks before the first message
@@ -92,7 +97,7 @@ before_first ip link set p1 down --
 check_match '^rank 0: error -[67], rank 0 on host host0: rxe_p1 port 1 is down: check its cable' \
     "$OUT" "a port that is down at the first message is an error that names it"
 check_match '^rank 1: error -[67], rank 0 on host host0: rxe_p1 port 1 is down' "$OUT" \
-    "… and the peer's, too"
+    "a port that is down at the first message is the peer's error, too"
 port_up
 before_first cut --
 check_match '^rank [01]: error -7, .*the link on rxe_p[01] port 1 .* towards rank [01] on host host[01] .*failed' \
@@ -102,27 +107,27 @@ mend
 rail_add
 RAILS=$T/rails.json
 before_first true --
-went_on "two rails"
+went_on "two rails work if nothing breaks before the first message"
 before_first ip link set p1 down --
 went_on "two rails, a port goes down before the first message: the job goes on over the other"
 check_match 'warning: rank 0: rxe_p1 port 1 is down: .*; going on over the other 1 of its rails' \
-    "$ERR" "… with a warning"
+    "$ERR" "a warning names the port that went down before the first message"
 port_up
 far_down() { ssh host1 ip link set p0 down; }
 before_first far_down --
 went_on "two rails, the port of a peer that has asked goes down: the job goes on over the other"
 check_match 'warning: rank [01]: .*rxe_p[01] port 1.*going on over the other 1 of its rails' "$ERR" \
-    "… with a warning"
+    "a warning names the port of the peer that went down"
 ssh host1 "ip link set p0 up; for i in \$(seq 6000); do grep -q ACTIVE /sys/class/infiniband/rxe_p0/ports/1/state && exit; sleep 0.01; done; exit 1"
 before_first cut --
 went_on "two rails, a far cable is cut before the first message: the job goes on over the other"
 check_match 'warning: rank [01]: the link on rxe_p[01] port 1 .*going on over' "$ERR" \
-    "… with a warning"
+    "a warning names the far cable that was cut"
 mend
 before_first cut -- --qp uc
 went_on "two rails over UC, one is cut before the first message: the job goes on over the other"
 mend
 rail_remove
-check "the next job" job 3 -- "$BUILD/examples/hello"
-check_match '^we are 3,' "$OUT" "… works"
+check "the next job ends well" job 3 -- "$BUILD/examples/hello"
+check_match '^we are 3,' "$OUT" "the next job has all ranks"
 done_testing

@@ -15,10 +15,11 @@ calls() {
     local name=$1 options=() right
     shift
     for variable; do options+=(-x "$variable"); done
-    check "$name" job 3 -v -x LD_LIBRARY_PATH="$BUILD/tests/gpu" "${options[@]}" -- "$CALLS"
+    check "$name end well" job 3 -v -x LD_LIBRARY_PATH="$BUILD/tests/gpu" "${options[@]}" -- \
+        "$CALLS"
     cp "$ERR" "$T/told"
     right=$(grep -c '^right: ' "$OUT")
-    check "… of which all $right are right" test "$right" -eq "$("$CALLS" --list | wc -l)"
+    check "$name are right, all $right of them" test "$right" -eq "$("$CALLS" --list | wc -l)"
 }
 told='mlaunch: rank 0: GPU memory for rank 1'
 refusal="$told is copied through host memory in pieces: [0-9]+ KiB of GPU memory can't be registered on \
@@ -27,55 +28,58 @@ kernel module nvidia_peermem loaded\?\)"
 
 before=$(resources)
 calls "calls beside devices that can't register GPU memory"
-check "… why is told" grep -Eqx "$refusal" "$T/told"
-check_no_match 'goes by RDMA' "$T/told" "… and none goes by RDMA"
+check "the refusal of GPU memory is told with its reasons" grep -Eqx "$refusal" "$T/told"
+check_no_match 'goes by RDMA' "$T/told" "no message goes by RDMA beside such devices"
 
-check "long calls, which are cut, beside such devices" job 3 -v \
+check "long calls that are cut end well beside such devices" job 3 -v \
     -x LD_LIBRARY_PATH="$BUILD/tests/gpu" -x MLAUNCH_GPU_PIECES=64K -- "$CALLS" "long calls"
 cp "$ERR" "$T/told"
-check_match "^right: long calls" "$OUT" "… are right"
+check_match "^right: long calls" "$OUT" "long calls that are cut are right beside such devices"
 check_match "rank 0: GPU memory of collective calls is copied through host memory in pieces" \
-    "$T/told" "… in pieces, which is told"
+    "$T/told" "long calls go in pieces, which is told"
 
 calls "calls beside devices that can" FAKE_CUDA_PEERMEM=1
-check_output 1 "… the way is told, once" \
+check_output 1 "the way by RDMA is told once for calls" \
     grep -cx "$told goes by RDMA, registered by nvidia-peermem" "$T/told"
-check_no_match "$told is copied .*dma-buf" "$T/told" "… and no refusal"
+check_no_match "$told is copied .*dma-buf" "$T/told" \
+    "no refusal is told beside devices that can register"
 
-check "messages between GPUs" job 3 -v -x LD_LIBRARY_PATH="$BUILD/tests/gpu" \
+check "messages between GPUs end well" job 3 -v -x LD_LIBRARY_PATH="$BUILD/tests/gpu" \
     -x FAKE_CUDA_PEERMEM=1 -- "$CALLS" "started messages"
 cp "$OUT" "$T/right"
 cp "$ERR" "$T/told"
-check_output "right: started messages" "… are right" cat "$T/right"
-check_output "$told goes by RDMA, registered by nvidia-peermem" "… and go by RDMA, all of them" \
-    grep -x "$told .*" "$T/told"
+check_output "right: started messages" "messages between GPUs are right" cat "$T/right"
+check_output "$told goes by RDMA, registered by nvidia-peermem" \
+    "messages between GPUs go by RDMA, all of them" grep -x "$told .*" "$T/told"
 
 # windows NAME RIGHT OPTION… -- ARGUMENT…: as many cases of calls on windows are right. What is told
 # goes to $T/told.
 windows() {
     local name=$1 right=$2
-    check "$name" job 3 -v -x LD_LIBRARY_PATH="$BUILD/tests/gpu" "${@:3}"
+    check "$name end well" job 3 -v -x LD_LIBRARY_PATH="$BUILD/tests/gpu" "${@:3}"
     cp "$ERR" "$T/told"
     cp "$OUT" "$T/said"
-    check_output "$right" "… of which all $right are right" grep -c '^right: ' "$T/said"
+    check_output "$right" "$name are right, all $right of them" grep -c '^right: ' "$T/said"
 }
 WINDOWS=$BUILD/tests/gpu/gpu_windows
 windows "parts on GPUs beside devices that can't register them" 1 -- "$WINDOWS" --few
-check "… are served by their owners, and why is told" grep -Eqx "$refusal" "$T/told"
-check_no_match 'goes by RDMA' "$T/told" "… and none goes by RDMA"
+check "parts are served by their owners, and why is told" grep -Eqx "$refusal" "$T/told"
+check_no_match 'goes by RDMA' "$T/told" "no part goes by RDMA beside such devices"
 windows "parts on GPUs that devices register" "$("$WINDOWS" --list | wc -l)" \
     -x FAKE_CUDA_PEERMEM=1 -- "$WINDOWS"
-check_output 1 "… the way is told, once" \
+check_output 1 "the way by RDMA is told once for parts" \
     grep -cx "$told goes by RDMA, registered by nvidia-peermem" "$T/told"
-check_match "$told is copied .*: it is managed memory, which moves" "$T/told" "… but managed memory"
-check_match '^flushes: some' "$T/said" "… the owner makes its GPU see what devices have written"
+check_match "$told is copied .*: it is managed memory, which moves" "$T/told" \
+    "managed memory is copied, which is told"
+check_match '^flushes: some' "$T/said" "the owner makes its GPU see what devices have written"
 if is_long; then
     run job 3 -x LD_LIBRARY_PATH="$BUILD/tests/gpu" -x FAKE_CUDA_PEERMEM=1 \
         -x FAKE_CUDA_FAIL=cuFlushGPUDirectRDMAWrites:-1:801 -- "$WINDOWS" --few
-    check_match '^wrong: all parts on GPUs' "$OUT" "… and it would be noticed if it did not"
+    check_match '^wrong: all parts on GPUs' "$OUT" \
+        "an owner that made nothing seen would be noticed"
     windows "parts on GPUs that see that by themselves" 1 \
         -x FAKE_CUDA_PEERMEM=1 -x FAKE_CUDA_ORDERED=1 -- "$WINDOWS" --few
-    check_match '^flushes: none' "$T/said" "… need none of that"
+    check_match '^flushes: none' "$T/said" "GPUs that see writes by themselves need no flush"
 fi
 
 # faults WAY: two ranks, of which rank 1 owns the part.
@@ -84,10 +88,10 @@ faults() {
         "$BUILD/tests/gpu/gpu_faults" "$1"
 }
 faults window_dies
-check_match '^0: -5: rank 1 ' "$OUT" "the owner of a part that is registered dies"
+check_match '^0: -5: rank 1 ' "$OUT" "the death of the owner of a registered part is an error"
 faults window_freed_put
 check_match '^0: -6: rank 1 .*: its part of the window: the program has freed the memory of GPU 1' \
-    "$OUT" "the program frees a part that is registered"
+    "$OUT" "a registered part that the program frees is an error"
 
 check_output "$before" "nothing is left on the device" resources
 done_testing

@@ -13,24 +13,33 @@ cases=12 # for random collectives
 if is_long; then cases=100; fi
 
 # next NAME: a job on all three hosts works after whatever came before.
-next() { check "$1" job 3 -- "$HELLO"; check_match '^we are 3,' "$OUT" "… with all ranks"; }
+next() {
+    check "$1 ends well" job 3 -- "$HELLO"
+    check_match '^we are 3,' "$OUT" "$1 has all ranks"
+}
 
 # --- it works
-check "2 hosts: random collectives" job 2 -- "$COLLECTIVES" --random 7 $cases
-check_match "^2 ranks: $cases cases, 0 failures\$" "$OUT" "… without a failure"
-check "3 hosts: random collectives" job 3 -- "$COLLECTIVES" --random 11 $cases
-check_match "^3 ranks: $cases cases, 0 failures\$" "$OUT" "… without a failure"
-check "3 hosts, backend auto" timeout 60 "$MLAUNCH" -v --hostfile "$RDMA_HOSTFILE" -- "$HELLO"
-check_match 'backend rdma: the hostfile.s RDMA wiring is complete' "$ERR" "… is rdma, and says why"
-check "3 hosts, 2 ranks each: shared memory inside" job 6 --oversubscribe --ppn 2 -- \
+check "random collectives on 2 hosts end well" job 2 -- "$COLLECTIVES" --random 7 $cases
+check_match "^2 ranks: $cases cases, 0 failures\$" "$OUT" \
+    "random collectives on 2 hosts have no failure"
+check "random collectives on 3 hosts end well" job 3 -- "$COLLECTIVES" --random 11 $cases
+check_match "^3 ranks: $cases cases, 0 failures\$" "$OUT" \
+    "random collectives on 3 hosts have no failure"
+check "a job with backend auto on 3 hosts ends well" timeout 60 "$MLAUNCH" -v \
+    --hostfile "$RDMA_HOSTFILE" -- "$HELLO"
+check_match 'backend rdma: the hostfile.s RDMA wiring is complete' "$ERR" \
+    "backend auto is rdma, and says why"
+check "random collectives of 2 ranks on each of 3 hosts end well" job 6 --oversubscribe --ppn 2 -- \
     "$COLLECTIVES" --random 5 $cases
-check_match "^6 ranks: $cases cases, 0 failures\$" "$OUT" "… without a failure"
-check "one host, --local net: RDMA loopback" \
+check_match "^6 ranks: $cases cases, 0 failures\$" "$OUT" \
+    "random collectives of 2 ranks on each of 3 hosts have no failure"
+check "random collectives over RDMA loopback of one host end well" \
     job 2 --ppn 2 --local net -- "$COLLECTIVES" --random 3 $cases
 
-check "two hosts with two ranks each, --local net: RDMA inside and between" \
+check "random collectives over RDMA inside and between hosts end well" \
     job 4 --oversubscribe --ppn 2 --local net -- "$COLLECTIVES" --random 19 $cases
-check_match "^4 ranks: $cases cases, 0 failures\$" "$OUT" "… without a failure"
+check_match "^4 ranks: $cases cases, 0 failures\$" "$OUT" \
+    "random collectives over RDMA inside and between hosts have no failure"
 
 # --- ranks that are late, and ranks that never come
 # Rank 1 comes when rank 0 is seen to sleep in ml_init.
@@ -45,7 +54,7 @@ come() {
 late='if [ $MLAUNCH_RANK = 0 ]; then echo "pid $$"; echo running; else read -r go < /run/late; fi; exec "$0"'
 watched come -- 2 -- sh -c "$late" "$HELLO"
 check_match '^we are 2,' "$OUT" "a rank that is late is waited for"
-check_match '^status 0$' "$OUT" "… and all is well"
+check_match '^status 0$' "$OUT" "a job with a rank that is late ends well"
 # shellcheck disable=SC2016
 check_error 1 'rank 1 on host host1 has not called ml_init within 3 s' \
     "a rank that does not come is named" \
@@ -64,7 +73,7 @@ broken() {
 check_error 125 '^mlaunch: --eager: rank [01] on host host[01]: .*rxe_p[01] port 1 .*rank [01] on host host[01].*: are these two devices on one cable' \
     "--eager: a wire that goes dead before ml_init is named, with both ends" broken \
     'tc qdisc add dev p1 root netem loss 100%' --eager
-check_no_match '^we are' "$OUT" "… and nobody gets a group"
+check_no_match '^we are' "$OUT" "--eager: nobody gets a group over a dead wire"
 tc qdisc del dev p1 root
 check_error 1 'rank 0 on host host0: rxe_p1 port 1 is down: check its cable' \
     "a port that goes down before ml_init is named" \
@@ -74,7 +83,7 @@ mtu=$(cat /sys/class/net/p1/mtu)
 check_error 1 'rank 0 on host host0: rxe_p1 port 1 has an active MTU of 1024, so --mtu 4096 is too much' \
     "a port whose MTU becomes less than --mtu is named" broken 'ip link set p1 mtu 1500' --mtu 4096
 check_error 125 '^mlaunch: host host0: rxe_p1 port 1 has an active MTU of 1024, so --mtu 4096 is too much' \
-    "… and if it was so before, no rank starts" job 2 --mtu 4096 -- "$HELLO"
+    "a port whose MTU is too small before the job starts no rank" job 2 --mtu 4096 -- "$HELLO"
 ip link set p1 mtu "$mtu"
 gid=/sys/class/infiniband/rxe_p1/ports/1/gids/1
 # The rank that looks first says it, with the other end.
@@ -86,27 +95,28 @@ wait_for "grep -q ffff: $gid"
 next "the next job after all that"
 
 # --- without a wiring it is found
-check "3 hosts without a wiring" timeout -k 5 60 "$MLAUNCH" -v --backend rdma \
+check "a job on 3 hosts without a wiring ends well" timeout -k 5 60 "$MLAUNCH" -v --backend rdma \
     --hosts host0,host1,host2 -- "$HELLO"
-check_match '^we are 3,|\] we are 3,' "$OUT" "… run"
+check_match '^we are 3,|\] we are 3,' "$OUT" "ranks on 3 hosts without a wiring run"
 check_match 'host host0: rxe_p2 port 1 .GID 1, ::ffff:10.78.2.1. to rxe_p0 port 1 .GID 1, ::ffff:10.78.2.3. of host host2: found, and traffic comes through; port: the only one that is up; GID: RoCE v2, IPv4 in one subnet; path MTU 4096: the smaller of both ports.; queue pairs: RC' \
-    "$ERR" "… and each choice is told with its reason"
+    "$ERR" "each choice of the found wiring is told with its reason"
 
 rail_add
-check "two rails, named in another order at each end" \
+check "random collectives end well over two rails in another order at each end" \
     timeout -k 5 60 "$MLAUNCH" --hostfile "$T/rails.json" --backend rdma -n 2 -- "$COLLECTIVES" \
     --random 9 $cases
 
 # --- unreliable connections: what is lost is an error
-check "2 hosts, UC queue pairs: random collectives" job 2 --qp uc -- "$COLLECTIVES" \
+check "random collectives over UC queue pairs end well" job 2 --qp uc -- "$COLLECTIVES" \
     --random 13 $cases
-check_match "^2 ranks: $cases cases, 0 failures\$" "$OUT" "… without a failure"
+check_match "^2 ranks: $cases cases, 0 failures\$" "$OUT" \
+    "random collectives over UC queue pairs have no failure"
 # Loss before ml_init would be found by its own check of the wires.
 watched tc qdisc add dev p1 root netem loss 3% -- \
     2 --qp uc --on-failure continue -- "$BUILD/tests/rdma/checked" 20000 400
 check_match 'checked: rank [01], round .*(data was lost on the way|has lost data)' \
-    "$ERR" "UC, a lossy link: an error in words"
-check_no_match 'rounds, [1-9][0-9]* wrong' "$OUT" "… and never a wrong number"
+    "$ERR" "UC, a lossy link: what is lost is an error in words"
+check_no_match 'rounds, [1-9][0-9]* wrong' "$OUT" "UC, a lossy link: no number is wrong"
 tc qdisc del dev p1 root
 
 # --- one of two rails fails, and the job goes on
@@ -135,12 +145,12 @@ while_running ip link set p1 down -- "$BUILD/tests/rdma/checked" 20000 150
 went_on 8000 "two rails, a port goes down: the job goes on over the other, nothing is lost"
 # A queue pair may fail before its port's event has come.
 check_match 'warning: rank 0: .*rxe_p1 port 1.* (has gone|may be) down.*going on over the other 1 of its rails' "$ERR" \
-    "… with a warning"
+    "a warning names the port that went down"
 port_up
 while_running cut -- "$BUILD/tests/rdma/checked" 20000 400
 went_on 30000 "two rails, a far cable is cut: the job goes on over the other, nothing is lost"
 check_match 'warning: rank [01]: the link on rxe_p[01] port 1 .*going on over' "$ERR" \
-    "… with a warning"
+    "a warning names the far cable that was cut"
 mend
 if is_long; then # first_use.sh cuts one before the first message
     QP=uc while_running cut -- "$BUILD/tests/rdma/checked" 20000 400
@@ -178,16 +188,17 @@ down ip link set p1 down
 heard 0 1000 "a local port that goes down is an error" \
     's/^rank 0: error -6 after \([0-9]*\) ms, .*rxe_p1.*/\1/p'
 check_match 'rank 0: .*rxe_p1 port 1, the link to rank 1 on host host1, has gone down' "$OUT" \
-    "… that names the link"
-check_match 'rank 1: error' "$OUT" "… and is the other rank's, too"
+    "the error of a local port names the link"
+check_match 'rank 1: error' "$OUT" "the error of a local port is the other rank's, too"
 
 # --- what is wrong with the hosts is said before a rank starts
 # refused NAME REGEX ARG…: mlaunch's own status, one sentence, and no rank's word.
 refused() {
     local name=$1 regex=$2
     shift 2
-    check_error 125 "$regex" "$name" timeout -k 5 60 "$MLAUNCH" --backend rdma -n 2 "$@" -- "$HELLO"
-    check_no_match 'hello:' "$ERR" "… before a rank starts"
+    check_error 125 "$regex" \
+        "$name is refused" timeout -k 5 60 "$MLAUNCH" --backend rdma -n 2 "$@" -- "$HELLO"
+    check_no_match 'hello:' "$ERR" "$name starts no rank"
 }
 refused "a port that is down" 'host host0: rxe_p1 port 1 is down: check its cable' --hostfile \
     "$RDMA_HOSTFILE"
@@ -200,28 +211,29 @@ refused "a GID index that is not there" 'host host.: rxe_p. port 1 has no GID of
     --gid-index 77 --hostfile "$RDMA_HOSTFILE"
 refused "a port that is not there" 'host host.: rxe_p. has no port 2, only 1 to 1' \
     --rdma-port 2 --hostfile "$RDMA_HOSTFILE"
-check "an MTU of our own" job 2 --mtu 512 --gid-index 1 -- "$COLLECTIVES" --random 5 10
+check "a job with an MTU of our own ends well" job 2 --mtu 512 --gid-index 1 -- "$COLLECTIVES" \
+    --random 5 10
 sed '1s/rxe_p1/rxe_px/; 1s/rxe_p2/rxe_p1/; 1s/rxe_px/rxe_p2/' "$RDMA_HOSTFILE" > "$T/swapped.json"
 check_error 125 'host host0: .*says that rxe_p2 leads to host host1, but it is on one cable with rxe_p0 of host host2' \
-    "two swapped devices" timeout -k 5 60 "$MLAUNCH" --hostfile "$T/swapped.json" --backend rdma \
-    -- "$HELLO"
-check_no_match 'hello:' "$ERR" "… before a rank starts"
+    "two swapped devices are refused" timeout -k 5 60 "$MLAUNCH" --hostfile "$T/swapped.json" \
+    --backend rdma -- "$HELLO"
+check_no_match 'hello:' "$ERR" "two swapped devices start no rank"
 # Each row with the null where it belongs.
 sed '2s/"rdma": .*/"rdma": ["rxe_p0", null, "rxe_p1"]},/; 3s/"rdma": .*/"rdma": ["rxe_p0", "rxe_p2", null]}]/' "$RDMA_HOSTFILE" > "$T/rows.json"
 check_error 125 'host host1: there is no RDMA device rxe_p1 here|host host2: there is no RDMA device rxe_p2 here' \
-    "two hosts with swapped rows" timeout -k 5 60 "$MLAUNCH" --hostfile "$T/rows.json" \
+    "two hosts with swapped rows are refused" timeout -k 5 60 "$MLAUNCH" --hostfile "$T/rows.json" \
     --backend rdma -- "$HELLO"
-check_no_match 'hello' "$OUT" "… before a rank starts"
+check_no_match 'hello' "$OUT" "two hosts with swapped rows start no rank"
 sed '2s/"rdma": .*/"rdma": ["rxe_p0", null]},/' "$RDMA_HOSTFILE" > "$T/ragged.json"
-check_error 125 'ragged.json: hosts\[1\] \(host1\): .*rdma' "a row that is too short" \
+check_error 125 'ragged.json: hosts\[1\] \(host1\): .*rdma' "a row that is too short is refused" \
     timeout -k 5 60 "$MLAUNCH" --hostfile "$T/ragged.json" --backend rdma -- "$HELLO"
 
 # --- mlaunch-probe
-check "mlaunch-probe" "$BUILD/rdma/probe/mlaunch-probe"
+check "mlaunch-probe ends well" "$BUILD/rdma/probe/mlaunch-probe"
 cp "$OUT" "$T/probe.json"
 ! is_long || # Python needs seconds to start in here
-    check "… tells of devices, ports and GIDs" python3 "$SOURCE/tests/rdma/probe_answer.py" \
-        "$T/probe.json"
+    check "mlaunch-probe tells of devices, ports and GIDs" python3 \
+        "$SOURCE/tests/rdma/probe_answer.py" "$T/probe.json"
 
 # --- a far cable is cut silently
 down cut
@@ -244,6 +256,6 @@ for rank in 0 1; do
     heard 0 15000 "a host that dies is rank $rank's error, by name" \
         "s/^rank $rank: error -[57] after \\([0-9]*\\) ms, .*host host2.*/\\1/p"
 done
-check "the other hosts' next job" job 2 -- "$HELLO"
-check_match '^we are 2,' "$OUT" "… with all ranks"
+check "the next job of the other hosts ends well" job 2 -- "$HELLO"
+check_match '^we are 2,' "$OUT" "the next job of the other hosts has both ranks"
 done_testing

@@ -7,9 +7,11 @@ TEST_LIMIT=280
 for type in F32 Q8_0; do
     generate=("$BUILD/examples/llm/llm" generate --model "$BUILD/tests/rdma/llm.$type.gguf"
         --prompt-tokens '72,101,108,108,111' --tokens 24 --temperature 0)
-    check "$type: one rank" "${generate[@]}"
+    check "one rank generates a text with a model in $type" "${generate[@]}"
     alone=$(cat "$OUT")
-    check_output "$alone" "… and the same tokens from 2 hosts" job 2 -- "${generate[@]}"
-    check_output "$alone" "… and from 3" job 3 -- "${generate[@]}"
+    check_output "$alone" \
+        "2 hosts generate the same tokens with a model in $type" job 2 -- "${generate[@]}"
+    check_output "$alone" \
+        "3 hosts generate the same tokens with a model in $type" job 3 -- "${generate[@]}"
 done
 done_testing

@@ -19,12 +19,14 @@ job() {
         --backend rdma --output raw -n "$n" "$@"
 }
 
-check "4 hosts: random collectives" job 4 -- "$COLLECTIVES" --random 17 $cases
-check_match "^4 ranks: $cases cases, 0 failures\$" "$OUT" "… without a failure"
+check "random collectives on 4 hosts end well" job 4 -- "$COLLECTIVES" --random 17 $cases
+check_match "^4 ranks: $cases cases, 0 failures\$" "$OUT" \
+    "random collectives on 4 hosts have no failure"
 
-check "4 hosts: calls that are started, among blocking ones" job 4 -- "$COLLECTIVES" --started \
+check "started calls among blocking ones end well on 4 hosts" job 4 -- "$COLLECTIVES" --started \
     --random 17 $cases
-check_match "^4 ranks: $cases cases, 0 failures\$" "$OUT" "… without a failure"
+check_match "^4 ranks: $cases cases, 0 failures\$" "$OUT" \
+    "started calls among blocking ones have no failure"
 # --- the same bits
 bits() {
     timeout -k 5 $limit "$MLAUNCH" bench all_reduce --sizes 40,30K --check-bits --deterministic \
@@ -32,12 +34,13 @@ bits() {
 }
 first=$(bits -n 4)
 check "--deterministic: all_reduce has a hash over shared memory" test ${#first} -eq 32
-check_output "$first" "… and over RDMA the same" bits --hostfile "$RDMA_HOSTFILE" \
+check_output "$first" \
+    "--deterministic: all_reduce has the same hash over RDMA" bits --hostfile "$RDMA_HOSTFILE" \
     --agent-command 'ssh {host}' --backend rdma -n 4
 
 if is_long; then # minutes
-    check "a message of more than 4 GiB" job 2 -- "$BUILD/tests/runtime/beyond"
-    check_match '^4299967307 bytes are right$' "$OUT" "… arrives"
+    check "a job with a message of more than 4 GiB ends well" job 2 -- "$BUILD/tests/runtime/beyond"
+    check_match '^4299967307 bytes are right$' "$OUT" "a message of more than 4 GiB arrives"
 fi
 
 # --- nothing is left behind
@@ -51,14 +54,14 @@ else
 fi
 sed -n '/^then$/,/^now$/p' "$OUT" | grep -E '^[0-9]+:' > "$T/then"
 sed -n '/^now$/,$p' "$OUT" | grep -E '^[0-9]+:' > "$T/now"
-check "… and the device has what it had" diff "$T/then" "$T/now"
-check_match 'rxe_p1: .*qp [0-9]+ .*mr 0' "$T/now" "… no memory that is registered"
+check "the device has what it had after $cycles cycles" diff "$T/then" "$T/now"
+check_match 'rxe_p1: .*qp [0-9]+ .*mr 0' "$T/now" "no memory is registered after $cycles cycles"
 
 # --- a cable that is dead before the job
 tc qdisc add dev p1 root netem loss 100%
 run job 2 --init-timeout 6 -- "$BUILD/examples/hello"
 check_match 'rxe_p[01] port 1.* (rank|host) ?[^ ]*' "$ERR" \
     "a cable that carries nothing: the pair is named"
-check_no_match '^we are' "$OUT" "… and nobody gets a group"
+check_no_match '^we are' "$OUT" "a cable that carries nothing: nobody gets a group"
 tc qdisc del dev p1 root
 done_testing

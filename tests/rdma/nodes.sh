@@ -17,7 +17,7 @@ on_own_nodes() {
     local name=$1 rank=0 node nodes segment first last pages
     read -ra nodes <<< "$2"
     shift 2
-    check "$name" timeout 60 "$MLAUNCH" -n ${#nodes[@]} --backend shm --output raw "$@"
+    check "$name end well" timeout 60 "$MLAUNCH" -n ${#nodes[@]} --backend shm --output raw "$@"
     # Adjacent parts, and adjacent ranks' rings, on one node appear as one range. The first half of
     # the ranks is on one node, the other half on the other.
     first=${nodes[0]}
@@ -28,7 +28,7 @@ on_own_nodes() {
     segment+=" ${first}x${pages:-0} ${last}x${pages:-0}"
     for node in "${nodes[@]}"; do
         check_match "^rank $rank on node $node: segment$segment; vector ${node}x[0-9]+\$" "$OUT" \
-            "… rank $rank is on node $node, with its vectors, and each part and each rank's rings on its rank's"
+            "$name: rank $rank is on node $node, as are its vectors, part and rings"
         rank=$((rank + 1))
     done
 }

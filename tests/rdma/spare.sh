@@ -56,12 +56,12 @@ spare_start 2 host2,host3
 host_kill host1
 came "a host is lost" 2
 check_match '^mlaunch: host host2 did not start: .*rxe_p0.*; spare host host3 takes its place \(rank 1\)$' \
-    "$T/err" "… a spare host whose device is down is passed over"
-used host3 rxe_p0 "… the other one uses the device that the hostfile states"
-used host0 rxe_p3 "… and so does the other end"
-check "mlaunch grow adds a rank there" "$MLAUNCH" grow \
+    "$T/err" "a host is lost: a spare host whose device is down is passed over"
+used host3 rxe_p0 "a host is lost: the other spare host uses the device that is stated"
+used host0 rxe_p3 "a host is lost: the other end uses the device that is stated"
+check "mlaunch grow adds a rank on the spare host" "$MLAUNCH" grow \
     "$(sed -nE 's/.*"event":"launched".*"job":"([^"]+)".*/\1/p' "$EVENTS" | head -n 1)" -H host3:1
-came "… and it has come" 3
+came "a host is lost, and the job grows" 3
 spare_end "a host is lost" 3
 must ssh host2 ip link set p0 up
 
@@ -87,7 +87,7 @@ must ssh host1 kill -KILL "$(head -n 1 "$T/pid")"
 wait_for 'grep -q "takes its place" "$T/err"' || fail "the loss is known" "$(cat "$T/err")"
 join_on_1
 came "a host that joins again" 2
-used host0 rxe_p1 "… over the device that was found"
+used host0 rxe_p1 "a host that joins again uses the device that was found"
 spare_end "a host that joins again" 2
 
 done_testing

@@ -36,24 +36,27 @@ went() {
 }
 
 packets > "$T/before"
-check "mlaunch sync to three hosts" copy
-check_match 'host host1: gets data from host host0 over RDMA' "$ERR" "… goes over RDMA"
-check_match 'host host2: gets data from host host1 over RDMA' "$ERR" "… to each"
-went all "… as the devices count"
-same "… the tree is the same"
+check "mlaunch sync to three hosts ends well" copy
+check_match 'host host1: gets data from host host0 over RDMA' "$ERR" \
+    "the data to the first host goes over RDMA"
+check_match 'host host2: gets data from host host1 over RDMA' "$ERR" \
+    "the data to the second host goes over RDMA"
+went all "both devices have sent the data"
+same "the tree over RDMA is the same"
 copies_remove
 
 packets > "$T/before"
-check "--backend tcp" copy --backend tcp
-went nothing "… goes over no device"
+check "mlaunch sync with --backend tcp ends well" copy --backend tcp
+went nothing "mlaunch sync with --backend tcp uses no device"
 copies_remove
 
 sed '1s/"rxe_p1"/"rxe_p9"/' "$RDMA_HOSTFILE" > "$T/other.json"
-HOSTFILE=$T/other.json check "a device that is not there" copy
+HOSTFILE=$T/other.json check "mlaunch sync with a device that is not there ends well" copy
 check_match 'host host1: gets data from host host0 over TCP, since RDMA does not work: there is no RDMA device rxe_p9 here' \
-    "$ERR" "… is named, and data goes over TCP"
-check_match 'host host2: gets data from host host1 over RDMA' "$ERR" "… to that host alone"
-same "… the tree is the same"
+    "$ERR" "a device that is not there is named, and data goes over TCP"
+check_match 'host host2: gets data from host host1 over RDMA' "$ERR" \
+    "a device that is not there keeps no other host from RDMA"
+same "the tree with a device that is not there is the same"
 copies_remove
 
 # A port that goes down in the middle, of a tree that is not sent before anybody can do that.
@@ -64,16 +67,17 @@ copy --backend rdma > "$T/cut" 2>&1 &
 pid=$!
 until [ $(($(sent) - before)) -ge 150 ] || ! kill -0 $pid 2> /dev/null; do :; done
 ip link set p1 down
-check "a port goes down in the middle" wait $pid
+check "mlaunch sync ends well where a port goes down in the middle" wait $pid
 # A queue pair may fail before its port's event has come.
 check_match 'host host0: the chain is broken to host host1: .*rxe_p1 port 1.* (has gone|may be) down' "$T/cut" \
-    "… and is named"
+    "a port that goes down in the middle is named"
 port_up
-same "… the tree is the same"
+same "the tree beside a port that goes down is the same"
 copies_remove
 rm "$TREE/more"
 
 printf 'host%d\n' 0 1 2 > "$T/hosts"
-HOSTFILE=$T/hosts check "without a wiring it is found" copy --backend rdma
-check_match 'host host2: gets data from host host1 over RDMA' "$ERR" "… and used"
+HOSTFILE=$T/hosts check "mlaunch sync without a wiring ends well" copy --backend rdma
+check_match 'host host2: gets data from host host1 over RDMA' "$ERR" \
+    "mlaunch sync without a wiring goes over RDMA"
 copies_remove

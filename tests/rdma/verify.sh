@@ -34,21 +34,21 @@ check_output "4 rdma True host0-host1 0 rxe_p1 rxe_p0, host0-host1 1 rxe_m rxe_m
     ", ".join(sorted("%s-%s %d %s %s" % (l["host"], l["peer"], l["rail"], *l["ports"])
                      for l in j["links"] if "rail" in l)))' "$T/fit.json"
 cut
-check_status 1 "a cable that is cut" fit -H host0,host1
+check_status 1 "a cable that is cut fails verify" fit -H host0,host1
 only '^error    link    hosts host0 and host1: mlaunch bench link fails over rdma: .*nothing comes through between rxe_p1 .*rxe_p0 .* of host host1' \
-    "… is found alone"
+    "a cable that is cut is the only finding"
 mend
 ip link set p1 down
-check_status 1 "a port that is down" fit --quick
+check_status 1 "a port that is down fails verify" fit --quick
 only '^warning  device  host host0: rxe_p1 port 1 is DOWN \(Disabled\), and active elsewhere; see its cable' \
-    "… is found alone"
+    "a port that is down is the only finding"
 port_up
 chmod 000 /dev/infiniband/uverbs0
 # shellcheck disable=SC2016
-check_status 1 "as a user who may open no device" setpriv --reuid 1000 --clear-groups env HOME=/tmp XDG_CONFIG_HOME=/tmp \
-    "$MLAUNCH" verify
+check_status 1 "a user who may open no device fails verify" setpriv --reuid 1000 \
+    --clear-groups env HOME=/tmp XDG_CONFIG_HOME=/tmp "$MLAUNCH" verify
 check_match '^error    device  host localhost: rxe_p[12]: cannot open /dev/infiniband/uverbs0: Permission denied; allow it' \
-    "$OUT" "… the device is named"
+    "$OUT" "the device that the user may not open is named"
 chmod 666 /dev/infiniband/uverbs0
 # shellcheck source=tests/rdma/sync.sh
 . "${0%/*}/sync.sh"

@@ -14,28 +14,29 @@ if is_long; then rounds=100000 JOB_LIMIT=1500; fi
 random() {
     local name=$1
     shift
-    check "$name" job 2 "$@" -- "$WINDOWS" random $rounds
-    right
+    check "$name end well" job 2 "$@" -- "$WINDOWS" random $rounds
+    right "$name"
 }
+# right NAME
 right() {
-    check_match "^rank 0: $rounds rounds, 0 wrong" "$OUT" "… rank 0 finds nothing wrong"
-    check_match "^rank 1: $rounds rounds, 0 wrong" "$OUT" "… nor does rank 1"
+    check_match "^rank 0: $rounds rounds, 0 wrong" "$OUT" "$1: rank 0 finds nothing wrong"
+    check_match "^rank 1: $rounds rounds, 0 wrong" "$OUT" "$1: rank 1 finds nothing wrong"
 }
 
-random "random puts and gets by the devices, both ways"
-rounds=500 random "over UC, where they are messages" --qp uc
+random "random puts and gets by the devices, both ways,"
+rounds=500 random "random puts and gets over UC, where they are messages," --qp uc
 
 # --- those that are started
-check "started puts and gets" job 2 -- "$WINDOWS" started
+check "started puts and gets end well" job 2 -- "$WINDOWS" started
 check_match '^start: 1?[0-9] % and 1?[0-9] % of the whole, 0 wrong' "$OUT" \
-    "… do not wait in the start, and end while the program makes no call that waits"
+    "started puts and gets do not wait, and end while no call waits"
 
 # --- nothing is left behind
 resources() { rdma resource | sed -n 's/.*\(rxe_p1: .*\)/\1/p'; }
 before=$(resources)
-check "50 windows" job 2 -- "$WINDOWS" cycles 50
-check_match '^rank 0: 50 windows, 0 wrong' "$OUT" "… are right"
-check_output "$before" "… and leave nothing on the device" resources
+check "a job of 50 windows ends well" job 2 -- "$WINDOWS" cycles 50
+check_match '^rank 0: 50 windows, 0 wrong' "$OUT" "all 50 windows are right"
+check_output "$before" "all 50 windows leave nothing on the device" resources
 
 # --- a rank dies, which is told in time where nothing else runs, as in check-long
 told='^after [0-9]+ ms: -5: .*rank 1'
@@ -43,35 +44,37 @@ is_long && told='^after [0-9]{1,4} ms: -5: .*rank 1'
 run job 2 --on-failure continue -- "$WINDOWS" killed
 check_match "$told" "$OUT" \
     "a target that is killed: the put fails, and names it"
-check_match '^get: -5$' "$OUT" "… and so do later calls"
-check_match '^started get: -5$' "$OUT" "… and those that are started"
+check_match '^get: -5$' "$OUT" "a target that is killed: later calls fail"
+check_match '^started get: -5$' "$OUT" "a target that is killed: calls that are started fail"
 
 run job 2 --on-failure continue -- "$WINDOWS" killed add
-check_match "$told" "$OUT" "… and so does an atomic operation"
+check_match "$told" "$OUT" "a target that is killed: an atomic operation fails"
 
 # --- atomic operations by the devices
 # numbers NAME ARG…: each rank has made 600 additions, and 60 under a lock.
 numbers() {
     local name=$1
     shift
-    check "$name" job 2 "$@" -- "$WINDOWS" numbers 600
-    check_match '^rank 0: 1200 and 120$' "$OUT" "… none is lost, and each wakes"
-    check_match '^rank 1: 1200 and 120$' "$OUT" "… the other rank, too"
+    check "$name end well" job 2 "$@" -- "$WINDOWS" numbers 600
+    check_match '^rank 0: 1200 and 120$' "$OUT" "$name: none is lost, and rank 0 wakes"
+    check_match '^rank 1: 1200 and 120$' "$OUT" "$name: none is lost, and rank 1 wakes"
 }
 numbers "atomic operations and signals of both ranks on the same numbers"
-check "a target that is stopped for 3 s" job 2 --chaos 'stop 1 for 3s after 1s' -- \
+check "a job whose target is stopped for 3 s ends well" job 2 --chaos 'stop 1 for 3s after 1s' -- \
     "$WINDOWS" stopped
-check_match '^the longest took 1?[0-9]{1,3} ms' "$OUT" "… its device goes on with its numbers"
+check_match '^the longest took 1?[0-9]{1,3} ms' "$OUT" \
+    "the device of a target that is stopped goes on with its numbers"
 
 # --- rails
 rail_add
 export HOSTFILE=$T/rails.json
-random "over two rails"
+random "random puts and gets over two rails"
 numbers "atomic operations over two rails, where processors do them"
 is_long || rounds=4000 # waiting for the rails takes most of the time
 watched cut -- 2 -- "$WINDOWS" random $rounds
 check_match '^status 0$' "$OUT" "two rails, a cable is cut: what it had not done goes over the other"
-right
-check_match 'warning: rank [01]: .*going on over the other 1 of its rails' "$ERR" "… with a warning"
+right "two rails, a cable is cut"
+check_match 'warning: rank [01]: .*going on over the other 1 of its rails' "$ERR" \
+    "two rails, a cable is cut: a warning says so"
 mend
 done_testing

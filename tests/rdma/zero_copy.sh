@@ -15,9 +15,10 @@ ZERO_COPY=$BUILD/tests/rdma/zero_copy
 random() {
     local seed=$1 what=$2
     shift 2
-    check "random collectives in memory of ml_alloc, $what" job 2 "$@" -- "$COLLECTIVES" --alloc \
-        --random "$seed" $cases
-    check_match "^2 ranks: $cases cases, 0 failures\$" "$OUT" "… without a failure"
+    check "random collectives in memory of ml_alloc end well $what" job 2 "$@" -- "$COLLECTIVES" \
+        --alloc --random "$seed" $cases
+    check_match "^2 ranks: $cases cases, 0 failures\$" "$OUT" \
+        "random collectives in memory of ml_alloc have no failure $what"
 }
 random 21 "over RC"
 random 22 "over UC" --qp uc
@@ -29,7 +30,7 @@ stopped() {
     shift
     watched go -- 2 "$@" -- "$ZERO_COPY" stopped 524288
     check_match '^524288 of 524288 bytes are there while their receiver is stopped$' "$OUT" "$name"
-    check_match '^0 wrong$' "$OUT" "… and all of them are right"
+    check_match '^0 wrong$' "$OUT" "$name, and all bytes are right"
 }
 go() { echo go >&"$JOB_INPUT"; }
 stopped "RC: what comes is written where it belongs by the device alone"
@@ -38,21 +39,22 @@ stopped "UC: what comes is written where it belongs by the device alone" --qp uc
 # --- registered once, and no longer than ml_free and the job
 regions() { rdma resource | sed -n 's/.*rxe_p1: .* mr \([0-9]*\) .*/\1/p'; }
 before=$(regions)
-check "messages of 3 MB" job 2 -- "$ZERO_COPY" passed 3000001 20
-check_match '^rank 1: 20 rounds, 0 wrong' "$OUT" "… are right"
-check_output "$before" "… and no memory is registered any more" regions
+check "a job of messages of 3 MB ends well" job 2 -- "$ZERO_COPY" passed 3000001 20
+check_match '^rank 1: 20 rounds, 0 wrong' "$OUT" "messages of 3 MB are right"
+check_output "$before" "no memory of 3 MB messages is registered any more" regions
 
 # --- no more memory may be locked: a warning, and the job continues
 ulimit_job() { # as an ordinary user: root may lock what it likes
     setpriv --reuid 1000 --clear-groups env HOME=/tmp XDG_CONFIG_HOME=/tmp sh -c \
         'ulimit -l 20000; exec "$@"' sh "$@"
 }
-check "more memory than may be locked" ulimit_job timeout -k 5 60 "$MLAUNCH" -n 2 --local net \
-    --backend rdma --rdma-device rxe_p1 \
+check "a job with more memory than may be locked ends well" ulimit_job timeout -k 5 60 "$MLAUNCH" \
+    -n 2 --local net --backend rdma --rdma-device rxe_p1 \
     --output raw -- "$ZERO_COPY" passed 30000000 2
-check_match '^rank 1: 2 rounds, 0 wrong' "$OUT" "… goes as it went"
+check_match '^rank 1: 2 rounds, 0 wrong' "$OUT" \
+    "messages in more memory than may be locked are right"
 check_match 'warning: rank [01]: 29[0-9]* KiB of ml_alloc are copied instead: cannot register memory on rxe_p1 .*: Cannot allocate memory; the limit of locked memory is too low: raise it .ulimit -l.*\(the limit is 20000 KiB\)' \
-    "$ERR" "… with a warning that names limit and remedy"
+    "$ERR" "the warning about locked memory names limit and remedy"
 
 # --- rails
 rail_add
@@ -67,10 +69,10 @@ while_running() {
 }
 went_on() {
     check_match '^status 0$' "$OUT" "$1"
-    check_match '^rank 0: 60 rounds, 0 wrong' "$OUT" "… nothing is wrong at rank 0"
-    check_match '^rank 1: 60 rounds, 0 wrong' "$OUT" "… and at rank 1"
+    check_match '^rank 0: 60 rounds, 0 wrong' "$OUT" "$1: nothing is wrong at rank 0"
+    check_match '^rank 1: 60 rounds, 0 wrong' "$OUT" "$1: nothing is wrong at rank 1"
     check_match 'warning: rank [01]: .*going on over the other 1 of its rails' "$ERR" \
-        "… with a warning"
+        "$1: a warning says so"
 }
 down() { ip link set p1 down; }
 while_running down 3000001
@@ -91,5 +93,5 @@ tc qdisc del dev p1 root
 check_match '^rank 1: -5: .*rank 2.*' "$OUT" \
     "a rank dies while another one's message comes: the call fails"
 check_match '^[1-9][0-9]* of 8000000 bytes had come; nothing has changed since$' "$OUT" \
-    "… and nothing is written any more"
+    "a rank dies while another one's message comes: nothing is written any more"
 done_testing
