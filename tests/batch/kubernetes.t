@@ -34,8 +34,10 @@ check "a file can be written" kube --image reg/m:1 --nodes 3 --ntasks-per-node 2
     --gpus-per-node 4 --resource rdma/hca=1 --grace 20 --restarts 1 --job-name My_job \
     -o "$T/job.yaml" -- ./prog
 check_output 600 "the file with the key is readable by the user alone" stat -c %a "$T/job.yaml"
-# has VALUE KIND PATH: what the file says.
-has() { check_output "$1" "$2 $3 is $1" "$python" "$PODS" get "$T/job.yaml" "$2" "$3"; }
+# has VALUE KIND PATH [WHEN]: what the file says.
+has() {
+    check_output "$1" "$2 $3 is $1${4:+ $4}" "$python" "$PODS" get "$T/job.yaml" "$2" "$3"
+}
 has '"my-job"' Job metadata.name
 has 3 Job spec.completions
 has 3 Job spec.parallelism
@@ -74,7 +76,7 @@ kube --image i --nodes 3 run --elastic 2 -- true > "$T/job.yaml"
 has '[0, 125, 137, 143]' Job spec.podFailurePolicy.rules.1.onExitCodes.values
 has 0 Job spec.backoffLimitPerIndex
 kube --image i --nodes 3 run --elastic 2 --restarts 4 -- true > "$T/job.yaml"
-has '[0, 125, 137, 143]' Job spec.podFailurePolicy.rules.1.onExitCodes.values
+has '[0, 125, 137, 143]' Job spec.podFailurePolicy.rules.1.onExitCodes.values "with --restarts"
 has 4 Job spec.backoffLimitPerIndex
 check "a limit by pod leaves none for the whole job" sh -c '! grep -q "backoffLimit:" "$1"' sh \
     "$T/job.yaml"
