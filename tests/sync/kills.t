@@ -54,7 +54,7 @@ wrong_file() {
 }
 
 parts=(KILL TERM INT HUP guard worker copier copier)
-check "the first contents" sync -q -H "$H1,$H2" "$S"
+check "the first contents come to both hosts" sync -q -H "$H1,$H2" "$S"
 for ((round = 1; round <= ROUNDS; round++)); do
     sha256sum "$S"/* | cut -c1-64 > "$T/sums"
     head -c 4000000 /dev/urandom | dd of="$S/big" bs=1M seek=2 conv=notrunc status=none
@@ -84,10 +84,11 @@ for ((round = 1; round <= ROUNDS; round++)); do
         wait_for '[ -z "$(programs "$h")" ]' || fail "$what: no process is left" "$h: $(programs "$h")"
         check_output "" "$what: no half file on $h" wrong_file "$h"
     done
-    check "$what: the next run" sync -q -H "$H1,$H2" "$S"
-    same_tree "… makes all the same" "$S" "$S" "$H1" "$H2"
+    check "$what: the next run ends well" sync -q -H "$H1,$H2" "$S"
+    same_tree "$what: the next run makes all the same" "$S" "$S" "$H1" "$H2"
     for h in "$H1" "$H2"; do
-        check_output "" "… and leaves no temporary file on $h" on "$h" find "$S" -name '.mlaunch*'
+        check_output "" \
+            "$what: the next run leaves no temporary file on $h" on "$h" find "$S" -name '.mlaunch*'
     done
 done
 done_testing

@@ -34,7 +34,7 @@ for ((seed = FIRST; seed <= LAST; seed++)); do
         bad+=" seed $seed prints: $(head -c 600 "$T/err" | cat -v)"
     fi
 done
-check_output "" "$((LAST - FIRST + 1)) pairs of hosts that lie" echo "$bad"
+check_output "" "mlaunch bears $((LAST - FIRST + 1)) pairs of hosts that lie" echo "$bad"
 check_output "$before" "the source is as it was" sh -c \
     'find "$0" -printf "%p %m %T@ %s\n" | sort | sha256sum' "$S"
 check_status 1 "nothing is written here" test -e "$T/dst"

@@ -18,7 +18,7 @@ terminal() {
     return $result
 }
 
-check "on a terminal that is made smaller while files come" terminal 'wait left
+check "sync runs on a terminal that is made smaller while files come" terminal 'wait left
 size 24 30
 wait MB/s
 wait MB/s
@@ -29,22 +29,22 @@ wait %
 wait %'
 check_match '^[0-9.]* [KM]B of 12.0 MB, [0-9]* %, [0-9.]* MB/s, 0:0[0-9] left$' "$SHOWN" \
     "the line says how much, how fast, and how long it will take"
-check_match '^[0-9]* %, [0-9.]* MB/s, 0:0[0-9] left$' "$SHOWN" "… less on 30 columns"
-check_match '^[0-9]* %, 0:0[0-9] left$' "$SHOWN" "… less on 20"
-check_match '^[0-9]* %$' "$SHOWN" "… and less on 10"
-check_output "$(printf '\r\033[K1 file, 12.0 MB')" "it is gone when the end is told" \
+check_match '^[0-9]* %, [0-9.]* MB/s, 0:0[0-9] left$' "$SHOWN" "the line says less on 30 columns"
+check_match '^[0-9]* %, 0:0[0-9] left$' "$SHOWN" "the line says less on 20 columns"
+check_match '^[0-9]* %$' "$SHOWN" "the line says only a share on 10 columns"
+check_output "$(printf '\r\033[K1 file, 12.0 MB')" "the line is gone when the end is told" \
     grep -aoE $'\r\033\\[K1 file, 12.0 MB' "$SEEN"
 
 slow 100 "$H1" "$H2"
 touch "$S/big"
-check_output "1 file, 12.0 MB, to 2 of 2 hosts" "without a terminal" sh -c \
+check_output "1 file, 12.0 MB, to 2 of 2 hosts" "sync without a terminal tells the end" sh -c \
     '"$@" 2> "$0" | grep -o "^1 file.* hosts"' "$T/err" \
     "$MLAUNCH" sync --ssh-config "$NETNS_SSH_CONFIG" -H "$ALL" "$S"
-check_output "" "… there is no line, and no escape" cat "$T/err"
+check_output "" "sync without a terminal has no line and no escape" cat "$T/err"
 touch "$S/big"
-check "on a terminal, with -q" terminal "" -q
-check_output "" "… there is nothing" cat "$SEEN"
+check "sync with -q runs on a terminal" terminal "" -q
+check_output "" "sync with -q shows nothing on a terminal" cat "$SEEN"
 touch "$S/big"
-check "on a terminal, with --json" terminal "" --json
-check_no_match $'\033|%' "$SEEN" "… there is none"
+check "sync with --json runs on a terminal" terminal "" --json
+check_no_match $'\033|%' "$SEEN" "sync with --json shows no line on a terminal"
 done_testing

@@ -14,10 +14,10 @@ begin() {
     slow 60 "$H1" "$H2" "$H3" "$H4"
     "$MLAUNCH" sync --ssh-config "$NETNS_SSH_CONFIG" "$@" -H "$ALL" "$S" > "$T/out" 2> "$T/err" &
     pid=$!
-    wait_for "has_part $H4 3000000" || fail "the last host gets the file"
+    wait_for "has_part $H4 3000000" || fail "the last host gets a part of the file"
 }
 
-check "the first contents" sync -q -H "$ALL" "$S"
+check "the first contents come to all hosts" sync -q -H "$ALL" "$S"
 before=$(sha256sum < "$S/big")
 printf X | dd of="$S/big" conv=notrunc status=none
 begin
@@ -27,16 +27,20 @@ wait $pid
 status=$?
 check_output 1 "a cable is pulled: the status is 1" echo "$status"
 check_match "^mlaunch: error: host $H2: nothing was heard from its agent for 10 s" "$T/err" \
-    "… the host is named"
-check_output 1 "… once, and no other" grep -c ': error: ' "$T/err"
-check_match " to 3 of 4 hosts " "$T/out" "… and so is how many have all"
-same_tree "… and the others have all" "$S" "$S" "$H1" "$H3" "$H4"
-check_output "$before" "there the old file is still the old one" on "$H2" sh -c "sha256sum < $S/big"
-wait_for "[ -z \"\$(agents $H2)\" ]" || fail "its agent ends" "$(agents "$H2")"
+    "a cable is pulled: the host is named"
+check_output 1 "a cable is pulled: one host is named, once" grep -c ': error: ' "$T/err"
+check_match " to 3 of 4 hosts " "$T/out" \
+    "a cable is pulled: the number of hosts that have all is told"
+same_tree "a cable is pulled: the others have all" "$S" "$S" "$H1" "$H3" "$H4"
+check_output "$before" \
+    "a cable is pulled: the host has the old file" on "$H2" sh -c "sha256sum < $S/big"
+wait_for "[ -z \"\$(agents $H2)\" ]" ||
+    fail "a cable is pulled: the host's agent ends" "$(agents "$H2")"
 netns join "$H2"
-check "it is run again" sync -H "$ALL" "$S"
-same_tree "now that host has all" "$S" "$S" "$H2"
-check_output "" "… and no temporary file" on "$H2" find "$S" -name '.mlaunch*'
+check "a copy runs again with the cable in place" sync -H "$ALL" "$S"
+same_tree "the host has all with the cable in place" "$S" "$S" "$H2"
+check_output "" \
+    "the host has no temporary file with the cable in place" on "$H2" find "$S" -name '.mlaunch*'
 
 # The bridge carries nothing from one of these two to the other.
 apart() {
@@ -50,9 +54,11 @@ if apart off 2> "$T/apart"; then
     wait $pid
     status=$?
     check_output 0 "two hosts no longer reach each other: the status is 0" echo "$status"
-    check_match "host $H3: the chain is broken before it: " "$T/err" "… with -v it is said which"
-    same_tree "… and all have everything" "$S" "$S" "$H1" "$H2" "$H3" "$H4"
+    check_match "host $H3: the chain is broken before it: " "$T/err" \
+        "two hosts no longer reach each other: -v says which"
+    same_tree "two hosts no longer reach each other: all have everything" "$S" "$S" \
+        "$H1" "$H2" "$H3" "$H4"
 else
-    skip "two hosts no longer reach each other" "$(cat "$T/apart")"
+    skip "two hosts no longer reach each other: the status is 0" "$(cat "$T/apart")"
 fi
 done_testing

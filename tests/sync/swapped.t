@@ -48,24 +48,25 @@ prepare() {
     head -c "$1" /dev/zero | tr '\0' d | other sh -c 'cat > "$S/sub/key" && echo good > "$S/top"'
     other touch -r "$P/key" "$S/sub/key"
 }
-# nothing_read FILE…: nothing of a private file has come, and these were not read.
+# nothing_read NAME FILE…: nothing of a private file has come, and these were not read.
 nothing_read() {
-    local f
-    check_output "" "… nothing of a private file comes" \
+    local f name=$1
+    check_output "" "nothing of a private file comes where $name" \
         sh -c 'grep -rlE PPPP "$1" || [ $? -eq 1 ]' sh "$T/there"
-    for f in "$P/key" "$P/src/sub/key" "$@"; do
+    for f in "$P/key" "$P/src/sub/key" "${@:2}"; do
         if [ "$has_atime" ]; then
-            check_output 2000 "… ${f#"$T"/} was not read" date -d "@$(stat -c %X "$f")" +%Y
+            check_output 2000 "${f#"$T"/} is not read where $name" date -d "@$(stat -c %X "$f")" +%Y
         else
-            skip "… ${f#"$T"/} was not read" "here reading a file leaves its time"
+            skip "${f#"$T"/} is not read where $name" "here reading a file leaves its time"
         fi
     done
 }
 # swapped SIZE NAME [FILE]: copies with the swap of $SWAP; FILE is where a private file is then.
 swapped() {
-    local size=$1 name=$2 options
+    local size=$1 name=$2 options what
     shift 2
     for options in "" --checksum; do
+        what="$name${options:+, with $options}"
         prepare "$size"
         if [ "$size" -gt 1048576 ]; then # a part has come before
             mkdir -p "$T/there/src/sub"
@@ -73,9 +74,9 @@ swapped() {
         fi
         # shellcheck disable=SC2086
         check_error 1 "mlaunch: error: $S/sub/key was changed while it was copied: sync again$" \
-            "$name${options:+, $options}" sync $options
-        nothing_read "$@"
-        check_output good "… and all else comes" cat "$T/there/src/top"
+            "$what: the change is an error" sync $options
+        nothing_read "$what" "$@"
+        check_output good "all else comes where $what" cat "$T/there/src/top"
     done
 }
 
@@ -88,19 +89,19 @@ for size in 100 3000000; do
     swapped $size "a private file is moved there, $size bytes" "$S/sub/key"
 done
 SWAP='head -c 100 /dev/zero | tr "\0" x > "$S/sub/key" && touch -r "$P/key" "$S/sub/key"'
-swapped 100 "other contents, of the same size and time"
+swapped 100 "other contents have the same size and time"
 
 # The directory that PATH is in is the one that the scan has opened, whatever has its name now.
 SWAP='mv "$E/a" "$E/old" && ln -s "$P" "$E/a"'
 prepare 100
-check "the directory of PATH becomes a link" sync
-nothing_read
-check_output dddd "… what was there before comes" head -c 4 "$T/there/src/sub/key"
+check "a link in place of PATH's directory is no error" sync
+nothing_read "PATH's directory becomes a link"
+check_output dddd "what was in PATH's directory before comes" head -c 4 "$T/there/src/sub/key"
 other rm -rf "$E/old"
 
 # Before anything is copied, the contents are read for --checksum alone.
 SWAP=:
 prepare 100
-check "without a swap" sync --checksum
-check_output dddd "… the file comes" head -c 4 "$T/there/src/sub/key"
+check "a copy without a swap succeeds" sync --checksum
+check_output dddd "the file comes without a swap" head -c 4 "$T/there/src/sub/key"
 done_testing

@@ -29,28 +29,29 @@ chmod 0755 "$S/-rf"
 chmod 0555 "$S/read-only"
 chmod 0700 "$S/empty"
 
-check "one host, the same place" sync -H "$H1" "$S"
-same_tree "the tree is the same" "$S" "$S" "$H1"
-check "two hosts, elsewhere" sync -H "$H1,$H2" --to "$D/new/place" "$S"
-same_tree "the tree is the same" "$S" "$D/new/place/src" "$H1" "$H2"
-check "four hosts, of which one has it" sync -v -H "$ALL" "$S"
+check "a tree comes to one host, the same place" sync -H "$H1" "$S"
+same_tree "the tree is the same on one host" "$S" "$S" "$H1"
+check "a tree comes to two hosts, elsewhere" sync -H "$H1,$H2" --to "$D/new/place" "$S"
+same_tree "the tree is the same on two hosts" "$S" "$D/new/place/src" "$H1" "$H2"
+check "a tree comes to four hosts, of which one has it" sync -v -H "$ALL" "$S"
 check_match "^20[0-9]* files, 4[0-9.]* MB, to 4 of 4 hosts in " "$OUT" "what was done is said"
-same_tree "the tree is the same" "$S" "$S" "$H1" "$H2" "$H3" "$H4"
+same_tree "the tree is the same on four hosts" "$S" "$S" "$H1" "$H2" "$H3" "$H4"
 check_output "0 blocks too many" "holes stay holes" on "$H4" \
     sh -c "n=\$(stat -c %b '$S/hole'); echo \$((n > 2000 ? n : 0)) blocks too many"
-check_output "4 hosts are already equal" "again there is nothing to do" sync -H "$ALL" "$S"
-check_output "" "… nor to say with -q" sync -q -H "$ALL" "$S"
+check_output "4 hosts are already equal" "a second run has nothing to do" sync -H "$ALL" "$S"
+check_output "" "a second run with -q says nothing" sync -q -H "$ALL" "$S"
 
 echo changed > "$S/with space"
 chmod 0640 "$S/ünïcödé 漢"
 rm "$S/dangling" && ln -s somewhere "$S/dangling"
 check "what was changed is copied" sync --json -H "$ALL" "$S"
-check_output "8 4 equal" "… and nothing else" json_show \
+check_output "8 4 equal" "nothing but what was changed is copied" json_show \
     '(j["hosts"][0]["bytes"], len(j["hosts"]), *{h["state"] for h in j["hosts"]})' "$SAID"
-same_tree "the tree is the same" "$S" "$S" "$H1" "$H4"
+same_tree "the tree is the same after a change" "$S" "$S" "$H1" "$H4"
 
-check "one file" sync -H "$H1,$H2" --to "$D/one" "$S/a b/c/big"
-check_output "$(sha256sum < "$S/a b/c/big")" "… has come" on "$H2" sh -c "sha256sum < $D/one/big"
+check "one file is copied to two hosts" sync -H "$H1,$H2" --to "$D/one" "$S/a b/c/big"
+check_output "$(sha256sum < "$S/a b/c/big")" \
+    "the one file has come" on "$H2" sh -c "sha256sum < $D/one/big"
 # Millions of bytes that each host has received and sent.
 traffic() {
     for h in $NETNS_HOSTS; do
@@ -59,22 +60,26 @@ traffic() {
 }
 mapfile -t before < <(traffic)
 head -c 8000000 /dev/urandom > "$S/large"
-check "8 MB to four hosts" sync -H "$ALL" "$S"
+check "8 MB are copied to four hosts" sync -H "$ALL" "$S"
 mapfile -t after < <(traffic)
-check_output "8 8 8 8 8 8 8 0" "each receives them once, and sends them once to the next" awk '
+check_output "8 8 8 8 8 8 8 0" "each host receives 8 MB once, and sends them once to the next" awk '
     { printf("%s%.0f %.0f", NR == 1 ? "" : " ", ($3 - $1) / 1e6, ($4 - $2) / 1e6) }' \
     <(paste -d' ' <(printf '%s\n' "${before[@]}") <(printf '%s\n' "${after[@]}"))
 cd "$S/a b" || exit 1
-check "a PATH with .., two at once" sync -H "$H1,$H2" --to "$D/one" ../-rf -- ../nothing c
-check_output "-rf big c nothing" "… have come" on "$H2" sh -c "echo \$(ls $D/one)"
-check "this machine, another place" sync -H "localhost,$H1" --to "$D/here" "$S/a b"
-check_output "big" "… has it, too" ls "$D/here/a b/c"
-check_output "the only host is this machine, which has these files; name others with -H or --hostfile" "this machine, the same place: nothing to do" \
-    sync -H localhost "$S"
+check "a PATH with .. is copied beside another" sync -H "$H1,$H2" --to "$D/one" ../-rf -- \
+    ../nothing c
+check_output "-rf big c nothing" \
+    "both files of a PATH with .. have come" on "$H2" sh -c "echo \$(ls $D/one)"
+check "a tree comes to this machine, another place" sync -H "localhost,$H1" --to "$D/here" "$S/a b"
+check_output "big" "this machine has the tree at another place" ls "$D/here/a b/c"
+check_output "the only host is this machine, which has these files; name others with -H or --hostfile" \
+    "a copy to this machine, the same place, has nothing to do" sync -H localhost "$S"
 
-check_error 125 "which files\?" "no PATH" sync -H "$H1"
-check_error 125 "cannot read $D/absent: No such file" "a PATH that is not there" sync -H "$H1" "$D/absent"
-check_error 125 "two PATHs would both become big" "two PATHs of one name" \
+check_error 125 "which files\?" "a command without PATH is refused" sync -H "$H1"
+check_error 125 "cannot read $D/absent: No such file" \
+    "a PATH that is not there is refused" sync -H "$H1" "$D/absent"
+check_error 125 "two PATHs would both become big" "two PATHs of one name are refused" \
     sync -H "$H1" --to "$D" "$S/a b/c/big" "$D/here/a b/c/../c/big"
-check_error 125 "/ cannot be copied as a whole" "the whole machine" sync -H "$H1" /
+check_error 125 "/ cannot be copied as a whole" \
+    "a copy of the whole machine is refused" sync -H "$H1" /
 done_testing
