@@ -132,8 +132,8 @@ held "the end" "$H5"
 must touch "$T/stop"
 wait "$asked"
 check_output 1 "grow fails if the job ends meanwhile" echo $?
-check_match "^mlaunch: error: job $id: (host $H5 did not come: the job ends|its mlaunch has ended)" "$T/grow" \
-    "grow says that the job has ended meanwhile"
+check_match "^mlaunch: error: job $id: (host $H5 did not come: the job ends|its mlaunch has ended)" \
+    "$T/grow" "grow says that the job has ended meanwhile"
 rm "$T/hold"
 two_end "hosts that do not come" 2
 nothing_is_left "the end" "$H5"
