@@ -30,7 +30,7 @@ if [ -e "$shim" ]; then
         "$SOURCE/common/mlaunch.h" |
         sort -u > "$T/declared"
     check_match '^ml_init$' "$T/declared" "the calls of mlaunch.h are found"
-    check_output "" "libmlaunch.map lists these, and no others" \
+    check_output "" "libmlaunch.map lists the calls of mlaunch.h, and no others" \
         sh -c 'sed "s/@.*//" "$1" | diff "$2" -' sh "$T/listed" "$T/declared"
     needs_only "$shim" "$libc"
     strip -o "$T/stripped" "$(readlink -f "$shim")"
@@ -51,14 +51,15 @@ if [ -e "$verbs" ]; then
         sh -c "nm -D --defined-only '$verbs' | awk '\$2 != \"A\" { print \$3 }'"
     needs_only "$verbs" "$libc|libibverbs\\.so\\.1"
 else
-    skip "mlaunch-rdma.so" "built without RDMA"
+    skip "mlaunch-rdma.so exports its table alone" "built without RDMA"
 fi
 check "the agent is built" test -x "$AGENT"
 needs_only "$AGENT" "$libc|libm\\.so\\.6"
 
 nm "$AGENT" 2> /dev/null | awk '{ print $NF }' > "$T/names"
 check_match '^worker_run$' "$T/names" "the names in mlaunch-agent are looked at"
-check_no_match '^(endpoint_module|sync_engine|tree_(hash|list|place))_' "$T/names" "it has nothing of RDMA and of tools"
+check_no_match '^(endpoint_module|sync_engine|tree_(hash|list|place))_' "$T/names" \
+    "mlaunch-agent has nothing of RDMA and of tools"
 
 # What is copied starts on hosts whose C library is older than this machine's: Ubuntu 22.04 and RHEL
 # 9 among them. Compiled with glibc 2.38 and later, it needs that one's __isoc23_strtol.
@@ -79,7 +80,7 @@ for copied in "$AGENT" "$shim" "$module" "$verbs" "$BUILD/rdma/probe/mlaunch-pro
     fi
 done
 limit=2.10
-check "… and newer names are found" test -n "$(newer "$AGENT")"
+check "newer names of glibc would be found" test -n "$(newer "$AGENT")"
 
 # Our libraries' prefixes are not ours to define: a second ssh_connect would shadow theirs.
 nm --defined-only "$BUILD"/lib*.a 2> /dev/null |
@@ -87,7 +88,7 @@ nm --defined-only "$BUILD"/lib*.a 2> /dev/null |
 check_match '^plan_create$' "$T/defined" "our own names are looked at"
 check_no_match '^(ssh|sftp|ini|hwloc|json|event|evbuffer|crypto|randombytes|sodium|ibv|PMI)_' \
     "$T/defined" \
-    "none of them begins like our libraries' names"
+    "none of our names begins like our libraries' names"
 
 # A local job doesn't wait until libcrypto is loaded. Nor does it need what only tools use.
 needs_only "$MLAUNCH" "$libc|libm\\.so\\.6"

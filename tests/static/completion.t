@@ -44,22 +44,24 @@ bashed() {
     PATH=$T/bin:$PATH bash -c '. "$0"; COMP_WORDS=(mlaunch "$@") COMP_CWORD=$#; _mlaunch
         printf "%s\n" "${COMPREPLY[@]}"' "$folder/mlaunch" "$@" | xargs
 }
-check_output "--hosts --hostfile" "bash: an option" bashed -n 4 --hos
-check_output "--hosts --hostfile" "bash: an option of a command" bashed ps --hos
-check_output core "bash: a value" bashed --bind-to c
-check_output "" "bash: no option of another command" bashed kill --st
-check_output "reduce_scatter reduce" "bash: an operation of bench" bashed bench -n 2 red
-check_output --checksum "bash: an option of sync" bashed sync --checks
-check_match '^verify ' <(bashed verif) "bash: a command"
-check_output bootstrap "bash: a program's files" sh -c 'cd "$SOURCE" && bash -c ". doc/completion/mlaunch
+check_output "--hosts --hostfile" "bash offers an option" bashed -n 4 --hos
+check_output "--hosts --hostfile" "bash offers an option of a command" bashed ps --hos
+check_output core "bash offers a value" bashed --bind-to c
+check_output "" "bash offers no option of another command" bashed kill --st
+check_output "reduce_scatter reduce" "bash offers an operation of bench" bashed bench -n 2 red
+check_output --checksum "bash offers an option of sync" bashed sync --checks
+check_match '^verify ' <(bashed verif) "bash offers a command"
+check_output bootstrap \
+    "bash offers the files of a program" sh -c 'cd "$SOURCE" && bash -c ". doc/completion/mlaunch
     COMP_WORDS=(mlaunch -n 2 cat boots) COMP_CWORD=4; _mlaunch; echo \${COMPREPLY[*]}"'
-check_output "$(bashed help '')" "bash: without a letter the commands alone" bashed ''
-check_match 'exec sync batch' <(bashed help '') "bash: … which help has, too"
-check_output "1ng7vf7-s50j80 train" "bash: jobs" bashed kill ''
-check_output train "bash: … of attach" bashed attach -H a,b t
-check_output "1ng7vf0-old000 ended" "bash: … that have ended" bashed logs ''
-check_output "--stdin" "bash: the options of the next program" bashed -n 2 -- ls -l : -n 1 --stdi
-check_output "" "bash: none for a program" bashed -n 2 ls --stdi
+check_output "$(bashed help '')" "bash offers the commands alone without a letter" bashed ''
+check_match 'exec sync batch' <(bashed help '') "bash offers the commands that help has"
+check_output "1ng7vf7-s50j80 train" "bash offers jobs to kill" bashed kill ''
+check_output train "bash offers jobs to attach" bashed attach -H a,b t
+check_output "1ng7vf0-old000 ended" "bash offers jobs that have ended to logs" bashed logs ''
+check_output "--stdin" \
+    "bash offers the options of the next program" bashed -n 2 -- ls -l : -n 1 --stdi
+check_output "" "bash offers no option for a program" bashed -n 2 ls --stdi
 
 # The same for mlaunch-llm and mlaunch-llm-server, of which bash reads a file each.
 bashed_llm() {
@@ -68,21 +70,25 @@ bashed_llm() {
         function=$(complete -p "$1"); function=${function#*-F }; "${function% *}"
         printf "%s\n" "${COMPREPLY[@]}"' "$folder" "$@" | xargs
 }
-check_output "bench generate serve" "bash: mlaunch-llm's words" bashed_llm mlaunch-llm ''
-check_output "--prompt --prompt-file --prompt-tokens" "bash: options of one of them" \
-    bashed_llm mlaunch-llm generate --prom
-check_output "" "bash: none of another" bashed_llm mlaunch-llm serve --prom
+check_output "bench generate serve" "bash offers the words of mlaunch-llm" bashed_llm mlaunch-llm ''
+check_output "--prompt --prompt-file --prompt-tokens" \
+    "bash offers options of a word of mlaunch-llm" bashed_llm mlaunch-llm generate --prom
+check_output "" \
+    "bash offers no options of another word of mlaunch-llm" bashed_llm mlaunch-llm serve --prom
 touch "$T/model.gguf"
-check_output "$T/model.gguf" "bash: a file" bashed_llm mlaunch-llm serve --model "$T/mod"
-check_output "start stop status" "bash: mlaunch-llm-server's words" bashed_llm mlaunch-llm-server st
-check_output "--hosts --hostfile" "bash: options of mlaunch behind start" \
+check_output "$T/model.gguf" \
+    "bash offers a file to mlaunch-llm" bashed_llm mlaunch-llm serve --model "$T/mod"
+check_output "start stop status" \
+    "bash offers the words of mlaunch-llm-server" bashed_llm mlaunch-llm-server st
+check_output "--hosts --hostfile" "bash offers options of mlaunch behind start" \
     bashed_llm mlaunch-llm-server start -n 2 --hos
-check_output core "bash: … and their values" \
+check_output core "bash offers values of options behind start" \
     bashed_llm mlaunch-llm-server start --bind-to c
-check_output -- "bash: … and what ends them" bashed_llm mlaunch-llm-server start -n 2 ''
-check_output --slots "bash: options of serve behind that" \
+check_output -- \
+    "bash offers what ends the options behind start" bashed_llm mlaunch-llm-server start -n 2 ''
+check_output --slots "bash offers options of serve behind that" \
     bashed_llm mlaunch-llm-server start -H a,b -- --sl
-check_output "" "bash: nothing behind stop" bashed_llm mlaunch-llm-server stop ''
+check_output "" "bash offers nothing behind stop" bashed_llm mlaunch-llm-server stop ''
 
 if command -v fish > /dev/null; then
     fished() {
@@ -93,21 +99,24 @@ if command -v fish > /dev/null; then
         HOME=$T fish --no-config -c "for f in $folder/*.fish; source \$f; end
             complete -C '$1'" | cut -f 1 | xargs
     }
-    check_output "--hostfile --hosts" "fish: an option" fished '-n 4 --hos'
-    check_output core "fish: a value" fished '--bind-to c'
-    check_output --stacks "fish: an option of a command" fished 'ps --st'
-    check_output "" "fish: … and only of its own" fished 'kill --st'
-    PATH=$T/bin:$PATH check_output "1ng7vf7-s50j80 train" "fish: jobs" fished 'kill '
-    check_output "bench generate serve" "fish: mlaunch-llm's words" fished_llm 'mlaunch-llm '
-    check_output --slots "fish: an option of one of them" fished_llm 'mlaunch-llm serve --sl'
-    check_output "start status stop" "fish: mlaunch-llm-server's words" fished_llm 'mlaunch-llm-server st'
-    check_output "--hostfile --hosts" "fish: options of mlaunch behind start" \
+    check_output "--hostfile --hosts" "fish offers an option" fished '-n 4 --hos'
+    check_output core "fish offers a value" fished '--bind-to c'
+    check_output --stacks "fish offers an option of a command" fished 'ps --st'
+    check_output "" "fish offers no option of another command" fished 'kill --st'
+    PATH=$T/bin:$PATH check_output "1ng7vf7-s50j80 train" "fish offers jobs to kill" fished 'kill '
+    check_output "bench generate serve" \
+        "fish offers the words of mlaunch-llm" fished_llm 'mlaunch-llm '
+    check_output --slots "fish offers an option of a word of mlaunch-llm" \
+        fished_llm 'mlaunch-llm serve --sl'
+    check_output "start status stop" \
+        "fish offers the words of mlaunch-llm-server" fished_llm 'mlaunch-llm-server st'
+    check_output "--hostfile --hosts" "fish offers options of mlaunch behind start" \
         fished_llm 'mlaunch-llm-server start -n 2 --hos'
-    check_output --slots "fish: options of serve behind --" \
+    check_output --slots "fish offers options of serve behind --" \
         fished_llm 'mlaunch-llm-server start -n 2 -- --sl'
-    check_match '^verify$' <(fished ver | tr ' ' '\n') "fish: a command"
+    check_match '^verify$' <(fished ver | tr ' ' '\n') "fish offers a command"
 else
-    skip "fish completes" "there is no fish here"
+    skip "fish offers an option" "there is no fish here"
 fi
 
 if command -v zsh > /dev/null; then
@@ -120,20 +129,21 @@ zpty -w -n z "$2"$'\t'
 zpty -r -m z seen "*$3*"
 ZSH
     zshed() { TERM=dumb timeout 60 zsh -f "$T/typed.zsh" "$folder" "mlaunch $1" "$2"; }
-    check "zsh: an option of a command" zshed 'ps --sta' --stacks
-    check "zsh: a job" env PATH="$T/bin:$PATH" bash -c 'TERM=dumb timeout 60 zsh -f "$@"' _ \
-        "$T/typed.zsh" "$folder" "mlaunch kill tr" train
+    check "zsh offers an option of a command" zshed 'ps --sta' --stacks
+    check "zsh offers a job to kill" env PATH="$T/bin:$PATH" bash -c \
+        'TERM=dumb timeout 60 zsh -f "$@"' _ "$T/typed.zsh" "$folder" "mlaunch kill tr" train
     zshed_llm() { TERM=dumb timeout 60 zsh -f "$T/typed.zsh" "$folder" "$1" "$2"; }
-    check "zsh: a word of mlaunch-llm" zshed_llm 'mlaunch-llm gen' generate
-    check "zsh: an option of it" zshed_llm 'mlaunch-llm serve --slo' --slots
-    check "zsh: a word of mlaunch-llm-server" zshed_llm 'mlaunch-llm-server resta' restart
-    check "zsh: an option of mlaunch behind start" \
+    check "zsh offers a word of mlaunch-llm" zshed_llm 'mlaunch-llm gen' generate
+    check "zsh offers an option of a word of mlaunch-llm" zshed_llm 'mlaunch-llm serve --slo' \
+        --slots
+    check "zsh offers a word of mlaunch-llm-server" zshed_llm 'mlaunch-llm-server resta' restart
+    check "zsh offers an option of mlaunch behind start" \
         zshed_llm 'mlaunch-llm-server start --bind-' --bind-to
-    check "zsh: an option of serve behind --" \
+    check "zsh offers an option of serve behind --" \
         zshed_llm 'mlaunch-llm-server start -n 2 -- --slo' --slots
-    check "zsh: a value" zshed '-n 2 --bind-to nu' numa
-    check "zsh: a command" zshed 'veri' verify
+    check "zsh offers a value" zshed '-n 2 --bind-to nu' numa
+    check "zsh offers a command" zshed 'veri' verify
 else
-    skip "zsh completes" "there is no zsh here"
+    skip "zsh offers an option of a command" "there is no zsh here"
 fi
 done_testing

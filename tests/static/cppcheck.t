@@ -9,7 +9,7 @@ command -v cppcheck > /dev/null || skip_all "no cppcheck here"
 for folder in common coordinator launcher runtime rdma examples; do
     [ -n "$(find "$folder" -name '*.c' 2> /dev/null)" ] || continue
     # What is suppressed is in the sources, with its reason.
-    check "$folder/" cppcheck --quiet --error-exitcode=1 --inline-suppr \
+    check "cppcheck finds nothing in $folder/" cppcheck --quiet --error-exitcode=1 --inline-suppr \
         --enable=warning,portability \
         --std=c11 --language=c --template=gcc -D__linux__ -D_GNU_SOURCE -I. -j "$(nproc)" "$folder"
 done

@@ -7,6 +7,7 @@ cd "$SOURCE" || exit 1
 command -v clang-format > /dev/null || skip_all "no clang-format here"
 for folder in common coordinator launcher runtime rdma examples tests; do
     mapfile -t files < <(find "$folder" -name '*.[ch]' 2> /dev/null | sort)
-    [ "${#files[@]}" = 0 ] || check "$folder/" clang-format --dry-run -Werror "${files[@]}"
+    [ "${#files[@]}" = 0 ] || check "clang-format has nothing to say of $folder/" clang-format \
+        --dry-run -Werror "${files[@]}"
 done
 done_testing

@@ -34,25 +34,28 @@ while IFS= read -r header; do
     check "$header compiles alone" "$CC" -fsyntax-only -Wall -Wextra -Werror "${folders[@]}" \
         -D_GNU_SOURCE -std=gnu11 "${flags[@]}" "$T/alone.c"
 done < <(find common coordinator examples launcher runtime rdma -name '*.h' | sort)
-# public COMPILER LANGUAGE STANDARD…: the public header in programs of these standards.
+# public COMPILER LANGUAGE STANDARD…: the public header in programs of these standards; $what is in
+# them.
 public() {
     local compiler=$1 language=$2 standard
     shift 2
     for standard; do
         if ! command -v "$compiler" > /dev/null; then
-            skip "mlaunch.h with $compiler -std=$standard" "no $compiler here"
+            skip "$what compiles with $compiler -std=$standard" "no $compiler here"
             continue
         fi
-        check "mlaunch.h with $compiler -std=$standard" "$compiler" -x "$language" -fsyntax-only \
-            -Wall -Wextra -Werror -pedantic -std="$standard" -Icommon "$T/public.c"
+        check "$what compiles with $compiler -std=$standard" "$compiler" -x "$language" \
+            -fsyntax-only -Wall -Wextra -Werror -pedantic -std="$standard" -Icommon "$T/public.c"
     done
 }
 # In C++98 a comma at the end of an enumeration is an error, and so is // in strict C90.
 echo '#include <mlaunch.h>' > "$T/public.c"
+what=mlaunch.h
 for compiler in gcc clang; do public $compiler c c90 c99 c11 gnu17; done
 for compiler in g++ clang++; do public $compiler c++ c++98 c++11 c++17 c++20; done
 # A function that calls ml_abort needs no value behind it.
 echo 'int f(void) { ml_abort(1, NULL); }' >> "$T/public.c"
+what="a call of ml_abort"
 public gcc c c99 c11
 public g++ c++ c++98 c++17
 done_testing

@@ -5,7 +5,7 @@
 TEST_TIER=quick
 . "${0%/*}/../lib/test.sh"
 
-check "make install" make -C "$BUILD" -s install DESTDIR="$T/dest"
+check "make install succeeds in a directory" make -C "$BUILD" -s install DESTDIR="$T/dest"
 root=$T/dest$(sed -n 's/^prefix = //p' "$BUILD/Makefile")
 for file in bin/mlaunch libexec/mlaunch/mlaunch-agent libexec/mlaunch/mlaunch-bench \
     libexec/mlaunch/mlaunch-bench-command libexec/mlaunch/mlaunch-copier \
@@ -29,31 +29,38 @@ check_match "^ExecStart=${root#"$T/dest"}/bin/mlaunch " \
     "$root/lib/systemd/system/mlaunch-metrics.service" "the unit for metrics starts what is installed"
 if [ -x "$BUILD/examples/llm/mlaunch-llm" ]; then
     unit=$root/lib/systemd/system/mlaunch-llm.service
-    check_match "${root#"$T/dest"}/bin/mlaunch-llm serve" "$unit" "and so does mlaunch-llm's"
+    check_match "${root#"$T/dest"}/bin/mlaunch-llm serve" "$unit" \
+        "the unit for mlaunch-llm starts what is installed"
     check "mlaunch-llm-server is installed" "$root/bin/mlaunch-llm-server" --help
-    check_match '^    mlaunch-llm-server start ' "$OUT" "and knows its name"
+    check_match '^    mlaunch-llm-server start ' "$OUT" "mlaunch-llm-server knows its name"
     check "mlaunch-llm has no directory of the build" sh -c \
         '! objdump -p "$1" | grep "R.*PATH.*$2"' sh "$root/bin/mlaunch-llm" "$BUILD"
-    check "it is found" env -u BUILD "$root/bin/mlaunch" -n 1 -- "$root/bin/mlaunch-llm" --help
-    check_match '-- mlaunch-llm WORD' "$OUT" "and says its name"
+    check "mlaunch-llm is found and started" env -u BUILD "$root/bin/mlaunch" -n 1 -- \
+        "$root/bin/mlaunch-llm" --help
+    check_match '-- mlaunch-llm WORD' "$OUT" "mlaunch-llm says its name"
 fi
 if [ -x "$BUILD/launcher/pmix/mlaunch-pmix" ]; then
     check "mlaunch-pmix is installed" test -x "$root/libexec/mlaunch/mlaunch-pmix"
 fi
-check_output "" "no static archives of the runtime module" \
+check_output "" "the runtime module has no static archive" \
     find "$root/lib/mlaunch" -name '*.a'
 
 check "the installed mlaunch runs a job" env -u BUILD "$root/bin/mlaunch" -n 2 -- true
 check_output "$root/lib/pkgconfig $root/share/man: $root/share/mlaunch/python" \
-    "its env names the places" env -u PKG_CONFIG_PATH -u MANPATH -u PYTHONPATH sh -c \
+    "mlaunch env names the places" env -u PKG_CONFIG_PATH -u MANPATH -u PYTHONPATH sh -c \
     'eval "$("$1" env)"; echo "$PKG_CONFIG_PATH $MANPATH $PYTHONPATH"' sh "$root/bin/mlaunch"
-check_output "" "and nothing in a shell that has them" env -u PKG_CONFIG_PATH -u MANPATH \
+check_output "" \
+    "mlaunch env adds nothing in a shell that has them" env -u PKG_CONFIG_PATH -u MANPATH \
     -u PYTHONPATH sh -c 'eval "$("$1" env)"; "$1" env' sh "$root/bin/mlaunch"
 check_match '^Libs: .*-Wl,-rpath,\$\{libdir\}' "$root/lib/pkgconfig/mlaunch.pc" \
     "programs find the library where it is installed"
-check "and bench" env -u BUILD "$root/bin/mlaunch" bench -n 2 --sizes 8 --check
-check "and what becomes another program" env -u BUILD "$root/bin/mlaunch" top --batch
-[ "$SANITIZE" = no ] || { skip "a program through pkg-config" "a sanitized library"; done_testing; }
+check "the installed bench checks its results" env -u BUILD "$root/bin/mlaunch" bench -n 2 \
+    --sizes 8 --check
+check "the installed mlaunch becomes mlaunch top" env -u BUILD "$root/bin/mlaunch" top --batch
+if [ "$SANITIZE" != no ]; then
+    skip "a program compiles through pkg-config" "a sanitized library"
+    done_testing
+fi
 cat > "$T/sum.c" << 'C'
 #include <mlaunch.h>
 #include <stdio.h>
@@ -74,11 +81,13 @@ C
 export PKG_CONFIG_PATH=$root/lib/pkgconfig PKG_CONFIG_SYSROOT_DIR=$T/dest
 read -ra flags < <("${PKG_CONFIG:-pkg-config}" --cflags --libs mlaunch)
 check "a program compiles through pkg-config" "$CC" -o "$T/sum" "$T/sum.c" "${flags[@]}"
-check_output "3 of 3" "and runs as three ranks" "$root/bin/mlaunch" -n 3 --output raw -- "$T/sum"
-check_output "1 of 1" "and alone" env LD_LIBRARY_PATH="$root/lib" "$T/sum"
-check "a program has the static library" "$CC" -o "$T/static" "$T/sum.c" \
+check_output "3 of 3" \
+    "the program runs as three ranks" "$root/bin/mlaunch" -n 3 --output raw -- "$T/sum"
+check_output "1 of 1" "the program runs alone" env LD_LIBRARY_PATH="$root/lib" "$T/sum"
+check "a program compiles with the static library" "$CC" -o "$T/static" "$T/sum.c" \
     -I"$root/include" "$root/lib/libmlaunch.a" -ldl -lpthread
-check_output "3 of 3" "and runs as three ranks" "$root/bin/mlaunch" -n 3 --output raw -- "$T/static"
-check "make uninstall" make -C "$BUILD" -s uninstall DESTDIR="$T/dest"
-check_output "" "and nothing is left" find "$T/dest" -type f
+check_output "3 of 3" "the program with the static library runs as three ranks" \
+    "$root/bin/mlaunch" -n 3 --output raw -- "$T/static"
+check "make uninstall succeeds in the directory" make -C "$BUILD" -s uninstall DESTDIR="$T/dest"
+check_output "" "make uninstall leaves nothing" find "$T/dest" -type f
 done_testing

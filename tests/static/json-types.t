@@ -22,7 +22,7 @@ rooms=(common coordinator examples launcher runtime rdma tests)
 [ -x "$BUILD/launcher/pmix/mlaunch-pmix" ] || rooms+=(--exclude-dir=pmix)
 grep -q "^#define HAVE_RDMA 1" "$BUILD/config.h" || rooms+=(--exclude-dir=rdma)
 mapfile -t files < <(grep -rlE '\<(json_(un)?pack|REPORT_UNPACK)\(' --include='*.c' "${rooms[@]}")
-check "${#files[@]} files" compile "${files[@]}"
+check "the arguments of ${#files[@]} files have their types" compile "${files[@]}"
 
 # refuses WRONG RIGHT CALL: an x of the type WRONG in CALL, and not one of the type RIGHT.
 refuses() {

@@ -35,7 +35,7 @@ check_output "" "no heading is a macro by accident" cat "$T/headings"
     "$MLAUNCH" --help
     for command in ps kill logs clean hosts info status; do "$MLAUNCH" "$command" --help; done
 } > "$T/help" 2>&1
-check_match '--hostfile' "$T/help" "--help speaks"
+check_match '--hostfile' "$T/help" "mlaunch --help lists its options"
 grep -oE -- '(^|[ ,[|])--?[a-zA-Z][a-z-]*' "$T/help" | tr -d ' ,[|' | grep -v '^-vv' |
     sort -u > "$T/options"
 check "help names many options" test "$(wc -l < "$T/options")" -gt 20
@@ -58,20 +58,20 @@ for option in -b -e -f -d -o --sizes --type --op --check --csv --json --stress -
 done
 page mlaunch-join.1 > "$T/join_page"
 "$MLAUNCH" join --help > "$T/join_help" 2>&1
-check_match "--key-new FILE" "$T/join_help" "join --help speaks"
+check_match "--key-new FILE" "$T/join_help" "join --help lists its options"
 for option in $(grep -oE -- '^ +--[a-z-]+' "$T/join_help"); do
     page_has "(^|[ ,])$option([ ,=]|\$)" "$T/join_page" "mlaunch-join(1) has $option"
 done
 page mlaunch-sync.1 > "$T/sync_page"
 "$MLAUNCH" sync --help | sed '/--hosts/,$d' > "$T/sync_help" 2>&1
-check_match "--exclude PATTERN" "$T/sync_help" "sync --help speaks"
+check_match "--exclude PATTERN" "$T/sync_help" "sync --help lists its options"
 while IFS= read -r option; do
     page_has "(^|[ ,])$option([ ,]|\$)" "$T/sync_page" "mlaunch-sync(1) has $option"
 done < <(grep -oE -- '--[a-z-]+' "$T/sync_help" | sort -u)
 page mlaunch-metrics.1 > "$T/metrics_page"
 "$MLAUNCH" metrics --help | sed '/--hosts/,$d' | grep -oE -- '^ +(-., )?--[a-z-]+' |
     grep -oE -- '--.*' > "$T/metrics_help"
-check "metrics --help speaks" test -s "$T/metrics_help"
+check "metrics --help lists its options" test -s "$T/metrics_help"
 while IFS= read -r option; do
     page_has "(^|[ ,])$option([ ,]|\$)" "$T/metrics_page" "mlaunch-metrics(1) has $option"
 done < "$T/metrics_help"
@@ -100,10 +100,10 @@ python3 "$SOURCE/tests/static/json_members.py" "$T/events" "$T/ps.json" "$T/kill
     "$T/clean.json" "$T/status.json" > "$T/members"
 check "events and answers have many members" test "$(wc -l < "$T/members")" -gt 30
 if [ -n "$NO_MANDOC" ]; then
-    skip "… and mlaunch-json(5) has each" "$NO_MANDOC"
+    skip "mlaunch-json(5) has each member" "$NO_MANDOC"
 else
     # shellcheck disable=SC2016 # the inner shell's
-    check_output "" "… and mlaunch-json(5) has each" sh -c \
+    check_output "" "mlaunch-json(5) has each member" sh -c \
         'while read -r m; do grep -qE "(^|[^[:alnum:]_])$m([^[:alnum:]_]|\$)" "$2" || echo "$m"; done < "$1"' \
         sh "$T/members" "$T/page"
 fi

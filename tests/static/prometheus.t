@@ -8,7 +8,7 @@ TEST_TIER=full
 cd "$SOURCE/doc" || exit 1
 command -v promtool > /dev/null || skip_all "no promtool here"
 
-check "the configuration and the rules" promtool check config prometheus/prometheus.yml
+check "the configuration and the rules are right" promtool check config prometheus/prometheus.yml
 cat > "$T/rules-test.yml" << END
 rule_files: [$SOURCE/doc/prometheus/mlaunch-alerts.yml]
 evaluation_interval: 15s
@@ -70,14 +70,15 @@ for panel in dashboard["panels"]:
 assert len(rules) > 20 and len(ids) == len(set(ids))
 print(json.dumps({"groups": [{"name": "dashboard", "rules": rules}]}))
 END
-check "the dashboard's expressions" promtool check rules "$T/expressions.yml"
+check "the dashboard's expressions are PromQL" promtool check rules "$T/expressions.yml"
 cat grafana/mlaunch.json prometheus/*.yml | grep -oE '\bmlaunch_[a-z0-9_]+' |
     sed -E 's/_(bucket|sum|count)$//' | sort -u > "$T/used"
 {
     grep -ohE '"mlaunch_[a-z0-9_]+"' "$SOURCE"/launcher/tools/metrics/*.c | tr -d '"'
     grep -oE 'TYPE mlaunch_gpu_[a-z_]+' prometheus/nvidia-gpus | cut -d ' ' -f 2
 } | sort -u > "$T/known"
-check_output "" "… name metrics that there are" comm -23 "$T/used" "$T/known"
+check_output "" \
+    "the dashboard and the rules name metrics that there are" comm -23 "$T/used" "$T/known"
 
 # CSV as nvidia-smi(1) describes it, of a GPU and of one that lacks a sensor.
 mkdir "$T/bin"
@@ -87,19 +88,21 @@ echo '0, 41, 97, 30000, 40960, 251.36, NVIDIA A100-PCIE-40GB'
 echo '1, 38, [N/A], 3, 40960, [N/A], NVIDIA A100-PCIE-40GB'
 END
 chmod +x "$T/bin/nvidia-smi"
-check "the script for GPUs" env PATH="$T/bin:$PATH" sh prometheus/nvidia-gpus
+check "the script for GPUs succeeds" env PATH="$T/bin:$PATH" sh prometheus/nvidia-gpus
 check_match '^mlaunch_gpu_utilization_ratio\{gpu="0",name="NVIDIA A100-PCIE-40GB"\} 0\.97$' "$OUT" \
-    "… gives shares"
-check_match '^mlaunch_gpu_memory_used_bytes\{gpu="0",.* 31457280000$' "$OUT" "… bytes"
-check_output "3" "… and nothing that a GPU lacks" sh -c \
+    "the script for GPUs gives shares"
+check_match '^mlaunch_gpu_memory_used_bytes\{gpu="0",.* 31457280000$' "$OUT" \
+    "the script for GPUs gives bytes"
+check_output "3" "the script for GPUs gives nothing that a GPU lacks" sh -c \
     'PATH="$0:$PATH" sh prometheus/nvidia-gpus | grep -c "{gpu=\"1\""' "$T/bin"
 if command -v systemd-analyze > /dev/null; then
     sed "s|/usr/local/bin/mlaunch|$MLAUNCH|" prometheus/mlaunch-metrics.service \
         > "$T/mlaunch-metrics.service"
-    check_output "" "the unit" sh -c 'systemd-analyze verify --man=no "$0" 2>&1 |
+    check_output "" "systemd finds nothing wrong with the unit" sh -c \
+        'systemd-analyze verify --man=no "$0" 2>&1 |
         grep -F mlaunch-metrics.service || true' "$T/mlaunch-metrics.service"
 else
-    skip "the unit" "no systemd-analyze here"
+    skip "systemd finds nothing wrong with the unit" "no systemd-analyze here"
 fi
 
 if is_long && command -v npm > /dev/null &&

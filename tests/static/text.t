@@ -54,7 +54,8 @@ printf '# A rank is gone on with.\n' > "$T/wrong.sh"
 printf 'It is here.  Of ranks, the\nfirst.\n\n    Of an example\n' > "$T/wrong.md"
 printf '.Sh NAME\nThe reason stands in\n.Ql stderr .\n' > "$T/wrong.1"
 printf '/* Of course, so many that it stands for itself. */\n' > "$T/right.c"
-check_output "wrong.c:1 wrong.c:2 wrong.sh:1 wrong.md:1 wrong.1:2" "… which are found where they are" sh -c \
+check_output "wrong.c:1 wrong.c:2 wrong.sh:1 wrong.md:1 wrong.1:2" \
+    "a wrong turn of phrase is found where it is" sh -c \
     'cd "$1" && python3 "$2" wrong.c wrong.sh wrong.md wrong.1 right.c | cut -d: -f 1,2 | tr "\n" " " |
         sed "s/ \$//"' sh "$T" "$SOURCE/tests/static/words.py"
 

@@ -16,8 +16,8 @@ cd "$T/fresh" || exit 1
 check "the build's commands are known" sh -c \
     'eval "\"\$SOURCE/configure\" $("$BUILD/config.status" --config)" > log 2>&1 &&
     make -n V=1 all check TESTS= > commands'
-check "and make a compilation database" python3 "$SOURCE/tests/static/compile_commands.py" \
-    "$SOURCE" "$BUILD" \
+check "the commands make a compilation database" python3 \
+    "$SOURCE/tests/static/compile_commands.py" "$SOURCE" "$BUILD" \
     commands compile_commands.json
 python3 -c 'import json; print(*[e["file"] for e in json.load(open("compile_commands.json"))], sep="\n")' > files
 # In tests there is no analyzer: it doesn't know that cmocka's assertions end a test, and goes on
@@ -31,10 +31,10 @@ xargs -a files -d '\n' -P "$(nproc)" -n 1 sh -c \
 while IFS= read -r file; do
     report=$(echo "$file" | tr / _).tidy
     if grep -qE '(warning|error):' "$report"; then
-        fail "${file#"$SOURCE"/}"
+        fail "clang-tidy finds nothing in ${file#"$SOURCE"/}"
         grep -E '(warning|error):' "$report" | sort -u | head -n 20 | sed 's/^/#   /'
     else
-        pass "${file#"$SOURCE"/}"
+        pass "clang-tidy finds nothing in ${file#"$SOURCE"/}"
     fi
 done < files
 done_testing

@@ -14,7 +14,7 @@ tests=$(env -u MAKEFLAGS make -C "$BUILD" -s print-tests | tail -n 1)
     tests/lib/tier quick $tests > "$T/quick"
     tests/lib/tier full $tests > "$T/full"
 }
-check "most are" test "$(wc -l < "$T/quick")" -gt "$(wc -l < "$T/full")"
+check "most tests are quick" test "$(wc -l < "$T/quick")" -gt "$(wc -l < "$T/full")"
 
 # What quick tests consist of: unit tests are left out, which read options and do nothing with them.
 grep '\.t$' "$T/quick" | grep -vx tests/static/tiers.t | xargs -d '\n' cat > "$T/text"

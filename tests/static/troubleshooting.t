@@ -46,13 +46,16 @@ said() {
     pass "$name"
 }
 
-said "a message whose words change" "launcher/wire/ssh/remote_socket.c:" '## Hosts and SSH' \
+said "a message whose words change is found" "launcher/wire/ssh/remote_socket.c:" \
+    '## Hosts and SSH' \
     "### \`… refuses the connection; is sshd running there, and on that port?\`" \
     "doc/troubleshooting.md:" "no message has the words \`… refused the connection; is sshd"
-said "an entry whose words change" "no message has the words \`its host key was changed: …\`" \
+said "an entry whose words change is found" \
+    "no message has the words \`its host key was changed: …\`" \
     "launcher/wire/ssh/remote_host_key.c:"
-said "an entry that is removed" "launcher/input/values/staged_file.c:" '## The start of ranks' \
-    "### \`--stage: cannot read …\`"
-said "a sentence of a table that changes" "rdma/verbs/explain.c:" "### \`cannot pin this memory\`"
-said "an entry that fits everything" "\`… killed …\` fits too many messages"
+said "an entry that is removed is found" "launcher/input/values/staged_file.c:" \
+    '## The start of ranks' "### \`--stage: cannot read …\`"
+said "a sentence of a table that changes is found" "rdma/verbs/explain.c:" \
+    "### \`cannot pin this memory\`"
+said "an entry that fits everything is found" "\`… killed …\` fits too many messages"
 done_testing
