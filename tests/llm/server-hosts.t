@@ -43,7 +43,11 @@ check_output "$LLM_NAME answers at http://$A1:$PORT" \
     "a server with --host answers on another host" \
     "${server[@]}" start "${hosts[@]}" -x "$MARK" -- --model "$models/model.gguf" --port "$PORT" \
     --host "$A1"
+check "the script shows what /health answers" "${server[@]}" health
+check_match '^[{]"ok":true,.*"world_size":' "$OUT" "the answer is that of a healthy server"
 check_output "$LLM_NAME has ended" "server stop ends the server" "${server[@]}" stop
+check_error 1 "server: nothing answers at http://$A1:$PORT$" "an ended server is named as one" \
+    "${server[@]}" health
 no_survivors "nothing is left of the server after server stop" "$MARK"
 
 check "the server is healthy" serve_start "${hosts[@]}" --spare-hosts "$H3" --restarts 3 -- \
