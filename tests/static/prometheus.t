@@ -95,6 +95,9 @@ check_match '^mlaunch_gpu_memory_used_bytes\{gpu="0",.* 31457280000$' "$OUT" \
     "the script for GPUs gives bytes"
 check_output "3" "the script for GPUs gives nothing that a GPU lacks" sh -c \
     'PATH="$0:$PATH" sh prometheus/nvidia-gpus | grep -c "{gpu=\"1\""' "$T/bin"
+check_error 1 "^nvidia-gpus: there is no nvidia-smi here, which the driver" \
+    "a host without NVIDIA's driver is named as one" env PATH="$T" "$(command -v sh)" \
+    prometheus/nvidia-gpus
 if command -v systemd-analyze > /dev/null; then
     sed "s|/usr/local/bin/mlaunch|$MLAUNCH|" prometheus/mlaunch-metrics.service \
         > "$T/mlaunch-metrics.service"

@@ -92,6 +92,11 @@ void git_state_read(struct git_state *out, const char *directory, const char *na
     *out = (struct git_state){0};
     snprintf(path, sizeof(path), "%s/%s", directory, name);
     rc = git_run(commit_argv, commit_on_line, out);
+    if (rc < 0 && errno == ENOENT) {
+        snprintf(out->error, sizeof(out->error),
+                 "there is no git in PATH here, which knows the commit: apt-get install git");
+        return;
+    }
     if (rc < 0) {
         snprintf(out->error, sizeof(out->error), "cannot run git: %.200s", strerror(errno));
         return;
