@@ -51,9 +51,8 @@ if grep -q '^#define HAVE_RDMA 1' "$BUILD/config.h" && compgen -G '/sys/class/in
     skip "hosts without RDMA devices" "this machine has some"
 elif grep -q '^#define HAVE_RDMA 1' "$BUILD/config.h"; then
     check_output '[{"ssh": "localhost"}]' "… has no wires" cat "$T/alone.json"
-    run "$MLAUNCH" hosts --probe --agent "$AGENT" --agent-command 'sh -c '\''exec "$@"'\'' {host}' \
-        -H h1,h2:3
-    ended 0 "--probe of hosts without RDMA devices"
+    check "--probe of hosts without RDMA devices" "$MLAUNCH" hosts --probe --agent "$AGENT" \
+        --agent-command 'sh -c '\''exec "$@"'\'' {host}' -H h1,h2:3
     check_match '^h2 +3 +-' "$OUT" "… lists them"
     check_match 'no host has an RDMA device, so jobs use TCP .*mlaunch verify --quick' "$ERR" \
         "… and says what that means"
