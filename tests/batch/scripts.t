@@ -16,8 +16,10 @@ while read -r file command; do
     cp "$OUT" "$T/$file"
     check_output "" "examples/batch/$file is up to date" diff "$here/$file" "$T/$file"
     check "examples/batch/$file is shell" bash -n "$T/$file"
-    if command -v shellcheck > /dev/null; then
+    if is_here shellcheck; then
         check "examples/batch/$file is clean for shellcheck" shellcheck "$T/$file"
+    else
+        skip "examples/batch/$file is clean for shellcheck" "$LACKS"
     fi
 done < <(grep -v '^#' "$here/commands.txt")
 check "there is an example for each system" test -e "$T/slurm.sh" -a -e "$T/pbs.sh" -a -e \

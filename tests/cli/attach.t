@@ -34,7 +34,9 @@ modes' "$MLAUNCH" attach attached 1 -- sh -c 'stty -echo
     [ -t 0 ] && [ -t 1 ] && echo "$MLAUNCH_RANK ready"; while :; do sleep 0.05; done'
 check_match '^1 ready' "$T/out" "on a terminal the command has one"
 if [ "$status" -eq 5 ]; then pass "its size follows, and keys arrive"; else fail "its size follows" "$status"; fi
-if ! skip_emulated "qemu-user has no ptrace" "without a command it is gdb"; then
+if ! is_here gdb; then
+    skip "without a command it is gdb" "$LACKS"
+elif ! skip_emulated "qemu-user has no ptrace" "without a command it is gdb"; then
     keep terminal 'wait (gdb)
 type print 6*7\n
 wait 42
@@ -70,7 +72,9 @@ left_nothing && pass "nothing is left" || fail "nothing is left"
 
 # --gdb.
 skip_emulated "qemu-user has no ptrace" "--gdb" && done_testing
-if command -v gdbserver > /dev/null && [ "$SANITIZE" = no ]; then
+[ "$SANITIZE" = no ] || { skip "--gdb starts debuggers" "they are slow with a sanitizer"; done_testing; }
+is_here gdb || { skip "--gdb starts debuggers" "$LACKS"; done_testing; }
+if ! is_here gdbserver; then skip "--gdb without a terminal" "$LACKS"; else
     "${JOB[@]}" -n 2 --name served --gdb 1 -- sh -c 'echo ran' > "$T/out" 2> "$T/err" < /dev/null &
     launcher=$!
     wait_for 'grep -q "Listening on port" "$T/err"'
@@ -83,7 +87,7 @@ if command -v gdbserver > /dev/null && [ "$SANITIZE" = no ]; then
     check_output "[0] ran
 [1] ran" "… to its end" sort "$T/out"
 fi
-if command -v tmux > /dev/null && [ "$SANITIZE" = no ]; then
+if ! is_here tmux; then skip "--gdb on a terminal" "$LACKS"; else
     export TMUX_TMPDIR=$SHORT
     unset TMUX
     tmux_end() { tmux kill-server 2> /dev/null; }

@@ -59,7 +59,7 @@ done
 check_error 2 'usage: overlap' "no buckets" job 1 -- "$EXAMPLES/overlap" 0
 
 # R: lm(Petal.Width ~ Petal.Length, iris)
-if command -v python3 > /dev/null; then
+if is_here python3; then
     export PYTHONDONTWRITEBYTECODE=1
     for n in 1 4; do
         check_output "150 flowers: petal width = -0.3631 + 0.4158 * petal length (cm)" \

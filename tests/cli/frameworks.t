@@ -5,7 +5,7 @@
 TEST_TIER=quick
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../lib/hosts.sh"
-command -v python3 > /dev/null || skip_all "no python3 here"
+needs python3
 hosts_up 2
 PROGRAM=(python3 "$SOURCE/tests/cli/frameworks.py")
 HERE=(-n 4 --oversubscribe)

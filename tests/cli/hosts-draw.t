@@ -27,10 +27,10 @@ check "with --json there are no words" draw "$T/stated.svg" --json
 check_no_match 'ring' "$OUT" "only the hostfile"
 check "for Graphviz" draw "$T/stated.dot"
 check_output 7 "it has the same" grep -c ' -- ' "$T/stated.dot"
-if command -v dot > /dev/null; then
+if is_here dot; then
     check "and Graphviz takes it" dot -Tsvg -o "$T/by-dot.svg" "$T/stated.dot"
 else
-    skip "and Graphviz takes it" "no dot here"
+    skip "and Graphviz takes it" "$LACKS"
 fi
 sed -i 's/"r3"\]/[]]/; s/{"ssh": "d", "rdma": \["r0"/{"ssh": "d", "rdma": ["r0\\\\"/' "$T/hosts.json"
 check "one end is not stated" draw "$T/half.svg"

@@ -15,10 +15,10 @@ value() { awk -v s="$1" '$1 == s { print $2 }' "$T/page"; }
 page() { "$MLAUNCH" metrics "$@" > "$T/page"; }
 end() { kill "$1" 2> /dev/null; }
 lint() {
-    if command -v promtool > /dev/null; then
+    if is_here promtool; then
         check_output "" "promtool accepts $1" sh -c 'promtool check metrics < "$0" 2>&1' "$2"
     else
-        skip "promtool accepts $1" "no promtool here"
+        skip "promtool accepts $1" "$LACKS"
     fi
 }
 
@@ -330,7 +330,7 @@ else
 fi
 
 # --- Prometheus
-if command -v prometheus > /dev/null; then
+if is_here prometheus; then
     cat > "$T/prometheus.yml" << END
 global: {scrape_interval: 1s, scrape_timeout: 1s}
 scrape_configs:
@@ -359,7 +359,7 @@ END
     must kill "$PROMETHEUS"
     wait "$PROMETHEUS" 2> /dev/null
 else
-    skip "Prometheus scrapes it" "no Prometheus here"
+    skip "Prometheus scrapes it" "$LACKS"
 fi
 
 must kill "$SERVER"

@@ -4,7 +4,7 @@
 # is stopped before its first instruction; and one that attaches later also finds it.
 TEST_TIER=full
 . "${0%/*}/../lib/test.sh"
-command -v gdb > /dev/null || skip_all "there is no gdb here"
+needs gdb
 [ "$SANITIZE" = no ] || skip_all "gdb and the sanitizers do not go together"
 
 GDB=(gdb -nx -batch -iex "set debuginfod enabled off")

@@ -4,7 +4,7 @@
 # that cannot be executed is an error that says what to type.
 TEST_TIER=quick
 . "${0%/*}/../lib/test.sh"
-command -v python3 > /dev/null || skip_all "no python3 here"
+needs python3
 cd "$T" || exit 1
 
 job() { "$MLAUNCH" -n 2 "$@"; }

@@ -96,7 +96,7 @@ while IFS= read -r line; do
     *--probe* | *"--backend rdma"*) skip "$line" "needs RDMA" && continue ;;
     "mlaunch join --"[hf]*) skip "$line" "needs several hosts: tests/fault/join.t" && continue ;;
     *--gdb*) skip "$line" "waits for its user: tests/cli/attach.t" && continue ;;
-    *strace*) command -v strace > /dev/null || { skip "$line" "needs strace" && continue; } ;;
+    *strace*) is_here strace || { skip "$line" "$LACKS" && continue; } ;;
     *train.py) [ "$has_torch" ] || { skip "$line" "needs torch" && continue; } ;;
     *"-H a"* | *hosts.json*) [ "$has_hosts" ] || { skip "$line" "needs root" && continue; } ;;
     esac

@@ -6,7 +6,7 @@ TEST_TIER=quick
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../lib/hosts.sh"
 . "${0%/*}/job.sh"
-command -v python3 > /dev/null || skip_all "no python3 here"
+needs python3
 hosts_up 2
 
 mkdir -p "$T/bin" "$T/python/sglang"

@@ -111,7 +111,7 @@ if [ $CURSES = no ]; then
 fi
 
 # --- live
-if command -v tmux > /dev/null; then
+if is_here tmux; then
     export TMUX_TMPDIR=$SHORT LC_ALL=C.UTF-8
     unset TMUX
     tmux_end() { tmux kill-server 2> /dev/null; }

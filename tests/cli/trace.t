@@ -6,7 +6,7 @@ TEST_TIER=quick
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../lib/hosts.sh"
 . "$SOURCE/tests/llm/npm.sh"
-command -v python3 > /dev/null || skip_all "there is no python3"
+needs python3
 hosts_up 2
 R=$BUILD/tests/cli/recorder
 export TMPDIR=$T

@@ -160,7 +160,7 @@ for d in modules old; do
     echo something > "$T/$d/some_thing-2.dist-info/top_level.txt"
     printf 'Metadata-Version: 2.1\nName: some-thing\nVersion: %s\n' "$d" > "$T/$d/some_thing-2.dist-info/METADATA"
 done
-if command -v python3 > /dev/null; then
+if is_here python3; then
     ALL="export PYTHONPATH=$T/modules"
     CHANGE="export PYTHONPATH=$T/old"
     alike "^error    same    host b: Python's something is old, and on 2 others modules; install the same" \
@@ -170,6 +170,6 @@ if command -v python3 > /dev/null; then
         "a Python module that is missing" --module something
     ALL=
 else
-    skip "Python modules" "there is no python3"
+    skip "Python modules" "$LACKS"
 fi
 done_testing

@@ -32,7 +32,9 @@ check_error 125 "--wrap: 'env' does not say which ranks: write RANKS: COMMAND" "
     "$MLAUNCH" --wrap env -- true
 run "$MLAUNCH" -n 2 --dry-run --wrap "1: env 'A=b c'" -- true
 check_match "^rank 1 runs under: env 'A=b c'$" "$OUT" "--dry-run says so"
-if [ "$SANITIZE" = no ] && command -v gdb > /dev/null; then
+if [ "$SANITIZE" != no ] || ! is_here gdb; then
+    skip "gdb sees what ends a rank" "${LACKS:-the sanitizer takes the signal}"
+else
     keep job -n 2 --wrap '1: gdb -nx -batch -ex run -ex bt --args' -- sh -c \
         '[ $MLAUNCH_RANK = 0 ] || kill -SEGV $$; exit 0'
     check_match '\[1\] Program received signal SIGSEGV' "$T/out" "gdb sees what ends a rank"

@@ -8,7 +8,7 @@ TEST_TIER=full
 . "${0%/*}/../mpi/judge.sh"
 . "${0%/*}/image.sh"
 . "${0%/*}/cases.sh"
-command -v bwrap > /dev/null || skip_all "no bwrap here (bubblewrap)"
+needs bwrap
 bwrap --ro-bind / / true 2> "$T/why" || skip_all "bwrap cannot make a container here: $(cat "$T/why")"
 CONTAINER="bwrap --ro-bind $IMAGE /"
 for mounted in "${MOUNTED[@]}"; do CONTAINER+=" --bind $mounted $mounted"; done

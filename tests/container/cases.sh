@@ -52,8 +52,8 @@ check_programs() {
     local kind compiler
     for kind in mpich openmpi; do
         compiler=mpicc.$kind
-        if ! command -v "$compiler" > /dev/null; then
-            skip "a program of $kind is one job" "no $compiler here"
+        if ! is_here "$compiler"; then
+            skip "a program of $kind is one job" "$LACKS"
             continue
         fi
         must "$compiler" -o "$T/mpi_$kind" "$SOURCE/tests/mpi/mpi_program.c"

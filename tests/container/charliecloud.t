@@ -7,7 +7,7 @@ TEST_TIER=full
 . "${0%/*}/../mpi/judge.sh"
 . "${0%/*}/image.sh"
 . "${0%/*}/cases.sh"
-command -v ch-run > /dev/null || skip_all "no ch-run here (charliecloud)"
+needs ch-run
 USER=${USER:-$(id -un)} ch-run -b /usr "$IMAGE" -- true 2> "$T/why" ||
     skip_all "ch-run cannot make a container here: $(tail -n 1 "$T/why")"
 CONTAINER="ch-run"

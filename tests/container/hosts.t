@@ -6,7 +6,7 @@ TEST_TIER=full
 . "${0%/*}/../lib/hosts.sh"
 . "${0%/*}/../mpi/judge.sh"
 . "${0%/*}/image.sh"
-command -v bwrap > /dev/null || skip_all "no bwrap here (bubblewrap)"
+needs bwrap
 bwrap --ro-bind / / true 2> "$T/why" || skip_all "bwrap cannot make a container here: $(cat "$T/why")"
 home=$(awk -F: '$3 == 0 { print $6; exit }' /etc/passwd)
 NETNS_PRIVATE="$home" hosts_up 2
@@ -21,8 +21,8 @@ check "four ranks on two hosts make all collective calls" ml -n 4 --oversubscrib
     "$BUILD/tests/runtime/collectives" --program --diagonal
 for kind in mpich openmpi; do
     compiler=mpicc.$kind
-    if ! command -v "$compiler" > /dev/null; then
-        skip "a program of $kind runs on two hosts" "no $compiler here"
+    if ! is_here "$compiler"; then
+        skip "a program of $kind runs on two hosts" "$LACKS"
         continue
     fi
     must "$compiler" -o "$T/mpi_$kind" "$SOURCE/tests/mpi/mpi_program.c"

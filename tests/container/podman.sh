@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # podman.sh: after test.sh, sets PODMAN to a podman with a store of its own below $T, or skips the
 # whole file. $T/why has podman's reason.
-command -v podman > /dev/null || skip_all "no podman here (podman, runc)"
+needs podman runc
 PODMAN=(podman --root "$T/store" --runroot "$T/run" --storage-driver vfs)
 # Where cgroups are of both versions, only runc shares the host's processes.
 [ ! -d /sys/fs/cgroup/unified ] || PODMAN+=(--runtime runc)

@@ -15,7 +15,7 @@ HOSTS=("$H1" "$H2" "$H3" "$H4")
 must "$MLAUNCH" join --key-new "$KEY"
 MPI=$T/mpi_program
 MPICH=yes
-command -v mpicc.mpich > /dev/null && mpicc.mpich -o "$MPI" "$SOURCE/tests/mpi/mpi_program.c" ||
+is_here mpicc.mpich && mpicc.mpich -o "$MPI" "$SOURCE/tests/mpi/mpi_program.c" ||
     MPICH=""
 
 # all_join [OPTION…] -- PROGRAM…: the four hosts

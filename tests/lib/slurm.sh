@@ -63,10 +63,8 @@ EOF
 }
 
 slurm_up() {
-    local i tool
-    for tool in slurmctld slurmd sbatch srun munged; do
-        command -v "$tool" > /dev/null || skip_all "needs $tool (Debian: slurm-wlm, munge)"
-    done
+    local i
+    needs munged salloc sbatch scancel scontrol sinfo slurmctld slurmd squeue srun sstat
     hosts_up "$(($1 + 1))"
     for ((i = 1; i <= $1; i++)); do
         eval "N$i=\$H$((i + 1)) NA$i=\$A$((i + 1))"

@@ -19,7 +19,9 @@
 # Here for use: $SOURCE, $BUILD (absolute), $MLAUNCH, $AGENT, $SANITIZE (no, or a list), $T (a
 # private directory, removed at the end), $SHORT (another, or the same: its path is short whatever
 # $TMPDIR is), $OUT, $ERR and $status (files and status of the last command that a check ran),
-# is_long (true in check-long), must and json_show (below), STRANGER (see below).
+# is_long (true in check-long), must and json_show (below), STRANGER (see below). A file asks for
+# each program that neither the base system nor ./bootstrap check brings, by `needs` or is_here
+# (programs.sh), and lib/programs lists them all.
 set -u
 
 TEST_LIB=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -109,6 +111,9 @@ trap test_end EXIT
 trap 'exit 143' TERM
 trap 'exit 130' INT
 
+# shellcheck source=SCRIPTDIR/programs.sh
+. "$TEST_LIB/programs.sh"
+
 diag() { printf '%s\n' "$*" | sed 's/^/# /'; }
 diag_file() { sed 's/^/#   /' "$1" | tail -n 40; }
 is_long() { [ -n "${MLAUNCH_TEST_LONG:-}" ]; }
@@ -128,6 +133,8 @@ skip_all() {
     TEST_DONE=1
     exit 0
 }
+# needs PROGRAM…: skips the whole file where one of them is missing.
+needs() { is_here "$@" || skip_all "$LACKS"; }
 done_testing() {
     echo "1..$TEST_COUNT"
     TEST_DONE=1

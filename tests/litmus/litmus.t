@@ -5,7 +5,7 @@
 # can (exists) and is the reason for a stronger access. A data race would be a flag of the model's.
 TEST_TIER=full
 . "${0%/*}/../lib/test.sh"
-command -v herd7 > /dev/null || skip_all "no herd7 (herdtools7)"
+needs herd7
 
 for file in "$SOURCE"/tests/litmus/*.litmus; do
     model=()

@@ -13,10 +13,7 @@ NPM_WHY=""
 npm_install() {
     local folder=$1
     shift
-    if ! command -v node > /dev/null || ! command -v npm > /dev/null; then
-        NPM_WHY="no node and npm here"
-        return 1
-    fi
+    is_here node npm git || { NPM_WHY=$LACKS && return 1; }
     mkdir -p "$folder"
     # Files that run at once wait for the one that installs.
     {

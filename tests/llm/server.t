@@ -214,10 +214,10 @@ check "the server is healthy after hostile clients" serve_healthy
 is_sanitized() { [ "$SANITIZE" != no ] && ! is_long; }
 if is_sanitized; then
     skip "Prometheus can read /metrics" "with a sanitizer only in check-long"
-elif command -v promtool > /dev/null; then
+elif is_here promtool; then
     check "Prometheus can read /metrics" sh -c "curl -sS $URL/metrics | promtool check metrics"
 else
-    skip "Prometheus can read /metrics" "no promtool here (Debian's package prometheus)"
+    skip "Prometheus can read /metrics" "$LACKS"
 fi
 browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome)
 if is_sanitized; then

@@ -19,12 +19,12 @@ sed "s|^User=LLM|User=$user|; s|/usr/local/bin/mlaunch|$MLAUNCH|; s|/usr/local/b
     s|/MODELS/MODEL.gguf|$T/tiny.gguf --port $PORT|" "$unit" > "$T/llm.service"
 check_no_match '[^A-Z]([A-Z]*MODELS?|LLM|HOST[12])([^A-Z]|$)' "$T/llm.service" \
     "all that a reader changes is in capitals"
-if command -v systemd-analyze > /dev/null; then
+if is_here systemd-analyze; then
     check "systemd finds nothing wrong with the unit" systemd-analyze verify "$T/llm.service"
     cat "$OUT" "$ERR" > "$T/verify"
     check_output "" "systemd warns of nothing in the unit" cat "$T/verify"
 else
-    skip "systemd finds nothing wrong with the unit" "there is no systemd-analyze here"
+    skip "systemd finds nothing wrong with the unit" "$LACKS"
 fi
 
 # setting NAME: of the unit, its lines joined.

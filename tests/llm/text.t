@@ -8,7 +8,7 @@ TEST_TIER=quick
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/npm.sh"
 [ -x "$BUILD/examples/llm/llm" ] || skip_all "built without examples/llm"
-command -v python3 > /dev/null || skip_all "no python3 here"
+needs python3
 
 vocabularies="qwen2 llama-bpe llama-spm gpt-2"
 files=()

@@ -4,7 +4,7 @@
 # file runs in namespaces of its own, unshare's -m and $ALONE: with a /dev/shm where only its jobs
 # leave something, and with ALONE=-n without the network devices that other tests make and remove
 # while MPICH lists them. Without root it runs where it is.
-command -v mpicc.mpich > /dev/null || skip_all "no MPICH here (mpich, libmpich-dev)"
+needs mpicc.mpich
 # shellcheck disable=SC2086 # ALONE may be empty
 if [ -z "${MPICH_IS_ALONE:-}" ] && unshare -m ${ALONE:-} true 2> /dev/null; then
     MPICH_IS_ALONE=1 unshare -m --propagation private ${ALONE:-} bash "$0"

@@ -30,7 +30,7 @@ check "ranks with names end well with --backend none" "$MLAUNCH" -n 2 --backend 
 check_match 'name: port-of-rank-0' "$OUT" "names are found with --backend none, too"
 
 # A rank that does not come to a call of MPI.
-if command -v gdb > /dev/null || command -v eu-stack > /dev/null; then
+if is_here eu-stack || is_here gdb; then
     "$MLAUNCH" -n 3 --name "late-$$" "$MPI" late > "$T/late" 2>&1 &
     late=$!
     wait_for 'test "$(grep -c "of 3" "$T/late")" = 3'
@@ -41,7 +41,7 @@ if command -v gdb > /dev/null || command -v eu-stack > /dev/null; then
     kill -TERM "$late"
     wait "$late"
 else
-    skip "a report of a hang names the call of MPI, and who is in it" "gdb or eu-stack is missing"
+    skip "a report of a hang names the call of MPI, and who is in it" "$LACKS"
 fi
 
 check "started again after a failure" \

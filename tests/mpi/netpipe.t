@@ -4,7 +4,7 @@
 # its own check of the data, and on this host.
 TEST_TIER=full
 . "${0%/*}/../lib/test.sh"
-command -v NPmpich2 > /dev/null || skip_all "no NetPIPE here (netpipe-mpich2)"
+needs NPmpich2
 . "$SOURCE/tests/mpi/mpich.sh"
 . "${0%/*}/../lib/hosts.sh"
 hosts_up 2

@@ -4,7 +4,7 @@
 # The file runs in a mount namespace of its own, with a /dev/shm where only its jobs leave
 # something. Without root it runs where it is.
 [ -x "$BUILD/launcher/pmix/mlaunch-pmix" ] || skip_all "built without libpmix (libpmix-dev)"
-command -v mpicc.openmpi > /dev/null || skip_all "no Open MPI here (openmpi-bin, libopenmpi-dev)"
+needs mpicc.openmpi
 if [ -z "${OPENMPI_IS_ALONE:-}" ] && unshare -m true 2> /dev/null; then
     OPENMPI_IS_ALONE=1 unshare -m --propagation private bash "$0"
     status=$?

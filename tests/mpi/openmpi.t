@@ -76,14 +76,14 @@ if [ -e /usr/lib/python3/dist-packages/mpi4py ]; then
 else
     skip "ranks of mpi4py end well" "not here (python3-mpi4py)"
 fi
-if command -v NPopenmpi > "$T/which"; then
+if is_here NPopenmpi; then
     check "NetPIPE ends well" "$MLAUNCH" -n 2 NPopenmpi -o "$T/netpipe" -n 10 -u 4096
     check_match '4096' "$T/netpipe" "NetPIPE has measured what it was told to"
 else
-    skip "NetPIPE ends well" "not here (netpipe-openmpi)"
+    skip "NetPIPE ends well" "$LACKS"
 fi
 
-if command -v hpcc > "$T/which"; then
+if is_here hpcc; then
     cp "$SOURCE/tests/mpi/hpccinf.txt" "$T"
     check "HPC Challenge ends well" "$MLAUNCH" -n 2 --cwd "$T" hpcc
     check_match '^Success=1$' "$T/hpccoutf.txt" "HPC Challenge has run its programs"
@@ -91,7 +91,7 @@ if command -v hpcc > "$T/which"; then
     check_no_match 'FAILED|^ *[1-9].* failed residual|ErrorsFraction=.*[1-9]' "$T/hpccoutf.txt" \
         "all checks of HPC Challenge have passed"
 else
-    skip "HPC Challenge ends well" "not here (hpcc)"
+    skip "HPC Challenge ends well" "$LACKS"
 fi
 
 mark=$(new_mark openmpi)
@@ -191,7 +191,7 @@ check "mlaunch clean of the killed job succeeds" "$MLAUNCH" clean "stay.$$"
 check_output "$SEGMENTS" "mlaunch clean removes the segments" segments
 
 # munge proves whose a rank is: with it a rank that only says so is refused.
-if [ -n "${OPENMPI_IS_ALONE:-}" ] && command -v munged > "$T/which"; then
+if [ -n "${OPENMPI_IS_ALONE:-}" ] && is_here munged; then
     security() { check_output "$1" "$2" "$MLAUNCH" --mpi pmix sh -c 'echo $PMIX_SECURITY_MODE'; }
     must "$TEST_LIB/cover" /run mode=755
     must mkdir -m 755 /run/munge

@@ -4,7 +4,7 @@
 # that names it.
 TEST_TIER=quick
 . "${0%/*}/../lib/test.sh"
-command -v python3 > /dev/null || skip_all "no python3 here"
+needs python3
 speak() { "$MLAUNCH" --output raw "$@"; }
 ranks() { speak -n "$1" --mpi pmi1 python3 "$SOURCE/tests/mpi/pmi_speak.py" "${@:2}"; }
 get="cmd=get kvsname=NAME key="

@@ -25,7 +25,7 @@ print(*re.findall(r"^Package: (.*)", "\n".join(paragraphs), re.M))
 PY
 check_output "mlaunch libmlaunch0 libmlaunch-dev python3-mlaunch mlaunch-llm mlaunch-hosts" \
     "debian/control has six packages" python3 "$T/control.py" "$debian/control"
-if command -v dpkg-parsechangelog > /dev/null; then
+if is_here dpkg-parsechangelog; then
     check_output "" "dpkg understands debian/changelog" sh -c \
         'cd "$1" && dpkg-parsechangelog --all 2>&1 > "$2"' sh "$SOURCE" "$T/changelog"
 else
@@ -56,7 +56,7 @@ check_output "" "pictures are in the packages of what shows them" sh -c 'cat "$1
     shown_by "$SOURCE/README.md" "$debian/mlaunch.docs" "$spec"
     shown_by "$SOURCE/examples/llm/README.md" "$debian/mlaunch-llm.docs" "$spec"
 )
-if [ -e "$SOURCE/.git" ] && git -C "$SOURCE" ls-files debian packaging > "$T/files"; then
+if [ -e "$SOURCE/.git" ] && is_here git && git -C "$SOURCE" ls-files debian packaging > "$T/files"; then
     while IFS= read -r file; do
         [ "$file" = packaging/Makefile.inc ] || grep -qE "^ *(%reldir%/|)${file#packaging/}( |\$)" "$SOURCE/packaging/Makefile.inc" ||
             echo "$file"

@@ -12,7 +12,7 @@ is_long || skip_all "only in check-long: it fetches Debians and builds in one"
 [ "$SANITIZE" = no ] || skip_all "sets are built without sanitizers"
 [ "$(id -u)" = 0 ] || skip_all "needs root"
 [ -e "$BUILD/launcher/mlaunch-ssh.so" ] || skip_all "built without SSH"
-command -v debootstrap > /dev/null || skip_all "there is no debootstrap here"
+needs debootstrap
 [ -x /usr/sbin/sshd ] || skip_all "there is no sshd here"
 machine=$(uname -m)
 gnu=$BUILD/hosts/$machine-gnu2.28

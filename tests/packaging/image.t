@@ -9,9 +9,7 @@ TEST_LIMIT=900
 is_long || skip_all "only in check-long: it fetches a Debian and builds in it"
 [ "$SANITIZE" = no ] || skip_all "an image is built without sanitizers"
 [ "$(id -u)" = 0 ] || skip_all "needs root"
-for tool in buildah debootstrap; do
-    command -v $tool > /dev/null || skip_all "there is no $tool here"
-done
+needs buildah debootstrap
 codename=$(sed -n 's/^FROM debian:\([a-z]*\) AS build$/\1/p' "$SOURCE/packaging/Containerfile")
 # shellcheck disable=SC2016 # apt's own
 mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Component: main' \

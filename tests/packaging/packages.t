@@ -8,9 +8,7 @@ TEST_TIER=full
 . "${0%/*}/../lib/test.sh"
 is_long || skip_all "only in check-long: it builds the packages and fetches a Debian"
 [ "$SANITIZE" = no ] || skip_all "packages are built without sanitizers"
-for tool in dpkg-buildpackage dh lintian pybuild; do
-    command -v $tool > /dev/null || skip_all "there is no $tool here"
-done
+needs dpkg-buildpackage dh lintian pybuild
 missing=$(cd "$SOURCE" && dpkg-checkbuilddeps 2>&1) || skip_all "${missing##*error: }"
 version=$(dpkg-parsechangelog -l "$SOURCE/debian/changelog" -S Version)
 
@@ -55,7 +53,7 @@ mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' "Cod
     'Component: main' 'Origin: Debian' 2> /dev/null | head -n 1)
 rest="the packages install in a fresh Debian"
 [ "$(id -u)" = 0 ] || { skip "$rest" "needs root"; done_testing; }
-command -v debootstrap > /dev/null || { skip "$rest" "there is no debootstrap here"; done_testing; }
+is_here debootstrap || { skip "$rest" "$LACKS"; done_testing; }
 [ -n "$mirror" ] || { skip "$rest" "apt has no mirror of $codename"; done_testing; }
 root=$T/root
 # inside COMMAND…: with processes, mounts and shared memory that end with it.

@@ -7,17 +7,17 @@ TEST_TIER=full
 spec=$SOURCE/packaging/rpm/mlaunch.spec
 is_long || skip_all "only in check-long: it builds the packages"
 [ "$SANITIZE" = no ] || skip_all "packages are built without sanitizers"
-command -v rpmbuild > /dev/null || skip_all "there is no rpmbuild here"
+needs rpmbuild rpm rpm2cpio cpio
 version=$(sed -n 's/^Version: *//p' "$spec")
 
-if command -v rpmlint > /dev/null; then
+if is_here rpmlint; then
     # Debian's rpmlint has Mageia's rules (%mklibname), of which other systems know nothing, and our
     # source has no home on the web.
     rpmlint "$spec" | grep -E ': [EW]: ' |
         grep -vE 'lib-package-without-%mklibname|no-buildroot-tag|invalid-url Source0' > "$T/lint"
     check_output "" "rpmlint finds nothing in the spec" cat "$T/lint"
 else
-    skip "rpmlint finds nothing in the spec" "there is no rpmlint here"
+    skip "rpmlint finds nothing in the spec" "$LACKS"
 fi
 check "make distdir writes the source" make -C "$BUILD" -s distdir distdir="$T/mlaunch-$version"
 mkdir -p "$T/rpm/SOURCES"

@@ -6,7 +6,7 @@ TEST_TIER=full
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../lib/hosts.sh"
 [ "$SANITIZE" = no ] || skip_all "a sanitized library in python3, over SSH"
-command -v python3 > /dev/null || skip_all "no python3 here"
+needs python3
 
 export PYTHONDONTWRITEBYTECODE=1
 hosts_up 2

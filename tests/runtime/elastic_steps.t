@@ -5,7 +5,7 @@
 TEST_TIER=full
 . "${0%/*}/../lib/test.sh"
 
-command -v python3 > /dev/null || skip_all "no python3 here"
+needs python3
 export PYTHONDONTWRITEBYTECODE=1 OMP_NUM_THREADS=1
 PYTHON=$(command -v python3)
 TORCH=$PYTHON

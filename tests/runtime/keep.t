@@ -6,7 +6,7 @@ TEST_TIER=quick
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../cli/job.sh"
 
-command -v python3 > /dev/null || skip_all "no python3 here"
+needs python3
 PYTHON=$(command -v python3)
 export PYTHONDONTWRITEBYTECODE=1
 

@@ -5,7 +5,7 @@
 TEST_TIER=quick
 . "${0%/*}/../lib/test.sh"
 
-command -v python3 > /dev/null || skip_all "no python3 here"
+needs python3
 PYTHON=$(command -v python3)
 export PYTHONDONTWRITEBYTECODE=1
 CALLS=$SOURCE/tests/runtime/python_calls.py

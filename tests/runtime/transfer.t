@@ -6,7 +6,7 @@
 TEST_TIER=full
 . "${0%/*}/../lib/test.sh"
 
-command -v python3 > /dev/null || skip_all "no python3 here"
+needs python3
 PYTHON=$(command -v python3)
 for p in "$PYTHON" /usr/bin/python3; do
     if "$p" -c 'import numpy' 2> /dev/null; then PYTHON=$p; fi

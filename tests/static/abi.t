@@ -4,7 +4,7 @@
 # the calls, their arguments, the types of mlaunch.h and the numbers of its constants.
 TEST_TIER=full
 . "${0%/*}/../lib/test.sh"
-command -v abidiff > /dev/null || skip_all "no abidiff here (Debian has it in abigail-tools)"
+needs abidiff
 [ "$(uname -m)" = x86_64 ] || skip_all "runtime/libmlaunch.abi is of x86-64"
 dump=$SOURCE/runtime/libmlaunch.abi
 

@@ -90,7 +90,7 @@ check_output --slots "bash offers options of serve behind that" \
     bashed_llm mlaunch-llm-server start -H a,b -- --sl
 check_output "" "bash offers nothing behind stop" bashed_llm mlaunch-llm-server stop ''
 
-if command -v fish > /dev/null; then
+if is_here fish; then
     fished() {
         HOME=$T fish --no-config -c "source $folder/mlaunch.fish; complete -C 'mlaunch $1'" |
             cut -f 1 | xargs
@@ -116,10 +116,10 @@ if command -v fish > /dev/null; then
         fished_llm 'mlaunch-llm-server start -n 2 -- --sl'
     check_match '^verify$' <(fished ver | tr ' ' '\n') "fish offers a command"
 else
-    skip "fish offers an option" "there is no fish here"
+    skip "fish offers an option" "$LACKS"
 fi
 
-if command -v zsh > /dev/null; then
+if is_here zsh; then
     cat > "$T/typed.zsh" << 'ZSH'
 zmodload zsh/zpty
 zpty z zsh -f -i
@@ -144,6 +144,6 @@ ZSH
     check "zsh offers a value" zshed '-n 2 --bind-to nu' numa
     check "zsh offers a command" zshed 'veri' verify
 else
-    skip "zsh offers an option of a command" "there is no zsh here"
+    skip "zsh offers an option of a command" "$LACKS"
 fi
 done_testing

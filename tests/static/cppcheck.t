@@ -5,7 +5,7 @@ TEST_TIER=full
 TEST_LIMIT=900
 . "${0%/*}/../lib/test.sh"
 cd "$SOURCE" || exit 1
-command -v cppcheck > /dev/null || skip_all "no cppcheck here"
+needs cppcheck
 for folder in common coordinator launcher runtime rdma examples; do
     [ -n "$(find "$folder" -name '*.c' 2> /dev/null)" ] || continue
     # What is suppressed is in the sources, with its reason.

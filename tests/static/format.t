@@ -4,7 +4,7 @@
 TEST_TIER=quick
 . "${0%/*}/../lib/test.sh"
 cd "$SOURCE" || exit 1
-command -v clang-format > /dev/null || skip_all "no clang-format here"
+needs clang-format
 for folder in common coordinator launcher runtime rdma examples tests; do
     mapfile -t files < <(find "$folder" -name '*.[ch]' 2> /dev/null | sort)
     [ "${#files[@]}" = 0 ] || check "clang-format has nothing to say of $folder/" clang-format \

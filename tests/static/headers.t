@@ -40,8 +40,8 @@ public() {
     local compiler=$1 language=$2 standard
     shift 2
     for standard; do
-        if ! command -v "$compiler" > /dev/null; then
-            skip "$what compiles with $compiler -std=$standard" "no $compiler here"
+        if ! is_here "$compiler"; then
+            skip "$what compiles with $compiler -std=$standard" "$LACKS"
             continue
         fi
         check "$what compiles with $compiler -std=$standard" "$compiler" -x "$language" \

@@ -5,7 +5,7 @@ TEST_TIER=full
 . "${0%/*}/../lib/test.sh"
 
 NO_MANDOC=
-command -v mandoc > /dev/null || NO_MANDOC="no mandoc here"
+is_here mandoc || NO_MANDOC=$LACKS
 # page NAME: its text. Without mandoc there is none, and no check of it.
 page() { [ -n "$NO_MANDOC" ] || mandoc -T ascii "$SOURCE/doc/$1" 2> /dev/null | sed 's/.\x08//g'; }
 # page_has REGEX FILE NAME: as check_match, for the text of a page.

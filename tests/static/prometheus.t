@@ -6,7 +6,7 @@
 TEST_TIER=full
 . "${0%/*}/../lib/test.sh"
 cd "$SOURCE/doc" || exit 1
-command -v promtool > /dev/null || skip_all "no promtool here"
+needs promtool
 
 check "the configuration and the rules are right" promtool check config prometheus/prometheus.yml
 cat > "$T/rules-test.yml" << END
@@ -98,17 +98,17 @@ check_output "3" "the script for GPUs gives nothing that a GPU lacks" sh -c \
 check_error 1 "^nvidia-gpus: there is no nvidia-smi here, which the driver" \
     "a host without NVIDIA's driver is named as one" env PATH="$T" "$(command -v sh)" \
     prometheus/nvidia-gpus
-if command -v systemd-analyze > /dev/null; then
+if is_here systemd-analyze; then
     sed "s|/usr/local/bin/mlaunch|$MLAUNCH|" prometheus/mlaunch-metrics.service \
         > "$T/mlaunch-metrics.service"
     check_output "" "systemd finds nothing wrong with the unit" sh -c \
         'systemd-analyze verify --man=no "$0" 2>&1 |
         grep -F mlaunch-metrics.service || true' "$T/mlaunch-metrics.service"
 else
-    skip "systemd finds nothing wrong with the unit" "no systemd-analyze here"
+    skip "systemd finds nothing wrong with the unit" "$LACKS"
 fi
 
-if is_long && command -v npm > /dev/null &&
+if is_long && is_here npm npx &&
     (cd "$T" && npm install --no-audit --no-fund --ignore-scripts @grafana/schema typescript@5 \
         > npm.out 2>&1); then
     {

@@ -4,7 +4,7 @@
 TEST_TIER=full
 . "${0%/*}/../lib/test.sh"
 cd "$SOURCE" || exit 1
-command -v shellcheck > /dev/null || skip_all "no shellcheck here"
+needs shellcheck
 mapfile -t files < <(grep -rlIE '^#!.*\b(ba)?sh\b|^# shellcheck shell=' bootstrap .ci tests \
     examples launcher 2> /dev/null | sort)
 # SC2034: variables that test.sh or a test reads.

@@ -6,6 +6,7 @@ TEST_TIER=quick
 cd "$SOURCE" || exit 1
 
 # In a checkout only: an unpacked release has generated files too.
+needs git
 [ -e .git ] && git ls-files > "$T/files" || skip_all "not a git checkout"
 xargs -a "$T/files" -d '\n' -n 1 sh -c 'test -s "$1" && grep -lI "" "$1"' sh 2> /dev/null > "$T/text"
 

@@ -5,7 +5,7 @@
 TEST_TIER=full
 TEST_LIMIT=1500
 . "${0%/*}/../lib/test.sh"
-command -v clang-tidy > /dev/null || skip_all "no clang-tidy here"
+needs clang-tidy
 
 # As the compilations' paths are shown, whatever way configure was called.
 SOURCE=$(cd "$SOURCE" && pwd)

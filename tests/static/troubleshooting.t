@@ -5,7 +5,7 @@
 TEST_TIER=quick
 . "${0%/*}/../lib/test.sh"
 cd "$SOURCE" || exit 1
-command -v python3 > /dev/null || skip_all "there is no python3"
+needs python3
 export PYTHONDONTWRITEBYTECODE=1
 
 check_output "" "every message of these rooms has its entry, and every entry its message" \

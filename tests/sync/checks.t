@@ -86,6 +86,7 @@ else
 fi
 
 # git
+is_here git || { skip "--git compares commits" "$LACKS"; done_testing; }
 G="$D/tree"
 git_in() { git -C "$G" -c user.name=t -c user.email=t@example.com "$@"; }
 git init -q "$G"

@@ -5,7 +5,7 @@
 # --exclude leaves it out; one on a host hurts nothing else.
 TEST_TIER=full
 . "${0%/*}/trees.sh"
-command -v python3 > /dev/null || skip_all "there is no python3"
+needs python3
 
 S=$D/src
 mkdir -p "$S" "$D/there"

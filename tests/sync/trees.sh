@@ -45,7 +45,7 @@ temporary_of() {
 # big_source HOSTS BYTES: HOSTS hosts, and the directory $S with a file `big`, whose temporary file
 # is $PART. Needs tc, which `slow` uses.
 big_source() {
-    command -v tc > /dev/null || skip_all "needs tc"
+    needs tc
     sync_hosts_up "$1"
     S=$D/src
     mkdir "$S"
