@@ -11,6 +11,7 @@ also what bootstrap build installs. It has to ask for all others: by `command -v
 is_here of tests/lib. The files that it reads count as part of it.
 """
 import ast
+import functools
 import os
 import re
 import subprocess
@@ -172,23 +173,19 @@ class PythonCalls(ast.NodeVisitor):
             self.found.calls.append(word)
 
 
-def script_read(path, cache={}):
-    """What one file has, and None for what is no file."""
-    if path not in cache:
-        try:
-            with open(path, encoding="utf-8") as f:
-                text = f.read()
-        except OSError:
-            text = None
-        if text is None:
-            cache[path] = None
-        elif re.match("#!.*python", text):
-            visitor = PythonCalls()
-            visitor.visit(ast.parse(text))
-            cache[path] = visitor.found
-        else:
-            cache[path] = shell_commands.read(text)
-    return cache[path]
+@functools.cache
+def script_read(path):
+    """What one file has; None: there is no such file."""
+    try:
+        with open(path, encoding="utf-8") as f:
+            text = f.read()
+    except OSError:
+        return None
+    if not re.match("#!.*python", text):
+        return shell_commands.read(text)
+    visitor = PythonCalls()
+    visitor.visit(ast.parse(text))
+    return visitor.found
 
 
 def source_path(word, path):
