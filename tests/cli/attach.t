@@ -15,13 +15,14 @@ chmod 755 "$T" "$T/dir"
     sh -c 'touch "$0/$MLAUNCH_RANK"; exec sleep 100' "$T" 2> "$T/err" &
 launcher=$!
 wait_for '[ -e "$T/0" ] && [ -e "$T/1" ]'
-check_output "$T/dir red 1 2 1" "the rank's directory, variables and ids" \
+check_output "$T/dir red 1 2 1" "a command has the rank's directory, variables and ids" \
     attach attached 1 -- sh -c 'echo "$PWD $COLOUR $MLAUNCH_RANK $WORLD_SIZE $RANK"'
 check_output "$(sed -n 's/.*"rank":0,.*"pid":\([0-9]*\).*/\1/p' "$EVENTS" | head -1) 0 localhost" \
-    "{pid}, {rank} and {host}, and the job by its id" attach "$(job_id)" 0 echo '{pid} {rank} {host}'
+    "{pid}, {rank} and {host} are filled in, and a job is known by its id" \
+    attach "$(job_id)" 0 echo '{pid} {rank} {host}'
 check_status 7 "the status is the command's" attach attached 0 -- sh -c 'exit 7'
-check_output "no" "its job directory is its own, and the rank's secret is not in it" attach attached 0 \
-    -- sh -c '[ "$(tr "\0" "\n" < /proc/{pid}/environ | sed -n s/^MLAUNCH_JOB_DIR=//p)" = \
+check_output "no" "a command has a job directory of its own, and not the rank's secret" \
+    attach attached 0 -- sh -c '[ "$(tr "\0" "\n" < /proc/{pid}/environ | sed -n s/^MLAUNCH_JOB_DIR=//p)" = \
         "$MLAUNCH_JOB_DIR" ] && echo yes || echo no'
 keep terminal 'wait ready
 size 33 101
@@ -31,9 +32,11 @@ wait caught
 modes' "$MLAUNCH" attach attached 1 -- sh -c 'stty -echo
     trap "stty size" WINCH; trap "echo caught; exit 5" INT
     [ -t 0 ] && [ -t 1 ] && echo "$MLAUNCH_RANK ready"; while :; do sleep 0.05; done'
-check_match '^1 ready' "$T/out" "on a terminal the command has one"
-if [ "$status" -eq 5 ]; then pass "its size follows, and keys arrive"; else fail "its size follows" "$status"; fi
-if ! skip_emulated "qemu-user has no ptrace" "without a command it is gdb"; then
+check_match '^1 ready' "$T/out" "a command on a terminal has one"
+if [ "$status" -eq 5 ]; then pass "the terminal's size follows, and keys arrive"; else
+    fail "the terminal's size follows, and keys arrive" "$status"
+fi
+if ! skip_emulated "qemu-user has no ptrace" "mlaunch attach is gdb without a command"; then
     keep terminal 'wait (gdb)
 type print 6*7\n
 wait 42
@@ -41,18 +44,23 @@ type quit\n
 wait y or n
 type y\n
 modes' "$MLAUNCH" attach attached 0
-    check_match "\\(gdb\\)" "$T/out" "without a command it is gdb"
+    check_match "\\(gdb\\)" "$T/out" "mlaunch attach is gdb without a command"
 fi
-check "… which leaves the rank as it was" kill -0 "$launcher"
+check "gdb leaves the rank as it was" kill -0 "$launcher"
 
-check_error 125 "no rank 2 of job attached runs on this host" "no such rank" attach attached 2
-check_error 125 "no job gone of yours runs on this host" "no such job" attach gone 0
-check_error 125 "'x' is not a rank" "no rank" attach attached x
-check_error 125 "write mlaunch attach JOB RANK" "no rank at all" attach attached
-check_error 125 "mlaunch attach has no --detach: it runs one command beside a rank" "an option without meaning" attach --detach attached 0
+check_error 125 "no rank 2 of job attached runs on this host" \
+    "a rank that is not there is refused" attach attached 2
+check_error 125 "no job gone of yours runs on this host" "a job that is not there is refused" \
+    attach gone 0
+check_error 125 "'x' is not a rank" "a word that is no rank is refused" attach attached x
+check_error 125 "write mlaunch attach JOB RANK" "a command line without a rank is refused" \
+    attach attached
+check_error 125 "mlaunch attach has no --detach: it runs one command beside a rank" \
+    "an option without meaning is refused" attach --detach attached 0
 if [ "$(id -u)" = 0 ] && command -v setpriv > /dev/null; then
     run setpriv --reuid 65534 --regid 65534 --clear-groups env HOME=/ "$MLAUNCH" attach attached 0 -- true
-    check_match "no job attached of yours runs|belongs to another user" "$ERR" "another user may not"
+    check_match "no job attached of yours runs|belongs to another user" "$ERR" \
+        "another user may not attach to the job"
     [ "$status" = 125 ] || fail "another user's status" "$status"
 fi
 # The end of the job does not touch what is attached, and the other way round.
@@ -65,22 +73,22 @@ wait "$launcher"
 touch "$T/go"
 wait "$beside"
 check_output over "what is attached outlives the job" cat "$T/over"
-left_nothing && pass "nothing is left" || fail "nothing is left"
+left_nothing && pass "nothing is left of the job" || fail "nothing is left of the job"
 
 # --gdb.
-skip_emulated "qemu-user has no ptrace" "--gdb" && done_testing
+skip_emulated "qemu-user has no ptrace" "--gdb starts ranks under gdb" && done_testing
 if command -v gdbserver > /dev/null && [ "$SANITIZE" = no ]; then
     "${JOB[@]}" -n 2 --name served --gdb 1 -- sh -c 'echo ran' > "$T/out" 2> "$T/err" < /dev/null &
     launcher=$!
     wait_for 'grep -q "Listening on port" "$T/err"'
     port=$(sed -n 's/.*Listening on port //p' "$T/err")
     check_match "rank 1 on host localhost waits for gdb .*attach .* 1 -- gdb -ex 'target remote :PORT'" \
-        "$T/err" "--gdb without a terminal: a line says how to connect"
+        "$T/err" "--gdb without a terminal says how to connect"
     run attach served 1 -- gdb -nx -batch -ex "target remote :$port" -ex continue
-    check_match 'exited normally' "$OUT" "… and a gdb that connects lets the rank run"
+    check_match 'exited normally' "$OUT" "a gdb that connects lets the rank run"
     wait "$launcher"
     check_output "[0] ran
-[1] ran" "… to its end" sort "$T/out"
+[1] ran" "ranks under gdbserver run to their end" sort "$T/out"
 fi
 if command -v tmux > /dev/null && [ "$SANITIZE" = no ]; then
     export TMUX_TMPDIR=$SHORT
@@ -98,15 +106,17 @@ if command -v tmux > /dev/null && [ "$SANITIZE" = no ]; then
             tmux capture-pane -p -t "$pane" | grep -q '^(gdb) *$' || return 1
         done
     }
-    if wait_for ready; then pass "--gdb on a terminal: a window of tmux with gdb for each"; else
-        fail "--gdb on a terminal: a window of tmux with gdb for each" "$(cat "$T/out")"
+    if wait_for ready; then
+        pass "--gdb on a terminal opens a window of tmux with gdb for each rank"
+    else
+        fail "--gdb on a terminal opens a window of tmux with gdb for each rank" "$(cat "$T/out")"
     fi
-    check_no_match ran "$T/out" "… while the ranks are stopped"
+    check_no_match ran "$T/out" "ranks in windows of tmux are stopped at first"
     for pane in $(panes); do tmux send-keys -t "$pane" continue Enter; done
     wait "$beside"
     check_output "[0] ran
-[1] ran" "… which run when gdb continues them" sh -c 'tr -d "\r" < "$0" | grep "ran$" | sort' "$T/out"
+[1] ran" "ranks run when gdb continues them" sh -c 'tr -d "\r" < "$0" | grep "ran$" | sort' "$T/out"
     for pane in $(panes); do tmux send-keys -t "$pane" quit Enter; done
-    wait_for '[ -z "$(panes)" ]' || fail "the windows close with gdb"
+    wait_for '[ -z "$(panes)" ]' || fail "the windows close when gdb ends"
 fi
 done_testing
