@@ -61,7 +61,7 @@ if [ "$(id -u)" = 0 ] && command -v setpriv > /dev/null; then
     run setpriv --reuid 65534 --regid 65534 --clear-groups env HOME=/ "$MLAUNCH" attach attached 0 -- true
     check_match "no job attached of yours runs|belongs to another user" "$ERR" \
         "another user may not attach to the job"
-    [ "$status" = 125 ] || fail "another user's status" "$status"
+    [ "$status" = 125 ] || fail "another user gets the status 125" "$status"
 fi
 # The end of the job does not touch what is attached, and the other way round.
 attach attached 1 -- sh -c 'touch "$0/on"; while [ ! -e "$0/go" ]; do sleep 0.02; done; echo over' \

@@ -59,9 +59,10 @@ check "bench link runs on 80 columns" on_columns 80 -n 4 --oversubscribe --sizes
 cp "$OUT" "$T/columns"
 check_output 80 "the table fits into 80 columns" sh -c 'tr -d "\r" < "$1" | grep -v "^# link, " | awk "{ if (length > n) n = length } END { print n <= 80 ? 80 : n }"' sh "$T/columns"
 check_match '^# from +to +#bytes t_typical +99% BW there +BW back +BW both errors' "$T/columns" \
-    "a table of 80 columns has the most important ones"
+    "a terminal of 80 columns gets the most important columns"
 check "bench link runs on 200 columns" on_columns 200 -n 2 --sizes 8
-check_match '#bytes +t_min .* 99.9% .* BW peak' "$OUT" "a table of 200 columns has all of them"
+check_match '#bytes +t_min .* 99.9% .* BW peak' "$OUT" \
+    "a terminal of 200 columns gets all columns of the table"
 check "bench link runs with --wide on 80 columns" on_columns 80 -n 2 --sizes 8 --wide
 check_match '#bytes +t_min .* 99.9% .* BW peak' "$OUT" "a table has all columns with --wide"
 check "bench link runs with --verbose" link -n 2 --sizes 8 --rounds 3 --verbose

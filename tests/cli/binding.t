@@ -16,7 +16,8 @@ check_output $'0 '"$last"$'\n1 '"$first" "--bind-to cpus gives each rank a CPU o
     'echo "$MLAUNCH_RANK $(sed -n "s/^Cpus_allowed_list:\t//p" /proc/self/status)"'
 check_status 125 "a CPU that is not there is refused" "$MLAUNCH" --bind-to cpus:1023 -- true
 check_match 'this job may not use CPU 1023' "$ERR" "the CPU that is not there is named"
-check_status 125 "more cores than there are are refused" "$MLAUNCH" --cpus-per-rank 1024 -- true
+check_status 125 "more cores than the machine has are refused" \
+    "$MLAUNCH" --cpus-per-rank 1024 -- true
 check_match 'a rank is to get 1024 cores, but there (is|are) [0-9]+ that' "$ERR" \
     "a refusal names the cores that are asked for and those that are there"
 check_output "$own" "--map-by socket binds to sockets, here to all of one" sh -c \
@@ -79,7 +80,7 @@ check_match '^mlaunch: rank 1 on host localhost: .*, GPU 3 .0000:41:00.0, near p
 check_output 7 "the user's CUDA_VISIBLE_DEVICES wins over --gpus-per-rank" env \
     HWLOC_XMLFILE="$SOURCE/tests/unit/launcher/agent/binding/ompi14169.xml" "$MLAUNCH" \
     --gpus-per-rank 1 -x CUDA_VISIBLE_DEVICES=7 --output raw -- printenv CUDA_VISIBLE_DEVICES
-check_status 125 "more GPUs than there are are refused" env \
+check_status 125 "more GPUs than the machine has are refused" env \
     HWLOC_XMLFILE="$SOURCE/tests/unit/launcher/agent/binding/ompi14169.xml" "$MLAUNCH" -n 5 \
     --gpus-per-rank 1 -- true
 check_match 'gpus-per-rank 1: 5 ranks there need 5, but there are 4 that this job may use' "$ERR" \

@@ -22,8 +22,8 @@ check "a job is detached" "$MLAUNCH" --detach --name "$NAME" -n 2 --grace 1 -- \
 id=$(cat "$OUT")
 check_match "^[0-9a-z]{7}-[0-9a-z]{6}\$" "$OUT" "a detached job's id is printed"
 check_match "job $NAME runs in the background; mlaunch logs $NAME prints its output, mlaunch kill $NAME ends it" \
-    "$ERR" "a detached job is told with what to do with it"
-check "ps shows it" "$MLAUNCH" ps "$NAME"
+    "$ERR" "the ways to read and to end a detached job are told"
+check "ps shows the detached job" "$MLAUNCH" ps "$NAME"
 check_match "^$NAME  *$id .* 2/2  live" "$OUT" "ps shows the detached job with all its ranks"
 check_output $'700\n600' "nobody else may read the logs" stat -c %a "$LOGS" "$LOGS/$id.$NAME.log"
 wait_for '[ "$("$MLAUNCH" logs "$NAME" | wc -l)" = 4 ]'

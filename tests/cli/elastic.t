@@ -48,7 +48,7 @@ ends() {
     cp "$ERR" "$T/sentences"
     cp "$OUT" "$T/said"
     job_judge "$expected" "$name" mlaunch
-    check_match "$regex" "$T/sentences" "$name: the sentence says it"
+    check_match "$regex" "$T/sentences" "$name: the sentence says so"
 }
 ends 137 '^mlaunch: rank [12] on host .* was killed by signal 9 \(Killed\)$' \
     "the first death is the job's failure if fewer than MIN live" 3 1 kill 1 2

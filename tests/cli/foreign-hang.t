@@ -47,7 +47,7 @@ unsaid() { check_no_match "$1" "$T/ps" "$2"; }
 begins dumps dumps dumps dumps
 asks_for '^0-2 wait in .*, 3 has ended '
 said "^0-2 wait in all_reduce #41 of torch's group default_pg at train\.py:17 step, 3 has ended \
-all_reduce #40\$" "torch's flight recorder tells who waits in which call, and who does not"
+all_reduce #40\$" "torch's flight recorder tells which ranks wait in which call"
 unsaid 'does not answer' "all ranks with torch have answered"
 unsaid 'NCCL' "nothing is said of NCCL, which is not there"
 asks_for '^0-2 wait in '

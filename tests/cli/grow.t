@@ -32,7 +32,7 @@ job_met --output raw
 wait_for '"$MLAUNCH" shrink "$id" all 2>&1 | grep -q "would be left"' # mlaunch knows that they have met
 refused 1 "job $id: host far cannot join: the job has one host, localhost, and its ranks listen" \
     "a host that the job's ranks do not listen to is refused" "$id" -H far
-refused 1 "job $id: host far cannot join" "such a host is refused beside one of the job's, too" \
+refused 1 "job $id: host far cannot join" "such a host is refused beside one of the job's" \
     "$id" -H localhost:2,far
 refused 1 "job $id: there is room for 256 more ranks" \
     "more ranks than there is room for are refused" "$id" -H localhost:257

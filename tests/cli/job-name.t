@@ -41,7 +41,7 @@ check "kill ends the job by its name" "$MLAUNCH" kill "$NAME"
 wait "$mlaunch"
 check "the job has been ended by its name" test $? = 143
 check "the name is free again" "$MLAUNCH" --name "$NAME" -- true
-check_status 1 "kill finds no job of the name then" "$MLAUNCH" kill "$NAME"
+check_status 1 "kill finds no job of a name that is free" "$MLAUNCH" kill "$NAME"
 check "all runs of one job have the name" sh -c '"$MLAUNCH" --name "$1" --restarts 1 -- \
     sh -c "exit \$((1 - MLAUNCH_RESTART))"' sh "$NAME"
 
@@ -51,7 +51,7 @@ for i in 1 2 3; do
     pids[i]=$!
 done
 wait_for '[ "$(cat "$T"/race.* | grep -c "runs here under the name")" = 2 ]'
-check_output 1 "of three jobs that begin at once, one runs" sh -c 'ls "$1"/ran.* | wc -l' sh "$T"
+check_output 1 "one of three jobs that begin at once runs" sh -c 'ls "$1"/ran.* | wc -l' sh "$T"
 "$MLAUNCH" kill -q "$NAME"
 wait "${pids[@]}"
 done_testing

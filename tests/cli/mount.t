@@ -36,7 +36,7 @@ check_output "$T/server/bin" "the working directory may be in the copy" \
     mounted -n 1 --output raw -- sh -c "cd '$T/server/bin' && pwd"
 check "a rank can write into the copy" mounted -n 1 -- touch "$T/server/written"
 check "what a rank writes into the copy lasts" test -e "$T/copy/written"
-check_output "" "all others see what was there" ls "$T/server"
+check_output "" "all others see the directory that was there" ls "$T/server"
 check "nothing stays mounted" sh -c "! grep -F '$T/server' /proc/self/mounts"
 check "nothing is left of jobs with --mount" left_nothing
 

@@ -23,9 +23,10 @@ head_is 10.88.0.1 "hosts have the first network if nobody else has one" ''
 head_is 10.188.0.1 "hosts leave 10.88 to a bridge that has all of it" \
     'taken 0 10.88.0.1/16 && ip link set b0 up'
 head_is 10.188.0.1 "hosts leave 10.88 to a bridge that is down" 'taken 0 10.88.77.1/16'
-head_is 10.88.2.1 "hosts leave networks to a part of them" \
+head_is 10.88.2.1 "hosts leave networks to others that have a part of them" \
     'taken 0 10.88.0.200/32; taken 1 10.88.1.1/25'
-head_is 10.88.4.1 "hosts leave networks to a route" 'ip route add blackhole 10.88.0.0/22'
+head_is 10.88.4.1 "hosts leave networks to which a route leads" \
+    'ip route add blackhole 10.88.0.0/22'
 head_is 10.88.0.1 "hosts don't take a way to everywhere for a network" \
     'ip route add blackhole 0.0.0.0/1'
 head_is 10.88.1.1 "hosts leave a bridge of their name alone" 'ip link add netns0 type bridge'

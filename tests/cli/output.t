@@ -123,7 +123,7 @@ check_output "" "--buffer full sets nothing for Python" job -n 1 --buffer full -
 check_output "" "PYTHONUNBUFFERED= is the user's choice" job -n 1 -x PYTHONUNBUFFERED= -- \
     sh -c 'echo $PYTHONUNBUFFERED'
 keep job -n 1 --buffer none -- python3 -c 'import os; print(os.environ["PYTHONUNBUFFERED"])'
-check_output 1 "--buffer none is Python's, too" cat "$T/out"
+check_output 1 "--buffer none is for Python, too" cat "$T/out"
 check_error 125 "'lines' is not line, full or none" "--buffer with another word is refused" \
     "$MLAUNCH" --buffer lines true
 
@@ -290,7 +290,7 @@ job_says 125 "'x-%é': % is not %r" "--output with a letter that is no ASCII is 
 # Readers that go away, full disks.
 run bash -c '"$@" 2> '"$T"'/err | head -n 1; exit "${PIPESTATUS[0]}"' - "${JOB[@]}" -n 4 -- yes
 job_judge 141 "a reader that goes away ends the job as SIGPIPE would" "mlaunch … | head"
-check_no_match . "$T/err" "a reader that goes away is no word worth"
+check_no_match . "$T/err" "a reader that goes away is not complained of"
 run bash -c '"$@" > /dev/full' - "${JOB[@]}" -n 2 -- yes
 job_judge 125 "a full disk ends the job" "mlaunch … > /dev/full"
 check_match 'cannot write standard output: No space left on device' "$ERR" \

@@ -48,7 +48,7 @@ run job_signalled INT 2 -- python3 -c "$polite" SIGINT
 job_judge 130 "Ctrl-C gives the ranks SIGINT, and the status 130" "INT"
 check_output 2 "Ctrl-C reaches both ranks" grep -c 'got SIGINT' "$T/out"
 check_match "^mlaunch: ended by SIGINT \\(from pid $$, [^)]+\\): SIGTERM in 2.5 s, SIGKILL in 5 s; --grace changes that$" \
-    "$T/err" "SIGINT of a process is told with who sent it, and what comes next"
+    "$T/err" "SIGINT is told with its sender and what comes next"
 # A rank needs a while to say what it has got.
 run job_signalled INT 2 --grace 6 -- python3 -c "$polite" SIGTERM
 job_judge 130 "ranks that ignore Ctrl-C get SIGTERM at half the grace" "INT"
@@ -74,7 +74,7 @@ check_match "^mlaunch: ended by SIGTERM \\(from pid $$, [^)]+\\), the second sig
 run job_signalled TERM 2 -- python3 -c "$polite" SIGTERM
 job_judge 143 "SIGTERM is status 143" "TERM"
 check_match "^mlaunch: ended by SIGTERM \\(from pid $$, [^)]+\\): SIGKILL in 5 s; --grace changes that$" \
-    "$T/err" "SIGTERM is told with who sent it"
+    "$T/err" "SIGTERM is told with its sender"
 # timeout(1) passes SIGTERM on, as it sends it when its time is over.
 : > "$T/out"
 timeout 1000 "${JOB[@]}" -n 1 -- sh -c 'echo ready; exec sleep 60' > "$T/out" 2> "$T/err" &
@@ -87,7 +87,7 @@ check_match '^mlaunch: ended by SIGTERM \(from pid [0-9]+, timeout\)' "$T/err" \
     "timeout(1) is named as the sender"
 run job_signalled HUP 2 -- python3 -c "$polite" SIGHUP
 job_judge 129 "SIGHUP is status 129" "HUP"
-check_match "^mlaunch: ended by SIGHUP \\(from pid $$, " "$T/err" "SIGHUP is told with who sent it"
+check_match "^mlaunch: ended by SIGHUP \\(from pid $$, " "$T/err" "SIGHUP is told with its sender"
 run job_signalled QUIT 2 -- sh -c 'ulimit -c 0; echo ready; sleep 60'
 job_judge 131 "SIGQUIT is status 131" "QUIT"
 run job_signalled "USR1 2 TERM" 2 -- python3 -c "$polite" SIGTERM

@@ -192,7 +192,8 @@ fails changed "host key has changed: .*/changed line 1 .*ssh-keygen -R" \
 fails revoked "is revoked in .*/revoked line 3" "a revoked host key is refused"
 fails negated "host key is unknown: SHA256:[^ ]+ is not in .*/negated" \
     "a host key is refused where known_hosts says !HOST,*"
-check_status 255 "ssh refuses such a host key, too" ssh -F "$T/config" negated true
+check_status 255 "ssh refuses a host key where known_hosts says !HOST,*" \
+    ssh -F "$T/config" negated true
 check_host not-negated "another host is known by !HOST,*" "$H1"
 fails stranger "no permitted key: .*strange_key; not tried: .*locked_key \(needs a passphrase" \
     "keys that are not let in are told of"

@@ -87,7 +87,7 @@ check_match "its copy of $(sizes program lib/libinner.so.1) bytes in" "$ERR" \
 check "a program starts on both hosts and this machine" \
     job --stage-libs -H "localhost,$H1,$H2" -n 3 --output raw -- ./program
 check_match "^outer $here/(./)?lib/libouter.so.1\$" "$OUT" \
-    "a host or machine with a library uses its own"
+    "hosts and this machine use the libraries that they have"
 if [ "$(grep -c "^inner $path" "$OUT")" = 2 ]; then
     pass "two of three ranks have a copy of a library"
 else

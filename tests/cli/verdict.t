@@ -131,7 +131,7 @@ must kill -TERM "$mlaunch"
 run eval 'wait "$mlaunch"'
 job_judge 143 "a job ended by SIGTERM is status 143" "mlaunch"
 check_match "^mlaunch: ended by SIGTERM \\(from pid $$, .*\\): SIGKILL in 5 s" "$T/screen" \
-    "SIGTERM is told at once with who sent it"
+    "SIGTERM is told at once with its sender"
 ends_with "SIGTERM is told at the end, too" \
     '^\[[01]\] bye' "^mlaunch: ended by SIGTERM \\(from pid $$, .*\\)$"
 
