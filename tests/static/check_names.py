@@ -132,7 +132,7 @@ class Script:
         self.blocks, self.words, self.targets = [], [], [(self.commands, [])]
         with open(path, encoding="utf-8") as file:
             items = [[Part("", None)], *tokens(file.read(), path), "\n"]
-        is_target = False  # of a redirection
+        is_target = False  # the word behind a redirection
         for before, item, after in zip(items, items[1:], items[2:] + ["\n"]):
             if not isinstance(item, str):
                 if not is_target and (self.words or not self.is_reserved(text_of(item))):
