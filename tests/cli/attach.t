@@ -16,13 +16,14 @@ chmod 755 "$T" "$T/dir"
     sh -c 'touch "$0/$MLAUNCH_RANK"; exec sleep 100' "$T" 2> "$T/err" &
 launcher=$!
 wait_for '[ -e "$T/0" ] && [ -e "$T/1" ]'
-check_output "$T/dir red 1 2 1" "the rank's directory, variables and ids" \
+check_output "$T/dir red 1 2 1" "a command has the rank's directory, variables and ids" \
     attach attached 1 -- sh -c 'echo "$PWD $COLOUR $MLAUNCH_RANK $WORLD_SIZE $RANK"'
 check_output "$(sed -n 's/.*"rank":0,.*"pid":\([0-9]*\).*/\1/p' "$EVENTS" | head -1) 0 localhost" \
-    "{pid}, {rank} and {host}, and the job by its id" attach "$(job_id)" 0 echo '{pid} {rank} {host}'
+    "{pid}, {rank} and {host} are filled in, and a job is known by its id" \
+    attach "$(job_id)" 0 echo '{pid} {rank} {host}'
 check_status 7 "the status is the command's" attach attached 0 -- sh -c 'exit 7'
-check_output "no" "its job directory is its own, and the rank's secret is not in it" attach attached 0 \
-    -- sh -c '[ "$(tr "\0" "\n" < /proc/{pid}/environ | sed -n s/^MLAUNCH_JOB_DIR=//p)" = \
+check_output "no" "a command has a job directory of its own, and not the rank's secret" \
+    attach attached 0 -- sh -c '[ "$(tr "\0" "\n" < /proc/{pid}/environ | sed -n s/^MLAUNCH_JOB_DIR=//p)" = \
         "$MLAUNCH_JOB_DIR" ] && echo yes || echo no'
 keep terminal 'wait ready
 size 33 101
@@ -32,11 +33,13 @@ wait caught
 modes' "$MLAUNCH" attach attached 1 -- sh -c 'stty -echo
     trap "stty size" WINCH; trap "echo caught; exit 5" INT
     [ -t 0 ] && [ -t 1 ] && echo "$MLAUNCH_RANK ready"; while :; do sleep 0.05; done'
-check_match '^1 ready' "$T/out" "on a terminal the command has one"
-if [ "$status" -eq 5 ]; then pass "its size follows, and keys arrive"; else fail "its size follows" "$status"; fi
+check_match '^1 ready' "$T/out" "a command on a terminal has one"
+if [ "$status" -eq 5 ]; then pass "the terminal's size follows, and keys arrive"; else
+    fail "the terminal's size follows, and keys arrive" "$status"
+fi
 if ! is_here gdb; then
-    skip "without a command it is gdb" "$LACKS"
-elif ! skip_emulated "qemu-user has no ptrace" "without a command it is gdb"; then
+    skip "mlaunch attach is gdb without a command" "$LACKS"
+elif ! skip_emulated "qemu-user has no ptrace" "mlaunch attach is gdb without a command"; then
     keep terminal 'wait (gdb)
 type print 6*7\n
 wait 42
@@ -44,19 +47,24 @@ type quit\n
 wait y or n
 type y\n
 modes' "$MLAUNCH" attach attached 0
-    check_match "\\(gdb\\)" "$T/out" "without a command it is gdb"
+    check_match "\\(gdb\\)" "$T/out" "mlaunch attach is gdb without a command"
 fi
-check "… which leaves the rank as it was" kill -0 "$launcher"
+check "gdb leaves the rank as it was" kill -0 "$launcher"
 
-check_error 125 "no rank 2 of job attached runs on this host" "no such rank" attach attached 2
-check_error 125 "no job gone of yours runs on this host" "no such job" attach gone 0
-check_error 125 "'x' is not a rank" "no rank" attach attached x
-check_error 125 "write mlaunch attach JOB RANK" "no rank at all" attach attached
-check_error 125 "mlaunch attach has no --detach: it runs one command beside a rank" "an option without meaning" attach --detach attached 0
+check_error 125 "no rank 2 of job attached runs on this host" \
+    "a rank that is not there is refused" attach attached 2
+check_error 125 "no job gone of yours runs on this host" "a job that is not there is refused" \
+    attach gone 0
+check_error 125 "'x' is not a rank" "a word that is no rank is refused" attach attached x
+check_error 125 "write mlaunch attach JOB RANK" "a command line without a rank is refused" \
+    attach attached
+check_error 125 "mlaunch attach has no --detach: it runs one command beside a rank" \
+    "an option without meaning is refused" attach --detach attached 0
 if other_user; then
     run "${OTHER[@]}" "$OTHERS/launcher/mlaunch" attach attached 0 -- true
-    check_match "no job attached of yours runs|belongs to another user" "$ERR" "another user may not"
-    [ "$status" = 125 ] || fail "another user's status" "$status"
+    check_match "no job attached of yours runs|belongs to another user" "$ERR" \
+        "another user may not attach to the job"
+    [ "$status" = 125 ] || fail "another user gets the status 125" "$status"
 fi
 # The end of the job does not touch what is attached, and the other way round.
 attach attached 1 -- sh -c 'touch "$0/on"; while [ ! -e "$0/go" ]; do sleep 0.02; done; echo over' \
@@ -68,24 +76,24 @@ wait "$launcher"
 touch "$T/go"
 wait "$beside"
 check_output over "what is attached outlives the job" cat "$T/over"
-left_nothing && pass "nothing is left" || fail "nothing is left"
+left_nothing && pass "nothing is left of the job" || fail "nothing is left of the job"
 
 # --gdb.
-skip_emulated "qemu-user has no ptrace" "--gdb" && done_testing
-[ "$SANITIZE" = no ] || { skip "--gdb starts debuggers" "they are slow with a sanitizer"; done_testing; }
-is_here gdb || { skip "--gdb starts debuggers" "$LACKS"; done_testing; }
-if ! is_here gdbserver; then skip "--gdb without a terminal" "$LACKS"; else
+skip_emulated "qemu-user has no ptrace" "--gdb starts ranks under gdb" && done_testing
+[ "$SANITIZE" = no ] || { skip "--gdb starts ranks under gdb" "they are slow with a sanitizer"; done_testing; }
+is_here gdb || { skip "--gdb starts ranks under gdb" "$LACKS"; done_testing; }
+if ! is_here gdbserver; then skip "--gdb without a terminal says how to connect" "$LACKS"; else
     "${JOB[@]}" -n 2 --name served --gdb 1 -- sh -c 'echo ran' > "$T/out" 2> "$T/err" < /dev/null &
     launcher=$!
     wait_for 'grep -q "Listening on port" "$T/err"'
     port=$(sed -n 's/.*Listening on port //p' "$T/err")
     check_match "rank 1 on host localhost waits for gdb .*attach .* 1 -- gdb -ex 'target remote :PORT'" \
-        "$T/err" "--gdb without a terminal: a line says how to connect"
+        "$T/err" "--gdb without a terminal says how to connect"
     run attach served 1 -- gdb -nx -batch -ex "target remote :$port" -ex continue
-    check_match 'exited normally' "$OUT" "… and a gdb that connects lets the rank run"
+    check_match 'exited normally' "$OUT" "a gdb that connects lets the rank run"
     wait "$launcher"
     check_output "[0] ran
-[1] ran" "… to its end" sort "$T/out"
+[1] ran" "ranks under gdbserver run to their end" sort "$T/out"
 fi
 if ! is_here tmux; then skip "--gdb on a terminal" "$LACKS"; else
     export TMUX_TMPDIR=$SHORT
@@ -103,15 +111,17 @@ if ! is_here tmux; then skip "--gdb on a terminal" "$LACKS"; else
             tmux capture-pane -p -t "$pane" | grep -q '^(gdb) *$' || return 1
         done
     }
-    if wait_for ready; then pass "--gdb on a terminal: a window of tmux with gdb for each"; else
-        fail "--gdb on a terminal: a window of tmux with gdb for each" "$(cat "$T/out")"
+    if wait_for ready; then
+        pass "--gdb on a terminal opens a window of tmux with gdb for each rank"
+    else
+        fail "--gdb on a terminal opens a window of tmux with gdb for each rank" "$(cat "$T/out")"
     fi
-    check_no_match ran "$T/out" "… while the ranks are stopped"
+    check_no_match ran "$T/out" "ranks in windows of tmux are stopped at first"
     for pane in $(panes); do tmux send-keys -t "$pane" continue Enter; done
     wait "$beside"
     check_output "[0] ran
-[1] ran" "… which run when gdb continues them" sh -c 'tr -d "\r" < "$0" | grep "ran$" | sort' "$T/out"
+[1] ran" "ranks run when gdb continues them" sh -c 'tr -d "\r" < "$0" | grep "ran$" | sort' "$T/out"
     for pane in $(panes); do tmux send-keys -t "$pane" quit Enter; done
-    wait_for '[ -z "$(panes)" ]' || fail "the windows close with gdb"
+    wait_for '[ -z "$(panes)" ]' || fail "the windows close when gdb ends"
 fi
 done_testing

@@ -19,23 +19,24 @@ done
 chmod +x configure "$T"/bin/*
 PATH=$T/bin:$PATH
 
-check "a first build" ./bootstrap build
-check_output "-q" "is configured" cat configured
-check "with a prefix" ./bootstrap --prefix "$T/one"
-check_output "-q --prefix=$T/one" "it is configured again" tail -n +2 configured
-check_match ' install$' "$T/made" "and installed"
+check "a first build works" ./bootstrap build
+check_output "-q" "the first build is configured without a prefix" cat configured
+check "a build with a prefix works" ./bootstrap --prefix "$T/one"
+check_output "-q --prefix=$T/one" "a new prefix configures again" tail -n +2 configured
+check_match ' install$' "$T/made" "a build with a prefix is installed"
 : > "$T/made"
-check "a later build without one" ./bootstrap
-check_output "-q --prefix=$T/one" "keeps the prefix" tail -n +2 configured
-check_no_match ' clean$| install$' "$T/made" "compiles nothing anew and installs nothing"
-check "another prefix" ./bootstrap --prefix="$T/two" build
-check_output "-q --prefix=$T/two" "is configured" tail -n +3 configured
+check "a later build without a prefix works" ./bootstrap
+check_output "-q --prefix=$T/one" "a later build keeps the prefix" tail -n +2 configured
+check_no_match ' clean$| install$' "$T/made" \
+    "a later build compiles nothing anew and installs nothing"
+check "a build with another prefix works" ./bootstrap --prefix="$T/two" build
+check_output "-q --prefix=$T/two" "another prefix configures again" tail -n +3 configured
 : > "$T/made"
 check_status 1 "a demo without its programs fails" ./bootstrap demo
-check_match ' demo$' "$T/made" "it makes no more than it needs"
-check_no_match ' all$' "$T/made" "… and not all"
-check "a build goes on" ./bootstrap
-check_match ' all$' "$T/made" "with all the rest"
+check_match ' demo$' "$T/made" "a demo makes what it needs"
+check_no_match ' all$' "$T/made" "a demo does not make all"
+check "a build after a demo works" ./bootstrap
+check_match ' all$' "$T/made" "a build after a demo makes all the rest"
 
 # Each package manager, the only one on PATH, as a stand-in that keeps its arguments; with the
 # stand-in for pkg-config, which knows libssh once that is installed.
@@ -55,15 +56,18 @@ managed_by() {
     chmod +x "$T"/only/*
     PATH=$T/only ./bootstrap
 }
-check "dnf" managed_by dnf
+check "a build asks dnf for packages" managed_by dnf
 check_output "-q -y --setopt=install_weak_deps=False install pkgconfig(libssh)" \
-    "is asked for what is missing, by what pkg-config calls it" cat "$T/asked"
-check "zypper" managed_by zypper
-check_output "-q -n install --no-recommends pkgconfig(libssh)" "likewise" cat "$T/asked"
-check "pacman" managed_by pacman
-check_output "-S --noconfirm --needed libssh" "by Arch's name" cat "$T/asked"
-check "apt-get" managed_by apt-get
-check_match ' install --no-install-recommends libssh-dev$' "$T/asked" "by Debian's name"
+    "dnf is asked for what is missing, by what pkg-config calls it" cat "$T/asked"
+check "a build asks zypper for packages" managed_by zypper
+check_output "-q -n install --no-recommends pkgconfig(libssh)" \
+    "zypper is asked for what is missing, by what pkg-config calls it" cat "$T/asked"
+check "a build asks pacman for packages" managed_by pacman
+check_output "-S --noconfirm --needed libssh" \
+    "pacman is asked for what is missing, by Arch's name" cat "$T/asked"
+check "a build asks apt-get for packages" managed_by apt-get
+check_match ' install --no-install-recommends libssh-dev$' "$T/asked" \
+    "apt-get is asked for what is missing, by Debian's name"
 printf '#!/bin/sh\ncase "$*" in *update) exit 100 ;; *) exit 1 ;; esac\n' > "$T/failing"
 check_status 1 "a mirror that does not answer ends the build" managed_by apt-get "$T/failing"
 check_match "apt-get reaches no mirror of its packages: look at the network .* missing: libssh-dev" \
@@ -71,17 +75,18 @@ check_match "apt-get reaches no mirror of its packages: look at the network .* m
 printf '#!/bin/sh\nprintf "x\\nx 1 1 3000 1\\n"\n' > "$T/bin/df"
 chmod +x "$T/bin/df"
 check_status 1 "a full disk ends the build before it begins" ./bootstrap
-check_match "nothing was begun: only 2 MB are free in build, which takes up to 4[45][0-9]; free some" "$ERR" \
-    "a sentence says how much room a build takes"
+check_match "nothing was begun: only 2 MB are free in build, which takes up to 4[45][0-9]; free some" \
+    "$ERR" "a sentence says how much room a build takes"
 rm "$T/bin/df"
-check_status 1 "no package manager that it knows" managed_by none
+check_status 1 "a build without a known package manager fails" managed_by none
 check_match "please install these Debian packages, or your system's counterparts: libssh-dev" \
-    "$ERR" "names Debian's packages"
+    "$ERR" "Debian's packages are named where no package manager is known"
 for line in "dnf install 'pkgconfig(libssh)'" "zypper install 'pkgconfig(libssh)'" \
     "pacman -S libssh" "apt-get install libssh-dev"; do
-    ID=1000 check_status 1 "${line%% *} without root" managed_by "${line%% *}"
+    ID=1000 check_status 1 "a build with ${line%% *} and without root fails" \
+        managed_by "${line%% *}"
     check_match "please run this as root: $(printf '%s' "$line" | sed 's/[()]/\\&/g')" "$ERR" \
-        "prints the line to type"
+        "the line to type without root is that of ${line%% *}"
 done
 
 # What is run, and how nice, is in $T/made; a command with $BROKEN in it fails.
@@ -107,48 +112,58 @@ sed -i 's/^\(needs_check[_a-z]*\)="/\1=$needs_build others="/; s/\(needs_compile
     s/sleep 20/sleep 1/' bootstrap
 export MADE=$T/made
 : > "$MADE"
-check "a check" ./bootstrap check
-check_match '^4 passed, 0 failed, 1 skipped$' "$OUT" "has the sum of its parts"
-check_match "^nice $(nice) .*-C build check-quick " "$MADE" "of the quick tests alone"
-check_no_match 'build-check' "$MADE" "in the folder of the build"
-check_status 1 "a quick test that fails" env BROKEN="-k -C build check-quick" ./bootstrap check
-check_match '^1 passed, 1 failed, 0 skipped$' "$OUT" "has no second try"
+check "./bootstrap check passes" ./bootstrap check
+check_match '^4 passed, 0 failed, 1 skipped$' "$OUT" "./bootstrap check has the sum of its parts"
+check_match "^nice $(nice) .*-C build check-quick " "$MADE" \
+    "./bootstrap check runs the quick tests alone"
+check_no_match 'build-check' "$MADE" "./bootstrap check runs in the folder of the build"
+check_status 1 "a quick test that fails is a failure" \
+    env BROKEN="-k -C build check-quick" ./bootstrap check
+check_match '^1 passed, 1 failed, 0 skipped$' "$OUT" "a quick test that fails has no second try"
 : > "$MADE"
-check "a whole check" ./bootstrap check --all
-check_match '^26 passed, 0 failed, 7 skipped$' "$OUT" "a whole check has the sum of its parts"
+check "./bootstrap check --all passes" ./bootstrap check --all
+check_match '^26 passed, 0 failed, 7 skipped$' "$OUT" \
+    "./bootstrap check --all has the sum of its parts"
 cp "$MADE" "$T/first"
 check_match "^nice $(nice) .*build-check/gcc check-full " "$T/first" "tests have the usual priority"
-check_match '^nice 19 -C build-check/asan -s -j' "$T/first" "a build behind them has the least"
+check_match '^nice 19 -C build-check/asan -s -j' "$T/first" \
+    "a build behind the tests has the least priority"
 check_output "build tests" "the sanitized tests come after their build" awk '
     /asan .* TESTS=$/ { printf "build " }
     /asan check-asan/ { print "tests" }' "$T/first"
-check "a whole check without a mirror is red for no machine but those of continuous integration" \
+check "a whole check passes without a mirror" \
     env -u CI MIRROR=nowhere ./bootstrap check --all
 check_match 'no Debian came from nowhere; so the quick tests run here$' "$OUT" \
     "a sentence says where the quick tests run"
 check_status 1 "continuous integration does without no fresh Debian" \
     env CI=true MIRROR=nowhere ./bootstrap check --all
 check_match "FAILED: no Debian came from nowhere" "$OUT" "the reason is shown in continuous integration"
-check_status 1 "a build that fails" env BROKEN="build-check/tsan -s -j" ./bootstrap check --all
-check_match '^bootstrap: failed: build with the thread sanitizer; ' "$OUT" "is named at the end"
+check_status 1 "a build that fails is a failure" \
+    env BROKEN="build-check/tsan -s -j" ./bootstrap check --all
+check_match '^bootstrap: failed: build with the thread sanitizer; ' "$OUT" \
+    "a build that fails is named at the end"
 check_match 'tests with the thread sanitizer: not run, because the build failed' "$OUT" \
-    "… its tests are not run"
-check_match '^22 passed, 1 failed, ' "$OUT" "… and the others are"
-check_status 1 "the first build fails" env BROKEN="build-check/gcc -s -j" ./bootstrap check --all
-check_match 'failed: build with gcc -Werror; 11 of 12 parts were not run; ' "$OUT" "nothing else is run"
-check_status 1 "checks that fail behind the tests" env BROKEN=check-static ./bootstrap check --all
+    "the tests of a failed build are not run"
+check_match '^22 passed, 1 failed, ' "$OUT" "the tests of other builds are run beside a failed one"
+check_status 1 "the first build's failure is one of the check" \
+    env BROKEN="build-check/gcc -s -j" ./bootstrap check --all
+check_match 'failed: build with gcc -Werror; 11 of 12 parts were not run; ' "$OUT" \
+    "nothing is run behind a failed first build"
+check_status 1 "checks that fail behind the tests are a failure" \
+    env BROKEN=check-static ./bootstrap check --all
 check_match '^bootstrap: failed: static checks: 1 .logs in build-check/gcc/tests.; ' "$OUT" \
-    "are named, too"
-check_status 1 "a quick test that is not" env LATE=a.t ./bootstrap check --all
-check_match '^bootstrap: .* a.t used 16 s of a processor: ' "$OUT" "is named"
-check_match '^25 passed, 1 failed, ' "$OUT" "and counts as a failure"
-check_status 1 "--all without check" ./bootstrap demo --all
-check_match '--all goes with check only' "$ERR" "is refused"
+    "checks that fail behind the tests are named"
+check_status 1 "a quick test that is not quick is a failure" env LATE=a.t ./bootstrap check --all
+check_match '^bootstrap: .* a.t used 16 s of a processor: ' "$OUT" \
+    "a quick test that is not quick is named"
+check_match '^25 passed, 1 failed, ' "$OUT" "a quick test that is not quick is one more failure"
+check_status 1 "--all is refused without check" ./bootstrap demo --all
+check_match '--all goes with check only' "$ERR" "the refusal of --all says with what it goes"
 
 # Elsewhere.
 cp -r "$T/tree" "$T/a tree"
-check_status 1 "a path with a blank" "$T/a tree/bootstrap"
-check_match "configure refuses .*: $T/a tree$" "$ERR" "is refused, and shown"
+check_status 1 "a path with a blank is refused" "$T/a tree/bootstrap"
+check_match "configure refuses .*: $T/a tree$" "$ERR" "the refused path is shown"
 mkdir "$T/place"
 cd "$T/place" || exit 1
 rm -rf "$T/tree/build" "$T/tree/configured" "$T/configured"
@@ -158,17 +173,20 @@ if unshare --mount -- true 2> /dev/null; then
         unshare --mount -- sh -c 'mount --bind "$0" "$0" && mount -o remount,bind,ro "$0" && "$@"' \
             "$T/tree" "$@"
     }
-    check_status 1 "sources that cannot be written" read_only env -C "$T/tree" ./bootstrap
-    check_match "please call $T/tree/bootstrap from a folder that can" "$ERR" "say how"
-    check "… another folder" read_only "$T/tree/bootstrap" --prefix "$T/one"
-    check_output "-q --prefix=$T/one" "is what they are built in" cat configured
+    check_status 1 "sources that cannot be written are not built in" \
+        read_only env -C "$T/tree" ./bootstrap
+    check_match "please call $T/tree/bootstrap from a folder that can" "$ERR" \
+        "the sentence says how sources that cannot be written are built"
+    check "sources that cannot be written are built in another folder" \
+        read_only "$T/tree/bootstrap" --prefix "$T/one"
+    check_output "-q --prefix=$T/one" "the other folder is configured" cat configured
     # autoreconf's files go beside its input, so that it gets a copy.
     mv "$T/tree/configure" "$T/made.configure"
     printf '#!/bin/sh\ncp "%s" configure\n' "$T/made.configure" > "$T/bin/autoreconf"
     chmod +x "$T/bin/autoreconf"
     rm -r configured build
-    check "… without a configure" read_only "$T/tree/bootstrap"
-    check "they are copied first" test -x build/source/configure
-    check_output "-q" "and configured there" cat configured
+    check "sources without a configure are built in another folder" read_only "$T/tree/bootstrap"
+    check "sources without a configure are copied first" test -x build/source/configure
+    check_output "-q" "the copy of the sources is configured" cat configured
 fi
 done_testing

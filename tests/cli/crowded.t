@@ -14,15 +14,15 @@ spin() {
 }
 many=$(($(nproc) * 2))
 
-check "twice as many threads as processors" spin $many
+check "a job with twice as many threads as processors runs" spin $many
 cp "$ERR" "$T/hint"
 check_match "^mlaunch: on host localhost, 1 rank had up to [0-9]+ threads at work on $(nproc) processors?: --threads auto" \
-    "$T/hint" "end with a hint"
-check_output 1 "… with one" grep -c 'at work on' "$T/hint"
-check "--threads" spin $many --threads 1
+    "$T/hint" "too many threads are told at the end"
+check_output 1 "too many threads are told once" grep -c 'at work on' "$T/hint"
+check "a job with too many threads and --threads runs" spin $many --threads 1
 cp "$ERR" "$T/silent"
-check_output "" "hears nothing of it" cat "$T/silent"
-check "a rank of one thread" spin 1
+check_output "" "no hint is given with --threads" cat "$T/silent"
+check "a job with a rank of one thread runs" spin 1
 cp "$ERR" "$T/silent"
-check_output "" "is not too many" cat "$T/silent"
+check_output "" "no hint is given for one thread" cat "$T/silent"
 done_testing

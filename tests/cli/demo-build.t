@@ -14,22 +14,25 @@ cp -rL --parents "${files[@]}" runtime/libmlaunch.so.0 runtime/python doc/man co
 cd "$T" || exit 1
 demo() { env -u BUILD "$build/launcher/mlaunch" "$@"; }
 
-check_output "$("$BUILD/examples/kmeans" "$SOURCE/examples/iris.csv")" "the demo's job" \
+check_output "$("$BUILD/examples/kmeans" "$SOURCE/examples/iris.csv")" \
+    "the demo's job finds the clusters" \
     demo -n 4 --output raw -- "$build/examples/kmeans" "$SOURCE/examples/iris.csv"
 check_match "runtime/python" <(demo env) "programs in Python find their module"
 check_match "$build/doc/man" <(demo env) "man finds the pages"
 
 again='is not built yet: ./bootstrap in mlaunch.s source builds all of it'
-check_error 125 "mlaunch-bench-command $again" "bench is not built" demo bench -n 2 --sizes 8
-check_error 125 "mlaunch-top $again" "nor is top" demo top
-check_error 125 "mlaunch-ssh.so $again" "hosts are not reached yet" demo -H nowhere -n 1 -- true
+check_error 125 "mlaunch-bench-command $again" "bench names ./bootstrap where it is not built" \
+    demo bench -n 2 --sizes 8
+check_error 125 "mlaunch-top $again" "top names ./bootstrap where it is not built" demo top
+check_error 125 "mlaunch-ssh.so $again" "hosts over SSH need ./bootstrap" \
+    demo -H nowhere -n 1 -- true
 if grep -q '^#define HAVE_PMIX 1' "$BUILD/config.h"; then
-    check_error 125 "mlaunch-pmix $again" "PMIx is not served yet" demo -n 1 --mpi pmix -- true
+    check_error 125 "mlaunch-pmix $again" "PMIx needs ./bootstrap" demo -n 1 --mpi pmix -- true
 fi
 if grep -q '^#define HAVE_RDMA 1' "$BUILD/config.h"; then
-    check_error 125 "mlaunch-probe $again" "RDMA devices are not looked at yet" demo hosts --probe
+    check_error 125 "mlaunch-probe $again" "RDMA devices need ./bootstrap" demo hosts --probe
 fi
 check_error 1 "there is no .*/llm: LLM names the program, which ./bootstrap builds" \
-    "the server has no program" env -u LLM MLAUNCH="$build/launcher/mlaunch" \
+    "the server of models needs ./bootstrap" env -u LLM MLAUNCH="$build/launcher/mlaunch" \
     "$SOURCE/examples/llm/server" start -- --model none
 done_testing

@@ -14,14 +14,15 @@ full() {
         '"$1"
 }
 # shellcheck disable=SC2016
-check_error 125 "cannot write .*: No space left on device" "a disk that is full before" full '
+check_error 125 "cannot write .*: No space left on device" \
+    "a job is refused if the disk is full at its start" full '
     head -c 1000000 /dev/zero > "$XDG_STATE_HOME/filler" 2> /dev/null || true
     "$MLAUNCH" --detach -- true'
 # shellcheck disable=SC2016
 late='
     id=$("$MLAUNCH" --detach -n 1 -- sh -c "head -c 300000 /dev/zero | tr \\\\0 x; exit 3" 2> /dev/null)
     "$MLAUNCH" logs -f "$id"'
-check "a disk that a job fills" full "$late"
+check "a job runs that fills the disk" full "$late"
 check_match 'mlaunch: lines are missing before this one: No space left on device$' "$OUT" \
     "the log says what is missing"
 check_match 'mlaunch: job .* has ended with status [0-9]+ after' <(tail -n 1 "$OUT") \

@@ -20,28 +20,33 @@ tcp=(-n 4 --deterministic --backend tcp --local net)
 for call in all_reduce reduce_scatter reduce; do
     first=$(bits $call -n 4 --deterministic)
     check "$call has a hash" test ${#first} -eq 32
-    same "… the same on two hosts in turns" $call -H a:3,b:1 --map-by host "${hosts[@]}" \
-        --deterministic
+    same "$call has the same hash on two hosts in turns" \
+        $call -H a:3,b:1 --map-by host "${hosts[@]}" --deterministic
     other=$call:ring
     [ $call != reduce ] || other=reduce:binomial
-    MLAUNCH_ALGO=$other same "… over TCP, with $other asked for" $call "${tcp[@]}"
+    MLAUNCH_ALGO=$other same "$call has the same hash over TCP, with $other asked for" \
+        $call "${tcp[@]}"
 done
 first=$(bits all_reduce -n 4 --deterministic)
-MLAUNCH_ALGO=all_reduce:chain same "… with that of many ranks" all_reduce "${tcp[@]}"
-same "… by the variable" all_reduce -n 4 -x MLAUNCH_DETERMINISTIC=1 --backend tcp --local net
+MLAUNCH_ALGO=all_reduce:chain same "all_reduce has the same hash with an algorithm of many ranks" \
+    all_reduce "${tcp[@]}"
+same "all_reduce has the same hash by the variable" \
+    all_reduce -n 4 -x MLAUNCH_DETERMINISTIC=1 --backend tcp --local net
 MLAUNCH_ALGO=all_reduce:shared first=$(bits all_reduce -n 4)
 check_no_match "$first" <(MLAUNCH_ALGO=all_reduce:doubling bits all_reduce -n 4) \
-    "without it, algorithms differ in some bits"
+    "algorithms differ in some bits without --deterministic"
 
-check "as JSON" sh -c '"$@" | grep -qE "], \"bits\": \"[0-9a-f]{32}\"}$"' sh \
+check "JSON has the hash" sh -c '"$@" | grep -qE "], \"bits\": \"[0-9a-f]{32}\"}$"' sh \
     "$MLAUNCH" bench --json --check-bits -n 2 --sizes 8
 check_error 125 "--check-bits is for all_reduce, reduce_scatter and reduce: broadcast combines" \
-    "a broadcast has no sum" "$MLAUNCH" bench broadcast --check-bits -n 2
+    "--check-bits of a broadcast is refused" "$MLAUNCH" bench broadcast --check-bits -n 2
 check_error 125 "--check-bits ends with a line of its own, which is no row of --csv" \
-    "nor has CSV a place for it" "$MLAUNCH" bench --check-bits --csv -n 2
-check_error 2 "MLAUNCH_DETERMINISTIC: 'yes' is not 0 or 1" "a slip in the variable" \
+    "--check-bits with --csv is refused" "$MLAUNCH" bench --check-bits --csv -n 2
+check_error 2 "MLAUNCH_DETERMINISTIC: 'yes' is not 0 or 1" \
+    "a wrong value of the variable is refused" \
     "$MLAUNCH" bench -n 2 --sizes 8 -x MLAUNCH_DETERMINISTIC=yes
 check_error 2 "MLAUNCH_ALGO or MLAUNCH_DETERMINISTIC of rank 1 on host localhost differs" \
-    "all ranks need the same" "$MLAUNCH" -n 1 -- "$BUILD/launcher/tools/bench/mlaunch-bench" : \
+    "ranks with different values of the variable are refused" \
+    "$MLAUNCH" -n 1 -- "$BUILD/launcher/tools/bench/mlaunch-bench" : \
     -n 1 -x MLAUNCH_DETERMINISTIC=1 "$BUILD/launcher/tools/bench/mlaunch-bench"
 done_testing

@@ -27,7 +27,7 @@ dead_end() {
 at_exit dead_end
 check "an agent is killed" both_kill
 wait "$mlaunch" 2> /dev/null
-check "its job's directory is left" test -e "$dead/job.json"
+check "the dead job's directory is left at first" test -e "$dead/job.json"
 
 # Where the build is in a place. A copy's links to the sources are relative.
 below_source=build
@@ -65,7 +65,7 @@ visited=("$built" "$below")
 if [ -n "$home" ]; then
     at_exit rm -rf "$home"
 else
-    skip "in the home directory" "${HOME:-/} cannot be written"
+    skip "tests pass in the home directory" "${HOME:-/} cannot be written"
     built=$below visited=("$below")
 fi
 check "$built is built" place "$built"
@@ -77,9 +77,9 @@ for dir in "${visited[@]}"; do
     for file in "${files[@]}"; do
         log=$dir.results/${file//\//.}
         if [ -e "$log" ] && ! grep -qE '^(not ok|Bail out)' "$log" && grep -q '^1\.\.' "$log"; then
-            pass "$dir: $file"
+            pass "$file passes in $dir"
         else
-            fail "$dir: $file" "$(grep -A 20 -E '^(not ok|Bail out)' "$log" | tail -n 40)"
+            fail "$file passes in $dir" "$(grep -A 20 -E '^(not ok|Bail out)' "$log" | tail -n 40)"
         fi
     done
 done

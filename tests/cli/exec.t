@@ -16,41 +16,49 @@ no_failure() { if left_nothing; then pass "$1"; else fail "$1"; fi; }
 check_output "[$LABEL] same
 [$LABEL] lines" "equal outputs are printed once" "${EXEC[@]}" "$ALL" -- printf 'same\nlines'
 check_output "[${H1%1}[1,3]] other
-[$H2] $H2" "those that differ, in the order of the hosts" \
+[$H2] $H2" "outputs that differ are in the order of the hosts" \
     "${EXEC[@]}" "$ALL" sh -c '[ "$(uname -n)" = "$0" ] && uname -n || echo other' "$H2"
 # As in the manual, with the hosts a, b and c.
 printf 'Host %s\nHostName %s\n' a "$A1" b "$A2" c "$A3" | cat - "$NETNS_SSH_CONFIG" > "$T/abc"
 check_output "[a,c] 6.1.0-28
-[b] 6.1.0-26" "names of one letter" "$MLAUNCH" exec --ssh-config "$T/abc" -H '[a-c]' -- sh -c \
+[b] 6.1.0-26" "hosts whose names have one letter are folded" \
+    "$MLAUNCH" exec --ssh-config "$T/abc" -H '[a-c]' -- sh -c \
     '[ "$(uname -n)" = "$0" ] && echo 6.1.0-26 || echo 6.1.0-28' "$H2"
 check_output "$H2" "one host's output is as it is" "${EXEC[@]}" "$H2" uname -n
-check_output "$(printf '[%s] 1\n' "$LABEL")" "no library, no input, and none of a launcher's variables" \
+check_output "$(printf '[%s] 1\n' "$LABEL")" \
+    "a command has no library, no input, and none of a launcher's variables" \
     "${EXEC[@]}" "$ALL" -- sh -c \
     'if read -r x || [ -n "${LD_PRELOAD:-}${RANK:-}${PMI_FD:-}" ]; then echo 0; else echo 1; fi'
 
-check_output "[${H1%1}[1,3]] here" "--exclude leaves a host out" "${EXEC[@]}" "$ALL" --exclude "$H2" -- echo here
-check_error 125 "-x $H2: $H2 is a host; --exclude $H2 leaves it out" "clush's -x of a host" \
+check_output "[${H1%1}[1,3]] here" "--exclude leaves a host out" \
+    "${EXEC[@]}" "$ALL" --exclude "$H2" -- echo here
+check_error 125 "-x $H2: $H2 is a host; --exclude $H2 leaves it out" \
+    "clush's -x of a host is refused with the option to use" \
     "${EXEC[@]}" "$ALL" -x "$H2" -- echo here
-check_error 125 "--exclude: host nowhere is not one of the hosts" "--exclude of another host" \
-    "${EXEC[@]}" "$ALL" --exclude nowhere -- echo here
-check_error 125 "--exclude: no host is left" "--exclude of all" "${EXEC[@]}" "$ALL" --exclude "$ALL" -- echo here
+check_error 125 "--exclude: host nowhere is not one of the hosts" \
+    "--exclude of another host is refused" "${EXEC[@]}" "$ALL" --exclude nowhere -- echo here
+check_error 125 "--exclude: no host is left" "--exclude of all hosts is refused" \
+    "${EXEC[@]}" "$ALL" --exclude "$ALL" -- echo here
 check_error 127 "echo a [|] wc: there is no program of that name; a shell runs such a line: sh -c" \
-    "pdsh's one word" "${EXEC[@]}" "$H1" 'echo a | wc'
-check_error 125 "mlaunch exec has no -b: equal outputs are always printed once" "clush's -b" \
-    "${EXEC[@]}" "$H1" -b true
-check_error 125 "mlaunch exec has no --gdb: it runs one command" "--gdb" "${EXEC[@]}" "$H1" --gdb 0 -- true
+    "pdsh's command in one word is refused with what to write" "${EXEC[@]}" "$H1" 'echo a | wc'
+check_error 125 "mlaunch exec has no -b: equal outputs are always printed once" \
+    "clush's -b is refused with the reason" "${EXEC[@]}" "$H1" -b true
+check_error 125 "mlaunch exec has no --gdb: it runs one command" "--gdb of exec is refused" \
+    "${EXEC[@]}" "$H1" --gdb 0 -- true
 
 run "${EXEC[@]}" "$ALL" -- sh -c 'echo out; echo err >&2; [ "$(uname -n)" = "$0" ] || exit 3' "$H2"
-ended 3 "the largest exit status"
-check_match "^\[${H1%1}\[1-3\]\] out$" "$OUT" "standard output is one"
-check_match "^\[${H1%1}\[1-3\]\] err$" "$ERR" "standard error is another"
-check_match "^mlaunch: error: ${H1%1}\[1,3\]: exit status 3$" "$ERR" "hosts that failed alike are named"
+ended 3 "the largest exit status is that of exec"
+check_match "^\[${H1%1}\[1-3\]\] out$" "$OUT" "standard output of three hosts is one block"
+check_match "^\[${H1%1}\[1-3\]\] err$" "$ERR" "standard error of three hosts is another block"
+check_match "^mlaunch: error: ${H1%1}\[1,3\]: exit status 3$" "$ERR" \
+    "hosts that failed alike are named together"
 
 run "${EXEC[@]}" "$H1,no-such-host.invalid,$H2" -- echo here
-ended 125 "a host that cannot be reached: status 125"
-check_match "^\[${H1%1}\[1,2\]\] here$" "$OUT" "the others have run it"
-check_match "host no-such-host.invalid: unknown host name" "$ERR" "it is named"
-check_error 127 "no-such-program: not found in PATH" "no such program" \
+ended 125 "a host that cannot be reached is status 125"
+check_match "^\[${H1%1}\[1,2\]\] here$" "$OUT" "the other hosts have run the command"
+check_match "host no-such-host.invalid: unknown host name" "$ERR" \
+    "the host that cannot be reached is named"
+check_error 127 "no-such-program: not found in PATH" "a program that no host has is status 127" \
     "${EXEC[@]}" "$ALL" no-such-program
 
 run "${EXEC[@]}" "$ALL" --json -- sh -c 'echo "$0"; printf "\377\0x" >&2; exit 4' 'a "b"'
@@ -68,9 +76,9 @@ EOF
 "${EXEC[@]}" "$H1,$H2" -- seq 300000 > "$T/much"
 check "much output arrives, labelled" awk -v a="[$H1]" -v b="[$H2]" '
     $2 != ++n[$1] { exit 1 } END { exit n[a] != 300000 || n[b] != 300000 || length(n) != 2 }' "$T/much"
-check_error 125 "has written more than 64 MiB, which --json does not hold" "--json has a limit" \
-    "${EXEC[@]}" "$H1" --json -- head -c 70000000 /dev/zero
-no_failure "nothing is left of it"
+check_error 125 "has written more than 64 MiB, which --json does not hold" \
+    "--json refuses more output than 64 MiB" "${EXEC[@]}" "$H1" --json -- head -c 70000000 /dev/zero
+no_failure "nothing is left of a command whose output was too long"
 
 # exec_start ARGUMENT…: in the background, with a foreground job's signals.
 exec_start() {
@@ -107,8 +115,8 @@ wait_for '[ "$(ranks 4321)" = 0 ]'
 touch "$T/go"
 wait "$mlaunch"
 status=$?
-ended 125 "a host that died: status 125"
-check_match "^\[${H1%1}\[1,3\]\] on$" "$T/out" "the others went on"
+ended 125 "a host that died is status 125"
+check_match "^\[${H1%1}\[1,3\]\] on$" "$T/out" "the other hosts went on"
 check_match "^\[$H2\] mlaunch: .*host $H2" "$T/err" "the lost host is named"
 
 # All hosts are one job: one process here, and none waits for another.
@@ -133,26 +141,27 @@ by_command "$T/open" -H "n[1-70],late" -- sh -c ': > "$0/$$"; until [ -e "$1" ];
     "$T/begun" "$T/end"
 check "70 hosts run at the same time, while one is still connecting" \
     wait_for '[ "$(ls "$T/begun" | wc -l)" = 70 ]'
-check_no_match '^mlaunch$' <(ps -o comm= --ppid "$mlaunch") "mlaunch is one process"
+check_no_match '^mlaunch$' <(ps -o comm= --ppid "$mlaunch") "mlaunch exec is one process"
 touch "$T/open" "$T/end"
 wait "$mlaunch"
 status=$?
-ended 0 "the late host has run it, too"
-check "all have" test "$(ls "$T/begun" | wc -l)" = 71
+ended 0 "the late host has run the command, too"
+check "all 71 hosts have run the command" test "$(ls "$T/begun" | wc -l)" = 71
 by_command "$T/never" -H n1,late,n2 -- sh -c 'echo begun; exec sleep 1234'
 wait_for '[ "$(ranks 1234)" = 2 ]'
 must kill -INT "$mlaunch"
 wait "$mlaunch"
 status=$?
-ended 130 "SIGINT while a host is still connecting"
-check_match '^\[n\[1,2\]\] begun$' "$T/out" "what the others wrote is printed"
-no_failure "nothing is left of it"
+ended 130 "SIGINT while a host is still connecting is the status"
+check_match '^\[n\[1,2\]\] begun$' "$T/out" "what the others wrote before SIGINT is printed"
+no_failure "nothing is left after SIGINT while a host is connecting"
 run "$MLAUNCH" exec --agent-command "$T/enter $T/open {host}" -x "$MARK" -H n1,n2,n3 --timeout 1 --json \
     -- sleep 1234
-ended 124 "--timeout"
-check_no_match 'where the ranks are' "$ERR" "… without a report of where each host's command is"
+ended 124 "--timeout is status 124"
+check_no_match 'where the ranks are' "$ERR" \
+    "--timeout of exec has no report of where each host's command is"
 cp "$OUT" "$T/json"
-check_match '3' <(grep -c '"status": 124' "$T/json") "each host has its status"
+check_match '3' <(grep -c '"status": 124' "$T/json") "each host has its status behind --timeout"
 by_command "$T/open" -H n1,n2 -- sh -c 'trap "" TERM INT; exec sleep 1234'
 wait_for '[ "$(ranks 1234)" = 2 ]'
 must kill -TERM "$mlaunch"
@@ -161,7 +170,8 @@ must kill -INT "$mlaunch"
 wait "$mlaunch"
 status=$?
 ended 143 "the first of two signals is the exit status"
-check_match 'SIGKILL to hosts n\[1,2\]$' "$T/err" "the second says on which hosts the command still runs"
+check_match 'SIGKILL to hosts n\[1,2\]$' "$T/err" \
+    "the second signal says on which hosts the command still runs"
 by_command "$T/open" -H n1,n2 -- sh -c 'echo $$ > "$0/$MLAUNCH_RANK"; exec sleep 1234' "$T"
 wait_for '[ "$(ranks 1234)" = 2 ]'
 must kill -KILL "$(ps -o ppid= -p "$(cat "$T/1")")"
@@ -169,9 +179,10 @@ wait_for '[ "$(ranks 1234)" = 1 ]'
 must kill -KILL "$(cat "$T/0")"
 wait "$mlaunch"
 status=$?
-ended 137 "a lost agent and a killed command: the largest status"
-check_match '^\[n2\] mlaunch: host n2 was lost: ' "$T/err" "the host whose agent is lost"
-check_match '^\[n1\] mlaunch: rank 0 on host n1 .* killed by signal 9' "$T/err" "the command that was killed"
+ended 137 "the largest status is that of a lost agent and a killed command"
+check_match '^\[n2\] mlaunch: host n2 was lost: ' "$T/err" "the host whose agent is lost is named"
+check_match '^\[n1\] mlaunch: rank 0 on host n1 .* killed by signal 9' "$T/err" \
+    "the command that was killed is named"
 
 check_error 125 "mlaunch exec has no --restarts" "exec starts nothing again" \
     "$MLAUNCH" exec --restarts 1 -- true
@@ -179,5 +190,5 @@ check_error 125 "mlaunch exec has no -n: it runs one command once on each host" 
 check_error 125 "leave ':' out" "exec has one command" "$MLAUNCH" exec true : false
 check_error 125 "mlaunch exec has no --detach: it runs one command" "exec waits for its command" "$MLAUNCH" exec --detach -- true
 check_error 125 "no program given" "exec needs a command" "$MLAUNCH" exec -H "$H1"
-check_match "^usage: mlaunch exec" <("$MLAUNCH" exec --help) "--help"
+check_match "^usage: mlaunch exec" <("$MLAUNCH" exec --help) "--help prints how exec is used"
 done_testing

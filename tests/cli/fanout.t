@@ -13,16 +13,20 @@ TREE=(--fanout 2 --listen 127.0.0.1:0 -H 'h[0-6]:1'
     --agent-command 'env HOST={host}' --output raw)
 tree() { "$MLAUNCH" "${TREE[@]}" "$@"; }
 
-check "a job of seven hosts" tree -- sh -c 'echo "$MLAUNCH_RANK $HOST"'
+check "a job of seven hosts runs in a tree" tree -- sh -c 'echo "$MLAUNCH_RANK $HOST"'
 sort "$OUT" > "$T/lines"
-check_output "$(for i in 0 1 2 3 4 5 6; do echo "$i h$i"; done)" "has the output of all" cat "$T/lines"
-job_status 5 "the status of the last" "${TREE[@]}" -- sh -c 'exit $((MLAUNCH_RANK == 6 ? 5 : 0))'
-check_match "^mlaunch: rank 6 on host h6 .*exited with status 5" "$ERR" "and its name"
+check_output "$(for i in 0 1 2 3 4 5 6; do echo "$i h$i"; done)" \
+    "the output of all seven hosts arrives" cat "$T/lines"
+job_status 5 "the status of the last host arrives" \
+    "${TREE[@]}" -- sh -c 'exit $((MLAUNCH_RANK == 6 ? 5 : 0))'
+check_match "^mlaunch: rank 6 on host h6 .*exited with status 5" "$ERR" \
+    "the rank of the last host is named"
 seq 100000 > "$T/in"
-check "input for the last" sh -c 'in=$1; shift; exec "$@" < "$in"' sh "$T/in" "$MLAUNCH" \
+check "a job has input for the last host" \
+    sh -c 'in=$1; shift; exec "$@" < "$in"' sh "$T/in" "$MLAUNCH" \
     "${TREE[@]}" --stdin 6 -- sh -c '[ "$MLAUNCH_RANK" -ne 6 ] || cat'
 cp "$OUT" "$T/out"
-check "comes through whole" cmp "$T/in" "$T/out"
+check "input for the last host arrives whole" cmp "$T/in" "$T/out"
 
 # The agent of h1, which has h4 and h5 below it, is lost, and the job is started again.
 : > "$EVENTS"
@@ -40,9 +44,10 @@ done
 wait "$mlaunch"
 status=$?
 check "a branch that was lost is started again" test "$status" -eq 0
-check_output 7 "with the whole job" grep -c again "$T/out"
-check_match "^mlaunch: host h1 was lost: its connection was lost: " "$T/err" "its top is named"
-check "nothing is left" left_nothing
+check_output 7 "the whole job is started again with the lost branch" grep -c again "$T/out"
+check_match "^mlaunch: host h1 was lost: its connection was lost: " "$T/err" \
+    "the top of the lost branch is named"
+check "nothing is left of a job in a tree" left_nothing
 
 # What cannot start.
 refused() {

@@ -25,7 +25,7 @@ folds "[0-3] same
 [1] rank 1
 [2] rank 2
 [3] odd
-[3] rank 3" "others apart" --ppn 2 --output fold -- sh -c \
+[3] rank 3" "lines that differ are apart" --ppn 2 --output fold -- sh -c \
     'echo same; echo "rank $MLAUNCH_RANK"; [ $MLAUNCH_RANK != 3 ] || echo odd'
 
 # What leaves a host, by the counters of its network: with labels all its ranks' lines, with fold
@@ -40,10 +40,13 @@ sends() { # MODE
 }
 sends label
 label=$bytes tries=0
-check_output 480000 "with labels each rank's lines" sh -c 'wc -l < "$1"' sh "$T/lines"
+check_output 480000 "labels show each rank's lines" sh -c 'wc -l < "$1"' sh "$T/lines"
 sends fold
 while [ $((bytes * 3)) -ge "$label" ] && [ $((tries += 1)) -lt 20 ]; do sends fold; done
-if [ $((bytes * 3)) -lt "$label" ]; then pass "equal lines cross the network once a host"; else \
-    fail "equal lines cross the network once a host" "label $label bytes, fold $bytes"; fi
+if [ $((bytes * 3)) -lt "$label" ]; then
+    pass "equal lines cross the network once for each host"
+else
+    fail "equal lines cross the network once for each host" "label $label bytes, fold $bytes"
+fi
 diag "a host sends $label bytes with labels, $bytes with fold"
 done_testing

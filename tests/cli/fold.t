@@ -20,14 +20,14 @@ folds "[0-7] hi" "equal lines appear once" -n 8 --output fold -- echo hi
 folds "[0-2] same
 [0] rank 0
 [1] rank 1
-[2] rank 2" "… with all ranks, others apart" -n 3 --output fold -- sh -c \
+[2] rank 2" "lines of all ranks are folded, and others are apart" -n 3 --output fold -- sh -c \
     'echo same; echo "rank $MLAUNCH_RANK"; echo again >&2'
-check_match '^\[[0-2,-]*\] again$' "$T/err" "… and standard error on its own"
+check_match '^\[[0-2,-]*\] again$' "$T/err" "standard error is folded on its own"
 folds "[0-3] bye
 [0] rank 0
 [1] rank 1
 [2] rank 2
-[3] rank 3" "… and what follows them is one line" -n 4 --output fold -- sh -c \
+[3] rank 3" "what follows lines that differ is one line" -n 4 --output fold -- sh -c \
     'echo "rank $MLAUNCH_RANK"; echo bye'
 folds "[0,2] b
 [0-2] a
@@ -63,24 +63,29 @@ check_output True "a slow reader gets every line of every rank, in its order" sh
     '"$@" | python3 -c "$0"' "$slow" "${JOB[@]}" -n 6 --output fold -- python3 -c "$lines"
 
 # States that carriage returns overwrite.
-folds "[0,1] done" "of a line's states the last one stays" -n 2 --output fold -- printf '10%%\r50%%\rdone\n'
+folds "[0,1] done" "the last of a line's states stays" \
+    -n 2 --output fold -- printf '10%%\r50%%\rdone\n'
 check_output '[0] a
-[0] b' "a last line without an end" "${JOB[@]}" -n 1 --output fold -- printf 'a\nb'
+[0] b' "a last line without an end is printed" "${JOB[@]}" -n 1 --output fold -- printf 'a\nb'
 
 # A failure is reported behind the rank's last line, and folding goes on.
-job_says 3 "rank 1 on host localhost \(pid [0-9]+\) exited with status 3" "a failure" -n 2 \
+job_says 3 "rank 1 on host localhost \(pid [0-9]+\) exited with status 3" \
+    "a failure is reported with --output fold" -n 2 \
     --output fold -- sh -c '[ $MLAUNCH_RANK = 0 ] && exec sleep 1000; echo last >&2; exit 3'
 keep job -n 2 --output fold -- sh -c '[ $MLAUNCH_RANK = 0 ] && exec sleep 1000; echo last >&2; exit 3'
-check_output "[1] last" "… comes behind its last words" head -n 1 "$T/err"
+check_output "[1] last" "a failure is reported behind the rank's last words" head -n 1 "$T/err"
 
 # --show.
 folds "[0,3] hi
-[3] three" "--show with --output fold" -n 4 --output fold --show 0,3 -- sh -c \
+[3] three" "--show goes with --output fold" -n 4 --output fold --show 0,3 -- sh -c \
     'echo hi; [ $MLAUNCH_RANK != 3 ] || echo three'
-job_prints "[2] 2" "--show with labels" -n 4 --show 2 -- sh -c 'echo $MLAUNCH_RANK'
-check "--show with files" "${JOB[@]}" -n 3 --show 0 --output "$T/files" -- sh -c 'echo $MLAUNCH_RANK'
-check_output "0 1 2 " "… which get all" sh -c 'cat "$1"/*.out | tr "\n" " "' sh "$T/files"
-check_error 125 "--show: .*rank 4.* 0 to 3|--show: .*4" "--show of a rank that is not there" \
-    "$MLAUNCH" -n 4 --show 0,4 -- true
-check_match 'output: fold' <("$MLAUNCH" --dry-run -n 2 --output fold -- true) "--dry-run shows it"
+job_prints "[2] 2" "--show goes with labels" -n 4 --show 2 -- sh -c 'echo $MLAUNCH_RANK'
+check "--show goes with files" \
+    "${JOB[@]}" -n 3 --show 0 --output "$T/files" -- sh -c 'echo $MLAUNCH_RANK'
+check_output "0 1 2 " "the files have all ranks, whatever --show says" \
+    sh -c 'cat "$1"/*.out | tr "\n" " "' sh "$T/files"
+check_error 125 "--show: .*rank 4.* 0 to 3|--show: .*4" \
+    "--show of a rank that is not there is refused" "$MLAUNCH" -n 4 --show 0,4 -- true
+check_match 'output: fold' <("$MLAUNCH" --dry-run -n 2 --output fold -- true) \
+    "--dry-run shows that lines are folded"
 done_testing

@@ -29,7 +29,7 @@ finds() {
         done
         run "$MLAUNCH" "${options[@]}" "${@:3}" -- "${PROGRAM[@]}" "$1"
         sort "$OUT" > "$T/lines"
-        check_output "${expected%$'\n'}" "$1, ${where,,}" cat "$T/lines"
+        check_output "${expected%$'\n'}" "ranks of $1 ${where,,} find each other" cat "$T/lines"
         [ ! -s "$ERR" ] || diag "$(cat "$ERR")"
     done
 }
@@ -48,16 +48,17 @@ run "$MLAUNCH" --ssh-config "$NETNS_SSH_CONFIG" --hostfile "$T/mesh.json" --back
     "${PROGRAM[@]}" mlx
 sort "$OUT" > "$T/lines"
 check_output "[0] jaccl's mesh, rank 0 of 2, [None, 'm0']
-[1] jaccl's mesh, rank 1 of 2, ['m1', None]" "mlx over the hostfile's wiring" cat "$T/lines"
+[1] jaccl's mesh, rank 1 of 2, ['m1', None]" \
+    "ranks of mlx find each other by the hostfile's wiring" cat "$T/lines"
 run "$MLAUNCH" --ssh-config "$NETNS_SSH_CONFIG" --hostfile "$T/mesh.json" --backend tcp -- \
     "${PROGRAM[@]}" mlx
 sort "$OUT" > "$T/lines"
 check_output "[0] ring, rank 0 of 2
-[1] ring, rank 1 of 2" "mlx with --backend tcp" cat "$T/lines"
+[1] ring, rank 1 of 2" "ranks of mlx find each other by a ring with --backend tcp" cat "$T/lines"
 
 check_error 1 'rank 1 on host localhost \(pid [0-9]+\) exited with status 1: ValueError: shard 7 is empty$' \
     "an exception that torch's record has written is part of the verdict" \
     "$MLAUNCH" "${HERE[@]}" --on-failure continue -- "${PROGRAM[@]}" record
-check_output "" "--no-compat: none of these" \
+check_output "" "--no-compat sets no framework's variables" \
     "$MLAUNCH" -n 1 --no-compat -- sh -c 'env | grep -E "^(RANK|TORCH|JAX|MLX|OMPI|NCCL)" || :'
 done_testing

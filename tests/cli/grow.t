@@ -9,10 +9,12 @@ SURVIVOR=$BUILD/tests/fault/survivor
 
 refused() { check_error "$1" "$2" "$3" "$MLAUNCH" grow "${@:4}"; }
 
-refused 125 'mlaunch grow: which job' "no job" -H localhost
-refused 125 'mlaunch grow: where' "no host" train
-refused 1 'no mlaunch of yours on this machine has a job train;' "no such job" train -H localhost
-check "--help" sh -c '"$1" grow --help | grep -q "^usage: mlaunch grow JOB -H"' sh "$MLAUNCH"
+refused 125 'mlaunch grow: which job' "grow without a job is refused" -H localhost
+refused 125 'mlaunch grow: where' "grow without a host is refused" train
+refused 1 'no mlaunch of yours on this machine has a job train;' \
+    "a job that is not there cannot grow" train -H localhost
+check "--help prints how grow is used" \
+    sh -c '"$1" grow --help | grep -q "^usage: mlaunch grow JOB -H"' sh "$MLAUNCH"
 
 # job OPTION…: two ranks that have met.
 job_met() {
@@ -29,14 +31,17 @@ job_over() {
 job_met --output raw
 wait_for '"$MLAUNCH" shrink "$id" all 2>&1 | grep -q "would be left"' # mlaunch knows that they have met
 refused 1 "job $id: host far cannot join: the job has one host, localhost, and its ranks listen" \
-    "another host" "$id" -H far
-refused 1 "job $id: host far cannot join" "… beside one of the job's" "$id" -H localhost:2,far
-refused 1 "job $id: there is room for 256 more ranks" "too many" "$id" -H localhost:257
-refused 1 "job $id: .*far away" "no host at all" "$id" -H 'far away'
-check_no_match 'the job gets' "$T/err" "no rank was added"
+    "a host that the job's ranks do not listen to is refused" "$id" -H far
+refused 1 "job $id: host far cannot join" "such a host is refused beside one of the job's" \
+    "$id" -H localhost:2,far
+refused 1 "job $id: there is room for 256 more ranks" \
+    "more ranks than there is room for are refused" "$id" -H localhost:257
+refused 1 "job $id: .*far away" "a word that is no host is refused" "$id" -H 'far away'
+check_no_match 'the job gets' "$T/err" "a refused grow adds no rank"
 job_over "two ranks"
 job_met --output "$T/files"
 wait_for '"$MLAUNCH" shrink "$id" all 2>&1 | grep -q "would be left"'
-refused 1 "job $id: --output DIR is for the ranks that the job began with" "files" "$id" -H localhost
+refused 1 "job $id: --output DIR is for the ranks that the job began with" \
+    "a job with --output DIR cannot grow" "$id" -H localhost
 job_over "files"
 done_testing

@@ -62,16 +62,19 @@ meanwhile() {
 }
 waiting='^    0-2 wait in barrier #2 (\([a-z]+\) )?at train.py:11 for 3$'
 stalls "$waiting" -H "$H1,$H2" -n 4 -- "$PYTHON" "$T/train.py" "$T/go"
-job_judge 0 "a job that stalls and goes on" "mlaunch --stall"
-said '^mlaunch: warning: rank 3 on host [^ ]+ has not come to barrier' "the stall is reported at once"
-said "$waiting" "those in a call are one line: which call, its number, where, for whom"
-said '^    3 is in train.py:5 read$' "… and who is missing is on a line of Python"
-said "^    stack of rank 3 on host $H2 \\(pid [0-9]+\\):" "… with its stack"
-check_output 1 "one report" grep -c '^mlaunch: where the ranks are' "$T/err"
-check "--events has the same" python3 "$SOURCE/tests/cli/stalled_event.py" "$EVENTS" "$H2"
-check_match '^0-2 wait in barrier #2 .*for 3$' "$T/ps" "ps --stacks says the same"
-check_match '^3 is in train.py:5 read$' "$T/ps" "… of all ranks"
-check_match "^rank 3 on host $H2, pid [0-9]+" "$T/ps" "… and all of each stack below"
+job_judge 0 "a job that stalls goes on" "mlaunch --stall"
+said '^mlaunch: warning: rank 3 on host [^ ]+ has not come to barrier' \
+    "the stall is reported at once"
+said "$waiting" "ranks in a call are one line: which call, its number, where, for whom"
+said '^    3 is in train.py:5 read$' "the missing rank is on a line of Python"
+said "^    stack of rank 3 on host $H2 \\(pid [0-9]+\\):" \
+    "the missing rank's stack is in the report"
+check_output 1 "the stall is reported once" grep -c '^mlaunch: where the ranks are' "$T/err"
+check "the stalled event has the same as the report" \
+    python3 "$SOURCE/tests/cli/stalled_event.py" "$EVENTS" "$H2"
+check_match '^0-2 wait in barrier #2 .*for 3$' "$T/ps" "ps --stacks has the ranks in a call"
+check_match '^3 is in train.py:5 read$' "$T/ps" "ps --stacks has the missing rank's line"
+check_match "^rank 3 on host $H2, pid [0-9]+" "$T/ps" "ps --stacks has each rank's stack"
 
 # A rank that does not call ml_init.
 cat > "$T/late.py" << 'PY'
@@ -88,23 +91,23 @@ meanwhile() {
 }
 waiting='^    0,1 wait in init #1 at late.py:5 <module> for 2$'
 stalls "$waiting" -n 3 -- "$PYTHON" "$T/late.py" "$T/go"
-job_judge 0 "a rank that is late in calling ml_init" "mlaunch --stall"
+job_judge 0 "a job goes on after a rank's late ml_init" "mlaunch --stall"
 said '^mlaunch: warning: rank 2 on host [^ ]+ has not called ml_init; ranks 0,1 have waited' \
-    "it is named"
-said "$waiting" "… with those that wait for it, and where"
-said '^    2 is in late.py:4 <module>$' "… and where it is"
-check_match '^0,1 wait in init #1 .*for 2$' "$T/ps" "ps --stacks says the same"
-check_match '0,1 wait in init #1 .*for 2$' "$T/top" "… and top"
+    "the rank that is late is named"
+said "$waiting" "ranks that wait for the late one are named, and where they wait"
+said '^    2 is in late.py:4 <module>$' "the late rank's place is named"
+check_match '^0,1 wait in init #1 .*for 2$' "$T/ps" "ps --stacks has the ranks that wait in ml_init"
+check_match '0,1 wait in init #1 .*for 2$' "$T/top" "top has the ranks that wait in ml_init"
 
 # Programs that never call the library: silence.
 meanwhile() { must kill -TERM "$mlaunch"; }
 silent='^mlaunch: warning: no rank has written anything or begun a call for [0-9]+ s \(--stall\)$'
 asleep='^    (0-2 are|0,1 are|0 is) in .*nanosleep'
-where="… and where it is: ranks in the same place together"
+where="ranks in the same place are reported together"
 NUMBERS="the numbers of system calls are this machine's, not qemu-user's"
 stalls "$(if is_emulated; then echo "$silent"; else echo "$asleep"; fi)" -n 3 -- sh -c 'sleep 300; true'
-job_judge 143 "a silent job" "mlaunch --stall"
-said "$silent" "that it is silent is said"
+job_judge 143 "a silent job is ended by SIGTERM" "mlaunch --stall"
+said "$silent" "a silent job is reported"
 skip_emulated "$NUMBERS" "$where" || said "$asleep" "$where"
 
 # A rank that goes on writing, longer than --stall, does not hang.
@@ -113,8 +116,8 @@ for times in "1 0.25" "4 1" "16 4"; do
         'for i in 1 2 3 4 5 6 7 8; do echo $i; sleep "$0"; done' "${times#* }"
     grep -q 'where the ranks are' "$T/err" || break
 done
-job_judge 0 "a job that goes on writing" "mlaunch --stall"
-check_no_match 'where the ranks are' "$T/err" "… is not reported"
+job_judge 0 "a job that goes on writing ends well" "mlaunch --stall"
+check_no_match 'where the ranks are' "$T/err" "a job that goes on writing is not reported"
 
 # A debugger that never ends; what the kernel knows is said instead.
 mkdir "$T/bin"
@@ -123,8 +126,9 @@ chmod +x "$T/bin/gdb"
 words='^    0 is in the system call (clock_)?nanosleep$'
 is_emulated && words=.
 last_words "$words" env PATH="$T/bin:$PATH" "${JOB[@]}" --timeout 1 -n 1 -- sleep 300
-job_judge 124 "a debugger that hangs" "mlaunch --timeout"
-skip_emulated "$NUMBERS" "… is given up" || said "$words" "… is given up"
+job_judge 124 "--timeout ends a job beside a debugger that hangs" "mlaunch --timeout"
+skip_emulated "$NUMBERS" "a debugger that hangs is given up" \
+    || said "$words" "a debugger that hangs is given up"
 
 # Where there is eu-stack alone.
 mkdir "$T/only"
@@ -143,9 +147,10 @@ chmod +x "$T/only/eu-stack"
 words='^    0 is in data\.c:88:3 load$'
 is_emulated && words=.
 last_words "$words" env PATH="$T/only" "${JOB[@]}" --timeout 1 -n 1 -- sleep 300
-job_judge 124 "a host with eu-stack" "mlaunch --timeout"
-skip_emulated "qemu-user hides that posix_spawn finds no gdb" "… says what it prints" ||
-    said "$words" "… says what it prints"
+job_judge 124 "--timeout ends a job on a host with eu-stack" "mlaunch --timeout"
+skip_emulated "qemu-user hides that posix_spawn finds no gdb" \
+    "the report has what eu-stack prints" ||
+    said "$words" "the report has what eu-stack prints"
 
 # Ctrl-C while the report is awaited, which is 4 s at most: a busy machine has five attempts.
 for i in 1 2 3 4 5; do
@@ -160,5 +165,5 @@ for i in 1 2 3 4 5; do
     status=$?
     [ "$status" = 124 ] || break
 done
-job_judge 130 "Ctrl-C ends the job meanwhile" "mlaunch --timeout"
+job_judge 130 "Ctrl-C ends the job while the report is awaited" "mlaunch --timeout"
 done_testing

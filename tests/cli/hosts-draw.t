@@ -18,31 +18,33 @@ cat > "$T/hosts.json" << 'END'
  {"ssh": "d", "rdma": ["r0", [], "r1", null]}]
 END
 draw() { "$MLAUNCH" hosts --hostfile "$T/hosts.json" --draw "$@"; }
-check "a wiring that is stated" draw "$T/stated.svg"
-check_match '^missing for a full mesh: b - d$' "$OUT" "what is missing is said"
-check_match '^ring: a b c d and back to a$' "$OUT" "and the order of a ring"
+check "a wiring that is stated is drawn" draw "$T/stated.svg"
+check_match '^missing for a full mesh: b - d$' "$OUT" "hosts without a link are named"
+check_match '^ring: a b c d and back to a$' "$OUT" "the order of a ring is told"
 check_output "good 6 missing 1
-b and d: no link between these hosts" "the picture has both" lines "$T/stated.svg"
-check "with --json there are no words" draw "$T/stated.svg" --json
-check_no_match 'ring' "$OUT" "only the hostfile"
-check "for Graphviz" draw "$T/stated.dot"
-check_output 7 "it has the same" grep -c ' -- ' "$T/stated.dot"
+b and d: no link between these hosts" "the picture has links and missing ones" lines "$T/stated.svg"
+check "a wiring is drawn with --json" draw "$T/stated.svg" --json
+check_no_match 'ring' "$OUT" "--json prints the hostfile only"
+check "a wiring is drawn for Graphviz" draw "$T/stated.dot"
+check_output 7 "the file for Graphviz has all links" grep -c ' -- ' "$T/stated.dot"
 if is_here dot; then
-    check "and Graphviz takes it" dot -Tsvg -o "$T/by-dot.svg" "$T/stated.dot"
+    check "Graphviz takes the file" dot -Tsvg -o "$T/by-dot.svg" "$T/stated.dot"
 else
-    skip "and Graphviz takes it" "$LACKS"
+    skip "Graphviz takes the file" "$LACKS"
 fi
 sed -i 's/"r3"\]/[]]/; s/{"ssh": "d", "rdma": \["r0"/{"ssh": "d", "rdma": ["r0\\\\"/' "$T/hosts.json"
-check "one end is not stated" draw "$T/half.svg"
-check_match '^missing for a full mesh: a - d, b - d$' "$OUT" "that pair is not joined"
-check_match '^no ring joins all hosts$' "$OUT" "so there is no ring"
-check_match '^one way: d r0. to a$' "$OUT" "but one way"
+check "a wiring with one end that is not stated is drawn" draw "$T/half.svg"
+check_match '^missing for a full mesh: a - d, b - d$' "$OUT" "a pair with one end is not joined"
+check_match '^no ring joins all hosts$' "$OUT" "no ring is told where one end is missing"
+check_match '^one way: d r0. to a$' "$OUT" "a link with one end leads one way"
 check_output 'good 5 missing 1 oneway 1
 b and d: no link between these hosts
-d r0\ to a : one way only' "the picture is XML all the same" lines "$T/half.svg"
-check_error 125 'is not stated.*--probe finds it' "no wiring" "$MLAUNCH" hosts -H a,b --draw "$T/no.svg"
-check_error 125 "ends in .svg or .dot" "another form" draw "$T/x.png"
-check_error 125 'cannot make a file in' "no directory" draw "$T/none/x.svg"
+d r0\ to a : one way only' "the picture of a link with one end is XML" lines "$T/half.svg"
+check_error 125 'is not stated.*--probe finds it' "a wiring that is not stated is not drawn" \
+    "$MLAUNCH" hosts -H a,b --draw "$T/no.svg"
+check_error 125 "ends in .svg or .dot" "a picture of another form is refused" draw "$T/x.png"
+check_error 125 'cannot make a file in' "a picture in a directory that is not there is refused" \
+    draw "$T/none/x.svg"
 
 # As it is found: h0 and h1 have a fast and a slow cable, h1 and h2 one that is dead, and h0 does
 # not hear what h2 sends.
@@ -58,29 +60,34 @@ END
 # shellcheck disable=SC2016
 hosts=(--agent "$T/inst/mlaunch-agent" --agent-command \
     'sh -c '\''PROBE_HOST=${0#h} exec "$@"'\'' {host}')
-check_status 125 "what is found, though a cable is missing" "$MLAUNCH" hosts --probe "${hosts[@]}" \
-    -H h0,h1,h2 --draw "$T/found.svg"
-check_match '^missing for a full mesh: h0 - h2, h1 - h2$' "$OUT" "that is said"
-check_match '^slow: h0 m1 - h1 m1, 25 Gb/s$' "$OUT" "the slow cable"
-check_match '^one way: h2 m0 to h0 m2$' "$OUT" "the one that leads one way"
-check_match '^nothing comes through: h1 m2 - h2 m1$' "$OUT" "and the dead one"
-check_match 'no RDMA device reaches|nothing comes through between' "$ERR" "the error is a job's"
+check_status 125 "what is found is drawn, though a cable is missing" \
+    "$MLAUNCH" hosts --probe "${hosts[@]}" -H h0,h1,h2 --draw "$T/found.svg"
+check_match '^missing for a full mesh: h0 - h2, h1 - h2$' "$OUT" \
+    "pairs that no cable joins are named"
+check_match '^slow: h0 m1 - h1 m1, 25 Gb/s$' "$OUT" "the slow cable is named"
+check_match '^one way: h2 m0 to h0 m2$' "$OUT" "the cable that leads one way is named"
+check_match '^nothing comes through: h1 m2 - h2 m1$' "$OUT" "the dead cable is named"
+check_match 'no RDMA device reaches|nothing comes through between' "$ERR" \
+    "a missing cable is a job's error"
 check_output "good 1 oneway 1 silent 1 slow 1
 h0 m1 and h1 m1, 25 Gb/s: a link that is slower than others
 h2 m0 to h0 m2, 100 Gb/s: one way only
-h1 m2 and h2 m1, 100 Gb/s: nothing comes through" "the picture has each" lines "$T/found.svg"
+h1 m2 and h2 m1, 100 Gb/s: nothing comes through" "the picture has each kind of cable" \
+    lines "$T/found.svg"
 sed -i 's/, {"deaf": true}//; s/"10.4.0.3", 5/"10.4.0.3", 4/' "$PROBE_FABRIC"
-check "all cables work" "$MLAUNCH" hosts --probe "${hosts[@]}" -H h0,h1,h2 --draw "$T/full.dot"
-check_match '^full mesh: a link joins each pair of hosts$' "$OUT" "a full mesh"
+check "cables that all work are drawn" \
+    "$MLAUNCH" hosts --probe "${hosts[@]}" -H h0,h1,h2 --draw "$T/full.dot"
+check_match '^full mesh: a link joins each pair of hosts$' "$OUT" "a full mesh is told"
 
 chmod u+w "$T/inst/mlaunch-probe" # a copy, maybe of sources that are read-only
 printf '#!/bin/sh\n' > "$T/inst/mlaunch-probe"
 check_error 125 'host h1: its RDMA devices could not be read: mlaunch-probe printed nothing; is lib' \
-    "a probe that prints nothing" "$MLAUNCH" hosts --probe "${hosts[@]}" -H h0,h1
+    "a probe that prints nothing is an error" "$MLAUNCH" hosts --probe "${hosts[@]}" -H h0,h1
 
 # The picture in doc/ is what its command draws.
 # shellcheck disable=SC2016
-check "doc/wiring.svg" sh -c 'cd "$SOURCE/doc" && "$MLAUNCH" hosts --hostfile wiring.json --draw "$1"' sh \
+check "the hostfile of doc/wiring.svg is drawn" \
+    sh -c 'cd "$SOURCE/doc" && "$MLAUNCH" hosts --hostfile wiring.json --draw "$1"' sh \
     "$T/wiring.svg"
-check "is what mlaunch draws" cmp "$T/wiring.svg" "$SOURCE/doc/wiring.svg"
+check "doc/wiring.svg is what mlaunch draws" cmp "$T/wiring.svg" "$SOURCE/doc/wiring.svg"
 done_testing

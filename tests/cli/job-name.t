@@ -11,7 +11,7 @@ for bad in 1abc '' 'a b' a/b $'a\033' "$(printf 'x%.0s' {1..41})"; do
     check_status 125 "'${bad//[^[:alnum:] ]/?}' is no name" "$MLAUNCH" --name "$bad" -- true
 done
 check_match "is not a job's name: at most 40 letters, digits and . _ -, a letter first" "$ERR" \
-    "the sentence says what a name is"
+    "the refusal of a name says what a name is"
 echo "[defaults]
 name = $NAME" > "$T/mlaunch.ini"
 check_error 125 "name" "a name is of one job, not of a configuration" \
@@ -23,25 +23,25 @@ mlaunch=$!
 wait_for '[ "$(grep -c started "$T/events")" = 2 ]'
 id=$(sed -n 's/.*"job":"\([^"]*\)".*/\1/p' "$T/events" | head -n 1)
 check_status 1 "each event has the name" grep -v "\"name\":\"$NAME\"" "$T/events"
-check "ps by the name" "$MLAUNCH" ps "$NAME"
-check_match "^NAME  *JOB .*COMMAND" "$OUT" "has a column of names"
-check_match "^$NAME  *$id .* 2/2  live " "$OUT" "and the job's line"
-check_match "^   0 .* sleep" "$OUT" "and its ranks"
-check "ps by the id" "$MLAUNCH" ps --json "$id"
-check_match "\"job_name\": \"$NAME\"" "$OUT" "--json has the name"
-check_status 1 "ps by a name that no job has" "$MLAUNCH" ps "$NAME.other"
-check "status" "$MLAUNCH" status
-check_match "$id \($NAME\)" "$OUT" "shows the name beside the id"
+check "ps knows the job by its name" "$MLAUNCH" ps "$NAME"
+check_match "^NAME  *JOB .*COMMAND" "$OUT" "ps has a column of names"
+check_match "^$NAME  *$id .* 2/2  live " "$OUT" "ps has a line of the named job"
+check_match "^   0 .* sleep" "$OUT" "ps has the ranks of the named job"
+check "ps knows the job by its id" "$MLAUNCH" ps --json "$id"
+check_match "\"job_name\": \"$NAME\"" "$OUT" "ps --json has the name"
+check_status 1 "ps by a name that no job has is status 1" "$MLAUNCH" ps "$NAME.other"
+check "mlaunch status works beside a named job" "$MLAUNCH" status
+check_match "$id \($NAME\)" "$OUT" "status shows the name beside the id"
 
 check_status 125 "a second job of that name is refused" "$MLAUNCH" --name "$NAME" -- true
 check_match "your job $id runs here under the name $NAME: choose another --name, or end it by mlaunch kill $NAME" \
-    "$ERR" "with the id of the first"
+    "$ERR" "the refusal of a second job has the id of the first"
 check "another name is free" "$MLAUNCH" --name "$NAME.2" -- true
-check "kill by the name" "$MLAUNCH" kill "$NAME"
+check "kill ends the job by its name" "$MLAUNCH" kill "$NAME"
 wait "$mlaunch"
-check "the job has been ended" test $? = 143
+check "the job has been ended by its name" test $? = 143
 check "the name is free again" "$MLAUNCH" --name "$NAME" -- true
-check_status 1 "kill finds no job of the name then" "$MLAUNCH" kill "$NAME"
+check_status 1 "kill finds no job of a name that is free" "$MLAUNCH" kill "$NAME"
 check "all runs of one job have the name" sh -c '"$MLAUNCH" --name "$1" --restarts 1 -- \
     sh -c "exit \$((1 - MLAUNCH_RESTART))"' sh "$NAME"
 
@@ -51,7 +51,7 @@ for i in 1 2 3; do
     pids[i]=$!
 done
 wait_for '[ "$(cat "$T"/race.* | grep -c "runs here under the name")" = 2 ]'
-check_output 1 "of three jobs that begin at once, one runs" sh -c 'ls "$1"/ran.* | wc -l' sh "$T"
+check_output 1 "one of three jobs that begin at once runs" sh -c 'ls "$1"/ran.* | wc -l' sh "$T"
 "$MLAUNCH" kill -q "$NAME"
 wait "${pids[@]}"
 done_testing

@@ -31,8 +31,8 @@ refused "cannot read the key file $T/none: No such" join --head a:1 --hosts 2 --
 refused "$0 is no key file" join --head a:1 --hosts 2 --index 1 --key-file "$0"
 refused "--listen goes with --await" --listen 1 -- true
 refused "--key-file goes with --await" --key-file "$KEY" -- true
-check "but MLAUNCH_OPT_KEY_FILE is there for others" env MLAUNCH_OPT_KEY_FILE="$KEY" \
-    MLAUNCH_OPT_LISTEN=1 "$MLAUNCH" -n 1 -- true
+check "MLAUNCH_OPT_KEY_FILE is no option of a job that nobody joins" \
+    env MLAUNCH_OPT_KEY_FILE="$KEY" MLAUNCH_OPT_LISTEN=1 "$MLAUNCH" -n 1 -- true
 refused "hosts that join need a key" --await 2 -- true
 refused "the hosts are those that join" --await 2 --key-file "$KEY" -H a -- true
 refused "hosts that join start their agents" --await 2 --key-file "$KEY" \
@@ -49,14 +49,17 @@ refused "cannot join the head at 127.0.0.1:$port within 1 s .*refused" "${JOIN[@
 refused "cannot join the head at none.invalid:1 within 1 s .*none.invalid is not known" join \
     --head none.invalid:1 --index 1 --hosts 2 --key-file "$KEY" --init-timeout 1
 
-check "--dry-run" env LWS_WORKER_INDEX=1 LWS_GROUP_SIZE=2 LWS_LEADER_ADDRESS=leader.x "$MLAUNCH" \
+check "--dry-run works with variables of a LeaderWorkerSet" \
+    env LWS_WORKER_INDEX=1 LWS_GROUP_SIZE=2 LWS_LEADER_ADDRESS=leader.x "$MLAUNCH" \
     join --from auto --key-file "$KEY" --dry-run -- true
 check_match '^index 1 \(LWS_WORKER_INDEX\) of 2 hosts \(LWS_GROUP_SIZE\)$' "$OUT" \
-    "says what was understood"
-check_match '^head leader.x by LWS_LEADER_ADDRESS, port 7400$' "$OUT" "and where the head is"
-check "at the head" "$MLAUNCH" "${JOIN[@]}" --index 0 --ppn 2 --dry-run -- true
-check_match '^head .*; it is this host$' "$OUT" "it says so"
-check_match '^host 1: 1 of 2 \(mlaunch join\): ranks 2-3$' "$OUT" "and has the plan"
+    "--dry-run says what was understood"
+check_match '^head leader.x by LWS_LEADER_ADDRESS, port 7400$' "$OUT" \
+    "--dry-run says where the head is"
+check "--dry-run works at the head" "$MLAUNCH" "${JOIN[@]}" --index 0 --ppn 2 --dry-run -- true
+check_match '^head .*; it is this host$' "$OUT" "--dry-run says that this host is the head"
+check_match '^host 1: 1 of 2 \(mlaunch join\): ranks 2-3$' "$OUT" \
+    "--dry-run has the plan at the head"
 
 # join_start INDEX [ARGUMENT…]: in the background.
 joins=()
@@ -86,7 +89,7 @@ job_prints "0/4 own
 2/4 own
 3/4 own" "hosts that --await has waited for run ranks, with their own environment" \
     --await 2 --listen "127.0.0.1:$port" --key-file "$KEY" --ppn 2 --output raw -- sh -c "$SHOW"
-joins_end 0 "and end with the job"
+joins_end 0 "hosts that have joined end with the job"
 
 chmod 644 "$KEY"
 join_start 1 -- sh -c true
@@ -94,7 +97,7 @@ join_start 0 --events "$EVENTS" -- sh -c 'exit $((3 * MLAUNCH_RANK))'
 joins_end 3 "index 0 is the head, and all have the job's status"
 check_match "the key file $KEY has mode 0644: whoever can read it" "$T/0.err" \
     "a key that others can read is warned of"
-check_match "mode 0644" "$T/1.err" "on each host"
+check_match "mode 0644" "$T/1.err" "a key that others can read is warned of on each host"
 chmod 600 "$KEY"
 
 join_start 1
@@ -103,7 +106,7 @@ job_prints "again 0
 again 1" "a restart uses the connections that there are" --await 2 --listen "127.0.0.1:$port" \
     --key-file "$KEY" --output raw --restarts 1 --grace 1 \
     -- sh -c '[ "$MLAUNCH_RESTART" = 1 ] || exit 1; echo "again $MLAUNCH_RANK"'
-joins_end 0 "and the hosts end after the last try"
+joins_end 0 "the hosts end after the last try"
 
 # Input, and a look at the job; the key is nowhere.
 mkfifo "$T/in"
@@ -114,25 +117,25 @@ mlaunch=$!
 exec 9> "$T/in"
 join_start 0
 wait_for "[ \"\$(grep -c up '$T/out')\" -eq 2 ]"
-check "mlaunch ps" "$MLAUNCH" ps joined
-check_match '^joined ' "$OUT" "finds the job"
+check "mlaunch ps works beside a joined job" "$MLAUNCH" ps joined
+check_match '^joined ' "$OUT" "mlaunch ps finds a joined job"
 check_no_match "." <(grep -lFaf "$KEY" /proc/[0-9]*/cmdline /proc/[0-9]*/environ 2> /dev/null) \
     "no process has the key among its words or variables"
 echo hello >&9
 exec 9>&-
 wait "$mlaunch"
 check_match "got hello" "$T/out" "the head's input reaches rank 0"
-joins_end 0 "the hosts end"
-check "nothing is left" left_nothing
+joins_end 0 "the hosts end with the job that had input"
+check "nothing is left of a joined job" left_nothing
 
 # The hang report asks the hosts over the same channels.
 join_start 1
 join_start 0 --events "$EVENTS" --stall 1 -- "$BUILD/tests/fault/faulty" flooded 1 "$T/go"
 wait_for "grep -q '\"stalled\"' '$EVENTS'"
 : > "$T/go"
-joins_end 0 "a job that hangs for a while"
+joins_end 0 "a joined job that hangs for a while ends well"
 check_match "^mlaunch: warning: rank 1 on host [^ ]+ has not called ml_init; rank 0 has waited" \
-    "$T/0.err" "is reported at the head"
-check_match "^mlaunch: where" "$T/0.err" "with what the ranks do"
+    "$T/0.err" "a rank that hangs is reported at the head"
+check_match "^mlaunch: where" "$T/0.err" "the head reports what the ranks do"
 
 done_testing

@@ -28,14 +28,14 @@ for age in -1000 1000; do
     as_ordinary sh -c 'umask 022; d=/tmp/mlaunch-$(id -u)/$1.0.forged$2
         mkdir -p "$d" && cat "$3" > "$d/job.json"' sh "$id" "$age" "$T/forged"
 done
-check_output "live live live" "ps shows three that live" sh -c '"$1" ps --json "$2" | python3 \
+check_output "live live live" "ps shows three jobs that live" sh -c '"$1" ps --json "$2" | python3 \
     "$SOURCE/tests/lib/json_show.py" "(*[job[\"state\"] for job in j[\"hosts\"][0][\"jobs\"]],)"' sh \
     "$MLAUNCH" "$id"
-check "kill" "$MLAUNCH" kill "$id"
-check_match "^job $id on host .* has been ended" "$OUT" "… says that the job is ended"
-check_output "" "… and nothing else" cat "$ERR"
+check "kill takes the job's id" "$MLAUNCH" kill "$id"
+check_match "^job $id on host .* has been ended" "$OUT" "kill says that the job is ended"
+check_output "" "kill says nothing else" cat "$ERR"
 wait "$mlaunch" 2> /dev/null
-check_output 143 "the job ends with 143" echo $?
-check_error 1 "job $id on host .*: it belongs to another user" "kill once more: only forgeries are left" \
-    "$MLAUNCH" kill "$id"
+check_output 143 "the killed job ends with 143" echo $?
+check_error 1 "job $id on host .*: it belongs to another user" \
+    "only forgeries are left for a second kill" "$MLAUNCH" kill "$id"
 done_testing

@@ -31,36 +31,37 @@ chmod +x "$T/agent"
     --agent-command "$T/agent {host}" > "$T/url" 2> "$T/err" &
 SERVER=$!
 at_exit end "$SERVER"
-check "an endpoint for three hosts" wait_for 'grep -q /metrics "$T/url"'
+check "an endpoint for three hosts is there" wait_for 'grep -q /metrics "$T/url"'
 URL=$(cat "$T/url")
 ups() {
     page && echo "$(value 'mlaunch_host_up{host="a"}')" "$(value 'mlaunch_host_up{host="b"}')" \
         "$(value 'mlaunch_host_up{host="c"}')"
 }
-check_output "1 1 0" "a page does not wait for one that says nothing" ups
+check_output "1 1 0" "a page does not wait for a host that says nothing" ups
 check_match '^mlaunch: error: host c: has not answered within 2 s; its metrics are missing until it does$' \
-    "$T/err" "… and it is named"
+    "$T/err" "the host that says nothing is named"
 
 B=$(cat "$T/agent.b")
 # signal_b SIGNAL: to its agent, which is two processes.
 signal_b() { pgrep -P "$B" | xargs kill "-$1" "$B" 2> /dev/null; }
 at_exit signal_b CONT
 must signal_b STOP
-check_output "1 0 0" "nor for one that has fallen silent" ups
-check_output "1" "… for longer than 2 s" times 'error: host b: has not answered within 2 s'
-check "the pages after that do not wait for it at all" wait_for is_at_once
+check_output "1 0 0" "a page does not wait for a host that has fallen silent" ups
+check_output "1" "a silence of more than 2 s is an error" \
+    times 'error: host b: has not answered within 2 s'
+check "later pages do not wait for the silent host at all" wait_for is_at_once
 put a /proc/uptime '234 100'
-check_output "1 0 0 234" "… and have what the others say then" echo "$(ups)" \
+check_output "1 0 0 234" "later pages have what the other hosts say then" echo "$(ups)" \
     "$(page; value 'mlaunch_host_uptime_seconds{host="a"}')"
 check_output "1" "a host's silence is told once" times 'error: host b: has not answered'
 must signal_b CONT
-check "one that speaks again is there again" wait_for '[ "$(ups)" = "1 1 0" ]'
+check "a host that speaks again is on the page again" wait_for '[ "$(ups)" = "1 1 0" ]'
 must signal_b KILL
-check "one whose agent dies, too" wait_for \
+check "a host whose agent has died is on the page again" wait_for \
     '[ "$(ups)" = "1 1 0" ] && [ "$(cat "$T/agent.b")" != "$B" ]'
 must kill "$SERVER"
 wait "$SERVER"
-check_output "0" "the endpoint ends well" echo $?
+check_output "0" "the endpoint for three hosts ends well" echo $?
 
 # --- the time that Prometheus has, and a command that takes longer
 cat > "$T/slow" << 'END'
@@ -70,12 +71,13 @@ END
 "$MLAUNCH" metrics --listen 0 --command "sh $T/slow" > "$T/url" 2> "$T/err" &
 SERVER=$!
 at_exit end "$SERVER"
-check "an endpoint with a slow command" wait_for 'grep -q /metrics "$T/url"'
+check "an endpoint with a slow command is there" wait_for 'grep -q /metrics "$T/url"'
 URL=$(cat "$T/url")
-check "a page for one who has 1.5 s" page -H 'X-Prometheus-Scrape-Timeout-Seconds: 1.5'
-check_output "1 0" "… has the host, and not the command" echo "$(value mlaunch_host_up)" \
-    "$(value mlaunch_metrics_command_success)"
-check_match 'warning: --command sh .*/slow was ended after 1 s$' "$T/err" "… which is named"
+check "a page is made for one who has 1.5 s" page -H 'X-Prometheus-Scrape-Timeout-Seconds: 1.5'
+check_output "1 0" "the page has the host, and not the slow command" \
+    echo "$(value mlaunch_host_up)" "$(value mlaunch_metrics_command_success)"
+check_match 'warning: --command sh .*/slow was ended after 1 s$' "$T/err" \
+    "the slow command is named"
 must kill "$SERVER"
 wait "$SERVER"
 
@@ -85,10 +87,10 @@ wait "$SERVER"
 WRITER=$!
 at_exit end "$WRITER"
 file_has() { [ "$(value 'mlaunch_host_uptime_seconds{host="a"}')" = "$1" ]; }
-check "a file is written" wait_for 'file_has 234'
+check "a file of metrics is written" wait_for 'file_has 234'
 put a /proc/uptime '345 100'
-check "… again, although a host is silent" wait_for 'file_has 345'
-check_output "1" "… which is told once" times 'error: host c: '
+check "the file is written again, although a host is silent" wait_for 'file_has 345'
+check_output "1" "the silent host is told once" times 'error: host c: '
 must kill "$WRITER"
 wait "$WRITER" 2> /dev/null
 done_testing

@@ -22,12 +22,14 @@ lint() {
     fi
 }
 
-check "this machine" page
-lint "it" "$T/page"
-check_match "^mlaunch_host_cpus $(grep -c '^processor' /proc/cpuinfo)$" "$T/page" "… its processors"
-check_match '^mlaunch_host_cpu_seconds_total\{mode="user"\} [0-9.]+$' "$T/page" "… their time"
-check_match '^mlaunch_build_info\{version="[0-9.]+"\} 1$' "$T/page" "… and mlaunch's version"
-check_no_match '^(node|process|go)_' "$T/page" "no name is another exporter's"
+check "a page of this machine is made" page
+lint "the page of this machine" "$T/page"
+check_match "^mlaunch_host_cpus $(grep -c '^processor' /proc/cpuinfo)$" "$T/page" \
+    "the page has this machine's processors"
+check_match '^mlaunch_host_cpu_seconds_total\{mode="user"\} [0-9.]+$' "$T/page" \
+    "the page has the processors' time"
+check_match '^mlaunch_build_info\{version="[0-9.]+"\} 1$' "$T/page" "the page has mlaunch's version"
+check_no_match '^(node|process|go)_' "$T/page" "no name on the page is another exporter's"
 
 # --- recorded machines: three makers, a device without ports, files that cannot be read
 record a b
@@ -49,41 +51,46 @@ put a $d/mlx4_0/ports/1/rate -1
 put a $d/mlx4_0/ports/1/counters/port_rcv_data 'N/A (no PMA)'
 mkdir "$T/recorded/a$d/mlx4_0/ports/1/counters/port_xmit_data" # reading it fails
 mkdir -p "$T/recorded/a$d/"'odd"name\'
-check "recorded machines" sh -c '"$@" > "$0"' "$T/page" "$MLAUNCH" metrics --agent "$AGENT" \
+check "a page of recorded machines is made" \
+    sh -c '"$@" > "$0"' "$T/page" "$MLAUNCH" metrics --agent "$AGENT" \
     --agent-command 'sh -c '\''exec "$@"'\'' {host}' -H a,b --sysfs "$T/recorded"
-lint "them" "$T/page"
+lint "the page of recorded machines" "$T/page"
 mlx='host="a",device="mlx5_0",port="1"'
-check_output "493827156 4000 77" "bytes, of words of four, and packets" echo \
+check_output "493827156 4000 77" \
+    "a port's bytes, counted in words of four, and packets are on the page" echo \
     "$(value "mlaunch_rdma_port_receive_bytes_total{$mlx}")" \
     "$(value "mlaunch_rdma_port_transmit_bytes_total{$mlx}")" \
     "$(value "mlaunch_rdma_port_receive_packets_total{$mlx}")"
-check_output "4 5 25000000000" "a port's state and rate" echo \
+check_output "4 5 25000000000" "a port's state and rate are on the page" echo \
     "$(value "mlaunch_rdma_port_state{$mlx}")" "$(value "mlaunch_rdma_port_physical_state{$mlx}")" \
     "$(value "mlaunch_rdma_port_rate_bytes_per_second{$mlx}")"
-check_output "0" "every counter by its name" value \
+check_output "0" "a counter of events is on the page by its name" value \
     "mlaunch_rdma_hw_events_total{$mlx,counter=\"out_of_sequence\"}"
-check_no_match 'counter="lifespan"' "$T/page" "… but no setting"
-check_output "4096" "another maker's bytes" value \
+check_no_match 'counter="lifespan"' "$T/page" "a setting is no counter on the page"
+check_output "4096" "another maker's bytes are on the page" value \
     'mlaunch_rdma_port_receive_bytes_total{host="a",device="bnxt_re0",port="1"}'
-check_output "3" "… and what may fall" value \
+check_output "3" "another maker's level is on the page" value \
     'mlaunch_rdma_hw_level{host="a",device="bnxt_re0",port="1",counter="active_qps"}'
-check_output "4 5000000000" "a device without counters" echo \
+check_output "4 5000000000" "a device without counters is on the page" echo \
     "$(value 'mlaunch_rdma_port_state{host="a",device="tb0",port="1"}')" \
     "$(value 'mlaunch_rdma_port_rate_bytes_per_second{host="a",device="tb0",port="1"}')"
-check_no_match '_total\{host="a",device="tb0"' "$T/page" "… has none"
-check_output "1 5" "one that is down, with counters of its own" echo \
+check_no_match '_total\{host="a",device="tb0"' "$T/page" "a device without counters has no totals"
+check_output "1 5" "a device that is down has counters of its own" echo \
     "$(value 'mlaunch_rdma_port_state{host="a",device="mlx4_0",port="1"}')" \
     "$(value 'mlaunch_rdma_hw_events_total{host="a",device="mlx4_0",counter="rq_num_wrfe"}')"
-check_no_match 'bytes.*mlx4_0' "$T/page" "… and files that say nothing or cannot be read"
-check_match '^mlaunch_rdma_info\{host="a",device="odd\\"name\\\\"\} 1$' "$T/page" "a strange name"
-check_output "1 2 30" "a host's processor time" echo \
+check_no_match 'bytes.*mlx4_0' "$T/page" "files that can't be read are not on the page"
+check_match '^mlaunch_rdma_info\{host="a",device="odd\\"name\\\\"\} 1$' "$T/page" \
+    "a device with a strange name is on the page"
+check_output "1 2 30" "a host's processor time is on the page" echo \
     "$(value 'mlaunch_host_cpu_seconds_total{host="a",mode="user"}')" \
     "$(value 'mlaunch_host_cpu_seconds_total{host="a",mode="system"}')" \
     "$(value 'mlaunch_host_cpu_seconds_total{host="a",mode="idle"}')"
-check_output "405408989184" "another host's memory" value 'mlaunch_host_memory_bytes{host="b"}'
-check_error 125 'host nowhere\.invalid: ' "a host that can't be reached" page \
-    -H localhost,nowhere.invalid
-check_output "1 0" "… is 0, and the other 1" echo "$(value 'mlaunch_host_up{host="localhost"}')" \
+check_output "405408989184" "another host's memory is on the page" \
+    value 'mlaunch_host_memory_bytes{host="b"}'
+check_error 125 'host nowhere\.invalid: ' "a page of a host that can't be reached is an error" \
+    page -H localhost,nowhere.invalid
+check_output "1 0" "the host that can't be reached is 0, and the other 1" \
+    echo "$(value 'mlaunch_host_up{host="localhost"}')" \
     "$(value 'mlaunch_host_up{host="nowhere.invalid"}')"
 
 # --- --command
@@ -93,33 +100,36 @@ echo 'mlaunch_gpu_temperature_celsius{gpu="0"} 41'
 echo 'node_load1 7'
 echo 'mlaunch_gpu_temperature_celsius{gpu="1"} [N/A]'
 END
-check "a command for GPUs" page --command "sh $T/gpus"
+check "a page with a command for GPUs is made" page --command "sh $T/gpus"
 check_match 'line 3 is left out, and 2 in all: the name node_load1 does not begin with' "$ERR" \
-    "… of which two lines are bad"
-check_output "41 1 2" "… adds its good lines" echo \
+    "the bad lines of the command are told"
+check_output "41 1 2" "the good lines of the command are on the page" echo \
     "$(value 'mlaunch_gpu_temperature_celsius{gpu="0"}')" \
     "$(value mlaunch_metrics_command_success)" "$(value mlaunch_metrics_command_refused_lines)"
-check_no_match 'node_load1|N/A' "$T/page" "… which are not there"
-lint "the rest" "$T/page"
-check "a command that fails" page --command 'exit 3'
-check_match 'mlaunch: warning: --command exit 3 has printed nothing' "$ERR" "… and is reported"
-check_output "0 1" "… costs nothing else" echo "$(value mlaunch_metrics_command_success)" \
-    "$(value mlaunch_host_up)"
-check "one that prints without end" page --command 'yes mlaunch_gpu_a 1'
-check_match 'has printed more than 1024 KiB' "$ERR" "… is ended"
+check_no_match 'node_load1|N/A' "$T/page" "the bad lines of the command are not on the page"
+lint "the page with a command" "$T/page"
+check "a page with a command that fails is made" page --command 'exit 3'
+check_match 'mlaunch: warning: --command exit 3 has printed nothing' "$ERR" \
+    "the command that fails is reported"
+check_output "0 1" "the command that fails costs nothing else" \
+    echo "$(value mlaunch_metrics_command_success)" "$(value mlaunch_host_up)"
+check "a page with a command that prints without end is made" page --command 'yes mlaunch_gpu_a 1'
+check_match 'has printed more than 1024 KiB' "$ERR" "the command that prints without end is ended"
 
 # --- options
 for bad in here localhost: :70000 '[::1' '::1:9764' '[127.0.0.1:1'; do
     check_error 125 '^mlaunch: error: --listen needs PORT, ADDRESS:PORT, .*:PORT, and not ' \
-        "a bad address, $bad" page --listen "$bad"
+        "the bad address $bad is refused" page --listen "$bad"
 done
 check_error 125 '^mlaunch: error: --listen nowhere\.invalid:0: "nowhere\.invalid" is not an address' \
-    "a name that nobody has" page --listen nowhere.invalid:0
-check_error 125 '--every is for --output FILE' "--every without a file" page --every 5
-check_error 125 '--every needs a number of seconds' "a bad time" page -o "$T/x" --every 0
-check_error 125 '--listen and --output do not go together' "both" page -o "$T/x" --listen=1
-check_error 125 '--output: cannot make a file in .*/none' "no such directory" page \
-    -o "$T/none/x.prom"
+    "a name that nobody has is refused as address" page --listen nowhere.invalid:0
+check_error 125 '--every is for --output FILE' "--every without a file is refused" page --every 5
+check_error 125 '--every needs a number of seconds' "--every without time is refused" \
+    page -o "$T/x" --every 0
+check_error 125 '--listen and --output do not go together' \
+    "--listen and --output are not for each other" page -o "$T/x" --listen=1
+check_error 125 '--output: cannot make a file in .*/none' \
+    "a file in a directory that is not there is refused" page -o "$T/none/x.prom"
 
 # --- a job
 cat > "$T/job.py" << 'END'
@@ -172,12 +182,13 @@ at_exit end "$JOB_PID"
 wait_for '[ "$(grep -c "\"started\"" "$EVENTS" 2> /dev/null)" = 2 ]'
 id=$(job_id)
 stalled() { page && grep -q "^mlaunch_rank_stalled{job_id=\"$id\",rank=\"1\"} 1" "$T/page"; }
-check "a job of which a rank waits" wait_for stalled
-lint "its page" "$T/page"
-check_output "2 1 0" "the job and its ranks" echo "$(value "mlaunch_job_ranks_alive{job_id=\"$id\",node=\"localhost\"}")" \
+check "a rank of a job waits" wait_for stalled
+lint "the page of a job" "$T/page"
+check_output "2 1 0" "the page has the job and its ranks" \
+    echo "$(value "mlaunch_job_ranks_alive{job_id=\"$id\",node=\"localhost\"}")" \
     "$(value "mlaunch_rank_up{job_id=\"$id\",rank=\"0\"}")" \
     "$(value "mlaunch_rank_stalled{job_id=\"$id\",rank=\"0\"}")"
-check_output "50 50 200000 1" "its calls and bytes" echo \
+check_output "50 50 200000 1" "the page has the job's calls and bytes" echo \
     "$(value "mlaunch_rank_calls_total{job_id=\"$id\",rank=\"0\",call=\"all_reduce\",algorithm=\"doubling\"}")" \
     "$(value "mlaunch_rank_calls_total{job_id=\"$id\",rank=\"1\",call=\"all_reduce\",algorithm=\"doubling\"}")" \
     "$(value "mlaunch_rank_call_bytes_total{job_id=\"$id\",rank=\"1\",call=\"all_reduce\"}")" \
@@ -186,51 +197,54 @@ check_output "1" "a kind of call without a choice has no algorithm" value \
     "mlaunch_rank_calls_total{job_id=\"$id\",rank=\"1\",call=\"scan\"}"
 of_job="{job_id=\"$id\",node=\"localhost\"}"
 if [ -e "${groups[0]-}/memory.limit_in_bytes" ] || [ -e "${groups[0]-}/memory.max" ]; then
-    check_output "1073741824 0" "its control group's limit of memory" echo \
+    check_output "1073741824 0" "the page has the limit of the control group's memory" echo \
         "$(value "mlaunch_job_memory_limit_bytes$of_job")" \
         "$(value "mlaunch_job_oom_kills_total$of_job")"
-    check "… what it has of it" test "$(value "mlaunch_job_cgroup_memory_bytes$of_job")" -gt 1000000
+    check "the page has the memory in use of the control group" \
+        test "$(value "mlaunch_job_cgroup_memory_bytes$of_job")" -gt 1000000
 else
-    skip "its control group" "needs a memory control group to write to"
+    skip "the page has the limit of the control group's memory" \
+        "needs a memory control group to write to"
 fi
 if [ "${#groups[@]}" = 2 ] || [ -e "${groups[0]-}/cpu.stat" ]; then
-    check_match "^mlaunch_job_cpu_seconds_total\\$of_job [0-9.]*[1-9]" "$T/page" "… and its time"
+    check_match "^mlaunch_job_cpu_seconds_total\\$of_job [0-9.]*[1-9]" "$T/page" \
+        "the page has the control group's processor time"
 else
-    skip "… and its time" "needs a control group that counts it"
+    skip "the page has the control group's processor time" "needs a control group that counts it"
 fi
 check_output "all_gather all_gather_v all_reduce all_to_all all_to_all_v barrier broadcast \
 exclusive_scan gather message reduce reduce_scatter scan scatter split window_create" \
     "every kind of call has its name" sh -c 'sed -nE "$1" "$2" | sort -u | tr "\n" " " |
     sed "s/ \$//"' - "s/^mlaunch_rank_calls_total.*,call=\"([a-z_]+)\".*/\\1/p" "$T/page"
 check_match "^mlaunch_rank_sent_bytes_total\{job_id=\"$id\",rank=\"0\",peer_host=\"localhost\",link=\"tcp\"\} 200[0-9]{3}$" \
-    "$T/page" "what went over its links"
+    "$T/page" "the page has what went over a rank's links"
 check_match "^mlaunch_rank_wait_seconds_count\{job_id=\"$id\",rank=\"1\",call=\"all_reduce\"\} [0-9]+$" \
-    "$T/page" "and how often it waited"
+    "$T/page" "the page has how often a rank waited"
 check_match "^mlaunch_job_info\{job_id=\"$id\",node=\"localhost\",user=\"$(id -un)\",state=\"live\"\} 1$" \
-    "$T/page" "whose it is"
+    "$T/page" "the page has the job's user"
 
 # --- the file
 mkdir "$T/collector"
 "$MLAUNCH" metrics -o "$T/collector/mlaunch.prom" --every 1 2> "$T/every.err" &
 WRITER=$!
 at_exit end "$WRITER"
-check "a file" wait_for '[ -s "$T/collector/mlaunch.prom" ]'
+check "a file of metrics is written" wait_for '[ -s "$T/collector/mlaunch.prom" ]'
 first=$(stat -c %i "$T/collector/mlaunch.prom")
-check "… is replaced" wait_for '[ "$(stat -c %i "$T/collector/mlaunch.prom")" != "$first" ]'
-check_output "644" "… which others may read" stat -c %a "$T/collector/mlaunch.prom"
+check "the file is replaced" wait_for '[ "$(stat -c %i "$T/collector/mlaunch.prom")" != "$first" ]'
+check_output "644" "the file may be read by others" stat -c %a "$T/collector/mlaunch.prom"
 must kill "$WRITER"
 wait "$WRITER" 2> /dev/null
-lint "it" "$T/collector/mlaunch.prom"
+lint "the file" "$T/collector/mlaunch.prom"
 
 # --- the endpoint
 "$MLAUNCH" metrics --listen 0 --command "sh $T/gpus" > "$T/url" 2> "$T/listen.err" &
 SERVER=$!
 at_exit end "$SERVER"
-check "an endpoint" wait_for 'grep -q /metrics "$T/url"'
+check "an endpoint is there" wait_for 'grep -q /metrics "$T/url"'
 URL=$(cat "$T/url")
 PORT=${URL%/metrics}
 PORT=${PORT##*:}
-check_match '^http://127\.0\.0\.1:[0-9]+/metrics$' "$T/url" "… on loopback"
+check_match '^http://127\.0\.0\.1:[0-9]+/metrics$' "$T/url" "the endpoint is on loopback"
 cat > "$T/clients.py" << 'END'
 import concurrent.futures, socket, sys, urllib.request
 url, port = sys.argv[1], int(sys.argv[2])
@@ -295,14 +309,14 @@ HTTP/1.1 400 Bad Request
 HTTP/1.1 400 Bad Request
 HTTP/1.1 431 Request Header Fields Too Large
 b''
-{200}" "good clients, bad ones, and many" python3 "$T/clients.py" "$URL" "$PORT"
+{200}" "good clients, bad ones, and many get their answers" python3 "$T/clients.py" "$URL" "$PORT"
 check_output "half a request b''
 b'' 200
 b'GET /metr' 200
 b'GET / HTTP/1.1\r\n\r\n' 200" "clients that hold connections do not shut others out" \
     python3 "$T/held.py" "$URL" "$PORT"
-check_error 125 "^mlaunch: error: --listen $PORT: .*in use" "a port that is taken" "$MLAUNCH" \
-    metrics --listen "$PORT"
+check_error 125 "^mlaunch: error: --listen $PORT: .*in use" "a port that is taken is refused" \
+    "$MLAUNCH" metrics --listen "$PORT"
 
 # listens WHERE URL WARNINGS: an endpoint there prints that URL, and warns so often.
 listens() {
@@ -310,9 +324,9 @@ listens() {
     "$MLAUNCH" metrics --listen "$1" > "$T/where" 2> "$T/where.err" &
     local pid=$!
     at_exit end "$pid"
-    check "an endpoint on $1" wait_for 'grep -q /metrics "$T/where"'
-    check_match "^http://$2:[1-9][0-9]*/metrics$" "$T/where" "… has its address"
-    check_output "$3" "… and warns if it is every one" sh -c \
+    check "an endpoint on $1 is there" wait_for 'grep -q /metrics "$T/where"'
+    check_match "^http://$2:[1-9][0-9]*/metrics$" "$T/where" "the endpoint on $1 prints its address"
+    check_output "$3" "the endpoint on $1 warns if it has every address" sh -c \
         'grep -c "warning: --listen: whoever reaches any address" "$0" || true' "$T/where.err"
     kill "$pid" && wait "$pid" 2> /dev/null
 }
@@ -326,7 +340,7 @@ if python3 -c 'import socket; socket.create_server(("::1", 0), family=socket.AF_
     listens '[::1]:0' '\[::1\]' 0
 else
     listens :0 '0\.0\.0\.0' 1
-    skip "IPv6" "this machine has none"
+    skip "an endpoint listens on IPv6" "this machine has none"
 fi
 
 # --- Prometheus
@@ -350,16 +364,16 @@ END
     PROMETHEUS=$!
     at_exit end "$PROMETHEUS"
     ask() { python3 "$T/ask.py" "$port" "$1" 2> /dev/null; }
-    check "Prometheus scrapes it" wait_for '[ "$(ask "up{job=\"mlaunch\"}")" = 1 ]'
-    check "… and adds up the ranks' calls" wait_for \
+    check "Prometheus scrapes the endpoint" wait_for '[ "$(ask "up{job=\"mlaunch\"}")" = 1 ]'
+    check "Prometheus adds up the ranks' calls" wait_for \
         '[ "$(ask "sum(mlaunch_rank_calls_total{job_id=\"$id\",call=\"all_reduce\"})")" = 100 ]'
-    check_output "41" "… and has the command's" ask mlaunch_gpu_temperature_celsius
-    check "… whose histogram it understands" wait_for \
+    check_output "41" "Prometheus has the command's metrics" ask mlaunch_gpu_temperature_celsius
+    check "Prometheus understands the histogram of waits" wait_for \
         '[ -n "$(ask "histogram_quantile(0.5, mlaunch_rank_wait_seconds_bucket{job_id=\"$id\"})")" ]'
     must kill "$PROMETHEUS"
     wait "$PROMETHEUS" 2> /dev/null
 else
-    skip "Prometheus scrapes it" "$LACKS"
+    skip "Prometheus scrapes the endpoint" "$LACKS"
 fi
 
 must kill "$SERVER"
@@ -367,7 +381,7 @@ wait "$SERVER"
 check_output "0" "the endpoint ends well" echo $?
 echo > "$T/hold"
 wait "$JOB_PID"
-check_output "0" "the job, too" echo $?
+check_output "0" "the job ends well beside the endpoint" echo $?
 check "the job leaves nothing" left_nothing
-check_output "" "… nor counters" sh -c 'ls /dev/shm | grep -F -- "-$0." || true' "$id"
+check_output "" "the job leaves no counters" sh -c 'ls /dev/shm | grep -F -- "-$0." || true' "$id"
 done_testing

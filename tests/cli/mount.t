@@ -32,38 +32,42 @@ EOF
 mounted() { job --mount "$T/copy:$T/server" "$@"; }
 check_output "tool x" "a rank sees the copy" mounted -n 1 --output raw -- "$T/server/bin/tool" x
 both() { mounted -n 2 -x "PATH=$T/server/bin:/usr/bin:/bin" -- tool y | sort; }
-check_output $'[0] tool y\n[1] tool y' "so do two, found in PATH" both
-check_output "$T/server/bin" "the working directory may be in it" \
+check_output $'[0] tool y\n[1] tool y' "two ranks see the copy, found in PATH" both
+check_output "$T/server/bin" "the working directory may be in the copy" \
     mounted -n 1 --output raw -- sh -c "cd '$T/server/bin' && pwd"
-check "what a rank writes there is in the copy" mounted -n 1 -- touch "$T/server/written"
-check "… so that it lasts" test -e "$T/copy/written"
-check_output "" "all others see what was there" ls "$T/server"
+check "a rank can write into the copy" mounted -n 1 -- touch "$T/server/written"
+check "what a rank writes into the copy lasts" test -e "$T/copy/written"
+check_output "" "all others see the directory that was there" ls "$T/server"
 check "nothing stays mounted" sh -c "! grep -F '$T/server' /proc/self/mounts"
-check "nothing is left" left_nothing
+check "nothing is left of jobs with --mount" left_nothing
 
-check_error 125 "cannot use $T/none: No such file" "a missing source" job --mount "$T/none:$T/server" -- true
-check_error 125 "cannot use $T/none: No such file" "a missing directory" job --mount "$T/copy:$T/none" -- true
-check_error 125 "$T/peers is not a directory" "a file" job --mount "$T/peers:$T/server" -- true
+check_error 125 "cannot use $T/none: No such file" "a missing source is refused" \
+    job --mount "$T/none:$T/server" -- true
+check_error 125 "cannot use $T/none: No such file" "a missing directory is refused" \
+    job --mount "$T/copy:$T/none" -- true
+check_error 125 "$T/peers is not a directory" "a file in place of a directory is refused" \
+    job --mount "$T/peers:$T/server" -- true
 for bad in relative:/x /x "$T/copy:relative" /a:/b:/c; do
-    check_error 125 "mount must be SOURCE:DIR" "--mount $bad" job --mount "$bad" -- true
+    check_error 125 "mount must be SOURCE:DIR" "--mount $bad is refused" job --mount "$bad" -- true
 done
-check "the plan tells" job --mount "$T/copy:$T/server" --dry-run -- true
-check_match "^mount: $T/copy:$T/server\$" "$OUT" "… both"
+check "a plan with --mount is made" job --mount "$T/copy:$T/server" --dry-run -- true
+check_match "^mount: $T/copy:$T/server\$" "$OUT" "the plan has source and directory"
 
 if ! other_user || ! "${OTHER[@]}" unshare -U true 2> /dev/null; then
-    skip "as another user" "there is none, or users may not make namespaces"
+    skip "a user's rank sees the copy" "there is none, or users may not make namespaces"
 else
     check_output "tool u" "a user's rank sees the copy" "${OTHER[@]}" \
         "$OTHERS/launcher/mlaunch" --mount "$T/copy:$T/server" -n 1 --output raw -- "$T/server/bin/tool" u
-    check_output 65534 "… as that user" "${OTHER[@]}" \
+    check_output 65534 "a user's rank runs as that user" "${OTHER[@]}" \
         "$OTHERS/launcher/mlaunch" --mount "$T/copy:$T/server" -n 1 --output raw -- id -u
-    check "its ranks may read each other's memory" "${OTHER[@]}" \
+    check "a user's ranks may read each other's memory" "${OTHER[@]}" \
         "$OTHERS/launcher/mlaunch" --mount "$T/copy:$T/server" -n 2 --timeout 60 -- sh "$T/peers" "$T/shared"
     # In a user namespace that may have no other below it, and without the right to mount.
     cat > "$T/forbid" <<'EOF'
 echo 0 > /proc/sys/user/max_user_namespaces && echo 0 > /proc/sys/user/max_mnt_namespaces && exec "$@"
 EOF
     check_error 125 "does not let its users make namespaces .*: No space left on device" \
-        "where it is forbidden" unshare -Ur sh "$T/forbid" "$OTHERS/launcher/mlaunch" --mount "$T/copy:$T/server" -n 1 -- true
+        "--mount is refused where namespaces are forbidden" \
+        unshare -Ur sh "$T/forbid" "$OTHERS/launcher/mlaunch" --mount "$T/copy:$T/server" -n 1 -- true
 fi
 done_testing

@@ -48,8 +48,8 @@ for kind in whole stripped; do
 rank 1 localhost T
 rank 2 localhost T" "$kind: all are in the table, and stopped" grep '^rank ' "$T/gdb"
     check_match 'exited normally' "$T/gdb" "$kind: the job ends well"
-    check_output "ran ran ran" "$kind: … after the ranks have run" sh -c 'cat "$0"/*.out | xargs' \
-        "$T/ranks-$kind"
+    check_output "ran ran ran" "$kind: the ranks have run to their end" \
+        sh -c 'cat "$0"/*.out | xargs' "$T/ranks-$kind"
     [ "$TEST_FAILED" -eq 0 ] || diag_file "$T/gdb"
 done
 

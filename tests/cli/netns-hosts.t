@@ -19,22 +19,28 @@ head_is() {
         ssh -F "$NETNS_SSH_CONFIG" net1 true
         echo "$NETNS_HEAD"' sh "$3"
 }
-head_is 10.88.0.1 "nobody else: the first network" ''
-head_is 10.188.0.1 "a bridge with all of 10.88" 'taken 0 10.88.0.1/16 && ip link set b0 up'
-head_is 10.188.0.1 "… that is down" 'taken 0 10.88.77.1/16'
-head_is 10.88.2.1 "addresses in two networks" 'taken 0 10.88.0.200/32; taken 1 10.88.1.1/25'
-head_is 10.88.4.1 "a route" 'ip route add blackhole 10.88.0.0/22'
-head_is 10.88.0.1 "a way to everywhere is no network" 'ip route add blackhole 0.0.0.0/1'
-head_is 10.88.1.1 "a bridge of that name" 'ip link add netns0 type bridge'
+head_is 10.88.0.1 "hosts have the first network if nobody else has one" ''
+head_is 10.188.0.1 "hosts leave 10.88 to a bridge that has all of it" \
+    'taken 0 10.88.0.1/16 && ip link set b0 up'
+head_is 10.188.0.1 "hosts leave 10.88 to a bridge that is down" 'taken 0 10.88.77.1/16'
+head_is 10.88.2.1 "hosts leave networks to others that have a part of them" \
+    'taken 0 10.88.0.200/32; taken 1 10.88.1.1/25'
+head_is 10.88.4.1 "hosts leave networks to which a route leads" \
+    'ip route add blackhole 10.88.0.0/22'
+head_is 10.88.0.1 "hosts don't take a way to everywhere for a network" \
+    'ip route add blackhole 0.0.0.0/1'
+head_is 10.88.1.1 "hosts leave a bridge of their name alone" 'ip link add netns0 type bridge'
 
 # shellcheck disable=SC2016 # the inner shell's
-check_error 1 'no free network; see ip -4 addr' "all are taken" unshare --net sh -ec '
+check_error 1 'no free network; see ip -4 addr' "hosts are refused where all networks are taken" \
+    unshare --net sh -ec '
     for net in 10.0.0.0/8 172.16.0.0/12 198.18.0.0/15; do ip route add blackhole $net; done
     "$NETNS" up 1 net'
-check_status 1 "… and nothing is left of it" test -e "$T/netns-hosts.net"
+check_status 1 "nothing is left of refused hosts" test -e "$T/netns-hosts.net"
 
 # shellcheck disable=SC2016 # the inner shell's
-check_output "10.88.0.1 10.88.1.1 10.88.2.1 10.88.3.1" "at the same time each has its own" \
+check_output "10.88.0.1 10.88.1.1 10.88.2.1 10.88.3.1" \
+    "hosts at the same time have their own networks" \
     unshare --net sh -ec 'for p in a b c d; do "$NETNS" up 1 $p > "$TMPDIR/$p" & done; wait
         for p in a b c d; do sed -n s/^NETNS_HEAD=//p "$(cat "$TMPDIR/$p")"; "$NETNS" down $p; done | sort | xargs'
 # shellcheck disable=SC2016 # the inner shell's

@@ -7,7 +7,8 @@ TEST_TIER=quick
 unshare --net -- true 2> /dev/null || skip_all "needs network namespaces, and so root"
 
 check_error 1 'cannot connect to 127.0.0.1:[0-9]+: the loopback interface is down .ip link set lo up' \
-    "ranks that meet" unshare --net -- "$MLAUNCH" -n 2 -- "$BUILD/examples/hello"
-check "… are not said to have lost a peer" sh -c '! grep "lost a peer" "$1"' - "$ERR"
-check "ranks that don't" unshare --net -- "$MLAUNCH" -n 2 -- true
+    "ranks that meet fail with loopback's sentence" \
+    unshare --net -- "$MLAUNCH" -n 2 -- "$BUILD/examples/hello"
+check "ranks that meet are not said to have lost a peer" sh -c '! grep "lost a peer" "$1"' - "$ERR"
+check "ranks that don't meet need no loopback" unshare --net -- "$MLAUNCH" -n 2 -- true
 done_testing

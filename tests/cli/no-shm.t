@@ -17,22 +17,27 @@ exec "\$@"
 SH
 remedy='; mount a tmpfs there that this user may write to, or use --backend tcp --local net$'
 check_error 1 "cannot make shared memory in /dev/shm: No such file or directory$remedy" \
-    "a program that needs it" unshare --mount -- sh "$T/bare" "$MLAUNCH" -n 2 -- \
-    "$BUILD/examples/hello"
-check "one that does not" unshare --mount -- sh "$T/bare" "$MLAUNCH" -n 2 -- true
-check "without shared memory" unshare --mount -- sh "$T/bare" "$MLAUNCH" -n 2 --local net \
+    "a program that needs shared memory fails without /dev/shm" \
+    unshare --mount -- sh "$T/bare" "$MLAUNCH" -n 2 -- "$BUILD/examples/hello"
+check "a program that needs no shared memory runs without /dev/shm" \
+    unshare --mount -- sh "$T/bare" "$MLAUNCH" -n 2 -- true
+check "a program runs over TCP without /dev/shm" \
+    unshare --mount -- sh "$T/bare" "$MLAUNCH" -n 2 --local net \
     --backend tcp -- "$BUILD/examples/hello"
 
 # under OPTIONS COMMAND…: with another /dev/shm.
 under() { unshare --mount -- sh -c 'mount -t tmpfs -o "$0" t /dev/shm && exec "$@"' "$@"; }
 check_error 1 "cannot make shared memory in /dev/shm: Read-only file system$remedy" \
-    "one that is read-only" under ro "$MLAUNCH" -n 2 -- "$BUILD/examples/hello"
-check "… without it" under ro "$MLAUNCH" -n 2 --local net --backend tcp -- "$BUILD/examples/hello"
+    "a program that needs shared memory fails with a read-only /dev/shm" \
+    under ro "$MLAUNCH" -n 2 -- "$BUILD/examples/hello"
+check "a program runs over TCP with a read-only /dev/shm" \
+    under ro "$MLAUNCH" -n 2 --local net --backend tcp -- "$BUILD/examples/hello"
 if other_user; then
     check_error 1 "cannot make shared memory in /dev/shm: Permission denied$remedy" \
-        "one that others alone may write to" under mode=0700 "${OTHER[@]}" "$OTHERS/launcher/mlaunch" -n 2 \
-        -- "$OTHERS/examples/hello"
+        "a program fails with a /dev/shm that others alone may write to" \
+        under mode=0700 "${OTHER[@]}" "$OTHERS/launcher/mlaunch" -n 2 -- "$OTHERS/examples/hello"
 else
-    skip "one that others alone may write to" "there is no other user"
+    skip "a program fails with a /dev/shm that others alone may write to" \
+        "there is no other user"
 fi
 done_testing

@@ -37,48 +37,51 @@ ended() {
 }
 
 start 1
-check "ps on host 1" on 1 ps "$job"
+check "ps on host 1 knows the job" on 1 ps "$job"
 check_match "^1 of the job's 2 hosts was not asked: .* the host of index 0" "$OUT" \
-    "says that there is another host"
+    "ps on host 1 says that there is another host"
 cp "$OUT" "$T/shown"
-check_output 1 "has one part of the job" grep -c " 2/4 .*live" "$T/shown"
+check_output 1 "ps on host 1 has one part of the job" grep -c " 2/4 .*live" "$T/shown"
 # The names of those that have joined are known a moment after the start.
 wait_for 'netns exec "$H1" grep -q "\"$H2\"" "/tmp/mlaunch-$(id -u)/run.$job"'
-check "ps on host 0" on 0 ps "$job"
+check "ps on host 0 knows the job" on 0 ps "$job"
 cp "$OUT" "$T/shown"
-check_no_match "not asked" "$T/shown" "has asked all"
-check_output 2 "has both parts of the job" grep -c " 2/4 .*live" "$T/shown"
-check_output "0 1 2 3" "has all ranks" \
+check_no_match "not asked" "$T/shown" "ps on host 0 has asked all hosts"
+check_output 2 "ps on host 0 has both parts of the job" grep -c " 2/4 .*live" "$T/shown"
+check_output "0 1 2 3" "ps on host 0 has all ranks" \
     sh -c "sed -nE 's/^ +([0-9]+) .* sleep$/\\1/p' '$T/shown' | xargs"
-check "ps --stacks on host 0" on 0 ps --stacks "$job"
-check_match "^0-3 are in .*sleep" "$OUT" "has those of host 1, too"
-check "ps of all jobs" on 0 ps
+check "ps --stacks on host 0 works" on 0 ps --stacks "$job"
+check_match "^0-3 are in .*sleep" "$OUT" "ps --stacks on host 0 has the stacks of host 1, too"
+check "ps of all jobs works on host 0" on 0 ps
 cp "$OUT" "$T/shown"
-check_output 2 "has both parts, too" grep -c " 2/4 .*live" "$T/shown"
-check "mlaunch top" on 0 top --batch 1 "$job"
-check_match "^ *3 " "$OUT" "has ranks of both"
-check "mlaunch status" on 0 status
-check_match "^$H2 +online" "$OUT" "has host 1"
+check_output 2 "ps of all jobs has both parts" grep -c " 2/4 .*live" "$T/shown"
+check "mlaunch top works on host 0" on 0 top --batch 1 "$job"
+check_match "^ *3 " "$OUT" "mlaunch top has ranks of both hosts"
+check "mlaunch status works on host 0" on 0 status
+check_match "^$H2 +online" "$OUT" "mlaunch status has host 1"
 # The agent is the parent of its ranks.
 rank=$(sed -nE 's/.*"event":"started".*"rank":3,.*"pid":([0-9]+).*/\1/p' "$T/events")
 worker=$(netns exec "$H2" awk '/^PPid/{print $2}' "/proc/$rank/status")
 must netns exec "$H2" kill -STOP "$worker"
-check "ps with a host that is stopped" on 0 ps "$job"
-check_match "^host $H2 has not answered: it has not answered within 2 s" "$OUT" "names it"
+check "ps works with a host that is stopped" on 0 ps "$job"
+check_match "^host $H2 has not answered: it has not answered within 2 s" "$OUT" \
+    "ps names the host that is stopped"
 must netns exec "$H2" kill -CONT "$worker"
-check "a soft stop" on 1 kill --soft "$job"
-check "reaches the head" wait_for "grep -q 'asked to stop with mlaunch kill --soft by .* on host $H2' '$T/err.0'"
-check "an end" on 1 kill "$job"
-ended 143 "reaches both hosts"
-check_match "^mlaunch: the job was ended with mlaunch kill by " "$T/err.0" "and the head says so"
+check "a soft stop is asked for on host 1" on 1 kill --soft "$job"
+check "a soft stop reaches the head" \
+    wait_for "grep -q 'asked to stop with mlaunch kill --soft by .* on host $H2' '$T/err.0'"
+check "an end is asked for on host 1" on 1 kill "$job"
+ended 143 "an end reaches both hosts"
+check_match "^mlaunch: the job was ended with mlaunch kill by " "$T/err.0" \
+    "the head says who ended the job"
 
 # Both on one machine, as somebody tries it out.
 start 0
 wait_for 'netns exec "$H1" grep -q "#1\"" "/tmp/mlaunch-$(id -u)/run.$job"'
-check "ps of two nodes on one machine" on 0 ps "$job"
+check "ps works with two nodes on one machine" on 0 ps "$job"
 cp "$OUT" "$T/shown"
-check_output "0 1 2 3" "has each rank once" \
+check_output "0 1 2 3" "ps has each rank of two nodes once" \
     sh -c "sed -nE 's/^ +([0-9]+) .* sleep$/\\1/p' '$T/shown' | xargs"
-check "an end of both" on 0 kill "$job"
-ended 143 "reaches both nodes"
+check "an end of two nodes is asked for" on 0 kill "$job"
+ended 143 "an end reaches both nodes"
 done_testing

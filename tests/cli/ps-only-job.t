@@ -28,14 +28,15 @@ job second
 kill %1 %2
 wait
 SH
-check "jobs in a container" env -C "$T" unshare --pid --fork --kill-child --mount-proc -- bash \
-    "$T/inside"
-check_match "^RANK +HOST" "$T/stacks" "--stacks takes the only job"
-check_match "$(cat "$T/first")" "$T/stacks" "… which is the one there"
-check_match "^0$" "$T/stacks" "… with status 0"
-check_match "2 jobs are live: mlaunch ps JOB --stacks" "$T/stacks.two" "of two jobs it takes none"
-check_match "$(cat "$T/first")" "$T/json" "--json has the job there"
-check_no_match "$(cat "$T/outside")" "$T/json" "… and none elsewhere"
-check_match "$(cat "$T/outside")" "$T/json.all" "… but with -v"
-check_match '"state": "elsewhere"' "$T/json.all" "… as elsewhere"
+check "two jobs run in a container" \
+    env -C "$T" unshare --pid --fork --kill-child --mount-proc -- bash "$T/inside"
+check_match "^RANK +HOST" "$T/stacks" "ps --stacks takes the only job"
+check_match "$(cat "$T/first")" "$T/stacks" "the only job is the one in the container"
+check_match "^0$" "$T/stacks" "ps --stacks of the only job has status 0"
+check_match "2 jobs are live: mlaunch ps JOB --stacks" "$T/stacks.two" \
+    "ps --stacks takes none of two jobs"
+check_match "$(cat "$T/first")" "$T/json" "ps --json has the job in the container"
+check_no_match "$(cat "$T/outside")" "$T/json" "ps --json has no job elsewhere"
+check_match "$(cat "$T/outside")" "$T/json.all" "ps --json -v has the job elsewhere"
+check_match '"state": "elsewhere"' "$T/json.all" "the job elsewhere has that state"
 done_testing

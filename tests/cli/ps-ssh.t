@@ -15,18 +15,18 @@ ask() { "$MLAUNCH" "$1" --ssh-config "$NETNS_SSH_CONFIG" "${@:2}"; }
 PID=$!
 wait_for '[ "$(grep -c "\"started\"" "$EVENTS")" = 4 ]'
 ID=$(sed -n 's/.*"job":"\([^"]\{1,\}\)".*/\1/p' "$EVENTS" | head -n 1)
-check "ps of two hosts" ask ps -H "$H1,$H2"
-check_match "^$ID +root .* $H1 +2/4 +live" "$OUT" "the job on one"
-check_match "^$ID +root .* $H2 +2/4 +live" "$OUT" "… and on the other"
-check "clean here leaves it alone" "$MLAUNCH" clean "$ID"
-check "… and on its hosts" ask clean -H "$H1,$H2" "$ID"
-check_error 1 "container or on another machine" "kill from elsewhere" unshare --pid --fork \
-    --mount-proc "$MLAUNCH" kill "$ID"
+check "ps asks two hosts" ask ps -H "$H1,$H2"
+check_match "^$ID +root .* $H1 +2/4 +live" "$OUT" "ps has the job's part on the first host"
+check_match "^$ID +root .* $H2 +2/4 +live" "$OUT" "ps has the job's part on the second host"
+check "clean here leaves the job alone" "$MLAUNCH" clean "$ID"
+check "clean on the job's hosts leaves it alone" ask clean -H "$H1,$H2" "$ID"
+check_error 1 "container or on another machine" "kill from another PID namespace is refused" \
+    unshare --pid --fork --mount-proc "$MLAUNCH" kill "$ID"
 check_error 125 "host nowhere\.invalid" "a host that isn't there is named" ask ps -H \
     "$H1,nowhere.invalid"
-check_match "^$ID .* live" "$OUT" "… the other answers"
-check "kill on one of its hosts" ask kill -H "$H2" "$ID"
+check_match "^$ID .* live" "$OUT" "the other host answers ps"
+check "kill is asked for on one of the job's hosts" ask kill -H "$H2" "$ID"
 wait "$PID"
 status=$?
-job_judge 143 "ends the job on all" "mlaunch"
+job_judge 143 "kill on one host ends the job on all" "mlaunch"
 done_testing

@@ -46,50 +46,55 @@ wait_for '[ "$(ps_json "len(job[\"ranks\"])")" = 3 ]'
 wait_for '[ "$(ps_json "job[\"processes\"]")" = 6 ]'
 # All have gone through exec.
 wait_for '[ "$(ps_json "\"\".join({r[\"name\"] for r in job[\"ranks\"]})")" = sleep ]'
-check "ps lists" "$MLAUNCH" ps
+check "ps lists the jobs" "$MLAUNCH" ps
 # With a column of names, if any job on this machine has one.
 head="JOB +USER +AGE +HOST +RANKS +STATE +%CPU +MEM +COMMAND"
 check_match "^(NAME +)?$head" "$OUT" "ps has a head"
 check_match "^ *$ID +$(id -un) .* 3/3 +live .* sh -c 'sleep 300 & exec sleep 301'" "$OUT" \
-    "the job has its line"
-check "ps of one job" "$MLAUNCH" ps "$ID"
-check_match "^$head" "$OUT" "… has no column of names, as it has none"
-check_match "^RANK +HOST +PID +STATE" "$OUT" "… has its ranks"
-check_match "^ +2 +[^ ]+ +[0-9]+ +[SR] .* 2 +sleep" "$OUT" "… with their processes"
-check_output "[0, 1, 2]" "--json" ps_json '[r["rank"] for r in job["ranks"]]'
-check_output True "the pids are the ranks'" ps_json \
+    "ps has a line of the job"
+check "ps knows one job by its id" "$MLAUNCH" ps "$ID"
+check_match "^$head" "$OUT" "ps of a job without a name has no column of names"
+check_match "^RANK +HOST +PID +STATE" "$OUT" "ps of one job has a table of ranks"
+check_match "^ +2 +[^ ]+ +[0-9]+ +[SR] .* 2 +sleep" "$OUT" "ps of one job has each rank's process"
+check_output "[0, 1, 2]" "ps --json has the ranks" ps_json '[r["rank"] for r in job["ranks"]]'
+check_output True "the pids of ps are the ranks'" ps_json \
     'all(open("/proc/%d/comm" % r["pid"]).read() == "sleep\n" for r in job["ranks"])'
-check_error 1 "no job 0nosuch-job" "ps of a job that isn't there" "$MLAUNCH" ps 0nosuch-job
-check_error 125 "mlaunch ps: unknown option -z; mlaunch ps --help lists all" "no far-fetched advice" \
-    "$MLAUNCH" ps -z
+check_error 1 "no job 0nosuch-job" "ps of a job that isn't there is refused" \
+    "$MLAUNCH" ps 0nosuch-job
+check_error 125 "mlaunch ps: unknown option -z; mlaunch ps --help lists all" \
+    "an option that is like no other gets no advice" "$MLAUNCH" ps -z
 for word in -a --all -u; do
-    check_error 125 "mlaunch ps has no $word: it lists all your jobs" "ps $word" "$MLAUNCH" ps $word
+    check_error 125 "mlaunch ps has no $word: it lists all your jobs" \
+        "ps $word is refused with what it lists" "$MLAUNCH" ps $word
 done
 for word in -9 -TERM --signal; do
-    check_error 125 "mlaunch kill has no $word: the ranks get SIGTERM" "kill $word" \
-        "$MLAUNCH" kill $word "$ID"
+    check_error 125 "mlaunch kill has no $word: the ranks get SIGTERM" \
+        "kill $word is refused with what the ranks get" "$MLAUNCH" kill $word "$ID"
 done
-check_error 125 "mlaunch clean has no --force: nothing is asked" "clean --force" "$MLAUNCH" clean \
-    --force
-check_error 125 "mlaunch hosts: unknown option --nodelist; here it is called --hosts" "srun's word" \
-    "$MLAUNCH" hosts --nodelist a
-check_error 125 "mlaunch ps: -n is an option of a job, and has no meaning here" "an option of a job" \
-    "$MLAUNCH" ps -n 4
-check "clean -n" "$MLAUNCH" clean -n
-check_error 125 "unknown option --stakcs; did you mean --stacks\?" "a slip" "$MLAUNCH" ps --stakcs \
-    "$ID"
-check_error 125 "mlaunch ps takes one word, so not .* as well" "two jobs" "$MLAUNCH" ps "$ID" "$ID"
-check "ps --stacks" "$MLAUNCH" ps "$ID" --stacks
-check_match "^rank 1 on host .*, pid [0-9]+ \(sleep\):" "$OUT" "… names each process"
-check_match "nanosleep" "$OUT" "… and where it waits"
-check_output 6 "… of which a debugger says more" sh -c 'PATH=$1:$PATH "$MLAUNCH" ps "$2" --stacks |
+check_error 125 "mlaunch clean has no --force: nothing is asked" \
+    "clean --force is refused with the reason" "$MLAUNCH" clean --force
+check_error 125 "mlaunch hosts: unknown option --nodelist; here it is called --hosts" \
+    "srun's word for hosts is refused with ours" "$MLAUNCH" hosts --nodelist a
+check_error 125 "mlaunch ps: -n is an option of a job, and has no meaning here" \
+    "an option of a job is refused by ps" "$MLAUNCH" ps -n 4
+check "clean -n is a dry run" "$MLAUNCH" clean -n
+check_error 125 "unknown option --stakcs; did you mean --stacks\?" \
+    "a slip in ps is refused with the right word" "$MLAUNCH" ps --stakcs "$ID"
+check_error 125 "mlaunch ps takes one word, so not .* as well" "ps of two jobs is refused" \
+    "$MLAUNCH" ps "$ID" "$ID"
+check "ps --stacks takes a job" "$MLAUNCH" ps "$ID" --stacks
+check_match "^rank 1 on host .*, pid [0-9]+ \(sleep\):" "$OUT" "ps --stacks names each process"
+check_match "nanosleep" "$OUT" "ps --stacks says where each process waits"
+check_output 6 "ps --stacks has more with a debugger" \
+    sh -c 'PATH=$1:$PATH "$MLAUNCH" ps "$2" --stacks |
     grep -c " in process_[0-9]* () at stand-in.c:7$"' sh "$T/bin" "$ID"
 # shellcheck disable=SC2046
 must kill -STOP $(ps_json '" ".join(str(r["pid"]) for r in job["ranks"])')
 # A signal takes effect when its process runs.
 wait_for '[ "$(ps_json "job[\"state\"]")" = stopped ]'
-check_output stopped "all ranks stopped" ps_json 'job["state"]'
-check_output "['T', 'T', 'T']" "… each" ps_json '[r["state"] for r in job["ranks"]]'
+check_output stopped "a job is stopped if all its ranks are" ps_json 'job["state"]'
+check_output "['T', 'T', 'T']" "each rank of a stopped job is stopped" \
+    ps_json '[r["state"] for r in job["ranks"]]'
 # shellcheck disable=SC2046
 must kill -CONT $(ps_json '" ".join(str(r["pid"]) for r in job["ranks"])')
 
@@ -97,17 +102,17 @@ must kill -CONT $(ps_json '" ".join(str(r["pid"]) for r in job["ranks"])')
 run "$MLAUNCH" clean "$ID"
 check_output live "clean does nothing to a live job" ps_json 'job["state"]'
 check_error 1 "no job 0nosuch-job on this host; your live jobs there: .*$ID" \
-    "kill of a job that isn't there" \
+    "kill of a job that isn't there names those that are" \
     "$MLAUNCH" kill 0nosuch-job
-check_error 125 "which job" "kill of none" "$MLAUNCH" kill
-check "kill" "$MLAUNCH" kill "$ID"
-check_match "^job $ID on host .* has been ended" "$OUT" "… says so"
+check_error 125 "which job" "kill without a job is refused" "$MLAUNCH" kill
+check "kill takes the job's id" "$MLAUNCH" kill "$ID"
+check_match "^job $ID on host .* has been ended" "$OUT" "kill says that the job has been ended"
 wait "$PID"
 status=$?
-job_judge 143 "the job ends with 143" "mlaunch"
+job_judge 143 "a killed job ends with 143" "mlaunch"
 check_match "the job was ended with mlaunch kill by $(id -un)" "$T/job.err" \
-    "… and its mlaunch says who did it"
-check_output 1 "… once" grep -c "" "$T/job.err"
+    "the killed job's mlaunch says who did it"
+check_output 1 "the killed job's mlaunch says so once" grep -c "" "$T/job.err"
 
 # Both of an agent's processes are killed at once: what its ranks had started survives, and clean
 # finds it.
@@ -125,33 +130,37 @@ same=$!
 at_exit rm -f "/dev/shm/mlaunch-$(id -u)-${dead}x.0.test"
 check_output stale "a job whose agent was killed is stale" ps_json 'job["state"]'
 check_error 1 "job $dead on host .*: it has already ended; mlaunch clean" \
-    "kill has nothing to do with it" "$MLAUNCH" kill "$dead"
+    "kill of a stale job says what to do" "$MLAUNCH" kill "$dead"
 job_begin -n 1 -- sleep 304
-check "clean --dry-run" "$MLAUNCH" clean --dry-run "$dead"
-check_match "job $dead: process [0-9]+ \(sleep\) would be ended" "$OUT" "… tells of processes"
-check_match "job $dead: segment /dev/shm/mlaunch-.* would be removed" "$OUT" "… of segments"
-check_match "job $dead: directory $dir would be removed" "$OUT" "… of the directory"
-check "… and does nothing" test -d "$dir" -a -e "/dev/shm/mlaunch-$(id -u)-$dead.0.test"
-check "clean" "$MLAUNCH" clean "$dead"
-check_match "job $dead: process [0-9]+ \(sleep\) has been ended" "$OUT" "… tells what it does"
-check_error 1 "no job $dead" "the job is gone" "$MLAUNCH" ps "$dead"
-check_status 1 "… and its directory" test -e "$dir"
-check_status 1 "… and its segment" test -e "/dev/shm/mlaunch-$(id -u)-$dead.0.test"
-check_output 0 "… and its processes" sh -c \
+check "clean --dry-run takes a stale job" "$MLAUNCH" clean --dry-run "$dead"
+check_match "job $dead: process [0-9]+ \(sleep\) would be ended" "$OUT" \
+    "clean --dry-run tells of processes"
+check_match "job $dead: segment /dev/shm/mlaunch-.* would be removed" "$OUT" \
+    "clean --dry-run tells of segments"
+check_match "job $dead: directory $dir would be removed" "$OUT" \
+    "clean --dry-run tells of the directory"
+check "clean --dry-run does nothing" test -d "$dir" -a -e "/dev/shm/mlaunch-$(id -u)-$dead.0.test"
+check "clean takes a stale job" "$MLAUNCH" clean "$dead"
+check_match "job $dead: process [0-9]+ \(sleep\) has been ended" "$OUT" "clean tells what it does"
+check_error 1 "no job $dead" "a cleaned job is gone" "$MLAUNCH" ps "$dead"
+check_status 1 "a cleaned job's directory is gone" test -e "$dir"
+check_status 1 "a cleaned job's segment is gone" test -e "/dev/shm/mlaunch-$(id -u)-$dead.0.test"
+check_output 0 "a cleaned job's processes are gone" sh -c \
     "grep -lsaF 'MLAUNCH_JOB_DIR=$dir' /proc/[0-9]*/environ | wc -l"
-check "a process of the same name lives" kill -0 "$same"
-check "a segment of another name is there" test -e "/dev/shm/mlaunch-$(id -u)-${dead}x.0.test"
-check_output live "a live job lives" ps_json 'job["state"]'
-check_output "nothing to remove of job $dead: it is alive, or has left nothing" "clean again" \
-    "$MLAUNCH" clean "$dead"
+check "a stranger's process of the same name lives" kill -0 "$same"
+check "a segment of a job with a longer name is there" \
+    test -e "/dev/shm/mlaunch-$(id -u)-${dead}x.0.test"
+check_output live "a live job lives beside a cleaned one" ps_json 'job["state"]'
+check_output "nothing to remove of job $dead: it is alive, or has left nothing" \
+    "clean finds nothing of a cleaned job" "$MLAUNCH" clean "$dead"
 check_output "nothing to remove of job $ID: it is alive, or has left nothing" \
-    "clean of a live job" "$MLAUNCH" clean "$ID"
-check_output live "… which lives" ps_json 'job["state"]'
+    "clean finds nothing of a live job" "$MLAUNCH" clean "$ID"
+check_output live "a live job lives after clean" ps_json 'job["state"]'
 must kill "$same"
 run "$MLAUNCH" kill "$ID"
 wait "$PID"
 status=$?
-job_judge 143 "the live job ends" "mlaunch"
+job_judge 143 "a live job ends by kill" "mlaunch"
 
 # A rank that doesn't come is named, once, with what the others wait for.
 cat > "$T/stall.py" << 'PY'
@@ -175,9 +184,9 @@ says_who_waits() { "$MLAUNCH" ps "$ID" --stacks > "$T/waits" &&
     [ "$(grep -c '^rank .* waits in barrier' "$T/waits")" = 2 ]; }
 wait_for says_who_waits
 check_match "^rank 0 on host .* waits in barrier, call 1, for ranks? .*2, called at $T/wait.py:5$" \
-    "$T/waits" "--stacks: which call a rank waits in, for whom, and on which line"
-check_no_match "^rank 2 on host .* waits in" "$T/waits" "… and who waits in none"
-check_no_match "^deadlock" "$T/waits" "… which is no deadlock"
+    "$T/waits" "ps --stacks says which call a rank waits in, for whom, and on which line"
+check_no_match "^rank 2 on host .* waits in" "$T/waits" "a rank that waits in no call is in none"
+check_no_match "^deadlock" "$T/waits" "a rank that comes late is no deadlock"
 must kill -TERM "$PID"
 wait "$PID"
 
@@ -194,13 +203,14 @@ says_lines() {
 }
 exports() { "$PYTHON" -c 'import ctypes; ctypes.pythonapi._Py_DumpTraceback' 2> /dev/null; }
 if exports; then
-    check "--stacks: the lines of any Python script" wait_for says_lines
+    check "ps --stacks has the lines of any Python script" wait_for says_lines
     must says_lines
-    check_output 1 "… also the second time" grep -c 'plain.py", line 4 in <module>$' "$T/lines"
+    check_output 1 "ps --stacks has the lines of a Python script a second time" \
+        grep -c 'plain.py", line 4 in <module>$' "$T/lines"
 else
     why="this Python does not export _Py_DumpTraceback"
-    skip "--stacks: the lines of any Python script" "$why"
-    skip "… also the second time" "$why"
+    skip "ps --stacks has the lines of any Python script" "$why"
+    skip "ps --stacks has the lines of a Python script a second time" "$why"
 fi
 must kill -TERM "$PID"
 wait "$PID"
@@ -221,17 +231,19 @@ says_inner() {
     "$MLAUNCH" ps "$ID" --stacks > "$T/lines" && grep -q "^1 is in impatient.py:3 inner$" "$T/lines"
 }
 if exports; then
-    check "--stacks: a rank beside one that must not be interrupted" wait_for says_inner
+    check "ps --stacks has a rank beside one that must not be interrupted" wait_for says_inner
     must says_inner
-    check_no_match 'impatient.py", line 6' "$T/lines" "… which is not asked for its lines"
+    check_no_match 'impatient.py", line 6' "$T/lines" \
+        "a rank that must not be interrupted is not asked for its lines"
 else
-    skip "--stacks: a rank beside one that must not be interrupted" "$why"
-    skip "… which is not asked for its lines" "$why"
+    skip "ps --stacks has a rank beside one that must not be interrupted" "$why"
+    skip "a rank that must not be interrupted is not asked for its lines" "$why"
 fi
-check_match '^ +0 .* S ' "$T/lines" "… and goes on waiting"
+check_match '^ +0 .* S ' "$T/lines" "a rank that must not be interrupted goes on waiting"
 must kill -TERM "$PID"
 wait "$PID"
-check_no_match 'poll has ended' "$T/job.out" "… until the job ends"
+check_no_match 'poll has ended' "$T/job.out" \
+    "a rank that must not be interrupted waits until the job ends"
 
 # All wait for ever, each for the next rank's message.
 cat > "$T/wait.py" << 'PY'
@@ -245,26 +257,29 @@ says_all_wait() { "$MLAUNCH" ps "$ID" --stacks > "$T/waits" &&
     [ "$(grep -c '^rank . on host .* waits in' "$T/waits")" = 3 ]; }
 wait_for says_all_wait
 check_match "^rank 0 on host .* waits in recv of 12345 bytes from rank 1, called at $T/wait.py:4$" "$T/waits" \
-    "a message's size and direction"
-check_match "^rank 1 on host .* waits in recv of 12346 bytes from rank 2, called at " "$T/waits" "of each rank"
+    "ps --stacks has a message's size and direction"
+check_match "^rank 1 on host .* waits in recv of 12346 bytes from rank 2, called at " "$T/waits" \
+    "ps --stacks has each rank's message"
 check_output "deadlock: rank 0 waits for rank 1, which waits for rank 2, which waits for rank 0" \
     "a deadlock is named once" grep '^deadlock' "$T/waits"
-check_output "[12345] [1] []" "--json says the same" sh -c '"$MLAUNCH" ps "$1" --stacks --json |
+check_output "[12345] [1] []" "ps --stacks --json has the same message" \
+    sh -c '"$MLAUNCH" ps "$1" --stacks --json |
     python3 "$SOURCE/tests/lib/json_show.py" "(lambda wait: (
         [int(w) for w in wait[\"text\"].split() if len(w) > 3 and w.isdigit()],
         wait[\"receives_from\"], wait[\"sends_to\"]))(
         j[\"hosts\"][0][\"jobs\"][0][\"ranks\"][0][\"waits\"][0])"' sh "$ID"
 check_output "job job_name user name host_rank host_count size command directory state started_at \
 age_s agent_pid guard_pid ranks_alive processes cpu_percent memory_bytes kept_bytes ranks" \
-    "its members stand in the documented order" ps_json '" ".join(job)'
+    "the members of a job are in the documented order" ps_json '" ".join(job)'
 must kill -TERM "$PID"
 wait "$PID"
 
 # The time in which the others wait is the subject.
 keep env MLAUNCH_STALL=2 "${JOB[@]}" -n 3 "${STRANGER[@]}" -- "$PYTHON" "$T/stall.py"
-job_judge 0 "a job that stalls for a while" "mlaunch"
-check_match "^mlaunch: warning: rank 2 on host [^ ]+ has not come to barrier" "$T/err" "the stall is reported"
-check_output 1 "… once, by name" grep -c \
+job_judge 0 "a job that stalls for a while ends well" "mlaunch"
+check_match "^mlaunch: warning: rank 2 on host [^ ]+ has not come to barrier" "$T/err" \
+    "a stall is reported while the job runs"
+check_output 1 "a stall is reported once, by name" grep -c \
     'rank 2 on host .* has not come to barrier at .*/stall.py:5 (call 1 of .*); ranks 0,1 have waited' "$T/err"
 
 # A job below $TMPDIR has a link in /tmp, too.

@@ -10,27 +10,28 @@ terminal() { "$SOURCE/tests/cli/on_terminal.py" "$@"; }
 job_input() { job "$@" < "$T/in"; }
 
 # Options.
-check_error 125 "--pty=2: the job's ranks are 0 to 1" "--pty=RANK of a rank that there isn't" \
-    "$MLAUNCH" -n 2 --pty=2 true
-check_error 125 "'x' is not a rank" "--pty=x" "$MLAUNCH" --pty=x true
-check_error 125 "--pty gives standard input to rank 1: leave --stdin all out" "--pty, --stdin all" \
-    "$MLAUNCH" -n 2 --pty=1 --stdin all true
+check_error 125 "--pty=2: the job's ranks are 0 to 1" \
+    "--pty of a rank that there isn't is refused" "$MLAUNCH" -n 2 --pty=2 true
+check_error 125 "'x' is not a rank" "--pty of a word is refused" "$MLAUNCH" --pty=x true
+check_error 125 "--pty gives standard input to rank 1: leave --stdin all out" \
+    "--pty with --stdin all is refused" "$MLAUNCH" -n 2 --pty=1 --stdin all true
 run "$MLAUNCH" --dry-run -n 2 --pty=1 true
-check_match '^terminal: rank 1$' "$OUT" "--dry-run says which rank gets it"
+check_match '^terminal: rank 1$' "$OUT" "--dry-run says which rank gets the terminal"
 
 # The rank has one even if mlaunch has none. Its output is as it would be on a screen.
 : > "$T/in"
-check_output $'/dev/pts/24 80\r' "without a terminal: the rank has one, of 24 lines and 80 columns" \
+check_output $'/dev/pts/24 80\r' \
+    "a rank has a terminal of 24 lines and 80 columns without one here" \
     job_input --pty -- sh -c 'printf "%.9s" "$(tty)"; stty size'
-check_output $'yes\r' "its three streams are a terminal, which controls it" \
+check_output $'yes\r' "the rank's three streams are a terminal, which controls it" \
     job_input --pty -- sh -c '[ -t 0 ] && [ -t 1 ] && [ -t 2 ] && : < /dev/tty && echo yes'
-check_output "1 no" "--pty=1: other ranks have none" sh -c \
+check_output "1 no" "other ranks have no terminal with --pty=1" sh -c \
     '"$@" --pty=1 -n 2 --output raw -- sh -c '\''[ -t 1 ] || echo $MLAUNCH_RANK no'\'' | sed "s/^0/1/"' \
     - "${JOB[@]}"
 printf 'one\ntwo' > "$T/in"
 keep job_input --pty -- sh -c 'stty -echo; echo ready; cat; echo " over"'
-check_match 'two over' "$T/out" "without a terminal: the end of the input is the end of a line's"
-job_status 3 "its status is the job's" --pty -- sh -c 'exit 3'
+check_match 'two over' "$T/out" "the end of the input is the end of a line's without a terminal"
+job_status 3 "the status of a rank with a terminal is the job's" --pty -- sh -c 'exit 3'
 seq 20000 > "$T/numbers"
 keep job --pty -- cat "$T/numbers"
 check_output "$(cksum < "$T/numbers")" "all that a rank writes before its end arrives" sh -c \
@@ -38,7 +39,7 @@ check_output "$(cksum < "$T/numbers")" "all that a rank writes before its end ar
 keep job -n 2 --pty -- sh -c 'if [ $MLAUNCH_RANK = 1 ]; then echo other; echo two >&2; else
     printf "a\033[K"; fi'
 check_output "[1] other" "other ranks keep labels and streams" grep -F '[1] other' "$T/out"
-check_no_match '\[0\]' "$T/out" "… and this rank has none"
+check_no_match '\[0\]' "$T/out" "the rank with the terminal has no label"
 
 # On a terminal: the keys go to the rank.
 keep terminal 'raw
@@ -55,14 +56,14 @@ wait KeyboardInterrupt
 wait >>>
 type exit(5)\r
 modes' "${JOB[@]}" --pty -- env TERM=dumb python3 -q
-job_judge 5 "python3: a prompt; Ctrl-C interrupts what it runs, not the job" "on a terminal"
+job_judge 5 "Ctrl-C interrupts what python3 runs, not the job" "on a terminal"
 
 keep terminal 'size 33 101
 wait 33 101
 size 44 102
 wait 44 102
 modes' "${JOB[@]}" --pty -- python3 "$SOURCE/tests/cli/print_sizes.py" 44
-job_judge 0 "the size is that of mlaunch's terminal, also when it changes" "on a terminal"
+job_judge 0 "the terminal's size is that of mlaunch's, also when it changes" "on a terminal"
 
 keep terminal 'raw
 wait first
@@ -73,9 +74,9 @@ touch '"$T"'/gone
 modes' "${JOB[@]}" -n 2 --pty -- sh -c 'if [ $MLAUNCH_RANK = 0 ]; then printf "first> "
         until [ -e "$0/gone" ]; do sleep 0.02; done
     else until [ -e "$0/go" ]; do sleep 0.02; done; echo second; echo third; fi' "$T"
-job_judge 0 "another rank's lines: on their own, with a label" "on a terminal"
+job_judge 0 "another rank's lines are on their own, with a label" "on a terminal"
 # On a busy machine a line about connecting was there before, and has been removed.
-check_match $'(^|\033\\[K)first> .$' "$T/out" "… not behind a prompt"
+check_match $'(^|\033\\[K)first> .$' "$T/out" "another rank's lines are not behind a prompt"
 
 fails_eight_times() {
     for i in 1 2 3 4 5 6 7 8; do
@@ -83,7 +84,7 @@ fails_eight_times() {
         [ $? = 4 ] || return 1
     done
 }
-check "a failure behind output that the agent has not read yet" fails_eight_times
+check "a failure is seen behind output that the agent has not read yet" fails_eight_times
 
 # Job control works in the rank's shell; Ctrl-Z stops its program only.
 keep terminal 'raw
@@ -95,7 +96,7 @@ wait Stopped
 wait ready$
 type kill %1; wait -f %1; exit 4\r
 modes' "${JOB[@]}" --pty -x PS1='ready$ ' -- bash --norc -i
-job_judge 4 "job control in the rank's shell" "on a terminal"
+job_judge 4 "job control works in the rank's shell" "on a terminal"
 check_match 'Stopped' "$T/out" "Ctrl-Z stops the shell's program"
 
 # However the job ends, the terminal has its modes again.
@@ -121,7 +122,7 @@ wait ready
 type \x04
 modes' "${JOB[@]}" --pty -n 2 -- sh -c '[ $MLAUNCH_RANK = 1 ] && exec sleep 1000
     echo ready; cat; exit 7'
-job_judge 7 "a failure: the terminal's modes are restored" "on a terminal"
+job_judge 7 "the terminal's modes are restored after a failure" "on a terminal"
 
 # SIGTSTP: the shell has its own modes meanwhile; in the foreground the rank has the keys again.
 keep terminal 'raw
@@ -139,6 +140,6 @@ modes' bash --norc -c 'set -m; T=$1; shift
     sh -c "echo \$\$ > $T/pid; exec \"\$@\"" - "$@"; echo stopped $?
     until [ -e "$T/fg" ]; do sleep 0.02; done; fg; echo ended $?' \
     - "$T" "${JOB[@]}" --pty -- sh -c 'echo ready; read -r x; echo "got $x"'
-job_judge 0 "SIGTSTP and fg" "on a terminal"
+job_judge 0 "the rank has its terminal again after SIGTSTP and fg" "on a terminal"
 
 done_testing

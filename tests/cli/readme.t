@@ -66,12 +66,12 @@ typed() { bash -c 'eval "$(build/launcher/mlaunch env)"; eval "$1"' bash "$1"; }
 
 check_match '^ {4}eval "\$\(build/launcher/mlaunch env\)"' "$SOURCE/README.md" \
     "README says how a shell finds mlaunch"
-check "it needs no installation" typed 'mlaunch --version'
+check "mlaunch needs no installation" typed 'mlaunch --version'
 mkdir "$T/it's here"
 cp "$BUILD/launcher/mlaunch" "$T/it's here/"
-check_output "$T/it's here/mlaunch" "and its directory's name may hold anything" bash -c \
+check_output "$T/it's here/mlaunch" "the directory of mlaunch may have any name" bash -c \
     'eval "$("$1" env)"; command -v mlaunch' bash "$T/it's here/mlaunch"
-check_error 125 'mlaunch run env' "the program of that name is started otherwise" \
+check_error 125 'mlaunch run env' "mlaunch env with a command is refused with what to write" \
     "$MLAUNCH" env A=1 sh
 
 # For ps JOB and kill JOB.
@@ -105,14 +105,16 @@ while IFS= read -r line; do
     esac
     check "${line%% \#*}" typed "${line/ JOB/ $job}" < /dev/null
     case $line in
-    cc*) check_output "rank 0 of 1: 1" "… and the program runs alone" ./sum ;;
-    *./sum) check_match '^\[3\] rank 3 of 4: 4$' "$OUT" "… the sum is right" ;;
-    *sum.py) check_match "^\[3\] 3 array\('d', \[6.0, 4.0\]\)$" "$OUT" "… the sums are right" ;;
-    *"echo \$?") check_match '^139$' "$OUT" "… with the status of the table" ;;
-    *LEVEL=3*) check_match '^\[1\] rank 1: 3$' "$OUT" "… with its variable" ;;
-    *--stacks*) check_match '^rank 1 on host' "$OUT" "… and shows stacks" ;;
-    *"> job.sh") check_match '^#SBATCH --nodes=3' job.sh "… and writes the script" ;;
-    *--submit*) check_match '^#SBATCH --nodes=3' job.submitted "… and submits it" ;;
+    cc*) check_output "rank 0 of 1: 1" "the program in C runs alone" ./sum ;;
+    *./sum) check_match '^\[3\] rank 3 of 4: 4$' "$OUT" "the sum of the program in C is right" ;;
+    *sum.py) check_match "^\[3\] 3 array\('d', \[6.0, 4.0\]\)$" "$OUT" \
+        "the sums of the program in Python are right" ;;
+    *"echo \$?") check_match '^139$' "$OUT" "the status after a crash is that of README's table" ;;
+    *LEVEL=3*) check_match '^\[1\] rank 1: 3$' "$OUT" "rank 1 sees LEVEL=3" ;;
+    *--stacks*) check_match '^rank 1 on host' "$OUT" "ps --stacks shows the ranks" ;;
+    *"> job.sh") check_match '^#SBATCH --nodes=3' job.sh "mlaunch batch writes a script" ;;
+    *--submit*) check_match '^#SBATCH --nodes=3' job.submitted \
+        "mlaunch batch --submit submits a script" ;;
     esac
 done < <(sed -n 's/^    \$ //p' "$SOURCE/README.md")
 check "README has many commands" test "$commands" -gt 20
@@ -120,10 +122,10 @@ check "README has many commands" test "$commands" -gt 20
 check_output "1" "python3 imports the module by itself" typed \
     'python3 -c "import mlaunch; print(mlaunch.init().size)"'
 for page in mlaunch ml_send; do
-    check "man $page" typed "man $page"
+    check "man $page shows a page" typed "man $page"
 done
 check_match 'ml_recv' "$OUT" "man ml_send shows the page of all calls"
-check "the system's pages are still found" typed 'man -w man'
+check "the system's manual pages are still found" typed 'man -w man'
 cp "$SOURCE/examples/kmeans.c" "$SOURCE/examples/iris.csv" .
 while IFS= read -r line; do
     check "$line" typed "$line"

@@ -49,17 +49,17 @@ tried() {
     hosts_say NONE=
     run follow "$1"
     if [ "$(sort "$OUT")" = "$2" ]; then
-        job_judge 0 "$1" "$(cat "$T/recipe")"
+        job_judge 0 "the recipe for $1 works" "$(cat "$T/recipe")"
     else
-        fail "$1" "expected: $2"
+        fail "the recipe for $1 works" "expected: $2"
         diag_run "$(cat "$T/recipe")"
     fi
     hosts_say MEETS=1
     run follow "$1"
     if grep -Eq '^mlaunch: rank 1 on host .* exited with status 3' "$ERR"; then
-        job_judge 3 "… the death of node 1 ends node 0" "MEETS=1 $(cat "$T/recipe")"
+        job_judge 3 "$1: the death of node 1 ends node 0" "MEETS=1 $(cat "$T/recipe")"
     else
-        fail "… the death of node 1 ends node 0"
+        fail "$1: the death of node 1 ends node 0"
         diag_run "MEETS=1 $(cat "$T/recipe")"
     fi
 }
@@ -79,6 +79,6 @@ sort "$OUT" > "$T/lines"
 check_output "[0] sglang 0 has met 1
 [0] sglang 0 has met 1
 [1] sglang 1 has met 1
-[1] sglang 1 has met 1" "--restarts starts both again" cat "$T/lines"
-job_judge 0 "… which then end well" "MEETS=1, --restarts 1: $(cat "$T/recipe")"
+[1] sglang 1 has met 1" "--restarts starts both nodes again" cat "$T/lines"
+job_judge 0 "both nodes end well after a restart" "MEETS=1, --restarts 1: $(cat "$T/recipe")"
 done_testing

@@ -29,7 +29,8 @@ differ="^mlaunch: the ranks' calls differ from call 4 of the world on: rank 2 ma
 said_by "$differ" "$MLAUNCH" "${net[@]}" -n 4 --events "$T/events" -- "$R" differ
 line "$differ" \
     "the first call that differs is named, on two hosts"
-check "and in --events" python3 "$SOURCE/tests/cli/diverged_event.py" "$T/events"
+check "--events has the first call that differs" \
+    python3 "$SOURCE/tests/cli/diverged_event.py" "$T/events"
 
 late="^mlaunch: rank 1 had ended 3 calls of the world, while ranks 0,2 were in call 4, $sum\$"
 for seconds in 1 4 16 64; do
@@ -37,22 +38,23 @@ for seconds in 1 4 16 64; do
     grep -qE "$late" "$ERR" && break
 done
 line "$late" \
-    "after --timeout, who was behind"
+    "--timeout says who was behind"
 killed="^mlaunch: rank 1 had ended 1003 calls of the world, while ranks 0,2 were in call 1004, $sum\$"
 said_by "$killed" "$MLAUNCH" -n 3 -- "$R" killed
 line "$killed" \
     "the record outlives SIGKILL"
 if sed '0,/ had ended 1003 /d' "$ERR" | grep -q '^mlaunch: rank 1 on host .* was killed'; then
-    pass "the verdict comes after it"
+    pass "the verdict comes after the record"
 else
-    fail "the verdict comes after it" "$(cat "$ERR")"
+    fail "the verdict comes after the record" "$(cat "$ERR")"
 fi
 run env MLAUNCH_RECORD=off "$MLAUNCH" -n 3 -- "$R" killed
-check "MLAUNCH_RECORD=off: nothing is recorded" [ "$(grep -c 'had ended' "$ERR")" = 0 ]
+check "nothing is recorded with MLAUNCH_RECORD=off" [ "$(grep -c 'had ended' "$ERR")" = 0 ]
 run "$MLAUNCH" -n 3 -- sh -c '[ "$RANK" != 1 ]'
-check "programs that make no call have no such line" [ "$(grep -vc '^mlaunch: rank 1 ' "$ERR")" = 0 ]
+check "programs that make no call have no line of calls" \
+    [ "$(grep -vc '^mlaunch: rank 1 ' "$ERR")" = 0 ]
 run "$MLAUNCH" -n 3 -- "$R" well
-check "nor has a job that ends well" [ ! -s "$ERR" ]
+check "a job that ends well has no line of calls" [ ! -s "$ERR" ]
 
 # --- --record ---
 
@@ -96,21 +98,27 @@ for _ in {1..10}; do
     run "$MLAUNCH" -n 2 --restarts 1 --record "$T/record" -- "$R" killed
     python3 "$T/restarts.py" "$T/record" 2> /dev/null && break
 done
-check "of a rank that is killed, and of each restart, too" python3 "$T/restarts.py" "$T/record"
+check "--record has the calls of a rank that is killed, and of each restart" \
+    python3 "$T/restarts.py" "$T/record"
 run "$MLAUNCH" -n 2 --record "$T/record" -- "$R" twice
-check "a rank that joins again goes on" [ "$(grep -c '"generation":2' "$T/record")" = 6 ]
+check "--record has the calls of a rank that joins again" \
+    [ "$(grep -c '"generation":2' "$T/record")" = 6 ]
 check_status 125 "a file that cannot be written is an error before anything starts" \
     "$MLAUNCH" --record /nonexistent/file -- touch "$T/started"
-line '^mlaunch: error: --record: cannot write /nonexistent/file: No such file or directory$' "with its reason"
-check "and nothing has run" [ ! -e "$T/started" ]
+line '^mlaunch: error: --record: cannot write /nonexistent/file: No such file or directory$' \
+    "the error of a file that cannot be written has its reason"
+check "nothing runs if the record cannot be written" [ ! -e "$T/started" ]
 run "$MLAUNCH" -n 2 --record /dev/full -- "$R" well
 line '^mlaunch: warning: --record: cannot write /dev/full: No space left on device$' "a full disk is named"
-check_status 0 "and is no failure of the job" "$MLAUNCH" -n 2 --record /dev/full -- "$R" well
+check_status 0 "a full disk of the record is no failure of the job" \
+    "$MLAUNCH" -n 2 --record /dev/full -- "$R" well
 none='no rank made a call of mlaunch.s library \(MPI.s and gloo.s calls are not seen\)'
-check_status 0 "programs that make no call" "$MLAUNCH" -n 2 --record "$T/record" -- true
-line "^mlaunch: warning: $none: $T/record is empty\$" "their empty file is named"
-check_status 127 "a job that does not start" "$MLAUNCH" -n 2 --record "$T/record" -- ./absent
-check "has no such warning" [ "$(grep -cE "$none" "$ERR")" = 0 ]
+check_status 0 "programs that make no call end well" "$MLAUNCH" -n 2 --record "$T/record" -- true
+line "^mlaunch: warning: $none: $T/record is empty\$" \
+    "the empty record of programs that make no call is named"
+check_status 127 "a job that does not start keeps its status" \
+    "$MLAUNCH" -n 2 --record "$T/record" -- ./absent
+check "a job that does not start has no empty record" [ "$(grep -cE "$none" "$ERR")" = 0 ]
 run "$MLAUNCH" --events "$T/events" -n 2 -- "$R" well
 id=$(sed -n '1s/.*"job":"\([^"]*\)".*/\1/p' "$T/events")
 check_output "" "nothing is left in /dev/shm" find /dev/shm -name "mlaunch-$(id -u)-${id:?}*"

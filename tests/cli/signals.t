@@ -45,17 +45,17 @@ job_signalled() {
 }
 
 run job_signalled INT 2 -- python3 -c "$polite" SIGINT
-job_judge 130 "Ctrl-C: the ranks get SIGINT, the status is 130" "INT"
-check_output 2 "Ctrl-C: both have got it" grep -c 'got SIGINT' "$T/out"
+job_judge 130 "Ctrl-C gives the ranks SIGINT, and the status 130" "INT"
+check_output 2 "Ctrl-C reaches both ranks" grep -c 'got SIGINT' "$T/out"
 check_match "^mlaunch: ended by SIGINT \\(from pid $$, [^)]+\\): SIGTERM in 2.5 s, SIGKILL in 5 s; --grace changes that$" \
-    "$T/err" "SIGINT of a process: who sent it, and what comes next"
+    "$T/err" "SIGINT is told with its sender and what comes next"
 # A rank needs a while to say what it has got.
 run job_signalled INT 2 --grace 6 -- python3 -c "$polite" SIGTERM
-job_judge 130 "Ctrl-C ignored: SIGTERM at half the grace" "INT"
+job_judge 130 "ranks that ignore Ctrl-C get SIGTERM at half the grace" "INT"
 # A rank that the agent's SIGTERM has ended before mlaunch looks is not in the line.
 check_match "^mlaunch: warning: (ranks 0,1 have|rank [01] on host localhost has) not ended 3 s after SIGINT: SIGTERM$" \
-    "$T/err" "… which a line says"
-check_output 2 "Ctrl-C ignored: both have got SIGTERM" grep -c 'got SIGTERM' "$T/out"
+    "$T/err" "a line says that ranks get SIGTERM after SIGINT"
+check_output 2 "both ranks that ignore Ctrl-C get SIGTERM" grep -c 'got SIGTERM' "$T/out"
 # The agents kill, and mlaunch says so, each by its own clock: if mlaunch comes too late, the ranks
 # have ended, and there is nothing to be said.
 kills=0
@@ -63,16 +63,18 @@ run job_signalled INT 2 --grace 1 -- python3 -c "$polite"
 while ! grep -q 'after SIGINT: SIGKILL' "$T/err" && [ $((kills += 1)) -lt 5 ]; do
     run job_signalled INT 2 --grace 1 -- python3 -c "$polite"
 done
-job_judge 130 "Ctrl-C and SIGTERM ignored: SIGKILL" "INT"
-check_match "^mlaunch: warning: (ranks 0,1 have|rank [01] on host [^ ]+ has) not ended 1 s after SIGINT: SIGKILL \\(--grace\\)$" "$T/err" "… which a line says"
+job_judge 130 "ranks that ignore Ctrl-C and SIGTERM get SIGKILL" "INT"
+check_match "^mlaunch: warning: (ranks 0,1 have|rank [01] on host [^ ]+ has) not ended 1 s after SIGINT: SIGKILL \\(--grace\\)$" \
+    "$T/err" "a line says that ranks get SIGKILL after SIGINT"
 # Were the grace waited for, the file's limit would end this.
 run job_signalled "INT 2 TERM" 2 --grace 100000 -- python3 -c "$polite"
 job_judge 130 "a second signal kills at once" "INT, TERM"
-check_match "^mlaunch: ended by SIGTERM \\(from pid $$, [^)]+\\), the second signal: SIGKILL to ranks 0,1$" "$T/err" "… which a line says"
+check_match "^mlaunch: ended by SIGTERM \\(from pid $$, [^)]+\\), the second signal: SIGKILL to ranks 0,1$" \
+    "$T/err" "a line says that the second signal kills"
 run job_signalled TERM 2 -- python3 -c "$polite" SIGTERM
-job_judge 143 "SIGTERM" "TERM"
+job_judge 143 "SIGTERM is status 143" "TERM"
 check_match "^mlaunch: ended by SIGTERM \\(from pid $$, [^)]+\\): SIGKILL in 5 s; --grace changes that$" \
-    "$T/err" "SIGTERM: who sent it"
+    "$T/err" "SIGTERM is told with its sender"
 # timeout(1) passes SIGTERM on, as it sends it when its time is over.
 : > "$T/out"
 timeout 1000 "${JOB[@]}" -n 1 -- sh -c 'echo ready; exec sleep 60' > "$T/out" 2> "$T/err" &
@@ -80,23 +82,26 @@ mlaunch=$!
 has_said ready 1
 must kill -TERM "$mlaunch"
 run eval 'wait "$mlaunch"'
-job_judge 143 "timeout(1)" "timeout mlaunch"
-check_match '^mlaunch: ended by SIGTERM \(from pid [0-9]+, timeout\)' "$T/err" "… is named"
+job_judge 143 "SIGTERM from timeout(1) is status 143" "timeout mlaunch"
+check_match '^mlaunch: ended by SIGTERM \(from pid [0-9]+, timeout\)' "$T/err" \
+    "timeout(1) is named as the sender"
 run job_signalled HUP 2 -- python3 -c "$polite" SIGHUP
-job_judge 129 "SIGHUP" "HUP"
-check_match "^mlaunch: ended by SIGHUP \\(from pid $$, " "$T/err" "SIGHUP: who sent it"
+job_judge 129 "SIGHUP is status 129" "HUP"
+check_match "^mlaunch: ended by SIGHUP \\(from pid $$, " "$T/err" "SIGHUP is told with its sender"
 run job_signalled QUIT 2 -- sh -c 'ulimit -c 0; echo ready; sleep 60'
-job_judge 131 "SIGQUIT" "QUIT"
+job_judge 131 "SIGQUIT is status 131" "QUIT"
 run job_signalled "USR1 2 TERM" 2 -- python3 -c "$polite" SIGTERM
 job_judge 143 "SIGUSR1 is passed on" "USR1"
-check_output 2 "SIGUSR1: both have got it" grep -c 'got SIGUSR1' "$T/out"
+check_output 2 "SIGUSR1 reaches both ranks" grep -c 'got SIGUSR1' "$T/out"
 # The workers of a program that writes its checkpoint must not die of the warning.
 run job_signalled "USR1 2 TERM" 2 -- sh -c '"$0"; exit $?' "$SOURCE/tests/cli/with_workers.py"
 job_judge 143 "SIGUSR1 goes to the program behind a shell" "USR1"
-check_output 2 "… and its workers live" grep -c 'got SIGUSR1, 2 of 2 workers live' "$T/out"
+check_output 2 "the workers of a program live after SIGUSR1" \
+    grep -c 'got SIGUSR1, 2 of 2 workers live' "$T/out"
 run job_signalled "USR1 1 TERM" 1 --signal-children -- "$SOURCE/tests/cli/with_workers.py"
-job_judge 143 "--signal-children" "USR1"
-check_output 1 "… sends it to the workers as well" grep -c 'got SIGUSR1, 0 of 2 workers' "$T/out"
+job_judge 143 "SIGUSR1 is passed on with --signal-children" "USR1"
+check_output 1 "--signal-children sends SIGUSR1 to the workers as well" \
+    grep -c 'got SIGUSR1, 0 of 2 workers' "$T/out"
 run job_signalled "USR1" 1 -- sh -c 'echo ready; sleep 60; :'
 job_judge 138 "SIGUSR1 that nobody handles ends the rank" "USR1"
 run job_signalled "WINCH TERM" 2 -- python3 -c "$polite" SIGTERM
@@ -112,8 +117,8 @@ has_said ready 1
 must kill -HUP "$mlaunch"
 echo now > "$T/go"
 run eval 'wait "$mlaunch"'
-job_judge 0 "nohup: SIGHUP does nothing" "nohup"
-check_match 'goes on' "$T/out" "nohup: the job goes on"
+job_judge 0 "SIGHUP does nothing under nohup" "nohup"
+check_match 'goes on' "$T/out" "the job goes on under nohup"
 
 # A signal that arrives before the job has begun.
 cat > "$T/slow-agent" <<'SH'
@@ -133,7 +138,7 @@ wait_for '[ -s "$T/ready" ]'
 case $SANITIZE in *thread*) (sleep 4 && kill -INT "$mlaunch") 2> /dev/null & ;; esac
 must kill -INT "$mlaunch"
 run eval 'wait "$mlaunch"'
-job_judge 130 "Ctrl-C while it connects" "INT"
+job_judge 130 "Ctrl-C ends mlaunch while it connects" "INT"
 
 # A reader that doesn't read delays the end of a job; a second signal ends it at once.
 mkfifo "$T/full"
@@ -152,9 +157,10 @@ has_said 'ended by SIGINT' 1
 must kill -TERM "$mlaunch"
 run eval 'wait "$mlaunch"'
 exec 8>&-
-job_judge 130 "twice Ctrl-C while nobody reads the output" "INT, TERM"
-check_match "bytes that ranks have written, and nobody has read, are dropped" "$T/out" "… what is lost is said, of the ranks' pipes"
-check_match "output that has not been read is dropped" "$T/out" "… and of mlaunch's own"
+job_judge 130 "a second Ctrl-C ends a job whose output nobody reads" "INT, TERM"
+check_match "bytes that ranks have written, and nobody has read, are dropped" "$T/out" \
+    "the bytes lost in the ranks' pipes are told"
+check_match "output that has not been read is dropped" "$T/out" "the output lost in mlaunch is told"
 
 # Neither does it keep one signal or --timeout from ending the job.
 unread_start() { # OPTION…: both streams full, and nobody reads standard error
@@ -175,9 +181,9 @@ unread_end() { # STATUS NAME
 }
 unread_start
 must kill -TERM "$mlaunch"
-unread_end 143 "SIGTERM while nobody reads standard error"
+unread_end 143 "SIGTERM ends a job whose standard error nobody reads"
 unread_start --timeout 1
-unread_end 124 "--timeout while nobody reads standard error"
+unread_end 124 "--timeout ends a job whose standard error nobody reads"
 # A reader that is only slow gets everything, though the end was asked for.
 : > "$EVENTS"
 exec 8<> "$T/full"
@@ -197,7 +203,7 @@ while got < 400000 and select.select([8], [], [], 60)[0]:
 print(got)'
 check_output 400000 "a slow reader gets everything after SIGTERM" \
     python3 -c "$slow_read" "$mlaunch"
-unread_end 143 "… and then the job ends"
+unread_end 143 "the job with a slow reader ends after SIGTERM"
 
 # On a terminal.
 keep terminal 'wait ready
@@ -205,8 +211,8 @@ wait ready
 type \x03
 wait interrupted: SIGTERM in 2.5 s, SIGKILL in 5 s; --grace changes that; Ctrl-C again kills at once' \
     "${JOB[@]}" -n 2 -- python3 -c "$polite" SIGINT
-job_judge 130 "Ctrl-C on a terminal" "terminal"
-check_output 2 "Ctrl-C on a terminal: once for each rank" grep -c 'got SIGINT' "$T/out"
+job_judge 130 "Ctrl-C on a terminal ends the job" "terminal"
+check_output 2 "Ctrl-C on a terminal reaches each rank once" grep -c 'got SIGINT' "$T/out"
 
 counting='import time
 for i in range(100000):
@@ -235,24 +241,27 @@ far=$(cat "$T/far")
 state_of() { sed 's/.*) //; s/ .*//' "/proc/$1/stat" 2> /dev/null; }
 must kill -TSTP "$mlaunch"
 if wait_for '[ "$(state_of "$mlaunch")" = T ] && [ "$(state_of "$rank")" = T ]'; then
-    pass "SIGTSTP: mlaunch and its rank are stopped"
+    pass "SIGTSTP stops mlaunch and its rank"
 else
-    fail "SIGTSTP: mlaunch and its rank are stopped" "mlaunch $(state_of \
+    fail "SIGTSTP stops mlaunch and its rank" "mlaunch $(state_of \
         "$mlaunch"), rank $(state_of "$rank")"
 fi
 wait_for '[ "$(state_of "$far")" = T ]'
-check_output T "SIGTSTP: so is a process in a session of its own" state_of "$far"
+check_output T "SIGTSTP stops a process in a session of its own" state_of "$far"
 must kill -CONT "$mlaunch"
 if wait_for '[ "$(state_of "$mlaunch")" != T ] && [ "$(state_of "$rank")" != T ]'; then
-    pass "SIGCONT: both go on"
+    pass "SIGCONT continues mlaunch and its rank"
 else
-    fail "SIGCONT: both go on"
+    fail "SIGCONT continues mlaunch and its rank"
 fi
-if wait_for '[ "$(state_of "$far")" != T ]'; then pass "SIGCONT: so does that process"; else \
-    fail "SIGCONT: so does that process"; fi
+if wait_for '[ "$(state_of "$far")" != T ]'; then
+    pass "SIGCONT continues a process in a session of its own"
+else
+    fail "SIGCONT continues a process in a session of its own"
+fi
 must kill -TERM "$mlaunch"
 run eval 'wait "$mlaunch"'
-job_judge 143 "and it can be ended" "TERM"
+job_judge 143 "a job that was stopped can be ended" "TERM"
 
 # mlaunch killed: its agent ends the ranks.
 : > "$T/out"
@@ -263,7 +272,7 @@ mlaunch=$!
 set +m
 has_said ready 2
 must kill -KILL "$mlaunch"
-no_survivors "SIGKILL of mlaunch: no rank is left" "$MARK"
+no_survivors "no rank is left after SIGKILL of mlaunch" "$MARK"
 wait "$mlaunch" 2> /dev/null
 
 done_testing

@@ -153,77 +153,85 @@ check_host() { check_output "$3" "$2" ml -H "$1" -n 1 -- hostname; }
 check_output "$H1
 $H1
 $H2
-$H2" "four ranks on two hosts" sorted ml -H "$H1:2,$H2:2" --output raw -- hostname
-check_output 1 "one connection a host, whatever the number of ranks" \
+$H2" "four ranks run on two hosts" sorted ml -H "$H1:2,$H2:2" --output raw -- hostname
+check_output 1 "a host has one connection, whatever the number of its ranks" \
     ml -H "$H1" -n 8 --output raw -- sh -c \
     '[ $MLAUNCH_RANK != 7 ] || ss -Htn state established "sport = :22" | wc -l'
 
 # -vv says what each step of a connection did.
-check "-vv" ml -vv -H "$H1" -n 1 -- true
+check "a job over SSH runs with -vv" ml -vv -H "$H1" -n 1 -- true
 for line in "host $H1: opening a channel to its agent over SSH" "$H1: connected to .*$A1.* port 22" \
     "$H1: keys exchanged with .*: curve25519-sha256.*, cipher aes128-gcm@openssh.com" \
     "$H1: host key ssh-[a-z0-9]+ SHA256:.* is known from $NETNS_KNOWN_HOSTS line [0-9]+" \
     "$H1: logged in as root with $NETNS_KEY" "$H1: an agent of this build runs; nothing had to be copied" \
     "host $H1: the channel to its agent is open after [0-9]+ ms"; do
-    check_match "^mlaunch: $line" "$ERR" "… $line"
+    check_match "^mlaunch: $line" "$ERR" "-vv says $line"
 done
 
-check_host jump "ProxyJump" "$H2"
-check_host two-jumps "ProxyJump through two hosts" "$H3"
-check_host command "ProxyCommand" "$H2"
-check_host port2222 "Port, a second block about a host, and Match originalhost" "$H2"
-check_host included "Include" "$H2"
-check_host by-user "Match originalhost, user and localuser" "$H2"
-check_host by-exec "Match exec" "$H2"
+check_host jump "a host is reached with ProxyJump" "$H2"
+check_host two-jumps "a host is reached with ProxyJump through two hosts" "$H3"
+check_host command "a host is reached with ProxyCommand" "$H2"
+check_host port2222 "a host is reached with Port, a second block about it, and Match originalhost" \
+    "$H2"
+check_host included "a host is reached with Include" "$H2"
+check_host by-user "a host is reached with Match originalhost, user and localuser" "$H2"
+check_host by-exec "a host is reached with Match exec" "$H2"
 check_host dropped-twice "an sshd that hangs up before its banner is tried again" "$H1"
 
 # fails HOST REGEX NAME: mlaunch's status is 125 and its sentence about HOST matches.
 fails() { check_error 125 "host $1: .*$2" "$3" ml -H "$1" -n 1 -- true; }
-fails unknown-name "unknown host name no-such-host.invalid" "a name that nobody knows"
-fails refused "port 2299 refused the connection" "a port without a listener"
-fails silent "says nothing" "a listener that says nothing"
-fails other "is not an SSH server|before its banner" "a listener that is no sshd"
-fails dropped "tried 5 times: .*MaxStartups" "an sshd that always hangs up"
-fails new "host key is unknown: SHA256:[^ ]+ is not in .*/empty .*ssh -F" "an unknown host key"
-fails changed "host key has changed: .*/changed line 1 .*ssh-keygen -R" "a changed host key"
-fails revoked "is revoked in .*/revoked line 3" "a revoked host key"
-fails negated "host key is unknown: SHA256:[^ ]+ is not in .*/negated" "known_hosts says !HOST,*"
-check_status 255 "… as for ssh" ssh -F "$T/config" negated true
+fails unknown-name "unknown host name no-such-host.invalid" "a name that nobody knows is told of"
+fails refused "port 2299 refused the connection" "a port without a listener is told of"
+fails silent "says nothing" "a listener that says nothing is told of"
+fails other "is not an SSH server|before its banner" "a listener that is no sshd is told of"
+fails dropped "tried 5 times: .*MaxStartups" "an sshd that always hangs up is told of"
+fails new "host key is unknown: SHA256:[^ ]+ is not in .*/empty .*ssh -F" \
+    "an unknown host key is refused"
+fails changed "host key has changed: .*/changed line 1 .*ssh-keygen -R" \
+    "a changed host key is refused"
+fails revoked "is revoked in .*/revoked line 3" "a revoked host key is refused"
+fails negated "host key is unknown: SHA256:[^ ]+ is not in .*/negated" \
+    "a host key is refused where known_hosts says !HOST,*"
+check_status 255 "ssh refuses a host key where known_hosts says !HOST,*" \
+    ssh -F "$T/config" negated true
 check_host not-negated "another host is known by !HOST,*" "$H1"
 fails stranger "no permitted key: .*strange_key; not tried: .*locked_key \(needs a passphrase" \
-    "no key that is let in"
+    "keys that are not let in are told of"
 fails locked "no key to log in with as root; not tried: .*needs a passphrase" \
-    "nothing but a key with a passphrase"
-fails nobody "in as no-such-user" "a user that is not there"
-fails bad-jump "jump host: .*port 2299: Connection refused" "a jump host that can't be reached"
-fails bad-command "proxy command: out of cables" "a proxy command that fails"
-check_error 125 "cannot read .*no-such-file" "an --ssh-config that is not there" \
+    "a key with a passphrase alone is told of"
+fails nobody "in as no-such-user" "a user that is not there is told of"
+fails bad-jump "jump host: .*port 2299: Connection refused" \
+    "a jump host that can't be reached is told of"
+fails bad-command "proxy command: out of cables" "a proxy command that fails is told of"
+check_error 125 "cannot read .*no-such-file" "an --ssh-config that is not there is refused" \
     "$MLAUNCH" --ssh-config "$T/no-such-file" -H "$H1" -- true
 printf 'Host x\n  Match nonsense y\n' > "$T/bad"
-check_error 125 "/bad line 2: .*Match nonsense" "an ssh_config that can't be understood" \
+check_error 125 "/bad line 2: .*Match nonsense" \
+    "an ssh_config that can't be understood is refused" \
     "$MLAUNCH" --ssh-config "$T/bad" -H x -- true
 
 netns cut "$H3"
 sed -i 's/30/3/' "$T/ini"
-fails "$H3" "no answer from $A3 port 22 within 3 s|cannot connect to $A3" "a host without its cable"
+fails "$H3" "no answer from $A3 port 22 within 3 s|cannot connect to $A3" \
+    "a host without its cable is told of"
 netns join "$H3"
 sed -i 's/= 3$/= 30/' "$T/ini"
 
 mark=$(new_mark several)
-check_status 125 "one host fails" ml -H "$H1,$H2,refused,new,unknown-name,stranger" -n 6 -x \
-    "$mark" -- \
+check_status 125 "one host that fails ends the job" \
+    ml -H "$H1,$H2,refused,new,unknown-name,stranger" -n 6 -x "$mark" -- \
     sh -c "touch $T/ran; sleep 60"
 for h in refused new unknown-name stranger; do
-    check_match "host $h: " "$ERR" "… and $h is named, like all that fail"
+    check_match "host $h: " "$ERR" "$h is named, like all hosts that fail"
 done
-check_no_match "host ($H1|$H2): " "$ERR" "… but none that didn't"
-no_survivors "… and nothing runs anywhere" "$mark"
-check "… or ever did" test ! -e "$T/ran"
+check_no_match "host ($H1|$H2): " "$ERR" "no host is named that did not fail"
+no_survivors "nothing runs on hosts beside failed ones" "$mark"
+check "no rank has run beside failed hosts" test ! -e "$T/ran"
 
 # ssh-agent: needs no passphrase; IdentitiesOnly asks it only for a named file that does.
 eval "$(ssh-agent -s -a "$SHORT/agent")" > "$T/.agent"
 at_exit kill "$SSH_AGENT_PID"
 ssh-add -q "$NETNS_KEY" 2> "$T/.agent"
-check_host agent-only "the ssh-agent's key" "$H1"
-check_host locked "… also for a named file that needs a passphrase" "$H1"
+check_host agent-only "the ssh-agent's key is used" "$H1"
+check_host locked "the ssh-agent's key is used for a named file that needs a passphrase" "$H1"
 done_testing

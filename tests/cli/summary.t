@@ -13,16 +13,20 @@ run "$MLAUNCH" --summary --ssh-config "$NETNS_SSH_CONFIG" -H "$H1,$H2" -n 4 -- s
     [ "$RANK" != 1 ] || { x=$(head -c 60000000 /dev/zero | tr "\0" x); : "$x"; }
     [ "$RANK" != 3 ] || { i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done; }
     exit 0'
-line '^mlaunch: summary: 4 of 4 ranks ended, 0 failed; .* most memory: rank 1, [0-9.]+ MiB$' "in all"
-line '^rank +host +elapsed +user +system +memory +status$' "a row has titles"
+line '^mlaunch: summary: 4 of 4 ranks ended, 0 failed; .* most memory: rank 1, [0-9.]+ MiB$' \
+    "the summary has a line for all ranks"
+line '^rank +host +elapsed +user +system +memory +status$' "the summary has titles"
 line "^ +1 +$H1 +[0-9.]+ s +[0-9.]+ s +[0-9.]+ s +([6-9][0-9]|[1-9][0-9]{2})\.[0-9] MiB +0\$" \
-    "a rank's peak of memory"
-line "^ +3 +$H2 +[0-9.]+ s +(0\.(0[1-9]|[1-9][0-9])|[1-9])" "a rank's processor time"
-line "^$H2 +2 +[0-9.]+ s" "a row for each of two hosts"
+    "the summary has a rank's peak of memory"
+line "^ +3 +$H2 +[0-9.]+ s +(0\.(0[1-9]|[1-9][0-9])|[1-9])" \
+    "the summary has a rank's processor time"
+line "^$H2 +2 +[0-9.]+ s" "the summary has a row for each of two hosts"
 
 run "$MLAUNCH" --summary --events "$T/events" -n 70 -- sh -c 'exit $((RANK == 69 ? 5 : 0))'
-line '^mlaunch: summary: [0-9]+ of 70 ranks ended, 1 failed; ' "a rank that fails is counted"
-check "and no row for each of more than 64 ranks" [ "$(grep -cE '^ +[0-9]+ ' "$ERR")" = 0 ]
+line '^mlaunch: summary: [0-9]+ of 70 ranks ended, 1 failed; ' \
+    "the summary has the number of ranks that failed"
+check "the summary has no row for each of more than 64 ranks" \
+    [ "$(grep -cE '^ +[0-9]+ ' "$ERR")" = 0 ]
 check "--events has the same for each rank" python3 "$SOURCE/tests/cli/usage_events.py" "$T/events"
 
 # Two ranks keep the others waiting, in turns: two and one of three times.
@@ -54,16 +58,19 @@ late_is_right_once() {
     late_is_right
 }
 late_job
-line '^rank +host .* memory +calls +bytes +waited +last +status$' "of the library: calls, waiting"
-line '^ +3 .* MiB +4 +0\.0 MiB +[0-9.]+ s +[0-9]+ +0$' "… of each rank"
+line '^rank +host .* memory +calls +bytes +waited +last +status$' \
+    "the summary has the library's calls and waiting"
+line '^ +3 .* MiB +4 +0\.0 MiB +[0-9.]+ s +[0-9]+ +0$' \
+    "the summary has the calls and waiting of each rank"
 skip_emulated "ranks under qemu-user are late by a millisecond, which counts" \
-    "who came last, how often; --events has what it is made of" ||
-    check "who came last, how often; --events has what it is made of" late_is_right_once
+    "the summary has who came last and how often, and --events what it is made of" ||
+    check "the summary has who came last and how often, and --events what it is made of" \
+        late_is_right_once
 
 run "$MLAUNCH" -n 1 -- true
-check "without the option there is no table" [ ! -s "$ERR" ]
+check "no summary is printed without the option" [ ! -s "$ERR" ]
 run "$MLAUNCH" --summary -n 1 -- /nonexistent/program
-check "nor for ranks that never began" [ "$(grep -c summary "$ERR")" = 0 ]
+check "no summary is printed for ranks that never began" [ "$(grep -c summary "$ERR")" = 0 ]
 
 # A file system without free space, in a mount namespace of its own.
 mkdir "$T/full"
@@ -82,7 +89,7 @@ for root in /sys/fs/cgroup/memory /sys/fs/cgroup; do
     [ -n "$group" ] || rmdir "$root/mlaunch-test-$$"
 done
 if [ -z "$group" ]; then
-    skip "memory that runs out" "needs a memory control group to write to"
+    skip "memory that ran out is named, with the limit" "needs a memory control group to write to"
 else
     at_exit rmdir "$group"
     run sh -c 'echo $$ > "$1/cgroup.procs" && shift && exec "$@"' - "$group" "$MLAUNCH" -n 2 -- \
@@ -92,6 +99,6 @@ else
     # A signal that someone has sent is not taken for that.
     run sh -c 'echo $$ > "$1/cgroup.procs" && shift && exec "$@"' - "$group" "$MLAUNCH" -n 1 -- \
         sh -c 'kill -9 $$'
-    line "was killed by signal 9 \(Killed\)\$" "a rank that was killed otherwise is not"
+    line "was killed by signal 9 \(Killed\)\$" "a rank that was killed otherwise has no such reason"
 fi
 done_testing

@@ -38,30 +38,30 @@ trap 'for i in 1 2 3 4 5; do echo "consequence $i"; done; exit 1' TERM
 while :; do sleep 0.02; done
 EOF
 run on_one_screen -n 3 -- sh -c '. '"$T/late" "$T"
-job_judge 3 "the others speak after the rank that failed" "mlaunch"
+job_judge 3 "a job ends in which the others speak after the failed rank" "mlaunch"
 ends_with "the verdict is last, with the rank's last words" \
     '^mlaunch: rank 1 on host .* \(pid [0-9]+\) exited with status 3$' \
     '^mlaunch: end of its standard error:$' '^bad data$' '^in shard 7$'
-check_output 1 "it is said once" grep -c 'exited with status 3' "$T/screen"
-check_output 10 "nothing is lost" grep -c 'consequence' "$T/screen"
+check_output 1 "the verdict is said once" grep -c 'exited with status 3' "$T/screen"
+check_output 10 "nothing that the others say is lost" grep -c 'consequence' "$T/screen"
 run on_one_screen -n 3 --restarts 1 -- sh -c '. '"$T/late" "$T"
-job_judge 3 "… in two runs" "mlaunch"
+job_judge 3 "a job ends in which the others speak, in two runs" "mlaunch"
 ends_with "the last words are those of the last run" \
     '^mlaunch: rank 1 on host .* exited with status 3$' \
     '^mlaunch: end of its standard error:$' '^bad data$' '^in shard 7$'
 
 run on_one_screen -n 3 -- sh -c '[ $MLAUNCH_RANK = 1 ] || exec sleep 60
     echo "bad data" >&2; echo "in shard 7" >&2; exit 3'
-job_judge 3 "the others say nothing" "mlaunch"
-ends_with "words that stand just above are not repeated" '^\[1\] bad data$' '^\[1\] in shard 7$' \
+job_judge 3 "a job ends in which the others say nothing" "mlaunch"
+ends_with "words that are just above are not repeated" '^\[1\] bad data$' '^\[1\] in shard 7$' \
     '^mlaunch: rank 1 on host .* exited with status 3$'
-check_output 1 "… they are there once" grep -c 'bad data' "$T/screen"
+check_output 1 "words that are just above are there once" grep -c 'bad data' "$T/screen"
 
 # A line that another rank leaves unfinished is between them.
 run on_one_screen -n 2 -- sh -c 'cd '"$T"'
     [ $MLAUNCH_RANK = 1 ] || { printf "loss "; : > begun; exec sleep 60; }
     until [ -e begun ]; do sleep 0.02; done; echo "bad data" >&2; exit 3'
-job_judge 3 "an unfinished line" "mlaunch"
+job_judge 3 "a job ends with an unfinished line" "mlaunch"
 ends_with "words above the end of another rank's line are repeated" \
     '^mlaunch: rank 1 on host .* exited with status 3$' \
     '^mlaunch: end of its standard error:$' '^bad data$'
@@ -73,7 +73,7 @@ run on_one_screen -n 3 --on-failure continue -- sh -c 'cd '"$T"'; case $MLAUNCH_
     *) exit 5 ;;
     esac'
 job_judge 5 "--on-failure continue says at once which ranks have failed" "mlaunch"
-ends_with "… and at the end which was first" '^\[0\] done$' \
+ends_with "--on-failure continue says at the end which rank was first" '^\[0\] done$' \
     '^mlaunch: rank [12] on host .* exited with status 5$'
 
 # What the others write alike is shown once. Rank 1 fails, 0 and 2 to 4 write the same but for their
@@ -102,21 +102,21 @@ while :; do read -r never <&3; done # no child, of whose end by a signal the she
 EOF
 mkfifo "$T/forever"
 run on_one_screen -n 7 --grace 20 -- sh -c '. '"$T/alike" "$T"
-job_judge 3 "seven ranks, of which four write the same" "mlaunch"
+job_judge 3 "a job ends in which four of seven ranks write the same" "mlaunch"
 check_output 1 "what several ranks write alike is shown once" grep -c 'in all_reduce' "$T/screen"
 check_match '^mlaunch: ranks [0-4,-]+ wrote the same to standard error as rank [0-4]$' "$T/screen" \
-    "… and who wrote it is said"
-check_output 1 "… what only one writes is shown" grep -c 'its own reason' "$T/screen"
-check_output 3000 "… and what is long" grep -c '^\[6\] line' "$T/screen"
-ends_with "… and the verdict is last" \
+    "the ranks that wrote alike are told"
+check_output 1 "what only one rank writes is shown" grep -c 'its own reason' "$T/screen"
+check_output 3000 "what is long is shown" grep -c '^\[6\] line' "$T/screen"
+ends_with "the verdict is below what ranks wrote alike" \
     '^mlaunch: rank 1 on host .* exited with status 3$' \
     '^mlaunch: end of its standard error:$' '^bad data$'
 run on_one_screen -n 7 --grace 20 -v -- sh -c '. '"$T/alike" "$T"
-check_output 4 "with -v all is shown" grep -c 'in all_reduce' "$T/screen"
-check_output 1 "… but how the first rank failed only in the verdict" \
+check_output 4 "all that ranks wrote alike is shown with -v" grep -c 'in all_reduce' "$T/screen"
+check_output 1 "-v has the first rank's failure in the verdict only" \
     grep -c 'rank 1 on host .* exited with status 3' "$T/screen"
 check_match '^mlaunch: rank 1 on host localhost: ended, status 3$' "$T/screen" \
-    "… that it ended at once"
+    "-v has the first rank's end at once"
 run job -n 7 --grace 20 --output "$T/files" -- sh -c '. '"$T/alike" "$T"
 check_output 4 "--output DIR has everything" \
     sh -c 'cat "$1"/rank.?.err | grep -c "in all_reduce"' - "$T/files"
@@ -129,9 +129,10 @@ mlaunch=$!
 wait_for '[ "$(grep -c ready "$T/screen")" -eq 2 ]'
 must kill -TERM "$mlaunch"
 run eval 'wait "$mlaunch"'
-job_judge 143 "SIGTERM" "mlaunch"
+job_judge 143 "a job ended by SIGTERM is status 143" "mlaunch"
 check_match "^mlaunch: ended by SIGTERM \\(from pid $$, .*\\): SIGKILL in 5 s" "$T/screen" \
-    "SIGTERM: it is said at once who sent it"
-ends_with "… and at the end" '^\[[01]\] bye' "^mlaunch: ended by SIGTERM \\(from pid $$, .*\\)$"
+    "SIGTERM is told at once with its sender"
+ends_with "SIGTERM is told at the end, too" \
+    '^\[[01]\] bye' "^mlaunch: ended by SIGTERM \\(from pid $$, .*\\)$"
 
 done_testing

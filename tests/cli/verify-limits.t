@@ -35,11 +35,11 @@ if [ -n "$faked" ] && [ "$SANITIZE" = no ] && ! is_emulated; then
     CHANGE="sleep 6; export LD_PRELOAD=$faked FAKETIME=+90s FAKETIME_DONT_FAKE_MONOTONIC=1 DONT_FAKE_MONOTONIC=1"
     here > "$T/clock" 2>&1
     check_match "^warning .* reach .* host b: its clock is (89|90)\.[0-9] s ahead of this machine's \(at most 1 s\)" \
-        "$T/clock" "a clock that is ahead"
+        "$T/clock" "a clock that is ahead is found"
     check_match "^warning .* reach .* host b: its agent was ready after ([6-9]|[1-9][0-9])\.[0-9] s, and that of the median host after .* \(at most 5 s" \
-        "$T/clock" "a host that is slow to reach"
+        "$T/clock" "a host that is slow to reach is found"
 else
-    skip "a clock that is ahead" "no libfaketime for this processor, or a sanitized build"
+    skip "a clock that is ahead is found" "no libfaketime for this processor, or a sanitized build"
 fi
 
 # What is beside the clock is alike: only group reach may speak of these hosts, as they have no
@@ -49,9 +49,9 @@ alike() {
     here "${@:3}" > "$T/all" 2> "$T/err"
     findings "$T/all" | grep -v ' reach ' > "$T/findings"
     if [ "$(wc -l < "$T/findings")" = 1 ] && grep -qE "$1" "$T/findings"; then
-        pass "$2, and nothing else"
+        pass "nothing but $2 is found"
     else
-        fail "$2, and nothing else" "expected only: $1"
+        fail "nothing but $2 is found" "expected only: $1"
         diag_file "$T/findings"
         diag_file "$T/err"
     fi
@@ -88,7 +88,7 @@ if [ -n "$group" ]; then
     alike '^note     limits  host b: its control group allows 100M of its [0-9.]+G of memory; ' \
         "100 MiB of memory"
 else
-    skip "a control group" "there is no version 2 of them here"
+    skip "what a control group allows is found" "there is no version 2 of them here"
 fi
 # wrapped COMMAND…: the agent of b is started through it.
 wrapped() { CHANGE="host=\$1; shift; set -- \"\$host\" $(printf '%q ' "$@") \"\$@\""; }
@@ -119,7 +119,8 @@ END
     alike "^note     limits  host b: long messages between its ranks are copied twice, .*\(Operation not permitted\); allow" \
         "processes that cannot read each other"
 else
-    skip "processes that cannot read each other" "no filter of system calls here"
+    skip "nothing but processes that cannot read each other is found" \
+        "no filter of system calls here"
 fi
 # With devices, which are recorded ones.
 record a b c
@@ -137,7 +138,7 @@ if ls /usr/lib*/*/libibverbs.so.1 > /dev/null 2>&1; then
         "a device that nobody can open"
     ALL=
 else
-    skip "devices" "there is no libibverbs"
+    skip "findings about devices are provoked" "there is no libibverbs"
 fi
 echo 'PRETTY_NAME="Other 1"' > "$T/os"
 CHANGE="mount --bind $T/os /etc/os-release"
@@ -170,6 +171,6 @@ if is_here python3; then
         "a Python module that is missing" --module something
     ALL=
 else
-    skip "Python modules" "$LACKS"
+    skip "findings about Python modules are provoked" "$LACKS"
 fi
 done_testing

@@ -48,24 +48,24 @@ for host in "$H1" "$H2" "$H3"; do must netns exec "$host" mount --bind "$T/stand
 figures() { echo "$1" > "$T/figures"; }
 
 figures '{}'
-check "three equal links" fit --json
+check "three equal links are fit" fit --json
 cp "$OUT" "$T/fit.json"
-skip_emulated "$NO_READV" "… without a finding" ||
-    check_output "0 20 1 1" "… without a finding" json_show \
+skip_emulated "$NO_READV" "three equal links have no finding" ||
+    check_output "0 20 1 1" "three equal links have no finding" json_show \
         '(len(j["findings"]),
         *["%g" % x for k in ("us", "there_GBps", "back_GBps") for x in {l[k] for l in j["links"]}])' "$T/fit.json"
 figures '{"there": 0.49}'
-check_status 1 "a link with little bandwidth" fit
+check_status 1 "a link with little bandwidth is not fit" fit
 found 1 "^warning  link    hosts $H1 and $H2: 0\.490* GB/s from $H1 to $H2 over tcp, 49 % of the best pair's .* \(at least 50 %\)" \
-    "… is found alone"
+    "a link with little bandwidth is found alone"
 figures '{"us": 50}'
-check_status 1 "a link that is late" fit
+check_status 1 "a link that is late is not fit" fit
 found 1 "^warning  link    hosts $H1 and $H2: 8 bytes take 50.0 us over tcp, 2.5 times the median .* \(at most 2.1 times\)" \
-    "… is found alone"
+    "a link that is late is found alone"
 figures '{"errors": 3}'
-check_status 1 "wrong bytes" fit
+check_status 1 "a link with wrong bytes is not fit" fit
 found 1 "^error    link    hosts $H1 and $H2: 6 bytes arrived wrong over tcp \(at most 0\); run no jobs" \
-    "… are found alone"
+    "a link with wrong bytes is found alone"
 figures '{}'
 
 # Ports with counters, one of which grows all the time on one host.
@@ -80,14 +80,14 @@ counter=/sys/class/infiniband/mlx5_0/ports/1/counters/symbol_error
 netns exec "$H2" bash -c 'i=0; until [ -e /sys/class/stop ]; do echo $((i += 1)) > "$0.new"; mv "$0.new" "$0"; read -r -t 0.1 <> <(:); done' \
     "$counter" < /dev/null > "$T/count" 2>&1 &
 COUNT=$!
-check_status 1 "an error counter that grows" fit --backend tcp
+check_status 1 "a port whose error counter grows is not fit" fit --backend tcp
 found 1 "^warning  errors  host $H2: mlx5_0 port 1's counter symbol_error has grown by [0-9]+ during the traffic \(at most 0\)" \
-    "… is found alone"
+    "a port whose error counter grows is found alone"
 must netns exec "$H2" touch /sys/class/stop
 wait "$COUNT"
 
 must netns exec "$H2" mount --bind /bin/false "$bench"
-check_status 1 "a program that fails" fit --backend tcp
+check_status 1 "a host on which the traffic fails is not fit" fit --backend tcp
 found 2 "^error    link    hosts .*$H2.*: mlaunch bench link fails over tcp: .*rank [01]" \
-    "… on one host is found in its pairs"
+    "a host on which the traffic fails is found in its pairs"
 done_testing

@@ -17,7 +17,7 @@ agree() {
     echo "job $?" >> "$T/all"
     sed -nE '/ same .*host '"$H1"': /{s/ in PATH \(.*\)/ in PATH (...)/;s/.* host [^:]*: (.*); copy .*/\1/p};/^job/p' \
         "$T/all" > "$T/said"
-    check_output "$1" "$2" cat "$T/said"
+    check_output "$1" "verify and the job agree about $2" cat "$T/said"
     [ "$(cat "$T/said")" = "$1" ] || diag_file "$T/all"
 }
 mkdir "$T/here" "$T/here/inner" "$T/bin"
@@ -48,12 +48,12 @@ cat > "$T/hosts.json" << END
            {"ssh": "$H2", "cwd": "$T/here/inner", "ips": ["$A2"]}]}
 END
 SSH=(--ssh-config "$NETNS_SSH_CONFIG" --hostfile "$T/hosts.json")
-agree "job 0" "below the hostfile's directory" ./below
-agree "job 0" "in the hostfile's PATH" special
+agree "job 0" "a path below the hostfile's directory" ./below
+agree "job 0" "a name in the hostfile's PATH" special
 sed 's/inner/gone/' "$T/hosts.json" > "$T/gone.json"
 SSH=(--ssh-config "$NETNS_SSH_CONFIG" --hostfile "$T/gone.json")
 agree "./below: cannot use the working directory $T/here/gone: No such file or directory
-job 125" "where the hostfile's directory is missing" ./below
+job 125" "a path below a hostfile's directory that is missing" ./below
 
 # Without the caller's directory there, both take the home directory.
 must mv "$T/here" "$T/moved"
@@ -63,5 +63,5 @@ cp "$T/moved/prog" .
 must netns exec "$H1" mount -t tmpfs t "$T/here"
 SSH=(--ssh-config "$NETNS_SSH_CONFIG" -H "$H1,$H2")
 agree "./prog: No such file or directory
-job 127" "a directory that has it on one host only" ./prog
+job 127" "a path that one of two hosts lacks" ./prog
 done_testing

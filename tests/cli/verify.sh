@@ -10,14 +10,14 @@ findings() {
         grep -E '^(error|warning|note) '
 }
 
-# only STATUS REGEX NAME COMMAND…: the only finding is a line that matches.
+# only STATUS REGEX WHAT COMMAND…: WHAT is found, in a line that matches, and nothing else.
 only() {
-    check_status "$1" "$3" "${@:4}"
+    check_status "$1" "$3 is found" "${@:4}"
     findings "$OUT" > "$T/findings"
     if [ "$(wc -l < "$T/findings")" = 1 ] && grep -qE "$2" "$T/findings"; then
-        pass "… and nothing else is found"
+        pass "nothing but $3 is found"
     else
-        fail "… and nothing else is found" "expected only: $2"
+        fail "nothing but $3 is found" "expected only: $2"
         diag_file "$T/findings"
     fi
 }

@@ -13,10 +13,12 @@ for host in "$H1" "$H2" "$H3"; do
 done
 SSH=(--ssh-config "$NETNS_SSH_CONFIG")
 
-check "three hosts" "$MLAUNCH" verify --quick "${SSH[@]}" -H "$H1,$H2,$H3"
-if ! skip_emulated "$NO_READV" "… without a finding" "… as JSON"; then
-    said "fit; examined 3 of 3 hosts" "… without a finding"
-    check_output "0 3" "… as JSON" sh -c '"$0" verify --quick --json --ssh-config "$1" -H "$2" | python3 \
+check "three hosts in order are fit" "$MLAUNCH" verify --quick "${SSH[@]}" -H "$H1,$H2,$H3"
+if ! skip_emulated "$NO_READV" "three hosts in order have no finding" \
+    "JSON has three hosts and no finding"; then
+    said "fit; examined 3 of 3 hosts" "three hosts in order have no finding"
+    check_output "0 3" "JSON has three hosts and no finding" \
+        sh -c '"$0" verify --quick --json --ssh-config "$1" -H "$2" | python3 \
         "$SOURCE/tests/lib/json_show.py" "(len(j[\"findings\"]), len(j[\"hosts\"]))"' \
         "$MLAUNCH" "$NETNS_SSH_CONFIG" "$H1,$H2,$H3"
 fi
@@ -24,9 +26,10 @@ fi
 # Reach.
 only 1 "^error .* reach .* host nowhere.invalid: .*; see that it is up" "a host that is not there" \
     "$MLAUNCH" verify --quick "${SSH[@]}" -H "$H1,nowhere.invalid,$H3"
-skip_emulated "$NO_READV" "… the others are looked at" ||
-    check_match '^not fit; examined 2 of 3 hosts, 1 error$' "$OUT" "… the others are looked at"
-check_status 125 "no host at all" "$MLAUNCH" verify --quick "${SSH[@]}" -H nowhere.invalid
+skip_emulated "$NO_READV" "the other hosts are looked at" ||
+    check_match '^not fit; examined 2 of 3 hosts, 1 error$' "$OUT" "the other hosts are looked at"
+check_status 125 "a host that cannot be reached is status 125 if it is alone" \
+    "$MLAUNCH" verify --quick "${SSH[@]}" -H nowhere.invalid
 if is_long; then
     # Agents wait for a host that takes long to fail, and are told that mlaunch is still there.
     must netns cut "$H3"
@@ -40,8 +43,8 @@ cat "$NETNS_SSH_CONFIG" >> "$T/ssh_config"
 only 1 "^error .* reach .* hosts $H1 and twin: they are one machine; " "a second name of one machine" \
     "$MLAUNCH" verify --quick --ssh-config "$T/ssh_config" -H "$H1,$H2,twin"
 must netns exec "$H1" ip route add unreachable "$A2"
-only 1 "^error .* reach .* hosts $H1 and $H2: neither can connect .*; look for a firewall" "no route" \
-    "$MLAUNCH" verify --quick "${SSH[@]}" -H "$H1,$H2,$H3"
+only 1 "^error .* reach .* hosts $H1 and $H2: neither can connect .*; look for a firewall" \
+    "a missing route" "$MLAUNCH" verify --quick "${SSH[@]}" -H "$H1,$H2,$H3"
 must netns exec "$H1" ip route del unreachable "$A2"
 if netns exec "$H2" nft list ruleset > /dev/null 2>&1; then
     must netns exec "$H2" nft add table inet t
@@ -52,7 +55,7 @@ if netns exec "$H2" nft list ruleset > /dev/null 2>&1; then
         "a closed port" "$MLAUNCH" verify --quick "${SSH[@]}" -H "$H1,$H2,$H3"
     must netns exec "$H2" nft delete table inet t
 else
-    skip "a closed port" "nft does not work here"
+    skip "a closed port is found" "nft does not work here"
 fi
 
 # shellcheck disable=SC2016 # the host's shell
@@ -78,7 +81,9 @@ stale() {
 stale
 only 1 "^warning  left    host $H2: job [0-9a-z-]+ of root is dead and has left /tmp/mlaunch-0/.*; mlaunch clean" \
     "what a dead job has left" "$MLAUNCH" verify --quick "${SSH[@]}" -H "$H1,$H2,$H3"
-check "--fix removes it" "$MLAUNCH" verify --quick --fix "${SSH[@]}" -H "$H1,$H2,$H3"
-check_match "^fixed    left    host $H2: directory /tmp/mlaunch-0/" "$OUT" "… and says so"
-check_match '^fit; examined 3 of 3' "$OUT" "… and the host is fit"
+check "--fix works where a dead job has left something" \
+    "$MLAUNCH" verify --quick --fix "${SSH[@]}" -H "$H1,$H2,$H3"
+check_match "^fixed    left    host $H2: directory /tmp/mlaunch-0/" "$OUT" \
+    "--fix says what it has removed"
+check_match '^fit; examined 3 of 3' "$OUT" "the host is fit after --fix"
 done_testing

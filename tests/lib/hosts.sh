@@ -25,7 +25,7 @@ hosts_up() {
     local reason prefix h a i=0
     if ! reason=$(netns usable 2>&1); then
         [ "$TEST_COUNT" != 0 ] || skip_all "$reason"
-        skip "what follows" "$reason"
+        skip "namespace hosts can be used" "$reason"
         done_testing
     fi
     prefix=t$(echo $$ | tr 0-9 a-j)
