@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: MIT
-# other-user.sh: for a *.t of which root runs a part as another user, who has nothing here. Source it
-# behind test.sh:
+# other-user.sh: for a *.t of which root runs a part as another user, who has nothing here. It is
+# sourced behind test.sh:
 #
 #     . "${0%/*}/../lib/other-user.sh"
 #     other_user || skip_all "there is no other user"

@@ -94,8 +94,8 @@ check "the image has the command" test -x "$T/image/bin/mlaunch"
 check "the image has the agent and the library" test -x "$T/image/libexec/mlaunch/mlaunch-agent" \
     -a -e "$T/image/lib/libmlaunch.so.0"
 check "the image has no header" test ! -e "$T/image/include"
-needs=$(sed -n '/^needs_build=/,/\x27$/p' "$SOURCE/bootstrap" | grep -o '=[a-z0-9+-]*' | tr -d = |
-    grep -vE 'autoconf|automake|libpcre2|systemtap')
+needs=$(sed -n '/^needs_demo=/,/^needs_compile=/p' "$SOURCE/bootstrap" | grep -o '=[a-z0-9+-]*' |
+    tr -d = | grep -vE '^$|autoconf|automake|libpcre2|systemtap|libcmocka|^gcc$|^make$|^libc6-dev$')
 for package in $needs; do
     grep -qw -- "$package" "$SOURCE/packaging/Containerfile" || echo "$package"
 done > "$T/missing"

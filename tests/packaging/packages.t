@@ -8,7 +8,7 @@ TEST_TIER=full
 . "${0%/*}/../lib/test.sh"
 is_long || skip_all "only in check-long: it builds the packages and fetches a Debian"
 [ "$SANITIZE" = no ] || skip_all "packages are built without sanitizers"
-needs dpkg-buildpackage dh lintian pybuild
+needs dpkg-buildpackage dpkg-checkbuilddeps dpkg-parsechangelog dh lintian pybuild
 missing=$(cd "$SOURCE" && dpkg-checkbuilddeps 2>&1) || skip_all "${missing##*error: }"
 version=$(dpkg-parsechangelog -l "$SOURCE/debian/changelog" -S Version)
 
