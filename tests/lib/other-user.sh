@@ -9,14 +9,14 @@
 #
 # other_user fails without root. $OTHERS is the build folder, or, where other users may not enter
 # that, a copy of its programs below $T: the clone is below /root, or was made with umask 077. What
-# the file makes from here on, others may read.
+# the file makes behind this line, others may read.
 
+umask 022
+chmod 755 "$T"
 OTHER=(setpriv --reuid 65534 --regid 65534 --clear-groups env HOME=/)
 
 other_user() {
     [ "$(id -u)" = 0 ] || return 1
-    chmod 755 "$T"
-    umask 022
     OTHERS=$BUILD
     ! "${OTHER[@]}" "$OTHERS/launcher/mlaunch" -n 1 -- true > /dev/null 2>&1 || return 0
     OTHERS=$T/others
