@@ -80,13 +80,19 @@ static unsigned long long driver_count_loads(void)
     return loads;
 }
 
-/* This object can't be unloaded, so its entry stays. */
+/* This object can't be unloaded, so its entry stays. Not dladdr1(), which musl has not. */
 static const struct link_map *driver_own_place(void)
 {
     struct link_map *place = NULL;
     Dl_info info;
+    void *self = dladdr(&driver, &info) ? dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD) : NULL;
 
-    return dladdr1(&driver, &info, (void **)&place, RTLD_DL_LINKMAP) ? place : NULL;
+    if (!self)
+        return NULL;
+    if (dlinfo(self, RTLD_DI_LINKMAP, &place))
+        place = NULL;
+    dlclose(self);
+    return place;
 }
 
 static int driver_on_name(struct dl_phdr_info *info, size_t size, void *arg)
