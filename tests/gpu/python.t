@@ -32,7 +32,7 @@ else
     skip "transfers to arrays of numpy are right" "no numpy here"
 fi
 # With arrays of the test's in the place of cupy's.
-awk '/^import cupy/ { inside = 1 } /^```/ { inside = 0 } inside' "$SOURCE/README.md" > "$T/gpu.py"
+python3 "$SOURCE/tests/pages/page_commands.py" text README.md 'import cupy' > "$T/gpu.py"
 check "README's example for GPUs runs" env PYTHONPATH="$SOURCE/tests/gpu/readme:$SOURCE/tests/gpu" \
     "$MLAUNCH" -n 2 "${STRANGER[@]}" -- "$PYTHON" "$T/gpu.py"
 cp "$OUT" "$T/said"

@@ -6,6 +6,7 @@
 # namespaces of its own; no service is started in it.
 TEST_TIER=full
 . "${0%/*}/../lib/test.sh"
+. "${0%/*}/../lib/debian.sh"
 is_long || skip_all "only in check-long: it builds the packages and fetches a Debian"
 [ "$SANITIZE" = no ] || skip_all "packages are built without sanitizers"
 needs dpkg-buildpackage dpkg-checkbuilddeps dpkg-parsechangelog dh lintian pybuild
@@ -47,41 +48,15 @@ check_output "-lmlaunch" "pkg-config names no directory of libraries" sh -c \
     'PKG_CONFIG_LIBDIR=$(dirname "$(find "$1" -name mlaunch.pc)") pkg-config --libs mlaunch | xargs' \
     sh "$T/unpacked"
 
-# shellcheck source=/dev/null
-codename=$(. /etc/os-release && echo "$VERSION_CODENAME")
-mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' "Codename: $codename" \
-    'Component: main' 'Origin: Debian' 2> /dev/null | head -n 1)
-rest="the packages install in a fresh Debian"
-[ "$(id -u)" = 0 ] || { skip "$rest" "needs root"; done_testing; }
-is_here debootstrap || { skip "$rest" "$LACKS"; done_testing; }
-[ -n "$mirror" ] || { skip "$rest" "apt has no mirror of $codename"; done_testing; }
-root=$T/root
-# inside COMMAND…: with processes, mounts and shared memory that end with it.
-inside() {
-    unshare --mount --pid --ipc --fork --kill-child sh -c 'mount -t proc proc "$0/proc" &&
-        mount -t tmpfs tmpfs "$0/dev/shm" && exec chroot "$0" /usr/bin/env -i HOME=/root \
-        PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive "$@"' \
-        "$root" "$@"
-}
+root=$DEBIAN
 # as_user SCRIPT: in the home directory of an ordinary user.
 as_user() {
     inside env HOME=/home/user setpriv --reuid user --regid user --init-groups sh -c "cd && $1"
 }
 
 begin=$SECONDS
-run unshare --mount debootstrap --variant=minbase "$codename" "$root" "$mirror"
-# shellcheck disable=SC2154 # of test.sh
-if [ "$status" -ne 0 ] && grep -qE 'Failed getting release file|Invalid Release' "$OUT" "$ERR"; then
-    skip "$rest" "$mirror does not answer"
-    done_testing
-fi
-check "a fresh Debian is fetched" test "$status" -eq 0
-[ "$status" -eq 0 ] || { diag_run debootstrap; done_testing; }
-printf '#!/bin/sh\nexit 101\n' > "$root/usr/sbin/policy-rc.d" # no service may start
-chmod +x "$root/usr/sbin/policy-rc.d"
-cp /etc/resolv.conf "$root/etc/resolv.conf"
-check "a compiler and man are installed" inside apt-get install -q -y --no-install-recommends gcc \
-    libc6-dev pkg-config man-db
+debian_up "the packages install in a fresh Debian"
+check "a compiler and man are installed" debian_install gcc libc6-dev pkg-config man-db
 mkdir "$root/debs" && cp "${debs[@]/#/$T/a/}" "$root/debs"
 check "apt installs the packages" inside sh -c \
     'apt-get install -q -y --no-install-recommends /debs/*.deb'

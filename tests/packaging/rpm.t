@@ -4,6 +4,7 @@
 # RPM knows nothing of what is installed, so that what the spec requires cannot be tried here.
 TEST_TIER=full
 . "${0%/*}/../lib/test.sh"
+. "${0%/*}/../pages/page.sh"
 spec=$SOURCE/packaging/rpm/mlaunch.spec
 is_long || skip_all "only in check-long: it builds the packages"
 [ "$SANITIZE" = no ] || skip_all "packages are built without sanitizers"
@@ -19,16 +20,20 @@ if is_here rpmlint; then
 else
     skip "rpmlint finds nothing in the spec" "$LACKS"
 fi
-check "make distdir writes the source" make -C "$BUILD" -s distdir distdir="$T/mlaunch-$version"
-mkdir -p "$T/rpm/SOURCES"
-check "tar writes the source's archive" tar -C "$T" -cJf "$T/rpm/SOURCES/mlaunch-$version.tar.xz" \
-    "mlaunch-$version"
-build() {
-    env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME="$T" LC_ALL=C.UTF-8 \
-        MLAUNCH_TEST_MARK="$MLAUNCH_TEST_MARK" \
-        rpmbuild --define "_topdir $T/rpm" --nodeps "$@"
-}
-check "rpmbuild builds the packages" build -ta "$T/rpm/SOURCES/mlaunch-$version.tar.xz"
+# README's reader is in the folder of the source. rpmbuild gets a folder of the test's, and builds what
+# Debian's RPM does not know to be there.
+mkdir "$T/reader" "$T/bin"
+cd "$T/reader" || exit 1
+ln -s "$BUILD" build
+cat > "$T/bin/rpmbuild" << 'SH'
+#!/bin/sh
+exec env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME="$T" LC_ALL=C.UTF-8 \
+    MLAUNCH_TEST_MARK="$MLAUNCH_TEST_MARK" rpmbuild --define "_topdir $T/rpm" --nodeps "$@"
+SH
+chmod +x "$T/bin/rpmbuild"
+while IFS=$'\t' read -r page command; do
+    check_typed "$page" "$command" env T="$T" PATH="$T/bin:$PATH"
+done < <(page_commands)
 check_output "mlaunch mlaunch-devel mlaunch-libs mlaunch-llm python3-mlaunch" \
     "rpmbuild makes the five packages" sh -c \
     'find "$1/RPMS" -name "*.rpm" -exec rpm -qp --qf "%{NAME}\n" {} \; | grep -v debug | sort | xargs' \
