@@ -34,7 +34,8 @@ debian_up() {
         reason="apt has no mirror of $codename"
     else
         run unshare --mount debootstrap --variant=minbase "$codename" "$DEBIAN" "$mirror"
-        if [ "$status" -ne 0 ] && grep -qE 'Failed getting release file|Invalid Release' "$OUT" "$ERR"; then
+        if [ "$status" -ne 0 ] &&
+            grep -qE 'Failed getting release file|Invalid Release' "$OUT" "$ERR"; then
             reason="$mirror does not answer"
         fi
     fi

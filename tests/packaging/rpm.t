@@ -20,8 +20,8 @@ if is_here rpmlint; then
 else
     skip "rpmlint finds nothing in the spec" "$LACKS"
 fi
-# README's reader is in the folder of the source. rpmbuild gets a folder of the test's, and builds what
-# Debian's RPM does not know to be there.
+# README's reader is in the folder of the source. rpmbuild gets a folder of the test's, and is not to
+# ask Debian's RPM, which knows nothing of what is installed.
 mkdir "$T/reader" "$T/bin"
 cd "$T/reader" || exit 1
 ln -s "$BUILD" build

@@ -20,7 +20,8 @@ mkdir "$T/reader"
 cd "$T/reader" || exit 1
 ln -s "$BUILD" build
 while IFS=$'\t' read -r page command; do
-    check_typed "$page" "$command" env PATH="$T/venv/bin:$PATH" PIP_NO_INDEX=1 PIP_DISABLE_PIP_VERSION_CHECK=1
+    check_typed "$page" "$command" env PATH="$T/venv/bin:$PATH" PIP_NO_INDEX=1 \
+        PIP_DISABLE_PIP_VERSION_CHECK=1
 done < <(page_commands)
 wheel=$(echo "$BUILD"/packaging/wheel/*.whl)
 check "the wheel's tag names a C library" test "${wheel/-py3-none-manylinux_2_/}" != "$wheel"

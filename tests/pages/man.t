@@ -30,17 +30,20 @@ page_text doc/mlaunch.h.3 '#include' > sum.c
 page_text doc/mlaunch-python.3 'import' > mean.py
 cp mean.py train.py
 plan() { "$MLAUNCH" --hostfile "$1" --dry-run -- true | grep '^rank '; }
-check_output 8 "the hostfile of hostfile(5) has eight slots" sh -c 'wc -l < "$1"' sh <(plan hosts.txt)
-check_output "$(plan hosts.txt)" "hostfile(5) has the same in JSON" plan hosts.json
+plan hosts.txt > "$T/plan"
+check_output 8 "the hostfile of hostfile(5) has eight slots" grep -c . "$T/plan"
+check_output "$(cat "$T/plan")" "hostfile(5) has the same in JSON" plan hosts.json
 check_output "rank 0: host node1, local rank 0, program 0
-rank 1: host node2, local rank 0, program 0" "hostfile(5) has two hosts with a wiring" plan wired.json
+rank 1: host node2, local rank 0, program 0" "hostfile(5) has two hosts with a wiring" \
+    plan wired.json
 check_output "rank 0: host node1, local rank 0, program 0
-rank 1: host node2, local rank 0, program 0" "hostfile(5) has a host with a user and a port" plan more.json
+rank 1: host node2, local rank 0, program 0" "hostfile(5) has a host with a user and a port" \
+    plan more.json
 check "the program of mlaunch-python(3) runs" typed 'mlaunch -n 4 -- python3 mean.py' < /dev/null
 page_text doc/mlaunch-metrics.1 'irate' > expressions
 if command -v promtool > /dev/null; then
-    sed 's/^/      - {record: a, expr: "/; s/$/"}/; 1i groups: [{name: a, rules: [' expressions > rules.yml
-    sed -i 's/^      - /      /; s/}$/},/; $a ]}]' rules.yml
+    { echo 'groups: [{name: a, rules: [' && sed 's/.*/{record: a, expr: "&"},/' expressions &&
+        echo ']}]'; } > rules.yml
     check "the expressions of mlaunch-metrics(1) are Prometheus's" promtool check rules rules.yml
 else
     skip "the expressions of mlaunch-metrics(1) are Prometheus's" "there is no promtool here"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# README.md's commands for Debian's packages, in check-long: in a fresh Debian with sudo, in the source
-# as `make dist` archives it, they build the packages with what they need and install them.
+# README.md's commands for Debian's packages, in check-long: in a fresh Debian with sudo, in the
+# source as `make dist` archives it, they build the packages with what they need and install them.
 # tests/packaging/packages.t looks at what the packages are.
 TEST_TIER=full
 TEST_LIMIT=1200

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What README.md, examples/README.md, "Build" of CONTRIBUTING.md and EXAMPLES of the man pages tell a
-reader to type, and the texts beside it (hostfiles, programs). The file `commands` says which test
+"""What README.md, examples/README.md, "Build" of CONTRIBUTING.md and EXAMPLES of the man pages tell
+a reader to type, and the texts beside it (hostfiles, programs). The file `commands` says which test
 runs or uses each.
 
 page_commands.py of TEST           the commands of this test, each a line: PAGE, tab, COMMAND
 page_commands.py text PAGE BEGIN   the only text of the page that begins so
-page_commands.py check             complaints: what no row of `commands` has, and rows that are wrong;
-                                   the names of all tests come by the standard input
+page_commands.py check             complaints: what no row of `commands` has, and rows that are
+                                   wrong; all tests' names come by the standard input
 page_commands.py all               all of it
 
 A block is texts, or commands: then its lines begin with a prompt, and others are output, or with
@@ -30,9 +30,9 @@ def read(path):
 
 def section(lines, heading):
     begin = lines.index(heading) + 1
-    end = next((i for i in range(begin, len(lines)) if lines[i].startswith(heading.split()[0] + " ")),
-               len(lines))
-    return lines[begin:end]
+    mark = heading.split()[0] + " "
+    rest = lines[begin:]
+    return rest[:next((i for i, line in enumerate(rest) if line.startswith(mark)), len(rest))]
 
 
 def markdown_blocks(lines):
@@ -75,8 +75,7 @@ def mdoc_blocks(lines):
 
 def commands_of(block):
     """The commands of a block, or None if it is a text."""
-    lines = "\n".join(block).replace("\\\n", "").split("\n")
-    lines = [re.sub(r"\s{2,}(?! )", " ", line) if "\\" in "".join(block) else line for line in lines]
+    lines = re.sub(r"\\\n\s*", "", "\n".join(block)).split("\n")
     if any(PROMPT.match(line) for line in lines):
         lines = [line[2:] for line in lines if PROMPT.match(line)]
     elif not all(PROGRAM.match(line) for line in lines):
@@ -136,7 +135,7 @@ def complaints(tests):
         elif row[1] in REASONS:
             continue
         elif row[1] not in tests:
-            yield f"{row[1]} is no test, and none of the reasons: {'; '.join(REASONS)}"
+            yield f"{row[1]} is no test, and none of the reasons"
         elif not is_taken(page, what, text, "\n".join(read(row[1]))):
             yield f"{row[1]} does not take this from {page}: {what}"
     yield from (f"nothing is of the row: {' '.join(row)}" for row in rows() if row not in used)

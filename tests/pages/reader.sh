@@ -1,15 +1,16 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: MIT
-# reader.sh: a reader's machine and cluster, behind test.sh, hosts.sh and page.sh. The reader sits in
-# $T/work. Hosts a to d, which have other names too, are namespaces; /data and the like are below $T;
-# the programs that pages name are there.
+# reader.sh: a reader's machine and cluster, behind test.sh, hosts.sh and page.sh. The reader sits
+# in $T/work. Hosts a to d, which have other names too, are namespaces; /data and the like are below
+# $T; the programs that pages name are there.
 #
 #     TEST_ALONE=1               before test.sh
 #     reader_up                  makes all that, or skips the file
-#     reader_types               types all commands that are this test's, each a check. Before each it
-#                                calls reader_begins PAGE COMMAND, and behind it reader_sees PAGE
-#                                COMMAND with the output in $T/seen, which the test may have, for
-#                                files and for more checks; DIFFERS is the status of sync --check and --git
+#     reader_types               types all commands that are this test's, each a check. Before each
+#                                it calls reader_begins PAGE COMMAND, and behind it reader_sees PAGE
+#                                COMMAND with the output in $T/seen: the test may have them, for
+#                                files and more checks. DIFFERS is the status that sync --check
+#                                and --git are to have
 #     reader_job OPTION…         a job for JOB, and for the id in the man pages
 # shellcheck disable=SC2154 # variables of test.sh and hosts.sh
 READER_PLACES='data|models|scratch|opt|run|usr/libexec|usr/local|var/lib'
@@ -18,7 +19,8 @@ export PYTHONDONTWRITEBYTECODE=1 MANPAGER=cat MANWIDTH=80 TERM=xterm
 reader_up() {
     local name names=(a node0 n0 heat-0.heat gpu01 : b node1 gpu02 : c node2 gpu03 : d gpu04) i=1
     # On the hosts these directories are their own, and programs in PATH are found as here.
-    NETNS_PRIVATE="$T/root/data $T/root/scratch $T/home/project" NETNS_SSHD="SetEnv PATH=$T/bin:$PATH" hosts_up 4
+    NETNS_PRIVATE="$T/root/data $T/root/scratch $T/home/project" \
+        NETNS_SSHD="SetEnv PATH=$T/bin:$PATH" hosts_up 4
     mkdir -p "$T/work" "$T/bin" "$T/home/project" "$T/root"/{data/models/llama,models,run/mlaunch} \
         "$T/root"/{scratch/me,usr/local/bin,var/lib/prometheus/node-exporter}
     cd "$T/work" || exit 1
@@ -29,7 +31,8 @@ reader_up() {
         eval "printf 'Host %s\n  HostName %s\n  HostKeyAlias %s\n' $name \$A$i \$H$i"
     done > "$T/ssh_config"
     cat "$NETNS_SSH_CONFIG" >> "$T/ssh_config"
-    must mount --bind "$NETNS_DIR/hosts" /etc/hosts # of this test alone (TEST_ALONE)
+    must test "${TEST_ALONE_PID:-}" = $$ # so that nobody else gets these names
+    must mount --bind "$NETNS_DIR/hosts" /etc/hosts
     export MLAUNCH_OPT_SSH_CONFIG=$T/ssh_config HOME=$T/home PATH=$T/bin:$PATH
     reader_programs
     reader_files
@@ -67,12 +70,14 @@ SH
 }
 
 project() { git -C "$T/home/project" -c user.name=me -c user.email=me@localhost "$@"; }
+project_begin() { project init -q && project add main.c && project commit -q -m first; }
 reader_files() {
     local file
-    for file in "$T/root/data/models/llama/weights" "$T/home/project/main.c" dataset.tar weights.bin; do
+    for file in "$T/root/data/models/llama/weights" "$T/home/project/main.c" dataset.tar \
+        weights.bin; do
         echo "$file" > "$file"
     done
-    project init -q && project add main.c && project commit -q -m first
+    ! command -v git > "$T/which" || must project_begin
     must python3 "$SOURCE/tests/llm/tiny_model.py" "$T/root/models/Qwen3-0.6B-Q8_0.gguf"
 }
 
@@ -86,10 +91,10 @@ reader_job() {
     wait_for '[ "$(wc -l < "$T/job.out")" = 2 ]'
     JOB=$(head -n 1 "$T/job.out")
 }
-reader_job_end() { kill "${READER_JOB:-0}" 2> /dev/null; }
+reader_job_end() { kill "$READER_JOB" 2> /dev/null; }
 
-# meant COMMAND: with files and jobs of this machine in the place of the reader's; and eight ranks on few
-# processors try fewer sizes.
+# meant COMMAND: with files and jobs of this machine in the place of the reader's; and eight ranks
+# on few processors try fewer sizes.
 meant() {
     sed -E "s#(^|[ =])/($READER_PLACES)/#\\1$T/root/\\2/#g
         s#( --stacks)? (JOB|1ng2191-gayfa1)( |\$)#\\1 ${JOB:-none}\\3#
@@ -97,14 +102,39 @@ meant() {
         s# FILE # $T/root/models/Qwen3-0.6B-Q8_0.gguf #" <<< "$1"
 }
 
+# reader_lacks COMMAND: prints a program that it needs and that is not here; else fails.
+reader_lacks() {
+    local tool tools=
+    case $1 in
+    *" --gdb "*) tools="gdb tmux" ;;
+    *gdb* | "mlaunch attach "*) tools=gdb ;;
+    *mlaunch-llm*) tools="curl mlaunch-llm" ;;
+    *--listen) tools=curl ;;
+    *--git*) tools=git ;;
+    *jq\ *) tools=jq ;;
+    *promtool*) tools=promtool ;;
+    *strace*) tools=strace ;;
+    *valgrind*) tools=valgrind ;;
+    *train.py)
+        if grep -q '^import torch' train.py && ! python3 -c 'import torch' 2> "$T/torch"; then
+            echo torch && return
+        fi ;;
+    esac
+    for tool in $tools; do command -v "$tool" > "$T/which" || { echo "$tool" && return; }; done
+    return 1
+}
 reader_begins() { :; }
 reader_sees() { :; }
 reader_types() {
-    local page command
+    local page command lacks
     while IFS=$'\t' read -r page command; do
         DIFFERS=0
-        reader_begins "$page" "$command"
         NAME=$(page_name "$page" "$command")
+        if lacks=$(reader_lacks "$command"); then
+            skip "$NAME" "there is no $lacks here"
+            continue
+        fi
+        reader_begins "$page" "$command"
         COMMAND=$(meant "$command")
         reader_types_one
         cp "$OUT" "$T/seen"
@@ -118,11 +148,13 @@ reader_types_one() {
     "mlaunch top "*--batch*) check "$NAME" typed "$COMMAND" ;;
     "mlaunch top "*) on_terminal 'wait q quit' 'type q' modes ;;
     "mlaunch metrics --listen") serves 'served 127.0.0.1:9764/metrics ^mlaunch_' on_host 1 ;;
-    "mlaunch metrics -o"*) serves 'grep -q ^mlaunch_ "$T/root/var/lib/prometheus/node-exporter/mlaunch.prom"' ;;
+    "mlaunch metrics -o"*)
+        serves "grep -q ^mlaunch_ $T/root/var/lib/prometheus/node-exporter/mlaunch.prom" ;;
     *"serve --model"*"--host a") serves "curl -fsS http://$A1:8080/health" ;;
     *"serve --model"*) serves 'served localhost:8080/health status' on_host 1 ;;
     "mlaunch join --"[hf]*) joins ;;
-    "mlaunch sync "*" --check"* | "mlaunch sync "*" --git"*) check_status "$DIFFERS" "$NAME" typed "$COMMAND" ;;
+    "mlaunch sync "*" --check"* | "mlaunch sync "*" --git"*)
+        check_status "$DIFFERS" "$NAME" typed "$COMMAND" ;;
     "mlaunch attach "*) on_terminal 'wait (gdb)' 'type quit\n' 'wait y or n' 'type y\n' ;;
     *" gdb --args"*) on_terminal 'wait (gdb)' 'type run\n' 'wait exited normally' 'type quit\n' ;;
     *" --gdb "*) gdb_windows ;;
@@ -145,7 +177,11 @@ serves() {
     typed "$COMMAND" "${@:2}" > "$OUT" 2> "$ERR" < /dev/null &
     server=$!
     set +m
-    if wait_for "$1 > '$T/served' 2>&1 || ! kill -0 $server" && kill -0 "$server"; then pass "$NAME"; else fail "$NAME" "$(cat "$ERR")"; fi
+    if wait_for "$1 > '$T/served' 2>&1 || ! kill -0 $server" && kill -0 "$server"; then
+        pass "$NAME"
+    else
+        fail "$NAME" "$(cat "$ERR")"
+    fi
     kill -TERM -- "-$server"
     wait "$server" 2> "$T/killed"
 }
@@ -158,7 +194,8 @@ joins() {
             > "$T/$i.out" 2>&1 < /dev/null &
         pids+=($!)
     done
-    check "$NAME" typed "${COMMAND/--index 2/--index 0}" on_host 1 env JOB_COMPLETION_INDEX=0 < /dev/null
+    check "$NAME" typed "${COMMAND/--index 2/--index 0}" on_host 1 env JOB_COMPLETION_INDEX=0 \
+        < /dev/null
     wait "${pids[@]}"
     cp "$OUT" "$T/joined"
     check_output "[0] rank 0

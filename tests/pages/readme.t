@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# README.md's commands work as they are typed, in a shell that has evaluated what `mlaunch env` prints,
-# with nothing installed; its hostfiles and programs are those of the commands. So do the commands
-# of examples/README.md. Those that this test does not run are in the file `commands` beside it.
+# README.md's commands work as they are typed, in a shell that has evaluated what `mlaunch env`
+# prints, with nothing installed; its hostfiles and programs are those of the commands. So do the
+# commands of examples/README.md. Those that this test does not run are in the file `commands`
+# beside it.
 TEST_TIER=full
 TEST_ALONE=1
 . "${0%/*}/../lib/test.sh"
@@ -23,12 +24,13 @@ ln -s "$BUILD/examples/llm/llm" "$T/bin/mlaunch-llm"
 plan() { "$MLAUNCH" --hostfile "$1" --dry-run -- true | grep '^rank '; }
 check_output "rank 0: host a, local rank 0, program 0
 rank 1: host b, local rank 0, program 0
-rank 2: host b, local rank 1, program 0" "README's hostfile has one slot on a and two on b" plan hosts.json
+rank 2: host b, local rank 1, program 0" "README's hostfile has one slot on a and two on b" \
+    plan hosts.json
 cp "$OUT" "$T/plan"
 check_output "$(cat "$T/plan")" "README's hostfile as text says the same" plan hosts.txt
 check "README's hostfile with a wiring is one" plan wired.json
 
-check_output "" "README's programs are found without an installation" typed 'mlaunch --version > version'
+check "README's programs are found without an installation" typed 'mlaunch --version'
 mkdir "$T/it's here"
 cp "$MLAUNCH" "$T/it's here/"
 check_output "$T/it's here/mlaunch" "a directory's name may hold anything" bash -c \
