@@ -10,11 +10,11 @@ TEST_LIMIT=1200
 is_long || skip_all "only in check-long: it fetches a Debian and builds in it"
 [ "$SANITIZE" = no ] || skip_all "builds of its own, without sanitizers"
 debian_up "what is built in a fresh Debian"
-check "the archive's files are there" make -C "$BUILD" -s distdir distdir="$DEBIAN/root/mlaunch"
+check "the archive's files are there" make -C "$BUILD" -s distdir distdir="$DEBIAN/srv/mlaunch"
 # The reader's shell, which stays in the folder that the last command has entered.
-echo /root/mlaunch > "$DEBIAN/root/folder"
+echo /srv/mlaunch > "$DEBIAN/srv/folder"
 typed_in() {
-    inside bash -c 'cd "$(cat ~/folder)" && eval "$1" && pwd > ~/folder' bash "$1" < /dev/null
+    inside bash -c 'cd "$(cat /srv/folder)" && eval "$1" && pwd > /srv/folder' bash "$1" < /dev/null
 }
 
 while IFS=$'\t' read -r page command; do

@@ -17,9 +17,9 @@ export INSTALLED
 must make -C "$BUILD" -s install DESTDIR="$T/installed" > "$T/install.log" 2>&1
 # As if this had been configure's prefix, where a compiler finds the library.
 sed -i "s|^prefix=.*|prefix=$INSTALLED|" "$INSTALLED/lib/pkgconfig/mlaunch.pc"
-mkdir -p "$T/root/opt" "$T/root/usr/libexec"
-ln -s "$INSTALLED" "$T/root/opt/mlaunch"
-ln -s "$INSTALLED/libexec/mlaunch" "$T/root/usr/libexec/mlaunch"
+mkdir -p "$T/places/opt" "$T/places/usr/libexec"
+ln -s "$INSTALLED" "$T/places/opt/mlaunch"
+ln -s "$INSTALLED/libexec/mlaunch" "$T/places/usr/libexec/mlaunch"
 ln -s "$INSTALLED/bin"/mlaunch-llm* "$T/bin"
 
 page_text doc/hostfile.5 'node1' > hosts.txt

@@ -12,10 +12,10 @@ is_long || skip_all "only in check-long: it fetches a Debian and builds the pack
 [ "$SANITIZE" = no ] || skip_all "packages are built without sanitizers"
 debian_up "packages that are built in a fresh Debian"
 check "sudo is installed" debian_install sudo
-check "the archive's files are there" make -C "$BUILD" -s distdir distdir="$DEBIAN/root/mlaunch"
+check "the archive's files are there" make -C "$BUILD" -s distdir distdir="$DEBIAN/srv/mlaunch"
 
 # Where apt asks whether to go on, the reader does.
-typed_in() { yes 2> "$T/yes" | inside env -C /root/mlaunch bash -c "$1"; }
+typed_in() { yes 2> "$T/yes" | inside env -C /srv/mlaunch bash -c "$1"; }
 while IFS=$'\t' read -r page command; do
     check "$(page_name "$page" "$command")" typed_in "$command"
 done < <(page_commands)

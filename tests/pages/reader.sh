@@ -19,10 +19,10 @@ export PYTHONDONTWRITEBYTECODE=1 MANPAGER=cat MANWIDTH=80 TERM=xterm
 reader_up() {
     local name names=(a node0 n0 heat-0.heat gpu01 : b node1 gpu02 : c node2 gpu03 : d gpu04) i=1
     # On the hosts these directories are their own, and programs in PATH are found as here.
-    NETNS_PRIVATE="$T/root/data $T/root/scratch $T/home/project" \
+    NETNS_PRIVATE="$T/places/data $T/places/scratch $T/home/project" \
         NETNS_SSHD="SetEnv PATH=$T/bin:$PATH" hosts_up 4
-    mkdir -p "$T/work" "$T/bin" "$T/home/project" "$T/root"/{data/models/llama,models,run/mlaunch} \
-        "$T/root"/{scratch/me,usr/local/bin,var/lib/prometheus/node-exporter}
+    mkdir -p "$T/work" "$T/bin" "$T/home/project" "$T/places"/{data/models/llama,models,run/mlaunch} \
+        "$T/places"/{scratch/me,usr/local/bin,var/lib/prometheus/node-exporter}
     cd "$T/work" || exit 1
     ln -s "$BUILD" build
     for name in "${names[@]}"; do
@@ -63,8 +63,8 @@ echo job.batch/heat created
 SH
     printf '#!/bin/sh\nshift 3\nexec "$@"\n' > "$T/bin/docker"
     printf '#!/bin/sh\ncat > seen.qsub\necho 7.server\n' > "$T/bin/qsub"
-    printf '#!/bin/sh\necho "# HELP gpu_load of one"\n' > "$T/root/usr/local/bin/nvidia-gpus"
-    chmod +x "$T/bin"/{kubectl,docker,qsub} "$T/root/usr/local/bin/nvidia-gpus"
+    printf '#!/bin/sh\necho "# HELP gpu_load of one"\n' > "$T/places/usr/local/bin/nvidia-gpus"
+    chmod +x "$T/bin"/{kubectl,docker,qsub} "$T/places/usr/local/bin/nvidia-gpus"
     # torch is a package of the system's Python, which may not be the first in PATH.
     python3 -c 'import torch' 2> "$T/torch" || ln -s /usr/bin/python3 "$T/bin/python3"
 }
@@ -73,12 +73,12 @@ project() { git -C "$T/home/project" -c user.name=me -c user.email=me@localhost 
 project_begin() { project init -q && project add main.c && project commit -q -m first; }
 reader_files() {
     local file
-    for file in "$T/root/data/models/llama/weights" "$T/home/project/main.c" dataset.tar \
+    for file in "$T/places/data/models/llama/weights" "$T/home/project/main.c" dataset.tar \
         weights.bin; do
         echo "$file" > "$file"
     done
     ! command -v git > "$T/which" || must project_begin
-    must python3 "$SOURCE/tests/llm/tiny_model.py" "$T/root/models/Qwen3-0.6B-Q8_0.gguf"
+    must python3 "$SOURCE/tests/llm/tiny_model.py" "$T/places/models/Qwen3-0.6B-Q8_0.gguf"
 }
 
 # reader_job OPTION…: the job that JOB means, and a job's id in the man pages: two ranks that wait.
@@ -96,10 +96,10 @@ reader_job_end() { kill "$READER_JOB" 2> /dev/null; }
 # meant COMMAND: with files and jobs of this machine in the place of the reader's; and eight ranks
 # on few processors try fewer sizes.
 meant() {
-    sed -E "s#(^|[ =])/($READER_PLACES)/#\\1$T/root/\\2/#g
+    sed -E "s#(^|[ =])/($READER_PLACES)/#\\1$T/places/\\2/#g
         s#( --stacks)? (JOB|1ng2191-gayfa1)( |\$)#\\1 ${JOB:-none}\\3#
         s#a:4,b:4 --tune#& --sizes 64,16K#
-        s# FILE # $T/root/models/Qwen3-0.6B-Q8_0.gguf #" <<< "$1"
+        s# FILE # $T/places/models/Qwen3-0.6B-Q8_0.gguf #" <<< "$1"
 }
 
 # reader_lacks COMMAND: prints a program that it needs and that is not here; else fails.
@@ -149,7 +149,7 @@ reader_types_one() {
     "mlaunch top "*) on_terminal 'wait q quit' 'type q' modes ;;
     "mlaunch metrics --listen") serves 'served 127.0.0.1:9764/metrics ^mlaunch_' on_host 1 ;;
     "mlaunch metrics -o"*)
-        serves "grep -q ^mlaunch_ $T/root/var/lib/prometheus/node-exporter/mlaunch.prom" ;;
+        serves "grep -q ^mlaunch_ $T/places/var/lib/prometheus/node-exporter/mlaunch.prom" ;;
     *"serve --model"*"--host a") serves "curl -fsS http://$A1:8080/health" ;;
     *"serve --model"*) serves 'served localhost:8080/health status' on_host 1 ;;
     "mlaunch join --"[hf]*) joins ;;
@@ -188,7 +188,7 @@ serves() {
 # The same lines on each host but for the index, which some systems say by a variable.
 joins() {
     local i pids=()
-    cp key "$T/root/run/mlaunch/"
+    cp key "$T/places/run/mlaunch/"
     for i in 1 2 3; do
         typed "${COMMAND/--index 2/--index $i}" on_host $((i + 1)) env JOB_COMPLETION_INDEX=$i \
             > "$T/$i.out" 2>&1 < /dev/null &

@@ -43,7 +43,7 @@ reader_begins() {
     *" JOB"*) kill -0 "${READER_JOB:-none}" 2> "$T/kill.err" || reader_job ;;
     *" --check /data"*)
         DIFFERS=1
-        echo other > "$T/root/data/models/llama/weights" ;;
+        echo other > "$T/places/data/models/llama/weights" ;;
     esac
 }
 # sees REGEX NAME: in what the last command printed.
