@@ -19,7 +19,7 @@
 # Here for use: $SOURCE, $BUILD (absolute), $MLAUNCH, $AGENT, $SANITIZE (no, or a list), $T (a
 # private directory, removed at the end), $SHORT (another, or the same: its path is short whatever
 # $TMPDIR is), $OUT, $ERR and $status (files and status of the last command that a check ran),
-# is_long (true in check-long), must and json_show (below), STRANGER (see below). A file asks for
+# is_long (true in check-long), in_part, must and json_show (below), STRANGER (see below). A file asks for
 # each program that neither the base system nor ./bootstrap check brings, by `needs` or is_here
 # (programs.sh), and lib/programs lists them all.
 set -u
@@ -117,6 +117,12 @@ trap 'exit 130' INT
 diag() { printf '%s\n' "$*" | sed 's/^/# /'; }
 diag_file() { sed 's/^/#   /' "$1" | tail -n 40; }
 is_long() { [ -n "${MLAUNCH_TEST_LONG:-}" ]; }
+# in_part NUMBER: whether that one of many things, from 0 on, belongs to the part of a long form
+# that is run (MLAUNCH_TEST_PART=K/N; all do if it is not set). The head says TEST_PARTS=N.
+in_part() {
+    local part=${MLAUNCH_TEST_PART:-1/1}
+    [ $(($1 % ${part#*/})) -eq $((${part%/*} - 1)) ]
+}
 
 pass() { echo "ok $((TEST_COUNT += 1)) - ${1//#/}"; }
 # fail NAME [TEXT]

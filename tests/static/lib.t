@@ -31,6 +31,13 @@ check "wait_for waits for its condition" script '' \
     '(read -r -t 0.2 <> <(:); touch "$T/x") & wait_for "test -e $T/x" 5 && pass a; done_testing'
 check_status 1 "wait_for gives up in time" script '' 'check a wait_for false 1; done_testing'
 
+check_output $'ok 1 - 1\nok 2 - 4\n1..2' "a part has every third of many things" script \
+    'MLAUNCH_TEST_PART=2/3' 'for i in {0..5}; do ! in_part $i || pass $i; done; done_testing'
+check_output $'ok 1 - 0\nok 2 - 1\n1..2' "all things are there without a part" script '' \
+    'for i in 0 1; do ! in_part $i || pass $i; done; done_testing'
+check_status 124 "a long form in a turn has another limit" script \
+    'export MLAUNCH_TEST_LONG=1 MLAUNCH_TEST_LIMIT=1' 'check a sleep 100; done_testing'
+
 # What a test used of a processor, by itself and by its children, is the last line.
 check "a script that works ends well" script '' \
     'i=0; while [ "$i" -lt 300000 ]; do i=$((i + 1)); done
