@@ -200,6 +200,7 @@ declare -A struck_by
 comes=() # how often others have come to a rank's place
 places=(shm tcp mixed mixed)
 for ((round = ${ROUND:-1}; struck < FAULTS; round++)); do
+    has_time || break
     RANDOM=$((SEED + round)) # so that each round can be repeated alone
     place=${places[RANDOM % 4]}
     restarts=$((RANDOM % 2 * 100))

@@ -105,6 +105,7 @@ netns join "$H1"
 ROUNDS=2
 is_long && ROUNDS=60
 for ((round = 1; round <= ROUNDS; round++)); do
+    [ "$round" = 1 ] || has_time || break
     hosts=("$H1" "$H2" "$H3" "$H4")
     lives=8
     survivors_start 8 "$H1,$H2,$H3,$H4"

@@ -6,6 +6,7 @@
 # job continues and ends as it should.
 # shellcheck disable=SC2154 # mlaunch: of fault.sh
 TEST_TIER=full
+TEST_PARTS=3
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/fault.sh"
 RUNS=1
@@ -64,6 +65,7 @@ flood_coordinator() {
     for count in "$@"; do
         for when in before during after; do
             for ((run = 1; run <= RUNS; run++)); do
+                in_part "$run" || continue
                 name="$count flooders of $user user $when ml_init, run $run"
                 rm -f "$FLOODED"
                 port_choose
@@ -106,6 +108,7 @@ flood_rank() {
     shift
     for count in "$@"; do
         for ((run = 1; run <= RUNS; run++)); do
+            in_part "$run" || continue
             name="$count flooders of $user user at a rank's port, run $run"
             : > "$FLOODED" # nothing is waited for
             port_choose

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: MIT
 # soak.sh: short jobs, one after another, that compute, fail or are killed, beside one job that runs
-# all the time (10 s here, 30 minutes in check-long). Nothing may grow: neither the hosts' processes,
+# all the time (10 s here, 30 minutes in check-long, 2 in a turn of it). Nothing may grow: neither the hosts' processes,
 # descriptors, segments and (in virtual machines) queue pairs, nor the memory and descriptors of the
 # long job's mlaunch and agents. Behind test.sh and fault.sh:
 #
@@ -10,7 +10,8 @@
 #
 # shellcheck disable=SC2154 # mlaunch, status: of fault.sh and test.sh
 COLLECTIVES=$BUILD/tests/runtime/collectives
-SOAK_SECONDS=${SOAK_SECONDS:-$(if is_long; then echo 1800; else echo 10; fi)}
+soak_seconds=10
+! is_long || soak_seconds=${MLAUNCH_TEST_SECONDS:-1800}
 CHILDREN=30
 
 # A host's resources, one a line. The shell counts by itself, since a process that it starts would
@@ -109,7 +110,7 @@ soak() {
         'i=0; while "$0" --random $i 40; do i=$((i + 1)); done' "$COLLECTIVES" > "$T/long" \
         2> "$T/long.err" &
     long=$!
-    end=$((SECONDS + SOAK_SECONDS))
+    end=$((SECONDS + soak_seconds))
     while [ $SECONDS -lt $end ] || [ $rounds -lt ${#kinds[@]} ]; do
         # shellcheck disable=SC2086 # a status and a word
         soak_job ${kinds[rounds % ${#kinds[@]}]} || bad=$((bad + 1))

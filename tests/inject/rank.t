@@ -4,6 +4,7 @@
 # (inject.sh).
 # shellcheck disable=SC2154 # STEPS: of inject.sh
 TEST_TIER=full
+TEST_PARTS=2
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/inject.sh"
 for group in malloc fork open mmap read write poll; do

@@ -19,9 +19,9 @@
 # Here for use: $SOURCE, $BUILD (absolute), $MLAUNCH, $AGENT, $SANITIZE (no, or a list), $T (a
 # private directory, removed at the end), $SHORT (another, or the same: its path is short whatever
 # $TMPDIR is), $OUT, $ERR and $status (files and status of the last command that a check ran),
-# is_long (true in check-long), in_part, must and json_show (below), STRANGER (see below). A file asks for
-# each program that neither the base system nor ./bootstrap check brings, by `needs` or is_here
-# (programs.sh), and lib/programs lists them all.
+# is_long (true in check-long), in_part, has_time, must and json_show (below), STRANGER (see below). A
+# file asks for each program that neither the base system nor ./bootstrap check brings, by `needs`
+# or is_here (programs.sh), and lib/programs lists them all.
 set -u
 
 TEST_LIB=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -123,6 +123,9 @@ in_part() {
     local part=${MLAUNCH_TEST_PART:-1/1}
     [ $(($1 % ${part#*/})) -eq $((${part%/*} - 1)) ]
 }
+# has_time: whether a long form that can be of any length goes on; in a turn it has
+# MLAUNCH_TEST_SECONDS, from the file's beginning.
+has_time() { [ -z "${MLAUNCH_TEST_SECONDS:-}" ] || [ "$SECONDS" -lt "$MLAUNCH_TEST_SECONDS" ]; }
 
 pass() { echo "ok $((TEST_COUNT += 1)) - ${1//#/}"; }
 # fail NAME [TEXT]

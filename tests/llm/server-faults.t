@@ -103,6 +103,7 @@ done
 if is_long; then
     phases=(idle prompt stream full)
     for ((i = 0; i < 50; i++)); do
+        [ "$i" = 0 ] || has_time || break
         begin_rounds "$i"
         round $((RANDOM % 2)) "${phases[RANDOM % 4]}"
         round $((RANDOM % 2)) "${phases[RANDOM % 4]}"

@@ -86,6 +86,7 @@ job_of() {
 SURVIVOR=$BUILD/tests/fault/survivor
 all=0 repairing=0
 for ((round = 1; all < KILLS; round++)); do
+    [ $all = 0 ] || has_time || break
     job_of "nobody comes in round $round" 6 $((KILLS < 10 ? 2 : 4))
     job_of "others come in round $round" 6 $((KILLS < 10 ? 3 : 6)) --restarts 100
 done

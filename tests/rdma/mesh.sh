@@ -9,7 +9,11 @@ CYCLES=$BUILD/tests/rdma/cycles
 cycles=20
 cases=12  # for random collectives
 limit=150 # seconds for one job
-if is_long; then cycles=1000 cases=60 limit=3000; fi
+if is_long; then
+    limit=3000
+    ! in_part 0 || cases=60
+    ! in_part 1 || cycles=1000
+fi
 
 # job N ARG…: N ranks, one a host; their agents come through open connections (tests/vm/guest-init).
 job() {
@@ -38,7 +42,7 @@ check_output "$first" \
     "--deterministic: all_reduce has the same hash over RDMA" bits --hostfile "$RDMA_HOSTFILE" \
     --agent-command 'ssh {host}' --backend rdma -n 4
 
-if is_long; then # minutes
+if is_long && in_part 2; then # minutes
     check "a job with a message of more than 4 GiB ends well" job 2 -- "$BUILD/tests/runtime/beyond"
     check_match '^4299967307 bytes are right$' "$OUT" "a message of more than 4 GiB arrives"
 fi

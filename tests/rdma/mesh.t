@@ -3,6 +3,7 @@
 # RDMA on four hosts that are virtual machines: the full mesh works, and ml_init and ml_finalize
 # leak nothing (mesh.sh).
 TEST_TIER=full
+TEST_PARTS=3
 TEST_LIMIT=800
 . "${0%/*}/../lib/test.sh"
 . "$SOURCE/tests/rdma/vms.sh"

@@ -21,7 +21,7 @@ run_in_vms() {
     cd "$SOURCE" || exit 1
     "$SOURCE/tests/vm/run" -n "$n" "$@" -t $((TEST_LIMIT - 10)) -e "BUILD=$BUILD" -e \
         "SOURCE=$SOURCE" -e "SANITIZE=$SANITIZE" \
-        -e MLAUNCH_TEST_LONG "${shares[@]}" -- bash "tests/rdma/$script"
+        -e MLAUNCH_TEST_LONG -e MLAUNCH_TEST_PART -e MLAUNCH_TEST_SECONDS "${shares[@]}" -- bash "tests/rdma/$script"
     local code=$?
     TEST_DONE=1
     exit "$code"

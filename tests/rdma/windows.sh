@@ -7,8 +7,12 @@ TEST_LIMIT=780
 JOB_LIMIT=150
 
 WINDOWS=$BUILD/tests/rdma/windows
-rounds=1000
-if is_long; then rounds=100000 JOB_LIMIT=1500; fi
+if is_long; then JOB_LIMIT=1500; fi
+# rounds_in PART: 100000 in the long form, in that part of it.
+rounds_in() {
+    rounds=1000
+    ! is_long || ! in_part "$1" || rounds=100000
+}
 
 # random NAME ARG…
 random() {
@@ -23,6 +27,7 @@ right() {
     check_match "^rank 1: $rounds rounds, 0 wrong" "$OUT" "$1: rank 1 finds nothing wrong"
 }
 
+rounds_in 0
 random "random puts and gets by the devices, both ways,"
 rounds=500 random "random puts and gets over UC, where they are messages," --qp uc
 
@@ -68,9 +73,11 @@ check_match '^the longest took 1?[0-9]{1,3} ms' "$OUT" \
 # --- rails
 rail_add
 export HOSTFILE=$T/rails.json
+rounds_in 1
 random "random puts and gets over two rails"
 numbers "atomic operations over two rails, where processors do them"
-is_long || rounds=4000 # waiting for the rails takes most of the time
+rounds_in 2
+[ $rounds != 1000 ] || rounds=4000 # waiting for the rails takes most of the time
 watched cut -- 2 -- "$WINDOWS" random $rounds
 check_match '^status 0$' "$OUT" "two rails, a cable is cut: what it had not done goes over the other"
 right "two rails, a cable is cut"

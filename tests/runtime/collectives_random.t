@@ -4,6 +4,7 @@
 # transport of one host, blocking and started, and in memory of ml_alloc.
 # shellcheck disable=SC2154 # variables of collectives.sh
 TEST_TIER=quick
+TEST_PARTS=2
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/collectives.sh"
 

@@ -4,6 +4,7 @@
 # place and not, misaligned, the same bits on all ranks.
 # shellcheck disable=SC2154 # variables of collectives.sh
 TEST_TIER=full
+TEST_PARTS=2
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/collectives.sh"
 

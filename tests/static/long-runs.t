@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# tests/long-runs has a line for each long form, and none of them has missed its turn, as the head of
-# lib/long_turn.py defines it. Tables made here show that what is wrong is found.
+# tests/long-runs has a line for each long form, and none of them has missed its turn (the head of
+# lib/long_turn.py says when one has). Tables made here show that what is wrong is found.
 TEST_TIER=quick
 . "${0%/*}/../lib/test.sh"
 cd "$SOURCE" || exit 1

@@ -3,6 +3,7 @@
 # clang-tidy (.clang-tidy) has nothing to say about any file, compiled as the build compiles it. Its
 # analyzer, which takes nine tenths of the time, belongs to the long form.
 TEST_TIER=full
+TEST_PARTS=4
 TEST_LIMIT=1500
 . "${0%/*}/../lib/test.sh"
 needs clang-tidy
@@ -25,6 +26,8 @@ python3 -c 'import json; print(*[e["file"] for e in json.load(open("compile_comm
 less=',-clang-analyzer-*'
 [ -z "${MLAUNCH_TEST_LONG:-}" ] || less=
 export less
+mapfile -t all < files
+for i in "${!all[@]}"; do ! in_part "$i" || echo "${all[i]}"; done > part && mv part files
 xargs -a files -d '\n' -P "$(nproc)" -n 1 sh -c \
     'case $1 in "$SOURCE"/tests/*) less=,-clang-analyzer-\* ;; esac
     clang-tidy --quiet -p . --checks="$less" "$1" > "$(echo "$1" | tr / _).tidy" 2>&1' sh

@@ -8,12 +8,15 @@ TEST_TIER=quick
 FIRST=${SEED:-1}
 LAST=${SEED:-20}
 ! is_long || LAST=200
+# A turn begins anywhere, since it may not come to the last one.
+[ -z "${MLAUNCH_TEST_SECONDS:-}" ] || FIRST=$((RANDOM % LAST + 1)) LAST=$((FIRST + LAST - 1))
 S=$T/src
 mkdir -p "$S/sub"
 for f in a sub/b sub/c; do head -c 300000 /dev/zero | tr '\0' "${f: -1}" > "$S/$f"; done
 before=$(find "$S" -printf '%p %m %T@ %s\n' | sort | sha256sum)
 bad=
 for ((seed = FIRST; seed <= LAST; seed++)); do
+    has_time || break
     options=()
     case $((seed % 5)) in
     1) options=(--delete) ;;
@@ -34,7 +37,7 @@ for ((seed = FIRST; seed <= LAST; seed++)); do
         bad+=" seed $seed prints: $(head -c 600 "$T/err" | cat -v)"
     fi
 done
-check_output "" "mlaunch bears $((LAST - FIRST + 1)) pairs of hosts that lie" echo "$bad"
+check_output "" "mlaunch bears $((seed - FIRST)) pairs of hosts that lie, from seed $FIRST on" echo "$bad"
 check_output "$before" "the source is as it was" sh -c \
     'find "$0" -printf "%p %m %T@ %s\n" | sort | sha256sum' "$S"
 check_status 1 "nothing is written here" test -e "$T/dst"
