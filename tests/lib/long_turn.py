@@ -27,8 +27,10 @@ columns are still from the last run that was one. What fails keeps its line, so 
 again at once.
 
 First come the forms that have never been run, then those with the lowest numbers, and of equal ones
-those that take longest. A form waits for as many turns as the last turn's number is above its own.
-It has missed its turn if these are more than all forms' seconds divided by 8 minutes.
+those that take longest; what does not fit in the rest of the 8 minutes is passed over, and so comes
+early in the next turn. A form waits for as many turns as the last turn's number is above its own.
+It has missed its turn if these are more than all forms' seconds divided by 6 minutes: so much, at
+least, a turn of 8 minutes has of forms, whose seconds differ from run to run.
 """
 import argparse
 import datetime
@@ -40,6 +42,7 @@ import sys
 import time
 
 TURN_S = 480     # what a turn takes at most
+HELD_S = 360     # what a turn has of forms, at least
 FORM_S = 360     # what a form takes at most; one that nobody has timed takes that
 SOAK_S = 120     # what a soak, and a file of fuzz targets, take of a turn
 LIMIT_S = 720    # what ends a hang
@@ -110,16 +113,20 @@ def forms_of(tests):
 
 def turns_most(forms):
     """For how many turns a form may wait."""
-    return math.ceil(sum(form.cost() for form in forms) / TURN_S)
+    return math.ceil(sum(form.cost() for form in forms) / HELD_S)
+
+
+def next_of(forms, taken, spent_s):
+    """Of those that fit in the rest of a turn, the one whose turn it is; None if there is none."""
+    return next((form for form in sorted(forms, key=Form.order) if form.name not in taken and
+                 (not taken or spent_s + form.cost() <= TURN_S)), None)
 
 
 def choose(forms):
-    """Those whose turn it is."""
-    chosen, total = [], 0
-    for form in sorted(forms, key=Form.order):
-        if not chosen or total + form.cost() <= TURN_S:
-            chosen.append(form)
-            total += form.cost()
+    """Those whose turn it is, if each takes as long as it did."""
+    chosen = []
+    while form := next_of(forms, [f.name for f in chosen], sum(f.cost() for f in chosen)):
+        chosen.append(form)
     return chosen
 
 
@@ -198,18 +205,15 @@ def record(form, run, turn, commit):
 def run_all(table, names, build):
     """Runs those whose turn it is; the status."""
     commit, why = commit_of_sources(table.path)
-    turn, began, failed = table.last_turn() + 1, time.monotonic(), []
+    turn, began, taken, failed = table.last_turn() + 1, time.monotonic(), [], []
     table.forms = {name: table.forms.get(name) or Form(name, turn - 1) for name in names}
     chosen = choose(table.forms.values())
-    print(f"long-turn: turn {turn}, {len(chosen)} of {len(names)} long forms,"
-          f" about {sum(form.cost() for form in chosen)} s", flush=True)
+    print(f"long-turn: turn {turn}: about {len(chosen)} of {len(names)} long forms, and"
+          f" {sum(form.cost() for form in chosen)} s", flush=True)
     if not commit:
         print(f"long-turn: {table.path} is only read: {why}", flush=True)
-    for number, form in enumerate(chosen):
-        if number and time.monotonic() - began + form.cost() > TURN_S:
-            print(f"long-turn: {form.name} is left to the next turn, as this one has become long",
-                  flush=True)
-            continue
+    while form := next_of(table.forms.values(), taken, time.monotonic() - began):
+        taken.append(form.name)
         run = Run(build, form)
         print(f"long-turn: {form.name}: {run.outcome} in {run.seconds} s, {run.log}", flush=True)
         if run.outcome not in ("PASS", "SKIP"):

@@ -50,13 +50,13 @@ one_wrong() {
     check_output "$1" "$2 is told in a sentence" cat "$T/said"
 }
 made "${rows[@]}"
-check_output "" "a form waits for three turns of eight minutes" seeded check
+check_output "" "a form waits for three turns of six minutes" seeded check
 check_output $'tests/d:2 200\ntests/c.t 100' "those that have waited longest have their turn" \
     seeded choose
 one_wrong "tests/d:2 has missed its turn: it has waited for 4 turns, and all forms take 3" \
     "a form that has waited too long" "tests/a.t 9 1234567 2026-01-03 300 passed" "${rows[@]:1}"
-made "tests/a.t 9 1234567 2026-01-03 350 passed" "tests/b.t 7 1234567 2026-01-01 360 passed" \
-    "tests/c.t 6 1234567 2026-01-01 340 passed" "${rows[@]:3}"
+made "tests/a.t 9 1234567 2026-01-03 350 passed" "tests/b.t 7 1234567 2026-01-01 200 passed" \
+    "tests/c.t 6 1234567 2026-01-01 140 passed" "${rows[@]:3}"
 check_output "" "a form may wait for a fourth turn if all forms take longer" seeded check
 one_wrong "tests/c.t has no line; add: tests/c.t 8 - never ~360 -" "a form without a line" \
     "${rows[@]:0:2}" "${rows[@]:3}"
@@ -100,7 +100,7 @@ taken() {
         "${tests[@]}"
 }
 given=("tests/a.t 1 1234567 2026-01-02 90 passed" "tests/b.t 2 1234567 2026-01-01 100 passed"
-    "tests/c.t 3 1234567 2026-01-01 50 passed" "tests/d:1 4 1234567 2026-01-01 200 passed"
+    "tests/c.t 3 1234567 2026-01-01 50 passed" "tests/d:1 4 1234567 2026-01-01 481 passed"
     "tests/d:2 4 - never ~110 -")
 made "${given[@]}"
 cp "$T/table" "$T/before"
@@ -122,7 +122,7 @@ tests/b.t 5 $commit $today 42 passed
 tests/c.t 5 1234567 2026-01-01 50 skipped since $today: no GPU here
 ${given[3]}
 tests/d:2 5 $commit $today 42 passed" \
-        "a turn is recorded: what failed keeps its line, what was skipped has its reason" cat "$T/now"
+        "a turn is recorded, with what was skipped, and without what failed or does not fit" cat "$T/now"
     check_match '^# part 2/2, 120 s$' "$T/build/long-turn/tests-d:2.log" \
         "a part and a soak's seconds are said to the test, whose log is kept"
 else
