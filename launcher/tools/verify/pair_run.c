@@ -113,16 +113,23 @@ static size_t output_read(int fd, char text[OUTPUT_MOST])
     return n > 0 ? (size_t)n : 0;
 }
 
-/* The first line that says "error:", or else the first one, without what precedes the sentence. */
+/* The first line that says "error:"; or else the first one, but for warnings, such as that a rank
+ * has waited for long, which may come just before the job's time is over. Without what precedes the
+ * sentence. */
 static void error_keep(struct pair_run *r, char *text)
 {
-    static const char mark[] = "error: ", name[] = "mlaunch: ";
-    char *at = strstr(text, mark);
+    static const char mark[] = "error: ", name[] = "mlaunch: ", warning[] = "mlaunch: warning: ";
+    char *at = strstr(text, mark), *next;
 
-    if (at)
+    if (at) {
         at += strlen(mark);
-    else
-        at = text + (strncmp(text, name, strlen(name)) == 0 ? strlen(name) : 0);
+    } else {
+        for (at = text; strncmp(at, warning, strlen(warning)) == 0 && (next = strchr(at, '\n'));)
+            at = next + 1;
+        if (!*at)
+            at = text;
+        at += strncmp(at, name, strlen(name)) == 0 ? strlen(name) : 0;
+    }
     at[strcspn(at, "\n")] = '\0';
     snprintf(r->error, sizeof(r->error), "%.255s", *at ? at : "it has printed nothing");
 }
