@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: MIT
 # A real Slurm warns jobs before their time limit, as the scripts of mlaunch batch ask it to: the
 # ranks write a checkpoint together, in the same step, while their workers live. 3 jobs at once; in
-# check-long 20, on one node.
+# check-long 20, on one node; in a part of it 10.
 # shellcheck disable=SC2154 # mark, job and out are set in slurm.sh
 TEST_TIER=full
+TEST_PARTS=2
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../lib/hosts.sh"
 . "${0%/*}/../lib/slurm.sh"
@@ -13,6 +14,7 @@ cd "$T" || exit 1
 
 jobs=3
 if is_long; then jobs=20; fi
+[ -z "${MLAUNCH_TEST_PART:-}" ] || jobs=10
 fresh_mark
 for ((i = 0; i < jobs; i++)); do
     # Slurm's limits are whole minutes. It warns up to a minute early, hence all begin at once; a

@@ -3,9 +3,10 @@
 """walk.py PART GROUP MODE STEPS COMMAND…: runs COMMAND, a job, once for each N of STEPS with
 fail_calls.so, until a run has fewer than N calls; and judges each run.
 
-STEPS is "all", "some" (1, 2, 4, 8, … twice as much each time), or numbers with commas. In
-the environment: FAIL_CALLS, the library; JOBS, the directory of job directories, and /dev/shm must
-be this test's alone (private mounts).
+STEPS is "all", "some" (1, 2, 4, 8, … twice as much each time), or numbers with commas. With
+MLAUNCH_TEST_PART=K/N "all" is every Nth, from the Kth on. In the environment: FAIL_CALLS, the
+library; JOBS, the directory of job directories, and /dev/shm must be this test's alone (private
+mounts).
 
 A run is good if it ends in time, leaves no process, job directory or segment, and either has
 status 0 and the same output as without a failure, or another status and a sentence.
@@ -141,7 +142,8 @@ class Run:
 
 def steps(word):
     if word == "all":
-        return itertools.count(1)
+        first, every = os.environ.get("MLAUNCH_TEST_PART", "1/1").split("/")
+        return itertools.count(int(first), int(every))
     if word == "some":
         return (1 << power for power in itertools.count())
     return iter([int(n) for n in word.split(",")])
@@ -171,7 +173,8 @@ def main(part, group, mode, word, *command):
         if bad >= 10:
             break
     print(f"{runs} runs, {absorbed} with status 0, the longest {longest:.1f} s, {bad} bad")
-    return 1 if bad or not runs else 0
+    # A part may begin behind the only call.
+    return 1 if bad or not (runs or "MLAUNCH_TEST_PART" in os.environ) else 0
 
 
 if __name__ == "__main__":

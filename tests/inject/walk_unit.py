@@ -3,7 +3,8 @@
 """walk_unit.py STEPS PROGRAM…: runs each PROGRAM, a unit test's, once for each call that the
 product makes in it, with fail_calls.so, which lets that call fail; and judges each run.
 
-STEPS: "all" calls; a number, about that many of them in all.
+STEPS: "all" calls; a number, about that many of them in all. With MLAUNCH_TEST_SECONDS "all" are
+chosen at random until that time is over; SEED=… repeats the choice.
 In the environment: FAIL_CALLS, the library; and T, a directory for files of our own.
 
 The test may fail, as its product does what no assertion of it expects. A run is bad if the product
@@ -11,7 +12,9 @@ crashes in it, if a sanitizer reports something, if it hangs, or if memory is lo
 when the test notices or at the program's end.
 """
 import concurrent.futures
+import math
 import os
+import random
 import re
 import signal
 import subprocess
@@ -139,14 +142,14 @@ class Program:
 
 
 class Walk:
-    """The runs of one program; the bad ones are described on standard error."""
+    """Some runs of one program; the bad ones are described on standard error."""
 
-    def __init__(self, program, plans):
+    def __init__(self, program, plans, end):
         self.runs = self.hits = self.own = self.bad = 0
         for group, mode, numbers in plans:
             last = 0
             for n in numbers:
-                if n <= last:
+                if n <= last or time.monotonic() > end:
                     continue
                 hit = self.step(program, f"{group} {mode} {n}")
                 if mode == "eintr" and not hit:
@@ -182,6 +185,21 @@ def plans_of(program, step):
             yield group, "short", SHORT[group]
 
 
+def walks_of(programs, step):
+    """What each Walk is made of: a program's plans; or, in a turn, one call, at random."""
+    seconds = os.environ.get("MLAUNCH_TEST_SECONDS")
+    if not seconds or step > 1:
+        return [(p, plans_of(p, step), math.inf) for p in programs]
+    seed = os.environ.get("SEED") or str(random.randrange(1 << 32))
+    print(f"SEED={seed}", flush=True)
+    end = time.monotonic() + int(seconds)
+    walks = [(p, [(group, mode, numbers if mode == "eintr" else [n])], end)
+             for p in programs for group, mode, numbers in plans_of(p, step) for n in numbers
+             if mode != "eintr" or n == 1]
+    random.Random(seed).shuffle(walks)
+    return walks
+
+
 def main(steps, *paths):
     with concurrent.futures.ThreadPoolExecutor(2 * os.cpu_count()) as pool:
         most_s = 20 * LIMIT_S if steps == "all" else 5
@@ -189,7 +207,7 @@ def main(steps, *paths):
         programs = [p for p in all_programs if not p.is_slow]
         calls = sum(len(p.calls) for p in programs)
         step = 1 if steps == "all" else max(1, calls // int(steps))
-        walks = list(pool.map(lambda p: Walk(p, plans_of(p, step)), programs))
+        walks = list(pool.map(lambda w: Walk(*w), walks_of(programs, step)))
     bad = sum(w.bad for w in walks)
     slow = [p.name for p in all_programs if p.is_slow]
     if slow:

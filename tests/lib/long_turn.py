@@ -29,8 +29,9 @@ again at once.
 First come the forms that have never been run, then those with the lowest numbers, and of equal ones
 those that take longest; what does not fit in the rest of the 8 minutes is passed over, and so comes
 early in the next turn. A form waits for as many turns as the last turn's number is above its own.
-It has missed its turn if these are more than all forms' seconds divided by 6 minutes: so much, at
-least, a turn of 8 minutes has of forms, whose seconds differ from run to run.
+It has missed its turn if these are more than all forms' seconds divided by 6 minutes. A turn of 8
+minutes has at least 6 of forms, since the rest may be too short for any form, and the seconds of a
+form differ from run to run.
 """
 import argparse
 import datetime
@@ -117,7 +118,7 @@ def turns_most(forms):
 
 
 def next_of(forms, taken, spent_s):
-    """Of those that fit in the rest of a turn, the one whose turn it is; None if there is none."""
+    """The form whose turn it is, among those that fit in the rest; None if there is none."""
     return next((form for form in sorted(forms, key=Form.order) if form.name not in taken and
                  (not taken or spent_s + form.cost() <= TURN_S)), None)
 
