@@ -102,38 +102,31 @@ meant() {
         s# FILE # $T/places/models/Qwen3-0.6B-Q8_0.gguf #" <<< "$1"
 }
 
-# reader_lacks COMMAND: prints a program that it needs and that is not here; else fails.
-reader_lacks() {
-    local tool tools=
+# reader_has COMMAND: the programs that it needs are here, or $LACKS says which is not.
+reader_has() {
     case $1 in
-    *" --gdb "*) tools="gdb tmux" ;;
-    *gdb* | "mlaunch attach "*) tools=gdb ;;
-    *mlaunch-llm*) tools="curl mlaunch-llm" ;;
-    *--listen) tools=curl ;;
-    *--git*) tools=git ;;
-    *jq\ *) tools=jq ;;
-    *promtool*) tools=promtool ;;
-    *strace*) tools=strace ;;
-    *valgrind*) tools=valgrind ;;
+    *" --gdb "*) is_here gdb tmux ;;
+    *gdb* | "mlaunch attach "*) is_here gdb ;;
+    *mlaunch-llm*) is_here curl mlaunch-llm ;;
+    *--listen) is_here curl ;;
+    *--git*) is_here git ;;
+    *jq\ *) is_here jq ;;
+    *promtool*) is_here promtool ;;
+    *strace*) is_here strace ;;
+    *valgrind*) is_here valgrind ;;
     *train.py)
-        if grep -q '^import torch' train.py && ! python3 -c 'import torch' 2> "$T/torch"; then
-            echo torch && return
-        fi ;;
+        LACKS="there is no torch here"
+        ! grep -q '^import torch' train.py || python3 -c 'import torch' 2> "$T/torch" ;;
     esac
-    for tool in $tools; do command -v "$tool" > "$T/which" || { echo "$tool" && return; }; done
-    return 1
 }
 reader_begins() { :; }
 reader_sees() { :; }
 reader_types() {
-    local page command lacks
+    local page command
     while IFS=$'\t' read -r page command; do
         DIFFERS=0
         NAME=$(page_name "$page" "$command")
-        if lacks=$(reader_lacks "$command"); then
-            skip "$NAME" "there is no $lacks here"
-            continue
-        fi
+        reader_has "$command" || { skip "$NAME" "$LACKS" && continue; }
         reader_begins "$page" "$command"
         COMMAND=$(meant "$command")
         reader_types_one

@@ -37,8 +37,8 @@ command -v dpkg > /dev/null || {
     skip "scripts ask for what they call" "only dpkg knows here what the base system has"
     done_testing
 }
-mapfile -t scripts < <(cd "$SOURCE" && grep -rlIE '^#!.*\b((ba)?sh|python3)\b' bootstrap .ci debian \
-    doc examples launcher packaging tests 2> /dev/null | sort)
+mapfile -t scripts < <(cd "$SOURCE" && grep -rnIE -m 1 '^#!.*\b((ba)?sh|python3)\b' bootstrap .ci \
+    debian doc examples launcher packaging tests 2> /dev/null | sed -n 's/:1:.*//p' | sort)
 check "all scripts are looked at" test "${#scripts[@]}" -gt 300
 check_output "" "scripts ask for what they call" programs calls "$SOURCE" "${scripts[@]}"
 
