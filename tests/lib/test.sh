@@ -19,8 +19,8 @@
 # Here for use: $SOURCE, $BUILD (absolute), $MLAUNCH, $AGENT, $SANITIZE (no, or a list), $T (a
 # private directory, removed at the end), $SHORT (another, or the same: its path is short whatever
 # $TMPDIR is), $OUT, $ERR and $status (files and status of the last command that a check ran),
-# is_long (true in check-long), in_part, has_time, must and json_show (below), STRANGER (see below). A
-# file asks for each program that neither the base system nor ./bootstrap check brings, by `needs`
+# is_long (true in check-long), in_part, has_time, must and json_show (below), STRANGER (see below).
+# A file asks for each program that neither the base system nor ./bootstrap check brings, by `needs`
 # or is_here (programs.sh), and lib/programs lists them all.
 set -u
 
