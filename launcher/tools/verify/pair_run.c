@@ -113,19 +113,30 @@ static size_t output_read(int fd, char text[OUTPUT_MOST])
     return n > 0 ? (size_t)n : 0;
 }
 
-/* The first line that says "error:"; or else the first one, but for warnings, such as that a rank
- * has waited for long, which may come just before the job's time is over. Without what precedes the
- * sentence. */
+/* Whether the line is mlaunch's, and more than a warning or the heading of a table. */
+static bool is_verdict(const char *line)
+{
+    static const char name[] = "mlaunch: ", warning[] = "warning: ";
+    size_t length = strcspn(line, "\n");
+
+    return strncmp(line, name, strlen(name)) == 0 && line[length - 1] != ':' &&
+           strncmp(line + strlen(name), warning, strlen(warning)) != 0;
+}
+
+/* The first line that says "error:"; or else the first verdict, since warnings of ranks that have
+ * waited for long, and a table of where the ranks are, may come before it; or else the first line.
+ * Without what precedes the sentence. */
 static void error_keep(struct pair_run *r, char *text)
 {
-    static const char mark[] = "error: ", name[] = "mlaunch: ", warning[] = "mlaunch: warning: ";
-    char *at = strstr(text, mark), *next;
+    static const char mark[] = "error: ", name[] = "mlaunch: ";
+    char *at = strstr(text, mark);
 
     if (at) {
         at += strlen(mark);
     } else {
-        for (at = text; strncmp(at, warning, strlen(warning)) == 0 && (next = strchr(at, '\n'));)
-            at = next + 1;
+        at = text;
+        while (*at && !is_verdict(at))
+            at += strcspn(at, "\n") + (strchr(at, '\n') != NULL);
         if (!*at)
             at = text;
         at += strncmp(at, name, strlen(name)) == 0 ? strlen(name) : 0;
