@@ -6,6 +6,7 @@
 # job continues and ends as it should.
 # shellcheck disable=SC2154 # mlaunch: of fault.sh
 TEST_TIER=full
+TEST_TIMES=divided
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/fault.sh"
 RUNS=1

@@ -16,6 +16,11 @@
 # processes behind, fails with a sentence (lib/limit); limits are longer with a sanitizer and for
 # check-long.
 #
+# A file that waits for whole failure times (common/failure_times.h) says TEST_TIMES=divided before
+# this file is read. In `check --all` it then uses the build that divides them, which
+# MLAUNCH_TEST_DIVIDED names, and says so; elsewhere it waits for the times that users have.
+# `failure_s 10` is what a sentence of the build has for 10 s.
+#
 # Here for use: $SOURCE, $BUILD (absolute), $MLAUNCH, $AGENT, $SANITIZE (no, or a list), $T (a
 # private directory, removed at the end), $SHORT (another, or the same: its path is short whatever
 # $TMPDIR is), $OUT, $ERR and $status (files and status of the last command that a check ran),
@@ -32,6 +37,12 @@ if [ -z "${BUILD:-}" ]; then
     if [ -e ./config.status ]; then BUILD=$PWD; else BUILD=$SOURCE/build; fi
 fi
 [ -e "$BUILD/config.status" ] || { echo "Bail out! no build in $BUILD: set BUILD"; exit 1; }
+if [ -n "${TEST_TIMES:-}" ] && [ -n "${MLAUNCH_TEST_DIVIDED:-}" ]; then
+    BUILD=$MLAUNCH_TEST_DIVIDED
+fi
+FAILURE_DIVISOR=$(sed -n 's/^#define FAILURE_TIMES_DIVISOR //p' "$BUILD/config.h")
+[ "$FAILURE_DIVISOR" = 1 ] || echo "# failure times divided by $FAILURE_DIVISOR, by $BUILD"
+failure_s() { awk "BEGIN { print $1 / $FAILURE_DIVISOR }"; }
 if [ -z "${SANITIZE:-}" ]; then
     SANITIZE=$(sed -n 's/^#define SANITIZE "\(.*\)"/\1/p' "$BUILD/config.h")
     SANITIZE=${SANITIZE:-no}
