@@ -39,7 +39,7 @@ enum failure_time {
     /* Without a frame, after which either side takes the other for lost. */
     AGENT_SILENCE_MS = FAILURE_MS(10000),
     AGENT_TICK_MS = FAILURE_MS(500), /* between two looks of an agent whether mlaunch is silent */
-    /* A heartbeat that comes so much too late: mlaunch was stopped, or its machine slept. */
+    /* A heartbeat that comes this much too late: mlaunch was stopped, or its machine slept. */
     AGENT_GAP_MS = FAILURE_MS(3000),
 
     /* Hosts that have joined, and the tree of --fanout. */
@@ -71,7 +71,7 @@ enum failure_time {
     /* One that is being made, in a job whose other ranks may go on without either host. */
     TCP_CONNECT_MS = FAILURE_MS(13000),
     PEER_LOOK_MS = FAILURE_MS(3000), /* between a rank's looks whether a peer's host answers */
-    /* From a link's failure in a job of --elastic: for mlaunch to say which of two hosts is lost. */
+    /* From a link's failure with --elastic: for mlaunch to say which of two hosts is lost. */
     PEER_UNREACHED_MS = FAILURE_MS(20000),
     KEPT_PATIENCE_MS = FAILURE_MS(10000), /* --keep 2: without a byte of the next host */
 
