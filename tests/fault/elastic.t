@@ -6,7 +6,6 @@
 # nothing of the lost host's ranks is left. SEED=… repeats a run.
 # shellcheck disable=SC2154 # mlaunch: of fault.sh
 TEST_TIER=full
-TEST_TIMES=divided
 TEST_LIMIT=900
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../lib/hosts.sh"
