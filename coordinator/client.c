@@ -2,6 +2,7 @@
 #include "coordinator/client.h"
 
 #include "common/clock.h"
+#include "common/failure_times.h"
 #include "common/net/address.h"
 #include "common/text/parsed_json.h"
 #include "coordinator/protocol.h"
@@ -43,7 +44,7 @@ static int client_attempt(struct client *c, const struct address *to, const char
                           const uint8_t secret[AUTH_SECRET], const struct auth_identity *me,
                           int64_t deadline_ms, bool *is_reached, struct fault *why)
 {
-    int64_t connect_ms = clock_ms() + CONNECT_MS, shake_ms;
+    int64_t connect_ms = clock_ms() + COORD_CONNECT_MS, shake_ms;
     int rc = frame_reader_create(&c->reader, FRAME_LIMIT_SMALL, why);
 
     if (!rc)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* connection.c: one socket from accept() to its end: the handshake, and frames in both
  * directions. */
+#include "common/failure_times.h"
 #include "coordinator/server_state.h"
 
 #include "common/text/text_json.h"
@@ -115,10 +116,13 @@ static void refusal_report(struct connection *c, const char *text)
 static void on_deadline(evutil_socket_t fd, short what, void *arg)
 {
     struct connection *c = arg;
+    char text[80];
 
     (void)fd, (void)what;
+    snprintf(text, sizeof(text), "it did not prove within %g s that it belongs to this job",
+             FAILURE_SECONDS(HANDSHAKE_MS));
     if (c->state == CONNECTION_HANDSHAKE)
-        refusal_report(c, "it did not prove within 10 s that it belongs to this job");
+        refusal_report(c, text);
     connection_drop(c);
 }
 

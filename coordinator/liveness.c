@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* liveness.c: ranks that die or leave, the sentence that says how, and which ranks are told. */
+#include "common/failure_times.h"
 #include "coordinator/server.h"
 
 #include "common/net/host_table.h"
@@ -78,7 +79,7 @@ static void member_on_timer(evutil_socket_t fd, short what, void *arg)
 
 static int member_start_timer(struct server_member *m)
 {
-    static const struct timeval time = {.tv_usec = EXIT_REPORT_MS * 1000};
+    static const struct timeval time = FAILURE_TIMEVAL(EXIT_REPORT_MS);
 
     if (!m->timer)
         m->timer = evtimer_new(m->generation->server->base, member_on_timer, m);

@@ -65,14 +65,9 @@ enum coordinator_frame {
                        of the new group */
 };
 
-/* How long a call has waited when its rank sends WAITING. Calls that differ should be an error
- * within a second. */
-enum { WAITING_AFTER_MS = 500 };
-enum { HANDSHAKE_MS = 10000 /* after which either side gives up a connection */ };
-
-/* How long one attempt to connect may take, and the pause before the next: a system whose queue of
- * connections is full drops a request in silence, and repeats of it come ever more seldom. */
-enum { CONNECT_MS = 2000, CONNECT_AGAIN_MS = 20 };
+/* The pause before the next attempt to connect: a system whose queue of connections is full drops a
+ * request in silence, and repeats of it come ever more seldom. */
+enum { CONNECT_AGAIN_MS = 20 };
 
 /* In the job directory of a host that relays: where its ranks connect (host/host_relay.h). */
 #define COORD_SOCKET "coordinator"

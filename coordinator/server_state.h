@@ -27,9 +27,6 @@
 #include <sys/queue.h>
 
 enum {
-    LINGER_MS = 2000, /* for the peer to read a refusal */
-    /* For an agent to report how a rank died. All ranks should know of a death within 1 s. */
-    EXIT_REPORT_MS = 500,
     LEAVERS_MS = 10, /* from the first rank that leaves until the others are told which have left */
 };
 

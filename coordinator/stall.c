@@ -4,6 +4,7 @@
  * that wait in different calls with the same number can never meet, which breaks the group. A rank
  * that keeps others waiting for long is reported by name, once.
  */
+#include "common/failure_times.h"
 #include "coordinator/server.h"
 
 #include "common/clock.h"

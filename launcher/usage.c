@@ -4,6 +4,7 @@
 #include "config.h"
 
 #include "common/build_id.h"
+#include "common/failure_times.h"
 #include "launcher/input/options/command_syntax.h"
 #include "launcher/subcommand.h"
 
@@ -45,4 +46,6 @@ void usage_print_version(void)
     for (size_t i = 0; i < sizeof(features) / sizeof(*features); i++)
         printf(" %c%s", features[i].is_there ? '+' : '-', features[i].name);
     putchar('\n');
+    if (FAILURE_TIMES_DIVISOR != 1)
+        printf("failure times divided by %d: for tests\n", FAILURE_TIMES_DIVISOR);
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "rdma/watch.h"
 
+#include "common/failure_times.h"
+
 #include <errno.h>
 #include <stdint.h>
 #include <sys/epoll.h>
@@ -8,8 +10,6 @@
 #include <unistd.h>
 
 enum {
-    KEEPALIVE_SECONDS = 2, /* sleep between two keep-alives */
-    TICK_SECONDS = 1,
     EVENTS = 2 * RDMA_RAILS + 1,
 };
 
@@ -22,7 +22,7 @@ static int watch_add(struct watch *w, int fd)
 
 int watch_open(struct watch *w, const struct rails *s, struct fault *why)
 {
-    struct itimerspec every = {{TICK_SECONDS, 0}, {TICK_SECONDS, 0}};
+    struct itimerspec every = {{RDMA_TICK_S, 0}, {RDMA_TICK_S, 0}};
     bool good;
 
     w->epoll = epoll_create1(EPOLL_CLOEXEC);
@@ -68,7 +68,7 @@ bool watch_wake(struct watch *w, struct rails *s)
 
     for (int i = 0; i < count; i++)
         tick |= watch_handle(w, s, events[i].data.fd);
-    if (tick && w->ticks++ % KEEPALIVE_SECONDS == 0)
+    if (tick && w->ticks++ % (RDMA_KEEPALIVE_S / RDMA_TICK_S) == 0)
         for (int i = 0; i < s->count; i++)
             rail_keepalive(s->all[i]);
     return tick;

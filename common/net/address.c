@@ -2,6 +2,7 @@
 #include "common/net/address.h"
 
 #include "common/clock.h"
+#include "common/failure_times.h"
 #include "common/text/number.h"
 
 #include <arpa/inet.h>
@@ -15,14 +16,6 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
-
-enum {
-    /* A silent peer is probed after 5 s, then every 2 s, and given up after 13 s in all. */
-    KEEP_IDLE_S = 5,
-    KEEP_INTERVAL_S = 2,
-    KEEP_PROBES = 4,
-    SILENT_MS = (KEEP_IDLE_S + KEEP_INTERVAL_S * KEEP_PROBES) * 1000,
-};
 
 /* Splits "fe80::1%eth0". *scope is NULL if there is none. False: the address is too long. */
 static bool split_scope(const char *text, char ip[ADDRESS_TEXT], const char **scope)
@@ -285,7 +278,7 @@ int address_listen_local(const struct address *a, int backlog, int *fd, struct f
 
 static void socket_tune(int fd)
 {
-    int one = 1, idle = KEEP_IDLE_S, interval = KEEP_INTERVAL_S, probes = KEEP_PROBES;
+    int one = 1, idle = TCP_PROBE_AFTER_S, interval = TCP_PROBE_AGAIN_S, probes = TCP_PROBES;
 
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
     setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof(one));
@@ -386,7 +379,7 @@ bool address_is_silent(int fd)
     socklen_t size = sizeof(i);
 
     return getsockopt(fd, IPPROTO_TCP, TCP_INFO, &i, &size) == 0 && i.tcpi_unacked > 0 &&
-           i.tcpi_retransmits >= KEEP_PROBES && i.tcpi_last_ack_recv >= SILENT_MS;
+           i.tcpi_retransmits >= TCP_PROBES && i.tcpi_last_ack_recv >= TCP_SILENCE_MS;
 }
 
 bool address_is_exhausted(int err)

@@ -2,6 +2,7 @@
 #include "common/net/kept_stream.h"
 
 #include "common/clock.h"
+#include "common/failure_times.h"
 #include "common/net/address.h"
 #include "common/net/tcp_seal.h"
 

@@ -19,7 +19,6 @@ enum {
     KEPT_NAME = 64,   /* bytes for the longest name, terminated */
     KEPT_HEAD = 4096, /* bytes before the data in a slot's file; zeros: it is not whole */
     KEPT_PATH = 4096 + 128,
-    KEPT_PATIENCE_MS = 10000, /* without a byte of the other side, after which it is lost */
 };
 
 enum kept_what { KEPT_PUT = 1, KEPT_GET, KEPT_LOOK };

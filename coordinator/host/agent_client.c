@@ -2,6 +2,7 @@
 #include "coordinator/host/agent_client.h"
 
 #include "common/clock.h"
+#include "common/failure_times.h"
 #include "common/net/address.h"
 #include "common/net/frame.h"
 #include "common/text/parsed_json.h"
@@ -267,7 +268,7 @@ static void on_event(struct bufferevent *stream, short what, void *arg)
 
 static int stream_connect(struct agent_client *c, struct fault *why)
 {
-    static const struct timeval limit = {CONNECT_MS / 1000, CONNECT_MS % 1000 * 1000};
+    static const struct timeval limit = FAILURE_TIMEVAL(COORD_CONNECT_MS);
     struct auth_identity me = {.purpose = "agent", .rank = c->host, .generation = c->placed};
     struct address to;
     int fd, rc = address_parse(&to, c->coordinator, why);

@@ -2,6 +2,7 @@
 #include "launcher/agent/ranks_stop.h"
 
 #include "common/clock.h"
+#include "common/failure_times.h"
 #include "launcher/agent/agent.h"
 #include "launcher/agent/container/container.h"
 #include "launcher/agent/host/descendants_linux.h"
@@ -14,9 +15,8 @@
 #include <signal.h>
 
 enum {
-    PASS_MS = 20,      /* between two rounds of SIGKILL */
-    GIVE_UP_MS = 1200, /* after the first round: what is still there cannot be killed */
-    SLURM_MS = 200,    /* in which Slurm's own SIGTERM reaches all processes of a host */
+    PASS_MS = 20,   /* between two rounds of SIGKILL */
+    SLURM_MS = 200, /* in which Slurm's own SIGTERM reaches all processes of a host */
 };
 
 static void timer_set(struct agent *a, int64_t at)
@@ -225,7 +225,7 @@ static void everyone_kill(struct agent *a)
 {
     struct ranks_stop *s = &a->stop;
     int count = everyone_signal(a, SIGKILL);
-    int64_t give_up_at = clock_ms() + GIVE_UP_MS;
+    int64_t give_up_at = clock_ms() + RANKS_KILLED_MS;
 
     if (s->fewest >= 0 && count >= s->fewest)
         return;
@@ -292,8 +292,8 @@ void ranks_stop_hurry(struct agent *a)
     int64_t now = clock_ms();
 
     /* The time until giving up begins here, even if SIGKILL was sent long ago. */
-    if (!a->stop.is_hurried && a->stop.is_active && a->stop.give_up_at < now + GIVE_UP_MS)
-        a->stop.give_up_at = now + GIVE_UP_MS;
+    if (!a->stop.is_hurried && a->stop.is_active && a->stop.give_up_at < now + RANKS_KILLED_MS)
+        a->stop.give_up_at = now + RANKS_KILLED_MS;
     a->stop.is_hurried = true;
     ranks_stop_begin(a, SIGKILL, 0);
 }
@@ -309,7 +309,7 @@ void ranks_stop_begin(struct agent *a, int signal, int grace_ms)
         return;
     if (!s->is_active || kill_at < s->kill_at) {
         s->kill_at = kill_at;
-        s->give_up_at = kill_at + GIVE_UP_MS;
+        s->give_up_at = kill_at + RANKS_KILLED_MS;
         s->fewest = -1;
         s->term_at = is_polite && signal != SIGTERM ? now + grace_ms / 2 : -1;
     }
@@ -331,7 +331,7 @@ void ranks_stop_begin_slurm(struct agent *a, int grace_ms)
     s->is_active = true;
     s->term_at = s->asked == SIGTERM ? -1 : now + SLURM_MS;
     s->kill_at = now + grace_ms;
-    s->give_up_at = s->kill_at + GIVE_UP_MS;
+    s->give_up_at = s->kill_at + RANKS_KILLED_MS;
     s->fewest = -1;
     escalation_step(a);
 }

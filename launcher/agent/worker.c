@@ -3,6 +3,7 @@
 
 #include "common/build_id.h"
 #include "common/clock.h"
+#include "common/failure_times.h"
 #include "common/log.h"
 #include "common/net/address.h"
 #include "common/net/host_table.h"
@@ -42,8 +43,6 @@
 #include <unistd.h>
 
 enum {
-    LOST_GRACE_MS = 1000, /* without a launcher or a guard: from SIGTERM to SIGKILL */
-    TICK_MS = 500,        /* the watch for a silent launcher */
     STATUS_LOST = 1,
 };
 
@@ -64,7 +63,7 @@ static void on_channel_end(const char *why, void *arg)
     rank_output_abandon(a);
     if (a->in_epilog)
         return;
-    ranks_stop_begin(a, SIGTERM, LOST_GRACE_MS);
+    ranks_stop_begin(a, SIGTERM, ORPHANS_GRACE_MS);
 }
 
 static void on_written(void *arg)
@@ -97,7 +96,7 @@ static void on_guard_end(evutil_socket_t fd, short what, void *arg)
     if (a->state == AGENT_HAS_SAID_HELLO || a->state == AGENT_IS_DONE)
         event_base_loopbreak(a->base);
     else
-        ranks_stop_begin(a, SIGTERM, LOST_GRACE_MS);
+        ranks_stop_begin(a, SIGTERM, ORPHANS_GRACE_MS);
 }
 
 static void on_child(evutil_socket_t fd, short what, void *arg)
@@ -223,7 +222,7 @@ static void on_term(evutil_socket_t fd, short what, void *arg)
     else if (is_slurm)
         ranks_stop_begin_slurm(a, a->job->options.grace_ms);
     else
-        ranks_stop_begin(a, SIGTERM, is_user ? a->job->options.grace_ms : LOST_GRACE_MS);
+        ranks_stop_begin(a, SIGTERM, is_user ? a->job->options.grace_ms : ORPHANS_GRACE_MS);
 }
 
 static uint32_t u32_read(const uint8_t *bytes)
@@ -670,22 +669,26 @@ static void threads_watch(struct agent *a)
 static void on_tick(evutil_socket_t fd, short what, void *arg)
 {
     struct agent *a = arg;
+    char text[160];
 
     (void)fd, (void)what;
     threads_watch(a);
-    if (frame_stream_frames(a->channel) > 0 || a->is_paused)
+    if (frame_stream_frames(a->channel) > 0 || a->is_paused) {
         a->silent_ticks = 0;
-    else if (++a->silent_ticks * TICK_MS >= AGENT_SILENCE_MS)
-        frame_stream_fail(a->channel,
-                          "mlaunch has been silent for 10 s, so the ranks are ended: it was "
-                          "stopped or lost, or its machine has no time for it");
+    } else if (++a->silent_ticks * AGENT_TICK_MS >= AGENT_SILENCE_MS) {
+        snprintf(text, sizeof(text),
+                 "mlaunch has been silent for %g s, so the ranks are ended: it was stopped or "
+                 "lost, or its machine has no time for it",
+                 FAILURE_SECONDS(AGENT_SILENCE_MS));
+        frame_stream_fail(a->channel, text);
+    }
 }
 
 /* What the worker waits for besides the channel: the ends of children and of the guard, SIGTERM,
  * and a tick by which a launcher that has gone silent is noticed. */
 static int events_open(struct agent *a, struct fault *why)
 {
-    static const struct timeval tick = {.tv_usec = TICK_MS * 1000};
+    static const struct timeval tick = FAILURE_TIMEVAL(AGENT_TICK_MS);
     const struct {
         struct event **event;
         evutil_socket_t fd;

@@ -1,19 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/commands/launcher_end.h"
 
+#include "common/failure_times.h"
 #include "launcher/base/process/signal_sender.h"
 
 #include <signal.h>
 
-enum {
-    POLITE_MARGIN_MS = 3000, /* after the job's grace */
-    LAST_MS = 10000,         /* after SIGKILL to the ranks */
-};
-
 int launcher_end(const struct register_found *f, struct fault *why)
 {
     const struct job_file *file = &f->entry.file;
-    const int waits_ms[] = {file->grace_ms + POLITE_MARGIN_MS, LAST_MS};
+    const int waits_ms[] = {file->grace_ms + KILL_MARGIN_MS, KILL_LAST_MS};
 
     for (int i = 0; i < 2; i++) {
         /* The second one means SIGKILL to the ranks at once. */

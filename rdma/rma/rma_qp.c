@@ -2,6 +2,7 @@
 #include "rdma/rma/rma_qp.h"
 
 #include "common/clock.h"
+#include "common/failure_times.h"
 #include "rdma/rma/rma_op.h"
 #include "rdma/verbs/region.h"
 
@@ -12,9 +13,6 @@
 enum {
     BATCH = 16,
     STOP_MS = 2000, /* for the device to return what is under way */
-    /* A packet may be on its way for as long as the queue pair waits for its answer (queue_pair.c),
-     * and no longer. */
-    QUIET_MS = 2200,
 };
 
 static struct explain_place rma_qp_place(const struct rma_qp *q)
@@ -158,7 +156,7 @@ void rma_qp_fail(struct rma_qp *q, const struct fault *why)
     if (q->failed.code)
         return;
     q->failed = *why;
-    q->quiet_ms = clock_ms() + QUIET_MS;
+    q->quiet_ms = clock_ms() + RC_QUIET_MS;
     q->give_up_ms = clock_ms() + STOP_MS;
     queue_pair_stop(&q->pair);
 }

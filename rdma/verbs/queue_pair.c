@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "rdma/verbs/queue_pair.h"
 
+#include "common/failure_times.h"
+
 #include <errno.h>
 #include <sys/random.h>
 
-/* A time-out of 2.1 s and four retries: a silent peer becomes an error after about 11 s, and never
- * before 10 s, because a pausing machine may be silent that long. Not 7 retries, which Soft-RoCE
- * takes as infinite. */
-enum { TIMEOUT = 19, RETRIES = 4, RNR_RETRIES_INFINITE = 7, RNR_TIMER = 12 /* 0.64 ms */ };
+enum { RNR_RETRIES_INFINITE = 7, RNR_TIMER = 12 /* 0.64 ms */ };
 enum { PSN_MASK = 0xffffff, HOPS = 64 };
 
 static struct ibv_qp *pair_try(enum queue_pair_kind kind, struct ibv_pd *domain,
@@ -114,8 +113,8 @@ int queue_pair_connect(struct queue_pair *q, const struct port *p, const struct 
 {
     struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RTS,
                                .sq_psn = q->psn,
-                               .timeout = TIMEOUT,
-                               .retry_cnt = RETRIES,
+                               .timeout = RC_TIMEOUT,
+                               .retry_cnt = RC_RETRIES,
                                .rnr_retry = RNR_RETRIES_INFINITE,
                                .max_rd_atomic = q->reads_out ? q->reads_out : 1};
     int err = pair_to_rtr(q, p, gid, peer);

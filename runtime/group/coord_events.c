@@ -2,6 +2,7 @@
 #include "runtime/group/coord_events.h"
 
 #include "common/clock.h"
+#include "common/failure_times.h"
 #include "common/net/host_table.h"
 #include "common/text/parsed_json.h"
 #include "common/text/text_json.h"
@@ -22,10 +23,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum {
-    FIRST_MS = 1000, /* for the coordinator to say who broke a group first */
-    DOOR_MS = 10,
-};
+enum { DOOR_MS = 10 };
 
 struct peer {
     enum peer_state state;
@@ -800,7 +798,7 @@ int coord_events_await(struct coord_events *e, struct group *g, int64_t deadline
 
 int coord_events_break_first(struct coord_events *e, struct group *g, struct fault *why)
 {
-    int64_t deadline_ms = clock_ms() + FIRST_MS;
+    int64_t deadline_ms = clock_ms() + PEER_WORD_MS;
     struct fault first;
 
     if (g->size == 1)

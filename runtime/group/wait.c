@@ -2,6 +2,7 @@
 #include "runtime/group/wait.h"
 
 #include "common/clock.h"
+#include "common/failure_times.h"
 #include "common/text/text_json.h"
 #include "coordinator/protocol.h"
 #include "runtime/group/bell.h"
@@ -29,10 +30,6 @@ enum {
     LONG_LOST_MOST = 16,      /* waits that spun long in vain, after which it is given up */
     LONG_WON = 2,             /* how many of those a successful one makes up for */
     LONG_SKIPS = 64,          /* waits without it, after which it is tried again */
-    ENDED_MS = 1000,          /* for the coordinator to say why a link was closed */
-    UNREACHED_MS = 20 * 1000, /* for mlaunch to say, in a job of --elastic, which of two hosts is
-                                 lost: it knows a silent one after 10 s */
-    SILENCE_LOOK_MS = 3000,   /* between looks whether a peer's host answers */
     LEFT_DRAINS = 10, /* times drain_ms: a rank that left in good order may have sent a lot */
     LOOK_MS = 10,     /* how old news may be when a call begins */
     DOOR_MOVES = 256, /* how many moves without a sleep there may be between looks at the door */
@@ -70,7 +67,7 @@ static int64_t wait_link_deadline(const struct link *l)
         return l->gone_at + l->ops->drain_ms * (l->gone == PEER_LEFT ? LEFT_DRAINS : 1);
     if (!l->ended)
         return INT64_MAX;
-    return l->ended_at + (wait_may_hear(l) ? UNREACHED_MS : ENDED_MS);
+    return l->ended_at + (wait_may_hear(l) ? PEER_UNREACHED_MS : PEER_WORD_MS);
 }
 
 /* The link's own reason, with this rank in front of it unless it names that itself. */
@@ -235,11 +232,11 @@ static int64_t wait_look_silent(struct group *g, int64_t waited_ms)
 
         if (!l->ops->look_silent || l->ended || l->gone)
             continue;
-        if (waited_ms >= SILENCE_LOOK_MS)
+        if (waited_ms >= PEER_LOOK_MS)
             l->ops->look_silent(l);
         needs_look = true;
     }
-    return needs_look ? clock_ms() + SILENCE_LOOK_MS : INT64_MAX;
+    return needs_look ? clock_ms() + PEER_LOOK_MS : INT64_MAX;
 }
 
 /* --- stalls ----------------------------------------------------------------------------------- */

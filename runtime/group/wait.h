@@ -35,8 +35,7 @@ void wait_moved(struct group *g, struct waiting *w);
 void wait_over(struct group *g);
 
 /* Tell the coordinator, and whoever reads notes (wait_note.h), of a call that waits elsewhere than
- * in wait_step and has done so for WAIT_TOLD_MS, and that it goes on. Any thread. */
-enum { WAIT_TOLD_MS = WAITING_AFTER_MS };
+ * in wait_step and has done so for WAITING_AFTER_MS, and that it goes on. Any thread. */
 void wait_tell(const struct group *g, const struct waiting_call *c);
 void wait_tell_over(const struct group *g);
 

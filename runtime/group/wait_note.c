@@ -2,6 +2,7 @@
 #include "runtime/group/wait_note.h"
 
 #include "common/clock.h"
+#include "common/failure_times.h"
 #include "common/text/text_json.h"
 #include "coordinator/protocol.h"
 #include "runtime/group/group.h"

@@ -2,6 +2,7 @@
 #include "runtime/tcp/tcp_eager.h"
 
 #include "common/clock.h"
+#include "common/failure_times.h"
 #include "runtime/group/bell.h"
 #include "runtime/group/coord_events.h"
 #include "runtime/group/door.h"
@@ -17,10 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum {
-    COORD_EVENTS_MS = 1000, /* for the coordinator to report that a peer has ended */
-    POLLS_FIXED = 3,        /* door, coordinator, bell */
-};
+enum { POLLS_FIXED = 3 /* door, coordinator, bell */ };
 
 static int tcp_eager_check_news(struct group *g, struct fault *why)
 {
@@ -112,7 +110,7 @@ static int tcp_eager_connect_all(struct group *g, struct pollfd *polls, int64_t 
         if (missing <= 0)
             return missing;
         if (lost && !lost_ms)
-            lost_ms = clock_ms() + COORD_EVENTS_MS;
+            lost_ms = clock_ms() + PEER_WORD_MS;
         if (lost && lost_ms < until_ms)
             until_ms = lost_ms;
         if (lost && clock_left_ms(lost_ms) == 0) {

@@ -2,6 +2,7 @@
 #include "runtime/tcp/tcp_wire.h"
 
 #include "common/clock.h"
+#include "common/failure_times.h"
 #include "runtime/group/world.h"
 #include "runtime/process/fork_guard.h"
 
@@ -10,11 +11,6 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
-
-enum {
-    STRANGER_MS = 10000, /* for the handshake of an accepted connection */
-    ELASTIC_MS = 13000,  /* to connect, where others go on without one of the hosts */
-};
 
 void tcp_wire_drop(struct tcp_wire *w)
 {
@@ -43,8 +39,8 @@ int tcp_wire_connect(struct tcp_wire *w, const struct group *g, struct fault *wh
     if (rc)
         return rc;
     fork_guard_add(w->fd);
-    tcp_wire_patience(w, world->job.elastic && world->job.init_timeout_ms > ELASTIC_MS
-                             ? ELASTIC_MS
+    tcp_wire_patience(w, world->job.elastic && world->job.init_timeout_ms > TCP_CONNECT_MS
+                             ? TCP_CONNECT_MS
                              : world->job.init_timeout_ms);
     rc = auth_create_connector(&w->auth, world->job.job, world->secret, &me, why);
     if (!rc)
@@ -68,7 +64,7 @@ int tcp_wire_accept(struct tcp_wire *w, const struct world *world, int fd, struc
     if (rc)
         return rc;
     w->state = TCP_WIRE_SHAKING;
-    w->deadline_ms = clock_ms() + STRANGER_MS;
+    w->deadline_ms = clock_ms() + HANDSHAKE_MS;
     return 0;
 }
 

@@ -2,6 +2,7 @@
 #include "runtime/window/window_device.h"
 
 #include "common/clock.h"
+#include "common/failure_times.h"
 #include "runtime/call/progress.h"
 #include "runtime/call/task_run.h"
 #include "runtime/gpu/gpu_part.h"
@@ -23,8 +24,7 @@
 enum {
     DESCRIPTORS = 64,
     WITH_SIGNAL =
-        4096,        /* bytes: so few take less time in the signal's request than by themselves */
-    CAUSE_MS = 1000, /* how long to wait for word that the target has died, if it does not answer */
+        4096, /* bytes: so few take less time in the signal's request than by themselves */
 };
 static const int64_t ms_ns = 1000 * 1000;
 
@@ -291,7 +291,7 @@ static int device_fail(struct window *w, struct fault *why)
     struct window_control *own = w->parts[w->group->rank].control;
 
     if (why->code == ML_ERR_LINK)
-        window_signal_sleep(own, device_is_broken, w, clock_ns() + CAUSE_MS * ms_ns);
+        window_signal_sleep(own, device_is_broken, w, clock_ns() + PEER_WORD_MS * ms_ns);
     window_break(w, why);
     return window_check(w, why);
 }

@@ -2,6 +2,7 @@
 #include "runtime/window/window_wait.h"
 
 #include "common/clock.h"
+#include "common/failure_times.h"
 #include "runtime/group/wait.h"
 #include "runtime/group/wait_note.h"
 #include "runtime/group/world.h"
@@ -10,7 +11,7 @@
 #include <jansson.h>
 #include <stdio.h>
 
-enum { TELL_NS = WAIT_TOLD_MS * 1000 * 1000, TEXT = 192 };
+enum { TELL_NS = WAITING_AFTER_MS * 1000 * 1000, TEXT = 192 };
 
 /* World ranks: in ml_window_free those that have not come so far, and else the other one if there
  * is one other. */

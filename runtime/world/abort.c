@@ -2,6 +2,7 @@
 #include "runtime/world/abort.h"
 
 #include "common/clock.h"
+#include "common/failure_times.h"
 #include "common/text/text_json.h"
 #include "coordinator/protocol.h"
 #include "runtime/group/coord_events.h"
@@ -10,8 +11,6 @@
 
 #include <stdio.h>
 #include <unistd.h>
-
-enum { ANSWER_MS = 2000 /* for the coordinator to answer */ };
 
 void abort_job(int status, const char *why)
 {
@@ -26,7 +25,8 @@ void abort_job(int status, const char *why)
             coord_events_send(w->coord_events, COORD_ABORT,
                               json_pack("{s:i, s:o}", "status", status, "why", text_json(why)),
                               NULL) == 0 &&
-            coord_events_await_left(w->coord_events, w->rank, clock_ms() + ANSWER_MS, NULL) == 0;
+            coord_events_await_left(w->coord_events, w->rank, clock_ms() + COORD_LEFT_MS, NULL) ==
+                0;
     /* Otherwise the launcher prints it. */
     if (!is_heard)
         fprintf(stderr, "mlaunch: ml_abort: %s\n", why);

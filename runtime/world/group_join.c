@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/world/group_join.h"
 
+#include "common/failure_times.h"
 #include "common/text/number.h"
 #include "coordinator/protocol.h"
 #include "runtime/call/progress.h"
@@ -33,12 +34,11 @@
 #include <unistd.h>
 
 enum {
-    PATIENCE_MS = 5000, /* for other members to say why they could not go on */
-    KEY_SIZE = 8,       /* bytes of the key that ends a segment's name */
-    DIR_SIZE = 128,     /* the most characters of the job directory's name in it */
-    EARLY_MOST = 64,    /* members of this host whose bells are opened early */
-    EARLY_SHARE = 4,    /* other groups' bells are opened early while < 1/4 of the table is used */
-    PIECE = 4 << 20,    /* bytes of a piece of a call with buffers on GPUs; not measured */
+    KEY_SIZE = 8,    /* bytes of the key that ends a segment's name */
+    DIR_SIZE = 128,  /* the most characters of the job directory's name in it */
+    EARLY_MOST = 64, /* members of this host whose bells are opened early */
+    EARLY_SHARE = 4, /* other groups' bells are opened early while < 1/4 of the table is used */
+    PIECE = 4 << 20, /* bytes of a piece of a call with buffers on GPUs; not measured */
     PIECE_LEAST = 64 << 10,
     PIECE_MOST = 1 << 30,
 };
@@ -275,7 +275,7 @@ static int members_meet(struct bring_up *b, struct fault *why)
 
     memcpy(mine.algorithms, algorithm_sum(), ALGORITHM_SUM);
     rc = exchange_run(&x, g, (struct blob){&mine, g->is_world ? sizeof(mine) : 0},
-                      b->deadline_ms + PATIENCE_MS, why);
+                      b->deadline_ms + MISSING_NAMED_MS, why);
     if (rc)
         return rc;
     rc = g->is_world ? habits_compare(g, x, why) : 0;

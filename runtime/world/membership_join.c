@@ -4,6 +4,7 @@
 #include "runtime/world/membership_join.h"
 
 #include "common/clock.h"
+#include "common/failure_times.h"
 #include "common/net/host_table.h"
 #include "coordinator/protocol.h"
 #include "runtime/call/progress.h"
@@ -20,8 +21,7 @@
 #include <unistd.h>
 
 enum {
-    ANSWER_MS = 5000, /* beyond --init-timeout: for the coordinator to name who is missing */
-    MOVED_MS = 10,    /* between looks for another coordinator */
+    MOVED_MS = 10, /* between looks for another coordinator */
 };
 
 int membership_set_ids(struct world *w, const json_t *host_of, int size, int hosts)
@@ -199,8 +199,9 @@ static int membership_ask(struct world *w, struct group *old, bool asks, struct 
         progress_settle(
             old); /* its thread has the group until the coordinator breaks it for this */
     if (!rc)
-        rc = coord_events_await_repaired(e, old, clock_ms() + w->job.init_timeout_ms + ANSWER_MS,
-                                         ANSWER_MS, &answer, why);
+        rc = coord_events_await_repaired(e, old,
+                                         clock_ms() + w->job.init_timeout_ms + MISSING_NAMED_MS,
+                                         MISSING_NAMED_MS, &answer, why);
     if (!rc)
         rc = membership_parse(out, answer, w, why);
     json_decref(answer);

@@ -2,6 +2,7 @@
 #include "runtime/world/world_join.h"
 
 #include "common/clock.h"
+#include "common/failure_times.h"
 #include "common/net/host_table.h"
 #include "common/outer_launcher.h"
 #include "common/text/number.h"
@@ -32,11 +33,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-enum {
-    ANSWER_MS = 5000, /* beyond --init-timeout: for the coordinator to name the missing ranks */
-    LEFT_MS = 2000,   /* for the coordinator to confirm that this rank leaves */
-};
 
 /* The process's world. */
 static struct {
@@ -193,7 +189,7 @@ static int world_ask(struct world *w, int64_t deadline_ms, json_t **welcome, str
                                     w->job.init_timeout_ms, "replaces", w->replaces),
                           why);
 
-    return rc ? rc : world_await(w, deadline_ms + ANSWER_MS, welcome, why);
+    return rc ? rc : world_await(w, deadline_ms + MISSING_NAMED_MS, welcome, why);
 }
 
 /* This process takes the place of a dead rank: it becomes a member by the others' next ml_repair.
@@ -381,7 +377,7 @@ static void world_leave(struct world *w)
     if (!w->is_launched ||
         coord_events_send(w->coord_events, COORD_LEAVE, json_object(), NULL) != 0)
         return;
-    coord_events_await_left(w->coord_events, w->rank, clock_ms() + LEFT_MS, NULL);
+    coord_events_await_left(w->coord_events, w->rank, clock_ms() + COORD_LEFT_MS, NULL);
 }
 
 /* The last chance to notice that the ranks' calls have differed. */

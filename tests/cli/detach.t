@@ -102,13 +102,13 @@ pid, terminal = pty.fork()
 if pid == 0:
     os.execvp(sys.argv[1], sys.argv[1:])
 text = b""
-while b"ends it" not in text:
+while b"over" not in text: # a sanitizer still looks for lost memory when "ends it" has been said
     text += os.read(terminal, 4096)
 os.close(terminal)
 os.waitpid(pid, 0)
 EOF
 check "a job is detached from a terminal that goes away" python3 "$T/hang-up.py" bash -c \
-    '"$MLAUNCH" --detach --name "$0" --grace 1 -- sleep 1000; read' "$NAME"
+    '"$MLAUNCH" --detach --name "$0" --grace 1 -- sleep 1000; echo over; read' "$NAME"
 check "a job outlives its terminal" "$MLAUNCH" ps "$NAME"
 check_match "1/1  live" "$OUT" "all ranks outlive the terminal"
 "$MLAUNCH" kill -q "$NAME"

@@ -77,7 +77,7 @@ for host in "$H1" "$H2" "$H3"; do
 done
 counter=/sys/class/infiniband/mlx5_0/ports/1/counters/symbol_error
 # shellcheck disable=SC2016 # the host's shell
-netns exec "$H2" bash -c 'i=0; until [ -e /sys/class/stop ]; do echo $((i += 1)) > "$0.new"; mv "$0.new" "$0"; read -r -t 0.1 <> <(:); done' \
+netns exec "$H2" sh -c 'i=0; until [ -e /sys/class/stop ]; do echo $((i += 1)) > "$0.new"; mv "$0.new" "$0"; sleep 0.1; done' \
     "$counter" < /dev/null > "$T/count" 2>&1 &
 COUNT=$!
 check_status 1 "a port whose error counter grows is not fit" fit --backend tcp

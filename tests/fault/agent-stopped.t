@@ -5,6 +5,7 @@
 # ends the ranks there, and that command does.
 # shellcheck disable=SC2154 # mlaunch, status: of fault.sh
 TEST_TIER=full
+TEST_TIMES=divided
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../lib/hosts.sh"
 . "${0%/*}/fault.sh"
@@ -24,7 +25,7 @@ agent_stop() {
 zoo_start 4
 agent_stop localhost
 zoo_end 125 "both processes here"
-check_match "^mlaunch: host localhost was lost: nothing was heard from its agent for 10 s$" "$ERR" \
+check_match "^mlaunch: host localhost was lost: nothing was heard from its agent for $(failure_s 10) s$" "$ERR" \
     "both processes here: the host is named"
 
 WHERE=(-H "$H1")

@@ -59,7 +59,6 @@ struck_out() {
 
 # --- the faults
 in_host() { if [ "$1" = localhost ]; then "${@:2}"; else netns exec "$@"; fi; }
-pause() { read -r -t "0.$1" <> "$T/.nap" || :; } # its end is an end by time
 # Process 1 of a host is spared, as the signal comes from inside.
 host_signal() { netns exec "$1" sh -c "kill -$2 -1"; }
 
@@ -80,10 +79,10 @@ strike() {
     rank) in_host "$host" kill -KILL "$(rank_pid "$2")" && died "$2" ;;
     worker | guard | sshd) agent_kill "$host" "$1" && lost "$host" ;;
     blink) # a rank is stopped for a moment
-        in_host "$host" kill -STOP "$(rank_pid "$2")" && pause $((1 + RANDOM % 9)) &&
+        in_host "$host" kill -STOP "$(rank_pid "$2")" && nap $((100 + RANDOM % 9 * 100)) &&
             in_host "$host" kill -CONT "$(rank_pid "$2")" ;;
-    nap) host_signal "$host" STOP && pause $((1 + RANDOM % 9)) && host_signal "$host" CONT ;;
-    gap) netns cut "$host" && pause $((1 + RANDOM % 9)) && netns join "$host" ;;
+    nap) host_signal "$host" STOP && nap $((100 + RANDOM % 9 * 100)) && host_signal "$host" CONT ;;
+    gap) netns cut "$host" && nap $((100 + RANDOM % 9 * 100)) && netns join "$host" ;;
     stop) host_signal "$host" STOP && lost "$host" && silent="stop $host" ;;
     cut) netns cut "$host" && lost "$host" && silent="cut $host" ;;
     esac

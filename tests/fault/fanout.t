@@ -7,6 +7,7 @@
 # status, the sentence names the host at fault, those below it end, and nothing is left anywhere.
 # shellcheck disable=SC2154 # variables of hosts.sh and fault.sh
 TEST_TIER=full
+TEST_TIMES=divided
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../lib/hosts.sh"
 . "${0%/*}/fault.sh"
@@ -102,7 +103,7 @@ if is_long; then
     kill -STOP "$stopped"
     for i in 3 4 7; do ended_alone "$i" 125 "one within is stopped, and host $i below it ends"; done
     ended_alone 0 125 "one within is stopped, and the head ends"
-    check_match "^mlaunch: host $H2 was lost: .*nothing was heard from it for 8 s" "$T/0.err" \
+    check_match "^mlaunch: host $H2 was lost: .*nothing was heard from it for $(failure_s 8) s" "$T/0.err" \
         "the head names the one that was stopped"
     kill -KILL "$stopped"
     kill -CONT -- "-${joins[1]}" # nsenter has stopped with it

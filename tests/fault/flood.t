@@ -7,6 +7,7 @@
 # shellcheck disable=SC2154 # mlaunch: of fault.sh
 TEST_TIER=full
 TEST_PARTS=3
+TEST_TIMES=divided
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/fault.sh"
 RUNS=1

@@ -5,6 +5,7 @@
 # ended. Expected: with --restarts the job starts again with that host, without it the job fails,
 # and whoever comes too early or too late is told so. Nothing is left anywhere.
 TEST_TIER=full
+TEST_TIMES=divided
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../lib/hosts.sh"
 . "${0%/*}/../mpi/judge.sh"
@@ -71,7 +72,7 @@ first=${joins[1]}
 join_on "$H2" 1 4
 wait "${joins[1]}"
 check "a host that joins again too early is refused" test $? -eq 125
-check_match "refused this host: index 1 has joined already, from $A2:[0-9]*; if that one is gone, .* within 10 s: join again then" \
+check_match "refused this host: index 1 has joined already, from $A2:[0-9]*; if that one is gone, .* within $(failure_s 10) s: join again then" \
     "$T/1.err" "a host that joins again too early is told to wait"
 kill -KILL "$old"
 kill -CONT -- "-$first" # nsenter stops with its child

@@ -7,6 +7,7 @@
 # --restarts whoever joins again with the index of a lost host takes its place, and the world has
 # all its ranks again. Nothing is left anywhere.
 TEST_TIER=full
+TEST_TIMES=divided
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../lib/hosts.sh"
 . "${0%/*}/fault.sh"

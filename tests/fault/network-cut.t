@@ -4,6 +4,7 @@
 # the silence; the job fails and names the host; the ranks on the cut-off host are ended there.
 # shellcheck disable=SC2154 # mlaunch: of fault.sh
 TEST_TIER=quick
+TEST_TIMES=divided
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../lib/hosts.sh"
 . "${0%/*}/fault.sh"
@@ -20,7 +21,7 @@ if [ "$status" -eq 125 ]; then
 else
     fail "the job's status is 125" "$status"
 fi
-check_match "^mlaunch: host $H2 was lost: nothing was heard from its agent for 10 s" "$T/err" \
+check_match "^mlaunch: host $H2 was lost: nothing was heard from its agent for $(failure_s 10) s" "$T/err" \
     "the host is named, and why it was lost"
 nothing_left "nothing is left, on either side of the cut"
 netns join "$H2"

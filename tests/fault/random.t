@@ -17,12 +17,6 @@ ROUNDS=20
 is_long && ROUNDS=200
 CHILDREN=30
 
-# A local job starts in some 100 ms, one over SSH in some 300.
-wait_microseconds() {
-    local end=$((${EPOCHREALTIME/./} + $1))
-    while [ "${EPOCHREALTIME/./}" -lt "$end" ]; do read -r -t 0.005 <> <(:); done
-}
-
 # strike FAULT HOST: fails if there is no such process yet, or no more.
 strike() {
     case $1 in
@@ -30,7 +24,7 @@ strike() {
     INT | TERM | HUP) kill -"$1" "$mlaunch" ;;
     twice)
         kill -INT "$mlaunch" || return
-        wait_microseconds 120000
+        nap 120
         kill -TERM "$mlaunch" || : # the first may have been enough
         ;;
     rank)
@@ -52,14 +46,14 @@ for ((round = 1; round <= ROUNDS; round++)); do
     host=${place##*,}
     fault=${faults[RANDOM % 9]}
     [ "$fault" != sshd ] || [ "$host" != localhost ] || fault="head"
-    moment=$((RANDOM * 20)) # microseconds: 0 to 0.65 s
+    moment=$((RANDOM / 50)) # milliseconds: 0 to 0.65 s
     job_start -H "$place" -n 4 --oversubscribe -- "$FAULTY" zoo $CHILDREN
-    wait_microseconds $moment
-    what="round $round: $fault at $((moment / 1000)) ms, $place"
+    nap $moment
+    what="round $round: $fault at $moment ms, $place"
     # A fault that came too early hits nothing and leaves the job running; the job is then ended by
     # SIGTERM.
     if strike "$fault" "$host"; then struck=$((struck + 1)); else what+=", which hits nothing"; fi
-    wait_microseconds 20000
+    nap 20
     [ "$fault" = head ] || kill -TERM "$mlaunch" 2> /dev/null
     if ! wait_for '! kill -0 "$mlaunch" 2> /dev/null'; then
         fail "$what" "mlaunch has not ended"

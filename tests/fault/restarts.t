@@ -70,7 +70,7 @@ for pause in 8 16 30; do
     "${JOB[@]}" "${hosts[@]}" --restarts 100 -- sh "$T/rank" > "$T/out" 2> "$T/err" &
     mlaunch=$!
     wait_for 'grep -q "in $pause s" "$T/err"' 90
-    read -r -t $((pause - 1)) <> <(:) &
+    nap $(((pause - 1) * 1000)) &
     over=$!
     must kill -TERM "$mlaunch"
     run eval 'wait "$mlaunch"'

@@ -7,6 +7,7 @@
 # alone. Ctrl-C while a host is being opened ends all.
 # shellcheck disable=SC2154 # mlaunch: of fault.sh
 TEST_TIER=full
+TEST_TIMES=divided
 TEST_LIMIT=600
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../lib/hosts.sh"
@@ -202,7 +203,7 @@ fi
 spare_start "$H4"
 must netns cut "$H2"
 filled "a silent host" "$H4"
-check_match "^mlaunch: host $H2 was lost: nothing was heard from its agent for 10 s.*; spare host $H4 takes" "$T/err" \
+check_match "^mlaunch: host $H2 was lost: nothing was heard from its agent for $(failure_s 10) s.*; spare host $H4 takes" "$T/err" \
     "a silent host: mlaunch names it"
 must netns join "$H2"
 spare_end "a silent host" 6

@@ -7,6 +7,7 @@
 # is right, and the job's status is 0.
 # shellcheck disable=SC2154 # mlaunch: of fault.sh
 TEST_TIER=full
+TEST_TIMES=divided
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../lib/hosts.sh"
 . "${0%/*}/fault.sh"

@@ -16,6 +16,11 @@
 # processes behind, fails with a sentence (lib/limit); limits are longer with a sanitizer and for
 # check-long.
 #
+# A file that waits for whole failure times (common/failure_times.h) says TEST_TIMES=divided before
+# this file is read. In `check --all` it then uses the build that divides them, which
+# MLAUNCH_TEST_DIVIDED names, and says so; elsewhere it waits for the times that users have.
+# `failure_s 10` is what a sentence of the build has for 10 s.
+#
 # Here for use: $SOURCE, $BUILD (absolute), $MLAUNCH, $AGENT, $SANITIZE (no, or a list), $T (a
 # private directory, removed at the end), $SHORT (another, or the same: its path is short whatever
 # $TMPDIR is), $OUT, $ERR and $status (files and status of the last command that a check ran),
@@ -34,6 +39,12 @@ if [ -z "${BUILD:-}" ]; then
     if [ -e ./config.status ]; then BUILD=$PWD; else BUILD=$SOURCE/build; fi
 fi
 [ -e "$BUILD/config.status" ] || { echo "Bail out! no build in $BUILD: set BUILD"; exit 1; }
+if [ -n "${TEST_TIMES:-}" ] && [ -n "${MLAUNCH_TEST_DIVIDED:-}" ]; then
+    BUILD=$MLAUNCH_TEST_DIVIDED
+fi
+FAILURE_DIVISOR=$(sed -n 's/^#define FAILURE_TIMES_DIVISOR //p' "$BUILD/config.h")
+[ "$FAILURE_DIVISOR" = 1 ] || echo "# failure times divided by $FAILURE_DIVISOR, by $BUILD"
+failure_s() { awk "BEGIN { print $1 / $FAILURE_DIVISOR }"; }
 if [ -z "${SANITIZE:-}" ]; then
     SANITIZE=$(sed -n 's/^#define SANITIZE "\(.*\)"/\1/p' "$BUILD/config.h")
     SANITIZE=${SANITIZE:-no}
@@ -54,7 +65,7 @@ T=$(mktemp -d "${TMPDIR:-/tmp}/mlaunch-test.XXXXXX") || exit 1
 unset TMPDIR # the jobs of tests are in /tmp
 SHORT=$T # for sockets, whose paths have at most 107 bytes, and for what is shown shortened
 [ "${#T}" -le 60 ] || SHORT=$(mktemp -d /tmp/mlaunch-test.XXXXXX) || exit 1
-mkfifo "$T/.nap" || exit 1 # nothing comes from it: a read of it ends by its time
+mkfifo "$T/.nap" || exit 1 # for nap: nothing comes from it
 OUT=$T/.out
 ERR=$T/.err
 : > "$OUT"
@@ -248,6 +259,15 @@ skip_emulated() {
 # longer SECONDS: more of them if the processor is emulated, for limits that are an option's value.
 longer() { echo $(($1 * ${MLAUNCH_TEST_SLOW:-1})); }
 
+# nap MILLISECONDS: a pause, between two looks or where its length is the subject. A read of a fifo
+# needs no process, which `sleep` is; one of <(:) would wait for ever at times, because bash keeps
+# the pids of those and waits for one that is given again.
+nap() {
+    local nap_seconds
+    printf -v nap_seconds '%d.%03d' $(($1 / 1000)) $(($1 % 1000))
+    read -r -t "$nap_seconds" <> "$T/.nap" || :
+}
+
 # wait_for COMMAND [SECONDS]: evaluates COMMAND until it succeeds; fails after SECONDS, or longer,
 # and the log has a line about it. Without SECONDS it ends hangs only, so that no verdict depends on
 # how busy the machine is.
@@ -258,14 +278,10 @@ wait_for() {
         wait_now=${EPOCHREALTIME/./}
         [ "$wait_now" -lt "$wait_end" ] || { diag "waited in vain: $1" >&2; return 1; }
         # Looks that take long are made less often, so that they leave others the processors.
-        wait_pause=$(((wait_now - wait_begun) * 4))
-        wait_pause=$((wait_pause < 10000 ? 10000 : wait_pause > 300000 ? 300000 : wait_pause))
-        printf -v wait_pause '0.%06d' "$wait_pause"
-        # Not <(:): bash keeps the pids of those, and when one is given again, waits for ever.
-        read -r -t "$wait_pause" <> "$T/.nap"
+        wait_pause=$(((wait_now - wait_begun) / 250)) # four times as long as the look, in ms
+        nap $((wait_pause < 10 ? 10 : wait_pause > 300 ? 300 : wait_pause))
         wait_begun=${EPOCHREALTIME/./}
     done
-    return 0 # not the loop's, which is that of the last read
 }
 
 # A mark for one job: -x "$(new_mark name)"; the same string for `survivors` and `no_survivors`.

@@ -71,6 +71,11 @@ void job_meet_left(const struct job *j, int count)
         sched_yield();
 }
 
+void job_meet_absent(const struct job *j, int count)
+{
+    __atomic_fetch_add(&j->seen->met, count, __ATOMIC_ACQ_REL);
+}
+
 void job_dir(const struct job *j, int host, char path[PATH_MAX])
 {
     if (snprintf(path, PATH_MAX, "%s/%s.%d", j->root, j->id, host) >= PATH_MAX)

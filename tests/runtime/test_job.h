@@ -83,6 +83,8 @@ void job_do(const struct job_config *config, rank_fn *fn);
 void job_meet(const struct job *j);
 /* The same for the `count` ranks that are left, fewer than all, and for the last time. */
 void job_meet_left(const struct job *j, int count);
+/* The next job_meet() is without `count` ranks, which are dead. For one rank to say. */
+void job_meet_absent(const struct job *j, int count);
 
 /* Milliseconds of some clock, and of this process's processor time; computes that long; a
  * directory's path. */

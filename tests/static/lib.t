@@ -28,7 +28,7 @@ check_output $'1..0 # SKIP why' "a file can be skipped" script '' 'skip_all why'
 check_output "$(printf 'ok 1 - a\nok 2 - b\n1..2')" "statuses and stderr are compared" script '' \
     'check_status 3 a sh -c "exit 3"; check_error 4 "^why" b sh -c "echo why >&2; exit 4"; done_testing'
 check "wait_for waits for its condition" script '' \
-    '(read -r -t 0.2 <> <(:); touch "$T/x") & wait_for "test -e $T/x" 5 && pass a; done_testing'
+    '(nap 200; touch "$T/x") & wait_for "test -e $T/x" 5 && pass a; done_testing'
 check_status 1 "wait_for gives up in time" script '' 'check a wait_for false 1; done_testing'
 
 check_output $'ok 1 - 1\nok 2 - 4\n1..2' "a part has every third of many things" script \

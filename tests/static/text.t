@@ -25,6 +25,7 @@ lacking "no unfinished work" '\b(TODO|FIXME|XXX|HACK)\b' '.'
 lacking "no path of one developer's machine" '(/work/|/tmp/b-|/root/[a-z])' '\.([ch]|t|sh|inc|am|ac|py|md|m4)$'
 lacking "no fixed sleeps in code" '(^|[^>.[:alnum:]_])(sleep|usleep)\(' '^(common|coordinator|examples/llm|launcher|runtime|rdma)/.*\.[ch]$'
 lacking "no fixed sleeps in tests" '^ *(sleep|usleep) ' '\.t$'
+lacking "no wait is a read of <(:), which may never end (nap of lib/test.sh)" '<> *<\(' '.'
 lacking "no process is ended by its name" '\b(pkill|killall)\b' '\.(t|sh)$|^bootstrap$'
 lacking "a program of several lines is a file, not an argument of python3 -c" \
     "python3[^|;]* -c ('[^']*|\"([^\"\\\\]|\\\\.)*)\$" '\.(t|sh)$'

@@ -40,10 +40,6 @@ strike() {
         ;;
     esac 2> /dev/null
 }
-wait_microseconds() {
-    local end=$((${EPOCHREALTIME/./} + $1))
-    while [ "${EPOCHREALTIME/./}" -lt "$end" ]; do read -r -t 0.005 <> <(:); done
-}
 # wrong_file HOST: names a file that is neither old nor new.
 wrong_file() {
     # shellcheck disable=SC2016
@@ -62,14 +58,14 @@ for ((round = 1; round <= ROUNDS; round++)); do
     echo "$round" > "$S/2"
     sha256sum "$S"/* | cut -c1-64 >> "$T/sums"
     part=${parts[RANDOM % ${#parts[@]}]}
-    moment=$((RANDOM * 40)) # microseconds: 0 to 1.3 s; the copy takes some 1.2 s
-    what="round $round: $part at $((moment / 1000)) ms"
+    moment=$((RANDOM / 25)) # milliseconds: 0 to 1.3 s; the copy takes some 1.2 s
+    what="round $round: $part at $moment ms"
     slow 60 "$H1" "$H2"
     set -m # it gets the signals of a foreground job
     "$MLAUNCH" sync --ssh-config "$NETNS_SSH_CONFIG" -H "$H1,$H2" "$S" > "$T/out" 2> "$T/err" &
     mlaunch=$!
     set +m
-    wait_microseconds $moment
+    nap $moment
     strike "$part" || what+=", which hits nothing"
     { wait "$mlaunch"; } 2> /dev/null
     status=$?

@@ -2,6 +2,7 @@
 #include "launcher/agent/host/guard.h"
 
 #include "common/clock.h"
+#include "common/failure_times.h"
 #include "common/log.h"
 #include "common/status.h"
 #include "common/text/signal_text.h"
@@ -22,13 +23,10 @@
 #include <unistd.h>
 
 enum {
-    POLITE_MS = 1000,  /* from SIGTERM to SIGKILL */
-    GIVE_UP_MS = 2500, /* after this, processes that survive SIGKILL are left to `mlaunch clean` */
-    KILLS = 3,         /* or more, however long they take on a busy machine */
+    KILLS = 3, /* or more, however long they take on a busy machine */
     CGROUP_WAIT_MS = 200,
     NOTE_TRIES = 3,
-    PASS_MS = 20,   /* between two passes over /proc */
-    HUNG_MS = 1800, /* after the channel's end: a worker that still runs then is hung */
+    PASS_MS = 20, /* between two passes over /proc */
 };
 
 /* What the worker sends, in one message. */
@@ -88,21 +86,21 @@ static void signal_pause(int ms)
     sigtimedwait(&set, NULL, &time);
 }
 
-/* Ends all descendants: with SIGTERM and one second if `is_polite`, then with SIGKILL until /proc
+/* Ends all descendants: with SIGTERM and a grace if `is_polite`, then with SIGKILL until /proc
  * shows none. */
 static void descendants_end(const struct guard_note *note, bool is_polite)
 {
-    int64_t begin = clock_ms() - (is_polite ? 0 : POLITE_MS);
+    int64_t begin = clock_ms() - (is_polite ? 0 : ORPHANS_GRACE_MS);
     int kills = 0;
 
     for (;;) {
         struct process_list found = {0};
         int64_t past = clock_ms() - begin;
-        bool kill_now = past >= POLITE_MS;
+        bool kill_now = past >= ORPHANS_GRACE_MS;
 
         if (kill_now)
             cgroup_kill(note->cgroup);
-        if (!children_reap() || (past >= GIVE_UP_MS && kills >= KILLS))
+        if (!children_reap() || (past >= GUARD_KILLED_MS && kills >= KILLS))
             return;
         kills += kill_now;
         if ((is_polite || kill_now) && descendants_find(&found, NULL) == 0) {
@@ -203,7 +201,7 @@ static bool worker_wait(pid_t worker, int fd, struct guard_note *note, int *lock
         }
         if (p[2].revents) {
             p[2].fd = -1;
-            deadline = clock_ms() + HUNG_MS;
+            deadline = clock_ms() + GUARD_HUNG_MS;
         }
         if (deadline >= 0 && clock_ms() >= deadline) {
             kill(worker, SIGKILL);

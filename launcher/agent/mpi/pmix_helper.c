@@ -2,6 +2,7 @@
 #include "launcher/agent/mpi/pmix_helper.h"
 
 #include "common/clock.h"
+#include "common/failure_times.h"
 #include "common/text/parsed_json.h"
 #include "common/text/signal_text.h"
 #include "launcher/base/process/install_path.h"
@@ -25,9 +26,7 @@ extern char **environ;
 enum {
     VARIABLES_MOST = 64, /* a rank's: libpmix 4 sets 17 */
     NUMBER = 4,          /* bytes of a number */
-    PING_S = 5,
     ASK_S = 2,
-    SILENT_MS = 10000,
 };
 
 /* For hosts whose libpmix.so.2 is missing. */
@@ -185,16 +184,18 @@ static void ping_send(struct pmix_helper *h)
 
 static void on_ping(evutil_socket_t fd, short what, void *arg)
 {
-    static const char silent[] =
-        "has not answered for 10 s: MPI_Init, MPI_Finalize and MPI_Abort wait for it; is it "
-        "stopped, or the host too busy?";
     struct pmix_helper *h = arg;
+    char silent[160];
 
     (void)fd, (void)what;
     if (h->is_lost || h->is_finished)
         return;
-    if (!h->is_silent && clock_ms() - h->heard_ms >= SILENT_MS + PING_S * 1000) {
+    if (!h->is_silent && clock_ms() - h->heard_ms >= PMIX_SILENCE_MS + PMIX_PING_MS) {
         h->is_silent = true;
+        snprintf(silent, sizeof(silent),
+                 "has not answered for %g s: MPI_Init, MPI_Finalize and MPI_Abort wait for it; is "
+                 "it stopped, or the host too busy?",
+                 FAILURE_SECONDS(PMIX_SILENCE_MS));
         silence_tell(h, silent);
     }
     if (!h->is_silent) /* what is unread must not pile up */
@@ -251,7 +252,7 @@ static bool ready_take(struct pmix_helper *h, json_t *root)
     }
     h->ready = json_incref(root);
     h->is_ready = true;
-    evtimer_add(h->ping, &(struct timeval){.tv_sec = PING_S});
+    evtimer_add(h->ping, &(struct timeval)FAILURE_TIMEVAL(PMIX_PING_MS));
     h->events.on_ready(h->events.arg);
     return true;
 }

@@ -2,6 +2,7 @@
 #include "launcher/agent/queries/answer_clean.h"
 
 #include "common/clock.h"
+#include "common/failure_times.h"
 #include "common/text/text_json.h"
 #include "launcher/agent/host/descendants_linux.h"
 #include "launcher/agent/queries/answer_clean_files.h"
@@ -16,9 +17,7 @@
 #include <unistd.h>
 
 enum {
-    POLITE_MS = 1000,  /* from SIGTERM to SIGKILL */
-    GIVE_UP_MS = 3000, /* after this, processes that survive SIGKILL are left */
-    PASS_MS = 50,      /* between two passes over /proc */
+    PASS_MS = 50, /* between two passes over /proc */
 };
 
 /* Stores in `id` the dead job that the process was left by. False: there is none, or the process
@@ -133,22 +132,22 @@ static int processes_pass(const struct answer_question *q, int64_t past_ms, bool
         const struct process *p = list[i].process;
         char text[160];
 
-        if (past_ms >= GIVE_UP_MS) {
+        if (past_ms >= CLEAN_KILLED_MS) {
             descendants_describe(p, text, sizeof(text));
             json_array_append_new(left, process_report(&list[i], text));
             continue;
         }
         if (!is_reported(removed, p))
             json_array_append_new(removed, process_report(&list[i], ""));
-        else if (past_ms < POLITE_MS)
+        else if (past_ms < ORPHANS_GRACE_MS)
             continue; /* it has been sent SIGTERM */
         if (q->dry_run)
             continue;
-        process_signal(p, past_ms >= POLITE_MS ? SIGKILL : SIGTERM);
-        if (past_ms < POLITE_MS)
+        process_signal(p, past_ms >= ORPHANS_GRACE_MS ? SIGKILL : SIGTERM);
+        if (past_ms < ORPHANS_GRACE_MS)
             process_signal(p, SIGCONT); /* a stopped process handles no signal */
     }
-    *more = count > 0 && !q->dry_run && past_ms < GIVE_UP_MS;
+    *more = count > 0 && !q->dry_run && past_ms < CLEAN_KILLED_MS;
     if (*more)
         process_wait_short(list[0].process);
     free(list);

@@ -2,6 +2,7 @@
 #include "launcher/agent/queries/answer_kill.h"
 
 #include "common/clock.h"
+#include "common/failure_times.h"
 #include "common/net/job_file.h"
 #include "common/text/text_json.h"
 #include "launcher/agent/queries/job_survey.h"
@@ -15,11 +16,6 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-enum {
-    POLITE_MARGIN_MS = 3000, /* after the job's grace, until the worker is killed */
-    GUARD_MS = 4000,         /* for the guard to clean up */
-};
 
 /* False: it has not ended by the deadline. */
 static bool process_await(const struct process *p, int64_t deadline_ms)
@@ -60,7 +56,7 @@ static bool job_end(const struct job_survey *s, const struct job_survey_job *j)
         j->worker_lives ? process_list_find(&s->processes, (pid_t)j->file.agent_pid) : NULL;
     const struct process *guard =
         j->guard_lives ? process_list_find(&s->processes, (pid_t)j->file.guard_pid) : NULL;
-    int64_t deadline_ms = clock_ms() + j->file.grace_ms + POLITE_MARGIN_MS;
+    int64_t deadline_ms = clock_ms() + j->file.grace_ms + KILL_MARGIN_MS;
 
     killer_note(j);
     if (guard)
@@ -70,10 +66,10 @@ static bool job_end(const struct job_survey *s, const struct job_survey_job *j)
         process_signal(worker, SIGCONT);
         if (!process_await(worker, deadline_ms))
             process_signal(worker, SIGKILL);
-        if (!process_await(worker, clock_ms() + GUARD_MS))
+        if (!process_await(worker, clock_ms() + KILL_GUARD_MS))
             return false;
     }
-    return !guard || process_await(guard, clock_ms() + GUARD_MS);
+    return !guard || process_await(guard, clock_ms() + KILL_GUARD_MS);
 }
 
 static void answer_set(json_t *out, const char *found, const char *text)

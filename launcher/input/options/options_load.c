@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/input/options/options_load.h"
 
+#include "common/failure_times.h"
 #include "launcher/base/text/string_list.h"
 #include "launcher/input/options/command_line.h"
 #include "launcher/input/options/config_file.h"
@@ -168,8 +169,8 @@ static struct options *options_create(void)
         o->hosts_layer = o->hostfile_layer = o->spare_hosts_layer = -1;
         o->backend = BACKEND_UNSET;
         o->job.rdma.gid_index = -1;
-        o->job.grace_ms = 5000;
-        o->job.init_timeout_ms = 60000;
+        o->job.grace_ms = GRACE_DEFAULT_MS;
+        o->job.init_timeout_ms = INIT_TIMEOUT_DEFAULT_MS;
         o->job.replace_wait_ms = 10000;
         o->job.keep = 1;
         o->ssh_connect_timeout_s = 10;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/input/plan/plan_create.h"
 
+#include "common/failure_times.h"
 #include "common/log.h"
 #include "common/net/job_file.h"
 #include "common/text/argument_words.h"
@@ -30,7 +31,6 @@
 #include <unistd.h>
 
 enum {
-    STALL_S = 30,
     STALL_LIMIT_S = 1 << 20,
     FOLD_MS = 300, /* how long --output fold holds a line in all */
 };
@@ -345,7 +345,7 @@ static int stall_settle(struct plan *p, const struct options *o, char *const *en
 {
     const char *value = environment_find(p->apps[0].env, "MLAUNCH_STALL");
     char shown[TEXT_SHOWN];
-    int64_t s = STALL_S;
+    int64_t s = STALL_DEFAULT_MS / 1000;
 
     if (!value)
         value = environment_find(plan_host(p, 0)->env, "MLAUNCH_STALL");

@@ -3,6 +3,7 @@
 
 #include "common/build_id.h"
 #include "common/clock.h"
+#include "common/failure_times.h"
 #include "common/log.h"
 #include "common/status.h"
 #include "common/text/rank_list.h"
@@ -44,8 +45,7 @@
 #include <unistd.h>
 
 enum {
-    AGENTS_LEAVE_MS = 3000, /* how long agents that have stayed may take to go */
-    STATUS_DIFFERS = 1,     /* the job went well, but not as --compare-hashes has it */
+    STATUS_DIFFERS = 1, /* the job went well, but not as --compare-hashes has it */
     /* `timeout -s INT` and others send a signal to mlaunch and to its process group: twice. */
     SAME_PRESS_MS = 100,
     /* Once the user or --timeout has asked for the end, pending output is dropped after this many
@@ -725,7 +725,7 @@ static int job_run_all(struct job *j)
         return STATUS_OURS;
     }
     status = job_run_runs(j, &channel);
-    agent_session_part(j->staying, AGENTS_LEAVE_MS);
+    agent_session_part(j->staying, AGENT_LEAVES_MS);
     return status;
 }
 

@@ -2,6 +2,7 @@
 #include "launcher/run/round/job_round.h"
 
 #include "common/clock.h"
+#include "common/failure_times.h"
 #include "common/log.h"
 #include "common/status.h"
 #include "launcher/run/hosts/keeper_order.h"

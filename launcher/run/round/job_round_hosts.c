@@ -2,6 +2,7 @@
 #include "launcher/run/round/job_round_hosts.h"
 
 #include "common/clock.h"
+#include "common/failure_times.h"
 #include "common/log.h"
 #include "common/net/host_table.h"
 #include "common/net/wiring_table.h"
@@ -28,8 +29,6 @@
 #include <string.h>
 
 enum {
-    CUT_MARGIN_S = 2,
-    BROKEN_MS = AGENT_SILENCE_MS + CUT_MARGIN_S * 1000, /* a lost host would be known by then */
     AGAIN_MS = 1000, /* until a host that has joined again, and failed, is tried once more */
 };
 
@@ -333,7 +332,7 @@ void job_round_hosts_on_cut_limit(evutil_socket_t fd, short what, void *arg)
 
 void job_round_hosts_cut_off(struct job_round *r, struct job_round_member *m, const char *text)
 {
-    const struct timeval limit = {.tv_sec = AGENT_SILENCE_MS / 1000 + CUT_MARGIN_S};
+    const struct timeval limit = FAILURE_TIMEVAL(HOST_LOST_MS);
 
     log_info("host %s: %s", m->host->name, text);
     first_failure_lost(&r->failure, BLAME_CUT_OFF, m->host->name, text);
@@ -385,8 +384,8 @@ static int64_t broken_due(const struct job_round *r)
     int64_t due_ms = INT64_MAX;
 
     for (int i = 0; i < r->broken.count; i++)
-        if (r->broken.pairs[i].said_ms + BROKEN_MS < due_ms)
-            due_ms = r->broken.pairs[i].said_ms + BROKEN_MS;
+        if (r->broken.pairs[i].said_ms + HOST_LOST_MS < due_ms)
+            due_ms = r->broken.pairs[i].said_ms + HOST_LOST_MS;
     return due_ms;
 }
 

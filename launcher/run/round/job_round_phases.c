@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/run/round/job_round_phases.h"
 
+#include "common/failure_times.h"
 #include "common/log.h"
 #include "launcher/run/round/job_round_steps.h"
 #include "launcher/run/spread/env_copy.h"

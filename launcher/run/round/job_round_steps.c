@@ -2,6 +2,7 @@
 #include "launcher/run/round/job_round_steps.h"
 
 #include "common/clock.h"
+#include "common/failure_times.h"
 #include "common/log.h"
 #include "common/net/host_table.h"
 #include "common/net/wiring_table.h"
@@ -29,7 +30,6 @@
 #include <string.h>
 
 enum {
-    LEAVE_MS = 3000,  /* how long agents may take to go after BYE or end of file */
     LIMIT_LEAST = 10, /* seconds for a step before the start, however short --init-timeout is */
 };
 
@@ -394,14 +394,14 @@ void job_round_steps_bye(struct job_round *r)
     }
     for (int i = r->plan->host_count; i < job_round_members(r); i++)
         stop_opening(&r->members[i]);
-    job_round_steps_set_deadline(r, LEAVE_MS);
+    job_round_steps_set_deadline(r, AGENT_LEAVES_MS);
 }
 
 void job_round_steps_abandon(struct job_round *r)
 {
     progress_line_stop(r->progress);
     r->progress = NULL;
-    job_round_steps_set_deadline(r, LEAVE_MS);
+    job_round_steps_set_deadline(r, AGENT_LEAVES_MS);
     for (int i = 0; i < job_round_members(r); i++) {
         if (r->members[i].state < MEMBER_GONE && !r->members[i].stays)
             agent_channel_shut(r->members[i].channel);

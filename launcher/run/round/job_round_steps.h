@@ -37,9 +37,6 @@ void job_round_steps_fail_late(struct job_round *r, struct job_round_member *m);
 /* All ranks have ended: sets the time in which the agents must say DONE. */
 void job_round_steps_await_done(struct job_round *r);
 
-/* How long beyond the grace period an agent may take to report that its ranks have ended. */
-enum { JOB_ROUND_STOP_MARGIN_MS = 10000 };
-
 /* Sets the current state's deadline. Entering another state clears it. */
 void job_round_steps_set_deadline(struct job_round *r, int ms);
 /* Sets it for READY, anew while a host takes files. */

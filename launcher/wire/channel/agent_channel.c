@@ -2,6 +2,7 @@
 #include "launcher/wire/channel/agent_channel.h"
 
 #include "common/clock.h"
+#include "common/failure_times.h"
 #include "common/log.h"
 #include "launcher/wire/channel/channel.h"
 #include "launcher/wire/protocol/agent_protocol.h"
@@ -233,8 +234,8 @@ void agent_channel_check_silence(struct agent_channel *a, const char *advice)
 
     if (!channel_is_open(a) || clock_ms() - a->heard_ms < AGENT_SILENCE_MS)
         return;
-    snprintf(text, sizeof(text), "nothing was heard from its agent for %d s%s",
-             AGENT_SILENCE_MS / 1000, advice);
+    snprintf(text, sizeof(text), "nothing was heard from its agent for %g s%s",
+             FAILURE_SECONDS(AGENT_SILENCE_MS), advice);
     frame_stream_fail(a->frames, text);
 }
 

@@ -3,6 +3,7 @@
 
 #include "common/build_id.h"
 #include "common/clock.h"
+#include "common/failure_times.h"
 #include "common/text/parsed_json.h"
 #include "common/text/printable.h"
 #include "launcher/wire/protocol/agent_protocol.h"
@@ -12,8 +13,6 @@
 #include <string.h>
 #include <sys/queue.h>
 #include <sys/utsname.h>
-
-enum { GAP_MS = 3000 }; /* a heartbeat that late means that we were stopped, or the machine slept */
 
 /* A question: the first of a host has been sent, the others wait for its answer. */
 struct session_question {
@@ -380,7 +379,7 @@ static void on_pulse(evutil_socket_t fd, short what, void *arg)
 {
     struct agent_session *s = arg;
     int64_t now = clock_ms();
-    bool is_gap = now - s->pulse_ms > AGENT_HEARTBEAT_MS + GAP_MS;
+    bool is_gap = now - s->pulse_ms > AGENT_HEARTBEAT_MS + AGENT_GAP_MS;
 
     (void)fd, (void)what;
     s->pulse_ms = now;
@@ -406,8 +405,7 @@ int agent_session_open(struct agent_session **out, struct event_base *base, int 
                        const struct channel_config *config,
                        const struct agent_session_events *events, struct fault *why)
 {
-    static const struct timeval interval = {AGENT_HEARTBEAT_MS / 1000,
-                                            AGENT_HEARTBEAT_MS % 1000 * 1000};
+    static const struct timeval interval = FAILURE_TIMEVAL(AGENT_HEARTBEAT_MS);
     struct agent_session *s = calloc(1, sizeof(*s));
 
     if (!s)

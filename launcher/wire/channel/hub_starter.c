@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/wire/channel/hub_starter.h"
 
+#include "common/failure_times.h"
 #include "launcher/base/process/pidfd_linux.h"
 #include "launcher/base/process/stream_child.h"
 #include "launcher/wire/channel/agent_command.h"
@@ -21,7 +22,6 @@
 #include <unistd.h>
 
 enum {
-    FAREWELL_S = 2,
     AT_ONCE = 32, /* commands that are started in one turn of the loop */
 };
 
@@ -305,7 +305,7 @@ static void on_farewell_over(evutil_socket_t fd, short what, void *arg)
  * them. */
 static void farewell(struct hub_starter *s)
 {
-    static const struct timeval limit = {.tv_sec = FAREWELL_S};
+    static const struct timeval limit = FAILURE_TIMEVAL(FAREWELL_MS);
     bool is_over = false;
     struct event *timer = evtimer_new(s->base, on_farewell_over, &is_over);
 

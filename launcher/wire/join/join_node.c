@@ -2,6 +2,7 @@
 #include "launcher/wire/join/join_node.h"
 
 #include "common/build_id.h"
+#include "common/failure_times.h"
 #include "common/log.h"
 #include "common/net/address.h"
 #include "common/status.h"
@@ -30,9 +31,6 @@
 #include <unistd.h>
 
 enum {
-    /* From the end of the job, or of the uplink, to this process's: the agent ends its ranks
-     * within 3 s, and whoever waits for this process may then remove the container. */
-    AGENT_END_MS = 10000,
     AGENTS_MOST = 64, /* that have not ended yet: one of each try of the job */
 };
 
@@ -408,8 +406,8 @@ static void on_tick(evutil_socket_t fd, short what, void *arg)
         uplink_stream_send(n->stream, UPLINK_PONG, NULL, 0);
         return;
     }
-    snprintf(text, sizeof(text), "nothing was heard from it for %d s",
-             UPLINK_PING_MS / 1000 * UPLINK_PINGS_MISSED);
+    snprintf(text, sizeof(text), "nothing was heard from it for %g s",
+             FAILURE_SECONDS(UPLINK_LOST_MS));
     if (n->is_below && n->unheard++ == UPLINK_PINGS_MISSED)
         uplink_stream_fail(n->stream, text);
 }
@@ -427,7 +425,7 @@ static void on_room(void *arg)
 /* The uplink is over. What it carried is closed outside of its own callbacks. */
 static void on_sweep(evutil_socket_t fd, short what, void *arg)
 {
-    static const struct timeval late = {.tv_sec = AGENT_END_MS / 1000};
+    static const struct timeval late = FAILURE_TIMEVAL(JOIN_LEAVES_MS);
     struct join_node *n = arg;
 
     (void)fd, (void)what;
@@ -452,7 +450,7 @@ static void on_late(evutil_socket_t fd, short what, void *arg)
     struct join_node *n = arg;
 
     (void)fd, (void)what;
-    log_warn("an agent has not ended within %d s", AGENT_END_MS / 1000);
+    log_warn("an agent has not ended within %g s", FAILURE_SECONDS(JOIN_LEAVES_MS));
     event_base_loopbreak(n->base);
 }
 
@@ -494,7 +492,7 @@ static void signals_prepare(bool is_started)
 
 static int events_open(struct join_node *n, struct fault *why)
 {
-    static const struct timeval pause = {.tv_sec = UPLINK_PING_MS / 1000};
+    static const struct timeval pause = FAILURE_TIMEVAL(UPLINK_PING_MS);
 
     n->child = event_new(n->base, SIGCHLD, EV_SIGNAL | EV_PERSIST, on_child, n);
     n->late = evtimer_new(n->base, on_late, n);

@@ -81,8 +81,6 @@ enum agent_frame {
 #define AGENT_STDIN_ALL UINT32_MAX /* all ranks of the host that get input */
 
 enum {
-    AGENT_HEARTBEAT_MS = 2000,      /* between pings */
-    AGENT_SILENCE_MS = 10000,       /* without a frame, after which the peer is taken for dead */
     AGENT_OUTPUT_WINDOW = 4 << 20,  /* bytes of OUTPUT per host that may be unacknowledged */
     AGENT_OUTPUT_EXTRA = 64,        /* by which each OUTPUT counts more: what it costs to keep it */
     AGENT_STDIN_WINDOW = 256 << 10, /* bytes of STDIN per rank that may be unacknowledged */

@@ -2,6 +2,7 @@
 #include "launcher/wire/uplink/uplink_call.h"
 
 #include "common/clock.h"
+#include "common/failure_times.h"
 #include "common/net/address.h"
 #include "launcher/wire/uplink/stream/uplink_protocol.h"
 #include "launcher/wire/uplink/uplink_address.h"
@@ -10,11 +11,6 @@
 #include <poll.h>
 #include <string.h>
 #include <unistd.h>
-
-enum {
-    CONNECT_MS = 5000, /* for one address */
-    HANDSHAKE_MS = 10000,
-};
 
 static int64_t earlier(int64_t a, int64_t b)
 {
@@ -43,7 +39,7 @@ static int address_try(const struct uplink_call *c, const struct addrinfo *to, i
     int fd, rc;
 
     memcpy(&a.storage, to->ai_addr, to->ai_addrlen);
-    rc = address_connect(&a, earlier(deadline_ms, now + CONNECT_MS), &fd, why);
+    rc = address_connect(&a, earlier(deadline_ms, now + UPLINK_CONNECT_MS), &fd, why);
     if (rc)
         return rc;
     rc = handshake(c, fd, earlier(deadline_ms, clock_ms() + HANDSHAKE_MS), keys, why);

@@ -2,6 +2,7 @@
 #include "launcher/wire/uplink/uplink_door.h"
 
 #include "common/clock.h"
+#include "common/failure_times.h"
 #include "launcher/wire/uplink/stream/uplink_protocol.h"
 
 #include <errno.h>
@@ -21,11 +22,9 @@ enum {
      * before a flood of strangers has pushed them out. */
     ACCEPT_AT_ONCE = 16,
     ACCEPT_AGAIN_MS = 100, /* after descriptors have run out */
-    HANDSHAKE_MS = 10000,
-    LINGER_MS = 2000,    /* for a guest that was refused to read why */
-    GUEST_FRAME = 2048,  /* bytes of the longest frame of a handshake, and more */
-    GUEST_BYTES = 8192,  /* from one guest in all */
-    REFUSALS_NAMED = 10, /* then only each time that their number has doubled */
+    GUEST_FRAME = 2048,    /* bytes of the longest frame of a handshake, and more */
+    GUEST_BYTES = 8192,    /* from one guest in all */
+    REFUSALS_NAMED = 10,   /* then only each time that their number has doubled */
 };
 
 /* A connection that has not proved anything yet, or is to read why it was refused. */
@@ -117,7 +116,7 @@ static bool guest_answer(struct uplink_guest *g)
 /* Lets it read why: closing with unread input would reset the connection. */
 static void guest_refuse(struct uplink_guest *g, const char *text)
 {
-    static const struct timeval linger = {.tv_sec = LINGER_MS / 1000};
+    static const struct timeval linger = FAILURE_TIMEVAL(LINGER_MS);
 
     refusal_report(g, text);
     g->is_refused = true;
@@ -204,16 +203,19 @@ static void on_guest(evutil_socket_t fd, short what, void *arg)
 static void on_deadline(evutil_socket_t fd, short what, void *arg)
 {
     struct uplink_guest *g = arg;
+    char text[80];
 
     (void)fd, (void)what;
+    snprintf(text, sizeof(text), "it did not prove within %g s that it has the key",
+             FAILURE_SECONDS(HANDSHAKE_MS));
     if (!g->is_refused)
-        refusal_report(g, "it did not prove within 10 s that it has the key");
+        refusal_report(g, text);
     guest_remove(g);
 }
 
 static void guest_add(struct uplink_door *d, int fd)
 {
-    static const struct timeval limit = {.tv_sec = HANDSHAKE_MS / 1000};
+    static const struct timeval limit = FAILURE_TIMEVAL(HANDSHAKE_MS);
     struct address from = {.length = sizeof(from.storage)};
     struct uplink_guest *g = calloc(1, sizeof(*g));
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/wire/uplink/uplink_edges.h"
 
+#include "common/failure_times.h"
 #include "common/log.h"
 #include "common/net/address.h"
 #include "launcher/wire/uplink/stream/uplink_gather.h"
@@ -13,10 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-/* A child that has not answered this many PINGs is lost: before its agent's silence is noticed, so
- * that the host at fault is named. */
-enum { PING_S = UPLINK_PING_MS / 1000, UNANSWERED_MOST = UPLINK_PINGS_MISSED };
 
 struct edge {
     struct uplink_edges *edges;
@@ -94,13 +91,14 @@ static void on_tick(evutil_socket_t fd, short what, void *arg)
     char text[64];
 
     (void)fd, (void)what;
-    snprintf(text, sizeof(text), "nothing was heard from it for %d s", PING_S * UNANSWERED_MOST);
+    snprintf(text, sizeof(text), "nothing was heard from it for %g s",
+             FAILURE_SECONDS(UPLINK_LOST_MS));
     for (int i = 0; i < e->width; i++) {
         struct edge *g = &e->list[i];
 
         if (!g->stream || uplink_stream_is_held(g->stream))
             continue;
-        if (g->unanswered++ == UNANSWERED_MOST)
+        if (g->unanswered++ == UPLINK_PINGS_MISSED)
             uplink_stream_fail(g->stream, text);
         else
             uplink_stream_send(g->stream, UPLINK_PING, NULL, 0);
@@ -126,8 +124,8 @@ void uplink_edges_describe_taken(char *text, size_t size, int index, const char 
 {
     snprintf(text, size,
              "index %d has joined already, from %s; if that one is gone, the head notices that "
-             "within %d s: join again then",
-             index, from, PING_S * (UNANSWERED_MOST + 1));
+             "within %g s: join again then",
+             index, from, FAILURE_SECONDS(UPLINK_LOST_MS + UPLINK_PING_MS));
 }
 
 static bool is_wanted(const struct uplink_edges *e, const struct auth_identity *id, char *text,
@@ -280,7 +278,7 @@ const char *uplink_edges_where(const struct uplink_edges *e)
 static int parts_open(struct uplink_edges *e, const struct uplink_edges_config *c,
                       struct fault *why)
 {
-    static const struct timeval pause = {.tv_sec = PING_S};
+    static const struct timeval pause = FAILURE_TIMEVAL(UPLINK_PING_MS);
     const struct uplink_door_events door = {on_admitted, on_refused, e};
 
     e->list = calloc((size_t)e->width + 1, sizeof(*e->list));

@@ -2,6 +2,7 @@
 #include "launcher/wire/uplink/uplink_hub.h"
 
 #include "common/clock.h"
+#include "common/failure_times.h"
 #include "common/log.h"
 #include "common/net/address.h"
 #include "common/text/printable.h"
@@ -17,8 +18,6 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-enum { FAREWELL_MS = 2000 /* for hosts to take the last frame */ };
 
 /*
  *     a host:  AWAY ──admitted──▶ ADMITTED ──HERE──▶ THERE ──its uplink ends──▶ AWAY
@@ -465,7 +464,7 @@ static void on_farewell_over(evutil_socket_t fd, short what, void *arg)
 /* The hosts close their ends once they have the status. */
 static void farewell(struct uplink_hub *hub, int status)
 {
-    static const struct timeval limit = {.tv_sec = FAREWELL_MS / 1000};
+    static const struct timeval limit = FAILURE_TIMEVAL(FAREWELL_MS);
     const uint32_t word = htonl((uint32_t)status);
     bool is_over = false;
     struct event *timer = evtimer_new(hub->base, on_farewell_over, &is_over);

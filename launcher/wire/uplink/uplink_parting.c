@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/wire/uplink/uplink_parting.h"
 
+#include "common/failure_times.h"
 #include "launcher/wire/uplink/stream/uplink_stream.h"
 
 #include <event2/event.h>
 #include <stdlib.h>
 #include <sys/queue.h>
 #include <unistd.h>
-
-enum { FAREWELL_MS = 2000 /* for the other side to take the frame */ };
 
 struct uplink_parting {
     struct uplink_partings *all;
@@ -113,7 +112,7 @@ struct uplink_parting *uplink_parting_add(struct uplink_partings *all, int fd,
 
 void uplink_parting_say(struct uplink_parting *p, int type, const void *payload, size_t size)
 {
-    static const struct timeval limit = {.tv_sec = FAREWELL_MS / 1000};
+    static const struct timeval limit = FAILURE_TIMEVAL(FAREWELL_MS);
 
     place_clear(p);
     uplink_stream_send(p->stream, type, payload, size);

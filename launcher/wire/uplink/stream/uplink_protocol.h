@@ -34,9 +34,6 @@ enum {
     UPLINK_LIMIT = 64 << 10, /* bytes of a frame's payload */
     UPLINK_NAME = 256,       /* bytes of a host's name, terminated */
     UPLINK_TEXT = 512,       /* bytes of a text, terminated */
-    /* With --fanout. */
-    UPLINK_PING_MS = 2000,
-    UPLINK_PINGS_MISSED = 4, /* then a connection is lost, at either end */
 };
 
 #endif

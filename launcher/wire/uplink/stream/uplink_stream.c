@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/wire/uplink/stream/uplink_stream.h"
 
+#include "common/failure_times.h"
 #include "common/net/address.h"
 #include "common/net/tcp_seal.h"
 #include "launcher/wire/uplink/stream/uplink_protocol.h"
@@ -18,12 +19,7 @@ enum {
     READ_SIZE = 64 << 10,
     READS_AT_ONCE = 32, /* in one turn of the loop */
     PARTS = 8,          /* pieces of what is kept that are sealed together */
-    SILENCE_MS = 10000, /* the other side's machine has not acknowledged what was sent */
-    /* When nothing is sent, its machine is asked whether it still knows the connection. */
-    ASK_AFTER_S = 4,
-    ASK_AGAIN_S = 2,
-    ASK_MOST = 3,
-    ROUTED_HEAD = 5, /* bytes before what the frame is about */
+    ROUTED_HEAD = 5,    /* bytes before what the frame is about */
 };
 
 struct uplink_stream {
@@ -159,7 +155,8 @@ static void on_writable(evutil_socket_t fd, short what, void *arg)
 /* A machine that has vanished, whether anything is sent or not. */
 static void silence_limit(int fd)
 {
-    int on = 1, silence_ms = SILENCE_MS, after = ASK_AFTER_S, again = ASK_AGAIN_S, most = ASK_MOST;
+    int on = 1, silence_ms = UPLINK_SILENCE_MS, after = UPLINK_ASK_AFTER_S,
+        again = UPLINK_ASK_AGAIN_S, most = UPLINK_ASK_MOST;
 
     setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &silence_ms, sizeof(silence_ms));
     setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &after, sizeof(after));

@@ -3,6 +3,7 @@
  * test_coord_events.c: what becomes of the coordinator's frames: frames that are not valid, deaths,
  * groups that are broken, answers, mail, and the end of the connection, which is a stand-in.
  */
+#include "common/failure_times.h"
 #include "runtime/group/coord_events.h"
 
 #include "common/clock.h"

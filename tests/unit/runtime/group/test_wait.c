@@ -4,6 +4,7 @@
  * coordinator's wakes it; a death ends the wait, and a stall is reported once. The links, and what
  * the coordinator says, are stand-ins.
  */
+#include "common/failure_times.h"
 #include "runtime/group/wait.h"
 
 #include "common/clock.h"

@@ -5,6 +5,7 @@
  * and must take the transition that their members call for. The steps themselves are replaced by
  * ones that only note that they were taken.
  */
+#include "common/failure_times.h"
 #include "launcher/run/round/job_round_phases.h"
 
 #include "launcher/run/round/job_round_steps.h"
