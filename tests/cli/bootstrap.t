@@ -122,7 +122,7 @@ check_status 1 "a quick test that fails is a failure" \
 check_match '^1 passed, 1 failed, 0 skipped$' "$OUT" "a quick test that fails has no second try"
 : > "$MADE"
 check "./bootstrap check --all passes" ./bootstrap check --all
-check_match '^26 passed, 0 failed, 7 skipped$' "$OUT" \
+check_match '^27 passed, 0 failed, 7 skipped$' "$OUT" \
     "./bootstrap check --all has the sum of its parts"
 cp "$MADE" "$T/first"
 check_match "^nice $(nice) .*build-check/gcc check-full " "$T/first" "tests have the usual priority"
@@ -144,10 +144,10 @@ check_match '^bootstrap: failed: build with the thread sanitizer; ' "$OUT" \
     "a build that fails is named at the end"
 check_match 'tests with the thread sanitizer: not run, because the build failed' "$OUT" \
     "the tests of a failed build are not run"
-check_match '^22 passed, 1 failed, ' "$OUT" "the tests of other builds are run beside a failed one"
+check_match '^23 passed, 1 failed, ' "$OUT" "the tests of other builds are run beside a failed one"
 check_status 1 "the first build's failure is one of the check" \
     env BROKEN="build-check/gcc -s -j" ./bootstrap check --all
-check_match 'failed: build with gcc -Werror; 11 of 12 parts were not run; ' "$OUT" \
+check_match 'failed: build with gcc -Werror; 12 of 13 parts were not run; ' "$OUT" \
     "nothing is run behind a failed first build"
 check_status 1 "checks that fail behind the tests are a failure" \
     env BROKEN=check-static ./bootstrap check --all
@@ -156,7 +156,7 @@ check_match '^bootstrap: failed: static checks: 1 .logs in build-check/gcc/tests
 check_status 1 "a quick test that is not quick is a failure" env LATE=a.t ./bootstrap check --all
 check_match '^bootstrap: .* a.t used 16 s of a processor: ' "$OUT" \
     "a quick test that is not quick is named"
-check_match '^25 passed, 1 failed, ' "$OUT" "a quick test that is not quick is one more failure"
+check_match '^26 passed, 1 failed, ' "$OUT" "a quick test that is not quick is one more failure"
 check_status 1 "--all is refused without check" ./bootstrap demo --all
 check_match '--all goes with check only' "$ERR" "the refusal of --all says with what it goes"
 
