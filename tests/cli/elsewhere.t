@@ -70,9 +70,12 @@ else
 fi
 check "$built is built" place "$built"
 [ -z "$home" ] || must cp -a "$built" "$below"
-for dir in "${visited[@]}"; do visit "$dir" & done
-# Not for the job that is dead.
-for _ in "${visited[@]}"; do wait -n; done
+visits=()
+for dir in "${visited[@]}"; do
+    visit "$dir" &
+    visits+=($!)
+done
+wait "${visits[@]}"
 for dir in "${visited[@]}"; do
     for file in "${files[@]}"; do
         log=$dir.results/${file//\//.}

@@ -38,10 +38,10 @@ SOURCE=${SOURCE:-${TEST_LIB%/tests/lib}}
 if [ -z "${BUILD:-}" ]; then
     if [ -e ./config.status ]; then BUILD=$PWD; else BUILD=$SOURCE/build; fi
 fi
-[ -e "$BUILD/config.status" ] || { echo "Bail out! no build in $BUILD: set BUILD"; exit 1; }
-if [ -n "${TEST_TIMES:-}" ] && [ -n "${MLAUNCH_TEST_DIVIDED:-}" ]; then
+if [ -n "${TEST_TIMES:-}" ] && [ -n "${MLAUNCH_TEST_DIVIDED:-}" ] && [ "${SANITIZE:-no}" = no ]; then
     BUILD=$MLAUNCH_TEST_DIVIDED
 fi
+[ -e "$BUILD/config.status" ] || { echo "Bail out! no build in $BUILD: set BUILD"; exit 1; }
 FAILURE_DIVISOR=$(sed -n 's/^#define FAILURE_TIMES_DIVISOR //p' "$BUILD/config.h")
 [ "$FAILURE_DIVISOR" = 1 ] || echo "# failure times divided by $FAILURE_DIVISOR, by $BUILD"
 failure_s() { awk "BEGIN { print $1 / $FAILURE_DIVISOR }"; }
