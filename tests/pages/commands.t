@@ -7,8 +7,11 @@ TEST_TIER=quick
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/page.sh"
 
-# A make above this one may have other TESTS.
-env -u MAKEFLAGS make -C "$BUILD" -s print-tests > "$T/tests"
+# A make above this one may have other TESTS. tests/fresh/check is what `check --all` runs first.
+{
+    env -u MAKEFLAGS make -C "$BUILD" -s print-tests
+    echo tests/fresh/check
+} > "$T/tests"
 complaints() { python3 "$1" check < "$T/tests"; }
 check_output "" "every command of a page has its test" complaints "$PAGE_COMMANDS"
 check "the pages have many commands" test "$(python3 "$PAGE_COMMANDS" all | wc -l)" -gt 100
