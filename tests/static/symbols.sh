@@ -4,11 +4,14 @@
 
 # symbols FOLDER…: prints "runtime/a T name" for each symbol of each source in these folders, with
 # nm's letter for its kind. An object is called as its source, behind its library's name where that
-# has flags of its own. Objects of an older build, whose sources are gone, are left out.
+# has flags of its own. Objects of an older build are left out: those whose sources are gone, and
+# those that the build makes no more since a library has come.
 symbols() {
     {
         (cd "$SOURCE" && find "$@" -name '*.c')
-        (cd "$BUILD" && find "$@" -name '*.o' -print0 | xargs -0 nm -A --)
+        (cd "$BUILD" && find "$@" -name '*.o' | sort |
+            comm -12 - <(grep -v '^#' Makefile | grep -oE '[^[:space:]=]+\.\$\(OBJEXT\)( |$)' |
+                sed 's/\$(OBJEXT).*/o/' | sort -u) | xargs nm -A --)
     } | awk '
         NF == 1 { is_source[$1] = 1; next }
         {
