@@ -66,7 +66,10 @@ SH
     printf '#!/bin/sh\necho "# HELP gpu_load of one"\n' > "$T/places/usr/local/bin/nvidia-gpus"
     chmod +x "$T/bin"/{kubectl,docker,qsub} "$T/places/usr/local/bin/nvidia-gpus"
     # torch is a package of the system's Python, which may not be the first in PATH.
-    python3 -c 'import torch' 2> "$T/torch" || ln -s /usr/bin/python3 "$T/bin/python3"
+    if ! python3 -c 'import torch' 2> "$T/torch"; then
+        ln -s /usr/bin/python3 "$T/bin/python3"
+        hash -d python3 # bash would start the other one, which would take this one's modules
+    fi
 }
 
 project() { git -C "$T/home/project" -c user.name=me -c user.email=me@localhost "$@"; }
