@@ -64,7 +64,7 @@ check_match '^features: -rdma -ssh -pmix -hwloc -ncurses -llm -usdt$' "$OUT" \
     "mlaunch --version names none of the parts"
 check "four ranks work together" "$minimal" -n 4 --output raw -- examples/kmeans \
     "$SOURCE/examples/iris.csv"
-check_error 125 "host nowhere: SSH cannot be used: .* was built without it .--disable-ssh" \
+check_error 125 "host nowhere: SSH cannot be used: .* was built without it; ./bootstrap in its source installs libssh" \
     "a host over SSH is refused" "$minimal" -H nowhere -n 1 -- true
 check_status 125 "--backend rdma is refused" "$minimal" --backend rdma -n 2 -- true
 check_match 'built without RDMA' "$ERR" "the refusal of RDMA says that it is not built in"
