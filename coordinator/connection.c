@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* connection.c: one socket from accept() to its end: the handshake, and frames in both
  * directions. */
-#include "common/failure_times.h"
 #include "coordinator/server_state.h"
 
+#include "common/failure_times.h"
 #include "common/text/text_json.h"
 #include "coordinator/protocol.h"
 #include "coordinator/sentence.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* liveness.c: ranks that die or leave, the sentence that says how, and which ranks are told. */
-#include "common/failure_times.h"
 #include "coordinator/server.h"
 
+#include "common/failure_times.h"
 #include "common/net/host_table.h"
 #include "common/text/text_json.h"
 #include "coordinator/protocol.h"

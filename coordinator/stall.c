@@ -4,11 +4,11 @@
  * that wait in different calls with the same number can never meet, which breaks the group. A rank
  * that keeps others waiting for long is reported by name, once.
  */
-#include "common/failure_times.h"
 #include "coordinator/server.h"
 
 #include "common/clock.h"
-#include "common/wait_graph.h"
+#include "common/failure_times.h"
+#include "common/net/wait_graph.h"
 #include "coordinator/protocol.h"
 #include "coordinator/sentence.h"
 #include "coordinator/server_state.h"

@@ -2,11 +2,11 @@
 #include "launcher/run/stacks/hang_report.h"
 
 #include "common/call_kinds.h"
+#include "common/net/wait_graph.h"
 #include "common/text/object_field.h"
 #include "common/text/rank_list.h"
 #include "common/text/text_json.h"
 #include "common/text/text_stream.h"
-#include "common/wait_graph.h"
 #include "launcher/run/stacks/foreign_report.h"
 #include "launcher/run/stacks/report_line.h"
 #include "launcher/run/stacks/stack_view.h"

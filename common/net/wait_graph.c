@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "common/wait_graph.h"
+#include "common/net/wait_graph.h"
 
 #include "common/mlaunch.h"
 

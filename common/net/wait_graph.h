@@ -3,8 +3,8 @@
  * wait_graph.h: who waits for whom. The coordinator asks it about the calls that ranks have
  * reported to it, and the report of a job that hangs about what the agents say of their ranks.
  */
-#ifndef COMMON_WAIT_GRAPH_H
-#define COMMON_WAIT_GRAPH_H
+#ifndef COMMON_NET_WAIT_GRAPH_H
+#define COMMON_NET_WAIT_GRAPH_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_wait_graph.c: which ranks a call waits for, and which waits make a circle. */
-#include "common/wait_graph.h"
+#include "common/net/wait_graph.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
