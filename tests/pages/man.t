@@ -7,10 +7,7 @@ TEST_TIER=full
 TEST_ALONE=1
 PAGE_SHELL='eval "$("$INSTALLED/bin/mlaunch" env)"'
 . "${0%/*}/../lib/test.sh"
-. "${0%/*}/../lib/hosts.sh"
-. "${0%/*}/page.sh"
 . "${0%/*}/reader.sh"
-[ "$SANITIZE" = no ] || skip_all "strangers' programs cannot open a sanitized library by themselves"
 reader_up
 INSTALLED=$T/installed$(sed -n 's/^prefix = //p' "$BUILD/Makefile")
 export INSTALLED

@@ -1,8 +1,8 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: MIT
-# reader.sh: a reader's machine and cluster, behind test.sh, hosts.sh and page.sh. The reader sits
-# in $T/work. Hosts a to d, which have other names too, are namespaces; /data and the like are below
-# $T; the programs that pages name are there.
+# reader.sh: a reader's machine and cluster, behind test.sh; with it come hosts.sh and page.sh. The
+# reader sits in $T/work. Hosts a to d, which have other names too, are namespaces; /data and the
+# like are below $T; the programs that pages name are there.
 #
 #     TEST_ALONE=1               before test.sh
 #     reader_up                  makes all that, or skips the file
@@ -13,10 +13,14 @@
 #                                and --git are to have
 #     reader_job OPTION…         a job for JOB, and for the id in the man pages
 # shellcheck disable=SC2154 # variables of test.sh and hosts.sh
+. "$SOURCE/tests/lib/hosts.sh"
+. "$SOURCE/tests/pages/page.sh"
 READER_PLACES='data|models|scratch|opt|run|usr/libexec|usr/local|var/lib'
 export PYTHONDONTWRITEBYTECODE=1 MANPAGER=cat MANWIDTH=80 TERM=xterm
 
 reader_up() {
+    [ "$SANITIZE" = no ] ||
+        skip_all "strangers' programs cannot open a sanitized library by themselves"
     local name names=(a node0 n0 heat-0.heat gpu01 : b node1 gpu02 : c node2 gpu03 : d gpu04) i=1
     # On the hosts these directories are their own, and programs in PATH are found as here.
     NETNS_PRIVATE="$T/places/data $T/places/scratch $T/home/project" \
