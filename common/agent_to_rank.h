@@ -10,6 +10,12 @@
  * even in the middle of a call into C. The handler is the preloaded library's
  * (runtime/shim_python.c), for which the agent makes the file; or, where that finds no way into the
  * interpreter, the package mlaunch's, which makes the file when it is imported.
+ *
+ * JOB_DIR/mpi-apart.RANK is there once a process of the rank has been an MPI program that was a job
+ * of its own (runtime/shim_mpi.c).
+ *
+ * A process that has lost the environment of its rank knows by its parents that it belongs to one:
+ * all processes of an agent have the same name, whatever its file is called.
  */
 #ifndef COMMON_AGENT_TO_RANK_H
 #define COMMON_AGENT_TO_RANK_H
@@ -19,5 +25,9 @@
 
 #define PYTHON_STACK_PREFIX "python."
 #define PYTHON_STACK_SIGNAL (SIGRTMAX - 3)
+
+#define MPI_APART_PREFIX "mpi-apart."
+
+#define AGENT_PROCESS_NAME "mlaunch-agent"
 
 #endif

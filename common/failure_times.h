@@ -105,6 +105,10 @@ enum failure_time {
     /* Beyond the grace, for an agent to report that its ranks have ended. */
     JOB_ROUND_STOP_MARGIN_MS = FAILURE_MS(10000),
     JOIN_LEAVES_MS = FAILURE_MS(10000), /* for the agent of a host that has joined */
+    /* mlaunch shrink and grow, without a word from the mlaunch that they have asked: until they say
+     * so, and until they give up. */
+    CHANGE_UNHEARD_MS = FAILURE_MS(5000),
+    CHANGE_SILENCE_MS = FAILURE_MS(30000),
     /* mlaunch kill, beyond the job's grace: until the agent's worker, or mlaunch, is told again. */
     KILL_MARGIN_MS = FAILURE_MS(3000),
     KILL_GUARD_MS = FAILURE_MS(4000), /* then for the guard to clean up */
@@ -112,7 +116,9 @@ enum failure_time {
 
     /* --- connections that are made --- */
 
-    HANDSHAKE_MS = FAILURE_MS(10000),     /* for both ends to prove who they are */
+    HANDSHAKE_MS = FAILURE_MS(10000), /* for both ends to prove who they are */
+    /* Where a listener has as many strangers as it takes: from one's HELLO, for a proof. */
+    STRANGER_YIELDS_MS = FAILURE_MS(1000),
     COORD_CONNECT_MS = FAILURE_MS(2000),  /* for one try: a full queue drops it in silence */
     UPLINK_CONNECT_MS = FAILURE_MS(5000), /* for one address of the head */
     LINGER_MS = FAILURE_MS(2000),         /* for the other side to read a refusal */
@@ -125,6 +131,8 @@ enum failure_time {
 _Static_assert(AGENT_HEARTBEAT_MS < AGENT_SILENCE_MS / 2, "one lost ping is no silence");
 _Static_assert(AGENT_HEARTBEAT_MS + AGENT_GAP_MS < AGENT_SILENCE_MS,
                "mlaunch knows that it has slept before it takes its agents for lost");
+_Static_assert(AGENT_HEARTBEAT_MS < CHANGE_UNHEARD_MS && CHANGE_UNHEARD_MS < CHANGE_SILENCE_MS,
+               "one late word is no silence");
 _Static_assert(AGENT_TICK_MS < AGENT_HEARTBEAT_MS, "an agent looks between two heartbeats");
 _Static_assert(UPLINK_LOST_MS < AGENT_SILENCE_MS,
                "of a branch that is cut off, the host at fault is named, not those below it");
@@ -152,6 +160,7 @@ _Static_assert(ORPHANS_GONE_MS < JOIN_LEAVES_MS && ORPHANS_GONE_MS < KILL_GUARD_
                "whoever waits for an agent waits for what it ends");
 _Static_assert(COORD_CONNECT_MS < HANDSHAKE_MS && UPLINK_CONNECT_MS < HANDSHAKE_MS,
                "there is time for a second try");
+_Static_assert(STRANGER_YIELDS_MS < HANDSHAKE_MS, "a listener that is full is less patient");
 _Static_assert(HANDSHAKE_MS < INIT_TIMEOUT_DEFAULT_MS, "a stranger does not hold up a start");
 
 #endif

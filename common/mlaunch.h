@@ -8,7 +8,8 @@
  * started by mlaunch is a group of one rank, and every call works.
  *
  * Threads: one thread at a time may use a group; different groups may be used at the same time.
- * (ml_test and ml_wait, below, may be called at any time.)
+ * (ml_test and ml_wait, below, may be called at any time.) When ml_group_free or ml_finalize ends a
+ * group, another thread's call on it ends with ML_ERR_STATE.
  *
  * Fork: a child of the process that holds the rank gets ML_ERR_STATE from every call but ml_alloc,
  * ml_free, those on pools of its own, and those that only ask.
@@ -200,7 +201,8 @@ ML_EXPORT int ml_repair(ml_group *world, ml_group **next, ml_change *change);
 
 /* Ends the calls of all ranks on g with ML_ERR_PEER and a sentence that names this rank and has
  * `why` (or NULL), now and later: a rank calls it before ml_repair if it alone knows that the
- * others wait in vain. Not collective; the thread may be in no call on g. */
+ * others wait in vain. Not collective; any thread may call it, and another thread's call on g ends
+ * as those of the other ranks do. */
 ML_EXPORT int ml_revoke(ml_group *g, const char *why);
 
 /* Stores in *value the bitwise AND of the values of all ranks of g: all that live get the same,
@@ -214,7 +216,7 @@ ML_EXPORT int ml_agree(ml_group *g, uint64_t *value);
 ML_EXPORT int ml_id(const ml_group *g, int rank);
 
 /* 1 if a rank of the world has gone since the last ml_repair, calls it now, or waits to come, as
- * far as this process has heard in its calls; else 0. It sends nothing and takes a few ns. */
+ * far as this process has heard in its calls; else 0. It sends nothing and takes some ns. */
 ML_EXPORT int ml_changed(const ml_group *world);
 
 /* --- memory that outlives ranks ----------------------------------------------------------------
@@ -243,7 +245,8 @@ ML_EXPORT int ml_changed(const ml_group *world);
  * other. A rank that dies in the call leaves the version before it whole. A version that is not
  * newer than one that this rank has kept since the last ml_kept takes its place. The memory may be
  * changed as soon as the call has returned, and not before by another thread.
- * ML_ERR_SYSTEM: the host's /dev/shm has no room; nothing is changed, or the older version gone. */
+ * ML_ERR_SYSTEM: the host's /dev/shm has no room; nothing is changed, or one of the two versions,
+ * the older or a later one than this, is gone. */
 ML_EXPORT int ml_keep(ml_group *world, const char *name, const void *memory, size_t size,
                       uint64_t version);
 
@@ -429,6 +432,7 @@ ML_EXPORT int ml_sendrecv(ml_group *g, const void *out, size_t out_size, int to,
  *            something that the sender sent after it. Then it is kept in memory, 64 MiB a group at
  *            most; beyond that, such a call is ML_ERR_MEMORY. So receive long messages in about the
  *            order in which they are sent. Like ml_send, ml_send_tag may wait for the receiver.
+ *            What a rank sends itself is kept until it receives it, without such a limit.
  *   Deaths   A rank that dies ends a receive from ML_ANY with ML_ERR_PEER. Ranks that have left in
  *            good order don't, unless no other rank is left.
  *
@@ -446,7 +450,8 @@ ML_EXPORT int ml_barrier(ml_group *g);
 /* Whether the job has been asked to stop, by the signal of --stop-signal or by `mlaunch kill
  * --soft`: 1 or 0, the same in all ranks of g, which all call it, though only one host may have
  * been asked. So all leave their loop in the same step, and can write a checkpoint together. It is
- * an all_reduce of one byte. Once it has been 1, it stays so until the job ends. */
+ * an all_reduce of one byte. Once it has been 1, it stays so until the job ends. ML_ERR_SYSTEM, in
+ * all ranks: one of them can't hear it; g is unharmed. */
 ML_EXPORT int ml_should_stop(ml_group *g);
 
 /*

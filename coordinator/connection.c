@@ -4,6 +4,7 @@
 #include "coordinator/server_state.h"
 
 #include "common/failure_times.h"
+#include "common/net/stranger_limits.h"
 #include "common/text/text_json.h"
 #include "coordinator/protocol.h"
 #include "coordinator/sentence.h"
@@ -20,7 +21,6 @@
 enum {
     /* Refusals reported one by one; then only each time that their number has doubled. */
     REFUSALS_NAMED = 20,
-    LINGER_DISCARD = 64 << 10, /* bytes read from a peer that has been refused */
 };
 
 static void on_read(struct bufferevent *stream, void *arg);
@@ -68,7 +68,7 @@ static void relayed_unlist(struct connection *c)
 static void connection_unlist(struct connection *c)
 {
     if (connection_is_pending(c))
-        pending_remove(c);
+        strangers_remove(&c->server->strangers, &c->stranger);
     else if (c->agent)
         relayed_unlist(c);
     else
@@ -99,9 +99,8 @@ static const char *server_role(const struct server *s)
     return s->relay ? "the agent" : "the coordinator";
 }
 
-static void refusal_report(struct connection *c, const char *text)
+static void refusal_report(struct server *s, const char *peer, const char *text)
 {
-    struct server *s = c->server;
     char line[400];
 
     s->refused++;
@@ -109,7 +108,7 @@ static void refusal_report(struct connection *c, const char *text)
         (s->refused > REFUSALS_NAMED && (s->refused & (s->refused - 1)) != 0))
         return;
     snprintf(line, sizeof(line), "%s refused a connection from %s (%u so far): %.250s",
-             server_role(s), c->peer, s->refused, text);
+             server_role(s), peer, s->refused, text);
     s->events.on_refused(line, s->events.arg);
 }
 
@@ -120,9 +119,9 @@ static void on_deadline(evutil_socket_t fd, short what, void *arg)
 
     (void)fd, (void)what;
     snprintf(text, sizeof(text), "it did not prove within %g s that it belongs to this job",
-             FAILURE_SECONDS(HANDSHAKE_MS));
+             FAILURE_SECONDS(STRANGER_MS));
     if (c->state == CONNECTION_HANDSHAKE)
-        refusal_report(c, text);
+        refusal_report(c->server, c->peer, text);
     connection_drop(c);
 }
 
@@ -138,6 +137,7 @@ static void connection_set_deadline(struct connection *c, int ms)
 static void connection_linger(struct connection *c)
 {
     c->state = CONNECTION_LINGER;
+    strangers_idle(&c->stranger);
     bufferevent_setcb(c->stream, on_read, on_written, on_event, c);
     connection_set_deadline(c, LINGER_MS);
     if (evbuffer_get_length(bufferevent_get_output(c->stream)) == 0)
@@ -153,15 +153,23 @@ static void handshake_send(struct connection *c)
         connection_give_up(c);
 }
 
+static const char too_many[] = "too many connections are in the handshake";
+
+static void push_out(struct stranger *x)
+{
+    struct connection *c = (struct connection *)x;
+
+    refusal_report(c->server, c->peer, too_many);
+    connection_drop(c);
+}
+
 bool connection_push_out(struct server *s)
 {
-    struct connection *c = pending_first_out(s);
+    struct stranger *x = strangers_first_out(&s->strangers);
 
-    if (!c)
-        return false;
-    refusal_report(c, "too many connections are in the handshake");
-    connection_drop(c);
-    return true;
+    if (x)
+        push_out(x);
+    return x != NULL;
 }
 
 static void peer_describe(int fd, const struct address *from, char out[ADDRESS_TEXT])
@@ -175,16 +183,35 @@ static void peer_describe(int fd, const struct address *from, char out[ADDRESS_T
         snprintf(out, ADDRESS_TEXT, "pid %d", (int)who.pid);
 }
 
+/* Makes room for a connection from there. False: it is refused. */
+static bool has_room(struct server *s, const struct address *from, const char *peer)
+{
+    struct stranger *out;
+
+    if (!strangers_room(&s->strangers, from, &out)) {
+        refusal_report(s, peer, too_many);
+        return false;
+    }
+    if (out)
+        push_out(out);
+    return true;
+}
+
 void connection_accept(struct server *s, int fd)
 {
     struct address from = {.length = sizeof(from.storage)};
-    struct connection *c = calloc(1, sizeof(*c));
+    char peer[ADDRESS_TEXT] = "";
+    struct connection *c;
 
+    if (getpeername(fd, (struct sockaddr *)&from.storage, &from.length) == 0)
+        peer_describe(fd, &from, peer);
+    c = has_room(s, &from, peer) ? calloc(1, sizeof(*c)) : NULL;
     if (!c) {
         close(fd);
         return;
     }
     c->server = s;
+    memcpy(c->peer, peer, sizeof(peer));
     TAILQ_INIT(&c->relayed);
     c->stream = bufferevent_socket_new(s->base, fd, BEV_OPT_CLOSE_ON_FREE);
     if (!c->stream) {
@@ -192,28 +219,21 @@ void connection_accept(struct server *s, int fd)
         free(c);
         return;
     }
-    if (getpeername(fd, (struct sockaddr *)&from.storage, &from.length) == 0)
-        peer_describe(fd, &from, c->peer);
     c->deadline = evtimer_new(s->base, on_deadline, c);
-    if (!c->deadline || frame_reader_create(&c->reader, FRAME_LIMIT_SMALL, NULL) ||
-        auth_create_acceptor(&c->auth, s->job, s->secret, NULL)) {
+    if (!c->deadline || frame_reader_create(&c->reader, STRANGER_FRAME, NULL) ||
+        auth_create_acceptor(&c->auth, s->job, s->secret, NULL) ||
+        strangers_add(&s->strangers, &c->stranger, &from, NULL)) {
         connection_free(c);
         return;
     }
-    if (s->pending_count >= pending_most(s))
-        connection_push_out(s);
-    if (pending_add(c, &from)) {
-        connection_free(c);
-        return;
-    }
-    connection_set_deadline(c, HANDSHAKE_MS);
+    connection_set_deadline(c, STRANGER_MS);
     bufferevent_setcb(c->stream, on_read, NULL, on_event, c);
     bufferevent_enable(c->stream, EV_READ | EV_WRITE);
 }
 
 static void connection_refuse(struct connection *c, const char *text)
 {
-    refusal_report(c, text);
+    refusal_report(c->server, c->peer, text);
     connection_send_json(c, AUTH_FRAME_REFUSED, json_pack("{s:o}", "text", text_json(text)));
     connection_linger(c);
 }
@@ -228,7 +248,7 @@ static void connection_admit(struct connection *c)
         connection_refuse(c, text);
         return;
     }
-    pending_remove(c);
+    strangers_remove(&s->strangers, &c->stranger);
     TAILQ_INSERT_TAIL(&s->known, c, entry);
     event_del(c->deadline);
     frame_reader_limit(c->reader, FRAME_LIMIT);
@@ -247,12 +267,12 @@ static void handshake_take(struct connection *c, const struct frame *f)
 
     handshake_send(c);
     if (rc) {
-        refusal_report(c, why.text);
+        refusal_report(c->server, c->peer, why.text);
         connection_linger(c);
     } else if (progress == AUTH_DONE) {
         connection_admit(c);
     } else {
-        pending_begin(c);
+        strangers_begin(&c->stranger);
     }
 }
 
@@ -279,7 +299,7 @@ static void connection_discard(struct connection *c)
 
     c->discarded += evbuffer_get_length(in);
     evbuffer_drain(in, evbuffer_get_length(in));
-    if (c->discarded > LINGER_DISCARD)
+    if (c->discarded > STRANGER_BYTES - 2 * (FRAME_HEADER + STRANGER_FRAME))
         connection_drop(c);
 }
 

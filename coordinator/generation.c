@@ -82,8 +82,7 @@ void generation_fail(struct generation *g, int code, const char *text)
     if (g->failed.code)
         return;
     fault_set(&g->failed, code, "%s", text);
-    if (g->timer)
-        event_del(g->timer);
+    limit_clear(&g->limit);
     generation_send(g, COORD_FAILED,
                     json_pack("{s:i, s:o}", "code", code, "text", text_json(g->failed.text)), -1);
 }
@@ -134,14 +133,11 @@ void generation_destroy(struct generation *g)
             event_free(g->members[i].timer);
         free(g->members[i].abort_text);
     }
-    if (g->timer)
-        event_free(g->timer);
     if (g->leavers)
         event_free(g->leavers);
-    if (g->repair_timer)
-        event_free(g->repair_timer);
-    if (g->place_timer)
-        event_free(g->place_timer);
+    limit_free(&g->limit);
+    limit_free(&g->repair_limit);
+    limit_free(&g->place_limit);
     free(g->members);
     free(g);
 }

@@ -2,7 +2,6 @@
 /* join.c: handles JOIN, which is answered by WELCOME or FAILED. */
 #include "coordinator/server_state.h"
 
-#include "common/clock.h"
 #include "coordinator/protocol.h"
 #include "coordinator/sentence.h"
 
@@ -20,8 +19,7 @@ static void join_complete(struct generation *g)
         generation_fail(g, ML_ERR_MEMORY, "the coordinator is out of memory");
     } else {
         g->is_complete = true;
-        if (g->timer)
-            event_del(g->timer);
+        limit_clear(&g->limit);
         generation_send(g, COORD_WELCOME, generation_welcome(g->server), -1);
     }
     free(ranks);
@@ -49,22 +47,16 @@ static void join_on_timeout(evutil_socket_t fd, short what, void *arg)
     generation_fail(g, ML_ERR_TIMEOUT, text);
 }
 
-/* The timer is set to the shortest time-out of all ranks that have joined. */
-static int join_set_timer(struct generation *g, int64_t timeout_ms)
+/* The limit is the shortest time-out of all ranks that have joined. */
+static int join_set_limit(struct generation *g, int64_t timeout_ms)
 {
-    struct timeval time = {.tv_sec = timeout_ms / 1000, .tv_usec = timeout_ms % 1000 * 1000};
-    int64_t deadline_ms = clock_ms() + timeout_ms;
+    int64_t deadline_ms = limits_now_ms(&g->server->limits) + timeout_ms;
 
-    if (!g->timer) {
-        g->timer = evtimer_new(g->server->base, join_on_timeout, g);
-        if (!g->timer)
-            return -1;
-    } else if (deadline_ms >= g->deadline_ms) {
+    if (limit_is_set(&g->limit) && deadline_ms >= g->deadline_ms)
         return 0;
-    }
     g->deadline_ms = deadline_ms;
     g->timeout_ms = timeout_ms;
-    return event_add(g->timer, &time);
+    return limit_start(&g->limit, &g->server->limits, timeout_ms, join_on_timeout, g);
 }
 
 /* A rank that has ended will never join. */
@@ -128,7 +120,7 @@ int join_receive(struct connection *c, json_t *message, struct fault *why)
         generation_refuse(c, g->failed.code, g->failed.text);
         return 0;
     }
-    if (join_set_timer(g, timeout_ms)) {
+    if (join_set_limit(g, timeout_ms)) {
         generation_refuse(c, ML_ERR_MEMORY, "the coordinator is out of memory");
         return 0;
     }

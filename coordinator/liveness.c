@@ -276,17 +276,36 @@ int liveness_receive_exited(struct connection *c, json_t *message, struct fault 
     return 0;
 }
 
+/* The generation is what the rank says: a process that has taken a rank's place counts its own in
+ * the handshake. */
 int liveness_receive_unreached(struct connection *c, json_t *message, struct fault *why)
 {
     struct server *s = c->server;
     const char *text;
-    json_int_t peer;
+    json_int_t peer, generation, membership;
 
-    if (json_unpack(message, "{s:I, s:s}", "rank", &peer, "text", &text) || peer < 0 ||
-        peer >= s->size)
+    if (json_unpack(message, "{s:I, s:I, s:I, s:s}", "rank", &peer, "generation", &generation,
+                    "membership", &membership, "text", &text) ||
+        peer < 0 || peer >= s->size || generation < 0 || generation > UINT32_MAX ||
+        membership < 0 || membership > UINT32_MAX)
         return fault_set(why, ML_ERR_REFUSED, "its UNREACHED is malformed");
     if (s->events.on_unreached)
-        s->events.on_unreached(c->rank, (int)peer, text, s->events.arg);
+        s->events.on_unreached(
+            c->rank, (int)peer,
+            (struct server_membership){(uint32_t)generation, (uint32_t)membership}, text,
+            s->events.arg);
+    return 0;
+}
+
+int liveness_receive_alone(struct connection *c, json_t *message, struct fault *why)
+{
+    const struct server *s = c->server;
+    const char *text;
+
+    if (json_unpack(message, "{s:s}", "text", &text))
+        return fault_set(why, ML_ERR_REFUSED, "its ALONE is malformed");
+    if (s->events.on_alone)
+        s->events.on_alone(c->rank, text, s->events.arg);
     return 0;
 }
 

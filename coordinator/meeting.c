@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * meeting.c: ranks that wait for others before they have a group to make calls on: in ml_init and
- * ml_repair until all have called it, and while a group is made. The coordinator knows who has come
- * without being told that it waits. Who keeps others waiting for long is reported by name, once.
+ * ml_repair until all have called it, and while a group is made; also in ml_agree. The coordinator
+ * knows who has come without being told that it waits. Who keeps others waiting for long is
+ * reported by name, once.
  */
 #include "coordinator/server_state.h"
 
-#include "common/clock.h"
 #include "coordinator/protocol.h"
 #include "coordinator/sentence.h"
 
@@ -111,6 +111,26 @@ static void group_report(const struct server_group *p, int64_t now)
     attendance_report(&a, s, text, now - p->meeting.since_ms);
 }
 
+/* Those that have died count as come. */
+static void agreement_report(const struct server_group *p, int64_t now)
+{
+    const struct generation *g = p->generation;
+    char text[TEXT] = "", name[32];
+    struct attendance a;
+
+    if (!attendance_open(&a, p->count))
+        return;
+    for (int i = 0; i < p->count; i++) {
+        const struct server_seat *seat = &p->seats[i];
+
+        if (seat->has_agreed || generation_is_alive(&g->members[seat->rank]))
+            attendance_add(&a, seat->rank, seat->has_agreed);
+    }
+    absent_add(&a, g->server, text);
+    sentence_add(text, TEXT, " not called ml_agree (%s); ", server_group_name(p, name));
+    attendance_report(&a, g->server, text, now - p->agreeing.since_ms);
+}
+
 static void creation_report(const struct server_creation *c, int64_t now)
 {
     const struct server *s = c->generation->server;
@@ -130,20 +150,19 @@ static void creation_report(const struct server_creation *c, int64_t now)
 
 void meeting_set_timer(struct server *s, int64_t due_ms)
 {
-    int left = clock_left_ms(due_ms);
-    struct timeval time = {.tv_sec = left / 1000, .tv_usec = left % 1000 * 1000};
+    int64_t left_ms = due_ms - limits_now_ms(&s->limits);
 
     if (s->stall_ms <= 0 || (s->stall_due_ms != 0 && s->stall_due_ms <= due_ms))
         return;
     s->stall_due_ms = due_ms;
-    event_add(s->stall_timer, &time);
+    limit_set(&s->stall_limit, left_ms > 0 ? left_ms : 0);
 }
 
 void meeting_begin(struct server *s, struct server_meeting *m)
 {
     if (m->since_ms)
         return;
-    m->since_ms = clock_ms();
+    m->since_ms = limits_now_ms(&s->limits);
     meeting_set_timer(s, m->since_ms + s->stall_ms);
 }
 
@@ -173,6 +192,8 @@ void meeting_check(struct generation *g, int64_t now)
     for (struct server_group *p = g->groups; p; p = p->next) {
         if (meeting_is_due(g->server, &p->meeting, now))
             group_report(p, now);
+        if (meeting_is_due(g->server, &p->agreeing, now))
+            agreement_report(p, now);
     }
     for (struct server_creation *c = g->creations; c; c = c->next)
         if (meeting_is_due(g->server, &c->meeting, now))
@@ -186,6 +207,8 @@ void meeting_tell(struct generation *g, int64_t now)
     for (struct server_group *p = g->groups; p; p = p->next) {
         if (p->meeting.since_ms)
             group_report(p, now);
+        if (p->agreeing.since_ms)
+            agreement_report(p, now);
     }
     for (const struct server_creation *c = g->creations; c; c = c->next)
         creation_report(c, now);

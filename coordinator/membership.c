@@ -38,6 +38,7 @@ static void agreed_send(struct server_group *p, uint64_t value, const struct fau
                 json_pack("{s:I, s:I}", "group", (json_int_t)p->id, "value", (json_int_t)value));
         seat->has_agreed = false;
     }
+    p->agreeing = (struct server_meeting){0};
 }
 
 /* The values of members that have died since count too: all get the same answer. */
@@ -68,6 +69,7 @@ int membership_receive_agree(struct server_group *p, struct server_seat *seat, j
         return fault_set(why, ML_ERR_REFUSED, "its AGREE is malformed or came twice");
     seat->has_agreed = true;
     seat->agreed = (uint64_t)value;
+    meeting_begin(p->generation->server, &p->agreeing);
     if (p->generation->is_repairing)
         agreed_send(p, 0, &p->broken);
     else
@@ -102,10 +104,8 @@ static void repair_end(struct generation *g)
         g->members[i].has_repaired = false;
     g->is_repairing = g->has_waited = false;
     g->meeting = (struct server_meeting){0};
-    if (g->repair_timer)
-        event_del(g->repair_timer);
-    if (g->place_timer)
-        event_del(g->place_timer);
+    limit_clear(&g->repair_limit);
+    limit_clear(&g->place_limit);
 }
 
 static void repair_fail(struct generation *g, int code, const char *text)
@@ -181,7 +181,8 @@ static void repair_complete(struct generation *g, const int *ranks, int count, i
                       host_table_write_texts((const char *const *)s->host_names, s->hosts)));
     generation_send(g, COORD_REPAIRED, repaired, -1);
     if (s->events.on_repaired)
-        s->events.on_repaired(g->membership, ranks, count, s->events.arg);
+        s->events.on_repaired((struct server_membership){g->number, g->membership}, ranks, count,
+                              s->events.arg);
 }
 
 /* Somebody may still come to the place. One that has left is not dead. */
@@ -194,7 +195,7 @@ static bool place_is_awaited(const struct server_member *m)
            (m->state == MEMBER_DEAD || m->state == MEMBER_ABSENT);
 }
 
-static void places_on_timer(evutil_socket_t fd, short what, void *arg)
+static void places_on_timeout(evutil_socket_t fd, short what, void *arg)
 {
     struct generation *g = arg;
 
@@ -207,17 +208,12 @@ static void places_on_timer(evutil_socket_t fd, short what, void *arg)
 static bool places_wait(struct generation *g)
 {
     int ms = g->server->replace_ms;
-    const struct timeval time = {.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000};
 
     if (g->has_waited || ms == 0)
         return false;
-    if (!g->place_timer)
-        g->place_timer = evtimer_new(g->server->base, places_on_timer, g);
-    if (!g->place_timer)
-        return false;
-    if (evtimer_pending(g->place_timer, NULL))
+    if (limit_is_set(&g->place_limit))
         return true;
-    if (evtimer_add(g->place_timer, &time))
+    if (limit_start(&g->place_limit, &g->server->limits, ms, places_on_timeout, g))
         return false;
     for (int i = 0; i < g->server->size; i++)
         if (generation_is_ready(&g->members[i]))
@@ -298,13 +294,9 @@ static void repair_on_timeout(evutil_socket_t fd, short what, void *arg)
 }
 
 /* The time begins with the first that comes. */
-static int repair_set_timer(struct generation *g, int64_t timeout_ms)
+static int repair_set_limit(struct generation *g, int64_t timeout_ms)
 {
-    const struct timeval time = {.tv_sec = timeout_ms / 1000, .tv_usec = timeout_ms % 1000 * 1000};
-
-    if (!g->repair_timer)
-        g->repair_timer = evtimer_new(g->server->base, repair_on_timeout, g);
-    return g->repair_timer ? event_add(g->repair_timer, &time) : -1;
+    return limit_start(&g->repair_limit, &g->server->limits, timeout_ms, repair_on_timeout, g);
 }
 
 /* The rank has a process again. */
@@ -372,11 +364,13 @@ int membership_receive_repair(struct connection *c, json_t *message, struct faul
         return fault_set(why, ML_ERR_REFUSED, "its REPAIR is malformed or came twice");
     if (groups > g->next_group)
         g->next_group = (uint32_t)groups;
+    if (!g->groups) /* it takes over, and all that the rank names until REPAIRED is of before */
+        g->world = g->next_group;
     m->pid = pid;
     m->has_repaired = true;
     if (!g->is_repairing) {
         repair_begin(g, m->rank);
-        if (repair_set_timer(g, timeout_ms)) {
+        if (repair_set_limit(g, timeout_ms)) {
             repair_fail(g, ML_ERR_MEMORY, "the coordinator is out of memory");
             return 0;
         }
@@ -389,8 +383,7 @@ int membership_receive_repair(struct connection *c, json_t *message, struct faul
 
 void membership_lose(struct generation *g)
 {
-    if (g->place_timer)
-        event_del(g->place_timer);
+    limit_clear(&g->place_limit);
     g->has_waited = false;
     membership_look(g);
 }

@@ -15,7 +15,7 @@ enum coordinator_frame {
                         has another layout */
     COORD_SPLIT,     /* JSON {group, seq, color, key} */
     COORD_BREAK,     /* JSON {group, code, text}: the group is broken for all its members */
-    COORD_WAITING,   /* JSON {group, seq, call, signature, peers:[…]}: a call that waits */
+    COORD_WAITING,   /* JSON, see protocol.md: a call that waits */
     COORD_MOVING,    /* JSON {group}: the call that was reported has ended */
     COORD_LEAVE,     /* JSON {}: ml_finalize */
     COORD_ABORT,     /* JSON {status, why} */
@@ -35,7 +35,9 @@ enum coordinator_frame {
     COORD_REPAIR, /* JSON {pid, timeout_ms, groups}: ml_repair; all that live send it */
     COORD_AGREE,  /* JSON {group, value}: ml_agree; a u64 as a signed number */
     COORD_CREATE, /* JSON {group, tag, timeout_ms, count, ranks}: ml_group_create; the members do */
-    COORD_UNREACHED, /* JSON {rank, text}: that rank cannot be reached, why (--elastic) */
+    /* JSON {rank, generation, membership, text}: that rank cannot be reached (--elastic) */
+    COORD_UNREACHED,
+    COORD_ALONE, /* JSON {text}: why what the rank keeps is on one host alone; "": on two again */
     /* coordinator → rank */
     COORD_WELCOME = 64, /* JSON {size, hosts:[index per rank], names:[per host]}: all have joined.
                            With {generation}: REPAIRED follows, for it takes a dead rank's place */

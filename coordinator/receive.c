@@ -19,12 +19,29 @@ static const struct receive_handler {
     [COORD_FREE] = {"FREE", server_group_receive_free},
     [COORD_RELAY] = {"RELAY", server_group_receive_relay},
     [COORD_AGREE] = {"AGREE", membership_receive_agree},
+    [COORD_CREATE] = {"CREATE", NULL}, /* which waits for those that it names */
 };
 enum { HANDLERS = sizeof(handlers) / sizeof(handlers[0]) };
 
-/* Finds the group that the frame names and the sender's seat in it, and calls the handler. */
-static int receive_for_group(struct server_member *m, const struct frame *f, json_t *message,
-                             struct fault *why)
+/* The frame names a group of an earlier membership, which is no offence: its sender may not know of
+ * the present one yet. Whoever waits for an answer gets one; those that wait in EXCHANGE or SPLIT
+ * have got BROKEN, or know that the coordinator is lost. */
+static void answer_past(struct connection *c, uint8_t type, json_int_t group)
+{
+    const uint8_t answer = type == COORD_AGREE    ? COORD_AGREED
+                           : type == COORD_CREATE ? COORD_CREATED
+                                                  : 0;
+
+    if (answer)
+        connection_send_json(c, answer,
+                             json_pack("{s:I, s:i, s:s}", "group", group, "code", ML_ERR_PEER,
+                                       "text", "the group is of an earlier membership"));
+}
+
+/* Finds the group that the frame names and the sender's seat in it, and calls the handler. `m` is
+ * NULL before the first REPAIR to a coordinator that takes over. */
+static int receive_for_group(struct connection *c, struct server_member *m, const struct frame *f,
+                             json_t *message, struct fault *why)
 {
     const struct receive_handler *h = f->type < HANDLERS ? &handlers[f->type] : NULL;
     const json_t *group = message ? json_object_get(message, "group") : NULL;
@@ -36,9 +53,15 @@ static int receive_for_group(struct server_member *m, const struct frame *f, jso
         return fault_set(why, ML_ERR_REFUSED, "unknown message %u", f->type);
     if (message ? !json_is_integer(group) : !server_exchange_group(f, &id))
         return fault_set(why, ML_ERR_REFUSED, "its %s is malformed", h->name);
+    if (id >= 0 && (!m || id < m->generation->world)) {
+        answer_past(c, f->type, id);
+        return 0;
+    }
+    if (!m)
+        return fault_set(why, ML_ERR_REFUSED, "its %s names a group that it is not in", h->name);
+    if (f->type == COORD_CREATE)
+        return creation_receive(m, message, why);
     p = server_group_of_member(m, id, &seat);
-    if (!p && id >= 0 && id < m->generation->world)
-        return 0; /* its group ended with an earlier membership */
     if (!p)
         return fault_set(why, ML_ERR_REFUSED, "its %s names a group that it is not in", h->name);
     return message ? h->receive(p, seat, message, why) : server_exchange_receive(p, seat, f, why);
@@ -55,17 +78,17 @@ static int receive_from_member(struct connection *c, const struct frame *f, json
         liveness_send_left(c);
         return 0;
     }
-    if (!m)
+    if (!m && !c->server->takes_over)
         return fault_set(why, ML_ERR_REFUSED, "it sent message %u before it had joined", f->type);
+    if (!m)
+        return receive_for_group(c, NULL, f, message, why);
     if (f->type == COORD_LEAVE && m->state == MEMBER_JOINED) {
         liveness_receive_leave(m);
         return 0;
     }
     if (m->state != MEMBER_JOINED || !g->is_complete)
         return 0;
-    if (f->type == COORD_CREATE)
-        return creation_receive(m, message, why);
-    return receive_for_group(m, f, message, why);
+    return receive_for_group(c, m, f, message, why);
 }
 
 static int receive_from_agent(struct connection *c, const struct frame *f, json_t *message,
@@ -102,7 +125,7 @@ int receive_frame(struct connection *c, const struct frame *f, struct fault *why
     int rc;
 
     if (!is_raw(f->type)) {
-        message = parsed_json((const char *)f->payload, f->size, JSON_REJECT_DUPLICATES, NULL);
+        message = reported_json((const char *)f->payload, f->size, NULL);
         if (!json_is_object(message)) {
             json_decref(message);
             return fault_set(why, ML_ERR_REFUSED, "message %u is not a JSON object", f->type);
@@ -118,6 +141,8 @@ int receive_frame(struct connection *c, const struct frame *f, struct fault *why
         rc = liveness_receive_abort(c, message, why);
     else if (f->type == COORD_UNREACHED)
         rc = liveness_receive_unreached(c, message, why);
+    else if (f->type == COORD_ALONE)
+        rc = liveness_receive_alone(c, message, why);
     else if (f->type == COORD_REPAIR)
         rc = membership_receive_repair(c, message, why);
     else

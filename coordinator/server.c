@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "coordinator/server.h"
 
+#include "common/net/stranger_limits.h"
 #include "coordinator/server_state.h"
 
 #include <errno.h>
@@ -10,14 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum {
-    BACKLOG = 4096,
-    /* In one turn of the loop: ranks should have the time to send their HELLO and their proof
-     * before a flood of strangers has pushed them out, and what is pushed out is closed once a
-     * turn. */
-    ACCEPT_AT_ONCE = 64,
-    ACCEPT_AGAIN_MS = 100,
-};
+enum { BACKLOG = 4096, ACCEPT_AGAIN_MS = 100 };
 
 static void on_accept(evutil_socket_t listener, short what, void *arg)
 {
@@ -25,7 +19,7 @@ static void on_accept(evutil_socket_t listener, short what, void *arg)
     struct server *s = arg;
 
     (void)what;
-    for (int i = 0; i < ACCEPT_AT_ONCE; i++) {
+    for (int i = 0; i < STRANGERS_AT_ONCE; i++) {
         int fd = address_accept(listener);
 
         if (fd >= 0) {
@@ -59,10 +53,15 @@ static void on_sweep(evutil_socket_t fd, short what, void *arg)
     connection_free_all(&s->closed);
 }
 
+static int ranks_most(const struct server_config *config)
+{
+    return config->most > config->size ? config->most : config->size;
+}
+
 static int server_copy_config(struct server *s, const struct server_config *config,
                               struct fault *why)
 {
-    int most = config->most > config->size ? config->most : config->size;
+    int most = ranks_most(config);
     int most_hosts = config->hosts + most - config->size; /* each has a rank of its own */
     size_t size = (size_t)config->size, hosts = (size_t)most_hosts;
 
@@ -139,14 +138,14 @@ int server_create(struct server **out, struct event_base *base, const struct ser
 
     if (!s)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
-    s->base = base;
+    s->base = s->limits.base = base;
     s->events = *events;
     s->on_identity = server_on_identity;
     s->on_frame = receive_frame;
     s->on_closed = liveness_on_closed;
     s->on_agent = agent_exchange_on_agent;
     s->listener = -1;
-    TAILQ_INIT(&s->pending);
+    strangers_init(&s->strangers, STRANGERS_COORDINATOR + 2 * ranks_most(config));
     TAILQ_INIT(&s->known);
     TAILQ_INIT(&s->closed);
     rc = server_copy_config(s, config, why);
@@ -163,9 +162,8 @@ int server_listen(struct server *s, int listener, struct fault *why)
     s->on_accept = event_new(s->base, s->listener, EV_READ | EV_PERSIST, on_accept, s);
     s->accept_again = evtimer_new(s->base, on_accept_again, s);
     s->sweeper = event_new(s->base, -1, 0, on_sweep, s);
-    s->stall_timer = evtimer_new(s->base, stall_on_timer, s);
-    if (!s->on_accept || !s->accept_again || !s->sweeper || !s->stall_timer ||
-        event_add(s->on_accept, NULL))
+    if (!s->on_accept || !s->accept_again || !s->sweeper || event_add(s->on_accept, NULL) ||
+        limit_open(&s->stall_limit, &s->limits, stall_on_timeout, s))
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     return 0;
 }
@@ -201,16 +199,16 @@ static void free_event(struct event *e)
 
 void server_close(struct server *s)
 {
-    struct connection *c;
+    struct stranger *x;
 
     if (!s)
         return;
-    while ((c = pending_first_out(s)))
-        connection_drop(c);
+    while ((x = strangers_first_out(&s->strangers)))
+        connection_drop((struct connection *)x);
     free_event(s->on_accept);
     free_event(s->accept_again);
     free_event(s->sweeper);
-    free_event(s->stall_timer);
+    limit_free(&s->stall_limit);
     if (s->listener >= 0)
         close(s->listener);
     connection_free_all(&s->known);

@@ -84,6 +84,11 @@ void server_rank_leaves(struct server *s, int rank);
  * are as many as there may be. */
 void server_grow(struct server *s, int host);
 
+/* The ranks are stopped; and they go on. Meanwhile no time passes for those that wait for others in
+ * ml_init, ml_repair or ml_group_create. */
+void server_pause(struct server *s);
+void server_resume(struct server *s);
+
 /* Reports each call that ranks wait in now through on_stall, also those that were reported
  * before. */
 void server_tell_waits(struct server *s);

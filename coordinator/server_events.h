@@ -6,6 +6,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* What ranks are members of: of their n-th claims, how often the members have changed. */
+struct server_membership {
+    uint32_t generation, number;
+};
+
 /* Called on the loop's thread. A text is valid during the call only. Each may be NULL. */
 struct server_events {
     void (*on_abort)(int rank, int status, const char *why, void *arg); /* a rank called ml_abort */
@@ -18,11 +23,14 @@ struct server_events {
     void (*on_absent)(int rank, void *arg);
     /* Bytes from the agent of that host. */
     void (*on_passed)(int host, const void *bytes, size_t size, void *arg);
-    /* A rank cannot reach a peer, and says why. */
-    void (*on_unreached)(int rank, int peer, const char *text, void *arg);
+    /* A rank cannot reach a peer of that membership, and says why. */
+    void (*on_unreached)(int rank, int peer, struct server_membership of, const char *text,
+                         void *arg);
+    /* What that rank keeps is on its host alone, and why (--keep 2); "": not any more. */
+    void (*on_alone)(int rank, const char *text, void *arg);
     void (*on_met)(void *arg); /* all ranks have met in ml_init, perhaps again */
     /* Those ranks, in ascending order, are the members from now on (ml_repair). */
-    void (*on_repaired)(uint32_t membership, const int *ranks, int count, void *arg);
+    void (*on_repaired)(struct server_membership now, const int *ranks, int count, void *arg);
     void *arg;
 };
 

@@ -35,6 +35,7 @@ void server_group_clear_wait(struct server_wait *w)
 {
     free(w->call);
     free(w->signature);
+    free(w->untyped);
     free(w->place);
     free(w->peers);
     memset(w, 0, sizeof(*w));
@@ -173,8 +174,7 @@ void creation_free(struct server_creation *c)
         at = &(*at)->next;
     if (*at)
         *at = c->next;
-    if (c->timer)
-        event_free(c->timer);
+    limit_free(&c->limit);
     free(c->ranks);
     free(c->has_come);
     free(c);

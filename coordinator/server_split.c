@@ -184,7 +184,6 @@ static struct server_creation *creation_begin(struct server_member *m, uint32_t 
                                               uint64_t tag, int *ranks, int count,
                                               json_int_t timeout_ms)
 {
-    const struct timeval time = {.tv_sec = timeout_ms / 1000, .tv_usec = timeout_ms % 1000 * 1000};
     struct generation *g = m->generation;
     struct server_creation *c = calloc(1, sizeof(*c));
 
@@ -195,8 +194,8 @@ static struct server_creation *creation_begin(struct server_member *m, uint32_t 
     *c = (struct server_creation){
         .generation = g, .parent = parent, .tag = tag, .ranks = ranks, .count = count};
     c->has_come = calloc((size_t)count, sizeof(*c->has_come));
-    c->timer = evtimer_new(g->server->base, creation_on_timeout, c);
-    if (!c->has_come || !c->timer || event_add(c->timer, &time)) {
+    if (!c->has_come ||
+        limit_start(&c->limit, &g->server->limits, timeout_ms, creation_on_timeout, c)) {
         creation_free(c);
         return NULL;
     }
@@ -244,10 +243,8 @@ static bool creation_is_refused(const struct server_member *m, json_int_t parent
     const struct generation *g = m->generation;
     char text[TEXT] = "";
 
-    if (g->is_repairing || parent < g->world) {
-        creation_refuse(m, parent, ML_ERR_PEER,
-                        g->is_repairing ? "a rank has called ml_repair"
-                                        : "the group is of an earlier membership");
+    if (g->is_repairing) {
+        creation_refuse(m, parent, ML_ERR_PEER, "a rank has called ml_repair");
         return true;
     }
     for (int i = 0; i < count; i++) {
@@ -293,7 +290,7 @@ int creation_receive(struct server_member *m, json_t *message, struct fault *why
         free(ranks);
         return fault_set(why, ML_ERR_REFUSED, "its CREATE is malformed");
     }
-    if (parent < 0 || (parent >= g->world && !server_group_of_member(m, parent, &seat))) {
+    if (!server_group_of_member(m, parent, &seat)) {
         free(ranks);
         return fault_set(why, ML_ERR_REFUSED, "its CREATE names a group that it is not in");
     }

@@ -18,6 +18,7 @@
 #include "common/net/address.h"
 #include "common/net/auth.h"
 #include "common/net/frame.h"
+#include "common/net/strangers.h"
 #include "coordinator/names.h"
 #include "coordinator/server_events.h"
 
@@ -32,6 +33,23 @@ enum {
 
 struct bufferevent;
 struct generation;
+
+/* How long ranks may be waited for (limit.c). All zero: not set. */
+struct limit {
+    struct limits *all;
+    struct event *timer;
+    bool is_held; /* in a pause, and left_ms are left of it */
+    int64_t left_ms;
+    struct limit *next;
+};
+
+/* A server has these, by a clock for which no pause of the job counts. */
+struct limits {
+    struct event_base *base;
+    bool is_paused;
+    int64_t begin_ms, paused_ms; /* clock_ms: of this pause; and how long all before it were */
+    struct limit *first;
+};
 
 /*
  * HANDSHAKE ──proof──▶ RANK or AGENT ──end of the socket, or a malformed frame──▶ CLOSED
@@ -51,6 +69,7 @@ enum connection_state {
 TAILQ_HEAD(connection_list, connection);
 
 struct connection {
+    struct stranger stranger; /* in HANDSHAKE and LINGER */
     struct server *server;
     enum connection_state state;
     struct bufferevent *stream;
@@ -58,8 +77,6 @@ struct connection {
     struct auth *auth;      /* during the handshake */
     struct event *deadline; /* in HANDSHAKE and LINGER */
     char peer[ADDRESS_TEXT];
-    struct pending_source *source; /* in HANDSHAKE and LINGER */
-    bool has_begun;                /* in HANDSHAKE and LINGER: it has sent a HELLO of this job */
     int rank;                      /* RANK */
     uint32_t number;               /* RANK: number of its generation */
     struct generation *generation; /* RANK: set once it has joined */
@@ -75,15 +92,6 @@ struct connection {
     size_t discarded; /* LINGER: bytes read and ignored */
     TAILQ_ENTRY(connection) entry;
 };
-
-/* The connections in HANDSHAKE or LINGER that come from one address; there is at least one. */
-struct pending_source {
-    uint64_t key; /* the address */
-    int count, begun_count;
-    struct connection_list silent, begun; /* the oldest first */
-    TAILQ_ENTRY(pending_source) entry;
-};
-TAILQ_HEAD(pending_sources, pending_source);
 
 struct server_rank {
     bool has_exited; /* its first process has ended, or its host is lost */
@@ -122,6 +130,8 @@ struct server_wait {
     uint32_t seq; /* 0: point-to-point */
     int64_t since_ms;
     char *call, *signature;
+    char *
+        untyped; /* the signature without its type, which others may leave out; NULL: it has none */
     char *place; /* in the program, or "" */
     int *peers;  /* world ranks */
     int peer_count;
@@ -139,7 +149,7 @@ struct server_seat {
     struct server_wait wait;
 };
 
-/* Ranks that wait for others without a WAITING: in JOIN, EXCHANGE or SPLIT (meeting.c). */
+/* Ranks that wait for others without a WAITING: in JOIN, EXCHANGE, SPLIT or AGREE (meeting.c). */
 struct server_meeting {
     int64_t since_ms; /* when the first of them came; 0: nobody waits */
     bool is_reported;
@@ -154,8 +164,8 @@ struct server_group {
     struct fault broken; /* by a BREAK or a mismatch; all members were told */
     struct fault lost;   /* a member has died or left, so no exchange can complete */
     uint32_t exchange_seq, split_seq;
-    int exchange_count, split_count; /* members that have come to the pending one */
-    struct server_meeting meeting;
+    int exchange_count, split_count;         /* members that have come to the pending one */
+    struct server_meeting meeting, agreeing; /* the latter in AGREE */
     int freed;
     struct server_group *next;
 };
@@ -168,7 +178,7 @@ struct server_creation {
     int count, come;
     int *ranks;     /* world ranks, in the order of the new group */
     bool *has_come; /* the same */
-    struct event *timer;
+    struct limit limit;
     struct server_meeting meeting;
     struct server_creation *next;
 };
@@ -181,7 +191,7 @@ struct generation {
     struct server_meeting meeting; /* until all have joined */
     bool is_complete;
     struct fault failed;   /* code != 0: the answer to every rank that joins */
-    struct event *timer;   /* for the shortest time-out of those that joined */
+    struct limit limit;    /* the shortest time-out of those that joined */
     struct event *leavers; /* tells which ranks have left; NULL until needed */
     int64_t deadline_ms, timeout_ms;
     struct server_group *groups; /* the world last */
@@ -190,14 +200,15 @@ struct generation {
     uint32_t membership; /* how often its members have changed (membership.c) */
     uint32_t world;      /* the number of its group; those below are of earlier memberships */
     bool is_repairing;   /* a member has sent REPAIR */
-    struct event *repair_timer; /* NULL until needed, as is the next one */
-    struct event *place_timer;  /* all that live have come, and wait for newcomers */
-    bool has_waited;            /* for them, long enough */
+    struct limit repair_limit;
+    struct limit place_limit; /* all that live have come, and wait for newcomers */
+    bool has_waited;          /* for them, long enough */
     struct generation *next;
 };
 
 struct server {
     struct event_base *base;
+    struct limits limits;
     char job[AUTH_JOB];
     uint8_t secret[AUTH_SECRET];
     int size, hosts, stall_ms, leavers_ms;
@@ -216,8 +227,9 @@ struct server {
     struct server_events events;
     struct address address;
     int listener;
-    struct event *on_accept, *accept_again, *sweeper, *stall_timer;
-    int64_t stall_due_ms; /* when stall_timer expires; 0: it is not set */
+    struct event *on_accept, *accept_again, *sweeper;
+    struct limit stall_limit;
+    int64_t stall_due_ms; /* when stall_limit ends; 0: it is not set */
     struct server_rank *ranks;
     int exited; /* ranks with has_exited */
     struct generation *generations;
@@ -225,7 +237,7 @@ struct server {
     struct agent_pass *passes;              /* for agents that are not connected yet */
     size_t passes_size;
     struct names names;
-    struct pending_sources pending;
+    struct strangers strangers;
     struct connection_list known, closed; /* known: RANK or AGENT */
     struct host_relay *relay; /* if this server is an agent's relay; NULL: it is the coordinator */
     /* Called by connection.c. on_identity: a peer has proved its identity; sets the connection's
@@ -237,16 +249,31 @@ struct server {
     int (*on_frame)(struct connection *c, const struct frame *f, struct fault *why);
     void (*on_agent)(struct connection *c); /* an agent is admitted: agent_exchange_on_agent */
     void (*on_closed)(struct connection *c, enum connection_state was);
-    int pending_count; /* from all sources */
     unsigned refused;
 };
+
+/* limit.c */
+/* Before limit_set(): what it calls, as callback(-1, EV_TIMEOUT, arg). It may be called again, with
+ * the same two. 0, or -1: out of memory. */
+int limit_open(struct limit *l, struct limits *all, event_callback_fn callback, void *arg);
+/* In `ms`, instead of any time that was set before. 0, or -1: out of memory. */
+int limit_set(struct limit *l, int64_t ms);
+/* Both. */
+int limit_start(struct limit *l, struct limits *all, int64_t ms, event_callback_fn callback,
+                void *arg);
+bool limit_is_set(const struct limit *l);
+void limit_clear(struct limit *l);
+void limit_free(struct limit *l);
+int64_t limits_now_ms(const struct limits *all); /* as clock_ms, without pauses */
+void limits_pause(struct limits *all);
+void limits_resume(struct limits *all);
 
 /* connection.c */
 void connection_accept(struct server *s, int fd);
 void connection_drop(struct connection *c);
 /* Drops a rank or agent that sent a malformed frame. The rank is then dead to the others. */
 void connection_cut_off(struct connection *c, const struct fault *why);
-/* Drops one that has not proved itself, to make room; false: there is none. */
+/* Drops one that has not proved itself, for want of descriptors; false: there is none. */
 bool connection_push_out(struct server *s);
 void connection_free_all(struct connection_list *list);
 
@@ -267,13 +294,6 @@ size_t connection_cast_most(const struct server *s); /* bytes of the longest pay
 /* For a frame that finds no memory: the loop will see the connection's end, as does the peer, which
  * would wait for the frame otherwise. */
 void connection_give_up(struct connection *c);
-
-/* pending.c: the connections in HANDSHAKE or LINGER. */
-int pending_most(const struct server *s);                          /* how many there may be */
-int pending_add(struct connection *c, const struct address *from); /* ML_ERR_MEMORY */
-void pending_begin(struct connection *c); /* it has sent its HELLO of this job, the only one */
-void pending_remove(struct connection *c);
-struct connection *pending_first_out(const struct server *s); /* whom to push out; NULL: nobody */
 
 /* receive.c and the handlers of the frames that ranks and agents send. A handler returns a negative
  * code and fills `why` if the frame is malformed; the connection is then dropped. `seat` is the
@@ -297,6 +317,7 @@ int stall_receive_moving(struct server_group *p, struct server_seat *seat, json_
                          struct fault *why);
 void liveness_receive_leave(struct server_member *m);
 int liveness_receive_unreached(struct connection *c, json_t *message, struct fault *why);
+int liveness_receive_alone(struct connection *c, json_t *message, struct fault *why);
 int liveness_receive_abort(struct connection *c, json_t *message, struct fault *why);
 int liveness_receive_exited(struct connection *c, json_t *message, struct fault *why);
 
@@ -384,7 +405,7 @@ void server_group_clear_split(struct server_group *p);
 void server_group_clear_wait(struct server_wait *w);
 
 /* meeting.c */
-/* Sets the server's one timer for those that keep others waiting, unless it expires earlier. */
+/* Sets the server's one limit for those that keep others waiting, unless it ends earlier. */
 void meeting_set_timer(struct server *s, int64_t due_ms);
 void meeting_begin(struct server *s, struct server_meeting *m); /* unless it has begun */
 /* Reports the ranks that wait for others in ml_init or in making a group: once, when it is time;
@@ -393,6 +414,6 @@ void meeting_check(struct generation *g, int64_t now);
 void meeting_tell(struct generation *g, int64_t now);
 
 /* stall.c */
-void stall_on_timer(evutil_socket_t fd, short what, void *arg);
+void stall_on_timeout(evutil_socket_t fd, short what, void *arg);
 
 #endif

@@ -6,7 +6,6 @@
  */
 #include "coordinator/server.h"
 
-#include "common/clock.h"
 #include "common/failure_times.h"
 #include "common/net/wait_graph.h"
 #include "coordinator/protocol.h"
@@ -34,13 +33,22 @@ static void mismatch_break(struct server_group *p, const struct server_seat *a,
     server_group_break(p, ML_ERR_MISMATCH, text);
 }
 
+/* Whoever says no type of what is moved can meet each type, as in the messages themselves. */
+static bool can_meet(const struct server_wait *a, const struct server_wait *b)
+{
+    if (a->untyped && b->untyped)
+        return strcmp(a->signature, b->signature) == 0;
+    return strcmp(a->untyped ? a->untyped : a->signature, b->untyped ? b->untyped : b->signature) ==
+           0;
+}
+
 static void mismatch_check(struct server_group *p, const struct server_seat *mine)
 {
     for (int i = 0; i < p->count; i++) {
         const struct server_seat *other = &p->seats[i];
 
         if (!other->wait.is_waiting || other->wait.seq != mine->wait.seq ||
-            strcmp(other->wait.signature, mine->wait.signature) == 0)
+            can_meet(&other->wait, &mine->wait))
             continue;
         mismatch_break(p, other < mine ? other : mine, other < mine ? mine : other);
         return;
@@ -70,14 +78,14 @@ int stall_receive_waiting(struct server_group *p, struct server_seat *seat, json
                           struct fault *why)
 {
     struct server *s = p->generation->server;
-    const char *call, *signature, *place = "";
+    const char *call, *signature, *untyped = NULL, *place = "";
     int is_window = 0;
     json_int_t seq;
     json_t *peers;
 
-    if (json_unpack(message, "{s:I, s:s, s:s, s?s, s:o, s?b}", "seq", &seq, "call", &call,
-                    "signature", &signature, "place", &place, "peers", &peers, "window",
-                    &is_window) ||
+    if (json_unpack(message, "{s:I, s:s, s:s, s?s, s?s, s:o, s?b}", "seq", &seq, "call", &call,
+                    "signature", &signature, "untyped", &untyped, "place", &place, "peers", &peers,
+                    "window", &is_window) ||
         seq < 0 || seq > UINT32_MAX || !json_is_array(peers))
         return fault_set(why, ML_ERR_REFUSED, "its WAITING is malformed");
     if (p->broken.code)
@@ -85,16 +93,17 @@ int stall_receive_waiting(struct server_group *p, struct server_seat *seat, json
     server_group_clear_wait(&seat->wait);
     seat->wait.call = strdup(call);
     seat->wait.signature = strdup(signature);
+    seat->wait.untyped = untyped ? strdup(untyped) : NULL;
     seat->wait.place = strdup(place);
     if (!seat->wait.call || !seat->wait.signature || !seat->wait.place ||
-        !wait_take_peers(p, peers, &seat->wait)) {
+        (untyped && !seat->wait.untyped) || !wait_take_peers(p, peers, &seat->wait)) {
         server_group_clear_wait(&seat->wait);
         return fault_set(why, ML_ERR_REFUSED, "its WAITING names ranks that are not in the group");
     }
     p->is_window |= is_window;
     seat->wait.is_waiting = true;
     seat->wait.seq = (uint32_t)seq;
-    seat->wait.since_ms = clock_ms() - WAITING_AFTER_MS;
+    seat->wait.since_ms = limits_now_ms(&s->limits) - WAITING_AFTER_MS;
     if (seq > 0)
         mismatch_check(p, seat);
     if (seat->wait.is_waiting)
@@ -288,7 +297,7 @@ static void waits_tell(struct server_group *p, int64_t now)
 
 void server_tell_waits(struct server *s)
 {
-    int64_t now = clock_ms();
+    int64_t now = limits_now_ms(&s->limits);
 
     for (struct generation *g = s->generations; g; g = g->next) {
         meeting_tell(g, now);
@@ -297,10 +306,10 @@ void server_tell_waits(struct server *s)
     }
 }
 
-void stall_on_timer(evutil_socket_t fd, short what, void *arg)
+void stall_on_timeout(evutil_socket_t fd, short what, void *arg)
 {
     struct server *s = arg;
-    int64_t now = clock_ms();
+    int64_t now = limits_now_ms(&s->limits);
 
     (void)fd, (void)what;
     s->stall_due_ms = 0;

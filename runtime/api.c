@@ -17,7 +17,6 @@
 #include "runtime/process/fork_guard.h"
 #include "runtime/process/pool.h"
 #include "runtime/process/stop_mark_map.h"
-#include "runtime/process/thread_linux.h"
 #include "runtime/window/window_call.h"
 #include "runtime/window_stage.h"
 #include "runtime/world/abort.h"
@@ -40,18 +39,6 @@ static struct group *api_group(const ml_group *g)
 static ml_group *api_handle(struct group *g)
 {
     return (ml_group *)g;
-}
-
-/* From here until api_leave the group belongs to this thread. check_group tells others. */
-static void api_enter(struct group *g, const char *call)
-{
-    atomic_store_explicit(&g->inside_thread, thread_self(), memory_order_relaxed);
-    atomic_store_explicit(&g->inside, call, memory_order_release);
-}
-
-static void api_leave(struct group *g)
-{
-    atomic_store_explicit(&g->inside, NULL, memory_order_release);
 }
 
 /* --- the job -----------------------------------------------------------------------------------
@@ -121,30 +108,45 @@ static int api_size(const ml_group *handle)
     return rc ? rc : g->size;
 }
 
+/* Until group_look_end no other thread ends the group. */
+static int api_look_begin(struct group *g)
+{
+    int rc = check_handle(g, &last);
+
+    while (!rc && !group_look_begin(g))
+        rc = check_handle(g, &last); /* it is gone by now */
+    return rc;
+}
+
 static const char *api_host(const ml_group *handle, int rank)
 {
-    const struct group *g = api_group(handle);
+    struct group *g = api_group(handle);
+    const char *name = NULL;
 
-    if (check_handle(g, &last) != 0 || check_rank(g, rank, "rank", &last) != 0)
+    if (api_look_begin(g))
         return NULL;
-    return g->world->host_names[g->host_of[rank]];
+    if (check_rank(g, rank, "rank", &last) == 0)
+        name = g->world->host_names[g->host_of[rank]];
+    group_look_end(g);
+    return name;
 }
 
 static int api_split(ml_group *handle, int color, int key, ml_group **out)
 {
     struct group *g = api_group(handle), *made = NULL;
-    int rc = check_group(g, &last);
+    int rc = check_enter(g, "split", &last);
 
     if (rc)
         return rc;
-    if (!out)
-        return fault_set(&last, ML_ERR_ARGUMENT, "out is NULL");
-    api_enter(g, "split");
-    progress_settle(g);
-    rc = call_begin(g, CALL_SPLIT, "split", 0, 0, 0, -1, &last);
+    if (!out) {
+        rc = fault_set(&last, ML_ERR_ARGUMENT, "out is NULL");
+    } else {
+        progress_settle(g);
+        rc = call_begin(g, CALL_SPLIT, "split", 0, 0, 0, -1, &last);
+    }
     if (!rc)
         rc = split_run(g, color, key, "split", &made, &last);
-    api_leave(g);
+    group_release(g);
     if (!rc)
         *out = api_handle(made);
     return rc;
@@ -173,14 +175,10 @@ static int group_members(const struct group *g, const int *ranks, int count, int
                               g->rank);
 }
 
-static int api_group_create(ml_group *handle, const int *ranks, int count, uint64_t tag,
-                            int timeout_ms, ml_group **out)
+/* The same, of arguments that have not been checked. */
+static int group_create_members(const struct group *g, const int *ranks, int count, int timeout_ms,
+                                ml_group *const *out, int **members)
 {
-    struct group *g = api_group(handle), *made = NULL;
-    int rc = check_group(g, &last), *members;
-
-    if (rc)
-        return rc;
     if (!out || !ranks || count < 1 || timeout_ms < 0)
         return fault_set(&last, ML_ERR_ARGUMENT,
                          !out     ? "out is NULL"
@@ -189,16 +187,26 @@ static int api_group_create(ml_group *handle, const int *ranks, int count, uint6
     if (count > g->size)
         return fault_set(&last, ML_ERR_ARGUMENT, "count is %d, and the group has %d ranks", count,
                          g->size);
-    members = calloc((size_t)count, sizeof(*members));
-    if (!members)
+    *members = calloc((size_t)count, sizeof(**members));
+    if (!*members)
         return fault_set(&last, ML_ERR_MEMORY, "out of memory");
-    rc = group_members(g, ranks, count, members);
+    return group_members(g, ranks, count, *members);
+}
+
+static int api_group_create(ml_group *handle, const int *ranks, int count, uint64_t tag,
+                            int timeout_ms, ml_group **out)
+{
+    struct group *g = api_group(handle), *made = NULL;
+    int rc = check_enter(g, "group_create", &last), *members = NULL;
+
+    if (rc)
+        return rc;
+    rc = group_create_members(g, ranks, count, timeout_ms, out, &members);
     if (!rc) {
-        api_enter(g, "group_create");
         progress_settle(g);
         rc = split_create_run(g, members, count, tag, timeout_ms, &made, &last);
-        api_leave(g);
     }
+    group_release(g);
     free(members);
     if (!rc)
         *out = api_handle(made);
@@ -208,9 +216,12 @@ static int api_group_create(ml_group *handle, const int *ranks, int count, uint6
 static void api_group_free(ml_group *handle)
 {
     struct group *g = api_group(handle);
+    struct fault why;
 
-    if (g && g->world && g != g->world->group && !fork_guard_is_child &&
-        check_no_operator(&last) == 0)
+    if (!g || g->is_world || fork_guard_is_child || check_no_operator(&last) != 0)
+        return;
+    fault_set(&why, ML_ERR_STATE, "another thread, %d, has freed the group", thread_self());
+    if (group_take(g, "group_free", &why))
         group_leave(g);
 }
 
@@ -220,18 +231,19 @@ static void api_group_free(ml_group *handle)
 static int api_repair(ml_group *handle, ml_group **next, ml_change *change)
 {
     struct group *g = api_group(handle), *made = NULL;
-    int rc = check_group(g, &last);
+    int rc = check_enter(g, "repair", &last);
 
     if (rc)
         return rc;
     if (!next)
-        return fault_set(&last, ML_ERR_ARGUMENT, "next is NULL");
-    if (!g->is_world)
-        return fault_set(&last, ML_ERR_ARGUMENT, "ml_repair takes the world, not a group of it");
-    api_enter(g, "repair");
-    rc = repair_run(g, &made, change, &last);
-    api_leave(g);
-    if (!rc)
+        rc = fault_set(&last, ML_ERR_ARGUMENT, "next is NULL");
+    else if (!g->is_world)
+        rc = fault_set(&last, ML_ERR_ARGUMENT, "ml_repair takes the world, not a group of it");
+    else
+        rc = repair_run(g, &made, change, &last);
+    if (rc) /* else it is gone, and this thread has it no more */
+        group_release(g);
+    else
         *next = api_handle(made);
     return rc;
 }
@@ -239,45 +251,63 @@ static int api_repair(ml_group *handle, ml_group **next, ml_change *change)
 static int api_revoke(ml_group *handle, const char *why)
 {
     struct group *g = api_group(handle);
-    int rc = check_group(g, &last);
+    int rc = check_use(g, &last);
 
+    if (rc)
+        return rc;
+    /* As a thread that ends the group: calls that come meanwhile wait, and then fail by this. */
+    if (!group_hold_as(g, -thread_self(), "revoke")) {
+        rc = api_look_begin(g);
+        if (rc)
+            return rc;
+        repair_revoke(g, false, why);
+        group_look_end(g);
+        return 0;
+    }
+    rc = check_handle(g, &last);
     if (!rc)
-        repair_revoke(g, why);
+        repair_revoke(g, true, why);
+    group_release(g);
     return rc;
 }
 
 static int api_agree(ml_group *handle, uint64_t *value)
 {
     struct group *g = api_group(handle);
-    int rc = check_group(g, &last);
+    int rc = check_enter(g, "agree", &last);
 
     if (rc)
         return rc;
-    if (!value)
-        return fault_set(&last, ML_ERR_ARGUMENT, "value is NULL");
-    api_enter(g, "agree");
     progress_settle(g);
-    rc = repair_agree(g, value, &last);
-    api_leave(g);
+    rc = value ? repair_agree(g, value, &last) : fault_set(&last, ML_ERR_ARGUMENT, "value is NULL");
+    group_release(g);
     return rc;
 }
 
 static int api_id(const ml_group *handle, int rank)
 {
-    const struct group *g = api_group(handle);
-    int rc = check_handle(g, &last);
+    struct group *g = api_group(handle);
+    int rc = api_look_begin(g);
 
+    if (rc)
+        return rc;
+    rc = check_rank(g, rank, "rank", &last);
     if (!rc)
-        rc = check_rank(g, rank, "rank", &last);
-    return rc ? rc : g->members[rank];
+        rc = g->members[rank];
+    group_look_end(g);
+    return rc;
 }
 
 static int api_changed(const ml_group *handle)
 {
-    const struct group *g = api_group(handle);
-    int rc = check_handle(g, &last);
+    struct group *g = api_group(handle);
+    int rc = api_look_begin(g);
 
-    return rc ? rc : coord_events_has_changed(g->world->coord_events);
+    if (rc)
+        return rc;
+    rc = coord_events_has_changed(g->world->coord_events);
+    group_look_end(g);
+    return rc;
 }
 
 /* --- memory that outlives ranks ----------------------------------------------------------------
@@ -286,14 +316,16 @@ static int api_changed(const ml_group *handle)
 /* Checks what all these calls have in common, then begins one. */
 static int api_keep_enter(struct group *g, const char *name, const char *call)
 {
-    int rc = check_group(g, &last);
+    int rc = check_enter(g, call, &last);
 
-    if (!rc && !g->is_world)
+    if (rc)
+        return rc;
+    if (!g->is_world)
         rc = fault_set(&last, ML_ERR_ARGUMENT, "ml_%s takes the world, not a group of it", call);
-    if (!rc)
+    else
         rc = keep_check(g->world, name, &last);
-    if (!rc)
-        api_enter(g, call);
+    if (rc)
+        group_release(g);
     return rc;
 }
 
@@ -318,7 +350,7 @@ static int api_keep(ml_group *handle, const char *name, const void *memory, size
     rc = check_buffer(memory, size, "memory", &last);
     if (!rc)
         rc = keep_stage_put(cuda_driver_now(), g->world, name, memory, &m, version, &last);
-    api_leave(g);
+    group_release(g);
     return rc;
 }
 
@@ -335,7 +367,7 @@ static int api_kept(ml_group *handle, const char *name, const int *ids, int coun
         return rc;
     progress_settle(g);
     rc = keep_agree(g, name, atomic_exchange(&g->next_site, NULL), ids, count, version, &last);
-    api_leave(g);
+    group_release(g);
     return rc;
 }
 
@@ -350,7 +382,7 @@ static int api_kept_size(ml_group *handle, const char *name, int id, size_t *siz
     if (rc)
         return rc;
     rc = keep_size(g->world, name, id, size, &last);
-    api_leave(g);
+    group_release(g);
     return rc;
 }
 
@@ -366,7 +398,7 @@ static int api_restore(ml_group *handle, const char *name, int id, void *memory,
     rc = check_buffer(memory, size, "memory", &last);
     if (!rc)
         rc = keep_stage_get(cuda_driver_now(), g->world, name, id, memory, &m, &last);
-    api_leave(g);
+    group_release(g);
     return rc;
 }
 
@@ -413,11 +445,8 @@ static int api_next_stream(ml_group *handle, void *stream)
     return rc;
 }
 
-/* Before the check that refuses a second thread, hence atomic. */
 static void api_take_next(struct group *g, struct task *t)
 {
-    if (!g)
-        return;
     t->content = atomic_load_explicit(&g->content, memory_order_relaxed);
     t->site = atomic_load_explicit(&g->next_site, memory_order_relaxed);
     t->stream = atomic_load_explicit(&g->next_stream, memory_order_relaxed);
@@ -482,18 +511,24 @@ static int api_run(ml_group *handle, struct task *t)
     const struct cuda_driver *driver;
     int rc;
 
-    api_take_next(g, t);
-    rc = task_check(g, t, &last);
+    rc = check_enter(g, t->name, &last);
     if (rc)
         return rc;
-    api_enter(g, t->name);
-    driver = cuda_driver_now();
-    rc = __builtin_expect(driver != NULL, 0) ? api_run_staged(g, t, driver) : api_run_task(g, t);
-    api_leave(g);
+    api_take_next(g, t);
+    rc = task_check(g, t, &last);
+    if (!rc) {
+        driver = cuda_driver_now();
+        rc =
+            __builtin_expect(driver != NULL, 0) ? api_run_staged(g, t, driver) : api_run_task(g, t);
+    }
+    group_release(g);
     return rc;
 }
 
-/* What one host has heard, all ranks hear by the same call. */
+/* What should_stop's all_reduce has the greatest of; 0: no. */
+enum { STOP_ASKED = 1, STOP_UNKNOWN };
+
+/* What one host has heard, all ranks hear by the same call, and also that one rank can't hear. */
 static int api_should_stop(ml_group *handle)
 {
     struct group *g = api_group(handle);
@@ -506,15 +541,25 @@ static int api_should_stop(ml_group *handle)
                      .type = ML_UINT8,
                      .op = ML_MAX,
                      .root = -1};
-    int rc = check_group(g, &last);
+    struct fault own = {0};
+    int rc = api_look_begin(g);
 
-    if (!rc && g->world->is_launched)
-        rc = stop_mark_map_read(g->world->dir, &last);
-    if (rc < 0)
+    if (rc)
         return rc;
-    asked = (uint8_t)rc;
+    if (g->world->is_launched)
+        rc = stop_mark_map_read(g->world->dir, &own);
+    group_look_end(g);
+    asked = rc < 0 ? STOP_UNKNOWN : rc ? STOP_ASKED : 0;
     rc = api_run(handle, &t);
-    return rc ? rc : asked;
+    if (rc || asked != STOP_UNKNOWN)
+        return rc ? rc : asked;
+    if (own.code)
+        last = own;
+    else
+        fault_set(&last, ML_ERR_SYSTEM,
+                  "another rank can't hear whether the job is to stop: its ml_should_stop has "
+                  "failed too, and says why");
+    return ML_ERR_SYSTEM;
 }
 
 /* The request closes and frees the stage. */
@@ -548,15 +593,21 @@ static int api_start(ml_group *handle, struct task *t, ml_request **out)
     struct request *made = NULL;
     int rc;
 
+    rc = check_enter(g, t->name, &last);
+    if (rc) {
+        if (out)
+            *out = NULL;
+        return rc;
+    }
     api_take_next(g, t);
-    if (!out)
-        return fault_set(&last, ML_ERR_ARGUMENT, "request is NULL");
-    rc = task_check(g, t, &last);
+    rc = out ? task_check(g, t, &last) : fault_set(&last, ML_ERR_ARGUMENT, "request is NULL");
     if (!rc)
         rc = driver ? api_start_staged(&made, g, t, driver) : request_start(&made, g, t, &last);
     if (!rc && t->kind == CALL_SEND && !t->tagged)
         api_count_self(g, t);
-    *out = (ml_request *)made;
+    group_release(g);
+    if (out)
+        *out = (ml_request *)made;
     return rc;
 }
 
@@ -704,18 +755,18 @@ static int api_window_create(ml_group *handle, void *memory, size_t size, ml_win
     struct window *made = NULL;
     struct gpu_part *gpu = NULL;
     char who[GROUP_MEMBER_TEXT];
-    void *stream = NULL;
-    int rc = check_group(g, &last);
+    void *stream;
+    int rc = check_enter(g, "window_create", &last);
 
-    if (!rc)
-        stream = atomic_exchange(&g->next_stream, NULL);
-    if (!rc && !out)
-        rc = fault_set(&last, ML_ERR_ARGUMENT, "out is NULL");
-    if (!rc)
-        rc = window_check_memory(cuda_driver_now(), stream, memory, size, &gpu, &last);
-    if (rc && rc != ML_ERR_DEVICE && rc != ML_ERR_MEMORY)
+    if (rc)
         return rc;
-    api_enter(g, "window_create");
+    stream = atomic_exchange(&g->next_stream, NULL);
+    rc = out ? window_check_memory(cuda_driver_now(), stream, memory, size, &gpu, &last)
+             : fault_set(&last, ML_ERR_ARGUMENT, "out is NULL");
+    if (rc && rc != ML_ERR_DEVICE && rc != ML_ERR_MEMORY) {
+        group_release(g);
+        return rc;
+    }
     progress_settle(g);
     if (rc) { /* the others wait in this call for a rank that will not come */
         fault_wrap(&last, "%s: %s", group_describe(g, g->rank, who), "window_create");
@@ -727,7 +778,7 @@ static int api_window_create(ml_group *handle, void *memory, size_t size, ml_win
         gpu_part_close(gpu);
     else
         rc = window_join_create(&made, g, memory, size, gpu, &last);
-    api_leave(g);
+    group_release(g);
     if (!rc)
         *out = (ml_window *)made;
     return rc;
@@ -741,16 +792,15 @@ static int api_window_free(ml_window *handle)
     if (rc)
         return rc;
     rc = w ? window_check(w, &last) : 0;
-    return !w || rc == ML_ERR_STATE ? rc : window_join_free(w, &last);
+    return window_is_usable(w) ? window_join_free(w, &last) : rc;
 }
 
 static void *api_window_memory(ml_window *handle, int rank, size_t *size)
 {
     struct window *w = api_window(handle);
-    int rc = window_check(w, &last);
 
-    if (rc == ML_ERR_ARGUMENT || rc == ML_ERR_STATE ||
-        check_rank(w->group, rank, "rank", &last) != 0)
+    window_check(w, &last);
+    if (!window_is_usable(w) || check_rank(w->group, rank, "rank", &last) != 0)
         return NULL;
     if (size)
         *size = w->parts[rank].size;

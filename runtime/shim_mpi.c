@@ -3,9 +3,15 @@
  * shim_mpi.c: a process of a rank that needs another of MPI's start-up protocols than the rank is
  * served by. A script's ranks are served by PMI-1. If one of their processes turns out to be a
  * program of Open MPI, it asks the agent for a PMIx server before main(), over the socket of PMI-1,
- * which nobody else uses then. Where the job serves one protocol alone, the user is told.
+ * which nobody else uses then. Where the job serves one protocol alone, the user is told; and the
+ * agent is told at the program's end if it has called MPI_Init, for it was a job of its own.
  */
+#include "common/agent_to_rank.h"
+
+#include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <link.h>
 #include <poll.h>
 #include <stdbool.h>
@@ -24,17 +30,26 @@ static bool begins(const char *name, const char *with)
     return strncmp(name, with, strlen(with)) == 0;
 }
 
+/* The MPI library of this process. */
+struct found {
+    enum library library;
+    char path[PATH_MAX];
+};
+
 static int on_library(struct dl_phdr_info *info, size_t size, void *arg)
 {
     const char *slash = strrchr(info->dlpi_name, '/'), *name = slash ? slash + 1 : info->dlpi_name;
-    enum library *found = arg;
+    struct found *found = arg;
 
     (void)size;
     if (begins(name, "libmpi.so.40"))
-        *found = LIBRARY_OPEN_MPI;
+        found->library = LIBRARY_OPEN_MPI;
     else if (begins(name, "libmpich.so.") || strcmp(name, "libmpi.so.12") == 0)
-        *found = LIBRARY_MPICH;
-    return *found != LIBRARY_NONE;
+        found->library = LIBRARY_MPICH;
+    else
+        return 0;
+    snprintf(found->path, sizeof(found->path), "%s", info->dlpi_name);
+    return 1;
 }
 
 static bool is_python(void)
@@ -106,10 +121,10 @@ static bool answer_read(int fd, char answer[ANSWER_MOST])
     return count_read(answer) >= 0;
 }
 
-/* From here on this process and its children see PMIx alone. */
+/* From here on this process and its children see PMIx, too. PMI-1 stays for what they start: the
+ * mpi4py of Python is another library than that of programs that a script calls. */
 static void answer_apply(char *answer)
 {
-    static const char *const others[] = {"PMI_FD", "PMI_RANK", "PMI_SIZE", "MLAUNCH_MPI_FD"};
     char *line = strchr(answer, '\n') + 1, *end;
 
     for (; (end = strchr(line, '\n')); line = end + 1) {
@@ -121,8 +136,6 @@ static void answer_apply(char *answer)
         *value = '\0';
         setenv(line, value + 1, !begins(line, "OMPI_MCA_")); /* the user's own settings stay */
     }
-    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
-        unsetenv(others[i]);
 }
 
 static void pmix_ask(int fd, bool is_for_python)
@@ -146,11 +159,14 @@ static void other_say(const char *library, const char *reason)
                 program_invocation_short_name, rank, library, reason);
 }
 
+#define CLOSED                                                                                     \
+    "the socket by which mlaunch serves it (PMI_FD) is closed: a program between mlaunch and "     \
+    "this "                                                                                        \
+    "one has closed all descriptors; Python's subprocess leaves them open with close_fds=False"
 #define SECOND "the rank has run an MPI program before, and can be only one: start a job for each"
-#define ALONE(protocol)                                                                            \
-    "the ranks are served by " protocol                                                            \
-    " alone, so that each is a job of its own: without --mpi, and in a job without programs of "   \
-    "another MPI, it is served"
+#define ALONE(protocol, cause)                                                                     \
+    "the ranks are served by " protocol " alone, because of " cause                                \
+    ", so that each is a job of its own: start it without that"
 
 /* MPICH's MPI_Finalize shuts the socket down, for all processes of the rank. */
 static bool is_shut(int fd)
@@ -160,12 +176,21 @@ static bool is_shut(int fd)
     return poll(&p, 1, 0) == 1 && (p.revents & POLLHUP);
 }
 
+/* A wrapper may have closed all descriptors, and others may have got its number. */
+static bool is_lost(int fd)
+{
+    int domain = 0;
+    socklen_t size = sizeof(domain);
+
+    return getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) != 0 || domain != AF_UNIX;
+}
+
 /* MLAUNCH_MPI_FD is the descriptor, with a "p" behind it if processes of Python shall ask. */
 static __attribute__((constructor)) void shim_mpi_choose(void)
 {
     const char *ask = getenv("MLAUNCH_MPI_FD"), *pmi = getenv("PMI_FD");
     bool has_pmix = getenv("PMIX_NAMESPACE") != NULL;
-    enum library library = LIBRARY_NONE;
+    struct found found = {.library = LIBRARY_NONE};
 
     if (!pmi && !has_pmix)
         return;
@@ -173,15 +198,58 @@ static __attribute__((constructor)) void shim_mpi_choose(void)
         pmix_ask(atoi(ask), true);
         return;
     }
-    dl_iterate_phdr(on_library, &library);
-    if (library == LIBRARY_OPEN_MPI && !has_pmix && ask && is_shut(atoi(ask)))
+    dl_iterate_phdr(on_library, &found);
+    if (found.library == LIBRARY_OPEN_MPI && !has_pmix && ask && is_lost(atoi(ask)))
+        other_say("Open MPI", CLOSED);
+    else if (found.library == LIBRARY_OPEN_MPI && !has_pmix && ask && is_shut(atoi(ask)))
         other_say("Open MPI", SECOND);
-    else if (library == LIBRARY_OPEN_MPI && !has_pmix && ask)
+    else if (found.library == LIBRARY_OPEN_MPI && !has_pmix && ask)
         pmix_ask(atoi(ask), false);
-    else if (library == LIBRARY_OPEN_MPI && !has_pmix)
-        other_say("Open MPI", ALONE("PMI-1"));
-    else if (library == LIBRARY_MPICH && ask && is_shut(atoi(ask)))
+    else if (found.library == LIBRARY_OPEN_MPI && !has_pmix)
+        other_say("Open MPI", ALONE("PMI-1", "--mpi pmi1"));
+    else if (found.library == LIBRARY_MPICH && pmi && is_lost(atoi(pmi)))
+        other_say("MPICH", CLOSED);
+    else if (found.library == LIBRARY_MPICH && ask && is_shut(atoi(ask)))
         other_say("MPICH", SECOND);
-    else if (library == LIBRARY_MPICH && !pmi)
-        other_say("MPICH", ALONE("PMIx"));
+    else if (found.library == LIBRARY_MPICH && !pmi)
+        other_say("MPICH", ALONE("PMIx", "--mpi pmix or a program of Open MPI in the same job"));
+}
+
+/* MPI_Initialized stays true after MPI_Finalize. A module of Python has loaded its library where
+ * only the library's own handle finds it. */
+static bool has_initialised(const char *path)
+{
+    void *library = dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
+    int (*initialised)(int *flag) = NULL;
+    int flag = 0;
+
+    if (!library)
+        return false;
+    *(void **)&initialised = dlsym(library, "MPI_Initialized");
+    if (initialised)
+        initialised(&flag);
+    dlclose(library);
+    return flag;
+}
+
+/* A program that has loaded the library, and has not called MPI_Init, is none of a job. */
+static __attribute__((destructor)) void shim_mpi_end(void)
+{
+    const char *rank = getenv("MLAUNCH_RANK"), *dir = getenv("MLAUNCH_JOB_DIR");
+    const char *size = getenv("MLAUNCH_SIZE");
+    bool has_pmi = getenv("PMI_FD") != NULL, has_pmix = getenv("PMIX_NAMESPACE") != NULL;
+    struct found found = {.library = LIBRARY_NONE};
+    char mark[PATH_MAX];
+    int fd;
+
+    if ((!has_pmi && !has_pmix) || !rank || !dir || !size || strcmp(size, "1") == 0)
+        return;
+    dl_iterate_phdr(on_library, &found);
+    if (found.library == LIBRARY_NONE || (found.library == LIBRARY_MPICH ? has_pmi : has_pmix) ||
+        !has_initialised(found.path))
+        return;
+    snprintf(mark, sizeof(mark), "%s/" MPI_APART_PREFIX "%d", dir, atoi(rank));
+    fd = open(mark, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd >= 0)
+        close(fd);
 }

@@ -7,6 +7,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <ifaddrs.h>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -63,6 +64,35 @@ static bool find_scope(const char *scope, uint32_t *out)
     return true;
 }
 
+/* The interface over which this host reaches the link-local address `peer`, for whose host it has
+ * another number: the one that has this very address, else the only one that is up and has a
+ * link-local address. 0: there is none, or more than one. */
+static uint32_t own_scope(const struct in6_addr *peer)
+{
+    struct ifaddrs *list = NULL;
+    uint32_t only = 0;
+    bool are_several = false;
+
+    if (getifaddrs(&list))
+        return 0;
+    for (const struct ifaddrs *i = list; i; i = i->ifa_next) {
+        const struct sockaddr_in6 *a = (const struct sockaddr_in6 *)(const void *)i->ifa_addr;
+
+        if (!a || a->sin6_family != AF_INET6 || !(i->ifa_flags & IFF_UP) ||
+            !IN6_IS_ADDR_LINKLOCAL(&a->sin6_addr))
+            continue;
+        if (memcmp(&a->sin6_addr, peer, sizeof(*peer)) == 0) {
+            only = a->sin6_scope_id;
+            are_several = false;
+            break;
+        }
+        are_several |= only && only != a->sin6_scope_id;
+        only = a->sin6_scope_id;
+    }
+    freeifaddrs(list);
+    return are_several ? 0 : only;
+}
+
 int address_make(struct address *out, const char *ip, uint16_t port, struct fault *why)
 {
     struct address a = {0};
@@ -86,10 +116,27 @@ int address_make(struct address *out, const char *ip, uint16_t port, struct faul
         if (scope && !find_scope(scope, &v6->sin6_scope_id))
             return fault_set(why, ML_ERR_ARGUMENT, "%.64s: there is no interface %.16s here", ip,
                              scope);
+        if (!scope && IN6_IS_ADDR_LINKLOCAL(&v6->sin6_addr))
+            v6->sin6_scope_id = own_scope(&v6->sin6_addr);
         a.length = sizeof(*v6);
     }
     *out = a;
     return 0;
+}
+
+/* What a host says of itself has its own number of the interface. */
+static int address_make_said(struct address *out, const char *ip, uint16_t port, struct fault *why)
+{
+    struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)&out->storage;
+    const char *scope = strchr(ip, '%');
+    int64_t number;
+    uint32_t own;
+    int rc = address_make(out, ip, port, why);
+
+    if (!rc && scope && number_parse(scope + 1, 1, UINT32_MAX, &number) &&
+        IN6_IS_ADDR_LINKLOCAL(&v6->sin6_addr) && (own = own_scope(&v6->sin6_addr)))
+        v6->sin6_scope_id = own;
+    return rc;
 }
 
 int address_parse(struct address *out, const char *text, struct fault *why)
@@ -107,7 +154,7 @@ int address_parse(struct address *out, const char *text, struct fault *why)
         if (size < 3 || ip[size - 1] != ']' || !memchr(ip, ':', size))
             goto malformed;
         ip[size - 1] = '\0';
-        return address_make(out, ip + 1, (uint16_t)port, why);
+        return address_make_said(out, ip + 1, (uint16_t)port, why);
     }
     if (strchr(ip, ':')) /* IPv6 without brackets: the port cannot be told apart */
         goto malformed;
@@ -212,6 +259,8 @@ int address_listen_every(const char *ip, uint16_t port, int backlog, int *fd, st
         return fault_os(why, ML_ERR_SYSTEM, errno, "cannot make a socket for %s", text);
     /* Connections of an earlier job that linger on a fixed port must not block it. */
     setsockopt(s, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+    /* Who connects speaks first: whoever says nothing stays in the kernel, for a second. */
+    setsockopt(s, IPPROTO_TCP, TCP_DEFER_ACCEPT, &one, sizeof(one));
     if (a.storage.ss_family == AF_INET6 && is_wildcard(&a))
         setsockopt(s, IPPROTO_IPV6, IPV6_V6ONLY, &zero, sizeof(zero));
     a.length =
@@ -332,7 +381,7 @@ int address_connect(const struct address *to, int64_t deadline_ms, int *fd, stru
     if (rc)
         return rc;
     do
-        n = poll(&p, 1, clock_left_ms(deadline_ms));
+        n = clock_poll(&p, 1, deadline_ms);
     while (n < 0 && errno == EINTR);
     if (n < 0 || (n > 0 && getsockopt(p.fd, SOL_SOCKET, SO_ERROR, &err, &size)))
         err = errno;

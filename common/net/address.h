@@ -34,8 +34,8 @@ bool address_is_here(const char *ip); /* a numeric address of this host */
 int address_towards(const char *peer_ip, char out[ADDRESS_TEXT], struct fault *why);
 
 /* Opens a listening TCP socket on `ip`, non-blocking and close-on-exec, and stores its address in
- * *bound. port 0: any. ML_ERR_SYSTEM names address and port; ML_ERR_ARGUMENT: a wildcard address,
- * which is refused. */
+ * *bound. A connection comes once it has sent something, or after a second or more. port 0: any.
+ * ML_ERR_SYSTEM names address and port; ML_ERR_ARGUMENT: a wildcard address, which is refused. */
 int address_listen(const char *ip, uint16_t port, int backlog, int *fd, struct address *bound,
                    struct fault *why);
 /* The same, and `ip` may be a wildcard: "::" is every address of IPv6 and of IPv4. */

@@ -2,6 +2,7 @@
 #include "common/net/auth.h"
 
 #include "common/build_id.h"
+#include "common/net/stranger_limits.h"
 #include "common/text/number.h"
 #include "common/text/parsed_json.h"
 
@@ -22,6 +23,7 @@ enum {
     NONCE_TEXT = 2 * AUTH_NONCE + 1,
     MAC_TEXT = 2 * AUTH_MAC + 1,
 };
+_Static_assert((int)OUTPUT_SIZE < (int)STRANGER_FRAME, "the other side takes each frame");
 
 /*
  *     connector: create ──HELLO──▶ WAIT_CHALLENGE ──PROOF──▶ DONE
@@ -74,9 +76,9 @@ static void hmac_add_text(crypto_auth_hmacsha256_state *h, const char *text)
     crypto_auth_hmacsha256_update(h, (const unsigned char *)text, strlen(text) + 1);
 }
 
-/* Computes the HMAC of the handshake in a role. "client" and "server" are the proofs of the two
- * sides, which differ, so that a side's own proof cannot be sent back to it as the other's; "client
- * key" and "server key" are the keys of what each side sends. */
+/* Computes the HMAC of the handshake in a role. "hello", "client" and "server" are the proofs of
+ * the three messages, which differ, so that none can be sent as another one; "client key" and
+ * "server key" are the keys of what each side sends. In a HELLO the nonce of S is not known yet. */
 static void make_mac(const struct auth *a, const char *role, uint8_t out[AUTH_MAC])
 {
     crypto_auth_hmacsha256_state h;
@@ -93,7 +95,8 @@ static void make_mac(const struct auth *a, const char *role, uint8_t out[AUTH_MA
     for (int i = 0; i < 3; i++)
         hmac_add_text(&h, numbers[i]);
     hmac_add_text(&h, a->client_nonce);
-    crypto_auth_hmacsha256_update(&h, (const unsigned char *)a->server_nonce, NONCE_TEXT - 1);
+    crypto_auth_hmacsha256_update(&h, (const unsigned char *)a->server_nonce,
+                                  strlen(a->server_nonce));
     crypto_auth_hmacsha256_final(&h, out);
     sodium_memzero(&h, sizeof(h));
 }
@@ -160,13 +163,16 @@ static int auth_create(struct auth **out, const char *job, const uint8_t secret[
 static int put_hello(struct auth *a, struct fault *why)
 {
     const struct auth_identity *me = &a->peer;
+    char proof[MAC_TEXT];
 
     make_nonce(a, a->client_nonce);
+    write_proof(a, "hello", proof);
     return auth_put_frame(a, AUTH_FRAME_HELLO,
-                          json_pack("{s:s, s:s, s:s, s:i, s:I, s:I, s:s}", "build", build_id, "job",
-                                    a->job, "purpose", me->purpose, "rank", (int)me->rank,
+                          json_pack("{s:s, s:s, s:s, s:i, s:I, s:I, s:s, s:s}", "build", build_id,
+                                    "job", a->job, "purpose", me->purpose, "rank", (int)me->rank,
                                     "generation", (json_int_t)me->generation, "group",
-                                    (json_int_t)me->group, "nonce", a->client_nonce),
+                                    (json_int_t)me->group, "nonce", a->client_nonce, "proof",
+                                    proof),
                           why);
 }
 
@@ -233,11 +239,17 @@ static bool is_plain(const char *text)
     return true;
 }
 
+static int proof_refuse(struct auth *a, struct fault *why)
+{
+    auth_refuse(a, "the proof of the job's secret is wrong");
+    return fault_set(why, ML_ERR_REFUSED, "it could not prove that it belongs to this job");
+}
+
 static int input_hello(struct auth *a, json_t *message, struct fault *why)
 {
-    const char *build, *job, *purpose, *nonce;
+    const char *build, *job, *purpose, *nonce, *proof;
     json_int_t rank, generation, group;
-    char proof[MAC_TEXT], text[128];
+    char mine[MAC_TEXT], text[128];
 
     if (json_unpack(message, "{s:s}", "build", &build) || !is_plain(build) || strlen(build) > 32) {
         auth_refuse(a, "the HELLO is malformed");
@@ -251,8 +263,9 @@ static int input_hello(struct auth *a, json_t *message, struct fault *why)
         return fault_set(why, ML_ERR_REFUSED, "it is build %s, but this is build %s", build,
                          build_id);
     }
-    if (json_unpack(message, "{s:s, s:s, s:I, s:I, s:I, s:s}", "job", &job, "purpose", &purpose,
-                    "rank", &rank, "generation", &generation, "group", &group, "nonce", &nonce) ||
+    if (json_unpack(message, "{s:s, s:s, s:I, s:I, s:I, s:s, s:s}", "job", &job, "purpose",
+                    &purpose, "rank", &rank, "generation", &generation, "group", &group, "nonce",
+                    &nonce, "proof", &proof) ||
         strlen(purpose) >= AUTH_PURPOSE || !is_plain(purpose) || rank < 0 || rank > INT32_MAX ||
         generation < 0 || generation > UINT32_MAX || group < 0 || group > UINT32_MAX ||
         !nonce_take(nonce, a->client_nonce)) {
@@ -267,11 +280,13 @@ static int input_hello(struct auth *a, json_t *message, struct fault *why)
     a->peer.rank = (int32_t)rank;
     a->peer.generation = (uint32_t)generation;
     a->peer.group = (uint32_t)group;
+    if (!proof_is_right(a, "hello", proof))
+        return proof_refuse(a, why);
     make_nonce(a, a->server_nonce);
-    write_proof(a, "server", proof);
+    write_proof(a, "server", mine);
     a->state = WAIT_PROOF;
     return auth_put_frame(a, AUTH_FRAME_CHALLENGE,
-                          json_pack("{s:s, s:s}", "nonce", a->server_nonce, "proof", proof), why);
+                          json_pack("{s:s, s:s}", "nonce", a->server_nonce, "proof", mine), why);
 }
 
 static int input_challenge(struct auth *a, json_t *message, enum auth_progress *progress,
@@ -285,10 +300,8 @@ static int input_challenge(struct auth *a, json_t *message, enum auth_progress *
         auth_refuse(a, "the CHALLENGE is malformed");
         return fault_set(why, ML_ERR_REFUSED, "it sent a malformed CHALLENGE");
     }
-    if (!proof_is_right(a, "server", proof)) {
-        auth_refuse(a, "the proof of the job's secret is wrong");
-        return fault_set(why, ML_ERR_REFUSED, "it could not prove that it belongs to this job");
-    }
+    if (!proof_is_right(a, "server", proof))
+        return proof_refuse(a, why);
     write_proof(a, "client", mine);
     a->state = DONE;
     *progress = AUTH_DONE;
@@ -300,10 +313,8 @@ static int input_proof(struct auth *a, json_t *message, enum auth_progress *prog
 {
     const char *proof;
 
-    if (json_unpack(message, "{s:s}", "proof", &proof) || !proof_is_right(a, "client", proof)) {
-        auth_refuse(a, "the proof of the job's secret is wrong");
-        return fault_set(why, ML_ERR_REFUSED, "it could not prove that it belongs to this job");
-    }
+    if (json_unpack(message, "{s:s}", "proof", &proof) || !proof_is_right(a, "client", proof))
+        return proof_refuse(a, why);
     a->state = DONE;
     *progress = AUTH_DONE;
     return 0;
@@ -334,7 +345,7 @@ int auth_input(struct auth *a, const struct frame *f, enum auth_progress *progre
 
     *progress = AUTH_MORE;
     a->output_size = 0;
-    message = f->size <= FRAME_LIMIT_SMALL && f->type <= AUTH_FRAME_REFUSED
+    message = f->size <= STRANGER_FRAME && f->type <= AUTH_FRAME_REFUSED
                   ? parsed_json((const char *)f->payload, f->size, JSON_REJECT_DUPLICATES, NULL)
                   : NULL;
     if (message && f->type == AUTH_FRAME_REFUSED && a->state <= DONE) {
@@ -449,7 +460,7 @@ int auth_accept_keyed(int fd, const char *job, const uint8_t secret[AUTH_SECRET]
 {
     struct frame_reader *r = NULL;
     struct auth *a = NULL;
-    int rc = frame_reader_create(&r, FRAME_LIMIT_SMALL, why);
+    int rc = frame_reader_create(&r, STRANGER_FRAME, why);
 
     if (!rc)
         rc = auth_create_acceptor(&a, job, secret, why);

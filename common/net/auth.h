@@ -5,9 +5,11 @@
  * out.
  *
  * A proof is an HMAC-SHA-256 (libsodium crypto_auth_hmacsha256) over role, both nonces, job, rank,
- * generation, group, purpose and build. There are three messages: the connecting side's HELLO, the
- * accepting side's CHALLENGE with its own proof, and the connecting side's PROOF. Peers of
- * different builds refuse each other and say why.
+ * generation, group, purpose and build. There are three messages, each with a proof of its own: the
+ * connecting side's HELLO, the accepting side's CHALLENGE, and the connecting side's PROOF. A HELLO
+ * does not know the accepting side's nonce: its proof shows that somebody with the secret has made
+ * it, maybe long ago, and so that it is worth an answer; the PROOF shows that he is there. Peers
+ * of different builds refuse each other and say why.
  */
 #ifndef COMMON_NET_AUTH_H
 #define COMMON_NET_AUTH_H

@@ -176,7 +176,7 @@ static int fd_wait(int fd, short events, int64_t deadline_ms, struct fault *why)
 {
     for (;;) {
         struct pollfd p = {.fd = fd, .events = events};
-        int n = poll(&p, 1, deadline_ms < 0 ? -1 : clock_left_ms(deadline_ms));
+        int n = clock_poll(&p, 1, deadline_ms);
 
         if (n > 0)
             return 0;

@@ -15,7 +15,7 @@ enum {
     FRAME_HEADER = 8,          /* bytes: u32 length of the payload, u8 version, u8 type, u16 zero */
     FRAME_VERSION = 1,         /* raised when the meaning of a payload changes */
     FRAME_LIMIT = 64 << 20,    /* most payload bytes on any channel */
-    FRAME_LIMIT_SMALL = 65536, /* most payload bytes until a peer has proved its identity */
+    FRAME_LIMIT_SMALL = 65536, /* most payload bytes until a peer that was called proves itself */
 };
 
 struct frame {

@@ -4,6 +4,7 @@
 #include "common/clock.h"
 #include "common/failure_times.h"
 #include "common/net/address.h"
+#include "common/net/stranger_limits.h"
 #include "common/net/tcp_seal.h"
 
 #include <errno.h>
@@ -17,7 +18,10 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-enum { PASSED = 1 << 30 }; /* bytes of a file, in one call */
+enum {
+    PASSED = 1 << 30, /* bytes of a file, in one call */
+    CALL_AGAIN_MS = 20,
+};
 
 struct kept_stream {
     int fd;
@@ -209,32 +213,50 @@ static int stream_begin(struct kept_stream **out, int fd, bool is_server, struct
     return 0;
 }
 
+/* One try. *is_dropped: a keeper is there, and has closed the connection. */
+static int keeper_try(struct kept_stream **out, const struct address *to, const char *job,
+                      const uint8_t secret[AUTH_SECRET], const struct auth_identity *me,
+                      bool is_secure, int64_t deadline_ms, bool *is_dropped, struct fault *why)
+{
+    struct frame_reader *r = NULL;
+    struct auth_keys keys;
+    int fd = -1, rc = frame_reader_create(&r, FRAME_LIMIT_SMALL, why);
+
+    *is_dropped = false;
+    if (!rc)
+        rc = address_connect(to, deadline_ms, &fd, why);
+    if (!rc) {
+        rc = auth_connect_keyed(fd, r, job, secret, me, deadline_ms, is_secure ? &keys : NULL, why);
+        if (!rc)
+            rc = stream_begin(out, fd, false, why, is_secure ? &keys : NULL);
+        else
+            close(fd);
+        *is_dropped = rc == ML_ERR_PEER;
+    }
+    frame_reader_destroy(r);
+    sodium_memzero(&keys, sizeof(keys));
+    return rc;
+}
+
 int kept_stream_connect(struct kept_stream **out, const char *address, const char *job,
                         const uint8_t secret[AUTH_SECRET], int rank, bool is_secure,
                         struct fault *why)
 {
     struct auth_identity me = {.rank = rank};
     int64_t deadline_ms = clock_ms() + KEPT_PATIENCE_MS;
-    struct frame_reader *r = NULL;
-    struct auth_keys keys;
     struct address to;
-    int fd = -1, rc = address_parse(&to, address, why);
+    bool is_dropped;
+    int rc = address_parse(&to, address, why);
 
+    if (rc)
+        return rc;
     snprintf(me.purpose, sizeof(me.purpose), "%s", purpose);
-    if (!rc)
-        rc = frame_reader_create(&r, FRAME_LIMIT_SMALL, why);
-    if (!rc)
-        rc = address_connect(&to, deadline_ms, &fd, why);
-    if (!rc)
-        rc =
-            auth_connect_keyed(fd, r, job, secret, &me, deadline_ms, is_secure ? &keys : NULL, why);
-    frame_reader_destroy(r);
-    if (rc && fd >= 0)
-        close(fd);
-    if (!rc)
-        rc = stream_begin(out, fd, false, why, is_secure ? &keys : NULL);
-    sodium_memzero(&keys, sizeof(keys));
-    return rc;
+    for (;;) {
+        rc = keeper_try(out, &to, job, secret, &me, is_secure, deadline_ms, &is_dropped, why);
+        if (!is_dropped || clock_left_ms(deadline_ms) == 0)
+            return rc;
+        poll(NULL, 0, CALL_AGAIN_MS); /* it was full of strangers */
+    }
 }
 
 int kept_stream_accept(struct kept_stream **out, int fd, const char *job,
@@ -243,7 +265,7 @@ int kept_stream_accept(struct kept_stream **out, int fd, const char *job,
 {
     struct auth_identity peer = {.rank = -1};
     struct auth_keys keys;
-    int rc = auth_accept_keyed(fd, job, secret, clock_ms() + KEPT_PATIENCE_MS, &peer,
+    int rc = auth_accept_keyed(fd, job, secret, clock_ms() + STRANGER_MS / 2, &peer,
                                is_secure ? &keys : NULL, why);
 
     if (!rc && strcmp(peer.purpose, purpose) != 0)

@@ -51,7 +51,8 @@ struct kept_stream;
 int kept_stream_connect(struct kept_stream **out, const char *address, const char *job,
                         const uint8_t secret[AUTH_SECRET], int rank, bool is_secure,
                         struct fault *why);
-/* The other end, of a connected socket, which it takes over. *rank: what the peer has proved. */
+/* The other end, of a connected socket, which it takes over. *rank: what the peer has proved, for
+ * which it has half of STRANGER_MS. */
 int kept_stream_accept(struct kept_stream **out, int fd, const char *job,
                        const uint8_t secret[AUTH_SECRET], bool is_secure, int *rank,
                        struct fault *why);

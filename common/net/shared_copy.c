@@ -32,9 +32,12 @@ static void copy_path(char path[PATH_MAX], const char *dir, uint32_t number)
 /* posix_fallocate: writing to a page that /dev/shm has no room for would end the process. */
 static int copy_fill(int fd, int readers, const void *bytes, size_t size)
 {
-    int err = posix_fallocate(fd, 0, (off_t)(HEAD + size));
     uint8_t *map;
+    int err;
 
+    do
+        err = posix_fallocate(fd, 0, (off_t)(HEAD + size));
+    while (err == EINTR); /* a rank has ended, for instance */
     if (err)
         return err;
     map = mmap(NULL, HEAD + size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);

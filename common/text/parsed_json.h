@@ -11,4 +11,18 @@
  * json_error_code(). */
 json_t *parsed_json(const char *text, size_t size, size_t flags, json_error_t *error);
 
+/* What a rank or another host may send at once, so that reading it takes no more than some 50 ms of
+ * a loop that others' heartbeats depend on: bytes, and pieces of memory, of which a number takes
+ * one, and a text or a member's name two. */
+enum { REPORTED_JSON_BYTES = 8 << 20, REPORTED_JSON_PIECES = 300000 };
+
+/* JSON that a rank or another host has sent. NULL also if it is larger than that, or an object has
+ * two members of one name. */
+json_t *reported_json(const char *text, size_t size, json_error_t *error);
+
+/* The same for the answer of a host to a command that waits for nothing else, like ps: of any
+ * length that a frame can have, and of ANSWERED_JSON_PIECES, which take half a GB. */
+enum { ANSWERED_JSON_PIECES = 4000000 };
+json_t *answered_json(const char *text, size_t size, json_error_t *error);
+
 #endif

@@ -109,7 +109,8 @@ static int relay_on_frame(struct connection *c, const struct frame *f, struct fa
 {
     struct host_relay *r = c->server->relay;
 
-    if (f->type == COORD_UNREACHED) /* the coordinator's host may be what it can't reach */
+    /* The coordinator's host may be what it can't reach. */
+    if (f->type == COORD_UNREACHED || f->type == COORD_ALONE)
         return receive_frame(c, f, why);
     if (f->size > FRAME_LIMIT - HEAD)
         return fault_set(why, ML_ERR_REFUSED, "it sent a message of %u bytes", f->size);
@@ -143,8 +144,10 @@ int host_relay_open(struct host_relay **out, struct event_base *base, struct age
                                          .host_of = config->host_of,
                                          .host_names = config->host_names,
                                          .directory = config->directory};
-    const struct server_events events = {
-        .on_refused = config->on_refused, .on_unreached = config->on_unreached, .arg = config->arg};
+    const struct server_events events = {.on_refused = config->on_refused,
+                                         .on_unreached = config->on_unreached,
+                                         .on_alone = config->on_alone,
+                                         .arg = config->arg};
     struct host_relay *r = calloc(1, sizeof(*r));
     struct address at;
     int listener, rc;

@@ -16,6 +16,7 @@
 #include "common/fault.h"
 #include "common/net/auth.h"
 #include "coordinator/host/agent_client.h"
+#include "coordinator/server_events.h"
 
 #include <stdint.h>
 #include <sys/types.h>
@@ -36,7 +37,9 @@ struct host_relay_config {
     /* The rank that a process of this host belongs to; -1: that is unknown. */
     int (*rank_of_process)(pid_t pid, void *arg);
     void (*on_refused)(const char *text, void *arg); /* as server_events has it */
-    void (*on_unreached)(int rank, int peer, const char *text, void *arg); /* the same */
+    void (*on_unreached)(int rank, int peer, struct server_membership of, const char *text,
+                         void *arg);                         /* the same */
+    void (*on_alone)(int rank, const char *text, void *arg); /* the same */
     void *arg;
 };
 

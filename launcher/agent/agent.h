@@ -52,6 +52,7 @@ struct rank_view;
 struct stack_child;
 struct staged_place;
 struct lost_device;
+struct mpi_apart;
 struct pmi;
 struct pmix_helper;
 
@@ -148,19 +149,22 @@ struct agent {
     struct lost_device *lost_device; /* NULL: the host has no RDMA */
     json_t *shared; /* the part of the job that all hosts have, until the host's comes; or NULL */
     struct job_spec *job;
-    struct job_file here;         /* the members that are the same for every job (ahead) */
-    char own_cgroup[CGROUP_PATH]; /* the agent's own, or "" (ahead) */
-    struct fault not_installed;   /* why `shim` and `modules` are "" (ahead) */
-    char dir[JOB_DIRECTORY_PATH]; /* "" until it is made; after AGAIN that of the last run */
-    bool is_guard_removing;       /* the guard removes `dir`, unless it is killed */
-    char cgroup[CGROUP_PATH];     /* "": there is none */
-    int cgroup_fd;                /* or -1 */
+    struct job_file here;           /* the members that are the same for every job (ahead) */
+    char own_cgroup[CGROUP_PATH];   /* the agent's own, or "" (ahead) */
+    struct fault not_installed;     /* why `shim` and `modules` are "" (ahead) */
+    char dir[JOB_DIRECTORY_PATH];   /* "" until it is made; after AGAIN that of the last run */
+    int locks[JOB_DIRECTORY_LOCKS]; /* by which others know that it is used */
+    int64_t touched_ms;             /* clock_ms; when all in it was */
+    bool is_guard_removing;         /* the guard removes `dir`, unless it is killed */
+    char cgroup[CGROUP_PATH];       /* "": there is none */
+    int cgroup_fd;                  /* or -1 */
     char bind_ip[64];
     pid_t keeper;                 /* keeper_child.h; or 0 */
+    int keepers;                  /* how many have ended */
     char keeper_address[64];      /* where it listens, or "" */
     uint32_t placed;              /* how many other hosts had this one's place before */
     char next_keeper[256];        /* where that of the next host does, as in job_file.h */
-    char coordinator[64];         /* its address, as written to job.json */
+    char coordinator[64];         /* its address, or "": what job.json is to name */
     char shim[4096];              /* "": nothing is injected */
     char modules[4096];           /* the package mlaunch's directory; "": PYTHONPATH is left as it
                                    * is */
@@ -183,6 +187,7 @@ struct agent {
     bool *serves_pmi;           /* per app: its ranks get a socket for PMI */
     bool *knows_python;         /* per app: it is Python, and which MPI that has was looked up */
     struct pmi *pmi;            /* rank_mpi.h; NULL: no rank does */
+    struct mpi_apart *apart;    /* NULL: nothing is said of MPI programs that are apart */
     struct pmix_helper *pmix;   /* NULL: none was started */
     bool needs_pmix;            /* without it the job must not run */
     bool serves_pmix;           /* all ranks are served by it */
@@ -206,7 +211,9 @@ struct agent {
     struct line_fold *folds[2]; /* with --output fold, of stdout and stderr; or NULL */
     struct event *fold_timer;
     struct ranks_stop stop;
+    int64_t left_until; /* clock_ms: then what ranks have left is ended (job_finish.c); or 0 */
     bool is_paused;
+    bool is_heard;         /* the launcher has sent a frame */
     bool is_asked_to_stop; /* the ranks can see that (common/agent_to_rank.h) */
     bool drops_output;     /* after DROP: once no process is left, output is not waited for */
     struct event *spawn_event, *child_event, *tick_event, *guard_event, *term_event;

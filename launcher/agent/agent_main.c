@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* agent_main.c: mlaunch-agent, which mlaunch starts on each host of a job; mlaunch-agent(8). */
+#include "common/agent_to_rank.h"
 #include "common/build_id.h"
 #include "common/log.h"
 #include "common/status.h"
@@ -15,6 +16,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 /* The agent ends when its channel ends, not by the signals that a terminal or a lost connection
@@ -68,6 +70,7 @@ int main(int argc, char **argv)
     descriptors_settle();
     signals_ignore();
     log_open("mlaunch-agent", LOG_WARN);
+    prctl(PR_SET_NAME, AGENT_PROCESS_NAME);
     if (joins)
         return join_node_run_order();
     loop_memory_prepare();

@@ -63,16 +63,26 @@ static void on_lost(const char *text, void *arg)
     if (c->relay)
         host_relay_lost(c->relay);
     if (c->agent->state == AGENT_IS_RUNNING && c->agent->ended < c->agent->job->rank_count)
-        job_report_cut_off(c->agent, text);
+        job_report_cut_off(c->agent, c->address, text);
 }
 
-static void on_unreached(int rank, int peer, const char *text, void *arg)
+static void on_unreached(int rank, int peer, struct server_membership of, const char *text,
+                         void *arg)
 {
     struct coordinator_session *c = arg;
 
-    frame_stream_send_json(
-        c->agent->channel, AGENT_UNREACHED,
-        json_pack("{si si so}", "rank", rank, "peer", peer, "text", text_json(text)));
+    frame_stream_send_json(c->agent->channel, AGENT_UNREACHED,
+                           json_pack("{si si sI sI so}", "rank", rank, "peer", peer, "generation",
+                                     (json_int_t)of.generation, "membership", (json_int_t)of.number,
+                                     "text", text_json(text)));
+}
+
+static void on_alone(int rank, const char *text, void *arg)
+{
+    struct coordinator_session *c = arg;
+
+    frame_stream_send_json(c->agent->channel, AGENT_ALONE,
+                           json_pack("{si so}", "rank", rank, "text", text_json(text)));
 }
 
 static void on_exchanged(uint32_t number, const void *bytes, size_t size, void *arg)
@@ -136,13 +146,14 @@ static void on_met(void *arg)
         frame_stream_send(c->agent->channel, AGENT_MET, NULL, 0);
 }
 
-static void on_repaired(uint32_t membership, const int *ranks, int count, void *arg)
+static void on_repaired(struct server_membership now, const int *ranks, int count, void *arg)
 {
     struct coordinator_session *c = arg;
 
     frame_stream_send_json(c->agent->channel, AGENT_REPAIRED,
-                           json_pack("{sI si so}", "membership", (json_int_t)membership, "count",
-                                     count, "members", host_table_write_numbers(ranks, count)));
+                           json_pack("{sI sI si so}", "generation", (json_int_t)now.generation,
+                                     "membership", (json_int_t)now.number, "count", count,
+                                     "members", host_table_write_numbers(ranks, count)));
 }
 
 /* The rank whose first process is the process or one of its ancestors. A daemon has none. */
@@ -182,9 +193,12 @@ static int service_open(struct coordinator_session *c, const uint32_t *membershi
                                    .bind_ip = c->agent->bind_ip,
                                    .port = (uint16_t)job->options.port};
     struct server_events events = {on_abort,  on_stall,     on_refused, on_exchanged, on_absent,
-                                   on_passed, on_unreached, on_met,     on_repaired,  c};
+                                   on_passed, on_unreached, on_alone,   on_met,       on_repaired,
+                                   c};
     int rc = server_open(&c->server, c->agent->base, &config, &events, why);
 
+    if (!rc && c->agent->is_paused)
+        server_pause(c->server);
     if (!rc)
         address_format(server_address(c->server), address);
     return rc;
@@ -244,6 +258,7 @@ static void relay_open(struct coordinator_session *c)
                                              .rank_of_process = rank_of_process,
                                              .on_refused = on_refused,
                                              .on_unreached = on_unreached,
+                                             .on_alone = on_alone,
                                              .arg = c};
     struct fault why;
 
@@ -414,6 +429,18 @@ void coordinator_session_grow(struct coordinator_session *c, int host)
         server_grow(c->server, host);
     if (c && c->relay)
         host_relay_grow(c->relay, host);
+}
+
+void coordinator_session_pause(struct coordinator_session *c)
+{
+    if (c && c->server)
+        server_pause(c->server);
+}
+
+void coordinator_session_resume(struct coordinator_session *c)
+{
+    if (c && c->server)
+        server_resume(c->server);
 }
 
 void coordinator_session_tell_waits(struct coordinator_session *c)

@@ -69,6 +69,9 @@ void coordinator_session_leaves(struct coordinator_session *c, int rank);
 /* The job has another rank, on that host; for the coordinator, if it is here, and this host's
  * relay. */
 void coordinator_session_grow(struct coordinator_session *c, int host);
+/* The ranks are stopped; and they go on. For the coordinator, if it is here. */
+void coordinator_session_pause(struct coordinator_session *c);
+void coordinator_session_resume(struct coordinator_session *c);
 /* Reports what ranks wait for, in NOTEs, if the coordinator is here. */
 void coordinator_session_tell_waits(struct coordinator_session *c);
 void coordinator_session_close(struct coordinator_session *c); /* takes NULL */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/agent/job_finish.h"
 
+#include "common/clock.h"
 #include "common/text/text_json.h"
 #include "launcher/agent/agent.h"
 #include "launcher/agent/children/copier_child.h"
@@ -20,10 +21,15 @@
 #include <event2/event.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { CGROUP_WAIT_MS = 200 };
+enum {
+    CGROUP_WAIT_MS = 200,
+    LEFT_MS = 200, /* in which what ranks have left may end by itself: Python's helpers do */
+    LEFT_NAMED = 3,
+};
 
 /* EXITED is sent only after the rank's last output. */
 static void ranks_report(struct agent *a)
@@ -32,6 +38,76 @@ static void ranks_report(struct agent *a)
         if (a->ranks[i].state == RANK_ENDED && !rank_output_has_due(&a->ranks[i]))
             job_report_exited(&a->ranks[i]);
     }
+}
+
+/* The rank to which it belongs, as its environment says; -1: it does not say. */
+static int rank_of_process(pid_t pid)
+{
+    static const char name[] = "MLAUNCH_RANK=";
+    char **variables = process_variables(pid);
+    int rank = -1;
+
+    for (char **v = variables; v && *v; v++) {
+        if (strncmp(*v, name, sizeof(name) - 1) == 0)
+            rank = atoi(*v + sizeof(name) - 1);
+    }
+    process_variables_free(variables);
+    return rank;
+}
+
+/* Names a process that a rank has left, and that is ended with the job. */
+static void left_name(struct agent *a, const struct process *p)
+{
+    char text[256], who[32] = "a rank";
+    int rank = rank_of_process(p->pid);
+
+    if (rank >= 0)
+        snprintf(who, sizeof(who), "rank %d", rank);
+    snprintf(
+        text, sizeof(text),
+        "%s has ended before pid %d (%s), which it had started, and which is ended now: a rank "
+        "must end last",
+        who, (int)p->pid, p->name);
+    job_report_note(a, "warn", text);
+}
+
+/* Drops the agent's own helpers. */
+static void left_find(struct process_list *left)
+{
+    size_t kept = 0;
+
+    if (descendants_find(left, NULL))
+        *left = (struct process_list){0};
+    for (size_t i = 0; i < left->count; i++) {
+        if (strncmp(left->list[i].name, "mlaunch-", 8) != 0)
+            left->list[kept++] = left->list[i];
+    }
+    left->count = kept;
+}
+
+static void on_left_limit(evutil_socket_t fd, short what, void *arg)
+{
+    (void)fd, (void)what;
+    agent_check_soon(arg);
+}
+
+/* All ranks have ended, and processes are left. True: they have more time to end by themselves. */
+static bool left_wait(struct agent *a)
+{
+    struct timeval rest = {0};
+    struct process_list left;
+    bool waits;
+
+    left_find(&left);
+    if (a->left_until == 0)
+        a->left_until = clock_ms() + LEFT_MS;
+    rest.tv_usec = clock_left_ms(a->left_until) * 1000;
+    waits = left.count > 0 && rest.tv_usec > 0 &&
+            event_base_once(a->base, -1, EV_TIMEOUT, on_left_limit, a, &rest) == 0;
+    for (size_t i = 0; !waits && i < left.count && i < LEFT_NAMED; i++)
+        left_name(a, &left.list[i]);
+    process_list_free(&left);
+    return waits;
 }
 
 static json_t *survivors_describe(void)
@@ -88,19 +164,19 @@ bool job_finish_is_over(const struct agent *a)
            frame_stream_kept(a->channel) == 0;
 }
 
-/* Removing the directory takes longer than all else here, because file systems wait for the disk:
- * the guard does so meanwhile. */
+/* Removing the directory takes longer than all else here, because file systems wait for the disk,
+ * and others may have filled /dev/shm with names: the guard does both meanwhile. */
 static void directory_leave(struct agent *a)
 {
     if (job_options_agents_stay(&a->job->options))
         return; /* what ranks have kept stays until BYE, or for the next run */
-    if (a->dir[0])
-        job_directory_sweep_shm(a->dir);
     a->is_guard_removing = a->guard_fd >= 0;
-    if (a->is_guard_removing)
+    if (a->is_guard_removing) {
         guard_tell_end(a->guard_fd);
-    else if (a->dir[0])
+    } else if (a->dir[0]) {
+        job_directory_sweep_shm(a->dir, false);
         job_directory_remove(a->dir);
+    }
 }
 
 /* How many threads had how few processors; NULL: all had enough. */
@@ -175,7 +251,7 @@ static void job_check(struct agent *a)
     keeper_child_end(a->keeper);
     a->keeper = 0;
     if (descendants_exist() && !a->stop.has_given_up) {
-        if (!a->stop.is_active)
+        if (!a->stop.is_active && !left_wait(a))
             ranks_stop_begin(a, SIGTERM, a->job->options.grace_ms);
         return;
     }
@@ -224,6 +300,7 @@ void job_finish_forget(struct agent *a)
 
     cgroup_remove(a->cgroup, CGROUP_WAIT_MS); /* there is one if no rank was started */
     memcpy(next.dir, a->dir, sizeof(next.dir));
+    memcpy(next.locks, a->locks, sizeof(next.locks));
     a->dir[0] = '\0'; /* so it is not removed */
     job_prepare_release(a);
     if (next.dir[0])

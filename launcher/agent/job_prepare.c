@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/agent/job_prepare.h"
 
+#include "common/clock.h"
 #include "common/net/address.h"
 #include "common/net/job_file.h"
+#include "common/text/signal_text.h"
 #include "common/text/text_json.h"
 #include "launcher/agent/agent.h"
 #include "launcher/agent/binding/machine_hwloc.h"
@@ -38,12 +40,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 enum {
     DESCRIPTORS_PER_RANK = 4,
     DESCRIPTORS_FOR_US = 64, /* channel, loop, the coordinator's first connections and others */
+    KEEPERS_ENDED_MOST = 10, /* then no other one is started */
 };
 
 static __attribute__((format(printf, 2, 3))) void warning_add(struct agent *a, const char *format,
@@ -245,11 +250,59 @@ int job_prepare_write_wiring(struct agent *a, struct fault *why)
     return rc;
 }
 
-int job_prepare_write_file(struct agent *a, const char *coordinator, struct fault *why)
+/* The guard holds the locks, too: the ranks may outlive this process. */
+static int guard_renew(struct agent *a, struct fault *why)
+{
+    int locks[GUARD_LOCKS];
+
+    memcpy(locks, a->locks, sizeof(a->locks));
+    locks[JOB_DIRECTORY_LOCKS] = a->cgroup_fd;
+    locks[JOB_DIRECTORY_LOCKS + 1] = a->place ? a->place->lock : -1;
+    return guard_tell(a->guard_fd, a->dir, a->cgroup, locks, why);
+}
+
+void job_prepare_touch(struct agent *a)
+{
+    struct fault why;
+
+    a->touched_ms = clock_ms();
+    job_directory_lock(a->dir, a->locks);
+    guard_renew(a, &why); /* if it is gone, this process ends by that */
+    job_directory_touch(a->dir);
+}
+
+/* A tidy system, or the user, may have removed the directory while the ranks ran. What ranks that
+ * start now read is made again. */
+static int directory_restore(struct agent *a, struct fault *why)
+{
+    bool is_made = false;
+    int rc;
+
+    if (a->is_guard_removing || a->state == AGENT_IS_DONE)
+        return 0;
+    rc = job_directory_restore(a->dir, &is_made, why);
+    if (rc || !is_made)
+        return rc;
+    for (int i = 0; a->ranks && i < a->spawned; i++)
+        if (a->ranks[i].state == RANK_RUNNING)
+            job_directory_add_rank(a->dir, a->ranks[i].job->rank, a->ranks[i].pid);
+    job_directory_lock(a->dir, a->locks);
+    rc = guard_renew(a, why);
+    return rc ? rc : job_prepare_write_wiring(a, why);
+}
+
+int job_prepare_restore(struct agent *a, struct fault *why)
+{
+    return access(a->dir, F_OK) == 0 ? 0 : job_prepare_write_file(a, why);
+}
+
+int job_prepare_write_file(struct agent *a, struct fault *why)
 {
     const struct job_spec *job = a->job;
     struct job_file file;
 
+    if (directory_restore(a, why))
+        return why->code;
     if (!a->here.started_at) /* else it is written anew */
         a->here.started_at = time(NULL);
     file = a->here;
@@ -269,11 +322,10 @@ int job_prepare_write_file(struct agent *a, const char *coordinator, struct faul
     snprintf(file.host, sizeof(file.host), "%s", job->host_name);
     snprintf(file.backend, sizeof(file.backend), "%s", job->backend);
     snprintf(file.coordinator, sizeof(file.coordinator), "%s",
-             strcmp(job->backend, "none") == 0 ? "" : coordinator);
+             strcmp(job->backend, "none") == 0 ? "" : a->coordinator);
     snprintf(file.keeper, sizeof(file.keeper), "%s", a->next_keeper);
     snprintf(file.bind_ip, sizeof(file.bind_ip), "%s", a->bind_ip);
     snprintf(file.command, sizeof(file.command), "%s", job->command);
-    snprintf(a->coordinator, sizeof(a->coordinator), "%s", coordinator);
     return job_file_write(a->dir, &file, job->secret, why);
 }
 
@@ -282,14 +334,16 @@ static int directory_make(struct agent *a, struct fault *why)
     const struct job_spec *job = a->job;
     const char *base = temporary_directory(job->options.tmpdir);
     struct fault cause = {0};
-    bool is_there = job_directory_is_of(a->dir, job->job, job->host);
+    bool is_there = job_directory_is_of(a->dir, job->job, job->host), is_made;
     int rc;
 
     if (!is_there && a->dir[0])
         return fault_set(why, ML_ERR_REFUSED, "the launcher's next job is another one");
-    rc = is_there ? 0 : job_directory_create(a->dir, base, job->job, job->host, &cause);
+    rc = is_there ? job_directory_restore(a->dir, &is_made, &cause)
+                  : job_directory_create(a->dir, base, job->job, job->host, &cause);
     if (rc) {
         a->dir[0] = '\0';
+        job_directory_unlock(a->locks);
         return fault_set(why, rc, "%s (--tmpdir names another place, or TMPDIR on that host)",
                          cause.text);
     }
@@ -298,7 +352,9 @@ static int directory_make(struct agent *a, struct fault *why)
     /* Optional: without one, ending the job is more work. */
     cgroup_create(a->cgroup, a->own_cgroup, a->dir);
     a->cgroup_fd = cgroup_open(a->cgroup);
-    return guard_tell(a->guard_fd, a->dir, a->cgroup, -1, why);
+    job_directory_lock(a->dir, a->locks);
+    a->touched_ms = clock_ms();
+    return guard_renew(a, why);
 }
 
 /* From here on the copies in the job's directory are what ranks have preloaded. */
@@ -326,14 +382,6 @@ static int files_open(struct agent *a, struct fault *why)
     return received_files_open(&a->files, a->job, a->dir, a->cwds, why);
 }
 
-/* Lets the guard hold the lock on the copy, too: the ranks may outlive this process. */
-static int place_tell(struct agent *a, struct fault *why)
-{
-    int lock = a->place->lock;
-
-    return lock < 0 ? 0 : guard_tell(a->guard_fd, a->dir, a->cgroup, lock, why);
-}
-
 static int place_open(struct agent *a, struct fault *why)
 {
     const struct job_staged *s = &a->job->staged;
@@ -348,7 +396,7 @@ static int place_open(struct agent *a, struct fault *why)
     if (!s->path)
         return 0;
     rc = staged_place_open(&a->place, &config, why);
-    return rc ? rc : place_tell(a, why);
+    return rc ? rc : guard_renew(a, why);
 }
 
 /* The ranks find the copy by its own path. */
@@ -388,19 +436,35 @@ static int view_open(struct agent *a, struct fault *why)
     return mount[0] && !a->view ? rank_view_open(&a->view, mount, NULL, NULL, why) : 0;
 }
 
+/* Sandboxes of build systems and coding assistants allow local sockets alone. Plain processes need
+ * no others. */
+static void sandbox_explain(struct fault *why)
+{
+    int s = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), err = errno;
+
+    if (s >= 0)
+        close(s);
+    else if (err == EPERM || err == EACCES || err == EAFNOSUPPORT)
+        fault_os(
+            why, why->code, err,
+            "programs may make no network sockets here, as in a sandbox; those that do not call "
+            "mlaunch's library run with --backend none");
+}
+
 static int coordinator_open(struct agent *a, struct fault *why)
 {
-    char address[ADDRESS_TEXT];
-    int lock = -1,
-        rc = coordinator_session_open(&a->coordinator_session, a, &rank_mpi_events, address, why);
+    int lock = -1, rc = coordinator_session_open(&a->coordinator_session, a, &rank_mpi_events,
+                                                 a->coordinator, why);
 
+    if (rc)
+        sandbox_explain(why);
     if (!rc && a->job->options.name[0])
         rc = job_name_claim(&lock, a->dir, a->job->job, a->job->options.name, why);
     if (rc)
         return rc;
-    rc = job_prepare_write_file(a, address, why);
+    rc = job_prepare_write_file(a, why);
     if (lock >= 0)
-        close(lock);
+        job_name_release(lock, a->dir);
     return rc;
 }
 
@@ -409,6 +473,37 @@ static int keeper_open(struct agent *a, struct fault *why)
     return a->job->options.keep > 1
                ? keeper_child_start(&a->keeper, a->keeper_address, a->job, a->dir, a->bind_ip, why)
                : 0;
+}
+
+void job_prepare_keeper_again(struct agent *a, int status)
+{
+    char killed[SIGNAL_TEXT], how[SIGNAL_TEXT + 40],
+        text[sizeof(((struct fault *)NULL)->text) + 300];
+    struct fault why;
+    int rc;
+
+    a->keeper = 0;
+    if (a->stop.is_active || a->state == AGENT_IS_DONE)
+        return;
+    if (WIFSIGNALED(status))
+        snprintf(how, sizeof(how), "%s", signal_text_killed(killed, WTERMSIG(status)));
+    else
+        snprintf(how, sizeof(how), "exited with status %d", WEXITSTATUS(status));
+    rc = ++a->keepers < KEEPERS_ENDED_MOST
+             ? keeper_open(a, &why)
+             : fault_set(&why, ML_ERR_SYSTEM, "%d have ended so", KEEPERS_ENDED_MOST);
+    if (rc)
+        a->keeper_address[0] = '\0';
+    snprintf(text, sizeof(text), "the process that holds copies for another host (--keep 2) %s%s%s",
+             how, rc ? ", and cannot be replaced: " : "; another one takes its place",
+             rc ? why.text : "");
+    if (a->state < AGENT_IS_READY) { /* READY will say where it listens */
+        job_report_note(a, "warn", text);
+        return;
+    }
+    frame_stream_send_json(
+        a->channel, AGENT_KEEPS,
+        json_pack("{ss so}", "keeper", a->keeper_address, "text", text_json(text)));
 }
 
 /* Everything that can fail on this host, in the order in which a reader would check it. */
@@ -552,7 +647,7 @@ void job_prepare_staged(struct agent *a)
 
     if (a->stop.is_active)
         return;
-    if (staged_place_settle(a->place, &why) || place_tell(a, &why)) {
+    if (staged_place_settle(a->place, &why) || guard_renew(a, &why)) {
         job_prepare_fail(a, why.text);
         return;
     }
@@ -618,9 +713,10 @@ void job_prepare(struct agent *a, const char *text, size_t size)
 void job_prepare_remove(struct agent *a)
 {
     if (!a->is_guard_removing || a->guard_fd < 0) {
-        job_directory_sweep_shm(a->dir);
+        job_directory_sweep_shm(a->dir, a->guard_fd >= 0); /* the guard ends it */
         job_directory_remove(a->dir);
     }
+    job_directory_unlock(a->locks);
     a->dir[0] = '\0';
 }
 

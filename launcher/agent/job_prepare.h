@@ -41,9 +41,19 @@ void job_prepare_remove(struct agent *a);
  * without a job. */
 void job_prepare_release(struct agent *a);
 
-/* Writes job.json and the file with the secret, or replaces them. `coordinator`: "addr:port" or "".
+/* Writes job.json, which names a->coordinator, and the file with the secret, or replaces them.
  * ML_ERR_SYSTEM names the file. */
-int job_prepare_write_file(struct agent *a, const char *coordinator, struct fault *why);
+int job_prepare_write_file(struct agent *a, struct fault *why);
+
+/* The keeper has ended, as `status` of waitpid says: starts another one, and tells the launcher. */
+void job_prepare_keeper_again(struct agent *a, int status);
+
+/* Makes the job directory again if it was removed while the job ran, with what processes read that
+ * start now. ML_ERR_SYSTEM. */
+int job_prepare_restore(struct agent *a, struct fault *why);
+
+/* Shows others, now and then, that the job directory is used. */
+void job_prepare_touch(struct agent *a);
 
 /* With backend rdma: writes rdma.json, which tells the ranks' runtime which devices reach which
  * hosts, or replaces it. ML_ERR_SYSTEM names the file. */

@@ -36,10 +36,10 @@ void job_report_lost(struct agent *a, const char *text)
     frame_stream_send_json(a->channel, AGENT_LOST, json_pack("{so}", "text", text_json(text)));
 }
 
-void job_report_cut_off(struct agent *a, const char *text)
+void job_report_cut_off(struct agent *a, const char *coordinator, const char *text)
 {
     frame_stream_send_json(a->channel, AGENT_LOST,
-                           json_pack("{so sb}", "text", text_json(text), "cut_off", 1));
+                           json_pack("{so ss}", "text", text_json(text), "cut_off", coordinator));
 }
 
 void job_report_leaving(struct agent *a, const char *text)

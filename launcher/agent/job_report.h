@@ -18,7 +18,8 @@ void job_report_refused(struct agent *a, const char *text);
 
 /* The job cannot continue as it should. */
 void job_report_lost(struct agent *a, const char *text);
-void job_report_cut_off(struct agent *a, const char *text); /* also LOST, from the coordinator */
+/* also LOST: the one at that address, from which the host is cut off */
+void job_report_cut_off(struct agent *a, const char *coordinator, const char *text);
 void job_report_leaving(struct agent *a, const char *text); /* also LOST: it ends by itself */
 
 /* The rank has aborted the job; `why` is a sentence about "it". Or the job cannot go on because of

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/agent/rank_mpi.h"
 
+#include "common/agent_to_rank.h"
 #include "common/text/cpu_list.h"
 #include "common/text/text_json.h"
 #include "launcher/agent/agent.h"
 #include "launcher/agent/host/staged_place.h"
 #include "launcher/agent/job_report.h"
+#include "launcher/agent/mpi/mpi_apart_linux.h"
 #include "launcher/agent/mpi/mpi_command.h"
 #include "launcher/agent/mpi/pmi.h"
 #include "launcher/agent/mpi/pmix_demand.h"
@@ -17,6 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static void on_abort(int index, int status, void *arg)
 {
@@ -434,6 +437,15 @@ static bool is_demandable(const struct job_spec *job)
     return job->options.mpi == MPI_AUTO && job->size > 1;
 }
 
+/* Whether only mpi4py speaks for PMIx: the script may do without it, or start programs of MPICH. So
+ * the ranks are served by PMI-1, and Python asks for PMIx besides, as processes of shell scripts
+ * do. It is the preloaded library that asks. */
+static bool is_for_later(const struct agent *a, const struct mpi_command *found)
+{
+    return found->kind == MPI_KIND_PMIX && found->is_by_python && is_demandable(a->job) &&
+           !a->job->options.elastic && a->shim[0];
+}
+
 /* True if that Python has an mpi4py of Open MPI. */
 static bool python_needs_pmix(const struct agent *a, int app, const char *python)
 {
@@ -478,15 +490,17 @@ void rank_mpi_choose(struct agent *a, void (*done)(struct agent *a, const struct
     /* A host may have no ranks of a program, and not even the program. */
     for (int i = 0; i < job->app_count; i++) {
         struct mpi_command found = {.kind = MPI_KIND_NONE};
+        bool is_later;
 
         if (!app_has_ranks(job, i))
             continue;
         if (job->options.mpi == MPI_AUTO && !a->container)
             app_look(a, i, &found);
-        is_pmix |= found.kind == MPI_KIND_PMIX;
+        is_later = is_for_later(a, &found);
+        is_pmix |= found.kind == MPI_KIND_PMIX && !is_later;
         a->needs_pmix |= found.kind == MPI_KIND_PMIX && found.is_certain;
         a->serves_pmi[i] = kind_is_served(job->options.mpi, found.kind);
-        a->knows_python[i] = found.is_python;
+        a->knows_python[i] = found.is_python && !is_later;
     }
     a->needs_pmix |= job->options.mpi == MPI_PMIX;
     if (is_pmix && job->options.elastic) {
@@ -563,6 +577,42 @@ static bool is_any_served(const struct agent *a)
     return false;
 }
 
+/* --- programs that are apart from the job ---------------------------------------------------- */
+
+static pid_t apart_pid(int index, void *arg)
+{
+    const struct agent *a = arg;
+    const struct agent_rank *r = &a->ranks[index];
+    bool has_come = a->pmi && !r->is_added && !pmi_rank_is_silent(a->pmi, index);
+
+    return r->state == RANK_RUNNING && !has_come ? r->pid : 0;
+}
+
+static int apart_open(struct agent *a, struct fault *why)
+{
+    const struct mpi_apart_config config = {.base = a->base,
+                                            .rank_count = a->job->rank_count,
+                                            .rank_pid = apart_pid,
+                                            .on_found = on_fault,
+                                            .arg = a};
+
+    if (a->job->options.mpi == MPI_NONE || a->job->size == 1 || a->container || a->apart)
+        return 0;
+    return mpi_apart_open(&a->apart, &config, why);
+}
+
+/* The preloaded library has told the user why, and leaves a mark for the agent. */
+static void apart_check(struct agent_rank *r)
+{
+    char mark[JOB_DIRECTORY_PATH + 64];
+
+    snprintf(mark, sizeof(mark), "%s/" MPI_APART_PREFIX "%d", r->agent->dir, r->job->rank);
+    if (access(mark, F_OK) == 0)
+        job_report_fault(r->agent, r->job->rank,
+                         "has run an MPI program that was not served, and a job of its own: a "
+                         "warning says why (--mpi none permits it)");
+}
+
 int rank_mpi_open(struct agent *a, struct fault *why)
 {
     const struct job_spec *job = a->job;
@@ -580,10 +630,10 @@ int rank_mpi_open(struct agent *a, struct fault *why)
                                 .host_of = job->host_of,
                                 .rank_count = job->rank_count,
                                 .is_elastic = job->options.elastic > 0};
-    int *ranks, *apps, rc;
+    int *ranks, *apps, rc = apart_open(a, why);
 
-    if (!is_any_served(a))
-        return 0;
+    if (rc || !is_any_served(a))
+        return rc;
     if (is_demandable(job) && pmix_demand_create(&a->demand, job->rank_count, why))
         return why->code;
     config.ranks = ranks = calloc((size_t)job->rank_count, sizeof(*ranks));
@@ -601,6 +651,8 @@ int rank_mpi_open(struct agent *a, struct fault *why)
 
 void rank_mpi_close(struct agent *a)
 {
+    mpi_apart_close(a->apart);
+    a->apart = NULL;
     pmi_close(a->pmi);
     pmix_helper_close(a->pmix);
     pmix_demand_destroy(a->demand);
@@ -635,6 +687,8 @@ void rank_mpi_ended(struct agent_rank *r, bool has_succeeded)
 
     if (r->is_added)
         return;
+    if (has_succeeded && a->apart)
+        apart_check(r);
     if (a->pmi)
         pmi_rank_ended(a->pmi, (int)(r - a->ranks), has_succeeded);
     if (a->pmix)

@@ -2,6 +2,7 @@
 #include "launcher/agent/rank_pty.h"
 
 #include "launcher/agent/agent.h"
+#include "launcher/agent/host/descendants_linux.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -90,6 +91,6 @@ void rank_pty_hang_up(struct agent *a)
 {
     for (int i = 0; i < a->spawned; i++) {
         if (a->ranks[i].pty >= 0 && a->ranks[i].state == RANK_RUNNING)
-            kill(-a->ranks[i].pid, SIGHUP);
+            descendants_signal_group(a->ranks[i].pid, SIGHUP);
     }
 }

@@ -13,6 +13,7 @@
 #include "launcher/agent/binding/binding_variables.h"
 #include "launcher/agent/container/container.h"
 #include "launcher/agent/coordinator_session.h"
+#include "launcher/agent/host/descendants_linux.h"
 #include "launcher/agent/host/lost_device_linux.h"
 #include "launcher/agent/host/staged_place.h"
 #include "launcher/agent/job_prepare.h"
@@ -189,7 +190,7 @@ static int threads_of(const struct agent *a, const struct binding *mine)
 {
     int threads = a->job->options.binding.threads;
 
-    return threads == THREADS_AUTO ? mine->threads : threads;
+    return threads == THREADS_AUTO ? (mine ? mine->threads : 0) : threads;
 }
 
 static int rank_spawn(struct agent_rank *r, int *status, struct fault *why)
@@ -247,7 +248,7 @@ static int rank_spawn(struct agent_rank *r, int *status, struct fault *why)
         r->started_ms = clock_ms();
         rc = pipes_hand_over(r, &pipes, why);
         if (rc)
-            kill(-r->pid, SIGKILL);
+            descendants_signal_group(r->pid, SIGKILL);
     }
     pipes_close(&pipes);
     if (pmi >= 0)
@@ -362,7 +363,6 @@ static int environments_renew(struct agent *a, struct fault *why)
 int ranks_start_grow(struct agent *a, struct fault *why)
 {
     int host = a->job->host_of[a->job->size - 1], i = a->job->rank_count - 1;
-    char coordinator[ADDRESS_TEXT];
 
     coordinator_session_grow(a->coordinator_session, host);
     if (host == a->job->host) {
@@ -378,8 +378,7 @@ int ranks_start_grow(struct agent *a, struct fault *why)
     }
     if (a->state == AGENT_IS_DONE)
         return 0;
-    snprintf(coordinator, sizeof(coordinator), "%s", a->coordinator);
-    return environments_renew(a, why) ? why->code : job_prepare_write_file(a, coordinator, why);
+    return environments_renew(a, why) ? why->code : job_prepare_write_file(a, why);
 }
 
 void ranks_start_ahead(struct agent *a)
@@ -467,8 +466,10 @@ void ranks_start(struct agent *a, const char *text, size_t size)
     if (!coordinator || strlen(coordinator) >= ADDRESS_TEXT || port < 0 || port >= JOB_PORTS)
         rc = fault_set(&why, ML_ERR_REFUSED, "the launcher's START is invalid");
     else if (strcmp(coordinator, a->coordinator) != 0 ||
-             a->next_keeper[0]) /* rank 0's host has written it before */
-        rc = job_prepare_write_file(a, coordinator, &why);
+             a->next_keeper[0]) { /* rank 0's host has written it before */
+        snprintf(a->coordinator, sizeof(a->coordinator), "%s", coordinator);
+        rc = job_prepare_write_file(a, &why);
+    }
     if (!rc && places)
         rc = places_read(a, places, &why);
     json_decref(start);

@@ -31,7 +31,7 @@ void ranks_stop_signal_rank(struct agent *a, int rank, int signal)
 {
     for (int i = 0; i < a->spawned; i++) {
         if (a->ranks[i].job->rank == rank && a->ranks[i].state == RANK_RUNNING)
-            kill(-a->ranks[i].pid, signal);
+            descendants_signal_group(a->ranks[i].pid, signal);
     }
 }
 
@@ -39,10 +39,15 @@ void ranks_stop_signal_rank(struct agent *a, int rank, int signal)
 static void groups_signal(struct agent *a, int signal)
 {
     for (int i = 0; i < a->spawned; i++) {
-        /* The pid stays the rank's until it is reaped, which only this process does. */
         if (a->ranks[i].state == RANK_RUNNING)
-            kill(-a->ranks[i].pid, signal);
+            descendants_signal_group(a->ranks[i].pid, signal);
     }
+}
+
+/* To its program's process group, if it leads one in its container. */
+static void program_signal(pid_t program, int signal)
+{
+    kill(getpgid(program) == program ? -program : program, signal);
 }
 
 /* To the process group of its program, which may be in a container. */
@@ -51,8 +56,12 @@ static void rank_signal(const struct agent_rank *r, int signal)
     const struct agent *a = r->agent;
     pid_t program = a->container ? container_process(a->container, (int)(r - a->ranks)) : 0;
 
-    if (r->state == RANK_RUNNING)
-        kill(program > 0 ? -program : -r->pid, signal);
+    if (r->state != RANK_RUNNING)
+        return;
+    if (program > 0 && program != r->pid)
+        program_signal(program, signal);
+    else
+        descendants_signal_group(r->pid, signal);
 }
 
 static void on_leave_limit(evutil_socket_t fd, short what, void *arg)
@@ -133,8 +142,12 @@ static void programs_signal(struct agent *a, int signal)
     for (int i = 0; i < a->spawned; i++) {
         pid_t program = container_process(a->container, i);
 
-        if (a->ranks[i].state == RANK_RUNNING)
-            kill(process_list_find(&found, program) ? -program : -a->ranks[i].pid, signal);
+        if (a->ranks[i].state != RANK_RUNNING)
+            continue;
+        if (program != a->ranks[i].pid && process_list_find(&found, program))
+            program_signal(program, signal);
+        else
+            descendants_signal_group(a->ranks[i].pid, signal);
     }
     process_list_free(&found);
 }
@@ -324,6 +337,9 @@ void ranks_stop_begin_slurm(struct agent *a, int grace_ms)
     struct ranks_stop *s = &a->stop;
     int64_t now = clock_ms();
 
+    /* Said before, by mlaunch or by the guard, and Slurm's own SIGTERM is still on its way. */
+    if (s->is_active && !s->asked)
+        return;
     if (s->is_active || s->has_given_up || grace_ms <= SLURM_MS) {
         ranks_stop_begin(a, SIGTERM, grace_ms);
         return;

@@ -6,6 +6,7 @@
 #include "launcher/agent/agent.h"
 #include "launcher/agent/container/container.h"
 #include "launcher/agent/coordinator_session.h"
+#include "launcher/agent/job_prepare.h"
 #include "launcher/agent/job_report.h"
 #include "launcher/agent/rank/framework_error.h"
 #include "launcher/agent/rank/hook.h"
@@ -119,7 +120,7 @@ void reap_all(struct agent *a)
         if (r)
             rank_end(r, status, &usage);
         else if (pid == a->keeper)
-            a->keeper = 0;
+            job_prepare_keeper_again(a, status);
         else if (!hook_reaped(a->hook, pid, status))
             rank_mpi_reaped(a, pid, status);
     }

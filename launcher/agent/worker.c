@@ -31,6 +31,7 @@
 #include "launcher/base/process/signal_sender.h"
 #include "launcher/wire/protocol/agent_protocol.h"
 
+#include <errno.h>
 #include <event2/event.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -39,11 +40,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
 enum {
     STATUS_LOST = 1,
+    TOUCH_MS = 3600 * 1000, /* tidy systems remove what is some days old */
 };
 
 /* Ends everything quickly: there is nobody to report to. */
@@ -78,15 +81,12 @@ static void on_written(void *arg)
         agent_check_soon(a);
 }
 
-/* The guard never sends anything, so this is its end. */
-static void on_guard_end(evutil_socket_t fd, short what, void *arg)
+static void guard_lose(struct agent *a)
 {
-    struct agent *a = arg;
     char text[512];
 
-    (void)what;
     event_del(a->guard_event);
-    close(fd);
+    close(a->guard_fd);
     a->guard_fd = -1;
     a->exit_status = STATUS_LOST;
     snprintf(text, sizeof(text),
@@ -124,16 +124,6 @@ static bool is_killed_by_user(const struct agent *a, char *text, size_t size)
     fclose(f);
     snprintf(text, size, "the job was ended with mlaunch kill %s", who);
     return true;
-}
-
-/* True if Slurm has sent SIGTERM: to this process, or to the guard, which passes it on. */
-static bool is_ended_by_slurm(struct agent *a)
-{
-    const struct signal_sender *from = signal_sender_last(SIGTERM);
-
-    if (signal_sender_is_slurm(from))
-        ranks_stop_on_slurm(a);
-    return getenv("SLURM_JOB_ID") && (signal_sender_is_slurm(from) || from->pid == a->guard);
 }
 
 /* Lets the ranks know that the job has been asked to stop. */
@@ -190,13 +180,12 @@ static void job_leave(struct agent *a)
     ranks_stop_begin(a, SIGTERM, a->job->options.grace_ms);
 }
 
-static void on_term(evutil_socket_t fd, short what, void *arg)
+/* SIGTERM to this process or to the guard. */
+static void terminate(struct agent *a, bool is_slurm)
 {
-    struct agent *a = arg;
     char text[320] = "Slurm has ended the job (scancel or its time limit)";
-    bool is_slurm = is_ended_by_slurm(a), is_user = is_killed_by_user(a, text, sizeof(text));
+    bool is_user = is_killed_by_user(a, text, sizeof(text));
 
-    (void)fd, (void)what;
     if (!is_slurm && !is_user && a->job && getenv("MLAUNCH_HEAD")) {
         if (is_running(a) && a->job->options.elastic) {
             job_leave(a);
@@ -206,7 +195,7 @@ static void on_term(evutil_socket_t fd, short what, void *arg)
                  a->job->host_name);
         is_user = true;
     }
-    if (is_running(a) && !is_user && a->job->options.stop_signal == SIGTERM &&
+    if (a->job && is_running(a) && !is_user && a->job->options.stop_signal == SIGTERM &&
         !a->is_asked_to_stop) {
         on_asked(a, "asked to stop by SIGTERM to an agent");
         return;
@@ -217,12 +206,36 @@ static void on_term(evutil_socket_t fd, short what, void *arg)
             json_pack("{so sb}", "text", text_json(text), "by_slurm", (int)(is_slurm && !is_user)));
     else
         job_report_lost(a, "the agent received SIGTERM");
-    if (a->state == AGENT_HAS_SAID_HELLO || a->state == AGENT_IS_DONE)
+    if (!a->job || a->state == AGENT_HAS_SAID_HELLO || a->state == AGENT_IS_DONE)
         event_base_loopbreak(a->base);
     else if (is_slurm)
         ranks_stop_begin_slurm(a, a->job->options.grace_ms);
     else
         ranks_stop_begin(a, SIGTERM, is_user ? a->job->options.grace_ms : ORPHANS_GRACE_MS);
+}
+
+static void on_term(evutil_socket_t fd, short what, void *arg)
+{
+    bool is_slurm = signal_sender_is_slurm(signal_sender_last(SIGTERM));
+    struct agent *a = arg;
+
+    (void)fd, (void)what;
+    if (is_slurm)
+        ranks_stop_on_slurm(a);
+    terminate(a, is_slurm && getenv("SLURM_JOB_ID"));
+}
+
+/* The guard has got SIGTERM, in a step of Slurm's from Slurm, or has ended. */
+static void on_guard(evutil_socket_t fd, short what, void *arg)
+{
+    char byte;
+    ssize_t n = recv(fd, &byte, 1, MSG_DONTWAIT);
+
+    (void)what;
+    if (n > 0)
+        terminate(arg, getenv("SLURM_JOB_ID") != NULL);
+    else if (n == 0 || (errno != EAGAIN && errno != EINTR))
+        guard_lose(arg);
 }
 
 static uint32_t u32_read(const uint8_t *bytes)
@@ -362,8 +375,10 @@ static void on_gone(struct agent *a, const struct frame *f)
 /* The ranks that still run look in job.json for the next coordinator. */
 static void coordinator_moved(struct agent *a, const char *address, int rc, struct fault *why)
 {
-    if (!rc)
-        rc = job_prepare_write_file(a, address, why);
+    if (!rc) {
+        snprintf(a->coordinator, sizeof(a->coordinator), "%s", address);
+        rc = job_prepare_write_file(a, why);
+    }
     if (rc)
         job_report_lost(a, why->text);
 }
@@ -372,11 +387,14 @@ static void coordinator_moved(struct agent *a, const char *address, int rc, stru
 static void on_replace(struct agent *a, const struct frame *f)
 {
     uint32_t rank = u32_read(f->payload), number = u32_read(f->payload + 4);
+    struct fault why;
 
     if (rank >= (uint32_t)a->job->size || number > INT_MAX)
         return;
     if (number == 0)
         coordinator_session_vacant(a->coordinator_session, (int)rank);
+    else if (job_prepare_restore(a, &why))
+        job_report_note(a, "warn", why.text);
     ranks_start_again(a, (int)rank, (int)number);
 }
 
@@ -447,7 +465,7 @@ static void on_keeper(struct agent *a, const struct frame *f)
         return;
     memcpy(a->next_keeper, f->payload, f->size);
     a->next_keeper[f->size] = '\0';
-    if (job_prepare_write_file(a, a->coordinator, &why))
+    if (job_prepare_write_file(a, &why))
         job_report_note(a, "warn", why.text);
 }
 
@@ -515,17 +533,28 @@ static void on_drop(struct agent *a, const struct frame *f)
     agent_check_soon(a);
 }
 
+/* Before JOB and after DONE there are no ranks, but silence is allowed all the same. */
+static bool has_ranks(const struct agent *a)
+{
+    return a->state > AGENT_HAS_SAID_HELLO && a->state < AGENT_IS_DONE;
+}
+
 static void on_pause(struct agent *a, const struct frame *f)
 {
     (void)f;
     a->is_paused = true;
-    ranks_stop_signal_all(a, SIGSTOP);
+    coordinator_session_pause(a->coordinator_session);
+    if (has_ranks(a))
+        ranks_stop_signal_all(a, SIGSTOP);
 }
 
 static void on_resume(struct agent *a, const struct frame *f)
 {
     (void)f;
     a->is_paused = false;
+    coordinator_session_resume(a->coordinator_session);
+    if (!has_ranks(a))
+        return;
     ranks_stop_signal_all(a, SIGCONT);
     ranks_start_resume(a);
 }
@@ -602,8 +631,8 @@ static const struct dispatch {
     {LAUNCH_KILL, AGENT_IS_READY, AGENT_IS_RUNNING, 0, on_kill},
     {LAUNCH_DROP, AGENT_IS_READY, AGENT_IS_RUNNING, 0, on_drop},
     {LAUNCH_RESIZE, AGENT_IS_READY, AGENT_IS_RUNNING, 8, on_resize},
-    {LAUNCH_PAUSE, AGENT_IS_RECEIVING, AGENT_IS_RUNNING, 0, on_pause},
-    {LAUNCH_RESUME, AGENT_IS_RECEIVING, AGENT_IS_RUNNING, 0, on_resume},
+    {LAUNCH_PAUSE, AGENT_HAS_SAID_HELLO, AGENT_IS_DONE, 0, on_pause},
+    {LAUNCH_RESUME, AGENT_HAS_SAID_HELLO, AGENT_IS_DONE, 0, on_resume},
     {LAUNCH_PING, AGENT_HAS_SAID_HELLO, AGENT_IS_DONE, 0, on_ping},
     {LAUNCH_BYE, AGENT_HAS_SAID_HELLO, AGENT_IS_DONE, 0, on_bye},
     {LAUNCH_AGAIN, AGENT_HAS_SAID_HELLO, AGENT_IS_DONE, 0, on_again},
@@ -613,6 +642,7 @@ static void on_frame(const struct frame *f, void *arg)
 {
     struct agent *a = arg;
 
+    a->is_heard = true;
     if (a->is_refused)
         return;
     for (size_t i = 0; i < sizeof(dispatch) / sizeof(dispatch[0]); i++) {
@@ -664,8 +694,9 @@ static void threads_watch(struct agent *a)
 }
 
 /* Ends the channel to a launcher that has sent nothing for AGENT_SILENCE_MS, unless it has
- * announced a pause. It counts ticks instead of time: a machine or an agent that was stopped for a
- * minute has received nothing during it. */
+ * announced a pause, or never sent anything: then it may have been stopped before it read HELLO. It
+ * counts ticks instead of time: a machine or an agent that was stopped for a minute has received
+ * nothing during it. */
 static void on_tick(evutil_socket_t fd, short what, void *arg)
 {
     struct agent *a = arg;
@@ -673,7 +704,9 @@ static void on_tick(evutil_socket_t fd, short what, void *arg)
 
     (void)fd, (void)what;
     threads_watch(a);
-    if (frame_stream_frames(a->channel) > 0 || a->is_paused) {
+    if (a->locks[0] >= 0 && !a->is_guard_removing && clock_ms() - a->touched_ms >= TOUCH_MS)
+        job_prepare_touch(a);
+    if (frame_stream_frames(a->channel) > 0 || a->is_paused || !a->is_heard) {
         a->silent_ticks = 0;
     } else if (++a->silent_ticks * AGENT_TICK_MS >= AGENT_SILENCE_MS) {
         snprintf(text, sizeof(text),
@@ -701,7 +734,7 @@ static int events_open(struct agent *a, struct fault *why)
         {&a->term_event, SIGTERM, EV_SIGNAL | EV_PERSIST, on_term, NULL, "SIGTERM"},
         {&a->warn_events[0], SIGUSR1, EV_SIGNAL | EV_PERSIST, on_warning, NULL, "SIGUSR1"},
         {&a->warn_events[1], SIGUSR2, EV_SIGNAL | EV_PERSIST, on_warning, NULL, "SIGUSR2"},
-        {&a->guard_event, a->guard_fd, EV_READ, on_guard_end, NULL, "the agent's guard"},
+        {&a->guard_event, a->guard_fd, EV_READ | EV_PERSIST, on_guard, NULL, "the agent's guard"},
         {&a->tick_event, -1, EV_PERSIST, on_tick, &tick, "a silent launcher"},
     };
     int rc;
@@ -744,7 +777,8 @@ static void worker_close(struct agent *a)
 
 int worker_run(int guard_fd, pid_t guard)
 {
-    struct agent a = {.guard_fd = guard_fd, .guard = guard, .cgroup_fd = -1};
+    struct agent a = {
+        .guard_fd = guard_fd, .guard = guard, .cgroup_fd = -1, .locks = JOB_DIRECTORY_UNLOCKED};
     struct fault why = {0};
     int rc;
 

@@ -286,6 +286,16 @@ static void report_print(const struct found_rank *list, size_t count)
     free(ranks);
 }
 
+/* The copies of --keep 2 are wanting. */
+static void alone_print(const char *host, const json_t *rank)
+{
+    const char *why = object_field_text(rank, "kept_alone");
+
+    if (*why)
+        printable_print("rank %lld on host %s: kept in memory on one host only: %s\n",
+                        object_field_whole(rank, "rank"), host, why);
+}
+
 /* The ranks of one job. */
 static void ranks_print(const struct found_rank *list, size_t count, const char *title)
 {
@@ -301,6 +311,8 @@ static void ranks_print(const struct found_rank *list, size_t count, const char 
         printable_print("\n%s%s%s", title, *title ? list->job : "", *title ? ":\n" : "");
         text_table_print(t);
     }
+    for (size_t i = 0; i < count; i++)
+        alone_print(list[i].host, list[i].rank);
     report_print(list, count);
     for (size_t i = 0; i < count; i++)
         waits_print(list[i].host, list[i].rank);

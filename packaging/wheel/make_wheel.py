@@ -38,7 +38,7 @@ def contents(tree, module):
     python = tree / "share/mlaunch/python"
     for path in sorted(p for p in tree.rglob("*") if p.is_file()):
         name, body = path.relative_to(tree).as_posix(), path.read_bytes()
-        if name.startswith("lib/systemd/") or "__pycache__" in name:
+        if name.startswith(("lib/systemd/", "lib/tmpfiles.d/")) or "__pycache__" in name:
             continue
         if path.name == "mlaunch-ssh.so":
             body = module.read_bytes()

@@ -8,6 +8,8 @@
 #ifndef RUNTIME_CALL_CALL_RECORD_H
 #define RUNTIME_CALL_CALL_RECORD_H
 
+#include "config.h"
+
 #include "runtime/group/group.h"
 #include "runtime/group/world.h"
 #include "runtime/process/calls_file.h"
@@ -19,7 +21,14 @@ enum {
                               * the time */
 };
 
-static inline bool call_record_is_kept(struct recorded r)
+/* Two threads may write one record: what is torn then is dropped. */
+#ifdef SANITIZE
+#define CALL_RECORD_RACES __attribute__((no_sanitize("thread")))
+#else
+#define CALL_RECORD_RACES
+#endif
+
+static inline CALL_RECORD_RACES bool call_record_is_kept(struct recorded r)
 {
     return r.at && r.at->number == r.number;
 }
@@ -40,7 +49,7 @@ static inline uint64_t call_record_take(struct group *g, struct calls_file *c)
 
 /* Begins a record of g->call. It is whole from the moment on in which it has its number: the
  * process may be killed at any time. */
-static inline struct recorded call_record_begin(struct group *g)
+static inline CALL_RECORD_RACES struct recorded call_record_begin(struct group *g)
 {
     struct calls_file *c = g->world->calls;
     const struct call *call = &g->call;
@@ -80,7 +89,8 @@ static inline struct recorded call_record_begin(struct group *g)
 
 /* To read the time is most of what a record costs. So a call that is short, and has not waited,
  * ends when it began, unless all calls are kept. */
-static inline void call_record_end(struct recorded r, const struct group *g, int code)
+static inline CALL_RECORD_RACES void call_record_end(struct recorded r, const struct group *g,
+                                                     int code)
 {
     const struct calls_file *c = g->world->calls;
 

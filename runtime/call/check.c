@@ -8,26 +8,35 @@
 #include "runtime/process/fork_guard.h"
 #include "runtime/process/thread_linux.h"
 
+#include <poll.h>
+
+enum { LOOK_MS = 1 /* between looks whether another thread has ended the group */ };
+
+static __attribute__((noinline, cold)) int check_gone(const struct group *g, struct fault *why)
+{
+    if (!atomic_load_explicit(&g->is_retired, memory_order_acquire))
+        return fault_set(why, ML_ERR_STATE,
+                         "the group is gone: ml_group_free or the last ml_finalize has freed it");
+    *why = g->broken;
+    return why->code;
+}
+
 int check_handle(const struct group *g, struct fault *why)
 {
     if (__builtin_expect(!g, 0))
         return fault_set(why, ML_ERR_ARGUMENT, "the group is NULL");
-    if (__builtin_expect(!g->world, 0) && g->broken.code) {
-        *why = g->broken;
-        return why->code;
-    }
-    if (__builtin_expect(!g->world, 0))
-        return fault_set(why, ML_ERR_STATE,
-                         "the group is gone: ml_group_free or the last ml_finalize has freed it");
+    if (__builtin_expect(!__atomic_load_n(&g->world, __ATOMIC_ACQUIRE), 0))
+        return check_gone(g, why);
     return 0;
 }
 
 /* Another thread's call is as good as it was. If this thread has left the call, or one that is
  * gone, what it has queued may lie in a part of the stack that is used again, and what it was to
  * send or receive is still missing: neither this rank nor its peers can go on in the group. */
-static int check_inside(const struct group *g, const char *call, struct fault *why)
+static __attribute__((noinline, cold)) int check_inside(struct group *g, int thread,
+                                                        struct fault *why)
 {
-    int thread = atomic_load_explicit(&g->inside_thread, memory_order_relaxed);
+    const char *call = atomic_load_explicit(&g->inside, memory_order_relaxed);
     char rank[GROUP_MEMBER_TEXT];
     struct fault left;
 
@@ -37,10 +46,13 @@ static int check_inside(const struct group *g, const char *call, struct fault *w
                          "time may use a group; give each a group of its own (ml_split), or let "
                          "them take turns",
                          thread, call);
+    if (!group_look_begin(g))
+        return check_gone(g, why);
     fault_set(&left, ML_ERR_MISMATCH, "%s has left a call, %s, by longjmp() or a C++ exception",
               group_describe(g, g->rank, rank), call);
     if (!coord_events_broken(g->world->coord_events, g, NULL))
         coord_events_break(g->world->coord_events, g, &left);
+    group_look_end(g);
     return fault_set(why, ML_ERR_STATE,
                      "the group cannot be used: a call on it, %s, was left by longjmp() or a C++ "
                      "exception",
@@ -56,9 +68,8 @@ int check_no_operator(struct fault *why)
                      "that runs the operator");
 }
 
-int check_group(const struct group *g, struct fault *why)
+int check_use(const struct group *g, struct fault *why)
 {
-    const char *inside;
     int rc = check_handle(g, why);
 
     if (__builtin_expect(rc != 0, 0))
@@ -67,13 +78,27 @@ int check_group(const struct group *g, struct fault *why)
         return fault_set(why, ML_ERR_STATE,
                          "a forked child can't use the rank of its parent; make mlaunch's calls in "
                          "the process that called ml_init");
-    rc = check_no_operator(why);
+    return check_no_operator(why);
+}
+
+int check_enter(struct group *g, const char *call, struct fault *why)
+{
+    int rc = check_use(g, why);
+
     if (__builtin_expect(rc != 0, 0))
         return rc;
-    inside = atomic_load_explicit(&g->inside, memory_order_acquire);
-    if (__builtin_expect(inside != NULL, 0))
-        return check_inside(g, inside, why);
-    return 0;
+    while (__builtin_expect(!group_hold(g, call), 0)) {
+        int thread = atomic_load_explicit(&g->inside_thread, memory_order_relaxed);
+
+        if (thread > 0)
+            return check_inside(g, thread, why);
+        if (thread < 0)
+            poll(NULL, 0, LOOK_MS); /* then it knows why the group is gone */
+    }
+    rc = check_handle(g, why); /* whoever had it may have ended it */
+    if (__builtin_expect(rc != 0, 0))
+        group_release(g);
+    return rc;
 }
 
 int check_blocks(size_t blocks, size_t size, struct fault *why)

@@ -13,7 +13,11 @@ int check_handle(const struct group *g, struct fault *why);
 
 /* The same, and this process and thread may use it (ML_ERR_STATE in a forked child, and in an
  * operator of the program). */
-int check_group(const struct group *g, struct fault *why);
+int check_use(const struct group *g, struct fault *why);
+
+/* The same, and no other thread has it (ML_ERR_STATE). In success the calling thread has it for its
+ * call until group_release. */
+int check_enter(struct group *g, const char *call, struct fault *why);
 
 /* The calling thread is not in an operator of the program. */
 int check_no_operator(struct fault *why);

@@ -37,6 +37,9 @@ struct progress {
     bool may_sleep;            /* the thread is in poll(), or about to be: ring the waker */
     bool has_rung;             /* the waker was rung and is still readable */
     bool ends;
+    /* The group, and each request until it is freed: another thread may be about to wait for one
+     * while ml_repair ends the group. */
+    _Atomic int users;
 
     struct request_list in_flight; /* messages; only the thread uses it */
 };
@@ -246,10 +249,16 @@ static void *progress_main(void *arg)
 /* --- its beginning and end ---------------------------------------------------------------------
  */
 
-static void progress_destroy(struct progress *p)
+static void waker_close(struct progress *p)
 {
     fork_guard_close(p->waker[0]);
     fork_guard_close(p->waker[1]);
+}
+
+static void progress_release(struct progress *p)
+{
+    if (atomic_fetch_sub_explicit(&p->users, 1, memory_order_acq_rel) > 1)
+        return;
     pthread_cond_destroy(&p->done);
     pthread_cond_destroy(&p->more);
     pthread_mutex_destroy(&p->lock);
@@ -292,6 +301,7 @@ static int progress_create(struct group *g, struct fault *why)
         return fault_os(why, ML_ERR_SYSTEM, err, "cannot make a pipe for started calls");
     }
     p->group = g;
+    atomic_init(&p->users, 1);
     request_list_clear(&p->queue);
     request_list_clear(&p->in_flight);
     pthread_mutex_init(&p->lock, NULL);
@@ -299,7 +309,8 @@ static int progress_create(struct group *g, struct fault *why)
     pthread_cond_init(&p->done, NULL);
     err = progress_start_thread(p);
     if (err) {
-        progress_destroy(p);
+        waker_close(p);
+        progress_release(p);
         return fault_os(why, ML_ERR_SYSTEM, err, "cannot start a thread for started calls");
     }
     g->progress = p;
@@ -314,12 +325,15 @@ void progress_stop(struct group *g)
         return;
     progress_settle(g);
     pthread_mutex_lock(&p->lock);
+    while (p->waiters) /* threads in ml_wait, whose requests are done by now */
+        pthread_cond_wait(&p->done, &p->lock);
     p->ends = true;
     pthread_cond_signal(&p->more);
     pthread_mutex_unlock(&p->lock);
     pthread_join(p->thread, NULL);
-    progress_destroy(p);
+    waker_close(p);
     g->progress = NULL;
+    progress_release(p);
 }
 
 /* --- the other threads -------------------------------------------------------------------------
@@ -342,6 +356,8 @@ int progress_add(struct request *r, struct fault *why)
 
     if (rc)
         return rc;
+    r->held = g->progress;
+    atomic_fetch_add_explicit(&r->held->users, 1, memory_order_relaxed);
     pthread_mutex_lock(&g->progress->lock);
     request_list_add(&g->progress->queue, r);
     atomic_fetch_add_explicit(&g->under_way, 1, memory_order_relaxed);
@@ -350,16 +366,24 @@ int progress_add(struct request *r, struct fault *why)
     return 0;
 }
 
+void progress_let_go(struct request *r)
+{
+    if (r->held)
+        progress_release(r->held);
+    r->held = NULL;
+}
+
 void progress_await(struct request *r)
 {
-    struct progress *p = r->group->progress;
+    struct progress *p = r->held;
 
     pthread_mutex_lock(&p->lock);
     p->waiters++;
     progress_rouse(p);
     while (!atomic_load_explicit(&r->is_done, memory_order_relaxed))
         pthread_cond_wait(&p->done, &p->lock);
-    p->waiters--;
+    if (--p->waiters == 0)
+        pthread_cond_broadcast(&p->done);
     pthread_mutex_unlock(&p->lock);
 }
 

@@ -33,9 +33,10 @@ struct request {
     /* What is left to do once it has succeeded, for the thread that learns of it; or NULL. Sets
      * `result` in error. */
     void (*finish)(struct request *r);
-    struct request *next; /* in progress.c's lists */
-    struct fault result;  /* once the request is done; code 0: it succeeded */
-    _Atomic bool is_done; /* progress.c does not look at the request once it is true */
+    struct request *next;  /* in progress.c's lists */
+    struct progress *held; /* the thread's, which others may wait for; or NULL */
+    struct fault result;   /* once the request is done; code 0: it succeeded */
+    _Atomic bool is_done;  /* progress.c does not look at the request once it is true */
 };
 
 /* Queues r on its group; makes the thread if there is none. Only the thread that makes the group's
@@ -44,6 +45,8 @@ int progress_add(struct request *r, struct fault *why);
 
 /* Returns once r is done. Any thread. */
 void progress_await(struct request *r);
+/* Nobody waits for r any more: it is being freed. */
+void progress_let_go(struct request *r);
 
 /* Returns once everything that was started on g is done. */
 void progress_settle(struct group *g);

@@ -11,6 +11,7 @@
 
 static void request_free(struct request *r)
 {
+    progress_let_go(r);
     if (r->task.stage)
         task_stage_drop(r->task.stage);
     free(r->task.stage);

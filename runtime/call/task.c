@@ -121,12 +121,8 @@ static __attribute__((noinline)) int task_check_varied(const struct group *g, co
 
 int task_check(const struct group *g, const struct task *t, struct fault *why)
 {
-    unsigned traits;
-    int rc = check_group(g, why);
+    unsigned traits = call_traits[t->kind];
 
-    if (rc)
-        return rc;
-    traits = call_traits[t->kind];
     if (!(traits & CALL_MOVES))
         return 0;
     if (t->kind == CALL_SEND)
@@ -142,7 +138,7 @@ static int32_t task_record_rank(const struct group *g, int rank)
     return rank >= 0 ? g->members[rank] : rank == ML_ANY ? RANK_CALL_ANY : RANK_CALL_NOBODY;
 }
 
-void task_record(struct recorded r, const struct group *g, const struct task *t)
+CALL_RECORD_RACES void task_record(struct recorded r, const struct group *g, const struct task *t)
 {
     if (!call_record_is_kept(r))
         return;
@@ -156,7 +152,8 @@ void task_record(struct recorded r, const struct group *g, const struct task *t)
                                    : (uint32_t)t->tag + 1;
 }
 
-void task_record_found(struct recorded r, const struct group *g, const struct tagged_receive *t)
+CALL_RECORD_RACES void task_record_found(struct recorded r, const struct group *g,
+                                         const struct tagged_receive *t)
 {
     if (!call_record_is_kept(r) || !t->is_matched)
         return;

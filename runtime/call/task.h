@@ -84,8 +84,7 @@ static inline struct task_sizes task_sizes(const struct group *g, const struct t
     return s;
 }
 
-/* Checks the arguments before anything is sent. ML_ERR_ARGUMENT, or ML_ERR_STATE in a forked child;
- * the group is unharmed. g may be NULL, which is such an error. */
+/* Checks the arguments before anything is sent. ML_ERR_ARGUMENT; the group is unharmed. */
 int task_check(const struct group *g, const struct task *t, struct fault *why);
 
 /* Fills in the transfers (room for 2) of a CALL_SEND whose bytes are at `in`: none of a receive by

@@ -65,7 +65,8 @@ static bool stage_is_within(const void *at, const struct task_bytes *bytes)
 static bool stage_is_late(const struct task_stage *s, const struct group *g, int peer)
 {
     const struct task *t = &s->task;
-    const struct link_ops *ops = peer >= 0 ? g->links[peer]->ops : NULL;
+    const struct link *l = peer >= 0 ? g->links[peer] : NULL; /* none if ml_repair has failed */
+    const struct link_ops *ops = l ? l->ops : NULL;
 
     if (t->kind != CALL_SEND || s->shares_out || task_hash_is_wanted(g))
         return false;

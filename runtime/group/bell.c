@@ -45,7 +45,7 @@ static void bell_path(char path[PATH_MAX], int place, const char *dir, uint32_t 
 }
 
 int bell_make(int *fd, const char *dir, uint32_t generation, uint32_t group, int rank,
-              struct fault *why)
+              bool is_alone, struct fault *why)
 {
     char path[PATH_MAX];
     int rc;
@@ -54,9 +54,11 @@ int bell_make(int *fd, const char *dir, uint32_t generation, uint32_t group, int
     for (int place = bell_owner() == geteuid() ? IN_MEMORY : IN_DIRECTORY; place < PLACES;
          place++) {
         bell_path(path, place, dir, generation, group, rank);
+        if (is_alone)
+            unlink(path); /* an earlier process of the rank has died before it did that itself */
         if (mkfifo(path, 0600) == 0) {
             rc = bell_find(fd, dir, generation, group, rank, why);
-            if (rc)
+            if (rc || is_alone)
                 unlink(path);
             return rc;
         }

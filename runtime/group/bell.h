@@ -13,9 +13,11 @@
 #include <stdint.h>
 
 /* Makes the bell of world rank `rank` for group `group` in that generation of the job in `dir`.
- * ML_ERR_SYSTEM. bell_remove removes its name and closes it; `fd` may be -1. */
+ * is_alone: nobody else will open it, so it has no name once it is made; the group's number need
+ * not differ from those of the rank's earlier processes. ML_ERR_SYSTEM. bell_remove removes its
+ * name and closes it; `fd` may be -1. */
 int bell_make(int *fd, const char *dir, uint32_t generation, uint32_t group, int rank,
-              struct fault *why);
+              bool is_alone, struct fault *why);
 void bell_remove(int fd, const char *dir, uint32_t generation, uint32_t group, int rank);
 
 /* Opens another rank's bell: *fd is a descriptor to ring it by, to be closed with fork_guard_close.

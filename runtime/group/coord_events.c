@@ -137,9 +137,10 @@ void coord_events_add(struct coord_events *e, struct group *g)
     pthread_mutex_unlock(&e->lock);
 }
 
-void coord_events_remove(struct coord_events *e, struct group *g)
+int coord_events_remove(struct coord_events *e, struct group *g)
 {
     struct group **at;
+    int bell;
 
     pthread_mutex_lock(&e->lock);
     for (at = &e->groups; *at; at = &(*at)->inbox.next) {
@@ -151,7 +152,10 @@ void coord_events_remove(struct coord_events *e, struct group *g)
     reply_clear(&g->inbox.reply);
     mail_free(g->inbox.mail);
     g->inbox.mail = NULL;
+    bell = g->waiting.bell;
+    g->waiting.bell = -1;
     pthread_mutex_unlock(&e->lock);
+    return bell;
 }
 
 struct group *coord_events_other_group(struct coord_events *e, const struct group *than)
@@ -724,6 +728,19 @@ void coord_events_break(struct coord_events *e, const struct group *g, const str
                           NULL);
 }
 
+void coord_events_end_call(struct coord_events *e, struct group *g, const struct fault *why)
+{
+    pthread_mutex_lock(&e->lock);
+    if (!g->inbox.broken.code)
+        g->inbox.broken = *why;
+    if (!g->inbox.answer.has_come)
+        g->inbox.answer = (struct answer){.has_come = true, .failed = *why};
+    atomic_fetch_add_explicit(&e->serial, 1, memory_order_release);
+    if (g->waiting.bell >= 0)
+        bell_ring(g->waiting.bell);
+    pthread_mutex_unlock(&e->lock);
+}
+
 /* Sleeps until the coordinator or another thread has news, at most until deadline_ms (-1: without
  * end). */
 static int coord_events_sleep(struct coord_events *e, struct group *g, int64_t deadline_ms,
@@ -734,7 +751,7 @@ static int coord_events_sleep(struct coord_events *e, struct group *g, int64_t d
         {.fd = g ? coord_events_sleep_begin(e, g) : coord_events_fd(e), .events = POLLIN},
         {.fd = g ? g->waiting.bell : -1, .events = POLLIN},
         {.fd = door ? door->fd : -1, .events = POLLIN}};
-    int rc = poll(p, door ? 3 : 2, deadline_ms < 0 ? -1 : clock_left_ms(deadline_ms));
+    int rc = clock_poll(p, door ? 3 : 2, deadline_ms);
     int err = errno;
 
     if (rc > 0 && p[0].revents)
@@ -889,31 +906,52 @@ int coord_events_await_repaired(struct coord_events *e, struct group *g, int64_t
     }
 }
 
-int coord_events_await_answer(struct coord_events *e, struct group *g, uint64_t *value,
-                              struct fault *why)
+void coord_events_keeps_alone(struct coord_events *e, const char *why)
 {
-    for (;;) {
-        struct answer a;
-        struct fault lost;
-        int rc;
+    /* If the coordinator is lost, calls notice it. */
+    coord_events_send(e, COORD_ALONE, json_pack("{s:o}", "text", text_json(why)), NULL);
+}
 
-        pthread_mutex_lock(&e->lock);
-        coord_events_read_locked(e, g);
-        a = g->inbox.answer;
-        g->inbox.answer = (struct answer){0};
-        lost = e->lost;
-        pthread_mutex_unlock(&e->lock);
-        if (!a.has_come)
-            a.failed = lost;
-        if (a.failed.code) {
-            *why = a.failed;
-            return why->code;
-        }
-        *value = a.value;
-        rc = a.has_come ? 0 : coord_events_sleep(e, g, -1, why);
-        if (a.has_come || rc)
-            return rc;
+/* 1: it is there. 0: not yet. */
+static int coord_events_take_answer(struct coord_events *e, struct group *g, uint64_t *value,
+                                    struct fault *why)
+{
+    struct answer a;
+    struct fault lost;
+
+    pthread_mutex_lock(&e->lock);
+    coord_events_read_locked(e, g);
+    a = g->inbox.answer;
+    g->inbox.answer = (struct answer){0};
+    lost = e->lost;
+    pthread_mutex_unlock(&e->lock);
+    if (!a.has_come)
+        a.failed = lost;
+    if (a.failed.code) {
+        *why = a.failed;
+        return why->code;
     }
+    if (a.has_come)
+        *value = a.value;
+    return a.has_come;
+}
+
+int coord_events_await_answer(struct coord_events *e, struct group *g, const char *call,
+                              uint64_t *value, struct fault *why)
+{
+    struct waiting_call waits = {call, call, 0, json_array()};
+    struct wait_noted noted = {0};
+    int rc;
+
+    while ((rc = coord_events_take_answer(e, g, value, why)) == 0) {
+        rc = coord_events_sleep(e, g, wait_noted_deadline(&noted, -1), why);
+        if (rc && rc != ML_ERR_TIMEOUT)
+            break;
+        wait_noted_look_call(&noted, g, &waits);
+    }
+    wait_noted_end(&noted, g);
+    json_decref(waits.peers);
+    return rc > 0 ? 0 : rc;
 }
 
 uint32_t coord_events_groups_end(struct coord_events *e)

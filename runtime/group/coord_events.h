@@ -30,9 +30,10 @@ int coord_events_fd(const struct coord_events *
                         e); /* to poll: readable when coord_events_read is due; -1: none, or lost */
 uint32_t coord_events_serial(const struct coord_events *e); /* changes with each frame */
 
-/* A group gets its news from coord_events_add until coord_events_remove. */
+/* A group gets its news from coord_events_add until coord_events_remove, which returns its bell, or
+ * -1: nobody rings that any more. */
 void coord_events_add(struct coord_events *e, struct group *g);
-void coord_events_remove(struct coord_events *e, struct group *g);
+int coord_events_remove(struct coord_events *e, struct group *g);
 struct group *coord_events_other_group(struct coord_events *e,
                                        const struct group *than); /* any other one, or NULL */
 struct group *coord_events_busy_group(
@@ -79,8 +80,12 @@ int coord_events_send_bytes(struct coord_events *e, uint8_t type, const void *pa
 /* Breaks g: every call of all its members fails with `why` from now on. */
 void coord_events_break(struct coord_events *e, const struct group *g, const struct fault *why);
 
-/* The same, for what may only follow from another member's failure. Returns the code with which g
- * is broken, and *why is its sentence: those of the member that broke it first. */
+/* For this rank alone: the call of another thread on g ends with `why`, unless g is broken
+ * already. */
+void coord_events_end_call(struct coord_events *e, struct group *g, const struct fault *why);
+
+/* As coord_events_break, for what may only follow from another member's failure. Returns the code
+ * with which g is broken, and *why is its sentence: those of the member that broke it first. */
 int coord_events_break_first(struct coord_events *e, struct group *g, struct fault *why);
 
 /* Waits for the reply to g's exchange or split number g->exchanges; the caller calls reply_clear.
@@ -104,9 +109,12 @@ int coord_events_await_left(struct coord_events *e, int rank, int64_t deadline_m
  * if that is later. g: the world, which the calling thread uses; or NULL. */
 int coord_events_await_repaired(struct coord_events *e, struct group *g, int64_t deadline_ms,
                                 int margin_ms, json_t **repaired, struct fault *why);
-/* Waits for the answer to g's AGREE, or its CREATE: the number of the new group. */
-int coord_events_await_answer(struct coord_events *e, struct group *g, uint64_t *value,
-                              struct fault *why);
+/* Tells mlaunch that what this rank keeps is on its host alone, and why; "": not any more. */
+void coord_events_keeps_alone(struct coord_events *e, const char *why);
+/* Waits for the answer to g's AGREE, or its CREATE: the number of the new group. `call`: its name,
+ * for whoever asks what this rank waits in. */
+int coord_events_await_answer(struct coord_events *e, struct group *g, const char *call,
+                              uint64_t *value, struct fault *why);
 /* Every number that the coordinator has given a group of this process is below it. */
 uint32_t coord_events_groups_end(struct coord_events *e);
 /* Since the last REPAIRED a member of the world has gone, or calls ml_repair, or a process has come

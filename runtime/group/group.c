@@ -18,10 +18,12 @@ enum { UNUSED_KEPT = 512 };
  * that is gone: the struct can be read, and its world is NULL. It is used again only after
  * UNUSED_KEPT others have gone, or a stale handle would soon be that of another group. */
 static struct {
-    pthread_mutex_t lock;
+    pthread_mutex_t lock; /* also over the groups' lookers */
+    pthread_cond_t looked;
     struct group *first, **end;
     size_t count;
-} unused = {.lock = PTHREAD_MUTEX_INITIALIZER, .end = &unused.first};
+} unused = {
+    .lock = PTHREAD_MUTEX_INITIALIZER, .looked = PTHREAD_COND_INITIALIZER, .end = &unused.first};
 
 static struct group *group_take_unused(void)
 {
@@ -78,13 +80,14 @@ int group_create(struct group **out, struct world *w, uint32_t id, const int *me
     struct group *g = group_take_unused();
     int rc;
 
-    if (!g)
+    if (g)
+        memset(g, 0, sizeof(*g));
+    else
         g = calloc(1, sizeof(*g));
     if (!g)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
-    g->unused_next = NULL;
-    g->broken = (struct fault){0};
     g->world = w;
+    atomic_fetch_add(&w->group_count, 1);
     g->id = id;
     g->is_world = id == w->world_id;
     g->size = size;
@@ -99,8 +102,42 @@ int group_create(struct group **out, struct world *w, uint32_t id, const int *me
     return 0;
 }
 
-static void group_end(struct group *g, const struct fault *broken)
+bool group_look_begin(struct group *g)
 {
+    bool is_there;
+
+    if (fork_guard_is_child) /* nobody ends it here, and the lock may be held for ever */
+        return g->world != NULL;
+    pthread_mutex_lock(&unused.lock);
+    is_there = g->world && !g->is_over;
+    g->lookers += is_there;
+    pthread_mutex_unlock(&unused.lock);
+    return is_there;
+}
+
+void group_look_end(struct group *g)
+{
+    if (fork_guard_is_child)
+        return;
+    pthread_mutex_lock(&unused.lock);
+    if (--g->lookers == 0)
+        pthread_cond_broadcast(&unused.looked);
+    pthread_mutex_unlock(&unused.lock);
+}
+
+/* The rest of the struct stays as it was, because other threads may be looking at it. */
+void group_destroy(struct group *g)
+{
+    struct world *w = g ? g->world : NULL;
+
+    if (!g)
+        return;
+    pthread_mutex_lock(&unused.lock);
+    g->is_over = true;
+    while (g->lookers)
+        pthread_cond_wait(&unused.looked, &unused.lock);
+    __atomic_store_n(&g->world, NULL, __ATOMIC_RELEASE);
+    pthread_mutex_unlock(&unused.lock);
     for (int i = 0; i < g->size && g->peer_bells; i++)
         fork_guard_close(g->peer_bells[i]);
     free(g->peer_bells);
@@ -111,27 +148,14 @@ static void group_end(struct group *g, const struct fault *broken)
     free(g->hierarchy);
     free(g->host_of);
     free(g->members);
-    memset(g, 0, sizeof(*g));
-    if (broken)
-        g->broken = *broken;
     pthread_mutex_lock(&unused.lock);
+    g->unused_next = NULL;
     *unused.end = g;
     unused.end = &g->unused_next;
     unused.count++;
     pthread_mutex_unlock(&unused.lock);
-}
-
-void group_destroy(struct group *g)
-{
-    if (g)
-        group_end(g, NULL);
-}
-
-void group_destroy_broken(struct group *g)
-{
-    struct fault broken = g->broken;
-
-    group_end(g, &broken);
+    group_release(g);
+    atomic_fetch_sub(&w->group_count, 1); /* from here on the world may be gone */
 }
 
 void *group_scratch(struct group *g, size_t size)

@@ -7,6 +7,7 @@
 #include "common/fault.h"
 #include "common/mlaunch.h"
 #include "common/net/shared_copy.h"
+#include "runtime/process/thread_linux.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -124,8 +125,7 @@ struct inbox {
 /* One thread at a time uses a group: the caller's, or progress.c's while under_way is not 0. The
  * inbox is the exception. */
 struct group {
-    struct world *world;        /* NULL: the group is gone, and so is all of the below; but for
-                                 * `broken`, if it was of an earlier membership */
+    struct world *world;        /* NULL: the group is gone, and so is what the below points to */
     uint32_t id;                /* the coordinator's number */
     int rank, size;             /* in this group */
     int *members;               /* world rank of each */
@@ -170,8 +170,12 @@ struct group {
     /* progress.c: what was started. While under_way is not 0 the group belongs to its thread. */
     struct progress *progress; /* NULL: nothing was started so far */
     _Atomic unsigned under_way;
-    _Atomic(const char *) inside; /* api.c: the blocking call that has not returned, or NULL */
-    _Atomic int inside_thread;    /* then: the thread that has made it */
+    _Atomic int inside_thread;    /* the thread whose call has not returned (group_hold), or 0; less
+                                   * than 0: that which ends or revokes it, and others wait for */
+    _Atomic(const char *) inside; /* then: the call's name, for sentences */
+    _Atomic bool is_retired;      /* it ended with its membership: calls return `broken` for ever */
+    int lookers;                  /* group_look_begin without group_look_end; group.c's lock */
+    bool is_over;                 /* there shall be no more of them; group.c's lock */
     _Atomic uint8_t content;      /* api.c: that of the next task, as ml_next_type has set it */
     /* api.c: that of the next task, as ml_next_place has set it, or NULL */
     _Atomic(const char *) next_site;
@@ -185,12 +189,38 @@ struct group {
 
 /* Makes the group `id` of `size` members (world ranks, in group order, copied), without links;
  * group_join (group_join.h) makes one that works. ML_ERR_MEMORY. group_destroy takes NULL and
- * half-made groups. The struct stays readable for good, with no world; a later group may get it.
- * group_destroy_broken: the same, but calls with the handle go on to fail with g->broken. */
+ * half-made groups; it is not held any more then. The struct stays readable for good, with no
+ * world; a later group may get it. */
 int group_create(struct group **out, struct world *w, uint32_t id, const int *members, int size,
                  struct fault *why);
 void group_destroy(struct group *g);
-void group_destroy_broken(struct group *g);
+
+/* From here until group_release the group belongs to this thread: nobody else makes calls on it, or
+ * ends it. False: it belongs to a thread already. One that is gone can be held too, so look at its
+ * world then. */
+static inline bool group_hold_as(struct group *g, int thread, const char *call)
+{
+    int nobody = 0;
+
+    if (!atomic_compare_exchange_strong_explicit(&g->inside_thread, &nobody, thread,
+                                                 memory_order_acquire, memory_order_relaxed))
+        return false;
+    atomic_store_explicit(&g->inside, call, memory_order_relaxed);
+    return true;
+}
+static inline bool group_hold(struct group *g, const char *call)
+{
+    return group_hold_as(g, thread_self(), call);
+}
+static inline void group_release(struct group *g)
+{
+    atomic_store_explicit(&g->inside_thread, 0, memory_order_release);
+}
+
+/* For threads that don't hold g and only look at its members and its world: these stay until
+ * group_look_end, for which the group's end waits. False: it is gone. */
+bool group_look_begin(struct group *g);
+void group_look_end(struct group *g);
 
 /* True if anything that was started on g is not done yet. Any thread may ask. */
 static inline bool group_is_busy(struct group *g)

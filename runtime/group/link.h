@@ -67,7 +67,9 @@ struct link_ops {
     int spin_ns;      /* how long to spin for a short message before sleeping; 0: the usual time */
     bool takes_gpu;   /* messages whose bytes are on a GPU (gpu_buffer.h) */
     bool asks_kernel; /* progress is a system call, so a yield costs no more */
-    int drain_ms;     /* how long data that a peer sent before its end may still be under way */
+    int drain_ms;     /* data that a peer sent before its end may be under way while the last of it
+                       * came no longer ago */
+    bool tells_end;   /* l->ended is always set behind the data of a peer that leaves */
     /* Moves bytes of the transfers at the head of l->sends and l->recvs; each one that is finished
      * is marked done and taken off its queue (link_pop_send, link_pop_recv). Returns > 0 if
      * anything moved, 0 if not, ML_ERR_*. A peer that has closed its end is no error here: l->ended
@@ -111,8 +113,9 @@ struct link {
     bool ended;         /* by the peer: what is queued can't go on */
     bool is_told;       /* the coordinator was told that this rank can't reach the peer */
     bool is_over; /* the peer has left in good order: nothing comes for receives from any rank */
-    enum peer_state gone;      /* the peer, as the coordinator reported it */
-    int64_t ended_at, gone_at; /* clock_ms, when this rank noticed; 0: not yet */
+    enum peer_state gone; /* the peer, as the coordinator reported it */
+    int64_t ended_at;     /* clock_ms, when this rank noticed; 0: not yet */
+    int64_t gone_at;      /* the same; then, when something has moved last */
 };
 
 /* True if only receives from any rank wait for the peer. */

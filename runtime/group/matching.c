@@ -14,6 +14,7 @@
 struct early_message {
     struct message_op t; /* into payload */
     bool is_taken;       /* by a receive, which waits until it is complete */
+    size_t counted;      /* bytes of early_bytes */
     struct early_message *next;
     unsigned char payload[];
 };
@@ -30,7 +31,7 @@ struct listener {
 struct matching {
     struct tagged_receive *receives, **receives_end; /* not matched so far */
     struct early_message *early, **early_end;        /* oldest first */
-    size_t early_bytes;
+    size_t early_bytes;                              /* others have sent */
     int any;   /* receives from any rank that are not matched */
     int tries; /* probes that don't wait */
     int turn;  /* the rank at which receives from any rank begin to look */
@@ -266,8 +267,9 @@ static bool early_has_room(const struct matching *m, size_t size)
     return size <= EARLY_MOST && m->early_bytes + size + sizeof(struct early_message) <= EARLY_MOST;
 }
 
-/* Makes room for the message of `t`. NULL: out of memory. */
-static struct early_message *early_add(struct matching *m, const struct message_op *t)
+/* Makes room for the message of `t`. What this rank sends itself takes no room from what others
+ * send, who could not know of it. NULL: out of memory. */
+static struct early_message *early_add(struct matching *m, const struct message_op *t, bool is_own)
 {
     struct early_message *e = malloc(sizeof(*e) + t->size);
 
@@ -279,7 +281,8 @@ static struct early_message *early_add(struct matching *m, const struct message_
     e->next = NULL;
     *m->early_end = e;
     m->early_end = &e->next;
-    m->early_bytes += sizeof(*e) + t->size;
+    e->counted = is_own ? 0 : sizeof(*e) + t->size;
+    m->early_bytes += e->counted;
     return e;
 }
 
@@ -292,7 +295,7 @@ static void early_remove(struct matching *m, struct early_message *e)
     *at = e->next;
     if (!*at)
         m->early_end = at;
-    m->early_bytes -= sizeof(*e) + e->t.size;
+    m->early_bytes -= e->counted;
     free(e);
 }
 
@@ -353,7 +356,7 @@ static int matching_divert(struct link *l, const struct message *came, struct fa
     }
     if (!early_has_room(m, t.size))
         return early_refuse(g, &t, why);
-    e = early_add(m, &t);
+    e = early_add(m, &t, false);
     if (!e)
         return matching_no_memory(g, t.size, why);
     matching_put_first(l, &e->t);
@@ -463,7 +466,7 @@ int matching_send_self(struct group *g, const struct message_op *t, struct fault
         if (rc || !r->probes)
             return rc;
     }
-    e = m ? early_add(m, t) : NULL;
+    e = m ? early_add(m, t, true) : NULL;
     if (!e)
         return matching_no_memory(g, t->size, why);
     if (t->size)

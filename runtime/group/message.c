@@ -64,6 +64,15 @@ void message_describe(const struct message *m, char text[MESSAGE_TEXT])
                  traits & CALL_VARIES ? " in all" : "", content, root);
 }
 
+void message_describe_untyped(const struct message *m, char text[MESSAGE_TEXT])
+{
+    struct message untyped = *m;
+
+    if (!call_kind_has(call_kind_known(m->kind), CALL_REDUCES))
+        untyped.type = 0;
+    message_describe(&untyped, text);
+}
+
 static __attribute__((noinline, cold)) int message_mismatch(const struct group *g,
                                                             const struct message *came,
                                                             const struct message *want, int peer,

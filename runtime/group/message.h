@@ -72,5 +72,7 @@ int message_check_early(const struct group *g, const struct message *came, int p
 /* "all_reduce of 1000 float32 (sum)": a call in words. */
 enum { MESSAGE_TEXT = 160 };
 void message_describe(const struct message *m, char text[MESSAGE_TEXT]);
+/* The same without the type of what is moved, which the peer may not say. */
+void message_describe_untyped(const struct message *m, char text[MESSAGE_TEXT]);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/group/message_op.h"
 
+#include "common/clock.h"
 #include "runtime/group/group.h"
 #include "runtime/group/wait.h"
 
@@ -41,6 +42,8 @@ static int message_op_progress(struct group *g, struct fault *why)
 
         if (rc < 0)
             return rc;
+        if (rc > 0 && __builtin_expect(l->gone != PEER_PRESENT, 0))
+            l->gone_at = clock_ms();
         moved |= rc;
         if (l->sends || l->recvs) {
             i++;

@@ -63,6 +63,8 @@ static int64_t wait_link_deadline(const struct link *l)
 {
     if (l->gone && (l->ended || l->ops->drain_ms == 0))
         return 0;
+    if (l->gone == PEER_LEFT && l->ops->tells_end)
+        return INT64_MAX;
     if (l->gone)
         return l->gone_at + l->ops->drain_ms * (l->gone == PEER_LEFT ? LEFT_DRAINS : 1);
     if (!l->ended)
@@ -88,9 +90,11 @@ static void wait_tell_unreached(struct link *l)
 
     l->is_told = true;
     wait_describe(l, &why);
-    coord_events_send(
-        g->world->coord_events, COORD_UNREACHED,
-        json_pack("{s:i, s:o}", "rank", g->members[l->peer], "text", text_json(why.text)), NULL);
+    coord_events_send(g->world->coord_events, COORD_UNREACHED,
+                      json_pack("{s:i, s:I, s:I, s:o}", "rank", g->members[l->peer], "generation",
+                                (json_int_t)g->world->generation, "membership",
+                                (json_int_t)g->world->membership, "text", text_json(why.text)),
+                      NULL);
 }
 
 static int wait_give_up(const struct group *g, const struct link *l, struct fault *why)
@@ -274,7 +278,7 @@ static const char *wait_name(const struct group *g, char text[WAIT_NOTE_TAG])
 
 static void wait_report_stall(struct group *g)
 {
-    char signature[MESSAGE_TEXT], site[WAIT_NOTE_SITE], name[WAIT_NOTE_TAG];
+    char signature[MESSAGE_TEXT], untyped[MESSAGE_TEXT], site[WAIT_NOTE_SITE], name[WAIT_NOTE_TAG];
     struct message_op any = {.size = g->call.count};
     struct message m;
     json_t *peers = json_array();
@@ -284,12 +288,15 @@ static void wait_report_stall(struct group *g)
             json_array_append_new(peers, json_integer(g->members[g->active[i]->peer]));
     message_fill(&m, &g->call, &any);
     message_describe(&m, signature);
+    message_describe_untyped(&m, untyped);
     wait_note_site(site, g);
     /* If sending fails, the coordinator is lost, which the wait itself will notice. */
     coord_events_send(g->world->coord_events, COORD_WAITING,
-                      json_pack("{s:I, s:I, s:s, s:s, s:o, s:o}", "group", (json_int_t)g->id, "seq",
-                                (json_int_t)g->call.seq, "call", wait_name(g, name), "signature",
-                                signature, "place", text_json(site), "peers", peers),
+                      json_pack("{s:I, s:I, s:s, s:s, s:s*, s:o, s:o}", "group", (json_int_t)g->id,
+                                "seq", (json_int_t)g->call.seq, "call", wait_name(g, name),
+                                "signature", signature, "untyped",
+                                strcmp(untyped, signature) == 0 ? NULL : untyped, "place",
+                                text_json(site), "peers", peers),
                       NULL);
     wait_note_leave(g, signature);
     g->waiting.is_stall_told = true;

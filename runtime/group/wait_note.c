@@ -217,11 +217,25 @@ int64_t wait_noted_deadline(struct wait_noted *n, int64_t deadline_ms)
     return n->is_left || (deadline_ms >= 0 && deadline_ms < n->due_ms) ? deadline_ms : n->due_ms;
 }
 
+static bool wait_noted_is_due(const struct wait_noted *n)
+{
+    return !n->is_left && n->due_ms && clock_ms() >= n->due_ms;
+}
+
 bool wait_noted_look(struct wait_noted *n, const struct group *g)
 {
-    if (n->is_left || !n->due_ms || clock_ms() < n->due_ms)
+    if (!wait_noted_is_due(n))
         return false;
     wait_note_leave(g, g->call_name);
+    n->is_left = true;
+    return true;
+}
+
+bool wait_noted_look_call(struct wait_noted *n, const struct group *g, const struct waiting_call *c)
+{
+    if (!wait_noted_is_due(n))
+        return false;
+    wait_note_leave_call(g, c);
     n->is_left = true;
     return true;
 }

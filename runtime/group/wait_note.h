@@ -40,6 +40,9 @@ struct wait_noted {
 };
 int64_t wait_noted_deadline(struct wait_noted *n, int64_t deadline_ms);
 bool wait_noted_look(struct wait_noted *n, const struct group *g);
+/* The same of a call that is not g->call. */
+bool wait_noted_look_call(struct wait_noted *n, const struct group *g,
+                          const struct waiting_call *c);
 void wait_noted_end(const struct wait_noted *n, const struct group *g);
 
 /* Where in the program the call is, cut off at its beginning if it is long, or "". */

@@ -31,10 +31,13 @@ struct keep_owner keep_owner_of(const struct world *w, const char *name, int ran
 
 /* --- keeping ---------------------------------------------------------------------------------- */
 
-/* Which slot the version goes to: one that is not whole; else the one with the same version, so
- * that the version before it stays; else the older one. */
+/* Which slot the version goes to: one that is not whole; else the one with the same version, or the
+ * only one with a later one, so that the version before it stays; else the older one. */
 static int slots_choose(const struct keep_slots *s, const struct keep_stamp *now)
 {
+    int older;
+    bool is_between;
+
     for (int i = 0; i < KEPT_SLOTS; i++) {
         if (s->state[i] != KEEP_SLOT_WHOLE)
             return i;
@@ -43,7 +46,10 @@ static int slots_choose(const struct keep_slots *s, const struct keep_stamp *now
         if (keep_slot_compare(&s->head[i].stamp, now) == 0)
             return i;
     }
-    return keep_slot_is_older(&s->head[0], &s->head[1]) ? 0 : 1;
+    older = keep_slot_is_older(&s->head[0], &s->head[1]) ? 0 : 1;
+    is_between = keep_slot_compare(&s->head[older].stamp, now) < 0 &&
+                 keep_slot_compare(&s->head[1 - older].stamp, now) > 0;
+    return is_between ? 1 - older : older;
 }
 
 static void copy_add(const void *piece, size_t size, void *arg)
@@ -62,17 +68,20 @@ int keep_put(struct world *w, const char *name, const void *memory, size_t size,
     int rc;
 
     keep_slots_look(&s, &o);
-    keep_slots_drop_later(&s, &o, &head.stamp); /* the program has gone back */
     for (int i = 0; i < KEPT_SLOTS; i++) {
         if (s.state[i] == KEEP_SLOT_WHOLE && s.head[i].written >= head.written)
             head.written = s.head[i].written + 1;
     }
     copy.slot = slots_choose(&s, &head.stamp);
     rc = keep_slot_write(&o, copy.slot, &head, memory, copy_add, &copy, why);
-    if (!rc)
-        return keep_copy_end(&copy, &head, why);
-    keep_copy_drop(&copy);
-    return rc;
+    if (rc) {
+        keep_copy_drop(&copy);
+        return rc;
+    }
+    /* If the program has gone back, nothing later shall stay; but only now is this one sure. */
+    s.state[copy.slot] = KEEP_SLOT_NONE;
+    keep_slots_drop_later(&s, &o, &head.stamp);
+    return keep_copy_end(&copy, &head, why);
 }
 
 /* --- restoring -------------------------------------------------------------------------------- */

@@ -25,10 +25,9 @@ struct kept_offer {
     struct keep_stamp stamp;
 };
 
-/* What a member says, in words of 8 bytes: its question, then each part's offers. */
+/* What a member says, in words of 8 bytes: each part's offers. */
 struct kept_said {
-    uint64_t question; /* a hash of the call's arguments */
-    uint64_t course;   /* the highest that it knows */
+    uint64_t course; /* the highest that it knows */
     struct kept_offer offers[][KEPT_SLOTS];
 };
 
@@ -56,6 +55,32 @@ static uint64_t question_hash(const struct talk *t)
     uint64_t h = task_hash_bytes((uint64_t)t->id_count, t->ids, (size_t)t->id_count * sizeof(int));
 
     return task_hash_bytes(h, t->name, strlen(t->name));
+}
+
+/* What members say is as long as they ask for parts, so they first make sure that all ask for the
+ * same. */
+static int talk_compare(const struct talk *t, struct fault *why)
+{
+    struct group *g = t->group;
+    uint64_t mine = question_hash(t), *questions = calloc((size_t)g->size, sizeof(*questions));
+    struct task gather = {.kind = CALL_ALL_GATHER,
+                          .name = "kept",
+                          .in = &mine,
+                          .out = questions,
+                          .count = sizeof(mine),
+                          .site = t->site,
+                          .root = -1};
+    char who[GROUP_MEMBER_TEXT];
+    int rc = questions ? task_run(g, &gather, why) : fault_set(why, ML_ERR_MEMORY, "out of memory");
+
+    for (int r = 1; r < g->size && !rc; r++) {
+        if (questions[r] != questions[0])
+            rc = fault_set(why, ML_ERR_ARGUMENT,
+                           "%s calls ml_kept with another name or other ids than rank %d",
+                           group_describe(g, r, who), g->members[0]);
+    }
+    free(questions);
+    return rc;
 }
 
 static void offers_say(const struct keep_slots *s, struct kept_offer offers[KEPT_SLOTS],
@@ -106,7 +131,6 @@ static int talk_gather(struct talk *t, struct fault *why)
                           .site = t->site,
                           .root = -1};
 
-    mine->question = question_hash(t);
     mine->course = keep_course(g->world);
     own_say(t, mine);
     for (int i = 0; i < t->id_count; i++)
@@ -230,19 +254,6 @@ static int talk_settle(const struct talk *t, struct keep_stamp *out, struct faul
 
 /* --- the call --------------------------------------------------------------------------------- */
 
-static int talk_check(const struct talk *t, struct fault *why)
-{
-    for (int r = 1; r < t->group->size; r++) {
-        char who[GROUP_MEMBER_TEXT];
-
-        if (said_of(t, r)->question != said_of(t, 0)->question)
-            return fault_set(why, ML_ERR_ARGUMENT,
-                             "%s calls ml_kept with another name or other ids than rank %d",
-                             group_describe(t->group, r, who), t->group->members[0]);
-    }
-    return 0;
-}
-
 /* What this rank has kept after the version that is restored belongs to a course that is over. */
 static void later_drop(const struct talk *t, const struct keep_stamp *agreed)
 {
@@ -256,11 +267,11 @@ static void later_drop(const struct talk *t, const struct keep_stamp *agreed)
 static int talk_run(struct talk *t, struct keep_name *agreed, struct fault *why)
 {
     struct keep_state *s = t->group->world->keep;
-    int rc = talk_gather(t, why);
+    int rc = talk_compare(t, why);
 
     agreed->is_there = false;
     if (!rc)
-        rc = talk_check(t, why);
+        rc = talk_gather(t, why);
     if (rc)
         return rc;
     for (int r = 0; r < t->group->size; r++) {

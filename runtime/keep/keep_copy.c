@@ -4,15 +4,42 @@
 #include "common/mlaunch.h"
 #include "common/net/address.h"
 #include "common/net/job_file.h"
+#include "runtime/group/coord_events.h"
 #include "runtime/keep/keep_state.h"
 #include "runtime/process/stdio_guard.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+
+/* --- what is said ----------------------------------------------------------------------------- */
+
+/* What this rank keeps is on its host alone, for that reason; NULL: it is on two. mlaunch ps finds
+ * the first in a file of the job directory. */
+static void alone_say(struct world *w, const char *why)
+{
+    struct keep_state *s = w->keep;
+    char path[PATH_MAX + 32];
+    int fd;
+
+    if (s->said == (why ? KEEP_ALONE : KEEP_ON_TWO))
+        return;
+    snprintf(path, sizeof(path), "%s/rank.%d.alone", w->dir, w->rank);
+    fd = why ? open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600) : -1;
+    if (fd >= 0) {
+        (void)!write(fd, why, strlen(why));
+        close(fd);
+    } else if (!why) {
+        unlink(path); /* that of a process before this one, too */
+    }
+    if (why || s->said == KEEP_ALONE)
+        coord_events_keeps_alone(w->coord_events, why ? why : "");
+    s->said = why ? KEEP_ALONE : KEEP_ON_TWO;
+}
 
 /* --- the keepers ------------------------------------------------------------------------------ */
 
@@ -29,7 +56,7 @@ static bool job_file_is_new(const struct world *w, struct keep_state *s)
     struct stat st;
 
     snprintf(path, sizeof(path), "%s/job.json", w->dir);
-    if (!w->job.elastic || stat(path, &st) != 0 ||
+    if (stat(path, &st) != 0 ||
         (st.st_ino == s->job_file.st_ino && st.st_mtim.tv_sec == s->job_file.st_mtim.tv_sec &&
          st.st_mtim.tv_nsec == s->job_file.st_mtim.tv_nsec))
         return false;
@@ -82,7 +109,7 @@ static struct kept_stream *stream_to(struct world *w, int at)
 {
     struct keep_state *s = w->keep;
     char address[ADDRESS_TEXT];
-    struct fault ignored;
+    struct fault why = {0};
     int held[STDIO_GUARD];
 
     if (s->copies && s->keeper == at)
@@ -92,10 +119,12 @@ static struct kept_stream *stream_to(struct world *w, int at)
         return NULL;
     stdio_guard_begin(held);
     if (kept_stream_connect(&s->copies, address, w->job.job, w->secret, w->rank, w->job.secure,
-                            &ignored))
+                            &why))
         s->copies = NULL;
     stdio_guard_end(held);
     s->keeper = at;
+    if (at == 0)
+        s->alone = why;
     return s->copies;
 }
 
@@ -197,9 +226,24 @@ static bool others_bring(struct world *w, struct kept_stream *s, const struct ke
 
 static void copy_lose(struct keep_copy *c)
 {
-    stream_close(c->world->keep);
-    c->world->keep->is_alone = true;
+    struct keep_state *s = c->world->keep;
+
+    stream_close(s);
+    s->is_alone = true;
+    fault_set(&s->alone, ML_ERR_PEER, "the connection to the next host was lost");
+    alone_say(c->world, s->alone.text);
     c->stream = NULL;
+}
+
+/* Nothing is said in a job that was never to have copies. */
+static void none_say(struct world *w)
+{
+    const struct keep_state *s = w->keep;
+
+    if (s && s->is_alone && w->job.keeper[0])
+        alone_say(w, s->alone.text);
+    else if (s && !w->job.keeper[0] && s->said != KEEP_UNKNOWN)
+        alone_say(w, "no other host takes copies");
 }
 
 static void copy_begin(struct keep_copy *c)
@@ -208,8 +252,10 @@ static void copy_begin(struct keep_copy *c)
 
     c->has_begun = true;
     c->stream = stream_of(c->world);
-    if (!c->stream)
+    if (!c->stream) {
+        none_say(c->world);
         return;
+    }
     if (!others_bring(c->world, c->stream, c->owner, c->slot) ||
         !ask_send(c->stream, KEPT_PUT, c->owner, c->slot, c->size) ||
         !answer_get(c->stream, &answer)) {
@@ -247,8 +293,11 @@ int keep_copy_end(struct keep_copy *c, const struct keep_head *head, struct faul
         else
             copy_lose(c);
     }
+    if (c->error == 0 && c->stream)
+        alone_say(c->world, NULL);
     if (c->error == 0)
         return 0;
+    alone_say(c->world, strerror(c->error));
     return fault_os(why, ML_ERR_SYSTEM, c->error,
                     "version %llu of \"%s\" is kept on host %s, but its copy cannot be on the next "
                     "host (--keep 2)",

@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { RUN_SHIFT = 32 }; /* more courses than a run can have */
+/* More courses than a world can have, and more worlds, by ml_finalize and ml_init, than a run. */
+enum { GENERATION_SHIFT = 24, RUN_SHIFT = 48 };
 
 void keep_state_free(struct keep_state *s)
 {
@@ -58,5 +59,7 @@ struct keep_name *keep_state_name(struct keep_state *s, const char *name)
 
 uint64_t keep_course(const struct world *w)
 {
-    return w->keep ? w->keep->course : (uint64_t)w->job.restart << RUN_SHIFT;
+    return w->keep ? w->keep->course
+                   : (uint64_t)w->job.restart << RUN_SHIFT | (uint64_t)w->generation
+                                                                 << GENERATION_SHIFT;
 }

@@ -25,7 +25,9 @@ struct keep_state {
     struct kept_stream *copies; /* keep_copy.h's; NULL: there is no connection */
     int keeper;                 /* to which of those that job.json names */
     bool is_alone;              /* none to the first one will be tried */
-    struct stat job_file;       /* job.json, when it was read last */
+    struct fault alone;         /* why */
+    enum { KEEP_UNKNOWN, KEEP_ALONE, KEEP_ON_TWO } said; /* what mlaunch knows of the copies */
+    struct stat job_file;                                /* job.json, when it was read last */
 };
 /* The world's, which is made if it has none. NULL: out of memory. */
 struct keep_state *keep_state_of(struct world *w);
@@ -36,8 +38,8 @@ struct keep_name *keep_state_find(const struct keep_state *s, const char *name);
 /* The name's, which is made if there is none. NULL: out of memory. keep_check has bounded it. */
 struct keep_name *keep_state_name(struct keep_state *s, const char *name);
 
-/* The course of what this rank keeps now. Before the first ml_kept it depends on the job's run, so
- * what ranks have kept in an earlier run is older. */
+/* The course of what this rank keeps now. Before the first ml_kept it depends on the job's run
+ * and on the world's generation, so what ranks have kept in earlier ones is older. */
 uint64_t keep_course(const struct world *w);
 
 #endif

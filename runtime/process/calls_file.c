@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/process/calls_file.h"
 
+#include "runtime/process/file_room.h"
 #include "runtime/process/fork_guard.h"
 
 #include <fcntl.h>
@@ -45,7 +46,7 @@ static int file_open(const char *path, size_t size)
     if (fd < 0)
         return -1;
     if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid() &&
-        (st.st_size >= (off_t)size || posix_fallocate(fd, 0, (off_t)size) == 0))
+        (st.st_size >= (off_t)size || file_room_take(fd, 0, (off_t)size) == 0))
         return fd;
     close(fd);
     return -1;
@@ -132,7 +133,7 @@ bool calls_file_grow(struct calls_file *c, uint64_t n)
     pthread_mutex_lock(&grow_lock);
     limit = atomic_load_explicit(&c->limit, memory_order_relaxed);
     while (n >= limit && calls_size(limit + GROWTH) <= c->mapped &&
-           posix_fallocate(c->fd, (off_t)calls_size(limit), GROWTH * sizeof(struct rank_call)) == 0)
+           file_room_take(c->fd, (off_t)calls_size(limit), GROWTH * sizeof(struct rank_call)) == 0)
         limit += GROWTH;
     atomic_store_explicit(&c->limit, limit, memory_order_release);
     pthread_mutex_unlock(&grow_lock);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/process/counters_file.h"
 
+#include "runtime/process/file_room.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -32,7 +34,7 @@ static void *file_map(const char *path, size_t size)
     }
     if (fd < 0)
         return MAP_FAILED;
-    if (posix_fallocate(fd, 0, (off_t)size) == 0)
+    if (file_room_take(fd, 0, (off_t)size) == 0)
         at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     close(fd);
     if (at == MAP_FAILED)

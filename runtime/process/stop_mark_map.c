@@ -2,6 +2,7 @@
 #include "runtime/process/stop_mark_map.h"
 
 #include "common/agent_to_rank.h"
+#include "runtime/process/file_room.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -29,7 +30,7 @@ static stop_word *file_map(const char *path)
 
     if (fd < 0)
         return NULL;
-    error = posix_fallocate(fd, 0, sizeof(stop_word));
+    error = file_room_take(fd, 0, sizeof(stop_word));
     if (!error)
         at = mmap(NULL, sizeof(stop_word), PROT_READ, MAP_SHARED, fd, 0);
     error = at == MAP_FAILED && !error ? errno : error;

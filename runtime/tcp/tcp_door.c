@@ -2,6 +2,8 @@
 #include "runtime/tcp/tcp_door.h"
 
 #include "common/clock.h"
+#include "common/net/stranger_limits.h"
+#include "common/net/strangers.h"
 #include "runtime/group/bell.h"
 #include "runtime/group/world.h"
 #include "runtime/process/fork_guard.h"
@@ -18,12 +20,12 @@
 
 enum {
     BACKLOG = 4096,   /* all other ranks may connect at once */
-    STRANGERS = 64,   /* accepted connections without a proof yet, besides one a peer */
     EVENTS_MOST = 32, /* for which one look has room */
 };
 
 /* An accepted connection that has not proved yet who it is. */
 struct guest {
+    struct stranger stranger;
     struct tcp_wire wire;
     struct guest *next;
 };
@@ -36,7 +38,7 @@ struct tcp_door {
     pthread_mutex_t lock; /* over all of the below */
     struct tcp_entry *entries;
     struct guest *guests;
-    int guest_count;
+    struct strangers strangers; /* the same */
 };
 
 static struct tcp_door *tcp_door_of(struct door *d)
@@ -109,36 +111,36 @@ static void guest_remove(struct tcp_door *d, struct guest *x)
     while (*at != x)
         at = &(*at)->next;
     *at = x->next;
-    d->guest_count--;
+    strangers_remove(&d->strangers, &x->stranger);
+    /* Not left to close(): while a child between vfork() and exec() has a copy of the descriptor,
+     * the kernel goes on to report a guest that has been freed. */
+    if (x->wire.fd >= 0)
+        epoll_ctl(d->base.fd, EPOLL_CTL_DEL, x->wire.fd, NULL);
     tcp_wire_drop(&x->wire);
     free(x);
 }
 
-static bool guest_goes_before(const struct tcp_wire *a, const struct tcp_wire *b)
+/* Makes room for a guest from there. False: it is refused. */
+static bool has_room(struct tcp_door *d, const struct address *from)
 {
-    return a->has_spoken != b->has_spoken ? b->has_spoken : a->deadline_ms < b->deadline_ms;
-}
+    struct stranger *out;
+    bool has;
 
-/* If there are too many, drops the one that has been silent for longest. */
-static void guests_limit(struct tcp_door *d)
-{
-    struct guest *least = d->guests;
-
-    if (d->guest_count < d->world->size + STRANGERS)
-        return;
-    for (struct guest *x = d->guests; x; x = x->next)
-        if (guest_goes_before(&x->wire, &least->wire))
-            least = x;
-    guest_remove(d, least);
+    d->strangers.most = STRANGERS_RANK + d->world->size; /* which may have grown */
+    has = strangers_room(&d->strangers, from, &out);
+    if (has && out)
+        guest_remove(d, (struct guest *)out);
+    return has;
 }
 
 static void guest_add(struct tcp_door *d, int fd)
 {
     struct epoll_event event = {.events = EPOLLIN};
+    struct address from = {.length = sizeof(from.storage)};
     struct guest *x;
 
-    guests_limit(d);
-    x = calloc(1, sizeof(*x));
+    getpeername(fd, (struct sockaddr *)&from.storage, &from.length);
+    x = has_room(d, &from) ? calloc(1, sizeof(*x)) : NULL;
     if (!x) {
         close(fd);
         return;
@@ -146,9 +148,9 @@ static void guest_add(struct tcp_door *d, int fd)
     x->wire = (struct tcp_wire){.fd = -1, .peer = -1};
     x->next = d->guests;
     d->guests = x;
-    d->guest_count++;
     event.data.ptr = x;
     if (tcp_wire_accept(&x->wire, d->world, fd, NULL) != 0 ||
+        strangers_add(&d->strangers, &x->stranger, &from, NULL) != 0 ||
         epoll_ctl(d->base.fd, EPOLL_CTL_ADD, fd, &event) != 0)
         guest_remove(d, x);
 }
@@ -178,6 +180,8 @@ static void guest_step(struct tcp_door *d, struct guest *x, const struct group *
 {
     int rc = tcp_wire_step(&x->wire, POLLIN, NULL);
 
+    if (!rc && x->wire.has_spoken && !x->stranger.has_begun)
+        strangers_begin(&x->stranger);
     if (!rc && x->wire.is_proved)
         guest_admit(d, x, looker);
     if (rc || x->wire.is_proved || x->wire.out_size)
@@ -203,7 +207,7 @@ static int tcp_door_accept(struct tcp_door *d, struct fault *why)
 
     /* Not all that are waiting: known peers should not wait for a flood of strangers. */
     stdio_guard_begin(held);
-    for (int i = 0; i < STRANGERS && (fd = address_accept(d->listener)) >= 0; i++)
+    for (int i = 0; i < STRANGERS_AT_ONCE && (fd = address_accept(d->listener)) >= 0; i++)
         guest_add(d, fd);
     if (fd < 0)
         err = errno;
@@ -215,8 +219,8 @@ static int tcp_door_accept(struct tcp_door *d, struct fault *why)
                     d->world->rank, d->world->job.host, d->where);
 }
 
-/* What has come is looked at before deadlines are: they are over also if no thread of this process
- * has been in a call for a while. The listener comes last, because it may drop a guest. */
+/* All that has come is looked at before deadlines and the listener are: a guest's time is over also
+ * if no thread of this process has been in a call for a while, and a new one may push it out. */
 static int tcp_door_look(struct door *door, const struct group *looker, struct fault *why)
 {
     struct tcp_door *d = tcp_door_of(door);
@@ -234,7 +238,7 @@ static int tcp_door_look(struct door *door, const struct group *looker, struct f
     }
     if (n < EVENTS_MOST)
         guests_expire(d);
-    if (knocks)
+    if (n < EVENTS_MOST && knocks)
         rc = tcp_door_accept(d, why);
     tcp_door_unlock(door);
     return rc;
@@ -249,6 +253,7 @@ int tcp_door_open(struct door **out, const struct world *w, struct fault *why)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     *d = (struct tcp_door){.base = {-1, tcp_door_look, tcp_door_close}, .world = w, .listener = -1};
     pthread_mutex_init(&d->lock, NULL);
+    strangers_init(&d->strangers, STRANGERS_RANK + w->size);
     rc = tcp_door_listen(d, why);
     if (rc) {
         tcp_door_close(&d->base);

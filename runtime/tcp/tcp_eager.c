@@ -84,7 +84,7 @@ static int tcp_eager_sleep(struct group *g, struct pollfd *p, int64_t deadline_m
     p[2] = (struct pollfd){.fd = g->waiting.bell, .events = POLLIN};
     for (int i = 0; i < g->size; i++)
         count += tcp_mesh_watch(g->mesh, i, &p[count]);
-    if (poll(p, (nfds_t)count, clock_left_ms(deadline_ms)) < 0) {
+    if (clock_poll(p, (nfds_t)count, deadline_ms) < 0) {
         if (errno != EINTR)
             return fault_os(why, ML_ERR_SYSTEM, errno, "poll");
         return 0;

@@ -37,7 +37,7 @@ enum {
 struct tcp_link {
     struct link base;
     int fd;                /* -1: not connected yet */
-    struct tcp_mesh *mesh; /* then */
+    struct tcp_mesh *mesh; /* makes the connection; NULL: it was there from the beginning */
     struct tcp_seal *seal; /* --secure; else NULL */
     struct message out_header, in_header;
     size_t out_header_moved, in_header_moved; /* bytes */
@@ -581,11 +581,13 @@ static void tcp_link_close(struct link *l)
 {
     struct tcp_link *s = tcp_link_of(l);
 
-    /* The end of the stream is queued behind the data; a close alone, with unread data, would reset
-     * the connection and might lose what is still under way. */
     if (s->fd >= 0)
         shutdown(s->fd, SHUT_WR);
-    fork_guard_close(s->fd);
+    /* The peer, if it still needs what was sent, gets it. */
+    if (s->fd >= 0 && s->mesh && !l->ended && !l->gone && !l->group->broken.code)
+        tcp_mesh_part_from(s->mesh, s->fd);
+    else
+        fork_guard_close(s->fd);
     tcp_seal_destroy(s->seal);
     free(s->failed);
     free(s->bounce);
@@ -597,6 +599,7 @@ static const struct link_ops tcp_link_ops = {
     .name = "tcp",
     .spin_ns = 500 * 1000,
     .asks_kernel = true,
+    .tells_end = true,
     .takes_gpu = true,
     .drain_ms = 300,
     .progress = tcp_link_progress,

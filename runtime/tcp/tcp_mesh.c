@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/tcp/tcp_mesh.h"
 
+#include "common/clock.h"
+#include "common/failure_times.h"
 #include "common/net/tcp_seal.h"
 #include "runtime/group/world.h"
 #include "runtime/process/fork_guard.h"
 #include "runtime/process/stdio_guard.h"
 #include "runtime/tcp/tcp_door.h"
+#include "runtime/tcp/tcp_farewell_linux.h"
 #include "runtime/tcp/tcp_wire.h"
 
 #include <poll.h>
@@ -22,6 +25,7 @@ struct way {
     int fd;                /* ARRIVED: under the door's lock */
     struct tcp_seal *seal; /* the same */
     struct tcp_wire *wire; /* this rank's own connection, or NULL */
+    int64_t since_ms;      /* clock_ms; when its first one was begun */
     struct fault *lost;    /* why it has failed, or NULL */
 };
 
@@ -31,6 +35,8 @@ struct tcp_mesh {
     struct exchange *where;
     bool *needed; /* per rank */
     struct way *ways;
+    int *parting; /* connections of links that were closed, one for each rank at most */
+    int parting_count;
 };
 
 /* --- whose connection ------------------------------------------------------------------------- */
@@ -107,10 +113,13 @@ static int tcp_mesh_wrap(const struct tcp_mesh *m, int peer, struct fault *why)
 }
 
 /* Keeps why the wire has failed until the coordinator has had time to say that the peer has
- * ended. */
+ * ended. Another thread may be at the door and have taken the peer's own connection, in whose place
+ * the peer has closed this one. */
 static int way_lose(struct tcp_mesh *m, struct way *way, int peer, struct fault *why)
 {
     way_drop_wire(way);
+    if (!way_change(m, way, WAY_CONNECTING, WAY_CONNECTING))
+        return 0;
     tcp_mesh_wrap(m, peer, why);
     way->lost = malloc(sizeof(*way->lost));
     if (!way->lost)
@@ -119,7 +128,15 @@ static int way_lose(struct tcp_mesh *m, struct way *way, int peer, struct fault 
     return 0;
 }
 
-/* Also again, if the peer has dropped it because too many strangers connect there. */
+/* Whether the peer may have dropped the connection because too many strangers connect there. Once
+ * the peer has proved who it is, it may also have left the group: so tries end after a while. */
+static bool way_is_crowded_out(const struct way *way, int rc, bool was_proved)
+{
+    return rc == ML_ERR_LINK && way->wire->state == TCP_WIRE_SHAKING &&
+           (!was_proved || clock_ms() - way->since_ms < HANDSHAKE_MS);
+}
+
+/* Also again, if it was crowded out. */
 static int way_connect(struct tcp_mesh *m, struct way *way, int peer, struct fault *why)
 {
     const struct group *g = m->entry.group;
@@ -175,7 +192,7 @@ static int way_step(struct tcp_mesh *m, struct way *way, int peer, int *fd, stru
         rc = tcp_wire_step(w, p.revents, why);
     if (!rc && w->is_proved && !w->out_size)
         rc = tcp_wire_await(w, &verdict, why);
-    if (rc == ML_ERR_LINK && !was_proved && w->state == TCP_WIRE_SHAKING)
+    if (way_is_crowded_out(way, rc, was_proved))
         return way_connect(m, way, peer, why);
     if (rc)
         return way_lose(m, way, peer, why);
@@ -207,6 +224,7 @@ int tcp_mesh_join(struct tcp_mesh *m, int peer, bool sends, int *fd, struct tcp_
         return way_step(m, way, peer, fd, seal, why);
     if (!sends || way->lost || !way_change(m, way, WAY_NONE, WAY_CONNECTING))
         return 0;
+    way->since_ms = clock_ms();
     return way_connect(m, way, peer, why);
 }
 
@@ -240,7 +258,8 @@ int tcp_mesh_open(struct tcp_mesh **out, struct group *g, const bool *needed, co
     m->entry = (struct tcp_entry){.group = g, .admit = tcp_mesh_admit};
     m->needed = calloc((size_t)g->size, sizeof(*m->needed));
     m->ways = calloc((size_t)g->size, sizeof(*m->ways));
-    if (!m->needed || !m->ways) {
+    m->parting = calloc((size_t)g->size, sizeof(*m->parting));
+    if (!m->needed || !m->ways || !m->parting) {
         rc = fault_set(why, ML_ERR_MEMORY, "out of memory");
         goto fail;
     }
@@ -260,6 +279,11 @@ fail:
     return rc;
 }
 
+void tcp_mesh_part_from(struct tcp_mesh *m, int fd)
+{
+    m->parting[m->parting_count++] = fd;
+}
+
 void tcp_mesh_close(struct tcp_mesh *m)
 {
     if (!m)
@@ -276,7 +300,9 @@ void tcp_mesh_close(struct tcp_mesh *m)
         way_drop_wire(way);
         free(way->lost);
     }
+    tcp_farewell_run(m->parting, m->parting_count);
     exchange_destroy(m->where);
+    free(m->parting);
     free(m->needed);
     free(m->ways);
     free(m);

@@ -32,7 +32,11 @@ struct tcp_seal;
  * They may connect from then on. ML_ERR_SYSTEM, ML_ERR_MEMORY. */
 int tcp_mesh_open(struct tcp_mesh **out, struct group *g, const bool *needed, const char **where,
                   struct fault *why);
-void tcp_mesh_close(struct tcp_mesh *m); /* takes NULL; after the links were closed */
+/* Takes NULL; after the links were closed. Ends the connections of tcp_mesh_part_from, too. */
+void tcp_mesh_close(struct tcp_mesh *m);
+
+/* Takes over the connection of a link that is closed: data may still be under way. */
+void tcp_mesh_part_from(struct tcp_mesh *m, int fd);
 
 /* The blobs of `x`, which it takes over, say where the members listen. */
 void tcp_mesh_found(struct tcp_mesh *m, struct exchange *x);

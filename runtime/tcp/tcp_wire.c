@@ -3,6 +3,7 @@
 
 #include "common/clock.h"
 #include "common/failure_times.h"
+#include "common/net/stranger_limits.h"
 #include "runtime/group/world.h"
 #include "runtime/process/fork_guard.h"
 
@@ -60,11 +61,11 @@ int tcp_wire_accept(struct tcp_wire *w, const struct world *world, int fd, struc
     fork_guard_add(fd);
     rc = auth_create_acceptor(&w->auth, world->job.job, world->secret, why);
     if (!rc)
-        rc = frame_reader_create(&w->reader, FRAME_LIMIT_SMALL, why);
+        rc = frame_reader_create(&w->reader, STRANGER_FRAME, why);
     if (rc)
         return rc;
     w->state = TCP_WIRE_SHAKING;
-    w->deadline_ms = clock_ms() + HANDSHAKE_MS;
+    w->deadline_ms = clock_ms() + STRANGER_MS;
     return 0;
 }
 

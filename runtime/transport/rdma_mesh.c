@@ -56,7 +56,7 @@ void rdma_mesh_close(struct rdma_mesh *m)
     if (!m)
         return;
     wait_noted_end(&m->noted, m->group);
-    for (int i = 0; i < m->group->size && m->endpoints; i++)
+    for (int i = 0; i < m->group->size && m->rdma && m->endpoints; i++)
         if (m->endpoints[i])
             m->rdma->close(m->endpoints[i]);
     free(m->endpoints);
@@ -141,7 +141,7 @@ static void rdma_mesh_sleep(struct rdma_mesh *m, struct pollfd *polls, int64_t d
         polls[count++] = (struct pollfd){.fd = m->rdma->fd(m->endpoints[i]), .events = POLLIN};
     }
     if (!is_ready)
-        poll(polls, (nfds_t)count, clock_left_ms(wait_noted_deadline(&m->noted, deadline_ms)));
+        clock_poll(polls, (nfds_t)count, wait_noted_deadline(&m->noted, deadline_ms));
     for (int i = 0; i < m->group->size; i++)
         if (m->endpoints[i] && !m->checked[i])
             m->rdma->wake(m->endpoints[i]);
@@ -149,7 +149,7 @@ static void rdma_mesh_sleep(struct rdma_mesh *m, struct pollfd *polls, int64_t d
         bell_silence(m->group->waiting.bell);
     if (polls[0].revents)
         coord_events_read(e, m->group);
-    if (polls[2].revents)
+    if (door && polls[2].revents)
         door->look(door, m->group, NULL);
     wait_noted_look(&m->noted, m->group);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/transport/shm_segment.h"
 
+#include "runtime/process/file_room.h"
 #include "runtime/transport/shm_coll.h"
 #include "runtime/transport/shm_pages_linux.h"
 
@@ -137,11 +138,8 @@ static int shm_segment_new(struct shm_segment **out, const char *name, int count
 static int shm_segment_allocate(const struct shm_segment *s, int fd, size_t offset, size_t size,
                                 struct fault *why)
 {
-    int err;
+    int err = file_room_take(fd, (off_t)offset, (off_t)size);
 
-    do
-        err = posix_fallocate(fd, (off_t)offset, (off_t)size);
-    while (err == EINTR);
     if (!err)
         return 0;
     return fault_os(why, ML_ERR_SYSTEM, err,

@@ -106,11 +106,15 @@ static __attribute__((noinline, cold)) int window_refuse(struct window *w, struc
     return why->code;
 }
 
+bool window_is_usable(const struct window *w)
+{
+    return w && w->group && !fork_guard_is_child;
+}
+
 int window_check(struct window *w, struct fault *why)
 {
-    if (__builtin_expect(w && w->group && !fork_guard_is_child &&
-                             !atomic_load_explicit(&w->broken, memory_order_acquire),
-                         1))
+    if (__builtin_expect(
+            window_is_usable(w) && !atomic_load_explicit(&w->broken, memory_order_acquire), 1))
         return 0;
     return window_refuse(w, why);
 }

@@ -71,6 +71,10 @@ void window_break(struct window *w, const struct fault *why);
  * (ML_ERR_STATE); unless it is broken. */
 int window_check(struct window *w, struct fault *why);
 
+/* False: w is NULL or gone, or another process's. A window that is only broken can still be looked
+ * at, and freed. */
+bool window_is_usable(const struct window *w);
+
 /* ML_ERR_ARGUMENT unless a part can be there. *gpu: NULL, or the part on a GPU of `driver` (NULL:
  * the process has none), to be closed by the caller unless a window gets it; stream: as
  * gpu_part_open has it. ML_ERR_DEVICE, ML_ERR_MEMORY. */

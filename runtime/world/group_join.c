@@ -15,6 +15,7 @@
 #include "runtime/group/world.h"
 #include "runtime/process/calls_file.h"
 #include "runtime/process/peer_memory_linux.h"
+#include "runtime/process/thread_linux.h"
 #include "runtime/steps/algorithm_table.h"
 #include "runtime/steps/hierarchy.h"
 #include "runtime/tcp/tcp_eager.h"
@@ -26,7 +27,9 @@
 #include "runtime/transport/self_link.h"
 #include "runtime/transport/shm_link.h"
 
+#include <poll.h>
 #include <sodium.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,6 +44,7 @@ enum {
     PIECE = 4 << 20, /* bytes of a piece of a call with buffers on GPUs; not measured */
     PIECE_LEAST = 64 << 10,
     PIECE_MOST = 1 << 30,
+    LOOK_MS = 1, /* between looks whether another thread has left its call */
 };
 _Static_assert(DIR_SIZE + 64 + 2 * KEY_SIZE < NAME_MAX, "a segment's name is not cut");
 
@@ -332,7 +336,7 @@ static int group_furnish(struct group *g, struct fault *why)
     if (!w->job.local_net)
         rc = hierarchy_find(&g->hierarchy, g, why);
     if (!rc && w->is_launched)
-        rc = bell_make(&g->waiting.bell, w->dir, w->generation, g->id, w->rank, why);
+        rc = bell_make(&g->waiting.bell, w->dir, w->generation, g->id, w->rank, g->size == 1, why);
     return rc ? fault_wrap(why, "%s", group_describe(g, g->rank, who)) : 0;
 }
 
@@ -340,19 +344,23 @@ int group_join(struct group **out, struct world *w, uint32_t id, const int *memb
                const char *call, int64_t deadline_ms, struct fault *why)
 {
     struct bring_up b = {.where = "", .deadline_ms = deadline_ms};
+    size_t piece = 0;
     struct group *g;
     int rc = group_create(&g, w, id, members, size, why);
 
     if (rc)
         return rc;
     b.group = g;
+    group_hold(g, call); /* else another thread's ml_repair would end it, half made */
     g->is_window = strcmp(call, "window_create") == 0;
     /* What waits meanwhile is this call, of all members. */
     g->call_name = call;
     g->call.seq = g->is_world ? w->generation : 1;
     rc = group_furnish(g, why);
-    if (!rc && g->is_world && !w->gpu_piece)
-        rc = piece_read(&w->gpu_piece, why);
+    if (!rc && g->is_world && !w->gpu_piece) {
+        rc = piece_read(&piece, why);
+        w->gpu_piece = piece;
+    }
     if (rc) {
         coord_events_break(w->coord_events, g, why);
         group_leave(g);
@@ -370,17 +378,40 @@ int group_join(struct group **out, struct world *w, uint32_t id, const int *memb
     }
     g->gpu_piece = w->gpu_piece;
     g->runs_apart = g->gpu_piece || (w->calls && w->calls->has_hashes);
+    if (!g->is_window)
+        group_release(g);
     *out = g;
     return 0;
 }
 
-static void group_close(struct group *g, bool is_told)
+bool group_take(struct group *g, const char *call, const struct fault *ends)
 {
-    const struct world *w = g->world;
+    int self = thread_self(), thread;
 
+    while (!group_hold_as(g, -self, call)) {
+        thread = atomic_load(&g->inside_thread);
+        if (thread > 0 && (thread == self || !thread_exists(thread)) &&
+            atomic_compare_exchange_strong(&g->inside_thread, &thread, -self)) {
+            if (!g->broken.code)
+                fault_set(&g->broken, ML_ERR_STATE, "a call on the group was left half made");
+            break;
+        }
+        if (ends && group_look_begin(g)) {
+            coord_events_end_call(g->world->coord_events, g, ends);
+            group_look_end(g);
+        }
+        poll(NULL, 0, LOOK_MS);
+    }
+    if (g->world)
+        return true;
+    group_release(g);
+    return false;
+}
+
+void group_disconnect(struct group *g)
+{
     progress_stop(g);
-    if (g->inside) /* longjmp() has left a call: what it queued is gone */
-        message_op_drop(g);
+    message_op_drop(g); /* if longjmp() has left a call, what it queued is gone */
     /* While one link is flushed, members may still send messages through the coordinator, which
      * must not reach a link that is closed. */
     for (int i = 0; i < g->size; i++)
@@ -389,17 +420,31 @@ static void group_close(struct group *g, bool is_told)
             g->links[i] = NULL;
         }
     tcp_mesh_close(g->mesh);
+    g->mesh = NULL;
     rdma_meet_close(g->meet);
+    g->meet = NULL;
     matching_close(g);
+    peer_memory_close(g->peers);
+    g->peers = NULL;
+    free(g->coll);
+    g->coll = NULL;
+    g->slots = NULL;
+    shm_segment_close(g->segment);
+    g->segment = NULL;
+}
+
+static void group_close(struct group *g, bool is_told)
+{
+    const struct world *w = g->world;
+    int bell;
+
+    group_disconnect(g);
     /* Last: a link that is being closed may have to break the group (sleeper_ring). */
     if (is_told && !g->is_world && g->size > 1)
         coord_events_send(w->coord_events, COORD_FREE,
                           json_pack("{s:I}", "group", (json_int_t)g->id), NULL);
-    peer_memory_close(g->peers);
-    free(g->coll);
-    shm_segment_close(g->segment);
-    coord_events_remove(w->coord_events, g);
-    bell_remove(g->waiting.bell, w->dir, w->generation, g->id, w->rank);
+    bell = coord_events_remove(w->coord_events, g);
+    bell_remove(bell, w->dir, w->generation, g->id, w->rank);
 }
 
 void group_leave(struct group *g)
@@ -413,6 +458,7 @@ void group_leave(struct group *g)
 void group_retire(struct group *g, const struct fault *why)
 {
     g->broken = *why;
+    atomic_store_explicit(&g->is_retired, true, memory_order_release);
     group_close(g, false);
-    group_destroy_broken(g);
+    group_destroy(g);
 }

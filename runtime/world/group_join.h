@@ -12,14 +12,26 @@
 
 /* Makes the group (group_create) and connects its members, each of which calls it, until
  * deadline_ms (clock_ms). call: the name of the call that makes it, a constant. Another thread may
- * join another group at the same time. On failure the code is that of the first failure of any
- * member: ML_ERR_PEER, ML_ERR_LINK, ML_ERR_TIMEOUT, ML_ERR_SYSTEM, ML_ERR_MEMORY and others. */
+ * join another group at the same time. A window's group is still held (group_hold) afterwards. On
+ * failure the code is that of the first failure of any member: ML_ERR_PEER, ML_ERR_LINK,
+ * ML_ERR_TIMEOUT, ML_ERR_SYSTEM, ML_ERR_MEMORY and others. */
 int group_join(struct group **out, struct world *w, uint32_t id, const int *members, int size,
                const char *call, int64_t deadline_ms, struct fault *why);
-/* Waits for what was started on g, closes its links and frees it; takes NULL. */
+
+/* Holds g to end it, once no other thread does, or once it is held by a call that was left half
+ * made. Calls of other threads wait until it is ended, or released. `ends`: other threads' calls on
+ * g end with this; NULL: something else ends them. False: another thread has ended g meanwhile, so
+ * it is not held. */
+bool group_take(struct group *g, const char *call, const struct fault *ends);
+
+/* Waits for what was started on g, closes its links and frees it; takes NULL. The calling thread
+ * holds g, unless no other thread knows of it. */
 void group_leave(struct group *g);
 /* The same for a group of an earlier membership, of which the coordinator knows nothing any more:
  * every call with its handle fails with `why` from now on. */
 void group_retire(struct group *g, const struct fault *why);
+/* For a broken group: closes its links, and gives back what shared memory and descriptors they had.
+ * It stays, to ask the coordinator. Also group_leave and group_retire take it. */
+void group_disconnect(struct group *g);
 
 #endif

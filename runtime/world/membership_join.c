@@ -74,6 +74,18 @@ static int newcomers_note(struct world *w, const json_t *repaired)
     return rc ? rc : w->has_come ? 0 : ML_ERR_MEMORY;
 }
 
+/* Another thread may be reading the old name. */
+static void name_replace(struct world *w, int host, char *name)
+{
+    char **kept = realloc(w->old_names, ((size_t)w->old_count + 1) * sizeof(*kept));
+
+    if (kept)
+        w->old_names = kept;
+    if (kept && w->host_names[host])
+        kept[w->old_count++] = w->host_names[host];
+    w->host_names[host] = name;
+}
+
 /* Other hosts may be in the places of lost ones, and there may be more hosts than before. */
 static int names_note(struct world *w, const json_t *repaired)
 {
@@ -88,13 +100,15 @@ static int names_note(struct world *w, const json_t *repaired)
     if (!list || rc)
         return rc;
     for (int i = 0; i < hosts && !rc; i++) {
-        char *name = strdup(names[i]);
+        char *name;
 
+        if (i < w->hosts && strcmp(names[i], w->host_names[i]) == 0)
+            continue;
+        name = strdup(names[i]);
         if (!name && i < w->hosts)
             continue; /* the old name stays */
         rc = name ? 0 : ML_ERR_MEMORY;
-        free(w->host_names[i]);
-        w->host_names[i] = name;
+        name_replace(w, i, name);
         counters_file_host(w->counters, i, name);
         if (!rc && i == w->hosts)
             w->hosts++;
@@ -110,7 +124,7 @@ static int membership_parse(struct membership *out, const json_t *j, struct worl
     json_int_t membership, group;
     json_t *list;
     bool has_me = false;
-    int rc = ML_ERR_REFUSED, grown = names_note(w, j);
+    int *members = NULL, rc = ML_ERR_REFUSED, grown = names_note(w, j);
 
     *out = (struct membership){0};
     if (!grown)
@@ -120,10 +134,10 @@ static int membership_parse(struct membership *out, const json_t *j, struct worl
                     "count", &out->count, "members", &list) == 0 &&
         membership > 0 && membership <= UINT32_MAX && group > 0 && group <= INT32_MAX &&
         out->count > 0 && out->count <= w->size)
-        rc = host_table_read_numbers(&out->members, list, out->count, w->size);
+        rc = host_table_read_numbers(&members, list, out->count, w->size);
     for (int i = 0; i < out->count && !rc; i++) {
-        has_me |= out->members[i] == w->rank;
-        if (i > 0 && out->members[i] <= out->members[i - 1])
+        has_me |= members[i] == w->rank;
+        if (i > 0 && members[i] <= members[i - 1])
             rc = ML_ERR_REFUSED;
     }
     if (!rc && has_me)
@@ -131,10 +145,10 @@ static int membership_parse(struct membership *out, const json_t *j, struct worl
     if (!rc && has_me) {
         out->number = (uint32_t)membership;
         out->group = (uint32_t)group;
+        out->members = members;
         return 0;
     }
-    free(out->members);
-    out->members = NULL;
+    free(members);
     if (rc == ML_ERR_MEMORY || grown == ML_ERR_MEMORY)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     return fault_set(why, ML_ERR_REFUSED, "the coordinator's answer to ml_repair is damaged");

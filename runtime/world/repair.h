@@ -8,8 +8,10 @@
 /* As ml_repair, for the thread that uses `world`, which is the process's. */
 int repair_run(struct group *world, struct group **next, struct ml_change *change,
                struct fault *why);
-/* As ml_revoke and ml_agree, for the thread that uses g; ml_revoke for any thread. */
-void repair_revoke(struct group *g, const char *text);
+/* As ml_revoke, for the thread that holds g (group_hold), or else for any that looks at it
+ * (group_look_begin). */
+void repair_revoke(struct group *g, bool holds, const char *text);
+/* As ml_agree, for the thread that uses g. */
 int repair_agree(struct group *g, uint64_t *value, struct fault *why);
 
 #endif

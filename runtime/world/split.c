@@ -137,7 +137,7 @@ static int create_ask(struct group *g, const int *members, int count, uint64_t t
                                      (json_int_t)tag, "timeout_ms", timeout_ms, "count", count,
                                      "ranks", host_table_write_numbers(members, count)),
                            why);
-    return rc ? rc : coord_events_await_answer(e, g, id, why);
+    return rc ? rc : coord_events_await_answer(e, g, "group_create", id, why);
 }
 
 int split_create_run(struct group *g, const int *members, int count, uint64_t tag, int timeout_ms,

@@ -19,6 +19,8 @@ int window_join_create(struct window **out, struct group *g, void *memory, size_
     rc = window_life_open(out, own, memory, size, gpu, why);
     if (rc)
         group_leave(own);
+    else
+        group_release(own); /* from now on the window is what ml_repair ends */
     return rc;
 }
 

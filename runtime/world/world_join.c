@@ -19,13 +19,16 @@
 #include "runtime/process/counters_file.h"
 #include "runtime/process/fork_guard.h"
 #include "runtime/process/stdio_guard.h"
+#include "runtime/process/thread_linux.h"
 #include "runtime/steps/algorithm_table.h"
 #include "runtime/transport/shm_rendezvous.h"
+#include "runtime/world/agent_above_linux.h"
 #include "runtime/world/group_join.h"
 #include "runtime/world/membership_join.h"
 #include "runtime/world/window_join.h"
 
 #include <limits.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <sodium.h>
@@ -34,6 +37,10 @@
 #include <string.h>
 #include <unistd.h>
 
+extern char **environ;
+
+enum { LOOK_MS = 1 /* between looks whether another thread has done with the world */ };
+
 /* The process's world. */
 static struct {
     pthread_mutex_t lock;          /* held throughout ml_init and ml_finalize */
@@ -41,6 +48,7 @@ static struct {
     int users;                     /* ml_init calls without their ml_finalize yet */
     bool eager_is_free; /* the program's first ml_init takes over what --eager's has counted */
     bool has_been;      /* this process has been a member of the job's world */
+    _Atomic(const char *) change; /* the call that ends the present world; NULL: none */
 } joined = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static void world_free(struct world *w)
@@ -48,6 +56,8 @@ static void world_free(struct world *w)
     if (!w)
         return;
     group_leave(w->group);
+    while (w->group_count) /* another thread is at the end of ml_group_free */
+        poll(NULL, 0, LOOK_MS);
     if (w->door)
         w->door->close(w->door);
     counters_file_close(w->counters);
@@ -58,6 +68,9 @@ static void world_free(struct world *w)
     for (int i = 0; i < w->hosts && w->host_names; i++)
         free(w->host_names[i]);
     free(w->host_names);
+    for (int i = 0; i < w->old_count; i++)
+        free(w->old_names[i]);
+    free(w->old_names);
     free(w->host_of);
     free(w->change.left);
     free(w->change.came);
@@ -261,6 +274,8 @@ static int world_connect_newcomer(struct world *w, struct fault *why)
     struct membership m = {0};
     int rc = membership_join(w, NULL, false, &m, &w->group, why);
 
+    if (rc == ML_ERR_SYSTEM) /* the others empty their old world, and try again (repair.c) */
+        rc = membership_join(w, NULL, true, &m, &w->group, why);
     free(m.members);
     free(w->has_come);
     w->has_come = NULL;
@@ -324,18 +339,46 @@ static void alone_warn(void)
                 outer.name, outer.size, outer.size);
 }
 
+/* A group of one is meant: MLAUNCH_ALONE=1, whoever has started the process. */
+static bool alone_is_asked(void)
+{
+    const char *text = getenv("MLAUNCH_ALONE");
+
+    return text && strcmp(text, "1") == 0;
+}
+
+/* Refuses a group of one to a process of a job that has lost its environment: all ranks would
+ * compute the same, and the job would look as if it had gone well. */
+static int alone_check(struct fault *why)
+{
+    char sign[256];
+
+    if (!agent_above_find(sign, sizeof(sign)))
+        return 0;
+    return fault_set(why, ML_ERR_STATE,
+                     "this process belongs to a job (%s), but cannot know its rank: %s. A program "
+                     "in between (sudo, su -, env -i, a sandbox) has removed what mlaunch had set: "
+                     "let it keep the variables that begin with MLAUNCH_, as sudo -E does, or set "
+                     "MLAUNCH_ALONE=1 if a group of one is meant",
+                     sign, environ[0] ? "MLAUNCH_RANK is not set" : "its environment is empty");
+}
+
 static int world_open(struct world **out, struct fault *why)
 {
-    const char *rank = getenv("MLAUNCH_RANK");
-    struct world *w = calloc(1, sizeof(*w));
-    int held[STDIO_GUARD], rc;
+    bool is_asked = alone_is_asked();
+    const char *rank = is_asked ? NULL : getenv("MLAUNCH_RANK");
+    struct world *w;
+    int held[STDIO_GUARD], rc = rank || is_asked ? 0 : alone_check(why);
 
+    if (rc)
+        return rc;
+    w = calloc(1, sizeof(*w));
     if (!w)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     shm_rendezvous_init();
     stdio_guard_begin(held);
     rc = rank ? world_join_job(w, rank, why) : world_join_alone(w, why);
-    if (!rank && !rc)
+    if (!rank && !is_asked && !rc)
         alone_warn();
     stdio_guard_end(held);
     if (rc) {
@@ -383,30 +426,86 @@ static void world_leave(struct world *w)
 /* The last chance to notice that the ranks' calls have differed. */
 static int world_check_group(struct group *g, struct fault *why)
 {
-    return g->broken.code || g->inside ? 0 : call_end(g, wait_look(g, why), why);
+    g->recorded = (struct recorded){0}; /* this is no call */
+    return g->broken.code ? 0 : call_end(g, wait_look(g, why), why);
+}
+
+int world_join_change_begin(const char *call, struct fault *why)
+{
+    const char *other = NULL;
+
+    if (atomic_compare_exchange_strong(&joined.change, &other, call))
+        return 0;
+    return fault_set(why, ML_ERR_STATE, "another thread is in %s", other);
+}
+
+void world_join_change_end(void)
+{
+    atomic_store(&joined.change, NULL);
+}
+
+/* Before leaving: the other ranks still need this one for what was started. */
+static void world_settle(const struct world *w, const struct fault *ends)
+{
+    struct group *busy;
+
+    while ((busy = coord_events_busy_group(w->coord_events))) {
+        if (group_take(busy, "finalize", ends)) {
+            progress_settle(busy);
+            group_release(busy);
+        }
+    }
+}
+
+static void world_leave_groups(const struct world *w, const struct fault *ends)
+{
+    struct group *other;
+
+    while ((other = coord_events_other_group(w->coord_events, w->group))) {
+        if (!group_take(other, "finalize", ends))
+            continue;
+        if (other->is_window) { /* it came up meanwhile */
+            group_release(other);
+            window_join_end();
+        } else {
+            group_leave(other);
+        }
+    }
+}
+
+/* Other threads' calls end, and find groups that are gone when they come back. */
+static int world_end(struct world *w, struct fault *why)
+{
+    struct fault ends;
+    int rc;
+
+    fault_set(&ends, ML_ERR_STATE, "another thread, %d, has called ml_finalize", thread_self());
+    world_settle(w, &ends);
+    group_take(w->group, "finalize", &ends);
+    rc = world_check_group(w->group, why);
+    window_join_end();
+    world_leave(w);
+    world_leave_groups(w, &ends);
+    world_free(w);
+    return rc;
 }
 
 int world_join_finalize(struct fault *why)
 {
-    struct group *other, *busy;
     struct world *w;
     int rc = 0;
 
     pthread_mutex_lock(&joined.lock);
     w = joined.current;
-    if (!w) {
+    if (!w)
         rc = fault_set(why, ML_ERR_STATE, "ml_finalize without ml_init");
-    } else if (--joined.users == 0) {
+    else if (joined.users == 1)
+        rc = world_join_change_begin("ml_finalize", why);
+    if (!rc && --joined.users == 0) {
         joined.current = NULL;
         joined.eager_is_free = false;
-        while ((busy = coord_events_busy_group(w->coord_events)))
-            progress_settle(busy); /* before leaving: the other ranks still need this one */
-        rc = world_check_group(w->group, why);
-        window_join_end();
-        world_leave(w);
-        while ((other = coord_events_other_group(w->coord_events, w->group)))
-            group_leave(other);
-        world_free(w);
+        rc = world_end(w, why);
+        world_join_change_end();
     }
     pthread_mutex_unlock(&joined.lock);
     return rc;

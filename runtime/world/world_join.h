@@ -14,6 +14,11 @@ struct fault;
 int world_join_init(struct world **out, bool eager, struct fault *why);
 int world_join_finalize(struct fault *why);
 
+/* Around ml_repair: only one thread at a time changes or ends the present world. ML_ERR_STATE:
+ * another one does. `call` is a constant. world_join_finalize does it itself. */
+int world_join_change_begin(const char *call, struct fault *why);
+void world_join_change_end(void);
+
 /* Gives the world another group, which ml_init returns from now on; takes over the lists of
  * `change`. */
 void world_join_set_group(struct world *w, struct group *g, const struct world_change *change);

@@ -107,6 +107,13 @@ static void http_on_turn(evutil_socket_t fd, short what, void *arg)
     listener_enable(h);
 }
 
+/* For want of descriptors the listener stays readable, so the loop would spin until http_look. */
+static void http_on_no_accept(struct evconnlistener *listener, void *arg)
+{
+    (void)arg;
+    evconnlistener_disable(listener);
+}
+
 /* evhttp asks for a bufferevent for each connection that it has accepted. There is always a place:
  * it accepts none while there is no room. */
 static struct bufferevent *http_on_connection(struct event_base *base, void *arg)
@@ -317,6 +324,7 @@ struct http *http_open(struct event_base *base, const char *host, uint16_t port,
         evconnlistener_free(h->listener);
         goto fail;
     }
+    evconnlistener_set_error_cb(h->listener, http_on_no_accept);
     return h;
 fail:
     if (fd >= 0)

@@ -104,6 +104,12 @@ struct http_reply *reply_open(struct event_base *base, struct evhttp_request *re
     return r;
 }
 
+void reply_pass(struct http_reply *r, reply_on_gone *on_gone, void *arg)
+{
+    r->on_gone = on_gone;
+    r->arg = arg;
+}
+
 void reply_finish(struct http_reply *r, int status, const char *text, size_t length, int retry_s)
 {
     struct evhttp_request *request = r->request;

@@ -30,6 +30,9 @@ typedef void reply_on_gone(void *arg);
 struct http_reply *reply_open(struct event_base *base, struct evhttp_request *request,
                               reply_on_gone *on_gone, void *arg);
 
+/* From now on the client's going is told to on_gone(arg). */
+void reply_pass(struct http_reply *r, reply_on_gone *on_gone, void *arg);
+
 /* Answers, and frees r. */
 void reply_finish(struct http_reply *r, int status, const char *text, size_t length, int retry_s);
 

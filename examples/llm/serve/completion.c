@@ -113,14 +113,12 @@ static void completion_on_gone(void *arg)
     completion_end(c);
 }
 
-bool completion_open(struct completion *c, struct evhttp_request *request)
+void completion_open(struct completion *c, struct http_reply *reply)
 {
-    c->reply = reply_open(c->list->base, request, completion_on_gone, c);
-    if (!c->reply)
-        return false;
+    c->reply = reply;
+    reply_pass(reply, completion_on_gone, c);
     c->next = c->list->first;
     c->list->first = c;
-    return true;
 }
 
 /* Sends one event of a stream; text is freed. False: the completion is gone. */

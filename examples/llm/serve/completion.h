@@ -5,12 +5,13 @@
  * last of its choices, when one of them fails, or when its client leaves.
  *
  *     completion_new ──▶ queue_put ──▶ completion_open ──▶ completion_news … ──▶ the end
- *           │               │ refused         │ no memory
- *           └───────────────┴─────────────────┴──▶ completion_close
+ *           │ no memory     │ refused
+ *           └───────────────┴──▶ completion_close
  */
 #ifndef LLM_SERVE_COMPLETION_H
 #define LLM_SERVE_COMPLETION_H
 
+#include "../http/reply.h"
 #include "completion_answer.h"
 #include "completion_request.h"
 #include "metrics.h"
@@ -37,8 +38,8 @@ struct completion *completion_new(struct completion_list *list, const struct com
                                   const struct answer_head *head, struct ticket *const *tickets,
                                   uint32_t count);
 
-/* The queue has accepted the tickets. False: no memory; the request is the caller's to answer. */
-bool completion_open(struct completion *c, struct evhttp_request *request);
+/* The queue has accepted the tickets; the reply is the completion's from now on. */
+void completion_open(struct completion *c, struct http_reply *reply);
 
 /* Says nothing to the client; of one that was not opened, `is_put` says whether its tickets are in
  * the queue. */

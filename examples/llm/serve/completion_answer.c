@@ -179,9 +179,9 @@ char *answer_too_long(uint32_t prompt_count, uint32_t context, const char *param
     char message[160];
 
     snprintf(message, sizeof(message),
-             "the prompt of %" PRIu32 " tokens exceeds the context of %" PRIu32
+             "the prompt of %s%" PRIu32 " tokens exceeds the context of %" PRIu32
              ", which holds prompt and answer",
-             prompt_count, context);
+             prompt_count > context ? "at least " : "", prompt_count, context);
     return dump(json_pack("{s:{s:s, s:s, s:s, s:i, s:I, s:I}}", "error", "message", message, "type",
                           "exceed_context_size_error", "param", param, "code", 400,
                           "n_prompt_tokens", (json_int_t)prompt_count, "n_ctx",

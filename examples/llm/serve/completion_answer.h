@@ -50,7 +50,8 @@ char *answer_usage(const struct answer_head *head, const struct ticket_news *all
 
 /* {"error": {…}}; the type follows from the HTTP status. param: the member at fault, or NULL. */
 char *answer_error(int status, const char *message, const char *param);
-/* 400: this many tokens do not fit into a slot of `context`. */
+/* 400: this many tokens do not fit into a slot of `context`; if they are more than that, there may
+ * be still more. */
 char *answer_too_long(uint32_t prompt_count, uint32_t context, const char *param);
 
 #endif

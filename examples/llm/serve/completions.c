@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "completions.h"
 
+#include "../http/aside.h"
 #include "../http/reply.h"
 #include "../steps/monotonic.h"
 #include "completion.h"
@@ -18,6 +19,7 @@
 enum {
     TOKENS_OF_TEXT = 16, /* for a completion that names no number, as OpenAI's */
     RETRY_MOST_S = 60,
+    READ_AT_ONCE = 16 << 10, /* bytes of a body that is read in the loop */
     CHANGED_AT_ONCE = 64,
 };
 
@@ -25,23 +27,35 @@ struct completions {
     struct completions_config config;
     struct completion_list list;
     struct event *changed;
+    struct aside *aside; /* reads the other bodies */
+    struct reading *readings;
+    bool is_told;   /* on_closed() was called, or is of no use any more */
+    bool is_closed; /* who waits gets no answer */
     uint64_t next_id;
 };
 
-/* Answers a request that was not accepted. `text` is freed. */
-static void refuse_with(struct completions *all, struct evhttp_request *request, int status,
-                        char *text, int retry_s)
-{
-    metrics_answered(all->config.metrics, status);
-    reply_send(request, status, "application/json", text, text ? strlen(text) : 0, retry_s);
-    free(text);
-}
+/* The request as tickets, one for each choice of each prompt. */
+struct ticket_batch {
+    struct ticket *tickets[COMPLETION_CHOICES_MOST];
+    uint32_t count;
+    uint32_t prompt_count; /* tokens, of all prompts */
+};
 
-static void refuse(struct completions *all, struct evhttp_request *request, int status,
-                   const char *sentence, const char *param, int retry_s)
-{
-    refuse_with(all, request, status, answer_error(status, sentence, param), retry_s);
-}
+/* A request whose body is read: in the loop, or beside it, where nothing else of `all` is used but
+ * what never changes. */
+struct reading {
+    struct aside_piece piece;
+    struct completions *all;
+    struct reading *next;
+    struct http_reply *reply; /* NULL: its client has gone */
+    char *body;
+    size_t size;
+    bool is_chat;
+    struct completion_request request;
+    struct ticket_batch order;
+    char *error; /* why it is refused, with its status; NULL: it is not */
+    int status;
+};
 
 /* Whether its type is JSON, with or without parameters. A page of another site cannot send it here
  * unasked, as it could a form. */
@@ -96,13 +110,6 @@ fail:
     return NULL;
 }
 
-/* The request as tickets, one for each choice of each prompt. */
-struct ticket_batch {
-    struct ticket *tickets[COMPLETION_CHOICES_MOST];
-    uint32_t count;
-    uint32_t prompt_count; /* tokens, of all prompts */
-};
-
 static void tickets_free(struct ticket_batch *o)
 {
     for (uint32_t i = 0; i < o->count; i++)
@@ -135,110 +142,232 @@ static bool tickets_add(struct ticket_batch *o, const struct completion_request 
     return true;
 }
 
-/* Puts them into the queue. */
-static void order_put(struct completions *all, struct evhttp_request *request,
-                      const struct completion_request *r, struct ticket_batch *o)
+/* Answers a request that is not accepted. `text` is freed. */
+static void refuse(struct reading *r, int status, char *text, int retry_s)
 {
+    metrics_answered(r->all->config.metrics, status);
+    reply_finish(r->reply, status, text, text ? strlen(text) : 0, retry_s);
+    r->reply = NULL;
+    free(text);
+}
+
+/* Puts its tickets into the queue. */
+static void order_put(struct reading *r)
+{
+    struct completions *all = r->all;
     const struct answer_head head = {r->is_chat, all->next_id++, time(NULL), all->config.model,
-                                     o->prompt_count};
-    struct completion *c = completion_new(&all->list, r, &head, o->tickets, o->count);
+                                     r->order.prompt_count};
+    struct completion *c =
+        completion_new(&all->list, &r->request, &head, r->order.tickets, r->order.count);
     char reason[QUEUE_REASON_ROOM];
     enum queue_refusal refusal;
 
     if (!c) {
-        tickets_free(o);
-        refuse(all, request, 500, "out of memory", NULL, 0);
+        refuse(r, 500, answer_error(500, "out of memory", NULL), 0);
         return;
     }
-    refusal = queue_put(all->config.queue, o->tickets, o->count);
-    if (!refusal && completion_open(c, request))
+    refusal = queue_put(all->config.queue, r->order.tickets, r->order.count);
+    r->order.count = 0; /* they are the completion's */
+    if (!refusal) {
+        completion_open(c, r->reply);
+        r->reply = NULL;
         return;
-    completion_close(c, !refusal);
+    }
+    completion_close(c, false);
     if (refusal == QUEUE_FULL) {
-        refuse(all, request, 429, "the server is busy: its queue is full; try again later", NULL,
+        refuse(r, 429,
+               answer_error(429, "the server is busy: its queue is full; try again later", NULL),
                retry_seconds(all));
-    } else if (refusal) {
-        queue_reason(all->config.queue, reason);
-        refuse(all, request, 503, reason, NULL, COMPLETION_RETRY_S);
     } else {
-        refuse(all, request, 500, "out of memory", NULL, 0);
+        queue_reason(all->config.queue, reason);
+        refuse(r, 503, answer_error(503, reason, NULL), COMPLETION_RETRY_S);
     }
 }
 
-/* The tickets of all prompts, with tokens as room for one of them. NULL, or the text of an error
- * and its status. */
-static char *order_make(struct completions *all, const struct completion_request *r,
-                        int32_t *tokens, struct ticket_batch *o, int *status)
+static void error_set(struct reading *r, int status, const char *sentence, const char *param)
 {
-    struct completion_problem problem = {0};
-    uint32_t count, context = all->config.context;
+    r->status = status;
+    r->error = answer_error(status, sentence, param);
+}
 
-    *status = 400;
-    for (uint32_t i = 0; i < r->prompt_count; i++) {
-        if (prompt_tokens_make(&all->config.prompts, r, i, tokens, context, &count, &problem))
-            return answer_error(400, problem.text, problem.param);
-        if (count >= context)
-            return answer_too_long(count, context, r->is_chat ? "messages" : "prompt");
-        if (!tickets_add(o, r, tokens, count, context)) {
-            *status = 500;
-            return answer_error(500, "out of memory", NULL);
+/* Makes the tickets of all prompts, with tokens as room for one of them. */
+static void order_make(struct reading *r, int32_t *tokens)
+{
+    const struct completions_config *config = &r->all->config;
+    struct completion_problem problem = {0};
+    uint32_t count;
+
+    for (uint32_t i = 0; i < r->request.prompt_count && !r->status; i++) {
+        if (prompt_tokens_make(&config->prompts, &r->request, i, tokens, config->context, &count,
+                               &problem)) {
+            error_set(r, 400, problem.text, problem.param);
+        } else if (count >= config->context) {
+            r->status = 400;
+            r->error = answer_too_long(count, config->context, r->is_chat ? "messages" : "prompt");
+        } else if (!tickets_add(&r->order, &r->request, tokens, count, config->context)) {
+            error_set(r, 500, "out of memory", NULL);
         }
     }
-    return NULL;
 }
 
-/* Checks the length of a request that was read, and starts it. */
-static void completion_accept(struct completions *all, struct evhttp_request *request,
-                              const struct completion_request *r)
+/* Checks a request that was read, and makes its tickets. */
+static void request_divide(struct reading *r)
 {
-    uint32_t room = queue_most(all->config.queue) + all->config.slots;
-    struct ticket_batch order = {.count = 0};
+    const struct completions_config *config = &r->all->config;
+    uint32_t room = queue_most(config->queue) + config->slots;
+    uint32_t answers = r->request.prompt_count * r->request.choices;
     int32_t *tokens;
-    char sentence[128], *error;
-    int status;
+    char sentence[128];
 
-    if (r->prompt_count * r->choices > room) {
+    if (answers > room) {
         snprintf(sentence, sizeof(sentence),
-                 "the request asks for %u answers; this server takes %u at most at a time",
-                 r->prompt_count * r->choices, room);
-        refuse(all, request, 400, sentence, r->choices > 1 ? "n" : "prompt", 0);
+                 "the request asks for %u answers; this server takes %u at most at a time", answers,
+                 room);
+        error_set(r, 400, sentence, r->request.choices > 1 ? "n" : "prompt");
         return;
     }
-    tokens = calloc(all->config.context, sizeof(*tokens));
-    if (!tokens) {
-        refuse(all, request, 500, "out of memory", NULL, 0);
-        return;
-    }
-    error = order_make(all, r, tokens, &order, &status);
+    tokens = calloc(config->context, sizeof(*tokens));
+    if (tokens)
+        order_make(r, tokens);
+    else
+        error_set(r, 500, "out of memory", NULL);
     free(tokens);
-    if (error) {
-        tickets_free(&order);
-        refuse_with(all, request, status, error, 0);
+}
+
+/* Frees all that lies in the body's JSON, which may take long too. */
+static void body_forget(struct reading *r)
+{
+    struct completion_request kept = r->request;
+
+    completion_request_free(&r->request);
+    r->request = kept;
+    r->request.messages = NULL;
+    r->request.prompts = NULL;
+    r->request.root = NULL;
+    r->request.message_count = r->request.prompt_count = r->request.stop_count = 0;
+}
+
+/* What may take long. */
+static void reading_work(struct aside_piece *p)
+{
+    struct reading *r = (struct reading *)p;
+    struct completion_problem problem = {0};
+
+    if (completion_request_read(&r->request, r->is_chat, r->body, r->size, &problem)) {
+        error_set(r, 400, problem.text, problem.param);
         return;
     }
-    order_put(all, request, r, &order);
+    request_divide(r);
+    body_forget(r);
+}
+
+static void reading_unlist(struct reading *r)
+{
+    struct reading **at = &r->all->readings;
+
+    while (*at && *at != r)
+        at = &(*at)->next;
+    if (*at)
+        *at = r->next;
+}
+
+static void reading_free(struct reading *r)
+{
+    tickets_free(&r->order);
+    free(r->error);
+    free(r->body);
+    free(r);
+}
+
+static void closed_check(struct completions *all)
+{
+    if (!all->is_told && !all->readings && queue_is_closed(all->config.queue)) {
+        all->is_told = true;
+        event_del(all->changed);
+        all->config.on_closed(all->config.arg);
+    }
+}
+
+static void reading_done(struct aside_piece *p)
+{
+    struct reading *r = (struct reading *)p;
+    struct completions *all = r->all;
+
+    reading_unlist(r);
+    if (r->reply && all->is_closed) {
+        reply_drop(r->reply);
+    } else if (r->reply && r->status) {
+        refuse(r, r->status, r->error, 0);
+        r->error = NULL;
+    } else if (r->reply) {
+        order_put(r);
+    }
+    reading_free(r);
+    closed_check(all);
+}
+
+static void reading_on_gone(void *arg)
+{
+    struct reading *r = arg;
+
+    r->reply = NULL;
+    r->all->config.metrics->left++;
+}
+
+/* NULL: no memory. The body is the reading's, and the request waits for its reply. */
+static struct reading *reading_new(struct completions *all, struct evhttp_request *request,
+                                   bool is_chat)
+{
+    struct evbuffer *body = evhttp_request_get_input_buffer(request);
+    struct reading *r = calloc(1, sizeof(*r));
+
+    if (!r)
+        return NULL;
+    r->piece = (struct aside_piece){.work = reading_work, .done = reading_done};
+    r->all = all;
+    r->is_chat = is_chat;
+    r->size = evbuffer_get_length(body);
+    r->body = malloc(r->size + 1);
+    if (r->body)
+        r->reply = reply_open(all->config.base, request, reading_on_gone, r);
+    if (!r->reply) {
+        reading_free(r);
+        return NULL;
+    }
+    evbuffer_remove(body, r->body, r->size);
+    r->next = all->readings;
+    all->readings = r;
+    return r;
+}
+
+static void refuse_at_once(struct completions *all, struct evhttp_request *request, int status,
+                           const char *sentence)
+{
+    char *text = answer_error(status, sentence, NULL);
+
+    metrics_answered(all->config.metrics, status);
+    reply_send(request, status, "application/json", text, text ? strlen(text) : 0, 0);
+    free(text);
 }
 
 void completions_request(struct completions *all, struct evhttp_request *request, bool is_chat)
 {
-    struct evbuffer *body = evhttp_request_get_input_buffer(request);
-    size_t size = evbuffer_get_length(body);
-    struct completion_problem problem = {0};
-    struct completion_request r;
-    const char *text;
+    struct reading *r;
 
     if (!is_json(request)) {
-        refuse(all, request, 415, "the body must be JSON: send Content-Type: application/json",
-               NULL, 0);
+        refuse_at_once(all, request, 415,
+                       "the body must be JSON: send Content-Type: application/json");
         return;
     }
-    text = (const char *)evbuffer_pullup(body, -1);
-    if (completion_request_read(&r, is_chat, text ? text : "", size, &problem)) {
-        refuse(all, request, 400, problem.text, problem.param, 0);
-        return;
+    r = reading_new(all, request, is_chat);
+    if (!r) {
+        refuse_at_once(all, request, 500, "out of memory");
+    } else if (r->size > READ_AT_ONCE) {
+        aside_put(all->aside, &r->piece);
+    } else {
+        reading_work(&r->piece);
+        reading_done(&r->piece);
     }
-    completion_accept(all, request, &r);
-    completion_request_free(&r);
 }
 
 static void completions_on_changed(evutil_socket_t fd, short what, void *arg)
@@ -250,10 +379,8 @@ static void completions_on_changed(evutil_socket_t fd, short what, void *arg)
     (void)what;
     for (int i = 0; i < CHANGED_AT_ONCE && (t = queue_changed(all->config.queue)); i++)
         completion_news(t);
-    if (!t && queue_is_closed(all->config.queue)) {
-        event_del(all->changed);
-        all->config.on_closed(all->config.arg);
-    }
+    if (!t)
+        closed_check(all);
 }
 
 struct completions *completions_open(const struct completions_config *config)
@@ -271,7 +398,8 @@ struct completions *completions_open(const struct completions_config *config)
         all->next_id = (uint64_t)monotonic_ns();
     all->changed = event_new(config->base, queue_fd(config->queue), EV_READ | EV_PERSIST,
                              completions_on_changed, all);
-    if (!all->changed || event_add(all->changed, NULL)) {
+    all->aside = aside_open(config->base);
+    if (!all->aside || !all->changed || event_add(all->changed, NULL)) {
         completions_close(all);
         return NULL;
     }
@@ -282,6 +410,8 @@ void completions_close(struct completions *all)
 {
     if (!all)
         return;
+    all->is_told = all->is_closed = true;
+    aside_close(all->aside);
     while (all->list.first)
         completion_close(all->list.first, true);
     if (all->changed)

@@ -16,7 +16,8 @@ struct prompt_model {
 };
 
 /* The request's prompt i: stores the tokens that fit into `room`, and in *count how many there are,
- * at least one. Returns 0, or -1 and *problem. */
+ * at least one; a number that is more than `room` may be too small. Returns 0, or -1 and
+ * *problem. */
 int prompt_tokens_make(const struct prompt_model *model, const struct completion_request *request,
                        uint32_t i, int32_t *tokens, uint32_t room, uint32_t *count,
                        struct completion_problem *problem);

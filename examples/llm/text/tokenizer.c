@@ -11,16 +11,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NAME_SHOWN = 40 };
+enum { NAME_SHOWN = 40, BYTES = 256 };
 
 struct tokenizer {
     struct vocabulary vocabulary;
     struct tokenizer_bpe *bpe; /* NULL: SentencePiece */
     bool wants_begin;          /* the first token belongs in front of a prompt */
     bool wants_blank;          /* SentencePiece: so does a blank in front of a text */
-    int32_t *special;          /* tokens that are found in text as they are, the longest first */
+    int32_t *special;          /* tokens that are found in text as they are, by their texts */
     size_t special_count;
-    bool begins_special[256]; /* by the first byte */
+    uint8_t pairs[BYTES * BYTES / 8]; /* a bit for each two bytes that one of these begins with */
 };
 
 /* One text that is being encoded. */
@@ -38,15 +38,39 @@ static bool is_special(const struct vocabulary_token *k)
            (k->type == TOKEN_CONTROL || k->type == TOKEN_USER || k->type == TOKEN_UNKNOWN);
 }
 
+/* A text comes before those that it begins. */
 static int special_compare(const void *a, const void *b, void *of)
 {
     const struct vocabulary *v = of;
-    int32_t left = *(const int32_t *)a, right = *(const int32_t *)b;
-    uint32_t left_length = v->tokens[left].length, right_length = v->tokens[right].length;
+    const struct vocabulary_token *l = &v->tokens[*(const int32_t *)a];
+    const struct vocabulary_token *r = &v->tokens[*(const int32_t *)b];
+    int order = memcmp(l->text, r->text, l->length < r->length ? l->length : r->length);
 
-    if (left_length != right_length)
-        return left_length < right_length ? 1 : -1;
-    return (left > right) - (left < right);
+    return order ? order : (l->length > r->length) - (l->length < r->length);
+}
+
+static void pair_set(struct tokenizer *t, unsigned first, unsigned second)
+{
+    t->pairs[(first * BYTES + second) / 8] |= (uint8_t)(1U << second % 8);
+}
+
+static bool has_pair(const struct tokenizer *t, const char *text)
+{
+    unsigned first = (unsigned char)text[0], second = (unsigned char)text[1];
+
+    return t->pairs[(first * BYTES + second) / 8] & (1U << second % 8);
+}
+
+static void special_add(struct tokenizer *t, int32_t token)
+{
+    const struct vocabulary_token *k = &t->vocabulary.tokens[token];
+    unsigned first = (unsigned char)k->text[0];
+
+    t->special[t->special_count++] = token;
+    if (k->length > 1)
+        pair_set(t, first, (unsigned char)k->text[1]);
+    for (unsigned second = 0; k->length == 1 && second < BYTES; second++)
+        pair_set(t, first, second);
 }
 
 static bool special_collect(struct tokenizer *t)
@@ -60,30 +84,60 @@ static bool special_collect(struct tokenizer *t)
         return false;
     t->special_count = 0;
     for (int32_t i = 0; i < v->count; i++) {
-        if (is_special(&v->tokens[i])) {
-            t->special[t->special_count++] = i;
-            t->begins_special[(unsigned char)v->tokens[i].text[0]] = true;
-        }
+        if (is_special(&v->tokens[i]))
+            special_add(t, i);
     }
     qsort_r(t->special, t->special_count, sizeof(*t->special), special_compare, (void *)v);
     return true;
 }
 
-/* The longest token that is here as it is; -1. `is_trusted` bytes were not typed: only there are
- * control tokens recognised. */
+/* The first of the tokens from `first` to `end`, which have the same text up to byte `at`, whose
+ * byte there is at least `byte`; `end` if there is none. */
+static size_t special_search(const struct tokenizer *t, size_t first, size_t end, size_t at,
+                             unsigned byte)
+{
+    while (first < end) {
+        size_t middle = first + (end - first) / 2;
+
+        if ((unsigned char)t->vocabulary.tokens[t->special[middle]].text[at] < byte)
+            first = middle + 1;
+        else
+            end = middle;
+    }
+    return first;
+}
+
+/* The longest token that is here as it is; -1. `trusted` bytes were not typed: only there are
+ * control tokens recognised. What is not here costs little, whatever the text and the vocabulary
+ * are: clients choose the text, and some models have thousands of such tokens. */
 static int32_t special_at(const struct tokenizer *t, const char *text, size_t length,
                           size_t trusted)
 {
-    if (!t->begins_special[(unsigned char)*text])
-        return -1;
-    for (size_t i = 0; i < t->special_count; i++) {
-        const struct vocabulary_token *k = &t->vocabulary.tokens[t->special[i]];
+    size_t first = 0, end = t->special_count, found = 0;
+    int32_t longest = -1;
 
-        if (k->length <= (k->type == TOKEN_USER ? length : trusted) &&
-            memcmp(k->text, text, k->length) == 0)
-            return t->special[i];
+    if (length > 1 && !has_pair(t, text))
+        return -1;
+    for (size_t at = 0; first < end; at++) {
+        const struct vocabulary_token *k = &t->vocabulary.tokens[t->special[first]];
+        unsigned byte;
+
+        /* Those from `first` to `end` begin with the `at` bytes that are here. */
+        for (; k->length == at; k = &t->vocabulary.tokens[t->special[first]]) {
+            if (found < at && (k->type == TOKEN_USER || at <= trusted)) {
+                longest = t->special[first];
+                found = at;
+            }
+            if (++first == end)
+                return longest;
+        }
+        if (at == length)
+            break;
+        byte = (unsigned char)text[at];
+        first = special_search(t, first, end, at, byte);
+        end = special_search(t, first, end, at, byte + 1);
     }
-    return -1;
+    return longest;
 }
 
 /* --- Text between them ------------------------------------------------------------------------ */
@@ -96,6 +150,8 @@ static bool fragment_encode(struct encoding *e, const char *text, size_t length)
     bool is_done;
 
     if (length == 0)
+        return true;
+    if (token_list_is_over(&e->out, vocabulary_least(&t->vocabulary, length)))
         return true;
     copy = characters_mend(text, length, &size);
     if (!copy)
@@ -116,7 +172,10 @@ static bool text_encode(struct encoding *e, const char *text, size_t length,
 {
     size_t fragment = 0, piece = 0, i = 0;
 
-    while (i < length) {
+    /* More bytes than these without such a token are too many for the room. */
+    size_t most = e->out.room ? (e->out.room + 1) * (e->t->vocabulary.longest + 1UL) : length;
+
+    while (i < length && i - fragment <= most) {
         size_t trusted;
         int32_t token;
 
@@ -133,6 +192,8 @@ static bool text_encode(struct encoding *e, const char *text, size_t length,
         if (!fragment_encode(e, text + fragment, i - fragment))
             return false;
         token_list_add(&e->out, token);
+        if (token_list_is_over(&e->out, 0))
+            return true;
         e->is_behind_special = true;
         i += e->t->vocabulary.tokens[token].length;
         fragment = i;
@@ -146,7 +207,7 @@ int64_t tokenizer_encode(const struct tokenizer *t, const char *text, size_t len
     struct encoding e = {.t = t, .out = {tokens, room, 0}, .is_behind_special = true};
     const struct typed_piece all = {0, length};
 
-    return text_encode(&e, text, length, &all, special ? 0 : 1) ? e.out.count : -1;
+    return text_encode(&e, text, length, &all, special ? 0 : 1) ? token_list_count(&e.out) : -1;
 }
 
 /* Its text is at the beginning, and was not typed. */
@@ -164,7 +225,8 @@ int64_t tokenizer_encode_prompt(const struct tokenizer *t, const struct prompt *
 
     if (t->wants_begin && t->vocabulary.begin >= 0 && !begins_itself(t, p))
         token_list_add(&e.out, t->vocabulary.begin);
-    return text_encode(&e, p->text, p->length, p->typed, p->typed_count) ? e.out.count : -1;
+    return text_encode(&e, p->text, p->length, p->typed, p->typed_count) ? token_list_count(&e.out)
+                                                                         : -1;
 }
 
 /* --- The model's file ------------------------------------------------------------------------- */

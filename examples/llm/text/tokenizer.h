@@ -23,9 +23,10 @@ struct tokenizer;
 struct tokenizer *tokenizer_new(const struct gguf *g, char *error, size_t size);
 void tokenizer_free(struct tokenizer *t); /* takes NULL */
 
-/* Stores the first `room` tokens of the text, and returns how many it has, which may be more;
- * negative: out of memory, or a text that the model's pattern cannot split. Bytes that are not
- * UTF-8 are read as U+FFFD. `special`: the text of a control token becomes that token; otherwise it
+/* Stores the text's tokens and returns how many they are; room + 1 if they are more than `room`,
+ * which is known before all are made; without room they are only counted. Negative: out of memory,
+ * or a text that the model's pattern cannot split. Bytes that are not UTF-8 are read as U+FFFD.
+ * `special`: the text of a control token becomes that token; otherwise it
  * is split like any other. Nothing is put in front of the text. */
 int64_t tokenizer_encode(const struct tokenizer *t, const char *text, size_t length, bool special,
                          int32_t *tokens, size_t room);

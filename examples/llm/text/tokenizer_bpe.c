@@ -143,6 +143,8 @@ static bool word_encode(void *of, const char *text, size_t length)
     struct bpe_encoding *e = of;
     int32_t token = word_find(e, text, length);
 
+    if (token_list_is_over(e->out, vocabulary_least(e->bpe->vocabulary, length)))
+        return false; /* which ends the cutting */
     if (token >= 0) {
         token_list_add(e->out, token);
         return true;
@@ -168,7 +170,8 @@ bool tokenizer_bpe_encode(const struct tokenizer_bpe *b, const char *text, size_
     bool is_done;
 
     e.whole = malloc(b->vocabulary->longest + 2 * BYTE_LEVEL_MOST);
-    is_done = e.whole && bpe_pattern_cut(b->pattern, text, length, word_encode, &e);
+    is_done = e.whole && (bpe_pattern_cut(b->pattern, text, length, word_encode, &e) ||
+                          token_list_is_over(out, 0));
     token_merge_free(&e.merge);
     free(e.whole);
     return is_done;

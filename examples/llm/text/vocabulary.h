@@ -45,6 +45,12 @@ bool vocabulary_load(struct vocabulary *v, const struct gguf *g, bool is_byte_le
                      size_t size);
 void vocabulary_free(struct vocabulary *v);
 
+/* How many tokens a text of `length` bytes has at least. */
+static inline size_t vocabulary_least(const struct vocabulary *v, size_t length)
+{
+    return length / (v->longest + 1UL);
+}
+
 /* The number of this text; -1: it is no token. */
 int32_t vocabulary_find(const struct vocabulary *v, const char *text, size_t length);
 

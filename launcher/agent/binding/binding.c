@@ -324,7 +324,7 @@ int binding_choose(struct binding *out, int count, const struct machine *m,
  * or take them in turn. None are where all ports are as near as each other. */
 static void ports_mark(bool *marked, const struct machine *m, int gpu)
 {
-    int best = 0, among = 0, turn = 0, gpus = 0;
+    int best = 0, among = 0, turn = 0, gpus = 1;
 
     for (int i = 0; i < m->port_count; i++)
         best = m->ports[i].nearness[gpu] > best ? m->ports[i].nearness[gpu] : best;
@@ -338,7 +338,7 @@ static void ports_mark(bool *marked, const struct machine *m, int gpu)
         for (int i = 0; i < m->port_count; i++)
             is_same &= m->ports[i].nearness[other] == m->ports[i].nearness[gpu];
         turn += is_same && other < gpu;
-        gpus += is_same;
+        gpus += is_same && other != gpu;
     }
     for (int i = 0, place = 0; i < m->port_count; i++) {
         if (m->ports[i].nearness[gpu] != best)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/agent/container/container_door.h"
 
+#include "common/net/address.h"
+
 #include <errno.h>
 #include <event2/event.h>
 #include <fcntl.h>
@@ -15,7 +17,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { CALLERS_SPARE = 8 };
+enum {
+    CALLERS_SPARE = 8,
+    ACCEPT_AGAIN_MS = 100, /* after descriptors have run out */
+};
 
 /* What a rank's container is to get, and what it has said. */
 struct door_rank {
@@ -33,7 +38,7 @@ struct caller {
 
 struct container_door {
     struct event_base *base;
-    struct event *event;
+    struct event *event, *again;
     int fd;
     struct door_rank *ranks;
     int rank_count;
@@ -100,7 +105,8 @@ static bool fds_send(struct caller *c, struct door_rank *r)
 
     if (r->fds[0] < 0)
         return false;
-    control.align = (struct cmsghdr){CMSG_LEN(size), SOL_SOCKET, SCM_RIGHTS};
+    control.align = (struct cmsghdr){
+        .cmsg_len = CMSG_LEN(size), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS};
     memcpy(CMSG_DATA(&control.align), r->fds, size);
     if (sendmsg(c->fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT) != 1)
         return false;
@@ -140,10 +146,16 @@ static void on_caller(evutil_socket_t fd, short what, void *arg)
 
 static void on_call(evutil_socket_t listener, short what, void *arg)
 {
+    static const struct timeval pause = {.tv_usec = ACCEPT_AGAIN_MS * 1000};
     struct container_door *d = arg;
     int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK), i = 0;
 
     (void)what;
+    if (fd < 0 && address_is_exhausted(errno)) {
+        /* The listener stays readable, so without a pause the loop would spin. */
+        event_del(d->event);
+        event_add(d->again, &pause);
+    }
     while (i < d->caller_count && d->callers[i].fd >= 0)
         i++;
     if (fd >= 0 && i < d->caller_count) {
@@ -155,6 +167,14 @@ static void on_call(evutil_socket_t listener, short what, void *arg)
     } else if (fd >= 0) {
         close(fd);
     }
+}
+
+static void on_call_again(evutil_socket_t fd, short what, void *arg)
+{
+    struct container_door *d = arg;
+
+    (void)fd, (void)what;
+    event_add(d->event, NULL);
 }
 
 int container_door_open(struct container_door **out, struct event_base *base, const char *job_dir,
@@ -185,7 +205,8 @@ int container_door_open(struct container_door **out, struct event_base *base, co
         rc = why->code;
     else
         d->event = event_new(base, d->fd, EV_READ | EV_PERSIST, on_call, d);
-    if (!rc && (!d->event || event_add(d->event, NULL)))
+    d->again = evtimer_new(base, on_call_again, d);
+    if (!rc && (!d->event || !d->again || event_add(d->event, NULL)))
         rc = fault_set(why, ML_ERR_MEMORY, "out of memory");
     if (rc) {
         container_door_close(d);
@@ -205,6 +226,8 @@ void container_door_close(struct container_door *d)
         fds_drop(&d->ranks[i]);
     if (d->event)
         event_free(d->event);
+    if (d->again)
+        event_free(d->again);
     if (d->fd >= 0)
         close(d->fd);
     free(d->ranks);

@@ -175,7 +175,7 @@ static void pid_note(void)
 /* The name of an ELF file's loader; "" if it has none. `ours`: it is for this processor. */
 static void elf_look(int fd, char loader[ENTRY_FOUND], bool *ours)
 {
-    Elf64_Ehdr head, own = {0};
+    Elf64_Ehdr head = {0}, own = {0};
     Elf64_Phdr part;
     int self = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 
@@ -253,6 +253,7 @@ static int path_execute(const struct program *p, const char *path)
     script[1] = (char *)(uintptr_t)path;
     memcpy(script + 2, p->argv + 1, (count - 1) * sizeof(*script));
     execv(script[0], script);
+    free(script);
     return error;
 }
 
@@ -289,6 +290,7 @@ static void python_execute(const struct program *p)
     const char *script = p->argv[0];
     size_t length = strlen(script), count = 0;
     struct program python = *p;
+    int error;
 
     if (length <= 3 || strcmp(script + length - 3, ".py") != 0 || access(script, R_OK) ||
         access(script, X_OK) == 0)
@@ -300,7 +302,9 @@ static void python_execute(const struct program *p)
         return;
     memcpy(python.argv + 1, p->argv, count * sizeof(*p->argv));
     python.argv[0] = (char *)(uintptr_t) "python3";
-    answer(ENTRY_ABSENT, program_execute(&python), "python3");
+    error = program_execute(&python);
+    free(python.argv);
+    answer(ENTRY_ABSENT, error, "python3");
 }
 
 int main(int argc, char **argv)

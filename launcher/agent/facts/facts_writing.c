@@ -16,9 +16,12 @@
 static int file_fill(int fd)
 {
     size_t size = (size_t)sysconf(_SC_PAGESIZE);
-    int err = posix_fallocate(fd, 0, (off_t)size);
     char *at;
+    int err;
 
+    do
+        err = posix_fallocate(fd, 0, (off_t)size);
+    while (err == EINTR);
     if (err)
         return err;
     if (pwrite(fd, "x", 1, 0) != 1)

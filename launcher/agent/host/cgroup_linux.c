@@ -191,6 +191,12 @@ void cgroup_kill(const char *path)
     close(fd);
 }
 
+/* Where the kind is not known, a file can be neither opened as a directory nor removed as one. */
+static bool may_be_group(const struct dirent *e)
+{
+    return (e->d_type == DT_DIR || e->d_type == DT_UNKNOWN) && e->d_name[0] != '.';
+}
+
 /* Removes the directories only; the kernel's files in them vanish with them. False: there are
  * processes in one. */
 static bool tree_remove(const char *path, int depth)
@@ -200,7 +206,7 @@ static bool tree_remove(const char *path, int depth)
     struct dirent *entry;
 
     while (dir && (entry = readdir(dir))) {
-        if (entry->d_type == DT_DIR && entry->d_name[0] != '.' &&
+        if (may_be_group(entry) &&
             snprintf(below, sizeof(below), "%s/%s", path, entry->d_name) < (int)sizeof(below))
             tree_remove(below, depth + 1);
     }
@@ -265,7 +271,7 @@ static void tree_search(const struct search *s, const char *path, int depth)
     struct stat st;
 
     while (dir && (entry = readdir(dir))) {
-        if (entry->d_type != DT_DIR || entry->d_name[0] == '.' ||
+        if (!may_be_group(entry) ||
             snprintf(below, sizeof(below), "%s/%s", path, entry->d_name) >= (int)sizeof(below))
             continue;
         tree_search(s, below, depth + 1);

@@ -207,22 +207,59 @@ int descendants_find(struct process_list *out, struct fault *why)
     return 0;
 }
 
+/* 0: it is this process's own. As long as the child is unreaped, no other group can get the
+ * number. */
+static pid_t group_of(pid_t child)
+{
+    pid_t group = getpgid(child);
+
+    return group > 0 && group != getpgrp() ? group : 0;
+}
+
+void descendants_signal_group(pid_t child, int signal)
+{
+    pid_t group = group_of(child);
+
+    kill(group ? -group : child, signal);
+}
+
+static int compare_groups(const void *a, const void *b)
+{
+    const pid_t *x = a, *y = b;
+
+    return (*x > *y) - (*x < *y);
+}
+
+/* A whole group at once, so that a rank that forks all the time cannot escape. Returns the groups,
+ * sorted, which the caller frees; NULL: there are none. */
+static pid_t *groups_signal(const struct process_list *d, int signal, size_t *count)
+{
+    pid_t self = getpid(), *groups = calloc(d->count, sizeof(*groups));
+
+    *count = 0;
+    for (size_t i = 0; groups && i < d->count; i++) {
+        if (d->list[i].parent == self && (groups[*count] = group_of(d->list[i].pid)))
+            ++*count;
+    }
+    if (*count)
+        qsort(groups, *count, sizeof(*groups), compare_groups);
+    for (size_t i = 0; i < *count; i++) {
+        if (i == 0 || groups[i] != groups[i - 1])
+            kill(-groups[i], signal);
+    }
+    return groups;
+}
+
 void descendants_signal(const struct process_list *d, int signal)
 {
-    pid_t self = getpid();
+    size_t count;
+    pid_t *groups = groups_signal(d, signal, &count);
 
-    /* A whole group at once, so that a rank that forks all the time cannot escape. A group is
-     * certainly still the same only if its leader is an unreaped child of this process. */
     for (size_t i = 0; i < d->count; i++) {
-        if (d->list[i].parent == self && d->list[i].group == d->list[i].pid)
-            kill(-d->list[i].pid, signal);
-    }
-    for (size_t i = 0; i < d->count; i++) {
-        const struct process *leader = process_list_find(d, d->list[i].group);
-
-        if (!leader || leader->parent != self)
+        if (!count || !bsearch(&d->list[i].group, groups, count, sizeof(*groups), compare_groups))
             process_signal(&d->list[i], signal);
     }
+    free(groups);
 }
 
 bool descendants_exist(void)

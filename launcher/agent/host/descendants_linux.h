@@ -19,6 +19,10 @@ int descendants_find(struct process_list *out, struct fault *why);
  * process that has got the same pid since. */
 void descendants_signal(const struct process_list *d, int signal);
 
+/* Sends it to the process group in which a child of this process is, which has not been waited for.
+ * A rank need not lead its group, and can leave it. */
+void descendants_signal_group(pid_t child, int signal);
+
 /* False: this process has no children and therefore, being a subreaper, no descendants. */
 bool descendants_exist(void);
 

@@ -8,7 +8,7 @@
 #include "common/text/signal_text.h"
 #include "launcher/agent/host/cgroup_linux.h"
 #include "launcher/agent/host/descendants_linux.h"
-#include "launcher/agent/host/job_directory.h"
+#include "launcher/base/machine/place_lock.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -35,24 +35,32 @@ struct guard_note {
     char cgroup[CGROUP_PATH];
 };
 
-/* A message with room for one descriptor. */
+/* A message with room for descriptors. */
 union guard_control {
-    char bytes[CMSG_SPACE(sizeof(int))];
+    char bytes[CMSG_SPACE(GUARD_LOCKS * sizeof(int))];
     struct cmsghdr align;
 };
 
-int guard_tell(int guard_fd, const char *job_dir, const char *cgroup, int lock, struct fault *why)
+int guard_tell(int guard_fd, const char *job_dir, const char *cgroup, const int locks[GUARD_LOCKS],
+               struct fault *why)
 {
     struct guard_note note = {0};
     union guard_control control = {0};
     struct iovec part = {&note, sizeof(note)};
     struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+    int there[GUARD_LOCKS];
+    size_t count = 0;
 
-    if (lock >= 0) {
-        control.align = (struct cmsghdr){CMSG_LEN(sizeof(lock)), SOL_SOCKET, SCM_RIGHTS};
-        memcpy(CMSG_DATA(&control.align), &lock, sizeof(lock));
+    for (int i = 0; i < GUARD_LOCKS; i++)
+        if (locks[i] >= 0)
+            there[count++] = locks[i];
+    if (count) {
+        control.align = (struct cmsghdr){.cmsg_len = CMSG_LEN(count * sizeof(int)),
+                                         .cmsg_level = SOL_SOCKET,
+                                         .cmsg_type = SCM_RIGHTS};
+        memcpy(CMSG_DATA(&control.align), there, count * sizeof(int));
         message.msg_control = control.bytes;
-        message.msg_controllen = sizeof(control.bytes);
+        message.msg_controllen = CMSG_SPACE(count * sizeof(int));
     }
     snprintf(note.job_dir, sizeof(note.job_dir), "%s", job_dir);
     snprintf(note.cgroup, sizeof(note.cgroup), "%s", cgroup);
@@ -130,16 +138,15 @@ static int worker_reap(pid_t worker)
     return STATUS_OURS;
 }
 
-static void lock_drop(int *lock)
+static void locks_drop(int locks[GUARD_LOCKS])
 {
-    if (*lock >= 0)
-        close(*lock);
-    *lock = -1;
+    for (int i = 0; i < GUARD_LOCKS; i++)
+        place_lock_drop(&locks[i]);
 }
 
-/* The last note counts; *lock is its descriptor, or -1. Without it the job directory stays, so a
- * read that fails is tried again. */
-static void notes_read(int fd, struct guard_note *note, int *lock)
+/* The last note counts; its descriptors are in `locks`, and else -1. Without it the job directory
+ * stays, so a read that fails is tried again. */
+static void notes_read(int fd, struct guard_note *note, int locks[GUARD_LOCKS])
 {
     ssize_t size = 1;
 
@@ -157,10 +164,10 @@ static void notes_read(int fd, struct guard_note *note, int *lock)
             return;
         if (size <= 0)
             continue;
-        lock_drop(lock);
+        locks_drop(locks);
         with = CMSG_FIRSTHDR(&message);
         if (with && with->cmsg_type == SCM_RIGHTS)
-            memcpy(lock, CMSG_DATA(with), sizeof(*lock));
+            memcpy(locks, CMSG_DATA(with), with->cmsg_len - CMSG_LEN(0));
     }
 }
 
@@ -168,6 +175,7 @@ static void notes_read(int fd, struct guard_note *note, int *lock)
  * nothing can be using it any more. */
 static void directory_remove(struct guard_note *note)
 {
+    job_directory_sweep_shm(note->job_dir, false);
     job_directory_remove(note->job_dir);
     if (access(note->job_dir, F_OK))
         note->job_dir[0] = '\0';
@@ -176,7 +184,7 @@ static void directory_remove(struct guard_note *note)
 /* Waits for the worker's end, and reads its notes, because the socket has no room for those of many
  * runs (--restarts). After the end of the channel, gives the worker the time that it needs to clean
  * up, and then kills it, because it may have been stopped. False: it had to be killed. */
-static bool worker_wait(pid_t worker, int fd, struct guard_note *note, int *lock)
+static bool worker_wait(pid_t worker, int fd, struct guard_note *note, int locks[GUARD_LOCKS])
 {
     /* -1 before Linux 5.3: then the end of `fd` shows the worker's end. */
     int pidfd = (int)syscall(SYS_pidfd_open, worker, 0);
@@ -192,10 +200,10 @@ static bool worker_wait(pid_t worker, int fd, struct guard_note *note, int *lock
         if (p[0].revents || (p[1].revents & POLLHUP))
             break;
         if (p[1].revents)
-            notes_read(fd, note, lock);
+            notes_read(fd, note, locks);
         if (p[1].revents & POLLRDHUP) {
             p[1].events = 0;
-            lock_drop(lock);
+            locks_drop(locks);
             if (note->job_dir[0])
                 directory_remove(note);
         }
@@ -214,20 +222,25 @@ static bool worker_wait(pid_t worker, int fd, struct guard_note *note, int *lock
     return is_well;
 }
 
-static volatile pid_t term_worker; /* the worker's pid, for on_term */
+static volatile int term_fd; /* to the worker, for on_term */
 
 static void on_term(int signal)
 {
-    kill(term_worker, signal);
+    int error = errno;
+
+    (void)signal;
+    (void)!send(term_fd, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+    errno = error;
 }
 
 /* Passes SIGTERM on to the worker, which ends in order: a batch system may signal only the process
- * that it has started, the guard, and take the guard's end for the end of all. */
-static void term_pass_on(pid_t worker)
+ * that it has started, the guard, and take the guard's end for the end of all. Not as a signal:
+ * Slurm may signal the worker, too, and of two that come together only one is heard. */
+static void term_pass_on(int fd)
 {
     struct sigaction a = {.sa_handler = on_term};
 
-    term_worker = worker;
+    term_fd = fd;
     sigaction(SIGTERM, &a, NULL);
 }
 
@@ -236,24 +249,25 @@ static int guard_watch(pid_t worker, int fd)
     struct guard_note note = {0};
     sigset_t chld;
     bool is_well;
-    int status, lock = -1;
+    int status, locks[GUARD_LOCKS];
 
+    for (int i = 0; i < GUARD_LOCKS; i++)
+        locks[i] = -1;
     sigemptyset(&chld);
     sigaddset(&chld, SIGCHLD);
     sigprocmask(SIG_BLOCK, &chld, NULL);
-    term_pass_on(worker);
-    is_well = worker_wait(worker, fd, &note, &lock);
+    term_pass_on(fd);
+    is_well = worker_wait(worker, fd, &note, locks);
     status = worker_reap(worker);
-    notes_read(fd, &note, &lock); /* all of them, even if worker_wait could not wait */
-    signal(SIGTERM,
-           SIG_IGN); /* the worker's pid may be another's now; the rest takes little time */
+    notes_read(fd, &note, locks); /* all of them, even if worker_wait could not wait */
+    signal(SIGTERM, SIG_IGN);     /* the rest takes little time */
     if (note.job_dir[0]) {
         descendants_end(&note, is_well);
         cgroup_remove(note.cgroup, CGROUP_WAIT_MS);
-        job_directory_sweep_shm(note.job_dir);
+        job_directory_sweep_shm(note.job_dir, false);
         job_directory_remove(note.job_dir);
     }
-    lock_drop(&lock);
+    locks_drop(locks);
     return status;
 }
 

@@ -3,12 +3,14 @@
  * guard.h: the agent's outer process. It forks the worker and waits. However the worker ends, by
  * SIGKILL for example, the guard inherits the processes that the worker has left (both are child
  * subreapers), ends them, removes the job directory and exits. If the guard is killed, the worker
- * notices it by guard_fd and does the same.
+ * notices it by guard_fd and does the same. A SIGTERM to the guard comes there as a message of one
+ * byte.
  */
 #ifndef LAUNCHER_AGENT_HOST_GUARD_H
 #define LAUNCHER_AGENT_HOST_GUARD_H
 
 #include "common/fault.h"
+#include "launcher/agent/host/job_directory.h"
 
 #include <sys/types.h>
 
@@ -18,13 +20,15 @@
 int guard_run(int (*worker)(int guard_fd, pid_t guard));
 
 /* In the worker: tells the guard what to clean up; to be called before anything can be left there.
- * lock: a descriptor, or -1. What it locks stays locked until no process of the job is left,
- * however the worker ends. The next call replaces it.
+ * What the descriptors of `locks` lock (each may be -1) stays locked until no process of the job is
+ * left, however the worker ends. The next call replaces them.
  * ML_ERR_SYSTEM: the guard is gone, or knows of nothing that it must remove. */
-int guard_tell(int guard_fd, const char *job_dir, const char *cgroup, int lock, struct fault *why);
+enum { GUARD_LOCKS = JOB_DIRECTORY_LOCKS + 2 };
+int guard_tell(int guard_fd, const char *job_dir, const char *cgroup, const int locks[GUARD_LOCKS],
+               struct fault *why);
 
-/* In the worker, once nothing of the job runs and /dev/shm has been swept: the guard removes the
- * job directory while the worker takes leave of mlaunch. Nothing can be told after it. */
+/* In the worker, once nothing of the job runs: the guard sweeps /dev/shm and removes the job
+ * directory while the worker takes leave of mlaunch. Nothing can be told after it. */
 void guard_tell_end(int guard_fd);
 
 #endif

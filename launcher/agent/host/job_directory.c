@@ -2,26 +2,27 @@
 #include "launcher/agent/host/job_directory.h"
 
 #include "launcher/base/container/container_removal.h"
+#include "launcher/base/machine/place_lock.h"
+#include "launcher/base/machine/tree_removal_linux.h"
 #include "launcher/base/machine/user_directory.h"
 
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <limits.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 enum {
     TRIES = 20,
-    REMOVE_DESCRIPTORS = 16,
-    REMOVE_TRIES = 3,
-    REMOVE_PAUSE_MS = 20,
+    SWEEP_TRIES = 3,
+    SWEEP_MS = 30,   /* the thread's time in a sweep: mlaunch waits for heartbeats */
+    LOOK_EACH = 256, /* names, then the time is looked at */
 };
 
 int job_directory_create(char path[JOB_DIRECTORY_PATH], const char *base, const char *job, int host,
@@ -85,58 +86,68 @@ static void link_remove(const char *path)
     char link[JOB_DIRECTORY_PATH];
     int parent;
 
-    if (!link_path(link, &parent, path) || unlink(link))
+    if (!link_path(link, &parent, path))
         return;
     link[parent] = '\0';
-    rmdir(link);
+    user_directory_leave(link, strrchr(path, '/') + 1);
 }
 
-static int entry_remove(const char *path, const struct stat *st, int type, struct FTW *ftw)
+static void parent_of(char parent[JOB_DIRECTORY_PATH], const char *path)
 {
-    (void)st, (void)type, (void)ftw;
-    remove(path); /* one that cannot be removed must not keep the rest */
-    return 0;
+    snprintf(parent, JOB_DIRECTORY_PATH, "%s", path);
+    *strrchr(parent, '/') = '\0';
 }
 
-static int entry_unlock(const char *path, const struct stat *st, int type, struct FTW *ftw)
+int job_directory_restore(const char *path, bool *made, struct fault *why)
 {
-    (void)st, (void)ftw;
-    if (type == FTW_D || type == FTW_DNR)
-        chmod(path, 0700);
-    return 0;
-}
+    char parent[JOB_DIRECTORY_PATH];
+    struct stat st;
+    int fd = -1, rc = 0;
 
-/* Looking into a directory takes memory, which may be there a moment later. What --stage-env copies
- * may have directories in which nobody may write. */
-void job_directory_remove_tree(const char *path)
-{
-    for (int tries = 1;; tries++) {
-        int rc = nftw(path, entry_remove, REMOVE_DESCRIPTORS, FTW_DEPTH | FTW_PHYS);
-
-        if ((rc && errno != ENOMEM) || access(path, F_OK) || tries == REMOVE_TRIES)
-            return;
-        if (rc)
-            poll(NULL, 0, REMOVE_PAUSE_MS);
-        else
-            nftw(path, entry_unlock, REMOVE_DESCRIPTORS, FTW_PHYS);
-    }
+    *made = false;
+    if (access(path, F_OK) == 0)
+        return 0;
+    parent_of(parent, path);
+    if (mkdir(parent, 0700) == 0 || errno == EEXIST)
+        fd = open(parent, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &st))
+        rc = fault_os(why, ML_ERR_SYSTEM, errno, "%s was removed, and %s cannot be made again",
+                      path, parent);
+    else if (st.st_uid != geteuid() || (st.st_mode & 077))
+        rc = fault_set(why, ML_ERR_SYSTEM,
+                       "%s was removed, and %s is no longer a directory of yours that is closed to "
+                       "others: start the job again",
+                       path, parent);
+    else if (mkdirat(fd, strrchr(path, '/') + 1, 0700))
+        rc = fault_os(why, ML_ERR_SYSTEM, errno, "%s was removed, and cannot be made again", path);
+    if (fd >= 0)
+        close(fd);
+    *made = rc == 0;
+    if (*made)
+        job_directory_link(path);
+    return rc;
 }
 
 /* A copy that is not whole is elsewhere with --stage-cache. */
 static void unfinished_remove(const char *path)
 {
-    char link[JOB_DIRECTORY_PATH + 8], target[PATH_MAX];
+    int dir = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    char target[PATH_MAX];
     const char *name;
-    ssize_t size;
+    struct stat st;
+    ssize_t size = 0;
 
-    snprintf(link, sizeof(link), "%s/" JOB_DIRECTORY_ENV, path);
-    size = readlink(link, target, sizeof(target) - 1);
+    if (dir < 0)
+        return;
+    if (fstat(dir, &st) == 0 && st.st_uid == geteuid())
+        size = readlinkat(dir, JOB_DIRECTORY_ENV, target, sizeof(target) - 1);
+    close(dir);
     if (size <= 0)
         return;
     target[size] = '\0';
     name = strrchr(target, '/');
     if (name && strncmp(name + 1, JOB_DIRECTORY_UNFINISHED, strlen(JOB_DIRECTORY_UNFINISHED)) == 0)
-        job_directory_remove_tree(target);
+        tree_removal_run_path(target);
 }
 
 void job_directory_remove(const char *path)
@@ -145,11 +156,14 @@ void job_directory_remove(const char *path)
 
     container_removal_run(path);
     unfinished_remove(path);
-    job_directory_remove_tree(path);
+    /* As long as anything stays, as what is mounted does, clean knows by job.json whose it is. */
+    if (tree_removal_empty(path, "job.json") || errno == ENOENT)
+        tree_removal_run_path(path);
+    if (access(path, F_OK) == 0)
+        return;
     link_remove(path);
-    snprintf(parent, sizeof(parent), "%s", path);
-    *strrchr(parent, '/') = '\0';
-    rmdir(parent); /* only if this was the user's last job here */
+    parent_of(parent, path);
+    user_directory_leave(parent, NULL);
 }
 
 /* "mlaunch-UID-JOB.HOST.XXXXXX." */
@@ -159,34 +173,92 @@ static void segment_prefix(char prefix[JOB_DIRECTORY_PATH + 32], const char *pat
              strrchr(path, '/') + 1);
 }
 
-void job_directory_segment_remove(const char *path)
+void job_directory_lock(const char *path, int locks[JOB_DIRECTORY_LOCKS])
 {
-    job_directory_remove_tree(path);
+    char places[JOB_DIRECTORY_LOCKS][JOB_DIRECTORY_PATH + 48], prefix[JOB_DIRECTORY_PATH + 32];
+    char link[JOB_DIRECTORY_PATH];
+    int length = 0;
+
+    segment_prefix(prefix, path);
+    snprintf(places[0], sizeof(places[0]), "/dev/shm/%s" JOB_DIRECTORY_LOCK, prefix);
+    snprintf(places[1], sizeof(places[1]), "%s", path);
+    parent_of(places[2], path);
+    if (link_path(link, &length, path))
+        snprintf(places[3], sizeof(places[3]), "%.*s", length, link);
+    for (int i = 0; i < (length ? JOB_DIRECTORY_LOCKS : JOB_DIRECTORY_LOCKS - 1); i++) {
+        if (place_lock_is_there(locks[i]))
+            continue;
+        place_lock_drop(&locks[i]);
+        locks[i] = i == 0 ? place_lock_file(places[i]) : place_lock_directory(places[i]);
+    }
 }
 
-/* `spared`: how the rest of the names begins that stay. */
-static void segments_sweep(const char *path, const char *spared)
+void job_directory_unlock(int locks[JOB_DIRECTORY_LOCKS])
 {
-    char prefix[JOB_DIRECTORY_PATH + 32], segment[300];
-    DIR *shm = opendir("/dev/shm");
-    struct dirent *entry;
+    for (int i = 0; i < JOB_DIRECTORY_LOCKS; i++)
+        place_lock_drop(&locks[i]);
+}
 
+void job_directory_touch(const char *path)
+{
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+    char parent[JOB_DIRECTORY_PATH];
+    const struct dirent *entry;
+
+    parent_of(parent, path);
+    utimensat(AT_FDCWD, parent, NULL, AT_SYMLINK_NOFOLLOW);
+    while (dir && (entry = readdir(dir))) {
+        if (strcmp(entry->d_name, "..") != 0)
+            utimensat(fd, entry->d_name, NULL, AT_SYMLINK_NOFOLLOW);
+    }
+    if (dir)
+        closedir(dir);
+    else if (fd >= 0)
+        close(fd);
+}
+
+/* How long this thread has been running. */
+static int64_t thread_ms(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* Whether the name that goes on so stays between two runs. */
+static bool is_spared(const char *rest)
+{
+    return strncmp(rest, JOB_DIRECTORY_KEPT, strlen(JOB_DIRECTORY_KEPT)) == 0 ||
+           strcmp(rest, JOB_DIRECTORY_LOCK) == 0;
+}
+
+static void segments_sweep(const char *path, bool (*is_left)(const char *rest), int64_t limit_ms)
+{
+    char prefix[JOB_DIRECTORY_PATH + 32];
+    int64_t begin = thread_ms();
+    const struct dirent *entry;
+    DIR *shm = NULL;
+
+    for (int tries = 0; !shm && tries < SWEEP_TRIES; tries++)
+        shm = opendir("/dev/shm"); /* memory may be there the next time */
     if (!shm)
         return;
     segment_prefix(prefix, path);
-    while ((entry = readdir(shm))) {
-        if (strncmp(entry->d_name, prefix, strlen(prefix)) != 0 ||
-            (spared && strncmp(entry->d_name + strlen(prefix), spared, strlen(spared)) == 0))
-            continue;
-        snprintf(segment, sizeof(segment), "/dev/shm/%s", entry->d_name);
-        job_directory_segment_remove(segment);
+    for (unsigned i = 1; (entry = readdir(shm)); i++) {
+        if (strncmp(entry->d_name, prefix, strlen(prefix)) == 0 &&
+            !(is_left && is_left(entry->d_name + strlen(prefix))))
+            tree_removal_run(dirfd(shm), entry->d_name);
+        if (limit_ms && i % LOOK_EACH == 0 && thread_ms() - begin >= limit_ms)
+            break;
     }
     closedir(shm);
 }
 
-void job_directory_sweep_shm(const char *path)
+void job_directory_sweep_shm(const char *path, bool is_hurried)
 {
-    segments_sweep(path, NULL);
+    segments_sweep(path, NULL, is_hurried ? SWEEP_MS : 0);
 }
 
 bool job_directory_is_of(const char *path, const char *job, int host)
@@ -198,22 +270,12 @@ bool job_directory_is_of(const char *path, const char *job, int host)
     return base && size < (int)sizeof(name) && strncmp(base, name, (size_t)size) == 0;
 }
 
-/* All but the directory itself, and the file by which others know whose it is. */
-static int entry_clear(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-    (void)st, (void)type;
-    if (ftw->level > 1 || (ftw->level == 1 && strcmp(path + ftw->base, "job.json") != 0))
-        remove(path);
-    return 0;
-}
-
 void job_directory_empty(const char *path)
 {
     container_removal_run(path);
     unfinished_remove(path);
-    nftw(path, entry_unlock, REMOVE_DESCRIPTORS, FTW_PHYS);
-    nftw(path, entry_clear, REMOVE_DESCRIPTORS, FTW_DEPTH | FTW_PHYS);
-    segments_sweep(path, JOB_DIRECTORY_KEPT);
+    tree_removal_empty(path, "job.json"); /* by it others know whose the directory is */
+    segments_sweep(path, is_spared, SWEEP_MS);
 }
 
 void job_directory_add_rank(const char *path, int rank, pid_t pid)
@@ -255,6 +317,14 @@ bool job_directory_rank_is_broken(const char *path, int rank, char *text, size_t
 
     snprintf(file, sizeof(file), "%s/rank.%d.broken", path, rank);
     return words_read(AT_FDCWD, file, text, size) || errno != ENOENT;
+}
+
+bool job_directory_rank_is_alone(const char *path, int rank, char *text, size_t size)
+{
+    char file[JOB_DIRECTORY_PATH + 64];
+
+    snprintf(file, sizeof(file), "%s/rank.%d.alone", path, rank);
+    return words_read(AT_FDCWD, file, text, size);
 }
 
 void job_directory_each_wait(const char *path, int rank, void (*found)(const char *text, void *arg),

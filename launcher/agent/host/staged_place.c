@@ -2,6 +2,7 @@
 #include "launcher/agent/host/staged_place.h"
 
 #include "common/text/number.h"
+#include "launcher/base/machine/tree_removal_linux.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -66,7 +67,7 @@ static int directory_lock(const char *path, int operation)
 }
 
 /* Nobody else may write there, or else the user's programs would be others'. */
-static int cache_open(const struct staged_place *p, struct fault *why)
+static int cache_open(struct staged_place *p, struct fault *why)
 {
     struct stat st;
 
@@ -81,6 +82,10 @@ static int cache_open(const struct staged_place *p, struct fault *why)
                          "--stage-cache: %s belongs to another user, or others may write there: "
                          "name a directory in which only you can write",
                          p->cache);
+    p->real_cache = realpath(p->cache, NULL);
+    if (!p->real_cache)
+        return fault_os(why, ML_ERR_SYSTEM, errno, "--stage-cache: cannot use %s", p->cache);
+    p->cache = p->real_cache;
     return 0;
 }
 
@@ -148,7 +153,7 @@ static void unused_remove(const struct staged_place *p, const char *name)
 
     snprintf(path, sizeof(path), "%s/%s", p->cache, name);
     if (strncmp(name, removed_start, strlen(removed_start)) == 0) {
-        job_directory_remove_tree(path);
+        tree_removal_run_path(path);
         return;
     }
     fd = directory_lock(path, LOCK_EX);
@@ -157,7 +162,7 @@ static void unused_remove(const struct staged_place *p, const char *name)
     if (snprintf(removed, sizeof(removed), "%s/%s%s", p->cache, removed_start, name) <
             (int)sizeof(removed) &&
         rename(path, removed) == 0)
-        job_directory_remove_tree(removed);
+        tree_removal_run_path(removed);
     close(fd);
 }
 
@@ -229,6 +234,7 @@ int staged_place_open(struct staged_place **out, const struct staged_place_confi
     if (rc) {
         if (p->lock >= 0)
             close(p->lock);
+        free(p->real_cache);
         free(p);
     } else {
         *out = p;
@@ -254,7 +260,7 @@ int staged_place_settle(struct staged_place *p, struct fault *why)
     if (!kept_take(p))
         return fault_os(why, ML_ERR_SYSTEM, err, "--stage-cache: cannot rename %s to %s",
                         unfinished, p->directory);
-    job_directory_remove_tree(unfinished);
+    tree_removal_run_path(unfinished);
     close(lock);
     return 0;
 }
@@ -267,6 +273,7 @@ void staged_place_close(struct staged_place *p)
         cache_sweep(p);
     if (p->lock >= 0)
         close(p->lock);
+    free(p->real_cache);
     free(p);
 }
 

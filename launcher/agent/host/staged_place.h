@@ -25,7 +25,8 @@ struct staged_place_config {
 
 struct staged_place {
     const char *path;                       /* the original's */
-    const char *name, *cache, *version;     /* as in the configuration */
+    const char *name, *cache, *version;     /* as in the configuration, but without links */
+    char *real_cache;                       /* which is what `cache` is then */
     char directory[JOB_DIRECTORY_PATH + 8]; /* in which the copy is */
     char copy[JOB_DIRECTORY_PATH + NAME_MAX + 16];
     int lock;     /* with a cache: on the directory; else -1 */

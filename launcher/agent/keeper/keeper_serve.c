@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -20,7 +21,57 @@ struct visit {
     struct kept_ask ask;
     unsigned char head[KEPT_HEAD];
     unsigned char *piece; /* PIECE bytes */
+    struct visit *next;
+    pthread_mutex_t lock; /* while it changes a copy */
+    bool is_over;         /* under it: the rank's next process is here, and has the slots */
 };
+
+/* All of them. */
+static struct {
+    pthread_mutex_t lock;
+    struct visit *first;
+} visits = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* What a process had sent before it died may still come; the next one's copies stay unharmed. */
+static void visit_add(struct visit *v)
+{
+    pthread_mutex_init(&v->lock, NULL);
+    pthread_mutex_lock(&visits.lock);
+    for (struct visit *other = visits.first; other; other = other->next) {
+        if (other->rank != v->rank)
+            continue;
+        pthread_mutex_lock(&other->lock);
+        other->is_over = true;
+        pthread_mutex_unlock(&other->lock);
+    }
+    v->next = visits.first;
+    visits.first = v;
+    pthread_mutex_unlock(&visits.lock);
+}
+
+static void visit_remove(struct visit *v)
+{
+    struct visit **at = &visits.first;
+
+    pthread_mutex_lock(&visits.lock);
+    while (*at != v)
+        at = &(*at)->next;
+    *at = v->next;
+    pthread_mutex_unlock(&visits.lock);
+    pthread_mutex_destroy(&v->lock);
+}
+
+/* As kept_write_at. */
+static bool visit_write(struct visit *v, int fd, const void *bytes, size_t size, int64_t at)
+{
+    bool is_written;
+
+    pthread_mutex_lock(&v->lock);
+    errno = ESTALE;
+    is_written = !v->is_over && kept_write_at(fd, bytes, size, at);
+    pthread_mutex_unlock(&v->lock);
+    return is_written;
+}
 
 /* A plain file of this user, or -1 with errno. */
 static int file_open(const struct visit *v, int flags, struct stat *st)
@@ -63,14 +114,19 @@ static int room_check(int fd, const struct stat *st, uint64_t size)
 }
 
 /* Makes the copy empty, and as long as it will be. Returns an errno, or 0. */
-static int copy_begin(int fd, uint64_t size)
+static int copy_begin(struct visit *v, int fd, uint64_t size)
 {
     static const unsigned char unsealed[KEPT_HEAD];
+    int error = ESTALE;
 
-    return kept_write_at(fd, unsealed, sizeof(unsealed), 0) &&
-                   ftruncate(fd, (off_t)(KEPT_HEAD + size)) == 0
-               ? 0
-               : errno;
+    pthread_mutex_lock(&v->lock);
+    if (!v->is_over)
+        error = kept_write_at(fd, unsealed, sizeof(unsealed), 0) &&
+                        ftruncate(fd, (off_t)(KEPT_HEAD + size)) == 0
+                    ? 0
+                    : errno;
+    pthread_mutex_unlock(&v->lock);
+    return error;
 }
 
 /* The head comes last. False: the peer is gone. *error: an errno, or 0. */
@@ -81,12 +137,12 @@ static bool copy_fill(struct visit *v, int fd, int *error)
 
         if (!kept_stream_receive(v->stream, v->piece, n, false))
             return false;
-        if (!*error && !kept_write_at(fd, v->piece, n, (int64_t)(KEPT_HEAD + at)))
+        if (!*error && !visit_write(v, fd, v->piece, n, (int64_t)(KEPT_HEAD + at)))
             *error = errno;
     }
     if (!kept_stream_receive(v->stream, v->head, sizeof(v->head), false))
         return false;
-    if (!*error && !kept_write_at(fd, v->head, sizeof(v->head), 0))
+    if (!*error && !visit_write(v, fd, v->head, sizeof(v->head), 0))
         *error = errno;
     return true;
 }
@@ -94,14 +150,14 @@ static bool copy_fill(struct visit *v, int fd, int *error)
 /* False: the connection is over. */
 static bool slot_put(struct visit *v)
 {
-    struct stat st;
+    struct stat st = {0};
     int fd = file_open(v, O_RDWR | O_CREAT, &st), error = fd < 0 ? errno : 0;
     bool goes_on;
 
     if (!error)
         error = room_check(fd, &st, v->ask.size);
     if (!error)
-        error = copy_begin(fd, v->ask.size);
+        error = copy_begin(v, fd, v->ask.size);
     goes_on = answer_send(v, error, 0);
     if (!error && goes_on)
         goes_on = copy_fill(v, fd, &error) && answer_send(v, error, 0);
@@ -161,18 +217,25 @@ void keeper_answer(const struct keeper_job *job, struct kept_stream *stream, int
     struct visit v = {.job = job, .stream = stream, .rank = rank};
 
     v.piece = rank >= 0 && rank < job->size ? malloc(PIECE) : NULL;
-    while (v.piece && ask_take(&v))
-        ;
+    if (v.piece) {
+        visit_add(&v);
+        while (ask_take(&v))
+            ;
+        visit_remove(&v);
+    }
     free(v.piece);
     kept_stream_close(stream);
 }
 
-void keeper_serve(const struct keeper_job *job, int fd)
+void keeper_serve(const struct keeper_job *job, int fd, void (*on_shaken)(void *arg), void *arg)
 {
     struct kept_stream *stream;
     struct fault why;
-    int rank;
+    int rank, rc;
 
-    if (kept_stream_accept(&stream, fd, job->job, job->secret, job->is_secure, &rank, &why) == 0)
+    rc = kept_stream_accept(&stream, fd, job->job, job->secret, job->is_secure, &rank, &why);
+    if (on_shaken)
+        on_shaken(arg);
+    if (!rc)
         keeper_answer(job, stream, rank);
 }

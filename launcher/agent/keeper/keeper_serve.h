@@ -20,8 +20,9 @@ struct keeper_job {
 };
 
 /* Serves the peer on `fd`, which it takes over, until it closes the connection or breaks the
- * protocol. Blocks; any thread. */
-void keeper_serve(const struct keeper_job *job, int fd);
+ * protocol. on_shaken: NULL, or called as soon as the handshake has ended, well or not. Blocks; any
+ * thread. */
+void keeper_serve(const struct keeper_job *job, int fd, void (*on_shaken)(void *arg), void *arg);
 /* The same for a peer that has proved that it is that rank. */
 void keeper_answer(const struct keeper_job *job, struct kept_stream *stream, int rank);
 

@@ -194,23 +194,23 @@ static enum mpi_kind python_find(const char *file, const struct mpi_command_plac
     return kind;
 }
 
-/* What this word of the command, the program `file`, needs; changes file and line. */
-static enum mpi_kind word_find(const char *word, char file[PATH_MAX], char line[HEAD],
-                               const struct mpi_command_place *p, char library[64])
+/* Finds what this word of the command, the program `file`, needs; changes file and line. */
+static void word_find(struct mpi_command *out, const char *word, char file[PATH_MAX],
+                      char line[HEAD], const struct mpi_command_place *p)
 {
-    enum mpi_kind kind = mpi_program_of_file(file, p->library_path, p->cwd, library);
-
-    if (kind != MPI_KIND_NONE || !is_python(word, line))
-        return kind;
+    out->kind = mpi_program_of_file(file, p->library_path, p->cwd, out->library);
+    if (out->kind != MPI_KIND_NONE || !is_python(word, line))
+        return;
     /* For a script, look at the interpreter of its #! line. */
     if (line[0] == '#' && line[2] == '/' && !strstr(line, "env ")) {
         line[2 + strcspn(line + 2, " \t")] = '\0';
         snprintf(file, PATH_MAX, "%s", line + 2);
     } else if ((line[0] || ends_with(word, ".py")) &&
                !program_path_of_rank(file, "python3", p->path, p->cwd)) {
-        return MPI_KIND_NONE;
+        return;
     }
-    return python_find(file, p, library);
+    out->kind = python_find(file, p, out->library);
+    out->is_by_python = out->kind != MPI_KIND_NONE;
 }
 
 void mpi_command_find(struct mpi_command *out, const char *program, const char *const *argv,
@@ -223,14 +223,14 @@ void mpi_command_find(struct mpi_command *out, const char *program, const char *
         interpreter_line(line, file);
         out->is_interpreter = is_interpreter(program, line);
         out->is_python = is_python(program, line);
-        out->kind = word_find(program, file, line, place, out->library);
+        word_find(out, program, file, line, place);
         out->is_certain = out->kind != MPI_KIND_NONE && !out->is_interpreter;
     }
     for (int i = 1; i < ARGUMENTS_MOST && argv[i] && out->kind == MPI_KIND_NONE; i++) {
         if (argv[i][0] && argv[i][0] != '-' && !strchr(argv[i], '=') &&
             program_path_of_rank(file, argv[i], place->path, place->cwd)) {
             interpreter_line(line, file);
-            out->kind = word_find(argv[i], file, line, place, out->library);
+            word_find(out, argv[i], file, line, place);
         }
     }
 }

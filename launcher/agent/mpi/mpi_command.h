@@ -22,6 +22,7 @@ struct mpi_command {
     enum mpi_kind kind;
     char library[64];    /* that decided, or "" */
     bool is_certain;     /* the program itself needs it */
+    bool is_by_python;   /* a Python's mpi4py needs it, which its script may do without */
     bool is_interpreter; /* it runs a script */
     bool is_python;      /* Python itself, or a script for it */
 };

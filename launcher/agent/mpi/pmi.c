@@ -92,6 +92,11 @@ void pmi_rank_ended(struct pmi *p, int index, bool has_succeeded)
     pmi_barrier_check(p);
 }
 
+bool pmi_rank_is_silent(const struct pmi *p, int index)
+{
+    return p->clients[index].state == PMI_SILENT && !p->clients[index].has_pmix;
+}
+
 void pmi_pmix(struct pmi *p, int index, const char *const *variables)
 {
     struct pmi_client *c = index >= 0 && index < p->client_count ? &p->clients[index] : NULL;

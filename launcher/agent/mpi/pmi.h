@@ -44,6 +44,9 @@ int pmi_rank_open(struct pmi *p, int index, int *fd, struct fault *why);
  * be called also for ranks without a socket, for which the others may wait. */
 void pmi_rank_ended(struct pmi *p, int index, bool has_succeeded);
 
+/* Whether no process of the rank has come to MPI. */
+bool pmi_rank_is_silent(const struct pmi *p, int index);
+
 /* The answer to on_exchange: the pairs of all hosts. Ignored if none is awaited. ML_ERR_REFUSED:
  * they are malformed; ML_ERR_MEMORY. */
 int pmi_exchanged(struct pmi *p, uint32_t number, const char *pairs, size_t size,

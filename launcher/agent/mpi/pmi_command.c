@@ -201,6 +201,7 @@ static void take_pmix(struct pmi_client *c, const struct pmi_line *line)
     if (!python && (c->has_pmix || c->state == PMI_FINALIZED))
         second_note(c);
     c->wait = PMI_WAITS_FOR_PMIX;
+    c->is_python = python != NULL;
     c->pmi->events.on_pmix(c->index, python, c->pmi->events.arg);
 }
 
@@ -211,7 +212,7 @@ void pmi_command_answer_pmix(struct pmi_client *c, const char *const *variables)
     c->wait = PMI_WAITS_FOR_NOTHING;
     while (variables && variables[count])
         count++;
-    c->has_pmix |= count > 0;
+    c->has_pmix |= count > 0 && !c->is_python;
     pmi_client_send(c, "cmd=mlaunch_pmix rc=%d count=%d", variables ? 0 : 1, count);
     for (int i = 0; i < count; i++)
         pmi_client_send(c, "%s", variables[i]);

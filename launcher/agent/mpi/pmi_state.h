@@ -38,7 +38,8 @@ struct pmi_client {
     enum pmi_state state;
     enum pmi_wait wait;
     bool has_ended;          /* its first process */
-    bool has_pmix;           /* a process of it was given PMIx */
+    bool has_pmix;           /* a program of it was given PMIx, which Python may not use */
+    bool is_python;          /* what waits for PMIx */
     bool is_in_spawn;        /* within the lines from mcmd=spawn to endcmd */
     const char *name_answer; /* while it waits for a name: the answer's command */
     int spawns, spawns_at;   /* MPI_Comm_spawn_multiple: how many programs, and the number of this

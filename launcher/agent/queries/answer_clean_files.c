@@ -3,10 +3,15 @@
 
 #include "common/text/text_json.h"
 #include "launcher/agent/host/cgroup_linux.h"
+#include "launcher/agent/queries/job_name.h"
+#include "launcher/base/machine/place_lock.h"
+#include "launcher/base/machine/tree_removal_linux.h"
+#include "launcher/base/process/install_path.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +23,6 @@
 enum {
     OLD_S = 900,        /* a file that was not touched for so long is not being made now */
     STALE_EMPTY_S = 60, /* an agent that has made a directory writes to it at once */
-    RANDOM_DIGITS = 16, /* at the end of a partial copy's name: remote_stage.c */
 };
 
 struct sweep {
@@ -92,10 +96,49 @@ static bool segment_is_left_over(const struct sweep *w, const char *name, const 
     return is_dead || is_old(st, OLD_S);
 }
 
+/* Takes the locks that keep others from using it: its own, and the one that the agent of its job
+ * holds for all names that begin with "mlaunch-UID-JOB.HOST.XXXXXX.". False: somebody has one of
+ * them, perhaps in another container with the same /dev/shm and another /tmp. */
+static bool segment_exclude(int locks[2], int shm, const char *name)
+{
+    char lock[NAME_MAX + 8];
+    const char *end = name;
+
+    locks[1] = -1;
+    if (!place_lock_exclude(&locks[0], shm, name))
+        return false;
+    for (int dots = 0; dots < 3 && end; dots++) {
+        end = strchr(end, '.');
+        end = end ? end + 1 : NULL;
+    }
+    if (!end || strcmp(end, JOB_DIRECTORY_LOCK) == 0 ||
+        snprintf(lock, sizeof(lock), "%.*s" JOB_DIRECTORY_LOCK, (int)(end - name), name) >=
+            (int)sizeof(lock) ||
+        place_lock_exclude(&locks[1], shm, lock))
+        return true;
+    place_lock_drop(&locks[0]);
+    return false;
+}
+
+static void segment_sweep(const struct sweep *w, int shm, const char *name, const char *job)
+{
+    char path[512];
+    int locks[2], err = 0;
+
+    if (!segment_exclude(locks, shm, name))
+        return;
+    snprintf(path, sizeof(path), "/dev/shm/%s", name);
+    if (!w->query->dry_run && !tree_removal_run(shm, name))
+        err = errno;
+    place_lock_drop(&locks[0]);
+    place_lock_drop(&locks[1]);
+    sweep_report(w, "segment", job, path, err);
+}
+
 static void segments_sweep(const struct sweep *w)
 {
     DIR *shm = opendir("/dev/shm");
-    char prefix[32], path[512], job[AUTH_JOB];
+    char prefix[32], job[AUTH_JOB];
     struct dirent *entry;
     struct stat st;
 
@@ -111,13 +154,8 @@ static void segments_sweep(const struct sweep *w)
             st.st_uid != geteuid() || !segment_is_left_over(w, name, &st))
             continue;
         job_survey_id(name + strlen(prefix), job);
-        if (!job_survey_is_asked_id(w->survey, job, w->query->job))
-            continue;
-        snprintf(path, sizeof(path), "/dev/shm/%s", name);
-        if (!w->query->dry_run)
-            job_directory_segment_remove(path);
-        sweep_report(w, "segment", job, path,
-                     !w->query->dry_run && access(path, F_OK) == 0 ? EACCES : 0);
+        if (job_survey_is_asked_id(w->survey, job, w->query->job))
+            segment_sweep(w, dirfd(shm), name, job);
     }
     closedir(shm);
 }
@@ -168,12 +206,14 @@ static void directories_sweep(const struct sweep *w)
         const struct job_survey_job *j = &w->survey->jobs[i];
         bool is_dead = j->state == JOB_SURVEY_STALE ||
                        (j->state == JOB_SURVEY_UNREADABLE && !*w->query->job && is_abandoned(j));
+        int lock;
 
         if (!is_dead || j->user != geteuid() || has_processes_left(w, j->file.job) ||
-            !job_survey_is_asked(j, w->query->job))
+            !job_survey_is_asked(j, w->query->job) || !place_lock_exclude(&lock, AT_FDCWD, j->dir))
             continue;
         if (!w->query->dry_run)
             job_directory_remove(j->dir);
+        place_lock_drop(&lock);
         sweep_report(w, "directory", j->file.job, j->dir,
                      !w->query->dry_run && access(j->dir, F_OK) == 0 ? EBUSY : 0);
     }
@@ -217,20 +257,26 @@ static bool is_draft(const char *name)
     return strncmp(name, "run.", 4) == 0 && length > 8 && strcmp(name + length - 4, ".new") == 0;
 }
 
+/* What is left of an agent that was killed while it looked which names there are. */
+static bool is_names_lock(int parent_fd, const char *name)
+{
+    return strcmp(name, JOB_NAME_FILE) == 0 && !place_lock_is_held(parent_fd, name);
+}
+
 static void entry_sweep(const struct sweep *w, int parent_fd, const char *parent, const char *name)
 {
-    bool draft = is_draft(name);
+    bool draft = is_draft(name), is_file = draft || is_names_lock(parent_fd, name);
     char path[4096], job[AUTH_JOB];
     struct stat st;
 
     job_survey_id(draft ? name + strlen("run.") : name, job);
     if (fstatat(parent_fd, name, &st, AT_SYMLINK_NOFOLLOW) ||
         !job_survey_is_asked_id(w->survey, job, w->query->job) ||
-        !(draft ? S_ISREG(st.st_mode) && is_old(&st, OLD_S)
-                : S_ISLNK(st.st_mode) && link_is_left_over(w, parent_fd, name, &st)))
+        !(is_file ? S_ISREG(st.st_mode) && is_old(&st, OLD_S)
+                  : S_ISLNK(st.st_mode) && link_is_left_over(w, parent_fd, name, &st)))
         return;
     snprintf(path, sizeof(path), "%s/%s", parent, name);
-    sweep_report(w, draft ? "file" : "link", job, path,
+    sweep_report(w, is_file ? "file" : "link", job, path,
                  !w->query->dry_run && unlinkat(parent_fd, name, 0) ? errno : 0);
 }
 
@@ -277,7 +323,8 @@ static bool group_is_left_over(const struct sweep *w, const char *path, const ch
 
     for (int i = 0; i < w->survey->job_count; i++) {
         if (strcmp(w->survey->jobs[i].dir, dir) == 0)
-            return w->survey->jobs[i].state == JOB_SURVEY_STALE;
+            return w->survey->jobs[i].state == JOB_SURVEY_STALE &&
+                   !place_lock_is_held(AT_FDCWD, path);
     }
     if (cgroup_is_in_use(path) && !(w->query->dry_run && has_processes_named(w, dir)))
         return false;
@@ -313,15 +360,6 @@ static void groups_sweep(const struct sweep *w)
 
 /* --- partial copies --------------------------------------------------------------------------- */
 
-/* ".NAME.0123456789abcdef" */
-static bool is_partial_copy(const char *name)
-{
-    const char *digits = strrchr(name, '.');
-
-    return name[0] == '.' && digits && digits > name && strlen(digits + 1) == RANDOM_DIGITS &&
-           strspn(digits + 1, "0123456789abcdef") == RANDOM_DIGITS;
-}
-
 static void copies_sweep_in(const struct sweep *w, const char *path)
 {
     DIR *dir = directory_open_own(path);
@@ -330,7 +368,7 @@ static void copies_sweep_in(const struct sweep *w, const char *path)
     struct stat st;
 
     while (dir && (entry = readdir(dir))) {
-        if (!is_partial_copy(entry->d_name) ||
+        if (!install_path_is_partial(entry->d_name) ||
             fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode) ||
             !is_old(&st, OLD_S))
             continue;

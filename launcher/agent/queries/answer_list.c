@@ -159,7 +159,7 @@ static json_t *rank_describe(const struct job_survey *s, int job, const struct j
 {
     const struct process *p = r->lives ? process_list_find(&s->processes, r->pid) : NULL;
     struct process_usage u = usage_of(s, job, r->rank);
-    char state[2] = "";
+    char state[2] = "", alone[512];
     json_t *one;
 
     if (p)
@@ -173,6 +173,8 @@ static json_t *rank_describe(const struct job_survey *s, int job, const struct j
     }
     usage_put(&u, one);
     json_object_set_new(one, "kept_bytes", json_integer(kept_bytes_of(kept, r->rank)));
+    if (job_directory_rank_is_alone(s->jobs[job].dir, r->rank, alone, sizeof(alone)))
+        fact_put_text(one, "kept_alone", alone);
     if (q->counters && p) {
         const struct job_survey_job *j = &s->jobs[job];
 

@@ -5,10 +5,14 @@
 
 #include "common/fault.h"
 
+/* In the user's directory, only while an agent looks which names there are. */
+#define JOB_NAME_FILE ".names"
+
 /* Before the agent of job `job` writes the job.json with `name` into its directory `dir`: *lock is
- * a descriptor that the caller closes once it has, and until when other agents of the user wait
+ * a descriptor that the caller releases once it has, and until when other agents of the user wait
  * here. ML_ERR_STATE: another live job of the user has the name; ML_ERR_SYSTEM. */
 int job_name_claim(int *lock, const char *dir, const char *job, const char *name,
                    struct fault *why);
+void job_name_release(int lock, const char *dir);
 
 #endif

@@ -4,6 +4,7 @@
 #include "common/text/number.h"
 #include "launcher/agent/host/cgroup_linux.h"
 #include "launcher/base/machine/pid_domain_linux.h"
+#include "launcher/base/machine/place_lock.h"
 #include "launcher/base/text/temporary_directory.h"
 
 #include <dirent.h>
@@ -19,7 +20,9 @@
 
 enum {
     RANKS_FILE_LIMIT = 32 << 20,
-    PASSING_S = 10, /* an agent that has made a directory writes to it at once */
+    RANKS_FILE_OTHERS = 256 << 10, /* for another user's job */
+    NAMES_OF_OTHERS = 4096,        /* in one directory */
+    PASSING_S = 10,                /* an agent that has made a directory writes to it at once */
 };
 
 static const char job_dir_name[] = "MLAUNCH_JOB_DIR=", rank_name[] = "MLAUNCH_RANK=";
@@ -65,21 +68,85 @@ static void job_judge(const struct job_survey *s, struct job_survey_job *j)
         return;
     case PID_DOMAIN_PAST:
         j->state = JOB_SURVEY_STALE;
-        return;
+        break;
     case PID_DOMAIN_HERE:
         j->worker_lives = agent_lives(s, j, f->agent_pid, f->agent_start_time);
         j->guard_lives = agent_lives(s, j, f->guard_pid, f->guard_start_time);
         j->state = j->worker_lives || j->guard_lives ? JOB_SURVEY_LIVE : JOB_SURVEY_STALE;
     }
+    /* Whoever uses it is not seen here, whatever its file says. */
+    if (j->state == JOB_SURVEY_STALE && place_lock_is_held(AT_FDCWD, j->dir))
+        j->state = JOB_SURVEY_ELSEWHERE;
 }
 
 static int job_of_dir(const struct job_survey *s, const char *dir)
 {
-    for (int i = 0; i < s->job_count; i++) {
-        if (strcmp(s->jobs[i].dir, dir) == 0)
-            return i;
+    int low = 0, high = s->job_count;
+
+    while (low < high) {
+        int middle = (low + high) / 2, order = strcmp(dir, s->by_dir[middle]->dir);
+
+        if (order == 0)
+            return (int)(s->by_dir[middle] - s->jobs);
+        if (order < 0)
+            high = middle;
+        else
+            low = middle + 1;
     }
     return -1;
+}
+
+static int compare_dirs(const void *a, const void *b)
+{
+    const struct job_survey_job *const *x = a, *const *y = b;
+
+    return strcmp((*x)->dir, (*y)->dir);
+}
+
+static int by_dir_make(struct job_survey *s, struct fault *why)
+{
+    s->by_dir = calloc((size_t)s->job_count + 1, sizeof(*s->by_dir));
+    if (!s->by_dir)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    for (int i = 0; i < s->job_count; i++)
+        s->by_dir[i] = &s->jobs[i];
+    qsort(s->by_dir, (size_t)s->job_count, sizeof(*s->by_dir), compare_dirs);
+    return 0;
+}
+
+static bool is_own(uid_t user)
+{
+    return user == geteuid();
+}
+
+/* What is counted of another user, or NULL: there are too many. */
+static struct job_survey_other *other_of(struct job_survey *s, uid_t user)
+{
+    for (int i = 0; i < s->other_count; i++)
+        if (s->others[i].user == user)
+            return &s->others[i];
+    if (!s->others)
+        s->others = calloc(JOB_SURVEY_OTHERS, sizeof(*s->others));
+    if (!s->others || s->other_count == JOB_SURVEY_OTHERS)
+        return NULL;
+    s->others[s->other_count].user = user;
+    return &s->others[s->other_count++];
+}
+
+/* Another place in the list, or NULL. */
+static struct job_survey_job *job_place(struct job_survey *s)
+{
+    int room = s->job_room ? 2 * s->job_room : 16;
+    struct job_survey_job *more;
+
+    if (s->job_count < s->job_room)
+        return &s->jobs[s->job_count];
+    more = realloc(s->jobs, (size_t)room * sizeof(*more));
+    if (!more)
+        return NULL;
+    s->jobs = more;
+    s->job_room = room;
+    return &s->jobs[s->job_count];
 }
 
 /* Whether its agent has just made the directory and not yet written to it, or is removing it. */
@@ -93,19 +160,17 @@ static int job_add(struct job_survey *s, int parent_fd, const char *parent, cons
                    uid_t user, struct fault *why)
 {
     int fd = openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    struct job_survey_job *more, *j;
+    struct job_survey_job *j;
     struct fault unread = {0};
     struct stat st;
 
     if (fd < 0)
         return 0; /* the job has just ended, or this is no directory */
-    more = realloc(s->jobs, ((size_t)s->job_count + 1) * sizeof(*more));
-    if (!more) {
+    j = job_place(s);
+    if (!j) {
         close(fd);
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     }
-    s->jobs = more;
-    j = &s->jobs[s->job_count];
     *j = (struct job_survey_job){.user = user, .state = JOB_SURVEY_UNREADABLE};
     if (fstat(fd, &st) == 0 && st.st_uid == user &&
         snprintf(j->dir, sizeof(j->dir), "%s/%s", parent, name) < (int)sizeof(j->dir)) {
@@ -136,7 +201,7 @@ static int linked_add(struct job_survey *s, int parent_fd, const char *name, uid
         return 0;
     path[length] = '\0';
     last = strrchr(path, '/');
-    if (path[0] != '/' || strcmp(last + 1, name) != 0 || job_of_dir(s, path) >= 0)
+    if (path[0] != '/' || strcmp(last + 1, name) != 0)
         return 0;
     *last = '\0';
     fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -147,28 +212,54 @@ static int linked_add(struct job_survey *s, int parent_fd, const char *name, uid
     return rc;
 }
 
+/* Adds what is in a user's directory, or the first of it, if it is another user's. */
+static int entries_add(struct job_survey *s, DIR *dir, const char *parent, uid_t user,
+                       struct job_survey_other *other, struct fault *why)
+{
+    struct dirent *entry;
+    int rc = 0, names = 0;
+
+    while (!rc && (entry = readdir(dir))) {
+        int before = s->job_count;
+
+        if (other && (other->jobs >= JOB_SURVEY_OTHERS_JOBS || names++ == NAMES_OF_OTHERS))
+            break;
+        if (entry->d_name[0] == '.')
+            continue;
+        rc = job_add(s, dirfd(dir), parent, entry->d_name, user, why);
+        if (!rc)
+            rc = linked_add(s, dirfd(dir), entry->d_name, user, why);
+        if (other)
+            other->jobs += s->job_count - before;
+    }
+    return rc;
+}
+
 /* Adds the jobs of one user, if nobody else can have written to the directory. */
 static int user_add(const char *parent, void *survey, struct fault *why)
 {
     struct job_survey *s = survey;
-    int fd = open(parent, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), rc = 0;
-    struct dirent *entry;
+    struct job_survey_other *other = NULL;
     struct stat st;
+    int fd, rc;
     DIR *dir;
 
+    if (lstat(parent, &st) || !S_ISDIR(st.st_mode))
+        return 0;
+    if (!is_own(st.st_uid)) {
+        other = other_of(s, st.st_uid);
+        if (!other || other->directories++ >= JOB_SURVEY_OTHERS_DIRECTORIES)
+            return 0;
+    }
+    fd = open(parent, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0)
         return 0;
-    if (fstat(fd, &st) || (st.st_mode & 022) || !(dir = fdopendir(fd))) {
+    if (fstat(fd, &st) || (other ? other->user != st.st_uid : !is_own(st.st_uid)) ||
+        (st.st_mode & 022) || !(dir = fdopendir(fd))) {
         close(fd);
         return 0;
     }
-    while (!rc && (entry = readdir(dir))) {
-        if (entry->d_name[0] == '.')
-            continue;
-        rc = job_add(s, dirfd(dir), parent, entry->d_name, st.st_uid, why);
-        if (!rc)
-            rc = linked_add(s, dirfd(dir), entry->d_name, st.st_uid, why);
-    }
+    rc = entries_add(s, dir, parent, st.st_uid, other, why);
     closedir(dir);
     return rc;
 }
@@ -180,6 +271,17 @@ static int compare_jobs(const void *a, const void *b)
     if (x->file.started_at != y->file.started_at)
         return x->file.started_at < y->file.started_at ? -1 : 1;
     return strcmp(x->dir, y->dir);
+}
+
+/* A job below $TMPDIR has been found by its link, too. */
+static void twins_drop(struct job_survey *s)
+{
+    int kept = 0;
+
+    for (int i = 0; i < s->job_count; i++)
+        if (kept == 0 || compare_jobs(&s->jobs[kept - 1], &s->jobs[i]) != 0)
+            s->jobs[kept++] = s->jobs[i];
+    s->job_count = kept;
 }
 
 static void bases_find(struct job_survey *s, const char *base)
@@ -198,20 +300,21 @@ static void bases_find(struct job_survey *s, const char *base)
     s->bases[count] = own;
 }
 
-static int jobs_find(struct job_survey *s, struct fault *why)
+static int jobs_find(struct job_survey *s, bool is_own_only, struct fault *why)
 {
     int count = 0, rc = 0;
 
     while (s->bases[count])
         count++;
-    /* Jobs below $TMPDIR come before the links to them, which then add nothing. */
     for (int i = count - 1; i >= 0 && !rc; i--) {
-        rc = user_directory_each(s->bases[i], user_add, s, why);
+        rc = (is_own_only ? user_directory_each_own : user_directory_each)(s->bases[i], user_add, s,
+                                                                           why);
         if (i > 0 && rc == ML_ERR_SYSTEM)
             rc = 0; /* it need not be there */
     }
     if (!rc && s->job_count)
         qsort(s->jobs, (size_t)s->job_count, sizeof(*s->jobs), compare_jobs);
+    twins_drop(s);
     return rc;
 }
 
@@ -294,6 +397,41 @@ static bool is_gone_for(const struct job_survey *s, pid_t pid, const char *dir)
     return lstat(path, &st) != 0 && errno == ENOENT;
 }
 
+/* Whether the process has the directory open, by that path, though it may have been removed. */
+static bool has_open(pid_t pid, const char *dir)
+{
+    char path[64], text[JOB_DIRECTORY_PATH + 16];
+    size_t length = strlen(dir);
+    const struct dirent *e;
+    bool is_open = false;
+    DIR *fds;
+
+    snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
+    fds = opendir(path);
+    while (fds && !is_open && (e = readdir(fds))) {
+        ssize_t size = readlinkat(dirfd(fds), e->d_name, text, sizeof(text) - 1);
+
+        text[size > 0 ? size : 0] = '\0';
+        is_open = strncmp(text, dir, length) == 0 &&
+                  (!text[length] || strcmp(text + length, " (deleted)") == 0);
+    }
+    if (fds)
+        closedir(fds);
+    return is_open;
+}
+
+/* Whether an ancestor of the process is its job's agent, which has the job directory open as long
+ * as it lives: somebody else has removed that. */
+static bool has_live_agent(const struct job_survey *s, const struct process *p, const char *dir)
+{
+    for (size_t steps = 0; p && p->parent > 1 && steps < s->processes.count; steps++) {
+        if (has_open(p->parent, dir))
+            return true;
+        p = process_list_find(&s->processes, p->parent);
+    }
+    return false;
+}
+
 static int owner_set(struct job_survey *s, size_t i, const char *dir, const char *rank,
                      struct fault *why)
 {
@@ -302,7 +440,8 @@ static int owner_set(struct job_survey *s, size_t i, const char *dir, const char
 
     o->job = job_of_dir(s, dir);
     o->is_marked = true;
-    o->is_orphan = o->job < 0 && is_gone_for(s, s->processes.list[i].pid, dir);
+    o->is_orphan = o->job < 0 && is_gone_for(s, s->processes.list[i].pid, dir) &&
+                   !has_live_agent(s, &s->processes.list[i], dir);
     if (rank && number_parse(rank, 0, INT_MAX, &number))
         o->rank = (int)number;
     o->mark = strdup(dir);
@@ -394,7 +533,8 @@ static int owners_find(struct job_survey *s, struct fault *why)
 
 /* Reads the directories before the processes, so that a job that begins meanwhile does not look
  * dead. */
-int job_survey_open(struct job_survey **out, const char *base, struct fault *why)
+static int survey_open(struct job_survey **out, const char *base, bool is_own_only,
+                       struct fault *why)
 {
     struct job_survey *s = calloc(1, sizeof(*s));
     int rc;
@@ -403,7 +543,7 @@ int job_survey_open(struct job_survey **out, const char *base, struct fault *why
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     pid_domain_write(&s->here);
     bases_find(s, base);
-    rc = jobs_find(s, why);
+    rc = jobs_find(s, is_own_only, why);
     if (!rc)
         rc = process_list_read(&s->processes, why);
     for (int i = 0; i < s->job_count && !rc; i++) {
@@ -412,12 +552,24 @@ int job_survey_open(struct job_survey **out, const char *base, struct fault *why
     }
     ended_drop(s);
     if (!rc)
+        rc = by_dir_make(s, why);
+    if (!rc && !is_own_only)
         rc = owners_find(s, why);
     if (rc)
         job_survey_close(s);
     else
         *out = s;
     return rc;
+}
+
+int job_survey_open(struct job_survey **out, const char *base, struct fault *why)
+{
+    return survey_open(out, base, false, why);
+}
+
+int job_survey_open_own(struct job_survey **out, const char *base, struct fault *why)
+{
+    return survey_open(out, base, true, why);
 }
 
 void job_survey_close(struct job_survey *s)
@@ -428,6 +580,8 @@ void job_survey_close(struct job_survey *s)
         free(s->owners[i].mark);
     free(s->owners);
     free(s->jobs);
+    free(s->by_dir);
+    free(s->others);
     process_list_free(&s->processes);
     free(s);
 }
@@ -489,7 +643,8 @@ static FILE *ranks_open(const struct job_survey_job *j, struct fault *why)
 
     if (dir >= 0)
         close(dir);
-    if (fd >= 0 && (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_size > RANKS_FILE_LIMIT))
+    if (fd >= 0 && (fstat(fd, &st) || !S_ISREG(st.st_mode) ||
+                    st.st_size > (is_own(j->user) ? RANKS_FILE_LIMIT : RANKS_FILE_OTHERS)))
         err = EFBIG;
     else if (fd >= 0)
         f = fdopen(fd, "r");

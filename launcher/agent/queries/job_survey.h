@@ -18,7 +18,8 @@
 enum job_survey_state {
     JOB_SURVEY_LIVE,
     JOB_SURVEY_STALE,
-    JOB_SURVEY_ELSEWHERE,  /* in another pid namespace or machine: its state is unknown here */
+    JOB_SURVEY_ELSEWHERE,  /* in another pid namespace or machine: its state is unknown here; or
+                              somebody who is not seen here has its directory locked */
     JOB_SURVEY_UNREADABLE, /* its job.json is missing, malformed or of another build */
 };
 
@@ -43,25 +44,43 @@ struct job_survey_owner {
     int rank;       /* or -1 */
     bool is_marked; /* by its own environment or control group, not by an ancestor's */
     bool is_agent;  /* worker or guard of a live job */
-    bool is_orphan; /* marked with a job directory that is gone: the job is dead */
+    bool is_orphan; /* marked with a job directory that is gone, and below no agent that had it: the
+                       job is dead */
     char *mark;     /* the directory that it is marked with, or NULL */
 };
 
-enum { JOB_SURVEY_BASES = 3 };
+enum {
+    JOB_SURVEY_BASES = 3,
+    /* Bounds on what other users can make as much of as they like. */
+    JOB_SURVEY_OTHERS = 4096,          /* users */
+    JOB_SURVEY_OTHERS_DIRECTORIES = 8, /* for one user */
+    JOB_SURVEY_OTHERS_JOBS = 256,      /* the same */
+};
+
+struct job_survey_other {
+    uid_t user;
+    int directories, jobs;
+};
 
 struct job_survey {
     const char *bases[JOB_SURVEY_BASES + 1]; /* where users' directories are; NULL at the end */
     struct job_file here;                    /* only the members that pid_domain_linux.h sets */
     struct job_survey_job *jobs;
-    int job_count;
+    int job_count, job_room;
+    const struct job_survey_job **by_dir; /* all jobs, in the order of `dir` */
+    struct job_survey_other *others;
+    int other_count;
     struct process_list processes;
     struct job_survey_owner *owners; /* one for each process */
 };
 
 /* `base`: "/tmp", which stands for the caller's $TMPDIR and all of user_directory_bases as well (in
- * tests another). Skips directories that this user may not read. ML_ERR_SYSTEM: `base` or /proc
- * cannot be read. */
+ * tests another). Skips directories that this user may not read, and of other users' jobs those
+ * beyond the bounds above. ML_ERR_SYSTEM: `base` or /proc cannot be read. */
 int job_survey_open(struct job_survey **out, const char *base, struct fault *why);
+/* The same for the jobs of this process's user alone, without what processes belong to: it takes no
+ * more time however many names others make. */
+int job_survey_open_own(struct job_survey **out, const char *base, struct fault *why);
 void job_survey_close(struct job_survey *s); /* takes NULL */
 
 /* The ranks that the agent has started here, sorted by rank; the caller frees *out. ML_ERR_SYSTEM:

@@ -40,7 +40,7 @@ void framework_error_read(char *text, size_t size, const char *job_dir, int rank
         sizeof(path))
         return;
     json = file_text(path, &length);
-    root = json ? parsed_json(json, length, 0, NULL) : NULL;
+    root = json ? reported_json(json, length, NULL) : NULL;
     /* {"message": {"message": "ValueError: no data", "extraInfo": …}}, or {"message": "…"} */
     message = json_object_get(root, "message");
     if (json_is_object(message))

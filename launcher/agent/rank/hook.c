@@ -2,6 +2,7 @@
 #include "launcher/agent/rank/hook.h"
 
 #include "common/text/signal_text.h"
+#include "launcher/agent/host/descendants_linux.h"
 #include "launcher/agent/rank/rank_environment.h"
 #include "launcher/agent/rank/variable_list.h"
 #include "launcher/wire/protocol/agent_protocol.h"
@@ -74,7 +75,7 @@ static void on_limit(evutil_socket_t fd, short what, void *arg)
 
     (void)fd, (void)what;
     h->is_late = true;
-    kill(-h->pid, SIGKILL);
+    descendants_signal_group(h->pid, SIGKILL);
 }
 
 /* What the agent has, and what the job and its part on this host are. */
@@ -85,6 +86,7 @@ static int variables_make(struct variable_list *v, const struct hook_config *c, 
         variable_list_set(v, "%s", *e);
     rank_environment_add_job(v, c->job, c->job_dir);
     variable_list_set(v, "MLAUNCH_HOST=%s", c->job->host_name);
+    variable_list_set(v, "MLAUNCH_ALONE=1"); /* it is no rank that has lost its environment */
     return v->failed ? fault_set(why, ML_ERR_MEMORY, "out of memory") : 0;
 }
 

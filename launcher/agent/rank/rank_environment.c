@@ -32,6 +32,7 @@ static const char *const scrubbed[] = {
     "MLAUNCH_STDOUT",
     "MLAUNCH_MPI_FD",
     "MLAUNCH_HEAD",
+    "MLAUNCH_ALONE",
     /* torchrun */
     "RANK",
     "WORLD_SIZE",

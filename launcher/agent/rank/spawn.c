@@ -25,6 +25,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+enum { SCRIPT_LINE = 256 };
+
 enum spawn_step {
     STEP_NONE,
     STEP_PARENT,
@@ -54,8 +56,8 @@ struct child {
     char **pythons;      /* paths of python3 to try, if argv[0] is named like a script for it */
     const char **script; /* argv for /bin/sh or python3, if the file is a script without #! */
     sigset_t mask;       /* the ranks' signal mask */
-    pid_t agent;
-    int failure[2]; /* a pipe: [0] the agent reads, [1] the child writes */
+    pid_t agent, leader; /* leader: of its process group; -1: it leads it itself */
+    int failure[2];      /* a pipe: [0] the agent reads, [1] the child writes */
 };
 
 void spawn_prepare(struct spawn_limits *limits)
@@ -159,6 +161,23 @@ static void program_execute(const struct child *c)
     child_fail(c, STEP_EXEC, error);
 }
 
+/* The leader of the process group that the rank enters: a rank that leads it and becomes setsid(1)
+ * forks and ends at once, before its program has, and setsid(2) fails in it. The leader ends here;
+ * its number stays the group's until nobody is in it any more, and it has been waited for. It is no
+ * child of the rank, in whose new control group it takes longer. -1: no more processes. */
+static __attribute__((noinline)) pid_t leader_start(void)
+{
+    pid_t leader = birth_unheard();
+
+    if (leader < 0) /* an older kernel, or a container that permits no clone3 */
+        leader = vfork();
+    if (leader == 0) {
+        setpgid(0, 0);
+        _exit(0);
+    }
+    return leader;
+}
+
 /* Runs in the child, in the agent's own memory: system calls only. */
 static void child_run(const struct child *c)
 {
@@ -166,7 +185,7 @@ static void child_run(const struct child *c)
 
     if (s->is_terminal)
         setsid();
-    else
+    else if (c->leader < 0 || setpgid(0, c->leader))
         setpgid(0, 0);
     /* Before the next call, whose effect a change of credentials may end. */
     if (s->view && rank_view_enter(s->view))
@@ -253,13 +272,37 @@ static const char **script_create(const char *const *argv)
 }
 
 /* Looks at the program as a path, from the directory of the rank; false: there is nothing. */
-static bool program_look(const struct spawn *s, struct stat *st)
+static bool program_look(const struct spawn *s, struct stat *st, char path[PATH_MAX])
 {
-    char path[PATH_MAX];
-
-    snprintf(path, sizeof(path), "%s%s%s", s->program[0] == '/' ? "" : s->cwd,
+    snprintf(path, PATH_MAX, "%s%s%s", s->program[0] == '/' ? "" : s->cwd,
              s->program[0] == '/' ? "" : "/", s->program);
     return stat(path, st) == 0;
+}
+
+/* Why a program that is there could not be found: what its first line names, "#!/bin/sh", is
+ * missing; or its loader is. */
+static int interpreter_fault(const char *program, const char *path, struct fault *why)
+{
+    char line[SCRIPT_LINE], *name = line + 2, last;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    ssize_t n = fd >= 0 ? read(fd, line, sizeof(line) - 1) : 0;
+
+    if (fd >= 0)
+        close(fd);
+    line[n > 2 ? n : 0] = '\0';
+    if (strncmp(line, "#!", 2) != 0)
+        return fault_set(why, ML_ERR_SYSTEM, "%s: its interpreter or loader is missing", program);
+    name += strspn(name, " \t");
+    last = name[strcspn(name, " \t\r\n")];
+    name[strcspn(name, " \t\r\n")] = '\0';
+    if (last == '\r')
+        return fault_set(why, ML_ERR_SYSTEM,
+                         "%s: its lines end as those of Windows do, and there is no %s with a "
+                         "carriage return behind its name; sed -i 's/\\r$//' %s mends that",
+                         program, name, program);
+    return fault_set(why, ML_ERR_SYSTEM,
+                     "%s: %s, the interpreter that its first line names, is missing", program,
+                     name);
 }
 
 /* Why the program could not be executed, and what helps. */
@@ -267,7 +310,8 @@ static int exec_fault(const struct spawn *s, int error, struct fault *why)
 {
     const char *program = s->argv[0];
     struct stat st = {0};
-    bool is_there = program_look(s, &st), is_file = is_there && S_ISREG(st.st_mode);
+    char path[PATH_MAX];
+    bool is_there = program_look(s, &st, path), is_file = is_there && S_ISREG(st.st_mode);
     struct utsname here;
 
     if (error == ENOEXEC && uname(&here) == 0)
@@ -279,6 +323,9 @@ static int exec_fault(const struct spawn *s, int error, struct fault *why)
                          "%s: there is no program of that name; a shell runs such a line: sh -c "
                          "'...'",
                          program);
+    if (error == ENOENT && !strchr(s->program, '/') &&
+        program_path_of_rank(path, s->program, s->path, s->cwd))
+        return interpreter_fault(program, path, why);
     if (error == ENOENT && !strchr(s->program, '/') && is_file)
         return fault_set(why, ML_ERR_SYSTEM,
                          "%s: not found in PATH, but there is a ./%s: write ./%s", program, program,
@@ -286,7 +333,7 @@ static int exec_fault(const struct spawn *s, int error, struct fault *why)
     if (error == ENOENT && !strchr(s->program, '/'))
         return fault_set(why, ML_ERR_SYSTEM, "%s: not found in PATH (%s)", program, s->path);
     if (error == ENOENT && is_there)
-        return fault_set(why, ML_ERR_SYSTEM, "%s: its interpreter or loader is missing", program);
+        return interpreter_fault(program, path, why);
     if (error == EACCES && strchr(s->program, '/') && is_there && S_ISDIR(st.st_mode))
         return fault_set(why, ML_ERR_SYSTEM, "%s: it is a directory", program);
     if (error == EACCES && strchr(s->program, '/') && is_file && !(st.st_mode & 0111))
@@ -390,8 +437,11 @@ static int child_create(pid_t *pid, struct child *c, int *status, struct fault *
     sigfillset(&all);
     sigemptyset(&c->mask);
     sigprocmask(SIG_BLOCK, &all, &before);
+    c->leader = c->spawn->is_terminal ? -1 : leader_start();
     child = child_start(c);
     err = errno;
+    if (c->leader > 0)
+        waitpid(c->leader, NULL, __WALL);
     sigprocmask(SIG_SETMASK, &before, NULL);
     if (child < 0)
         return fault_os(why, ML_ERR_SYSTEM, err, "%s: cannot start one more process",

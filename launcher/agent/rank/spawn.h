@@ -45,10 +45,11 @@ struct spawn {
     char *pid_text; /* or NULL: 12 bytes within `env` where the child writes its own pid */
 };
 
-/* Starts it in a process group of its own (with a terminal, in a session of its own), and returns
- * once it runs the program. On failure nothing is left, and *status is what a shell would return:
- * 126 not executable, 127 not found, 125 anything else (no such directory, no more processes).
- * `why` names the program or directory. */
+/* Starts it in a process group of its own, which it does not lead, so that it may leave it by
+ * setsid(); with a terminal, as the leader of a session of its own. descendants_signal_group()
+ * signals the group. Returns once it runs the program. On failure nothing is left, and *status is
+ * what a shell would return: 126 not executable, 127 not found, 125 anything else (no such
+ * directory, no more processes). `why` names the program or directory. */
 int spawn_process(pid_t *pid, const struct spawn *s, int *status, struct fault *why);
 
 #endif

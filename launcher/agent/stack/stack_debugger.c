@@ -79,7 +79,7 @@ static pid_t debugger_start(const struct debugger *d, pid_t pid, int out)
         err = posix_spawn_file_actions_adddup2(&files, out, STDOUT_FILENO);
     if (!err)
         err = posix_spawn_file_actions_addopen(&files, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-    if (!err)
+    if (!err && argv[0])
         err = posix_spawnp(&child, argv[0], &files, &attributes, argv, environ);
     posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&files);

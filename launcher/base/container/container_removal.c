@@ -131,11 +131,16 @@ void container_removal_run(const char *job_dir)
     struct fault why;
     struct stat st;
     DIR *folder;
+    int fd;
 
     snprintf(path, sizeof(path), "%s/" FOLDER, job_dir);
-    folder = opendir(path);
-    if (!folder)
+    fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    folder = fd < 0 ? NULL : fdopendir(fd);
+    if (!folder) {
+        if (fd >= 0)
+            close(fd);
         return;
+    }
     if (fstat(dirfd(folder), &st) == 0 && st.st_uid == geteuid() &&
         command_read(&words, dirfd(folder), &why) == 0 && names_add(&words, folder, &why) > 0)
         command_run(words.items);

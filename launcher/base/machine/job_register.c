@@ -4,6 +4,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "launcher/base/machine/pid_domain_linux.h"
+#include "launcher/base/machine/place_lock.h"
 #include "launcher/base/machine/process_linux.h"
 #include "launcher/base/process/pidfd_linux.h"
 
@@ -37,15 +38,34 @@ void job_register_describe(struct register_entry *e)
     pid_domain_write(&e->file);
 }
 
-/* Where an entry is already, or else the user's directory. */
+static void parent_of(char parent[USER_DIRECTORY_PATH], const char *path)
+{
+    snprintf(parent, USER_DIRECTORY_PATH, "%s", path);
+    *strrchr(parent, '/') = '\0';
+}
+
+/* Where an entry is already, or else the user's directory, also if a tidy system has removed that
+ * with the entry. */
 static int directory_choose(char directory[USER_DIRECTORY_PATH], const struct job_register *r,
                             const char *base, struct fault *why)
 {
-    if (!r->path[0])
-        return user_directory_make(directory, base, why);
-    snprintf(directory, USER_DIRECTORY_PATH, "%s", r->path);
-    *strrchr(directory, '/') = '\0';
-    return 0;
+    if (r->path[0])
+        parent_of(directory, r->path);
+    return r->path[0] && access(directory, F_OK) == 0 ? 0
+                                                      : user_directory_make(directory, base, why);
+}
+
+static void directory_lock(struct job_register *r, bool is_new)
+{
+    char directory[USER_DIRECTORY_PATH];
+
+    if (is_new)
+        r->lock = -1;
+    if (place_lock_is_there(r->lock))
+        return;
+    place_lock_drop(&r->lock);
+    parent_of(directory, r->path);
+    r->lock = place_lock_directory(directory);
 }
 
 int job_register_write(struct job_register *r, const char *base, const struct register_entry *e,
@@ -53,6 +73,7 @@ int job_register_write(struct job_register *r, const char *base, const struct re
 {
     char directory[USER_DIRECTORY_PATH] = "", name[sizeof(prefix) + AUTH_JOB];
     char *text = register_entry_text(e);
+    bool is_new = !r->path[0];
     int rc = text ? ML_ERR_SYSTEM : fault_set(why, ML_ERR_MEMORY, "out of memory");
 
     snprintf(name, sizeof(name), "%s%s", prefix, e->file.job);
@@ -62,7 +83,7 @@ int job_register_write(struct job_register *r, const char *base, const struct re
         if (rc)
             break;
         rc = job_file_put(directory, name, text, why);
-        if (rc && (r->path[0] || access(directory, F_OK) == 0)) {
+        if (rc && access(directory, F_OK) == 0) {
             rmdir(directory); /* it may have been made just now */
             break;
         }
@@ -70,6 +91,8 @@ int job_register_write(struct job_register *r, const char *base, const struct re
     free(text);
     if (!rc && snprintf(r->path, sizeof(r->path), "%s/%s", directory, name) >= (int)sizeof(r->path))
         r->path[0] = '\0';
+    if (!rc && r->path[0])
+        directory_lock(r, is_new);
     return rc;
 }
 
@@ -85,22 +108,35 @@ void job_register_door(const struct job_register *r, char *out, size_t size)
         door_path(r->path, out, size);
 }
 
-/* The user's directory above the file, if that was the last in it. */
-static void parent_remove(const char *path)
+/* Removes it, and the user's directory above it if that was the last in it. */
+static void entry_leave(const char *path)
 {
     char parent[USER_DIRECTORY_PATH];
 
-    snprintf(parent, sizeof(parent), "%s", path);
-    *strrchr(parent, '/') = '\0';
-    rmdir(parent);
+    parent_of(parent, path);
+    user_directory_leave(parent, strrchr(path, '/') + 1);
+}
+
+void job_register_touch(struct job_register *r)
+{
+    char name[USER_DIRECTORY_PATH + sizeof(".door")];
+
+    if (!r->path[0])
+        return;
+    directory_lock(r, false);
+    door_path(r->path, name, sizeof(name));
+    utimensat(AT_FDCWD, name, NULL, AT_SYMLINK_NOFOLLOW);
+    utimensat(AT_FDCWD, r->path, NULL, AT_SYMLINK_NOFOLLOW);
+    parent_of(name, r->path);
+    utimensat(AT_FDCWD, name, NULL, AT_SYMLINK_NOFOLLOW);
 }
 
 void job_register_remove(struct job_register *r)
 {
     if (!r->path[0])
         return;
-    unlink(r->path);
-    parent_remove(r->path);
+    entry_leave(r->path);
+    place_lock_drop(&r->lock);
     r->path[0] = '\0';
 }
 
@@ -292,11 +328,10 @@ bool job_register_await(const struct register_found *f, int ms)
 
 int job_register_forget(const struct register_found *f)
 {
-    int err = unlink(f->path) && errno != ENOENT ? errno : 0;
     char door[USER_DIRECTORY_PATH + sizeof(".door")];
 
     door_path(f->path, door, sizeof(door));
-    unlink(door);
-    parent_remove(f->path);
-    return err;
+    entry_leave(door);
+    entry_leave(f->path);
+    return access(f->path, F_OK) == 0 ? EACCES : 0;
 }

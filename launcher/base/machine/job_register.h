@@ -18,17 +18,20 @@
 /* Where this process's own entry is. Begins empty. */
 struct job_register {
     char path[USER_DIRECTORY_PATH]; /* "": there is none */
+    int lock;                       /* on its directory (place_lock.h), while there is one */
 };
 
 /* Fills in what of e->file is about this process. */
 void job_register_describe(struct register_entry *e);
 
-/* Writes this process's entry, or replaces it. `base` is "/tmp" (in tests another). ML_ERR_SYSTEM
- * names the file or directory. */
+/* Writes this process's entry, or replaces it; makes the directory again if it was removed. `base`
+ * is "/tmp" (in tests another). ML_ERR_SYSTEM names the file or directory. */
 int job_register_write(struct job_register *r, const char *base, const struct register_entry *e,
                        struct fault *why);
 /* Where its socket is to be; "": it has no entry. */
 void job_register_door(const struct job_register *r, char *out, size_t size);
+/* Lets the entry look as if it had just been written, for those who remove what is old. */
+void job_register_touch(struct job_register *r);
 /* Removes the entry, and the user's directory if that is empty then. */
 void job_register_remove(struct job_register *r);
 

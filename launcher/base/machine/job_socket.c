@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/base/machine/job_socket.h"
 
+#include "common/failure_times.h"
+
 #include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -58,14 +61,22 @@ int job_socket_connect(int *out, const struct register_found *f, struct fault *w
     const struct job_file *file = &f->entry.file;
     struct sockaddr_un a;
     socklen_t size = address_fill(&a, file->job);
+    static const struct timeval limit = FAILURE_TIMEVAL(CHANGE_SILENCE_MS);
     int err, fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     struct ucred who;
 
     if (fd < 0)
         return fault_os(why, ML_ERR_SYSTEM, errno, "cannot make a socket");
+    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
     if (connect(fd, (struct sockaddr *)&a, size)) {
         err = errno;
         close(fd);
+        if (err == EAGAIN) /* others that ask wait, too */
+            return fault_set(why, ML_ERR_STATE,
+                             "job %s cannot be changed now: its mlaunch, process %lld, takes no "
+                             "requests; it may be stopped, as by Ctrl-Z (fg, or kill -CONT %lld, "
+                             "lets it go on)",
+                             file->job, (long long)file->agent_pid, (long long)file->agent_pid);
         if (err != ECONNREFUSED)
             return fault_os(why, ML_ERR_SYSTEM, err, "job %s: cannot connect to its mlaunch",
                             file->job);

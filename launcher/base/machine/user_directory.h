@@ -31,9 +31,19 @@ typedef int user_directory_found(const char *path, void *arg, struct fault *why)
 int user_directory_each(const char *base, user_directory_found *found, void *arg,
                         struct fault *why);
 
+/* The same for those of this process's user that are closed to others: of the first name alone
+ * where that is one. Takes no more time however many names others have put beside it, so it may
+ * then miss a second one. */
+int user_directory_each_own(const char *base, user_directory_found *found, void *arg,
+                            struct fault *why);
+
 /* Makes the directory (0700) if it is missing. `base` is "/tmp" (in tests another). It is removed
  * with rmdir(), by whoever takes the last thing out of it, so that it may be gone a moment later.
  * ML_ERR_SYSTEM. */
 int user_directory_make(char path[USER_DIRECTORY_PATH], const char *base, struct fault *why);
+
+/* Removes `name`, which is no directory, or NULL, from the directory at `path`, and the directory
+ * if nothing else is in it; neither if it is another user's. */
+void user_directory_leave(const char *path, const char *name);
 
 #endif

@@ -215,3 +215,10 @@ int install_path_find_directory(char out[PATH_MAX], enum install_part part, stru
         *strrchr(out, '/') = '\0';
     return 0;
 }
+
+bool install_path_is_partial(const char *name)
+{
+    static const char digits[] = "0123456789abcdef";
+
+    return name[0] == '.' && strlen(name) == 17 && strspn(name + 1, digits) == 16;
+}

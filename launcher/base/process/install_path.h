@@ -6,6 +6,7 @@
 #include "common/fault.h"
 
 #include <limits.h>
+#include <stdbool.h>
 
 enum install_part {
     INSTALL_AGENT,    /* mlaunch-agent */
@@ -41,6 +42,11 @@ enum install_part {
  * ML_ERR_SYSTEM names the file and where it was searched for; ML_ERR_STATE says that it belongs to
  * this build and is not made yet, as after `./bootstrap demo`. */
 int install_path_find(char out[PATH_MAX], enum install_part part, struct fault *why);
+
+/* What a copy of one of these files is called on another host while it is not whole, made of two
+ * random numbers; and whether a name is such a one. */
+#define INSTALL_PARTIAL ".%08x%08x"
+bool install_path_is_partial(const char *name);
 
 /* Finds the directory that a search path names for it. The file itself may be a link there. */
 int install_path_find_directory(char out[PATH_MAX], enum install_part part, struct fault *why);

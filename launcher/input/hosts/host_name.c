@@ -7,16 +7,13 @@
 #include "launcher/base/text/string_list.h"
 #include "launcher/base/text/text_file.h"
 
+#include <netdb.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <unistd.h>
 
-enum { NAME_LIMIT = 255 };
-
-/* Refuses the characters that OpenSSH refuses: a name reaches the shell of ProxyCommand as %h or
- * %r. */
-static int word_check(const char *word, const char *what, struct fault *why)
+int host_name_check(const char *word, const char *what, struct fault *why)
 {
     char shown[TEXT_SHOWN];
 
@@ -26,9 +23,9 @@ static int word_check(const char *word, const char *what, struct fault *why)
     if (*word == '-')
         return fault_set(why, ML_ERR_ARGUMENT, "%s '%s' begins with '-', as an option would", what,
                          shown);
-    if (strlen(word) > NAME_LIMIT)
+    if (strlen(word) > HOST_NAME_MOST)
         return fault_set(why, ML_ERR_ARGUMENT, "%s '%s' is longer than %d bytes", what, shown,
-                         NAME_LIMIT);
+                         HOST_NAME_MOST);
     if (!utf8_is_valid(word))
         return fault_set(why, ML_ERR_ARGUMENT, "%s must be UTF-8", what);
     for (const char *c = word; *c; c++) {
@@ -99,13 +96,14 @@ static int name_read(struct host_name *h, char *text, const struct host_number *
 
     if (at) {
         *at = '\0';
-        if ((rc = word_check(text, "the user's name", why)) ||
+        if ((rc = host_name_check(text, "the user's name", why)) ||
             (rc = string_copy(&h->user, text, why)))
             return rc;
         text = at + 1;
     }
     if ((rc = text_split(text, &name, &digits, why)) ||
-        (rc = word_check(name, "the host's name", why)) || (rc = string_copy(&h->name, name, why)))
+        (rc = host_name_check(name, "the host's name", why)) ||
+        (rc = string_copy(&h->name, name, why)))
         return rc;
     return digits ? number_read(h, digits, number, why) : 0;
 }
@@ -144,6 +142,23 @@ bool host_name_is_same(const char *a, const char *b)
     return x == y && strncasecmp(a, b, x) == 0;
 }
 
+/* What `hostname -f` says, by which SGE and PBS name the host. It is resolved only for names that
+ * begin as the machine's own does, for an answer may take seconds. */
+static bool is_full_name(const char *name, const char *own)
+{
+    struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_flags = AI_CANONNAME}, *found = NULL;
+    size_t label = strcspn(own, ".");
+    bool is = false;
+
+    if (strncasecmp(name, own, label) != 0 || name[label] != '.')
+        return false;
+    if (getaddrinfo(own, NULL, &hints, &found) == 0 && found->ai_canonname)
+        is = strcasecmp(name, found->ai_canonname) == 0;
+    if (found)
+        freeaddrinfo(found);
+    return is;
+}
+
 bool host_name_is_local(const char *name)
 {
     char own[256] = "";
@@ -157,5 +172,6 @@ bool host_name_is_local(const char *name)
         return false;
     first_label = strcspn(own, ".");
     return strcasecmp(name, own) == 0 ||
-           (strlen(name) == first_label && strncasecmp(name, own, first_label) == 0);
+           (strlen(name) == first_label && strncasecmp(name, own, first_label) == 0) ||
+           is_full_name(name, own);
 }

@@ -13,6 +13,12 @@ struct host_name {
     long number; /* after the colon: slots or a port; 0: none */
 };
 
+enum { HOST_NAME_MOST = 255 }; /* bytes */
+
+/* Refuses what is no plain word to a shell, or looks like an option, as OpenSSH does: a name
+ * reaches the shell of ProxyCommand as %h or %r. `what` is what `word` is: "the host's name". */
+int host_name_check(const char *word, const char *what, struct fault *why);
+
 /* What the number after the colon means, for messages. */
 struct host_number {
     const char *what; /* "slots", "port" */
@@ -29,7 +35,8 @@ int host_name_parse(struct host_name *out, const char *text, const struct host_n
  * the other way round. */
 bool host_name_is_same(const char *a, const char *b);
 
-/* True for localhost, 127.x.x.x, ::1 and the name of this machine. */
+/* True for localhost, 127.x.x.x, ::1 and the name of this machine, short or as `hostname -f` says
+ * it. */
 bool host_name_is_local(const char *name);
 
 #endif

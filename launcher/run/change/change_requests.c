@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/run/change/change_requests.h"
 
+#include "common/failure_times.h"
+#include "common/net/address.h"
 #include "common/text/parsed_json.h"
 #include "common/text/text_json.h"
 #include "launcher/base/machine/job_socket.h"
 
+#include <errno.h>
 #include <event2/buffer.h>
 #include <event2/bufferevent.h>
 #include <event2/event.h>
@@ -16,7 +19,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { REQUESTS_MOST = 16, LINE_LIMIT = 4096 };
+enum {
+    REQUESTS_MOST = 16,
+    LINE_LIMIT = 4096,
+    ACCEPT_AGAIN_MS = 100, /* after descriptors have run out */
+};
 
 struct change_request {
     struct change_requests *all;
@@ -31,7 +38,7 @@ struct change_requests {
     struct event_base *base;
     struct change_handlers handlers;
     int listener;
-    struct event *on_accept;
+    struct event *on_accept, *accept_again, *pulse;
     int count;
     TAILQ_HEAD(change_request_list, change_request) requests;
 };
@@ -102,9 +109,11 @@ static int grow_take(struct change_request *q, const json_t *asked, struct fault
         return fault_set(why, ML_ERR_ARGUMENT, "the request is malformed");
     asker_name(by, sizeof(by));
     rc = h->grow(hosts, by, &q->first, &q->count, h->arg, why);
-    if (!rc)
-        q->state = REQUEST_GROWS;
-    return rc;
+    if (rc)
+        return rc;
+    q->state = REQUEST_GROWS;
+    line_send(q, json_object());
+    return 0;
 }
 
 static void ranks_name(const struct change_request *q, char *out, size_t size)
@@ -149,6 +158,14 @@ static void request_take(struct change_request *q, const char *line, size_t size
         change_requests_look(q->all);
 }
 
+/* It has waited in vain for an mlaunch that was stopped, and has been told that nothing is done. */
+static bool asker_is_gone(const struct change_request *q)
+{
+    char byte;
+
+    return recv(bufferevent_getfd(q->stream), &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+}
+
 static void on_read(struct bufferevent *stream, void *arg)
 {
     struct change_request *q = arg;
@@ -156,6 +173,10 @@ static void on_read(struct bufferevent *stream, void *arg)
     size_t size;
     char *line;
 
+    if (asker_is_gone(q)) {
+        request_free(q);
+        return;
+    }
     if (q->state != REQUEST_READS) {
         evbuffer_drain(in, evbuffer_get_length(in));
         return;
@@ -184,13 +205,34 @@ static void on_event(struct bufferevent *stream, short what, void *arg)
     request_free(arg);
 }
 
+/* Those that ask hear that mlaunch still runs. */
+static void on_pulse(evutil_socket_t fd, short what, void *arg)
+{
+    struct change_requests *c = arg;
+    struct change_request *q;
+
+    (void)fd, (void)what;
+    TAILQ_FOREACH(q, &c->requests, entry)
+    {
+        /* cppcheck-suppress uninitvar; it does not know TAILQ_FOREACH */
+        if (q->state == REQUEST_SHRINKS || q->state == REQUEST_GROWS)
+            line_send(q, json_object());
+    }
+}
+
 static void on_accept(evutil_socket_t listener, short what, void *arg)
 {
+    static const struct timeval pause = {.tv_usec = ACCEPT_AGAIN_MS * 1000};
     struct change_requests *c = arg;
     int fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
     struct change_request *q;
 
     (void)what;
+    if (fd < 0 && address_is_exhausted(errno)) {
+        /* The listener stays readable, so without a pause the loop would spin. */
+        event_del(c->on_accept);
+        event_add(c->accept_again, &pause);
+    }
     if (fd < 0)
         return;
     q = c->count < REQUESTS_MOST && job_socket_is_own(fd) ? calloc(1, sizeof(*q)) : NULL;
@@ -209,9 +251,18 @@ static void on_accept(evutil_socket_t listener, short what, void *arg)
     bufferevent_enable(q->stream, EV_READ | EV_WRITE);
 }
 
+static void on_accept_again(evutil_socket_t fd, short what, void *arg)
+{
+    struct change_requests *c = arg;
+
+    (void)fd, (void)what;
+    event_add(c->on_accept, NULL);
+}
+
 int change_requests_open(struct change_requests **out, struct event_base *base, const char *job,
                          const struct change_handlers *handlers, struct fault *why)
 {
+    static const struct timeval interval = FAILURE_TIMEVAL(AGENT_HEARTBEAT_MS);
     struct change_requests *c = calloc(1, sizeof(*c));
     int rc;
 
@@ -222,7 +273,10 @@ int change_requests_open(struct change_requests **out, struct event_base *base, 
     rc = job_socket_listen(&c->listener, job, why);
     if (!rc) {
         c->on_accept = event_new(base, c->listener, EV_READ | EV_PERSIST, on_accept, c);
-        if (!c->on_accept || event_add(c->on_accept, NULL))
+        c->accept_again = evtimer_new(base, on_accept_again, c);
+        c->pulse = event_new(base, -1, EV_PERSIST, on_pulse, c);
+        if (!c->on_accept || !c->accept_again || !c->pulse || event_add(c->on_accept, NULL) ||
+            event_add(c->pulse, &interval))
             rc = fault_set(why, ML_ERR_MEMORY, "out of memory");
     }
     if (rc)
@@ -242,6 +296,10 @@ void change_requests_close(struct change_requests *c)
         request_free(q);
     if (c->on_accept)
         event_free(c->on_accept);
+    if (c->accept_again)
+        event_free(c->accept_again);
+    if (c->pulse)
+        event_free(c->pulse);
     if (c->listener >= 0)
         close(c->listener);
     free(c);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/run/hosts/broken_pairs.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,6 +40,19 @@ void broken_pairs_clear(struct broken_pairs *b)
         broken_pairs_remove(b, b->count - 1);
     free(b->pairs);
     b->pairs = NULL;
+}
+
+bool broken_pairs_is_past(const struct broken_pair *p, int64_t generation, int64_t membership)
+{
+    return p->generation < generation ||
+           (p->generation == generation && p->membership < membership);
+}
+
+void broken_pairs_expire(struct broken_pairs *b, int64_t generation, int64_t membership)
+{
+    for (int i = b->count - 1; i >= 0; i--)
+        if (broken_pairs_is_past(&b->pairs[i], generation, membership))
+            broken_pairs_remove(b, i);
 }
 
 int broken_pairs_choose(const struct broken_pairs *b, const int *ranks, int hosts)

@@ -6,13 +6,15 @@
 #ifndef LAUNCHER_RUN_HOSTS_BROKEN_PAIRS_H
 #define LAUNCHER_RUN_HOSTS_BROKEN_PAIRS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct broken_pair {
     int rank, peer; /* the first has said that it does not reach the second, */
     int hosts[2];   /* on these */
     int64_t said_ms;
-    char *text; /* what it has said */
+    int64_t generation, membership; /* both are members of that, as it has said */
+    char *text;                     /* what it has said */
 };
 struct broken_pairs { /* begins as zeros */
     struct broken_pair *pairs;
@@ -23,6 +25,9 @@ struct broken_pairs { /* begins as zeros */
 void broken_pairs_add(struct broken_pairs *b, const struct broken_pair *pair);
 void broken_pairs_remove(struct broken_pairs *b, int index);
 void broken_pairs_clear(struct broken_pairs *b);
+/* Removes those of earlier memberships. */
+void broken_pairs_expire(struct broken_pairs *b, int64_t generation, int64_t membership);
+bool broken_pairs_is_past(const struct broken_pair *p, int64_t generation, int64_t membership);
 
 /* The host that is in the most pairs; of several that with the fewest ranks, and then the last.
  * `ranks`: how many live, per host. -1: there are no pairs. */

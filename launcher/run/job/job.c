@@ -5,6 +5,7 @@
 #include "common/clock.h"
 #include "common/failure_times.h"
 #include "common/log.h"
+#include "common/net/stranger_limits.h"
 #include "common/status.h"
 #include "common/text/rank_list.h"
 #include "common/text/signal_text.h"
@@ -100,12 +101,21 @@ struct job {
  * connecting also those of ssh-agent, a proxy and the file to be copied. */
 enum { DESCRIPTORS_PER_HOST = 12, DESCRIPTORS_OF_OUR_OWN = 64 };
 
+/* Where hosts call: each of them, and as many strangers as are let in. */
+static rlim_t uplink_descriptors(const struct plan *p)
+{
+    const struct options *o = p->options;
+
+    return o->await || o->fanout ? STRANGERS_UPLINK + 3 * (rlim_t)(o->await + p->host_count) : 0;
+}
+
 /* Allows as many descriptors as hosts and files need, and no more: local ranks inherit the limit,
  * and some programs try every number up to it. */
 static void descriptor_limit_raise(const struct plan *p)
 {
-    rlim_t need = DESCRIPTORS_OF_OUR_OWN + DESCRIPTORS_PER_HOST * (rlim_t)p->host_count +
-                  (rlim_t)p->files.count + (p->output == OUTPUT_DIR ? 2 * (rlim_t)p->size : 0);
+    rlim_t need = DESCRIPTORS_OF_OUR_OWN + uplink_descriptors(p) +
+                  DESCRIPTORS_PER_HOST * (rlim_t)p->host_count + (rlim_t)p->files.count +
+                  (p->output == OUTPUT_DIR ? 2 * (rlim_t)p->size : 0);
     struct rlimit limit;
 
     if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur >= need)
@@ -349,6 +359,8 @@ static void on_paused(void *arg)
     signals_stop_self();
     if (j->round)
         round_pause_end(j->round);
+    else if (j->staying)
+        agent_session_go_on(j->staying);
     input_wake(j->input);
 }
 
@@ -362,14 +374,18 @@ static void on_signal(int signal, const struct signal_sender *from, void *arg)
     }
     switch (signal) {
     case SIGTSTP:
-        if (j->round && !j->round_ended)
+        if (j->round)
             round_pause_begin(j->round, on_paused, j);
+        else if (j->staying)
+            agent_session_pause(j->staying, on_paused, j);
         else
             on_paused(j);
         break;
     case SIGCONT:
         if (j->round)
             job_round_reset_silence(j->round);
+        else if (j->staying)
+            agent_session_reset_silence(j->staying);
         input_wake(j->input);
         break;
     case SIGUSR1:

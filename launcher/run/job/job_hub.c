@@ -4,6 +4,7 @@
 #include "common/build_id.h"
 #include "common/log.h"
 #include "launcher/base/process/install_path.h"
+#include "launcher/run/hosts/joined_names.h"
 #include "launcher/wire/channel/hub_starter.h"
 #include "launcher/wire/uplink/uplink_address.h"
 #include "launcher/wire/uplink/uplink_key.h"
@@ -13,45 +14,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool is_taken(const struct host_list *list, const char *name, int index)
-{
-    for (int i = 0; i < list->count; i++)
-        if (i != index && strcmp(list->hosts[i].name, name) == 0)
-            return true;
-    return false;
-}
-
 struct job_hub {
     const struct plan *plan;
     struct uplink_hub *uplinks;
     struct hub_starter *starter; /* NULL: hosts call by themselves */
+    struct joined_names names;
     char agent[PATH_MAX];
     char ip[UPLINK_HOST];
 };
 
-/* Two hosts may have one name, as containers of one image have. */
-static void name_take(const struct plan *p, int index, const char *name)
-{
-    struct host *h = &p->list->hosts[index];
-    char *own = NULL;
-
-    if (!*name || strcmp(h->name, name) == 0)
-        return;
-    if (asprintf(&own, is_taken(p->list, name, index) ? "%s#%d" : "%s", name, index) < 0)
-        return;
-    free(h->name);
-    h->name = own;
-}
-
 static void on_joined(int index, const char *name, const char *from, void *arg)
 {
-    const struct job_hub *h = arg;
+    struct job_hub *h = arg;
 
     (void)from;
     if (h->starter)
         hub_starter_came(h->starter, index);
     else
-        name_take(h->plan, index, name);
+        joined_names_take(&h->names, h->plan->list, index, name);
 }
 
 static void on_refused(const char *text, void *arg)
@@ -181,5 +161,6 @@ void job_hub_close(struct job_hub *h, int status)
         hub_starter_report_to(h->starter, NULL);
     uplink_hub_close(h->uplinks, status);
     hub_starter_close(h->starter);
+    joined_names_clear(&h->names);
     free(h);
 }

@@ -14,8 +14,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A job that is shorter than this writes its entry once. */
-enum { LATER_MS = 100 };
+enum {
+    LATER_MS = 100, /* a job that is shorter than this writes its entry once */
+    TOUCH_S = 3600, /* tidy systems remove what is some days old */
+};
 
 struct job_presence {
     const struct plan *plan;
@@ -126,12 +128,16 @@ static void door_open(struct job_presence *p)
 
 static void on_later(evutil_socket_t fd, short what, void *arg)
 {
+    static const struct timeval again = {.tv_sec = TOUCH_S};
     struct job_presence *p = arg;
     struct fault why;
 
     (void)fd, (void)what;
+    evtimer_add(p->later, &again);
+    job_register_touch(&p->place);
     if (p->place.path[0] && job_register_write(&p->place, user_directory_base(), &p->entry, &why))
         log_debug("%s", why.text);
+    loop_memory_keep_file(p->place.path); /* it may have been made again elsewhere */
 }
 
 int job_presence_open(struct job_presence **out, struct event_base *base, const struct plan *plan,

@@ -83,12 +83,11 @@ static int job_round_prepare(struct job_round *r, struct fault *why)
     r->members = calloc((size_t)r->members_room, sizeof(*r->members));
     r->ranks = calloc((size_t)plan_places(r->plan), sizeof(*r->ranks));
     r->deadline = evtimer_new(base, job_round_phases_on_deadline, r);
-    r->pause_limit = evtimer_new(base, round_pause_on_limit, r);
     r->escalation = evtimer_new(base, escalation_on_step, r);
     r->cut_limit = evtimer_new(base, job_round_hosts_on_cut_limit, r);
     r->broken_limit = evtimer_new(base, job_round_hosts_on_broken_limit, r);
-    if (!r->members || !r->ranks || !r->deadline || !r->pause_limit || !r->escalation ||
-        !r->cut_limit || !r->broken_limit)
+    if (!r->members || !r->ranks || !r->deadline || !r->escalation || !r->cut_limit ||
+        !r->broken_limit)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     if (r->config.staying && *r->config.staying) {
         r->session = *r->config.staying;
@@ -129,6 +128,7 @@ int job_round_start(struct job_round **out, const struct job_round_config *confi
         job_round_destroy(r);
         return rc;
     }
+    r->members[r->coordinator_host].had_coordinator = true;
     *out = r;
     if (r->state == JOB_ROUND_RUNNING)
         job_round_steps_begin(r);
@@ -166,6 +166,8 @@ void job_round_destroy(struct job_round *r)
         free(r->members[i].advice);
         if (r->members[i].arrival)
             event_free(r->members[i].arrival);
+        if (r->members[i].again)
+            event_free(r->members[i].again);
     }
     question_door_serve(r->config.door, NULL, 0);
     session_leave(r);
@@ -179,8 +181,6 @@ void job_round_destroy(struct job_round *r)
     progress_line_stop(r->progress);
     if (r->deadline)
         event_free(r->deadline);
-    if (r->pause_limit)
-        event_free(r->pause_limit);
     if (r->cut_limit)
         event_free(r->cut_limit);
     if (r->broken_limit)

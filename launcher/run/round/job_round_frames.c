@@ -75,6 +75,10 @@ void job_round_frames_on_end(int host, const char *text, void *arg)
     struct job_round_member *m = &r->members[host];
     enum job_round_member_state before = m->state;
 
+    if (before == MEMBER_OPENING && round_pause_opens_again(r, m)) {
+        log_info("host %s: tried again after a pause: %s", m->host->name, text);
+        return;
+    }
     m->state = MEMBER_GONE;
     if (host < r->plan->host_count)
         job_round_hosts_keep(r, m, "");
@@ -110,7 +114,6 @@ void job_round_frames_on_end(int host, const char *text, void *arg)
         }
     }
     hang_watch_lost(r->hang, host);
-    round_pause_check(r);
     round_change_start(r);
     job_round_hosts_start(r);
     job_round_phases_advance(r);
@@ -591,7 +594,7 @@ static int on_aborted(struct job_round *r, struct job_round_member *m, const str
     if (aborted_report_parse(&aborted, f, r->plan->size, why))
         return why->code;
     /* ml_abort is reported by the coordinator, which speaks for the ranks of all hosts. */
-    if (m != &r->members[r->coordinator_host] && !is_rank_of(r, m, (uint32_t)aborted.rank))
+    if (!m->had_coordinator && !is_rank_of(r, m, (uint32_t)aborted.rank))
         return fault_set(why, ML_ERR_REFUSED,
                          "its agent reported an abort by a rank of another host");
     host = r->members[r->plan->ranks[aborted.rank].host].host->name;
@@ -662,8 +665,8 @@ static int on_lost(struct job_round *r, struct job_round_member *m, const struct
         return 0;
     }
     if (r->plan->job.elastic && !is_killed && !r->stop_wanted) {
-        if (lost.is_cut_off)
-            job_round_hosts_cut_off(r, m, lost.text);
+        if (lost.coordinator[0])
+            job_round_hosts_cut_off(r, m, &lost);
         else
             job_round_hosts_give_up(r, m, lost.text, lost.is_leaving);
         return 0;
@@ -677,7 +680,7 @@ static int on_lost(struct job_round *r, struct job_round_member *m, const struct
     if (is_killed)
         first_failure_killed(&r->failure, lost.text);
     else
-        first_failure_lost(&r->failure, lost.is_cut_off ? BLAME_CUT_OFF : BLAME_CAUSE,
+        first_failure_lost(&r->failure, lost.coordinator[0] ? BLAME_CUT_OFF : BLAME_CAUSE,
                            m->host->name, lost.text);
     job_round_phases_on_failure(r, false);
     return 0;
@@ -693,6 +696,47 @@ static int on_asked(struct job_round *r, struct job_round_member *m, const struc
         return why->code;
     if (r->state == JOB_ROUND_RUNNING)
         r->config.on_asked(asked.text, r->config.arg);
+    return 0;
+}
+
+/* It comes from the coordinator for ranks that talk to it. */
+static int on_alone(struct job_round *r, struct job_round_member *m, const struct frame *f,
+                    struct fault *why)
+{
+    struct alone_report alone;
+    const char *host;
+
+    (void)m;
+    if (alone_report_parse(&alone, f, r->plan->size, why))
+        return why->code;
+    host = r->members[r->plan->ranks[alone.rank].host].host->name;
+    if (alone.text[0])
+        log_warn("rank %d on host %s: what it keeps is kept in memory on one host only: %s",
+                 alone.rank, host, alone.text);
+    else
+        log_info("rank %d on host %s: what it keeps is on two hosts again", alone.rank, host);
+    events_file_write(r->config.events, "kept", r->identity.id,
+                      json_pack("{s:i, s:s, s:i, s:o}", "rank", alone.rank, "host", host, "hosts",
+                                alone.text[0] ? 1 : 2, "text", text_json(alone.text)));
+    return 0;
+}
+
+/* The copies that it held are still there, but the ranks make them anew with the next one. */
+static int on_keeper(struct job_round *r, struct job_round_member *m, const struct frame *f,
+                     struct fault *why)
+{
+    struct keeper_report keeper;
+
+    if (keeper_report_parse(&keeper, f, why))
+        return why->code;
+    log_warn("host %s: %s", m->host->name, keeper.text);
+    events_file_write(r->config.events, "keeper", r->identity.id,
+                      json_pack("{s:s, s:s, s:o}", "host", m->host->name, "address", keeper.address,
+                                "text", text_json(keeper.text)));
+    if (m - r->members < r->plan->host_count)
+        job_round_hosts_keep(r, m, keeper.address);
+    else
+        snprintf(m->keeper, sizeof(m->keeper), "%s", keeper.address);
     return 0;
 }
 
@@ -805,6 +849,8 @@ static const struct frame_rule {
     {AGENT_GREW, "GREW", MEMBER_STARTED, MEMBER_DONE, on_grew},
     {AGENT_WIRED, "WIRED", MEMBER_PREPARED, MEMBER_DONE, job_round_hosts_on_wired},
     {AGENT_UNREACHED, "UNREACHED", MEMBER_STARTED, MEMBER_DONE, job_round_hosts_on_unreached},
+    {AGENT_ALONE, "ALONE", MEMBER_STARTED, MEMBER_DONE, on_alone},
+    {AGENT_KEEPS, "KEEPS", MEMBER_PREPARED, MEMBER_STARTED, on_keeper},
     {AGENT_REPAIRED, "REPAIRED", MEMBER_STARTED, MEMBER_DONE, job_round_losses_on_repaired},
     {AGENT_DONE, "DONE", MEMBER_STARTED, MEMBER_STARTED, on_done},
     {AGENT_CALLS, "CALLS", MEMBER_STARTED, MEMBER_STARTED, on_calls},
@@ -859,5 +905,4 @@ void job_round_frames_on_pong(int host, const struct frame *f, void *arg)
         if (m->clock.trips < CLOCK_OFFSET_TRIPS && m->state < MEMBER_DONE)
             time_ask(r, host);
     }
-    round_pause_check(r);
 }

@@ -53,6 +53,7 @@ static void coordinator_move(struct job_round *r)
     }
     if (host >= 0) {
         r->coordinator_host = host;
+        r->members[host].had_coordinator = true;
         r->is_moving = true;
         log_info("host %s: gets the next coordinator", r->members[host].host->name);
         agent_channel_send_json(r->members[host].channel, LAUNCH_COORDINATE,
@@ -85,7 +86,7 @@ void job_round_hosts_keep(struct job_round *r, const struct job_round_member *m,
         return;
     if (keeper_order_set(&r->keepers, (int)(m - r->members), address, &why))
         log_warn("%s", why.text); /* its copies are lost */
-    for (int i = 0; i < r->plan->host_count && r->plan->job.elastic; i++)
+    for (int i = 0; i < r->plan->host_count; i++)
         if (r->members[i].state == MEMBER_STARTED && keeper_order_find(r->keepers, i, text))
             agent_channel_send(r->members[i].channel, LAUNCH_KEEPER, text, strlen(text));
 }
@@ -312,14 +313,15 @@ void job_round_hosts_give_up(struct job_round *r, struct job_round_member *m, co
         agent_channel_send(m->channel, LAUNCH_KILL, NULL, 0);
 }
 
-/* The coordinator's host lives: these are cut off from it. */
+/* The coordinator's host lives: these are cut off from it. While the coordinator moves it is lost
+ * itself, and COORDINATES, or the loss of the host that is to send it, follows. */
 void job_round_hosts_on_cut_limit(evutil_socket_t fd, short what, void *arg)
 {
     static const char text[] = "it is cut off from the host of the coordinator";
     struct job_round *r = arg;
 
     (void)fd, (void)what;
-    for (int i = 0; i < r->plan->host_count; i++) {
+    for (int i = 0; i < r->plan->host_count && !r->is_moving; i++) {
         struct job_round_member *m = &r->members[i];
 
         if (!m->is_cut_off || m->state != MEMBER_STARTED || r->state != JOB_ROUND_RUNNING)
@@ -330,12 +332,15 @@ void job_round_hosts_on_cut_limit(evutil_socket_t fd, short what, void *arg)
     job_round_phases_advance(r);
 }
 
-void job_round_hosts_cut_off(struct job_round *r, struct job_round_member *m, const char *text)
+void job_round_hosts_cut_off(struct job_round *r, struct job_round_member *m,
+                             const struct lost_report *lost)
 {
     const struct timeval limit = FAILURE_TIMEVAL(HOST_LOST_MS);
 
-    log_info("host %s: %s", m->host->name, text);
-    first_failure_lost(&r->failure, BLAME_CUT_OFF, m->host->name, text);
+    log_info("host %s: %s", m->host->name, lost->text);
+    if (strcmp(lost->coordinator, r->coordinator) != 0)
+        return; /* MOVED, which leads it to the next one, has crossed this */
+    first_failure_lost(&r->failure, BLAME_CUT_OFF, m->host->name, lost->text);
     m->is_cut_off = true;
     if (!evtimer_pending(r->cut_limit, NULL))
         evtimer_add(r->cut_limit, &limit);
@@ -445,9 +450,13 @@ int job_round_hosts_on_unreached(struct job_round *r, struct job_round_member *m
                              .peer = u.peer,
                              .hosts = {r->plan->ranks[u.rank].host, r->plan->ranks[u.peer].host},
                              .said_ms = clock_ms(),
+                             .generation = u.of.generation,
+                             .membership = u.of.number,
                              .text = u.text};
-    if (m != &r->members[p.hosts[0]] && m != &r->members[r->coordinator_host])
+    if (m != &r->members[p.hosts[0]] && !m->had_coordinator)
         return fault_set(why, ML_ERR_REFUSED, "its agent sent UNREACHED of another host's rank");
+    if (broken_pairs_is_past(&p, r->generation, r->membership))
+        return 0; /* they have been repaired since */
     if (r->plan->job.elastic && p.hosts[0] != p.hosts[1] && is_broken(r, &p)) {
         log_info("%s", u.text);
         broken_pairs_add(&r->broken, &p);
@@ -482,6 +491,7 @@ void job_round_hosts_expect(struct job_round *r, struct job_round_member *m,
                                    .is_arriving = true,
                                    .placed = placed,
                                    .arrival = m->arrival,
+                                   .again = m->again,
                                    .status = STATUS_OURS};
 }
 

@@ -36,7 +36,8 @@ void job_round_hosts_done(struct job_round *r, struct job_round_member *m);
 
 /* The host's agent has lost the coordinator. mlaunch learns of the death of the coordinator's host
  * within its own time of silence; which of the two hosts is to go is decided after that. */
-void job_round_hosts_cut_off(struct job_round *r, struct job_round_member *m, const char *text);
+void job_round_hosts_cut_off(struct job_round *r, struct job_round_member *m,
+                             const struct lost_report *lost);
 void job_round_hosts_on_cut_limit(evutil_socket_t fd, short what, void *arg);
 
 /* UNREACHED: a rank on one host does not reach one on another. If neither host is lost within

@@ -191,19 +191,20 @@ int job_round_losses_on_repaired(struct job_round *r, struct job_round_member *m
     }
     (void)m;
     r->dead_ms = 0;
-    r->membership = repaired.membership;
+    r->generation = repaired.now.generation;
+    r->membership = repaired.now.number;
     members_set(r, &repaired, members, left, came);
-    broken_pairs_clear(&r->broken); /* whoever still waits says so again */
+    broken_pairs_expire(&r->broken, r->generation, r->membership);
     for (int i = 0; i < repaired.count; i++)
         rank_admit(r, repaired.members[i]);
     if (repaired.count == r->plan->size)
         job_round_losses_forget(r);
-    log_info("membership %lld: %d of %d ranks, after %lld ms", (long long)repaired.membership,
+    log_info("membership %lld: %d of %d ranks, after %lld ms", (long long)r->membership,
              repaired.count, r->plan->size, (long long)took_ms);
     events_file_write(r->config.events, "repaired", r->identity.id,
                       json_pack("{s:I, s:o, s:o, s:o, s:I}", "membership",
-                                (json_int_t)repaired.membership, "members", members, "left", left,
-                                "came", came, "ms", (json_int_t)took_ms));
+                                (json_int_t)r->membership, "members", members, "left", left, "came",
+                                came, "ms", (json_int_t)took_ms));
     free(repaired.members);
     if (repaired.count < least) {
         first_failure_shrunk(&r->failure, repaired.count, r->plan->size, least);

@@ -76,6 +76,7 @@ struct job_round_member {
     bool is_cut;               /* a NOTE was left out */
     bool is_littered;          /* processes of the job are left there */
     bool stays;                /* its agent waits for the next run */
+    bool had_coordinator;      /* or has it: what it says of others' ranks may come late */
     bool is_cut_off;           /* its agent has lost the coordinator, which may be lost itself */
     bool is_arriving;          /* its ranks are newcomers (job_round_hosts.h), not started yet */
     bool is_announced;         /* … and the other hosts know of it */
@@ -83,6 +84,8 @@ struct job_round_member {
     int unwired;               /* PLACED with a wiring that its agent has not answered */
     int placed;                /* how many other hosts have taken its place */
     struct event *arrival;     /* opens the channel; NULL until needed */
+    bool was_paused;           /* mlaunch, while the channel was being opened */
+    struct event *again;       /* … which opens it anew; NULL until needed */
     struct clock_offset clock; /* measured only if its ranks' calls are written */
 };
 
@@ -126,6 +129,7 @@ struct job_round {
     bool has_met;                  /* all ranks have met in ml_init (--elastic) */
     bool is_moving;                /* that host is to say where its new coordinator listens */
     int64_t membership;            /* how often the members have changed */
+    int64_t generation;            /* … of the ranks' claims of this number */
     bool has_prepared;             /* the hosts were sent JOB, or questions before it */
     char coordinator[96];          /* address, from the READY of rank 0's host */
     bool is_pmix;                  /* a host serves PMIx, so all hosts do that can */
@@ -139,7 +143,7 @@ struct job_round {
     struct env_copy *copy;          /* --stage-env; or NULL */
     struct keeper_order *keepers;   /* --keep 2: who has copies of what ranks keep; or NULL */
     bool topology_failed;           /* two hosts do not reach each other; one of them has failed */
-    struct event *deadline, *pause_limit, *escalation, *cut_limit, *broken_limit;
+    struct event *deadline, *escalation, *cut_limit, *broken_limit;
     struct broken_pairs broken; /* hosts that do not reach each other (--elastic) */
     int64_t began_ns;           /* clock_ns() */
 
@@ -162,8 +166,7 @@ struct job_round {
     bool is_advancing; /* inside job_round_phases_advance */
     bool is_hurried;   /* after job_round_kill or job_round_drop_output: output is not waited for */
     bool paused;
-    void (*on_paused)(void *arg); /* NULL: no pause is being confirmed */
-    void *paused_arg;
+    int64_t paused_ms; /* when that began, clock_ms() */
 };
 
 /* The ranks run, and nothing has asked them to end. */

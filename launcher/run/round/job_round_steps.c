@@ -469,7 +469,6 @@ void job_round_steps_end(struct job_round *r)
 {
     crowding_hint(r);
     hang_watch_end(r->hang);
-    evtimer_del(r->pause_limit);
     evtimer_del(r->cut_limit);
     evtimer_del(r->broken_limit);
     evtimer_del(r->escalation);

@@ -3,17 +3,19 @@
 #ifndef LAUNCHER_RUN_ROUND_ROUND_PAUSE_H
 #define LAUNCHER_RUN_ROUND_ROUND_PAUSE_H
 
-#include <event2/util.h>
+#include <stdbool.h>
 
 struct job_round;
+struct job_round_member;
 
 /* Stops the ranks and tells the agents to expect silence. on_paused is called once all agents have
  * confirmed that, or after a second. Without effect if the run is paused already. */
 void round_pause_begin(struct job_round *r, void (*on_paused)(void *arg), void *arg);
-void round_pause_end(struct job_round *r); /* ends a pause, if there is one */
+/* Ends a pause, if there is one. It does not count against any limit of time. */
+void round_pause_end(struct job_round *r);
 
-void round_pause_check(struct job_round *r); /* after each PONG and each lost agent */
-/* A timer's callback; arg: the round. */
-void round_pause_on_limit(evutil_socket_t fd, short what, void *arg);
+/* A channel has ended before HELLO. True: a pause came in between, by which any limit of time may
+ * have passed, and the channel is opened once more. */
+bool round_pause_opens_again(struct job_round *r, struct job_round_member *m);
 
 #endif

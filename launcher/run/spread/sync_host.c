@@ -85,7 +85,7 @@ static int report_refuse(struct fault *why)
 
 int sync_host_take_ready(struct sync_host *h, const struct frame *f, struct fault *why)
 {
-    json_t *said = parsed_json((const char *)f->payload, f->size, JSON_REJECT_DUPLICATES, NULL);
+    json_t *said = reported_json((const char *)f->payload, f->size, NULL);
     const char *address = "", *error = NULL;
     struct address parsed;
     int rc = 0;
@@ -178,7 +178,7 @@ int sync_host_take_part(struct sync_host *h, const struct frame *f,
 
 int sync_host_take_failed(struct sync_host *h, const struct frame *f, struct fault *why)
 {
-    json_t *said = parsed_json((const char *)f->payload, f->size, JSON_REJECT_DUPLICATES, NULL);
+    json_t *said = reported_json((const char *)f->payload, f->size, NULL);
     const char *text = json_string_value(json_object_get(said, "text"));
     char *line = text ? strdup(text) : NULL;
     int rc = text ? 0 : report_refuse(why);
@@ -195,7 +195,7 @@ int sync_host_take_failed(struct sync_host *h, const struct frame *f, struct fau
 
 int sync_host_take_done(struct sync_host *h, const struct frame *f, struct fault *why)
 {
-    json_t *said = parsed_json((const char *)f->payload, f->size, JSON_REJECT_DUPLICATES, NULL);
+    json_t *said = reported_json((const char *)f->payload, f->size, NULL);
     json_int_t files = -1, bytes = -1, deleted = -1, failed = -1;
     int rc = 0;
 
@@ -213,7 +213,7 @@ int sync_host_take_done(struct sync_host *h, const struct frame *f, struct fault
 
 bool sync_host_take_link(struct sync_link_report *out, const struct frame *f)
 {
-    json_t *said = parsed_json((const char *)f->payload, f->size, JSON_REJECT_DUPLICATES, NULL);
+    json_t *said = reported_json((const char *)f->payload, f->size, NULL);
     const char *text = "";
     int to_next = 0, is_rdma = 0;
     json_int_t round = -1;

@@ -188,7 +188,7 @@ static void absent_learn(const struct maker *m, size_t id, const struct wait_cal
 /* Those who wait on shared memory wait for all alike, and name nobody. */
 static void awaited_settle(const struct maker *m, json_t *group)
 {
-    size_t id = (size_t)object_field_whole(group, "id"), count = 0;
+    size_t id = m->waits ? (size_t)object_field_whole(group, "id") : 0, count = 0;
     const json_t *list = json_object_get(group, "members");
     int *members = calloc(json_array_size(list) + m->count, sizeof(*members));
     struct wait_call call = {0};
@@ -279,7 +279,7 @@ json_t *hang_report_make(const struct hang_rank *ranks, size_t count)
         awaited_settle(&m, group);
     }
     deadlock = ranks_json(circle, circle ? wait_graph_circle(m.waits, m.wait_count, circle) : 0);
-    for (i = 0; i < m.wait_count; i++)
+    for (i = 0; i < m.wait_count && m.waits; i++)
         free(m.waits[i].peers);
     free(m.waits);
     free(circle);

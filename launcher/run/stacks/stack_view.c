@@ -105,7 +105,7 @@ static void libc_settle(struct stack_frame *f)
 {
     static const char *const prefixes[] = {"__GI_", "__libc_", "__"};
     bool is_libc = (f->name_length > 2 && strncmp(f->name, "__", 2) == 0) ||
-                   (f->has_source && is_libc_source(f->file));
+                   (f->has_source && f->file && is_libc_source(f->file));
 
     for (size_t i = 0; is_libc && i < sizeof(prefixes) / sizeof(*prefixes); i++) {
         int length = (int)strlen(prefixes[i]);

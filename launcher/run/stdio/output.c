@@ -820,14 +820,13 @@ void output_say(struct output *o, const char *format, ...)
 void output_say_of(struct output *o, int rank, const char *text)
 {
     char line[2048];
-    int size = snprintf(line, sizeof(line) - 1, "mlaunch: %s", text);
+    size_t size;
 
-    if (size >= (int)sizeof(line) - 1)
-        size = (int)sizeof(line) - 2;
+    snprintf(line, sizeof(line) - 1, "mlaunch: %s", text);
     printable_mend(line, "\n\t");
-    size = (int)strlen(line);
+    size = strlen(line);
     line[size++] = '\n';
-    if (!sink_keeps(o, rank, 2, line, (size_t)size))
+    if (!sink_keeps(o, rank, 2, line, size))
         output_say(o, "%s", text);
 }
 

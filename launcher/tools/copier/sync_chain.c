@@ -20,6 +20,7 @@ int sync_chain_open(struct sync_chain *chain, const struct sync_order *order,
     int rc;
 
     *chain = (struct sync_chain){.listener = -1, .previous = -1, .next = -1, .early = -1};
+    strangers_init(&chain->strangers, STRANGERS_SYNC);
     if (!address_is_here(order->ip))
         return fault_set(why, ML_ERR_ARGUMENT, "%s is not one of its addresses", order->ip);
     rc = address_listen(order->ip, 0, BACKLOG, &chain->listener, &bound, why);
@@ -55,34 +56,52 @@ static void early_take(struct sync_chain *chain, const struct sync_place *place)
     chain->early = -1;
 }
 
-/* A free place, or that of the guest that has been silent for longest, which is dropped: so the
- * host that is expected, and speaks at once, gets in however many strangers there are. */
-static struct sync_guest *guest_place(struct sync_chain *chain)
+static void guest_drop(struct sync_chain *chain, struct sync_guest *g)
 {
-    struct sync_guest *out = NULL;
+    strangers_remove(&chain->strangers, &g->stranger);
+    sync_guest_drop(g);
+}
 
-    for (int i = 0; i < SYNC_GUESTS; i++) {
-        struct sync_guest *g = &chain->guests[i];
+/* A free place for a guest from there, which another one may have to leave. NULL: it is refused. */
+static struct sync_guest *guest_place(struct sync_chain *chain, const struct address *from)
+{
+    struct sync_guest *g = chain->guests;
+    struct stranger *out;
 
-        if (g->state == SYNC_GUEST_FREE)
-            return g;
-        if (!out || (g->has_spoken != out->has_spoken ? out->has_spoken
-                                                      : g->deadline_ms < out->deadline_ms))
-            out = g;
-    }
-    sync_guest_drop(out);
-    return out;
+    if (!strangers_room(&chain->strangers, from, &out))
+        return NULL;
+    if (out)
+        guest_drop(chain, (struct sync_guest *)out);
+    while (g->state != SYNC_GUEST_FREE)
+        g++;
+    return g;
+}
+
+static void guest_add(struct sync_chain *chain, int fd, const struct sync_order *order)
+{
+    struct address from = {.length = sizeof(from.storage)};
+    struct sync_guest *g;
+
+    getpeername(fd, (struct sockaddr *)&from.storage, &from.length);
+    g = guest_place(chain, &from);
+    if (!g)
+        close(fd);
+    else if (sync_guest_accept(g, fd, order, NULL) == 0 &&
+             strangers_add(&chain->strangers, &g->stranger, &from, NULL) != 0)
+        sync_guest_drop(g);
 }
 
 static void guests_accept(struct sync_chain *chain, const struct sync_order *order)
 {
+    struct stranger *out;
     int fd = -1;
 
     /* Not all that are waiting: those that have been accepted should not wait for a flood. */
-    for (int i = 0; i < SYNC_GUESTS && (fd = address_accept(chain->listener)) >= 0; i++)
-        sync_guest_accept(guest_place(chain), fd, order, NULL);
-    if (fd < 0 && address_is_exhausted(errno))
-        guest_place(chain);
+    for (int i = 0; i < STRANGERS_AT_ONCE && (fd = address_accept(chain->listener)) >= 0; i++)
+        guest_add(chain, fd, order);
+    out = fd < 0 && address_is_exhausted(errno) ? strangers_first_out(&chain->strangers) : NULL;
+    if (out)
+        guest_drop(chain, (struct sync_guest *)out);
 }
 
 /* Strangers are turned away, and so is a host whose connection belongs to an older round. */
@@ -90,7 +109,10 @@ static void guest_admit(struct sync_chain *chain, struct sync_guest *g,
                         const struct sync_place *place)
 {
     struct auth_identity peer = *auth_peer(g->auth);
-    int fd = sync_guest_take(g);
+    int fd;
+
+    strangers_remove(&chain->strangers, &g->stranger);
+    fd = sync_guest_take(g);
 
     if (strcmp(peer.purpose, SYNC_PURPOSE) == 0 && peer.generation > place->round)
         early_keep(chain, fd, &peer);
@@ -107,9 +129,11 @@ static void guest_step(struct sync_chain *chain, struct sync_guest *g, bool is_r
     if (g->state == SYNC_GUEST_FREE)
         return;
     if ((is_ready && sync_guest_step(g, NULL)) || clock_ms() >= g->deadline_ms)
-        sync_guest_drop(g);
+        guest_drop(chain, g);
     else if (g->state == SYNC_GUEST_PROVED)
         guest_admit(chain, g, place);
+    else if (g->has_spoken && !g->stranger.has_begun)
+        strangers_begin(&g->stranger);
 }
 
 static int next_connect(struct sync_chain *chain, const struct sync_place *place,
@@ -149,13 +173,13 @@ static int chain_step(struct sync_chain *chain, struct sync_control *c,
                       const struct sync_place *place, const struct sync_order *order,
                       struct fault *why)
 {
-    struct pollfd polls[3 + SYNC_GUESTS] = {
+    struct pollfd polls[3 + STRANGERS_SYNC] = {
         [1] = {.fd = chain->listener, .events = POLLIN},
         [2] = {.fd = chain->host.state == SYNC_GUEST_FREE ? -1 : chain->host.fd,
                .events = sync_guest_events(&chain->host)}};
     int64_t deadline_ms = chain->host.state == SYNC_GUEST_FREE ? -1 : chain->host.deadline_ms;
 
-    for (int i = 0; i < SYNC_GUESTS; i++) {
+    for (int i = 0; i < STRANGERS_SYNC; i++) {
         const struct sync_guest *g = &chain->guests[i];
         bool is_there = g->state != SYNC_GUEST_FREE;
 
@@ -163,10 +187,10 @@ static int chain_step(struct sync_chain *chain, struct sync_control *c,
         if (is_there && (deadline_ms < 0 || g->deadline_ms < deadline_ms))
             deadline_ms = g->deadline_ms;
     }
-    sync_control_poll(c, polls, 3 + SYNC_GUESTS, deadline_ms);
+    sync_control_poll(c, polls, 3 + STRANGERS_SYNC, deadline_ms);
     if (c->has_moved)
         return 1;
-    for (int i = 0; i < SYNC_GUESTS; i++)
+    for (int i = 0; i < STRANGERS_SYNC; i++)
         guest_step(chain, &chain->guests[i], polls[3 + i].revents != 0, place);
     if (polls[1].revents)
         guests_accept(chain, order);

@@ -5,11 +5,10 @@
 #define LAUNCHER_TOOLS_COPIER_SYNC_CHAIN_H
 
 #include "common/net/address.h"
+#include "common/net/stranger_limits.h"
 #include "launcher/tools/copier/sync_control.h"
 #include "launcher/tools/copier/sync_guest.h"
 #include "launcher/tools/copier/sync_rdma.h"
-
-enum { SYNC_GUESTS = 64 }; /* connections without a proof yet */
 
 struct sync_chain {
     int listener;                /* or -1 */
@@ -20,7 +19,8 @@ struct sync_chain {
     int early; /* or -1: from a host that has heard of a new chain before this one has */
     struct auth_identity early_peer;
     struct sync_guest host; /* the next one, until it is `next` */
-    struct sync_guest guests[SYNC_GUESTS];
+    struct sync_guest guests[STRANGERS_SYNC];
+    struct strangers strangers; /* those of them that are not free */
 };
 
 /* Listens on order->ip and stores where. ML_ERR_SYSTEM; ML_ERR_ARGUMENT. */

@@ -160,8 +160,7 @@ static void part_compare(struct sync_copy *c, uint32_t index)
     file = openat(fd, temporary, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (file < 0)
         return;
-    if (fstat(file, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid() &&
-        st.st_size >= SYNC_PART_LEAST) {
+    if (sync_copy_is_part(file, &st) && st.st_size >= SYNC_PART_LEAST) {
         size = (uint64_t)st.st_size < e->size ? (uint64_t)st.st_size : e->size;
         size -= size % SYNC_BLOCK_MOST;
         tree_hash_begin(&h, c->order->secret, index);

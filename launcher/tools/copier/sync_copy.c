@@ -50,6 +50,12 @@ void sync_copy_temporary(char out[SYNC_TEMPORARY], const char *name)
     snprintf(out, SYNC_TEMPORARY, SYNC_TEMPORARY_START "%s", hex);
 }
 
+bool sync_copy_is_part(int fd, struct stat *st)
+{
+    return fstat(fd, st) == 0 && S_ISREG(st->st_mode) && st->st_uid == geteuid() &&
+           st->st_nlink == 1 && (st->st_mode & 07777) == SYNC_PART_MODE;
+}
+
 bool sync_copy_needs(const struct sync_copy *c, uint32_t index)
 {
     unsigned bits = c->differs[index] & SYNC_NEEDS_CONTENTS;

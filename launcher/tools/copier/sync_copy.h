@@ -9,6 +9,8 @@
 #include "launcher/base/tree/tree_place.h"
 #include "launcher/tools/copier/sync_control.h"
 
+#include <sys/stat.h>
+
 struct sync_copy {
     struct sync_control *control;
     const struct sync_order *order;
@@ -37,6 +39,12 @@ int sync_copy_go(struct sync_copy *c, int root, const char *path, const char **n
  * all runs, so the next one finds what an interrupted one has left. */
 enum { SYNC_TEMPORARY = 40 };
 void sync_copy_temporary(char out[SYNC_TEMPORARY], const char *name);
+enum { SYNC_PART_MODE = 0600 }; /* until all has come */
+
+/* Whether `fd` is what an interrupted run has left: a plain file of the user's own, with one name
+ * and closed to all others. Whoever owns the directory can move another file there, and have it
+ * open if it was readable. Fills *st. */
+bool sync_copy_is_part(int fd, struct stat *st);
 
 /* Whether this entry is a file whose contents this host needs. */
 bool sync_copy_needs(const struct sync_copy *c, uint32_t index);

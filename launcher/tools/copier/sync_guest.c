@@ -2,6 +2,7 @@
 #include "launcher/tools/copier/sync_guest.h"
 
 #include "common/clock.h"
+#include "common/net/stranger_limits.h"
 #include "launcher/base/tree/sync_wire.h"
 
 #include <errno.h>
@@ -15,7 +16,7 @@ static int guest_open(struct sync_guest *g, int fd, enum sync_guest_state state,
 {
     *g = (struct sync_guest){
         .state = state, .fd = fd, .deadline_ms = clock_ms() + SYNC_HANDSHAKE_MS};
-    return frame_reader_create(&g->reader, FRAME_LIMIT_SMALL, why);
+    return frame_reader_create(&g->reader, STRANGER_FRAME, why);
 }
 
 void sync_guest_drop(struct sync_guest *g)

@@ -10,6 +10,7 @@
 #define LAUNCHER_TOOLS_COPIER_SYNC_GUEST_H
 
 #include "common/net/address.h"
+#include "common/net/strangers.h"
 #include "launcher/tools/copier/sync_order.h"
 
 enum sync_guest_state {
@@ -20,6 +21,7 @@ enum sync_guest_state {
 };
 
 struct sync_guest {
+    struct stranger stranger; /* sync_chain.c: of one that this side has accepted */
     enum sync_guest_state state;
     int fd;              /* unless FREE */
     struct address to;   /* if this side has connected */

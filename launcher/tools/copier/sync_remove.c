@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 struct listed {
@@ -53,6 +54,17 @@ static const struct dirent *name_next(DIR *d)
     return e;
 }
 
+/* Not all file systems say so with the name: NFS, and ext4 and XFS that were made without it. What
+ * nothing is known of is taken for one, since more is excluded then. */
+static bool is_directory(DIR *d, const struct dirent *e)
+{
+    struct stat st;
+
+    if (e->d_type != DT_UNKNOWN)
+        return e->d_type == DT_DIR;
+    return fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) || S_ISDIR(st.st_mode);
+}
+
 static bool name_is_ours(const char *name)
 {
     return strncmp(name, SYNC_TEMPORARY_START, strlen(SYNC_TEMPORARY_START)) == 0;
@@ -70,11 +82,9 @@ static int directory_visit(struct sync_copy *c, const struct listed *l, const st
     DIR *d = fd < 0 ? NULL : directory_open(fd, name);
 
     while (d && !rc && (n = name_next(d))) {
-        bool is_directory = n->d_type == DT_DIR;
-
         if ((size_t)snprintf(path, sizeof(path), "%s/%s", e->path, n->d_name) >= sizeof(path) ||
             name_is_ours(n->d_name) || is_listed(l, e->root, path) ||
-            tree_exclude_has(c->order->exclude, path, is_directory))
+            tree_exclude_has(c->order->exclude, path, is_directory(d, n)))
             continue;
         rc = visit(arg, e->root, dirfd(d), n->d_name, path);
     }
@@ -135,7 +145,7 @@ static bool tree_remove(struct removal *r, int fd, const char *name)
     err = d ? 0 : errno;
     while (d && (n = name_next(d))) {
         snprintf(r->path + end, sizeof(r->path) - end, "/%s", n->d_name);
-        if (tree_exclude_has(c->order->exclude, r->path, n->d_type == DT_DIR))
+        if (tree_exclude_has(c->order->exclude, r->path, is_directory(d, n)))
             is_kept = true;
         else if (strlen(r->path) > TREE_PATH_MOST)
             is_kept = r->is_too_deep = true;

@@ -36,7 +36,7 @@ static void store_fail(struct sync_store *s, int err, const char *text)
     unlinkat(s->directory, s->temporary, 0);
 }
 
-/* A file of the temporary name may be anything; only a plain file of the user's own is resumed.
+/* A file of the temporary name may be anything; only what an interrupted run has left is resumed.
  * Returns whether s->fd is open; else errno. */
 static bool part_open(struct sync_store *s)
 {
@@ -45,7 +45,7 @@ static bool part_open(struct sync_store *s)
     s->fd = openat(s->directory, s->temporary, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (s->fd < 0)
         return false;
-    if (fstat(s->fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid() && st.st_nlink == 1)
+    if (sync_copy_is_part(s->fd, &st))
         return true;
     sync_store_leave(s);
     errno = 0;
@@ -57,7 +57,7 @@ static bool part_create(struct sync_store *s)
     if (unlinkat(s->directory, s->temporary, 0) && errno != ENOENT)
         return false;
     s->fd = openat(s->directory, s->temporary, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-                   0600);
+                   SYNC_PART_MODE);
     return s->fd >= 0;
 }
 

@@ -6,6 +6,7 @@
 #include "launcher/tools/metrics/metric_listen.h"
 #include "launcher/tools/metrics/metric_request.h"
 
+#include <errno.h>
 #include <event2/buffer.h>
 #include <event2/bufferevent.h>
 #include <limits.h>
@@ -16,7 +17,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { BACKLOG = 64 };
+enum {
+    BACKLOG = 64,
+    ACCEPT_AGAIN_MS = 100, /* after descriptors have run out */
+};
 
 /*
  *   READING ──request──▶ WAITING ──page──▶ WRITING ──sent──▶ LEAVING ──its end──▶ gone
@@ -38,7 +42,7 @@ struct metric_client {
 
 struct metric_server {
     struct event_base *base;
-    struct event *accepting;
+    struct event *accepting, *accept_again;
     struct metric_listen listen; /* its descriptor is -1 until it is open */
     metric_server_on_wanted *on_wanted;
     void *arg;
@@ -236,6 +240,7 @@ static struct metric_client *client_first_out(const struct metric_server *s)
 
 static void server_on_connection(evutil_socket_t listener, short what, void *arg)
 {
+    static const struct timeval pause = {.tv_usec = ACCEPT_AGAIN_MS * 1000};
     struct metric_server *s = arg;
     struct metric_client *out = s->count < METRIC_SERVER_CLIENTS ? NULL : client_first_out(s);
     int fd;
@@ -246,11 +251,24 @@ static void server_on_connection(evutil_socket_t listener, short what, void *arg
         return;
     }
     fd = address_accept(listener);
+    if (fd < 0 && address_is_exhausted(errno)) {
+        /* The listener stays readable, so without a pause the loop would spin. */
+        event_del(s->accepting);
+        event_add(s->accept_again, &pause);
+    }
     if (fd < 0)
         return;
     if (out)
         client_free(out);
     client_add(s, fd);
+}
+
+static void on_accept_again(evutil_socket_t fd, short what, void *arg)
+{
+    struct metric_server *s = arg;
+
+    (void)fd, (void)what;
+    event_add(s->accepting, NULL);
 }
 
 int metric_server_open(struct metric_server **out, struct event_base *base, const char *where,
@@ -269,7 +287,8 @@ int metric_server_open(struct metric_server **out, struct event_base *base, cons
     if (rc)
         goto fail;
     s->accepting = event_new(base, s->listen.fd, EV_READ | EV_PERSIST, server_on_connection, s);
-    if (!s->accepting || event_add(s->accepting, NULL)) {
+    s->accept_again = evtimer_new(base, on_accept_again, s);
+    if (!s->accepting || !s->accept_again || event_add(s->accepting, NULL)) {
         rc = fault_set(why, ML_ERR_MEMORY, "out of memory");
         goto fail;
     }
@@ -290,6 +309,8 @@ void metric_server_close(struct metric_server *s)
     }
     if (s->accepting)
         event_free(s->accepting);
+    if (s->accept_again)
+        event_free(s->accept_again);
     if (s->listen.fd >= 0)
         close(s->listen.fd);
     free(s);

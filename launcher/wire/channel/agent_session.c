@@ -14,6 +14,8 @@
 #include <sys/queue.h>
 #include <sys/utsname.h>
 
+enum { PAUSE_MS = 1000 }; /* how long agents may take to confirm a pause */
+
 /* A question: the first of a host has been sent, the others wait for its answer. */
 struct session_question {
     TAILQ_ENTRY(session_question) entry;
@@ -42,7 +44,10 @@ struct agent_session {
     int round; /* in `rounds`; beyond the last: none is under way */
     struct event *pulse;
     int64_t pulse_ms; /* time of the last heartbeat, clock_ms() */
-    bool is_silence_expected;
+    bool is_paused;
+    struct event *pause_limit;
+    void (*on_paused)(void *arg); /* NULL: no pause is being confirmed */
+    void *paused_arg;
 };
 
 /* --- questions -------------------------------------------------------------------------------- */
@@ -176,6 +181,71 @@ void agent_session_ask_rounds(struct agent_session *s, const struct query_rounds
     rounds_advance(s);
 }
 
+/* --- pauses ----------------------------------------------------------------------------------- */
+
+static void pause_confirm(struct agent_session *s)
+{
+    void (*on_paused)(void *arg) = s->on_paused;
+
+    evtimer_del(s->pause_limit);
+    s->on_paused = NULL;
+    if (on_paused)
+        on_paused(s->paused_arg);
+}
+
+static void on_pause_limit(evutil_socket_t fd, short what, void *arg)
+{
+    (void)fd, (void)what;
+    pause_confirm(arg);
+}
+
+/* After each PONG, and each agent that has ended. */
+static void pause_check(struct agent_session *s)
+{
+    if (!s->on_paused)
+        return;
+    for (int i = 0; i < s->count; i++)
+        if (s->agents[i].seen.pings > 0)
+            return;
+    pause_confirm(s);
+}
+
+static bool is_met(const struct session_member *a)
+{
+    return (a->seen.is_greeted || a->is_renewed) && !a->seen.has_ended;
+}
+
+void agent_session_pause(struct agent_session *s, void (*on_paused)(void *arg), void *arg)
+{
+    const struct timeval limit = {PAUSE_MS / 1000, 0};
+
+    s->is_paused = true;
+    s->on_paused = on_paused;
+    s->paused_arg = arg;
+    evtimer_add(s->pause_limit, &limit);
+    for (int i = 0; i < s->count; i++) {
+        if (!is_met(&s->agents[i]))
+            continue;
+        /* The PONG confirms that the PAUSE has arrived. An SSH channel is carried by a thread of
+         * this process, which stops with it: without waiting, the PAUSE might not leave in time. */
+        agent_channel_send(s->agents[i].seen.channel, LAUNCH_PAUSE, NULL, 0);
+        if (is_met(&s->agents[i]))
+            agent_session_ping(s, i);
+    }
+    pause_check(s);
+}
+
+void agent_session_go_on(struct agent_session *s)
+{
+    agent_session_reset_silence(s);
+    s->on_paused = NULL;
+    evtimer_del(s->pause_limit);
+    for (int i = 0; i < s->count && s->is_paused; i++)
+        if (is_met(&s->agents[i]))
+            agent_channel_send(s->agents[i].seen.channel, LAUNCH_RESUME, NULL, 0);
+    s->is_paused = false;
+}
+
 /* --- frames ----------------------------------------------------------------------------------- */
 
 int agent_session_refuse(const struct frame *f, struct fault *why)
@@ -274,7 +344,9 @@ static int round_take(struct agent_session *s, int host, const json_t *said, str
 
 static int on_answer(struct agent_session *s, int host, const struct frame *f, struct fault *why)
 {
-    json_t *said = parsed_json((const char *)f->payload, f->size, JSON_REJECT_DUPLICATES, NULL);
+    bool is_awaited = s->agents[host].seen.is_awaited; /* no ranks are there meanwhile */
+    json_t *said =
+        (is_awaited ? answered_json : reported_json)((const char *)f->payload, f->size, NULL);
     struct session_question q;
     int rc = 0;
 
@@ -286,7 +358,7 @@ static int on_answer(struct agent_session *s, int host, const struct frame *f, s
     q = question_take(&s->agents[host]);
     if (q.answer)
         q.answer(said, q.arg);
-    else if (s->agents[host].seen.is_awaited)
+    else if (is_awaited)
         rc = round_take(s, host, said, why);
     else
         rc = s->events.on_answer(host, said, s->events.arg, why);
@@ -298,6 +370,8 @@ static int frame_take(struct agent_session *s, int host, const struct frame *f, 
 {
     struct session_agent *a = &s->agents[host].seen;
 
+    if (f->type == AGENT_PONG && a->pings > 0)
+        a->pings--;
     if (f->type == AGENT_HELLO && !a->is_greeted) {
         s->agents[host].is_renewed = false;
         return on_hello(s, host, f, why);
@@ -309,8 +383,6 @@ static int frame_take(struct agent_session *s, int host, const struct frame *f, 
     if (f->type != AGENT_PONG)
         return s->events.on_frame ? s->events.on_frame(host, f, s->events.arg, why)
                                   : agent_session_refuse(f, why);
-    if (a->pings > 0)
-        a->pings--;
     if (s->events.on_pong)
         s->events.on_pong(host, f, s->events.arg);
     return 0;
@@ -323,6 +395,7 @@ static void on_frame(int host, const struct frame *f, void *arg)
 
     if (!s->agents[host].seen.has_ended && frame_take(s, host, f, &why))
         agent_channel_refuse(s->agents[host].seen.channel, why.text);
+    pause_check(s);
 }
 
 static void on_end(int host, const char *text, void *arg)
@@ -338,6 +411,7 @@ static void on_end(int host, const char *text, void *arg)
         s->events.on_end(host, text, s->events.arg);
     if (was_awaited)
         rounds_advance(s);
+    pause_check(s);
 }
 
 /* --- heartbeats ------------------------------------------------------------------------------- */
@@ -362,11 +436,6 @@ void agent_session_advise(struct agent_session *s, int host, const char *advice)
     s->agents[host].advice = advice;
 }
 
-void agent_session_expect_silence(struct agent_session *s, bool is_expected)
-{
-    s->is_silence_expected = is_expected;
-}
-
 void agent_session_reset_silence(struct agent_session *s)
 {
     s->pulse_ms = clock_ms();
@@ -385,7 +454,7 @@ static void on_pulse(evutil_socket_t fd, short what, void *arg)
     s->pulse_ms = now;
     if (is_gap)
         log_debug("no heartbeat for a while; watching the agents anew");
-    if (is_gap || s->is_silence_expected)
+    if (is_gap || s->is_paused)
         agent_session_reset_silence(s);
     if (s->events.on_pulse)
         s->events.on_pulse(s->events.arg);
@@ -414,7 +483,8 @@ int agent_session_open(struct agent_session **out, struct event_base *base, int 
         .base = base, .config = config, .events = *events, .count = count, .pulse_ms = clock_ms()};
     s->agents = calloc((size_t)count + 1, sizeof(*s->agents));
     s->pulse = event_new(base, -1, EV_PERSIST, on_pulse, s);
-    if (!s->agents || !s->pulse || evtimer_add(s->pulse, &interval)) {
+    s->pause_limit = evtimer_new(base, on_pause_limit, s);
+    if (!s->agents || !s->pulse || !s->pause_limit || evtimer_add(s->pulse, &interval)) {
         agent_session_close(s);
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     }
@@ -436,6 +506,8 @@ void agent_session_close(struct agent_session *s)
     }
     if (s->pulse)
         event_free(s->pulse);
+    if (s->pause_limit)
+        event_free(s->pause_limit);
     free(s->agents);
     free(s);
 }

@@ -105,8 +105,11 @@ void agent_session_ask_time(struct agent_session *s, int host);
 void agent_session_advise(struct agent_session *s, int host, const char *advice);
 /* Starts the clocks that watch for silent agents anew, after mlaunch itself could not listen. */
 void agent_session_reset_silence(struct agent_session *s);
-/* While the agents' silence is expected, none is taken for dead. */
-void agent_session_expect_silence(struct agent_session *s, bool is_expected);
+/* mlaunch will be silent, and so may the agents: they stop their ranks, and nobody takes anybody
+ * for dead. on_paused is called once all agents have confirmed that, or after a second, perhaps
+ * within the call. */
+void agent_session_pause(struct agent_session *s, void (*on_paused)(void *arg), void *arg);
+void agent_session_go_on(struct agent_session *s); /* also without a pause: all clocks start anew */
 
 /* Lets all agents go. */
 void agent_session_bye(struct agent_session *s);

@@ -321,15 +321,15 @@ static void farewell(struct hub_starter *s)
 
 void hub_starter_close(struct hub_starter *s)
 {
-    struct start *t;
-
     if (!s)
         return;
     s->hub = NULL;
     if (!LIST_EMPTY(&s->starts))
         farewell(s);
-    while ((t = LIST_FIRST(&s->starts)))
+    for (struct start *t = LIST_FIRST(&s->starts), *next; t; t = next) {
+        next = LIST_NEXT(t, entry);
         start_free(t);
+    }
     if (s->soon)
         event_free(s->soon);
     sodium_memzero(s->key, sizeof(s->key));

@@ -23,7 +23,11 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-enum { CALLERS_MOST = 256, BACKLOG = 128 };
+enum {
+    CALLERS_MOST = 256,
+    BACKLOG = 128,
+    ACCEPT_AGAIN_MS = 100, /* after descriptors have run out */
+};
 
 struct door_caller {
     TAILQ_ENTRY(door_caller) entry;
@@ -43,6 +47,7 @@ struct question_door {
     TAILQ_HEAD(door_callers, door_caller) callers;
     int count;
     struct event *sweep; /* frees those that have ended */
+    struct event *accept_again;
 };
 
 static void error_send(struct door_caller *c, const char *text)
@@ -76,7 +81,7 @@ static bool is_look(const json_t *question)
 static void on_question(struct door_caller *c, const struct frame *f)
 {
     struct question_door *d = c->door;
-    json_t *question = parsed_json((const char *)f->payload, f->size, JSON_REJECT_DUPLICATES, NULL);
+    json_t *question = reported_json((const char *)f->payload, f->size, NULL);
     const struct session_agent *agent =
         c->host < d->hosts ? agent_session_agent(d->session, c->host) : NULL;
 
@@ -178,6 +183,25 @@ static void on_accept(struct evconnlistener *listener, evutil_socket_t fd, struc
         evconnlistener_disable(listener);
 }
 
+/* For want of descriptors the listener stays readable, so without a pause the loop would spin. */
+static void on_no_accept(struct evconnlistener *listener, void *arg)
+{
+    static const struct timeval pause = {.tv_usec = ACCEPT_AGAIN_MS * 1000};
+    struct question_door *d = arg;
+
+    evconnlistener_disable(listener);
+    event_add(d->accept_again, &pause);
+}
+
+static void on_accept_again(evutil_socket_t fd, short what, void *arg)
+{
+    struct question_door *d = arg;
+
+    (void)fd, (void)what;
+    if (d->listener && d->count < CALLERS_MOST)
+        evconnlistener_enable(d->listener);
+}
+
 int question_door_create(struct question_door **out, struct event_base *base, struct fault *why)
 {
     struct question_door *d = calloc(1, sizeof(*d));
@@ -186,9 +210,10 @@ int question_door_create(struct question_door **out, struct event_base *base, st
         d->base = base;
         TAILQ_INIT(&d->callers);
         d->sweep = evtimer_new(base, on_sweep, d);
+        d->accept_again = evtimer_new(base, on_accept_again, d);
     }
-    if (!d || !d->sweep) {
-        free(d);
+    if (!d || !d->sweep || !d->accept_again) {
+        question_door_destroy(d);
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     }
     *out = d;
@@ -204,9 +229,14 @@ void question_door_destroy(struct question_door *d)
         unlink(d->path);
         d->listener = NULL;
     }
-    while (!TAILQ_EMPTY(&d->callers))
-        caller_free(TAILQ_FIRST(&d->callers));
-    event_free(d->sweep);
+    for (struct door_caller *c = TAILQ_FIRST(&d->callers), *next; c; c = next) {
+        next = TAILQ_NEXT(c, entry);
+        caller_free(c);
+    }
+    if (d->sweep)
+        event_free(d->sweep);
+    if (d->accept_again)
+        event_free(d->accept_again);
     free(d);
 }
 
@@ -225,8 +255,10 @@ int question_door_open(struct question_door *d, const char *path, struct fault *
     } else {
         d->listener = evconnlistener_new(d->base, on_accept, d,
                                          LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC, 0, fd);
-        if (d->listener)
+        if (d->listener) {
+            evconnlistener_set_error_cb(d->listener, on_no_accept);
             return 0;
+        }
         fault_set(why, ML_ERR_MEMORY, "out of memory");
         unlink(path);
     }

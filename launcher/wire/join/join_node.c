@@ -68,7 +68,7 @@ struct join_node {
     int agent_count;
     bool is_joined, has_status, is_leaving;
     int status;
-    struct event *child, *late, *sweep, *tick, *ends[END_SIGNALS];
+    struct event *child, *late, *sweep, *tick, *ends[END_SIGNALS], *stop;
 };
 
 static const char *above_name(const struct join_node *n)
@@ -473,6 +473,14 @@ static void on_signal(evutil_socket_t signal, short what, void *arg)
     event_active(n->sweep, EV_TIMEOUT, 0);
 }
 
+/* The job would lose a host that is silent. */
+static void on_stop(evutil_socket_t signal, short what, void *arg)
+{
+    (void)signal, (void)what, (void)arg;
+    log_warn("Ctrl-Z does not stop mlaunch join, as the job would lose this host; at the head it "
+             "stops all ranks");
+}
+
 /* While this process calls, nothing is there that would have to be ended. As process 1 of a
  * container it would otherwise be deaf to them. */
 static void on_early_signal(int signal)
@@ -513,13 +521,18 @@ static int ends_watch(struct join_node *n, struct fault *why)
         if (!n->ends[i] || event_add(n->ends[i], NULL))
             return fault_set(why, ML_ERR_MEMORY, "out of memory");
     }
+    if (signal(SIGTSTP, SIG_IGN) == SIG_IGN)
+        return 0;
+    n->stop = event_new(n->base, SIGTSTP, EV_SIGNAL | EV_PERSIST, on_stop, n);
+    if (!n->stop || event_add(n->stop, NULL))
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
     return 0;
 }
 
 static void node_close(struct join_node *n)
 {
-    struct event *events[] = {n->child,   n->late,    n->sweep,  n->tick,
-                              n->ends[0], n->ends[1], n->ends[2]};
+    struct event *events[] = {n->child,   n->late,    n->sweep,   n->tick,
+                              n->ends[0], n->ends[1], n->ends[2], n->stop};
 
     errors_close(n);
     uplink_pump_close(n->pump);

@@ -21,7 +21,7 @@ enum agent_frame {
     AGENT_STDIN_CREDIT, /* raw: u32 rank, u32 bytes that the rank has taken */
     AGENT_ABORTED,      /* JSON {rank, status, why, fault}: ml_abort, MPI_Abort; see protocol.md */
     AGENT_NOTE,         /* JSON {level, text}: a line for the user (stall, refused peer, warning) */
-    AGENT_LOST,         /* JSON {text, cut_off}: it has lost its guard or the coordinator */
+    AGENT_LOST,         /* JSON {text, cut_off}: it has lost its guard or that coordinator */
     AGENT_DONE,         /* JSON {survivors:[{pid, text}], crowded}: all are gone */
     AGENT_PONG,         /* answers LAUNCH_PING: empty, or its time and the agent's, as i64 */
     AGENT_KILLED,       /* JSON {text}: `mlaunch kill` has ended the job */
@@ -34,12 +34,16 @@ enum agent_frame {
     AGENT_FOLDED,       /* raw: u8 stream, u32 count of ranges of ranks, u32 first and last each,
                            bytes: whole lines that these ranks have written */
     AGENT_PLACE,        /* JSON {directory}: where it wants the copy of --stage-env */
-    AGENT_REPAIRED,     /* JSON {membership, count, members}: these ranks go on (--elastic) */
+    AGENT_REPAIRED,     /* JSON {generation, membership, count, members}: these ranks go on */
     AGENT_COORDINATES,  /* JSON {coordinator}: answers COORDINATE */
     AGENT_MET,          /* empty: all ranks have met in ml_init (--elastic) */
     AGENT_GREW,         /* raw: u32 rank: answers GROW */
     AGENT_WIRED,        /* empty: answers a PLACED that has a wiring */
-    AGENT_UNREACHED,    /* JSON {rank, peer, text}: a rank can't reach another one (--elastic) */
+    AGENT_UNREACHED, /* JSON {rank, peer, generation, membership, text}: a rank can't reach another
+                           one of that membership (--elastic) */
+    AGENT_ALONE,     /* JSON {rank, text}: why what it keeps is on one host alone, or "" */
+    AGENT_KEEPS,     /* JSON {keeper, text}: its keeper has ended, and another one listens there;
+                           or "": none does (--keep 2) */
     /* mlaunch → agent */
     LAUNCH_JOB = 64,   /* JSON, see protocol.md: the host's part of the job, behind SHARED */
     LAUNCH_START,      /* JSON {coordinator}: fork the ranks */

@@ -14,7 +14,7 @@
 static json_t *report_load(const char *name, const struct frame *f, struct fault *why)
 {
     json_error_t e;
-    json_t *root = parsed_json((const char *)f->payload, f->size, JSON_REJECT_DUPLICATES, &e);
+    json_t *root = reported_json((const char *)f->payload, f->size, &e);
 
     if (json_is_object(root))
         return root;
@@ -310,15 +310,15 @@ int lost_report_parse(struct lost_report *out, const struct frame *f, struct fau
     const char *name = f->type == AGENT_KILLED  ? "KILLED"
                        : f->type == AGENT_ASKED ? "ASKED"
                                                 : "LOST";
-    const char *found;
-    int cut_off = 0, leaving = 0, by_slurm = 0;
+    const char *found, *coordinator = "";
+    int leaving = 0, by_slurm = 0;
     json_t *root = report_load(name, f, why);
 
-    if (!root || json_unpack(root, "{s:s, s?b, s?b, s?b}", "text", &found, "cut_off", &cut_off,
+    if (!root || json_unpack(root, "{s:s, s?s, s?b, s?b}", "text", &found, "cut_off", &coordinator,
                              "leaving", &leaving, "by_slurm", &by_slurm))
         return report_refuse(root, name, why);
     text_copy(out->text, sizeof(out->text), found);
-    out->is_cut_off = cut_off;
+    text_copy(out->coordinator, sizeof(out->coordinator), coordinator);
     out->is_leaving = leaving;
     out->by_slurm = by_slurm;
     json_decref(root);
@@ -329,13 +329,44 @@ int unreached_report_parse(struct unreached_report *out, const struct frame *f, 
                            struct fault *why)
 {
     json_t *root = report_load("UNREACHED", f, why);
+    json_int_t generation, number;
     const char *text;
 
     if (!root ||
-        json_unpack(root, "{s:i, s:i, s:s}", "rank", &out->rank, "peer", &out->peer, "text",
-                    &text) ||
-        out->rank < 0 || out->rank >= ranks || out->peer < 0 || out->peer >= ranks)
+        json_unpack(root, "{s:i, s:i, s:I, s:I, s:s}", "rank", &out->rank, "peer", &out->peer,
+                    "generation", &generation, "membership", &number, "text", &text) ||
+        generation < 0 || number < 0 || out->rank < 0 || out->rank >= ranks || out->peer < 0 ||
+        out->peer >= ranks)
         return report_refuse(root, "UNREACHED", why);
+    out->of = (struct report_membership){generation, number};
+    text_copy(out->text, sizeof(out->text), text);
+    json_decref(root);
+    return 0;
+}
+
+int alone_report_parse(struct alone_report *out, const struct frame *f, int ranks,
+                       struct fault *why)
+{
+    json_t *root = report_load("ALONE", f, why);
+    const char *text;
+
+    if (!root || json_unpack(root, "{s:i, s:s}", "rank", &out->rank, "text", &text) ||
+        out->rank < 0 || out->rank >= ranks)
+        return report_refuse(root, "ALONE", why);
+    text_copy(out->text, sizeof(out->text), text);
+    json_decref(root);
+    return 0;
+}
+
+int keeper_report_parse(struct keeper_report *out, const struct frame *f, struct fault *why)
+{
+    json_t *root = report_load("KEEPS", f, why);
+    const char *address, *text;
+
+    if (!root || json_unpack(root, "{s:s, s:s}", "keeper", &address, "text", &text) ||
+        strlen(address) >= sizeof(out->address))
+        return report_refuse(root, "KEEPS", why);
+    text_copy(out->address, sizeof(out->address), address);
     text_copy(out->text, sizeof(out->text), text);
     json_decref(root);
     return 0;
@@ -345,13 +376,13 @@ int repaired_report_parse(struct repaired_report *out, const struct frame *f, in
                           struct fault *why)
 {
     json_t *root = report_load("REPAIRED", f, why), *list;
-    json_int_t membership;
+    json_int_t generation, number;
     bool ascend = true;
 
     if (!root ||
-        json_unpack(root, "{s:I, s:i, s:o}", "membership", &membership, "count", &out->count,
-                    "members", &list) ||
-        membership < 1 || out->count < 1 || out->count > ranks ||
+        json_unpack(root, "{s:I, s:I, s:i, s:o}", "generation", &generation, "membership", &number,
+                    "count", &out->count, "members", &list) ||
+        generation < 0 || number < 1 || out->count < 1 || out->count > ranks ||
         host_table_read_numbers(&out->members, list, out->count, ranks))
         return report_refuse(root, "REPAIRED", why);
     for (int i = 1; i < out->count; i++)
@@ -360,7 +391,7 @@ int repaired_report_parse(struct repaired_report *out, const struct frame *f, in
         free(out->members);
         return report_refuse(root, "REPAIRED", why);
     }
-    out->membership = membership;
+    out->now = (struct report_membership){generation, number};
     json_decref(root);
     return 0;
 }

@@ -66,9 +66,22 @@ struct aborted_report {
     char why[512]; /* "": none given */
     bool is_fault; /* `why` continues a sentence: the agent ended the job because of the rank */
 };
+/* The later membership is the larger one. */
+struct report_membership {
+    int64_t generation, number;
+};
 struct unreached_report {
     int rank, peer; /* the first cannot reach the second */
+    struct report_membership of;
     char text[512]; /* why, a sentence about both */
+};
+struct alone_report {
+    int rank;
+    char text[512]; /* "": what it keeps is on two hosts again */
+};
+struct keeper_report {
+    char address[64]; /* "addr:port", or "" */
+    char text[512];
 };
 struct note_report {
     enum log_level level;
@@ -78,9 +91,9 @@ struct note_report {
 };
 struct lost_report { /* LOST, KILLED and ASKED */
     char text[512];
-    bool is_cut_off; /* the host has lost the coordinator, and nothing else */
-    bool is_leaving; /* an elastic job, as it was asked to: it ends its ranks by itself */
-    bool by_slurm;   /* Slurm has ended the job, and not `mlaunch kill` */
+    char coordinator[96]; /* the host has lost this one, "addr:port", and nothing else; or "" */
+    bool is_leaving;      /* an elastic job, as it was asked to: it ends its ranks by itself */
+    bool by_slurm;        /* Slurm has ended the job, and not `mlaunch kill` */
 };
 
 /* `ranks`: the number of ranks in the job. ML_ERR_REFUSED: the frame is malformed, or its rank is
@@ -95,6 +108,9 @@ int aborted_report_parse(struct aborted_report *out, const struct frame *f, int 
                          struct fault *why);
 int unreached_report_parse(struct unreached_report *out, const struct frame *f, int ranks,
                            struct fault *why);
+int alone_report_parse(struct alone_report *out, const struct frame *f, int ranks,
+                       struct fault *why);
+int keeper_report_parse(struct keeper_report *out, const struct frame *f, struct fault *why);
 int note_report_parse(struct note_report *out, const struct frame *f, struct fault *why);
 
 /* on_warning is called for each of READY's warnings; on_survivor for each of DONE's survivors. */
@@ -117,7 +133,7 @@ int lost_report_parse(struct lost_report *out, const struct frame *f, struct fau
 int coordinates_report_parse(char *out, size_t size, const struct frame *f, struct fault *why);
 
 struct repaired_report {
-    int64_t membership;
+    struct report_membership now;
     int *members, count; /* the caller frees them */
 };
 int repaired_report_parse(struct repaired_report *out, const struct frame *f, int ranks,

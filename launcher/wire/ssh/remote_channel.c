@@ -54,7 +54,7 @@ static int channel_establish(struct remote_channel *c, struct remote_config **co
     struct remote_wait wait = {c->wake, clock_ms() + c->config->connect_timeout_ms};
     int64_t since_ns = clock_ns();
     const char *file = c->host->ssh_config ? c->host->ssh_config : c->config->ssh_config;
-    int rc = remote_config_file_read(config, c->host, file, why);
+    int rc = remote_config_file_read(config, c->host, file, &wait, why);
 
     if (rc)
         return rc;
@@ -62,7 +62,7 @@ static int channel_establish(struct remote_channel *c, struct remote_config **co
     if (rc)
         return rc;
     step_log(c, "connected, keys exchanged", &since_ns);
-    rc = remote_host_key_check(s->ssh, *config, why);
+    rc = remote_host_key_check(s->ssh, *config, &wait, why);
     if (!rc)
         rc = remote_login(s, why);
     if (rc)

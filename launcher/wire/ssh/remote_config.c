@@ -130,6 +130,7 @@ void remote_config_destroy(struct remote_config *c)
         free(c->option[i]);
     string_list_clear(&c->identities);
     string_list_clear(&c->known_hosts);
+    string_list_clear(&c->revoked);
     free(c->name);
     free(c->file);
     free(c);

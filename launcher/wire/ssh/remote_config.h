@@ -21,6 +21,10 @@ enum remote_option {
     REMOTE_IDENTITY_AGENT,
     REMOTE_ADDRESS_FAMILY,
     REMOTE_BIND_ADDRESS,
+    REMOTE_REVOKED_HOST_KEYS, /* as written: files separated by spaces */
+    REMOTE_PUBKEY_AUTHENTICATION,
+    REMOTE_PREFERRED_AUTHENTICATIONS,
+    REMOTE_RSA_SIZE,
     REMOTE_CIPHERS, /* this one and all that follow are passed to libssh unchanged */
     REMOTE_MACS,
     REMOTE_KEX,
@@ -36,6 +40,7 @@ struct remote_config {
     char *option[REMOTE_OPTIONS];   /* NULL: not set. HOSTNAME, USER and PORT are always set */
     struct string_list identities;  /* IdentityFile, expanded, in order; empty: the defaults */
     struct string_list known_hosts; /* files, expanded, the user's first */
+    struct string_list revoked;     /* RevokedHostKeys, expanded */
     int port;
 };
 

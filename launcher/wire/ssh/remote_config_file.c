@@ -7,6 +7,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
+#include <grp.h>
+#include <pwd.h>
 #include <spawn.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -23,18 +25,21 @@ struct config_reader {
     struct remote_config *config;
     const char *path;
     int depth;
-    bool applies;   /* the current block concerns this host */
+    bool is_checked; /* only this user and root may write the file */
+    bool applies;    /* the current block concerns this host */
+    const struct remote_wait *wait;
     bool is_placed; /* what went wrong is in an included file, and the sentence says where */
 };
 
-/* The next word of a value, with quotes removed in place; *rest moves on. NULL: no more. */
+/* The next word of a value, with quotes removed in place; *rest moves on. NULL: no more, or a
+ * comment begins. */
 static char *word_next(char **rest)
 {
     char *p = *rest, *word, *to;
     bool quoted = false;
 
     p += strspn(p, " \t");
-    if (!*p)
+    if (!*p || *p == '#')
         return NULL;
     for (word = to = p; *p && (quoted || (*p != ' ' && *p != '\t')); p++) {
         if (*p == '"')
@@ -65,6 +70,10 @@ static const struct {
     {"identityagent", REMOTE_IDENTITY_AGENT},
     {"addressfamily", REMOTE_ADDRESS_FAMILY},
     {"bindaddress", REMOTE_BIND_ADDRESS},
+    {"revokedhostkeys", REMOTE_REVOKED_HOST_KEYS},
+    {"pubkeyauthentication", REMOTE_PUBKEY_AUTHENTICATION},
+    {"preferredauthentications", REMOTE_PREFERRED_AUTHENTICATIONS},
+    {"requiredrsasize", REMOTE_RSA_SIZE},
     {"ciphers", REMOTE_CIPHERS},
     {"macs", REMOTE_MACS},
     {"kexalgorithms", REMOTE_KEX},
@@ -106,7 +115,7 @@ static int keyword_take(struct remote_config *c, const char *keyword, const char
             continue;
         /* Commands and lists of files are taken as written, quotes included. */
         if (option == REMOTE_PROXY_COMMAND || option == REMOTE_USER_KNOWN_HOSTS ||
-            option == REMOTE_GLOBAL_KNOWN_HOSTS)
+            option == REMOTE_GLOBAL_KNOWN_HOSTS || option == REMOTE_REVOKED_HOST_KEYS)
             word = rest;
         else
             word = word_next(&rest);
@@ -177,13 +186,14 @@ static bool host_line_matches(const struct remote_config *c, char *value)
 }
 
 /* Match exec: the command matches if it ends with status 0. */
-static int command_run(const struct remote_config *c, const char *text, bool *matches,
+static int command_run(const struct config_reader *f, const char *text, bool *matches,
                        struct fault *why)
 {
     char *command, *argv[] = {"sh", "-c", NULL, NULL};
-    int status = -1, rc = remote_config_expand(&command, c, text, why);
+    int status = -1, rc = remote_config_expand(&command, f->config, text, why);
     pid_t pid;
     posix_spawn_file_actions_t files;
+    posix_spawnattr_t attributes;
 
     if (rc)
         return rc;
@@ -191,24 +201,29 @@ static int command_run(const struct remote_config *c, const char *text, bool *ma
     posix_spawn_file_actions_init(&files);
     posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
     posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-    if (posix_spawn(&pid, "/bin/sh", &files, NULL, argv, environ) == 0)
-        while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-            ;
+    posix_spawnattr_init(&attributes);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
+    if (posix_spawn(&pid, "/bin/sh", &files, &attributes, argv, environ) == 0)
+        rc = remote_wait_group(f->wait, pid, &status, why);
+    posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&files);
+    if (rc == ML_ERR_TIMEOUT)
+        fault_set(why, rc, "the command of Match exec has not ended in time: %s", command);
     free(command);
-    *matches = WIFEXITED(status) && WEXITSTATUS(status) == 0;
-    return 0;
+    *matches = !rc && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    return rc;
 }
 
-static int criterion_matches(const struct remote_config *c, const char *name, char *argument,
+static int criterion_matches(const struct config_reader *f, const char *name, char *argument,
                              bool *matches, struct fault *why)
 {
+    const struct remote_config *c = f->config;
     const char *host = c->option[REMOTE_HOSTNAME], *user = c->option[REMOTE_USER];
 
     if (!argument)
         return fault_set(why, ML_ERR_ARGUMENT, "Match %s needs an argument", name);
     if (strcasecmp(name, "exec") == 0)
-        return command_run(c, argument, matches, why);
+        return command_run(f, argument, matches, why);
     if (strcasecmp(name, "host") == 0)
         *matches = remote_config_file_list_matches(argument, host ? host : c->name);
     else if (strcasecmp(name, "originalhost") == 0)
@@ -224,7 +239,7 @@ static int criterion_matches(const struct remote_config *c, const char *name, ch
 }
 
 /* All criteria of a Match line must hold. After the first that does not, no command is run. */
-static int match_line_matches(const struct remote_config *c, char *value, bool *matches,
+static int match_line_matches(const struct config_reader *f, char *value, bool *matches,
                               struct fault *why)
 {
     int rc = 0;
@@ -240,7 +255,7 @@ static int match_line_matches(const struct remote_config *c, char *value, bool *
             char *argument = word_next(&value);
 
             if (*matches || !argument)
-                rc = criterion_matches(c, name, argument, &one, why);
+                rc = criterion_matches(f, name, argument, &one, why);
         }
         *matches = *matches && one != negated;
     }
@@ -273,7 +288,12 @@ static int include_read(struct config_reader *f, char *value, struct fault *why)
             return rc;
         if (glob(pattern, GLOB_TILDE, NULL, &found) == 0) {
             for (size_t i = 0; i < found.gl_pathc && !rc; i++) {
-                struct config_reader in = {f->config, found.gl_pathv[i], f->depth + 1, true, false};
+                struct config_reader in = {.config = f->config,
+                                           .path = found.gl_pathv[i],
+                                           .depth = f->depth + 1,
+                                           .is_checked = true,
+                                           .applies = true,
+                                           .wait = f->wait};
 
                 rc = file_read(&in, false, why);
                 f->is_placed = in.is_placed;
@@ -307,12 +327,47 @@ static int line_read(struct config_reader *f, char *line, struct fault *why)
         return 0;
     }
     if (strcasecmp(keyword, "match") == 0)
-        return match_line_matches(f->config, value, &f->applies, why);
+        return match_line_matches(f, value, &f->applies, why);
     if (!f->applies)
         return 0;
     if (strcasecmp(keyword, "include") == 0)
         return include_read(f, value, why);
     return keyword_take(f->config, keyword, value, why);
+}
+
+/* Whether nobody but the user is in the group, as Debian makes one for each user. */
+static bool group_is_own(gid_t gid)
+{
+    struct passwd user, *found_user = NULL;
+    struct group group, *found = NULL;
+    char user_text[4096], text[4096];
+
+    if (getpwuid_r(getuid(), &user, user_text, sizeof(user_text), &found_user) || !found_user ||
+        user.pw_gid != gid || getgrgid_r(gid, &group, text, sizeof(text), &found) || !found ||
+        strcmp(group.gr_name, user.pw_name) != 0)
+        return false;
+    for (char **member = group.gr_mem; *member; member++)
+        if (strcmp(*member, user.pw_name) != 0)
+            return false;
+    return true;
+}
+
+/* As ssh does: whoever may write there can have commands run, by Match exec or ProxyCommand.
+ * Debian's ssh permits a group of one. */
+static int owner_check(const struct config_reader *f, int fd, struct fault *why)
+{
+    struct stat st;
+
+    if (fstat(fd, &st))
+        return fault_os(why, ML_ERR_ARGUMENT, errno, "cannot read the SSH configuration %s",
+                        f->path);
+    if ((st.st_uid == 0 || st.st_uid == getuid()) && !(st.st_mode & S_IWOTH) &&
+        (!(st.st_mode & S_IWGRP) || group_is_own(st.st_gid)))
+        return 0;
+    return fault_set(why, ML_ERR_ARGUMENT,
+                     "Bad owner or permissions on %s: others may write to it, so ssh refuses it, "
+                     "too; run chmod go-w %s, or make it yours",
+                     f->path, f->path);
 }
 
 static int file_read(struct config_reader *f, bool must_exist, struct fault *why)
@@ -327,6 +382,11 @@ static int file_read(struct config_reader *f, bool must_exist, struct fault *why
                         f->path);
     if (!stream)
         return 0;
+    if (f->is_checked && owner_check(f, fileno(stream), why)) {
+        f->is_placed = true;
+        fclose(stream);
+        return why->code;
+    }
     for (int number = 1; !rc && getline(&line, &room, stream) >= 0; number++) {
         rc = line_read(f, line, why);
         if (rc && !f->is_placed)
@@ -407,23 +467,29 @@ static int config_finish(struct remote_config *c, struct fault *why)
         rc = words_expand(c, &c->known_hosts,
                           global ? global : "/etc/ssh/ssh_known_hosts /etc/ssh/ssh_known_hosts2",
                           why);
+    if (!rc && c->option[REMOTE_REVOKED_HOST_KEYS])
+        rc = words_expand(c, &c->revoked, c->option[REMOTE_REVOKED_HOST_KEYS], why);
     return rc ? rc : identities_expand(c, why);
 }
 
-static int files_read(struct remote_config *c, struct fault *why)
+/* ssh checks neither what -F names nor the system's file, but all that these include. */
+static int files_read(struct remote_config *c, const struct remote_wait *wait, struct fault *why)
 {
     char path[4096];
+    struct config_reader given = {.config = c, .path = c->file, .applies = true, .wait = wait},
+                         own = given, systems = given;
     int rc;
 
+    own.path = path;
+    own.is_checked = true;
+    systems.path = "/etc/ssh/ssh_config";
     if (c->file && strcmp(c->file, "none") == 0)
         return 0;
     if (c->file)
-        return file_read(&(struct config_reader){c, c->file, 0, true, false}, true, why);
+        return file_read(&given, true, why);
     snprintf(path, sizeof(path), "%s/.ssh/config", remote_config_home());
-    rc = file_read(&(struct config_reader){c, path, 0, true, false}, false, why);
-    return rc ? rc
-              : file_read(&(struct config_reader){c, "/etc/ssh/ssh_config", 0, true, false}, false,
-                          why);
+    rc = file_read(&own, false, why);
+    return rc ? rc : file_read(&systems, false, why);
 }
 
 /* "user@[::1]" → "::1": user and brackets belong to the hostfile's syntax, not to ssh_config's. */
@@ -441,7 +507,7 @@ static char *name_copy(const char *name)
 }
 
 int remote_config_file_read(struct remote_config **out, const struct host *host, const char *file,
-                            struct fault *why)
+                            const struct remote_wait *wait, struct fault *why)
 {
     struct remote_config *c = calloc(1, sizeof(*c));
     char port[16];
@@ -457,7 +523,7 @@ int remote_config_file_read(struct remote_config **out, const struct host *host,
     if (!rc && host->port)
         rc = option_set(c, REMOTE_PORT, port, why);
     if (!rc)
-        rc = files_read(c, why);
+        rc = files_read(c, wait, why);
     if (!rc)
         rc = config_finish(c, why);
     if (rc) {

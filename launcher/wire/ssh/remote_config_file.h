@@ -16,14 +16,17 @@
 
 #include "launcher/input/hosts/host_list.h"
 #include "launcher/wire/ssh/remote_config.h"
+#include "launcher/wire/ssh/remote_wait.h"
 
 #include <stdbool.h>
 
 /* Reads `file` (ssh -F; it must exist, "none": no file), or else ~/.ssh/config and then
  * /etc/ssh/ssh_config. The user and the port of `host` have precedence over the files'.
- * ML_ERR_ARGUMENT names file and line of what cannot be read. May run commands (Match exec). */
+ * ML_ERR_ARGUMENT names file and line of what cannot be read, or a file that others may write. May
+ * run commands (Match exec), which are ended with the wait (remote_wait_for): ML_ERR_TIMEOUT,
+ * ML_ERR_STATE. */
 int remote_config_file_read(struct remote_config **out, const struct host *host, const char *file,
-                            struct fault *why);
+                            const struct remote_wait *wait, struct fault *why);
 
 /* Whether a list of patterns, separated by commas, matches the name, in ssh_config or known_hosts:
  * one pattern does, and no negated one. The list is cut up. */

@@ -5,17 +5,26 @@
 #include "common/text/text_stream.h"
 #include "launcher/wire/ssh/remote_config_file.h"
 
+#include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #define LIBSSH_LEGACY_0_4 /* as in remote_session.h */
 #include <libssh/libssh.h>
+#include <spawn.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 static const char default_algorithms[] =
     "ssh-ed25519,ecdsa-sha2-nistp256,ecdsa-sha2-nistp384,ecdsa-sha2-nistp521,rsa-sha2-512,"
     "rsa-sha2-256";
+
+/* How a key revocation list begins; any other file is one of public keys. */
+static const char list_magic[8] = {'S', 'S', 'H', 'K', 'R', 'L', '\n', '\0'};
 
 /* What the known_hosts files contain about a host. */
 struct finding {
@@ -39,6 +48,9 @@ static void name_known_as(const struct remote_config *c, bool with_port, char *o
         snprintf(out, size, "[%s]:%d", c->option[REMOTE_HOSTNAME], c->port);
     else
         snprintf(out, size, "%s", c->option[REMOTE_HOSTNAME]);
+    /* ssh writes names in small letters, and hashes them so. */
+    for (char *at = out; *at && !c->option[REMOTE_HOST_KEY_ALIAS]; at++)
+        *at = (char)tolower((unsigned char)*at);
 }
 
 static void algorithms_add(FILE *to, ssh_key key)
@@ -185,6 +197,12 @@ static int key_refuse(const struct finding *f, const struct remote_config *c, co
             "it shows; if the host was installed anew, run ssh-keygen -R '%s' -f %s and "
             "log in once with ssh; if not, somebody may be in between",
             f->other_file, f->other_line, name, print, name, f->other_file);
+    if (strcmp(file, "/dev/null") == 0)
+        return fault_set(why, ML_ERR_REFUSED,
+                         "its host key is unknown: UserKnownHostsFile of ssh_config is /dev/null, "
+                         "which keeps none; name a file there for %s, log in once with `%s` and "
+                         "compare the fingerprint with %s",
+                         name, command, print);
     return fault_set(
         why, ML_ERR_REFUSED,
         "its host key is unknown: %s is not in %s for %s; log in once with `%s` and compare "
@@ -192,8 +210,112 @@ static int key_refuse(const struct finding *f, const struct remote_config *c, co
         print, file, name, command);
 }
 
+/* --- RevokedHostKeys -------------------------------------------------------------------------- */
+
+/* Asks ssh-keygen about a key revocation list. *text: the key as it would be in a file. */
+static int list_search(const struct remote_wait *wait, const char *file, const char *text,
+                       bool *is_revoked, struct fault *why)
+{
+    char *argv[] = {"ssh-keygen", "-Q", "-f", (char *)(uintptr_t)file, "/dev/stdin", NULL};
+    posix_spawn_file_actions_t files;
+    posix_spawnattr_t attributes;
+    int ends[2], status = -1, rc = 0, err;
+    pid_t pid;
+
+    if (pipe2(ends, O_CLOEXEC))
+        return fault_os(why, ML_ERR_SYSTEM, errno, "cannot make a pipe");
+    (void)!write(ends[1], text, strlen(text)); /* a pipe has room for it */
+    close(ends[1]);
+    posix_spawn_file_actions_init(&files);
+    posix_spawn_file_actions_adddup2(&files, ends[0], STDIN_FILENO);
+    posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+    posix_spawn_file_actions_addopen(&files, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+    posix_spawnattr_init(&attributes);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
+    err = posix_spawnp(&pid, argv[0], &files, &attributes, argv, environ);
+    close(ends[0]);
+    posix_spawnattr_destroy(&attributes);
+    posix_spawn_file_actions_destroy(&files);
+    if (err)
+        return fault_os(why, ML_ERR_REFUSED, err,
+                        "RevokedHostKeys names %s, for which ssh-keygen is needed here: cannot "
+                        "start it",
+                        file);
+    rc = remote_wait_group(wait, pid, &status, why);
+    *is_revoked = !rc && WIFEXITED(status) && WEXITSTATUS(status) == 1;
+    if (!rc && !*is_revoked && status != 0)
+        rc = fault_set(why, ML_ERR_REFUSED,
+                       "RevokedHostKeys names %s, which ssh-keygen -Q cannot read: no host is "
+                       "trusted then, as with ssh",
+                       file);
+    return rc;
+}
+
+/* A file of public keys, one a line: "TYPE BASE64 COMMENT". */
+static bool keys_search(FILE *from, const char *base64)
+{
+    char *line = NULL, *save;
+    bool is_found = false;
+    size_t room = 0;
+
+    while (!is_found && getline(&line, &room, from) >= 0) {
+        const char *type = strtok_r(line, " \t\r\n", &save), *key = NULL;
+
+        if (type && *type != '#')
+            key = strtok_r(NULL, " \t\r\n", &save);
+        is_found = key && strcmp(key, base64) == 0;
+    }
+    free(line);
+    return is_found;
+}
+
+static int revoked_search(const struct remote_wait *wait, const char *file, ssh_key key,
+                          const char *base64, bool *is_revoked, struct fault *why)
+{
+    char magic[sizeof(list_magic)] = "", text[8192];
+    FILE *from = fopen(file, "re");
+    bool is_list;
+
+    if (!from)
+        return fault_os(why, ML_ERR_REFUSED, errno,
+                        "RevokedHostKeys names %s, and no host is trusted unless that can be "
+                        "read, as with ssh",
+                        file);
+    is_list = fread(magic, 1, sizeof(list_magic), from) == sizeof(list_magic) &&
+              memcmp(magic, list_magic, sizeof(list_magic)) == 0;
+    rewind(from);
+    *is_revoked = !is_list && keys_search(from, base64);
+    fclose(from);
+    if (!is_list)
+        return 0;
+    snprintf(text, sizeof(text), "%s %s\n", ssh_key_type_to_char(ssh_key_type(key)), base64);
+    return list_search(wait, file, text, is_revoked, why);
+}
+
+/* ssh asks these files first, too. */
+static int revoked_check(const struct remote_config *c, const struct remote_wait *wait, ssh_key key,
+                         const char *print, struct fault *why)
+{
+    const struct string_list *files = &c->revoked;
+    bool is_revoked = false;
+    char *base64 = NULL;
+    int rc = 0;
+
+    if (files->count && ssh_pki_export_pubkey_base64(key, &base64) != SSH_OK)
+        return fault_set(why, ML_ERR_REFUSED, "cannot read its host key: %s", print);
+    for (size_t i = 0; i < files->count && !rc; i++) {
+        rc = revoked_search(wait, files->items[i], key, base64, &is_revoked, why);
+        if (!rc && is_revoked)
+            rc =
+                fault_set(why, ML_ERR_REFUSED, "its host key %s is revoked in %s (RevokedHostKeys)",
+                          print, files->items[i]);
+    }
+    ssh_string_free_char(base64);
+    return rc;
+}
+
 int remote_host_key_check(struct ssh_session_struct *ssh, const struct remote_config *c,
-                          struct fault *why)
+                          const struct remote_wait *wait, struct fault *why)
 {
     struct finding f = {0};
     unsigned char *hash = NULL;
@@ -206,7 +328,9 @@ int remote_host_key_check(struct ssh_session_struct *ssh, const struct remote_co
         !(print = ssh_get_fingerprint_hash(SSH_PUBLICKEY_HASH_SHA256, hash, size))) {
         rc = fault_set(why, ML_ERR_REFUSED, "cannot read its host key: %s", ssh_get_error(ssh));
     } else {
-        rc = host_search(&f, c, why);
+        rc = revoked_check(c, wait, f.key, print, why);
+        if (!rc)
+            rc = host_search(&f, c, why);
         if (!rc && (!f.known_file || f.revoked_file))
             rc = key_refuse(&f, c, print, why);
         else if (!rc)

@@ -8,6 +8,7 @@
 #define LAUNCHER_WIRE_SSH_REMOTE_HOST_KEY_H
 
 #include "launcher/wire/ssh/remote_config.h"
+#include "launcher/wire/ssh/remote_wait.h"
 
 struct ssh_session_struct;
 
@@ -16,8 +17,10 @@ struct ssh_session_struct;
 int remote_host_key_algorithms(char **out, const struct remote_config *c, struct fault *why);
 
 /* Checks the key that the server of `ssh` has presented. 0: it is known. ML_ERR_REFUSED: it is
- * unknown, changed or revoked; `why` names the remedy. */
+ * unknown, changed or revoked, or a file of RevokedHostKeys cannot be read; `why` names the remedy.
+ * Runs ssh-keygen for a list of revoked keys (KRL), and waits for it as remote_wait_for()
+ * does, whose errors are this one's. */
 int remote_host_key_check(struct ssh_session_struct *ssh, const struct remote_config *c,
-                          struct fault *why);
+                          const struct remote_wait *wait, struct fault *why);
 
 #endif

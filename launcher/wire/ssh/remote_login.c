@@ -225,13 +225,32 @@ static int default_files_try(struct login *l, struct fault *why)
     return rc;
 }
 
+/* Keys are all that mlaunch has to log in with. */
+static int keys_permitted(const struct remote_config *c, struct fault *why)
+{
+    const char *keys = c->option[REMOTE_PUBKEY_AUTHENTICATION];
+    const char *preferred = c->option[REMOTE_PREFERRED_AUTHENTICATIONS];
+
+    if (keys && strcasecmp(keys, "no") == 0)
+        return fault_set(why, ML_ERR_REFUSED,
+                         "ssh_config says \"PubkeyAuthentication no\" about it, and mlaunch logs "
+                         "in with keys only");
+    if (preferred && !strstr(preferred, "publickey"))
+        return fault_set(why, ML_ERR_REFUSED,
+                         "PreferredAuthentications of ssh_config has no publickey for it, and "
+                         "mlaunch logs in with keys only");
+    return 0;
+}
+
 int remote_login(struct remote_session *s, struct fault *why)
 {
     const char *only = s->config->option[REMOTE_IDENTITIES_ONLY];
     bool identities_only = only && strcasecmp(only, "yes") == 0 && s->config->identities.count > 0;
     struct login l = {.s = s};
-    int rc = files_try(&l, why);
+    int rc = keys_permitted(s->config, why);
 
+    if (!rc)
+        rc = files_try(&l, why);
     if (!rc && !l.done && (!identities_only || l.needs_passphrase))
         rc = agent_try(&l, why);
     if (!rc && !l.done && s->config->identities.count == 0)

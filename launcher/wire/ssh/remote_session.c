@@ -3,10 +3,12 @@
 
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/text/number.h"
 #include "launcher/wire/ssh/remote_host_key.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <sodium.h>
 #include <stdlib.h>
@@ -42,6 +44,32 @@ static const struct {
     {REMOTE_COMPRESSION, SSH_OPTIONS_COMPRESSION, SSH_OPTIONS_COMPRESSION, "no"},
 };
 
+#if LIBSSH_VERSION_INT >= SSH_VERSION_INT(0, 10, 0)
+static int rsa_size_pass(struct remote_session *s, int bits)
+{
+    return ssh_options_set(s->ssh, SSH_OPTIONS_RSA_MIN_SIZE, &bits);
+}
+#else
+static int rsa_size_pass(struct remote_session *s, int bits)
+{
+    (void)s, (void)bits;
+    return -1;
+}
+#endif
+
+static int rsa_size_set(struct remote_session *s, struct fault *why)
+{
+    const char *text = s->config->option[REMOTE_RSA_SIZE];
+    int64_t size;
+
+    if (!text)
+        return 0;
+    if (!number_parse(text, 0, INT_MAX, &size) || rsa_size_pass(s, (int)size) < 0)
+        return fault_set(why, ML_ERR_ARGUMENT, "libssh does not understand \"%s\" of ssh_config",
+                         text);
+    return 0;
+}
+
 static int options_set(struct remote_session *s, int fd, struct fault *why)
 {
     const struct remote_config *c = s->config;
@@ -74,7 +102,7 @@ static int options_set(struct remote_session *s, int fd, struct fault *why)
             rc = fault_set(why, ML_ERR_ARGUMENT, "libssh does not understand \"%s\" of ssh_config",
                            value);
     }
-    return rc;
+    return rc ? rc : rsa_size_set(s, why);
 }
 
 int remote_session_wait(struct remote_session *s, struct fault *why)

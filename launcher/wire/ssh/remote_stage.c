@@ -295,7 +295,7 @@ static int file_copy(struct stage *g, const struct stage_file *f, struct fault *
 
     step_begin(g);
     snprintf(path, sizeof(path), "%s/%s", g->dir, f->name);
-    snprintf(temporary, sizeof(temporary), "%s/.%08x%08x", g->dir, randombytes_random(),
+    snprintf(temporary, sizeof(temporary), "%s/" INSTALL_PARTIAL, g->dir, randombytes_random(),
              randombytes_random());
     if (!g->distrust && is_there(g, path, f)) {
         log_debug("%s: %s is there already", g->s->config->name, path);

@@ -2,15 +2,23 @@
 #include "launcher/wire/ssh/remote_wait.h"
 
 #include "common/clock.h"
+#include "launcher/base/process/pidfd_linux.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
+
+enum {
+    LOOK_MS = 50,
+    GRACE_MS = 1000, /* between SIGTERM and SIGKILL */
+};
 
 struct remote_watch {
     int wake, end; /* end: an eventfd, the call has returned */
@@ -38,6 +46,44 @@ int remote_wait_for(const struct remote_wait *w, int fd, short events, struct fa
         if (left == 0)
             return fault_set(why, ML_ERR_TIMEOUT, "time-out");
     }
+}
+
+/* Without pidfds (before Linux 5.3) the child is looked at now and then. `end`: its pidfd, or
+ * -1. */
+static int child_wait(const struct remote_wait *w, pid_t pid, int end, int *status,
+                      struct fault *why)
+{
+    for (;;) {
+        struct remote_wait step = *w;
+        int rc;
+
+        if (end < 0 && clock_left_ms(w->deadline_ms) > LOOK_MS)
+            step.deadline_ms = clock_ms() + LOOK_MS;
+        rc = remote_wait_for(&step, end, POLLIN, why);
+        if (rc != ML_ERR_STATE && waitpid(pid, status, WNOHANG) == pid)
+            return 0;
+        if (rc && (rc != ML_ERR_TIMEOUT || step.deadline_ms == w->deadline_ms))
+            return rc;
+    }
+}
+
+int remote_wait_group(const struct remote_wait *w, pid_t pid, int *status, struct fault *why)
+{
+    struct remote_wait grace = {.wake = -1};
+    int end = pidfd_linux_open(pid), rc = child_wait(w, pid, end, status, why);
+
+    if (rc) {
+        kill(-pid, SIGTERM);
+        grace.deadline_ms = clock_ms() + GRACE_MS;
+        if (child_wait(&grace, pid, end, status, NULL)) {
+            kill(-pid, SIGKILL);
+            while (waitpid(pid, status, 0) < 0 && errno == EINTR)
+                ;
+        }
+    }
+    if (end >= 0)
+        close(end);
+    return rc;
 }
 
 static void *watch_run(void *arg)

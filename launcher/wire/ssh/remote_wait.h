@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 struct remote_wait {
     int wake;            /* an eventfd that stays readable once the channel is being closed */
@@ -18,6 +19,10 @@ struct remote_wait {
  * the deadline has passed; the caller replaces the text. ML_ERR_STATE: the channel is being closed.
  * ML_ERR_SYSTEM: poll() failed. */
 int remote_wait_for(const struct remote_wait *w, int fd, short events, struct fault *why);
+
+/* Waits for the end of a child that leads a process group, and reaps it: *status is waitpid's. If
+ * the wait ends before, the group is ended, first by SIGTERM. Errors as remote_wait_for(). */
+int remote_wait_group(const struct remote_wait *w, pid_t pid, int *status, struct fault *why);
 
 /* For library calls without a deadline. Until the watch ends, a thread of its own shuts both
  * sockets (-1: none) down at the deadline or when the channel is closed, so that the call fails.

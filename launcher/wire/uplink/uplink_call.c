@@ -31,18 +31,27 @@ static int handshake(const struct uplink_call *c, int fd, int64_t deadline_ms,
     return rc;
 }
 
-static int address_try(const struct uplink_call *c, const struct addrinfo *to, int64_t deadline_ms,
-                       int *out, struct auth_keys *keys, struct fault *why)
+/* One try to get through. */
+struct
+try {
+    const struct uplink_call *c;
+    int64_t deadline_ms;
+    bool is_dropped; /* a head is there, and did not end the handshake */
+};
+
+static int address_try(struct try *t, const struct addrinfo *to, int *out, struct auth_keys *keys,
+                       struct fault *why)
 {
     struct address a = {.length = to->ai_addrlen};
     int64_t now = clock_ms();
     int fd, rc;
 
     memcpy(&a.storage, to->ai_addr, to->ai_addrlen);
-    rc = address_connect(&a, earlier(deadline_ms, now + UPLINK_CONNECT_MS), &fd, why);
+    rc = address_connect(&a, earlier(t->deadline_ms, now + UPLINK_CONNECT_MS), &fd, why);
     if (rc)
         return rc;
-    rc = handshake(c, fd, earlier(deadline_ms, clock_ms() + HANDSHAKE_MS), keys, why);
+    rc = handshake(t->c, fd, earlier(t->deadline_ms, clock_ms() + HANDSHAKE_MS), keys, why);
+    t->is_dropped |= rc == ML_ERR_PEER;
     if (rc)
         close(fd);
     else
@@ -50,28 +59,28 @@ static int address_try(const struct uplink_call *c, const struct addrinfo *to, i
     return rc;
 }
 
-static int name_try(const struct uplink_call *c, const char *host, int64_t deadline_ms, int *fd,
-                    struct auth_keys *keys, struct fault *why)
+static int name_try(struct try *t, const char *host, int *fd, struct auth_keys *keys,
+                    struct fault *why)
 {
     struct addrinfo *list = NULL;
-    int rc = uplink_address_find(&list, host, c->port, why);
+    int rc = uplink_address_find(&list, host, t->c->port, why);
 
     if (rc)
         return rc;
     rc = ML_ERR_PEER;
     for (struct addrinfo *a = list; a && rc && rc != ML_ERR_REFUSED; a = a->ai_next)
-        rc = address_try(c, a, deadline_ms, fd, keys, why);
+        rc = address_try(t, a, fd, keys, why);
     freeaddrinfo(list);
     return rc;
 }
 
-static int once(const struct uplink_call *c, int64_t deadline_ms, int *fd, struct auth_keys *keys,
-                struct fault *why)
+static int once(struct try *t, int *fd, struct auth_keys *keys, struct fault *why)
 {
-    int rc = name_try(c, c->host, deadline_ms, fd, keys, why);
+    int rc = name_try(t, t->c->host, fd, keys, why);
 
-    for (const char *const *o = c->others; o && *o && rc && clock_left_ms(deadline_ms) > 0; o++)
-        rc = name_try(c, *o, deadline_ms, fd, keys, why);
+    for (const char *const *o = t->c->others; o && *o && rc && clock_left_ms(t->deadline_ms) > 0;
+         o++)
+        rc = name_try(t, *o, fd, keys, why);
     return rc;
 }
 
@@ -87,13 +96,18 @@ static bool stdin_has_ended(void)
 int uplink_call(int *fd, struct auth_keys *keys, const struct uplink_call *c, struct fault *why)
 {
     struct uplink_patience p = uplink_patience_begin(c->limit_ms);
+    struct try t = {.c = c, .deadline_ms = p.deadline_ms};
     int rc;
 
-    while ((rc = once(c, p.deadline_ms, fd, keys, why)) != 0) {
+    while ((rc = once(&t, fd, keys, why)) != 0) {
         if (rc == ML_ERR_REFUSED || rc == ML_ERR_MEMORY || rc == ML_ERR_ARGUMENT)
             return fault_wrap(why, "cannot join the head at %s:%d", c->host, c->port);
         if (c->ends_with_stdin && stdin_has_ended())
             return fault_set(why, ML_ERR_PEER, "mlaunch has ended");
+        /* Its door is full of strangers: who asks often gets in soon. */
+        if (t.is_dropped)
+            p.pause_ms = UPLINK_PAUSE_MS;
+        t.is_dropped = false;
         if (!uplink_patience_wait(&p, why))
             return fault_set(why, ML_ERR_TIMEOUT,
                              "cannot join the head at %s:%d within %d s (--init-timeout): %.400s",

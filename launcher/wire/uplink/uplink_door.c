@@ -3,6 +3,8 @@
 
 #include "common/clock.h"
 #include "common/failure_times.h"
+#include "common/net/stranger_limits.h"
+#include "common/net/strangers.h"
 #include "launcher/wire/uplink/stream/uplink_protocol.h"
 
 #include <errno.h>
@@ -11,44 +13,37 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/queue.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 enum {
     BACKLOG = 1024,
-    GUESTS = 64, /* connections without a proof, besides two for each host */
-    /* In one turn of the loop: hosts should have the time to send their HELLO and their proof
-     * before a flood of strangers has pushed them out. */
-    ACCEPT_AT_ONCE = 16,
     ACCEPT_AGAIN_MS = 100, /* after descriptors have run out */
-    GUEST_FRAME = 2048,    /* bytes of the longest frame of a handshake, and more */
-    GUEST_BYTES = 8192,    /* from one guest in all */
     REFUSALS_NAMED = 10,   /* then only each time that their number has doubled */
 };
 
 /* A connection that has not proved anything yet, or is to read why it was refused. */
 struct uplink_guest {
+    struct stranger stranger;
     struct uplink_door *door;
     int fd;
     struct event *readable, *deadline;
     struct frame_reader *reader;
     struct auth *auth;
     size_t bytes;
-    bool has_spoken, is_refused;
+    bool is_refused;
     char from[ADDRESS_TEXT];
-    TAILQ_ENTRY(uplink_guest) entry;
 };
 
 struct uplink_door {
     struct event_base *base;
     struct uplink_door_events events;
     uint8_t key[AUTH_SECRET];
-    int listener, most, count, spoken;
+    int listener;
     unsigned refused;
     char where[ADDRESS_TEXT];
     struct event *on_accept, *accept_again;
-    TAILQ_HEAD(guest_list, uplink_guest) guests; /* in the order of their arrival */
+    struct strangers guests;
 };
 
 static void guest_free(struct uplink_guest *g)
@@ -66,41 +61,44 @@ static void guest_free(struct uplink_guest *g)
 
 static void guest_remove(struct uplink_guest *g)
 {
-    struct uplink_door *d = g->door;
-
-    TAILQ_REMOVE(&d->guests, g, entry);
-    d->count--;
-    d->spoken -= g->has_spoken;
+    strangers_remove(&g->door->guests, &g->stranger);
     guest_free(g);
 }
 
-static void refusal_report(struct uplink_guest *g, const char *text)
+static void refusal_report(struct uplink_door *d, const char *from, const char *text)
 {
-    struct uplink_door *d = g->door;
     char line[400];
 
     d->refused++;
     if (d->refused > REFUSALS_NAMED && (d->refused & (d->refused - 1)) != 0)
         return;
-    snprintf(line, sizeof(line), "refused a connection from %s to %s (%u so far): %.200s", g->from,
+    snprintf(line, sizeof(line), "refused a connection from %s to %s (%u so far): %.200s", from,
              d->where, d->refused, text);
     d->events.on_refused(line, d->events.arg);
 }
 
-/* Closes the oldest guest that has said nothing, or, if more than half of the guests have spoken,
- * the oldest of those. False: there is none. */
-static bool guest_push_out(struct uplink_door *d)
-{
-    bool spoken = d->spoken > d->most / 2 || d->spoken == d->count;
-    struct uplink_guest *g = TAILQ_FIRST(&d->guests);
+static const char too_many[] = "too many connections have not proved anything";
 
-    while (g && g->has_spoken != spoken)
-        g = TAILQ_NEXT(g, entry);
-    if (!g)
-        return false;
+static void guest_push_out(struct stranger *x)
+{
+    struct uplink_guest *g = (struct uplink_guest *)x;
+
     if (!g->is_refused)
-        refusal_report(g, "too many connections have not proved anything");
+        refusal_report(g->door, g->from, too_many);
     guest_remove(g);
+}
+
+/* Makes room for a guest from there. False: it is refused. */
+static bool has_room(struct uplink_door *d, const struct address *from, const char *text)
+{
+    struct stranger *out;
+
+    if (!strangers_room(&d->guests, from, &out)) {
+        refusal_report(d, text, too_many);
+        return false;
+    }
+    if (out)
+        guest_push_out(out);
     return true;
 }
 
@@ -118,8 +116,9 @@ static void guest_refuse(struct uplink_guest *g, const char *text)
 {
     static const struct timeval linger = FAILURE_TIMEVAL(LINGER_MS);
 
-    refusal_report(g, text);
+    refusal_report(g->door, g->from, text);
     g->is_refused = true;
+    strangers_idle(&g->stranger);
     shutdown(g->fd, SHUT_WR);
     if (event_add(g->deadline, &linger))
         guest_remove(g);
@@ -149,10 +148,6 @@ static bool guest_take(struct uplink_guest *g, const struct frame *f)
     struct fault why;
     int rc = auth_input(g->auth, f, &progress, &why);
 
-    if (!g->has_spoken) {
-        g->has_spoken = true;
-        g->door->spoken++;
-    }
     if (!guest_answer(g)) {
         guest_remove(g);
         return false;
@@ -163,6 +158,8 @@ static bool guest_take(struct uplink_guest *g, const struct frame *f)
         guest_refuse(g, why.text);
     else if (progress == AUTH_DONE)
         guest_admit(g);
+    else
+        strangers_begin(&g->stranger);
     return !rc && progress != AUTH_DONE;
 }
 
@@ -178,7 +175,7 @@ static void guest_read(struct uplink_guest *g)
         return;
     if (n > 0)
         g->bytes += (size_t)n;
-    if (n <= 0 || g->bytes > GUEST_BYTES) {
+    if (n <= 0 || g->bytes > STRANGER_BYTES) {
         guest_remove(g);
         return;
     }
@@ -207,39 +204,36 @@ static void on_deadline(evutil_socket_t fd, short what, void *arg)
 
     (void)fd, (void)what;
     snprintf(text, sizeof(text), "it did not prove within %g s that it has the key",
-             FAILURE_SECONDS(HANDSHAKE_MS));
+             FAILURE_SECONDS(STRANGER_MS));
     if (!g->is_refused)
-        refusal_report(g, text);
+        refusal_report(g->door, g->from, text);
     guest_remove(g);
 }
 
 static void guest_add(struct uplink_door *d, int fd)
 {
-    static const struct timeval limit = FAILURE_TIMEVAL(HANDSHAKE_MS);
+    static const struct timeval limit = FAILURE_TIMEVAL(STRANGER_MS);
     struct address from = {.length = sizeof(from.storage)};
-    struct uplink_guest *g = calloc(1, sizeof(*g));
+    char text[ADDRESS_TEXT] = "";
+    struct uplink_guest *g;
 
+    if (getpeername(fd, (struct sockaddr *)&from.storage, &from.length) == 0)
+        address_format(&from, text);
+    g = has_room(d, &from, text) ? calloc(1, sizeof(*g)) : NULL;
     if (!g) {
         close(fd);
         return;
     }
     g->door = d;
     g->fd = fd;
-    if (getpeername(fd, (struct sockaddr *)&from.storage, &from.length) == 0)
-        address_format(&from, g->from);
+    memcpy(g->from, text, sizeof(text));
     g->readable = event_new(d->base, fd, EV_READ | EV_PERSIST, on_guest, g);
     g->deadline = evtimer_new(d->base, on_deadline, g);
-    if (!g->readable || !g->deadline || frame_reader_create(&g->reader, GUEST_FRAME, NULL) ||
+    if (!g->readable || !g->deadline || frame_reader_create(&g->reader, STRANGER_FRAME, NULL) ||
         auth_create_acceptor(&g->auth, UPLINK_PURPOSE, d->key, NULL) ||
         auth_exchange_keys(g->auth, NULL) || event_add(g->readable, NULL) ||
-        event_add(g->deadline, &limit)) {
+        event_add(g->deadline, &limit) || strangers_add(&d->guests, &g->stranger, &from, NULL))
         guest_free(g);
-        return;
-    }
-    if (d->count >= d->most)
-        guest_push_out(d);
-    TAILQ_INSERT_TAIL(&d->guests, g, entry);
-    d->count++;
 }
 
 static void on_accept(evutil_socket_t listener, short what, void *arg)
@@ -248,14 +242,18 @@ static void on_accept(evutil_socket_t listener, short what, void *arg)
     struct uplink_door *d = arg;
 
     (void)what;
-    for (int i = 0; i < ACCEPT_AT_ONCE; i++) {
+    for (int i = 0; i < STRANGERS_AT_ONCE; i++) {
         int fd = address_accept(listener);
 
         if (fd >= 0) {
             guest_add(d, fd);
         } else if (address_is_exhausted(errno)) {
-            if (guest_push_out(d))
+            struct stranger *out = strangers_first_out(&d->guests);
+
+            if (out) {
+                guest_push_out(out);
                 return;
+            }
             /* The listener stays readable, so without a pause the loop would spin. */
             event_del(d->on_accept);
             event_add(d->accept_again, &pause);
@@ -284,10 +282,9 @@ int uplink_door_open(struct uplink_door **out, struct event_base *base, const ch
 
     if (!d)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
-    *d = (struct uplink_door){
-        .base = base, .events = *events, .listener = -1, .most = GUESTS + 2 * expected};
+    *d = (struct uplink_door){.base = base, .events = *events, .listener = -1};
     memcpy(d->key, key, sizeof(d->key));
-    TAILQ_INIT(&d->guests);
+    strangers_init(&d->guests, STRANGERS_UPLINK + 2 * expected);
     rc = address_listen_every(ip, port, BACKLOG, &d->listener, &bound, why);
     if (!rc) {
         address_format(&bound, d->where);
@@ -305,12 +302,12 @@ int uplink_door_open(struct uplink_door **out, struct event_base *base, const ch
 
 void uplink_door_close(struct uplink_door *d)
 {
-    struct uplink_guest *g;
+    struct stranger *x;
 
     if (!d)
         return;
-    while ((g = TAILQ_FIRST(&d->guests)))
-        guest_remove(g);
+    while ((x = strangers_first_out(&d->guests)))
+        guest_remove((struct uplink_guest *)x);
     if (d->on_accept)
         event_free(d->on_accept);
     if (d->accept_again)

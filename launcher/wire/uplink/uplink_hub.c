@@ -77,10 +77,10 @@ static void channel_start(struct hub_host *h)
 {
     struct fault why = {0};
     struct uplink_route to;
-    int pair[2], rc = 0;
+    int pair[2], rc;
 
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair)) {
-        rc = fault_os(&why, ML_ERR_SYSTEM, errno, "cannot open a channel");
+        fault_os(&why, ML_ERR_SYSTEM, errno, "cannot open a channel");
         channel_answer(h, -1, &why);
         return;
     }
@@ -289,11 +289,11 @@ static void text_take(char *out, size_t size, const uint8_t *bytes, size_t n)
 
 static void host_send_on(struct hub_host *h)
 {
-    const char *door = host_above(h)->door;
+    const struct hub_host *above = host_above(h);
 
     h->is_sent = true;
-    log_debug("host %d belongs below host %d, at %s", h->index, host_above(h)->index, door);
-    uplink_parting_say(h->waiting, UPLINK_GO, door, strlen(door));
+    log_debug("host %d belongs below host %d, at %s", h->index, above->index, above->door);
+    uplink_parting_say(h->waiting, UPLINK_GO, above->door, strlen(above->door));
 }
 
 static void here_take(struct hub_host *h, const struct frame *f)

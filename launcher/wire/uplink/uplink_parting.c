@@ -52,12 +52,12 @@ static void parting_remove(struct uplink_parting *p)
 
 void uplink_partings_destroy(struct uplink_partings *all)
 {
-    struct uplink_parting *p;
-
     if (!all)
         return;
-    while ((p = TAILQ_FIRST(&all->list)))
+    for (struct uplink_parting *p = TAILQ_FIRST(&all->list), *next; p; p = next) {
+        next = TAILQ_NEXT(p, entry);
         parting_remove(p);
+    }
     free(all);
 }
 

@@ -8,14 +8,12 @@
 #include <stdio.h>
 #include <string.h>
 
-enum {
-    PAUSE_MS = 100, /* before the second try; twice as long before each further one */
-    PAUSE_MOST_MS = 1000,
-};
+enum { PAUSE_MOST_MS = 1000 };
 
 struct uplink_patience uplink_patience_begin(int limit_ms)
 {
-    return (struct uplink_patience){.deadline_ms = clock_ms() + limit_ms, .pause_ms = PAUSE_MS};
+    return (struct uplink_patience){.deadline_ms = clock_ms() + limit_ms,
+                                    .pause_ms = UPLINK_PAUSE_MS};
 }
 
 bool uplink_patience_wait(struct uplink_patience *p, const struct fault *why)

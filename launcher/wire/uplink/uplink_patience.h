@@ -8,9 +8,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Before the second try; twice as long before each further one. */
+enum { UPLINK_PAUSE_MS = 100 };
+
 struct uplink_patience {
-    int64_t deadline_ms; /* clock_ms */
-    int pause_ms;
+    int64_t deadline_ms;                          /* clock_ms */
+    int pause_ms;                                 /* before the next try */
     char last[sizeof(((struct fault *)0)->text)]; /* why the last try failed */
 };
 

@@ -16,10 +16,11 @@ A buffer is any contiguous object with the buffer protocol: bytes (to send from)
 array.array, memoryview, ctypes arrays, numpy arrays; for torch tensors on the CPU, t.numpy().
 Memory of NVIDIA GPUs is taken too: torch tensors, and objects with __cuda_array_interface__ or
 __dlpack__; mlaunch.gpu says which stream a call waits for. Two buffers of one call have elements
-of one type; nothing is converted. In a reduction type= overrides the
-buffers' own type, for instance for bfloat16 kept in 16-bit integers. Calls that only move data also
-take bytes (format 'B') together with any type, and ranks that make such a call with data of
-different types get ERR_MISMATCH.
+of one type; nothing is converted. Elements with pointers in them, such as those of numpy's arrays
+of objects, and elements in another byte order than this machine's are refused. In a reduction type=
+overrides the buffers' own type, for instance for bfloat16 kept in 16-bit integers. Calls that only
+move data also take bytes (format 'B') together with any type, and ranks that make such a call with
+data of different types get ERR_MISMATCH.
 
 A buffer belongs to the caller; a call holds it until it returns, and a started call until it is
 done. Threads that use one group take turns, different groups may be used at the same time, and
@@ -41,6 +42,7 @@ import math
 import operator
 import os
 import pickle
+import re
 import reprlib
 import signal
 import sys
@@ -51,8 +53,8 @@ import weakref
 
 __all__ = [
     "init", "finalize", "rank", "size", "abort", "alloc", "version", "Group", "Request", "Window",
-    "Pool", "PoolBuffer", "Transfer", "Change", "Error", "Status", "Type", "Op", "Operator",
-    "ErrorCode", "NOBODY", "ANY", "ALL",
+    "Pool", "PoolBuffer", "Transfer", "Change", "Error", "BufferTypeError", "Status", "Type", "Op",
+    "Operator", "ErrorCode", "NOBODY", "ANY", "ALL",
     "SUM", "PROD", "MIN", "MAX", "AND", "OR", "XOR",
     "BOOL", "INT8", "INT16", "INT32", "INT64", "UINT8", "UINT16", "UINT32", "UINT64",
     "FLOAT16", "BFLOAT16", "FLOAT32", "FLOAT64", "COMPLEX64",
@@ -124,6 +126,11 @@ class Error(Exception):
 
     def __str__(self) -> str:
         return self.text
+
+
+class BufferTypeError(Error, TypeError):
+    """An Error, ERR_ARGUMENT, because of what a buffer is: no buffer, not contiguous, in another
+    byte order, or with pointers in it. Nothing of it was moved."""
 
 
 def _public(call: _Call) -> _Call:
@@ -386,15 +393,47 @@ def _type_of(form, itemsize):
     return {"?": BOOL, "e": FLOAT16, "f": FLOAT32, "d": FLOAT64, "Zf": COMPLEX64}.get(kind)
 
 
+# What is a pointer in a format without its names: to an object (O), to anything (P, &), to a
+# function (X{}), and to ctypes' strings (z, Z). Zf, Zd and Zg are complex numbers.
+_NAMES, _POINTERS = re.compile(":[^:]*:"), re.compile("[OP&Xz]|Z(?![fdg])")
+_FOREIGN = re.compile("[>!]" if sys.byteorder == "little" else "<")
+
+
+_CData = ctypes.c_int.__mro__[-2]  # what all objects of ctypes are
+
+
+@functools.lru_cache(maxsize=256)
+def _format_has_pointers(form):
+    return _POINTERS.search(_NAMES.sub("", form)) is not None
+
+
+@functools.lru_cache(maxsize=256)
+def _ctype_has_pointers(kind):
+    if issubclass(kind, ctypes.Array):
+        return _ctype_has_pointers(kind._type_)
+    if issubclass(kind, (ctypes.Structure, ctypes.Union)):
+        return any(_ctype_has_pointers(field[1]) for base in kind.__mro__
+                   for field in base.__dict__.get("_fields_", ()))
+    return getattr(kind, "_type_", None) not in tuple("?bBcuhHiIlLqQfdgv")
+
+
+def _has_pointers(obj, form):
+    """Whether elements of this buffer, whose format is `form`, have pointers in them. Formats of
+    ctypes don't tell all: a union's is that of bytes, and a structure's lacks its base's fields."""
+    return _format_has_pointers(form) or isinstance(obj, _CData) and _ctype_has_pointers(type(obj))
+
+
 _uses_gpu = False  # True: a buffer may be on one
 
 
 class _Buffer:
     """A caller's buffer. While it is held, its address stays and it can't be resized."""
 
+    view = _PyBuffer()  # before __init__() has begun
+
     def __init__(self, what, obj, writable, may_be_none=False):
         self.view = _PyBuffer()
-        self.held = False
+        self.given = False  # True: there is memory
         self.what = what
         if obj is None and may_be_none:
             self.address, self.size, self.type = None, 0, None
@@ -409,13 +448,27 @@ class _Buffer:
         except (BufferError, ValueError, TypeError) as e:
             if self._is_on_gpu(obj, writable):
                 return
-            raise Error(ERR_ARGUMENT, "%s: %s can't be used as a contiguous%s buffer: %s" % (
-                what, type(obj).__name__, " writable" if writable else "",
-                _advice(what, obj, e))) from None
-        self.held = True
+            raise BufferTypeError(ERR_ARGUMENT, "%s: %s can't be used as a contiguous%s buffer: %s"
+                                  % (what, type(obj).__name__, " writable" if writable else "",
+                                     _advice(what, obj, e))) from None
+        self.given = True
         self.address, self.size = self.view.buf, self.view.len
         self.format = (self.view.format or b"B").decode()
         self.type = _type_of(self.format, self.view.itemsize)
+        self._need_movable(obj)
+
+    def _need_movable(self, obj):
+        if _has_pointers(obj, self.format):
+            fault = "they have pointers in them, which mean nothing in another process; " \
+                "broadcast_object() and send_object() take any Python object"
+        elif self.type is None and _FOREIGN.search(_NAMES.sub("", self.format)):
+            fault = "they are in another machine's byte order, and nothing is converted: give a " \
+                "copy in this one's"
+        else:
+            return
+        self.release()
+        raise BufferTypeError(ERR_ARGUMENT, "%s: elements of format '%s' can't be moved: %s" % (
+            self.what, self.format, fault))
 
     gpu = None  # what gpu.find() has found
 
@@ -426,9 +479,10 @@ class _Buffer:
         memory = gpu.find(self.what, obj, writable)
         if memory is None:
             return False
-        self.held, self.gpu = True, memory
+        self.given, self.gpu = True, memory
         self.address, self.size, self.view.itemsize = memory.address, memory.size, memory.itemsize
         self.format, self.type = memory.format, memory.type
+        self._need_movable(None)
         return True
 
     def elements(self):
@@ -441,9 +495,7 @@ class _Buffer:
         """The elements' type, which a reduction can't do without."""
         if self.type is not None:
             return self.type
-        if self.format[:1] in ("<", ">", "!"):
-            remedy = "they are in another machine's byte order; convert them"
-        elif self.format == "Zd":
+        if self.format == "Zd":
             remedy = "%s.view('float64') can be added up" % self.what
         else:
             remedy = "convert them, for instance by %s.astype('float64'), or give type=, which " \
@@ -459,14 +511,13 @@ class _Buffer:
                 self.what, self.elements(), other.what, other.elements(), other.what,
                 self.elements(), remedy))
 
-    kept = False  # True: a request releases it
+    kept = None  # true: a call that was started releases it (_Started)
 
     def release(self):
-        if self.held:
-            self.held = False
-            if _uses_gpu:
-                self.gpu = None
-            _release_buffer(ctypes.byref(self.view))
+        """Releases it; again does nothing."""
+        if self.gpu is not None:
+            self.gpu = None
+        _release_buffer(self.view)
 
     def __enter__(self):
         return self
@@ -475,8 +526,19 @@ class _Buffer:
         if not self.kept:
             self.release()
 
+    def __del__(self):  # an exception came before `with` had it, perhaps
+        if not self.kept:
+            _release_buffer(self.view)
+
 
 _NONE = _Buffer("nothing", None, False, True)
+
+
+def _bytes_of(memory):
+    """A memoryview of the bytes of a writable contiguous buffer, whatever its format and shape are:
+    memoryview.cast() takes few formats, and no shape with a 0."""
+    size = memoryview(memory).nbytes
+    return memoryview((ctypes.c_ubyte * size).from_buffer(memory)).cast("B")
 
 
 @_public
@@ -539,7 +601,10 @@ def _say_place(handle):
     """Says on which line outside this module the next call is, which ps --stacks shows."""
     if not _get_frame:
         return
-    frame = _get_frame(4)  # behind this function, _do(), the method and _public()
+    try:
+        frame = _get_frame(4)  # behind this function, _do(), the method and _public()
+    except ValueError:  # no Python code makes the call: a thread begins with it, or atexit
+        return
     code = frame.f_code
     while code.co_filename == _own_file and frame.f_back:
         frame = frame.f_back
@@ -549,7 +614,7 @@ def _say_place(handle):
     if place is None:
         if len(_places) >= _PLACES:
             return
-        text = "%s:%d" % (code.co_filename, frame.f_lineno)
+        text = "%s:%d" % (code.co_filename, frame.f_lineno or 0)
         place = text.encode(errors="replace"), code
         _places[key] = place
     _lib.ml_next_place(handle, place[0])
@@ -587,12 +652,16 @@ class Status(ctypes.Structure):
 
 
 class _Held:
-    """What a started call writes beside its buffers: held as long as those are."""
+    """What a started call reads or writes beside its buffers: held as long as those are."""
 
-    kept, gpu = False, None
+    kept, gpu = None, None
 
     def __init__(self, what):
-        self.what, self.address = what, ctypes.addressof(what)
+        self.what = what
+
+    @property
+    def address(self):
+        return ctypes.addressof(self.what)
 
     def release(self):
         self.what = None
@@ -868,8 +937,8 @@ class Group(_Bound):
 
     def _move(self, call, a, b, result, *arguments):
         """A call that moves the bytes of a to b, of which one may be unused."""
-        kind = a.type if a.held else b.type
-        if a.held and b.held and kind is not UINT8:
+        kind = a.type if a.given else b.type
+        if a.given and b.given and kind is not UINT8:
             if b.type is UINT8:
                 kind = UINT8
             else:
@@ -975,7 +1044,7 @@ class Group(_Bound):
         with _Buffer("data", data, False, to == NOBODY) as a, \
                 _Buffer("out", out, True, source == NOBODY) as b:
             # What is sent may be of another type than what is received: then neither is said.
-            kind = a.type if a.type is b.type or not b.held else None if a.held else b.type
+            kind = a.type if a.type is b.type or not b.given else None if a.given else b.type
             return self._do("sendrecv", (a, b), out, a.address, a.size, to, b.address, b.size,
                             source, kind=kind)
 
@@ -1009,7 +1078,7 @@ class Group(_Bound):
         self._do("try_probe", (), None, source, tag, ctypes.byref(found), ctypes.addressof(status))
         return status if found.value else None
 
-    # objects
+    # objects: each of these calls makes several, and has the turn until the last one is done
 
     def _recv_pickled(self, source):
         head = array.array("q", [0, 0])
@@ -1026,23 +1095,27 @@ class Group(_Bound):
         code, so use them only in a job whose every rank and network you trust. They are far slower
         than the calls on buffers."""
         data = pickle.dumps(obj)
-        self.send(array.array("q", [_OBJECT, len(data)]), to)
-        self.send(data, to)
+        with self._turn:
+            self.send(array.array("q", [_OBJECT, len(data)]), to)
+            self.send(data, to)
 
     @_public
     def recv_object(self, source: int) -> typing.Any:
         """Returns the object that rank `source` sends by send_object(), unpickled (see there)."""
         if _integer("source", source) == NOBODY:
             return None
-        return pickle.loads(self._recv_pickled(source))
+        with self._turn:
+            data = self._recv_pickled(source)
+        return pickle.loads(data)
 
     @_public
     def broadcast_object(self, obj: object = None, root: int = 0) -> typing.Any:
         """Returns root's obj: on root itself, elsewhere a copy, unpickled (see send_object())."""
         root = _integer("root", root)
         data = pickle.dumps(obj) if root == self.rank else b""
-        size = self.broadcast(array.array("q", [len(data)]), root)[0]
-        data = self.broadcast(data if root == self.rank else bytearray(size), root)
+        with self._turn:
+            size = self.broadcast(array.array("q", [len(data)]), root)[0]
+            data = self.broadcast(data if root == self.rank else bytearray(size), root)
         return obj if root == self.rank else pickle.loads(data)
 
     @_public
@@ -1052,13 +1125,14 @@ class Group(_Bound):
         root = _integer("root", root)
         sizes = array.array("q", [0] * self.size) if root == self.rank else None
         data = pickle.dumps(obj)
-        self.gather(array.array("q", [len(data)]), sizes, root)
-        if sizes is None:
-            self.send(data, root)
-            return None
-        # All are received before any is unpickled, which may fail.
-        came = [None if rank == root else self.recv(bytearray(size), rank)
-                for rank, size in enumerate(sizes)]
+        with self._turn:
+            self.gather(array.array("q", [len(data)]), sizes, root)
+            if sizes is None:
+                self.send(data, root)
+                return None
+            # All are received before any is unpickled, which may fail.
+            came = [None if rank == root else self.recv(bytearray(size), rank)
+                    for rank, size in enumerate(sizes)]
         return [obj if data is None else pickle.loads(data) for data in came]
 
     @_public
@@ -1067,9 +1141,11 @@ class Group(_Bound):
 
         Each object is sent as long as the longest one."""
         data = pickle.dumps(obj)
-        sizes = self.all_gather(array.array("q", [len(data)]), array.array("q", [0] * self.size))
-        share = max(sizes)
-        came = memoryview(self.all_gather(data.ljust(share), bytearray(self.size * share)))
+        with self._turn:
+            sizes = self.all_gather(array.array("q", [len(data)]),
+                                    array.array("q", [0] * self.size))
+            share = max(sizes)
+            came = memoryview(self.all_gather(data.ljust(share), bytearray(self.size * share)))
         return [obj if rank == self.rank
                 else pickle.loads(came[rank * share:rank * share + size])
                 for rank, size in enumerate(sizes)]
@@ -1312,11 +1388,12 @@ class Group(_Bound):
         ERR_REFUSED: it is damaged."""
         name, size = str(name).encode(), _size()
         id = self.id if id is None else _integer("id", id)
-        if out is None:
-            self._do("kept_size", (), None, name, id, ctypes.byref(size))
-            out = bytearray(size.value)
-        with _Buffer("out", out, True) as b:
-            return self._do("restore", (b,), out, name, id, b.address, b.size, kind=b.type)
+        with self._turn:
+            if out is None:
+                self._do("kept_size", (), None, name, id, ctypes.byref(size))
+                out = bytearray(size.value)
+            with _Buffer("out", out, True) as b:
+                return self._do("restore", (b,), out, name, id, b.address, b.size, kind=b.type)
 
     @_public
     def window(self, size: int = 0, memory: Buffer = None) -> Window:
@@ -1364,22 +1441,27 @@ class Window(_Bound):
     part_sizes: tuple
 
     def __init__(self, group, memory, size):
-        handle, part = _pointer(), _size()
+        handle, part, self._handle = _pointer(), _size(), None
         self.rank, self.size = group.rank, group.size
         with _Buffer("memory", memory, True) as buffer, group._turn:
-            size, on_gpu = buffer.size if size is None else size, buffer.gpu
+            size = buffer.size if size is None else size
+            self.memory = memory if buffer.gpu else _bytes_of(memory)
+            self._buffer, self._gpu = memory, buffer.gpu  # which exists as long as the window
             _say_stream(group._live(), [buffer])
-            _check(_lib.ml_window_create(group._live(), buffer.address, size,
-                                         ctypes.byref(handle)))
+            try:
+                _windows.add(self)
+                # Where nothing lies there may be no memory of alloc() either.
+                _check(_lib.ml_window_create(group._live(), buffer.address if size else None, size,
+                                             ctypes.byref(handle)))
+            finally:
+                if not handle:
+                    _windows.discard(self)
         self._handle = handle.value
-        self._buffer, self._gpu = memory, on_gpu  # which exists as long as the window
-        self.memory = memory if on_gpu else memoryview(memory).cast("B")
         sizes = []
         for rank in range(self.size):
             _lib.ml_window_memory(handle, rank, ctypes.byref(part))
             sizes.append(part.value)
         self.part_sizes = tuple(sizes)
-        _windows.add(self)
 
     def __repr__(self):
         return "<mlaunch.Window: rank %d of %d, %d bytes>" % (self.rank, self.size,
@@ -1403,11 +1485,12 @@ class Window(_Bound):
         return self._handle
 
     def _start(self, call, buffer, result, *arguments):
-        request = _pointer()
+        _sweep()
+        started = _Started((buffer,))
         _say_window_stream(self._live(), buffer.gpu)
-        _check(getattr(_lib, "ml_start_" + call)(self._live(), buffer.address, buffer.size,
-                                                 *arguments, ctypes.byref(request)))
-        return Request(request.value, (buffer,), result)
+        _check(started.start(getattr(_lib, "ml_start_" + call), self._live(), buffer.address,
+                             buffer.size, *arguments))
+        return Request(started, result)
 
     @_public
     def put(self, data: Buffer, to: int, offset: int = 0) -> None:
@@ -1511,7 +1594,64 @@ def _uint64(what, value):
 
 # ---- calls that are started ----
 
-_requests = {}  # by handle: holds the buffers until the call is done, even if no Request is left
+_calls = set()  # that were started, or are about to be, and are not known to be done
+_make = operator.methodcaller("__call__")
+
+
+class _Started:
+    """A call that is started. What it reads and writes, `held`, is held until it is done.
+
+    A signal's handler may raise an exception between any two instructions. So the call is one of
+    _calls before it is started; whether it was started is told by `handle`, which the library
+    writes; and whether it has ended by `came`, which gets its code and its sentence in one step."""
+
+    def __init__(self, held):
+        self.handle = _pointer()
+        self.held, self.came = held, []
+        self.request = None  # a weak reference to the Request
+        self.lock = threading.RLock()
+        for one in held:
+            one.kept = self.handle  # true as soon as the library has written it
+
+    def start(self, function, *arguments):
+        """Starts it by a function of the library, and returns its code."""
+        try:
+            _calls.add(self)
+            code = function(*arguments, ctypes.byref(self.handle))
+        finally:
+            if not self.handle:  # it failed, or is done already
+                _calls.discard(self)
+        return code
+
+    def is_done(self):
+        """Whether it is done; never waits. Raises an Error only if that can't be known here."""
+        with self.lock:
+            if self.came or not self.handle:
+                return True
+            done = _int()
+            code = _lib.ml_test(self.handle, ctypes.byref(done))
+            return bool(done.value) or bool(_check(code))
+
+    def end(self):
+        """Waits until it is done, and releases what it held. Returns its code and its sentence."""
+        with self.lock:
+            try:
+                if self.handle and not self.came:
+                    self.is_done()  # raises where it can't be waited for
+                    # One step, because the library frees the call in it.
+                    self.came.extend(map(_make, (functools.partial(_lib.ml_wait, self.handle),
+                                                 _lib.ml_error)))
+            finally:
+                if self.came:
+                    for one in self.held:
+                        one.release()
+                    self.held = ()
+                    _calls.discard(self)
+        return self.came or (0, b"")
+
+    def is_left(self):
+        """Whether it was started, and no Request stands for it any more."""
+        return bool(self.handle) and (self.request is None or self.request() is None)
 
 
 class Request(_Bound):
@@ -1521,63 +1661,35 @@ class Request(_Bound):
     read those that it fills; it holds them, even if the Request is dropped. Any thread may call
     wait() and test(), but only one at a time."""
 
-    def __init__(self, handle, buffers, result):
-        self._handle, self._result, self._error = handle, result, None
-        if handle is None:  # done already
-            return
-        for buffer in buffers:
-            buffer.kept = True
-        _sweep()
-        _requests[handle] = (weakref.ref(self), buffers)
+    def __init__(self, call, result):
+        self._call, self._result = call, result
+        call.request = weakref.ref(self)
 
     @_public
     def wait(self) -> Buffer:
         """Waits until it is done. Returns the buffer that it filled, or raises the call's Error."""
-        handle, self._handle = self._handle, None
-        if handle is not None:
-            try:
-                _end(handle)
-            except Error as e:
-                self._error = e
-        if self._error is not None:
-            raise self._error
+        code, sentence = self._call.end()
+        if code < 0:
+            raise Error(ErrorCode(code), sentence.decode(errors="replace"))
         return self._result
 
     @_public
     def test(self) -> bool:
         """True if it is done; never waits. Raises the call's Error."""
-        if self._handle is None or _is_done(self._handle):
+        if self._call.is_done():
             self.wait()
             return True
         return False
 
 
-def _is_done(handle):
-    done = _int()
-    code = _lib.ml_test(handle, ctypes.byref(done))
-    return bool(done.value) or bool(_check(code))
-
-
-def _end(handle):
-    buffers = _requests.pop(handle)[1]  # first: a KeyboardInterrupt may follow the wait
-    try:
-        code = _lib.ml_wait(handle)
-        error = _lib.ml_error() if code < 0 else b""
-    finally:
-        for buffer in buffers:
-            buffer.release()
-    if code < 0:
-        raise Error(ErrorCode(code), error.decode(errors="replace"))
-
-
 def _sweep():
-    """Ends the requests that are done and that no Request stands for any more."""
-    for handle, (request, _) in list(_requests.items()):
-        if request() is None and _is_done(handle):
-            try:
-                _end(handle)
-            except Error:
-                pass  # the group is broken, and its next call says so
+    """Ends the calls that are done and that no Request stands for any more."""
+    for call in list(_calls):
+        try:
+            if call.is_left() and call.is_done():
+                call.end()  # after an error the group is broken, and its next call says so
+        except Error:
+            pass  # a forked child, or an operator, which can't end it
 
 
 class _Starting(Group):
@@ -1587,15 +1699,15 @@ class _Starting(Group):
         self.__dict__ = group.__dict__
 
     def _do(self, call, buffers, result, *arguments, kind=None):
-        handle = _pointer()
+        _sweep()
+        started = _Started(buffers)
         with self._turn:
             self._say(kind)
             _say_place(self._live())
             if _uses_gpu:
                 _say_stream(self._handle, buffers)
-            _check(getattr(_lib, "ml_start_" + call)(self._handle, *arguments,
-                                                     ctypes.byref(handle)))
-        return Request(handle.value, buffers, result)
+            _check(started.start(getattr(_lib, "ml_start_" + call), self._handle, *arguments))
+        return Request(started, result)
 
 
 def _end_membership(why):
@@ -1609,6 +1721,8 @@ def _end_membership(why):
 def _forget_turns():
     for group in _groups:
         group._turn = threading.RLock()
+    for call in _calls:
+        call.lock = threading.RLock()
 
 
 os.register_at_fork(after_in_child=_forget_turns)  # the thread that had one is not in the child

@@ -25,7 +25,7 @@ import pickle
 import struct
 import typing
 
-from . import ERR_ARGUMENT, ERR_PEER, Error, Group, init
+from . import ERR_ARGUMENT, ERR_PEER, Error, Group, _bytes_of, _has_pointers, init
 
 __all__ = ["steps", "Step"]
 
@@ -62,7 +62,7 @@ class _Bytes:
 
     def __init__(self, value):
         tensor = hasattr(value, "detach") and hasattr(value, "data_ptr")
-        self._view = memoryview(_tensor_bytes(value) if tensor else value).cast("B")
+        self._view = _bytes_of(_tensor_bytes(value) if tensor else value)
         self._copy = bytearray(self._view)
 
     def keep(self):
@@ -124,7 +124,7 @@ def _has_bytes(value) -> bool:
         view = memoryview(value)
     except TypeError:
         return False
-    return not view.readonly and view.c_contiguous and view.format != "O"
+    return not view.readonly and view.c_contiguous and not _has_pointers(value, view.format)
 
 
 class _Values:
@@ -217,6 +217,18 @@ def _recover(w: Group, done: int, values: _Values, repair: typing.Callable[[Grou
                 is_newcomer, done = False, -1
 
 
+def _is_done_by_all(w: Group) -> bool:
+    """Whether all ranks that live have done the last step; one that has failed in it needs the
+    others for the repair."""
+    try:
+        w.agree(1)
+    except Error as e:
+        if e.code != ERR_PEER:
+            raise
+        return False
+    return True
+
+
 def steps(count: int, state: State | None = None,
           group: Group | None = None,
           repair: typing.Callable[[Group], Group] = Group.repair) -> typing.Iterator[Step]:
@@ -226,7 +238,8 @@ def steps(count: int, state: State | None = None,
     are written in place; objects with state_dict() and load_state_dict(), such as torch's modules
     and optimizers; dictionaries of these; and all that can be pickled, which is replaced in the
     dictionary. After each step a copy of it is kept, which is what a rank returns to when a step
-    fails. `group` is that of init() by default, and `repair` gets it and returns the next one.
+    fails. The loop ends for all ranks together: who has done the last step waits for those that may
+    fail in it. `group` is that of init() by default, and `repair` gets it and returns the next one.
 
     Error ends the loop if it is none of a rank that is gone; ERR_STATE: the job was started without
     --elastic."""
@@ -237,7 +250,13 @@ def steps(count: int, state: State | None = None,
     if _is_newcomer:
         w, done = _recover(w, done, values, repair, True)
         _is_newcomer = False
-    while done < count:
+    while True:
+        if done >= count:
+            if _is_done_by_all(w):
+                return
+            w, done = _recover(w, done, values, repair)
+            renewed = True
+            continue
         if w.changed() and w.size < _ranks():
             w, done = _recover(w, done, values, repair)  # a newcomer waits, perhaps
             renewed = True

@@ -22,7 +22,8 @@ import math
 import os
 import sys
 
-from . import BFLOAT16, ERR_ARGUMENT, ERR_DEVICE, Error, _need, _python_function, _type_of
+from . import (BFLOAT16, BufferTypeError, ERR_ARGUMENT, ERR_DEVICE, Error, _need, _python_function,
+               _type_of)
 
 __all__: list = []
 
@@ -65,6 +66,8 @@ def _guarded(what, obj, protocol, function, *arguments):
     """The result of `function`. What is wrong in what the object says becomes a sentence."""
     try:
         return function(what, obj, *arguments)
+    except Error:
+        raise
     except (ArithmeticError, AttributeError, BufferError, LookupError, RuntimeError, TypeError,
             ValueError) as e:
         raise Error(ERR_ARGUMENT, "%s: %s does not give its GPU memory by %s: %s: %s" % (
@@ -72,8 +75,10 @@ def _guarded(what, obj, protocol, function, *arguments):
 
 
 def _need_in_order(condition, what, obj, remedy):
-    _need(condition, "%s: %s can't be used as a contiguous buffer: its elements don't lie one "
-          "after the other in C's order: give %s", what, _name(obj), remedy)
+    if not condition:
+        raise BufferTypeError(ERR_ARGUMENT, "%s: %s can't be used as a contiguous buffer: its "
+                              "elements don't lie one after the other in C's order: give %s" % (
+                                  what, _name(obj), remedy))
 
 
 def _need_writable(condition, what, obj):
@@ -227,7 +232,7 @@ _READ_ONLY, _IS_COPIED = 1, 2  # flags
 _HOST, _CUDA, _CUDA_HOST, _CUDA_MANAGED = 1, 2, 3, 13
 _DEVICES = {4: "an OpenCL device", 7: "a Vulkan device", 8: "a Metal device", 10: "a ROCm device",
             14: "a oneAPI device", 15: "a WebGPU device"}
-_CODES = {0: "int%d", 1: "uint%d", 2: "float%d", 4: "bfloat%d", 5: "complex%d", 6: "bool"}
+_CODES = {0: "int%d", 1: "uint%d", 2: "float%d", 3: "P", 4: "bfloat%d", 5: "complex%d", 6: "bool"}
 
 _capsule_is = _python_function("PyCapsule_IsValid", ctypes.c_int, ctypes.py_object, ctypes.c_char_p)
 _capsule_at = _python_function("PyCapsule_GetPointer", ctypes.c_void_p, ctypes.py_object,

@@ -43,7 +43,6 @@ from __future__ import annotations
 
 import atexit
 import collections
-import ctypes
 import datetime
 import functools
 import hashlib
@@ -89,15 +88,19 @@ _OPS = {_op_key(getattr(dist.ReduceOp, name)): op for name, op in (
     ("BOR", _m.OR), ("BXOR", _m.XOR))}
 _AVG = _op_key(getattr(dist.ReduceOp, "AVG", None))
 
-_lib, _pointer = _m._lib, ctypes.c_void_p
+_lib = _m._lib
 
 
 class Error(_m.Error, getattr(dist, "DistBackendError", RuntimeError)):
     """Why a call failed, as mlaunch.Error: code and text. It is a RuntimeError too."""
 
 
+def _error(code, sentence):
+    return Error(_m.ErrorCode(code), sentence.decode(errors="replace"))
+
+
 def _failure(code):
-    return Error(_m.ErrorCode(code), _lib.ml_error().decode(errors="replace"))
+    return _error(code, _lib.ml_error())
 
 
 def _check(code):
@@ -225,28 +228,25 @@ def _kind(tensor, op):
 class Work(_c.Work):
     """A call that was started. Any thread may use it."""
 
-    def __init__(self, lane, requests, outputs, held, finish, near):
+    def __init__(self, lane, calls, outputs, finish, near):
         super().__init__()
-        self._lane, self._requests, self._outputs = lane, requests, outputs
-        self._near = near
-        self._held, self._finish = held, finish  # until it has ended
+        self._lane, self._calls, self._outputs = lane, calls, outputs
+        self._finish, self._near = finish, near  # until it has ended
+        for call in calls:
+            call.request = weakref.ref(self)
         self._lock = threading.Lock()
         self._error, self._ended, self._future = None, None, None
         self._asked = False  # somebody has waited, or will by the future
 
     def _end(self):
-        """Waits for the requests. Under the lock."""
-        if self._requests is None:
+        """Waits for the calls. Under the lock."""
+        if self._calls is None:
             return
-        requests, self._requests = collections.deque(self._requests), None
-        try:
-            while requests:
-                code = _lib.ml_wait(requests.popleft())
-                if code < 0 and self._error is None:
-                    self._error = _failure(code)
-        finally:  # after a KeyboardInterrupt too: they write into what is held
-            for request in requests:
-                _lib.ml_wait(request)
+        for call in self._calls:
+            code, sentence = call.end()
+            if code < 0 and self._error is None:
+                self._error = _error(code, sentence)
+        self._calls = None
         if self._finish is not None and self._error is None:
             try:
                 self._finish()
@@ -255,15 +255,10 @@ class Work(_c.Work):
                     stream.synchronize()
             except Exception as e:  # for instance a target whose elements share memory
                 self._error = e
-        self._held = self._finish = self._near = None
+        self._finish = self._near = None
 
     def _are_done(self):
-        done = ctypes.c_int()
-        for request in self._requests or ():
-            _lib.ml_test(request, ctypes.byref(done))
-            if not done.value:
-                return False
-        return True
+        return all(call.is_done() for call in self._calls or ())
 
     def _is_old(self):
         """Nobody will ask for it any more, as far as can be known. Never waits."""
@@ -288,17 +283,19 @@ class Work(_c.Work):
 
     def is_completed(self) -> bool:
         """Whether the call is done, or has failed. Never waits."""
-        if self._requests is None and not self._lock.locked():
+        if self._calls is None and not self._lock.locked():
             return True
-        if not self._lock.acquire(blocking=False):
-            return False  # another thread waits for it
+        taken = []
         try:
-            if not self._are_done():
-                return False
+            # In one step: a signal's handler can't raise when only the lock knows that it is taken.
+            taken.extend(map(self._lock.acquire, (False,)))
+            if not taken[0] or not self._are_done():
+                return False  # or another thread waits for it
             self._end()
             return True
         finally:
-            self._lock.release()
+            if any(taken):
+                self._lock.release()
 
     def is_success(self) -> bool:
         """Whether the call is done without an error."""
@@ -324,7 +321,7 @@ class Work(_c.Work):
             if self._future is None:
                 self._ended = torch.futures.Future()
                 self._future = self._ended.then(_outcome)
-                if self._requests is None:
+                if self._calls is None:
                     self._settle()
                 else:
                     self._lane.tell_when_done(self)
@@ -366,20 +363,21 @@ class _Lane:
         stream = _stream(near)
         if self.may_block and len(calls) == 1 and _caller_waits():
             return self._run(calls[0], kind, near, stream, outputs, held, finish)
-        requests = []
+        _m._sweep()
+        started = []
         with self.lock:
             handle = self.group._live()
             for name, *arguments in calls:
                 self._say(handle, kind, stream)
-                request = _pointer()
-                code = getattr(_lib, "ml_start_" + name)(handle, *arguments, ctypes.byref(request))
+                call = _m._Started((_m._Held((held, outputs)),))
+                code = call.start(getattr(_lib, "ml_start_" + name), handle, *arguments)
                 if code < 0:
                     error = _failure(code)
-                    for request in requests:
-                        _lib.ml_wait(request)
+                    for call in started:
+                        call.end()
                     raise error
-                requests.append(request.value)
-            work = Work(self, requests, outputs, held, finish, near)
+                started.append(call)
+            work = Work(self, started, outputs, finish, near)
             while self.works and self.works[0]._is_old():
                 self.works.popleft()
             self.works.append(work)
@@ -400,7 +398,7 @@ class _Lane:
             handle = self.group._live()
             self._say(handle, kind, stream)
             _check(getattr(_lib, "ml_" + name)(handle, *arguments))
-        work = Work(self, (), outputs, held, finish, near)
+        work = Work(self, (), outputs, finish, near)
         work._end()
         return work
 
@@ -415,11 +413,20 @@ class _Lane:
         """Raises if there is no group."""
 
     def revoke(self, why):
-        """Ends the calls of all ranks; if the world was repaired they have ended."""
+        """Ends the calls of all ranks, those of other threads too."""
+        if self.group._handle is None:  # freed, or of an earlier membership: no call is on it
+            return
         try:
             self.group.revoke(why)
-        except _m.Error:
-            pass
+        except _m.Error as e:
+            if e.code != _m.ERR_PEER:  # they have ended by now
+                raise
+
+    def end(self, why):
+        """Frees the group behind the last call of another thread."""
+        self.revoke(why)
+        with self.lock:
+            self.close()
 
     def close(self):
         if self.waiting is not None:
@@ -443,6 +450,8 @@ class _NoLane:
 
     def revoke(self, why):
         pass
+
+    end = revoke
 
     def close(self):
         pass
@@ -650,11 +659,10 @@ class ProcessGroup(_c.ProcessGroup):
         old = self._calls, self._messages
         self._connect(*made)
         for lane in old:
-            lane.revoke("the group has other members now")
-            lane.close()
+            lane.end("the group has other members now")
         # What has ended here is no reason for an end of this process any more.
         world.create([world.rank]).free()
-        work = Work(self._calls, (), [], (), None, None)
+        work = Work(self._calls, (), [], None, None)
         work._end()
         return work
 

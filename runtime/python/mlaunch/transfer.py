@@ -317,7 +317,7 @@ class _Data:
     def _array(self, data, allow_objects):
         import numpy
         self.type = data.dtype.str.encode()
-        if data.dtype.kind not in "?biufcSUmM" or len(self.type) > 16:
+        if data.dtype.kind not in _NUMPY_KINDS or len(self.type) > 16:
             return self._object(data, allow_objects)
         self.kind, self.shape = _ARRAY, tuple(data.shape)
         self.kept = data = numpy.asarray(data, order="C")
@@ -332,6 +332,7 @@ class _Data:
         self._hold(self.kept)
 
 
+_NUMPY_KINDS = "?biufcSUmM"  # without pointers
 # numpy's names of types by the letters of buffers, without their sizes.
 _NUMPY_TYPES = {**dict.fromkeys("bhiq", b"<i%d"), **dict.fromkeys("BHIQ", b"<u%d"), "?": b"|b%d",
                 **dict.fromkeys("efd", b"<f%d"), "Zf": b"<c%d"}
@@ -344,7 +345,9 @@ def _empty(kind, type_name, shape, size):
     """What get() returns, not filled in yet, and the address of its `size` bytes."""
     if kind == _ARRAY:
         import numpy
-        made = numpy.empty(shape, numpy.dtype(type_name))
+        dtype = numpy.dtype(type_name)
+        _need(dtype.kind in _NUMPY_KINDS, "an array of %s can't be got", type_name)
+        made = numpy.empty(shape, dtype)
         address, room = made.ctypes.data, made.nbytes
     elif kind == _TENSOR:
         import torch
@@ -404,11 +407,12 @@ class Transfer(_Bound):
         self.rank, self.size, self.ttl = group.rank, group.size, float(ttl)
         self.allow_objects = bool(allow_objects)
         self.gpu_pool = None if memory is None else Pool(alignment=alignment, memory=memory)
-        told = group.all_gather(array.array("Q", [slots, memory is not None]),
-                                array.array("Q", [0] * 2 * group.size))
-        self._slots = told[::2]
-        self._window = group.window(memory=self.pool.memory)
-        self._gpu_window = group.window(memory=memory) if any(told[1::2]) else None
+        with group._turn:  # for all of these calls
+            told = group.all_gather(array.array("Q", [slots, memory is not None]),
+                                    array.array("Q", [0] * 2 * group.size))
+            self._slots = told[::2]
+            self._window = group.window(memory=self.pool.memory)
+            self._gpu_window = group.window(memory=memory) if any(told[1::2]) else None
         self._lock = threading.Lock()  # over all below
         self._items: dict = {}  # by key: what this rank has put and not freed yet
         self._coming: set = set()  # keys that are being put

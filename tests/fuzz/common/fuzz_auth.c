@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * fuzz_auth.c: neither side of the handshake accepts a peer without the secret, whatever it sends.
- * Each line of the input is a frame for the acceptor and the connector: two digits of its type,
- * then its payload, in which @ is replaced by this build's id.
+ * Each line of the input is a frame for an acceptor, for one that has got an old HELLO, and for a
+ * connector: two digits of its type, then its payload, in which @ is replaced by this build's id.
  */
 #include "common/build_id.h"
 #include "common/net/auth.h"
@@ -32,6 +32,22 @@ static void put(struct auth *a, const char *payload, size_t size, uint8_t type)
     free(f.payload);
 }
 
+/* One more acceptor, and the connector's HELLO for it. */
+static struct auth *challenger(struct auth *connector, const uint8_t *secret)
+{
+    enum auth_progress progress;
+    struct fault why;
+    struct auth *a;
+    size_t size;
+    const uint8_t *hello = auth_output(connector, &size);
+    struct frame f = {AUTH_FRAME_HELLO, (uint32_t)(size - FRAME_HEADER),
+                      (uint8_t *)(uintptr_t)hello + FRAME_HEADER};
+
+    if (auth_create_acceptor(&a, "job", secret, &why) || auth_input(a, &f, &progress, &why))
+        abort();
+    return a;
+}
+
 static size_t expand(char *out, size_t room, const uint8_t *line, size_t size)
 {
     size_t id = strlen(build_id), n = 0;
@@ -52,13 +68,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static const uint8_t secret[AUTH_SECRET] = {1};
     static const struct auth_identity me = {.purpose = "rank"};
     const uint8_t *end = data + size, *next;
-    struct auth *acceptor, *connector;
+    struct auth *acceptor, *connector, *second;
     struct fault why;
     char text[8192];
 
     if (auth_create_acceptor(&acceptor, "job", secret, &why) ||
         auth_create_connector(&connector, "job", secret, &me, &why))
         abort();
+    second = challenger(connector, secret);
     for (; data < end; data = next + 1) {
         next = memchr(data, '\n', (size_t)(end - data));
         if (!next)
@@ -68,10 +85,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             size_t n = expand(text, sizeof(text), data + 2, (size_t)(next - data - 2));
 
             put(acceptor, text, n, type);
+            put(second, text, n, type);
             put(connector, text, n, type);
         }
     }
     auth_destroy(acceptor);
+    auth_destroy(second);
     auth_destroy(connector);
     return 0;
 }

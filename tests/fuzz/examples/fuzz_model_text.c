@@ -60,7 +60,7 @@ static void prompt_encode(const struct tokenizer *t, const struct prompt *p)
     int32_t tokens[8192];
     int64_t count = tokenizer_encode_prompt(t, p, tokens, 8192), special = 0;
 
-    if (count < 0 || count != tokenizer_encode_prompt(t, p, NULL, 0))
+    if (count < 0 || (count <= 8192 && count != tokenizer_encode_prompt(t, p, NULL, 0)))
         abort();
     for (int64_t i = 1; i < count && i < 8192; i++) {
         if (tokens[i] < 0 || tokens[i] >= tokenizer_count(t))

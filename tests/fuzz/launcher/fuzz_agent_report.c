@@ -143,7 +143,7 @@ static int repaired(const struct frame *f, struct fault *why)
     rc = repaired_report_parse(&r, f, RANKS, why);
     if (rc)
         return rc;
-    check(r.membership > 0 && r.count > 0 && r.count <= RANKS);
+    check(r.now.number > 0 && r.count > 0 && r.count <= RANKS);
     for (int i = 0; i < r.count; i++)
         check(r.members[i] >= 0 && r.members[i] < RANKS);
     free(r.members);
@@ -159,6 +159,34 @@ static int unreached(const struct frame *f, struct fault *why)
     rc = unreached_report_parse(&r, f, RANKS, why);
     if (!rc) {
         check(r.rank >= 0 && r.rank < RANKS && r.peer >= 0 && r.peer < RANKS);
+        check_text(r.text, sizeof(r.text));
+    }
+    return rc;
+}
+
+static int alone(const struct frame *f, struct fault *why)
+{
+    struct alone_report r;
+    int rc;
+
+    memset(&r, 'x', sizeof(r));
+    rc = alone_report_parse(&r, f, RANKS, why);
+    if (!rc) {
+        check(r.rank >= 0 && r.rank < RANKS);
+        check_text(r.text, sizeof(r.text));
+    }
+    return rc;
+}
+
+static int keeper(const struct frame *f, struct fault *why)
+{
+    struct keeper_report r;
+    int rc;
+
+    memset(&r, 'x', sizeof(r));
+    rc = keeper_report_parse(&r, f, why);
+    if (!rc) {
+        check_text(r.address, sizeof(r.address));
         check_text(r.text, sizeof(r.text));
     }
     return rc;
@@ -212,11 +240,11 @@ static int report(const struct frame *f, struct fault *why)
     static const struct {
         int type;
         int (*parse)(const struct frame *f, struct fault *why);
-    } kinds[] = {{AGENT_HELLO, hello},        {AGENT_READY, ready},   {AGENT_REFUSED, refused},
-                 {AGENT_STARTED, started},    {AGENT_EXITED, exited}, {AGENT_ABORTED, aborted},
-                 {AGENT_NOTE, note},          {AGENT_LOST, lost},     {AGENT_DONE, done},
-                 {AGENT_WANT, want},          {AGENT_PLACE, place},   {AGENT_REPAIRED, repaired},
-                 {AGENT_UNREACHED, unreached}};
+    } kinds[] = {{AGENT_HELLO, hello},         {AGENT_READY, ready},   {AGENT_REFUSED, refused},
+                 {AGENT_STARTED, started},     {AGENT_EXITED, exited}, {AGENT_ABORTED, aborted},
+                 {AGENT_NOTE, note},           {AGENT_LOST, lost},     {AGENT_DONE, done},
+                 {AGENT_WANT, want},           {AGENT_PLACE, place},   {AGENT_REPAIRED, repaired},
+                 {AGENT_UNREACHED, unreached}, {AGENT_KEEPS, keeper},  {AGENT_ALONE, alone}};
 
     for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
         if (kinds[i].type == f->type)

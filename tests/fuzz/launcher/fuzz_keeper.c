@@ -71,6 +71,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     pthread_join(thread, NULL);
     close(ends[0]);
     files_check(prefix);
-    job_directory_sweep_shm(dir);
+    job_directory_sweep_shm(dir, false);
     return 0;
 }

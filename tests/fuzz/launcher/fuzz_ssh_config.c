@@ -51,6 +51,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     size_t head = end ? (size_t)(end - data) : 0, rest = end ? size - head - 1 : 0;
     struct host host = {.name = strndup((const char *)data, head)};
     struct remote_config *c = NULL;
+    const struct remote_wait wait = {.wake = -1}; /* no command is run */
     struct fault why = {0};
     char path[64];
 
@@ -62,7 +63,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (ftruncate(fd, 0) || pwrite(fd, end + 1, rest, 0) != (ssize_t)rest)
             abort();
         snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-        if (remote_config_file_read(&c, &host, path, &why) == 0)
+        if (remote_config_file_read(&c, &host, path, &wait, &why) == 0)
             check(c);
         else if (c || why.code >= 0 || !why.text[0])
             abort();

@@ -53,11 +53,21 @@ static void on_refused(const char *text, void *arg)
     report_send(arg, "refused", text);
 }
 
-static void on_unreached(int rank, int peer, const char *why, void *arg)
+static void on_alone(int rank, const char *why, void *arg)
 {
     char text[256];
 
-    snprintf(text, sizeof(text), "%d %d %s", rank, peer, why);
+    snprintf(text, sizeof(text), "%d %s", rank, why);
+    report_send(arg, "alone", text);
+}
+
+static void on_unreached(int rank, int peer, struct server_membership of, const char *why,
+                         void *arg)
+{
+    char text[256];
+
+    snprintf(text, sizeof(text), "%d %d of %u.%u %s", rank, peer, (unsigned)of.generation,
+             (unsigned)of.number, why);
     report_send(arg, "unreached", text);
 }
 
@@ -66,11 +76,11 @@ static void on_lost(const char *text, void *arg)
     report_send(arg, "lost", text);
 }
 
-static void on_repaired(uint32_t membership, const int *ranks, int count, void *arg)
+static void on_repaired(struct server_membership now, const int *ranks, int count, void *arg)
 {
     char text[256];
 
-    snprintf(text, sizeof(text), "%u:", (unsigned)membership);
+    snprintf(text, sizeof(text), "%u:", (unsigned)now.number);
     for (int i = 0; i < count; i++)
         snprintf(text + strlen(text), sizeof(text) - strlen(text), " %d", ranks[i]);
     report_send(arg, "repaired", text);
@@ -154,6 +164,7 @@ static void agent_start(struct fixture *f, int host)
                                              .rank_of_process = process_rank,
                                              .on_refused = on_refused,
                                              .on_unreached = on_unreached,
+                                             .on_alone = on_alone,
                                              .arg = f};
     struct fault why;
 
@@ -222,12 +233,18 @@ static void on_control(evutil_socket_t fd, short what, void *arg)
         server_rank_vacant(f->server, rank);
     else if (strcmp(command, "leaves") == 0)
         server_rank_leaves(f->server, rank);
+    else if (strcmp(command, "resume") == 0)
+        server_resume(f->server);
     else if (strcmp(command, "waits") == 0)
         server_tell_waits(f->server);
     else if (strcmp(command, "link") == 0)
         agent_link(f, rank, &link_events);
     else if (strcmp(command, "quit") == 0)
         event_base_loopbreak(f->base);
+    if (strcmp(command, "pause") == 0) {
+        server_pause(f->server);
+        report_send(f, "paused", "");
+    }
     if (strcmp(command, "unlink") == 0)
         agent_stop(&f->agents[f->linked]);
     for (int i = 0; i < FIXTURE_HOSTS && strcmp(command, "quit") == 0; i++)
@@ -249,6 +266,7 @@ struct fixture *fixture_start(int size, int stall_ms)
                                    .on_stall = on_stall,
                                    .on_refused = on_refused,
                                    .on_unreached = on_unreached,
+                                   .on_alone = on_alone,
                                    .on_repaired = on_repaired,
                                    .arg = f};
     struct server_config config = {.job = "job",

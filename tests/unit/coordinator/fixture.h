@@ -88,8 +88,8 @@ void fixture_stop(struct fixture *f);
  * "link HOST": the agent of another host connects; "tell RANK PID TEXT": that agent reports the end
  * of a rank; "unlink": it closes its connection; "gone HOST": mlaunch has lost that host; "rename
  * HOST 0 NAME": another host is there now; "grow HOST": the job has another rank, on that one;
- * "vacant RANK": nobody takes that rank's place;
- * "leaves RANK": it is taken out of the job. */
+ * "vacant RANK": nobody takes that rank's place; "leaves RANK": it is taken out of the job;
+ * "pause": the ranks are stopped, which is reported; "resume". */
 void fixture_tell(struct fixture *f, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 struct client *fixture_open_rank(struct fixture *f, int rank, uint32_t generation);

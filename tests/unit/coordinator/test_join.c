@@ -112,6 +112,34 @@ static void test_time_out(void **state)
     fixture_stop(f);
 }
 
+/* While the job pauses, no time passes. */
+static struct fixture *start_paused(void)
+{
+    struct fixture *f = fixture_start(2, 0);
+
+    fixture_tell(f, "pause");
+    expect_report(f, "paused");
+    f->ranks[0] = fixture_open_rank(f, 0, 1);
+    f->ranks[1] = fixture_open_rank(f, 1, 1);
+    fixture_join(f, 0, 0);
+    return f;
+}
+
+static void test_pause(void **state)
+{
+    struct fixture *f = start_paused();
+
+    (void)state;
+    fixture_join(f, 1, 0);
+    json_decref(expect_frame(f->ranks[0], COORD_WELCOME));
+    fixture_stop(f);
+
+    f = start_paused();
+    fixture_tell(f, "resume");
+    expect_text(f->ranks[0], COORD_FAILED, "code", ML_ERR_TIMEOUT, "rank 1 on host b has");
+    fixture_stop(f);
+}
+
 static void test_one_missing(void **state)
 {
     struct fixture *f = fixture_start(2, 0);
@@ -201,6 +229,7 @@ int main(void)
         TEST_BOTH(test_held_twice),
         cmocka_unit_test(test_unknown_rank),
         TEST_BOTH(test_time_out),
+        cmocka_unit_test(test_pause),
         TEST_BOTH(test_one_missing),
         TEST_BOTH(test_exited_without_joining),
         TEST_BOTH(test_died_while_others_join),

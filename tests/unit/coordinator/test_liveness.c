@@ -101,11 +101,29 @@ static void test_unreached(void **state)
     struct fixture *f = fixture_start_joined(4, 0);
 
     (void)state;
-    send_text(f->ranks[1], COORD_UNREACHED, "{\"rank\": 2, \"text\": \"no route\"}");
-    expect_report(f, "unreached 1 2 no route");
-    send_text(f->ranks[0], COORD_UNREACHED, "{\"rank\": 3, \"text\": \"\"}");
-    expect_report(f, "unreached 0 3 ");
-    send_text(f->ranks[1], COORD_UNREACHED, "{\"rank\": 4, \"text\": \"no route\"}");
+    send_text(f->ranks[1], COORD_UNREACHED,
+              "{\"rank\": 2, \"generation\": 1, \"membership\": 5, \"text\": \"no route\"}");
+    expect_report(f, "unreached 1 2 of 1.5 no route");
+    send_text(f->ranks[0], COORD_UNREACHED,
+              "{\"rank\": 3, \"generation\": 1, \"membership\": 0, \"text\": \"\"}");
+    expect_report(f, "unreached 0 3 of 1.0 ");
+    send_text(f->ranks[1], COORD_UNREACHED,
+              "{\"rank\": 4, \"generation\": 1, \"membership\": 0, \"text\": \"no route\"}");
+    expect_report(f, "refused ");
+    fixture_stop(f);
+}
+
+/* So does this, also while the coordinator is lost. */
+static void test_alone(void **state)
+{
+    struct fixture *f = fixture_start_joined(4, 0);
+
+    (void)state;
+    send_text(f->ranks[1], COORD_ALONE, "{\"text\": \"no room\"}");
+    expect_report(f, "alone 1 no room");
+    send_text(f->ranks[1], COORD_ALONE, "{\"text\": \"\"}");
+    expect_report(f, "alone 1 ");
+    send_text(f->ranks[1], COORD_ALONE, "{}");
     expect_report(f, "refused ");
     fixture_stop(f);
 }
@@ -155,6 +173,7 @@ int main(void)
         TEST_BOTH(test_leave),
         TEST_BOTH(test_abort),
         TEST_BOTH(test_unreached),
+        TEST_BOTH(test_alone),
         TEST_BOTH(test_agent_client),
         cmocka_unit_test(test_lost_host),
     };

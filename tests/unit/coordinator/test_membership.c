@@ -38,11 +38,11 @@ static void expect_rank(struct fixture *f, int rank, uint8_t type, int expected)
     json_decref(message);
 }
 
-/* The rank gets REPAIRED, with these members, such as "0 2". */
-static void expect_repaired(struct fixture *f, int rank, int membership, int group,
-                            const char *expected)
+/* What REPAIRED says, with these members, such as "0 2"; releases it. */
+static void check_repaired(const struct fixture *f, json_t *message, int membership, int group,
+                           const char *expected)
 {
-    json_t *message = expect_frame(f->ranks[rank], COORD_REPAIRED), *list;
+    json_t *list;
     json_int_t got_membership, got_group;
     int *members, count;
     char text[256] = "";
@@ -61,6 +61,13 @@ static void expect_repaired(struct fixture *f, int rank, int membership, int gro
     json_decref(message);
 }
 
+/* It is the next that the rank gets. */
+static void expect_repaired(struct fixture *f, int rank, int membership, int group,
+                            const char *members)
+{
+    check_repaired(f, expect_frame(f->ranks[rank], COORD_REPAIRED), membership, group, members);
+}
+
 static void expect_broken(struct fixture *f, int rank, const char *text)
 {
     expect_text(f->ranks[rank], COORD_BROKEN, "code", ML_ERR_PEER, text);
@@ -69,6 +76,27 @@ static void expect_broken(struct fixture *f, int rank, const char *text)
 static void expect_dead(struct fixture *f, int rank, int dead)
 {
     expect_text(f->ranks[rank], COORD_DEAD, "rank", dead, "");
+}
+
+/* The rank sends all that can name a group, of that group of an earlier membership. It comes too
+ * late, and only those that wait for an answer get one. */
+static void speak_of_past(struct fixture *f, int rank, int group)
+{
+    struct client *c = f->ranks[rank];
+
+    send_blobs(c, (uint32_t)group, 1, 1, (const char *const[]){"late"});
+    send_text(c, COORD_SPLIT, "{\"group\": %d, \"seq\": 1, \"color\": 0, \"key\": 0}", group);
+    send_text(c, COORD_BREAK, "{\"group\": %d, \"code\": -5, \"text\": \"late\"}", group);
+    send_text(c, COORD_WAITING, "{\"group\": %d, \"seq\": 1, \"call\": \"late\"}", group);
+    send_text(c, COORD_MOVING, "{\"group\": %d}", group);
+    send_text(c, COORD_FREE, "{\"group\": %d}", group);
+    send_text(c, COORD_RELAY, "{\"group\": %d, \"to\": 0, \"word\": {}}", group);
+    send_text(c, COORD_AGREE, "{\"group\": %d, \"value\": 1}", group);
+    expect_text(c, COORD_AGREED, "code", ML_ERR_PEER, "the group is of an earlier membership");
+    send_text(c, COORD_CREATE,
+              "{\"group\": %d, \"tag\": 0, \"timeout_ms\": 20000, \"count\": 1, \"ranks\": [%d]}",
+              group, rank);
+    expect_text(c, COORD_CREATED, "code", ML_ERR_PEER, "the group is of an earlier membership");
 }
 
 static void test_death(void **state)
@@ -86,11 +114,7 @@ static void test_death(void **state)
     for (int i = 0; i < 3; i += 2)
         expect_repaired(f, i, 1, 1, "0 2");
     expect_report(f, "repaired 1: 0 2");
-    /* Frames of the old membership come too late, and are answered by nothing. */
-    send_blobs(f->ranks[0], 0, 1, 1, (const char *const[]){"late"});
-    send_text(f->ranks[0], COORD_AGREE, "{\"group\": 0, \"value\": 1}");
-    send_text(f->ranks[0], COORD_BREAK, "{\"group\": 0, \"code\": -5, \"text\": \"late\"}");
-    send_text(f->ranks[0], COORD_WAITING, "{\"group\": 0, \"seq\": 1, \"call\": \"late\"}");
+    speak_of_past(f, 0, 0);
     for (int i = 0; i < 3; i += 2)
         send_blobs(f->ranks[i], 1, 1, 1, (const char *const[]){i ? "two" : "zero"});
     for (int i = 0; i < 3; i += 2)
@@ -205,6 +229,22 @@ static void test_timeout(void **state)
     expect_dead(f, 0, 2);
     expect_dead(f, 1, 2);
     repair(f, 0);
+    for (int i = 0; i < 2; i++)
+        expect_repaired(f, i, 1, 1, "0 1");
+    fixture_stop(f);
+}
+
+static void test_pause(void **state)
+{
+    struct fixture *f = fixture_start_joined(2, 0);
+
+    (void)state;
+    fixture_tell(f, "pause");
+    expect_report(f, "paused");
+    repair_within(f, 0, 0);
+    for (int i = 0; i < 2; i++)
+        expect_broken(f, i, "rank 0 on host a has called ml_repair");
+    repair_within(f, 1, 0);
     for (int i = 0; i < 2; i++)
         expect_repaired(f, i, 1, 1, "0 1");
     fixture_stop(f);
@@ -416,6 +456,10 @@ static void test_newcomer_is_awaited(void **state)
         send_blobs(f->ranks[i], 1, 1, 1, (const char *const[]){"x"});
     for (int i = 0; i < 3; i++)
         expect_blobs(f->ranks[i], 1, 3, "x,x,x,");
+    /* What it says is of the others' generation, not of that which it said when it came. */
+    send_text(f->ranks[1], COORD_UNREACHED,
+              "{\"rank\": 2, \"generation\": 1, \"membership\": 1, \"text\": \"far\"}");
+    expect_report(f, "unreached 1 2 of 1.1 far");
     /* It is a member as the others are, and may die as they do, also before its end is known. */
     fixture_close_rank(f, 1);
     for (int i = 0; i < 3; i += 2)
@@ -666,6 +710,21 @@ static void test_leaves(void **state)
     fixture_stop(f);
 }
 
+/* The same, but the rank may first be told that it waits for a newcomer, whose way to the
+ * coordinator is another one. */
+static void expect_repaired_at_last(struct fixture *f, int rank, int membership, int group,
+                                    const char *members)
+{
+    struct frame got;
+
+    do
+        next_frame(f->ranks[rank], &got);
+    while (got.type == COORD_AWAITS || got.type == COORD_COMES);
+    assert_int_equal(got.type, COORD_REPAIRED);
+    check_repaired(f, json_loadb((char *)got.payload, got.size, 0, NULL), membership, group,
+                   members);
+}
+
 /* A coordinator takes over while a newcomer waits: that comes to it, before the others or after. */
 static void test_newcomer_moves(void **state)
 {
@@ -688,8 +747,10 @@ static void test_newcomer_moves(void **state)
             expect_awaits(f, 0);
             come(f, 1, 1);
             expect_comes(f, 0, 1);
+            expect_repaired(f, 0, 2, 0, "0 1");
+        } else {
+            expect_repaired_at_last(f, 0, 2, 0, "0 1");
         }
-        expect_repaired(f, 0, 2, 0, "0 1");
         json_decref(expect_frame(f->ranks[1], COORD_WELCOME));
         expect_repaired(f, 1, 2, 0, "0 1");
         fixture_stop(f);
@@ -714,6 +775,43 @@ static void test_ended_before_it_came(void **state)
     repair(f, 0);
     expect_broken(f, 0, "has called ml_repair");
     expect_repaired(f, 0, 3, 1, "0");
+    fixture_stop(f);
+}
+
+static void repair_after(struct fixture *f, int rank, int timeout_ms, int groups)
+{
+    send_text(f->ranks[rank], COORD_REPAIR, "{\"pid\": %d, \"timeout_ms\": %d, \"groups\": %d}",
+              HOST_PID + rank, timeout_ms, groups);
+}
+
+/* To a coordinator that takes over, a rank may speak of the groups that it had, whatever ml_repair
+ * has come to. */
+static void test_past_groups(void **state)
+{
+    struct fixture *f;
+
+    (void)state;
+    fixture_choice.takes_over = true;
+    f = fixture_start(2, 0);
+    fixture_choice.takes_over = false;
+    for (int i = 0; i < 2; i++)
+        f->ranks[i] = fixture_open_rank(f, i, 1);
+    speak_of_past(f, 0, 3); /* before its REPAIR */
+    repair_after(f, 0, 0, 4);
+    expect_text(f->ranks[0], COORD_FAILED, "code", ML_ERR_TIMEOUT, "rank 1 on host b has not");
+    speak_of_past(f, 0, 3);
+    repair_after(f, 0, PATIENCE_MS, 4);
+    speak_of_past(f, 0, 0); /* it waits for the other one */
+    speak_of_past(f, 0, 3);
+    repair_after(f, 1, PATIENCE_MS, 6); /* which has had more groups */
+    for (int i = 0; i < 2; i++)
+        expect_repaired(f, i, 2, 6, "0 1");
+    expect_report(f, "repaired 2: 0 1");
+    speak_of_past(f, 1, 5);
+    expect_no_report(f);
+    /* A number that no group has had yet is an offence. */
+    send_text(f->ranks[1], COORD_FREE, "{\"group\": 7}");
+    expect_report(f, "cut off rank 1 on host b: its FREE names a group that it is not in");
     fixture_stop(f);
 }
 
@@ -760,6 +858,41 @@ static void test_agree(void **state)
     fixture_stop(f);
 }
 
+static void test_agree_stall(void **state)
+{
+    struct fixture *f = fixture_start_joined(4, PATIENCE_MS);
+
+    (void)state;
+    fixture_close_rank(f, 3); /* it is waited for by nobody */
+    for (int i = 0; i < 3; i++)
+        expect_dead(f, i, 3);
+    agree(f, 0, 0, 1);
+    agree(f, 2, 0, 1);
+    expect_waits(f, "stall rank 1 on host b has not called ml_agree (the world group); ranks 0,2 "
+                    "have waited 0 s for it");
+    agree(f, 1, 0, 1);
+    for (int i = 0; i < 3; i++)
+        expect_agreed(f, i, 1);
+    fixture_stop(f);
+}
+
+/* With a limit: it is said once, and of the next one anew. */
+static void test_agree_stalls_twice(void **state)
+{
+    struct fixture *f = fixture_start_joined(2, 100);
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        agree(f, 0, 0, 1);
+        expect_report(f, "stall rank 1 on host b has not called ml_agree (the world group); rank 0 "
+                         "has waited 0 s for it");
+        agree(f, 1, 0, 1);
+        for (int k = 0; k < 2; k++)
+            expect_agreed(f, k, 1);
+    }
+    fixture_stop(f);
+}
+
 static void test_agree_or_repair(void **state)
 {
     struct fixture *f = fixture_start_joined(3, 0);
@@ -795,6 +928,7 @@ int main(void)
         TEST_BOTH(test_one_leaves),
         TEST_BOTH(test_lost_host),
         TEST_BOTH(test_timeout),
+        TEST_BOTH(test_pause),
         TEST_BOTH(test_stall),
         TEST_BOTH(test_refused),
         TEST_BOTH(test_newcomer_is_awaited),
@@ -811,7 +945,10 @@ int main(void)
         cmocka_unit_test(test_place_before_gone),
         TEST_BOTH(test_newcomer_moves),
         TEST_BOTH(test_ended_before_it_came),
+        TEST_BOTH(test_past_groups),
         TEST_BOTH(test_agree),
+        TEST_BOTH(test_agree_stall),
+        TEST_BOTH(test_agree_stalls_twice),
         TEST_BOTH(test_agree_or_repair),
     };
 

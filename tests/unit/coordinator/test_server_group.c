@@ -266,6 +266,37 @@ static void test_mismatch(void **state)
     fixture_stop(f);
 }
 
+/* As wait_in, with a type of what the call moves. */
+static void wait_in_typed(struct fixture *f, int rank, int seq, const char *call, const char *type)
+{
+    send_text(f->ranks[rank], COORD_WAITING,
+              "{\"group\": 0, \"seq\": %d, \"call\": \"%s\", \"signature\": \"%s (%s)\", "
+              "\"untyped\": \"%s\", \"peers\": []}",
+              seq, call, call, type, call);
+}
+
+/* A type of which one rank says nothing fits; two that differ don't. */
+static void test_types(void **state)
+{
+    struct fixture *f = fixture_start_joined(4, 0);
+
+    (void)state;
+    wait_in_typed(f, 0, 1, "all_gather of 16 bytes", "float64");
+    wait_in(f, 1, 1, "all_gather", "all_gather of 16 bytes", "");
+    wait_in_typed(f, 2, 1, "all_gather of 16 bytes", "float64");
+    for (int i = 0; i < 3; i++)
+        send_text(f->ranks[i], COORD_MOVING, "{\"group\": 0}");
+    wait_in(f, 0, 2, "all_gather", "all_gather of 16 bytes", "");
+    wait_in_typed(f, 1, 2, "all_gather of 16 bytes", "float64");
+    wait_in(f, 2, 2, "all_gather", "all_gather of 16 bytes", "");
+    wait_in_typed(f, 3, 2, "all_gather of 16 bytes", "int64");
+    for (int i = 0; i < 4; i++)
+        expect_text(f->ranks[i], COORD_BROKEN, "code", ML_ERR_MISMATCH,
+                    "rank 1 on host b is in all_gather of 16 bytes (float64), rank 3 on host d in "
+                    "all_gather of 16 bytes (int64) (call 2 of the world group)");
+    fixture_stop(f);
+}
+
 static void test_stall(void **state)
 {
     struct fixture *f =
@@ -355,6 +386,7 @@ int main(void)
         TEST_BOTH(test_break_after_a_death),
         TEST_BOTH(test_relay),
         TEST_BOTH(test_mismatch),
+        TEST_BOTH(test_types),
         TEST_BOTH(test_stall),
         TEST_BOTH(test_stall_in_meeting),
         TEST_BOTH(test_stall_of_window),

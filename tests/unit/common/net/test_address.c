@@ -48,7 +48,7 @@ static void test_loopback(void **state)
 static void test_parse(void **state)
 {
     static const char *const same[] = {"127.0.0.1:0", "10.0.0.2:65535", "[::1]:80",
-                                       "[fe80::1%1]:7"};
+                                       "[ff02::1%1]:7"};
     static const char *const bad[] = {"",        "127.0.0.1",     "127.0.0.1:",   "127.0.0.1:65536",
                                       ":80",     "::1:80",        "[::1]",        "[::1]80",
                                       "[::1:80", "[127.0.0.1]:8", "localhost:80", "127.0.0.1:-1",

@@ -2,6 +2,7 @@
 #include "common/net/auth.h"
 
 #include "common/build_id.h"
+#include "common/net/stranger_limits.h"
 
 #include <jansson.h>
 #include <setjmp.h>
@@ -14,6 +15,7 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include <sodium.h>
 
 static const uint8_t secret[AUTH_SECRET] = {1, 2, 3, 4};
 static const uint8_t other_secret[AUTH_SECRET] = {1, 2, 3, 5};
@@ -179,18 +181,37 @@ static void test_exchanged_keys(void **state)
     assert_false(exchanged_fit(false, true, &keys[0]));
 }
 
+/* The proof of a HELLO for host 0 with this nonce, as doc/protocol.md says. */
+static void hello_proof(const char *nonce, char out[2 * AUTH_MAC + 1])
+{
+    static const char *const words[] = {"job", "join", "0", "0", "0"};
+    crypto_auth_hmacsha256_state h;
+    uint8_t mac[AUTH_MAC];
+
+    crypto_auth_hmacsha256_init(&h, secret, AUTH_SECRET);
+    crypto_auth_hmacsha256_update(&h, (const uint8_t *)"hello", 6);
+    crypto_auth_hmacsha256_update(&h, (const uint8_t *)build_id, strlen(build_id) + 1);
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+        crypto_auth_hmacsha256_update(&h, (const uint8_t *)words[i], strlen(words[i]) + 1);
+    crypto_auth_hmacsha256_update(&h, (const uint8_t *)nonce, strlen(nonce) + 1);
+    crypto_auth_hmacsha256_final(&h, mac);
+    sodium_bin2hex(out, 2 * AUTH_MAC + 1, mac, sizeof(mac));
+}
+
 /* A public key by which both would agree on a key that everybody knows. */
 static void test_weak_public_key(void **state)
 {
     static const char weak[] = "{\"build\":\"%s\",\"job\":\"job\",\"purpose\":\"join\",\"rank\":0,"
-                               "\"generation\":0,\"group\":0,\"nonce\":\"%064d\"}";
+                               "\"generation\":0,\"group\":0,\"nonce\":\"%s\",\"proof\":\"%s\"}";
     struct auth_keys keys[2];
-    char hello[512];
+    char hello[512], nonce[2 * AUTH_NONCE + 1], proof[2 * AUTH_MAC + 1];
     struct fault why;
     struct pair p;
 
     (void)state;
-    snprintf(hello, sizeof(hello), weak, build_id, 0);
+    snprintf(nonce, sizeof(nonce), "%064d", 0);
+    hello_proof(nonce, proof);
+    snprintf(hello, sizeof(hello), weak, build_id, nonce, proof);
     pair_open(&p, "job", secret);
     assert_int_equal(auth_exchange_keys(p.server, &why), 0);
     assert_int_equal(input_text(p.server, AUTH_FRAME_HELLO, hello), 0);
@@ -208,10 +229,9 @@ static void test_wrong_secret(void **state)
 
     (void)state;
     pair_open(&p, "job", other_secret);
-    assert_int_equal(pass(p.client, p.server, &progress, &why), 0);
-    assert_int_equal(pass(p.server, p.client, &progress, &why), ML_ERR_REFUSED);
-    assert_non_null(strstr(why.text, "could not prove"));
     assert_int_equal(pass(p.client, p.server, &progress, &why), ML_ERR_REFUSED);
+    assert_non_null(strstr(why.text, "could not prove"));
+    assert_int_equal(pass(p.server, p.client, &progress, &why), ML_ERR_REFUSED);
     assert_non_null(strstr(why.text, "it refused the connection: the proof"));
     pair_close(&p);
 }
@@ -285,9 +305,11 @@ static void test_malformed_hello(void **state)
         {"group", "4294967296"},
         {"nonce", "\"abcd\""},
         {"nonce", "\"zz\""},
+        {"proof", "\"\""},
+        {"proof", "7"},
     };
     static const char *const keys[] = {"build",      "job",   "purpose", "rank",
-                                       "generation", "group", "nonce"};
+                                       "generation", "group", "nonce",   "proof"};
 
     (void)state;
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
@@ -310,7 +332,7 @@ static void test_malformed_hello(void **state)
     }
 }
 
-/* The whole identity is covered by the proof: a change on the way is noticed. */
+/* The whole identity is covered by the proof of the HELLO: a change on the way is noticed. */
 static void test_tampered_identity(void **state)
 {
     static const struct {
@@ -321,49 +343,54 @@ static void test_tampered_identity(void **state)
         {"generation", "3999999999"},
         {"group", "8"},
         {"nonce", "\"0000000000000000000000000000000000000000000000000000000000000000\""},
+        {"proof", "\"0000000000000000000000000000000000000000000000000000000000000000\""},
     };
 
     (void)state;
     for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++) {
-        enum auth_progress progress;
-        struct fault why;
         struct pair p;
 
         pair_open(&p, "job", secret);
         send_json(&p, AUTH_FRAME_HELLO,
                   hello_of(&p, changes[i].key, json_loads(changes[i].value, JSON_DECODE_ANY, NULL)),
-                  0);
-        /* The connector notices it by the server's proof. */
-        assert_int_equal(pass(p.server, p.client, &progress, &why), ML_ERR_REFUSED);
-        pair_close(&p);
-    }
-}
-
-static void test_tampered_proof(void **state)
-{
-    for (int i = 0; i < 2; i++) {
-        enum auth_progress progress;
-        uint8_t payload[2048];
-        struct fault why;
-        struct frame f;
-        struct pair p;
-        char *digit;
-
-        (void)state;
-        pair_open(&p, "job", secret);
-        assert_int_equal(pass(p.client, p.server, &progress, &why), 0);
-        assert_int_equal(pass(p.server, p.client, &progress, &why), 0);
-        f = output(p.client, payload);
-        digit = strstr((char *)payload, "\"proof\":\"") + 9 + (i ? 63 : 0);
-        *digit = *digit == 'a' ? 'b' : 'a';
-        assert_int_equal(auth_input(p.server, &f, &progress, &why), ML_ERR_REFUSED);
-        assert_int_equal(progress, AUTH_MORE);
+                  ML_ERR_REFUSED);
         expect_refusal(p.server, "proof of the job's secret is wrong");
         pair_close(&p);
     }
 }
 
-/* A peer without the secret sends back the acceptor's own proof, or that of an old connection. */
+/* The proof of a HELLO, a CHALLENGE and a PROOF, at its first digit and at its last. */
+static void test_tampered_proof(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 6; i++) {
+        enum auth_progress progress;
+        uint8_t payload[2048];
+        struct fault why;
+        struct frame f;
+        struct pair p;
+        struct auth *from, *to;
+        char *digit;
+
+        pair_open(&p, "job", secret);
+        from = p.client, to = p.server;
+        for (int k = 0; k < i / 2; k++) {
+            assert_int_equal(pass(from, to, &progress, &why), 0);
+            from = to, to = from == p.client ? p.server : p.client;
+        }
+        f = output(from, payload);
+        digit = strstr((char *)payload, "\"proof\":\"") + 9 + (i % 2 ? 63 : 0);
+        *digit = *digit == 'a' ? 'b' : 'a';
+        assert_int_equal(auth_input(to, &f, &progress, &why), ML_ERR_REFUSED);
+        assert_int_equal(progress, AUTH_MORE);
+        assert_non_null(strstr(why.text, "could not prove"));
+        expect_refusal(to, "proof of the job's secret is wrong");
+        pair_close(&p);
+    }
+}
+
+/* A peer without the secret has an old connection's HELLO, and sends back the acceptor's own proof,
+ * or that of the old connection. */
 static void test_reflected_and_replayed(void **state)
 {
     enum auth_progress progress;
@@ -437,7 +464,7 @@ static void test_truncated(void **state)
 
 static void test_oversize(void **state)
 {
-    static char text[FRAME_LIMIT_SMALL + 2];
+    static char text[STRANGER_FRAME + 2];
     struct fault why;
     struct pair p;
     char job[AUTH_JOB + 1];

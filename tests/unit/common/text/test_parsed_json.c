@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "common/text/parsed_json.h"
 
+#include <limits.h>
+#include <malloc.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -9,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -91,12 +94,103 @@ static void test_malformed(void **state)
     assert_null(parsed_json("{", 1, 0, NULL));
 }
 
+static double processor_seconds(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+/* The least of three tries: what one parse of that many bytes without an end takes. */
+static double unended_takes(size_t size, const char *start, const char *element)
+{
+    size_t length = strlen(element), at = strlen(start);
+    char *endless = malloc(size);
+    double least = 1e9;
+
+    assert_non_null(endless);
+    for (size_t i = 0; i < size; i++) {
+        if (i < at)
+            endless[i] = start[i];
+        else
+            endless[i] = element[(i - at) % length];
+    }
+    at = size - (size - at) % length;
+    for (int i = 0; i < 3; i++) {
+        double began = processor_seconds();
+
+        assert_null(parsed_json(endless, at, 0, NULL));
+        if (processor_seconds() - began < least)
+            least = processor_seconds() - began;
+    }
+    free(endless);
+    return least;
+}
+
+/* What a stranger sends may cost no more than time in proportion to its length: 16 times as much
+ * takes some 16 times as long, and took 256 times as long where each piece was looked for among
+ * all. */
+static void test_work_is_linear(void **state)
+{
+    enum { SIZE = 32 << 10, TIMES = 16 };
+    static const struct {
+        const char *start, *element;
+    } texts[] = {{"[0", ",0"}, {"[\"\"", ",\"a\""}, {"[{}", ",{\"a\":1}"}, {"[[]", ",[[]]"}};
+
+    (void)state;
+#ifdef M_TRIM_THRESHOLD /* later tries find their memory there: new pages cost more than the work */
+    mallopt(M_TRIM_THRESHOLD, INT_MAX);
+#endif
+    for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
+        double one = unended_takes(SIZE, texts[i].start, texts[i].element);
+        double many = unended_takes(SIZE * TIMES, texts[i].start, texts[i].element);
+
+        print_message("%s: %.4f s, %d times as much: %.4f s\n", texts[i].element, one, TIMES, many);
+        assert_true(many < 5 * TIMES * one);
+    }
+}
+
+/* What a rank or a host says may take a moment of the loop that reads it, however much it is. */
+static void test_reported(void **state)
+{
+    static const char element[] = ",0", start[] = "[0";
+    enum { SIZE = 32 << 20 };
+    char *endless = malloc(SIZE);
+    size_t at = sizeof(start) - 1;
+    json_error_t error;
+    json_t *value;
+    double began;
+
+    (void)state;
+    assert_non_null(endless);
+    for (size_t i = 0; i < SIZE; i++) {
+        if (i < at)
+            endless[i] = start[i];
+        else
+            endless[i] = element[(i - at) % 2];
+    }
+    at = SIZE - (SIZE - at) % 2;
+    began = processor_seconds();
+    assert_null(reported_json(endless, at, &error));
+    assert_string_equal(error.text, "it is too long");
+    assert_null(reported_json(endless, REPORTED_JSON_BYTES, &error));
+    assert_string_equal(error.text, "it has too many values");
+    assert_true(processor_seconds() - began < 0.5); /* all of it takes seconds */
+    endless[2 * REPORTED_JSON_PIECES - 100] = ']';
+    value = reported_json(endless, 2 * REPORTED_JSON_PIECES - 99, &error);
+    assert_true(json_array_size(value) > REPORTED_JSON_PIECES - 100);
+    json_decref(value);
+    free(endless);
+    assert_null(reported_json("{\"a\": 1, \"a\": 2}", 16, &error));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_each_call_fails),
-        cmocka_unit_test(test_many_values),
-        cmocka_unit_test(test_malformed),
+        cmocka_unit_test(test_each_call_fails), cmocka_unit_test(test_many_values),
+        cmocka_unit_test(test_malformed),       cmocka_unit_test(test_work_is_linear),
+        cmocka_unit_test(test_reported),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

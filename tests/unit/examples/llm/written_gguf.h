@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 struct written_gguf {
-    uint8_t bytes[16384];
+    uint8_t bytes[1 << 18];
     size_t size;
 };
 

@@ -127,6 +127,7 @@ static void scene_make(struct scene *s)
     memset(s, 0, sizeof(*s));
     installed = "/opt/mlaunch";
     a->cgroup_fd = -1;
+    memcpy(a->locks, (int[])JOB_DIRECTORY_UNLOCKED, sizeof(a->locks));
     a->base = event_base_new();
     assert_non_null(a->base);
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);

@@ -28,7 +28,7 @@ enum { RANKS = 4, FRAMES = 8, FRAME_SIZE = 128 };
 struct client {
     int fd[2]; /* a pipe in which nothing is written */
     int count, said, polls, sent;
-    bool is_lost, has_note;
+    bool is_lost, has_note, awaits_note;
     const char *note; /* where has_note is looked for; or NULL */
     uint8_t type[FRAMES], bytes[FRAMES][FRAME_SIZE];
     uint32_t size[FRAMES];
@@ -60,7 +60,7 @@ int client_poll(struct client *c, struct frame *out, struct fault *why)
     c->polls++;
     if (c->note)
         c->has_note |= access(c->note, F_OK) == 0;
-    if (i == c->count)
+    if (i == c->count || (c->awaits_note && !c->has_note))
         return c->is_lost ? fault_set(why, ML_ERR_PEER, "the connection ended") : 0;
     c->said++;
     *out = (struct frame){.type = c->type[i], .payload = c->bytes[i], .size = c->size[i]};
@@ -329,12 +329,35 @@ static void test_note(void **state)
     assert_int_equal(rmdir(dir), 0);
 }
 
+/* The same in ml_agree and ml_group_create. */
+static void test_note_of_answer(void **state)
+{
+    char dir[] = "/tmp/coord_events.XXXXXX", path[64];
+    struct scene *s = *state;
+    struct fault why = {0};
+    uint64_t value = 0;
+
+    assert_non_null(mkdtemp(dir));
+    s->world.is_launched = true;
+    s->world.rank = 1;
+    snprintf(s->world.dir, sizeof(s->world.dir), "%s", dir);
+    snprintf(path, sizeof(path), "%s/rank.1.waiting.7", dir);
+    s->client.note = path;
+    s->client.awaits_note = true;
+    hear(s, COORD_AGREED, "{\"group\":7,\"value\":5}");
+    assert_int_equal(coord_events_await_answer(s->events, s->group, "agree", &value, &why), 0);
+    assert_int_equal(value, 5);
+    assert_true(s->client.has_note);
+    assert_int_equal(rmdir(dir), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        SCENE_TEST(test_invalid), SCENE_TEST(test_peers),  SCENE_TEST(test_broken),
-        SCENE_TEST(test_lost),    SCENE_TEST(test_answer), SCENE_TEST(test_copy),
-        SCENE_TEST(test_mail),    SCENE_TEST(test_knocks), SCENE_TEST(test_note),
+        SCENE_TEST(test_invalid),        SCENE_TEST(test_peers),  SCENE_TEST(test_broken),
+        SCENE_TEST(test_lost),           SCENE_TEST(test_answer), SCENE_TEST(test_copy),
+        SCENE_TEST(test_mail),           SCENE_TEST(test_knocks), SCENE_TEST(test_note),
+        SCENE_TEST(test_note_of_answer),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -182,7 +182,7 @@ static int set_up(void **state)
     assert_int_equal(pipe2(coord_events.fd, O_CLOEXEC | O_NONBLOCK), 0);
     assert_int_equal(pipe2(f->pipe, O_CLOEXEC | O_NONBLOCK), 0);
     assert_int_equal(group_create(&f->group, &f->world, 9, members, 2, &why), 0);
-    assert_int_equal(bell_make(&f->group->waiting.bell, f->world.dir, 1, 9, ME, &why), 0);
+    assert_int_equal(bell_make(&f->group->waiting.bell, f->world.dir, 1, 9, ME, false, &why), 0);
     f->group->call = (struct call){.kind = CALL_ALL_REDUCE,
                                    .count = 1000,
                                    .seq = 7,
@@ -277,14 +277,14 @@ static void test_spin_in_vain(void **state)
     int long_waits = 0, waits = 0, again = 0;
 
     (void)state;
-    ops.spin_ns = 100 * US;
+    ops.spin_ns = 20 * MS; /* for longer than a busy scheduler keeps a thread away */
     for (;; waits++) {
         struct waiting w = {0};
 
         spin(&w);
         if (w.spin_ns == 50 * US)
             break;
-        /* A thread that the scheduler kept away for 100 us has not spun for long. */
+        /* A thread that the scheduler kept away all the same has not spun for long. */
         long_waits++;
         assert_true(waits < 1000);
     }
@@ -293,7 +293,7 @@ static void test_spin_in_vain(void **state)
         struct waiting w = {0};
 
         spin(&w);
-        if (w.spin_ns == 100 * US)
+        if (w.spin_ns == 20 * MS)
             break;
     }
     assert_int_equal(again, 63);
@@ -410,6 +410,61 @@ static void test_drain(void **state)
     /* Unless its end has also come. */
     f->link.ended = true;
     f->link.gone_at = clock_ms() + 1000;
+    assert_int_equal(step(&w, &why), ML_ERR_PEER);
+}
+
+/* Something moves every 20 ms, for longer than the drain. */
+static int64_t flow_begin, flow_last;
+
+static int link_flow(struct link *l, struct fault *why)
+{
+    int64_t now = clock_ms();
+
+    (void)why;
+    if (now - flow_last < 20)
+        return 0;
+    flow_last = now;
+    if (now - flow_begin >= 3 * ops.drain_ms) {
+        l->recvs = NULL;
+        f->receive.done = true;
+    }
+    return 1;
+}
+
+static void test_drain_flows(void **state)
+{
+    struct waiting w = {0};
+    struct fault why = {0};
+
+    (void)state;
+    ops.drain_ms = 400;
+    ops.progress = link_flow;
+    f->sleep = SLEEP_RING;
+    flow_begin = flow_last = clock_ms();
+    coord_events.peer = PEER_DEAD;
+    coord_events.serial++;
+    while (!f->receive.done)
+        assert_in_range(message_op_step(f->group, &w, &why), 0, 1);
+}
+
+/* What a peer that has left in good order has sent may take any time, if its system ends the
+ * connection behind it. */
+static void test_left(void **state)
+{
+    struct waiting w = {0};
+    struct fault why = {0};
+    int64_t begin = clock_ms();
+
+    (void)state;
+    ops.drain_ms = 1;
+    ops.tells_end = true;
+    f->sleep = SLEEP_RING;
+    coord_events.peer = PEER_LEFT;
+    coord_events.serial++;
+    while (clock_ms() - begin < 200)
+        assert_int_equal(step(&w, &why), 0);
+    assert_int_equal(f->link.gone, PEER_LEFT);
+    f->link.ended = true;
     assert_int_equal(step(&w, &why), ML_ERR_PEER);
 }
 
@@ -625,6 +680,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_death, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_death_after_message, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_drain, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_drain_flows, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_left, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_closed, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_broken, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_relayed, set_up, tear_down),

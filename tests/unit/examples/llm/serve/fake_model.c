@@ -199,7 +199,7 @@ int64_t tokenizer_encode_prompt(const struct tokenizer *t, const struct prompt *
     (void)t;
     for (size_t i = 0; i < p->length && i < room; i++)
         tokens[i] = (unsigned char)p->text[i];
-    return (int64_t)p->length;
+    return (int64_t)(room && p->length > room ? room + 1 : p->length);
 }
 
 void tokenizer_piece(const struct tokenizer *t, int32_t token, const char **bytes, size_t *length)

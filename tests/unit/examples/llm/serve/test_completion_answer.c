@@ -100,10 +100,11 @@ static void errors(void **state)
     same(answer_error(400, "n must be 1", "n"),
          "{\"error\":{\"message\":\"n must be 1\",\"type\":\"invalid_request_error\","
          "\"param\":\"n\",\"code\":400}}");
-    same(answer_too_long(9, 8, "prompt"),
-         "{\"error\":{\"message\":\"the prompt of 9 tokens exceeds the context of 8, which holds "
-         "prompt and answer\",\"type\":\"exceed_context_size_error\",\"param\":"
-         "\"prompt\",\"code\":400,\"n_prompt_tokens\":9,\"n_ctx\":8}}");
+    same(
+        answer_too_long(9, 8, "prompt"),
+        "{\"error\":{\"message\":\"the prompt of at least 9 tokens exceeds the context of 8, which "
+        "holds prompt and answer\",\"type\":\"exceed_context_size_error\",\"param\":"
+        "\"prompt\",\"code\":400,\"n_prompt_tokens\":9,\"n_ctx\":8}}");
 }
 
 int main(void)

@@ -6,6 +6,8 @@
 #include "examples/llm/serve/service.h"
 #include "tests/unit/examples/llm/serve/fake_model.h"
 
+#include "config.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -19,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -399,7 +402,7 @@ static void what_does_not_fit_is_refused(void **state)
     snprintf(body, sizeof(body), "{\"prompt\":\"%s\"}", prompt);
     assert_non_null(strstr(ask(post_text("/v1/completions", body)),
                            "exceed_context_size_error\",\"param\":\"prompt\",\"code\":400,"
-                           "\"n_prompt_tokens\":2099,\"n_ctx\":2048"));
+                           "\"n_prompt_tokens\":2049,\"n_ctx\":2048"));
     prompt[2040] = '\0'; /* 8 tokens are left */
     snprintf(body, sizeof(body), "{\"prompt\":\"%s\",\"max_tokens\":100}", prompt);
     assert_non_null(strstr(ask(post_text("/v1/completions", body)), "\"completion_tokens\":8,"));
@@ -409,6 +412,86 @@ static void what_does_not_fit_is_refused(void **state)
         ask(post_text("/v1/chat/completions", "{\"messages\":[{\"role\":\"user\",\"content\":"
                                               "\"unrenderable\"}]}")),
         "no template"));
+    assert_int_equal(server_stop(), 0);
+}
+
+/* The processor's time that the server's loop has had. */
+static double loop_ms(void)
+{
+    struct timespec t;
+    clockid_t clock;
+
+    assert_int_equal(pthread_getcpuclockid(server.thread, &clock), 0);
+    assert_int_equal(clock_gettime(clock, &t), 0);
+    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
+}
+
+/* Sends a body as long as one may be, with as many `pieces` as it has room for, and returns the
+ * answer. */
+static const char *ask_much(const char *path, const char *begin, const char *piece, const char *end)
+{
+    enum { SIZE = HTTP_BODY_MOST };
+    size_t used = strlen(begin), length = strlen(piece), room;
+    char *body = malloc(SIZE + 1), head[200];
+    const char *answer;
+    int fd = dial();
+
+    assert_non_null(body);
+    room = (SIZE - 1 - used - strlen(end)) / length * length;
+    for (size_t i = 0; i < used + room; i++) {
+        if (i < used)
+            body[i] = begin[i];
+        else
+            body[i] = piece[(i - used) % length];
+    }
+    snprintf(body + used + room, SIZE + 1 - used - room, "%s", end);
+    snprintf(head, sizeof(head),
+             "POST %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
+             "Content-Type: application/json\r\nContent-Length: %zu\r\n\r\n",
+             path, strlen(body));
+    say(fd, head);
+    say(fd, body);
+    answer = hear(fd, NULL);
+    close(fd);
+    free(body);
+    return answer;
+}
+
+/* Whatever a client sends, the loop goes on for all others. */
+static void long_bodies_are_read_beside_the_loop(void **state)
+{
+    static const struct {
+        const char *path, *begin, *piece, *end, *answer;
+    } cases[] = {
+        {"/v1/completions", "{\"prompt\":[0", ",0", "]}", "exceed_context_size_error"},
+        {"/v1/completions", "{\"prompt\":\"", "\\u0041", "\"}", "exceed_context_size_error"},
+        {"/v1/completions", "{\"prompt\":\"x\",\"stop\":[\"a\"", ",\"a\"", "]}", "are the most"},
+        {"/v1/completions", "{\"prompt\":\"x\",\"other\":[1", ",[]", "]", "is not JSON"},
+        {"/v1/completions", "{\"prompt\":\"x\",\"logit_bias\":{\"0\":1", ",\"1\":1", "}}",
+         "logit_bias is not supported"},
+        {"/v1/chat/completions", "{\"messages\":[{}", ",{\"role\":\"user\",\"content\":\"x\"}",
+         "]}", "are the most"},
+        {"/v1/chat/completions", "{\"messages\":[{\"role\":\"user\",\"content\":\"", "word ",
+         "\"}]}", "exceed_context_size_error"},
+    };
+#ifdef SANITIZE
+    enum { LOOP_MS = 800 };
+#else
+    enum { LOOP_MS = 80 }; /* the most of it for the bytes' way from the socket */
+#endif
+
+    (void)state;
+    server_start((struct fake){.slots = 1, .context = CONTEXT}, 4);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        double begin = loop_ms();
+        const char *answer = ask_much(cases[i].path, cases[i].begin, cases[i].piece, cases[i].end);
+
+        if (!strstr(answer, cases[i].answer))
+            fail_msg("%s%s: %.200s", cases[i].begin, cases[i].piece, answer);
+        if (loop_ms() - begin > LOOP_MS)
+            fail_msg("%s%s took the loop %.0f ms", cases[i].begin, cases[i].piece,
+                     loop_ms() - begin);
+    }
     assert_int_equal(server_stop(), 0);
 }
 
@@ -699,6 +782,7 @@ int main(void)
         cmocka_unit_test(choices_that_have_no_room),
         cmocka_unit_test(an_answer_in_json_is_an_object),
         cmocka_unit_test(what_does_not_fit_is_refused),
+        cmocka_unit_test(long_bodies_are_read_beside_the_loop),
         cmocka_unit_test(a_body_beyond_the_limit_is_refused),
         cmocka_unit_test(a_full_queue_says_so),
         cmocka_unit_test(clients_that_leave_are_noticed),

@@ -3,6 +3,7 @@
  * vocabularies. tests/llm/text.t compares real ones with llama.cpp. */
 #include "examples/llm/text/tokenizer.h"
 
+#include "examples/llm/text/vocabulary.h"
 #include "tests/unit/examples/llm/written_gguf.h"
 
 #include <setjmp.h>
@@ -11,6 +12,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -310,6 +312,142 @@ static void long_texts_end(void **state)
     opened_end(&o);
 }
 
+/* A vocabulary as large models have, with thousands of tokens that are found as they are. */
+static void many_put(int specials)
+{
+    char name[32];
+
+    written_head(&w, 3, 0, 5);
+    written_key(&w, "tokenizer.ggml.model", GGUF_KIND_TEXT);
+    written_text(&w, "gpt2");
+    written_key(&w, "tokenizer.ggml.pre", GGUF_KIND_TEXT);
+    written_text(&w, "qwen2");
+    written_array(&w, "tokenizer.ggml.tokens", GGUF_KIND_TEXT, (uint64_t)specials + 3);
+    written_text(&w, "a");
+    written_text(&w, "<");
+    written_text(&w, "a<");
+    for (int i = 0; i < specials; i++) {
+        snprintf(name, sizeof(name), "<unused%d>", i);
+        written_text(&w, name);
+    }
+    written_array(&w, "tokenizer.ggml.token_type", GGUF_KIND_I32, (uint64_t)specials + 3);
+    for (int i = 0; i < specials + 3; i++)
+        written_u32(&w, i < 3 ? TOKEN_NORMAL : i % 2 ? TOKEN_USER : TOKEN_CONTROL);
+    written_array(&w, "tokenizer.ggml.merges", GGUF_KIND_TEXT, 1);
+    written_text(&w, "a <");
+}
+
+static double processor_ms(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
+}
+
+/* A client chooses the text: 4 MiB of it are refused in little time of the processor. */
+static void too_long_ends_soon(void **state)
+{
+    static const char *const pieces[] = {"<", "<unused", "<unused1",  "<unused63",
+                                         "a", "a<",      "<unused1>", "<unused2>"};
+    enum { SIZE = 4 << 20, CONTEXT = 4096, PROCESSOR_MS = 50 };
+    static char text[SIZE];
+    static int32_t tokens[CONTEXT];
+    char path[64], error[512];
+    struct tokenizer *t;
+    struct gguf *g;
+
+    (void)state;
+    many_put(6400);
+    g = written_open(&w, path, error);
+    t = g ? tokenizer_new(g, error, sizeof(error)) : NULL;
+    if (!t)
+        fail_msg("%s", error);
+    for (size_t i = 0; i < sizeof(pieces) / sizeof(pieces[0]); i++) {
+        for (int is_typed = 0; is_typed < 2; is_typed++) {
+            size_t length = strlen(pieces[i]);
+            struct prompt p = {0};
+            double begin;
+
+            for (size_t at = 0; at < SIZE; at++)
+                text[at] = pieces[i][at % length];
+            if (is_typed)
+                prompt_add_typed(&p, text, SIZE);
+            else
+                prompt_add_bytes(&p, text, SIZE);
+            begin = processor_ms();
+            assert_int_equal(tokenizer_encode_prompt(t, &p, tokens, CONTEXT), CONTEXT + 1);
+            if (processor_ms() - begin > PROCESSOR_MS)
+                fail_msg("\"%s\" takes %.0f ms", pieces[i], processor_ms() - begin);
+            prompt_free(&p);
+        }
+    }
+    tokenizer_free(t);
+    gguf_close(g);
+}
+
+static const struct wanted nested = {
+    .model = "gpt2",
+    .pre = "qwen2",
+    .tokens = {"a", "b", "<", "ab", "<a", "<b", "<ab", "<abab", "<ba", "b<b", "aab<"},
+    .types = {1, 1, 1, 1, 4, 3, 4, 3, 4, 4, 3},
+    .merges = {"a b"},
+    .begin = -1,
+    .end = -1,
+};
+
+/* The token that is found at the beginning of a text; -1. */
+static int32_t nested_at(const char *text, bool is_typed)
+{
+    int32_t found = -1;
+
+    for (int32_t i = 4; i < 11; i++) {
+        bool fits = strncmp(text, nested.tokens[i], strlen(nested.tokens[i])) == 0;
+
+        if (fits && (nested.types[i] == TOKEN_USER || !is_typed) &&
+            (found < 0 || strlen(nested.tokens[i]) > strlen(nested.tokens[found])))
+            found = i;
+    }
+    return found;
+}
+
+/* The longest one of tokens that begin with each other is found, in each of 3^8 texts. */
+static void longest_is_found(void **state)
+{
+    struct opened o;
+
+    (void)state;
+    opened_make(&o, &nested);
+    for (int number = 0; number < 6561; number++) {
+        int32_t tokens[TOKENS_MOST];
+        char text[9] = "";
+        int64_t count;
+
+        for (int i = 0, rest = number; i < 8; i++, rest /= 3)
+            text[i] = "ab<"[rest % 3];
+        for (int is_typed = 0; is_typed < 2; is_typed++) {
+            int64_t k = 0;
+
+            count = tokenizer_encode(o.t, text, 8, !is_typed, tokens, TOKENS_MOST);
+            for (size_t i = 0; i < 8;) {
+                int32_t found = nested_at(text + i, is_typed);
+
+                if (found < 0) {
+                    i++;
+                    continue;
+                }
+                while (k < count && tokens[k] < 4)
+                    k++;
+                if (k == count || tokens[k] != found)
+                    fail_msg("%s: token %d is not found", text, found);
+                i += strlen(nested.tokens[found]);
+                k++;
+            }
+        }
+    }
+    opened_end(&o);
+}
+
 static void refused_check(const struct wanted *v, const char *sentence)
 {
     struct opened o;
@@ -374,7 +512,8 @@ int main(void)
         cmocka_unit_test(bpe_encode),        cmocka_unit_test(spm_encode),
         cmocka_unit_test(pieces_give),       cmocka_unit_test(typed_not_control),
         cmocka_unit_test(long_texts_end),    cmocka_unit_test(damaged_refuse),
-        cmocka_unit_test(far_tokens_forget),
+        cmocka_unit_test(far_tokens_forget), cmocka_unit_test(too_long_ends_soon),
+        cmocka_unit_test(longest_is_found),
     };
 
     return cmocka_run_group_tests_name("tokenizer", tests, NULL, NULL);

@@ -206,6 +206,46 @@ static void test_children_not_told(void **state)
     has_children_files = true;
 }
 
+/* A child forks after it was found. Its group, whose leader has ended, is signalled as a whole, so
+ * that the new process gets the signal, too. */
+static void test_group_without_leader(void **state)
+{
+    struct process_list found;
+    pid_t leader = fork(), child, born;
+    siginfo_t info;
+    int go[2];
+
+    (void)state;
+    if (leader == 0)
+        _exit(setpgid(0, 0));
+    assert_int_equal(pipe(go), 0);
+    assert_int_equal(waitid(P_PID, (id_t)leader, &info, WEXITED | WNOWAIT), 0);
+    child = fork();
+    if (child == 0) {
+        char byte;
+
+        close(go[1]);
+        if (setpgid(0, leader))
+            _exit(1);
+        pid_say();
+        if (read(go[0], &byte, 1) == 0)
+            fork();
+        rest();
+    }
+    assert_int_equal(pid_hear(), child);
+    assert_int_equal(waitpid(leader, NULL, 0), leader);
+    assert_int_equal(descendants_find(&found, NULL), 0);
+    close(go[0]);
+    close(go[1]);
+    born = pid_hear();
+    born = born == child ? pid_hear() : (pid_hear(), born);
+    descendants_signal(&found, SIGKILL);
+    process_list_free(&found);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    assert_int_equal(waitpid(born, NULL, 0), born); /* handed over to this process */
+    assert_false(descendants_exist());
+}
+
 static void test_nobody(void **state)
 {
     struct process_list found = {0};
@@ -229,6 +269,7 @@ int main(void)
         cmocka_unit_test(test_nobody),
         cmocka_unit_test(test_children_told),
         cmocka_unit_test(test_children_not_told),
+        cmocka_unit_test(test_group_without_leader),
     };
 
     return cmocka_run_group_tests(tests, set_up, NULL);

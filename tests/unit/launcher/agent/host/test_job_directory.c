@@ -3,7 +3,9 @@
 #include "launcher/agent/host/job_directory.h"
 
 #include "common/net/job_file.h"
+#include "launcher/base/machine/place_lock.h"
 
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,9 +14,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
+
+enum { NAMES = 40000, STRANGER = 12345 };
 
 static char base[] = "/tmp/mlaunch-unit.XXXXXX";
 
@@ -83,13 +88,177 @@ static void sweeps_what_is_its_own(void **state)
         assert_non_null(f);
         fclose(f);
     }
-    job_directory_sweep_shm(dirs[0]);
+    job_directory_sweep_shm(dirs[0], true);
     assert_int_not_equal(access(segments[0], F_OK), 0);
     assert_int_equal(access(segments[1], F_OK), 0);
-    job_directory_sweep_shm(dirs[1]);
+    job_directory_sweep_shm(dirs[1], false);
     assert_int_not_equal(access(segments[1], F_OK), 0);
     for (int i = 0; i < 2; i++)
         job_directory_remove(dirs[i]);
+}
+
+static void segment_call(char *out, size_t size, const char *dir, const char *rest)
+{
+    snprintf(out, size, "/dev/shm/mlaunch-%u-%s.%s", (unsigned)geteuid(), strrchr(dir, '/') + 1,
+             rest);
+}
+
+static void segment_make(const char *path)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+
+    assert_true(fd >= 0);
+    close(fd);
+}
+
+/* Anybody may make names in /dev/shm that begin so. */
+static void leaves_what_another_user_has_made_there(void **state)
+{
+    char dir[JOB_DIRECTORY_PATH], segment[2 * JOB_DIRECTORY_PATH], file[3 * JOB_DIRECTORY_PATH];
+    struct fault why = {0};
+
+    (void)state;
+    if (geteuid() != 0)
+        skip(); /* only root can give a directory away */
+    assert_int_equal(job_directory_create(dir, base, "job", 0, &why), 0);
+    segment_call(segment, sizeof(segment), dir, "strangers");
+    snprintf(file, sizeof(file), "%s/file", segment);
+    assert_int_equal(mkdir(segment, 0755), 0);
+    segment_make(file);
+    assert_int_equal(chown(segment, STRANGER, 0), 0);
+    job_directory_sweep_shm(dir, false);
+    assert_int_equal(access(file, F_OK), 0);
+    assert_int_equal(chown(segment, 0, 0), 0);
+    job_directory_sweep_shm(dir, false);
+    assert_int_not_equal(access(segment, F_OK), 0);
+    job_directory_remove(dir);
+}
+
+static void looks_old(const char *path)
+{
+    const struct timespec old[2] = {{.tv_sec = 1}, {.tv_sec = 1}};
+
+    assert_int_equal(utimensat(AT_FDCWD, path, old, 0), 0);
+}
+
+static bool is_old(const char *path)
+{
+    struct stat st;
+
+    assert_int_equal(stat(path, &st), 0);
+    return st.st_mtime == 1 || st.st_atime == 1;
+}
+
+static void touches_what_lives(void **state)
+{
+    char dir[JOB_DIRECTORY_PATH], file[JOB_DIRECTORY_PATH + 8], user[128];
+    struct fault why = {0};
+
+    (void)state;
+    user_directory(user, sizeof(user));
+    assert_int_equal(job_directory_create(dir, base, "job", 0, &why), 0);
+    assert_int_equal(job_file_put(dir, "file", "text", &why), 0);
+    snprintf(file, sizeof(file), "%s/file", dir);
+    looks_old(file);
+    looks_old(dir);
+    looks_old(user);
+    job_directory_touch(dir);
+    assert_false(is_old(file));
+    assert_false(is_old(dir));
+    assert_false(is_old(user));
+    job_directory_remove(dir);
+}
+
+static bool is_locked(const char *path)
+{
+    return place_lock_is_held(AT_FDCWD, path);
+}
+
+static void locks_what_an_agent_uses(void **state)
+{
+    char dir[JOB_DIRECTORY_PATH], shm[2 * JOB_DIRECTORY_PATH], user[128], link[JOB_DIRECTORY_PATH];
+    int locks[JOB_DIRECTORY_LOCKS] = JOB_DIRECTORY_UNLOCKED;
+    struct fault why = {0};
+    bool is_made;
+
+    (void)state;
+    user_directory(user, sizeof(user));
+    snprintf(link, sizeof(link), "%s/mlaunch-%u", user_directory_base(), (unsigned)geteuid());
+    assert_int_equal(job_directory_create(dir, base, "job", 0, &why), 0);
+    job_directory_link(dir);
+    segment_call(shm, sizeof(shm), dir, JOB_DIRECTORY_LOCK);
+    job_directory_lock(dir, locks);
+    assert_true(is_locked(dir) && is_locked(user) && is_locked(shm) && is_locked(link));
+
+    /* What is made again is locked again. */
+    job_directory_remove(dir);
+    assert_int_equal(job_directory_restore(dir, &is_made, &why), 0);
+    assert_true(is_made);
+    assert_false(is_locked(dir));
+    job_directory_lock(dir, locks);
+    assert_true(is_locked(dir) && is_locked(user) && is_locked(shm));
+    assert_int_equal(job_directory_restore(dir, &is_made, &why), 0);
+    assert_false(is_made);
+
+    job_directory_unlock(locks);
+    assert_false(is_locked(dir) || is_locked(user) || is_locked(shm));
+    job_directory_sweep_shm(dir, false);
+    assert_int_not_equal(access(shm, F_OK), 0);
+    job_directory_remove(dir);
+}
+
+static void makes_nothing_again_where_others_may_write(void **state)
+{
+    char dir[JOB_DIRECTORY_PATH], user[128];
+    struct fault why = {0};
+    bool is_made;
+
+    (void)state;
+    user_directory(user, sizeof(user));
+    assert_int_equal(job_directory_create(dir, base, "job", 0, &why), 0);
+    job_directory_remove(dir);
+    assert_int_equal(mkdir(user, 0755), 0);
+    assert_int_equal(job_directory_restore(dir, &is_made, &why), ML_ERR_SYSTEM);
+    assert_false(is_made);
+    assert_non_null(strstr(why.text, "is no longer a directory of yours that is closed to others"));
+    assert_int_equal(rmdir(user), 0);
+}
+
+static int64_t thread_us(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
+}
+
+static void hurries_where_there_are_very_many_names(void **state)
+{
+    char dir[JOB_DIRECTORY_PATH], segment[2 * JOB_DIRECTORY_PATH], name[16];
+    struct fault why = {0};
+    int64_t begin, taken;
+    int left = 0;
+
+    (void)state;
+    assert_int_equal(job_directory_create(dir, base, "job", 0, &why), 0);
+    for (int i = 0; i < NAMES; i++) {
+        snprintf(name, sizeof(name), "%d", i);
+        segment_call(segment, sizeof(segment), dir, name);
+        segment_make(segment);
+    }
+    begin = thread_us();
+    job_directory_sweep_shm(dir, true);
+    taken = thread_us() - begin;
+    for (int i = 0; i < NAMES; i++) {
+        snprintf(name, sizeof(name), "%d", i);
+        segment_call(segment, sizeof(segment), dir, name);
+        left += access(segment, F_OK) == 0;
+    }
+    job_directory_sweep_shm(dir, false);
+    assert_int_not_equal(access(segment, F_OK), 0);
+    job_directory_remove(dir);
+    assert_true(taken < 50000);
+    assert_in_range(left, 1, NAMES - 1);
 }
 
 /* Something else has the user's name: the job directory is then in another. */
@@ -177,6 +346,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(makes_two_apart_and_removes_them),
         cmocka_unit_test(sweeps_what_is_its_own),
+        cmocka_unit_test(leaves_what_another_user_has_made_there),
+        cmocka_unit_test(touches_what_lives),
+        cmocka_unit_test(locks_what_an_agent_uses),
+        cmocka_unit_test(makes_nothing_again_where_others_may_write),
+        cmocka_unit_test(hurries_where_there_are_very_many_names),
         cmocka_unit_test(goes_beside_an_unsafe_user_directory),
         cmocka_unit_test(knows_the_names_of_user_directories),
     };

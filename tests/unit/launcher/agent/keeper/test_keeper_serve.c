@@ -42,7 +42,7 @@ static void *visit_run(void *arg)
     struct pollfd p = {v->listener, POLLIN, 0};
 
     poll(&p, 1, -1);
-    keeper_serve(&job, address_accept(v->listener));
+    keeper_serve(&job, address_accept(v->listener), NULL, NULL);
     return NULL;
 }
 
@@ -199,6 +199,30 @@ static void test_torn(void **state)
     visit_end(&v);
 }
 
+/* What a process of the rank had sent before it died comes after the next one's copy has begun. */
+static void test_late(void **state)
+{
+    struct visit dead, v;
+    uint64_t none;
+
+    (void)state;
+    assert_int_equal(visit_begin(&dead, 1, job.secret), 0);
+    ask(&dead, KEPT_PUT, 0, SIZE, "state");
+    assert_int_equal(answer(&dead, &none), 0);
+    assert_true(kept_stream_send(dead.stream, back, SIZE / 2));
+    assert_int_equal(visit_begin(&v, 1, job.secret), 0);
+    put(&v, 0, "state");
+    memset(back, 1, sizeof(back));
+    assert_true(kept_stream_send(dead.stream, back, SIZE - SIZE / 2));
+    assert_true(kept_stream_send(dead.stream, back, sizeof(head)));
+    assert_true(answer(&dead, &none) != 0);
+    ask(&dead, KEPT_PUT, 0, SIZE, "state");
+    assert_true(answer(&dead, &none) != 0);
+    require_kept(&v, 0, "state");
+    visit_end(&v);
+    visit_end(&dead);
+}
+
 static void test_strangers(void **state)
 {
     uint8_t other[AUTH_SECRET] = {0};
@@ -248,6 +272,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_put_and_get, fresh, clear),
         cmocka_unit_test_setup_teardown(test_torn, fresh, clear),
+        cmocka_unit_test_setup_teardown(test_late, fresh, clear),
         cmocka_unit_test_setup_teardown(test_strangers, fresh, clear),
         cmocka_unit_test_setup_teardown(test_malformed, fresh, clear),
     };

@@ -5,6 +5,7 @@
 
 #include "launcher/base/machine/pid_domain_linux.h"
 
+#include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -12,6 +13,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -135,6 +137,75 @@ static void a_job_whose_agent_is_gone(void **state)
     job_directory_remove(dir);
 }
 
+static void directories_make(const char *parent, const char *format, int count, uid_t user)
+{
+    static const struct timespec long_ago[2] = {{.tv_sec = 1000}, {.tv_sec = 1000}};
+    char path[256];
+
+    for (int i = 0; i < count; i++) {
+        int at = snprintf(path, sizeof(path), "%s/", parent);
+
+        snprintf(path + at, sizeof(path) - (size_t)at, format, i);
+        assert_int_equal(mkdir(path, 0755), 0);
+        assert_int_equal(chown(path, user, user), 0);
+        assert_int_equal(utimensat(AT_FDCWD, path, long_ago, 0), 0);
+    }
+}
+
+static void directories_remove(const char *parent, const char *format, int count)
+{
+    char path[256];
+
+    for (int i = 0; i < count; i++) {
+        int at = snprintf(path, sizeof(path), "%s/", parent);
+
+        snprintf(path + at, sizeof(path) - (size_t)at, format, i);
+        rmdir(path);
+    }
+}
+
+/* Another user makes directories without end, in theirs and beside that: of each user some are
+ * shown, and the own jobs are all found. */
+static void test_many_of_another(void **state)
+{
+    enum { MANY = 3000, OTHER = 65533 };
+    char dir[JOB_DIRECTORY_PATH], other[128];
+    pid_t agent = agent_start();
+    struct job_survey *s;
+    struct fault why;
+    int own = 0;
+
+    (void)state;
+    if (geteuid() != 0)
+        skip(); /* it cannot be another user */
+    assert_true(job_begin(dir, agent));
+    snprintf(other, sizeof(other), "%s/mlaunch-%d", base, OTHER);
+    assert_int_equal(mkdir(other, 0755), 0);
+    assert_int_equal(chown(other, OTHER, OTHER), 0);
+    directories_make(other, "j%d.0.abcdef", MANY, OTHER);
+    assert_int_equal(job_survey_open(&s, base, &why), 0);
+    assert_int_equal(s->job_count, 1 + JOB_SURVEY_OTHERS_JOBS);
+    job_survey_close(s);
+    directories_make(base, "mlaunch-65533.%06d", MANY, OTHER);
+    directories_make(base, "mlaunch-0.%06d", MANY, OTHER);
+    assert_int_equal(job_survey_open(&s, base, &why), 0);
+    for (int i = 0; i < s->job_count; i++)
+        own += s->jobs[i].user == 0 && s->jobs[i].state == JOB_SURVEY_LIVE;
+    assert_int_equal(own, 1);
+    assert_true(s->job_count <= 1 + JOB_SURVEY_OTHERS_JOBS);
+    job_survey_close(s);
+    assert_int_equal(job_survey_open_own(&s, base, &why), 0);
+    assert_int_equal(s->job_count, 1);
+    assert_string_equal(s->jobs[0].dir, dir);
+    job_survey_close(s);
+    agent_end(agent);
+    job_directory_remove(dir);
+    directories_remove(other, "j%d.0.abcdef", MANY);
+    directories_remove(base, "mlaunch-65533.%06d", MANY);
+    directories_remove(base, "mlaunch-0.%06d", MANY);
+    rmdir(other);
+}
+
 static int teardown(void **state)
 {
     (void)state;
@@ -146,6 +217,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_job_whose_agent_is_gone),
         cmocka_unit_test(jobs_that_end_meanwhile),
+        cmocka_unit_test(test_many_of_another),
     };
 
     if (!mkdtemp(base))

@@ -3,6 +3,9 @@
  * left aside if it is damaged, open to others or from elsewhere. */
 #include "launcher/base/machine/job_register.h"
 
+#include "launcher/base/machine/place_lock.h"
+
+#include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -292,6 +295,28 @@ static void a_malformed_one_is_refused(void **state)
     register_entry_clear(&e);
 }
 
+/* A tidy system, or the user, has removed all. */
+static void one_that_was_removed_is_written_again(void **state)
+{
+    struct job_register r = {0};
+    char parent[USER_DIRECTORY_PATH];
+    struct register_entry mine;
+
+    (void)state;
+    entry_make(&mine, "1abc-def", "train");
+    entry_put(&mine, &r);
+    snprintf(parent, sizeof(parent), "%s/mlaunch-%u", base, (unsigned)geteuid());
+    assert_true(place_lock_is_held(AT_FDCWD, parent));
+    assert_int_equal(unlink(r.path) | rmdir(parent), 0);
+
+    entry_make(&mine, "1abc-def", "train");
+    entry_put(&mine, &r);
+    mode_check(r.path, 0600);
+    assert_true(place_lock_is_held(AT_FDCWD, parent));
+    job_register_remove(&r);
+    assert_int_equal(access(parent, F_OK), -1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -301,6 +326,7 @@ int main(void)
         cmocka_unit_test(what_is_not_ones_own_is_left_aside),
         cmocka_unit_test(one_that_cannot_be_written_has_a_sentence),
         cmocka_unit_test(a_malformed_one_is_refused),
+        cmocka_unit_test(one_that_was_removed_is_written_again),
     };
     int failed;
 

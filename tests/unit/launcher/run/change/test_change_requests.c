@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -94,7 +95,7 @@ static int ask(struct job *j, const char *text, size_t size)
     return fd;
 }
 
-/* All that is answered up to now. */
+/* All that is answered up to now, but for the signs of life. */
 static const char *answers(struct job *j, int fd)
 {
     static char text[4096];
@@ -107,6 +108,8 @@ static const char *answers(struct job *j, int fd)
         at += n > 0 ? (size_t)n : 0;
     }
     text[at] = '\0';
+    for (char *sign; (sign = strstr(text, "{}\n"));)
+        memmove(sign, sign + 3, strlen(sign + 3) + 1);
     return text;
 }
 
@@ -214,6 +217,33 @@ static void test_malformed(void **state)
     job_close(&j);
 }
 
+/* Whoever waits hears that mlaunch lives; whoever has gone before that has asked for nothing. */
+static void test_silence(void **state)
+{
+    struct job j;
+    char text[64];
+    int fd;
+
+    (void)state;
+    job_open(&j);
+    close(ASK(&j, "{\"what\": \"shrink\", \"ranks\": \"2\"}")); /* while mlaunch was stopped */
+    fd = ASK(&j, "{\"what\": \"grow\", \"hosts\": \"c:2\"}");
+    while (recv(fd, text, 3, MSG_DONTWAIT) != 3)
+        event_base_loop(j.base, EVLOOP_ONCE);
+    assert_string_equal(j.asked, "grow c:2");
+    assert_memory_equal(text, "{}\n", 3);
+    while (recv(fd, text, 3, MSG_DONTWAIT) != 3)
+        event_base_loop(j.base, EVLOOP_ONCE);
+    assert_memory_equal(text, "{}\n", 3);
+    close(fd);
+    fd = ASK(&j, "{\"what\": \"grow\", \"hosts\": \"c:2\"}");
+    j.asked[0] = '\0';
+    close(fd);
+    answers(&j, -1);
+    assert_string_equal(j.asked, "");
+    job_close(&j);
+}
+
 /* Those that ask go, or the job does; and there are never too many. */
 static void test_ends(void **state)
 {
@@ -238,13 +268,50 @@ static void test_ends(void **state)
         close(fds[i]);
 }
 
+static void on_tick(evutil_socket_t fd, short what, void *arg)
+{
+    (void)fd, (void)what;
+    *(bool *)arg = true;
+}
+
+/* Whoever asks while descriptors have run out waits, and the loop does not spin meanwhile. */
+static void test_no_descriptors(void **state)
+{
+    static const struct timeval moment = {.tv_usec = 50000};
+    struct rlimit files, none;
+    struct job j;
+    bool is_over = false;
+    int fd, turns = 0;
+
+    (void)state;
+    job_open(&j);
+    fd = ASK(&j, "{\"what\": \"shrink\", \"ranks\": \"2\"}");
+    getrlimit(RLIMIT_NOFILE, &files);
+    none = files;
+    none.rlim_cur = 0;
+    event_base_once(j.base, -1, EV_TIMEOUT, on_tick, &is_over, &moment);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    while (!is_over) {
+        event_base_loop(j.base, EVLOOP_ONCE);
+        turns++;
+    }
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &files), 0);
+    assert_true(turns < 20);
+    while (!j.asked[0])
+        event_base_loop(j.base, EVLOOP_ONCE);
+    assert_string_equal(j.asked, "shrink 2");
+    j.is_done = true;
+    change_requests_look(j.requests);
+    expect_end(&j, fd, "the ranks have left");
+    job_close(&j);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_shrink),
-        cmocka_unit_test(test_grow),
-        cmocka_unit_test(test_malformed),
-        cmocka_unit_test(test_ends),
+        cmocka_unit_test(test_shrink),         cmocka_unit_test(test_grow),
+        cmocka_unit_test(test_malformed),      cmocka_unit_test(test_ends),
+        cmocka_unit_test(test_no_descriptors), cmocka_unit_test(test_silence),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

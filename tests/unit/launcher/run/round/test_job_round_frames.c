@@ -4,6 +4,7 @@
 #include "launcher/run/round/job_round.h"
 
 #include "common/status.h"
+#include "launcher/run/round/job_round_state.h"
 #include "tests/fuzz/launcher/script_round.h"
 
 #include <event2/event.h>
@@ -100,7 +101,7 @@ static void test_independent(void **state)
     ALL_HELLO "017{\"coordinator\":\"10.0.0.2:4000\"}\n117{}\n217{}\n"                             \
               "019{\"rank\":0,\"pid\":8}\n019{\"rank\":1,\"pid\":9}\n"                             \
               "119{\"rank\":2,\"pid\":8}\n219{\"rank\":3,\"pid\":8}\n"
-#define REPAIRED   "037{\"membership\":1,\"count\":3,\"members\":[0,1,2]}\n"
+#define REPAIRED   "037{\"generation\":1,\"membership\":1,\"count\":3,\"members\":[0,1,2]}\n"
 #define DIES(rank) "21{\"rank\":" #rank ",\"pid\":8,\"signal\":9}\n"
 #define ENDS(rank) "21{\"rank\":" #rank ",\"pid\":8,\"status\":0}\n"
 #define ALL_DONE   "026{}\n126{}\n226{}\n"
@@ -137,7 +138,7 @@ static void test_outlived(void **state)
                   137);
     /* Too few have come to the next world, or the program does not repair. */
     expect_status(SCRIPT_ELASTIC,
-                  RUNNING "037{\"membership\":1,\"count\":1,\"members\":[0]}\n"
+                  RUNNING "037{\"generation\":1,\"membership\":1,\"count\":1,\"members\":[0]}\n"
                           "0" ENDS(0) "0" ENDS(1) "1" ENDS(2) "2" ENDS(3) ALL_DONE,
                   STATUS_OURS);
     expect_status(SCRIPT_ELASTIC,
@@ -147,13 +148,71 @@ static void test_outlived(void **state)
                   137);
 }
 
+/* Whether host c is taken to be cut off from the coordinator, until its channel ends. */
+static bool is_cut_off(const char *script)
+{
+    struct event_base *base = event_base_new();
+    struct job_round *r =
+        script_round_run(base, SCRIPT_ELASTIC, NULL, (const uint8_t *)script, strlen(script));
+    bool is = r->members[2].is_cut_off;
+
+    job_round_destroy(r);
+    event_base_free(base);
+    return is;
+}
+
+#define CUT_OFF(address) "225{\"text\":\"closed\",\"cut_off\":\"" address "\"}\n"
+#define MOVED_ON         "x0gone\n138{\"coordinator\":\"10.0.0.3:5000\"}\n"
+
+/* The coordinator was on host a, and is on host b then. */
+static void test_cut_off(void **state)
+{
+    (void)state;
+    assert_true(is_cut_off(RUNNING CUT_OFF("10.0.0.2:4000") "x2gone\n"));
+    assert_true(is_cut_off(RUNNING MOVED_ON CUT_OFF("10.0.0.3:5000") "x2gone\n"));
+    assert_false(is_cut_off(RUNNING CUT_OFF("10.0.0.2:4000") MOVED_ON "x2gone\n"));
+    assert_false(is_cut_off(RUNNING MOVED_ON CUT_OFF("10.0.0.2:4000") "x2gone\n"));
+}
+
+/* How many pairs of hosts are taken not to reach each other at the end of the script. */
+static int broken_pairs(const char *script)
+{
+    struct event_base *base = event_base_new();
+    struct job_round *r =
+        script_round_run(base, SCRIPT_ELASTIC, NULL, (const uint8_t *)script, strlen(script));
+    int count = r->broken.count;
+
+    job_round_destroy(r);
+    event_base_free(base);
+    return count;
+}
+
+#define UNREACHED(membership)                                                                      \
+    "42{\"rank\":2,\"peer\":3,\"generation\":1,\"membership\":" #membership                        \
+    ",\"text\":\"no way\"}\n"
+#define LEFT "0" ENDS(0) "0" ENDS(1) "1" ENDS(2) "2" ENDS(3) ALL_DONE
+
+/* Ranks 2 and 3, on the hosts b and c, do not reach each other, which b's agent says, before or
+ * after the coordinator's says that the members have changed. */
+static void test_unreached(void **state)
+{
+    (void)state;
+    assert_int_equal(broken_pairs(RUNNING "1" UNREACHED(0) LEFT), 1);
+    assert_int_equal(broken_pairs(RUNNING "1" UNREACHED(0) REPAIRED LEFT), 0);
+    assert_int_equal(broken_pairs(RUNNING REPAIRED "1" UNREACHED(0) LEFT), 0);
+    assert_int_equal(broken_pairs(RUNNING REPAIRED "1" UNREACHED(1) LEFT), 1);
+    assert_int_equal(broken_pairs(RUNNING "1" UNREACHED(1) REPAIRED LEFT), 1);
+    /* The coordinator's agent says it for the ranks of all hosts, and no other. */
+    assert_int_equal(broken_pairs(RUNNING "0" UNREACHED(0) LEFT), 1);
+    assert_int_equal(broken_pairs(RUNNING "2" UNREACHED(0) LEFT), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_survey),
-        cmocka_unit_test(test_connecting),
-        cmocka_unit_test(test_independent),
-        cmocka_unit_test(test_outlived),
+        cmocka_unit_test(test_survey),      cmocka_unit_test(test_connecting),
+        cmocka_unit_test(test_independent), cmocka_unit_test(test_outlived),
+        cmocka_unit_test(test_cut_off),     cmocka_unit_test(test_unreached),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -204,7 +204,7 @@ static bool process_lives(pid_t pid)
     if (fscanf(f, "%*d %*s %c", &state) != 1)
         state = 'Z';
     fclose(f);
-    return state != 'Z';
+    return state != 'Z' && state != 'X';
 }
 
 /* Neither the command nor its child, both deaf to SIGTERM and to end of file, outlive the close. */

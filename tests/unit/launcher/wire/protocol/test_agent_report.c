@@ -110,6 +110,29 @@ static void test_exited_bad(void **state)
     }
 }
 
+/* A hostile host's report, of which mlaunch would otherwise make tens of millions of values. */
+static void test_exited_endless(void **state)
+{
+    enum { SIZE = 16 << 20 };
+    char *text = malloc(SIZE + 1);
+    struct exited_report r;
+    struct fault why;
+    struct frame f;
+
+    (void)state;
+    assert_non_null(text);
+    for (int i = 0; i < SIZE; i += 2)
+        memcpy(text + i, i ? ",0" : "[0", 2);
+    text[SIZE] = '\0';
+    f = frame_of(text);
+    assert_int_equal(exited_report_parse(&r, &f, 4, &why), ML_ERR_REFUSED);
+    assert_string_equal(why.text, "its agent sent a malformed EXITED: it is too long");
+    f.size = 4 << 20;
+    assert_int_equal(exited_report_parse(&r, &f, 4, &why), ML_ERR_REFUSED);
+    assert_string_equal(why.text, "its agent sent a malformed EXITED: it has too many values");
+    free(text);
+}
+
 static void test_hello(void **state)
 {
     struct frame f = frame_of("{\"build\": \"b1\", \"arch\": \"x86_64\", \"host\": \"h\", "
@@ -221,11 +244,11 @@ static void test_lost(void **state)
     (void)state;
     assert_int_equal(lost_report_parse(&r, &f, &why), 0);
     assert_string_equal(r.text, "its guard");
-    assert_false(r.is_cut_off);
+    assert_string_equal(r.coordinator, "");
     assert_false(r.is_leaving);
-    f = frame_of("{\"text\": \"the coordinator\", \"cut_off\": true}");
+    f = frame_of("{\"text\": \"the coordinator\", \"cut_off\": \"10.0.0.2:4000\"}");
     assert_int_equal(lost_report_parse(&r, &f, &why), 0);
-    assert_true(r.is_cut_off);
+    assert_string_equal(r.coordinator, "10.0.0.2:4000");
     f = frame_of("{\"text\": \"SIGTERM\", \"leaving\": true}");
     assert_int_equal(lost_report_parse(&r, &f, &why), 0);
     assert_true(r.is_leaving);
@@ -238,13 +261,17 @@ static void test_unreached(void **state)
     static const char *const bad[] = {
         "{}",
         "{\"rank\": 0, \"peer\": 1}",
-        "{\"rank\": -1, \"peer\": 1, \"text\": \"\"}",
-        "{\"rank\": 4, \"peer\": 1, \"text\": \"\"}",
-        "{\"rank\": 0, \"peer\": -1, \"text\": \"\"}",
-        "{\"rank\": 0, \"peer\": 4, \"text\": \"\"}",
-        "{\"rank\": 0, \"peer\": 1, \"text\": 1}",
+        "{\"rank\": 0, \"peer\": 1, \"text\": \"\"}",
+        "{\"rank\": 0, \"peer\": 1, \"generation\": -1, \"membership\": 0, \"text\": \"\"}",
+        "{\"rank\": 0, \"peer\": 1, \"generation\": 0, \"membership\": -1, \"text\": \"\"}",
+        "{\"rank\": -1, \"peer\": 1, \"generation\": 2, \"membership\": 1, \"text\": \"\"}",
+        "{\"rank\": 4, \"peer\": 1, \"generation\": 2, \"membership\": 1, \"text\": \"\"}",
+        "{\"rank\": 0, \"peer\": -1, \"generation\": 2, \"membership\": 1, \"text\": \"\"}",
+        "{\"rank\": 0, \"peer\": 4, \"generation\": 2, \"membership\": 1, \"text\": \"\"}",
+        "{\"rank\": 0, \"peer\": 1, \"generation\": 2, \"membership\": 1, \"text\": 1}",
     };
-    struct frame f = frame_of("{\"rank\": 3, \"peer\": 0, \"text\": \"no way\"}");
+    struct frame f = frame_of(
+        "{\"rank\": 3, \"peer\": 0, \"generation\": 2, \"membership\": 1, \"text\": \"no way\"}");
     struct unreached_report r;
     struct fault why;
 
@@ -252,6 +279,8 @@ static void test_unreached(void **state)
     assert_int_equal(unreached_report_parse(&r, &f, 4, &why), 0);
     assert_int_equal(r.rank, 3);
     assert_int_equal(r.peer, 0);
+    assert_int_equal(r.of.generation, 2);
+    assert_int_equal(r.of.number, 1);
     assert_string_equal(r.text, "no way");
     for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
         f = frame_of(bad[i]);
@@ -259,26 +288,74 @@ static void test_unreached(void **state)
     }
 }
 
+static void test_alone(void **state)
+{
+    static const char *const bad[] = {
+        "{}",
+        "{\"rank\": 0}",
+        "{\"rank\": -1, \"text\": \"\"}",
+        "{\"rank\": 4, \"text\": \"\"}",
+        "{\"rank\": 0, \"text\": 1}",
+    };
+    struct frame f = frame_of("{\"rank\": 3, \"text\": \"no room\"}");
+    struct alone_report r;
+    struct fault why;
+
+    (void)state;
+    assert_int_equal(alone_report_parse(&r, &f, 4, &why), 0);
+    assert_int_equal(r.rank, 3);
+    assert_string_equal(r.text, "no room");
+    for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+        f = frame_of(bad[i]);
+        assert_int_equal(alone_report_parse(&r, &f, 4, &why), ML_ERR_REFUSED);
+    }
+}
+
+static void test_keeper(void **state)
+{
+    static const char *const bad[] = {
+        "{}",
+        "{\"keeper\": \"10.0.0.1:1\"}",
+        "{\"text\": \"was killed\"}",
+        "{\"keeper\": 1, \"text\": \"was killed\"}",
+        ("{\"keeper\": \"0123456789012345678901234567890123456789012345678901234567890123\", "
+         "\"text\": \"\"}"),
+    };
+    struct frame f = frame_of("{\"keeper\": \"10.0.0.1:1\", \"text\": \"was killed\"}");
+    struct keeper_report r;
+    struct fault why;
+
+    (void)state;
+    assert_int_equal(keeper_report_parse(&r, &f, &why), 0);
+    assert_string_equal(r.address, "10.0.0.1:1");
+    assert_string_equal(r.text, "was killed");
+    for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+        f = frame_of(bad[i]);
+        assert_int_equal(keeper_report_parse(&r, &f, &why), ML_ERR_REFUSED);
+    }
+}
+
 static void test_repaired(void **state)
 {
     static const char *const bad[] = {
         "{}",
-        "{\"membership\": 0, \"count\": 1, \"members\": [0]}",
-        "{\"membership\": 1, \"count\": 0, \"members\": []}",
-        "{\"membership\": 1, \"count\": 5, \"members\": [0, 1, 2, 3, 3]}",
-        "{\"membership\": 1, \"count\": 2, \"members\": [0]}",
-        "{\"membership\": 1, \"count\": 1, \"members\": [4]}",
-        "{\"membership\": 1, \"count\": 1, \"members\": 0}",
-        "{\"membership\": 1, \"count\": 2, \"members\": [2, 1]}",
-        "{\"membership\": 1, \"count\": 2, \"members\": [1, 1]}",
+        "{\"generation\": 1, \"membership\": 0, \"count\": 1, \"members\": [0]}",
+        "{\"generation\": 1, \"membership\": 1, \"count\": 0, \"members\": []}",
+        "{\"generation\": 1, \"membership\": 1, \"count\": 5, \"members\": [0, 1, 2, 3, 3]}",
+        "{\"generation\": 1, \"membership\": 1, \"count\": 2, \"members\": [0]}",
+        "{\"generation\": 1, \"membership\": 1, \"count\": 1, \"members\": [4]}",
+        "{\"generation\": 1, \"membership\": 1, \"count\": 1, \"members\": 0}",
+        "{\"generation\": 1, \"membership\": 1, \"count\": 2, \"members\": [2, 1]}",
+        "{\"generation\": 1, \"membership\": 1, \"count\": 2, \"members\": [1, 1]}",
     };
-    struct frame f = frame_of("{\"membership\": 7, \"count\": 2, \"members\": [0, 3]}");
+    struct frame f =
+        frame_of("{\"generation\": 1, \"membership\": 7, \"count\": 2, \"members\": [0, 3]}");
     struct repaired_report r;
     struct fault why;
 
     (void)state;
     assert_int_equal(repaired_report_parse(&r, &f, 4, &why), 0);
-    assert_int_equal(r.membership, 7);
+    assert_int_equal(r.now.number, 7);
     assert_int_equal(r.count, 2);
     assert_int_equal(r.members[0], 0);
     assert_int_equal(r.members[1], 3);
@@ -344,11 +421,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_started_bad), cmocka_unit_test(test_exited),
-        cmocka_unit_test(test_exited_bad),  cmocka_unit_test(test_hello),
-        cmocka_unit_test(test_note_levels), cmocka_unit_test(test_lists),
-        cmocka_unit_test(test_unreached),   cmocka_unit_test(test_repaired),
-        cmocka_unit_test(test_lost),        cmocka_unit_test(test_want),
-        cmocka_unit_test(test_place),
+        cmocka_unit_test(test_exited_bad),  cmocka_unit_test(test_exited_endless),
+        cmocka_unit_test(test_hello),       cmocka_unit_test(test_note_levels),
+        cmocka_unit_test(test_lists),       cmocka_unit_test(test_unreached),
+        cmocka_unit_test(test_repaired),    cmocka_unit_test(test_lost),
+        cmocka_unit_test(test_keeper),      cmocka_unit_test(test_want),
+        cmocka_unit_test(test_alone),       cmocka_unit_test(test_place),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,6 +2,8 @@
 /* test_remote_config_file.c: what an ssh_config says of a host, as ssh(1) would understand it. */
 #include "launcher/wire/ssh/remote_config_file.h"
 
+#include "common/clock.h"
+
 #include <pwd.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,17 +12,23 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 static char path[] = "/tmp/test_remote_config_file.XXXXXX";
 
+static struct remote_wait soon = {.wake = -1}; /* a limit that ends hangs only */
+
 static int setup(void **state)
 {
     int fd = mkstemp(path);
 
     (void)state;
+    soon.deadline_ms = clock_ms() + 600000;
     return fd < 0 ? -1 : close(fd);
 }
 
@@ -47,7 +55,7 @@ static struct remote_config *read_for(const char *name, const char *text)
     struct fault why = {0};
 
     write_file(text);
-    if (remote_config_file_read(&c, &host, path, &why))
+    if (remote_config_file_read(&c, &host, path, &soon, &why))
         fail_msg("%s", why.text);
     return c;
 }
@@ -70,7 +78,7 @@ static void expect_refused(const char *text, const char *words)
     struct fault why = {0};
 
     write_file(text);
-    assert_int_equal(remote_config_file_read(&c, &host, path, &why), ML_ERR_ARGUMENT);
+    assert_int_equal(remote_config_file_read(&c, &host, path, &soon, &why), ML_ERR_ARGUMENT);
     assert_null(c);
     if (!strstr(why.text, words))
         fail_msg("\"%s\" is not in: %s", words, why.text);
@@ -133,6 +141,11 @@ static void test_syntax(void **state)
     expect("h", "port = 3", REMOTE_PORT, "3");
     expect("h", "\tPort\t4   \n", REMOTE_PORT, "4");
     expect("h", "HostKeyAlias \"a b\" # c\n", REMOTE_HOST_KEY_ALIAS, "a b");
+    expect("h", "Host other # h\nPort 1\n", REMOTE_PORT, "22");
+    expect("h", "Host other #h h\nPort 1\n", REMOTE_PORT, "22");
+    expect("h", "Host \"#\" h # no\nPort 1\n", REMOTE_PORT, "1");
+    expect("h", "Host h#\nPort 1\n", REMOTE_PORT, "22");
+    expect("h", "Match host h # the twin\nPort 1\n", REMOTE_PORT, "1");
     expect("h", "ProxyCommand nc \"a b\" %h # c\n", REMOTE_PROXY_COMMAND, "nc \"a b\" %h # c");
     expect("h", "NoSuchThing yes\nPort 5\n", REMOTE_PORT, "5");
     expect_refused("Port\n", "line 1: Port has no value");
@@ -199,13 +212,14 @@ static void test_hostfile_first(void **state)
 
     (void)state;
     write_file("User theirs\nPort 5\n");
-    assert_int_equal(remote_config_file_read(&c, &host, path, &why), 0);
+    assert_int_equal(remote_config_file_read(&c, &host, path, &soon, &why), 0);
     assert_string_equal(c->option[REMOTE_USER], "mine");
     assert_int_equal(c->port, 77);
     remote_config_destroy(c);
-    assert_int_equal(remote_config_file_read(&c, &host, "none", &why), 0);
+    assert_int_equal(remote_config_file_read(&c, &host, "none", &soon, &why), 0);
     remote_config_destroy(c);
-    assert_int_equal(remote_config_file_read(&c, &host, "/no/such/file", &why), ML_ERR_ARGUMENT);
+    assert_int_equal(remote_config_file_read(&c, &host, "/no/such/file", &soon, &why),
+                     ML_ERR_ARGUMENT);
 }
 
 static void test_include_of_itself(void **state)
@@ -215,6 +229,61 @@ static void test_include_of_itself(void **state)
     (void)state;
     snprintf(text, sizeof(text), "Include %s\n", path);
     expect_refused(text, "too many levels of Include");
+}
+
+/* As ssh does, which says so in the same words. */
+static void test_what_others_may_write(void **state)
+{
+    char included[] = "/tmp/test_remote_config_included.XXXXXX", text[200];
+    int fd = mkstemp(included);
+
+    (void)state;
+    assert_true(fd >= 0);
+    snprintf(text, sizeof(text), "Include %s\n", included);
+    assert_int_equal(write(fd, "Port 7\n", 7), 7);
+    expect("h", text, REMOTE_PORT, "7");
+    assert_int_equal(fchmod(fd, 0602), 0);
+    expect_refused(text, "Bad owner or permissions on /tmp/test_remote_config_included");
+    if (geteuid() == 0) { /* only root can give a file away */
+        assert_int_equal(fchmod(fd, 0620), 0);
+        expect("h", text, REMOTE_PORT, "7"); /* a group of root alone */
+        assert_int_equal(fchown(fd, 0, 12345), 0);
+        expect_refused(text, "Bad owner or permissions on /tmp/test_remote_config_included");
+        assert_int_equal(fchmod(fd, 0600) | fchown(fd, 12345, 0), 0);
+        expect_refused(text, "Bad owner or permissions on /tmp/test_remote_config_included");
+    }
+    close(fd);
+    unlink(included);
+    /* What -F names itself is the user's word. */
+    write_file("Port 8\n");
+    assert_int_equal(chmod(path, 0666), 0);
+    expect("h", "Port 8\n", REMOTE_PORT, "8");
+    assert_int_equal(chmod(path, 0600), 0);
+}
+
+static int exec_read(const struct remote_wait *wait, struct fault *why)
+{
+    struct host host = {.name = "h"};
+    struct remote_config *c = NULL;
+
+    write_file("Match exec \"sleep 1000 & sleep 1000\"\nPort 1\n");
+    return remote_config_file_read(&c, &host, path, wait, why);
+}
+
+static void test_a_command_ends_with_the_wait(void **state)
+{
+    struct remote_wait wait = {.wake = eventfd(0, EFD_CLOEXEC), .deadline_ms = clock_ms() + 50};
+    struct fault why = {0};
+
+    (void)state;
+    assert_true(wait.wake >= 0);
+    assert_int_equal(exec_read(&wait, &why), ML_ERR_TIMEOUT);
+    assert_non_null(strstr(why.text, "the command of Match exec has not ended in time: sleep"));
+    wait.deadline_ms = soon.deadline_ms;
+    assert_int_equal(eventfd_write(wait.wake, 1), 0);
+    assert_int_equal(exec_read(&wait, &why), ML_ERR_STATE);
+    close(wait.wake);
+    assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* both are reaped */
 }
 
 /* With 60 stars, trying every way to share the name out among them would not end. */
@@ -260,6 +329,8 @@ int main(void)
         cmocka_unit_test(test_tokens),
         cmocka_unit_test(test_hostfile_first),
         cmocka_unit_test(test_include_of_itself),
+        cmocka_unit_test(test_what_others_may_write),
+        cmocka_unit_test(test_a_command_ends_with_the_wait),
         cmocka_unit_test(test_patterns),
     };
 

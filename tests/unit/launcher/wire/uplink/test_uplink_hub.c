@@ -8,6 +8,7 @@
 
 #include "common/clock.h"
 #include "common/net/address.h"
+#include "common/net/stranger_limits.h"
 #include "launcher/wire/uplink/stream/uplink_protocol.h"
 #include "launcher/wire/uplink/stream/uplink_stream.h"
 #include "launcher/wire/uplink/uplink_call.h"
@@ -29,7 +30,7 @@
 
 #include <cmocka.h>
 
-enum { HOSTS = 3, PATIENCE_MS = 30000, FLOOD = 400, GUESTS_MOST = 64 + 2 * HOSTS };
+enum { HOSTS = 3, PATIENCE_MS = 30000, FLOOD = 600, GUESTS_MOST = STRANGERS_UPLINK + 2 * HOSTS };
 
 static const uint8_t key[AUTH_SECRET] = {1, 2, 3};
 static const uint8_t other_key[AUTH_SECRET] = {1, 2, 4};
@@ -410,7 +411,7 @@ static void test_wrong_key(void **state)
     (void)state;
     caller_call(c);
     assert_int_equal(c->rc, ML_ERR_REFUSED);
-    assert_non_null(strstr(c->why.text, "could not prove"));
+    assert_non_null(strstr(c->why.text, "proof of the job's secret is wrong"));
     LOOP_UNTIL(refusals == 1);
     assert_string_equal(joined, "");
     caller_free(c);
@@ -484,7 +485,7 @@ static void test_other_purpose(void **state)
 
     (void)state;
     assert_int_equal(auth_create_connector(&a, UPLINK_PURPOSE, key, &me, &why), 0);
-    assert_int_equal(frame_reader_create(&r, FRAME_LIMIT_SMALL, &why), 0);
+    assert_int_equal(frame_reader_create(&r, STRANGER_FRAME, &why), 0);
     while (progress != AUTH_DONE) {
         const void *bytes = auth_output(a, &size);
         uint8_t in[1024];
@@ -522,7 +523,7 @@ static void test_replay(void **state)
     (void)state;
     assert_int_equal(auth_create_connector(&a, UPLINK_PURPOSE, key, &me, &why), 0);
     assert_int_equal(auth_exchange_keys(a, &why), 0);
-    assert_int_equal(frame_reader_create(&r, FRAME_LIMIT_SMALL, &why), 0);
+    assert_int_equal(frame_reader_create(&r, STRANGER_FRAME, &why), 0);
     memcpy(hello, auth_output(a, &hello_size), sizeof(hello));
     assert_int_equal(send(fd, hello, hello_size, 0), hello_size);
     LOOP_UNTIL((n = recv(fd, answer, sizeof(answer), MSG_DONTWAIT)) > 0);
@@ -601,11 +602,12 @@ static void test_flood(void **state)
     (void)state;
     for (int i = 0; i < FLOOD; i++) {
         fd[i] = stranger_connect();
-        if (i > FLOOD / 2)
-            send(fd[i], "GET / HTTP/1.1\r\n", 16, MSG_NOSIGNAL);
+        /* Who says nothing at all stays in the kernel. */
+        send(fd[i], i > FLOOD / 2 ? "GET / HTTP/1.1\r\n" : "\0", i > FLOOD / 2 ? 16 : 1,
+             MSG_NOSIGNAL);
         loop_once();
     }
-    assert_non_null(strstr(refused, "too many connections"));
+    LOOP_UNTIL(strstr(refused, "too many connections"));
     for (int i = 0; i < HOSTS; i++)
         caller_free(caller_join(i));
     for (int i = 0; i < FLOOD; i++) {
@@ -615,6 +617,83 @@ static void test_flood(void **state)
     }
     assert_true(open <= GUESTS_MOST);
     assert_true(refusals < 30); /* and not each has a line of its own */
+}
+
+static void output_send(struct auth *a, int fd)
+{
+    size_t size;
+    const void *bytes = auth_output(a, &size);
+
+    assert_int_equal(send(fd, bytes, size, MSG_NOSIGNAL), size);
+}
+
+static struct auth *hello_send(int fd, const uint8_t *with)
+{
+    const struct auth_identity me = {.purpose = UPLINK_PURPOSE, .rank = 1, .group = HOSTS};
+    struct auth *a;
+    struct fault why;
+
+    assert_int_equal(auth_create_connector(&a, UPLINK_PURPOSE, with, &me, &why), 0);
+    assert_int_equal(auth_exchange_keys(a, &why), 0);
+    output_send(a, fd);
+    return a;
+}
+
+/* HELLOs without the key take no places. */
+static void test_flood_of_hellos(void **state)
+{
+    int fd[FLOOD];
+
+    (void)state;
+    for (int i = 0; i < FLOOD; i++) {
+        fd[i] = stranger_connect();
+        auth_destroy(hello_send(fd[i], other_key));
+        loop_once();
+    }
+    caller_free(caller_join(1));
+    LOOP_UNTIL(strstr(refused, "could not prove"));
+    for (int i = 0; i < FLOOD; i++)
+        close(fd[i]);
+}
+
+/* Strangers at a host's own address repeat HELLOs that they have seen, more than there is room for,
+ * while the host's proof is on its way: the host gets in, and so do those that call later. */
+static void test_flood_of_old_hellos(void **state)
+{
+    enum auth_progress progress;
+    int fd[FLOOD], far = stranger_connect();
+    struct caller *c = caller_create(1, key);
+    struct auth *a = hello_send(far, key);
+    struct frame_reader *r;
+    struct frame f;
+    struct fault why;
+    uint8_t in[1024];
+    ssize_t n = -1;
+
+    (void)state;
+    LOOP_UNTIL((n = recv(far, in, sizeof(in), MSG_DONTWAIT)) > 0);
+    for (int i = 0; i < FLOOD; i++) {
+        fd[i] = stranger_connect();
+        auth_destroy(hello_send(fd[i], key));
+        loop_once();
+    }
+    LOOP_UNTIL(strstr(refused, "too many connections"));
+    assert_int_equal(frame_reader_create(&r, STRANGER_FRAME, &why), 0);
+    assert_int_equal(frame_reader_feed(r, in, (size_t)n, &why), 0);
+    assert_int_equal(frame_reader_next(r, &f, &why), 1);
+    assert_int_equal(auth_input(a, &f, &progress, &why), 0);
+    assert_int_equal(progress, AUTH_DONE);
+    output_send(a, far);
+    c->fd = far;
+    auth_derive_keys(a, &c->keys);
+    caller_listen(c);
+    LOOP_UNTIL(strstr(joined, "n1"));
+    caller_free(caller_join(2));
+    for (int i = 0; i < FLOOD; i++)
+        close(fd[i]);
+    caller_free(c);
+    frame_reader_destroy(r);
+    auth_destroy(a);
 }
 
 /* --- a host that has the key, and keeps to nothing -------------------------------------------- */
@@ -791,6 +870,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_truncated, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_oversize, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_flood, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_flood_of_hellos, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_flood_of_old_hellos, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_out_of_turn, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_tree, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_order_of_loss, set_up, tear_down),
