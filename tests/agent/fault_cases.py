@@ -132,8 +132,14 @@ def worker_stopped():
 
 
 def silence():
-    """10 s without a frame is the channel's end; not while a pause was announced"""
-    a, b = Agent(), Agent()
+    """10 s without a frame end the channel; not in a pause, before JOB, or without any frame"""
+    a, b, early, done, unheard = (Agent() for _ in range(5))
+    unheard.wait(HELLO)
+    early.wait(HELLO)
+    early.send(PAUSE)
+    done.start(sh("exit 0"), hosts=2, host_names=["here", "there"], host_of=[0])
+    done.wait(DONE)
+    done.send(PAUSE)
     a.start(SLEEPER)
     b.start(SLEEPER)
     b.send(PAUSE)
@@ -143,6 +149,13 @@ def silence():
     expect(b.process.poll() is None and b.left(), "the paused one has ended too")
     b.send(KILL)
     b.finish()
+    early.send(RESUME)
+    early.start(sh("exit 0"))
+    early.finish()
+    unheard.start(sh("exit 0"))
+    unheard.finish()
+    done.send(RESUME)
+    done.finish()
 
 
 def chaos():

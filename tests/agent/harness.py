@@ -67,6 +67,9 @@ def alive(pid):
 
 
 class Agent:
+    all = []  # that this program has started
+    beat_at = time.monotonic() + BEAT_S
+
     def __init__(self, *args, build=True, credit=True, wrap=()):
         ours, theirs = socket.socketpair()
         path = sys.argv[1]
@@ -92,10 +95,13 @@ class Agent:
         self.credit = credit
         self.at_eof = False
         self.beats = 0  # that are not answered yet
+        self.has_spoken = False
+        Agent.all.append(self)
 
     def send(self, kind, payload=b""):
         if isinstance(payload, dict):
             payload = json.dumps(payload).encode()
+        self.has_spoken = True
         try:
             self.socket.sendall(struct.pack(">IBBH", len(payload), 1, kind, 0) + payload)
         except OSError:
@@ -153,16 +159,22 @@ class Agent:
             payload, self.data = self.data[8:8 + size], self.data[8 + size:]
             self.note(kind, payload)
 
+    @staticmethod
+    def beat():
+        """Pings all agents if it is time to, like mlaunch, because they end at 10 s of silence."""
+        if time.monotonic() < Agent.beat_at:
+            return
+        Agent.beat_at = time.monotonic() + BEAT_S
+        for a in Agent.all:
+            if a.has_spoken and not a.at_eof:
+                a.beats += 1
+                a.send(PING)
+
     def until(self, what, text):
         end = time.monotonic() + HANG_S
-        beat = time.monotonic() + BEAT_S
         while not what():
             left = end - time.monotonic()
-            # Like mlaunch, because the agent ends at 10 s of silence.
-            if self.pids and not self.at_eof and time.monotonic() > beat:
-                self.send(PING)
-                self.beats += 1
-                beat += BEAT_S
+            Agent.beat()
             expect(left > 0, f"not within {HANG_S} s: {text}; frames {self.kinds()[-20:]} "
                              f"exited {self.exited} stderr {self.stderr()!r}")
             self.pump(min(left, 0.2))

@@ -4,6 +4,7 @@ import json
 import os
 import resource
 import signal
+import socket
 import struct
 import subprocess
 import sys
@@ -208,6 +209,56 @@ def placed():
     a.send(PLACED, {"host": 0, "name": "there", "wiring": {**wiring, "own": [2]}})
     expect("no wiring of this job's hosts" in a.wait(LOST)["text"], f"{a.frames}")
     expect(devices() == [[["e"]]], f"{devices()}")
+    a.send(STOP, struct.pack(">II", signal.SIGTERM, 5000))
+    a.finish()
+    a.check_gone(0)
+
+
+def keeper():
+    """KEEPER, again and again: job.json names the next host's, and the same coordinator"""
+    a = Agent()
+
+    def written():
+        with open(a.directories()[0] + "/job.json") as f:
+            return json.load(f)
+
+    ready = a.start(sh("exec sleep 100"), backend="tcp", elastic=1, keep=2)
+    for i in range(3):
+        a.send(KEEPER, f"10.0.0.{i}:1".encode())
+        a.until(lambda: written()["keeper"] == f"10.0.0.{i}:1", "job.json with that keeper")
+        expect(ready["coordinator"] and written()["coordinator"] == ready["coordinator"],
+               f"{i}: {written()}")
+    a.send(STOP, struct.pack(">II", signal.SIGTERM, 5000))
+    a.finish()
+    a.check_gone(0)
+
+
+def keeper_ends():
+    """the keeper is killed: another one is started, and KEEPS says where it listens, 10 times"""
+    a = Agent()
+
+    worker = a.worker()
+
+    def keeper():
+        with open(f"/proc/{worker}/task/{worker}/children") as f:
+            return [p for p in map(int, f.read().split()) if p != a.pids[0]]
+
+    address = a.start(sh("exec sleep 100"), backend="tcp", elastic=1, keep=2)["keeper"]
+    expect(address, "no keeper")
+    for i in range(10):
+        (pid,) = keeper()
+        os.kill(pid, signal.SIGKILL)
+        said = a.wait(KEEPS)
+        a.frames.clear()
+        expect("was killed by signal 9" in said["text"], f"{said}")
+        if i < 9:
+            expect(said["keeper"] not in ("", address) and "takes its place" in said["text"],
+                   f"{i}: {said}")
+            host, port = said["keeper"].rsplit(":", 1)
+            socket.create_connection((host, int(port))).close()
+            address = said["keeper"]
+    expect(said["keeper"] == "" and "cannot be replaced: 10 have" in said["text"], f"{said}")
+    expect(not keeper(), "there is another one")
     a.send(STOP, struct.pack(">II", signal.SIGTERM, 5000))
     a.finish()
     a.check_gone(0)

@@ -5,6 +5,7 @@ import os
 import shutil
 import signal
 import struct
+import subprocess
 import sys
 import tempfile
 import time
@@ -164,6 +165,45 @@ def terminated():
     a.send(BYE)
     a.wait_exit(None)
     a.check_gone(0)
+
+
+def state(pid):
+    """The state of a process, and whether SIGTERM waits for it."""
+    with open(f"/proc/{pid}/status") as f:
+        lines = dict(line.split(":\t", 1) for line in f if ":\t" in line)
+    return lines["State"][0], bool(int(lines["ShdPnd"], 16) >> (signal.SIGTERM - 1) & 1)
+
+
+def slurm():
+    """Slurm signals all, the guard passes that on, and mlaunch asks: a rank gets SIGTERM once"""
+    t = tempfile.mkdtemp(dir=os.environ.get("T"))
+    log = os.path.join(t, "log")
+    stepd = os.path.join(t, "slurmstepd")
+    os.symlink("/bin/sh", stepd)
+    a = Agent(wrap=("env", "SLURM_JOB_ID=1"))
+    here = os.path.dirname(os.path.abspath(__file__))
+    a.start((os.path.join(here, "../batch/signal_log.py"), log))
+
+    def said():
+        with open(log + ".0") as f:
+            return f.read().split()
+
+    wait_for(lambda: os.path.exists(log + ".0") and "ready" in said(), "the rank is ready")
+    os.kill(a.worker(), signal.SIGSTOP)
+    wait_for(lambda: state(a.worker())[0] == "T", "the worker has stopped")
+    a.send(STOP, struct.pack(">IIII", signal.SIGTERM, 20000, 0, 1))
+    os.kill(a.process.pid, signal.SIGTERM)
+    wait_for(lambda: state(a.process.pid) == ("S", False), "the guard has passed SIGTERM on")
+    with subprocess.Popen([stepd, "-c", f"kill {a.worker()} {a.pids[0]}; read line"],
+                          stdin=subprocess.PIPE):
+        wait_for(lambda: state(a.worker())[1], "the worker has been sent SIGTERM")
+        os.kill(a.worker(), signal.SIGCONT)
+        a.wait(KILLED)
+    a.wait(DONE)
+    expect(said().count("SIGTERM") == 1 and said()[-1] == "saved", f"{said()}")
+    a.send(BYE)
+    a.wait_exit(None)
+    shutil.rmtree(t)
 
 
 def shm():

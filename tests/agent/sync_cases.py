@@ -2,6 +2,7 @@
 """sync_cases.py: agents of mlaunch sync, and strangers between them. Each function is a case."""
 import contextlib
 import hashlib
+import hmac
 import shutil
 import tempfile
 import threading
@@ -11,6 +12,7 @@ from harness import *
 WIRE = enumerators(os.path.join(os.path.dirname(HEADER), "../../base/tree/sync_wire.h"))
 SECRET = "cd" * 32
 FLOOD = 300  # more than a host lets wait (launcher/tools/copier/sync_chain.c)
+LIMIT_S = 1  # a handshake has so long in any build (SYNC_HANDSHAKE_MS)
 BLOCK = WIRE["SYNC_BLOCK_MOST"]
 CONTENTS = bytes(range(256)) * 4096
 
@@ -104,11 +106,18 @@ def copy(first, last, round):
 def connect(address, *said):
     """A stranger's connection, on which this is said, as far as it is listened to."""
     ip, port = address.rsplit(":", 1)
-    s = socket.create_connection((ip, int(port)), 5)
+    s = socket.create_connection((ip, int(port)), HANG_S)
     with contextlib.suppress(ConnectionError):
         for text in said:
             s.sendall(text)
     return s
+
+
+def crowd(host, said):
+    """Strangers who connect one after the other; each says one of these."""
+    for text in said:
+        yield connect(host.address, text)
+        host.beat()
 
 
 class Tap:
@@ -147,16 +156,30 @@ def linked(first, last, round, address=None):
         c.report("LINKED", round=round)
 
 
+def proof(role, hello, nonce=""):
+    """The proof of a message of the handshake of those who know the secret (doc/protocol.md)."""
+    said = [role, *(str(hello[key]) for key in ("build", "job", "purpose", "rank", "generation",
+                                                "group", "nonce")), nonce]
+    return hmac.new(bytes.fromhex(SECRET), "\0".join(said).encode(), "sha256").hexdigest()
+
+
+def hello_of(host, proves):
+    """A HELLO for this host, of somebody who knows the secret, or of a stranger."""
+    hello = {"build": host.build, "job": "sync-test", "purpose": "sync", "rank": 0, "generation": 1,
+             "group": 0, "nonce": "5a" * 32, "proof": "00" * 32}
+    return {**hello, "proof": proof("hello", hello)} if proves else hello
+
+
 def sync_strangers():
     """mlaunch sync: silent strangers at a host's port, liars and a flood do not hold it up"""
     first, last = Copier(0), Copier(1)
-    hello = {"build": last.build, "job": "sync-test", "purpose": "sync", "rank": 0, "generation": 1,
-             "group": 0, "nonce": "00" * 32}
+    hello = hello_of(last, proves=False)
     begun = frame(1, json.dumps(hello).encode())
+    old = frame(1, json.dumps(hello_of(last, proves=True)).encode())
     last.link(1, previous=0)
     strangers = [connect(last.address) for _ in range(20)]
     for lie in (b"GET / HTTP/1.1\r\n\r\n", b"\xff" * 100, begun[:40], begun,
-                begun + frame(3, json.dumps({"proof": "00" * 32}).encode()),
+                old, old + frame(3, json.dumps({"proof": "00" * 32}).encode()),
                 frame(1, json.dumps({**hello, "job": "other"}).encode()),
                 frame(1, json.dumps({**hello, "build": "other"}).encode()), frame(3, b"{}"),
                 frame(1, b"[" * 60000), struct.pack(">IBBH", 1 << 30, 1, 1, 0)):
@@ -167,13 +190,58 @@ def sync_strangers():
     strangers += [connect(last.address) for _ in range(20)]  # while files come
     copy(first, last, 1)
     last.link(2, previous=0)
-    strangers += [connect(last.address, begun if i % 2 else b"") for i in range(FLOOD)]
+    strangers += crowd(last, [begun if i % 2 else b"" for i in range(FLOOD)])
     linked(first, last, 2)
     copy(first, last, 2)
     expect(not first.reports("CUT") and not last.reports("CUT"), "the chain was cut")
     for s in strangers:
         s.close()
     first.end()
+    last.end()
+
+
+def is_cut(s):
+    """Whether the other side has closed it."""
+    if not select.select([s], [], [], 0)[0]:
+        return False
+    try:
+        return s.recv(1, socket.MSG_PEEK) == b""
+    except OSError:
+        return True
+
+
+def far_call(last):
+    """A host calls, and sends its proof once a flood has come: whether it got in."""
+    hello = hello_of(last, proves=True)
+    far = connect(last.address, frame(1, json.dumps(hello).encode()))
+    begin = time.monotonic()
+    head = far.recv(8, socket.MSG_WAITALL)
+    challenge = json.loads(far.recv(struct.unpack(">I", head[:4])[0], socket.MSG_WAITALL))
+    begun = frame(1, json.dumps(hello_of(last, proves=False)).encode())
+    strangers = list(crowd(last, [begun] * FLOOD))
+    for s in strangers:  # each is answered, or refused
+        last.beat()
+        s.settimeout(HANG_S)
+        with contextlib.suppress(ConnectionResetError):
+            s.recv(1)
+    seconds = time.monotonic() - begin
+    said = json.dumps({"proof": proof("client", hello, challenge["nonce"])})
+    with contextlib.suppress(OSError):
+        far.sendall(frame(3, said.encode()))
+    last.until(lambda: last.reports("LINKED", round=1) or is_cut(far), "it is in, or cut off")
+    for s in (far, *strangers):
+        s.close()
+    is_in = bool(last.reports("LINKED", round=1))
+    expect(is_in or seconds >= LIMIT_S, f"it was cut off after {seconds} s")
+    return is_in
+
+
+def sync_far():
+    """mlaunch sync: a host gets in whose proof is on its way while strangers send HELLOs"""
+    last = Copier(1)
+    last.link(1, previous=0)
+    while not far_call(last):  # it calls again, as hosts do, where this machine is slow
+        pass
     last.end()
 
 

@@ -75,7 +75,7 @@ check_match "apt-get reaches no mirror of its packages: look at the network .* m
 printf '#!/bin/sh\nprintf "x\\nx 1 1 3000 1\\n"\n' > "$T/bin/df"
 chmod +x "$T/bin/df"
 check_status 1 "a full disk ends the build before it begins" ./bootstrap
-check_match "nothing was begun: only 2 MB are free in build, which takes up to 4[45][0-9]; free some" \
+check_match "nothing was begun: only 2 MB are free in build, and 4[45][0-9] are needed; free some" \
     "$ERR" "a sentence says how much room a build takes"
 rm "$T/bin/df"
 check_status 1 "a build without a known package manager fails" managed_by none

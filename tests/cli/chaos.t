@@ -10,19 +10,21 @@ job_says 137 'rank 1 on host localhost .* killed by signal 9' \
 check_match '^mlaunch: --chaos: rank 1 is killed \(SIGKILL\)$' "$ERR" "a kill is announced"
 check_match '"event":"chaos".*"action":"kill","ranks":\[1\]' "$EVENTS" "a kill is an event"
 
-# Rank 0 sees rank 1 stopped, and running again.
-job_status 0 "stop: the rank goes on afterwards" -n 2 --timeout 40 \
-    --chaos 'stop 1 for 5s after 1s' -- sh -c '
+# Rank 0 sees rank 1, which may not have begun its program, stopped, and running again.
+job_status 0 "stop: the rank goes on afterwards" -n 2 --timeout 100 \
+    --chaos 'stop 1 for 8s after 1s' -- sh -c '
     if [ "$MLAUNCH_RANK" = 1 ]; then
-        echo $$ > "$0/new" && mv "$0/new" "$0/pid"
         until [ -e "$0/seen" ]; do sleep 0.05; done
         exit 0
     fi
-    is() { read -r text 2> /dev/null < "/proc/$(cat "$0/pid")/stat" && [ "${text#*) "$1"}" != "$text" ]; }
-    until [ -e "$0/pid" ] && is T; do sleep 0.05; done
+    events=$1
+    pid_of() { sed -nE "s/.*\"event\":\"started\".*\"rank\":1,.*\"pid\":([0-9]+).*/\1/p" "$events"; }
+    until pid=$(pid_of) && [ "$pid" ]; do sleep 0.05; done
+    is() { read -r text 2> /dev/null < "/proc/$pid/stat" && [ "${text#*) "$1"}" != "$text" ]; }
+    until is T; do sleep 0.05; done
     while is T; do sleep 0.05; done
-    touch "$0/seen"' "$T"
-check_match '^mlaunch: --chaos: rank 1 is stopped for 5.000 s \(SIGSTOP\)$' "$ERR" \
+    touch "$0/seen"' "$T" "$EVENTS"
+check_match '^mlaunch: --chaos: rank 1 is stopped for 8.000 s \(SIGSTOP\)$' "$ERR" \
     "a stop is announced"
 check_match '"action":"continue","ranks":\[1\]' "$EVENTS" "the end of a stop is an event"
 

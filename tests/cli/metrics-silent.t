@@ -68,6 +68,7 @@ cat > "$T/slow" << 'END'
 echo mlaunch_local_x 1
 exec sleep 1000
 END
+: > "$T/url" # the last endpoint's must not count
 "$MLAUNCH" metrics --listen 0 --command "sh $T/slow" > "$T/url" 2> "$T/err" &
 SERVER=$!
 at_exit end "$SERVER"

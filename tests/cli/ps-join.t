@@ -16,6 +16,7 @@ on() { netns exec "${HOSTS[$1]}" env TMPDIR="$T/$1" "$MLAUNCH" "${@:2}"; }
 # start HOST: a job of host 0 and that one; sets $job.
 start() {
     : > "$T/events"
+    : > "$T/out.0"
     for i in 1 0; do
         on "$((i * $1))" join --head "$H1:7000" --index "$i" --hosts 2 --key-file "$T/key" --ppn 2 \
             --oversubscribe --grace 1 --events "$T/events" -- \

@@ -223,17 +223,20 @@ def inner():
     time.sleep(300)
 if os.environ["MLAUNCH_RANK"] == "1":
     inner()
-ctypes.CDLL(None, use_errno=True).poll(None, 0, -1)
+poll = ctypes.CDLL(None, use_errno=True).poll
+print("is about to wait", flush=True)
+poll(None, 0, -1)
 print("poll has ended:", os.strerror(ctypes.get_errno()), flush=True)
 PY
 job_begin -n 2 "${STRANGER[@]}" -- "$PYTHON" "$T/impatient.py"
+must wait_for "grep -q 'is about to wait' '$T/job.out'" # while it runs it may be interrupted
 says_inner() {
     "$MLAUNCH" ps "$ID" --stacks > "$T/lines" && grep -q "^1 is in impatient.py:3 inner$" "$T/lines"
 }
 if exports; then
     check "ps --stacks has a rank beside one that must not be interrupted" wait_for says_inner
     must says_inner
-    check_no_match 'impatient.py", line 6' "$T/lines" \
+    check_no_match 'impatient.py", line 8' "$T/lines" \
         "a rank that must not be interrupted is not asked for its lines"
 else
     skip "ps --stacks has a rank beside one that must not be interrupted" "$why"

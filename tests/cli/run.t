@@ -22,6 +22,15 @@ job_says 137 'was killed by signal 9 \(Killed\)' "a rank killed from outside is 
 job_says 127 'rank 0 on host .* could not be started: .*no-such-program' \
     "a program that is not there is 127" \
     -n 2 -- no-such-program
+printf '#!/no/such/interpreter -x\n' > "$T/odd-script"
+printf '#!/bin/sh\r\necho hello\r\n' > "$T/from-windows"
+chmod +x "$T/odd-script" "$T/from-windows"
+job_says 127 'odd-script: /no/such/interpreter, the interpreter that its first line names, is missing' \
+    "a script's interpreter that is missing is named" -n 1 -- "$T/odd-script"
+job_says 127 'odd-script: /no/such/interpreter, the interpreter that its first line names, is missing' \
+    "a script in PATH whose interpreter is missing is told of" -n 1 -x "PATH=$T:$PATH" -- odd-script
+job_says 127 'its lines end as those of Windows do, and there is no /bin/sh with a carriage return' \
+    "a script with the line ends of Windows is told of" -n 1 -- "$T/from-windows"
 # What the agent says of it is not UTF-8, because the path is not, or because the sentence was cut.
 PATH=$'/opt/caf\xe9:'$PATH job_says 127 'could not be started: no-such-program: .*/opt/caf\?' \
     "a program that is not there is told of with a PATH that is not UTF-8" -n 1 -- no-such-program
@@ -77,6 +86,19 @@ check_match 'ended politely' "$OUT" "a rank that stops in time can say so"
 skip_emulated "qemu-user knows no child subreapers" "a daemon that a rank leaves is ended" ||
     job_status 4 "a daemon that a rank leaves is ended" -n 1 -- sh -c \
     'setsid sh -c "setsid sleep 300 &" & wait; exit 4'
+
+skip_emulated "qemu-user knows no child subreapers" "what a rank leaves is named" ||
+    job_says 0 'rank 0 has ended before pid [0-9]+ \(sleep\), which it had started, and which is ended now' \
+        "what a rank leaves is named" -n 1 -- sh -c 'sleep 300 & :'
+
+# No rank leads its process group, so that setsid need not fork, which would end the rank.
+job_status 7 "a program behind setsid is the rank, with its status" -n 2 -- setsid sh -c \
+    ': > "$0.$MLAUNCH_RANK"; until [ -e "$0.0" ] && [ -e "$0.1" ]; do sleep 0.02; done; exit 7' \
+    "$T/far"
+job_says 6 '^.1. asked once$' "a rank that has left its process group is asked to end, once" --timeout "$HANG_SECONDS" -n 2 \
+    -- sh -c '[ $MLAUNCH_RANK = 1 ] || { until [ -e "$0" ]; do sleep 0.02; done; exit 6; }
+    exec setsid sh -c "trap \"echo asked once >&2; exit\" TERM; : > $0; while :; do sleep 0.02; done"' \
+    "$T/apart"
 
 job_status 5 "--on-failure continue keeps the first failure's status" -n 3 --on-failure continue \
     -- \

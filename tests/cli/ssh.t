@@ -38,6 +38,7 @@ read -r type key _ < "$NETNS_DIR/host_key.pub"
     echo "revoked $type $key"
     echo "@revoked * $type $key"
 } > "$T/revoked"
+echo "name-in-capitals $type $key" > "$T/capitals"
 printf '%s\n' "!negated,* $type $key" "*,!NEGATED $type $key" "negate?,!n*d $type $key" > "$T/negated"
 ssh-keygen -q -H -f "$T/changed" > "$T/.keygen" 2>&1 # also hashed names
 cat > "$T/other.conf" << E
@@ -70,6 +71,13 @@ Host dropped-twice
 Host new
     HostName $A1
     UserKnownHostsFile $T/empty
+Host forgets
+    HostName $A1
+    UserKnownHostsFile /dev/null
+Host capitals
+    HostName Name-In-Capitals
+    UserKnownHostsFile $T/capitals
+    ProxyCommand ssh -F $T/config -W $A2:22 $H1
 Host changed
     HostName $A1
     HostKeyAlias changed
@@ -187,6 +195,9 @@ fails other "is not an SSH server|before its banner" "a listener that is no sshd
 fails dropped "tried 5 times: .*MaxStartups" "an sshd that always hangs up is told of"
 fails new "host key is unknown: SHA256:[^ ]+ is not in .*/empty .*ssh -F" \
     "an unknown host key is refused"
+fails forgets "host key is unknown: UserKnownHostsFile of ssh_config is /dev/null, which keeps none" \
+    "a file of known hosts that keeps nothing is told of"
+check_host capitals "a host whose name has capitals is known in small letters, as ssh writes it" "$H2"
 fails changed "host key has changed: .*/changed line 1 .*ssh-keygen -R" \
     "a changed host key is refused"
 fails revoked "is revoked in .*/revoked line 3" "a revoked host key is refused"

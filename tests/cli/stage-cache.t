@@ -197,6 +197,13 @@ for h in "$H1" "$H2"; do
 done
 check "no process or job is left of a died host" left_nothing
 
+mkdir "$T/behind"
+ln -s behind "$T/link"
+linked() { job --stage-env "$E" --stage-cache "$T/link" -n 1 -H localhost --mount "$T:$T" -- true; }
+check "a cache behind a link gets a copy" linked
+echo more > "$E/more"
+check "a cache behind a link gets another version" linked
+check_output 1 "a cache behind a link keeps no older version" sh -c "ls -A '$T/behind' | wc -l"
 check_error 125 "stage-cache keeps the copies of --stage-env" \
     "--stage-cache is refused without --stage-env" job --stage-cache "$C" -- true
 check_error 125 "stage-cache must be an absolute path" "a relative path of the cache is refused" \

@@ -111,7 +111,7 @@ check_match "^mlaunch: host killed-1 was lost: its connection was lost" "$T/0.er
 
 must pods_start taken -- sh -c 'trap "echo asked" TERM; echo up; while :; do sleep 0.1; done'
 all_say up
-must "${PODMAN[@]}" stop taken-2 > /dev/null
+must "${PODMAN[@]}" stop -t 100 taken-2 > /dev/null
 pods_end "a pod that is taken away ends all" 143 143 143
 check_output 6 "a pod that is taken away sends SIGTERM to each rank" grep -c asked "$T/0.out"
 check_match "ended by SIGTERM to mlaunch join on host taken-2" "$T/0.err" \

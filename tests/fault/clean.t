@@ -73,7 +73,7 @@ odd=$!
 python3 -c 'import socket, sys; socket.socket(socket.AF_UNIX).bind(sys.argv[1])' "$first_dir/socket"
 cache=$HOME/.cache/mlaunch/0123456789abcdef
 mkdir -p "$cache"
-: > "$cache/.mlaunch-agent.0123456789abcdef"
+: > "$cache/.0123456789abcdef"
 : > "$cache/mlaunch-agent"
 world() { find /tmp/mlaunch-* /dev/shm "$cache" | sort; }
 
@@ -105,7 +105,7 @@ check_status 1 "the directory is gone, with the socket in it" test -e "$first_di
 check_status 1 "the dead job's segment is gone" test -e "/dev/shm/mlaunch-$ME-$first.0.test"
 check "a segment of a job that nobody knows stays while it is young" test -e \
     "/dev/shm/mlaunch-$ME-0gone-gone.0.test"
-check "a half copy stays, while it is young" test -e "$cache/.mlaunch-agent.0123456789abcdef"
+check "a half copy stays, while it is young" test -e "$cache/.0123456789abcdef"
 check "the live job lives" kill -0 "$live"
 check_output 1 "the live job's rank lives" sleeping 323
 check_output "nothing is left of dead jobs" "a second clean finds nothing" "$MLAUNCH" clean
@@ -138,7 +138,7 @@ if [ "$SANITIZE" = no ]; then
     check_status 1 "an hour later the draft of an entry is removed" test -e \
         "/tmp/mlaunch-$ME/run.0linked-2.new"
     check_status 1 \
-        "an hour later the half copy is removed" test -e "$cache/.mlaunch-agent.0123456789abcdef"
+        "an hour later the half copy is removed" test -e "$cache/.0123456789abcdef"
 else
     skip "an hour later the unknown job's things are removed" "a sanitizer wants to be loaded first"
 fi

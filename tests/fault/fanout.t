@@ -129,7 +129,7 @@ stranger() {
     check_error 125 "$2" "$1" netns exec "$H5" env "$MARK" "$MLAUNCH" join --head "$A2:$inner" \
         --hosts 8 --init-timeout 3 --key-file "$4" --index "$3"
 }
-stranger "a stranger with a wrong key is refused" "could not prove" 3 "$T/other"
+stranger "a stranger with a wrong key is refused" "proof of the job's secret is wrong" 3 "$T/other"
 check_match "refused a connection from $A5:" "$T/1.err" \
     "the inner host says that it refused a stranger"
 stranger "an index of another branch is refused" \

@@ -31,6 +31,7 @@ rank_pid() {
 job_start() {
     : > "$EVENTS"
     : > "$T/out"
+    : > "$T/err" # here: nobody shall see what the job before has said
     set -m
     "${JOB[@]}" "$@" > "$T/out" 2> "$T/err" &
     mlaunch=$!

@@ -7,6 +7,10 @@
  *     faulty absent RANK      RANK exits with 0 and never calls ml_init, the others call it
  *     faulty flooded N FILE   rank N and those after it wait for FILE before ml_init, the others
  *                             after it; then they split the world again and again, and leave
+ *     faulty kept FILE        waits for FILE before ml_init, keeps some memory under the name
+ *                             "state", and ends once FILE is gone
+ *     faulty repaired FILE    the last rank ends with 1; rank 0 calls ml_repair, the others wait
+ *                             for FILE before it; then they leave
  *     faulty zoo N            each rank, by its number modulo 4: has left a daemon behind (two
  *                             forks, setsid); ignores signals; is stopped; has N children in
  *                             sessions of their own
@@ -101,6 +105,40 @@ static int flooded(int first, const char *file)
     return ml_finalize() < 0 ? failed() : 0;
 }
 
+static int kept(const char *file)
+{
+    static char memory[100000];
+    uint64_t version;
+    ml_group *world;
+
+    say_ready();
+    wait_for_file(file);
+    if (ml_init(&world) < 0 || ml_kept(world, "state", NULL, 0, &version) < 0 ||
+        ml_keep(world, "state", memory, sizeof(memory), 1) < 0)
+        return failed();
+    while (access(file, F_OK) == 0)
+        usleep(10000);
+    return ml_finalize() < 0 ? failed() : 0;
+}
+
+static int repaired(const char *file)
+{
+    ml_group *world;
+
+    if (ml_init(&world) < 0 || ml_barrier(world) < 0)
+        return failed();
+    if (ml_rank(world) == ml_size(world) - 1)
+        _exit(1);
+    if (ml_barrier(world) == 0)
+        return failed();
+    say_ready();
+    if (ml_rank(world) != 0)
+        wait_for_file(file);
+    if (ml_repair(world, &world, NULL) < 0 || ml_barrier(world) < 0)
+        return failed();
+    return ml_finalize() < 0 ? failed() : 0;
+}
+
 static void be_deaf(void)
 {
     static const int signals[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT};
@@ -167,8 +205,13 @@ int main(int argc, char **argv)
         return absent(atoi(argv[2]));
     if (argc == 4 && strcmp(argv[1], "flooded") == 0)
         return flooded(atoi(argv[2]), argv[3]);
+    if (argc == 3 && strcmp(argv[1], "kept") == 0)
+        return kept(argv[2]);
+    if (argc == 3 && strcmp(argv[1], "repaired") == 0)
+        return repaired(argv[2]);
     if (argc == 3 && strcmp(argv[1], "zoo") == 0)
         return zoo(atoi(argv[2]));
-    fprintf(stderr, "usage: faulty call RANK HOW | absent RANK | flooded N FILE | zoo CHILDREN\n");
+    fprintf(stderr, "usage: faulty call RANK HOW | absent RANK | flooded N FILE | kept FILE | "
+                    "repaired FILE | zoo CHILDREN\n");
     return 2;
 }

@@ -10,10 +10,10 @@ TEST_PARTS=3
 TEST_TIMES=divided
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/fault.sh"
+. "${0%/*}/flooders.sh"
 RUNS=1
 is_long && RUNS=10
 RANKS=4
-flooders=()
 # Where the other user can execute the flooder, and create a file.
 chmod 711 "$T"
 mkdir -m 1777 "$T/public"
@@ -43,22 +43,6 @@ flood_start() {
     done
 }
 
-flood_end() {
-    [ ${#flooders[@]} -eq 0 ] || kill "${flooders[@]}" 2> /dev/null
-    wait "${flooders[@]}" 2> /dev/null
-    flooders=()
-}
-at_exit flood_end
-
-# The job $name, which is flooded, ends as it should.
-job_end() {
-    wait "$mlaunch"
-    status=$?
-    flood_end
-    if [ "$status" -eq 0 ]; then pass "$name"; else fail "$name" "status $status: $(cat "$T/err")"; fi
-    nothing_left "$name: nothing is left"
-}
-
 # flood_coordinator USER COUNT…: the ranks that wait for the flood do so before ml_init.
 flood_coordinator() {
     local user=$1 count when run first
@@ -80,7 +64,7 @@ flood_coordinator() {
                     -n "$RANKS" -- "$FAULTY" flooded "$first" "$FLOODED"
                 has_said ready "$RANKS" || fail "$name: the ranks start" "$(cat "$T/err")"
                 [ "$when" = before ] || flood_start "$user" "$count" "$port"
-                job_end
+                job_end "$name"
             done
         done
     done
@@ -99,7 +83,7 @@ flood_stay() {
     check_match 'refused a connection from 127\.0\.0\.1:.*too many connections are in the handshake' \
         "$T/err" "$name: they are reported"
     : > "$FLOODED"
-    job_end
+    job_end "$name"
 }
 
 # flood_rank USER COUNT…: a rank's listener is there while a group is joined, in ml_init and in each
@@ -116,7 +100,7 @@ flood_rank() {
             flood_start "$user" "$count" $((port + 2)) # rank 1's
             job_start --starting-port "$port" --backend tcp --local net --init-timeout 120 \
                 --timeout 150 --oversubscribe -n "$RANKS" -- "$FAULTY" flooded 0 "$FLOODED"
-            job_end
+            job_end "$name"
         done
     done
 }

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # Four hosts that SSH does not reach form one job: each calls the head, which is index 0, or an
-# mlaunch elsewhere. Then Ctrl-C at the head, SIGTERM to a host, the death of its mlaunch join, of
-# the head, a host that comes twice or never, a wrong key, and strangers. Expected: all ends have
-# the job's status, what is wrong is named, and nothing is left anywhere.
+# mlaunch elsewhere. Then Ctrl-C at the head, Ctrl-Z and SIGTERM to a host, the death of its mlaunch
+# join, of the head, a host that comes twice or never, a wrong key, and strangers. Expected: all
+# ends have the job's status, what is wrong is named, and nothing is left anywhere.
 # shellcheck disable=SC2154 # variables of hosts.sh and fault.sh
 TEST_TIER=full
 . "${0%/*}/../lib/test.sh"
@@ -58,6 +58,9 @@ joins_end 130 "Ctrl-C at index 0 ends all"
 nothing_left "nothing is left after Ctrl-C"
 
 zoo_join
+must kill -TSTP "$(join_pid 2)"
+check "Ctrl-Z does not stop a host that has joined, which is said" \
+    wait_for 'grep -q "Ctrl-Z does not stop mlaunch join" "$T/2.err"'
 kill -TERM "$(join_pid 2)"
 joins_end 143 "SIGTERM to a host ends the job everywhere"
 check_match "^mlaunch: the job was ended by SIGTERM to mlaunch join on host $H3" "$T/0.err" \
@@ -142,7 +145,7 @@ check_match "started with --hosts 5, and the head with 4" "$T/4.err" \
 must "$MLAUNCH" join --key-new "$T/other"
 KEY=$T/other join_on "$H4" 3 4
 wait "${joins[3]}"
-check_match "could not prove" "$T/3.err" "a wrong key: the host says so"
+check_match "refused the connection: the proof of the job's secret is wrong" "$T/3.err" "a wrong key: the host says so"
 check_match "refused a connection from $A4:" "$T/0.err" "a wrong key: the head says so"
 kill -INT "$(join_pid 0)"
 unset 'joins[3]'

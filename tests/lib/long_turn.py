@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """Long forms of tests in turns: each run of this program takes those that have waited longest.
 
-long_turn.py run TEST…       runs those whose turn it is, for 8 minutes at most, in the build folder
-                             --build DIR, and writes the table
+long_turn.py run TEST…       runs those whose turn it is, for 8 minutes at most, or --seconds N if
+                             these are fewer, in the build folder --build DIR, and writes the table
 long_turn.py choose TEST…    prints those whose turn it is, with their seconds
 long_turn.py check TEST…     prints what is wrong with the table, a line each; status 1 then
 
@@ -18,7 +18,8 @@ The table has a line for each form:
 
     FORM  TURN  COMMIT  DATE  SECONDS  OUTCOME
 
-Each run of this program that has written the table is a turn. TURN is the number of the turn in
+Each run of this program that had 8 minutes, and has written the table, is a turn; what a shorter
+one runs counts for the turn before it. TURN is the number of the turn in
 which the form was run last; COMMIT, DATE and SECONDS are from its last run. A form that has never
 been run has the date `never`, and the number of the last turn before its line was added. SECONDS
 with a ~ before them are an estimate. OUTCOME is `passed`, `-` if it was never run, or `skipped
@@ -117,16 +118,16 @@ def turns_most(forms):
     return math.ceil(sum(form.cost() for form in forms) / HELD_S)
 
 
-def next_of(forms, taken, spent_s):
-    """The form whose turn it is, among those that fit in the rest; None if there is none."""
-    return next((form for form in sorted(forms, key=Form.order) if form.name not in taken and
-                 (not taken or spent_s + form.cost() <= TURN_S)), None)
+def next_of(forms, taken, left_s):
+    """The form whose turn it is, among those that take left_s at most; None if there is none."""
+    return next((form for form in sorted(forms, key=Form.order)
+                 if form.name not in taken and form.cost() <= left_s), None)
 
 
-def choose(forms):
+def choose(forms, seconds=TURN_S):
     """Those whose turn it is, if each takes as long as it did."""
     chosen = []
-    while form := next_of(forms, [f.name for f in chosen], sum(f.cost() for f in chosen)):
+    while form := next_of(forms, [f.name for f in chosen], seconds - sum(f.cost() for f in chosen)):
         chosen.append(form)
     return chosen
 
@@ -203,17 +204,18 @@ def record(form, run, turn, commit):
     return form
 
 
-def run_all(table, names, build):
+def run_all(table, names, build, seconds):
     """Runs those whose turn it is; the status."""
     commit, why = commit_of_sources(table.path)
-    turn, began, taken, failed = table.last_turn() + 1, time.monotonic(), [], []
-    table.forms = {name: table.forms.get(name) or Form(name, turn - 1) for name in names}
-    chosen = choose(table.forms.values())
+    last, began, taken, failed = table.last_turn(), time.monotonic(), [], []
+    turn = last + (seconds == TURN_S)
+    table.forms = {name: table.forms.get(name) or Form(name, last) for name in names}
+    chosen = choose(table.forms.values(), seconds)
     print(f"long-turn: turn {turn}: about {len(chosen)} of {len(names)} long forms, and"
           f" {sum(form.cost() for form in chosen)} s", flush=True)
     if not commit:
         print(f"long-turn: {table.path} is only read: {why}", flush=True)
-    while form := next_of(table.forms.values(), taken, time.monotonic() - began):
+    while form := next_of(table.forms.values(), taken, began + seconds - time.monotonic()):
         taken.append(form.name)
         run = Run(build, form)
         print(f"long-turn: {form.name}: {run.outcome} in {run.seconds} s, {run.log}", flush=True)
@@ -232,12 +234,13 @@ def main():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--table", default="tests/long-runs")
     parser.add_argument("--build", default="build")
+    parser.add_argument("--seconds", type=int, default=TURN_S)
     parser.add_argument("what", choices=("run", "choose", "check"))
     parser.add_argument("test", nargs="+")
     said = parser.parse_args()
     table, names = Table(said.table), list(forms_of(said.test))
     if said.what == "run":
-        return run_all(table, names, said.build)
+        return run_all(table, names, said.build, min(said.seconds, TURN_S))
     if said.what == "choose":
         for form in choose([table.forms.get(name) or Form(name, 0) for name in names]):
             print(form.name, form.cost())

@@ -12,7 +12,8 @@ mkdir "$T/lib"
 echo 'int nothing_at_all;' > "$T/empty.c"
 echo '#include <stdio.h>
 #include <stdlib.h>
-int main(void) { printf("%s\n", getenv("PMI_FD") ? "socket" : getenv("PMIX_RANK") ? "pmix" : "none");
+int main(void) { char *socket = getenv("PMI_FD"), *pmix = getenv("PMIX_RANK");
+printf("%s\n", socket && pmix ? "both" : socket ? "socket" : pmix ? "pmix" : "none");
 return 0; }' > "$T/ask.c"
 library() {
     gcc -shared -o "$T/lib/$1" -Wl,-soname,"$1" "$T/empty.c" -L"$T/lib" -Wl,--no-as-needed \
@@ -59,24 +60,29 @@ for name in libmpi_abi.so.0 libmpi.so.12 libmpich.so.10; do
     check_no_match warning "$ERR" "a program of $name starts without a warning"
 done
 
-# by_pmix: a program that needs it. maybe_by_pmix: one that starts others, and may need none of it.
+# by_pmix: a program that needs it. by_both: Python, which asks for it, and may start others that
+# need the socket.
 # later_by_pmix: one that starts others that do.
 missing='mlaunch-pmix is not built yet: \./bootstrap'
 unserved="runs a program of Open MPI, which cannot be served: $missing"
+own="is a job of its own if it uses Open MPI's mpi4py"
 lost="warning: .*if the program uses MPI, each rank is a job of its own: $missing"
 if [ -x "$BUILD/launcher/pmix/mlaunch-pmix" ]; then
     by_pmix() {
         check_output "pmix
 pmix" "$1 is served by PMIx" "$MLAUNCH" --output raw -n 2 "${@:2}"
     }
-    maybe_by_pmix() { by_pmix "$@"; }
+    by_both() {
+        check_output "both
+both" "$1 is served by both" "$MLAUNCH" --output raw -n 2 "${@:2}"
+    }
     later_by_pmix() { by_pmix "$@"; }
 else
     by_pmix() {
         check_error 125 "$missing" "$1 is refused" "$MLAUNCH" --output raw -n 2 "${@:2}"
     }
-    maybe_by_pmix() {
-        check_error 0 "$lost" "$1 starts with a warning" "$MLAUNCH" --output raw -n 2 "${@:2}"
+    by_both() {
+        check_error 0 "$own: $missing" "$1 starts with a warning" "$MLAUNCH" --output raw -n 2 "${@:2}"
     }
     later_by_pmix() {
         check_error 1 "$unserved" "$1 ends the job" "$MLAUNCH" --output raw -n 2 "${@:2}"
@@ -101,9 +107,9 @@ gcc -shared -o "$T/modules/mpi4py/MPI.x.so" "$T/empty.c" -L"$T/lib" -Wl,--no-as-
     -l:libmpich.so.12
 cp "$T/plain" "$T/python/bin/python3"
 ln -s "$T/python/bin/python3" "$T/python3"
-maybe_by_pmix "a Python with an mpi4py of Open MPI" "$T/python/bin/python3" script.py
-maybe_by_pmix "one that a link names" "$T/python3" script.py
-maybe_by_pmix "one behind env in PATH" -x "PATH=$T/python/bin:$PATH" env python3 script.py
+by_both "a Python with an mpi4py of Open MPI" "$T/python/bin/python3" script.py
+by_both "one that a link names" "$T/python3" script.py
+by_both "one behind env in PATH" -x "PATH=$T/python/bin:$PATH" env python3 script.py
 served "a Python with an mpi4py of MPICH" -x "PYTHONPATH=$T/modules" "$T/python/bin/python3" a.py
 # pyenv's script in PATH starts a Python that files or a variable choose.
 versions=$T/pyenv/versions
@@ -117,9 +123,14 @@ chmod +x "$T/pyenv/shims/python3"
 echo 3.98.0 > "$T/pyenv/version"
 pyenv=(-x "PATH=$T/pyenv/shims:$PATH")
 served "pyenv's Python without mpi4py" "${pyenv[@]}" python3 a.py
-maybe_by_pmix "one that PYENV_VERSION chooses" "${pyenv[@]}" -x PYENV_VERSION=3.99.1 python3 a.py
+by_both "one that PYENV_VERSION chooses" "${pyenv[@]}" -x PYENV_VERSION=3.99.1 python3 a.py
 echo 3.99 > "$T/project/.python-version"
-maybe_by_pmix "one that .python-version chooses" "${pyenv[@]}" --cwd "$T/project/sub" python3 a.py
+by_both "one that .python-version chooses" "${pyenv[@]}" --cwd "$T/project/sub" python3 a.py
+both="$T/python/bin/python3"
+check_no_match . <("$MLAUNCH" -n 2 --elastic 1 "$both" a.py 2>&1 > "$T/elastic") \
+    "Python in a job that outlives ranks is not warned of MPI"
+check_output "socket
+socket" "Python in a job that outlives ranks has the socket alone" sed 's/^.*] //' "$T/elastic"
 by_pmix "a program beside one" -n 1 "$T/open" : -n 1 "$T/plain"
 
 warned() {
@@ -190,17 +201,16 @@ EOF
         sort "$OUT" > "$T/served"
         check_output "$1" "$2: each host serves what it can" cat "$T/served"
     }
-    check_error 0 "host lacks: ${lost#warning: .\*}" "Python may do without it on one of two hosts" \
+    check_error 0 "host lacks: rank 1 runs Python, and $own: $missing" "Python may do without it on one of two hosts" \
         two -n 2 "$T/python/bin/python3" script.py
-    each_is "pmix
+    each_is "both
 socket" "ranks of Python"
     printf '#!/bin/sh\n"%s"; true\n' "$T/python/bin/python3" > "$T/script"
     printf '#!/bin/sh\n"%s"\n' "$T/open" > "$T/open-script"
     chmod +x "$T/script" "$T/open-script"
-    own="is a job of its own if it uses Open MPI's mpi4py"
     check_error 0 "warning: host lacks: rank 1 runs Python, and $own: $missing" \
         "a script's Python may do without it on one of two hosts" two -n 2 "$T/script"
-    each_is "pmix
+    each_is "both
 socket" "scripts with Python"
     check "Python with an mpi4py of MPICH needs it on no host" two -x "PYTHONPATH=$T/modules" -n 1 \
         -x "PYTHONPATH=" "$T/python/bin/python3" a.py : -n 1 "$T/plain"

@@ -39,6 +39,24 @@ check_ends() {
         "$MLAUNCH" -n 1 "$MPI" : -n 1 sh -c 'kill -9 $$'
 }
 
+# check_apart PROTOCOL: ranks whose environment is lost, and ranks of which that is said to be
+# right. A program that only prints its version is not apart, and may be one that PROTOCOL does not
+# serve.
+check_apart() {
+    check_error 1 'rank [01] on .* runs an MPI program apart from the job: process [0-9]+ \(mpi_program\)' \
+        "a rank that has lost its environment is named, and the job fails" \
+        "$MLAUNCH" --timeout "$HANG_SECONDS" -n 2 env -i "PATH=$PATH" "$MPI" stay
+    check_error 1 'rank [01] on .* runs an MPI program apart from the job: process' \
+        "a program below a rank that has lost its environment is named" \
+        "$MLAUNCH" --timeout "$HANG_SECONDS" -n 2 sh -c 'env -i "PATH=$PATH" "$0" stay; true' "$MPI"
+    check "--mpi none permits an MPI program without an environment" \
+        "$MLAUNCH" -n 2 --mpi none env -i "PATH=$PATH" "$MPI"
+    check "a program that prints its version may have no environment" \
+        "$MLAUNCH" -n 2 env -i "PATH=$PATH" "$MPI" version
+    check "a program that prints its version may be one that is not served" \
+        "$MLAUNCH" -n 2 --mpi "$1" "$MPI" version
+}
+
 # check_ends_on_hosts MARK: the same on the second of two hosts; `over` is mlaunch.
 check_ends_on_hosts() {
     local mark=$1

@@ -16,6 +16,7 @@
  *   first N   the last rank fails, unless MLAUNCH_RESTART is N
  *   spawn     rank 0 tries MPI_Comm_spawn
  *   stay      all ranks wait for ever
+ *   version   prints the library's version, without MPI_Init
  */
 #include <mpi.h>
 #include <signal.h>
@@ -96,6 +97,15 @@ static void spawn(char *program)
     printf("spawn: %s\n", rc == MPI_SUCCESS ? "done" : "refused");
 }
 
+static int version(void)
+{
+    char text[MPI_MAX_LIBRARY_VERSION_STRING];
+    int length;
+
+    MPI_Get_library_version(text, &length);
+    return puts(text) < 0;
+}
+
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "", *text = argc > 2 ? argv[2] : "0";
@@ -105,6 +115,8 @@ int main(int argc, char **argv)
 
     if (strcmp(what, "absent") == 0 && mine && all && atoi(mine) == atoi(all) - 1)
         return 0;
+    if (strcmp(what, "version") == 0)
+        return version();
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);

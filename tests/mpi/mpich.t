@@ -20,6 +20,20 @@ check_match 'rank 2 of 3 program 1' "$OUT" "the second program is number 1"
 check "ranks in a shell script end well" "$MLAUNCH" -n 2 sh -c "$MPI; true"
 all_right 2 "ranks in a shell script are one job"
 
+# Python's mpi4py is that of Open MPI, and is never imported: its script starts a program of MPICH.
+if is_here mpicc.openmpi && [ -x "$BUILD/launcher/pmix/mlaunch-pmix" ]; then
+    mkdir -p "$T/site/mpi4py"
+    echo 'int MPI_Init(int *, char ***); int use(void) { return MPI_Init(0, 0); }' > "$T/mpi4py.c"
+    check "a module like mpi4py compiles" mpicc.openmpi -shared -fPIC -o "$T/site/mpi4py/MPI.x.so" \
+        "$T/mpi4py.c"
+    check "a script of a Python with the mpi4py of Open MPI ends well" "$MLAUNCH" -n 2 \
+        -x "PYTHONPATH=$T/site" python3 -c 'import os, sys; os.execv(sys.argv[1], sys.argv[1:])' "$MPI"
+    all_right 2 "programs of MPICH that such a Python starts are one job"
+    check_no_match . "$ERR" "programs of MPICH that such a Python starts are not warned of"
+else
+    skip "programs of MPICH that such a Python starts are one job" "$LACKS"
+fi
+
 mark=$(new_mark mpich)
 check_ends "$mark"
 
@@ -58,9 +72,19 @@ check_output "" \
 check_status 141 "a second program in a script fails" "$MLAUNCH" -n 2 sh -c "$MPI; $MPI"
 check_match 'warning: mpi_program, .* is a program of MPICH, but the rank has run an MPI' "$ERR" \
     "a second program in a script is told why it fails"
-check "ranks with --mpi pmix end well" "$MLAUNCH" -n 2 --mpi pmix "$MPI"
-check_match 'warning: mpi_program, .* is a program of MPICH, but the ranks are served by PMIx' \
+check_error 1 'rank [01] on .* has run an MPI program that was not served, and a job of its own' \
+    "ranks that --mpi pmix does not serve fail" "$MLAUNCH" -n 2 --mpi pmix "$MPI"
+check_match 'warning: mpi_program, .* is a program of MPICH, but .*, because of --mpi pmix or a program' \
     "$ERR" "--mpi pmix says that it does not serve this program"
+check_apart pmix
+# A wrapper that closes all descriptors.
+echo '#include <unistd.h>
+int main(int c, char **v) { for (int i = 3; i < 1024; i++) close(i); execv(v[1], v + 1); return c; }' \
+    > "$T/closes.c"
+"$CC" -o "$T/closes" "$T/closes.c"
+check_error 15 'warning: mpi_program, .* is a program of MPICH, but the socket .*PMI_FD. is closed' \
+    "a program behind a wrapper that closes descriptors is told why it fails" \
+    "$MLAUNCH" -n 2 "$T/closes" "$MPI"
 check "ranks with --no-compat and --mpi pmi1 end well" "$MLAUNCH" -n 2 --no-compat --mpi pmi1 "$MPI"
 all_right 2 "ranks with --no-compat and --mpi pmi1 are one job"
 check "a job within a rank ends well" "$MLAUNCH" -n 2 "$MLAUNCH" -q -n 2 --output raw "$MPI"

@@ -54,9 +54,11 @@ check_no_match 'mlaunch-pmix' <("$MLAUNCH" -n 2 sh -c \
 check_status 1 "a second program in a script fails" "$MLAUNCH" -n 2 sh -c "$MPI; $MPI"
 check_match 'warning: .*rank 0 starts a second MPI program, and can be only one' "$ERR" \
     "a second program in a script is named"
-check "ranks with --mpi pmi1 end well" "$MLAUNCH" -n 2 --mpi pmi1 "$MPI"
-check_match 'warning: mpi_program, .* is a program of Open MPI, but the ranks are served by PMI-1' \
+check_error 1 'rank [01] on .* has run an MPI program that was not served, and a job of its own' \
+    "ranks that --mpi pmi1 does not serve fail" "$MLAUNCH" -n 2 --mpi pmi1 "$MPI"
+check_match 'warning: mpi_program, .* is a program of Open MPI, but .*, because of --mpi pmi1, so' \
     "$ERR" "--mpi pmi1 says that it does not serve this program"
+check_apart pmi1
 check_match '^MPI programs: PMI-1, and PMIx for' <("$MLAUNCH" --dry-run -n 2 "$T/run.sh") \
     "--dry-run says what is served"
 check "ranks with -v end well" "$MLAUNCH" -v -n 2 "$MPI"

@@ -2,19 +2,17 @@
 # SPDX-License-Identifier: MIT
 # The image of packaging/Containerfile, in check-long: buildah makes it, in a store of its own, of
 # what `make dist` archives; mlaunch runs in it. The images from which it starts are Debians of this
-# machine's mirror, made here, so that no registry is asked.
+# machine's mirror (tests/fresh/make_system), so that no registry is asked.
 TEST_TIER=full
 TEST_LIMIT=900
 . "${0%/*}/../lib/test.sh"
 is_long || skip_all "only in check-long: it fetches a Debian and builds in it"
 [ "$SANITIZE" = no ] || skip_all "an image is built without sanitizers"
 [ "$(id -u)" = 0 ] || skip_all "needs root"
-needs buildah debootstrap
+needs buildah
 codename=$(sed -n 's/^FROM debian:\([a-z]*\) AS build$/\1/p' "$SOURCE/packaging/Containerfile")
-# shellcheck disable=SC2016 # apt's own
-mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Component: main' \
-    'Origin: Debian' 2> /dev/null | head -n 1)
-[ -n "$mirror" ] || skip_all "apt has no mirror of Debian"
+archive=$("$SOURCE/tests/fresh/make_system" "$codename" 2> "$T/why") ||
+    skip_all "$(tail -n 1 "$T/why")"
 
 # Its layers are directories, and its commands run in them without a runtime for containers.
 mkdir "$T/store" "$T/run" "$T/context"
@@ -23,11 +21,8 @@ image() {
 }
 unmount() { grep -o " $T/[^ ]*" /proc/self/mounts | sort -r | xargs -r umount -l; }
 at_exit unmount
-run unshare --mount debootstrap --variant=minbase "$codename" "$T/debian" "${mirror%/}"
-# shellcheck disable=SC2154 # of test.sh
-[ "$status" = 0 ] || skip_all "no Debian came from $mirror"
 scratch=$(image from scratch) || skip_all "buildah makes no container here"
-check "the Debian becomes an image" image add -q "$scratch" "$T/debian" /
+check "the Debian becomes an image" image add -q "$scratch" "$archive" /
 for name in "$codename" "$codename-slim"; do
     check "the image debian:$name is made" image commit -q "$scratch" "localhost/debian:$name"
 done

@@ -2,6 +2,7 @@
 """elastic_steps.py ID:STEP...: a loop of mlaunch.elastic in which these ranks are killed in these
 steps, before the ranks meet or behind it. The curve that is left is the one of a run that has had
 the same members in the same steps, which each rank computes by itself."""
+import ctypes
 import os
 import signal
 import sys
@@ -29,7 +30,14 @@ mine = int(deaths.get(os.environ["MLAUNCH_RANK"], -1))
 if os.environ["MLAUNCH_RESTART"] != "0":
     mine = -1
 
-state = {"values": values, "curve": [], "inner": {"count": bytearray(8)}}
+
+
+class Point(ctypes.Structure):
+    _fields_ = [("x", ctypes.c_double), ("number", ctypes.c_int)]
+
+
+state = {"values": values, "curve": [], "inner": {"count": bytearray(8)}, "points": (Point * 2)(),
+         "empty": (ctypes.c_double * 3 * 0)()}
 if torch:
     state.update(module=module, optimizer=optimizer, tensor=torch.zeros(3, 3))
 world = mlaunch.init()
@@ -46,6 +54,7 @@ for step in mlaunch.elastic.steps(STEPS, state=state):
             values[i] += members - 1
         state["curve"].append((step.number, members, float(values[0])))
         state["inner"]["count"][0] += 1
+        state["points"][1].x += members
         if torch:
             optimizer.zero_grad()
             module(torch.full((4,), float(members))).sum().backward()

@@ -40,6 +40,11 @@ check "a job that grows ends well" "$MLAUNCH" -n 2 --elastic 2 \
 cp "$OUT" "$T/said"
 check_output 4 "all four have the whole curve in a job that grows" grep -c "done [0-3]" "$T/said"
 
+check "a rank dies in the last step after another has done it" "$MLAUNCH" -n 3 --elastic 2 \
+    --oversubscribe "${STRANGER[@]}" -- "$PYTHON" "$SOURCE/tests/runtime/elastic_end.py" "$T"
+cp "$OUT" "$T/said"
+check_output 2 "who has done the last step waits for those that fail in it" grep -c "done" "$T/said"
+
 cat > "$T/slip.py" << 'EOF'
 import mlaunch.elastic
 for step in mlaunch.elastic.steps(2):

@@ -110,6 +110,50 @@ check_output "[0] restored the part of 0
 [2] restored the part of 2
 [2] restored the part of 2" "the rank that is left has both parts" sort "$T/out"
 
+# The process that holds the copies is killed, and what it held is removed: mlaunch says so, another
+# one takes its place, and the rank's copies are made anew, without --elastic too.
+: > "$EVENTS"
+must mkdir "$T/alone"
+"${JOB[@]}" -H "a,b" --agent-command "$TO" -n 2 --keep 2 --oversubscribe "${STRANGER[@]}" -- \
+    "$PYTHON" "$SOURCE/tests/runtime/python_keep_alone.py" "$T/alone" > "$T/out" 2> "$T/err" < /dev/null &
+PID=$!
+wait_for '[ -e "$T/alone/kept.2" ] || is_over'
+check_output 2 "two versions are on the next host" copies_on 1
+# It is the agent's child, as is its rank, and where Open MPI is installed a server of PMIx.
+agent=$(sed -n 's/.*"connected".*"host":"b","pid":\([0-9]*\).*/\1/p' "$EVENTS")
+keeper_of_b() { pgrep -x -P "$agent" mlaunch-agent; }
+must kill -KILL "$(keeper_of_b)"
+wait_for 'grep -q "host b: the process that holds copies" "$T/err" || is_over'
+check_match "^mlaunch: warning: host b: the process that holds copies for another host \(--keep 2\) was killed by signal 9 \(Killed\); another one takes its place$" \
+    "$T/err" "a sentence says that a keeper was killed"
+check_match '"event":"keeper".*"host":"b"' "$EVENTS" "an event says that a keeper was killed"
+find /dev/shm -name "mlaunch-*-$(job_id).1.*.keep.0.*" -delete
+must touch "$T/alone/go.3"
+wait_for '[ -e "$T/alone/kept.3" ] || is_over'
+check_output 2 "both versions are copied to the next keeper" copies_on 1
+# Ten of them are killed, so that there is none.
+for i in {2..10}; do
+    must kill -KILL "$(keeper_of_b)"
+    wait_for '[ "$(grep -c "\"event\":\"keeper\"" "$EVENTS")" = "$i" ] || is_over'
+done
+check_match "host b: .*, and cannot be replaced: 10 have ended so$" "$T/err" \
+    "a sentence says that a keeper cannot be replaced"
+job_file() { cat "/tmp/mlaunch-$(id -u)/$(job_id).0."*/job.json; }
+wait_for 'job_file | grep -q "\"keeper\": \"\"" || is_over'
+must touch "$T/alone/go.4"
+wait_for '[ -e "$T/alone/kept.4" ] || is_over'
+wait_for 'grep -q "on one host only" "$T/err" || is_over'
+check_match "^mlaunch: warning: rank 0 on host a: what it keeps is kept in memory on one host only: no other host takes copies$" \
+    "$T/err" "a sentence says that what a rank keeps is on one host"
+check_match '"event":"kept".*"rank":0,"host":"a","hosts":1' "$EVENTS" \
+    "an event says that what a rank keeps is on one host"
+keep "$MLAUNCH" ps "$(job_id)"
+check_match "^rank 0 on host .*: kept in memory on one host only: no other host takes copies$" \
+    "$T/out" "ps says that what a rank keeps is on one host"
+must touch "$T/alone/go.5" "$T/alone/go.6"
+run wait "$PID"
+job_judge 0 "keepers are killed, and the job ends well" mlaunch
+
 run "$MLAUNCH" --keep 2 -n 2 --oversubscribe -- true
 check_match "^mlaunch: error: --keep 2 has a copy .* this job has one host alone" "$ERR" \
     "--keep 2 on one host is refused"

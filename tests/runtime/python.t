@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # The Python module: it can be imported in ranks, every call (python_calls.py), slips
-# (python_slips.py), errors, abort; with numpy where there is one.
+# (python_slips.py), what is started (python_started.py), errors, abort; with numpy where there is
+# one.
 TEST_TIER=quick
 . "${0%/*}/../lib/test.sh"
 
@@ -10,6 +11,7 @@ PYTHON=$(command -v python3)
 export PYTHONDONTWRITEBYTECODE=1
 CALLS=$SOURCE/tests/runtime/python_calls.py
 SLIPS=$SOURCE/tests/runtime/python_slips.py
+STARTED=$SOURCE/tests/runtime/python_started.py
 
 for n in 1 3 4; do
     check "a job of all calls ends well, $n ranks" "$MLAUNCH" -n $n --oversubscribe --output raw \
@@ -18,6 +20,14 @@ for n in 1 3 4; do
 done
 check "a job of slips ends well" "$MLAUNCH" -n 2 --output raw "${STRANGER[@]}" -- "$PYTHON" "$SLIPS"
 check_match '^all slips are refused' "$OUT" "all slips are refused by sentences"
+check "a job in which places of the module raise ends well" "$MLAUNCH" -n 1 --output raw \
+    "${STRANGER[@]}" -- "$PYTHON" "$STARTED" raised
+check_match '^whatever raises leaves what is started held' "$OUT" \
+    "an exception at any place of a start or a wait leaves its buffers held"
+check "a job whose threads drop requests ends well" "$MLAUNCH" -n 1 --output raw \
+    "${STRANGER[@]}" -- "$PYTHON" "$STARTED" dropped
+check_match '^requests that threads drop end once' "$OUT" \
+    "requests that several threads drop are each ended once"
 for way in "-n 2" "-n 3 --oversubscribe" "-n 3 --oversubscribe --backend tcp --local net"; do
     # shellcheck disable=SC2086
     check "types that differ between ranks end no job, $way" "$MLAUNCH" $way --output raw \
@@ -65,6 +75,10 @@ check_status 3 "a dead rank is ERR_PEER for the others; the status is the dead o
 
 check "Ctrl-C while a call waits ends it" "$MLAUNCH" -n 2 "${STRANGER[@]}" -- "$PYTHON" "$CALLS" \
     interrupted
+# shellcheck disable=SC2016
+check_output "left" "a barrier at the end of the interpreter is made as any other" \
+    sh -c 'exec "$@" 2>&1' sh "$MLAUNCH" -n 1 --output raw "${STRANGER[@]}" -- "$PYTHON" "$SLIPS" \
+    at-exit
 check "finalize() that notices a mismatch has left the job" \
     "$MLAUNCH" -n 2 "${STRANGER[@]}" -- "$PYTHON" "$CALLS" late-mismatch
 

@@ -4,9 +4,12 @@ Error is: it can be copied, pickled and sent from a worker, and its traceback sh
 module.
 
 python_slips.py types: ranks whose data has other types.
+python_slips.py at-exit: a call at the interpreter's end, which no Python code makes.
 """
 import array
+import atexit
 import copy
+import ctypes
 import multiprocessing
 import pickle
 import sys
@@ -29,6 +32,8 @@ def refused(parts, call, *arguments, **named):
     try:
         call(*arguments, **named)
     except Error as e:
+        if "buffer" in str(e) or "moved" in str(e):
+            assert isinstance(e, TypeError) and isinstance(e, mlaunch.BufferTypeError), e
         assert e.code == ERR_ARGUMENT and all(part in str(e) for part in parts), (parts, str(e))
         frames = [f.name for f in traceback.extract_tb(e.__traceback__)
                   if f.filename.endswith("mlaunch/__init__.py")]
@@ -104,6 +109,76 @@ def kinds(w):
     tensor.__module__, tensor.numpy = "torch", lambda self: None
     refused(["data", "torch.Tensor", "data.numpy()"], w.all_reduce, tensor())
     refused(["out", "torch.Tensor", "out.numpy()"], w.recv, tensor(), 0)
+
+
+class Named(ctypes.Structure):
+    _fields_ = [("number", ctypes.c_int), ("name", ctypes.c_char_p)]
+
+
+class Longer(Named):
+    _fields_ = [("size", ctypes.c_int)]
+
+
+class Either(ctypes.Union):
+    _fields_ = [("number", ctypes.c_int), ("place", ctypes.c_void_p)]
+
+
+class Foreign(ctypes.BigEndianStructure if sys.byteorder == "little"
+              else ctypes.LittleEndianStructure):
+    _fields_ = [("byte", ctypes.c_byte), ("number", ctypes.c_int)]
+
+
+def unmovable(w):
+    """Buffers with pointers in them, and those in another byte order: no call takes them."""
+    foreign = ctypes.c_int.__ctype_be__ if sys.byteorder == "little" else ctypes.c_int.__ctype_le__
+    buffers = [("pointers", kind, (kind * w.size)()) for kind in (
+        ctypes.c_char_p, ctypes.c_wchar_p, ctypes.c_void_p, ctypes.py_object, Named, Longer, Either,
+        ctypes.POINTER(ctypes.c_int), ctypes.CFUNCTYPE(None), Named * 2)]
+    buffers.append(("pointers", "P", memoryview(bytearray(8 * w.size)).cast("P")))
+    buffers += [("byte order", kind, (kind * w.size)()) for kind in (foreign, Foreign)]
+    if np:
+        order = ">" if sys.byteorder == "little" else "<"
+        buffers += [("pointers", kind, np.zeros(w.size, kind)) for kind in (
+            "O", [("a", "i4"), ("b", "O")], [("a", [("b", "O")], (2,))])]
+        buffers += [("byte order", kind, np.zeros(w.size, kind)) for kind in (
+            order + "f8", order + "U3", [("a", "i1"), ("b", order + "i2")])]
+    for part, kind, data in buffers:
+        refused([part], w.broadcast, data, w.rank)
+        refused([part], w.broadcast, data, w.rank + 1)
+        refused([part], w.start_broadcast, data)
+        for name in ("all_gather", "all_to_all", "gather", "scatter", "sendrecv"):
+            named = {"to": 0, "source": 0} if name == "sendrecv" else {}
+            if name in ("gather", "scatter"):
+                named["root"] = w.rank
+            for prefix in ("", "start_"):
+                refused([part], getattr(w, prefix + name), data, out=bytearray(0), **named)
+                refused([part], getattr(w, prefix + name), bytes(0), out=data, **named)
+        refused([part], w.all_gather_v, data, bytearray(0), [0] * w.size)
+        refused([part], w.all_to_all_v, data, [0] * w.size, bytearray(0), [0] * w.size)
+        refused([part], w.send, data, w.rank)
+        refused([part], w.recv, data, w.rank)
+        refused([part], w.send_tag, data, w.rank, 1)
+        refused([part], w.start_recv_tag, data)
+        refused([part], w.keep, "unmovable", data, 1)
+        refused([part], w.restore, "unmovable", data)
+        refused([part], w.all_reduce, data, op=mlaunch.Operator(lambda left, right: left))
+        refused([part], w.all_reduce, data, type=mlaunch.INT8)
+        try:
+            w.window(memory=data)
+        except TypeError as e:
+            assert part in str(e), (kind, e)
+        else:
+            raise AssertionError("no error: a window of %s" % (kind,))
+    with w.window(64) as window:
+        for part, _, data in buffers:
+            refused([part], window.put, data, w.rank)
+            refused([part], window.get, data, w.rank)
+            refused([part], window.start_get, data, w.rank)
+            refused([part], window.put_signal, data, w.rank, 0, 0)
+    if np:
+        for kind in ("c16", "g", "S5", "U3", "V7", [("O", "i4"), ("P", "c8")]):
+            data = np.zeros(2, kind)
+            assert w.broadcast(data) is data
 
 
 def arrays(w):
@@ -235,6 +310,47 @@ def turns(w):
     w.barrier()
 
 
+def turns_of_objects(w):
+    """Calls on objects, each of which is several calls on buffers, take one turn each."""
+    objects = [b"short", b"long" * 1000]
+    came, failed = [], []
+
+    def move(mine):
+        if w.rank == 0:
+            w.send_object(mine, 1)
+        elif w.rank == 1:
+            came.append(w.recv_object(0))
+
+    def work(mine):
+        try:
+            for call in (move, lambda mine: [w.broadcast_object(mine)], w.all_gather_object,
+                         w.gather_object):
+                barrier.wait()
+                for _ in range(50):
+                    assert set(call(mine) or ()) <= set(objects)
+        except BaseException as e:  # pylint: disable=broad-except
+            failed.append(repr(e))
+            barrier.abort()
+    barrier = threading.Barrier(2)
+    threads = [threading.Thread(target=work, args=(mine,)) for mine in objects]
+    switch = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    sys.setswitchinterval(switch)
+    assert not failed, failed
+    assert w.rank != 1 or sorted(came) == sorted(objects * 50)
+
+
+def without_lines(w):
+    """Code that has no lines makes calls all the same."""
+    code = compile("w.try_probe()", "made", "exec")
+    if hasattr(code, "co_linetable"):
+        exec(code.replace(co_linetable=b""), {"w": w})
+
+
 def fail_in_worker_of():
     fail_in_worker(world)
 
@@ -243,13 +359,20 @@ world = mlaunch.init()
 if sys.argv[1:] == ["types"]:
     types_that_differ(world)
     sys.exit()
+if sys.argv[1:] == ["at-exit"]:
+    atexit.register(print, "left")
+    atexit.register(world.barrier)
+    sys.exit()
 formats(world)
 kinds(world)
+unmovable(world)
 if np:
     arrays(world)
 errors(world)
 handles(world)
 turns(world)
+turns_of_objects(world)
+without_lines(world)
 world.barrier()  # and nothing is broken by a slip
 mlaunch.finalize()
 if world.rank == 0:

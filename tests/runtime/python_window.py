@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Windows from Python, on any number of ranks."""
 import array
+import ctypes
+import struct
 import threading
 
 import mlaunch
@@ -53,6 +55,22 @@ with g.window(4096) as w:
         except mlaunch.Error as e:
             assert e.code == mlaunch.ERR_ARGUMENT and text in str(e), e
     g.barrier()
+
+
+
+class Point(ctypes.Structure):
+    _fields_ = [("x", ctypes.c_double), ("number", ctypes.c_int)]
+
+
+# Memory of any shape and format.
+for memory in ((ctypes.c_double * 3 * 0)(), (Point * 4).from_buffer(mlaunch.alloc(64))):
+    with g.window(memory=memory) as w:
+        assert len(w.memory) == ctypes.sizeof(memory) and w.memory.format == "B", w.memory
+        if len(memory):
+            w.put(struct.pack("=di", 2.5, g.rank), after, 16)
+            w.flush()
+            g.barrier()
+            assert (memory[1].x, memory[1].number) == (2.5, before)
 
 own = mlaunch.alloc(800, "d")
 w = g.window(memory=own)

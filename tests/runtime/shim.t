@@ -25,6 +25,9 @@ C
 check "a program compiles" "$CC" -o "$T/prog" -I "$SOURCE/common" "$T/prog.c" -L"${shim%/*}" \
     -lmlaunch
 
+check "a program that needs no variable compiles" "$CC" -o "$T/linked" -I "$SOURCE/common" \
+    "$T/prog.c" -L"${shim%/*}" -lmlaunch -Wl,-rpath,"${shim%/*}"
+
 archive=$BUILD/runtime/libmlaunch.a
 check "a program compiles with the static library" "$CC" -o "$T/static" -I "$SOURCE/common" \
     "$T/prog.c" "$archive" -ldl -lpthread
@@ -58,6 +61,35 @@ check_status 9 "another process's --eager is none of its business" env LD_LIBRAR
 if [ "$SANITIZE" = no ]; then
     check_output 1 "a process that was not launched is a group of one" env \
         LD_LIBRARY_PATH="${shim%/*}" "$T/prog"
+    # What is above a process stays when its environment is gone, so that no rank of a job becomes a
+    # group of one without a word.
+    lost='^-2 this process belongs to a job \(.*\), but cannot know its rank: '
+    check_error 9 "^.0. ${lost#^}its environment is empty" \
+        "a rank whose environment is emptied fails in words" \
+        "$MLAUNCH" -n 2 -- env -i "$T/linked"
+    check_error 9 "${lost#^}MLAUNCH_RANK is not set" \
+        "a rank that has lost its variables alone says so" \
+        "$MLAUNCH" -n 1 -- env -u MLAUNCH_RANK "$T/prog"
+    check_output "1 1" "MLAUNCH_ALONE=1 makes a group of one of a process that has lost its job" \
+        sh -c '"$@" | xargs' sh "$MLAUNCH" -n 2 --output raw -- env -i MLAUNCH_ALONE=1 "$T/linked"
+    check_output "1 1" "MLAUNCH_ALONE=1 makes a group of one of a rank" \
+        sh -c '"$@" | xargs' sh "$MLAUNCH" -n 2 --output raw -- env MLAUNCH_ALONE=1 "$T/prog"
+    check_output "2 2" "an MLAUNCH_ALONE of the caller's shell is not for the ranks" \
+        sh -c '"$@" | xargs' sh env MLAUNCH_ALONE=1 "$MLAUNCH" -n 2 --output raw -- "$T/prog"
+    check "a prolog may be a group of one" "$MLAUNCH" -n 1 --prolog "env -u MLAUNCH_JOB_DIR $T/linked" \
+        -- true
+    check_output "" "who asks for a group of one is not warned of mpiexec" sh -c \
+        '"$@" 2>&1 > /dev/null' sh env LD_LIBRARY_PATH="${shim%/*}" MLAUNCH_ALONE=1 PMI_SIZE=3 \
+        PMI_RANK=0 "$T/prog"
+    if unshare -Urpf --mount-proc true 2> /dev/null && grep -q '^0::/mlaunch-' \
+        <("$MLAUNCH" -n 1 -- cat /proc/self/cgroup); then
+        check_error 9 "${lost#^}its environment is empty" \
+            "a rank in a pid namespace of its own is known by its control group" \
+            "$MLAUNCH" -n 1 -- unshare -Urpf --mount-proc env -i "$T/linked"
+    else
+        skip "a rank in a pid namespace of its own is known by its control group" \
+            "no namespaces, or no control groups here"
+    fi
     check_error 0 '^mlaunch: warning: mpiexec has started 3 of this program, and each is a group of one' \
         "a process of mpiexec says that it is a group of one" env LD_LIBRARY_PATH="${shim%/*}" \
         PMI_SIZE=3 PMI_RANK=0 "$T/prog"

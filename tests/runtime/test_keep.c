@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 #include <cmocka.h>
@@ -145,6 +146,60 @@ static void the_newest_of_all(struct job *j, int rank)
     REQUIRE(ml_kept(w, "empty", NULL, 0, &version) == 1 && version == 9);
     REQUIRE(ml_restore(w, "empty", id, NULL, 0) == 0);
     REQUIRE(ml_finalize() == 0);
+}
+
+/* Sets how much this process may write to a file. */
+static void limit_files(rlim_t bytes)
+{
+    const struct rlimit limit = {bytes, RLIM_INFINITY};
+
+    REQUIRE(setrlimit(RLIMIT_FSIZE, &limit) == 0);
+}
+
+/* A version that can't be kept takes no later one with it, nor those of before ml_init. */
+static void no_room_for_an_earlier(struct job *j, int rank)
+{
+    uint64_t words[WORDS] = {0};
+    ml_group *w;
+
+    (void)j;
+    (void)rank;
+    REQUIRE(ml_init(&w) == 0);
+    keep(w, 5, 1);
+    keep(w, 6, 1);
+    limit_files(1000);
+    REQUIRE(ml_keep(w, "words", words, sizeof(words), 4) == ML_ERR_SYSTEM);
+    limit_files(RLIM_INFINITY);
+    require_agreed(w, 6);
+    require_kept(w, ml_rank(w), 6, 1);
+    /* Between the two, it takes the later one's place alone. */
+    keep(w, 8, 1);
+    keep(w, 7, 1);
+    require_agreed(w, 7);
+    keep(w, 8, 2);
+    REQUIRE(ml_finalize() == 0);
+
+    REQUIRE(ml_init(&w) == 0);
+    limit_files(1000);
+    REQUIRE(ml_keep(w, "words", words, sizeof(words), 9) == ML_ERR_SYSTEM);
+    limit_files(RLIM_INFINITY);
+    require_agreed(w, 8);
+    require_kept(w, ml_rank(w), 8, 2);
+    REQUIRE(ml_finalize() == 0);
+
+    /* What was kept last stays as the second one. */
+    REQUIRE(ml_init(&w) == 0);
+    if (ml_rank(w) > 0)
+        keep(w, 1, 3);
+    require_agreed(w, 8);
+    require_kept(w, ml_rank(w), 8, 2);
+    REQUIRE(ml_finalize() == 0);
+}
+
+static void test_no_room_for_an_earlier(void **state)
+{
+    (void)state;
+    job_do(&all_shm, no_room_for_an_earlier);
 }
 
 static void test_newest_of_all(void **state)
@@ -326,7 +381,7 @@ static void test_damage(void **state)
 static void slips(struct job *j, int rank)
 {
     int32_t numbers[] = {1, 2, 3}, back[3] = {0};
-    const int wrong_ids[] = {0, 4};
+    const int right_ids[] = {0, 1}, wrong_ids[] = {0, 4};
     uint64_t version;
     size_t size;
     ml_group *w, *part;
@@ -350,6 +405,9 @@ static void slips(struct job *j, int rank)
     REQUIRE(ml_next_type(w, ML_INT32) == 0);
     REQUIRE(ml_keep(w, "x", numbers, 12, 1) == 0);
     REQUIRE(ml_kept(w, rank == 1 ? "y" : "x", NULL, 0, &version) == ML_ERR_ARGUMENT);
+    REQUIRE(ml_kept(w, "x", right_ids, rank == 1 ? 2 : 1, &version) == ML_ERR_ARGUMENT);
+    REQUIRE_TEXT(ml_error(), "calls ml_kept with another name or other ids");
+    REQUIRE(ml_barrier(w) == 0);
     REQUIRE_TEXT(ml_error(), "calls ml_kept with another name or other ids than rank 0");
     REQUIRE(ml_kept(w, "x", NULL, 0, &version) == 1 && version == 1);
     REQUIRE(ml_kept_size(w, "x", 4, &size) == ML_ERR_ARGUMENT);
@@ -462,9 +520,13 @@ static void test_kills(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_newest_of_all), cmocka_unit_test(test_next_process),
-        cmocka_unit_test(test_one_dies),      cmocka_unit_test(test_damage),
-        cmocka_unit_test(test_slips),         cmocka_unit_test(test_kills),
+        cmocka_unit_test(test_newest_of_all),
+        cmocka_unit_test(test_next_process),
+        cmocka_unit_test(test_one_dies),
+        cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_slips),
+        cmocka_unit_test(test_kills),
+        cmocka_unit_test(test_no_room_for_an_earlier),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -43,7 +43,7 @@ static struct keeper_job keeper_job;
 
 static void *visit_run(void *arg)
 {
-    keeper_serve(&keeper_job, (int)(intptr_t)arg);
+    keeper_serve(&keeper_job, (int)(intptr_t)arg, NULL, NULL);
     return NULL;
 }
 

@@ -337,14 +337,18 @@ static void disconnect_last(void)
     close(bare);
 }
 
-/* The system ends a connection for another reason than that the peer has closed it. */
+/* The system ends a connection for another reason than that the peer has closed it. Only rank 1
+ * sends before, so that no second connection from rank 0 waits behind the door. */
 static void lost(struct job *j, int rank)
 {
     int v = 0;
     ml_group *w;
 
     REQUIRE(ml_init(&w) == 0);
-    REQUIRE(ml_barrier(w) == 0);
+    if (rank == 1)
+        REQUIRE(ml_send(w, &v, sizeof(v), 0) == 0);
+    else
+        REQUIRE(ml_recv(w, &v, sizeof(v), 1) == 0);
     job_meet(j);
     if (rank == 0) {
         disconnect_last();
@@ -537,6 +541,49 @@ static void test_threads(void **state)
     job_do(&four, threads);
 }
 
+/* --- the end ---------------------------------------------------------------------------------- */
+
+static struct {
+    bool early; /* the message that nobody receives is sent before the link is closed */
+    bool frees; /* by ml_group_free, or else by ml_finalize */
+} unread_way;
+
+/* What rank 0 has sent arrives, although it leaves without having received all. */
+static void unread(struct job *j, int rank)
+{
+    static uint8_t bytes[300000], out[100];
+    ml_group *w, *g;
+
+    REQUIRE(ml_init(&w) == 0 && ml_split(w, 0, 0, &g) == 0);
+    REQUIRE(ml_sendrecv(g, out, 1, 1 - rank, bytes, 1, 1 - rank) == 0); /* they are connected */
+    if (rank == 1 && unread_way.early)
+        REQUIRE(ml_send(g, out, sizeof(out), 0) == 0);
+    job_meet(j);
+    if (rank == 0) {
+        memset(bytes, 7, sizeof(bytes));
+        REQUIRE(ml_send(g, bytes, sizeof(bytes), 1) == 0);
+        if (unread_way.frees)
+            ml_group_free(g);
+    } else {
+        job_be_busy(50); /* the link is being closed by now */
+        if (!unread_way.early)
+            REQUIRE(ml_send(g, out, sizeof(out), 0) == 0);
+        REQUIRE(ml_recv(g, bytes, sizeof(bytes), 0) == 0);
+        REQUIRE(bytes[0] == 7 && bytes[sizeof(bytes) - 1] == 7);
+    }
+    REQUIRE(ml_finalize() == 0);
+}
+
+static void test_unread(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        unread_way.early = i % 2;
+        unread_way.frees = i / 2;
+        job_do(&two, unread);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -550,6 +597,7 @@ int main(void)
         cmocka_unit_test(test_no_connection),
         cmocka_unit_test(test_letters),
         cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_unread),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,12 +6,15 @@
  */
 #include "tests/runtime/test_job.h"
 
+#include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 
@@ -355,6 +358,9 @@ static void old_things(struct job *j, int rank)
     REQUIRE(ml_barrier(old) == ML_ERR_PEER);
     REQUIRE(ml_put(window, &rank, sizeof(rank), 0, 0) == ML_ERR_PEER);
     REQUIRE(ml_fetch_add(window, 0, 0, 1, &word) == ML_ERR_PEER);
+    REQUIRE(!ml_window_memory(window, 0, NULL));
+    REQUIRE_TEXT(ml_error(), "membership");
+    REQUIRE(ml_window_free(window) == ML_ERR_PEER);
     ml_group_free(half);
     ml_group_free(all);
     memset(memory, 1, 4096);
@@ -500,6 +506,93 @@ static void test_replaced(void **state)
     }
 }
 
+/* Each process makes a group of one, and all but the last die with it. */
+enum { PROCESSES = 4 };
+
+static void replaced_alone(struct job *j, int rank)
+{
+    int number = atoi(getenv("MLAUNCH_RESTART"));
+    ml_group *w, *alone;
+
+    REQUIRE(ml_init(&w) == 0);
+    for (;;) {
+        REQUIRE(ml_rank(w) == rank);
+        REQUIRE(ml_barrier(w) == 0);
+        REQUIRE(ml_group_create(w, &rank, 1, 0, 0, &alone) == 0);
+        REQUIRE(ml_barrier(alone) == 0);
+        REQUIRE(ml_barrier(w) == 0);
+        job_meet(j);
+        if (rank == 1 && number + 1 < PROCESSES)
+            raise(SIGKILL);
+        if (++number == PROCESSES)
+            break;
+        REQUIRE(ml_barrier(w) == ML_ERR_PEER);
+        REQUIRE(ml_repair(w, &w, NULL) == 0);
+    }
+    leave();
+}
+
+static void test_replaced_alone(void **state)
+{
+    struct job j;
+
+    (void)state;
+    job_open(&j, &(struct job_config){.size = 2, .elastic = true, .replace_ms = JOB_WAIT_MS});
+    job_spawn(&j, 0, replaced_alone);
+    job_spawn(&j, 1, replaced_alone);
+    for (int number = 1; number < PROCESSES; number++) {
+        assert_int_equal(job_wait(&j, 1), SIGKILL);
+        job_spawn_again(&j, 1, number, replaced_alone);
+    }
+    for (int rank = 0; rank < 2; rank++)
+        assert_int_equal(job_wait(&j, rank), 0);
+    job_close(&j);
+}
+
+/* --- little memory ---------------------------------------------------------------------------- */
+
+/* /dev/shm has room for one world, but not for two. */
+/* By the board, which is there from the beginning. */
+static int sum_of_ids(ml_group *w)
+{
+    int id = ml_id(w, ml_rank(w)), rc = ml_all_reduce(w, &id, &id, 1, ML_INT32, ML_SUM);
+
+    return rc ? rc : id;
+}
+
+static void in_little_memory(struct job *j, int rank)
+{
+    ml_group *w, *old;
+
+    (void)rank;
+    REQUIRE(ml_init(&w) == 0);
+    REQUIRE(sum_of_ids(w) == 3);
+    for (int turn = 0; turn < 3; turn++) {
+        job_meet(j);
+        old = w;
+        REQUIRE(ml_repair(w, &w, NULL) == 0);
+        REQUIRE(sum_of_ids(w) == 3);
+        REQUIRE(ml_barrier(old) == ML_ERR_PEER);
+    }
+    leave();
+}
+
+static void test_little_memory(void **state)
+{
+    int outside = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);
+
+    (void)state;
+    if (outside < 0 || unshare(CLONE_NEWNS) != 0)
+        skip();
+    if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
+        mount("tmpfs", "/dev/shm", "tmpfs", 0, "size=4m") != 0)
+        skip();
+    job_do(&(struct job_config){.size = 3, .elastic = true}, in_little_memory);
+    assert_int_equal(umount2("/dev/shm", MNT_DETACH), 0);
+    assert_int_equal(setns(outside, CLONE_NEWNS), 0);
+    close(outside);
+}
+
 /* --- at random -------------------------------------------------------------------------------- */
 
 enum { CROWD = 8 };
@@ -558,7 +651,8 @@ int main(void)
         cmocka_unit_test(test_refused),        cmocka_unit_test(test_late),
         cmocka_unit_test(test_dies_in_repair), cmocka_unit_test(test_old_things),
         cmocka_unit_test(test_agree),          cmocka_unit_test(test_revoke),
-        cmocka_unit_test(test_replaced),       cmocka_unit_test(test_random),
+        cmocka_unit_test(test_replaced),       cmocka_unit_test(test_replaced_alone),
+        cmocka_unit_test(test_little_memory),  cmocka_unit_test(test_random),
     };
 
     return cmocka_run_group_tests_name("repair", tests, NULL, NULL);

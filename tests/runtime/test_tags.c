@@ -4,6 +4,8 @@
  * TEST_TIER=quick */
 #include "tests/runtime/test_job.h"
 
+#include "common/failure_times.h"
+
 #include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -398,6 +400,23 @@ static void other_types(struct job *j, int rank)
     ml_finalize();
 }
 
+/* One of two ranks says a type, and both wait for a third one that is late. */
+static void one_type(struct job *j, int rank)
+{
+    int64_t mine = rank, all[4];
+    ml_group *w;
+
+    (void)j;
+    REQUIRE(ml_init(&w) == 0);
+    if (rank == 0)
+        REQUIRE(ml_next_type(w, ML_INT64) == 0);
+    if (rank == 2)
+        job_be_busy(3 * WAITING_AFTER_MS);
+    REQUIRE(ml_all_gather(w, &mine, all, sizeof(mine)) == 0);
+    REQUIRE(all[0] == 0 && all[1] == 1 && all[2] == 2);
+    REQUIRE(ml_finalize() == 0);
+}
+
 static void barrier_first(struct job *j, int rank)
 {
     char buf[8];
@@ -468,18 +487,20 @@ static void plain_first(struct job *j, int rank)
 {
     char buf[8] = "";
     ml_group *w;
+    int rc = 0;
 
     (void)j;
     REQUIRE(ml_init(&w) == 0);
-    if (rank == 1) {
-        REQUIRE(ml_send(w, buf, 8, 0) == 0);
-        REQUIRE(ml_send_tag(w, buf, 8, 0, 3) == 0);
-    }
     if (rank == 0) {
         REQUIRE(ml_recv_tag(w, buf, 8, 1, 3, NULL) == ML_ERR_MISMATCH);
         REQUIRE_TEXT(ml_error(), "rank 1's message of 8 bytes met rank 0's receive");
     } else {
-        REQUIRE(ml_barrier(w) == ML_ERR_MISMATCH);
+        /* The others hear of it in their barrier, and rank 1 maybe in its sends. */
+        if (rank == 1) {
+            rc = ml_send(w, buf, 8, 0);
+            rc = rc ? rc : ml_send_tag(w, buf, 8, 0, 3);
+        }
+        REQUIRE((rc ? rc : ml_barrier(w)) == ML_ERR_MISMATCH);
     }
     ml_finalize();
 }
@@ -489,6 +510,7 @@ static void test_mismatches(void **state)
     (void)state;
     do_all(too_long);
     do_all(other_types);
+    job_do(&configs[0], one_type); /* it is the coordinator that compares */
     do_all(collective_first);
     job_do(&configs[0], barrier_first);
     do_all(plain_first);
@@ -524,6 +546,35 @@ static void too_many(struct job *j, int rank)
     }
     ml_finalize();
     free(buf);
+}
+
+/* What a rank sends itself takes no room from others' messages. */
+static void sends_itself(struct job *j, int rank)
+{
+    const size_t size = (64 << 20) + 1;
+    char *long_text = calloc(1, size), byte = 0;
+    ml_group *w;
+
+    (void)j;
+    REQUIRE(long_text && ml_init(&w) == 0);
+    if (rank == 0) {
+        REQUIRE(ml_send_tag(w, long_text, size, 0, 7) == 0);
+        REQUIRE(ml_recv_tag(w, &byte, 1, 1, 2, NULL) == 0 && byte == 2);
+        REQUIRE(ml_recv_tag(w, &byte, 1, 1, 1, NULL) == 0 && byte == 1);
+        REQUIRE(ml_recv_tag(w, long_text, size, 0, 7, NULL) == 0);
+    }
+    for (int tag = 1; rank == 1 && tag <= 2; tag++) {
+        byte = (char)tag;
+        REQUIRE(ml_send_tag(w, &byte, 1, 0, tag) == 0);
+    }
+    REQUIRE(ml_finalize() == 0);
+    free(long_text);
+}
+
+static void test_sends_itself(void **state)
+{
+    (void)state;
+    job_do(&(struct job_config){.size = 2}, sends_itself);
 }
 
 static void test_too_many(void **state)
@@ -641,12 +692,13 @@ static void test_stall(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_reversed),   cmocka_unit_test(test_across_collectives),
-        cmocka_unit_test(test_from_any),   cmocka_unit_test(test_fair),
-        cmocka_unit_test(test_sleeps),     cmocka_unit_test(test_probes),
-        cmocka_unit_test(test_tries),      cmocka_unit_test(test_self),
-        cmocka_unit_test(test_mismatches), cmocka_unit_test(test_too_many),
-        cmocka_unit_test(test_deaths),     cmocka_unit_test(test_stall),
+        cmocka_unit_test(test_reversed),     cmocka_unit_test(test_across_collectives),
+        cmocka_unit_test(test_from_any),     cmocka_unit_test(test_fair),
+        cmocka_unit_test(test_sleeps),       cmocka_unit_test(test_probes),
+        cmocka_unit_test(test_tries),        cmocka_unit_test(test_self),
+        cmocka_unit_test(test_mismatches),   cmocka_unit_test(test_too_many),
+        cmocka_unit_test(test_deaths),       cmocka_unit_test(test_stall),
+        cmocka_unit_test(test_sends_itself),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

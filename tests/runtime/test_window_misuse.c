@@ -95,6 +95,16 @@ static void test_bounds(void **state)
 
 /* --- forked children -------------------------------------------------------------------------- */
 
+static bool is_child;
+
+/* Asked by LeakSanitizer before it looks. In a child it would wait for ever: the window's server
+ * may have held the allocator's lock when the rank forked. */
+__attribute__((visibility("default"))) int __lsan_is_turned_off(void);
+int __lsan_is_turned_off(void)
+{
+    return is_child;
+}
+
 static void child_calls(ml_group *g, ml_window *w)
 {
     uint64_t number = 0;
@@ -122,7 +132,8 @@ static void forks(struct job *j, int rank)
     for (int i = 0; i < count; i++) {
         child = fork();
         REQUIRE(child >= 0);
-        if (child == 0)
+        is_child = child == 0;
+        if (is_child)
             child_calls(g, w);
         REQUIRE(ml_put_signal(w, NULL, 0, (rank + 1) % 3, 0, 0, 1) == 0);
         REQUIRE(ml_wait_signal(w, 0, (uint64_t)i + 1, -1) == 0);

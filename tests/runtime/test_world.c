@@ -2,6 +2,7 @@
 /* test_world.c: which process is a rank, when, and how often: init, finalize, claims, generations,
  * forks.
  * TEST_TIER=quick */
+#include "common/agent_to_rank.h"
 #include "tests/runtime/test_job.h"
 
 #include <arpa/inet.h>
@@ -15,6 +16,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include <cmocka.h>
@@ -427,6 +429,37 @@ static void test_outlived_handles(void **state)
     job_do(&tcp, outlived);
 }
 
+/* --- who can't hear whether it is to stop ----------------------------------------------------- */
+
+/* On rank 3's host there is no file in which its agent could say it. */
+static void deaf(struct job *j, int rank)
+{
+    char dir[PATH_MAX], path[PATH_MAX + 8];
+    ml_group *w;
+
+    job_dir(j, j->host_of[3], dir);
+    snprintf(path, sizeof(path), "%s/" STOP_MARK_FILE, dir);
+    REQUIRE(ml_init(&w) == 0);
+    REQUIRE(rank != 3 || mkdir(path, 0700) == 0);
+    REQUIRE(ml_barrier(w) == 0);
+    REQUIRE(ml_should_stop(w) == ML_ERR_SYSTEM);
+    if (j->host_of[rank] == j->host_of[3])
+        REQUIRE_TEXT(ml_error(), "by which a rank hears that its job is to stop");
+    else
+        REQUIRE_TEXT(ml_error(), "another rank can't hear whether the job is to stop");
+    REQUIRE(ml_barrier(w) == 0);
+    REQUIRE(rank != 3 || rmdir(path) == 0);
+    REQUIRE(ml_barrier(w) == 0);
+    REQUIRE(ml_should_stop(w) == 0);
+    REQUIRE(ml_finalize() == 0);
+}
+
+static void test_deaf(void **state)
+{
+    (void)state;
+    job_do(&four, deaf);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -439,6 +472,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_closed_stdio),
         cmocka_unit_test(test_ports),
         cmocka_unit_test(test_outlived_handles),
+        cmocka_unit_test(test_deaf),
     };
 
     program = "/proc/self/exe";

@@ -11,6 +11,10 @@ for way in "-n 2" "-n 4 --oversubscribe --backend tcp --local net"; do
     check "a job of all calls ends well, $way" "$MLAUNCH" $way --output raw -- "$PYTHON" "$CALLS"
     check_match '^all calls of torch are right' "$OUT" "all calls of torch are right, $way"
 done
+check "a job in which places of the module raise ends well" "$MLAUNCH" -n 1 --output raw -- \
+    "$PYTHON" "$CALLS" raised
+check_match '^whatever raises leaves tensors held' "$OUT" \
+    "an exception at any place of a start leaves its tensors held"
 check_status 137 "a rank that is killed gives the job its status" "$MLAUNCH" -n 3 \
     --oversubscribe --output raw -- "$PYTHON" "$CALLS" die
 check_match '^rank 0: rank 1 .*killed by signal 9' "$OUT" "rank 0 names the rank that was killed"

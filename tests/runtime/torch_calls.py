@@ -3,21 +3,25 @@
 
     torch_calls.py            all calls, types and ways to wait
     torch_calls.py beside     groups of some of the ranks where gloo is the default
+    torch_calls.py raised     something raises while a call is started
     torch_calls.py die        rank 1 is killed in the middle; the others get its name
 """
 
 import datetime
+import itertools
 import os
 import signal
 import sys
 import threading
 import time
+import weakref
 
 import torch
 import torch.distributed as dist
 
 import mlaunch
 import mlaunch.torch
+from raised_at import raised_at
 
 INTEGERS = [torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64]
 FLOATS = [torch.float16, torch.bfloat16, torch.float32, torch.float64]
@@ -278,6 +282,32 @@ def check_slips():
     dist.barrier()
 
 
+def check_raised(pg):
+    """Something raises as a receive of a message to oneself is started. If it was started
+    nevertheless, its tensor lives until the message has come."""
+    for place in itertools.count():
+        tensors, got, rest = [torch.zeros(1)], torch.zeros(1), torch.zeros(1)
+        is_alive = weakref.ref(tensors[0])
+        was_raised = raised_at(place, lambda: pg.recv(tensors, rank))
+        tensors.clear()
+        was_alive = is_alive() is not None
+        pg.send([torch.ones(1)], rank)
+        receive = pg.recv([got], rank)
+        pg.send([torch.full((1,), 2.0)], rank)
+        receive.wait()
+        if got.item() == 1:  # none was started before
+            pg.recv([rest], rank).wait()
+        else:
+            assert was_alive, "place %d: the library writes memory that was freed" % place
+        if not was_raised:
+            return place
+
+
+if sys.argv[1:] == ["raised"]:
+    assert check_raised(dist.distributed_c10d._get_default_group()) > 10
+    dist.destroy_process_group()
+    print("whatever raises leaves tensors held")
+    sys.exit()
 if sys.argv[1:] == ["beside"]:
     check_groups()
     dist.destroy_process_group()

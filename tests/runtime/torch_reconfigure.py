@@ -6,6 +6,7 @@ import datetime
 import os
 import signal
 import sys
+import threading
 import time
 
 import torch
@@ -207,6 +208,58 @@ def grow():
     meet("grown", range(4))
     reconfigure(pg, 4, handles)
     works(pg, [0, 1, 2, 3])
+
+
+def sleeps(thread):
+    """This thread has slept through 100 looks at it."""
+    for _ in range(100):
+        try:
+            with open("/proc/self/task/%d/stat" % thread) as f:
+                state = f.read().rsplit(")", 1)[1].split()[0]
+        except OSError:  # it has ended
+            return False
+        if state != "S":
+            return False
+        time.sleep(0.001)
+    return True
+
+
+def beside(pg, call):
+    """What another thread's call gets that waits on the group while this one makes `call`."""
+    came = []
+
+    def wait():
+        try:  # as dist.barrier(): the thread itself is in the library's call
+            lane._run(("barrier",), None, None, None, [], (), None)
+        except mlaunch.Error as e:
+            came.append(e)
+    lane, thread = pg._calls, threading.Thread(target=wait, daemon=True)
+    thread.start()
+    while thread.is_alive() and not (lane.lock.locked() and sleeps(thread.native_id)):
+        time.sleep(0.01)
+    made = call()
+    thread.join(60)
+    assert not thread.is_alive(), "the other thread's call still waits"
+    assert came and came[0].code == mlaunch.ERR_PEER, came
+    return made, came[0].text
+
+
+def abort():
+    """The calls of other threads end, on all ranks, as the group gets other members."""
+    pg = start()
+    handles = handles_of(pg, range(4), "abort")
+    if ME == 3:  # it makes no call on the group, so the others' wait
+        meet("aborted", range(4))
+        return
+    small, why = beside(pg, lambda: torch_newer.Backend(pg).shrink([3], torch_newer.SHRINK_ABORT))
+    assert "SHRINK_ABORT" in why, why
+    works(small, [0, 1, 2])
+    if ME < 2:
+        reconfigure_of = [handles[i] for i in (1, 0)]
+        _, why = beside(small, lambda: reconfigure(small, 31, reconfigure_of))
+        assert "other members" in why, why
+        works(small, [1, 0])
+    meet("aborted", range(4))
 
 
 for case in sys.argv[1:]:

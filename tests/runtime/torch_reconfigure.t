@@ -26,6 +26,12 @@ check_output 4 \
     "a group can have fewer members, in place and as another group" grep -c "shrink done" "$T/said"
 
 rm "$EXCHANGE"/*
+cases abort
+cp "$OUT" "$T/said"
+check_output 4 "calls of other threads end as the group gets other members" grep -c "abort done" \
+    "$T/said"
+
+rm "$EXCHANGE"/*
 cases grow --elastic 2 --restarts 1 --replace-wait 60
 cp "$OUT" "$T/said"
 check_output 4 "those that live go on without a repair, and a newcomer comes in as another leaves" \

@@ -96,12 +96,12 @@ room $r/rdma_topology
 room $r/record $i/plan
 room $r/stdio $b/text $b/process $b/machine $i/plan $w/protocol
 room $r/identity $b/text $b/machine $i/plan $w/protocol
-room $r/hosts
+room $r/hosts $i/hosts
 room $r/round $b/text $i/values $i/plan $w/protocol $w/channel $r/spread $r/stacks \
     $r/rdma_topology $r/record $r/stdio $r/identity $r/hosts
 room $r/change $b/machine $i/hosts $i/values $i/plan $r/round
 room $r/job $b/text $b/process $b/machine $i/values $i/plan $w/protocol $w/uplink $w/channel \
-    $r/record $r/stdio $r/identity $r/change $r/round
+    $r/record $r/stdio $r/identity $r/hosts $r/change $r/round
 
 room $l/ask $b/text $b/process $b/machine $i/options $i/hosts $i/plan $w/protocol $w/channel
 
@@ -130,7 +130,7 @@ room $a/facts $b/text $b/process $a/host
 room $a/binding $a/host
 room $a/rank $b/text $b/loader $w/protocol $a/host $a/binding
 room $a/container $b/text $b/process $b/container $w/protocol $a/rank
-room $a/mpi $b/text $b/process $b/loader $w/protocol
+room $a/mpi $b/text $b/process $b/loader $b/machine $w/protocol
 room $a/evidence $b/text $b/machine
 room $a/queries $b/text $b/process $b/machine $a/host $a/stack $a/facts $a/evidence
 room $a/children $b/process $w/protocol $a/queries

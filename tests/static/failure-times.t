@@ -48,7 +48,7 @@ says TCP_SILENCE_MS doc/mlaunch.1 "do not reach each other over TCP for N second
 says KEPT_PATIENCE_MS doc/elastic.md "after an error, or N s without a byte"
 says KEPT_PATIENCE_MS doc/protocol.md "gives up after N s without a byte"
 says HANDSHAKE_MS doc/protocol.md "finished the handshake within N s."
-says HANDSHAKE_MS doc/security.md "to N s for the handshake"
+says HANDSHAKE_MS doc/security.md "without a proof has N s, frames"
 says UPLINK_PING_MS doc/protocol.md "| PING | every N s; after four without any frame"
 says UPLINK_LOST_MS doc/security.md "the others wait, at most N s, after which"
 says PMIX_PING_MS doc/protocol.md "| PING | every N s, once it is ready"

@@ -22,7 +22,8 @@ for file in bin/mlaunch libexec/mlaunch/mlaunch-agent libexec/mlaunch/mlaunch-be
     share/man/man8/mlaunch-agent.8 share/man/man3/mlaunch.h.3 \
     share/man/man3/mlaunch-python.3 share/man/man3/ml_send.3 share/man/man5/mlaunch-json.5 \
     share/man/man5/hostfile.5 share/bash-completion/completions/mlaunch \
-    share/zsh/site-functions/_mlaunch share/fish/vendor_completions.d/mlaunch.fish; do
+    share/zsh/site-functions/_mlaunch share/fish/vendor_completions.d/mlaunch.fish \
+    lib/tmpfiles.d/mlaunch.conf; do
     check "$file is installed" test -e "$root/$file"
 done
 check_match "^ExecStart=${root#"$T/dest"}/bin/mlaunch " \

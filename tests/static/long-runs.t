@@ -94,10 +94,12 @@ commit() {
     git init -q && git -c user.name=a -c user.email=a@b -c commit.gpgsign=false commit -q \
         --allow-empty -m a
 }
-# taken ENV-ARGUMENT…
+# taken ENV-ARGUMENT…; the first may be --seconds=N
 taken() {
-    env -C "$T" "$@" "PATH=$T/bin:$PATH" python3 "$SOURCE/tests/lib/long_turn.py" --table table run \
-        "${tests[@]}"
+    local -a length=()
+    case $1 in --seconds=*) length=("$1"); shift ;; esac
+    env -C "$T" "$@" "PATH=$T/bin:$PATH" python3 "$SOURCE/tests/lib/long_turn.py" --table table \
+        "${length[@]}" run "${tests[@]}"
 }
 given=("tests/a.t 1 1234567 2026-01-02 90 passed" "tests/b.t 2 1234567 2026-01-01 100 passed"
     "tests/c.t 3 1234567 2026-01-01 50 passed" "tests/d:1 4 1234567 2026-01-01 481 passed"
@@ -123,6 +125,15 @@ tests/c.t 5 1234567 2026-01-01 50 skipped since $today: no GPU here
 ${given[3]}
 tests/d:2 5 $commit $today 42 passed" \
         "a turn is recorded, with what was skipped, and without what failed or does not fit" cat "$T/now"
+    made "${given[@]}"
+    check_status 0 "a turn that has less time" taken --seconds=80 -u CI
+    tr -s ' ' < "$T/table" > "$T/now"
+    check_output "# head
+${given[0]}
+${given[1]}
+tests/c.t 4 1234567 2026-01-01 50 skipped since $today: no GPU here
+${given[3]}
+${given[4]}" "a turn that has less time takes what fits, for the turn before it" cat "$T/now"
     check_match '^# part 2/2, 120 s$' "$T/build/long-turn/tests-d:2.log" \
         "a part and a soak's seconds are said to the test, whose log is kept"
 else

@@ -44,6 +44,14 @@ untouched "links in what is deleted are not followed"
 on "$H1" sh -c "cd $S && rm sub/file && mkfifo sub/$(temporary_of file)"
 check "a pipe in place of a temporary file is no error" sync -H "$H1,$H2" "$S"
 same_tree "a pipe in place of a temporary file is replaced" "$S" "$S" "$H1" "$H2"
+# A temporary file that others can read, and so may have open when private contents come.
+on "$H1" sh -c "cd $S && rm sub/file && echo old > sub/$(temporary_of file) &&
+    chmod 644 sub/$(temporary_of file)"
+READABLE=$(on "$H1" stat -c %i "$S/sub/$(temporary_of file)")
+check "a readable file in place of a temporary file is no error" sync -H "$H1,$H2" "$S"
+check_status 1 "a readable file in place of a temporary file is not written to" test "$READABLE" = \
+    "$(on "$H1" stat -c %i "$S/sub/file")"
+same_tree "a readable file in place of a temporary file is replaced" "$S" "$S" "$H1" "$H2"
 # A temporary file that is another name of a file of value.
 on "$H1" sh -c "cd $S && rm sub/file && ln $D/victim/file sub/$(temporary_of file)"
 check "a second name in place of a temporary file is no error" sync -H "$H1,$H2" "$S"

@@ -57,6 +57,25 @@ check "a copy with --exclude succeeds" sync --exclude '*.o' --exclude /log --exc
 check_output ". ./a.c ./keep ./keep/log" "--exclude leaves out names, paths, directories" on "$H2" \
     sh -c "cd $D/x && echo \$(find . | sort)"
 
+# Some file systems do not say what kind of file a name is (NFS, ext4 and XFS without that feature).
+if [ "$SANITIZE" = no ]; then
+    printf '%s\n' '#define _GNU_SOURCE' '#include <dirent.h>' '#include <dlfcn.h>' \
+        'struct dirent64 *readdir64(DIR *d)' \
+        '{ struct dirent64 *e = ((struct dirent64 *(*)(DIR *))dlsym(RTLD_NEXT, "readdir64"))(d);' \
+        '  if (e) e->d_type = DT_UNKNOWN; return e; }' \
+        'struct dirent *readdir(DIR *d) { return (struct dirent *)readdir64(d); }' > "$T/kinds.c"
+    must "$CC" -w -shared -fPIC -o "$T/kinds.so" "$T/kinds.c" -ldl
+    printf '%s\n' '#!/bin/sh' "export LD_PRELOAD=$T/kinds.so" "exec $AGENT \"\$@\"" > "$T/kinds-agent"
+    chmod 755 "$T/kinds-agent"
+    on "$H1" mkdir -p "$S/build/results" "$S/old/build" "$S/old/other"
+    check "--delete succeeds where kinds are not known" sync --delete --exclude cache \
+        --exclude '*.o' --exclude build/ --agent "$T/kinds-agent" -H "$H1" "$S"
+    check_output "build build/results old old/build" \
+        "--exclude leaves directories alone where kinds are not known" on "$H1" \
+        sh -c "cd $S && echo \$(find build old | sort)"
+    on "$H1" rm -r "$S/build" "$S/old"
+fi
+
 # A directory never gives way to a file, nor a file to a directory, unless --delete is given.
 on "$H1" sh -c "cd $S && rm -r a sub && mkdir a && touch a/precious && echo file > sub"
 check_error 1 "host $H1: cannot replace $S/a: a directory there, a file here" \

@@ -22,9 +22,9 @@ check_output "yes" "the copy goes on where it was" json_show \
 same_tree "the tree is the same after two runs" "$S" "$S" "$H1" "$H2" "$H3" "$H4"
 
 # What was there is not trusted.
-on "$H2" sh -c "head -c 5000000 $S/big > $PART && printf X | dd of=$PART bs=1 seek=3000000 \
+on "$H2" sh -c "umask 077 && head -c 5000000 $S/big > $PART && printf X | dd of=$PART bs=1 seek=3000000 \
     conv=notrunc status=none && rm $S/big"
-on "$H3" sh -c "head -c 5000000 $S/big > $PART && rm $S/big"
+on "$H3" sh -c "umask 077 && head -c 5000000 $S/big > $PART && rm $S/big"
 check "a part that is damaged is no error" sync -H "$ALL" "$S"
 same_tree "the tree is the same in spite of a damaged part" "$S" "$S" "$H2" "$H3"
 

@@ -40,6 +40,14 @@ strike() {
         ;;
     esac 2> /dev/null
 }
+# has_begun: mlaunch catches SIGTERM, as it does from its session on, and ends with a sentence then.
+has_begun() {
+    local name caught
+    while read -r name caught; do
+        [ "$name" != SigCgt: ] || { ((0x$caught >> 14 & 1)) && return; }
+    done 2> /dev/null < "/proc/$mlaunch/status"
+    return 1
+}
 # wrong_file HOST: names a file that is neither old nor new.
 wrong_file() {
     # shellcheck disable=SC2016
@@ -65,6 +73,7 @@ for ((round = 1; round <= ROUNDS; round++)); do
     "$MLAUNCH" sync --ssh-config "$NETNS_SSH_CONFIG" -H "$H1,$H2" "$S" > "$T/out" 2> "$T/err" &
     mlaunch=$!
     set +m
+    wait_for "has_begun || ! kill -0 $mlaunch 2> /dev/null"
     nap $moment
     strike "$part" || what+=", which hits nothing"
     { wait "$mlaunch"; } 2> /dev/null
