@@ -2,6 +2,7 @@
 #include "launcher/ask/query.h"
 
 #include "common/log.h"
+#include "launcher/ask/session_stop.h"
 #include "launcher/wire/protocol/agent_protocol.h"
 
 #include <event2/event.h>
@@ -19,15 +20,22 @@ struct query_run {
     struct query_limits limits;
     struct event *deadline; /* for the host that was asked last */
     struct event *guests_deadline;
+    struct session_stop stop;
     bool is_over;
 };
+
+static void answer_await(struct query_run *q)
+{
+    const struct timeval limit = {q->limits.timeout_ms / 1000, q->limits.timeout_ms % 1000 * 1000};
+
+    evtimer_add(q->deadline, &limit);
+}
 
 static json_t *question_make(void *arg, int host, int round)
 {
     struct query_run *q = arg;
-    const struct timeval limit = {q->limits.timeout_ms / 1000, q->limits.timeout_ms % 1000 * 1000};
 
-    evtimer_add(q->deadline, &limit);
+    answer_await(q);
     return q->rounds->question(q->rounds->arg, host, round);
 }
 
@@ -97,17 +105,33 @@ static void on_guests_deadline(evutil_socket_t fd, short what, void *arg)
     }
 }
 
+static void guests_await(struct query_run *q)
+{
+    const struct timeval limit = {q->limits.guests_ms / 1000, q->limits.guests_ms % 1000 * 1000};
+
+    evtimer_add(q->guests_deadline, &limit);
+}
+
+/* The time for which the command was stopped is nobody's. */
+static void on_go_on(void *arg)
+{
+    struct query_run *q = arg;
+
+    if (evtimer_pending(q->deadline, NULL))
+        answer_await(q);
+    if (evtimer_pending(q->guests_deadline, NULL))
+        guests_await(q);
+}
+
 static void hosts_ask(struct query_run *q, const struct host_list *hosts)
 {
     const struct query_rounds rounds = {q->rounds->count, q->rounds->goes_on, question_make,
                                         answer_take, q};
 
-    const struct timeval limit = {q->limits.guests_ms / 1000, q->limits.guests_ms % 1000 * 1000};
-
     for (int i = 0; i < q->count; i++)
         q->answers[i].host = &hosts->hosts[i];
     if (q->limits.guests)
-        evtimer_add(q->guests_deadline, &limit);
+        guests_await(q);
     for (int i = 0; i < q->count; i++)
         agent_session_reach(q->session, i, &hosts->hosts[i]);
     agent_session_ask_rounds(q->session, &rounds);
@@ -131,11 +155,15 @@ static int query_open(struct query_run *q, const struct channel_config *config, 
     q->answered = calloc((size_t)q->count, sizeof(*q->answered));
     if (!q->deadline || !q->guests_deadline || !q->answers || !q->answered)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
-    return agent_session_open(&q->session, q->base, q->count, config, &events, why);
+    if (agent_session_open(&q->session, q->base, q->count, config, &events, why))
+        return why->code;
+    q->stop = (struct session_stop){.session = q->session, .on_go_on = on_go_on, .arg = q};
+    return session_stop_open(&q->stop, q->base, why);
 }
 
 static void query_close(struct query_run *q)
 {
+    session_stop_close(&q->stop);
     agent_session_close(q->session);
     if (q->deadline)
         event_free(q->deadline);

@@ -19,6 +19,8 @@ chmod 711 "$T"
 mkdir -m 1777 "$T/public"
 cp "$BUILD/tests/fault/flooder" "$T/flooder"
 FLOODED=$T/public/flooded
+printf '\0' > "$T/byte"
+chmod 644 "$T/byte"
 
 # Sets $port to one that is free, with those that follow for the ranks, below those that the system
 # gives to connections.
@@ -32,13 +34,14 @@ port_choose() {
     done
 }
 
-# flood_start USER COUNT PORT [FILE]: USER is own or another, FILE as of flooder. What is tried is
-# what connections do, not who gets the processors: the flooders leave those to the job.
+# flood_start USER COUNT PORT [FILE [HELLO]]: USER is own or another, FILE and HELLO as of flooder.
+# What is tried is what connections do, not who gets the processors: the flooders leave those to the
+# job.
 flood_start() {
     local i as=(nice -n 19)
     [ "$1" = own ] || as+=(setpriv --reuid=65534 --regid=65534 --clear-groups)
     for ((i = 0; i < $2; i++)); do
-        "${as[@]}" "$T/flooder" "$3" "${4-$FLOODED}" 200 &
+        "${as[@]}" "$T/flooder" "$3" "${4-$FLOODED}" 200 ${5:+"$5"} &
         flooders+=($!)
     done
 }
@@ -70,7 +73,8 @@ flood_coordinator() {
     done
 }
 
-# flood_stay USER: more strangers than may wait (1024, and two for each rank), who stay.
+# flood_stay USER: more strangers than may wait (1024, and two for each rank), who stay. Each sends a
+# byte, as the kernel keeps those that say nothing.
 flood_stay() {
     name="strangers of $1 user who stay"
     rm -f "$FLOODED"
@@ -78,7 +82,7 @@ flood_stay() {
     job_start --port "$port" --init-timeout 120 --timeout 150 --oversubscribe -n "$RANKS" -- \
         "$FAULTY" flooded 0 "$FLOODED"
     has_said ready "$RANKS" || fail "$name: the ranks start" "$(cat "$T/err")"
-    flood_start "$1" 2 "$port" ""
+    flood_start "$1" 2 "$port" "" "$T/byte"
     wait_for "grep -q 'too many connections' '$T/err'"
     check_match 'refused a connection from 127\.0\.0\.1:.*too many connections are in the handshake' \
         "$T/err" "$name: they are reported"

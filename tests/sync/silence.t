@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # mlaunch sync while packets vanish and nothing is closed: a host's cable is pulled in the middle of
-# a file; two hosts no longer reach each other. The first is named in time, and has no half file
-# under a file's name; the second ones get all.
+# a file; two hosts no longer reach each other; the command is stopped by Ctrl-Z for longer than an
+# agent stands silence. The first is named in time, and has no half file under a file's name; in the
+# other cases all hosts get all.
 TEST_TIER=full
 TEST_TIMES=divided
 . "${0%/*}/trees.sh"
@@ -42,6 +43,19 @@ check "a copy runs again with the cable in place" sync -H "$ALL" "$S"
 same_tree "the host has all with the cable in place" "$S" "$S" "$H2"
 check_output "" \
     "the host has no temporary file with the cable in place" on "$H2" find "$S" -name '.mlaunch*'
+
+printf Z | dd of="$S/big" conv=notrunc status=none
+begin
+must kill -TSTP "$pid"
+must wait_for 'grep -q "^State:.*T" "/proc/$pid/status"'
+nap "$(failure_s 12000)" # how long it is stopped is the subject
+must kill -CONT "$pid"
+wait $pid
+status=$?
+check_output 0 "a copy is stopped for longer than silence is stood: the status is 0" echo "$status"
+check_output "" "a copy is stopped for longer than silence is stood: no error is told" cat "$T/err"
+same_tree "a copy is stopped for longer than silence is stood: all have everything" "$S" "$S" \
+    "$H1" "$H2" "$H3" "$H4"
 
 # The bridge carries nothing from one of these two to the other.
 apart() {

@@ -10,6 +10,7 @@
 #include "common/text/rank_list.h"
 #include "common/text/signal_text.h"
 #include "common/text/text_json.h"
+#include "launcher/base/machine/self_stop.h"
 #include "launcher/base/process/install_path.h"
 #include "launcher/base/process/mpir.h"
 #include "launcher/input/plan/plan_spares.h"
@@ -356,7 +357,7 @@ static void on_paused(void *arg)
     struct job *j = arg;
 
     terminal_leave(j->terminal);
-    signals_stop_self();
+    self_stop();
     if (j->round)
         round_pause_end(j->round);
     else if (j->staying)

@@ -88,12 +88,3 @@ void signals_close(struct signals *s)
         sigaction(quiet[i], &s->before[i], NULL);
     free(s);
 }
-
-void signals_stop_self(void)
-{
-    struct sigaction usual = {.sa_handler = SIG_DFL}, ours;
-
-    sigaction(SIGTSTP, &usual, &ours);
-    raise(SIGTSTP); /* to this thread: on return the process has been stopped and continued */
-    sigaction(SIGTSTP, &ours, NULL);
-}

@@ -20,8 +20,4 @@ int signals_open(struct signals **out, struct event_base *base,
                  void *arg, struct fault *why);
 void signals_close(struct signals *s); /* restores what was before; takes NULL */
 
-/* Stops this process as Ctrl-Z does, and returns when it is continued. Returns at once if the
- * kernel ignores the stop because no shell could continue the process. */
-void signals_stop_self(void);
-
 #endif

@@ -4,6 +4,7 @@
 #include "common/log.h"
 #include "common/text/printable.h"
 #include "common/text/signal_text.h"
+#include "launcher/ask/session_stop.h"
 #include "launcher/wire/channel/agent_session.h"
 #include "launcher/wire/protocol/agent_protocol.h"
 #include "launcher/wire/protocol/agent_report.h"
@@ -19,6 +20,7 @@ struct session {
     struct event_base *base;
     struct agent_session *agents;
     struct sync_chains *chains;
+    struct session_stop stop;
     struct event *signals[3]; /* those in `ending`; NULL: that one is ignored */
     bool is_over;
 };
@@ -109,6 +111,13 @@ static void on_signal(evutil_socket_t signal_number, short what, void *arg)
     raise(number);
 }
 
+static void on_stop(void *arg)
+{
+    const struct session *s = arg;
+
+    sync_chains_hide(s->chains);
+}
+
 /* One that is ignored, as by nohup, stays so. */
 static int signals_watch(struct session *s, struct fault *why)
 {
@@ -146,11 +155,15 @@ static int session_open(struct session *s, const struct sync_source *source,
     rc = signals_watch(s, why);
     if (!rc)
         rc = agent_session_open(&s->agents, s->base, s->count, config, &events, why);
-    return rc ? rc : sync_chains_open(&s->chains, s->base, &chains, why);
+    if (!rc)
+        rc = sync_chains_open(&s->chains, s->base, &chains, why);
+    s->stop = (struct session_stop){.session = s->agents, .on_stop = on_stop, .arg = s};
+    return rc ? rc : session_stop_open(&s->stop, s->base, why);
 }
 
 static void session_close(struct session *s)
 {
+    session_stop_close(&s->stop);
     agent_session_close(s->agents);
     for (int i = 0; i < s->count; i++)
         s->hosts[i].channel = NULL;
