@@ -37,6 +37,8 @@ check_output $'ok 1 - 0\nok 2 - 1\n1..2' "all things are there without a part" s
     'for i in 0 1; do ! in_part $i || pass $i; done; done_testing'
 check_status 124 "a long form in a turn has another limit" script \
     'export MLAUNCH_TEST_LONG=1 MLAUNCH_TEST_LIMIT=1' 'check a sleep 100; done_testing'
+check_output '1..0 # SKIP the check has no more time: other tests took all of it on this machine' \
+    "no file begins after the end of a check" script 'export MLAUNCH_TEST_UNTIL=1' 'check a true; done_testing'
 
 # What a test used of a processor, by itself and by its children, is the last line.
 check "a script that works ends well" script '' \
