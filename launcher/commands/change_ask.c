@@ -108,6 +108,10 @@ static int answers_print(struct asked *a)
             memmove(a->line, end + 1, a->used);
         }
     }
+    if (status < 0 && a->used == sizeof(a->line))
+        log_error("job %s: its mlaunch has said more than %d bytes in one line: it is of another "
+                  "version",
+                  a->job, LINE_MOST);
     return status < 0 ? STATUS_NOT_DONE : status;
 }
 
