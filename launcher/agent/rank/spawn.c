@@ -162,19 +162,19 @@ static void program_execute(const struct child *c)
 }
 
 /* The leader of the process group that the rank enters: a rank that leads it and becomes setsid(1)
- * forks and ends at once, before its program has, and setsid(2) fails in it. The leader ends here;
- * its number stays the group's until nobody is in it any more, and it has been waited for. It is no
- * child of the rank, in whose new control group it takes longer. -1: no more processes. */
+ * forks and ends at once, before its program has, and setsid(2) fails in it. The leader ends as
+ * soon as it runs; its number stays the group's until nobody is in it any more, and it has been
+ * waited for. It is no child of the rank, in whose new control group it takes longer. -1: no more
+ * processes. */
 static __attribute__((noinline)) pid_t leader_start(void)
 {
-    pid_t leader = birth_unheard();
+    pid_t leader = birth_ended();
 
     if (leader < 0) /* an older kernel, or a container that permits no clone3 */
         leader = vfork();
-    if (leader == 0) {
-        setpgid(0, 0);
+    if (leader == 0)
         _exit(0);
-    }
+    setpgid(leader, leader);
     return leader;
 }
 
