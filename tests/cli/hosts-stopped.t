@@ -29,7 +29,7 @@ must kill -TSTP "$mlaunch"
 must wait_for 'grep -q "^State:.*T" "/proc/$mlaunch/status"'
 echo go >&9
 echo go >&9
-nap "$(failure_s 12000)" # how long it is stopped is the subject
+nap 12000 # how long it is stopped is the subject
 must kill -CONT "$mlaunch"
 wait "$mlaunch"
 check_output 0 "the command goes on to a good end after 12 s" echo "$?"

@@ -73,8 +73,8 @@ flood_coordinator() {
     done
 }
 
-# flood_stay USER: more strangers than may wait (1024, and two for each rank), who stay. Each sends a
-# byte, as the kernel keeps those that say nothing.
+# flood_stay USER: more strangers than may wait (1024, and two for each rank), who stay. Each sends
+# a byte, as the kernel keeps those that say nothing.
 flood_stay() {
     name="strangers of $1 user who stay"
     rm -f "$FLOODED"

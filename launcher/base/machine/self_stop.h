@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* self_stop.h: stops this process as Ctrl-Z does, once its program has done what must come first. */
+/* self_stop.h: stops this process as Ctrl-Z does, after what its program must do before. */
 #ifndef LAUNCHER_BASE_MACHINE_SELF_STOP_H
 #define LAUNCHER_BASE_MACHINE_SELF_STOP_H
 

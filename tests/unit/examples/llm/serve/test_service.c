@@ -478,7 +478,7 @@ static void long_bodies_are_read_beside_the_loop(void **state)
 
     (void)state;
     server_start((struct fake){.slots = 1, .context = CONTEXT}, 4);
-    /* What the way of so many bytes from the socket takes the loop, here and now. */
+    /* What as many bytes take the loop on their way from the socket, here and now. */
     begin = loop_ms();
     ask_much("/v1/completions", "{\"prompt\":\"x\"", " ", "}");
     transport_ms = loop_ms() - begin;
