@@ -65,6 +65,9 @@ exec "$@"
 EOF
 HOSTS=(--agent-command "sh $T/start {host}" --init-timeout 120 --timeout 100 --oversubscribe)
 
+# What the loops of mlaunch and of the agents do is measured (loop_clock.c).
+JOB=(env "LD_PRELOAD=$BUILD/tests/fault/loop_clock.so" "LOOP_CLOCK=$T/clock" "${JOB[@]}")
+
 # The coordinator, before ranks that are on another host call ml_init.
 rm -f "$GO"
 far "$PORT"
@@ -144,4 +147,11 @@ for index in 0 1; do
     check "host $index, which has joined in a flood, ends with the job" wait "${joins[index]}" ||
         diag_file "$T/$index.err"
 done
+
+# All callbacks of a turn together; the keepers' threads have no loop.
+diag "$(sort -k3rn "$T/clock" | head -n 5)"
+check_output "" "no turn of a flooded loop has 50 ms of a processor" \
+    awk '/^mlaunch/ && $3 > 50000' "$T/clock"
+check "loops that were flooded have been measured" \
+    awk '/^mlaunch-agent/ && $4 > 1 { n++ } END { exit n == 0 }' "$T/clock"
 done_testing
