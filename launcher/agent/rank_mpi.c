@@ -5,6 +5,7 @@
 #include "common/text/cpu_list.h"
 #include "common/text/text_json.h"
 #include "launcher/agent/agent.h"
+#include "launcher/agent/container/container.h"
 #include "launcher/agent/host/staged_place.h"
 #include "launcher/agent/job_report.h"
 #include "launcher/agent/mpi/mpi_apart_linux.h"
@@ -585,7 +586,9 @@ static pid_t apart_pid(int index, void *arg)
     const struct agent_rank *r = &a->ranks[index];
     bool has_come = a->pmi && !r->is_added && !pmi_rank_is_silent(a->pmi, index);
 
-    return r->state == RANK_RUNNING && !has_come ? r->pid : 0;
+    if (r->state != RANK_RUNNING || has_come)
+        return 0;
+    return a->container ? container_process(a->container, index) : r->pid;
 }
 
 static int apart_open(struct agent *a, struct fault *why)
@@ -596,7 +599,7 @@ static int apart_open(struct agent *a, struct fault *why)
                                             .on_found = on_fault,
                                             .arg = a};
 
-    if (a->job->options.mpi == MPI_NONE || a->job->size == 1 || a->container || a->apart)
+    if (a->job->options.mpi == MPI_NONE || a->job->size == 1 || a->apart)
         return 0;
     return mpi_apart_open(&a->apart, &config, why);
 }

@@ -62,6 +62,9 @@ check_programs() {
         job_says 7 'rank 2 on host .* aborted the job: MPI_Abort with code 7' \
             "$kind: MPI_Abort gives the status" \
             --container "$CONTAINER" -n 3 --oversubscribe -- "$T/mpi_$kind" abort 7
+        job_says 1 'rank [01] on .* runs an MPI program apart from the job: process [0-9]+ \(mpi_' \
+            "$kind: a rank that has lost its environment is named" --container "$CONTAINER" -n 2 \
+            --oversubscribe --timeout "$HANG_SECONDS" -- env -i "PATH=$PATH" "$T/mpi_$kind" stay
     done
 }
 
