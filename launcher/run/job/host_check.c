@@ -25,10 +25,11 @@ struct host_check {
     bool has_ended;
 };
 
-/* In the child, which ends with its parent. A signal to the process group ends it at once. */
+/* In the child, which ends with its parent. A signal to the process group ends it at once; after
+ * Ctrl-Z, which stops the parent, it goes on, as the agents that it asks do. */
 static void child_run(int fd, host_check_finder *find, const struct plan *p, pid_t parent)
 {
-    static const int defaults[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGUSR1, SIGUSR2};
+    static const int defaults[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
     struct fault why = {0};
     struct sigaction was;
     json_t *answer;
@@ -36,6 +37,7 @@ static void child_run(int fd, host_check_finder *find, const struct plan *p, pid
     for (size_t i = 0; i < sizeof(defaults) / sizeof(*defaults); i++)
         if (sigaction(defaults[i], NULL, &was) == 0 && was.sa_handler != SIG_IGN)
             signal(defaults[i], SIG_DFL);
+    signal(SIGTSTP, SIG_IGN);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
         _exit(1);
