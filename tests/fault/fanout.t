@@ -130,6 +130,7 @@ stranger() {
         --hosts 8 --init-timeout 3 --key-file "$4" --index "$3"
 }
 stranger "a stranger with a wrong key is refused" "proof of the job's secret is wrong" 3 "$T/other"
+wait_for "grep -q 'refused a connection from $A5:' '$T/1.err'" # said after its answer was sent
 check_match "refused a connection from $A5:" "$T/1.err" \
     "the inner host says that it refused a stranger"
 stranger "an index of another branch is refused" \

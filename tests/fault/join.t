@@ -146,6 +146,7 @@ must "$MLAUNCH" join --key-new "$T/other"
 KEY=$T/other join_on "$H4" 3 4
 wait "${joins[3]}"
 check_match "refused the connection: the proof of the job's secret is wrong" "$T/3.err" "a wrong key: the host says so"
+wait_for "grep -q 'refused a connection from $A4:' '$T/0.err'" # said after its answer was sent
 check_match "refused a connection from $A4:" "$T/0.err" "a wrong key: the head says so"
 kill -INT "$(join_pid 0)"
 unset 'joins[3]'
