@@ -9,7 +9,19 @@ needs NPmpich2
 . "${0%/*}/../lib/hosts.sh"
 hosts_up 2
 cd "$T" || exit 1
-over() { "$MLAUNCH" --ssh-config "$NETNS_SSH_CONFIG" "$@"; }
+# MPICH 4.0 may wait for ever in MPI_Finalize, one rank in its barrier of PMI and the other for UCX
+# (mlaunch(1)): such a run, which ends with status 124, is made again.
+here() {
+    local rc
+    for _ in 1 2 3; do
+        rm -f np.out
+        "$MLAUNCH" --timeout "$HANG_SECONDS" "$@"
+        rc=$?
+        [ "$rc" = 124 ] || break
+    done
+    return "$rc"
+}
+over() { here --ssh-config "$NETNS_SSH_CONFIG" "$@"; }
 # sizes_are NAME: the file np.out has a line for each size up to the last, and all took time.
 sizes_are() {
     check_output "right" "$1" awk '
@@ -39,6 +51,6 @@ check_match "host $H1: has got its copy of $size bytes in" "$ERR" \
     "the host with the library gets the program alone"
 sizes_are "two hosts carry all sizes with --stage-libs"
 rm -f np.out
-check "NetPIPE runs on this host" "$MLAUNCH" -n 2 NPmpich2 -u 65539 -p 0 -n 5 -o np.out
+check "NetPIPE runs on this host" here -n 2 NPmpich2 -u 65539 -p 0 -n 5 -o np.out
 sizes_are "this host carries all sizes"
 done_testing
