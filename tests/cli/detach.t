@@ -3,6 +3,7 @@
 # --detach and `mlaunch logs`: a job continues in the background, outlives its terminal, and leaves
 # a log; what fails before its ranks run is said at once.
 TEST_TIER=quick
+TEST_ALONE=1 # its clean takes the entries of all mlaunch processes that were killed
 . "${0%/*}/../lib/test.sh"
 LOGS=$XDG_STATE_HOME/mlaunch/logs
 NAME=test-detach-$$

@@ -51,6 +51,7 @@ for i in 1 2 3; do
     pids[i]=$!
 done
 wait_for '[ "$(cat "$T"/race.* | grep -c "runs here under the name")" = 2 ]'
+wait_for 'ls "$T"/ran.* > /dev/null 2>&1'
 check_output 1 "one of three jobs that begin at once runs" sh -c 'ls "$1"/ran.* | wc -l' sh "$T"
 "$MLAUNCH" kill -q "$NAME"
 wait "${pids[@]}"

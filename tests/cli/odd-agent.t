@@ -3,6 +3,7 @@
 # An agent that is missing, is another program, is silent or breaks the protocol: mlaunch says which
 # and why, and ends.
 TEST_TIER=quick
+TEST_ALONE=1 # its clean takes the entries of all mlaunch processes that were killed
 . "${0%/*}/../lib/test.sh"
 
 # shows WHAT EXPRESSION…: as `test` takes it.

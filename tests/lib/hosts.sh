@@ -29,8 +29,9 @@ hosts_up() {
         done_testing
     fi
     prefix=t$(echo $$ | tr 0-9 a-j)
-    netns up "$1" "$prefix" > "$T/.netns" 2>&1 || {
-        diag_file "$T/.netns"
+    # ip may say there that others changed what it listed.
+    netns up "$1" "$prefix" > "$T/.netns" 2> "$T/.netns.err" || {
+        diag_file "$T/.netns.err"
         echo "Bail out! netns-hosts up failed"
         exit 1
     }
