@@ -26,7 +26,7 @@ echo '[[0, "m0", 1, "10.1.0.1", 1], [1, "m0", 1, "10.1.0.2", 1]]' > "$PROBE_FABR
 mlaunch=$!
 must wait_for '[ -e "$T/asked" ]'
 must kill -TSTP "$mlaunch"
-must wait_for 'grep -q "^State:.*T" "/proc/$mlaunch/status"'
+must wait_for '[ "$(state_of "$mlaunch")" = T ]'
 echo go >&9
 echo go >&9
 nap 12000 # how long it is stopped is the subject

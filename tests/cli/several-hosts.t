@@ -109,11 +109,10 @@ job_start -H "$H1,$H2" -- sh -c \
     'echo ready; while [ ! -e '"$T"'/go ]; do sleep 0.05; done; echo went on'
 has_said ready 2
 must kill -TSTP "$mlaunch"
-is_stopped() { [ "$(sed 's/.*) //; s/ .*//' "/proc/$mlaunch/stat")" = T ]; }
-check "Ctrl-Z stops mlaunch" wait_for is_stopped
+check "Ctrl-Z stops mlaunch" wait_for '[ "$(state_of "$mlaunch")" = T ]'
 # A shell whose child was stopped between vfork and exec waits for it in state D.
-ranks_state() { for pid in $(survivors "$MARK" | cut -d' ' -f1); do sed 's/.*) //; s/ .*//' \
-    "/proc/$pid/stat"; done | sort -u | tr -d 'D\n'; }
+ranks_state() { for pid in $(survivors "$MARK" | cut -d' ' -f1); do
+    state_of "$pid"; done | sort -u | tr -d 'D\n'; }
 check "Ctrl-Z stops the ranks on both hosts" wait_for '[ "$(ranks_state)" = T ]'
 : > "$T/go"
 since=$(milliseconds)

@@ -246,7 +246,6 @@ set +m
 has_said ready 1
 rank=$(cat "$T/rank")
 far=$(cat "$T/far")
-state_of() { sed 's/.*) //; s/ .*//' "/proc/$1/stat" 2> /dev/null; }
 must kill -TSTP "$mlaunch"
 if wait_for '[ "$(state_of "$mlaunch")" = T ] && [ "$(state_of "$rank")" = T ]'; then
     pass "SIGTSTP stops mlaunch and its rank"

@@ -30,7 +30,6 @@ exec "$NETNS" exec "\$host" "\$@"
 EOF
 chmod +x "$T/enter"
 
-state_of() { sed 's/.*) //; s/ .*//' "/proc/$1/stat" 2> /dev/null; }
 # Stops mlaunch, then does that, and waits; how long mlaunch is stopped is the subject.
 pause_and() {
     must kill -TSTP "$mlaunch"

@@ -284,6 +284,9 @@ wait_for() {
     done
 }
 
+# state_of PID: the letter of proc(5), T if it is stopped; nothing if there is no such process.
+state_of() { sed 's/.*) //; s/ .*//' "/proc/$1/stat" 2> /dev/null; }
+
 # A mark for one job: -x "$(new_mark name)"; the same string for `survivors` and `no_survivors`.
 new_mark() { echo "MLAUNCH_TEST_JOB=$1.$$"; }
 # survivors MARK: "pid command" of each process, on any namespace host too, with MARK in its

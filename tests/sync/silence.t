@@ -47,7 +47,7 @@ check_output "" \
 printf Z | dd of="$S/big" conv=notrunc status=none
 begin
 must kill -TSTP "$pid"
-must wait_for 'grep -q "^State:.*T" "/proc/$pid/status"'
+must wait_for '[ "$(state_of "$pid")" = T ]'
 nap "$(failure_s 12000)" # how long it is stopped is the subject
 must kill -CONT "$pid"
 wait $pid
