@@ -147,6 +147,7 @@ static int query_open(struct query_run *q, const struct channel_config *config, 
 {
     const struct agent_session_events events = {
         .on_hello = on_hello, .on_end = on_end, .arg = q, .is_patient = true};
+    int rc;
 
     q->base = event_base_new();
     q->deadline = q->base ? evtimer_new(q->base, on_deadline, q) : NULL;
@@ -155,10 +156,9 @@ static int query_open(struct query_run *q, const struct channel_config *config, 
     q->answered = calloc((size_t)q->count, sizeof(*q->answered));
     if (!q->deadline || !q->guests_deadline || !q->answers || !q->answered)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
-    if (agent_session_open(&q->session, q->base, q->count, config, &events, why))
-        return why->code;
+    rc = agent_session_open(&q->session, q->base, q->count, config, &events, why);
     q->stop = (struct session_stop){.session = q->session, .on_go_on = on_go_on, .arg = q};
-    return session_stop_open(&q->stop, q->base, why);
+    return rc ? rc : session_stop_open(&q->stop, q->base, why);
 }
 
 static void query_close(struct query_run *q)
