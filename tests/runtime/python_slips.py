@@ -18,6 +18,7 @@ import traceback
 import types
 
 import mlaunch
+import switching_threads
 from mlaunch import ERR_ARGUMENT, Error
 
 try:
@@ -333,13 +334,7 @@ def turns_of_objects(w):
             barrier.abort()
     barrier = threading.Barrier(2)
     threads = [threading.Thread(target=work, args=(mine,)) for mine in objects]
-    switch = sys.getswitchinterval()
-    sys.setswitchinterval(1e-5)
-    for one in threads:
-        one.start()
-    for one in threads:
-        one.join()
-    sys.setswitchinterval(switch)
+    switching_threads.run(threads)
     assert not failed, failed
     assert w.rank != 1 or sorted(came) == sorted(objects * 50)
 

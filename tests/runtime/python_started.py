@@ -11,6 +11,7 @@ import threading
 import time
 
 import mlaunch
+import switching_threads
 from raised_at import raised_at
 
 
@@ -100,13 +101,7 @@ def dropped():
         except BaseException as e:  # pylint: disable=broad-except
             failed.append(repr(e))
     threads = [threading.Thread(target=work, args=(group,)) for group in groups]
-    switch = sys.getswitchinterval()
-    sys.setswitchinterval(1e-5)
-    for one in threads:
-        one.start()
-    for one in threads:
-        one.join()
-    sys.setswitchinterval(switch)
+    switching_threads.run(threads)
     assert not failed, failed
     for group in groups:
         group.start_barrier().wait()
