@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # programs.sh: asks for programs before they are called. test.sh reads it, and so do scripts that
 # are no tests.
-PROGRAMS=${BASH_SOURCE[0]%.sh}
+PROGRAMS=${BASH_SOURCE[0]%.sh}.list
 
 # is_here PROGRAM…: all of them are; else $LACKS is a sentence about the first that is not.
 #     if is_here gdb; then …; else skip "gdb shows the ranks" "$LACKS"; fi

@@ -26,7 +26,7 @@
 # $TMPDIR is), $OUT, $ERR and $status (files and status of the last command that a check ran),
 # is_long (true in check-long), in_part, has_time, must and json_show (below), STRANGER (see below).
 # A file asks for each program that neither the base system nor ./bootstrap check brings, by `needs`
-# or is_here (programs.sh), and lib/programs lists them all.
+# or is_here (programs.sh), and lib/programs.list lists them all.
 set -u
 
 TEST_LIB=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""programs.py: compares tests/lib/programs with what installs programs, and with what calls them.
+"""programs.py: compares tests/lib/programs.list with what installs programs and what calls them.
 
 programs.py list ROOT                  bootstrap, debian/control, mlaunch.spec and the list agree
 programs.py calls ROOT SCRIPT…         each script asks for the programs that it calls
@@ -19,7 +19,7 @@ import sys
 
 import shell_commands
 
-LIST = "tests/lib/programs"
+LIST = "tests/lib/programs.list"
 STEPS = {"build": "needs_build", "check": "needs_check", "all": "needs_check_all"}
 NAME = re.compile(r"[A-Za-z][\w.+-]*$")
 

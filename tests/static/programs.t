@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# A program that the base system lacks is asked for before it is called: lib/programs agrees with
-# bootstrap's lists and with the packages, and every script asks for what it calls.
+# A program that the base system lacks is asked for before it is called: lib/programs.list agrees
+# with bootstrap's lists and with the packages, and every script asks for what it calls.
 TEST_TIER=quick
 . "${0%/*}/../lib/test.sh"
 programs() { python3 -B "$SOURCE/tests/static/programs.py" "$@"; }
@@ -11,25 +11,25 @@ check_output "" "the list agrees with bootstrap and the packages" programs list 
 # wrong TEXT NAME FILE SED-COMMAND: of a changed copy of the lists, one line is said.
 wrong() {
     rm -rf "$T/lists"
-    for file in bootstrap debian/control packaging/rpm/mlaunch.spec tests/lib/programs; do
+    for file in bootstrap debian/control packaging/rpm/mlaunch.spec tests/lib/programs.list; do
         install -D -m 644 "$SOURCE/$file" "$T/lists/$file"
     done
     sed -i -E "$4" "$T/lists/$3"
     check_output "$1" "$2" programs list "$T/lists"
 }
-wrong "tests/lib/programs: curl: curl is of step check, but in bootstrap of none" \
+wrong "tests/lib/programs.list: curl: curl is of step check, but in bootstrap of none" \
     "a package that bootstrap does not install is found" bootstrap "s/ c:curl=curl//"
-wrong "bootstrap: needs_check has ps=procps, which tests/lib/programs does not say
-bootstrap: needs_check_all has ps=procps, which tests/lib/programs does not say" \
-    "a program that the list lacks is found" tests/lib/programs "/^ps /d"
-wrong "tests/lib/programs: tmux: tmux is of step none, but in bootstrap of all" \
-    "a package that bootstrap installs all the same is found" tests/lib/programs \
+wrong "bootstrap: needs_check has ps=procps, which tests/lib/programs.list does not say
+bootstrap: needs_check_all has ps=procps, which tests/lib/programs.list does not say" \
+    "a program that the list lacks is found" tests/lib/programs.list "/^ps /d"
+wrong "tests/lib/programs.list: tmux: tmux is of step none, but in bootstrap of all" \
+    "a package that bootstrap installs all the same is found" tests/lib/programs.list \
     "s/^(tmux +tmux +)all/\1none/"
 wrong "debian/control: mlaunch does not name gdb, whose gdb it calls" \
     "a package that Debian's do not suggest is found" debian/control "/^ gdb,$/d"
-wrong "debian/control: mlaunch names tmux, which tests/lib/programs does not say
-packaging/rpm/mlaunch.spec: tmux is named, which tests/lib/programs does not say" \
-    "a suggested package that nothing calls is found" tests/lib/programs "s/^(tmux .*) mlaunch/\1/"
+wrong "debian/control: mlaunch names tmux, which tests/lib/programs.list does not say
+packaging/rpm/mlaunch.spec: tmux is named, which tests/lib/programs.list does not say" \
+    "a suggested package that nothing calls is found" tests/lib/programs.list "s/^(tmux .*) mlaunch/\1/"
 wrong "packaging/rpm/mlaunch.spec: no package names git, which mlaunch calls" \
     "a program that the RPM does not suggest is found" packaging/rpm/mlaunch.spec "/bin.git$/d"
 
@@ -44,7 +44,7 @@ check_output "" "scripts ask for what they call" programs calls "$SOURCE" "${scr
 
 # A script that calls what it has not asked for, at each place where a command can stand.
 mkdir -p "$T/tree/tests/lib"
-cp "$SOURCE"/tests/lib/{programs,programs.sh,test.sh} "$T/tree/tests/lib"
+cp "$SOURCE"/tests/lib/{programs.list,programs.sh,test.sh} "$T/tree/tests/lib"
 cat > "$T/tree/tests/places.t" << 'END'
 #!/usr/bin/env bash
 . "${0%/*}/lib/test.sh"
@@ -77,7 +77,7 @@ found() {
     programs calls "$T/tree" "$1" |
         sed -nE 's/^tests\/places.t:([0-9]+): (does not ask for gdb)?/\1/p' | sort -n | xargs
 }
-check_output "3 4calls what tests/lib/programs lacks: frobnicate 5 6 7 8 9 10 11 12 13 14 15" \
+check_output "3 4calls what tests/lib/programs.list lacks: frobnicate 5 6 7 8 9 10 11 12 13 14 15" \
     "a program is found wherever it is called" found tests/places.t
 check_output "" "a program that is asked for is none" programs calls "$T/tree" tests/asked.t
 # What is shipped may call less than a test, for which bootstrap has installed more.

@@ -21,6 +21,10 @@ grep -vE '^(LICENSE|.*\.(abi|csv|data|txt|json|ini|md|md5|pc\.in|svg|xml|dict)|\
 check_output "" "every source file has its SPDX line" cat "$T/found"
 grep -E '(^|/)(utils?|misc|helpers?)\.[a-z]+$' "$T/text" > "$T/found"
 check_output "" "no file is named util, misc or helpers" cat "$T/found"
+# make's own rules build X from X.c or X.sh where that is the newer, as it may be after a clone.
+sed -nE 's/\.(c|cc|cpp|C|S|s|sh|p|f|F|r|l|y|tex|web)$//p' "$T/files" | sort > "$T/stems"
+sort "$T/files" | comm -12 - "$T/stems" > "$T/found"
+check_output "" "no file has the name that make would build from another" cat "$T/found"
 lacking "no unfinished work" '\b(TODO|FIXME|XXX|HACK)\b' '.'
 lacking "no path of one developer's machine" '(/work/|/tmp/b-|/root/[a-z])' '\.([ch]|t|sh|inc|am|ac|py|md|m4)$'
 lacking "no fixed sleeps in code" '(^|[^>.[:alnum:]_])(sleep|usleep)\(' '^(common|coordinator|examples/llm|launcher|runtime|rdma)/.*\.[ch]$'

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * gpu_mpi.c: the messages and collective calls of tests/bench/gpu by MPI, with buffers on GPUs,
- * which it allocates by NVIDIA's driver alone. Prints the same lines. If the MPI library says that
- * it takes no such buffers, it ends with status 3 and one line that says so; with "trust" it
+ * gpu_mpi_calls.c: the messages and collective calls of tests/bench/gpu by MPI, with buffers on
+ * GPUs, which it allocates by NVIDIA's driver alone. Prints the same lines. If the MPI library says
+ * that it takes no such buffers, it ends with status 3 and one line that says so; with "trust" it
  * measures all the same.
  *
  *     gpu_mpi MIB TURNS LIMIT [trust]

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * onesided.c: puts, gets and fetch-adds of rank 0 at rank 1, by mlaunch, or with -DUSE_MPI by MPI,
- * for tests/bench/onesided. Prints lines "NAME FIGURE":
+ * onesided_calls.c: puts, gets and fetch-adds of rank 0 at rank 1, by mlaunch, or with -DUSE_MPI by
+ * MPI, for tests/bench/onesided. Prints lines "NAME FIGURE":
  *
  *   put_lat get_lat add_lat   us of one that nothing else is in flight with, of 8 bytes; a put ends
  *                             with its flush
