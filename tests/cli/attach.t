@@ -12,25 +12,25 @@ attach() { "$MLAUNCH" attach "$@"; }
 
 mkdir "$T/dir"
 chmod 755 "$T" "$T/dir"
-"${JOB[@]}" -n 2 --name attached --cwd "$T/dir" -x COLOUR=red -- \
+"${JOB[@]}" -n 2 --name "attached-$$" --cwd "$T/dir" -x COLOUR=red -- \
     sh -c 'touch "$0/$MLAUNCH_RANK"; exec sleep 100' "$T" 2> "$T/err" &
 launcher=$!
 wait_for '[ -e "$T/0" ] && [ -e "$T/1" ]'
 check_output "$T/dir red 1 2 1" "a command has the rank's directory, variables and ids" \
-    attach attached 1 -- sh -c 'echo "$PWD $COLOUR $MLAUNCH_RANK $WORLD_SIZE $RANK"'
+    attach "attached-$$" 1 -- sh -c 'echo "$PWD $COLOUR $MLAUNCH_RANK $WORLD_SIZE $RANK"'
 check_output "$(sed -n 's/.*"rank":0,.*"pid":\([0-9]*\).*/\1/p' "$EVENTS" | head -1) 0 localhost" \
     "{pid}, {rank} and {host} are filled in, and a job is known by its id" \
     attach "$(job_id)" 0 echo '{pid} {rank} {host}'
-check_status 7 "the status is the command's" attach attached 0 -- sh -c 'exit 7'
+check_status 7 "the status is the command's" attach "attached-$$" 0 -- sh -c 'exit 7'
 check_output "no" "a command has a job directory of its own, and not the rank's secret" \
-    attach attached 0 -- sh -c '[ "$(tr "\0" "\n" < /proc/{pid}/environ | sed -n s/^MLAUNCH_JOB_DIR=//p)" = \
+    attach "attached-$$" 0 -- sh -c '[ "$(tr "\0" "\n" < /proc/{pid}/environ | sed -n s/^MLAUNCH_JOB_DIR=//p)" = \
         "$MLAUNCH_JOB_DIR" ] && echo yes || echo no'
 keep terminal 'wait ready
 size 33 101
 wait 33 101
 type \x03
 wait caught
-modes' "$MLAUNCH" attach attached 1 -- sh -c 'stty -echo
+modes' "$MLAUNCH" attach "attached-$$" 1 -- sh -c 'stty -echo
     trap "stty size" WINCH; trap "echo caught; exit 5" INT
     [ -t 0 ] && [ -t 1 ] && echo "$MLAUNCH_RANK ready"; while :; do sleep 0.05; done'
 check_match '^1 ready' "$T/out" "a command on a terminal has one"
@@ -46,28 +46,28 @@ wait 42
 type quit\n
 wait y or n
 type y\n
-modes' "$MLAUNCH" attach attached 0
+modes' "$MLAUNCH" attach "attached-$$" 0
     check_match "\\(gdb\\)" "$T/out" "mlaunch attach is gdb without a command"
 fi
 check "gdb leaves the rank as it was" kill -0 "$launcher"
 
-check_error 125 "no rank 2 of job attached runs on this host" \
-    "a rank that is not there is refused" attach attached 2
+check_error 125 "no rank 2 of job attached-$$ runs on this host" \
+    "a rank that is not there is refused" attach "attached-$$" 2
 check_error 125 "no job gone of yours runs on this host" "a job that is not there is refused" \
     attach gone 0
-check_error 125 "'x' is not a rank" "a word that is no rank is refused" attach attached x
+check_error 125 "'x' is not a rank" "a word that is no rank is refused" attach "attached-$$" x
 check_error 125 "write mlaunch attach JOB RANK" "a command line without a rank is refused" \
-    attach attached
+    attach "attached-$$"
 check_error 125 "mlaunch attach has no --detach: it runs one command beside a rank" \
-    "an option without meaning is refused" attach --detach attached 0
+    "an option without meaning is refused" attach --detach "attached-$$" 0
 if other_user; then
-    run "${OTHER[@]}" "$OTHERS/launcher/mlaunch" attach attached 0 -- true
-    check_match "no job attached of yours runs|belongs to another user" "$ERR" \
+    run "${OTHER[@]}" "$OTHERS/launcher/mlaunch" attach "attached-$$" 0 -- true
+    check_match "no job attached-$$ of yours runs|belongs to another user" "$ERR" \
         "another user may not attach to the job"
     [ "$status" = 125 ] || fail "another user gets the status 125" "$status"
 fi
 # The end of the job does not touch what is attached, and the other way round.
-attach attached 1 -- sh -c 'touch "$0/on"; while [ ! -e "$0/go" ]; do sleep 0.02; done; echo over' \
+attach "attached-$$" 1 -- sh -c 'touch "$0/on"; while [ ! -e "$0/go" ]; do sleep 0.02; done; echo over' \
     "$T" > "$T/over" &
 beside=$!
 wait_for '[ -e "$T/on" ]'
@@ -83,13 +83,13 @@ skip_emulated "qemu-user has no ptrace" "--gdb starts ranks under gdb" && done_t
 [ "$SANITIZE" = no ] || { skip "--gdb starts ranks under gdb" "they are slow with a sanitizer"; done_testing; }
 is_here gdb || { skip "--gdb starts ranks under gdb" "$LACKS"; done_testing; }
 if ! is_here gdbserver; then skip "--gdb without a terminal says how to connect" "$LACKS"; else
-    "${JOB[@]}" -n 2 --name served --gdb 1 -- sh -c 'echo ran' > "$T/out" 2> "$T/err" < /dev/null &
+    "${JOB[@]}" -n 2 --name "served-$$" --gdb 1 -- sh -c 'echo ran' > "$T/out" 2> "$T/err" < /dev/null &
     launcher=$!
     wait_for 'grep -q "Listening on port" "$T/err"'
     port=$(sed -n 's/.*Listening on port //p' "$T/err")
     check_match "rank 1 on host localhost waits for gdb .*attach .* 1 -- gdb -ex 'target remote :PORT'" \
         "$T/err" "--gdb without a terminal says how to connect"
-    run attach served 1 -- gdb -nx -batch -ex "target remote :$port" -ex continue
+    run attach "served-$$" 1 -- gdb -nx -batch -ex "target remote :$port" -ex continue
     check_match 'exited normally' "$OUT" "a gdb that connects lets the rank run"
     wait "$launcher"
     check_output "[0] ran

@@ -10,9 +10,9 @@ SURVIVOR=$BUILD/tests/fault/survivor
 refused() { check_error "$1" "$2" "$3" "$MLAUNCH" grow "${@:4}"; }
 
 refused 125 'mlaunch grow: which job' "grow without a job is refused" -H localhost
-refused 125 'mlaunch grow: where' "grow without a host is refused" train
-refused 1 'no mlaunch of yours on this machine has a job train;' \
-    "a job that is not there cannot grow" train -H localhost
+refused 125 'mlaunch grow: where' "grow without a host is refused" nowhere
+refused 1 'no mlaunch of yours on this machine has a job nowhere;' \
+    "a job that is not there cannot grow" nowhere -H localhost
 check "--help prints how grow is used" \
     sh -c '"$1" grow --help | grep -q "^usage: mlaunch grow JOB -H"' sh "$MLAUNCH"
 

@@ -111,14 +111,14 @@ joins_end 0 "the hosts end after the last try"
 # Input, and a look at the job; the key is nowhere.
 mkfifo "$T/in"
 join_start 1
-"${JOB[@]}" --await 2 --listen "127.0.0.1:$port" --key-file "$KEY" --name joined \
+"${JOB[@]}" --await 2 --listen "127.0.0.1:$port" --key-file "$KEY" --name "joined-$$" \
     -- sh -c 'echo up; read line; echo "got $line"' < "$T/in" > "$T/out" 2> "$T/err" &
 mlaunch=$!
 exec 9> "$T/in"
 join_start 0
 wait_for "[ \"\$(grep -c up '$T/out')\" -eq 2 ]"
-check "mlaunch ps works beside a joined job" "$MLAUNCH" ps joined
-check_match '^joined ' "$OUT" "mlaunch ps finds a joined job"
+check "mlaunch ps works beside a joined job" "$MLAUNCH" ps "joined-$$"
+check_match "^joined-$$ " "$OUT" "mlaunch ps finds a joined job"
 check_no_match "." <(grep -lFaf "$KEY" /proc/[0-9]*/cmdline /proc/[0-9]*/environ 2> /dev/null) \
     "no process has the key among its words or variables"
 echo hello >&9

@@ -84,9 +84,9 @@ job_finish 143 "mlaunch kill ends a job with --stop-signal at once"
 check_status 1 "mlaunch kill does not ask" grep -q '"asked"' "$EVENTS"
 
 # mlaunch kill --soft.
-job_begin 2 --name softly -- "$asked"
-check_output "job softly ($(job_id)) on host localhost has been asked to stop" \
-    "kill --soft says that the job has been asked" "$MLAUNCH" kill --soft softly
+job_begin 2 --name "softly-$$" -- "$asked"
+check_output "job softly-$$ ($(job_id)) on host localhost has been asked to stop" \
+    "kill --soft says that the job has been asked" "$MLAUNCH" kill --soft "softly-$$"
 job_finish 0 "a job that kill --soft has asked ends well"
 in_one_step 2 "kill --soft"
 said_softly 'asked to stop with mlaunch kill --soft by [^ ]+ on host [^ ]+' "kill --soft"

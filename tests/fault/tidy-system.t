@@ -30,7 +30,7 @@ printf '%s\n' '#include <sys/time.h>' '#include <time.h>' 'time_t time(time_t *t
 must "$CC" -shared -fPIC -o "$T/later.so" "$T/later.c"
 later() { env LD_PRELOAD="$T/later.so" "$MLAUNCH" "$@"; }
 
-job_start -H localhost --name aged -n 2 -- sh -c 'echo ready; exec sleep 331'
+job_start -H localhost --name "aged-$$" -n 2 -- sh -c 'echo ready; exec sleep 331'
 has_said ready 2 || diag "$(cat "$T/err")"
 DIR=$(echo /tmp/mlaunch-"$ME"/"$(job_id)".*)
 must tidy
@@ -40,7 +40,7 @@ check "a tidy system leaves the entry of a live mlaunch alone" test -e \
 lives_on 331 "after a tidy system"
 run "$MLAUNCH" ps
 check_match "$(job_id)" "$OUT" "ps has the job after a tidy system"
-check "the job is found by its name after a tidy system" "$MLAUNCH" kill aged
+check "the job is found by its name after a tidy system" "$MLAUNCH" kill "aged-$$"
 wait "$mlaunch" 2> /dev/null
 nothing_left "nothing is left of the job that was tidied around"
 
