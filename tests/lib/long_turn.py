@@ -27,24 +27,25 @@ since DATE: REASON`: then the form had its turn, but the machine lacks something
 columns are still from the last run that was one. What fails keeps its line, so that its turn comes
 again at once.
 
-First come the forms that have never been run, then those with the lowest numbers, and of equal ones
-those that take longest; what does not fit in the rest of the 8 minutes is passed over, and so comes
-early in the next turn. A form waits for as many turns as the last turn's number is above its own.
-It has missed its turn if these are more than all forms' seconds divided by 6 minutes. A turn of 8
-minutes has at least 6 of forms, since the rest may be too short for any form, and the seconds of a
-form differ from run to run.
+Two forms run side by side, but no two parts of one test. First come the forms that have never been
+run, then those with the lowest numbers, and of equal ones those that take longest; what does not fit
+in the rest of the 8 minutes is passed over, and so comes early in the next turn. A form waits for as
+many turns as the last turn's number is above its own. It has missed its turn if these are more than
+all forms' seconds divided by 8 minutes.
 """
 import argparse
+import concurrent.futures
 import datetime
 import math
 import os
 import re
 import subprocess
 import sys
+import threading
 import time
 
 TURN_S = 480     # what a turn takes at most
-HELD_S = 360     # what a turn has of forms, at least
+LANES = 2        # how many forms run side by side
 FORM_S = 360     # what a form takes at most; one that nobody has timed takes that
 SOAK_S = 120     # what a soak, and a file of fuzz targets, take of a turn
 LIMIT_S = 720    # what ends a hang
@@ -63,6 +64,9 @@ class Form:
     def cost(self):
         """The seconds that it takes: what was skipped takes next to nothing."""
         return 1 if self.outcome.startswith("skipped") else int(self.seconds.lstrip("~"))
+
+    def test(self):
+        return self.name.partition(":")[0]
 
     def order(self):
         return self.date != "never", self.turn, -self.cost(), self.name
@@ -115,20 +119,23 @@ def forms_of(tests):
 
 def turns_most(forms):
     """For how many turns a form may wait."""
-    return math.ceil(sum(form.cost() for form in forms) / HELD_S)
+    return math.ceil(sum(form.cost() for form in forms) / TURN_S)
 
 
-def next_of(forms, taken, left_s):
-    """The form whose turn it is, among those that take left_s at most; None if there is none."""
+def next_of(forms, taken, running, left_s):
+    """The form whose turn it is, among those that take left_s at most and are of no test that is
+    running; None if there is none."""
     return next((form for form in sorted(forms, key=Form.order)
-                 if form.name not in taken and form.cost() <= left_s), None)
+                 if form.name not in taken and form.test() not in running
+                 and form.cost() <= left_s), None)
 
 
 def choose(forms, seconds=TURN_S):
     """Those whose turn it is, if each takes as long as it did."""
-    chosen = []
-    while form := next_of(forms, [f.name for f in chosen], seconds - sum(f.cost() for f in chosen)):
+    chosen, left = [], [seconds] * LANES
+    while form := next_of(forms, [f.name for f in chosen], (), max(left)):
         chosen.append(form)
+        left[left.index(max(left))] -= form.cost()
     return chosen
 
 
@@ -155,7 +162,7 @@ class Run:
     """One run of a form in a build folder: its outcome, why it was skipped, the wall seconds."""
 
     def __init__(self, build, form):
-        test, _, part = form.name.partition(":")
+        test, part = form.test(), form.name.partition(":")[2]
         parts = sum(1 for name in forms_of([test]))
         environment = {name: value for name, value in os.environ.items()
                        if name not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MLAUNCH_TEST_PART")}
@@ -163,10 +170,11 @@ class Run:
                         "MLAUNCH_TEST_LIMIT": str(LIMIT_S)}
         if part:
             environment["MLAUNCH_TEST_PART"] = f"{part}/{parts}"
+        name = test.removesuffix(".t")
         began = time.monotonic()
         subprocess.run(["make", "-s", "-C", build, "check", f"TESTS={test}", "check_PROGRAMS=",
-                        "TEST_SUITE_LOG=long-turn-suite.log"], env=environment, check=False)
-        base = os.path.join(build, test.removesuffix(".t"))
+                        f"TEST_SUITE_LOG={name}-suite.log"], env=environment, check=False)
+        base = os.path.join(build, name)
         with open(base + ".trs", encoding="utf-8") as f:
             self.outcome = re.search(r"^:global-test-result: (\S+)", f.read(), re.M)[1]
         with open(base + ".log", encoding="utf-8", errors="replace") as f:
@@ -204,29 +212,56 @@ def record(form, run, turn, commit):
     return form
 
 
-def run_all(table, names, build, seconds):
-    """Runs those whose turn it is; the status."""
-    commit, why = commit_of_sources(table.path)
-    last, began, taken, failed = table.last_turn(), time.monotonic(), [], []
-    turn = last + (seconds == TURN_S)
-    table.forms = {name: table.forms.get(name) or Form(name, last) for name in names}
-    chosen = choose(table.forms.values(), seconds)
-    print(f"long-turn: turn {turn}: about {len(chosen)} of {len(names)} long forms, and"
-          f" {sum(form.cost() for form in chosen)} s", flush=True)
-    if not commit:
-        print(f"long-turn: {table.path} is only read: {why}", flush=True)
-    while form := next_of(table.forms.values(), taken, began + seconds - time.monotonic()):
-        taken.append(form.name)
-        run = Run(build, form)
+class Turn:
+    """Runs those whose turn it is, in lanes: each takes the next form when it has ended one."""
+
+    def __init__(self, table, names, build, seconds):
+        self.table, self.build = table, build
+        self.commit, self.why_not = commit_of_sources(table.path)
+        last = table.last_turn()
+        self.number = last + (seconds == TURN_S)
+        self.end = time.monotonic() + seconds
+        self.taken, self.running, self.failed = [], [], []
+        self.lock = threading.Lock()
+        table.forms = {name: table.forms.get(name) or Form(name, last) for name in names}
+        chosen = choose(table.forms.values(), seconds)
+        print(f"long-turn: turn {self.number}: about {len(chosen)} of {len(names)} long forms, and"
+              f" {sum(form.cost() for form in chosen)} s, {LANES} at a time", flush=True)
+        if not self.commit:
+            print(f"long-turn: {table.path} is only read: {self.why_not}", flush=True)
+
+    def take(self):
+        with self.lock:
+            form = next_of(self.table.forms.values(), self.taken, self.running,
+                           self.end - time.monotonic())
+            if form:
+                self.taken.append(form.name)
+                self.running.append(form.test())
+            return form
+
+    def lane(self):
+        while form := self.take():
+            run = Run(self.build, form)
+            with self.lock:
+                self.running.remove(form.test())
+                self.ended(form, run)
+
+    def ended(self, form, run):
         print(f"long-turn: {form.name}: {run.outcome} in {run.seconds} s, {run.log}", flush=True)
         if run.outcome not in ("PASS", "SKIP"):
-            failed.append(form.name)
-        elif commit:
-            table.forms[form.name] = record(form, run, turn, commit)
-            table.write()
-    if failed:
-        print("long-turn: failed:", *failed)
-    return 1 if failed else 0
+            self.failed.append(form.name)
+        elif self.commit:
+            self.table.forms[form.name] = record(form, run, self.number, self.commit)
+            self.table.write()
+
+    def run(self):
+        """The status."""
+        with concurrent.futures.ThreadPoolExecutor(LANES) as lanes:
+            for lane in [lanes.submit(self.lane) for _ in range(LANES)]:
+                lane.result()
+        if self.failed:
+            print("long-turn: failed:", *self.failed)
+        return 1 if self.failed else 0
 
 
 def main():
@@ -240,7 +275,7 @@ def main():
     said = parser.parse_args()
     table, names = Table(said.table), list(forms_of(said.test))
     if said.what == "run":
-        return run_all(table, names, said.build, min(said.seconds, TURN_S))
+        return Turn(table, names, said.build, min(said.seconds, TURN_S)).run()
     if said.what == "choose":
         for form in choose([table.forms.get(name) or Form(name, 0) for name in names]):
             print(form.name, form.cost())

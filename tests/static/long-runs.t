@@ -50,13 +50,13 @@ one_wrong() {
     check_output "$1" "$2 is told in a sentence" cat "$T/said"
 }
 made "${rows[@]}"
-check_output "" "a form waits for three turns of six minutes" seeded check
-check_output $'tests/d:2 200\ntests/c.t 100' "those that have waited longest have their turn" \
+check_output "" "a form waits for three turns of eight minutes" seeded check
+check_output $'tests/d:2 200\ntests/c.t 100\ntests/b.t 200\ntests/d:1 200' "those that have waited longest have their turn" \
     seeded choose
 one_wrong "tests/d:2 has missed its turn: it has waited for 4 turns, and all forms take 3" \
     "a form that has waited too long" "tests/a.t 9 1234567 2026-01-03 300 passed" "${rows[@]:1}"
-made "tests/a.t 9 1234567 2026-01-03 350 passed" "tests/b.t 7 1234567 2026-01-01 200 passed" \
-    "tests/c.t 6 1234567 2026-01-01 140 passed" "${rows[@]:3}"
+made "tests/a.t 9 1234567 2026-01-03 350 passed" "tests/b.t 7 1234567 2026-01-01 360 passed" \
+    "tests/c.t 6 1234567 2026-01-01 340 passed" "${rows[@]:3}"
 check_output "" "a form may wait for a fourth turn if all forms take longer" seeded check
 one_wrong "tests/c.t has no line; add: tests/c.t 8 - never ~360 -" "a form without a line" \
     "${rows[@]:0:2}" "${rows[@]:3}"
@@ -69,10 +69,10 @@ one_wrong "line 2 is none of a table: tests/a.t 8 1234567 yesterday 300 passed" 
 
 made "tests/a.t 8 1234567 2026-01-02 300 passed" "tests/b.t 8 - never ~200 -" "${rows[@]:2:2}" \
     "tests/d:2 5 1234567 2025-12-31 300 skipped since 2026-01-01: no GPU here"
-check_output $'tests/b.t 200\ntests/d:2 1\ntests/c.t 100' \
+check_output $'tests/b.t 200\ntests/d:2 1\ntests/c.t 100\ntests/a.t 300\ntests/d:1 200' \
     "a form that was never run comes first, and one that was skipped takes no time" seeded choose
 
-# --- a turn; make's part is played by a script
+# --- a turn; two forms at a time, in any order; make's part is played by a script
 mkdir "$T/bin"
 cat > "$T/bin/make" << 'END'
 #!/bin/sh
@@ -83,7 +83,13 @@ echo "1..1" > "$log.log"
 case $test in
 *a.t) outcome=FAIL ;;
 *c.t) outcome=SKIP; echo "1..0 # SKIP no GPU here" > "$log.log" ;;
-*d) echo "# part $MLAUNCH_TEST_PART, $MLAUNCH_TEST_SECONDS s" >> "$log.log" ;;
+*d) # waits for a.t beside it, and is never there twice
+    mkdir build/d-runs || outcome=FAIL
+    tries=0
+    until [ -e build/tests/a.log ] || [ $((tries += 1)) -gt 500 ]; do sleep 0.02; done
+    [ -e build/tests/a.log ] || outcome=FAIL
+    echo "# part $MLAUNCH_TEST_PART, $MLAUNCH_TEST_SECONDS s" >> "$log.log"
+    rmdir build/d-runs ;;
 esac
 echo "# used 3 s of a processor in 42 s" >> "$log.log"
 echo ":global-test-result: $outcome" > "$log.trs"
@@ -111,6 +117,15 @@ check_match '^long-turn: table is only read: the sources are no git checkout' "$
     "outside a checkout the table is only read, which is said"
 check_match '^long-turn: failed: tests/a\.t$' "$OUT" "the form that failed is named"
 check "outside a checkout the table stays" cmp "$T/before" "$T/table"
+made "tests/a.t 1 1234567 2026-01-02 9 passed" "${rows[@]:1:2}" "tests/d:1 8 - never ~20 -" \
+    "tests/d:2 8 - never ~20 -"
+rm "$T/build/tests/a.log"
+check_status 1 "a turn of two parts of one test" taken -u CI
+cp "$OUT" "$T/said"
+check_output "long-turn: tests/d:1: PASS
+long-turn: tests/d:2: PASS" "two forms run side by side, but no two parts of one test" \
+    sh -c 'grep -oE "^long-turn: tests/d:.: [A-Z]+" "$0" | sort' "$T/said"
+made "${given[@]}"
 if command -v git > /dev/null; then
     (cd "$T" && commit) || fail "the checkout is made"
     check_status 1 "a turn under continuous integration" taken CI=true
