@@ -68,10 +68,11 @@ bool kept_write_at(int fd, const void *bytes, size_t size, int64_t at)
 static bool stream_await(const struct kept_stream *s, short what, int limit_ms)
 {
     struct pollfd p = {s->fd, what, 0};
+    int64_t deadline_ms = clock_ms() + limit_ms;
     int n;
 
     do {
-        n = poll(&p, 1, limit_ms);
+        n = clock_poll(&p, 1, deadline_ms);
     } while (n < 0 && errno == EINTR);
     if (n == 0)
         errno = ETIMEDOUT;

@@ -333,12 +333,14 @@ void wait_tell_over(const struct group *g)
 
 /* --- sleep ------------------------------------------------------------------------------------ */
 
-/* Milliseconds for poll(): until the stall is due or `deadline`, whichever comes first. */
-static int wait_timeout(const struct group *g, const struct waiting *w, int64_t deadline)
+/* When the sleep ends for clock_poll(): when the stall is due or at `deadline`, whichever comes
+ * first. */
+static int64_t wait_sleep_end(const struct group *g, const struct waiting *w, int64_t deadline)
 {
     if (wait_may_stall(g))
-        deadline = earlier(deadline, w->since_ns / 1000000 + WAITING_AFTER_MS + 1);
-    return deadline == INT64_MAX ? -1 : clock_left_ms(deadline);
+        deadline = earlier(deadline, clock_ms() + WAITING_AFTER_MS + 1 -
+                                         (clock_ns() - w->since_ns) / 1000000);
+    return deadline == INT64_MAX ? -1 : deadline;
 }
 
 /* Asks each active link what to poll. Returns how many entries there are; -1: one link is ready
@@ -355,14 +357,15 @@ static int wait_gather(struct group *g, int count)
     return count;
 }
 
-/* What poll() returns for the first `count` entries. */
-static int wait_poll(struct group *g, int count, int timeout_ms)
+/* What clock_poll() returns for the first `count` entries: a stop of this process, as by Ctrl-Z,
+ * does not count as waiting for a peer that has ended. */
+static int wait_poll(struct group *g, int count, int64_t until)
 {
     struct coord_events *n = g->world->coord_events;
     int rc, err;
 
     g->waiting.polls[1].fd = coord_events_sleep_begin(n, g);
-    rc = poll(g->waiting.polls, (nfds_t)count, timeout_ms);
+    rc = clock_poll(g->waiting.polls, (nfds_t)count, until);
     err = errno;
     if (rc > 0 && g->waiting.polls[1].revents)
         coord_events_read(n, g);
@@ -373,7 +376,7 @@ static int wait_poll(struct group *g, int count, int timeout_ms)
 
 /* poll() takes no more entries than the process may have descriptors, so there are no empty ones
  * but the coordinator's. */
-static int wait_sleep(struct group *g, int timeout_ms, struct fault *why)
+static int wait_sleep(struct group *g, int64_t until, struct fault *why)
 {
     struct coord_events *n = g->world->coord_events;
     struct pollfd *p = g->waiting.polls, *door = NULL;
@@ -389,7 +392,7 @@ static int wait_sleep(struct group *g, int timeout_ms, struct fault *why)
     }
     count = wait_gather(g, count);
     if (count > 0 && coord_events_serial(n) == g->waiting.events_seen)
-        rc = wait_poll(g, count, timeout_ms);
+        rc = wait_poll(g, count, until);
     else
         p[0].revents = 0;
     if (rc < 0 && errno != EINTR)
@@ -507,7 +510,7 @@ int wait_step(struct group *g, struct waiting *w, struct fault *why)
         if (wait_may_stall(g))
             wait_report_stall(g);
     }
-    return wait_sleep(g, wait_timeout(g, w, earlier(deadline, silence)), why);
+    return wait_sleep(g, wait_sleep_end(g, w, earlier(deadline, silence)), why);
 }
 
 /* A short wait never gets here, and so costs no look at the clock. Nobody waits while what was

@@ -101,6 +101,28 @@ paused_in() {
 paused_in ml_init -n 2 -- "$FAULTY" flooded 1
 paused_in ml_repair --elastic 2 -n 3 -- "$FAULTY" repaired
 
+# A pause of all just after rank 1's death, of which nobody has told rank 0 yet: rank 0 knows that the
+# link has ended, and that its time for the word goes on after the pause. It may be over before rank
+# 0 is stopped: then the next try counts.
+for tries in 1 2 3 4 5 6 7 8 9 10; do
+    job_start -n 2 --backend tcp --local net -- "$FAULTY" call 2 none
+    must has_said ready 2
+    all=("$(rank_pid 0)" "$("$SOURCE/tests/fault/look.py" agent "$EVENTS" localhost worker)" "$mlaunch")
+    must kill -STOP "${all[@]:1}"
+    must kill -KILL "$(rank_pid 1)"
+    wait_for '[ "$(ss -tnp | grep -c "pid=${all[0]},")" -le 1 ]' # its connection to the agent
+    kill -STOP "${all[0]}"
+    grep -q "closed its tcp link" "$T/err" && state=late || state=$(state_of "${all[0]}")
+    nap 3000
+    kill -CONT "${all[@]}"
+    wait "$mlaunch" 2> /dev/null
+    [ "$state" != T ] || break
+done
+check_output T "rank 0 is stopped before its time for the word is over" echo "$state"
+check_no_match 'has closed its' "$T/err" "after a pause a rank waits for the word on a dead one"
+check_match 'rank 1 .*killed by signal 9|rank 1 .*SIGKILL' "$T/err" "the dead rank is named"
+nothing_left "a pause beside a dead rank leaves nothing"
+
 # Whoever asks an mlaunch that is stopped is told so, and nothing is done later.
 job_start --elastic 1 -n 2 -x "GO=$T/end" -- sh -c \
     'echo ready; until [ -e "$GO" ]; do sleep 0.05; done'

@@ -28,10 +28,10 @@ columns are still from the last run that was one. What fails keeps its line, so 
 again at once.
 
 Two forms run side by side, but no two parts of one test. First come the forms that have never been
-run, then those with the lowest numbers, and of equal ones those that take longest; what does not fit
-in the rest of the 8 minutes is passed over, and so comes early in the next turn. A form waits for as
-many turns as the last turn's number is above its own. It has missed its turn if these are more than
-all forms' seconds divided by 8 minutes.
+run, then those with the lowest numbers, and of equal ones those that take longest; what does not
+fit in the rest of the 8 minutes is passed over, and so comes early in the next turn. A form waits
+for as many turns as the last turn's number is above its own. It has missed its turn if these are
+more than all forms' seconds divided by 8 minutes.
 """
 import argparse
 import concurrent.futures
