@@ -68,7 +68,7 @@ bool kept_write_at(int fd, const void *bytes, size_t size, int64_t at)
 static bool stream_await(const struct kept_stream *s, short what, int limit_ms)
 {
     struct pollfd p = {s->fd, what, 0};
-    int64_t deadline_ms = clock_ms() + limit_ms;
+    int64_t deadline_ms = limit_ms < 0 ? -1 : clock_ms() + limit_ms;
     int n;
 
     do {
