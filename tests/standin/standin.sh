@@ -1,0 +1,116 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: MIT
+# standin.sh: hosts whose RDMA devices are those of the stand-in (rdma/standin), for a *.t, behind
+# test.sh:
+#
+#     . "${0%/*}/standin.sh"
+#     standin_up 2                       # or the whole file is skipped, with the reason
+#     check "a device is there" on 0 ibv_devinfo
+#     fabric unplug 0/rxe_p1:1           # of host 0
+#
+# The hosts are those of hosts.sh, are called host0, host1 and so on as well, and have a device and
+# a wire to each other: rxe_p1 of host 0 leads to rxe_p0 of host 1. $RDMA_HOSTFILE names them all.
+# Before standin_up, $STANDIN_KIND may be lines for the kind of all devices, and $STANDIN_WIRE for
+# all wires (doc/rdma.md).
+. "${BASH_SOURCE[0]%/*}/../lib/hosts.sh"
+STANDIN=$BUILD/rdma/standin
+
+# The third byte of the network between two hosts.
+standin_net() { if [ "$1" -lt "$2" ]; then echo $(($1 * 16 + $2)); else echo $(($2 * 16 + $1)); fi; }
+
+standin_profile() {
+    local i j
+    printf '[kind device]\n%s\n' "${STANDIN_KIND:-}"
+    for ((i = 0; i < $1; i++)); do
+        for ((j = 0; j < $1; j++)); do
+            [ $i != $j ] || continue
+            printf '[device %s/rxe_p%d]\nkind = device\ngids = 10.78.%d.%d\nnetdev = p%d\n' \
+                "$2$((i + 1))" $j "$(standin_net $i $j)" $((i + 1)) $j
+            [ $i -lt $j ] || continue
+            printf '[wire %d-%d]\nends = %s/rxe_p%d:1 %s/rxe_p%d:1\n%s\n' $i $j "$2$((i + 1))" $j \
+                "$2$((j + 1))" $i "${STANDIN_WIRE:-}"
+        done
+    done
+}
+
+standin_hostfile() {
+    local i j row
+    for ((i = 0; i < $1; i++)); do
+        row=
+        for ((j = 0; j < $1; j++)); do
+            if [ $i = $j ]; then row+=', null'; else row+=", \"rxe_p$j\""; fi
+        done
+        printf '%s{"ssh": "host%d", "ips": ["%s"], "rdma": [%s]}' "${separator:-[}" $i \
+            "$(cut -d' ' -f$((i + 1)) <<< "$NETNS_ADDRS")" "${row#, }"
+        local separator=$',\n '
+    done
+    echo ']'
+}
+
+# on N COMMAND…: on host N, without SSH.
+on() {
+    local host
+    host=$(cut -d' ' -f$(($1 + 1)) <<< "$NETNS_HOSTS")
+    netns exec "$host" "${@:2}"
+}
+
+# fabric COMMAND [N/DEVICE:PORT|N/DEVICE|N] …: says it to the fabric's control socket.
+fabric() {
+    local command=$1 place=${2:-}
+    shift
+    [ $# = 0 ] || shift
+    place=$(sed -E "s/^([0-9]+)/echo \"${STANDIN_PREFIX}\$((\1 + 1))\"/e" <<< "${place%%/*}")${place#"${place%%/*}"}
+    python3 "$SOURCE/tests/standin/control.py" "$T/fabric/control" "$command${place:+ $place}${*:+ $*}"
+}
+
+# The hosts may still have the other end of its input.
+standin_end() {
+    kill "$STANDIN_PID" 2> /dev/null
+    wait "$STANDIN_PID" 2> /dev/null
+}
+
+standin_up() {
+    local j i
+    [ -e "$STANDIN/libibverbs.so.1" ] || skip_all "built without RDMA"
+    ldconfig -p | grep -q 'libibverbs\.so\.1' || skip_all "there is no libibverbs.so.1 here"
+    STANDIN_PREFIX=t$(echo $$ | tr 0-9 a-j)
+    mkdir "$T/fabric"
+    standin_profile "$1" "$STANDIN_PREFIX" > "$T/network.ini"
+    mkfifo "$T/fabric.in" "$T/fabric.out"
+    "$STANDIN/standin-fabric" "$T/network.ini" "$T/fabric" < "$T/fabric.in" > "$T/fabric.out" \
+        2> "$T/fabric.err" &
+    STANDIN_PID=$!
+    exec {STANDIN_IN}> "$T/fabric.in"
+    read -r i < "$T/fabric.out"
+    if [ "$i" != ready ]; then
+        diag_file "$T/fabric.err"
+        echo "Bail out! the fabric does not start"
+        exit 1
+    fi
+    at_exit standin_end
+    NETNS_ALIAS=host NETNS_PRIVATE=${STANDIN_PRIVATE-} \
+        NETNS_ENTER="$STANDIN/standin-host $T/fabric/{host} $STANDIN/libibverbs.so.1 --" hosts_up "$1"
+    for ((i = 0; i < $1; i++)); do
+        for ((j = 0; j < $1; j++)); do
+            [ $i = $j ] || printf 'link add p%d type bridge\naddr add 10.78.%d.%d/24 dev p%d\nlink set p%d up\n' \
+                $j "$(standin_net $i $j)" $((i + 1)) $j $j
+        done | on $i ip -batch -
+    done
+    standin_hostfile "$1" > "$T/hosts.json"
+    export RDMA_HOSTFILE=$T/hosts.json
+}
+
+# run_on_standin N SCRIPT: tests/rdma/SCRIPT, whose TAP becomes this file's, on host 0 of N of them.
+run_on_standin() {
+    local code
+    STANDIN_PRIVATE=/tmp standin_up "$1"
+    mkdir "$T/bin"
+    printf '#!/bin/sh\nexec %s -F %s "$@"\n' "$(command -v ssh)" "$NETNS_SSH_CONFIG" > "$T/bin/ssh"
+    chmod +x "$T/bin/ssh"
+    on 0 env PATH="$T/bin:$PATH" TMPDIR="$T" RDMA_STANDIN="$T/fabric/control" \
+        RDMA_HOSTFILE="$RDMA_HOSTFILE" BUILD="$BUILD" SOURCE="$SOURCE" SANITIZE="$SANITIZE" \
+        bash "$SOURCE/tests/rdma/$2"
+    code=$?
+    TEST_DONE=1
+    exit "$code"
+}
