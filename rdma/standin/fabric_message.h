@@ -12,9 +12,9 @@
  * Bytes of messages lie in the sender's arena, a memfd of FABRIC_SLOTS slots, which the fabric
  * passes to each context that it delivers something from there (FABRIC_ARENA), and never maps. A
  * message is a train of segments, each of which takes one slot at most. The number of a queue pair
- * says which context it belongs to: fabric_context_of(). A slot belongs to the sender again when the
- * receiver says FABRIC_FREE, when the fabric says FABRIC_LOST, or when the receiver's context is
- * over (FABRIC_GONE).
+ * says which context it belongs to: fabric_context_of(). A slot belongs to the sender again when
+ * the receiver says FABRIC_FREE, when the fabric says FABRIC_LOST, or when the receiver's context
+ * is over (FABRIC_GONE).
  *
  * A device cannot know that a packet is lost, but the fabric tells the library, which counts its
  * time-outs and retries from there: so a process that gets no processor for a while is not taken

@@ -31,7 +31,7 @@ enum {
     UNRELIABLE = PAIRS - 1,
     SHARED = 2,
     OPS = 20,
-    DEPTH = 7, /* of a send queue */
+    DEPTH = 7, /* the places of a send queue */
     RECEIVES = 3,
     LONGEST = 300000,
     WINDOW = 2 * LONGEST,
@@ -72,8 +72,8 @@ struct pair {
     unsigned char *expected; /* WINDOW bytes of theirs */
     uint64_t key;
     uint64_t counter; /* the other side's, as it has to be */
-    int posted, done; /* of ours */
-    int came;         /* of theirs: the next that may take a receive */
+    int posted, done; /* our requests */
+    int came;         /* their requests: the next that may take a receive */
     int receives;     /* that are posted, in a queue of its own */
     bool is_broken, has_failed;
 };

@@ -27,8 +27,8 @@ void arrival_close(struct arrival *a);
 /* What is wrong with the first message of a context, after "a caller"; NULL: nothing is. */
 const char *arrival_hello_error(const struct arrival *a);
 
-/* The same for any later message, after "context N". `number` is the context's, and `ports` how many
- * ports its device has. */
+/* The same for any later message, after "context N". `number` is the context's, and `ports` how
+ * many ports its device has. */
 const char *arrival_error(const struct arrival *a, uint32_t number, int ports);
 
 #endif

@@ -152,7 +152,7 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
 int ibv_destroy_qp(struct ibv_qp *verbs)
 {
     struct standin_context *c = standin_context(verbs->context);
-    struct standin_qp *q = standin_qp(verbs);
+    struct standin_qp *q = standin_qp_of(verbs);
     int err = 0;
 
     standin_lock(c);
@@ -174,7 +174,7 @@ int ibv_query_qp(struct ibv_qp *verbs, struct ibv_qp_attr *attr, int mask,
                  struct ibv_qp_init_attr *init)
 {
     struct standin_context *c = standin_context(verbs->context);
-    const struct standin_qp *q = standin_qp(verbs);
+    const struct standin_qp *q = standin_qp_of(verbs);
     int err = 0;
 
     (void)mask; /* all is given, as it may be */
@@ -202,7 +202,7 @@ int ibv_query_qp_data_in_order(struct ibv_qp *qp, enum ibv_wr_opcode opcode, uin
 
 struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *qp)
 {
-    return standin_qp(qp)->is_ex ? &standin_qp(qp)->verbs : NULL;
+    return standin_qp_of(qp)->is_ex ? &standin_qp_of(qp)->verbs : NULL;
 }
 
 /* The flags of ibv_create_qp_ex() that are known: a domain, and what will be sent. */
@@ -230,7 +230,7 @@ struct ibv_qp *standin_create_qp_ex(struct ibv_context *context, struct ibv_qp_i
     qp = ibv_create_qp(ex->pd, &init);
     if (qp) {
         ex->cap = init.cap;
-        standin_qp(qp)->is_ex = ex->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+        standin_qp_of(qp)->is_ex = ex->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
     }
     return qp;
 }

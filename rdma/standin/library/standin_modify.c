@@ -256,7 +256,7 @@ static void state_set(struct standin_qp *q, enum ibv_qp_state to)
 int ibv_modify_qp(struct ibv_qp *verbs, struct ibv_qp_attr *attr, int mask)
 {
     struct standin_context *c = standin_context(verbs->context);
-    struct standin_qp *q = standin_qp(verbs);
+    struct standin_qp *q = standin_qp_of(verbs);
     char who[STANDIN_TEXT];
     enum ibv_qp_state to;
     int err = 0;

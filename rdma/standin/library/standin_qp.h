@@ -24,7 +24,7 @@ struct standin_send {
     int count;
     uint64_t length;
     uint32_t psn, packets; /* the first packet's number, and how many it takes */
-    uint64_t hash;         /* of its bytes at the post; 0: not taken */
+    uint64_t hash;         /* the hash of its bytes at the post; 0: not taken */
     uint64_t received;     /* bytes of a READ */
     bool is_signaled, is_answered;
     enum ibv_wc_status failed; /* what was wrong when it was posted */
@@ -61,14 +61,14 @@ struct standin_qp {
      * before which all is acknowledged, which is in the request `done` or at its beginning. */
     uint32_t psn, sent, acked;
     int reads;                        /* READs and atomics on their way */
-    uint32_t request_size, read_size; /* of the next segment: standin_segment_grow() */
+    uint32_t request_size, read_size; /* the next segment: standin_segment_grow() */
     int retries, rnr_retries;
     int64_t lost_ns, rnr_ns; /* when to send again, in clock_ns(); 0: no such time */
 
     struct standin_receives receives;
     uint32_t expected; /* the next packet's number */
     bool is_nak_sent;
-    struct standin_receive receive; /* of the message that is coming; list is NULL: none */
+    struct standin_receive receive; /* where the message goes that is coming; list is NULL: none */
     uint64_t received;
     uint64_t write_address, write_total;
     uint32_t write_key;
@@ -86,7 +86,7 @@ struct standin_qp {
     bool is_ex; /* made by ibv_create_qp_ex() */
 };
 
-static inline struct standin_qp *standin_qp(struct ibv_qp *qp)
+static inline struct standin_qp *standin_qp_of(struct ibv_qp *qp)
 {
     return (struct standin_qp *)qp;
 }

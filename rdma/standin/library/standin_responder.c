@@ -271,8 +271,8 @@ static enum fabric_syndrome write_take(struct standin_qp *q, const struct fabric
     return FABRIC_ACKED;
 }
 
-/* A device has room for max_dest_rd_atomic READs and atomics at once, and its peer knows how many it
- * has sent. */
+/* A device has room for max_dest_rd_atomic READs and atomics at once, and its peer knows how many
+ * it has sent. */
 static bool is_too_deep(const struct standin_qp *q, const struct fabric_segment *s)
 {
     char who[STANDIN_TEXT];
@@ -403,8 +403,8 @@ static void duplicate_take(struct standin_qp *q, const struct fabric_segment *s)
     }
 }
 
-/* Segments that are sent anew may be of other lengths: leaves what is new of one, and gives how many
- * bytes are left out. */
+/* Segments that are sent anew may be of other lengths: leaves what is new of one, and gives how
+ * many bytes are left out. */
 static size_t known_skip(const struct standin_qp *q, struct fabric_segment *s)
 {
     uint32_t packets = (uint32_t)-standin_psn_after(s->psn, q->expected);

@@ -177,7 +177,7 @@ static int send_put(struct standin_qp *q, const struct ibv_send_wr *wr, const ch
 int standin_post_send(struct ibv_qp *verbs, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
     struct standin_context *c = standin_context(verbs->context);
-    struct standin_qp *q = standin_qp(verbs);
+    struct standin_qp *q = standin_qp_of(verbs);
     char who[STANDIN_TEXT];
     int err = 0;
 
@@ -207,7 +207,7 @@ int standin_post_send(struct ibv_qp *verbs, struct ibv_send_wr *wr, struct ibv_s
 int standin_post_receive(struct ibv_qp *verbs, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
 {
     struct standin_context *c = standin_context(verbs->context);
-    struct standin_qp *q = standin_qp(verbs);
+    struct standin_qp *q = standin_qp_of(verbs);
     char who[STANDIN_TEXT];
     int err = EINVAL;
 

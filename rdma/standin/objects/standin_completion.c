@@ -200,8 +200,8 @@ static bool has_events(const struct standin_cq *q)
            q->verbs.async_events_completed < q->async_events;
 }
 
-/* Waits, as the real library does, until the program has acknowledged its events. Another thread may
- * be about to; else it waits for ever, and that is said. */
+/* Waits, as the real library does, until the program has acknowledged its events. Another thread
+ * may be about to; else it waits for ever, and that is said. */
 static void events_await(struct standin_context *c, struct standin_cq *q)
 {
     struct timespec until;

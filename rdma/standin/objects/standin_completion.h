@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* standin_completion.h: completion queues, the channels that tell of them, and asynchronous events. */
+/* standin_completion.h: completion queues, and the channels that tell when one has something. */
 #ifndef RDMA_STANDIN_OBJECTS_STANDIN_COMPLETION_H
 #define RDMA_STANDIN_OBJECTS_STANDIN_COMPLETION_H
 

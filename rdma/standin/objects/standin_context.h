@@ -34,7 +34,7 @@ enum standin_kind {
 struct standin_object {
     enum standin_kind kind;
     bool is_dead;
-    struct standin_object *next; /* of all that the context frees */
+    struct standin_object *next; /* in the list of all that the context frees */
     void *memory;                /* what is freed then */
 };
 

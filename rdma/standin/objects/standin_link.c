@@ -14,8 +14,8 @@
 
 enum {
     ARENA_SIZE = FABRIC_SLOTS * FABRIC_SLOT_SIZE,
-    REQUEST_SLOTS = FABRIC_SLOTS * 3 / 4, /* of all queue pairs */
-    PAIR_SLOTS = FABRIC_SLOTS / 8,        /* of the requests of one queue pair */
+    REQUEST_SLOTS = FABRIC_SLOTS * 3 / 4, /* for the requests of all queue pairs */
+    PAIR_SLOTS = FABRIC_SLOTS / 8,        /* for the requests of one queue pair */
 };
 
 /* --- the arena -------------------------------------------------------------------------------- */

@@ -124,8 +124,8 @@ static int mr_place(struct standin_context *c)
 }
 
 /* True if the range can be read, and written if that is asked for: its pages are populated, as a
- * device's driver pins them. EINVAL is said of memory without that permission, and by kernels before
- * 5.14, which cannot populate; there the first byte of each page is read. */
+ * device's driver pins them. EINVAL is said of memory without that permission, and by kernels
+ * before 5.14, which cannot populate; there the first byte of each page is read. */
 static bool pages_populate(uintptr_t from, uintptr_t to, uintptr_t page, bool is_written)
 {
     char byte;

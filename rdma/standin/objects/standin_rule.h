@@ -72,7 +72,7 @@ enum standin_rule {
 void standin_break(enum standin_rule rule, const struct standin_context *c, const char *object,
                    const char *format, ...) __attribute__((format(printf, 4, 5)));
 
-/* True if the object lives and is of that kind; else says that `call` uses one that is destroyed. */
+/* True if the object lives; else says that `call` uses one that is destroyed. */
 bool standin_lives(const struct standin_context *c, const struct standin_object *o,
                    const char *call);
 
