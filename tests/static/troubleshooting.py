@@ -61,6 +61,9 @@ SECTIONS = {
 # In these files a table holds the sentences; each text of three words is one.
 TABLES = ("rdma/verbs/explain.c",)
 
+# No user meets the messages of what is for tests only.
+UNSEEN = "rdma/standin/"
+
 # Messages without an entry, and why.
 INTERNAL = {
     # What helps is known without a page.
@@ -183,7 +186,7 @@ def told_messages():
     told = {}
     for path in messages.sources(messages.FOLDERS, (".c",)):
         sections = [s for s in SECTIONS if str(path).startswith((s + "/", s + "_", s + "."))]
-        if not sections:
+        if not sections or str(path).startswith(UNSEEN):
             continue
         found = [(line, text) for line, _, text in messages.messages_in(path)]
         if str(path) in TABLES:
