@@ -157,6 +157,11 @@ static inline uint32_t fabric_context_of(uint32_t qp_number)
     return qp_number >> FABRIC_CONTEXT_SHIFT;
 }
 
+static inline bool fabric_gid_is_zero(const union ibv_gid *g)
+{
+    return g->global.subnet_prefix == 0 && g->global.interface_id == 0;
+}
+
 static inline bool fabric_is_response(const struct fabric_segment *s)
 {
     return s->type >= FABRIC_ACK;

@@ -320,6 +320,11 @@ static int mr_access(struct pair *p)
     return ibv_reg_mr(p->pd, p->bytes, SIZE, IBV_ACCESS_REMOTE_WRITE) ? 0 : errno;
 }
 
+static int mr_length(struct pair *p)
+{
+    return ibv_reg_mr(p->pd, p->bytes, p->device.max_mr_size + 1, 0) ? 0 : errno;
+}
+
 static int mr_mapped(struct pair *p)
 {
     void *hole = mmap(NULL, SIZE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -758,6 +763,14 @@ static int read_depth(struct pair *p)
     return status;
 }
 
+static int message_length(struct pair *p)
+{
+    struct ibv_sge sge = sge_of(p, p->port.max_msg_sz + 1);
+    struct ibv_send_wr wr = send_of(p, &sge, IBV_WR_SEND);
+
+    return send_post(p->a, &wr);
+}
+
 static const struct rule {
     const char *name;
     enum ibv_qp_type type;
@@ -772,6 +785,7 @@ static const struct rule {
     {"one-context", IBV_QPT_RC, one_context, EINVAL, 0},
     {"one-domain", IBV_QPT_RC, one_domain, IBV_WC_LOC_PROT_ERR, 0},
     {"mr-access", IBV_QPT_RC, mr_access, EINVAL, 0},
+    {"mr-length", IBV_QPT_RC, mr_length, EINVAL, 0},
     {"mr-mapped", IBV_QPT_RC, mr_mapped, EFAULT, 0},
     {"mr-unmapped", IBV_QPT_RC, mr_unmapped, IBV_WC_LOC_PROT_ERR, 0},
     {"mr-key", IBV_QPT_RC, mr_key, IBV_WC_LOC_PROT_ERR, 0},
@@ -809,6 +823,7 @@ static const struct rule {
     {"opcode", IBV_QPT_UC, opcode, EINVAL, 0},
     {"inline", IBV_QPT_RC, inline_length, EINVAL, 0},
     {"inline-read", IBV_QPT_RC, inline_read, EINVAL, 0},
+    {"message-length", IBV_QPT_RC, message_length, EINVAL, 0},
     {"ud-length", IBV_QPT_UD, ud_length, EINVAL, 0},
     {"ud-address", IBV_QPT_UD, ud_address, EINVAL, 0},
     {"ud-qkey", IBV_QPT_UD, ud_qkey, IBV_WC_SUCCESS, 0},

@@ -6,6 +6,7 @@ TEST_TIER=quick
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/standin.sh"
 RULES=$BUILD/tests/standin/rules
+STANDIN_KIND="max_mr_size = 1G"
 standin_up 2
 on 0 "$RULES" > "$T/out" 2> "$T/err"
 check_output 0 "each broken rule gives what a device gives" echo $?
@@ -23,6 +24,7 @@ named events-acked 'each event is acknowledged once'
 named one-context 'objects that work together are of one context'
 named one-domain 'the key 0x[0-9a-f]+ of another protection domain'
 named mr-access 'need IBV_ACCESS_LOCAL_WRITE, too'
+named mr-length '1073741825 bytes, of at most 1073741824'
 named mr-mapped 'not all of which are mapped to be written'
 named mr-unmapped 'are not mapped any more'
 named mr-key 'element 0 has the key 0xabcd'
@@ -60,6 +62,7 @@ named sge-count 'a send of 3 elements, of at most 2'
 named opcode 'opcode 4 on a queue pair of type 3'
 named inline '4096 bytes inline, of at most 64'
 named inline-read 'only sends and writes can be inline'
+named message-length 'a message of 8388609 bytes, of at most 8388608'
 named ud-length 'a datagram of 8192 bytes, of at most 1024'
 named ud-address 'an address handle of another protection domain'
 named ud-qkey 'with the key 0x2222, not 0x1111'

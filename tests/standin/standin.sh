@@ -56,10 +56,11 @@ on() {
 
 # fabric COMMAND [N/DEVICE:PORT|N/DEVICE|N] …: says it to the fabric's control socket.
 fabric() {
-    local command=$1 place=${2:-}
+    local command=$1 place=${2:-} host
     shift
     [ $# = 0 ] || shift
-    place=$(sed -E "s/^([0-9]+)/echo \"${STANDIN_PREFIX}\$((\1 + 1))\"/e" <<< "${place%%/*}")${place#"${place%%/*}"}
+    host=${place%%/*}
+    [[ ! $host =~ ^[0-9]+$ ]] || place=$STANDIN_PREFIX$((host + 1))${place#"$host"}
     python3 "$SOURCE/tests/standin/control.py" "$T/fabric/control" "$command${place:+ $place}${*:+ $*}"
 }
 

@@ -62,7 +62,7 @@ static void gid_write(struct folder *f, const struct ports_port *p, int i)
 {
     static const char *const types[] = {"IB/RoCE v1", "IB/RoCE v1", "RoCE v2"};
     const uint8_t *raw = p->is->gids[i].raw;
-    bool is_empty = notation_is_zero(&p->is->gids[i]);
+    bool is_empty = fabric_gid_is_zero(&p->is->gids[i]);
     char name[PATH], text[PATH] = "";
 
     for (int j = 0; j < 8; j++)

@@ -183,7 +183,7 @@ struct ports_port *ports_find(const struct ports *p, const char *text, struct fa
 
 static bool port_has(const struct ports_port *p, const union ibv_gid *gid, uint16_t lid)
 {
-    if (notation_is_zero(gid))
+    if (fabric_gid_is_zero(gid))
         return lid && p->is->attr.lid == lid;
     for (int i = 0; i < FABRIC_GIDS_MOST; i++)
         if (memcmp(&p->is->gids[i], gid, sizeof(*gid)) == 0)
@@ -261,7 +261,7 @@ void ports_set_down(struct ports *p, struct ports_port *port, bool is_down)
 int ports_set_gid(struct ports *p, struct ports_port *port, int index, const union ibv_gid *gid,
                   struct fault *why)
 {
-    const struct ports_port *owner = notation_is_zero(gid) ? NULL : ports_route(p, port, gid, 0);
+    const struct ports_port *owner = fabric_gid_is_zero(gid) ? NULL : ports_route(p, port, gid, 0);
     struct fabric_port *is = port->is;
     uint32_t types = port->device->profile->gid_types;
 

@@ -55,8 +55,11 @@ static uint32_t qp_index(struct standin_context *c)
 {
     for (uint32_t i = 0; i < FABRIC_QPS_MOST; i++) {
         c->qp_last = c->qp_last % FABRIC_QPS_MOST + 1;
-        if (!c->qps[c->qp_last])
+        if (!c->qps[c->qp_last]) {
+            if (c->qp_last > c->qp_most)
+                c->qp_most = c->qp_last;
             return c->qp_last;
+        }
     }
     return 0;
 }

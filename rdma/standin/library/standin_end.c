@@ -51,6 +51,15 @@ static enum ibv_wc_opcode opcode_of(enum ibv_wr_opcode opcode)
     }
 }
 
+/* Its memory is the program's again. */
+static void send_release(const struct standin_qp *q, struct standin_send *w)
+{
+    if (!w->inlined)
+        standin_sge_hold(standin_qp_context(q), w->list, w->count, -1);
+    free(w->inlined);
+    w->inlined = NULL;
+}
+
 void standin_send_complete(struct standin_qp *q, enum ibv_wc_status status)
 {
     struct standin_send *w = &q->sends[q->done % q->init.cap.max_send_wr];
@@ -66,10 +75,7 @@ void standin_send_complete(struct standin_qp *q, enum ibv_wc_status status)
     };
 
     standin_send_check_unchanged(q, w, status);
-    if (!w->inlined)
-        standin_sge_hold(standin_qp_context(q), w->list, w->count, -1);
-    free(w->inlined);
-    w->inlined = NULL;
+    send_release(q, w);
     q->done++;
     if (q->next < q->done) {
         q->next = q->done;
@@ -128,7 +134,7 @@ void standin_qp_fail(struct standin_qp *q, enum ibv_wc_status status)
 
 void standin_qp_fail_users(struct standin_context *c, struct ibv_cq *cq)
 {
-    for (uint32_t i = 1; i <= FABRIC_QPS_MOST; i++) {
+    for (uint32_t i = 1; i <= c->qp_most; i++) {
         struct standin_qp *q = c->qps[i];
 
         if (q && (q->init.send_cq == cq || q->init.recv_cq == cq))
@@ -142,14 +148,8 @@ void standin_qp_reset(struct standin_qp *q)
     struct standin_receive taken;
 
     standin_answers_drop(q);
-    for (; q->done < q->posted; q->done++) {
-        struct standin_send *w = &q->sends[q->done % q->init.cap.max_send_wr];
-
-        if (!w->inlined)
-            standin_sge_hold(c, w->list, w->count, -1);
-        free(w->inlined);
-        w->inlined = NULL;
-    }
+    for (; q->done < q->posted; q->done++)
+        send_release(q, &q->sends[q->done % q->init.cap.max_send_wr]);
     if (q->receive.list)
         standin_receive_end(c, &q->receive);
     while (standin_receives_take(&q->receives, &taken))

@@ -23,7 +23,7 @@ enum { VECTORS = 1 };
 /* The fabric has ended, or the device has. */
 static void on_break(struct standin_context *c)
 {
-    for (uint32_t i = 1; i <= FABRIC_QPS_MOST; i++)
+    for (uint32_t i = 1; i <= c->qp_most; i++)
         if (c->qps[i])
             standin_qp_fail(c->qps[i], IBV_WC_FATAL_ERR);
     standin_event(c, IBV_EVENT_DEVICE_FATAL, NULL, 0);
@@ -164,7 +164,7 @@ int ibv_close_device(struct ibv_context *context)
     c->is_closing = true;
     standin_unlock(c);
     standin_serve_stop(c);
-    for (uint32_t i = 1; i <= FABRIC_QPS_MOST; i++)
+    for (uint32_t i = 1; i <= c->qp_most; i++)
         if (c->qps[i])
             ibv_destroy_qp(&c->qps[i]->verbs.qp_base);
     context_free(c);

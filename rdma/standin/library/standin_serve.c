@@ -25,10 +25,10 @@ static void slots_offer(struct standin_context *c)
     if (!c->arena.is_wanted)
         return;
     c->arena.is_wanted = false;
-    for (uint32_t i = 1; i <= FABRIC_QPS_MOST; i++)
+    for (uint32_t i = 1; i <= c->qp_most; i++)
         if (c->qps[i])
             standin_responder_run(c->qps[i]);
-    for (uint32_t i = 1; i <= FABRIC_QPS_MOST; i++)
+    for (uint32_t i = 1; i <= c->qp_most; i++)
         if (c->qps[i])
             standin_requester_run(c->qps[i]);
 }
@@ -68,7 +68,7 @@ static void gone_take(struct standin_context *c, uint32_t context)
     for (uint32_t i = 0; i < FABRIC_SLOTS; i++)
         if (c->arena.slots[i].is_used && c->arena.slots[i].context == context)
             standin_slot_free(c, i);
-    for (uint32_t i = 1; i <= FABRIC_QPS_MOST; i++)
+    for (uint32_t i = 1; i <= c->qp_most; i++)
         if (c->qps[i] && fabric_context_of(c->qps[i]->attr.dest_qp_num) == context)
             standin_requester_lost(c->qps[i], NULL);
 }
@@ -128,7 +128,7 @@ static int deadlines_look(struct standin_context *c)
 {
     int64_t now = clock_ns(), next = 0;
 
-    for (uint32_t i = 1; i <= FABRIC_QPS_MOST; i++) {
+    for (uint32_t i = 1; i <= c->qp_most; i++) {
         int64_t due = c->qps[i] ? standin_requester_timer(c->qps[i], now) : 0;
 
         if (due && (!next || due < next))

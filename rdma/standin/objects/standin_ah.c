@@ -8,11 +8,6 @@
 
 enum { HOPS = 64 };
 
-static bool gid_is_zero(const union ibv_gid *g)
-{
-    return g->global.subnet_prefix == 0 && g->global.interface_id == 0;
-}
-
 int standin_ah_check(const struct standin_context *c, const struct ibv_ah_attr *ah, const char *who)
 {
     const struct fabric_port *port;
@@ -28,8 +23,8 @@ int standin_ah_check(const struct standin_context *c, const struct ibv_ah_attr *
                       ah->port_num);
         return EINVAL;
     }
-    if (ah->is_global &&
-        (ah->grh.sgid_index >= FABRIC_GIDS_MOST || gid_is_zero(&port->gids[ah->grh.sgid_index]))) {
+    if (ah->is_global && (ah->grh.sgid_index >= FABRIC_GIDS_MOST ||
+                          fabric_gid_is_zero(&port->gids[ah->grh.sgid_index]))) {
         standin_break(RULE_QP_GID, c, who, "sgid_index %u on port %u, where there is no GID",
                       ah->grh.sgid_index, ah->port_num);
         return EINVAL;

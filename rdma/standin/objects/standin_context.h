@@ -75,6 +75,7 @@ struct standin_context {
     struct standin_object *objects;
     struct standin_qp *qps[FABRIC_QPS_MOST + 1]; /* by index */
     uint32_t qp_last;                            /* the index that was given out last */
+    uint32_t qp_most;                            /* the highest index that was ever given out */
     struct standin_mr **mrs;                     /* by index */
     uint32_t mr_count, mr_key;
     struct standin_arena arena;

@@ -14,11 +14,6 @@ static const struct fabric_port *port_of(const struct standin_context *c, uint32
                                                                  : NULL;
 }
 
-static bool is_empty(const union ibv_gid *g)
-{
-    return g->global.subnet_prefix == 0 && g->global.interface_id == 0;
-}
-
 int ibv_query_gid(struct ibv_context *context, uint8_t number, int index, union ibv_gid *gid)
 {
     struct standin_context *c = standin_context(context);
@@ -70,7 +65,7 @@ int _ibv_query_gid_ex(struct ibv_context *context, uint32_t number, uint32_t ind
     if (!port || flags || index >= (uint32_t)port->attr.gid_tbl_len)
         return EINVAL;
     standin_lock(c);
-    if (index < FABRIC_GIDS_MOST && !is_empty(&port->gids[index])) {
+    if (index < FABRIC_GIDS_MOST && !fabric_gid_is_zero(&port->gids[index])) {
         entry_fill(&entry, c, port, number, index);
         memcpy(out, &entry, size < sizeof(entry) ? size : sizeof(entry));
         err = 0;
@@ -90,7 +85,7 @@ ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *
     standin_lock(c);
     for (uint32_t number = 1; number <= c->device.attr.phys_port_cnt; number++)
         for (uint32_t i = 0; i < FABRIC_GIDS_MOST && count < most; i++)
-            if (!is_empty(&port_of(c, number)->gids[i]))
+            if (!fabric_gid_is_zero(&port_of(c, number)->gids[i]))
                 entry_fill(&out[count++], c, port_of(c, number), number, i);
     standin_unlock(c);
     return (ssize_t)count;
@@ -103,7 +98,7 @@ int standin_gid_type(struct ibv_context *context, uint8_t number, unsigned index
 
     if (!port)
         return EINVAL;
-    if (index >= FABRIC_GIDS_MOST || is_empty(&port->gids[index]))
+    if (index >= FABRIC_GIDS_MOST || fabric_gid_is_zero(&port->gids[index]))
         return ENODATA;
     *type = port->gid_types[index];
     return 0;

@@ -17,7 +17,6 @@ struct standin_receives {
     struct ibv_sge *elements;
     uint32_t most, most_sge;
     uint64_t head, tail; /* posted and not taken */
-    uint32_t held;       /* taken, and not completed */
 };
 
 struct standin_srq {

@@ -69,7 +69,6 @@ static const struct {
     [RULE_QP_RANGE] = {"timers have 5 bits, and counts of retries 3", "ibv_modify_qp(3)"},
     [RULE_SEND_STATE] = {"sends are posted from RTS on", "ibv_post_send(3), IBTA 10.3.1"},
     [RULE_RECEIVE_STATE] = {"receives are posted from INIT on", "IBTA 10.3.1, queue pair states"},
-    [RULE_SEND_FULL] = {"no more sends are posted than max_send_wr", "ibv_create_qp(3)"},
     [RULE_RECEIVE_FULL] = {"no more receives are posted than the queue holds", "ibv_create_qp(3)"},
     [RULE_SEND_SIGNALED] = {"places of the send queue are free when a signaled request is polled",
                             "ibv_post_send(3), ibv_create_qp(3)"},

@@ -50,7 +50,6 @@ enum standin_rule {
     RULE_QP_RANGE,
     RULE_SEND_STATE, /* work requests */
     RULE_RECEIVE_STATE,
-    RULE_SEND_FULL,
     RULE_RECEIVE_FULL,
     RULE_SEND_SIGNALED,
     RULE_SGE_COUNT,

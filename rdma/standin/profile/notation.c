@@ -87,11 +87,6 @@ bool notation_address(const char *text, bool has_ipv4, union ibv_gid *gid)
     return true;
 }
 
-bool notation_is_zero(const union ibv_gid *gid)
-{
-    return gid->global.interface_id == 0 && gid->global.subnet_prefix == 0;
-}
-
 bool notation_is_name(const char *text)
 {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"

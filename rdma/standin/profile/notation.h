@@ -20,7 +20,6 @@ bool notation_loss(const char *text, double *share);
 
 /* An address of IPv4 is taken only if `has_ipv4`, and becomes ::ffff:a.b.c.d. */
 bool notation_address(const char *text, bool has_ipv4, union ibv_gid *gid);
-bool notation_is_zero(const union ibv_gid *gid);
 
 /* Whether a host or a device can have this name. */
 bool notation_is_name(const char *text);

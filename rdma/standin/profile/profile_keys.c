@@ -288,7 +288,7 @@ static int address_add(const struct profile_key *k, const char *word, struct pro
 {
     /* Whether the port may have an address of IPv4 is not known yet: profile_check.c. */
     if (!notation_address(word, true, &p->addresses[p->address_count]) ||
-        notation_is_zero(&p->addresses[p->address_count]))
+        fabric_gid_is_zero(&p->addresses[p->address_count]))
         return value_refuse(k, word, why);
     if (p->address_count == PROFILE_ADDRESSES_MOST)
         return fault_set(why, ML_ERR_ARGUMENT,
