@@ -204,7 +204,8 @@ static void rest_keep(struct frame_stream *s, const struct iovec *parts, int cou
         size_t skip = written < parts[i].iov_len ? written : parts[i].iov_len;
 
         written -= skip;
-        evbuffer_add(s->kept, (const char *)parts[i].iov_base + skip, parts[i].iov_len - skip);
+        if (skip < parts[i].iov_len) /* an empty part may be at NULL, to which nothing is added */
+            evbuffer_add(s->kept, (const char *)parts[i].iov_base + skip, parts[i].iov_len - skip);
     }
     if (was_empty && evbuffer_get_length(s->kept) > 0)
         event_add(s->writable, NULL);
