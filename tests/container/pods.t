@@ -59,6 +59,7 @@ pods_start() {
         "$SOURCE/tests/container/pod_words.py" "$T/$name.yaml" "$i" "$T/$name.key.$i" \
             "/proc/$pid/ns/net" "$A1" > "$T/words" || return 1
         mapfile -d '' -t words < "$T/words"
+        : > "$T/$i.out" # at once: all_say reads it, and the job before has left its own there
         "${PODMAN[@]}" run "${LIMITS[@]}" --env "$mark" "${words[@]}" > "$T/$i.out" 2> "$T/$i.err" &
         pods[i]=$!
     done
