@@ -35,6 +35,8 @@ enum {
     FABRIC_SLOTS = 64,
     FABRIC_SLOT_SIZE = 65536, /* bytes; a multiple of every MTU */
     FABRIC_NO_SLOT = FABRIC_SLOTS,
+    FABRIC_OBJECTS_AT = FABRIC_SLOTS * FABRIC_SLOT_SIZE, /* in the arena: fabric_objects */
+    FABRIC_ARENA_SIZE = FABRIC_OBJECTS_AT + 4096,
     FABRIC_PORTS_MOST = 2, /* at most, for each device */
     FABRIC_GIDS_MOST = 16, /* at most, for each port */
     FABRIC_NAME = 64,
@@ -74,6 +76,12 @@ struct fabric_device {
     uint32_t max_inline;                         /* bytes */
     bool has_events;                             /* completion channels */
     struct fabric_port ports[FABRIC_PORTS_MOST]; /* the first attr.phys_port_cnt of them */
+};
+
+/* How many objects of the context live. Behind the arena's slots, so that whoever asks the fabric
+ * (the command `objects`, control.h) sees what the program has done until then. */
+struct fabric_objects {
+    uint32_t pds, mrs, cqs, qps;
 };
 
 /* What a segment is for its receiver. */

@@ -1,11 +1,10 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: MIT
-# For scripts on host 0 of virtual machines, behind test.sh: jobs of one rank a host, some of which
-# are read while they run, and faults for them, which are cables between hosts 0 and 1 that are cut
-# and mended, and a second rail beside them.
+# For scripts on host 0, behind test.sh: jobs of one rank a host, some of which are read while they
+# run, and faults for them. The devices are those of the stand-in, where $RDMA_STANDIN says so, or
+# Soft-RoCE's in virtual machines (guest_faults.sh).
 
-# job N ARG…: N ranks, one a host, of $HOSTFILE or of all hosts. Their agents come through open
-# connections (tests/vm/guest-init).
+# job N ARG…: N ranks, one a host, of $HOSTFILE or of all hosts.
 job() {
     local n=$1
     shift
@@ -33,27 +32,24 @@ watched() {
     wait "$pid"
 }
 
-cut() {
-    tc qdisc add dev p1 root netem loss 100%
-    ssh host1 tc qdisc add dev p0 root netem loss 100%
-}
-mend() {
-    ssh host1 tc qdisc del dev p0 root
-    tc qdisc del dev p1 root
-}
+# cut, mend: the cable between hosts 0 and 1, without a word to either.
+cut() { fabric oneway 0/rxe_p1:1 && fabric oneway 1/rxe_p0:1; }
+mend() { fabric bothways 0/rxe_p1:1 && fabric bothways 1/rxe_p0:1; }
+# port_down HOST PEER, port_up HOST PEER: the port of the host's device towards the peer.
+port_down() { fabric down "$1/rxe_p$2:1"; }
+port_up() { fabric up "$1/rxe_p$2:1"; }
 # rail_add: hosts 0 and 1 get a second device between them; $T/rails.json names both, in another
 # order at each end.
 rail_add() {
-    rdma link add rxe_m type rxe netdev mgmt
-    ssh host1 rdma link add rxe_m type rxe netdev mgmt
+    fabric up 0/rxe_m:1 && fabric up 1/rxe_m:1
+    rails_write
+}
+rail_remove() { fabric down 0/rxe_m:1 && fabric down 1/rxe_m:1; }
+rails_write() {
     sed '1s/"rxe_p1"/["rxe_p1", "rxe_m"]/; 2s/"rxe_p0"/["rxe_m", "rxe_p0"]/' "$RDMA_HOSTFILE" \
         > "$T/rails.json"
 }
-rail_remove() {
-    rdma link delete rxe_m
-    ssh host1 rdma link delete rxe_m
-}
-port_up() {
-    ip link set p1 up
-    wait_for 'grep -q ACTIVE /sys/class/infiniband/rxe_p1/ports/1/state'
-}
+# objects HOST PEER: what programs have on the host's device towards the peer; nothing if none has
+# opened it.
+objects() { fabric objects "$1/rxe_p$2" | sed 's/^ok//'; }
+[ -n "${RDMA_STANDIN:-}" ] || . "$SOURCE/tests/rdma/guest_faults.sh"

@@ -11,7 +11,10 @@
 # The hosts are those of hosts.sh, are called host0, host1 and so on as well, and have a device and
 # a wire to each other: rxe_p1 of host 0 leads to rxe_p0 of host 1. $RDMA_HOSTFILE names them all.
 # Before standin_up, $STANDIN_KIND may be lines for the kind of all devices, and $STANDIN_WIRE for
-# all wires (doc/rdma.md).
+# all wires (doc/rdma.md). With $STANDIN_RAIL hosts 0 and 1 have a second wire, between their devices
+# rxe_m, whose ports are down.
+#
+# `on_standin 2` instead runs the file on host 0 itself, where `ssh host1` leads to the others.
 . "${BASH_SOURCE[0]%/*}/../lib/hosts.sh"
 STANDIN=$BUILD/rdma/standin
 
@@ -31,6 +34,11 @@ standin_profile() {
                 "$2$((j + 1))" $i "${STANDIN_WIRE:-}"
         done
     done
+    [ -n "${STANDIN_RAIL:-}" ] || return 0
+    for i in 1 2; do
+        printf '[device %s/rxe_m]\nkind = device\ngids = 10.79.0.%d\nnetdev = pm\n' "$2$i" $i
+    done
+    printf '[wire rail]\nends = %s/rxe_m:1 %s/rxe_m:1\n%s\n' "${2}1" "${2}2" "${STANDIN_WIRE:-}"
 }
 
 standin_hostfile() {
@@ -61,7 +69,7 @@ fabric() {
     [ $# = 0 ] || shift
     host=${place%%/*}
     [[ ! $host =~ ^[0-9]+$ ]] || place=$STANDIN_PREFIX$((host + 1))${place#"$host"}
-    python3 "$SOURCE/tests/standin/control.py" "$T/fabric/control" "$command${place:+ $place}${*:+ $*}"
+    python3 "$SOURCE/tests/standin/control.py" "$RDMA_STANDIN" "$command${place:+ $place}${*:+ $*}"
 }
 
 # The hosts may still have the other end of its input.
@@ -89,6 +97,7 @@ standin_up() {
         exit 1
     fi
     at_exit standin_end
+    export STANDIN_PREFIX RDMA_STANDIN=$T/fabric/control
     NETNS_ALIAS=host NETNS_PRIVATE=${STANDIN_PRIVATE-} \
         NETNS_ENTER="$STANDIN/standin-host $T/fabric/{host} $STANDIN/libibverbs.so.1 --" hosts_up "$1"
     for ((i = 0; i < $1; i++)); do
@@ -97,20 +106,28 @@ standin_up() {
                 $j "$(standin_net $i $j)" $((i + 1)) $j $j
         done | on $i ip -batch -
     done
+    if [ -n "${STANDIN_RAIL:-}" ]; then
+        for i in 0 1; do
+            printf 'link add pm type bridge\naddr add 10.79.0.%d/24 dev pm\nlink set pm up\n' $((i + 1)) |
+                on $i ip -batch -
+            fabric down "$i/rxe_m:1"
+        done
+    fi
     standin_hostfile "$1" > "$T/hosts.json"
     export RDMA_HOSTFILE=$T/hosts.json
 }
 
-# run_on_standin N SCRIPT: tests/rdma/SCRIPT, whose TAP becomes this file's, on host 0 of N of them.
-run_on_standin() {
+# on_standin N: runs this file on host 0 of N, and its TAP becomes the file's; there it does nothing.
+on_standin() {
     local code
+    [ -z "${RDMA_STANDIN:-}" ] || return 0
     STANDIN_PRIVATE=/tmp standin_up "$1"
-    mkdir "$T/bin"
+    mkdir -p "$T/bin" "$T/home/.ssh"
+    cp "$NETNS_SSH_CONFIG" "$T/home/.ssh/config"
     printf '#!/bin/sh\nexec %s -F %s "$@"\n' "$(command -v ssh)" "$NETNS_SSH_CONFIG" > "$T/bin/ssh"
     chmod +x "$T/bin/ssh"
-    on 0 env PATH="$T/bin:$PATH" TMPDIR="$T" RDMA_STANDIN="$T/fabric/control" \
-        RDMA_HOSTFILE="$RDMA_HOSTFILE" BUILD="$BUILD" SOURCE="$SOURCE" SANITIZE="$SANITIZE" \
-        bash "$SOURCE/tests/rdma/$2"
+    on 0 env PATH="$T/bin:$PATH" HOME="$T/home" TMPDIR="$T" SHORT="$SHORT" \
+        BUILD="$BUILD" SOURCE="$SOURCE" SANITIZE="$SANITIZE" bash "$(realpath "$0")"
     code=$?
     TEST_DONE=1
     exit "$code"

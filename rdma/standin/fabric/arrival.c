@@ -77,7 +77,7 @@ const char *arrival_hello_error(const struct arrival *a)
     seals = fcntl(a->descriptor, F_GET_SEALS);
     if (seals < 0 || fstat(a->descriptor, &of))
         return "sends an arena that is no memfd";
-    if (of.st_size != (off_t)FABRIC_SLOTS * FABRIC_SLOT_SIZE)
+    if (of.st_size != FABRIC_ARENA_SIZE)
         return "sends an arena of another size";
     return NULL;
 }

@@ -371,6 +371,44 @@ void contexts_tell(struct contexts *c, const struct ports_port *p, enum ibv_even
         context_send(x, &news, sizeof(news), -1);
 }
 
+/* The first word of a program's name: what is no letter, digit or underscore is none of it. */
+static void program_name(pid_t pid, char name[32])
+{
+    char path[32];
+    FILE *f;
+
+    snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
+    f = fopen(path, "re");
+    if (!f || fscanf(f, "%31[A-Za-z0-9_]", name) != 1)
+        snprintf(name, 32, "unknown");
+    if (f)
+        fclose(f);
+}
+
+void contexts_objects(const struct contexts *c, const struct ports_device *d, char *out,
+                      size_t size)
+{
+    const struct context *x;
+    size_t used = 0;
+
+    *out = '\0';
+    LIST_FOREACH(x, &c->list, entry)
+    {
+        struct ucred by;
+        struct fabric_objects has;
+        socklen_t length = sizeof(by);
+        char name[32];
+
+        if (!x->number || x->device != d || used >= size ||
+            getsockopt(x->fd, SOL_SOCKET, SO_PEERCRED, &by, &length) ||
+            pread(x->arena, &has, sizeof(has), FABRIC_OBJECTS_AT) != sizeof(has))
+            continue;
+        program_name(by.pid, name);
+        used += (size_t)snprintf(out + used, size - used, " %d %s pd %u cq %u qp %u mr %u;",
+                                 (int)by.pid, name, has.pds, has.cqs, has.qps, has.mrs);
+    }
+}
+
 const char *contexts_failure(const struct contexts *c)
 {
     return c->failure.text;

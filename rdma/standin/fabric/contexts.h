@@ -24,6 +24,11 @@ void contexts_close(struct contexts *c); /* takes NULL */
 /* Tells all contexts of the port's device how the port is now, and what has happened to it. */
 void contexts_tell(struct contexts *c, const struct ports_port *p, enum ibv_event_type event);
 
+/* Writes the programs that have opened the device, and how many of its objects each has, to `out`:
+ * " PID NAME pd N cq N qp N mr N;" for each, as many as there is room for. */
+void contexts_objects(const struct contexts *c, const struct ports_device *d, char *out,
+                      size_t size);
+
 /* The first sentence on why the fabric cannot serve any longer; "" if it can. */
 const char *contexts_failure(const struct contexts *c);
 

@@ -168,6 +168,13 @@ static int on_gid(struct control_call *c, struct fault *why)
     return ports_set_gid(c->control->of.ports, c->port, (int)index, &gid, why);
 }
 
+static int on_objects(struct control_call *c, struct fault *why)
+{
+    (void)why;
+    contexts_objects(c->control->of.contexts, c->device, c->more, sizeof(c->more));
+    return 0;
+}
+
 static int on_fatal(struct control_call *c, struct fault *why)
 {
     (void)why;
@@ -197,6 +204,7 @@ static const struct control_command {
     {"rate", OBJECT_PORT, 2, "HOST/DEVICE:PORT RATE", on_rate},
     {"counters", OBJECT_PORT, 1, "HOST/DEVICE:PORT", on_counters},
     {"gid", OBJECT_PORT, 3, "HOST/DEVICE:PORT INDEX ADDRESS", on_gid},
+    {"objects", OBJECT_DEVICE, 1, "HOST/DEVICE", on_objects},
     {"fatal", OBJECT_DEVICE, 1, "HOST/DEVICE", on_fatal},
 };
 

@@ -13,6 +13,8 @@
  *     back HOST
  *     loss HOST/DEVICE:PORT 5%      of the wire, both ways; also delay 20ms, rate 1gbit
  *     counters HOST/DEVICE:PORT     answered by "ok" and each counter's name and value
+ *     objects HOST/DEVICE           answered by "ok" and, for each program that has opened it, its
+ *                                   pid and name, and how many pd, cq, qp and mr it has there
  *     gid HOST/DEVICE:PORT INDEX ADDRESS    :: for none
  *     fatal HOST/DEVICE             programs get the event that the device has failed
  */

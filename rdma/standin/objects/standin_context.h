@@ -49,7 +49,7 @@ struct standin_slot {
 
 struct standin_arena {
     int fd;
-    unsigned char *bytes; /* FABRIC_SLOTS * FABRIC_SLOT_SIZE */
+    unsigned char *bytes; /* FABRIC_ARENA_SIZE */
     struct standin_slot slots[FABRIC_SLOTS];
     int used;
     bool is_wanted; /* a queue pair waits for a slot */

@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 enum {
-    ARENA_SIZE = FABRIC_SLOTS * FABRIC_SLOT_SIZE,
     REQUEST_SLOTS = FABRIC_SLOTS * 3 / 4, /* for the requests of all queue pairs */
     PAIR_SLOTS = FABRIC_SLOTS / 8,        /* for the requests of one queue pair */
 };
@@ -28,9 +27,9 @@ static int arena_open(struct standin_arena *a)
     a->fd = memfd_create("standin-arena", MFD_CLOEXEC);
     if (a->fd < 0)
         return errno;
-    if (ftruncate(a->fd, ARENA_SIZE))
+    if (ftruncate(a->fd, FABRIC_ARENA_SIZE))
         return errno;
-    bytes = mmap(NULL, ARENA_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, a->fd, 0);
+    bytes = mmap(NULL, FABRIC_ARENA_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, a->fd, 0);
     if (bytes == MAP_FAILED)
         err = errno;
     else
@@ -41,7 +40,7 @@ static int arena_open(struct standin_arena *a)
 static void arena_close(struct standin_arena *a)
 {
     if (a->bytes)
-        munmap(a->bytes, ARENA_SIZE);
+        munmap(a->bytes, FABRIC_ARENA_SIZE);
     if (a->fd >= 0)
         close(a->fd);
     a->bytes = NULL;
@@ -190,7 +189,7 @@ void standin_link_close(struct standin_context *c)
     arena_close(&c->arena);
     for (int i = 0; i <= FABRIC_CONTEXTS_MOST; i++)
         if (c->peers[i])
-            munmap((void *)c->peers[i], ARENA_SIZE);
+            munmap((void *)c->peers[i], FABRIC_ARENA_SIZE);
 }
 
 /* --- messages --------------------------------------------------------------------------------- */
@@ -269,8 +268,8 @@ static void peer_take(struct standin_context *c, uint32_t context, int fd)
     if (context == 0 || context > FABRIC_CONTEXTS_MOST)
         return;
     if (c->peers[context])
-        munmap((void *)c->peers[context], ARENA_SIZE);
-    bytes = mmap(NULL, ARENA_SIZE, PROT_READ, MAP_SHARED, fd, 0);
+        munmap((void *)c->peers[context], FABRIC_ARENA_SIZE);
+    bytes = mmap(NULL, FABRIC_ARENA_SIZE, PROT_READ, MAP_SHARED, fd, 0);
     c->peers[context] = bytes == MAP_FAILED ? NULL : bytes;
 }
 

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 void standin_lock(struct standin_context *c)
@@ -25,6 +26,15 @@ void standin_wake(struct standin_context *c)
 }
 
 /* --- objects ---------------------------------------------------------------------------------- */
+
+static void objects_tell(struct standin_context *c)
+{
+    const struct fabric_objects now = {
+        (uint32_t)c->created[STANDIN_PD], (uint32_t)c->created[STANDIN_MR],
+        (uint32_t)c->created[STANDIN_CQ], (uint32_t)c->created[STANDIN_QP]};
+
+    memcpy(c->arena.bytes + FABRIC_OBJECTS_AT, &now, sizeof(now));
+}
 
 void *standin_object_create(struct standin_context *c, enum standin_kind kind, size_t size,
                             size_t offset, int most)
@@ -53,6 +63,7 @@ void *standin_object_create(struct standin_context *c, enum standin_kind kind, s
     *o = (struct standin_object){.kind = kind, .next = c->objects, .memory = memory};
     c->objects = o;
     c->created[kind]++;
+    objects_tell(c);
     return memory;
 }
 
@@ -60,6 +71,7 @@ void standin_object_destroy(struct standin_context *c, struct standin_object *o)
 {
     o->is_dead = true;
     c->created[o->kind]--;
+    objects_tell(c);
 }
 
 void standin_objects_free(struct standin_context *c)
