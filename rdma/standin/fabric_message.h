@@ -101,7 +101,7 @@ enum fabric_segment_flags {
     FABRIC_LAST = 2,
     FABRIC_IMMEDIATE = 4, /* has an immediate; in its last segment */
     FABRIC_SOLICITED = 8,
-    FABRIC_HAS_GRH = 16, /* UD: the address handle is global */
+    FABRIC_HAS_GRH = 16, /* the way to the receiver is global */
 };
 
 /* How a responder answers (fabric_segment.syndrome). */

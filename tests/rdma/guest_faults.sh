@@ -18,3 +18,10 @@ rail_remove() {
     rdma link delete rxe_m
     ssh host1 rdma link delete rxe_m
 }
+# Of host 0 only.
+port_down() { ip link set "p$2" down; }
+port_up() { ip link set "p$2" up; }
+host2_die() {
+    timeout 60 ssh host2 'nohup sh -c "echo b > /proc/sysrq-trigger" > /dev/null 2>&1 &' \
+        < /dev/null > /dev/null 2>&1 &
+}

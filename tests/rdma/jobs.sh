@@ -49,6 +49,11 @@ rails_write() {
     sed '1s/"rxe_p1"/["rxe_p1", "rxe_m"]/; 2s/"rxe_p0"/["rxe_m", "rxe_p0"]/' "$RDMA_HOSTFILE" \
         > "$T/rails.json"
 }
+# host2_die: host 2 is silent, everywhere and for ever. What says so to it has no answer either.
+host2_die() {
+    fabric gone 2
+    timeout 60 ssh host2 'nohup ip link set eth0 down > /dev/null 2>&1 &' < /dev/null > /dev/null 2>&1 &
+}
 # objects HOST PEER: what programs have on the host's device towards the peer; nothing if none has
 # opened it.
 objects() { fabric objects "$1/rxe_p$2" | sed 's/^ok//'; }

@@ -117,17 +117,22 @@ standin_up() {
     export RDMA_HOSTFILE=$T/hosts.json
 }
 
-# on_standin N: runs this file on host 0 of N, and its TAP becomes the file's; there it does nothing.
-on_standin() {
-    local code
-    [ -z "${RDMA_STANDIN:-}" ] || return 0
-    STANDIN_PRIVATE=/tmp standin_up "$1"
+# on_host_0 FILE: runs the file on host 0, behind standin_up with a private /tmp.
+on_host_0() {
     mkdir -p "$T/bin" "$T/home/.ssh"
     cp "$NETNS_SSH_CONFIG" "$T/home/.ssh/config"
     printf '#!/bin/sh\nexec %s -F %s "$@"\n' "$(command -v ssh)" "$NETNS_SSH_CONFIG" > "$T/bin/ssh"
     chmod +x "$T/bin/ssh"
     on 0 env PATH="$T/bin:$PATH" HOME="$T/home" TMPDIR="$T" SHORT="$SHORT" \
-        BUILD="$BUILD" SOURCE="$SOURCE" SANITIZE="$SANITIZE" bash "$(realpath "$0")"
+        BUILD="$BUILD" SOURCE="$SOURCE" SANITIZE="$SANITIZE" bash "$1"
+}
+
+# on_standin N: runs this file on host 0 of N, and its TAP becomes the file's; there it does nothing.
+on_standin() {
+    local code
+    [ -z "${RDMA_STANDIN:-}" ] || return 0
+    STANDIN_PRIVATE=/tmp standin_up "$1"
+    on_host_0 "$(realpath "$0")"
     code=$?
     TEST_DONE=1
     exit "$code"

@@ -38,9 +38,11 @@ static uint64_t send_hash(const struct standin_qp *q, const struct standin_send 
     return hash ? hash : 1;
 }
 
+/* What has a fence waits for reads and atomics, which may write what it sends. */
 static bool is_hashed(const struct standin_send *w)
 {
-    return !w->inlined && w->length && w->length <= HASHED_MOST &&
+    return !w->inlined && !(w->wr.send_flags & IBV_SEND_FENCE) && w->length &&
+           w->length <= HASHED_MOST &&
            (w->wr.opcode == IBV_WR_SEND || w->wr.opcode == IBV_WR_SEND_WITH_IMM ||
             w->wr.opcode == IBV_WR_RDMA_WRITE || w->wr.opcode == IBV_WR_RDMA_WRITE_WITH_IMM);
 }

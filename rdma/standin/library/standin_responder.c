@@ -203,11 +203,10 @@ static void message_end(struct standin_qp *q, const struct fabric_segment *s, ui
         wc.wc_flags |= IBV_WC_WITH_IMM;
         wc.imm_data = s->immediate;
     }
-    if (s->qp_type == IBV_QPT_UD) {
+    if (s->qp_type == IBV_QPT_UD)
         wc.src_qp = s->from_qp;
-        if (s->flags & FABRIC_HAS_GRH)
-            wc.wc_flags |= IBV_WC_GRH;
-    }
+    if (s->flags & FABRIC_HAS_GRH)
+        wc.wc_flags |= IBV_WC_GRH;
     standin_qp_received(q, &q->receive, &wc, s->flags & FABRIC_SOLICITED);
 }
 

@@ -1,0 +1,63 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# diagonal.sh: what is run both over Soft-RoCE, in virtual machines, and over the stand-in's devices
+# (diagonal.t): every request of verbs, every call of the library over RC and UC, a lost rail, a
+# dead host, a process that is stopped. Runs on host 0 of three. Lines with "# seen: " are the same
+# on both.
+TEST_LIMIT=580
+. "${0%/*}/../lib/test.sh"
+[ -z "${RDMA_STANDIN:-}" ] || . "${0%/*}/../standin/standin.sh"
+. "${0%/*}/jobs.sh"
+
+seen() { sed "s/^/# seen: /"; }
+
+# --- every request of verbs, and each way in which one fails
+mkfifo "$T/ask" "$T/done"
+exec 8<> "$T/ask"
+asks() { printf 'echo %s > %s; read -r x < %s' "$1" "$T/ask" "$T/done"; }
+ssh host1 "timeout 150 $BUILD/tests/rdma/diagonal rxe_p0 18600" > "$T/server" 2> "$T/server.err" &
+server=$!
+wait_for 'grep -q listens "$T/server"'
+(
+    timeout 150 "$BUILD/tests/rdma/diagonal" rxe_p1 18600 host1 "$(asks cut)" "$(asks mend)" \
+        "$(asks "port_down 0 1")" "$(asks "port_up 0 1")" > "$T/client" 2> "$T/client.err"
+    code=$?
+    echo end > "$T/ask"
+    exit $code
+) &
+client=$!
+while read -r what <&8 && [ "$what" != end ]; do
+    $what
+    echo > "$T/done"
+done
+check "the client of all requests ends well" wait "$client"
+check "the server of all requests ends well" wait "$server"
+diag_file "$T/client.err"
+diag_file "$T/server.err"
+cat "$T/client" "$T/server" | seen
+
+# --- every call of the library
+for qp in rc uc; do
+    check "every call over $qp ends well" job 3 --qp $qp -- "$BUILD/tests/runtime/collectives" \
+        --program --diagonal
+    sort "$OUT" | sed "s/^/calls over $qp: /" | seen
+done
+
+# --- a lost rail
+rail_add
+HOSTFILE=$T/rails.json watched cut -- 2 -- "$BUILD/tests/rdma/checked" 20000 150
+mend
+check_match '^status 0$' "$OUT" "the job goes on over the other rail"
+check_match 'warning: rank [01]: the link on rxe_p[01] port 1 .*going on over the other 1 of its rails' \
+    "$ERR" "the rail that was lost is named"
+sed -n 's/, longest.*//; s/^rank/a lost rail: rank/p' "$OUT" | sort | seen
+rail_remove
+
+# --- a dead host
+watched host2_die -- 3 --on-failure continue -- "$BUILD/tests/rdma/until_failure" 5000
+for rank in 0 1; do
+    check_match "^rank $rank: error -[57] after [0-9]+ ms, .*host host2" "$OUT" \
+        "rank $rank names the host that died"
+done
+sed -n 's/^rank \([01]\): error .*host host2.*/a dead host: rank \1 names host2/p' "$OUT" | sort | seen
+done_testing
