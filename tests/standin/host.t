@@ -83,6 +83,12 @@ for way in -m -Urm; do
 done
 check_error 2 'is in the mount namespace of standin-fabric: run .* by unshare -m as root' \
     "the namespace of the fabric is refused" "$HOST" "$T/net/a" "$LIBRARY" -- true
+mkdir "$T/other"
+check "a library of another layout can be made" "${CC:-cc}" -shared -o "$T/other/libibverbs.so.1" \
+    -Wl,-soname,libibverbs.so.1 -x c /dev/null
+check_error 1 "^standin-host: $T/other/libibverbs\.so\.1 has no IBVERBS_PRIVATE_34, so it is of an rdma-core" \
+    "a libibverbs of another layout is refused" unshare -Urm \
+    env LD_LIBRARY_PATH="$T/other" "$HOST" "$T/net/a" "$LIBRARY" -- true
 check_error 2 '^usage: standin-host DIR/HOST LIBRARY -- COMMAND' \
     "a call without a command is refused" "$HOST" "$T/net/a" "$LIBRARY" --
 

@@ -27,6 +27,9 @@
 
 #define VERBS   "libibverbs.so.1"
 #define CLASSES "/sys/class"
+/* Structs that libraries share with libibverbs have the layout of this version, that of rdma-core
+ * 44; a release that changes them changes the number. */
+#define LAYOUT "IBVERBS_PRIVATE_34"
 
 enum { STATUS_FAILED = 1, STATUS_REFUSED = 2, STATUS_NO_COMMAND = 127, NAMESPACE = 64 };
 
@@ -83,6 +86,11 @@ static int verbs_find(char path[PATH_MAX], struct fault *why)
                          "this machine has no " VERBS " to put another one at: %s", dlerror());
     if (dlinfo(library, RTLD_DI_LINKMAP, &map) || !realpath(map->l_name, path))
         rc = fault_set(why, ML_ERR_SYSTEM, "cannot find the file of " VERBS);
+    else if (!dlvsym(library, "ibv_query_gid_type", LAYOUT))
+        rc = fault_set(why, ML_ERR_SYSTEM,
+                       "%s has no " LAYOUT ", so it is of an rdma-core whose layout the stand-in "
+                       "does not have: it takes the place of rdma-core 44's, as Debian 12 has it",
+                       path);
     dlclose(library);
     return rc;
 }
