@@ -78,10 +78,11 @@ struct fabric_device {
     struct fabric_port ports[FABRIC_PORTS_MOST]; /* the first attr.phys_port_cnt of them */
 };
 
-/* How many objects of the context live. Behind the arena's slots, so that whoever asks the fabric
- * (the command `objects`, control.h) sees what the program has done until then. */
+/* How many objects of the context live, and how often its program has broken a rule. Behind the
+ * arena's slots, so that whoever asks the fabric (the command `objects`, control.h) sees what the
+ * program has done until then. */
 struct fabric_objects {
-    uint32_t pds, mrs, cqs, qps;
+    uint32_t pds, mrs, cqs, qps, broken;
 };
 
 /* What a segment is for its receiver. */

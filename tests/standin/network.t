@@ -74,4 +74,5 @@ wait "$server"
 check_match 'libibverbs \(stand-in\): the fabric of .* has ended, so its device rxe_p1 is lost' \
     "$T/client" "a program is told that its network has ended"
 check_status 1 "no device can be opened without its network" on 0 ibv_devinfo -d rxe_p1
+check_rules
 done_testing

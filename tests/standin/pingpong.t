@@ -39,4 +39,5 @@ for program in ib_write_bw ib_send_bw ib_write_lat; do
     between "$program over UC" "$program" -c UC -x 1 -n 100
 done
 between "ib_send_bw over UD" ib_send_bw -c UD -x 1 -n 100
+check_rules
 done_testing

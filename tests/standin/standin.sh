@@ -78,6 +78,11 @@ standin_end() {
     wait "$STANDIN_PID" 2> /dev/null
 }
 
+# check_rules: no program that has ended by now has broken a rule of verbs.
+check_rules() {
+    check_output "" "no program breaks a rule of verbs" sed -n '/has broken rules/p' "$T/fabric.err"
+}
+
 standin_up() {
     local j i
     [ -e "$STANDIN/libibverbs.so.1" ] || skip_all "built without RDMA"
@@ -134,6 +139,7 @@ on_standin() {
     STANDIN_PRIVATE=/tmp standin_up "$1"
     on_host_0 "$(realpath "$0")"
     code=$?
+    ! grep -q 'has broken rules' "$T/fabric.err" || echo "Bail out! $(cat "$T/fabric.err")"
     TEST_DONE=1
     exit "$code"
 }

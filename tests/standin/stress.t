@@ -20,4 +20,5 @@ for seed in "${seeds[@]}" "${SEED:-$RANDOM}"; do
     check_output 0 "a server finds nothing wrong with seed $seed" echo $?
     check_no_match 'stand-in' <(cat "$T/client" "$T/server") "no rule is broken with seed $seed"
 done
+check_rules
 done_testing

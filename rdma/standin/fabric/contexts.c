@@ -107,9 +107,19 @@ static void context_finish(struct context *x)
     }
 }
 
+static bool objects_read(const struct context *x, struct fabric_objects *out)
+{
+    return x->number && pread(x->arena, out, sizeof(*out), FABRIC_OBJECTS_AT) == sizeof(*out);
+}
+
 /* What has left a device arrives also where its process has ended since. */
 static void context_end(struct context *x)
 {
+    struct fabric_objects had;
+
+    if (objects_read(x, &had) && had.broken)
+        fprintf(stderr, "standin-fabric: %s/%s: context %u has broken rules of verbs: %u times\n",
+                x->device->host->name, x->device->name, x->number, had.broken);
     connection_close(x);
     if (x->in_flight == 0)
         context_finish(x);
@@ -399,9 +409,8 @@ void contexts_objects(const struct contexts *c, const struct ports_device *d, ch
         socklen_t length = sizeof(by);
         char name[32];
 
-        if (!x->number || x->device != d || used >= size ||
-            getsockopt(x->fd, SOL_SOCKET, SO_PEERCRED, &by, &length) ||
-            pread(x->arena, &has, sizeof(has), FABRIC_OBJECTS_AT) != sizeof(has))
+        if (x->device != d || used >= size || !objects_read(x, &has) ||
+            getsockopt(x->fd, SOL_SOCKET, SO_PEERCRED, &by, &length))
             continue;
         program_name(by.pid, name);
         used += (size_t)snprintf(out + used, size - used, " %d %s pd %u cq %u qp %u mr %u;",

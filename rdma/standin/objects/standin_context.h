@@ -89,6 +89,12 @@ static inline struct standin_context *standin_context(struct ibv_context *contex
                                       offsetof(struct standin_context, verbs.context));
 }
 
+/* What the fabric reads. */
+static inline struct fabric_objects *standin_objects_of(const struct standin_context *c)
+{
+    return (struct fabric_objects *)(void *)(c->arena.bytes + FABRIC_OBJECTS_AT);
+}
+
 void standin_lock(struct standin_context *c);
 void standin_unlock(struct standin_context *c);
 

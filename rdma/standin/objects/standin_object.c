@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 void standin_lock(struct standin_context *c)
@@ -29,11 +28,12 @@ void standin_wake(struct standin_context *c)
 
 static void objects_tell(struct standin_context *c)
 {
-    const struct fabric_objects now = {
-        (uint32_t)c->created[STANDIN_PD], (uint32_t)c->created[STANDIN_MR],
-        (uint32_t)c->created[STANDIN_CQ], (uint32_t)c->created[STANDIN_QP]};
+    struct fabric_objects *o = standin_objects_of(c);
 
-    memcpy(c->arena.bytes + FABRIC_OBJECTS_AT, &now, sizeof(now));
+    o->pds = (uint32_t)c->created[STANDIN_PD];
+    o->mrs = (uint32_t)c->created[STANDIN_MR];
+    o->cqs = (uint32_t)c->created[STANDIN_CQ];
+    o->qps = (uint32_t)c->created[STANDIN_QP];
 }
 
 void *standin_object_create(struct standin_context *c, enum standin_kind kind, size_t size,

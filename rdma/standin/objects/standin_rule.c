@@ -99,6 +99,8 @@ void standin_break(enum standin_rule rule, const struct standin_context *c, cons
     va_list arguments;
     int n;
 
+    if (c && c->arena.bytes)
+        __atomic_fetch_add(&standin_objects_of(c)->broken, 1, __ATOMIC_RELAXED);
     if (atomic_fetch_add(&said[rule], 1) >= STANDIN_SAID)
         return;
     va_start(arguments, format);
