@@ -108,7 +108,8 @@ static int transition_check(const struct standin_qp *q, enum ibv_qp_state from,
         standin_break(RULE_QP_TRANSITION, c, who, "ibv_modify_qp to state %d", to);
         return EINVAL;
     }
-    if (to == IBV_QPS_RESET || to == IBV_QPS_ERR) {
+    /* From every state but one: a queue pair in RESET has nothing that could fail. */
+    if (to == IBV_QPS_RESET || (to == IBV_QPS_ERR && from != IBV_QPS_RESET)) {
         if (rest)
             standin_break(RULE_QP_MASK_EXTRA, c, who, "ibv_modify_qp to %s with %s", states[to],
                           attribute_name(rest));
