@@ -124,18 +124,22 @@ standin_up() {
 
 # on_host_0 FILE: runs the file on host 0, behind standin_up with a private /tmp.
 on_host_0() {
-    mkdir -p "$T/bin" "$T/home/.ssh"
-    cp "$NETNS_SSH_CONFIG" "$T/home/.ssh/config"
+    mkdir -p "$T/bin"
     printf '#!/bin/sh\nexec %s -F %s "$@"\n' "$(command -v ssh)" "$NETNS_SSH_CONFIG" > "$T/bin/ssh"
     chmod +x "$T/bin/ssh"
-    on 0 env PATH="$T/bin:$PATH" HOME="$T/home" TMPDIR="$T" SHORT="$SHORT" \
+    on 0 env PATH="$T/bin:$PATH" NETNS_SSH_CONFIG="$NETNS_SSH_CONFIG" TMPDIR="$T" SHORT="$SHORT" \
         BUILD="$BUILD" SOURCE="$SOURCE" SANITIZE="$SANITIZE" bash "$1"
 }
 
-# on_standin N: runs this file on host 0 of N, and its TAP becomes the file's; there it does nothing.
+# on_standin N: runs this file on host 0 of N, and its TAP becomes the file's. There it only says to
+# mlaunch how hosts are reached.
 on_standin() {
     local code
-    [ -z "${RDMA_STANDIN:-}" ] || return 0
+    if [ -n "${RDMA_STANDIN:-}" ]; then
+        mkdir -p "$XDG_CONFIG_HOME/mlaunch"
+        printf '[ssh]\nconfig = %s\n' "$NETNS_SSH_CONFIG" > "$XDG_CONFIG_HOME/mlaunch/mlaunch.ini"
+        return 0
+    fi
     STANDIN_PRIVATE=/tmp standin_up "$1"
     on_host_0 "$(realpath "$0")"
     code=$?

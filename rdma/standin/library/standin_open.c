@@ -7,6 +7,7 @@
 #include "rdma/standin/library/standin_serve.h"
 #include "rdma/standin/objects/standin_completion.h"
 #include "rdma/standin/objects/standin_link.h"
+#include "rdma/standin/objects/standin_memory.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -93,8 +94,8 @@ static void context_free(struct standin_context *c)
         close(c->events);
     if (c->verbs.context.async_fd >= 0)
         close(c->verbs.context.async_fd);
+    standin_memory_free(c);
     standin_objects_free(c);
-    free(c->mrs);
     pthread_mutex_destroy(&c->lock);
     free(c);
 }

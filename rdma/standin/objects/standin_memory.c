@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "rdma/standin/objects/standin_memory.h"
 
+#include "rdma/standin/objects/standin_pin_linux.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -188,10 +190,14 @@ static struct ibv_mr *mr_register(struct ibv_pd *pd, void *address, size_t lengt
     err = mr_check(c, pd, address, length, access);
     if (!err && (place = mr_place(c)) < 0)
         err = ENOMEM;
-    if (!err) {
+    if (!err && !standin_pin(address, length)) {
+        err = ENOMEM;
+    } else if (!err) {
         m = standin_object_create(c, STANDIN_MR, sizeof(*m), offsetof(struct standin_mr, object),
                                   c->device.attr.max_mr);
         err = m ? 0 : errno;
+        if (!m)
+            standin_unpin(address, length);
     }
     if (m) {
         uint32_t key = (uint32_t)place << KEY_SHIFT | (++c->mr_key & 0xff);
@@ -263,10 +269,19 @@ int ibv_dereg_mr(struct ibv_mr *verbs)
                           verbs->length, verbs->addr, m->requests);
         c->mrs[verbs->handle] = NULL;
         standin_pd(verbs->pd)->users--;
+        standin_unpin(verbs->addr, verbs->length);
         standin_object_destroy(c, &m->object);
     }
     standin_unlock(c);
     return err;
+}
+
+void standin_memory_free(struct standin_context *c)
+{
+    for (uint32_t i = 0; i < c->mr_count; i++)
+        if (c->mrs[i])
+            standin_unpin(c->mrs[i]->verbs.addr, c->mrs[i]->verbs.length);
+    free(c->mrs);
 }
 
 /* --- elements of work requests ---------------------------------------------------------------- */

@@ -28,6 +28,9 @@ static inline struct standin_pd *standin_pd(struct ibv_pd *pd)
     return (struct standin_pd *)pd;
 }
 
+/* The context's list of regions; those that its program has left are the kernel's again. */
+void standin_memory_free(struct standin_context *c);
+
 /* The region of `key`; NULL: there is none. */
 struct standin_mr *standin_mr_find(const struct standin_context *c, uint32_t key);
 bool standin_mr_has(const struct standin_mr *m, uint64_t address, uint64_t length);
