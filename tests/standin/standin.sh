@@ -63,13 +63,16 @@ on() {
 }
 
 # fabric COMMAND [N/DEVICE:PORT|N/DEVICE|N] …: says it to the fabric's control socket.
-fabric() {
+# fabric_line COMMAND …: prints that as a line for another shell.
+fabric() { eval "$(fabric_line "$@")"; }
+fabric_line() {
     local command=$1 place=${2:-} host
     shift
     [ $# = 0 ] || shift
     host=${place%%/*}
     [[ ! $host =~ ^[0-9]+$ ]] || place=$STANDIN_PREFIX$((host + 1))${place#"$host"}
-    python3 "$SOURCE/tests/standin/control.py" "$RDMA_STANDIN" "$command${place:+ $place}${*:+ $*}"
+    printf '%q ' python3 "$SOURCE/tests/standin/control.py" "$RDMA_STANDIN" \
+        "$command${place:+ $place}${*:+ $*}"
 }
 
 # The hosts may still have the other end of its input.

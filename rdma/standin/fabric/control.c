@@ -168,6 +168,21 @@ static int on_gid(struct control_call *c, struct fault *why)
     return ports_set_gid(c->control->of.ports, c->port, (int)index, &gid, why);
 }
 
+/* Without a word to programs, as of a network interface whose MTU changes. */
+static int on_mtu(struct control_call *c, struct fault *why)
+{
+    struct ibv_port_attr *port = &c->port->is->attr;
+    int64_t bytes;
+
+    for (int mtu = IBV_MTU_256; mtu <= (int)port->max_mtu; mtu++) {
+        if (number_parse(c->words[1], 128 << mtu, 128 << mtu, &bytes)) {
+            port->active_mtu = (enum ibv_mtu)mtu;
+            return 0;
+        }
+    }
+    return value_refuse(c, "mtu", "256, 512, 1024, 2048 or 4096, up to the port's max_mtu", why);
+}
+
 static int on_objects(struct control_call *c, struct fault *why)
 {
     (void)why;
@@ -204,6 +219,7 @@ static const struct control_command {
     {"rate", OBJECT_PORT, 2, "HOST/DEVICE:PORT RATE", on_rate},
     {"counters", OBJECT_PORT, 1, "HOST/DEVICE:PORT", on_counters},
     {"gid", OBJECT_PORT, 3, "HOST/DEVICE:PORT INDEX ADDRESS", on_gid},
+    {"mtu", OBJECT_PORT, 2, "HOST/DEVICE:PORT BYTES", on_mtu},
     {"objects", OBJECT_DEVICE, 1, "HOST/DEVICE", on_objects},
     {"fatal", OBJECT_DEVICE, 1, "HOST/DEVICE", on_fatal},
 };

@@ -16,6 +16,7 @@
  *     objects HOST/DEVICE           answered by "ok" and, for each program that has opened it, its
  *                                   pid and name, and how many pd, cq, qp and mr it has there
  *     gid HOST/DEVICE:PORT INDEX ADDRESS    :: for none
+ *     mtu HOST/DEVICE:PORT 1024     the active MTU
  *     fatal HOST/DEVICE             programs get the event that the device has failed
  */
 #ifndef RDMA_STANDIN_FABRIC_CONTROL_H
