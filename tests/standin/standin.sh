@@ -11,8 +11,8 @@
 # The hosts are those of hosts.sh, are called host0, host1 and so on as well, and have a device and
 # a wire to each other: rxe_p1 of host 0 leads to rxe_p0 of host 1. $RDMA_HOSTFILE names them all.
 # Before standin_up, $STANDIN_KIND may be lines for the kind of all devices, and $STANDIN_WIRE for
-# all wires (doc/rdma.md). With $STANDIN_RAIL hosts 0 and 1 have a second wire, between their devices
-# rxe_m, whose ports are down.
+# all wires (doc/rdma.md). With $STANDIN_RAIL each host has a device rxe_m besides, at a switch, whose
+# port is down.
 #
 # `on_standin 2` instead runs the file on host 0 itself, where `ssh host1` leads to the others.
 . "${BASH_SOURCE[0]%/*}/../lib/hosts.sh"
@@ -35,10 +35,12 @@ standin_profile() {
         done
     done
     [ -n "${STANDIN_RAIL:-}" ] || return 0
-    for i in 1 2; do
+    for ((i = 1; i <= $1; i++)); do
         printf '[device %s/rxe_m]\nkind = device\ngids = 10.79.0.%d\nnetdev = pm\n' "$2$i" $i
     done
-    printf '[wire rail]\nends = %s/rxe_m:1 %s/rxe_m:1\n%s\n' "${2}1" "${2}2" "${STANDIN_WIRE:-}"
+    printf '[switch rail]\nports ='
+    for ((i = 1; i <= $1; i++)); do printf ' %s/rxe_m:1' "$2$i"; done
+    printf '\n%s\n' "${STANDIN_WIRE:-}"
 }
 
 standin_hostfile() {
@@ -115,7 +117,7 @@ standin_up() {
         done | on $i ip -batch -
     done
     if [ -n "${STANDIN_RAIL:-}" ]; then
-        for i in 0 1; do
+        for ((i = 0; i < $1; i++)); do
             printf 'link add pm type bridge\naddr add 10.79.0.%d/24 dev pm\nlink set pm up\n' $((i + 1)) |
                 on $i ip -batch -
             fabric down "$i/rxe_m:1"

@@ -1,7 +1,14 @@
-# shellcheck shell=bash
+#!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Part of verify.sh: mlaunch sync from host 0 to host 1 and from there to host 2, over RDMA.
-TREE=$T/tree COPY=/run/copy
+# mlaunch sync from host 0 to host 1 and from there to host 2, over RDMA, and over TCP where a device
+# is not there or goes down.
+TEST_TIER=full
+. "${0%/*}/../lib/test.sh"
+. "${0%/*}/../standin/standin.sh"
+on_standin 3
+. "${0%/*}/jobs.sh"
+
+TREE=$T/tree COPY=/tmp/copy # hosts have a /tmp of their own each
 BIG=2500000
 mkdir -p "$TREE/small"
 head -c $BIG /dev/urandom > "$TREE/big"
@@ -66,12 +73,12 @@ before=$(sent)
 copy --backend rdma > "$T/cut" 2>&1 &
 pid=$!
 until [ $(($(sent) - before)) -ge 150 ] || ! kill -0 $pid 2> /dev/null; do :; done
-ip link set p1 down
+port_down 0 1
 check "mlaunch sync ends well where a port goes down in the middle" wait $pid
 # A queue pair may fail before its port's event has come.
 check_match 'host host0: the chain is broken to host host1: .*rxe_p1 port 1.* (has gone|may be) down' "$T/cut" \
     "a port that goes down in the middle is named"
-port_up
+port_up 0 1
 same "the tree beside a port that goes down is the same"
 copies_remove
 rm "$TREE/more"
@@ -81,3 +88,4 @@ HOSTFILE=$T/hosts check "mlaunch sync without a wiring ends well" copy --backend
 check_match 'host host2: gets data from host host1 over RDMA' "$ERR" \
     "mlaunch sync without a wiring goes over RDMA"
 copies_remove
+done_testing
