@@ -53,6 +53,14 @@ check_match 'warning: rank [01]: the link on rxe_p[01] port 1 .*going on over th
 sed -n 's/, longest.*//; s/^rank/a lost rail: rank/p' "$OUT" | sort | seen
 rail_remove
 
+# --- memory of a GPU that the program frees: a device has its pages still
+if [ -z "${RDMA_STANDIN:-}" ]; then
+    run job 2 -x LD_LIBRARY_PATH="$BUILD/tests/gpu" -x FAKE_CUDA_PEERMEM=1 -- \
+        "$BUILD/tests/gpu/gpu_faults" window_freed_put
+    check_match '^0: -6: rank 1 .*: its part of the window: the program has freed the memory of GPU 1' \
+        "$OUT" "a registered part that the program frees is an error"
+fi
+
 # --- a dead host
 watched host2_die -- 3 --on-failure continue -- "$BUILD/tests/rdma/until_failure" 5000
 for rank in 0 1; do

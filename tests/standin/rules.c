@@ -327,7 +327,7 @@ static int mr_length(struct pair *p)
 
 static int mr_mapped(struct pair *p)
 {
-    void *hole = mmap(NULL, SIZE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void *hole = mmap(NULL, SIZE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     int err = ibv_reg_mr(p->pd, hole, SIZE, IBV_ACCESS_LOCAL_WRITE) ? 0 : errno;
 
     munmap(hole, SIZE);

@@ -144,14 +144,26 @@ static bool pages_populate(uintptr_t from, uintptr_t to, uintptr_t page, bool is
     return true;
 }
 
+/* Mapped, but neither read nor written here: as memory of a GPU is. Whether a device takes it can
+ * only be tried, so that EFAULT is an answer and no rule broken. */
+static bool is_foreign(uintptr_t from, uintptr_t to)
+{
+    char byte;
+
+    return !standin_memory_read((void *)from, &byte, 1) &&
+           msync((void *)from, to - from, MS_ASYNC) == 0;
+}
+
 static bool mr_is_mapped(const struct standin_context *c, void *address, size_t length, int access)
 {
     const bool is_written = access & (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
     const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), at = (uintptr_t)address;
+    const uintptr_t from = at / page * page, to = (at + length + page - 1) / page * page;
 
-    if (length == 0 ||
-        pages_populate(at / page * page, (at + length + page - 1) / page * page, page, is_written))
+    if (length == 0 || pages_populate(from, to, page, is_written))
         return true;
+    if (is_foreign(from, to))
+        return false;
     standin_break(RULE_MR_MAPPED, c, "memory region", "%zu bytes at %p, not all of which are %s",
                   length, address, is_written ? "mapped to be written" : "mapped");
     return false;
