@@ -19,7 +19,7 @@ ssh host1 "timeout 150 $BUILD/tests/rdma/diagonal rxe_p0 18600" > "$T/server" 2>
 server=$!
 wait_for 'grep -q listens "$T/server"'
 (
-    timeout 150 "$BUILD/tests/rdma/diagonal" rxe_p1 18600 host1 "$(asks cut)" "$(asks mend)" \
+    timeout 150 "$BUILD/tests/rdma/diagonal" rxe_p1 18600 host1 "$(asks cable_cut)" "$(asks cable_mend)" \
         "$(asks "port_down 0 1")" "$(asks "port_up 0 1")" > "$T/client" 2> "$T/client.err"
     code=$?
     echo end > "$T/ask"
@@ -45,8 +45,8 @@ done
 
 # --- a lost rail
 rail_add
-HOSTFILE=$T/rails.json watched cut -- 2 -- "$BUILD/tests/rdma/checked" 20000 150
-mend
+HOSTFILE=$T/rails.json watched cable_cut -- 2 -- "$BUILD/tests/rdma/checked" 20000 150
+cable_mend
 check_match '^status 0$' "$OUT" "the job goes on over the other rail"
 check_match 'warning: rank [01]: the link on rxe_p[01] port 1 .*going on over the other 1 of its rails' \
     "$ERR" "the rail that was lost is named"

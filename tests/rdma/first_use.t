@@ -108,10 +108,10 @@ check_match '^rank 0: error -[67], rank 0 on host host0: rxe_p1 port 1 is down: 
 check_match '^rank 1: error -[67], rank 0 on host host0: rxe_p1 port 1 is down' "$OUT" \
     "a port that is down at the first message is the peer's error, too"
 port_up 0 1
-before_first cut --
+before_first cable_cut --
 check_match '^rank [01]: error -7, .*the link on rxe_p[01] port 1 .* towards rank [01] on host host[01] .*failed' \
     "$OUT" "a far cable that is cut before the first message is an error that names it"
-mend
+cable_mend
 
 rail_add
 RAILS=$T/rails.json
@@ -127,14 +127,14 @@ went_on "two rails, the port of a peer that has asked goes down: the job goes on
 check_match 'warning: rank [01]: .*rxe_p[01] port 1.*going on over the other 1 of its rails' "$ERR" \
     "a warning names the port of the peer that went down"
 port_up 1 0
-before_first cut --
+before_first cable_cut --
 went_on "two rails, a far cable is cut before the first message: the job goes on over the other"
 check_match 'warning: rank [01]: the link on rxe_p[01] port 1 .*going on over' "$ERR" \
     "a warning names the far cable that was cut"
-mend
-before_first cut -- --qp uc
+cable_mend
+before_first cable_cut -- --qp uc
 went_on "two rails over UC, one is cut before the first message: the job goes on over the other"
-mend
+cable_mend
 rail_remove
 check "the next job ends well" job 3 -- "$BUILD/examples/hello"
 check_match '^we are 3,' "$OUT" "the next job has all ranks"

@@ -1,11 +1,11 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: MIT
 # guest_faults.sh: the faults of jobs.sh on virtual machines, whose devices are Soft-RoCE's.
-cut() {
+cable_cut() {
     tc qdisc add dev p1 root netem loss 100%
     ssh host1 tc qdisc add dev p0 root netem loss 100%
 }
-mend() {
+cable_mend() {
     ssh host1 tc qdisc del dev p0 root
     tc qdisc del dev p1 root
 }

@@ -149,15 +149,15 @@ went_on 8000 "two rails, a port goes down: the job goes on over the other, nothi
 check_match 'warning: rank 0: .*rxe_p1 port 1.* (has gone|may be) down.*going on over the other 1 of its rails' "$ERR" \
     "a warning names the port that went down"
 port_up 0 1
-while_running cut -- "$BUILD/tests/rdma/checked" 20000 2000
+while_running cable_cut -- "$BUILD/tests/rdma/checked" 20000 2000
 went_on 30000 "two rails, a far cable is cut: the job goes on over the other, nothing is lost"
 check_match 'warning: rank [01]: the link on rxe_p[01] port 1 .*going on over' "$ERR" \
     "a warning names the far cable that was cut"
-mend
+cable_mend
 if is_long; then # first_use.sh cuts one before the first message
-    QP=uc while_running cut -- "$BUILD/tests/rdma/checked" 20000 2000
+    QP=uc while_running cable_cut -- "$BUILD/tests/rdma/checked" 20000 2000
     went_on 20000 "two rails over UC, one is cut: the job goes on over the other, nothing is lost"
-    mend
+    cable_mend
 fi
 rail_remove
 
@@ -238,16 +238,16 @@ cp "$OUT" "$T/probe.json"
         "$SOURCE/tests/rdma/probe_answer.py" "$T/probe.json"
 
 # --- a far cable is cut silently
-down cut
+down cable_cut
 for rank in 0 1; do
     heard 9000 15000 "a far cable that is cut is rank $rank's error after 10 s" \
         "s/^rank $rank: error -7 after \\([0-9]*\\) ms, .*: rank [01] on host host[01]: the link on rxe_p[01] port 1.*/\\1/p"
 done
-mend
-QP=uc down cut
+cable_mend
+QP=uc down cable_cut
 heard 1000 15000 "UC, a far cable that is cut: who waits asks, and it is an error" \
     's/^rank [01]: error -7 after \([0-9]*\) ms, .*has lost data: .*/\1/p'
-mend
+cable_mend
 
 # --- a host dies
 # The connection dies with it.

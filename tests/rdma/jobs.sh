@@ -32,9 +32,9 @@ watched() {
     wait "$pid"
 }
 
-# cut, mend: the cable between hosts 0 and 1, without a word to either.
-cut() { fabric oneway 0/rxe_p1:1 && fabric oneway 1/rxe_p0:1; }
-mend() { fabric bothways 0/rxe_p1:1 && fabric bothways 1/rxe_p0:1; }
+# cable_cut, cable_mend: that between hosts 0 and 1, without a word to either.
+cable_cut() { fabric oneway 0/rxe_p1:1 && fabric oneway 1/rxe_p0:1; }
+cable_mend() { fabric bothways 0/rxe_p1:1 && fabric bothways 1/rxe_p0:1; }
 # port_down HOST PEER, port_up HOST PEER: the port of the host's device towards the peer.
 port_down() { fabric down "$1/rxe_p$2:1"; }
 port_up() { fabric up "$1/rxe_p$2:1"; }

@@ -34,11 +34,11 @@ check_output "4 rdma True host0-host1 0 rxe_p1 rxe_p0, host0-host1 1 rxe_m rxe_m
     all(l["us"] > 0 and l["back_GBps"] > 0 for l in j["links"]),
     ", ".join(sorted("%s-%s %d %s %s" % (l["host"], l["peer"], l["rail"], *l["ports"])
                      for l in j["links"] if "rail" in l)))' "$T/fit.json"
-cut
+cable_cut
 check_status 1 "a cable that is cut fails verify" fit -H host0,host1
 only '^error    link    hosts host0 and host1: mlaunch bench link fails over rdma: .*nothing comes through between rxe_p1 .*rxe_p0 .* of host host1' \
     "a cable that is cut is the only finding"
-mend
+cable_mend
 port_down 0 1
 check_status 1 "a port that is down fails verify" fit --quick
 only '^warning  device  host host0: rxe_p1 port 1 is DOWN \(Disabled\), and active elsewhere; see its cable' \

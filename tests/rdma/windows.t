@@ -84,10 +84,10 @@ random "random puts and gets over two rails"
 numbers "atomic operations over two rails, where processors do them"
 rounds_in 2
 [ $rounds != 1000 ] || rounds=4000 # waiting for the rails takes most of the time
-watched cut -- 2 -- "$WINDOWS" random $rounds
+watched cable_cut -- 2 -- "$WINDOWS" random $rounds
 check_match '^status 0$' "$OUT" "two rails, a cable is cut: what it had not done goes over the other"
 right "two rails, a cable is cut"
 check_match 'warning: rank [01]: .*going on over the other 1 of its rails' "$ERR" \
     "two rails, a cable is cut: a warning says so"
-mend
+cable_mend
 done_testing

@@ -68,9 +68,9 @@ down() { port_down 0 1; }
 while_running down 3000001
 went_on "two rails, a port goes down: its chunks go again, over the other one"
 port_up 0 1
-while_running cut 3000001
+while_running cable_cut 3000001
 went_on "two rails, a cable is cut: its chunks go again, over the other one"
-mend
+cable_mend
 unset HOSTFILE
 
 # --- a call that fails: nothing is written any more when it returns

@@ -27,8 +27,9 @@ standin_profile() {
     for ((i = 0; i < $1; i++)); do
         for ((j = 0; j < $1; j++)); do
             [ $i != $j ] || continue
-            printf '[device %s/rxe_p%d]\nkind = device\ngids = 10.78.%d.%d\nnetdev = p%d\n' \
-                "$2$((i + 1))" $j "$(standin_net $i $j)" $((i + 1)) $j
+            printf '[device %s/rxe_p%d]\nkind = device\ngids = fe80::%d:%d 10.78.%d.%d\n' \
+                "$2$((i + 1))" $j "$(standin_net $i $j)" $((i + 1)) "$(standin_net $i $j)" $((i + 1))
+            printf 'gid_types = v2\nnetdev = p%d\n' $j
             [ $i -lt $j ] || continue
             printf '[wire %d-%d]\nends = %s/rxe_p%d:1 %s/rxe_p%d:1\n%s\n' $i $j "$2$((i + 1))" $j \
                 "$2$((j + 1))" $i "${STANDIN_WIRE:-}"
@@ -36,7 +37,9 @@ standin_profile() {
     done
     [ -n "${STANDIN_RAIL:-}" ] || return 0
     for ((i = 1; i <= $1; i++)); do
-        printf '[device %s/rxe_m]\nkind = device\ngids = 10.79.0.%d\nnetdev = pm\n' "$2$i" $i
+        printf '[device %s/rxe_m]\nkind = device\ngids = fe80::%d 10.79.0.%d\ngid_types = v2\n' \
+            "$2$i" $i $i
+        printf 'netdev = pm\n'
     done
     printf '[switch rail]\nports ='
     for ((i = 1; i <= $1; i++)); do printf ' %s/rxe_m:1' "$2$i"; done

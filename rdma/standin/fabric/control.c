@@ -140,6 +140,14 @@ static int on_rate(struct control_call *c, struct fault *why)
     return 0;
 }
 
+static int on_longest(struct control_call *c, struct fault *why)
+{
+    if (!number_parse(c->words[1], 0, 4096, &c->port->out.longest))
+        return value_refuse(c, "longest", "bytes from 0, for any, to 4096", why);
+    lane_back(c->port)->longest = c->port->out.longest;
+    return 0;
+}
+
 static int on_counters(struct control_call *c, struct fault *why)
 {
     const struct ports_counters *of = &c->port->counters;
@@ -217,6 +225,7 @@ static const struct control_command {
     {"loss", OBJECT_PORT, 2, "HOST/DEVICE:PORT SHARE", on_loss},
     {"delay", OBJECT_PORT, 2, "HOST/DEVICE:PORT TIME", on_delay},
     {"rate", OBJECT_PORT, 2, "HOST/DEVICE:PORT RATE", on_rate},
+    {"longest", OBJECT_PORT, 2, "HOST/DEVICE:PORT BYTES", on_longest},
     {"counters", OBJECT_PORT, 1, "HOST/DEVICE:PORT", on_counters},
     {"gid", OBJECT_PORT, 3, "HOST/DEVICE:PORT INDEX ADDRESS", on_gid},
     {"mtu", OBJECT_PORT, 2, "HOST/DEVICE:PORT BYTES", on_mtu},

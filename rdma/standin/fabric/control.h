@@ -12,6 +12,7 @@
  *     gone HOST                     all its ports are silent; nobody is told
  *     back HOST
  *     loss HOST/DEVICE:PORT 5%      of the wire, both ways; also delay 20ms, rate 1gbit
+ *     longest HOST/DEVICE:PORT 2048 packets of more bytes vanish, both ways; 0: none is too long
  *     counters HOST/DEVICE:PORT     answered by "ok" and each counter's name and value
  *     objects HOST/DEVICE           answered by "ok" and, for each program that has opened it, its
  *                                   pid and name, and how many pd, cq, qp and mr it has there

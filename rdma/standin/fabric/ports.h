@@ -18,6 +18,7 @@ struct ports_lane {
     int64_t delay_ns;
     double loss;     /* share of the packets */
     int64_t busy_ns; /* clock_ns(): until then it sends what it has */
+    int64_t longest; /* bytes of data: longer packets are lost; 0: none is too long */
 };
 
 /* As the files of ports/N/counters have them, but for the data, which is in bytes here. */

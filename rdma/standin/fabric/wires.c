@@ -105,9 +105,12 @@ static double random_next(struct wires *w)
 
 /* Whether all packets of a segment come through. No number is used up where nothing can be lost, so
  * that a run with losses on one wire does not depend on what the others carry. */
-static bool lane_passes(struct wires *w, const struct ports_lane *lane, uint32_t packets)
+static bool lane_passes(struct wires *w, const struct ports_lane *lane,
+                        const struct fabric_segment *s)
 {
-    return lane->loss <= 0 || random_next(w) < pow(1 - lane->loss, packets);
+    if (lane->longest && s->length > (uint64_t)lane->longest * s->packets)
+        return false;
+    return lane->loss <= 0 || random_next(w) < pow(1 - lane->loss, s->packets);
 }
 
 /* --- time ------------------------------------------------------------------------------------- */
@@ -207,11 +210,11 @@ static int64_t flight_plan(struct wires *w, struct flight *f, int64_t now)
     if (!ports_can_send(f->from))
         return now + f->from->out.delay_ns;
     span = lane_take(&f->from->out, span, segment_size(s));
-    f->is_lost = !lane_passes(w, &f->from->out, s->packets);
+    f->is_lost = !lane_passes(w, &f->from->out, s);
     f->is_error = f->is_lost && f->from->other;
     if (f->to && !f->is_lost) {
         span = lane_take(&f->to->in, span, segment_size(s));
-        f->is_lost = f->is_error = !lane_passes(w, &f->to->in, s->packets);
+        f->is_lost = f->is_error = !lane_passes(w, &f->to->in, s);
     }
     return span.end_ns;
 }

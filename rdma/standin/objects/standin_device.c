@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #undef ibv_get_device_list
 
@@ -84,7 +85,10 @@ static struct ibv_device *device_read(const char *name)
         return NULL;
     snprintf(d->verbs.dev_name, sizeof(d->verbs.dev_name), "%.63s", name);
     snprintf(d->verbs.dev_path, sizeof(d->verbs.dev_path), VERBS "/%.63s", name);
-    if (!line_read(d->verbs.dev_path, "ibdev", d->verbs.name, sizeof(d->verbs.name))) {
+    /* A device whose file is not there, as in some containers, is none. */
+    snprintf(text, sizeof(text), "/dev/infiniband/%.40s", name);
+    if (access(text, F_OK) ||
+        !line_read(d->verbs.dev_path, "ibdev", d->verbs.name, sizeof(d->verbs.name))) {
         free(d);
         return NULL;
     }
