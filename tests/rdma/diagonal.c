@@ -383,7 +383,7 @@ struct scene {
     bool is_shared, is_cut, is_stopped, is_flushed;
 };
 
-/* of SIZE bytes from AT on, to (or from) TO there */
+/* SIZE bytes from AT on, to (or from) TO there. */
 #define REQUEST(OPCODE, AT, SIZE, TO)                                                              \
     {                                                                                              \
         IBV_WR_##OPCODE, AT, SIZE, TO, SIGNALED, 0, true                                           \

@@ -4,7 +4,7 @@
 # take the places of the dead: 5 (50 in the long form), a part of them while the others repair.
 # SEED=… repeats a run's choices, and KILLS=… says how many.
 # shellcheck disable=SC2154 # mlaunch: of fault.sh
-TEST_TIER=full
+TEST_TIER=quick
 TEST_LIMIT=800
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../standin/standin.sh"

@@ -18,7 +18,7 @@ rail_remove() {
     rdma link delete rxe_m
     ssh host1 rdma link delete rxe_m
 }
-# Of host 0 only.
+# HOST is 0 here.
 port_down() { ip link set "p$2" down; }
 port_up() { ip link set "p$2" up; }
 host2_die() {

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # A language model over RDMA on three hosts: they generate the same tokens as one rank.
-TEST_TIER=full
+TEST_TIER=quick
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../standin/standin.sh"
+[ "$SANITIZE" = no ] || skip_all "the library is run with sanitizers in tests/standin and over TCP"
 [ -x "$BUILD/examples/llm/llm" ] || skip_all "built without examples/llm"
 on_standin 3
 . "${0%/*}/jobs.sh"

@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: MIT
 # Windows over RDMA between two hosts: the devices read and write the other rank's memory by
 # themselves, also while rails fail; nothing is left behind.
-TEST_TIER=full
+TEST_TIER=quick
 TEST_PARTS=3
 TEST_LIMIT=800
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../standin/standin.sh"
+[ "$SANITIZE" = no ] || skip_all "the library is run with sanitizers in tests/standin and over TCP"
 STANDIN_RAIL=yes
 on_standin 2
 . "${0%/*}/jobs.sh"

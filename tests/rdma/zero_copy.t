@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: MIT
 # Long messages between memory of ml_alloc: the devices move them over all rails, also while rails
 # fail, and never after a call has returned.
-TEST_TIER=full
+TEST_TIER=quick
 TEST_LIMIT=800
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../standin/standin.sh"
+[ "$SANITIZE" = no ] || skip_all "the library is run with sanitizers in tests/standin and over TCP"
 STANDIN_RAIL=yes
 on_standin 2
 . "${0%/*}/jobs.sh"

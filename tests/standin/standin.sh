@@ -11,8 +11,8 @@
 # The hosts are those of hosts.sh, are called host0, host1 and so on as well, and have a device and
 # a wire to each other: rxe_p1 of host 0 leads to rxe_p0 of host 1. $RDMA_HOSTFILE names them all.
 # Before standin_up, $STANDIN_KIND may be lines for the kind of all devices, and $STANDIN_WIRE for
-# all wires (doc/rdma.md). With $STANDIN_RAIL each host has a device rxe_m besides, at a switch, whose
-# port is down.
+# all wires (doc/rdma.md). With $STANDIN_RAIL each host has a device rxe_m besides, at a switch,
+# whose port is down.
 #
 # `on_standin 2` instead runs the file on host 0 itself, where `ssh host1` leads to the others.
 . "${BASH_SOURCE[0]%/*}/../lib/hosts.sh"
