@@ -256,7 +256,7 @@ void expect_lost(const struct context *x, const struct fabric_segment *s)
 
 static char *arena_map(int fd)
 {
-    char *bytes = mmap(NULL, ARENA_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    char *bytes = mmap(NULL, FABRIC_ARENA_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
     assert_true(bytes != MAP_FAILED);
     return bytes;
@@ -270,7 +270,7 @@ struct context *context_open(const char *name)
         assert_true(++x < net.contexts + CONTEXTS_MOST);
     x->fd = dial(name, SOCK_SEQPACKET);
     x->arena = memfd_create("arena", MFD_CLOEXEC);
-    assert_int_equal(ftruncate(x->arena, ARENA_SIZE), 0);
+    assert_int_equal(ftruncate(x->arena, FABRIC_ARENA_SIZE), 0);
     x->bytes = arena_map(x->arena);
     hello(x->fd, FABRIC_VERSION, &x->arena, 1);
     expect(x, FABRIC_DEVICE);
@@ -283,7 +283,7 @@ void context_close(struct context *x)
 {
     close(x->fd);
     close(x->arena);
-    munmap(x->bytes, ARENA_SIZE);
+    munmap(x->bytes, FABRIC_ARENA_SIZE);
     x->number = 0;
 }
 
@@ -318,7 +318,7 @@ void greet(const struct context *from, const struct context *to)
     expect(to, FABRIC_SEGMENT);
     assert_string_equal(bytes + (size_t)SLOT * FABRIC_SLOT_SIZE,
                         from->bytes + (size_t)SLOT * FABRIC_SLOT_SIZE);
-    munmap(bytes, ARENA_SIZE);
+    munmap(bytes, FABRIC_ARENA_SIZE);
     assert_int_equal(got.segment.from_context, from->number);
     assert_memory_equal(&got.segment.from, &from->device.ports[0].gids[0], sizeof(union ibv_gid));
 }

@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-enum { PATIENCE_MS = 60000, ARENA_SIZE = FABRIC_SLOTS * FABRIC_SLOT_SIZE };
+enum { PATIENCE_MS = 60000 };
 
 struct context {
     int fd, arena;

@@ -110,7 +110,7 @@ static void test_first_messages(void **state)
     int fd;
 
     (void)state;
-    assert_int_equal(ftruncate(arena, ARENA_SIZE), 0);
+    assert_int_equal(ftruncate(arena, FABRIC_ARENA_SIZE), 0);
     for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
         fd = dial("a/dev/uverbs0.socket", SOCK_SEQPACKET);
         hello(fd, all[i].version, all[i].fds, all[i].count);
