@@ -6,6 +6,7 @@
 # copies of the build at hand.
 # shellcheck disable=SC2154 # mlaunch: of fault.sh
 TEST_TIER=full
+TEST_PARTS=2
 TEST_LIMIT=1500
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../fault/fault.sh"
@@ -13,8 +14,11 @@ TEST_LIMIT=1500
 
 files=(cli/{options,metrics,detach,hooks,ssh,stage,python-script}.t
     fault/clean.t)
-! is_long || files+=(cli/{status,info,hosts,run,output,ps,top,job-name,exec,verify-links}.t
-    fault/container.t runtime/shim.t)
+if is_long; then
+    files+=(cli/{status,info,hosts,run,output,ps,top,job-name,exec,verify-links}.t
+        fault/container.t runtime/shim.t)
+    for at in "${!files[@]}"; do in_part "$at" || unset "files[at]"; done
+fi
 
 job_start -H localhost -n 1 -- sh -c 'echo ready; exec sleep 3000'
 has_said ready 1
