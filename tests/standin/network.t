@@ -39,9 +39,12 @@ pingpong_start 10000000
 before=$(counter port_xmit_packets)
 wait_for '[ "$(counter port_xmit_packets)" -gt $((before + 100)) ]'
 check "a cable can be pulled" fabric unplug 0/rxe_p1:1
-wait "$client"
-wait "$server"
-check_match 'transport retry counter exceeded|asynchronous event|Failed status' "$T/client" \
+# The one whose request is not answered hears of it; the other may wait for a message for ever.
+wait -n "$client" "$server"
+kill "$client" "$server" 2> /dev/null
+wait "$client" "$server"
+cat "$T/client" "$T/server" > "$T/both"
+check_match 'transport retry counter exceeded|asynchronous event|Failed status' "$T/both" \
     "a connection ends with a device's error when its cable is pulled"
 check_output "1: DOWN" "the port of a cable that is pulled is down" \
     on 0 cat /sys/class/infiniband/rxe_p1/ports/1/state
@@ -63,6 +66,17 @@ cp "$T/job.err" "$ERR"
 check_match 'rxe_p[01] port 1, the link to .*, has gone down|rank [01] .*rxe_p[01]' "$ERR" \
     "the job says which device has lost its link"
 fabric plug 0/rxe_p1:1
+
+# --- a device fails under a program
+pingpong_start 10000000
+before=$(counter port_xmit_packets)
+wait_for '[ "$(counter port_xmit_packets)" -gt $((before + 100)) ]'
+check "a device can fail" fabric fatal 0/rxe_p1
+wait "$client"
+kill "$server"
+wait "$server"
+check_match 'libibverbs \(stand-in\): the device rxe_p1 of [a-z0-9]* has failed' "$T/client" \
+    "a program is told that its device has failed"
 
 # --- the fabric ends under a program
 pingpong_start 10000000

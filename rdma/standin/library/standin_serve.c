@@ -79,7 +79,7 @@ static void port_take(struct standin_context *c, const struct fabric_port_news *
         return;
     c->device.ports[news->number - 1] = news->port;
     if (news->event == IBV_EVENT_DEVICE_FATAL)
-        standin_context_break(c);
+        standin_context_break(c, true);
     else
         standin_event(c, (enum ibv_event_type)news->event, NULL, (int)news->number);
 }
@@ -119,7 +119,7 @@ static void arrivals_take(struct standin_context *c)
             arrival_take(c, &a);
     }
     if (rc < 0)
-        standin_context_break(c);
+        standin_context_break(c, false);
     slots_offer(c);
 }
 

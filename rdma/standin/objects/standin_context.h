@@ -111,7 +111,7 @@ void standin_wake(struct standin_context *c);
 /* An asynchronous event of the context: `element` is the object that it is about, or NULL. */
 void standin_event(struct standin_context *c, enum ibv_event_type type, void *element, int port);
 
-/* The device is lost: the fabric has ended. Every queue pair fails. */
-void standin_context_break(struct standin_context *c);
+/* The device is lost: it has failed, or the fabric has ended. Every queue pair fails. */
+void standin_context_break(struct standin_context *c, bool has_failed);
 
 #endif

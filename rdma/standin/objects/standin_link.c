@@ -249,7 +249,7 @@ bool standin_link_flush(struct standin_context *c)
 
         if (send(c->fabric, &m->segment, m->size, MSG_NOSIGNAL) < 0) {
             if (errno != EAGAIN && errno != ENOBUFS)
-                standin_context_break(c);
+                standin_context_break(c, false);
             return false;
         }
         c->first = m->next;

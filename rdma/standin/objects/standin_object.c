@@ -84,13 +84,18 @@ void standin_objects_free(struct standin_context *c)
     }
 }
 
-void standin_context_break(struct standin_context *c)
+void standin_context_break(struct standin_context *c, bool has_failed)
 {
     if (c->is_broken || c->is_closing)
         return;
     c->is_broken = true;
-    fprintf(stderr, "libibverbs (stand-in): the fabric of %s has ended, so its device %s is lost\n",
-            c->device.host, c->verbs.context.device->name);
+    if (has_failed)
+        fprintf(stderr, "libibverbs (stand-in): the device %s of %s has failed\n",
+                c->verbs.context.device->name, c->device.host);
+    else
+        fprintf(stderr,
+                "libibverbs (stand-in): the fabric of %s has ended, so its device %s is lost\n",
+                c->device.host, c->verbs.context.device->name);
     c->on_break(c);
 }
 
