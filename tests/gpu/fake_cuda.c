@@ -14,7 +14,8 @@
  *            none, like one without open kernel modules. FAKE_CUDA_PEERMEM=1: devices may register
  *            the memory, for which it must be readable by the processor, too. What they write is
  *            seen by the GPU's work after cuFlushGPUDirectRDMAWrites only; or at once, with
- *            FAKE_CUDA_ORDERED=1.
+ *            FAKE_CUDA_ORDERED=1. FAKE_CUDA_PINNED=1: they keep it when it is freed, as they
+ *            keep pages that are pinned; without it they find no memory there then.
  *   IPC      The memory of another process is opened by the file that it lies in, once a process.
  *            Pools and managed memory have no handle. FAKE_CUDA_IPC=no: none can be opened, as
  *            between GPUs that do not reach each other.
@@ -252,7 +253,8 @@ static int fake_map(struct fake_block *out, int fd, size_t size)
 
 static void fake_unmap(struct fake_block *b)
 {
-    munmap((void *)b->at, fake_whole(b->size));
+    if (!b->foreign || !getenv("FAKE_CUDA_PINNED"))
+        munmap((void *)b->at, fake_whole(b->size));
     munmap(b->alias, fake_whole(b->size) + (size_t)getpagesize());
     close(b->memory);
     *b = (struct fake_block){0};

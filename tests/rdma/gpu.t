@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# GPU memory on three hosts with RDMA: devices that can't register it, and devices that can. The GPUs are
-# those of tests/gpu/fake_cuda.c. The stand-in takes no dma-bufs, and registers GPU memory as if it
-# were the host's only if that is not hidden from it.
+# GPU memory on three hosts with RDMA: devices that can't register it, and devices that can. The
+# GPUs are those of tests/gpu/fake_cuda.c. The stand-in takes no dma-bufs, and registers GPU memory
+# as if it were the host's only if that is not hidden from it.
 TEST_TIER=full
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../standin/standin.sh"
@@ -83,10 +83,16 @@ if is_long; then
     check_match '^flushes: none' "$T/said" "GPUs that see writes by themselves need no flush"
 fi
 
-# Two ranks, of which rank 1 owns the part.
-run job 2 -x LD_LIBRARY_PATH="$BUILD/tests/gpu" -x FAKE_CUDA_PEERMEM=1 -- \
-    "$BUILD/tests/gpu/gpu_faults" window_dies
+# faults WAY [OPTION…]: two ranks, of which rank 1 owns the part.
+faults() {
+    run job 2 -x LD_LIBRARY_PATH="$BUILD/tests/gpu" -x FAKE_CUDA_PEERMEM=1 "${@:2}" -- \
+        "$BUILD/tests/gpu/gpu_faults" "$1"
+}
+faults window_dies
 check_match '^0: -5: rank 1 ' "$OUT" "the death of the owner of a registered part is an error"
+faults window_freed_put -x FAKE_CUDA_PINNED=1
+check_match '^0: -6: rank 1 .*: its part of the window: the program has freed the memory of GPU 1' \
+    "$OUT" "a registered part that the program frees is an error"
 
 check_output "" "nothing is left on the device" objects 0 1
 done_testing
