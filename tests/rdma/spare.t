@@ -46,7 +46,10 @@ came() {
     fi
 }
 # used HOST PEER NAME: ranks of that host have queue pairs on its device towards the peer.
-used() { check_match 'survivor .*qp [1-9]' <(objects "$1" "$2") "$3"; }
+used() {
+    objects "$1" "$2" > "$T/objects"
+    check_match ' survivor pd [0-9]+ cq [0-9]+ qp [1-9]' "$T/objects" "$3"
+}
 # spare_end NAME RANKS
 spare_end() {
     on_all "touch $STOP"
