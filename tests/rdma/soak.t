@@ -13,9 +13,10 @@ on_standin 2
 . "$SOURCE/tests/fault/fault.sh"
 . "$SOURCE/tests/fault/soak.sh"
 SOAK_SSH=(ssh)
-# What killed mlaunch processes leave here, run.JOB, is for mlaunch clean.
+# What killed mlaunch processes leave here, run.JOB, is for mlaunch clean. The names of some jobs
+# begin with an r as well, and none has a u.
 SOAK_LOOK+='
-what="job directories"; count /tmp/mlaunch-[0-9]*/[!r]*
+what="job directories"; count /tmp/mlaunch-[0-9]*/[!r]*; count /tmp/mlaunch-[0-9]*/r[!u]*
 what="control groups"; count /sys/fs/cgroup/mlaunch-* /sys/fs/cgroup/*/mlaunch-*'
 soak "host0 host1" --hostfile "$RDMA_HOSTFILE" --backend rdma
 done_testing
