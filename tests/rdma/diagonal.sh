@@ -53,8 +53,7 @@ check_match 'warning: rank [01]: the link on rxe_p[01] port 1 .*going on over th
 sed -n 's/, longest.*//; s/^rank/a lost rail: rank/p' "$OUT" | sort | seen
 rail_remove
 
-# --- what the stand-in has not: the kernel's look for an address, and pages that a device keeps
-# when the program has freed the memory of its GPU
+# --- what the stand-in has not: the kernel's look for an address
 if [ -z "${RDMA_STANDIN:-}" ]; then
     tc qdisc add dev p1 clsact
     tc filter add dev p1 ingress protocol arp matchall action drop
@@ -63,10 +62,6 @@ if [ -z "${RDMA_STANDIN:-}" ]; then
         'host host0: nothing comes through between rxe_p1 .* and rxe_p0 .* of host host1: (Connection timed out|No route to host); are these' \
         "a peer whose address does not answer is refused" job 2 -- "$BUILD/examples/hello"
     tc qdisc del dev p1 clsact
-    run job 2 -x LD_LIBRARY_PATH="$BUILD/tests/gpu" -x FAKE_CUDA_PEERMEM=1 -- \
-        "$BUILD/tests/gpu/gpu_faults" window_freed_put
-    check_match '^0: -6: rank 1 .*: its part of the window: the program has freed the memory of GPU 1' \
-        "$OUT" "a registered part that the program frees is an error"
 fi
 
 # --- a dead host
