@@ -10,7 +10,8 @@ TEST_LIMIT=800
 . "${0%/*}/../standin/standin.sh"
 [ "$SANITIZE" = no ] || skip_all "the repair is the same over TCP, where it is run with sanitizers"
 on_standin 3
-. "${0%/*}/../fault/fault.sh"
+. "${0%/*}/jobs.sh"
+. "$SOURCE/tests/fault/fault.sh"
 JOB+=(--hostfile "$RDMA_HOSTFILE" --agent-command 'ssh {host}' --backend rdma --ppn 2
     --oversubscribe --grace 1 --output raw)
 KILLS=${KILLS:-$(if is_long; then echo 50; else echo 5; fi)}
@@ -34,9 +35,12 @@ all_are_there() {
     tail -n "+$mark" "$EVENTS" | grep '"event":"repaired"' | tail -n 1 | grep -qF "\"members\":[$members]"
 }
 # What a host must not have when no job runs.
-guest_left() {
-    on_all 'ls -d /dev/shm/mlaunch-* /tmp/mlaunch-[0-9]*/*.*; rdma resource show qp | grep survivor' \
-        2> /dev/null
+hosts_left() {
+    local h peer
+    on_all 'ls -d /dev/shm/mlaunch-* /tmp/mlaunch-[0-9]*/*.*' 2> /dev/null
+    for h in 0 1 2; do
+        for peer in 0 1 2; do [ $h = $peer ] || objects $h $peer; done
+    done
 }
 
 # job_of NAME RANKS KILLS OPTION…: that many ranks die, each when all is well again, and every other
@@ -83,8 +87,8 @@ job_of() {
     zoo_end 0 "$name"
     check_output ${#ids[@]} "$name: all that live have ended well" grep -c ': done' "$T/out"
     check_no_match 'wrong sum' "$T/err" "$name: every sum is right"
-    if wait_for '[ -z "$(guest_left)" ]'; then pass "$name: hosts have nothing left"; else
-        fail "$name: hosts have nothing left" "$(guest_left)"
+    if wait_for '[ -z "$(hosts_left)" ]'; then pass "$name: hosts have nothing left"; else
+        fail "$name: hosts have nothing left" "$(hosts_left)"
     fi
 }
 
