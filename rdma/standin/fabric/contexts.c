@@ -398,12 +398,10 @@ static void program_name(pid_t pid, char name[32])
 void contexts_objects(const struct contexts *c, const struct ports_device *d, char *out,
                       size_t size)
 {
-    const struct context *x;
     size_t used = 0;
 
     *out = '\0';
-    LIST_FOREACH(x, &c->list, entry)
-    {
+    for (const struct context *x = LIST_FIRST(&c->list); x; x = LIST_NEXT(x, entry)) {
         struct ucred by;
         struct fabric_objects has;
         socklen_t length = sizeof(by);
