@@ -45,7 +45,7 @@ for qp in rc uc; do
 done
 
 # --- a lost rail
-rounds=150 # of a program that goes on for some seconds
+rounds=150 # the program goes on for some seconds
 [ -z "${RDMA_STANDIN:-}" ] || rounds=2000
 rail_add
 HOSTFILE=$T/rails.json watched cable_cut -- 2 -- "$BUILD/tests/rdma/checked" 20000 $rounds

@@ -56,5 +56,8 @@ host2_die() {
 }
 # objects HOST PEER: what programs have on the host's device towards the peer; nothing if none has
 # opened it.
-objects() { fabric objects "$1/rxe_p$2" | sed 's/^ok//'; }
+objects() {
+    local said
+    said=$(fabric objects "$1/rxe_p$2") && printf '%s' "${said#ok}"
+}
 [ -n "${RDMA_STANDIN:-}" ] || . "$SOURCE/tests/rdma/guest_faults.sh"

@@ -8,6 +8,8 @@ TEST_TIER=full
 STANDIN_RAIL=yes STANDIN_KIND="active_mtu = 4096"
 on_standin 3
 . "${0%/*}/jobs.sh"
+. "${0%/*}/../lib/other-user.sh"
+other_user || skip_all "only root can be another user as well"
 
 HELLO=$BUILD/examples/hello
 HOSTS=host0,host1,host2
@@ -48,10 +50,10 @@ check_output "$(devices "$RDMA_HOSTFILE")" "a wrong hostfile is put right" \
 check_error 125 "host host9: .*" "a host that is not there is named" probe --hosts host0,host9
 
 # --- files go over TCP
-check "mlaunch sync ends well where there is RDMA" "$MLAUNCH" sync -H host1,host2 --to synced \
+check "mlaunch sync ends well where there is RDMA" "$MLAUNCH" sync -H host1,host2 --to /tmp/synced \
     "$HELLO"
 check_output "$(cksum < "$HELLO")" "mlaunch sync gives the last host the file" ssh host2 \
-    "cksum < synced/hello"
+    "cksum < /tmp/synced/hello"
 
 # --- what each user says overrides what is found
 check "a job with a GID index of the user's ends well" job -v --hosts "$HOSTS" --gid-index 0
@@ -104,24 +106,24 @@ refused "a pair of hosts without a device that is up" \
 port_up 0 1
 
 # As an ordinary user, of this host alone.
-other() { setpriv --reuid 1000 --clear-groups env HOME=/tmp XDG_CONFIG_HOME=/tmp "$@"; }
-alone=(timeout -k 5 60 "$MLAUNCH" -n 2 --local net --backend rdma)
-check "a job of an ordinary user ends well" other "${alone[@]}" -- "$HELLO"
+other() { "${OTHER[@]}" XDG_CONFIG_HOME=/ "$@"; }
+alone=(timeout -k 5 60 "$OTHERS/launcher/mlaunch" -n 2 --local net --backend rdma)
+check "a job of an ordinary user ends well" other "${alone[@]}" -- "$OTHERS/examples/hello"
 check_error 125 'cannot register memory on rxe_p1: Cannot allocate memory; the limit of locked memory is too low: raise it .ulimit -l' \
     "an ordinary user with little locked memory hears of the limit" other sh -c \
-    'ulimit -l 64; exec "$@"' sh "${alone[@]}" --rdma-device rxe_p1 -- "$HELLO"
+    'ulimit -l 64; exec "$@"' sh "${alone[@]}" --rdma-device rxe_p1 -- "$OTHERS/examples/hello"
 chmod 600 /dev/infiniband/uverbs*
 check_error 125 'cannot open the RDMA device on rxe_p1: Permission denied; /dev/infiniband/uverbs. is not open to this user' \
     "an ordinary user hears that the device is closed to him" other "${alone[@]}" \
-    --rdma-device rxe_p1 -- "$HELLO"
+    --rdma-device rxe_p1 -- "$OTHERS/examples/hello"
 check_error 125 'no RDMA device is up here: cannot open the RDMA device on rxe_[mp]?[12]?: Permission denied' \
-    "an ordinary user hears it without naming a device, too" other "${alone[@]}" -- "$HELLO"
+    "an ordinary user hears it without naming a device, too" other "${alone[@]}" -- "$OTHERS/examples/hello"
 chmod 666 /dev/infiniband/uverbs*
 mkdir "$T/empty"
 check_error 125 'there is no RDMA device rxe_p1 here, nor any other: .* is /dev/infiniband in this container' \
     "a container without the device is told so" unshare -m sh -c \
     'mount --bind "$0" /dev/infiniband && exec "$@"' \
-    "$T/empty" "${alone[@]}" --rdma-device rxe_p1 -- "$HELLO"
+    "$T/empty" "${alone[@]}" --rdma-device rxe_p1 -- "$OTHERS/examples/hello"
 
 # --- two cables in one subnet: the second is that between the devices rxe_m
 port_down 0 2

@@ -132,6 +132,7 @@ standin_up() {
 
 # on_host_0 FILE: runs the file on host 0, behind standin_up with a private /tmp.
 on_host_0() {
+    chmod 755 "$T" # its own $T, in there, may be for other users
     mkdir -p "$T/bin"
     printf '#!/bin/sh\nexec %s -F %s "$@"\n' "$(command -v ssh)" "$NETNS_SSH_CONFIG" > "$T/bin/ssh"
     chmod +x "$T/bin/ssh"
