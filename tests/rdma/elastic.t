@@ -8,7 +8,6 @@ TEST_TIER=quick
 TEST_LIMIT=800
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../standin/standin.sh"
-[ "$SANITIZE" = no ] || skip_all "the repair is the same over TCP, where it is run with sanitizers"
 on_standin 3
 . "${0%/*}/jobs.sh"
 . "$SOURCE/tests/fault/fault.sh"

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # For scripts on host 0, behind test.sh: jobs of one rank a host, some of which are read while they
 # run, and faults for them. The devices are those of the stand-in, where $RDMA_STANDIN says so, or
-# Soft-RoCE's in virtual machines (guest_faults.sh).
+# Soft-RoCE's in virtual machines (tests/vm/guest_faults.sh).
 
 # job N ARG…: N ranks, one a host, of $HOSTFILE or of all hosts.
 job() {
@@ -60,4 +60,4 @@ objects() {
     local said
     said=$(fabric objects "$1/rxe_p$2") && printf '%s' "${said#ok}"
 }
-[ -n "${RDMA_STANDIN:-}" ] || . "$SOURCE/tests/rdma/guest_faults.sh"
+[ -n "${RDMA_STANDIN:-}" ] || . "$SOURCE/tests/vm/guest_faults.sh"

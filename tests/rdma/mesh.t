@@ -6,7 +6,6 @@ TEST_PARTS=3
 TEST_LIMIT=800
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../standin/standin.sh"
-[ "$SANITIZE" = no ] || skip_all "the library is run with sanitizers in tests/standin and over TCP"
 on_standin 4
 . "${0%/*}/jobs.sh"
 
@@ -46,7 +45,7 @@ if is_long && in_part 2; then # minutes
 fi
 
 # --- nothing is left behind
-run job 2 -- "$CYCLES" "$cycles" "python3 $SOURCE/tests/standin/control.py $RDMA_STANDIN 'objects ${STANDIN_PREFIX}1/rxe_p1'"
+run job 2 -- "$CYCLES" "$cycles" "$(fabric_line objects 0/rxe_p1)"
 # shellcheck disable=SC2154 # status is run's
 if [ "$status" = 0 ] && [ "$(grep -c "^rank [01]: $cycles cycles" "$OUT")" = 2 ]; then
     pass "$cycles times ml_init and ml_finalize: no descriptor is left open"

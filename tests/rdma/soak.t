@@ -6,7 +6,6 @@ TEST_TIER=full
 TEST_LIMIT=3000
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../standin/standin.sh"
-[ "$SANITIZE" = no ] || skip_all "the library is run with sanitizers in tests/standin and over TCP"
 is_long || skip_all "minutes: only with MLAUNCH_TEST_LONG=1"
 on_standin 2
 . "${0%/*}/jobs.sh"

@@ -5,7 +5,6 @@
 TEST_TIER=quick
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../standin/standin.sh"
-[ "$SANITIZE" = no ] || skip_all "the library is run with sanitizers in tests/standin and over TCP"
 on_standin 3
 . "${0%/*}/jobs.sh"
 

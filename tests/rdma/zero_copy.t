@@ -6,7 +6,6 @@ TEST_TIER=quick
 TEST_LIMIT=800
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/../standin/standin.sh"
-[ "$SANITIZE" = no ] || skip_all "the library is run with sanitizers in tests/standin and over TCP"
 STANDIN_RAIL=yes
 on_standin 2
 . "${0%/*}/jobs.sh"

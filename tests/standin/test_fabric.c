@@ -258,6 +258,14 @@ static void test_refused_commands(void **state)
     tell("loss a/r0:1 101%", "error: loss 101%: what is allowed is a share");
     tell("delay a/r0:1 5", "error: delay 5: what is allowed is a number and ns");
     tell("rate a/r0:1 10", "error: rate 10: what is allowed is a number and bit");
+    tell("mtu a/r0:1 1000", "error: mtu 1000: what is allowed is 256, 512");
+    tell("mtu a/r0:1 8192", "error: mtu 8192: what is allowed is 256, 512");
+    tell("longest a/r0:1 4097", "error: longest 4097: what is allowed is bytes");
+    tell("longest a/r0:1 x", "error: longest x: what is allowed is bytes");
+    tell("objects a", "error: a is not HOST/DEVICE");
+    tell("mtu a/r0:1 1024", "ok");
+    tell("longest a/r0:1 0", "ok");
+    tell("objects a/r0", "ok");
     tell("up a/r0:1\r\nup b/r0:1", "ok"); /* two commands, */
     assert_int_equal(read(control_descriptor(), line, 3), 3);
     memset(line, 'x', sizeof(line));

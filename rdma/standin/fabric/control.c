@@ -181,9 +181,10 @@ static int on_mtu(struct control_call *c, struct fault *why)
 {
     struct ibv_port_attr *port = &c->port->is->attr;
     int64_t bytes;
+    bool is_number = number_parse(c->words[1], 256, 4096, &bytes);
 
-    for (int mtu = IBV_MTU_256; mtu <= (int)port->max_mtu; mtu++) {
-        if (number_parse(c->words[1], 128 << mtu, 128 << mtu, &bytes)) {
+    for (int mtu = IBV_MTU_256; is_number && mtu <= (int)port->max_mtu; mtu++) {
+        if (bytes == 128 << mtu) {
             port->active_mtu = (enum ibv_mtu)mtu;
             return 0;
         }

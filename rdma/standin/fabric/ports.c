@@ -86,7 +86,7 @@ static void wires_fill(struct ports *p, const struct profile *profile)
 {
     for (int i = 0; i < profile->wire_count; i++) {
         const struct profile_wire *w = &profile->wires[i];
-        const struct ports_lane lane = {w->rate, w->delay_ns, w->loss, 0, 0};
+        const struct ports_lane lane = {.rate = w->rate, .delay_ns = w->delay_ns, .loss = w->loss};
 
         for (int j = 0; j < w->count; j++) {
             struct ports_port *port = port_at(p, &w->ends[j]);

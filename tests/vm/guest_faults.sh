@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: MIT
-# guest_faults.sh: the faults of jobs.sh on virtual machines, whose devices are Soft-RoCE's.
+# guest_faults.sh: the faults of tests/rdma/jobs.sh on virtual machines with Soft-RoCE's devices.
 cable_cut() {
     tc qdisc add dev p1 root netem loss 100%
     ssh host1 tc qdisc add dev p0 root netem loss 100%

@@ -4,7 +4,7 @@
 TEST_LIMIT=580
 . "${0%/*}/../lib/test.sh"
 
-NODES=$BUILD/tests/rdma/nodes
+NODES=$BUILD/tests/vm/nodes
 if [ "$(cat /sys/devices/system/node/online)" != 0-1 ]; then
     fail "the virtual machine has two memory nodes" "$(cat /sys/devices/system/node/online)"
     done_testing

@@ -5,5 +5,5 @@
 TEST_TIER=full
 TEST_LIMIT=600
 . "${0%/*}/../lib/test.sh"
-. "$SOURCE/tests/rdma/vms.sh"
+. "$SOURCE/tests/vm/vms.sh"
 run_in_vms 1 nodes.sh --nodes 2

@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2034
 # SPDX-License-Identifier: MIT
-# For *.t that run in virtual machines: run_in_vms N SCRIPT [OPTION…] runs tests/rdma/SCRIPT, whose
+# For *.t that run in virtual machines: run_in_vms N SCRIPT [OPTION…] runs tests/vm/SCRIPT, whose
 # TAP becomes this file's, on host 0 of N of them; options are tests/vm/run's. vms_run only runs it;
 # vms_prepare comes before that, and skips the file where there can be none.
 vms_prepare() {
@@ -23,7 +23,7 @@ vms_run() {
     cd "$SOURCE" || return 1
     "$SOURCE/tests/vm/run" -n "$n" "$@" -t $((TEST_LIMIT - 10)) -e "BUILD=$BUILD" -e \
         "SOURCE=$SOURCE" -e "SANITIZE=$SANITIZE" \
-        -e MLAUNCH_TEST_LONG -e MLAUNCH_TEST_PART -e MLAUNCH_TEST_SECONDS "${shares[@]}" -- bash "tests/rdma/$script"
+        -e MLAUNCH_TEST_LONG -e MLAUNCH_TEST_PART -e MLAUNCH_TEST_SECONDS "${shares[@]}" -- bash "tests/vm/$script"
 }
 run_in_vms() {
     vms_prepare

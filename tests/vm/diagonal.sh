@@ -7,7 +7,7 @@
 TEST_LIMIT=580
 . "${0%/*}/../lib/test.sh"
 [ -z "${RDMA_STANDIN:-}" ] || . "${0%/*}/../standin/standin.sh"
-. "${0%/*}/jobs.sh"
+. "${0%/*}/../rdma/jobs.sh"
 JOB_LIMIT=300
 
 seen() { sed "s/^/# seen: /"; }
@@ -16,11 +16,11 @@ seen() { sed "s/^/# seen: /"; }
 mkfifo "$T/ask" "$T/done"
 exec 8<> "$T/ask"
 asks() { printf 'echo %s > %s; read -r x < %s' "$1" "$T/ask" "$T/done"; }
-ssh host1 "timeout 150 $BUILD/tests/rdma/diagonal rxe_p0 18600" > "$T/server" 2> "$T/server.err" &
+ssh host1 "timeout 150 $BUILD/tests/vm/diagonal rxe_p0 18600" > "$T/server" 2> "$T/server.err" &
 server=$!
 wait_for 'grep -q listens "$T/server"'
 (
-    timeout 150 "$BUILD/tests/rdma/diagonal" rxe_p1 18600 host1 "$(asks cable_cut)" "$(asks cable_mend)" \
+    timeout 150 "$BUILD/tests/vm/diagonal" rxe_p1 18600 host1 "$(asks cable_cut)" "$(asks cable_mend)" \
         "$(asks "port_down 0 1")" "$(asks "port_up 0 1")" > "$T/client" 2> "$T/client.err"
     code=$?
     echo end > "$T/ask"
@@ -56,8 +56,20 @@ check_match 'warning: rank [01]: the link on rxe_p[01] port 1 .*going on over th
 sed -n 's/, longest.*//; s/ [0-9]* rounds//; s/^rank/a lost rail: rank/p' "$OUT" | sort | seen
 rail_remove
 
-# --- what the stand-in has not: the kernel's look for an address
+# --- what the stand-in has not: a device that goes on while its process is stopped, and the
+# kernel's look for an address
+go() { echo go >&"$JOB_INPUT"; }
 if [ -z "${RDMA_STANDIN:-}" ]; then
+    for qp in rc uc; do
+        what="$qp: what comes is written where it belongs by the device alone"
+        watched go -- 2 --qp $qp -- "$BUILD/tests/rdma/zero_copy" stopped 524288
+        check_match '^524288 of 524288 bytes are there while their receiver is stopped$' "$OUT" "$what"
+        check_match '^0 wrong$' "$OUT" "$what, and all bytes are right"
+    done
+    check "a job whose target is stopped for 3 s ends well" job 2 --chaos 'stop 1 for 3s after 1s' \
+        -- "$BUILD/tests/rdma/windows" stopped
+    check_match '^the longest took 1?[0-9]{1,3} ms' "$OUT" \
+        "the device of a target that is stopped goes on with its numbers"
     tc qdisc add dev p1 clsact
     tc filter add dev p1 ingress protocol arp matchall action drop
     ip neigh flush dev p1
