@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 #include "common/clock.h"
-#include "coordinator/server.h"
 #include "coordinator/server_state.h"
 
 #include <sys/time.h>
@@ -92,14 +91,4 @@ void limits_resume(struct limits *all)
     for (struct limit *l = all->first; l; l = l->next)
         if (l->is_held)
             limit_set(l, l->left_ms);
-}
-
-void server_pause(struct server *s)
-{
-    limits_pause(&s->limits);
-}
-
-void server_resume(struct server *s)
-{
-    limits_resume(&s->limits);
 }

@@ -3,8 +3,8 @@
 
 #include "common/net/address.h"
 #include "coordinator/protocol.h"
-#include "coordinator/server.h"
 #include "coordinator/server_state.h"
+#include "coordinator/service/server.h"
 
 #include <arpa/inet.h>
 #include <event2/buffer.h>

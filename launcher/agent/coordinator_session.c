@@ -8,7 +8,7 @@
 #include "coordinator/host/agent_client.h"
 #include "coordinator/host/host_relay.h"
 #include "coordinator/names.h"
-#include "coordinator/server.h"
+#include "coordinator/service/server.h"
 #include "launcher/agent/agent.h"
 #include "launcher/agent/job_report.h"
 #include "launcher/base/machine/process_linux.h"

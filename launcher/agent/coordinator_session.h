@@ -41,7 +41,7 @@ int coordinator_session_connect(struct coordinator_session *c, const char *addre
 void coordinator_session_rank_exited(struct coordinator_session *c, int rank, pid_t pid,
                                      const char *text);
 /* Exchanges bytes with all other agents, passes them to one, and asks for names, as
- * coordinator/server.h describes it. The answers may come within the calls. ML_ERR_REFUSED,
+ * coordinator/service/server.h says it. The answers may come within the calls. ML_ERR_REFUSED,
  * ML_ERR_MEMORY; ML_ERR_SYSTEM: there is no coordinator, because it could not listen. */
 int coordinator_session_exchange(struct coordinator_session *c, uint32_t number, const void *bytes,
                                  size_t size, struct fault *why);

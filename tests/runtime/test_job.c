@@ -3,7 +3,7 @@
 
 #include "common/clock.h"
 #include "common/net/job_file.h"
-#include "coordinator/server.h"
+#include "coordinator/service/server.h"
 
 #include <dirent.h>
 #include <errno.h>

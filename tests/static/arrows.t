@@ -26,8 +26,9 @@ room() {
     shift
     case $folder in common/text) below="" ;; common) below="common/text" ;; examples*) below="" ;; esac
     listed[$folder]=1
-    # The folders of launcher/ are groups of rooms, and so is the stand-in for libibverbs.
-    if [[ $folder =~ ^(launcher/[^/]*|rdma/standin) ]]; then group=${BASH_REMATCH[0]}; fi
+    # The folders of launcher/ are groups of rooms, and so are the stand-in for libibverbs and the
+    # coordinator.
+    [[ ! $folder =~ ^(launcher/[^/]*|rdma/standin|coordinator) ]] || group=${BASH_REMATCH[0]}
     if [ "$group" != "$last" ] && [[ " ${group_of[*]} " = *" $group "* ]]; then
         bad="the rooms of $group follow each other"$'\n'
     fi
@@ -77,7 +78,8 @@ room $s/fabric $s $s/profile
 room $s/host
 
 room coordinator
-room coordinator/host coordinator
+room coordinator/service coordinator
+room coordinator/host coordinator coordinator/service
 
 room $b/text
 room $b/process
@@ -143,9 +145,9 @@ room $a/evidence $b/text $b/machine
 room $a/queries $b/text $b/process $b/machine $a/host $a/stack $a/facts $a/evidence
 room $a/children $b/process $w/protocol $a/queries
 room $a/keeper $w/protocol $a/children
-room $a coordinator coordinator/host $b/text $b/process $b/loader/libc_need.h $b/machine \
-    $w/protocol $w/join $a/host $a/binding $a/rank $a/container $a/mpi $a/queries $a/children \
-    $a/keeper
+room $a coordinator coordinator/service coordinator/host $b/text $b/process $b/loader/libc_need.h \
+    $b/machine $w/protocol $w/join $a/host $a/binding $a/rank $a/container $a/mpi $a/queries \
+    $a/children $a/keeper
 
 header $l/pmix $w/protocol/pmix_protocol.h "the frames between it and the agent"
 room $l/pmix

@@ -11,7 +11,7 @@
 #include "common/net/auth.h"
 #include "common/net/frame.h"
 #include "coordinator/client.h"
-#include "coordinator/server.h"
+#include "coordinator/service/server.h"
 
 #include <jansson.h>
 #include <pthread.h>

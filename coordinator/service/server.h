@@ -4,8 +4,8 @@
  * SIGPIPE. Ranks meet in it, exchange blobs of bytes that mean nothing to it, and learn who has
  * died. All functions are called on the loop's thread.
  */
-#ifndef COORDINATOR_SERVER_H
-#define COORDINATOR_SERVER_H
+#ifndef COORDINATOR_SERVICE_SERVER_H
+#define COORDINATOR_SERVICE_SERVER_H
 
 #include "common/fault.h"
 #include "common/net/address.h"

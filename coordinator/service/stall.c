@@ -4,7 +4,7 @@
  * that wait in different calls with the same number can never meet, which breaks the group. A rank
  * that keeps others waiting for long is reported by name, once.
  */
-#include "coordinator/server.h"
+#include "coordinator/service/server.h"
 
 #include "common/failure_times.h"
 #include "common/net/wait_graph.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "coordinator/server.h"
+#include "coordinator/service/server.h"
 
 #include "common/net/stranger_limits.h"
 #include "coordinator/server_state.h"
@@ -189,6 +189,16 @@ int server_open(struct server **out, struct event_base *base, const struct serve
 const struct address *server_address(const struct server *s)
 {
     return &s->address;
+}
+
+void server_pause(struct server *s)
+{
+    limits_pause(&s->limits);
+}
+
+void server_resume(struct server *s)
+{
+    limits_resume(&s->limits);
 }
 
 static void free_event(struct event *e)

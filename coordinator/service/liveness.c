@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* liveness.c: ranks that die or leave, the sentence that says how, and which ranks are told. */
-#include "coordinator/server.h"
+#include "coordinator/service/server.h"
 
 #include "common/failure_times.h"
 #include "common/net/host_table.h"

@@ -7,7 +7,7 @@
  * has, all get the bytes of all hosts, one after the other in the hosts' order. Several numbers may
  * be under way at once.
  */
-#include "coordinator/server.h"
+#include "coordinator/service/server.h"
 
 #include "coordinator/protocol.h"
 #include "coordinator/server_state.h"
