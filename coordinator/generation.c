@@ -87,18 +87,30 @@ void generation_fail(struct generation *g, int code, const char *text)
                     json_pack("{s:i, s:o}", "code", code, "text", text_json(g->failed.text)), -1);
 }
 
-/* DYING is decided soon; one that is ABSENT has not found a coordinator that takes over yet. */
+struct next_world_rank generation_facts(const struct server_member *m)
+{
+    const struct server *s = m->generation->server;
+    const struct server_rank *r = &s->ranks[m->rank];
+
+    return (struct next_world_rank){.state = m->state,
+                                    .has_repaired = m->has_repaired,
+                                    .has_ended = r->has_exited,
+                                    .is_open = s->replaces && !r->is_vacant,
+                                    .has_newcomer = r->newcomer};
+}
+
 bool generation_is_alive(const struct server_member *m)
 {
-    const struct server_rank *r = &m->generation->server->ranks[m->rank];
+    struct next_world_rank facts = generation_facts(m);
 
-    return m->state == MEMBER_JOINED || m->state == MEMBER_DYING ||
-           (m->state == MEMBER_ABSENT && !r->has_exited && !r->newcomer);
+    return next_world_is_alive(&facts);
 }
 
 bool generation_is_ready(const struct server_member *m)
 {
-    return m->state == MEMBER_JOINED && m->has_repaired;
+    struct next_world_rank facts = generation_facts(m);
+
+    return next_world_is_ready(&facts);
 }
 
 bool generation_awaits(const struct server_member *m)

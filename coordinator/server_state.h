@@ -20,6 +20,7 @@
 #include "common/net/frame.h"
 #include "common/net/strangers.h"
 #include "coordinator/names.h"
+#include "coordinator/next_world.h"
 #include "coordinator/server_events.h"
 
 #include <event2/event.h>
@@ -105,12 +106,6 @@ struct server_rank {
     int64_t newcomer_pid;
     bool owes_exit; /* it came before the end of the one before it was reported */
 };
-
-/*
- * ABSENT ──JOIN──▶ JOINED ──connection ends──▶ DYING ──agent's report or time-out──▶ DEAD
- *                    └──LEAVE──▶ LEFT
- */
-enum server_member_state { MEMBER_ABSENT, MEMBER_JOINED, MEMBER_DYING, MEMBER_LEFT, MEMBER_DEAD };
 
 struct server_member {
     enum server_member_state state;
@@ -366,6 +361,7 @@ void generation_refuse(struct connection *c, int code, const char *text); /* FAI
 json_t *generation_welcome(const struct server *s); /* WELCOME; NULL: out of memory */
 /* To all ranks but `except` and those that have left. Takes over `message`; NULL: out of memory. */
 void generation_send(struct generation *g, uint8_t type, json_t *message, int except);
+struct next_world_rank generation_facts(const struct server_member *m);
 /* ml_repair: the member may still come; it has come; it may and has not. */
 bool generation_is_alive(const struct server_member *m);
 bool generation_is_ready(const struct server_member *m);

@@ -185,16 +185,6 @@ static void repair_complete(struct generation *g, const int *ranks, int count, i
                               s->events.arg);
 }
 
-/* Somebody may still come to the place. One that has left is not dead. */
-static bool place_is_awaited(const struct server_member *m)
-{
-    const struct server *s = m->generation->server;
-    const struct server_rank *r = &s->ranks[m->rank];
-
-    return s->replaces && !r->is_vacant && !r->newcomer &&
-           (m->state == MEMBER_DEAD || m->state == MEMBER_ABSENT);
-}
-
 static void places_on_timeout(evutil_socket_t fd, short what, void *arg)
 {
     struct generation *g = arg;
@@ -204,13 +194,9 @@ static void places_on_timeout(evutil_socket_t fd, short what, void *arg)
     membership_look(g);
 }
 
-/* False: the time is over, or cannot be measured. */
-static bool places_wait(struct generation *g)
+/* False: the time cannot be measured. */
+static bool places_wait(struct generation *g, int ms)
 {
-    int ms = g->server->replace_ms;
-
-    if (g->has_waited || ms == 0)
-        return false;
     if (limit_is_set(&g->place_limit))
         return true;
     if (limit_start(&g->place_limit, &g->server->limits, ms, places_on_timeout, g))
@@ -240,38 +226,57 @@ static void newcomers_refuse(struct server *s)
         }
 }
 
-void membership_look(struct generation *g)
+/* Carries out what next_world_decide() says. `ranks` has room for all ranks twice. */
+static void next_world_begin(struct generation *g, struct next_world_facts *facts, int *ranks)
+{
+    struct next_world next = next_world_decide(facts, ranks);
+
+    if (next.step == NEXT_WORLD_AWAIT_NEWCOMERS && !places_wait(g, next.wait_ms)) {
+        facts->has_waited = true;
+        next = next_world_decide(facts, ranks);
+    }
+    switch (next.step) {
+    case NEXT_WORLD_AWAIT_LIVING:
+    case NEXT_WORLD_AWAIT_NEWCOMERS:
+        break;
+    case NEXT_WORLD_MAKE:
+        repair_complete(g, ranks, next.count, ranks + facts->count);
+        break;
+    case NEXT_WORLD_END:
+        repair_end(g);
+        break;
+    }
+}
+
+static void repair_look(struct generation *g)
 {
     struct server *s = g->server;
-    int *ranks, count = 0, living = 0, ready = 0, places = 0;
+    struct next_world_rank *facts = calloc((size_t)s->size, sizeof(*facts));
+    int *ranks = calloc(2 * (size_t)s->size, sizeof(*ranks));
 
+    for (int i = 0; i < s->size && facts; i++)
+        facts[i] = generation_facts(&g->members[i]);
+    if (facts && ranks)
+        next_world_begin(g,
+                         &(struct next_world_facts){.ranks = facts,
+                                                    .count = s->size,
+                                                    .newcomers_ms = s->replace_ms,
+                                                    .has_waited = g->has_waited},
+                         ranks);
+    else
+        repair_fail(g, ML_ERR_MEMORY, "the coordinator is out of memory");
+    free(facts);
+    free(ranks);
+}
+
+void membership_look(struct generation *g)
+{
     for (struct server_group *p = g->groups; p && !g->is_repairing; p = p->next)
         agree_look(p);
-    for (int i = 0; i < s->size; i++) {
-        living += generation_is_alive(&g->members[i]);
-        ready += generation_is_ready(&g->members[i]);
-        places += place_is_awaited(&g->members[i]);
-    }
-    if (living == 0 && !has_living(s))
-        newcomers_refuse(s);
-    if (!g->is_repairing || living > ready)
-        return;
-    if (ready > 0 && places > 0 && places_wait(g))
-        return;
-    ranks = malloc(2 * (size_t)s->size * sizeof(*ranks));
-    if (!ranks) {
-        repair_fail(g, ML_ERR_MEMORY, "the coordinator is out of memory");
-        return;
-    }
-    for (int i = 0; i < s->size && ready > 0; i++)
-        if (generation_is_ready(&g->members[i]) ||
-            (s->ranks[i].newcomer && !generation_is_alive(&g->members[i])))
-            ranks[count++] = i;
-    if (count > 0)
-        repair_complete(g, ranks, count, ranks + s->size);
-    else
-        repair_end(g);
-    free(ranks);
+    if (!has_living(g->server))
+        newcomers_refuse(g->server);
+    if (g->is_repairing)
+        repair_look(g);
 }
 
 static void repair_on_timeout(evutil_socket_t fd, short what, void *arg)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* membership_join.c: the coordinator decides who is a member (coordinator/service/membership.c).
- * Whoever dies while the members connect is left out by another turn. */
+/* membership_join.c: the coordinator decides who is a member (coordinator/next_world.h). Whoever
+ * dies while the members connect is left out by another turn. */
 #include "runtime/world/membership_join.h"
 
 #include "common/clock.h"
