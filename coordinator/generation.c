@@ -24,14 +24,14 @@ struct generation *generation_create(struct server *s, uint32_t number)
 
     if (!g)
         return NULL;
-    g->members = calloc((size_t)s->most, sizeof(*g->members));
-    if (!g->members) {
+    g->ranks = calloc((size_t)s->most, sizeof(*g->ranks));
+    if (!g->ranks) {
         free(g);
         return NULL;
     }
     for (int i = 0; i < s->most; i++) {
-        g->members[i].generation = g;
-        g->members[i].rank = i;
+        g->ranks[i].generation = g;
+        g->ranks[i].rank = i;
     }
     g->server = s;
     g->number = number;
@@ -40,25 +40,25 @@ struct generation *generation_create(struct server *s, uint32_t number)
     return g;
 }
 
-static bool is_told(const struct server_member *m, int except)
+static bool is_told(const struct generation_rank *one, int except)
 {
-    return m->rank != except && m->state != MEMBER_LEFT;
+    return one->rank != except && one->state != RANK_LEFT;
 }
 
 void generation_send(struct generation *g, uint8_t type, json_t *message, int except)
 {
     char *text = json_dumps(message, JSON_COMPACT);
-    const struct server_member *m, *end = g->members + g->server->size;
+    const struct generation_rank *one, *end = g->ranks + g->server->size;
 
-    for (m = g->members; m < end; m++) {
-        if (is_told(m, except) && text)
-            connection_cast_add(m->connection);
-        else if (is_told(m, except))
-            connection_give_up(m->connection);
+    for (one = g->ranks; one < end; one++) {
+        if (is_told(one, except) && text)
+            connection_cast_add(one->connection);
+        else if (is_told(one, except))
+            connection_give_up(one->connection);
     }
-    for (m = g->members; m < end && text; m++) {
-        if (is_told(m, except))
-            connection_cast_send(m->connection, type, text, strlen(text));
+    for (one = g->ranks; one < end && text; one++) {
+        if (is_told(one, except))
+            connection_cast_send(one->connection, type, text, strlen(text));
     }
     free(text);
     json_decref(message);
@@ -87,35 +87,35 @@ void generation_fail(struct generation *g, int code, const char *text)
                     json_pack("{s:i, s:o}", "code", code, "text", text_json(g->failed.text)), -1);
 }
 
-struct next_world_rank generation_facts(const struct server_member *m)
+struct next_world_rank generation_facts(const struct generation_rank *one)
 {
-    const struct server *s = m->generation->server;
-    const struct server_rank *r = &s->ranks[m->rank];
+    const struct server *s = one->generation->server;
+    const struct server_rank *r = &s->ranks[one->rank];
 
-    return (struct next_world_rank){.state = m->state,
-                                    .has_repaired = m->has_repaired,
+    return (struct next_world_rank){.state = one->state,
+                                    .has_repaired = one->has_repaired,
                                     .has_ended = r->has_exited,
                                     .is_open = s->replaces && !r->is_vacant,
                                     .has_newcomer = r->newcomer};
 }
 
-bool generation_is_alive(const struct server_member *m)
+bool generation_is_alive(const struct generation_rank *one)
 {
-    struct next_world_rank facts = generation_facts(m);
+    struct next_world_rank facts = generation_facts(one);
 
     return next_world_is_alive(&facts);
 }
 
-bool generation_is_ready(const struct server_member *m)
+bool generation_is_ready(const struct generation_rank *one)
 {
-    struct next_world_rank facts = generation_facts(m);
+    struct next_world_rank facts = generation_facts(one);
 
     return next_world_is_ready(&facts);
 }
 
-bool generation_awaits(const struct server_member *m)
+bool generation_awaits(const struct generation_rank *one)
 {
-    return generation_is_alive(m) && !generation_is_ready(m);
+    return generation_is_alive(one) && !generation_is_ready(one);
 }
 
 /* A failed generation is kept, so that ranks that join late get the same answer. */
@@ -124,7 +124,7 @@ void generation_release(struct generation *g)
     if (!g->is_complete)
         return;
     for (int i = 0; i < g->server->size; i++) {
-        if (g->members[i].state < MEMBER_LEFT || g->members[i].connection)
+        if (g->ranks[i].state < RANK_LEFT || g->ranks[i].connection)
             return;
     }
     generation_destroy(g);
@@ -141,15 +141,15 @@ void generation_destroy(struct generation *g)
     while (g->groups)
         server_group_destroy(g->groups);
     for (int i = 0; i < g->server->size; i++) {
-        if (g->members[i].timer)
-            event_free(g->members[i].timer);
-        free(g->members[i].abort_text);
+        if (g->ranks[i].timer)
+            event_free(g->ranks[i].timer);
+        free(g->ranks[i].abort_text);
     }
     if (g->leavers)
         event_free(g->leavers);
     limit_free(&g->limit);
     limit_free(&g->repair_limit);
     limit_free(&g->place_limit);
-    free(g->members);
+    free(g->ranks);
     free(g);
 }

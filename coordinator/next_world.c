@@ -3,19 +3,19 @@
 
 bool next_world_is_alive(const struct next_world_rank *r)
 {
-    return r->state == MEMBER_JOINED || r->state == MEMBER_DYING ||
-           (r->state == MEMBER_ABSENT && !r->has_ended && !r->has_newcomer);
+    return r->state == RANK_JOINED || r->state == RANK_DYING ||
+           (r->state == RANK_ABSENT && !r->has_ended && !r->has_newcomer);
 }
 
 bool next_world_is_ready(const struct next_world_rank *r)
 {
-    return r->state == MEMBER_JOINED && r->has_repaired;
+    return r->state == RANK_JOINED && r->has_repaired;
 }
 
 /* Its place is empty, and somebody may still come to it. One that has left is not dead. */
 static bool is_awaited(const struct next_world_rank *r)
 {
-    return r->is_open && !r->has_newcomer && (r->state == MEMBER_DEAD || r->state == MEMBER_ABSENT);
+    return r->is_open && !r->has_newcomer && (r->state == RANK_DEAD || r->state == RANK_ABSENT);
 }
 
 struct next_world next_world_decide(const struct next_world_facts *f, int *ranks)

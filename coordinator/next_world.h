@@ -19,10 +19,10 @@
  *
  * To a coordinator that takes over, a rank is ABSENT until it has found it.
  */
-enum server_member_state { MEMBER_ABSENT, MEMBER_JOINED, MEMBER_DYING, MEMBER_LEFT, MEMBER_DEAD };
+enum rank_state { RANK_ABSENT, RANK_JOINED, RANK_DYING, RANK_LEFT, RANK_DEAD };
 
 struct next_world_rank {
-    enum server_member_state state;
+    enum rank_state state;
     bool has_repaired; /* it has called ml_repair, whatever has become of it since */
     bool has_ended;    /* its process is known to have ended; matters while ABSENT */
     bool is_open;      /* if it is dead, somebody may still come to take its place */

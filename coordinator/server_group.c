@@ -93,12 +93,12 @@ struct server_seat *server_group_seat(struct server_group *p, int rank)
     return NULL;
 }
 
-struct server_group *server_group_of_member(struct server_member *m, json_int_t id,
-                                            struct server_seat **seat)
+struct server_group *server_group_of_rank(struct generation_rank *one, json_int_t id,
+                                          struct server_seat **seat)
 {
-    struct server_group *p = server_group_find(m->generation, id);
+    struct server_group *p = server_group_find(one->generation, id);
 
-    *seat = p ? server_group_seat(p, m->rank) : NULL;
+    *seat = p ? server_group_seat(p, one->rank) : NULL;
     return *seat ? p : NULL;
 }
 
@@ -119,7 +119,7 @@ static json_t *broken_message(const struct server_group *p, const struct fault *
 static struct connection *seat_connection(const struct server_group *p,
                                           const struct server_seat *seat)
 {
-    return p->generation->members[seat->rank].connection;
+    return p->generation->ranks[seat->rank].connection;
 }
 
 /* Tells all members, or only those that wait for a reply. */
@@ -180,10 +180,11 @@ void creation_free(struct server_creation *c)
     free(c);
 }
 
-void creation_refuse(const struct server_member *m, json_int_t parent, int code, const char *text)
+void creation_refuse(const struct generation_rank *one, json_int_t parent, int code,
+                     const char *text)
 {
     connection_send_json(
-        m->connection, COORD_CREATED,
+        one->connection, COORD_CREATED,
         json_pack("{s:I, s:i, s:o}", "group", parent, "code", code, "text", text_json(text)));
 }
 
@@ -191,7 +192,7 @@ void creation_fail(struct server_creation *c, int code, const char *text)
 {
     for (int i = 0; i < c->count; i++)
         if (c->has_come[i])
-            creation_refuse(&c->generation->members[c->ranks[i]], c->parent, code, text);
+            creation_refuse(&c->generation->ranks[c->ranks[i]], c->parent, code, text);
     creation_free(c);
 }
 
@@ -243,7 +244,7 @@ void server_group_on_lost(struct generation *g, int rank, const char *text)
 static bool has_dead(const struct server_group *p)
 {
     for (int i = 0; i < p->count; i++)
-        if (p->generation->members[p->seats[i].rank].state == MEMBER_DEAD)
+        if (p->generation->ranks[p->seats[i].rank].state == RANK_DEAD)
             return p->lost.code != 0;
     return false;
 }
@@ -294,7 +295,7 @@ int server_group_receive_relay(struct server_group *p, struct server_seat *seat,
         return fault_set(why, ML_ERR_REFUSED, "its RELAY is for rank %d, which is not in the group",
                          (int)to);
     connection_send_json(
-        g->members[to].connection, COORD_RELAYED,
+        g->ranks[to].connection, COORD_RELAYED,
         json_pack("{s:I, s:i, s:O}", "group", (json_int_t)p->id, "from", seat->rank, "word", word));
     return 0;
 }

@@ -5,7 +5,7 @@
  *
  *   server ─┬─ connection…   a socket; after the handshake that of a rank or an agent
  *           ├─ server_rank…  for each rank: how its first process ended
- *           └─ generation… ─┬─ server_member…  for each rank: whether it has joined and is alive
+ *           └─ generation… ─┬─ generation_rank…  for each rank: whether it has joined and is alive
  *                           └─ server_group… ─── server_seat…  for each member: what it has sent
  *
  * A generation is the n-th claims of all ranks: a process claims its rank in ml_init, and again if
@@ -94,6 +94,10 @@ struct connection {
     TAILQ_ENTRY(connection) entry;
 };
 
+/*
+ * A rank beyond generations: how its process has ended, and who comes to take its place. It lives
+ * as long as the server, which has one for each number that a rank may have.
+ */
 struct server_rank {
     bool has_exited; /* its first process has ended, or its host is lost */
     bool is_lost;    /* its host is lost */
@@ -102,13 +106,19 @@ struct server_rank {
     char *exit_text;             /* "was killed by signal 9 (Killed) on host b (pid 4711)" */
     bool is_vacant;              /* it is gone, and nobody takes its place */
     int replaced;                /* the number of the last process that came to take it */
-    struct connection *newcomer; /* that process waits for the next membership; NULL: none does */
+    struct connection *newcomer; /* that process waits for the next world; NULL: none does */
     int64_t newcomer_pid;
     bool owes_exit; /* it came before the end of the one before it was reported */
 };
 
-struct server_member {
-    enum server_member_state state;
+/*
+ * A rank's part in one generation: the process that has claimed the rank there, and what has become
+ * of it. It lives as long as the generation, which has one for each number, ABSENT until the rank
+ * joins; a newcomer gets that of the process before it. It is no member: members are ranks of a
+ * group.
+ */
+struct generation_rank {
+    enum rank_state state;
     struct generation *generation;
     int rank;
     int64_t pid;
@@ -181,7 +191,7 @@ struct server_creation {
 struct generation {
     struct server *server;
     uint32_t number;
-    struct server_member *members; /* one for each rank */
+    struct generation_rank *ranks; /* one for each rank */
     int joined;
     struct server_meeting meeting; /* until all have joined */
     bool is_complete;
@@ -192,9 +202,9 @@ struct generation {
     struct server_group *groups; /* the world last */
     struct server_creation *creations;
     uint32_t next_group;
-    uint32_t membership; /* how often its members have changed (membership.c) */
+    uint32_t membership; /* how often the members of its world have changed (membership.c) */
     uint32_t world;      /* the number of its group; those below are of earlier memberships */
-    bool is_repairing;   /* a member has sent REPAIR */
+    bool is_repairing;   /* a rank has sent REPAIR */
     struct limit repair_limit;
     struct limit place_limit; /* all that live have come, and wait for newcomers */
     bool has_waited;          /* for them, long enough */
@@ -310,7 +320,7 @@ int stall_receive_waiting(struct server_group *p, struct server_seat *seat, json
                           struct fault *why);
 int stall_receive_moving(struct server_group *p, struct server_seat *seat, json_t *message,
                          struct fault *why);
-void liveness_receive_leave(struct server_member *m);
+void liveness_receive_leave(struct generation_rank *one);
 int liveness_receive_unreached(struct connection *c, json_t *message, struct fault *why);
 int liveness_receive_alone(struct connection *c, json_t *message, struct fault *why);
 int liveness_receive_abort(struct connection *c, json_t *message, struct fault *why);
@@ -345,8 +355,8 @@ void agent_exchange_clear(struct server *s);
 
 /* membership.c */
 int membership_receive_repair(struct connection *c, json_t *message, struct fault *why);
-void membership_look(struct generation *g); /* a member has died or left */
-/* A member or a newcomer has died: it may get a successor, which is waited for anew. */
+void membership_look(struct generation *g); /* a rank has died or left */
+/* A rank or a newcomer has died: it may get a successor, which is waited for anew. */
 void membership_lose(struct generation *g);
 /* A process that takes a dead rank's place has joined. May free generations. */
 void membership_receive_newcomer(struct connection *c, int64_t pid, int replaces);
@@ -361,24 +371,24 @@ void generation_refuse(struct connection *c, int code, const char *text); /* FAI
 json_t *generation_welcome(const struct server *s); /* WELCOME; NULL: out of memory */
 /* To all ranks but `except` and those that have left. Takes over `message`; NULL: out of memory. */
 void generation_send(struct generation *g, uint8_t type, json_t *message, int except);
-struct next_world_rank generation_facts(const struct server_member *m);
-/* ml_repair: the member may still come; it has come; it may and has not. */
-bool generation_is_alive(const struct server_member *m);
-bool generation_is_ready(const struct server_member *m);
-bool generation_awaits(const struct server_member *m);
+struct next_world_rank generation_facts(const struct generation_rank *one);
+/* ml_repair: the rank may still come; it has come; it may and has not. */
+bool generation_is_alive(const struct generation_rank *one);
+bool generation_is_ready(const struct generation_rank *one);
+bool generation_awaits(const struct generation_rank *one);
 void generation_release(struct generation *g); /* frees it if no rank is left in it */
 void generation_destroy(struct generation *g);
 
 /* server_split.c */
-int creation_receive(struct server_member *m, json_t *message, struct fault *why);
+int creation_receive(struct generation_rank *one, json_t *message, struct fault *why);
 
 /* server_group.c */
 struct server_group *server_group_create(struct generation *g, const int *ranks,
                                          int count);                     /* NULL: no memory */
 struct server_seat *server_group_seat(struct server_group *p, int rank); /* NULL: not a member */
-/* The group with that id and the seat of `m` in it; NULL: no such group, or `m` is not in it. */
-struct server_group *server_group_of_member(struct server_member *m, json_int_t id,
-                                            struct server_seat **seat);
+/* The group with that id and the rank's seat in it; NULL: no such group, or it is not in it. */
+struct server_group *server_group_of_rank(struct generation_rank *one, json_int_t id,
+                                          struct server_seat **seat);
 void server_group_break(struct server_group *p, int code, const char *text);
 void server_group_on_lost(struct generation *g, int rank,
                           const char *text); /* all groups it is in */
@@ -389,7 +399,8 @@ void server_group_destroy(struct server_group *p);
  * among them, or -1. creation_refuse answers one that has come, creation_fail all of them, whose
  * creation is gone then. creation_end_all: the same for all; code 0: nobody is told. */
 int creation_place(const struct server_creation *c, int rank);
-void creation_refuse(const struct server_member *m, json_int_t parent, int code, const char *text);
+void creation_refuse(const struct generation_rank *one, json_int_t parent, int code,
+                     const char *text);
 void creation_fail(struct server_creation *c, int code, const char *text);
 void creation_free(struct server_creation *c);
 void creation_end_all(struct generation *g, int code, const char *text);

@@ -36,7 +36,7 @@ static void join_on_timeout(evutil_socket_t fd, short what, void *arg)
 
     (void)fd, (void)what;
     for (int i = 0; missing && i < s->size; i++) {
-        if (g->members[i].state == MEMBER_ABSENT)
+        if (g->ranks[i].state == RANK_ABSENT)
             missing[count++] = i;
     }
     sentence_add_hosts(s, text, sizeof(text), missing, count);
@@ -65,7 +65,7 @@ static void join_fail_if_ended(struct generation *g)
     struct server *s = g->server;
 
     for (int i = 0; i < s->size && s->exited > 0; i++) {
-        if (g->members[i].state == MEMBER_ABSENT && s->ranks[i].has_exited) {
+        if (g->ranks[i].state == RANK_ABSENT && s->ranks[i].has_exited) {
             liveness_fail_join(g, i);
             return;
         }
@@ -90,7 +90,7 @@ int join_receive(struct connection *c, json_t *message, struct fault *why)
     struct generation *g = generation_find(s, c->number);
     char text[sizeof(why->text)] = "";
     json_int_t pid, timeout_ms;
-    struct server_member *m;
+    struct generation_rank *one;
     int replaces;
 
     if (c->generation || s->ranks[c->rank].newcomer == c)
@@ -108,11 +108,11 @@ int join_receive(struct connection *c, json_t *message, struct fault *why)
         generation_refuse(c, ML_ERR_MEMORY, "the coordinator is out of memory");
         return 0;
     }
-    m = &g->members[c->rank];
-    if (m->state != MEMBER_ABSENT) {
+    one = &g->ranks[c->rank];
+    if (one->state != RANK_ABSENT) {
         sentence_add_rank(s, text, sizeof(text), c->rank);
         sentence_add(text, sizeof(text), " is held by another process (pid %lld)",
-                     (long long)m->pid);
+                     (long long)one->pid);
         generation_refuse(c, ML_ERR_STATE, text);
         return 0;
     }
@@ -124,9 +124,9 @@ int join_receive(struct connection *c, json_t *message, struct fault *why)
         generation_refuse(c, ML_ERR_MEMORY, "the coordinator is out of memory");
         return 0;
     }
-    m->state = MEMBER_JOINED;
-    m->connection = c;
-    m->pid = pid;
+    one->state = RANK_JOINED;
+    one->connection = c;
+    one->pid = pid;
     c->generation = g;
     s->ranks[c->rank].has_joined = true;
     meeting_begin(s, &g->meeting);

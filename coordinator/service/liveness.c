@@ -17,48 +17,49 @@ enum { SENTENCE = sizeof(((struct fault *)NULL)->text) };
 
 /* True if the rank's first process, whose end the agent reported, is the one that held this
  * claim. */
-static bool is_first_process(const struct server_rank *r, const struct server_member *m)
+static bool is_first_process(const struct server_rank *r, const struct generation_rank *one)
 {
-    return r->has_exited && (r->is_lost || r->exit_pid == m->pid || r->exit_pid == 0);
+    return r->has_exited && (r->is_lost || r->exit_pid == one->pid || r->exit_pid == 0);
 }
 
 /* Writes "rank 3 was killed by signal 9 (Killed) on host b (pid 4711)", as far as it is known. */
-static void death_describe(const struct server_member *m, char text[SENTENCE])
+static void death_describe(const struct generation_rank *one, char text[SENTENCE])
 {
-    const struct server *s = m->generation->server;
-    const struct server_rank *r = &s->ranks[m->rank];
+    const struct server *s = one->generation->server;
+    const struct server_rank *r = &s->ranks[one->rank];
 
     text[0] = '\0';
-    if (m->abort_text) {
-        sentence_add_rank(s, text, SENTENCE, m->rank);
-        sentence_add(text, SENTENCE, " called ml_abort%s%s", *m->abort_text ? ": " : "",
-                     m->abort_text);
-    } else if (is_first_process(r, m)) {
-        sentence_add(text, SENTENCE, "rank %d %s", m->rank, r->exit_text);
+    if (one->abort_text) {
+        sentence_add_rank(s, text, SENTENCE, one->rank);
+        sentence_add(text, SENTENCE, " called ml_abort%s%s", *one->abort_text ? ": " : "",
+                     one->abort_text);
+    } else if (is_first_process(r, one)) {
+        sentence_add(text, SENTENCE, "rank %d %s", one->rank, r->exit_text);
     } else {
-        sentence_add_rank(s, text, SENTENCE, m->rank);
+        sentence_add_rank(s, text, SENTENCE, one->rank);
         sentence_add(text, SENTENCE, " (pid %lld) has ended without calling ml_finalize",
-                     (long long)m->pid);
+                     (long long)one->pid);
     }
 }
 
-/* Declares `m` dead and tells all others. May free the generation. */
-static void member_die(struct server_member *m)
+/* Declares `one` dead and tells all others. May free the generation. */
+static void rank_die(struct generation_rank *one)
 {
-    struct generation *g = m->generation;
+    struct generation *g = one->generation;
     char text[SENTENCE];
 
-    if (m->timer)
-        event_del(m->timer);
-    m->state = MEMBER_DEAD;
-    death_describe(m, text);
+    if (one->timer)
+        event_del(one->timer);
+    one->state = RANK_DEAD;
+    death_describe(one, text);
     if (!g->is_complete) {
         sentence_add(text, sizeof(text), " before all ranks had called ml_init");
         generation_fail(g, ML_ERR_PEER, text);
     } else {
         generation_send(g, COORD_DEAD,
-                        json_pack("{s:i, s:o}", "rank", m->rank, "text", text_json(text)), m->rank);
-        server_group_on_lost(g, m->rank, text);
+                        json_pack("{s:i, s:o}", "rank", one->rank, "text", text_json(text)),
+                        one->rank);
+        server_group_on_lost(g, one->rank, text);
         membership_lose(g);
     }
     generation_release(g);
@@ -66,24 +67,24 @@ static void member_die(struct server_member *m)
 
 /* The time for the agent's report is over, or the process has ended and its connection is still
  * open: a forked child may hold the socket. */
-static void member_on_timer(evutil_socket_t fd, short what, void *arg)
+static void rank_on_timer(evutil_socket_t fd, short what, void *arg)
 {
-    struct server_member *m = arg;
+    struct generation_rank *one = arg;
 
     (void)fd, (void)what;
-    if (m->state == MEMBER_JOINED && m->connection)
-        connection_drop(m->connection); /* calls on_rank_closed */
-    else if (m->state == MEMBER_DYING)
-        member_die(m);
+    if (one->state == RANK_JOINED && one->connection)
+        connection_drop(one->connection); /* calls on_rank_closed */
+    else if (one->state == RANK_DYING)
+        rank_die(one);
 }
 
-static int member_start_timer(struct server_member *m)
+static int rank_start_timer(struct generation_rank *one)
 {
     static const struct timeval time = FAILURE_TIMEVAL(EXIT_REPORT_MS);
 
-    if (!m->timer)
-        m->timer = evtimer_new(m->generation->server->base, member_on_timer, m);
-    return m->timer ? event_add(m->timer, &time) : -1;
+    if (!one->timer)
+        one->timer = evtimer_new(one->generation->server->base, rank_on_timer, one);
+    return one->timer ? event_add(one->timer, &time) : -1;
 }
 
 static void newcomer_lose(struct server *s, int rank)
@@ -97,23 +98,23 @@ static void newcomer_lose(struct server *s, int rank)
 static void on_rank_closed(struct connection *c)
 {
     struct generation *g = c->generation;
-    struct server_member *m;
+    struct generation_rank *one;
 
     if (c->server->ranks[c->rank].newcomer == c)
         newcomer_lose(c->server, c->rank);
     if (!g)
         return;
-    m = &g->members[c->rank];
+    one = &g->ranks[c->rank];
     c->generation = NULL;
-    m->connection = NULL;
-    if (m->state != MEMBER_JOINED) {
+    one->connection = NULL;
+    if (one->state != RANK_JOINED) {
         generation_release(g);
         return;
     }
-    m->state = MEMBER_DYING;
+    one->state = RANK_DYING;
     /* No report comes after ml_abort, or after the end of the first process. */
-    if (m->abort_text || g->server->ranks[c->rank].has_exited || member_start_timer(m))
-        member_die(m);
+    if (one->abort_text || g->server->ranks[c->rank].has_exited || rank_start_timer(one))
+        rank_die(one);
 }
 
 void liveness_fail_join(struct generation *g, int rank)
@@ -129,21 +130,21 @@ void liveness_fail_join(struct generation *g, int rank)
 }
 
 /* Handles the end of a rank's first process in one generation. May free the generation. */
-static void member_on_exited(struct generation *g, int rank)
+static void rank_on_exited(struct generation *g, int rank)
 {
-    struct server_member *m = &g->members[rank];
+    struct generation_rank *one = &g->ranks[rank];
     const struct server_rank *r = &g->server->ranks[rank];
 
-    if (m->state == MEMBER_ABSENT && !g->is_complete)
+    if (one->state == RANK_ABSENT && !g->is_complete)
         liveness_fail_join(g, rank);
-    else if (m->state == MEMBER_ABSENT)
+    else if (one->state == RANK_ABSENT)
         membership_look(g);
-    else if (m->state == MEMBER_DYING)
-        member_die(m);
-    else if (m->state == MEMBER_JOINED && r->is_lost)
-        connection_drop(m->connection);
-    else if (m->state == MEMBER_JOINED && is_first_process(r, m) && member_start_timer(m))
-        connection_drop(m->connection);
+    else if (one->state == RANK_DYING)
+        rank_die(one);
+    else if (one->state == RANK_JOINED && r->is_lost)
+        connection_drop(one->connection);
+    else if (one->state == RANK_JOINED && is_first_process(r, one) && rank_start_timer(one))
+        connection_drop(one->connection);
 }
 
 static void rank_set_exited(struct server *s, int rank, int64_t pid, const char *text, bool is_lost)
@@ -168,7 +169,7 @@ static void rank_set_exited(struct server *s, int rank, int64_t pid, const char 
     s->exited++;
     for (g = s->generations; g; g = next) {
         next = g->next;
-        member_on_exited(g, rank);
+        rank_on_exited(g, rank);
     }
     agent_exchange_on_exited(s);
 }
@@ -325,9 +326,9 @@ static void leavers_tell(struct generation *g)
     int *ranks = malloc((size_t)g->server->size * sizeof(*ranks)), count = 0;
 
     for (int i = 0; i < g->server->size; i++) {
-        if (g->members[i].is_untold && ranks)
+        if (g->ranks[i].is_untold && ranks)
             ranks[count++] = i;
-        g->members[i].is_untold = false;
+        g->ranks[i].is_untold = false;
     }
     /* Without memory the message is NULL, and generation_send gives the connections up. */
     generation_send(g, COORD_LEFT, ranks ? left_make(ranks, count) : NULL, -1);
@@ -352,21 +353,21 @@ static void leavers_tell_soon(struct generation *g)
         leavers_tell(g);
 }
 
-void liveness_receive_leave(struct server_member *m)
+void liveness_receive_leave(struct generation_rank *one)
 {
-    struct generation *g = m->generation;
+    struct generation *g = one->generation;
     char text[SENTENCE] = "";
 
-    m->state = MEMBER_LEFT;
-    if (m->timer)
-        event_del(m->timer);
-    liveness_send_left(m->connection);
-    sentence_add_rank(g->server, text, sizeof(text), m->rank);
+    one->state = RANK_LEFT;
+    if (one->timer)
+        event_del(one->timer);
+    liveness_send_left(one->connection);
+    sentence_add_rank(g->server, text, sizeof(text), one->rank);
     if (g->is_complete) {
-        m->is_untold = true;
+        one->is_untold = true;
         leavers_tell_soon(g);
         sentence_add(text, sizeof(text), " has called ml_finalize");
-        server_group_on_lost(g, m->rank, text);
+        server_group_on_lost(g, one->rank, text);
         membership_look(g);
     } else {
         sentence_add(text, sizeof(text), " left before all ranks had called ml_init");
@@ -379,7 +380,7 @@ int liveness_receive_abort(struct connection *c, json_t *message, struct fault *
     struct server *s = c->server;
     const char *text = "";
     json_int_t status;
-    struct server_member *m;
+    struct generation_rank *one;
 
     if (json_unpack(message, "{s:I, s?s}", "status", &status, "why", &text) || status < INT_MIN ||
         status > INT_MAX)
@@ -387,9 +388,9 @@ int liveness_receive_abort(struct connection *c, json_t *message, struct fault *
     if (s->events.on_abort)
         s->events.on_abort(c->rank, (int)status, text, s->events.arg);
     if (c->generation) {
-        m = &c->generation->members[c->rank];
-        free(m->abort_text);
-        m->abort_text = strdup(text);
+        one = &c->generation->ranks[c->rank];
+        free(one->abort_text);
+        one->abort_text = strdup(text);
     }
     liveness_send_left(c);
     return 0;

@@ -66,12 +66,12 @@ static void generation_report(const struct generation *g, int64_t now)
     if (!attendance_open(&a, s->size))
         return;
     for (int i = 0; i < s->size; i++) {
-        const struct server_member *m = &g->members[i];
+        const struct generation_rank *one = &g->ranks[i];
 
         if (!g->is_repairing)
-            attendance_add(&a, i, m->state != MEMBER_ABSENT);
-        else if (generation_awaits(m) || m->has_repaired)
-            attendance_add(&a, i, m->has_repaired);
+            attendance_add(&a, i, one->state != RANK_ABSENT);
+        else if (generation_awaits(one) || one->has_repaired)
+            attendance_add(&a, i, one->has_repaired);
     }
     if (g->is_repairing && a.absent_count == 0) { /* all have come, and wait for newcomers */
         free(a.present);
@@ -123,7 +123,7 @@ static void agreement_report(const struct server_group *p, int64_t now)
     for (int i = 0; i < p->count; i++) {
         const struct server_seat *seat = &p->seats[i];
 
-        if (seat->has_agreed || generation_is_alive(&g->members[seat->rank]))
+        if (seat->has_agreed || generation_is_alive(&g->ranks[seat->rank]))
             attendance_add(&a, seat->rank, seat->has_agreed);
     }
     absent_add(&a, g->server, text);

@@ -26,7 +26,7 @@ static void agreed_send(struct server_group *p, uint64_t value, const struct fau
 {
     for (int i = 0; i < p->count; i++) {
         struct server_seat *seat = &p->seats[i];
-        struct connection *c = p->generation->members[seat->rank].connection;
+        struct connection *c = p->generation->ranks[seat->rank].connection;
 
         if (seat->has_agreed && failed)
             connection_send_json(c, COORD_AGREED,
@@ -53,7 +53,7 @@ static void agree_look(struct server_group *p)
         agreed += seat->has_agreed;
         if (seat->has_agreed)
             value &= seat->agreed;
-        else if (generation_is_alive(&p->generation->members[seat->rank]))
+        else if (generation_is_alive(&p->generation->ranks[seat->rank]))
             return;
     }
     if (agreed > 0)
@@ -101,7 +101,7 @@ static void repair_begin(struct generation *g, int rank)
 static void repair_end(struct generation *g)
 {
     for (int i = 0; i < g->server->size; i++)
-        g->members[i].has_repaired = false;
+        g->ranks[i].has_repaired = false;
     g->is_repairing = g->has_waited = false;
     g->meeting = (struct server_meeting){0};
     limit_clear(&g->repair_limit);
@@ -111,27 +111,27 @@ static void repair_end(struct generation *g)
 static void repair_fail(struct generation *g, int code, const char *text)
 {
     for (int i = 0; i < g->server->size; i++)
-        if (g->members[i].has_repaired)
-            connection_send_json(g->members[i].connection, COORD_FAILED,
+        if (g->ranks[i].has_repaired)
+            connection_send_json(g->ranks[i].connection, COORD_FAILED,
                                  json_pack("{s:i, s:o}", "code", code, "text", text_json(text)));
     repair_end(g);
 }
 
-/* The newcomer of that rank becomes a member, and is told what the others learned in ml_init. */
+/* The rank is its newcomer's from now on, who is told what the others learned in ml_init. */
 static void newcomer_seat(struct generation *g, int rank)
 {
     struct server_rank *r = &g->server->ranks[rank];
-    struct server_member *m = &g->members[rank];
+    struct generation_rank *one = &g->ranks[rank];
     struct connection *c = r->newcomer;
     json_t *welcome = generation_welcome(g->server);
 
     json_object_set_new(welcome, "generation", json_integer(g->number));
     connection_send_json(c, COORD_WELCOME, welcome);
-    free(m->abort_text);
-    m->abort_text = NULL;
-    m->state = MEMBER_JOINED;
-    m->connection = c;
-    m->pid = r->newcomer_pid;
+    free(one->abort_text);
+    one->abort_text = NULL;
+    one->state = RANK_JOINED;
+    one->connection = c;
+    one->pid = r->newcomer_pid;
     c->generation = g;
     r->newcomer = NULL;
     r->has_joined = true;
@@ -202,8 +202,8 @@ static bool places_wait(struct generation *g, int ms)
     if (limit_start(&g->place_limit, &g->server->limits, ms, places_on_timeout, g))
         return false;
     for (int i = 0; i < g->server->size; i++)
-        if (generation_is_ready(&g->members[i]))
-            connection_send_json(g->members[i].connection, COORD_AWAITS,
+        if (generation_is_ready(&g->ranks[i]))
+            connection_send_json(g->ranks[i].connection, COORD_AWAITS,
                                  json_pack("{s:i}", "ms", ms));
     return true;
 }
@@ -212,7 +212,7 @@ static bool has_living(const struct server *s)
 {
     for (const struct generation *g = s->generations; g; g = g->next)
         for (int i = 0; i < s->size && g->is_complete; i++)
-            if (generation_is_alive(&g->members[i]))
+            if (generation_is_alive(&g->ranks[i]))
                 return true;
     return false;
 }
@@ -255,7 +255,7 @@ static void repair_look(struct generation *g)
     int *ranks = calloc(2 * (size_t)s->size, sizeof(*ranks));
 
     for (int i = 0; i < s->size && facts; i++)
-        facts[i] = generation_facts(&g->members[i]);
+        facts[i] = generation_facts(&g->ranks[i]);
     if (facts && ranks)
         next_world_begin(g,
                          &(struct next_world_facts){.ranks = facts,
@@ -288,7 +288,7 @@ static void repair_on_timeout(evutil_socket_t fd, short what, void *arg)
 
     (void)fd, (void)what;
     for (int i = 0; missing && i < s->size; i++)
-        if (generation_awaits(&g->members[i]))
+        if (generation_awaits(&g->ranks[i]))
             missing[count++] = i;
     sentence_add_hosts(s, text, sizeof(text), missing, count);
     sentence_add(text, sizeof(text), " %s not called ml_repair in time",
@@ -317,13 +317,13 @@ static void rank_forget_end(struct server *s, int rank)
     s->exited--;
 }
 
-/* The first frame of a rank to a coordinator that takes over: it is a member of a generation that
- * was complete before. NULL: it is refused. */
-static struct server_member *member_take_over(struct connection *c, struct fault *why)
+/* The first frame of a rank to a coordinator that takes over: it has joined a generation that was
+ * complete before. NULL: it is refused. */
+static struct generation_rank *rank_take_over(struct connection *c, struct fault *why)
 {
     struct server *s = c->server;
     struct generation *g = generation_find(s, c->number);
-    struct server_member *m;
+    struct generation_rank *one;
 
     if (!s->takes_over) {
         fault_set(why, ML_ERR_REFUSED, "it sent REPAIR before it had joined");
@@ -331,50 +331,51 @@ static struct server_member *member_take_over(struct connection *c, struct fault
     }
     if (!g)
         g = generation_create(s, c->number);
-    m = g ? &g->members[c->rank] : NULL;
-    if (!m) {
+    one = g ? &g->ranks[c->rank] : NULL;
+    if (!one) {
         fault_set(why, ML_ERR_MEMORY, "the coordinator is out of memory");
         return NULL;
     }
     g->is_complete = true;
-    if (m->state != MEMBER_ABSENT ||
+    if (one->state != RANK_ABSENT ||
         (s->ranks[c->rank].has_exited && (!s->replaces || s->ranks[c->rank].is_vacant))) {
         fault_set(why, ML_ERR_STATE, "the rank has ended, or has another process");
         return NULL;
     }
     rank_forget_end(s, c->rank);
     g->membership = s->membership > g->membership ? s->membership : g->membership;
-    m->state = MEMBER_JOINED;
-    m->connection = c;
+    one->state = RANK_JOINED;
+    one->connection = c;
     c->generation = g;
     s->ranks[c->rank].has_joined = true;
-    return m;
+    return one;
 }
 
 int membership_receive_repair(struct connection *c, json_t *message, struct fault *why)
 {
-    struct server_member *m =
-        c->generation ? &c->generation->members[c->rank] : member_take_over(c, why);
+    struct generation_rank *one =
+        c->generation ? &c->generation->ranks[c->rank] : rank_take_over(c, why);
     json_int_t pid, timeout_ms, groups;
     struct generation *g;
 
-    if (!m)
+    if (!one)
         return why->code;
-    g = m->generation;
-    if (m->state != MEMBER_JOINED || !g->is_complete)
+    g = one->generation;
+    if (one->state != RANK_JOINED || !g->is_complete)
         return 0; /* it comes too late */
     if (json_unpack(message, "{s:I, s:I, s:I}", "pid", &pid, "timeout_ms", &timeout_ms, "groups",
                     &groups) ||
-        timeout_ms < 0 || timeout_ms > INT_MAX || groups < 0 || groups > INT_MAX || m->has_repaired)
+        timeout_ms < 0 || timeout_ms > INT_MAX || groups < 0 || groups > INT_MAX ||
+        one->has_repaired)
         return fault_set(why, ML_ERR_REFUSED, "its REPAIR is malformed or came twice");
     if (groups > g->next_group)
         g->next_group = (uint32_t)groups;
     if (!g->groups) /* it takes over, and all that the rank names until REPAIRED is of before */
         g->world = g->next_group;
-    m->pid = pid;
-    m->has_repaired = true;
+    one->pid = pid;
+    one->has_repaired = true;
     if (!g->is_repairing) {
-        repair_begin(g, m->rank);
+        repair_begin(g, one->rank);
         if (repair_set_limit(g, timeout_ms)) {
             repair_fail(g, ML_ERR_MEMORY, "the coordinator is out of memory");
             return 0;
@@ -402,8 +403,8 @@ static bool newcomer_follows(struct server *s, int rank)
     for (struct generation *next, *g = s->generations; g; g = next) {
         next = g->next;
         may_come |= g->is_complete;
-        if (g->members[rank].state == MEMBER_JOINED)
-            connection_drop(g->members[rank].connection); /* which may free the generation */
+        if (g->ranks[rank].state == RANK_JOINED)
+            connection_drop(g->ranks[rank].connection); /* which may free the generation */
     }
     return may_come;
 }

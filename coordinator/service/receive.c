@@ -38,10 +38,10 @@ static void answer_past(struct connection *c, uint8_t type, json_int_t group)
                                        "text", "the group is of an earlier membership"));
 }
 
-/* Finds the group that the frame names and the sender's seat in it, and calls the handler. `m` is
+/* Finds the group that the frame names and the sender's seat in it, and calls the handler. `one` is
  * NULL before the first REPAIR to a coordinator that takes over. */
-static int receive_for_group(struct connection *c, struct server_member *m, const struct frame *f,
-                             json_t *message, struct fault *why)
+static int receive_for_group(struct connection *c, struct generation_rank *one,
+                             const struct frame *f, json_t *message, struct fault *why)
 {
     const struct receive_handler *h = f->type < HANDLERS ? &handlers[f->type] : NULL;
     const json_t *group = message ? json_object_get(message, "group") : NULL;
@@ -53,42 +53,42 @@ static int receive_for_group(struct connection *c, struct server_member *m, cons
         return fault_set(why, ML_ERR_REFUSED, "unknown message %u", f->type);
     if (message ? !json_is_integer(group) : !server_exchange_group(f, &id))
         return fault_set(why, ML_ERR_REFUSED, "its %s is malformed", h->name);
-    if (id >= 0 && (!m || id < m->generation->world)) {
+    if (id >= 0 && (!one || id < one->generation->world)) {
         answer_past(c, f->type, id);
         return 0;
     }
-    if (!m)
+    if (!one)
         return fault_set(why, ML_ERR_REFUSED, "its %s names a group that it is not in", h->name);
     if (f->type == COORD_CREATE)
-        return creation_receive(m, message, why);
-    p = server_group_of_member(m, id, &seat);
+        return creation_receive(one, message, why);
+    p = server_group_of_rank(one, id, &seat);
     if (!p)
         return fault_set(why, ML_ERR_REFUSED, "its %s names a group that it is not in", h->name);
     return message ? h->receive(p, seat, message, why) : server_exchange_receive(p, seat, f, why);
 }
 
 /* A frame from a rank that has left, or whose generation failed, comes too late and is ignored. */
-static int receive_from_member(struct connection *c, const struct frame *f, json_t *message,
-                               struct fault *why)
+static int receive_from_rank(struct connection *c, const struct frame *f, json_t *message,
+                             struct fault *why)
 {
     struct generation *g = c->generation;
-    struct server_member *m = g ? &g->members[c->rank] : NULL;
+    struct generation_rank *one = g ? &g->ranks[c->rank] : NULL;
 
-    if (!m && f->type == COORD_LEAVE) { /* its join has failed */
+    if (!one && f->type == COORD_LEAVE) { /* its join has failed */
         liveness_send_left(c);
         return 0;
     }
-    if (!m && !c->server->takes_over)
+    if (!one && !c->server->takes_over)
         return fault_set(why, ML_ERR_REFUSED, "it sent message %u before it had joined", f->type);
-    if (!m)
+    if (!one)
         return receive_for_group(c, NULL, f, message, why);
-    if (f->type == COORD_LEAVE && m->state == MEMBER_JOINED) {
-        liveness_receive_leave(m);
+    if (f->type == COORD_LEAVE && one->state == RANK_JOINED) {
+        liveness_receive_leave(one);
         return 0;
     }
-    if (m->state != MEMBER_JOINED || !g->is_complete)
+    if (one->state != RANK_JOINED || !g->is_complete)
         return 0;
-    return receive_for_group(c, m, f, message, why);
+    return receive_for_group(c, one, f, message, why);
 }
 
 static int receive_from_agent(struct connection *c, const struct frame *f, json_t *message,
@@ -146,7 +146,7 @@ int receive_frame(struct connection *c, const struct frame *f, struct fault *why
     else if (f->type == COORD_REPAIR)
         rc = membership_receive_repair(c, message, why);
     else
-        rc = receive_from_member(c, f, message, why);
+        rc = receive_from_rank(c, f, message, why);
     json_decref(message);
     return rc;
 }

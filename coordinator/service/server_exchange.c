@@ -106,7 +106,7 @@ static size_t exchange_write(const struct server_group *p, const uint8_t **at, u
 
 static struct connection *member_connection(const struct server_group *p, int index)
 {
-    return p->generation->members[p->seats[index].rank].connection;
+    return p->generation->ranks[p->seats[index].rank].connection;
 }
 
 static void exchange_send_same(const struct server_group *p, const uint8_t **at, uint8_t *payload)

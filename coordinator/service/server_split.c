@@ -59,9 +59,9 @@ static bool split_answer(struct server_group *p, const struct server_split_choic
     text = ok ? json_dumps(message, JSON_COMPACT) : NULL;
     json_decref(message);
     for (int i = 0; i < count && text; i++)
-        connection_cast_add(p->generation->members[c[i].rank].connection);
+        connection_cast_add(p->generation->ranks[c[i].rank].connection);
     for (int i = 0; i < count && text; i++)
-        connection_cast_send(p->generation->members[c[i].rank].connection, COORD_SPLITTED, text,
+        connection_cast_send(p->generation->ranks[c[i].rank].connection, COORD_SPLITTED, text,
                              strlen(text));
     ok = text;
     free(text);
@@ -156,7 +156,7 @@ static void creation_complete(struct server_creation *c)
     }
     for (int i = 0; i < c->count; i++)
         connection_send_json(
-            c->generation->members[c->ranks[i]].connection, COORD_CREATED,
+            c->generation->ranks[c->ranks[i]].connection, COORD_CREATED,
             json_pack("{s:I, s:I}", "group", (json_int_t)c->parent, "value", (json_int_t)made->id));
     creation_free(c);
 }
@@ -180,11 +180,11 @@ static struct server_creation *creation_find(struct generation *g, json_int_t pa
 }
 
 /* The first one that comes: the time begins. Takes over `ranks`. NULL: out of memory. */
-static struct server_creation *creation_begin(struct server_member *m, uint32_t parent,
+static struct server_creation *creation_begin(struct generation_rank *one, uint32_t parent,
                                               uint64_t tag, int *ranks, int count,
                                               json_int_t timeout_ms)
 {
-    struct generation *g = m->generation;
+    struct generation *g = one->generation;
     struct server_creation *c = calloc(1, sizeof(*c));
 
     if (!c) {
@@ -216,44 +216,44 @@ static bool creation_is_same(struct server_creation *c, int rank, const int *ran
     sentence_add(text, sizeof(text),
                  " has called ml_group_create with the same tag and other ranks than those that "
                  "wait for it there");
-    creation_refuse(&c->generation->members[rank], c->parent, ML_ERR_MISMATCH, text);
+    creation_refuse(&c->generation->ranks[rank], c->parent, ML_ERR_MISMATCH, text);
     creation_fail(c, ML_ERR_MISMATCH, text);
     return false;
 }
 
-static void gone_describe(const struct server_member *m, char text[TEXT])
+static void gone_describe(const struct generation_rank *one, char text[TEXT])
 {
-    const struct server *s = m->generation->server;
-    const struct server_rank *r = &s->ranks[m->rank];
+    const struct server *s = one->generation->server;
+    const struct server_rank *r = &s->ranks[one->rank];
 
-    if (m->state == MEMBER_DEAD && r->has_exited) {
-        sentence_add(text, TEXT, "rank %d %s", m->rank, r->exit_text);
+    if (one->state == RANK_DEAD && r->has_exited) {
+        sentence_add(text, TEXT, "rank %d %s", one->rank, r->exit_text);
         return;
     }
-    sentence_add_rank(s, text, TEXT, m->rank);
+    sentence_add_rank(s, text, TEXT, one->rank);
     sentence_add(text, TEXT,
-                 m->state == MEMBER_LEFT ? " has called ml_finalize"
+                 one->state == RANK_LEFT ? " has called ml_finalize"
                                          : " is not a member of the world");
 }
 
 /* Refuses what can't come about; returns whether it has. */
-static bool creation_is_refused(const struct server_member *m, json_int_t parent, const int *ranks,
-                                int count)
+static bool creation_is_refused(const struct generation_rank *one, json_int_t parent,
+                                const int *ranks, int count)
 {
-    const struct generation *g = m->generation;
+    const struct generation *g = one->generation;
     char text[TEXT] = "";
 
     if (g->is_repairing) {
-        creation_refuse(m, parent, ML_ERR_PEER, "a rank has called ml_repair");
+        creation_refuse(one, parent, ML_ERR_PEER, "a rank has called ml_repair");
         return true;
     }
     for (int i = 0; i < count; i++) {
-        const struct server_member *other = &g->members[ranks[i]];
+        const struct generation_rank *other = &g->ranks[ranks[i]];
 
         if (generation_is_alive(other))
             continue;
         gone_describe(other, text);
-        creation_refuse(m, parent, ML_ERR_PEER, text);
+        creation_refuse(one, parent, ML_ERR_PEER, text);
         return true;
     }
     return false;
@@ -273,9 +273,9 @@ static bool is_list_with(const int *ranks, int count, int rank, int limit)
     return ok && has_rank;
 }
 
-int creation_receive(struct server_member *m, json_t *message, struct fault *why)
+int creation_receive(struct generation_rank *one, json_t *message, struct fault *why)
 {
-    struct generation *g = m->generation;
+    struct generation *g = one->generation;
     json_int_t parent, tag, timeout_ms;
     struct server_creation *c;
     struct server_seat *seat;
@@ -286,35 +286,35 @@ int creation_receive(struct server_member *m, json_t *message, struct fault *why
                     "timeout_ms", &timeout_ms, "count", &count, "ranks", &list) ||
         timeout_ms < 0 || timeout_ms > INT_MAX || count < 1 || count > g->server->size ||
         host_table_read_numbers(&ranks, list, count, g->server->size) ||
-        !is_list_with(ranks, count, m->rank, g->server->size)) {
+        !is_list_with(ranks, count, one->rank, g->server->size)) {
         free(ranks);
         return fault_set(why, ML_ERR_REFUSED, "its CREATE is malformed");
     }
-    if (!server_group_of_member(m, parent, &seat)) {
+    if (!server_group_of_rank(one, parent, &seat)) {
         free(ranks);
         return fault_set(why, ML_ERR_REFUSED, "its CREATE names a group that it is not in");
     }
     for (c = g->creations; c; c = c->next)
-        if (c->parent == parent && creation_place(c, m->rank) >= 0 &&
-            !creation_awaits(c, m->rank)) {
+        if (c->parent == parent && creation_place(c, one->rank) >= 0 &&
+            !creation_awaits(c, one->rank)) {
             free(ranks);
             return fault_set(why, ML_ERR_REFUSED, "its CREATE came twice");
         }
-    c = creation_find(g, parent, (uint64_t)tag, m->rank);
-    if (creation_is_refused(m, parent, ranks, count) ||
-        (c && !creation_is_same(c, m->rank, ranks, count))) {
+    c = creation_find(g, parent, (uint64_t)tag, one->rank);
+    if (creation_is_refused(one, parent, ranks, count) ||
+        (c && !creation_is_same(c, one->rank, ranks, count))) {
         free(ranks);
         return 0;
     }
     if (c)
         free(ranks);
     else
-        c = creation_begin(m, (uint32_t)parent, (uint64_t)tag, ranks, count, timeout_ms);
+        c = creation_begin(one, (uint32_t)parent, (uint64_t)tag, ranks, count, timeout_ms);
     if (!c) {
-        creation_refuse(m, parent, ML_ERR_MEMORY, "the coordinator is out of memory");
+        creation_refuse(one, parent, ML_ERR_MEMORY, "the coordinator is out of memory");
         return 0;
     }
-    c->has_come[creation_place(c, m->rank)] = true;
+    c->has_come[creation_place(c, one->rank)] = true;
     if (++c->come == c->count)
         creation_complete(c);
     return 0;

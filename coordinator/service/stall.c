@@ -205,7 +205,7 @@ static void pair_describe(const struct server_group *p, const struct server_seat
 static int call_find(struct wait_call *out, const struct server_group *p,
                      const struct server_seat *seat)
 {
-    const struct server_member *members = p->generation->members;
+    const struct generation_rank *ranks = p->generation->ranks;
     struct wait *waits = calloc((size_t)p->count, sizeof(*waits));
     int *all = calloc((size_t)p->count, sizeof(*all)), rc = ML_ERR_MEMORY;
     size_t count = 0, which = 0, kept = 0;
@@ -222,7 +222,7 @@ static int call_find(struct wait_call *out, const struct server_group *p,
     if (waits && all)
         rc = wait_graph_call(out, waits, count, which, all, (size_t)p->count);
     for (size_t i = 0; i < out->absent_count; i++) {
-        if (members[out->absent[i]].state == MEMBER_JOINED)
+        if (ranks[out->absent[i]].state == RANK_JOINED)
             out->absent[kept++] = out->absent[i];
     }
     out->absent_count = kept;

@@ -109,13 +109,13 @@ enum { CASES = sizeof(cases) / sizeof(cases[0]) };
 static void say(struct next_world_rank *r, const char *word)
 {
     static const char *const states[] = {
-        [MEMBER_ABSENT] = "absent", [MEMBER_JOINED] = "joined", [MEMBER_DYING] = "dying",
-        [MEMBER_LEFT] = "left",     [MEMBER_DEAD] = "dead",
+        [RANK_ABSENT] = "absent", [RANK_JOINED] = "joined", [RANK_DYING] = "dying",
+        [RANK_LEFT] = "left",     [RANK_DEAD] = "dead",
     };
 
     for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++)
         if (strcmp(word, states[i]) == 0) {
-            r->state = (enum server_member_state)i;
+            r->state = (enum rank_state)i;
             return;
         }
     if (strcmp(word, "called") == 0)
@@ -127,7 +127,7 @@ static void say(struct next_world_rank *r, const char *word)
     else if (strcmp(word, "newcomer") == 0)
         r->has_newcomer = true;
     else if (strcmp(word, "ready") == 0)
-        *r = (struct next_world_rank){.state = MEMBER_JOINED, .has_repaired = true};
+        *r = (struct next_world_rank){.state = RANK_JOINED, .has_repaired = true};
     else
         fail_msg("a case has the word \"%s\"", word);
 }
