@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* connection.c: one socket from accept() to its end: the handshake, and frames in both
  * directions. */
-#include "coordinator/server_state.h"
+#include "coordinator/connection.h"
 
 #include "common/failure_times.h"
 #include "common/net/stranger_limits.h"
 #include "common/text/text_json.h"
+#include "coordinator/connection_send.h"
 #include "coordinator/protocol.h"
 #include "coordinator/sentence.h"
 

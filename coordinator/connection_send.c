@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* connection_send.c: frames to one rank or agent, and to several ranks, of which those of one host
  * get theirs through their agent in one message. */
-#include "coordinator/server_state.h"
+#include "coordinator/connection_send.h"
 
 #include "common/net/shared_copy.h"
 #include "coordinator/protocol.h"

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* generation.c: the ranks' n-th claims, which meet each other. */
-#include "coordinator/server_state.h"
+#include "coordinator/generation.h"
 
 #include "common/net/host_table.h"
 #include "common/text/text_json.h"
+#include "coordinator/connection_send.h"
+#include "coordinator/creation.h"
 #include "coordinator/protocol.h"
+#include "coordinator/server_group.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+#include "coordinator/limit.h"
+
 #include "common/clock.h"
-#include "coordinator/server_state.h"
 
 #include <sys/time.h>
 

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* server_group.c: the world, groups made by split, those that are to be made, and broken groups. */
-#include "coordinator/server_state.h"
+#include "coordinator/server_group.h"
 
 #include "common/text/text_json.h"
+#include "coordinator/connection_send.h"
+#include "coordinator/creation.h"
 #include "coordinator/protocol.h"
+#include "coordinator/server_state.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -164,61 +167,6 @@ bool server_group_answers_broken(struct server_group *p, const struct server_sea
         return false;
     connection_send_json(seat_connection(p, seat), COORD_BROKEN, broken_message(p, f));
     return true;
-}
-
-void creation_free(struct server_creation *c)
-{
-    struct server_creation **at = &c->generation->creations;
-
-    while (*at && *at != c)
-        at = &(*at)->next;
-    if (*at)
-        *at = c->next;
-    limit_free(&c->limit);
-    free(c->ranks);
-    free(c->has_come);
-    free(c);
-}
-
-void creation_refuse(const struct generation_rank *one, json_int_t parent, int code,
-                     const char *text)
-{
-    connection_send_json(
-        one->connection, COORD_CREATED,
-        json_pack("{s:I, s:i, s:o}", "group", parent, "code", code, "text", text_json(text)));
-}
-
-void creation_fail(struct server_creation *c, int code, const char *text)
-{
-    for (int i = 0; i < c->count; i++)
-        if (c->has_come[i])
-            creation_refuse(&c->generation->ranks[c->ranks[i]], c->parent, code, text);
-    creation_free(c);
-}
-
-void creation_end_all(struct generation *g, int code, const char *text)
-{
-    while (g->creations && code)
-        creation_fail(g->creations, code, text);
-    while (g->creations)
-        creation_free(g->creations);
-}
-
-int creation_place(const struct server_creation *c, int rank)
-{
-    for (int i = 0; i < c->count; i++)
-        if (c->ranks[i] == rank)
-            return i;
-    return -1;
-}
-
-static void creation_on_lost(struct generation *g, int rank, const char *text)
-{
-    for (struct server_creation *next, *c = g->creations; c; c = next) {
-        next = c->next;
-        if (creation_place(c, rank) >= 0)
-            creation_fail(c, ML_ERR_PEER, text);
-    }
 }
 
 void server_group_on_lost(struct generation *g, int rank, const char *text)

@@ -2,8 +2,10 @@
 #include "coordinator/host/host_relay.h"
 
 #include "common/net/address.h"
+#include "coordinator/connection.h"
+#include "coordinator/connection_send.h"
 #include "coordinator/protocol.h"
-#include "coordinator/server_state.h"
+#include "coordinator/service/receive.h"
 #include "coordinator/service/server.h"
 
 #include <arpa/inet.h>

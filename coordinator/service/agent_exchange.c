@@ -7,10 +7,10 @@
  * has, all get the bytes of all hosts, one after the other in the hosts' order. Several numbers may
  * be under way at once.
  */
-#include "coordinator/service/server.h"
+#include "coordinator/service/agent_exchange.h"
 
+#include "coordinator/connection_send.h"
 #include "coordinator/protocol.h"
-#include "coordinator/server_state.h"
 
 #include <arpa/inet.h>
 #include <stdlib.h>
@@ -142,8 +142,8 @@ void agent_exchange_on_exited(struct server *s)
         exchange_check(s, x);
 }
 
-static int exchange_add(struct server *s, int host, uint32_t number, const uint8_t *bytes,
-                        size_t size, struct fault *why)
+int agent_exchange_add(struct server *s, int host, uint32_t number, const uint8_t *bytes,
+                       size_t size, struct fault *why)
 {
     struct agent_exchange **at = exchange_find(s, number);
     struct agent_share *share;
@@ -172,12 +172,6 @@ static int exchange_add(struct server *s, int host, uint32_t number, const uint8
         return exchange_complete(s, at, why);
     exchange_check(s, *at);
     return 0;
-}
-
-int server_share(struct server *s, uint32_t number, const void *bytes, size_t size,
-                 struct fault *why)
-{
-    return exchange_add(s, s->host_of[0], number, bytes, size, why);
 }
 
 static int pass_send(struct connection *c, int from, const uint8_t *bytes, size_t size,
@@ -251,17 +245,12 @@ void agent_exchange_on_agent(struct connection *c)
     }
 }
 
-static int pass_add(struct server *s, int from, uint32_t to, const uint8_t *bytes, size_t size,
-                    struct fault *why)
+int agent_exchange_pass(struct server *s, int from, uint32_t to, const uint8_t *bytes, size_t size,
+                        struct fault *why)
 {
     if (to >= (uint32_t)s->hosts || (int)to == from || size == 0)
         return fault_set(why, ML_ERR_ARGUMENT, "its PASS is malformed");
     return pass_deliver(s, (int)to, from, bytes, size, why);
-}
-
-int server_pass(struct server *s, int host, const void *bytes, size_t size, struct fault *why)
-{
-    return pass_add(s, s->host_of[0], (uint32_t)host, bytes, size, why);
 }
 
 int agent_exchange_receive_pass(struct connection *c, const struct frame *f, struct fault *why)
@@ -271,12 +260,8 @@ int agent_exchange_receive_pass(struct connection *c, const struct frame *f, str
     if (f->size < NUMBER)
         return fault_set(why, ML_ERR_REFUSED, "its PASS is malformed");
     memcpy(&host, f->payload, NUMBER);
-    return pass_add(c->server, c->host, ntohl(host), f->payload + NUMBER, f->size - NUMBER, why);
-}
-
-bool server_name(struct server *s, const char *what, const char *service, const char **port)
-{
-    return names_take(&s->names, what, service, port);
+    return agent_exchange_pass(c->server, c->host, ntohl(host), f->payload + NUMBER,
+                               f->size - NUMBER, why);
 }
 
 int agent_exchange_receive(struct connection *c, const struct frame *f, struct fault *why)
@@ -286,8 +271,8 @@ int agent_exchange_receive(struct connection *c, const struct frame *f, struct f
     if (f->size < NUMBER)
         return fault_set(why, ML_ERR_REFUSED, "its EXCHANGE is malformed");
     memcpy(&number, f->payload, NUMBER);
-    return exchange_add(c->server, c->host, ntohl(number), f->payload + NUMBER, f->size - NUMBER,
-                        why);
+    return agent_exchange_add(c->server, c->host, ntohl(number), f->payload + NUMBER,
+                              f->size - NUMBER, why);
 }
 
 int agent_exchange_receive_name(struct connection *c, json_t *message, struct fault *why)

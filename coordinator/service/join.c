@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* join.c: handles JOIN, which is answered by WELCOME or FAILED. */
-#include "coordinator/server_state.h"
+#include "coordinator/service/join.h"
 
+#include "coordinator/generation.h"
 #include "coordinator/protocol.h"
 #include "coordinator/sentence.h"
+#include "coordinator/server_group.h"
+#include "coordinator/service/liveness.h"
+#include "coordinator/service/meeting.h"
+#include "coordinator/service/membership.h"
 
 #include <limits.h>
 #include <stdlib.h>

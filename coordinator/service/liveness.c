@@ -1,13 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /* liveness.c: ranks that die or leave, the sentence that says how, and which ranks are told. */
-#include "coordinator/service/server.h"
+#include "coordinator/service/liveness.h"
 
 #include "common/failure_times.h"
 #include "common/net/host_table.h"
 #include "common/text/text_json.h"
+#include "coordinator/connection.h"
+#include "coordinator/connection_send.h"
+#include "coordinator/generation.h"
 #include "coordinator/protocol.h"
 #include "coordinator/sentence.h"
-#include "coordinator/server_state.h"
+#include "coordinator/server_group.h"
+#include "coordinator/service/agent_exchange.h"
+#include "coordinator/service/membership.h"
+#include "coordinator/service/relayed.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -147,7 +153,7 @@ static void rank_on_exited(struct generation *g, int rank)
         connection_drop(one->connection);
 }
 
-static void rank_set_exited(struct server *s, int rank, int64_t pid, const char *text, bool is_lost)
+void liveness_rank_exited(struct server *s, int rank, int64_t pid, const char *text, bool is_lost)
 {
     struct server_rank *r = &s->ranks[rank];
     struct generation *g, *next;
@@ -174,47 +180,7 @@ static void rank_set_exited(struct server *s, int rank, int64_t pid, const char 
     agent_exchange_on_exited(s);
 }
 
-void server_rank_exited(struct server *s, int rank, int64_t pid, const char *text)
-{
-    if (rank >= 0 && rank < s->size)
-        rank_set_exited(s, rank, pid, text, false);
-}
-
-void server_rank_vacant(struct server *s, int rank)
-{
-    if (rank < 0 || rank >= s->size)
-        return;
-    s->ranks[rank].is_vacant = true;
-    /* Its host's agent has had no time to say so to the coordinator that has taken over. */
-    if (s->takes_over && !s->ranks[rank].has_joined)
-        rank_set_exited(s, rank, 0, "has ended before", false);
-    for (struct generation *g = s->generations; g; g = g->next)
-        if (g->is_complete)
-            membership_look(g);
-}
-
-void server_rank_leaves(struct server *s, int rank)
-{
-    if (rank < 0 || rank >= s->size)
-        return;
-    s->ranks[rank].is_vacant = true; /* first: nobody waits for a newcomer */
-    rank_set_exited(s, rank, 0, "is gone: it has been taken out of the job (mlaunch shrink)", true);
-}
-
-void server_grow(struct server *s, int host)
-{
-    struct server_rank *r = &s->ranks[s->size];
-
-    if (s->size == s->most || host < 0 || host >= s->hosts)
-        return;
-    s->host_of[s->size] = host;
-    r->exit_text = strdup("has not been started yet");
-    r->has_exited = r->exit_text != NULL; /* until its process comes: nobody waits for it */
-    s->exited += r->has_exited;
-    s->size++;
-}
-
-static void host_lose(struct server *s, int host)
+void liveness_lose_host(struct server *s, int host)
 {
     char text[SENTENCE] = "";
 
@@ -222,36 +188,8 @@ static void host_lose(struct server *s, int host)
     sentence_add(text, sizeof(text), "is gone: host %s was lost", s->host_names[host]);
     for (int i = 0; i < s->size; i++) {
         if (s->host_of[i] == host)
-            rank_set_exited(s, i, 0, text, true);
+            liveness_rank_exited(s, i, 0, text, true);
     }
-}
-
-void server_host_gone(struct server *s, int host, uint32_t placed)
-{
-    struct connection *c;
-
-    if (host < 0 || host >= s->hosts || placed < s->placed[host])
-        return;
-    for (c = TAILQ_FIRST(&s->known); c; c = TAILQ_NEXT(c, entry)) {
-        if (c->state == CONNECTION_AGENT && c->host == host) {
-            connection_drop(c); /* which declares its ranks lost */
-            return;
-        }
-    }
-    host_lose(s, host);
-}
-
-void server_host_place(struct server *s, int host, const char *name)
-{
-    bool is_valid = host >= 0 && host <= s->hosts && host < s->hosts_most;
-    char *copy = is_valid ? strdup(name) : NULL;
-
-    if (!copy)
-        return;
-    free(s->host_names[host]);
-    s->host_names[host] = copy;
-    s->has_placed = true;
-    s->hosts += host == s->hosts;
 }
 
 void liveness_on_closed(struct connection *c, enum connection_state was)
@@ -260,7 +198,7 @@ void liveness_on_closed(struct connection *c, enum connection_state was)
         on_rank_closed(c);
         return;
     }
-    host_lose(c->server, c->host);
+    liveness_lose_host(c->server, c->host);
     relayed_drop_all(c);
 }
 
@@ -273,7 +211,7 @@ int liveness_receive_exited(struct connection *c, json_t *message, struct fault 
     if (json_unpack(message, "{s:I, s:I, s:s}", "rank", &rank, "pid", &pid, "text", &text) ||
         rank < 0 || rank >= s->size || s->host_of[rank] != c->host)
         return fault_set(why, ML_ERR_REFUSED, "its EXITED is malformed");
-    rank_set_exited(s, (int)rank, pid, text, false);
+    liveness_rank_exited(s, (int)rank, pid, text, false);
     return 0;
 }
 

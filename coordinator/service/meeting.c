@@ -5,10 +5,12 @@
  * knows who has come without being told that it waits. Who keeps others waiting for long is
  * reported by name, once.
  */
-#include "coordinator/server_state.h"
+#include "coordinator/service/meeting.h"
 
-#include "coordinator/protocol.h"
+#include "coordinator/creation.h"
+#include "coordinator/generation.h"
 #include "coordinator/sentence.h"
+#include "coordinator/server_group.h"
 
 #include <stdlib.h>
 
@@ -131,7 +133,7 @@ static void agreement_report(const struct server_group *p, int64_t now)
     attendance_report(&a, g->server, text, now - p->agreeing.since_ms);
 }
 
-static void creation_report(const struct server_creation *c, int64_t now)
+static void creation_report(const struct creation *c, int64_t now)
 {
     const struct server *s = c->generation->server;
     struct attendance a;
@@ -195,7 +197,7 @@ void meeting_check(struct generation *g, int64_t now)
         if (meeting_is_due(g->server, &p->agreeing, now))
             agreement_report(p, now);
     }
-    for (struct server_creation *c = g->creations; c; c = c->next)
+    for (struct creation *c = g->creations; c; c = c->next)
         if (meeting_is_due(g->server, &c->meeting, now))
             creation_report(c, now);
 }
@@ -210,6 +212,6 @@ void meeting_tell(struct generation *g, int64_t now)
         if (p->agreeing.since_ms)
             agreement_report(p, now);
     }
-    for (const struct server_creation *c = g->creations; c; c = c->next)
+    for (const struct creation *c = g->creations; c; c = c->next)
         creation_report(c, now);
 }

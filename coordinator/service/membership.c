@@ -10,12 +10,17 @@
  * those that live repair their world; then it is one of them. A place is empty while its rank is
  * dead and no newcomer waits; one that somebody may still take is waited for, but not for ever.
  */
-#include "coordinator/server_state.h"
+#include "coordinator/service/membership.h"
 
 #include "common/net/host_table.h"
 #include "common/text/text_json.h"
+#include "coordinator/connection.h"
+#include "coordinator/connection_send.h"
+#include "coordinator/creation.h"
+#include "coordinator/generation.h"
 #include "coordinator/protocol.h"
 #include "coordinator/sentence.h"
+#include "coordinator/service/meeting.h"
 
 #include <limits.h>
 #include <stdlib.h>

@@ -1,9 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /* receive.c: hands each frame of a rank or agent to its handler. */
-#include "coordinator/server_state.h"
+#include "coordinator/service/receive.h"
 
 #include "common/text/parsed_json.h"
+#include "coordinator/connection_send.h"
 #include "coordinator/protocol.h"
+#include "coordinator/server_group.h"
+#include "coordinator/service/agent_exchange.h"
+#include "coordinator/service/join.h"
+#include "coordinator/service/liveness.h"
+#include "coordinator/service/membership.h"
+#include "coordinator/service/relayed.h"
+#include "coordinator/service/server_exchange.h"
+#include "coordinator/service/server_split.h"
+#include "coordinator/service/stall.h"
 
 /* The frames that concern a group. EXCHANGE alone is not JSON. */
 static const struct receive_handler {
@@ -60,7 +70,7 @@ static int receive_for_group(struct connection *c, struct generation_rank *one,
     if (!one)
         return fault_set(why, ML_ERR_REFUSED, "its %s names a group that it is not in", h->name);
     if (f->type == COORD_CREATE)
-        return creation_receive(one, message, why);
+        return server_split_receive_create(one, message, why);
     p = server_group_of_rank(one, id, &seat);
     if (!p)
         return fault_set(why, ML_ERR_REFUSED, "its %s names a group that it is not in", h->name);

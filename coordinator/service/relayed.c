@@ -3,9 +3,9 @@
  * relayed.c: ranks that talk to the coordinator through their host's agent (host/host_relay.h).
  * Each is a connection without a socket, with a channel by which the agent tells its ranks apart.
  */
-#include "coordinator/server_state.h"
+#include "coordinator/service/relayed.h"
 
-#include "coordinator/protocol.h"
+#include "coordinator/connection.h"
 
 #include <arpa/inet.h>
 #include <stdlib.h>

@@ -2,7 +2,14 @@
 #include "coordinator/service/server.h"
 
 #include "common/net/stranger_limits.h"
+#include "coordinator/connection.h"
+#include "coordinator/generation.h"
 #include "coordinator/server_state.h"
+#include "coordinator/service/agent_exchange.h"
+#include "coordinator/service/liveness.h"
+#include "coordinator/service/membership.h"
+#include "coordinator/service/receive.h"
+#include "coordinator/service/stall.h"
 
 #include <errno.h>
 #include <sodium.h>
@@ -191,16 +198,6 @@ const struct address *server_address(const struct server *s)
     return &s->address;
 }
 
-void server_pause(struct server *s)
-{
-    limits_pause(&s->limits);
-}
-
-void server_resume(struct server *s)
-{
-    limits_resume(&s->limits);
-}
-
 static void free_event(struct event *e)
 {
     if (e)
@@ -238,4 +235,104 @@ void server_close(struct server *s)
     free(s->ranks);
     sodium_memzero(s->secret, sizeof(s->secret));
     free(s);
+}
+
+void server_rank_exited(struct server *s, int rank, int64_t pid, const char *text)
+{
+    if (rank >= 0 && rank < s->size)
+        liveness_rank_exited(s, rank, pid, text, false);
+}
+
+void server_rank_vacant(struct server *s, int rank)
+{
+    if (rank < 0 || rank >= s->size)
+        return;
+    s->ranks[rank].is_vacant = true;
+    /* Its host's agent has had no time to say so to the coordinator that has taken over. */
+    if (s->takes_over && !s->ranks[rank].has_joined)
+        liveness_rank_exited(s, rank, 0, "has ended before", false);
+    for (struct generation *g = s->generations; g; g = g->next)
+        if (g->is_complete)
+            membership_look(g);
+}
+
+void server_rank_leaves(struct server *s, int rank)
+{
+    if (rank < 0 || rank >= s->size)
+        return;
+    s->ranks[rank].is_vacant = true; /* first: nobody waits for a newcomer */
+    liveness_rank_exited(s, rank, 0, "is gone: it has been taken out of the job (mlaunch shrink)",
+                         true);
+}
+
+void server_grow(struct server *s, int host)
+{
+    struct server_rank *r = &s->ranks[s->size];
+
+    if (s->size == s->most || host < 0 || host >= s->hosts)
+        return;
+    s->host_of[s->size] = host;
+    r->exit_text = strdup("has not been started yet");
+    r->has_exited = r->exit_text != NULL; /* until its process comes: nobody waits for it */
+    s->exited += r->has_exited;
+    s->size++;
+}
+
+void server_host_gone(struct server *s, int host, uint32_t placed)
+{
+    struct connection *c;
+
+    if (host < 0 || host >= s->hosts || placed < s->placed[host])
+        return;
+    for (c = TAILQ_FIRST(&s->known); c; c = TAILQ_NEXT(c, entry)) {
+        if (c->state == CONNECTION_AGENT && c->host == host) {
+            connection_drop(c); /* which declares its ranks lost */
+            return;
+        }
+    }
+    liveness_lose_host(s, host);
+}
+
+void server_host_place(struct server *s, int host, const char *name)
+{
+    bool is_valid = host >= 0 && host <= s->hosts && host < s->hosts_most;
+    char *copy = is_valid ? strdup(name) : NULL;
+
+    if (!copy)
+        return;
+    free(s->host_names[host]);
+    s->host_names[host] = copy;
+    s->has_placed = true;
+    s->hosts += host == s->hosts;
+}
+
+int server_share(struct server *s, uint32_t number, const void *bytes, size_t size,
+                 struct fault *why)
+{
+    return agent_exchange_add(s, s->host_of[0], number, bytes, size, why);
+}
+
+int server_pass(struct server *s, int host, const void *bytes, size_t size, struct fault *why)
+{
+    return agent_exchange_pass(s, s->host_of[0], (uint32_t)host, bytes, size, why);
+}
+
+bool server_name(struct server *s, const char *what, const char *service, const char **port)
+{
+    return names_take(&s->names, what, service, port);
+}
+
+void server_pause(struct server *s)
+{
+    limits_pause(&s->limits);
+}
+
+void server_resume(struct server *s)
+{
+    limits_resume(&s->limits);
+}
+
+void server_tell_waits(struct server *s)
+{
+    stall_tell(s);
 }

@@ -46,6 +46,13 @@ int server_open(struct server **out, struct event_base *base, const struct serve
 const struct address *server_address(const struct server *s);
 void server_close(struct server *s); /* closes all connections; takes NULL */
 
+/* For the relay (host/host_relay.h), which is a server with handlers of its own: one that does not
+ * listen yet. ML_ERR_ARGUMENT, ML_ERR_MEMORY. */
+int server_create(struct server **out, struct event_base *base, const struct server_config *config,
+                  const struct server_events *events, struct fault *why);
+/* Accepts connections on `listener`, which it takes over, also in error. ML_ERR_MEMORY. */
+int server_listen(struct server *s, int listener, struct fault *why);
+
 /* Called by the agent that the coordinator runs in, for its own ranks (other agents use
  * agent_client.h): the first process of `rank`, `pid`, has ended. text: "was killed by signal 9
  * (Killed) on host b (pid 4711)". */

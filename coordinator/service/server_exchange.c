@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* server_exchange.c: every member of a group sends blobs, and gets those that are meant for it. */
-#include "coordinator/server_state.h"
+#include "coordinator/service/server_exchange.h"
 
+#include "coordinator/connection_send.h"
 #include "coordinator/protocol.h"
+#include "coordinator/service/meeting.h"
 
 #include <arpa/inet.h>
 #include <stdlib.h>

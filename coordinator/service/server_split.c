@@ -4,12 +4,16 @@
  * color become a group. ml_group_create: the members of the new group alone take part, each of
  * which has named all of them.
  */
-#include "coordinator/server_state.h"
+#include "coordinator/service/server_split.h"
 
 #include "common/net/host_table.h"
 #include "common/text/text_json.h"
+#include "coordinator/connection_send.h"
+#include "coordinator/creation.h"
+#include "coordinator/generation.h"
 #include "coordinator/protocol.h"
 #include "coordinator/sentence.h"
+#include "coordinator/service/meeting.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -131,7 +135,7 @@ enum { TEXT = sizeof(((struct fault *)NULL)->text) };
 
 static void creation_on_timeout(evutil_socket_t fd, short what, void *arg)
 {
-    struct server_creation *c = arg;
+    struct creation *c = arg;
     int *missing = calloc((size_t)c->count, sizeof(*missing)), count = 0;
     char text[TEXT] = "";
 
@@ -146,7 +150,7 @@ static void creation_on_timeout(evutil_socket_t fd, short what, void *arg)
     creation_fail(c, ML_ERR_TIMEOUT, text);
 }
 
-static void creation_complete(struct server_creation *c)
+static void creation_complete(struct creation *c)
 {
     struct server_group *made = server_group_create(c->generation, c->ranks, c->count);
 
@@ -161,7 +165,7 @@ static void creation_complete(struct server_creation *c)
     creation_free(c);
 }
 
-static bool creation_awaits(const struct server_creation *c, int rank)
+static bool creation_awaits(const struct creation *c, int rank)
 {
     int place = creation_place(c, rank);
 
@@ -169,10 +173,10 @@ static bool creation_awaits(const struct server_creation *c, int rank)
 }
 
 /* The one under way of that group and tag that awaits the rank, or NULL. */
-static struct server_creation *creation_find(struct generation *g, json_int_t parent, uint64_t tag,
-                                             int rank)
+static struct creation *creation_find(struct generation *g, json_int_t parent, uint64_t tag,
+                                      int rank)
 {
-    struct server_creation *c = g->creations;
+    struct creation *c = g->creations;
 
     while (c && (c->parent != parent || c->tag != tag || !creation_awaits(c, rank)))
         c = c->next;
@@ -180,18 +184,17 @@ static struct server_creation *creation_find(struct generation *g, json_int_t pa
 }
 
 /* The first one that comes: the time begins. Takes over `ranks`. NULL: out of memory. */
-static struct server_creation *creation_begin(struct generation_rank *one, uint32_t parent,
-                                              uint64_t tag, int *ranks, int count,
-                                              json_int_t timeout_ms)
+static struct creation *creation_begin(struct generation_rank *one, uint32_t parent, uint64_t tag,
+                                       int *ranks, int count, json_int_t timeout_ms)
 {
     struct generation *g = one->generation;
-    struct server_creation *c = calloc(1, sizeof(*c));
+    struct creation *c = calloc(1, sizeof(*c));
 
     if (!c) {
         free(ranks);
         return NULL;
     }
-    *c = (struct server_creation){
+    *c = (struct creation){
         .generation = g, .parent = parent, .tag = tag, .ranks = ranks, .count = count};
     c->has_come = calloc((size_t)count, sizeof(*c->has_come));
     if (!c->has_come ||
@@ -206,7 +209,7 @@ static struct server_creation *creation_begin(struct generation_rank *one, uint3
 }
 
 /* All have to name the same ranks in the same order. */
-static bool creation_is_same(struct server_creation *c, int rank, const int *ranks, int count)
+static bool creation_is_same(struct creation *c, int rank, const int *ranks, int count)
 {
     char text[TEXT] = "";
 
@@ -273,11 +276,11 @@ static bool is_list_with(const int *ranks, int count, int rank, int limit)
     return ok && has_rank;
 }
 
-int creation_receive(struct generation_rank *one, json_t *message, struct fault *why)
+int server_split_receive_create(struct generation_rank *one, json_t *message, struct fault *why)
 {
     struct generation *g = one->generation;
     json_int_t parent, tag, timeout_ms;
-    struct server_creation *c;
+    struct creation *c;
     struct server_seat *seat;
     int *ranks = NULL, count;
     json_t *list;

@@ -4,13 +4,13 @@
  * that wait in different calls with the same number can never meet, which breaks the group. A rank
  * that keeps others waiting for long is reported by name, once.
  */
-#include "coordinator/service/server.h"
+#include "coordinator/service/stall.h"
 
 #include "common/failure_times.h"
 #include "common/net/wait_graph.h"
-#include "coordinator/protocol.h"
 #include "coordinator/sentence.h"
 #include "coordinator/server_state.h"
+#include "coordinator/service/meeting.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -295,7 +295,7 @@ static void waits_tell(struct server_group *p, int64_t now)
     }
 }
 
-void server_tell_waits(struct server *s)
+void stall_tell(struct server *s)
 {
     int64_t now = limits_now_ms(&s->limits);
 

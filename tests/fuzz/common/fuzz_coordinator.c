@@ -9,7 +9,7 @@
  *   e, 0 … 3                     that rank's first process has ended
  *   h, bytes                     the agent of host 0 shares in exchange 1
  */
-#include "coordinator/server_state.h"
+#include "coordinator/connection.h"
 #include "coordinator/service/server.h"
 
 #include <fcntl.h>

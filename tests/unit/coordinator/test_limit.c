@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_limit.c: limits of time, and pauses. */
 #include "common/clock.h"
-#include "coordinator/server_state.h"
+#include "coordinator/limit.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
