@@ -69,7 +69,7 @@ static void relayed_unlist(struct connection *c)
 static void connection_unlist(struct connection *c)
 {
     if (connection_is_pending(c))
-        strangers_remove(&c->server->strangers, &c->stranger);
+        strangers_remove(&c->server->door.strangers, &c->stranger);
     else if (c->agent)
         relayed_unlist(c);
     else
@@ -92,7 +92,7 @@ void connection_drop(struct connection *c)
     }
     event_active(c->server->sweeper, 0, 0);
     if (was == CONNECTION_RANK || was == CONNECTION_AGENT)
-        c->server->on_closed(c, was);
+        c->server->handlers.on_closed(c, was);
 }
 
 static const char *server_role(const struct server *s)
@@ -104,12 +104,12 @@ static void refusal_report(struct server *s, const char *peer, const char *text)
 {
     char line[400];
 
-    s->refused++;
+    s->door.refused++;
     if (!s->events.on_refused ||
-        (s->refused > REFUSALS_NAMED && (s->refused & (s->refused - 1)) != 0))
+        (s->door.refused > REFUSALS_NAMED && (s->door.refused & (s->door.refused - 1)) != 0))
         return;
     snprintf(line, sizeof(line), "%s refused a connection from %s (%u so far): %.250s",
-             server_role(s), peer, s->refused, text);
+             server_role(s), peer, s->door.refused, text);
     s->events.on_refused(line, s->events.arg);
 }
 
@@ -166,7 +166,7 @@ static void push_out(struct stranger *x)
 
 bool connection_push_out(struct server *s)
 {
-    struct stranger *x = strangers_first_out(&s->strangers);
+    struct stranger *x = strangers_first_out(&s->door.strangers);
 
     if (x)
         push_out(x);
@@ -189,7 +189,7 @@ static bool has_room(struct server *s, const struct address *from, const char *p
 {
     struct stranger *out;
 
-    if (!strangers_room(&s->strangers, from, &out)) {
+    if (!strangers_room(&s->door.strangers, from, &out)) {
         refusal_report(s, peer, too_many);
         return false;
     }
@@ -223,7 +223,7 @@ void connection_accept(struct server *s, int fd)
     c->deadline = evtimer_new(s->base, on_deadline, c);
     if (!c->deadline || frame_reader_create(&c->reader, STRANGER_FRAME, NULL) ||
         auth_create_acceptor(&c->auth, s->job, s->secret, NULL) ||
-        strangers_add(&s->strangers, &c->stranger, &from, NULL)) {
+        strangers_add(&s->door.strangers, &c->stranger, &from, NULL)) {
         connection_free(c);
         return;
     }
@@ -245,11 +245,11 @@ static void connection_admit(struct connection *c)
     struct server *s = c->server;
     char text[256];
 
-    if (!s->on_identity(c, auth_peer(c->auth), text, sizeof(text))) {
+    if (!s->handlers.on_identity(c, auth_peer(c->auth), text, sizeof(text))) {
         connection_refuse(c, text);
         return;
     }
-    strangers_remove(&s->strangers, &c->stranger);
+    strangers_remove(&s->door.strangers, &c->stranger);
     TAILQ_INSERT_TAIL(&s->known, c, entry);
     event_del(c->deadline);
     frame_reader_limit(c->reader, FRAME_LIMIT);
@@ -257,7 +257,7 @@ static void connection_admit(struct connection *c)
     c->auth = NULL;
     connection_send_json(c, COORD_ADMITTED, json_object());
     if (c->state == CONNECTION_AGENT)
-        s->on_agent(c);
+        s->handlers.on_agent(c);
 }
 
 static void handshake_take(struct connection *c, const struct frame *f)
@@ -337,7 +337,7 @@ static void on_read(struct bufferevent *stream, void *arg)
         if (c->state == CONNECTION_HANDSHAKE)
             handshake_take(c, &f);
         else
-            rc = c->server->on_frame(c, &f, &why);
+            rc = c->server->handlers.on_frame(c, &f, &why);
         if (c->state == CONNECTION_LINGER || c->state == CONNECTION_CLOSED)
             return;
     }

@@ -93,12 +93,49 @@ struct server_rank {
     bool owes_exit; /* it came before the end of the one before it was reported */
 };
 
+/* Where connections come in, from server_listen() to server_close(). */
+struct server_door {
+    struct address address;
+    int listener; /* -1: none */
+    struct event *on_accept, *accept_again;
+    struct strangers strangers; /* who has not proved itself yet */
+    unsigned refused;
+};
+
+/* Reports of ranks that keep others waiting (meeting.c, stall.c). */
+struct server_stalls {
+    int after_ms; /* how long somebody may wait until it is reported; 0: for ever */
+    struct limit limit;
+    int64_t due_ms; /* when `limit` ends; 0: it is not set */
+};
+
+/* What agents have for each other (agent_exchange.c), until agent_exchange_clear(). */
+struct server_agents {
+    struct agent_exchange *exchanges; /* those under way */
+    struct agent_pass *passes;        /* for agents that are not connected yet */
+    size_t passes_size;               /* bytes of them all */
+    struct names names;
+};
+
+/* What a server does with its connections: the service (server.c), or an agent's relay. */
+struct server_handlers {
+    /* A peer has proved its identity; sets the connection's state, or returns false and says why
+     * the peer is refused. */
+    bool (*on_identity)(struct connection *c, const struct auth_identity *id, char *text,
+                        size_t size);
+    /* A rank or agent has sent a frame. Negative: it is malformed, and `why` is filled. */
+    int (*on_frame)(struct connection *c, const struct frame *f, struct fault *why);
+    void (*on_agent)(struct connection *c); /* an agent is admitted */
+    /* The connection has ended, which `was` a RANK or AGENT. */
+    void (*on_closed)(struct connection *c, enum connection_state was);
+};
+
 struct server {
     struct event_base *base;
     struct limits limits;
     char job[AUTH_JOB];
     uint8_t secret[AUTH_SECRET];
-    int size, hosts, stall_ms, leavers_ms;
+    int size, hosts, leavers_ms;
     int began, most;           /* ranks: at the start, and for which there is room */
     int hosts_most;            /* hosts for which there is room */
     bool takes_over, replaces; /* these four: as server_config has them */
@@ -112,31 +149,16 @@ struct server {
     bool *has_agent;  /* for each host: its agent is connected */
     uint32_t *placed; /* … how many others had its place before (agent_client.h) */
     struct server_events events;
-    struct address address;
-    int listener;
-    struct event *on_accept, *accept_again, *sweeper;
-    struct limit stall_limit;
-    int64_t stall_due_ms; /* when stall_limit ends; 0: it is not set */
+    struct server_handlers handlers;
+    struct server_door door;
+    struct server_stalls stalls;
+    struct server_agents agents;
+    struct event *sweeper;
     struct server_rank *ranks;
     int exited; /* ranks with has_exited */
     struct generation *generations;
-    struct agent_exchange *agent_exchanges; /* those under way */
-    struct agent_pass *passes;              /* for agents that are not connected yet */
-    size_t passes_size;
-    struct names names;
-    struct strangers strangers;
     struct connection_list known, closed; /* known: RANK or AGENT */
     struct host_relay *relay; /* if this server is an agent's relay; NULL: it is the coordinator */
-    /* Called by connection.c. on_identity: a peer has proved its identity; sets the connection's
-     * state, or returns false and says why the peer is refused. on_frame: a rank or agent has sent
-     * a frame (receive_frame). on_closed: its connection has ended, which `was` a RANK or AGENT
-     * (liveness_on_closed). */
-    bool (*on_identity)(struct connection *c, const struct auth_identity *id, char *text,
-                        size_t size);
-    int (*on_frame)(struct connection *c, const struct frame *f, struct fault *why);
-    void (*on_agent)(struct connection *c); /* an agent is admitted: agent_exchange_on_agent */
-    void (*on_closed)(struct connection *c, enum connection_state was);
-    unsigned refused;
 };
 
 #endif

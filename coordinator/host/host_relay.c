@@ -169,9 +169,9 @@ int host_relay_open(struct host_relay **out, struct event_base *base, struct age
         rc = address_listen_local(&at, BACKLOG, &listener, why);
     if (!rc) {
         r->server->relay = r;
-        r->server->on_identity = relay_on_identity;
-        r->server->on_frame = relay_on_frame;
-        r->server->on_closed = relay_on_closed;
+        r->server->handlers.on_identity = relay_on_identity;
+        r->server->handlers.on_frame = relay_on_frame;
+        r->server->handlers.on_closed = relay_on_closed;
         rc = server_listen(r->server, listener, why);
     }
     if (rc)
@@ -198,7 +198,7 @@ void host_relay_close(struct host_relay *r)
     if (!r)
         return;
     r->is_lost = true; /* the client may be closed already */
-    if (r->server && r->server->listener >= 0 &&
+    if (r->server && r->server->door.listener >= 0 &&
         address_make_local(&at, r->server->directory, COORD_SOCKET, NULL) == 0)
         unlink(((const struct sockaddr_un *)&at.storage)->sun_path);
     server_close(r->server);

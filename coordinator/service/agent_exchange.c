@@ -45,7 +45,7 @@ struct agent_pass {
 
 static struct agent_exchange **exchange_find(struct server *s, uint32_t number)
 {
-    struct agent_exchange **at = &s->agent_exchanges;
+    struct agent_exchange **at = &s->agents.exchanges;
 
     while (*at && (*at)->number != number)
         at = &(*at)->next;
@@ -66,13 +66,13 @@ void agent_exchange_clear(struct server *s)
 {
     struct agent_pass *p;
 
-    while (s->agent_exchanges)
-        exchange_remove(&s->agent_exchanges);
-    while ((p = s->passes)) {
-        s->passes = p->next;
+    while (s->agents.exchanges)
+        exchange_remove(&s->agents.exchanges);
+    while ((p = s->agents.passes)) {
+        s->agents.passes = p->next;
         free(p);
     }
-    names_clear(&s->names);
+    names_clear(&s->agents.names);
 }
 
 static int exchange_create(struct server *s, struct agent_exchange **at, uint32_t number,
@@ -81,7 +81,7 @@ static int exchange_create(struct server *s, struct agent_exchange **at, uint32_
     struct agent_exchange *x;
     int count = 0;
 
-    for (x = s->agent_exchanges; x; x = x->next)
+    for (x = s->agents.exchanges; x; x = x->next)
         count++;
     if (count == EXCHANGES_MOST)
         return fault_set(why, ML_ERR_REFUSED, "it begins more than %d exchanges at once",
@@ -138,7 +138,7 @@ static void exchange_check(struct server *s, const struct agent_exchange *x)
 
 void agent_exchange_on_exited(struct server *s)
 {
-    for (const struct agent_exchange *x = s->agent_exchanges; x; x = x->next)
+    for (const struct agent_exchange *x = s->agents.exchanges; x; x = x->next)
         exchange_check(s, x);
 }
 
@@ -193,9 +193,9 @@ static int pass_send(struct connection *c, int from, const uint8_t *bytes, size_
 static int pass_keep(struct server *s, int to, int from, const uint8_t *bytes, size_t size,
                      struct fault *why)
 {
-    struct agent_pass **at = &s->passes, *p;
+    struct agent_pass **at = &s->agents.passes, *p;
 
-    if (s->passes_size + size > FRAME_LIMIT)
+    if (s->agents.passes_size + size > FRAME_LIMIT)
         return fault_set(why, ML_ERR_REFUSED, "more than %d MiB wait for agents",
                          FRAME_LIMIT >> 20);
     p = malloc(sizeof(*p) + size);
@@ -206,7 +206,7 @@ static int pass_keep(struct server *s, int to, int from, const uint8_t *bytes, s
     while (*at)
         at = &(*at)->next;
     *at = p;
-    s->passes_size += size;
+    s->agents.passes_size += size;
     return 0;
 }
 
@@ -230,7 +230,7 @@ static int pass_deliver(struct server *s, int to, int from, const uint8_t *bytes
 
 void agent_exchange_on_agent(struct connection *c)
 {
-    struct agent_pass **at = &c->server->passes, *p;
+    struct agent_pass **at = &c->server->agents.passes, *p;
     struct fault why;
 
     while ((p = *at)) {
@@ -239,7 +239,7 @@ void agent_exchange_on_agent(struct connection *c)
             continue;
         }
         pass_send(c, p->from, p->bytes, p->size, &why);
-        c->server->passes_size -= p->size;
+        c->server->agents.passes_size -= p->size;
         *at = p->next;
         free(p);
     }
@@ -284,7 +284,7 @@ int agent_exchange_receive_name(struct connection *c, json_t *message, struct fa
     if (json_unpack(message, "{s:I, s:s, s:s, s?s}", "ask", &ask, "what", &what, "service",
                     &service, "port", &port))
         return fault_set(why, ML_ERR_REFUSED, "its NAME is malformed");
-    is_done = names_take(&c->server->names, what, service, &port);
+    is_done = names_take(&c->server->agents.names, what, service, &port);
     connection_send_json(c, COORD_NAMED,
                          json_pack("{s:I, s:b, s:s}", "ask", ask, "done", (int)is_done, "port",
                                    is_done && port ? port : ""));

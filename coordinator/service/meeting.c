@@ -154,10 +154,10 @@ void meeting_set_timer(struct server *s, int64_t due_ms)
 {
     int64_t left_ms = due_ms - limits_now_ms(&s->limits);
 
-    if (s->stall_ms <= 0 || (s->stall_due_ms != 0 && s->stall_due_ms <= due_ms))
+    if (s->stalls.after_ms <= 0 || (s->stalls.due_ms != 0 && s->stalls.due_ms <= due_ms))
         return;
-    s->stall_due_ms = due_ms;
-    limit_set(&s->stall_limit, left_ms > 0 ? left_ms : 0);
+    s->stalls.due_ms = due_ms;
+    limit_set(&s->stalls.limit, left_ms > 0 ? left_ms : 0);
 }
 
 void meeting_begin(struct server *s, struct server_meeting *m)
@@ -165,7 +165,7 @@ void meeting_begin(struct server *s, struct server_meeting *m)
     if (m->since_ms)
         return;
     m->since_ms = limits_now_ms(&s->limits);
-    meeting_set_timer(s, m->since_ms + s->stall_ms);
+    meeting_set_timer(s, m->since_ms + s->stalls.after_ms);
 }
 
 /* True if it is time to report it, which it then counts as. Otherwise the timer is set. */
@@ -173,8 +173,8 @@ static bool meeting_is_due(struct server *s, struct server_meeting *m, int64_t n
 {
     if (!m->since_ms || m->is_reported)
         return false;
-    if (m->since_ms + s->stall_ms > now) {
-        meeting_set_timer(s, m->since_ms + s->stall_ms);
+    if (m->since_ms + s->stalls.after_ms > now) {
+        meeting_set_timer(s, m->since_ms + s->stalls.after_ms);
         return false;
     }
     m->is_reported = true;

@@ -76,7 +76,7 @@ int relayed_receive_sent(struct connection *agent, const struct frame *f, struct
     inner = (struct frame){.type = f->payload[CHANNEL],
                            .size = f->size - CHANNEL - 1,
                            .payload = f->payload + CHANNEL + 1};
-    if (c && agent->server->on_frame(c, &inner, why) < 0)
+    if (c && agent->server->handlers.on_frame(c, &inner, why) < 0)
         connection_cut_off(c, why);
     return 0;
 }

@@ -35,8 +35,8 @@ static void on_accept(evutil_socket_t listener, short what, void *arg)
             if (connection_push_out(s))
                 return;
             /* The listener stays readable, so without a pause the loop would spin. */
-            event_del(s->on_accept);
-            event_add(s->accept_again, &pause);
+            event_del(s->door.on_accept);
+            event_add(s->door.accept_again, &pause);
             return;
         } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
             return;
@@ -49,7 +49,7 @@ static void on_accept_again(evutil_socket_t fd, short what, void *arg)
     struct server *s = arg;
 
     (void)fd, (void)what;
-    event_add(s->on_accept, NULL);
+    event_add(s->door.on_accept, NULL);
 }
 
 static void on_sweep(evutil_socket_t fd, short what, void *arg)
@@ -79,7 +79,7 @@ static int server_copy_config(struct server *s, const struct server_config *conf
     s->size = s->began = config->size;
     s->most = most;
     s->hosts_most = most_hosts;
-    s->stall_ms = config->stall_ms;
+    s->stalls.after_ms = config->stall_ms;
     s->takes_over = s->has_placed = config->takes_over;
     s->replaces = config->replaces;
     s->replace_ms = config->replace_ms;
@@ -147,12 +147,12 @@ int server_create(struct server **out, struct event_base *base, const struct ser
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     s->base = s->limits.base = base;
     s->events = *events;
-    s->on_identity = server_on_identity;
-    s->on_frame = receive_frame;
-    s->on_closed = liveness_on_closed;
-    s->on_agent = agent_exchange_on_agent;
-    s->listener = -1;
-    strangers_init(&s->strangers, STRANGERS_COORDINATOR + 2 * ranks_most(config));
+    s->handlers = (struct server_handlers){.on_identity = server_on_identity,
+                                           .on_frame = receive_frame,
+                                           .on_agent = agent_exchange_on_agent,
+                                           .on_closed = liveness_on_closed};
+    s->door.listener = -1;
+    strangers_init(&s->door.strangers, STRANGERS_COORDINATOR + 2 * ranks_most(config));
     TAILQ_INIT(&s->known);
     TAILQ_INIT(&s->closed);
     rc = server_copy_config(s, config, why);
@@ -165,12 +165,13 @@ int server_create(struct server **out, struct event_base *base, const struct ser
 
 int server_listen(struct server *s, int listener, struct fault *why)
 {
-    s->listener = listener;
-    s->on_accept = event_new(s->base, s->listener, EV_READ | EV_PERSIST, on_accept, s);
-    s->accept_again = evtimer_new(s->base, on_accept_again, s);
+    s->door.listener = listener;
+    s->door.on_accept = event_new(s->base, s->door.listener, EV_READ | EV_PERSIST, on_accept, s);
+    s->door.accept_again = evtimer_new(s->base, on_accept_again, s);
     s->sweeper = event_new(s->base, -1, 0, on_sweep, s);
-    if (!s->on_accept || !s->accept_again || !s->sweeper || event_add(s->on_accept, NULL) ||
-        limit_open(&s->stall_limit, &s->limits, stall_on_timeout, s))
+    if (!s->door.on_accept || !s->door.accept_again || !s->sweeper ||
+        event_add(s->door.on_accept, NULL) ||
+        limit_open(&s->stalls.limit, &s->limits, stall_on_timeout, s))
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     return 0;
 }
@@ -183,7 +184,7 @@ int server_open(struct server **out, struct event_base *base, const struct serve
 
     if (rc)
         return rc;
-    rc = address_listen(config->bind_ip, config->port, BACKLOG, &listener, &s->address, why);
+    rc = address_listen(config->bind_ip, config->port, BACKLOG, &listener, &s->door.address, why);
     if (!rc)
         rc = server_listen(s, listener, why);
     if (rc)
@@ -195,7 +196,7 @@ int server_open(struct server **out, struct event_base *base, const struct serve
 
 const struct address *server_address(const struct server *s)
 {
-    return &s->address;
+    return &s->door.address;
 }
 
 static void free_event(struct event *e)
@@ -210,14 +211,14 @@ void server_close(struct server *s)
 
     if (!s)
         return;
-    while ((x = strangers_first_out(&s->strangers)))
+    while ((x = strangers_first_out(&s->door.strangers)))
         connection_drop((struct connection *)x);
-    free_event(s->on_accept);
-    free_event(s->accept_again);
+    free_event(s->door.on_accept);
+    free_event(s->door.accept_again);
     free_event(s->sweeper);
-    limit_free(&s->stall_limit);
-    if (s->listener >= 0)
-        close(s->listener);
+    limit_free(&s->stalls.limit);
+    if (s->door.listener >= 0)
+        close(s->door.listener);
     connection_free_all(&s->known);
     connection_free_all(&s->closed);
     while (s->generations)
@@ -319,7 +320,7 @@ int server_pass(struct server *s, int host, const void *bytes, size_t size, stru
 
 bool server_name(struct server *s, const char *what, const char *service, const char **port)
 {
-    return names_take(&s->names, what, service, port);
+    return names_take(&s->agents.names, what, service, port);
 }
 
 void server_pause(struct server *s)

@@ -107,7 +107,7 @@ int stall_receive_waiting(struct server_group *p, struct server_seat *seat, json
     if (seq > 0)
         mismatch_check(p, seat);
     if (seat->wait.is_waiting)
-        meeting_set_timer(s, seat->wait.since_ms + s->stall_ms);
+        meeting_set_timer(s, seat->wait.since_ms + s->stalls.after_ms);
     return 0;
 }
 
@@ -276,10 +276,10 @@ static void stall_check_group(struct server_group *p, int64_t now)
 
         if (!seat->wait.is_waiting || is_reported(p, &seat->wait))
             continue;
-        if (seat->wait.since_ms + s->stall_ms <= now)
+        if (seat->wait.since_ms + s->stalls.after_ms <= now)
             stall_report(p, seat, now);
         else
-            meeting_set_timer(s, seat->wait.since_ms + s->stall_ms);
+            meeting_set_timer(s, seat->wait.since_ms + s->stalls.after_ms);
     }
 }
 
@@ -312,7 +312,7 @@ void stall_on_timeout(evutil_socket_t fd, short what, void *arg)
     int64_t now = limits_now_ms(&s->limits);
 
     (void)fd, (void)what;
-    s->stall_due_ms = 0;
+    s->stalls.due_ms = 0;
     for (struct generation *g = s->generations; g; g = g->next) {
         meeting_check(g, now);
         for (struct server_group *p = g->groups; p; p = p->next)
