@@ -35,10 +35,10 @@ struct output_file {
     const char *name; /* "standard output", or the path; for messages */
     bool is_terminal;
     bool failed;
-    bool mid_line;                   /* the last byte written was not a newline */
-    const void *open_line;           /* output_label.c: the unfinished line at its end, or NULL */
-    bool shows_progress;             /* output.c: the terminal's last line is a progress line */
-    bool is_verbatim;                /* output.c: the bytes are of the rank that has the terminal */
+    bool mid_line;         /* the last byte written was not a newline */
+    const void *open_line; /* output_label.c: the unfinished line at its end, or NULL */
+    bool shows_progress;   /* output_lane.c: the terminal's last line is a progress line */
+    bool is_verbatim;      /* output_lane.c: the bytes are of the rank that has the terminal */
     const struct terminal *terminal; /* for --pty, or NULL: whether lines need "\r\n" */
 };
 

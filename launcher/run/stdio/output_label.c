@@ -110,6 +110,14 @@ void output_label_format_time(char out[LABEL_TIME], int64_t at_ns)
     clock_format(&clock, at_ns, out, LABEL_TIME);
 }
 
+int64_t output_label_now_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_REALTIME, &now);
+    return now.tv_sec * 1000000000LL + now.tv_nsec;
+}
+
 static size_t prefix_format_time(struct output_label *l, char *out, size_t size, int64_t at_ns)
 {
     int64_t second = at_ns / 1000000000;

@@ -59,6 +59,7 @@ void output_label_show(struct output_label *l, struct output_buffer *b, struct o
 /* Writes "2026-11-21T01:08:23.125+01:00 ", the local time as in labels. */
 enum { LABEL_TIME = 64 };
 void output_label_format_time(char out[LABEL_TIME], int64_t at_ns);
+int64_t output_label_now_ns(void); /* CLOCK_REALTIME */
 
 /* Whether any stream holds back a part of a line. */
 bool output_label_holds_any(const struct output_label *l);

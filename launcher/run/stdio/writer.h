@@ -2,7 +2,7 @@
 /*
  * writer.h: a thread that writes what it is given, in order, so that a blocked terminal or pipe
  * never blocks the supervisor's loop. The first chunk starts it: many jobs write nothing. The queue
- * has no limit of its own; the credit window of each agent limits it (output.c).
+ * has no limit of its own; the credit window of each agent limits it (output_lane.c).
  */
 #ifndef LAUNCHER_RUN_STDIO_WRITER_H
 #define LAUNCHER_RUN_STDIO_WRITER_H
@@ -21,7 +21,7 @@ struct writer_chunk {
     int64_t at_ns;  /* when it came, CLOCK_REALTIME */
     int host;       /* -1: of mlaunch itself */
     int rank;       /* -1: of mlaunch itself */
-    uint8_t stream; /* 1 or 2; of mlaunch itself: see output.c */
+    uint8_t stream; /* 1 or 2; of mlaunch itself: see output_lane.c */
     uint32_t cost;  /* what it takes of the host's window */
     uint32_t label; /* bytes of a label of several ranks before the others; 0: there is none */
     size_t size;
