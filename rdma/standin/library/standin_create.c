@@ -67,13 +67,13 @@ static uint32_t qp_index(struct standin_context *c)
 static void qp_memory_free(const struct standin_context *c, struct standin_qp *q)
 {
     standin_wr_close(q);
-    for (uint32_t i = 0; q->sends && i < q->init.cap.max_send_wr; i++)
-        free(q->sends[i].inlined);
-    free(q->sends);
-    free(q->elements);
-    q->sends = NULL;
-    q->elements = NULL;
-    standin_receives_close(c, &q->receives);
+    for (uint32_t i = 0; q->sender.sends && i < q->init.cap.max_send_wr; i++)
+        free(q->sender.sends[i].inlined);
+    free(q->sender.sends);
+    free(q->sender.elements);
+    q->sender.sends = NULL;
+    q->sender.elements = NULL;
+    standin_receives_close(c, &q->receiver.receives);
 }
 
 static bool qp_memory(const struct standin_context *c, struct standin_qp *q)
@@ -81,10 +81,11 @@ static bool qp_memory(const struct standin_context *c, struct standin_qp *q)
     const struct ibv_qp_cap *cap = &q->init.cap;
     size_t count = cap->max_send_wr ? cap->max_send_wr : 1;
 
-    q->sends = calloc(count, sizeof(*q->sends));
-    q->elements = calloc(count * cap->max_send_sge, sizeof(*q->elements));
-    if (q->sends && q->elements &&
-        (q->init.srq || standin_receives_open(&q->receives, cap->max_recv_wr, cap->max_recv_sge)) &&
+    q->sender.sends = calloc(count, sizeof(*q->sender.sends));
+    q->sender.elements = calloc(count * cap->max_send_sge, sizeof(*q->sender.elements));
+    if (q->sender.sends && q->sender.elements &&
+        (q->init.srq ||
+         standin_receives_open(&q->receiver.receives, cap->max_recv_wr, cap->max_recv_sge)) &&
         standin_wr_open(q))
         return true;
     qp_memory_free(c, q);
@@ -188,8 +189,8 @@ int ibv_query_qp(struct ibv_qp *verbs, struct ibv_qp_attr *attr, int mask,
         *attr = q->attr;
         attr->qp_state = attr->cur_qp_state = verbs->state;
         attr->cap = q->init.cap;
-        attr->sq_psn = q->psn;
-        attr->rq_psn = q->expected;
+        attr->sq_psn = q->sender.psn;
+        attr->rq_psn = q->receiver.expected;
         *init = q->init;
         init->qp_context = verbs->qp_context;
     }

@@ -13,7 +13,7 @@ void standin_qp_begin(struct standin_qp *q)
 {
     q->attr = (struct ibv_qp_attr){.port_num = 1};
     q->mtu = standin_mtu_bytes(standin_qp_context(q)->device.ports[0].attr.active_mtu);
-    q->request_size = q->read_size = FABRIC_SLOT_SIZE;
+    q->sender.request_size = q->sender.read_size = FABRIC_SLOT_SIZE;
 }
 
 /* Says that something will have no answer. */
@@ -27,9 +27,9 @@ void standin_qp_silent(const struct standin_qp *q)
 
 void standin_answers_drop(struct standin_qp *q)
 {
-    if (q->answers_head != q->answers_tail)
+    if (q->receiver.answers_head != q->receiver.answers_tail)
         standin_qp_silent(q);
-    q->answers_head = q->answers_tail;
+    q->receiver.answers_head = q->receiver.answers_tail;
 }
 
 /* --- its end ---------------------------------------------------------------------------------- */
@@ -62,7 +62,7 @@ static void send_release(const struct standin_qp *q, struct standin_send *w)
 
 void standin_send_complete(struct standin_qp *q, enum ibv_wc_status status)
 {
-    struct standin_send *w = &q->sends[q->done % q->init.cap.max_send_wr];
+    struct standin_send *w = &q->sender.sends[q->sender.done % q->init.cap.max_send_wr];
     const struct standin_completion done = {
         .wc = {.wr_id = w->wr.wr_id,
                .status = status,
@@ -70,16 +70,16 @@ void standin_send_complete(struct standin_qp *q, enum ibv_wc_status status)
                .vendor_err = status,
                .byte_len = (uint32_t)w->length,
                .qp_num = standin_qp_verbs(q)->qp_num},
-        .polled = &q->polled,
-        .place = q->done + 1,
+        .polled = &q->sender.polled,
+        .place = q->sender.done + 1,
     };
 
     standin_send_check_unchanged(q, w, status);
     send_release(q, w);
-    q->done++;
-    if (q->next < q->done) {
-        q->next = q->done;
-        q->offset = 0;
+    q->sender.done++;
+    if (q->sender.next < q->sender.done) {
+        q->sender.next = q->sender.done;
+        q->sender.offset = 0;
     }
     if (w->is_signaled || status != IBV_WC_SUCCESS)
         standin_cq_add(standin_cq(q->init.send_cq), &done, false);
@@ -101,9 +101,9 @@ void standin_qp_flush_receives(struct standin_qp *q)
     const struct ibv_wc flushed = {.status = IBV_WC_WR_FLUSH_ERR, .opcode = IBV_WC_RECV};
     struct standin_receive taken;
 
-    if (q->receive.list)
-        standin_qp_received(q, &q->receive, &flushed, false);
-    while (standin_receives_take(&q->receives, &taken))
+    if (q->receiver.receive.list)
+        standin_qp_received(q, &q->receiver.receive, &flushed, false);
+    while (standin_receives_take(&q->receiver.receives, &taken))
         standin_qp_received(q, &taken, &flushed, false);
 }
 
@@ -113,9 +113,9 @@ void standin_qp_flush(struct standin_qp *q)
     bool was_error = verbs->state == IBV_QPS_ERR;
 
     verbs->state = IBV_QPS_ERR;
-    q->lost_ns = q->rnr_ns = 0;
-    q->reads = 0;
-    while (q->done < q->posted)
+    q->sender.lost_ns = q->sender.rnr_ns = 0;
+    q->sender.reads = 0;
+    while (q->sender.done < q->sender.posted)
         standin_send_complete(q, IBV_WC_WR_FLUSH_ERR);
     standin_qp_flush_receives(q);
     if (q->init.srq && !was_error)
@@ -127,7 +127,7 @@ void standin_qp_fail(struct standin_qp *q, enum ibv_wc_status status)
     if (standin_qp_verbs(q)->state == IBV_QPS_ERR)
         return;
     standin_answers_drop(q);
-    if (q->done < q->posted)
+    if (q->sender.done < q->sender.posted)
         standin_send_complete(q, status);
     standin_qp_flush(q);
 }
@@ -148,20 +148,20 @@ void standin_qp_reset(struct standin_qp *q)
     struct standin_receive taken;
 
     standin_answers_drop(q);
-    for (; q->done < q->posted; q->done++)
-        send_release(q, &q->sends[q->done % q->init.cap.max_send_wr]);
-    if (q->receive.list)
-        standin_receive_end(c, &q->receive);
-    while (standin_receives_take(&q->receives, &taken))
+    for (; q->sender.done < q->sender.posted; q->sender.done++)
+        send_release(q, &q->sender.sends[q->sender.done % q->init.cap.max_send_wr]);
+    if (q->receiver.receive.list)
+        standin_receive_end(c, &q->receiver.receive);
+    while (standin_receives_take(&q->receiver.receives, &taken))
         standin_receive_end(c, &taken);
     standin_cq_forget(standin_cq(q->init.send_cq), standin_qp_verbs(q)->qp_num);
     standin_cq_forget(standin_cq(q->init.recv_cq), standin_qp_verbs(q)->qp_num);
     standin_qp_verbs(q)->state = IBV_QPS_RESET;
     standin_qp_begin(q);
-    q->posted = q->next = q->done = q->polled = q->offset = 0;
-    q->lost_ns = q->rnr_ns = 0;
-    q->reads = 0;
-    q->is_nak_sent = q->is_skipping = false;
-    q->received = 0;
-    memset(q->taken, 0, sizeof(q->taken));
+    q->sender.posted = q->sender.next = q->sender.done = q->sender.polled = q->sender.offset = 0;
+    q->sender.lost_ns = q->sender.rnr_ns = 0;
+    q->sender.reads = 0;
+    q->receiver.is_nak_sent = q->receiver.is_skipping = false;
+    q->receiver.received = 0;
+    memset(q->receiver.taken, 0, sizeof(q->receiver.taken));
 }

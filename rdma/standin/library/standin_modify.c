@@ -216,17 +216,18 @@ static void values_take(struct standin_qp *q, const struct ibv_qp_attr *a, int m
     if (mask & IBV_QP_TIMEOUT)
         mine->timeout = a->timeout;
     if (mask & IBV_QP_RETRY_CNT)
-        q->retries = mine->retry_cnt = a->retry_cnt;
+        q->sender.retries = mine->retry_cnt = a->retry_cnt;
     if (mask & IBV_QP_RNR_RETRY)
-        q->rnr_retries = mine->rnr_retry = a->rnr_retry;
+        q->sender.rnr_retries = mine->rnr_retry = a->rnr_retry;
     if (mask & IBV_QP_RQ_PSN)
-        q->expected = mine->rq_psn = a->rq_psn & STANDIN_PSN_MASK;
+        q->receiver.expected = mine->rq_psn = a->rq_psn & STANDIN_PSN_MASK;
     if (mask & IBV_QP_MAX_QP_RD_ATOMIC)
         mine->max_rd_atomic = a->max_rd_atomic;
     if (mask & IBV_QP_MIN_RNR_TIMER)
         mine->min_rnr_timer = a->min_rnr_timer;
     if (mask & IBV_QP_SQ_PSN)
-        q->psn = q->sent = q->acked = mine->sq_psn = a->sq_psn & STANDIN_PSN_MASK;
+        q->sender.psn = q->sender.sent = q->sender.acked = mine->sq_psn =
+            a->sq_psn & STANDIN_PSN_MASK;
     if (mask & IBV_QP_MAX_DEST_RD_ATOMIC)
         mine->max_dest_rd_atomic = a->max_dest_rd_atomic;
     if (mask & IBV_QP_DEST_QPN)

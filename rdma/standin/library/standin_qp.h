@@ -45,14 +45,9 @@ struct standin_taken {
     uint64_t value;        /* an atomic's result */
 };
 
-struct standin_qp {
-    struct ibv_qp_ex verbs; /* first; its qp_base is the struct ibv_qp */
-    struct standin_object object;
-    struct ibv_qp_attr attr;
-    struct ibv_qp_init_attr init;
-    uint32_t mtu; /* bytes */
-
-    /* The send queue's requests by their numbers: polled <= done <= next <= posted. */
+/* What is sent: the requests of the send queue, and how far the peer has them. */
+struct standin_sender {
+    /* The requests by their numbers: polled <= done <= next <= posted. */
     struct standin_send *sends;
     struct ibv_sge *elements;
     uint64_t posted, next, done, polled;
@@ -64,7 +59,10 @@ struct standin_qp {
     uint32_t request_size, read_size; /* the next segment: standin_segment_grow() */
     int retries, rnr_retries;
     int64_t lost_ns, rnr_ns; /* when to send again, in clock_ns(); 0: no such time */
+};
 
+/* What comes: the receive queue, the message that is coming, and what it is answered by. */
+struct standin_receiver {
     struct standin_receives receives;
     uint32_t expected; /* the next packet's number */
     bool is_nak_sent;
@@ -77,12 +75,25 @@ struct standin_qp {
     uint32_t answers_head, answers_tail;
     struct standin_taken taken[STANDIN_TAKEN];
     uint32_t taken_at;
+};
 
-    /* Requests of ibv_wr_start() to ibv_wr_complete(). */
-    struct ibv_send_wr *built;
-    struct ibv_sge *built_elements;
-    unsigned char *built_inline;
-    int built_count, built_error;
+/* The requests of ibv_wr_start() to ibv_wr_complete(). */
+struct standin_built {
+    struct ibv_send_wr *list;
+    struct ibv_sge *elements;
+    unsigned char *inlined;
+    int count, error;
+};
+
+struct standin_qp {
+    struct ibv_qp_ex verbs; /* first; its qp_base is the struct ibv_qp */
+    struct standin_object object;
+    struct ibv_qp_attr attr;
+    struct ibv_qp_init_attr init;
+    uint32_t mtu; /* bytes */
+    struct standin_sender sender;
+    struct standin_receiver receiver;
+    struct standin_built built;
     bool is_ex; /* made by ibv_create_qp_ex() */
 };
 

@@ -17,7 +17,7 @@ static bool is_rc(const struct standin_qp *q)
 
 static struct standin_send *send_at(struct standin_qp *q, uint64_t number)
 {
-    return &q->sends[number % q->init.cap.max_send_wr];
+    return &q->sender.sends[number % q->init.cap.max_send_wr];
 }
 
 static uint32_t last_psn(const struct standin_send *w)
@@ -98,8 +98,8 @@ static void request_send(struct standin_qp *q, const struct fabric_segment *s, u
 {
     uint32_t end = (s->psn + packets) & STANDIN_PSN_MASK;
 
-    if (standin_psn_after(end, q->sent) > 0)
-        q->sent = end;
+    if (standin_psn_after(end, q->sender.sent) > 0)
+        q->sender.sent = end;
     standin_link_send(standin_qp_context(q), s);
 }
 
@@ -108,12 +108,12 @@ static bool segment_send(struct standin_qp *q, struct standin_send *w)
 {
     struct standin_context *c = standin_qp_context(q);
     struct fabric_segment s = request_segment(q, w);
-    uint64_t rest = w->length - q->offset;
+    uint64_t rest = w->length - q->sender.offset;
 
-    s.offset = q->offset;
-    s.length = (uint32_t)(rest < q->request_size ? rest : q->request_size);
+    s.offset = q->sender.offset;
+    s.length = (uint32_t)(rest < q->sender.request_size ? rest : q->sender.request_size);
     s.packets = standin_packets(s.length, q->mtu);
-    s.psn = (w->psn + (uint32_t)(q->offset / q->mtu)) & STANDIN_PSN_MASK;
+    s.psn = (w->psn + (uint32_t)(q->sender.offset / q->mtu)) & STANDIN_PSN_MASK;
     if (s.length) {
         const struct standin_slot as = {.is_request = true,
                                         .context = fabric_context_of(s.to_qp),
@@ -123,15 +123,15 @@ static bool segment_send(struct standin_qp *q, struct standin_send *w)
         s.slot = standin_slot_take(c, &as);
         if (s.slot == FABRIC_NO_SLOT)
             return false;
-        if (!bytes_read(q, w, q->offset, standin_slot_bytes(c, s.slot), s.length)) {
+        if (!bytes_read(q, w, q->sender.offset, standin_slot_bytes(c, s.slot), s.length)) {
             standin_slot_free(c, s.slot);
             w->failed = IBV_WC_LOC_PROT_ERR;
             return true; /* it is looked at again */
         }
     }
-    q->offset += s.length;
-    q->request_size = standin_segment_grow(q->request_size);
-    segment_flags(&s, w, q->offset == w->length);
+    q->sender.offset += s.length;
+    q->sender.request_size = standin_segment_grow(q->sender.request_size);
+    segment_flags(&s, w, q->sender.offset == w->length);
     request_send(q, &s, s.packets);
     return true;
 }
@@ -141,9 +141,9 @@ static bool segment_send(struct standin_qp *q, struct standin_send *w)
 /* True if the next request must wait for READs that are on their way. */
 static bool must_wait(const struct standin_qp *q, const struct standin_send *w)
 {
-    if (w->wr.send_flags & IBV_SEND_FENCE && q->reads && q->offset == 0)
+    if (w->wr.send_flags & IBV_SEND_FENCE && q->sender.reads && q->sender.offset == 0)
         return true;
-    return is_read(w) && q->reads >= q->attr.max_rd_atomic;
+    return is_read(w) && q->sender.reads >= q->attr.max_rd_atomic;
 }
 
 /* Asks for what has not come yet, all of it at first. */
@@ -156,21 +156,21 @@ static void read_send(struct standin_qp *q, const struct standin_send *w)
     s.flags |= FABRIC_FIRST | FABRIC_LAST;
     s.address += w->received;
     s.total -= w->received;
-    s.reads = (uint32_t)++q->reads;
+    s.reads = (uint32_t)++q->sender.reads;
     request_send(q, &s, w->packets - packets);
 }
 
 /* A request that is wrong in itself fails when all before it are done. True if it may go on. */
 static bool failed_end(struct standin_qp *q, const struct standin_send *w)
 {
-    if (q->done == q->next)
+    if (q->sender.done == q->sender.next)
         standin_qp_fail(q, w->failed);
     return false;
 }
 
 static bool send_next(struct standin_qp *q)
 {
-    struct standin_send *w = send_at(q, q->next);
+    struct standin_send *w = send_at(q, q->sender.next);
 
     if (w->failed)
         return failed_end(q, w);
@@ -184,10 +184,10 @@ static bool send_next(struct standin_qp *q)
                 return false;
             if (w->failed)
                 return true;
-        } while (q->offset < w->length);
+        } while (q->sender.offset < w->length);
     }
-    q->next++;
-    q->offset = 0;
+    q->sender.next++;
+    q->sender.offset = 0;
     if (!is_rc(q))
         standin_send_complete(q, IBV_WC_SUCCESS);
     return true;
@@ -195,8 +195,8 @@ static bool send_next(struct standin_qp *q)
 
 void standin_requester_run(struct standin_qp *q)
 {
-    while (standin_qp_verbs(q)->state == IBV_QPS_RTS && !q->rnr_ns && q->next < q->posted &&
-           send_next(q))
+    while (standin_qp_verbs(q)->state == IBV_QPS_RTS && !q->sender.rnr_ns &&
+           q->sender.next < q->sender.posted && send_next(q))
         continue;
 }
 
@@ -209,14 +209,14 @@ static int64_t timeout_end(const struct standin_qp *q)
 
 static bool is_waiting(const struct standin_qp *q)
 {
-    return q->done < q->next || q->offset;
+    return q->sender.done < q->sender.next || q->sender.offset;
 }
 
 /* The first READ or atomic that is posted and not answered, NULL: there is none before the packet
  * `psn`. */
 static struct standin_send *unanswered(struct standin_qp *q, uint32_t psn)
 {
-    for (uint64_t i = q->done; i < q->posted; i++) {
+    for (uint64_t i = q->sender.done; i < q->sender.posted; i++) {
         struct standin_send *w = send_at(q, i);
 
         if (standin_psn_after(w->psn, psn) >= 0)
@@ -230,11 +230,12 @@ static struct standin_send *unanswered(struct standin_qp *q, uint32_t psn)
 /* The next request is not begun again before what is acknowledged of it. */
 static void acked_skip(struct standin_qp *q)
 {
-    const struct standin_send *w = q->next < q->posted ? send_at(q, q->next) : NULL;
-    int32_t packets = w ? standin_psn_after(q->acked, w->psn) : 0;
+    const struct standin_send *w =
+        q->sender.next < q->sender.posted ? send_at(q, q->sender.next) : NULL;
+    int32_t packets = w ? standin_psn_after(q->sender.acked, w->psn) : 0;
 
-    if (w && !is_read(w) && packets > 0 && (uint64_t)packets * q->mtu > q->offset)
-        q->offset = (uint64_t)packets * q->mtu;
+    if (w && !is_read(w) && packets > 0 && (uint64_t)packets * q->mtu > q->sender.offset)
+        q->sender.offset = (uint64_t)packets * q->mtu;
 }
 
 /* All packets before `psn` have arrived; of READs and atomics, those that are answered. */
@@ -244,30 +245,31 @@ static void acknowledge(struct standin_qp *q, uint32_t psn)
 
     if (w && standin_psn_after(psn, w->psn + (uint32_t)(w->received / q->mtu)) > 0)
         psn = (w->psn + (uint32_t)(w->received / q->mtu)) & STANDIN_PSN_MASK;
-    if (standin_psn_after(psn, q->acked) <= 0 || standin_psn_after(psn, q->sent) > 0)
+    if (standin_psn_after(psn, q->sender.acked) <= 0 || standin_psn_after(psn, q->sender.sent) > 0)
         return;
-    q->acked = psn;
-    q->retries = q->attr.retry_cnt;
-    q->rnr_retries = q->attr.rnr_retry;
-    while (q->done < q->posted && standin_psn_after(last_psn(send_at(q, q->done)), psn) < 0) {
-        q->reads -= q->done < q->next && is_read(send_at(q, q->done));
+    q->sender.acked = psn;
+    q->sender.retries = q->attr.retry_cnt;
+    q->sender.rnr_retries = q->attr.rnr_retry;
+    while (q->sender.done < q->sender.posted &&
+           standin_psn_after(last_psn(send_at(q, q->sender.done)), psn) < 0) {
+        q->sender.reads -= q->sender.done < q->sender.next && is_read(send_at(q, q->sender.done));
         standin_send_complete(q, IBV_WC_SUCCESS);
     }
     /* It may have gone back further. */
-    if (q->next == q->done)
+    if (q->sender.next == q->sender.done)
         acked_skip(q);
     /* What was lost may still be to come: its time begins anew. */
-    if (q->lost_ns)
-        q->lost_ns = is_waiting(q) ? timeout_end(q) : 0;
+    if (q->sender.lost_ns)
+        q->sender.lost_ns = is_waiting(q) ? timeout_end(q) : 0;
 }
 
 /* All that is not acknowledged is to be sent anew. */
 static void go_back(struct standin_qp *q)
 {
-    for (uint64_t i = q->done; i < q->next; i++)
-        q->reads -= is_read(send_at(q, i));
-    q->next = q->done;
-    q->offset = 0;
+    for (uint64_t i = q->sender.done; i < q->sender.next; i++)
+        q->sender.reads -= is_read(send_at(q, i));
+    q->sender.next = q->sender.done;
+    q->sender.offset = 0;
     acked_skip(q);
 }
 
@@ -321,7 +323,7 @@ static int64_t rnr_wait_ns(uint8_t timer)
 
 static void not_ready(struct standin_qp *q, const struct fabric_segment *s)
 {
-    if (q->attr.rnr_retry != INFINITE && q->rnr_retries-- == 0) {
+    if (q->attr.rnr_retry != INFINITE && q->sender.rnr_retries-- == 0) {
         char who[STANDIN_TEXT];
 
         standin_break(RULE_RECEIVE_POSTED, standin_qp_context(q), standin_name_qp(q, who),
@@ -331,17 +333,17 @@ static void not_ready(struct standin_qp *q, const struct fabric_segment *s)
         return;
     }
     go_back(q);
-    q->lost_ns = 0; /* it does answer */
-    q->retries = q->attr.retry_cnt;
-    q->rnr_ns = clock_ns() + rnr_wait_ns(s->rnr_timer);
+    q->sender.lost_ns = 0; /* it does answer */
+    q->sender.retries = q->attr.retry_cnt;
+    q->sender.rnr_ns = clock_ns() + rnr_wait_ns(s->rnr_timer);
     standin_wake(standin_qp_context(q));
 }
 
 static void retry(struct standin_qp *q)
 {
-    q->lost_ns = 0; /* whatever was lost is sent again now */
-    q->request_size = q->mtu;
-    if (q->retries-- == 0) {
+    q->sender.lost_ns = 0; /* whatever was lost is sent again now */
+    q->sender.request_size = q->mtu;
+    if (q->sender.retries-- == 0) {
         standin_qp_fail(q, IBV_WC_RETRY_EXC_ERR);
         return;
     }
@@ -369,8 +371,8 @@ void standin_requester_answer(struct standin_qp *q, const struct fabric_segment 
         standin_requester_lost(q, NULL);
     } else if (s->syndrome == FABRIC_ACKED) {
         acknowledge(q, (s->psn + 1) & STANDIN_PSN_MASK);
-    } else if (standin_psn_after(s->psn, q->acked) >= 0 &&
-               standin_psn_after(s->psn, q->sent) < 0) { /* else it is late */
+    } else if (standin_psn_after(s->psn, q->sender.acked) >= 0 &&
+               standin_psn_after(s->psn, q->sender.sent) < 0) { /* else it is late */
         acknowledge(q, s->psn);
         if (s->syndrome == FABRIC_NOT_READY)
             not_ready(q, s);
@@ -388,8 +390,8 @@ void standin_requester_answer(struct standin_qp *q, const struct fabric_segment 
 static bool is_missed(const struct standin_qp *q, const struct fabric_segment *s)
 {
     return !s || s->syndrome == FABRIC_SILENT ||
-           (standin_psn_after((s->psn + s->packets) & STANDIN_PSN_MASK, q->acked) > 0 &&
-            standin_psn_after(s->psn, q->sent) < 0);
+           (standin_psn_after((s->psn + s->packets) & STANDIN_PSN_MASK, q->sender.acked) > 0 &&
+            standin_psn_after(s->psn, q->sender.sent) < 0);
 }
 
 void standin_requester_lost(struct standin_qp *q, const struct fabric_segment *s)
@@ -397,26 +399,26 @@ void standin_requester_lost(struct standin_qp *q, const struct fabric_segment *s
     int state = standin_qp_verbs(q)->state;
 
     /* Behind a receive that was not ready, all is sent again anyway. */
-    if (!is_rc(q) || (state != IBV_QPS_RTS && state != IBV_QPS_SQD) || q->lost_ns || q->rnr_ns ||
-        !is_waiting(q) || q->attr.timeout == 0 || !is_missed(q, s))
+    if (!is_rc(q) || (state != IBV_QPS_RTS && state != IBV_QPS_SQD) || q->sender.lost_ns ||
+        q->sender.rnr_ns || !is_waiting(q) || q->attr.timeout == 0 || !is_missed(q, s))
         return;
-    q->lost_ns = timeout_end(q);
+    q->sender.lost_ns = timeout_end(q);
     standin_wake(standin_qp_context(q));
 }
 
 int64_t standin_requester_timer(struct standin_qp *q, int64_t now)
 {
-    if (q->lost_ns && q->lost_ns <= now) {
+    if (q->sender.lost_ns && q->sender.lost_ns <= now) {
         if (is_waiting(q))
             retry(q);
-        q->lost_ns = q->lost_ns > now ? q->lost_ns : 0;
+        q->sender.lost_ns = q->sender.lost_ns > now ? q->sender.lost_ns : 0;
         standin_requester_run(q);
     }
-    if (q->rnr_ns && q->rnr_ns <= now) {
-        q->rnr_ns = 0;
+    if (q->sender.rnr_ns && q->sender.rnr_ns <= now) {
+        q->sender.rnr_ns = 0;
         standin_requester_run(q);
     }
-    if (q->lost_ns && q->rnr_ns)
-        return q->lost_ns < q->rnr_ns ? q->lost_ns : q->rnr_ns;
-    return q->lost_ns ? q->lost_ns : q->rnr_ns;
+    if (q->sender.lost_ns && q->sender.rnr_ns)
+        return q->sender.lost_ns < q->sender.rnr_ns ? q->sender.lost_ns : q->sender.rnr_ns;
+    return q->sender.lost_ns ? q->sender.lost_ns : q->sender.rnr_ns;
 }

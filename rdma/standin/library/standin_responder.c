@@ -16,7 +16,7 @@ enum { GRH_SIZE = 40, GRH_VERSION = 6, HOPS = 64, NEXT_HEADER_IBA = 0x1b };
 
 static struct standin_answer *answer_at(struct standin_qp *q, uint32_t number)
 {
-    return &q->answers[number % STANDIN_ANSWERS];
+    return &q->receiver.answers[number % STANDIN_ANSWERS];
 }
 
 /* Sends a part of the answer; false: no slot is free. *is_whole: it was the last part. */
@@ -36,7 +36,7 @@ static bool answer_send(struct standin_qp *q, struct standin_answer *a, bool *is
 
         s.offset = a->offset;
         s.total = a->total;
-        s.length = (uint32_t)(rest < q->read_size ? rest : q->read_size);
+        s.length = (uint32_t)(rest < q->sender.read_size ? rest : q->sender.read_size);
         s.packets = standin_packets(s.length, q->mtu);
         if (s.length) {
             const struct standin_slot as = {
@@ -57,7 +57,7 @@ static bool answer_send(struct standin_qp *q, struct standin_answer *a, bool *is
         }
         if (a->offset == 0)
             s.flags |= FABRIC_FIRST;
-        q->read_size = standin_segment_grow(q->read_size);
+        q->sender.read_size = standin_segment_grow(q->sender.read_size);
         a->offset += s.length;
         a->psn = (a->psn + s.packets) & STANDIN_PSN_MASK;
         *is_whole = a->offset == a->total;
@@ -70,13 +70,13 @@ static bool answer_send(struct standin_qp *q, struct standin_answer *a, bool *is
 
 void standin_responder_run(struct standin_qp *q)
 {
-    while (q->answers_head != q->answers_tail) {
+    while (q->receiver.answers_head != q->receiver.answers_tail) {
         bool is_whole;
 
-        if (!answer_send(q, answer_at(q, q->answers_head), &is_whole))
+        if (!answer_send(q, answer_at(q, q->receiver.answers_head), &is_whole))
             return;
         if (is_whole)
-            q->answers_head++;
+            q->receiver.answers_head++;
     }
 }
 
@@ -84,15 +84,15 @@ void standin_responder_run(struct standin_qp *q)
  * become one. */
 static void answer_add(struct standin_qp *q, const struct standin_answer *a)
 {
-    struct standin_answer *last = answer_at(q, q->answers_tail - 1);
+    struct standin_answer *last = answer_at(q, q->receiver.answers_tail - 1);
 
     if (q->init.qp_type != IBV_QPT_RC)
         return;
-    if (q->answers_head != q->answers_tail && a->type == FABRIC_ACK &&
+    if (q->receiver.answers_head != q->receiver.answers_tail && a->type == FABRIC_ACK &&
         a->syndrome == FABRIC_ACKED && last->type == FABRIC_ACK && last->syndrome == FABRIC_ACKED)
         *last = *a;
-    else if (q->answers_tail - q->answers_head < STANDIN_ANSWERS)
-        *answer_at(q, q->answers_tail++) = *a;
+    else if (q->receiver.answers_tail - q->receiver.answers_head < STANDIN_ANSWERS)
+        *answer_at(q, q->receiver.answers_tail++) = *a;
     else
         standin_qp_silent(q);
     standin_responder_run(q);
@@ -185,10 +185,10 @@ static struct standin_mr *remote_find(struct standin_qp *q, const struct fabric_
 
 static bool receive_take(struct standin_qp *q)
 {
-    if (q->receive.list)
+    if (q->receiver.receive.list)
         return true;
-    return q->init.srq ? standin_srq_take((struct standin_srq *)q->init.srq, &q->receive)
-                       : standin_receives_take(&q->receives, &q->receive);
+    return q->init.srq ? standin_srq_take((struct standin_srq *)q->init.srq, &q->receiver.receive)
+                       : standin_receives_take(&q->receiver.receives, &q->receiver.receive);
 }
 
 static void message_end(struct standin_qp *q, const struct fabric_segment *s, uint64_t length)
@@ -207,7 +207,7 @@ static void message_end(struct standin_qp *q, const struct fabric_segment *s, ui
         wc.src_qp = s->from_qp;
     if (s->flags & FABRIC_HAS_GRH)
         wc.wc_flags |= IBV_WC_GRH;
-    standin_qp_received(q, &q->receive, &wc, s->flags & FABRIC_SOLICITED);
+    standin_qp_received(q, &q->receiver.receive, &wc, s->flags & FABRIC_SOLICITED);
 }
 
 /* The receive is too short, or its memory is gone: an error of this side. */
@@ -215,7 +215,7 @@ static void receive_fail(struct standin_qp *q, enum ibv_wc_status status)
 {
     const struct ibv_wc wc = {.status = status, .opcode = IBV_WC_RECV, .vendor_err = status};
 
-    standin_qp_received(q, &q->receive, &wc, false);
+    standin_qp_received(q, &q->receiver.receive, &wc, false);
     standin_qp_flush(q);
 }
 
@@ -225,28 +225,29 @@ static enum fabric_syndrome send_take(struct standin_qp *q, const struct fabric_
     const struct standin_context *c = standin_qp_context(q);
 
     if (s->flags & FABRIC_FIRST)
-        q->received = 0;
+        q->receiver.received = 0;
     if (!receive_take(q))
         return FABRIC_NOT_READY;
-    if (q->received + s->length > q->receive.length) {
+    if (q->receiver.received + s->length > q->receiver.receive.length) {
         char who[STANDIN_TEXT];
 
         standin_break(RULE_RECEIVE_LENGTH, c, standin_name_qp(q, who),
                       "a message of %" PRIu64 " bytes for a receive of %" PRIu64, s->total,
-                      q->receive.length);
+                      q->receiver.receive.length);
         answer(q, FABRIC_INVALID, s->psn);
         receive_fail(q, IBV_WC_LOC_LEN_ERR);
         return FABRIC_SILENT;
     }
-    if (s->length && (!bytes || !standin_sge_write(c, q->receive.list, q->receive.count,
-                                                   q->received, bytes, s->length))) {
+    if (s->length &&
+        (!bytes || !standin_sge_write(c, q->receiver.receive.list, q->receiver.receive.count,
+                                      q->receiver.received, bytes, s->length))) {
         answer(q, FABRIC_FAILED, s->psn);
         receive_fail(q, IBV_WC_LOC_PROT_ERR);
         return FABRIC_SILENT;
     }
-    q->received += s->length;
+    q->receiver.received += s->length;
     if (s->flags & FABRIC_LAST)
-        message_end(q, s, q->received);
+        message_end(q, s, q->receiver.received);
     return FABRIC_ACKED;
 }
 
@@ -300,7 +301,8 @@ static enum fabric_syndrome read_take(struct standin_qp *q, const struct fabric_
 
 static void taken_keep(struct standin_qp *q, uint32_t psn, uint32_t packets, uint64_t value)
 {
-    q->taken[q->taken_at++ % STANDIN_TAKEN] = (struct standin_taken){psn, packets, value};
+    q->receiver.taken[q->receiver.taken_at++ % STANDIN_TAKEN] =
+        (struct standin_taken){psn, packets, value};
 }
 
 static void atomic_answer(struct standin_qp *q, uint32_t psn, uint64_t value)
@@ -368,7 +370,8 @@ static enum fabric_syndrome request_do(struct standin_qp *q, const struct fabric
 static const struct standin_taken *taken_find(const struct standin_qp *q, uint32_t psn)
 {
     for (uint32_t i = 1; i <= STANDIN_TAKEN; i++) {
-        const struct standin_taken *t = &q->taken[(q->taken_at - i) % STANDIN_TAKEN];
+        const struct standin_taken *t =
+            &q->receiver.taken[(q->receiver.taken_at - i) % STANDIN_TAKEN];
 
         if (((psn - t->psn) & STANDIN_PSN_MASK) < t->packets)
             return t;
@@ -382,7 +385,7 @@ static void duplicate_take(struct standin_qp *q, const struct fabric_segment *s)
     const struct standin_taken *taken = taken_find(q, s->psn);
 
     if (s->type == FABRIC_SEND || s->type == FABRIC_WRITE) {
-        answer(q, FABRIC_ACKED, q->expected - 1);
+        answer(q, FABRIC_ACKED, q->receiver.expected - 1);
         return;
     }
     if (!taken) {
@@ -390,11 +393,11 @@ static void duplicate_take(struct standin_qp *q, const struct fabric_segment *s)
         return;
     }
     /* All that its sender waits for from here on, it asks for again; not what comes before. */
-    while (q->answers_head != q->answers_tail &&
-           standin_psn_after(answer_at(q, q->answers_tail - 1)->psn, s->psn) >= 0)
-        q->answers_tail--;
+    while (q->receiver.answers_head != q->receiver.answers_tail &&
+           standin_psn_after(answer_at(q, q->receiver.answers_tail - 1)->psn, s->psn) >= 0)
+        q->receiver.answers_tail--;
     if (s->type == FABRIC_READ) {
-        q->read_size = q->mtu;
+        q->sender.read_size = q->mtu;
         if (read_take(q, s) != FABRIC_ACKED)
             standin_qp_silent(q);
     } else {
@@ -406,13 +409,14 @@ static void duplicate_take(struct standin_qp *q, const struct fabric_segment *s)
  * many bytes are left out. */
 static size_t known_skip(const struct standin_qp *q, struct fabric_segment *s)
 {
-    uint32_t packets = (uint32_t)-standin_psn_after(s->psn, q->expected);
+    uint32_t packets = (uint32_t)-standin_psn_after(s->psn, q->receiver.expected);
     size_t size = (size_t)packets * q->mtu;
 
     if ((s->type != FABRIC_SEND && s->type != FABRIC_WRITE) ||
-        standin_psn_after(s->psn, q->expected) >= 0 || packets >= s->packets || size >= s->length)
+        standin_psn_after(s->psn, q->receiver.expected) >= 0 || packets >= s->packets ||
+        size >= s->length)
         return 0;
-    s->psn = q->expected;
+    s->psn = q->receiver.expected;
     s->packets -= packets;
     s->offset += size;
     s->length -= (uint32_t)size;
@@ -424,7 +428,7 @@ static void reliable_take(struct standin_qp *q, struct fabric_segment *s,
                           const unsigned char *bytes)
 {
     size_t skip = known_skip(q, s);
-    int32_t after = standin_psn_after(s->psn, q->expected);
+    int32_t after = standin_psn_after(s->psn, q->receiver.expected);
     enum fabric_syndrome syndrome;
     uint32_t next;
 
@@ -433,13 +437,13 @@ static void reliable_take(struct standin_qp *q, struct fabric_segment *s,
         return;
     }
     if (after > 0) {
-        if (!q->is_nak_sent)
-            answer(q, FABRIC_WRONG_PSN, q->expected);
-        q->is_nak_sent = true;
+        if (!q->receiver.is_nak_sent)
+            answer(q, FABRIC_WRONG_PSN, q->receiver.expected);
+        q->receiver.is_nak_sent = true;
         return;
     }
     /* The answer to a READ is sent while it is taken, and counts its packets. */
-    next = (q->expected + numbers_of(q, s)) & STANDIN_PSN_MASK;
+    next = (q->receiver.expected + numbers_of(q, s)) & STANDIN_PSN_MASK;
     if (s->type == FABRIC_READ)
         taken_keep(q, s->psn, numbers_of(q, s), 0);
     syndrome = request_do(q, s, bytes ? bytes + skip : NULL);
@@ -447,15 +451,15 @@ static void reliable_take(struct standin_qp *q, struct fabric_segment *s,
         return; /* the queue pair has failed */
     if (syndrome == FABRIC_NOT_READY) {
         answer(q, syndrome, s->psn);
-        q->is_nak_sent = true; /* what comes behind it is not answered */
+        q->receiver.is_nak_sent = true; /* what comes behind it is not answered */
         return;
     }
     if (syndrome != FABRIC_ACKED) {
         refuse(q, s, syndrome);
         return;
     }
-    q->expected = next;
-    q->is_nak_sent = false;
+    q->receiver.expected = next;
+    q->receiver.is_nak_sent = false;
     if (s->type == FABRIC_SEND || s->type == FABRIC_WRITE)
         answer(q, FABRIC_ACKED, next - 1);
 }
@@ -466,18 +470,18 @@ static void unreliable_take(struct standin_qp *q, const struct fabric_segment *s
 {
     enum fabric_syndrome syndrome;
 
-    if (s->psn != q->expected && !(s->flags & FABRIC_FIRST)) {
-        q->is_skipping = true;
+    if (s->psn != q->receiver.expected && !(s->flags & FABRIC_FIRST)) {
+        q->receiver.is_skipping = true;
         return;
     }
     if (s->flags & FABRIC_FIRST)
-        q->is_skipping = false;
-    q->expected = (s->psn + s->packets) & STANDIN_PSN_MASK;
-    if (q->is_skipping)
+        q->receiver.is_skipping = false;
+    q->receiver.expected = (s->psn + s->packets) & STANDIN_PSN_MASK;
+    if (q->receiver.is_skipping)
         return;
     syndrome = request_do(q, s, bytes);
     if (syndrome == FABRIC_NOT_READY)
-        q->is_skipping = true;
+        q->receiver.is_skipping = true;
     else if (syndrome == FABRIC_NO_ACCESS || syndrome == FABRIC_INVALID)
         standin_event(standin_qp_context(q), IBV_EVENT_QP_ACCESS_ERR, standin_qp_verbs(q), 0);
 }
@@ -524,17 +528,19 @@ static void datagram_take(struct standin_qp *q, const struct fabric_segment *s,
     }
     if (!receive_take(q))
         return; /* as on a device: it is lost */
-    if (q->receive.length < GRH_SIZE + s->length) {
+    if (q->receiver.receive.length < GRH_SIZE + s->length) {
         standin_break(RULE_RECEIVE_LENGTH, c, standin_name_qp(q, who),
                       "a datagram of %d + %u bytes for a receive of %" PRIu64, GRH_SIZE, s->length,
-                      q->receive.length);
+                      q->receiver.receive.length);
         receive_fail(q, IBV_WC_LOC_LEN_ERR);
         return;
     }
     grh_fill(grh, s);
-    if (!standin_sge_write(c, q->receive.list, q->receive.count, 0, grh, GRH_SIZE) ||
-        (s->length && (!bytes || !standin_sge_write(c, q->receive.list, q->receive.count, GRH_SIZE,
-                                                    bytes, s->length)))) {
+    if (!standin_sge_write(c, q->receiver.receive.list, q->receiver.receive.count, 0, grh,
+                           GRH_SIZE) ||
+        (s->length &&
+         (!bytes || !standin_sge_write(c, q->receiver.receive.list, q->receiver.receive.count,
+                                       GRH_SIZE, bytes, s->length)))) {
         receive_fail(q, IBV_WC_LOC_PROT_ERR);
         return;
     }

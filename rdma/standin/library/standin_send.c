@@ -123,10 +123,10 @@ static bool is_full(const struct standin_qp *q, const char *who)
     const struct standin_context *c = standin_qp_context(q);
     bool has_signaled = q->init.sq_sig_all;
 
-    if (q->posted - q->polled < q->init.cap.max_send_wr)
+    if (q->sender.posted - q->sender.polled < q->init.cap.max_send_wr)
         return false;
-    for (uint64_t i = q->polled; i < q->posted && !has_signaled; i++)
-        has_signaled = q->sends[i % q->init.cap.max_send_wr].is_signaled;
+    for (uint64_t i = q->sender.polled; i < q->sender.posted && !has_signaled; i++)
+        has_signaled = q->sender.sends[i % q->init.cap.max_send_wr].is_signaled;
     /* ENOMEM is what programs post up to; without a signaled request it is for ever. */
     if (!has_signaled)
         standin_break(RULE_SEND_SIGNALED, c, who,
@@ -149,9 +149,10 @@ static int send_put(struct standin_qp *q, const struct ibv_send_wr *wr, const ch
         err = ENOMEM;
     if (err)
         return err;
-    w = &q->sends[q->posted % q->init.cap.max_send_wr];
+    w = &q->sender.sends[q->sender.posted % q->init.cap.max_send_wr];
     *w = (struct standin_send){.wr = *wr, .count = wr->num_sge, .length = length};
-    w->list = q->elements + (q->posted % q->init.cap.max_send_wr) * q->init.cap.max_send_sge;
+    w->list = q->sender.elements +
+              (q->sender.posted % q->init.cap.max_send_wr) * q->init.cap.max_send_sge;
     if (wr->num_sge)
         memcpy(w->list, wr->sg_list, (size_t)wr->num_sge * sizeof(*w->list));
     w->is_signaled = q->init.sq_sig_all || wr->send_flags & IBV_SEND_SIGNALED;
@@ -167,10 +168,10 @@ static int send_put(struct standin_qp *q, const struct ibv_send_wr *wr, const ch
     }
     if (q->init.qp_type == IBV_QPT_UD)
         w->to = ((struct standin_ah *)wr->wr.ud.ah)->attr;
-    w->psn = q->psn;
+    w->psn = q->sender.psn;
     w->packets = is_atomic(wr->opcode) ? 1 : standin_packets(length, q->mtu);
-    q->psn = (q->psn + w->packets) & STANDIN_PSN_MASK;
-    q->posted++;
+    q->sender.psn = (q->sender.psn + w->packets) & STANDIN_PSN_MASK;
+    q->sender.posted++;
     return 0;
 }
 
@@ -221,7 +222,7 @@ int standin_post_receive(struct ibv_qp *verbs, struct ibv_recv_wr *wr, struct ib
     } else if (verbs->state == IBV_QPS_RESET) {
         standin_break(RULE_RECEIVE_STATE, c, who, "ibv_post_recv in RESET");
     } else {
-        err = standin_receives_post(c, &q->receives, verbs->pd, wr, bad, who);
+        err = standin_receives_post(c, &q->receiver.receives, verbs->pd, wr, bad, who);
         if (verbs->state == IBV_QPS_ERR)
             standin_qp_flush_receives(q);
     }

@@ -19,7 +19,7 @@ static struct standin_qp *of(struct ibv_qp_ex *ex)
 /* The request that is being built; NULL: there is none, or the queue has no more. */
 static struct ibv_send_wr *last(struct standin_qp *q)
 {
-    return q->built_count ? &q->built[q->built_count - 1] : NULL;
+    return q->built.count ? &q->built.list[q->built.count - 1] : NULL;
 }
 
 static struct ibv_send_wr *add(struct ibv_qp_ex *ex, enum ibv_wr_opcode opcode)
@@ -27,14 +27,14 @@ static struct ibv_send_wr *add(struct ibv_qp_ex *ex, enum ibv_wr_opcode opcode)
     struct standin_qp *q = of(ex);
     struct ibv_send_wr *wr;
 
-    if ((uint32_t)q->built_count == q->init.cap.max_send_wr) {
-        q->built_error = ENOMEM;
+    if ((uint32_t)q->built.count == q->init.cap.max_send_wr) {
+        q->built.error = ENOMEM;
         return last(q);
     }
-    wr = &q->built[q->built_count++];
+    wr = &q->built.list[q->built.count++];
     *wr = (struct ibv_send_wr){
         .wr_id = ex->wr_id, .opcode = opcode, .send_flags = ex->wr_flags & ~IBV_SEND_INLINE};
-    if (q->built_count > 1)
+    if (q->built.count > 1)
         wr[-1].next = wr;
     return wr;
 }
@@ -44,18 +44,18 @@ static void wr_start(struct ibv_qp_ex *ex)
     struct standin_qp *q = of(ex);
 
     pthread_mutex_lock(&q->verbs.qp_base.mutex);
-    q->built_count = 0;
-    q->built_error = 0;
+    q->built.count = 0;
+    q->built.error = 0;
 }
 
 static int wr_complete(struct ibv_qp_ex *ex)
 {
     struct standin_qp *q = of(ex);
     struct ibv_send_wr *bad;
-    int err = q->built_error;
+    int err = q->built.error;
 
-    if (!err && q->built_count)
-        err = standin_post_send(&ex->qp_base, q->built, &bad);
+    if (!err && q->built.count)
+        err = standin_post_send(&ex->qp_base, q->built.list, &bad);
     pthread_mutex_unlock(&q->verbs.qp_base.mutex);
     return err;
 }
@@ -154,10 +154,10 @@ static void wr_set_sge_list(struct ibv_qp_ex *ex, size_t count, const struct ibv
     if (!wr)
         return;
     if (count > q->init.cap.max_send_sge) {
-        q->built_error = EINVAL;
+        q->built.error = EINVAL;
         return;
     }
-    wr->sg_list = q->built_elements + (size_t)(q->built_count - 1) * q->init.cap.max_send_sge;
+    wr->sg_list = q->built.elements + (size_t)(q->built.count - 1) * q->init.cap.max_send_sge;
     wr->num_sge = (int)count;
     memcpy(wr->sg_list, list, count * sizeof(*list));
 }
@@ -175,13 +175,13 @@ static void wr_set_inline_data_list(struct ibv_qp_ex *ex, size_t count,
                                     const struct ibv_data_buf *list)
 {
     struct standin_qp *q = of(ex);
-    unsigned char *at = q->built_inline + (size_t)(q->built_count ? q->built_count - 1 : 0) *
-                                              q->init.cap.max_inline_data;
+    unsigned char *at = q->built.inlined + (size_t)(q->built.count ? q->built.count - 1 : 0) *
+                                               q->init.cap.max_inline_data;
     struct ibv_sge whole = {.addr = (uintptr_t)at};
 
     for (size_t i = 0; i < count; i++) {
         if (list[i].length > q->init.cap.max_inline_data - whole.length) {
-            q->built_error = EINVAL;
+            q->built.error = EINVAL;
             return;
         }
         memcpy(at + whole.length, list[i].addr, list[i].length);
@@ -206,9 +206,9 @@ bool standin_wr_open(struct standin_qp *q)
     const struct ibv_qp_cap *cap = &q->init.cap;
     size_t count = cap->max_send_wr ? cap->max_send_wr : 1;
 
-    q->built = calloc(count, sizeof(*q->built));
-    q->built_elements = calloc(count * cap->max_send_sge, sizeof(*q->built_elements));
-    q->built_inline = calloc(count, cap->max_inline_data + 1);
+    q->built.list = calloc(count, sizeof(*q->built.list));
+    q->built.elements = calloc(count * cap->max_send_sge, sizeof(*q->built.elements));
+    q->built.inlined = calloc(count, cap->max_inline_data + 1);
     q->verbs.wr_start = wr_start;
     q->verbs.wr_complete = wr_complete;
     q->verbs.wr_abort = wr_abort;
@@ -224,15 +224,15 @@ bool standin_wr_open(struct standin_qp *q)
     q->verbs.wr_set_sge_list = wr_set_sge_list;
     q->verbs.wr_set_inline_data = wr_set_inline_data;
     q->verbs.wr_set_inline_data_list = wr_set_inline_data_list;
-    return q->built && q->built_elements && q->built_inline;
+    return q->built.list && q->built.elements && q->built.inlined;
 }
 
 void standin_wr_close(struct standin_qp *q)
 {
-    free(q->built);
-    free(q->built_elements);
-    free(q->built_inline);
-    q->built = NULL;
-    q->built_elements = NULL;
-    q->built_inline = NULL;
+    free(q->built.list);
+    free(q->built.elements);
+    free(q->built.inlined);
+    q->built.list = NULL;
+    q->built.elements = NULL;
+    q->built.inlined = NULL;
 }
