@@ -44,6 +44,12 @@ enum cuda_value {
     CUDA_DEVICE_WRITES_ORDERING = 118, /* for whom that holds without a flush: from 100 on */
 };
 
+/* A stream of the program as a handle that is not NULL: the default stream has two names. */
+static inline void *cuda_stream_handle(void *stream)
+{
+    return stream ? stream : (void *)(uintptr_t)CUDA_STREAM_LEGACY;
+}
+
 /* A CUipcMemHandle. */
 struct cuda_ipc_handle {
     unsigned char bytes[64];

@@ -176,8 +176,8 @@ struct group {
     _Atomic bool is_retired;      /* it ended with its membership: calls return `broken` for ever */
     int lookers;                  /* group_look_begin without group_look_end; group.c's lock */
     bool is_over;                 /* there shall be no more of them; group.c's lock */
-    _Atomic uint8_t content;      /* api.c: that of the next task, as ml_next_type has set it */
-    /* api.c: that of the next task, as ml_next_place has set it, or NULL */
+    _Atomic uint8_t content;      /* api_call.c: the next task's, as ml_next_type has set it */
+    /* api_call.c: that of the next task, as ml_next_place has set it, or NULL */
     _Atomic(const char *) next_site;
     _Atomic(void *) next_stream; /* the same of ml_next_stream */
     int sent_itself; /* messages to this rank itself, less those received: of all calls so far */
