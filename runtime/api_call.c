@@ -10,7 +10,7 @@
 #include "runtime/call/task_stage.h"
 #include "runtime/gpu/cuda_driver.h"
 #include "runtime/group/world.h"
-#include "runtime/process/stop_mark_map.h"
+#include "runtime/world/stop_mark_map.h"
 
 #include <stdlib.h>
 

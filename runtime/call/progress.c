@@ -7,9 +7,9 @@
 #include "runtime/call/task_hash.h"
 #include "runtime/call/task_run.h"
 #include "runtime/call/task_stage.h"
-#include "runtime/group/bell.h"
 #include "runtime/group/message_op.h"
 #include "runtime/group/wait.h"
+#include "runtime/process/bell.h"
 #include "runtime/process/fork_guard.h"
 #include "runtime/process/stdio_guard.h"
 

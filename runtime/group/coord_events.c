@@ -7,10 +7,10 @@
 #include "common/text/parsed_json.h"
 #include "common/text/text_json.h"
 #include "coordinator/protocol.h"
-#include "runtime/group/bell.h"
 #include "runtime/group/door.h"
 #include "runtime/group/wait_note.h"
 #include "runtime/group/world.h"
+#include "runtime/process/bell.h"
 #include "runtime/process/fork_guard.h"
 
 #include <arpa/inet.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/group/sleeper.h"
 
-#include "runtime/group/bell.h"
 #include "runtime/group/coord_events.h"
 #include "runtime/group/group.h"
 #include "runtime/group/world.h"
+#include "runtime/process/bell.h"
 #include "runtime/process/stdio_guard.h"
 
 #include <errno.h>

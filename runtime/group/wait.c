@@ -5,7 +5,6 @@
 #include "common/failure_times.h"
 #include "common/text/text_json.h"
 #include "coordinator/protocol.h"
-#include "runtime/group/bell.h"
 #include "runtime/group/coord_events.h"
 #include "runtime/group/door.h"
 #include "runtime/group/link.h"
@@ -13,6 +12,7 @@
 #include "runtime/group/wait_note.h"
 #include "runtime/group/wait_spread_linux.h"
 #include "runtime/group/world.h"
+#include "runtime/process/bell.h"
 #include "runtime/process/counters_file.h"
 #include "runtime/process/processor.h"
 

@@ -4,8 +4,8 @@
 #include "common/clock.h"
 #include "common/net/stranger_limits.h"
 #include "common/net/strangers.h"
-#include "runtime/group/bell.h"
 #include "runtime/group/world.h"
+#include "runtime/process/bell.h"
 #include "runtime/process/fork_guard.h"
 #include "runtime/process/stdio_guard.h"
 

@@ -3,12 +3,12 @@
 
 #include "common/clock.h"
 #include "common/failure_times.h"
-#include "runtime/group/bell.h"
 #include "runtime/group/coord_events.h"
 #include "runtime/group/door.h"
 #include "runtime/group/link.h"
 #include "runtime/group/wait_note.h"
 #include "runtime/group/world.h"
+#include "runtime/process/bell.h"
 #include "runtime/tcp/tcp_door.h"
 #include "runtime/tcp/tcp_link.h"
 #include "runtime/tcp/tcp_mesh.h"

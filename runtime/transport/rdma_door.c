@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/transport/rdma_door.h"
 
-#include "runtime/group/bell.h"
 #include "runtime/group/coord_events.h"
 #include "runtime/group/world.h"
+#include "runtime/process/bell.h"
 #include "runtime/process/fork_guard.h"
 
 #include <errno.h>

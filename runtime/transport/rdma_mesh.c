@@ -2,12 +2,12 @@
 #include "runtime/transport/rdma_mesh.h"
 
 #include "common/clock.h"
-#include "runtime/group/bell.h"
 #include "runtime/group/coord_events.h"
 #include "runtime/group/door.h"
 #include "runtime/group/exchange.h"
 #include "runtime/group/wait_note.h"
 #include "runtime/group/world.h"
+#include "runtime/process/bell.h"
 #include "runtime/transport/rdma_link.h"
 #include "runtime/transport/rdma_module.h"
 #include "runtime/transport/rdma_topology.h"

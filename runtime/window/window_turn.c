@@ -2,7 +2,7 @@
 #include "runtime/window/window_turn.h"
 
 #include "common/clock.h"
-#include "runtime/group/bell.h"
+#include "runtime/process/bell.h"
 #include "runtime/process/fork_guard.h"
 #include "runtime/process/stdio_guard.h"
 

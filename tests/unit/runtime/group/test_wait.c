@@ -9,12 +9,12 @@
 
 #include "common/clock.h"
 #include "coordinator/protocol.h"
-#include "runtime/group/bell.h"
 #include "runtime/group/coord_events.h"
 #include "runtime/group/link.h"
 #include "runtime/group/message.h"
 #include "runtime/group/message_op.h"
 #include "runtime/group/world.h"
+#include "runtime/process/bell.h"
 
 #include <fcntl.h>
 #include <poll.h>

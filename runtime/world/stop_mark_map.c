@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/process/stop_mark_map.h"
+#include "runtime/world/stop_mark_map.h"
 
 #include "common/agent_to_rank.h"
 #include "runtime/process/file_room.h"

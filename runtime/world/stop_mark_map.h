@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* stop_mark_map.h: whether this host's agent was asked to stop the job (common/agent_to_rank.h). */
-#ifndef RUNTIME_PROCESS_STOP_MARK_MAP_H
-#define RUNTIME_PROCESS_STOP_MARK_MAP_H
+#ifndef RUNTIME_WORLD_STOP_MARK_MAP_H
+#define RUNTIME_WORLD_STOP_MARK_MAP_H
 
 #include "common/fault.h"
 

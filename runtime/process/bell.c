@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/group/bell.h"
+#include "runtime/process/bell.h"
 
 #include "runtime/process/fork_guard.h"
 

@@ -4,8 +4,8 @@
  * its host that share memory with it, and by threads of its own process that read news meant for
  * it. Any thread may ring; one thread at a time waits for a bell and silences it.
  */
-#ifndef RUNTIME_GROUP_BELL_H
-#define RUNTIME_GROUP_BELL_H
+#ifndef RUNTIME_PROCESS_BELL_H
+#define RUNTIME_PROCESS_BELL_H
 
 #include "common/fault.h"
 
