@@ -3,117 +3,66 @@
 
 #include "common/clock.h"
 #include "common/failure_times.h"
-#include "common/net/host_table.h"
-#include "common/text/parsed_json.h"
 #include "common/text/text_json.h"
 #include "coordinator/protocol.h"
+#include "runtime/group/coord_news.h"
 #include "runtime/group/door.h"
 #include "runtime/group/wait_note.h"
 #include "runtime/group/world.h"
 #include "runtime/process/bell.h"
 #include "runtime/process/fork_guard.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
-#include <limits.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { DOOR_MS = 10 };
-
-struct peer {
-    enum peer_state state;
-    char *text; /* if it is dead: who, where, how */
-};
-
-struct mail {
-    struct mail *next;
-    uint32_t group;
-    int from;
-    json_t *word;
-};
 
 struct coord_events {
     pthread_mutex_t lock; /* over all of the below and the groups' inboxes */
     struct client *client;
-    char *dir;            /* the job's; NULL: no copies are shared */
-    struct fault lost;    /* code != 0: the connection is gone */
-    _Atomic bool is_lost; /* the same, for threads without the lock */
-    struct group *groups;
+    struct fault lost;     /* code != 0: the connection is gone */
+    _Atomic bool is_lost;  /* the same, for threads without the lock */
     struct group *watcher; /* whose sleeping thread polls the connection; NULL: none */
-    bool concerns_all;     /* what has been read does */
-    struct peer *peers;    /* per world rank */
-    int size;
-    struct mail *knocks; /* oldest first */
-    int knock_fd;        /* counts them; -1: the process has no door for them */
-    json_t *welcome, *repaired;
-    struct fault failed;      /* why the coordinator refused this rank */
-    uint32_t groups_end;      /* every number of a group that the coordinator has given is below */
-    _Atomic bool has_changed; /* a member of the world has gone, or repairs it, or may come */
-    int64_t awaits_ms;        /* until when the coordinator waits for such; clock_ms() */
+    struct coord_news news;
     _Atomic uint32_t serial;
 };
-
-static void coord_events_free(struct coord_events *e)
-{
-    if (!e)
-        return;
-    free(e->peers);
-    free(e->dir);
-    free(e);
-}
 
 int coord_events_open(struct coord_events **out, struct client *c, int size, const char *dir,
                       struct fault *why)
 {
     struct coord_events *e = calloc(1, sizeof(*e));
+    int rc;
 
-    if (e) {
-        e->peers = calloc((size_t)size, sizeof(*e->peers));
-        e->dir = dir ? strdup(dir) : NULL;
-    }
-    if (!e || !e->peers || (dir && !e->dir)) {
-        coord_events_free(e);
+    if (!e)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    rc = coord_news_open(&e->news, size, dir, why);
+    if (rc) {
+        free(e);
+        return rc;
     }
     pthread_mutex_init(&e->lock, NULL);
     e->client = c;
-    e->size = size;
-    e->knock_fd = -1;
     if (c)
         fork_guard_add(client_fd(c));
     *out = e;
     return 0;
 }
 
-static void mail_free(struct mail *m)
-{
-    for (struct mail *after; m; m = after) {
-        after = m->next;
-        json_decref(m->word);
-        free(m);
-    }
-}
-
 void coord_events_close(struct coord_events *e)
 {
     if (!e)
         return;
-    mail_free(e->knocks);
     if (e->client) {
         fork_guard_forget(client_fd(e->client));
         client_close(e->client);
     }
-    for (int i = 0; i < e->size; i++)
-        free(e->peers[i].text);
-    json_decref(e->welcome);
-    json_decref(e->repaired);
+    coord_news_close(&e->news);
     pthread_mutex_destroy(&e->lock);
-    coord_events_free(e);
+    free(e);
 }
 
 /* A lost connection would be readable for ever. */
@@ -130,28 +79,16 @@ uint32_t coord_events_serial(const struct coord_events *e)
 void coord_events_add(struct coord_events *e, struct group *g)
 {
     pthread_mutex_lock(&e->lock);
-    g->inbox.next = e->groups;
-    e->groups = g;
-    if (g->id >= e->groups_end && g->id <= INT_MAX) /* else it is a group of one */
-        e->groups_end = g->id + 1;
+    coord_news_add(&e->news, g);
     pthread_mutex_unlock(&e->lock);
 }
 
 int coord_events_remove(struct coord_events *e, struct group *g)
 {
-    struct group **at;
     int bell;
 
     pthread_mutex_lock(&e->lock);
-    for (at = &e->groups; *at; at = &(*at)->inbox.next) {
-        if (*at == g) {
-            *at = g->inbox.next;
-            break;
-        }
-    }
-    reply_clear(&g->inbox.reply);
-    mail_free(g->inbox.mail);
-    g->inbox.mail = NULL;
+    coord_news_remove(&e->news, g);
     bell = g->waiting.bell;
     g->waiting.bell = -1;
     pthread_mutex_unlock(&e->lock);
@@ -163,7 +100,7 @@ struct group *coord_events_other_group(struct coord_events *e, const struct grou
     struct group *g;
 
     pthread_mutex_lock(&e->lock);
-    for (g = e->groups; g && g == than; g = g->inbox.next)
+    for (g = e->news.groups; g && g == than; g = g->inbox.next)
         continue;
     pthread_mutex_unlock(&e->lock);
     return g;
@@ -174,344 +111,24 @@ struct group *coord_events_busy_group(struct coord_events *e)
     struct group *g;
 
     pthread_mutex_lock(&e->lock);
-    for (g = e->groups; g && !group_is_busy(g); g = g->inbox.next)
+    for (g = e->news.groups; g && !group_is_busy(g); g = g->inbox.next)
         continue;
     pthread_mutex_unlock(&e->lock);
     return g;
-}
-
-static struct group *coord_events_group(struct coord_events *e, uint32_t id)
-{
-    struct group *g = e->groups;
-
-    while (g && g->id != id)
-        g = g->inbox.next;
-    return g;
-}
-
-void reply_clear(struct reply *r)
-{
-    if (r->copy.map)
-        shared_copy_unmap(&r->copy);
-    else
-        free(r->payload);
-    *r = (struct reply){0};
-}
-
-static void coord_events_keep_reply(struct coord_events *e, uint32_t group, uint32_t seq,
-                                    const struct frame *f)
-{
-    struct group *g = coord_events_group(e, group);
-    void *copy;
-
-    if (!g)
-        return;
-    copy = malloc((size_t)f->size + 1);
-    g->inbox.has_come = true;
-    if (!copy) {
-        fault_set(&g->inbox.broken, ML_ERR_MEMORY, "out of memory for the coordinator's answer");
-        return;
-    }
-    memcpy(copy, f->payload, f->size);
-    ((char *)copy)[f->size] = '\0';
-    reply_clear(&g->inbox.reply);
-    g->inbox.reply = (struct reply){.seq = seq, .payload = copy, .size = f->size};
-    g->inbox.has_come = true;
-    /* cppcheck-suppress memleak ; g->inbox.reply owns it */
-}
-
-static void coord_events_on_exchanged(struct coord_events *e, const struct frame *f)
-{
-    uint32_t head[2];
-
-    if (f->size < sizeof(head))
-        return;
-    memcpy(head, f->payload, sizeof(head));
-    coord_events_keep_reply(e, ntohl(head[0]), ntohl(head[1]), f);
-}
-
-/* The same, but its payload is in a copy that all members on this host share. If the copy can't be
- * had, nobody knows whose answer is missing, so the connection is as good as lost. */
-static int coord_events_on_copy(struct coord_events *e, const struct frame *f, struct fault *why)
-{
-    struct shared_copy copy;
-    uint32_t number, head[2];
-    struct group *g;
-    int rc;
-
-    if (f->size != sizeof(number) || !e->dir)
-        return fault_set(why, ML_ERR_REFUSED, "the coordinator's answer to an exchange is damaged");
-    memcpy(&number, f->payload, sizeof(number));
-    rc = shared_copy_map(&copy, e->dir, ntohl(number), why);
-    if (rc)
-        return rc;
-    if (copy.size >= sizeof(head) && copy.size <= FRAME_LIMIT) {
-        memcpy(head, copy.bytes, sizeof(head));
-        g = coord_events_group(e, ntohl(head[0]));
-        if (g) {
-            reply_clear(&g->inbox.reply);
-            g->inbox.reply =
-                (struct reply){ntohl(head[1]), (void *)copy.bytes, (uint32_t)copy.size, copy};
-            g->inbox.has_come = true;
-            return 0;
-        }
-    }
-    shared_copy_unmap(&copy);
-    return 0;
-}
-
-/* Every error has a sentence. */
-static const char *coord_events_sentence(const char *text, const char *otherwise)
-{
-    return text && *text ? text : otherwise;
-}
-
-/* The first word about a rank is kept. */
-static void coord_events_set_peer(struct coord_events *e, int rank, enum peer_state state,
-                                  const char *text)
-{
-    if (e->peers[rank].state != PEER_PRESENT)
-        return;
-    e->peers[rank].state = state;
-    atomic_store(&e->has_changed, true);
-    e->concerns_all = true;
-    e->peers[rank].text = text && *text ? strdup(text) : NULL;
-}
-
-static void coord_events_on_dead(struct coord_events *e, json_t *j)
-{
-    int rank = -1;
-    const char *text = NULL;
-
-    if (json_unpack(j, "{s:i, s?s}", "rank", &rank, "text", &text) == 0 && rank >= 0 &&
-        rank < e->size)
-        coord_events_set_peer(e, rank, PEER_DEAD, text);
-}
-
-static int coord_events_on_left(struct coord_events *e, json_t *j, struct fault *why)
-{
-    int count = 0, *ranks, rc;
-    json_t *list;
-
-    if (json_unpack(j, "{s:i, s:o}", "count", &count, "ranks", &list) != 0 || count < 1 ||
-        count > e->size)
-        return 0;
-    rc = host_table_read_numbers(&ranks, list, count, e->size);
-    if (rc == ML_ERR_MEMORY)
-        return fault_set(why, rc, "out of memory for the coordinator's news");
-    if (rc)
-        return 0;
-    for (int i = 0; i < count; i++)
-        coord_events_set_peer(e, ranks[i], PEER_LEFT, NULL);
-    free(ranks);
-    return 0;
-}
-
-static void coord_events_on_broken(struct coord_events *e, json_t *j)
-{
-    int group = -1, code = 0;
-    const char *text = "";
-    struct group *g;
-
-    if (json_unpack(j, "{s:i, s:i, s:s}", "group", &group, "code", &code, "text", &text) != 0)
-        return;
-    g = coord_events_group(e, (uint32_t)group);
-    if (!g || g->inbox.broken.code)
-        return;
-    fault_set(&g->inbox.broken, code < 0 ? code : ML_ERR_PEER, "%s",
-              coord_events_sentence(text, "the coordinator ended the group and said no reason"));
-    g->inbox.has_come = true;
-    if (g->is_world)
-        atomic_store(&e->has_changed, true);
-}
-
-static void coord_events_on_failed(struct coord_events *e, json_t *j)
-{
-    int code = 0;
-    const char *text = "";
-
-    json_unpack(j, "{s?i, s?s}", "code", &code, "text", &text);
-    fault_set(&e->failed, code < 0 ? code : ML_ERR_REFUSED, "%s",
-              coord_events_sentence(text, "the coordinator refuses this rank"));
-    e->concerns_all = true;
-}
-
-static void coord_events_on_answer(struct coord_events *e, json_t *j)
-{
-    json_int_t group = -1, value = 0;
-    const char *text = "";
-    struct group *g;
-    int code = 0;
-
-    if (json_unpack(j, "{s:I, s?I, s?i, s?s}", "group", &group, "value", &value, "code", &code,
-                    "text", &text) != 0)
-        return;
-    g = coord_events_group(e, (uint32_t)group);
-    if (!g)
-        return;
-    g->inbox.answer = (struct answer){.has_come = true, .value = (uint64_t)value};
-    if (code)
-        fault_set(&g->inbox.answer.failed, code < 0 ? code : ML_ERR_PEER, "%s",
-                  coord_events_sentence(text, "the coordinator ended the call"));
-    g->inbox.has_come = true;
-}
-
-static void coord_events_on_splitted(struct coord_events *e, json_t *j, const struct frame *f)
-{
-    int parent = -1, seq = 0;
-
-    if (json_unpack(j, "{s:i, s:i}", "parent", &parent, "seq", &seq) == 0)
-        coord_events_keep_reply(e, (uint32_t)parent, (uint32_t)seq, f);
-}
-
-/* False: out of memory. */
-static bool mail_add(struct mail **list, uint32_t group, int from, json_t *word)
-{
-    struct mail *m = calloc(1, sizeof(*m));
-
-    if (!m)
-        return false;
-    *m = (struct mail){.group = group, .from = from, .word = json_incref(word)};
-    while (*list)
-        list = &(*list)->next;
-    *list = m;
-    return true;
-}
-
-static struct mail *mail_take(struct mail **list)
-{
-    struct mail *m = *list;
-
-    if (m)
-        *list = m->next;
-    return m;
-}
-
-static void coord_events_on_relayed(struct coord_events *e, json_t *j)
-{
-    int group = -1, from = -1;
-    uint64_t one = 1;
-    json_t *word;
-    struct group *g;
-    bool knocks;
-
-    if (json_unpack(j, "{s:i, s:i, s:o}", "group", &group, "from", &from, "word", &word) != 0)
-        return;
-    g = coord_events_group(e, (uint32_t)group);
-    if (!g)
-        return;
-    knocks = e->knock_fd >= 0 && json_object_get(word, "meet");
-    g->inbox.has_come |= !knocks;
-    if (!mail_add(knocks ? &e->knocks : &g->inbox.mail, g->id, from, word))
-        fault_set(&g->inbox.broken, ML_ERR_MEMORY, "out of memory for a message from rank %d",
-                  from);
-    else if (knocks && write(e->knock_fd, &one, sizeof(one)) < 0)
-        fault_os(&g->inbox.broken, ML_ERR_SYSTEM, errno, "eventfd");
-}
-
-/* Members are there, also where others have been before them. The list is checked by the thread
- * that waits for it. */
-static void coord_events_on_repaired(struct coord_events *e, json_t *j)
-{
-    int count = 0, *members;
-    json_t *list;
-
-    json_decref(e->repaired);
-    e->repaired = json_incref(j);
-    atomic_store(&e->has_changed, false);
-    e->concerns_all = true;
-    if (json_unpack(j, "{s:i, s:o}", "count", &count, "members", &list) != 0 || count < 1 ||
-        count > e->size || host_table_read_numbers(&members, list, count, e->size) != 0)
-        return;
-    for (int i = 0; i < count; i++) {
-        free(e->peers[members[i]].text);
-        e->peers[members[i]] = (struct peer){PEER_PRESENT, NULL};
-    }
-    free(members);
-}
-
-static void coord_events_on_awaits(struct coord_events *e, json_t *j)
-{
-    int ms = 0;
-
-    if (json_unpack(j, "{s:i}", "ms", &ms) == 0 && ms > 0)
-        e->awaits_ms = clock_ms() + ms;
-    e->concerns_all = true;
-}
-
-/* A frame that does not parse is dropped: a thread that waits for it ends by the coordinator's next
- * frame, or by its end. Types that this build does not know are ignored. Without memory for a frame
- * nothing is known of the peers any more. */
-static int coord_events_take_frame(struct coord_events *e, const struct frame *f, struct fault *why)
-{
-    json_error_t error;
-    json_t *j;
-    int rc = 0;
-
-    if (f->type == COORD_EXCHANGED) {
-        coord_events_on_exchanged(e, f);
-        return 0;
-    }
-    if (f->type == COORD_EXCHANGED_COPY)
-        return coord_events_on_copy(e, f, why);
-    j = parsed_json((const char *)f->payload, f->size, 0, &error);
-    if (!j && json_error_code(&error) == json_error_out_of_memory)
-        return fault_set(why, ML_ERR_MEMORY, "out of memory for the coordinator's news");
-    switch (f->type) {
-    case COORD_DEAD:
-        coord_events_on_dead(e, j);
-        break;
-    case COORD_LEFT:
-        rc = coord_events_on_left(e, j, why);
-        break;
-    case COORD_BROKEN:
-        coord_events_on_broken(e, j);
-        break;
-    case COORD_SPLITTED:
-        coord_events_on_splitted(e, j, f);
-        break;
-    case COORD_WELCOME:
-        if (!e->welcome)
-            e->welcome = json_incref(j);
-        break;
-    case COORD_FAILED:
-        coord_events_on_failed(e, j);
-        break;
-    case COORD_REPAIRED:
-        coord_events_on_repaired(e, j);
-        break;
-    case COORD_COMES:
-        atomic_store(&e->has_changed, true);
-        break;
-    case COORD_AWAITS:
-        coord_events_on_awaits(e, j);
-        break;
-    case COORD_AGREED:
-    case COORD_CREATED:
-        coord_events_on_answer(e, j);
-        break;
-    case COORD_RELAYED:
-        coord_events_on_relayed(e, j);
-        break;
-    default:
-        break;
-    }
-    json_decref(j);
-    return rc;
 }
 
 /* Wakes those whom what has been read concerns, and no others: a window's thread sleeps for its
  * whole life, and there may be a thousand of them. */
 static void coord_events_ring(struct coord_events *e, const struct group *reader)
 {
-    for (struct group *g = e->groups; g; g = g->inbox.next) {
-        bool is_due = g->inbox.has_come || e->concerns_all;
+    for (struct group *g = e->news.groups; g; g = g->inbox.next) {
+        bool is_due = g->inbox.has_come || e->news.concerns_all;
 
         g->inbox.has_come = false;
         if (is_due && g != reader && g->waiting.bell >= 0)
             bell_ring(g->waiting.bell);
     }
-    e->concerns_all = false;
+    e->news.concerns_all = false;
 }
 
 void coord_events_move(struct coord_events *e, struct client *c)
@@ -522,13 +139,13 @@ void coord_events_move(struct coord_events *e, struct client *c)
     lost = e->client;
     e->client = c;
     /* Nobody tells them any more, and they may not have seen the loss yet. */
-    for (struct group *g = e->groups; g; g = g->inbox.next) {
+    for (struct group *g = e->news.groups; g; g = g->inbox.next) {
         g->inbox.answer = (struct answer){.has_come = true, .failed = e->lost};
         if (!g->inbox.broken.code)
             g->inbox.broken = e->lost;
     }
-    e->concerns_all = true;
-    e->lost = e->failed = (struct fault){0};
+    e->news.concerns_all = true;
+    e->lost = e->news.failed = (struct fault){0};
     atomic_store(&e->is_lost, false);
     fork_guard_forget(client_fd(lost));
     fork_guard_add(client_fd(c));
@@ -546,7 +163,7 @@ static void coord_events_read_locked(struct coord_events *e, const struct group 
     if (!e->client || e->lost.code)
         return;
     while ((rc = client_poll(e->client, &f, &why)) > 0) {
-        rc = coord_events_take_frame(e, &f, &why);
+        rc = coord_news_take(&e->news, &f, &why);
         if (rc < 0)
             break;
         any = true;
@@ -554,7 +171,7 @@ static void coord_events_read_locked(struct coord_events *e, const struct group 
     if (rc < 0) {
         fault_set(&e->lost, rc == ML_ERR_MEMORY ? rc : ML_ERR_PEER, "%s", why.text);
         atomic_store(&e->is_lost, true);
-        e->concerns_all = any = true;
+        e->news.concerns_all = any = true;
     }
     if (!any)
         return;
@@ -596,7 +213,7 @@ void coord_events_sleep_end(struct coord_events *e, struct group *g)
     if (e->watcher == g)
         e->watcher = NULL;
     if (!e->watcher)
-        heir = e->groups;
+        heir = e->news.groups;
     while (heir && !heir->inbox.sleeps)
         heir = heir->inbox.next;
     if (heir)
@@ -624,28 +241,12 @@ int coord_events_broken(struct coord_events *e, const struct group *g, struct fa
     return rc;
 }
 
-static enum peer_state coord_events_peer_locked(const struct coord_events *e, int rank,
-                                                struct fault *why)
-{
-    const struct peer *p = &e->peers[rank];
-
-    if (p->state == PEER_LEFT)
-        fault_set(why, ML_ERR_PEER, "rank %d has left the job (ml_finalize)", rank);
-    else if (p->state == PEER_DEAD && !p->text)
-        fault_set(why, ML_ERR_PEER, "rank %d is gone", rank);
-    else if (p->state == PEER_DEAD && strncmp(p->text, "rank ", 5) == 0)
-        fault_set(why, ML_ERR_PEER, "%s", p->text);
-    else if (p->state == PEER_DEAD)
-        fault_set(why, ML_ERR_PEER, "rank %d %s", rank, p->text);
-    return p->state;
-}
-
 enum peer_state coord_events_peer(struct coord_events *e, int rank, struct fault *why)
 {
     enum peer_state state;
 
     pthread_mutex_lock(&e->lock);
-    state = coord_events_peer_locked(e, rank, why);
+    state = coord_news_peer(&e->news, rank, why);
     pthread_mutex_unlock(&e->lock);
     return state;
 }
@@ -656,7 +257,7 @@ json_t *coord_events_mail(struct coord_events *e, struct group *g, int *from)
     json_t *word = NULL;
 
     pthread_mutex_lock(&e->lock);
-    m = mail_take(&g->inbox.mail);
+    m = coord_news_mail(&g->inbox.mail);
     pthread_mutex_unlock(&e->lock);
     if (m) {
         word = m->word;
@@ -669,7 +270,7 @@ json_t *coord_events_mail(struct coord_events *e, struct group *g, int *from)
 void coord_events_knocks(struct coord_events *e, int fd)
 {
     pthread_mutex_lock(&e->lock);
-    e->knock_fd = fd;
+    e->news.knock_fd = fd;
     pthread_mutex_unlock(&e->lock);
 }
 
@@ -678,7 +279,7 @@ bool coord_events_knock(struct coord_events *e, struct knock *out)
     struct mail *m;
 
     pthread_mutex_lock(&e->lock);
-    m = mail_take(&e->knocks);
+    m = coord_news_mail(&e->news.knocks);
     pthread_mutex_unlock(&e->lock);
     if (!m)
         return false;
@@ -789,7 +390,7 @@ static int coord_events_take_reply(struct coord_events *e, struct group *g, stru
     /* The coordinator sends in order: if the answer had been complete before that member went, it
      * would be here. */
     for (int i = 0; i < g->size && !rc; i++)
-        if (coord_events_peer_locked(e, g->members[i], why) != PEER_PRESENT)
+        if (coord_news_peer(&e->news, g->members[i], why) != PEER_PRESENT)
             rc = ML_ERR_PEER;
     pthread_mutex_unlock(&e->lock);
     return rc;
@@ -843,8 +444,8 @@ int coord_events_await_welcome(struct coord_events *e, int64_t deadline_ms, json
 
         pthread_mutex_lock(&e->lock);
         coord_events_read_locked(e, NULL);
-        j = json_incref(e->welcome);
-        bad = e->failed.code ? e->failed : e->lost;
+        j = json_incref(e->news.welcome);
+        bad = e->news.failed.code ? e->news.failed : e->lost;
         pthread_mutex_unlock(&e->lock);
         if (j) {
             *welcome = j;
@@ -864,11 +465,12 @@ int coord_events_await_left(struct coord_events *e, int rank, int64_t deadline_m
                             struct fault *why)
 {
     for (;;) {
+        struct fault gone;
         int rc;
 
         pthread_mutex_lock(&e->lock);
         coord_events_read_locked(e, NULL);
-        rc = e->peers[rank].state == PEER_LEFT ? 1 : e->lost.code;
+        rc = coord_news_peer(&e->news, rank, &gone) == PEER_LEFT ? 1 : e->lost.code;
         pthread_mutex_unlock(&e->lock);
         if (rc)
             return rc > 0 ? 0 : fault_set(why, rc, "lost the job's coordinator");
@@ -887,12 +489,12 @@ int coord_events_await_repaired(struct coord_events *e, struct group *g, int64_t
 
         pthread_mutex_lock(&e->lock);
         coord_events_read_locked(e, g);
-        *repaired = e->repaired;
-        e->repaired = NULL;
-        bad = e->failed.code ? e->failed : e->lost;
-        e->failed = (struct fault){0};
-        if (deadline_ms < e->awaits_ms + margin_ms)
-            deadline_ms = e->awaits_ms + margin_ms;
+        *repaired = e->news.repaired;
+        e->news.repaired = NULL;
+        bad = e->news.failed.code ? e->news.failed : e->lost;
+        e->news.failed = (struct fault){0};
+        if (deadline_ms < e->news.awaits_ms + margin_ms)
+            deadline_ms = e->news.awaits_ms + margin_ms;
         pthread_mutex_unlock(&e->lock);
         if (*repaired)
             return 0;
@@ -959,12 +561,12 @@ uint32_t coord_events_groups_end(struct coord_events *e)
     uint32_t end;
 
     pthread_mutex_lock(&e->lock);
-    end = e->groups_end;
+    end = e->news.groups_end;
     pthread_mutex_unlock(&e->lock);
     return end;
 }
 
 bool coord_events_has_changed(const struct coord_events *e)
 {
-    return atomic_load_explicit(&e->has_changed, memory_order_relaxed);
+    return atomic_load_explicit(&e->news.has_changed, memory_order_relaxed);
 }

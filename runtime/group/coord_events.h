@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * coord_events.h: what the coordinator tells this process, kept for the groups that it concerns.
- * Whichever thread waits reads for all of them, counts the frames (coord_events_serial) and rings
- * the bells of the other groups. Any thread may call any function, but a group's inbox is emptied
- * only by the thread that uses the group.
+ * coord_events.h: the connection to the coordinator, and waiting for what it tells this process,
+ * which coord_news.c keeps for the groups that it concerns. Whichever thread waits reads for all of
+ * them, counts the frames (coord_events_serial) and rings the bells of the other groups. Any thread
+ * may call any function, but a group's inbox is emptied only by the thread that uses the group.
  */
 #ifndef RUNTIME_GROUP_COORD_EVENTS_H
 #define RUNTIME_GROUP_COORD_EVENTS_H
@@ -88,14 +88,11 @@ void coord_events_end_call(struct coord_events *e, struct group *g, const struct
  * with which g is broken, and *why is its sentence: those of the member that broke it first. */
 int coord_events_break_first(struct coord_events *e, struct group *g, struct fault *why);
 
-/* Waits for the reply to g's exchange or split number g->exchanges; the caller calls reply_clear.
- * ML_ERR_PEER if a member is gone, the code with which g was broken, ML_ERR_TIMEOUT at deadline_ms
- * (clock_ms; -1: never). */
+/* Waits for the reply to g's exchange or split number g->exchanges; the caller calls reply_clear
+ * (coord_news.h). ML_ERR_PEER if a member is gone, the code with which g was broken, ML_ERR_TIMEOUT
+ * at deadline_ms (clock_ms; -1: never). */
 int coord_events_await(struct coord_events *e, struct group *g, int64_t deadline_ms,
                        struct reply *out, struct fault *why);
-
-/* Frees what it owns; takes an empty one. */
-void reply_clear(struct reply *r);
 
 /* Wait for the answer to JOIN (WELCOME, to be released by the caller; FAILED is returned as a
  * fault), and for the answer to LEAVE or ABORT (LEFT). ML_ERR_TIMEOUT at deadline_ms. */

@@ -3,6 +3,7 @@
 
 #include "coordinator/protocol.h"
 #include "runtime/group/coord_events.h"
+#include "runtime/group/coord_news.h"
 #include "runtime/group/world.h"
 
 #include <arpa/inet.h>

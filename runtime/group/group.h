@@ -106,8 +106,8 @@ struct awaited_tag {
     int from, tag;
 };
 
-/* What the coordinator sent for the group. Only coord_events.c uses it, under its lock, in any
- * thread. */
+/* What the coordinator sent for the group. Only coord_events.c and coord_news.c use it, under the
+ * former's lock, in any thread. */
 struct inbox {
     struct fault broken; /* code != 0: the coordinator said BROKEN */
     struct reply reply;

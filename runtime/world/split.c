@@ -8,6 +8,7 @@
 #include "runtime/call/call.h"
 #include "runtime/collective/collectives.h"
 #include "runtime/group/coord_events.h"
+#include "runtime/group/coord_news.h"
 #include "runtime/group/world.h"
 #include "runtime/process/claim.h"
 #include "runtime/process/stdio_guard.h"

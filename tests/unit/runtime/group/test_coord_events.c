@@ -8,6 +8,7 @@
 
 #include "common/clock.h"
 #include "coordinator/protocol.h"
+#include "runtime/group/coord_news.h"
 #include "runtime/group/world.h"
 
 #include <setjmp.h>
