@@ -20,7 +20,7 @@ enum window_frame_kind {
     FRAME_LEAVE,   /* the sender has called ml_window_free: it asks for nothing more */
     FRAME_END,     /* the sender's last: all ranks have called ml_window_free */
     FRAME_REPLY,   /* to the oldest frame that has none yet */
-    FRAME_PUTS,    /* `size` bytes of short puts (window_batch.h); if it signals, also a FLUSH */
+    FRAME_PUTS,    /* `size` bytes of short puts (window_batch); if it signals, also a FLUSH */
     FRAME_SLEEP,   /* the sender may sleep until its number at `offset` changes: RING from now on */
     FRAME_RING,    /* the sender's device has changed a number: look at it */
 };
@@ -55,6 +55,23 @@ static inline bool window_frame_is_answered(const struct window_frame *f)
     return f->kind != FRAME_PUT && f->kind != FRAME_LEAVE && f->kind != FRAME_END &&
            f->kind != FRAME_REPLY && f->kind != FRAME_RING;
 }
+
+enum { BATCH_ROOM = 4096, BATCH_PUT_MOST = 256 /* bytes of one put */ };
+
+/* Short puts to one rank that are sent together (FRAME_PUTS), since a message for each would take a
+ * system call at both ends. */
+struct window_batch {
+    size_t size; /* used in `bytes` */
+    unsigned char bytes[BATCH_ROOM];
+};
+
+/* False: there is no room. `size` is 1 to BATCH_PUT_MOST. */
+bool window_frame_batch_add(struct window_batch *b, const void *from, size_t size, uint64_t offset);
+
+/* Carries out the puts that came as `size` bytes in a part of `part_size` bytes. False: they make
+ * no sense; some may have been carried out. */
+bool window_frame_batch_apply(const unsigned char *bytes, size_t size, unsigned char *part,
+                              size_t part_size);
 
 /* The bit that stands for a number that threads sleep for, and for others: they may be woken for
  * nothing. */

@@ -188,7 +188,7 @@ bool window_serve_put_along(struct window *w, int peer, const void *from, size_t
 {
     struct window_peer *p = &w->peers[peer];
 
-    if (!p->late || !window_batch_add(p->late, from, size, offset))
+    if (!p->late || !window_frame_batch_add(p->late, from, size, offset))
         return false;
     serve_count_put(p);
     return true;
@@ -481,7 +481,7 @@ static int serve_frame(struct window *w, int peer, struct fault *why)
         break;
     case FRAME_PUTS:
         if (w->gpu ||
-            !window_batch_apply(p->batch->bytes, (size_t)p->in.size, own->memory, own->size))
+            !window_frame_batch_apply(p->batch->bytes, (size_t)p->in.size, own->memory, own->size))
             return serve_refuse(w, peer, why);
         if (p->in.signals)
             rc = serve_reply(w, peer, 0, NULL, 0, why);

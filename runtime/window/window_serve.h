@@ -18,7 +18,6 @@
 #include "runtime/gpu/gpu_bounce.h"
 #include "runtime/group/link.h"
 #include "runtime/window/window.h"
-#include "runtime/window/window_batch.h"
 #include "runtime/window/window_frame.h"
 
 enum {

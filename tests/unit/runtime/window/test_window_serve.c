@@ -260,8 +260,8 @@ static void test_batches(void **state)
     struct window_batch b = {0};
     struct window_frame f = {.kind = FRAME_PUTS};
 
-    assert_true(window_batch_add(&b, "hello", 5, 0));
-    assert_true(window_batch_add(&b, "you", 3, 30));
+    assert_true(window_frame_batch_add(&b, "hello", 5, 0));
+    assert_true(window_frame_batch_add(&b, "you", 3, 30));
     f.size = b.size;
     say(s, f);
     say_bytes(s, b.bytes, b.size);
@@ -270,7 +270,7 @@ static void test_batches(void **state)
     assert_memory_equal(s->memory + 30, "you", 3);
     assert_int_equal(hear(s).kind, 0);
     b.size = 0;
-    assert_true(window_batch_add(&b, "J", 1, 0));
+    assert_true(window_frame_batch_add(&b, "J", 1, 0));
     f.size = b.size;
     f.signals = 1;
     memcpy(f.bytes, b.bytes, b.size); /* it fits into the frame */
@@ -501,7 +501,7 @@ static void test_late_puts(void **state)
     assert_int_equal(f.signals, 1);
     assert_true(f.size > FRAME_INLINE);
     assert_true(hear_bytes(s, bytes, (size_t)f.size));
-    assert_true(window_batch_apply(bytes, (size_t)f.size, part, sizeof(part)));
+    assert_true(window_frame_batch_apply(bytes, (size_t)f.size, part, sizeof(part)));
     assert_int_equal(part[0], 'a');
     assert_memory_equal(part + 40, "bcdefgh", 7);
     assert_int_equal(atomic_load(&p->flushed), 0);
