@@ -33,7 +33,7 @@ struct cuda_driver;
 struct window {
     struct group *group;       /* its own; NULL: the window is gone, and so is all of the below */
     struct window_part *parts; /* per rank of the group */
-    struct window_peer *peers; /* per rank, for those whose part is served (window_serve.c) */
+    struct window_peer *peers; /* per rank, for those whose part is served (window_send.h) */
     unsigned served_count;     /* how many they are */
     void *owned;               /* this rank's part, if the library has allocated it */
     struct gpu_part *gpu;      /* this rank's part, if it is on a GPU */

@@ -4,6 +4,7 @@
 #include "runtime/call/progress.h"
 #include "runtime/group/wait.h"
 #include "runtime/window/window_device.h"
+#include "runtime/window/window_send.h"
 #include "runtime/window/window_serve.h"
 
 #include <stdlib.h>
@@ -31,7 +32,7 @@ static int ask_run(struct window *w, struct window_order *o, struct fault *why)
     o->why = why;
     o->done = &o->is_done;
     window_turn_take(&w->turn);
-    window_serve_send(w, o);
+    window_send_order(w, o);
     ask_until(w, &o->is_done);
     return why->code ? window_check(w, why) : 0;
 }
@@ -68,7 +69,7 @@ static int ask_send_pieces(struct window *w, struct window_order *o, struct faul
         piece->frame.signals = 0;
         piece->is_own = true;
         window_turn_take(&w->turn);
-        window_serve_send(w, piece);
+        window_send_order(w, piece);
         window_turn_give(&w->turn, false);
         o->frame.size -= SERVE_PIECE;
         o->frame.offset += SERVE_PIECE;
@@ -96,13 +97,13 @@ static bool ask_put_late(struct window *w, const void *from, size_t size, int to
         return false;
     /* Most often there is room beside others, and nobody has the turn. */
     if (window_turn_lock(&w->turn)) {
-        is_kept = window_serve_put_along(w, to, from, size, offset);
+        is_kept = window_send_put_along(w, to, from, size, offset);
         window_turn_unlock(&w->turn);
         if (is_kept)
             return true;
     }
     window_turn_take(&w->turn);
-    is_kept = window_serve_put_late(w, to, from, size, offset);
+    is_kept = window_send_put_late(w, to, from, size, offset);
     window_turn_give(&w->turn, false);
     return is_kept;
 }
@@ -165,7 +166,7 @@ static int ask_start(struct window *w, const struct window_order *o, struct requ
     r->order.done = &r->base.is_done;
     r->order.why = &r->base.result;
     window_turn_take(&w->turn);
-    window_serve_send(w, &r->order);
+    window_send_order(w, &r->order);
     /* The window's thread continues with it in a moment. If it were called back at once, it would
      * delay the next call, which usually follows. */
     window_turn_give(&w->turn, false);
@@ -260,7 +261,7 @@ static int ask_each(struct window *w, enum window_frame_kind kind, struct fault 
                                              .done = &all[i].order.is_done,
                                              .why = &all[i].why};
         if (!all[i].order.is_done)
-            window_serve_send(w, &all[i].order);
+            window_send_order(w, &all[i].order);
     }
     window_turn_give(&w->turn, false);
     for (int i = 0; i < w->group->size; i++) {
@@ -309,7 +310,7 @@ int window_ask_sleep(struct window *w, size_t offset, struct fault *why)
         *o = (struct window_order){
             .frame = {.kind = FRAME_SLEEP, .offset = offset}, .peer = i, .is_own = true};
         window_turn_take(&w->turn);
-        window_serve_send(w, o);
+        window_send_order(w, o);
         window_turn_give(&w->turn, false);
     }
     return 0;

@@ -4,7 +4,7 @@
 #include "runtime/transport/rdma_module.h"
 #include "runtime/window/window_ask.h"
 #include "runtime/window/window_device.h"
-#include "runtime/window/window_serve.h"
+#include "runtime/window/window_send.h"
 #include "runtime/window/window_signal_linux.h"
 
 static int number_await_signals(struct window *w, int at, struct fault *why)

@@ -10,259 +10,13 @@
 #include "runtime/group/wait.h"
 #include "runtime/group/world.h"
 #include "runtime/window/window_device.h"
+#include "runtime/window/window_send.h"
 #include "runtime/window/window_signal_linux.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum { OWED_MOST = 16 /* signals of one addition by the device */ };
-
-static void order_list_clear(struct order_list *l)
-{
-    l->first = NULL;
-    l->end = &l->first;
-}
-
-static void order_list_add(struct order_list *l, struct window_order *o)
-{
-    o->next = NULL;
-    *l->end = o;
-    l->end = &o->next;
-}
-
-static struct window_order *order_list_take(struct order_list *l)
-{
-    struct window_order *o = l->first;
-
-    l->first = o->next;
-    if (!l->first)
-        l->end = &l->first;
-    return o;
-}
-
-/* The frame, and the bytes that follow it. Returns how many transfers that makes. */
-static int serve_fill(struct message_op out[2], struct window_frame *f, const void *bytes, int peer)
-{
-    out[0] =
-        (struct message_op){.what = MESSAGE_OP_SEND, .peer = peer, .buf = f, .size = sizeof(*f)};
-    if (!window_frame_is_followed(f)) {
-        if (bytes && f->size)
-            memcpy(f->bytes, bytes, (size_t)f->size);
-        return 1;
-    }
-    out[1] = (struct message_op){.what = MESSAGE_OP_SEND,
-                                 .peer = peer,
-                                 .buf = (void *)(uintptr_t)bytes,
-                                 .size = (size_t)f->size};
-    return 2;
-}
-
-/* Sent by the next step, or with what is sent next. */
-static void serve_queue(struct window *w, struct message_op *out, int n)
-{
-    for (int i = 0; i < n; i++)
-        message_op_queue(w->group, &out[i]);
-}
-
-/* --- the end of orders ------------------------------------------------------------------------ */
-
-/* The order may be gone when this returns. `why`: NULL if it has succeeded. */
-static void order_finish(struct window *w, struct window_order *o, const struct fault *why)
-{
-    struct window_batch *batch = o->batch;
-
-    w->events++;
-    if (why && !o->is_own)
-        *o->why = *why;
-    if (o->is_own)
-        free(o);
-    else
-        atomic_store(o->done, true);
-    free(batch);
-}
-
-static void order_list_fail(struct window *w, struct order_list *l)
-{
-    while (l->first)
-        order_finish(w, order_list_take(l), &w->why);
-}
-
-/* Breaks the window: no link touches a buffer any more, and all that is under way fails. */
-static int serve_fail(struct window *w, const struct fault *why)
-{
-    struct group *g = w->group;
-
-    message_op_drop(g);
-    window_break(w, why);
-    for (int i = 0; i < g->size; i++) {
-        order_list_fail(w, &w->peers[i].sent);
-        order_list_fail(w, &w->peers[i].asked);
-        order_list_fail(w, &w->peers[i].held);
-    }
-    return w->why.code;
-}
-
-static bool order_is_out(const struct window_order *o)
-{
-    return o->out[0].done && (!window_frame_is_followed(&o->frame) || o->out[1].done);
-}
-
-/* Finishes what is complete, which may make room for what is held. */
-static void serve_retire(struct window *w, struct window_peer *p)
-{
-    while (p->sent.first && order_is_out(p->sent.first))
-        order_finish(w, order_list_take(&p->sent), NULL);
-    while (p->asked.first && p->asked.first->has_reply && order_is_out(p->asked.first)) {
-        struct window_order *o = order_list_take(&p->asked);
-
-        p->asked_count--;
-        if ((o->frame.kind == FRAME_FLUSH || o->frame.kind == FRAME_PUTS) &&
-            o->puts > atomic_load(&p->flushed))
-            atomic_store(&p->flushed, o->puts);
-        if (o->frame.kind == FRAME_FLUSH)
-            window_device_note_settled(w, o->peer, o->written);
-        order_finish(w, o, NULL);
-    }
-    while (p->reply_count) {
-        struct window_reply *r = &p->replies[p->replied % SERVE_CREDITS];
-
-        if (!r->out[0].done || (window_frame_is_followed(&r->frame) && !r->out[1].done))
-            break;
-        if (w->gpu)
-            gpu_part_unstage(w->gpu, &r->stage);
-        p->replied++;
-        p->reply_count--;
-    }
-}
-
-/* --- sending ---------------------------------------------------------------------------------- */
-
-static int serve_start_order(struct window *w, struct window_peer *p, struct window_order *o,
-                             struct fault *why)
-{
-    int n = serve_fill(o->out, &o->frame, o->from, o->peer);
-    bool waits = o->may_wait && p->asked_count;
-
-    if (window_frame_is_answered(&o->frame)) {
-        order_list_add(&p->asked, o);
-        p->asked_count++;
-    } else {
-        order_list_add(&p->sent, o);
-    }
-    if (!waits)
-        return message_op_start(w->group, o->out, n, why);
-    serve_queue(w, o->out, n);
-    return 0;
-}
-
-/* Sends the short puts that were kept. */
-static int serve_send_late(struct window *w, struct window_peer *p, int peer, struct fault *why)
-{
-    struct window_order *o = calloc(1, sizeof(*o));
-    int rc;
-
-    if (!o)
-        return fault_set(why, ML_ERR_MEMORY, "out of memory");
-    o->frame = (struct window_frame){.kind = FRAME_PUTS, .size = p->late->size};
-    o->peer = peer;
-    o->batch = p->late;
-    o->from = o->batch->bytes;
-    o->is_own = true;
-    p->late = NULL;
-    rc = serve_start_order(w, p, o, why);
-    if (!rc)
-        serve_retire(w, p);
-    return rc;
-}
-
-/* Only who has the turn, or its lock while it is free, adds to p->puts. */
-static void serve_count_put(struct window_peer *p)
-{
-    uint64_t puts = atomic_load_explicit(&p->puts, memory_order_relaxed);
-
-    atomic_store_explicit(&p->puts, puts + 1, memory_order_release);
-}
-
-bool window_serve_put_along(struct window *w, int peer, const void *from, size_t size,
-                            uint64_t offset)
-{
-    struct window_peer *p = &w->peers[peer];
-
-    if (!p->late || !window_frame_batch_add(p->late, from, size, offset))
-        return false;
-    serve_count_put(p);
-    return true;
-}
-
-bool window_serve_put_late(struct window *w, int peer, const void *from, size_t size,
-                           uint64_t offset)
-{
-    struct window_peer *p = &w->peers[peer];
-    struct fault why;
-
-    if (atomic_load(&w->broken))
-        return false;
-    if (!p->late) {
-        p->late = malloc(sizeof(*p->late));
-        if (!p->late)
-            return false;
-        p->late->size = 0;
-    }
-    if (window_serve_put_along(w, peer, from, size, offset))
-        return true;
-    if (serve_send_late(w, p, peer, &why) < 0)
-        serve_fail(w, &why);
-    return window_serve_put_late(w, peer, from, size, offset);
-}
-
-/* The short puts that were kept go before the order; with a flush, as one frame. */
-static int serve_send_before(struct window *w, struct window_peer *p, struct window_order *o,
-                             struct fault *why)
-{
-    if (!p->late)
-        return 0;
-    if (o->frame.kind != FRAME_FLUSH || p->asked_count == SERVE_CREDITS || p->held.first)
-        return serve_send_late(w, p, o->peer, why);
-    o->frame = (struct window_frame){.kind = FRAME_PUTS, .signals = 1, .size = p->late->size};
-    o->batch = p->late;
-    o->from = o->batch->bytes;
-    p->late = NULL;
-    return 0;
-}
-
-void window_serve_send(struct window *w, struct window_order *o)
-{
-    struct window_peer *p = &w->peers[o->peer];
-    struct fault why;
-
-    if (o->frame.kind == FRAME_PUT)
-        serve_count_put(p);
-    o->puts = atomic_load(&p->puts);
-    o->written = window_device_written(w, o->peer);
-    if (!atomic_load(&w->broken) && serve_send_before(w, p, o, &why) < 0)
-        serve_fail(w, &why);
-    if (atomic_load(&w->broken)) {
-        order_finish(w, o, &w->why);
-        return;
-    }
-    if (window_frame_is_answered(&o->frame) && (p->asked_count == SERVE_CREDITS || p->held.first)) {
-        order_list_add(&p->held, o);
-        return;
-    }
-    if (serve_start_order(w, p, o, &why) < 0)
-        serve_fail(w, &why);
-    else
-        serve_retire(w, p);
-}
-
-static int serve_send_held(struct window *w, struct window_peer *p, int peer, struct fault *why)
-{
-    int rc = p->late ? serve_send_late(w, p, peer, why) : 0;
-
-    while (!rc && p->held.first && p->asked_count < SERVE_CREDITS)
-        rc = serve_start_order(w, p, order_list_take(&p->held), why);
-    return rc;
-}
 
 /* --- serving ---------------------------------------------------------------------------------- */
 
@@ -290,20 +44,11 @@ static int serve_refuse(const struct window *w, int peer, struct fault *why)
                      group_describe(w->group, peer, who), w->peers[peer].in.kind);
 }
 
-/* `bytes`: what a get wants. It is sent when the next frame is awaited. The other rank never has
- * more frames without a reply than there is room for. */
-static int serve_reply(struct window *w, int peer, uint64_t value, const void *bytes, uint64_t size,
-                       struct fault *why)
+/* A reply without bytes. The other rank never has more frames without a reply than there is room
+ * for. */
+static int serve_reply(struct window *w, int peer, uint64_t value, struct fault *why)
 {
-    struct window_peer *p = &w->peers[peer];
-    struct window_reply *r;
-
-    if (p->reply_count == SERVE_CREDITS)
-        return serve_refuse(w, peer, why);
-    r = &p->replies[(p->replied + p->reply_count++) % SERVE_CREDITS];
-    r->frame = (struct window_frame){.kind = FRAME_REPLY, .value = value, .size = size};
-    serve_queue(w, r->out, serve_fill(r->out, &r->frame, bytes, peer));
-    return 0;
+    return window_send_reply(w, peer, value, NULL, 0, NULL) ? 0 : serve_refuse(w, peer, why);
 }
 
 /* Adds the signals of a rank that have come: the device does it, which takes longer than a frame.
@@ -428,12 +173,10 @@ static int serve_get(struct window *w, int peer, struct fault *why)
     if (!rc && w->gpu)
         rc = gpu_part_read(w->gpu, offset, bytes, size, why);
     rc = serve_gpu(w, rc, why);
-    if (!rc)
-        rc = serve_reply(w, peer, 0, bytes, p->in.size, why);
+    if (!rc && !window_send_reply(w, peer, 0, bytes, p->in.size, is_staged ? &stage : NULL))
+        rc = serve_refuse(w, peer, why);
     if (rc && w->gpu)
         gpu_part_unstage(w->gpu, &stage);
-    else if (is_staged)
-        p->replies[(p->replied + p->reply_count - 1) % SERVE_CREDITS].stage = stage;
     return rc;
 }
 
@@ -444,19 +187,9 @@ static void serve_leave(struct window_control *control, int peer)
     window_signal_ring(control);
 }
 
-/* The order that the next reply is for, or NULL. */
-static struct window_order *serve_replied(const struct window_peer *p)
-{
-    struct window_order *o = p->asked.first;
-
-    while (o && o->has_reply)
-        o = o->next;
-    return o;
-}
-
 static void serve_take_reply(const struct window *w, struct window_peer *p)
 {
-    struct window_order *o = serve_replied(p);
+    struct window_order *o = window_send_asked(p);
 
     o->value = p->in.value;
     o->has_reply = true;
@@ -484,7 +217,7 @@ static int serve_frame(struct window *w, int peer, struct fault *why)
             !window_frame_batch_apply(p->batch->bytes, (size_t)p->in.size, own->memory, own->size))
             return serve_refuse(w, peer, why);
         if (p->in.signals)
-            rc = serve_reply(w, peer, 0, NULL, 0, why);
+            rc = serve_reply(w, peer, 0, why);
         break;
     case FRAME_GET:
         rc = serve_get(w, peer, why);
@@ -493,12 +226,12 @@ static int serve_frame(struct window *w, int peer, struct fault *why)
     case FRAME_SWAP:
         rc = serve_change(w, &p->in, &old, why);
         if (!rc)
-            rc = serve_reply(w, peer, old, NULL, 0, why);
+            rc = serve_reply(w, peer, old, why);
         break;
     case FRAME_FLUSH:
         rc = serve_settle(w, peer, why);
         if (!rc)
-            rc = serve_reply(w, peer, 0, NULL, 0, why);
+            rc = serve_reply(w, peer, 0, why);
         break;
     case FRAME_LEAVE:
         serve_leave(own->control, peer);
@@ -510,7 +243,7 @@ static int serve_frame(struct window *w, int peer, struct fault *why)
         return 0;
     case FRAME_SLEEP:
         atomic_fetch_or(&p->sleeps, window_frame_number_bit(p->in.offset));
-        rc = serve_reply(w, peer, 0, NULL, 0, why);
+        rc = serve_reply(w, peer, 0, why);
         break;
     case FRAME_RING:
         window_signal_ring(own->control);
@@ -536,14 +269,14 @@ static unsigned char *serve_target(const struct window *w, const struct window_p
         return w->gpu ? p->stage.memory : own->memory + p->in.offset;
     if (p->in.kind == FRAME_PUTS)
         return p->batch->bytes;
-    o = serve_replied(p);
+    o = window_send_asked(p);
     return o && order_reply_size(o) == p->in.size ? o->into : NULL;
 }
 
 static int serve_head(struct window *w, int peer, struct fault *why)
 {
     struct window_peer *p = &w->peers[peer];
-    const struct window_order *o = p->in.kind == FRAME_REPLY ? serve_replied(p) : NULL;
+    const struct window_order *o = p->in.kind == FRAME_REPLY ? window_send_asked(p) : NULL;
     unsigned char *to;
     int rc = 0;
 
@@ -583,12 +316,12 @@ static int serve_peer(struct window *w, int peer, struct fault *why)
         p->came.done = false;
         w->events++;
         rc = p->brings_bytes ? serve_frame(w, peer, why) : serve_head(w, peer, why);
-        serve_retire(w, p);
+        window_send_retire(w, p);
     }
     if (!rc)
         rc = serve_pay(w, p, why);
-    serve_retire(w, p);
-    return rc ? rc : serve_send_held(w, p, peer, why);
+    window_send_retire(w, p);
+    return rc ? rc : window_send_held(w, p, peer, why);
 }
 
 static bool serve_has_news(const struct window *w)
@@ -645,7 +378,7 @@ int window_serve_step(struct window *w, struct waiting *waiting)
         if (rc >= 0)
             rc = serve_all(w, &why);
     }
-    return rc < 0 ? serve_fail(w, &why) : 0;
+    return rc < 0 ? window_send_fail(w, &why) : 0;
 }
 
 int window_serve_look(struct window *w, struct waiting *waiting)
@@ -662,7 +395,7 @@ int window_serve_look(struct window *w, struct waiting *waiting)
     if (rc >= 0)
         rc = serve_all(w, &why);
     if (rc < 0)
-        return serve_fail(w, &why);
+        return window_send_fail(w, &why);
     return events != w->events || wait_spin(w->group, waiting);
 }
 
@@ -750,9 +483,7 @@ static int serve_make_peers(struct window *w, struct fault *why)
     if (!w->peers)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     for (int i = 0; i < g->size; i++) {
-        order_list_clear(&w->peers[i].sent);
-        order_list_clear(&w->peers[i].asked);
-        order_list_clear(&w->peers[i].held);
+        window_send_open(&w->peers[i]);
         w->peers[i].is_served = !w->parts[i].control;
         w->served_count += w->peers[i].is_served;
     }
@@ -811,35 +542,6 @@ int window_serve_begin(struct window *w, struct fault *why)
     return rc;
 }
 
-static void serve_free_stages(const struct window *w, struct window_peer *p)
-{
-    gpu_part_unstage(w->gpu, &p->stage);
-    for (int i = 0; i < SERVE_CREDITS; i++)
-        gpu_part_unstage(w->gpu, &p->replies[i].stage);
-}
-
-/* Those that nobody waits for. */
-static void order_list_free(struct order_list *l)
-{
-    while (l->first) {
-        struct window_order *o = order_list_take(l);
-
-        if (o->is_own) {
-            free(o->batch);
-            free(o);
-        }
-    }
-}
-
-static void serve_free_orders(struct window_peer *p)
-{
-    order_list_free(&p->sent);
-    order_list_free(&p->asked);
-    order_list_free(&p->held);
-    free(p->late);
-    free(p->batch);
-}
-
 void window_serve_end(struct window *w)
 {
     if (!w->has_thread)
@@ -857,9 +559,10 @@ void window_serve_stop(struct window *w)
     w->group->waiting.waker = -1;
     window_turn_close(&w->turn);
     for (int i = 0; i < w->group->size; i++) {
-        serve_free_orders(&w->peers[i]);
+        window_send_close(w, &w->peers[i]);
+        free(w->peers[i].batch);
         if (w->gpu)
-            serve_free_stages(w, &w->peers[i]);
+            gpu_part_unstage(w->gpu, &w->peers[i].stage);
     }
     free(w->peers);
     w->peers = NULL;

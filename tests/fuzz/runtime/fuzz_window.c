@@ -11,6 +11,7 @@
 #include "runtime/group/wait.h"
 #include "runtime/group/world.h"
 #include "runtime/tcp/tcp_link.h"
+#include "runtime/window/window_send.h"
 #include "runtime/window/window_serve.h"
 
 #include <stdlib.h>
@@ -71,7 +72,7 @@ static void talk(struct window *w, int fd, const uint8_t *at, const uint8_t *end
         orders[i].peer = 1;
         orders[i].done = &done[i];
         orders[i].why = &whys[i];
-        window_serve_send(w, &orders[i]);
+        window_send_order(w, &orders[i]);
     }
     while (at < end && rc >= 0) {
         struct waiting waiting = {0};

@@ -4,6 +4,7 @@
  * link is the test: what it asks for, short, long and cut in pieces, what must break the window,
  * and what becomes of this rank's own orders.
  */
+#include "runtime/window/window_send.h"
 #include "runtime/window/window_serve.h"
 
 #include "common/call_kinds.h"
@@ -311,11 +312,11 @@ static void expect_broken(struct scene *s, int code, const char *text)
     assert_non_null(strstr(s->window->why.text, text));
     assert_memory_equal(s->memory, zeros, PART);
     o.done = &o.is_done;
-    window_serve_send(s->window, &o);
+    window_send_order(s->window, &o);
     assert_true(o.is_done);
     assert_int_equal(why.code, code);
     assert_string_equal(why.text, s->window->why.text);
-    assert_false(window_serve_put_late(s->window, 1, "x", 1, 0));
+    assert_false(window_send_put_late(s->window, 1, "x", 1, 0));
 }
 
 static void expect_refused(const struct window_frame *frames, int count)
@@ -411,7 +412,7 @@ static void ask(const struct scene *s, struct asked *a, struct window_frame f, v
     *a = (struct asked){.order = {.frame = f, .into = into, .peer = 1}};
     a->order.done = &a->order.is_done;
     a->order.why = &a->why;
-    window_serve_send(s->window, &a->order);
+    window_send_order(s->window, &a->order);
 }
 
 static void test_replies(void **state)
@@ -491,9 +492,9 @@ static void test_late_puts(void **state)
     struct window_frame f;
     unsigned char bytes[BATCH_ROOM], part[64] = {0};
 
-    assert_false(window_serve_put_along(s->window, 1, "a", 1, 0)); /* with nothing */
-    assert_true(window_serve_put_late(s->window, 1, "a", 1, 0));
-    assert_true(window_serve_put_along(s->window, 1, "bcdefgh", 7, 40));
+    assert_false(window_send_put_along(s->window, 1, "a", 1, 0)); /* with nothing */
+    assert_true(window_send_put_late(s->window, 1, "a", 1, 0));
+    assert_true(window_send_put_along(s->window, 1, "bcdefgh", 7, 40));
     assert_int_equal(hear(s).kind, 0);
     ask(s, &flush, (struct window_frame){.kind = FRAME_FLUSH}, NULL);
     f = hear(s);
@@ -509,7 +510,7 @@ static void test_late_puts(void **state)
     assert_int_equal(work(s), 0);
     assert_true(flush.order.is_done);
     assert_int_equal(atomic_load(&p->flushed), 2);
-    assert_true(window_serve_put_late(s->window, 1, "i", 1, 0));
+    assert_true(window_send_put_late(s->window, 1, "i", 1, 0));
     ask(s, &add, (struct window_frame){.kind = FRAME_ADD, .value = 1}, NULL);
     f = hear(s);
     assert_int_equal(f.kind, FRAME_PUTS);
@@ -530,7 +531,7 @@ static void test_full_batch(void **state)
 
     memset(bytes, 'b', BATCH_PUT_MOST);
     do {
-        assert_true(window_serve_put_late(s->window, 1, bytes, BATCH_PUT_MOST, 0));
+        assert_true(window_send_put_late(s->window, 1, bytes, BATCH_PUT_MOST, 0));
         puts++;
         f = hear(s);
     } while (!f.kind && puts < BATCH_ROOM);
