@@ -37,6 +37,13 @@ check_output "700 libmlaunch.so.0
 700 python
 700 python/mlaunch
 700 python/mlaunch/__init__.py
+700 python/mlaunch/_argument.py
+700 python/mlaunch/_buffer.py
+700 python/mlaunch/_call.py
+700 python/mlaunch/_group.py
+700 python/mlaunch/_library.py
+700 python/mlaunch/_operator.py
+700 python/mlaunch/_window.py
 700 python/mlaunch/elastic.py
 700 python/mlaunch/gpu.py
 700 python/mlaunch/torch.py
@@ -155,7 +162,7 @@ done
 bad=0
 for j in "${jobs[@]}"; do wait "$j" || bad=1; done
 check_output 0 "four jobs begin at once on a host that has nothing: $(cat "$T"/job?)" echo $bad
-check_output 9 "four jobs leave nine files, without those of RDMA and PMIx" on "$H1" sh -c \
+check_output 16 "four jobs leave sixteen files, without those of RDMA and PMIx" on "$H1" sh -c \
     "find $cache -type f | grep -vcE 'mlaunch-(rdma|probe|pmix)'"
 
 # What prevents a copy.

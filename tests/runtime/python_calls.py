@@ -393,7 +393,7 @@ def interrupted():
                 w.start_recv(data, 1).wait() if starts else w.recv(data, 1)
                 time.sleep(60)
             except KeyboardInterrupt:
-                assert data[0] == 7 and not mlaunch._calls, (data, mlaunch._calls)
+                assert data[0] == 7 and not mlaunch._call._calls, (data, mlaunch._call._calls)
                 data.append(0)  # nothing holds it any more
                 data.pop()
         w.barrier()

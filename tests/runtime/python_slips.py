@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The slips of one rank's program, which the Python module refuses with a message, and what an
 Error is: it can be copied, pickled and sent from a worker, and its traceback shows one frame of the
-module.
+package.
 
 python_slips.py types: ranks whose data has other types.
 python_slips.py at-exit: a call at the interpreter's end, which no Python code makes.
@@ -11,6 +11,7 @@ import atexit
 import copy
 import ctypes
 import multiprocessing
+import os
 import pickle
 import sys
 import threading
@@ -37,7 +38,7 @@ def refused(parts, call, *arguments, **named):
             assert isinstance(e, TypeError) and isinstance(e, mlaunch.BufferTypeError), e
         assert e.code == ERR_ARGUMENT and all(part in str(e) for part in parts), (parts, str(e))
         frames = [f.name for f in traceback.extract_tb(e.__traceback__)
-                  if f.filename.endswith("mlaunch/__init__.py")]
+                  if os.path.basename(os.path.dirname(f.filename)) == "mlaunch"]
         assert frames == [call.__name__], (frames, call.__name__)
         assert e.__cause__ is None and (e.__context__ is None or e.__suppress_context__), e
     else:
@@ -266,12 +267,12 @@ def errors(w):
 
     def interrupted(*_):
         raise KeyboardInterrupt
-    check, mlaunch._integer = mlaunch._integer, interrupted
+    check, mlaunch._group._integer = mlaunch._group._integer, interrupted
     try:
         w.host(0)
     except KeyboardInterrupt as e:
         assert [f.name for f in traceback.extract_tb(e.__traceback__)] == ["errors", "host"]
-    mlaunch._integer = check
+    mlaunch._group._integer = check
 
 
 def handles(w):

@@ -81,7 +81,7 @@ def raised():
         assert raised_in_get(window) > 10
     w.barrier()
     mlaunch.finalize()
-    assert not mlaunch._calls
+    assert not mlaunch._call._calls
     print("whatever raises leaves what is started held")
 
 
@@ -107,7 +107,7 @@ def dropped():
         group.start_barrier().wait()
     w.start_barrier().wait()
     mlaunch.finalize()
-    assert not mlaunch._calls, len(mlaunch._calls)
+    assert not mlaunch._call._calls, len(mlaunch._call._calls)
     print("requests that threads drop end once")
 
 

@@ -13,8 +13,11 @@ for file in bin/mlaunch libexec/mlaunch/mlaunch-agent libexec/mlaunch/mlaunch-be
     libexec/mlaunch/mlaunch-metrics libexec/mlaunch/mlaunch-sync libexec/mlaunch/mlaunch-top \
     libexec/mlaunch/mlaunch-verify \
     lib/libmlaunch.so.0 lib/libmlaunch.a lib/mlaunch/mlaunch-runtime.so \
-    share/mlaunch/python/mlaunch/__init__.py share/mlaunch/python/mlaunch/elastic.py \
-    share/mlaunch/python/mlaunch/gpu.py \
+    share/mlaunch/python/mlaunch/__init__.py share/mlaunch/python/mlaunch/_argument.py \
+    share/mlaunch/python/mlaunch/_buffer.py share/mlaunch/python/mlaunch/_call.py \
+    share/mlaunch/python/mlaunch/_group.py share/mlaunch/python/mlaunch/_library.py \
+    share/mlaunch/python/mlaunch/_operator.py share/mlaunch/python/mlaunch/_window.py \
+    share/mlaunch/python/mlaunch/elastic.py share/mlaunch/python/mlaunch/gpu.py \
     share/mlaunch/python/mlaunch/torch.py share/mlaunch/python/mlaunch/transfer.py \
     share/mlaunch/python/mlaunch/py.typed \
     share/mlaunch/python/pyproject.toml share/mlaunch/python/mlaunch_autoload.py \

@@ -15,6 +15,10 @@
 
 enum { PIECE = 1 << 30 };
 
+#define PYTHON_PART(part, file)                                                                    \
+    {                                                                                              \
+        part, "python/mlaunch/" file, false, true, false                                           \
+    }
 static const struct part {
     enum install_part part;
     const char *name;
@@ -24,10 +28,7 @@ static const struct part {
     {INSTALL_SHIM, "libmlaunch.so.0", false, true, false},
     {INSTALL_RUNTIME, "mlaunch-runtime.so", false, true, false},
     {INSTALL_RDMA, "mlaunch-rdma.so", true, true, false},
-    {INSTALL_MODULE, "python/mlaunch/__init__.py", false, true, false},
-    {INSTALL_GPU, "python/mlaunch/gpu.py", false, true, false},
-    {INSTALL_TORCH, "python/mlaunch/torch.py", false, true, false},
-    {INSTALL_TRANSFER, "python/mlaunch/transfer.py", false, true, false},
+    INSTALL_PYTHON_ROWS(PYTHON_PART),
     {INSTALL_BENCH, BENCH_PROGRAM, false, false, true},
 };
 

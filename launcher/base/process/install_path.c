@@ -65,17 +65,15 @@ static const char *const probe_places[] = {"mlaunch-probe",
                                            BINDIR "/mlaunch-probe",
                                            NULL};
 /* The package mlaunch, in the directory that is put into PYTHONPATH. */
-#define PYTHON(file)                                                                               \
+#define PYTHON_PLACES(part, file)                                                                  \
     {                                                                                              \
         "python/mlaunch/" file, "../runtime/python/mlaunch/" file,                                 \
             "../../runtime/python/mlaunch/" file, "../share/mlaunch/python/mlaunch/" file,         \
             "../../share/mlaunch/python/mlaunch/" file, PKGDATADIR "/python/mlaunch/" file, NULL   \
     }
-static const char *const module_places[] = PYTHON("__init__.py");
-static const char *const elastic_places[] = PYTHON("elastic.py");
-static const char *const gpu_places[] = PYTHON("gpu.py");
-static const char *const torch_places[] = PYTHON("torch.py");
-static const char *const transfer_places[] = PYTHON("transfer.py");
+static const char *const python_places[INSTALL_PYTHON_FILES][7] = {
+    INSTALL_PYTHON_ROWS(PYTHON_PLACES),
+};
 
 static const char *const hosts_places[] = {
     "hosts", "../hosts", "../libexec/mlaunch/hosts", "../../hosts", PKGLIBEXECDIR "/hosts", NULL};
@@ -96,6 +94,7 @@ static const char *const pkg_config_places[] = {"../runtime/mlaunch-uninstalled.
                                                 "../lib/pkgconfig/mlaunch.pc",
                                                 PKGCONFIGDIR "/mlaunch.pc", NULL};
 
+#define PYTHON_PART(part, file) [part] = {python_places[part - INSTALL_MODULE], R_OK}
 static const struct {
     const char *const *places;
     int mode;
@@ -103,11 +102,7 @@ static const struct {
     [INSTALL_AGENT] = {agent_places, X_OK},
     [INSTALL_SHIM] = {shim_places, R_OK},
     [INSTALL_RUNTIME] = {runtime_places, R_OK},
-    [INSTALL_MODULE] = {module_places, R_OK},
-    [INSTALL_ELASTIC] = {elastic_places, R_OK},
-    [INSTALL_GPU] = {gpu_places, R_OK},
-    [INSTALL_TORCH] = {torch_places, R_OK},
-    [INSTALL_TRANSFER] = {transfer_places, R_OK},
+    INSTALL_PYTHON_ROWS(PYTHON_PART),
     [INSTALL_RDMA] = {rdma_places, R_OK},
     [INSTALL_PROBE] = {probe_places, X_OK},
     [INSTALL_BENCH] = {bench_places, X_OK},

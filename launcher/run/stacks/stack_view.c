@@ -48,9 +48,11 @@ static bool python_parse(struct stack_frame *f, const char *text, int *line)
 /* True of the package mlaunch, through which a program calls the library. */
 static bool python_is_ours(const struct stack_frame *f)
 {
-    static const char *const ours[] = {"/mlaunch/__init__.py", "/mlaunch/elastic.py",
-                                       "/mlaunch/gpu.py", "/mlaunch/torch.py",
-                                       "/mlaunch/transfer.py"};
+    static const char *const ours[] = {
+        "/mlaunch/__init__.py",  "/mlaunch/_argument.py", "/mlaunch/_buffer.py",
+        "/mlaunch/_call.py",     "/mlaunch/_group.py",    "/mlaunch/_library.py",
+        "/mlaunch/_operator.py", "/mlaunch/_window.py",   "/mlaunch/elastic.py",
+        "/mlaunch/gpu.py",       "/mlaunch/torch.py",     "/mlaunch/transfer.py"};
 
     for (size_t i = 0; i < sizeof(ours) / sizeof(*ours); i++) {
         int length = (int)strlen(ours[i]);

@@ -4,7 +4,6 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "launcher/base/process/file_sum.h"
-#include "launcher/base/process/install_path.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,6 +18,10 @@
 
 enum { CHUNK = 128 << 10 /* bytes of one write: below the 256 KiB that servers accept */ };
 
+#define PYTHON_PART(part, file)                                                                    \
+    {                                                                                              \
+        "python/mlaunch/" file, part, false, false                                                 \
+    }
 /* The agent comes last, so that the other files are there whenever it is. */
 static const struct stage_part {
     const char *name; /* on the host */
@@ -28,11 +31,7 @@ static const struct stage_part {
 } parts[REMOTE_STAGE_FILES] = {
     {"libmlaunch.so.0", INSTALL_SHIM, true, false},
     {"mlaunch-runtime.so", INSTALL_RUNTIME, true, false},
-    {"python/mlaunch/__init__.py", INSTALL_MODULE, false, false},
-    {"python/mlaunch/elastic.py", INSTALL_ELASTIC, false, false},
-    {"python/mlaunch/gpu.py", INSTALL_GPU, false, false},
-    {"python/mlaunch/torch.py", INSTALL_TORCH, false, false},
-    {"python/mlaunch/transfer.py", INSTALL_TRANSFER, false, false},
+    INSTALL_PYTHON_ROWS(PYTHON_PART),
     {BENCH_PROGRAM, INSTALL_BENCH, false, false},
     {"mlaunch-rdma.so", INSTALL_RDMA, true, true},
     {"mlaunch-probe", INSTALL_PROBE, true, true},

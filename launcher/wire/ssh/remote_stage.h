@@ -4,6 +4,7 @@
 #define LAUNCHER_WIRE_SSH_REMOTE_STAGE_H
 
 #include "launcher/base/loader/host_set.h"
+#include "launcher/base/process/install_path.h"
 #include "launcher/wire/channel/channel_config.h"
 #include "launcher/wire/ssh/remote_session.h"
 
@@ -11,7 +12,7 @@
 #include <sys/types.h>
 
 /* At most: two exist only with RDMA, one only with libpmix, one is only for mlaunch sync. */
-enum { REMOTE_STAGE_FILES = 14 };
+enum { REMOTE_STAGE_FILES = 9 + INSTALL_PYTHON_FILES };
 
 struct remote_stage_size {
     const char *name; /* on the host */

@@ -25,7 +25,8 @@ import pickle
 import struct
 import typing
 
-from . import ERR_ARGUMENT, ERR_PEER, Error, Group, _bytes_of, _has_pointers, init
+from . import ERR_ARGUMENT, ERR_PEER, Error, Group, init
+from ._buffer import _bytes_of, _has_pointers
 
 __all__ = ["steps", "Step"]
 

@@ -63,7 +63,8 @@ from torch._C import _distributed_c10d as _c
 from torch.distributed import distributed_c10d as _c10d
 
 import mlaunch as _m
-from mlaunch import elastic as _elastic
+from mlaunch import _call, elastic as _elastic
+from mlaunch._library import _lib
 
 __all__ = ["Error", "ProcessGroup", "Work", "repair", "steps"]
 
@@ -87,8 +88,6 @@ _OPS = {_op_key(getattr(dist.ReduceOp, name)): op for name, op in (
     ("SUM", _m.SUM), ("PRODUCT", _m.PROD), ("MIN", _m.MIN), ("MAX", _m.MAX), ("BAND", _m.AND),
     ("BOR", _m.OR), ("BXOR", _m.XOR))}
 _AVG = _op_key(getattr(dist.ReduceOp, "AVG", None))
-
-_lib = _m._lib
 
 
 class Error(_m.Error, getattr(dist, "DistBackendError", RuntimeError)):
@@ -363,13 +362,13 @@ class _Lane:
         stream = _stream(near)
         if self.may_block and len(calls) == 1 and _caller_waits():
             return self._run(calls[0], kind, near, stream, outputs, held, finish)
-        _m._sweep()
+        _call._sweep()
         started = []
         with self.lock:
             handle = self.group._live()
             for name, *arguments in calls:
                 self._say(handle, kind, stream)
-                call = _m._Started((_m._Held((held, outputs)),))
+                call = _call._Started((_call._Held((held, outputs)),))
                 code = call.start(getattr(_lib, "ml_start_" + name), handle, *arguments)
                 if code < 0:
                     error = _failure(code)

@@ -31,9 +31,12 @@ import time
 import typing
 import weakref
 
-from . import (Buffer, ERR_MEMORY, ERR_STATE, ERR_TIMEOUT, Error, ErrorCode, Group, _Bound,
-               _Buffer, _check, _int, _integer, _lib, _need, _pointer, _public,
-               _python_function, _say_window_stream, _size)
+from ._argument import (Buffer, ERR_MEMORY, ERR_STATE, ERR_TIMEOUT, Error, ErrorCode, _integer,
+                        _need, _public)
+from ._buffer import _Buffer, _python_function
+from ._call import _Bound, _say_window_stream
+from ._group import Group
+from ._library import _check, _int, _lib, _pointer, _size
 
 for _name, _result, _arguments in (
         ("pool_create", _int, [_size, _size, ctypes.POINTER(_pointer)]),
