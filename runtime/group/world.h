@@ -28,6 +28,12 @@ struct world_change {
     int left_count, came_count;
 };
 
+/* The names of lost hosts, which a thread may be reading. */
+struct old_names {
+    char **list;
+    int count;
+};
+
 struct world {
     bool is_launched;   /* false: a group of one, no coordinator, no directory */
     char dir[PATH_MAX]; /* MLAUNCH_JOB_DIR */
@@ -45,8 +51,7 @@ struct world {
     int hosts_most;               /* for which host_names has room */
     int *host_of;                 /* per rank */
     char **host_names;            /* per host */
-    char **old_names;             /* those of lost hosts, as a thread may be reading one */
-    int old_count;
+    struct old_names old_names;
     _Atomic bool
         is_crowded; /* this host has more ranks than processors: spinning takes others' time */
     struct claim *claim;

@@ -77,12 +77,12 @@ static int newcomers_note(struct world *w, const json_t *repaired)
 /* Another thread may be reading the old name. */
 static void name_replace(struct world *w, int host, char *name)
 {
-    char **kept = realloc(w->old_names, ((size_t)w->old_count + 1) * sizeof(*kept));
+    char **kept = realloc(w->old_names.list, ((size_t)w->old_names.count + 1) * sizeof(*kept));
 
     if (kept)
-        w->old_names = kept;
+        w->old_names.list = kept;
     if (kept && w->host_names[host])
-        kept[w->old_count++] = w->host_names[host];
+        kept[w->old_names.count++] = w->host_names[host];
     w->host_names[host] = name;
 }
 

@@ -68,9 +68,9 @@ static void world_free(struct world *w)
     for (int i = 0; i < w->hosts && w->host_names; i++)
         free(w->host_names[i]);
     free(w->host_names);
-    for (int i = 0; i < w->old_count; i++)
-        free(w->old_names[i]);
-    free(w->old_names);
+    for (int i = 0; i < w->old_names.count; i++)
+        free(w->old_names.list[i]);
+    free(w->old_names.list);
     free(w->host_of);
     free(w->change.left);
     free(w->change.came);
