@@ -23,7 +23,7 @@ int api_call_next_type(ml_group *handle, ml_type type)
         rc = check_type(type, &api_last);
     if (rc)
         return rc;
-    atomic_store_explicit(&g->content, type == ML_UINT8 ? 0 : (uint8_t)(1 + (int)type),
+    atomic_store_explicit(&g->next.content, type == ML_UINT8 ? 0 : (uint8_t)(1 + (int)type),
                           memory_order_relaxed);
     return 0;
 }
@@ -34,7 +34,7 @@ int api_call_next_place(ml_group *handle, const char *place)
     int rc = check_handle(g, &api_last);
 
     if (!rc)
-        atomic_store_explicit(&g->next_site, place, memory_order_relaxed);
+        atomic_store_explicit(&g->next.site, place, memory_order_relaxed);
     return rc;
 }
 
@@ -44,18 +44,18 @@ int api_call_next_stream(ml_group *handle, void *stream)
     int rc = check_handle(g, &api_last);
 
     if (!rc)
-        atomic_store_explicit(&g->next_stream, cuda_stream_handle(stream), memory_order_relaxed);
+        atomic_store_explicit(&g->next.stream, cuda_stream_handle(stream), memory_order_relaxed);
     return rc;
 }
 
 static void call_take_next(struct group *g, struct task *t)
 {
-    t->content = atomic_load_explicit(&g->content, memory_order_relaxed);
-    t->site = atomic_load_explicit(&g->next_site, memory_order_relaxed);
-    t->stream = atomic_load_explicit(&g->next_stream, memory_order_relaxed);
-    atomic_store_explicit(&g->content, 0, memory_order_relaxed);
-    atomic_store_explicit(&g->next_site, NULL, memory_order_relaxed);
-    atomic_store_explicit(&g->next_stream, NULL, memory_order_relaxed);
+    t->content = atomic_load_explicit(&g->next.content, memory_order_relaxed);
+    t->site = atomic_load_explicit(&g->next.site, memory_order_relaxed);
+    t->stream = atomic_load_explicit(&g->next.stream, memory_order_relaxed);
+    atomic_store_explicit(&g->next.content, 0, memory_order_relaxed);
+    atomic_store_explicit(&g->next.site, NULL, memory_order_relaxed);
+    atomic_store_explicit(&g->next.stream, NULL, memory_order_relaxed);
 }
 
 /* No other rank can send the message while this thread waits for it, so the call would never

@@ -29,9 +29,9 @@ static int keep_enter(struct group *g, const char *name, const char *call)
 /* What ml_next_type and ml_next_stream have said of the memory; each holds for one call. */
 static struct keep_memory keep_memory_said(struct group *g, size_t size)
 {
-    atomic_store(&g->next_site, NULL); /* nobody waits in it */
-    return (struct keep_memory){size, atomic_exchange(&g->content, 0),
-                                atomic_exchange(&g->next_stream, NULL)};
+    atomic_store(&g->next.site, NULL); /* nobody waits in it */
+    return (struct keep_memory){size, atomic_exchange(&g->next.content, 0),
+                                atomic_exchange(&g->next.stream, NULL)};
 }
 
 int api_keep(ml_group *handle, const char *name, const void *memory, size_t size, uint64_t version)
@@ -61,7 +61,7 @@ int api_keep_kept(ml_group *handle, const char *name, const int *ids, int count,
     if (rc)
         return rc;
     progress_settle(g);
-    rc = keep_agree(g, name, atomic_exchange(&g->next_site, NULL), ids, count, version, &api_last);
+    rc = keep_agree(g, name, atomic_exchange(&g->next.site, NULL), ids, count, version, &api_last);
     group_release(g);
     return rc;
 }

@@ -27,7 +27,7 @@ int api_window_create(ml_group *handle, void *memory, size_t size, ml_window **o
 
     if (rc)
         return rc;
-    stream = atomic_exchange(&g->next_stream, NULL);
+    stream = atomic_exchange(&g->next.stream, NULL);
     rc = out ? window_check_memory(cuda_driver_now(), stream, memory, size, &gpu, &api_last)
              : fault_set(&api_last, ML_ERR_ARGUMENT, "out is NULL");
     if (rc && rc != ML_ERR_DEVICE && rc != ML_ERR_MEMORY) {

@@ -68,20 +68,20 @@ int call_begin(struct group *g, enum call_kind kind, const char *name, uint64_t 
                             .root = root};
     if (kind != CALL_SEND)
         g->call.history = call_note(g, &g->call);
-    g->call_name = name;
-    g->call_algorithm = NULL;
-    g->call_site = NULL; /* the caller sets it, if it knows it */
-    g->recorded = (struct recorded){0};
+    g->words.name = name;
+    g->words.algorithm = NULL;
+    g->words.site = NULL; /* the caller sets it, if it knows it */
+    g->records.now = (struct recorded){0};
     if (g->broken.code) {
         *why = g->broken;
         return why->code;
     }
     call_probe_begin(g);
-    g->recorded = call_record_begin(g);
+    g->records.now = call_record_begin(g);
     call_count(g, &g->call);
     rc = wait_read_news(g, why);
     if (rc) {
-        call_record_end(g->recorded, g, rc);
+        call_record_end(g->records.now, g, rc);
         call_probe_end(g, rc);
         call_break(g, why);
     }
@@ -91,7 +91,7 @@ int call_begin(struct group *g, enum call_kind kind, const char *name, uint64_t 
 /* A call of a kind that has algorithms, if none was needed. */
 static void call_count_simple(const struct group *g)
 {
-    if (!g->call_algorithm && call_kind_has(g->call.kind, CALL_HAS_CHOICE) && g->world->counters)
+    if (!g->words.algorithm && call_kind_has(g->call.kind, CALL_HAS_CHOICE) && g->world->counters)
         rank_counters_add(&g->world->counters->calls[g->call.kind].algorithms[0], 1);
 }
 
@@ -103,7 +103,7 @@ int call_end(struct group *g, int code, struct fault *why)
         rank_counters_add(&g->world->counters->kept_waiting, 1);
     g->waiting.call_wait_ns = 0;
     call_count_simple(g);
-    call_record_end(g->recorded, g, code);
+    call_record_end(g->records.now, g, code);
     call_probe_end(g, code);
     if (code != 0 && code != ML_ERR_ARGUMENT)
         call_fail(g, why);

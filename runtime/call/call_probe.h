@@ -20,7 +20,7 @@
 
 /* The call's name, its group, its number there (0: a message), its elements or bytes. */
 #define call_probe_begin(g)                                                                        \
-    DTRACE_PROBE4(mlaunch, call_begin, (g)->call_name, (g)->id, (g)->call.seq, (g)->call.count)
+    DTRACE_PROBE4(mlaunch, call_begin, (g)->words.name, (g)->id, (g)->call.seq, (g)->call.count)
 
 /* The same group and number, and the result: 0 or ML_ERR_*. */
 #define call_probe_end(g, code) DTRACE_PROBE3(mlaunch, call_end, (g)->id, (g)->call.seq, code)

@@ -39,12 +39,12 @@ static inline uint64_t call_record_take(struct group *g, struct calls_file *c)
 {
     _Atomic uint64_t *taken = &c->file->taken;
 
-    if (g->record_next >= g->record_past ||
-        atomic_load_explicit(taken, memory_order_relaxed) - g->record_next > RANK_CALLS_LAST / 2) {
-        g->record_next = atomic_fetch_add_explicit(taken, RANK_CALLS_BLOCK, memory_order_relaxed);
-        g->record_past = g->record_next + RANK_CALLS_BLOCK;
+    if (g->records.next >= g->records.past ||
+        atomic_load_explicit(taken, memory_order_relaxed) - g->records.next > RANK_CALLS_LAST / 2) {
+        g->records.next = atomic_fetch_add_explicit(taken, RANK_CALLS_BLOCK, memory_order_relaxed);
+        g->records.past = g->records.next + RANK_CALLS_BLOCK;
     }
-    return g->record_next++;
+    return g->records.next++;
 }
 
 /* Begins a record of g->call. It is whole from the moment on in which it has its number: the

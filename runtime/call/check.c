@@ -36,7 +36,7 @@ int check_handle(const struct group *g, struct fault *why)
 static __attribute__((noinline, cold)) int check_inside(struct group *g, int thread,
                                                         struct fault *why)
 {
-    const char *call = atomic_load_explicit(&g->inside, memory_order_relaxed);
+    const char *call = atomic_load_explicit(&g->users.call, memory_order_relaxed);
     char rank[GROUP_MEMBER_TEXT];
     struct fault left;
 
@@ -88,7 +88,7 @@ int check_enter(struct group *g, const char *call, struct fault *why)
     if (__builtin_expect(rc != 0, 0))
         return rc;
     while (__builtin_expect(!group_hold(g, call), 0)) {
-        int thread = atomic_load_explicit(&g->inside_thread, memory_order_relaxed);
+        int thread = atomic_load_explicit(&g->users.thread, memory_order_relaxed);
 
         if (thread > 0)
             return check_inside(g, thread, why);

@@ -125,9 +125,9 @@ static int progress_start_message(struct progress *p, struct request *r, struct 
 {
     int rc = call_begin(p->group, CALL_SEND, r->task.name, 0, 0, 0, -1, why);
 
-    p->group->call_site = r->task.site;
-    r->recorded = p->group->recorded;
-    p->group->recorded = (struct recorded){0};
+    p->group->words.site = r->task.site;
+    r->recorded = p->group->records.now;
+    p->group->records.now = (struct recorded){0};
     task_record(r->recorded, p->group, &r->task);
     if (task_hash_is_wanted(p->group))
         r->hash_read = task_hash_read(p->group, &r->task);

@@ -50,7 +50,7 @@ static __attribute__((noinline)) int task_exchange_tagged(struct group *g, const
         rc =
             t->to == g->rank ? matching_send_self(g, &give, why) : message_op_run(g, &give, 1, why);
     }
-    task_record_found(g->recorded, g, &r);
+    task_record_found(g->records.now, g, &r);
     if (!rc)
         task_report(t, &r);
     return rc;
@@ -160,9 +160,9 @@ task_run_plain(struct group *g, const struct task *t, bool may_cut, struct fault
 {
     int rc = task_begin(g, t, why);
 
-    g->call_site = t->site;
+    g->words.site = t->site;
     if (t->kind == CALL_SEND)
-        task_record(g->recorded, g, t);
+        task_record(g->records.now, g, t);
     if (rc)
         return rc;
     rc = may_cut && task_pieces_fit(g, t) ? task_pieces_run(g, t, task_carry_out_piece, why)
@@ -183,7 +183,7 @@ static __attribute__((noinline, cold)) int task_run_apart(struct group *g, const
     int rc = task_run_plain(g, t, true, why);
 
     if (!rc && is_hashed)
-        task_hash_note(g->recorded, g, t, read);
+        task_hash_note(g->records.now, g, t, read);
     return rc;
 }
 

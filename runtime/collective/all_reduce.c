@@ -55,7 +55,7 @@ static int all_reduce_chained(struct group *g, const void *in, void *out, size_t
                               struct fault *why)
 {
     struct reduce_chain c = reduce_chain_up(g, 0, in, out);
-    const char *name = g->call_algorithm;
+    const char *name = g->words.algorithm;
     struct pipeline p;
     int rc = pipeline_open(&p, g, 2, NULL, 0, why);
 
@@ -63,7 +63,7 @@ static int all_reduce_chained(struct group *g, const void *in, void *out, size_t
         rc = reduce_chain_run(&c, &p, size, why);
     if (!rc)
         rc = broadcast_run(g, out, size, g->size - 1, why);
-    g->call_algorithm = name; /* not the broadcast's */
+    g->words.algorithm = name; /* not the broadcast's */
     return rc;
 }
 
@@ -104,7 +104,7 @@ int all_reduce_run(struct group *g, const void *in, void *out, size_t size, stru
     rc = algorithm_choose(CALL_ALL_REDUCE, size, g, &algorithm, why);
     if (rc)
         return rc;
-    if (g->call.combiner && g->coll && g->call.combiner->unit > g->coll->cell_size)
+    if (g->call.combiner && g->shared.coll && g->call.combiner->unit > g->shared.coll->cell_size)
         /* no cell can hold an element */
         algorithm = g->size <= ALGORITHM_FEW       ? ALGORITHM_FLAT
                     : algorithm_is_deterministic() ? ALGORITHM_CHAIN

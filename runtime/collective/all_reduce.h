@@ -18,7 +18,7 @@ int all_reduce_ring(struct group *g, const void *in, void *out, size_t size, str
 int all_reduce_hierarchical(struct group *g, const void *in, void *out, size_t size,
                             struct fault *why);
 
-/* Only where g->coll is set. */
+/* Only where g->shared.coll is set. */
 int all_reduce_shared(struct group *g, const void *in, void *out, size_t size, struct fault *why);
 int all_reduce_shared_flat(struct group *g, const void *in, void *out, size_t size,
                            struct fault *why);

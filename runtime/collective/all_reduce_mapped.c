@@ -49,7 +49,7 @@ static struct offer offer_of(const struct group *g, int rank)
 {
     struct offer o;
 
-    memcpy(&o, shm_coll_payload(g->coll, rank), sizeof(o));
+    memcpy(&o, shm_coll_payload(g->shared.coll, rank), sizeof(o));
     return o;
 }
 
@@ -89,9 +89,9 @@ static int mapped_agree(struct mapped *m, const void *in, struct fault *why)
     m->in[g->rank] = in;
     m->out[g->rank] = m->mine;
     good = mapped_look(m);
-    rc = shm_coll_tell(g->coll, &good, sizeof(good), why);
+    rc = shm_coll_tell(g->shared.coll, &good, sizeof(good), why);
     for (int r = 0; r < g->size && !rc; r++) {
-        memcpy(&good, shm_coll_payload(g->coll, r), sizeof(good));
+        memcpy(&good, shm_coll_payload(g->shared.coll, r), sizeof(good));
         all &= good != 0;
     }
     return rc ? rc : all;
@@ -105,16 +105,16 @@ int all_reduce_mapped_begin(struct mapped *m, struct group *g, const void *in, v
     int made = 0, rc;
 
     if (size < SIZE_LEAST) {
-        shm_coll_turn(g->coll);
+        shm_coll_turn(g->shared.coll);
         give(context);
-        return shm_coll_begin(g->coll, NULL, 0, why);
+        return shm_coll_begin(g->shared.coll, NULL, 0, why);
     }
     mine = offer_make(in, out, size);
     *m = (struct mapped){.group = g, .mine = out, .size = size};
-    shm_coll_turn(g->coll);
+    shm_coll_turn(g->shared.coll);
     if (!mine.is_made)
         give(context);
-    rc = shm_coll_begin(g->coll, &mine, sizeof(mine), why);
+    rc = shm_coll_begin(g->shared.coll, &mine, sizeof(mine), why);
     if (rc)
         return rc;
     for (int r = 0; r < g->size; r++)
@@ -128,7 +128,7 @@ int all_reduce_mapped_begin(struct mapped *m, struct group *g, const void *in, v
     /* Members that have offered their vectors have not filled their cells yet. */
     if (mine.is_made)
         give(context);
-    return shm_coll_round(g->coll, why);
+    return shm_coll_round(g->shared.coll, why);
 }
 
 /* --- reducing ----------------------------------------------------------------------------------
@@ -196,7 +196,7 @@ static void mapped_take(const struct mapped *m, size_t n)
 
 int all_reduce_mapped_run(const struct mapped *m, struct fault *why)
 {
-    struct shm_coll *b = m->group->coll;
+    struct shm_coll *b = m->group->shared.coll;
     size_t chunks = (m->size - 1) / mapped_chunk_size(m) + 1;
     int rc = 0;
 

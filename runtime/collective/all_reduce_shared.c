@@ -57,7 +57,7 @@ static const char *cells_find(const struct operands *o, int i, size_t offset)
 static int shared_reduce_lines(struct group *g, const void *in, void *out, size_t size,
                                struct fault *why)
 {
-    struct shm_coll *b = g->coll;
+    struct shm_coll *b = g->shared.coll;
     reduce_fn *reduce_them = reduce_op(g->call.type, g->call.op);
     size_t count = size / reduce_type_size(g->call.type);
     const void *own = in != out || g->size == 2 ? in : NULL, *left = NULL;
@@ -93,7 +93,7 @@ static void whole_give(const void *context)
 static int shared_reduce_cells(struct group *g, const void *in, void *out, size_t size,
                                struct fault *why)
 {
-    struct shm_coll *b = g->coll;
+    struct shm_coll *b = g->shared.coll;
     struct cells cells = {.all = {cells_find, g->size}, .coll = b};
     struct whole rest = {b, in, size, blocks_part(g, b->cell_size)};
     struct mapped m;
@@ -227,12 +227,12 @@ static void passage_give_first(const void *context)
 
 int all_reduce_shared(struct group *g, const void *in, void *out, size_t size, struct fault *why)
 {
-    struct passage p = {.coll = g->coll, .in = in, .out = out, .size = size};
+    struct passage p = {.coll = g->shared.coll, .in = in, .out = out, .size = size};
     struct mapped m;
     int rc;
 
     if (!size)
-        return shm_coll_begin(g->coll, NULL, 0, why);
+        return shm_coll_begin(g->shared.coll, NULL, 0, why);
     p.cell = blocks_part(g, p.coll->cell_size);
     p.cells = size / p.cell + (size % p.cell != 0);
     rc = all_reduce_mapped_begin(&m, g, in, out, size, passage_give_first, &p, why);

@@ -62,8 +62,8 @@ int barrier_run(struct group *g, struct fault *why)
     enum algorithm algorithm;
     int rc;
 
-    if (g->coll)
-        return shm_coll_begin(g->coll, NULL, 0, why);
+    if (g->shared.coll)
+        return shm_coll_begin(g->shared.coll, NULL, 0, why);
     if (g->size == 1)
         return 0;
     rc = algorithm_choose(CALL_BARRIER, 0, g, &algorithm, why);

@@ -109,8 +109,8 @@ bool group_look_begin(struct group *g)
     if (fork_guard_is_child) /* nobody ends it here, and the lock may be held for ever */
         return g->world != NULL;
     pthread_mutex_lock(&unused.lock);
-    is_there = g->world && !g->is_over;
-    g->lookers += is_there;
+    is_there = g->world && !g->users.is_over;
+    g->users.lookers += is_there;
     pthread_mutex_unlock(&unused.lock);
     return is_there;
 }
@@ -120,7 +120,7 @@ void group_look_end(struct group *g)
     if (fork_guard_is_child)
         return;
     pthread_mutex_lock(&unused.lock);
-    if (--g->lookers == 0)
+    if (--g->users.lookers == 0)
         pthread_cond_broadcast(&unused.looked);
     pthread_mutex_unlock(&unused.lock);
 }
@@ -133,15 +133,15 @@ void group_destroy(struct group *g)
     if (!g)
         return;
     pthread_mutex_lock(&unused.lock);
-    g->is_over = true;
-    while (g->lookers)
+    g->users.is_over = true;
+    while (g->users.lookers)
         pthread_cond_wait(&unused.looked, &unused.lock);
     __atomic_store_n(&g->world, NULL, __ATOMIC_RELEASE);
     pthread_mutex_unlock(&unused.lock);
     for (int i = 0; i < g->size && g->peer_bells; i++)
         fork_guard_close(g->peer_bells[i]);
     free(g->peer_bells);
-    free(g->scratch);
+    free(g->scratch.memory);
     free(g->waiting.polls);
     free(g->active);
     free(g->links);
@@ -163,15 +163,15 @@ void *group_scratch(struct group *g, size_t size)
     size_t rounded = (size + SCRATCH_ALIGN - 1) & ~(size_t)(SCRATCH_ALIGN - 1);
     void *fresh;
 
-    if (size <= g->scratch_size && g->scratch)
-        return g->scratch;
+    if (size <= g->scratch.size && g->scratch.memory)
+        return g->scratch.memory;
     if (rounded < size)
         return NULL;
     fresh = aligned_alloc(SCRATCH_ALIGN, rounded ? rounded : SCRATCH_ALIGN);
     if (!fresh)
         return NULL;
-    free(g->scratch);
-    g->scratch = fresh;
-    g->scratch_size = rounded ? rounded : SCRATCH_ALIGN;
+    free(g->scratch.memory);
+    g->scratch.memory = fresh;
+    g->scratch.size = rounded ? rounded : SCRATCH_ALIGN;
     return fresh;
 }

@@ -122,28 +122,66 @@ struct inbox {
     struct group *next; /* among all groups of the process */
 };
 
+/* The call under way as sentences and reports say it. */
+struct call_words {
+    const char *name;      /* "all_reduce" */
+    const char *algorithm; /* "ring"; NULL: the call has no choice of algorithms */
+    const char *site;      /* where in the program it is, as ml_next_place has said, or NULL */
+};
+
+/* call_record.h's. */
+struct call_records {
+    struct recorded now; /* the record of the call under way */
+    uint64_t next, past; /* those that are taken for the next calls */
+};
+
+/* What ml_next_* has said of the next task, which takes it (api_call.c). */
+struct next_call {
+    _Atomic uint8_t content;    /* 0: nothing, and so bytes */
+    _Atomic(const char *) site; /* NULL: nothing */
+    _Atomic(void *) stream;     /* NULL: nothing */
+};
+
+/* The memory that the group's members on this host share; opened and closed by group_join.c. */
+struct shared_memory {
+    struct shm_segment *segment; /* NULL: it has no other member here */
+    struct sleeper_slot *slots;  /* by rank, if all members share it; else NULL */
+    struct shm_coll *coll;       /* if all members share it, else NULL */
+};
+
+/* For collectives; grows (group_scratch). */
+struct working_memory {
+    void *memory;
+    size_t size;
+};
+
+/* Who is in the group. */
+struct group_users {
+    _Atomic int thread;         /* whose call has not returned (group_hold), or 0; less than 0: that
+                                 * which ends or revokes the group, and others wait for */
+    _Atomic(const char *) call; /* then: the call's name, for sentences */
+    int lookers;                /* group_look_begin without group_look_end; group.c's lock */
+    bool is_over;               /* there shall be no more of them; group.c's lock */
+};
+
 /* One thread at a time uses a group: the caller's, or progress.c's while under_way is not 0. The
  * inbox is the exception. */
 struct group {
-    struct world *world;        /* NULL: the group is gone, and so is what the below points to */
-    uint32_t id;                /* the coordinator's number */
-    int rank, size;             /* in this group */
-    int *members;               /* world rank of each */
-    int *host_of;               /* host index of each */
-    struct call call;           /* the call under way */
-    const char *call_name;      /* "all_reduce" */
-    const char *call_algorithm; /* "ring"; NULL: the call has no choice of algorithms */
-    const char *call_site;      /* where in the program it is, as ml_next_place has said, or NULL */
-    size_t call_rest;           /* bytes of the call that are not in the piece that is carried out;
-                                 * 0: it is carried out as a whole */
-    struct recorded recorded;   /* the call under way */
-    uint64_t record_next, record_past; /* records that are taken for the next calls */
-    uint32_t calls;                    /* collective calls so far */
-    uint64_t history;                  /* a digest of them; messages carry its low half */
-    uint32_t exchanges;                /* EXCHANGE and SPLIT so far */
-    struct fault broken;               /* code != 0: what every call returns from now on */
-    void *scratch;                     /* for collectives; grows (group_scratch) */
-    size_t scratch_size;
+    struct world *world;     /* NULL: the group is gone, and so is what the below points to */
+    uint32_t id;             /* the coordinator's number */
+    int rank, size;          /* in this group */
+    int *members;            /* world rank of each */
+    int *host_of;            /* host index of each */
+    struct call call;        /* the call under way */
+    struct call_words words; /* … for people */
+    size_t call_rest;        /* bytes of the call that are not in the piece that is carried out;
+                              * 0: it is carried out as a whole */
+    struct call_records records;
+    uint32_t calls;      /* collective calls so far */
+    uint64_t history;    /* a digest of them; messages carry its low half */
+    uint32_t exchanges;  /* EXCHANGE and SPLIT so far */
+    struct fault broken; /* code != 0: what every call returns from now on */
+    struct working_memory scratch;
 
     /* Links, made by group_join.c: */
     struct link **links;  /* per rank of the group, its own included */
@@ -158,11 +196,9 @@ struct group {
     struct tcp_mesh *mesh;       /* connects the links over TCP, or NULL */
     struct rdma_meet *meet;      /* connects the links over RDMA, or NULL */
     struct hierarchy *hierarchy; /* hierarchy.h, or NULL */
-    struct shm_segment *segment; /* shared with the group's members on this host, or NULL */
-    struct sleeper_slot *slots;  /* by rank, if all members share memory; else NULL */
-    struct shm_coll *coll;       /* if all members share memory, else NULL */
-    int *peer_bells;             /* per rank: its bell (sleeper.c), or -1: not opened */
-    struct peer_memory *peers;   /* the members' memory of ml_alloc; NULL: not needed so far */
+    struct shared_memory shared;
+    int *peer_bells;           /* per rank: its bell (sleeper.c), or -1: not opened */
+    struct peer_memory *peers; /* the members' memory of ml_alloc; NULL: not needed so far */
 
     struct matching *matching;  /* matching.c: messages with tags; NULL: none so far */
     struct awaited_tag awaited; /* matching.c */
@@ -170,16 +206,9 @@ struct group {
     /* progress.c: what was started. While under_way is not 0 the group belongs to its thread. */
     struct progress *progress; /* NULL: nothing was started so far */
     _Atomic unsigned under_way;
-    _Atomic int inside_thread;    /* the thread whose call has not returned (group_hold), or 0; less
-                                   * than 0: that which ends or revokes it, and others wait for */
-    _Atomic(const char *) inside; /* then: the call's name, for sentences */
-    _Atomic bool is_retired;      /* it ended with its membership: calls return `broken` for ever */
-    int lookers;                  /* group_look_begin without group_look_end; group.c's lock */
-    bool is_over;                 /* there shall be no more of them; group.c's lock */
-    _Atomic uint8_t content;      /* api_call.c: the next task's, as ml_next_type has set it */
-    /* api_call.c: that of the next task, as ml_next_place has set it, or NULL */
-    _Atomic(const char *) next_site;
-    _Atomic(void *) next_stream; /* the same of ml_next_stream */
+    struct group_users users;
+    _Atomic bool is_retired; /* it ended with its membership: calls return `broken` for ever */
+    struct next_call next;
     int sent_itself; /* messages to this rank itself, less those received: of all calls so far */
 
     struct waiting_state waiting;
@@ -202,10 +231,10 @@ static inline bool group_hold_as(struct group *g, int thread, const char *call)
 {
     int nobody = 0;
 
-    if (!atomic_compare_exchange_strong_explicit(&g->inside_thread, &nobody, thread,
+    if (!atomic_compare_exchange_strong_explicit(&g->users.thread, &nobody, thread,
                                                  memory_order_acquire, memory_order_relaxed))
         return false;
-    atomic_store_explicit(&g->inside, call, memory_order_relaxed);
+    atomic_store_explicit(&g->users.call, call, memory_order_relaxed);
     return true;
 }
 static inline bool group_hold(struct group *g, const char *call)
@@ -214,7 +243,7 @@ static inline bool group_hold(struct group *g, const char *call)
 }
 static inline void group_release(struct group *g)
 {
-    atomic_store_explicit(&g->inside_thread, 0, memory_order_release);
+    atomic_store_explicit(&g->users.thread, 0, memory_order_release);
 }
 
 /* For threads that don't hold g and only look at its members and its world: these stay until

@@ -271,9 +271,9 @@ static const char *wait_name(const struct group *g, char text[WAIT_NOTE_TAG])
         const struct link *l = g->active[i];
 
         if (l->sends || (l->recvs && !message_op_listens(l->recvs)))
-            return g->call_name;
+            return g->words.name;
     }
-    return wait_note_tag(text, g, false) ? text : g->call_name;
+    return wait_note_tag(text, g, false) ? text : g->words.name;
 }
 
 static void wait_report_stall(struct group *g)

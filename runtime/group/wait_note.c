@@ -98,7 +98,7 @@ static json_t *wait_note_peers(const struct group *g, bool is_receiving)
 
 void wait_note_site(char out[WAIT_NOTE_SITE], const struct group *g)
 {
-    const char *site = g->call_site ? g->call_site : "";
+    const char *site = g->words.site ? g->words.site : "";
     size_t length = strlen(site);
     bool is_long = length >= WAIT_NOTE_SITE;
 
@@ -155,11 +155,12 @@ void wait_note_leave(const struct group *g, const char *signature)
     at = strlen(text);
     if (site[0])
         snprintf(text + at, sizeof(text) - at, ", called at %s", site);
-    said = json_pack("{s:o, s:s, s:s, s:o, s:I, s:I, s:o, s:o, s:I}", "text", text_json(text),
-                     "name", g->call_name, "algorithm", g->call_algorithm ? g->call_algorithm : "",
-                     "place", text_json(site), "group", (json_int_t)g->id, "call",
-                     (json_int_t)g->call.seq, "receives_from", wait_note_peers(g, true), "sends_to",
-                     wait_note_peers(g, false), "since", (json_int_t)time(NULL));
+    said =
+        json_pack("{s:o, s:s, s:s, s:o, s:I, s:I, s:o, s:o, s:I}", "text", text_json(text), "name",
+                  g->words.name, "algorithm", g->words.algorithm ? g->words.algorithm : "", "place",
+                  text_json(site), "group", (json_int_t)g->id, "call", (json_int_t)g->call.seq,
+                  "receives_from", wait_note_peers(g, true), "sends_to", wait_note_peers(g, false),
+                  "since", (json_int_t)time(NULL));
     wait_note_members(said, g);
     wait_note_write(g->world, g->id, said);
 }
@@ -226,7 +227,7 @@ bool wait_noted_look(struct wait_noted *n, const struct group *g)
 {
     if (!wait_noted_is_due(n))
         return false;
-    wait_note_leave(g, g->call_name);
+    wait_note_leave(g, g->words.name);
     n->is_left = true;
     return true;
 }

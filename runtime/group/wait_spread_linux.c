@@ -19,13 +19,14 @@ enum { SPREAD_NS = 10 * 1000 * 1000 /* from one move to the next: each costs som
 
 static void spread_note(struct group *g, int processor)
 {
-    atomic_store_explicit(&g->slots[g->rank].processor, processor + 1, memory_order_relaxed);
+    atomic_store_explicit(&g->shared.slots[g->rank].processor, processor + 1, memory_order_relaxed);
 }
 
 static bool spread_is_shared(struct group *g, int processor)
 {
     for (int i = 0; i < g->rank; i++)
-        if (atomic_load_explicit(&g->slots[i].processor, memory_order_relaxed) == processor + 1)
+        if (atomic_load_explicit(&g->shared.slots[i].processor, memory_order_relaxed) ==
+            processor + 1)
             return true;
     return false;
 }
@@ -47,7 +48,7 @@ void wait_spread(struct group *g, int64_t now_ns)
 {
     int processor;
 
-    if (!g->slots || g->world->is_crowded)
+    if (!g->shared.slots || g->world->is_crowded)
         return;
     processor = sched_getcpu();
     if (processor < 0)

@@ -295,7 +295,7 @@ const uint8_t *algorithm_sum(void)
 static unsigned group_media(const struct group *g)
 {
     const struct hierarchy *h = g->hierarchy;
-    unsigned media = g->coll ? SHM : g->uses_tcp ? TCP : RDMA;
+    unsigned media = g->shared.coll ? SHM : g->uses_tcp ? TCP : RDMA;
 
     bool is_even =
         h && h->is_even && h->across.size <= ALGORITHM_FEW && h->local.size <= ALGORITHM_FEW;
@@ -381,8 +381,8 @@ int algorithm_choose(enum call_kind kind, size_t bytes, struct group *g, enum al
     else if (algorithm_needs_order(g))
         *out = algorithm_in_order(*out, kind, bytes, g->size);
     /* Not as a part of another call, as the barrier of ml_split is, nor for each piece. */
-    if (g->call.kind == kind && g->world && g->world->counters && g->call_algorithm != names[*out])
+    if (g->call.kind == kind && g->world && g->world->counters && g->words.algorithm != names[*out])
         rank_counters_add(&g->world->counters->calls[kind].algorithms[*out + 1], 1);
-    g->call_algorithm = names[*out];
+    g->words.algorithm = names[*out];
     return 0;
 }

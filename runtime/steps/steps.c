@@ -89,7 +89,7 @@ int steps_scratch(struct group *g, void **work, size_t size, struct fault *why)
     *work = group_scratch(g, size);
     if (!*work)
         return fault_set(why, ML_ERR_MEMORY, "%s: out of memory: no %zu bytes to work in",
-                         g->call_name, size);
+                         g->words.name, size);
     return 0;
 }
 

@@ -26,7 +26,7 @@ static void shm_coll_publish(struct shm_coll *b, struct shm_coll_line *mine)
     atomic_store(&mine->at, ++b->posted);
     for (int i = 0; i < g->size; i++)
         if (i != g->rank)
-            sleeper_wake(&g->slots[i], g, i);
+            sleeper_wake(&g->shared.slots[i], g, i);
 }
 
 /* --- waiting ---------------------------------------------------------------------------------- */

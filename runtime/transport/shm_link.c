@@ -528,7 +528,7 @@ static int shm_link_receive(struct shm_link *s, struct fault *why)
 static bool shm_link_is_missed(const struct shm_link *s, struct message *call)
 {
     const struct link *l = &s->base;
-    const struct shm_coll *b = l->group->coll;
+    const struct shm_coll *b = l->group->shared.coll;
 
     if (l->recvs && l->recvs->what == MESSAGE_OP_LISTEN_ANY && !l->sends)
         return false; /* others may send what is awaited */
@@ -603,7 +603,7 @@ static int shm_link_sleep(struct link *l, struct pollfd *p)
         return -1;
     if (!l->ended && atomic_load(&s->peer_slot->is_closed))
         return -1;
-    if (l->group->coll && shm_coll_has_come(l->group->coll, l->peer))
+    if (l->group->shared.coll && shm_coll_has_come(l->group->shared.coll, l->peer))
         return -1;
     return shm_link_is_missed(s, &call) ? -1 : 0;
 }

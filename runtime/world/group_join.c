@@ -111,7 +111,7 @@ static int prepare_links(struct bring_up *b, struct fault *why)
 
     if (b->local_count > 1 && b->local_index == 0) {
         segment_name(g, name);
-        rc = shm_segment_create(&g->segment, name, b->local_count, g->is_window, why);
+        rc = shm_segment_create(&g->shared.segment, name, b->local_count, g->is_window, why);
     }
     if (rc || b->local_count == g->size)
         return rc;
@@ -148,8 +148,9 @@ static int open_shm_link(struct bring_up *b, int index, bool is_early, struct fa
     struct shm_ring *ring;
 
     if (!rc)
-        rc = shm_link_open(&g->links[peer], g, peer, g->segment, b->local_index, index, why);
-    return rc || !g->world->is_eager ? rc : shm_segment_make_ring(&ring, g->segment, index, why);
+        rc = shm_link_open(&g->links[peer], g, peer, g->shared.segment, b->local_index, index, why);
+    return rc || !g->world->is_eager ? rc
+                                     : shm_segment_make_ring(&ring, g->shared.segment, index, why);
 }
 
 static int open_shm_links(struct bring_up *b, struct fault *why)
@@ -164,14 +165,15 @@ static int open_shm_links(struct bring_up *b, struct fault *why)
     is_early = opens_bells_early(g, b->local_count);
     if (b->local_index > 0) {
         segment_name(g, name);
-        rc = shm_segment_open(&g->segment, name, b->local_count, b->local_index, g->is_window, why);
+        rc = shm_segment_open(&g->shared.segment, name, b->local_count, b->local_index,
+                              g->is_window, why);
     }
     for (int i = 0; i < b->local_count && !rc; i++)
         if (i != b->local_index)
             rc = open_shm_link(b, i, is_early, why);
     if (!rc && b->local_count == g->size) {
-        g->slots = shm_segment_slot(g->segment, 0);
-        rc = shm_segment_coll(&g->coll, g->segment, g, why);
+        g->shared.slots = shm_segment_slot(g->shared.segment, 0);
+        rc = shm_segment_coll(&g->shared.coll, g->shared.segment, g, why);
     }
     return rc;
 }
@@ -320,9 +322,9 @@ static int bring_up(struct bring_up *b, struct fault *why)
         exchange_destroy(x);
     if (!rc)
         rc = members_meet(b, why);
-    shm_segment_unlink(g->segment);
-    if (!rc && g->segment && g->is_world)
-        g->world->is_crowded = shm_segment_is_crowded(g->segment, b->local_index);
+    shm_segment_unlink(g->shared.segment);
+    if (!rc && g->shared.segment && g->is_world)
+        g->world->is_crowded = shm_segment_is_crowded(g->shared.segment, b->local_index);
     return rc;
 }
 
@@ -354,7 +356,7 @@ int group_join(struct group **out, struct world *w, uint32_t id, const int *memb
     group_hold(g, call); /* else another thread's ml_repair would end it, half made */
     g->is_window = strcmp(call, "window_create") == 0;
     /* What waits meanwhile is this call, of all members. */
-    g->call_name = call;
+    g->words.name = call;
     g->call.seq = g->is_world ? w->generation : 1;
     rc = group_furnish(g, why);
     if (!rc && g->is_world && !w->gpu_piece) {
@@ -389,9 +391,9 @@ bool group_take(struct group *g, const char *call, const struct fault *ends)
     int self = thread_self(), thread;
 
     while (!group_hold_as(g, -self, call)) {
-        thread = atomic_load(&g->inside_thread);
+        thread = atomic_load(&g->users.thread);
         if (thread > 0 && (thread == self || !thread_exists(thread)) &&
-            atomic_compare_exchange_strong(&g->inside_thread, &thread, -self)) {
+            atomic_compare_exchange_strong(&g->users.thread, &thread, -self)) {
             if (!g->broken.code)
                 fault_set(&g->broken, ML_ERR_STATE, "a call on the group was left half made");
             break;
@@ -426,11 +428,11 @@ void group_disconnect(struct group *g)
     matching_close(g);
     peer_memory_close(g->peers);
     g->peers = NULL;
-    free(g->coll);
-    g->coll = NULL;
-    g->slots = NULL;
-    shm_segment_close(g->segment);
-    g->segment = NULL;
+    free(g->shared.coll);
+    g->shared.coll = NULL;
+    g->shared.slots = NULL;
+    shm_segment_close(g->shared.segment);
+    g->shared.segment = NULL;
 }
 
 static void group_close(struct group *g, bool is_told)

@@ -426,7 +426,7 @@ static void world_leave(struct world *w)
 /* The last chance to notice that the ranks' calls have differed. */
 static int world_check_group(struct group *g, struct fault *why)
 {
-    g->recorded = (struct recorded){0}; /* this is no call */
+    g->records.now = (struct recorded){0}; /* this is no call */
     return g->broken.code ? 0 : call_end(g, wait_look(g, why), why);
 }
 

@@ -147,7 +147,7 @@ int message_op_wait(struct group *g, struct message_op *t, int n, struct fault *
             pthread_cond_wait(&mesh.moved, &mesh.lock);
     }
     pthread_mutex_unlock(&mesh.lock);
-    return rc ? fault_set(why, rc, "%s: the calls don't match", g->call_name) : 0;
+    return rc ? fault_set(why, rc, "%s: the calls don't match", g->words.name) : 0;
 }
 
 int message_op_run(struct group *g, struct message_op *t, int n, struct fault *why)
@@ -237,8 +237,8 @@ static struct group *begin(ml_group *group, enum call_kind kind, const char *nam
                             .type = (uint8_t)type,
                             .op = (uint8_t)op,
                             .root = root};
-    g->call_name = name;
-    g->call_algorithm = NULL;
+    g->words.name = name;
+    g->words.algorithm = NULL;
     return g;
 }
 
@@ -463,12 +463,12 @@ int mesh_run(int size, void (*body)(const struct subject *s, int *failures))
     for (int i = 0; i < size; i++) {
         ranks[i].group.rank = i;
         ranks[i].group.size = size;
-        ranks[i].group.slots = slots;
+        ranks[i].group.shared.slots = slots;
         hosts_make(&ranks[i].group, ranks[i].host_of);
         if (memory) {
             ranks[i].coll = coll;
             ranks[i].coll.group = &ranks[i].group;
-            ranks[i].group.coll = &ranks[i].coll;
+            ranks[i].group.shared.coll = &ranks[i].coll;
         }
         ranks[i].body = body;
         if (pthread_create(&ranks[i].thread, NULL, rank_main, &ranks[i]) != 0)
@@ -477,7 +477,7 @@ int mesh_run(int size, void (*body)(const struct subject *s, int *failures))
     for (int i = 0; i < size; i++) {
         pthread_join(ranks[i].thread, NULL);
         failures += ranks[i].failures;
-        free(ranks[i].group.scratch);
+        free(ranks[i].group.scratch.memory);
         free(ranks[i].group.hierarchy);
     }
     free(memory);

@@ -72,8 +72,8 @@ static void note_case(const struct subject *s, const struct collective_case *c)
         met->type[c->call][c->type] = true;
         met->op[c->call][c->op] = true;
     }
-    for (int a = 1; g->call_algorithm && a < RANK_COUNTERS_ALGORITHMS; a++)
-        if (strcmp(g->call_algorithm, algorithm_names[a]) == 0)
+    for (int a = 1; g->words.algorithm && a < RANK_COUNTERS_ALGORITHMS; a++)
+        if (strcmp(g->words.algorithm, algorithm_names[a]) == 0)
             met->algorithm[g->call.kind][a] = true;
 }
 

@@ -322,7 +322,7 @@ static void test_note(void **state)
     snprintf(path, sizeof(path), "%s/rank.1.waiting.7", dir);
     s->client.note = path;
     s->group->call = (struct call){.seq = 1, .kind = CALL_SPLIT};
-    s->group->call_name = "split";
+    s->group->words.name = "split";
     assert_int_equal(
         coord_events_await(s->events, s->group, clock_ms() + 2 * WAITING_AFTER_MS, &reply, &why),
         ML_ERR_TIMEOUT);

@@ -189,7 +189,7 @@ static int set_up(void **state)
                                    .type = ML_FLOAT32,
                                    .op = ML_SUM,
                                    .root = -1};
-    f->group->call_name = "all_reduce";
+    f->group->words.name = "all_reduce";
     /* One receive is queued. */
     f->receive = (struct message_op){.what = MESSAGE_OP_RECV, .peer = 1, .size = 8};
     f->link = (struct link){.ops = &ops, .group = f->group, .peer = 1, .recvs = &f->receive};
@@ -555,7 +555,7 @@ static void test_stall(void **state)
     int64_t begin = clock_ms();
 
     (void)state;
-    f->group->call_site = "train.py:17";
+    f->group->words.site = "train.py:17";
     /* Each sleep ends by itself when the stall is due. The report is followed by a sleep without
      * end. */
     while (!f->group->waiting.is_stall_told) {
