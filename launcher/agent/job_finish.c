@@ -3,19 +3,19 @@
 
 #include "common/clock.h"
 #include "common/text/text_json.h"
-#include "launcher/agent/agent.h"
 #include "launcher/agent/children/copier_child.h"
 #include "launcher/agent/children/stack_child.h"
 #include "launcher/agent/host/descendants_linux.h"
 #include "launcher/agent/host/guard.h"
 #include "launcher/agent/job_prepare.h"
-#include "launcher/agent/job_report.h"
-#include "launcher/agent/keeper/keeper_child.h"
 #include "launcher/agent/rank/hook.h"
-#include "launcher/agent/rank_input.h"
-#include "launcher/agent/rank_mpi.h"
-#include "launcher/agent/rank_output.h"
-#include "launcher/agent/ranks_stop.h"
+#include "launcher/agent/run/agent.h"
+#include "launcher/agent/run/job_keeper.h"
+#include "launcher/agent/run/job_report.h"
+#include "launcher/agent/run/rank_input.h"
+#include "launcher/agent/run/rank_mpi.h"
+#include "launcher/agent/run/rank_output.h"
+#include "launcher/agent/run/ranks_stop.h"
 #include "launcher/wire/protocol/agent_protocol.h"
 
 #include <event2/event.h>
@@ -248,8 +248,7 @@ static void job_check(struct agent *a)
     if (a->undecided > 0 && !a->stop.is_active && !a->stop.has_given_up)
         return;
     rank_mpi_finish(a);
-    keeper_child_end(a->keeper);
-    a->keeper = 0;
+    job_keeper_close(a);
     if (descendants_exist() && !a->stop.has_given_up) {
         if (!a->stop.is_active && !left_wait(a))
             ranks_stop_begin(a, SIGTERM, a->job->options.grace_ms);

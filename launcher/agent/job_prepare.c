@@ -4,30 +4,29 @@
 #include "common/clock.h"
 #include "common/net/address.h"
 #include "common/net/job_file.h"
-#include "common/text/signal_text.h"
 #include "common/text/text_json.h"
-#include "launcher/agent/agent.h"
 #include "launcher/agent/binding/machine_hwloc.h"
 #include "launcher/agent/children/copier_child.h"
 #include "launcher/agent/container/container.h"
-#include "launcher/agent/coordinator_session.h"
 #include "launcher/agent/host/descendants_linux.h"
 #include "launcher/agent/host/guard.h"
 #include "launcher/agent/host/lost_device_linux.h"
 #include "launcher/agent/host/own_address.h"
 #include "launcher/agent/host/staged_place.h"
 #include "launcher/agent/host/working_directory.h"
-#include "launcher/agent/job_report.h"
-#include "launcher/agent/keeper/keeper_child.h"
 #include "launcher/agent/queries/job_name.h"
 #include "launcher/agent/rank/framework_variables.h"
 #include "launcher/agent/rank/hook.h"
 #include "launcher/agent/rank/rank_command.h"
 #include "launcher/agent/rank/rank_view_linux.h"
-#include "launcher/agent/rank_input.h"
-#include "launcher/agent/rank_mpi.h"
-#include "launcher/agent/rank_output.h"
-#include "launcher/agent/rank_pty.h"
+#include "launcher/agent/run/agent.h"
+#include "launcher/agent/run/coordinator_session.h"
+#include "launcher/agent/run/job_keeper.h"
+#include "launcher/agent/run/job_report.h"
+#include "launcher/agent/run/rank_input.h"
+#include "launcher/agent/run/rank_mpi.h"
+#include "launcher/agent/run/rank_output.h"
+#include "launcher/agent/run/rank_pty.h"
 #include "launcher/base/machine/pid_domain_linux.h"
 #include "launcher/base/process/install_path.h"
 #include "launcher/base/text/temporary_directory.h"
@@ -41,14 +40,12 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 enum {
     DESCRIPTORS_PER_RANK = 4,
     DESCRIPTORS_FOR_US = 64, /* channel, loop, the coordinator's first connections and others */
-    KEEPERS_ENDED_MOST = 10, /* then no other one is started */
 };
 
 static __attribute__((format(printf, 2, 3))) void warning_add(struct agent *a, const char *format,
@@ -468,51 +465,13 @@ static int coordinator_open(struct agent *a, struct fault *why)
     return rc;
 }
 
-static int keeper_open(struct agent *a, struct fault *why)
-{
-    return a->job->options.keep > 1
-               ? keeper_child_start(&a->keeper, a->keeper_address, a->job, a->dir, a->bind_ip, why)
-               : 0;
-}
-
-void job_prepare_keeper_again(struct agent *a, int status)
-{
-    char killed[SIGNAL_TEXT], how[SIGNAL_TEXT + 40],
-        text[sizeof(((struct fault *)NULL)->text) + 300];
-    struct fault why;
-    int rc;
-
-    a->keeper = 0;
-    if (a->stop.is_active || a->state == AGENT_IS_DONE)
-        return;
-    if (WIFSIGNALED(status))
-        snprintf(how, sizeof(how), "%s", signal_text_killed(killed, WTERMSIG(status)));
-    else
-        snprintf(how, sizeof(how), "exited with status %d", WEXITSTATUS(status));
-    rc = ++a->keepers < KEEPERS_ENDED_MOST
-             ? keeper_open(a, &why)
-             : fault_set(&why, ML_ERR_SYSTEM, "%d have ended so", KEEPERS_ENDED_MOST);
-    if (rc)
-        a->keeper_address[0] = '\0';
-    snprintf(text, sizeof(text), "the process that holds copies for another host (--keep 2) %s%s%s",
-             how, rc ? ", and cannot be replaced: " : "; another one takes its place",
-             rc ? why.text : "");
-    if (a->state < AGENT_IS_READY) { /* READY will say where it listens */
-        job_report_note(a, "warn", text);
-        return;
-    }
-    frame_stream_send_json(
-        a->channel, AGENT_KEEPS,
-        json_pack("{ss so}", "keeper", a->keeper_address, "text", text_json(text)));
-}
-
 /* Everything that can fail on this host, in the order in which a reader would check it. */
 static int job_set_up(struct agent *a, struct fault *why)
 {
     static int (*const steps[])(struct agent * a, struct fault * why) = {
         ranks_create, descriptors_check, address_choose,           directories_choose, shim_choose,
         bench_find,   bindings_choose,   directory_make,           container_choose,   files_open,
-        place_open,   coordinator_open,  job_prepare_write_wiring, keeper_open,
+        place_open,   coordinator_open,  job_prepare_write_wiring, job_keeper_open,
     };
     int rc = 0;
 
@@ -722,8 +681,7 @@ void job_prepare_remove(struct agent *a)
 
 void job_prepare_release(struct agent *a)
 {
-    keeper_child_end(a->keeper);
-    a->keeper = 0;
+    job_keeper_close(a);
     coordinator_session_close(a->coordinator_session);
     a->coordinator_session = NULL;
     json_decref(a->warnings);

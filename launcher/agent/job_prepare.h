@@ -45,9 +45,6 @@ void job_prepare_release(struct agent *a);
  * ML_ERR_SYSTEM names the file. */
 int job_prepare_write_file(struct agent *a, struct fault *why);
 
-/* The keeper has ended, as `status` of waitpid says: starts another one, and tells the launcher. */
-void job_prepare_keeper_again(struct agent *a, int status);
-
 /* Makes the job directory again if it was removed while the job ran, with what processes read that
  * start now. ML_ERR_SYSTEM. */
 int job_prepare_restore(struct agent *a, struct fault *why);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * escalation.h: the signals that the ranks of a run get until they end (launcher/agent/ranks_stop.h
- * draws them): the agents send them, this file tells the user when.
+ * escalation.h: the signals that the ranks of a run get until they end
+ * (launcher/agent/run/ranks_stop.h draws them): the agents send them, this file tells the user
+ * when.
  */
 #ifndef LAUNCHER_RUN_ROUND_ESCALATION_H
 #define LAUNCHER_RUN_ROUND_ESCALATION_H

@@ -6,9 +6,9 @@
 #include "launcher/agent/job_prepare.h"
 
 #include "common/text/parsed_json.h"
-#include "launcher/agent/agent.h"
 #include "launcher/agent/host/guard.h"
 #include "launcher/agent/rank/hook.h"
+#include "launcher/agent/run/agent.h"
 #include "launcher/base/process/install_path.h"
 #include "launcher/wire/protocol/agent_protocol.h"
 

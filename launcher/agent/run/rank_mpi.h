@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* rank_mpi.h: joins the PMI service of mpi/pmi.h with the agent: which ranks it is for, what it
  * reports, and the exchange with other hosts. */
-#ifndef LAUNCHER_AGENT_RANK_MPI_H
-#define LAUNCHER_AGENT_RANK_MPI_H
+#ifndef LAUNCHER_AGENT_RUN_RANK_MPI_H
+#define LAUNCHER_AGENT_RUN_RANK_MPI_H
 
 #include "common/fault.h"
-#include "launcher/agent/coordinator_session.h"
+#include "launcher/agent/run/coordinator_session.h"
 
 #include <stdbool.h>
 

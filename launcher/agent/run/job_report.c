@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/agent/job_report.h"
+#include "launcher/agent/run/job_report.h"
 
 #include "common/status.h"
 #include "common/text/text_json.h"
-#include "launcher/agent/agent.h"
 #include "launcher/agent/host/lost_device_linux.h"
 #include "launcher/agent/queries/rank_counts.h"
 #include "launcher/agent/rank/core_file.h"
+#include "launcher/agent/run/agent.h"
 #include "launcher/wire/protocol/agent_protocol.h"
 
 #include <signal.h>

@@ -4,8 +4,8 @@
  * reading all pipes while the launcher has AGENT_OUTPUT_WINDOW bytes that it has not acknowledged
  * as written; the ranks then block in write(), and no buffer grows.
  */
-#ifndef LAUNCHER_AGENT_RANK_OUTPUT_H
-#define LAUNCHER_AGENT_RANK_OUTPUT_H
+#ifndef LAUNCHER_AGENT_RUN_RANK_OUTPUT_H
+#define LAUNCHER_AGENT_RUN_RANK_OUTPUT_H
 
 #include "common/fault.h"
 

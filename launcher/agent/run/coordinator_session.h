@@ -4,8 +4,8 @@
  * rank 0, a connection to it on the others. With --backend none there is nothing, except that
  * several hosts whose ranks are served by MPI's protocols connect as soon as one of them needs it.
  */
-#ifndef LAUNCHER_AGENT_COORDINATOR_SESSION_H
-#define LAUNCHER_AGENT_COORDINATOR_SESSION_H
+#ifndef LAUNCHER_AGENT_RUN_COORDINATOR_SESSION_H
+#define LAUNCHER_AGENT_RUN_COORDINATOR_SESSION_H
 
 #include "common/fault.h"
 

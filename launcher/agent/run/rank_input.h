@@ -4,8 +4,8 @@
  * are kept, at most AGENT_STDIN_WINDOW of them; STDIN_CREDIT tells the launcher how many more it
  * may send. All bytes for a rank that has closed its stdin, or has ended, are dropped and credited.
  */
-#ifndef LAUNCHER_AGENT_RANK_INPUT_H
-#define LAUNCHER_AGENT_RANK_INPUT_H
+#ifndef LAUNCHER_AGENT_RUN_RANK_INPUT_H
+#define LAUNCHER_AGENT_RUN_RANK_INPUT_H
 
 #include "common/fault.h"
 

@@ -4,8 +4,8 @@
  * rank's three standard streams are the other end, and the controlling terminal of the rank's
  * session.
  */
-#ifndef LAUNCHER_AGENT_RANK_PTY_H
-#define LAUNCHER_AGENT_RANK_PTY_H
+#ifndef LAUNCHER_AGENT_RUN_RANK_PTY_H
+#define LAUNCHER_AGENT_RUN_RANK_PTY_H
 
 #include "common/fault.h"
 

@@ -20,8 +20,8 @@
  *
  *     With --elastic and --restarts REPORTED is not the end: REPLACE makes it WAITING again.
  */
-#ifndef LAUNCHER_AGENT_AGENT_H
-#define LAUNCHER_AGENT_AGENT_H
+#ifndef LAUNCHER_AGENT_RUN_AGENT_H
+#define LAUNCHER_AGENT_RUN_AGENT_H
 
 #include "common/net/job_file.h"
 #include "launcher/agent/binding/binding.h"

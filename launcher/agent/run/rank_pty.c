@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/agent/rank_pty.h"
+#include "launcher/agent/run/rank_pty.h"
 
-#include "launcher/agent/agent.h"
 #include "launcher/agent/host/descendants_linux.h"
+#include "launcher/agent/run/agent.h"
 
 #include <errno.h>
 #include <fcntl.h>

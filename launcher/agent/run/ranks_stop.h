@@ -7,8 +7,8 @@
  * If the first signal is SIGTERM, SIGKILL comes next. A second start can only make the sequence
  * faster, and sends no signal for the second time.
  */
-#ifndef LAUNCHER_AGENT_RANKS_STOP_H
-#define LAUNCHER_AGENT_RANKS_STOP_H
+#ifndef LAUNCHER_AGENT_RUN_RANKS_STOP_H
+#define LAUNCHER_AGENT_RUN_RANKS_STOP_H
 
 #include "common/fault.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/agent/coordinator_session.h"
+#include "launcher/agent/run/coordinator_session.h"
 
 #include "common/log.h"
 #include "common/net/address.h"
@@ -9,8 +9,8 @@
 #include "coordinator/host/host_relay.h"
 #include "coordinator/names.h"
 #include "coordinator/service/server.h"
-#include "launcher/agent/agent.h"
-#include "launcher/agent/job_report.h"
+#include "launcher/agent/run/agent.h"
+#include "launcher/agent/run/job_report.h"
 #include "launcher/base/machine/process_linux.h"
 #include "launcher/wire/protocol/agent_protocol.h"
 

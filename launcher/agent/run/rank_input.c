@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/agent/rank_input.h"
+#include "launcher/agent/run/rank_input.h"
 
-#include "launcher/agent/agent.h"
-#include "launcher/agent/rank_pty.h"
+#include "launcher/agent/run/agent.h"
+#include "launcher/agent/run/rank_pty.h"
 #include "launcher/wire/protocol/agent_protocol.h"
 
 #include <errno.h>

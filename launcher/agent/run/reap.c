@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/agent/reap.h"
+#include "launcher/agent/run/reap.h"
 
 #include "common/clock.h"
 #include "common/text/signal_text.h"
-#include "launcher/agent/agent.h"
 #include "launcher/agent/container/container.h"
-#include "launcher/agent/coordinator_session.h"
-#include "launcher/agent/job_prepare.h"
-#include "launcher/agent/job_report.h"
 #include "launcher/agent/rank/framework_error.h"
 #include "launcher/agent/rank/hook.h"
-#include "launcher/agent/rank_input.h"
-#include "launcher/agent/rank_mpi.h"
-#include "launcher/agent/rank_output.h"
+#include "launcher/agent/run/agent.h"
+#include "launcher/agent/run/coordinator_session.h"
+#include "launcher/agent/run/job_keeper.h"
+#include "launcher/agent/run/job_report.h"
+#include "launcher/agent/run/rank_input.h"
+#include "launcher/agent/run/rank_mpi.h"
+#include "launcher/agent/run/rank_output.h"
 
 #include <stdio.h>
 #include <sys/resource.h>
@@ -120,7 +120,7 @@ void reap_all(struct agent *a)
         if (r)
             rank_end(r, status, &usage);
         else if (pid == a->keeper)
-            job_prepare_keeper_again(a, status);
+            job_keeper_again(a, status);
         else if (!hook_reaped(a->hook, pid, status))
             rank_mpi_reaped(a, pid, status);
     }

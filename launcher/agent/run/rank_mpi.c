@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/agent/rank_mpi.h"
+#include "launcher/agent/run/rank_mpi.h"
 
 #include "common/agent_to_rank.h"
 #include "common/text/cpu_list.h"
 #include "common/text/text_json.h"
-#include "launcher/agent/agent.h"
 #include "launcher/agent/container/container.h"
 #include "launcher/agent/host/staged_place.h"
-#include "launcher/agent/job_report.h"
 #include "launcher/agent/mpi/mpi_apart_linux.h"
 #include "launcher/agent/mpi/mpi_command.h"
 #include "launcher/agent/mpi/pmi.h"
@@ -16,6 +14,8 @@
 #include "launcher/agent/rank/rank_environment.h"
 #include "launcher/agent/rank/received_files.h"
 #include "launcher/agent/rank/variable_list.h"
+#include "launcher/agent/run/agent.h"
+#include "launcher/agent/run/job_report.h"
 
 #include <stdio.h>
 #include <stdlib.h>

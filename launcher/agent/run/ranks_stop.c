@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/agent/ranks_stop.h"
+#include "launcher/agent/run/ranks_stop.h"
 
 #include "common/clock.h"
 #include "common/failure_times.h"
-#include "launcher/agent/agent.h"
 #include "launcher/agent/container/container.h"
 #include "launcher/agent/host/descendants_linux.h"
 #include "launcher/agent/host/signal_target_linux.h"
-#include "launcher/agent/rank_input.h"
-#include "launcher/agent/rank_pty.h"
-#include "launcher/agent/reap.h"
+#include "launcher/agent/run/agent.h"
+#include "launcher/agent/run/rank_input.h"
+#include "launcher/agent/run/rank_pty.h"
+#include "launcher/agent/run/reap.h"
 
 #include <event2/event.h>
 #include <signal.h>

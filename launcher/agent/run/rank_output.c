@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/agent/rank_output.h"
+#include "launcher/agent/run/rank_output.h"
 
 #include "common/clock.h"
-#include "launcher/agent/agent.h"
-#include "launcher/agent/job_report.h"
+#include "launcher/agent/run/agent.h"
+#include "launcher/agent/run/job_report.h"
 #include "launcher/wire/protocol/agent_protocol.h"
 
 #include <arpa/inet.h>

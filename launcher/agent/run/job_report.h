@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* job_report.h: frames that the agent sends by itself while a job runs. */
-#ifndef LAUNCHER_AGENT_JOB_REPORT_H
-#define LAUNCHER_AGENT_JOB_REPORT_H
+#ifndef LAUNCHER_AGENT_RUN_JOB_REPORT_H
+#define LAUNCHER_AGENT_RUN_JOB_REPORT_H
 
 #include "common/fault.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* reap.h: handles the ends of ranks. */
-#ifndef LAUNCHER_AGENT_REAP_H
-#define LAUNCHER_AGENT_REAP_H
+#ifndef LAUNCHER_AGENT_RUN_REAP_H
+#define LAUNCHER_AGENT_RUN_REAP_H
 
 #include "common/fault.h"
 
