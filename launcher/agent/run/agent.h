@@ -130,6 +130,7 @@ enum agent_state {
     AGENT_IS_RUNNING,
     AGENT_IS_DONE
 };
+enum { AGENT_STATES = AGENT_IS_DONE + 1 };
 
 struct agent {
     struct event_base *base;

@@ -6,7 +6,9 @@
 #include "launcher/agent/container/container.h"
 #include "launcher/agent/host/descendants_linux.h"
 #include "launcher/agent/host/signal_target_linux.h"
+#include "launcher/agent/host/stop_mark_file.h"
 #include "launcher/agent/run/agent.h"
+#include "launcher/agent/run/job_report.h"
 #include "launcher/agent/run/rank_input.h"
 #include "launcher/agent/run/rank_pty.h"
 #include "launcher/agent/run/reap.h"
@@ -62,6 +64,15 @@ static void rank_signal(const struct agent_rank *r, int signal)
         program_signal(program, signal);
     else
         descendants_signal_group(r->pid, signal);
+}
+
+void ranks_stop_ask(struct agent *a)
+{
+    struct fault why;
+
+    if (!a->is_asked_to_stop && stop_mark_file_set(a->dir, &why))
+        job_report_note(a, "error", why.text);
+    a->is_asked_to_stop = true;
 }
 
 static void on_leave_limit(evutil_socket_t fd, short what, void *arg)

@@ -33,6 +33,9 @@ void ranks_stop_end(struct agent *a);
 /* For KILL: sends SIGKILL and does not wait until output has been read. */
 void ranks_stop_hurry(struct agent *a);
 
+/* For ASK: lets the ranks know that the job has been asked to stop (ml_should_stop). */
+void ranks_stop_ask(struct agent *a);
+
 /* For SIGNAL: sends to one process of each rank, the one that has a handler
  * (signal_target_linux.h); with --signal-children to the rank's process group. */
 void ranks_stop_warn(struct agent *a, int signal);
