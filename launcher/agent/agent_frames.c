@@ -406,12 +406,12 @@ static void on_again(struct agent *a, const struct frame *f)
 /* clang-format off */
 #define FRAMES(ROW)                                     \
     ROW(LAUNCH_SHARED,     2,  "THHHHH", on_shared)     \
-    ROW(LAUNCH_JOB,        2,  "THHHHH", on_job)        \
-    ROW(LAUNCH_QUERY,      2,  "TTTTTL", on_query)      \
+    ROW(LAUNCH_JOB,        2,  "TRRRRR", on_job)        \
+    ROW(LAUNCH_QUERY,      2,  "TTTTTT", on_query)      \
     ROW(LAUNCH_SYNC,       1,  "TTHHHL", on_sync)       \
     ROW(LAUNCH_STAGED,     0,  "RTHHHL", on_staged)     \
     ROW(LAUNCH_FILE,       5,  "RTHHHL", on_file)       \
-    ROW(LAUNCH_START,      2,  "RRRTHA", on_start)      \
+    ROW(LAUNCH_START,      2,  "RRRTRA", on_start)      \
     ROW(LAUNCH_STDIN,      4,  "RRRTTL", on_stdin)      \
     ROW(LAUNCH_CREDIT,     4,  "RRRTTL", on_credit)     \
     ROW(LAUNCH_SIGNAL,     4,  "RRRTTL", on_signal)     \

@@ -2,7 +2,8 @@
 /*
  * agent_frames.h: what the launcher sends. For each frame and each state of the agent, one table
  * says what becomes of the frame: it is taken; or it is an error of the launcher, which ends the
- * channel; or it is ignored, for a reason that the table names.
+ * channel; or it is ignored, for a reason that the table names. No frame to which the launcher
+ * expects an answer is ignored, unless the agent has already sent what answers it.
  */
 #ifndef LAUNCHER_AGENT_AGENT_FRAMES_H
 #define LAUNCHER_AGENT_AGENT_FRAMES_H

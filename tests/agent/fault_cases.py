@@ -118,6 +118,25 @@ def again():
     c.wait_exit(1)
 
 
+def late():
+    """after DONE a QUERY is answered; a second JOB or START is no valid frame"""
+    of_two = {"hosts": 2, "host_names": ["here", "there"], "bind_ip": "127.0.0.1"}
+    a = Agent()
+    a.start(SLEEPER, **of_two)
+    a.send(KILL)
+    a.wait(DONE)
+    a.send(QUERY, {"what": "list", "job": a.id, "host": 0, "ask": 7})
+    expect(a.wait(ANSWER)["ask"] == 7, f"{a.frames[-3:]}")
+    a.finish()
+    a.check_gone()
+    for kind, payload in ((JOB, a.job(SLEEPER)), (START, {"coordinator": ""})):
+        b = Agent()
+        b.start(SLEEPER)
+        b.send(kind, payload)
+        b.check_gone()
+        b.wait_exit(1)
+
+
 def worker_stopped():
     """a worker that was stopped when the channel ended: its guard does its work"""
     a = Agent()

@@ -183,12 +183,12 @@ static const struct line {
 #name, LAUNCH_##name, cells, BYTES(payload), least, payload, answer, is_awaited            \
     }
     LINE(SHARED, "TIIIII", 2, "{}", 0, false),
-    LINE(JOB, "TIIIII", 2, "{}", 0, true),
-    LINE(QUERY, "TTTTTI", 2, "{}", 0, true),
+    LINE(JOB, "TRRRRR", 2, "{}", 0, true),
+    LINE(QUERY, "TTTTTT", 2, "{}", 0, true),
     LINE(SYNC, "TTIIII", 1, "x", 0, false),
     LINE(STAGED, "RTIIII", 0, "", 0, false),
     LINE(FILE, "RTIIII", 5, "\0\0\0\0x", 0, false),
-    LINE(START, "RRRTII", 2, "{}", 0, true),
+    LINE(START, "RRRTRI", 2, "{}", 0, true),
     LINE(STDIN, "RRRTTI", 4, "\0\0\0\0x", 0, false),
     LINE(CREDIT, "RRRTTI", 4, "\0\0\0\1", 0, false),
     LINE(SIGNAL, "RRRTTI", 4, "\0\0\0\12", 0, false),
@@ -239,6 +239,15 @@ static void test_cells(void **state)
             scene_close(&s);
         }
     }
+}
+
+/* What DONE answers, too, is ignored behind it; else nobody would wait for nothing. */
+static void test_awaited(void **state)
+{
+    (void)state;
+    for (int i = 0; i < LINES; i++)
+        for (int k = 0; lines[i].is_awaited && k < AGENT_IS_DONE; k++)
+            assert_int_not_equal(lines[i].cells[k], 'I');
 }
 
 static void test_short(void **state)
@@ -318,9 +327,9 @@ static void test_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_cells),        cmocka_unit_test(test_short),
-        cmocka_unit_test(test_unknown),      cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_shared_twice),
+        cmocka_unit_test(test_cells),   cmocka_unit_test(test_awaited),
+        cmocka_unit_test(test_short),   cmocka_unit_test(test_unknown),
+        cmocka_unit_test(test_refused), cmocka_unit_test(test_shared_twice),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
