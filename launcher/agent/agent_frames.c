@@ -15,6 +15,7 @@
 #include "launcher/agent/ranks_start.h"
 #include "launcher/agent/run/agent.h"
 #include "launcher/agent/run/coordinator_session.h"
+#include "launcher/agent/run/job_place.h"
 #include "launcher/agent/run/job_report.h"
 #include "launcher/agent/run/rank_input.h"
 #include "launcher/agent/run/rank_output.h"
@@ -175,7 +176,7 @@ static void coordinator_moved(struct agent *a, const char *address, int rc, stru
 {
     if (!rc) {
         snprintf(a->coordinator, sizeof(a->coordinator), "%s", address);
-        rc = job_prepare_write_file(a, why);
+        rc = job_place_write_file(a, why);
     }
     if (rc)
         job_report_lost(a, why->text);
@@ -191,7 +192,7 @@ static void on_replace(struct agent *a, const struct frame *f)
         return;
     if (number == 0)
         coordinator_session_vacant(a->coordinator_session, (int)rank);
-    else if (job_prepare_restore(a, &why))
+    else if (job_place_restore(a, &why))
         job_report_note(a, "warn", why.text);
     ranks_start_again(a, (int)rank, (int)number);
 }
@@ -227,7 +228,7 @@ static void wiring_take(struct agent *a, const json_t *table)
     int rc = job_spec_rewire(a->job, table, &why);
 
     if (!rc && a->state != AGENT_IS_DONE)
-        rc = job_prepare_write_wiring(a, &why);
+        rc = job_place_write_wiring(a, &why);
     if (rc)
         job_report_lost(a, why.text);
     else
@@ -263,7 +264,7 @@ static void on_keeper(struct agent *a, const struct frame *f)
         return;
     memcpy(a->next_keeper, f->payload, f->size);
     a->next_keeper[f->size] = '\0';
-    if (job_prepare_write_file(a, &why))
+    if (job_place_write_file(a, &why))
         job_report_note(a, "warn", why.text);
 }
 

@@ -11,6 +11,7 @@
 #include "launcher/agent/rank/hook.h"
 #include "launcher/agent/run/agent.h"
 #include "launcher/agent/run/job_keeper.h"
+#include "launcher/agent/run/job_place.h"
 #include "launcher/agent/run/job_report.h"
 #include "launcher/agent/run/rank_input.h"
 #include "launcher/agent/run/rank_mpi.h"
@@ -310,5 +311,5 @@ void job_finish_forget(struct agent *a)
     if (a->spawn_event)
         event_free(a->spawn_event);
     *a = next;
-    job_prepare_ahead(a);
+    job_place_ahead(a);
 }

@@ -14,10 +14,10 @@
 #include "launcher/agent/host/descendants_linux.h"
 #include "launcher/agent/host/lost_device_linux.h"
 #include "launcher/agent/host/staged_place.h"
-#include "launcher/agent/job_prepare.h"
 #include "launcher/agent/rank/rank_command.h"
 #include "launcher/agent/run/agent.h"
 #include "launcher/agent/run/coordinator_session.h"
+#include "launcher/agent/run/job_place.h"
 #include "launcher/agent/run/job_report.h"
 #include "launcher/agent/run/rank_input.h"
 #include "launcher/agent/run/rank_mpi.h"
@@ -378,7 +378,7 @@ int ranks_start_grow(struct agent *a, struct fault *why)
     }
     if (a->state == AGENT_IS_DONE)
         return 0;
-    return environments_renew(a, why) ? why->code : job_prepare_write_file(a, why);
+    return environments_renew(a, why) ? why->code : job_place_write_file(a, why);
 }
 
 void ranks_start_ahead(struct agent *a)
@@ -468,7 +468,7 @@ void ranks_start(struct agent *a, const char *text, size_t size)
     else if (strcmp(coordinator, a->coordinator) != 0 ||
              a->next_keeper[0]) { /* rank 0's host has written it before */
         snprintf(a->coordinator, sizeof(a->coordinator), "%s", coordinator);
-        rc = job_prepare_write_file(a, &why);
+        rc = job_place_write_file(a, &why);
     }
     if (!rc && places)
         rc = places_read(a, places, &why);

@@ -14,6 +14,7 @@
 #include "launcher/agent/job_finish.h"
 #include "launcher/agent/job_prepare.h"
 #include "launcher/agent/run/agent.h"
+#include "launcher/agent/run/job_place.h"
 #include "launcher/agent/run/job_report.h"
 #include "launcher/agent/run/rank_output.h"
 #include "launcher/agent/run/ranks_stop.h"
@@ -262,7 +263,7 @@ static void on_tick(evutil_socket_t fd, short what, void *arg)
     (void)fd, (void)what;
     threads_watch(a);
     if (a->locks[0] >= 0 && !a->is_guard_removing && clock_ms() - a->touched_ms >= TOUCH_MS)
-        job_prepare_touch(a);
+        job_place_touch(a);
     if (frame_stream_frames(a->channel) > 0 || a->is_paused || !a->is_heard) {
         a->silent_ticks = 0;
     } else if (++a->silent_ticks * AGENT_TICK_MS >= AGENT_SILENCE_MS) {
@@ -324,7 +325,7 @@ static void worker_close(struct agent *a)
     stack_child_close(a->stack_child);
     job_prepare_release(a);
     if (a->dir[0]) /* after AGAIN */
-        job_prepare_remove(a);
+        job_place_remove(a);
     frame_stream_close(a->channel);
     if (a->base)
         event_base_free(a->base);
@@ -348,7 +349,7 @@ int worker_run(int guard_fd, pid_t guard)
     if (!rc) {
         agent_frames_say_hello(&a);
         frame_stream_flush(a.channel);
-        job_prepare_ahead(&a);
+        job_place_ahead(&a);
         /* A loop that begins forgets that it was to end. */
         if (!frame_stream_has_ended(a.channel))
             event_base_dispatch(a.base);

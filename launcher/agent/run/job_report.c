@@ -10,6 +10,8 @@
 #include "launcher/wire/protocol/agent_protocol.h"
 
 #include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -22,6 +24,17 @@ void job_report_note(struct agent *a, const char *level, const char *text)
 {
     frame_stream_send_json(a->channel, AGENT_NOTE,
                            json_pack("{ss so}", "level", level, "text", text_json(text)));
+}
+
+void job_report_warning(struct agent *a, const char *format, ...)
+{
+    char text[1024];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    json_array_append_new(a->warnings, text_json(text));
 }
 
 void job_report_refused(struct agent *a, const char *text)

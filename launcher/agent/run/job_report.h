@@ -13,6 +13,10 @@ struct agent_rank;
 /* A line for the user; `level` is "error", "warn" or "info". */
 void job_report_note(struct agent *a, const char *level, const char *text);
 
+/* Adds to the warnings that READY carries. At most 1023 bytes. */
+void job_report_warning(struct agent *a, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
 /* The job, or `mlaunch sync`, cannot begin here: the agent ends once this is sent. */
 void job_report_refused(struct agent *a, const char *text);
 

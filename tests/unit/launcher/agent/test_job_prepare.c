@@ -9,6 +9,7 @@
 #include "launcher/agent/host/guard.h"
 #include "launcher/agent/rank/hook.h"
 #include "launcher/agent/run/agent.h"
+#include "launcher/agent/run/job_place.h"
 #include "launcher/base/process/install_path.h"
 #include "launcher/wire/protocol/agent_protocol.h"
 
@@ -140,7 +141,7 @@ static void scene_make(struct scene *s)
     assert_int_equal(frame_reader_create(&s->reader, FRAME_LIMIT, &why), 0);
     a->check_event = event_new(a->base, -1, 0, on_check, a);
     assert_non_null(a->check_event);
-    job_prepare_ahead(a);
+    job_place_ahead(a);
 }
 
 static int scene_open(void **state)
@@ -380,12 +381,12 @@ static void test_not_installed(void **state)
     struct scene *s = *state, other;
 
     installed = NULL;
-    job_prepare_ahead(&s->agent);
+    job_place_ahead(&s->agent);
     prepare(s, "{\"backend\": \"tcp\"}");
     expect_refused(s, " is missing");
     scene_make(&other);
     installed = "/opt/my programs";
-    job_prepare_ahead(&other.agent);
+    job_place_ahead(&other.agent);
     prepare(&other, "{\"backend\": \"tcp\"}");
     expect_refused(&other, "/opt/my programs/libmlaunch.so.0 cannot be preloaded: the loader ");
     scene_free(&other);
