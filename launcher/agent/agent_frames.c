@@ -34,7 +34,7 @@
 
 static void frame_refuse(struct agent *a)
 {
-    frame_stream_fail(a->channel, "the launcher sent a frame that is invalid now");
+    frame_stream_fail(a->launcher.channel, "the launcher sent a frame that is invalid now");
 }
 
 static uint32_t u32_read(const uint8_t *bytes)
@@ -44,17 +44,17 @@ static uint32_t u32_read(const uint8_t *bytes)
 
 static void on_shared(struct agent *a, const struct frame *f)
 {
-    if (!a->shared)
-        a->shared = job_spec_parse_shared((const char *)f->payload, f->size);
+    if (!a->run.shared)
+        a->run.shared = job_spec_parse_shared((const char *)f->payload, f->size);
     else
         frame_refuse(a);
 }
 
 static void on_job(struct agent *a, const struct frame *f)
 {
-    probe_run_close(&a->probe);
+    probe_run_close(&a->run.probe);
     job_prepare(a, (const char *)f->payload, f->size);
-    if (a->state == AGENT_IS_READY)
+    if (a->run.state == AGENT_IS_READY)
         ranks_start_ahead(a);
 }
 
@@ -65,20 +65,20 @@ static void on_file(struct agent *a, const struct frame *f)
 
 static void on_query(struct agent *a, const struct frame *f)
 {
-    if (a->state == AGENT_HAS_SAID_HELLO)
-        frame_stream_send_json(a->channel, AGENT_ANSWER,
-                               answer_make((const char *)f->payload, f->size, &a->probe));
+    if (a->run.state == AGENT_HAS_SAID_HELLO)
+        frame_stream_send_json(a->launcher.channel, AGENT_ANSWER,
+                               answer_make((const char *)f->payload, f->size, &a->run.probe));
     else
-        stack_child_ask(&a->stack_child, a->base, a->channel, f->payload, f->size);
+        stack_child_ask(&a->run.stack_child, a->base, a->launcher.channel, f->payload, f->size);
 }
 
 static void on_copier_end(const char *text, void *arg)
 {
     struct agent *a = arg;
 
-    if (a->state == AGENT_IS_RECEIVING)
+    if (a->run.state == AGENT_IS_RECEIVING)
         job_prepare_fail(a, text);
-    else if (!a->is_refused)
+    else if (!a->run.is_refused)
         job_report_refused(a, text);
 }
 
@@ -87,26 +87,28 @@ static void on_sync(struct agent *a, const struct frame *f)
 {
     struct fault why;
 
-    if (a->state == AGENT_IS_RECEIVING && !a->place)
-        frame_stream_fail(a->channel, "the launcher sent files that the job does not have");
-    else if (!a->copier &&
-             copier_child_start(&a->copier, a->base, a->channel, on_copier_end, a, &why))
+    if (a->run.state == AGENT_IS_RECEIVING && !a->run.place.staged)
+        frame_stream_fail(a->launcher.channel,
+                          "the launcher sent files that the job does not have");
+    else if (!a->run.copier && copier_child_start(&a->run.copier, a->base, a->launcher.channel,
+                                                  on_copier_end, a, &why))
         on_copier_end(why.text, a);
     else
-        copier_child_order(a->copier, f->payload, f->size);
+        copier_child_order(a->run.copier, f->payload, f->size);
 }
 
 static void on_staged(struct agent *a, const struct frame *f)
 {
     (void)f;
-    if (!a->place) {
-        frame_stream_fail(a->channel, "the launcher sent files that the job does not have");
+    if (!a->run.place.staged) {
+        frame_stream_fail(a->launcher.channel,
+                          "the launcher sent files that the job does not have");
         return;
     }
-    copier_child_close(a->copier);
-    a->copier = NULL;
+    copier_child_close(a->run.copier);
+    a->run.copier = NULL;
     job_prepare_staged(a);
-    if (a->state == AGENT_IS_READY)
+    if (a->run.state == AGENT_IS_READY)
         ranks_start_ahead(a);
 }
 
@@ -119,11 +121,11 @@ static void on_stdin(struct agent *a, const struct frame *f)
 {
     uint32_t rank = u32_read(f->payload);
 
-    for (int i = 0; i < a->job->rank_count; i++) {
-        if (rank != AGENT_STDIN_ALL && rank != (uint32_t)a->ranks[i].job->rank)
+    for (int i = 0; i < a->run.job->rank_count; i++) {
+        if (rank != AGENT_STDIN_ALL && rank != (uint32_t)a->run.ranks.all[i].job->rank)
             continue;
-        if (rank_input_take(&a->ranks[i], f->payload + 4, f->size - 4)) {
-            frame_stream_fail(a->channel, "the launcher sent more input than it may");
+        if (rank_input_take(&a->run.ranks.all[i], f->payload + 4, f->size - 4)) {
+            frame_stream_fail(a->launcher.channel, "the launcher sent more input than it may");
             return;
         }
     }
@@ -150,13 +152,13 @@ static void on_stop(struct agent *a, const struct frame *f)
 {
     uint32_t signal = u32_read(f->payload), grace_ms = u32_read(f->payload + 4);
 
-    if (a->is_paused) /* some may be about to stop, and not be seen as stopped yet */
+    if (a->launcher.is_paused) /* some may be about to stop, and not be seen as stopped yet */
         ranks_stop_signal_all(a, SIGCONT);
-    a->is_paused = false;
-    if (a->in_epilog)
+    a->launcher.is_paused = false;
+    if (a->run.in_epilog)
         return;
     if (f->size >= 12 && u32_read(f->payload + 8)) /* before the ranks end */
-        coordinator_session_tell_waits(a->coordinator_session);
+        coordinator_session_tell_waits(a->run.coordinator_session);
     if (grace_ms > INT32_MAX)
         grace_ms = INT32_MAX;
     if (f->size >= 16 && u32_read(f->payload + 12))
@@ -167,7 +169,7 @@ static void on_stop(struct agent *a, const struct frame *f)
 
 static void on_gone(struct agent *a, const struct frame *f)
 {
-    coordinator_session_host_gone(a->coordinator_session, (int)u32_read(f->payload),
+    coordinator_session_host_gone(a->run.coordinator_session, (int)u32_read(f->payload),
                                   u32_read(f->payload + 4));
 }
 
@@ -175,7 +177,7 @@ static void on_gone(struct agent *a, const struct frame *f)
 static void coordinator_moved(struct agent *a, const char *address, int rc, struct fault *why)
 {
     if (!rc) {
-        snprintf(a->coordinator, sizeof(a->coordinator), "%s", address);
+        snprintf(a->run.coordinator, sizeof(a->run.coordinator), "%s", address);
         rc = job_place_write_file(a, why);
     }
     if (rc)
@@ -188,10 +190,10 @@ static void on_replace(struct agent *a, const struct frame *f)
     uint32_t rank = u32_read(f->payload), number = u32_read(f->payload + 4);
     struct fault why;
 
-    if (rank >= (uint32_t)a->job->size || number > INT_MAX)
+    if (rank >= (uint32_t)a->run.job->size || number > INT_MAX)
         return;
     if (number == 0)
-        coordinator_session_vacant(a->coordinator_session, (int)rank);
+        coordinator_session_vacant(a->run.coordinator_session, (int)rank);
     else if (job_place_restore(a, &why))
         job_report_note(a, "warn", why.text);
     ranks_start_again(a, (int)rank, (int)number);
@@ -200,7 +202,7 @@ static void on_replace(struct agent *a, const struct frame *f)
 static void on_grow(struct agent *a, const struct frame *f)
 {
     struct fault why;
-    int rc = job_spec_grow(a->job, u32_read(f->payload), u32_read(f->payload + 4),
+    int rc = job_spec_grow(a->run.job, u32_read(f->payload), u32_read(f->payload + 4),
                            u32_read(f->payload + 8), &why);
 
     if (!rc)
@@ -208,16 +210,16 @@ static void on_grow(struct agent *a, const struct frame *f)
     if (rc)
         job_report_lost(a, why.text);
     else
-        frame_stream_send(a->channel, AGENT_GREW, f->payload, 4);
+        frame_stream_send(a->launcher.channel, AGENT_GREW, f->payload, 4);
 }
 
 static void on_leave(struct agent *a, const struct frame *f)
 {
     uint32_t rank = u32_read(f->payload);
 
-    if (rank >= (uint32_t)a->job->size)
+    if (rank >= (uint32_t)a->run.job->size)
         return;
-    coordinator_session_leaves(a->coordinator_session, (int)rank);
+    coordinator_session_leaves(a->run.coordinator_session, (int)rank);
     ranks_stop_leave(a, (int)rank);
 }
 
@@ -225,14 +227,14 @@ static void on_leave(struct agent *a, const struct frame *f)
 static void wiring_take(struct agent *a, const json_t *table)
 {
     struct fault why;
-    int rc = job_spec_rewire(a->job, table, &why);
+    int rc = job_spec_rewire(a->run.job, table, &why);
 
-    if (!rc && a->state != AGENT_IS_DONE)
+    if (!rc && a->run.state != AGENT_IS_DONE)
         rc = job_place_write_wiring(a, &why);
     if (rc)
         job_report_lost(a, why.text);
     else
-        frame_stream_send(a->channel, AGENT_WIRED, NULL, 0);
+        frame_stream_send(a->launcher.channel, AGENT_WIRED, NULL, 0);
 }
 
 /* Another host has taken the place of one that was lost, or the job has a further one. */
@@ -245,11 +247,11 @@ static void on_placed(struct agent *a, const struct frame *f)
     int host = -1, rc;
 
     json_unpack(placed, "{s:i, s:s, s:s}", "host", &host, "name", &name, "address", &address);
-    rc = job_spec_place(a->job, host, name, address, &why);
+    rc = job_spec_place(a->run.job, host, name, address, &why);
     if (rc)
         job_report_lost(a, why.text);
     else
-        coordinator_session_place(a->coordinator_session, host, name);
+        coordinator_session_place(a->run.coordinator_session, host, name);
     if (!rc && wiring)
         wiring_take(a, wiring);
     json_decref(placed);
@@ -260,10 +262,10 @@ static void on_keeper(struct agent *a, const struct frame *f)
 {
     struct fault why;
 
-    if (f->size >= sizeof(a->next_keeper))
+    if (f->size >= sizeof(a->run.keeper.next))
         return;
-    memcpy(a->next_keeper, f->payload, f->size);
-    a->next_keeper[f->size] = '\0';
+    memcpy(a->run.keeper.next, f->payload, f->size);
+    a->run.keeper.next[f->size] = '\0';
     if (job_place_write_file(a, &why))
         job_report_note(a, "warn", why.text);
 }
@@ -278,18 +280,18 @@ static void on_coordinate(struct agent *a, const struct frame *f)
 
     if (json_unpack(asked, "{s:I, s:i, s:o}", "membership", &membership, "count", &count, "ended",
                     &list) == 0 &&
-        membership >= 0 && membership <= UINT32_MAX && count >= 0 && count <= a->job->size)
-        rc = host_table_read_numbers(&ended, list, count, a->job->size);
+        membership >= 0 && membership <= UINT32_MAX && count >= 0 && count <= a->run.job->size)
+        rc = host_table_read_numbers(&ended, list, count, a->run.job->size);
     if (rc)
         fault_set(&why, rc, "the launcher's COORDINATE is invalid");
     else
-        rc = coordinator_session_take_over(a->coordinator_session, (uint32_t)membership, ended,
+        rc = coordinator_session_take_over(a->run.coordinator_session, (uint32_t)membership, ended,
                                            count, address, &why);
     free(ended);
     json_decref(asked);
     coordinator_moved(a, address, rc, &why);
     if (!rc)
-        frame_stream_send_json(a->channel, AGENT_COORDINATES,
+        frame_stream_send_json(a->launcher.channel, AGENT_COORDINATES,
                                json_pack("{ss}", "coordinator", address));
 }
 
@@ -300,7 +302,7 @@ static void on_moved(struct agent *a, const struct frame *f)
     int rc;
 
     snprintf(address, sizeof(address), "%.*s", (int)f->size, (const char *)f->payload);
-    rc = coordinator_session_follow(a->coordinator_session, address, &why);
+    rc = coordinator_session_follow(a->run.coordinator_session, address, &why);
     coordinator_moved(a, address, rc, &why);
 }
 
@@ -313,7 +315,7 @@ static void on_ask(struct agent *a, const struct frame *f)
 static void on_kill(struct agent *a, const struct frame *f)
 {
     (void)f;
-    a->is_paused = false;
+    a->launcher.is_paused = false;
     ranks_stop_hurry(a);
 }
 
@@ -328,21 +330,21 @@ static void on_resize(struct agent *a, const struct frame *f)
 static void on_drop(struct agent *a, const struct frame *f)
 {
     (void)f;
-    a->drops_output = true;
+    a->run.output.is_dropped = true;
     agent_check_soon(a);
 }
 
 /* Before JOB and after DONE there are no ranks, but silence is allowed all the same. */
 static bool has_ranks(const struct agent *a)
 {
-    return a->state > AGENT_HAS_SAID_HELLO && a->state < AGENT_IS_DONE;
+    return a->run.state > AGENT_HAS_SAID_HELLO && a->run.state < AGENT_IS_DONE;
 }
 
 static void on_pause(struct agent *a, const struct frame *f)
 {
     (void)f;
-    a->is_paused = true;
-    coordinator_session_pause(a->coordinator_session);
+    a->launcher.is_paused = true;
+    coordinator_session_pause(a->run.coordinator_session);
     if (has_ranks(a))
         ranks_stop_signal_all(a, SIGSTOP);
 }
@@ -350,8 +352,8 @@ static void on_pause(struct agent *a, const struct frame *f)
 static void on_resume(struct agent *a, const struct frame *f)
 {
     (void)f;
-    a->is_paused = false;
-    coordinator_session_resume(a->coordinator_session);
+    a->launcher.is_paused = false;
+    coordinator_session_resume(a->run.coordinator_session);
     if (!has_ranks(a))
         return;
     ranks_stop_signal_all(a, SIGCONT);
@@ -364,7 +366,7 @@ static void on_ping(struct agent *a, const struct frame *f)
 
     if (f->size == sizeof(times[0]))
         memcpy(times, f->payload, sizeof(times[0]));
-    frame_stream_send(a->channel, AGENT_PONG, times, times[0] ? sizeof(times) : 0);
+    frame_stream_send(a->launcher.channel, AGENT_PONG, times, times[0] ? sizeof(times) : 0);
 }
 
 static void on_bye(struct agent *a, const struct frame *f)
@@ -381,7 +383,7 @@ void agent_frames_say_hello(struct agent *a)
     own_address_of_ssh(address);
     own_address_guess(guess);
     uname(&system);
-    frame_stream_send_json(a->channel, AGENT_HELLO,
+    frame_stream_send_json(a->launcher.channel, AGENT_HELLO,
                            json_pack("{ss ss si ss ss}", "build", build_id, "arch", system.machine,
                                      "pid", (int)getpid(), "address", address, "guess", guess));
 }
@@ -391,7 +393,7 @@ static void on_again(struct agent *a, const struct frame *f)
     (void)f;
     job_finish_forget(a);
     agent_frames_say_hello(a);
-    frame_stream_flush(a->channel);
+    frame_stream_flush(a->launcher.channel);
 }
 
 /*
@@ -464,11 +466,11 @@ void agent_frames_on_frame(const struct frame *f, void *arg)
     struct agent *a = arg;
     const struct frame_row *row = row_find(f->type);
 
-    a->is_heard = true;
-    if (a->is_refused)
+    a->launcher.is_heard = true;
+    if (a->run.is_refused)
         return;
-    if (!row || f->size < row->least || row->cells[a->state] == 'R')
+    if (!row || f->size < row->least || row->cells[a->run.state] == 'R')
         frame_refuse(a);
-    else if (row->cells[a->state] == 'T')
+    else if (row->cells[a->run.state] == 'T')
         row->handle(a, f);
 }

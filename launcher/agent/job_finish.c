@@ -3,15 +3,13 @@
 
 #include "common/clock.h"
 #include "common/text/text_json.h"
-#include "launcher/agent/children/copier_child.h"
-#include "launcher/agent/children/stack_child.h"
+#include "launcher/agent/agent_run.h"
 #include "launcher/agent/host/descendants_linux.h"
 #include "launcher/agent/host/guard.h"
 #include "launcher/agent/job_prepare.h"
 #include "launcher/agent/rank/hook.h"
 #include "launcher/agent/run/agent.h"
 #include "launcher/agent/run/job_keeper.h"
-#include "launcher/agent/run/job_place.h"
 #include "launcher/agent/run/job_report.h"
 #include "launcher/agent/run/rank_input.h"
 #include "launcher/agent/run/rank_mpi.h"
@@ -35,9 +33,9 @@ enum {
 /* EXITED is sent only after the rank's last output. */
 static void ranks_report(struct agent *a)
 {
-    for (int i = 0; i < a->spawned && a->unreported > 0; i++) {
-        if (a->ranks[i].state == RANK_ENDED && !rank_output_has_due(&a->ranks[i]))
-            job_report_exited(&a->ranks[i]);
+    for (int i = 0; i < a->run.ranks.spawned && a->run.ranks.unreported > 0; i++) {
+        if (a->run.ranks.all[i].state == RANK_ENDED && !rank_output_has_due(&a->run.ranks.all[i]))
+            job_report_exited(&a->run.ranks.all[i]);
     }
 }
 
@@ -100,9 +98,9 @@ static bool left_wait(struct agent *a)
     bool waits;
 
     left_find(&left);
-    if (a->left_until == 0)
-        a->left_until = clock_ms() + LEFT_MS;
-    rest.tv_usec = clock_left_ms(a->left_until) * 1000;
+    if (a->run.left_until == 0)
+        a->run.left_until = clock_ms() + LEFT_MS;
+    rest.tv_usec = clock_left_ms(a->run.left_until) * 1000;
     waits = left.count > 0 && rest.tv_usec > 0 &&
             event_base_once(a->base, -1, EV_TIMEOUT, on_left_limit, a, &rest) == 0;
     for (size_t i = 0; !waits && i < left.count && i < LEFT_NAMED; i++)
@@ -135,14 +133,14 @@ static void ranks_give_up(struct agent *a)
     char text[128];
     size_t dropped;
 
-    for (int i = 0; i < a->spawned; i++) {
-        struct agent_rank *r = &a->ranks[i];
+    for (int i = 0; i < a->run.ranks.spawned; i++) {
+        struct agent_rank *r = &a->run.ranks.all[i];
 
         if (r->state == RANK_RUNNING || r->state == RANK_HELD) {
             if (r->state == RANK_RUNNING)
                 r->status = SIGKILL;
             r->state = RANK_ENDED;
-            a->unreported++;
+            a->run.ranks.unreported++;
             rank_input_close(r);
         }
     }
@@ -152,56 +150,58 @@ static void ranks_give_up(struct agent *a)
                  "%zu bytes that ranks have written, and nobody has read, are dropped", dropped);
         job_report_note(a, "warn", text);
     }
-    for (int i = 0; i < a->spawned; i++) {
-        if (a->ranks[i].state == RANK_ENDED)
-            job_report_exited(&a->ranks[i]);
+    for (int i = 0; i < a->run.ranks.spawned; i++) {
+        if (a->run.ranks.all[i].state == RANK_ENDED)
+            job_report_exited(&a->run.ranks.all[i]);
     }
 }
 
 bool job_finish_is_over(const struct agent *a)
 {
-    return a->state == AGENT_IS_DONE && a->job &&
-           ((a->job->hosts == 1 && !job_options_agents_stay(&a->job->options)) || a->is_leaving) &&
-           frame_stream_kept(a->channel) == 0;
+    return a->run.state == AGENT_IS_DONE && a->run.job &&
+           ((a->run.job->hosts == 1 && !job_options_agents_stay(&a->run.job->options)) ||
+            a->run.is_leaving) &&
+           frame_stream_kept(a->launcher.channel) == 0;
 }
 
 /* Removing the directory takes longer than all else here, because file systems wait for the disk,
  * and others may have filled /dev/shm with names: the guard does both meanwhile. */
 static void directory_leave(struct agent *a)
 {
-    if (job_options_agents_stay(&a->job->options))
+    if (job_options_agents_stay(&a->run.job->options))
         return; /* what ranks have kept stays until BYE, or for the next run */
-    a->is_guard_removing = a->guard_fd >= 0;
-    if (a->is_guard_removing) {
+    a->directory.is_guard_removing = a->guard_fd >= 0;
+    if (a->directory.is_guard_removing) {
         guard_tell_end(a->guard_fd);
-    } else if (a->dir[0]) {
-        job_directory_sweep_shm(a->dir, false);
-        job_directory_remove(a->dir);
+    } else if (a->directory.path[0]) {
+        job_directory_sweep_shm(a->directory.path, false);
+        job_directory_remove(a->directory.path);
     }
 }
 
 /* How many threads had how few processors; NULL: all had enough. */
 static json_t *crowding(const struct agent *a)
 {
-    return crowding_is_lasting(&a->crowding)
-               ? json_pack("{si si si}", "threads", a->crowding.threads, "ranks", a->crowding.ranks,
-                           "processors", a->crowding.processors)
+    return crowding_is_lasting(&a->run.report.crowding)
+               ? json_pack("{si si si}", "threads", a->run.report.crowding.threads, "ranks",
+                           a->run.report.crowding.ranks, "processors",
+                           a->run.report.crowding.processors)
                : NULL;
 }
 
 /* Cleans up and sends DONE. Takes over `survivors`. */
 static void job_end(struct agent *a, json_t *survivors)
 {
-    a->state = AGENT_IS_DONE;
-    event_del(a->stop.timer);
+    a->run.state = AGENT_IS_DONE;
+    event_del(a->stop_timer);
     rank_output_close_all(a);
     directory_leave(a);
-    cgroup_remove(a->cgroup, CGROUP_WAIT_MS);
-    a->cgroup[0] = '\0';
-    frame_stream_send_json(a->channel, AGENT_DONE,
+    cgroup_remove(a->run.place.cgroup, CGROUP_WAIT_MS);
+    a->run.place.cgroup[0] = '\0';
+    frame_stream_send_json(a->launcher.channel, AGENT_DONE,
                            json_pack("{so so*}", "survivors", survivors, "crowded", crowding(a)));
-    frame_stream_flush(a->channel);
-    if (frame_stream_has_ended(a->channel) || job_finish_is_over(a))
+    frame_stream_flush(a->launcher.channel);
+    if (frame_stream_has_ended(a->launcher.channel) || job_finish_is_over(a))
         event_base_loopbreak(a->base);
 }
 
@@ -211,9 +211,9 @@ static void on_epilog_end(const struct fault *failed, const char *output, void *
 
     if (failed || output[0])
         job_report_note(a, failed ? "warn" : "info", failed ? failed->text : output);
-    hook_close(a->hook);
-    a->hook = NULL;
-    a->in_epilog = false;
+    hook_close(a->run.hook);
+    a->run.hook = NULL;
+    a->run.in_epilog = false;
     agent_check_soon(a);
 }
 
@@ -221,48 +221,52 @@ static void on_epilog_end(const struct fault *failed, const char *output, void *
 static bool epilog_start(struct agent *a)
 {
     /* Linux kills what is born into a group once its cgroup.kill was used. */
-    struct hook_config epilog = {
-        .name = "epilog", .command = a->job->options.epilog, .cgroup = -1, .on_end = on_epilog_end};
+    struct hook_config epilog = {.name = "epilog",
+                                 .command = a->run.job->options.epilog,
+                                 .cgroup = -1,
+                                 .on_end = on_epilog_end};
     struct fault why;
 
-    if (!a->owes_epilog || a->stop.has_given_up)
+    if (!a->run.owes_epilog || a->run.stop.has_given_up)
         return false;
-    a->owes_epilog = false;
+    a->run.owes_epilog = false;
     ranks_stop_end(a);
-    a->in_epilog = job_prepare_hook(a, &epilog, &why) == 0;
-    if (!a->in_epilog)
+    a->run.in_epilog = job_prepare_hook(a, &epilog, &why) == 0;
+    if (!a->run.in_epilog)
         job_report_note(a, "warn", why.text);
-    return a->in_epilog;
+    return a->run.in_epilog;
 }
 
 static void job_check(struct agent *a)
 {
     json_t *survivors;
 
-    if (a->state == AGENT_IS_DONE || !a->job)
+    if (a->run.state == AGENT_IS_DONE || !a->run.job)
         return;
-    if (a->hook && !a->stop.has_given_up)
+    if (a->run.hook && !a->run.stop.has_given_up)
         return; /* its end leads here again */
     /* Once the job is being stopped, no more ranks are started. */
-    if (a->ended < (a->stop.is_active ? a->spawned : a->job->rank_count) && !a->stop.has_given_up)
+    if (a->run.ranks.ended <
+            (a->run.stop.is_active ? a->run.ranks.spawned : a->run.job->rank_count) &&
+        !a->run.stop.has_given_up)
         return;
-    if (a->undecided > 0 && !a->stop.is_active && !a->stop.has_given_up)
+    if (a->run.ranks.undecided > 0 && !a->run.stop.is_active && !a->run.stop.has_given_up)
         return;
     rank_mpi_finish(a);
     job_keeper_close(a);
-    if (descendants_exist() && !a->stop.has_given_up) {
-        if (!a->stop.is_active && !left_wait(a))
-            ranks_stop_begin(a, SIGTERM, a->job->options.grace_ms);
+    if (descendants_exist() && !a->run.stop.has_given_up) {
+        if (!a->run.stop.is_active && !left_wait(a))
+            ranks_stop_begin(a, SIGTERM, a->run.job->options.grace_ms);
         return;
     }
-    if (!a->stop.has_given_up && !a->drops_output && !rank_output_finish(a))
+    if (!a->run.stop.has_given_up && !a->run.output.is_dropped && !rank_output_finish(a))
         return; /* more output is read first, which calls agent_check_soon again */
-    if (!a->stop.has_given_up && !job_report_calls(a))
+    if (!a->run.stop.has_given_up && !job_report_calls(a))
         return; /* on_written (worker.c) leads here again */
     if (epilog_start(a))
         return;
-    survivors = a->stop.has_given_up ? survivors_describe() : json_array();
-    if (a->stop.has_given_up || a->drops_output)
+    survivors = a->run.stop.has_given_up ? survivors_describe() : json_array();
+    if (a->run.stop.has_given_up || a->run.output.is_dropped)
         ranks_give_up(a);
     job_end(a, survivors);
 }
@@ -284,32 +288,14 @@ int job_finish_open(struct agent *a, struct fault *why)
 
 void job_finish_forget(struct agent *a)
 {
-    struct agent next = {.base = a->base,
-                         .channel = a->channel,
-                         .guard_fd = a->guard_fd,
-                         .guard = a->guard,
-                         .cgroup_fd = -1,
-                         .limits = a->limits,
-                         .child_event = a->child_event,
-                         .tick_event = a->tick_event,
-                         .guard_event = a->guard_event,
-                         .term_event = a->term_event,
-                         .warn_events = {a->warn_events[0], a->warn_events[1]},
-                         .check_event = a->check_event,
-                         .stop.timer = a->stop.timer};
+    struct job_place_directory *d = &a->directory;
 
-    cgroup_remove(a->cgroup, CGROUP_WAIT_MS); /* there is one if no rank was started */
-    memcpy(next.dir, a->dir, sizeof(next.dir));
-    memcpy(next.locks, a->locks, sizeof(next.locks));
-    a->dir[0] = '\0'; /* so it is not removed */
-    job_prepare_release(a);
-    if (next.dir[0])
-        job_directory_empty(next.dir);
-    probe_run_close(&a->probe);
-    copier_child_close(a->copier);
-    stack_child_close(a->stack_child);
-    if (a->spawn_event)
-        event_free(a->spawn_event);
-    *a = next;
-    job_place_ahead(a);
+    cgroup_remove(a->run.place.cgroup, CGROUP_WAIT_MS); /* there is one if no rank was started */
+    agent_run_close(a);
+    if (d->path[0])
+        job_directory_empty(d->path);
+    d->is_guard_removing = false;
+    a->launcher = (struct agent_launcher){.channel = a->launcher.channel};
+    a->exit_status = 0;
+    agent_run_open(a);
 }

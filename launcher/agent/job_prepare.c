@@ -3,24 +3,20 @@
 
 #include "common/net/job_file.h"
 #include "common/text/text_json.h"
-#include "launcher/agent/children/copier_child.h"
-#include "launcher/agent/container/container.h"
-#include "launcher/agent/host/lost_device_linux.h"
+#include "launcher/agent/agent_run.h"
 #include "launcher/agent/host/staged_place.h"
 #include "launcher/agent/queries/job_name.h"
 #include "launcher/agent/rank/framework_variables.h"
 #include "launcher/agent/rank/hook.h"
 #include "launcher/agent/rank/rank_command.h"
-#include "launcher/agent/rank/rank_view_linux.h"
+#include "launcher/agent/rank/received_files.h"
 #include "launcher/agent/run/agent.h"
+#include "launcher/agent/run/agent_ranks.h"
 #include "launcher/agent/run/coordinator_session.h"
 #include "launcher/agent/run/job_keeper.h"
 #include "launcher/agent/run/job_place.h"
 #include "launcher/agent/run/job_report.h"
-#include "launcher/agent/run/rank_input.h"
 #include "launcher/agent/run/rank_mpi.h"
-#include "launcher/agent/run/rank_output.h"
-#include "launcher/agent/run/rank_pty.h"
 #include "launcher/wire/protocol/agent_protocol.h"
 
 #include <arpa/inet.h>
@@ -37,44 +33,23 @@ enum {
     DESCRIPTORS_FOR_US = 64, /* channel, loop, the coordinator's first connections and others */
 };
 
-static int ranks_create(struct agent *a, struct fault *why)
-{
-    a->ranks = calloc((size_t)a->job->rank_most, sizeof(*a->ranks));
-    if (!a->ranks)
-        return fault_set(why, ML_ERR_MEMORY, "out of memory");
-    for (int i = 0; i < a->job->rank_count; i++) {
-        struct agent_rank *r = &a->ranks[i];
-
-        r->agent = a;
-        r->job = &a->job->ranks[i];
-        r->pty = -1;
-        if (job_spec_has_stdin(a->job, r->job->rank)) {
-            int rc = rank_input_create(r, why);
-
-            if (rc)
-                return fault_wrap(why, "rank %d", r->job->rank);
-        }
-    }
-    return 0;
-}
-
 /* Checked here, because otherwise the 300th rank fails with "too many open files". */
 static int descriptors_check(struct agent *a, struct fault *why)
 {
     struct rlimit limit;
-    rlim_t needed = (rlim_t)a->job->rank_count * DESCRIPTORS_PER_RANK + DESCRIPTORS_FOR_US;
+    rlim_t needed = (rlim_t)a->run.job->rank_count * DESCRIPTORS_PER_RANK + DESCRIPTORS_FOR_US;
 
     /* Each rank connects to its agent, and each other agent to the coordinator's. */
-    if (strcmp(a->job->backend, "none") != 0)
-        needed += (rlim_t)a->job->rank_count;
-    if (strcmp(a->job->backend, "none") != 0 && a->job->host_of[0] == a->job->host)
-        needed += (rlim_t)a->job->hosts - 1;
+    if (strcmp(a->run.job->backend, "none") != 0)
+        needed += (rlim_t)a->run.job->rank_count;
+    if (strcmp(a->run.job->backend, "none") != 0 && a->run.job->host_of[0] == a->run.job->host)
+        needed += (rlim_t)a->run.job->hosts - 1;
     if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur >= needed)
         return 0;
     return fault_set(why, ML_ERR_SYSTEM,
                      "%d ranks need %llu open files, but the limit is %llu: raise it (ulimit -Hn, "
                      "/etc/security/limits.conf) or use more hosts",
-                     a->job->rank_count, (unsigned long long)needed,
+                     a->run.job->rank_count, (unsigned long long)needed,
                      (unsigned long long)limit.rlim_cur);
 }
 
@@ -95,18 +70,19 @@ static void sandbox_explain(struct fault *why)
 
 static int coordinator_open(struct agent *a, struct fault *why)
 {
-    int lock = -1, rc = coordinator_session_open(&a->coordinator_session, a, &rank_mpi_events,
-                                                 a->coordinator, why);
+    int lock = -1, rc = coordinator_session_open(&a->run.coordinator_session, a, &rank_mpi_events,
+                                                 a->run.coordinator, why);
 
     if (rc)
         sandbox_explain(why);
-    if (!rc && a->job->options.name[0])
-        rc = job_name_claim(&lock, a->dir, a->job->job, a->job->options.name, why);
+    if (!rc && a->run.job->options.name[0])
+        rc = job_name_claim(&lock, a->directory.path, a->run.job->job, a->run.job->options.name,
+                            why);
     if (rc)
         return rc;
     rc = job_place_write_file(a, why);
     if (lock >= 0)
-        job_name_release(lock, a->dir);
+        job_name_release(lock, a->directory.path);
     return rc;
 }
 
@@ -114,7 +90,7 @@ static int coordinator_open(struct agent *a, struct fault *why)
 static int job_set_up(struct agent *a, struct fault *why)
 {
     static int (*const steps[])(struct agent * a, struct fault * why) = {
-        ranks_create,     descriptors_check,      job_place_open,
+        agent_ranks_open, descriptors_check,      job_place_open,
         coordinator_open, job_place_write_wiring, job_keeper_open,
     };
     int rc = 0;
@@ -126,7 +102,8 @@ static int job_set_up(struct agent *a, struct fault *why)
 
 static void job_refuse(struct agent *a, const struct fault *why)
 {
-    job_prepare_release(a);
+    agent_run_end_job(a);
+    job_place_remove(a);
     job_report_refused(a, why->text);
 }
 
@@ -140,9 +117,9 @@ static int file_for_ranks(struct agent *a, const char *name, char *text, char **
     *path = NULL;
     if (!text)
         return 0;
-    rc = job_file_put(a->dir, name, text, why);
+    rc = job_file_put(a->directory.path, name, text, why);
     free(text);
-    if (!rc && asprintf(path, "%s/%s", a->dir, name) < 0) {
+    if (!rc && asprintf(path, "%s/%s", a->directory.path, name) < 0) {
         *path = NULL;
         rc = fault_set(why, ML_ERR_MEMORY, "out of memory");
     }
@@ -153,35 +130,35 @@ static int file_for_ranks(struct agent *a, const char *name, char *text, char **
  * reported at START. */
 static void ranks_prepare(struct agent *a)
 {
-    const struct job_spec *job = a->job;
+    const struct job_spec *job = a->run.job;
 
     if (job->options.compat && !file_for_ranks(a, "ibv_devices.json", framework_ibv_devices(job),
-                                               &a->ibv_devices, &a->not_ahead))
-        file_for_ranks(a, "ring_hosts.json", framework_ring_hosts(job), &a->ring_hosts,
-                       &a->not_ahead);
+                                               &a->run.ranks.ibv_devices, &a->run.ranks.not_ahead))
+        file_for_ranks(a, "ring_hosts.json", framework_ring_hosts(job), &a->run.ranks.ring_hosts,
+                       &a->run.ranks.not_ahead);
 }
 
 static void on_mpi_ready(struct agent *a, const struct fault *failed)
 {
     if (failed) {
-        a->state = AGENT_IS_DONE; /* nothing more is expected */
+        a->run.state = AGENT_IS_DONE; /* nothing more is expected */
         job_refuse(a, failed);
         return;
     }
-    a->state = AGENT_IS_READY;
-    frame_stream_send_json(a->channel, AGENT_READY,
-                           json_pack("{ss ss sO sb sb si}", "coordinator", a->coordinator, "keeper",
-                                     a->keeper_address, "warnings", a->warnings, "pmix",
-                                     (int)rank_mpi_is_pmix(a), "needs_pmix",
-                                     (int)rank_mpi_needs_pmix(a), "ports_taken",
-                                     (int)rank_command_ports_taken(a->job)));
-    frame_stream_flush(a->channel);
+    a->run.state = AGENT_IS_READY;
+    frame_stream_send_json(a->launcher.channel, AGENT_READY,
+                           json_pack("{ss ss sO sb sb si}", "coordinator", a->run.coordinator,
+                                     "keeper", a->run.keeper.address, "warnings",
+                                     a->run.report.warnings, "pmix", (int)rank_mpi_is_pmix(a),
+                                     "needs_pmix", (int)rank_mpi_needs_pmix(a), "ports_taken",
+                                     (int)rank_command_ports_taken(a->run.job)));
+    frame_stream_flush(a->launcher.channel);
     ranks_prepare(a);
 }
 
 static void mpi_prepare(struct agent *a)
 {
-    a->owes_epilog = a->job->options.epilog[0] != '\0';
+    a->run.owes_epilog = a->run.job->options.epilog[0] != '\0';
     rank_mpi_choose(a, on_mpi_ready);
 }
 
@@ -191,9 +168,9 @@ static void on_prolog_end(const struct fault *failed, const char *output, void *
 
     if (!failed && output[0])
         job_report_note(a, "info", output);
-    hook_close(a->hook);
-    a->hook = NULL;
-    if (a->stop.is_active)
+    hook_close(a->run.hook);
+    a->run.hook = NULL;
+    if (a->run.stop.is_active)
         agent_check_soon(a);
     else if (failed)
         on_mpi_ready(a, failed);
@@ -204,27 +181,27 @@ static void on_prolog_end(const struct fault *failed, const char *output, void *
 int job_prepare_hook(struct agent *a, struct hook_config *hook, struct fault *why)
 {
     hook->base = a->base;
-    hook->job = a->job;
-    hook->cwd = a->cwds[0];
-    hook->job_dir = a->dir;
+    hook->job = a->run.job;
+    hook->cwd = a->run.place.cwds[0];
+    hook->job_dir = a->directory.path;
     hook->limits = &a->limits;
     hook->arg = a;
-    return hook_start(&a->hook, hook, why);
+    return hook_start(&a->run.hook, hook, why);
 }
 
 /* All that the launcher sends is there now. */
 static void job_complete(struct agent *a)
 {
     struct hook_config prolog = {.name = "prolog",
-                                 .command = a->job->options.prolog,
-                                 .cgroup = a->cgroup_fd,
+                                 .command = a->run.job->options.prolog,
+                                 .cgroup = a->run.place.cgroup_fd,
                                  .on_end = on_prolog_end};
     struct fault why;
 
-    a->state = AGENT_IS_PREPARING;
+    a->run.state = AGENT_IS_PREPARING;
     if (job_place_open_view(a, &why))
         on_mpi_ready(a, &why);
-    else if (!a->job->options.prolog[0])
+    else if (!a->run.job->options.prolog[0])
         mpi_prepare(a);
     else if (job_prepare_hook(a, &prolog, &why))
         on_mpi_ready(a, &why);
@@ -232,7 +209,8 @@ static void job_complete(struct agent *a)
 
 static bool job_is_complete(const struct agent *a)
 {
-    return received_files_are_whole(a->files) && (!a->place || a->place->is_whole);
+    return received_files_are_whole(a->run.place.files) &&
+           (!a->run.place.staged || a->run.place.staged->is_whole);
 }
 
 void job_prepare_fail(struct agent *a, const char *text)
@@ -240,7 +218,7 @@ void job_prepare_fail(struct agent *a, const char *text)
     struct fault why;
 
     fault_set(&why, ML_ERR_SYSTEM, "%s", text);
-    a->state = AGENT_IS_DONE; /* what the launcher has sent until it reads this is ignored */
+    a->run.state = AGENT_IS_DONE; /* what the launcher has sent until it reads this is ignored */
     job_refuse(a, &why);
 }
 
@@ -248,7 +226,7 @@ void job_prepare_staged(struct agent *a)
 {
     struct fault why;
 
-    if (a->stop.is_active)
+    if (a->run.stop.is_active)
         return;
     if (job_place_settle_copy(a, &why)) {
         job_prepare_fail(a, why.text);
@@ -263,13 +241,13 @@ void job_prepare_file(struct agent *a, uint32_t index, const void *bytes, size_t
     uint32_t taken = htonl((uint32_t)size);
     struct fault why = {0};
 
-    if (a->stop.is_active)
+    if (a->run.stop.is_active)
         return;
-    if (received_files_add(a->files, index, bytes, size, &why)) {
+    if (received_files_add(a->run.place.files, index, bytes, size, &why)) {
         job_prepare_fail(a, why.text);
         return;
     }
-    frame_stream_send(a->channel, AGENT_FILE_CREDIT, &taken, sizeof(taken));
+    frame_stream_send(a->launcher.channel, AGENT_FILE_CREDIT, &taken, sizeof(taken));
     if (job_is_complete(a))
         job_complete(a);
 }
@@ -277,11 +255,11 @@ void job_prepare_file(struct agent *a, uint32_t index, const void *bytes, size_t
 void job_prepare(struct agent *a, const char *text, size_t size)
 {
     struct fault why = {0};
-    int rc = job_spec_decode(&a->job, a->shared, text, size, &why);
+    int rc = job_spec_decode(&a->run.job, a->run.shared, text, size, &why);
 
-    json_decref(a->shared);
-    a->shared = NULL;
-    a->warnings = json_array();
+    json_decref(a->run.shared);
+    a->run.shared = NULL;
+    job_report_open(a);
     if (!rc)
         rc = job_set_up(a, &why);
     if (rc) {
@@ -292,72 +270,13 @@ void job_prepare(struct agent *a, const char *text, size_t size)
         job_complete(a);
         return;
     }
-    a->state = AGENT_IS_RECEIVING;
-    if (!received_files_are_whole(a->files))
-        frame_stream_send_json(a->channel, AGENT_WANT,
-                               json_pack("{so}", "files", received_files_wanted(a->files)));
-    if (a->place)
+    a->run.state = AGENT_IS_RECEIVING;
+    if (!received_files_are_whole(a->run.place.files))
         frame_stream_send_json(
-            a->channel, AGENT_PLACE,
-            json_pack("{ss sb}", "directory", a->place->directory, "kept", (int)a->place->is_kept));
-}
-
-void job_prepare_release(struct agent *a)
-{
-    job_keeper_close(a);
-    coordinator_session_close(a->coordinator_session);
-    a->coordinator_session = NULL;
-    json_decref(a->warnings);
-    json_decref(a->shared);
-    a->warnings = a->shared = NULL;
-    hook_close(a->hook);
-    a->hook = NULL;
-    rank_mpi_close(a);
-    received_files_close(a->files);
-    a->files = NULL;
-    copier_child_end(a->copier); /* it writes into the job directory */
-    staged_place_close(a->place);
-    a->place = NULL;
-    rank_view_close(a->view);
-    a->view = NULL;
-    container_close(a->container);
-    a->container = NULL;
-    lost_device_end(a->lost_device);
-    a->lost_device = NULL;
-    free(a->ibv_devices);
-    free(a->ring_hosts);
-    a->ibv_devices = a->ring_hosts = NULL;
-    if (!a->job)
-        return;
-    rank_output_release(a);
-    for (int i = 0; a->ranks && i < a->job->rank_count; i++) {
-        rank_input_close(&a->ranks[i]);
-        rank_output_close(&a->ranks[i]);
-        rank_pty_close(&a->ranks[i]);
-    }
-    for (int i = 0; i < a->job->app_count; i++) {
-        if (a->cwds)
-            free(a->cwds[i]);
-        if (a->environments)
-            rank_environment_destroy(a->environments[i]);
-    }
-    for (int i = 0; a->staged_programs && i < a->job->app_count; i++)
-        free(a->staged_programs[i]);
-    free(a->staged_programs);
-    a->staged_programs = NULL;
-    free(a->cwds);
-    free(a->environments);
-    free(a->ranks);
-    free(a->bindings);
-    free(a->machine);
-    if (a->cgroup_fd >= 0)
-        close(a->cgroup_fd);
-    a->cgroup_fd = -1;
-    cgroup_remove(a->cgroup, 0);
-    a->cgroup[0] = '\0';
-    if (a->dir[0])
-        job_place_remove(a);
-    job_spec_destroy(a->job);
-    a->job = NULL;
-    a->ranks = NULL;
+            a->launcher.channel, AGENT_WANT,
+            json_pack("{so}", "files", received_files_wanted(a->run.place.files)));
+    if (a->run.place.staged)
+        frame_stream_send_json(a->launcher.channel, AGENT_PLACE,
+                               json_pack("{ss sb}", "directory", a->run.place.staged->directory,
+                                         "kept", (int)a->run.place.staged->is_kept));
 }

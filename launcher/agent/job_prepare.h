@@ -27,12 +27,8 @@ void job_prepare_staged(struct agent *a);
 /* What the job needs cannot come, for the reason `text`: sends REFUSED. */
 void job_prepare_fail(struct agent *a, const char *text);
 
-/* Starts --prolog or --epilog as a->hook. Fill in: name, command, cgroup and on_end, whose arg is
+/* Starts --prolog or --epilog as run.hook. Fill in: name, command, cgroup and on_end, whose arg is
  * the agent. Fails as hook_start(). */
 int job_prepare_hook(struct agent *a, struct hook_config *hook, struct fault *why);
-
-/* Frees what the job has allocated and removes its directory, unless a->dir is "". Takes an agent
- * without a job. */
-void job_prepare_release(struct agent *a);
 
 #endif

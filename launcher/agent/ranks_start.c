@@ -12,9 +12,10 @@
 #include "launcher/agent/binding/binding_variables.h"
 #include "launcher/agent/container/container.h"
 #include "launcher/agent/host/descendants_linux.h"
-#include "launcher/agent/host/lost_device_linux.h"
 #include "launcher/agent/host/staged_place.h"
 #include "launcher/agent/rank/rank_command.h"
+#include "launcher/agent/rank/rank_environment.h"
+#include "launcher/agent/rank/received_files.h"
 #include "launcher/agent/run/agent.h"
 #include "launcher/agent/run/coordinator_session.h"
 #include "launcher/agent/run/job_place.h"
@@ -47,19 +48,19 @@ enum { RANKS_PER_TURN = 8, FAILED_GRACE_MS = 1000, NUMBER_LIMIT = 1000000000 };
 static int environment_find(const struct agent *a, char ***joined, struct fault *why)
 {
     *joined = NULL;
-    if (!a->job->attach.pid)
+    if (!a->run.job->attach.pid)
         return 0;
-    *joined = process_variables(a->job->attach.pid);
+    *joined = process_variables(a->run.job->attach.pid);
     return *joined ? 0
                    : fault_set(why, ML_ERR_SYSTEM,
                                "cannot read the environment of rank %d (pid %d): it has ended, or "
                                "runs as another user",
-                               a->job->attach.rank, a->job->attach.pid);
+                               a->run.job->attach.rank, a->run.job->attach.pid);
 }
 
 static int environments_create(struct agent *a, const char *coordinator, struct fault *why)
 {
-    const struct job_spec *job = a->job;
+    const struct job_spec *job = a->run.job;
     bool is_none = strcmp(job->backend, "none") == 0; /* MPI's coordinator is not for ranks */
     char **joined, libc[LIBC_NEED_TEXT];
     int rc = environment_find(a, &joined, why);
@@ -67,33 +68,33 @@ static int environments_create(struct agent *a, const char *coordinator, struct 
     if (rc)
         return rc;
     libc_need_own(libc);
-    a->environments = calloc((size_t)job->app_count, sizeof(*a->environments));
-    if (!a->environments)
+    a->run.ranks.environments = calloc((size_t)job->app_count, sizeof(*a->run.ranks.environments));
+    if (!a->run.ranks.environments)
         rc = fault_set(why, ML_ERR_MEMORY, "out of memory");
     for (int i = 0; i < job->app_count && !rc; i++) {
-        char *libraries = received_files_libraries(a->files, job->apps[i].file);
+        char *libraries = received_files_libraries(a->run.place.files, job->apps[i].file);
         struct rank_environment_config config = {
             .job = job,
             .app = &job->apps[i],
             .inherited = (const char *const *)(joined ? joined : environ),
             .is_attached = joined != NULL,
-            .job_dir = a->dir,
+            .job_dir = a->directory.path,
             .coordinator = is_none ? "" : coordinator,
-            .shim = a->shim[0] ? a->shim : NULL,
-            .modules = a->modules[0] ? a->modules : NULL,
-            .cwd = a->cwds[i],
-            .ibv_devices = a->ibv_devices,
-            .ring_hosts = a->ring_hosts,
+            .shim = a->run.place.shim[0] ? a->run.place.shim : NULL,
+            .modules = a->run.place.modules[0] ? a->run.place.modules : NULL,
+            .cwd = a->run.place.cwds[i],
+            .ibv_devices = a->run.ranks.ibv_devices,
+            .ring_hosts = a->run.ranks.ring_hosts,
             .libraries = libraries,
-            .staged = a->place ? staged_place_shown(a->place) : NULL,
-            .copy = a->place ? a->place->copy : NULL,
+            .staged = a->run.place.staged ? staged_place_shown(a->run.place.staged) : NULL,
+            .copy = a->run.place.staged ? a->run.place.staged->copy : NULL,
             .is_musl = *libc == '\0',
             .serves_pmi = rank_mpi_is_served(a, i),
-            .serves_pmix = a->serves_pmix,
+            .serves_pmix = a->run.mpi.serves_pmix,
             .asks_pmix = rank_mpi_asks(a, i),
-            .segments = a->segments};
+            .segments = a->run.mpi.segments};
 
-        rc = rank_environment_create(&a->environments[i], &config, why);
+        rc = rank_environment_create(&a->run.ranks.environments[i], &config, why);
         free(libraries);
     }
     process_variables_free(joined);
@@ -147,7 +148,7 @@ static int streams_open(struct agent_rank *r, struct pipes *p, struct spawn *s, 
     bool has_input = r->in.kept != NULL;
     int rc;
 
-    if (r->agent->job->pty.rank == r->job->rank) {
+    if (r->agent->run.job->pty.rank == r->job->rank) {
         *p = (struct pipes){{-1, -1}, {-1, -1}, {-1, -1}};
         rc = rank_pty_open(r, &p->out[0], has_input ? &p->in[1] : NULL, why);
         s->in = s->out = s->err = r->pty;
@@ -168,9 +169,10 @@ static int command_make(const struct agent_rank *r, struct spawn *s, char ***arg
 {
     const struct agent *a = r->agent;
 
-    if (!rank_command_is_own(a->job, r->job))
+    if (!rank_command_is_own(a->run.job, r->job))
         return 0;
-    *argv = rank_command_create(a->job, r->job, s->program, s->cwd, a->coordinator, a->port);
+    *argv = rank_command_create(a->run.job, r->job, s->program, s->cwd, a->run.coordinator,
+                                a->run.ranks.port);
     if (!*argv)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     s->argv = (const char *const *)*argv;
@@ -188,7 +190,7 @@ static int ignored_signal(int stop_signal)
 /* For OMP_NUM_THREADS and the like; 0: they are not set. */
 static int threads_of(const struct agent *a, const struct binding *mine)
 {
-    int threads = a->job->options.binding.threads;
+    int threads = a->run.job->options.binding.threads;
 
     return threads == THREADS_AUTO ? (mine ? mine->threads : 0) : threads;
 }
@@ -196,22 +198,23 @@ static int threads_of(const struct agent *a, const struct binding *mine)
 static int rank_spawn(struct agent_rank *r, int *status, struct fault *why)
 {
     struct agent *a = r->agent;
-    struct rank_environment *e = a->environments[r->job->app];
+    struct rank_environment *e = a->run.ranks.environments[r->job->app];
     const char *path = rank_environment_get(e, "PATH");
-    const struct job_app *app = &a->job->apps[r->job->app];
-    const struct binding *mine = a->bindings ? &a->bindings[r->job->local_rank] : NULL;
+    const struct job_app *app = &a->run.job->apps[r->job->app];
+    const struct binding *mine =
+        a->run.place.bindings ? &a->run.place.bindings[r->job->local_rank] : NULL;
     struct spawn s = {.argv = app->argv,
-                      .program =
-                          app->file < 0 ? app->argv[0] : received_files_path(a->files, app->file),
+                      .program = app->file < 0 ? app->argv[0]
+                                               : received_files_path(a->run.place.files, app->file),
                       .path = path ? path : "/usr/local/bin:/usr/bin:/bin",
-                      .cwd = a->cwds[r->job->app],
+                      .cwd = a->run.place.cwds[r->job->app],
                       .cpus = mine && mine->is_bound ? &mine->cpus : NULL,
                       .memory = mine ? &mine->memory : NULL,
-                      .memory_seen = a->job->options.binding.report ? &r->memory : NULL,
-                      .view = a->view,
+                      .memory_seen = a->run.job->options.binding.report ? &r->memory : NULL,
+                      .view = a->run.place.view,
                       .limits = &a->limits,
-                      .ignored = ignored_signal(a->job->options.stop_signal),
-                      .cgroup = a->cgroup_fd,
+                      .ignored = ignored_signal(a->run.job->options.stop_signal),
+                      .cgroup = a->run.place.cgroup_fd,
                       .is_held = r->job->is_held,
                       .kept = -1};
     struct binding_variables own;
@@ -229,16 +232,17 @@ static int rank_spawn(struct agent_rank *r, int *status, struct fault *why)
         pipes_close(&pipes);
         return rc;
     }
-    binding_variables_fill(&own, mine, a->machine, threads_of(a, mine));
-    rank_environment_set_restarts(e, a->job->restart + r->restarts);
+    binding_variables_fill(&own, mine, a->run.place.machine, threads_of(a, mine));
+    rank_environment_set_restarts(e, a->run.job->restart + r->restarts);
     s.env = rank_environment_of(e, r->job, own.list, s.out, s.kept, rank_mpi_variables(r));
     /* The process that the agent starts is not the program: --eager must not take it for it. */
-    s.pid_text = r->job->wrap < 0 && !a->container ? rank_environment_pid_text(e) : NULL;
+    s.pid_text = r->job->wrap < 0 && !a->run.place.container ? rank_environment_pid_text(e) : NULL;
     rc =
         s.env ? command_make(r, &s, &command, why) : fault_set(why, ML_ERR_MEMORY, "out of memory");
     pmi = s.kept;
-    if (!rc && a->container)
-        rc = container_rank_prepare(a->container, (int)(r - a->ranks), &s, &inside, why);
+    if (!rc && a->run.place.container)
+        rc = container_rank_prepare(a->run.place.container, (int)(r - a->run.ranks.all), &s,
+                                    &inside, why);
     if (!rc)
         rc = spawn_process(&r->pid, &s, status, why);
     container_rank_release(&inside);
@@ -262,22 +266,16 @@ static void started_report(struct agent *a, const struct agent_rank *r)
     json_t *started = json_pack("{si si}", "rank", r->job->rank, "pid", (int)r->pid);
     char text[3 * CPU_LIST_TEXT];
 
-    if (started && a->job->options.binding.report) {
-        binding_seen_describe(text, sizeof(text), r->pid,
-                              a->bindings ? &a->bindings[r->job->local_rank] : NULL, &r->memory);
-        if (a->bindings)
+    if (started && a->run.job->options.binding.report) {
+        binding_seen_describe(
+            text, sizeof(text), r->pid,
+            a->run.place.bindings ? &a->run.place.bindings[r->job->local_rank] : NULL, &r->memory);
+        if (a->run.place.bindings)
             binding_describe_gpus(text + strlen(text), sizeof(text) - strlen(text),
-                                  &a->bindings[r->job->local_rank], a->machine);
+                                  &a->run.place.bindings[r->job->local_rank], a->run.place.machine);
         json_object_set_new(started, "binding", text_json(text));
     }
-    frame_stream_send_json(a->channel, AGENT_STARTED, started);
-}
-
-/* Notes what is compared when a rank fails. The first rank loads its program meanwhile. */
-static void host_note(struct agent *a)
-{
-    failure_cause_begin(&a->failure_cause);
-    a->lost_device = lost_device_begin("/sys");
+    frame_stream_send_json(a->launcher.channel, AGENT_STARTED, started);
 }
 
 static void spawn_one(struct agent *a, struct agent_rank *r)
@@ -286,13 +284,14 @@ static void spawn_one(struct agent *a, struct agent_rank *r)
     int status, rc;
 
     rc = rank_spawn(r, &status, &why);
-    if (a->spawned == 1 && r->restarts == 0)
-        host_note(a);
+    if (a->run.ranks.spawned == 1 && r->restarts == 0)
+        job_report_note_host(a); /* the first rank loads its program meanwhile */
     if (rc) {
         reap_failed_start(r, status, &why);
         return;
     }
-    job_directory_add_rank(a->dir, a->job->attach.pid ? a->job->attach.rank : r->job->rank,
+    job_directory_add_rank(a->directory.path,
+                           a->run.job->attach.pid ? a->run.job->attach.rank : r->job->rank,
                            r->pid); /* as its environment has it */
     started_report(a, r);
 }
@@ -303,12 +302,12 @@ static void on_spawn(evutil_socket_t fd, short what, void *arg)
 
     (void)fd, (void)what;
     for (int i = 0; i < RANKS_PER_TURN; i++) {
-        if (a->spawned == a->job->rank_count || a->stop.is_active || a->is_paused ||
-            a->state != AGENT_IS_RUNNING)
+        if (a->run.ranks.spawned == a->run.job->rank_count || a->run.stop.is_active ||
+            a->launcher.is_paused || a->run.state != AGENT_IS_RUNNING)
             break;
-        a->spawned++;
-        if (a->ranks[a->spawned - 1].state == RANK_WAITING)
-            spawn_one(a, &a->ranks[a->spawned - 1]);
+        a->run.ranks.spawned++;
+        if (a->run.ranks.all[a->run.ranks.spawned - 1].state == RANK_WAITING)
+            spawn_one(a, &a->run.ranks.all[a->run.ranks.spawned - 1]);
     }
     ranks_start_resume(a);
     agent_check_soon(a);
@@ -318,15 +317,16 @@ void ranks_start_resume(struct agent *a)
 {
     static const struct timeval now = {0, 0};
 
-    if (a->state == AGENT_IS_RUNNING && a->spawn_event && a->spawned < a->job->rank_count &&
-        !a->stop.is_active && !a->is_paused)
-        event_add(a->spawn_event, &now);
+    if (a->run.state == AGENT_IS_RUNNING && a->run.ranks.spawn_event &&
+        a->run.ranks.spawned < a->run.job->rank_count && !a->run.stop.is_active &&
+        !a->launcher.is_paused)
+        event_add(a->run.ranks.spawn_event, &now);
 }
 
 static void rank_renew(struct agent *a, struct agent_rank *r, int number)
 {
     rank_output_renew(r);
-    a->ended--;
+    a->run.ranks.ended--;
     r->state = RANK_WAITING;
     r->restarts = number;
     r->is_signalled = r->is_broken = false;
@@ -335,14 +335,14 @@ static void rank_renew(struct agent *a, struct agent_rank *r, int number)
 
 void ranks_start_again(struct agent *a, int rank, int number)
 {
-    for (int i = 0; i < a->spawned; i++) {
-        struct agent_rank *r = &a->ranks[i];
+    for (int i = 0; i < a->run.ranks.spawned; i++) {
+        struct agent_rank *r = &a->run.ranks.all[i];
 
         if (r->job->rank != rank || !r->is_undecided)
             continue;
         r->is_undecided = false;
-        a->undecided--;
-        if (number > 0 && !a->stop.is_active) {
+        a->run.ranks.undecided--;
+        if (number > 0 && !a->run.stop.is_active) {
             rank_renew(a, r, number);
             spawn_one(a, r);
         }
@@ -353,56 +353,56 @@ void ranks_start_again(struct agent *a, int rank, int number)
 /* What processes that start from now on find: the job's size has changed. */
 static int environments_renew(struct agent *a, struct fault *why)
 {
-    for (int i = 0; a->environments && i < a->job->app_count; i++)
-        rank_environment_destroy(a->environments[i]);
-    free(a->environments);
-    a->environments = NULL;
-    return environments_create(a, a->coordinator, why);
+    for (int i = 0; a->run.ranks.environments && i < a->run.job->app_count; i++)
+        rank_environment_destroy(a->run.ranks.environments[i]);
+    free(a->run.ranks.environments);
+    a->run.ranks.environments = NULL;
+    return environments_create(a, a->run.coordinator, why);
 }
 
 int ranks_start_grow(struct agent *a, struct fault *why)
 {
-    int host = a->job->host_of[a->job->size - 1], i = a->job->rank_count - 1;
+    int host = a->run.job->host_of[a->run.job->size - 1], i = a->run.job->rank_count - 1;
 
-    coordinator_session_grow(a->coordinator_session, host);
-    if (host == a->job->host) {
-        a->ranks[i] = (struct agent_rank){.agent = a,
-                                          .job = &a->job->ranks[i],
-                                          .pty = -1,
-                                          .state = RANK_REPORTED,
-                                          .is_added = true,
-                                          .is_undecided = true};
-        a->spawned++;
-        a->ended++;
-        a->undecided++;
+    coordinator_session_grow(a->run.coordinator_session, host);
+    if (host == a->run.job->host) {
+        a->run.ranks.all[i] = (struct agent_rank){.agent = a,
+                                                  .job = &a->run.job->ranks[i],
+                                                  .pty = -1,
+                                                  .state = RANK_REPORTED,
+                                                  .is_added = true,
+                                                  .is_undecided = true};
+        a->run.ranks.spawned++;
+        a->run.ranks.ended++;
+        a->run.ranks.undecided++;
     }
-    if (a->state == AGENT_IS_DONE)
+    if (a->run.state == AGENT_IS_DONE)
         return 0;
     return environments_renew(a, why) ? why->code : job_place_write_file(a, why);
 }
 
 void ranks_start_ahead(struct agent *a)
 {
-    if (a->job->hosts == 1 && !a->not_ahead.code)
-        environments_create(a, a->coordinator, &a->not_ahead);
+    if (a->run.job->hosts == 1 && !a->run.ranks.not_ahead.code)
+        environments_create(a, a->run.coordinator, &a->run.ranks.not_ahead);
 }
 
 static int job_begin(struct agent *a, struct fault *why)
 {
-    int rc = a->not_ahead.code;
+    int rc = a->run.ranks.not_ahead.code;
 
     if (rc)
-        *why = a->not_ahead;
-    else if (!a->environments)
-        rc = environments_create(a, a->coordinator, why);
+        *why = a->run.ranks.not_ahead;
+    else if (!a->run.ranks.environments)
+        rc = environments_create(a, a->run.coordinator, why);
     if (!rc)
         rc = rank_mpi_open(a, why);
     if (!rc)
-        rc = coordinator_session_connect(a->coordinator_session, a->coordinator, why);
+        rc = coordinator_session_connect(a->run.coordinator_session, a->run.coordinator, why);
     if (rc)
         return rc;
-    a->spawn_event = evtimer_new(a->base, on_spawn, a);
-    return a->spawn_event ? 0 : fault_set(why, ML_ERR_MEMORY, "out of memory");
+    a->run.ranks.spawn_event = evtimer_new(a->base, on_spawn, a);
+    return a->run.ranks.spawn_event ? 0 : fault_set(why, ML_ERR_MEMORY, "out of memory");
 }
 
 static void job_fail(struct agent *a, const struct fault *why)
@@ -428,19 +428,19 @@ static void on_mpi_ready(struct agent *a, const struct fault *failed)
 static int places_read(struct agent *a, const json_t *list, struct fault *why)
 {
     int *numbers;
-    int rc = host_table_read_numbers(&numbers, list, a->job->rank_count, NUMBER_LIMIT);
+    int rc = host_table_read_numbers(&numbers, list, a->run.job->rank_count, NUMBER_LIMIT);
 
     if (rc)
         return fault_set(why, rc, "the launcher's START is invalid");
-    for (int i = 0; i < a->job->rank_count; i++) {
-        struct agent_rank *r = &a->ranks[i];
+    for (int i = 0; i < a->run.job->rank_count; i++) {
+        struct agent_rank *r = &a->run.ranks.all[i];
 
         rank_input_close(r);
         r->restarts = numbers[i];
         if (numbers[i] > 0)
             continue;
         r->state = RANK_REPORTED;
-        a->ended++;
+        a->run.ranks.ended++;
         rank_output_leave_out(r);
     }
     free(numbers);
@@ -459,21 +459,21 @@ void ranks_start(struct agent *a, const char *text, size_t size)
     struct fault why = {0};
     int rc = 0;
 
-    a->state = AGENT_IS_RUNNING;
-    a->placed = (uint32_t)json_integer_value(json_object_get(start, "placed"));
-    if (keeper && strlen(keeper) < sizeof(a->next_keeper))
-        strcpy(a->next_keeper, keeper);
+    a->run.state = AGENT_IS_RUNNING;
+    a->run.placed = (uint32_t)json_integer_value(json_object_get(start, "placed"));
+    if (keeper && strlen(keeper) < sizeof(a->run.keeper.next))
+        strcpy(a->run.keeper.next, keeper);
     if (!coordinator || strlen(coordinator) >= ADDRESS_TEXT || port < 0 || port >= JOB_PORTS)
         rc = fault_set(&why, ML_ERR_REFUSED, "the launcher's START is invalid");
-    else if (strcmp(coordinator, a->coordinator) != 0 ||
-             a->next_keeper[0]) { /* rank 0's host has written it before */
-        snprintf(a->coordinator, sizeof(a->coordinator), "%s", coordinator);
+    else if (strcmp(coordinator, a->run.coordinator) != 0 ||
+             a->run.keeper.next[0]) { /* rank 0's host has written it before */
+        snprintf(a->run.coordinator, sizeof(a->run.coordinator), "%s", coordinator);
         rc = job_place_write_file(a, &why);
     }
     if (!rc && places)
         rc = places_read(a, places, &why);
     json_decref(start);
-    a->port = rank_command_port(a->job, (int)port);
+    a->run.ranks.port = rank_command_port(a->run.job, (int)port);
     if (rc)
         job_fail(a, &why);
     else

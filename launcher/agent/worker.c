@@ -8,8 +8,8 @@
 #include "common/text/signal_text.h"
 #include "common/text/text_json.h"
 #include "launcher/agent/agent_frames.h"
-#include "launcher/agent/children/copier_child.h"
-#include "launcher/agent/children/stack_child.h"
+#include "launcher/agent/agent_run.h"
+#include "launcher/agent/binding/binding.h"
 #include "launcher/agent/host/guard.h"
 #include "launcher/agent/job_finish.h"
 #include "launcher/agent/job_prepare.h"
@@ -47,13 +47,13 @@ static void on_channel_end(const char *why, void *arg)
         log_warn("%s", why); /* the launcher repeats it, if it is there */
     else
         log_info("the launcher closed the channel");
-    if (a->state == AGENT_HAS_SAID_HELLO || a->state == AGENT_IS_DONE) {
+    if (a->run.state == AGENT_HAS_SAID_HELLO || a->run.state == AGENT_IS_DONE) {
         event_base_loopbreak(a->base);
         return;
     }
     a->exit_status = STATUS_LOST;
     rank_output_abandon(a);
-    if (a->in_epilog)
+    if (a->run.in_epilog)
         return;
     ranks_stop_begin(a, SIGTERM, ORPHANS_GRACE_MS);
 }
@@ -62,11 +62,11 @@ static void on_written(void *arg)
 {
     struct agent *a = arg;
 
-    if (a->is_refused ? a->state != AGENT_IS_DONE : job_finish_is_over(a))
+    if (a->run.is_refused ? a->run.state != AGENT_IS_DONE : job_finish_is_over(a))
         event_base_loopbreak(a->base);
-    else if (!a->is_refused)
+    else if (!a->run.is_refused)
         rank_output_on_written(a);
-    if (rank_record_is_open(&a->record))
+    if (rank_record_is_open(&a->run.report.record))
         agent_check_soon(a);
 }
 
@@ -80,9 +80,9 @@ static void guard_lose(struct agent *a)
     a->exit_status = STATUS_LOST;
     snprintf(text, sizeof(text),
              "the agent's guard process (pid %d) on host %s was killed; its ranks are ended",
-             (int)a->guard, a->job ? a->job->host_name : "(unknown)");
+             (int)a->guard, a->run.job ? a->run.job->host_name : "(unknown)");
     job_report_lost(a, text);
-    if (a->state == AGENT_HAS_SAID_HELLO || a->state == AGENT_IS_DONE)
+    if (a->run.state == AGENT_HAS_SAID_HELLO || a->run.state == AGENT_IS_DONE)
         event_base_loopbreak(a->base);
     else
         ranks_stop_begin(a, SIGTERM, ORPHANS_GRACE_MS);
@@ -104,8 +104,8 @@ static bool is_killed_by_user(const struct agent *a, char *text, size_t size)
     char path[JOB_DIRECTORY_PATH + 64], who[256] = "";
     FILE *f;
 
-    snprintf(path, sizeof(path), "%s/" JOB_DIRECTORY_KILLED, a->dir);
-    f = a->dir[0] ? fopen(path, "re") : NULL;
+    snprintf(path, sizeof(path), "%s/" JOB_DIRECTORY_KILLED, a->directory.path);
+    f = a->directory.path[0] ? fopen(path, "re") : NULL;
     if (!f)
         return false;
     if (!fgets(who, sizeof(who), f))
@@ -117,16 +117,17 @@ static bool is_killed_by_user(const struct agent *a, char *text, size_t size)
 
 static bool is_running(const struct agent *a)
 {
-    return a->state == AGENT_IS_READY || a->state == AGENT_IS_RUNNING;
+    return a->run.state == AGENT_IS_READY || a->run.state == AGENT_IS_RUNNING;
 }
 
 /* The same, when mlaunch does not know of it. */
 static void on_asked(struct agent *a, const char *text)
 {
-    if (!is_running(a) || a->stop.is_active)
+    if (!is_running(a) || a->run.stop.is_active)
         return;
     ranks_stop_ask(a);
-    frame_stream_send_json(a->channel, AGENT_ASKED, json_pack("{so}", "text", text_json(text)));
+    frame_stream_send_json(a->launcher.channel, AGENT_ASKED,
+                           json_pack("{so}", "text", text_json(text)));
 }
 
 static void on_warning(evutil_socket_t signal, short what, void *arg)
@@ -140,7 +141,7 @@ static void on_warning(evutil_socket_t signal, short what, void *arg)
     if (signal_sender_last((int)signal)->asks_stop)
         snprintf(text, sizeof(text), "asked to stop with mlaunch kill --soft by %.40s on host %s",
                  user ? user->pw_name : "its user", host);
-    else if (a->job && a->job->options.stop_signal == (int)signal)
+    else if (a->run.job && a->run.job->options.stop_signal == (int)signal)
         snprintf(text, sizeof(text), "asked to stop by SIG%s to the agent on host %s",
                  signal_text_name((int)signal), host);
     else
@@ -151,12 +152,12 @@ static void on_warning(evutil_socket_t signal, short what, void *arg)
 /* This host of an elastic job leaves it. */
 static void job_leave(struct agent *a)
 {
-    if (a->is_leaving)
+    if (a->run.is_leaving)
         return;
-    a->is_leaving = true;
+    a->run.is_leaving = true;
     a->exit_status = AGENT_EXIT_HAS_LEFT;
     job_report_leaving(a, "it was asked to leave by SIGTERM to its mlaunch join");
-    ranks_stop_begin(a, SIGTERM, a->job->options.grace_ms);
+    ranks_stop_begin(a, SIGTERM, a->run.job->options.grace_ms);
 }
 
 /* SIGTERM to this process or to the guard. */
@@ -165,32 +166,32 @@ static void terminate(struct agent *a, bool is_slurm)
     char text[320] = "Slurm has ended the job (scancel or its time limit)";
     bool is_user = is_killed_by_user(a, text, sizeof(text));
 
-    if (!is_slurm && !is_user && a->job && getenv("MLAUNCH_HEAD")) {
-        if (is_running(a) && a->job->options.elastic) {
+    if (!is_slurm && !is_user && a->run.job && getenv("MLAUNCH_HEAD")) {
+        if (is_running(a) && a->run.job->options.elastic) {
             job_leave(a);
             return;
         }
         snprintf(text, sizeof(text), "the job was ended by SIGTERM to mlaunch join on host %.200s",
-                 a->job->host_name);
+                 a->run.job->host_name);
         is_user = true;
     }
-    if (a->job && is_running(a) && !is_user && a->job->options.stop_signal == SIGTERM &&
-        !a->is_asked_to_stop) {
+    if (a->run.job && is_running(a) && !is_user && a->run.job->options.stop_signal == SIGTERM &&
+        !a->run.stop.is_asked) {
         on_asked(a, "asked to stop by SIGTERM to an agent");
         return;
     }
     if (is_slurm || is_user)
         frame_stream_send_json(
-            a->channel, AGENT_KILLED,
+            a->launcher.channel, AGENT_KILLED,
             json_pack("{so sb}", "text", text_json(text), "by_slurm", (int)(is_slurm && !is_user)));
     else
         job_report_lost(a, "the agent received SIGTERM");
-    if (!a->job || a->state == AGENT_HAS_SAID_HELLO || a->state == AGENT_IS_DONE)
+    if (!a->run.job || a->run.state == AGENT_HAS_SAID_HELLO || a->run.state == AGENT_IS_DONE)
         event_base_loopbreak(a->base);
     else if (is_slurm)
-        ranks_stop_begin_slurm(a, a->job->options.grace_ms);
+        ranks_stop_begin_slurm(a, a->run.job->options.grace_ms);
     else
-        ranks_stop_begin(a, SIGTERM, is_user ? a->job->options.grace_ms : ORPHANS_GRACE_MS);
+        ranks_stop_begin(a, SIGTERM, is_user ? a->run.job->options.grace_ms : ORPHANS_GRACE_MS);
 }
 
 static void on_term(evutil_socket_t fd, short what, void *arg)
@@ -231,24 +232,24 @@ static int channel_take(struct agent *a, struct fault *why)
         dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
         return fault_set(why, ML_ERR_SYSTEM, "standard input and output are not open");
     close(null);
-    rc = frame_stream_open(&a->channel, a->base, in, out, &events, why);
+    rc = frame_stream_open(&a->launcher.channel, a->base, in, out, &events, why);
     return rc;
 }
 
 /* Where --threads has a say, the user knows of them. */
 static void threads_watch(struct agent *a)
 {
-    int running = a->spawned - a->ended;
+    int running = a->run.ranks.spawned - a->run.ranks.ended;
     cpu_set_t cpus;
 
-    if (a->state != AGENT_IS_RUNNING || a->job->options.binding.threads || a->is_paused ||
-        sched_getaffinity(0, sizeof(cpus), &cpus))
+    if (a->run.state != AGENT_IS_RUNNING || a->run.job->options.binding.threads ||
+        a->launcher.is_paused || sched_getaffinity(0, sizeof(cpus), &cpus))
         return;
-    if (a->bindings && a->bindings[0].is_bound)
+    if (a->run.place.bindings && a->run.place.bindings[0].is_bound)
         CPU_ZERO(&cpus);
-    for (int i = 0; a->bindings && i < a->job->rank_count; i++)
-        CPU_OR(&cpus, &cpus, &a->bindings[i].cpus);
-    crowding_tick(&a->crowding, running, CPU_COUNT(&cpus));
+    for (int i = 0; a->run.place.bindings && i < a->run.job->rank_count; i++)
+        CPU_OR(&cpus, &cpus, &a->run.place.bindings[i].cpus);
+    crowding_tick(&a->run.report.crowding, running, CPU_COUNT(&cpus));
 }
 
 /* Ends the channel to a launcher that has sent nothing for AGENT_SILENCE_MS, unless it has
@@ -262,16 +263,18 @@ static void on_tick(evutil_socket_t fd, short what, void *arg)
 
     (void)fd, (void)what;
     threads_watch(a);
-    if (a->locks[0] >= 0 && !a->is_guard_removing && clock_ms() - a->touched_ms >= TOUCH_MS)
+    if (a->directory.locks[0] >= 0 && !a->directory.is_guard_removing &&
+        clock_ms() - a->directory.touched_ms >= TOUCH_MS)
         job_place_touch(a);
-    if (frame_stream_frames(a->channel) > 0 || a->is_paused || !a->is_heard) {
-        a->silent_ticks = 0;
-    } else if (++a->silent_ticks * AGENT_TICK_MS >= AGENT_SILENCE_MS) {
+    if (frame_stream_frames(a->launcher.channel) > 0 || a->launcher.is_paused ||
+        !a->launcher.is_heard) {
+        a->launcher.silent_ticks = 0;
+    } else if (++a->launcher.silent_ticks * AGENT_TICK_MS >= AGENT_SILENCE_MS) {
         snprintf(text, sizeof(text),
                  "mlaunch has been silent for %g s, so the ranks are ended: it was stopped or "
                  "lost, or its machine has no time for it",
                  FAILURE_SECONDS(AGENT_SILENCE_MS));
-        frame_stream_fail(a->channel, text);
+        frame_stream_fail(a->launcher.channel, text);
     }
 }
 
@@ -311,22 +314,16 @@ static int events_open(struct agent *a, struct fault *why)
 
 static void worker_close(struct agent *a)
 {
-    struct event *events[] = {a->child_event, a->term_event,  a->guard_event,    a->spawn_event,
-                              a->tick_event,  a->check_event, a->warn_events[0], a->warn_events[1]};
+    struct event *events[] = {a->child_event, a->term_event, a->guard_event,    a->tick_event,
+                              a->check_event, a->stop_timer, a->warn_events[0], a->warn_events[1]};
 
     for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++) {
         if (events[i])
             event_free(events[i]);
     }
-    ranks_stop_close(a);
-    probe_run_close(&a->probe);
-    copier_child_close(a->copier);
-    a->copier = NULL; /* which job_prepare_release() would end */
-    stack_child_close(a->stack_child);
-    job_prepare_release(a);
-    if (a->dir[0]) /* after AGAIN */
-        job_place_remove(a);
-    frame_stream_close(a->channel);
+    agent_run_close(a);
+    job_place_remove(a);
+    frame_stream_close(a->launcher.channel);
     if (a->base)
         event_base_free(a->base);
     if (a->guard_fd >= 0)
@@ -336,10 +333,11 @@ static void worker_close(struct agent *a)
 int worker_run(int guard_fd, pid_t guard)
 {
     struct agent a = {
-        .guard_fd = guard_fd, .guard = guard, .cgroup_fd = -1, .locks = JOB_DIRECTORY_UNLOCKED};
+        .guard_fd = guard_fd, .guard = guard, .directory.locks = JOB_DIRECTORY_UNLOCKED};
     struct fault why = {0};
     int rc;
 
+    agent_run_open(&a);
     spawn_prepare(&a.limits);
     frame_stream_keep_memory();
     a.base = event_base_new();
@@ -348,10 +346,10 @@ int worker_run(int guard_fd, pid_t guard)
         rc = events_open(&a, &why);
     if (!rc) {
         agent_frames_say_hello(&a);
-        frame_stream_flush(a.channel);
-        job_place_ahead(&a);
+        frame_stream_flush(a.launcher.channel);
+        job_place_find_ahead(&a);
         /* A loop that begins forgets that it was to end. */
-        if (!frame_stream_has_ended(a.channel))
+        if (!frame_stream_has_ended(a.launcher.channel))
             event_base_dispatch(a.base);
     } else {
         log_error("%s", why.text);

@@ -145,8 +145,9 @@ room $a/evidence $b/text $b/machine
 room $a/queries $b/text $b/process $b/machine $a/host $a/stack $a/facts $a/evidence
 room $a/children $b/process $w/protocol $a/queries
 room $a/keeper $w/protocol $a/children
+room $a/state $w/protocol $a/host $a/binding $a/rank
 room $a/run coordinator coordinator/service coordinator/host $b/text $b/process $b/machine $w/protocol $a/host \
-    $a/binding $a/rank $a/container $a/mpi $a/queries $a/keeper
+    $a/binding $a/rank $a/container $a/mpi $a/queries $a/keeper $a/state
 room $a $b/process $b/loader/libc_need.h $b/machine $w/protocol $w/join $a/host $a/binding \
     $a/rank $a/container $a/queries $a/children $a/run
 

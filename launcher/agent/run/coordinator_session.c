@@ -35,7 +35,7 @@ static void on_abort(int rank, int status, const char *why, void *arg)
     struct coordinator_session *c = arg;
 
     frame_stream_send_json(
-        c->agent->channel, AGENT_ABORTED,
+        c->agent->launcher.channel, AGENT_ABORTED,
         json_pack("{si si so}", "rank", rank, "status", status, "why", text_json(why ? why : "")));
 }
 
@@ -43,7 +43,7 @@ static void on_stall(const char *text, void *arg)
 {
     struct coordinator_session *c = arg;
 
-    frame_stream_send_json(c->agent->channel, AGENT_NOTE,
+    frame_stream_send_json(c->agent->launcher.channel, AGENT_NOTE,
                            json_pack("{ss so sb sb}", "level", "warn", "text", text_json(text),
                                      "names_host", 1, "stall", 1));
 }
@@ -62,7 +62,8 @@ static void on_lost(const char *text, void *arg)
 
     if (c->relay)
         host_relay_lost(c->relay);
-    if (c->agent->state == AGENT_IS_RUNNING && c->agent->ended < c->agent->job->rank_count)
+    if (c->agent->run.state == AGENT_IS_RUNNING &&
+        c->agent->run.ranks.ended < c->agent->run.job->rank_count)
         job_report_cut_off(c->agent, c->address, text);
 }
 
@@ -71,7 +72,7 @@ static void on_unreached(int rank, int peer, struct server_membership of, const 
 {
     struct coordinator_session *c = arg;
 
-    frame_stream_send_json(c->agent->channel, AGENT_UNREACHED,
+    frame_stream_send_json(c->agent->launcher.channel, AGENT_UNREACHED,
                            json_pack("{si si sI sI so}", "rank", rank, "peer", peer, "generation",
                                      (json_int_t)of.generation, "membership", (json_int_t)of.number,
                                      "text", text_json(text)));
@@ -81,7 +82,7 @@ static void on_alone(int rank, const char *text, void *arg)
 {
     struct coordinator_session *c = arg;
 
-    frame_stream_send_json(c->agent->channel, AGENT_ALONE,
+    frame_stream_send_json(c->agent->launcher.channel, AGENT_ALONE,
                            json_pack("{si so}", "rank", rank, "text", text_json(text)));
 }
 
@@ -142,15 +143,15 @@ static void on_met(void *arg)
 {
     struct coordinator_session *c = arg;
 
-    if (c->agent->job->options.elastic)
-        frame_stream_send(c->agent->channel, AGENT_MET, NULL, 0);
+    if (c->agent->run.job->options.elastic)
+        frame_stream_send(c->agent->launcher.channel, AGENT_MET, NULL, 0);
 }
 
 static void on_repaired(struct server_membership now, const int *ranks, int count, void *arg)
 {
     struct coordinator_session *c = arg;
 
-    frame_stream_send_json(c->agent->channel, AGENT_REPAIRED,
+    frame_stream_send_json(c->agent->launcher.channel, AGENT_REPAIRED,
                            json_pack("{sI sI si so}", "generation", (json_int_t)now.generation,
                                      "membership", (json_int_t)now.number, "count", count,
                                      "members", host_table_write_numbers(ranks, count)));
@@ -164,9 +165,9 @@ static int rank_of_process(pid_t pid, void *arg)
     struct process p = {.pid = pid};
 
     for (int depth = 0; depth < ANCESTORS_MOST && process_read(&p, p.pid); depth++) {
-        for (int i = 0; i < a->spawned; i++) {
-            if (a->ranks[i].pid == p.pid && a->ranks[i].state == RANK_RUNNING)
-                return a->ranks[i].job->rank;
+        for (int i = 0; i < a->run.ranks.spawned; i++) {
+            if (a->run.ranks.all[i].pid == p.pid && a->run.ranks.all[i].state == RANK_RUNNING)
+                return a->run.ranks.all[i].job->rank;
         }
         p.pid = p.parent;
     }
@@ -176,7 +177,7 @@ static int rank_of_process(pid_t pid, void *arg)
 static int service_open(struct coordinator_session *c, const uint32_t *membership, char *address,
                         struct fault *why)
 {
-    const struct job_spec *job = c->agent->job;
+    const struct job_spec *job = c->agent->run.job;
     struct server_config config = {.takes_over = membership != NULL,
                                    .membership = membership ? *membership : 0,
                                    .job = job->job,
@@ -186,18 +187,18 @@ static int service_open(struct coordinator_session *c, const uint32_t *membershi
                                    .hosts = job->hosts,
                                    .host_of = job->host_of,
                                    .host_names = job->host_names,
-                                   .directory = c->agent->dir,
+                                   .directory = c->agent->directory.path,
                                    .stall_ms = job->options.stall_ms,
                                    .replaces = job->options.elastic && job->options.restarts,
                                    .replace_ms = job->options.replace_wait_ms,
-                                   .bind_ip = c->agent->bind_ip,
+                                   .bind_ip = c->agent->run.place.bind_ip,
                                    .port = (uint16_t)job->options.port};
     struct server_events events = {on_abort,  on_stall,     on_refused, on_exchanged, on_absent,
                                    on_passed, on_unreached, on_alone,   on_met,       on_repaired,
                                    c};
     int rc = server_open(&c->server, c->agent->base, &config, &events, why);
 
-    if (!rc && c->agent->is_paused)
+    if (!rc && c->agent->launcher.is_paused)
         server_pause(c->server);
     if (!rc)
         address_format(server_address(c->server), address);
@@ -208,7 +209,7 @@ int coordinator_session_open(struct coordinator_session **out, struct agent *a,
                              const struct coordinator_session_events *events, char *address,
                              struct fault *why)
 {
-    const struct job_spec *job = a->job;
+    const struct job_spec *job = a->run.job;
     struct coordinator_session *c = calloc(1, sizeof(*c));
     int rc = 0;
 
@@ -233,19 +234,19 @@ static int coordinator_session_join(struct coordinator_session *c, struct fault 
 {
     const struct agent_client_events events = {on_lost,     on_exchanged,    on_named,   on_passed,
                                                on_to_ranks, on_rank_dropped, on_drained, c};
-    const struct job_spec *job = c->agent->job;
+    const struct job_spec *job = c->agent->run.job;
 
     if (c->server || c->client || !c->address[0])
         return 0;
     return agent_client_open(&c->client, c->agent->base, c->address, job->job, job->secret,
-                             job->host, c->agent->placed, job->options.init_timeout_ms, &events,
+                             job->host, c->agent->run.placed, job->options.init_timeout_ms, &events,
                              why);
 }
 
 /* Without it, ranks connect to the coordinator themselves. */
 static void relay_open(struct coordinator_session *c)
 {
-    const struct job_spec *job = c->agent->job;
+    const struct job_spec *job = c->agent->run.job;
     const struct host_relay_config config = {.job = job->job,
                                              .secret = job->secret,
                                              .size = job->size,
@@ -254,7 +255,7 @@ static void relay_open(struct coordinator_session *c)
                                              .host_of = job->host_of,
                                              .host_names = job->host_names,
                                              .host = job->host,
-                                             .directory = c->agent->dir,
+                                             .directory = c->agent->directory.path,
                                              .rank_of_process = rank_of_process,
                                              .on_refused = on_refused,
                                              .on_unreached = on_unreached,
@@ -269,7 +270,7 @@ static void relay_open(struct coordinator_session *c)
 int coordinator_session_connect(struct coordinator_session *c, const char *address,
                                 struct fault *why)
 {
-    const struct job_spec *job = c->agent->job;
+    const struct job_spec *job = c->agent->run.job;
     char own[ADDRESS_TEXT] = "";
     int rc;
 
@@ -327,7 +328,7 @@ int coordinator_session_pass(struct coordinator_session *c, int host, const void
 int coordinator_session_name(struct coordinator_session *c, int ask, const char *what,
                              const char *service, const char *port, struct fault *why)
 {
-    bool is_alone = c->agent->job->hosts == 1 && !c->server, is_done;
+    bool is_alone = c->agent->run.job->hosts == 1 && !c->server, is_done;
     int rc = is_alone ? 0 : coordinator_session_need(c, why);
 
     if (rc)
@@ -355,10 +356,10 @@ static void own_ends_tell(struct coordinator_session *c)
 {
     const struct agent *a = c->agent;
 
-    for (int i = 0; i < a->job->rank_count; i++)
-        if (a->ranks[i].state >= RANK_ENDED)
-            coordinator_session_rank_exited(c, a->ranks[i].job->rank, a->ranks[i].pid,
-                                            "has ended before");
+    for (int i = 0; i < a->run.job->rank_count; i++)
+        if (a->run.ranks.all[i].state >= RANK_ENDED)
+            coordinator_session_rank_exited(c, a->run.ranks.all[i].job->rank,
+                                            a->run.ranks.all[i].pid, "has ended before");
 }
 
 static void coordinator_forget(struct coordinator_session *c)

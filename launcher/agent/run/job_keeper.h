@@ -14,7 +14,7 @@ int job_keeper_open(struct agent *a, struct fault *why);
 /* It has ended, as `status` of waitpid says: starts another one, and tells the launcher. */
 void job_keeper_again(struct agent *a, int status);
 
-/* Ends it, if it runs. */
+/* Ends it, if it runs. What was known of others stays. */
 void job_keeper_close(struct agent *a);
 
 #endif

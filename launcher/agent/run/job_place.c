@@ -4,6 +4,7 @@
 #include "common/clock.h"
 #include "common/net/address.h"
 #include "common/net/job_file.h"
+#include "launcher/agent/binding/binding.h"
 #include "launcher/agent/binding/machine_hwloc.h"
 #include "launcher/agent/container/container.h"
 #include "launcher/agent/host/descendants_linux.h"
@@ -12,6 +13,7 @@
 #include "launcher/agent/host/staged_place.h"
 #include "launcher/agent/host/working_directory.h"
 #include "launcher/agent/rank/rank_view_linux.h"
+#include "launcher/agent/rank/received_files.h"
 #include "launcher/agent/run/agent.h"
 #include "launcher/agent/run/job_report.h"
 #include "launcher/base/machine/pid_domain_linux.h"
@@ -40,28 +42,28 @@ static int address_check(const char *ip, struct fault *why)
 
 static int address_choose(struct agent *a, struct fault *why)
 {
-    const struct job_spec *job = a->job;
+    const struct job_spec *job = a->run.job;
 
-    snprintf(a->bind_ip, sizeof(a->bind_ip), "%s", job->bind_ip);
+    snprintf(a->run.place.bind_ip, sizeof(a->run.place.bind_ip), "%s", job->bind_ip);
     if (job->bind_ip[0])
-        return address_check(a->bind_ip, why);
+        return address_check(a->run.place.bind_ip, why);
     if (job->peer[0])
-        return address_towards(job->peer, a->bind_ip, why);
-    snprintf(a->bind_ip, sizeof(a->bind_ip), "127.0.0.1");
+        return address_towards(job->peer, a->run.place.bind_ip, why);
+    snprintf(a->run.place.bind_ip, sizeof(a->run.place.bind_ip), "127.0.0.1");
     return 0;
 }
 
 static int directories_choose(struct agent *a, struct fault *why)
 {
-    const struct job_spec *job = a->job;
+    const struct job_spec *job = a->run.job;
     bool is_needed = false;
 
-    a->cwds = calloc((size_t)job->app_count, sizeof(*a->cwds));
-    if (!a->cwds)
+    a->run.place.cwds = calloc((size_t)job->app_count, sizeof(*a->run.place.cwds));
+    if (!a->run.place.cwds)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     for (int i = 0; i < job->app_count; i++) {
         const char *named = job->apps[i].cwd[0] ? job->apps[i].cwd : job->host_cwd;
-        int rc = working_directory_choose(&a->cwds[i], job->cwd, named, why);
+        int rc = working_directory_choose(&a->run.place.cwds[i], job->cwd, named, why);
 
         if (rc)
             return rc;
@@ -73,7 +75,7 @@ static int directories_choose(struct agent *a, struct fault *why)
     return 0;
 }
 
-static int shim_find(struct agent *a, struct fault *why)
+static int shim_find(struct job_place_ahead *ahead, struct fault *why)
 {
     char shim[PATH_MAX], runtime[PATH_MAX], module[PATH_MAX];
     int rc = install_path_find(shim, INSTALL_SHIM, why);
@@ -90,56 +92,61 @@ static int shim_find(struct agent *a, struct fault *why)
             "%s cannot be preloaded: the loader accepts neither ':' nor blanks in a path; "
             "install mlaunch elsewhere",
             shim);
-    snprintf(a->shim, sizeof(a->shim), "%s", shim);
-    if (!strchr(module, ':')) /* PYTHONPATH cannot name a path with a colon */
-        snprintf(a->modules, sizeof(a->modules), "%s", module);
+    snprintf(ahead->shim, sizeof(ahead->shim), "%s", shim);
+    if (!strchr(module, ':'))
+        snprintf(ahead->modules, sizeof(ahead->modules), "%s", module);
     return 0;
 }
 
 static int shim_choose(struct agent *a, struct fault *why)
 {
-    if (strcmp(a->job->backend, "none") == 0) {
-        a->shim[0] = a->modules[0] = '\0';
+    const struct job_place_ahead *ahead = &a->ahead;
+    struct job_place *p = &a->run.place;
+
+    if (strcmp(a->run.job->backend, "none") == 0)
         return 0;
+    if (ahead->not_installed.code) {
+        *why = ahead->not_installed;
+        return why->code;
     }
-    if (a->not_installed.code)
-        *why = a->not_installed;
-    return a->not_installed.code;
+    memcpy(p->shim, ahead->shim, sizeof(p->shim));
+    memcpy(p->modules, ahead->modules, sizeof(p->modules));
+    return 0;
 }
 
 /* A job names the program of `mlaunch bench` without a path: it is the one of this build, which is
  * installed beside the agent. */
 static int bench_find(struct agent *a, struct fault *why)
 {
-    for (int i = 0; i < a->job->app_count; i++) {
+    for (int i = 0; i < a->run.job->app_count; i++) {
         int rc;
 
-        if (strcmp(a->job->apps[i].argv[0], BENCH_PROGRAM) != 0)
+        if (strcmp(a->run.job->apps[i].argv[0], BENCH_PROGRAM) != 0)
             continue;
-        rc = install_path_find(a->bench, INSTALL_BENCH, why);
+        rc = install_path_find(a->run.place.bench, INSTALL_BENCH, why);
         if (rc)
             return rc;
-        a->job->apps[i].argv[0] = a->bench;
+        a->run.job->apps[i].argv[0] = a->run.place.bench;
     }
     return 0;
 }
 
 static int bindings_choose(struct agent *a, struct fault *why)
 {
-    const struct binding_options *asked = &a->job->options.binding;
+    const struct binding_options *asked = &a->run.job->options.binding;
     struct machine *m = NULL;
     bool shares = false;
     int rc;
 
     if (asked->to == BIND_NONE && !asked->gpus && !asked->memory && asked->threads != THREADS_AUTO)
         return 0;
-    a->bindings = calloc((size_t)a->job->rank_most, sizeof(*a->bindings));
-    rc = a->bindings
+    a->run.place.bindings = calloc((size_t)a->run.job->rank_most, sizeof(*a->run.place.bindings));
+    rc = a->run.place.bindings
              ? machine_read(&m, asked->gpus || asked->to == BIND_GPU || asked->map == BIND_GPU, why)
              : fault_set(why, ML_ERR_MEMORY, "out of memory");
     if (!rc)
-        rc = binding_choose(a->bindings, a->job->rank_count, m, asked, &shares, why);
-    a->machine = m;
+        rc = binding_choose(a->run.place.bindings, a->run.job->rank_count, m, asked, &shares, why);
+    a->run.place.machine = m;
     if (!rc && shares)
         job_report_warning(
             a, asked->to == BIND_CPUS
@@ -156,16 +163,16 @@ int job_place_write_wiring(struct agent *a, struct fault *why)
     char *text;
     int rc;
 
-    if (strcmp(a->job->backend, "rdma") != 0 || !a->job->wiring)
+    if (strcmp(a->run.job->backend, "rdma") != 0 || !a->run.job->wiring)
         return 0;
-    root = json_pack("{s:O, s:i, s:i, s:i, s:i}", "wiring", a->job->wiring, "port",
-                     a->job->options.rdma.port, "gid_index", a->job->options.rdma.gid_index, "mtu",
-                     a->job->options.rdma.mtu, "qp", a->job->options.rdma.qp);
+    root = json_pack("{s:O, s:i, s:i, s:i, s:i}", "wiring", a->run.job->wiring, "port",
+                     a->run.job->options.rdma.port, "gid_index", a->run.job->options.rdma.gid_index,
+                     "mtu", a->run.job->options.rdma.mtu, "qp", a->run.job->options.rdma.qp);
     text = root ? json_dumps(root, JSON_COMPACT) : NULL;
     json_decref(root);
     if (!text)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
-    rc = job_file_put(a->dir, "rdma.json", text, why);
+    rc = job_file_put(a->directory.path, "rdma.json", text, why);
     free(text);
     return rc;
 }
@@ -175,20 +182,20 @@ static int guard_renew(struct agent *a, struct fault *why)
 {
     int locks[GUARD_LOCKS];
 
-    memcpy(locks, a->locks, sizeof(a->locks));
-    locks[JOB_DIRECTORY_LOCKS] = a->cgroup_fd;
-    locks[JOB_DIRECTORY_LOCKS + 1] = a->place ? a->place->lock : -1;
-    return guard_tell(a->guard_fd, a->dir, a->cgroup, locks, why);
+    memcpy(locks, a->directory.locks, sizeof(a->directory.locks));
+    locks[JOB_DIRECTORY_LOCKS] = a->run.place.cgroup_fd;
+    locks[JOB_DIRECTORY_LOCKS + 1] = a->run.place.staged ? a->run.place.staged->lock : -1;
+    return guard_tell(a->guard_fd, a->directory.path, a->run.place.cgroup, locks, why);
 }
 
 void job_place_touch(struct agent *a)
 {
     struct fault why;
 
-    a->touched_ms = clock_ms();
-    job_directory_lock(a->dir, a->locks);
+    a->directory.touched_ms = clock_ms();
+    job_directory_lock(a->directory.path, a->directory.locks);
     guard_renew(a, &why); /* if it is gone, this process ends by that */
-    job_directory_touch(a->dir);
+    job_directory_touch(a->directory.path);
 }
 
 /* A tidy system, or the user, may have removed the directory while the ranks ran. What ranks that
@@ -198,34 +205,36 @@ static int directory_restore(struct agent *a, struct fault *why)
     bool is_made = false;
     int rc;
 
-    if (a->is_guard_removing || a->state == AGENT_IS_DONE)
+    if (a->directory.is_guard_removing || a->run.state == AGENT_IS_DONE)
         return 0;
-    rc = job_directory_restore(a->dir, &is_made, why);
+    rc = job_directory_restore(a->directory.path, &is_made, why);
     if (rc || !is_made)
         return rc;
-    for (int i = 0; a->ranks && i < a->spawned; i++)
-        if (a->ranks[i].state == RANK_RUNNING)
-            job_directory_add_rank(a->dir, a->ranks[i].job->rank, a->ranks[i].pid);
-    job_directory_lock(a->dir, a->locks);
+    for (int i = 0; a->run.ranks.all && i < a->run.ranks.spawned; i++)
+        if (a->run.ranks.all[i].state == RANK_RUNNING)
+            job_directory_add_rank(a->directory.path, a->run.ranks.all[i].job->rank,
+                                   a->run.ranks.all[i].pid);
+    job_directory_lock(a->directory.path, a->directory.locks);
     rc = guard_renew(a, why);
     return rc ? rc : job_place_write_wiring(a, why);
 }
 
 int job_place_restore(struct agent *a, struct fault *why)
 {
-    return access(a->dir, F_OK) == 0 ? 0 : job_place_write_file(a, why);
+    return access(a->directory.path, F_OK) == 0 ? 0 : job_place_write_file(a, why);
 }
 
 int job_place_write_file(struct agent *a, struct fault *why)
 {
-    const struct job_spec *job = a->job;
+    const struct job_spec *job = a->run.job;
     struct job_file file;
 
     if (directory_restore(a, why))
         return why->code;
-    if (!a->here.started_at) /* else it is written anew */
-        a->here.started_at = time(NULL);
-    file = a->here;
+    if (!a->run.place.started_at) /* else it is written anew */
+        a->run.place.started_at = time(NULL);
+    file = a->ahead.here;
+    file.started_at = a->run.place.started_at;
     file.host_rank = job->host;
     file.hosts = job->hosts;
     file.size = job->size;
@@ -242,38 +251,38 @@ int job_place_write_file(struct agent *a, struct fault *why)
     snprintf(file.host, sizeof(file.host), "%s", job->host_name);
     snprintf(file.backend, sizeof(file.backend), "%s", job->backend);
     snprintf(file.coordinator, sizeof(file.coordinator), "%s",
-             strcmp(job->backend, "none") == 0 ? "" : a->coordinator);
-    snprintf(file.keeper, sizeof(file.keeper), "%s", a->next_keeper);
-    snprintf(file.bind_ip, sizeof(file.bind_ip), "%s", a->bind_ip);
+             strcmp(job->backend, "none") == 0 ? "" : a->run.coordinator);
+    snprintf(file.keeper, sizeof(file.keeper), "%s", a->run.keeper.next);
+    snprintf(file.bind_ip, sizeof(file.bind_ip), "%s", a->run.place.bind_ip);
     snprintf(file.command, sizeof(file.command), "%s", job->command);
-    return job_file_write(a->dir, &file, job->secret, why);
+    return job_file_write(a->directory.path, &file, job->secret, why);
 }
 
 static int directory_make(struct agent *a, struct fault *why)
 {
-    const struct job_spec *job = a->job;
+    const struct job_spec *job = a->run.job;
     const char *base = temporary_directory(job->options.tmpdir);
     struct fault cause = {0};
-    bool is_there = job_directory_is_of(a->dir, job->job, job->host), is_made;
+    bool is_there = job_directory_is_of(a->directory.path, job->job, job->host), is_made;
     int rc;
 
-    if (!is_there && a->dir[0])
+    if (!is_there && a->directory.path[0])
         return fault_set(why, ML_ERR_REFUSED, "the launcher's next job is another one");
-    rc = is_there ? job_directory_restore(a->dir, &is_made, &cause)
-                  : job_directory_create(a->dir, base, job->job, job->host, &cause);
+    rc = is_there ? job_directory_restore(a->directory.path, &is_made, &cause)
+                  : job_directory_create(a->directory.path, base, job->job, job->host, &cause);
     if (rc) {
-        a->dir[0] = '\0';
-        job_directory_unlock(a->locks);
+        a->directory.path[0] = '\0';
+        job_directory_unlock(a->directory.locks);
         return fault_set(why, rc, "%s (--tmpdir names another place, or TMPDIR on that host)",
                          cause.text);
     }
     if (!is_there)
-        job_directory_link(a->dir);
+        job_directory_link(a->directory.path);
     /* Optional: without one, ending the job is more work. */
-    cgroup_create(a->cgroup, a->own_cgroup, a->dir);
-    a->cgroup_fd = cgroup_open(a->cgroup);
-    job_directory_lock(a->dir, a->locks);
-    a->touched_ms = clock_ms();
+    cgroup_create(a->run.place.cgroup, a->ahead.cgroup, a->directory.path);
+    a->run.place.cgroup_fd = cgroup_open(a->run.place.cgroup);
+    job_directory_lock(a->directory.path, a->directory.locks);
+    a->directory.touched_ms = clock_ms();
     return guard_renew(a, why);
 }
 
@@ -281,31 +290,35 @@ static int directory_make(struct agent *a, struct fault *why)
 static int container_choose(struct agent *a, struct fault *why)
 {
     const struct container_config config = {.base = a->base,
-                                            .job = a->job,
-                                            .job_dir = a->dir,
-                                            .has_shim = a->shim[0] != '\0',
-                                            .has_bench = a->bench[0] != '\0'};
+                                            .job = a->run.job,
+                                            .job_dir = a->directory.path,
+                                            .has_shim = a->run.place.shim[0] != '\0',
+                                            .has_bench = a->run.place.bench[0] != '\0'};
 
-    if (!a->job->options.container[0])
+    if (!a->run.job->options.container[0])
         return 0;
-    if (container_open(&a->container, &config, why))
+    if (container_open(&a->run.place.container, &config, why))
         return why->code;
-    snprintf(a->shim, sizeof(a->shim), "%s", container_shim(a->container));
-    snprintf(a->modules, sizeof(a->modules), "%s", container_modules(a->container));
+    snprintf(a->run.place.shim, sizeof(a->run.place.shim), "%s",
+             container_shim(a->run.place.container));
+    snprintf(a->run.place.modules, sizeof(a->run.place.modules), "%s",
+             container_modules(a->run.place.container));
     /* What the apps name is this text. */
-    snprintf(a->bench, sizeof(a->bench), "%s", container_bench(a->container));
+    snprintf(a->run.place.bench, sizeof(a->run.place.bench), "%s",
+             container_bench(a->run.place.container));
     return 0;
 }
 
 static int files_open(struct agent *a, struct fault *why)
 {
-    return received_files_open(&a->files, a->job, a->dir, a->cwds, why);
+    return received_files_open(&a->run.place.files, a->run.job, a->directory.path,
+                               a->run.place.cwds, why);
 }
 
 static int staged_open(struct agent *a, struct fault *why)
 {
-    const struct job_staged *s = &a->job->staged;
-    const struct staged_place_config config = {.job_dir = a->dir,
+    const struct job_staged *s = &a->run.job->staged;
+    const struct staged_place_config config = {.job_dir = a->directory.path,
                                                .path = s->path,
                                                .name = s->name,
                                                .mib = s->mib,
@@ -315,7 +328,7 @@ static int staged_open(struct agent *a, struct fault *why)
 
     if (!s->path)
         return 0;
-    rc = staged_place_open(&a->place, &config, why);
+    rc = staged_place_open(&a->run.place.staged, &config, why);
     return rc ? rc : guard_renew(a, why);
 }
 
@@ -334,7 +347,7 @@ int job_place_open(struct agent *a, struct fault *why)
 
 int job_place_settle_copy(struct agent *a, struct fault *why)
 {
-    int rc = staged_place_settle(a->place, why);
+    int rc = staged_place_settle(a->run.place.staged, why);
 
     return rc ? rc : guard_renew(a, why);
 }
@@ -342,17 +355,19 @@ int job_place_settle_copy(struct agent *a, struct fault *why)
 /* The ranks find the copy by its own path. */
 static int copy_name(struct agent *a, const struct fault *cause, struct fault *why)
 {
-    const char *path = a->place->path;
+    const char *path = a->run.place.staged->path;
 
-    a->staged_programs = calloc((size_t)a->job->app_count, sizeof(*a->staged_programs));
-    if (!a->staged_programs)
+    a->run.place.staged_programs =
+        calloc((size_t)a->run.job->app_count, sizeof(*a->run.place.staged_programs));
+    if (!a->run.place.staged_programs)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
-    for (int i = 0; i < a->job->app_count; i++) {
-        const char **program = &a->job->apps[i].argv[0];
+    for (int i = 0; i < a->run.job->app_count; i++) {
+        const char **program = &a->run.job->apps[i].argv[0];
 
-        a->staged_programs[i] = staged_place_program(a->place, a->cwds[i], *program);
-        if (a->staged_programs[i])
-            *program = a->staged_programs[i];
+        a->run.place.staged_programs[i] =
+            staged_place_program(a->run.place.staged, a->run.place.cwds[i], *program);
+        if (a->run.place.staged_programs[i])
+            *program = a->run.place.staged_programs[i];
     }
     job_report_warning(
         a,
@@ -364,36 +379,66 @@ static int copy_name(struct agent *a, const struct fault *cause, struct fault *w
 
 int job_place_open_view(struct agent *a, struct fault *why)
 {
-    const char *mount = a->job->options.mount;
-    struct staged_place *p = a->place;
+    const char *mount = a->run.job->options.mount;
+    struct staged_place *p = a->run.place.staged;
     struct fault cause;
 
     if (p) {
-        if (rank_view_open(&a->view, mount, p->copy, p->path, &cause) == 0)
+        if (rank_view_open(&a->run.place.view, mount, p->copy, p->path, &cause) == 0)
             p->is_seen = true;
         else if (copy_name(a, &cause, why))
             return why->code;
     }
-    return mount[0] && !a->view ? rank_view_open(&a->view, mount, NULL, NULL, why) : 0;
+    return mount[0] && !a->run.place.view
+               ? rank_view_open(&a->run.place.view, mount, NULL, NULL, why)
+               : 0;
 }
 
-void job_place_ahead(struct agent *a)
+void job_place_find_ahead(struct agent *a)
 {
-    shim_find(a, &a->not_installed);
-    cgroup_find_own(a->own_cgroup);
-    a->here.agent_pid = getpid();
-    a->here.agent_start_time = descendants_start_time(getpid());
-    a->here.guard_pid = a->guard;
-    a->here.guard_start_time = descendants_start_time(a->guard);
-    pid_domain_write(&a->here);
+    struct job_place_ahead *ahead = &a->ahead;
+
+    shim_find(ahead, &ahead->not_installed);
+    cgroup_find_own(ahead->cgroup);
+    ahead->here.agent_pid = getpid();
+    ahead->here.agent_start_time = descendants_start_time(getpid());
+    ahead->here.guard_pid = a->guard;
+    ahead->here.guard_start_time = descendants_start_time(a->guard);
+    pid_domain_write(&ahead->here);
+}
+
+void job_place_close(struct agent *a)
+{
+    struct job_place *p = &a->run.place;
+
+    received_files_close(p->files);
+    staged_place_close(p->staged);
+    rank_view_close(p->view);
+    container_close(p->container);
+    for (int i = 0; p->cwds && i < a->run.job->app_count; i++)
+        free(p->cwds[i]);
+    for (int i = 0; p->staged_programs && i < a->run.job->app_count; i++)
+        free(p->staged_programs[i]);
+    free(p->cwds);
+    free(p->staged_programs);
+    free(p->bindings);
+    free(p->machine);
+    if (p->cgroup_fd >= 0)
+        close(p->cgroup_fd);
+    cgroup_remove(p->cgroup, 0);
+    *p = (struct job_place){.cgroup_fd = -1};
 }
 
 void job_place_remove(struct agent *a)
 {
-    if (!a->is_guard_removing || a->guard_fd < 0) {
-        job_directory_sweep_shm(a->dir, a->guard_fd >= 0); /* the guard ends it */
-        job_directory_remove(a->dir);
+    struct job_place_directory *d = &a->directory;
+
+    if (!d->path[0])
+        return;
+    if (!d->is_guard_removing || a->guard_fd < 0) {
+        job_directory_sweep_shm(d->path, a->guard_fd >= 0); /* the guard ends it */
+        job_directory_remove(d->path);
     }
-    job_directory_unlock(a->locks);
-    a->dir[0] = '\0';
+    job_directory_unlock(d->locks);
+    d->path[0] = '\0';
 }

@@ -10,9 +10,8 @@
 #include "common/fault.h"
 
 struct agent;
-
 /* Finds on this host what every job needs, while mlaunch answers HELLO. */
-void job_place_ahead(struct agent *a);
+void job_place_find_ahead(struct agent *a);
 
 /* Makes all of it for the job, but for what is seen (job_place_open_view). A warning goes to READY.
  * The first fault that a user would look for is the one that is named. */
@@ -23,7 +22,7 @@ int job_place_settle_copy(struct agent *a, struct fault *why);
  * there. */
 int job_place_open_view(struct agent *a, struct fault *why);
 
-/* Writes job.json, which names a->coordinator, and the file with the secret, or replaces them.
+/* Writes job.json, which names run.coordinator, and the file with the secret, or replaces them.
  * ML_ERR_SYSTEM names the file. */
 int job_place_write_file(struct agent *a, struct fault *why);
 
@@ -38,7 +37,9 @@ int job_place_restore(struct agent *a, struct fault *why);
 /* Shows others, now and then, that the job directory is used. */
 void job_place_touch(struct agent *a);
 
-/* Removes the job directory, which is there, and what is in /dev/shm, unless the guard does so. */
+/* Gives all of it back but the directory. Takes an agent without a job. */
+void job_place_close(struct agent *a);
+/* Removes the job directory, if there is one, and what is in /dev/shm, unless the guard does so. */
 void job_place_remove(struct agent *a);
 
 #endif

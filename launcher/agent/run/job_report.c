@@ -20,9 +20,31 @@ enum {
     CALLS_KEPT = 1 << 20, /* bytes in the stream that the channel does not take */
 };
 
+void job_report_open(struct agent *a)
+{
+    a->run.report.warnings = json_array();
+}
+
+void job_report_note_host(struct agent *a)
+{
+    failure_cause_begin(&a->run.report.failure_cause);
+    a->run.report.lost_device = lost_device_begin("/sys");
+}
+
+void job_report_close(struct agent *a)
+{
+    struct job_report *p = &a->run.report;
+
+    json_decref(p->warnings);
+    lost_device_end(p->lost_device);
+    if (rank_record_is_open(&p->record))
+        rank_record_close(&p->record);
+    *p = (struct job_report){0};
+}
+
 void job_report_note(struct agent *a, const char *level, const char *text)
 {
-    frame_stream_send_json(a->channel, AGENT_NOTE,
+    frame_stream_send_json(a->launcher.channel, AGENT_NOTE,
                            json_pack("{ss so}", "level", level, "text", text_json(text)));
 }
 
@@ -34,44 +56,45 @@ void job_report_warning(struct agent *a, const char *format, ...)
     va_start(args, format);
     vsnprintf(text, sizeof(text), format, args);
     va_end(args);
-    json_array_append_new(a->warnings, text_json(text));
+    json_array_append_new(a->run.report.warnings, text_json(text));
 }
 
 void job_report_refused(struct agent *a, const char *text)
 {
-    a->is_refused = true;
-    frame_stream_send_json(a->channel, AGENT_REFUSED,
+    a->run.is_refused = true;
+    frame_stream_send_json(a->launcher.channel, AGENT_REFUSED,
                            json_pack("{so si}", "text", text_json(text), "status", STATUS_OURS));
 }
 
 void job_report_lost(struct agent *a, const char *text)
 {
-    frame_stream_send_json(a->channel, AGENT_LOST, json_pack("{so}", "text", text_json(text)));
+    frame_stream_send_json(a->launcher.channel, AGENT_LOST,
+                           json_pack("{so}", "text", text_json(text)));
 }
 
 void job_report_cut_off(struct agent *a, const char *coordinator, const char *text)
 {
-    frame_stream_send_json(a->channel, AGENT_LOST,
+    frame_stream_send_json(a->launcher.channel, AGENT_LOST,
                            json_pack("{so ss}", "text", text_json(text), "cut_off", coordinator));
 }
 
 void job_report_leaving(struct agent *a, const char *text)
 {
-    frame_stream_send_json(a->channel, AGENT_LOST,
+    frame_stream_send_json(a->launcher.channel, AGENT_LOST,
                            json_pack("{so sb}", "text", text_json(text), "leaving", 1));
 }
 
 void job_report_aborted(struct agent_rank *r, int status, const char *why)
 {
     frame_stream_send_json(
-        r->agent->channel, AGENT_ABORTED,
+        r->agent->launcher.channel, AGENT_ABORTED,
         json_pack("{si si so}", "rank", r->job->rank, "status", status, "why", text_json(why)));
 }
 
 void job_report_fault(struct agent *a, int rank, const char *text)
 {
     frame_stream_send_json(
-        a->channel, AGENT_ABORTED,
+        a->launcher.channel, AGENT_ABORTED,
         json_pack("{si si so sb}", "rank", rank, "status", 1, "why", text_json(text), "fault", 1));
 }
 
@@ -92,18 +115,19 @@ static bool cause_find(char *out, size_t size, struct agent_rank *r, int64_t pea
     struct agent *a = r->agent;
     int signal = WIFSIGNALED(r->status) ? WTERMSIG(r->status) : 0;
 
-    return failure_cause_find(out, size, &a->failure_cause, signal, peak, a->cwds[r->job->app]) ||
-           (signal != SIGKILL && lost_device_find(out, size, a->lost_device));
+    return failure_cause_find(out, size, &a->run.report.failure_cause, signal, peak,
+                              a->run.place.cwds[r->job->app]) ||
+           (signal != SIGKILL && lost_device_find(out, size, a->run.report.lost_device));
 }
 
 /* mlaunch answers by REPLACE, in a job whose ranks may be replaced. */
 static void reported_set(struct agent_rank *r)
 {
-    const struct job_options *o = &r->agent->job->options;
+    const struct job_options *o = &r->agent->run.job->options;
 
     r->state = RANK_REPORTED;
     r->is_undecided = o->elastic && o->restarts;
-    r->agent->undecided += r->is_undecided;
+    r->agent->run.ranks.undecided += r->is_undecided;
 }
 
 void job_report_exited(struct agent_rank *r)
@@ -120,7 +144,7 @@ void job_report_exited(struct agent_rank *r)
 
     if (!has_exited && WCOREDUMP(r->status) &&
         core_file_find(core, sizeof(core), r->pid, WTERMSIG(r->status),
-                       r->agent->cwds[r->job->app]))
+                       r->agent->run.place.cwds[r->job->app]))
         json_object_set_new(said, "core_file", text_json(core));
     if (r->lost[0])
         json_object_set_new(said, "lost", text_json(r->lost));
@@ -132,16 +156,17 @@ void job_report_exited(struct agent_rank *r)
         cause_find(cause, sizeof(cause), r, peak))
         json_object_set_new(said, "cause", text_json(cause));
     json_object_set_new(said, "usage", usage_json(r, peak));
-    json_object_set_new(said, "counted", rank_counts_sum(r->agent->dir, geteuid(), r->job->rank));
+    json_object_set_new(said, "counted",
+                        rank_counts_sum(r->agent->directory.path, geteuid(), r->job->rank));
     reported_set(r);
-    r->agent->unreported--;
-    frame_stream_send_json(r->agent->channel, AGENT_EXITED, said);
+    r->agent->run.ranks.unreported--;
+    frame_stream_send_json(r->agent->launcher.channel, AGENT_EXITED, said);
 }
 
 void job_report_failed(struct agent_rank *r, int status, const struct fault *why)
 {
     reported_set(r);
-    frame_stream_send_json(r->agent->channel, AGENT_EXITED,
+    frame_stream_send_json(r->agent->launcher.channel, AGENT_EXITED,
                            json_pack("{si si si sb sb sb so}", "rank", r->job->rank, "pid", 0,
                                      "status", status, "core", 0, "consequence", 0, "ended_by_us",
                                      0, "error", text_json(why->text)));
@@ -150,26 +175,28 @@ void job_report_failed(struct agent_rank *r, int status, const struct fault *why
 /* An agent that has not been told to stop may have ranks that have failed, with --on-failure. */
 static bool job_has_failed(const struct agent *a)
 {
-    bool has_failed = a->stop.is_active;
+    bool has_failed = a->run.stop.is_active;
 
-    for (int i = 0; i < a->spawned && !has_failed; i++)
-        has_failed = a->ranks[i].status != 0;
+    for (int i = 0; i < a->run.ranks.spawned && !has_failed; i++)
+        has_failed = a->run.ranks.all[i].status != 0;
     return has_failed;
 }
 
 static uint64_t calls_most(const struct agent *a)
 {
-    return a->job->size > AGENT_CALLS_LAST ? 1 : (uint64_t)(AGENT_CALLS_LAST / a->job->size);
+    return a->run.job->size > AGENT_CALLS_LAST ? 1
+                                               : (uint64_t)(AGENT_CALLS_LAST / a->run.job->size);
 }
 
 /* False: there are no more. */
 static bool calls_send(struct agent *a, int rank)
 {
     static struct rank_call calls[CALLS];
-    size_t n = rank_record_read(&a->record, calls, CALLS);
-    struct calls_head head = {.rank = (uint32_t)rank, .is_last = n == 0, .made = a->record.made};
+    size_t n = rank_record_read(&a->run.report.record, calls, CALLS);
+    struct calls_head head = {
+        .rank = (uint32_t)rank, .is_last = n == 0, .made = a->run.report.record.made};
 
-    frame_stream_send_parts(a->channel, AGENT_CALLS, &head, sizeof(head), calls,
+    frame_stream_send_parts(a->launcher.channel, AGENT_CALLS, &head, sizeof(head), calls,
                             n * sizeof(*calls));
     return n > 0;
 }
@@ -178,18 +205,20 @@ bool job_report_calls(struct agent *a)
 {
     bool has_failed = job_has_failed(a);
 
-    while (a->recorded < a->spawned && !frame_stream_has_ended(a->channel)) {
-        int rank = a->ranks[a->recorded].job->rank;
-        bool is_open = rank_record_is_open(&a->record);
+    while (a->run.report.recorded < a->run.ranks.spawned &&
+           !frame_stream_has_ended(a->launcher.channel)) {
+        int rank = a->run.ranks.all[a->run.report.recorded].job->rank;
+        bool is_open = rank_record_is_open(&a->run.report.record);
 
-        if (is_open && frame_stream_kept(a->channel) > CALLS_KEPT)
+        if (is_open && frame_stream_kept(a->launcher.channel) > CALLS_KEPT)
             return false;
-        if (!is_open && rank_record_open(&a->record, a->dir, geteuid(), rank, calls_most(a)))
-            is_open = has_failed || a->record.keeps_all;
+        if (!is_open && rank_record_open(&a->run.report.record, a->directory.path, geteuid(), rank,
+                                         calls_most(a)))
+            is_open = has_failed || a->run.report.record.keeps_all;
         if (is_open && calls_send(a, rank))
             continue;
-        rank_record_close(&a->record);
-        a->recorded++;
+        rank_record_close(&a->run.report.record);
+        a->run.report.recorded++;
     }
     return true;
 }

@@ -10,6 +10,12 @@
 struct agent;
 struct agent_rank;
 
+/* For JOB. */
+void job_report_open(struct agent *a);
+/* Notes what is compared when a rank fails, once the first has been started. */
+void job_report_note_host(struct agent *a);
+void job_report_close(struct agent *a); /* takes an agent without a job */
+
 /* A line for the user; `level` is "error", "warn" or "info". */
 void job_report_note(struct agent *a, const char *level, const char *text);
 

@@ -19,7 +19,7 @@ static void credit_send(struct agent_rank *r, size_t bytes)
                          (uint8_t)(count >> 8), (uint8_t)count};
 
     if (bytes > 0)
-        frame_stream_send(r->agent->channel, AGENT_STDIN_CREDIT, payload, sizeof(payload));
+        frame_stream_send(r->agent->launcher.channel, AGENT_STDIN_CREDIT, payload, sizeof(payload));
 }
 
 void rank_input_close(struct agent_rank *r)
@@ -85,7 +85,7 @@ static void input_end(struct agent_rank *r)
 {
     uint8_t typed[RANK_PTY_END];
 
-    if (r->agent->job->pty.rank == r->job->rank && !r->in.at_end)
+    if (r->agent->run.job->pty.rank == r->job->rank && !r->in.at_end)
         evbuffer_add(r->in.kept, typed, rank_pty_end_of_input(r, r->in.is_mid_line, typed));
     r->in.at_end = true;
 }

@@ -4,6 +4,7 @@
 #include "common/agent_to_rank.h"
 #include "common/text/cpu_list.h"
 #include "common/text/text_json.h"
+#include "launcher/agent/binding/binding.h"
 #include "launcher/agent/container/container.h"
 #include "launcher/agent/host/staged_place.h"
 #include "launcher/agent/mpi/mpi_apart_linux.h"
@@ -28,14 +29,14 @@ static void on_abort(int index, int status, void *arg)
     char why[64];
 
     snprintf(why, sizeof(why), "MPI_Abort with code %d", status);
-    job_report_aborted(&a->ranks[index], status, why);
+    job_report_aborted(&a->run.ranks.all[index], status, why);
 }
 
 static void on_fault(int index, const char *text, void *arg)
 {
     struct agent *a = arg;
 
-    job_report_fault(a, a->ranks[index].job->rank, text);
+    job_report_fault(a, a->run.ranks.all[index].job->rank, text);
 }
 
 /* A program that repeats what it is warned of is not warned again, and a few warnings suffice. */
@@ -57,9 +58,9 @@ static void on_note(int index, const char *text, void *arg)
     struct agent *a = arg;
     char line[512];
 
-    if (!is_new_note(&a->ranks[index], text))
+    if (!is_new_note(&a->run.ranks.all[index], text))
         return;
-    snprintf(line, sizeof(line), "rank %d %s", a->ranks[index].job->rank, text);
+    snprintf(line, sizeof(line), "rank %d %s", a->run.ranks.all[index].job->rank, text);
     job_report_note(a, "warn", line);
 }
 
@@ -68,7 +69,7 @@ static void on_exchange(uint32_t number, const char *pairs, size_t size, void *a
     struct agent *a = arg;
     struct fault why;
 
-    if (coordinator_session_exchange(a->coordinator_session, number, pairs, size, &why))
+    if (coordinator_session_exchange(a->run.coordinator_session, number, pairs, size, &why))
         job_report_lost(a, why.text);
 }
 
@@ -77,7 +78,7 @@ static void on_name(int index, const char *what, const char *service, const char
     struct agent *a = arg;
     struct fault why;
 
-    if (coordinator_session_name(a->coordinator_session, index, what, service, port, &why))
+    if (coordinator_session_name(a->run.coordinator_session, index, what, service, port, &why))
         job_report_lost(a, why.text);
 }
 
@@ -86,18 +87,19 @@ enum { PMIX_EXCHANGE = 1u << 31 };
 
 static void on_exchanged(struct agent *a, uint32_t number, const void *bytes, size_t size)
 {
+    struct rank_mpi *m = &a->run.mpi;
     struct fault why;
 
-    if (number & PMIX_EXCHANGE && a->pmix)
-        pmix_helper_exchanged(a->pmix, number & ~PMIX_EXCHANGE, bytes, size);
-    else if (a->pmi && pmi_exchanged(a->pmi, number, bytes, size, &why))
+    if (number & PMIX_EXCHANGE && m->pmix)
+        pmix_helper_exchanged(m->pmix, number & ~PMIX_EXCHANGE, bytes, size);
+    else if (m->pmi && pmi_exchanged(m->pmi, number, bytes, size, &why))
         job_report_lost(a, why.text);
 }
 
 static void on_named(struct agent *a, int ask, bool is_done, const char *port)
 {
-    if (a->pmi)
-        pmi_named(a->pmi, ask, is_done, port[0] ? port : NULL);
+    if (a->run.mpi.pmi)
+        pmi_named(a->run.mpi.pmi, ask, is_done, port[0] ? port : NULL);
 }
 
 static void on_absent(struct agent *a, int rank)
@@ -110,13 +112,14 @@ static void demand_begin(struct agent *a);
 /* Another host's ranks may ask for PMIx before those here do. */
 static void on_passed(struct agent *a, int host, const void *bytes, size_t size)
 {
+    struct rank_mpi *m = &a->run.mpi;
     struct fault why;
 
-    if (a->serves_pmix || (a->demand && pmix_demand_is_ready(a->demand))) {
-        pmix_helper_passed(a->pmix, host, bytes, size);
-    } else if (a->demand) {
+    if (m->serves_pmix || (m->demand && pmix_demand_is_ready(m->demand))) {
+        pmix_helper_passed(m->pmix, host, bytes, size);
+    } else if (m->demand) {
         demand_begin(a);
-        if (pmix_demand_keep(a->demand, host, bytes, size, &why))
+        if (pmix_demand_keep(m->demand, host, bytes, size, &why))
             job_report_lost(a, why.text);
     }
 }
@@ -127,8 +130,7 @@ const struct coordinator_session_events rank_mpi_events = {on_exchanged, on_name
 /* Rank 0's host speaks for the first program, which all or many hosts have. */
 static void warning_add(struct agent *a, int app, const char *library)
 {
-    const struct job_spec *job = a->job;
-    char text[512];
+    const struct job_spec *job = a->run.job;
 
     if (job->size == 1 || (app == 0 && job->host != job->host_of[0]))
         return;
@@ -136,20 +138,20 @@ static void warning_add(struct agent *a, int app, const char *library)
         if (strcmp(job->apps[i].argv[0], job->apps[app].argv[0]) == 0)
             return;
     }
-    snprintf(text, sizeof(text),
-             "%s needs %s, an MPI that mlaunch cannot serve: it serves MPICH's by PMI-1, and Open "
-             "MPI's from version 3 on by PMIx. Each of its ranks will be a job of its own "
-             "(--mpi pmi1 tries nevertheless, --mpi none says nothing)",
-             job->apps[app].argv[0], library);
-    json_array_append_new(a->warnings, text_json(text));
+    job_report_warning(
+        a,
+        "%s needs %s, an MPI that mlaunch cannot serve: it serves MPICH's by PMI-1, and Open "
+        "MPI's from version 3 on by PMIx. Each of its ranks will be a job of its own "
+        "(--mpi pmi1 tries nevertheless, --mpi none says nothing)",
+        job->apps[app].argv[0], library);
 }
 
 /* LD_LIBRARY_PATH of an app's ranks, to be freed; it ends with the libraries of --stage-libs. */
 static char *library_path_of(const struct agent *a, const struct job_app *p)
 {
-    char *libraries = received_files_libraries(a->files, p->file), *path;
+    char *libraries = received_files_libraries(a->run.place.files, p->file), *path;
 
-    if (asprintf(&path, "%s:%s", job_spec_variable(a->job, p, "LD_LIBRARY_PATH"),
+    if (asprintf(&path, "%s:%s", job_spec_variable(a->run.job, p, "LD_LIBRARY_PATH"),
                  libraries ? libraries : "") < 0)
         path = NULL;
     free(libraries);
@@ -159,11 +161,11 @@ static char *library_path_of(const struct agent *a, const struct job_app *p)
 /* PATH of an app's ranks, to be freed. In front is the copy of --stage-env, by its own path. */
 static char *search_path_of(const struct agent *a, const struct job_app *p)
 {
-    const char *copy = a->place ? a->place->copy : NULL;
+    const char *copy = a->run.place.staged ? a->run.place.staged->copy : NULL;
     char *path;
 
     if (asprintf(&path, "%s%s%s", copy ? copy : "", copy ? "/bin:" : "",
-                 job_spec_variable(a->job, p, "PATH")) < 0)
+                 job_spec_variable(a->run.job, p, "PATH")) < 0)
         path = NULL;
     return path;
 }
@@ -171,15 +173,15 @@ static char *search_path_of(const struct agent *a, const struct job_app *p)
 static void command_find(const struct agent *a, int app, const char *program,
                          const char *const *argv, struct mpi_command *out)
 {
-    const struct job_app *p = &a->job->apps[app];
+    const struct job_app *p = &a->run.job->apps[app];
     char *library_path = library_path_of(a, p), *path = search_path_of(a, p);
     const struct mpi_command_place place = {
         .path = path ? path : "",
         .library_path = library_path ? library_path : "",
-        .python_path = job_spec_variable(a->job, p, "PYTHONPATH"),
-        .python_version = job_spec_variable(a->job, p, "PYENV_VERSION"),
-        .home = job_spec_variable(a->job, p, "HOME"),
-        .cwd = a->cwds[app]};
+        .python_path = job_spec_variable(a->run.job, p, "PYTHONPATH"),
+        .python_version = job_spec_variable(a->run.job, p, "PYENV_VERSION"),
+        .home = job_spec_variable(a->run.job, p, "HOME"),
+        .cwd = a->run.place.cwds[app]};
 
     mpi_command_find(out, program, argv, &place);
     free(library_path);
@@ -188,12 +190,14 @@ static void command_find(const struct agent *a, int app, const char *program,
 
 static void app_look(struct agent *a, int app, struct mpi_command *out)
 {
-    const struct job_app *p = &a->job->apps[app];
+    const struct job_app *p = &a->run.job->apps[app];
 
-    char *copy = a->place ? staged_place_program(a->place, a->cwds[app], p->argv[0]) : NULL;
+    char *copy = a->run.place.staged
+                     ? staged_place_program(a->run.place.staged, a->run.place.cwds[app], p->argv[0])
+                     : NULL;
 
     command_find(a, app,
-                 p->file >= 0 ? received_files_path(a->files, p->file)
+                 p->file >= 0 ? received_files_path(a->run.place.files, p->file)
                  : copy       ? copy
                               : p->argv[0],
                  p->argv, out);
@@ -226,9 +230,9 @@ static const char NO_PMIX[] = "a program of Open MPI cannot go on without one of
 
 static void mpi_done(struct agent *a, const struct fault *failed)
 {
-    void (*done)(struct agent * a, const struct fault *failed) = a->mpi_done;
+    void (*done)(struct agent * a, const struct fault *failed) = a->run.mpi.done;
 
-    a->mpi_done = NULL;
+    a->run.mpi.done = NULL;
     done(a, failed);
 }
 
@@ -237,19 +241,15 @@ static void mpi_done(struct agent *a, const struct fault *failed)
  * PMIx has warned before. */
 static void pmix_fail(struct agent *a, const struct fault *why)
 {
-    char text[sizeof(why->text) + 128];
-
-    if (a->needs_pmix) {
+    if (a->run.mpi.needs_pmix) {
         mpi_done(a, why);
         return;
     }
-    if (a->job->options.elastic) {
+    if (a->run.job->options.elastic) {
         mpi_done(a, NULL);
         return;
     }
-    snprintf(text, sizeof(text), "if the program uses MPI, each rank is a job of its own: %s",
-             why->text);
-    json_array_append_new(a->warnings, text_json(text));
+    job_report_warning(a, "if the program uses MPI, each rank is a job of its own: %s", why->text);
     mpi_done(a, NULL);
 }
 
@@ -257,8 +257,8 @@ static void on_pmix_ready(void *arg)
 {
     struct agent *a = arg;
 
-    a->serves_pmix = !a->demand; /* else only those are served who have asked */
-    if (a->mpi_done)
+    a->run.mpi.serves_pmix = !a->run.mpi.demand; /* else only those are served who have asked */
+    if (a->run.mpi.done)
         mpi_done(a, NULL);
 }
 
@@ -268,7 +268,7 @@ static void on_pmix_lost(const char *text, void *arg)
     struct fault why;
 
     fault_set(&why, ML_ERR_SYSTEM, "%s", text);
-    if (a->mpi_done)
+    if (a->run.mpi.done)
         pmix_fail(a, &why);
     else
         job_report_lost(a, text);
@@ -278,7 +278,7 @@ static void on_pmix_settled(void *arg)
 {
     struct agent *a = arg;
 
-    a->mpi_release(a);
+    a->run.mpi.release(a);
 }
 
 static void on_pmix_silent(const char *text, void *arg)
@@ -290,10 +290,10 @@ static void on_pmix_exchange(uint32_t number, const void *bytes, size_t size, vo
 {
     struct agent *a = arg;
 
-    if (a->job->hosts > 1)
+    if (a->run.job->hosts > 1)
         on_exchange(number | PMIX_EXCHANGE, bytes, size, a);
     else
-        pmix_helper_exchanged(a->pmix, number, bytes, size);
+        pmix_helper_exchanged(a->run.mpi.pmix, number, bytes, size);
 }
 
 static void on_pmix_pass(uint32_t host, const void *bytes, size_t size, void *arg)
@@ -301,9 +301,9 @@ static void on_pmix_pass(uint32_t host, const void *bytes, size_t size, void *ar
     struct agent *a = arg;
     struct fault why;
 
-    if (host >= (uint32_t)a->job->hosts || (int)host == a->job->host)
+    if (host >= (uint32_t)a->run.job->hosts || (int)host == a->run.job->host)
         job_report_lost(a, "mlaunch-pmix sent something for a host that is none");
-    else if (coordinator_session_pass(a->coordinator_session, (int)host, bytes, size, &why))
+    else if (coordinator_session_pass(a->run.coordinator_session, (int)host, bytes, size, &why))
         job_report_lost(a, why.text);
 }
 
@@ -313,13 +313,15 @@ static json_t *cpus_json(const struct agent *a, int local_rank)
     char text[CPU_LIST_TEXT];
 
     return json_string(
-        a->bindings ? cpu_list_format(text, sizeof(text), &a->bindings[local_rank].cpus) : "");
+        a->run.place.bindings
+            ? cpu_list_format(text, sizeof(text), &a->run.place.bindings[local_rank].cpus)
+            : "");
 }
 
 /* HELP_JOB's, without memory NULL. */
 static json_t *pmix_job(const struct agent *a)
 {
-    const struct job_spec *job = a->job;
+    const struct job_spec *job = a->run.job;
     json_t *names = json_array(), *host_of = json_array(), *ranks = json_array();
     json_t *apps = json_array(), *cpus = json_array();
     char space[128];
@@ -335,9 +337,9 @@ static json_t *pmix_job(const struct agent *a)
     }
     snprintf(space, sizeof(space), "%.100s-%d", job->job, job->restart);
     return json_pack("{s:s, s:s, s:i, s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:o}", "space", space,
-                     "dir", a->dir, "size", job->size, "hosts", job->hosts, "host", job->host,
-                     "app_count", job->app_count, "names", names, "host_of", host_of, "ranks",
-                     ranks, "apps", apps, "cpus", cpus);
+                     "dir", a->directory.path, "size", job->size, "hosts", job->hosts, "host",
+                     job->host, "app_count", job->app_count, "names", names, "host_of", host_of,
+                     "ranks", ranks, "apps", apps, "cpus", cpus);
 }
 
 static void pmix_start(struct agent *a)
@@ -345,24 +347,25 @@ static void pmix_start(struct agent *a)
     const struct pmix_helper_events events = {
         on_pmix_ready, on_pmix_exchange, on_pmix_pass, on_abort,        on_fault,
         on_note,       on_pmix_silent,   on_pmix_lost, on_pmix_settled, a};
-    const struct job_spec *job = a->job;
+    const struct job_spec *job = a->run.job;
     int *ranks = calloc((size_t)job->rank_count, sizeof(*ranks));
     struct stream_child child;
     struct fault why;
     int rc;
 
-    pmix_helper_close(a->pmix); /* one that has failed before */
-    a->pmix = NULL;
+    pmix_helper_close(a->run.mpi.pmix); /* one that has failed before */
+    a->run.mpi.pmix = NULL;
     for (int i = 0; ranks && i < job->rank_count; i++)
         ranks[i] = job->ranks[i].rank;
-    rc = ranks ? pmix_helper_start(&child, a->dir,
+    rc = ranks ? pmix_helper_start(&child, a->directory.path,
                                    job_spec_variable(job, job->apps, "PMIX_MCA_psec"), &why)
                : fault_set(&why, ML_ERR_MEMORY, "out of memory");
     if (!rc)
-        rc = pmix_helper_open(&a->pmix, a->base, &child, pmix_job(a), ranks, job->rank_count,
-                              &events, &why);
+        rc = pmix_helper_open(&a->run.mpi.pmix, a->base, &child, pmix_job(a), ranks,
+                              job->rank_count, &events, &why);
     free(ranks);
-    job_directory_make_segments(a->dir, a->segments, sizeof(a->segments));
+    job_directory_make_segments(a->directory.path, a->run.mpi.segments,
+                                sizeof(a->run.mpi.segments));
     if (rc)
         pmix_fail(a, &why);
 }
@@ -371,13 +374,13 @@ static void pmix_start(struct agent *a)
 
 static void demand_answer(struct agent *a, int index)
 {
-    const char *const *pmix = pmix_helper_variables(a->pmix, index);
+    const char *const *pmix = pmix_helper_variables(a->run.mpi.pmix, index);
     struct variable_list all = {0};
 
     for (; *pmix; pmix++)
         variable_list_set(&all, "%s", *pmix);
-    rank_environment_add_open_mpi(&all, a->job, a->segments);
-    pmi_pmix(a->pmi, index, all.failed ? NULL : (const char *const *)all.list);
+    rank_environment_add_open_mpi(&all, a->run.job, a->run.mpi.segments);
+    pmi_pmix(a->run.mpi.pmi, index, all.failed ? NULL : (const char *const *)all.list);
     variable_list_truncate(&all, 0);
 }
 
@@ -393,20 +396,20 @@ static void demand_refuse(struct agent *a, int index, bool is_certain, const cha
         on_fault(index, text, a);
     } else {
         on_note(index, text, a);
-        pmi_pmix(a->pmi, index, NULL);
+        pmi_pmix(a->run.mpi.pmi, index, NULL);
     }
 }
 
 /* Answers those who wait, if it is known what. */
 static void demand_serve(struct agent *a)
 {
-    const char *failure = pmix_demand_failure(a->demand);
+    const char *failure = pmix_demand_failure(a->run.mpi.demand);
     bool is_certain;
     int index;
 
-    if (!failure && !pmix_demand_is_ready(a->demand))
+    if (!failure && !pmix_demand_is_ready(a->run.mpi.demand))
         return;
-    while ((index = pmix_demand_next(a->demand, &is_certain)) >= 0) {
+    while ((index = pmix_demand_next(a->run.mpi.demand, &is_certain)) >= 0) {
         if (failure)
             demand_refuse(a, index, is_certain, failure);
         else
@@ -417,19 +420,19 @@ static void demand_serve(struct agent *a)
 static void demand_end(struct agent *a, const struct fault *failed)
 {
     if (failed)
-        pmix_demand_set_failure(a->demand, failed->text);
+        pmix_demand_set_failure(a->run.mpi.demand, failed->text);
     else
-        pmix_demand_set_ready(a->demand, a->pmix);
+        pmix_demand_set_ready(a->run.mpi.demand, a->run.mpi.pmix);
     demand_serve(a);
 }
 
 /* Starts the server, once. */
 static void demand_begin(struct agent *a)
 {
-    if (!pmix_demand_begin(a->demand))
+    if (!pmix_demand_begin(a->run.mpi.demand))
         return;
-    a->needs_pmix = true;
-    a->mpi_done = demand_end;
+    a->run.mpi.needs_pmix = true;
+    a->run.mpi.done = demand_end;
     pmix_start(a);
 }
 
@@ -443,8 +446,8 @@ static bool is_demandable(const struct job_spec *job)
  * do. It is the preloaded library that asks. */
 static bool is_for_later(const struct agent *a, const struct mpi_command *found)
 {
-    return found->kind == MPI_KIND_PMIX && found->is_by_python && is_demandable(a->job) &&
-           !a->job->options.elastic && a->shim[0];
+    return found->kind == MPI_KIND_PMIX && found->is_by_python && is_demandable(a->run.job) &&
+           !a->run.job->options.elastic && a->run.place.shim[0];
 }
 
 /* True if that Python has an mpi4py of Open MPI. */
@@ -461,29 +464,30 @@ static void on_pmix_asked(int index, const char *python, void *arg)
 {
     struct agent *a = arg;
 
-    if (python && !python_needs_pmix(a, a->ranks[index].job->app, python)) {
-        pmi_pmix(a->pmi, index, NULL);
+    if (python && !python_needs_pmix(a, a->run.ranks.all[index].job->app, python)) {
+        pmi_pmix(a->run.mpi.pmi, index, NULL);
         return;
     }
-    if (a->job->options.elastic) {
+    if (a->run.job->options.elastic) {
         demand_refuse(a, index, !python, NO_PMIX);
         return;
     }
-    pmix_demand_add(a->demand, index, !python);
+    pmix_demand_add(a->run.mpi.demand, index, !python);
     demand_begin(a);
     demand_serve(a);
 }
 
 void rank_mpi_choose(struct agent *a, void (*done)(struct agent *a, const struct fault *failed))
 {
-    const struct job_spec *job = a->job;
+    const struct job_spec *job = a->run.job;
+    struct rank_mpi *m = &a->run.mpi;
     bool is_pmix = job->options.mpi == MPI_PMIX;
     struct fault why;
 
-    a->mpi_done = done;
-    a->serves_pmi = calloc((size_t)job->app_count, sizeof(*a->serves_pmi));
-    a->knows_python = calloc((size_t)job->app_count, sizeof(*a->knows_python));
-    if (!a->serves_pmi || !a->knows_python) {
+    m->done = done;
+    m->serves_pmi = calloc((size_t)job->app_count, sizeof(*m->serves_pmi));
+    m->knows_python = calloc((size_t)job->app_count, sizeof(*m->knows_python));
+    if (!m->serves_pmi || !m->knows_python) {
         fault_set(&why, ML_ERR_MEMORY, "out of memory");
         mpi_done(a, &why);
         return;
@@ -495,15 +499,15 @@ void rank_mpi_choose(struct agent *a, void (*done)(struct agent *a, const struct
 
         if (!app_has_ranks(job, i))
             continue;
-        if (job->options.mpi == MPI_AUTO && !a->container)
+        if (job->options.mpi == MPI_AUTO && !a->run.place.container)
             app_look(a, i, &found);
         is_later = is_for_later(a, &found);
         is_pmix |= found.kind == MPI_KIND_PMIX && !is_later;
-        a->needs_pmix |= found.kind == MPI_KIND_PMIX && found.is_certain;
-        a->serves_pmi[i] = kind_is_served(job->options.mpi, found.kind);
-        a->knows_python[i] = found.is_python && !is_later;
+        m->needs_pmix |= found.kind == MPI_KIND_PMIX && found.is_certain;
+        m->serves_pmi[i] = kind_is_served(job->options.mpi, found.kind);
+        m->knows_python[i] = found.is_python && !is_later;
     }
-    a->needs_pmix |= job->options.mpi == MPI_PMIX;
+    m->needs_pmix |= job->options.mpi == MPI_PMIX;
     if (is_pmix && job->options.elastic) {
         fault_set(&why, ML_ERR_REFUSED, "%s", NO_PMIX);
         pmix_fail(a, &why);
@@ -516,15 +520,15 @@ void rank_mpi_choose(struct agent *a, void (*done)(struct agent *a, const struct
 
 bool rank_mpi_needs_pmix(const struct agent *a)
 {
-    return a->needs_pmix;
+    return a->run.mpi.needs_pmix;
 }
 
 void rank_mpi_agree(struct agent *a, bool is_pmix, bool needs_pmix,
                     void (*done)(struct agent *a, const struct fault *failed))
 {
-    a->mpi_done = done;
-    a->needs_pmix |= needs_pmix;
-    if (is_pmix && !a->serves_pmix)
+    a->run.mpi.done = done;
+    a->run.mpi.needs_pmix |= needs_pmix;
+    if (is_pmix && !a->run.mpi.serves_pmix)
         pmix_start(a);
     else
         mpi_done(a, NULL);
@@ -532,46 +536,47 @@ void rank_mpi_agree(struct agent *a, bool is_pmix, bool needs_pmix,
 
 bool rank_mpi_is_pmix(const struct agent *a)
 {
-    return a->serves_pmix;
+    return a->run.mpi.serves_pmix;
 }
 
 const char *rank_mpi_asks(const struct agent *a, int app)
 {
-    if (!is_demandable(a->job) || !rank_mpi_is_served(a, app))
+    if (!is_demandable(a->run.job) || !rank_mpi_is_served(a, app))
         return NULL;
-    return a->knows_python[app] ? "" : "p";
+    return a->run.mpi.knows_python[app] ? "" : "p";
 }
 
 const char *const *rank_mpi_variables(const struct agent_rank *r)
 {
     const struct agent *a = r->agent;
 
-    return a->serves_pmix && !r->is_added ? pmix_helper_variables(a->pmix, (int)(r - a->ranks))
-                                          : NULL;
+    return a->run.mpi.serves_pmix && !r->is_added
+               ? pmix_helper_variables(a->run.mpi.pmix, (int)(r - a->run.ranks.all))
+               : NULL;
 }
 
 void rank_mpi_reaped(struct agent *a, pid_t pid, int status)
 {
-    if (a->pmix)
-        pmix_helper_reaped(a->pmix, pid, status);
+    if (a->run.mpi.pmix)
+        pmix_helper_reaped(a->run.mpi.pmix, pid, status);
 }
 
 void rank_mpi_finish(struct agent *a)
 {
-    if (a->pmix)
-        pmix_helper_finish(a->pmix);
+    if (a->run.mpi.pmix)
+        pmix_helper_finish(a->run.mpi.pmix);
 }
 
 /* --- PMI-1 ------------------------------------------------------------------------------------ */
 
 bool rank_mpi_is_served(const struct agent *a, int app)
 {
-    return !a->serves_pmix && a->serves_pmi[app];
+    return !a->run.mpi.serves_pmix && a->run.mpi.serves_pmi[app];
 }
 
 static bool is_any_served(const struct agent *a)
 {
-    for (int i = 0; i < a->job->app_count; i++) {
+    for (int i = 0; i < a->run.job->app_count; i++) {
         if (rank_mpi_is_served(a, i))
             return true;
     }
@@ -583,25 +588,25 @@ static bool is_any_served(const struct agent *a)
 static pid_t apart_pid(int index, void *arg)
 {
     const struct agent *a = arg;
-    const struct agent_rank *r = &a->ranks[index];
-    bool has_come = a->pmi && !r->is_added && !pmi_rank_is_silent(a->pmi, index);
+    const struct agent_rank *r = &a->run.ranks.all[index];
+    bool has_come = a->run.mpi.pmi && !r->is_added && !pmi_rank_is_silent(a->run.mpi.pmi, index);
 
     if (r->state != RANK_RUNNING || has_come)
         return 0;
-    return a->container ? container_process(a->container, index) : r->pid;
+    return a->run.place.container ? container_process(a->run.place.container, index) : r->pid;
 }
 
 static int apart_open(struct agent *a, struct fault *why)
 {
     const struct mpi_apart_config config = {.base = a->base,
-                                            .rank_count = a->job->rank_count,
+                                            .rank_count = a->run.job->rank_count,
                                             .rank_pid = apart_pid,
                                             .on_found = on_fault,
                                             .arg = a};
 
-    if (a->job->options.mpi == MPI_NONE || a->job->size == 1 || a->apart)
+    if (a->run.job->options.mpi == MPI_NONE || a->run.job->size == 1 || a->run.mpi.apart)
         return 0;
-    return mpi_apart_open(&a->apart, &config, why);
+    return mpi_apart_open(&a->run.mpi.apart, &config, why);
 }
 
 /* The preloaded library has told the user why, and leaves a mark for the agent. */
@@ -609,7 +614,8 @@ static void apart_check(struct agent_rank *r)
 {
     char mark[JOB_DIRECTORY_PATH + 64];
 
-    snprintf(mark, sizeof(mark), "%s/" MPI_APART_PREFIX "%d", r->agent->dir, r->job->rank);
+    snprintf(mark, sizeof(mark), "%s/" MPI_APART_PREFIX "%d", r->agent->directory.path,
+             r->job->rank);
     if (access(mark, F_OK) == 0)
         job_report_fault(r->agent, r->job->rank,
                          "has run an MPI program that was not served, and a job of its own: a "
@@ -618,7 +624,7 @@ static void apart_check(struct agent_rank *r)
 
 int rank_mpi_open(struct agent *a, struct fault *why)
 {
-    const struct job_spec *job = a->job;
+    const struct job_spec *job = a->run.job;
     const struct pmi_events events = {.on_exchange = on_exchange,
                                       .on_name = on_name,
                                       .on_pmix = is_demandable(job) ? on_pmix_asked : NULL,
@@ -637,7 +643,7 @@ int rank_mpi_open(struct agent *a, struct fault *why)
 
     if (rc || !is_any_served(a))
         return rc;
-    if (is_demandable(job) && pmix_demand_create(&a->demand, job->rank_count, why))
+    if (is_demandable(job) && pmix_demand_create(&a->run.mpi.demand, job->rank_count, why))
         return why->code;
     config.ranks = ranks = calloc((size_t)job->rank_count, sizeof(*ranks));
     config.apps = apps = calloc((size_t)job->rank_count, sizeof(*apps));
@@ -645,7 +651,7 @@ int rank_mpi_open(struct agent *a, struct fault *why)
         ranks[i] = job->ranks[i].rank;
         apps[i] = job->ranks[i].app;
     }
-    rc = ranks && apps ? pmi_open(&a->pmi, a->base, &config, &events, why)
+    rc = ranks && apps ? pmi_open(&a->run.mpi.pmi, a->base, &config, &events, why)
                        : fault_set(why, ML_ERR_MEMORY, "out of memory");
     free(ranks);
     free(apps);
@@ -654,18 +660,15 @@ int rank_mpi_open(struct agent *a, struct fault *why)
 
 void rank_mpi_close(struct agent *a)
 {
-    mpi_apart_close(a->apart);
-    a->apart = NULL;
-    pmi_close(a->pmi);
-    pmix_helper_close(a->pmix);
-    pmix_demand_destroy(a->demand);
-    a->demand = NULL;
-    free(a->serves_pmi);
-    free(a->knows_python);
-    a->knows_python = NULL;
-    a->pmix = NULL;
-    a->pmi = NULL;
-    a->serves_pmi = NULL;
+    struct rank_mpi *m = &a->run.mpi;
+
+    mpi_apart_close(m->apart);
+    pmi_close(m->pmi);
+    pmix_helper_close(m->pmix);
+    pmix_demand_destroy(m->demand);
+    free(m->serves_pmi);
+    free(m->knows_python);
+    *m = (struct rank_mpi){0};
 }
 
 int rank_mpi_socket(struct agent_rank *r, int *fd, struct fault *why)
@@ -674,26 +677,27 @@ int rank_mpi_socket(struct agent_rank *r, int *fd, struct fault *why)
 
     *fd = -1;
     return rank_mpi_is_served(a, r->job->app) && !r->is_added
-               ? pmi_rank_open(a->pmi, (int)(r - a->ranks), fd, why)
+               ? pmi_rank_open(a->run.mpi.pmi, (int)(r - a->run.ranks.all), fd, why)
                : 0;
 }
 
 bool rank_mpi_hold(struct agent *a, void (*release)(struct agent *a))
 {
-    a->mpi_release = release;
-    return a->pmix && pmix_helper_ask(a->pmix);
+    a->run.mpi.release = release;
+    return a->run.mpi.pmix && pmix_helper_ask(a->run.mpi.pmix);
 }
 
 void rank_mpi_ended(struct agent_rank *r, bool has_succeeded)
 {
-    struct agent *a = r->agent;
+    const struct rank_mpi *m = &r->agent->run.mpi;
+    int index = (int)(r - r->agent->run.ranks.all);
 
     if (r->is_added)
         return;
-    if (has_succeeded && a->apart)
+    if (has_succeeded && m->apart)
         apart_check(r);
-    if (a->pmi)
-        pmi_rank_ended(a->pmi, (int)(r - a->ranks), has_succeeded);
-    if (a->pmix)
-        pmix_helper_rank_ended(a->pmix, (int)(r - a->ranks), has_succeeded);
+    if (m->pmi)
+        pmi_rank_ended(m->pmi, index, has_succeeded);
+    if (m->pmix)
+        pmix_helper_rank_ended(m->pmix, index, has_succeeded);
 }

@@ -11,11 +11,10 @@
 
 struct agent;
 struct agent_rank;
-
 extern const struct coordinator_session_events rank_mpi_events;
 
 /* For JOB, once the directories are chosen and the programs are there: decides how the job is
- * served, by PMIx for all its ranks or by PMI-1, and adds to a->warnings which MPI programs cannot
+ * served, by PMIx for all its ranks or by PMI-1, and adds to the warnings which MPI programs cannot
  * be. Calls `done`, perhaps within the call, once all is ready, or with the reason why it cannot
  * be. */
 void rank_mpi_choose(struct agent *a, void (*done)(struct agent *a, const struct fault *failed));

@@ -34,13 +34,13 @@ static void folds_write(struct agent *a);
 /* Stops or starts to read from all pipes, beginning with rank `next`. */
 static void window_set(struct agent *a, bool is_closed)
 {
-    int count = a->job->rank_count;
+    int count = a->run.job->rank_count;
 
-    if (a->window.is_closed == is_closed)
+    if (a->run.output.window.is_closed == is_closed)
         return;
-    a->window.is_closed = is_closed;
+    a->run.output.window.is_closed = is_closed;
     for (int i = 0; i < count; i++) {
-        struct agent_rank *r = &a->ranks[(a->window.next + i) % count];
+        struct agent_rank *r = &a->run.ranks.all[(a->run.output.window.next + i) % count];
 
         for (int k = 0; k < 2; k++) {
             if (r->out[k].event && is_closed)
@@ -54,8 +54,8 @@ static void window_set(struct agent *a, bool is_closed)
 /* Each amount closes the window at its high mark; it opens when all are below their low marks. */
 static void window_check(struct agent *a)
 {
-    struct rank_output_window *w = &a->window;
-    size_t kept = frame_stream_kept(a->channel);
+    struct rank_output_window *w = &a->run.output.window;
+    size_t kept = frame_stream_kept(a->launcher.channel);
 
     if (w->unacknowledged + AGENT_OUTPUT_EXTRA >= AGENT_OUTPUT_WINDOW)
         w->is_full = true;
@@ -66,8 +66,8 @@ static void window_check(struct agent *a)
     else if (kept == 0)
         w->is_backed_up = false;
     w->is_heaped = false;
-    for (int k = 0; k < 2 && a->folds[k]; k++)
-        w->is_heaped |= line_fold_held(a->folds[k]) >= LINE_FOLD_HELD;
+    for (int k = 0; k < 2 && a->run.output.folds[k]; k++)
+        w->is_heaped |= line_fold_held(a->run.output.folds[k]) >= LINE_FOLD_HELD;
     window_set(a, w->is_full || w->is_backed_up || w->is_heaped);
 }
 
@@ -87,10 +87,10 @@ static void rank_output_send(struct rank_output *o, const char *bytes, size_t si
 
     memcpy(header, &rank, sizeof(rank));
     header[sizeof(rank)] = (uint8_t)o->stream;
-    frame_stream_send_parts(a->channel, AGENT_OUTPUT, header, sizeof(header), bytes, size);
-    a->window.unacknowledged += agent_output_cost(size);
+    frame_stream_send_parts(a->launcher.channel, AGENT_OUTPUT, header, sizeof(header), bytes, size);
+    a->run.output.window.unacknowledged += agent_output_cost(size);
     o->due -= size < o->due ? size : o->due;
-    a->window.next = (int)(o->rank - a->ranks) + 1;
+    a->run.output.window.next = (int)(o->rank - a->run.ranks.all) + 1;
     window_check(a);
 }
 
@@ -100,9 +100,9 @@ static void rank_output_send(struct rank_output *o, const char *bytes, size_t si
 /* Local ranks are few, so the rank is searched. */
 static struct rank_output *output_find(struct agent *a, int rank, int stream)
 {
-    for (int i = 0; i < a->job->rank_count; i++)
-        if (a->ranks[i].job->rank == rank)
-            return &a->ranks[i].out[stream - 1];
+    for (int i = 0; i < a->run.job->rank_count; i++)
+        if (a->run.ranks.all[i].job->rank == rank)
+            return &a->run.ranks.all[i].out[stream - 1];
     return NULL;
 }
 
@@ -111,8 +111,8 @@ static bool fold_may_write(size_t size, void *arg)
     const struct agent *a = arg;
     size_t most = size + OUTPUT_HEADER + FOLDED_RANGES * sizeof(struct line_range);
 
-    return !a->window.is_full && !a->window.is_backed_up &&
-           a->window.unacknowledged + agent_output_cost(most) <= AGENT_OUTPUT_WINDOW;
+    return !a->run.output.window.is_full && !a->run.output.window.is_backed_up &&
+           a->run.output.window.unacknowledged + agent_output_cost(most) <= AGENT_OUTPUT_WINDOW;
 }
 
 static void folded_send(struct agent *a, uint8_t stream, const struct line_range *ranges,
@@ -130,15 +130,15 @@ static void folded_send(struct agent *a, uint8_t stream, const struct line_range
         memcpy(head + at, words, sizeof(words));
         at += sizeof(words);
     }
-    frame_stream_send_parts(a->channel, AGENT_FOLDED, head, at, bytes, size);
-    a->window.unacknowledged += agent_output_cost(at + size);
+    frame_stream_send_parts(a->launcher.channel, AGENT_FOLDED, head, at, bytes, size);
+    a->run.output.window.unacknowledged += agent_output_cost(at + size);
     window_check(a);
 }
 
 static void fold_write(struct agent *a, uint8_t stream, const struct line_ranks *ranks,
                        bool is_piece, const char *bytes, size_t size)
 {
-    if (frame_stream_has_ended(a->channel))
+    if (frame_stream_has_ended(a->launcher.channel))
         return;
     if (is_piece) {
         rank_output_send(output_find(a, (int)ranks->ranges[0].first, stream), bytes, size);
@@ -180,17 +180,17 @@ static void on_fold_err_end(int rank, void *arg)
 static void folds_write(struct agent *a)
 {
     int64_t now = clock_ms();
-    int next = a->job->fold_ms;
+    int next = a->run.job->fold_ms;
 
     for (int k = 0; k < 2; k++) {
-        int left = line_fold_write(a->folds[k], now);
+        int left = line_fold_write(a->run.output.folds[k], now);
 
         next = left >= 0 && left < next ? left : next;
     }
-    if (!evtimer_pending(a->fold_timer, NULL) || next < a->job->fold_ms) {
+    if (!evtimer_pending(a->run.output.fold_timer, NULL) || next < a->run.job->fold_ms) {
         const struct timeval wait = {0, (next > 0 ? next : 1) * 1000};
 
-        evtimer_add(a->fold_timer, &wait);
+        evtimer_add(a->run.output.fold_timer, &wait);
     }
     window_check(a);
 }
@@ -202,15 +202,17 @@ static void on_fold_timer(evutil_socket_t fd, short what, void *arg)
     bool is_waiting = false;
 
     (void)fd, (void)what;
-    for (int i = 0; i < a->spawned; i++) {
+    for (int i = 0; i < a->run.ranks.spawned; i++) {
         for (int k = 0; k < 2; k++) {
-            struct line_cut *c = &a->ranks[i].out[k].cut;
+            struct line_cut *c = &a->run.ranks.all[i].out[k].cut;
 
-            line_cut_tick(c, a->folds[k], a->ranks[i].job->rank, a->job->fold_ms, now);
+            line_cut_tick(c, a->run.output.folds[k], a->run.ranks.all[i].job->rank,
+                          a->run.job->fold_ms, now);
             is_waiting |= c->size > 0;
         }
     }
-    is_waiting |= line_fold_held(a->folds[0]) + line_fold_held(a->folds[1]) > 0;
+    is_waiting |=
+        line_fold_held(a->run.output.folds[0]) + line_fold_held(a->run.output.folds[1]) > 0;
     if (is_waiting)
         folds_write(a);
     agent_check_soon(a);
@@ -221,48 +223,49 @@ static int folds_open(struct agent *a, struct fault *why)
     const struct line_fold_events events[2] = {{fold_may_write, on_fold_out, on_fold_out_end, a},
                                                {fold_may_write, on_fold_err, on_fold_err_end, a}};
 
-    a->fold_timer = evtimer_new(a->base, on_fold_timer, a);
+    a->run.output.fold_timer = evtimer_new(a->base, on_fold_timer, a);
     for (int k = 0; k < 2; k++)
-        a->folds[k] = line_fold_create(a->job->most, a->job->fold_ms, &events[k]);
-    if (!a->fold_timer || !a->folds[0] || !a->folds[1]) {
+        a->run.output.folds[k] =
+            line_fold_create(a->run.job->most, a->run.job->fold_ms, &events[k]);
+    if (!a->run.output.fold_timer || !a->run.output.folds[0] || !a->run.output.folds[1]) {
         rank_output_release(a);
         return fault_set(why, ML_ERR_MEMORY, "out of memory for its output");
     }
     /* Also of ranks that have yet to start: what others write waits for them. */
-    for (int i = 0; i < a->job->rank_count; i++)
-        for (int k = 0; k < 2 && a->ranks[i].job->rank != a->job->pty.rank; k++)
-            line_fold_begin(a->folds[k], a->ranks[i].job->rank);
+    for (int i = 0; i < a->run.job->rank_count; i++)
+        for (int k = 0; k < 2 && a->run.ranks.all[i].job->rank != a->run.job->pty.rank; k++)
+            line_fold_begin(a->run.output.folds[k], a->run.ranks.all[i].job->rank);
     return 0;
 }
 
 void rank_output_release(struct agent *a)
 {
-    for (int i = 0; a->ranks && i < a->job->rank_count; i++)
+    for (int i = 0; a->run.ranks.all && i < a->run.job->rank_count; i++)
         for (int k = 0; k < 2; k++)
-            free(a->ranks[i].out[k].cut.held);
+            free(a->run.ranks.all[i].out[k].cut.held);
     for (int k = 0; k < 2; k++) {
-        line_fold_destroy(a->folds[k]);
-        a->folds[k] = NULL;
+        line_fold_destroy(a->run.output.folds[k]);
+        a->run.output.folds[k] = NULL;
     }
-    if (a->fold_timer)
-        event_free(a->fold_timer);
-    a->fold_timer = NULL;
+    if (a->run.output.fold_timer)
+        event_free(a->run.output.fold_timer);
+    a->run.output.fold_timer = NULL;
 }
 
 /* NULL: what it writes is sent as it is. */
 static struct line_fold *fold_of(const struct rank_output *o)
 {
-    return o->rank->pty >= 0 ? NULL : o->rank->agent->folds[o->stream - 1];
+    return o->rank->pty >= 0 ? NULL : o->rank->agent->run.output.folds[o->stream - 1];
 }
 
 /* A rank that has failed is not reported before its last line is written. */
 static void failure_hurry(struct agent_rank *r)
 {
-    if (r->pty >= 0 || !r->agent->folds[0] || r->state != RANK_ENDED || r->status == 0 ||
+    if (r->pty >= 0 || !r->agent->run.output.folds[0] || r->state != RANK_ENDED || r->status == 0 ||
         !rank_output_has_due(r))
         return;
     for (int k = 0; k < 2; k++) {
-        struct line_fold *f = r->agent->folds[k];
+        struct line_fold *f = r->agent->run.output.folds[k];
 
         if (r->out[k].due > 0)
             continue;
@@ -281,7 +284,7 @@ static void rank_output_take(struct rank_output *o, const char *bytes, size_t si
         return;
     }
     o->due -= size < o->due ? size : o->due;
-    o->rank->agent->window.next = (int)(o->rank - o->rank->agent->ranks) + 1;
+    o->rank->agent->run.output.window.next = (int)(o->rank - o->rank->agent->run.ranks.all) + 1;
     if (size) {
         line_cut_add(&o->cut, f, o->rank->job->rank, bytes, size, clock_ms());
     } else {
@@ -290,7 +293,7 @@ static void rank_output_take(struct rank_output *o, const char *bytes, size_t si
     }
     failure_hurry(o->rank);
     /* Once for all pipes that are read in this turn of the loop. */
-    event_active(o->rank->agent->fold_timer, EV_TIMEOUT, 0);
+    event_active(o->rank->agent->run.output.fold_timer, EV_TIMEOUT, 0);
 }
 
 /* --- pipes -------------------------------------------------------------------------------------
@@ -310,12 +313,12 @@ static void on_readable(evutil_socket_t fd, short what, void *arg)
     static char buffer[CHUNK];
     struct rank_output *o = arg;
     struct agent *a = o->rank->agent;
-    size_t room = AGENT_OUTPUT_WINDOW - AGENT_OUTPUT_EXTRA - a->window.unacknowledged;
+    size_t room = AGENT_OUTPUT_WINDOW - AGENT_OUTPUT_EXTRA - a->run.output.window.unacknowledged;
     size_t most;
     ssize_t n;
 
     (void)what;
-    if (a->window.is_closed)
+    if (a->run.output.window.is_closed)
         return; /* closed by another pipe in the same turn of the loop */
     most = fold_of(o) ? FOLD_CHUNK : room < sizeof(buffer) ? room : sizeof(buffer);
     n = read(fd, buffer, most);
@@ -325,7 +328,7 @@ static void on_readable(evutil_socket_t fd, short what, void *arg)
         rank_output_is_broken(o, errno);
     if (n <= 0)
         rank_output_end(o);
-    if (frame_stream_has_ended(a->channel))
+    if (frame_stream_has_ended(a->launcher.channel))
         o->due = 0;
     else
         rank_output_take(o, buffer, n > 0 ? (size_t)n : 0);
@@ -338,19 +341,19 @@ static int rank_output_open_one(struct agent_rank *r, struct rank_output *o, int
     struct agent *a = r->agent;
 
     *o = (struct rank_output){.rank = r, .fd = fd, .stream = stream};
-    if (a->job->fold_ms && !a->folds[0] && folds_open(a, why)) {
+    if (a->run.job->fold_ms && !a->run.output.folds[0] && folds_open(a, why)) {
         close(fd);
         return why->code;
     }
     fcntl(fd, F_SETFL, O_NONBLOCK);
-    if (a->job->rank_count <= FEW_RANKS)
+    if (a->run.job->rank_count <= FEW_RANKS)
         fcntl(fd, F_SETPIPE_SZ, PIPE_SIZE); /* may fail at the user's limit, which does no harm */
     o->event = event_new(a->base, fd, EV_READ | EV_PERSIST, on_readable, o);
     if (!o->event) {
         close(fd);
         return fault_set(why, ML_ERR_MEMORY, "out of memory for its output");
     }
-    if (!a->window.is_closed)
+    if (!a->run.output.window.is_closed)
         event_add(o->event, NULL);
     return 0;
 }
@@ -390,8 +393,8 @@ void rank_output_renew(struct agent_rank *r)
         }
         free(o->cut.held);
         o->cut = (struct line_cut){0};
-        if (r->agent->folds[k])
-            line_fold_begin(r->agent->folds[k], r->job->rank);
+        if (r->agent->run.output.folds[k])
+            line_fold_begin(r->agent->run.output.folds[k], r->job->rank);
     }
 }
 
@@ -410,15 +413,15 @@ void rank_output_rank_ended(struct agent_rank *r)
     for (int k = 0; k < 2; k++)
         r->out[k].due = pipe_bytes(&r->out[k]);
     failure_hurry(r);
-    if (r->agent->folds[0])
+    if (r->agent->run.output.folds[0])
         folds_write(r->agent);
 }
 
 void rank_output_leave_out(struct agent_rank *r)
 {
     for (int k = 0; k < 2; k++)
-        if (r->agent->folds[k])
-            line_fold_end(r->agent->folds[k], r->job->rank);
+        if (r->agent->run.output.folds[k])
+            line_fold_end(r->agent->run.output.folds[k], r->job->rank);
 }
 
 bool rank_output_has_due(const struct agent_rank *r)
@@ -435,9 +438,10 @@ bool rank_output_has_due(const struct agent_rank *r)
 
 void rank_output_acknowledge(struct agent *a, size_t bytes)
 {
-    a->window.unacknowledged -= bytes < a->window.unacknowledged ? bytes : a->window.unacknowledged;
+    a->run.output.window.unacknowledged -=
+        bytes < a->run.output.window.unacknowledged ? bytes : a->run.output.window.unacknowledged;
     window_check(a);
-    if (!a->folds[0])
+    if (!a->run.output.folds[0])
         return;
     folds_write(a);
     agent_check_soon(a);
@@ -445,9 +449,9 @@ void rank_output_acknowledge(struct agent *a, size_t bytes)
 
 void rank_output_on_written(struct agent *a)
 {
-    if (a->job)
+    if (a->run.job)
         window_check(a);
-    if (!a->job || !a->folds[0])
+    if (!a->run.job || !a->run.output.folds[0])
         return;
     folds_write(a);
     agent_check_soon(a);
@@ -456,17 +460,17 @@ void rank_output_on_written(struct agent *a)
 /* Nothing that is held waits any longer. */
 static void folds_hurry(struct agent *a)
 {
-    if (!a->folds[0])
+    if (!a->run.output.folds[0])
         return;
     for (int k = 0; k < 2; k++)
-        line_fold_hurry(a->folds[k], -1);
+        line_fold_hurry(a->run.output.folds[k], -1);
     folds_write(a);
 }
 
 void rank_output_abandon(struct agent *a)
 {
-    a->window.unacknowledged = 0;
-    if (a->job)
+    a->run.output.window.unacknowledged = 0;
+    if (a->run.job)
         window_check(a);
     folds_hurry(a);
 }
@@ -475,9 +479,9 @@ bool rank_output_finish(struct agent *a)
 {
     bool is_finished = true;
 
-    for (int i = 0; i < a->spawned; i++) {
+    for (int i = 0; i < a->run.ranks.spawned; i++) {
         for (int k = 0; k < 2; k++) {
-            struct rank_output *o = &a->ranks[i].out[k];
+            struct rank_output *o = &a->run.ranks.all[i].out[k];
 
             if (!o->event)
                 continue;
@@ -491,8 +495,8 @@ bool rank_output_finish(struct agent *a)
     }
     if (is_finished) /* what has yet to be read may join what is held */
         folds_hurry(a);
-    for (int k = 0; k < 2 && a->folds[k]; k++)
-        is_finished &= line_fold_held(a->folds[k]) == 0;
+    for (int k = 0; k < 2 && a->run.output.folds[k]; k++)
+        is_finished &= line_fold_held(a->run.output.folds[k]) == 0;
     return is_finished;
 }
 
@@ -500,11 +504,12 @@ size_t rank_output_close_all(struct agent *a)
 {
     size_t dropped = 0;
 
-    for (int i = 0; i < a->spawned; i++) {
-        dropped += pipe_bytes(&a->ranks[i].out[0]) + pipe_bytes(&a->ranks[i].out[1]);
-        rank_output_close(&a->ranks[i]);
+    for (int i = 0; i < a->run.ranks.spawned; i++) {
+        dropped +=
+            pipe_bytes(&a->run.ranks.all[i].out[0]) + pipe_bytes(&a->run.ranks.all[i].out[1]);
+        rank_output_close(&a->run.ranks.all[i]);
     }
-    for (int k = 0; k < 2 && a->folds[k]; k++)
-        dropped += line_fold_held(a->folds[k]);
+    for (int k = 0; k < 2 && a->run.output.folds[k]; k++)
+        dropped += line_fold_held(a->run.output.folds[k]);
     return dropped;
 }

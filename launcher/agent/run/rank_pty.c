@@ -46,7 +46,7 @@ int rank_pty_open(struct agent_rank *r, int *out, int *in, struct fault *why)
     if (in && (copy = fcntl(master, F_DUPFD_CLOEXEC, 3)) < 0)
         goto fail;
     modes_set(r->pty);
-    size_set(r->pty, &r->agent->job->pty);
+    size_set(r->pty, &r->agent->run.job->pty);
     *out = master;
     if (in)
         *in = copy;
@@ -79,18 +79,18 @@ size_t rank_pty_end_of_input(const struct agent_rank *r, bool is_mid_line,
 
 void rank_pty_resize(struct agent *a, uint16_t rows, uint16_t columns)
 {
-    a->job->pty.rows = rows;
-    a->job->pty.columns = columns;
-    for (int i = 0; i < a->job->rank_count; i++) {
-        if (a->ranks[i].pty >= 0)
-            size_set(a->ranks[i].pty, &a->job->pty); /* the kernel sends SIGWINCH */
+    a->run.job->pty.rows = rows;
+    a->run.job->pty.columns = columns;
+    for (int i = 0; i < a->run.job->rank_count; i++) {
+        if (a->run.ranks.all[i].pty >= 0)
+            size_set(a->run.ranks.all[i].pty, &a->run.job->pty); /* the kernel sends SIGWINCH */
     }
 }
 
 void rank_pty_hang_up(struct agent *a)
 {
-    for (int i = 0; i < a->spawned; i++) {
-        if (a->ranks[i].pty >= 0 && a->ranks[i].state == RANK_RUNNING)
-            descendants_signal_group(a->ranks[i].pid, SIGHUP);
+    for (int i = 0; i < a->run.ranks.spawned; i++) {
+        if (a->run.ranks.all[i].pty >= 0 && a->run.ranks.all[i].state == RANK_RUNNING)
+            descendants_signal_group(a->run.ranks.all[i].pid, SIGHUP);
     }
 }

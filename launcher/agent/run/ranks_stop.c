@@ -26,23 +26,23 @@ static void timer_set(struct agent *a, int64_t at)
     int ms = clock_left_ms(at);
     struct timeval time = {ms / 1000, (ms % 1000) * 1000};
 
-    event_add(a->stop.timer, &time);
+    event_add(a->stop_timer, &time);
 }
 
 void ranks_stop_signal_rank(struct agent *a, int rank, int signal)
 {
-    for (int i = 0; i < a->spawned; i++) {
-        if (a->ranks[i].job->rank == rank && a->ranks[i].state == RANK_RUNNING)
-            descendants_signal_group(a->ranks[i].pid, signal);
+    for (int i = 0; i < a->run.ranks.spawned; i++) {
+        if (a->run.ranks.all[i].job->rank == rank && a->run.ranks.all[i].state == RANK_RUNNING)
+            descendants_signal_group(a->run.ranks.all[i].pid, signal);
     }
 }
 
 /* To the ranks' process groups, not to descendants outside of them. */
 static void groups_signal(struct agent *a, int signal)
 {
-    for (int i = 0; i < a->spawned; i++) {
-        if (a->ranks[i].state == RANK_RUNNING)
-            descendants_signal_group(a->ranks[i].pid, signal);
+    for (int i = 0; i < a->run.ranks.spawned; i++) {
+        if (a->run.ranks.all[i].state == RANK_RUNNING)
+            descendants_signal_group(a->run.ranks.all[i].pid, signal);
     }
 }
 
@@ -56,7 +56,9 @@ static void program_signal(pid_t program, int signal)
 static void rank_signal(const struct agent_rank *r, int signal)
 {
     const struct agent *a = r->agent;
-    pid_t program = a->container ? container_process(a->container, (int)(r - a->ranks)) : 0;
+    pid_t program = a->run.place.container
+                        ? container_process(a->run.place.container, (int)(r - a->run.ranks.all))
+                        : 0;
 
     if (r->state != RANK_RUNNING)
         return;
@@ -70,9 +72,9 @@ void ranks_stop_ask(struct agent *a)
 {
     struct fault why;
 
-    if (!a->is_asked_to_stop && stop_mark_file_set(a->dir, &why))
+    if (!a->run.stop.is_asked && stop_mark_file_set(a->directory.path, &why))
         job_report_note(a, "error", why.text);
-    a->is_asked_to_stop = true;
+    a->run.stop.is_asked = true;
 }
 
 static void on_leave_limit(evutil_socket_t fd, short what, void *arg)
@@ -83,11 +85,11 @@ static void on_leave_limit(evutil_socket_t fd, short what, void *arg)
 
 void ranks_stop_leave(struct agent *a, int rank)
 {
-    int grace_ms = a->job->options.grace_ms;
+    int grace_ms = a->run.job->options.grace_ms;
     const struct timeval grace = {grace_ms / 1000, grace_ms % 1000 * 1000};
 
-    for (int i = 0; i < a->spawned; i++) {
-        struct agent_rank *r = &a->ranks[i];
+    for (int i = 0; i < a->run.ranks.spawned; i++) {
+        struct agent_rank *r = &a->run.ranks.all[i];
 
         if (r->job->rank != rank || r->state != RANK_RUNNING)
             continue;
@@ -103,16 +105,16 @@ void ranks_stop_warn(struct agent *a, int signal)
 {
     struct process_list all = {0};
 
-    if (a->job->options.signal_children || descendants_find(&all, NULL)) {
+    if (a->run.job->options.signal_children || descendants_find(&all, NULL)) {
         groups_signal(a, signal);
         return;
     }
-    for (int i = 0; i < a->spawned; i++) {
+    for (int i = 0; i < a->run.ranks.spawned; i++) {
         const struct process *target;
 
-        if (a->ranks[i].state != RANK_RUNNING)
+        if (a->run.ranks.all[i].state != RANK_RUNNING)
             continue;
-        target = process_list_find(&all, signal_target_find(&all, a->ranks[i].pid, signal));
+        target = process_list_find(&all, signal_target_find(&all, a->run.ranks.all[i].pid, signal));
         if (target)
             process_signal(target, signal);
     }
@@ -123,10 +125,10 @@ void ranks_stop_warn(struct agent *a, int signal)
  * status would be lost. */
 static bool is_waiter(const struct agent *a, pid_t pid)
 {
-    for (int i = 0; a->container && i < a->spawned; i++) {
-        pid_t program = container_process(a->container, i);
+    for (int i = 0; a->run.place.container && i < a->run.ranks.spawned; i++) {
+        pid_t program = container_process(a->run.place.container, i);
 
-        if (a->ranks[i].pid == pid && program && program != pid)
+        if (a->run.ranks.all[i].pid == pid && program && program != pid)
             return true;
     }
     return false;
@@ -150,15 +152,15 @@ static void programs_signal(struct agent *a, int signal)
     struct process_list found = {0};
 
     descendants_find(&found, NULL);
-    for (int i = 0; i < a->spawned; i++) {
-        pid_t program = container_process(a->container, i);
+    for (int i = 0; i < a->run.ranks.spawned; i++) {
+        pid_t program = container_process(a->run.place.container, i);
 
-        if (a->ranks[i].state != RANK_RUNNING)
+        if (a->run.ranks.all[i].state != RANK_RUNNING)
             continue;
-        if (program != a->ranks[i].pid && process_list_find(&found, program))
+        if (program != a->run.ranks.all[i].pid && process_list_find(&found, program))
             program_signal(program, signal);
         else
-            descendants_signal_group(a->ranks[i].pid, signal);
+            descendants_signal_group(a->run.ranks.all[i].pid, signal);
     }
     process_list_free(&found);
 }
@@ -194,8 +196,8 @@ void ranks_stop_signal_all(struct agent *a, int signal)
 static void ranks_mark_signalled(struct agent *a)
 {
     reap_all(a);
-    for (int i = 0; i < a->spawned; i++)
-        a->ranks[i].is_signalled |= a->ranks[i].state == RANK_RUNNING;
+    for (int i = 0; i < a->run.ranks.spawned; i++)
+        a->run.ranks.all[i].is_signalled |= a->run.ranks.all[i].state == RANK_RUNNING;
 }
 
 /* As a terminal that is gone: SIGHUP, and the end of the input. The latter wakes a bash that has
@@ -203,9 +205,9 @@ static void ranks_mark_signalled(struct agent *a)
 static void terminals_hang_up(struct agent *a)
 {
     rank_pty_hang_up(a);
-    for (int i = 0; i < a->spawned; i++) {
-        if (a->ranks[i].pty >= 0)
-            rank_input_take(&a->ranks[i], NULL, 0);
+    for (int i = 0; i < a->run.ranks.spawned; i++) {
+        if (a->run.ranks.all[i].pty >= 0)
+            rank_input_take(&a->run.ranks.all[i], NULL, 0);
     }
 }
 
@@ -217,12 +219,12 @@ static int everyone_signal(struct agent *a, int signal)
 
     ranks_mark_signalled(a);
     if (signal == SIGKILL)
-        cgroup_kill(a->cgroup);
+        cgroup_kill(a->run.place.cgroup);
     else if (signal == SIGTERM)
         terminals_hang_up(a);
     if (!descendants_exist())
         return 0;
-    if (signal != SIGKILL && a->container && container_is_apart(a->container)) {
+    if (signal != SIGKILL && a->run.place.container && container_is_apart(a->run.place.container)) {
         programs_signal(a, signal);
         return 0;
     }
@@ -237,9 +239,9 @@ static int everyone_signal(struct agent *a, int signal)
  * twice. */
 static void everyone_ask(struct agent *a, int signal)
 {
-    if (signal != a->stop.asked)
+    if (signal != a->run.stop.asked)
         everyone_signal(a, signal);
-    a->stop.asked = signal;
+    a->run.stop.asked = signal;
 }
 
 /* Sends SIGKILL to all. The time until the agent gives up begins with the first round that was
@@ -247,7 +249,7 @@ static void everyone_ask(struct agent *a, int signal)
  * busy machine a thousand processes end slowly. */
 static void everyone_kill(struct agent *a)
 {
-    struct ranks_stop *s = &a->stop;
+    struct ranks_stop *s = &a->run.stop;
     int count = everyone_signal(a, SIGKILL);
     int64_t give_up_at = clock_ms() + RANKS_KILLED_MS;
 
@@ -260,7 +262,7 @@ static void everyone_kill(struct agent *a)
 
 static void escalation_step(struct agent *a)
 {
-    struct ranks_stop *s = &a->stop;
+    struct ranks_stop *s = &a->run.stop;
     int64_t now = clock_ms();
     bool is_needed = true; /* another step */
 
@@ -288,27 +290,20 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
     struct agent *a = arg;
 
     (void)fd, (void)what;
-    if (a->stop.is_active)
+    if (a->run.stop.is_active)
         escalation_step(a);
 }
 
 int ranks_stop_open(struct agent *a, struct fault *why)
 {
-    a->stop.timer = evtimer_new(a->base, on_timer, a);
-    return a->stop.timer ? 0 : fault_set(why, ML_ERR_MEMORY, "out of memory for the timer");
-}
-
-void ranks_stop_close(struct agent *a)
-{
-    if (a->stop.timer)
-        event_free(a->stop.timer);
-    a->stop.timer = NULL;
+    a->stop_timer = evtimer_new(a->base, on_timer, a);
+    return a->stop_timer ? 0 : fault_set(why, ML_ERR_MEMORY, "out of memory for the timer");
 }
 
 void ranks_stop_end(struct agent *a)
 {
-    event_del(a->stop.timer);
-    a->stop.is_active = false;
+    event_del(a->stop_timer);
+    a->run.stop.is_active = false;
 }
 
 void ranks_stop_hurry(struct agent *a)
@@ -316,15 +311,16 @@ void ranks_stop_hurry(struct agent *a)
     int64_t now = clock_ms();
 
     /* The time until giving up begins here, even if SIGKILL was sent long ago. */
-    if (!a->stop.is_hurried && a->stop.is_active && a->stop.give_up_at < now + RANKS_KILLED_MS)
-        a->stop.give_up_at = now + RANKS_KILLED_MS;
-    a->stop.is_hurried = true;
+    if (!a->run.stop.is_hurried && a->run.stop.is_active &&
+        a->run.stop.give_up_at < now + RANKS_KILLED_MS)
+        a->run.stop.give_up_at = now + RANKS_KILLED_MS;
+    a->run.stop.is_hurried = true;
     ranks_stop_begin(a, SIGKILL, 0);
 }
 
 void ranks_stop_begin(struct agent *a, int signal, int grace_ms)
 {
-    struct ranks_stop *s = &a->stop;
+    struct ranks_stop *s = &a->run.stop;
     int64_t now = clock_ms();
     int64_t kill_at = signal == SIGKILL ? now : now + grace_ms;
     bool is_polite = signal != SIGKILL && grace_ms > 0;
@@ -345,7 +341,7 @@ void ranks_stop_begin(struct agent *a, int signal, int grace_ms)
 
 void ranks_stop_begin_slurm(struct agent *a, int grace_ms)
 {
-    struct ranks_stop *s = &a->stop;
+    struct ranks_stop *s = &a->run.stop;
     int64_t now = clock_ms();
 
     /* Said before, by mlaunch or by the guard, and Slurm's own SIGTERM is still on its way. */
@@ -366,5 +362,5 @@ void ranks_stop_begin_slurm(struct agent *a, int grace_ms)
 void ranks_stop_on_slurm(struct agent *a)
 {
     ranks_mark_signalled(a);
-    a->stop.asked = SIGTERM;
+    a->run.stop.asked = SIGTERM;
 }

@@ -14,9 +14,8 @@
 
 struct agent;
 
-/* Makes the timer. ML_ERR_MEMORY. */
+/* Makes a->stop_timer, which is for all runs. ML_ERR_MEMORY. */
 int ranks_stop_open(struct agent *a, struct fault *why);
-void ranks_stop_close(struct agent *a);
 
 /* Starts the sequence; `signal` has been sent when it returns. SIGKILL, or no grace: at once. */
 void ranks_stop_begin(struct agent *a, int signal, int grace_ms);

@@ -21,7 +21,7 @@
 /* "was killed by signal 9 (Killed) on host b (pid 4711)". */
 static void end_describe(const struct agent_rank *r, char *text, size_t size)
 {
-    const char *host = r->agent->job->host_name;
+    const char *host = r->agent->run.job->host_name;
     char killed[SIGNAL_TEXT];
 
     if (WIFEXITED(r->status))
@@ -43,14 +43,14 @@ static void rank_tell(struct agent_rank *r)
     char text[256];
 
     r->state = RANK_ENDED;
-    r->agent->ended++;
-    r->agent->unreported++;
-    r->is_broken =
-        job_directory_rank_is_broken(r->agent->dir, r->job->rank, r->lost, sizeof(r->lost));
-    framework_error_read(r->message, sizeof(r->message), r->agent->dir, r->job->rank);
+    r->agent->run.ranks.ended++;
+    r->agent->run.ranks.unreported++;
+    r->is_broken = job_directory_rank_is_broken(r->agent->directory.path, r->job->rank, r->lost,
+                                                sizeof(r->lost));
+    framework_error_read(r->message, sizeof(r->message), r->agent->directory.path, r->job->rank);
     end_describe(r, text, sizeof(text));
     rank_mpi_ended(r, has_succeeded(r));
-    coordinator_session_rank_exited(r->agent->coordinator_session, r->job->rank, r->pid, text);
+    coordinator_session_rank_exited(r->agent->run.coordinator_session, r->job->rank, r->pid, text);
     rank_input_close(r);
     rank_output_rank_ended(r);
     if (!rank_output_has_due(r))
@@ -60,9 +60,9 @@ static void rank_tell(struct agent_rank *r)
 
 static void held_tell(struct agent *a)
 {
-    for (int i = 0; i < a->spawned; i++) {
-        if (a->ranks[i].state == RANK_HELD)
-            rank_tell(&a->ranks[i]);
+    for (int i = 0; i < a->run.ranks.spawned; i++) {
+        if (a->run.ranks.all[i].state == RANK_HELD)
+            rank_tell(&a->run.ranks.all[i]);
     }
 }
 
@@ -74,11 +74,11 @@ static void rank_end(struct agent_rank *r, int status, const struct rusage *usag
     r->status = status;
     r->usage = *usage;
     r->elapsed_ms = clock_ms() - r->started_ms;
-    if (a->container)
-        container_rank_ended(a->container, (int)(r - a->ranks), status,
-                             !r->is_signalled && !a->stop.is_active, r->unstarted,
+    if (a->run.place.container)
+        container_rank_ended(a->run.place.container, (int)(r - a->run.ranks.all), status,
+                             !r->is_signalled && !a->run.stop.is_active, r->unstarted,
                              sizeof(r->unstarted));
-    if (has_succeeded(r) || a->stop.is_active || !rank_mpi_hold(a, held_tell))
+    if (has_succeeded(r) || a->run.stop.is_active || !rank_mpi_hold(a, held_tell))
         rank_tell(r);
 }
 
@@ -86,14 +86,14 @@ void reap_failed_start(struct agent_rank *r, int status, const struct fault *why
 {
     char text[sizeof(why->text) + 300];
 
-    snprintf(text, sizeof(text), "could not be started on host %s: %s", r->agent->job->host_name,
-             why->text);
-    if (r->agent->container)
-        container_rank_ended(r->agent->container, (int)(r - r->agent->ranks), -1, true,
-                             r->unstarted, sizeof(r->unstarted));
-    r->agent->ended++;
+    snprintf(text, sizeof(text), "could not be started on host %s: %s",
+             r->agent->run.job->host_name, why->text);
+    if (r->agent->run.place.container)
+        container_rank_ended(r->agent->run.place.container, (int)(r - r->agent->run.ranks.all), -1,
+                             true, r->unstarted, sizeof(r->unstarted));
+    r->agent->run.ranks.ended++;
     rank_mpi_ended(r, false);
-    coordinator_session_rank_exited(r->agent->coordinator_session, r->job->rank, 0, text);
+    coordinator_session_rank_exited(r->agent->run.coordinator_session, r->job->rank, 0, text);
     rank_input_close(r);
     job_report_failed(r, status, why);
     agent_check_soon(r->agent);
@@ -101,9 +101,9 @@ void reap_failed_start(struct agent_rank *r, int status, const struct fault *why
 
 static struct agent_rank *rank_of_pid(struct agent *a, pid_t pid)
 {
-    for (int i = 0; i < a->spawned; i++) {
-        if (a->ranks[i].state == RANK_RUNNING && a->ranks[i].pid == pid)
-            return &a->ranks[i];
+    for (int i = 0; i < a->run.ranks.spawned; i++) {
+        if (a->run.ranks.all[i].state == RANK_RUNNING && a->run.ranks.all[i].pid == pid)
+            return &a->run.ranks.all[i];
     }
     return NULL;
 }
@@ -119,9 +119,9 @@ void reap_all(struct agent *a)
 
         if (r)
             rank_end(r, status, &usage);
-        else if (pid == a->keeper)
+        else if (pid == a->run.keeper.pid)
             job_keeper_again(a, status);
-        else if (!hook_reaped(a->hook, pid, status))
+        else if (!hook_reaped(a->run.hook, pid, status))
             rank_mpi_reaped(a, pid, status);
     }
 }

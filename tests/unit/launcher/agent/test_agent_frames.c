@@ -103,24 +103,25 @@ static void scene_open(struct scene *s, enum agent_state state)
     calls = 0;
     s->job = (struct job_spec){.size = 1, .hosts = 1, .rank_count = 1, .ranks = &s->of_job};
     s->rank = (struct agent_rank){.agent = a, .job = &s->of_job, .pty = -1};
-    a->state = state;
-    a->job = &s->job;
-    a->ranks = &s->rank;
-    a->place = &s->place;
+    a->run.state = state;
+    a->run.job = &s->job;
+    a->run.ranks.all = &s->rank;
+    a->run.place.staged = &s->place;
     a->base = event_base_new();
     assert_non_null(a->base);
     a->check_event = event_new(a->base, -1, 0, on_check, NULL);
     assert_non_null(a->check_event);
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
     s->fd = pair[1];
-    assert_int_equal(frame_stream_open(&a->channel, a->base, pair[0], pair[0], &events, &why), 0);
+    assert_int_equal(
+        frame_stream_open(&a->launcher.channel, a->base, pair[0], pair[0], &events, &why), 0);
     assert_int_equal(frame_reader_create(&s->reader, FRAME_LIMIT, &why), 0);
 }
 
 static void scene_close(struct scene *s)
 {
-    json_decref(s->agent.shared);
-    frame_stream_close(s->agent.channel);
+    json_decref(s->agent.run.shared);
+    frame_stream_close(s->agent.launcher.channel);
     event_free(s->agent.check_event);
     event_base_free(s->agent.base);
     frame_reader_destroy(s->reader);
@@ -153,7 +154,7 @@ static char feed(struct scene *s, uint8_t type, const void *payload, size_t size
     uint8_t copy[128] = {0};
     const struct frame f = {.type = type, .size = (uint32_t)size, .payload = copy};
     struct agent *a = &s->agent;
-    bool was_paused = a->is_paused, has_broken;
+    bool was_paused = a->launcher.is_paused, has_broken;
 
     assert_true(size < sizeof(copy));
     memcpy(copy, payload, size);
@@ -165,7 +166,9 @@ static char feed(struct scene *s, uint8_t type, const void *payload, size_t size
         assert_int_equal(calls, 0);
         return 'R';
     }
-    return calls || *heard || has_broken || a->is_paused != was_paused || a->shared ? 'T' : 'I';
+    return calls || *heard || has_broken || a->launcher.is_paused != was_paused || a->run.shared
+               ? 'T'
+               : 'I';
 }
 
 static const struct line {
@@ -230,7 +233,7 @@ static void test_cells(void **state)
             char became;
 
             scene_open(&s, (enum agent_state)k);
-            s.agent.is_paused = l->type == LAUNCH_RESUME;
+            s.agent.launcher.is_paused = l->type == LAUNCH_RESUME;
             became = feed(&s, l->type, l->payload, l->size, &heard);
             if (became != l->cells[k])
                 fail_msg("%s in state %d became %c instead of %c", l->name, k, became, l->cells[k]);
@@ -316,9 +319,9 @@ static void test_refused(void **state)
             int heard;
 
             scene_open(&s, (enum agent_state)k);
-            s.agent.is_refused = true;
+            s.agent.run.is_refused = true;
             assert_int_equal(feed(&s, lines[i].type, lines[i].payload, lines[i].size, &heard), 'I');
-            assert_true(s.agent.is_heard);
+            assert_true(s.agent.launcher.is_heard);
             scene_close(&s);
         }
     }

@@ -6,8 +6,10 @@
 #include "launcher/agent/job_prepare.h"
 
 #include "common/text/parsed_json.h"
+#include "launcher/agent/agent_run.h"
 #include "launcher/agent/host/guard.h"
 #include "launcher/agent/rank/hook.h"
+#include "launcher/agent/rank/received_files.h"
 #include "launcher/agent/run/agent.h"
 #include "launcher/agent/run/job_place.h"
 #include "launcher/base/process/install_path.h"
@@ -127,8 +129,8 @@ static void scene_make(struct scene *s)
 
     memset(s, 0, sizeof(*s));
     installed = "/opt/mlaunch";
-    a->cgroup_fd = -1;
-    memcpy(a->locks, (int[])JOB_DIRECTORY_UNLOCKED, sizeof(a->locks));
+    agent_run_open(a);
+    memcpy(a->directory.locks, (int[])JOB_DIRECTORY_UNLOCKED, sizeof(a->directory.locks));
     a->base = event_base_new();
     assert_non_null(a->base);
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
@@ -137,11 +139,19 @@ static void scene_make(struct scene *s)
     a->guard_fd = guard[0];
     s->guard = guard[1];
     spawn_prepare(&a->limits);
-    assert_int_equal(frame_stream_open(&a->channel, a->base, pair[0], pair[0], &events, &why), 0);
+    assert_int_equal(
+        frame_stream_open(&a->launcher.channel, a->base, pair[0], pair[0], &events, &why), 0);
     assert_int_equal(frame_reader_create(&s->reader, FRAME_LIMIT, &why), 0);
     a->check_event = event_new(a->base, -1, 0, on_check, a);
     assert_non_null(a->check_event);
-    job_place_ahead(a);
+    job_place_find_ahead(a);
+}
+
+/* As at the end of the agent. */
+static void job_release(struct scene *s)
+{
+    agent_run_end_job(&s->agent);
+    job_place_remove(&s->agent);
 }
 
 static int scene_open(void **state)
@@ -167,9 +177,9 @@ static size_t directories_left(void)
 
 static void scene_free(struct scene *s)
 {
-    job_prepare_release(&s->agent);
+    job_release(s);
     event_free(s->agent.check_event);
-    frame_stream_close(s->agent.channel);
+    frame_stream_close(s->agent.launcher.channel);
     event_base_free(s->agent.base);
     close(s->agent.guard_fd);
     close(s->guard);
@@ -234,7 +244,7 @@ static void expect_ready(struct scene *s, size_t warnings, const char *warning)
         assert_non_null(strstr(json_string_value(json_array_get(all, 0)), warning));
     assert_false(json_is_true(json_object_get(said, "pmix")));
     json_decref(said);
-    assert_int_equal(s->agent.state, AGENT_IS_READY);
+    assert_int_equal(s->agent.run.state, AGENT_IS_READY);
     assert_int_equal(directories_left(), 1);
 }
 
@@ -247,8 +257,8 @@ static void expect_refused(struct scene *s, const char *text)
     if (!strstr(why, text))
         fail_msg("'%s' instead of '%s'", why, text);
     json_decref(said);
-    assert_true(s->agent.is_refused);
-    assert_null(s->agent.job);
+    assert_true(s->agent.run.is_refused);
+    assert_null(s->agent.run.job);
     assert_int_equal(directories_left(), 0);
     assert_int_equal(hear(s).type, 0);
 }
@@ -262,16 +272,16 @@ static void test_ready(void **state)
 
     prepare(s, "{}");
     expect_ready(s, 0, NULL);
-    assert_string_equal(s->agent.coordinator, "");
-    assert_string_equal(s->agent.shim, ""); /* nothing is to be preloaded */
-    assert_string_equal(s->agent.cwds[0], "/");
-    snprintf(path, sizeof(path), "%s/job.json", s->agent.dir);
+    assert_string_equal(s->agent.run.coordinator, "");
+    assert_string_equal(s->agent.run.place.shim, ""); /* nothing is to be preloaded */
+    assert_string_equal(s->agent.run.place.cwds[0], "/");
+    snprintf(path, sizeof(path), "%s/job.json", s->agent.directory.path);
     assert_int_equal(access(path, R_OK), 0);
     /* The guard knows the directory, in case the agent dies. */
     assert_true(recv(s->guard, told, sizeof(told) - 1, MSG_DONTWAIT) > 0);
-    job_prepare_release(&s->agent);
+    job_release(s);
     assert_int_equal(access(path, F_OK), -1);
-    job_prepare_release(&s->agent); /* there is no job any more */
+    job_release(s); /* there is no job any more */
 }
 
 static void test_directory(void **state)
@@ -293,8 +303,8 @@ static void test_coordinator(void **state)
     assert_int_equal(
         strncmp(json_string_value(json_object_get(said, "coordinator")), "127.0.0.1:", 10), 0);
     json_decref(said);
-    assert_string_equal(s->agent.shim, "/opt/mlaunch/libmlaunch.so.0");
-    assert_string_equal(s->agent.modules, "/opt/mlaunch/x");
+    assert_string_equal(s->agent.run.place.shim, "/opt/mlaunch/libmlaunch.so.0");
+    assert_string_equal(s->agent.run.place.modules, "/opt/mlaunch/x");
 }
 
 static void test_port_taken(void **state)
@@ -381,12 +391,12 @@ static void test_not_installed(void **state)
     struct scene *s = *state, other;
 
     installed = NULL;
-    job_place_ahead(&s->agent);
+    job_place_find_ahead(&s->agent);
     prepare(s, "{\"backend\": \"tcp\"}");
     expect_refused(s, " is missing");
     scene_make(&other);
     installed = "/opt/my programs";
-    job_place_ahead(&other.agent);
+    job_place_find_ahead(&other.agent);
     prepare(&other, "{\"backend\": \"tcp\"}");
     expect_refused(&other, "/opt/my programs/libmlaunch.so.0 cannot be preloaded: the loader ");
     scene_free(&other);
@@ -437,7 +447,7 @@ static void prepare_file(struct scene *s)
         assert_int_equal(json_array_size(json_object_get(said, "files")), 1);
         json_decref(said);
     }
-    assert_int_equal(s->agent.state, AGENT_IS_RECEIVING);
+    assert_int_equal(s->agent.run.state, AGENT_IS_RECEIVING);
 }
 
 static void expect_credit(struct scene *s, uint32_t size)
@@ -461,7 +471,7 @@ static void test_file(void **state)
     job_prepare_file(&s->agent, 0, contents + 5, SIZE - 5);
     expect_credit(s, SIZE - 5);
     expect_ready(s, 0, NULL);
-    assert_int_equal(access(received_files_path(s->agent.files, 0), X_OK), 0);
+    assert_int_equal(access(received_files_path(s->agent.run.place.files, 0), X_OK), 0);
 }
 
 /* The launcher sends more before it reads that the job is refused: the agent ignores it, since it
@@ -486,7 +496,7 @@ static void test_file_refused(void **state)
         prepare_file(&s);
         job_prepare_file(&s.agent, cases[i].index, cases[i].bytes, cases[i].size);
         expect_refused(&s, "");
-        assert_int_equal(s.agent.state, AGENT_IS_DONE);
+        assert_int_equal(s.agent.run.state, AGENT_IS_DONE);
         scene_free(&s);
     }
     prepare_file(*state);
@@ -502,10 +512,10 @@ static void test_file_after_stop(void **state)
     struct scene *s = *state;
 
     prepare_file(s);
-    s->agent.stop.is_active = true;
+    s->agent.run.stop.is_active = true;
     job_prepare_file(&s->agent, 0, contents, SIZE);
     assert_int_equal(hear(s).type, 0);
-    assert_int_equal(s->agent.state, AGENT_IS_RECEIVING);
+    assert_int_equal(s->agent.run.state, AGENT_IS_RECEIVING);
 }
 
 /* The launcher goes away in the middle of a file; the agent's end then removes all. */
@@ -519,7 +529,7 @@ static void test_launcher_gone(void **state)
     while (!s->ended[0])
         event_base_loop(s->agent.base, EVLOOP_ONCE);
     job_prepare_file(&s->agent, 0, contents + 5, SIZE - 5);
-    job_prepare_release(&s->agent);
+    job_release(s);
     assert_int_equal(directories_left(), 0);
 }
 
@@ -531,13 +541,13 @@ static void prolog_finish(struct scene *s)
     int status;
     pid_t pid;
 
-    assert_non_null(s->agent.hook);
-    assert_int_equal(s->agent.state, AGENT_IS_PREPARING);
+    assert_non_null(s->agent.run.hook);
+    assert_int_equal(s->agent.run.state, AGENT_IS_PREPARING);
     assert_int_equal(hear(s).type, 0);
     pid = waitpid(-1, &status, 0);
     assert_true(pid > 0);
-    assert_true(hook_reaped(s->agent.hook, pid, status));
-    while (s->agent.hook)
+    assert_true(hook_reaped(s->agent.run.hook, pid, status));
+    while (s->agent.run.hook)
         event_base_loop(s->agent.base, EVLOOP_ONCE);
 }
 
@@ -561,7 +571,7 @@ static void test_prolog_fails(void **state)
     prepare(s, "{\"prolog\": \"echo no disk; exit 3\"}");
     prolog_finish(s);
     expect_refused(s, "no disk");
-    assert_int_equal(s->agent.state, AGENT_IS_DONE);
+    assert_int_equal(s->agent.run.state, AGENT_IS_DONE);
 }
 
 /* A job that ends meanwhile does not become READY. */
@@ -570,10 +580,10 @@ static void test_prolog_and_stop(void **state)
     struct scene *s = *state;
 
     prepare(s, "{\"prolog\": \"exit 3\"}");
-    s->agent.stop.is_active = true;
+    s->agent.run.stop.is_active = true;
     prolog_finish(s);
     assert_int_equal(hear(s).type, 0);
-    assert_int_equal(s->agent.state, AGENT_IS_PREPARING);
+    assert_int_equal(s->agent.run.state, AGENT_IS_PREPARING);
 }
 
 static int setup(void **state)
