@@ -2,6 +2,7 @@
 #include "launcher/agent/job_finish.h"
 
 #include "common/clock.h"
+#include "common/log.h"
 #include "common/text/text_json.h"
 #include "launcher/agent/agent_run.h"
 #include "launcher/agent/host/descendants_linux.h"
@@ -217,8 +218,60 @@ static void on_epilog_end(const struct fault *failed, const char *output, void *
     agent_check_soon(a);
 }
 
-/* Starts the epilog if it is to run. True: it runs now; what it leaves is ended afterwards. */
-static bool epilog_start(struct agent *a)
+/* --- the steps to DONE ------------------------------------------------------------------------ */
+
+static bool hook_has_ended(struct agent *a)
+{
+    return !a->run.hook;
+}
+
+/* Once the job is being stopped, no more ranks are started. */
+static bool ranks_have_ended(struct agent *a)
+{
+    const struct agent_ranks *ranks = &a->run.ranks;
+
+    return ranks->ended >= (a->run.stop.is_active ? ranks->spawned : a->run.job->rank_count);
+}
+
+static bool ranks_are_decided(struct agent *a)
+{
+    return a->run.ranks.undecided == 0 || a->run.stop.is_active;
+}
+
+static bool helpers_have_ended(struct agent *a)
+{
+    return rank_mpi_has_finished(a) && !a->run.keeper.pid;
+}
+
+static void helpers_end(struct agent *a)
+{
+    rank_mpi_finish(a);
+    job_keeper_close(a);
+}
+
+static bool left_has_ended(struct agent *a)
+{
+    (void)a;
+    return !descendants_exist();
+}
+
+static void left_end(struct agent *a)
+{
+    if (!a->run.stop.is_active && !left_wait(a))
+        ranks_stop_begin(a, SIGTERM, a->run.job->options.grace_ms);
+}
+
+static bool output_is_sent(struct agent *a)
+{
+    return a->run.output.is_dropped || rank_output_finish(a);
+}
+
+static bool epilog_has_run(struct agent *a)
+{
+    return !a->run.owes_epilog && !a->run.hook;
+}
+
+static void epilog_start(struct agent *a)
 {
     /* Linux kills what is born into a group once its cgroup.kill was used. */
     struct hook_config epilog = {.name = "epilog",
@@ -227,44 +280,63 @@ static bool epilog_start(struct agent *a)
                                  .on_end = on_epilog_end};
     struct fault why;
 
-    if (!a->run.owes_epilog || a->run.stop.has_given_up)
-        return false;
     a->run.owes_epilog = false;
     ranks_stop_end(a);
     a->run.in_epilog = job_prepare_hook(a, &epilog, &why) == 0;
     if (!a->run.in_epilog)
         job_report_note(a, "warn", why.text);
-    return a->run.in_epilog;
+}
+
+/*
+ * The end of a job, in this order. All steps are looked at again whenever something has ended: what
+ * the epilog has left is ended as what the ranks have left. One that is not done is begun, and as
+ * long as it then is not done, no later one is looked at; what it waits for calls agent_check_soon.
+ * Once the agent has given up, steps that may take time are passed over.
+ */
+static const struct finish_step {
+    const char *name;
+    bool (*is_done)(struct agent *a);
+    void (*begin)(struct agent *a); /* NULL: it comes about by itself */
+    bool is_instant;
+} steps[] = {
+    {"the prolog or epilog has ended", hook_has_ended, NULL, false},
+    {"all ranks have ended", ranks_have_ended, NULL, false},
+    {"mlaunch has decided on all ranks", ranks_are_decided, NULL, false},
+    {"mlaunch-pmix and the keeper have ended", helpers_have_ended, helpers_end, true},
+    {"what ranks have left has ended", left_has_ended, left_end, false},
+    {"all output is sent", output_is_sent, NULL, false},
+    {"all calls are sent", job_report_calls, NULL, false},
+    {"the epilog has run", epilog_has_run, epilog_start, false},
+};
+
+/* The first step that is not done and is waited for; or NULL. */
+static const struct finish_step *step_awaited(struct agent *a)
+{
+    for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+        const struct finish_step *s = &steps[i];
+
+        if ((a->run.stop.has_given_up && !s->is_instant) || s->is_done(a))
+            continue;
+        if (s->begin)
+            s->begin(a);
+        if (!s->begin || !s->is_done(a))
+            return s;
+    }
+    return NULL;
 }
 
 static void job_check(struct agent *a)
 {
+    const struct finish_step *awaited;
     json_t *survivors;
 
     if (a->run.state == AGENT_IS_DONE || !a->run.job)
         return;
-    if (a->run.hook && !a->run.stop.has_given_up)
-        return; /* its end leads here again */
-    /* Once the job is being stopped, no more ranks are started. */
-    if (a->run.ranks.ended <
-            (a->run.stop.is_active ? a->run.ranks.spawned : a->run.job->rank_count) &&
-        !a->run.stop.has_given_up)
-        return;
-    if (a->run.ranks.undecided > 0 && !a->run.stop.is_active && !a->run.stop.has_given_up)
-        return;
-    rank_mpi_finish(a);
-    job_keeper_close(a);
-    if (descendants_exist() && !a->run.stop.has_given_up) {
-        if (!a->run.stop.is_active && !left_wait(a))
-            ranks_stop_begin(a, SIGTERM, a->run.job->options.grace_ms);
+    awaited = step_awaited(a);
+    if (awaited) {
+        log_debug("the job ends here once %s", awaited->name);
         return;
     }
-    if (!a->run.stop.has_given_up && !a->run.output.is_dropped && !rank_output_finish(a))
-        return; /* more output is read first, which calls agent_check_soon again */
-    if (!a->run.stop.has_given_up && !job_report_calls(a))
-        return; /* on_written (worker.c) leads here again */
-    if (epilog_start(a))
-        return;
     survivors = a->run.stop.has_given_up ? survivors_describe() : json_array();
     if (a->run.stop.has_given_up || a->run.output.is_dropped)
         ranks_give_up(a);

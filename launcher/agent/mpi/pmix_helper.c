@@ -502,6 +502,11 @@ void pmix_helper_finish(struct pmix_helper *h)
     child_reap(h);
 }
 
+bool pmix_helper_has_finished(const struct pmix_helper *h)
+{
+    return h->is_finished;
+}
+
 bool pmix_helper_reaped(struct pmix_helper *h, pid_t pid, int status)
 {
     if (!h->child.pid || pid != h->child.pid)

@@ -76,6 +76,7 @@ bool pmix_helper_ask(struct pmix_helper *h);
 
 /* All ranks have ended: ends the process. */
 void pmix_helper_finish(struct pmix_helper *h);
+bool pmix_helper_has_finished(const struct pmix_helper *h);
 
 /* The agent has reaped a child. False: it was not this one. */
 bool pmix_helper_reaped(struct pmix_helper *h, pid_t pid, int status);

@@ -561,6 +561,11 @@ void rank_mpi_reaped(struct agent *a, pid_t pid, int status)
         pmix_helper_reaped(a->run.mpi.pmix, pid, status);
 }
 
+bool rank_mpi_has_finished(const struct agent *a)
+{
+    return !a->run.mpi.pmix || pmix_helper_has_finished(a->run.mpi.pmix);
+}
+
 void rank_mpi_finish(struct agent *a)
 {
     if (a->run.mpi.pmix)

@@ -51,7 +51,8 @@ void rank_mpi_ended(struct agent_rank *r, bool has_succeeded);
 /* A child that is no rank has ended. */
 void rank_mpi_reaped(struct agent *a, pid_t pid, int status);
 
-/* All ranks have ended. */
+/* All ranks have ended: ends mlaunch-pmix, if it was started. */
 void rank_mpi_finish(struct agent *a);
+bool rank_mpi_has_finished(const struct agent *a);
 
 #endif
