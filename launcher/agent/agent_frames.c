@@ -22,6 +22,7 @@
 #include "launcher/agent/run/rank_pty.h"
 #include "launcher/agent/run/ranks_stop.h"
 #include "launcher/wire/protocol/agent_protocol.h"
+#include "launcher/wire/protocol/job_spec_change.h"
 
 #include <event2/event.h>
 #include <limits.h>
@@ -202,8 +203,8 @@ static void on_replace(struct agent *a, const struct frame *f)
 static void on_grow(struct agent *a, const struct frame *f)
 {
     struct fault why;
-    int rc = job_spec_grow(a->run.job, u32_read(f->payload), u32_read(f->payload + 4),
-                           u32_read(f->payload + 8), &why);
+    int rc = job_spec_change_grow(a->run.job, u32_read(f->payload), u32_read(f->payload + 4),
+                                  u32_read(f->payload + 8), &why);
 
     if (!rc)
         rc = ranks_start_grow(a, &why);
@@ -247,7 +248,7 @@ static void on_placed(struct agent *a, const struct frame *f)
     int host = -1, rc;
 
     json_unpack(placed, "{s:i, s:s, s:s}", "host", &host, "name", &name, "address", &address);
-    rc = job_spec_place(a->run.job, host, name, address, &why);
+    rc = job_spec_change_place(a->run.job, host, name, address, &why);
     if (rc)
         job_report_lost(a, why.text);
     else

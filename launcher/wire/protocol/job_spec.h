@@ -82,8 +82,8 @@ struct job_spec {
     int fold_ms; /* lines that ranks write within this time are folded; 0: none are */
     uint8_t secret[AUTH_SECRET];
     int size, hosts, host;
-    int most;       /* ranks that there may ever be, by job_spec_grow() */
-    int hosts_most; /* hosts, by job_spec_place() */
+    int most;       /* ranks that there may ever be, by job_spec_change_grow() */
+    int hosts_most; /* hosts, by job_spec_change_place() */
     const char *host_name;
     const char **host_names; /* hosts of them */
     int *host_of;            /* size of them */
@@ -109,16 +109,6 @@ struct job_spec {
     int rank_count;
     int rank_most; /* for which there is room */
 };
-
-/* Host `host` is the one of this name and address ("": unknown) from now on; it may be the next one
- * behind the last. ML_ERR_REFUSED: there is no such place, or no room; ML_ERR_MEMORY. */
-int job_spec_place(struct job_spec *m, int host, const char *name, const char *address,
-                   struct fault *why);
-
-/* Adds the rank `rank`, which must be the next one, to the job and to that host, as one of the
- * program `app`. ML_ERR_REFUSED: there is no such host or program, or no room. */
-int job_spec_grow(struct job_spec *m, uint32_t rank, uint32_t host, uint32_t app,
-                  struct fault *why);
 
 /* The RDMA devices are those of `table`, of wiring_table_write(), from now on. ML_ERR_REFUSED: it
  * is no such table of the job's hosts; then nothing has changed. ML_ERR_MEMORY. */

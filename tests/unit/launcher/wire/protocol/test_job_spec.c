@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_job_spec.c: what an agent makes of LAUNCH_JOB, good and malformed. */
-#include "common/net/job_file.h"
 #include "launcher/wire/protocol/job_spec.h"
+#include "tests/unit/launcher/wire/protocol/good_job.h"
 
 #include <setjmp.h>
 #include <signal.h>
@@ -20,63 +20,6 @@
     "{\"to\": \"" to "\", \"each\": 0, \"map\": \"" map "\", \"block\": 0, \"cpus\": \"" cpus      \
     "\", \"gpus\": 0, \"memory\": \"" memory                                                       \
     "\", \"nodes\": \"\", \"threads\": 0, \"report\": false}"
-
-static const char good[] =
-    "{\"job\": \"j-1\", \"restart\": 2, \"restarts\": 3, \"keep\": 2, \"secret\": "
-    "\"000102030405060708090a0b0c0d0e0f"
-    "101112131415161718191a1b1c1d1e1f\", \"size\": 3, \"hosts\": 2, \"host\": 1,"
-    "\"host_name\": \"b\", \"host_names\": [\"a\", \"b\"], \"host_of\": [0, 1, 1],"
-    "\"addresses\": [\"10.0.0.1\", \"\"], \"backend\": \"tcp\", \"local_net\": false, \"secure\": "
-    "true, \"compat\": "
-    "true,"
-    "\"bind_ip\": \"\", \"peer\": \"10.0.0.1\", \"port\": 0, \"starting_port\": 0,"
-    "\"init_timeout_ms\": 60000, \"stall_ms\": 30000, \"grace_ms\": 5000, \"eager\": false,"
-    "\"elastic\": 2, \"replace_wait_ms\": 10000, \"flight_recorder\": false,"
-    "\"signal_children\": false, \"stop_signal\": \"USR2\", \"fold_ms\": 150,"
-    "\"binding\": {\"to\": \"core\", \"each\": 2, \"map\": \"numa\", \"block\": 3, "
-    "\"cpus\": \"\", \"gpus\": 2, \"memory\": \"nodes\", \"nodes\": \"0,1\", \"threads\": -1, "
-    "\"report\": "
-    "true}, \"command\": \"prog\", \"buffer\": \"none\", \"mpi\": "
-    "\"pmi1\", "
-    "\"stdin\": \"rank\","
-    "\"stdin_rank\": 2, \"env\": [\"A=b=c\", \"E=\"], \"cwd\": \"/\", \"host_cwd\": \"\", "
-    "\"prolog\": \"\", \"epilog\": \"\", \"tmpdir\": \"\", \"mount\": \"/a:/b\", \"container\": "
-    "\"bwrap --ro-bind /a /\", "
-    "\"name\": \"llm.1\","
-    "\"pty\": {\"rank\": 1, \"rows\": 33, \"columns\": 65535, \"term\": \"xterm-256color\"},"
-    "\"staged\": {\"path\": \"/a/env\", \"name\": \"env\", \"mib\": 3, "
-    "\"cache\": \"/c\", \"version\": \"0a.ff\"},"
-    "\"wiring\": {\"entries\": [null, [\"d0\", \"d1\"], [\"d2\"], []], \"own\": [0, 3],"
-    " \"others\": [1, 2]},"
-    "\"apps\": [{\"argv\": [\"prog\", \"\"], \"env\": [], \"cwd\": \"\"}],"
-    "\"ranks\": [{\"rank\": 1, \"local_rank\": 0, \"app\": 0}, {\"rank\": 2, \"local_rank\": 1, "
-    "\"app\": 0}]}";
-
-static const char *wire(const struct job_spec *m, size_t from, size_t to)
-{
-    return json_string_value(
-        json_array_get(json_array_get(json_array_get(m->wiring, from), to), 0));
-}
-
-/* Another wiring, as PLACED has it, takes the place of JOB's; a wrong one does not. */
-static void rewired_check(struct job_spec *m)
-{
-    json_t *good_table = json_loads(
-        "{\"entries\": [null, [\"e0\"], [\"e1\"]], \"own\": [0, 0], \"others\": [1, 2]}", 0, NULL);
-    json_t *too_many = json_loads(
-        "{\"entries\": [null, [\"f0\"]], \"own\": [0, 0, 0], \"others\": [1, 1, 1, 1, 1, 1]}", 0,
-        NULL);
-    struct fault why;
-
-    assert_int_equal(job_spec_rewire(m, good_table, &why), 0);
-    assert_string_equal(wire(m, 0, 1), "e0");
-    assert_string_equal(wire(m, 1, 0), "e1");
-    assert_int_equal(job_spec_rewire(m, too_many, &why), ML_ERR_REFUSED);
-    assert_int_equal(job_spec_rewire(m, NULL, &why), ML_ERR_REFUSED);
-    assert_string_equal(wire(m, 0, 1), "e0");
-    json_decref(good_table);
-    json_decref(too_many);
-}
 
 static void reads_all(void **state)
 {
@@ -121,7 +64,6 @@ static void reads_all(void **state)
         json_string_value(json_array_get(json_array_get(json_array_get(m->wiring, 0), 1), 1)),
         "d1");
     assert_int_equal(json_array_size(json_array_get(m->wiring, 1)), 2);
-    rewired_check(m);
     assert_int_equal(m->pty.rank, 1);
     assert_int_equal(m->pty.rows, 33);
     assert_int_equal(m->pty.columns, 65535);
@@ -132,42 +74,33 @@ static void reads_all(void **state)
     job_spec_destroy(m);
 }
 
-/* PLACED and GROW. */
-static void grows(void **state)
+static const char *wire(const struct job_spec *m, size_t from, size_t to)
+{
+    return json_string_value(
+        json_array_get(json_array_get(json_array_get(m->wiring, from), to), 0));
+}
+
+/* Another wiring, as PLACED has it, takes the place of JOB's; a wrong one does not. */
+static void rewires(void **state)
 {
     struct job_spec *m = NULL;
+    json_t *table = json_loads(
+        "{\"entries\": [null, [\"e0\"], [\"e1\"]], \"own\": [0, 0], \"others\": [1, 2]}", 0, NULL);
+    json_t *too_many = json_loads(
+        "{\"entries\": [null, [\"f0\"]], \"own\": [0, 0, 0], \"others\": [1, 1, 1, 1, 1, 1]}", 0,
+        NULL);
     struct fault why = {0};
 
     (void)state;
     assert_int_equal(job_spec_decode(&m, NULL, good, strlen(good), &why), 0);
-    assert_int_equal(job_spec_grow(m, 3, 2, 0, &why), ML_ERR_REFUSED); /* no such host yet, */
-    assert_int_equal(job_spec_place(m, 3, "d", "", &why), ML_ERR_REFUSED);
-    assert_int_equal(job_spec_place(m, -1, "d", "", &why), ML_ERR_REFUSED);
-    assert_int_equal(job_spec_place(m, 2, "c", "10.0.0.3", &why), 0); /* and now there is one */
-    assert_int_equal(m->hosts, 3);
-    assert_string_equal(m->host_names[0], "a");
-    assert_string_equal(m->host_names[2], "c");
-    assert_string_equal(m->addresses[2], "10.0.0.3");
-    assert_int_equal(job_spec_place(m, 0, "e", "", &why), 0); /* another host is in that place */
-    assert_int_equal(m->hosts, 3);
-    assert_string_equal(m->host_names[0], "e");
-    assert_string_equal(m->addresses[0], "");
-    assert_int_equal(job_spec_grow(m, 3, 2, 0, &why), 0);
-    assert_int_equal(job_spec_grow(m, 3, 1, 0, &why), ML_ERR_REFUSED); /* twice, */
-    assert_int_equal(job_spec_grow(m, 5, 1, 0, &why), ML_ERR_REFUSED); /* one is left out, */
-    assert_int_equal(job_spec_grow(m, 4, 1, 1, &why), ML_ERR_REFUSED); /* no such program */
-    assert_int_equal(job_spec_grow(m, 4, 1, 0, &why), 0);
-    assert_int_equal(m->size, 5);
-    assert_int_equal(m->host_of[3], 2);
-    assert_int_equal(m->rank_count, 3);
-    assert_int_equal(m->ranks[2].rank, 4);
-    assert_int_equal(m->ranks[2].local_rank, 2);
-    while (m->size < 3 + JOB_GROW_MOST)
-        assert_int_equal(job_spec_grow(m, (uint32_t)m->size, 1, 0, &why), 0);
-    assert_int_equal(job_spec_grow(m, (uint32_t)m->size, 1, 0, &why), ML_ERR_REFUSED);
-    while (m->hosts < 2 + JOB_GROW_MOST)
-        assert_int_equal(job_spec_place(m, m->hosts, "x", "", &why), 0);
-    assert_int_equal(job_spec_place(m, m->hosts, "x", "", &why), ML_ERR_REFUSED);
+    assert_int_equal(job_spec_rewire(m, table, &why), 0);
+    assert_string_equal(wire(m, 0, 1), "e0");
+    assert_string_equal(wire(m, 1, 0), "e1");
+    assert_int_equal(job_spec_rewire(m, too_many, &why), ML_ERR_REFUSED);
+    assert_int_equal(job_spec_rewire(m, NULL, &why), ML_ERR_REFUSED);
+    assert_string_equal(wire(m, 0, 1), "e0");
+    json_decref(table);
+    json_decref(too_many);
     job_spec_destroy(m);
 }
 
@@ -354,7 +287,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reads_all),
-        cmocka_unit_test(grows),
+        cmocka_unit_test(rewires),
         cmocka_unit_test(refuses_malformed_members),
         cmocka_unit_test(refuses_what_is_no_json),
     };
