@@ -2,6 +2,7 @@
 #include "launcher/base/machine/self_stop.h"
 
 #include <signal.h>
+#include <stddef.h>
 
 void self_stop(void)
 {
