@@ -94,6 +94,12 @@ static void test_malformed(void **state)
     assert_null(parsed_json("{", 1, 0, NULL));
 }
 
+/* Where each call of malloc() is listed with its callers (tests/inject), that takes the time. */
+static bool is_measured(void)
+{
+    return !getenv("MLAUNCH_TEST_FAIL");
+}
+
 static double processor_seconds(void)
 {
     struct timespec now;
@@ -147,7 +153,7 @@ static void test_work_is_linear(void **state)
         double many = unended_takes(SIZE * TIMES, texts[i].start, texts[i].element);
 
         print_message("%s: %.4f s, %d times as much: %.4f s\n", texts[i].element, one, TIMES, many);
-        assert_true(many < 5 * TIMES * one);
+        assert_true(many < 5 * TIMES * one || !is_measured());
     }
 }
 
@@ -176,7 +182,8 @@ static void test_reported(void **state)
     assert_string_equal(error.text, "it is too long");
     assert_null(reported_json(endless, REPORTED_JSON_BYTES, &error));
     assert_string_equal(error.text, "it has too many values");
-    assert_true(processor_seconds() - began < 0.5); /* all of it takes seconds */
+    /* All of it takes seconds. */
+    assert_true(processor_seconds() - began < 0.5 || !is_measured());
     endless[2 * REPORTED_JSON_PIECES - 100] = ']';
     value = reported_json(endless, 2 * REPORTED_JSON_PIECES - 99, &error);
     assert_true(json_array_size(value) > REPORTED_JSON_PIECES - 100);
