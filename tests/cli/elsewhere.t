@@ -12,6 +12,14 @@ TEST_LIMIT=1500
 . "${0%/*}/../fault/fault.sh"
 [ "$SANITIZE" = no ] || skip_all "one build of each place is enough"
 
+# Where the build is in a place. A copy's links to the sources are relative.
+below_source=build
+if ! is_long; then
+    build=$(cd "$BUILD" && pwd -P)
+    below_source=${build#"$(cd "$SOURCE" && pwd -P)"/}
+    [ "$below_source" != "$build" ] || skip_all "the build is not below its sources"
+fi
+
 files=(cli/{options,metrics,detach,hooks,ssh,stage,python-script}.t
     fault/clean.t)
 if is_long; then
@@ -33,13 +41,6 @@ check "an agent is killed" both_kill
 wait "$mlaunch" 2> /dev/null
 check "the dead job's directory is left at first" test -e "$dead/job.json"
 
-# Where the build is in a place. A copy's links to the sources are relative.
-below_source=build
-if ! is_long; then
-    build=$(cd "$BUILD" && pwd -P)
-    below_source=${build#"$(cd "$SOURCE" && pwd -P)"/}
-    [ "$below_source" != "$build" ] || skip_all "the build is not below its sources"
-fi
 # place DIR: a checkout, with a build; in the long form it is built there.
 place() (
     mkdir -p "$1" &&
