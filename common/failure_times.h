@@ -134,6 +134,8 @@ _Static_assert(AGENT_HEARTBEAT_MS + AGENT_GAP_MS < AGENT_SILENCE_MS,
 _Static_assert(AGENT_HEARTBEAT_MS < CHANGE_UNHEARD_MS && CHANGE_UNHEARD_MS < CHANGE_SILENCE_MS,
                "one late word is no silence");
 _Static_assert(AGENT_TICK_MS < AGENT_HEARTBEAT_MS, "an agent looks between two heartbeats");
+_Static_assert(AGENT_HEARTBEAT_MS < AGENT_GAP_MS && AGENT_TICK_MS < AGENT_GAP_MS,
+               "an agent that was stopped hears mlaunch before it gives up, if it is there");
 _Static_assert(UPLINK_LOST_MS < AGENT_SILENCE_MS,
                "of a branch that is cut off, the host at fault is named, not those below it");
 _Static_assert(UPLINK_ASK_AFTER_S * 1000 < UPLINK_SILENCE_MS, "it is asked before it is lost");

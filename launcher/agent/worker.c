@@ -38,11 +38,49 @@ enum {
     TOUCH_MS = 3600 * 1000, /* tidy systems remove what is some days old */
 };
 
+/* The ranks of a job that outlives hosts may have been replaced while this process was stopped. */
+static void late_return_check(struct agent *a, enum late_return_event event)
+{
+    struct late_return *late = &a->launcher.late;
+    const int64_t now = late_return_now();
+
+    if (a->run.state != AGENT_IS_RUNNING || !a->run.job->options.elastic || a->launcher.is_paused) {
+        *late = (struct late_return){.looked_ms = now};
+        return;
+    }
+    switch (late_return_look(late, event, now)) {
+    case LATE_RETURN_HOLD:
+        ranks_stop_signal_all(a, SIGSTOP);
+        job_report_note(a, "warn",
+                        "its agent was stopped, or its machine slept: its ranks are held until "
+                        "mlaunch is heard");
+        break;
+    case LATE_RETURN_GO_ON:
+        ranks_stop_signal_all(a, SIGCONT);
+        break;
+    case LATE_RETURN_END:
+        ranks_stop_hurry(a);
+        if (event != LATE_RETURN_CHANNEL_END)
+            frame_stream_fail(a->launcher.channel,
+                              "this agent was stopped for so long that mlaunch has given it up");
+        break;
+    case LATE_RETURN_NOTHING:
+        break;
+    }
+}
+
+static void on_frame(const struct frame *f, void *arg)
+{
+    late_return_check(arg, LATE_RETURN_FRAME);
+    agent_frames_on_frame(f, arg);
+}
+
 /* Ends everything quickly: there is nobody to report to. */
 static void on_channel_end(const char *why, void *arg)
 {
     struct agent *a = arg;
 
+    late_return_check(a, LATE_RETURN_CHANNEL_END);
     if (why)
         log_warn("%s", why); /* the launcher repeats it, if it is there */
     else
@@ -222,7 +260,7 @@ static void on_guard(evutil_socket_t fd, short what, void *arg)
  * to it. */
 static int channel_take(struct agent *a, struct fault *why)
 {
-    struct frame_stream_events events = {agent_frames_on_frame, on_channel_end, on_written, a};
+    struct frame_stream_events events = {on_frame, on_channel_end, on_written, a};
     int in = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
     int out = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
     int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -262,6 +300,7 @@ static void on_tick(evutil_socket_t fd, short what, void *arg)
     char text[160];
 
     (void)fd, (void)what;
+    late_return_check(a, LATE_RETURN_TICK);
     threads_watch(a);
     if (a->directory.locks[0] >= 0 && !a->directory.is_guard_removing &&
         clock_ms() - a->directory.touched_ms >= TOUCH_MS)

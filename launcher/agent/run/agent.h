@@ -27,6 +27,7 @@
 #include "launcher/agent/state/rank_mpi_state.h"
 #include "launcher/agent/state/rank_streams_state.h"
 #include "launcher/agent/state/ranks_stop_state.h"
+#include "launcher/base/machine/late_return_linux.h"
 #include "launcher/wire/protocol/frame_stream.h"
 #include "launcher/wire/protocol/job_spec.h"
 
@@ -57,6 +58,7 @@ struct agent_launcher {
     bool is_heard;    /* it has sent a frame */
     bool is_paused;   /* it has stopped the ranks, and may be silent */
     int silent_ticks; /* in which it has sent nothing */
+    struct late_return late;
 };
 
 /* From HELLO to AGAIN or the end (agent_run.h). All members are 0 at HELLO, but for those for which
