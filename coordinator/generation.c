@@ -88,6 +88,8 @@ void generation_fail(struct generation *g, int code, const char *text)
     limit_clear(&g->limit);
     generation_send(g, COORD_FAILED,
                     json_pack("{s:i, s:o}", "code", code, "text", text_json(g->failed.text)), -1);
+    if (!g->server->has_met && g->server->events.on_unmet)
+        g->server->events.on_unmet(g->server->events.arg);
 }
 
 struct next_world_rank generation_facts(const struct generation_rank *one)

@@ -29,6 +29,8 @@ struct server_events {
     /* What that rank keeps is on its host alone, and why (--keep 2); "": not any more. */
     void (*on_alone)(int rank, const char *text, void *arg);
     void (*on_met)(void *arg); /* all ranks have met in ml_init, perhaps again */
+    /* ml_init has failed on those that have called it, and will on all: they have never met. */
+    void (*on_unmet)(void *arg);
     /* Those ranks, in ascending order, are the members from now on (ml_repair). */
     void (*on_repaired)(struct server_membership now, const int *ranks, int count, void *arg);
     void *arg;

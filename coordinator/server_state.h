@@ -155,7 +155,8 @@ struct server {
     struct server_agents agents;
     struct event *sweeper;
     struct server_rank *ranks;
-    int exited; /* ranks with has_exited */
+    int exited;   /* ranks with has_exited */
+    bool has_met; /* all ranks have met in ml_init, here or at the coordinator before */
     struct generation *generations;
     struct connection_list known, closed; /* known: RANK or AGENT */
     struct host_relay *relay; /* if this server is an agent's relay; NULL: it is the coordinator */

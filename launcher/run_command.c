@@ -7,7 +7,7 @@
 #include "common/text/number.h"
 #include "launcher/base/text/program_path.h"
 #include "launcher/base/text/result_file.h"
-#include "launcher/commands/gdb_windows.h"
+#include "launcher/gdb_windows.h"
 #include "launcher/input/options/options_load.h"
 #include "launcher/input/plan/plan_create.h"
 #include "launcher/run/identity/job_identity.h"
@@ -67,7 +67,7 @@ struct bench_job {
 /* Checks the job before it starts, and warns if the number of ranks is a default. */
 static int bench_check(const struct bench_job *b, const struct plan *p, struct fault *why)
 {
-    bool is_here = plan_host(p, p->ranks[0].host)->is_local && !p->apps[0].cwd;
+    bool is_here = plan_host(p, p->where->ranks[0].host)->is_local && !p->apps[0].cwd;
     int rc = 0;
 
     for (int i = 0; is_here && i < b->file_words && !rc; i += 2)
@@ -75,7 +75,7 @@ static int bench_check(const struct bench_job *b, const struct plan *p, struct f
     if (!rc && p->is_np_here)
         log_warn("measuring with %d ranks on this machine; -n or hosts (-H, --hostfile) say "
                  "otherwise",
-                 p->size);
+                 p->where->size);
     return rc;
 }
 

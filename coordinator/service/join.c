@@ -23,7 +23,7 @@ static void join_complete(struct generation *g)
     if (!ranks || !server_group_create(g, ranks, g->server->size)) {
         generation_fail(g, ML_ERR_MEMORY, "the coordinator is out of memory");
     } else {
-        g->is_complete = true;
+        g->is_complete = g->server->has_met = true;
         limit_clear(&g->limit);
         generation_send(g, COORD_WELCOME, generation_welcome(g->server), -1);
     }

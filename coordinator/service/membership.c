@@ -213,24 +213,6 @@ static bool places_wait(struct generation *g, int ms)
     return true;
 }
 
-static bool has_living(const struct server *s)
-{
-    for (const struct generation *g = s->generations; g; g = g->next)
-        for (int i = 0; i < s->size && g->is_complete; i++)
-            if (generation_is_alive(&g->ranks[i]))
-                return true;
-    return false;
-}
-
-static void newcomers_refuse(struct server *s)
-{
-    for (int i = 0; i < s->size; i++)
-        if (s->ranks[i].newcomer) {
-            generation_refuse(s->ranks[i].newcomer, ML_ERR_PEER, "no other rank is left");
-            s->ranks[i].newcomer = NULL;
-        }
-}
-
 /* Carries out what next_world_decide() says. `ranks` has room for all ranks twice. */
 static void next_world_begin(struct generation *g, struct next_world_facts *facts, int *ranks)
 {
@@ -278,8 +260,6 @@ void membership_look(struct generation *g)
 {
     for (struct server_group *p = g->groups; p && !g->is_repairing; p = p->next)
         agree_look(p);
-    if (!has_living(g->server))
-        newcomers_refuse(g->server);
     if (g->is_repairing)
         repair_look(g);
 }
@@ -399,19 +379,14 @@ void membership_lose(struct generation *g)
     membership_look(g);
 }
 
-/* The process before it has ended, although something may hold its connection open. Returns whether
- * there is, or may be, a world that it can become a member of. */
-static bool newcomer_follows(struct server *s, int rank)
+/* The process before it has ended, although something may hold its connection open. */
+static void former_drop(struct server *s, int rank)
 {
-    bool may_come = s->takes_over;
-
     for (struct generation *next, *g = s->generations; g; g = next) {
         next = g->next;
-        may_come |= g->is_complete;
         if (g->ranks[rank].state == RANK_JOINED)
             connection_drop(g->ranks[rank].connection); /* which may free the generation */
     }
-    return may_come;
 }
 
 void membership_receive_newcomer(struct connection *c, int64_t pid, int replaces)
@@ -423,9 +398,9 @@ void membership_receive_newcomer(struct connection *c, int64_t pid, int replaces
         generation_refuse(c, ML_ERR_STATE, "another process has come to take that rank's place");
         return;
     }
-    if (!newcomer_follows(s, c->rank)) {
-        generation_refuse(c, ML_ERR_PEER,
-                          "the rank died before all ranks had called ml_init, or they have left");
+    former_drop(s, c->rank);
+    if (!s->has_met) {
+        generation_refuse(c, ML_ERR_PEER, "the rank died before all ranks had called ml_init");
         return;
     }
     r->owes_exit = !r->has_exited;

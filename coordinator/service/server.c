@@ -81,6 +81,7 @@ static int server_copy_config(struct server *s, const struct server_config *conf
     s->hosts_most = most_hosts;
     s->stalls.after_ms = config->stall_ms;
     s->takes_over = s->has_placed = config->takes_over;
+    s->has_met = config->takes_over && !config->is_unmet;
     s->replaces = config->replaces;
     s->replace_ms = config->replace_ms;
     s->membership = config->membership;

@@ -32,6 +32,7 @@ struct server_config {
     /* It takes over from a coordinator that is lost, of which it knows only how often the members
      * had changed. The ranks come to it in ml_repair; ranks and hosts may be new to them. */
     bool takes_over;
+    bool is_unmet; /* at that one the ranks had never met */
     uint32_t membership;
     /* Processes may come to take the places of dead ranks; ml_repair waits so long for each. */
     bool replaces;

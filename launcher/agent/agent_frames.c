@@ -277,17 +277,18 @@ static void on_coordinate(struct agent *a, const struct frame *f)
     char address[ADDRESS_TEXT] = "";
     struct fault why = {0};
     json_int_t membership;
-    int count, *ended = NULL, rc = ML_ERR_REFUSED;
+    int count, has_met, *ended = NULL, rc = ML_ERR_REFUSED;
 
-    if (json_unpack(asked, "{s:I, s:i, s:o}", "membership", &membership, "count", &count, "ended",
-                    &list) == 0 &&
+    if (json_unpack(asked, "{s:I, s:b, s:i, s:o}", "membership", &membership, "met", &has_met,
+                    "count", &count, "ended", &list) == 0 &&
         membership >= 0 && membership <= UINT32_MAX && count >= 0 && count <= a->run.job->size)
         rc = host_table_read_numbers(&ended, list, count, a->run.job->size);
     if (rc)
         fault_set(&why, rc, "the launcher's COORDINATE is invalid");
     else
-        rc = coordinator_session_take_over(a->run.coordinator_session, (uint32_t)membership, ended,
-                                           count, address, &why);
+        rc = coordinator_session_take_over(
+            a->run.coordinator_session,
+            &(struct coordinator_past){(uint32_t)membership, has_met, ended, count}, address, &why);
     free(ended);
     json_decref(asked);
     coordinator_moved(a, address, rc, &why);

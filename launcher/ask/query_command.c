@@ -59,10 +59,9 @@ static int hosts_find(struct query_command *c, struct fault *why)
     int named, rc;
 
     spares_settle(c->options);
-    c->plan = calloc(1, sizeof(*c->plan));
+    c->plan = plan_new(c->options);
     if (!c->plan)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
-    c->plan->options = c->options;
     if (c->asks_guests)
         rc = register_hosts_find(&c->plan->list, &named, c->options, &c->here, c->job, why);
     else
@@ -71,12 +70,12 @@ static int hosts_find(struct query_command *c, struct fault *why)
         return rc;
     c->hosts = c->plan->list;
     c->guests = c->asks_guests ? c->hosts->count - named : 0;
-    c->plan->hosts = calloc((size_t)c->hosts->count, sizeof(*c->plan->hosts));
-    if (!c->plan->hosts)
+    c->plan->where->hosts = calloc((size_t)c->hosts->count, sizeof(*c->plan->where->hosts));
+    if (!c->plan->where->hosts)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
-    c->plan->host_count = c->hosts->count;
+    c->plan->where->host_count = c->hosts->count;
     for (int i = 0; i < c->hosts->count; i++)
-        c->plan->hosts[i] = i;
+        c->plan->where->hosts[i] = i;
     return launch_method_resolve(c->plan, c->options, environ, why);
 }
 

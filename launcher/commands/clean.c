@@ -6,7 +6,7 @@
 #include "common/text/printable.h"
 #include "common/text/text_json.h"
 #include "launcher/ask/query_command.h"
-#include "launcher/run/job/log_directory.h"
+#include "launcher/run/log/log_directory.h"
 
 #include <stdio.h>
 #include <stdlib.h>

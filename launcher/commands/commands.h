@@ -4,14 +4,6 @@
 #ifndef LAUNCHER_COMMANDS_COMMANDS_H
 #define LAUNCHER_COMMANDS_COMMANDS_H
 
-/* `mlaunch attach JOB RANK`: a command on the host of a rank, in its directory and environment; on
- * a terminal if there is one. It runs as a job of its own, so that the rank's job does not depend
- * on it. */
-int attach_command_run(int argc, char **argv);
-
-/* `mlaunch exec`: a command once on each host, equal outputs printed once. */
-int exec_command_run(int argc, char **argv);
-
 /* `mlaunch logs`: what detached jobs have written. Status 1: there is no such log. */
 int logs_command_run(int argc, char **argv);
 

@@ -2,7 +2,7 @@
 #include "launcher/commands/log_view.h"
 
 #include "common/text/printable.h"
-#include "launcher/run/job/log_directory.h"
+#include "launcher/run/log/log_directory.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -10,7 +10,7 @@
 #include "launcher/commands/log_view.h"
 #include "launcher/input/options/command_line.h"
 #include "launcher/input/options/option_value.h"
-#include "launcher/run/job/log_directory.h"
+#include "launcher/run/log/log_directory.h"
 
 #include <jansson.h>
 #include <limits.h>

@@ -106,12 +106,15 @@ room $r/rdma_topology
 room $r/record $i/plan
 room $r/stdio $b/text $b/process $b/machine $i/plan $w/protocol
 room $r/identity $b/text $b/machine $i/plan $w/protocol
-room $r/hosts $i/hosts
-room $r/round $b/text $i/values $i/plan $w/protocol $w/channel $r/spread $r/stacks \
-    $r/rdma_topology $r/record $r/stdio $r/identity $r/hosts
+room $r/elastic $w/protocol
+room $r/state $b/text $i/plan $w/protocol $w/channel $r/spread $r/stacks $r/record $r/stdio \
+    $r/identity $r/elastic
+room $r/round $i/values $i/plan $w/protocol $w/channel $r/spread $r/rdma_topology $r/record \
+    $r/stdio $r/identity $r/elastic $r/state
 room $r/change $b/machine $i/hosts $i/values $i/plan $r/round
-room $r/job $b/text $b/process $b/machine $i/values $i/plan $w/protocol $w/uplink $w/channel \
-    $r/record $r/stdio $r/identity $r/hosts $r/change $r/round
+room $r/log
+room $r/job $b/text $b/process $b/machine $i/hosts $i/values $i/plan $w/protocol $w/uplink \
+    $w/channel $r/record $r/stdio $r/identity $r/elastic $r/state $r/change $r/log $r/round
 
 room $l/ask $b/text $b/process $b/machine $i/options $i/hosts $i/plan $w/protocol $w/channel
 
@@ -119,7 +122,7 @@ room $c/draw $b/text $r/rdma_topology
 room $c/batch $b/text $i/options
 room $c/join $b/text $i/options $w/uplink
 room $c $b/text $b/process $b/machine $i/options $i/hosts $i/values $i/plan $r/stacks \
-    $r/rdma_topology $r/stdio $r/identity $r/round $r/job $l/ask $c/draw
+    $r/rdma_topology $r/stdio $r/log $l/ask $c/draw
 
 header $t/copier rdma/endpoint_module.h "opens mlaunch-rdma.so, and knows only its table"
 room $t/copier $b/process $b/tree
@@ -146,8 +149,8 @@ room $a/queries $b/text $b/process $b/machine $a/host $a/stack $a/facts $a/evide
 room $a/children $b/process $w/protocol $a/queries
 room $a/keeper $w/protocol $a/children
 room $a/state $w/protocol $a/host $a/binding $a/rank
-room $a/run coordinator coordinator/service coordinator/host $b/text $b/process $b/machine $w/protocol $a/host \
-    $a/binding $a/rank $a/container $a/mpi $a/queries $a/keeper $a/state
+room $a/run coordinator coordinator/service coordinator/host $b/text $b/process $b/machine \
+    $w/protocol $a/host $a/binding $a/rank $a/container $a/mpi $a/queries $a/keeper $a/state
 room $a $b/process $b/loader/libc_need.h $b/machine $w/protocol $w/join $a/host $a/binding \
     $a/rank $a/container $a/queries $a/children $a/run
 
@@ -155,7 +158,8 @@ header $l/pmix $w/protocol/pmix_protocol.h "the frames between it and the agent"
 room $l/pmix
 
 header $l $t/verify/fitness.h "--check: a job has its hosts looked at as verify does"
-room $l $b/text $b/process $i/options $i/plan $r/identity $r/job $w/join $l/ask $c/batch $c/join $c
+room $l $b/text $b/process $i/options $i/hosts $i/plan $r/identity $r/state $r/job $w/join $l/ask \
+    $c/batch $c/join $c
 
 room runtime/process
 room runtime/gpu runtime/process

@@ -147,6 +147,14 @@ static void on_met(void *arg)
         frame_stream_send(c->agent->launcher.channel, AGENT_MET, NULL, 0);
 }
 
+static void on_unmet(void *arg)
+{
+    struct coordinator_session *c = arg;
+
+    if (c->agent->run.job->options.elastic)
+        frame_stream_send(c->agent->launcher.channel, AGENT_UNMET, NULL, 0);
+}
+
 static void on_repaired(struct server_membership now, const int *ranks, int count, void *arg)
 {
     struct coordinator_session *c = arg;
@@ -174,12 +182,13 @@ static int rank_of_process(pid_t pid, void *arg)
     return -1;
 }
 
-static int service_open(struct coordinator_session *c, const uint32_t *membership, char *address,
-                        struct fault *why)
+static int service_open(struct coordinator_session *c, const struct coordinator_past *past,
+                        char *address, struct fault *why)
 {
     const struct job_spec *job = c->agent->run.job;
-    struct server_config config = {.takes_over = membership != NULL,
-                                   .membership = membership ? *membership : 0,
+    struct server_config config = {.takes_over = past != NULL,
+                                   .is_unmet = past && !past->has_met,
+                                   .membership = past ? past->membership : 0,
                                    .job = job->job,
                                    .secret = job->secret,
                                    .size = job->size,
@@ -193,9 +202,9 @@ static int service_open(struct coordinator_session *c, const uint32_t *membershi
                                    .replace_ms = job->options.replace_wait_ms,
                                    .bind_ip = c->agent->run.place.bind_ip,
                                    .port = (uint16_t)job->options.port};
-    struct server_events events = {on_abort,  on_stall,     on_refused, on_exchanged, on_absent,
-                                   on_passed, on_unreached, on_alone,   on_met,       on_repaired,
-                                   c};
+    struct server_events events = {on_abort,  on_stall,  on_refused,   on_exchanged,
+                                   on_absent, on_passed, on_unreached, on_alone,
+                                   on_met,    on_unmet,  on_repaired,  c};
     int rc = server_open(&c->server, c->agent->base, &config, &events, why);
 
     if (!rc && c->agent->launcher.is_paused)
@@ -372,15 +381,16 @@ static void coordinator_forget(struct coordinator_session *c)
     c->client = NULL;
 }
 
-int coordinator_session_take_over(struct coordinator_session *c, uint32_t membership,
-                                  const int *ended, int count, char *address, struct fault *why)
+int coordinator_session_take_over(struct coordinator_session *c,
+                                  const struct coordinator_past *past, char *address,
+                                  struct fault *why)
 {
     int rc;
 
     coordinator_forget(c);
-    rc = service_open(c, &membership, address, why);
-    for (int i = 0; i < count && !rc; i++)
-        server_rank_exited(c->server, ended[i], 0, "has ended before");
+    rc = service_open(c, past, address, why);
+    for (int i = 0; i < past->count && !rc; i++)
+        server_rank_exited(c->server, past->ended[i], 0, "has ended before");
     if (!rc)
         own_ends_tell(c);
     return rc;

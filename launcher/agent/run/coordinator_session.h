@@ -49,12 +49,20 @@ int coordinator_session_pass(struct coordinator_session *c, int host, const void
                              size_t size, struct fault *why);
 int coordinator_session_name(struct coordinator_session *c, int ask, const char *what,
                              const char *service, const char *port, struct fault *why);
+/* What mlaunch knows of the coordinator that is lost. */
+struct coordinator_past {
+    uint32_t membership;
+    bool has_met;     /* all ranks had met in ml_init */
+    const int *ended; /* ranks that have ended, or are to come */
+    int count;
+};
 /* The coordinator is lost. take_over: the next one is here, for the ranks that come by ml_repair;
- * those in `ended` do not; stores "addr:port" in `address`. follow: it is there. Both close the
- * connections of this host's ranks to the lost one; the ranks look for the next one in job.json,
- * which the caller writes. */
-int coordinator_session_take_over(struct coordinator_session *c, uint32_t membership,
-                                  const int *ended, int count, char *address, struct fault *why);
+ * those that have ended do not; stores "addr:port" in `address`. follow: it is there. Both close
+ * the connections of this host's ranks to the lost one; the ranks look for the next one in
+ * job.json, which the caller writes. */
+int coordinator_session_take_over(struct coordinator_session *c,
+                                  const struct coordinator_past *past, char *address,
+                                  struct fault *why);
 int coordinator_session_follow(struct coordinator_session *c, const char *address,
                                struct fault *why);
 /* mlaunch has lost that host: if the coordinator is here, its ranks are dead to the others. */

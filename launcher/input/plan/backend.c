@@ -59,7 +59,7 @@ static const bool is_built = false;
  * warning if it is not used. */
 static int auto_choose(struct plan *p, enum backend_choice *choice, struct fault *why)
 {
-    bool one = p->host_count == 1;
+    bool one = p->where->host_count == 1;
     bool is_wired = !one && host_list_check_wiring(p->list, NULL) == 0;
     const char *reason = "the hostfile's RDMA wiring is complete";
     const char *obstacle = !is_built       ? "this mlaunch was built without RDMA"
@@ -86,7 +86,7 @@ static int auto_choose(struct plan *p, enum backend_choice *choice, struct fault
 /* With --local net the ranks of one host connect through its first device. */
 static int rdma_local_check(const struct plan *p, struct fault *why)
 {
-    for (int i = 0; i < p->host_count && p->job.local_net; i++) {
+    for (int i = 0; i < p->where->host_count && p->job.local_net; i++) {
         const struct host *h = plan_host(p, i);
         bool found = false;
 
@@ -102,7 +102,7 @@ static int rdma_local_check(const struct plan *p, struct fault *why)
 
 static bool has_wiring(const struct plan *p)
 {
-    for (int i = 0; i < p->host_count; i++)
+    for (int i = 0; i < p->where->host_count; i++)
         if (plan_host(p, i)->rdma)
             return true;
     return false;
@@ -111,14 +111,14 @@ static bool has_wiring(const struct plan *p)
 /* A spare host may get any other host as its peer, so it must be part of a stated wiring. */
 static int rdma_spares_check(const struct plan *p, struct fault *why)
 {
-    int count = p->host_count + p->spare_count;
+    int count = p->where->host_count + p->where->spare_count;
 
-    for (int s = p->host_count; s < count; s++)
+    for (int s = p->where->host_count; s < count; s++)
         for (int i = 0; i < count; i++) {
             const struct host *spare = plan_host(p, s), *other = plan_host(p, i);
 
-            if (i != s &&
-                !(host_list_has_wire(spare, p->hosts[i]) && host_list_has_wire(other, p->hosts[s])))
+            if (i != s && !(host_list_has_wire(spare, p->where->hosts[i]) &&
+                            host_list_has_wire(other, p->where->hosts[s])))
                 return fault_set(why, ML_ERR_ARGUMENT,
                                  "--spare-hosts: %s states how the hosts are wired for RDMA, but "
                                  "not how host %s is wired to host %s: add that, or use --backend "
@@ -137,22 +137,22 @@ static int rdma_check(const struct plan *p, struct fault *why)
             "--disable-rdma): install libibverbs-dev and build it again, or use --backend "
             "tcp");
     if (!p->options->rdma_device && !has_wiring(p) && p->job.elastic && p->job.restarts &&
-        p->spare_count)
+        p->where->spare_count)
         return fault_set(
             why, ML_ERR_ARGUMENT,
             "--elastic with --restarts, --spare-hosts and RDMA needs to know how host %s is wired, "
             "since links cannot be tried while ranks run: mlaunch hosts --probe -o FILE writes a "
             "hostfile that states it; or use --rdma-device, or --backend tcp",
-            plan_host(p, p->host_count)->name);
+            plan_host(p, p->where->host_count)->name);
     if (p->options->rdma_device || !has_wiring(p))
         return 0; /* without a stated wiring, it is found when the hosts are reached */
-    for (int i = 0; i < p->host_count; i++)
-        for (int j = 0; j < p->host_count; j++)
-            if (i != j && !host_list_has_wire(plan_host(p, i), p->hosts[j]))
+    for (int i = 0; i < p->where->host_count; i++)
+        for (int j = 0; j < p->where->host_count; j++)
+            if (i != j && !host_list_has_wire(plan_host(p, i), p->where->hosts[j]))
                 return fault_set(
                     why, ML_ERR_ARGUMENT,
                     "backend rdma: %s: hosts[%d] (%s) names no RDMA device towards hosts[%d] (%s)",
-                    p->list->source, p->hosts[i], plan_host(p, i)->name, p->hosts[j],
+                    p->list->source, p->where->hosts[i], plan_host(p, i)->name, p->where->hosts[j],
                     plan_host(p, j)->name);
     if (rdma_spares_check(p, why))
         return ML_ERR_ARGUMENT;
@@ -189,9 +189,9 @@ static int elastic_check(const struct plan *p, enum backend_choice choice, struc
         return fault_set(why, ML_ERR_ARGUMENT,
                          "--elastic and --fanout exclude each other: a host would take those "
                          "below it along when it is lost");
-    if (p->job.elastic > p->size)
+    if (p->job.elastic > p->where->size)
         return fault_set(why, ML_ERR_ARGUMENT, "--elastic %d: the job has only %d rank%s",
-                         p->job.elastic, p->size, p->size == 1 ? "" : "s");
+                         p->job.elastic, p->where->size, p->where->size == 1 ? "" : "s");
     if (p->job.restarts && (p->job.container || p->options->pty))
         return fault_set(why, ML_ERR_ARGUMENT,
                          "--elastic with --restarts and %s exclude each other: no process can take "
@@ -203,7 +203,7 @@ static int elastic_check(const struct plan *p, enum backend_choice choice, struc
 /* --keep with what has no other host, or no library. */
 static int keep_check(const struct plan *p, enum backend_choice choice, struct fault *why)
 {
-    if (p->job.keep > 1 && p->host_count < 2)
+    if (p->job.keep > 1 && p->where->host_count < 2)
         return fault_set(
             why, ML_ERR_ARGUMENT,
             "--keep 2 has a copy of what ranks keep on the next host, but this job has "
@@ -217,13 +217,13 @@ static int keep_check(const struct plan *p, enum backend_choice choice, struct f
 
 static int shm_check(const struct plan *p, struct fault *why)
 {
-    if (p->host_count > 1)
+    if (p->where->host_count > 1)
         return fault_set(
             why, ML_ERR_ARGUMENT,
             "backend shm needs all ranks on one host, but they are on %d (%s, %s%s): use tcp, "
             "which uses shared memory inside a host",
-            p->host_count, plan_host(p, 0)->name, plan_host(p, 1)->name,
-            p->host_count > 2 ? ", ..." : "");
+            p->where->host_count, plan_host(p, 0)->name, plan_host(p, 1)->name,
+            p->where->host_count > 2 ? ", ..." : "");
     if (p->job.local_net)
         return fault_set(why, ML_ERR_ARGUMENT, "backend shm and --local net exclude each other");
     return 0;
@@ -235,7 +235,7 @@ static int addresses_check(const struct plan *p, struct fault *why)
 {
     const struct host *real = NULL, *loop = NULL;
 
-    for (int i = 0; i < p->host_count + p->spare_count; i++) {
+    for (int i = 0; i < p->where->host_count + p->where->spare_count; i++) {
         const struct host *h = plan_host(p, i);
 
         if (h->ips[0] && address_is_loopback(h->ips[0]) && !loop)

@@ -13,7 +13,7 @@
 static int command_resolve(struct plan *p, const struct options *o, struct fault *why)
 {
     struct string_list words = {0};
-    int count = p->host_count + p->spare_count, rc;
+    int count = p->where->host_count + p->where->spare_count, rc;
 
     if (!o->agent_command)
         return fault_set(why, ML_ERR_ARGUMENT,
@@ -42,7 +42,7 @@ static int srun_resolve(struct plan *p, char *const *environment, struct fault *
             why, ML_ERR_ARGUMENT,
             "--agent-launcher srun: this is not a Slurm job (SLURM_JOB_ID is not set); "
             "start one with salloc or sbatch");
-    for (int i = 0; i < p->host_count + p->spare_count; i++)
+    for (int i = 0; i < p->where->host_count + p->where->spare_count; i++)
         plan_host(p, i)->launch_method = LAUNCH_METHOD_SRUN;
     log_debug("agents: started by srun, as --agent-launcher says");
     return 0;
@@ -50,7 +50,7 @@ static int srun_resolve(struct plan *p, char *const *environment, struct fault *
 
 static bool has_nodes(const struct plan *p)
 {
-    for (int i = 0; i < p->host_count + p->spare_count; i++)
+    for (int i = 0; i < p->where->host_count + p->where->spare_count; i++)
         if (plan_host(p, i)->node)
             return true;
     return false;
@@ -75,7 +75,7 @@ static bool srun_is_found(void)
 /* With --fanout hosts call each other, and nobody can have SSH do that. */
 static int fanout_check(struct plan *p, const struct options *o, struct fault *why)
 {
-    for (int i = 0; o->fanout && i < p->host_count; i++) {
+    for (int i = 0; o->fanout && i < p->where->host_count; i++) {
         struct host *h = plan_host(p, i);
 
         if (h->launch_method != LAUNCH_METHOD_SRUN && h->launch_method != LAUNCH_METHOD_COMMAND)
@@ -107,7 +107,7 @@ static int method_resolve(struct plan *p, const struct options *o, char *const *
 {
     bool by_srun;
 
-    for (int i = 0; o->await && i < p->host_count; i++) {
+    for (int i = 0; o->await && i < p->where->host_count; i++) {
         struct host *h = plan_host(p, i);
 
         h->launch_method = h->is_local ? LAUNCH_METHOD_LOCAL : LAUNCH_METHOD_JOIN;
@@ -120,7 +120,7 @@ static int method_resolve(struct plan *p, const struct options *o, char *const *
     if (o->agent_launcher == LAUNCHER_SRUN)
         return srun_resolve(p, environment, why);
     by_srun = o->agent_launcher == LAUNCHER_AUTO && has_nodes(p) && srun_is_found();
-    for (int i = 0; i < p->host_count + p->spare_count; i++)
+    for (int i = 0; i < p->where->host_count + p->where->spare_count; i++)
         method_choose(plan_host(p, i), by_srun);
     return 0;
 }
@@ -130,7 +130,7 @@ int launch_method_resolve(struct plan *p, const struct options *o, char *const *
 {
     int rc = method_resolve(p, o, environment, why);
 
-    for (int i = 0; i < p->host_count; i++) /* those of a job that is asked about */
+    for (int i = 0; i < p->where->host_count; i++) /* those of a job that is asked about */
         if (plan_host(p, i)->door)
             plan_host(p, i)->launch_method = LAUNCH_METHOD_HEAD;
     return rc || o->await ? rc : fanout_check(p, o, why);

@@ -7,29 +7,43 @@
 
 struct host *plan_host(const struct plan *p, int index)
 {
-    return &p->list->hosts[p->hosts[index]];
+    return &p->list->hosts[p->where->hosts[index]];
 }
 
 int plan_places(const struct plan *p)
 {
-    return p->places > p->size ? p->places : p->size;
+    return p->where->places > p->where->size ? p->where->places : p->where->size;
 }
 
 int plan_host_places(const struct plan *p)
 {
-    return p->host_count + plan_places(p) - p->size;
+    return p->where->host_count + plan_places(p) - p->where->size;
 }
 
 void plan_keep_rank(struct plan *p, int rank)
 {
-    const struct planned_rank kept = p->ranks[rank];
+    const struct planned_rank kept = p->where->ranks[rank];
 
-    p->hosts[0] = p->hosts[kept.host];
-    p->host_count = 1;
-    p->spare_count = p->spares_left = 0;
-    p->ranks[0] = (struct planned_rank){.app = kept.app, .wrap = kept.wrap};
-    p->size = 1;
+    p->where->hosts[0] = p->where->hosts[kept.host];
+    p->where->host_count = 1;
+    p->where->spare_count = p->where->spares_left = 0;
+    p->where->ranks[0] = (struct planned_rank){.app = kept.app, .wrap = kept.wrap};
+    p->where->size = 1;
     p->apps[kept.app].ranks = 1;
+}
+
+struct plan *plan_new(const struct options *o)
+{
+    struct plan *p = calloc(1, sizeof(*p));
+
+    if (!p)
+        return NULL;
+    p->options = o;
+    p->where = calloc(1, sizeof(*p->where));
+    if (p->where)
+        return p;
+    free(p);
+    return NULL;
 }
 
 void plan_destroy(struct plan *p)
@@ -50,9 +64,10 @@ void plan_destroy(struct plan *p)
     free(p->chaos);
     host_list_destroy(p->list);
     free(p->apps);
-    free(p->hosts);
-    free(p->is_unfit);
-    free(p->ranks);
+    free(p->where->hosts);
+    free(p->where->is_unfit);
+    free(p->where->ranks);
+    free(p->where);
     free(p->backend_reason);
     free(p->cwd);
     strings_free(p->agent_command);

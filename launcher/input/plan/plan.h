@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * plan.h: what will run where. plan_create() makes it from options and hosts before anything
- * starts; once it has returned, nothing in the plan changes but the order of its hosts, when a
- * spare one takes the place of another (plan_spares.h), the names of hosts that join, and what
- * `mlaunch grow` adds (plan_growth.h). The
- * supervisor (job.h) carries it out; --dry-run prints it.
+ * plan.h: what will run, and where. plan_create() makes it from options and hosts before anything
+ * starts; once it has returned, nothing in the plan changes but the names of hosts that join. Who
+ * is where is an object of its own, which changes while the job runs. The supervisor (job.h)
+ * carries the plan out; --dry-run prints it.
  */
 #ifndef LAUNCHER_INPUT_PLAN_PLAN_H
 #define LAUNCHER_INPUT_PLAN_PLAN_H
@@ -41,21 +40,28 @@ struct planned_rank {
 enum gdb_mode { GDB_NONE, GDB_WINDOWS, GDB_SERVER };
 enum output_mode { OUTPUT_LABEL, OUTPUT_RAW, OUTPUT_FOLD, OUTPUT_DIR };
 
-struct plan {
-    const struct options *options; /* it is made of them; they outlive it */
-    /* The options' with what follows from others, from hosts and the environment; their strings. */
-    struct job_options job;
-    struct host_list *list; /* owned; also holds the hosts that got no rank */
-    /* Indices into list->hosts: of the used ones, in rank order, and behind them of the spare ones,
-     * the next one first. */
+/* Who is where. It is no part of what was asked for: it changes while the job runs, when a spare
+ * host takes the place of another (plan_spares.h), and by what `mlaunch grow` adds
+ * (plan_growth.h). */
+struct roster {
+    /* Indices into the plan's list->hosts: of the used ones, in rank order, and behind them of the
+     * spare ones, the next one first. */
     int *hosts;
     int host_count, spare_count;
     int spares_left;            /* the first spares that this restart has not tried yet */
     bool *is_unfit;             /* by index into list->hosts: --check has found it so; or NULL */
     struct planned_rank *ranks; /* .host is an index into `hosts` above */
     int size;
-    int places;      /* for how many ranks there is room (plan_places) */
-    bool is_np_here; /* it is the options' np_here: nothing said how many ranks */
+    int places; /* for how many ranks there is room (plan_places) */
+};
+
+struct plan {
+    const struct options *options; /* it is made of them; they outlive it */
+    /* The options' with what follows from others, from hosts and the environment; their strings. */
+    struct job_options job;
+    struct host_list *list; /* owned; also holds the hosts that got no rank */
+    struct roster *where;   /* owned: who is where */
+    bool is_np_here;        /* it is the options' np_here: nothing said how many ranks */
     struct app *apps;
     int app_count;
     struct staged_list files; /* --stage: what the other hosts get a copy of */
@@ -92,6 +98,9 @@ int plan_host_places(const struct plan *p);
 /* Leaves one rank of the plan, alone on its host, as rank 0 of a job of one. */
 void plan_keep_rank(struct plan *p, int rank);
 
+/* An empty plan of these options, for plan_create() and for commands that start agents without a
+ * job. NULL: out of memory. */
+struct plan *plan_new(const struct options *o);
 void plan_destroy(struct plan *p); /* takes NULL */
 
 /* With OUTPUT_FOLD: for how long agents, and then mlaunch if there are several, hold lines. */

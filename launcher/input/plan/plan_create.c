@@ -174,25 +174,26 @@ static int ranks_number(struct plan *p, const int *host_of, struct fault *why)
     int *next = calloc((size_t)p->list->count, sizeof(*next)); /* the next local rank */
     int app = 0, left = p->apps[0].ranks;
 
-    p->places = p->size + (p->options->job.elastic ? JOB_GROW_MOST : 0);
-    p->hosts = calloc((size_t)(p->list->count + p->places - p->size), sizeof(*p->hosts));
-    p->ranks = calloc((size_t)p->places, sizeof(*p->ranks));
-    if (!used || !next || !p->hosts || !p->ranks) {
+    p->where->places = p->where->size + (p->options->job.elastic ? JOB_GROW_MOST : 0);
+    p->where->hosts = calloc((size_t)(p->list->count + p->where->places - p->where->size),
+                             sizeof(*p->where->hosts));
+    p->where->ranks = calloc((size_t)p->where->places, sizeof(*p->where->ranks));
+    if (!used || !next || !p->where->hosts || !p->where->ranks) {
         free(used);
         free(next);
-        return fault_set(why, ML_ERR_MEMORY, "out of memory for %d ranks", p->size);
+        return fault_set(why, ML_ERR_MEMORY, "out of memory for %d ranks", p->where->size);
     }
-    for (int r = 0; r < p->size; r++) {
+    for (int r = 0; r < p->where->size; r++) {
         int h = host_of[r];
 
         if (!used[h]) {
-            p->hosts[p->host_count++] = h;
-            used[h] = p->host_count;
+            p->where->hosts[p->where->host_count++] = h;
+            used[h] = p->where->host_count;
         }
         while (left == 0)
             left = p->apps[++app].ranks;
         left--;
-        p->ranks[r] =
+        p->where->ranks[r] =
             (struct planned_rank){.host = used[h] - 1, .local_rank = next[h]++, .app = app};
     }
     free(used);
@@ -218,8 +219,8 @@ static int hosts_place(int **host_of, struct plan *p, const struct placement *ho
             others.hosts[others.count++] = all->hosts[i]; /* what it points to stays the list's */
         }
     }
-    rc = placement_make(host_of, &p->size, &others, how, why);
-    for (int r = 0; !rc && r < p->size; r++)
+    rc = placement_make(host_of, &p->where->size, &others, how, why);
+    for (int r = 0; !rc && r < p->where->size; r++)
         (*host_of)[r] = index[(*host_of)[r]];
 out:
     free(index);
@@ -242,12 +243,12 @@ static int ranks_place(struct plan *p, const struct options *o, struct fault *wh
     if (rc)
         return rc;
     if (!how.np)
-        p->apps[0].ranks = p->size;
+        p->apps[0].ranks = p->where->size;
     rc = ranks_number(p, host_of, why);
     free(host_of);
     if (!rc)
-        log_debug("placement: %d ranks on %d of the %d hosts (%s), %s", p->size, p->host_count,
-                  p->list->count, p->list->source,
+        log_debug("placement: %d ranks on %d of the %d hosts (%s), %s", p->where->size,
+                  p->where->host_count, p->list->count, p->list->source,
                   how.by_host ? "dealt out host by host" : "each host filled in turn");
     return rc;
 }
@@ -268,9 +269,9 @@ static int stdin_settle(struct plan *p, const char *to, struct fault *why)
         p->job.stdin_mode = STDIN_NONE;
     else if (to && strcmp(to, "all") == 0)
         p->job.stdin_mode = STDIN_ALL;
-    else if (to && !number_parse(to, 0, p->size - 1, &rank))
+    else if (to && !number_parse(to, 0, p->where->size - 1, &rank))
         return fault_set(why, ML_ERR_ARGUMENT, "--stdin %s: the job's ranks are 0 to %d", to,
-                         p->size - 1);
+                         p->where->size - 1);
     p->job.stdin_rank = (int)rank;
     return 0;
 }
@@ -280,9 +281,9 @@ static int pty_settle(struct plan *p, const struct options *o, struct fault *why
 {
     if (!o->pty)
         return 0;
-    if (o->pty_rank >= p->size)
+    if (o->pty_rank >= p->where->size)
         return fault_set(why, ML_ERR_ARGUMENT, "--pty=%d: the job's ranks are 0 to %d", o->pty_rank,
-                         p->size - 1);
+                         p->where->size - 1);
     if (!o->stdin_to)
         p->job.stdin_rank = o->pty_rank;
     else if (p->job.stdin_mode == STDIN_ALL ||
@@ -305,13 +306,13 @@ static enum output_mode output_mode_of(const char *output, int size)
 
 int plan_fold_ms(const struct plan *p)
 {
-    return p->host_count > 1 ? FOLD_MS / 2 : FOLD_MS;
+    return p->where->host_count > 1 ? FOLD_MS / 2 : FOLD_MS;
 }
 
 static int show_settle(struct plan *p, const struct options *o, struct fault *why)
 {
     if (o->show && (rank_set_parse(&p->shown, o->show, strlen(o->show), why) ||
-                    rank_set_check(&p->shown, p->size, why)))
+                    rank_set_check(&p->shown, p->where->size, why)))
         return fault_wrap(why, "--show");
     return 0;
 }
@@ -320,7 +321,7 @@ static int show_settle(struct plan *p, const struct options *o, struct fault *wh
  * different. */
 static int ports_settle(struct plan *p, struct fault *why)
 {
-    int start = p->job.starting_port, first = start + 1, last = start + p->size;
+    int start = p->job.starting_port, first = start + 1, last = start + p->where->size;
 
     if (!start)
         return 0;
@@ -330,7 +331,7 @@ static int ports_settle(struct plan *p, struct fault *why)
         return fault_set(
             why, ML_ERR_ARGUMENT,
             "--starting-port %d: %d ranks would listen up to port %d, but 65535 is the last", start,
-            p->size, last);
+            p->where->size, last);
     if (p->job.port >= first && p->job.port <= last)
         return fault_set(why, ML_ERR_ARGUMENT,
                          "--port %d is among the ranks' ports, %d to %d (--starting-port %d)",
@@ -366,8 +367,8 @@ static int stall_settle(struct plan *p, const struct options *o, char *const *en
 static int tuning_settle(char **out, const struct plan *p, const struct options *o,
                          char *const *environment, struct fault *why)
 {
-    bool shares = p->host_count == 1 && !p->job.local_net;
-    struct tuning_job job = {p->size, p->host_count, shares ? "shm" : p->backend};
+    bool shares = p->where->host_count == 1 && !p->job.local_net;
+    struct tuning_job job = {p->where->size, p->where->host_count, shares ? "shm" : p->backend};
     const char *mine = environment_find(environment, "MLAUNCH_ALGO");
     char *tuned = NULL;
     int rc;
@@ -430,7 +431,7 @@ static int environment_settle(struct plan *p, const struct options *o, char *con
 
         rc = caller_variables_find(p, environment, ours, why);
     }
-    for (int i = 0; i < p->host_count + p->spare_count && !rc; i++)
+    for (int i = 0; i < p->where->host_count + p->where->spare_count && !rc; i++)
         rc = plan_hosts_set_env(p, plan_host(p, i), why);
     free(algorithms);
     return rc;
@@ -439,7 +440,7 @@ static int environment_settle(struct plan *p, const struct options *o, char *con
 /* A configuration file may name it for jobs that need it; a job without SSH does not. */
 static int ssh_config_check(const struct plan *p, struct fault *why)
 {
-    for (int i = 0; p->options->ssh_config && i < p->host_count + p->spare_count; i++)
+    for (int i = 0; p->options->ssh_config && i < p->where->host_count + p->where->spare_count; i++)
         if (plan_host(p, i)->launch_method == LAUNCH_METHOD_SSH &&
             access(p->options->ssh_config, R_OK))
             return fault_os(why, ML_ERR_ARGUMENT, errno, "--ssh-config: cannot read %s",
@@ -464,7 +465,7 @@ static int files_settle(struct plan *p, const struct options *o, char *const *en
     bool is_away = false;
     int rc = 0;
 
-    for (int i = 0; i < p->host_count + p->spare_count; i++)
+    for (int i = 0; i < p->where->host_count + p->where->spare_count; i++)
         is_away |= plan_host(p, i)->launch_method != LAUNCH_METHOD_LOCAL;
     p->files.is_hashed = !o->dry_run;
     for (int i = 0; i < p->app_count; i++)
@@ -526,7 +527,7 @@ static int rest_settle(struct plan *p, const struct options *o, struct fault *wh
     p->job.compat = !o->no_compat;
     if (p->job.mpi == MPI_AUTO && o->no_compat)
         p->job.mpi = MPI_NONE;
-    p->output = output_mode_of(o->output, p->size);
+    p->output = output_mode_of(o->output, p->where->size);
     if ((rc = plan_binding_settle(p, o, why)) || (rc = stdin_settle(p, o->stdin_to, why)) ||
         (rc = pty_settle(p, o, why)) || (rc = show_settle(p, o, why)) ||
         (rc = container_settle(p, o, why)))
@@ -537,12 +538,11 @@ static int rest_settle(struct plan *p, const struct options *o, struct fault *wh
 int plan_create(struct plan **out, const struct options *o, char *const *environment,
                 struct fault *why)
 {
-    struct plan *p = calloc(1, sizeof(*p));
+    struct plan *p = plan_new(o);
     int rc;
 
     if (!p)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
-    p->options = o;
     p->job = o->job;
     if ((rc = plan_hosts_find(&p->list, o, environment, why)) ||
         (rc = caller_directory_find(&p->cwd, why)) || (rc = apps_create(p, o, environment, why)) ||
@@ -554,7 +554,8 @@ int plan_create(struct plan **out, const struct options *o, char *const *environ
         plan_destroy(p);
         return rc;
     }
-    if (p->job.elastic && (rc = host_list_reserve(p->list, p->places - p->size, why))) {
+    if (p->job.elastic &&
+        (rc = host_list_reserve(p->list, p->where->places - p->where->size, why))) {
         plan_destroy(p);
         return rc;
     }

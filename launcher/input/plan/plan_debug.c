@@ -20,16 +20,16 @@ static int wrap_apply(struct plan *p, const char *option, struct fault *why)
 {
     const struct rank_wrap *w = &p->wraps[p->wrap_count - 1];
 
-    if (rank_set_check(&w->ranks, p->size, why))
+    if (rank_set_check(&w->ranks, p->where->size, why))
         return fault_wrap(why, "%s", option);
-    for (int r = 0; r < p->size; r++) {
+    for (int r = 0; r < p->where->size; r++) {
         if (!rank_set_has(&w->ranks, r))
             continue;
-        if (p->ranks[r].wrap)
+        if (p->where->ranks[r].wrap)
             return fault_set(why, ML_ERR_ARGUMENT,
                              "%s: rank %d has been named before: one --wrap or --gdb is for a rank",
                              option, r);
-        p->ranks[r].wrap = w;
+        p->where->ranks[r].wrap = w;
     }
     return 0;
 }
@@ -66,7 +66,7 @@ static int gdb_settle(struct plan *p, const struct options *o, struct fault *why
     p->gdb = isatty(STDIN_FILENO) && isatty(STDERR_FILENO) && !o->detach && has_tmux() ? GDB_WINDOWS
                                                                                        : GDB_SERVER;
     if (rank_set_parse(&p->gdb_ranks, o->gdb, strlen(o->gdb), why) ||
-        rank_set_check(&p->gdb_ranks, p->size, why))
+        rank_set_check(&p->gdb_ranks, p->where->size, why))
         return fault_wrap(why, "--gdb");
     if (p->gdb == GDB_SERVER) {
         char text[sizeof(server) + 8];
@@ -78,18 +78,18 @@ static int gdb_settle(struct plan *p, const struct options *o, struct fault *why
         p->wrap_count++;
         return wrap_apply(p, "--gdb", why);
     }
-    for (int r = 0; r < p->size; r++) {
-        if (rank_set_has(&p->gdb_ranks, r) && p->ranks[r].wrap)
+    for (int r = 0; r < p->where->size; r++) {
+        if (rank_set_has(&p->gdb_ranks, r) && p->where->ranks[r].wrap)
             return fault_set(why, ML_ERR_ARGUMENT,
                              "--gdb: rank %d has a --wrap: one of the two is for a rank", r);
-        p->ranks[r].is_held = rank_set_has(&p->gdb_ranks, r);
+        p->where->ranks[r].is_held = rank_set_has(&p->gdb_ranks, r);
     }
     return 0;
 }
 
 static bool has_host(const struct plan *p, const char *name)
 {
-    for (int i = 0; i < p->host_count + p->spare_count; i++) {
+    for (int i = 0; i < p->where->host_count + p->where->spare_count; i++) {
         if (strcmp(plan_host(p, i)->name, name) == 0)
             return true;
     }
@@ -108,7 +108,7 @@ static int chaos_settle(struct plan *p, const struct options *o, struct fault *w
     for (int i = 0; i < p->chaos->count; i++) {
         const struct chaos_action *a = &p->chaos->actions[i];
 
-        if (a->kind != CHAOS_CUT && rank_set_check(&a->ranks, p->size, why))
+        if (a->kind != CHAOS_CUT && rank_set_check(&a->ranks, p->where->size, why))
             return fault_wrap(why, "--chaos");
         if (a->kind == CHAOS_CUT && !has_host(p, a->host))
             return fault_set(why, ML_ERR_ARGUMENT,
@@ -130,22 +130,22 @@ int plan_debug_settle(struct plan *p, const struct options *o, struct fault *why
         rc = gdb_settle(p, o, why);
     if (!rc)
         rc = chaos_settle(p, o, why);
-    for (int r = 0; !rc && mpir_is_debugged() && r < p->size; r++)
-        p->ranks[r].is_held = true;
+    for (int r = 0; !rc && mpir_is_debugged() && r < p->where->size; r++)
+        p->where->ranks[r].is_held = true;
     return rc;
 }
 
 void plan_debug_print(const struct plan *p)
 {
-    for (int r = 0; r < p->size; r++) {
-        if (p->ranks[r].wrap) {
+    for (int r = 0; r < p->where->size; r++) {
+        if (p->where->ranks[r].wrap) {
             printable_print("rank %d runs under:", r);
-            for (char **word = p->ranks[r].wrap->words; *word; word++) {
+            for (char **word = p->where->ranks[r].wrap->words; *word; word++) {
                 putchar(' ');
                 command_words_quote(stdout, *word);
             }
             putchar('\n');
-        } else if (p->ranks[r].is_held) {
+        } else if (p->where->ranks[r].is_held) {
             printable_print("rank %d waits for its debugger\n", r);
         }
     }

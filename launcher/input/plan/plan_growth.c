@@ -11,7 +11,7 @@
 
 static int room_make(struct plan_growth *g, const struct plan *p, int count, struct fault *why)
 {
-    int room = plan_places(p) - p->size;
+    int room = plan_places(p) - p->where->size;
 
     if (count > room - g->rank_count)
         return fault_set(why, ML_ERR_ARGUMENT,
@@ -47,7 +47,7 @@ static int reach_check(const struct plan *p, const struct host *h, struct fault 
 {
     const struct host *only = plan_host(p, 0);
 
-    if (p->host_count > 1 || (strcmp(p->backend, "shm") != 0 && only->ips[0]))
+    if (p->where->host_count > 1 || (strcmp(p->backend, "shm") != 0 && only->ips[0]))
         return 0;
     return fault_set(why, ML_ERR_STATE,
                      "host %s cannot join: the job has one host, %s, and its ranks listen for "
@@ -68,8 +68,8 @@ static int listed_find(const struct plan *p, const struct host *h)
 
 static int spare_check(const struct plan *p, int listed, struct fault *why)
 {
-    for (int i = p->host_count; i < p->host_count + p->spare_count; i++)
-        if (p->hosts[i] == listed)
+    for (int i = p->where->host_count; i < p->where->host_count + p->where->spare_count; i++)
+        if (p->where->hosts[i] == listed)
             return fault_set(why, ML_ERR_STATE,
                              "host %s is a spare one of the job: it comes when another is lost",
                              plan_host(p, i)->name);
@@ -100,7 +100,7 @@ int plan_growth_add_host(struct plan_growth *g, struct plan *p, struct host *h, 
         rc = launch_method_resolve_one(p, &p->list->hosts[listed], why);
     if (rc)
         return rc;
-    ranks_add(g, p->host_count + g->host_count, count);
+    ranks_add(g, p->where->host_count + g->host_count, count);
     g->hosts[g->host_count++] = listed;
     return 0;
 }
@@ -108,32 +108,34 @@ int plan_growth_add_host(struct plan_growth *g, struct plan *p, struct host *h, 
 /* `hosts` has room for all, and behind the plan's own are the spare ones. */
 int plan_growth_apply(struct plan *p, const struct plan_growth *g)
 {
-    int first = p->size, *at = p->hosts + p->host_count;
+    int first = p->where->size, *at = p->where->hosts + p->where->host_count;
 
-    memmove(at + g->host_count, at, (size_t)p->spare_count * sizeof(*at));
+    memmove(at + g->host_count, at, (size_t)p->where->spare_count * sizeof(*at));
     if (g->host_count)
         memcpy(at, g->hosts, (size_t)g->host_count * sizeof(*at));
-    p->host_count += g->host_count;
+    p->where->host_count += g->host_count;
     for (int i = 0; i < g->rank_count; i++) {
-        struct planned_rank one = {.host = g->ranks[i], .app = p->ranks[first - 1].app};
+        struct planned_rank one = {.host = g->ranks[i], .app = p->where->ranks[first - 1].app};
 
-        for (int k = 0; k < p->size; k++)
-            one.local_rank += p->ranks[k].host == one.host;
-        p->ranks[p->size++] = one;
+        for (int k = 0; k < p->where->size; k++)
+            one.local_rank += p->where->ranks[k].host == one.host;
+        p->where->ranks[p->where->size++] = one;
     }
     return first;
 }
 
-int plan_growth_preview(struct plan *out, const struct plan *p, const struct plan_growth *g,
-                        struct fault *why)
+int plan_growth_preview(struct plan *out, struct roster *where, const struct plan *p,
+                        const struct plan_growth *g, struct fault *why)
 {
-    int count = p->host_count + p->spare_count;
+    int count = p->where->host_count + p->where->spare_count;
 
-    *out = *p;
-    out->hosts = calloc((size_t)count + (size_t)g->host_count, sizeof(*out->hosts));
-    if (!out->hosts)
+    *where = *p->where;
+    where->hosts = calloc((size_t)count + (size_t)g->host_count, sizeof(*where->hosts));
+    if (!where->hosts)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
-    memcpy(out->hosts, p->hosts, (size_t)count * sizeof(*out->hosts));
+    memcpy(where->hosts, p->where->hosts, (size_t)count * sizeof(*where->hosts));
+    *out = *p;
+    out->where = where;
     /* The ranks of both lie in the same array, behind those that the plan counts. */
     plan_growth_apply(out, g);
     return 0;

@@ -26,10 +26,10 @@ int plan_growth_add(struct plan_growth *g, const struct plan *p, int index, int 
 int plan_growth_add_host(struct plan_growth *g, struct plan *p, struct host *h, int count,
                          struct fault *why);
 
-/* A copy of the plan as it is to be: the caller frees out->hosts, all else is the plan's.
- * ML_ERR_MEMORY. */
-int plan_growth_preview(struct plan *out, const struct plan *p, const struct plan_growth *g,
-                        struct fault *why);
+/* A copy of the plan as it is to be, with `where` as who is where: the caller frees where->hosts,
+ * all else is the plan's. ML_ERR_MEMORY. */
+int plan_growth_preview(struct plan *out, struct roster *where, const struct plan *p,
+                        const struct plan_growth *g, struct fault *why);
 
 /* Changes the plan, and returns the first new rank. */
 int plan_growth_apply(struct plan *p, const struct plan_growth *g);

@@ -76,8 +76,8 @@ static void print_app(const struct plan *p, int index)
 /* Prints the host's row of the wiring, towards the hosts in use and the spare ones. */
 static void print_wiring(const struct plan *p, const struct host *h)
 {
-    for (int i = 0; i < p->host_count + p->spare_count; i++) {
-        int to = p->hosts[i];
+    for (int i = 0; i < p->where->host_count + p->where->spare_count; i++) {
+        int to = p->where->hosts[i];
 
         if (host_list_has_wire(h, to)) {
             printable_print("    RDMA towards %s:", p->list->hosts[to].name);
@@ -91,12 +91,12 @@ static void print_ranks(const struct plan *p, int host)
 {
     const char *comma = " ";
 
-    for (int r = 0; r < p->size; r++) {
+    for (int r = 0; r < p->where->size; r++) {
         int first = r;
 
-        if (p->ranks[r].host != host)
+        if (p->where->ranks[r].host != host)
             continue;
-        while (r + 1 < p->size && p->ranks[r + 1].host == host)
+        while (r + 1 < p->where->size && p->where->ranks[r + 1].host == host)
             r++;
         printable_print(first == r ? "%s%d" : "%s%d-%d", comma, first, r);
         comma = ", ";
@@ -106,7 +106,7 @@ static void print_ranks(const struct plan *p, int host)
 static void print_host(const struct plan *p, int index)
 {
     const struct host *h = plan_host(p, index);
-    bool is_spare = index >= p->host_count;
+    bool is_spare = index >= p->where->host_count;
 
     if (is_spare)
         printable_print("spare host: %s", h->name);
@@ -146,7 +146,7 @@ static void print_rdma(const struct plan *p)
                                         [RDMA_PAIRS_UC] = "UC"};
     char port[16], gid[16], mtu[16];
 
-    for (int i = 0; i < p->host_count; i++)
+    for (int i = 0; i < p->where->host_count; i++)
         is_stated |= plan_host(p, i)->rdma != NULL;
     snprintf(port, sizeof(port), "%d", p->job.rdma.port);
     snprintf(gid, sizeof(gid), "%d", p->job.rdma.gid_index);
@@ -164,8 +164,9 @@ static void print_job(const struct plan *p)
 {
     char text[32];
 
-    printable_print("job: %d rank%s on %d host%s (%s)\n", p->size, p->size == 1 ? "" : "s",
-                    p->host_count, p->host_count == 1 ? "" : "s", p->list->source);
+    printable_print("job: %d rank%s on %d host%s (%s)\n", p->where->size,
+                    p->where->size == 1 ? "" : "s", p->where->host_count,
+                    p->where->host_count == 1 ? "" : "s", p->list->source);
     printable_print("backend: %s%s%s%s%s%s\n", p->backend,
                     p->job.local_net ? ", also inside a host" : "",
                     p->job.secure ? ", encrypted" : "", p->backend_reason ? " (" : "",
@@ -206,7 +207,8 @@ static void print_job(const struct plan *p)
     if (p->job.port)
         printable_print("ports: coordinator %d", p->job.port);
     if (p->job.port && p->job.starting_port)
-        printable_print(", ranks %d-%d", p->job.starting_port + 1, p->job.starting_port + p->size);
+        printable_print(", ranks %d-%d", p->job.starting_port + 1,
+                        p->job.starting_port + p->where->size);
     if (p->job.port)
         putchar('\n');
 }
@@ -216,11 +218,11 @@ void plan_print(const struct plan *p)
     print_job(p);
     for (int i = 0; i < p->app_count; i++)
         print_app(p, i);
-    for (int i = 0; i < p->host_count + p->spare_count; i++)
+    for (int i = 0; i < p->where->host_count + p->where->spare_count; i++)
         print_host(p, i);
-    for (int r = 0; r < p->size; r++)
+    for (int r = 0; r < p->where->size; r++)
         printable_print("rank %d: host %s, local rank %d, program %d\n", r,
-                        plan_host(p, p->ranks[r].host)->name, p->ranks[r].local_rank,
-                        p->ranks[r].app);
+                        plan_host(p, p->where->ranks[r].host)->name, p->where->ranks[r].local_rank,
+                        p->where->ranks[r].app);
     plan_debug_print(p);
 }

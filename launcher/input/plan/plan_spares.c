@@ -24,8 +24,8 @@ static int ranks_of(const struct plan *p, int index)
 {
     int count = 0;
 
-    for (int r = 0; r < p->size; r++)
-        count += p->ranks[r].host == index;
+    for (int r = 0; r < p->where->size; r++)
+        count += p->where->ranks[r].host == index;
     return count;
 }
 
@@ -33,15 +33,15 @@ static int ranks_of(const struct plan *p, int index)
 static int extremes_find(const struct plan *p, int *fewest, int *most, int *most_host,
                          struct fault *why)
 {
-    int *counts = calloc((size_t)p->host_count, sizeof(*counts));
+    int *counts = calloc((size_t)p->where->host_count, sizeof(*counts));
 
     if (!counts)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
-    for (int r = 0; r < p->size; r++)
-        counts[p->ranks[r].host]++;
+    for (int r = 0; r < p->where->size; r++)
+        counts[p->where->ranks[r].host]++;
     *fewest = *most = counts[0];
     *most_host = 0;
-    for (int i = 1; i < p->host_count; i++) {
+    for (int i = 1; i < p->where->host_count; i++) {
         if (counts[i] < *fewest)
             *fewest = counts[i];
         if (counts[i] > *most) {
@@ -58,7 +58,8 @@ static int slots_check(const struct plan *p, struct fault *why)
     int fewest = 0, most = 0, most_host = 0;
     int rc = extremes_find(p, &fewest, &most, &most_host, why);
 
-    for (int i = p->host_count; !rc && i < p->host_count + p->spare_count; i++) {
+    for (int i = p->where->host_count; !rc && i < p->where->host_count + p->where->spare_count;
+         i++) {
         const struct host *h = plan_host(p, i);
         int room = room_of(p, h);
 
@@ -99,8 +100,8 @@ int plan_spares_settle(struct plan *p, const struct options *o, struct fault *wh
                          "whose hosts are looked at: add --restarts N or --check quick");
     for (int i = 0; i < p->list->count; i++) {
         if (p->list->hosts[i].spare) {
-            p->hosts[p->host_count + p->list->hosts[i].spare - 1] = i;
-            p->spare_count++;
+            p->where->hosts[p->where->host_count + p->list->hosts[i].spare - 1] = i;
+            p->where->spare_count++;
         }
     }
     return slots_check(p, why);
@@ -108,24 +109,41 @@ int plan_spares_settle(struct plan *p, const struct options *o, struct fault *wh
 
 void plan_spares_renew(struct plan *p)
 {
-    p->spares_left = p->spare_count;
+    p->where->spares_left = p->where->spare_count;
+}
+
+/* The index among the spare hosts of the first that has slots for `ranks`; or -1. */
+static int spare_find(const struct plan *p, int ranks)
+{
+    const int *spares = p->where->hosts + p->where->host_count;
+
+    for (int i = 0; i < p->where->spares_left; i++)
+        if (room_of(p, &p->list->hosts[spares[i]]) >= ranks &&
+            !(p->where->is_unfit && p->where->is_unfit[spares[i]]))
+            return i;
+    return -1;
+}
+
+int plan_spares_offer(const struct plan *p, int ranks)
+{
+    int spare = spare_find(p, ranks);
+
+    if (spare < 0)
+        spare = spare_find(p, 1);
+    return spare < 0 ? 0
+                     : room_of(p, &p->list->hosts[p->where->hosts[p->where->host_count + spare]]);
 }
 
 bool plan_spares_take(struct plan *p, int index, int ranks)
 {
-    int *spares = p->hosts + p->host_count, lost = p->hosts[index];
+    int *spares = p->where->hosts + p->where->host_count, lost = p->where->hosts[index];
+    int i = spare_find(p, ranks ? ranks : ranks_of(p, index));
 
-    if (ranks == 0)
-        ranks = ranks_of(p, index);
-    for (int i = 0; i < p->spares_left; i++) {
-        if (room_of(p, &p->list->hosts[spares[i]]) < ranks ||
-            (p->is_unfit && p->is_unfit[spares[i]]))
-            continue;
-        p->hosts[index] = spares[i];
-        memmove(&spares[i], &spares[i + 1], (size_t)(p->spare_count - i - 1) * sizeof(*spares));
-        spares[p->spare_count - 1] = lost;
-        p->spares_left--;
-        return true;
-    }
-    return false;
+    if (i < 0)
+        return false;
+    p->where->hosts[index] = spares[i];
+    memmove(&spares[i], &spares[i + 1], (size_t)(p->where->spare_count - i - 1) * sizeof(*spares));
+    spares[p->where->spare_count - 1] = lost;
+    p->where->spares_left--;
+    return true;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* plan_spares.h: --spare-hosts: hosts that take the places of lost ones in a restart. */
+/* plan_spares.h: --spare-hosts: hosts that take the places of lost ones: in a restart, or with
+ * --elastic while the ranks of others run. */
 #ifndef LAUNCHER_INPUT_PLAN_PLAN_SPARES_H
 #define LAUNCHER_INPUT_PLAN_PLAN_SPARES_H
 
@@ -15,11 +16,15 @@
  * some. */
 int plan_spares_settle(struct plan *p, const struct options *o, struct fault *why);
 
-/* At the begin of each restart: all spare hosts may be tried. */
+/* Before each run: all spare hosts may be tried, each once. */
 void plan_spares_renew(struct plan *p);
 
 /* The most ranks that host `index` takes. */
 int plan_spares_room(const struct plan *p, int index);
+
+/* How many ranks the next spare host takes: the first that has slots for `ranks`, or without one
+ * the first that has any. 0: there is none. */
+int plan_spares_offer(const struct plan *p, int ranks);
 
 /* Gives the place of host `index`, which cannot be used, to the first spare host that has not been
  * tried in this restart, is not unfit and has slots for `ranks`, or with 0 for all ranks there. The

@@ -14,7 +14,7 @@ static json_t *uniform_row(const struct plan *p, int host)
 {
     json_t *row = json_array();
 
-    for (int i = 0; i < p->host_count; i++)
+    for (int i = 0; i < p->where->host_count; i++)
         json_array_append_new(row, i == host && !p->job.local_net
                                        ? json_null()
                                        : json_pack("[s]", p->options->rdma_device));
@@ -35,8 +35,8 @@ static json_t *host_row(const struct plan *p, int host)
     const struct host *h = plan_host(p, host);
     json_t *row = json_array();
 
-    for (int i = 0; i < p->host_count; i++) {
-        int column = p->hosts[i];
+    for (int i = 0; i < p->where->host_count; i++) {
+        int column = p->where->hosts[i];
         bool is_wired = i != host && h->rdma && column < h->rdma_count && h->rdma[column];
 
         /* --local net: its first device joins ranks of one host. */
@@ -53,7 +53,7 @@ void topology_stated_move(json_t *matrix, const struct plan *p, int host)
 {
     json_t *stated = topology_stated(p);
 
-    for (int i = 0; i < p->host_count; i++) {
+    for (int i = 0; i < p->where->host_count; i++) {
         json_t *there = json_array_get(json_array_get(stated, (size_t)host), (size_t)i);
         json_t *back = json_array_get(json_array_get(stated, (size_t)i), (size_t)host);
 
@@ -69,12 +69,12 @@ json_t *topology_stated(const struct plan *p)
 {
     json_t *matrix;
 
-    for (int i = 0; i < p->host_count && !p->options->rdma_device; i++) {
+    for (int i = 0; i < p->where->host_count && !p->options->rdma_device; i++) {
         if (!plan_host(p, i)->rdma)
             return NULL;
     }
     matrix = json_array();
-    for (int i = 0; i < p->host_count; i++)
+    for (int i = 0; i < p->where->host_count; i++)
         json_array_append_new(matrix, p->options->rdma_device ? uniform_row(p, i) : host_row(p, i));
     return matrix;
 }

@@ -8,7 +8,7 @@
 /* -1: it is none of the job's. */
 static int host_find(const struct plan *p, const struct host *wanted)
 {
-    for (int i = 0; i < p->host_count; i++) {
+    for (int i = 0; i < p->where->host_count; i++) {
         const struct host *h = plan_host(p, i);
 
         if (host_name_is_same(h->name, wanted->name) || (h->is_local && wanted->is_local))

@@ -48,7 +48,7 @@ static const char *peer_address(const struct plan *p, int host, const char *cons
 {
     const char *loopback = "";
 
-    for (int i = 0; i < p->host_count; i++) {
+    for (int i = 0; i < p->where->host_count; i++) {
         const char *address = address_of(p, i, addresses);
 
         if (i == host || !address[0])
@@ -71,9 +71,9 @@ static const char *bind_address(const struct plan *p, int host, const char *cons
 
     if (h->ips && h->ips[0])
         return address;
-    if (p->host_count == 1)
+    if (p->where->host_count == 1)
         return "";
-    for (int i = 0; i < p->host_count && address_is_loopback(address); i++) {
+    for (int i = 0; i < p->where->host_count && address_is_loopback(address); i++) {
         const char *other = address_of(p, i, addresses);
 
         if (other[0] && !address_is_loopback(other))
@@ -154,7 +154,7 @@ static json_t *wraps_json(const struct plan *p)
 
 static json_t *rank_json(const struct plan *p, int rank)
 {
-    const struct planned_rank *r = &p->ranks[rank];
+    const struct planned_rank *r = &p->where->ranks[rank];
     json_t *one =
         json_pack("{s:i, s:i, s:i}", "rank", rank, "local_rank", r->local_rank, "app", r->app);
 
@@ -169,8 +169,8 @@ static json_t *ranks_json(const struct plan *p, int host)
 {
     json_t *array = json_array();
 
-    for (int i = 0; i < p->size; i++) {
-        if (p->ranks[i].host == host)
+    for (int i = 0; i < p->where->size; i++) {
+        if (p->where->ranks[i].host == host)
             json_array_append_new(array, rank_json(p, i));
     }
     return array;
@@ -184,12 +184,12 @@ static void reached_settle(const char **reached, const struct plan *p, char own[
     const char *other = NULL;
     struct fault why;
 
-    for (int i = 0; i < p->host_count && !other; i++)
+    for (int i = 0; i < p->where->host_count && !other; i++)
         if (reached[i][0] && !address_is_loopback(reached[i]))
             other = reached[i];
     if (!other || address_towards(other, own, &why))
         return;
-    for (int i = 0; i < p->host_count; i++) {
+    for (int i = 0; i < p->where->host_count; i++) {
         if (address_is_loopback(reached[i]))
             reached[i] = "";
         if (!reached[i][0] && plan_host(p, i)->launch_method == LAUNCH_METHOD_LOCAL)
@@ -199,25 +199,25 @@ static void reached_settle(const char **reached, const struct plan *p, char own[
 
 json_t *job_spec_encode_hosts(const struct plan *p, const char *const *addresses)
 {
-    const char **names = calloc((size_t)p->host_count, sizeof(*names));
-    const char **reached = calloc((size_t)p->host_count, sizeof(*reached));
-    int *host_of = calloc((size_t)p->size, sizeof(*host_of));
+    const char **names = calloc((size_t)p->where->host_count, sizeof(*names));
+    const char **reached = calloc((size_t)p->where->host_count, sizeof(*reached));
+    int *host_of = calloc((size_t)p->where->size, sizeof(*host_of));
     char own[ADDRESS_TEXT];
     json_t *lists = NULL;
 
-    for (int i = 0; names && reached && i < p->host_count; i++) {
+    for (int i = 0; names && reached && i < p->where->host_count; i++) {
         names[i] = plan_host(p, i)->name;
         reached[i] = address_of(p, i, addresses);
     }
     if (names && reached)
         reached_settle(reached, p, own);
-    for (int i = 0; host_of && i < p->size; i++)
-        host_of[i] = p->ranks[i].host;
+    for (int i = 0; host_of && i < p->where->size; i++)
+        host_of[i] = p->where->ranks[i].host;
     if (names && reached && host_of)
-        lists =
-            json_pack("{s:o, s:o, s:o}", "host_names", host_table_write_texts(names, p->host_count),
-                      "addresses", host_table_write_texts(reached, p->host_count), "host_of",
-                      host_table_write_numbers(host_of, p->size));
+        lists = json_pack("{s:o, s:o, s:o}", "host_names",
+                          host_table_write_texts(names, p->where->host_count), "addresses",
+                          host_table_write_texts(reached, p->where->host_count), "host_of",
+                          host_table_write_numbers(host_of, p->where->size));
     free(names);
     free(reached);
     free(host_of);
@@ -276,8 +276,8 @@ static json_t *shared_json(const struct plan *p, const struct job_identity *iden
     struct job_spec m = {.job = identity->id,
                          .restart = identity->restart,
                          .fold_ms = p->output == OUTPUT_FOLD ? plan_fold_ms(p) : 0,
-                         .size = p->size,
-                         .hosts = p->host_count,
+                         .size = p->where->size,
+                         .hosts = p->where->host_count,
                          .backend = p->backend,
                          .options = p->job,
                          .command = command,

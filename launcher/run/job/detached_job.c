@@ -7,8 +7,8 @@
 #include "common/text/printable.h"
 #include "launcher/base/text/command_words.h"
 #include "launcher/run/job/job.h"
-#include "launcher/run/job/job_log.h"
-#include "launcher/run/job/log_directory.h"
+#include "launcher/run/log/job_log.h"
+#include "launcher/run/log/log_directory.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -4,7 +4,7 @@
 #include "common/build_id.h"
 #include "common/log.h"
 #include "launcher/base/process/install_path.h"
-#include "launcher/run/hosts/joined_names.h"
+#include "launcher/run/job/joined_names.h"
 #include "launcher/wire/channel/hub_starter.h"
 #include "launcher/wire/uplink/uplink_address.h"
 #include "launcher/wire/uplink/uplink_key.h"
@@ -77,7 +77,7 @@ static int starter_open(struct job_hub *h, struct event_base *base, const uint8_
     const struct plan *p = h->plan;
     const char *where = uplink_hub_where(h->uplinks);
     struct hub_starter_config config = {.hosts = p->list->hosts,
-                                        .count = p->host_count,
+                                        .count = p->where->host_count,
                                         .ip = *h->ip ? h->ip : "0.0.0.0",
                                         .port = atoi(strrchr(where, ':') + 1),
                                         .key = key,
@@ -116,7 +116,7 @@ int job_hub_open(struct job_hub **out, struct event_base *base, const struct pla
 {
     uint8_t key[AUTH_SECRET];
     const struct options *o = p->options;
-    struct uplink_hub_config config = {.hosts = o->await ? o->await : p->host_count,
+    struct uplink_hub_config config = {.hosts = o->await ? o->await : p->where->host_count,
                                        .first = o->is_await_here,
                                        .fanout = o->fanout,
                                        .limit_ms = p->job.init_timeout_ms,

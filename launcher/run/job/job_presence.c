@@ -34,7 +34,7 @@ static json_t *hosts_list(const struct plan *p)
 {
     json_t *list = json_array();
 
-    for (int i = 0; i < p->host_count + p->spare_count; i++) {
+    for (int i = 0; i < p->where->host_count + p->where->spare_count; i++) {
         const struct host *h = plan_host(p, i);
         json_t *one;
 
@@ -54,7 +54,7 @@ static json_t *joined_list(const struct plan *p)
 {
     json_t *list = json_array();
 
-    for (int i = 0; i < p->host_count; i++)
+    for (int i = 0; i < p->where->host_count; i++)
         if (plan_host(p, i)->launch_method == LAUNCH_METHOD_JOIN)
             json_array_append_new(
                 list, json_pack("{so si}", "name", text_json(plan_host(p, i)->name), "index", i));
@@ -78,7 +78,7 @@ static json_t *reach_describe(const struct options *o)
 
 static bool has_joined_hosts(const struct plan *p)
 {
-    for (int i = 0; i < p->host_count; i++)
+    for (int i = 0; i < p->where->host_count; i++)
         if (plan_host(p, i)->launch_method == LAUNCH_METHOD_JOIN)
             return true;
     return false;
@@ -87,8 +87,8 @@ static bool has_joined_hosts(const struct plan *p)
 /* What mlaunch grow changes. */
 static void sizes_fill(struct job_presence *p)
 {
-    p->entry.file.hosts = p->plan->host_count;
-    p->entry.file.size = p->plan->size;
+    p->entry.file.hosts = p->plan->where->host_count;
+    p->entry.file.size = p->plan->where->size;
     json_decref(p->entry.hosts);
     p->entry.hosts = hosts_list(p->plan);
 }

@@ -26,8 +26,8 @@ static json_t *ranks_gather(const struct spare_hosts *s, const struct job_round 
     json_t *ranks = json_array();
     int room = plan_spares_room(s->plan, index);
 
-    for (int r = 0; r < s->plan->size && list->count < room; r++) {
-        if (s->plan->ranks[r].host == index && (!round || job_round_rank_comes(round, r))) {
+    for (int r = 0; r < s->plan->where->size && list->count < room; r++) {
+        if (s->plan->where->ranks[r].host == index && (!round || job_round_rank_comes(round, r))) {
             rank_list_add(list, r);
             json_array_append_new(ranks, json_integer(r));
         }
@@ -39,8 +39,8 @@ static int coming_count(const struct spare_hosts *s, const struct job_round *rou
 {
     int count = 0;
 
-    for (int r = 0; r < s->plan->size; r++)
-        count += s->plan->ranks[r].host == index && job_round_rank_comes(round, r);
+    for (int r = 0; r < s->plan->where->size; r++)
+        count += s->plan->where->ranks[r].host == index && job_round_rank_comes(round, r);
     return count;
 }
 
@@ -90,7 +90,7 @@ bool spare_hosts_replace_lost(struct spare_hosts *s, const struct job_round *rou
     /* The old hosts have reached each other before. */
     if (result->topology_failed && s->newcomer >= 0)
         return lost_replace(s, s->newcomer);
-    for (int i = 0; i < s->plan->host_count && s->plan->spare_count > 0; i++) {
+    for (int i = 0; i < s->plan->where->host_count && s->plan->where->spare_count > 0; i++) {
         if (job_round_host_failed(round, i)) {
             failed++;
             replaced += lost_replace(s, i);
@@ -111,15 +111,15 @@ bool spare_hosts_replace(struct spare_hosts *s, const struct job_round *round, i
 static bool unfit_mark(struct spare_hosts *s, const json_t *unfit, const json_t **found)
 {
     struct plan *p = s->plan;
-    int count = p->host_count + p->spare_count;
+    int count = p->where->host_count + p->where->spare_count;
     json_t *one;
     size_t k;
 
-    if (!p->is_unfit)
-        p->is_unfit = calloc((size_t)p->list->room, sizeof(*p->is_unfit));
-    if (!p->is_unfit)
+    if (!p->where->is_unfit)
+        p->where->is_unfit = calloc((size_t)p->list->room, sizeof(*p->where->is_unfit));
+    if (!p->where->is_unfit)
         return false;
-    memset(p->is_unfit, 0, (size_t)p->list->count * sizeof(*p->is_unfit));
+    memset(p->where->is_unfit, 0, (size_t)p->list->count * sizeof(*p->where->is_unfit));
     json_array_foreach(unfit, k, one)
     {
         long long host = object_field_whole(one, "host");
@@ -127,7 +127,7 @@ static bool unfit_mark(struct spare_hosts *s, const json_t *unfit, const json_t 
         if (host < 0 || host >= count)
             continue;
         found[host] = one;
-        p->is_unfit[p->hosts[host]] = true;
+        p->where->is_unfit[p->where->hosts[host]] = true;
     }
     return true;
 }
@@ -189,9 +189,9 @@ bool spare_hosts_check(struct spare_hosts *s, host_check_finder *find, struct ev
     if (!rc && unfit) {
         snprintf(cost, sizeof(cost), "; --check took %.1f s", (double)took / 1e3);
         log_info("%zu of %d hosts are not fit%s", json_array_size(unfit),
-                 s->plan->host_count + s->plan->spare_count, cost);
+                 s->plan->where->host_count + s->plan->where->spare_count, cost);
         check_write(s, unfit, took);
-        for (int i = 0; i < s->plan->host_count; i++)
+        for (int i = 0; i < s->plan->where->host_count; i++)
             if (found[i])
                 is_fit &= unfit_settle(s, i, found[i], cost);
     }

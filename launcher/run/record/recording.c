@@ -73,14 +73,14 @@ int recording_open(struct recording **out, const struct plan *p, struct fault *w
     if (!r)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     r->plan = p;
-    r->ranks = calloc((size_t)p->size, sizeof(*r->ranks));
+    r->ranks = calloc((size_t)p->where->size, sizeof(*r->ranks));
     rc = r->ranks ? 0 : fault_set(why, ML_ERR_MEMORY, "out of memory");
     if (!rc)
         rc = file_open(&r->record, "--record", p->options->record, why);
     if (!rc)
         rc = file_open(&r->trace, "--trace", p->options->trace, why);
     if (!rc && r->trace)
-        rc = trace_file_open(&r->tracing, r->trace, p->size, why);
+        rc = trace_file_open(&r->tracing, r->trace, p->where->size, why);
     if (!rc && p->options->compare_hashes)
         rc = hash_file_open(&r->hashes, p->options->compare_hashes, why);
     if (rc)
@@ -112,7 +112,7 @@ static void pending_write(struct recording *r, int rank, size_t kept)
 {
     struct pending_calls *p = &r->ranks[rank];
     size_t count = p->count > kept ? p->count - kept : 0;
-    const char *host = plan_host(r->plan, r->plan->ranks[rank].host)->name;
+    const char *host = plan_host(r->plan, r->plan->where->ranks[rank].host)->name;
 
     if (!count)
         return;
@@ -182,7 +182,7 @@ bool recording_close(struct recording *r, bool has_run)
 
     if (!r)
         return false;
-    for (int i = 0; i < r->plan->size; i++)
+    for (int i = 0; i < r->plan->where->size; i++)
         pending_end(r, i);
     if (r->record && has_run && !r->has_calls)
         call_words_warn_of_none(r->plan->options->record);

@@ -5,21 +5,23 @@
 #include "common/failure_times.h"
 #include "common/log.h"
 #include "common/status.h"
-#include "launcher/run/hosts/keeper_order.h"
+#include "launcher/run/elastic/keeper_order.h"
 #include "launcher/run/rdma_topology/topology_survey.h"
 #include "launcher/run/record/divergence.h"
-#include "launcher/run/round/escalation.h"
-#include "launcher/run/round/hang_watch.h"
-#include "launcher/run/round/host_result.h"
+#include "launcher/run/round/host_arrival.h"
+#include "launcher/run/round/host_reach.h"
+#include "launcher/run/round/independent.h"
 #include "launcher/run/round/job_round_frames.h"
-#include "launcher/run/round/job_round_hosts.h"
-#include "launcher/run/round/job_round_losses.h"
 #include "launcher/run/round/job_round_phases.h"
-#include "launcher/run/round/job_round_state.h"
 #include "launcher/run/round/job_round_steps.h"
-#include "launcher/run/round/round_pause.h"
+#include "launcher/run/round/round_elastic.h"
+#include "launcher/run/round/together.h"
 #include "launcher/run/spread/env_copy.h"
 #include "launcher/run/spread/file_feed.h"
+#include "launcher/run/state/escalation.h"
+#include "launcher/run/state/hang_watch.h"
+#include "launcher/run/state/job_round_state.h"
+#include "launcher/run/state/round_pause.h"
 #include "launcher/run/stdio/events_file.h"
 #include "launcher/run/stdio/input.h"
 #include "launcher/run/stdio/output.h"
@@ -36,28 +38,59 @@
 
 enum { READER_GONE_GRACE_MS = 1000 };
 
-static void member_open(struct job_round *r, int host)
+static void host_open(struct job_round *r, int host)
 {
-    struct job_round_member *m = &r->members[host];
+    struct job_round_host *h = &r->hosts[host];
 
-    m->round = r;
-    m->host = plan_host(r->plan, host);
-    m->status = STATUS_OURS;
-    m->channel = agent_session_renew(r->session, host, m->host);
-    if (!m->channel)
-        m->channel = agent_session_reach(r->session, host, m->host);
+    h->opened_ms = clock_ms();
+    h->channel = agent_session_renew(r->session, host, h->host);
+    if (!h->channel)
+        h->channel = agent_session_reach(r->session, host, h->host);
 }
 
 static int copy_open(struct job_round *r, struct fault *why)
 {
     const struct env_copy_config config = {.base = r->config.base,
                                            .directory = r->plan->stage_env,
-                                           .hosts = r->plan->host_count,
+                                           .hosts = r->plan->where->host_count,
                                            .stall_ms = r->plan->job.stall_ms,
                                            .on_copied = job_round_frames_on_copied,
                                            .arg = r};
 
     return r->plan->stage_env ? env_copy_open(&r->copy, &config, why) : 0;
+}
+
+/* The hosts and ranks, as the plan has them. */
+static int lives_create(struct job_round *r, struct fault *why)
+{
+    const struct plan *p = r->plan;
+
+    r->hosts_room = plan_host_places(p);
+    r->hosts = calloc((size_t)r->hosts_room, sizeof(*r->hosts));
+    r->ranks = calloc((size_t)plan_places(p), sizeof(*r->ranks));
+    r->lives = (struct lives){.least = p->job.elastic,
+                              .restarts = p->job.restarts,
+                              .goes_on = p->options->on_failure == FAILURE_CONTINUE,
+                              .hosts = calloc((size_t)r->hosts_room, sizeof(*r->lives.hosts)),
+                              .ranks = calloc((size_t)plan_places(p), sizeof(*r->lives.ranks)),
+                              .host_count = p->where->host_count,
+                              .size = p->where->size,
+                              .left = p->where->size,
+                              .coordinator_host = p->where->ranks[0].host};
+    if (!r->hosts || !r->ranks || !r->lives.hosts || !r->lives.ranks)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    for (int i = 0; i < r->hosts_room; i++)
+        r->hosts[i] =
+            (struct job_round_host){.round = r, .facts = &r->lives.hosts[i], .status = STATUS_OURS};
+    for (int i = 0; i < p->where->host_count; i++) {
+        r->hosts[i].host = plan_host(p, i);
+        r->lives.hosts[i].joins = r->hosts[i].host->launch_method == LAUNCH_METHOD_JOIN;
+    }
+    for (int i = 0; i < p->where->size; i++)
+        r->lives.ranks[i].host = p->where->ranks[i].host;
+    r->ranks_began = p->where->size;
+    r->hosts[r->lives.coordinator_host].had_coordinator = true;
+    return 0;
 }
 
 static int job_round_prepare(struct job_round *r, struct fault *why)
@@ -79,34 +112,30 @@ static int job_round_prepare(struct job_round *r, struct fault *why)
         rc = copy_open(r, why); /* before any agent waits for a sign of life */
     if (rc)
         return rc;
-    r->members_room = plan_host_places(r->plan);
-    r->members = calloc((size_t)r->members_room, sizeof(*r->members));
-    r->ranks = calloc((size_t)plan_places(r->plan), sizeof(*r->ranks));
+    rc = lives_create(r, why);
+    if (rc)
+        return rc;
     r->deadline = evtimer_new(base, job_round_phases_on_deadline, r);
-    r->escalation = evtimer_new(base, escalation_on_step, r);
-    r->cut_limit = evtimer_new(base, job_round_hosts_on_cut_limit, r);
-    r->broken_limit = evtimer_new(base, job_round_hosts_on_broken_limit, r);
-    if (!r->members || !r->ranks || !r->deadline || !r->escalation || !r->cut_limit ||
-        !r->broken_limit)
+    r->stop.escalation = evtimer_new(base, escalation_on_step, r);
+    r->world.cut_limit = evtimer_new(base, host_reach_on_cut_limit, r);
+    r->world.broken_limit = evtimer_new(base, host_reach_on_broken_limit, r);
+    r->world.replace_timer = evtimer_new(base, round_elastic_on_replace, r);
+    if (!r->deadline || !r->stop.escalation || !r->world.cut_limit || !r->world.broken_limit ||
+        !r->world.replace_timer)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     if (r->config.staying && *r->config.staying) {
         r->session = *r->config.staying;
         *r->config.staying = NULL;
         agent_session_resume(r->session, &events);
     } else {
-        rc =
-            agent_session_open(&r->session, base, r->members_room, r->config.channel, &events, why);
+        rc = agent_session_open(&r->session, base, r->hosts_room, r->config.channel, &events, why);
     }
     if (!rc)
         rc = hang_watch_create(&r->hang, r, why);
     if (rc)
         return rc;
-    question_door_serve(r->config.door, r->session, r->plan->host_count);
-    if (r->config.results) {
-        r->state = JOB_ROUND_RUNNING; /* each host by itself */
-        return 0;
-    }
-    return progress_line_start(&r->progress, base, r->config.output, r->plan->host_count, why);
+    question_door_serve(r->config.door, r->session, r->plan->where->host_count);
+    return 0;
 }
 
 int job_round_start(struct job_round **out, const struct job_round_config *config,
@@ -119,21 +148,19 @@ int job_round_start(struct job_round **out, const struct job_round_config *confi
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     r->config = *config;
     r->plan = config->plan;
-    r->ranks_left = r->plan->size;
-    r->coordinator_host = r->plan->ranks[0].host;
-    r->began_ns = clock_ns();
+    r->at.began_ns = clock_ns();
     r->status = STATUS_OURS;
+    r->driver = config->results ? &independent_driver : &together_driver;
     rc = job_round_prepare(r, why);
+    if (!rc)
+        rc = r->driver->begin(r, why);
     if (rc) {
         job_round_destroy(r);
         return rc;
     }
-    r->members[r->coordinator_host].had_coordinator = true;
     *out = r;
-    if (r->state == JOB_ROUND_RUNNING)
-        job_round_steps_begin(r);
-    for (int i = 0; i < r->plan->host_count; i++)
-        member_open(r, i);
+    for (int i = 0; i < r->plan->where->host_count; i++)
+        host_open(r, i);
     job_round_phases_advance(r);
     return 0;
 }
@@ -142,10 +169,12 @@ static void session_leave(struct job_round *r)
 {
     bool is_needed = false;
 
-    for (int i = 0; r->members && i < r->plan->host_count; i++) {
-        if (r->members[i].stays)
+    for (int i = 0; r->hosts && i < r->plan->where->host_count; i++) {
+        bool stays = r->lives.hosts[i].life == HOST_STAYS;
+
+        if (stays)
             agent_session_stay(r->session, i);
-        is_needed |= r->members[i].stays;
+        is_needed |= stays;
     }
     if (is_needed) {
         agent_session_hold(r->session);
@@ -160,37 +189,41 @@ void job_round_destroy(struct job_round *r)
     if (!r)
         return;
     plan_growth_clear(&r->growth.wanted);
-    for (int i = 0; r->members && i < r->members_room; i++) {
-        file_feed_destroy(r->members[i].feed);
-        env_copy_close(r->members[i].copy);
-        free(r->members[i].advice);
-        if (r->members[i].arrival)
-            event_free(r->members[i].arrival);
-        if (r->members[i].again)
-            event_free(r->members[i].again);
+    for (int i = 0; r->hosts && i < r->hosts_room; i++) {
+        file_feed_destroy(r->hosts[i].feed);
+        env_copy_close(r->hosts[i].copy);
+        free(r->hosts[i].advice);
+        if (r->hosts[i].arrival)
+            event_free(r->hosts[i].arrival);
+        if (r->hosts[i].again)
+            event_free(r->hosts[i].again);
     }
     question_door_serve(r->config.door, NULL, 0);
     session_leave(r);
     hang_watch_destroy(r->hang);
     call_log_destroy(r->calls);
-    topology_survey_destroy(r->survey);
+    topology_survey_destroy(r->wiring.survey);
     env_copy_close(r->copy);
-    keeper_order_destroy(r->keepers);
-    json_decref(r->wiring);
-    free(r->names);
+    keeper_order_destroy(r->world.keepers);
+    json_decref(r->wiring.table);
+    free(r->wiring.names);
     progress_line_stop(r->progress);
     if (r->deadline)
         event_free(r->deadline);
-    if (r->cut_limit)
-        event_free(r->cut_limit);
-    if (r->broken_limit)
-        event_free(r->broken_limit);
-    broken_pairs_clear(&r->broken);
-    if (r->escalation)
-        event_free(r->escalation);
+    if (r->world.cut_limit)
+        event_free(r->world.cut_limit);
+    if (r->world.broken_limit)
+        event_free(r->world.broken_limit);
+    broken_pairs_clear(&r->world.broken);
+    if (r->world.replace_timer)
+        event_free(r->world.replace_timer);
+    if (r->stop.escalation)
+        event_free(r->stop.escalation);
     job_identity_wipe(&r->identity);
-    free(r->members);
+    free(r->hosts);
     free(r->ranks);
+    free(r->lives.hosts);
+    free(r->lives.ranks);
     free(r);
 }
 
@@ -200,46 +233,49 @@ static enum channel_outlook outlook_of(const struct job_round *r)
     enum channel_outlook worst = CHANNEL_MAY_RETURN;
     int failed = 0;
 
-    if (r->has_run)
+    if (r->at.start_ms)
         return r->failure.is_hopeless ? CHANNEL_STAYS_WRONG : CHANNEL_MAY_RETURN;
-    for (int i = 0; i < r->plan->host_count; i++) {
-        const struct job_round_member *m = &r->members[i];
+    for (int i = 0; i < r->plan->where->host_count; i++) {
+        const struct job_round_host *h = &r->hosts[i];
 
-        failed += m->failed;
-        if (m->failed && m->outlook > worst)
-            worst = m->outlook;
+        if (!lives_host_has_failed(h->facts->life))
+            continue;
+        failed++;
+        if (h->outlook > worst)
+            worst = h->outlook;
     }
     return failed ? worst : CHANNEL_MAY_NOT_RETURN;
 }
 
 void job_round_result(const struct job_round *r, struct job_round_result *out)
 {
-    if (r->cause != STOP_NONE)
-        out->status = escalation_status(r->cause, r->stop_signal);
+    if (r->stop.cause != STOP_NONE)
+        out->status = escalation_status(r->stop.cause, r->stop.signal);
     else
-        out->status = r->has_run ? r->failure.status : r->status;
-    out->has_run = r->has_run;
-    out->membership = r->membership;
-    out->members = job_round_losses_members(r);
-    out->topology_failed = r->topology_failed;
+        out->status = r->at.start_ms ? r->failure.status : r->status;
+    out->has_run = r->at.start_ms != 0;
+    out->membership = r->world.membership;
+    out->members = round_elastic_members(r);
+    out->topology_failed = r->wiring.has_failed;
     out->outlook = outlook_of(r);
-    out->ran_ms = r->has_run ? clock_ms() - r->start_ms : 0;
-    out->host_failed = !r->has_run || r->failure.rank < 0;
-    out->has_failed = r->cause == STOP_NONE && !r->failure.is_killed &&
-                      (!r->has_run || r->failure.blame != BLAME_NONE);
+    out->ran_ms = r->at.start_ms ? clock_ms() - r->at.start_ms : 0;
+    out->host_failed = !r->at.start_ms || r->failure.rank < 0;
+    out->has_failed = r->stop.cause == STOP_NONE && !r->failure.is_killed &&
+                      (!r->at.start_ms || r->failure.blame != BLAME_NONE);
 }
 
 bool job_round_host_failed(const struct job_round *r, int index)
 {
-    return !r->has_run && r->members[index].failed;
+    return !r->at.start_ms && lives_host_has_failed(r->lives.hosts[index].life);
 }
 
 /* Says where the ranks' calls have parted, if they have and the job has failed or took too long. */
 static void divergence_report(const struct job_round *r)
 {
     struct divergence d;
-    bool has_failed = r->cause == STOP_TIMEOUT || (r->cause == STOP_NONE && !r->failure.is_killed &&
-                                                   r->failure.blame >= BLAME_CONSEQUENCE);
+    bool has_failed =
+        r->stop.cause == STOP_TIMEOUT || (r->stop.cause == STOP_NONE && !r->failure.is_killed &&
+                                          r->failure.blame >= BLAME_CONSEQUENCE);
 
     if (!has_failed || !divergence_find(&d, r->calls))
         return;
@@ -257,12 +293,9 @@ void job_round_report(const struct job_round *r)
     const char *file = NULL;
     bool are_above = false;
 
-    for (int i = 0; i < r->plan->host_count && r->config.results; i++)
-        host_result_fail(r, &r->members[i], STATUS_OURS, NULL); /* the agent has said nothing */
     divergence_report(r);
-    if (r->cause == STOP_NONE && r->failure.blame == BLAME_NONE)
-        job_round_losses_report(r);
-    if (r->cause != STOP_NONE || r->failure.blame == BLAME_NONE)
+    r->driver->report(r);
+    if (r->stop.cause != STOP_NONE || r->failure.blame == BLAME_NONE)
         return;
     if (r->plan->leaves_exit && r->failure.rank >= 0 && r->failure.status < STATUS_OURS)
         return;
@@ -270,7 +303,8 @@ void job_round_report(const struct job_round *r)
         return; /* said before, and still to be seen */
     if (r->failure.rank >= 0) {
         file = output_last_words(o, r->failure.rank, words, sizeof(words));
-        are_above = r->plan->size == 1 || output_ends_with(o, r->failure.rank) >= strlen(words);
+        are_above =
+            r->plan->where->size == 1 || output_ends_with(o, r->failure.rank) >= strlen(words);
     }
     output_say(o, "%s", r->failure.text);
     if (file && !words[0])
@@ -285,23 +319,23 @@ void job_round_stop(struct job_round *r, enum stop_cause cause, int signal)
 {
     int grace_ms = r->plan->job.grace_ms;
 
-    if (r->stop_wanted)
+    if (r->stop.is_wanted)
         return;
     if (cause == STOP_READER_GONE && grace_ms > READER_GONE_GRACE_MS)
         grace_ms = READER_GONE_GRACE_MS; /* the user of `mlaunch … | head` is waiting for us */
-    r->cause = cause;
-    job_round_phases_want_stop(r, signal, grace_ms);
+    r->stop.cause = cause;
+    round_elastic_stop(r, signal, grace_ms);
     job_round_phases_advance(r);
 }
 
 bool job_round_is_ended_by_slurm(const struct job_round *r)
 {
-    return r->cause == STOP_SLURM;
+    return r->stop.cause == STOP_SLURM;
 }
 
 void job_round_report_stacks(struct job_round *r, void (*done)(void *arg), void *arg)
 {
-    if (r->state == JOB_ROUND_RUNNING && !r->paused)
+    if (r->state == JOB_ROUND_RUNNING && !r->at.paused_ms)
         hang_watch_report(r->hang, done, arg);
     else
         done(arg);
@@ -316,11 +350,11 @@ void job_round_kill(struct job_round *r)
 {
     if (r->state != JOB_ROUND_STOPPING)
         return;
-    for (int i = 0; i < r->plan->host_count; i++) {
-        if (r->members[i].state < MEMBER_DONE)
-            agent_channel_send(r->members[i].channel, LAUNCH_KILL, NULL, 0);
+    for (int i = 0; i < r->plan->where->host_count; i++) {
+        if (r->lives.hosts[i].life < HOST_DONE)
+            agent_channel_send(r->hosts[i].channel, LAUNCH_KILL, NULL, 0);
     }
-    r->is_hurried = true;
+    r->stop.step = STOP_IS_HURRIED;
     job_round_steps_set_deadline(r, JOB_ROUND_STOP_MARGIN_MS);
 }
 
@@ -329,11 +363,11 @@ void job_round_drop_output(struct job_round *r)
     if (r->state != JOB_ROUND_STOPPING)
         return;
     log_debug("job %s: nobody reads its output, which is dropped", r->identity.id);
-    for (int i = 0; i < r->plan->host_count; i++) {
-        if (r->members[i].state < MEMBER_DONE)
-            agent_channel_send(r->members[i].channel, LAUNCH_DROP, NULL, 0);
+    for (int i = 0; i < r->plan->where->host_count; i++) {
+        if (r->lives.hosts[i].life < HOST_DONE)
+            agent_channel_send(r->hosts[i].channel, LAUNCH_DROP, NULL, 0);
     }
-    r->is_hurried = true;
+    r->stop.step = STOP_IS_HURRIED;
 }
 
 void job_round_give_up(struct job_round *r)
@@ -341,27 +375,27 @@ void job_round_give_up(struct job_round *r)
     job_round_phases_expire(r);
 }
 
-static bool member_is_running(const struct job_round_member *m)
+static bool host_is_running(const struct job_round_host *h)
 {
-    return m->state == MEMBER_STARTED;
+    return lives_host_runs(h->facts->life);
 }
 
 void job_round_signal(struct job_round *r, int signal)
 {
     const uint32_t word = (uint32_t)signal;
 
-    for (int i = 0; i < r->plan->host_count; i++) {
-        if (member_is_running(&r->members[i]))
-            agent_channel_send_words(r->members[i].channel, LAUNCH_SIGNAL, &word, 1);
+    for (int i = 0; i < r->plan->where->host_count; i++) {
+        if (host_is_running(&r->hosts[i]))
+            agent_channel_send_words(r->hosts[i].channel, LAUNCH_SIGNAL, &word, 1);
     }
 }
 
 void job_round_ask_stop(struct job_round *r)
 {
     r->is_asked = true;
-    for (int i = 0; i < r->plan->host_count; i++) {
-        if (member_is_running(&r->members[i]))
-            agent_channel_send(r->members[i].channel, LAUNCH_ASK, NULL, 0);
+    for (int i = 0; i < r->plan->where->host_count; i++) {
+        if (host_is_running(&r->hosts[i]))
+            agent_channel_send(r->hosts[i].channel, LAUNCH_ASK, NULL, 0);
     }
 }
 
@@ -373,11 +407,11 @@ bool job_round_is_running(const struct job_round *r)
 bool job_round_signal_rank(struct job_round *r, int rank, int signal)
 {
     const uint32_t words[2] = {(uint32_t)signal, (uint32_t)rank};
-    struct job_round_member *m = &r->members[r->plan->ranks[rank].host];
+    struct job_round_host *h = &r->hosts[r->lives.ranks[rank].host];
 
-    if (!r->ranks[rank].pid || r->ranks[rank].ended || !member_is_running(m))
+    if (!r->ranks[rank].pid || r->lives.ranks[rank].life == RANK_OVER || !host_is_running(h))
         return false;
-    agent_channel_send_words(m->channel, LAUNCH_SIGNAL, words, 2);
+    agent_channel_send_words(h->channel, LAUNCH_SIGNAL, words, 2);
     return true;
 }
 
@@ -388,62 +422,62 @@ int64_t job_round_rank_pid(const struct job_round *r, int rank)
 
 bool job_round_rank_comes(const struct job_round *r, int rank)
 {
-    return r->ranks[rank].is_coming;
+    return lives_rank_is_coming(r->lives.ranks[rank].life);
 }
 
 /* NULL: no host of that name runs ranks. */
-static struct job_round_member *member_find(const struct job_round *r, const char *host)
+static struct job_round_host *host_find(const struct job_round *r, const char *host)
 {
-    for (int i = 0; i < r->plan->host_count; i++) {
-        struct job_round_member *m = &r->members[i];
+    for (int i = 0; i < r->plan->where->host_count; i++) {
+        struct job_round_host *h = &r->hosts[i];
 
-        if (strcmp(m->host->name, host) == 0 && member_is_running(m))
-            return m;
+        if (strcmp(h->host->name, host) == 0 && host_is_running(h))
+            return h;
     }
     return NULL;
 }
 
 bool job_round_has_host(const struct job_round *r, const char *host)
 {
-    return member_find(r, host) != NULL;
+    return host_find(r, host) != NULL;
 }
 
 void job_round_cut(struct job_round *r, const char *host, const char *why)
 {
-    struct job_round_member *m = member_find(r, host);
+    struct job_round_host *h = host_find(r, host);
 
-    if (m)
-        agent_channel_cut(m->channel, why);
+    if (h)
+        agent_channel_cut(h->channel, why);
 }
 
 void job_round_on_stdin(struct job_round *r, int rank, const void *bytes, size_t size)
 {
-    int host = rank == INPUT_ALL ? 0 : r->plan->ranks[rank].host;
-    int last = rank == INPUT_ALL ? r->plan->host_count - 1 : host;
+    int host = rank == INPUT_ALL ? 0 : r->lives.ranks[rank].host;
+    int last = rank == INPUT_ALL ? r->plan->where->host_count - 1 : host;
     uint32_t word = rank == INPUT_ALL ? AGENT_STDIN_ALL : (uint32_t)rank;
 
     for (; host <= last; host++)
-        if (member_is_running(&r->members[host]))
-            agent_channel_send_tagged(r->members[host].channel, LAUNCH_STDIN, word, bytes, size);
+        if (host_is_running(&r->hosts[host]))
+            agent_channel_send_tagged(r->hosts[host].channel, LAUNCH_STDIN, word, bytes, size);
 }
 
 void job_round_on_resize(struct job_round *r, struct terminal_size size)
 {
-    struct job_round_member *m = &r->members[r->plan->ranks[r->plan->options->pty_rank].host];
+    struct job_round_host *h = &r->hosts[r->lives.ranks[r->plan->options->pty_rank].host];
     const uint32_t words[] = {size.rows, size.columns};
 
-    if (member_is_running(m))
-        agent_channel_send_words(m->channel, LAUNCH_RESIZE, words, 2);
+    if (host_is_running(h))
+        agent_channel_send_words(h->channel, LAUNCH_RESIZE, words, 2);
 }
 
 void job_round_on_credit(struct job_round *r, int host, uint32_t bytes)
 {
-    struct job_round_member *m = &r->members[host];
+    struct job_round_host *h = &r->hosts[host];
 
     /* What an earlier run of the job has left to be written is no credit for this one. */
-    if (bytes > m->unacknowledged)
-        bytes = (uint32_t)m->unacknowledged;
-    m->unacknowledged -= bytes;
-    if (bytes && m->state < MEMBER_GONE)
-        agent_channel_send_words(m->channel, LAUNCH_CREDIT, &bytes, 1);
+    if (bytes > h->unacknowledged)
+        bytes = (uint32_t)h->unacknowledged;
+    h->unacknowledged -= bytes;
+    if (bytes && h->facts->life < HOST_GONE)
+        agent_channel_send_words(h->channel, LAUNCH_CREDIT, &bytes, 1);
 }

@@ -6,7 +6,7 @@
 #ifndef LAUNCHER_RUN_ROUND_JOB_ROUND_H
 #define LAUNCHER_RUN_ROUND_JOB_ROUND_H
 
-#include "launcher/run/round/job_round_config.h"
+#include "launcher/run/state/job_round_config.h"
 #include "launcher/run/stdio/terminal.h"
 #include "launcher/wire/channel/agent_channel.h"
 

@@ -9,17 +9,20 @@
 #include "launcher/run/rdma_topology/topology_survey.h"
 #include "launcher/run/record/call_log.h"
 #include "launcher/run/record/recording.h"
-#include "launcher/run/round/hang_watch.h"
-#include "launcher/run/round/host_result.h"
-#include "launcher/run/round/job_round_hosts.h"
-#include "launcher/run/round/job_round_losses.h"
+#include "launcher/run/round/host_arrival.h"
+#include "launcher/run/round/host_reach.h"
 #include "launcher/run/round/job_round_phases.h"
-#include "launcher/run/round/job_round_state.h"
 #include "launcher/run/round/job_round_steps.h"
+#include "launcher/run/round/rank_frames.h"
 #include "launcher/run/round/round_change.h"
-#include "launcher/run/round/round_pause.h"
+#include "launcher/run/round/round_elastic.h"
 #include "launcher/run/spread/env_copy.h"
 #include "launcher/run/spread/file_feed.h"
+#include "launcher/run/state/hang_watch.h"
+#include "launcher/run/state/job_round_state.h"
+#include "launcher/run/state/round_driver.h"
+#include "launcher/run/state/round_lives.h"
+#include "launcher/run/state/round_pause.h"
 #include "launcher/run/stdio/events_file.h"
 #include "launcher/run/stdio/input.h"
 #include "launcher/run/stdio/output.h"
@@ -36,100 +39,52 @@
 #include <string.h>
 #include <sys/utsname.h>
 
-/* What the host gets its copy of --stage-env from, or NULL. */
-static struct env_copy *copy_of(const struct job_round_member *m)
-{
-    return m->copy ? m->copy : m->round->copy;
-}
-
 /* Before the start: this host cannot take part. */
-static void member_fail(struct job_round_member *m, enum channel_outlook outlook, const char *text)
+static void host_fail(struct job_round_host *h, enum channel_outlook outlook, const char *text)
 {
-    m->failed = true;
-    m->outlook = outlook;
-    snprintf(m->reason, sizeof(m->reason), "%s", text);
-    env_copy_lose(copy_of(m), (int)(m - m->round->members));
+    h->outlook = outlook;
+    snprintf(h->reason, sizeof(h->reason), "%s", text);
+    round_lives_host(h, HOST_EVENT_FAIL);
 }
 
-/* This host cannot go on, and the others are independent of it. */
-static void host_end(struct job_round *r, struct job_round_member *m, int status, const char *text)
+static void start_miss(struct job_round *r, struct job_round_host *h, const char *text)
 {
-    host_result_fail(r, m, status, text);
-    job_round_losses_end_all(r, m);
-    if (m->state < MEMBER_STARTED) {
-        m->failed = true;
-        agent_channel_shut(m->channel);
-    }
-    job_round_steps_stop_host(r, m);
-}
-
-/* Ranks of other hosts may still need what is on this one. */
-static bool has_coordinator_for(const struct job_round *r, const struct job_round_member *m)
-{
-    return r->plan->job.elastic && m == &r->members[r->coordinator_host] && r->ranks_left > 0;
+    if (h->facts->life != HOST_FAILED)
+        host_fail(h, h->channel ? agent_channel_outlook(h->channel) : CHANNEL_MAY_NOT_RETURN, text);
+    round_lives_host(h, HOST_EVENT_MISS);
+    progress_line_step(r->progress);
 }
 
 void job_round_frames_on_end(int host, const char *text, void *arg)
 {
     struct job_round *r = arg;
-    struct job_round_member *m = &r->members[host];
-    enum job_round_member_state before = m->state;
+    struct job_round_host *h = &r->hosts[host];
+    enum host_life before = h->facts->life;
 
-    if (before == MEMBER_OPENING && round_pause_opens_again(r, m)) {
-        log_info("host %s: tried again after a pause: %s", m->host->name, text);
+    if (before == HOST_OPENING && round_pause_opens_again(r, h)) {
+        log_info("host %s: tried again after a pause: %s", h->host->name, text);
         return;
     }
-    m->state = MEMBER_GONE;
-    if (host < r->plan->host_count)
-        job_round_hosts_keep(r, m, "");
-    if (host >= r->plan->host_count) {
-        round_change_host_gone(r, m, text);
-    } else if (r->config.results) {
-        char result[sizeof(m->reason) + 300];
-
-        snprintf(result, sizeof(result), "host %s%s: %s", m->host->name,
-                 before < MEMBER_STARTED ? "" : " was lost", text);
-        host_end(r, m, STATUS_OURS, result);
-    } else if (r->state <= JOB_ROUND_PREPARING) {
-        if (!m->failed)
-            member_fail(m, m->channel ? agent_channel_outlook(m->channel) : CHANNEL_MAY_NOT_RETURN,
-                        text);
-        progress_line_step(r->progress);
-    } else if (m->is_arriving && job_round_state_is_running(r)) {
-        job_round_hosts_on_end(r, m, before, text);
-    } else if (r->state < JOB_ROUND_LEAVING && !(m->is_arriving && before < MEMBER_STARTED) &&
-               (before < MEMBER_DONE || has_coordinator_for(r, m))) {
-        const char *name = m->host->name;
-
-        events_file_write(r->config.events, "lost", r->identity.id,
-                          json_pack("{s:s, s:o}", "host", name, "text", text_json(text)));
-        if (r->cause != STOP_NONE)
-            log_warn("host %s was lost: %s", name, text);
-        if (r->plan->job.elastic) {
-            job_round_hosts_lose(r, m, text);
-        } else {
-            first_failure_lost(&r->failure, BLAME_CAUSE, name, text);
-            job_round_losses_end_all(r, m);
-            job_round_phases_on_failure(r, false);
-        }
+    if (r->state <= JOB_ROUND_PREPARING) {
+        start_miss(r, h, text);
+    } else {
+        round_lives_host(h, HOST_EVENT_END);
+        if (host >= r->plan->where->host_count)
+            round_change_host_gone(r, h, before == HOST_FAILED ? h->reason : text);
+        else
+            r->driver->on_end(r, h, before, text);
     }
     hang_watch_lost(r->hang, host);
     round_change_start(r);
-    job_round_hosts_start(r);
+    host_arrival_start(r);
     job_round_phases_advance(r);
-}
-
-/* The rank exists and runs on this member's host. */
-static bool is_rank_of(const struct job_round *r, const struct job_round_member *m, uint32_t rank)
-{
-    return rank < (uint32_t)r->plan->size && &r->members[r->plan->ranks[rank].host] == m;
 }
 
 /* Asks the agent for its time, if the times of its ranks' calls are wanted. Agents here have this
  * machine's clock. */
 static void time_ask(const struct job_round *r, int host)
 {
-    if (r->config.recording && r->members[host].host->launch_method != LAUNCH_METHOD_LOCAL)
+    if (r->config.recording && r->hosts[host].host->launch_method != LAUNCH_METHOD_LOCAL)
         agent_session_ask_time(r->session, host);
 }
 
@@ -137,7 +92,7 @@ int job_round_frames_on_hello(int host, const struct hello_report *hello, void *
                               struct fault *why)
 {
     struct job_round *r = arg;
-    struct job_round_member *m = &r->members[host];
+    struct job_round_host *h = &r->hosts[host];
     struct utsname here;
 
     uname(&here);
@@ -149,39 +104,34 @@ int job_round_frames_on_hello(int host, const struct hello_report *hello, void *
     progress_line_step(r->progress);
     /* Only SSH gives an address that is known to work. An agent that was started otherwise guesses
      * its own. */
-    snprintf(m->address, sizeof(m->address), "%s",
-             m->host->launch_method == LAUNCH_METHOD_SRUN ||
-                     m->host->launch_method == LAUNCH_METHOD_COMMAND ||
-                     m->host->launch_method == LAUNCH_METHOD_JOIN
+    snprintf(h->address, sizeof(h->address), "%s",
+             h->host->launch_method == LAUNCH_METHOD_SRUN ||
+                     h->host->launch_method == LAUNCH_METHOD_COMMAND ||
+                     h->host->launch_method == LAUNCH_METHOD_JOIN
                  ? hello->guess
                  : hello->address);
-    m->state = MEMBER_CONNECTED;
+    round_lives_host(h, HOST_EVENT_HELLO);
     time_ask(r, host);
-    log_info("host %s: connected, agent %lld", m->host->name, (long long)hello->pid);
+    log_info("host %s: connected, agent %lld", h->host->name, (long long)hello->pid);
     events_file_write(
         r->config.events, "connected", r->identity.id,
-        json_pack("{s:s, s:I}", "host", m->host->name, "pid", (json_int_t)hello->pid));
-    if (host >= r->plan->host_count)
+        json_pack("{s:s, s:I}", "host", h->host->name, "pid", (json_int_t)hello->pid));
+    if (host >= r->plan->where->host_count)
         return round_change_host_greeted(r, why);
-    if (m->is_arriving && !r->stop_wanted)
-        return job_round_hosts_on_hello(r, m, why);
-    if (r->config.results)
-        return job_round_steps_prepare_host(r, host, why);
-    job_round_phases_advance(r);
-    return 0;
+    return r->driver->on_hello(r, h, why);
 }
 
 static void on_warning(const char *text, void *arg)
 {
-    const struct job_round_member *m = arg;
+    const struct job_round_host *h = arg;
 
-    log_warn("host %s: %s", m->host->name, text);
+    log_warn("host %s: %s", h->host->name, text);
 }
 
-static bool has_failed_member(const struct job_round *r)
+static bool has_failed_host(const struct job_round *r)
 {
-    for (int i = 0; i < r->plan->host_count; i++)
-        if (r->members[i].failed)
+    for (int i = 0; i < r->plan->where->host_count; i++)
+        if (lives_host_has_failed(r->lives.hosts[i].life))
             return true;
     return false;
 }
@@ -194,91 +144,86 @@ void job_round_frames_on_surveyed(void *arg)
 
     if (r->state != JOB_ROUND_SURVEYING)
         return;
-    if (has_failed_member(r)) {
+    if (has_failed_host(r)) {
         log_debug("job %s: not all hosts have answered", r->identity.id);
-    } else if (topology_survey_conclude(r->survey, &culprit, &why)) {
-        r->topology_failed = true;
-        r->members[culprit].status = STATUS_OURS;
-        member_fail(&r->members[culprit], CHANNEL_MAY_NOT_RETURN, why.text);
+    } else if (topology_survey_conclude(r->wiring.survey, &culprit, &why)) {
+        r->wiring.has_failed = true;
+        r->hosts[culprit].status = STATUS_OURS;
+        host_fail(&r->hosts[culprit], CHANNEL_MAY_NOT_RETURN, why.text);
     } else {
-        json_decref(r->wiring);
-        r->wiring = json_incref(topology_survey_wiring(r->survey));
+        json_decref(r->wiring.table);
+        r->wiring.table = json_incref(topology_survey_wiring(r->wiring.survey));
     }
     job_round_phases_advance(r);
 }
 
-static bool is_preparing(const struct job_round *r, const struct job_round_member *m)
-{
-    return r->state == JOB_ROUND_PREPARING ||
-           ((r->config.results || m->is_arriving) && m->state == MEMBER_CONNECTED);
-}
-
 /* Sends the host what it may get now. Each sign that it takes files gives all hosts more time. */
-static int files_send(struct job_round *r, struct job_round_member *m, struct fault *why)
+static int files_send(struct job_round *r, struct job_round_host *h, struct fault *why)
 {
-    int rc = is_preparing(r, m) ? file_feed_send(m->feed, why) : 0;
+    int rc = r->driver->is_preparing(r, h) ? file_feed_send(h->feed, why) : 0;
 
-    if (!rc && is_preparing(r, m)) /* still, for a send may find the channel's end */
+    if (!rc && r->driver->is_preparing(r, h)) /* still, for a send may find the channel's end */
         job_round_steps_await_ready(r);
     return rc;
 }
 
-static int on_want(struct job_round *r, struct job_round_member *m, const struct frame *f,
+static int on_want(struct job_round *r, struct job_round_host *h, const struct frame *f,
                    struct fault *why)
 {
     int *wanted = calloc((size_t)r->plan->files.count + 1, sizeof(*wanted)), count = 0, rc;
 
     if (!wanted)
         rc = fault_set(why, ML_ERR_MEMORY, "out of memory");
-    else if (r->state < JOB_ROUND_PREPARING || m->feed ||
-             m->host->launch_method == LAUNCH_METHOD_LOCAL)
+    else if (r->state < JOB_ROUND_PREPARING || h->feed ||
+             h->host->launch_method == LAUNCH_METHOD_LOCAL)
         rc = fault_set(why, ML_ERR_REFUSED, "its agent sent an unexpected WANT");
     else
         rc = want_report_parse(wanted, &count, f, r->plan->files.count, why);
     if (!rc)
-        rc = file_feed_create(&m->feed, &r->plan->files, m->channel, wanted, count, why);
+        rc = file_feed_create(&h->feed, &r->plan->files, h->channel, wanted, count, why);
     free(wanted);
-    return rc ? rc : files_send(r, m, why);
+    return rc ? rc : files_send(r, h, why);
 }
 
-static int on_file_credit(struct job_round *r, struct job_round_member *m, const struct frame *f,
+static int on_file_credit(struct job_round *r, struct job_round_host *h, const struct frame *f,
                           struct fault *why)
 {
     uint32_t bytes;
 
-    if (f->size != sizeof(bytes) || !m->feed)
+    if (f->size != sizeof(bytes) || !h->feed)
         return fault_set(why, ML_ERR_REFUSED, "its agent sent an unexpected FILE_CREDIT");
     memcpy(&bytes, f->payload, sizeof(bytes));
-    if (file_feed_acknowledge(m->feed, ntohl(bytes), why))
+    if (file_feed_acknowledge(h->feed, ntohl(bytes), why))
         return why->code;
-    return files_send(r, m, why);
+    return files_send(r, h, why);
 }
 
-static int on_place(struct job_round *r, struct job_round_member *m, const struct frame *f,
+static int on_place(struct job_round *r, struct job_round_host *h, const struct frame *f,
                     struct fault *why)
 {
-    const struct host *h = m->host;
+    const struct host *listed = h->host;
     char directory[PATH_MAX];
-    struct env_copy_place place = {.host = h,
-                                   .channel = m->channel,
-                                   .ip = h->ips && h->ips[0] ? h->ips[0] : m->address,
+    struct env_copy_place place = {.host = listed,
+                                   .channel = h->channel,
+                                   .ip =
+                                       listed->ips && listed->ips[0] ? listed->ips[0] : h->address,
                                    .directory = directory};
     int rc;
 
     if (!r->copy || r->state < JOB_ROUND_PREPARING)
         return fault_set(why, ML_ERR_REFUSED, "its agent sent an unexpected PLACE");
     rc = place_report_parse(directory, &place.is_kept, f, why);
-    return rc ? rc : env_copy_place(copy_of(m), (int)(m - r->members), &place, why);
+    return rc ? rc : env_copy_place(round_lives_copy(h), (int)(h - r->hosts), &place, why);
 }
 
 /* Each sign that a host goes on gives all more time. */
-static int on_sync(struct job_round *r, struct job_round_member *m, const struct frame *f,
+static int on_sync(struct job_round *r, struct job_round_host *h, const struct frame *f,
                    struct fault *why)
 {
-    int rc = r->copy ? env_copy_take(copy_of(m), (int)(m - r->members), f, why)
+    int rc = r->copy ? env_copy_take(round_lives_copy(h), (int)(h - r->hosts), f, why)
                      : fault_set(why, ML_ERR_REFUSED, "its agent sent an unexpected SYNC");
 
-    if (!rc && is_preparing(r, m))
+    if (!rc && r->driver->is_preparing(r, h))
         job_round_steps_await_ready(r);
     return rc;
 }
@@ -293,13 +238,13 @@ void job_round_frames_on_copied(uint64_t lost, void *arg)
         log_error("--stage-env: files in %s have changed while they were copied, or cannot be "
                   "read: start the job again when nobody writes there",
                   r->plan->stage_env);
-        r->stop_wanted = true;
+        r->stop.is_wanted = true;
         job_round_phases_advance(r);
         return;
     }
-    for (int i = 0; i < r->plan->host_count; i++) {
+    for (int i = 0; i < r->plan->where->host_count; i++) {
         env_copy_report(r->copy, i);
-        agent_channel_send(r->members[i].channel, LAUNCH_STAGED, NULL, 0);
+        agent_channel_send(r->hosts[i].channel, LAUNCH_STAGED, NULL, 0);
     }
     job_round_steps_await_ready(r);
 }
@@ -309,317 +254,58 @@ void job_round_frames_on_pulse(void *arg)
     const struct job_round *r = arg;
 
     env_copy_pulse(r->copy);
-    for (int i = 0; i < job_round_members(r); i++)
-        env_copy_pulse(r->members[i].copy);
+    for (int i = 0; i < job_round_state_hosts(r); i++)
+        env_copy_pulse(r->hosts[i].copy);
 }
 
-static int on_ready(struct job_round *r, struct job_round_member *m, const struct frame *f,
+static int on_ready(struct job_round *r, struct job_round_host *h, const struct frame *f,
                     struct fault *why)
 {
     struct ready_report ready;
 
-    if (ready_report_parse(&ready, f, on_warning, m, why))
+    if (ready_report_parse(&ready, f, on_warning, h, why))
         return why->code;
-    if (m == &r->members[r->plan->ranks[0].host] && !m->is_arriving)
-        snprintf(r->coordinator, sizeof(r->coordinator), "%s", ready.coordinator);
-    if (m - r->members < r->plan->host_count)
-        job_round_hosts_keep(r, m, ready.keeper);
+    if (h == &r->hosts[r->lives.ranks[0].host] && !h->facts->is_coming)
+        snprintf(r->agreed.coordinator, sizeof(r->agreed.coordinator), "%s", ready.coordinator);
+    if (h - r->hosts < r->plan->where->host_count)
+        round_lives_keep(r, h, ready.keeper);
     else
-        snprintf(m->keeper, sizeof(m->keeper), "%s", ready.keeper);
-    r->is_pmix |= ready.is_pmix;
-    r->needs_pmix |= ready.needs_pmix;
-    r->ports_taken |= (unsigned)ready.ports_taken;
-    if (r->ports_taken == (1U << JOB_PORTS) - 1)
+        snprintf(h->keeper, sizeof(h->keeper), "%s", ready.keeper);
+    if (ready.is_pmix && r->agreed.pmix == PMIX_IS_ABSENT)
+        r->agreed.pmix = PMIX_IS_SERVED;
+    if (ready.needs_pmix)
+        r->agreed.pmix = PMIX_IS_NEEDED;
+    r->agreed.ports_taken |= (unsigned)ready.ports_taken;
+    if (r->agreed.ports_taken == (1U << JOB_PORTS) - 1)
         return fault_set(why, ML_ERR_SYSTEM,
                          "{port}: each of the %d ports that it may be is taken there or on a host "
                          "before it; start the job again, which tries others, or move them by "
                          "--starting-port",
                          JOB_PORTS);
-    if (m->feed)
-        file_feed_report(m->feed, m->host->name);
-    m->state = MEMBER_PREPARED;
-    if (m - r->members >= r->plan->host_count)
+    if (h->feed)
+        file_feed_report(h->feed, h->host->name);
+    round_lives_host(h, HOST_EVENT_READY);
+    if (h - r->hosts >= r->plan->where->host_count)
         return 0; /* mlaunch grow lets it come */
-    if (m->is_arriving && !r->stop_wanted)
-        job_round_hosts_on_ready(r, m);
-    else if (r->config.results && r->state == JOB_ROUND_RUNNING) /* an independent host */
-        job_round_steps_start_host(r, (int)(m - r->members));
+    r->driver->on_ready(r, h);
     return 0;
 }
 
-static void host_refuse(struct job_round *r, struct job_round_member *m)
-{
-    char text[sizeof(m->reason) + 300];
-
-    snprintf(text, sizeof(text), "host %s: %s", m->host->name, m->reason);
-    host_end(r, m, m->status, text);
-}
-
-static int on_refused(struct job_round *r, struct job_round_member *m, const struct frame *f,
+static int on_refused(struct job_round *r, struct job_round_host *h, const struct frame *f,
                       struct fault *why)
 {
     struct refused_report refused;
 
     if (refused_report_parse(&refused, f, why))
         return why->code;
-    m->status = refused.status;
-    member_fail(m, refused.status == STATUS_OURS ? CHANNEL_MAY_NOT_RETURN : CHANNEL_STAYS_WRONG,
-                refused.text);
-    if (r->config.results)
-        host_refuse(r, m);
-    else if (m->is_arriving)
-        agent_channel_shut(m->channel);
+    h->status = refused.status;
+    host_fail(h, refused.status == STATUS_OURS ? CHANNEL_MAY_NOT_RETURN : CHANNEL_STAYS_WRONG,
+              refused.text);
+    r->driver->on_refused(r, h);
     return 0;
 }
 
-static int on_started(struct job_round *r, struct job_round_member *m, const struct frame *f,
-                      struct fault *why)
-{
-    struct started_report started;
-
-    if (started_report_parse(&started, f, r->plan->size, why))
-        return why->code;
-    if (!is_rank_of(r, m, (uint32_t)started.rank)) {
-        free(started.binding);
-        return fault_set(why, ML_ERR_REFUSED, "its agent reported a rank of another host");
-    }
-    memset(r->ranks[started.rank].is_closed, 0, sizeof(r->ranks[started.rank].is_closed));
-    r->ranks_started += r->ranks[started.rank].pid == 0;
-    r->ranks[started.rank].pid = started.pid;
-    log_debug("rank %d on host %s: started, pid %lld", started.rank, m->host->name,
-              (long long)started.pid);
-    if (started.binding)
-        output_say(r->config.output, "rank %d on host %s: %s", started.rank, m->host->name,
-                   started.binding);
-    events_file_write(r->config.events, "started", r->identity.id,
-                      json_pack("{s:i, s:s, s:I, s:s*}", "rank", started.rank, "host",
-                                m->host->name, "pid", (json_int_t)started.pid, "binding",
-                                started.binding));
-    free(started.binding);
-    if (r->config.on_rank_changed)
-        r->config.on_rank_changed(r->config.arg);
-    if (r->ranks_started == r->plan->size) {
-        r->ranks_started = -1; /* an agent may say it twice */
-        r->config.on_started(r->config.arg);
-    }
-    return 0;
-}
-
-/* An agent that sends more than it may would fill the memory here. */
-static int output_check(struct job_round *r, struct job_round_member *m, uint32_t rank, int stream,
-                        size_t size, struct fault *why)
-{
-    bool *is_closed = &r->ranks[rank].is_closed[stream - 1];
-
-    m->unacknowledged += agent_output_cost(size);
-    if (*is_closed)
-        return fault_set(why, ML_ERR_REFUSED, "its agent sent OUTPUT of a stream that had ended");
-    if (m->unacknowledged > AGENT_OUTPUT_WINDOW)
-        return fault_set(why, ML_ERR_REFUSED,
-                         "its agent sent more OUTPUT than it may without CREDIT");
-    *is_closed = size == 0;
-    return 0;
-}
-
-static int on_output(struct job_round *r, struct job_round_member *m, const struct frame *f,
-                     struct fault *why)
-{
-    uint32_t rank = 0;
-    int rc;
-
-    if (f->size >= 5) {
-        memcpy(&rank, f->payload, sizeof(rank));
-        rank = ntohl(rank);
-    }
-    if (f->size < 5 || !is_rank_of(r, m, rank) || f->payload[4] < 1 || f->payload[4] > 2)
-        return fault_set(why, ML_ERR_REFUSED, "its agent sent a malformed OUTPUT");
-    hang_watch_moved(r->hang);
-    rc = output_check(r, m, rank, f->payload[4], f->size - 5, why);
-    if (!rc)
-        output_write(r->config.output, (int)(m - r->members), (int)rank, f->payload[4],
-                     f->payload + 5, f->size - 5);
-    return rc;
-}
-
-/* Reads the ranges, which rise and are of this host's ranks, whose streams are open. Returns how
- * many bytes the head takes; 0: it is malformed. */
-static size_t folded_ranges_read(struct job_round *r, const struct job_round_member *m,
-                                 const struct frame *f, struct line_range **out, uint32_t *count)
-{
-    uint32_t words[2], next = 0;
-    size_t at = 5;
-    struct line_range *ranges;
-
-    if (f->size <= at || f->payload[0] < 1 || f->payload[0] > 2)
-        return 0;
-    memcpy(words, f->payload + 1, sizeof(words[0]));
-    *count = ntohl(words[0]);
-    if (*count == 0 || *count > (f->size - at - 1) / sizeof(words))
-        return 0;
-    *out = ranges = malloc(*count * sizeof(*ranges));
-    for (uint32_t i = 0; ranges && i < *count; i++, at += sizeof(words)) {
-        memcpy(words, f->payload + at, sizeof(words));
-        ranges[i] = (struct line_range){ntohl(words[0]), ntohl(words[1])};
-        if (ranges[i].first < next || ranges[i].last < ranges[i].first ||
-            ranges[i].last >= (uint32_t)r->plan->size)
-            return 0;
-        next = ranges[i].last + 1;
-        for (uint32_t k = ranges[i].first; k <= ranges[i].last; k++)
-            if (!is_rank_of(r, m, k) || r->ranks[k].is_closed[f->payload[0] - 1])
-                return 0;
-    }
-    return ranges ? at : 0;
-}
-
-static int on_folded(struct job_round *r, struct job_round_member *m, const struct frame *f,
-                     struct fault *why)
-{
-    struct line_range *ranges = NULL;
-    uint32_t count = 0;
-    size_t head = r->plan->output == OUTPUT_FOLD ? folded_ranges_read(r, m, f, &ranges, &count) : 0;
-    int last = head ? f->payload[f->size - 1] : 0;
-    int rc = 0;
-
-    if (last != '\n' && last != '\r')
-        rc = fault_set(why, ML_ERR_REFUSED, "its agent sent a malformed FOLDED");
-    m->unacknowledged += agent_output_cost(f->size);
-    if (!rc && m->unacknowledged > AGENT_OUTPUT_WINDOW)
-        rc =
-            fault_set(why, ML_ERR_REFUSED, "its agent sent more OUTPUT than it may without CREDIT");
-    hang_watch_moved(r->hang);
-    if (!rc)
-        output_write_folded(r->config.output, (int)(m - r->members),
-                            &(struct line_ranks){ranges, count}, f->payload[0], f->payload + head,
-                            f->size - head, agent_output_cost(f->size));
-    free(ranges);
-    return rc;
-}
-
-static json_t *usage_json(const struct rank_usage *u)
-{
-    return json_pack("{s:f, s:f, s:f, s:I}", "elapsed_seconds", (double)u->elapsed_ms / 1e3,
-                     "user_seconds", (double)u->user_ms / 1e3, "system_seconds",
-                     (double)u->system_ms / 1e3, "peak_bytes", (json_int_t)u->peak_bytes);
-}
-
-static json_t *counted_json(const struct rank_counted *c)
-{
-    return json_pack("{s:I, s:I, s:f, s:I}", "calls", (json_int_t)c->calls, "bytes",
-                     (json_int_t)c->bytes, "wait_seconds", (double)c->wait_ms / 1e3, "kept_waiting",
-                     (json_int_t)c->kept_waiting);
-}
-
-static json_t *exited_json(const struct exited_report *e, const char *host)
-{
-    json_t *j = json_pack("{s:i, s:s, s:I, s:b, s:b, s:b}", "rank", e->rank, "host", host, "pid",
-                          (json_int_t)e->pid, "core", e->core, "consequence", e->consequence,
-                          "ended_by_us", e->ended_by_us);
-
-    json_object_set_new(j, e->signal ? "signal" : "status",
-                        json_integer(e->signal ? e->signal : e->status));
-    if (e->error[0])
-        json_object_set_new(j, "error", text_json(e->error));
-    if (e->message[0])
-        json_object_set_new(j, "message", text_json(e->message));
-    if (e->cause[0])
-        json_object_set_new(j, "cause", text_json(e->cause));
-    if (e->pid)
-        json_object_update_new(j, usage_json(&e->usage));
-    if (e->has_counted)
-        json_object_update_new(j, counted_json(&e->counted));
-    return j;
-}
-
-static int on_exited(struct job_round *r, struct job_round_member *m, const struct frame *f,
-                     struct fault *why)
-{
-    struct exited_report e;
-    char text[1024];
-    bool is_outlived; /* if enough others live */
-    bool was_coming;
-    enum blame blame;
-
-    if (exited_report_parse(&e, f, r->plan->size, why))
-        return why->code;
-    if (!is_rank_of(r, m, (uint32_t)e.rank))
-        return fault_set(why, ML_ERR_REFUSED, "its agent reported a rank of another host");
-    if (r->ranks[e.rank].ended || m->is_arriving)
-        return 0;
-    events_file_write(r->config.events, "exited", r->identity.id, exited_json(&e, m->host->name));
-    rank_summary_add(r->config.summary, &e);
-    if (r->config.results) {
-        host_result_exited(r, &e, m->host->name);
-        job_round_losses_end(r, e.rank);
-        return 0;
-    }
-    first_failure_describe(text, sizeof(text), &e, m->host->name);
-    was_coming = r->ranks[e.rank].is_coming;
-    blame = r->ranks[e.rank].is_unneeded || r->ranks[e.rank].is_leaving
-                ? BLAME_NONE
-                : first_failure_exited(&r->failure, &e, m->host->name);
-    /* One that was to become a member has lost nothing that was its own, and no program kills
-     * itself because it has lost a peer. */
-    is_outlived = (blame == BLAME_CAUSE ||
-                   (blame == BLAME_CONSEQUENCE && (was_coming || e.signal == SIGKILL))) &&
-                  r->plan->job.elastic && (!e.error[0] || r->ranks[e.rank].restarts > 0);
-    if (blame != BLAME_NONE && r->failure.rank == e.rank) /* the whole sentence is the verdict */
-        log_info("rank %d on host %s: ended, %s %d", e.rank, m->host->name,
-                 e.signal ? "signal" : "status", e.signal ? e.signal : e.status);
-    else
-        log_info("%s", text);
-    if (is_outlived && job_round_losses_replace(r, e.rank, text))
-        return 0;
-    job_round_losses_vacate(r, e.rank);
-    job_round_losses_end(r, e.rank);
-    if (is_outlived)
-        job_round_losses_die(r, 1, text, r->ranks[e.rank].is_left_out || was_coming);
-    else if (blame == BLAME_NONE && r->ranks_left == r->coming)
-        job_round_losses_forget(r);
-    if (blame != BLAME_NONE || r->ranks_left == 0)
-        job_round_phases_on_failure(r, is_outlived || !r->plan->job.elastic);
-    job_round_losses_end_coming(r);
-    /* The others may go on for long; what is said at their end comes too late. */
-    if (blame == BLAME_CAUSE && r->plan->options->on_failure == FAILURE_CONTINUE &&
-        r->ranks_left > 0 && log_level() < LOG_INFO)
-        log_warn("%s", text);
-    return 0;
-}
-
-static int on_aborted(struct job_round *r, struct job_round_member *m, const struct frame *f,
-                      struct fault *why)
-{
-    struct aborted_report aborted;
-    const char *host;
-
-    if (aborted_report_parse(&aborted, f, r->plan->size, why))
-        return why->code;
-    /* ml_abort is reported by the coordinator, which speaks for the ranks of all hosts. */
-    if (!m->had_coordinator && !is_rank_of(r, m, (uint32_t)aborted.rank))
-        return fault_set(why, ML_ERR_REFUSED,
-                         "its agent reported an abort by a rank of another host");
-    host = r->members[r->plan->ranks[aborted.rank].host].host->name;
-    if (r->ranks[aborted.rank].aborted)
-        return 0; /* said before */
-    r->ranks[aborted.rank].aborted = true;
-    first_failure_aborted(&r->failure, &aborted, host, r->ranks[aborted.rank].pid);
-    job_round_phases_on_failure(r, false);
-    return 0;
-}
-
-static int on_stdin_credit(struct job_round *r, struct job_round_member *m, const struct frame *f,
-                           struct fault *why)
-{
-    uint32_t words[2];
-
-    if (f->size == sizeof(words))
-        memcpy(words, f->payload, sizeof(words));
-    if (f->size != sizeof(words) || !is_rank_of(r, m, ntohl(words[0])))
-        return fault_set(why, ML_ERR_REFUSED, "its agent sent a malformed STDIN_CREDIT");
-    input_on_credit(r->config.input, (int)ntohl(words[0]), ntohl(words[1]));
-    return 0;
-}
-
-static int on_note(struct job_round *r, struct job_round_member *m, const struct frame *f,
+static int on_note(struct job_round *r, struct job_round_host *h, const struct frame *f,
                    struct fault *why)
 {
     struct note_report note;
@@ -628,11 +314,11 @@ static int on_note(struct job_round *r, struct job_round_member *m, const struct
         return why->code;
     if (!output_is_behind(r->config.output)) {
         log_at(note.level, "%s%s%s%s", note.names_host ? "" : "host ",
-               note.names_host ? "" : m->host->name, note.names_host ? "" : ": ", note.text);
-    } else if (!m->is_cut) {
-        m->is_cut = true;
+               note.names_host ? "" : h->host->name, note.names_host ? "" : ": ", note.text);
+    } else if (!h->is_cut) {
+        h->is_cut = true;
         log_warn("host %s: its agent says more than is read here; some of it is left out",
-                 m->host->name);
+                 h->host->name);
     }
     if (note.is_stall && r->state == JOB_ROUND_RUNNING)
         hang_watch_stalled(r->hang);
@@ -641,57 +327,29 @@ static int on_note(struct job_round *r, struct job_round_member *m, const struct
 
 /* LOST: the agent still works, but can no longer supervise its ranks. KILLED: `mlaunch kill` was
  * used; nothing has failed, but the job is over. */
-static int on_lost(struct job_round *r, struct job_round_member *m, const struct frame *f,
+static int on_lost(struct job_round *r, struct job_round_host *h, const struct frame *f,
                    struct fault *why)
 {
     bool is_killed = f->type == AGENT_KILLED;
-    char text[1024];
     struct lost_report lost;
 
     if (lost_report_parse(&lost, f, why))
         return why->code;
-    if (r->state <= JOB_ROUND_PREPARING || m->state < MEMBER_STARTED) {
-        member_fail(m, CHANNEL_MAY_RETURN, lost.text);
-        if (r->config.results)
-            host_refuse(r, m);
-        else if (m->is_arriving)
-            agent_channel_shut(m->channel);
+    if (r->state <= JOB_ROUND_PREPARING || lives_host_is_starting(h->facts->life)) {
+        host_fail(h, CHANNEL_MAY_RETURN, lost.text);
+        r->driver->on_refused(r, h);
         return 0;
     }
-    if (r->config.results) {
-        snprintf(text, sizeof(text), "%s%s%s%s", is_killed ? "" : "host ",
-                 is_killed ? "" : m->host->name, is_killed ? "" : " was lost: ", lost.text);
-        host_end(r, m, is_killed ? STATUS_SIGNAL + SIGTERM : STATUS_OURS, text);
-        return 0;
-    }
-    if (r->plan->job.elastic && !is_killed && !r->stop_wanted) {
-        if (lost.coordinator[0])
-            job_round_hosts_cut_off(r, m, &lost);
-        else
-            job_round_hosts_give_up(r, m, lost.text, lost.is_leaving);
-        return 0;
-    }
-    events_file_write(r->config.events, is_killed ? "killed" : "lost", r->identity.id,
-                      json_pack("{s:s, s:o}", "host", m->host->name, "text", text_json(lost.text)));
-    if (is_killed && !r->failure.is_killed && r->cause == STOP_NONE)
-        output_say(r->config.output, "%s", lost.text);
-    if (lost.by_slurm && !r->stop_wanted)
-        r->cause = STOP_SLURM;
-    if (is_killed)
-        first_failure_killed(&r->failure, lost.text);
-    else
-        first_failure_lost(&r->failure, lost.coordinator[0] ? BLAME_CUT_OFF : BLAME_CAUSE,
-                           m->host->name, lost.text);
-    job_round_phases_on_failure(r, false);
+    r->driver->on_lost(r, h, &lost, is_killed);
     return 0;
 }
 
-static int on_asked(struct job_round *r, struct job_round_member *m, const struct frame *f,
+static int on_asked(struct job_round *r, struct job_round_host *h, const struct frame *f,
                     struct fault *why)
 {
     struct lost_report asked;
 
-    (void)m;
+    (void)h;
     if (lost_report_parse(&asked, f, why))
         return why->code;
     if (r->state == JOB_ROUND_RUNNING)
@@ -700,16 +358,16 @@ static int on_asked(struct job_round *r, struct job_round_member *m, const struc
 }
 
 /* It comes from the coordinator for ranks that talk to it. */
-static int on_alone(struct job_round *r, struct job_round_member *m, const struct frame *f,
+static int on_alone(struct job_round *r, struct job_round_host *h, const struct frame *f,
                     struct fault *why)
 {
     struct alone_report alone;
     const char *host;
 
-    (void)m;
-    if (alone_report_parse(&alone, f, r->plan->size, why))
+    (void)h;
+    if (alone_report_parse(&alone, f, r->plan->where->size, why))
         return why->code;
-    host = r->members[r->plan->ranks[alone.rank].host].host->name;
+    host = r->hosts[r->lives.ranks[alone.rank].host].host->name;
     if (alone.text[0])
         log_warn("rank %d on host %s: what it keeps is kept in memory on one host only: %s",
                  alone.rank, host, alone.text);
@@ -722,163 +380,177 @@ static int on_alone(struct job_round *r, struct job_round_member *m, const struc
 }
 
 /* The copies that it held are still there, but the ranks make them anew with the next one. */
-static int on_keeper(struct job_round *r, struct job_round_member *m, const struct frame *f,
+static int on_keeper(struct job_round *r, struct job_round_host *h, const struct frame *f,
                      struct fault *why)
 {
     struct keeper_report keeper;
 
     if (keeper_report_parse(&keeper, f, why))
         return why->code;
-    log_warn("host %s: %s", m->host->name, keeper.text);
+    log_warn("host %s: %s", h->host->name, keeper.text);
     events_file_write(r->config.events, "keeper", r->identity.id,
-                      json_pack("{s:s, s:s, s:o}", "host", m->host->name, "address", keeper.address,
+                      json_pack("{s:s, s:s, s:o}", "host", h->host->name, "address", keeper.address,
                                 "text", text_json(keeper.text)));
-    if (m - r->members < r->plan->host_count)
-        job_round_hosts_keep(r, m, keeper.address);
+    if (h - r->hosts >= r->plan->where->host_count)
+        snprintf(h->keeper, sizeof(h->keeper), "%s", keeper.address);
+    else if (keeper.address[0])
+        round_lives_keep(r, h, keeper.address);
     else
-        snprintf(m->keeper, sizeof(m->keeper), "%s", keeper.address);
+        round_elastic_host(r, h, ELASTIC_KEEPER_LOST, NULL);
     return 0;
 }
 
-static int on_met(struct job_round *r, struct job_round_member *m, const struct frame *f,
+static int on_met(struct job_round *r, struct job_round_host *h, const struct frame *f,
                   struct fault *why)
 {
     (void)f, (void)why;
-    r->has_met |= m == &r->members[r->coordinator_host];
+    r->lives.has_met |= h == &r->hosts[r->lives.coordinator_host];
     return 0;
 }
 
-static int on_grew(struct job_round *r, struct job_round_member *m, const struct frame *f,
+static int on_grew(struct job_round *r, struct job_round_host *h, const struct frame *f,
                    struct fault *why)
 {
     uint32_t rank;
 
     if (f->size == sizeof(rank))
         memcpy(&rank, f->payload, sizeof(rank));
-    if (f->size != sizeof(rank) || ntohl(rank) != (uint32_t)m->ranks_known ||
-        m->ranks_known >= r->plan->size)
+    if (f->size != sizeof(rank) || ntohl(rank) != (uint32_t)h->ranks_known ||
+        h->ranks_known >= r->plan->where->size)
         return fault_set(why, ML_ERR_REFUSED, "its agent sent an unexpected GREW");
-    m->ranks_known++;
+    h->ranks_known++;
     round_change_start(r);
+    host_arrival_start(r); /* those that were announced before all knew their ranks */
     return 0;
 }
 
 static void on_survivor(int64_t pid, const char *text, void *arg)
 {
-    struct job_round_member *m = arg;
+    struct job_round_host *h = arg;
 
-    m->is_littered = true;
-    log_warn("host %s: process %lld could not be ended: %s", m->host->name, (long long)pid, text);
+    h->is_littered = true;
+    log_warn("host %s: process %lld could not be ended: %s", h->host->name, (long long)pid, text);
 }
 
-static int on_done(struct job_round *r, struct job_round_member *m, const struct frame *f,
+static int on_done(struct job_round *r, struct job_round_host *h, const struct frame *f,
                    struct fault *why)
 {
     struct done_report done;
 
-    if (done_report_parse(&done, f, on_survivor, m, why))
+    if (done_report_parse(&done, f, on_survivor, h, why))
         return why->code;
-    if (done.threads > r->crowded.threads) {
-        r->crowded = done;
-        r->crowded_host = m->host->name;
+    if (done.threads > r->crowd.report.threads) {
+        r->crowd.report = done;
+        r->crowd.host = h->host->name;
     }
-    if (r->config.results)
-        host_result_fail(r, m, STATUS_OURS, NULL); /* EXITED has come, unless it was stopped */
-    m->state = MEMBER_DONE;
-    if (m->is_arriving) /* another host is to take its place */
-        agent_channel_send(m->channel, LAUNCH_BYE, NULL, 0);
-    else
-        job_round_losses_end_all(r, m);
-    job_round_hosts_done(r, m);
-    job_round_hosts_start(r);
+    r->driver->on_done(r, h);
+    round_lives_host(h, HOST_EVENT_DONE);
+    host_arrival_start(r);
     return 0;
 }
 
-static int on_calls(struct job_round *r, struct job_round_member *m, const struct frame *f,
-                    struct fault *why)
-{
-    struct rank_call *calls; /* a copy, since what comes is not aligned */
-    struct calls_head head = {0};
-    size_t size, count;
+/*
+ * What becomes of each frame in each state of the host that sends it, a column a state, in the
+ * order of enum host_life: Opening, Connected, Prepared, Announced, Failed, Started, cut off (X),
+ * Given up, Done, staYs, and without a channel, so that no frame comes: goNe, Missing.
+ * doc/protocol.md has the same table.
+ *
+ *     t: taken. r: refused, which ends the channel. -: there is no channel.
+ *     f: ignored, for the host takes no part, and its channel is ending
+ *     g: ignored, for its ranks are members no more: their places may have been given away
+ *     d: ignored, for its ranks have ended, and it keeps nothing for others any more
+ *
+ * No frame is ignored to which the agent awaits an answer.
+ */
+/* clang-format off */
+#define FRAMES(ROW) \
+    /*              OCPAFSXGDYNM */ \
+    ROW(WANT,        "rtrrrrrrrr--", on_want) \
+    ROW(FILE_CREDIT, "rtrrrrrrrr--", on_file_credit) \
+    ROW(PLACE,       "rtrrrrrrrr--", on_place) \
+    ROW(SYNC,        "rtrrrrrrrr--", on_sync) \
+    ROW(READY,       "rtrrfrrrrr--", on_ready) \
+    ROW(REFUSED,     "ttttfrrrrr--", on_refused) \
+    ROW(STARTED,     "rrrrrtttrr--", rank_frames_on_started) \
+    ROW(OUTPUT,      "rrrrrttttr--", rank_frames_on_output) \
+    ROW(FOLDED,      "rrrrrttttr--", rank_frames_on_folded) \
+    ROW(EXITED,      "rrrrrttgrr--", rank_frames_on_exited) \
+    ROW(STDIN_CREDIT,"rrrrrttttr--", rank_frames_on_stdin_credit) \
+    ROW(ABORTED,     "rrrrrttttr--", rank_frames_on_aborted) \
+    ROW(NOTE,        "tttttttttt--", on_note) \
+    ROW(LOST,        "ttttfttttr--", on_lost) \
+    ROW(KILLED,      "ttttfttttr--", on_lost) \
+    ROW(ASKED,       "rrrrrttttr--", on_asked) \
+    ROW(COORDINATES, "rrrrrttgrr--", round_elastic_on_coordinates) \
+    ROW(MET,         "rrrrrttttr--", on_met) \
+    ROW(UNMET,       "rrrrrttttr--", round_elastic_on_unmet) \
+    ROW(GREW,        "rrrrrttttr--", on_grew) \
+    ROW(WIRED,       "rrttfttttr--", host_arrival_on_wired) \
+    ROW(UNREACHED,   "rrrrrttttr--", host_reach_on_unreached) \
+    ROW(ALONE,       "rrrrrttttr--", on_alone) \
+    ROW(KEEPS,       "rrttfttgdr--", on_keeper) \
+    ROW(REPAIRED,    "rrrrrttttr--", round_elastic_on_repaired) \
+    ROW(DONE,        "rrrrrtttrr--", on_done) \
+    ROW(CALLS,       "rrrrrtttrr--", rank_frames_on_calls)
 
-    if (f->size >= sizeof(head))
-        memcpy(&head, f->payload, sizeof(head));
-    if (f->size < sizeof(head) || (f->size - sizeof(head)) % sizeof(*calls) ||
-        !is_rank_of(r, m, head.rank))
-        return fault_set(why, ML_ERR_REFUSED, "its agent sent malformed CALLS");
-    size = f->size - sizeof(head);
-    calls = malloc(size + 1);
-    if (!calls)
-        return 0;
-    memcpy(calls, f->payload + sizeof(head), size);
-    count = size / sizeof(*calls);
-    call_log_add(r->calls, (int)head.rank, head.made, calls, count);
-    recording_add(r->config.recording, (int)head.rank, r->config.restart, &m->clock, calls, count,
-                  head.is_last);
-    free(calls);
-    return 0;
-}
+#define ROW_CHECK(name, cells, handle) \
+    _Static_assert(sizeof(cells) == HOST_LIVES + 1, #name " has one letter for each state");
+FRAMES(ROW_CHECK)
 
-/* The states of a member in which each frame is valid. */
 static const struct frame_rule {
     enum agent_frame type;
     const char *name;
-    enum job_round_member_state from, to;
-    int (*handle)(struct job_round *r, struct job_round_member *m, const struct frame *f,
+    const char *cells;
+    int (*handle)(struct job_round *r, struct job_round_host *h, const struct frame *f,
                   struct fault *why);
 } rules[] = {
-    {AGENT_WANT, "WANT", MEMBER_CONNECTED, MEMBER_CONNECTED, on_want},
-    {AGENT_FILE_CREDIT, "FILE_CREDIT", MEMBER_CONNECTED, MEMBER_CONNECTED, on_file_credit},
-    {AGENT_PLACE, "PLACE", MEMBER_CONNECTED, MEMBER_CONNECTED, on_place},
-    {AGENT_SYNC, "SYNC", MEMBER_CONNECTED, MEMBER_CONNECTED, on_sync},
-    {AGENT_READY, "READY", MEMBER_CONNECTED, MEMBER_CONNECTED, on_ready},
-    {AGENT_REFUSED, "REFUSED", MEMBER_OPENING, MEMBER_PREPARED, on_refused},
-    {AGENT_STARTED, "STARTED", MEMBER_STARTED, MEMBER_STARTED, on_started},
-    {AGENT_OUTPUT, "OUTPUT", MEMBER_STARTED, MEMBER_DONE, on_output},
-    {AGENT_FOLDED, "FOLDED", MEMBER_STARTED, MEMBER_DONE, on_folded},
-    {AGENT_EXITED, "EXITED", MEMBER_STARTED, MEMBER_STARTED, on_exited},
-    {AGENT_STDIN_CREDIT, "STDIN_CREDIT", MEMBER_STARTED, MEMBER_DONE, on_stdin_credit},
-    {AGENT_ABORTED, "ABORTED", MEMBER_STARTED, MEMBER_DONE, on_aborted}, /* another host's rank */
-    {AGENT_NOTE, "NOTE", MEMBER_OPENING, MEMBER_DONE, on_note},
-    {AGENT_LOST, "LOST", MEMBER_OPENING, MEMBER_DONE, on_lost},
-    {AGENT_KILLED, "KILLED", MEMBER_OPENING, MEMBER_DONE, on_lost},
-    {AGENT_ASKED, "ASKED", MEMBER_STARTED, MEMBER_DONE, on_asked},
-    {AGENT_COORDINATES, "COORDINATES", MEMBER_STARTED, MEMBER_STARTED,
-     job_round_hosts_on_coordinates},
-    {AGENT_MET, "MET", MEMBER_STARTED, MEMBER_DONE, on_met},
-    {AGENT_GREW, "GREW", MEMBER_STARTED, MEMBER_DONE, on_grew},
-    {AGENT_WIRED, "WIRED", MEMBER_PREPARED, MEMBER_DONE, job_round_hosts_on_wired},
-    {AGENT_UNREACHED, "UNREACHED", MEMBER_STARTED, MEMBER_DONE, job_round_hosts_on_unreached},
-    {AGENT_ALONE, "ALONE", MEMBER_STARTED, MEMBER_DONE, on_alone},
-    {AGENT_KEEPS, "KEEPS", MEMBER_PREPARED, MEMBER_STARTED, on_keeper},
-    {AGENT_REPAIRED, "REPAIRED", MEMBER_STARTED, MEMBER_DONE, job_round_losses_on_repaired},
-    {AGENT_DONE, "DONE", MEMBER_STARTED, MEMBER_STARTED, on_done},
-    {AGENT_CALLS, "CALLS", MEMBER_STARTED, MEMBER_STARTED, on_calls},
+#define ROW_FILL(name, cells, handle) {AGENT_##name, #name, cells, handle},
+    FRAMES(ROW_FILL)
 };
+/* clang-format on */
+
+static bool is_data(uint8_t type)
+{
+    return type == AGENT_OUTPUT || type == AGENT_FOLDED || type == AGENT_STDIN_CREDIT ||
+           type == AGENT_FILE_CREDIT || type == AGENT_SYNC;
+}
+
+static int frame_take(struct job_round *r, struct job_round_host *h, const struct frame_rule *rule,
+                      const struct frame *f, struct fault *why)
+{
+    int rc;
+
+    if (!is_data(f->type))
+        log_debug("host %s: its agent sent %s", h->host->name, rule->name);
+    rc = rule->handle(r, h, f, why);
+    if (!rc && r->growth.plan)
+        round_change_start(r);
+    if (!rc && !is_data(f->type))
+        job_round_phases_advance(r);
+    return rc;
+}
+
+char job_round_frames_cell(uint8_t type, enum host_life life)
+{
+    for (size_t i = 0; i < sizeof(rules) / sizeof(*rules); i++)
+        if (rules[i].type == type)
+            return rules[i].cells[life];
+    return 'r';
+}
 
 int job_round_frames_on_frame(int host, const struct frame *f, void *arg, struct fault *why)
 {
     struct job_round *r = arg;
-    struct job_round_member *m = &r->members[host];
-    int rc;
+    struct job_round_host *h = &r->hosts[host];
+    char cell = job_round_frames_cell((uint8_t)f->type, h->facts->life);
 
-    for (size_t i = 0; i < sizeof(rules) / sizeof(*rules); i++) {
-        if (rules[i].type == f->type && m->state >= rules[i].from && m->state <= rules[i].to) {
-            bool is_data = f->type == AGENT_OUTPUT || f->type == AGENT_FOLDED ||
-                           f->type == AGENT_STDIN_CREDIT || f->type == AGENT_FILE_CREDIT ||
-                           f->type == AGENT_SYNC;
-
-            if (!is_data)
-                log_debug("host %s: its agent sent %s", m->host->name, rules[i].name);
-            rc = rules[i].handle(r, m, f, why);
-            if (!rc && r->growth.plan)
-                round_change_start(r);
-            if (!rc && !is_data)
-                job_round_phases_advance(r);
-            return rc;
-        }
-    }
-    return agent_session_refuse(f, why);
+    for (size_t i = 0; i < sizeof(rules) / sizeof(*rules) && cell == 't'; i++)
+        if (rules[i].type == f->type)
+            return frame_take(r, h, &rules[i], f, why);
+    if (cell == 'r' || cell == '-')
+        return agent_session_refuse(f, why);
+    log_debug("host %s: a frame of type %d is ignored, '%c'", h->host->name, f->type, cell);
+    return 0;
 }
 
 /* While the ranks run: where they are. */
@@ -895,14 +567,14 @@ int job_round_frames_on_answer(int host, json_t *said, void *arg, struct fault *
 void job_round_frames_on_pong(int host, const struct frame *f, void *arg)
 {
     struct job_round *r = arg;
-    struct job_round_member *m = &r->members[host];
+    struct job_round_host *h = &r->hosts[host];
     int64_t times[2], now = clock_ns();
 
     if (f->size == sizeof(times)) {
         memcpy(times, f->payload, sizeof(times));
-        if (times[0] > r->began_ns && times[0] <= now)
-            clock_offset_add(&m->clock, times[0], now, times[1]);
-        if (m->clock.trips < CLOCK_OFFSET_TRIPS && m->state < MEMBER_DONE)
+        if (times[0] > r->at.began_ns && times[0] <= now)
+            clock_offset_add(&h->clock, times[0], now, times[1]);
+        if (h->clock.trips < CLOCK_OFFSET_TRIPS && h->facts->life < HOST_DONE)
             time_ask(r, host);
     }
 }

@@ -4,6 +4,7 @@
 #ifndef LAUNCHER_RUN_ROUND_JOB_ROUND_FRAMES_H
 #define LAUNCHER_RUN_ROUND_JOB_ROUND_FRAMES_H
 
+#include "launcher/run/elastic/lives.h"
 #include "launcher/wire/channel/agent_session.h"
 
 int job_round_frames_on_hello(int host, const struct hello_report *hello, void *arg,
@@ -13,6 +14,9 @@ int job_round_frames_on_frame(int host, const struct frame *f, void *arg, struct
 void job_round_frames_on_pong(int host, const struct frame *f, void *arg);
 void job_round_frames_on_end(int host, const char *text, void *arg);
 void job_round_frames_on_pulse(void *arg);
+/* What becomes of a frame of that type from a host in that state: a letter of the table in
+ * job_round_frames.c. */
+char job_round_frames_cell(uint8_t type, enum host_life life);
 /* All hosts have their copies of --stage-env (env_copy.h). */
 void job_round_frames_on_copied(uint64_t lost, void *arg);
 /* All hosts have answered about their RDMA devices, or one has failed. */

@@ -59,37 +59,40 @@ const struct job_round_transition *job_round_phases_find(enum job_round_state st
 
 /* Has the host not yet done what the state waits for? Hosts that failed before the start are not
  * waited for until all leave. */
-static bool is_awaited(const struct job_round *r, const struct job_round_member *m)
+static bool is_awaited(const struct job_round *r, const struct job_round_host *h)
 {
-    static const enum job_round_member_state awaited[JOB_ROUND_STATES] = {
-        [JOB_ROUND_CONNECTING] = MEMBER_CONNECTED, [JOB_ROUND_PREPARING] = MEMBER_PREPARED,
-        [JOB_ROUND_RUNNING] = MEMBER_DONE,         [JOB_ROUND_STOPPING] = MEMBER_DONE,
-        [JOB_ROUND_LEAVING] = MEMBER_GONE,
+    static const enum host_life awaited[JOB_ROUND_STATES] = {
+        [JOB_ROUND_CONNECTING] = HOST_CONNECTED, [JOB_ROUND_PREPARING] = HOST_PREPARED,
+        [JOB_ROUND_RUNNING] = HOST_DONE,         [JOB_ROUND_STOPPING] = HOST_DONE,
+        [JOB_ROUND_LEAVING] = HOST_GONE,
     };
 
-    if (m->stays || (m->failed && r->state < JOB_ROUND_LEAVING))
+    enum host_life life = h->facts->life;
+
+    if (life == HOST_STAYS || (lives_host_has_failed(life) && r->state < JOB_ROUND_LEAVING))
         return false;
     if (r->state == JOB_ROUND_PREPARING && env_copy_is_off(r->copy))
         return false;
     if (r->state == JOB_ROUND_SURVEYING)
-        return agent_session_agent(r->session, (int)(m - r->members))->is_awaited;
-    return m->state < awaited[r->state];
+        return agent_session_agent(r->session, (int)(h - r->hosts))->is_awaited;
+    return life < awaited[r->state];
 }
 
 static enum job_round_event current_event(const struct job_round *r)
 {
     bool is_waiting = false, failed = false;
-    int count = r->state == JOB_ROUND_LEAVING ? job_round_members(r) : r->plan->host_count;
+    int count =
+        r->state == JOB_ROUND_LEAVING ? job_round_state_hosts(r) : r->plan->where->host_count;
 
     for (int i = 0; i < count; i++) {
-        is_waiting = is_waiting || is_awaited(r, &r->members[i]);
-        failed = failed || r->members[i].failed;
+        is_waiting = is_waiting || is_awaited(r, &r->hosts[i]);
+        failed = failed || lives_host_has_failed(r->lives.hosts[i].life);
     }
     switch (r->state) {
     case JOB_ROUND_CONNECTING:
     case JOB_ROUND_SURVEYING:
     case JOB_ROUND_PREPARING:
-        if (r->stop_wanted)
+        if (r->stop.is_wanted)
             return ROUND_EVENT_STOP;
         if (is_waiting)
             return ROUND_EVENT_NONE;
@@ -97,7 +100,7 @@ static enum job_round_event current_event(const struct job_round *r)
     case JOB_ROUND_RUNNING:
         if (!is_waiting)
             return ROUND_EVENT_DONE;
-        return r->stop_wanted ? ROUND_EVENT_STOP : ROUND_EVENT_NONE;
+        return r->stop.is_wanted ? ROUND_EVENT_STOP : ROUND_EVENT_NONE;
     case JOB_ROUND_STOPPING:
         return is_waiting ? ROUND_EVENT_NONE : ROUND_EVENT_DONE;
     case JOB_ROUND_LEAVING:
@@ -151,22 +154,22 @@ void job_round_phases_expire(struct job_round *r)
     job_round_phases_advance(r);
 }
 
-/* Independent hosts prepare while the ranks of others run. */
-static bool is_late(const struct job_round *r, const struct job_round_member *m)
+/* Independent hosts, and those that come, prepare while the ranks of others run. */
+static bool is_late(const struct job_round *r, const struct job_round_host *h)
 {
-    bool is_preparing = r->state == JOB_ROUND_RUNNING && r->ranks_left > 0;
+    bool is_preparing = r->state == JOB_ROUND_RUNNING && r->lives.left > 0;
 
-    return is_preparing ? m->state == MEMBER_CONNECTED && !m->failed : is_awaited(r, m);
+    return is_preparing ? h->facts->life == HOST_CONNECTED : is_awaited(r, h);
 }
 
-static void members_fail_late(struct job_round *r)
+static void hosts_fail_late(struct job_round *r)
 {
     enum job_round_state state = r->state;
 
     /* The first failure may end the state. */
-    for (int i = 0; i < job_round_members(r) && r->state == state; i++)
-        if (is_late(r, &r->members[i]))
-            job_round_steps_fail_late(r, &r->members[i]);
+    for (int i = 0; i < job_round_state_hosts(r) && r->state == state; i++)
+        if (is_late(r, &r->hosts[i]))
+            job_round_steps_fail_late(r, &r->hosts[i]);
 }
 
 void job_round_phases_on_deadline(evutil_socket_t fd, short what, void *arg)
@@ -177,39 +180,30 @@ void job_round_phases_on_deadline(evutil_socket_t fd, short what, void *arg)
     (void)what;
     /* As long as the reader of our output takes nothing, the agents keep what the ranks have
      * written and cannot send DONE, even if all ranks have ended. */
-    if ((r->state == JOB_ROUND_RUNNING || (r->state == JOB_ROUND_STOPPING && !r->is_hurried)) &&
+    if ((r->state == JOB_ROUND_RUNNING ||
+         (r->state == JOB_ROUND_STOPPING && r->stop.step != STOP_IS_HURRIED)) &&
         !output_is_idle(r->config.output)) {
         log_debug("job %s: waiting for the reader of its output", r->identity.id);
         job_round_steps_set_deadline(r, JOB_ROUND_STOP_MARGIN_MS);
         return;
     }
-    if (r->state < JOB_ROUND_STOPPING && r->paused)
+    if (r->state < JOB_ROUND_STOPPING && r->at.paused_ms)
         job_round_steps_set_deadline(r, JOB_ROUND_STOP_MARGIN_MS); /* an agent's time has stopped */
     else if (r->state < JOB_ROUND_STOPPING)
-        members_fail_late(r);
+        hosts_fail_late(r);
     else
         job_round_phases_expire(r);
 }
 
 void job_round_phases_want_stop(struct job_round *r, int signal, int grace_ms)
 {
-    r->stop_wanted = true;
-    r->stop_signal = signal;
-    r->stop_grace_ms = grace_ms;
+    r->stop.is_wanted = true;
+    r->stop.signal = signal;
+    r->stop.grace_ms = grace_ms;
 }
 
-bool job_round_phases_outlives(const struct job_round *r)
+void job_round_phases_on_failure(struct job_round *r)
 {
-    return r->plan->job.elastic && r->plan->size - r->dead >= r->plan->job.elastic &&
-           r->ranks_left > r->coming;
-}
-
-void job_round_phases_on_failure(struct job_round *r, bool others_may_go_on)
-{
-    bool go_on = others_may_go_on &&
-                 (r->plan->options->on_failure == FAILURE_CONTINUE || job_round_phases_outlives(r));
-
-    if (r->state == JOB_ROUND_RUNNING && r->failure.blame != BLAME_NONE && !go_on &&
-        !r->stop_wanted)
+    if (job_round_state_is_running(r) && r->failure.blame != BLAME_NONE)
         job_round_phases_want_stop(r, SIGTERM, r->plan->job.grace_ms);
 }

@@ -3,7 +3,7 @@
 #ifndef LAUNCHER_RUN_ROUND_JOB_ROUND_PHASES_H
 #define LAUNCHER_RUN_ROUND_JOB_ROUND_PHASES_H
 
-#include "launcher/run/round/job_round_state.h"
+#include "launcher/run/state/job_round_state.h"
 
 #include <event2/util.h>
 
@@ -40,11 +40,7 @@ void job_round_phases_on_deadline(evutil_socket_t fd, short what, void *arg); /*
  * job_round_phases_advance() then stops it. */
 void job_round_phases_want_stop(struct job_round *r, int signal, int grace_ms);
 
-/* True if the job goes on without the ranks that have died so far (--elastic). */
-bool job_round_phases_outlives(const struct job_round *r);
-
-/* Call it after a failure was noted in r->failure. Asks for the stop of the run, unless the
- * user wants the other ranks to go on and `others_may_go_on`. */
-void job_round_phases_on_failure(struct job_round *r, bool others_may_go_on);
+/* Call it after a failure was noted in r->failure that the other ranks cannot outlive. */
+void job_round_phases_on_failure(struct job_round *r);
 
 #endif

@@ -8,13 +8,14 @@
 #include "common/net/wiring_table.h"
 #include "common/text/text_json.h"
 #include "launcher/input/plan/topology_stated.h"
-#include "launcher/run/hosts/keeper_order.h"
+#include "launcher/run/elastic/keeper_order.h"
 #include "launcher/run/identity/job_spec_encode.h"
 #include "launcher/run/rdma_topology/topology_survey.h"
-#include "launcher/run/round/escalation.h"
-#include "launcher/run/round/hang_watch.h"
-#include "launcher/run/round/job_round_state.h"
 #include "launcher/run/spread/env_copy.h"
+#include "launcher/run/state/escalation.h"
+#include "launcher/run/state/hang_watch.h"
+#include "launcher/run/state/job_round_state.h"
+#include "launcher/run/state/round_lives.h"
 #include "launcher/run/stdio/events_file.h"
 #include "launcher/run/stdio/input.h"
 #include "launcher/run/stdio/output.h"
@@ -60,11 +61,11 @@ static int done_limit_ms(const struct job_round *r, int grace_ms)
     return grace_ms + JOB_ROUND_STOP_MARGIN_MS + (r->plan->job.epilog ? HOOK_LIMIT_S * 1000 : 0);
 }
 
-void job_round_steps_fail_late(struct job_round *r, struct job_round_member *m)
+void job_round_steps_fail_late(struct job_round *r, struct job_round_host *h)
 {
     char text[160];
 
-    if (m->state >= MEMBER_STARTED)
+    if (lives_host_takes_part(h->facts->life))
         snprintf(text, sizeof(text),
                  "its ranks have ended, but its agent has not said within %d s that nothing of the "
                  "job is left",
@@ -74,7 +75,7 @@ void job_round_steps_fail_late(struct job_round *r, struct job_round_member *m)
                  r->state == JOB_ROUND_SURVEYING ? "answered about its RDMA devices"
                                                  : "prepared the job",
                  r->state == JOB_ROUND_SURVEYING ? step_limit_s(r) : prepare_limit_s(r));
-    agent_channel_fail(m->channel, text);
+    agent_channel_fail(h->channel, text);
 }
 
 void job_round_steps_await_done(struct job_round *r)
@@ -90,20 +91,20 @@ void job_round_steps_await_ready(struct job_round *r)
 static int survey_open(struct job_round *r, struct fault *why)
 {
     const struct plan *p = r->plan;
-    struct topology_config config = {.count = p->host_count,
+    struct topology_config config = {.count = p->where->host_count,
                                      .source = p->options->rdma_device ? "--rdma-device"
                                                                        : p->list->source,
-                                     .stated = r->wiring,
+                                     .stated = r->wiring.table,
                                      .local_net = p->job.local_net,
                                      .rdma = p->job.rdma};
 
-    r->names = calloc((size_t)p->host_count, sizeof(*r->names));
-    if (!r->names)
+    r->wiring.names = calloc((size_t)p->where->host_count, sizeof(*r->wiring.names));
+    if (!r->wiring.names)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
-    for (int i = 0; i < p->host_count; i++)
-        r->names[i] = r->members[i].host->name;
-    config.names = r->names;
-    return topology_survey_create(&r->survey, &config, why);
+    for (int i = 0; i < p->where->host_count; i++)
+        r->wiring.names[i] = r->hosts[i].host->name;
+    config.names = r->wiring.names;
+    return topology_survey_create(&r->wiring.survey, &config, why);
 }
 
 /* Each round of questions has its time. */
@@ -112,14 +113,14 @@ static json_t *survey_question(void *arg, int host, int round)
     struct job_round *r = arg;
 
     job_round_steps_set_deadline(r, step_limit_s(r) * 1000);
-    return topology_survey_question(r->survey, host, round);
+    return topology_survey_question(r->wiring.survey, host, round);
 }
 
 static int survey_answer(void *arg, int host, int round, const json_t *said, struct fault *why)
 {
     struct job_round *r = arg;
 
-    return topology_survey_answer(r->survey, host, round, said, why);
+    return topology_survey_answer(r->wiring.survey, host, round, said, why);
 }
 
 /* Bad wiring is thus reported before anything runs, and links that no hostfile states are found. */
@@ -132,14 +133,13 @@ void job_round_steps_survey(struct job_round *r)
 
     progress_line_stop(r->progress);
     r->progress = NULL;
-    r->wiring = topology_stated(p);
-    if (strcmp(p->backend, "rdma") != 0 || (p->host_count == 1 && !p->job.local_net))
+    r->wiring.table = topology_stated(p);
+    if (strcmp(p->backend, "rdma") != 0 || (p->where->host_count == 1 && !p->job.local_net))
         return;
-    r->has_prepared = true;
     log_debug("job %s: asking the hosts for their RDMA devices", r->identity.id);
     if (survey_open(r, &why)) {
         log_error("%s", why.text);
-        r->stop_wanted = true;
+        r->stop.is_wanted = true;
         return;
     }
     agent_session_ask_rounds(r->session, &rounds);
@@ -150,10 +150,10 @@ static int shared_encode(char **out, struct job_round *r, const struct plan *p,
 {
     struct job_staged staged = {.path = p->stage_env};
     json_t *hosts = job_spec_encode_hosts(p, addresses);
-    json_t *wiring = r->wiring ? wiring_table_write(r->wiring) : NULL;
+    json_t *wiring = r->wiring.table ? wiring_table_write(r->wiring.table) : NULL;
     int rc = 0;
 
-    if (r->wiring && !wiring)
+    if (r->wiring.table && !wiring)
         rc = fault_set(why, ML_ERR_MEMORY, "out of memory");
     if (r->copy) {
         staged.name = env_copy_name(r->copy);
@@ -173,27 +173,27 @@ static int shared_encode(char **out, struct job_round *r, const struct plan *p,
 static int jobs_send(struct job_round *r, const struct plan *p, int first, int count,
                      struct fault *why)
 {
-    const char **addresses = calloc((size_t)p->host_count, sizeof(*addresses));
+    const char **addresses = calloc((size_t)p->where->host_count, sizeof(*addresses));
     char *shared = NULL;
     int rc = addresses ? 0 : fault_set(why, ML_ERR_MEMORY, "out of memory");
 
-    for (int i = 0; addresses && i < p->host_count; i++)
-        addresses[i] = r->members[i].address;
+    for (int i = 0; addresses && i < p->where->host_count; i++)
+        addresses[i] = r->hosts[i].address;
     if (!rc)
         rc = shared_encode(&shared, r, p, addresses, why);
     for (int i = first; i < first + count && !rc; i++) {
-        struct agent_channel *c = r->members[i].channel;
+        struct agent_channel *c = r->hosts[i].channel;
         char *text = NULL;
 
         rc = job_spec_encode(&text, p, i, addresses, why);
         if (rc)
             break;
         log_debug("host %s: sending its JOB, %zu bytes, and %zu that all hosts get",
-                  r->members[i].host->name, strlen(text), strlen(shared));
+                  r->hosts[i].host->name, strlen(text), strlen(shared));
         agent_channel_send(c, LAUNCH_SHARED, shared, strlen(shared));
         agent_channel_send(c, LAUNCH_JOB, text, strlen(text));
         agent_channel_flush(c);
-        r->members[i].ranks_known = p->size;
+        r->hosts[i].ranks_known = p->where->size;
         free(text);
     }
     job_spec_encode_destroy(shared);
@@ -210,19 +210,19 @@ int job_round_steps_prepare_host(struct job_round *r, int host, struct fault *wh
 int job_round_steps_prepare_new(struct job_round *r, const struct plan *p, struct fault *why)
 {
     job_round_steps_await_ready(r);
-    return jobs_send(r, p, r->plan->host_count, p->host_count - r->plan->host_count, why);
+    return jobs_send(r, p, r->plan->where->host_count,
+                     p->where->host_count - r->plan->where->host_count, why);
 }
 
 void job_round_steps_prepare(struct job_round *r)
 {
     struct fault why;
-    int rc = jobs_send(r, r->plan, 0, r->plan->host_count, &why);
+    int rc = jobs_send(r, r->plan, 0, r->plan->where->host_count, &why);
 
-    r->has_prepared = true;
     job_round_steps_await_ready(r);
     if (rc) {
         log_error("%s", why.text);
-        r->stop_wanted = true;
+        r->stop.is_wanted = true;
     }
 }
 
@@ -230,13 +230,13 @@ void job_round_steps_prepare(struct job_round *r)
  * machine is sent SIGCONT when its channel is closed. */
 static void advice_give(struct job_round *r, int host)
 {
-    struct job_round_member *m = &r->members[host];
+    struct job_round_host *h = &r->hosts[host];
 
-    if (m->host->launch_method != LAUNCH_METHOD_LOCAL &&
-        asprintf(&m->advice,
+    if (h->host->launch_method != LAUNCH_METHOD_LOCAL &&
+        asprintf(&h->advice,
                  "; if the agent has been stopped, mlaunch kill %s -H %s ends its ranks",
-                 r->identity.id, m->host->name) >= 0)
-        agent_session_advise(r->session, host, m->advice);
+                 r->identity.id, h->host->name) >= 0)
+        agent_session_advise(r->session, host, h->advice);
 }
 
 /* The index of the first port that {port} may be on all hosts. */
@@ -244,7 +244,7 @@ static int free_port(const struct job_round *r)
 {
     int index = 0;
 
-    while (r->ports_taken >> index & 1)
+    while (r->agreed.ports_taken >> index & 1)
         index++;
     return index;
 }
@@ -253,12 +253,14 @@ static int free_port(const struct job_round *r)
  * of memory. */
 static json_t *places_json(const struct job_round *r, int host)
 {
-    int *numbers = calloc((size_t)r->plan->size, sizeof(*numbers)), count = 0;
+    int *numbers = calloc((size_t)r->plan->where->size, sizeof(*numbers)), count = 0;
     json_t *list;
 
-    for (int i = 0; numbers && i < r->plan->size; i++)
-        if (r->plan->ranks[i].host == host)
-            numbers[count++] = r->ranks[i].ended ? 0 : r->ranks[i].restarts + r->ranks[i].is_added;
+    for (int i = 0; numbers && i < r->plan->where->size; i++)
+        if (r->lives.ranks[i].host == host)
+            numbers[count++] = r->lives.ranks[i].life == RANK_OVER
+                                   ? 0
+                                   : r->lives.ranks[i].restarts + (i >= r->ranks_began);
     list = numbers ? host_table_write_numbers(numbers, count) : NULL;
     free(numbers);
     return list;
@@ -266,23 +268,23 @@ static json_t *places_json(const struct job_round *r, int host)
 
 void job_round_steps_start_host(struct job_round *r, int host)
 {
-    struct job_round_member *m = &r->members[host];
+    struct job_round_host *h = &r->hosts[host];
     char keepers[KEEPERS_TEXT];
     json_t *start;
 
-    keeper_order_find(r->keepers, host, keepers);
-    start =
-        json_pack("{s:s, s:s, s:b, s:b, s:i}", "coordinator", r->coordinator, "keeper", keepers,
-                  "pmix", (int)r->is_pmix, "needs_pmix", (int)r->needs_pmix, "port", free_port(r));
-    m->state = MEMBER_STARTED;
+    keeper_order_find(r->world.keepers, host, keepers);
+    start = json_pack("{s:s, s:s, s:b, s:b, s:i}", "coordinator", r->agreed.coordinator, "keeper",
+                      keepers, "pmix", r->agreed.pmix != PMIX_IS_ABSENT, "needs_pmix",
+                      r->agreed.pmix == PMIX_IS_NEEDED, "port", free_port(r));
+    round_lives_host(h, HOST_EVENT_START);
     advice_give(r, host);
-    if (m->is_arriving)
+    if (h->facts->is_coming)
         json_object_update_new(
-            start, json_pack("{s:o, s:i}", "places", places_json(r, host), "placed", m->placed));
-    agent_channel_send_json(m->channel, LAUNCH_START, start);
-    if (m->is_arriving && r->is_asked)
-        agent_channel_send(m->channel, LAUNCH_ASK, NULL, 0);
-    agent_channel_flush(m->channel);
+            start, json_pack("{s:o, s:i}", "places", places_json(r, host), "placed", h->placed));
+    agent_channel_send_json(h->channel, LAUNCH_START, start);
+    if (h->facts->is_coming && r->is_asked)
+        agent_channel_send(h->channel, LAUNCH_ASK, NULL, 0);
+    agent_channel_flush(h->channel);
 }
 
 void job_round_steps_begin(struct job_round *r)
@@ -290,16 +292,16 @@ void job_round_steps_begin(struct job_round *r)
     const char *name = r->plan->job.name;
     char command[256];
 
-    r->has_run = true;
-    r->start_ms = clock_ms();
+    r->at.start_ms = clock_ms();
     job_spec_encode_command_line(command, sizeof(command), r->plan);
     log_info("job %s%s%s%s: %d rank%s on %d host%s: %s", r->identity.id, name ? " (" : "",
-             name ? name : "", name ? ")" : "", r->plan->size, r->plan->size == 1 ? "" : "s",
-             r->plan->host_count, r->plan->host_count == 1 ? "" : "s", command);
+             name ? name : "", name ? ")" : "", r->plan->where->size,
+             r->plan->where->size == 1 ? "" : "s", r->plan->where->host_count,
+             r->plan->where->host_count == 1 ? "" : "s", command);
     events_file_write(r->config.events, "launched", r->identity.id,
-                      json_pack("{s:i, s:i, s:s}", "ranks", r->plan->size, "hosts",
-                                r->plan->host_count, "command", command));
-    log_info("MPI programs: %s", plan_mpi_text(r->plan, r->is_pmix));
+                      json_pack("{s:i, s:i, s:s}", "ranks", r->plan->where->size, "hosts",
+                                r->plan->where->host_count, "command", command));
+    log_info("MPI programs: %s", plan_mpi_text(r->plan, r->agreed.pmix != PMIX_IS_ABSENT));
     input_start(r->config.input);
     hang_watch_begin(r->hang);
 }
@@ -307,93 +309,99 @@ void job_round_steps_begin(struct job_round *r)
 void job_round_steps_start(struct job_round *r)
 {
     log_debug("job %s: starting the ranks; their coordinator is at %s", r->identity.id,
-              r->coordinator);
-    for (int i = 0; i < r->plan->host_count; i++)
+              r->agreed.coordinator);
+    for (int i = 0; i < r->plan->where->host_count; i++)
         job_round_steps_start_host(r, i);
     job_round_steps_begin(r);
 }
 
-static void stop_words_send(struct job_round *r, struct job_round_member *m, int signal,
-                            int grace_ms)
+static void stop_words_send(struct job_round *r, struct job_round_host *h, int signal, int grace_ms)
 {
-    const uint32_t words[] = {(uint32_t)signal, (uint32_t)grace_ms, r->cause == STOP_TIMEOUT,
-                              r->cause == STOP_SLURM};
+    const uint32_t words[] = {(uint32_t)signal, (uint32_t)grace_ms, r->stop.cause == STOP_TIMEOUT,
+                              r->stop.cause == STOP_SLURM};
 
-    agent_channel_send_words(m->channel, LAUNCH_STOP, words, 4);
+    agent_channel_send_words(h->channel, LAUNCH_STOP, words, 4);
 }
 
-void job_round_steps_stop_host(struct job_round *r, struct job_round_member *m)
+void job_round_steps_stop_host(struct job_round *r, struct job_round_host *h)
 {
-    if (m->state == MEMBER_STARTED)
-        stop_words_send(r, m, SIGTERM, r->plan->job.grace_ms);
+    if (lives_host_runs(h->facts->life))
+        stop_words_send(r, h, SIGTERM, r->plan->job.grace_ms);
 }
 
 /* An independent host, or one that comes while the others run. */
-static void stop_opening(struct job_round_member *m)
+static void stop_opening(struct job_round_host *h)
 {
-    if (m->arrival && evtimer_pending(m->arrival, NULL)) {
-        evtimer_del(m->arrival);
-        m->state = MEMBER_GONE;
-    } else if (!m->failed) {
-        m->failed = true;
-        agent_channel_shut(m->channel);
+    if (h->arrival && evtimer_pending(h->arrival, NULL)) {
+        evtimer_del(h->arrival);
+        round_lives_host(h, HOST_EVENT_END);
+    } else if (lives_host_is_starting(h->facts->life)) {
+        round_lives_host(h, HOST_EVENT_FAIL);
+        agent_channel_shut(h->channel);
     }
 }
 
 void job_round_steps_stop(struct job_round *r)
 {
     hang_watch_end(r->hang);
-    log_info("stopping the job: signal %d, SIGKILL after %d ms", r->stop_signal, r->stop_grace_ms);
+    log_info("stopping the job: signal %d, SIGKILL after %d ms", r->stop.signal, r->stop.grace_ms);
     events_file_write(
         r->config.events, "stopped", r->identity.id,
-        json_pack("{s:i, s:i}", "signal", r->stop_signal, "grace_ms", r->stop_grace_ms));
-    for (int i = 0; i < job_round_members(r); i++) {
-        struct job_round_member *m = &r->members[i];
+        json_pack("{s:i, s:i}", "signal", r->stop.signal, "grace_ms", r->stop.grace_ms));
+    for (int i = 0; i < job_round_state_hosts(r); i++) {
+        struct job_round_host *h = &r->hosts[i];
 
-        if (m->state == MEMBER_STARTED)
-            stop_words_send(r, m, r->stop_signal, r->stop_grace_ms);
-        if (m->state < MEMBER_STARTED)
-            stop_opening(m);
+        if (lives_host_runs(h->facts->life))
+            stop_words_send(r, h, r->stop.signal, r->stop.grace_ms);
+        else
+            stop_opening(h);
     }
     escalation_start(r);
-    if (r->cause == STOP_NONE)
+    if (r->stop.cause == STOP_NONE)
         output_fold_others(r->config.output, r->failure.rank);
-    job_round_steps_set_deadline(r, done_limit_ms(r, r->stop_grace_ms));
+    job_round_steps_set_deadline(r, done_limit_ms(r, r->stop.grace_ms));
 }
 
 /* A run may follow, for which the agents need not be started again, and that finds what ranks have
  * kept (ml_keep). */
 static bool agents_may_stay(const struct job_round *r)
 {
-    return r->config.staying && r->cause == STOP_NONE && !r->failure.is_killed &&
+    return r->config.staying && r->stop.cause == STOP_NONE && !r->failure.is_killed &&
            !r->failure.is_hopeless;
+}
+
+/* The hosts were sent JOB, or questions before it. */
+static bool have_been_asked(const struct job_round *r)
+{
+    return r->wiring.survey || r->hosts[0].ranks_known > 0;
 }
 
 /* The same before the start, when another host has failed. An agent that has run a prolog owes the
  * epilog. */
-static bool agent_may_wait(const struct job_round *r, const struct job_round_member *m)
+static bool agent_may_wait(const struct job_round *r, const struct job_round_host *h)
 {
-    if (!agents_may_stay(r) || m->failed)
+    if (!agents_may_stay(r))
         return false;
-    if (!r->has_prepared)
-        return m->state == MEMBER_CONNECTED;
-    return m->state == MEMBER_PREPARED && !r->plan->job.epilog && !r->copy;
+    if (!have_been_asked(r))
+        return h->facts->life == HOST_CONNECTED;
+    return h->facts->life == HOST_PREPARED && !r->plan->job.epilog && !r->copy;
 }
 
 void job_round_steps_bye(struct job_round *r)
 {
     bool may_stay = agents_may_stay(r) && r->failure.blame != BLAME_NONE;
 
-    for (int i = 0; i < r->plan->host_count; i++) {
-        struct job_round_member *m = &r->members[i];
+    for (int i = 0; i < r->plan->where->host_count; i++) {
+        struct job_round_host *h = &r->hosts[i];
 
-        m->stays = may_stay && m->state == MEMBER_DONE && !m->is_littered;
+        if (may_stay && h->facts->life == HOST_DONE && !h->is_littered)
+            round_lives_host(h, HOST_EVENT_STAY);
         /* The only one needs no BYE, unless it waits for another run. */
-        if (!m->stays && m->state < MEMBER_GONE && (r->plan->host_count > 1 || r->config.staying))
-            agent_channel_send(m->channel, LAUNCH_BYE, NULL, 0);
+        if (h->facts->life < HOST_STAYS && (r->plan->where->host_count > 1 || r->config.staying))
+            agent_channel_send(h->channel, LAUNCH_BYE, NULL, 0);
     }
-    for (int i = r->plan->host_count; i < job_round_members(r); i++)
-        stop_opening(&r->members[i]);
+    for (int i = r->plan->where->host_count; i < job_round_state_hosts(r); i++)
+        stop_opening(&r->hosts[i]);
     job_round_steps_set_deadline(r, AGENT_LEAVES_MS);
 }
 
@@ -402,9 +410,9 @@ void job_round_steps_abandon(struct job_round *r)
     progress_line_stop(r->progress);
     r->progress = NULL;
     job_round_steps_set_deadline(r, AGENT_LEAVES_MS);
-    for (int i = 0; i < job_round_members(r); i++) {
-        if (r->members[i].state < MEMBER_GONE && !r->members[i].stays)
-            agent_channel_shut(r->members[i].channel);
+    for (int i = 0; i < job_round_state_hosts(r); i++) {
+        if (r->lives.hosts[i].life < HOST_STAYS)
+            agent_channel_shut(r->hosts[i].channel);
     }
 }
 
@@ -414,39 +422,40 @@ void job_round_steps_report(struct job_round *r)
 
     progress_line_stop(r->progress);
     r->progress = NULL;
-    for (int i = 0; i < r->plan->host_count; i++) {
-        struct job_round_member *m = &r->members[i];
+    for (int i = 0; i < r->plan->where->host_count; i++) {
+        struct job_round_host *h = &r->hosts[i];
 
-        m->stays = agent_may_wait(r, m);
-        if (!m->failed)
+        if (agent_may_wait(r, h))
+            round_lives_host(h, HOST_EVENT_STAY);
+        if (!lives_host_has_failed(h->facts->life))
             continue;
         if (failed++ == 0)
-            r->status = m->status;
-        output_say(r->config.output, "host %s: %s", m->host->name, m->reason);
+            r->status = h->status;
+        output_say(r->config.output, "host %s: %s", h->host->name, h->reason);
         events_file_write(
             r->config.events, "lost", r->identity.id,
-            json_pack("{s:s, s:o}", "host", m->host->name, "text", text_json(m->reason)));
+            json_pack("{s:s, s:o}", "host", h->host->name, "text", text_json(h->reason)));
     }
-    if (r->plan->host_count > 1)
+    if (r->plan->where->host_count > 1)
         output_say(r->config.output, "%d of %d hosts failed; nothing was started", failed,
-                   r->plan->host_count);
+                   r->plan->where->host_count);
     job_round_steps_abandon(r);
 }
 
 void job_round_steps_report_rdma(struct job_round *r)
 {
     job_round_steps_report(r);
-    if (r->survey)
+    if (r->wiring.survey)
         output_say(r->config.output, "--backend tcp runs the job without RDMA");
 }
 
 void job_round_steps_give_up(struct job_round *r)
 {
-    for (int i = 0; i < r->plan->host_count; i++) {
-        if (r->members[i].state < MEMBER_DONE)
+    for (int i = 0; i < r->plan->where->host_count; i++) {
+        if (r->lives.hosts[i].life < HOST_DONE)
             log_error("host %s: its agent has not ended the ranks in time; processes of job %s "
                       "may be left there",
-                      r->members[i].host->name, r->identity.id);
+                      r->hosts[i].host->name, r->identity.id);
     }
     job_round_steps_abandon(r);
 }
@@ -454,14 +463,14 @@ void job_round_steps_give_up(struct job_round *r)
 /* A job that is slow because of that looks as if it were slow by itself. */
 static void crowding_hint(const struct job_round *r)
 {
-    const struct done_report *c = &r->crowded;
+    const struct done_report *c = &r->crowd.report;
 
     if (c->threads && log_level() >= LOG_WARN)
         output_say(
             r->config.output,
             "on host %s, %d rank%s had up to %d threads at work on %d processor%s: --threads "
             "auto starts no more than each rank's share of them",
-            r->crowded_host, c->ranks, c->ranks == 1 ? "" : "s", c->threads, c->processors,
+            r->crowd.host, c->ranks, c->ranks == 1 ? "" : "s", c->threads, c->processors,
             c->processors == 1 ? "" : "s");
 }
 
@@ -469,8 +478,9 @@ void job_round_steps_end(struct job_round *r)
 {
     crowding_hint(r);
     hang_watch_end(r->hang);
-    evtimer_del(r->cut_limit);
-    evtimer_del(r->broken_limit);
-    evtimer_del(r->escalation);
+    evtimer_del(r->world.cut_limit);
+    evtimer_del(r->world.broken_limit);
+    evtimer_del(r->world.replace_timer);
+    evtimer_del(r->stop.escalation);
     r->config.on_end(r->config.arg);
 }

@@ -7,7 +7,7 @@
 #include "common/fault.h"
 
 struct job_round;
-struct job_round_member;
+struct job_round_host;
 struct plan;
 
 /* Asks the hosts for their RDMA devices, and which other devices these reach. */
@@ -21,7 +21,7 @@ int job_round_steps_prepare_host(struct job_round *r, int host, struct fault *wh
 int job_round_steps_prepare_new(struct job_round *r, const struct plan *p, struct fault *why);
 void job_round_steps_begin(struct job_round *r);
 void job_round_steps_start_host(struct job_round *r, int host);
-void job_round_steps_stop_host(struct job_round *r, struct job_round_member *m);
+void job_round_steps_stop_host(struct job_round *r, struct job_round_host *h);
 void job_round_steps_bye(struct job_round *r);    /* nothing runs any more: lets the agents go */
 void job_round_steps_report(struct job_round *r); /* before the start: prints each failed host */
 void job_round_steps_report_rdma(struct job_round *r); /* the same, where RDMA is at fault */
@@ -32,7 +32,7 @@ void job_round_steps_end(struct job_round *r);     /* calls on_end */
 
 /* The deadline of a state before STOPPING has passed, and the state depends on this host: it fails,
  * which may end the state. */
-void job_round_steps_fail_late(struct job_round *r, struct job_round_member *m);
+void job_round_steps_fail_late(struct job_round *r, struct job_round_host *h);
 
 /* All ranks have ended: sets the time in which the agents must say DONE. */
 void job_round_steps_await_done(struct job_round *r);

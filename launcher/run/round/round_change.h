@@ -8,7 +8,7 @@
 #include "launcher/input/values/rank_set.h"
 
 struct job_round;
-struct job_round_member;
+struct job_round_host;
 
 /* The ranks are dead to the others at once, and are ended with the job's grace; nobody takes their
  * places, and nothing of their end is a failure. `by`: "by alice on host a". ML_ERR_STATE,
@@ -26,9 +26,9 @@ bool round_change_has_shrunk(const struct job_round *r, const struct rank_set *r
  * now, for a reason that the user is told. */
 int round_change_grow(struct job_round *r, struct plan *p, struct plan_growth *wanted,
                       const char *by, int *first, struct fault *why);
-/* A host that is to come, m, has said HELLO, or its channel has ended. */
+/* A host that is to come, h, has said HELLO, or its channel has ended. */
 int round_change_host_greeted(struct job_round *r, struct fault *why);
-void round_change_host_gone(struct job_round *r, struct job_round_member *m, const char *text);
+void round_change_host_gone(struct job_round *r, struct job_round_host *h, const char *text);
 /* An agent knows of more ranks, is ready, or has gone: starts the ranks that all know. */
 void round_change_start(struct job_round *r);
 /* Whether each of the `count` ranks from `first` on runs or has ended; *have_ended: one has. */

@@ -171,7 +171,7 @@ int output_open(struct output **out, struct event_base *base, const struct plan 
         rc = output_lane_open(&o->lanes, base, p, job, terminal, o->sink.names, &lane_events, why);
     if (!rc && p->output == OUTPUT_LABEL && log_level() < LOG_INFO)
         rc = fold_open(o, base, why);
-    if (!rc && p->output == OUTPUT_FOLD && p->host_count > 1)
+    if (!rc && p->output == OUTPUT_FOLD && p->where->host_count > 1)
         rc = output_merge_open(&o->merge, base, o->ranks, plan_fold_ms(p), on_merged, o, why);
     if (rc) {
         output_close(o);

@@ -78,7 +78,7 @@ static void pattern_put(FILE *to, const struct plan *p, const char *job, int ran
             fprintf(to, "%d", rank);
             break;
         case 'h':
-            host_put(to, plan_host(p, p->ranks[rank].host)->name);
+            host_put(to, plan_host(p, p->where->ranks[rank].host)->name);
             break;
         case 'j':
             fputs(job, to);
@@ -153,12 +153,12 @@ int output_dir_open(struct output_dir **out, const struct plan *p, const char *j
                     struct fault *why)
 {
     struct output_dir *d = calloc(1, sizeof(*d));
-    size_t count = 2 * (size_t)p->size;
+    size_t count = 2 * (size_t)p->where->size;
     struct named *sorted = calloc(count, sizeof(*sorted));
     int rc = 0;
 
     if (d) {
-        d->ranks = p->size;
+        d->ranks = p->where->size;
         d->files = calloc(count, sizeof(*d->files));
         d->names = calloc(count, sizeof(*d->names));
         d->file_of = calloc(count, sizeof(*d->file_of));

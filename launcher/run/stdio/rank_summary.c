@@ -84,7 +84,7 @@ static int64_t late_calls(const struct rank_summary *s)
     int64_t most = 0, sum = 0;
     int ranks = 0;
 
-    for (int i = 0; i < s->plan->size; i++) {
+    for (int i = 0; i < s->plan->where->size; i++) {
         if (!s->ranks[i].has_counted)
             continue;
         ranks++;
@@ -103,8 +103,8 @@ static int64_t host_late_calls(const struct rank_summary *s, int host, int64_t l
 {
     int64_t sum = 0;
 
-    for (int i = 0; i < s->plan->size; i++)
-        if (s->plan->ranks[i].host == host && s->ranks[i].has_counted)
+    for (int i = 0; i < s->plan->where->size; i++)
+        if (s->plan->where->ranks[i].host == host && s->ranks[i].has_counted)
             sum += late - s->ranks[i].counted.kept_waiting;
     return sum < late ? sum : late;
 }
@@ -116,7 +116,7 @@ bool rank_summary_latest(const struct rank_summary *s, struct late_host *out)
     if (!s)
         return false;
     *out = (struct late_host){.of = late_calls(s)};
-    for (int i = 0; i < s->plan->host_count; i++) {
+    for (int i = 0; i < s->plan->where->host_count; i++) {
         int64_t calls = host_late_calls(s, i, out->of);
 
         if (calls > out->calls) {
@@ -132,7 +132,7 @@ bool rank_summary_latest(const struct rank_summary *s, struct late_host *out)
 
 static bool anybody_counted(const struct rank_summary *s)
 {
-    for (int i = 0; i < s->plan->size; i++) {
+    for (int i = 0; i < s->plan->where->size; i++) {
         if (s->ranks[i].has_counted)
             return true;
     }
@@ -173,8 +173,8 @@ static struct total total_of(const struct rank_summary *s, int host)
 {
     struct total t = {.largest = -1};
 
-    for (int i = 0; i < s->plan->size; i++) {
-        if (s->ranks[i].has_ended && (host < 0 || s->plan->ranks[i].host == host))
+    for (int i = 0; i < s->plan->where->size; i++) {
+        if (s->ranks[i].has_ended && (host < 0 || s->plan->where->ranks[i].host == host))
             total_add(&t, i, &s->ranks[i]);
     }
     return t;
@@ -191,7 +191,7 @@ static void ranks_print(const struct rank_summary *s)
     struct text_table *t =
         is_full ? text_table_create(full, "rlrrrrrrrrl") : text_table_create(head, "rlrrrrl");
 
-    for (int i = 0; t && i < s->plan->size; i++) {
+    for (int i = 0; t && i < s->plan->where->size; i++) {
         const struct rank_end *r = &s->ranks[i];
         char rank[CELL], elapsed[CELL], user[CELL], system[CELL], memory[CELL], end[CELL];
         char counted[COUNTED][CELL];
@@ -201,13 +201,13 @@ static void ranks_print(const struct rank_summary *s)
         snprintf(rank, sizeof(rank), "%d", i);
         counted_write(counted, r, late);
         end_text(end, r);
-        text_table_add(t, (const char *[]){rank, plan_host(s->plan, s->plan->ranks[i].host)->name,
-                                           amount_seconds(elapsed, r->usage.elapsed_ms),
-                                           amount_seconds(user, r->usage.user_ms),
-                                           amount_seconds(system, r->usage.system_ms),
-                                           amount_bytes(memory, r->usage.peak_bytes),
-                                           is_full ? counted[0] : end, counted[1], counted[2],
-                                           counted[3], end});
+        text_table_add(t, (const char *[]){
+                              rank, plan_host(s->plan, s->plan->where->ranks[i].host)->name,
+                              amount_seconds(elapsed, r->usage.elapsed_ms),
+                              amount_seconds(user, r->usage.user_ms),
+                              amount_seconds(system, r->usage.system_ms),
+                              amount_bytes(memory, r->usage.peak_bytes), is_full ? counted[0] : end,
+                              counted[1], counted[2], counted[3], end});
     }
     if (t)
         text_table_write(t, stderr);
@@ -220,7 +220,7 @@ static void hosts_print(const struct rank_summary *s)
                                        "system", "largest memory", NULL};
     struct text_table *t = text_table_create(head, "lrrrrr");
 
-    for (int i = 0; t && i < s->plan->host_count; i++) {
+    for (int i = 0; t && i < s->plan->where->host_count; i++) {
         struct total sum = total_of(s, i);
         char ranks[CELL], elapsed[CELL], user[CELL], system[CELL], memory[CELL];
 
@@ -248,12 +248,12 @@ void rank_summary_print(const struct rank_summary *s)
     fprintf(stderr,
             "mlaunch: summary: %d of %d rank%s ended, %d failed; the longest took %s; in all %s "
             "user and %s system time; most memory: rank %d, %s\n",
-            all.ranks, s->plan->size, s->plan->size == 1 ? "" : "s", all.failed,
+            all.ranks, s->plan->where->size, s->plan->where->size == 1 ? "" : "s", all.failed,
             amount_seconds(elapsed, all.elapsed_ms), amount_seconds(user, all.user_ms),
             amount_seconds(system, all.system_ms), all.largest,
             amount_bytes(memory, all.peak_bytes));
-    if (s->plan->size <= RANK_SUMMARY_MOST)
+    if (s->plan->where->size <= RANK_SUMMARY_MOST)
         ranks_print(s);
-    if (s->plan->host_count > 1)
+    if (s->plan->where->host_count > 1)
         hosts_print(s);
 }

@@ -135,7 +135,7 @@ static json_t *list_make(const struct plan *p, const struct verify *v)
 
 json_t *fitness_find(const struct plan *p, struct fault *why)
 {
-    struct host_list hosts = {.count = p->host_count + p->spare_count};
+    struct host_list hosts = {.count = p->where->host_count + p->where->spare_count};
     struct verify v = {.c = {.timeout_ms = TIMEOUT_MS,
                              .options = (struct options *)(uintptr_t)p->options,
                              .plan = (struct plan *)(uintptr_t)p,

@@ -44,6 +44,7 @@ enum agent_frame {
     AGENT_ALONE,     /* JSON {rank, text}: why what it keeps is on one host alone, or "" */
     AGENT_KEEPS,     /* JSON {keeper, text}: its keeper has ended, and another one listens there;
                            or "": none does (--keep 2) */
+    AGENT_UNMET,     /* empty: ml_init has failed, for a rank has ended before all had called it */
     /* mlaunch → agent */
     LAUNCH_JOB = 64,   /* JSON, see protocol.md: the host's part of the job, behind SHARED */
     LAUNCH_START,      /* JSON {coordinator}: fork the ranks */
@@ -65,7 +66,7 @@ enum agent_frame {
                         behind PLACE */
     LAUNCH_ASK,        /* empty: tell the ranks that the job has been asked to stop */
     LAUNCH_STAGED,     /* empty: all hosts have their copies of --stage-env */
-    LAUNCH_COORDINATE, /* JSON {membership, count, ended}: the coordinator is lost: be the next */
+    LAUNCH_COORDINATE, /* JSON {membership, met, count, ended}: be the next coordinator */
     LAUNCH_MOVED,      /* raw: "addr:port" of the next coordinator */
     LAUNCH_PLACED,     /* JSON {host, name, address, wiring}: this host is there now (--elastic) */
     LAUNCH_GONE,       /* raw: u32 host, u32 how many had taken its place before: it is lost, and

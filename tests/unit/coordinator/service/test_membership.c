@@ -594,6 +594,18 @@ static void test_newcomer_overtakes(void **state)
     fixture_stop(f);
 }
 
+/* The coordinator has sent it nothing by now. */
+static void expect_silence(struct fixture *f, int rank)
+{
+    struct frame frame;
+    struct fault why;
+
+    fixture_tell(f, "pause"); /* which is answered behind all that went before */
+    expect_report(f, "paused");
+    fixture_tell(f, "resume");
+    assert_int_equal(client_poll(f->ranks[rank], &frame, &why), 0);
+}
+
 static void test_newcomer_is_refused(void **state)
 {
     struct fixture *f = start_replacing(2, PATIENCE_MS);
@@ -609,14 +621,11 @@ static void test_newcomer_is_refused(void **state)
     expect_text(f->ranks[1], COORD_FAILED, "code", ML_ERR_STATE, "another process");
     fixture_close_rank(f, 1);
     f->ranks[1] = first;
-    /* The last that lived goes, and there is nobody to join. */
+    /* The last that lived goes. There is nobody to join, but mlaunch ends those that wait. */
     send_text(f->ranks[0], COORD_LEAVE, "{}");
     expect_left(f->ranks[0], 0);
-    expect_text(f->ranks[1], COORD_FAILED, "code", ML_ERR_PEER, "no other rank is left");
     fixture_close_rank(f, 0);
-    fixture_close_rank(f, 1);
-    come(f, 1, 3);
-    expect_text(f->ranks[1], COORD_FAILED, "code", ML_ERR_PEER, "");
+    expect_silence(f, 1);
     fixture_stop(f);
 }
 

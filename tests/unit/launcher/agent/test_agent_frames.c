@@ -203,7 +203,7 @@ static const struct line {
     LINE(REPLACE, "RRRTTT", 8, "\0\0\0\0\0\0\0\0", 0, false),
     LINE(GROW, "RRRTTT", 12, "\0\0\0\1\0\0\0\0\0\0\0\0", AGENT_GREW, true),
     LINE(LEAVE, "RRRTTT", 4, "\0\0\0\0", 0, false),
-    LINE(COORDINATE, "RRRTTI", 2, "{\"membership\": 0, \"count\": 0, \"ended\": []}",
+    LINE(COORDINATE, "RRRTTI", 2, "{\"membership\": 0, \"met\": true, \"count\": 0, \"ended\": []}",
          AGENT_COORDINATES, true),
     LINE(KEEPER, "RRRTTI", 0, "127.0.0.1:1", 0, false),
     LINE(MOVED, "RRRTTI", 1, "127.0.0.1:1", 0, false),

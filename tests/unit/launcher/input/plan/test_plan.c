@@ -69,9 +69,9 @@ static void expect_placement(const char *line, const char *expected)
     struct plan *p = made(line);
     char got[64] = "";
 
-    assert_in_range(p->size, 1, 60);
-    for (int r = 0; r < p->size; r++)
-        got[r] = plan_host(p, p->ranks[r].host)->name[0];
+    assert_in_range(p->where->size, 1, 60);
+    for (int r = 0; r < p->where->size; r++)
+        got[r] = plan_host(p, p->where->ranks[r].host)->name[0];
     if (strcmp(got, expected) != 0)
         fail_msg("%s\n  placed: %s\n  expected: %s", line, got, expected);
     unmake(p);
@@ -207,26 +207,26 @@ static void test_numbering(void **state)
     struct plan *p = made("-H x,a:2,b:2 -n 2 --map-by host p : -n 3 q r");
 
     (void)state;
-    assert_int_equal(p->size, 5);
-    assert_int_equal(p->host_count, 3);
+    assert_int_equal(p->where->size, 5);
+    assert_int_equal(p->where->host_count, 3);
     assert_int_equal(p->app_count, 2);
     assert_int_equal(p->apps[1].ranks, 3);
     assert_string_equal(p->apps[1].argv[1], "r");
-    assert_int_equal(p->ranks[1].app, 0);
-    assert_int_equal(p->ranks[2].app, 1);
-    assert_int_equal(p->ranks[3].host, 0);
-    assert_int_equal(p->ranks[3].local_rank, 1);
-    assert_int_equal(p->ranks[4].local_rank, 1);
+    assert_int_equal(p->where->ranks[1].app, 0);
+    assert_int_equal(p->where->ranks[2].app, 1);
+    assert_int_equal(p->where->ranks[3].host, 0);
+    assert_int_equal(p->where->ranks[3].local_rank, 1);
+    assert_int_equal(p->where->ranks[4].local_rank, 1);
     unmake(p);
 
     p = made("-H a:2,b:2 -n 1 p");
-    assert_int_equal(p->host_count, 1);
+    assert_int_equal(p->where->host_count, 1);
     assert_int_equal(p->list->count, 2);
     unmake(p);
 
     p = made("p : q"); /* here, without -n, one each */
-    assert_int_equal(p->size, 2);
-    assert_int_equal(p->ranks[1].app, 1);
+    assert_int_equal(p->where->size, 2);
+    assert_int_equal(p->where->ranks[1].app, 1);
     unmake(p);
 }
 
@@ -359,8 +359,8 @@ static void expect_hosts(const struct plan *p, const char *expected)
     char got[64] = "";
     size_t at = 0;
 
-    for (int i = 0; i < p->host_count + p->spare_count; i++) {
-        if (i == p->host_count)
+    for (int i = 0; i < p->where->host_count + p->where->spare_count; i++) {
+        if (i == p->where->host_count)
             got[at++] = ' ';
         got[at++] = plan_host(p, i)->name[0];
     }
@@ -373,7 +373,7 @@ static void test_spares(void **state)
     struct fault why;
 
     (void)state;
-    assert_int_equal(p->size, 3);
+    assert_int_equal(p->where->size, 3);
     expect_hosts(p, "ab cde");
     assert_false(plan_spares_take(p, 1, 0)); /* in the first run */
     plan_spares_renew(p);
@@ -387,7 +387,7 @@ static void test_spares(void **state)
     plan_spares_renew(p);
     assert_true(plan_spares_take(p, 1, 0)); /* the lost one may be back */
     expect_hosts(p, "cb ade");
-    assert_int_equal(p->ranks[2].host, 1);
+    assert_int_equal(p->where->ranks[2].host, 1);
     unmake(p);
 
     p = made("-H a:2,b:2 --restarts 1 --oversubscribe --spare-hosts c:1 p");
@@ -406,7 +406,7 @@ static void test_spares(void **state)
 
     write_hostfile("a slots=2\nb slots=2 max_slots=2\nu@c slots=2\n");
     assert_int_equal(make_hostfile(&p, " --restarts 1 --spare-hosts d,b", &why), 0);
-    assert_int_equal(p->size, 4);
+    assert_int_equal(p->where->size, 4);
     expect_hosts(p, "ac db");
     assert_int_equal(plan_host(p, 3)->max_slots, 2); /* as the file says */
     unmake(p);
@@ -485,8 +485,8 @@ static void test_spares_allocation(void **state)
 
     (void)state;
     assert_int_equal(make(&p, "--restarts 1 --spare-hosts n2 p", environment, &why), 0);
-    assert_int_equal(p->size, 4);
-    assert_int_equal(p->host_count, 2);
+    assert_int_equal(p->where->size, 4);
+    assert_int_equal(p->where->host_count, 2);
     assert_string_equal(plan_host(p, 1)->name, "n3");
     assert_string_equal(plan_host(p, 2)->name, "n2");
     assert_string_equal(plan_host(p, 2)->node, "n2");

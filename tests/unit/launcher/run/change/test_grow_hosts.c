@@ -50,12 +50,12 @@ static void expect(const struct plan *p, const char *expected)
 {
     char got[64], *at = got;
 
-    for (int i = 0; i < p->host_count; i++)
+    for (int i = 0; i < p->where->host_count; i++)
         at += sprintf(at, "%s", plan_host(p, i)->name);
     at += sprintf(at, " ");
-    for (int r = 0; r < p->size; r++)
-        at += sprintf(at, "%d", p->ranks[r].host);
-    sprintf(at, "+%d", p->spare_count);
+    for (int r = 0; r < p->where->size; r++)
+        at += sprintf(at, "%d", p->where->ranks[r].host);
+    sprintf(at, "+%d", p->where->spare_count);
     assert_string_equal(got, expected);
 }
 
@@ -77,23 +77,24 @@ static void test_grows(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         struct plan *p = made(cases[i].line), grown;
+        struct roster where;
         struct plan_growth g;
         struct fault why = {0};
-        int size = p->size, places = plan_places(p), hosts = plan_host_places(p);
+        int size = p->where->size, places = plan_places(p), hosts = plan_host_places(p);
 
         expect(p, cases[i].before);
         if (grow_hosts_read(&g, p, cases[i].hosts, environment, &why) ||
-            plan_growth_preview(&grown, p, &g, &why))
+            plan_growth_preview(&grown, &where, p, &g, &why))
             fail_msg("%s: %s", cases[i].hosts, why.text);
         expect(&grown, cases[i].after);
         expect(p, cases[i].before); /* still */
-        free(grown.hosts);
+        free(where.hosts);
         assert_int_equal(plan_growth_apply(p, &g), size);
         expect(p, cases[i].after);
         assert_int_equal(plan_places(p), places);
         assert_true(plan_host_places(p) <= hosts); /* for which there is room */
-        for (int k = 0; k < p->spare_count; k++)
-            assert_string_equal(plan_host(p, p->host_count + k)->name, k ? "t" : "s");
+        for (int k = 0; k < p->where->spare_count; k++)
+            assert_string_equal(plan_host(p, p->where->host_count + k)->name, k ? "t" : "s");
         plan_growth_clear(&g);
         unmake(p);
     }
@@ -117,7 +118,7 @@ static void test_host(void **state)
     assert_int_equal(h->launch_method, LAUNCH_METHOD_SSH);
     assert_string_equal(h->env[0], "MLAUNCH_ALGO=ring");
     assert_null(h->env[1]);
-    assert_int_equal(p->ranks[4].local_rank, 1);
+    assert_int_equal(p->where->ranks[4].local_rank, 1);
     plan_growth_clear(&g);
     unmake(p);
 }

@@ -26,6 +26,7 @@ struct scene {
     struct planned_rank ranks[2];
     struct app app;
     struct options options;
+    struct roster where;
     struct plan plan;
     struct job_identity identity;
     const char *addresses[2];
@@ -42,12 +43,10 @@ static void scene_set(struct scene *s)
     s->used[1] = 1;
     s->ranks[1].host = 1;
     s->app = (struct app){.argv = argv, .env = app_env, .ranks = 2};
+    s->where = (struct roster){.hosts = s->used, .host_count = 2, .ranks = s->ranks, .size = 2};
     s->plan = (struct plan){.options = &s->options,
                             .list = &s->list,
-                            .hosts = s->used,
-                            .host_count = 2,
-                            .ranks = s->ranks,
-                            .size = 2,
+                            .where = &s->where,
                             .apps = &s->app,
                             .app_count = 1,
                             .backend = "tcp",
@@ -185,8 +184,8 @@ static void test_addresses(void **state)
     assert_addresses(&s, 1, "10.0.0.2", "192.168.7.1");
     s.addresses[1] = "127.0.0.1"; /* through a tunnel: of no use to other hosts */
     assert_addresses(&s, 1, "", "192.168.7.1");
-    s.plan.host_count = 1;
-    s.plan.size = 1;
+    s.plan.where->host_count = 1;
+    s.plan.where->size = 1;
     s.hosts[0].ips = no_texts;
     assert_addresses(&s, 0, "", "");
 }

@@ -4,7 +4,9 @@
 #include "launcher/run/round/job_round.h"
 
 #include "common/status.h"
-#include "launcher/run/round/job_round_state.h"
+#include "launcher/run/round/job_round_frames.h"
+#include "launcher/run/state/job_round_state.h"
+#include "launcher/wire/protocol/agent_protocol.h"
 #include "tests/fuzz/launcher/script_round.h"
 
 #include <event2/event.h>
@@ -148,17 +150,31 @@ static void test_outlived(void **state)
                   137);
 }
 
+enum host_action __real_lives_host(struct lives *l, int host, enum host_event event);
+enum host_action __wrap_lives_host(struct lives *l, int host, enum host_event event);
+
+static bool is_c_cut_off;
+
+/* Linked in place of lives_host(): notes what has become of host c, until its channel ends. */
+enum host_action __wrap_lives_host(struct lives *l, int host, enum host_event event)
+{
+    enum host_action action = __real_lives_host(l, host, event);
+
+    if (host == 2 && event != HOST_EVENT_END)
+        is_c_cut_off = l->hosts[host].life == HOST_CUT_OFF;
+    return action;
+}
+
 /* Whether host c is taken to be cut off from the coordinator, until its channel ends. */
 static bool is_cut_off(const char *script)
 {
     struct event_base *base = event_base_new();
     struct job_round *r =
         script_round_run(base, SCRIPT_ELASTIC, NULL, (const uint8_t *)script, strlen(script));
-    bool is = r->members[2].is_cut_off;
 
     job_round_destroy(r);
     event_base_free(base);
-    return is;
+    return is_c_cut_off;
 }
 
 #define CUT_OFF(address) "225{\"text\":\"closed\",\"cut_off\":\"" address "\"}\n"
@@ -180,7 +196,7 @@ static int broken_pairs(const char *script)
     struct event_base *base = event_base_new();
     struct job_round *r =
         script_round_run(base, SCRIPT_ELASTIC, NULL, (const uint8_t *)script, strlen(script));
-    int count = r->broken.count;
+    int count = r->world.broken.count;
 
     job_round_destroy(r);
     event_base_free(base);
@@ -207,12 +223,50 @@ static void test_unreached(void **state)
     assert_int_equal(broken_pairs(RUNNING "2" UNREACHED(0) LEFT), 0);
 }
 
+/* Every cell of the table: frames that are not taken change nothing, and are refused or ignored as
+ * it says; none is ignored to which its agent awaits an answer. */
+static void test_cells(void **state)
+{
+    static const uint8_t answered[] = {AGENT_WANT, AGENT_FILE_CREDIT, AGENT_PLACE,
+                                       AGENT_SYNC, AGENT_OUTPUT,      AGENT_FOLDED};
+    struct live_host facts = {.life = HOST_OPENING}, before;
+    char name[] = "a";
+    struct host listed = {.name = name};
+    struct job_round r = {.lives = {.hosts = &facts}};
+    struct job_round_host h = {.round = &r, .facts = &facts, .host = &listed};
+    uint8_t nothing[1] = {0};
+    struct frame f = {.payload = nothing};
+
+    (void)state;
+    r.hosts = &h;
+    for (int type = AGENT_HELLO; type <= AGENT_UNMET; type++)
+        for (int life = 0; life < HOST_LIVES; life++) {
+            char cell = job_round_frames_cell((uint8_t)type, (enum host_life)life);
+            struct fault why;
+            int rc;
+
+            if (!cell || !strchr("trfgd-", cell))
+                fail_msg("frame %d in state %d: '%c'", type, life, cell);
+            for (size_t i = 0; i < sizeof(answered); i++)
+                assert_true(type != answered[i] || cell == 't' || cell == 'r' || cell == '-');
+            if (cell == 't')
+                continue;
+            facts.life = (enum host_life)life;
+            before = facts;
+            f.type = (uint8_t)type;
+            rc = job_round_frames_on_frame(0, &f, &r, &why);
+            assert_int_equal(rc != 0, cell == 'r' || cell == '-');
+            assert_memory_equal(&facts, &before, sizeof(facts));
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_survey),      cmocka_unit_test(test_connecting),
         cmocka_unit_test(test_independent), cmocka_unit_test(test_outlived),
         cmocka_unit_test(test_cut_off),     cmocka_unit_test(test_unreached),
+        cmocka_unit_test(test_cells),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

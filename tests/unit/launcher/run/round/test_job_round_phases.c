@@ -51,7 +51,7 @@ void job_round_steps_start(struct job_round *r)
 {
     note("start");
     for (int i = 0; i < HOSTS; i++)
-        r->members[i].state = MEMBER_STARTED;
+        r->lives.hosts[i].life = HOST_STARTED;
 }
 
 void job_round_steps_stop(struct job_round *r)
@@ -83,7 +83,7 @@ void job_round_steps_abandon(struct job_round *r)
 {
     note("abandon");
     for (int i = 0; i < HOSTS; i++)
-        r->members[i].state = MEMBER_GONE;
+        r->lives.hosts[i].life = HOST_GONE;
     job_round_phases_advance(r);
     note("abandoned");
 }
@@ -94,11 +94,11 @@ void job_round_steps_give_up(struct job_round *r)
     note("give_up");
 }
 
-void job_round_steps_fail_late(struct job_round *r, struct job_round_member *m)
+void job_round_steps_fail_late(struct job_round *r, struct job_round_host *h)
 {
     char step[32];
 
-    snprintf(step, sizeof(step), "fail_late:%d", (int)(m - r->members));
+    snprintf(step, sizeof(step), "fail_late:%d", (int)(h - r->hosts));
     note(step);
 }
 
@@ -223,13 +223,14 @@ static void test_table(void **state)
 struct scene {
     struct event_base *base;
     struct options options;
+    struct roster where;
     struct plan plan;
-    struct job_round_member members[HOSTS];
+    struct job_round_host hosts[HOSTS];
+    struct live_host facts[HOSTS];
     struct job_round r;
 };
 
-static void scene_open(struct scene *s, enum job_round_state state,
-                       enum job_round_member_state members)
+static void scene_open(struct scene *s, enum job_round_state state, enum host_life hosts)
 {
     memset(s, 0, sizeof(*s));
     memset(agents, 0, sizeof(agents));
@@ -238,17 +239,21 @@ static void scene_open(struct scene *s, enum job_round_state state,
     is_idle = true;
     s->base = event_base_new();
     s->plan.options = &s->options;
-    s->plan.host_count = HOSTS;
-    s->plan.size = HOSTS;
+    s->plan.where = &s->where;
+    s->plan.where->host_count = HOSTS;
+    s->plan.where->size = HOSTS;
     s->plan.job.grace_ms = 700;
     s->r.plan = s->r.config.plan = &s->plan;
-    s->r.members = s->members;
+    s->r.hosts = s->hosts;
+    s->r.lives.hosts = s->facts;
+    s->r.lives.left = HOSTS;
     s->r.state = state;
-    s->r.ranks_left = HOSTS;
     s->r.deadline = evtimer_new(s->base, job_round_phases_on_deadline, &s->r);
     assert_non_null(s->r.deadline);
-    for (int i = 0; i < HOSTS; i++)
-        s->members[i].state = members;
+    for (int i = 0; i < HOSTS; i++) {
+        s->facts[i].life = hosts;
+        s->hosts[i].facts = &s->facts[i];
+    }
 }
 
 static void scene_close(struct scene *s)
@@ -260,60 +265,52 @@ static void scene_close(struct scene *s)
 /* Puts a run into a state and advances it. */
 struct life {
     enum job_round_state state;
-    enum job_round_member_state first, others; /* the first host's and the other ones' */
-    bool is_awaited;                           /* the first host's answer about RDMA */
-    bool first_failed, stop_wanted;
+    enum host_life first, others; /* the first host's and the other ones' */
+    bool is_awaited;              /* the first host's answer about RDMA */
+    bool is_stop_wanted;
     enum job_round_state ends;
     const char *steps;
 };
 
 static const struct life lives[] = {
     /* Nothing happens until the last host has answered. */
-    {JOB_ROUND_CONNECTING, MEMBER_OPENING, MEMBER_CONNECTED, false, false, false,
-     JOB_ROUND_CONNECTING, ""},
-    {JOB_ROUND_CONNECTING, MEMBER_CONNECTED, MEMBER_OPENING, false, true, false,
-     JOB_ROUND_CONNECTING, ""},
-    {JOB_ROUND_SURVEYING, MEMBER_CONNECTED, MEMBER_CONNECTED, true, false, false,
-     JOB_ROUND_SURVEYING, ""},
-    {JOB_ROUND_PREPARING, MEMBER_CONNECTED, MEMBER_PREPARED, false, false, false,
-     JOB_ROUND_PREPARING, ""},
-    {JOB_ROUND_RUNNING, MEMBER_STARTED, MEMBER_DONE, false, false, false, JOB_ROUND_RUNNING, ""},
-    {JOB_ROUND_STOPPING, MEMBER_STARTED, MEMBER_DONE, false, false, true, JOB_ROUND_STOPPING, ""},
-    {JOB_ROUND_LEAVING, MEMBER_DONE, MEMBER_GONE, false, false, true, JOB_ROUND_LEAVING, ""},
-    {JOB_ROUND_ENDED, MEMBER_GONE, MEMBER_GONE, false, true, true, JOB_ROUND_ENDED, ""},
+    {JOB_ROUND_CONNECTING, HOST_OPENING, HOST_CONNECTED, false, false, JOB_ROUND_CONNECTING, ""},
+    {JOB_ROUND_CONNECTING, HOST_FAILED, HOST_OPENING, false, false, JOB_ROUND_CONNECTING, ""},
+    {JOB_ROUND_SURVEYING, HOST_CONNECTED, HOST_CONNECTED, true, false, JOB_ROUND_SURVEYING, ""},
+    {JOB_ROUND_PREPARING, HOST_CONNECTED, HOST_PREPARED, false, false, JOB_ROUND_PREPARING, ""},
+    {JOB_ROUND_RUNNING, HOST_STARTED, HOST_DONE, false, false, JOB_ROUND_RUNNING, ""},
+    {JOB_ROUND_STOPPING, HOST_STARTED, HOST_DONE, false, true, JOB_ROUND_STOPPING, ""},
+    {JOB_ROUND_LEAVING, HOST_DONE, HOST_GONE, false, true, JOB_ROUND_LEAVING, ""},
+    {JOB_ROUND_ENDED, HOST_MISSING, HOST_GONE, false, true, JOB_ROUND_ENDED, ""},
     /* The survey is passed at once if nobody is asked; else all answers are waited for. */
-    {JOB_ROUND_CONNECTING, MEMBER_CONNECTED, MEMBER_CONNECTED, false, false, false,
-     JOB_ROUND_PREPARING, "survey prepare"},
-    {JOB_ROUND_CONNECTING, MEMBER_CONNECTED, MEMBER_CONNECTED, true, false, false,
-     JOB_ROUND_SURVEYING, "survey"},
-    {JOB_ROUND_SURVEYING, MEMBER_CONNECTED, MEMBER_CONNECTED, false, false, false,
-     JOB_ROUND_PREPARING, "prepare"},
-    {JOB_ROUND_PREPARING, MEMBER_PREPARED, MEMBER_PREPARED, false, false, false, JOB_ROUND_RUNNING,
-     "start"},
+    {JOB_ROUND_CONNECTING, HOST_CONNECTED, HOST_CONNECTED, false, false, JOB_ROUND_PREPARING,
+     "survey prepare"},
+    {JOB_ROUND_CONNECTING, HOST_CONNECTED, HOST_CONNECTED, true, false, JOB_ROUND_SURVEYING,
+     "survey"},
+    {JOB_ROUND_SURVEYING, HOST_CONNECTED, HOST_CONNECTED, false, false, JOB_ROUND_PREPARING,
+     "prepare"},
+    {JOB_ROUND_PREPARING, HOST_PREPARED, HOST_PREPARED, false, false, JOB_ROUND_RUNNING, "start"},
     /* One failed host ends the run before its start. */
-    {JOB_ROUND_CONNECTING, MEMBER_GONE, MEMBER_CONNECTED, false, true, false, JOB_ROUND_LEAVING,
-     "report"},
-    {JOB_ROUND_SURVEYING, MEMBER_CONNECTED, MEMBER_CONNECTED, true, true, false, JOB_ROUND_LEAVING,
+    {JOB_ROUND_CONNECTING, HOST_MISSING, HOST_CONNECTED, false, false, JOB_ROUND_LEAVING, "report"},
+    {JOB_ROUND_SURVEYING, HOST_FAILED, HOST_CONNECTED, true, false, JOB_ROUND_LEAVING,
      "report_rdma"},
-    {JOB_ROUND_PREPARING, MEMBER_CONNECTED, MEMBER_PREPARED, false, true, false, JOB_ROUND_LEAVING,
-     "report"},
+    {JOB_ROUND_PREPARING, HOST_FAILED, HOST_PREPARED, false, false, JOB_ROUND_LEAVING, "report"},
     /* A stop ends it whatever the hosts have answered; a step may come back to the table. */
-    {JOB_ROUND_CONNECTING, MEMBER_OPENING, MEMBER_OPENING, false, false, true, JOB_ROUND_ENDED,
+    {JOB_ROUND_CONNECTING, HOST_OPENING, HOST_OPENING, false, true, JOB_ROUND_ENDED,
      "abandon abandoned end"},
-    {JOB_ROUND_SURVEYING, MEMBER_CONNECTED, MEMBER_CONNECTED, true, false, true, JOB_ROUND_ENDED,
+    {JOB_ROUND_SURVEYING, HOST_CONNECTED, HOST_CONNECTED, true, true, JOB_ROUND_ENDED,
      "abandon abandoned end"},
-    {JOB_ROUND_SURVEYING, MEMBER_CONNECTED, MEMBER_CONNECTED, false, true, true, JOB_ROUND_ENDED,
+    {JOB_ROUND_SURVEYING, HOST_FAILED, HOST_CONNECTED, false, true, JOB_ROUND_ENDED,
      "abandon abandoned end"},
-    {JOB_ROUND_PREPARING, MEMBER_PREPARED, MEMBER_PREPARED, false, false, true, JOB_ROUND_ENDED,
+    {JOB_ROUND_PREPARING, HOST_PREPARED, HOST_PREPARED, false, true, JOB_ROUND_ENDED,
      "abandon abandoned end"},
-    {JOB_ROUND_RUNNING, MEMBER_STARTED, MEMBER_STARTED, false, false, true, JOB_ROUND_STOPPING,
-     "stop"},
+    {JOB_ROUND_RUNNING, HOST_STARTED, HOST_STARTED, false, true, JOB_ROUND_STOPPING, "stop"},
     /* The end, by itself or after a stop; hosts that are gone have nothing left to end. */
-    {JOB_ROUND_RUNNING, MEMBER_DONE, MEMBER_DONE, false, false, false, JOB_ROUND_LEAVING, "bye"},
-    {JOB_ROUND_RUNNING, MEMBER_GONE, MEMBER_DONE, false, false, true, JOB_ROUND_LEAVING, "bye"},
-    {JOB_ROUND_STOPPING, MEMBER_DONE, MEMBER_GONE, false, false, true, JOB_ROUND_LEAVING, "bye"},
-    {JOB_ROUND_RUNNING, MEMBER_GONE, MEMBER_GONE, false, false, false, JOB_ROUND_ENDED, "bye end"},
-    {JOB_ROUND_LEAVING, MEMBER_GONE, MEMBER_GONE, false, false, true, JOB_ROUND_ENDED, "end"},
+    {JOB_ROUND_RUNNING, HOST_DONE, HOST_DONE, false, false, JOB_ROUND_LEAVING, "bye"},
+    {JOB_ROUND_RUNNING, HOST_GONE, HOST_DONE, false, true, JOB_ROUND_LEAVING, "bye"},
+    {JOB_ROUND_STOPPING, HOST_DONE, HOST_GONE, false, true, JOB_ROUND_LEAVING, "bye"},
+    {JOB_ROUND_RUNNING, HOST_GONE, HOST_GONE, false, false, JOB_ROUND_ENDED, "bye end"},
+    {JOB_ROUND_LEAVING, HOST_GONE, HOST_GONE, false, true, JOB_ROUND_ENDED, "end"},
 };
 
 static void test_lives(void **state)
@@ -324,10 +321,9 @@ static void test_lives(void **state)
         struct scene s;
 
         scene_open(&s, l->state, l->others);
-        s.members[0].state = l->first;
-        s.members[0].failed = l->first_failed;
+        s.facts[0].life = l->first;
         agents[0].is_awaited = l->is_awaited;
-        s.r.stop_wanted = l->stop_wanted;
+        s.r.stop.is_wanted = l->is_stop_wanted;
         job_round_phases_advance(&s.r);
         if (s.r.state != l->ends || strcmp(taken, l->steps) != 0)
             fail_msg("life %zu: state %d instead of %d, steps '%s' instead of '%s'", i,
@@ -346,7 +342,7 @@ static void test_expire(void **state)
 
     (void)state;
     for (int i = 0; i < JOB_ROUND_STATES; i++) {
-        scene_open(&s, (enum job_round_state)i, MEMBER_OPENING);
+        scene_open(&s, (enum job_round_state)i, HOST_OPENING);
         agents[0].is_awaited = true;
         job_round_phases_expire(&s.r);
         assert_string_equal(taken, steps[i] ? steps[i] : "");
@@ -360,7 +356,7 @@ static void test_deadline_is_cleared(void **state)
     struct scene s;
 
     (void)state;
-    scene_open(&s, JOB_ROUND_STOPPING, MEMBER_DONE);
+    scene_open(&s, JOB_ROUND_STOPPING, HOST_DONE);
     assert_int_equal(evtimer_add(s.r.deadline, &hour), 0);
     job_round_phases_advance(&s.r);
     assert_false(evtimer_pending(s.r.deadline, NULL));
@@ -373,16 +369,16 @@ static void test_slow_reader(void **state)
     struct scene s;
 
     (void)state;
-    scene_open(&s, JOB_ROUND_STOPPING, MEMBER_STARTED);
+    scene_open(&s, JOB_ROUND_STOPPING, HOST_STARTED);
     is_idle = false;
     job_round_phases_on_deadline(-1, 0, &s.r);
     assert_int_equal(s.r.state, JOB_ROUND_STOPPING);
     assert_int_equal(deadline_ms, JOB_ROUND_STOP_MARGIN_MS);
-    s.r.is_hurried = true;
+    s.r.stop.step = STOP_IS_HURRIED;
     job_round_phases_on_deadline(-1, 0, &s.r);
     assert_string_equal(taken, "give_up");
     scene_close(&s);
-    scene_open(&s, JOB_ROUND_STOPPING, MEMBER_STARTED);
+    scene_open(&s, JOB_ROUND_STOPPING, HOST_STARTED);
     job_round_phases_on_deadline(-1, 0, &s.r);
     assert_string_equal(taken, "give_up");
     scene_close(&s);
@@ -398,20 +394,20 @@ static void test_late_hosts(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof(states) / sizeof(*states); i++) {
-        scene_open(&s, states[i], MEMBER_CONNECTED);
+        scene_open(&s, states[i], HOST_CONNECTED);
         agents[0].is_awaited = agents[2].is_awaited = true;
-        s.r.members[1].state = states[i] == JOB_ROUND_RUNNING ? MEMBER_DONE : MEMBER_PREPARED;
-        s.r.paused = true;
+        s.facts[1].life = states[i] == JOB_ROUND_RUNNING ? HOST_DONE : HOST_PREPARED;
+        s.r.at.paused_ms = 1;
         job_round_phases_on_deadline(-1, 0, &s.r);
         assert_string_equal(taken, "");
         assert_int_equal(deadline_ms, JOB_ROUND_STOP_MARGIN_MS);
-        s.r.paused = false;
+        s.r.at.paused_ms = 0;
         job_round_phases_on_deadline(-1, 0, &s.r);
         assert_string_equal(taken, "fail_late:0 fail_late:2");
         assert_int_equal(s.r.state, states[i]); /* the failures of the hosts end it */
         scene_close(&s);
     }
-    scene_open(&s, JOB_ROUND_RUNNING, MEMBER_STARTED);
+    scene_open(&s, JOB_ROUND_RUNNING, HOST_STARTED);
     is_idle = false;
     job_round_phases_on_deadline(-1, 0, &s.r);
     assert_string_equal(taken, "");
@@ -423,35 +419,25 @@ static void test_failures(void **state)
     struct scene s;
 
     (void)state;
-    scene_open(&s, JOB_ROUND_RUNNING, MEMBER_STARTED);
-    job_round_phases_on_failure(&s.r, true); /* no one is to blame yet */
-    assert_false(s.r.stop_wanted);
+    scene_open(&s, JOB_ROUND_RUNNING, HOST_STARTED);
+    job_round_phases_on_failure(&s.r); /* no one is to blame yet */
+    assert_false(s.r.stop.is_wanted);
     s.r.failure.blame = BLAME_CONSEQUENCE;
-    job_round_phases_on_failure(&s.r, true);
-    assert_true(s.r.stop_wanted);
-    assert_int_equal(s.r.stop_signal, SIGTERM);
-    assert_int_equal(s.r.stop_grace_ms, 700);
+    job_round_phases_on_failure(&s.r);
+    assert_true(s.r.stop.is_wanted);
+    assert_int_equal(s.r.stop.signal, SIGTERM);
+    assert_int_equal(s.r.stop.grace_ms, 700);
     /* A second failure does not change how the run is being stopped. */
     job_round_phases_want_stop(&s.r, SIGINT, 5);
-    job_round_phases_on_failure(&s.r, true);
-    assert_int_equal(s.r.stop_signal, SIGINT);
-    scene_close(&s);
-
-    /* --continue-on-failure: only if the others can go on. */
-    scene_open(&s, JOB_ROUND_RUNNING, MEMBER_STARTED);
-    s.options.on_failure = FAILURE_CONTINUE;
-    s.r.failure.blame = BLAME_CAUSE;
-    job_round_phases_on_failure(&s.r, true);
-    assert_false(s.r.stop_wanted);
-    job_round_phases_on_failure(&s.r, false);
-    assert_true(s.r.stop_wanted);
+    job_round_phases_on_failure(&s.r);
+    assert_int_equal(s.r.stop.signal, SIGINT);
     scene_close(&s);
 
     /* A run that is being stopped already, or leaves, is not stopped again. */
-    scene_open(&s, JOB_ROUND_LEAVING, MEMBER_DONE);
+    scene_open(&s, JOB_ROUND_LEAVING, HOST_DONE);
     s.r.failure.blame = BLAME_CAUSE;
-    job_round_phases_on_failure(&s.r, false);
-    assert_false(s.r.stop_wanted);
+    job_round_phases_on_failure(&s.r);
+    assert_false(s.r.stop.is_wanted);
     scene_close(&s);
 }
 

@@ -26,6 +26,7 @@ enum { RANKS = 3, PATIENCE_MS = 20000 };
 /* Standard input is a pipe that the test writes to. */
 struct scene {
     struct event_base *base;
+    struct roster where;
     struct plan plan;
     struct input *input;
     int writer, saved; /* the pipe's other end; the test's own standard input */
@@ -76,7 +77,8 @@ static void input_begin(struct scene *s, enum stdin_mode mode, int rank)
 {
     struct fault why;
 
-    s->plan.size = RANKS;
+    s->plan.where = &s->where;
+    s->plan.where->size = RANKS;
     s->plan.job.stdin_mode = mode;
     s->plan.job.stdin_rank = rank;
     assert_int_equal(input_mode(&s->plan), mode);

@@ -37,6 +37,7 @@ static struct {
     struct event_base *base;
     struct output *output;
     struct options options;
+    struct roster where;
     struct plan plan;
     struct host hosts[HOSTS];
     struct host_list list;
@@ -111,12 +112,8 @@ static void fresh(void)
         s.ranks[i] = (struct planned_rank){.host = host_of(i), .local_rank = i % 2};
     s.hosts[0].name = (char *)"a";
     s.hosts[1].name = (char *)"b";
-    s.plan = (struct plan){.options = &s.options,
-                           .list = &s.list,
-                           .hosts = used,
-                           .host_count = HOSTS,
-                           .ranks = s.ranks,
-                           .size = RANKS};
+    s.where = (struct roster){.hosts = used, .host_count = HOSTS, .ranks = s.ranks, .size = RANKS};
+    s.plan = (struct plan){.options = &s.options, .list = &s.list, .where = &s.where};
 }
 
 /* From now on descriptors 1 and 2 are `out` and `err`. */

@@ -33,8 +33,8 @@ static int used[] = {0, 1};
 static struct planned_rank ranks[] = {{.host = 0}, {.host = 0, .local_rank = 1}, {.host = 1}};
 static struct host_list list = {.hosts = hosts, .count = 2};
 static struct options options;
-static struct plan plan = {
-    .options = &options, .list = &list, .hosts = used, .host_count = 2, .ranks = ranks, .size = 3};
+static struct roster where = {.hosts = used, .host_count = 2, .ranks = ranks, .size = 3};
+static struct plan plan = {.options = &options, .list = &list, .where = &where};
 
 /* Opens the files for a pattern and two hosts; expects the names of ranks 0, 1 and 2's standard
  * output, and whether some have one file. */

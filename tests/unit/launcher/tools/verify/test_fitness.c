@@ -150,11 +150,8 @@ static void test_choice(void **state)
 
     (void)state;
     for (size_t k = 0; k < sizeof(table) / sizeof(table[0]); k++) {
-        struct plan p = {.options = &options,
-                         .list = &list,
-                         .hosts = order,
-                         .host_count = HOSTS - 1,
-                         .spare_count = 1};
+        struct roster where = {.hosts = order, .host_count = HOSTS - 1, .spare_count = 1};
+        struct plan p = {.options = &options, .list = &list, .where = &where};
         char said[512] = "";
         struct fault why;
         json_t *unfit, *one;
