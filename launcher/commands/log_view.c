@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/commands/log_view.h"
 
+#include "common/log.h"
 #include "common/text/printable.h"
 #include "launcher/run/log/log_directory.h"
 
@@ -160,6 +161,26 @@ static void change_await(int watch)
         ;
 }
 
+/* The part that was read has ended: the older of the two is that one, unless parts were begun, and
+ * dropped, faster than they are printed here. */
+static int part_change(const char *path, int *fd, struct view_text *t)
+{
+    int next = file_open(path), older = next < 0 ? -1 : older_open(path, next), err = 0;
+    struct stat st;
+
+    if (older >= 0 && (fstat(older, &st) || !is_same_file(*fd, &st))) {
+        text_print(t, false);
+        log_warn("lines of the log are left out: it has grown by more than both of its parts "
+                 "while they were printed");
+        err = part_copy(older, t);
+    }
+    if (older >= 0)
+        close(older);
+    close(*fd);
+    *fd = next;
+    return err;
+}
+
 /* Prints what is added until the job has ended and all has been printed. */
 static int log_follow(const char *path, int *fd, struct view_text *t)
 {
@@ -176,8 +197,8 @@ static int log_follow(const char *path, int *fd, struct view_text *t)
             break;
         if (!is_same_file(*fd, &st)) { /* a new part was begun */
             err = part_copy(*fd, t);
-            close(*fd);
-            *fd = file_open(path);
+            if (!err)
+                err = part_change(path, fd, t);
             inotify_add_watch(watch, path, changes);
             is_running = *fd >= 0;
         } else if (is_running) {

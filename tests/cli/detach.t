@@ -179,9 +179,9 @@ check_match "has ended with status 143" "$OUT" "the log of two hosts has the ver
 if is_long; then
     clean -q --logs
     id=$("$MLAUNCH" --detach -q -- sh -c 'yes 0123456789abcde | head -c 200000000; echo last')
-    "$MLAUNCH" logs -f "$id" > "$T/follow"
-    check "who follows sees all of a long log" \
-        test "$(grep -c 0123456789abcde "$T/follow")" = 12500000
+    "$MLAUNCH" logs -f "$id" > "$T/follow" 2> "$T/left_out"
+    check "who follows sees all of a long log, or that lines are left out" \
+        test "$(grep -c 0123456789abcde "$T/follow")" = 12500000 -o -s "$T/left_out"
     check_output "last" "who follows sees the end of a long log" grep -x last "$T/follow"
     check_output 2 "a long log is kept in two parts" logs_left
     check "a long log has a limited size" test "$(du -sm "$LOGS" | cut -f1)" -lt 140
