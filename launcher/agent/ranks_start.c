@@ -284,8 +284,7 @@ static void spawn_one(struct agent *a, struct agent_rank *r)
     int status, rc;
 
     rc = rank_spawn(r, &status, &why);
-    if (a->run.ranks.spawned == 1 && r->restarts == 0)
-        job_report_note_host(a); /* the first rank loads its program meanwhile */
+    job_report_note_host(a); /* the first rank loads its program meanwhile */
     if (rc) {
         reap_failed_start(r, status, &why);
         return;

@@ -21,7 +21,7 @@ kill -KILL "$(rank_pid 3)"
 check "before ml_init: the death is said" wait_for 'grep -q "killed by signal 9" "$T/err"'
 must touch "$T/go"
 zoo_end 137 "before ml_init"
-check_match 'rank 3 .*killed by signal 9.*; not all ranks have called ml_init yet, which fails now, and ends the job$' \
+check_match 'rank 3 .*killed by signal 9.*; not all ranks have called ml_init yet: whoever calls it fails, and the job ends then$' \
     "$T/err" "before ml_init: mlaunch says that the job ends"
 check_no_match 'may go on' "$T/err" "before ml_init: nothing else is promised"
 rm -f "$T/go"
@@ -37,6 +37,19 @@ must touch "$T/stop"
 zoo_end 0 "without ml_init"
 check_output 2 "without ml_init: the others have ended well" grep -c '^done' "$T/out"
 rm -f "$T/stop"
+
+# The death that ends the job is said, too, if another one is the failure that is reported.
+# shellcheck disable=SC2016 # for the ranks' shells
+job_start -n 3 --elastic 2 --output raw -- \
+    sh -c 'echo ready; while [ ! -e "$0/stop" ]; do sleep 0.02; done' "$T"
+has_said ready 3 || diag "the ranks are up"
+kill -KILL "$(rank_pid 2)"
+check "too few: the first death is outlived" wait_for 'grep -q "2 ranks may go on\|ml_init yet" "$T/err"'
+kill -KILL "$(rank_pid 1)"
+zoo_end 137 "too few"
+check_match 'rank 1 .*killed by signal 9.*; 1 rank is left, fewer than --elastic 2, so the job ends$' \
+    "$T/err" "too few: the second death is said"
+check_match 'rank 2 .*killed by signal 9 \(Killed\)$' "$T/err" "too few: the first is the job's failure"
 
 # A process that nobody repairs for: the ranks only compute together, and end well.
 cat > "$T/deaf.py" << 'END'
@@ -66,7 +79,7 @@ has_said ready 2 || diag "the ranks are up"
 kill -KILL "$(rank_pid 1)"
 check "ends at once: the third process comes after a second" \
     wait_for 'grep -q "another process takes its place in 2 s (restart 3)$" "$T/err"'
-check_match 'killed by signal 9 \(Killed\); another process takes its place \(restart 1\)$' "$T/err" \
+check_match 'killed by signal 9 \(Killed\); another process takes its place \(restart 1\), but not all ranks have called ml_init yet: whoever calls it fails, and the job ends then$' "$T/err" \
     "ends at once: a member is replaced without a pause"
 check_match 'exited with status 3; another process takes its place in 1 s \(restart 2\)$' "$T/err" \
     "ends at once: then there is a pause"

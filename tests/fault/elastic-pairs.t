@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT
 # Two things happen to a job of --elastic --restarts --keep 2, one after the other: it grows by a
 # host, a rank dies and is replaced, the coordinator's host is lost and a spare one takes its place,
-# each after each other one. Expected: all ranks meet after each, what has been kept is there for
-# all of them unless one has joined that has never kept anything, every sum is right, and the status
-# is 0.
+# each after each other one; and a rank dies on the spare host. Expected: all ranks meet after each,
+# what has been kept is there for all of them unless one has joined that has never kept anything,
+# every sum is right, and the status is 0.
 # shellcheck disable=SC2154 # mlaunch: of fault.sh
 TEST_TIER=full
 TEST_TIMES=divided
@@ -70,4 +70,18 @@ for first in grow replace lose; do
         check_no_match 'Traceback|backend none' "$T/err" "$name: no call has failed"
     done
 done
+
+# A rank dies on the host that has come later: what the host counts is compared there, too.
+late() {
+    must netns exec "$H4" kill -KILL "$(rank_pid 1)"
+    expected='[1-9][0-9]*'
+}
+name="lose, then a death on the spare host"
+pair_start
+happens "$name: lose" lose
+happens "$name: late" late
+must touch "$T/stop"
+zoo_end 0 "$name"
+check_match "rank 1 on host $H4 .*killed by signal 9 .Killed.; another process takes its place" \
+    "$T/err" "$name: it is said, and no other cause"
 done_testing

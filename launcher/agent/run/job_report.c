@@ -27,6 +27,9 @@ void job_report_open(struct agent *a)
 
 void job_report_note_host(struct agent *a)
 {
+    if (a->run.report.is_noted)
+        return;
+    a->run.report.is_noted = true;
     failure_cause_begin(&a->run.report.failure_cause);
     a->run.report.lost_device = lost_device_begin("/sys");
 }

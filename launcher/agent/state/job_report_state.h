@@ -12,12 +12,13 @@
 struct lost_device;
 
 struct job_report {
-    json_t *warnings;                   /* what READY will carry: an array of texts */
-    struct failure_cause failure_cause; /* this and the next, from the first rank's start on */
-    struct lost_device *lost_device;    /* NULL: the host has no RDMA */
-    struct crowding crowding;           /* by all ranks' threads */
-    int recorded;                       /* ranks whose calls have been sent (job_report_calls) */
-    struct rank_record record;          /* the next one, while it is open */
+    json_t *warnings; /* what READY will carry: an array of texts */
+    bool is_noted;    /* the next two begin with the first rank that starts */
+    struct failure_cause failure_cause;
+    struct lost_device *lost_device; /* NULL: the host has no RDMA */
+    struct crowding crowding;        /* by all ranks' threads */
+    int recorded;                    /* ranks whose calls have been sent (job_report_calls) */
+    struct rank_record record;       /* the next one, while it is open */
 };
 
 #endif

@@ -110,6 +110,8 @@ static void dead_settle(struct draft *d, int count, bool were_left_out, enum ela
         say(d, ELASTIC_SAY_UNMET, reason, lives);
     } else if (may_go_on(d)) {
         say(d, ELASTIC_SAY_GOES_ON, reason, lives);
+    } else if (d->has_failed && !d->l->goes_on) {
+        say(d, ELASTIC_SAY_ENDS, reason, lives);
     }
     failure_settle(d, true);
 }
@@ -200,7 +202,8 @@ static bool has_successor(const struct draft *d, int host)
            (d->l->hosts[host].joins || d->e->spare_room > 0);
 }
 
-/* Whether a host that takes the place gets the rank: when its host is lost, or later. */
+/* Whether a host that takes the place gets the rank: when its host is lost, if a restart is left;
+ * later that has been counted. */
 static bool is_wanted(const struct lives *l, const struct elastic_event *e, int rank)
 {
     const struct live_rank *r = &l->ranks[rank];
@@ -362,7 +365,8 @@ static void decide_host_outlived(struct draft *d)
     const int host = d->e->host;
     const bool had_coordinator = host == d->l->coordinator_host;
     bool awaited, is_said = ranks_lose(d, &awaited);
-    int ends = d->count, moved;
+    int ends = d->count; /* the actions so far say who has ended */
+    bool has_told;
 
     if (!d->is_running)
         return;
@@ -370,8 +374,8 @@ static void decide_host_outlived(struct draft *d)
         act_host(d, ELASTIC_TELL_GONE, host);
     else if (may_go_on(d))
         coordinator_move(d);
-    moved = d->count > ends;
-    if (moved)
+    has_told = d->count > ends;
+    if (has_told)
         places_vacate(d, 0, ends);
     if (awaited)
         place_open(d, is_said ? ELASTIC_NONE : ELASTIC_LOSS);
@@ -402,7 +406,7 @@ static void decide_host_done(struct draft *d)
         act_host(d, ELASTIC_TELL_GONE, d->e->host);
 }
 
-/* A host that comes has not, which the next one may. */
+/* A host that was to come fails, which the next one may not. */
 static void decide_host_fails(struct draft *d)
 {
     if (d->l->hosts[d->e->host].joins)
@@ -499,19 +503,18 @@ static void rank_leave(struct draft *d, int rank)
 
 static void decide_shrink(struct draft *d)
 {
-    int lives = 0, count = 0;
+    int lives = 0, count = 0; /* whoever is to come may not: only members are left */
 
     if (!is_changeable(d))
         return;
     for (int i = 0; i < d->l->size; i++) {
         enum rank_life life = d->l->ranks[i].life;
-        bool is_there = life != RANK_OVER && life != RANK_LEAVES;
 
-        if (d->e->is_asked[i] && !is_there) {
+        if (d->e->is_asked[i] && (life == RANK_OVER || life == RANK_LEAVES)) {
             refuse(d, life == RANK_OVER ? ELASTIC_HAS_ENDED : ELASTIC_IS_LEAVING, i, 0);
             return;
         }
-        lives += is_there && !d->e->is_asked[i];
+        lives += life == RANK_RUNS && !d->e->is_asked[i];
     }
     if (lives < d->l->least) {
         refuse(d, ELASTIC_TOO_FEW, -1, lives);

@@ -63,6 +63,7 @@ enum elastic_act {
     ELASTIC_SAY_GOES_ON,  /* say the loss, and that `number` ranks may go on */
     ELASTIC_SAY_WENT_ON,  /* … have gone on and ended well */
     ELASTIC_SAY_UNMET,    /* … and that not all ranks have called ml_init, so that it fails */
+    ELASTIC_SAY_ENDS,     /* … and that the job ends, for `number` ranks are not enough */
     ELASTIC_OPEN_PLACE,   /* host: its place is free for another one, which is to come; with
                          * ELASTIC_LOSS the loss is said with who takes it */
     ELASTIC_SAY_AWAITS,   /* host: say that one that joins with its index takes its place */

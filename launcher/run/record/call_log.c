@@ -29,6 +29,14 @@ void call_log_destroy(struct call_log *l)
     free(l);
 }
 
+void call_log_clear(struct call_log *l)
+{
+    for (int i = 0; l && i < l->size; i++) {
+        l->ranks[i].has_come = l->ranks[i].is_cut = false;
+        l->ranks[i].count = 0;
+    }
+}
+
 /* Drops the oldest calls beyond RANK_CALLS_LAST. */
 static void tail_trim(struct call_tail *t)
 {

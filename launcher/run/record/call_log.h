@@ -23,7 +23,9 @@ struct call_log {
 
 /* ML_ERR_MEMORY. */
 int call_log_create(struct call_log **out, int size, struct fault *why);
-void call_log_destroy(struct call_log *l); /* takes NULL */
+void call_log_destroy(struct call_log *l); /* this and the next take NULL */
+/* Forgets what has come so far. */
+void call_log_clear(struct call_log *l);
 
 /* Adds `count` calls of a rank, which follow those before; `made`: how many it has made in all. The
  * last RANK_CALLS_LAST and some more are kept. Without memory they are dropped. */

@@ -7,6 +7,7 @@
 #include "common/text/rank_list.h"
 #include "common/text/text_json.h"
 #include "launcher/input/plan/plan_spares.h"
+#include "launcher/run/record/call_log.h"
 #include "launcher/run/round/host_arrival.h"
 #include "launcher/run/round/job_round_phases.h"
 #include "launcher/run/round/job_round_steps.h"
@@ -25,6 +26,9 @@
 #include <string.h>
 
 enum { SENTENCE = 1100 };
+
+/* Before all ranks have called ml_init; programs that never call it are left alone. */
+#define UNMET "not all ranks have called ml_init yet: whoever calls it fails, and the job ends then"
 
 /* Actions that are being carried out. */
 struct elastic_order {
@@ -106,6 +110,7 @@ static void rank_replace(const struct elastic_order *o, int rank, int ms)
 {
     struct job_round *r = o->r;
     char when[32] = "", of[32] = "";
+    bool is_early = !r->lives.has_met && r->lives.ranks[rank].restarts == 0; /* said once */
 
     rank_await(r, rank, ms > 0 ? RANK_EVENT_PAUSE : RANK_EVENT_REPLACE);
     r->lives.ranks[rank].fast = ms > 0 ? r->lives.ranks[rank].fast + 1 : 0;
@@ -113,8 +118,8 @@ static void rank_replace(const struct elastic_order *o, int rank, int ms)
         snprintf(when, sizeof(when), " in %d s", ms / 1000);
     if (r->plan->job.restarts < INT_MAX)
         snprintf(of, sizeof(of), " of %d", r->plan->job.restarts);
-    output_say(r->config.output, "%s; another process takes its place%s (restart %d%s)", o->text,
-               when, r->lives.ranks[rank].restarts, of);
+    output_say(r->config.output, "%s; another process takes its place%s (restart %d%s)%s", o->text,
+               when, r->lives.ranks[rank].restarts, of, is_early ? ", but " UNMET : "");
     if (ms == 0) {
         replace_send(r, rank);
         return;
@@ -204,6 +209,22 @@ static void loss_describe(struct elastic_order *o, char out[SENTENCE], enum elas
         snprintf(out, SENTENCE, "%s", o->text);
 }
 
+/* Unless it is the failure that mlaunch reports as the job's. */
+static void end_say(const struct job_round *r, const char *loss, int left)
+{
+    const char *verdict = r->failure.text;
+    int least = r->plan->job.elastic;
+
+    if (strncmp(loss, verdict, strlen(verdict)) == 0)
+        return;
+    if (left < least)
+        output_say(r->config.output, "%s; %d rank%s left, fewer than --elastic %d, so the job ends",
+                   loss, left, left == 1 ? " is" : "s are", least);
+    else
+        output_say(r->config.output,
+                   "%s; no rank is left that those to come can join, so the job ends", loss);
+}
+
 static void loss_say(struct elastic_order *o, const struct elastic_action *a)
 {
     const struct job_round *r = o->r;
@@ -212,9 +233,9 @@ static void loss_say(struct elastic_order *o, const struct elastic_action *a)
 
     loss_describe(o, loss, a->reason);
     if (a->act == ELASTIC_SAY_UNMET)
-        output_say(r->config.output,
-                   "%s; not all ranks have called ml_init yet, which fails now, and ends the job",
-                   loss);
+        output_say(r->config.output, "%s; " UNMET, loss);
+    else if (a->act == ELASTIC_SAY_ENDS)
+        end_say(r, loss, a->number);
     else if (a->act == ELASTIC_SAY_WENT_ON)
         output_say(r->config.output, "%s; %d rank%s went on without it (--elastic %d)", loss,
                    a->number, plural, r->plan->job.elastic);
@@ -391,6 +412,7 @@ static void job_act(struct elastic_order *o, const struct elastic_action *a)
     case ELASTIC_SAY_GOES_ON:
     case ELASTIC_SAY_WENT_ON:
     case ELASTIC_SAY_UNMET:
+    case ELASTIC_SAY_ENDS:
         loss_say(o, a);
         break;
     case ELASTIC_FORGET:
@@ -631,6 +653,7 @@ int round_elastic_on_repaired(struct job_round *r, struct job_round_host *h, con
     repaired_write(r, &repaired);
     event.count = repaired.count;
     free(repaired.members);
+    call_log_clear(r->calls); /* calls of another world say nothing of this one's */
     order_run(&(struct elastic_order){.r = r, .event = &event});
     return 0;
 }

@@ -59,8 +59,10 @@ static void on_exited(struct job_round *r, struct job_round_host *h, const struc
     else
         log_info("%s", text);
     round_elastic_rank(r, e, blame, text);
-    /* The others may go on for long; what is said at their end comes too late. */
-    if (blame == BLAME_CAUSE && r->plan->options->on_failure == FAILURE_CONTINUE &&
+    /* The others may go on for long; what is said at their end comes too late. With --elastic the
+     * rules have had it said. */
+    if (blame == BLAME_CAUSE && !r->plan->job.elastic &&
+        r->plan->options->on_failure == FAILURE_CONTINUE &&
         r->lives.ranks[e->rank].life == RANK_OVER && r->lives.left > 0 && log_level() < LOG_INFO)
         log_warn("%s", text);
 }

@@ -144,6 +144,7 @@ static const char *const names[ELASTIC_ACTS] = {
     [ELASTIC_SAY_GOES_ON] = "may-go-on",
     [ELASTIC_SAY_WENT_ON] = "went-on",
     [ELASTIC_SAY_UNMET] = "unmet",
+    [ELASTIC_SAY_ENDS] = "ends",
     [ELASTIC_SAY_AWAITS] = "say-join",
     [ELASTIC_OPEN_PLACE] = "free",
     [ELASTIC_FORGET] = "forget",
@@ -420,7 +421,7 @@ static const char *const in_state[STATES][HAPPENINGS] = {
             [SPARE_FAILS] =
                 "empty a, end 0, vacate 0, end 1, vacate 1, dead:2, may-go-on:2 unfilled",
             [GROW] = "refuse hosts-come",
-            [SHRINK] = "leave 3, dead:1, may-go-on:3",
+            [SHRINK] = "refuse:1 too-few",
             [STOP] = "end-job",
             [AGENT_RETURNS] = "(no host was given up)",
             [KEEPER_LOST] = "keepers c",
@@ -703,7 +704,7 @@ static void test_below_least(void **state)
     s.l.restarts = 0;
     s.l.least = 4;
     s.job.has_failed = true;
-    expect(&s, dies, "vacate 3, end 3, dead:1, end-job");
+    expect(&s, dies, "vacate 3, end 3, dead:1, ends:3, end-job");
     expect(&s, (struct elastic_event){.kind = ELASTIC_REPAIRED, .host = -1, .rank = -1, .count = 3},
            "shrunk:3, end-job");
     expect(&s, (struct elastic_event){.kind = ELASTIC_REPAIRED, .host = -1, .rank = -1, .count = 4},
