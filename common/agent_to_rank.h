@@ -11,6 +11,9 @@
  * (runtime/shim_python.c), for which the agent makes the file; or, where that finds no way into the
  * interpreter, the package mlaunch's, which makes the file when it is imported.
  *
+ * JOB_DIR/rank.RANK.error says why the rank has failed: {"message": "…"}. PyTorch writes it, by
+ * TORCHELASTIC_ERROR_FILE, which is torchrun's convention; and runtime/shim_mpi.c.
+ *
  * JOB_DIR/mpi-apart.RANK is there once a process of the rank has been an MPI program that was a job
  * of its own (runtime/shim_mpi.c).
  *
@@ -25,6 +28,8 @@
 
 #define PYTHON_STACK_PREFIX "python."
 #define PYTHON_STACK_SIGNAL (SIGRTMAX - 3)
+
+#define RANK_ERROR_FILE "rank.%d.error"
 
 #define MPI_APART_PREFIX "mpi-apart."
 

@@ -168,6 +168,39 @@ static void other_say(const char *library, const char *reason)
     "the ranks are served by " protocol " alone, because of " cause                                \
     ", so that each is a job of its own: start it without that"
 
+/* The text becomes a part of mlaunch's sentence about this rank, if it fails. */
+static void cause_leave(const char *rank, char *text)
+{
+    const char *dir = getenv("MLAUNCH_JOB_DIR");
+    char path[PATH_MAX];
+    int fd;
+
+    if (!dir)
+        return;
+    for (char *c = text; *c; c++) /* the program's name may have what JSON does not */
+        if ((unsigned char)*c < ' ' || *c == '"' || *c == '\\')
+            *c = '?';
+    snprintf(path, sizeof(path), "%s/" RANK_ERROR_FILE, dir, atoi(rank));
+    fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return;
+    dprintf(fd, "{\"message\": \"%s\"}\n", text);
+    close(fd);
+}
+
+/* The socket of this process, a program of `library`, is closed. */
+static void closed_say(const char *library)
+{
+    const char *rank = getenv("MLAUNCH_RANK");
+    char text[1000];
+
+    other_say(library, CLOSED);
+    snprintf(text, sizeof(text), "%s is a program of %s, but " CLOSED,
+             program_invocation_short_name, library);
+    if (rank)
+        cause_leave(rank, text);
+}
+
 /* MPICH's MPI_Finalize shuts the socket down, for all processes of the rank. */
 static bool is_shut(int fd)
 {
@@ -200,7 +233,7 @@ static __attribute__((constructor)) void shim_mpi_choose(void)
     }
     dl_iterate_phdr(on_library, &found);
     if (found.library == LIBRARY_OPEN_MPI && !has_pmix && ask && is_lost(atoi(ask)))
-        other_say("Open MPI", CLOSED);
+        closed_say("Open MPI");
     else if (found.library == LIBRARY_OPEN_MPI && !has_pmix && ask && is_shut(atoi(ask)))
         other_say("Open MPI", SECOND);
     else if (found.library == LIBRARY_OPEN_MPI && !has_pmix && ask)
@@ -208,7 +241,7 @@ static __attribute__((constructor)) void shim_mpi_choose(void)
     else if (found.library == LIBRARY_OPEN_MPI && !has_pmix)
         other_say("Open MPI", ALONE("PMI-1", "--mpi pmi1"));
     else if (found.library == LIBRARY_MPICH && pmi && is_lost(atoi(pmi)))
-        other_say("MPICH", CLOSED);
+        closed_say("MPICH");
     else if (found.library == LIBRARY_MPICH && ask && is_shut(atoi(ask)))
         other_say("MPICH", SECOND);
     else if (found.library == LIBRARY_MPICH && !pmi)

@@ -85,6 +85,8 @@ int main(int c, char **v) { for (int i = 3; i < 1024; i++) close(i); execv(v[1],
 check_error 15 'warning: mpi_program, .* is a program of MPICH, but the socket .*PMI_FD. is closed' \
     "a program behind a wrapper that closes descriptors is told why it fails" \
     "$MLAUNCH" -n 2 "$T/closes" "$MPI"
+check_match '^mlaunch: rank [01] on .* exited with status 15: mpi_program is .*PMI_FD. is closed: ' "$ERR" \
+    "mlaunch's own sentence about the rank says so, too"
 check "ranks with --no-compat and --mpi pmi1 end well" "$MLAUNCH" -n 2 --no-compat --mpi pmi1 "$MPI"
 all_right 2 "ranks with --no-compat and --mpi pmi1 are one job"
 check "a job within a rank ends well" "$MLAUNCH" -n 2 "$MLAUNCH" -q -n 2 --output raw "$MPI"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/agent/rank/framework_error.h"
 
+#include "common/agent_to_rank.h"
 #include "common/text/parsed_json.h"
 
 #include <fcntl.h>
@@ -36,8 +37,7 @@ void framework_error_read(char *text, size_t size, const char *job_dir, int rank
     char *json;
 
     text[0] = '\0';
-    if ((size_t)snprintf(path, sizeof(path), "%s/" FRAMEWORK_ERROR_FILE, job_dir, rank) >=
-        sizeof(path))
+    if ((size_t)snprintf(path, sizeof(path), "%s/" RANK_ERROR_FILE, job_dir, rank) >= sizeof(path))
         return;
     json = file_text(path, &length);
     root = json ? reported_json(json, length, NULL) : NULL;

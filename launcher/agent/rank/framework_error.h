@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * framework_error.h: the file in which a PyTorch program leaves the exception that ends it, if its
- * main function is decorated with torch.distributed.elastic's record: torchrun's convention.
+ * main function is decorated with torch.distributed.elastic's record (common/agent_to_rank.h).
  */
 #ifndef LAUNCHER_AGENT_RANK_FRAMEWORK_ERROR_H
 #define LAUNCHER_AGENT_RANK_FRAMEWORK_ERROR_H
 
 #include <stddef.h>
-
-#define FRAMEWORK_ERROR_FILE "rank.%d.error" /* in the job's directory: TORCHELASTIC_ERROR_FILE */
 
 /* Reads the first line of rank `rank`'s message, cut off after size - 1 bytes; "" if there is none,
  * or the file is something else. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/agent/rank/framework_variables.h"
 
+#include "common/agent_to_rank.h"
 #include "common/text/port_name.h"
-#include "launcher/agent/rank/framework_error.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -204,7 +204,7 @@ void framework_variables_add_rank(struct variable_list *l, const struct job_spec
     variable_list_append(l, "RANK=%d", rank->rank);
     variable_list_append(l, "LOCAL_RANK=%d", rank->local_rank);
     variable_list_append(l, "ROLE_RANK=%d", rank->rank);
-    variable_list_set_default(l, "TORCHELASTIC_ERROR_FILE=%s/" FRAMEWORK_ERROR_FILE, job_dir,
+    variable_list_set_default(l, "TORCHELASTIC_ERROR_FILE=%s/" RANK_ERROR_FILE, job_dir,
                               rank->rank);
     nccl_add(l, job, rank->local_rank);
     if (job->options.flight_recorder)
