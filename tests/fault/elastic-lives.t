@@ -61,7 +61,7 @@ while words[0] < w.size:
     words = array.array("q", [os.path.exists(sys.argv[1]), 1])
     w.all_reduce(words)
 END
-job_start -n 2 --elastic 1 --restarts 2 --output raw -- "$PYTHON" "$T/deaf.py" "$T/stop"
+job_start -n 2 --elastic 1 --restarts 2 --output raw -- python3 "$T/deaf.py" "$T/stop"
 has_said ready 2 || diag "the ranks are up: $(cat "$T/err")"
 check "a needless process: mlaunch grow starts it" "$MLAUNCH" grow "$(job_id)" -H localhost
 check "a needless process: it runs" wait_for 'grep -q "\"event\":\"started\".*\"rank\":2," "$EVENTS"'

@@ -20,7 +20,7 @@ pair_start() {
     rm -f "$T/stop"
     members=0,1,2,3 ranks=4
     job_start -n 4 --oversubscribe -H "$H1:2,$H2:2" --spare-hosts "$H4" --elastic 2 --restarts 3 \
-        --keep 2 --output raw -- "$PYTHON" "$SOURCE/tests/fault/keeping.py" "$T/stop"
+        --keep 2 --output raw -- python3 "$SOURCE/tests/fault/keeping.py" "$T/stop"
     has_said 'keeps, 4 ranks' 4 || diag "not all ranks are up: $(cat "$T/err")"
     id=$(job_id)
 }

@@ -215,6 +215,17 @@ static bool is_met(const struct session_member *a)
     return (a->seen.is_greeted || a->is_renewed) && !a->seen.has_ended;
 }
 
+/* The PONG confirms that the PAUSE has arrived. An SSH channel is carried by a thread of this
+ * process, which stops with it: without waiting, the PAUSE might not leave in time. */
+static void pause_send(struct agent_session *s, int host)
+{
+    if (!is_met(&s->agents[host]))
+        return;
+    agent_channel_send(s->agents[host].seen.channel, LAUNCH_PAUSE, NULL, 0);
+    if (is_met(&s->agents[host]))
+        agent_session_ping(s, host);
+}
+
 void agent_session_pause(struct agent_session *s, void (*on_paused)(void *arg), void *arg)
 {
     const struct timeval limit = {PAUSE_MS / 1000, 0};
@@ -223,15 +234,8 @@ void agent_session_pause(struct agent_session *s, void (*on_paused)(void *arg), 
     s->on_paused = on_paused;
     s->paused_arg = arg;
     evtimer_add(s->pause_limit, &limit);
-    for (int i = 0; i < s->count; i++) {
-        if (!is_met(&s->agents[i]))
-            continue;
-        /* The PONG confirms that the PAUSE has arrived. An SSH channel is carried by a thread of
-         * this process, which stops with it: without waiting, the PAUSE might not leave in time. */
-        agent_channel_send(s->agents[i].seen.channel, LAUNCH_PAUSE, NULL, 0);
-        if (is_met(&s->agents[i]))
-            agent_session_ping(s, i);
-    }
+    for (int i = 0; i < s->count; i++)
+        pause_send(s, i);
     pause_check(s);
 }
 
@@ -290,6 +294,8 @@ static int on_hello(struct agent_session *s, int host, const struct frame *f, st
         rc = s->events.on_hello(host, &hello, s->events.arg, why);
     if (!rc && is_awaited && a->seen.is_awaited)
         round_ask(s, host);
+    if (!rc && s->is_paused) /* it has come while the others confirm */
+        pause_send(s, host);
     return rc;
 }
 

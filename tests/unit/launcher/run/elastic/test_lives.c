@@ -41,8 +41,10 @@ static void test_hosts(void **state)
         for (int s = 0; s < HOST_LIVES; s++) {
             struct live_host facts = {.life = (enum host_life)s};
             struct lives l = {.hosts = &facts};
-            char expected = host_rows[e][s] == '.' ? letters[s] : host_rows[e][s];
+            char expected = host_rows[e][s];
 
+            if (expected == '.')
+                expected = letters[s];
             lives_host(&l, 0, (enum host_event)e);
             if (letters[facts.life] != expected)
                 fail_msg("event %d in state %c leads to %c, not %c", e, letters[s],
@@ -66,8 +68,10 @@ static void test_ranks(void **state)
         for (int s = 0; s < RANK_LIVES; s++) {
             struct live_rank facts = {.life = (enum rank_life)s};
             struct lives l = {.ranks = &facts, .left = 5, .coming = 3};
-            char expected = rank_rows[e][s] == '.' ? letters[s] : rank_rows[e][s];
+            char expected = rank_rows[e][s];
 
+            if (expected == '.')
+                expected = letters[s];
             lives_rank(&l, 0, (enum rank_event)e);
             if (letters[facts.life] != expected)
                 fail_msg("event %d in state %c leads to %c, not %c", e, letters[s],

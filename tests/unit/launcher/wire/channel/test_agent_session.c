@@ -39,10 +39,14 @@ static __attribute__((format(printf, 1, 2))) void note(const char *format, ...)
 static struct agent_session *session;
 static struct query_rounds after_hello; /* asked within the last on_hello, if count is not 0 */
 
+static bool pauses; /* when host 0 has said HELLO */
+
 static int on_hello(int host, const struct hello_report *hello, void *arg, struct fault *why)
 {
     (void)arg, (void)why;
     note("hello %d %s; ", host, hello->address);
+    if (pauses && host == 0)
+        agent_session_pause(session, NULL, NULL);
     if (after_hello.count && agent_session_agent(session, 1 - host)->is_greeted)
         agent_session_ask_rounds(session, &after_hello);
     return 0;
@@ -143,6 +147,24 @@ static void test_rounds_after_hello(void **state)
     after_hello.count = 0;
 }
 
+static void on_send(int host, int type, const uint8_t *payload, size_t size)
+{
+    (void)payload, (void)size;
+    if (type == LAUNCH_PAUSE)
+        note("pause %d; ", host);
+}
+
+/* A pause is said to an agent that says HELLO while the others confirm it, too. */
+static void test_late_hello(void **state)
+{
+    (void)state;
+    pauses = true;
+    script_channel_watch(on_send);
+    expect("0" HELLO "1" HELLO, 0, false, "hello 1 10.0.0.2; pause 1; " ENDS);
+    script_channel_watch(NULL);
+    pauses = false;
+}
+
 /* The others answer the round in which a host fails, and the next one if it goes on. */
 static void test_failures(void **state)
 {
@@ -179,9 +201,9 @@ static void test_builds(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rounds),   cmocka_unit_test(test_rounds_after_hello),
-        cmocka_unit_test(test_failures), cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_builds),
+        cmocka_unit_test(test_rounds),     cmocka_unit_test(test_rounds_after_hello),
+        cmocka_unit_test(test_late_hello), cmocka_unit_test(test_failures),
+        cmocka_unit_test(test_refusals),   cmocka_unit_test(test_builds),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
