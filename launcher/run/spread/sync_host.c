@@ -95,7 +95,7 @@ int sync_host_take_ready(struct sync_host *h, const struct frame *f, struct faul
          (address_parse(&parsed, address, NULL) || strlen(address) >= sizeof(h->address))))
         rc = report_refuse(why);
     else if (error)
-        rc = fault_set(why, ML_ERR_REFUSED, "%s", error);
+        rc = error[0] ? fault_set(why, ML_ERR_REFUSED, "%s", error) : report_refuse(why);
     snprintf(h->address, sizeof(h->address), "%s", rc ? "" : address);
     h->git = rc ? NULL : json_incref(json_object_get(said, "git"));
     json_decref(said);
@@ -180,8 +180,9 @@ int sync_host_take_failed(struct sync_host *h, const struct frame *f, struct fau
 {
     json_t *said = reported_json((const char *)f->payload, f->size, NULL);
     const char *text = json_string_value(json_object_get(said, "text"));
-    char *line = text ? strdup(text) : NULL;
-    int rc = text ? 0 : report_refuse(why);
+    bool is_sentence = text && text[0];
+    char *line = is_sentence ? strdup(text) : NULL;
+    int rc = is_sentence ? 0 : report_refuse(why);
 
     h->failed++; /* until DONE says how many there are */
     if (line) {  /* one, although it may name a file with a newline in its name */

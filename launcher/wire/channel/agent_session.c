@@ -14,6 +14,8 @@
 #include <sys/queue.h>
 #include <sys/utsname.h>
 
+#define MALFORMED_ANSWER "its agent sent a malformed ANSWER"
+
 enum { PAUSE_MS = 1000 }; /* how long agents may take to confirm a pause */
 
 /* A question: the first of a host has been sent, the others wait for its answer. */
@@ -331,7 +333,9 @@ int agent_session_check_error(const json_t *said, struct fault *why)
 {
     const char *error = json_string_value(json_object_get(said, "error"));
 
-    return error ? fault_set(why, ML_ERR_REFUSED, "%s", error) : 0;
+    if (!error)
+        return 0;
+    return fault_set(why, ML_ERR_REFUSED, "%s", error[0] ? error : MALFORMED_ANSWER);
 }
 
 static int round_take(struct agent_session *s, int host, const json_t *said, struct fault *why)
@@ -359,7 +363,7 @@ static int on_answer(struct agent_session *s, int host, const struct frame *f, s
     answer_make_plain(said);
     if (!json_is_object(said)) {
         json_decref(said);
-        return fault_set(why, ML_ERR_REFUSED, "its agent sent a malformed ANSWER");
+        return fault_set(why, ML_ERR_REFUSED, MALFORMED_ANSWER);
     }
     q = question_take(&s->agents[host]);
     if (q.answer)

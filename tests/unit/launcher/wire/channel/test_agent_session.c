@@ -174,6 +174,8 @@ static void test_failures(void **state)
            2, true,
            "hello 0 10.0.0.2; ask 0.0; hello 1 10.0.0.2; ask 1.0; end 0 no ? room; answer 1.0 a; "
            "ask 1.1; answer 1.1 a; over; end 1 the script is over; ");
+    expect("0" HELLO "029{\"error\":\"\"}\n1" HELLO "1" ANSWER, 1, true,
+           "end 0 its agent sent a malformed ANSWER; hello 1");
     expect("0" HELLO "1" HELLO "029{}\n1" ANSWER, 2, false,
            "hello 0 10.0.0.2; ask 0.0; hello 1 10.0.0.2; ask 1.0; end 0 no text; answer 1.0 a; "
            "over; end 1 the script is over; ");
