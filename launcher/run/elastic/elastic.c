@@ -148,7 +148,7 @@ static bool is_replaced(const struct draft *d)
     int members = d->left - d->coming - !lives_rank_is_coming(r->life);
 
     return d->l->least && r->restarts < d->l->restarts && members > 0 && d->is_running &&
-           lives_host_is_member(d->l->hosts[r->host].life);
+           lives_host_goes_on(d->l->hosts[r->host].life);
 }
 
 /* After a member's death at once; after that of a process that has not become one, and soon ended,
@@ -231,7 +231,7 @@ static void coordinator_move(struct draft *d)
         const struct live_rank *r = &d->l->ranks[i];
 
         if (r->life == RANK_RUNS && r->host != d->e->host &&
-            lives_host_is_member(d->l->hosts[r->host].life)) {
+            lives_host_goes_on(d->l->hosts[r->host].life)) {
             act_host(d, ELASTIC_MOVE, r->host);
             return;
         }
@@ -487,7 +487,7 @@ static bool has_process(const struct lives *l, int rank)
     const struct live_rank *r = &l->ranks[rank];
 
     return r->life != RANK_ADDED && r->life != RANK_PAUSES &&
-           lives_host_is_member(l->hosts[r->host].life);
+           lives_host_goes_on(l->hosts[r->host].life);
 }
 
 static void rank_leave(struct draft *d, int rank)

@@ -194,7 +194,7 @@ static inline bool lives_host_takes_part(enum host_life life)
 }
 
 /* Its ranks are some of those with which the job continues. */
-static inline bool lives_host_is_member(enum host_life life)
+static inline bool lives_host_goes_on(enum host_life life)
 {
     return life == HOST_STARTED || life == HOST_CUT_OFF;
 }

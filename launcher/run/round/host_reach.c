@@ -47,7 +47,7 @@ static bool is_broken(const struct job_round *r, const struct broken_pair *p)
     const int ranks[] = {p->rank, p->peer};
 
     for (int i = 0; i < 2; i++) {
-        if (!lives_host_is_member(r->lives.hosts[p->hosts[i]].life) ||
+        if (!lives_host_goes_on(r->lives.hosts[p->hosts[i]].life) ||
             r->lives.ranks[ranks[i]].life != RANK_RUNS)
             return false;
     }

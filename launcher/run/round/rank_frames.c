@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The rank exists and runs on this member's host. */
+/* The rank exists and runs on this host. */
 static bool is_rank_of(const struct job_round *r, const struct job_round_host *h, uint32_t rank)
 {
     return rank < (uint32_t)r->plan->where->size && &r->hosts[r->lives.ranks[rank].host] == h;

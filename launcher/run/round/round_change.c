@@ -74,7 +74,7 @@ static const char *obstacle_of(const struct plan *p)
 /* Whether the host can get another rank. */
 static int host_check(const struct job_round *r, int host, struct fault *why)
 {
-    if (host < r->plan->where->host_count && !lives_host_is_member(r->lives.hosts[host].life))
+    if (host < r->plan->where->host_count && !lives_host_goes_on(r->lives.hosts[host].life))
         return fault_set(why, ML_ERR_STATE,
                          "host %s is not there any more: it was lost, or its last rank has ended",
                          r->hosts[host].host->name);

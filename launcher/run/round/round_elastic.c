@@ -66,7 +66,7 @@ static void replace_send(struct job_round *r, int rank)
 {
     const struct job_round_host *h = &r->hosts[r->lives.ranks[rank].host];
 
-    if (lives_host_is_member(h->facts->life))
+    if (lives_host_goes_on(h->facts->life))
         agent_channel_send_words(h->channel, LAUNCH_REPLACE,
                                  (const uint32_t[]){(uint32_t)rank, process_number(r, rank)}, 2);
 }
@@ -509,7 +509,7 @@ void round_elastic_give_up(struct job_round *r, struct job_round_host *h, const 
                                   .rank = -1,
                                   .is_leaving = is_leaving};
 
-    if (!lives_host_is_member(h->facts->life))
+    if (!lives_host_goes_on(h->facts->life))
         return;
     round_lives_host(h, HOST_EVENT_GIVE_UP);
     round_lives_write_lost(h, "lost", text);

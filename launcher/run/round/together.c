@@ -118,7 +118,7 @@ static bool is_missed(const struct job_round *r, const struct job_round_host *h,
         r->plan->job.elastic && h == &r->hosts[r->lives.coordinator_host] && r->lives.left > 0;
 
     return r->state < JOB_ROUND_LEAVING &&
-           (lives_host_is_member(before) || (before == HOST_DONE && has_coordinator));
+           (lives_host_goes_on(before) || (before == HOST_DONE && has_coordinator));
 }
 
 static void host_lose(struct job_round *r, struct job_round_host *h, const char *text)

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct copy_member {
+struct copy_target {
     bool has_answered; /* or is lost */
     bool is_kept;      /* it needs no copy */
     int slot;          /* among `hosts`; -1: it is not there */
@@ -36,9 +36,9 @@ struct env_copy {
     struct sync_source source; /* empty if it is another one's */
     const struct sync_source *listed;
     struct sync_settings settings;
-    struct copy_member *members;
+    struct copy_target *targets;
     int unanswered;
-    struct sync_host *hosts; /* in the order of the members */
+    struct sync_host *hosts; /* in the order of the targets */
     int count;
     struct sync_chains *chains; /* while the copies are made */
     struct event *end;          /* the chains are not closed from within */
@@ -67,7 +67,7 @@ static void on_end(evutil_socket_t fd, short what, void *arg)
         c->config.on_copied(lost, c->config.arg);
 }
 
-static int host_open(struct env_copy *c, struct copy_member *m, int place, struct fault *why)
+static int host_open(struct env_copy *c, struct copy_target *m, int place, struct fault *why)
 {
     struct sync_host *h = &c->hosts[c->count];
     int rc = sync_host_open(h, m->host, c->listed->list.count, why);
@@ -91,7 +91,7 @@ static int copy_begin(struct env_copy *c, struct fault *why)
     if (!c->hosts)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     for (int i = 0; i < c->config.hosts && !rc; i++)
-        rc = c->members[i].is_kept ? 0 : host_open(c, &c->members[i], i, why);
+        rc = c->targets[i].is_kept ? 0 : host_open(c, &c->targets[i], i, why);
     if (!rc && c->count == 0) {
         event_active(c->end, 0, 0);
         return 0;
@@ -101,12 +101,12 @@ static int copy_begin(struct env_copy *c, struct fault *why)
     if (!rc)
         rc = sync_chains_open(&c->chains, c->config.base, &chains, why);
     for (int i = 0; i < c->config.hosts && !rc; i++)
-        if (!c->members[i].is_kept)
-            sync_chains_begin(c->chains, c->members[i].slot, c->members[i].ip);
+        if (!c->targets[i].is_kept)
+            sync_chains_begin(c->chains, c->targets[i].slot, c->targets[i].ip);
     return rc;
 }
 
-static void answer_note(struct env_copy *c, struct copy_member *m)
+static void answer_note(struct env_copy *c, struct copy_target *m)
 {
     c->unanswered -= !m->has_answered;
     m->has_answered = true;
@@ -115,7 +115,7 @@ static void answer_note(struct env_copy *c, struct copy_member *m)
 int env_copy_place(struct env_copy *c, int host, const struct env_copy_place *place,
                    struct fault *why)
 {
-    struct copy_member *m = &c->members[host];
+    struct copy_target *m = &c->targets[host];
     int rc;
 
     if (m->has_answered)
@@ -144,7 +144,7 @@ static int failed_take(struct sync_host *h, const struct frame *f, struct fault 
 
 int env_copy_take(struct env_copy *c, int host, const struct frame *f, struct fault *why)
 {
-    struct copy_member *m = &c->members[host];
+    struct copy_target *m = &c->targets[host];
 
     if (!c->has_begun || m->slot < 0)
         return fault_set(why, ML_ERR_REFUSED, "its agent sent an unexpected SYNC");
@@ -160,7 +160,7 @@ void env_copy_lose(struct env_copy *c, int host)
     if (!c)
         return;
     c->is_lost = true;
-    answer_note(c, &c->members[host]);
+    answer_note(c, &c->targets[host]);
     if (c->chains)
         event_active(c->end, 0, 0);
 }
@@ -178,7 +178,7 @@ void env_copy_pulse(struct env_copy *c)
 
 void env_copy_report(const struct env_copy *c, int host)
 {
-    const struct copy_member *m = &c->members[host];
+    const struct copy_target *m = &c->targets[host];
     const struct sync_host *h;
 
     if (m->is_kept) {
@@ -253,14 +253,14 @@ static int copy_create(struct env_copy **out, const struct env_copy_config *conf
     c->settings.stall_ms = config->stall_ms > 0 ? config->stall_ms : INT_MAX;
     c->settings.rdma.gid_index = -1;
     c->unanswered = config->hosts;
-    c->members = calloc((size_t)config->hosts, sizeof(*c->members));
+    c->targets = calloc((size_t)config->hosts, sizeof(*c->targets));
     c->end = event_new(config->base, -1, 0, on_end, c);
-    if (!c->members || !c->end) {
+    if (!c->targets || !c->end) {
         env_copy_close(c);
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     }
     for (int i = 0; i < config->hosts; i++)
-        c->members[i].slot = -1;
+        c->targets[i].slot = -1;
     *out = c;
     return 0;
 }
@@ -299,8 +299,8 @@ int env_copy_open_later(struct env_copy **out, const struct env_copy *listed, in
     c->listed = listed->listed;
     for (int i = 0; i < config.hosts; i++)
         if (i != host) {
-            c->members[i].is_kept = true;
-            answer_note(c, &c->members[i]);
+            c->targets[i].is_kept = true;
+            answer_note(c, &c->targets[i]);
         }
     *out = c;
     return 0;
@@ -313,12 +313,12 @@ void env_copy_close(struct env_copy *c)
     sync_chains_close(c->chains);
     for (int i = 0; i < c->count; i++)
         sync_host_close(&c->hosts[i]);
-    for (int i = 0; c->members && i < c->config.hosts; i++)
-        free(c->members[i].directory);
+    for (int i = 0; c->targets && i < c->config.hosts; i++)
+        free(c->targets[i].directory);
     if (c->end)
         event_free(c->end);
     sync_source_clear(&c->source);
     free(c->hosts);
-    free(c->members);
+    free(c->targets);
     free(c);
 }

@@ -26,7 +26,7 @@ struct session_question {
     void *arg;
 };
 
-struct session_member {
+struct session_host {
     struct session_agent seen;
     TAILQ_HEAD(session_questions, session_question) questions;
     const struct host *to;
@@ -40,7 +40,7 @@ struct agent_session {
     struct event_base *base;
     const struct channel_config *config;
     struct agent_session_events events;
-    struct session_member *agents;
+    struct session_host *agents;
     int count;
     struct query_rounds rounds;
     int round; /* in `rounds`; beyond the last: none is under way */
@@ -54,7 +54,7 @@ struct agent_session {
 
 /* --- questions -------------------------------------------------------------------------------- */
 
-static void question_send(struct session_member *a)
+static void question_send(struct session_host *a)
 {
     struct session_question *q = TAILQ_FIRST(&a->questions);
     json_t *text = q ? q->text : NULL;
@@ -66,7 +66,7 @@ static void question_send(struct session_member *a)
 }
 
 /* Takes the question that has been answered out of the list, and sends the next. */
-static struct session_question question_take(struct session_member *a)
+static struct session_question question_take(struct session_host *a)
 {
     struct session_question *first = TAILQ_FIRST(&a->questions), taken = *first;
 
@@ -78,7 +78,7 @@ static struct session_question question_take(struct session_member *a)
 }
 
 /* The agent has ended. */
-static void questions_drop(struct session_member *a)
+static void questions_drop(struct session_host *a)
 {
     struct session_question *q;
 
@@ -109,7 +109,7 @@ void agent_session_forget(struct agent_session *s, int host, const void *arg)
 void agent_session_ask_for(struct agent_session *s, int host, json_t *question,
                            agent_answer_fn *answer, void *arg)
 {
-    struct session_member *a = &s->agents[host];
+    struct session_host *a = &s->agents[host];
     struct session_question *q = calloc(1, sizeof(*q));
 
     if (!q || !question) {
@@ -212,7 +212,7 @@ static void pause_check(struct agent_session *s)
     pause_confirm(s);
 }
 
-static bool is_met(const struct session_member *a)
+static bool is_met(const struct session_host *a)
 {
     return (a->seen.is_greeted || a->is_renewed) && !a->seen.has_ended;
 }
@@ -281,7 +281,7 @@ static int build_check(const struct hello_report *h, struct fault *why)
 
 static int on_hello(struct agent_session *s, int host, const struct frame *f, struct fault *why)
 {
-    struct session_member *a = &s->agents[host];
+    struct session_host *a = &s->agents[host];
     struct hello_report hello;
     bool is_awaited = a->seen.is_awaited; /* if not, on_hello may begin the rounds, which ask it */
     int rc = hello_report_parse(&hello, f, why);
@@ -428,7 +428,7 @@ static void on_end(int host, const char *text, void *arg)
 
 void agent_session_ping(struct agent_session *s, int host)
 {
-    struct session_member *a = &s->agents[host];
+    struct session_host *a = &s->agents[host];
     int64_t now = clock_ns();
 
     a->seen.pings++;
@@ -469,7 +469,7 @@ static void on_pulse(evutil_socket_t fd, short what, void *arg)
     if (s->events.on_pulse)
         s->events.on_pulse(s->events.arg);
     for (int i = 0; i < s->count; i++) {
-        struct session_member *a = &s->agents[i];
+        struct session_host *a = &s->agents[i];
 
         if (!a->seen.has_ended && !s->events.is_patient)
             agent_channel_check_silence(a->seen.channel, a->advice ? a->advice : "");
@@ -525,12 +525,12 @@ void agent_session_close(struct agent_session *s)
 struct agent_channel *agent_session_reach(struct agent_session *s, int host, const struct host *to)
 {
     const struct agent_channel_events events = {on_frame, on_end, s};
-    struct session_member *a = &s->agents[host];
+    struct session_host *a = &s->agents[host];
     struct fault why;
 
     agent_channel_close(a->seen.channel);
     questions_drop(a);
-    *a = (struct session_member){.to = to};
+    *a = (struct session_host){.to = to};
     TAILQ_INIT(&a->questions);
     if (agent_channel_open(&a->seen.channel, s->base, host, to, s->config, &events, &why))
         on_end(host, why.text, s);
@@ -549,7 +549,7 @@ void agent_session_hold(struct agent_session *s)
     s->events = (struct agent_session_events){0};
     s->round = s->rounds.count = 0;
     for (int i = 0; i < s->count; i++) {
-        struct session_member *a = &s->agents[i];
+        struct session_host *a = &s->agents[i];
 
         questions_drop(a);
         a->advice = NULL;
@@ -569,7 +569,7 @@ void agent_session_resume(struct agent_session *s, const struct agent_session_ev
 
 struct agent_channel *agent_session_renew(struct agent_session *s, int host, const struct host *to)
 {
-    struct session_member *a = &s->agents[host];
+    struct session_host *a = &s->agents[host];
 
     if (!a->stays || a->seen.has_ended || a->to != to)
         return NULL;

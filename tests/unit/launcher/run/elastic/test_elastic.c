@@ -218,7 +218,7 @@ enum happening {
 static int rank_find(const struct scene *s, enum rank_life life)
 {
     for (int i = s->l.size - 1; i >= 0; i--)
-        if (s->ranks[i].life == life && lives_host_is_member(s->hosts[s->ranks[i].host].life))
+        if (s->ranks[i].life == life && lives_host_goes_on(s->hosts[s->ranks[i].host].life))
             return i;
     return -1;
 }
