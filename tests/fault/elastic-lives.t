@@ -55,7 +55,8 @@ check_match 'rank 2 .*killed by signal 9 \(Killed\)$' "$T/err" "too few: the fir
 cat > "$T/deaf.py" << 'END'
 import array, os, sys, mlaunch
 w = mlaunch.init()
-print("ready", flush=True)
+sys.stdout.write("ready\n")  # one write: print() makes two
+sys.stdout.flush()
 words = array.array("q", [0, 1])
 while words[0] < w.size:
     words = array.array("q", [os.path.exists(sys.argv[1]), 1])
