@@ -8,6 +8,7 @@
 #include "common/text/text_json.h"
 #include "launcher/input/plan/plan_spares.h"
 #include "launcher/run/record/call_log.h"
+#include "launcher/run/round/elastic_refusal.h"
 #include "launcher/run/round/host_arrival.h"
 #include "launcher/run/round/job_round_phases.h"
 #include "launcher/run/round/job_round_steps.h"
@@ -535,32 +536,6 @@ void round_elastic_fails(struct job_round *r, struct job_round_host *h, const ch
 
 /* --- what is asked for ------------------------------------------------------------------------ */
 
-static int refusal_fault(const struct job_round *r, const struct elastic_action *a,
-                         struct fault *why)
-{
-    const char *when = r->state < JOB_ROUND_RUNNING ? "yet" : "any more";
-    int least = r->plan->job.elastic;
-
-    switch (a->reason) {
-    case ELASTIC_NOT_RUNNING:
-        return fault_set(why, ML_ERR_STATE, "its ranks do not run %s", when);
-    case ELASTIC_NOT_MET:
-        return fault_set(why, ML_ERR_STATE,
-                         "its ranks have not all called ml_init yet, and until then none can come "
-                         "or go");
-    case ELASTIC_HOSTS_COME:
-        return fault_set(why, ML_ERR_STATE,
-                         "another host is taking the place of a lost one just now; try again");
-    case ELASTIC_HAS_ENDED:
-        return fault_set(why, ML_ERR_STATE, "rank %d has ended before", a->rank);
-    case ELASTIC_IS_LEAVING:
-        return fault_set(why, ML_ERR_STATE, "rank %d is leaving already", a->rank);
-    default:
-        return fault_set(why, ML_ERR_STATE, "%d rank%s would be left, and %d %s needed (--elastic)",
-                         a->number, a->number == 1 ? "" : "s", least, least == 1 ? "is" : "are");
-    }
-}
-
 int round_elastic_grow(const struct job_round *r, struct fault *why)
 {
     const struct elastic_event event = {.kind = ELASTIC_GROW, .host = -1, .rank = -1};
@@ -568,7 +543,7 @@ int round_elastic_grow(const struct job_round *r, struct fault *why)
     struct elastic_action answer[ELASTIC_FEW];
 
     elastic_decide(&r->lives, &job, &event, answer);
-    return answer[0].act == ELASTIC_ADMIT ? 0 : refusal_fault(r, &answer[0], why);
+    return answer[0].act == ELASTIC_ADMIT ? 0 : elastic_refusal_set(r, &answer[0], why);
 }
 
 int round_elastic_shrink(struct job_round *r, const bool *is_asked, const char *text,
@@ -579,7 +554,7 @@ int round_elastic_shrink(struct job_round *r, const bool *is_asked, const char *
     struct elastic_order o = {.r = r, .event = &event, .text = text};
 
     order_run(&o);
-    return o.answer.act == ELASTIC_REFUSE ? refusal_fault(r, &o.answer, why) : 0;
+    return o.answer.act == ELASTIC_REFUSE ? elastic_refusal_set(r, &o.answer, why) : 0;
 }
 
 void round_elastic_stop(struct job_round *r, int signal, int grace_ms)
