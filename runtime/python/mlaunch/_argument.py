@@ -7,6 +7,7 @@ import enum
 import functools
 import operator
 import reprlib
+import sys
 import typing
 
 
@@ -142,3 +143,16 @@ def _offset(what, value):
 def _uint64(what, value):
     """`value` modulo 2 to the 64th, so that -1 subtracts 1."""
     return _integer(what, value, -1 << 63, (1 << 64) - 1) % (1 << 64)
+
+
+@functools.lru_cache(maxsize=256)
+def _type_of(form, itemsize):
+    """The type of elements of a buffer's format; None: there is none."""
+    order, kind = (form[:1], form[1:]) if form[:1] in "@=<>!" else ("@", form)
+    if itemsize > 1 and order in (">!" if sys.byteorder == "little" else "<"):
+        return None
+    if kind in ("b", "h", "i", "l", "q", "n") and itemsize in (1, 2, 4, 8):
+        return Type(INT8 + itemsize.bit_length() - 1)
+    if kind in ("c", "B", "H", "I", "L", "Q", "N") and itemsize in (1, 2, 4, 8):
+        return Type(UINT8 + itemsize.bit_length() - 1)
+    return {"?": BOOL, "e": FLOAT16, "f": FLOAT32, "d": FLOAT64, "Zf": COMPLEX64}.get(kind)

@@ -10,9 +10,9 @@ import reprlib
 import sys
 import weakref
 
-from ._argument import (BOOL, BufferTypeError, COMPLEX64, ERR_ARGUMENT, Error, FLOAT16, FLOAT32,
-                        FLOAT64, INT8, Op, Type, UINT8, _Constant, _integer, _need, _public)
-from ._library import _check, _int, _lib, _pointer, _size
+from ._argument import (BufferTypeError, ERR_ARGUMENT, Error, Op, _Constant, _integer, _need,
+                        _public, _type_of)
+from ._library import _check, _int, _lib, _pointer, _python_function, _size
 
 
 class _PyBuffer(ctypes.Structure):
@@ -24,13 +24,6 @@ class _PyBuffer(ctypes.Structure):
 
 _C_CONTIGUOUS, _WRITABLE = 0x0020 | 0x0010 | 0x0008, 0x0001  # PyBUF_*: with shape and strides
 _FORMAT = 0x0004
-
-
-def _python_function(name, result, *arguments):
-    """A function of Python's C API, of our own: the attributes of ctypes.pythonapi have the types
-    that the last package gave them."""
-    return ctypes.PYFUNCTYPE(result, *arguments)((name, ctypes.pythonapi))
-
 
 _get_buffer = _python_function("PyObject_GetBuffer", _int, ctypes.py_object,
                                ctypes.POINTER(_PyBuffer), _int)
@@ -70,19 +63,6 @@ def _advice(what, obj, error):
             return "it is read-only: give a bytearray(%s), another array or, where the call has " \
                 "it, out=" % what
     return error
-
-
-@functools.lru_cache(maxsize=256)
-def _type_of(form, itemsize):
-    """The type of elements of a buffer's format; None: there is none."""
-    order, kind = (form[:1], form[1:]) if form[:1] in "@=<>!" else ("@", form)
-    if itemsize > 1 and order in (">!" if sys.byteorder == "little" else "<"):
-        return None
-    if kind in ("b", "h", "i", "l", "q", "n") and itemsize in (1, 2, 4, 8):
-        return Type(INT8 + itemsize.bit_length() - 1)
-    if kind in ("c", "B", "H", "I", "L", "Q", "N") and itemsize in (1, 2, 4, 8):
-        return Type(UINT8 + itemsize.bit_length() - 1)
-    return {"?": BOOL, "e": FLOAT16, "f": FLOAT32, "d": FLOAT64, "Zf": COMPLEX64}.get(kind)
 
 
 # What is a pointer in a format without its names: to an object (O), to anything (P, &), to a

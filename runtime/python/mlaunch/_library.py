@@ -33,6 +33,12 @@ def _find():
                       "`mlaunch -- python3 …`" % name)
 
 
+def _python_function(name, result, *arguments):
+    """A function of Python's C API, of our own: the attributes of ctypes.pythonapi have the types
+    that the last package gave them."""
+    return ctypes.PYFUNCTYPE(result, *arguments)((name, ctypes.pythonapi))
+
+
 def _show_stack_on_request():
     """Lets `mlaunch ps --stacks` and reports of a stall see the line that this process is in.
 

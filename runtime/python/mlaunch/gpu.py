@@ -22,8 +22,8 @@ import math
 import os
 import sys
 
-from ._argument import BFLOAT16, BufferTypeError, ERR_ARGUMENT, ERR_DEVICE, Error, _need
-from ._buffer import _python_function, _type_of
+from ._argument import BFLOAT16, BufferTypeError, ERR_ARGUMENT, ERR_DEVICE, Error, _need, _type_of
+from ._library import _python_function
 
 __all__: list = []
 
