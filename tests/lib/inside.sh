@@ -43,9 +43,18 @@ inside() {
         SOURCE=/mnt/tree${source#"$common"} BUILD=/mnt/tree${build#"$common"}
         # What /mnt, /tmp or /dev/shm may cover is reached by its descriptor.
         exec 3< "$source" 4< "$build" &&
-            mount -t tmpfs -o mode=0755 tmpfs /mnt && mkdir -m 1777 /mnt/tmp &&
-            mkdir -p "$SOURCE" && mount --no-canonicalize --bind /proc/self/fd/3 "$SOURCE" &&
-            mkdir -p "$BUILD" && mount --no-canonicalize --bind /proc/self/fd/4 "$BUILD" &&
+            mount -t tmpfs -o mode=0755 tmpfs /mnt && mkdir -m 1777 /mnt/tmp || exit 1
+        # show FD DIRECTORY FILE: a tree that others may not read, as with umask 077, is copied.
+        show() {
+            mkdir -p "$2" && mount --no-canonicalize --bind "/proc/self/fd/$1" "$2" || return 1
+            [ "$outer" != 0 ] || setpriv --reuid=65534 --regid=65534 --clear-groups -- \
+                cat "$2/$3" > /dev/null 2>&1 || {
+                umount "$2" && tar -C "/proc/self/fd/$1" --exclude="*.o" --exclude="*.a" \
+                    --exclude="./build*" --exclude=./.git -cf - . | tar -C "$2" -xf - &&
+                    chmod -R go+rX "$2"
+            }
+        }
+        show 3 "$SOURCE" tests/lib/test.sh && show 4 "$BUILD" launcher/mlaunch &&
             exec 3<&- 4<&- || exit 1
         if [ -n "$container" ]; then
             mount --bind /mnt/tmp /tmp && mount -t tmpfs -o mode=1777 tmpfs /dev/shm || exit 1
