@@ -67,14 +67,18 @@ static void on_tick(evutil_socket_t fd, short what, void *arg)
         event_base_loopbreak(f->base);
 }
 
-/* The files first: a program that gets the event may read them. */
-static void on_change(void *arg, struct ports_port *p, enum ibv_event_type event)
+/* The files of all first: a program that gets an event may read them, and so may one at the other
+ * end of the cable that hears of it from that program. */
+static void on_change(void *arg, const struct ports_change *changes, int count)
 {
     struct fabric *f = arg;
 
-    if (sysfs_tree_write_port(f->tree, p, &f->failure))
-        event_base_loopbreak(f->base);
-    contexts_tell(f->contexts, p, event);
+    for (int i = 0; i < count; i++) {
+        if (sysfs_tree_write_port(f->tree, changes[i].port, &f->failure))
+            event_base_loopbreak(f->base);
+    }
+    for (int i = 0; i < count; i++)
+        contexts_tell(f->contexts, changes[i].port, changes[i].event);
 }
 
 /* --- begin and end ---------------------------------------------------------------------------- */

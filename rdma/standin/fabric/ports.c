@@ -223,7 +223,8 @@ bool ports_can_pass(const struct ports_port *from, const struct ports_port *to)
 
 /* --- changes ---------------------------------------------------------------------------------- */
 
-static void port_refresh(struct ports *p, struct ports_port *port)
+/* Adds to changes[*count] if the port's state is another one now. */
+static void port_refresh(struct ports_port *port, struct ports_change *changes, int *count)
 {
     struct ibv_port_attr *attr = &port->is->attr;
     bool was_active = attr->state == IBV_PORT_ACTIVE;
@@ -239,23 +240,32 @@ static void port_refresh(struct ports *p, struct ports_port *port)
         port->counters.downs++;
         port->is_counted = true;
     }
-    p->on_change(p->arg, port, is_active ? IBV_EVENT_PORT_ACTIVE : IBV_EVENT_PORT_ERR);
+    changes[(*count)++] =
+        (struct ports_change){port, is_active ? IBV_EVENT_PORT_ACTIVE : IBV_EVENT_PORT_ERR};
 }
 
 void ports_set_unplugged(struct ports *p, struct ports_port *port, bool is_unplugged)
 {
+    struct ports_change changes[2];
+    int count = 0;
+
     port->is_unplugged = is_unplugged;
-    port_refresh(p, port);
-    if (!port->other)
-        return;
-    port->other->is_unplugged = is_unplugged;
-    port_refresh(p, port->other);
+    port_refresh(port, changes, &count);
+    if (port->other) {
+        port->other->is_unplugged = is_unplugged;
+        port_refresh(port->other, changes, &count);
+    }
+    p->on_change(p->arg, changes, count);
 }
 
 void ports_set_down(struct ports *p, struct ports_port *port, bool is_down)
 {
+    struct ports_change change;
+    int count = 0;
+
     port->is_down = is_down;
-    port_refresh(p, port);
+    port_refresh(port, &change, &count);
+    p->on_change(p->arg, &change, count);
 }
 
 int ports_set_gid(struct ports *p, struct ports_port *port, int index, const union ibv_gid *gid,
@@ -277,6 +287,6 @@ int ports_set_gid(struct ports *p, struct ports_port *port, int index, const uni
         is->gid_types[index] = types == 1U << IBV_GID_TYPE_ROCE_V2 || index % 2
                                    ? IBV_GID_TYPE_ROCE_V2
                                    : IBV_GID_TYPE_ROCE_V1;
-    p->on_change(p->arg, port, IBV_EVENT_GID_CHANGE);
+    p->on_change(p->arg, &(struct ports_change){port, IBV_EVENT_GID_CHANGE}, 1);
     return 0;
 }

@@ -61,7 +61,13 @@ struct ports_device {
 };
 
 /* A port is not as it was: its state or its GIDs. `event` is what programs get for that. */
-typedef void ports_change_fn(void *arg, struct ports_port *p, enum ibv_event_type event);
+struct ports_change {
+    struct ports_port *port;
+    enum ibv_event_type event;
+};
+
+/* The changes have come at one time: both ends of a cable. */
+typedef void ports_change_fn(void *arg, const struct ports_change *changes, int count);
 
 struct ports {
     struct ports_host *hosts;
