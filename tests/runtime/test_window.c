@@ -242,8 +242,8 @@ static int create_with(int left, ml_group *g, int rank, ml_window **w)
 }
 
 /* Whatever step of it rank 1 has no descriptor for: all ranks get the same error, with the cause,
- * and the parent is unharmed. With just enough of them, it depends on whether others sleep, as each
- * rank that rank 1 wakes takes one: so that is tried often. */
+ * and the parent is unharmed. How many are just enough depends on whether others sleep, as each rank
+ * that rank 1 wakes takes one: so that is tried often. */
 static void few_descriptors(struct job *j, int rank)
 {
     enum { TIMES = 100 };
@@ -257,7 +257,7 @@ static void few_descriptors(struct job *j, int rank)
     REQUIRE(ml_all_to_all(g, out, in, 1) == 0); /* its links have their descriptors */
     while (create_with(left, g, rank, &w) != 0)
         left++;
-    REQUIRE(left >= 3 && ml_window_free(w) == 0);
+    REQUIRE(left > 0 && ml_window_free(w) == 0);
     for (int i = 0; i < TIMES; i++)
         if (create_with(left, g, rank, &w) == 0)
             REQUIRE(ml_window_free(w) == 0);
