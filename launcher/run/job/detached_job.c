@@ -183,7 +183,7 @@ static int detach_await(struct detach *d)
     return n == 1 ? -1 : status_collect(d);
 }
 
-/* In the background, as the next two. */
+/* In the background, as the next two. On the loop. */
 static void on_started(void *arg)
 {
     struct detach *d = arg;
@@ -195,6 +195,7 @@ static void on_started(void *arg)
     d->to_parent = -1;
 }
 
+/* On the thread that writes: no byte comes to a part after the next one has been begun. */
 static void on_written(void *arg)
 {
     struct detach *d = arg;

@@ -81,6 +81,12 @@ static void on_credit(int host, uint32_t bytes, void *arg)
 
     if (j->runs.round)
         job_round_on_credit(j->runs.round, host, bytes);
+}
+
+static void on_written(void *arg)
+{
+    struct job *j = arg;
+
     if (j->config.on_written)
         j->config.on_written(j->config.arg);
 }
@@ -128,7 +134,7 @@ static void changes_open(struct job *j)
 
 static int job_open(struct job *j, struct fault *why)
 {
-    const struct output_events events = {on_credit, on_output_failed, j};
+    const struct output_events events = {on_credit, on_output_failed, on_written, j};
     int rc;
 
     j->base = event_base_new();

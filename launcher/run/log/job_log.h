@@ -19,7 +19,9 @@ int job_log_open(struct job_log *out, const char *id, const char *name, struct f
 /* Makes the log this process's standard output and standard error. */
 void job_log_take(struct job_log *l);
 
-/* Begins a new part if the log has become long; the part before the last is lost then. */
+/* Begins a new part if the log has become long; the part before the last is lost then. Nobody else
+ * may write to standard output meanwhile: who follows the log goes on to the new part as soon as
+ * it is there. */
 void job_log_bound(struct job_log *l);
 
 /* Appends the last line, for which there is room even if the file system is full. */

@@ -151,7 +151,7 @@ int output_open(struct output **out, struct event_base *base, const struct plan 
                 const struct output_events *events, struct fault *why)
 {
     const struct output_lane_events lane_events = {events->on_credit, events->on_failed,
-                                                   events->arg};
+                                                   events->on_written, events->arg};
     struct output *o = calloc(1, sizeof(*o));
     int rc;
 

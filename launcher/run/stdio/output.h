@@ -15,7 +15,7 @@ struct event_base;
 struct output;
 struct terminal;
 
-/* Called on the loop. */
+/* Called on the loop, but on_written. */
 struct output_events {
     /* More of the host's OUTPUT has been written, which took that many bytes of its window. */
     void (*on_credit)(int host, uint32_t bytes, void *arg);
@@ -23,6 +23,9 @@ struct output_events {
      * (ML_ERR_PEER), or writing failed (ML_ERR_SYSTEM). What would go to that file is dropped from
      * then on. */
     void (*on_failed)(const struct fault *why, void *arg);
+    /* On the thread that writes to standard output, between two writes: what has come so far is
+     * written. Or NULL. */
+    void (*on_written)(void *arg);
     void *arg;
 };
 

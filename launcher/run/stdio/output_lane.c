@@ -242,7 +242,12 @@ static bool lane_on_silence(void *arg)
 
 static void lane_on_flush(void *arg)
 {
-    output_file_flush(&((struct lane *)arg)->buffer);
+    struct lane *lane = arg;
+    const struct output_lane_events *events = &lane->all->events;
+
+    output_file_flush(&lane->buffer);
+    if (lane == &lane->all->lanes[0] && events->on_written)
+        events->on_written(events->arg);
 }
 
 /* --- opening and closing ---------------------------------------------------------------------- */

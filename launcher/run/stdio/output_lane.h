@@ -18,10 +18,11 @@ struct terminal;
 /* In place of a host: the bytes have been acknowledged already. */
 enum { OUTPUT_LANE_ANSWERED = -2 };
 
-/* Called on the loop, as struct output_events says. */
+/* As struct output_events says. */
 struct output_lane_events {
     void (*on_credit)(int host, uint32_t bytes, void *arg);
     void (*on_failed)(const struct fault *why, void *arg);
+    void (*on_written)(void *arg);
     void *arg;
 };
 

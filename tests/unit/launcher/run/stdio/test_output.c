@@ -11,6 +11,7 @@
 
 #include <event2/event.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -62,6 +63,31 @@ static void on_failed(const struct fault *why, void *arg)
     (void)arg;
     s.failures++;
     s.failed = *why;
+}
+
+/* The log is parted, as that of a job in the background is: what goes into which part. */
+enum { PARTS = 50, PART = 1000 };
+
+static struct {
+    int count;
+    int files[PARTS];
+    off_t sizes[PARTS]; /* when the next part was begun */
+    pthread_t thread;
+} parted;
+
+static void on_written(void *arg)
+{
+    off_t size = lseek(STDOUT_FILENO, 0, SEEK_END);
+
+    (void)arg;
+    if (parted.count == 0 || parted.count == PARTS || size < PART)
+        return;
+    parted.thread = pthread_self();
+    parted.sizes[parted.count - 1] = size;
+    parted.files[parted.count] = memfd_create("part", MFD_CLOEXEC);
+    dup2(parted.files[parted.count], STDOUT_FILENO);
+    dup2(parted.files[parted.count], STDERR_FILENO);
+    parted.count++;
 }
 
 static void on_late(evutil_socket_t fd, short what, void *arg)
@@ -119,7 +145,7 @@ static void fresh(void)
 /* From now on descriptors 1 and 2 are `out` and `err`. */
 static void begin(int out, int err)
 {
-    const struct output_events events = {on_credit, on_failed, NULL};
+    const struct output_events events = {on_credit, on_failed, on_written, NULL};
     struct fault why;
 
     s.base = event_base_new();
@@ -220,6 +246,39 @@ static void test_one_file(void **state)
     finish();
     expect_file(file, "[0] out\nmlaunch: 0\n[0] err\n[1] out\nmlaunch: 1\n[1] err\n"
                       "[2] out\nmlaunch: 2\n[2] err\n[3] out\nmlaunch: 3\n[3] err\n");
+}
+
+/* Who begins a new file in on_written gets all in order, and nothing comes to one that has ended:
+ * it is called on the thread that writes. */
+static void test_parts(void **state)
+{
+    enum { LINES = 20000 };
+    int file = memory_file();
+    off_t all = 0;
+
+    (void)state;
+    fresh();
+    s.plan.output = OUTPUT_RAW;
+    parted.files[0] = file;
+    parted.count = 1;
+    begin(file, file);
+    for (int i = 0; i < LINES; i++) {
+        out(0, "0123456789abcde\n");
+        event_base_loop(s.base, EVLOOP_NONBLOCK);
+    }
+    finish();
+    assert_true(parted.count > 1);
+    assert_false(pthread_equal(parted.thread, pthread_self()));
+    for (int i = 0; i < parted.count; i++) {
+        off_t size = lseek(parted.files[i], 0, SEEK_END);
+
+        if (i + 1 < parted.count)
+            assert_int_equal(size, parted.sizes[i]);
+        all += size;
+        close(parted.files[i]);
+    }
+    parted.count = 0;
+    assert_int_equal(all, 16 * LINES);
 }
 
 /* Every byte as it is, zeros too, and no newline that the rank has not written. */
@@ -684,23 +743,15 @@ static void test_no_progress(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_labels),
-        cmocka_unit_test(test_one_file),
-        cmocka_unit_test(test_raw),
-        cmocka_unit_test(test_time),
-        cmocka_unit_test(test_files),
-        cmocka_unit_test(test_restart),
-        cmocka_unit_test(test_say_escapes),
-        cmocka_unit_test(test_slow_reader),
-        cmocka_unit_test(test_close_blocked),
-        cmocka_unit_test(test_failures),
-        cmocka_unit_test(test_fold),
-        cmocka_unit_test(test_ends_with),
-        cmocka_unit_test(test_behind),
-        cmocka_unit_test(test_pty_rank),
-        cmocka_unit_test(test_pty_rank_behind_prompt),
-        cmocka_unit_test(test_terminal),
-        cmocka_unit_test(test_no_progress),
+        cmocka_unit_test(test_labels),      cmocka_unit_test(test_one_file),
+        cmocka_unit_test(test_parts),       cmocka_unit_test(test_raw),
+        cmocka_unit_test(test_time),        cmocka_unit_test(test_files),
+        cmocka_unit_test(test_restart),     cmocka_unit_test(test_say_escapes),
+        cmocka_unit_test(test_slow_reader), cmocka_unit_test(test_close_blocked),
+        cmocka_unit_test(test_failures),    cmocka_unit_test(test_fold),
+        cmocka_unit_test(test_ends_with),   cmocka_unit_test(test_behind),
+        cmocka_unit_test(test_pty_rank),    cmocka_unit_test(test_pty_rank_behind_prompt),
+        cmocka_unit_test(test_terminal),    cmocka_unit_test(test_no_progress),
     };
 
     signal(SIGPIPE, SIG_IGN);
