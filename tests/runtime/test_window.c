@@ -242,8 +242,8 @@ static int create_with(int left, ml_group *g, int rank, ml_window **w)
 }
 
 /* Whatever step of it rank 1 has no descriptor for: all ranks get the same error, with the cause,
- * and the parent is unharmed. How many are just enough depends on whether others sleep, as each rank
- * that rank 1 wakes takes one: so that is tried often. */
+ * and the parent is unharmed. How many are just enough depends on whether others sleep, as each
+ * rank that rank 1 wakes takes one: so that is tried often. */
 static void few_descriptors(struct job *j, int rank)
 {
     enum { TIMES = 100 };
