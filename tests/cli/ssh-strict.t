@@ -71,7 +71,7 @@ check_error 125 "Bad owner or permissions on $HOME_DIR/.ssh/config: .*chmod go-w
 mark=$(new_mark exec)
 printf 'Match exec "touch %s; sleep 90; true"\n' "$T/begun" > "$T/slow"
 printf '[ssh]\nconnect-timeout = 1\n' > "$T/ini"
-check_error 125 "the command of Match exec has not ended in time: touch" \
+check_error 125 "a command of Match exec in ssh_config has not ended in time: 'touch" \
     "connect-timeout ends a command of Match exec" timeout -s KILL 60 env "$mark" "$MLAUNCH" \
     --config "$T/ini" --ssh-config "$T/slow" -H "$H1" -n 1 -- true
 no_survivors "the command is gone after connect-timeout" "$mark"

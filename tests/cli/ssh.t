@@ -217,7 +217,7 @@ fails bad-command "proxy command: out of cables" "a proxy command that fails is 
 check_error 125 "cannot read .*no-such-file" "an --ssh-config that is not there is refused" \
     "$MLAUNCH" --ssh-config "$T/no-such-file" -H "$H1" -- true
 printf 'Host x\n  Match nonsense y\n' > "$T/bad"
-check_error 125 "/bad line 2: .*Match nonsense" \
+check_error 125 "Match attribute nonsense; .*/bad line 2: Bad Match condition" \
     "an ssh_config that can't be understood is refused" \
     "$MLAUNCH" --ssh-config "$T/bad" -H x -- true
 

@@ -98,7 +98,8 @@ room $w/uplink/stream
 room $w/uplink $w/uplink/stream
 room $w/join $b/process $w/protocol $w/uplink/stream $w/uplink
 room $w/channel $b/text $b/process $i/hosts $w/protocol $w/uplink
-room $w/ssh $b/text $b/process $b/loader $i/hosts $w/protocol $w/channel
+room $w/ssh/reach $b/text $b/process $i/hosts
+room $w/ssh $b/process $b/loader $w/protocol $w/channel $w/ssh/reach
 
 room $r/spread $b/text $b/tree $i/values $w/protocol $w/channel
 room $r/stacks

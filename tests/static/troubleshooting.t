@@ -25,7 +25,7 @@ change() {
     printf '%s\n' "${text//"$2"/"$3"}" > "$1"
 }
 
-change launcher/wire/ssh/remote_socket.c 'refused the connection; is sshd' \
+change launcher/wire/ssh/reach/remote_socket.c 'refused the connection; is sshd' \
     'refuses the connection; is sshd'
 change doc/troubleshooting.md 'its host key has changed: …' 'its host key was changed: …'
 change doc/troubleshooting.md "\`--stage: cannot read …\`, " ""
@@ -46,7 +46,7 @@ said() {
     pass "$name"
 }
 
-said "a message whose words change is found" "launcher/wire/ssh/remote_socket.c:" \
+said "a message whose words change is found" "launcher/wire/ssh/reach/remote_socket.c:" \
     '## Hosts and SSH' \
     "### \`… refuses the connection; is sshd running there, and on that port?\`" \
     "doc/troubleshooting.md:" "no message has the words \`… refused the connection; is sshd"

@@ -8,7 +8,8 @@
 struct output_sink;
 struct rank_results;
 
-/* Who gets what of a job; NULL: the terminal does, and nobody else is told. On the loop, but on_written. */
+/* Who gets what of a job; NULL: the terminal does, and nobody else is told. On the loop, but
+ * on_written. */
 struct job_config {
     void (*on_started)(void *arg); /* all ranks have started; again after a restart */
     void (*on_written)(void *arg); /* as struct output_events has it */

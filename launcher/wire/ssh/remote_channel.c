@@ -12,8 +12,8 @@
 #include "launcher/wire/channel/channel_ops.h"
 #include "launcher/wire/channel/module_channel.h"
 #include "launcher/wire/protocol/agent_end.h"
+#include "launcher/wire/ssh/reach/remote_share.h"
 #include "launcher/wire/ssh/remote_agent.h"
-#include "launcher/wire/ssh/remote_config_file.h"
 #include "launcher/wire/ssh/remote_host_key.h"
 #include "launcher/wire/ssh/remote_login.h"
 #include "launcher/wire/ssh/remote_pump.h"
@@ -54,10 +54,11 @@ static int channel_establish(struct remote_channel *c, struct remote_config **co
     struct remote_wait wait = {c->wake, clock_ms() + c->config->connect_timeout_ms};
     int64_t since_ns = clock_ns();
     const char *file = c->host->ssh_config ? c->host->ssh_config : c->config->ssh_config;
-    int rc = remote_config_file_read(config, c->host, file, &wait, why);
+    int rc = remote_share_config(config, c->host, file, &wait, why);
 
     if (rc)
         return rc;
+    step_log(c, "ssh_config read", &since_ns);
     rc = remote_session_open(s, *config, &wait, why);
     if (rc)
         return rc;

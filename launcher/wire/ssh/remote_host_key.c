@@ -3,7 +3,7 @@
 
 #include "common/log.h"
 #include "common/text/text_stream.h"
-#include "launcher/wire/ssh/remote_config_file.h"
+#include "launcher/wire/ssh/reach/remote_pattern.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -77,7 +77,7 @@ static bool names_match(char *line, const char *name)
     if (*line == '|')
         return true;
     line[strcspn(line, " ")] = '\0';
-    return remote_config_file_list_matches(line, name);
+    return remote_pattern_list_matches(line, name);
 }
 
 static void line_judge(struct finding *f, const char *name, char *line, const char *file,

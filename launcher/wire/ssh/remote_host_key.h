@@ -7,8 +7,8 @@
 #ifndef LAUNCHER_WIRE_SSH_REMOTE_HOST_KEY_H
 #define LAUNCHER_WIRE_SSH_REMOTE_HOST_KEY_H
 
-#include "launcher/wire/ssh/remote_config.h"
-#include "launcher/wire/ssh/remote_wait.h"
+#include "launcher/wire/ssh/reach/remote_config.h"
+#include "launcher/wire/ssh/reach/remote_wait.h"
 
 struct ssh_session_struct;
 

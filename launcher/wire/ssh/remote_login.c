@@ -14,9 +14,6 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-static const char *const default_identities[] = {"~/.ssh/id_ed25519", "~/.ssh/id_ecdsa",
-                                                 "~/.ssh/id_rsa", NULL};
-
 struct login {
     struct remote_session *s;
     char tried[160], skipped[200]; /* lists for the message */
@@ -205,23 +202,7 @@ static int files_try(struct login *l, struct fault *why)
 
     for (size_t i = 0; i < c->identities.count && !l->done && !rc; i++)
         if (strcasecmp(c->identities.items[i], "none") != 0)
-            rc = file_try(l, c->identities.items[i], true, why);
-    return rc;
-}
-
-static int default_files_try(struct login *l, struct fault *why)
-{
-    int rc = 0;
-
-    for (const char *const *name = default_identities; *name && !l->done && !rc; name++) {
-        char *file;
-
-        rc = remote_config_expand(&file, l->s->config, *name, why);
-        if (rc)
-            break;
-        rc = file_try(l, file, false, why);
-        free(file);
-    }
+            rc = file_try(l, c->identities.items[i], !c->has_default_identities, why);
     return rc;
 }
 
@@ -231,7 +212,7 @@ static int keys_permitted(const struct remote_config *c, struct fault *why)
     const char *keys = c->option[REMOTE_PUBKEY_AUTHENTICATION];
     const char *preferred = c->option[REMOTE_PREFERRED_AUTHENTICATIONS];
 
-    if (keys && strcasecmp(keys, "no") == 0)
+    if (keys && (strcasecmp(keys, "no") == 0 || strcasecmp(keys, "false") == 0))
         return fault_set(why, ML_ERR_REFUSED,
                          "ssh_config says \"PubkeyAuthentication no\" about it, and mlaunch logs "
                          "in with keys only");
@@ -245,16 +226,17 @@ static int keys_permitted(const struct remote_config *c, struct fault *why)
 int remote_login(struct remote_session *s, struct fault *why)
 {
     const char *only = s->config->option[REMOTE_IDENTITIES_ONLY];
-    bool identities_only = only && strcasecmp(only, "yes") == 0 && s->config->identities.count > 0;
+    bool is_named = !s->config->has_default_identities;
+    bool identities_only = only && strcasecmp(only, "yes") == 0 && is_named;
     struct login l = {.s = s};
     int rc = keys_permitted(s->config, why);
 
-    if (!rc)
+    if (!rc && is_named)
         rc = files_try(&l, why);
     if (!rc && !l.done && (!identities_only || l.needs_passphrase))
         rc = agent_try(&l, why);
-    if (!rc && !l.done && s->config->identities.count == 0)
-        rc = default_files_try(&l, why);
+    if (!rc && !l.done && !is_named)
+        rc = files_try(&l, why);
     if (rc == ML_ERR_TIMEOUT && why && strcmp(why->text, "time-out") == 0)
         fault_set(why, rc, "its sshd did not finish the login in time; tried: %s", l.tried);
     if (rc || l.done)

@@ -20,6 +20,7 @@ enum {
     /* The pause before the second try. It doubles each time, and up to its own length is added at
      * random, because otherwise all clients that were dropped would come back together. */
     PAUSE_MS = 100,
+    RSA_SIZE_DEFAULT = 1024, /* bits, of ssh and of every libssh */
 };
 
 /* AES in hardware has several times the throughput of libssh's first choice, chacha20. */
@@ -64,7 +65,8 @@ static int rsa_size_set(struct remote_session *s, struct fault *why)
 
     if (!text)
         return 0;
-    if (!number_parse(text, 0, INT_MAX, &size) || rsa_size_pass(s, (int)size) < 0)
+    if (!number_parse(text, 0, INT_MAX, &size) ||
+        (rsa_size_pass(s, (int)size) < 0 && size > RSA_SIZE_DEFAULT))
         return fault_set(why, ML_ERR_ARGUMENT, "libssh does not understand \"%s\" of ssh_config",
                          text);
     return 0;

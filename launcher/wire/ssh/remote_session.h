@@ -10,7 +10,7 @@
 #ifndef LAUNCHER_WIRE_SSH_REMOTE_SESSION_H
 #define LAUNCHER_WIRE_SSH_REMOTE_SESSION_H
 
-#include "launcher/wire/ssh/remote_socket.h"
+#include "launcher/wire/ssh/reach/remote_socket.h"
 
 #define LIBSSH_LEGACY_0_4 /* leaves out its old names, one of which is string_copy */
 #include <libssh/libssh.h>

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz_ssh_config.c: any bytes as an ssh_config; its first line is the host's name as the user
- * wrote it. Files with the word exec or include are left out: they would run commands and read
- * other files.
+ * fuzz_ssh_config.c: any bytes as what `ssh -G` prints, and as a configuration file that is scanned
+ * for the lines that tell hosts apart. The first line is the host's name.
  */
-#include "launcher/wire/ssh/remote_config_file.h"
+#include "launcher/wire/ssh/reach/remote_alike.h"
+#include "launcher/wire/ssh/reach/remote_answer.h"
 
-#include <ctype.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,59 +15,56 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static bool has_word(const uint8_t *data, size_t size, const char *word)
+static void answer_try(const char *name, const char *text)
 {
-    size_t length = strlen(word);
+    struct remote_config *c = calloc(1, sizeof(*c));
+    struct fault why = {0};
+    char command[256];
+    int rc;
 
-    for (size_t i = 0; i + length <= size; i++) {
-        size_t k = 0;
-
-        while (k < length && tolower(data[i + k]) == word[k])
-            k++;
-        if (k == length)
-            return true;
-    }
-    return false;
+    if (!c || !(c->name = strdup(name)))
+        abort();
+    rc = remote_answer_read(c, text, text, &why);
+    if (rc && (rc != ML_ERR_ARGUMENT || !why.text[0]))
+        abort();
+    if (!rc &&
+        (!c->option[REMOTE_HOSTNAME] || !c->option[REMOTE_USER] || c->port < 1 || c->port > 65535))
+        abort();
+    if (!rc)
+        remote_config_command(c, command, sizeof(command));
+    remote_config_destroy(c);
 }
 
-static void check(const struct remote_config *c)
+static void scan_try(const char *name, const char *text)
 {
-    char command[256];
+    static int fd = -1;
+    struct remote_alike alike = {0};
+    char path[64], *signature;
 
-    if (!c->option[REMOTE_HOSTNAME] || !c->option[REMOTE_USER] || !c->option[REMOTE_PORT] ||
-        c->port < 1 || c->port > 65535 ||
-        (c->option[REMOTE_PROXY_COMMAND] && c->option[REMOTE_PROXY_JUMP]))
+    if (fd < 0)
+        fd = memfd_create("ssh_config", MFD_CLOEXEC);
+    if (fd < 0 || ftruncate(fd, 0) || pwrite(fd, text, strlen(text), 0) != (ssize_t)strlen(text))
         abort();
-    remote_config_command(c, command, sizeof(command));
-    if (!memchr(command, '\0', sizeof(command)))
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+    remote_alike_scan(&alike, path);
+    signature = remote_alike_signature(&alike, name);
+    if (signature && (alike.is_doubtful || strlen(signature) != alike.patterns.count))
         abort();
+    free(signature);
+    remote_alike_clear(&alike);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static int fd = -1;
-    const uint8_t *end = memchr(data, '\n', size);
-    size_t head = end ? (size_t)(end - data) : 0, rest = end ? size - head - 1 : 0;
-    struct host host = {.name = strndup((const char *)data, head)};
-    struct remote_config *c = NULL;
-    const struct remote_wait wait = {.wake = -1}; /* no command is run */
-    struct fault why = {0};
-    char path[64];
+    char *text = strndup((const char *)data, size), *rest;
 
-    if (fd < 0)
-        fd = memfd_create("ssh_config", MFD_CLOEXEC);
-    if (fd < 0 || !host.name)
+    if (!text)
         abort();
-    if (end && !has_word(data, size, "exec") && !has_word(data, size, "include")) {
-        if (ftruncate(fd, 0) || pwrite(fd, end + 1, rest, 0) != (ssize_t)rest)
-            abort();
-        snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-        if (remote_config_file_read(&c, &host, path, &wait, &why) == 0)
-            check(c);
-        else if (c || why.code >= 0 || !why.text[0])
-            abort();
-        remote_config_destroy(c);
-    }
-    free(host.name);
+    rest = text + strcspn(text, "\n");
+    if (*rest)
+        *rest++ = '\0';
+    answer_try(text, rest);
+    scan_try(text, rest);
+    free(text);
     return 0;
 }

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/wire/ssh/remote_socket.h"
+#include "launcher/wire/ssh/reach/remote_socket.h"
 
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/net/address.h"
 #include "common/text/text_stream.h"
 #include "launcher/base/text/command_words.h"
-#include "launcher/wire/ssh/remote_resolve.h"
+#include "launcher/wire/ssh/reach/remote_resolve.h"
 
 #include <errno.h>
+#include <ifaddrs.h>
+#include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <stdbool.h>
@@ -112,23 +114,61 @@ static int connect_judge(int err, const char *where, struct fault *why)
     return fault_os(why, ML_ERR_LINK, err, "cannot connect to %s", where);
 }
 
+/* An address of that family which the interface has. */
+static int interface_address(struct address *out, const char *interface, int family,
+                             struct fault *why)
+{
+    struct ifaddrs *list = NULL;
+    bool is_found = false;
+
+    if (getifaddrs(&list))
+        return fault_os(why, ML_ERR_SYSTEM, errno, "cannot list this machine's addresses");
+    for (const struct ifaddrs *i = list; i && !is_found; i = i->ifa_next) {
+        if (!i->ifa_addr || i->ifa_addr->sa_family != family || strcmp(i->ifa_name, interface) != 0)
+            continue;
+        out->length = family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6);
+        memcpy(&out->storage, i->ifa_addr, out->length);
+        is_found = true;
+    }
+    freeifaddrs(list);
+    return is_found ? 0
+                    : fault_set(why, ML_ERR_ARGUMENT,
+                                "BindInterface %s of ssh_config has no address of IPv%d here",
+                                interface, family == AF_INET ? 4 : 6);
+}
+
+/* BindAddress comes before BindInterface, as with ssh. */
+static int source_bind(int fd, const struct remote_config *c, int family, struct fault *why)
+{
+    const char *address = option_or_none(c, REMOTE_BIND_ADDRESS);
+    const char *interface = option_or_none(c, REMOTE_BIND_INTERFACE);
+    struct address from;
+    int rc;
+
+    if (!address && !interface)
+        return 0;
+    rc = address ? address_make(&from, address, 0, why)
+                 : interface_address(&from, interface, family, why);
+    if (!rc && bind(fd, (struct sockaddr *)&from.storage, from.length) < 0)
+        rc = fault_os(why, ML_ERR_ARGUMENT, errno, "cannot use %s %s of ssh_config",
+                      address ? "BindAddress" : "BindInterface", address ? address : interface);
+    return rc;
+}
+
 /* Connects to one address. */
-static int address_try(struct remote_socket *s, const struct addrinfo *to, const char *bind_to,
-                       const struct remote_wait *w, struct fault *why)
+static int address_try(struct remote_socket *s, const struct addrinfo *to,
+                       const struct remote_config *c, const struct remote_wait *w,
+                       struct fault *why)
 {
     int one = 1, err = 0, rc;
     socklen_t size = sizeof(err);
-    struct address from;
     int fd = socket(to->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
     if (fd < 0)
         return fault_os(why, ML_ERR_SYSTEM, errno, "cannot make a socket");
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
     setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof(one));
-    rc = bind_to ? address_make(&from, bind_to, 0, why) : 0;
-    if (!rc && bind_to && bind(fd, (struct sockaddr *)&from.storage, from.length) < 0)
-        rc = fault_os(why, ML_ERR_ARGUMENT, errno, "cannot use BindAddress %s of ssh_config",
-                      bind_to);
+    rc = source_bind(fd, c, to->ai_family, why);
     if (!rc && connect(fd, to->ai_addr, to->ai_addrlen) < 0) {
         if (errno == EINPROGRESS) {
             rc = remote_wait_for(w, fd, POLLOUT, why);
@@ -179,7 +219,7 @@ static int tcp_open(struct remote_socket *s, const struct remote_config *c,
         else
             snprintf(s->where, sizeof(s->where), "%s (%s) port %d", name, ip, c->port);
         share.deadline_ms = clock_ms() + clock_left_ms(w->deadline_ms) / left;
-        rc = address_try(s, to, c->option[REMOTE_BIND_ADDRESS], &share, why);
+        rc = address_try(s, to, c, &share, why);
         if (!rc || rc == ML_ERR_STATE)
             break;
         if (rc == ML_ERR_TIMEOUT)

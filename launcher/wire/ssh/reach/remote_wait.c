@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/wire/ssh/remote_wait.h"
+#include "launcher/wire/ssh/reach/remote_wait.h"
 
 #include "common/clock.h"
 #include "launcher/base/process/pidfd_linux.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* remote_resolve.h: a host's addresses. */
-#ifndef LAUNCHER_WIRE_SSH_REMOTE_RESOLVE_H
-#define LAUNCHER_WIRE_SSH_REMOTE_RESOLVE_H
+#ifndef LAUNCHER_WIRE_SSH_REACH_REMOTE_RESOLVE_H
+#define LAUNCHER_WIRE_SSH_REACH_REMOTE_RESOLVE_H
 
-#include "launcher/wire/ssh/remote_wait.h"
+#include "launcher/wire/ssh/reach/remote_wait.h"
 
 #include <netdb.h>
 

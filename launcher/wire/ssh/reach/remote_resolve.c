@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/wire/ssh/remote_resolve.h"
+#include "launcher/wire/ssh/reach/remote_resolve.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* remote_wait.h: waits of a connection's thread, which end at a deadline or when the channel is
  * closed, whichever comes first. */
-#ifndef LAUNCHER_WIRE_SSH_REMOTE_WAIT_H
-#define LAUNCHER_WIRE_SSH_REMOTE_WAIT_H
+#ifndef LAUNCHER_WIRE_SSH_REACH_REMOTE_WAIT_H
+#define LAUNCHER_WIRE_SSH_REACH_REMOTE_WAIT_H
 
 #include "common/fault.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "launcher/wire/ssh/remote_config.h"
+#include "launcher/wire/ssh/reach/remote_config.h"
 
 #include "common/text/text_stream.h"
 
@@ -129,6 +129,7 @@ void remote_config_destroy(struct remote_config *c)
     for (int i = 0; i < REMOTE_OPTIONS; i++)
         free(c->option[i]);
     string_list_clear(&c->identities);
+    string_list_clear(&c->certificates);
     string_list_clear(&c->known_hosts);
     string_list_clear(&c->revoked);
     free(c->name);

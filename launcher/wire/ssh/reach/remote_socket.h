@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* remote_socket.h: the connection to a host's sshd: TCP, or what ProxyCommand or ProxyJump runs. */
-#ifndef LAUNCHER_WIRE_SSH_REMOTE_SOCKET_H
-#define LAUNCHER_WIRE_SSH_REMOTE_SOCKET_H
+#ifndef LAUNCHER_WIRE_SSH_REACH_REMOTE_SOCKET_H
+#define LAUNCHER_WIRE_SSH_REACH_REMOTE_SOCKET_H
 
 #include "launcher/base/process/last_words.h"
 #include "launcher/base/process/stream_child.h"
-#include "launcher/wire/ssh/remote_config.h"
-#include "launcher/wire/ssh/remote_wait.h"
+#include "launcher/wire/ssh/reach/remote_config.h"
+#include "launcher/wire/ssh/reach/remote_wait.h"
 
 struct remote_socket {
     int fd;                    /* non-blocking; -1: not open */

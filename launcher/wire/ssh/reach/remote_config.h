@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* remote_config.h: what ssh_config says about a host (remote_config_file.h reads it). */
-#ifndef LAUNCHER_WIRE_SSH_REMOTE_CONFIG_H
-#define LAUNCHER_WIRE_SSH_REMOTE_CONFIG_H
+/* remote_config.h: what ssh_config says about a host (remote_share.h asks for it). */
+#ifndef LAUNCHER_WIRE_SSH_REACH_REMOTE_CONFIG_H
+#define LAUNCHER_WIRE_SSH_REACH_REMOTE_CONFIG_H
 
 #include "common/fault.h"
 #include "launcher/base/text/string_list.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 enum remote_option {
@@ -15,17 +16,16 @@ enum remote_option {
     REMOTE_HOST_KEY_ALIAS,
     REMOTE_PROXY_COMMAND, /* never set together with PROXY_JUMP: the first of the two wins */
     REMOTE_PROXY_JUMP,
-    REMOTE_USER_KNOWN_HOSTS,   /* as written: files separated by spaces */
-    REMOTE_GLOBAL_KNOWN_HOSTS, /* likewise */
     REMOTE_IDENTITIES_ONLY,
     REMOTE_IDENTITY_AGENT,
     REMOTE_ADDRESS_FAMILY,
     REMOTE_BIND_ADDRESS,
-    REMOTE_REVOKED_HOST_KEYS, /* as written: files separated by spaces */
+    REMOTE_BIND_INTERFACE,
     REMOTE_PUBKEY_AUTHENTICATION,
     REMOTE_PREFERRED_AUTHENTICATIONS,
     REMOTE_RSA_SIZE,
-    REMOTE_CIPHERS, /* this one and all that follow are passed to libssh unchanged */
+    REMOTE_CIPHERS, /* this one and those that follow are lists of algorithms for libssh; NULL: as
+                     * ssh and libssh have them by default */
     REMOTE_MACS,
     REMOTE_KEX,
     REMOTE_HOST_KEY_ALGORITHMS,
@@ -35,12 +35,14 @@ enum remote_option {
 };
 
 struct remote_config {
-    char *name;                     /* the host as the user wrote it, without user and brackets */
-    char *file;                     /* --ssh-config, or NULL */
-    char *option[REMOTE_OPTIONS];   /* NULL: not set. HOSTNAME, USER and PORT are always set */
-    struct string_list identities;  /* IdentityFile, expanded, in order; empty: the defaults */
-    struct string_list known_hosts; /* files, expanded, the user's first */
-    struct string_list revoked;     /* RevokedHostKeys, expanded */
+    char *name;                      /* the host as the user wrote it, without user and brackets */
+    char *file;                      /* --ssh-config, or NULL */
+    char *option[REMOTE_OPTIONS];    /* NULL: not set. HOSTNAME, USER and PORT are always set */
+    struct string_list identities;   /* IdentityFile, expanded, in order */
+    bool has_default_identities;     /* none is set, these are those that ssh looks for then */
+    struct string_list certificates; /* CertificateFile, expanded */
+    struct string_list known_hosts;  /* files, expanded, the user's first */
+    struct string_list revoked;      /* RevokedHostKeys, expanded */
     int port;
 };
 
