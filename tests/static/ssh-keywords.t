@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Each keyword that ssh -G prints stands in the table of launcher/wire/ssh/reach/remote_answer.c,
-# and doc/ssh.md has the same table.
+# The table of launcher/wire/ssh/reach/remote_answer.c has each keyword that ssh -G prints, and
+# doc/ssh.md is the same table.
 TEST_TIER=quick
 . "${0%/*}/../lib/test.sh"
 needs ssh
