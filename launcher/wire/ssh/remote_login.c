@@ -2,22 +2,19 @@
 #include "launcher/wire/ssh/remote_login.h"
 
 #include "common/log.h"
+#include "launcher/wire/ssh/remote_identity.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 struct login {
     struct remote_session *s;
-    char tried[160], skipped[200]; /* lists for the message */
-    bool needs_passphrase;         /* a key file that was named needs one */
+    char tried[160], skipped[200];  /* lists for the message */
+    struct remote_key_agent *agent; /* or NULL */
     bool done;
 };
 
@@ -38,6 +35,12 @@ static void list_note(char *list, size_t size, const char *format, ...)
     va_end(args);
 }
 
+static int hanging_up_explain(const struct login *l, struct fault *why)
+{
+    return fault_set(why, remote_session_error(l->s), "its sshd ended the login after %s: %s",
+                     *l->tried ? l->tried : "no key at all", ssh_get_error(l->s->ssh));
+}
+
 /* Evaluates sshd's answer to a key. */
 static int answer_take(struct login *l, const char *what, int answer, struct fault *why)
 {
@@ -51,8 +54,7 @@ static int answer_take(struct login *l, const char *what, int answer, struct fau
     }
     if (answer != SSH_AUTH_ERROR)
         return 0;
-    return fault_set(why, remote_session_error(l->s), "its sshd ended the login after %s: %s",
-                     *l->tried ? l->tried : "no key at all", ssh_get_error(l->s->ssh));
+    return hanging_up_explain(l, why);
 }
 
 /* libssh calls this for a passphrase, and there is nobody to ask. */
@@ -68,18 +70,6 @@ static int passphrase_none(const char *prompt, char *buf, size_t size, int echo,
     return -1;
 }
 
-static void certificate_add(ssh_key key, const char *file)
-{
-    char path[4096];
-    ssh_key certificate = NULL;
-
-    snprintf(path, sizeof(path), "%s-cert.pub", file);
-    if (access(path, R_OK) == 0 && ssh_pki_import_cert_file(path, &certificate) == SSH_OK &&
-        ssh_pki_copy_cert_to_privkey(certificate, key) == SSH_OK)
-        log_debug("key %s is offered with its certificate %s", file, path);
-    ssh_key_free(certificate);
-}
-
 static int key_offer(struct login *l, const char *file, ssh_key key, struct fault *why)
 {
     int answer;
@@ -93,84 +83,151 @@ static int key_offer(struct login *l, const char *file, ssh_key key, struct faul
     return answer_take(l, file, answer, why);
 }
 
-static int file_try(struct login *l, const char *file, bool named, struct fault *why)
+/* Asks about a key that cannot sign here, as ssh does before it looks for the private half. */
+static int public_offer(struct login *l, const char *file, struct fault *why)
 {
     ssh_key key = NULL;
-    bool asked = false;
-    int rc = ssh_pki_import_privkey_file(file, NULL, passphrase_none, &asked, &key);
+    int answer = SSH_AUTH_DENIED, rc = 0;
 
-    if (rc == SSH_OK) {
-        certificate_add(key, file);
-        list_note(l->tried, sizeof(l->tried), "%s", file);
-        rc = key_offer(l, file, key, why);
-        ssh_key_free(key);
+    if (ssh_pki_import_pubkey_file(file, &key) != SSH_OK)
+        return 0;
+    while (!rc && (answer = ssh_userauth_try_publickey(l->s->ssh, NULL, key)) == SSH_AUTH_AGAIN)
+        rc = remote_session_wait(l->s, why);
+    ssh_key_free(key);
+    if (rc || answer != SSH_AUTH_ERROR)
         return rc;
-    }
-    if (asked && named)
-        l->needs_passphrase = true;
-    if (asked)
-        list_note(l->skipped, sizeof(l->skipped), "%s (needs a passphrase: use ssh-add)", file);
-    else if (access(file, R_OK) < 0 && (named || errno != ENOENT))
-        list_note(l->skipped, sizeof(l->skipped), "%s (%s)", file, strerror(errno));
-    else if (access(file, R_OK) == 0)
-        list_note(l->skipped, sizeof(l->skipped), "%s (libssh cannot read it)", file);
-    return 0;
+    return answer_take(l, file, answer, why);
 }
 
-/* A connected socket to ssh-agent; -1: there is none, or ssh_config forbids its use. */
-static int agent_connect(struct login *l)
+/* A key that is not used: why, for the message. */
+static void file_skip(struct login *l, const char *file, bool is_named, bool needs_passphrase)
 {
-    const char *named = l->s->config->option[REMOTE_IDENTITY_AGENT];
-    struct sockaddr_un a = {.sun_family = AF_UNIX};
-    char *path = NULL;
-    int fd = -1;
+    if (needs_passphrase)
+        list_note(l->skipped, sizeof(l->skipped), "%s (needs a passphrase: use ssh-add)", file);
+    else if (access(file, R_OK) < 0 && (is_named || errno != ENOENT))
+        list_note(l->skipped, sizeof(l->skipped), "%s (%s)", file, strerror(errno));
+    else if (access(file, R_OK) == 0)
+        list_note(l->skipped, sizeof(l->skipped),
+                  "%s (libssh cannot read it as a private key, and ssh-agent has none for it)",
+                  file);
+}
 
-    if (named && strcasecmp(named, "none") == 0)
-        return -1;
-    if (!named || strcmp(named, "SSH_AUTH_SOCK") == 0)
-        named = getenv("SSH_AUTH_SOCK");
-    else if (*named == '$' && named[1] != '{')
-        named = getenv(named + 1);
-    if (!named || !*named || remote_config_expand(&path, l->s->config, named, NULL))
-        return -1;
-    if (strlen(path) < sizeof(a.sun_path)) {
-        memcpy(a.sun_path, path, strlen(path) + 1);
-        fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+/* certificate: a file, or NULL for the plain key. */
+static int file_try(struct login *l, const struct remote_identity *i, struct fault *why)
+{
+    ssh_key key = NULL, certificate = NULL;
+    bool asked = false;
+    int rc = ssh_pki_import_privkey_file(i->file, NULL, passphrase_none, &asked, &key);
+
+    if (rc != SSH_OK) {
+        if (!i->certificate)
+            file_skip(l, i->file, i->is_named, asked);
+        return i->certificate ? 0 : public_offer(l, i->file, why);
     }
-    if (fd >= 0 && connect(fd, (struct sockaddr *)&a, sizeof(a)) < 0) {
-        list_note(l->skipped, sizeof(l->skipped), "ssh-agent at %s (%s)", path, strerror(errno));
-        close(fd);
-        fd = -1;
+    rc = 0;
+    if (i->certificate && (ssh_pki_import_cert_file(i->certificate, &certificate) != SSH_OK ||
+                           ssh_pki_copy_cert_to_privkey(certificate, key) != SSH_OK)) {
+        list_note(l->skipped, sizeof(l->skipped), "%s (it is not for %s)", i->certificate, i->file);
+    } else {
+        const char *name = i->certificate ? i->certificate : i->file;
+
+        list_note(l->tried, sizeof(l->tried), "%s", name);
+        rc = key_offer(l, name, key, why);
     }
-    free(path);
-    return fd;
+    ssh_key_free(certificate);
+    ssh_key_free(key);
+    return rc;
+}
+
+/* A certificate of CertificateFile: with the first key of IdentityFile that it was made for. */
+static int certificate_try(struct login *l, const char *file, struct fault *why)
+{
+    const struct string_list *files = &l->s->config->identities;
+    ssh_key certificate = NULL, key = NULL;
+    bool asked = false, is_matched = false;
+    int rc = 0;
+
+    if (ssh_pki_import_cert_file(file, &certificate) != SSH_OK) {
+        list_note(l->skipped, sizeof(l->skipped), "%s (libssh cannot read it)", file);
+        return 0;
+    }
+    for (size_t i = 0; i < files->count && !is_matched; i++) {
+        if (ssh_pki_import_privkey_file(files->items[i], NULL, passphrase_none, &asked, &key) !=
+            SSH_OK)
+            continue;
+        is_matched = ssh_pki_copy_cert_to_privkey(certificate, key) == SSH_OK;
+        if (is_matched) {
+            list_note(l->tried, sizeof(l->tried), "%s", file);
+            rc = key_offer(l, file, key, why);
+        }
+        ssh_key_free(key);
+        key = NULL;
+    }
+    if (!is_matched)
+        list_note(l->skipped, sizeof(l->skipped), "%s (no IdentityFile is its key)", file);
+    ssh_key_free(certificate);
+    return rc;
 }
 
 /* The watch limits the time, because libssh waits forever for ssh-agent, which may be asking its
  * user. */
-static int agent_try(struct login *l, struct fault *why)
+static int agent_key_try(struct login *l, const struct remote_identity *i, struct fault *why)
 {
     struct remote_session *s = l->s;
     struct remote_watch *watch = NULL;
-    int fd = agent_connect(l), given, answer = SSH_AUTH_DENIED, rc;
+    int answer = SSH_AUTH_DENIED, rc;
 
-    if (fd < 0)
-        return 0;
-    given = fcntl(fd, F_DUPFD_CLOEXEC, 3); /* libssh closes this one at a time of its own */
-    if (given < 0) {
-        close(fd);
-        return fault_os(why, ML_ERR_SYSTEM, errno, "cannot duplicate a descriptor");
-    }
-    list_note(l->tried, sizeof(l->tried), "ssh-agent's keys");
-    ssh_set_agent_socket(s->ssh, given);
-    rc = remote_watch_begin(&watch, &s->wait, s->socket.fd, fd, why);
+    if (i->file)
+        list_note(l->tried, sizeof(l->tried), "%s (of ssh-agent)", i->file);
+    else if (!strstr(l->tried, "ssh-agent's keys"))
+        list_note(l->tried, sizeof(l->tried), "ssh-agent's keys");
+    remote_key_agent_choose(l->agent, i->agent_key);
+    rc = remote_watch_begin(&watch, &s->wait, s->socket.fd, remote_key_agent_socket(l->agent), why);
     while (!rc && (answer = ssh_userauth_agent(s->ssh, NULL)) == SSH_AUTH_AGAIN)
         rc = remote_session_wait(s, why);
     if (remote_watch_end(watch) && !rc)
         rc = fault_set(why, ML_ERR_TIMEOUT,
                        "ssh-agent did not answer in time; is it waiting for you?");
-    close(fd);
     return rc ? rc : answer_take(l, "a key of ssh-agent", answer, why);
+}
+
+static int agent_open(struct login *l, struct fault *why)
+{
+    struct remote_session *s = l->s;
+    char missing[160];
+    int given,
+        rc = remote_key_agent_open(&l->agent, s->config, &s->wait, missing, sizeof(missing), why);
+
+    if (*missing)
+        list_note(l->skipped, sizeof(l->skipped), "%s", missing);
+    if (rc || !l->agent)
+        return rc;
+    given = remote_key_agent_serve(l->agent);
+    if (given < 0)
+        return fault_os(why, ML_ERR_SYSTEM, errno, "cannot make a socket");
+    ssh_set_agent_socket(s->ssh, given);
+    return 0;
+}
+
+static int identities_try(struct login *l, struct fault *why)
+{
+    struct remote_identities all;
+    int rc = remote_identity_list(&all, l->s->config, l->agent, why);
+
+    if (rc)
+        return rc;
+    for (int i = 0; i < all.count && !rc && !l->done; i++) {
+        const struct remote_identity *one = &all.items[i];
+
+        if (one->agent_key >= 0)
+            rc = agent_key_try(l, one, why);
+        else if (one->file)
+            rc = file_try(l, one, why);
+        else
+            rc = certificate_try(l, one->certificate, why);
+    }
+    remote_identity_clear(&all);
+    return rc;
 }
 
 static int login_refuse(struct login *l, struct fault *why)
@@ -195,17 +252,6 @@ static int login_refuse(struct login *l, struct fault *why)
         user, l->tried, skipped, l->skipped);
 }
 
-static int files_try(struct login *l, struct fault *why)
-{
-    const struct remote_config *c = l->s->config;
-    int rc = 0;
-
-    for (size_t i = 0; i < c->identities.count && !l->done && !rc; i++)
-        if (strcasecmp(c->identities.items[i], "none") != 0)
-            rc = file_try(l, c->identities.items[i], !c->has_default_identities, why);
-    return rc;
-}
-
 /* Keys are all that mlaunch has to log in with. */
 static int keys_permitted(const struct remote_config *c, struct fault *why)
 {
@@ -225,20 +271,18 @@ static int keys_permitted(const struct remote_config *c, struct fault *why)
 
 int remote_login(struct remote_session *s, struct fault *why)
 {
-    const char *only = s->config->option[REMOTE_IDENTITIES_ONLY];
-    bool is_named = !s->config->has_default_identities;
-    bool identities_only = only && strcasecmp(only, "yes") == 0 && is_named;
     struct login l = {.s = s};
     int rc = keys_permitted(s->config, why);
 
-    if (!rc && is_named)
-        rc = files_try(&l, why);
-    if (!rc && !l.done && (!identities_only || l.needs_passphrase))
-        rc = agent_try(&l, why);
-    if (!rc && !l.done && !is_named)
-        rc = files_try(&l, why);
+    if (!rc)
+        rc = agent_open(&l, why);
+    if (!rc)
+        rc = identities_try(&l, why);
+    remote_key_agent_close(l.agent);
     if (rc == ML_ERR_TIMEOUT && why && strcmp(why->text, "time-out") == 0)
         fault_set(why, rc, "its sshd did not finish the login in time; tried: %s", l.tried);
+    if (rc == ML_ERR_LINK)
+        rc = hanging_up_explain(&l, why);
     if (rc || l.done)
         return rc;
     return login_refuse(&l, why);

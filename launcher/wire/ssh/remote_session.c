@@ -111,6 +111,9 @@ int remote_session_wait(struct remote_session *s, struct fault *why)
 {
     bool pending = ssh_get_poll_flags(s->ssh) & SSH_WRITE_PENDING;
 
+    /* libssh 0.10 says SSH_AGAIN for ever once the server has hung up, as after MaxAuthTries. */
+    if (ssh_get_status(s->ssh) & (SSH_CLOSED | SSH_CLOSED_ERROR))
+        return fault_set(why, ML_ERR_LINK, "%s", ssh_get_error(s->ssh));
     remote_socket_hurry(&s->socket);
     return remote_wait_for(&s->wait, s->socket.fd, pending ? POLLIN | POLLOUT : POLLIN, why);
 }

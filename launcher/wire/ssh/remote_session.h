@@ -28,7 +28,8 @@ struct remote_session {
 int remote_session_open(struct remote_session *s, const struct remote_config *c,
                         const struct remote_wait *w, struct fault *why);
 
-/* Waits until libssh can read, or write bytes that it still holds. Errors as remote_wait_for. */
+/* Waits until libssh can read, or write bytes that it still holds. Errors as remote_wait_for;
+ * ML_ERR_LINK: the server has closed the connection, and libssh's sentence says why. */
 int remote_session_wait(struct remote_session *s, struct fault *why);
 
 /* What libssh's last error is: ML_ERR_LINK if the connection is gone, else ML_ERR_REFUSED. */

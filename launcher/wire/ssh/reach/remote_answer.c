@@ -49,8 +49,6 @@ static const struct keyword keywords[] = {
     {"revokedhostkeys", FILES, 0, 0, 0},
     {"userknownhostsfile", FILES, 0, 0, 0},
     {"proxyusefdpass", REFUSED, 0, "no", "let the proxy command pass the bytes itself"},
-    {"remotecommand", REFUSED, 0, "none", "ssh runs no command of its own there, either"},
-    {"sessiontype", REFUSED, 0, "default", "an agent is a command that ssh runs there"},
 };
 
 /* Without effect here; doc/ssh.md says why of each. */
@@ -112,12 +110,14 @@ static const char *const unused[] = {
     "permitremoteopen",
     "pkcs11provider",
     "rekeylimit",
+    "remotecommand",
     "remoteforward",
     "requesttty",
     "securitykeyprovider",
     "sendenv",
     "serveralivecountmax",
     "serveraliveinterval",
+    "sessiontype",
     "setenv",
     "stdinnull",
     "streamlocalbindmask",
@@ -275,14 +275,29 @@ static bool are_default(const struct string_list *identities)
     return identities->count >= 4 && known == identities->count;
 }
 
+static int revoked_read(struct remote_config *c, const char *text, struct fault *why)
+{
+    size_t length;
+    const char *value = remote_answer_value(text, "revokedhostkeys", &length);
+    char *file = value ? strndup(value, length) : NULL;
+    int rc = 0;
+
+    if (value && !file)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    if (file && strcasecmp(file, "none") != 0)
+        rc = string_list_add(&c->revoked, file, why);
+    free(file);
+    return rc;
+}
+
 static int all_files_read(struct remote_config *c, const char *text, struct fault *why)
 {
     int rc = files_read(c, &c->known_hosts, text, "userknownhostsfile", true, why);
 
     if (!rc)
         rc = files_read(c, &c->known_hosts, text, "globalknownhostsfile", true, why);
-    if (!rc)
-        rc = files_read(c, &c->revoked, text, "revokedhostkeys", true, why);
+    if (!rc) /* as it is: ssh expands nothing in this one */
+        rc = revoked_read(c, text, why);
     if (!rc)
         rc = files_read(c, &c->certificates, text, "certificatefile", false, why);
     if (!rc)

@@ -156,11 +156,12 @@ static int child_run(struct heard heard[2], int *status, char *const argv[],
 int remote_ask(char **text, char **files, const struct remote_question *q,
                const struct remote_wait *wait, struct fault *why)
 {
-    const char *argv[13] = {NULL, "-G", "-v", "-T"}; /* up to 12 words, and NULL */
+    /* With a command, as it is for the agent: without one, ForkAfterAuthentication is an error. */
+    const char *argv[16] = {NULL, "-G", "-v", "-T", "-o", "RemoteCommand=none"};
     struct heard heard[2] = {{0}, {0}};
     struct text_stream named, said;
     char *path, *words = NULL, port[16];
-    int count = 4, status = -1, rc;
+    int count = 6, status = -1, rc;
     FILE *to_files, *to_words;
 
     *files = *text = NULL;
@@ -176,6 +177,7 @@ int remote_ask(char **text, char **files, const struct remote_question *q,
         argv[count++] = "-p", argv[count++] = port;
     argv[count++] = "--";
     argv[count++] = q->name;
+    argv[count++] = "true";
     rc = child_run(heard, &status, (char *const *)argv, wait, why);
     free(path);
     to_files = text_stream_open(&named);

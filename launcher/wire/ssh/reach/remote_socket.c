@@ -70,15 +70,36 @@ static int jump_command(char **out, const struct remote_config *c, const char *j
     return *out ? 0 : fault_set(why, ML_ERR_MEMORY, "out of memory");
 }
 
+/* The list of ProxyJump, which ssh -G prints with the quotes around it. NULL: there is none. Freed
+ * by the caller. */
+static int jumps_find(char **out, const struct remote_config *c, struct fault *why)
+{
+    const char *jumps = option_or_none(c, REMOTE_PROXY_JUMP);
+    size_t size = jumps ? strlen(jumps) : 0;
+    bool is_quoted = size > 2 && jumps[0] == '"' && jumps[size - 1] == '"';
+
+    if (!jumps)
+        return 0;
+    *out = is_quoted ? strndup(jumps + 1, size - 2) : strdup(jumps);
+    if (!*out)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    if (!strpbrk(*out, "'\"\\ \t$`"))
+        return 0;
+    free(*out);
+    *out = NULL;
+    return fault_set(why, ML_ERR_ARGUMENT, "ProxyJump %s in ssh_config is not a list of hosts",
+                     jumps);
+}
+
 static int proxy_open(struct remote_socket *s, const struct remote_config *c, struct fault *why)
 {
-    const char *jumps = option_or_none(c, REMOTE_PROXY_JUMP), *shell = getenv("SHELL");
+    const char *shell = getenv("SHELL");
     char *command = NULL, *argv[] = {"/bin/sh", "-c", NULL, NULL};
-    int rc;
+    char *jumps = NULL;
+    int rc = jumps_find(&jumps, c, why);
 
-    if (jumps && strpbrk(jumps, "'\"\\ \t$`"))
-        return fault_set(why, ML_ERR_ARGUMENT, "ProxyJump %s in ssh_config is not a list of hosts",
-                         jumps);
+    if (rc)
+        return rc;
     if (jumps) {
         rc = jump_command(&command, c, jumps, why);
     } else {
@@ -102,6 +123,7 @@ static int proxy_open(struct remote_socket *s, const struct remote_config *c, st
         snprintf(s->where, sizeof(s->where), "%s", jumps ? "the jump host" : "the proxy command");
     }
     free(command);
+    free(jumps);
     return rc;
 }
 
