@@ -77,6 +77,10 @@ static int range_expand(struct string_list *out, const char *name, int before, c
     return rc;
 }
 
+/* Bytes before and behind the first brackets of a name, which are copied for each of its numbers.
+ * What is in them may be long: a job that got single hosts of a busy cluster has hundreds there. */
+enum { AROUND_MOST = 4096 };
+
 /* Expands the first brackets of a name; the recursion expands further ones. */
 static int name_expand(struct string_list *out, const char *name, size_t limit, struct fault *why)
 {
@@ -89,7 +93,7 @@ static int name_expand(struct string_list *out, const char *name, size_t limit, 
     if (!open)
         return *name && !strchr(name, ']') ? string_list_add(out, name, why)
                                            : text_refuse(name, why);
-    if (!close || strlen(name) > 1024)
+    if (!close || open - name > AROUND_MOST || strlen(close) > AROUND_MOST)
         return text_refuse(name, why);
     rest = ranges = strndup(open + 1, (size_t)(close - open - 1));
     if (!ranges)
