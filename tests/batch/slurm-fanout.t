@@ -31,6 +31,12 @@ check "stdin and stdout pass unchanged" on_login sh -c \
     "$T" "$MLAUNCH"
 check "the last rank of the tree gets all of stdin" cmp "$T/in" "$T/rank.3"
 
+check "a tree of agents starts in a heterogeneous job" on_login salloc -Q -n 1 : -N 3 -n 3 "$MLAUNCH" \
+    --fanout 2 --output raw -- hostname
+sort "$OUT" > "$T/lines"
+check_output "$(printf '%s\n' "$N1" "$N2" "$N3" "$N4")" \
+    "each component of a heterogeneous job is in the tree" cat "$T/lines"
+
 # On the first node itself, as in a job script: that agent gets the environment of mlaunch.
 export PLAIN=plain
 batch --nodes 4 run --fanout 2 --output raw -n 4 -- sh -c 'echo "$MLAUNCH_RANK|$PLAIN"'

@@ -57,6 +57,17 @@ check_error 0 "--hosts: host $N2 is outside the allocation \(Slurm job [0-9]+\);
 check_error 125 "Invalid job id|has expired|Unable to confirm allocation" \
     "an allocation that is gone is an error" on_login \
     env SLURM_JOB_ID=99999 SLURM_JOB_NODELIST="$N1" SLURM_TASKS_PER_NODE=1 "$MLAUNCH" -- true
+# A heterogeneous job: srun starts agents in one component of it at a time.
+check "mlaunch starts in a heterogeneous job" on_login salloc -Q -n 1 : -N 2 -n 4 "$MLAUNCH" \
+    --output raw -- sh -c 'echo $MLAUNCH_RANK/$MLAUNCH_SIZE $(hostname)'
+sort "$OUT" > "$T/lines"
+check_output "$(printf '%s\n' "0/5 $N1" "1/5 $N2" "2/5 $N2" "3/5 $N2" "4/5 $N3")" \
+    "each component of a heterogeneous job has its ranks" cat "$T/lines"
+printf '%s\n' '#!/bin/bash' '#SBATCH -n 1' '#SBATCH hetjob' '#SBATCH -N 2 -n 2' \
+    "exec '$MLAUNCH' --output raw -- hostname" > "$T/het.sh"
+check "sbatch takes a heterogeneous job" on_login sbatch --wait -o "$T/het.out" "$T/het.sh"
+check_output "$(printf '%s\n' "$N1" "$N2" "$N3")" \
+    "a script of a heterogeneous job has the hosts of all components" sort "$T/het.out"
 head -c 300000 /dev/urandom > "$T/in"
 check "stdin and stdout pass unchanged" on_login sh -c \
     'salloc -Q -N 1 "$2" --output raw -n 1 -- cat < "$1/in" > "$1/out" && cmp "$1/in" "$1/out"' sh \

@@ -65,8 +65,10 @@ int allocation_match(struct host_list *l, char *const *environment, struct fault
         else if (!h)
             log_warn("%s: host %s is outside the allocation (%s); using it anyway", l->source,
                      l->hosts[i].name, given->source);
-        else if (h->node && !l->hosts[i].node)
+        else if (h->node && !l->hosts[i].node) {
+            l->hosts[i].component = h->component;
             rc = string_copy(&l->hosts[i].node, h->node, why);
+        }
     }
     host_list_destroy(given);
     return rc;

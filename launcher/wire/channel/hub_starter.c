@@ -204,22 +204,25 @@ static void start_hosts(struct hub_starter *s, const struct host *const *hosts, 
 
 /* --- which hosts ------------------------------------------------------------------------------ */
 
-/* The wanted hosts of srun that are this machine, or those that are not: the former get more of
- * the environment. */
-static void srun_start(struct hub_starter *s, const struct host **hosts, bool is_local)
+/* Wanted hosts of srun that one step takes: this machine gets more of the environment than others,
+ * and a step is within a component of the job. False: none is wanted any more. */
+static bool srun_start(struct hub_starter *s, const struct host **hosts)
 {
     int count = 0;
 
     for (int i = 0; i < s->config.count; i++) {
         const struct host *h = &s->config.hosts[i];
 
-        if (!s->is_wanted[i] || h->launch_method != LAUNCH_METHOD_SRUN || h->is_local != is_local)
+        if (!s->is_wanted[i] || h->launch_method != LAUNCH_METHOD_SRUN)
+            continue;
+        if (count && (h->is_local != hosts[0]->is_local || h->component != hosts[0]->component))
             continue;
         s->is_wanted[i] = false;
         hosts[count++] = h;
     }
     if (count)
         start_hosts(s, hosts, count);
+    return count > 0;
 }
 
 /* Some thousand commands take half a minute. Meanwhile the hosts that were first are let in, and
@@ -232,10 +235,8 @@ static void on_soon(evutil_socket_t fd, short what, void *arg)
     int started = 0;
 
     (void)fd, (void)what;
-    if (hosts) {
-        srun_start(s, hosts, true);
-        srun_start(s, hosts, false);
-    }
+    while (hosts && srun_start(s, hosts))
+        continue;
     for (int i = 0; hosts && i < s->config.count; i++) {
         if (!s->is_wanted[i])
             continue;

@@ -162,6 +162,8 @@ int srun_command_words(struct string_list *out, const struct host *const *hosts,
         rc = number_word(out, "--nodes", count, why);
     if (!rc)
         rc = number_word(out, "--ntasks", count, why);
+    if (!rc && hosts[0]->component)
+        rc = number_word(out, "--het-group", hosts[0]->component - 1, why);
     if (!rc)
         rc = export_word(&export, hosts[0], environment, why);
     if (!rc)

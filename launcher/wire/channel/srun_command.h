@@ -8,7 +8,8 @@
 #include "launcher/input/hosts/host_list.h"
 
 /* Adds the words of the command, to be followed by the agent's path. `environment`: the caller's,
- * which the agents get too if the first host is this machine. */
+ * which the agents get too if the first host is this machine. All hosts are in one component of a
+ * heterogeneous job. */
 int srun_command_words(struct string_list *out, const struct host *const *hosts, int count,
                        char *const *environment, struct fault *why);
 

@@ -46,6 +46,25 @@ static void test_nodes(void **state)
     expect_nodes("x[A,c-d,3]-ib,[1-2]n", "xA-ib xc-ib xd-ib x3-ib 1n 2n");
 }
 
+/* Every second host of a cluster, in brackets of several thousand bytes. */
+static void test_nodes_scattered(void **state)
+{
+    struct string_list l = {0};
+    struct fault why = {0};
+    char text[16384] = "n[0000";
+    size_t used = strlen(text);
+
+    (void)state;
+    for (int i = 2; i < 4000; i += 2)
+        used += (size_t)snprintf(text + used, sizeof(text) - used, ",%04d", i);
+    snprintf(text + used, sizeof(text) - used, "]-ib,login");
+    if (node_list_expand(&l, text, 10000, &why))
+        fail_msg("%s", why.text);
+    assert_int_equal(l.count, 2001);
+    assert_string_equal(l.items[1999], "n3998-ib");
+    string_list_clear(&l);
+}
+
 static void test_nodes_malformed(void **state)
 {
     static const char *const cases[] = {"",
@@ -170,6 +189,34 @@ static void test_slurm(void **state)
     expect(ENV("SLURM_JOB_NODELIST=n1:3"), SLURM "SLURM_JOB_NODELIST: 'n1:3' is not a host name");
 }
 
+static void test_slurm_components(void **state)
+{
+    const char *const *environment =
+        ENV("SLURM_HET_SIZE=2", "SLURM_JOB_ID=4", "SLURM_JOB_ID_HET_GROUP_0=3",
+            "SLURM_JOB_ID_HET_GROUP_1=4", "SLURM_JOB_NODELIST_HET_GROUP_0=a",
+            "SLURM_JOB_NODELIST_HET_GROUP_1=b[1-2]", "SLURM_TASKS_PER_NODE_HET_GROUP_1=2,1");
+    struct host_list *l;
+    struct fault why;
+
+    (void)state;
+    expect(environment, "Slurm job 4: a/1 b1/2 b2/1");
+    assert_int_equal(allocation_read(&l, (char *const *)environment, &why), 0);
+    assert_int_equal(l->hosts[0].component, 1);
+    assert_int_equal(l->hosts[2].component, 2);
+    host_list_destroy(l);
+    assert_int_equal(host_list_parse(&l, "--hosts", "b2", &why), 0);
+    assert_int_equal(allocation_match(l, (char *const *)environment, &why), 0);
+    assert_int_equal(l->hosts[0].component, 2);
+    host_list_destroy(l);
+    expect(ENV("SLURM_HET_SIZE=two", "SLURM_JOB_NODELIST=a"),
+           SLURM "SLURM_HET_SIZE: 'two' is not a number of components");
+    expect(ENV("SLURM_HET_SIZE=1", "SLURM_JOB_NODELIST_HET_GROUP_0=b[1-2]",
+               "SLURM_JOB_NUM_NODES_HET_GROUP_0=3"),
+           SLURM
+           "SLURM_JOB_NODELIST_HET_GROUP_0 names 2 hosts, but SLURM_JOB_NUM_NODES_HET_GROUP_0 "
+           "is '3'");
+}
+
 static void test_lsf(void **state)
 {
     (void)state;
@@ -242,9 +289,14 @@ static void test_match(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_nodes),  cmocka_unit_test(test_nodes_malformed),
-        cmocka_unit_test(test_counts), cmocka_unit_test(test_slurm),
-        cmocka_unit_test(test_lsf),    cmocka_unit_test(test_files),
+        cmocka_unit_test(test_nodes),
+        cmocka_unit_test(test_nodes_malformed),
+        cmocka_unit_test(test_nodes_scattered),
+        cmocka_unit_test(test_slurm_components),
+        cmocka_unit_test(test_counts),
+        cmocka_unit_test(test_slurm),
+        cmocka_unit_test(test_lsf),
+        cmocka_unit_test(test_files),
         cmocka_unit_test(test_match),
     };
 
