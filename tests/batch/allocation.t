@@ -24,6 +24,25 @@ for file in "$here"/*.env; do
         "the environment $(basename "$file" .env) gives its hosts" planned "$file"
 done
 
+# alone NAME=VALUE WORDS: a job whose hosts cannot be read runs here, with these words of warning.
+alone() {
+    check_error 0 "^mlaunch: warning: $2" "$1 alone is warned of" env "$1" "$MLAUNCH" --dry-run -- true
+    check_match '^host 0: localhost ' "$OUT" "$1 alone leaves this machine"
+    check "$1 with named hosts runs there" env "$1" "$MLAUNCH" --dry-run -H localhost -- true
+    check_output "" "$1 with named hosts needs no warning" cat "$ERR"
+}
+alone SLURM_JOB_ID=7 'this is Slurm job 7, but SLURM_JOB_NODELIST, which has its hosts, is not set; using this machine alone'
+alone PBS_JOBID=12.server 'this is PBS job 12.server, but PBS_NODEFILE, '
+alone LSB_JOBID=77 'this is LSF job 77, but LSB_MCPU_HOSTS, '
+alone FLUX_URI=local:///run/flux/local 'FLUX_URI, which is set here, belongs to Flux, .*-H "\$\(flux hostlist\)"'
+alone HYDRA_HOST_FILE=/etc/mpi/hostfile 'HYDRA_HOST_FILE, .* give that file to --hostfile'
+alone OMPI_MCA_orte_default_hostfile=/etc/mpi/hostfile 'OMPI_MCA_orte_default_hostfile, .*--hostfile'
+check "a serial job of SGE runs here" env JOB_ID=9 "$MLAUNCH" --dry-run -- true
+check_output "" "a serial job of SGE has no list of hosts, and needs no warning" cat "$ERR"
+check "an allocation whose host is this machine is read" env SLURM_JOB_ID=7 \
+    SLURM_JOB_NODELIST="$(hostname)" FLUX_URI=local:///x "$MLAUNCH" --dry-run -- true
+check_no_match 'using this machine alone' "$ERR" "an allocation that is read needs no warning"
+
 # An explicit list wins; a host outside the allocation is used, with a warning.
 export SLURM_JOB_NODELIST='n[1-2]' SLURM_TASKS_PER_NODE='2(x2)' SLURM_JOB_ID=7
 check_error 0 '^mlaunch: warning: --hosts: host x is outside the allocation \(Slurm job 7\); using it anyway' \

@@ -11,8 +11,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct allocation_system *const systems[] = {&allocation_slurm, &allocation_system_pbs,
-                                                          &allocation_lsf, &allocation_system_sge};
+static const struct allocation_system *const systems[] = {
+    &allocation_slurm,      &allocation_system_pbs, &allocation_lsf,
+    &allocation_system_sge, &allocation_system_oar, &allocation_system_cobalt};
+
+/* Variables of jobs whose hosts are not in the environment: Flux has them in its broker, and the
+ * files of the others have formats of their own, which --hostfile tells apart. */
+static const struct unread {
+    const char *variable, *what, *advice;
+} unread[] = {
+    {"FLUX_URI", "belongs to Flux", "name the job's hosts, with -H \"$(flux hostlist)\""},
+    {"OMPI_MCA_orte_default_hostfile", "names Open MPI's hosts", "give that file to --hostfile"},
+    {"PRTE_MCA_prte_default_hostfile", "names Open MPI's hosts", "give that file to --hostfile"},
+    {"HYDRA_HOST_FILE", "names MPICH's hosts", "give that file to --hostfile"},
+    {"I_MPI_HYDRA_HOST_FILE", "names Intel MPI's hosts", "give that file to --hostfile"},
+};
 
 static int system_read(struct host_list **out, const struct allocation_system *s,
                        char *const *environment, struct fault *why)
@@ -33,13 +46,49 @@ static int system_read(struct host_list **out, const struct allocation_system *s
     return rc ? fault_wrap(why, "cannot read the hosts of this %s allocation", s->name) : 0;
 }
 
-int allocation_read(struct host_list **out, char *const *environment, struct fault *why)
+static const struct allocation_system *system_find(char *const *environment)
 {
-    *out = NULL;
     for (size_t i = 0; i < sizeof(systems) / sizeof(*systems); i++)
         if (allocation_system_find(environment, systems[i]->variables, NULL))
-            return system_read(out, systems[i], environment, why);
-    return 0;
+            return systems[i];
+    return NULL;
+}
+
+int allocation_read(struct host_list **out, char *const *environment, struct fault *why)
+{
+    const struct allocation_system *s = system_find(environment);
+
+    *out = NULL;
+    return s ? system_read(out, s, environment, why) : 0;
+}
+
+void allocation_warn_unread(char *const *environment)
+{
+    char shown[TEXT_SHOWN];
+
+    if (system_find(environment))
+        return;
+    for (size_t i = 0; i < sizeof(systems) / sizeof(*systems); i++) {
+        const struct allocation_system *s = systems[i];
+        const char *job = environment_find(environment, s->job_variable);
+
+        if (job && *job && s->is_always_listed) {
+            log_warn("this is %s job %s, but %s, which has its hosts, is not set; using this "
+                     "machine alone: name the hosts with -H or --hostfile",
+                     s->name, text_show(shown, job), s->variables[0]);
+            return;
+        }
+    }
+    for (size_t i = 0; i < sizeof(unread) / sizeof(*unread); i++) {
+        const char *value = environment_find(environment, unread[i].variable);
+
+        if (value && *value) {
+            log_warn("%s, which is set here, %s, and mlaunch does not read it; using this machine "
+                     "alone: %s",
+                     unread[i].variable, unread[i].what, unread[i].advice);
+            return;
+        }
+    }
 }
 
 int allocation_match(struct host_list *l, char *const *environment, struct fault *why)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* allocation.h: the hosts that a batch system (Slurm, PBS, LSF, SGE) gave to the job that mlaunch
- * runs in. */
+/* allocation.h: the hosts that a batch system (Slurm, PBS, LSF, SGE, OAR, Cobalt) gave to the job
+ * that mlaunch runs in. */
 #ifndef LAUNCHER_INPUT_HOSTS_ALLOCATION_H
 #define LAUNCHER_INPUT_HOSTS_ALLOCATION_H
 
@@ -11,6 +11,10 @@
  * allocation and on failure. ML_ERR_ARGUMENT names the variable or file and the text that cannot be
  * parsed. */
 int allocation_read(struct host_list **out, char *const *environment, struct fault *why);
+
+/* For a job on this machine alone, because the user named no hosts: warns if the environment is
+ * that of a job which may have more hosts, and allocation_read() finds none in it. */
+void allocation_warn_unread(char *const *environment);
 
 /* For hosts that the user named: sets host.node of those inside the allocation, warns about each
  * one outside. ML_ERR_ARGUMENT: a spare one is outside; ML_ERR_MEMORY. */

@@ -47,4 +47,4 @@ static int lsf_read(struct host_list *l, char *const *environment, struct fault 
     return rc;
 }
 
-const struct allocation_system allocation_lsf = {"LSF", "LSB_JOBID", variables, lsf_read};
+const struct allocation_system allocation_lsf = {"LSF", "LSB_JOBID", true, variables, lsf_read};

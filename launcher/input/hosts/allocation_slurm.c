@@ -198,4 +198,5 @@ static int slurm_read(struct host_list *l, char *const *environment, struct faul
     return rc;
 }
 
-const struct allocation_system allocation_slurm = {"Slurm", "SLURM_JOB_ID", variables, slurm_read};
+const struct allocation_system allocation_slurm = {"Slurm", "SLURM_JOB_ID", true, variables,
+                                                   slurm_read};

@@ -83,13 +83,21 @@ int allocation_system_add_lines(struct host_list *l, const char *variable, const
 
 static const char *const pbs_variables[] = {"PBS_NODEFILE", NULL};
 
-static int pbs_read(struct host_list *l, char *const *environment, struct fault *why)
+static int file_read(struct host_list *l, char *const *environment, const char *const *variables,
+                     bool has_slots, struct fault *why)
 {
-    return allocation_system_add_lines(
-        l, *pbs_variables, allocation_system_find(environment, pbs_variables, NULL), false, why);
+    const char *name = *variables;
+    const char *path = allocation_system_find(environment, variables, &name);
+
+    return allocation_system_add_lines(l, name, path, has_slots, why);
 }
 
-const struct allocation_system allocation_system_pbs = {"PBS", "PBS_JOBID", pbs_variables,
+static int pbs_read(struct host_list *l, char *const *environment, struct fault *why)
+{
+    return file_read(l, environment, pbs_variables, false, why);
+}
+
+const struct allocation_system allocation_system_pbs = {"PBS", "PBS_JOBID", true, pbs_variables,
                                                         pbs_read};
 
 /* --- SGE: PE_HOSTFILE has lines "host slots queue processors" --------------------------------- */
@@ -98,8 +106,33 @@ static const char *const sge_variables[] = {"PE_HOSTFILE", NULL};
 
 static int sge_read(struct host_list *l, char *const *environment, struct fault *why)
 {
-    return allocation_system_add_lines(
-        l, *sge_variables, allocation_system_find(environment, sge_variables, NULL), true, why);
+    return file_read(l, environment, sge_variables, true, why);
 }
 
-const struct allocation_system allocation_system_sge = {"SGE", "JOB_ID", sge_variables, sge_read};
+const struct allocation_system allocation_system_sge = {"SGE", "JOB_ID", false, sge_variables,
+                                                        sge_read};
+
+/* --- OAR: one file by several names, with a line with a host for each of its cores ------------ */
+
+static const char *const oar_variables[] = {"OAR_NODEFILE", "OAR_NODE_FILE", "OAR_FILE_NODES",
+                                            NULL};
+
+static int oar_read(struct host_list *l, char *const *environment, struct fault *why)
+{
+    return file_read(l, environment, oar_variables, false, why);
+}
+
+const struct allocation_system allocation_system_oar = {"OAR", "OAR_JOB_ID", true, oar_variables,
+                                                        oar_read};
+
+/* --- Cobalt: COBALT_NODEFILE has a line for each host ----------------------------------------- */
+
+static const char *const cobalt_variables[] = {"COBALT_NODEFILE", NULL};
+
+static int cobalt_read(struct host_list *l, char *const *environment, struct fault *why)
+{
+    return file_read(l, environment, cobalt_variables, false, why);
+}
+
+const struct allocation_system allocation_system_cobalt = {"Cobalt", "COBALT_JOBID", true,
+                                                           cobalt_variables, cobalt_read};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* allocation_system.h: one row of allocation.c for each batch system, and what its readers share.
- * PBS and SGE are read here. */
+ * Those with a file of hosts are read here: PBS, SGE, OAR and Cobalt. */
 #ifndef LAUNCHER_INPUT_HOSTS_ALLOCATION_SYSTEM_H
 #define LAUNCHER_INPUT_HOSTS_ALLOCATION_SYSTEM_H
 
@@ -11,6 +11,8 @@
 struct allocation_system {
     const char *name;         /* "Slurm" */
     const char *job_variable; /* holds the job's number, for messages */
+    /* It names hosts to jobs of one host too, so that a job without hosts has lost them. */
+    bool is_always_listed;
     /* NULL-terminated. Inside an allocation one of them is set and not empty. */
     const char *const *variables;
     /* Adds the hosts of the allocation with their slots; a host may be added several times. The
@@ -19,6 +21,7 @@ struct allocation_system {
 };
 
 extern const struct allocation_system allocation_system_pbs, allocation_system_sge;
+extern const struct allocation_system allocation_system_oar, allocation_system_cobalt;
 extern const struct allocation_system allocation_slurm, allocation_lsf;
 
 /* Returns the value of the first of `names` that is set and not empty, and stores its name in *name

@@ -34,7 +34,7 @@ struct host {
     int join_index;                   /* its index among those that call, if they do */
     char *door;    /* the socket of the mlaunch that it has joined, for questions; or NULL */
     char *node;    /* its name in the Slurm job that mlaunch runs in; else NULL */
-    int component; /* of that job, from 1, if it is a heterogeneous one; else 0 */
+    int component; /* its place in that job, from 1, if that is a heterogeneous one; else 0 */
     int slots;     /* 0: unstated */
     int max_slots; /* the most ranks, with --oversubscribe too; 0: any number */
     int spare;     /* its place in --spare-hosts, from 1; 0: it is no spare */

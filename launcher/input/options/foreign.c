@@ -180,7 +180,7 @@ const struct foreign foreign_table[] = {
     {"launcher-exec", HYDRA, HINT(FOREIGN_ONE, "--agent-command starts the agents")},
     {"bootstrap-exec", HYDRA, HINT(FOREIGN_ONE, "--agent-command starts the agents")},
     {"rmk", HYDRA, HINT(FOREIGN_ONE,
-        "an allocation of Slurm, PBS, LSF or SGE is found without it")},
+        "an allocation of Slurm, PBS, LSF, SGE, OAR or Cobalt is found without it")},
     {"jobid", SRUN, HINT(FOREIGN_ONE, "run mlaunch inside the allocation, or with SLURM_JOB_ID")},
 
     /* Output. */

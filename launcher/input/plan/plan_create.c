@@ -14,6 +14,7 @@
 #include "launcher/base/text/environment.h"
 #include "launcher/base/text/string_list.h"
 #include "launcher/base/text/text_file.h"
+#include "launcher/input/hosts/allocation.h"
 #include "launcher/input/plan/backend.h"
 #include "launcher/input/plan/launch_method.h"
 #include "launcher/input/plan/placement.h"
@@ -139,6 +140,16 @@ static int apps_create(struct plan *p, const struct options *o, char *const *env
 static bool is_here(const struct plan *p, const struct options *o)
 {
     return !o->hosts && !o->hostfile && p->list->count == 1 && p->list->hosts[0].is_local;
+}
+
+static int hosts_find(struct plan *p, const struct options *o, char *const *environment,
+                      struct fault *why)
+{
+    int rc = plan_hosts_find(&p->list, o, environment, why);
+
+    if (!rc && !o->await && is_here(p, o))
+        allocation_warn_unread(environment);
+    return rc;
 }
 
 /* With ':' each program needs its own -n, except on this machine alone, where the default is 1.
@@ -544,13 +555,13 @@ int plan_create(struct plan **out, const struct options *o, char *const *environ
     if (!p)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     p->job = o->job;
-    if ((rc = plan_hosts_find(&p->list, o, environment, why)) ||
-        (rc = caller_directory_find(&p->cwd, why)) || (rc = apps_create(p, o, environment, why)) ||
-        (rc = ranks_place(p, o, why)) || (rc = plan_spares_settle(p, o, why)) ||
-        (rc = plan_debug_settle(p, o, why)) || (rc = backend_settle(p, o, why)) ||
-        (rc = environment_settle(p, o, environment, why)) || (rc = rest_settle(p, o, why)) ||
-        (rc = launch_method_resolve(p, o, environment, why)) || (rc = ssh_config_check(p, why)) ||
-        (rc = files_settle(p, o, environment, why)) || (rc = stage_env_settle(p, o, why))) {
+    if ((rc = hosts_find(p, o, environment, why)) || (rc = caller_directory_find(&p->cwd, why)) ||
+        (rc = apps_create(p, o, environment, why)) || (rc = ranks_place(p, o, why)) ||
+        (rc = plan_spares_settle(p, o, why)) || (rc = plan_debug_settle(p, o, why)) ||
+        (rc = backend_settle(p, o, why)) || (rc = environment_settle(p, o, environment, why)) ||
+        (rc = rest_settle(p, o, why)) || (rc = launch_method_resolve(p, o, environment, why)) ||
+        (rc = ssh_config_check(p, why)) || (rc = files_settle(p, o, environment, why)) ||
+        (rc = stage_env_settle(p, o, why))) {
         plan_destroy(p);
         return rc;
     }

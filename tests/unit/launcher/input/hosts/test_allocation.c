@@ -252,6 +252,8 @@ static void test_files(void **state)
 {
     (void)state;
     expect_file("PBS_NODEFILE", "a\nb\na\n\nb.x\n", "the PBS allocation: a/2- b/1- b.x/1-");
+    expect_file("OAR_FILE_NODES", "a.x\nb\na.x\n", "the OAR allocation: a.x/2- b/1-");
+    expect_file("COBALT_NODEFILE", "a\nb\n", "the Cobalt allocation: a/1- b/1-");
     expect_file("LSB_DJOB_HOSTFILE", "a\na\r\nb", "the LSF allocation: a/2- b/1-");
     expect_file("PE_HOSTFILE", "a 4 all.q@a UNDEFINED\nb   2 x <NULL>\n",
                 "the SGE allocation: a/4- b/2-");
