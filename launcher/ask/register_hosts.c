@@ -61,7 +61,7 @@ int register_hosts_reach(struct options *o, const struct register_found *f, stru
 
 static bool has_host(const struct host_list *l, const struct host *h)
 {
-    bool is_local = !h->user && !h->port && host_name_is_local(h->name);
+    bool is_local = !h->port && host_name_is_local(h->name) && host_name_is_own_user(h->user);
 
     for (int i = 0; i < l->count; i++) {
         if ((is_local && l->hosts[i].is_local) || host_name_is_same(h->name, l->hosts[i].name))

@@ -70,20 +70,4 @@ else
     check_error 125 'mlaunch was built without RDMA' "--probe is refused by a build without RDMA" \
         "$MLAUNCH" hosts --probe
 fi
-# SGE and PBS name a host as `hostname -f` does, where `hostname` says only its first part.
-printf '127.0.0.1 localhost\n127.0.1.1 node1.cluster node1\n' > "$T/hosts-file"
-if unshare -Urum true 2> "$T/err"; then
-    named() {
-        unshare -Urum sh -c 'hostname node1 && mount --bind "$0" /etc/hosts && exec "$@"' \
-            "$T/hosts-file" "$@"
-    }
-    check_match '^host 0: node1.cluster \(this machine\): ranks 0-1$' \
-        <(named "$MLAUNCH" -H node1.cluster -n 2 --dry-run -- true) \
-        "the full name of this machine needs no SSH"
-    check_match '^host 0: node1.elsewhere \(SSH\)' \
-        <(named "$MLAUNCH" -H node1.elsewhere -n 2 --dry-run -- true) \
-        "the same first part in another domain is another machine"
-else
-    skip "the full name of this machine needs no SSH" "no user namespaces here"
-fi
 done_testing

@@ -51,7 +51,7 @@ int host_list_add(struct host_list *l, struct host *h, struct fault *why)
         return rc;
     if (l->count == l->room && (rc = host_list_reserve(l, l->count ? l->count : 1, why)))
         return rc;
-    h->is_local = !h->user && !h->port && host_name_is_local(h->name);
+    h->is_local = !h->port && host_name_is_local(h->name) && host_name_is_own_user(h->user);
     l->hosts[l->count++] = *h;
     *h = (struct host){0};
     return 0;

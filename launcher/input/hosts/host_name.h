@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* host_name.h: splits and checks "[user@]host[:number]". */
+/* host_name.h: splits and checks "[user@]host[:number]", and knows the names of this machine. */
 #ifndef LAUNCHER_INPUT_HOSTS_HOST_NAME_H
 #define LAUNCHER_INPUT_HOSTS_HOST_NAME_H
 
@@ -35,8 +35,15 @@ int host_name_parse(struct host_name *out, const char *text, const struct host_n
  * the other way round. */
 bool host_name_is_same(const char *a, const char *b);
 
-/* True for localhost, 127.x.x.x, ::1 and the name of this machine, short or as `hostname -f` says
- * it. */
+/*
+ * True for localhost, 127.x.x.x and ::1; for the machine's name, short or as `hostname -f` says it,
+ * in any case and with a dot at its end; for each address of its interfaces; and for a name to
+ * which /etc/hosts gives such addresses alone. A name server is asked for names only that begin
+ * with the machine's own and a dot, because an answer may take seconds for each host.
+ */
 bool host_name_is_local(const char *name);
+
+/* True for NULL, and for the name of the user who runs this process. */
+bool host_name_is_own_user(const char *user);
 
 #endif

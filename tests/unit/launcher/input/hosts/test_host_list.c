@@ -199,6 +199,25 @@ static void test_local(void **state)
     assert_false(host_name_is_local("localhost.evil.example"));
     assert_int_equal(gethostname(own, sizeof(own) - 1), 0);
     assert_true(host_name_is_local(own));
+    assert_true(host_name_is_local("LocalHost."));
+    assert_true(host_name_is_local("::ffff:127.0.0.1"));
+    assert_false(host_name_is_local("192.0.2.1"));
+    assert_false(host_name_is_local("0.0.0.0"));
+    assert_false(host_name_is_local("fe80::1%none"));
+    assert_false(host_name_is_local("."));
+    assert_true(host_name_is_own_user(NULL));
+    assert_false(host_name_is_own_user("no such user"));
+}
+
+static void test_same(void **state)
+{
+    (void)state;
+    assert_true(host_name_is_same("n1", "N1.cluster"));
+    assert_true(host_name_is_same("n1.cluster", "N1.Cluster."));
+    assert_true(host_name_is_same("n1.", "n1.cluster"));
+    assert_false(host_name_is_same("n1.cluster.", "n1.other."));
+    assert_false(host_name_is_same("n1", "n12"));
+    assert_false(host_name_is_same("10.0.0.1", "10.0.0.2"));
 }
 
 int main(void)
@@ -207,7 +226,7 @@ int main(void)
         cmocka_unit_test(test_parse),         cmocka_unit_test(test_brackets),
         cmocka_unit_test(test_slots_or_port), cmocka_unit_test(test_filter),
         cmocka_unit_test(test_twice),         cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_local),
+        cmocka_unit_test(test_local),         cmocka_unit_test(test_same),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

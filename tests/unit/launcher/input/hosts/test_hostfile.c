@@ -335,19 +335,19 @@ static void test_json_twice(void **state)
 
 static void test_text(void **state)
 {
-    struct host_list *l =
-        parsed("# cluster\r\na\r\n  b:4  # four\n\nme@c slots=2\nd slots = 3  max-slots=4\n"
-               "[fd00::1]\n[fd00::2]:8\ne#x\na slots=2\nlocalhost\n127.0.0.2\nme@localhost\n"
-               "me@n[09-10,x]-i count=2 slots-max=4\nm[1-2]:5 # five each\n");
+    struct host_list *l = parsed(
+        "# cluster\r\na\r\n  b:4  # four\n\nme@c slots=2\nd slots = 3  max-slots=4\n"
+        "[2001:db8::1]\n[2001:db8::2]:8\ne#x\na slots=2\nlocalhost\n127.0.0.2\nme@localhost\n"
+        "me@n[09-10,x]-i count=2 slots-max=4\nm[1-2]:5 # five each\n");
     static const struct {
         const char *name;
         int slots;
         bool is_local;
-    } expected[] = {{"a", 3, false},         {"b", 4, false},        {"c", 2, false},
-                    {"d", 3, false},         {"fd00::1", 0, false},  {"fd00::2", 8, false},
-                    {"e", 0, false},         {"localhost", 0, true}, {"127.0.0.2", 0, true},
-                    {"localhost", 0, false}, {"n09-i", 2, false},    {"n10-i", 2, false},
-                    {"nx-i", 2, false},      {"m1", 5, false},       {"m2", 5, false}};
+    } expected[] = {{"a", 3, false},         {"b", 4, false},           {"c", 2, false},
+                    {"d", 3, false},         {"2001:db8::1", 0, false}, {"2001:db8::2", 8, false},
+                    {"e", 0, false},         {"localhost", 0, true},    {"127.0.0.2", 0, true},
+                    {"localhost", 0, false}, {"n09-i", 2, false},       {"n10-i", 2, false},
+                    {"nx-i", 2, false},      {"m1", 5, false},          {"m2", 5, false}};
 
     (void)state;
     assert_int_equal(l->count, 15);
