@@ -124,8 +124,7 @@ int address_make(struct address *out, const char *ip, uint16_t port, struct faul
     return 0;
 }
 
-/* What a host says of itself has its own number of the interface. */
-static int address_make_said(struct address *out, const char *ip, uint16_t port, struct fault *why)
+int address_make_said(struct address *out, const char *ip, uint16_t port, struct fault *why)
 {
     struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)&out->storage;
     const char *scope = strchr(ip, '%');
@@ -199,8 +198,9 @@ void address_format(const struct address *a, char out[ADDRESS_TEXT])
 int address_towards(const char *peer_ip, char out[ADDRESS_TEXT], struct fault *why)
 {
     struct address peer, mine = {.length = sizeof(mine.storage)};
-    int fd, rc = address_make(&peer, peer_ip, 9, why); /* any port: a UDP connect sends nothing */
+    int fd, rc = address_make_said(&peer, peer_ip, 9, why);
 
+    /* The port is any one: connecting UDP sends nothing. */
     if (rc)
         return rc;
     fd = socket(peer.storage.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);

@@ -25,6 +25,9 @@ bool address_is_every(const char *ip);     /* 0.0.0.0 or ::, as text */
  * address_make the two parts. ML_ERR_ARGUMENT. */
 int address_parse(struct address *out, const char *text, struct fault *why);
 int address_make(struct address *out, const char *ip, uint16_t port, struct fault *why);
+/* As address_make, of an address that another host has said: the interface of a link-local one has
+ * another number here. A name is taken as this host's own, as the user has written it. */
+int address_make_said(struct address *out, const char *ip, uint16_t port, struct fault *why);
 void address_format(const struct address *a, char out[ADDRESS_TEXT]); /* with its port */
 void address_format_ip(const struct address *a, char out[ADDRESS_TEXT]);
 

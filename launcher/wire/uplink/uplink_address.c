@@ -32,6 +32,17 @@ bool uplink_address_split(const char *text, char host[UPLINK_HOST], int *port)
     return true;
 }
 
+/* A link-local address without its interface, or with the number that it has at the head. */
+static void scope_set(struct addrinfo *found, const char *host, int port)
+{
+    struct address a;
+    struct fault ignored;
+
+    if (found->ai_family == AF_INET6 && address_is_literal(host) &&
+        address_make_said(&a, host, (uint16_t)port, &ignored) == 0 && a.length == found->ai_addrlen)
+        memcpy(found->ai_addr, &a.storage, a.length);
+}
+
 int uplink_address_find(struct addrinfo **out, const char *host, int port, struct fault *why)
 {
     const struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
@@ -40,8 +51,10 @@ int uplink_address_find(struct addrinfo **out, const char *host, int port, struc
 
     snprintf(text, sizeof(text), "%d", port);
     err = getaddrinfo(host, text, &hints, out);
-    if (!err)
+    if (!err) {
+        scope_set(*out, host, port);
         return 0;
+    }
     return fault_set(why, ML_ERR_SYSTEM, "the name %s is not known: %s", host,
                      err == EAI_SYSTEM ? strerror(errno) : gai_strerror(err));
 }
