@@ -195,6 +195,21 @@ void address_format(const struct address *a, char out[ADDRESS_TEXT])
     snprintf(out, ADDRESS_TEXT, is_v6 ? "[%.56s]:%u" : "%.56s:%u", ip, port);
 }
 
+void address_take_scope(char text[ADDRESS_TEXT], const char *own_ip)
+{
+    struct address own, peer;
+    const struct sockaddr_in6 *mine = (const struct sockaddr_in6 *)&own.storage;
+    struct sockaddr_in6 *theirs = (struct sockaddr_in6 *)&peer.storage;
+
+    if (text[0] != '[' || address_make(&own, own_ip, 0, NULL) || address_parse(&peer, text, NULL))
+        return;
+    if (own.storage.ss_family != AF_INET6 || !IN6_IS_ADDR_LINKLOCAL(&theirs->sin6_addr) ||
+        !mine->sin6_scope_id)
+        return;
+    theirs->sin6_scope_id = mine->sin6_scope_id;
+    address_format(&peer, text);
+}
+
 int address_towards(const char *peer_ip, char out[ADDRESS_TEXT], struct fault *why)
 {
     struct address peer, mine = {.length = sizeof(mine.storage)};

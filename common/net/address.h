@@ -31,6 +31,10 @@ int address_make_said(struct address *out, const char *ip, uint16_t port, struct
 void address_format(const struct address *a, char out[ADDRESS_TEXT]); /* with its port */
 void address_format_ip(const struct address *a, char out[ADDRESS_TEXT]);
 
+/* `text`: the address "[ip]:port" that another host has said. If it and own_ip, by which that host
+ * knows this one, are link-local, it gets the interface of own_ip instead of its number there. */
+void address_take_scope(char text[ADDRESS_TEXT], const char *own_ip);
+
 bool address_is_here(const char *ip); /* a numeric address of this host */
 
 /* Stores the local address that the system would use to reach `peer_ip`. Sends nothing. */

@@ -151,6 +151,7 @@ static int way_connect(struct tcp_mesh *m, struct way *way, int peer, struct fau
     *way->wire = (struct tcp_wire){.fd = -1, .peer = peer};
     snprintf(where, sizeof(where), "%.*s", (int)blob.size, (const char *)blob.bytes);
     stdio_guard_begin(held);
+    address_take_scope(where, g->world->job.bind_ip);
     rc = address_parse(&way->wire->to, where, why);
     if (!rc)
         rc = tcp_wire_connect(way->wire, g, why);

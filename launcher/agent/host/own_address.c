@@ -12,10 +12,14 @@
 void own_address_of_ssh(char out[ADDRESS_TEXT])
 {
     const char *connection = getenv("SSH_CONNECTION");
+    struct address a;
 
     out[0] = '\0'; /* the third word: %63s is ADDRESS_TEXT - 1 */
-    if (!connection || sscanf(connection, "%*s %*s %63s", out) != 1 || !address_is_here(out))
+    if (!connection || sscanf(connection, "%*s %*s %63s", out) != 1 || !address_is_here(out) ||
+        address_make(&a, out, 0, NULL))
         out[0] = '\0';
+    else /* the interface of a link-local one by its number: others know that it isn't theirs */
+        address_format_ip(&a, out);
 }
 
 /* False: it has none of this family, is down, or is a loopback interface. */

@@ -289,6 +289,7 @@ int coordinator_session_connect(struct coordinator_session *c, const char *addre
         server_close(c->server);
         c->server = NULL;
         snprintf(c->address, sizeof(c->address), "%s", address);
+        address_take_scope(c->address, c->agent->run.place.bind_ip);
     }
     if (strcmp(job->backend, "none") == 0)
         return 0;

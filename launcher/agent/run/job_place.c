@@ -252,6 +252,7 @@ int job_place_write_file(struct agent *a, struct fault *why)
     snprintf(file.backend, sizeof(file.backend), "%s", job->backend);
     snprintf(file.coordinator, sizeof(file.coordinator), "%s",
              strcmp(job->backend, "none") == 0 ? "" : a->run.coordinator);
+    address_take_scope(file.coordinator, a->run.place.bind_ip);
     snprintf(file.keeper, sizeof(file.keeper), "%s", a->run.keeper.next);
     snprintf(file.bind_ip, sizeof(file.bind_ip), "%s", a->run.place.bind_ip);
     snprintf(file.command, sizeof(file.command), "%s", job->command);

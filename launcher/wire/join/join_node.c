@@ -332,6 +332,7 @@ static int go_take(struct join_node *n, const struct frame *f, struct fault *why
     char text[UPLINK_TEXT];
 
     text_take(text, sizeof(text), f);
+    address_take_scope(text, n->ip);
     if (n->is_below || !uplink_address_split(text, n->host, &n->call.port) || !n->host[0])
         return fault_set(why, ML_ERR_REFUSED, "the head sent a malformed message");
     log_info("the head sends this host to the one above it, at %s", text);

@@ -7,6 +7,7 @@
 #include "launcher/wire/uplink/uplink_patience.h"
 
 #include <errno.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -33,14 +34,25 @@ bool uplink_address_split(const char *text, char host[UPLINK_HOST], int *port)
 }
 
 /* A link-local address without its interface, or with the number that it has at the head. */
-static void scope_set(struct addrinfo *found, const char *host, int port)
+static int scope_set(struct addrinfo *found, const char *host, struct fault *why)
 {
+    struct sockaddr_in6 *to = (struct sockaddr_in6 *)(void *)found->ai_addr;
     struct address a;
-    struct fault ignored;
+    int rc;
 
-    if (found->ai_family == AF_INET6 && address_is_literal(host) &&
-        address_make_said(&a, host, (uint16_t)port, &ignored) == 0 && a.length == found->ai_addrlen)
-        memcpy(found->ai_addr, &a.storage, a.length);
+    if (found->ai_family != AF_INET6 || !IN6_IS_ADDR_LINKLOCAL(&to->sin6_addr) ||
+        !address_is_literal(host))
+        return 0;
+    rc = address_make_said(&a, host, 0, why);
+    if (rc)
+        return rc;
+    to->sin6_scope_id = ((const struct sockaddr_in6 *)&a.storage)->sin6_scope_id;
+    if (to->sin6_scope_id)
+        return 0;
+    return fault_set(why, ML_ERR_ARGUMENT,
+                     "%s is link-local, and it is not clear at which of this machine's interfaces: "
+                     "write it with one, as [%s%%eth0]",
+                     host, host);
 }
 
 int uplink_address_find(struct addrinfo **out, const char *host, int port, struct fault *why)
@@ -52,8 +64,11 @@ int uplink_address_find(struct addrinfo **out, const char *host, int port, struc
     snprintf(text, sizeof(text), "%d", port);
     err = getaddrinfo(host, text, &hints, out);
     if (!err) {
-        scope_set(*out, host, port);
-        return 0;
+        int rc = scope_set(*out, host, why);
+
+        if (rc)
+            freeaddrinfo(*out);
+        return rc;
     }
     return fault_set(why, ML_ERR_SYSTEM, "the name %s is not known: %s", host,
                      err == EAI_SYSTEM ? strerror(errno) : gai_strerror(err));

@@ -14,7 +14,8 @@ enum { UPLINK_HOST = 256 /* bytes of a host's name, terminated */ };
  * none of them. */
 bool uplink_address_split(const char *text, char host[UPLINK_HOST], int *port);
 
-/* The addresses of a name, for freeaddrinfo(). ML_ERR_SYSTEM: it is not known (yet). */
+/* The addresses of a name, for freeaddrinfo(). ML_ERR_SYSTEM: it is not known (yet).
+ * ML_ERR_ARGUMENT: an interface is missing in a link-local address. */
 int uplink_address_find(struct addrinfo **out, const char *host, int port, struct fault *why);
 
 /* The address by which others know this machine under that name. Waits until the name is known,

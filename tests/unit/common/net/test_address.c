@@ -9,6 +9,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -141,13 +142,35 @@ static void test_no_wildcard(void **state)
     assert_int_equal(address_listen("::", 0, 5, &fd, &bound, &why), ML_ERR_ARGUMENT);
 }
 
+static void expect_taken(const char *said, const char *own, const char *expected)
+{
+    char text[ADDRESS_TEXT];
+
+    snprintf(text, sizeof(text), "%s", said);
+    address_take_scope(text, own);
+    assert_string_equal(text, expected);
+}
+
+static void test_take_scope(void **state)
+{
+    (void)state;
+    expect_taken("[fe80::1%7]:40", "fe80::2%9", "[fe80::1%9]:40");
+    expect_taken("[fe80::1]:40", "fe80::2%9", "[fe80::1%9]:40");
+    expect_taken("[fe80::1%7]:40", "10.0.0.1", "[fe80::1%7]:40");
+    expect_taken("[fd00::1]:40", "fe80::2%9", "[fd00::1]:40");
+    expect_taken("10.0.0.2:40", "fe80::2%9", "10.0.0.2:40");
+    expect_taken("[fe80::1%7]:40", "", "[fe80::1%7]:40");
+    expect_taken("", "fe80::2%9", "");
+    expect_taken("[", "fe80::2%9", "[");
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_literal),     cmocka_unit_test(test_loopback),
         cmocka_unit_test(test_parse),       cmocka_unit_test(test_towards),
         cmocka_unit_test(test_here),        cmocka_unit_test(test_connection),
-        cmocka_unit_test(test_no_wildcard),
+        cmocka_unit_test(test_no_wildcard), cmocka_unit_test(test_take_scope),
     };
 
     return cmocka_run_group_tests_name("address", tests, NULL, NULL);
