@@ -41,6 +41,18 @@ the image's" "each of two ranks sees the image" in_container -n 2 --output raw -
         'import mlaunch; mlaunch.init(); print("%d of %d" % (mlaunch.rank(), mlaunch.size()))'
 }
 
+# What is above a process, or its control group, says that it belongs to a job.
+check_cut_off() {
+    printf '#include <mlaunch.h>\n#include <stdio.h>\n%s\n' 'int main(void) { ml_group *world;
+        int rc = ml_init(&world); fprintf(stderr, "%d %s\n", rc, rc ? ml_error() : "");
+        return rc ? 9 : 0; }' > "$T/joins.c"
+    must "$CC" -o "$T/joins" -I "$SOURCE/common" "$T/joins.c" -L"$BUILD/runtime" -lmlaunch \
+        -Wl,-rpath,"$BUILD/runtime"
+    job_says 9 '-2 this process belongs to a job \(.*\), but cannot know its rank: its environment is empty' \
+        "a rank whose environment is emptied fails in ml_init, in words" \
+        --container "$CONTAINER" -n 2 --oversubscribe -- env -i "$T/joins"
+}
+
 # The library and both MPIs, among containers on one host.
 check_programs() {
     job_status 0 "three ranks make all collective calls over shared memory" \
@@ -49,6 +61,7 @@ check_programs() {
     job_status 0 "two ranks make all collective calls over TCP" --container "$CONTAINER" -n 2 \
         --oversubscribe --backend tcp \
         --output raw -- "$BUILD/tests/runtime/collectives" --program --diagonal
+    if [ "$SANITIZE" = no ]; then check_cut_off; fi
     local kind compiler
     for kind in mpich openmpi; do
         compiler=mpicc.$kind
@@ -66,6 +79,11 @@ check_programs() {
             "$kind: a rank that has lost its environment is named" --container "$CONTAINER" -n 2 \
             --oversubscribe --timeout "$HANG_SECONDS" -- env -i "PATH=$PATH" "$T/mpi_$kind" stay
     done
+    must "$CC" -static -DINNER=MPID_Init -o "$T/linked" "$SOURCE/tests/mpi/linked_program.c"
+    job_says 1 'rank [01] on .* runs an MPI program apart from the job: process [0-9]+ \(linked\) has MPICH' \
+        "a rank that has MPICH linked into it and has lost its environment is named" \
+        --container "$CONTAINER" -n 2 --oversubscribe --timeout "$HANG_SECONDS" -- \
+        env -i "PATH=$PATH" "$T/linked"
 }
 
 # started N: the job in the background has N ranks that have said "up".

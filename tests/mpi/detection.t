@@ -222,6 +222,23 @@ socket" "scripts with Python"
         "a script's program of Open MPI may not lack it" two -n 2 "$T/open-script"
 fi
 
+# Programs that have their MPI in themselves are known, once they use it, by their symbols.
+linked() {
+    gcc "${@:3}" "-DINNER=$2" -o "$T/$1" "$SOURCE/tests/mpi/linked_program.c"
+}
+apart() { check_error 1 "rank [01] on .* runs an MPI program apart from the job: process .*$1" "${@:2}"; }
+linked linked_mpich MPID_Init -static
+linked linked_open ompi_mpi_init
+apart "\(linked_mpich\) has MPICH linked into it, and an environment without" \
+    "a static program of MPICH that has lost its environment is named, and the job fails" \
+    "$MLAUNCH" --timeout "$HANG_SECONDS" -n 2 env -i "$T/linked_mpich"
+apart "has MPICH linked into it, and is not served by PMI-1.*--mpi pmi1" \
+    "a static program of MPICH that PMI-1 does not serve is named, and the job fails" \
+    "$MLAUNCH" --timeout "$HANG_SECONDS" -n 2 env -u PMI_RANK "$T/linked_mpich"
+apart "\(linked_open\) has Open MPI linked into it, and is not served by PMIx.*--mpi pmix" \
+    "a program with Open MPI in itself that PMIx does not serve is named, and the job fails" \
+    "$MLAUNCH" --timeout "$HANG_SECONDS" -n 2 sh -c '"$0"; true' "$T/linked_open"
+
 # Files that only look like programs, cut at every place that matters.
 for size in 4 40 63 64 100 500 800 2000 8000; do
     head -c "$size" "$T/open" > "$T/cut"

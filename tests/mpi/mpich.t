@@ -77,6 +77,26 @@ check_error 1 'rank [01] on .* has run an MPI program that was not served, and a
 check_match 'warning: mpi_program, .* is a program of MPICH, but .*, because of --mpi pmix or a program' \
     "$ERR" "--mpi pmix says that it does not serve this program"
 check_apart pmix
+# MPICH's archive in the program, which needs what the library needs.
+mapfile -t needed < <(readelf -d "$(mpicc.mpich -print-file-name=libmpich.so)" |
+    sed -n 's/.*(NEEDED).*\[\(.*\)\]/-l:\1/p')
+if mpicc.mpich -Wl,--as-needed -o "$T/linked" "$SOURCE/tests/mpi/mpi_program.c" \
+    "$(mpicc.mpich -print-file-name=libmpich.a)" "${needed[@]}" 2> "$T/why"; then
+    check_no_match 'NEEDED.*mpich' <(readelf -d "$T/linked") "a program has MPICH linked into it"
+    check "ranks with MPICH linked into them end well" "$MLAUNCH" -n 2 "$T/linked"
+    all_right 2 "ranks with MPICH linked into them are one job"
+    apart='rank [01] on .* runs an MPI program apart from the job: process [0-9]+ \(linked\) has MPICH linked'
+    check_error 1 "$apart into it, and an environment without" \
+        "a rank with MPICH linked into it that has lost its environment is named" \
+        "$MLAUNCH" --timeout "$HANG_SECONDS" -n 2 env -i "PATH=$PATH" "$T/linked" stay
+    check_error 1 "$apart into it, and is not served by PMI-1" \
+        "a rank with MPICH linked into it that --mpi pmix does not serve is named" \
+        "$MLAUNCH" --timeout "$HANG_SECONDS" -n 2 --mpi pmix "$T/linked" stay
+    check "a program with MPICH linked into it that prints its version is not apart" \
+        "$MLAUNCH" -n 2 --mpi pmix "$T/linked" version
+else
+    skip "a rank with MPICH linked into it is named" "it cannot be linked: $(head -n 1 "$T/why")"
+fi
 # A wrapper that closes all descriptors.
 echo '#include <unistd.h>
 int main(int c, char **v) { for (int i = 3; i < 1024; i++) close(i); execv(v[1], v + 1); return c; }' \

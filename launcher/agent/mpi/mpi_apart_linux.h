@@ -3,11 +3,12 @@
  * mpi_apart_linux.h: finds MPI programs of ranks that are apart from their job. sudo, su or env -i
  * in front of a program take away the variables by which its MPI finds the job, and the library
  * that mlaunch preloads. MPI_Init then makes a world of one, without a word. Such a process is
- * known by what /proc shows while it lives:
+ * known by what /proc shows while it lives, in containers, too:
  *
  *   - it descends from a rank that has not come to MPI,
  *   - its environment lacks what every process of a job has, also of mpirun's,
- *   - it has an MPI library mapped,
+ *   - it has an MPI library mapped, or defines functions of one itself, as its symbols say; a
+ *     program of the latter kind is also found if it lacks its own protocol's variables alone,
  *   - and it has opened what MPI_Init opens: an epoll, an event or a device's descriptor, or
  *     sockets besides that of PMI. A program that has not called MPI_Init, like one that only
  *     prints its version, has none.

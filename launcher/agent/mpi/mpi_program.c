@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/agent/mpi/mpi_program.h"
 
+#include "launcher/base/loader/elf_symbols.h"
 #include "launcher/base/loader/loader_closure.h"
 
 #include <stdio.h>
@@ -87,4 +88,14 @@ enum mpi_kind mpi_program_of_file(const char *file, const char *library_path, co
     free(path);
     elf_file_close(&f);
     return kind;
+}
+
+/* Not MPI_Init, which the stubs of programs that can also do without MPI define as well. */
+enum mpi_kind mpi_program_of_symbols(const char *file)
+{
+    static const char *const inner[] = {"MPID_Init", "ompi_mpi_init"};
+    static const enum mpi_kind kinds[] = {MPI_KIND_PMI1, MPI_KIND_PMIX};
+    int found = elf_symbols_find(file, inner, 2);
+
+    return found >= 0 ? kinds[found] : MPI_KIND_NONE;
 }

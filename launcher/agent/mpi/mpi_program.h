@@ -15,4 +15,8 @@ enum mpi_kind { MPI_KIND_NONE, MPI_KIND_PMI1, MPI_KIND_PMIX, MPI_KIND_OTHER };
 enum mpi_kind mpi_program_of_file(const char *file, const char *library_path, const char *cwd,
                                   char library[64]);
 
+/* What a program needs whose MPI is linked into it: MPI_KIND_PMI1 or MPI_KIND_PMIX; MPI_KIND_NONE:
+ * it has none, or no symbols. Reads all its symbols, 64 MiB at most. */
+enum mpi_kind mpi_program_of_symbols(const char *file);
+
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* fuzz_elf_file.c: any file as a program, whose needed libraries are read. */
+/* fuzz_elf_file.c: any file as a program, whose needed libraries and symbols are read. */
 #include "launcher/base/loader/elf_file.h"
+#include "launcher/base/loader/elf_symbols.h"
 
 #include <stdint.h>
 #include <stdio.h>
@@ -13,6 +14,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+    static const char *const names[] = {"main", "MPID_Init"};
     static int fd = -1;
     struct elf_file f;
     char path[64];
@@ -23,6 +25,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (fd < 0 || ftruncate(fd, 0) || pwrite(fd, data, size, 0) != (ssize_t)size)
         abort();
     snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+    if (elf_symbols_find(path, names, 2) >= 2)
+        abort();
     if (!elf_file_open(&f, path))
         return 0;
     for (int i = 0; i < f.count; i++)

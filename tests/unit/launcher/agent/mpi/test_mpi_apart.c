@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* test_mpi_apart.c: which processes of a rank are told to be MPI programs apart from their job. The
  * rank is this program, executed again: it maps a file with the name of an MPI library, and opens
- * what MPI_Init would. */
+ * what MPI_Init would. Copies of it seem to have an MPI linked into them: the names of two of its
+ * functions are changed there by a letter. */
 #include "launcher/agent/mpi/mpi_apart_linux.h"
 
 #include <event2/event.h>
@@ -27,6 +28,21 @@
 enum { LOOKS = 5, LIMIT_S = 60 };
 
 static char library[] = "/tmp/test_mpi_apart.XXXXXX/libmpich.so.12";
+static char linked[] = "/tmp/test_mpi_apart.XXXXXX/linked";
+static const char *program = "/proc/self/exe"; /* the rank's */
+
+int MPID_Inix(void);
+int ompi_mpi_inix(void);
+
+int MPID_Inix(void)
+{
+    return 0;
+}
+
+int ompi_mpi_inix(void)
+{
+    return 0;
+}
 
 /* What a rank is. */
 struct rank {
@@ -83,7 +99,7 @@ static pid_t rank_start(const struct rank *r, const char *variable)
     pid = fork();
     if (pid == 0) {
         dup2(ready[1], STDOUT_FILENO);
-        execve("/proc/self/exe", argv, env);
+        execve(program, argv, env);
         _exit(1);
     }
     close(ready[1]);
@@ -165,12 +181,65 @@ static void test_other_programs(void **state)
     assert_false(is_apart((struct rank){.maps = true, .opens = true}, "worker 3: busy"));
 }
 
+/* Copies this program, with `name` instead of what differs from it in the last letter. */
+static void linked_make(const char *name)
+{
+    static char bytes[1 << 20];
+    int from = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+    int to = open(linked, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0700);
+    size_t length = strlen(name) - 1, overlap = length + 1, kept = 0;
+    ssize_t n;
+
+    assert_true(from >= 0 && to >= 0);
+    while ((n = read(from, bytes + kept, sizeof(bytes) - kept)) > 0) {
+        size_t size = kept + (size_t)n;
+
+        for (char *at = bytes; (at = memmem(at, size - (size_t)(at - bytes), name, length)); at++) {
+            if (at + length < bytes + size && at[length] == 'x')
+                at[length] = name[length];
+        }
+        kept = size < overlap ? size : overlap;
+        assert_int_equal(write(to, bytes, size - kept), size - kept);
+        memmove(bytes, bytes + size - kept, kept);
+    }
+    assert_int_equal(write(to, bytes, kept), kept);
+    close(from);
+    close(to);
+    program = linked;
+}
+
+/* A program that has its MPI in itself is served by that MPI's protocol alone. */
+static void test_linked(void **state)
+{
+    struct rank opens = {.opens = true};
+
+    (void)state;
+    linked_make("MPID_Init");
+    assert_true(is_apart(opens, NULL));
+    assert_non_null(strstr(seen.found, "has MPICH linked into it, and an environment without"));
+    assert_true(is_apart((struct rank){.opens = true, .forks = true}, "PATH=/bin"));
+    assert_true(is_apart(opens, "PMIX_RANK=0"));
+    assert_non_null(strstr(seen.found, "has MPICH linked into it, and is not served by PMI-1"));
+    assert_false(is_apart(opens, "PMI_RANK=0"));
+    assert_false(is_apart((struct rank){.sockets = 1}, NULL));
+    linked_make("ompi_mpi_init");
+    assert_true(is_apart(opens, NULL));
+    assert_non_null(strstr(seen.found, "has Open MPI linked into it, and an environment without"));
+    assert_true(is_apart(opens, "PMI_RANK=0"));
+    assert_non_null(strstr(seen.found, "is not served by PMIx, so that it is a world of one. Start "
+                                       "the job with --mpi pmix"));
+    assert_false(is_apart(opens, "PMIX_RANK=0"));
+    unlink(linked);
+    program = "/proc/self/exe";
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_apart),
         cmocka_unit_test(test_not_initialised),
         cmocka_unit_test(test_other_programs),
+        cmocka_unit_test(test_linked),
     };
     char *slash = strrchr(library, '/');
     int failed, fd;
@@ -180,6 +249,7 @@ int main(int argc, char **argv)
     *slash = '\0';
     if (!mkdtemp(library))
         return 1;
+    memcpy(linked, library, (size_t)(slash - library));
     *slash = '/';
     fd = open(library, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (fd < 0 || ftruncate(fd, 1))
