@@ -346,7 +346,7 @@ int auth_input(struct auth *a, const struct frame *f, enum auth_progress *progre
     *progress = AUTH_MORE;
     a->output_size = 0;
     message = f->size <= STRANGER_FRAME && f->type <= AUTH_FRAME_REFUSED
-                  ? parsed_json((const char *)f->payload, f->size, JSON_REJECT_DUPLICATES, NULL)
+                  ? stranger_json((const char *)f->payload, f->size)
                   : NULL;
     if (message && f->type == AUTH_FRAME_REFUSED && a->state <= DONE) {
         rc = input_refused(a, message, why);

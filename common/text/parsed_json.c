@@ -130,3 +130,10 @@ json_t *reported_json(const char *text, size_t size, json_error_t *error)
     error_set(error, "it is too long", json_error_unknown);
     return NULL;
 }
+
+json_t *stranger_json(const char *text, size_t size)
+{
+    struct parsing p = {.most = STRANGER_JSON_PIECES};
+
+    return text_parse(&p, text, size, JSON_REJECT_DUPLICATES, NULL);
+}

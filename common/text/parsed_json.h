@@ -25,4 +25,9 @@ json_t *reported_json(const char *text, size_t size, json_error_t *error);
 enum { ANSWERED_JSON_PIECES = 4000000 };
 json_t *answered_json(const char *text, size_t size, json_error_t *error);
 
+/* The same for a frame of one who has not proved the secret, whose size is limited: of
+ * STRANGER_JSON_PIECES, three times what a HELLO has, for hundreds may come at one time. */
+enum { STRANGER_JSON_PIECES = 100 };
+json_t *stranger_json(const char *text, size_t size);
+
 #endif

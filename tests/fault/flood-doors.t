@@ -78,6 +78,20 @@ flooded
 : > "$GO"
 job_end "a job lives whose coordinator is flooded"
 
+# The same one, and a thousand strangers at one time, each with as much as is read of one: all of
+# them are a turn of the loop.
+rm -f "$GO"
+job_start --port $((PORT + 400)) --timeout 100 --oversubscribe -n 2 -- "$FAULTY" flooded 0 "$GO"
+has_said ready 2 || fail "ranks start before strangers all speak at once" "$(cat "$T/err")"
+"$SOURCE/tests/fault/hello.py" "$BUILD_ID" "$(job_id)" rank 2040 > "$T/dense"
+coordinator=$(ss -Hltnp "sport = $((PORT + 400))" | sed -n 's/.*pid=\([0-9]*\).*/\1/p')
+check_output 1000 "a thousand strangers speak at once" "$SOURCE/tests/fault/burst.py" \
+    $((PORT + 400)) "$coordinator" "$T/dense" 1000
+: > "$GO"
+job_end "a job lives to whose coordinator a thousand strangers speak at once"
+check "all of them were a turn of its loop" \
+    awk '/^mlaunch-agent/ && $4 >= 500 { n++ } END { exit n == 0 }' "$T/clock"
+
 # The coordinator of a job that gets another host, which is far from it.
 far $((PORT + 50))
 rm -f "$T/stop"

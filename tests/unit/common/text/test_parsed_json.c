@@ -192,12 +192,35 @@ static void test_reported(void **state)
     assert_null(reported_json("{\"a\": 1, \"a\": 2}", 16, &error));
 }
 
+/* A list of `count` numbers, each of which takes a piece, as a stranger's. */
+static json_t *list_of_stranger(int count)
+{
+    char list[1000] = "[0";
+
+    for (int i = 1; i < count; i++)
+        strcat(list, ",0");
+    strcat(list, "]");
+    return stranger_json(list, strlen(list));
+}
+
+static void test_stranger(void **state)
+{
+    json_t *list = list_of_stranger(STRANGER_JSON_PIECES / 2);
+
+    (void)state;
+    assert_int_equal(json_array_size(list), STRANGER_JSON_PIECES / 2);
+    json_decref(list);
+    assert_null(list_of_stranger(STRANGER_JSON_PIECES));
+    assert_null(stranger_json("{\"a\": 1, \"a\": 2}", 16));
+    assert_null(stranger_json("{", 1));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_each_call_fails), cmocka_unit_test(test_many_values),
         cmocka_unit_test(test_malformed),       cmocka_unit_test(test_work_is_linear),
-        cmocka_unit_test(test_reported),
+        cmocka_unit_test(test_reported),        cmocka_unit_test(test_stranger),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
