@@ -28,7 +28,8 @@ AGENTS = {"agent": ["agent1", "agent2", "agent3"], "second": ["agent3", "spare1"
 ALL_KEYS = ["ed1", "ed2", "ed3", "rsa1", "ec1", "stranger", "locked"]
 SUBJECTS = []
 HOME = "/root"
-MATCHES = ("host", "originalhost", "user", "localuser", "exec", "all", "final", "canonical", "tagged")
+MATCHES = ("host", "originalhost", "user", "localuser", "exec", "all", "final", "canonical",
+           "tagged")
 # Whose values ssh takes as they are written, quotes included.
 AS_WRITTEN = ("include", "proxycommand", "proxyjump", "remotecommand", "knownhostscommand")
 # Not counted as keywords: made up, or forgotten by ssh.
@@ -48,21 +49,22 @@ class Dealer(random.Random):
         super().__init__(seed)
         self.decks = {}
 
-    def choice(self, seq):
-        deck = self.decks.setdefault(repr(seq), [])
+    def choice(self, seq, of=None):
+        deck = self.decks.setdefault(of or repr(seq), [])
         if not deck:
             deck += list(seq)
             self.shuffle(deck)
         return deck.pop()
 
-    def mostly(self):
-        """True three times of four."""
-        return self.choice([True, True, True, False])
+    def mostly(self, of):
+        """True five times of six, for what has this name."""
+        return self.choice([True, True, True, True, True, False], of)
 
 
 def ssh_version():
-    """(9, 2) of the ssh that is here."""
-    said = subprocess.run(["ssh", "-V"], capture_output=True, text=True).stderr
+    """(9, 2) of the ssh that will read them, LAB_SSH or this machine's."""
+    said = subprocess.run([os.environ.get("LAB_SSH") or "ssh", "-V"], capture_output=True,
+                          text=True).stderr
     m = re.match(r"OpenSSH_(\d+)\.(\d+)", said)
     return (int(m[1]), int(m[2])) if m else (0, 0)
 
@@ -383,7 +385,8 @@ def match_originalhost(c):
 @subject
 def match_host(c):
     name = c.asked
-    match_with(c, ["host " + name.lower(), "host b*,*", "Host *", "!host nowhere", "host !nowhere,*"],
+    match_with(c, ["host " + name.lower(), "host b*,*", "Host *", "!host nowhere",
+                   "host !nowhere,*"],
                ["host 10.88.0.77", "!host *", "host !*,box"])
 
 
@@ -457,12 +460,14 @@ def match_final(c):
 def match_final_host(c):
     """The final HostName is what host means in the second pass."""
     c.head += ["Match final host box"] + wrong_lines(c)
-    c.tail += ["Match final host " + c.r.choice([c.hostname.lower(), "*"]), "    ServerAliveInterval 7"]
+    c.tail += ["Match final host " + c.r.choice([c.hostname.lower(), "*"]),
+               "    ServerAliveInterval 7"]
 
 
 @subject
 def match_canonical(c):
-    c.head += [c.r.choice(["Match canonical", "Match canonical all", "Match canonical originalhost box"])]
+    c.head += [c.r.choice(["Match canonical", "Match canonical all",
+                           "Match canonical originalhost box"])]
     c.head += wrong_lines(c)
 
 
@@ -470,7 +475,8 @@ def match_canonical(c):
 def match_several(c):
     match_with(c, ["originalhost box localuser root", "host * exec true user *",
                    "!user nobody originalhost b*", "exec \"true\" originalhost box"],
-               ["originalhost box user nobody", "originalhost box exec false", "host x localuser root"])
+               ["originalhost box user nobody", "originalhost box exec false",
+                "host x localuser root"])
 
 
 @subject
@@ -481,6 +487,19 @@ def match_tagged(c):
         match_with(c, ["tagged lab", "tagged l*", "!tagged other"], ["tagged other", "!tagged lab"])
     else:
         c.first[:0] = [("IgnoreUnknown", "Tag"), ("Tag", "lab")]
+
+
+@subject
+def match_newer(c):
+    """Where ssh knows it."""
+    if ssh_version() >= (10, 0) and c.r.choice([True, False]):
+        match_with(c, ["version OpenSSH_1*", "!version OpenSSH_9*"], ["version OpenSSH_9*"])
+    elif ssh_version() >= (9, 4):
+        match_with(c, ["localnetwork 10.88.0.0/24", "localnetwork 10.0.0.0/8,192.168.0.0/16"],
+                   ["localnetwork 10.77.0.0/24", "!localnetwork 10.88.0.0/24"])
+    else:
+        match_with(c, ["all", "originalhost " + c.asked], ["localnetwork 10.77.0.0/24"]
+                   if c.r.random() < 0.2 else ["originalhost elsewhere"])
 
 
 @subject
@@ -496,7 +515,8 @@ def match_wrong(c):
 
 @subject
 def include_plain(c):
-    form = c.r.choice(["~/.part.conf", "/root/.part.conf", '"/root/.part.conf"', "~/none.conf ~/.part.conf",
+    form = c.r.choice(["~/.part.conf", "/root/.part.conf", '"/root/.part.conf"',
+                       "~/none.conf ~/.part.conf",
                        "part.d/*.conf", "~/.ssh/part.d/*.conf", "~/.ssh/part.d/?0.conf"])
     name = ".part.conf"
     if "part.d" in form:
@@ -508,7 +528,8 @@ def include_plain(c):
 @subject
 def include_inside(c):
     c.files[".ssh/inside.conf"] = c.r.choice(
-        ["ConnectTimeout 8\n", "Host x\n    Port 1\n", "Host x\n    Port 1\nHost *\n    LogLevel INFO\n",
+        ["ConnectTimeout 8\n", "Host x\n    Port 1\n",
+         "Host x\n    Port 1\nHost *\n    LogLevel INFO\n",
          "Match host elsewhere\n    Port 1\n"])
     if c.r.random() < 0.5:
         c.head += ["Host elsewhere", "    Include inside.conf", "    Port 1"]
@@ -535,7 +556,8 @@ def include_nested(c):
 def include_several(c):
     c.files[".ssh/b.conf"] = "Host box\n    ConnectTimeout 9\n"
     c.files[".ssh/a.conf"] = "Host x\n    Port 1\n"
-    c.first.append(c.r.choice(["Include a.conf b.conf", "Include [ab].conf", 'Include "a.conf" "b.conf"',
+    c.first.append(c.r.choice(["Include a.conf b.conf", "Include [ab].conf",
+                               'Include "a.conf" "b.conf"',
                                "Include a.conf # b.conf", "Include ${HOME}/.ssh/a.conf"]))
 
 
@@ -679,7 +701,8 @@ def identity_variable(c):
 @subject
 def identity_quoted(c):
     path = ".ssh/my key"
-    written = c.r.choice(['"~/.ssh/my key"', "'~/.ssh/my key'", "~/.ssh/my\\ key", "~/.ssh/\"my key\"",
+    written = c.r.choice(['"~/.ssh/my key"', "'~/.ssh/my key'", "~/.ssh/my\\ key",
+                          "~/.ssh/\"my key\"",
                           '"/root/.ssh/my key" # x', "~/.ssh/'my key'", '"~/.ssh/my\\ key"',
                           "~/.ssh/my key", '"~/.ssh/my key'])
     identity(c, path, written)
@@ -833,7 +856,7 @@ def preferred_authentications(c):
 def password_prompts(c):
     c.port = 2200
     c.set("NumberOfPasswordPrompts", c.r.choice(["0", "1", "3"]))
-    if c.r.choice([True, True, True, True, True, False]):
+    if c.r.mostly("password"):
         c.set("PasswordAuthentication", c.r.choice(["yes", "no"]))
     if c.r.random() < 0.5:
         identity(c, ".ssh/keys/stranger", key="stranger")
@@ -875,7 +898,8 @@ def forward_agent(c):
 @subject
 def pubkey_key_types(c):
     """The older name."""
-    c.set("PubkeyAcceptedKeyTypes", c.r.choice(["+ssh-rsa", "^rsa-sha2-256", "ssh-ed25519*,rsa-sha2-512"]))
+    c.set("PubkeyAcceptedKeyTypes", c.r.choice(["+ssh-rsa", "^rsa-sha2-256",
+                                                "ssh-ed25519*,rsa-sha2-512"]))
 
 
 @subject
@@ -892,7 +916,8 @@ def pubkey_algorithms(c):
 @subject
 def host_key_algorithms(c):
     c.set("HostKeyAlgorithms", c.r.choice(
-        ["+ssh-rsa", "ssh-ed25519", "rsa-sha2-512,rsa-sha2-256", "-ssh-ed25519*", "^ecdsa-sha2-nistp256",
+        ["+ssh-rsa", "ssh-ed25519", "rsa-sha2-512,rsa-sha2-256", "-ssh-ed25519*",
+         "^ecdsa-sha2-nistp256",
          "ecdsa-*", "ssh-dss", "*", "rsa-sha2-256,nonsense", "-*"]))
 
 
@@ -907,7 +932,8 @@ def kex_algorithms(c):
 @subject
 def ciphers(c):
     c.set("Ciphers", c.r.choice(
-        ["aes256-ctr", "^aes256-ctr", "-*cbc", "+aes128-cbc", "aes*", "chacha20-poly1305@openssh.com",
+        ["aes256-ctr", "^aes256-ctr", "-*cbc", "+aes128-cbc", "aes*",
+         "chacha20-poly1305@openssh.com",
          "aes128-gcm@openssh.com,aes256-ctr", "-chacha20*", "nonsense", "3des-cbc"]))
 
 
@@ -1026,7 +1052,7 @@ def proxy_jump_user(c):
 @subject
 def connect_timeout(c):
     c.set("ConnectTimeout", c.r.choice(["5", "10s", "1m", "none", "x"]))
-    if c.r.mostly():
+    if c.r.mostly("attempts"):
         c.set("ConnectionAttempts", "2")
 
 
@@ -1034,7 +1060,7 @@ def connect_timeout(c):
 def server_alive(c):
     c.set("ServerAliveInterval", c.r.choice(["30", "1m", "0"]))
     c.set("ServerAliveCountMax", c.r.choice(["3", "1"]))
-    if c.r.mostly():
+    if c.r.mostly("alive"):
         c.set("TCPKeepAlive", c.r.choice(["yes", "no"]))
 
 
@@ -1112,7 +1138,8 @@ def known_unknown(c):
 def user_known_hosts(c):
     kind = c.r.randrange(7)
     c.known_path = ".ssh/lab_known"
-    value = ["~/.ssh/lab_known", "~/.ssh/none ~/.ssh/lab_known", "~/.ssh/known_hosts ~/.ssh/lab_known",
+    value = ["~/.ssh/lab_known", "~/.ssh/none ~/.ssh/lab_known",
+             "~/.ssh/known_hosts ~/.ssh/lab_known",
              '"/root/.ssh/lab known"', "~/.ssh/%r_known", "none", "${HOME}/.ssh/lab_known"][kind]
     if kind == 2:
         c.files[".ssh/known_hosts"] = "elsewhere %s\n" % c.host_key("ed25519")
@@ -1137,7 +1164,8 @@ def global_known_hosts(c):
     if kind == 0:
         c.set("GlobalKnownHostsFile", "/dev/null")
     elif kind == 1:
-        c.late.append(lambda: (c.global_known.extend(c.known()), setattr(c, "known_lines", ["# none"])))
+        c.late.append(lambda: (c.global_known.extend(c.known()), setattr(c, "known_lines",
+                                                                         ["# none"])))
     else:
         c.set("GlobalKnownHostsFile", ["~/.ssh/all", "~/.ssh/none ~/.ssh/all"][kind - 2])
         c.late.append(lambda: (c.files.update({".ssh/all": "\n".join(c.known()) + "\n"}),
@@ -1146,7 +1174,8 @@ def global_known_hosts(c):
 
 @subject
 def strict_checking(c):
-    c.set("StrictHostKeyChecking", c.r.choice(["yes", "ask", "accept-new", "no", "off", "true", "x"]))
+    c.set("StrictHostKeyChecking", c.r.choice(["yes", "ask", "accept-new", "no", "off", "true",
+                                               "x"]))
     if c.r.random() < 0.4:
         known_style(c, "other-name")
 
@@ -1179,7 +1208,8 @@ def revoked_host_keys(c):
     kind = c.r.choice(["list", "other-list", "krl", "other-krl", "missing", "none"])
     value = {"none": "none", "missing": "~/.ssh/missing"}.get(kind, "~/.ssh/revoked")
     if kind == "list":
-        c.files[".ssh/revoked"] = "\n".join(c.host_key(k) for k in ("ed25519", "rsa", "ecdsa")) + "\n"
+        c.files[".ssh/revoked"] = "\n".join(c.host_key(k) for k in ("ed25519", "rsa",
+                                                                    "ecdsa")) + "\n"
     elif kind == "other-list":
         c.files[".ssh/revoked"] = c.host_key("other") + " comment\n"
     elif kind == "krl":
@@ -1198,7 +1228,8 @@ def known_hosts_command(c):
             c.known_lines = ["# none"]
     c.late.append(settle)
     c.set("KnownHostsCommand", c.r.choice(["/bin/cat /root/.ssh/asked_keys", "none", "/bin/false",
-                                           "/usr/bin/printf %%s", "/bin/cat /root/.ssh/asked_keys %H"]))
+                                           "/usr/bin/printf %%s",
+                                           "/bin/cat /root/.ssh/asked_keys %H"]))
 
 
 @subject
@@ -1220,11 +1251,11 @@ def canonicalize(c):
     domains = c.r.choice([domain, "nowhere.test " + domain, domain, "nowhere.test"])
     c.first += ["CanonicalizeHostname " + value, "CanonicalDomains " + domains]
     c.known_name, c.alias = None, None
-    if c.r.choice([True, True, True, True, False]):
+    if c.r.mostly("fallback"):
         c.first.append("CanonicalizeFallbackLocal " + c.r.choice(["yes", "no"]))
-    if c.r.choice([True, True, True, True, False, "dots"]):
+    if c.r.mostly("dots"):
         c.first.append("CanonicalizeMaxDots " + c.r.choice(["0", "1"]))
-    if c.r.choice([True, True, True, True, False, "names"]):
+    if c.r.mostly("names"):
         c.first.append("CanonicalizePermittedCNAMEs *:*.test")
     if c.r.random() < 0.4:
         c.tail += ["Match canonical host " + c.hostname, "    ServerAliveInterval 5"]
@@ -1275,14 +1306,14 @@ def fork_after(c):
 def control_master(c):
     c.set("ControlMaster", c.r.choice(["auto", "no", "yes"]))
     c.set("ControlPath", c.r.choice(["~/.ssh/%C", "~/.ssh/%r@%h:%p", "none", "/run/lab/%n"]))
-    if c.r.mostly():
+    if c.r.mostly("persist"):
         c.set("ControlPersist", c.r.choice(["no", "10m", "yes"]))
 
 
 @subject
 def local_forward(c):
     for i, keyword in enumerate(("LocalForward", "RemoteForward", "DynamicForward")):
-        if i == 0 or c.r.choice([True, True, True, True, True, i, False]):
+        if c.r.mostly(keyword):
             c.set(keyword, "1080" if keyword == "DynamicForward" else
                   c.r.choice(["8080 localhost:80", "9090 h1:22"]))
     c.set("ExitOnForwardFailure", c.r.choice(["yes", "no"]))
@@ -1291,7 +1322,8 @@ def local_forward(c):
 @subject
 def ignore_unknown(c):
     keyword = c.r.choice(["UseKeychain", "Nonsense", "AnotherOne"])
-    c.first.append("IgnoreUnknown " + c.r.choice([keyword, "UseKey*,Nonsense,AnotherOne", "Use*,*One,N*"]))
+    c.first.append("IgnoreUnknown " + c.r.choice([keyword, "UseKey*,Nonsense,AnotherOne",
+                                                  "Use*,*One,N*"]))
     c.head += ["Host *", "    %s yes" % keyword]
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""differences.py CASES RESULTS [kinds]: a line for each configuration with which ssh and mlaunch did
-not do the same, and at the end how many of how many. With "kinds": how often each kind of
+"""differences.py CASES RESULTS [kinds]: three lines for each configuration with which ssh and mlaunch
+did not do the same, and at the end how many of how many. With "kinds": how often each kind of
 difference was there, and with each subject, the most frequent first."""
 import collections
 import json
@@ -54,8 +54,8 @@ def reason(did):
     text = re.sub(r"SHA256:\S+", "KEY", text)
     text = re.sub(r"(/[\w.]+)+:? line \d+:?", "FILE line N:", text)
     text = re.sub(r"\S+@\S+:", "USER@HOST:", text)
-    text = re.sub(r"\[?[\w.:]*\b(10\.88\.0\.\d+|fd88::\d|h\d|six\d|both\d|alpha|beta|gamma)[\w.:]*\]?"
-                  r"(:\d+)?( \([\d.:a-f]+\))?( port \d+)?", "HOST", text, flags=re.I)
+    text = re.sub(r"\[?[\w.:]*\b(10\.88\.0\.\d+|fd88::\d|h\d|six\d|both\d|alpha|beta|gamma)"
+                  r"[\w.:]*\]?(:\d+)?( \([\d.:a-f]+\))?( port \d+)?", "HOST", text, flags=re.I)
     text = re.sub(r"(not in|none of these in as|with as) .*", r"\1 …", text)
     text = re.sub(r"(which keeps none).*", r"\1", text)
     text = re.sub(r'"[^"]*"', '"…"', text)

@@ -10,6 +10,10 @@
 
 # pool_key NAME TYPE [PASSPHRASE]
 pool_key() { ssh-keygen -q -N "${3:-}" -C "$1" -f "$1" -t "$2"; }
+# pool_sign AUTHORITY NAME TIME CERTIFICATE
+pool_sign() {
+    ssh-keygen -q -s "$1" -I "$2" -n root,alice,bob -V "$3" "$2.pub" && mv "$2-cert.pub" "$4"
+}
 
 pool_make() (
     umask 022
@@ -20,15 +24,18 @@ pool_make() (
     done
     ssh-keygen -q -N '' -C rsa1 -f rsa1 -t rsa -b 2048 && pool_key ec1 ecdsa && pool_key locked ed25519 secret || exit
     # Certificates: a good one, one that is over, one of an authority that no host knows.
-    ssh-keygen -q -s user_ca -I ed3 -n root,alice,bob -V -1h:+2d ed3.pub && mv ed3-cert.pub good.cert
-    ssh-keygen -q -s user_ca -I ed1 -n root,alice,bob -V -2h:-1h ed1.pub && mv ed1-cert.pub old.cert
-    ssh-keygen -q -s other_ca -I ed1 -n root,alice,bob -V -1h:+2d ed1.pub && mv ed1-cert.pub foreign.cert
-    ssh-keygen -q -s user_ca -I agent3 -n root,alice,bob -V -1h:+2d agent3.pub && mv agent3-cert.pub agent.cert
+    pool_sign user_ca ed3 -1h:+2d good.cert && pool_sign user_ca ed1 -2h:-1h old.cert &&
+        pool_sign other_ca ed1 -1h:+2d foreign.cert &&
+        pool_sign user_ca agent3 -1h:+2d agent.cert || exit
     cd ../host || exit
-    ssh-keygen -q -t ed25519 -N '' -C host -f ed25519 && ssh-keygen -q -t rsa -b 2048 -N '' -C host -f rsa &&
-        ssh-keygen -q -t ecdsa -N '' -C host -f ecdsa && ssh-keygen -q -t ed25519 -N '' -C other -f other || exit
-    ssh-keygen -q -s ../keys/host_ca -h -I h2 -n h2,beta,beta.lab.test,10.88.0.3,fd88::3,kept -V -1h:+2d ed25519.pub
-    ssh-keygen -q -k -f revoked.krl ed25519.pub rsa.pub ecdsa.pub && ssh-keygen -q -k -f other.krl other.pub
+    ssh-keygen -q -t ed25519 -N '' -C host -f ed25519 &&
+        ssh-keygen -q -t rsa -b 2048 -N '' -C host -f rsa &&
+        ssh-keygen -q -t ecdsa -N '' -C host -f ecdsa &&
+        ssh-keygen -q -t ed25519 -N '' -C other -f other &&
+        ssh-keygen -q -s ../keys/host_ca -h -I h2 -V -1h:+2d \
+            -n h2,beta,beta.lab.test,10.88.0.3,fd88::3,kept ed25519.pub &&
+        ssh-keygen -q -k -f revoked.krl ed25519.pub rsa.pub ecdsa.pub &&
+        ssh-keygen -q -k -f other.krl other.pub || exit
     cd ../authorized || exit
     cat ../keys/{ed1,rsa1,ec1,agent1,locked}.pub > root
     cat ../keys/{ed2,rsa1,agent2}.pub > alice
@@ -59,7 +66,6 @@ PrintMotd no
 PrintLastLog no
 LogLevel VERBOSE
 Subsystem sftp internal-sftp
-$POOL_SSHD
 PasswordAuthentication no
 Match LocalPort 2222
     AuthorizedKeysFile $1/authorized/%u.2222
