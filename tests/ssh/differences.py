@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""differences.py CASES RESULTS [kinds]: three lines for each configuration with which ssh and mlaunch
-did not do the same, and at the end how many of how many. With "kinds": how often each kind of
-difference was there, and with each subject, the most frequent first."""
+"""differences.py CASES RESULTS [kinds]: three lines for each configuration with which ssh and
+mlaunch did not do the same, and at the end how many of how many. With "kinds": how often each kind
+of difference was there, and with each subject, the most frequent first."""
 import collections
 import json
 import os

@@ -4,8 +4,8 @@
 #
 #     other_debian RELEASE DIR NAME   fills DIR; or skips NAME, and fails
 #
-# DIR/bin/ssh (not of Debian 11), DIR/bin/sshd and DIR/libexec run that Debian's programs with its own libraries on
-# this machine's file system, so that logins run this machine's shell and agent.
+# DIR/bin/ssh (not of Debian 11), DIR/bin/sshd and DIR/libexec run that Debian's programs with its
+# own libraries on this machine's file system, so that logins run this machine's shell and agent.
 
 other_debian() {
     local archive root=$2/root file libraries

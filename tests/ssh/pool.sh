@@ -22,7 +22,8 @@ pool_make() (
         spare1 spare2 spare3 spare4 spare5 spare6; do
         pool_key $key ed25519 || exit
     done
-    ssh-keygen -q -N '' -C rsa1 -f rsa1 -t rsa -b 2048 && pool_key ec1 ecdsa && pool_key locked ed25519 secret || exit
+    ssh-keygen -q -N '' -C rsa1 -f rsa1 -t rsa -b 2048 && pool_key ec1 ecdsa &&
+        pool_key locked ed25519 secret || exit
     # Certificates: a good one, one that is over, one of an authority that no host knows.
     pool_sign user_ca ed3 -1h:+2d good.cert && pool_sign user_ca ed1 -2h:-1h old.cert &&
         pool_sign other_ca ed1 -1h:+2d foreign.cert &&
