@@ -1206,7 +1206,9 @@ def update_host_keys(c):
 @subject
 def revoked_host_keys(c):
     kind = c.r.choice(["list", "other-list", "krl", "other-krl", "missing", "none"])
-    value = {"none": "none", "missing": "~/.ssh/missing"}.get(kind, "~/.ssh/revoked")
+    # OpenSSH 9.2 takes a tilde there for a directory's name.
+    value = {"none": "none", "missing": "/root/.ssh/missing",
+             "other-krl": "~/.ssh/revoked"}.get(kind, "/root/.ssh/revoked")
     if kind == "list":
         c.files[".ssh/revoked"] = "\n".join(c.host_key(k) for k in ("ed25519", "rsa",
                                                                     "ecdsa")) + "\n"
