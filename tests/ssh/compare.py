@@ -147,7 +147,8 @@ class Lab:
         m = re.match(r"(Failed|Accepted) \S+ for (?:invalid user )?(\S*) from ", line)
         if m:
             login["user"] = m[2]
-        m = re.match(r"Connection (?:closed|reset) by (?:authenticating|invalid) user (\S*) ", line)
+        m = re.match(r"(?:Connection (?:closed|reset) by|Disconnected from) "
+                     r"(?:authenticating|invalid) user (\S*) ", line)
         if m:
             login["user"] = m[1]
         if line.startswith("Accepted publickey"):

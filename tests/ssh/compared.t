@@ -2,12 +2,11 @@
 # SPDX-License-Identifier: MIT
 # Configurations of ssh, made at random: mlaunch does with each what ssh does. By the logs of real
 # sshds it connects to the same addresses and ports, as the same user, offers the same keys in the
-# same order, and is let in or not. 60 of them; in check-long 300, of another seed each time, and
-# once more each with Debian 13's ssh, and with the sshd of Debian 11 and of Debian 13. SEED=…
-# COUNT=… repeats a run. What differs is listed; the first such configuration stays in
-# $BUILD/tests/ssh/differing, with what the two did.
+# same order, and is let in or not. 60 of them, in check-long 300; SEED=… COUNT=… for others. With
+# DEBIANS=1 once more each with Debian 13's ssh, and with the sshd of Debian 11 and of Debian 13.
+# What differs is listed; the first such configuration stays in $BUILD/tests/ssh/differing, with
+# what the two did.
 TEST_TIER=full
-TEST_PARTS=4
 TEST_LIMIT=1800
 . "${0%/*}/../lib/test.sh"
 . "${0%/*}/pool.sh"
@@ -17,13 +16,8 @@ needs ssh ssh-agent ssh-add ssh-keygen
 reason=$("$TEST_LIB/netns-hosts" usable 2>&1) || skip_all "$reason"
 ROOM=$SOURCE/tests/ssh
 LAB=$T/lab # stays visible in a lab, with all below it
-COUNT=${COUNT:-60}
-SEED=${SEED:-}
-if is_long; then
-    COUNT=300
-    SEED=${SEED:-$RANDOM}
-fi
-SEED=${SEED:-1}
+COUNT=${COUNT:-60} SEED=${SEED:-1}
+! is_long || COUNT=300
 echo "# SEED=$SEED COUNT=$COUNT"
 
 # laboratories CASES RESULTS: the comparisons, in as many labs as keep the processors busy.
@@ -78,19 +72,15 @@ compared() {
 
 mkdir "$LAB"
 must pool_make "$LAB"
-if in_part 0; then compared "this machine's ssh and sshd"; fi
-is_long || done_testing
-if in_part 1 || in_part 3; then
-    if other_debian trixie "$LAB/13" "Debian 13's ssh and sshd"; then
-        if in_part 1; then LAB_SSH=$LAB/13/bin/ssh compared "Debian 13's ssh"; fi
-        # Its sshd would keep a client out for a while that is refused often.
-        if in_part 3; then
-            LAB_SSHD="$LAB/13/bin/sshd -o PerSourcePenalties=no" LAB_LIBEXEC=$LAB/13/libexec \
-                compared "Debian 13's sshd"
-        fi
-    fi
+compared "this machine's ssh and sshd"
+[ -n "${DEBIANS:-}" ] || done_testing
+if other_debian trixie "$LAB/13" "Debian 13's ssh and sshd"; then
+    LAB_SSH=$LAB/13/bin/ssh compared "Debian 13's ssh"
+    # Its sshd would keep a client out for a while that is refused often.
+    LAB_SSHD="$LAB/13/bin/sshd -o PerSourcePenalties=no" LAB_LIBEXEC=$LAB/13/libexec \
+        compared "Debian 13's sshd"
 fi
-if in_part 2 && other_debian bullseye "$LAB/11" "Debian 11's sshd"; then
+if other_debian bullseye "$LAB/11" "Debian 11's sshd"; then
     # Started anew for each connection it would have this machine's libraries.
     LAB_SSHD="$LAB/11/bin/sshd -r" compared "Debian 11's sshd"
 fi

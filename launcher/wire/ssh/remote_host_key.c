@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -156,10 +157,36 @@ static int host_search(struct finding *f, const struct remote_config *c, struct 
     return rc;
 }
 
+/* The default ones, those of known keys first; in either half in the order in which they are here,
+ * as with ssh. `known`: names, each with a comma behind it. */
+static int algorithms_order(char **out, const char *known, struct fault *why)
+{
+    char all[sizeof(default_algorithms)], name[64], *save;
+    struct text_stream s;
+    FILE *to = text_stream_open(&s);
+    const char *between = "";
+
+    if (!to)
+        return fault_set(why, ML_ERR_MEMORY, "out of memory");
+    for (int is_known = 1; is_known >= 0; is_known--) {
+        memcpy(all, default_algorithms, sizeof(all));
+        for (char *a = strtok_r(all, ",", &save); a; a = strtok_r(NULL, ",", &save)) {
+            snprintf(name, sizeof(name), "%s,", a);
+            if ((strstr(known, name) != NULL) != (is_known == 1))
+                continue;
+            fprintf(to, "%s%s", between, a);
+            between = ",";
+        }
+    }
+    *out = text_stream_close(to, &s);
+    return *out ? 0 : fault_set(why, ML_ERR_MEMORY, "out of memory");
+}
+
 int remote_host_key_algorithms(char **out, const struct remote_config *c, struct fault *why)
 {
     struct finding f = {0};
     struct text_stream s;
+    char *known;
     int rc;
 
     if (c->option[REMOTE_HOST_KEY_ALGORITHMS])
@@ -169,12 +196,12 @@ int remote_host_key_algorithms(char **out, const struct remote_config *c, struct
     if (!f.algorithms)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
     rc = host_search(&f, c, why);
-    fputs(default_algorithms, f.algorithms);
-    *out = text_stream_close(f.algorithms, &s);
-    if (!*out && !rc)
+    known = text_stream_close(f.algorithms, &s);
+    if (!known && !rc)
         rc = fault_set(why, ML_ERR_MEMORY, "out of memory");
-    if (rc)
-        free(*out);
+    if (!rc)
+        rc = algorithms_order(out, known, why);
+    free(known);
     return rc;
 }
 
@@ -208,6 +235,29 @@ static int key_refuse(const struct finding *f, const struct remote_config *c, co
         "its host key is unknown: %s is not in %s for %s; log in once with `%s` and compare "
         "the fingerprint",
         print, file, name, command);
+}
+
+/* StrictHostKeyChecking no or off, which ssh -G prints as false. */
+static bool is_lax(const struct remote_config *c)
+{
+    const char *strict = c->option[REMOTE_STRICT_HOST_KEY];
+
+    return strict && (strcasecmp(strict, "false") == 0 || strcasecmp(strict, "no") == 0 ||
+                      strcasecmp(strict, "off") == 0);
+}
+
+/* ssh says as much: somebody may be in between. */
+static void key_tolerate(const struct finding *f, const struct remote_config *c, const char *print)
+{
+    if (f->revoked_file || f->other_file)
+        log_warn("host %s: its host key %s is not that of %s line %d, and StrictHostKeyChecking of "
+                 "ssh_config is \"no\"",
+                 c->name, print, f->revoked_file ? f->revoked_file : f->other_file,
+                 f->revoked_file ? f->revoked_line : f->other_line);
+    else
+        log_info("%s: its host key %s is unknown, and StrictHostKeyChecking of ssh_config is "
+                 "\"no\"",
+                 c->name, print);
 }
 
 /* --- RevokedHostKeys -------------------------------------------------------------------------- */
@@ -331,7 +381,9 @@ int remote_host_key_check(struct ssh_session_struct *ssh, const struct remote_co
         rc = revoked_check(c, wait, f.key, print, why);
         if (!rc)
             rc = host_search(&f, c, why);
-        if (!rc && (!f.known_file || f.revoked_file))
+        if (!rc && (!f.known_file || f.revoked_file) && is_lax(c))
+            key_tolerate(&f, c, print);
+        else if (!rc && (!f.known_file || f.revoked_file))
             rc = key_refuse(&f, c, print, why);
         else if (!rc)
             log_debug("%s: host key %s %s is known from %s line %d", c->name,

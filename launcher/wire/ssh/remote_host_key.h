@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * remote_host_key.h: verifies a host's identity, always as with StrictHostKeyChecking yes: the key
- * must be in one of the known_hosts files, under HostKeyAlias or the host's name. Certificates of
+ * remote_host_key.h: verifies a host's identity, as with StrictHostKeyChecking yes: the key must be
+ * in one of the known_hosts files, under HostKeyAlias or the host's name. With `no` or `off` any
+ * key will do that RevokedHostKeys does not name. Nothing is ever added to a file. Certificates of
  * hosts (@cert-authority) are ignored.
  */
 #ifndef LAUNCHER_WIRE_SSH_REMOTE_HOST_KEY_H

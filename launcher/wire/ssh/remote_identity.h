@@ -10,7 +10,7 @@
 #include "launcher/wire/ssh/remote_key_agent.h"
 
 struct remote_identity {
-    char *file;        /* of the private key, or of its public half; NULL: the agent alone has it */
+    char *file;        /* with the private key, or its public half; NULL: the agent alone has it */
     char *certificate; /* a file, or NULL */
     char *public;      /* base64 of the key, or the certificate; NULL: unknown */
     int agent_key;     /* its number in the agent; -1: it is not there */

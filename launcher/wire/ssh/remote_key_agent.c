@@ -95,7 +95,7 @@ static int list_read(struct remote_key_agent *a, size_t size, struct fault *why)
     return 0;
 }
 
-/* Reads so many bytes before the deadline. ML_ERR_LINK: the agent has closed the connection. */
+/* Reads `size` bytes before the deadline. ML_ERR_LINK: the agent has closed the connection. */
 static int bytes_await(int fd, unsigned char *bytes, size_t size, const struct remote_wait *wait,
                        struct fault *why)
 {

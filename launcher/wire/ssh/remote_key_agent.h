@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * remote_key_agent.h: the user's ssh-agent, key by key. libssh offers either all keys of an agent or
- * none, so it is given a socket of ours: a thread answers there with the one key that is to be
+ * remote_key_agent.h: the user's ssh-agent, key by key. libssh offers either all keys of an agent
+ * or none, so it is given a socket of ours: a thread answers there with the one key that is to be
  * offered, and passes on all else to the agent.
  */
 #ifndef LAUNCHER_WIRE_SSH_REMOTE_KEY_AGENT_H
@@ -15,8 +15,9 @@
 struct remote_key_agent; /* with its keys, in its order */
 
 /* Connects, as IdentityAgent of ssh_config says, and asks for its keys. *out NULL: there is no
- * agent, or none is to be used; if one was expected, `missing` says what was tried and why it failed
- * (else ""). ML_ERR_TIMEOUT, ML_ERR_STATE as remote_wait_for(); ML_ERR_MEMORY, ML_ERR_SYSTEM. */
+ * agent, or none is to be used; if one was expected, `missing` says what was tried and why it
+ * failed (else ""). ML_ERR_TIMEOUT, ML_ERR_STATE as remote_wait_for(); ML_ERR_MEMORY,
+ * ML_ERR_SYSTEM. */
 int remote_key_agent_open(struct remote_key_agent **out, const struct remote_config *c,
                           const struct remote_wait *wait, char *missing, size_t size,
                           struct fault *why);

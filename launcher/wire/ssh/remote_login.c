@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 struct login {
@@ -112,6 +113,14 @@ static void file_skip(struct login *l, const char *file, bool is_named, bool nee
                   file);
 }
 
+/* Whether others may read it: ssh does not use a private key then. */
+static bool is_open(const char *file)
+{
+    struct stat st;
+
+    return stat(file, &st) == 0 && st.st_uid == getuid() && st.st_mode & 077;
+}
+
 /* certificate: a file, or NULL for the plain key. */
 static int file_try(struct login *l, const struct remote_identity *i, struct fault *why)
 {
@@ -119,6 +128,12 @@ static int file_try(struct login *l, const struct remote_identity *i, struct fau
     bool asked = false;
     int rc = ssh_pki_import_privkey_file(i->file, NULL, passphrase_none, &asked, &key);
 
+    if (rc == SSH_OK && is_open(i->file)) {
+        list_note(l->skipped, sizeof(l->skipped), "%s (others may read it: run chmod 600)",
+                  i->file);
+        ssh_key_free(key);
+        return i->certificate ? 0 : public_offer(l, i->file, why);
+    }
     if (rc != SSH_OK) {
         if (!i->certificate)
             file_skip(l, i->file, i->is_named, asked);

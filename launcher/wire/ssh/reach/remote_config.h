@@ -16,6 +16,7 @@ enum remote_option {
     REMOTE_HOST_KEY_ALIAS,
     REMOTE_PROXY_COMMAND, /* never set together with PROXY_JUMP: the first of the two wins */
     REMOTE_PROXY_JUMP,
+    REMOTE_STRICT_HOST_KEY,
     REMOTE_IDENTITIES_ONLY,
     REMOTE_IDENTITY_AGENT,
     REMOTE_ADDRESS_FAMILY,

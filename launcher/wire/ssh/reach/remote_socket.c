@@ -33,8 +33,7 @@ static bool config_has_proxy(const struct remote_config *c)
 }
 
 /* The command that `ssh -J` would run for [user@]host[:port][,…]: ssh to the last jump host,
- * through the others. It uses the user's configuration, checks host keys as strictly as mlaunch
- * does, and never asks for anything. */
+ * through the others. It uses the user's configuration, and never asks for anything. */
 static int jump_command(char **out, const struct remote_config *c, const char *jumps,
                         struct fault *why)
 {
@@ -46,7 +45,7 @@ static int jump_command(char **out, const struct remote_config *c, const char *j
 
     if (!to)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
-    fputs("SSH_ASKPASS_REQUIRE=never exec ssh -o BatchMode=yes -o StrictHostKeyChecking=yes", to);
+    fputs("SSH_ASKPASS_REQUIRE=never exec ssh -o BatchMode=yes", to);
     if (c->file) {
         fputs(" -F ", to);
         command_words_quote(to, c->file);
@@ -108,8 +107,7 @@ static int proxy_open(struct remote_socket *s, const struct remote_config *c, st
         /* As ssh does: by the user's own shell, which the command replaces. */
         rc = remote_config_expand(&expanded, c, c->option[REMOTE_PROXY_COMMAND], why);
         if (!rc) {
-            rc = string_format(&command, why, "%s%s", strncmp(expanded, "exec ", 5) ? "exec " : "",
-                               expanded);
+            rc = string_format(&command, why, "exec %s", expanded);
             free(expanded);
         }
         if (shell && *shell)
