@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 #include "launcher/wire/ssh/remote_identity.h"
 
+#include <arpa/inet.h>
 #define LIBSSH_LEGACY_0_4 /* as in remote_session.h */
 #include <libssh/libssh.h>
+#include <sodium.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <unistd.h>
+
+enum { KEY_MOST = 16384 /* bytes of a key or a certificate */ };
 
 /* The second word of a file such as id.pub or id-cert.pub. NULL: there is none. */
 static char *word_of(const char *file)
@@ -18,9 +23,10 @@ static char *word_of(const char *file)
 
     while (from && !key && getline(&line, &room, from) >= 0) {
         type = strtok_r(line, " \t\r\n", &save);
-        if (type && *type != '#')
-            key = strtok_r(NULL, " \t\r\n", &save);
-        if (type && !key)
+        if (!type || *type == '#')
+            continue;
+        key = strtok_r(NULL, " \t\r\n", &save);
+        if (!key)
             break;
     }
     key = key ? strdup(key) : NULL;
@@ -164,6 +170,43 @@ int remote_identity_list(struct remote_identities *out, const struct remote_conf
     if (rc)
         remote_identity_clear(out);
     return rc;
+}
+
+/* The bytes behind so many strings, each with its length in front; NULL: there are fewer. */
+static const unsigned char *behind(const unsigned char *blob, size_t size, int strings,
+                                   size_t *left)
+{
+    for (uint32_t length; strings > 0; strings--) {
+        if (size < sizeof(length))
+            return NULL;
+        memcpy(&length, blob, sizeof(length));
+        length = ntohl(length);
+        if (length > size - sizeof(length))
+            return NULL;
+        blob += sizeof(length) + length;
+        size -= sizeof(length) + length;
+    }
+    *left = size;
+    return blob;
+}
+
+/* A key is its type and its numbers; a certificate has its own type, a nonce, and then the numbers
+ * of the key (OpenSSH's PROTOCOL.certkeys). */
+bool remote_identity_is_for(const char *certificate, const char *public)
+{
+    unsigned char whole[KEY_MOST], key[KEY_MOST];
+    size_t whole_size, key_size, whole_left = 0, key_left = 0;
+    const unsigned char *in_whole, *in_key;
+
+    if (sodium_base642bin(whole, sizeof(whole), certificate, strlen(certificate), NULL, &whole_size,
+                          NULL, sodium_base64_VARIANT_ORIGINAL) ||
+        sodium_base642bin(key, sizeof(key), public, strlen(public), NULL, &key_size, NULL,
+                          sodium_base64_VARIANT_ORIGINAL))
+        return false;
+    in_whole = behind(whole, whole_size, 2, &whole_left);
+    in_key = behind(key, key_size, 1, &key_left);
+    return in_whole && in_key && key_left > 0 && key_left <= whole_left &&
+           memcmp(in_whole, in_key, key_left) == 0;
 }
 
 void remote_identity_clear(struct remote_identities *l)

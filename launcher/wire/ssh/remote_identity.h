@@ -25,6 +25,8 @@ struct remote_identities {
 /* `agent`: or NULL. ML_ERR_MEMORY. */
 int remote_identity_list(struct remote_identities *out, const struct remote_config *c,
                          const struct remote_key_agent *agent, struct fault *why);
+/* Whether a certificate was made for a key, both in base64: libssh does not look at that. */
+bool remote_identity_is_for(const char *certificate, const char *public);
 void remote_identity_clear(struct remote_identities *l);
 
 #endif

@@ -113,6 +113,19 @@ static void file_skip(struct login *l, const char *file, bool is_named, bool nee
                   file);
 }
 
+/* Makes the private key that of the certificate, of which `text` is the base64. False: it was made
+ * for another one. */
+static bool certificate_join(ssh_key certificate, const char *text, ssh_key key)
+{
+    char *public = NULL;
+    bool is_joined = ssh_pki_export_pubkey_base64(key, &public) == SSH_OK &&
+                     remote_identity_is_for(text, public) &&
+                     ssh_pki_copy_cert_to_privkey(certificate, key) == SSH_OK;
+
+    ssh_string_free_char(public);
+    return is_joined;
+}
+
 /* Whether others may read it: ssh does not use a private key then. */
 static bool is_open(const char *file)
 {
@@ -141,7 +154,7 @@ static int file_try(struct login *l, const struct remote_identity *i, struct fau
     }
     rc = 0;
     if (i->certificate && (ssh_pki_import_cert_file(i->certificate, &certificate) != SSH_OK ||
-                           ssh_pki_copy_cert_to_privkey(certificate, key) != SSH_OK)) {
+                           !certificate_join(certificate, i->public, key))) {
         list_note(l->skipped, sizeof(l->skipped), "%s (it is not for %s)", i->certificate, i->file);
     } else {
         const char *name = i->certificate ? i->certificate : i->file;
@@ -155,8 +168,9 @@ static int file_try(struct login *l, const struct remote_identity *i, struct fau
 }
 
 /* A certificate of CertificateFile: with the first key of IdentityFile that it was made for. */
-static int certificate_try(struct login *l, const char *file, struct fault *why)
+static int certificate_try(struct login *l, const struct remote_identity *one, struct fault *why)
 {
+    const char *file = one->certificate;
     const struct string_list *files = &l->s->config->identities;
     ssh_key certificate = NULL, key = NULL;
     bool asked = false, is_matched = false;
@@ -170,7 +184,7 @@ static int certificate_try(struct login *l, const char *file, struct fault *why)
         if (ssh_pki_import_privkey_file(files->items[i], NULL, passphrase_none, &asked, &key) !=
             SSH_OK)
             continue;
-        is_matched = ssh_pki_copy_cert_to_privkey(certificate, key) == SSH_OK;
+        is_matched = certificate_join(certificate, one->public, key);
         if (is_matched) {
             list_note(l->tried, sizeof(l->tried), "%s", file);
             rc = key_offer(l, file, key, why);
@@ -239,7 +253,7 @@ static int identities_try(struct login *l, struct fault *why)
         else if (one->file)
             rc = file_try(l, one, why);
         else
-            rc = certificate_try(l, one->certificate, why);
+            rc = certificate_try(l, one, why);
     }
     remote_identity_clear(&all);
     return rc;
