@@ -126,8 +126,10 @@ check_match "^host $H2: $G: is at commit ${first:0:12}, not ${second:0:12}$" "$O
     "--git: another commit is named"
 check_error 1 "$S: fatal: not a git repository" \
     "--git: a directory without git is an error" sync --git -H "$H1" "$S"
+must mkdir "$T/no_git"
+must ln -s "$(command -v ssh)" "$T/no_git/ssh" # which says what its configuration is
 check_error 1 "$S: there is no git in PATH here, which knows the commit: apt-get install git" \
-    "a missing git is named, with its package" env PATH="$T" "$MLAUNCH" sync \
+    "a missing git is named, with its package" env PATH="$T/no_git" "$MLAUNCH" sync \
     --ssh-config "$NETNS_SSH_CONFIG" --git -H "$H1" "$S"
 check_status 1 "--git --json: another commit has status 1" sync --git --json -H "$ALL" "$G"
 check_output "False False" "--git --json: another commit is said of each host" json_show \
