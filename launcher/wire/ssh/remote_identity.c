@@ -172,7 +172,7 @@ int remote_identity_list(struct remote_identities *out, const struct remote_conf
     return rc;
 }
 
-/* The bytes behind so many strings, each with its length in front; NULL: there are fewer. */
+/* The bytes behind that number of strings, each with its length in front; NULL: there are fewer. */
 static const unsigned char *behind(const unsigned char *blob, size_t size, int strings,
                                    size_t *left)
 {
