@@ -71,7 +71,9 @@ class Lab:
                     os.unlink(socket)
             self.agents[name] = subprocess.Popen(["ssh-agent", "-D", "-a", socket],
                                                  stdout=subprocess.DEVNULL)
-            until(lambda: os.path.exists(socket))
+            # The socket is there before anybody listens: 2 means that no agent answers.
+            until(lambda: subprocess.run(["ssh-add", "-l"], env=env,
+                                         capture_output=True).returncode != 2)
             for key in keys:
                 self.key_add(env, os.path.join(self.pool, "keys", key))
 

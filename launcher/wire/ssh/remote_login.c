@@ -101,16 +101,21 @@ static int public_offer(struct login *l, const char *file, struct fault *why)
 }
 
 /* A key that is not used: why, for the message. */
-static void file_skip(struct login *l, const char *file, bool is_named, bool needs_passphrase)
+static void file_skip(struct login *l, const struct remote_identity *i, bool is_read, bool asked)
 {
-    if (needs_passphrase)
-        list_note(l->skipped, sizeof(l->skipped), "%s (needs a passphrase: use ssh-add)", file);
-    else if (access(file, R_OK) < 0 && (is_named || errno != ENOENT))
-        list_note(l->skipped, sizeof(l->skipped), "%s (%s)", file, strerror(errno));
-    else if (access(file, R_OK) == 0)
+    bool is_there = access(i->file, R_OK) == 0;
+
+    if (is_read)
+        list_note(l->skipped, sizeof(l->skipped), "%s (others may read it: run chmod 600)",
+                  i->file);
+    else if (asked)
+        list_note(l->skipped, sizeof(l->skipped), "%s (needs a passphrase: use ssh-add)", i->file);
+    else if (is_there)
         list_note(l->skipped, sizeof(l->skipped),
                   "%s (libssh cannot read it as a private key, and ssh-agent has none for it)",
-                  file);
+                  i->file);
+    else if (i->is_named || errno != ENOENT)
+        list_note(l->skipped, sizeof(l->skipped), "%s (%s)", i->file, strerror(errno));
 }
 
 /* Makes the private key that of the certificate, of which `text` is the base64. False: it was made
@@ -141,16 +146,12 @@ static int file_try(struct login *l, const struct remote_identity *i, struct fau
     bool asked = false;
     int rc = ssh_pki_import_privkey_file(i->file, NULL, passphrase_none, &asked, &key);
 
-    if (rc == SSH_OK && is_open(i->file)) {
-        list_note(l->skipped, sizeof(l->skipped), "%s (others may read it: run chmod 600)",
-                  i->file);
+    if (rc != SSH_OK || is_open(i->file)) {
         ssh_key_free(key);
-        return i->certificate ? 0 : public_offer(l, i->file, why);
-    }
-    if (rc != SSH_OK) {
-        if (!i->certificate)
-            file_skip(l, i->file, i->is_named, asked);
-        return i->certificate ? 0 : public_offer(l, i->file, why);
+        if (i->certificate)
+            return 0; /* its key has been tried before, and has said why */
+        file_skip(l, i, rc == SSH_OK, asked);
+        return public_offer(l, i->file, why);
     }
     rc = 0;
     if (i->certificate && (ssh_pki_import_cert_file(i->certificate, &certificate) != SSH_OK ||

@@ -17,7 +17,7 @@ struct keyword {
     const char *name;
     enum use use;
     enum remote_option option; /* OBEYED, ALGORITHMS */
-    const char *harmless;      /* REFUSED unless it has one of these values */
+    const char *harmless;      /* REFUSED unless it has this value */
     const char *instead;       /* REFUSED: what to do */
 };
 
@@ -308,11 +308,6 @@ static int all_files_read(struct remote_config *c, const char *text, struct faul
 
 /* --- the whole -------------------------------------------------------------------------------- */
 
-static bool is_harmless(const char *value, const char *harmless)
-{
-    return strcasecmp(value, harmless) == 0;
-}
-
 static int line_read(struct remote_config *c, const char *line, size_t size, const char *defaults,
                      struct fault *why)
 {
@@ -331,7 +326,7 @@ static int line_read(struct remote_config *c, const char *line, size_t size, con
     value = strndup(line + name + 1, size - name - 1);
     if (!value)
         return fault_set(why, ML_ERR_MEMORY, "out of memory");
-    if (k->use == REFUSED && !is_harmless(value, k->harmless))
+    if (k->use == REFUSED && strcasecmp(value, k->harmless) != 0)
         rc = fault_set(why, ML_ERR_ARGUMENT,
                        "ssh_config says \"%s %.100s\", which mlaunch cannot "
                        "do: %s",
@@ -378,22 +373,20 @@ int remote_answer_read(struct remote_config *c, const char *text, const char *de
 
 int remote_answer_none(struct remote_config *c, const char *user, int port, struct fault *why)
 {
-    static const char usual[] = "userknownhostsfile ~/.ssh/known_hosts ~/.ssh/known_hosts2\n"
-                                "globalknownhostsfile /etc/ssh/ssh_known_hosts "
-                                "/etc/ssh/ssh_known_hosts2\n"
-                                "identityfile ~/.ssh/id_rsa\n"
-                                "identityfile ~/.ssh/id_ecdsa\n"
-                                "identityfile ~/.ssh/id_ecdsa_sk\n"
-                                "identityfile ~/.ssh/id_ed25519\n";
-    char text[16];
-    int rc = string_copy(&c->option[REMOTE_HOSTNAME], c->name, why);
+    char *text = NULL;
+    int rc = string_format(&text, why,
+                           "hostname %s\nuser %s\nport %d\n"
+                           "userknownhostsfile ~/.ssh/known_hosts ~/.ssh/known_hosts2\n"
+                           "globalknownhostsfile /etc/ssh/ssh_known_hosts "
+                           "/etc/ssh/ssh_known_hosts2\n"
+                           "identityfile ~/.ssh/id_rsa\n"
+                           "identityfile ~/.ssh/id_ecdsa\n"
+                           "identityfile ~/.ssh/id_ecdsa_sk\n"
+                           "identityfile ~/.ssh/id_ed25519\n",
+                           c->name, user ? user : remote_config_local_user(), port ? port : 22);
 
-    snprintf(text, sizeof(text), "%d", port ? port : 22);
     if (!rc)
-        rc = string_copy(&c->option[REMOTE_USER], user ? user : remote_config_local_user(), why);
-    if (!rc)
-        rc = string_copy(&c->option[REMOTE_PORT], text, why);
-    if (!rc)
-        rc = config_finish(c, why);
-    return rc ? rc : all_files_read(c, usual, why);
+        rc = remote_answer_read(c, text, NULL, why);
+    free(text);
+    return rc;
 }
